@@ -1,0 +1,49 @@
+/* advise.h: THE pipeline: a JSON request in, a JSON answer out. Read advise.c first.
+ *
+ * These are what the server and the command line call. Text in, text out, so that no caller needs jansson.
+ * Thread safe: all state is in the arguments. The answer is malloc'ed, NUL-terminated, freed by the caller.
+ */
+#ifndef ADV_ADVISE_H
+#define ADV_ADVISE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/base/err.h"
+#include "engine/catalog/catalog.h"
+
+enum adv_request_kind { ADV_REQUEST_ESTIMATE, ADV_REQUEST_ADVISE, ADV_REQUEST_SIMULATE, ADV_REQUEST_TUNE, ADV_REQUEST_LINT };
+
+/* What the caller may add to an answer and store beside it. Strings are copies inside this struct. */
+struct adv_answer {
+    char *json;              /* the response document; NULL on error */
+    size_t json_bytes;
+    bool wants_store;        /* "store": true was asked */
+    char label[ADV_LIMIT_NAME], project[ADV_LIMIT_NAME], git_ref[ADV_LIMIT_NAME];
+    char model[ADV_LIMIT_NAME], chip[ADV_LIMIT_NAME], topology[ADV_LIMIT_NAME];
+    double step_time_s, hbm_bytes_per_device; /* of the answer's (first) estimate; NAN when there is none */
+    bool fits;
+    long evaluations;        /* of the search, for metrics */
+};
+
+/* Answers one JSON document. On error the code, with all findings in `err`; nothing to free then. */
+ADV_MUST_CHECK adv_code adv_answer_request(const struct adv_catalog *catalog, enum adv_request_kind kind,
+                                           const char *json, size_t json_bytes, struct adv_answer *answer, adv_err *err);
+void adv_answer_free(struct adv_answer *answer);
+
+/* An RFC 9457 problem document for `err`; `instance` may be NULL. Malloc'ed; NULL only when memory is exhausted. */
+char *adv_problem_json(const adv_err *err, const char *instance);
+
+/* GET /v1/catalog/{models|chips|topologies|kernels|keys} (name NULL = the list) as JSON; ADV_E_NOT_FOUND otherwise. */
+ADV_MUST_CHECK adv_code adv_catalog_json(const struct adv_catalog *catalog, const char *collection, const char *name,
+                                         struct adv_answer *answer, adv_err *err);
+
+/* Two stored answers side by side: which time and memory terms moved; rows of `terms` add up to the difference.
+ * documents: the runs' response JSON texts, first is the reference. */
+ADV_MUST_CHECK adv_code adv_compare_json(const char *const *run_ids, const char *const *responses, int count,
+                                         struct adv_answer *answer, adv_err *err);
+
+/* The engine's name tag: {"version", "catalog_hash", "calibration"}. */
+const char *adv_engine_version(void);
+
+#endif

@@ -1,0 +1,73 @@
+#include "engine/base/arena.h"
+
+#include <stdalign.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct adv_arena_block {
+    struct adv_arena_block *next;
+    size_t capacity_bytes;
+    size_t used_bytes;
+    alignas(max_align_t) unsigned char bytes[];
+};
+
+enum { FIRST_BLOCK_BYTES = 64 * 1024 };
+
+void adv_arena_init(struct adv_arena *arena, size_t limit_bytes)
+{
+    arena->blocks = NULL;
+    arena->used_bytes = 0;
+    arena->limit_bytes = limit_bytes;
+}
+
+static struct adv_arena_block *add_block(struct adv_arena *arena, size_t bytes)
+{
+    size_t capacity = arena->blocks ? 2 * arena->blocks->capacity_bytes : FIRST_BLOCK_BYTES;
+    if (capacity < bytes) capacity = bytes;
+    struct adv_arena_block *block = calloc(1, sizeof *block + capacity);
+    if (!block) return NULL;
+    block->capacity_bytes = capacity;
+    block->next = arena->blocks;
+    arena->blocks = block;
+    return block;
+}
+
+void *adv_arena_alloc(struct adv_arena *arena, size_t bytes)
+{
+    const size_t align = alignof(max_align_t);
+    if (bytes > arena->limit_bytes) return NULL;
+    bytes = (bytes + align - 1) / align * align;
+    if (bytes > arena->limit_bytes - arena->used_bytes) return NULL;
+    struct adv_arena_block *block = arena->blocks;
+    if (!block || bytes > block->capacity_bytes - block->used_bytes) block = add_block(arena, bytes);
+    if (!block) return NULL;
+    void *memory = block->bytes + block->used_bytes;
+    block->used_bytes += bytes;
+    arena->used_bytes += bytes;
+    return memory;
+}
+
+void *adv_arena_array(struct adv_arena *arena, size_t count, size_t element_bytes)
+{
+    if (element_bytes != 0 && count > SIZE_MAX / element_bytes) return NULL;
+    return adv_arena_alloc(arena, count * element_bytes);
+}
+
+char *adv_arena_copy(struct adv_arena *arena, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = adv_arena_alloc(arena, bytes);
+    if (copy) memcpy(copy, text, bytes);
+    return copy;
+}
+
+void adv_arena_free(struct adv_arena *arena)
+{
+    while (arena->blocks) {
+        struct adv_arena_block *next = arena->blocks->next;
+        free(arena->blocks);
+        arena->blocks = next;
+    }
+    arena->used_bytes = 0;
+}

@@ -1,0 +1,34 @@
+/* arena.h: all memory of one request, given back in one call.
+ *
+ * Blocks are chained and doubled; the total is capped, so a request cannot take the machine down. Memory is
+ * zeroed. Not thread safe: one arena belongs to one request.
+ */
+#ifndef ADV_BASE_ARENA_H
+#define ADV_BASE_ARENA_H
+
+#include <stddef.h>
+
+struct adv_arena_block;
+
+struct adv_arena {
+    struct adv_arena_block *blocks;
+    size_t used_bytes;
+    size_t limit_bytes;
+};
+
+/* Prepares an empty arena; nothing is allocated yet. */
+void adv_arena_init(struct adv_arena *arena, size_t limit_bytes);
+
+/* Zeroed memory aligned for any type, or NULL when the cap or the system's memory is exhausted. */
+void *adv_arena_alloc(struct adv_arena *arena, size_t bytes);
+
+/* Like adv_arena_alloc for `count` elements; NULL also when the product overflows. */
+void *adv_arena_array(struct adv_arena *arena, size_t count, size_t element_bytes);
+
+/* A copy of `text` in the arena, or NULL. */
+char *adv_arena_copy(struct adv_arena *arena, const char *text);
+
+/* Frees all; the arena can be used again. */
+void adv_arena_free(struct adv_arena *arena);
+
+#endif

@@ -1,0 +1,39 @@
+/* err.h: everything wrong with an input, collected in one value.
+ *
+ * A fallible function returns an adv_code and adds findings to the caller's adv_err. Findings are collected,
+ * not thrown: a decoder goes on after the first, so that a user sees all of them at once. Past
+ * ADV_LIMIT_FINDINGS further ones are counted, not kept. The same struct carries warnings.
+ * No allocation; one adv_err belongs to one thread.
+ */
+#ifndef ADV_BASE_ERR_H
+#define ADV_BASE_ERR_H
+
+#include "engine/base/code.h"
+#include "engine/base/limits.h"
+
+struct adv_finding {
+    adv_code code;
+    char pointer[ADV_LIMIT_POINTER]; /* RFC 6901, "" for the whole document */
+    char detail[ADV_LIMIT_DETAIL];   /* what is wrong, with the numbers */
+    char hint[ADV_LIMIT_DETAIL];     /* what would be right, "" if nothing useful can be said */
+};
+
+typedef struct adv_err {
+    adv_code code;   /* of the first finding; ADV_OK when there is none */
+    int count;       /* findings kept */
+    int lost_count;  /* findings beyond the limit */
+    struct adv_finding findings[ADV_LIMIT_FINDINGS];
+} adv_err;
+
+/* Empties `err`. */
+void adv_err_init(adv_err *err);
+
+/* Adds a finding; `hint` may be NULL. Returns `code`, so that `return adv_err_add(...)` reads well.
+ * `err` may be NULL: then only the code is returned. Texts are cut at their limits, never overflow. */
+adv_code adv_err_add(adv_err *err, adv_code code, const char *pointer, const char *hint, const char *format, ...)
+    ADV_PRINTF(5, 6);
+
+/* Adds the findings of `from` to `into`, each pointer prefixed with `pointer_prefix`. */
+void adv_err_merge(adv_err *into, const adv_err *from, const char *pointer_prefix);
+
+#endif

@@ -1,0 +1,107 @@
+#include "engine/base/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/limits.h"
+
+void adv_text_init(struct adv_text *text, size_t limit_bytes)
+{
+    memset(text, 0, sizeof *text);
+    text->limit_bytes = limit_bytes;
+}
+
+static bool reserve(struct adv_text *text, size_t more_bytes)
+{
+    if (text->overflow) return false;
+    if (more_bytes >= text->limit_bytes - text->length_bytes) {
+        text->overflow = true;
+        return false;
+    }
+    size_t needed = text->length_bytes + more_bytes + 1;
+    if (needed <= text->capacity_bytes) return true;
+    size_t capacity = text->capacity_bytes ? text->capacity_bytes : 256;
+    while (capacity < needed) capacity *= 2;
+    char *grown = realloc(text->data, capacity);
+    if (!grown) {
+        text->overflow = true;
+        return false;
+    }
+    text->data = grown;
+    text->capacity_bytes = capacity;
+    return true;
+}
+
+void adv_text_append_bytes(struct adv_text *text, const char *bytes, size_t length_bytes)
+{
+    if (!reserve(text, length_bytes)) return;
+    memcpy(text->data + text->length_bytes, bytes, length_bytes);
+    text->length_bytes += length_bytes;
+    text->data[text->length_bytes] = '\0';
+}
+
+void adv_text_append(struct adv_text *text, const char *string)
+{
+    adv_text_append_bytes(text, string, strlen(string));
+}
+
+void adv_text_format(struct adv_text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    va_list again;
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length >= 0 && reserve(text, (size_t)length)) {
+        (void)vsnprintf(text->data + text->length_bytes, (size_t)length + 1, format, again);
+        text->length_bytes += (size_t)length;
+    }
+    va_end(again);
+}
+
+void adv_text_free(struct adv_text *text)
+{
+    free(text->data);
+    text->data = NULL;
+    text->length_bytes = text->capacity_bytes = 0;
+}
+
+int adv_text_distance(const char *a, const char *b, int cap)
+{
+    size_t la = strlen(a);
+    size_t lb = strlen(b);
+    if (la >= ADV_LIMIT_NAME || lb >= ADV_LIMIT_NAME) return cap + 1;
+    int row[ADV_LIMIT_NAME + 1];
+    for (size_t j = 0; j <= lb; j++) row[j] = (int)j;
+    for (size_t i = 1; i <= la; i++) {
+        int diagonal = row[0];
+        row[0] = (int)i;
+        for (size_t j = 1; j <= lb; j++) {
+            int above = row[j];
+            int best = diagonal + (a[i - 1] != b[j - 1]);
+            if (above + 1 < best) best = above + 1;
+            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            row[j] = best;
+            diagonal = above;
+        }
+    }
+    return row[lb] > cap ? cap + 1 : row[lb];
+}
+
+const char *adv_text_nearest(const char *wanted, const char *const *names, int count)
+{
+    int cap = (int)(strlen(wanted) / 3) + 1;
+    const char *nearest = NULL;
+    for (int i = 0; i < count; i++) {
+        if (!names[i]) continue;
+        int distance = adv_text_distance(wanted, names[i], cap);
+        if (distance > cap) continue;
+        nearest = names[i];
+        if (distance == 0) break;
+        cap = distance - 1;
+    }
+    return nearest;
+}

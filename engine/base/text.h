@@ -1,0 +1,31 @@
+/* text.h: a bounded string builder and the nearest-name search behind "did you mean". */
+#ifndef ADV_BASE_TEXT_H
+#define ADV_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/base/code.h"
+
+/* Grows up to limit_bytes; past it `overflow` is set and further text is dropped, never written out of bounds. */
+struct adv_text {
+    char *data; /* NUL-terminated once something was appended; NULL before */
+    size_t length_bytes;
+    size_t capacity_bytes;
+    size_t limit_bytes;
+    bool overflow; /* limit or memory exhausted: the text is incomplete */
+};
+
+void adv_text_init(struct adv_text *text, size_t limit_bytes);
+void adv_text_append(struct adv_text *text, const char *string);
+void adv_text_append_bytes(struct adv_text *text, const char *bytes, size_t length_bytes);
+void adv_text_format(struct adv_text *text, const char *format, ...) ADV_PRINTF(2, 3);
+void adv_text_free(struct adv_text *text);
+
+/* Levenshtein distance of two names, at most `cap` + 1 (names longer than 95 bytes count as far). */
+int adv_text_distance(const char *a, const char *b, int cap);
+
+/* The name of `names[0..count)` nearest to `wanted` within a third of its length, or NULL. `names` may hold NULLs. */
+const char *adv_text_nearest(const char *wanted, const char *const *names, int count);
+
+#endif

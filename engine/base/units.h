@@ -1,0 +1,45 @@
+/* units.h: the few conversions and integer helpers everybody needs. */
+#ifndef ADV_BASE_UNITS_H
+#define ADV_BASE_UNITS_H
+
+#include <stdint.h>
+
+#define ADV_KIB 1024.0
+#define ADV_MIB (1024.0 * 1024.0)
+#define ADV_GIB (1024.0 * 1024.0 * 1024.0)
+#define ADV_US 1e-6
+#define ADV_NS 1e-9
+
+/* ceil(a / b) for a >= 0, b > 0. */
+static inline int64_t adv_div_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* a rounded up to a multiple of b, for a >= 0, b > 0. */
+static inline int64_t adv_round_up(int64_t a, int64_t b)
+{
+    return adv_div_up(a, b) * b;
+}
+
+static inline double adv_max(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static inline double adv_min(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t adv_max_i(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline int64_t adv_min_i(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+#endif

@@ -1,0 +1,102 @@
+/* catalog.h: everything known about chips, models, slices, MaxText keys and XLA flags; built once, then const.
+ *
+ * Data is JSON (catalog/data), embedded in the binary at build; --catalog DIR overrides single files. The loader is
+ * engine/json/decode_catalog.c. Keys and topologies are parsed on first use by adv_catalog_load's flags, so that a
+ * cold `estimate` does not pay for `lint`. All pointers stay valid until adv_catalog_free. Thread safe after load.
+ */
+#ifndef ADV_CATALOG_CATALOG_H
+#define ADV_CATALOG_CATALOG_H
+
+#include "engine/base/err.h"
+#include "engine/catalog/constants.h"
+#include "engine/spec/chip.h"
+#include "engine/spec/model.h"
+
+/* A number's pedigree. */
+struct adv_provenance {
+    const char *unit, *source, *date, *confidence, *note; /* note may be "" */
+};
+
+struct adv_catalog_chip {
+    struct adv_chip chip;
+    struct adv_constants constants;
+    const char *const *aliases;
+    int aliases_count;
+#define ADV_CHIP_PROVENANCE(name, unit, what) struct adv_provenance name##_provenance;
+    ADV_CHIP_FIELDS(ADV_CHIP_PROVENANCE)
+#undef ADV_CHIP_PROVENANCE
+};
+
+struct adv_catalog_topology {
+    const char *name;     /* compile_topology: "tpu7x-128" */
+    const char *chip;     /* "tpu7x" */
+    const char *topology; /* "4x4x4" */
+    int dims[3];
+    bool wraps[3];
+    int devices, chips, hosts;
+};
+
+enum adv_key_type { ADV_KEY_BOOL, ADV_KEY_INT, ADV_KEY_FLOAT, ADV_KEY_STRING, ADV_KEY_LIST, ADV_KEY_OBJECT };
+struct adv_catalog_key {
+    const char *name;
+    unsigned types;             /* bit set of 1u << enum adv_key_type */
+    bool nullable, derived;
+    const char *default_json;   /* effective default, as JSON text */
+    const char *const *allowed; /* enumerated values, NULL = free */
+    int allowed_count;
+    const char *group, *what, *constraints, *note; /* "" when absent */
+};
+
+/* A key MaxText once had: what it is called now, or that it is gone. */
+struct adv_catalog_old_key {
+    const char *name, *current /* NULL = dropped */, *why;
+};
+
+struct adv_catalog_flag {
+    const char *name; /* without dashes */
+    const char *type; /* "bool" | "int" | "float" | "enum" */
+    const char *what;
+};
+
+/* A bundle of XLA flags that serve one purpose on some chips. */
+struct adv_catalog_bundle {
+    const char *name, *purpose, *source;
+    const char *const *chips; int chips_count;
+    const char *const *flags; int flags_count; /* "--xla_...=v" */
+};
+
+struct adv_catalog; /* opaque */
+
+struct adv_catalog *adv_catalog_load(const char *override_dir /* NULL = embedded */, adv_err *err);
+void adv_catalog_free(struct adv_catalog *catalog); /* NULL is fine */
+
+const char *adv_catalog_hash(const struct adv_catalog *catalog);        /* 16 hex digits over all data files */
+const char *adv_catalog_calibration(const struct adv_catalog *catalog); /* name of the constants, e.g. "2026-11-21/1f0c…" */
+
+int adv_catalog_chips_count(const struct adv_catalog *catalog);
+const struct adv_catalog_chip *adv_catalog_chip_at(const struct adv_catalog *catalog, int index);
+/* By name or alias ("tpu7x", "ironwood", "v7x"); NULL when unknown. */
+const struct adv_catalog_chip *adv_catalog_chip(const struct adv_catalog *catalog, const char *name);
+
+int adv_catalog_models_count(const struct adv_catalog *catalog);
+const char *adv_catalog_model_name(const struct adv_catalog *catalog, int index);
+/* By name; builds `model`. ADV_E_NOT_FOUND with the nearest names in the hint (pointer /model). */
+ADV_MUST_CHECK adv_code adv_catalog_model(const struct adv_catalog *catalog, const char *name, struct adv_model *model, adv_err *err);
+
+int adv_catalog_topologies_count(const struct adv_catalog *catalog);
+const struct adv_catalog_topology *adv_catalog_topology_at(const struct adv_catalog *catalog, int index);
+const struct adv_catalog_topology *adv_catalog_topology(const struct adv_catalog *catalog, const char *compile_topology);
+/* Shapes ("4x4x4") of one chip, ordered by size; returns the count. */
+int adv_catalog_shapes(const struct adv_catalog *catalog, const char *chip, const char *const **shapes);
+
+int adv_catalog_keys_count(const struct adv_catalog *catalog);
+const struct adv_catalog_key *adv_catalog_key_at(const struct adv_catalog *catalog, int index);
+const struct adv_catalog_key *adv_catalog_key(const struct adv_catalog *catalog, const char *name);
+const struct adv_catalog_old_key *adv_catalog_old_key(const struct adv_catalog *catalog, const char *name);
+const struct adv_catalog_flag *adv_catalog_flag(const struct adv_catalog *catalog, const char *name);
+int adv_catalog_flags_count(const struct adv_catalog *catalog);
+const struct adv_catalog_flag *adv_catalog_flag_at(const struct adv_catalog *catalog, int index);
+int adv_catalog_bundles_count(const struct adv_catalog *catalog);
+const struct adv_catalog_bundle *adv_catalog_bundle_at(const struct adv_catalog *catalog, int index);
+
+#endif

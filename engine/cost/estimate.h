@@ -1,0 +1,48 @@
+/* estimate.h: one plan on one cluster: its predicted step, memory and confidence. The engine's central function.
+ *
+ * adv_estimate_plan() checks nothing about legality (adv_plan_check does); given a legal plan it always answers or says
+ * ADV_E_UNSUPPORTED. Pure and deterministic; thread safe; allocates nothing.
+ */
+#ifndef ADV_COST_ESTIMATE_H
+#define ADV_COST_ESTIMATE_H
+
+#include "engine/catalog/catalog.h"
+#include "engine/cost/ledger.h"
+#include "engine/hardware/mesh.h"
+#include "engine/spec/cluster.h"
+#include "engine/spec/model.h"
+#include "engine/spec/plan.h"
+
+enum adv_fit { ADV_FIT_FITS, ADV_FIT_TIGHT, ADV_FIT_NO };
+const char *adv_fit_name(enum adv_fit fit); /* "fits" "tight" "does_not_fit" */
+enum adv_confidence { ADV_CONFIDENCE_CALIBRATED, ADV_CONFIDENCE_EXTRAPOLATED, ADV_CONFIDENCE_UNSUPPORTED };
+const char *adv_confidence_name(enum adv_confidence confidence);
+
+struct adv_estimate {
+    double step_time_s, step_time_low_s, step_time_high_s; /* 90 % interval */
+    double tokens_per_s_per_chip, tflops_per_s_per_chip, mfu_frac, hfu_frac;
+    double global_batch_sequences, tokens_per_step;
+    enum adv_fit fit;
+    double hbm_bytes_per_device, hbm_limit_bytes_per_device;     /* the larger peak */
+    double loss_peak_bytes, backward_peak_bytes, update_peak_bytes;
+    double host_bytes_per_host, host_limit_bytes_per_host;
+    enum adv_resource bound;
+    enum adv_confidence confidence;
+    char confidence_why[ADV_LIMIT_DETAIL];
+    double usd_per_step, usd_per_billion_tokens; /* NAN without a price */
+    struct adv_mesh mesh;
+};
+
+struct adv_estimate_input {
+    const struct adv_model *model;
+    const struct adv_cluster *cluster;
+    const struct adv_constants *constants;
+    const struct adv_plan *plan;
+    enum adv_flops_convention flops_convention;
+};
+
+/* `ledger` may be NULL (the search's fast path); the numbers are the same with and without. */
+ADV_MUST_CHECK adv_code adv_estimate_plan(const struct adv_estimate_input *input, struct adv_estimate *estimate,
+                                          struct adv_ledger *ledger, adv_err *err);
+
+#endif

@@ -1,0 +1,45 @@
+/* ledger.h: every term of one prediction, written where it is computed and read by ranking and explanation. */
+#ifndef ADV_COST_LEDGER_H
+#define ADV_COST_LEDGER_H
+
+#include "engine/base/limits.h"
+#include "engine/kernel/kernel.h"
+
+/* One time term of a step. Exposed parts of all terms add up to the step time. */
+struct adv_term {
+    const char *name;       /* "attention_fwd", "fsdp_all_gather", …: static, stable, used by clients */
+    const char *formula;    /* id in engine/README.md: "T-attn", static */
+    const char *source;     /* static */
+    enum adv_resource resource;
+    double seconds;         /* of the resource, per step */
+    double exposed_seconds; /* what it adds to the step */
+    double count;           /* how often per step (layers x passes) */
+    double flops_per_device, bytes_per_device; /* inputs, 0 where they mean nothing */
+};
+
+enum adv_memory_at { ADV_AT_ALWAYS, ADV_AT_LOSS, ADV_AT_BACKWARD, ADV_AT_UPDATE };
+const char *adv_memory_at_name(enum adv_memory_at at);
+
+struct adv_memory_part {
+    const char *name; /* "weights", "optimizer_state", "saved_activations", …: static, stable */
+    double bytes_per_device;
+    enum adv_memory_at at;
+};
+
+struct adv_kernel_use {
+    enum adv_kernel kernel;
+    char shape[ADV_LIMIT_NAME], tile[ADV_LIMIT_NAME]; /* readable */
+    double time_us;
+    double count; /* per step */
+};
+
+struct adv_ledger {
+    int terms_count;
+    struct adv_term terms[ADV_LIMIT_LEDGER_TERMS];
+    int memory_count;
+    struct adv_memory_part memory[ADV_LIMIT_MEMORY_PARTS];
+    int kernels_count;
+    struct adv_kernel_use kernels[ADV_LIMIT_KERNELS];
+};
+
+#endif

@@ -1,0 +1,53 @@
+/* chip.h: one accelerator generation. Numbers come from catalog/data/chips.json, each with source and confidence.
+ * NAN = not published. "per chip" and "per device" are never mixed: tpu7x has two JAX devices per chip.
+ */
+#ifndef ADV_SPEC_CHIP_H
+#define ADV_SPEC_CHIP_H
+
+#include <stdbool.h>
+
+#include "engine/base/limits.h"
+
+/* Fields of a chip record: member (also the JSON name and the name in cluster.overrides), unit, what. */
+#define ADV_CHIP_FIELDS(X)                                                                                   \
+    X(devices_per_chip, "devices", "JAX devices per chip")                                                   \
+    X(cores_per_chip, "cores", "TensorCores per chip")                                                       \
+    X(chips_per_host, "chips", "chips per host VM")                                                          \
+    X(mxu_per_core, "MXU", "matrix units per TensorCore")                                                    \
+    X(mxu_rows, "rows", "contraction size of one MXU")                                                       \
+    X(mxu_columns, "columns", "output columns of one MXU")                                                   \
+    X(clock_hz, "Hz", "TensorCore clock; inferred where unpublished")                                        \
+    X(peak_bf16_flops_per_s_per_chip, "FLOP/s", "dense bf16 peak")                                           \
+    X(peak_fp8_flops_per_s_per_chip, "FLOP/s", "dense fp8 peak; null = no native fp8")                       \
+    X(peak_int8_ops_per_s_per_chip, "op/s", "dense int8 peak; null = no native int8")                        \
+    X(hbm_bytes_per_chip, "bytes", "nominal HBM capacity")                                                   \
+    X(hbm_usable_bytes_per_device, "bytes", "what XLA lets a program use")                                   \
+    X(hbm_bytes_per_s_per_chip, "bytes/s", "HBM bandwidth, specification")                                   \
+    X(hbm_achieved_frac, "frac", "best measured copy bandwidth over specification")                          \
+    X(vmem_bytes_per_core, "bytes", "VMEM capacity of one TensorCore")                                       \
+    X(vmem_scoped_default_bytes, "bytes", "xla_tpu_scoped_vmem_limit_kib when unset")                        \
+    X(sparsecores_per_chip, "cores", "SparseCores")                                                          \
+    X(ici_axes, "axes", "torus dimensions, 2 or 3")                                                          \
+    X(ici_link_bytes_per_s, "bytes/s", "one link, one direction, specification")                             \
+    X(ici_link_achieved_bytes_per_s, "bytes/s", "one link, one direction, measured")                         \
+    X(ici_hop_latency_s, "s", "one hop")                                                                     \
+    X(d2d_bytes_per_s, "bytes/s", "die to die, one direction; null = single die or megacore")                \
+    X(dcn_bytes_per_s_per_chip, "bytes/s", "data-centre network, one direction")                             \
+    X(pcie_bytes_per_s_per_chip, "bytes/s", "host link, one direction, planning value")                      \
+    X(host_dram_bytes_per_host, "bytes", "host memory of one VM")                                            \
+    X(pod_max_chips, "chips", "largest slice")                                                               \
+    X(price_usd_per_chip_hour, "USD", "on-demand list price; null = unpublished")                            \
+    X(power_watts_per_chip, "W", "all-in power; null = unpublished")
+
+struct adv_chip {
+    char name[ADV_LIMIT_NAME];  /* "tpu7x" */
+    char title[ADV_LIMIT_NAME]; /* "TPU7x (Ironwood)" */
+    bool is_tpu;                /* false: a headline row for platform comparison only */
+    bool has_megacore;          /* one JAX device drives two cores (v4, v5p) */
+    bool offloads_collectives;  /* SparseCore offload of AG/RS/AR is on by default (tpu7x) */
+#define ADV_CHIP_MEMBER(name, unit, what) double name;
+    ADV_CHIP_FIELDS(ADV_CHIP_MEMBER)
+#undef ADV_CHIP_MEMBER
+};
+
+#endif

@@ -1,0 +1,66 @@
+/* kernel_shape.h: what one kernel computes and with which tiles. All sizes are per JAX device. */
+#ifndef ADV_SPEC_KERNEL_SHAPE_H
+#define ADV_SPEC_KERNEL_SHAPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/spec/plan.h"
+
+#define ADV_KERNEL_TABLE(X)                                                                                  \
+    X(SPLASH_FWD, "splash_fwd") X(SPLASH_FWD_RESIDUALS, "splash_fwd_residuals")                              \
+    X(SPLASH_BWD_FUSED, "splash_bwd_fused") X(SPLASH_BWD_DQ, "splash_bwd_dq")                                \
+    X(SPLASH_BWD_DKV, "splash_bwd_dkv") X(GMM, "gmm") X(TGMM, "tgmm") X(LINEAR_XENT, "linear_xent")          \
+    X(LINEAR_XENT_BWD, "linear_xent_bwd") X(MATMUL, "matmul")
+
+#define ADV_KERNEL_ENUM(id, name) ADV_KERNEL_##id,
+enum adv_kernel { ADV_KERNEL_TABLE(ADV_KERNEL_ENUM) ADV_KERNEL_COUNT };
+#undef ADV_KERNEL_ENUM
+const char *adv_kernel_name(enum adv_kernel kernel);
+
+struct adv_attention_shape {
+    double batch;              /* sequences on this device (fractions arise only inside the step model) */
+    int q_heads, kv_heads;
+    int64_t q_len, kv_len;     /* q_len: this device's queries; kv_len: the keys they see (whole sequence under CP all-gather) */
+    int head_dim_qk, head_dim_v;
+    bool causal;
+    int64_t window;            /* 0 = none; causal sliding window */
+    int64_t chunk;             /* 0 = none; attention inside chunks */
+    bool segment_ids;
+    int context_shards;        /* 1 = whole sequence here; r: q_len = kv_len / r, time of the slowest of the r shards */
+    bool context_load_balanced;/* two half-chunks per shard, so every shard has the mean work */
+    enum adv_format dtype;
+};
+
+struct adv_attention_tile {
+    struct adv_splash_blocks blocks;
+    enum adv_layout q_layout, k_layout, v_layout;
+};
+
+struct adv_attention_flags {
+    bool max_logit_constant;   /* use_max_logit_estimate > 0 */
+    int dq_reduction_steps;    /* 0 or 3 */
+    bool kernel_only;          /* leave the wrapper (transposes, scaling, residual slices) out */
+    bool use_experimental_scheduler;
+};
+
+enum adv_group_distribution { ADV_GROUPS_GIVEN, ADV_GROUPS_BALANCED, ADV_GROUPS_MULTINOMIAL, ADV_GROUPS_ZIPF, ADV_GROUPS_WORST };
+
+struct adv_gmm_shape {
+    int64_t m, k, n;           /* gmm: [m,k] x [groups,k,n]; tgmm: [m,k]^T x [m,n] -> [groups,k,n] */
+    int num_groups;
+    enum adv_group_distribution distribution;
+    const int64_t *group_sizes; /* num_groups entries for ADV_GROUPS_GIVEN; borrowed */
+    bool rhs_transposed, return_residuals;
+    enum adv_format lhs, rhs, out;
+    int version;               /* 1 megablox/tokamax v1, 2 GMM v2 */
+};
+
+struct adv_gmm_tile { int tile_m, tile_k, tile_n, input_buffer_count; }; /* tile_k: contraction, tile_n: output columns */
+
+struct adv_matmul_shape { int64_t m, k, n; enum adv_format lhs, rhs, out; };
+
+struct adv_xent_shape { int64_t tokens, emb_dim, vocab; };
+struct adv_xent_tile { int b_block, h_block, v_block; };
+
+#endif

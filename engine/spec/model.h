@@ -1,0 +1,130 @@
+/* model.h: a decoder-only language model as the engine sees it: dimensions and a table of layer kinds.
+ *
+ * A model is `layer_kinds_count` rows, each standing for `count` equal decoder layers; unlike layers (gemma's
+ * local and global, DeepSeek's first dense ones, llama4's interleaved experts) are rows of their own. Everything
+ * that depends on "which layer" is in the row, so cost, memory and FLOP code loop over rows and branch on nothing else.
+ * Pure data; built by adv_model_build() from MaxText's architecture keys. Immutable afterwards.
+ */
+#ifndef ADV_SPEC_MODEL_H
+#define ADV_SPEC_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/base/err.h"
+#include "engine/base/limits.h"
+
+/* decoder_block names of MaxText that have a layer table. */
+#define ADV_DECODER_TABLE(X)                                                                                 \
+    X(LLAMA2, "llama2") X(MISTRAL, "mistral") X(MIXTRAL, "mixtral") X(GEMMA, "gemma") X(GEMMA2, "gemma2")    \
+    X(GEMMA3, "gemma3") X(GEMMA4, "gemma4") X(GEMMA4_SMALL, "gemma4_small") X(GPT3, "gpt3")                  \
+    X(GPT_OSS, "gpt_oss") X(QWEN2, "qwen2") X(QWEN3, "qwen3") X(QWEN3_MOE, "qwen3_moe")                      \
+    X(QWEN3_CUSTOM_MOE, "qwen3_custom_moe") X(QWEN3_NEXT, "qwen3_next") X(QWEN3_5, "qwen3_5")                \
+    X(DEEPSEEK, "deepseek") X(DEEPSEEK4, "deepseek4") X(LLAMA4, "llama4") X(OLMO3, "olmo3") X(ENVY, "envy")  \
+    X(DEFAULT, "default")
+
+#define ADV_DECODER_ENUM(id, name) ADV_DECODER_##id,
+enum adv_decoder { ADV_DECODER_TABLE(ADV_DECODER_ENUM) ADV_DECODER_COUNT };
+#undef ADV_DECODER_ENUM
+
+const char *adv_decoder_name(enum adv_decoder decoder);
+
+enum adv_attention_kind {
+    ADV_ATTENTION_FULL,       /* causal over the whole sequence */
+    ADV_ATTENTION_WINDOW,     /* causal, last window_tokens */
+    ADV_ATTENTION_CHUNKED,    /* causal inside chunks of window_tokens (llama4) */
+    ADV_ATTENTION_LINEAR,     /* gated delta net: no scores, a recurrent state (qwen3-next, qwen3.5) */
+    ADV_ATTENTION_COMPRESSED, /* DeepSeek4: window plus compressed keys, compress_ratio tokens each */
+};
+
+/* One kind of decoder layer. Counts and dims are whole-model, unsharded. */
+struct adv_layer {
+    int count; /* layers of this kind */
+    enum adv_attention_kind attention;
+    int64_t window_tokens; /* WINDOW, COMPRESSED: window; CHUNKED: chunk; else 0 */
+    int compress_ratio;    /* COMPRESSED: tokens per compressed key, 0 = window only */
+    int q_heads, kv_heads;
+    int head_dim_qk, head_dim_v; /* MLA: nope + rope, v */
+    bool shares_kv;              /* key and value are one projection (gemma4 global) */
+    bool reuses_kv;              /* no key and value projections: takes an earlier layer's (gemma4 small) */
+    bool has_output_gate;        /* a second query-sized projection gates the output (qwen3-next full layers) */
+    bool has_sink;               /* attention sink logit per head (gpt-oss) */
+    bool has_qk_norm;
+    bool has_attention_bias;
+    /* multi-head latent attention; q_lora_rank 0 = queries projected directly; kv_lora_rank 0 = not MLA */
+    int q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim;
+    int indexer_heads, indexer_head_dim, indexer_topk; /* DeepSeek sparse attention; topk 0 = none */
+    /* gated delta net (LINEAR) */
+    int linear_key_heads, linear_value_heads, linear_key_head_dim, linear_value_head_dim, linear_conv_kernel, linear_chunk;
+    /* feed-forward: both dense and experts may be present in one layer */
+    int64_t mlp_dim;           /* dense width, 0 = no dense feed-forward */
+    int mlp_inputs;            /* matrices in front of the activation: 2 gated, 1 plain */
+    bool has_mlp_bias;
+    int experts;               /* routed experts, 0 = dense layer */
+    int experts_per_token;
+    int64_t moe_mlp_dim;
+    int shared_experts;
+    int64_t shared_mlp_dim;    /* of all shared experts together */
+    bool has_routed_bias;
+    int norms;                 /* norms over emb_dim per layer: 2, or 4 with post-norms (gemma2/3/4) */
+    bool has_post_ffw_norm;    /* the feed-forward output is needed again in the backward pass */
+    int64_t per_layer_embedding_dim; /* gemma4 small: PLE projections; 0 = none */
+    int scan_block;            /* real layers per scan step (remat block): gemma3 6, gpt-oss 2, others 1 */
+};
+
+/* Parameters of one layer, by what they are (they shard differently). */
+struct adv_layer_params {
+    double attention;      /* projections incl. MLA, indexer, gate, biases, qk norms */
+    double dense_ffn;      /* dense feed-forward */
+    double router;
+    double routed_experts;
+    double shared_experts;
+    double norms;
+    double other;          /* PLE, hyper-connections, convolution */
+};
+
+struct adv_model {
+    char name[ADV_LIMIT_NAME];
+    char maxtext_name[ADV_LIMIT_NAME]; /* "" when the model is given by dimensions only */
+    enum adv_decoder decoder;
+    int64_t emb_dim, vocab_size;
+    int layers_count;           /* decoder layers as MaxText counts them (gemma2: pairs) */
+    bool ties_embedding;        /* logits_via_embedding */
+    bool has_learned_positions; /* gpt3: trainable_position_size rows */
+    int64_t position_rows;
+    double per_layer_embedding_params; /* gemma4 small: the big per-layer table, 0 otherwise */
+    int mtp_layers;             /* multi-token-prediction modules */
+    double logits_soft_cap;     /* 0 = none */
+    int hyper_connections;      /* mhc_expansion_rate, 1 = none */
+    int layer_kinds_count;
+    struct adv_layer layers[ADV_LIMIT_LAYER_KINDS];
+    bool confident;             /* false: a block the engine approximates; `caveat` says how */
+    char caveat[ADV_LIMIT_DETAIL];
+};
+
+/* Parameter counts of a whole model. */
+struct adv_model_params {
+    double total, active;              /* active: per token, routed experts counted experts_per_token/experts */
+    double active_matmul_per_token;    /* without embedding lookup and norms */
+    double embedding, unembedding;     /* unembedding 0 when tied */
+    double attention, dense_ffn, router, routed_experts, shared_experts, norms, other;
+    double largest_layer;              /* of one layer of the largest kind */
+};
+
+struct adv_layer_params adv_model_layer_params(const struct adv_model *model, const struct adv_layer *layer);
+struct adv_model_params adv_model_params(const struct adv_model *model);
+
+/* Model FLOPs of one training step of `tokens_per_device` = sequences * seq_len tokens on one device, forward and
+ * backward (3 x forward), without recomputation: what MFU is defined on. */
+enum adv_flops_convention {
+    ADV_FLOPS_CAUSAL_HALF, /* MaxText today: causal attention counted half */
+    ADV_FLOPS_FULL,        /* attention counted over the full square */
+    ADV_FLOPS_PARAMS_ONLY, /* 6 * active matmul parameters * tokens */
+};
+struct adv_model_flops {
+    double weights, attention, total;
+};
+struct adv_model_flops adv_model_flops(const struct adv_model *model, double sequences_per_device, int64_t seq_len,
+                                       enum adv_flops_convention convention);
+
+#endif

@@ -1,0 +1,67 @@
+#include "tests/unit/check.h"
+
+#include <string.h>
+
+#include "engine/base/arena.h"
+#include "engine/base/err.h"
+#include "engine/base/text.h"
+
+static void arena_gives_zeroed_memory_and_refuses_past_its_cap(void **state)
+{
+    (void)state;
+    struct adv_arena arena;
+    adv_arena_init(&arena, 1000);
+    char *memory = adv_arena_alloc(&arena, 512);
+    assert_non_null(memory);
+    for (int i = 0; i < 512; i++) assert_int_equal(memory[i], 0);
+    assert_null(adv_arena_alloc(&arena, 512));
+    assert_null(adv_arena_array(&arena, SIZE_MAX / 2, 4));
+    adv_arena_free(&arena);
+    assert_non_null(adv_arena_alloc(&arena, 512));
+    adv_arena_free(&arena);
+}
+
+static void findings_beyond_the_limit_are_counted_not_written(void **state)
+{
+    (void)state;
+    adv_err err;
+    adv_err_init(&err);
+    for (int i = 0; i < ADV_LIMIT_FINDINGS + 3; i++)
+        (void)adv_err_add(&err, ADV_E_INVALID, "/config/x", NULL, "finding %d", i);
+    assert_int_equal(err.count, ADV_LIMIT_FINDINGS);
+    assert_int_equal(err.lost_count, 3);
+    assert_int_equal(err.code, ADV_E_INVALID);
+}
+
+static void text_past_its_limit_is_dropped_and_flagged(void **state)
+{
+    (void)state;
+    struct adv_text text;
+    adv_text_init(&text, 8);
+    adv_text_append(&text, "1234567");
+    assert_false(text.overflow);
+    adv_text_format(&text, "%d", 8);
+    assert_true(text.overflow);
+    assert_string_equal(text.data, "1234567");
+    adv_text_free(&text);
+}
+
+static void nearest_name_is_found_within_a_third_of_the_length(void **state)
+{
+    (void)state;
+    const char *names[] = {"llama3.1-70b", "llama2-70b", NULL, "gemma3-27b"};
+    assert_string_equal(adv_text_nearest("llama3.1-70", names, 4), "llama3.1-70b");
+    assert_string_equal(adv_text_nearest("gema3-27b", names, 4), "gemma3-27b");
+    assert_null(adv_text_nearest("gpt", names, 4));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arena_gives_zeroed_memory_and_refuses_past_its_cap),
+        cmocka_unit_test(findings_beyond_the_limit_are_counted_not_written),
+        cmocka_unit_test(text_past_its_limit_is_dropped_and_flagged),
+        cmocka_unit_test(nearest_name_is_found_within_a_third_of_the_length),
+    };
+    return run_tests(tests);
+}

@@ -20,6 +20,6 @@
     } while (0)
 
 /* Runs an array of tests (never a pointer: cmocka would run 0 tests and pass). */
-#define run_tests(tests) cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL)
+#define run_group(tests) cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL)
 
 #endif

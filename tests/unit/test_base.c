@@ -63,5 +63,5 @@ int main(void)
         cmocka_unit_test(text_past_its_limit_is_dropped_and_flagged),
         cmocka_unit_test(nearest_name_is_found_within_a_third_of_the_length),
     };
-    return run_tests(tests);
+    return run_group(tests);
 }

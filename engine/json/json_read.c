@@ -1,0 +1,252 @@
+#include "engine/json/json_read.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/text.h"
+
+/* Containers are counted before parsing: a hostile document never reaches the recursive parser. */
+static int nesting_depth(const char *text, size_t length_bytes)
+{
+    int depth = 0;
+    int deepest = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < length_bytes; i++) {
+        char c = text[i];
+        if (in_string) {
+            if (c == '\\') i++;
+            if (c == '"') in_string = false;
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '{' || c == '[') {
+            if (++depth > deepest) deepest = depth;
+        } else if (c == '}' || c == ']') {
+            depth--;
+        }
+    }
+    return deepest;
+}
+
+adv_code adv_json_parse_file_text(const char *text, size_t length_bytes, json_t **root, adv_err *err)
+{
+    *root = NULL;
+    int depth = nesting_depth(text, length_bytes);
+    if (depth > ADV_LIMIT_JSON_DEPTH)
+        return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "nesting is %d deep, the limit is %d", depth, ADV_LIMIT_JSON_DEPTH);
+    json_error_t error;
+    json_t *value = json_loadb(text, length_bytes, JSON_REJECT_DUPLICATES, &error);
+    if (!value)
+        return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "not valid JSON at line %d, column %d: %s", error.line, error.column,
+                           error.text);
+    *root = value;
+    return ADV_OK;
+}
+
+adv_code adv_json_parse(const char *text, size_t length_bytes, json_t **root, adv_err *err)
+{
+    *root = NULL;
+    if (length_bytes > ADV_LIMIT_BODY_BYTES)
+        return adv_err_add(err, ADV_E_TOO_LARGE, "", NULL, "%zu bytes, the limit is %d", length_bytes, ADV_LIMIT_BODY_BYTES);
+    return adv_json_parse_file_text(text, length_bytes, root, err);
+}
+
+const char *adv_json_pointer(char pointer[ADV_LIMIT_POINTER], const char *at, const char *member)
+{
+    int length = snprintf(pointer, ADV_LIMIT_POINTER, "%s/", at);
+    size_t used = length < 0 ? 0 : (size_t)length;
+    for (; *member && used + 2 < ADV_LIMIT_POINTER; member++) {
+        if (*member == '~' || *member == '/') {
+            pointer[used++] = '~';
+            pointer[used++] = *member == '~' ? '0' : '1';
+        } else {
+            pointer[used++] = *member;
+        }
+    }
+    if (used >= ADV_LIMIT_POINTER) used = ADV_LIMIT_POINTER - 1;
+    pointer[used] = '\0';
+    return pointer;
+}
+
+const char *adv_json_pointer_index(char pointer[ADV_LIMIT_POINTER], const char *at, size_t index)
+{
+    (void)snprintf(pointer, ADV_LIMIT_POINTER, "%s/%zu", at, index);
+    return pointer;
+}
+
+const char *adv_json_type_name(const json_t *value)
+{
+    static const char *const names[] = {
+        [JSON_OBJECT] = "an object", [JSON_ARRAY] = "an array",  [JSON_STRING] = "a string", [JSON_INTEGER] = "an integer",
+        [JSON_REAL] = "a number",    [JSON_TRUE] = "true",       [JSON_FALSE] = "false",     [JSON_NULL] = "null",
+    };
+    return value ? names[json_typeof(value)] : "nothing";
+}
+
+/* The member, or NULL when absent or null (reported when required). */
+static json_t *lookup(const json_t *object, const char *at, const char *member, enum adv_json_need need, adv_err *err)
+{
+    json_t *value = json_object_get(object, member);
+    if (value && !json_is_null(value)) return value;
+    if (need == ADV_JSON_REQUIRED) {
+        char pointer[ADV_LIMIT_POINTER];
+        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), NULL, "`%s` is required", member);
+    }
+    return NULL;
+}
+
+static bool refuse_type(const json_t *value, const char *at, const char *member, const char *wanted, adv_err *err)
+{
+    char pointer[ADV_LIMIT_POINTER];
+    (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), NULL, "`%s` must be %s, not %s", member,
+                      wanted, adv_json_type_name(value));
+    return false;
+}
+
+bool adv_json_string(const json_t *object, const char *at, const char *member, enum adv_json_need need,
+                     const char **value, adv_err *err)
+{
+    json_t *found = lookup(object, at, member, need, err);
+    if (!found) return false;
+    if (!json_is_string(found)) return refuse_type(found, at, member, "a string", err);
+    *value = json_string_value(found);
+    return true;
+}
+
+bool adv_json_integer(const json_t *object, const char *at, const char *member, enum adv_json_need need, int64_t low,
+                      int64_t high, int64_t *value, adv_err *err)
+{
+    json_t *found = lookup(object, at, member, need, err);
+    if (!found) return false;
+    int64_t number;
+    if (json_is_integer(found)) {
+        number = (int64_t)json_integer_value(found);
+    } else if (json_is_real(found) && json_real_value(found) == floor(json_real_value(found)) &&
+               fabs(json_real_value(found)) < 9e15) {
+        number = (int64_t)json_real_value(found);
+    } else {
+        return refuse_type(found, at, member, "a whole number", err);
+    }
+    if (number < low || number > high) {
+        char pointer[ADV_LIMIT_POINTER];
+        (void)adv_err_add(err, ADV_E_RANGE, adv_json_pointer(pointer, at, member), NULL,
+                          "`%s` is %lld, must be in %lld..%lld", member, (long long)number, (long long)low, (long long)high);
+        return false;
+    }
+    *value = number;
+    return true;
+}
+
+bool adv_json_int(const json_t *object, const char *at, const char *member, enum adv_json_need need, int low, int high,
+                  int *value, adv_err *err)
+{
+    int64_t wide;
+    if (!adv_json_integer(object, at, member, need, low, high, &wide, err)) return false;
+    *value = (int)wide;
+    return true;
+}
+
+bool adv_json_number(const json_t *object, const char *at, const char *member, enum adv_json_need need, double low,
+                     double high, double *value, adv_err *err)
+{
+    json_t *found = lookup(object, at, member, need, err);
+    if (!found) return false;
+    if (!json_is_number(found)) return refuse_type(found, at, member, "a number", err);
+    double number = json_number_value(found);
+    if (!(number >= low && number <= high)) {
+        char pointer[ADV_LIMIT_POINTER];
+        (void)adv_err_add(err, ADV_E_RANGE, adv_json_pointer(pointer, at, member), NULL, "`%s` is %g, must be in %g..%g",
+                          member, number, low, high);
+        return false;
+    }
+    *value = number;
+    return true;
+}
+
+bool adv_json_bool(const json_t *object, const char *at, const char *member, enum adv_json_need need, bool *value,
+                   adv_err *err)
+{
+    json_t *found = lookup(object, at, member, need, err);
+    if (!found) return false;
+    if (!json_is_boolean(found)) return refuse_type(found, at, member, "true or false", err);
+    *value = json_is_true(found);
+    return true;
+}
+
+json_t *adv_json_object(const json_t *object, const char *at, const char *member, enum adv_json_need need, adv_err *err)
+{
+    json_t *found = lookup(object, at, member, need, err);
+    if (found && !json_is_object(found)) {
+        (void)refuse_type(found, at, member, "an object", err);
+        return NULL;
+    }
+    return found;
+}
+
+json_t *adv_json_array(const json_t *object, const char *at, const char *member, enum adv_json_need need, adv_err *err)
+{
+    json_t *found = lookup(object, at, member, need, err);
+    if (found && !json_is_array(found)) {
+        (void)refuse_type(found, at, member, "an array", err);
+        return NULL;
+    }
+    return found;
+}
+
+/* "did you mean `x`?", else the whole list when it is short, else "". */
+static void suggest(char hint[ADV_LIMIT_DETAIL], const char *given, const char *const *names, int names_count)
+{
+    hint[0] = '\0';
+    const char *nearest = adv_text_nearest(given, names, names_count);
+    if (nearest) {
+        (void)snprintf(hint, ADV_LIMIT_DETAIL, "did you mean `%s`?", nearest);
+        return;
+    }
+    if (names_count > 12) return;
+    size_t used = (size_t)snprintf(hint, ADV_LIMIT_DETAIL, "known:");
+    for (int i = 0; i < names_count && used < ADV_LIMIT_DETAIL; i++)
+        used += (size_t)snprintf(hint + used, ADV_LIMIT_DETAIL - used, " `%s`", names[i]);
+}
+
+bool adv_json_choice(const json_t *object, const char *at, const char *member, enum adv_json_need need,
+                     const char *const *names, int names_count, int *index, adv_err *err)
+{
+    const char *given;
+    if (!adv_json_string(object, at, member, need, &given, err)) return false;
+    for (int i = 0; i < names_count; i++) {
+        if (strcmp(given, names[i]) != 0) continue;
+        *index = i;
+        return true;
+    }
+    char pointer[ADV_LIMIT_POINTER];
+    char hint[ADV_LIMIT_DETAIL];
+    suggest(hint, given, names, names_count);
+    (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), hint, "`%s` does not know the value \"%.80s\"",
+                      member, given);
+    return false;
+}
+
+bool adv_json_is_object(const json_t *value, const char *at, adv_err *err)
+{
+    if (json_is_object(value)) return true;
+    (void)adv_err_add(err, ADV_E_INVALID, at, NULL, "must be an object, not %s", adv_json_type_name(value));
+    return false;
+}
+
+bool adv_json_known_members(const json_t *object, const char *at, const char *const *names, int names_count, adv_err *err)
+{
+    bool all_known = true;
+    for (void *at_member = json_object_iter((json_t *)(uintptr_t)object); at_member;
+         at_member = json_object_iter_next((json_t *)(uintptr_t)object, at_member)) {
+        const char *member = json_object_iter_key(at_member);
+        bool known = false;
+        for (int i = 0; i < names_count && !known; i++) known = strcmp(member, names[i]) == 0;
+        if (known) continue;
+        char pointer[ADV_LIMIT_POINTER];
+        char hint[ADV_LIMIT_DETAIL];
+        suggest(hint, member, names, names_count);
+        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), hint, "unknown member `%.80s`", member);
+        all_known = false;
+    }
+    return all_known;
+}

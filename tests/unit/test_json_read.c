@@ -1,0 +1,96 @@
+#include "tests/unit/check.h"
+
+#include <string.h>
+
+#include "engine/json/json_read.h"
+
+static json_t *parse(const char *text, adv_err *err)
+{
+    json_t *root;
+    adv_err_init(err);
+    (void)!adv_json_parse(text, strlen(text), &root, err);
+    return root;
+}
+
+static void syntax_errors_duplicates_and_deep_nesting_are_refused(void **state)
+{
+    (void)state;
+    adv_err err;
+    assert_null(parse("{\"a\": }", &err));
+    assert_int_equal(err.code, ADV_E_SYNTAX);
+    assert_null(parse("{\"a\": 1, \"a\": 2}", &err));
+    assert_int_equal(err.code, ADV_E_SYNTAX);
+    char deep[2 * (ADV_LIMIT_JSON_DEPTH + 1) + 1];
+    for (int depth = ADV_LIMIT_JSON_DEPTH; depth <= ADV_LIMIT_JSON_DEPTH + 1; depth++) {
+        memset(deep, '[', (size_t)depth);
+        memset(deep + depth, ']', (size_t)depth);
+        deep[2 * depth] = '\0';
+        json_t *root = parse(deep, &err);
+        assert_int_equal(err.code, depth > ADV_LIMIT_JSON_DEPTH ? ADV_E_SYNTAX : ADV_OK);
+        json_decref(root);
+    }
+    json_t *root = parse("{\"brackets\": \"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"[[\"}", &err);
+    assert_int_equal(err.code, ADV_OK);
+    json_decref(root);
+}
+
+static void all_wrong_members_are_reported_with_their_pointers(void **state)
+{
+    (void)state;
+    adv_err err;
+    json_t *root = parse("{\"a/b\": 1, \"count\": 99, \"ratio\": \"x\", \"modd\": true, \"whole\": 4.0}", &err);
+    int count = 0;
+    double ratio = 0;
+    const char *name = NULL;
+    int64_t whole = 0;
+    assert_false(adv_json_int(root, "/top", "count", ADV_JSON_OPTIONAL, 0, 10, &count, &err));
+    assert_false(adv_json_number(root, "/top", "ratio", ADV_JSON_OPTIONAL, 0, 1, &ratio, &err));
+    assert_false(adv_json_string(root, "/top", "a/b", ADV_JSON_OPTIONAL, &name, &err));
+    assert_false(adv_json_string(root, "/top", "missing", ADV_JSON_REQUIRED, &name, &err));
+    assert_false(adv_json_string(root, "/top", "absent", ADV_JSON_OPTIONAL, &name, &err));
+    assert_true(adv_json_integer(root, "/top", "whole", ADV_JSON_OPTIONAL, 0, 10, &whole, &err));
+    assert_int_equal(whole, 4);
+    assert_int_equal(err.count, 4);
+    assert_string_equal(err.findings[0].pointer, "/top/count");
+    assert_int_equal(err.findings[0].code, ADV_E_RANGE);
+    assert_string_equal(err.findings[1].pointer, "/top/ratio");
+    assert_string_equal(err.findings[2].pointer, "/top/a~1b");
+    assert_string_equal(err.findings[3].pointer, "/top/missing");
+    json_decref(root);
+}
+
+static void unknown_members_name_the_nearest_known_one(void **state)
+{
+    (void)state;
+    adv_err err;
+    json_t *root = parse("{\"modle\": 1, \"cluster\": 2}", &err);
+    const char *names[] = {"model", "cluster", "config"};
+    assert_false(adv_json_known_members(root, "", names, 3, &err));
+    assert_int_equal(err.count, 1);
+    assert_string_equal(err.findings[0].pointer, "/modle");
+    assert_non_null(strstr(err.findings[0].hint, "model"));
+    json_decref(root);
+}
+
+static void pointers_are_escaped_and_cut(void **state)
+{
+    (void)state;
+    char pointer[ADV_LIMIT_POINTER];
+    assert_string_equal(adv_json_pointer(pointer, "/a", "x~/y"), "/a/x~0~1y");
+    char name[400];
+    memset(name, '/', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    assert_true(strlen(adv_json_pointer(pointer, "", name)) < ADV_LIMIT_POINTER);
+    assert_true(strlen(adv_json_pointer(pointer, name, name)) < ADV_LIMIT_POINTER);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(syntax_errors_duplicates_and_deep_nesting_are_refused),
+        cmocka_unit_test(all_wrong_members_are_reported_with_their_pointers),
+        cmocka_unit_test(unknown_members_name_the_nearest_known_one),
+        cmocka_unit_test(pointers_are_escaped_and_cut),
+    };
+    return run_group(tests);
+}

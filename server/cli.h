@@ -1,0 +1,27 @@
+/* cli.h: the subcommands of tpu-advisor; the table that names them is in main.c.
+ *
+ * argv[0] is the subcommand's own name, its arguments follow. The result is the exit status:
+ * 0 done, 1 the environment failed (file, network, database), 2 the input or the command line is wrong.
+ * A wrong input leaves a problem document on standard error and nothing on standard output.
+ */
+#ifndef ADV_SERVER_CLI_H
+#define ADV_SERVER_CLI_H
+
+#define ADV_CLI_OK 0
+#define ADV_CLI_FAILED 1
+#define ADV_CLI_USAGE 2
+
+int adv_cli_serve(int argc, char **argv);       /* the daemon, until SIGTERM or SIGINT */
+int adv_cli_migrate(int argc, char **argv);     /* applies the database migrations and leaves */
+int adv_cli_healthcheck(int argc, char **argv); /* asks a running daemon's /readyz */
+
+int adv_cli_estimate(int argc, char **argv);
+int adv_cli_advise(int argc, char **argv);
+int adv_cli_simulate(int argc, char **argv);
+int adv_cli_tune(int argc, char **argv);
+int adv_cli_lint(int argc, char **argv);
+int adv_cli_validate(int argc, char **argv);
+int adv_cli_bench(int argc, char **argv);
+int adv_cli_version(int argc, char **argv);
+
+#endif

@@ -1,0 +1,57 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/text.h"
+#include "server/cli.h"
+
+/* Adding a subcommand = adding a row. */
+static const struct {
+    const char *name;
+    const char *help;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    {"serve", "run the daemon (default address 127.0.0.1:8080)", adv_cli_serve},
+    {"estimate", "FILE: predict step time and memory of one plan", adv_cli_estimate},
+    {"advise", "FILE: rank the plans for a training job", adv_cli_advise},
+    {"simulate", "FILE: run one kernel with given tiles", adv_cli_simulate},
+    {"tune", "FILE: find the best tiles for a kernel's shape", adv_cli_tune},
+    {"lint", "FILE: check a MaxText configuration and XLA flags", adv_cli_lint},
+    {"validate", "FILE: predict every row of a measurement file and compare", adv_cli_validate},
+    {"bench", "measure the engine's own speed", adv_cli_bench},
+    {"migrate", "apply the database migrations and leave", adv_cli_migrate},
+    {"healthcheck", "ask a running daemon whether it is ready", adv_cli_healthcheck},
+    {"version", "print the version, the catalog's hash and the calibration", adv_cli_version},
+};
+
+#define COMMANDS_COUNT ((int)(sizeof commands / sizeof commands[0]))
+
+static void print_usage(FILE *out)
+{
+    (void)fprintf(out, "usage: tpu-advisor COMMAND [ARGUMENTS]\n\n");
+    for (int i = 0; i < COMMANDS_COUNT; i++)
+        (void)fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].help);
+    (void)fprintf(out, "\nFILE - is standard input. `tpu-advisor serve --help` lists the settings.\n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_usage(stderr);
+        return ADV_CLI_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_usage(stdout);
+        return ADV_CLI_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0) return adv_cli_version(argc - 1, argv + 1);
+    const char *names[COMMANDS_COUNT];
+    for (int i = 0; i < COMMANDS_COUNT; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);
+        names[i] = commands[i].name;
+    }
+    const char *nearest = adv_text_nearest(argv[1], names, COMMANDS_COUNT);
+    (void)fprintf(stderr, "tpu-advisor: there is no command '%s'%s%s%s\n", argv[1],
+                  nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    print_usage(stderr);
+    return ADV_CLI_USAGE;
+}

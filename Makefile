@@ -1,21 +1,24 @@
-# TPU Advisor. `make help` lists the front doors.
-BUILD    ?= build
-CC       ?= gcc
-OPT      ?= -O2 -g
-SANITIZER ?=
-COVERAGE ?=
-WERROR   ?=
-V        ?=
+# TPU Advisor. `make help` lists the front doors, and the variables below.
+SANITIZER ?=#  address,undefined or thread: build with these sanitizers
+COVERAGE  ?=#  1: build for gcov
+WERROR    ?=#  1: warnings are errors, as in CI
+OPT       ?= -O2 -g
+V         ?=#  1: show the commands
+PREFIX    ?= /usr/local
+DESTDIR   ?=
 
-PREFIX   ?= /usr/local
-DESTDIR  ?=
+# Each way of building has its own folder, so that flags never mix.
+comma := ,
+BUILD ?= build$(if $(SANITIZER),-$(subst $(comma),-,$(SANITIZER)))$(if $(COVERAGE),-coverage)
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 
-VERSION  := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
-PKGS     := jansson yaml-0.1
+PKGS        := jansson yaml-0.1
 SERVER_PKGS := libmicrohttpd libpq
-PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS) $(SERVER_PKGS) 2>/dev/null)
-PKG_LIBS   = $(shell pkg-config --libs $(PKGS) 2>/dev/null)
-SERVER_LIBS = $(shell pkg-config --libs $(SERVER_PKGS) 2>/dev/null)
+PKG_CFLAGS  := $(shell pkg-config --cflags $(PKGS) $(SERVER_PKGS) 2>/dev/null)
+PKG_LIBS    := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
+SERVER_LIBS := $(shell pkg-config --libs $(SERVER_PKGS) 2>/dev/null)
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wdouble-promotion -Wformat=2 \
         -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wvla -Wundef -Wwrite-strings \
@@ -34,11 +37,19 @@ SERVER_OBJ := $(filter-out $(BUILD)/$(MAIN_SRC:.c=.o),$(SERVER_SRC:%.c=$(BUILD)/
 PROGRAM    := $(BUILD)/tpu-advisor
 ENGINE_LIB := $(BUILD)/libadv.a
 
+# Written when the compiler or a flag changes; every object depends on it.
+FLAGS_NOW = $(CC) $(CFLAGS_ALL) :: $(LDFLAGS_ALL)
+.PHONY: force
+$(BUILD)/flags: force
+	@mkdir -p $(@D)
+	@echo '$(subst ','\'',$(FLAGS_NOW))' | cmp -s - $@ || echo '$(subst ','\'',$(FLAGS_NOW))' > $@
+
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' "$(1)" "$(2)")
 
+.DEFAULT_GOAL := all
 .PHONY: all
-all: $(PROGRAM)
+all: $(PROGRAM) ## build/tpu-advisor
 
 CATALOG_DATA := $(notdir $(wildcard engine/catalog/data/*.json))
 SQL_DATA     := $(notdir $(wildcard sql/migrations/*.sql))
@@ -60,11 +71,11 @@ $(BUILD)/gen/embedded_web.c: $(WEB_DATA:%=$(WEB_DIST)/%) engine/base/embed.sh Ma
 	$(call say,EMBED,$@)
 	$(Q)engine/base/embed.sh web $(WEB_DIST) $(WEB_DATA) > $@
 
-$(BUILD)/gen/embedded_%.o: $(BUILD)/gen/embedded_%.c
+$(BUILD)/gen/embedded_%.o: $(BUILD)/gen/embedded_%.c $(BUILD)/flags
 	$(call say,CC,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) -c -o $@ $<
 
-$(BUILD)/%.o: %.c
+$(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
@@ -77,22 +88,90 @@ $(PROGRAM): $(BUILD)/$(MAIN_SRC:.c=.o) $(SERVER_OBJ) $(ENGINE_LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(BUILD)/$(MAIN_SRC:.c=.o) $(SERVER_OBJ) $(ENGINE_LIB) $(SERVER_LIBS) $(PKG_LIBS) -lm
 
--include $(ENGINE_OBJ:.o=.d) $(SERVER_OBJ:.o=.d)
+-include $(ENGINE_OBJ:.o=.d) $(SERVER_OBJ:.o=.d) $(BUILD)/$(MAIN_SRC:.c=.d)
 
 # Tests in C: every tests/<kind>/test_*.c is one cmocka program, linked with the engine (and, for kind api and sql
 # helpers written in C, nothing else). Run them all with `make check`.
 UNIT_SRC := $(wildcard tests/unit/test_*.c tests/property/test_*.c tests/oracle/test_*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
 
-$(BUILD)/tests/%: tests/%.c $(ENGINE_LIB)
+$(BUILD)/tests/%: tests/%.c $(ENGINE_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)
-	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(ENGINE_LIB) $(PKG_LIBS) -lcmocka -lm
+	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $< $(ENGINE_LIB) $(PKG_LIBS) -lcmocka -lm
+
+-include $(UNIT_BIN:%=%.d)
 
 .PHONY: check
 check: $(UNIT_BIN) ## unit, property and oracle tests of the engine
-	$(Q)failed=0; for t in $(UNIT_BIN); do $$t || failed=1; done; exit $$failed
+	$(Q)tests/check.sh $(UNIT_BIN)
+
+# ---- Front doors -------------------------------------------------------------------------------------------
+
+.PHONY: help
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
+	@echo
+	@sed -n 's/^\([A-Z]*\) *?= *# *\(.*\)/  \1|\2/p' Makefile | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
+	@echo '  OPT PREFIX DESTDIR CC  as usual'
+
+.PHONY: deps deps-run
+deps: ## install what building and testing need and this machine lacks (Debian; root or sudo)
+	@docker/deps.sh test
+deps-run: ## the same for building and running only
+	@docker/deps.sh run
+
+.PHONY: test
+test: ## every suite that needs no container engine; installs what is missing first
+	@docker/deps.sh test
+	@tests/run.sh
+
+# Lint: each part can be run alone. Files are those git knows, so that build products are never looked at.
+C_FILES      = $(shell git ls-files '*.c' '*.h')
+SCRIPT_FILES = $(shell git ls-files '*.sh' .ci/run)
+
+.PHONY: lint lint-format lint-warnings lint-tidy lint-cppcheck lint-scripts lint-house
+lint: lint-format lint-warnings lint-tidy lint-cppcheck lint-scripts lint-house ## formatting, gcc and clang warnings, clang-tidy, cppcheck, shellcheck, house rules
+
+lint-format:
+	$(Q)clang-format --dry-run $(C_FILES) 2>&1 | sed -n 's/^\([^ :]*\):[0-9]*:.*code should be.*/lint: not formatted (make format): \1/p' | \
+	    sort | uniq -c | (! grep .)
+	@echo 'lint: formatting is clean ($(words $(C_FILES)) files)'
+
+lint-warnings:
+	$(Q)$(MAKE) -s -k CC=gcc BUILD=build-gcc WERROR=1 everything
+	$(Q)$(MAKE) -s -k CC=clang BUILD=build-clang WERROR=1 everything
+	@echo 'lint: gcc and clang compile without a warning'
+
+lint-tidy:
+	$(Q)printf '%s\n' $(filter %.c,$(C_FILES)) | xargs -P 2 -n 4 tests/lint/tidy.sh
+	@echo 'lint: clang-tidy is clean'
+
+lint-cppcheck:
+	$(Q)cppcheck -q -j2 --std=c11 --enable=warning,portability,performance --inline-suppr --error-exitcode=1 \
+	    --suppress=missingIncludeSystem --suppress=unknownMacro -I. $(filter %.c,$(C_FILES))
+	@echo 'lint: cppcheck is clean'
+
+lint-scripts:
+	$(Q)shellcheck -S warning $(SCRIPT_FILES)
+	@echo 'lint: shellcheck is clean ($(words $(SCRIPT_FILES)) scripts)'
+
+lint-house:
+	$(Q)for script in $(filter-out %/tidy.sh,$(filter tests/lint/%,$(SCRIPT_FILES))); do $$script || exit 1; done
+
+.PHONY: everything
+everything: all $(UNIT_BIN) ## the program and every C test, without running them
+
+.PHONY: format
+format: ## clang-format over all C files
+	clang-format -i $(C_FILES)
+
+.PHONY: install
+install: all ## copy the program, its catalog documents and the systemd unit below PREFIX
+	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/tpu-advisor
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's,@PREFIX@,$(PREFIX),g' docker/tpu-advisor.service.in > $(DESTDIR)$(PREFIX)/lib/systemd/system/tpu-advisor.service
 
 .PHONY: clean
-clean: ## remove the build folder
-	rm -rf $(BUILD)
+clean: ## remove the build folders
+	rm -rf build build-*

@@ -1,0 +1,78 @@
+#!/bin/sh
+# deps.sh run|test: installs what this machine lacks to build and run (run), or to test as well (test).
+# Every item is looked for first, by what it brings and not by package name, so that a machine that has everything
+# is left alone and the check costs milliseconds. Installs on Debian only, as root or through sudo.
+set -eu
+scope=${1:-run}
+
+missing=
+# need PACKAGE... : remembers Debian packages to install
+need() { missing="$missing $*"; }
+command_or() { command -v "$1" > /dev/null 2>&1 || { shift; need "$@"; }; }
+
+has_postgres() {
+    command -v initdb > /dev/null 2>&1 && return
+    for initdb in /usr/lib/postgresql/*/bin/initdb; do
+        [ -x "$initdb" ] && return
+    done
+    return 1
+}
+
+# --- to build and run -----------------------------------------------------------------------------------------
+command_or gcc gcc libc6-dev
+command_or make make
+command_or git git ca-certificates
+command_or curl curl ca-certificates
+if command -v pkg-config > /dev/null 2>&1; then
+    for library in libmicrohttpd:libmicrohttpd-dev jansson:libjansson-dev libpq:libpq-dev yaml-0.1:libyaml-dev; do
+        pkg-config --exists "${library%%:*}" || need "${library#*:}"
+    done
+else
+    need pkg-config libmicrohttpd-dev libjansson-dev libpq-dev libyaml-dev
+fi
+has_postgres || need postgresql
+command_or node nodejs
+command_or npm npm
+
+# --- to test as well ------------------------------------------------------------------------------------------
+if [ "$scope" = test ]; then
+    for library in cmocka:libcmocka-dev nlopt:libnlopt-dev; do
+        pkg-config --exists "${library%%:*}" 2> /dev/null || need "${library#*:}"
+    done
+    command_or clang clang
+    command_or clang-format clang-format
+    command_or clang-tidy clang-tidy
+    command_or cppcheck cppcheck
+    command_or shellcheck shellcheck
+    command_or chromium chromium
+    command_or docker-compose docker-compose
+fi
+
+[ -n "$missing" ] || exit 0
+
+echo "deps: missing on this machine:$missing"
+if ! command -v apt-get > /dev/null 2>&1; then
+    echo "deps: this is not a Debian system; install what these packages bring, then run again" >&2
+    exit 1
+fi
+as_root=
+if [ "$(id -u)" != 0 ]; then
+    if ! command -v sudo > /dev/null 2>&1; then
+        echo "deps: not root and no sudo; as root run: apt-get install --no-install-recommends$missing" >&2
+        exit 1
+    fi
+    as_root=sudo
+fi
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# quietly WHAT COMMAND...: one line when it works, the whole output when it does not
+quietly() {
+    echo "deps: $1"
+    shift
+    "$@" > "$log" 2>&1 || { cat "$log"; echo "deps: failed: $*" >&2; exit 1; }
+}
+quietly "apt-get update" $as_root apt-get -q update
+# shellcheck disable=SC2086  # a list of package names
+quietly "apt-get install$missing" \
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends $missing
+echo "deps: done"

@@ -77,6 +77,13 @@ enum adv_mesh_rule {
 };
 enum adv_layout { ADV_LAYOUT_HEAD_DIM_MINOR = 1, ADV_LAYOUT_SEQ_MINOR = 2 };
 
+/* MaxText's spelling of each value: "fp8_full" ("" = none), "adamw", "all_gather", "cp-as-ep" ("" = default), "SEQ_MINOR". */
+const char *adv_quantization_name(enum adv_quantization quantization);
+const char *adv_optimizer_name(enum adv_optimizer optimizer);
+const char *adv_cp_strategy_name(enum adv_cp_strategy strategy);
+const char *adv_mesh_rule_name(enum adv_mesh_rule rule);
+const char *adv_layout_name(enum adv_layout layout);
+
 /* Splash tiles: global layers in [0], sliding (local_sa_*) in [1]; local inherits global where unset. */
 struct adv_splash_blocks {
     int block_q, block_kv, block_kv_compute;
@@ -149,6 +156,12 @@ struct adv_plan {
 
 /* MaxText's defaults (base.yml) for `model`; parallelism all 1, ici_fsdp and dcn_data to be filled by the caller. */
 void adv_plan_defaults(struct adv_plan *plan, const struct adv_model *model);
+
+/* All tri-states "as the chip's default". */
+void adv_flags_unset(struct adv_flags *flags);
+
+/* Splash clamps every block to the sequence: min(block, seq_len). Call after the sequence and the blocks are known. */
+void adv_plan_clamp_blocks(struct adv_plan *plan);
 
 /* Devices along an axis over ICI and DCN together. */
 static inline int adv_plan_degree(const struct adv_plan *plan, enum adv_axis axis)

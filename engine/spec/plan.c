@@ -1,0 +1,210 @@
+#include "engine/spec/plan.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#define ADV_ROW(id, key, mesh) {key, mesh},
+static const struct {
+    const char *key, *mesh;
+} axis_rows[ADV_AXIS_COUNT] = {ADV_AXIS_TABLE(ADV_ROW)};
+#undef ADV_ROW
+
+#define ADV_ROW(id, name) name,
+static const char *const tensor_names[ADV_TENSOR_COUNT] = {ADV_TENSOR_TABLE(ADV_ROW)};
+static const char *const policy_names[ADV_POLICY_COUNT] = {ADV_POLICY_TABLE(ADV_ROW)};
+#undef ADV_ROW
+
+static const struct {
+    const char *name;
+    double bytes;
+} format_rows[] = {
+    [ADV_FORMAT_F32] = {"float32", 4},
+    [ADV_FORMAT_BF16] = {"bfloat16", 2},
+    [ADV_FORMAT_FP8] = {"float8", 1},
+    [ADV_FORMAT_INT8] = {"int8", 1},
+};
+
+static const char *const placement_names[] = {"remat", "device", "offload"};
+static const char *const quantization_names[] = {"", "int8", "fp8", "fp8_full"};
+static const char *const optimizer_names[] = {"adamw", "adam_pax", "sgd", "muon"};
+static const char *const cp_strategy_names[] = {"all_gather", "ring", "ulysses", "usp"};
+static const char *const rule_names[] = {
+    "", "pure-fsdp", "cp-as-ep", "ep-as-cp", "ep-as-dp", "shard-exp-on-fsdp", "pipeline-large-moe",
+};
+
+const char *adv_axis_key(enum adv_axis axis)
+{
+    return axis_rows[axis].key;
+}
+
+const char *adv_axis_mesh(enum adv_axis axis)
+{
+    return axis_rows[axis].mesh;
+}
+
+const char *adv_tensor_name(enum adv_tensor tensor)
+{
+    return tensor_names[tensor];
+}
+
+const char *adv_placement_name(enum adv_placement placement)
+{
+    return placement_names[placement];
+}
+
+const char *adv_policy_name(enum adv_policy policy)
+{
+    return policy_names[policy];
+}
+
+double adv_format_bytes(enum adv_format format)
+{
+    return format_rows[format].bytes;
+}
+
+const char *adv_format_name(enum adv_format format)
+{
+    return format_rows[format].name;
+}
+
+const char *adv_quantization_name(enum adv_quantization quantization)
+{
+    return quantization_names[quantization];
+}
+
+const char *adv_optimizer_name(enum adv_optimizer optimizer)
+{
+    return optimizer_names[optimizer];
+}
+
+const char *adv_cp_strategy_name(enum adv_cp_strategy strategy)
+{
+    return cp_strategy_names[strategy];
+}
+
+const char *adv_mesh_rule_name(enum adv_mesh_rule rule)
+{
+    return rule_names[rule];
+}
+
+const char *adv_layout_name(enum adv_layout layout)
+{
+    return layout == ADV_LAYOUT_SEQ_MINOR ? "SEQ_MINOR" : "HEAD_DIM_MINOR";
+}
+
+#define BIT(tensor) (1u << ADV_TENSOR_##tensor)
+#define QKV (BIT(QUERY_PROJ) | BIT(KEY_PROJ) | BIT(VALUE_PROJ) | BIT(KV_PROJ) | BIT(QKV_PROJ))
+#define MLP (BIT(MLPWI) | BIT(MLPWI_0) | BIT(MLPWI_1) | BIT(MLPWO))
+
+/* Names each preset keeps. Source: MaxText decoders' get_remat_policy; minimal_offloaded leaves context out. */
+static const struct {
+    unsigned device, offload;
+} policy_rows[ADV_POLICY_COUNT] = {
+    [ADV_POLICY_SAVE_OUT_PROJ] = {BIT(OUT_PROJ), 0},
+    [ADV_POLICY_SAVE_QKV_PROJ] = {QKV, 0},
+    [ADV_POLICY_SAVE_DOT_EXCEPT_MLP] = {QKV | BIT(OUT_PROJ), 0},
+    [ADV_POLICY_SAVE_DOT_EXCEPT_MLPWI] = {QKV | BIT(OUT_PROJ) | BIT(MLPWO), 0},
+    [ADV_POLICY_SAVE_DOT_WITH_CONTEXT_EXCEPT_MLP] = {QKV | BIT(CONTEXT) | BIT(OUT_PROJ), 0},
+    [ADV_POLICY_MINIMAL] = {QKV | BIT(OUT_PROJ) | MLP, 0},
+    [ADV_POLICY_MINIMAL_WITH_CONTEXT] = {QKV | BIT(OUT_PROJ) | MLP | BIT(CONTEXT), 0},
+    [ADV_POLICY_QKV_PROJ_OFFLOADED] = {0, QKV & ~BIT(QKV_PROJ)},
+    [ADV_POLICY_MINIMAL_OFFLOADED] = {0, QKV | BIT(OUT_PROJ) | MLP},
+};
+
+void adv_policy_placements(enum adv_policy policy, enum adv_placement placements[ADV_TENSOR_COUNT])
+{
+    unsigned device = policy_rows[policy].device | BIT(DECODER_LAYER_INPUT);
+    unsigned offload = policy_rows[policy].offload;
+    for (int i = 0; i < ADV_TENSOR_COUNT; i++) {
+        placements[i] = offload & (1u << i)  ? ADV_PLACE_OFFLOAD
+                        : device & (1u << i) ? ADV_PLACE_DEVICE
+                                             : ADV_PLACE_REMAT;
+    }
+}
+
+/* base.yml: all eight block keys are 512. */
+static const struct adv_splash_blocks default_blocks = {512, 512, 512, 512, 512, 512, 512, 512};
+
+void adv_plan_defaults(struct adv_plan *plan, const struct adv_model *model)
+{
+    memset(plan, 0, sizeof *plan);
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) plan->ici[i] = plan->dcn[i] = 1;
+    plan->per_device_batch_size = 12;
+    plan->seq_len = 2048;
+    plan->gradient_accumulation_steps = 1;
+    plan->cp_load_balance = true;
+    plan->pipeline_microbatches = plan->pipeline_layers = -1;
+    plan->layers_per_stage = 1;
+    plan->policy = ADV_POLICY_FULL;
+    adv_policy_placements(plan->policy, plan->placements);
+    plan->scan_layers = true;
+    plan->weight_dtype = plan->grad_dtype = plan->mu_dtype = ADV_FORMAT_F32;
+    plan->dtype = ADV_FORMAT_BF16;
+    plan->gradient_clipping_threshold = 1.0;
+    plan->blocks[0] = plan->blocks[1] = default_blocks;
+    plan->q_layout = plan->k_layout = plan->v_layout = ADV_LAYOUT_HEAD_DIM_MINOR;
+    plan->max_logit_estimate = -1;
+    plan->capacity_factor = plan->ragged_buffer_factor = -1;
+    plan->float32_weight_sum = plan->use_custom_sort_vjp = true;
+    for (int matrix = 0; matrix < 2; matrix++) {
+        for (int pass = 0; pass < ADV_GMM_PASSES; pass++) {
+            plan->gmm_blocks[matrix][pass] = (struct adv_gmm_blocks){512, 1024, 1024};
+        }
+    }
+    plan->num_vocab_tiling = 1;
+    plan->cast_logits_to_fp32 = true;
+    plan->mtp_layers = model->mtp_layers;
+    adv_flags_unset(&plan->flags);
+    plan->software_date = (double)NAN;
+}
+
+void adv_flags_unset(struct adv_flags *flags)
+{
+    *flags = (struct adv_flags){0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+}
+
+static int clamp_block(int block, int64_t length)
+{
+    return (int64_t)block > length ? (int)length : block;
+}
+
+void adv_plan_clamp_blocks(struct adv_plan *plan)
+{
+    for (int i = 0; i < 2; i++) {
+        struct adv_splash_blocks *blocks = &plan->blocks[i];
+        int *const all[] = {
+            &blocks->block_q,       &blocks->block_kv,     &blocks->block_kv_compute,
+            &blocks->block_q_dkv,   &blocks->block_kv_dkv, &blocks->block_kv_dkv_compute,
+            &blocks->block_q_dq,    &blocks->block_kv_dq,
+        };
+        for (size_t k = 0; k < sizeof all / sizeof *all; k++) *all[k] = clamp_block(*all[k], plan->seq_len);
+    }
+}
+
+double adv_plan_global_batch(const struct adv_plan *plan, const struct adv_cluster *cluster)
+{
+    /* MaxText: int(devices * per_device_batch_size) sequences a microstep; the guard absorbs decimal fractions. */
+    return floor(plan->per_device_batch_size * cluster->devices + 1e-6) * plan->gradient_accumulation_steps;
+}
+
+int adv_plan_weight_shards(const struct adv_plan *plan)
+{
+    static const enum adv_axis sharding[] = {
+        ADV_AXIS_STAGE,  ADV_AXIS_FSDP,           ADV_AXIS_FSDP_TRANSPOSE, ADV_AXIS_CONTEXT, ADV_AXIS_ULYSSES,
+        ADV_AXIS_TENSOR, ADV_AXIS_TENSOR_SEQUENCE, ADV_AXIS_AUTOREGRESSIVE,
+    };
+    int shards = 1;
+    for (size_t i = 0; i < sizeof sharding / sizeof *sharding; i++) shards *= adv_plan_degree(plan, sharding[i]);
+    return plan->rule == ADV_RULE_EP_AS_DP ? shards : shards * adv_plan_degree(plan, ADV_AXIS_EXPERT);
+}
+
+int adv_plan_expert_shards(const struct adv_plan *plan)
+{
+    int experts = adv_plan_degree(plan, ADV_AXIS_EXPERT);
+    int shards = adv_plan_weight_shards(plan);
+    if (plan->rule == ADV_RULE_EP_AS_DP) shards *= experts;
+    /* Under the default rules shard_exp_on_fsdp takes the expert dimension away from the expert axis. */
+    bool loses_expert_axis = plan->shard_exp_on_fsdp && plan->rule == ADV_RULE_DEFAULT;
+    return loses_expert_axis ? shards / experts : shards;
+}

@@ -1,10 +1,51 @@
-/* kernel_constants.h: the constants of kernel simulation: X(member, unit, what). Owner: engine/kernel. */
+/* kernel_constants.h: the constants of kernel simulation: X(member, unit, what). Owner: engine/kernel.
+ *
+ * All are of one TensorCore of the generation. "vreg" = 1024 f32 elements (8 sublanes x 128 lanes); in attention one
+ * vreg of work is 1024 (query, key) pairs. A constant belongs to a generation and a kernel, never to a shape.
+ */
 #ifndef ADV_CATALOG_KERNEL_CONSTANTS_H
 #define ADV_CATALOG_KERNEL_CONSTANTS_H
 
 #define ADV_KERNEL_CONSTANTS(X)                                                                              \
     X(matmul_peak_frac, "frac", "best dense XLA matmul over peak, large aligned shapes")                     \
     X(matmul_launch_s, "s", "fixed cost of one XLA matmul")                                                  \
-    X(hbm_copy_launch_s, "s", "fixed cost of one streaming HBM operation")
+    X(matmul_overlap_bytes, "bytes", "operand bytes a matmul must move before its pipeline is full")         \
+    X(hbm_copy_launch_s, "s", "fixed cost of one streaming HBM operation")                                   \
+    X(splash_mxu_frac, "frac", "MXU issue rate inside attention over peak, operands padded to the array")    \
+    X(splash_overlap_frac, "frac", "share of the shorter of MXU and vector work that is not hidden")         \
+    X(splash_wrapper_frac, "frac", "bandwidth of the transposes around attention over specification")        \
+    X(splash_max_logit_frac, "frac", "vector work left when the running maximum is a constant")              \
+    X(splash_fwd_vreg_s, "s", "vector work of forward softmax per vreg of scores")                           \
+    X(splash_fwd_mask_vreg_s, "s", "extra per vreg of a partly masked forward block")                        \
+    X(splash_fwd_rescale_vreg_s, "s", "accumulator rescale per vreg and compute sub-block")                  \
+    X(splash_fwd_step_s, "s", "one grid step of the forward kernel")                                         \
+    X(splash_bwd_vreg_s, "s", "vector work of the fused backward per vreg of scores")                        \
+    X(splash_bwd_mask_vreg_s, "s", "extra per vreg of a partly masked backward block")                       \
+    X(splash_bwd_step_s, "s", "one grid step of the fused backward kernel")                                  \
+    X(splash_launch_s, "s", "fixed cost of one attention call with its wrapper")                             \
+    X(attention_xla_frac, "frac", "bandwidth of XLA attention's score traffic over specification")           \
+    X(gmm_mxu_frac, "frac", "MXU rate of grouped matmul over one core's peak")                               \
+    X(gmm_hbm_frac, "frac", "DMA bandwidth of grouped matmul over specification")                            \
+    X(gmm_overlap_frac, "frac", "share of the shorter of compute and DMA that is not hidden")                \
+    X(gmm_step_s, "s", "one grid step of grouped matmul")                                                    \
+    X(gmm_launch_s, "s", "fixed cost of one grouped matmul: launch and group metadata")                      \
+    X(gmm_weight_rows, "rows", "rows of lhs that hide the load of one weight tile into the MXU")             \
+    X(gmm_mask_vreg_s, "s", "row-masked store per vreg of a visited output tile")                            \
+    X(gmm_tail_vreg_s, "s", "masking both operands of a contraction tail, per vreg")                         \
+    X(tgmm_mxu_frac, "frac", "MXU rate of transposed grouped matmul over one core's peak")                   \
+    X(tgmm_hbm_frac, "frac", "DMA bandwidth of transposed grouped matmul over specification")                \
+    X(tgmm_overlap_frac, "frac", "share of the shorter of compute and DMA that is not hidden")               \
+    X(tgmm_step_s, "s", "one grid step of transposed grouped matmul")                                        \
+    X(tgmm_launch_s, "s", "fixed cost of one transposed grouped matmul")                                     \
+    X(tgmm_weight_rows, "rows", "rows that hide the load of one weight tile, transposed kernel")             \
+    X(xent_mxu_frac, "frac", "MXU rate of the fused logits and loss over one core's peak")                   \
+    X(xent_hbm_frac, "frac", "its DMA bandwidth over specification")                                         \
+    X(xent_fwd_vreg_s, "s", "its forward vector work per vreg of logits")                                    \
+    X(xent_bwd_vreg_s, "s", "its backward vector work per vreg of logits")                                   \
+    X(splash_fwd_measured, "flag", "1: forward attention was measured on this generation")                   \
+    X(splash_bwd_measured, "flag", "1: backward attention was measured on this generation")                  \
+    X(gmm_measured, "flag", "1: grouped matmul was measured on this generation")                             \
+    X(xent_measured, "flag", "1: the fused loss was measured on this generation")                            \
+    X(attention_xla_measured, "flag", "1: XLA attention was measured on this generation")
 
 #endif

@@ -1,0 +1,153 @@
+#include "engine/kernel/core.h"
+#include "engine/kernel/gmm_visits.h"
+#include "engine/kernel/vmem.h"
+
+enum { LANES = 128, VREG = 1024, DIM_MAX = 1 << 28, TILE_MAX = 1 << 16 };
+
+struct constants { double mxu_frac, hbm_frac, overlap_frac, step_s, launch_s, weight_rows; };
+
+static struct constants constants_of(const struct adv_constants *k, enum adv_kernel kernel)
+{
+    if (kernel == ADV_KERNEL_TGMM)
+        return (struct constants){ k->tgmm_mxu_frac, k->tgmm_hbm_frac, k->tgmm_overlap_frac,
+                                   k->tgmm_step_s,   k->tgmm_launch_s, k->tgmm_weight_rows };
+    return (struct constants){ k->gmm_mxu_frac, k->gmm_hbm_frac, k->gmm_overlap_frac,
+                               k->gmm_step_s,   k->gmm_launch_s, k->gmm_weight_rows };
+}
+
+static adv_code check_dim(adv_err *err, const char *pointer, int64_t value)
+{
+    if (value >= 1 && value <= DIM_MAX) return ADV_OK;
+    return adv_err_add(err, ADV_E_RANGE, pointer, "1..268435456", "the size is %ld", (long)value);
+}
+
+static adv_code check_shape(const struct adv_gmm_shape *s, adv_err *err)
+{
+    adv_code code = ADV_OK, found;
+    if ((found = check_dim(err, "/shape/m", s->m))) code = found;
+    if ((found = check_dim(err, "/shape/k", s->k))) code = found;
+    if ((found = check_dim(err, "/shape/n", s->n))) code = found;
+    if (s->num_groups < 1 || s->num_groups > ADV_LIMIT_GROUPS)
+        return adv_err_add(err, ADV_E_RANGE, "/shape/num_groups", "1..4096", "num_groups is %d", s->num_groups);
+    if (s->distribution != ADV_GROUPS_GIVEN) return code;
+    int64_t sum = 0;
+    for (int g = 0; g < s->num_groups; g++) {
+        if (s->group_sizes[g] < 0 || s->group_sizes[g] > DIM_MAX)
+            return adv_err_add(err, ADV_E_RANGE, "/shape/group_sizes", "0 or more", "group %d has %ld rows", g,
+                               (long)s->group_sizes[g]);
+        sum += s->group_sizes[g];
+    }
+    if (sum > s->m)
+        return adv_err_add(err, ADV_E_RANGE, "/shape/group_sizes", "sizes that sum to m", "the groups hold %ld rows, m is %ld",
+                           (long)sum, (long)s->m);
+    return code;
+}
+
+static adv_code check_tile(const struct adv_gmm_shape *s, const struct adv_gmm_tile *t, adv_err *err)
+{
+    adv_code code = ADV_OK;
+    const struct { const char *pointer; int tile; int64_t dim; } tiles[] = {
+        { "/tile/tile_m", t->tile_m, s->m }, { "/tile/tile_k", t->tile_k, s->k }, { "/tile/tile_n", t->tile_n, s->n }
+    };
+    for (int i = 0; i < 3; i++)
+        if (tiles[i].tile < 1 || tiles[i].tile > TILE_MAX)
+            code = adv_err_add(err, ADV_E_ILLEGAL, tiles[i].pointer, "1..65536, a multiple of 128 or the whole axis",
+                               "the tile is %d", tiles[i].tile);
+    if (t->input_buffer_count < 1 || t->input_buffer_count > 8)
+        code = adv_err_add(err, ADV_E_ILLEGAL, "/tile/input_buffer_count", "2, 3 or 4", "input_buffer_count is %d",
+                           t->input_buffer_count);
+    return code;
+}
+
+/* The grid's totals: what is computed, moved and masked. */
+struct work { double steps, flops, bytes, masked_vregs, tail_vregs; };
+
+/* Grid (n tiles, visits, k tiles). With one k tile the weights stay while the group does and a row tile while the
+ * tile does; with several, both are loaded at every step. */
+static struct work gmm_work(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *s,
+                            const struct adv_gmm_tile *t, const struct adv_gmm_visits *v)
+{
+    const double n_tiles = (double)adv_div_up(s->n, t->tile_n), k_tiles = (double)adv_div_up(s->k, t->tile_k);
+    const double lhs = adv_format_bytes(s->lhs), rhs = adv_format_bytes(s->rhs), out = adv_format_bytes(s->out);
+    const double tm = t->tile_m, tk = t->tile_k, tn = t->tile_n;
+    const double lhs_loads = k_tiles == 1.0 ? v->m_tiles : v->visits * k_tiles;
+    const double rhs_loads = k_tiles == 1.0 ? v->nonempty : v->visits * k_tiles;
+    struct work w = { .steps = n_tiles * v->visits * k_tiles };
+    w.flops = w.steps * adv_core_padded_flops(machine->chip, tm, t->tile_k, t->tile_n);
+    w.bytes = n_tiles * (lhs_loads * tm * tk * lhs + rhs_loads * tk * tn * rhs + v->m_tiles * tm * tn * out);
+    w.masked_vregs = n_tiles * v->visits * tm * tn / VREG;
+    if (s->k % t->tile_k) w.tail_vregs = n_tiles * v->visits * (tm + tn) * tk / VREG;
+    return w;
+}
+
+/* Grid (n tiles, k tiles, visits); empty groups are visited to write zeros. The contraction runs over rows. */
+static struct work tgmm_work(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *s,
+                             const struct adv_gmm_tile *t, const struct adv_gmm_visits *v)
+{
+    const double n_tiles = (double)adv_div_up(s->n, t->tile_n), k_tiles = (double)adv_div_up(s->k, t->tile_k);
+    const double lhs = adv_format_bytes(s->lhs), rhs = adv_format_bytes(s->rhs), out = adv_format_bytes(s->out);
+    const double tm = t->tile_m, tk = t->tile_k, tn = t->tile_n, passes = n_tiles * k_tiles;
+    const double visits = v->visits + v->empty;
+    struct work w = { .steps = passes * visits };
+    w.flops = passes * v->visits * adv_core_padded_flops(machine->chip, tk, t->tile_m, t->tile_n);
+    w.bytes = passes * (v->m_tiles * tm * (tk * lhs + tn * rhs) + (double)s->num_groups * tk * tn * out);
+    w.masked_vregs = passes * v->visits * tm * (tk + tn) / VREG;
+    return w;
+}
+
+static void residual_copy(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *s,
+                          struct adv_kernel_time *time)
+{
+    const double rows = (double)s->m, out = adv_format_bytes(s->out);
+    const double bytes = 2.0 * rows * (double)s->n * out;
+    const double copy_s = adv_stream_time_s(machine, bytes);
+    adv_kernel_part_add(time, "residual_copy", copy_s);
+    time->time_s += copy_s;
+    time->hbm_bytes += bytes;
+}
+
+adv_code adv_gmm_time(const struct adv_kernel_machine *machine, enum adv_kernel kernel, const struct adv_gmm_shape *shape,
+                      const struct adv_gmm_tile *tile, struct adv_kernel_time *time, adv_err *err)
+{
+    const adv_code bad_shape = check_shape(shape, err);
+    if (bad_shape) return bad_shape;
+    const adv_code bad_tile = check_tile(shape, tile, err);
+    if (bad_tile) return bad_tile;
+    const struct constants c = constants_of(machine->constants, kernel);
+    struct adv_gmm_visits visits;
+    adv_gmm_count_visits(shape, tile->tile_m, &visits);
+    const struct work w = kernel == ADV_KERNEL_TGMM ? tgmm_work(machine, shape, tile, &visits)
+                                                    : gmm_work(machine, shape, tile, &visits);
+    const double rate = c.mxu_frac * adv_core_peak_flops_per_s(machine->chip) *
+                        adv_core_rate_factor(machine->chip, shape->lhs, shape->rhs);
+    /* short row tiles leave the array waiting for the next weight tile */
+    const double mxu_s = w.flops / rate;
+    const double filled_s = mxu_s * adv_max(1.0, c.weight_rows / tile->tile_m);
+    const double mask_s = w.masked_vregs * machine->constants->gmm_mask_vreg_s * (kernel == ADV_KERNEL_GMM);
+    const double tail_s = w.tail_vregs * machine->constants->gmm_tail_vreg_s;
+    const double compute_s = filled_s + mask_s + tail_s;
+    const double dma_s = w.bytes / (c.hbm_frac * adv_core_hbm_bytes_per_s(machine->chip));
+    const double exposed_s = c.overlap_frac * adv_min(compute_s, dma_s), steps_s = w.steps * c.step_s;
+
+    *time = (struct adv_kernel_time){ .mxu_busy_s = mxu_s, .hbm_bytes = w.bytes, .grid_steps = w.steps };
+    time->time_s = adv_max(compute_s, dma_s) + exposed_s + steps_s + c.launch_s;
+    time->bound = steps_s > adv_max(compute_s, dma_s) ? ADV_RES_LATENCY : dma_s > compute_s ? ADV_RES_HBM : ADV_RES_MXU;
+    if (compute_s >= dma_s) {
+        adv_kernel_part_add(time, "mxu", mxu_s);
+        adv_kernel_part_add(time, "weight_load", filled_s - mxu_s);
+        adv_kernel_part_add(time, "row_mask", mask_s);
+        adv_kernel_part_add(time, "contraction_tail", tail_s);
+        adv_kernel_part_add(time, "dma_exposed", exposed_s);
+    } else {
+        adv_kernel_part_add(time, "dma", dma_s);
+        adv_kernel_part_add(time, "compute_exposed", exposed_s);
+    }
+    adv_kernel_part_add(time, "grid_steps", steps_s);
+    adv_kernel_part_add(time, "launch", c.launch_s);
+    if (shape->return_residuals) residual_copy(machine, shape, time);
+    time->vmem_bytes = adv_vmem_gmm_bytes(kernel, shape, tile);
+    time->vmem_limit_bytes = adv_core_vmem_limit_bytes(machine);
+    time->fits_vmem = adv_vmem_fits(time->vmem_bytes, time->vmem_limit_bytes);
+    time->extrapolated = machine->constants->gmm_measured < 0.5;
+    return ADV_OK;
+}

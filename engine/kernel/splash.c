@@ -1,0 +1,120 @@
+#include "engine/kernel/splash.h"
+
+#include "engine/kernel/core.h"
+#include "engine/kernel/vmem.h"
+
+#include <stdio.h>
+
+enum { LANES = 128, LEN_MAX = 1 << 24, HEADS_MAX = 1 << 16, HEAD_DIM_MAX = 4096 };
+
+static adv_code bad(adv_err *err, const char *pointer, const char *hint, const char *what, double got)
+{
+    return adv_err_add(err, ADV_E_RANGE, pointer, hint, "%s is %.0f", what, got);
+}
+
+static adv_code check_shape(const struct adv_attention_shape *s, adv_err *err)
+{
+    adv_code code = ADV_OK;
+    if (!(s->batch > 0.0 && s->batch <= 1e9)) code = bad(err, "/shape/batch", "1 or more", "batch", s->batch);
+    if (s->q_heads < 1 || s->q_heads > HEADS_MAX) code = bad(err, "/shape/q_heads", "1..65536", "q_heads", s->q_heads);
+    if (s->kv_heads < 1 || s->kv_heads > s->q_heads || s->q_heads % s->kv_heads)
+        code = bad(err, "/shape/kv_heads", "a divisor of q_heads", "kv_heads", s->kv_heads);
+    if (s->q_len < 1 || s->q_len > LEN_MAX) code = bad(err, "/shape/q_len", "1..16777216", "q_len", (double)s->q_len);
+    if (s->kv_len < 1 || s->kv_len > LEN_MAX) code = bad(err, "/shape/kv_len", "1..16777216", "kv_len", (double)s->kv_len);
+    if (s->head_dim_qk < 1 || s->head_dim_qk > HEAD_DIM_MAX)
+        code = bad(err, "/shape/head_dim_qk", "1..4096", "head_dim_qk", s->head_dim_qk);
+    if (s->head_dim_v < 1 || s->head_dim_v > HEAD_DIM_MAX)
+        code = bad(err, "/shape/head_dim_v", "1..4096", "head_dim_v", s->head_dim_v);
+    if (s->window < 0 || s->chunk < 0) code = bad(err, "/shape/window", "0 or more", "window", (double)s->window);
+    return code;
+}
+
+/* A block size must be a multiple of the 128 lanes and divide its length, or be the whole (short) length. */
+static adv_code check_block(adv_err *err, const char *pointer, int64_t block, int64_t length, const char *length_name)
+{
+    if (block < 1 || (block % LANES && block != length))
+        return adv_err_add(err, ADV_E_ILLEGAL, pointer, "a positive multiple of 128", "the block is %ld, not a multiple of 128",
+                           (long)block);
+    if (length % block == 0) return ADV_OK;
+    char hint[64];
+    int64_t fit = adv_min_i(block, length);
+    while (fit > 1 && length % fit) fit--;
+    snprintf(hint, sizeof hint, "%ld divides %ld", (long)fit, (long)length);
+    return adv_err_add(err, ADV_E_ILLEGAL, pointer, hint, "the block of %ld does not divide %s, %ld", (long)block,
+                       length_name, (long)length);
+}
+
+static adv_code check_tile(enum adv_kernel kernel, const struct adv_attention_shape *s, const struct adv_splash_blocks *t,
+                           adv_err *err)
+{
+    adv_code code = ADV_OK, found;
+#define CHECK(name, length, what)                                                                            \
+    if ((found = check_block(err, "/tile/" #name, t->name, length, what))) code = found
+    if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS) {
+        CHECK(block_q, s->q_len, "q_len");
+        CHECK(block_kv, s->kv_len, "kv_len");
+        CHECK(block_kv_compute, t->block_kv, "block_kv");
+    } else if (kernel == ADV_KERNEL_SPLASH_BWD_DQ) {
+        CHECK(block_q_dq, s->q_len, "q_len");
+        CHECK(block_kv_dq, s->kv_len, "kv_len");
+    } else {
+        CHECK(block_q_dkv, s->q_len, "q_len");
+        CHECK(block_kv_dkv, s->kv_len, "kv_len");
+        CHECK(block_kv_dkv_compute, t->block_kv_dkv, "block_kv_dkv");
+    }
+#undef CHECK
+    return code;
+}
+
+void adv_splash_finish(const struct adv_kernel_machine *machine, const struct adv_splash_work *work,
+                       struct adv_kernel_time *time)
+{
+    const struct adv_constants *k = machine->constants;
+    const double vector_s = (work->vector_s + work->mask_s + work->rescale_s) / work->cores;
+    const double mxu_s = work->mxu_s / work->cores;
+    const double hidden = adv_min(vector_s, mxu_s);
+    const double exposed = k->splash_overlap_frac * hidden;
+    const double compute_s = adv_max(vector_s, mxu_s) + exposed;
+    const double dma_s = work->hbm_bytes / (machine->chip->hbm_achieved_frac * adv_core_hbm_bytes_per_s(machine->chip));
+    const double steps_s = work->steps * work->step_s / work->cores;
+    time->time_s = adv_max(compute_s, dma_s) + steps_s;
+    time->mxu_busy_s = mxu_s;
+    time->hbm_bytes = work->hbm_bytes;
+    time->grid_steps = work->steps;
+    time->bound = dma_s > compute_s ? ADV_RES_HBM : mxu_s > vector_s ? ADV_RES_MXU : ADV_RES_VPU;
+    if (steps_s > adv_max(compute_s, dma_s)) time->bound = ADV_RES_LATENCY;
+    if (mxu_s > vector_s) {
+        adv_kernel_part_add(time, "mxu", mxu_s);
+        adv_kernel_part_add(time, "vector_exposed", exposed);
+    } else {
+        adv_kernel_part_add(time, "vector", work->vector_s / work->cores);
+        adv_kernel_part_add(time, "mask", work->mask_s / work->cores);
+        adv_kernel_part_add(time, "rescale", work->rescale_s / work->cores);
+        adv_kernel_part_add(time, "mxu_exposed", exposed);
+    }
+    adv_kernel_part_add(time, "dma_exposed", adv_max(0.0, dma_s - compute_s));
+    adv_kernel_part_add(time, "grid_steps", steps_s);
+}
+
+adv_code adv_splash_time(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                         const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
+                         const struct adv_attention_flags *flags, struct adv_kernel_time *time, adv_err *err)
+{
+    const adv_code bad_shape = check_shape(shape, err);
+    if (bad_shape) return bad_shape;
+    const adv_code bad_tile = check_tile(kernel, shape, &tile->blocks, err);
+    if (bad_tile) return bad_tile;
+    time->parts_count = 0;
+    if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS)
+        adv_splash_fwd(machine, kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS, shape, tile, flags, time);
+    else
+        adv_splash_bwd(machine, kernel, shape, tile, flags, time);
+    time->vmem_bytes = adv_vmem_splash_bytes(kernel, shape, tile);
+    time->vmem_limit_bytes = adv_core_vmem_limit_bytes(machine);
+    time->fits_vmem = adv_vmem_fits(time->vmem_bytes, time->vmem_limit_bytes);
+    const struct adv_constants *k = machine->constants;
+    const bool forward = kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS;
+    time->extrapolated = forward ? k->splash_fwd_measured < 0.5
+                                 : kernel != ADV_KERNEL_SPLASH_BWD_FUSED || k->splash_bwd_measured < 0.5;
+    return ADV_OK;
+}

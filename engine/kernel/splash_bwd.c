@@ -1,0 +1,90 @@
+#include "engine/kernel/core.h"
+#include "engine/kernel/splash.h"
+
+enum { LANES = 128, VREG = 1024 };
+
+/* Which of the five products S, dP, dV, dK, dQ a kernel does, and its share of the fused kernel's vector work
+ * (no measurement of the split kernels; both redo S, dP and the exponential). */
+struct flavour {
+    bool makes_dq, makes_dkv;
+    double vector_share;
+};
+
+static struct flavour flavour_of(enum adv_kernel kernel)
+{
+    if (kernel == ADV_KERNEL_SPLASH_BWD_DQ) return (struct flavour){ true, false, 0.6 };
+    if (kernel == ADV_KERNEL_SPLASH_BWD_DKV) return (struct flavour){ false, true, 0.8 };
+    return (struct flavour){ true, true, 1.0 };
+}
+
+static double block_mxu_s(const struct adv_kernel_machine *machine, struct flavour flavour,
+                          const struct adv_attention_shape *shape, int64_t bq, int64_t bkv, int64_t bc)
+{
+    const struct adv_chip *chip = machine->chip;
+    const int dqk = shape->head_dim_qk, dv = shape->head_dim_v;
+    double flops = adv_core_padded_flops(chip, (double)bc, dqk, bq) + adv_core_padded_flops(chip, (double)bc, dv, bq);
+    if (flavour.makes_dkv)
+        flops += adv_core_padded_flops(chip, (double)bc, bq, dv) + adv_core_padded_flops(chip, (double)bc, bq, dqk);
+    if (flavour.makes_dq) flops += adv_core_padded_flops(chip, (double)bq, bc, dqk);
+    return (double)bkv / (double)bc * flops / (machine->constants->splash_mxu_frac * adv_core_peak_flops_per_s(chip));
+}
+
+/* Around the kernel: transposes of what goes in and out, di = rowsum(dO * O), and the sum of dQ's partials. */
+static void wrapper(const struct adv_kernel_machine *machine, struct flavour flavour,
+                    const struct adv_attention_shape *shape, double reduction_bytes, struct adv_kernel_time *time)
+{
+    const struct adv_constants *k = machine->constants;
+    const double bw = k->splash_wrapper_frac * adv_core_hbm_bytes_per_s(machine->chip);
+    const double b = adv_format_bytes(shape->dtype);
+    const double q_rows = shape->batch * shape->q_heads * (double)shape->q_len;
+    const double kv_rows = shape->batch * shape->kv_heads * (double)shape->kv_len;
+    const double both = shape->head_dim_qk + shape->head_dim_v;
+    double bytes = 2.0 * b * (q_rows * both + kv_rows * both) + 2.0 * b * q_rows * shape->head_dim_v;
+    if (flavour.makes_dkv && !flavour.makes_dq) bytes *= 0.5; /* the dq kernel of the pair already paid for the inputs */
+    adv_kernel_part_add(time, "wrapper_transposes", bytes / bw);
+    adv_kernel_part_add(time, "dq_reduction", reduction_bytes / bw);
+    adv_kernel_part_add(time, "launch", k->splash_launch_s);
+    time->time_s += (bytes + reduction_bytes) / bw + k->splash_launch_s;
+    time->hbm_bytes += bytes + reduction_bytes;
+}
+
+void adv_splash_bwd(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                    const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
+                    const struct adv_attention_flags *flags, struct adv_kernel_time *time)
+{
+    const struct adv_constants *k = machine->constants;
+    const struct flavour flavour = flavour_of(kernel);
+    const bool dq_only = kernel == ADV_KERNEL_SPLASH_BWD_DQ;
+    const int64_t bq = dq_only ? tile->blocks.block_q_dq : tile->blocks.block_q_dkv;
+    const int64_t bkv = dq_only ? tile->blocks.block_kv_dq : tile->blocks.block_kv_dkv;
+    const int64_t bc = dq_only ? bkv : tile->blocks.block_kv_dkv_compute;
+    const double heads = shape->batch * shape->q_heads;
+    struct adv_splash_counts counts;
+    adv_splash_count_blocks(shape, bq, bkv, &counts);
+
+    const double b = adv_format_bytes(shape->dtype), both = shape->head_dim_qk + shape->head_dim_v;
+    const double kv_steps = (double)(shape->kv_len / bkv);
+    const bool partials = kernel == ADV_KERNEL_SPLASH_BWD_FUSED;
+    /* partial dQ of each key tile goes to HBM: in the input's format up to four of them, f32 beyond */
+    const double partial_bytes = kv_steps <= 4.0 ? b : 4.0;
+    const double q_side = b * (double)bq * both + (partials ? partial_bytes * (double)bq * shape->head_dim_qk : 0.0);
+    const double kv_side = 2.0 * b * (double)bkv * both;
+    const double block_vregs = (double)bq * (double)bkv / VREG;
+    const double masked = shape->segment_ids ? counts.active : counts.partial;
+    const struct adv_splash_work work = {
+        .vector_s = heads * counts.active * block_vregs * k->splash_bwd_vreg_s * flavour.vector_share,
+        .mask_s = heads * masked * block_vregs * k->splash_bwd_mask_vreg_s,
+        .mxu_s = heads * counts.active * block_mxu_s(machine, flavour, shape, bq, bkv, bc),
+        .hbm_bytes = heads * (counts.active * (dq_only ? kv_side / 2.0 : q_side) +
+                              (dq_only ? counts.q_blocks * q_side : kv_steps * kv_side)),
+        .steps = heads * counts.active,
+        .step_s = k->splash_bwd_step_s,
+        .cores = 1.0, /* every axis of these grids is sequential */
+    };
+    adv_splash_finish(machine, &work, time);
+    if (flags->kernel_only) return;
+    const double dq_bytes = heads * (double)shape->q_len * shape->head_dim_qk;
+    double buffers = kv_steps;
+    if (flags->dq_reduction_steps > 0) buffers = adv_min(buffers, flags->dq_reduction_steps);
+    wrapper(machine, flavour, shape, partials ? dq_bytes * (buffers * partial_bytes + b) : 0.0, time);
+}

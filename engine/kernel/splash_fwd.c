@@ -1,0 +1,73 @@
+#include "engine/kernel/core.h"
+#include "engine/kernel/splash.h"
+
+enum { LANES = 128, VREG = 1024 };
+
+/* Time of the array for one head and block: S = Q.K^T and O += P.V. P stays f32: twice the 8-row slabs at half the
+ * cost each, so both products take padded FLOPs over the bf16 rate. */
+static double block_mxu_s(const struct adv_kernel_machine *machine, const struct adv_attention_shape *shape,
+                          const struct adv_splash_blocks *blocks)
+{
+    const struct adv_chip *chip = machine->chip;
+    const int64_t bc = blocks->block_kv_compute;
+    const double per_part = adv_core_padded_flops(chip, blocks->block_q, shape->head_dim_qk, bc) +
+                            adv_core_padded_flops(chip, blocks->block_q, bc, shape->head_dim_v);
+    const double parts = (double)blocks->block_kv / (double)bc;
+    return parts * per_part / (machine->constants->splash_mxu_frac * adv_core_peak_flops_per_s(chip));
+}
+
+static void wrapper(const struct adv_kernel_machine *machine, bool residuals, const struct adv_attention_shape *shape,
+                    struct adv_kernel_time *time)
+{
+    const struct adv_constants *k = machine->constants;
+    const double bw = k->splash_wrapper_frac * adv_core_hbm_bytes_per_s(machine->chip);
+    const double b = adv_format_bytes(shape->dtype);
+    const double q_rows = shape->batch * shape->q_heads * (double)shape->q_len;
+    const double kv_rows = shape->batch * shape->kv_heads * (double)shape->kv_len;
+    const double bytes = 2.0 * b * (q_rows + kv_rows) * (shape->head_dim_qk + shape->head_dim_v);
+    adv_kernel_part_add(time, "wrapper_transposes", bytes / bw);
+    time->time_s += bytes / bw;
+    time->hbm_bytes += bytes;
+    if (residuals) { /* logsumexp and maximum leave the kernel replicated over 128 lanes, one of which is kept */
+        const double sliced = q_rows * LANES * 4.0;
+        adv_kernel_part_add(time, "wrapper_residuals", sliced / bw);
+        time->time_s += sliced / bw;
+        time->hbm_bytes += sliced;
+    }
+    adv_kernel_part_add(time, "launch", k->splash_launch_s);
+    time->time_s += k->splash_launch_s;
+}
+
+void adv_splash_fwd(const struct adv_kernel_machine *machine, bool residuals, const struct adv_attention_shape *shape,
+                    const struct adv_attention_tile *tile, const struct adv_attention_flags *flags,
+                    struct adv_kernel_time *time)
+{
+    const struct adv_constants *k = machine->constants;
+    const struct adv_splash_blocks *blocks = &tile->blocks;
+    const double bq = blocks->block_q, bkv = blocks->block_kv, bc = blocks->block_kv_compute;
+    const double heads = shape->batch * shape->q_heads;
+    struct adv_splash_counts counts;
+    adv_splash_count_blocks(shape, blocks->block_q, blocks->block_kv, &counts);
+
+    const double block_vregs = bq * bkv / VREG;
+    const double masked = shape->segment_ids ? counts.active : counts.partial;
+    const double max_frac = flags->max_logit_constant ? k->splash_max_logit_frac : 1.0;
+    /* per compute sub-block: the accumulator and the lane-replicated m and l are read, scaled, written */
+    const double sub_vregs = bq * (double)(adv_round_up(shape->head_dim_v, LANES) + 2 * LANES) / VREG;
+    const double b = adv_format_bytes(shape->dtype);
+    const double kv_bytes = b * bkv * (shape->head_dim_qk + shape->head_dim_v);
+    const double q_bytes = b * bq * (shape->head_dim_qk + shape->head_dim_v) + (residuals ? 2.0 * bq * LANES * 4.0 : 0.0);
+
+    const struct adv_splash_work work = {
+        .vector_s = heads * counts.active * block_vregs * k->splash_fwd_vreg_s * max_frac,
+        .mask_s = heads * masked * block_vregs * k->splash_fwd_mask_vreg_s,
+        .rescale_s = heads * counts.active * bkv / bc * sub_vregs * k->splash_fwd_rescale_vreg_s,
+        .mxu_s = heads * counts.active * block_mxu_s(machine, shape, blocks),
+        .hbm_bytes = heads * (counts.active * kv_bytes + counts.q_blocks * q_bytes),
+        .steps = heads * counts.active,
+        .step_s = k->splash_fwd_step_s,
+        .cores = heads >= 2.0 ? adv_core_count(machine->chip) : 1.0, /* the heads axis is parallel */
+    };
+    adv_splash_finish(machine, &work, time);
+    if (!flags->kernel_only) wrapper(machine, residuals, shape, time);
+}

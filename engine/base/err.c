@@ -44,6 +44,7 @@ adv_code adv_err_add(adv_err *err, adv_code code, const char *pointer, const cha
     }
     struct adv_finding *finding = &err->findings[err->count++];
     finding->code = code;
+    finding->rule = NULL;
     (void)snprintf(finding->pointer, sizeof finding->pointer, "%s", pointer ? pointer : "");
     (void)snprintf(finding->hint, sizeof finding->hint, "%s", hint ? hint : "");
     va_list args;
@@ -53,6 +54,11 @@ adv_code adv_err_add(adv_err *err, adv_code code, const char *pointer, const cha
     return code;
 }
 
+void adv_err_rule(adv_err *err, const char *rule)
+{
+    if (err && err->count > 0 && err->lost_count == 0) err->findings[err->count - 1].rule = rule;
+}
+
 void adv_err_merge(adv_err *into, const adv_err *from, const char *pointer_prefix)
 {
     for (int i = 0; i < from->count; i++) {
@@ -60,6 +66,7 @@ void adv_err_merge(adv_err *into, const adv_err *from, const char *pointer_prefi
         char pointer[2 * ADV_LIMIT_POINTER];
         (void)snprintf(pointer, sizeof pointer, "%.*s%s", ADV_LIMIT_POINTER - 1, pointer_prefix, finding->pointer);
         (void)adv_err_add(into, finding->code, pointer, finding->hint, "%s", finding->detail);
+        adv_err_rule(into, finding->rule);
     }
     into->lost_count += from->lost_count;
 }

@@ -13,6 +13,7 @@
 
 struct adv_finding {
     adv_code code;
+    const char *rule;                /* static name of what was broken ("heads-by-tensor"), NULL when the code says it all */
     char pointer[ADV_LIMIT_POINTER]; /* RFC 6901, "" for the whole document */
     char detail[ADV_LIMIT_DETAIL];   /* what is wrong, with the numbers */
     char hint[ADV_LIMIT_DETAIL];     /* what would be right, "" if nothing useful can be said */
@@ -32,6 +33,9 @@ void adv_err_init(adv_err *err);
  * `err` may be NULL: then only the code is returned. Texts are cut at their limits, never overflow. */
 adv_code adv_err_add(adv_err *err, adv_code code, const char *pointer, const char *hint, const char *format, ...)
     ADV_PRINTF(5, 6);
+
+/* Names the rule behind the finding just added (nothing when it was one too many); `rule` is static. */
+void adv_err_rule(adv_err *err, const char *rule);
 
 /* Adds the findings of `from` to `into`, each pointer prefixed with `pointer_prefix`. */
 void adv_err_merge(adv_err *into, const adv_err *from, const char *pointer_prefix);

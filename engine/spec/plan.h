@@ -188,7 +188,10 @@ int adv_plan_expert_shards(const struct adv_plan *plan);
 ADV_MUST_CHECK adv_code adv_plan_check(const struct adv_plan *plan, const struct adv_model *model,
                                        const struct adv_cluster *cluster, adv_err *err, adv_err *warnings);
 
-/* The same rules as a yes/no for the search's inner loop: no text, no allocation. NULL = legal, else the rule's name. */
+/* Whether the mesh of these rules has the axis; MaxText ignores the keys of the others. */
+bool adv_plan_axis_in_mesh(enum adv_mesh_rule rule, enum adv_axis axis);
+
+/* The same rules (also those MaxText refuses only in recent releases) as a yes/no for the search's inner loop: no text, no allocation. NULL = legal, else the rule's name. */
 const char *adv_plan_broken_rule(const struct adv_plan *plan, const struct adv_model *model, const struct adv_cluster *cluster);
 
 #endif

@@ -1,0 +1,461 @@
+#include "engine/spec/plan_rules.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+bool adv_rule_broken(struct adv_rule_report *report, const char *pointer, const char *hint, const char *format, ...)
+{
+    if (!report) return true;
+    char detail[ADV_LIMIT_DETAIL];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(detail, sizeof detail, format, args);
+    va_end(args);
+    (void)adv_err_add(report->err, report->code, pointer, hint, "%s", detail);
+    adv_err_rule(report->err, report->rule);
+    return true;
+}
+
+const char *adv_rule_hint(struct adv_rule_report *report, const char *format, ...)
+{
+    if (!report) return NULL;
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(report->hint, sizeof report->hint, format, args);
+    va_end(args);
+    return report->hint;
+}
+
+typedef bool rule_check(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+
+/* "fsdp 16 x tensor 2" of the axes above 1. */
+static void describe_axes(const int degrees[ADV_AXIS_COUNT], char *text, size_t text_bytes)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) {
+        if (degrees[i] == 1) continue;
+        int wrote = snprintf(text + used, text_bytes - used, "%s%s %d", used ? " x " : "", adv_axis_key((enum adv_axis)i), degrees[i]);
+        if (wrote > 0 && used + (size_t)wrote < text_bytes) used += (size_t)wrote;
+    }
+    if (!used) (void)snprintf(text, text_bytes, "all axes 1");
+}
+
+static int product_of(const int degrees[ADV_AXIS_COUNT])
+{
+    int product = 1;
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) product *= degrees[i];
+    return product;
+}
+
+static bool rule_ici_product(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    const int *ici = facts->plan->ici;
+    int devices = facts->cluster->devices_per_slice;
+    int product = product_of(ici);
+    if (product == devices) return false;
+    if (!report) return true;
+    char text[ADV_LIMIT_DETAIL];
+    describe_axes(ici, text, sizeof text);
+    int others = product / ici[ADV_AXIS_FSDP];
+    const char *hint = devices % others == 0
+                           ? adv_rule_hint(report, "ici_fsdp_parallelism would have to be %d", devices / others)
+                           : adv_rule_hint(report, "the axes other than fsdp multiply to %d, which does not divide %d devices",
+                                           others, devices);
+    return adv_rule_broken(report, "/config/ici_fsdp_parallelism", hint, "%d devices per slice != %s = %d", devices, text, product);
+}
+
+static bool rule_dcn_product(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    const int *dcn = facts->plan->dcn;
+    int product = product_of(dcn);
+    if (product == facts->cluster->slices) return false;
+    if (!report) return true;
+    char text[ADV_LIMIT_DETAIL];
+    describe_axes(dcn, text, sizeof text);
+    return adv_rule_broken(report, "/config/dcn_data_parallelism",
+                           adv_rule_hint(report, "the dcn axes must multiply to the number of slices, %d", facts->cluster->slices),
+                           "%d slice(s) != %s = %d", facts->cluster->slices, text, product);
+}
+
+/* Bit set of the axes a custom rule's mesh has; 0 = all but sequence. */
+static unsigned mesh_axes_of(enum adv_mesh_rule rule)
+{
+#define AXIS(axis) (1u << ADV_AXIS_##axis)
+    switch (rule) {
+    case ADV_RULE_PURE_FSDP: return AXIS(FSDP);
+    case ADV_RULE_EP_AS_CP: return AXIS(DATA) | AXIS(STAGE) | AXIS(FSDP) | AXIS(EXPERT);
+    case ADV_RULE_CP_AS_EP: return AXIS(DATA) | AXIS(STAGE) | AXIS(FSDP) | AXIS(EXPERT) | AXIS(CONTEXT);
+    case ADV_RULE_DEFAULT:
+    case ADV_RULE_EP_AS_DP:
+    case ADV_RULE_SHARD_EXP_ON_FSDP:
+    case ADV_RULE_PIPELINE_LARGE_MOE: break;
+    }
+    return ((1u << ADV_AXIS_COUNT) - 1u) & ~AXIS(SEQUENCE);
+#undef AXIS
+}
+
+bool adv_plan_axis_in_mesh(enum adv_mesh_rule rule, enum adv_axis axis)
+{
+    return (mesh_axes_of(rule) >> axis) & 1u;
+}
+
+static bool rule_axis_in_mesh(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    unsigned mesh = mesh_axes_of(facts->plan->rule);
+    bool any = false;
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) {
+        if ((mesh >> i) & 1u) continue;
+        int degree = adv_plan_degree(facts->plan, (enum adv_axis)i);
+        if (degree == 1) continue;
+        if (!report) return true;
+        char pointer[ADV_LIMIT_POINTER];
+        (void)snprintf(pointer, sizeof pointer, "/config/ici_%s_parallelism", adv_axis_key((enum adv_axis)i));
+        any = adv_rule_broken(report, pointer, "set it to 1, or choose other mesh rules",
+                              "axis %s has degree %d but is not in the mesh: MaxText would ignore it", adv_axis_key((enum adv_axis)i), degree);
+    }
+    return any;
+}
+
+static bool rule_inference_axes(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    int degree = adv_plan_degree(facts->plan, ADV_AXIS_CONTEXT_AUTOREGRESSIVE);
+    if (degree == 1) return false;
+    return adv_rule_broken(report, "/config/ici_context_autoregressive_parallelism", "use ici_context_parallelism for training",
+                           "context_autoregressive %d leaves attention weights unsharded, beyond sharding_tolerance", degree);
+}
+
+static bool rule_batch_whole(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    double sequences = facts->sequences_per_shard;
+    if (sequences >= 1 - 1e-6 && fabs(sequences - round(sequences)) <= 1e-6 * sequences) return false;
+    if (!report) return true;
+    double batch = facts->plan->per_device_batch_size;
+    int scalar = facts->cluster->devices / facts->batch_shards;
+    double nearest = fmax(1, round(sequences)) / scalar;
+    return adv_rule_broken(report, "/config/per_device_batch_size",
+                           adv_rule_hint(report, "it must be a multiple of 1/%d; the nearest is %.10g", scalar, nearest),
+                           "%.10g sequences per device x %d devices over %d batch shards leaves %.6g sequences per shard, not a whole number >= 1",
+                           batch, facts->cluster->devices, facts->batch_shards, sequences);
+}
+
+static bool rule_vocab_tiling(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    double tokens = adv_plan_tokens(facts->plan);
+    int tiles = facts->plan->num_vocab_tiling;
+    double per_tile = tokens / tiles;
+    if (fabs(per_tile - round(per_tile)) <= 1e-9 * per_tile) return false;
+    return adv_rule_broken(report, "/config/num_vocab_tiling", "choose a power of two that divides per_device_batch_size x max_target_length",
+                           "%.10g tokens per device do not split into %d equal tiles", tokens, tiles);
+}
+
+static bool rule_heads(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    int shards = facts->head_shards;
+    if (facts->plan->cp_strategy == ADV_CP_ULYSSES) shards *= facts->context;
+    if (shards == 1) return false;
+    for (int i = 0; i < facts->model->layer_kinds_count; i++) {
+        const struct adv_layer *layer = &facts->model->layers[i];
+        if (layer->attention == ADV_ATTENTION_LINEAR) continue;
+        int heads = layer->kv_lora_rank > 0 ? layer->q_heads : layer->kv_heads;
+        if (heads % shards == 0 && layer->q_heads % shards == 0) continue;
+        return adv_rule_broken(report, "/config/ici_tensor_parallelism",
+                               adv_rule_hint(report, "the axes over heads must multiply to a divisor of %d", heads),
+                               "%d key-value heads (%d query heads) cannot be split over %d shards", heads, layer->q_heads, shards);
+    }
+    return false;
+}
+
+static bool rule_embedding(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    int64_t width = facts->model->emb_dim;
+    if (width % facts->embed_shards == 0) return false;
+    return adv_rule_broken(report, "/config/ici_fsdp_parallelism",
+                           "move devices to an axis that does not shard this dimension: data, or tensor when the heads allow it",
+                           "the model dimension %lld is not divisible by the %d shards of its weights", (long long)width, facts->embed_shards);
+}
+
+static bool rule_mlp(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    int shards = facts->mlp_shards;
+    for (int i = 0; shards > 1 && i < facts->model->layer_kinds_count; i++) {
+        const struct adv_layer *layer = &facts->model->layers[i];
+        int64_t width = layer->mlp_dim % shards != 0 ? layer->mlp_dim : layer->experts > 0 ? layer->moe_mlp_dim : 0;
+        if (width % shards == 0) continue;
+        return adv_rule_broken(report, "/config/ici_tensor_parallelism", "the axes over the feed-forward width must divide it",
+                               "a feed-forward width of %lld is not divisible by fsdp_transpose %d x tensor %d x tensor_sequence %d = %d",
+                               (long long)width, facts->fsdp_transpose, facts->tensor, facts->tensor_sequence, shards);
+    }
+    return false;
+}
+
+static bool rule_vocab(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    int64_t vocab = facts->model->vocab_size;
+    if (vocab % facts->head_shards == 0) return false;
+    return adv_rule_broken(report, "/config/ici_tensor_parallelism", "pad the vocabulary or use fewer tensor shards",
+                           "a vocabulary of %lld is not divisible by %d tensor shards", (long long)vocab, facts->head_shards);
+}
+
+static bool rule_latent_ranks(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    if (!facts->has_latent) return false;
+    int shards = facts->embed_shards;
+    if (facts->plan->rule == ADV_RULE_PIPELINE_LARGE_MOE) shards /= facts->expert;
+    for (int i = 0; i < facts->model->layer_kinds_count; i++) {
+        const struct adv_layer *layer = &facts->model->layers[i];
+        int rank = layer->q_lora_rank % shards != 0 ? layer->q_lora_rank : layer->kv_lora_rank;
+        if (rank % shards == 0) continue;
+        return adv_rule_broken(report, "/config/ici_fsdp_parallelism",
+                               "fewer fsdp x context x expert shards, or custom_mesh_and_rule ep-as-dp or pipeline-large-moe",
+                               "a latent rank of %d is not divisible by %d weight shards", rank, shards);
+    }
+    return false;
+}
+
+static bool rule_positions(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    const struct adv_model *model = facts->model;
+    if (!model->has_learned_positions || facts->plan->seq_len <= model->position_rows) return false;
+    return adv_rule_broken(report, "/config/max_target_length",
+                           adv_rule_hint(report, "at most %lld", (long long)model->position_rows),
+                           "%lld tokens, but the model learned %lld positions", (long long)facts->plan->seq_len, (long long)model->position_rows);
+}
+
+static bool rule_experts(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    if (!facts->has_experts) return false;
+    int shards = facts->expert;
+    if (facts->plan->rule == ADV_RULE_CP_AS_EP) shards *= facts->context;
+    if (facts->plan->rule == ADV_RULE_SHARD_EXP_ON_FSDP) shards *= facts->fsdp;
+    if (facts->plan->shard_exp_on_fsdp || facts->plan->use_2d_fsdp_sharding) shards *= facts->fsdp * facts->context * facts->ulysses;
+    for (int i = 0; i < facts->model->layer_kinds_count; i++) {
+        int experts = facts->model->layers[i].experts;
+        if (experts % shards == 0) continue;
+        return adv_rule_broken(report, "/config/ici_expert_parallelism",
+                               adv_rule_hint(report, "the axes over experts must multiply to a divisor of %d", experts),
+                               "%d experts cannot be split over %d shards", experts, shards);
+    }
+    return false;
+}
+
+static bool rule_expert_axis_unused(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    if (!facts->has_experts || !facts->plan->shard_exp_on_fsdp || facts->expert == 1 || facts->plan->rule != ADV_RULE_DEFAULT)
+        return false;
+    return adv_rule_broken(report, "/config/shard_exp_on_fsdp", "use custom_mesh_and_rule shard-exp-on-fsdp, or ici_expert_parallelism 1",
+                           "experts would be unsharded on the expert axis of %d, beyond sharding_tolerance", facts->expert);
+}
+
+static bool rule_expert_options(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    const struct adv_plan *plan = facts->plan;
+    if (facts->expert > 1) return false;
+    const struct {
+        const char *key;
+        bool set;
+    } options[] = {{"use_random_routing", plan->use_random_routing},
+                   {"use_ragged_sort", plan->use_ragged_sort},
+                   {"ragged_buffer_factor", plan->ragged_buffer_factor > 0},
+                   {"use_ring_of_experts", plan->use_ring_of_experts}};
+    bool any = false;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (!options[i].set) continue;
+        if (!report) return true;
+        char pointer[ADV_LIMIT_POINTER];
+        (void)snprintf(pointer, sizeof pointer, "/config/%s", options[i].key);
+        any = adv_rule_broken(report, pointer, "leave it at its default",
+                              "MaxText refuses %s while expert parallelism is 1", options[i].key);
+    }
+    return any;
+}
+
+static bool rule_ring_of_experts(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    const struct adv_plan *plan = facts->plan;
+    if (!plan->use_ring_of_experts || plan->ragged_buffer_factor <= 0 || plan->use_ragged_sort) return false;
+    return adv_rule_broken(report, "/config/ragged_buffer_factor", "set use_ragged_sort true",
+                           "ragged_buffer_factor %.6g with use_ring_of_experts needs use_ragged_sort", plan->ragged_buffer_factor);
+}
+
+static bool rule_dropping(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    const struct adv_plan *plan = facts->plan;
+    enum adv_decoder decoder = facts->model->decoder;
+    if (plan->capacity_factor <= 0 || plan->moe != ADV_MOE_DENSE) return false;
+    if (decoder != ADV_DECODER_LLAMA4 && decoder != ADV_DECODER_GPT_OSS) return false;
+    return adv_rule_broken(report, "/config/capacity_factor", "set it to -1",
+                           "capacity_factor %.6g: %s has no token dropping", plan->capacity_factor, adv_decoder_name(decoder));
+}
+
+static bool rule_capacity_unused(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    const struct adv_plan *plan = facts->plan;
+    if (!facts->has_experts || plan->capacity_factor <= 0 || plan->moe == ADV_MOE_DENSE) return false;
+    return adv_rule_broken(report, "/config/capacity_factor", "set sparse_matmul false to drop tokens",
+                           "capacity_factor %.6g has no effect with sparse_matmul", plan->capacity_factor);
+}
+
+static bool rule_scan(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    const struct adv_model *model = facts->model;
+    if (!facts->plan->scan_layers) return false;
+    if (model->decoder == ADV_DECODER_GEMMA4_SMALL) {
+        return adv_rule_broken(report, "/config/scan_layers", "set it to false", "%s cannot scan its layers", adv_decoder_name(model->decoder));
+    }
+    if (model->decoder != ADV_DECODER_GPT_OSS && model->decoder != ADV_DECODER_LLAMA4 && model->decoder != ADV_DECODER_QWEN3_NEXT &&
+        model->decoder != ADV_DECODER_OLMO3) {
+        return false;
+    }
+    int cycle = model->layers[0].scan_block;
+    if (cycle <= 1 || model->layers_count % cycle == 0) return false;
+    return adv_rule_broken(report, "/config/scan_layers", "set scan_layers false, or change the number of layers",
+                           "%d layers do not divide into scan steps of %d: the rest would be dropped", model->layers_count, cycle);
+}
+
+static bool rule_pipeline(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    const struct adv_plan *plan = facts->plan;
+    int stages = facts->stage;
+    if (stages == 1) return false;
+    int layers = plan->pipeline_layers > 0 ? plan->pipeline_layers : facts->model->layers_count;
+    int per_pass = stages * plan->layers_per_stage;
+    if (layers % per_pass != 0) {
+        return adv_rule_broken(report, "/config/pipeline_parallel_layers",
+                               adv_rule_hint(report, "pipeline %d of the layers; the others run on every stage", layers / per_pass * per_pass),
+                               "%d pipelined layers are not a multiple of %d stages x %d layers", layers, stages, plan->layers_per_stage);
+    }
+    int micro = plan->pipeline_microbatches > 0 ? plan->pipeline_microbatches
+                                                : stages * (plan->pipeline_delay_activation_forwarding ? 2 : 1);
+    if (micro % stages != 0) {
+        return adv_rule_broken(report, "/config/num_pipeline_microbatches", adv_rule_hint(report, "a multiple of %d", stages),
+                               "%d microbatches are not a multiple of %d stages", micro, stages);
+    }
+    double batch = adv_plan_global_batch(plan, facts->cluster) / plan->gradient_accumulation_steps;
+    double sequences = batch / ((double)micro * facts->batch_shards);
+    if (sequences >= 1 && fabs(sequences - round(sequences)) < 1e-9) return false;
+    return adv_rule_broken(report, "/config/num_pipeline_microbatches",
+                           adv_rule_hint(report, "the batch must be a multiple of %d sequences", micro * facts->batch_shards),
+                           "%.6g sequences do not split into %d microbatches over %d batch shards", batch, micro, facts->batch_shards);
+}
+
+enum severity { ILLEGAL, REFUSED, WASTE };
+
+/* ILLEGAL: MaxText or XLA fails. REFUSED: MaxText's validation refuses it today, earlier releases ran it, so the
+ * engine predicts it with a warning. WASTE: runs, but not as the writer expects. */
+static const struct {
+    const char *name;
+    enum severity severity;
+    rule_check *check;
+} rules[] = {
+    {"ici-product", ILLEGAL, rule_ici_product},
+    {"dcn-product", ILLEGAL, rule_dcn_product},
+    {"axis-not-in-mesh", ILLEGAL, rule_axis_in_mesh},
+    {"inference-axis", ILLEGAL, rule_inference_axes},
+    {"batch-by-shards", ILLEGAL, rule_batch_whole},
+    {"vocab-tiling", ILLEGAL, rule_vocab_tiling},
+    {"heads-by-tensor", ILLEGAL, rule_heads},
+    {"embedding-by-shards", ILLEGAL, rule_embedding},
+    {"mlp-by-shards", ILLEGAL, rule_mlp},
+    {"vocab-by-tensor", ILLEGAL, rule_vocab},
+    {"latent-ranks-by-shards", ILLEGAL, rule_latent_ranks},
+    {"learned-positions", ILLEGAL, rule_positions},
+    {"experts-by-shards", ILLEGAL, rule_experts},
+    {"expert-axis-unused", ILLEGAL, rule_expert_axis_unused},
+    {"expert-options-without-experts-axis", REFUSED, rule_expert_options},
+    {"ring-of-experts", ILLEGAL, rule_ring_of_experts},
+    {"no-dropping", ILLEGAL, rule_dropping},
+    {"capacity-factor-ignored", WASTE, rule_capacity_unused},
+    {"scan-cycle", ILLEGAL, rule_scan},
+    {"pipeline", ILLEGAL, rule_pipeline},
+    {"context-load-balance", ILLEGAL, adv_rule_load_balance},
+    {"context-ring", ILLEGAL, adv_rule_ring},
+    {"context-ulysses", ILLEGAL, adv_rule_ulysses},
+    {"context-usp", ILLEGAL, adv_rule_usp},
+    {"local-layers-under-ring", WASTE, adv_rule_local_under_ring},
+    {"block-q", ILLEGAL, adv_rule_block_q},
+    {"block-kv", ILLEGAL, adv_rule_block_kv},
+    {"block-compute", ILLEGAL, adv_rule_block_compute},
+    {"dq-reduction-steps", ILLEGAL, adv_rule_dq_reduction},
+    {"sparse-attention-kernel", ILLEGAL, adv_rule_sparse_attention_kernel},
+    {"fp8-full-needs-qwix", ILLEGAL, adv_rule_fp8_full},
+    {"fp8-with-accumulation", ILLEGAL, adv_rule_fp8_accumulation},
+    {"format-not-native", WASTE, adv_rule_native_format},
+    {"muon-decoder", ILLEGAL, adv_rule_muon},
+    {"vmem-limit", WASTE, adv_rule_vmem_limit},
+    {"fusion-and-offload", WASTE, adv_rule_fusion_and_offload},
+    {"offload-with-clipping", WASTE, adv_rule_offload_unclipped},
+};
+enum { RULES_COUNT = sizeof rules / sizeof *rules };
+
+static int embed_shards(const struct adv_rule_facts *facts)
+{
+    switch (facts->plan->rule) {
+    case ADV_RULE_PURE_FSDP:
+    case ADV_RULE_EP_AS_CP:
+    case ADV_RULE_CP_AS_EP: return facts->fsdp; /* what the other axes do to dense weights there is not known */
+    case ADV_RULE_EP_AS_DP: return facts->fsdp * facts->fsdp_transpose * facts->context * facts->ulysses;
+    case ADV_RULE_DEFAULT:
+    case ADV_RULE_SHARD_EXP_ON_FSDP:
+    case ADV_RULE_PIPELINE_LARGE_MOE: break;
+    }
+    return facts->fsdp * facts->fsdp_transpose * facts->context * facts->ulysses * facts->expert;
+}
+
+static struct adv_rule_facts facts_of(const struct adv_plan *plan, const struct adv_model *model, const struct adv_cluster *cluster)
+{
+    struct adv_rule_facts facts = {
+        .plan = plan,
+        .model = model,
+        .cluster = cluster,
+        .data = adv_plan_degree(plan, ADV_AXIS_DATA) * adv_plan_degree(plan, ADV_AXIS_DILOCO),
+        .stage = adv_plan_degree(plan, ADV_AXIS_STAGE),
+        .fsdp = adv_plan_degree(plan, ADV_AXIS_FSDP),
+        .fsdp_transpose = adv_plan_degree(plan, ADV_AXIS_FSDP_TRANSPOSE),
+        .context = adv_plan_degree(plan, ADV_AXIS_CONTEXT),
+        .ulysses = adv_plan_degree(plan, ADV_AXIS_ULYSSES),
+        .tensor = adv_plan_degree(plan, ADV_AXIS_TENSOR),
+        .tensor_sequence = adv_plan_degree(plan, ADV_AXIS_TENSOR_SEQUENCE),
+        .expert = adv_plan_degree(plan, ADV_AXIS_EXPERT),
+        .autoregressive = adv_plan_degree(plan, ADV_AXIS_AUTOREGRESSIVE),
+    };
+    facts.head_shards = facts.tensor * facts.tensor_sequence * facts.autoregressive;
+    facts.mlp_shards = facts.head_shards * facts.fsdp_transpose;
+    facts.embed_shards = embed_shards(&facts);
+    facts.batch_shards = facts.data * facts.fsdp * facts.fsdp_transpose * (plan->rule == ADV_RULE_EP_AS_CP ? 1 : facts.expert);
+    facts.sequences_per_shard = plan->per_device_batch_size * cluster->devices / facts.batch_shards;
+    for (int i = 0; i < model->layer_kinds_count; i++) {
+        const struct adv_layer *layer = &model->layers[i];
+        facts.has_experts |= layer->experts > 0;
+        facts.has_latent |= layer->kv_lora_rank > 0;
+        facts.has_local |= layer->attention == ADV_ATTENTION_WINDOW || layer->attention == ADV_ATTENTION_CHUNKED;
+    }
+    return facts;
+}
+
+adv_code adv_plan_check(const struct adv_plan *plan, const struct adv_model *model, const struct adv_cluster *cluster, adv_err *err,
+                        adv_err *warnings)
+{
+    struct adv_rule_facts facts = facts_of(plan, model, cluster);
+    bool illegal = false;
+    for (int i = 0; i < RULES_COUNT; i++) {
+        bool is_illegal = rules[i].severity == ILLEGAL;
+        struct adv_rule_report report = {.err = is_illegal ? err : warnings,
+                                         .code = rules[i].severity == WASTE ? ADV_OK : ADV_E_ILLEGAL,
+                                         .rule = rules[i].name};
+        bool is_broken = rules[i].check(&facts, report.err ? &report : NULL);
+        illegal |= is_broken && is_illegal;
+    }
+    return illegal ? ADV_E_ILLEGAL : ADV_OK;
+}
+
+const char *adv_plan_broken_rule(const struct adv_plan *plan, const struct adv_model *model, const struct adv_cluster *cluster)
+{
+    struct adv_rule_facts facts = facts_of(plan, model, cluster);
+    for (int i = 0; i < RULES_COUNT; i++) {
+        if (rules[i].severity != WASTE && rules[i].check(&facts, NULL)) return rules[i].name;
+    }
+    return NULL;
+}

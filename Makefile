@@ -166,6 +166,10 @@ everything: all $(UNIT_BIN) ## the program and every C test, without running the
 format: ## clang-format over all C files
 	clang-format -i $(C_FILES)
 
+.PHONY: compose-test
+compose-test: ## docker/compose.yaml for real, in a container engine of its own (root; minutes)
+	@tests/compose/run.sh
+
 .PHONY: install
 install: all ## copy the program, its catalog documents and the systemd unit below PREFIX
 	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/tpu-advisor

@@ -1,5 +1,6 @@
 #!/bin/sh
-# deps.sh run|test: installs what this machine lacks to build and run (run), or to test as well (test).
+# deps.sh run|test|compose: installs what this machine lacks to build and run (run), to test as well (test), or to try
+# the containers (compose).
 # Every item is looked for first, by what it brings and not by package name, so that a machine that has everything
 # is left alone and the check costs milliseconds. Installs on Debian only, as root or through sudo.
 set -eu
@@ -46,6 +47,12 @@ if [ "$scope" = test ]; then
     command_or shellcheck shellcheck
     command_or chromium chromium
     command_or docker-compose docker-compose
+fi
+
+if [ "$scope" = compose ]; then
+    command_or dockerd docker.io iptables
+    command_or docker-compose docker-compose
+    command_or debootstrap debootstrap
 fi
 
 [ -n "$missing" ] || exit 0

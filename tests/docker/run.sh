@@ -1,0 +1,44 @@
+#!/bin/bash
+# run.sh: what can be checked of docker/ without a container engine. `make compose-test` runs the real thing.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+failed=0
+checks=0
+check() {
+    local what=$1
+    shift
+    checks=$((checks + 1))
+    if output=$("$@" 2>&1); then return; fi
+    failed=$((failed + 1))
+    echo "FAILED: $what"
+    printf '%s\n' "$output" | head -20
+}
+dockerfile() { grep -Eq "$1" docker/Dockerfile; }
+
+check "compose.yaml is valid" docker-compose -f docker/compose.yaml config -q
+check "compose.yaml with tokens is valid" docker-compose -f docker/compose.yaml -f docker/compose.tokens.yaml config -q
+check "the base image can be chosen" dockerfile '^ARG BASE=debian:bookworm-slim$'
+check "the image runs as a numeric user" dockerfile '^USER [1-9][0-9]*:[1-9][0-9]*$'
+check "the program is process 1, so that SIGTERM reaches it" dockerfile '^ENTRYPOINT \["/usr/local/bin/tpu-advisor"\]$'
+check "the health check needs no shell" dockerfile 'CMD \["/usr/local/bin/tpu-advisor", "healthcheck"\]'
+
+# Every setting that compose or the unit hands over is one the daemon knows.
+settings=$(build/tpu-advisor serve --help | sed -n 's/^ *--\([a-z-]*\).*/\1/p' | tr 'a-z-' 'A-Z_')
+for name in $(grep -rhoE '^ *TPU_ADVISOR_[A-Z_]+:' docker/compose*.yaml | grep -oE '[A-Z_]+' | sort -u); do
+    setting=${name#TPU_ADVISOR_}
+    check "$name is a setting of the daemon" \
+        grep -qxF -e "$setting" -e "${setting%_FILE}" <<< "$settings"
+done
+
+# The second stage installs what the program is linked with, and nothing that is not.
+linked=$(ldd build/tpu-advisor | grep -oE '(libjansson|libmicrohttpd|libpq|libyaml)[^ ]*' | sed 's/-0\.so.*/-0/; s/\.so\.\([0-9]*\)$/\1/' | sort -u | xargs)
+named=$(sed -n '/^FROM \${BASE}$/,$p' docker/Dockerfile | grep -oE '(libjansson|libmicrohttpd|libpq|libyaml)[0-9-]+' | sed 's/-2$//' | sort -u | xargs)
+check "the image's libraries are the program's: '$linked', '$named'" test "$linked" = "$named"
+
+# install puts the unit where systemd looks, with the real path in it.
+check "make install" make -s install DESTDIR="$PWD/build/install" PREFIX=/usr
+check "the unit starts the installed program" \
+    grep -qx 'ExecStart=/usr/bin/tpu-advisor serve' build/install/usr/lib/systemd/system/tpu-advisor.service
+
+[ $failed -eq 0 ] && echo "docker: $checks checks passed" || echo "docker: $failed of $checks checks FAILED"
+[ $failed -eq 0 ]

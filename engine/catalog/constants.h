@@ -1,6 +1,6 @@
 /* constants.h: the fitted physics, one record per chip generation.
  *
- * Values live in catalog/data/kernel_constants.json and step_constants.json (value, unit, standard error, rows
+ * Values live in catalog/data/kernel_constants.json, link_constants.json and step_constants.json (value, unit, standard error, rows
  * behind it, "fitted" | "measured" | "assumed" | "borrowed from <chip>"); `make fit` regenerates them. A constant
  * belongs to a generation or a kernel, never to a model or a row. NAN is not allowed: the loader refuses it.
  */
@@ -10,11 +10,13 @@
 #include <stdbool.h>
 
 #include "engine/catalog/kernel_constants.h"
+#include "engine/catalog/link_constants.h"
 #include "engine/catalog/step_constants.h"
 
 struct adv_constants {
 #define ADV_CONSTANT_MEMBER(name, unit, what) double name;
     ADV_KERNEL_CONSTANTS(ADV_CONSTANT_MEMBER)
+    ADV_LINK_CONSTANTS(ADV_CONSTANT_MEMBER)
     ADV_STEP_CONSTANTS(ADV_CONSTANT_MEMBER)
 #undef ADV_CONSTANT_MEMBER
     bool kernels_extrapolated; /* attention constants of this chip are derived, not fitted */

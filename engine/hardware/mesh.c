@@ -168,7 +168,7 @@ static double placement_bytes_per_s(const struct adv_cluster *cluster, const str
             ici += adv_ring_bytes_per_s(&cluster->chip, &placement->rings[i]);
         }
     }
-    if (!has_ici) return has_core ? cluster->chip.d2d_bytes_per_s : NAN;
+    if (!has_ici) return has_core ? cluster->chip.d2d_bytes_per_s : (double)NAN;
     return has_core ? ici : ici / cluster->chip.devices_per_chip;
 }
 

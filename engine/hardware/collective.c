@@ -1,0 +1,138 @@
+#include "engine/hardware/collective.h"
+
+#include "engine/base/units.h"
+
+/* A group as the links see it. */
+struct links {
+    int chips;                /* of the group, on the torus */
+    int cores;                /* of a chip inside the group: 1 or 2 */
+    double groups_per_chip;   /* like groups that share a chip's links */
+    int axes;                 /* torus axes used */
+    double ici_bytes_per_s;   /* intake of one chip over all rings */
+    double link_bytes_per_s;  /* slowest single link, one direction, after sharing in the outer part of a split axis */
+    double hops;              /* to the farthest chip */
+    double next_hops;         /* to the next chip in ring order */
+    double cut_s_per_byte;    /* all-to-all: seconds per byte of a chip's payload through the worst cut */
+};
+
+const char *adv_collective_name(enum adv_collective collective)
+{
+    static const char *const names[ADV_COLLECTIVE_COUNT] = { "all_gather", "reduce_scatter", "all_reduce",
+                                                             "all_to_all", "permute" };
+    return (unsigned)collective < ADV_COLLECTIVE_COUNT ? names[collective] : "?";
+}
+
+/* Two parts of one physical axis that do not touch share its links: the slower one counts for both. */
+static double axis_bytes_per_s(const struct adv_chip *chip, const struct adv_group *group, int physical)
+{
+    double slowest = 0.0;
+    for (int i = 0; i < group->rings_count; i++) {
+        if (group->rings[i].physical != physical) continue;
+        double rate = adv_ring_bytes_per_s(chip, &group->rings[i]);
+        slowest = slowest > 0.0 ? adv_min(slowest, rate) : rate;
+    }
+    return slowest;
+}
+
+static void add_ring(const struct adv_chip *chip, const struct adv_ring *ring, struct links *links)
+{
+    if (ring->physical == ADV_PHYSICAL_CORE) {
+        links->cores = ring->size;
+        return;
+    }
+    double rate = adv_ring_bytes_per_s(chip, ring), link = ring->wraps ? rate / 2.0 : rate;
+    double cut = (double)(ring->size / 2) * (double)((ring->size + 1) / 2) / ring->size / rate;
+    links->chips *= ring->size;
+    links->hops += (ring->wraps ? (ring->size + 1) / 2 : ring->size - 1) * ring->stride;
+    links->next_hops = adv_max(links->next_hops, ring->stride);
+    links->link_bytes_per_s = links->link_bytes_per_s > 0.0 ? adv_min(links->link_bytes_per_s, link) : link;
+    links->cut_s_per_byte = adv_max(links->cut_s_per_byte, cut);
+}
+
+static struct links links_of(const struct adv_cluster *cluster, const struct adv_group *group)
+{
+    struct links links = { .chips = 1, .cores = 1 };
+    for (int i = 0; i < group->rings_count; i++) add_ring(&cluster->chip, &group->rings[i], &links);
+    for (int physical = ADV_PHYSICAL_X; physical <= ADV_PHYSICAL_Z; physical++) {
+        double rate = axis_bytes_per_s(&cluster->chip, group, physical);
+        links.ici_bytes_per_s += rate;
+        links.axes += rate > 0.0;
+    }
+    /* On a lone line the message that closes the ring travels back over the whole line. */
+    if (links.axes == 1 && group->rings_count == 1 && !group->rings[0].wraps) links.next_hops = links.hops;
+    links.groups_per_chip = group->other_core_too ? cluster->chip.devices_per_chip : 1.0;
+    return links;
+}
+
+/* The share of `bytes` that comes from elsewhere in a group of n. */
+static double foreign(double bytes, int n)
+{
+    return bytes * (n - 1) / n;
+}
+
+/* Torus and die-to-die link work side by side; the slower one is seen. */
+static double side_by_side(double ici_s, double d2d_bytes, const struct adv_chip *chip)
+{
+    return d2d_bytes > 0.0 ? adv_max(ici_s, d2d_bytes / chip->d2d_bytes_per_s) : ici_s;
+}
+
+static double gather_s(const struct adv_chip *chip, const struct links *links, double bytes)
+{
+    double ici_s = 0.0;
+    if (links->chips > 1) ici_s = links->groups_per_chip * foreign(bytes, links->chips) / links->ici_bytes_per_s;
+    return side_by_side(ici_s, foreign(bytes, links->cores), chip);
+}
+
+static double all_to_all_s(const struct adv_chip *chip, const struct adv_constants *constants,
+                           const struct links *links, double bytes)
+{
+    double chip_bytes = bytes * links->groups_per_chip * links->cores;
+    return side_by_side(chip_bytes * links->cut_s_per_byte / constants->all_to_all_frac, foreign(bytes, links->cores), chip);
+}
+
+static double permute_s(const struct adv_chip *chip, const struct adv_constants *constants, const struct links *links,
+                        double bytes)
+{
+    if (links->chips == 1) return bytes / chip->d2d_bytes_per_s;
+    return side_by_side(bytes * links->groups_per_chip / (links->link_bytes_per_s * constants->permute_link_frac),
+                        links->cores > 1 ? bytes : 0.0, chip);
+}
+
+struct adv_collective_time adv_collective_time(const struct adv_cluster *cluster, const struct adv_constants *constants,
+                                               const struct adv_group *group, enum adv_collective collective,
+                                               double bytes_per_device)
+{
+    struct adv_collective_time time = { 0.0, 0.0, 0.0 };
+    if (group->devices <= 1 || bytes_per_device <= 0.0) return time;
+    const struct adv_chip *chip = &cluster->chip;
+    struct links links = links_of(cluster, group);
+    double gather = gather_s(chip, &links, bytes_per_device), moved = foreign(bytes_per_device, group->devices);
+    double hops = links.hops;
+    switch (collective) {
+    case ADV_COLLECTIVE_ALL_GATHER:
+        time = (struct adv_collective_time) { gather, constants->all_gather_launch_s, 2.0 * moved };
+        break;
+    case ADV_COLLECTIVE_REDUCE_SCATTER:
+        time = (struct adv_collective_time) { gather, constants->all_gather_launch_s, bytes_per_device + 2.0 * moved };
+        break;
+    case ADV_COLLECTIVE_ALL_REDUCE:
+        time = (struct adv_collective_time) { 2.0 * gather, constants->all_reduce_launch_s,
+                                              bytes_per_device + 4.0 * moved };
+        if (links.axes > 1) time.bandwidth_s /= constants->all_reduce_multi_axis_frac;
+        hops *= 2.0;
+        break;
+    case ADV_COLLECTIVE_ALL_TO_ALL:
+        time = (struct adv_collective_time) { all_to_all_s(chip, constants, &links, bytes_per_device),
+                                              constants->all_to_all_launch_s, 2.0 * bytes_per_device };
+        break;
+    case ADV_COLLECTIVE_PERMUTE:
+        time = (struct adv_collective_time) { permute_s(chip, constants, &links, bytes_per_device),
+                                              constants->permute_launch_s, 2.0 * bytes_per_device };
+        hops = links.next_hops;
+        break;
+    case ADV_COLLECTIVE_COUNT:
+        break;
+    }
+    time.latency_s += hops * chip->ici_hop_latency_s;
+    return time;
+}

@@ -1,0 +1,94 @@
+#include "engine/cost/account.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ADV_TERM_ROW(id, name, resource, formula, source) {name, formula, source, ADV_RES_##resource},
+static const struct {
+    const char *name, *formula, *source;
+    enum adv_resource resource;
+} rows[ADV_TERM_COUNT] = {ADV_TERM_TABLE(ADV_TERM_ROW)};
+#undef ADV_TERM_ROW
+
+_Static_assert(ADV_TERM_COUNT <= ADV_LIMIT_LEDGER_TERMS, "the ledger holds every term");
+
+static const char *const at_names[] = {"always", "loss", "backward", "update"};
+
+const char *adv_memory_at_name(enum adv_memory_at at)
+{
+    return at_names[at];
+}
+
+void adv_account_busy(struct adv_account *account, enum adv_term_id id, double seconds, double times, double flops,
+                      double bytes)
+{
+    adv_account_hidden(account, id, seconds, seconds, times, bytes);
+    account->slots[id].flops += flops * times;
+}
+
+void adv_account_hidden(struct adv_account *account, enum adv_term_id id, double seconds, double exposed_seconds,
+                        double times, double bytes)
+{
+    struct adv_slot *slot = &account->slots[id];
+    slot->seconds += seconds * times;
+    slot->exposed_seconds += exposed_seconds * times;
+    slot->count += times;
+    slot->bytes += bytes * times;
+}
+
+double adv_account_total_s(const struct adv_account *account)
+{
+    double total_s = 0.0;
+    for (int i = 0; i < ADV_TERM_COUNT; i++) total_s += account->slots[i].exposed_seconds;
+    return total_s;
+}
+
+double adv_account_resource_s(const struct adv_account *account, enum adv_resource resource)
+{
+    double total_s = 0.0;
+    for (int i = 0; i < ADV_TERM_COUNT; i++)
+        if (rows[i].resource == resource) total_s += account->slots[i].seconds;
+    return total_s;
+}
+
+void adv_account_write(const struct adv_account *account)
+{
+    struct adv_ledger *ledger = account->ledger;
+    if (!ledger) return;
+    ledger->terms_count = 0;
+    for (int i = 0; i < ADV_TERM_COUNT; i++) {
+        const struct adv_slot *slot = &account->slots[i];
+        if (slot->seconds == 0.0 && slot->exposed_seconds == 0.0) continue;
+        ledger->terms[ledger->terms_count++] = (struct adv_term){
+            .name = rows[i].name,
+            .formula = rows[i].formula,
+            .source = rows[i].source,
+            .resource = rows[i].resource,
+            .seconds = slot->seconds,
+            .exposed_seconds = slot->exposed_seconds,
+            .count = slot->count,
+            .flops_per_device = slot->flops,
+            .bytes_per_device = slot->bytes,
+        };
+    }
+}
+
+void adv_account_kernel(struct adv_account *account, enum adv_kernel kernel, const char *shape, const char *tile,
+                        double time_s, double count)
+{
+    struct adv_ledger *ledger = account->ledger;
+    if (!ledger) return;
+    for (int i = 0; i < ledger->kernels_count; i++) {
+        struct adv_kernel_use *use = &ledger->kernels[i];
+        if (use->kernel != kernel || strcmp(use->shape, shape) != 0 || strcmp(use->tile, tile) != 0) continue;
+        use->count += count;
+        return;
+    }
+    if (ledger->kernels_count == ADV_LIMIT_KERNELS) return;
+    struct adv_kernel_use *use = &ledger->kernels[ledger->kernels_count++];
+    use->kernel = kernel;
+    (void)snprintf(use->shape, sizeof use->shape, "%s", shape);
+    (void)snprintf(use->tile, sizeof use->tile, "%s", tile);
+    use->time_us = time_s * 1e6;
+    use->count = count;
+}

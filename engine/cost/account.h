@@ -1,0 +1,84 @@
+/* account.h: the running sum of one prediction, one slot per cost term, and the table of all terms.
+ *
+ * Cost functions add to slots; adv_account_write() turns the slots that were used into ledger rows. Slots keep the
+ * search's fast path free of strings. A term = one row of the table.
+ */
+#ifndef ADV_COST_ACCOUNT_H
+#define ADV_COST_ACCOUNT_H
+
+#include "engine/cost/ledger.h"
+
+/* id, name, resource, formula (engine/README.md), source of the formula */
+#define ADV_TERM_TABLE(X)                                                                                    \
+    X(MATMUL_FWD, "matmul_forward", MXU, "T-matmul", "padded FLOPs over MXU rate, or HBM bytes")             \
+    X(MATMUL_RECOMPUTE, "matmul_recompute", MXU, "T-matmul", "matmuls whose outputs are not saved")          \
+    X(MATMUL_BWD, "matmul_backward", MXU, "T-matmul", "data and weight gradients")                           \
+    X(ATTENTION_FWD, "attention_forward", VPU, "T-attention", "kernel simulation")                           \
+    X(ATTENTION_RECOMPUTE, "attention_recompute", VPU, "T-attention", "kernel simulation")                   \
+    X(ATTENTION_BWD, "attention_backward", VPU, "T-attention", "kernel simulation")                          \
+    X(GMM_FWD, "expert_matmul_forward", MXU, "T-gmm", "kernel simulation")                                   \
+    X(GMM_RECOMPUTE, "expert_matmul_recompute", MXU, "T-gmm", "kernel simulation")                           \
+    X(GMM_BWD, "expert_matmul_backward", MXU, "T-gmm", "kernel simulation")                                  \
+    X(ROUTE_FWD, "expert_routing_forward", HBM, "T-route", "permute, unpermute, activation traffic")         \
+    X(ROUTE_RECOMPUTE, "expert_routing_recompute", HBM, "T-route", "permute and activation again")           \
+    X(ROUTE_BWD, "expert_routing_backward", HBM, "T-route", "gradients of permute and unpermute")            \
+    X(ELEMENTWISE_FWD, "elementwise_forward", HBM, "T-elementwise", "norms, rotary, residual, activation")   \
+    X(ELEMENTWISE_RECOMPUTE, "elementwise_recompute", HBM, "T-elementwise", "the same, recomputed")          \
+    X(ELEMENTWISE_BWD, "elementwise_backward", HBM, "T-elementwise", "their gradients")                      \
+    X(QUANTIZE_ACTIVATIONS, "quantize_activations", HBM, "T-quantize", "scaling and casting activations")    \
+    X(QUANTIZE_WEIGHTS, "quantize_weights", HBM, "T-quantize", "casting gathered weights, every pass")       \
+    X(EMBEDDING, "embedding", MXU, "T-embedding", "one-hot matmul or gather")                                \
+    X(LOGITS, "logits", MXU, "T-logits", "head matmuls")                                                     \
+    X(CROSS_ENTROPY, "cross_entropy", HBM, "T-logits", "loss over the vocabulary")                           \
+    X(MTP, "multi_token_prediction", MXU, "T-mtp", "extra decoder layer and head")                           \
+    X(FSDP_GATHER, "fsdp_all_gather", ICI, "T-fsdp", "weights, forward and backward")                        \
+    X(FSDP_SCATTER, "fsdp_reduce_scatter", ICI, "T-fsdp", "gradients")                                       \
+    X(DATA_REDUCE, "data_all_reduce", ICI, "T-dp", "gradients over the data axis")                           \
+    X(TENSOR, "tensor_collectives", ICI, "T-tp", "activations around each block")                            \
+    X(CONTEXT, "context_collectives", ICI, "T-cp", "keys and values, or heads")                              \
+    X(RING_MERGE, "ring_attention_merge", HBM, "T-cp", "combining partial attention")                        \
+    X(EXPERT, "expert_collectives", ICI, "T-ep", "dispatch and combine")                                     \
+    X(PIPELINE_PERMUTE, "pipeline_permute", ICI, "T-pp", "microbatch hand-over")                             \
+    X(PIPELINE_BUBBLE, "pipeline_bubble", LATENCY, "T-pp", "idle stages")                                    \
+    X(HOST_OFFLOAD, "host_offload", PCIE, "T-host", "saved tensors to the host and back")                    \
+    X(OPTIMIZER, "optimizer_update", HBM, "T-optimizer", "weights, gradients and moments")                   \
+    X(OPTIMIZER_OFFLOAD, "optimizer_offload", PCIE, "T-optimizer", "moments from the host and back")         \
+    X(DCN_REDUCE, "dcn_gradient_reduce", DCN, "T-dcn", "gradients between slices")                           \
+    X(DCN_WEIGHTS, "dcn_weight_gather", DCN, "T-dcn", "weights sharded over slices")                         \
+    X(DCN_STRAGGLER, "multislice_straggler", DCN, "T-dcn", "the slowest slice of many")                      \
+    X(STEP_OVERHEAD, "step_overhead", LATENCY, "T-overhead", "dispatch of one step")
+
+#define ADV_TERM_ENUM(id, name, resource, formula, source) ADV_TERM_##id,
+enum adv_term_id { ADV_TERM_TABLE(ADV_TERM_ENUM) ADV_TERM_COUNT };
+#undef ADV_TERM_ENUM
+
+struct adv_slot {
+    double seconds, exposed_seconds, count, flops, bytes;
+};
+
+struct adv_account {
+    struct adv_slot slots[ADV_TERM_COUNT];
+    struct adv_ledger *ledger; /* NULL in the search; kernels are listed here */
+};
+
+/* Adds time that the TensorCore itself spends: all of it is exposed. `times` = how often. */
+void adv_account_busy(struct adv_account *account, enum adv_term_id id, double seconds, double times, double flops, double bytes);
+
+/* Adds time of another resource of which only `exposed_seconds` lengthen the step. */
+void adv_account_hidden(struct adv_account *account, enum adv_term_id id, double seconds, double exposed_seconds,
+                        double times, double bytes);
+
+/* Sum of all exposed parts: the step time. */
+double adv_account_total_s(const struct adv_account *account);
+
+/* Seconds a slot's resource is busy, summed over the terms of that resource. */
+double adv_account_resource_s(const struct adv_account *account, enum adv_resource resource);
+
+/* Writes the used slots to account->ledger, in table order. */
+void adv_account_write(const struct adv_account *account);
+
+/* Lists a kernel with its shape and tile in the ledger, merging equal ones. */
+void adv_account_kernel(struct adv_account *account, enum adv_kernel kernel, const char *shape, const char *tile,
+                        double time_s, double count);
+
+#endif

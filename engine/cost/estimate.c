@@ -1,0 +1,126 @@
+#include "engine/cost/estimate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/base/units.h"
+#include "engine/cost/head.h"
+#include "engine/cost/interval.h"
+#include "engine/cost/memory.h"
+#include "engine/cost/schedule.h"
+
+/* Below this share of the usable HBM a plan fits; between it and 1 + the same margin it is tight: the spread of the
+ * memory model against published reports (tests/accuracy). */
+static const double tight_margin_frac = 0.04;
+
+static const char *const fit_names[] = {"fits", "tight", "does_not_fit"};
+static const char *const confidence_names[] = {"calibrated", "extrapolated", "unsupported"};
+
+const char *adv_fit_name(enum adv_fit fit)
+{
+    return fit_names[fit];
+}
+
+const char *adv_confidence_name(enum adv_confidence confidence)
+{
+    return confidence_names[confidence];
+}
+
+static adv_code add_layers(const struct adv_cost *cost, struct adv_account *account, adv_err *err)
+{
+    for (int i = 0; i < cost->model->layer_kinds_count; i++) {
+        const struct adv_layer *layer = &cost->model->layers[i];
+        double times = (double)layer->count / cost->stages * cost->passes;
+        struct adv_layer_time time;
+        adv_code code = adv_cost_layer(cost, layer, times, account, &time, err);
+        if (code != ADV_OK) return code;
+        adv_schedule_weights(cost, layer, times, &time, account);
+        adv_schedule_tensor(cost, layer, times, account);
+        adv_schedule_context(cost, layer, times, &time, account);
+        adv_schedule_experts(cost, layer, times, account);
+        adv_schedule_offload(cost, layer, times, &time, account);
+    }
+    return ADV_OK;
+}
+
+static void set_rates(const struct adv_estimate_input *input, const struct adv_account *account, struct adv_estimate *estimate)
+{
+    const struct adv_cluster *cluster = input->cluster;
+    const struct adv_plan *plan = input->plan;
+    double per_chip = cluster->chip.devices_per_chip;
+    double step_s = estimate->step_time_s;
+    double sequences = plan->per_device_batch_size * plan->gradient_accumulation_steps;
+    struct adv_model_flops flops = adv_model_flops(input->model, sequences, plan->seq_len, input->flops_convention);
+    estimate->global_batch_sequences = adv_plan_global_batch(plan, cluster);
+    estimate->tokens_per_step = estimate->global_batch_sequences * (double)plan->seq_len;
+    double chips = (double)cluster->devices / per_chip;
+    estimate->tokens_per_s_per_chip = estimate->tokens_per_step / chips / step_s;
+    estimate->tflops_per_s_per_chip = flops.total * per_chip / step_s * 1e-12;
+    double peak = cluster->chip.peak_bf16_flops_per_s_per_chip;
+    estimate->mfu_frac = flops.total * per_chip / step_s / peak;
+    double executed = 0.0;
+    for (int i = 0; i < ADV_TERM_COUNT; i++) executed += account->slots[i].flops;
+    estimate->hfu_frac = executed * per_chip / step_s / peak;
+    double price = cluster->price_usd_per_chip_hour;
+    estimate->usd_per_step = price * chips * step_s / 3600.0;
+    estimate->usd_per_billion_tokens = estimate->usd_per_step / estimate->tokens_per_step * 1e9;
+}
+
+static void set_memory(const struct adv_estimate_input *input, const struct adv_memory *memory, struct adv_estimate *estimate)
+{
+    const struct adv_chip *chip = &input->cluster->chip;
+    estimate->loss_peak_bytes = memory->loss_peak_bytes;
+    estimate->backward_peak_bytes = memory->backward_peak_bytes;
+    estimate->update_peak_bytes = memory->update_peak_bytes;
+    estimate->hbm_bytes_per_device = adv_max(memory->loss_peak_bytes, adv_max(memory->backward_peak_bytes, memory->update_peak_bytes));
+    estimate->hbm_limit_bytes_per_device = chip->hbm_usable_bytes_per_device;
+    estimate->host_bytes_per_host = memory->host_bytes_per_host;
+    estimate->host_limit_bytes_per_host = chip->host_dram_bytes_per_host;
+    double used = estimate->hbm_bytes_per_device / estimate->hbm_limit_bytes_per_device;
+    if (!isnan(chip->host_dram_bytes_per_host))
+        used = adv_max(used, estimate->host_bytes_per_host / estimate->host_limit_bytes_per_host);
+    estimate->fit = used <= 1.0 - tight_margin_frac ? ADV_FIT_FITS : used <= 1.0 + tight_margin_frac ? ADV_FIT_TIGHT : ADV_FIT_NO;
+}
+
+static enum adv_resource bound_of(const struct adv_account *account)
+{
+    enum adv_resource bound = ADV_RES_MXU;
+    double largest_s = -1.0;
+    for (int r = 0; r < ADV_RES_COUNT; r++) {
+        double seconds = adv_account_resource_s(account, (enum adv_resource)r);
+        if (seconds <= largest_s) continue;
+        largest_s = seconds;
+        bound = (enum adv_resource)r;
+    }
+    return bound;
+}
+
+adv_code adv_estimate_plan(const struct adv_estimate_input *input, struct adv_estimate *estimate, struct adv_ledger *ledger,
+                           adv_err *err)
+{
+    memset(estimate, 0, sizeof *estimate);
+    if (ledger) memset(ledger, 0, sizeof *ledger);
+    if (!input->cluster->chip.is_tpu)
+        return adv_err_add(err, ADV_E_UNSUPPORTED, "/cluster/chip", "use a TPU generation; GPUs are headline rows for comparison",
+                           "steps on %s are not modelled", input->cluster->chip.name);
+    adv_code code = adv_mesh_place(input->cluster, input->plan, &estimate->mesh, err);
+    if (code != ADV_OK) return code;
+    struct adv_cost cost;
+    adv_cost_init(&cost, input, &estimate->mesh);
+    struct adv_account account = {.ledger = ledger};
+    code = add_layers(&cost, &account, err);
+    if (code == ADV_OK) code = adv_cost_mtp(&cost, &account, err);
+    if (code != ADV_OK) return code;
+    adv_cost_head(&cost, &account);
+    struct adv_model_params params = adv_model_params(input->model);
+    adv_schedule_step(&cost, &params, &account);
+    estimate->step_time_s = adv_account_total_s(&account);
+    estimate->bound = bound_of(&account);
+    struct adv_memory memory;
+    adv_memory_plan(&cost, &params, &memory, ledger);
+    set_memory(input, &memory, estimate);
+    set_rates(input, &account, estimate);
+    adv_interval_apply(&cost, estimate);
+    adv_account_write(&account);
+    return ADV_OK;
+}

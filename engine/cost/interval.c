@@ -1,0 +1,54 @@
+#include "engine/cost/interval.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Half-width of a normal 90 % interval in standard deviations. */
+static const double z90 = 1.645;
+
+/* What no published step of this generation exercises; each widens the interval by a factor on the spread. */
+struct gap { bool present; const char *what; double widening; };
+
+static bool has_linear_attention(const struct adv_model *model)
+{
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        if (model->layers[i].attention == ADV_ATTENTION_LINEAR || model->layers[i].attention == ADV_ATTENTION_COMPRESSED) return true;
+    return false;
+}
+
+void adv_interval_apply(const struct adv_cost *cost, struct adv_estimate *estimate)
+{
+    const struct adv_constants *constants = cost->constants;
+    const struct adv_plan *plan = cost->plan;
+    bool is_3d = cost->chip->ici_axes > 2.5;
+    bool newest = cost->chip->devices_per_chip > 1.5;
+    const struct gap gaps[] = {
+        {constants->steps_extrapolated, "no whole-step measurement of this chip", 2.0},
+        {!cost->model->confident, cost->model->caveat, 1.5},
+        {has_linear_attention(cost->model), "linear or compressed attention has no measurement", 1.5},
+        {cost->stages > 1, "pipeline parallelism has no measured step", 1.6},
+        {cost->ep > 1, "expert parallelism has no judged step", 1.6},
+        {cost->tp > 1 && (!is_3d || newest) && cost->chip->mxu_rows > 200.0, "tensor parallelism has no measured step on this chip", 1.4},
+        {plan->dcn[ADV_AXIS_FSDP] > 1, "FSDP over DCN has no measured step", 1.6},
+        {cost->quantizes_dense && cost->lowp_speedup <= 1.0, "this number format is not native on this chip", 1.5},
+    };
+    double log_sd = constants->interval_log_sd;
+    char *why = estimate->confidence_why;
+    size_t room = sizeof estimate->confidence_why;
+    size_t used = 0;
+    estimate->confidence = ADV_CONFIDENCE_CALIBRATED;
+    for (size_t i = 0; i < sizeof gaps / sizeof gaps[0]; i++) {
+        if (!gaps[i].present) continue;
+        log_sd *= gaps[i].widening;
+        estimate->confidence = ADV_CONFIDENCE_EXTRAPOLATED;
+        int length = snprintf(why + used, room - used, "%s%s", used ? "; " : "", gaps[i].what);
+        if (length > 0) used = (size_t)length < room - used ? used + (size_t)length : room - 1;
+    }
+    if (estimate->confidence == ADV_CONFIDENCE_CALIBRATED)
+        (void)snprintf(why, room, "fitted on published steps of %s, leave-one-family-out spread %.1f %%", cost->chip->name,
+                       100.0 * constants->interval_log_sd);
+    double half = z90 * log_sd;
+    estimate->step_time_low_s = estimate->step_time_s * exp(-half);
+    estimate->step_time_high_s = estimate->step_time_s * exp(half);
+}

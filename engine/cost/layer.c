@@ -1,0 +1,113 @@
+#include "engine/cost/layer.h"
+
+#include <string.h>
+
+#include "engine/cost/projections.h"
+
+void adv_cost_add(struct adv_account *account, struct adv_layer_time *time, enum adv_pass pass, enum adv_term_id id,
+                  double seconds, double times, double flops, double bytes)
+{
+    if (seconds <= 0.0) return;
+    time->pass_s[pass] += seconds;
+    adv_account_busy(account, id, seconds, times, flops, bytes);
+}
+
+/* [tokens x tp, k] x [k, n / tp], or k / tp: the same work on each device, padded after sharding. */
+static double projection_s(const struct adv_cost *cost, const struct adv_projection *p)
+{
+    double tp = p->split == ADV_SPLIT_NONE ? 1.0 : cost->tp;
+    double rows = cost->tokens * tp;
+    double k = p->split == ADV_SPLIT_K ? p->k / tp : p->k;
+    double n = p->split == ADV_SPLIT_N ? p->n / tp : p->n;
+    return adv_cost_matmul_s(cost, rows, k, n, cost->quantizes_dense);
+}
+
+static void add_projections(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                            struct adv_account *account, struct adv_layer_time *time)
+{
+    struct adv_projection table[ADV_PROJECTIONS_MAX];
+    int count = adv_projections(cost->model, layer, table);
+    for (int i = 0; i < count; i++) {
+        const struct adv_projection *p = &table[i];
+        double forward_s = projection_s(cost, p);
+        double flops = 2.0 * cost->tokens * p->k * p->n;
+        adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_MATMUL_FWD, forward_s, times, flops, 0.0);
+        adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_MATMUL_BWD, 2.0 * forward_s, times, 2.0 * flops, 0.0);
+        if (p->needed_in_backward && !adv_projection_kept(cost->plan, p))
+            adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_MATMUL_RECOMPUTE, forward_s, times, flops, 0.0);
+    }
+}
+
+/* HBM bytes per token of a layer's fused elementwise work, forward: each norm reads and writes the residual stream,
+ * the two residual additions read twice and write once, rotary reads and writes queries and keys around their
+ * projection, the activation reads its inputs and writes its product. */
+static double elementwise_bytes_per_token(const struct adv_model *model, const struct adv_layer *layer)
+{
+    double emb = (double)model->emb_dim;
+    double bytes = 2.0 * emb * (2.0 * layer->norms + 6.0);
+    if (layer->attention == ADV_ATTENTION_LINEAR) {
+        double key_dim = (double)layer->linear_key_heads * layer->linear_key_head_dim;
+        double value_dim = (double)layer->linear_value_heads * layer->linear_value_head_dim;
+        bytes += 2.0 * (6.0 * (2.0 * key_dim + value_dim) + 5.0 * value_dim);
+    } else {
+        double q = (double)layer->q_heads * layer->head_dim_qk;
+        double kv = layer->reuses_kv ? 0.0 : (double)layer->kv_heads * layer->head_dim_qk;
+        bytes += 2.0 * (3.0 * (q + kv) + (double)layer->q_heads * layer->head_dim_v);
+        if (layer->has_qk_norm) bytes += 4.0 * (q + 2.0 * kv);
+    }
+    double width = (double)layer->mlp_dim + (layer->shared_experts > 0 ? (double)layer->shared_mlp_dim : 0.0);
+    return bytes + 2.0 * width * (layer->mlp_inputs + 1.0);
+}
+
+/* Share of the forward elementwise traffic that a recompute repeats (the last residual add and output are not), and
+ * of the gradient's traffic over the forward's. Both by counting the tensors above. */
+static const double recompute_share = 0.8;
+static const double backward_share = 2.0;
+
+static void add_elementwise(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                            struct adv_account *account, struct adv_layer_time *time)
+{
+    double bytes = cost->tokens * elementwise_bytes_per_token(cost->model, layer);
+    double seconds = adv_cost_stream_s(cost, bytes);
+    adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ELEMENTWISE_FWD, seconds, times, 0.0, bytes);
+    adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ELEMENTWISE_RECOMPUTE, recompute_share * seconds, times, 0.0,
+                 recompute_share * bytes);
+    adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ELEMENTWISE_BWD, backward_share * seconds, times, 0.0,
+                 backward_share * bytes);
+}
+
+/* 8-bit matmuls: activations are scaled and cast in every pass; each device casts the whole gathered weights of the
+ * layer in every pass, which does not shrink with more devices. */
+static void add_quantization(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                             struct adv_account *account, struct adv_layer_time *time)
+{
+    if (!cost->quantizes_dense) return;
+    struct adv_layer_params params = adv_model_layer_params(cost->model, layer);
+    double dense = (params.attention + params.dense_ffn + params.shared_experts) / cost->tp;
+    double experts = cost->quantizes_experts ? params.routed_experts / (cost->ep * cost->tp) : 0.0;
+    double weight_s = adv_cost_stream_s(cost, cost->quantize_bytes * (dense + experts));
+    double width = (double)layer->mlp_dim + (layer->shared_experts > 0 ? (double)layer->shared_mlp_dim : 0.0);
+    double elements = 2.0 * (double)cost->model->emb_dim + (double)layer->q_heads * layer->head_dim_v + width;
+    if (cost->quantizes_experts) elements += layer->experts_per_token * (double)(cost->model->emb_dim + layer->moe_mlp_dim);
+    double activation_s = adv_cost_stream_s(cost, cost->quantize_bytes * elements * cost->tokens);
+    for (int pass = 0; pass < ADV_PASS_COUNT; pass++) {
+        adv_cost_add(account, time, (enum adv_pass)pass, ADV_TERM_QUANTIZE_WEIGHTS, weight_s, times, 0.0, 0.0);
+        adv_cost_add(account, time, (enum adv_pass)pass, ADV_TERM_QUANTIZE_ACTIVATIONS, activation_s, times, 0.0, 0.0);
+    }
+}
+
+adv_code adv_cost_layer(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                        struct adv_account *account, struct adv_layer_time *time, adv_err *err)
+{
+    memset(time, 0, sizeof *time);
+    add_projections(cost, layer, times, account, time);
+    adv_code code = adv_cost_attention(cost, layer, times, account, time, err);
+    if (code != ADV_OK) return code;
+    if (layer->experts > 0) {
+        code = adv_cost_experts(cost, layer, times, account, time, err);
+        if (code != ADV_OK) return code;
+    }
+    add_elementwise(cost, layer, times, account, time);
+    add_quantization(cost, layer, times, account, time);
+    return ADV_OK;
+}

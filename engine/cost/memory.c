@@ -1,0 +1,188 @@
+#include "engine/cost/memory.h"
+
+#include <string.h>
+
+#include "engine/base/units.h"
+#include "engine/cost/projections.h"
+
+/* Adds one named tensor to where the policy puts it. */
+static void place(const struct adv_plan *plan, enum adv_tensor name, double bytes, struct adv_saved *saved)
+{
+    if (plan->placements[name] == ADV_PLACE_DEVICE) saved->device_bytes += bytes;
+    if (plan->placements[name] == ADV_PLACE_OFFLOAD) saved->host_bytes += bytes;
+}
+
+/* Worst-case or configured growth of routed buffers under expert parallelism. */
+static double routed_growth(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    if (cost->ep <= 1 || cost->plan->use_ring_of_experts) return 1.0;
+    if (cost->plan->ragged_buffer_factor > 0.0) return cost->plan->ragged_buffer_factor;
+    return adv_min(cost->ep, adv_max(1.0, (double)layer->experts / layer->experts_per_token));
+}
+
+static void save_attention(const struct adv_cost *cost, const struct adv_layer *layer, struct adv_saved *saved)
+{
+    const struct adv_plan *plan = cost->plan;
+    double t = cost->tokens;
+    double heads = layer->q_heads;
+    double context = t * (2.0 * heads * layer->head_dim_v + 4.0 * heads);
+    place(plan, ADV_TENSOR_QUERY_PROJ, t * 2.0 * heads * layer->head_dim_qk, saved);
+    place(plan, ADV_TENSOR_CONTEXT, context, saved);
+    place(plan, ADV_TENSOR_OUT_PROJ, t * 2.0 * (double)cost->model->emb_dim, saved);
+    if (layer->kv_lora_rank > 0) {
+        double qk = layer->qk_nope_head_dim + layer->qk_rope_head_dim;
+        place(plan, ADV_TENSOR_QUERY_WA_PROJ, t * 2.0 * layer->q_lora_rank, saved);
+        place(plan, ADV_TENSOR_MLA_Q, t * 2.0 * layer->q_lora_rank, saved);
+        place(plan, ADV_TENSOR_KV_WA_PROJ, t * 2.0 * (layer->kv_lora_rank + layer->qk_rope_head_dim), saved);
+        place(plan, ADV_TENSOR_MLA_KV, t * 2.0 * layer->kv_lora_rank, saved);
+        place(plan, ADV_TENSOR_KEY_PROJ, t * 2.0 * heads * qk, saved);
+        place(plan, ADV_TENSOR_VALUE_PROJ, t * 2.0 * heads * layer->head_dim_v, saved);
+        return;
+    }
+    if (layer->reuses_kv) return;
+    place(plan, ADV_TENSOR_KEY_PROJ, t * 2.0 * layer->kv_heads * layer->head_dim_qk, saved);
+    place(plan, ADV_TENSOR_VALUE_PROJ, t * 2.0 * layer->kv_heads * layer->head_dim_v, saved);
+}
+
+static void save_dense(const struct adv_cost *cost, const struct adv_layer *layer, double width, struct adv_saved *saved)
+{
+    const struct adv_plan *plan = cost->plan;
+    double bytes = 2.0 * width * cost->tokens;
+    if (layer->mlp_inputs == 2) {
+        place(plan, ADV_TENSOR_MLPWI_0, bytes, saved);
+        place(plan, ADV_TENSOR_MLPWI_1, bytes, saved);
+    } else {
+        place(plan, ADV_TENSOR_MLPWI, bytes, saved);
+    }
+    if (layer->has_post_ffw_norm) place(plan, ADV_TENSOR_MLPWO, 2.0 * (double)cost->model->emb_dim * cost->tokens, saved);
+}
+
+static void save_experts(const struct adv_cost *cost, const struct adv_layer *layer, struct adv_saved *saved)
+{
+    const struct adv_plan *plan = cost->plan;
+    double rows = cost->tokens * layer->experts_per_token * routed_growth(cost, layer);
+    double wide = 2.0 * (double)layer->moe_mlp_dim * rows;
+    /* the gate's output carries both names on the grouped path */
+    enum adv_tensor gate = adv_remat_keeps(plan, ADV_TENSOR_MOE_MLPWI_0) ? ADV_TENSOR_MOE_MLPWI_0 : ADV_TENSOR_MLPWI_0;
+    place(plan, gate, wide, saved);
+    place(plan, ADV_TENSOR_MOE_MLPWI_1, wide, saved);
+    place(plan, ADV_TENSOR_MOE_MLPWO, 2.0 * (double)cost->model->emb_dim * rows, saved);
+}
+
+struct adv_saved adv_memory_layer_saved(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    struct adv_saved saved = {0.0, 0.0};
+    double input = 2.0 * (double)cost->model->emb_dim * cost->tokens / adv_max(1.0, layer->scan_block);
+    if (cost->plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] == ADV_PLACE_OFFLOAD) saved.host_bytes += input;
+    else saved.device_bytes += input;
+    if (layer->attention == ADV_ATTENTION_LINEAR) return saved; /* its tensors carry no names */
+    save_attention(cost, layer, &saved);
+    if (layer->mlp_dim > 0) save_dense(cost, layer, (double)layer->mlp_dim, &saved);
+    if (layer->shared_experts > 0) save_dense(cost, layer, (double)layer->shared_mlp_dim, &saved);
+    if (layer->experts > 0) save_experts(cost, layer, &saved);
+    return saved;
+}
+
+/* Live bytes while one layer is recomputed and differentiated: each tensor of the layer once, the gradients of the
+ * widest neighbours, and for routed experts the permuted inputs and outputs. */
+static double working_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    double emb = (double)cost->model->emb_dim;
+    double q = (double)layer->q_heads * layer->head_dim_qk;
+    double kv = (double)layer->kv_heads * (layer->head_dim_qk + layer->head_dim_v);
+    double out = (double)layer->q_heads * layer->head_dim_v;
+    if (layer->attention == ADV_ATTENTION_LINEAR) {
+        q = 2.0 * (double)layer->linear_key_heads * layer->linear_key_head_dim;
+        kv = 0.0;
+        out = 3.0 * (double)layer->linear_value_heads * layer->linear_value_head_dim;
+    }
+    double attention = 2.0 * (q + kv) + 2.0 * out;          /* values and their gradients */
+    double width = (double)layer->mlp_dim + (layer->shared_experts > 0 ? (double)layer->shared_mlp_dim : 0.0);
+    double dense = width * (layer->mlp_inputs + 2.0);         /* inputs, product, one gradient */
+    double bytes = 2.0 * cost->tokens * (4.0 * emb + adv_max(attention, dense));
+    if (layer->experts > 0) {
+        double rows = cost->tokens * layer->experts_per_token * routed_growth(cost, layer);
+        if (cost->plan->moe == ADV_MOE_DENSE && cost->plan->capacity_factor > 0.0) rows *= cost->plan->capacity_factor;
+        bytes += 2.0 * rows * (2.0 * emb + (layer->mlp_inputs + 2.0) * (double)layer->moe_mlp_dim);
+    }
+    double blocks = cost->plan->scan_layers ? adv_min(2.0, layer->scan_block) : 1.0;
+    return bytes * blocks;
+}
+
+static void part(struct adv_ledger *ledger, const char *name, double bytes, enum adv_memory_at at)
+{
+    if (!ledger || bytes <= 0.0 || ledger->memory_count == ADV_LIMIT_MEMORY_PARTS) return;
+    ledger->memory[ledger->memory_count++] = (struct adv_memory_part){name, bytes, at};
+}
+
+/* Persistent bytes per parameter of the optimizer's moments. */
+static double moment_bytes(const struct adv_plan *plan)
+{
+    double w = adv_format_bytes(plan->weight_dtype);
+    double mu = adv_format_bytes(plan->mu_dtype);
+    if (plan->optimizer == ADV_OPT_SGD) return 0.0;
+    if (plan->optimizer == ADV_OPT_MUON) return mu;
+    if (plan->optimizer == ADV_OPT_ADAM_PAX) return 2.0 * w;
+    return mu + w;
+}
+
+struct layer_sums { double saved_device, saved_host, working, gathered; };
+
+static struct layer_sums sum_layers(const struct adv_cost *cost)
+{
+    struct layer_sums sums = {0.0, 0.0, 0.0, 0.0};
+    const struct adv_model *model = cost->model;
+    /* a stage holds its own layers for every microbatch in flight */
+    double in_flight = cost->stages > 1 ? cost->microbatches : 1.0;
+    for (int i = 0; i < model->layer_kinds_count; i++) {
+        const struct adv_layer *layer = &model->layers[i];
+        struct adv_saved saved = adv_memory_layer_saved(cost, layer);
+        double count = (double)layer->count / cost->stages * in_flight;
+        sums.saved_device += saved.device_bytes * count;
+        sums.saved_host += saved.host_bytes * count;
+        sums.working = adv_max(sums.working, working_bytes(cost, layer));
+        struct adv_layer_params p = adv_model_layer_params(model, layer);
+        double dense = (p.attention + p.dense_ffn + p.router + p.shared_experts + p.norms + p.other) / cost->tp;
+        double gathered = 0.0;
+        if (cost->dense_group.devices > 1) gathered += dense;
+        if (cost->expert_group.devices > 1) gathered += p.routed_experts / ((double)cost->ep * cost->tp);
+        sums.gathered = adv_max(sums.gathered, adv_format_bytes(cost->plan->dtype) * gathered);
+    }
+    return sums;
+}
+
+void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params *params, struct adv_memory *memory,
+                     struct adv_ledger *ledger)
+{
+    const struct adv_plan *plan = cost->plan;
+    double shard_params = (params->total - params->routed_experts) / cost->weight_shards +
+                          params->routed_experts / cost->expert_shards;
+    double dcn_fsdp = (double)plan->dcn[ADV_AXIS_FSDP] * plan->dcn[ADV_AXIS_FSDP_TRANSPOSE];
+    shard_params /= adv_max(1.0, dcn_fsdp);
+    double state_shards = plan->shard_optimizer_over_data ? (double)cost->dp * plan->dcn[ADV_AXIS_DATA] : 1.0;
+    double weights = adv_format_bytes(plan->weight_dtype) * shard_params;
+    double moments = moment_bytes(plan) * shard_params / state_shards;
+    double gradients = adv_format_bytes(plan->grad_dtype) * shard_params;
+    if (plan->gradient_accumulation_steps > 1) gradients += adv_format_bytes(plan->weight_dtype) * shard_params;
+    struct layer_sums sums = sum_layers(cost);
+    /* float32 logits are fused away; what stays live is bf16 */
+    double logits = 2.0 * cost->tokens * cost->stages / cost->microbatches * (double)cost->model->vocab_size /
+                    ((double)cost->tp * plan->num_vocab_tiling);
+    double device_moments = plan->optimizer_host_offload ? 0.0 : moments;
+    double device_weights = plan->parameter_host_offload ? 0.0 : weights;
+    double state = device_weights + device_moments;
+    memory->loss_peak_bytes = state + sums.saved_device + logits;
+    memory->backward_peak_bytes = state + sums.saved_device + gradients + sums.gathered + sums.working;
+    memory->update_peak_bytes = weights + moments + gradients;
+    double per_host = cost->cluster->devices_per_host;
+    double host = sums.saved_host + (plan->optimizer_host_offload ? moments : 0.0) + (plan->parameter_host_offload ? weights : 0.0);
+    memory->host_bytes_per_host = host * per_host;
+    part(ledger, "weights", device_weights, ADV_AT_ALWAYS);
+    part(ledger, "optimizer_state", device_moments, ADV_AT_ALWAYS);
+    part(ledger, "saved_activations", sums.saved_device, ADV_AT_ALWAYS);
+    part(ledger, "logits", logits, ADV_AT_LOSS);
+    part(ledger, "gradients", gradients, ADV_AT_BACKWARD);
+    part(ledger, "gathered_weights", sums.gathered, ADV_AT_BACKWARD);
+    part(ledger, "layer_working_set", sums.working, ADV_AT_BACKWARD);
+    if (plan->optimizer_host_offload) part(ledger, "optimizer_state_at_update", moments, ADV_AT_UPDATE);
+}

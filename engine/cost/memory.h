@@ -1,0 +1,25 @@
+/* memory.h: what lies in one device's HBM, and in one host's memory, when it matters.
+ *
+ * Peaks that do not coincide: the loss (state, everything saved, logits), the start of the backward pass (state, saved,
+ * gradients, gathered weights, one scan step's working set) and the update. engine/README.md, "Memory".
+ */
+#ifndef ADV_COST_MEMORY_H
+#define ADV_COST_MEMORY_H
+
+#include "engine/cost/context.h"
+
+struct adv_saved { double device_bytes, host_bytes; };
+
+/* What one layer pass keeps for the backward pass, on the device and on the host; bytes per device. */
+struct adv_saved adv_memory_layer_saved(const struct adv_cost *cost, const struct adv_layer *layer);
+
+struct adv_memory {
+    double loss_peak_bytes, backward_peak_bytes, update_peak_bytes; /* per device */
+    double host_bytes_per_host;
+};
+
+/* Fills `memory`; parts go to `ledger` when it is not NULL. */
+void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params *params, struct adv_memory *memory,
+                     struct adv_ledger *ledger);
+
+#endif

@@ -1,0 +1,182 @@
+#include "engine/cost/layer.h"
+
+#include <stdio.h>
+
+#include "engine/base/units.h"
+#include "engine/cost/projections.h"
+
+/* Rows, widths and groups of the expert matmuls on one device. */
+struct expert_shape {
+    double rows;    /* (token, expert) pairs, padded to capacity when dropping */
+    double width;   /* moe_mlp_dim / tp */
+    double emb;
+    int groups;     /* experts on this device */
+    int inputs;     /* matrices before the activation */
+};
+
+static struct expert_shape shape_of(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    double capacity = cost->plan->moe == ADV_MOE_DENSE && cost->plan->capacity_factor > 0.0 ? cost->plan->capacity_factor : 1.0;
+    int tp = cost->tp;
+    return (struct expert_shape){
+        .rows = cost->tokens * tp * layer->experts_per_token * capacity,
+        .width = (double)layer->moe_mlp_dim / tp,
+        .emb = (double)cost->model->emb_dim,
+        .groups = (int)adv_max_i(1, layer->experts / cost->ep),
+        .inputs = layer->mlp_inputs,
+    };
+}
+
+/* The tile of one grouped matmul pass. Tokamax v1 tunes its own for bf16 and ignores MaxText's keys: its heuristic
+ * starts from whole rows and columns and stays within the scoped VMEM. */
+static struct adv_gmm_tile tile_of(const struct adv_plan *plan, int projection, int pass, const struct adv_gmm_shape *shape)
+{
+    const struct adv_gmm_blocks *b = &plan->gmm_blocks[projection][pass];
+    bool wi = projection == 0;
+    int contract = wi == (pass == ADV_GMM_FWD) ? b->embed_dim : b->mlp_dim;
+    int out = wi == (pass == ADV_GMM_FWD) ? b->mlp_dim : b->embed_dim;
+    if (pass == ADV_GMM_DRHS) {
+        contract = wi ? b->embed_dim : b->mlp_dim;
+        out = wi ? b->mlp_dim : b->embed_dim;
+    }
+    int rows = b->batch_seq;
+    if (plan->moe == ADV_MOE_TOKAMAX && plan->quantization != ADV_QUANT_FP8_FULL) {
+        rows = 512;
+        contract = out = 2048;
+    }
+    return (struct adv_gmm_tile){
+        .tile_m = (int)adv_min_i(rows, shape->m),
+        .tile_k = (int)adv_min_i(contract, shape->k),
+        .tile_n = (int)adv_min_i(out, shape->n),
+        .input_buffer_count = 2,
+    };
+}
+
+struct grouped { double seconds; struct adv_gmm_tile tile; };
+
+static adv_code grouped_s(const struct adv_cost *cost, const struct expert_shape *e, int projection, int pass, struct grouped *out,
+                          adv_err *err)
+{
+    bool wi = projection == 0;
+    enum adv_format format = cost->quantizes_experts ? ADV_FORMAT_FP8 : ADV_FORMAT_BF16;
+    double in = wi ? e->emb : e->width;
+    double to = wi ? e->width : e->emb;
+    struct adv_gmm_shape shape = {
+        .m = (int64_t)(e->rows + 0.5),
+        .k = (int64_t)(pass == ADV_GMM_DLHS ? to : in),
+        .n = (int64_t)(pass == ADV_GMM_DLHS ? in : to),
+        .num_groups = e->groups,
+        .distribution = ADV_GROUPS_MULTINOMIAL,
+        .rhs_transposed = pass == ADV_GMM_DLHS,
+        .lhs = format,
+        .rhs = format,
+        .out = ADV_FORMAT_BF16,
+        .version = cost->plan->moe == ADV_MOE_GMM_V2 ? 2 : 1,
+    };
+    out->tile = tile_of(cost->plan, projection, pass, &shape);
+    shape.m = adv_round_up(adv_max_i(shape.m, 1), out->tile.tile_m);
+    struct adv_kernel_time time;
+    adv_code code = adv_gmm_time(&cost->machine, pass == ADV_GMM_DRHS ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM, &shape, &out->tile, &time, err);
+    out->seconds = code == ADV_OK ? time.time_s * cost->constants->step_gmm_factor : 0.0;
+    return code;
+}
+
+static void list_kernel(struct adv_account *account, const struct expert_shape *e, int projection, int pass,
+                        const struct grouped *g, double count)
+{
+    if (!account->ledger) return;
+    char shape[ADV_LIMIT_NAME], tile[ADV_LIMIT_NAME];
+    static const char *const passes[] = {"", " dlhs", " drhs"};
+    (void)snprintf(shape, sizeof shape, "%s%s: %.0f rows, %.0f x %.0f, %d groups", projection == 0 ? "wi" : "wo", passes[pass],
+                   e->rows, projection == 0 ? e->emb : e->width, projection == 0 ? e->width : e->emb, e->groups);
+    (void)snprintf(tile, sizeof tile, "m %d, k %d, n %d", g->tile.tile_m, g->tile.tile_k, g->tile.tile_n);
+    adv_account_kernel(account, pass == ADV_GMM_DRHS ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM, shape, tile, g->seconds, count);
+}
+
+static adv_code add_grouped(const struct adv_cost *cost, const struct expert_shape *e, double times, struct adv_account *account,
+                            struct adv_layer_time *time, adv_err *err)
+{
+    double flops = 2.0 * e->rows * e->emb * e->width;
+    bool kept_in[2] = {adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWI_0) || adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_0),
+                       adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWI_1)};
+    for (int projection = 0; projection < 2; projection++) {
+        int copies = projection == 0 ? e->inputs : 1;
+        for (int pass = 0; pass < ADV_GMM_PASSES; pass++) {
+            struct grouped g;
+            adv_code code = grouped_s(cost, e, projection, pass, &g, err);
+            if (code != ADV_OK) return code;
+            enum adv_pass at = pass == ADV_GMM_FWD ? ADV_PASS_FWD : ADV_PASS_BWD;
+            enum adv_term_id id = pass == ADV_GMM_FWD ? ADV_TERM_GMM_FWD : ADV_TERM_GMM_BWD;
+            adv_cost_add(account, time, at, id, copies * g.seconds, times, copies * flops, 0.0);
+            list_kernel(account, e, projection, pass, &g, times * copies);
+            if (pass != ADV_GMM_FWD) continue;
+            int again = 0;
+            for (int copy = 0; copy < copies; copy++)
+                again += projection == 0 ? !kept_in[copy] : !adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWO);
+            adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_GMM_RECOMPUTE, again * g.seconds, times, again * flops, 0.0);
+        }
+    }
+    return ADV_OK;
+}
+
+/* Permute: gather of the token rows into expert order; unpermute: gather back and weighted sum over the choices.
+ * Random row access runs below streaming rate (step_gather_frac). The activation streams. */
+static void add_routing(const struct adv_cost *cost, const struct expert_shape *e, double times, struct adv_account *account,
+                        struct adv_layer_time *time)
+{
+    double rows = e->rows / cost->tp;
+    double row_bytes = 2.0 * e->emb * rows;
+    double gathers = cost->plan->float32_weight_sum ? 2.5 : 2.0; /* the float32 sum writes and reads a wide copy */
+    double gather_rate = cost->hbm_bytes_per_s / cost->constants->step_elementwise_frac * cost->constants->step_gather_frac;
+    double gather_s = 2.0 * row_bytes / gather_rate;
+    double activation_bytes = 2.0 * e->rows * e->width * (e->inputs + 1.0);
+    double activation_s = adv_cost_stream_s(cost, activation_bytes);
+    adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ROUTE_FWD, gathers * gather_s + activation_s, times, 0.0,
+                 gathers * 2.0 * row_bytes + activation_bytes);
+    adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ROUTE_RECOMPUTE, gather_s + activation_s, times, 0.0,
+                 2.0 * row_bytes + activation_bytes);
+    adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ROUTE_BWD, (gathers + 1.0) * gather_s + 2.0 * activation_s, times, 0.0,
+                 (gathers + 1.0) * 2.0 * row_bytes + 2.0 * activation_bytes);
+}
+
+/* Capacity-based dense path: experts on padded rows, dispatch and combine as one-hot matmuls over the slots of a
+ * sequence, their masks through HBM. int8 and fp8 do not reach these einsums. */
+static void add_dense(const struct adv_cost *cost, const struct adv_layer *layer, const struct expert_shape *e, double times,
+                      struct adv_account *account, struct adv_layer_time *time)
+{
+    double rows = e->rows;
+    double slots_per_sequence = rows / (cost->tokens * cost->tp) * (double)cost->plan->seq_len;
+    if (cost->plan->capacity_factor <= 0.0) rows = cost->tokens * cost->tp * layer->experts;
+    double input_s = adv_cost_matmul_s(cost, rows, e->emb, e->width, false);
+    double output_s = adv_cost_matmul_s(cost, rows, e->width, e->emb, false);
+    double forward_s = e->inputs * input_s + output_s;
+    double flops = 2.0 * rows * e->emb * e->width * (e->inputs + 1);
+    int kept = adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_0) + adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_1);
+    bool kept_out = adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWO) || adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWO);
+    double again_s = (e->inputs - kept) * input_s + (kept_out ? 0.0 : output_s);
+    adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_GMM_FWD, forward_s, times, flops, 0.0);
+    adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_GMM_RECOMPUTE, again_s, times, flops, 0.0);
+    adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_GMM_BWD, 2.0 * forward_s, times, 2.0 * flops, 0.0);
+    if (cost->plan->capacity_factor <= 0.0) return;
+    double einsum_flops = 2.0 * cost->tokens * slots_per_sequence * e->emb;
+    double mask_bytes = 12.0 * cost->tokens * slots_per_sequence;
+    double einsum_s = einsum_flops / cost->bf16_flops_per_s;
+    double mask_s = adv_cost_stream_s(cost, mask_bytes);
+    double activation_s = adv_cost_stream_s(cost, 2.0 * rows * e->width * (e->inputs + 1.0));
+    adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ROUTE_FWD, 2.0 * einsum_s + mask_s + activation_s, times, 2.0 * einsum_flops, mask_bytes);
+    adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ROUTE_RECOMPUTE, 2.0 * einsum_s + mask_s + activation_s, times, 2.0 * einsum_flops, mask_bytes);
+    adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ROUTE_BWD, 3.0 * einsum_s + mask_s + 2.0 * activation_s, times, 3.0 * einsum_flops, mask_bytes);
+}
+
+adv_code adv_cost_experts(const struct adv_cost *cost, const struct adv_layer *layer, double times, struct adv_account *account,
+                          struct adv_layer_time *time, adv_err *err)
+{
+    struct expert_shape e = shape_of(cost, layer);
+    if (cost->plan->moe == ADV_MOE_DENSE) {
+        add_dense(cost, layer, &e, times, account, time);
+        return ADV_OK;
+    }
+    adv_code code = add_grouped(cost, &e, times, account, time, err);
+    if (code == ADV_OK) add_routing(cost, &e, times, account, time);
+    return code;
+}

@@ -38,6 +38,7 @@
     X(tgmm_step_s, "s", "one grid step of transposed grouped matmul")                                        \
     X(tgmm_launch_s, "s", "fixed cost of one transposed grouped matmul")                                     \
     X(tgmm_weight_rows, "rows", "rows that hide the load of one weight tile, transposed kernel")             \
+    X(gmm_xla_frac, "frac", "MXU rate of XLA's ragged dot over the device's peak")                           \
     X(xent_mxu_frac, "frac", "MXU rate of the fused logits and loss over one core's peak")                   \
     X(xent_hbm_frac, "frac", "its DMA bandwidth over specification")                                         \
     X(xent_fwd_vreg_s, "s", "its forward vector work per vreg of logits")                                    \

@@ -52,6 +52,10 @@ ADV_MUST_CHECK adv_code adv_gmm_time(const struct adv_kernel_machine *machine, e
                                      const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile,
                                      struct adv_kernel_time *time, adv_err *err);
 
+/* XLA's own ragged dot, which MaxText uses without a Pallas kernel: the baseline the tiles are compared with. */
+ADV_MUST_CHECK adv_code adv_gmm_xla_time(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                                         const struct adv_gmm_shape *shape, struct adv_kernel_time *time, adv_err *err);
+
 /* Dense matmul as XLA tiles it: [m,k] x [k,n]. */
 ADV_MUST_CHECK adv_code adv_matmul_time(const struct adv_kernel_machine *machine, const struct adv_matmul_shape *shape,
                                         struct adv_kernel_time *time, adv_err *err);

@@ -22,27 +22,40 @@ int64_t adv_splash_floor_sum(int64_t n, int64_t m, int64_t a, int64_t b)
 /* A run of `rows` consecutive query rows that starts at position `start` of the sequence. */
 struct segment { int64_t start, rows; };
 
-/* First key that row `q` may see. */
-static int64_t first_key(const struct adv_attention_shape *shape, int64_t q)
+/* Bounds of the segment that holds position q, when the packing is known. */
+static void segment_of(const struct adv_attention_shape *shape, int64_t q, int64_t *first, int64_t *last)
 {
-    int64_t first = 0;
-    if (shape->window > 0) first = adv_max_i(0, q - shape->window + 1);
-    if (shape->chunk > 0) first = adv_max_i(first, q / shape->chunk * shape->chunk);
-    return first;
+    int64_t start = 0;
+    for (int i = 0; i < shape->segment_sizes_count; i++) {
+        if (q < start + shape->segment_sizes[i]) {
+            *first = adv_max_i(*first, start);
+            *last = adv_min_i(*last, start + shape->segment_sizes[i] - 1);
+            return;
+        }
+        start += shape->segment_sizes[i];
+    }
 }
 
-/* One query block whose rows are the positions lowest..highest. */
+/* Keys first..last that row `q` may see; both grow with q. */
+static void keys_of(const struct adv_attention_shape *shape, int64_t q, int64_t *first, int64_t *last)
+{
+    *first = 0;
+    *last = shape->causal ? adv_min_i(q, shape->kv_len - 1) : shape->kv_len - 1;
+    if (shape->causal && shape->window > 0) *first = adv_max_i(0, q - shape->window + 1);
+    if (shape->causal && shape->chunk > 0) *first = adv_max_i(*first, q / shape->chunk * shape->chunk);
+    if (shape->segment_sizes) segment_of(shape, q, first, last);
+}
+
+/* One query block whose rows are the positions lowest..highest. Active tiles touch what any row sees; full ones lie
+ * inside what all rows see: from the highest row's first key to the lowest row's last. */
 static void count_row_block(const struct adv_attention_shape *shape, int64_t lowest, int64_t highest, int64_t bkv,
                             struct adv_splash_counts *counts, double times)
 {
-    const int64_t last_key = shape->kv_len - 1;
-    const int64_t see_first = first_key(shape, lowest) / bkv;
-    const int64_t see_last = (shape->causal ? adv_min_i(highest, last_key) : last_key) / bkv;
-    /* full tiles lie inside what every row sees: from the highest row's first key to the lowest row's last */
-    const int64_t full_first = adv_div_up(first_key(shape, highest), bkv);
-    const int64_t full_end = (shape->causal ? adv_min_i(lowest, last_key) + 1 : shape->kv_len) / bkv;
-    const int64_t active = adv_max_i(0, see_last - see_first + 1);
-    const int64_t full = adv_max_i(0, full_end - full_first);
+    int64_t see_first, see_last, full_first, full_last;
+    keys_of(shape, lowest, &see_first, &full_last);
+    keys_of(shape, highest, &full_first, &see_last);
+    const int64_t active = adv_max_i(0, see_last / bkv - see_first / bkv + 1);
+    const int64_t full = adv_max_i(0, (full_last + 1) / bkv - adv_div_up(full_first, bkv));
     counts->active += times * (double)active;
     counts->partial += times * (double)(active - full);
     counts->q_blocks += active > 0 ? times : 0.0;
@@ -130,7 +143,10 @@ static void count_part(const struct adv_attention_shape *shape, struct segment p
                        struct adv_splash_counts *counts)
 {
     counts->pairs += allowed_pairs(shape, part);
-    if (!shape->causal) {
+    if (shape->segment_sizes) {
+        for (int64_t q = part.start; q < part.start + part.rows; q += bq)
+            count_row_block(shape, q, q + bq - 1, bkv, counts, 1.0);
+    } else if (!shape->causal) {
         const double n = (double)(part.rows / bq);
         counts->active += n * (double)(shape->kv_len / bkv);
         counts->q_blocks += n;

@@ -27,6 +27,8 @@ struct adv_attention_shape {
     int64_t window;            /* 0 = none; causal sliding window */
     int64_t chunk;             /* 0 = none; attention inside chunks */
     bool segment_ids;
+    const int64_t *segment_sizes; /* known packing: tiles between unlike segments are skipped; NULL = none; borrowed */
+    int segment_sizes_count;
     int context_shards;        /* 1 = whole sequence here; r: q_len = kv_len / r, time of the slowest of the r shards */
     bool context_load_balanced;/* two half-chunks per shard, so every shard has the mean work */
     enum adv_format dtype;

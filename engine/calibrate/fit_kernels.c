@@ -1,0 +1,88 @@
+#include "engine/calibrate/fit_kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/calibrate/validate_kernels.h"
+
+#define C(name, low, high) { #name, offsetof(struct adv_constants, name), low, high }
+#define BIT(id) (1u << ADV_KERNEL_##id)
+
+#define SPLASH_FWD_CONSTANTS                                                                                 \
+    { C(splash_fwd_vreg_s, 0.2e-9, 4e-9), C(splash_fwd_mask_vreg_s, 0.0, 3e-9), C(splash_fwd_rescale_vreg_s, 0.0, 3e-9), \
+      C(splash_fwd_step_s, 0.0, 2e-6), C(splash_overlap_frac, 0.0, 1.0), C(splash_wrapper_frac, 0.2, 1.0),   \
+      C(splash_mxu_frac, 0.5, 1.05), C(splash_launch_s, 0.0, 3e-5) }
+#define SPLASH_BWD_CONSTANTS                                                                                 \
+    { C(splash_bwd_vreg_s, 0.5e-9, 8e-9), C(splash_bwd_mask_vreg_s, 0.0, 4e-9), C(splash_bwd_step_s, 0.0, 2e-6) }
+#define GMM_CONSTANTS                                                                                        \
+    { C(gmm_mxu_frac, 0.5, 1.1), C(gmm_hbm_frac, 0.2, 1.0), C(gmm_overlap_frac, 0.0, 1.0), C(gmm_step_s, 0.0, 2e-6), \
+      C(gmm_launch_s, 0.0, 1e-4), C(gmm_weight_rows, 0.0, 512.0), C(gmm_mask_vreg_s, 0.0, 3e-9),             \
+      C(gmm_tail_vreg_s, 0.0, 20e-9) }
+#define TGMM_CONSTANTS                                                                                       \
+    { C(tgmm_mxu_frac, 0.5, 1.1), C(tgmm_hbm_frac, 0.2, 1.0), C(tgmm_overlap_frac, 0.0, 1.0), C(tgmm_step_s, 0.0, 2e-6), \
+      C(tgmm_launch_s, 0.0, 1e-4), C(tgmm_weight_rows, 0.0, 512.0) }
+#define FWD (BIT(SPLASH_FWD) | BIT(SPLASH_FWD_RESIDUALS))
+
+static const struct adv_fit_group groups[] = {
+    { "tpu7x", "splash forward", FWD, ADV_ROW_SPLASH, 0, 8, SPLASH_FWD_CONSTANTS },
+    { "v6e", "splash forward", FWD, ADV_ROW_SPLASH, 0, 8, SPLASH_FWD_CONSTANTS },
+    { "v5p", "splash forward", FWD, ADV_ROW_SPLASH, 0, 8, SPLASH_FWD_CONSTANTS },
+    { "tpu7x", "splash backward", BIT(SPLASH_BWD_FUSED), ADV_ROW_SPLASH, 0, 3, SPLASH_BWD_CONSTANTS },
+    { "tpu7x", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 8, GMM_CONSTANTS },
+    { "v6e", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 8, GMM_CONSTANTS },
+    { "v5p", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 8, GMM_CONSTANTS },
+    { "v5e", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 8, GMM_CONSTANTS },
+    { "tpu7x", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 6, TGMM_CONSTANTS },
+    { "v6e", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 6, TGMM_CONSTANTS },
+    { "v5p", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 6, TGMM_CONSTANTS },
+    { "v5e", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 6, TGMM_CONSTANTS },
+};
+
+int adv_fit_groups_count(void)
+{
+    return (int)(sizeof groups / sizeof groups[0]);
+}
+
+const struct adv_fit_group *adv_fit_group_at(int index)
+{
+    return &groups[index];
+}
+
+bool adv_fit_same_chip(const char *a, const char *b)
+{
+    if (strcmp(a, "v7x") == 0) a = "tpu7x";
+    if (strcmp(b, "v7x") == 0) b = "tpu7x";
+    return strcmp(a, b) == 0;
+}
+
+bool adv_fit_uses(const struct adv_fit_group *group, const struct adv_kernel_row *row)
+{
+    if (!row->trusted || row->kind != group->kind || !(group->kernels & (1u << row->kernel))) return false;
+    if (row->kind == ADV_ROW_GMM && row->gmm.version != group->version) return false;
+    if (!(row->measured_s > 0.0)) return false;
+    return adv_fit_same_chip(group->chip, row->chip);
+}
+
+double adv_fit_log_error(const struct adv_kernel_machine *machine, const struct adv_kernel_row *row)
+{
+    struct adv_kernel_time time;
+    adv_err err;
+    adv_err_init(&err);
+    if (adv_predict_kernel_row(machine, row, &time, &err)) return NAN;
+    return log(time.time_s / row->measured_s);
+}
+
+double adv_fit_loss(const struct adv_fit_group *group, const struct adv_kernel_machine *machine,
+                    const struct adv_kernel_row *const *rows, int rows_count, const int *mask, int skip)
+{
+    const double knee = 0.03;
+    double loss = 0.0;
+    (void)group;
+    for (int i = 0; i < rows_count; i++) {
+        if (mask && mask[i] == skip) continue;
+        const double e = adv_fit_log_error(machine, rows[i]);
+        if (isnan(e)) continue;
+        loss += sqrt(e * e + knee * knee) - knee;
+    }
+    return loss;
+}

@@ -1,0 +1,234 @@
+#include "engine/calibrate/kernel_rows.h"
+
+#include <string.h>
+
+#include "engine/base/units.h"
+#include "engine/json/json_read.h"
+
+enum { SIZE_MAX_ROWS = 1 << 28 };
+
+static const struct { const char *name; enum adv_row_kind kind; enum adv_kernel kernel; bool backward; } kernels[] = {
+    { "splash_fwd", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_FWD, false },
+    { "splash_fwd_residuals", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_FWD_RESIDUALS, false },
+    { "splash_bwd_fused", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_BWD_FUSED, true },
+    { "splash_bwd_dq", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_BWD_DQ, true },
+    { "splash_bwd_dkv", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_BWD_DKV, true },
+    { "gmm", ADV_ROW_GMM, ADV_KERNEL_GMM, false },
+    { "tgmm", ADV_ROW_GMM, ADV_KERNEL_TGMM, false },
+    { "gmm_pallas_v2", ADV_ROW_GMM, ADV_KERNEL_GMM, false },
+    { "gmm_xla_default", ADV_ROW_GMM_XLA, ADV_KERNEL_GMM, false },
+    { "tgmm_xla_default", ADV_ROW_GMM_XLA, ADV_KERNEL_TGMM, false },
+    { "attention_xla_default_fwd", ADV_ROW_ATTENTION_XLA, ADV_KERNEL_SPLASH_FWD, false },
+    { "attention_xla_default_bwd", ADV_ROW_ATTENTION_XLA, ADV_KERNEL_SPLASH_BWD_FUSED, true },
+    { "linear_xent", ADV_ROW_XENT, ADV_KERNEL_LINEAR_XENT, false },
+    { "linear_xent_bwd", ADV_ROW_XENT, ADV_KERNEL_LINEAR_XENT_BWD, true },
+    { "matmul", ADV_ROW_MATMUL, ADV_KERNEL_MATMUL, false },
+    { "hbm_copy_bandwidth", ADV_ROW_HBM_COPY, ADV_KERNEL_MATMUL, false },
+};
+
+/* One row while it is read. */
+struct reader {
+    const json_t *json;
+    const char *at;
+    struct adv_arena *arena;
+    adv_err *err;
+};
+
+static const char *string_of(const struct reader *r, const char *member)
+{
+    const char *value = NULL;
+    (void)adv_json_string(r->json, r->at, member, ADV_JSON_OPTIONAL, &value, r->err);
+    return adv_arena_copy(r->arena, value ? value : "");
+}
+
+static int int_of(const struct reader *r, const json_t *object, const char *member, int missing)
+{
+    int value = missing;
+    (void)adv_json_int(object, r->at, member, ADV_JSON_OPTIONAL, 0, SIZE_MAX_ROWS, &value, r->err);
+    return value;
+}
+
+static bool bool_of(const struct reader *r, const char *member)
+{
+    bool value = false;
+    (void)adv_json_bool(r->json, r->at, member, ADV_JSON_OPTIONAL, &value, r->err);
+    return value;
+}
+
+/* Number formats as timings spell them: "bf16", "f8_e4m3fn", "bfloat16", "int8". */
+static enum adv_format format_of(const json_t *dtypes, const char *member)
+{
+    const char *name = json_string_value(json_object_get(dtypes, member));
+    if (!name) return ADV_FORMAT_BF16;
+    if (strncmp(name, "f8", 2) == 0 || strncmp(name, "float8", 6) == 0) return ADV_FORMAT_FP8;
+    if (strcmp(name, "f32") == 0 || strcmp(name, "float32") == 0) return ADV_FORMAT_F32;
+    if (strncmp(name, "int8", 4) == 0 || strcmp(name, "s8") == 0) return ADV_FORMAT_INT8;
+    return ADV_FORMAT_BF16;
+}
+
+static int64_t *sizes_of(const struct reader *r, const json_t *list, int *count)
+{
+    const size_t n = json_array_size(list);
+    int64_t *sizes = n ? adv_arena_array(r->arena, n, sizeof *sizes) : NULL;
+    for (size_t i = 0; sizes && i < n; i++) sizes[i] = json_integer_value(json_array_get(list, i));
+    *count = sizes ? (int)n : 0;
+    return sizes;
+}
+
+static void read_attention(const struct reader *r, const json_t *tile, struct adv_kernel_row *row)
+{
+    struct adv_attention_shape *s = &row->attention;
+    s->batch = int_of(r, r->json, "batch", 1);
+    s->q_heads = int_of(r, r->json, "q_heads", 1);
+    s->kv_heads = int_of(r, r->json, "kv_heads", s->q_heads);
+    s->q_len = int_of(r, r->json, "q_len", 1);
+    s->kv_len = int_of(r, r->json, "kv_len", 1);
+    s->head_dim_qk = int_of(r, r->json, "head_dim_qk", 128);
+    s->head_dim_v = int_of(r, r->json, "head_dim_v", s->head_dim_qk);
+    s->causal = bool_of(r, "causal");
+    s->window = int_of(r, r->json, "window", 0);
+    s->context_shards = 1;
+    s->dtype = format_of(json_object_get(r->json, "dtypes"), "q");
+    const json_t *extra = json_object_get(r->json, "mask_extra");
+    s->segment_sizes = sizes_of(r, json_object_get(extra, "segments"), &s->segment_sizes_count);
+    s->segment_ids = s->segment_sizes != NULL;
+    struct adv_attention_tile *t = &row->attention_tile;
+    struct adv_splash_blocks *b = &t->blocks;
+    b->block_q = int_of(r, tile, "block_q", 0);
+    b->block_kv = int_of(r, tile, "block_kv", 0);
+    b->block_kv_compute = int_of(r, tile, "block_kv_compute", b->block_kv);
+    b->block_q_dkv = int_of(r, tile, "block_q_dkv", 0);
+    b->block_kv_dkv = int_of(r, tile, "block_kv_dkv", 0);
+    b->block_kv_dkv_compute = int_of(r, tile, "block_kv_dkv_compute", b->block_kv_dkv);
+    b->block_q_dq = int_of(r, tile, "block_q_dq", 0);
+    b->block_kv_dq = int_of(r, tile, "block_kv_dq", 0);
+    row->has_tile = row->backward ? b->block_q_dkv > 0 || b->block_q_dq > 0 : b->block_q > 0;
+    t->q_layout = int_of(r, tile, "q_layout", 1) == 2 ? ADV_LAYOUT_SEQ_MINOR : ADV_LAYOUT_HEAD_DIM_MINOR;
+    t->k_layout = int_of(r, tile, "k_layout", 1) == 2 ? ADV_LAYOUT_SEQ_MINOR : ADV_LAYOUT_HEAD_DIM_MINOR;
+    t->v_layout = int_of(r, tile, "v_layout", 1) == 2 ? ADV_LAYOUT_SEQ_MINOR : ADV_LAYOUT_HEAD_DIM_MINOR;
+    row->attention_flags.use_experimental_scheduler = json_is_true(json_object_get(tile, "use_experimental_scheduler"));
+    /* forks of the kernel: no running maximum, timed without the wrapper */
+    if (json_is_string(json_object_get(r->json, "modified_kernel"))) {
+        row->attention_flags.max_logit_constant = true;
+        row->attention_flags.kernel_only = true;
+        row->trusted = false;
+    }
+    const char *timing = json_string_value(json_object_get(r->json, "timing_method"));
+    if (timing && strstr(timing, "kernel ONLY")) row->attention_flags.kernel_only = true;
+    if (!row->has_tile) row->trusted = false;
+}
+
+static void read_gmm(const struct reader *r, const json_t *tile, struct adv_kernel_row *row)
+{
+    struct adv_gmm_shape *s = &row->gmm;
+    const json_t *dtypes = json_object_get(r->json, "dtypes");
+    s->m = int_of(r, r->json, "m", 1);
+    s->k = int_of(r, r->json, "k", 1);
+    s->n = int_of(r, r->json, "n", 1);
+    s->num_groups = int_of(r, r->json, "num_groups", 1);
+    s->rhs_transposed = bool_of(r, "rhs_transposed");
+    s->return_residuals = bool_of(r, "return_residuals");
+    s->lhs = format_of(dtypes, "lhs");
+    s->rhs = format_of(dtypes, "rhs");
+    s->out = s->lhs == ADV_FORMAT_FP8 || s->lhs == ADV_FORMAT_INT8 ? ADV_FORMAT_BF16 : format_of(dtypes, "out");
+    s->version = strcmp(row->name, "gmm_pallas_v2") == 0 ? 2 : 1;
+    int count = 0;
+    s->group_sizes = sizes_of(r, json_object_get(r->json, "group_sizes"), &count);
+    s->distribution = s->group_sizes && count == s->num_groups ? ADV_GROUPS_GIVEN : ADV_GROUPS_MULTINOMIAL;
+    row->gmm_tile.tile_m = int_of(r, tile, "tile_m", 0);
+    row->gmm_tile.tile_k = int_of(r, r->json, "tile_contract", int_of(r, tile, "tile_k", 0));
+    row->gmm_tile.tile_n = int_of(r, r->json, "tile_out", int_of(r, tile, "tile_n", 0));
+    row->gmm_tile.input_buffer_count = int_of(r, tile, "input_buffer_count", 2);
+    row->has_tile = row->gmm_tile.tile_m > 0;
+    if (json_is_false(json_object_get(r->json, "tile_semantics_certain"))) row->trusted = false;
+    if (!row->has_tile && s->version == 1) row->trusted = false;
+}
+
+static void read_xent(const struct reader *r, const json_t *tile, struct adv_kernel_row *row)
+{
+    row->xent.tokens = int_of(r, r->json, "m", 1);
+    row->xent.emb_dim = int_of(r, r->json, "k", 1);
+    row->xent.vocab = int_of(r, r->json, "n", 1);
+    row->xent_tile.b_block = int_of(r, tile, "b_block_size", 0);
+    row->xent_tile.h_block = int_of(r, tile, "h_block_size", 0);
+    row->xent_tile.v_block = int_of(r, tile, "v_block_size", 0);
+    row->has_tile = row->xent_tile.b_block > 0;
+    if (!row->has_tile) row->trusted = false;
+}
+
+static void read_matmul(const struct reader *r, struct adv_kernel_row *row)
+{
+    const json_t *dtypes = json_object_get(r->json, "dtypes");
+    row->matmul.m = int_of(r, r->json, "m", 1);
+    row->matmul.k = int_of(r, r->json, "k", 1);
+    row->matmul.n = int_of(r, r->json, "n", 1);
+    row->matmul.lhs = format_of(dtypes, "lhs");
+    row->matmul.rhs = format_of(dtypes, "rhs");
+    row->matmul.out = format_of(dtypes, "out");
+}
+
+static void read_measured(const struct reader *r, struct adv_kernel_row *row)
+{
+    double value = 0.0;
+    if (adv_json_number(r->json, r->at, "time_ms_median", ADV_JSON_OPTIONAL, 0.0, 1e9, &value, r->err)) row->measured_s = value * 1e-3;
+    else if (adv_json_number(r->json, r->at, "time_us", ADV_JSON_OPTIONAL, 0.0, 1e12, &value, r->err)) row->measured_s = value * ADV_US;
+}
+
+static void read_row(const struct reader *r, struct adv_kernel_row *row)
+{
+    row->id = string_of(r, "id");
+    row->chip = string_of(r, "chip");
+    row->name = string_of(r, json_object_get(r->json, "kernel") ? "kernel" : "kind");
+    row->commit_date = string_of(r, "commit_date");
+    row->shape_id = string_of(r, "shape_id");
+    row->trusted = !json_is_string(json_object_get(r->json, "suspect"));
+    row->kind = ADV_ROW_UNKNOWN;
+    for (size_t i = 0; row->name && i < sizeof kernels / sizeof kernels[0]; i++)
+        if (strcmp(kernels[i].name, row->name) == 0) {
+            row->kind = kernels[i].kind;
+            row->kernel = kernels[i].kernel;
+            row->backward = kernels[i].backward;
+        }
+    read_measured(r, row);
+    const json_t *tile = json_object_get(r->json, "tile");
+    if (!json_is_object(tile)) tile = NULL;
+    if (row->kind == ADV_ROW_SPLASH || row->kind == ADV_ROW_ATTENTION_XLA) read_attention(r, tile, row);
+    if (row->kind == ADV_ROW_GMM || row->kind == ADV_ROW_GMM_XLA) read_gmm(r, tile, row);
+    if (row->kind == ADV_ROW_XENT) read_xent(r, tile, row);
+    if (row->kind == ADV_ROW_MATMUL) read_matmul(r, row);
+    if (row->kind == ADV_ROW_HBM_COPY)
+        row->copy_bytes = 2.0 * json_number_value(json_object_get(r->json, "array_bytes"));
+}
+
+adv_code adv_decode_kernel_rows(const char *text, size_t length_bytes, struct adv_arena *arena,
+                                struct adv_kernel_row **rows, int *rows_count, adv_err *err)
+{
+    *rows = NULL;
+    *rows_count = 0;
+    json_t *root = NULL;
+    const adv_code bad = adv_json_parse_file_text(text, length_bytes, &root, err);
+    if (bad) return bad;
+    if (!json_is_array(root)) {
+        json_decref(root);
+        return adv_err_add(err, ADV_E_INVALID, "", "an array of rows", "the measurement file is not an array");
+    }
+    const size_t count = json_array_size(root);
+    *rows = count ? adv_arena_array(arena, count, sizeof **rows) : NULL;
+    if (count && !*rows) {
+        json_decref(root);
+        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "%zu rows do not fit in memory", count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        char at[ADV_LIMIT_POINTER];
+        const json_t *item = json_array_get(root, i);
+        if (!adv_json_is_object(item, adv_json_pointer_index(at, "", i), err)) continue;
+        read_row(&(struct reader){ item, at, arena, err }, &(*rows)[i]);
+        if (!(*rows)[i].chip) {
+            json_decref(root);
+            return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the rows do not fit in memory");
+        }
+    }
+    *rows_count = (int)count;
+    json_decref(root);
+    return err->code;
+}

@@ -1,0 +1,252 @@
+/* fit-kernels: fits the kernel constants to published timings and rewrites engine/catalog/data/kernel_constants.json.
+ *
+ *   fit-kernels [--group N] [--rows ID-PREFIX] [--show] [--write OUT] ROWS.json...
+ *
+ * Each group is fitted by a bounded derivative-free search (NLopt, BOBYQA then subplex) from several starts, then
+ * cross-validated: ten folds by shape, each predicted by constants fitted without it. The spread of a constant over
+ * the folds is reported as its error. Not part of the daemon.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <nlopt.h>
+
+#include "engine/base/hash.h"
+#include "engine/calibrate/fit_kernels.h"
+#include "engine/calibrate/validate_kernels.h"
+#include "engine/catalog/catalog.h"
+
+enum { FOLDS = 10, ROWS_MAX = 8192 };
+
+struct problem {
+    const struct adv_fit_group *group;
+    struct adv_kernel_machine machine;
+    struct adv_constants constants;
+    const struct adv_kernel_row *rows[ROWS_MAX];
+    int folds[ROWS_MAX];
+    int rows_count, skip;
+};
+
+static void set_values(struct problem *p, const double *x)
+{
+    for (int i = 0; i < p->group->constants_count; i++) {
+        const struct adv_fit_constant *c = &p->group->constants[i];
+        *adv_fit_value(&p->constants, c) = c->low + x[i] * (c->high - c->low);
+    }
+}
+
+static void get_values(struct problem *p, double *x)
+{
+    for (int i = 0; i < p->group->constants_count; i++) {
+        const struct adv_fit_constant *c = &p->group->constants[i];
+        const double at = (*adv_fit_value(&p->constants, c) - c->low) / (c->high - c->low);
+        x[i] = fmin(1.0, fmax(0.0, at));
+    }
+}
+
+static double objective(unsigned n, const double *x, double *gradient, void *data)
+{
+    struct problem *p = data;
+    (void)n;
+    (void)gradient;
+    set_values(p, x);
+    return adv_fit_loss(p->group, &p->machine, p->rows, p->rows_count, p->folds, p->skip);
+}
+
+static double run(struct problem *p, nlopt_algorithm algorithm, double *x, int evaluations)
+{
+    nlopt_opt opt = nlopt_create(algorithm, (unsigned)p->group->constants_count);
+    nlopt_set_lower_bounds1(opt, 0.0);
+    nlopt_set_upper_bounds1(opt, 1.0);
+    nlopt_set_min_objective(opt, objective, p);
+    nlopt_set_initial_step1(opt, 0.1);
+    nlopt_set_maxeval(opt, evaluations);
+    nlopt_set_ftol_rel(opt, 1e-9);
+    nlopt_set_xtol_rel(opt, 1e-8);
+    double loss = HUGE_VAL;
+    if (nlopt_optimize(opt, x, &loss) < 0 && !(loss < HUGE_VAL)) loss = objective(0, x, NULL, p);
+    nlopt_destroy(opt);
+    return loss;
+}
+
+/* From the current values and, when `starts` > 1, from shaken ones; leaves the best in p->constants. */
+static double fit(struct problem *p, int starts)
+{
+    double best_x[ADV_FIT_CONSTANTS], best = HUGE_VAL;
+    unsigned state = 12345;
+    double origin[ADV_FIT_CONSTANTS];
+    get_values(p, origin);
+    for (int s = 0; s < starts; s++) {
+        double x[ADV_FIT_CONSTANTS];
+        for (int i = 0; i < p->group->constants_count; i++) {
+            state = state * 1664525u + 1013904223u;
+            const double shake = s == 0 ? 0.0 : ((double)(state >> 8) / 16777216.0 - 0.5) * 0.6;
+            x[i] = fmin(1.0, fmax(0.0, origin[i] + shake));
+        }
+        run(p, NLOPT_LN_SBPLX, x, 3000);
+        const double loss = run(p, NLOPT_LN_BOBYQA, x, 1000);
+        if (loss < best) {
+            best = loss;
+            memcpy(best_x, x, sizeof x);
+        }
+    }
+    set_values(p, best_x);
+    return best;
+}
+
+static char *read_file(const char *path, size_t *length)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f) return NULL;
+    (void)fseek(f, 0, SEEK_END);
+    *length = (size_t)ftell(f);
+    rewind(f);
+    char *text = malloc(*length + 1);
+    if (text && fread(text, 1, *length, f) != *length) {
+        free(text);
+        text = NULL;
+    }
+    (void)fclose(f);
+    return text;
+}
+
+static void describe(const struct adv_kernel_row *r, char *text, size_t size)
+{
+    if (r->kind == ADV_ROW_SPLASH || r->kind == ADV_ROW_ATTENTION_XLA) {
+        const struct adv_attention_shape *s = &r->attention;
+        const struct adv_splash_blocks *b = &r->attention_tile.blocks;
+        (void)snprintf(text, size, "B%.0f H%d/%d T%ld d%d/%d %s L%d%d%d s%d tile %d/%d/%d", s->batch, s->q_heads, s->kv_heads,
+                       (long)s->q_len, s->head_dim_qk, s->head_dim_v, s->causal ? "causal" : "full",
+                       (int)r->attention_tile.q_layout, (int)r->attention_tile.k_layout, (int)r->attention_tile.v_layout,
+                       r->attention_flags.use_experimental_scheduler, r->backward ? b->block_q_dkv : b->block_q,
+                       r->backward ? b->block_kv_dkv : b->block_kv, r->backward ? b->block_kv_dkv_compute : b->block_kv_compute);
+    } else if (r->kind == ADV_ROW_GMM || r->kind == ADV_ROW_GMM_XLA) {
+        (void)snprintf(text, size, "m%ld k%ld n%ld g%d %s%s%s tile %d/%d/%d x%d", (long)r->gmm.m, (long)r->gmm.k, (long)r->gmm.n,
+                       r->gmm.num_groups, r->gmm.distribution == ADV_GROUPS_GIVEN ? "given" : "multi",
+                       r->gmm.rhs_transposed ? " T" : "", r->gmm.return_residuals ? " res" : "", r->gmm_tile.tile_m,
+                       r->gmm_tile.tile_k, r->gmm_tile.tile_n, r->gmm_tile.input_buffer_count);
+    } else if (r->kind == ADV_ROW_XENT) {
+        (void)snprintf(text, size, "t%ld e%ld v%ld tile %d/%d/%d", (long)r->xent.tokens, (long)r->xent.emb_dim,
+                       (long)r->xent.vocab, r->xent_tile.b_block, r->xent_tile.h_block, r->xent_tile.v_block);
+    } else {
+        (void)snprintf(text, size, "m%ld k%ld n%ld copy %.0f", (long)r->matmul.m, (long)r->matmul.k, (long)r->matmul.n,
+                       r->copy_bytes);
+    }
+}
+
+static void show(struct problem *p)
+{
+    for (int i = 0; i < p->rows_count; i++) {
+        const struct adv_kernel_row *r = p->rows[i];
+        struct adv_kernel_time time;
+        adv_err err;
+        adv_err_init(&err);
+        char text[160];
+        describe(r, text, sizeof text);
+        if (adv_predict_kernel_row(&p->machine, r, &time, &err)) {
+            printf("  %s %s: %s %s\n", r->id, text, err.findings[0].pointer, err.findings[0].detail);
+            continue;
+        }
+        printf("  %+6.1f%% %s %-12s %-62s %9.1f us measured %9.1f |", 100.0 * (time.time_s / r->measured_s - 1.0), r->id,
+               r->name, text, time.time_s * 1e6, r->measured_s * 1e6);
+        for (int k = 0; k < time.parts_count; k++) printf(" %s %.0f", time.parts[k].name, time.parts[k].time_s * 1e6);
+        printf(" %s%s\n", r->commit_date, time.fits_vmem ? "" : " OVER-VMEM");
+    }
+}
+
+static struct adv_error_summary errors_of(struct problem *p, int only_fold, double *errors, int *count)
+{
+    for (int i = 0; i < p->rows_count; i++) {
+        if (only_fold >= 0 && p->folds[i] != only_fold) continue;
+        const double e = adv_fit_log_error(&p->machine, p->rows[i]);
+        if (!isnan(e)) errors[(*count)++] = fabs(exp(e) - 1.0);
+    }
+    static double sorted[ROWS_MAX];
+    memcpy(sorted, errors, (size_t)*count * sizeof *sorted);
+    return adv_summarize_errors(sorted, *count);
+}
+
+int main(int argc, char **argv)
+{
+    int only = -1, show_rows = 0, starts = 6, cross = 1, do_fit = 1;
+    struct adv_arena arena;
+    adv_arena_init(&arena, (size_t)1 << 30);
+    adv_err err;
+    adv_err_init(&err);
+    struct adv_catalog *catalog = adv_catalog_load(NULL, &err);
+    if (!catalog) {
+        fprintf(stderr, "%s\n", err.findings[0].detail);
+        return 1;
+    }
+    static const struct adv_kernel_row *all[ROWS_MAX];
+    int all_count = 0;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--group") == 0) only = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--show") == 0) show_rows = 1;
+        else if (strcmp(argv[i], "--no-cross") == 0) cross = 0;
+        else if (strcmp(argv[i], "--no-fit") == 0) do_fit = 0, cross = 0;
+        else if (strcmp(argv[i], "--starts") == 0) starts = atoi(argv[++i]);
+        else {
+            size_t length;
+            char *text = read_file(argv[i], &length);
+            struct adv_kernel_row *rows;
+            int count;
+            if (!text || adv_decode_kernel_rows(text, length, &arena, &rows, &count, &err)) {
+                fprintf(stderr, "%s: %s\n", argv[i], err.count ? err.findings[0].detail : "cannot be read");
+                return 1;
+            }
+            for (int k = 0; k < count && all_count < ROWS_MAX; k++) all[all_count++] = &rows[k];
+        }
+    }
+    static struct problem p;
+    for (int g = 0; g < adv_fit_groups_count(); g++) {
+        if (only >= 0 && g != only) continue;
+        memset(&p, 0, sizeof p);
+        p.group = adv_fit_group_at(g);
+        const struct adv_catalog_chip *chip = adv_catalog_chip(catalog, p.group->chip);
+        p.constants = chip->constants;
+        p.machine = (struct adv_kernel_machine){ &chip->chip, &p.constants, 0.0 };
+        p.skip = -1;
+        for (int i = 0; i < all_count; i++)
+            if (adv_fit_uses(p.group, all[i])) {
+                p.folds[p.rows_count] = (int)(adv_hash_bytes(ADV_HASH_START, all[i]->shape_id, strlen(all[i]->shape_id)) % FOLDS);
+                p.rows[p.rows_count++] = all[i];
+            }
+        static double errors[ROWS_MAX];
+        int count = 0;
+        if (do_fit) fit(&p, starts);
+        struct adv_error_summary s = errors_of(&p, -1, errors, &count);
+        printf("%d %s %s: %d rows, in sample median %.2f%% p90 %.2f%% max %.1f%%\n", g, p.group->chip, p.group->name, s.count,
+               100 * s.median_frac, 100 * s.p90_frac, 100 * s.max_frac);
+        if (show_rows) show(&p);
+        const struct adv_constants fitted = p.constants;
+        double sum[ADV_FIT_CONSTANTS] = { 0 }, squares[ADV_FIT_CONSTANTS] = { 0 };
+        if (cross) {
+            count = 0;
+            for (int f = 0; f < FOLDS; f++) {
+                p.constants = fitted;
+                p.skip = f;
+                fit(&p, 1);
+                s = errors_of(&p, f, errors, &count);
+                for (int i = 0; i < p.group->constants_count; i++) {
+                    const double v = *adv_fit_value(&p.constants, &p.group->constants[i]);
+                    sum[i] += v;
+                    squares[i] += v * v;
+                }
+            }
+            printf("  left out: median %.2f%% p90 %.2f%% max %.1f%%\n", 100 * s.median_frac, 100 * s.p90_frac, 100 * s.max_frac);
+            p.constants = fitted;
+        }
+        for (int i = 0; i < p.group->constants_count; i++) {
+            const double mean = sum[i] / FOLDS, v = squares[i] / FOLDS - mean * mean;
+            printf("  %-28s %.4g  +- %.2g\n", p.group->constants[i].name, *adv_fit_value(&p.constants, &p.group->constants[i]),
+                   sqrt(fmax(0.0, v)) * (FOLDS - 1) / sqrt(FOLDS));
+        }
+        fflush(stdout);
+    }
+    adv_catalog_free(catalog);
+    adv_arena_free(&arena);
+    return 0;
+}

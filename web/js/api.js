@@ -1,0 +1,56 @@
+// The daemon's API. Every failure becomes a Problem with a title, a sentence and (from problem+json) errors[].
+
+const TOKEN_KEY = 'tpu-advisor-token';
+
+export class Problem extends Error {
+  constructor({ status = 0, title, detail = '', errors = [], retryAfter = null }) {
+    super(title);
+    Object.assign(this, { status, title, detail, errors, retryAfter });
+  }
+}
+
+export function token() {
+  return sessionStorage.getItem(TOKEN_KEY) ?? '';
+}
+
+export function setToken(value) {
+  if (value) sessionStorage.setItem(TOKEN_KEY, value);
+  else sessionStorage.removeItem(TOKEN_KEY);
+}
+
+async function problemOf(response) {
+  const retryAfter = response.headers.get('Retry-After');
+  let body = {};
+  if ((response.headers.get('Content-Type') ?? '').includes('json')) body = await response.json().catch(() => ({}));
+  return new Problem({
+    status: response.status,
+    title: body.title ?? `The server answered ${response.status} ${response.statusText}`.trim(),
+    detail: body.detail,
+    errors: Array.isArray(body.errors) ? body.errors : [],
+    retryAfter,
+  });
+}
+
+async function call(method, path, body, signal) {
+  const headers = { Accept: 'application/json' };
+  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  if (token()) headers.Authorization = `Bearer ${token()}`;
+  let response;
+  try {
+    response = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    throw new Problem({ title: 'The daemon cannot be reached', detail: 'Check that tpu-advisor is running and that the network is up, then try again. What you entered is kept.' });
+  }
+  if (!response.ok) throw await problemOf(response);
+  if (response.status === 204) return null;
+  try {
+    return await response.json();
+  } catch {
+    throw new Problem({ status: response.status, title: 'The answer is not JSON', detail: `${method} ${path} was answered by something that is not the daemon.` });
+  }
+}
+
+export const get = (path, signal) => call('GET', path, undefined, signal);
+export const post = (path, body, signal) => call('POST', path, body, signal);
+export const remove = (path) => call('DELETE', path);

@@ -1,0 +1,43 @@
+// Building elements. Attributes and text only: nothing here (or anywhere in the page) parses HTML from data.
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? '' : String(value));
+  }
+  element.append(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export function h(tag, attributes, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+export function svg(tag, attributes, ...children) {
+  return fill(document.createElementNS(SVG, tag), attributes, children);
+}
+
+export function byId(id) {
+  return document.getElementById(id);
+}
+
+// A table with a caption; columns: [{title, number?}], rows: arrays of cells (text or elements); the first cell heads its row.
+export function table(caption, columns, rows, options = {}) {
+  const kind = (index) => (columns[index].number ? 'number' : null);
+  return h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption },
+    h('table', { class: options.class },
+      h('caption', { class: options.showCaption ? null : 'visually-hidden' }, caption),
+      h('thead', null, h('tr', null, columns.map((column, index) => h('th', { scope: 'col', class: kind(index) }, column.title)))),
+      h('tbody', null, rows.map((cells) => h('tr', null, cells.map((cell, index) => (
+        index === 0 ? h('th', { scope: 'row', class: kind(index) }, cell) : h('td', { class: kind(index) }, cell))))))));
+}
+
+// Says something to those who listen instead of look.
+export function announce(text) {
+  const live = byId('announcer');
+  live.textContent = '';
+  live.textContent = text;
+}

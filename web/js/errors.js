@@ -1,0 +1,71 @@
+// Shows what is wrong where it is wrong: a list beside each field and a linked summary on top. Clears only its own marks.
+
+import { byId, h } from './dom.js';
+import { fieldOfPointer } from './request.js';
+
+function sentence(error, below) {
+  const detail = error.detail ?? error.code ?? 'is not accepted';
+  const named = below && !/^\d+$/.test(below) && !detail.includes(below.split('/').pop());
+  return named ? [h('code', null, below), `: ${detail}`] : [detail];
+}
+
+function describe(control, id, add) {
+  const ids = new Set((control.getAttribute('aria-describedby') ?? '').split(/\s+/).filter(Boolean));
+  if (add) ids.add(id);
+  else ids.delete(id);
+  if (ids.size) control.setAttribute('aria-describedby', [...ids].join(' '));
+  else control.removeAttribute('aria-describedby');
+}
+
+export function clearErrors(form) {
+  for (const list of form.querySelectorAll('.field-error')) {
+    const control = byId(list.id.replace(/-error$/, ''));
+    control.removeAttribute('aria-invalid');
+    describe(control, list.id, false);
+    list.remove();
+  }
+  byId('error-summary').hidden = true;
+}
+
+function showAtField(name, errors) {
+  const control = byId(name);
+  for (let parent = control.closest('details'); parent; parent = parent.parentElement.closest('details')) parent.open = true;
+  const list = h('ul', { class: 'field-error', id: `${name}-error` }, errors.map(({ error, below }) => (
+    h('li', null, sentence(error, below), error.hint ? h('span', { class: 'remedy' }, ' ', error.hint) : null))));
+  control.after(list);
+  control.setAttribute('aria-invalid', 'true');
+  describe(control, list.id, true);
+}
+
+function summaryLine(name, { error, below }) {
+  const text = sentence(error, below);
+  if (!name) return h('li', null, text, error.hint ? ` ${error.hint}` : '');
+  const go = (event) => {
+    event.preventDefault();
+    byId(name).focus();
+  };
+  return h('li', null, h('a', { href: `#${name}`, onclick: go }, text));
+}
+
+// problem: {title, detail?, errors[], status?, retryAfter?}. Moves the focus to the summary.
+export function showErrors(form, state, problem) {
+  clearErrors(form);
+  const byField = new Map();
+  const lines = problem.errors.map((error) => {
+    const { field, below } = fieldOfPointer(error.pointer ?? '', state);
+    const name = field && byId(field) ? field : null;
+    const entry = { error, below: name ? below : error.pointer };
+    if (name) byField.set(name, [...(byField.get(name) ?? []), entry]);
+    return summaryLine(name, entry);
+  });
+  for (const [name, entries] of byField) showAtField(name, entries);
+  if (problem.status === 401 || problem.status === 403) byId('options-details').open = true;
+
+  const wait = problem.retryAfter ? ` Try again in ${problem.retryAfter} s.` : '';
+  byId('error-summary-title').textContent = problem.message ?? problem.title;
+  byId('error-summary-detail').textContent = problem.errors.length ? '' : `${problem.detail ?? ''}${wait}`;
+  byId('error-summary-list').replaceChildren(...lines);
+  const summary = byId('error-summary');
+  summary.hidden = false;
+  summary.focus();
+}

@@ -1,0 +1,180 @@
+// The form view: fields to state and back, what shows in which mode, sending, and keeping the address up to date.
+
+import { Problem, post, setToken, token } from './api.js';
+import { modelNote, sliceNote, slicesOf } from './catalog.js';
+import { copyFrom } from './copy.js';
+import { announce, byId, h } from './dom.js';
+import { clearErrors, showErrors } from './errors.js';
+import { configToLines } from './config_text.js';
+import { DEFAULTS, buildRequest } from './request.js';
+import { stateToQuery } from './permalink.js';
+import { showAnswer } from './results.js';
+
+const SUBMIT_TEXT = { advise: 'Advise', estimate: 'Estimate my configuration' };
+const MODEL_TEXT = {
+  hf: { label: 'Hugging Face config.json', hint: 'The whole file as it is on the hub.' },
+  dims: { label: 'MaxText dimensions', hint: 'base_emb_dim, base_num_query_heads, base_num_kv_heads, head_dim, base_mlp_dim, base_num_decoder_layers, vocab_size …, as key=value lines or JSON.' },
+};
+
+let catalog = { models: [], chips: [], slices: [] };
+let running = null;
+
+const form = () => byId('form');
+const hash = (state) => `#/${stateToQuery(state) ? `?${stateToQuery(state)}` : ''}`;
+
+export function readState() {
+  const data = new FormData(form());
+  return Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, String(data.get(name) ?? '')]));
+}
+
+function setOptions(select, options, chosen) {
+  const known = options.some((option) => option.value === chosen) || !chosen;
+  const extra = { value: chosen, text: options.length ? `${chosen} (not in the catalog)` : chosen };
+  const all = known ? options : [extra, ...options];
+  select.replaceChildren(...all.map((option) => h('option', { value: option.value }, option.text)));
+  if (chosen) select.value = chosen;
+}
+
+function fillSlices(chosen) {
+  const slices = slicesOf(catalog, byId('chip').value);
+  setOptions(byId('topology'), slices.map((slice) => ({ value: slice.topology, text: `${slice.topology} · ${sliceNote(slice)}` })), chosen);
+}
+
+// After a change of chip: the same shape if that chip has it, else its first slice that is no smaller.
+function sliceLike(topology) {
+  const slices = slicesOf(catalog, byId('chip').value);
+  if (!slices.length || slices.some((slice) => slice.topology === topology)) return topology;
+  const chips = topology.split('x').reduce((all, size) => all * Number(size), 1);
+  return (slices.find((slice) => slice.chips >= chips) ?? slices.at(-1)).topology;
+}
+
+function showNotes() {
+  const model = catalog.models.find((row) => row.name === byId('model').value.trim());
+  byId('model-hint').textContent = modelNote(model) || 'Type a part of the name, for example 70b.';
+  const slice = catalog.slices.find((row) => row.chip === byId('chip').value && row.topology === byId('topology').value);
+  const slices = Number(byId('slices').value);
+  byId('topology-hint').textContent = slice && slices > 1 ? `${sliceNote({ chips: slice.chips * slices, devices: slice.devices * slices })} in all slices` : slice?.name ? `Known as ${slice.name}` : '';
+}
+
+function showModes() {
+  const { mode, model_kind: kind } = readState();
+  for (const part of form().querySelectorAll('[data-mode]')) part.hidden = part.dataset.mode !== mode;
+  form().querySelector('[data-field="model"]').hidden = kind !== 'catalog';
+  form().querySelector('[data-field="model_text"]').hidden = kind === 'catalog';
+  if (kind !== 'catalog') {
+    byId('model_text-label').textContent = MODEL_TEXT[kind].label;
+    byId('model_text-hint').textContent = MODEL_TEXT[kind].hint;
+  }
+  const mine = byId('mine-details');
+  mine.classList.toggle('forced', mode === 'estimate');
+  if (mode === 'estimate') mine.open = true;
+  if (!running) byId('submit').textContent = SUBMIT_TEXT[mode];
+  showNotes();
+}
+
+export function writeState(state) {
+  for (const [name, value] of Object.entries({ ...DEFAULTS, ...state })) {
+    if (name === 'chip') setOptions(byId('chip'), catalog.chips.map((chip) => ({ value: chip.name, text: chip.title })), value);
+    else if (name === 'topology') fillSlices(value);
+    else if (name === 'store') byId('store').checked = Boolean(value);
+    else if (form().elements[name] instanceof RadioNodeList) form().elements[name].value = value;
+    else form().elements[name].value = value;
+  }
+  byId('pins-details').open ||= Boolean(state.pins);
+  byId('mine-details').open ||= Boolean(state.config || state.xla_flags);
+  byId('options-details').open ||= Boolean(state.price || state.label || state.store);
+  showModes();
+}
+
+// The lists arrive after the page; what was chosen or typed in the meantime stays.
+export function useCatalog(loaded) {
+  const state = readState();
+  catalog = loaded;
+  byId('models').replaceChildren(...catalog.models.map((model) => h('option', { value: model.name }, modelNote(model))));
+  writeState(state);
+}
+
+function keepAddress() {
+  history.replaceState(null, '', hash(readState()));
+}
+
+function planActions(plan) {
+  if (!plan.config) return [];
+  const button = h('button', { type: 'button', class: 'small' }, 'Edit as my configuration');
+  button.addEventListener('click', () => {
+    writeState({ ...readState(), mode: 'estimate', config: configToLines(plan.config), xla_flags: (plan.xla_flags ?? []).join('\n') });
+    keepAddress();
+    byId('config').focus();
+    announce('The settings are in the form; change them and estimate');
+  });
+  return [button];
+}
+
+function setBusy(controller) {
+  running = controller;
+  const busy = Boolean(controller);
+  byId('results').setAttribute('aria-busy', String(busy));
+  byId('results').classList.toggle('busy', busy);
+  byId('submit').setAttribute('aria-disabled', String(busy));
+  byId('submit').textContent = busy ? 'Working …' : SUBMIT_TEXT[readState().mode];
+  byId('cancel').hidden = !busy;
+  if (busy) announce('Working');
+}
+
+function showFailure(state, error) {
+  const problem = error instanceof Problem ? error : new Problem({ title: 'The page failed to show the answer', detail: `${error.message}. Reload the page; the address keeps what you entered.` });
+  showErrors(form(), state, problem);
+  byId('results').querySelectorAll('.panel').forEach((panel) => panel.classList.add('stale'));
+}
+
+export async function submit() {
+  if (running) return;
+  clearErrors(form());
+  const state = readState();
+  const { path, body, errors } = buildRequest(state);
+  if (errors.length) {
+    showFailure(state, new Problem({ title: errors.length === 1 ? 'One entry needs a change' : `${errors.length} entries need a change`, errors }));
+    return;
+  }
+  if (location.hash !== hash(state)) history.pushState(null, '', hash(state));
+  const controller = new AbortController();
+  setBusy(controller);
+  try {
+    const answer = await post(path, body, controller.signal);
+    showAnswer(byId('results'), body, answer, planActions);
+    byId('results').focus({ preventScroll: window.matchMedia('(min-width: 60rem)').matches });
+  } catch (error) {
+    if (error.name === 'AbortError') announce('Cancelled');
+    else showFailure(state, error);
+  } finally {
+    setBusy(null);
+  }
+}
+
+export function connectForm() {
+  form().addEventListener('submit', (event) => {
+    event.preventDefault();
+    submit();
+  });
+  form().addEventListener('input', (event) => {
+    if (event.target.id === 'chip') fillSlices(sliceLike(byId('topology').value));
+    if (event.target.id === 'token') setToken(event.target.value.trim());
+    showModes();
+    keepAddress();
+  });
+  byId('token').value = token();
+  byId('cancel').addEventListener('click', () => {
+    running?.abort();
+    byId('submit').focus();
+  });
+  byId('copy-link').addEventListener('click', (event) => {
+    keepAddress();
+    copyFrom(event.currentTarget, location.href);
+  });
+  byId('reset').addEventListener('click', () => {
+    clearErrors(form());
+    history.pushState(null, '', '#/');
+    writeState(DEFAULTS);
+    byId('model').focus();
+  });
+}

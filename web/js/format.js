@@ -1,0 +1,118 @@
+// Numbers as people read them. GiB and percent exist only here, at the edge; the API speaks bytes and fractions.
+
+const GIB = 1024 ** 3;
+const MISSING = '–';
+
+function known(value) {
+  return typeof value === 'number' && Number.isFinite(value);
+}
+
+function fixed(value, digits) {
+  return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+// Digits after the point so that about `significant` digits show.
+function digitsFor(value, significant) {
+  const magnitude = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)));
+  return Math.min(6, Math.max(0, significant - 1 - magnitude));
+}
+
+function secondsUnit(value) {
+  const size = Math.abs(value);
+  if (size >= 1 || size === 0) return { scale: 1, unit: 's' };
+  if (size >= 1e-3) return { scale: 1e3, unit: 'ms' };
+  return { scale: 1e6, unit: 'µs' };
+}
+
+export function seconds(value) {
+  if (!known(value)) return MISSING;
+  const { scale, unit } = secondsUnit(value);
+  return `${fixed(value * scale, digitsFor(value * scale, 4))} ${unit}`;
+}
+
+// In the unit that fits `reference`, so that a column reads in one unit: 0.350 s beside 6.800 s.
+export function secondsLike(value, reference) {
+  if (!known(value)) return MISSING;
+  const { scale, unit } = secondsUnit(known(reference) ? reference : value);
+  return `${fixed(value * scale, digitsFor(reference * scale, 4))} ${unit}`;
+}
+
+// Both ends in the unit of the larger one: "11.9–12.6 s".
+export function secondsRange(low, high) {
+  if (!known(low) || !known(high)) return MISSING;
+  const { scale, unit } = secondsUnit(high);
+  const digits = digitsFor(high * scale, 4);
+  return `${fixed(low * scale, digits)}–${fixed(high * scale, digits)} ${unit}`;
+}
+
+export function microseconds(value) {
+  return known(value) ? seconds(value * 1e-6) : MISSING;
+}
+
+export function gib(bytes) {
+  if (!known(bytes)) return MISSING;
+  const value = bytes / GIB;
+  if (value !== 0 && Math.abs(value) < 0.1) return `${fixed(bytes / 1024 ** 2, 1)} MiB`;
+  return `${fixed(value, Math.abs(value) >= 1000 ? 0 : 1)} GiB`;
+}
+
+export function percent(frac, digits = 1) {
+  return known(frac) ? `${fixed(frac * 100, digits)} %` : MISSING;
+}
+
+export function signedPercent(frac) {
+  return known(frac) ? `${frac > 0 ? '+' : ''}${percent(frac)}` : MISSING;
+}
+
+export function count(value) {
+  return known(value) ? value.toLocaleString('en-US', { maximumFractionDigits: 3 }) : MISSING;
+}
+
+export function rounded(value) {
+  return known(value) ? fixed(value, digitsFor(value, 4)) : MISSING;
+}
+
+// 70.6 B parameters, 512 k tokens.
+export function compact(value) {
+  if (!known(value)) return MISSING;
+  for (const [scale, unit] of [[1e12, 'T'], [1e9, 'B'], [1e6, 'M'], [1e3, 'k']]) {
+    if (Math.abs(value) >= scale) return `${fixed(value / scale, digitsFor(value / scale, 3))} ${unit}`;
+  }
+  return count(value);
+}
+
+export function bandwidth(bytesPerSecond) {
+  return known(bytesPerSecond) ? `${rounded(bytesPerSecond / 1e9)} GB/s` : MISSING;
+}
+
+export function usd(value) {
+  return known(value) ? `$${fixed(value, Math.abs(value) < 1 ? 4 : 2)}` : MISSING;
+}
+
+export function dateTime(text) {
+  const date = new Date(text);
+  return Number.isNaN(date.getTime()) ? String(text ?? MISSING) : date.toISOString().slice(0, 16).replace('T', ' ') + ' UTC';
+}
+
+const WORDS = {
+  mxu: 'MXU', vpu: 'VPU', hbm: 'HBM', ici: 'ICI', dcn: 'DCN', pcie: 'PCIe', latency: 'latency',
+  fwd: 'forward', bwd: 'backward', moe: 'MoE', mla: 'MLA', mtp: 'MTP', fsdp: 'FSDP', dq: 'dq', dkv: 'dkv',
+};
+
+// "fsdp_all_gather" -> "FSDP all gather"
+export function words(name) {
+  return String(name ?? '').split('_').map((word) => WORDS[word] ?? word).join(' ');
+}
+
+const RESOURCES = {
+  mxu: 'MXU (matrix unit)', vpu: 'VPU (vector unit)', hbm: 'HBM bandwidth', ici: 'ICI links',
+  dcn: 'data-centre network', pcie: 'host link (PCIe)', latency: 'latency',
+};
+
+export function resource(name) {
+  return RESOURCES[name] ?? words(name);
+}
+
+export function plural(number, one, many) {
+  return `${count(number)} ${number === 1 ? one : many}`;
+}

@@ -1,0 +1,54 @@
+// Starts the page: the router chooses the view, the catalog fills the form.
+
+import { get } from './api.js';
+import { loadCatalog } from './catalog.js';
+import { byId } from './dom.js';
+import { showErrors } from './errors.js';
+import { connectForm, readState, useCatalog, writeState } from './form.js';
+import { queryToState } from './permalink.js';
+import { startRouter } from './router.js';
+import { failure, showCompare, showRun, showRuns } from './runs.js';
+
+const TITLES = { plan: 'TPU Advisor', runs: 'Runs – TPU Advisor', run: 'Run – TPU Advisor', compare: 'Comparison – TPU Advisor' };
+
+async function showOther(route) {
+  const place = byId('view-other');
+  const views = { runs: () => showRuns(place, route.query), run: () => showRun(place, route.id), compare: () => showCompare(place, route.runs) };
+  place.replaceChildren();
+  try {
+    await views[route.view]();
+  } catch (error) {
+    place.replaceChildren(failure(error));
+  }
+  place.focus();
+}
+
+function show(route) {
+  const plan = route.view === 'plan';
+  document.title = TITLES[route.view];
+  byId('view-plan').hidden = !plan;
+  byId('view-other').hidden = plan;
+  byId('skip').hidden = !plan;
+  for (const [id, current] of [['nav-plan', plan], ['nav-runs', !plan]]) {
+    if (current) byId(id).setAttribute('aria-current', 'page');
+    else byId(id).removeAttribute('aria-current');
+  }
+  if (!plan) showOther(route);
+  else if (route.query) writeState(queryToState(route.query));
+}
+
+async function fillCatalog() {
+  try {
+    const catalog = await loadCatalog();
+    useCatalog(catalog);
+    if (catalog.engine?.version) byId('engine').textContent = `engine ${catalog.engine.version}`;
+  } catch (error) {
+    showErrors(byId('form'), readState(), error);
+  }
+}
+
+connectForm();
+writeState(queryToState(''));
+startRouter(show);
+byId('skip').addEventListener('click', () => byId('results').focus());
+fillCatalog();

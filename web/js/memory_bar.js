@@ -1,0 +1,65 @@
+// Device memory against the limit. Every moment of the step has its own stack: what is always there and what is there then.
+
+import { linkRows, stackedBars, swatch } from './bar.js';
+import { h, table } from './dom.js';
+import { gib, percent, words } from './format.js';
+
+const MOMENTS = [['loss', 'Loss'], ['backward', 'Backward'], ['update', 'Update']];
+const LONG = { loss: 'At the loss', backward: 'At the start of the backward pass', update: 'At the optimizer update', always: 'All the time' };
+
+// One row per name: {name, index, bytes: {always, loss, backward, update}}; the index is the part's letter and colour.
+export function memoryRows(parts) {
+  const rows = new Map();
+  for (const part of parts) {
+    const row = rows.get(part.name) ?? { name: part.name, index: rows.size, bytes: {} };
+    row.bytes[part.at] = (row.bytes[part.at] ?? 0) + part.bytes;
+    rows.set(part.name, row);
+  }
+  return [...rows.values()];
+}
+
+// [{at, title, label, total, parts: [{name, index, bytes}]}] for the moments that occur; one stack when all is always there.
+export function memoryStacks(parts) {
+  const rows = memoryRows(parts);
+  const moments = MOMENTS.filter(([at]) => parts.some((part) => part.at === at));
+  return (moments.length ? moments : [['always', 'Always']]).map(([at, title]) => {
+    const stacked = rows.map((row) => ({ name: row.name, index: row.index, bytes: (row.bytes.always ?? 0) + (at === 'always' ? 0 : row.bytes[at] ?? 0) }));
+    return { at, title, label: LONG[at], parts: stacked, total: stacked.reduce((all, part) => all + part.bytes, 0) };
+  });
+}
+
+export function verdict(name) {
+  const text = { fits: 'fits', tight: 'tight', does_not_fit: 'does not fit' }[name] ?? words(name);
+  return h('span', { class: `verdict verdict-${name}` }, text);
+}
+
+function partsTable(stacks) {
+  const cell = (bytes) => (bytes > 0 ? gib(bytes) : '–');
+  const list = table('Memory parts of one device at each moment', [{ title: 'Part' }, ...stacks.map((stack) => ({ title: stack.title, number: true }))],
+    stacks[0].parts.map((part, index) => [[swatch(part.index), words(part.name)], ...stacks.map((stack) => cell(stack.parts[index].bytes))]));
+  list.querySelector('table').append(h('tfoot', null, h('tr', null, h('th', { scope: 'row' }, 'Sum'), stacks.map((stack) => h('td', { class: 'number' }, gib(stack.total))))));
+  return list;
+}
+
+export function memoryBar(estimate) {
+  const limit = estimate.hbm_limit_bytes_per_device;
+  const stacks = memoryStacks(estimate.hbm_parts ?? []);
+  const largest = Math.max(estimate.hbm_bytes_per_device ?? 0, ...stacks.map((stack) => stack.total));
+  const used = `${gib(estimate.hbm_bytes_per_device)} of ${gib(limit)} used on each device (${percent(estimate.hbm_bytes_per_device / limit)})`;
+  const chart = stackedBars({
+    label: `Memory: ${used}. ${stacks.map((stack) => `${stack.label}: ${gib(stack.total)}`).join('. ')}. The parts are in the table.`,
+    scale: Math.max(limit ?? 0, largest) * 1.02 || 1,
+    limit: limit ? { value: limit, label: `limit ${gib(limit)}` } : null,
+    rows: stacks.map((stack) => ({
+      label: `${stack.label} · ${gib(stack.total)}`,
+      parts: stack.parts.map((part) => ({ index: part.index, value: part.bytes, title: `${words(part.name)}: ${gib(part.bytes)}` })),
+    })),
+  });
+  const list = partsTable(stacks);
+  linkRows(chart, list.querySelectorAll('tbody tr'));
+  const host = estimate.host_bytes_per_host > 0
+    ? h('p', { class: 'soft' }, `Host memory: ${gib(estimate.host_bytes_per_host)} of ${gib(estimate.host_limit_bytes_per_host)} on each host.`) : null;
+  return h('section', { class: 'panel' },
+    h('div', { class: 'panel-head' }, h('h3', null, 'Memory'), h('p', null, used), verdict(estimate.fit_verdict)),
+    h('div', { class: 'beside' }, h('div', null, chart, host), list));
+}

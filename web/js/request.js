@@ -1,0 +1,154 @@
+// Form state to API request, and an error's JSON pointer back to the field it is about. Pure: no page, no network.
+
+import { parseConfig, parseFlags } from './config_text.js';
+
+export const DEFAULTS = Object.freeze({
+  mode: 'advise',
+  model_kind: 'catalog',
+  model: '',
+  model_text: '',
+  chip: 'tpu7x',
+  topology: '4x4x4',
+  slices: '1',
+  price: '',
+  seq_len: '8192',
+  batch_kind: 'per_device_batch_size',
+  batch: '1',
+  quantization: '',
+  objective: 'step_time',
+  top_k: '10',
+  pins: '',
+  config: '',
+  xla_flags: '',
+  label: '',
+  store: '',
+});
+
+// First match wins, so longer pointers stand before their parents.
+const FIELD_OF_POINTER = [
+  ['/model/name', 'model'], ['/model', 'model'],
+  ['/cluster/price_usd_per_chip_hour', 'price'], ['/cluster/slices', 'slices'],
+  ['/cluster/topology', 'topology'], ['/cluster/accelerator', 'topology'], ['/cluster', 'chip'],
+  ['/workload/seq_len', 'seq_len'], ['/workload/quantization', 'quantization'],
+  ['/workload/global_batch_sequences', 'batch'], ['/workload/per_device_batch_size', 'batch'],
+  ['/workload/tokens_per_step', 'batch'], ['/workload', 'batch'],
+  ['/search/objective', 'objective'], ['/search/top_k', 'top_k'], ['/pins', 'pins'],
+  ['/baseline/config', 'config'], ['/baseline/xla_flags', 'xla_flags'], ['/baseline', 'config'],
+  ['/config', 'config'], ['/xla_flags', 'xla_flags'], ['/label', 'label'],
+];
+
+// The field's name and what of the pointer lies below it ("/config/seq" -> config, "seq"); field null: the whole page.
+export function fieldOfPointer(pointer, state) {
+  const row = FIELD_OF_POINTER.find(([prefix]) => pointer === prefix || pointer?.startsWith(`${prefix}/`));
+  if (!row) return { field: null, below: pointer ?? '' };
+  const field = row[1] === 'model' && state.model_kind !== 'catalog' ? 'model_text' : row[1];
+  return { field, below: pointer.slice(row[0].length + 1).replaceAll('~1', '/').replaceAll('~0', '~') };
+}
+
+function number(text, pointer, what, errors) {
+  const value = Number(text.trim().replaceAll(/[ _,]/g, ''));
+  if (text.trim() === '' || !Number.isFinite(value)) {
+    errors.push({ pointer, detail: text.trim() === '' ? `${what} is missing.` : `${what}: “${text.trim()}” is not a number.` });
+  }
+  return value;
+}
+
+function modelOf(state, errors) {
+  if (state.model_kind === 'catalog') {
+    if (!state.model.trim()) errors.push({ pointer: '/model', detail: 'Choose a model.', hint: 'Type a part of its name; the list shows what is known.' });
+    return state.model.trim();
+  }
+  if (!state.model_text.trim()) {
+    errors.push({ pointer: '/model', detail: 'Paste the model description as JSON.' });
+    return null;
+  }
+  const isJson = state.model_text.trim().startsWith('{');
+  if (state.model_kind === 'hf' && !isJson) {
+    errors.push({ pointer: '/model', detail: 'config.json starts with “{”; this text does not.' });
+    return null;
+  }
+  const parsed = parseConfig(state.model_text);
+  parsed.errors.forEach((error) => errors.push({ pointer: '/model', ...error }));
+  return state.model_kind === 'hf' ? { hf_config: parsed.value } : parsed.value;
+}
+
+function clusterOf(state, errors) {
+  const cluster = { chip: state.chip, topology: state.topology, slices: number(state.slices, '/cluster/slices', 'Number of slices', errors) };
+  if (state.price.trim()) {
+    cluster.price_usd_per_chip_hour = number(state.price, '/cluster/price_usd_per_chip_hour', 'Price', errors);
+  }
+  return cluster;
+}
+
+function settingsOf(text, pointer, errors) {
+  const parsed = parseConfig(text);
+  parsed.errors.forEach((error) => errors.push({ pointer, ...error }));
+  return parsed;
+}
+
+function storing(state) {
+  const extra = {};
+  if (state.label.trim()) extra.label = state.label.trim();
+  if (state.store) extra.store = true;
+  return extra;
+}
+
+function adviseRequest(state, errors) {
+  const workload = { seq_len: number(state.seq_len, '/workload/seq_len', 'Sequence length', errors) };
+  workload[state.batch_kind] = number(state.batch, `/workload/${state.batch_kind}`, 'Batch', errors);
+  if (state.quantization) workload.quantization = state.quantization;
+  const body = {
+    model: modelOf(state, errors), cluster: clusterOf(state, errors), workload,
+    search: { objective: state.objective, top_k: number(state.top_k, '/search/top_k', 'Number of plans', errors) },
+    ...storing(state),
+  };
+  if (state.pins.trim()) body.pins = settingsOf(state.pins, '/pins', errors).value;
+  if (state.config.trim()) {
+    const mine = settingsOf(state.config, '/baseline/config', errors);
+    body.baseline = { config: mine.value, xla_flags: [...mine.flags, ...parseFlags(state.xla_flags)] };
+  }
+  return { path: '/v1/advise', body, errors };
+}
+
+function estimateRequest(state, errors) {
+  const mine = settingsOf(state.config, '/config', errors);
+  if (!state.config.trim()) {
+    errors.push({ pointer: '/config', detail: 'Paste the configuration to estimate.', hint: 'MaxText settings as key=value lines, as YAML or as a JSON object.' });
+  }
+  const flags = [...mine.flags, ...parseFlags(state.xla_flags)];
+  const body = { model: modelOf(state, errors), cluster: clusterOf(state, errors), config: mine.value, ...storing(state) };
+  if (flags.length) body.xla_flags = flags;
+  return { path: '/v1/estimate', body, errors };
+}
+
+// {path, body, errors[{pointer, detail, hint?}]}; with errors the body must not be sent.
+export function buildRequest(state) {
+  return state.mode === 'estimate' ? estimateRequest(state, []) : adviseRequest(state, []);
+}
+
+// A stored request back into the form, as far as the form has fields for it.
+export function stateOfRequest(request) {
+  const state = { ...DEFAULTS, mode: request.workload ? 'advise' : 'estimate' };
+  if (typeof request.model === 'string') state.model = request.model;
+  else if (request.model?.hf_config) Object.assign(state, { model_kind: 'hf', model_text: JSON.stringify(request.model.hf_config, null, 2) });
+  else Object.assign(state, { model_kind: 'dims', model_text: JSON.stringify(request.model ?? {}, null, 2) });
+  const cluster = request.cluster ?? {};
+  state.chip = cluster.chip ?? '';
+  state.topology = cluster.topology ?? cluster.accelerator ?? '';
+  state.slices = String(cluster.slices ?? 1);
+  state.price = String(cluster.price_usd_per_chip_hour ?? '');
+  const workload = request.workload ?? {};
+  state.seq_len = String(workload.seq_len ?? DEFAULTS.seq_len);
+  state.batch_kind = ['global_batch_sequences', 'per_device_batch_size', 'tokens_per_step'].find((kind) => kind in workload) ?? DEFAULTS.batch_kind;
+  state.batch = String(workload[state.batch_kind] ?? DEFAULTS.batch);
+  state.quantization = workload.quantization ?? '';
+  state.objective = request.search?.objective ?? DEFAULTS.objective;
+  state.top_k = String(request.search?.top_k ?? DEFAULTS.top_k);
+  const asLines = (object) => (object ? Object.entries(object).map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`).join('\n') : '');
+  state.pins = asLines(request.pins);
+  state.config = asLines(request.config ?? request.baseline?.config);
+  const flags = request.xla_flags ?? request.baseline?.xla_flags ?? [];
+  state.xla_flags = Array.isArray(flags) ? flags.join('\n') : flags;
+  state.label = request.label ?? '';
+  return state;
+}

@@ -1,0 +1,126 @@
+// The answer of advise or estimate: a ranked table to choose from, and the chosen plan in full below it.
+
+import { saveAs } from './copy.js';
+import { changeText, planDetail } from './detail.js';
+import { announce, h, table } from './dom.js';
+import { count, gib, percent, plural, rounded, seconds, secondsRange, words } from './format.js';
+import { verdict } from './memory_bar.js';
+import { batchText, formatText, meshOfConfig, meshText, rematText } from './plan_text.js';
+
+const COLUMNS = [
+  { title: 'Rank' }, { title: 'Mesh, remat, format' }, { title: 'Batch/device', number: true },
+  { title: 'Step time', number: true }, { title: 'MFU', number: true }, { title: 'Tokens/s/chip', number: true }, { title: 'HBM/device', number: true },
+];
+
+function runNote(answer) {
+  if (answer.run_id) return h('p', { class: 'soft' }, 'Stored as run ', h('a', { href: `#/runs/${encodeURIComponent(answer.run_id)}` }, answer.run_id), '.');
+  if (answer.stored === false) return h('p', { class: 'soft' }, 'Not stored: the daemon has no database at the moment.');
+  return null;
+}
+
+function downloadButton(answer, name) {
+  const button = h('button', { type: 'button', class: 'small' }, 'Download JSON');
+  button.addEventListener('click', () => saveAs(`${name}.json`, `${JSON.stringify(answer, null, 2)}\n`));
+  return button;
+}
+
+function searchNote(search) {
+  if (!search) return null;
+  const parts = [`${count(search.considered)} plans considered`, `${count(search.illegal)} illegal`, `${count(search.out_of_memory)} out of memory`, `${count(search.pruned)} pruned`, `${count(search.evaluated)} evaluated`];
+  const time = typeof search.elapsed_ms === 'number' ? ` in ${seconds(search.elapsed_ms / 1000)}` : '';
+  return h('p', { class: 'soft' }, `${parts.join(', ')}${time}. ${search.exhaustive ? 'The whole space was covered.' : 'The budget ended the search early; more evaluations may find better.'}`);
+}
+
+function rankedRow(plan, baseline, onChoose) {
+  const { config, estimate } = plan;
+  const remat = rematText(config);
+  const radio = h('input', { type: 'radio', name: 'plan', value: plan.rank, id: `plan-${plan.rank}` });
+  radio.addEventListener('change', () => onChoose(plan));
+  const change = baseline ? changeText(baseline.step_time_s, estimate.step_time_s) : '';
+  const row = h('tr', null,
+    h('th', { scope: 'row' }, h('label', null, radio, h('span', { class: 'visually-hidden' }, 'Plan '), plan.rank)),
+    h('td', null, meshText(estimate.mesh), h('span', { class: 'second', title: remat.tensors || null }, `${remat.text} · ${formatText(config)}`)),
+    h('td', { class: 'number' }, batchText(config)),
+    h('td', { class: 'number' }, seconds(estimate.step_time_s), h('span', { class: 'second' }, secondsRange(estimate.step_time_low_s, estimate.step_time_high_s)),
+      change ? h('span', { class: 'second' }, `${change} to mine`) : null),
+    h('td', { class: 'number' }, percent(estimate.mfu_frac)),
+    h('td', { class: 'number' }, rounded(estimate.tokens_per_s_per_chip)),
+    h('td', { class: 'number' }, `${gib(estimate.hbm_bytes_per_device)} `, verdict(estimate.fit_verdict), h('span', { class: 'second' }, `of ${gib(estimate.hbm_limit_bytes_per_device)}`)));
+  row.addEventListener('click', (event) => {
+    if (event.target.closest('label') || String(window.getSelection())) return;
+    radio.checked = true;
+    radio.focus({ preventScroll: true });
+    onChoose(plan);
+  });
+  return row;
+}
+
+function rankedTable(ranked, baseline, onChoose) {
+  return h('div', { class: 'scroll', role: 'group', 'aria-label': 'Plans, best first; choose one to see it in full' },
+    h('table', { class: 'ranked', id: 'ranked' },
+      h('caption', { class: 'visually-hidden' }, 'Plans, best first'),
+      h('thead', null, h('tr', null, COLUMNS.map((column) => h('th', { scope: 'col', class: column.number ? 'number' : null }, column.title)))),
+      h('tbody', null, ranked.map((plan) => rankedRow(plan, baseline, onChoose)))));
+}
+
+function nearMisses(misses, open) {
+  if (!misses?.length) return null;
+  const list = table('Plans out of memory', [{ title: 'Mesh' }, { title: 'Batch/device', number: true }, { title: 'Remat' }, { title: 'What is short and what would make it fit' }],
+    misses.map((miss) => [meshOfConfig(miss.config), batchText(miss.config), rematText(miss.config).text, miss.reason]));
+  return open ? list : h('details', null, h('summary', null, `${plural(misses.length, 'plan', 'plans')} out of memory, and what would make ${misses.length === 1 ? 'it' : 'them'} fit`), list);
+}
+
+function baselineNote(baseline) {
+  const estimate = baseline?.estimate ?? baseline;
+  if (!estimate || typeof estimate.step_time_s !== 'number') return null;
+  return h('p', null, `My configuration: ${seconds(estimate.step_time_s)} per step, ${gib(estimate.hbm_bytes_per_device)} per device `, verdict(estimate.fit_verdict));
+}
+
+function jobTitle(request) {
+  const model = typeof request.model === 'string' ? request.model : request.model?.name ?? 'Given model';
+  const { chip, topology, accelerator, slices } = request.cluster ?? {};
+  const where = [chip, topology ?? accelerator].filter(Boolean).join(' ');
+  return `${model} on ${slices > 1 ? `${slices} × ` : ''}${where}`;
+}
+
+function fileName(request, kind) {
+  return `${kind}-${jobTitle(request).toLowerCase().replaceAll(/[^a-z0-9.]+/g, '-')}`;
+}
+
+function showAdvice(place, request, answer, actions) {
+  const ranked = answer.ranked ?? [];
+  const detail = h('div', { class: 'results', id: 'detail' });
+  const baseline = answer.baseline?.estimate ?? answer.baseline;
+  const choose = (plan, quiet) => {
+    const parts = planDetail({ ...plan, title: `Plan ${plan.rank}: ${meshText(plan.estimate.mesh)}` }, actions(plan));
+    detail.replaceChildren(...parts);
+    if (!quiet) announce(`Plan ${plan.rank}, ${seconds(plan.estimate.step_time_s)} per step, ${words(plan.estimate.fit_verdict)}`);
+  };
+  const none = ranked.length === 0;
+  place.replaceChildren(h('section', { class: 'panel' },
+    h('div', { class: 'panel-head' }, h('h2', null, jobTitle(request)), h('p', null, none ? 'No legal plan fits in memory.' : `The best ${ranked.length === 1 ? 'plan' : `${ranked.length} plans`}`),
+      h('p', { class: 'actions' }, downloadButton(answer, fileName(request, 'advice')))),
+    baselineNote(answer.baseline),
+    none ? null : rankedTable(ranked, baseline, choose),
+    nearMisses(answer.near_misses, none), searchNote(answer.search), runNote(answer)), detail);
+  if (!none) {
+    place.querySelector('input[name="plan"]').checked = true;
+    choose(ranked[0], true);
+  }
+  announce(none ? 'No legal plan fits in memory' : `${ranked.length} plans; the best takes ${seconds(ranked[0].estimate.step_time_s)} per step`);
+}
+
+function showEstimate(place, request, answer, actions) {
+  const plan = { title: `My configuration: ${meshText(answer.mesh)}`, config: request.config, xla_flags: [request.xla_flags ?? []].flat(), estimate: answer };
+  place.replaceChildren(h('section', { class: 'panel' },
+    h('div', { class: 'panel-head' }, h('h2', null, jobTitle(request)), verdict(answer.fit_verdict),
+      h('p', { class: 'actions' }, downloadButton(answer, fileName(request, 'estimate')))), runNote(answer)),
+  ...planDetail(plan, actions(plan)));
+  announce(`Estimated: ${seconds(answer.step_time_s)} per step, ${words(answer.fit_verdict)}`);
+}
+
+// Fills `place` with the answer to `request`. actions(plan) gives the buttons beside a plan's settings.
+export function showAnswer(place, request, answer, actions = () => []) {
+  if (Array.isArray(answer.ranked)) showAdvice(place, request, answer, actions);
+  else showEstimate(place, request, answer, actions);
+}

@@ -1,0 +1,19 @@
+// Views by the part after "#": "#/?…" the plan form, "#/runs", "#/runs/ID", "#/compare?runs=a,b".
+
+export function parseRoute(hash) {
+  const [path, query = ''] = hash.replace(/^#/, '').split('?');
+  const parts = path.split('/').filter(Boolean).map(decodeURIComponent);
+  if (parts[0] === 'runs') return parts[1] ? { view: 'run', id: parts[1] } : { view: 'runs', query };
+  if (parts[0] === 'compare') return { view: 'compare', runs: (new URLSearchParams(query).get('runs') ?? '').split(',').filter(Boolean) };
+  return { view: 'plan', query };
+}
+
+// Calls show(route) now and whenever the address changes; anchors without a slash are not routes.
+export function startRouter(show) {
+  const follow = () => {
+    if (location.hash === '' || location.hash.startsWith('#/')) show(parseRoute(location.hash));
+  };
+  window.addEventListener('hashchange', follow);
+  window.addEventListener('popstate', follow);
+  follow();
+}

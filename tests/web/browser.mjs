@@ -1,0 +1,46 @@
+// Real Chromium for the page tests: every page records console errors, page errors and requests that leave the host.
+
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { chromium } from 'playwright-core';
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+const EXECUTABLE = process.env.CHROMIUM ?? '/usr/bin/chromium';
+
+export async function launch() {
+  if (!existsSync(EXECUTABLE)) throw new Error(`${EXECUTABLE} is missing: install the package chromium`);
+  return chromium.launch({
+    executablePath: EXECUTABLE, headless: true,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--disable-background-networking', '--no-first-run', '--disable-component-update', '--disable-sync'],
+  });
+}
+
+// {page, complaints[], foreign[], close()}. Failed API answers are not complaints: pages must show those themselves.
+export async function openPage(browser, origin, { scheme = 'light', width = 1280, height = 900, path = '/' } = {}) {
+  const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height }, acceptDownloads: true });
+  const page = await context.newPage();
+  const complaints = [];
+  const foreign = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.on('request', (request) => {
+    const { protocol, origin: to } = new URL(request.url());
+    if (to !== origin && protocol !== 'blob:' && protocol !== 'data:') foreign.push(request.url());
+  });
+  page.on('response', (response) => {
+    if (response.status() >= 400 && !new URL(response.url()).pathname.startsWith('/v1/')) complaints.push(`${response.status()} ${response.url()}`);
+  });
+  await page.goto(origin + path);
+  await page.waitForSelector('#models option', { state: 'attached', timeout: 10000 }).catch(() => {});
+  return { page, complaints, foreign, close: () => context.close() };
+}
+
+// Violations as readable lines; CSP forbids injected script elements, so axe comes in as an evaluated script.
+export async function axe(page) {
+  const { readFile } = await import('node:fs/promises');
+  await page.evaluate(await readFile(AXE, 'utf8'));
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  return violations.map((violation) => `${violation.id}: ${violation.help}: ${violation.nodes.map((node) => `${node.target.join(' ')} ${node.any.map((check) => check.message).join(' ')}`).join(' | ')}`);
+}

@@ -1,0 +1,72 @@
+#!/bin/bash
+# run.sh: the tests of the web form. Static checks and unit tests, then pages in real Chromium: first against a stand-in
+# daemon (odd answers and failures), then against the program itself, started here on a free loopback port.
+# Needs the packages chromium, nodejs and npm. ORIGIN=http://host:port tests a daemon that already runs.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+program=${PROGRAM:-build/tpu-advisor}
+failed=0
+
+missing=
+command -v node > /dev/null 2>&1 || missing="$missing nodejs"
+command -v npm > /dev/null 2>&1 || missing="$missing npm"
+[ -x "${CHROMIUM:-/usr/bin/chromium}" ] || missing="$missing chromium"
+if [ -n "$missing" ]; then
+    echo "web-test: missing packages:$missing (make deps installs them)"
+    exit 1
+fi
+
+if [ ! -d tests/web/node_modules ] || [ tests/web/package-lock.json -nt tests/web/node_modules/.package-lock.json ]; then
+    (cd tests/web && npm ci --no-audit --no-fund --loglevel=error) || exit 1
+fi
+
+scratch=$(mktemp -d)
+daemon=
+finish() {
+    [ -z "$daemon" ] || kill "$daemon" 2> /dev/null
+    wait 2> /dev/null
+    rm -rf "$scratch"
+}
+trap finish EXIT
+
+# Runs one group of test files; prints the failures and one closing line.
+group() {
+    local name=$1
+    shift
+    if node --test --test-reporter=tap "$@" > "$scratch/log" 2>&1; then
+        :
+    else
+        grep -vE '^ *(ok |# Subtest|duration_ms|\.\.\.|---|type:)' "$scratch/log"
+        failed=1
+    fi
+    echo "web $name: $(sed -n 's/^# pass //p' "$scratch/log") passed, $(sed -n 's/^# fail //p' "$scratch/log") failed"
+    [ "$(sed -n 's/^# pass //p' "$scratch/log")" != 0 ] || failed=1
+}
+
+tests/web/node_modules/.bin/html-validate --config tests/web/htmlvalidate.json web/index.html && echo 'web static: index.html is valid' || failed=1
+group unit tests/web/unit/*.test.mjs
+group pages tests/web/pages/*.test.mjs
+
+if [ -z "${ORIGIN:-}" ]; then
+    if [ ! -x "$program" ]; then
+        echo "web-test: $program is missing (make builds it)"
+        exit 1
+    fi
+    port=$(node -e 'const s = require("net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); })')
+    env -u TPU_ADVISOR_DATABASE_URL "$program" serve --listen "127.0.0.1:$port" > "$scratch/daemon" 2>&1 &
+    daemon=$!
+    ORIGIN=http://127.0.0.1:$port
+    for _ in $(seq 100); do
+        curl -sf "$ORIGIN/livez" > /dev/null && break
+        kill -0 "$daemon" 2> /dev/null || break
+        sleep 0.1
+    done
+    if ! curl -sf "$ORIGIN/livez" > /dev/null; then
+        echo "web-test: $program serve does not answer on $ORIGIN:"
+        tail -5 "$scratch/daemon"
+        exit 1
+    fi
+fi
+export ORIGIN
+group daemon tests/web/smoke.test.mjs
+exit $failed

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { configToCommand, configToLines, parseConfig, parseFlags, parseValue } from '../../../web/js/config_text.js';
+
+test('key=value lines become typed values', () => {
+  const { value, errors } = parseConfig('per_device_batch_size=2.5\nremat_policy=custom\nscan_layers=True\ndtype=\'bfloat16\'\nmlp_activations=["silu", "linear"]\nquantization=\n');
+  assert.deepEqual(errors, []);
+  assert.deepEqual(value, { per_device_batch_size: 2.5, remat_policy: 'custom', scan_layers: true, dtype: 'bfloat16', mlp_activations: ['silu', 'linear'], quantization: '' });
+});
+
+test('a whole command line gives its settings and the flags in its environment', () => {
+  const text = 'export LIBTPU_INIT_ARGS="--xla_a=1 --xla_b=true" && \\\npython3 -m MaxText.train maxtext/configs/base.yml \\\n  model_name=llama3.1-70b steps=30 \\\n  run_name=x';
+  const { value, flags, errors } = parseConfig(text);
+  assert.deepEqual(errors, []);
+  assert.deepEqual(value, { model_name: 'llama3.1-70b', steps: 30, run_name: 'x' });
+  assert.deepEqual(flags, ['--xla_a=1', '--xla_b=true']);
+});
+
+test('YAML lines and comments are read', () => {
+  const { value, errors } = parseConfig('# the recipe\nici_fsdp_parallelism: -1  # the rest\nrun_name: two words\n');
+  assert.deepEqual(errors, []);
+  assert.deepEqual(value, { ici_fsdp_parallelism: -1, run_name: 'two words' });
+});
+
+test('a JSON object is taken as it is, and broken JSON is said', () => {
+  assert.deepEqual(parseConfig('{"steps": 3, "a": null}').value, { steps: 3, a: null });
+  assert.match(parseConfig('{"steps": 3,').errors[0].detail, /not valid JSON/);
+});
+
+test('a line that is no setting is named by its number', () => {
+  const { errors } = parseConfig('steps=3\nwhat is this\n');
+  assert.match(errors[0].detail, /^Line 2: “what”/);
+});
+
+test('a key given twice is refused instead of one silently winning', () => {
+  assert.match(parseConfig('steps=3\nsteps=4').errors[0].detail, /steps is given twice, in lines 1 and 2/);
+});
+
+test('values that only look like numbers stay text', () => {
+  assert.equal(parseValue('4x4x4'), '4x4x4');
+  assert.equal(parseValue('1.2.3'), '1.2.3');
+  assert.equal(parseValue('-1'), -1);
+  assert.equal(parseValue('1e-5'), 1e-5);
+});
+
+test('flags come as one string, as lines or as an export', () => {
+  const expected = ['--xla_a=1', '--xla_b=2'];
+  assert.deepEqual(parseFlags('--xla_a=1 --xla_b=2'), expected);
+  assert.deepEqual(parseFlags('--xla_a=1 \\\n--xla_b=2\n'), expected);
+  assert.deepEqual(parseFlags('export LIBTPU_INIT_ARGS="--xla_a=1\n --xla_b=2"'), expected);
+});
+
+test('settings survive the way out and in again', () => {
+  const config = { a: 1, b: 'two words', c: true, d: 'x', e: 'it\'s', f: [1, 'z'] };
+  const { value, errors } = parseConfig(configToLines({ ...config, e: 'plain' }));
+  assert.deepEqual(errors, []);
+  assert.deepEqual(value, { ...config, e: 'plain' });
+  assert.equal(configToLines({ e: "it's" }), "e='it'\\''s'");
+});
+
+test('the command is one a shell can run', () => {
+  assert.equal(configToCommand({ steps: 3 }, ['--xla_a=1']), 'LIBTPU_INIT_ARGS="--xla_a=1" \\\npython3 -m maxtext.trainers.pre_train.train maxtext/configs/base.yml \\\n  steps=3');
+});

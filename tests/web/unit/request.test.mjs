@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { queryToState, stateToQuery } from '../../../web/js/permalink.js';
+import { DEFAULTS, buildRequest, fieldOfPointer, stateOfRequest } from '../../../web/js/request.js';
+
+const job = { ...DEFAULTS, model: 'llama3.1-70b', chip: 'tpu7x', topology: '4x4x4' };
+
+test('the form becomes an advise request of the contract', () => {
+  const { path, body, errors } = buildRequest({ ...job, batch: '2', quantization: 'any', pins: 'ici_tensor_parallelism=1', price: '3.5', label: 'a', store: 'true' });
+  assert.deepEqual(errors, []);
+  assert.equal(path, '/v1/advise');
+  assert.deepEqual(body, {
+    model: 'llama3.1-70b', cluster: { chip: 'tpu7x', topology: '4x4x4', slices: 1, price_usd_per_chip_hour: 3.5 },
+    workload: { seq_len: 8192, per_device_batch_size: 2, quantization: 'any' }, search: { objective: 'step_time', top_k: 10 },
+    pins: { ici_tensor_parallelism: 1 }, label: 'a', store: true,
+  });
+});
+
+test('each way to count the batch is sent under its own name', () => {
+  for (const kind of ['global_batch_sequences', 'per_device_batch_size', 'tokens_per_step']) {
+    assert.deepEqual(buildRequest({ ...job, batch_kind: kind, batch: '4' }).body.workload, { seq_len: 8192, [kind]: 4 });
+  }
+});
+
+test('my configuration becomes an estimate request, or the baseline of an advise request', () => {
+  const mine = { ...job, config: 'steps=3', xla_flags: '--xla_a=1' };
+  const estimate = buildRequest({ ...mine, mode: 'estimate' });
+  assert.equal(estimate.path, '/v1/estimate');
+  assert.deepEqual(estimate.body, { model: 'llama3.1-70b', cluster: { chip: 'tpu7x', topology: '4x4x4', slices: 1 }, config: { steps: 3 }, xla_flags: ['--xla_a=1'] });
+  assert.deepEqual(buildRequest(mine).body.baseline, { config: { steps: 3 }, xla_flags: ['--xla_a=1'] });
+});
+
+test('a pasted model is sent as hf_config or as MaxText dimensions', () => {
+  assert.deepEqual(buildRequest({ ...job, model_kind: 'hf', model_text: '{"hidden_size": 8}' }).body.model, { hf_config: { hidden_size: 8 } });
+  assert.deepEqual(buildRequest({ ...job, model_kind: 'dims', model_text: 'base_emb_dim=8\nmlp_activations=["silu"]' }).body.model, { base_emb_dim: 8, mlp_activations: ['silu'] });
+});
+
+test('entries that cannot be sent are all reported at once with their pointers', () => {
+  const { errors } = buildRequest({ ...DEFAULTS, seq_len: '8k', batch: '', slices: 'two', pins: 'nonsense' });
+  assert.deepEqual(errors.map((error) => error.pointer).sort(), ['/cluster/slices', '/model', '/pins', '/workload/per_device_batch_size', '/workload/seq_len']);
+});
+
+test('every pointer leads to its field', () => {
+  assert.deepEqual(fieldOfPointer('/pins/ici_fsdp_paralelism', job), { field: 'pins', below: 'ici_fsdp_paralelism' });
+  assert.equal(fieldOfPointer('/cluster/topology', job).field, 'topology');
+  assert.equal(fieldOfPointer('/workload/tokens_per_step', job).field, 'batch');
+  assert.equal(fieldOfPointer('/baseline/config/steps', job).field, 'config');
+  assert.equal(fieldOfPointer('/model/hf_config/hidden_size', { ...job, model_kind: 'hf' }).field, 'model_text');
+  assert.equal(fieldOfPointer('', job).field, null);
+  assert.equal(fieldOfPointer('/pinsx', job).field, null);
+});
+
+test('a link holds the whole form and nothing that stores', () => {
+  const state = { ...job, mode: 'estimate', config: 'a=1\nb="x & y"', label: 'é', store: 'true' };
+  assert.deepEqual(queryToState(stateToQuery(state)), { ...state, store: '' });
+  assert.equal(stateToQuery(DEFAULTS), '');
+  assert.deepEqual(queryToState('model=x&evil=1'), { ...DEFAULTS, model: 'x' });
+});
+
+test('a stored request opens in the form and would be sent again unchanged', () => {
+  for (const state of [{ ...job, pins: 'a=1\nb=x', price: '2' }, { ...job, mode: 'estimate', config: 'steps=3\nremat_policy=full', xla_flags: '--xla_a=1' }, { ...job, model: '', model_kind: 'dims', model_text: '{"base_emb_dim": 8}' }]) {
+    const { body } = buildRequest(state);
+    assert.deepEqual(buildRequest(stateOfRequest(body)).body, body);
+  }
+});

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { gib, percent, seconds, secondsLike, secondsRange, usd, words } from '../../../web/js/format.js';
+import { memoryRows, memoryStacks } from '../../../web/js/memory_bar.js';
+import { batchText, meshOfConfig, meshText, rematText } from '../../../web/js/plan_text.js';
+import { parseRoute } from '../../../web/js/router.js';
+import { byResource, orderParts } from '../../../web/js/time_bar.js';
+import { letter } from '../../../web/js/bar.js';
+
+const GIB = 1024 ** 3;
+
+test('numbers carry their unit and about four digits', () => {
+  assert.equal(seconds(12.3456), '12.35 s');
+  assert.equal(seconds(0.0123456), '12.35 ms');
+  assert.equal(seconds(0), '0.000 s');
+  assert.equal(secondsRange(0.95, 1.06), '0.950–1.060 s');
+  assert.equal(secondsLike(0.35, 6.8), '0.350 s');
+  assert.equal(gib(1.5 * GIB), '1.5 GiB');
+  assert.equal(gib(3 * 1024 * 1024), '3.0 MiB');
+  assert.equal(percent(0.4321), '43.2 %');
+  assert.equal(usd(0.1234), '$0.1234');
+  assert.equal(words('fsdp_all_gather'), 'FSDP all gather');
+});
+
+test('what is unknown is a dash, never NaN or zero', () => {
+  for (const show of [seconds, gib, percent, usd]) {
+    assert.equal(show(null), '–');
+    assert.equal(show(NaN), '–');
+    assert.equal(show(undefined), '–');
+  }
+});
+
+test('each moment stacks what is always there and what is there then', () => {
+  const parts = [{ name: 'weights', bytes: 2, at: 'always' }, { name: 'acts', bytes: 5, at: 'loss' }, { name: 'acts', bytes: 6, at: 'backward' }, { name: 'logits', bytes: 1, at: 'loss' }];
+  assert.deepEqual(memoryStacks(parts).map((stack) => [stack.at, stack.total]), [['loss', 8], ['backward', 8]]);
+  assert.deepEqual(memoryRows(parts).map((row) => row.name), ['weights', 'acts', 'logits']);
+  assert.deepEqual(memoryStacks([parts[0]]).map((stack) => [stack.at, stack.total]), [['always', 2]]);
+});
+
+test('exposed parts keep their sum and hidden time is what is left', () => {
+  const parts = orderParts([{ name: 'a', resource: 'ici', seconds: 3, exposed_seconds: 1 }, { name: 'b', resource: 'mxu', seconds: 5, exposed_seconds: 5 }]);
+  assert.deepEqual(parts.map((part) => [part.name, part.hidden_seconds]), [['b', 0], ['a', 2]]);
+  assert.deepEqual(byResource(parts), [{ resource: 'mxu', exposed: 5, hidden: 0 }, { resource: 'ici', exposed: 1, hidden: 2 }]);
+});
+
+test('a plan reads in a few words', () => {
+  assert.equal(meshText([{ axis: 'data', size: 1 }, { axis: 'fsdp', size: 128 }, { axis: 'context', size: 2 }]), 'fsdp 128 × context 2');
+  assert.equal(meshText([{ axis: 'fsdp', size: 1 }]), 'one device');
+  assert.equal(meshOfConfig({ ici_fsdp_parallelism: -1, dcn_data_parallelism: 2, ici_tensor_parallelism: 1 }), 'fsdp the rest × dcn data 2');
+  assert.deepEqual(rematText({ remat_policy: 'custom', out_proj: 'device', decoder_layer_input: 'offload' }), { text: 'custom: saves 1, offloads 1', tensors: 'out_proj, decoder_layer_input (host)' });
+  assert.equal(batchText({ per_device_batch_size: 2, gradient_accumulation_steps: 4 }), '2 × 4 accumulated');
+});
+
+test('letters go on after Z', () => {
+  assert.deepEqual([0, 25, 26, 27].map(letter), ['A', 'Z', 'AA', 'AB']);
+});
+
+test('addresses lead to their views', () => {
+  assert.deepEqual(parseRoute('#/?model=x'), { view: 'plan', query: 'model=x' });
+  assert.deepEqual(parseRoute('#/runs/a%2Fb'), { view: 'run', id: 'a/b' });
+  assert.deepEqual(parseRoute('#/compare?runs=a,b'), { view: 'compare', runs: ['a', 'b'] });
+  assert.equal(parseRoute('').view, 'plan');
+});

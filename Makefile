@@ -170,6 +170,10 @@ format: ## clang-format over all C files
 compose-test: ## docker/compose.yaml for real, in a container engine of its own (root; minutes)
 	@tests/compose/run.sh
 
+.PHONY: web-test
+web-test: all ## the web form in real Chromium: unit, page and daemon tests
+	@PROGRAM=$(PROGRAM) tests/web/run.sh
+
 .PHONY: install
 install: all ## copy the program, its catalog documents and the systemd unit below PREFIX
 	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/tpu-advisor

@@ -99,7 +99,7 @@ static inline struct adv_constants machine_constants(const char *chip)
     struct adv_constants constants;
     memset(&constants, 0, sizeof constants);
     json_t *root = json_load_file("engine/catalog/data/link_constants.json", 0, NULL);
-    const json_t *rows = json_object_get(json_object_get(root, "chips"), chip);
+    const json_t *rows = json_object_get(root, chip);
     assert_non_null(rows);
 #define MACHINE_CONSTANT(name, unit, what)                                                                   \
     constants.name = json_number_value(json_object_get(json_object_get(rows, #name), "value"));              \

@@ -115,6 +115,11 @@ help: ## this list
 	@sed -n 's/^\([A-Z]*\) *?= *# *\(.*\)/  \1|\2/p' Makefile | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
 	@echo '  OPT PREFIX DESTDIR CC  as usual'
 
+# docker/deps.sh puts a newer Node.js here where the machine's is too old for the tests.
+ifneq ($(wildcard build/node/node_modules/node/bin/node),)
+export PATH := $(CURDIR)/build/node/node_modules/node/bin:$(PATH)
+endif
+
 .PHONY: deps deps-run
 deps: ## install what building and testing need and this machine lacks (Debian; root or sudo)
 	@docker/deps.sh test
@@ -122,9 +127,15 @@ deps-run: ## the same for building and running only
 	@docker/deps.sh run
 
 .PHONY: test
-test: ## every suite that needs no container engine; installs what is missing first
-	@docker/deps.sh test
+test: deps ## every suite that needs no container engine; installs what is missing first
+	@$(MAKE) --no-print-directory test-suites
+.PHONY: test-suites
+test-suites: # make again, so that what deps has just installed is seen
 	@tests/run.sh
+
+.PHONY: bench
+bench: all ## the engine's own speed: plans per second, latency of fixed searches
+	$(PROGRAM) bench
 
 # Lint: each part can be run alone. Files are those git knows, so that build products are never looked at.
 C_FILES      = $(shell git ls-files '*.c' '*.h')

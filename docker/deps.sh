@@ -4,6 +4,7 @@
 # Every item is looked for first, by what it brings and not by package name, so that a machine that has everything
 # is left alone and the check costs milliseconds. Installs on Debian only, as root or through sudo.
 set -eu
+cd "$(dirname "$0")/.."
 scope=${1:-run}
 
 missing=
@@ -55,21 +56,19 @@ if [ "$scope" = compose ]; then
     command_or debootstrap debootstrap
 fi
 
-[ -n "$missing" ] || exit 0
+# The browser driver and the OpenAPI checker want Node.js 20; Debian 12 has 18. A newer one then comes from npm into the
+# build folder, for this checkout only; the Makefile puts it first in PATH.
+own_node=build/node/node_modules/node/bin/node
+needs_node() {
+    [ "$scope" = test ] && [ ! -x $own_node ] || return 1
+    command -v node > /dev/null 2>&1 || return 0
+    version=$(node --version)
+    version=${version#v}
+    [ "${version%%.*}" -lt 20 ]
+}
 
-echo "deps: missing on this machine:$missing"
-if ! command -v apt-get > /dev/null 2>&1; then
-    echo "deps: this is not a Debian system; install what these packages bring, then run again" >&2
-    exit 1
-fi
-as_root=
-if [ "$(id -u)" != 0 ]; then
-    if ! command -v sudo > /dev/null 2>&1; then
-        echo "deps: not root and no sudo; as root run: apt-get install --no-install-recommends$missing" >&2
-        exit 1
-    fi
-    as_root=sudo
-fi
+[ -n "$missing" ] || needs_node || exit 0
+
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # quietly WHAT COMMAND...: one line when it works, the whole output when it does not
@@ -78,8 +77,30 @@ quietly() {
     shift
     "$@" > "$log" 2>&1 || { cat "$log"; echo "deps: failed: $*" >&2; exit 1; }
 }
-quietly "apt-get update" $as_root apt-get -q update
-# shellcheck disable=SC2086  # a list of package names
-quietly "apt-get install$missing" \
-    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends $missing
+
+install_packages() {
+    echo "deps: missing on this machine:$missing"
+    if ! command -v apt-get > /dev/null 2>&1; then
+        echo "deps: this is not a Debian system; install what these packages bring, then run again" >&2
+        exit 1
+    fi
+    as_root=
+    if [ "$(id -u)" != 0 ]; then
+        if ! command -v sudo > /dev/null 2>&1; then
+            echo "deps: not root and no sudo; as root run: apt-get install --no-install-recommends$missing" >&2
+            exit 1
+        fi
+        as_root=sudo
+    fi
+    quietly "apt-get update" $as_root apt-get -q update
+    # shellcheck disable=SC2086  # a list of package names
+    quietly "apt-get install$missing" \
+        $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends $missing
+}
+
+[ -z "$missing" ] || install_packages
+if needs_node; then
+    quietly "npm install node@22 into build/node" \
+        npm install --prefix build/node --no-save --no-fund --no-audit --loglevel=error node@22
+fi
 echo "deps: done"

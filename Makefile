@@ -159,7 +159,7 @@ lint-tidy:
 	@echo 'lint: clang-tidy is clean'
 
 lint-cppcheck:
-	$(Q)cppcheck -q -j2 --std=c11 --enable=warning,portability,performance --inline-suppr --error-exitcode=1 \
+	$(Q)cppcheck -q -j2 --std=c11 --enable=warning,portability,performance --inline-suppr --error-exitcode=1 --template='{file}:{line}: {message} [{id}]' \
 	    --suppress=missingIncludeSystem --suppress=unknownMacro -I. $(filter %.c,$(C_FILES))
 	@echo 'lint: cppcheck is clean'
 
@@ -168,7 +168,7 @@ lint-scripts:
 	@echo 'lint: shellcheck is clean ($(words $(SCRIPT_FILES)) scripts)'
 
 lint-house:
-	$(Q)for script in $(filter-out %/tidy.sh,$(filter tests/lint/%,$(SCRIPT_FILES))); do $$script || exit 1; done
+	$(Q)failed=0; for script in $(filter-out %/tidy.sh,$(filter tests/lint/%,$(SCRIPT_FILES))); do $$script || failed=1; done; exit $$failed
 
 .PHONY: everything
 everything: all $(UNIT_BIN) ## the program and every C test, without running them

@@ -33,14 +33,14 @@ else
     need pkg-config libmicrohttpd-dev libjansson-dev libpq-dev libyaml-dev
 fi
 has_postgres || need postgresql
-command_or node nodejs
-command_or npm npm
 
 # --- to test as well ------------------------------------------------------------------------------------------
 if [ "$scope" = test ]; then
     for library in cmocka:libcmocka-dev nlopt:libnlopt-dev; do
         pkg-config --exists "${library%%:*}" 2> /dev/null || need "${library#*:}"
     done
+    command_or node nodejs
+    command_or npm npm
     command_or clang clang
     command_or clang-format clang-format
     command_or clang-tidy clang-tidy

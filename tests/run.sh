@@ -8,6 +8,8 @@ cd "$(dirname "$0")/.." || exit 1
 suites='
 build    | make -s -j2 all                 | does it compile
 check    | make -s -j2 check               | unit, property and oracle: do the formulas hold
+web      | tests/web/run.sh                | the form in a real browser
+docker   | tests/docker/run.sh             | the container files are well-formed and fit the program
 '
 
 wanted() { [ $# -eq 1 ] && return 0; local name=$1; shift; local w; for w; do [ "$w" = "$name" ] && return 0; done; return 1; }

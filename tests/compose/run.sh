@@ -53,16 +53,13 @@ docker info > /dev/null 2>&1 || { tail -5 "$work/dockerd.log"; not_run "dockerd 
 step "engine: $(docker version --format '{{.Server.Version}}')"
 
 # --- images ---------------------------------------------------------------------------------------------------
-# The mirror is the one that apt uses here; certificates that this machine trusts are trusted in the image as well
-# (a company's or a sandbox's proxy), or npm could not fetch the form's libraries.
+# The mirror is the one that apt uses here.
 base=build/compose/base.tar
 if [ ! -s $base ]; then
     mirror=$(sed -n 's/^URIs: *//p; s/^deb [^h]*\(http[^ ]*\).*/\1/p' /etc/apt/sources.list.d/*.sources \
         /etc/apt/sources.list 2> /dev/null | grep -v security | head -1)
-    quietly debootstrap --variant=minbase --include=ca-certificates bookworm "$work/base" \
+    quietly debootstrap --variant=minbase bookworm "$work/base" \
         "${mirror:-http://deb.debian.org/debian}"
-    cp /usr/local/share/ca-certificates/*.crt "$work/base/usr/local/share/ca-certificates/" 2> /dev/null
-    quietly chroot "$work/base" update-ca-certificates
     rm -rf "$work"/base/var/cache/apt/archives/*.deb
     mkdir -p build/compose
     tar -C "$work/base" -c . > $base.new && mv $base.new $base

@@ -1,8 +1,8 @@
 /* catalog.h: everything known about chips, models, slices, MaxText keys and XLA flags; built once, then const.
  *
  * Data is JSON (catalog/data), embedded in the binary at build; --catalog DIR overrides single files. The loader is
- * engine/json/decode_catalog.c. Keys and topologies are parsed on first use by adv_catalog_load's flags, so that a
- * cold `estimate` does not pay for `lint`. All pointers stay valid until adv_catalog_free. Thread safe after load.
+ * engine/json/decode_catalog.c; it reads everything at once (a few milliseconds). All pointers stay valid until
+ * adv_catalog_free. Thread safe after load.
  */
 #ifndef ADV_CATALOG_CATALOG_H
 #define ADV_CATALOG_CATALOG_H
@@ -19,12 +19,20 @@ struct adv_provenance {
 
 struct adv_catalog_chip {
     struct adv_chip chip;
-    struct adv_constants constants;
+    struct adv_constants constants; /* all 0 for headline rows (is_tpu false) */
     const char *const *aliases;
     int aliases_count;
 #define ADV_CHIP_PROVENANCE(name, unit, what) struct adv_provenance name##_provenance;
     ADV_CHIP_FIELDS(ADV_CHIP_PROVENANCE)
 #undef ADV_CHIP_PROVENANCE
+};
+
+/* A model's pedigree, and what else MaxText's own model file sets. */
+struct adv_catalog_model {
+    const char *name;
+    double advertised_total_b;   /* billions of parameters as its makers say, NAN = not said */
+    const char *pins_json;       /* object: MaxText keys the model file pins that are not architecture (opt_type, …) */
+    struct adv_provenance provenance; /* of all its dims; unit "" */
 };
 
 struct adv_catalog_topology {
@@ -67,6 +75,8 @@ struct adv_catalog_bundle {
 
 struct adv_catalog; /* opaque */
 
+/* NULL with findings when a file of `override_dir` cannot be read or any data is wrong: a constant or field missing,
+ * a number without source or confidence. Pointers are "/<file>/…". */
 struct adv_catalog *adv_catalog_load(const char *override_dir /* NULL = embedded */, adv_err *err);
 void adv_catalog_free(struct adv_catalog *catalog); /* NULL is fine */
 
@@ -83,6 +93,9 @@ const char *adv_catalog_model_name(const struct adv_catalog *catalog, int index)
 /* By name; builds `model`. ADV_E_NOT_FOUND with the nearest names in the hint (pointer /model). */
 ADV_MUST_CHECK adv_code adv_catalog_model(const struct adv_catalog *catalog, const char *name, struct adv_model *model, adv_err *err);
 
+/* The pedigree of a model by name, NULL when unknown. */
+const struct adv_catalog_model *adv_catalog_model_info(const struct adv_catalog *catalog, const char *name);
+
 int adv_catalog_topologies_count(const struct adv_catalog *catalog);
 const struct adv_catalog_topology *adv_catalog_topology_at(const struct adv_catalog *catalog, int index);
 const struct adv_catalog_topology *adv_catalog_topology(const struct adv_catalog *catalog, const char *compile_topology);
@@ -91,6 +104,8 @@ int adv_catalog_shapes(const struct adv_catalog *catalog, const char *chip, cons
 
 int adv_catalog_keys_count(const struct adv_catalog *catalog);
 const struct adv_catalog_key *adv_catalog_key_at(const struct adv_catalog *catalog, int index);
+const struct adv_provenance *adv_catalog_topologies_provenance(const struct adv_catalog *catalog);
+const struct adv_provenance *adv_catalog_keys_provenance(const struct adv_catalog *catalog);
 const struct adv_catalog_key *adv_catalog_key(const struct adv_catalog *catalog, const char *name);
 const struct adv_catalog_old_key *adv_catalog_old_key(const struct adv_catalog *catalog, const char *name);
 const struct adv_catalog_flag *adv_catalog_flag(const struct adv_catalog *catalog, const char *name);

@@ -1,0 +1,46 @@
+/* catalog_data.h: what a loaded catalog holds. For engine/catalog/catalog.c (look-up) and engine/json/decode_catalog*.c
+ * (loading) only; everybody else goes through catalog.h. */
+#ifndef ADV_CATALOG_CATALOG_DATA_H
+#define ADV_CATALOG_CATALOG_DATA_H
+
+#include "engine/base/arena.h"
+#include "engine/catalog/catalog.h"
+#include "engine/spec/model_build.h"
+
+enum { ADV_CATALOG_CHIPS_MAX = 32, ADV_CATALOG_HASH_TEXT = 17, ADV_CATALOG_CALIBRATION_TEXT = 64 };
+
+/* Shapes of one chip, ordered by size, without the chips' compile_topology names. */
+struct adv_catalog_shape_list {
+    const char *chip;
+    const char **shapes;
+    int count;
+};
+
+struct adv_catalog {
+    struct adv_arena arena; /* owns every string and array below */
+    char hash[ADV_CATALOG_HASH_TEXT];
+    char calibration[ADV_CATALOG_CALIBRATION_TEXT];
+    int chips_count;
+    struct adv_catalog_chip *chips;
+    int models_count;
+    struct adv_catalog_model *models;
+    struct adv_model_keys *model_keys; /* beside models */
+    const char **model_names;          /* beside models */
+    int topologies_count;
+    struct adv_catalog_topology *topologies;
+    struct adv_provenance topologies_provenance;
+    int shape_lists_count;
+    struct adv_catalog_shape_list shape_lists[ADV_CATALOG_CHIPS_MAX];
+    int keys_count;
+    struct adv_catalog_key *keys; /* ordered by name */
+    struct adv_provenance keys_provenance;
+    int old_keys_count;
+    struct adv_catalog_old_key *old_keys;
+    int flags_count;
+    struct adv_catalog_flag *flags; /* ordered by name */
+    struct adv_provenance flags_provenance;
+    int bundles_count;
+    struct adv_catalog_bundle *bundles;
+};
+
+#endif

@@ -1,0 +1,33 @@
+/* decode_catalog.h: inside the catalog loader: reading of the data files. Only engine/json/decode_catalog*.c use it. */
+#ifndef ADV_JSON_DECODE_CATALOG_H
+#define ADV_JSON_DECODE_CATALOG_H
+
+#include "engine/catalog/catalog_data.h"
+#include "engine/json/json_read.h"
+
+/* One data file being read; `at` is "/<file>". */
+struct adv_catalog_file {
+    struct adv_catalog *catalog;
+    const json_t *root;
+    const char *at;
+    adv_err *err;
+};
+
+/* Each fills its part of the catalog and reports everything wrong. */
+void adv_decode_catalog_chips(const struct adv_catalog_file *file);
+void adv_decode_catalog_models(const struct adv_catalog_file *file);
+void adv_decode_catalog_topologies(const struct adv_catalog_file *file);
+void adv_decode_catalog_constants(const struct adv_catalog_file *file); /* after chips */
+void adv_decode_catalog_keys(const struct adv_catalog_file *file);
+void adv_decode_catalog_old_keys(const struct adv_catalog_file *file);
+void adv_decode_catalog_flags(const struct adv_catalog_file *file);
+
+/* Helpers: arena copies that report exhaustion, arrays of strings, a file-wide pedigree. */
+const char *adv_catalog_keep(const struct adv_catalog_file *file, const char *text);
+void *adv_catalog_rows(const struct adv_catalog_file *file, size_t count, size_t element_bytes);
+const char *const *adv_catalog_keep_list(const struct adv_catalog_file *file, const json_t *list, const char *at, int *count);
+struct adv_provenance adv_catalog_file_provenance(const struct adv_catalog_file *file);
+/* Adds a finding about row `row` of list `list`. */
+void adv_catalog_refuse(const struct adv_catalog_file *file, const char *list, size_t row, const char *detail);
+
+#endif

@@ -1,0 +1,265 @@
+/* Chips with their constants, models and slice shapes. */
+#include "engine/json/decode_catalog.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/json/decode_model.h"
+
+static const struct field {
+    const char *name, *unit;
+    size_t value_offset, provenance_offset; /* in struct adv_catalog_chip */
+} chip_fields[] = {
+#define CHIP_FIELD(name, unit, what) \
+    {#name, unit, offsetof(struct adv_catalog_chip, chip.name), offsetof(struct adv_catalog_chip, name##_provenance)},
+    ADV_CHIP_FIELDS(CHIP_FIELD)
+#undef CHIP_FIELD
+};
+
+/* The date of a source, or NULL when the file's table does not have it. */
+static const char *source_row(const struct adv_catalog_file *file, const char *id, const char **text)
+{
+    const json_t *row = json_object_get(json_object_get(file->root, "sources"), id);
+    *text = json_string_value(json_array_get(row, 0));
+    return *text ? json_string_value(json_array_get(row, 1)) : NULL;
+}
+
+/* [value, source, confidence, note?] */
+static void decode_field(const struct adv_catalog_file *file, const json_t *fields, const char *at, const struct field *field,
+                         struct adv_catalog_chip *chip)
+{
+    const json_t *row = json_object_get(fields, field->name);
+    const json_t *value = json_array_get(row, 0);
+    const char *id = json_string_value(json_array_get(row, 1));
+    const char *confidence = json_string_value(json_array_get(row, 2));
+    const char *text = NULL;
+    const char *date = id ? source_row(file, id, &text) : NULL;
+    if (!(json_is_number(value) || json_is_null(value)) || !date || !confidence) {
+        char pointer[ADV_LIMIT_POINTER];
+        (void)adv_err_add(file->err, ADV_E_INVALID, adv_json_pointer(pointer, at, field->name), NULL,
+                          "must be [value or null, source of the table, confidence, note?]");
+        return;
+    }
+    double number = json_is_null(value) ? (double)NAN : json_number_value(value);
+    memcpy((char *)chip + field->value_offset, &number, sizeof number);
+    struct adv_provenance provenance = {
+        .unit = field->unit,
+        .source = adv_catalog_keep(file, text),
+        .date = adv_catalog_keep(file, date),
+        .confidence = adv_catalog_keep(file, confidence),
+        .note = adv_catalog_keep(file, json_string_value(json_array_get(row, 3))),
+    };
+    memcpy((char *)chip + field->provenance_offset, &provenance, sizeof provenance);
+}
+
+static void decode_chip(const struct adv_catalog_file *file, const json_t *row, const char *at, struct adv_catalog_chip *chip)
+{
+    const char *name = "", *title = "";
+    (void)adv_json_string(row, at, "name", ADV_JSON_REQUIRED, &name, file->err);
+    (void)adv_json_string(row, at, "title", ADV_JSON_REQUIRED, &title, file->err);
+    (void)snprintf(chip->chip.name, sizeof chip->chip.name, "%s", name);
+    (void)snprintf(chip->chip.title, sizeof chip->chip.title, "%s", title);
+    (void)adv_json_bool(row, at, "is_tpu", ADV_JSON_REQUIRED, &chip->chip.is_tpu, file->err);
+    (void)adv_json_bool(row, at, "has_megacore", ADV_JSON_REQUIRED, &chip->chip.has_megacore, file->err);
+    (void)adv_json_bool(row, at, "offloads_collectives", ADV_JSON_REQUIRED, &chip->chip.offloads_collectives, file->err);
+    const json_t *aliases = adv_json_array(row, at, "aliases", ADV_JSON_REQUIRED, file->err);
+    if (aliases) chip->aliases = adv_catalog_keep_list(file, aliases, at, &chip->aliases_count);
+    const json_t *fields = adv_json_object(row, at, "fields", ADV_JSON_REQUIRED, file->err);
+    char fields_at[ADV_LIMIT_POINTER];
+    (void)adv_json_pointer(fields_at, at, "fields");
+    for (size_t i = 0; fields && i < sizeof chip_fields / sizeof chip_fields[0]; i++)
+        decode_field(file, fields, fields_at, &chip_fields[i], chip);
+}
+
+void adv_decode_catalog_chips(const struct adv_catalog_file *file)
+{
+    const json_t *list = adv_json_array(file->root, file->at, "chips", ADV_JSON_REQUIRED, file->err);
+    size_t count = json_array_size(list);
+    if (count > ADV_CATALOG_CHIPS_MAX) {
+        adv_catalog_refuse(file, "chips", count, "too many chips");
+        return;
+    }
+    struct adv_catalog_chip *chips = adv_catalog_rows(file, count, sizeof *chips);
+    if (!chips) return;
+    char at[ADV_LIMIT_POINTER];
+    (void)adv_json_pointer(at, file->at, "chips");
+    for (size_t i = 0; i < count; i++) {
+        char row_at[ADV_LIMIT_POINTER];
+        decode_chip(file, json_array_get(list, i), adv_json_pointer_index(row_at, at, i), &chips[i]);
+    }
+    file->catalog->chips = chips;
+    file->catalog->chips_count = (int)count;
+}
+
+static const struct constant {
+    const char *name, *unit;
+    size_t offset;
+}
+#define CONSTANT(name, unit, what) {#name, unit, offsetof(struct adv_constants, name)},
+kernel_constants[] = {ADV_KERNEL_CONSTANTS(CONSTANT)}, step_constants[] = {ADV_STEP_CONSTANTS(CONSTANT)};
+#undef CONSTANT
+
+/* Which constants a file must hold, and the flag that says they were derived for a chip. */
+static const struct constants_file {
+    const char *at;
+    const struct constant *rows;
+    size_t rows_count;
+    const char *flag;
+    size_t flag_offset;
+} constants_files[] = {
+    {"/kernel_constants.json", kernel_constants, sizeof kernel_constants / sizeof kernel_constants[0],
+     "kernels_extrapolated", offsetof(struct adv_constants, kernels_extrapolated)},
+    {"/step_constants.json", step_constants, sizeof step_constants / sizeof step_constants[0], "steps_extrapolated",
+     offsetof(struct adv_constants, steps_extrapolated)},
+};
+
+static void decode_constant(const struct adv_catalog_file *file, const json_t *row, const char *at,
+                            const struct constant *constant, struct adv_constants *constants)
+{
+    char pointer[ADV_LIMIT_POINTER];
+    (void)adv_json_pointer(pointer, at, constant->name);
+    const json_t *value = json_object_get(row, "value");
+    const char *unit = json_string_value(json_object_get(row, "unit"));
+    if (!row || !json_is_number(value)) {
+        (void)adv_err_add(file->err, ADV_E_INVALID, pointer, NULL, "the constant `%s` is missing or has no value", constant->name);
+        return;
+    }
+    if (!unit || strcmp(unit, constant->unit) != 0)
+        (void)adv_err_add(file->err, ADV_E_INVALID, pointer, NULL, "the constant `%s` must be in %s, not %s", constant->name,
+                          constant->unit, unit ? unit : "nothing");
+    const json_t *kind = json_object_get(row, "kind");
+    if (!json_is_string(kind) || !json_object_get(row, "source"))
+        (void)adv_err_add(file->err, ADV_E_INVALID, pointer, NULL, "the constant `%s` needs `kind` and `source`", constant->name);
+    double number = json_number_value(value);
+    memcpy((char *)constants + constant->offset, &number, sizeof number);
+}
+
+void adv_decode_catalog_constants(const struct adv_catalog_file *file)
+{
+    for (size_t i = 0; i < sizeof constants_files / sizeof constants_files[0]; i++) {
+        const struct constants_file *known = &constants_files[i];
+        if (strcmp(known->at, file->at) != 0) continue;
+        for (int c = 0; c < file->catalog->chips_count; c++) {
+            struct adv_catalog_chip *chip = &file->catalog->chips[c];
+            if (!chip->chip.is_tpu) continue;
+            char at[ADV_LIMIT_POINTER];
+            (void)adv_json_pointer(at, file->at, chip->chip.name);
+            const json_t *rows = adv_json_object(file->root, file->at, chip->chip.name, ADV_JSON_REQUIRED, file->err);
+            if (!rows) continue;
+            bool flag = false;
+            (void)adv_json_bool(rows, at, known->flag, ADV_JSON_OPTIONAL, &flag, file->err);
+            memcpy((char *)&chip->constants + known->flag_offset, &flag, sizeof flag);
+            for (size_t k = 0; k < known->rows_count; k++)
+                decode_constant(file, json_object_get(rows, known->rows[k].name), at, &known->rows[k], &chip->constants);
+        }
+    }
+}
+
+static void decode_catalog_model(const struct adv_catalog_file *file, const json_t *row, const char *at, int index)
+{
+    struct adv_catalog_model *model = &file->catalog->models[index];
+    struct adv_model_keys *keys = &file->catalog->model_keys[index];
+    const char *name = "", *source = "", *confidence = "", *note = "", *text = NULL;
+    (void)adv_json_string(row, at, "name", ADV_JSON_REQUIRED, &name, file->err);
+    (void)adv_json_string(row, at, "source", ADV_JSON_REQUIRED, &source, file->err);
+    (void)adv_json_string(row, at, "confidence", ADV_JSON_REQUIRED, &confidence, file->err);
+    (void)adv_json_string(row, at, "note", ADV_JSON_OPTIONAL, &note, file->err);
+    const char *date = source_row(file, source, &text);
+    if (!date) (void)adv_err_add(file->err, ADV_E_INVALID, at, NULL, "source `%s` is not in the table", source);
+    model->name = adv_catalog_keep(file, name);
+    model->provenance = (struct adv_provenance){.unit = "",
+                                                .source = adv_catalog_keep(file, text),
+                                                .date = adv_catalog_keep(file, date),
+                                                .confidence = adv_catalog_keep(file, confidence),
+                                                .note = adv_catalog_keep(file, note)};
+    model->advertised_total_b = NAN;
+    (void)adv_json_number(row, at, "advertised_total_b", ADV_JSON_OPTIONAL, 0, 1e6, &model->advertised_total_b, file->err);
+    const json_t *pins = adv_json_object(row, at, "pins", ADV_JSON_REQUIRED, file->err);
+    char *pins_json = pins ? json_dumps(pins, JSON_COMPACT) : NULL;
+    model->pins_json = adv_catalog_keep(file, pins_json ? pins_json : "{}");
+    free(pins_json);
+    char keys_at[ADV_LIMIT_POINTER];
+    (void)adv_json_pointer(keys_at, at, "keys");
+    if (adv_decode_model_keys(json_object_get(row, "keys"), keys_at, keys, file->err, file->err) != ADV_OK) return;
+    (void)snprintf(keys->name, sizeof keys->name, "%s", name);
+    (void)snprintf(keys->maxtext_name, sizeof keys->maxtext_name, "%s", name);
+    file->catalog->model_names[index] = model->name;
+}
+
+void adv_decode_catalog_models(const struct adv_catalog_file *file)
+{
+    struct adv_catalog *catalog = file->catalog;
+    const json_t *list = adv_json_array(file->root, file->at, "models", ADV_JSON_REQUIRED, file->err);
+    size_t count = json_array_size(list);
+    catalog->models = adv_catalog_rows(file, count, sizeof *catalog->models);
+    catalog->model_keys = adv_catalog_rows(file, count, sizeof *catalog->model_keys);
+    catalog->model_names = adv_catalog_rows(file, count, sizeof *catalog->model_names);
+    if (!catalog->models || !catalog->model_keys || !catalog->model_names) return;
+    char at[ADV_LIMIT_POINTER];
+    (void)adv_json_pointer(at, file->at, "models");
+    for (size_t i = 0; i < count; i++) {
+        char row_at[ADV_LIMIT_POINTER];
+        decode_catalog_model(file, json_array_get(list, i), adv_json_pointer_index(row_at, at, i), (int)i);
+    }
+    catalog->models_count = (int)count;
+}
+
+/* [name, chip, topology, devices, chips, hosts, wraps as "110"] */
+static bool decode_topology(const struct adv_catalog_file *file, const json_t *row, struct adv_catalog_topology *topology)
+{
+    const char *name, *chip, *shape, *wraps;
+    int devices, chips, hosts;
+    if (json_unpack((json_t *)(uintptr_t)row, "[s,s,s,i,i,i,s!]", &name, &chip, &shape, &devices, &chips, &hosts, &wraps) != 0)
+        return false;
+    int dims[3] = {1, 1, 1};
+    if (sscanf(shape, "%dx%dx%d", &dims[0], &dims[1], &dims[2]) < 2 || strlen(wraps) != 3) return false;
+    *topology = (struct adv_catalog_topology){.name = adv_catalog_keep(file, name),
+                                              .chip = adv_catalog_keep(file, chip),
+                                              .topology = adv_catalog_keep(file, shape),
+                                              .devices = devices,
+                                              .chips = chips,
+                                              .hosts = hosts};
+    for (int axis = 0; axis < 3; axis++) {
+        topology->dims[axis] = dims[axis];
+        topology->wraps[axis] = wraps[axis] == '1';
+    }
+    return true;
+}
+
+/* Rows of one chip are adjacent and ordered by size. */
+static void list_shapes(const struct adv_catalog_file *file)
+{
+    struct adv_catalog *catalog = file->catalog;
+    for (int i = 0; i < catalog->topologies_count; i++) {
+        const struct adv_catalog_topology *row = &catalog->topologies[i];
+        struct adv_catalog_shape_list *last =
+            catalog->shape_lists_count > 0 ? &catalog->shape_lists[catalog->shape_lists_count - 1] : NULL;
+        if (!last || strcmp(last->chip, row->chip) != 0) {
+            if (catalog->shape_lists_count == ADV_CATALOG_CHIPS_MAX) return;
+            last = &catalog->shape_lists[catalog->shape_lists_count++];
+            last->chip = row->chip;
+            last->shapes = adv_catalog_rows(file, (size_t)catalog->topologies_count, sizeof *last->shapes);
+            if (!last->shapes) return;
+        }
+        last->shapes[last->count++] = row->topology;
+    }
+}
+
+void adv_decode_catalog_topologies(const struct adv_catalog_file *file)
+{
+    struct adv_catalog *catalog = file->catalog;
+    const json_t *list = adv_json_array(file->root, file->at, "rows", ADV_JSON_REQUIRED, file->err);
+    size_t count = json_array_size(list);
+    catalog->topologies_provenance = adv_catalog_file_provenance(file);
+    catalog->topologies = adv_catalog_rows(file, count, sizeof *catalog->topologies);
+    if (!catalog->topologies) return;
+    for (size_t i = 0; i < count; i++)
+        if (!decode_topology(file, json_array_get(list, i), &catalog->topologies[i])) {
+            adv_catalog_refuse(file, "rows", i, "must be [name, chip, topology, devices, chips, hosts, wraps]");
+            return;
+        }
+    catalog->topologies_count = (int)count;
+    list_shapes(file);
+}

@@ -1,0 +1,281 @@
+/* A Hugging Face config.json as MaxText architecture keys. Field names are those of the transformers library. */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/json/decode_model.h"
+
+struct reader {
+    const json_t *config;
+    const char *at;
+    struct adv_model_keys *keys;
+    adv_err *err, *warnings;
+};
+
+/* An integer member into one of the keys. */
+struct field {
+    const char *member;
+    size_t offset;
+    enum adv_json_need need;
+};
+#define FIELD(member, key, need) {member, offsetof(struct adv_model_keys, key), ADV_JSON_##need}
+
+static const struct field common_fields[] = {
+    FIELD("hidden_size", base_emb_dim, REQUIRED),
+    FIELD("num_attention_heads", base_num_query_heads, REQUIRED),
+    FIELD("num_hidden_layers", base_num_decoder_layers, REQUIRED),
+    FIELD("intermediate_size", base_mlp_dim, REQUIRED),
+    FIELD("vocab_size", vocab_size, REQUIRED),
+    FIELD("num_key_value_heads", base_num_kv_heads, OPTIONAL),
+    FIELD("head_dim", head_dim, OPTIONAL),
+};
+
+static void read_fields(const struct reader *reader, const struct field *fields, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int64_t value;
+        if (adv_json_integer(reader->config, reader->at, fields[i].member, fields[i].need, 0, 1 << 28, &value, reader->err))
+            memcpy((char *)reader->keys + fields[i].offset, &value, sizeof value);
+    }
+}
+#define READ_FIELDS(reader, fields) read_fields(reader, fields, sizeof(fields) / sizeof((fields)[0]))
+
+static void read_bool(const struct reader *reader, const char *member, bool *value)
+{
+    (void)adv_json_bool(reader->config, reader->at, member, ADV_JSON_OPTIONAL, value, reader->err);
+}
+
+static void assume(const struct reader *reader, const char *member, int64_t value, int64_t *key)
+{
+    char pointer[ADV_LIMIT_POINTER];
+    *key = value;
+    if (reader->warnings)
+        (void)adv_err_add(reader->warnings, ADV_E_INVALID, adv_json_pointer(pointer, reader->at, member), NULL,
+                          "`%s` is not in the config: %lld, the library's default, is assumed", member, (long long)value);
+}
+
+/* The fields nearly all architectures share; heads default as transformers does. */
+static void read_common(const struct reader *reader)
+{
+    struct adv_model_keys *keys = reader->keys;
+    keys->head_dim = 0;
+    READ_FIELDS(reader, common_fields);
+    if (keys->base_num_kv_heads < 0) keys->base_num_kv_heads = keys->base_num_query_heads;
+    if (keys->head_dim == 0 && keys->base_num_query_heads > 0) keys->head_dim = keys->base_emb_dim / keys->base_num_query_heads;
+    read_bool(reader, "tie_word_embeddings", &keys->logits_via_embedding);
+    read_bool(reader, "attention_bias", &keys->attention_bias);
+}
+
+static void read_llama(const struct reader *reader)
+{
+    read_common(reader);
+}
+
+static void read_mixtral(const struct reader *reader)
+{
+    static const struct field fields[] = {FIELD("num_local_experts", num_experts, REQUIRED),
+                                          FIELD("num_experts_per_tok", num_experts_per_tok, REQUIRED)};
+    read_common(reader);
+    READ_FIELDS(reader, fields);
+}
+
+static void read_qwen2(const struct reader *reader)
+{
+    read_common(reader);
+    reader->keys->attention_bias = true;
+}
+
+static void read_qwen3(const struct reader *reader)
+{
+    read_common(reader);
+    reader->keys->use_qk_norm = true;
+}
+
+static void read_qwen3_moe(const struct reader *reader)
+{
+    static const struct field fields[] = {FIELD("num_experts", num_experts, REQUIRED),
+                                          FIELD("num_experts_per_tok", num_experts_per_tok, REQUIRED),
+                                          FIELD("moe_intermediate_size", base_moe_mlp_dim, REQUIRED)};
+    read_qwen3(reader);
+    READ_FIELDS(reader, fields);
+}
+
+static void read_gemma(const struct reader *reader)
+{
+    reader->keys->logits_via_embedding = true;
+    read_common(reader);
+}
+
+/* MaxText's gemma2 layer is a pair: one local, one global layer. */
+static void read_gemma2(const struct reader *reader)
+{
+    static const struct field fields[] = {FIELD("sliding_window", sliding_window_size, REQUIRED)};
+    struct adv_model_keys *keys = reader->keys;
+    read_gemma(reader);
+    READ_FIELDS(reader, fields);
+    (void)adv_json_number(reader->config, reader->at, "final_logit_softcapping", ADV_JSON_OPTIONAL, 0, 1e6,
+                          &keys->final_logits_soft_cap, reader->err);
+    (void)adv_json_number(reader->config, reader->at, "attn_logit_softcapping", ADV_JSON_OPTIONAL, 0, 1e6,
+                          &keys->attn_logits_soft_cap, reader->err);
+    if (keys->base_num_decoder_layers > 0 && keys->base_num_decoder_layers % 2 != 0) {
+        char pointer[ADV_LIMIT_POINTER];
+        (void)adv_err_add(reader->err, ADV_E_UNSUPPORTED, adv_json_pointer(pointer, reader->at, "num_hidden_layers"), NULL,
+                          "gemma2 alternates local and global layers: %lld is odd", (long long)keys->base_num_decoder_layers);
+    }
+    keys->base_num_decoder_layers /= 2;
+}
+
+static void read_gemma3(const struct reader *reader)
+{
+    static const struct field fields[] = {FIELD("sliding_window", sliding_window_size, REQUIRED)};
+    struct adv_model_keys *keys = reader->keys;
+    keys->logits_via_embedding = true;
+    /* Published configs leave out what equals the library's defaults. */
+    if (!json_object_get(reader->config, "num_attention_heads")) assume(reader, "num_attention_heads", 8, &keys->base_num_query_heads);
+    if (!json_object_get(reader->config, "num_key_value_heads")) assume(reader, "num_key_value_heads", 4, &keys->base_num_kv_heads);
+    if (!json_object_get(reader->config, "head_dim")) assume(reader, "head_dim", 256, &keys->head_dim);
+    if (!json_object_get(reader->config, "vocab_size")) assume(reader, "vocab_size", 262208, &keys->vocab_size);
+    for (size_t i = 0; i < sizeof common_fields / sizeof common_fields[0]; i++) {
+        struct field field = common_fields[i];
+        bool has_default = strcmp(field.member, "num_attention_heads") == 0 || strcmp(field.member, "vocab_size") == 0;
+        if (has_default) field.need = ADV_JSON_OPTIONAL;
+        read_fields(reader, &field, 1);
+    }
+    read_bool(reader, "tie_word_embeddings", &keys->logits_via_embedding);
+    READ_FIELDS(reader, fields);
+    int pattern = 6;
+    if (adv_json_int(reader->config, reader->at, "sliding_window_pattern", ADV_JSON_OPTIONAL, 1, 1000, &pattern, reader->err) &&
+        pattern != 6) {
+        char pointer[ADV_LIMIT_POINTER];
+        (void)adv_err_add(reader->err, ADV_E_UNSUPPORTED, adv_json_pointer(pointer, reader->at, "sliding_window_pattern"), NULL,
+                          "MaxText's gemma3 repeats 5 local and 1 global layer, the config asks for a period of %d", pattern);
+    }
+}
+
+static void read_deepseek(const struct reader *reader)
+{
+    static const struct field fields[] = {
+        FIELD("kv_lora_rank", kv_lora_rank, REQUIRED),
+        FIELD("qk_nope_head_dim", qk_nope_head_dim, REQUIRED),
+        FIELD("qk_rope_head_dim", qk_rope_head_dim, REQUIRED),
+        FIELD("v_head_dim", v_head_dim, REQUIRED),
+        FIELD("q_lora_rank", q_lora_rank, OPTIONAL), /* null: queries are projected directly */
+        FIELD("n_routed_experts", num_experts, REQUIRED),
+        FIELD("num_experts_per_tok", num_experts_per_tok, REQUIRED),
+        FIELD("moe_intermediate_size", base_moe_mlp_dim, REQUIRED),
+        FIELD("n_shared_experts", shared_experts, OPTIONAL),
+        FIELD("first_k_dense_replace", first_num_dense_layers, OPTIONAL),
+    };
+    struct adv_model_keys *keys = reader->keys;
+    read_common(reader);
+    READ_FIELDS(reader, fields);
+    keys->is_mla = true;
+    const char *method = json_string_value(json_object_get(reader->config, "topk_method"));
+    keys->routed_bias = method && strcmp(method, "noaux_tc") == 0;
+}
+
+static void read_gpt_oss(const struct reader *reader)
+{
+    static const struct field fields[] = {FIELD("num_local_experts", num_experts, REQUIRED),
+                                          FIELD("num_experts_per_tok", num_experts_per_tok, REQUIRED),
+                                          FIELD("sliding_window", sliding_window_size, REQUIRED)};
+    struct adv_model_keys *keys = reader->keys;
+    read_common(reader);
+    READ_FIELDS(reader, fields);
+    keys->attention_bias = keys->attention_sink = keys->mlp_bias = keys->routed_bias = true;
+}
+
+static void read_gpt2(const struct reader *reader)
+{
+    static const struct field fields[] = {
+        FIELD("n_embd", base_emb_dim, REQUIRED),   FIELD("n_head", base_num_query_heads, REQUIRED),
+        FIELD("n_layer", base_num_decoder_layers, REQUIRED), FIELD("vocab_size", vocab_size, REQUIRED),
+        FIELD("n_positions", trainable_position_size, REQUIRED), FIELD("n_inner", base_mlp_dim, OPTIONAL),
+    };
+    struct adv_model_keys *keys = reader->keys;
+    READ_FIELDS(reader, fields);
+    keys->base_num_kv_heads = keys->base_num_query_heads;
+    if (keys->base_mlp_dim < 0) keys->base_mlp_dim = 4 * keys->base_emb_dim;
+    if (keys->base_num_query_heads > 0) keys->head_dim = keys->base_emb_dim / keys->base_num_query_heads;
+    keys->mlp_activations_count = 1;
+    keys->logits_via_embedding = true;
+    read_bool(reader, "tie_word_embeddings", &keys->logits_via_embedding);
+}
+
+static void read_gpt_neox(const struct reader *reader)
+{
+    read_common(reader);
+    reader->keys->mlp_activations_count = 1;
+}
+
+static const struct architecture {
+    const char *model_type, *class_name; /* of transformers */
+    enum adv_decoder decoder;
+    void (*read)(const struct reader *reader);
+} architectures[] = {
+    {"llama", "LlamaForCausalLM", ADV_DECODER_LLAMA2, read_llama},
+    {"mistral", "MistralForCausalLM", ADV_DECODER_MISTRAL, read_llama},
+    {"mixtral", "MixtralForCausalLM", ADV_DECODER_MIXTRAL, read_mixtral},
+    {"qwen2", "Qwen2ForCausalLM", ADV_DECODER_QWEN2, read_qwen2},
+    {"qwen3", "Qwen3ForCausalLM", ADV_DECODER_QWEN3, read_qwen3},
+    {"qwen3_moe", "Qwen3MoeForCausalLM", ADV_DECODER_QWEN3_MOE, read_qwen3_moe},
+    {"gemma", "GemmaForCausalLM", ADV_DECODER_GEMMA, read_gemma},
+    {"gemma2", "Gemma2ForCausalLM", ADV_DECODER_GEMMA2, read_gemma2},
+    {"gemma3_text", "Gemma3ForCausalLM", ADV_DECODER_GEMMA3, read_gemma3},
+    {"gemma3", "Gemma3ForConditionalGeneration", ADV_DECODER_GEMMA3, read_gemma3},
+    {"deepseek_v2", "DeepseekV2ForCausalLM", ADV_DECODER_DEEPSEEK, read_deepseek},
+    {"deepseek_v3", "DeepseekV3ForCausalLM", ADV_DECODER_DEEPSEEK, read_deepseek},
+    {"gpt_oss", "GptOssForCausalLM", ADV_DECODER_GPT_OSS, read_gpt_oss},
+    {"gpt2", "GPT2LMHeadModel", ADV_DECODER_GPT3, read_gpt2},
+    {"gpt_neox", "GPTNeoXForCausalLM", ADV_DECODER_GPT3, read_gpt_neox},
+};
+enum { ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
+
+static const struct architecture *find_architecture(const char *model_type, const char *class_name)
+{
+    for (int i = 0; i < ARCHITECTURES; i++) {
+        if (model_type && strcmp(architectures[i].model_type, model_type) == 0) return &architectures[i];
+        if (!model_type && class_name && strcmp(architectures[i].class_name, class_name) == 0) return &architectures[i];
+    }
+    return NULL;
+}
+
+static adv_code refuse_architecture(const char *at, const char *model_type, const char *class_name, adv_err *err)
+{
+    char hint[ADV_LIMIT_DETAIL];
+    char pointer[ADV_LIMIT_POINTER];
+    size_t used = (size_t)snprintf(hint, sizeof hint, "known model_type:");
+    for (int i = 0; i < ARCHITECTURES && used < sizeof hint; i++)
+        used += (size_t)snprintf(hint + used, sizeof hint - used, " %s", architectures[i].model_type);
+    if (!model_type && !class_name)
+        return adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, "model_type"), hint,
+                           "neither `model_type` nor `architectures` says what the model is");
+    return adv_err_add(err, ADV_E_UNSUPPORTED, adv_json_pointer(pointer, at, model_type ? "model_type" : "architectures"), hint,
+                       "there is no layer table for \"%.80s\"", model_type ? model_type : class_name);
+}
+
+adv_code adv_decode_hf_config(const json_t *config, const char *at, struct adv_model_keys *keys, adv_err *err,
+                              adv_err *warnings)
+{
+    int before = err->count + err->lost_count;
+    adv_model_keys_defaults(keys);
+    if (!adv_json_is_object(config, at, err)) return ADV_E_INVALID;
+    const char *model_type = json_string_value(json_object_get(config, "model_type"));
+    const char *class_name = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
+    const struct architecture *architecture = find_architecture(model_type, class_name);
+    if (!architecture) return refuse_architecture(at, model_type, class_name, err);
+    keys->decoder_block = architecture->decoder;
+    const char *path = json_string_value(json_object_get(config, "_name_or_path"));
+    (void)snprintf(keys->name, sizeof keys->name, "%.*s", ADV_LIMIT_NAME - 1, path && *path ? path : architecture->model_type);
+
+    /* Models with vision keep the decoder's dims one level down. */
+    char nested_at[ADV_LIMIT_POINTER];
+    struct reader reader = {.config = config, .at = at, .keys = keys, .err = err, .warnings = warnings};
+    const json_t *text = json_object_get(config, "text_config");
+    if (json_is_object(text)) {
+        reader.config = text;
+        reader.at = adv_json_pointer(nested_at, at, "text_config");
+    }
+    architecture->read(&reader);
+    return err->count + err->lost_count > before ? ADV_E_INVALID : ADV_OK;
+}

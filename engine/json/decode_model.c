@@ -1,0 +1,180 @@
+#include "engine/json/decode_model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/text.h"
+
+#define INTEGER_NAME(key, fallback, low, high) #key,
+#define PLAIN_NAME(key) #key,
+static const char *const key_names[] = {
+    ADV_MODEL_INTEGER_KEYS(INTEGER_NAME) ADV_MODEL_BOOL_KEYS(PLAIN_NAME) ADV_MODEL_NUMBER_KEYS(PLAIN_NAME)
+    "decoder_block", "attention_type", "mlp_activations", "compress_ratios", "name",
+};
+#undef INTEGER_NAME
+#undef PLAIN_NAME
+enum { KEY_NAMES = sizeof key_names / sizeof key_names[0] };
+
+#define DECODER_NAME(id, name) name,
+static const char *const decoder_names[] = {ADV_DECODER_TABLE(DECODER_NAME)};
+#undef DECODER_NAME
+
+static void decode_activations(const json_t *object, const char *at, struct adv_model_keys *keys, adv_err *err)
+{
+    json_t *list = adv_json_array(object, at, "mlp_activations", ADV_JSON_OPTIONAL, err);
+    if (!list) return;
+    size_t count = json_array_size(list);
+    char pointer[ADV_LIMIT_POINTER];
+    (void)adv_json_pointer(pointer, at, "mlp_activations");
+    if (count < 1 || count > 2) {
+        (void)adv_err_add(err, ADV_E_INVALID, pointer, "[\"silu\", \"linear\"] (gated) or [\"gelu\"]",
+                          "mlp_activations names %zu functions, 1 or 2 are possible", count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (json_is_string(json_array_get(list, i))) continue;
+        (void)adv_err_add(err, ADV_E_INVALID, pointer, NULL, "mlp_activations must hold names, not %s",
+                          adv_json_type_name(json_array_get(list, i)));
+        return;
+    }
+    keys->mlp_activations_count = (int)count;
+}
+
+static void decode_ratios(const json_t *object, const char *at, struct adv_model_keys *keys, adv_err *err)
+{
+    json_t *list = adv_json_array(object, at, "compress_ratios", ADV_JSON_OPTIONAL, err);
+    if (!list) return;
+    size_t count = json_array_size(list);
+    bool valid = count <= ADV_LIMIT_COMPRESS_RATIOS;
+    for (size_t i = 0; valid && i < count; i++) {
+        const json_t *ratio = json_array_get(list, i);
+        valid = json_is_integer(ratio) && json_integer_value(ratio) >= 0 && json_integer_value(ratio) <= 65536;
+        if (valid) keys->compress_ratios[i] = (int)json_integer_value(ratio);
+    }
+    keys->compress_ratios_count = valid ? (int)count : 0;
+    if (valid) return;
+    char pointer[ADV_LIMIT_POINTER];
+    (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, "compress_ratios"), NULL,
+                      "compress_ratios must hold at most %d whole numbers from 0 to 65536", ADV_LIMIT_COMPRESS_RATIOS);
+}
+
+static void decode_name(const json_t *object, const char *at, struct adv_model_keys *keys, adv_err *err)
+{
+    const char *name;
+    if (!adv_json_string(object, at, "name", ADV_JSON_OPTIONAL, &name, err)) {
+        (void)snprintf(keys->name, sizeof keys->name, "custom");
+        return;
+    }
+    if (strlen(name) >= sizeof keys->name) {
+        char pointer[ADV_LIMIT_POINTER];
+        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, "name"), NULL, "name is longer than %d bytes",
+                          ADV_LIMIT_NAME - 1);
+        return;
+    }
+    (void)snprintf(keys->name, sizeof keys->name, "%s", name);
+}
+
+/* decoder_block; without one, experts mean mixtral (MaxText's own default, llama2, has none). */
+static void decode_block(const json_t *object, const char *at, struct adv_model_keys *keys, adv_err *err)
+{
+    int index;
+    if (adv_json_choice(object, at, "decoder_block", ADV_JSON_OPTIONAL, decoder_names, ADV_DECODER_COUNT, &index, err))
+        keys->decoder_block = (enum adv_decoder)index;
+    else if (!json_object_get(object, "decoder_block") && keys->num_experts > 1)
+        keys->decoder_block = ADV_DECODER_MIXTRAL;
+}
+
+adv_code adv_decode_model_keys(const json_t *object, const char *at, struct adv_model_keys *keys, adv_err *err,
+                               adv_err *unknown)
+{
+    int before = err->count + err->lost_count;
+    adv_model_keys_defaults(keys);
+    if (!adv_json_is_object(object, at, err)) return ADV_E_INVALID;
+#define DECODE_INTEGER(key, fallback, low, high) \
+    (void)adv_json_integer(object, at, #key, ADV_JSON_OPTIONAL, (low), (high), &keys->key, err);
+#define DECODE_BOOL(key) (void)adv_json_bool(object, at, #key, ADV_JSON_OPTIONAL, &keys->key, err);
+#define DECODE_NUMBER(key) (void)adv_json_number(object, at, #key, ADV_JSON_OPTIONAL, 0, 1e6, &keys->key, err);
+    ADV_MODEL_INTEGER_KEYS(DECODE_INTEGER)
+    ADV_MODEL_BOOL_KEYS(DECODE_BOOL)
+    ADV_MODEL_NUMBER_KEYS(DECODE_NUMBER)
+#undef DECODE_INTEGER
+#undef DECODE_BOOL
+#undef DECODE_NUMBER
+    decode_name(object, at, keys, err);
+    decode_block(object, at, keys, err);
+    decode_activations(object, at, keys, err);
+    decode_ratios(object, at, keys, err);
+    const char *attention_type;
+    if (adv_json_string(object, at, "attention_type", ADV_JSON_OPTIONAL, &attention_type, err))
+        keys->is_mla = strcmp(attention_type, "mla") == 0;
+    /* A model of experts only has one width: MaxText reads either key. */
+    if (keys->base_mlp_dim < 0 && keys->base_moe_mlp_dim > 0) keys->base_mlp_dim = keys->base_moe_mlp_dim;
+    if (unknown) (void)adv_json_known_members(object, at, key_names, KEY_NAMES, unknown);
+    return err->count + err->lost_count > before ? ADV_E_INVALID : ADV_OK;
+}
+
+/* Warnings for members that are no architecture keys: other MaxText keys belong into config. */
+static void warn_of_others(const struct adv_catalog *catalog, const json_t *object, const char *at, adv_err *warnings)
+{
+    for (void *iter = json_object_iter((json_t *)(uintptr_t)object); iter;
+         iter = json_object_iter_next((json_t *)(uintptr_t)object, iter)) {
+        const char *member = json_object_iter_key(iter);
+        bool known = false;
+        for (int i = 0; i < KEY_NAMES && !known; i++) known = strcmp(member, key_names[i]) == 0;
+        if (known) continue;
+        char pointer[ADV_LIMIT_POINTER];
+        char hint[ADV_LIMIT_DETAIL] = "";
+        (void)adv_json_pointer(pointer, at, member);
+        if (adv_catalog_key(catalog, member)) {
+            (void)adv_err_add(warnings, ADV_E_INVALID, pointer, "put it into `config` if it is meant for the run",
+                              "`%.80s` does not shape the decoder and is ignored here", member);
+            continue;
+        }
+        const char *nearest = adv_text_nearest(member, key_names, KEY_NAMES);
+        if (nearest) (void)snprintf(hint, sizeof hint, "did you mean `%s`?", nearest);
+        (void)adv_err_add(warnings, ADV_E_INVALID, pointer, hint, "`%.80s` is not a MaxText key and is ignored", member);
+    }
+}
+
+static adv_code decode_object(const struct adv_catalog *catalog, const json_t *value, const char *at,
+                              struct adv_model *model, adv_err *err, adv_err *warnings)
+{
+    struct adv_model_keys keys;
+    if (warnings) warn_of_others(catalog, value, at, warnings);
+    adv_code code = adv_decode_model_keys(value, at, &keys, err, NULL);
+    /* Even when a member is wrong: the missing ones are reported too. */
+    adv_code built = adv_model_build(&keys, at, model, err);
+    return code != ADV_OK ? code : built;
+}
+
+static adv_code decode_hf(const json_t *value, const char *at, struct adv_model *model, adv_err *err, adv_err *warnings)
+{
+    static const char *const members[] = {"hf_config", "name"};
+    struct adv_model_keys keys;
+    char pointer[ADV_LIMIT_POINTER];
+    (void)adv_json_known_members(value, at, members, 2, err);
+    (void)adv_json_pointer(pointer, at, "hf_config");
+    adv_code code = adv_decode_hf_config(json_object_get(value, "hf_config"), pointer, &keys, err, warnings);
+    if (code != ADV_OK) return code;
+    const char *name;
+    if (adv_json_string(value, at, "name", ADV_JSON_OPTIONAL, &name, err))
+        (void)snprintf(keys.name, sizeof keys.name, "%s", name);
+    return adv_model_build(&keys, pointer, model, err);
+}
+
+adv_code adv_decode_model(const struct adv_catalog *catalog, const json_t *value, const char *at,
+                          struct adv_model *model, adv_err *err, adv_err *warnings)
+{
+    if (json_is_string(value)) {
+        adv_err found;
+        adv_err_init(&found);
+        adv_code code = adv_catalog_model(catalog, json_string_value(value), model, &found);
+        for (int i = 0; i < found.count; i++)
+            (void)adv_err_add(err, ADV_E_INVALID, at, found.findings[i].hint, "%s", found.findings[i].detail);
+        return code == ADV_OK ? ADV_OK : ADV_E_INVALID;
+    }
+    if (json_is_object(value) && json_object_get(value, "hf_config")) return decode_hf(value, at, model, err, warnings);
+    if (json_is_object(value)) return decode_object(catalog, value, at, model, err, warnings);
+    return adv_err_add(err, ADV_E_INVALID, at, "a catalog name, an object of MaxText keys, or {\"hf_config\": {…}}",
+                       "`model` must be a name or an object, not %s", adv_json_type_name(value));
+}

@@ -54,6 +54,13 @@ export function advice(plans = 3) {
   };
 }
 
+const RUN = { created_at: '2026-11-21T05:00:00.000000Z', project: 'demo', git_ref: null, model: 'llama3.1-70b', chip: 'tpu7x', topology: '4x4x4', engine_version: 'fixture', catalog_hash: '0', hbm_bytes_per_device: 71.5 * GIB, fits: true };
+
+export const RUNS = [
+  { ...RUN, run_id: '0193a000-0000-7000-8000-000000000002', kind: 'advise', label: 'after', step_time_s: 6.8 },
+  { ...RUN, run_id: '0193a000-0000-7000-8000-000000000001', kind: 'estimate', label: 'before', step_time_s: 7.2 },
+];
+
 function problem(response, status, title, errors, headers = {}) {
   response.writeHead(status, { 'Content-Type': 'application/problem+json', ...headers });
   response.end(JSON.stringify({ type: 'about:blank', title, status, detail: errors.length ? '' : `${title}.`, errors }));

@@ -142,7 +142,8 @@ export async function submit() {
   try {
     const answer = await post(path, body, controller.signal);
     showAnswer(byId('results'), body, answer, planActions);
-    byId('results').focus({ preventScroll: window.matchMedia('(min-width: 60rem)').matches });
+    byId('results').focus({ preventScroll: true });
+    if (window.matchMedia('(max-width: 60rem)').matches) byId('results').scrollIntoView({ block: 'start' });
   } catch (error) {
     if (error.name === 'AbortError') announce('Cancelled');
     else showFailure(state, error);

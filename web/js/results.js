@@ -8,13 +8,13 @@ import { verdict } from './memory_bar.js';
 import { batchText, formatText, meshOfConfig, meshText, rematText } from './plan_text.js';
 
 const COLUMNS = [
-  { title: 'Rank' }, { title: 'Mesh, remat, format' }, { title: 'Batch/device', number: true },
-  { title: 'Step time', number: true }, { title: 'MFU', number: true }, { title: 'Tokens/s/chip', number: true }, { title: 'HBM/device', number: true },
+  { title: 'Rank' }, { title: 'Mesh, remat, format' }, { title: 'Batch per device', number: true, wide: true },
+  { title: 'Step time', number: true }, { title: 'MFU', number: true, wide: true }, { title: 'Tokens/s/chip', number: true, wide: true }, { title: 'HBM per device', number: true },
 ];
 
-function runNote(answer) {
+function runNote(request, answer) {
   if (answer.run_id) return h('p', { class: 'soft' }, 'Stored as run ', h('a', { href: `#/runs/${encodeURIComponent(answer.run_id)}` }, answer.run_id), '.');
-  if (answer.stored === false) return h('p', { class: 'soft' }, 'Not stored: the daemon has no database at the moment.');
+  if (request.store && !answer.stored) return h('p', { class: 'soft' }, 'Not stored: the daemon has no database at the moment.');
   return null;
 }
 
@@ -34,17 +34,18 @@ function searchNote(search) {
 function rankedRow(plan, baseline, onChoose) {
   const { config, estimate } = plan;
   const remat = rematText(config);
+  const isMine = plan.rank === 'mine';
   const radio = h('input', { type: 'radio', name: 'plan', value: plan.rank, id: `plan-${plan.rank}` });
   radio.addEventListener('change', () => onChoose(plan));
-  const change = baseline ? changeText(baseline.step_time_s, estimate.step_time_s) : '';
-  const row = h('tr', null,
-    h('th', { scope: 'row' }, h('label', null, radio, h('span', { class: 'visually-hidden' }, 'Plan '), plan.rank)),
-    h('td', null, meshText(estimate.mesh), h('span', { class: 'second', title: remat.tensors || null }, `${remat.text} · ${formatText(config)}`)),
-    h('td', { class: 'number' }, batchText(config)),
+  const change = baseline && !isMine ? changeText(baseline.estimate.step_time_s, estimate.step_time_s) : '';
+  const row = h('tr', { class: isMine ? 'mine' : null },
+    h('th', { scope: 'row' }, h('label', null, radio, isMine ? 'Mine' : [h('span', { class: 'visually-hidden' }, 'Plan '), plan.rank])),
+    h('td', null, meshText(estimate.mesh), h('span', { class: 'second', title: remat.tensors || null }, `${remat.text} · ${formatText(config)}`), h('span', { class: 'second narrow' }, `batch ${batchText(config)} per device`)),
+    h('td', { class: 'number wide' }, batchText(config)),
     h('td', { class: 'number' }, seconds(estimate.step_time_s), h('span', { class: 'second' }, secondsRange(estimate.step_time_low_s, estimate.step_time_high_s)),
       change ? h('span', { class: 'second' }, `${change} to mine`) : null),
-    h('td', { class: 'number' }, percent(estimate.mfu_frac)),
-    h('td', { class: 'number' }, rounded(estimate.tokens_per_s_per_chip)),
+    h('td', { class: 'number wide' }, percent(estimate.mfu_frac)),
+    h('td', { class: 'number wide' }, rounded(estimate.tokens_per_s_per_chip)),
     h('td', { class: 'number' }, `${gib(estimate.hbm_bytes_per_device)} `, verdict(estimate.fit_verdict), h('span', { class: 'second' }, `of ${gib(estimate.hbm_limit_bytes_per_device)}`)));
   row.addEventListener('click', (event) => {
     if (event.target.closest('label') || String(window.getSelection())) return;
@@ -59,21 +60,15 @@ function rankedTable(ranked, baseline, onChoose) {
   return h('div', { class: 'scroll', role: 'group', 'aria-label': 'Plans, best first; choose one to see it in full' },
     h('table', { class: 'ranked', id: 'ranked' },
       h('caption', { class: 'visually-hidden' }, 'Plans, best first'),
-      h('thead', null, h('tr', null, COLUMNS.map((column) => h('th', { scope: 'col', class: column.number ? 'number' : null }, column.title)))),
+      h('thead', null, h('tr', null, COLUMNS.map((column) => h('th', { scope: 'col', class: [column.number && 'number', column.wide && 'wide'].filter(Boolean).join(' ') || null }, column.title)))),
       h('tbody', null, ranked.map((plan) => rankedRow(plan, baseline, onChoose)))));
 }
 
 function nearMisses(misses, open) {
   if (!misses?.length) return null;
-  const list = table('Plans out of memory', [{ title: 'Mesh' }, { title: 'Batch/device', number: true }, { title: 'Remat' }, { title: 'What is short and what would make it fit' }],
+  const list = table('Plans out of memory', [{ title: 'Mesh' }, { title: 'Batch per device', number: true }, { title: 'Remat' }, { title: 'What is short and what would make it fit' }],
     misses.map((miss) => [meshOfConfig(miss.config), batchText(miss.config), rematText(miss.config).text, miss.reason]));
   return open ? list : h('details', null, h('summary', null, `${plural(misses.length, 'plan', 'plans')} out of memory, and what would make ${misses.length === 1 ? 'it' : 'them'} fit`), list);
-}
-
-function baselineNote(baseline) {
-  const estimate = baseline?.estimate ?? baseline;
-  if (!estimate || typeof estimate.step_time_s !== 'number') return null;
-  return h('p', null, `My configuration: ${seconds(estimate.step_time_s)} per step, ${gib(estimate.hbm_bytes_per_device)} per device `, verdict(estimate.fit_verdict));
 }
 
 function jobTitle(request) {
@@ -90,22 +85,22 @@ function fileName(request, kind) {
 function showAdvice(place, request, answer, actions) {
   const ranked = answer.ranked ?? [];
   const detail = h('div', { class: 'results', id: 'detail' });
-  const baseline = answer.baseline?.estimate ?? answer.baseline;
+  const baseline = answer.baseline?.estimate ? { xla_flags: request.baseline?.xla_flags, config: request.baseline?.config, ...answer.baseline, rank: 'mine' } : null;
+  const choices = baseline ? [...ranked, baseline] : ranked;
   const choose = (plan, quiet) => {
-    const parts = planDetail({ ...plan, title: `Plan ${plan.rank}: ${meshText(plan.estimate.mesh)}` }, actions(plan));
-    detail.replaceChildren(...parts);
-    if (!quiet) announce(`Plan ${plan.rank}, ${seconds(plan.estimate.step_time_s)} per step, ${words(plan.estimate.fit_verdict)}`);
+    const name = plan.rank === 'mine' ? 'My configuration' : `Plan ${plan.rank}`;
+    detail.replaceChildren(...planDetail({ ...plan, title: `${name}: ${meshText(plan.estimate.mesh)}` }, actions(plan)));
+    if (!quiet) announce(`${name}, ${seconds(plan.estimate.step_time_s)} per step, ${words(plan.estimate.fit_verdict)}`);
   };
   const none = ranked.length === 0;
   place.replaceChildren(h('section', { class: 'panel' },
     h('div', { class: 'panel-head' }, h('h2', null, jobTitle(request)), h('p', null, none ? 'No legal plan fits in memory.' : `The best ${ranked.length === 1 ? 'plan' : `${ranked.length} plans`}`),
       h('p', { class: 'actions' }, downloadButton(answer, fileName(request, 'advice')))),
-    baselineNote(answer.baseline),
-    none ? null : rankedTable(ranked, baseline, choose),
-    nearMisses(answer.near_misses, none), searchNote(answer.search), runNote(answer)), detail);
-  if (!none) {
+    choices.length ? rankedTable(choices, baseline, choose) : null,
+    nearMisses(answer.near_misses, none), searchNote(answer.search), runNote(request, answer)), detail);
+  if (choices.length) {
     place.querySelector('input[name="plan"]').checked = true;
-    choose(ranked[0], true);
+    choose(choices[0], true);
   }
   announce(none ? 'No legal plan fits in memory' : `${ranked.length} plans; the best takes ${seconds(ranked[0].estimate.step_time_s)} per step`);
 }
@@ -114,7 +109,7 @@ function showEstimate(place, request, answer, actions) {
   const plan = { title: `My configuration: ${meshText(answer.mesh)}`, config: request.config, xla_flags: [request.xla_flags ?? []].flat(), estimate: answer };
   place.replaceChildren(h('section', { class: 'panel' },
     h('div', { class: 'panel-head' }, h('h2', null, jobTitle(request)), verdict(answer.fit_verdict),
-      h('p', { class: 'actions' }, downloadButton(answer, fileName(request, 'estimate')))), runNote(answer)),
+      h('p', { class: 'actions' }, downloadButton(answer, fileName(request, 'estimate')))), runNote(request, answer)),
   ...planDetail(plan, actions(plan)));
   announce(`Estimated: ${seconds(answer.step_time_s)} per step, ${words(answer.fit_verdict)}`);
 }

@@ -1,6 +1,7 @@
 // Stored runs: the list, one run opened, and two runs side by side.
 
 import { get } from './api.js';
+import { codeBlock } from './copy.js';
 import { changeText } from './detail.js';
 import { announce, h, table } from './dom.js';
 import { dateTime, gib, seconds, words } from './format.js';
@@ -17,48 +18,64 @@ export function failure(error) {
     error.errors?.length ? h('ul', null, error.errors.map((item) => h('li', null, item.detail))) : null);
 }
 
-function runRow(run, chosen, onChange) {
-  const box = h('input', { type: 'checkbox', value: run.id, 'aria-label': `Compare run ${run.label || run.id}` });
-  box.addEventListener('change', () => {
-    if (box.checked) chosen.add(run.id);
-    else chosen.delete(run.id);
-    onChange();
+function runRow(run, onTick) {
+  const name = run.label || run.run_id.slice(0, 13);
+  const box = h('input', { type: 'checkbox', value: run.run_id, 'aria-label': `Compare ${name}` });
+  box.addEventListener('change', onTick);
+  const fits = run.fits === null || run.fits === undefined ? '–' : verdict(run.fits ? 'fits' : 'does_not_fit');
+  return [h('span', { class: 'nowrap' }, box, ' ', h('a', { href: `#/runs/${encodeURIComponent(run.run_id)}` }, name)),
+    [words(run.kind), run.project ? h('span', { class: 'second' }, run.project) : null], run.model ?? '–',
+    [run.chip, run.topology].filter(Boolean).join(' ') || '–', seconds(run.step_time_s), [gib(run.hbm_bytes_per_device), ' ', fits], h('span', { class: 'nowrap' }, dateTime(run.created_at))];
+}
+
+const RUN_COLUMNS = [{ title: 'Run' }, { title: 'Kind' }, { title: 'Model' }, { title: 'Cluster' }, { title: 'Step time', number: true }, { title: 'HBM per device', number: true }, { title: 'Stored' }];
+const FILTERS = [['label', 'Label'], ['project', 'Project'], ['model', 'Model'], ['chip', 'Chip']];
+
+function filterForm(asked) {
+  const fields = FILTERS.map(([name, title]) => h('div', { class: 'field' }, h('label', { for: `filter-${name}` }, title), h('input', { type: 'text', id: `filter-${name}`, name, value: asked.get(name) ?? '', autocomplete: 'off' })));
+  const filter = h('form', { class: 'filters', 'aria-label': 'Filter the runs' }, fields, h('button', { type: 'submit' }, 'Filter'));
+  filter.addEventListener('submit', (event) => {
+    event.preventDefault();
+    const wanted = [...new FormData(filter)].filter(([, value]) => value.trim());
+    location.hash = `#/runs?${new URLSearchParams(wanted.map(([name, value]) => [name, value.trim()]))}`;
   });
-  return [h('span', { class: 'nowrap' }, box, ' ', h('a', { href: `#/runs/${encodeURIComponent(run.id)}` }, run.label || run.id)),
-    words(run.kind), run.model ?? '–', [run.chip, run.topology].filter(Boolean).join(' '), seconds(run.step_time_s), gib(run.hbm_bytes_per_device), dateTime(run.created_at)];
+  return filter;
 }
 
 export async function showRuns(place, query) {
   const asked = new URLSearchParams(query);
-  const cursor = asked.get('cursor');
-  const answer = await get(`/v1/runs?limit=${PAGE}${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ''}`);
+  const request = new URLSearchParams({ limit: PAGE });
+  for (const name of [...FILTERS.map(([filter]) => filter), 'cursor']) if (asked.get(name)) request.set(name, asked.get(name));
+  const answer = await get(`/v1/runs?${request}`);
   const runs = answer.runs ?? [];
-  const chosen = new Set();
-  const compare = h('a', { role: 'link', 'aria-disabled': 'true' }, 'Compare two');
-  const update = () => {
-    const ready = chosen.size === 2;
-    if (ready) compare.setAttribute('href', `#/compare?runs=${[...chosen].map(encodeURIComponent).join(',')}`);
-    else compare.removeAttribute('href');
-    compare.setAttribute('aria-disabled', String(!ready));
-  };
+  const compare = h('button', { type: 'button', 'aria-disabled': 'true' }, 'Compare two');
+  const ticked = () => [...place.querySelectorAll('input[type="checkbox"]:checked')].map((box) => box.value);
+  compare.addEventListener('click', () => {
+    if (ticked().length === 2) location.hash = `#/compare?runs=${ticked().reverse().join(',')}`;
+    else announce('Tick exactly two runs first');
+  });
+  const older = new URLSearchParams(asked);
+  if (answer.next_cursor) older.set('cursor', answer.next_cursor);
   place.replaceChildren(h('section', { class: 'panel' },
-    h('div', { class: 'panel-head' }, h('h1', null, 'Stored runs'), h('p', { class: 'soft' }, 'Tick two to compare them.'), h('p', { class: 'actions' }, compare)),
-    runs.length ? table('Stored runs', [{ title: 'Run' }, { title: 'Kind' }, { title: 'Model' }, { title: 'Cluster' }, { title: 'Step time', number: true }, { title: 'HBM/device', number: true }, { title: 'Stored' }],
-      runs.map((run) => runRow(run, chosen, update)))
-      : h('p', null, 'No run is stored yet. Tick “Store the answer as a run” in the form, or send "store": true.'),
-    answer.next_cursor ? h('p', null, h('a', { href: `#/runs?cursor=${encodeURIComponent(answer.next_cursor)}` }, 'Older runs')) : null));
+    h('div', { class: 'panel-head' }, h('h1', null, 'Stored runs'), h('p', { class: 'soft' }, 'Tick two to compare the later with the earlier.'), h('p', { class: 'actions' }, compare)),
+    filterForm(asked),
+    runs.length ? table('Stored runs', RUN_COLUMNS, runs.map((run) => runRow(run, () => compare.setAttribute('aria-disabled', String(ticked().length !== 2)))))
+      : h('p', null, 'No such run is stored. Tick “Store the answer as a run” in the form, or send "store": true.'),
+    answer.next_cursor ? h('p', null, h('a', { href: `#/runs?${older}` }, 'Older runs')) : null));
   announce(`${runs.length} runs`);
 }
 
 export async function showRun(place, id) {
   const run = await get(`/v1/runs/${encodeURIComponent(id)}`);
+  const isPlan = run.kind === 'advise' || run.kind === 'estimate';
   const body = h('div', { class: 'results' });
   place.replaceChildren(h('div', { class: 'results' },
     h('section', { class: 'panel' },
-      h('div', { class: 'panel-head' }, h('h1', null, run.label || `Run ${run.id}`),
-        h('p', { class: 'soft' }, `stored ${dateTime(run.created_at)}`),
-        h('p', { class: 'actions' }, h('a', { href: `#/?${stateToQuery(stateOfRequest(run.request))}` }, 'Open in the form')))), body));
-  showAnswer(body, run.request, run.response);
+      h('div', { class: 'panel-head' }, h('h1', null, run.label || `Run ${run.run_id}`),
+        h('p', { class: 'soft' }, `${words(run.kind)}, stored ${dateTime(run.created_at)}, engine ${run.engine_version}`),
+        isPlan ? h('p', { class: 'actions' }, h('a', { href: `#/?${stateToQuery(stateOfRequest(run.request))}` }, 'Open in the form')) : null)), body));
+  if (isPlan) showAnswer(body, run.request, run.response);
+  else body.append(h('section', { class: 'panel' }, codeBlock('Answer', JSON.stringify(run.response, null, 2))));
 }
 
 const TERM_COLUMNS = (runs) => [{ title: 'Term' }, ...runs.map((run) => ({ title: run, number: true })), { title: 'Difference', number: true }];

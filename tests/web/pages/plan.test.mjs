@@ -208,6 +208,16 @@ test('a pasted command line is estimated with its flags', async () => {
   assert.deepEqual(sent, { model: 'llama3.1-70b', cluster: { chip: 'tpu7x', topology: '4x4x4', slices: 1 }, config: { per_device_batch_size: 2, remat_policy: 'full' }, xla_flags: ['--xla_a=1', '--xla_b=2'] });
 });
 
+test('my configuration stands beside the plans, with what each gains', async () => {
+  const page = await open({ 'POST /v1/advise': () => ({ ...advice(2), baseline: { config: { remat_policy: 'full' }, estimate: estimate(1.25) } }) }, { path: `${withJob}&config=remat_policy%3Dfull` });
+  await page.click('#submit');
+  await page.waitForSelector('#ranked');
+  assert.match(await text(page, '#ranked tbody tr:first-child'), /-20\.0 % to mine/);
+  await page.check('#plan-mine');
+  assert.match(await text(page, '#detail h2'), /^My configuration/);
+  assert.match(await page.locator('#detail pre').first().innerText(), /^remat_policy=full$/);
+});
+
 test('a found plan can be taken into the form, changed and estimated', async () => {
   const page = await open({}, { path: withJob });
   await page.click('#submit');

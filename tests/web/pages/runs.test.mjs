@@ -1,0 +1,78 @@
+// Stored runs against the stand-in daemon: the list, one run, and a store that is away.
+
+import assert from 'node:assert/strict';
+import test, { after, afterEach, before } from 'node:test';
+import { axe, launch, openPage } from '../browser.mjs';
+import { RUNS, estimate, startFixture } from '../fixture.mjs';
+
+let browser;
+let fixture;
+let opened;
+
+before(async () => { browser = await launch(); });
+after(async () => { await browser?.close(); });
+afterEach(async () => {
+  const complaints = opened?.complaints ?? [];
+  await opened?.close();
+  await fixture?.stop();
+  opened = fixture = null;
+  assert.deepEqual(complaints, [], 'the console stays free of errors');
+});
+
+async function open(answers, path = '/#/runs', options = {}) {
+  fixture = await startFixture(answers);
+  opened = await openPage(browser, fixture.origin, { path, ...options });
+  return opened.page;
+}
+
+for (const [scheme, width] of [['light', 1280], ['dark', 375]]) {
+  test(`stored runs are listed with model, cluster, time and memory: ${scheme}, ${width} px`, async () => {
+    const page = await open({ 'GET /v1/runs': () => ({ runs: RUNS, next_cursor: null }) }, '/#/runs', { scheme, width });
+    const first = page.getByRole('row').nth(1);
+    await first.waitFor();
+    assert.match(await first.innerText(), /after\s+advise\s+demo\s+llama3\.1-70b\s+tpu7x 4x4x4\s+6\.800 s\s+71\.5 GiB fits\s+2026-11-21 05:00 UTC/);
+    assert.equal(await page.getAttribute('#nav-runs', 'aria-current'), 'page');
+    assert.deepEqual(await axe(page), []);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'the page is no wider than the screen');
+  });
+}
+
+test('two ticked runs are compared, the earlier first', async () => {
+  const page = await open({ 'GET /v1/runs': () => ({ runs: RUNS, next_cursor: null }) });
+  const button = page.getByRole('button', { name: 'Compare two' });
+  await page.getByLabel('Compare after').check();
+  assert.equal(await button.getAttribute('aria-disabled'), 'true');
+  await page.getByLabel('Compare before').check();
+  assert.equal(await button.getAttribute('aria-disabled'), 'false');
+  await button.click();
+  await page.waitForFunction(() => window.location.hash.startsWith('#/compare'));
+  assert.equal(await page.evaluate(() => window.location.hash), `#/compare?runs=${RUNS[1].run_id},${RUNS[0].run_id}`);
+});
+
+test('filters go to the daemon and stay in the address', async () => {
+  const page = await open({ 'GET /v1/runs': () => ({ runs: [], next_cursor: null }) });
+  await page.getByText('No such run is stored.').waitFor();
+  await page.fill('#filter-chip', 'v6e');
+  const [request] = await Promise.all([page.waitForRequest(/chip=v6e/), page.keyboard.press('Enter')]);
+  assert.equal(new URL(request.url()).search, '?limit=50&chip=v6e');
+  await page.waitForFunction(() => document.getElementById('filter-chip')?.value === 'v6e');
+});
+
+test('a stored estimate opens in full and goes back into the form', async () => {
+  const id = RUNS[1].run_id;
+  const request = { model: 'llama3.1-70b', cluster: { chip: 'tpu7x', topology: '2x2x1' }, config: { remat_policy: 'full' }, label: 'before' };
+  const page = await open({ [`GET /v1/runs/${id}`]: () => ({ ...RUNS[1], request, response: estimate() }) }, `/#/runs/${id}`);
+  await page.getByRole('heading', { name: 'Step time' }).waitFor();
+  assert.equal(await page.locator('h1').locator('visible=true').innerText(), 'before');
+  await page.getByRole('link', { name: 'Open in the form' }).click();
+  assert.equal(await page.inputValue('#topology'), '2x2x1');
+  assert.equal(await page.inputValue('#config'), 'remat_policy=full');
+  assert.equal(await page.locator('#submit').innerText(), 'Estimate my configuration');
+});
+
+test('a store that is away is said plainly', async () => {
+  const page = await open({ 'GET /v1/runs': () => ({ status: 503, title: 'The store is away', headers: { 'Retry-After': '5' } }) });
+  const alert = page.getByRole('alert');
+  await alert.waitFor();
+  assert.match(await alert.innerText(), /The store is away[\s\S]*Try again in 5 s/);
+});

@@ -19,6 +19,7 @@ static const struct data_file {
 } data_files[] = {
     {"chips.json", adv_decode_catalog_chips, false},
     {"kernel_constants.json", adv_decode_catalog_constants, true},
+    {"link_constants.json", adv_decode_catalog_constants, true},
     {"step_constants.json", adv_decode_catalog_constants, true},
     {"models.json", adv_decode_catalog_models, false},
     {"topologies.json", adv_decode_catalog_topologies, false},

@@ -98,7 +98,8 @@ static const struct constant {
     size_t offset;
 }
 #define CONSTANT(name, unit, what) {#name, unit, offsetof(struct adv_constants, name)},
-kernel_constants[] = {ADV_KERNEL_CONSTANTS(CONSTANT)}, step_constants[] = {ADV_STEP_CONSTANTS(CONSTANT)};
+kernel_constants[] = {ADV_KERNEL_CONSTANTS(CONSTANT)}, link_constants[] = {ADV_LINK_CONSTANTS(CONSTANT)},
+  step_constants[] = {ADV_STEP_CONSTANTS(CONSTANT)};
 #undef CONSTANT
 
 /* Which constants a file must hold, and the flag that says they were derived for a chip. */
@@ -106,11 +107,12 @@ static const struct constants_file {
     const char *at;
     const struct constant *rows;
     size_t rows_count;
-    const char *flag;
+    const char *flag; /* NULL = the file has none */
     size_t flag_offset;
 } constants_files[] = {
     {"/kernel_constants.json", kernel_constants, sizeof kernel_constants / sizeof kernel_constants[0],
      "kernels_extrapolated", offsetof(struct adv_constants, kernels_extrapolated)},
+    {"/link_constants.json", link_constants, sizeof link_constants / sizeof link_constants[0], NULL, 0},
     {"/step_constants.json", step_constants, sizeof step_constants / sizeof step_constants[0], "steps_extrapolated",
      offsetof(struct adv_constants, steps_extrapolated)},
 };
@@ -149,8 +151,8 @@ void adv_decode_catalog_constants(const struct adv_catalog_file *file)
             const json_t *rows = adv_json_object(file->root, file->at, chip->chip.name, ADV_JSON_REQUIRED, file->err);
             if (!rows) continue;
             bool flag = false;
-            (void)adv_json_bool(rows, at, known->flag, ADV_JSON_OPTIONAL, &flag, file->err);
-            memcpy((char *)&chip->constants + known->flag_offset, &flag, sizeof flag);
+            if (known->flag && adv_json_bool(rows, at, known->flag, ADV_JSON_OPTIONAL, &flag, file->err))
+                memcpy((char *)&chip->constants + known->flag_offset, &flag, sizeof flag);
             for (size_t k = 0; k < known->rows_count; k++)
                 decode_constant(file, json_object_get(rows, known->rows[k].name), at, &known->rows[k], &chip->constants);
         }

@@ -1,0 +1,330 @@
+#include "engine/emit/config.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/emit/model_keys.h"
+
+enum kind { KIND_INT, KIND_INT64, KIND_DOUBLE, KIND_BOOL, KIND_FORMAT, KIND_LAYOUT, KIND_QUANT, KIND_OPTIMIZER, KIND_CP, KIND_RULE };
+
+struct row {
+    const char *key;
+    enum kind kind;
+    size_t offset; /* in struct adv_plan */
+    bool always;   /* written even at its default */
+};
+
+#define AT(member) offsetof(struct adv_plan, member)
+#define BLOCKS(index, prefix)                                                                                \
+    {prefix "sa_block_q", KIND_INT, AT(blocks[index].block_q), false},                                       \
+    {prefix "sa_block_kv", KIND_INT, AT(blocks[index].block_kv), false},                                     \
+    {prefix "sa_block_kv_compute", KIND_INT, AT(blocks[index].block_kv_compute), false},                     \
+    {prefix "sa_block_q_dkv", KIND_INT, AT(blocks[index].block_q_dkv), false},                               \
+    {prefix "sa_block_kv_dkv", KIND_INT, AT(blocks[index].block_kv_dkv), false},                             \
+    {prefix "sa_block_kv_dkv_compute", KIND_INT, AT(blocks[index].block_kv_dkv_compute), false},             \
+    {prefix "sa_block_q_dq", KIND_INT, AT(blocks[index].block_q_dq), false},                                 \
+    {prefix "sa_block_kv_dq", KIND_INT, AT(blocks[index].block_kv_dq), false}
+#define TILES(matrix, pass, prefix)                                                                          \
+    {prefix "_batch_seq", KIND_INT, AT(gmm_blocks[matrix][pass].batch_seq), false},                          \
+    {prefix "_embed_dim", KIND_INT, AT(gmm_blocks[matrix][pass].embed_dim), false},                          \
+    {prefix "_mlp_dim", KIND_INT, AT(gmm_blocks[matrix][pass].mlp_dim), false}
+
+/* One row per key that is one member of the plan; the order is the order of the answer. */
+static const struct row rows[] = {
+    {"max_target_length", KIND_INT64, AT(seq_len), true},
+    {"per_device_batch_size", KIND_DOUBLE, AT(per_device_batch_size), true},
+    {"gradient_accumulation_steps", KIND_INT, AT(gradient_accumulation_steps), false},
+    {"custom_mesh_and_rule", KIND_RULE, AT(rule), false},
+    {"allow_split_physical_axes", KIND_BOOL, AT(allow_split_physical_axes), false},
+    {"context_parallel_strategy", KIND_CP, AT(cp_strategy), false},
+    {"context_parallel_load_balance", KIND_BOOL, AT(cp_load_balance), false},
+    {"shard_optimizer_over_data", KIND_BOOL, AT(shard_optimizer_over_data), false},
+    {"use_2d_fsdp_sharding", KIND_BOOL, AT(use_2d_fsdp_sharding), false},
+    {"shard_exp_on_fsdp", KIND_BOOL, AT(shard_exp_on_fsdp), false},
+    {"pipeline_parallel_layers", KIND_INT, AT(pipeline_layers), false},
+    {"num_layers_per_pipeline_stage", KIND_INT, AT(layers_per_stage), false},
+    {"num_pipeline_microbatches", KIND_INT, AT(pipeline_microbatches), false},
+    {"pipeline_fsdp_ag_once", KIND_BOOL, AT(pipeline_fsdp_ag_once), false},
+    {"pipeline_delay_activation_forwarding", KIND_BOOL, AT(pipeline_delay_activation_forwarding), false},
+    {"scan_layers", KIND_BOOL, AT(scan_layers), false},
+    {"dtype", KIND_FORMAT, AT(dtype), false},
+    {"weight_dtype", KIND_FORMAT, AT(weight_dtype), false},
+    {"grad_dtype", KIND_FORMAT, AT(grad_dtype), false},
+    {"opt_type", KIND_OPTIMIZER, AT(optimizer), false},
+    {"optimizer_memory_host_offload", KIND_BOOL, AT(optimizer_host_offload), false},
+    {"parameter_memory_host_offload", KIND_BOOL, AT(parameter_host_offload), false},
+    {"gradient_clipping_threshold", KIND_DOUBLE, AT(gradient_clipping_threshold), false},
+    {"quantization", KIND_QUANT, AT(quantization), false},
+    {"use_qwix_quantization", KIND_BOOL, AT(use_qwix), false},
+    {"use_tokamax_splash", KIND_BOOL, AT(use_tokamax_splash), false},
+    {"sa_use_fused_bwd_kernel", KIND_BOOL, AT(use_fused_bwd), false},
+    {"use_splash_scheduler", KIND_BOOL, AT(use_splash_scheduler), false},
+    {"use_max_logit_estimate", KIND_INT, AT(max_logit_estimate), false},
+    {"dq_reduction_steps", KIND_INT, AT(dq_reduction_steps), false},
+    {"float32_logits", KIND_BOOL, AT(float32_logits), false},
+    {"sa_q_layout", KIND_LAYOUT, AT(q_layout), false},
+    {"sa_k_layout", KIND_LAYOUT, AT(k_layout), false},
+    {"sa_v_layout", KIND_LAYOUT, AT(v_layout), false},
+    BLOCKS(0, ""),
+    {"capacity_factor", KIND_DOUBLE, AT(capacity_factor), false},
+    {"ragged_buffer_factor", KIND_DOUBLE, AT(ragged_buffer_factor), false},
+    {"use_ring_of_experts", KIND_BOOL, AT(use_ring_of_experts), false},
+    {"use_ragged_sort", KIND_BOOL, AT(use_ragged_sort), false},
+    {"use_random_routing", KIND_BOOL, AT(use_random_routing), false},
+    {"float32_weight_sum", KIND_BOOL, AT(float32_weight_sum), false},
+    {"merge_gating_gmm", KIND_BOOL, AT(merge_gating_gmm), false},
+    {"use_custom_sort_vjp", KIND_BOOL, AT(use_custom_sort_vjp), false},
+    TILES(0, ADV_GMM_FWD, "wi_tile_fwd"),
+    TILES(0, ADV_GMM_DLHS, "wi_tile_dlhs"),
+    TILES(0, ADV_GMM_DRHS, "wi_tile_drhs"),
+    TILES(1, ADV_GMM_FWD, "wo_tile_fwd"),
+    TILES(1, ADV_GMM_DLHS, "wo_tile_dlhs"),
+    TILES(1, ADV_GMM_DRHS, "wo_tile_drhs"),
+    {"num_vocab_tiling", KIND_INT, AT(num_vocab_tiling), false},
+    {"use_iota_embed", KIND_BOOL, AT(use_iota_embed), false},
+    {"cast_logits_to_fp32", KIND_BOOL, AT(cast_logits_to_fp32), false},
+    {"logits_dot_in_fp32", KIND_BOOL, AT(logits_dot_in_fp32), false},
+    {"mtp_num_layers", KIND_INT, AT(mtp_layers), false},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+/* local_sa_* inherit the global value where unset, so they are compared with it, not with base.yml. */
+static const struct row local_rows[] = {BLOCKS(1, "local_")};
+enum { LOCAL_ROWS = sizeof local_rows / sizeof *local_rows };
+
+static const void *member(const struct adv_plan *plan, const struct row *row)
+{
+    return (const char *)plan + row->offset;
+}
+
+static double number_of(const struct adv_plan *plan, const struct row *row)
+{
+    const void *at = member(plan, row);
+    switch (row->kind) {
+    case KIND_INT: return *(const int *)at;
+    case KIND_INT64: return (double)*(const int64_t *)at;
+    case KIND_DOUBLE: return *(const double *)at;
+    case KIND_BOOL: return *(const bool *)at;
+    case KIND_FORMAT: return (double)*(const enum adv_format *)at;
+    case KIND_LAYOUT: return (double)*(const enum adv_layout *)at;
+    case KIND_QUANT: return (double)*(const enum adv_quantization *)at;
+    case KIND_OPTIMIZER: return (double)*(const enum adv_optimizer *)at;
+    case KIND_CP: return (double)*(const enum adv_cp_strategy *)at;
+    case KIND_RULE: return (double)*(const enum adv_mesh_rule *)at;
+    }
+    return 0;
+}
+
+static const char *name_of(const struct adv_plan *plan, const struct row *row)
+{
+    const void *at = member(plan, row);
+    switch (row->kind) {
+    case KIND_FORMAT: return adv_format_name(*(const enum adv_format *)at);
+    case KIND_LAYOUT: return adv_layout_name(*(const enum adv_layout *)at);
+    case KIND_QUANT: return adv_quantization_name(*(const enum adv_quantization *)at);
+    case KIND_OPTIMIZER: return adv_optimizer_name(*(const enum adv_optimizer *)at);
+    case KIND_CP: return adv_cp_strategy_name(*(const enum adv_cp_strategy *)at);
+    case KIND_RULE: return adv_mesh_rule_name(*(const enum adv_mesh_rule *)at);
+    case KIND_INT:
+    case KIND_INT64:
+    case KIND_DOUBLE:
+    case KIND_BOOL: break;
+    }
+    return NULL;
+}
+
+static bool differs(const struct adv_plan *plan, const struct adv_plan *from, const struct row *row)
+{
+    return number_of(plan, row) != number_of(from, row); /* exact: both sides are copied, never computed */
+}
+
+/* Where the answer is being written. */
+struct writer {
+    struct adv_arena *arena;
+    struct adv_config *config;
+    bool full;
+};
+
+static void put_text(struct writer *writer, const char *key, const char *value_json)
+{
+    struct adv_config *config = writer->config;
+    char *copy = adv_arena_copy(writer->arena, value_json);
+    if (!copy || config->count >= ADV_LIMIT_CONFIG_KEYS) {
+        writer->full = true;
+        return;
+    }
+    config->entries[config->count++] = (struct adv_config_entry){key, copy};
+}
+
+ADV_PRINTF(3, 4)
+static void put(struct writer *writer, const char *key, const char *format, ...)
+{
+    char value[ADV_LIMIT_NAME + 2];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(value, sizeof value, format, arguments);
+    va_end(arguments);
+    if (length < 0 || (size_t)length >= sizeof value) {
+        writer->full = true;
+        return;
+    }
+    put_text(writer, key, value);
+}
+
+/* Shortest of 15 or 17 digits that reads back as the same double; whole numbers without a point. */
+static void put_double(struct writer *writer, const char *key, double value)
+{
+    char digits[40];
+    snprintf(digits, sizeof digits, "%.15g", value);
+    double back = 0;
+    if (sscanf(digits, "%lf", &back) != 1 || back != value) snprintf(digits, sizeof digits, "%.17g", value);
+    put_text(writer, key, digits);
+}
+
+static void put_row(struct writer *writer, const struct adv_plan *plan, const struct row *row)
+{
+    const char *name = name_of(plan, row);
+    if (name)
+        put(writer, row->key, "\"%s\"", name);
+    else if (row->kind == KIND_BOOL)
+        put_text(writer, row->key, *(const bool *)member(plan, row) ? "true" : "false");
+    else
+        put_double(writer, row->key, number_of(plan, row));
+}
+
+static char *axis_key(struct writer *writer, const char *network, enum adv_axis axis)
+{
+    char key[ADV_LIMIT_NAME];
+    snprintf(key, sizeof key, "%s_%s_parallelism", network, adv_axis_key(axis));
+    char *copy = adv_arena_copy(writer->arena, key);
+    if (!copy) writer->full = true;
+    return copy;
+}
+
+/* Every degree above 1, and fsdp (ICI) and data (DCN) even at 1, because their default of -1 would fill up. */
+static void put_mesh(struct writer *writer, const struct adv_plan *plan, const struct adv_cluster *cluster)
+{
+    for (int i = 0; i < ADV_AXIS_COUNT && !writer->full; i++) {
+        enum adv_axis axis = (enum adv_axis)i;
+        if (plan->ici[i] == 1 && axis != ADV_AXIS_FSDP) continue;
+        char *key = axis_key(writer, "ici", axis);
+        if (key) put(writer, key, "%d", plan->ici[i]);
+    }
+    for (int i = 0; i < ADV_AXIS_COUNT && cluster->slices > 1 && !writer->full; i++) {
+        enum adv_axis axis = (enum adv_axis)i;
+        if (plan->dcn[i] == 1 && axis != ADV_AXIS_DATA) continue;
+        char *key = axis_key(writer, "dcn", axis);
+        if (key) put(writer, key, "%d", plan->dcn[i]);
+    }
+}
+
+static void put_remat(struct writer *writer, const struct adv_plan *plan)
+{
+    put(writer, "remat_policy", "\"%s\"", adv_policy_name(plan->policy));
+    if (plan->policy != ADV_POLICY_CUSTOM) return;
+    for (int i = 0; i < ADV_TENSOR_COUNT; i++) {
+        enum adv_placement usual = i == ADV_TENSOR_DECODER_LAYER_INPUT ? ADV_PLACE_DEVICE : ADV_PLACE_REMAT;
+        if (plan->placements[i] == usual) continue;
+        put(writer, adv_tensor_name((enum adv_tensor)i), "\"%s\"", adv_placement_name(plan->placements[i]));
+    }
+}
+
+/* Which grouped matmul: a choice of three keys. */
+static void put_moe(struct writer *writer, const struct adv_plan *plan)
+{
+    if (plan->moe == ADV_MOE_TOKAMAX || plan->moe == ADV_MOE_GMM_V2) put_text(writer, "use_tokamax_gmm", "true");
+    if (plan->moe == ADV_MOE_GMM_V2) put_text(writer, "use_gmm_v2", "true");
+    if (plan->moe == ADV_MOE_RAGGED_DOT) put_text(writer, "megablox", "false");
+    if (plan->moe == ADV_MOE_DENSE) put_text(writer, "sparse_matmul", "false");
+}
+
+static bool has_experts(const struct adv_model *model)
+{
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        if (model->layers[i].experts > 0) return true;
+    return false;
+}
+
+/* The keys that are not one member each: formats derived from others, calibration, attention, experts, local tiles. */
+static void put_derived(struct writer *writer, const struct adv_plan *plan, const struct adv_model *model)
+{
+    put(writer, "attention", "\"%s\"", plan->attention == ADV_ATTENTION_IMPL_FLASH ? "flash" : "dot_product");
+    if (plan->mu_dtype != plan->weight_dtype) put(writer, "mu_dtype", "\"%s\"", adv_format_name(plan->mu_dtype));
+    if (plan->quantization_static) {
+        put_text(writer, "weight_quantization_calibration_method", "\"fixed,-224,224\"");
+        put_text(writer, "act_quantization_calibration_method", "\"fixed,-224,224\"");
+    }
+    if (has_experts(model)) put_moe(writer, plan);
+    if (plan->two_stage_gather)
+        put_text(writer, has_experts(model) ? "moe_fsdp_use_two_stage_all_gather" : "dense_fsdp_use_two_stage_all_gather", "true");
+    struct adv_plan inherits = *plan;
+    inherits.blocks[1] = plan->blocks[0];
+    for (int i = 0; i < LOCAL_ROWS; i++)
+        if (differs(plan, &inherits, &local_rows[i])) put_row(writer, plan, &local_rows[i]);
+}
+
+static void put_pins(struct writer *writer, const struct adv_pin *pins, int pins_count)
+{
+    for (int i = 0; i < pins_count; i++) {
+        if (adv_emit_config_find(writer->config, pins[i].key)) continue;
+        size_t length = strlen(pins[i].key);
+        bool mesh = length > 12 && !strcmp(pins[i].key + length - 12, "_parallelism");
+        if (!mesh) put_text(writer, pins[i].key, pins[i].value_json); /* degrees are written out by put_mesh */
+    }
+}
+
+/* base.yml's tiles as the decoder would read them for this sequence. */
+static void defaults_for(const struct adv_plan *plan, const struct adv_model *model, struct adv_plan *defaults)
+{
+    adv_plan_defaults(defaults, model);
+    defaults->seq_len = plan->seq_len;
+    adv_plan_clamp_blocks(defaults);
+}
+
+adv_code adv_emit_config(const struct adv_plan *plan, const struct adv_model *model, const struct adv_cluster *cluster,
+                         const struct adv_pin *pins, int pins_count, struct adv_arena *arena,
+                         struct adv_config *config, adv_err *err)
+{
+    struct adv_plan defaults;
+    defaults_for(plan, model, &defaults);
+    config->count = 0;
+    struct writer writer = {arena, config, false};
+    if (adv_emit_model_keys(model, arena, config) != ADV_OK) writer.full = true;
+    put_mesh(&writer, plan, cluster);
+    put_remat(&writer, plan);
+    for (int i = 0; i < ROWS; i++)
+        if (rows[i].always || differs(plan, &defaults, &rows[i])) put_row(&writer, plan, &rows[i]);
+    put_derived(&writer, plan, model);
+    put_pins(&writer, pins, pins_count);
+    if (writer.full)
+        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the configuration has more than %d keys or the request's memory is used up",
+                           ADV_LIMIT_CONFIG_KEYS);
+    return ADV_OK;
+}
+
+const char *adv_emit_config_find(const struct adv_config *config, const char *key)
+{
+    for (int i = 0; i < config->count; i++)
+        if (!strcmp(config->entries[i].key, key)) return config->entries[i].value_json;
+    return NULL;
+}
+
+int adv_emit_config_axes_count(const struct adv_plan *plan)
+{
+    int count = 0;
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) count += (plan->ici[i] > 1) + (plan->dcn[i] > 1);
+    return count;
+}
+
+int adv_emit_config_changes_count(const struct adv_plan *plan, const struct adv_model *model)
+{
+    struct adv_plan defaults;
+    defaults_for(plan, model, &defaults);
+    int count = adv_emit_config_axes_count(plan) + (plan->policy != ADV_POLICY_FULL);
+    for (int i = 0; i < ROWS; i++) count += !rows[i].always && differs(plan, &defaults, &rows[i]);
+    for (int i = 0; plan->policy == ADV_POLICY_CUSTOM && i < ADV_TENSOR_COUNT; i++)
+        count += plan->placements[i] != (i == ADV_TENSOR_DECODER_LAYER_INPUT ? ADV_PLACE_DEVICE : ADV_PLACE_REMAT);
+    return count + (plan->moe != ADV_MOE_MEGABLOX);
+}

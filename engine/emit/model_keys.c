@@ -1,0 +1,94 @@
+#include "engine/emit/model_keys.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static adv_code put(struct adv_config *config, struct adv_arena *arena, const char *key, const char *value_json)
+{
+    char *copy = adv_arena_copy(arena, value_json);
+    if (!copy || config->count >= ADV_LIMIT_CONFIG_KEYS) return ADV_E_MEMORY;
+    config->entries[config->count++] = (struct adv_config_entry){key, copy};
+    return ADV_OK;
+}
+
+/* Dimensions of the model as MaxText names them; 0 means the key does not apply. */
+struct dimension {
+    const char *key;
+    int64_t value;
+};
+
+static const struct adv_layer *first_with_experts(const struct adv_model *model)
+{
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        if (model->layers[i].experts > 0) return &model->layers[i];
+    return NULL;
+}
+
+static int64_t window_of(const struct adv_model *model)
+{
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        if (model->layers[i].window_tokens > 0) return model->layers[i].window_tokens;
+    return 0;
+}
+
+/* Dense layers in front of the expert layers (DeepSeek). */
+static int leading_dense(const struct adv_model *model, const struct adv_layer *experts)
+{
+    int count = 0;
+    for (int i = 0; i < model->layer_kinds_count && &model->layers[i] != experts; i++) count += model->layers[i].count;
+    return count;
+}
+
+static adv_code put_dimensions(const struct adv_model *model, struct adv_arena *arena, struct adv_config *config)
+{
+    const struct adv_layer *first = &model->layers[0];
+    const struct adv_layer *experts = first_with_experts(model);
+    bool mla = first->kv_lora_rank > 0;
+    const struct dimension dimensions[] = {
+        {"base_emb_dim", model->emb_dim},
+        {"base_num_query_heads", first->q_heads},
+        {"base_num_kv_heads", first->kv_heads},
+        {"head_dim", mla ? 0 : first->head_dim_qk},
+        {"base_mlp_dim", first->mlp_dim ? first->mlp_dim : first->moe_mlp_dim},
+        {"base_num_decoder_layers", model->layers_count},
+        {"vocab_size", model->vocab_size},
+        {"sliding_window_size", window_of(model)},
+        {"num_experts", experts ? experts->experts : 0},
+        {"num_experts_per_tok", experts ? experts->experts_per_token : 0},
+        {"base_moe_mlp_dim", experts ? experts->moe_mlp_dim : 0},
+        {"shared_experts", experts ? experts->shared_experts : 0},
+        {"first_num_dense_layers", experts && model->decoder == ADV_DECODER_DEEPSEEK ? leading_dense(model, experts) : 0},
+        {"q_lora_rank", mla ? first->q_lora_rank : 0},
+        {"kv_lora_rank", mla ? first->kv_lora_rank : 0},
+        {"qk_nope_head_dim", mla ? first->qk_nope_head_dim : 0},
+        {"qk_rope_head_dim", mla ? first->qk_rope_head_dim : 0},
+        {"v_head_dim", mla ? first->head_dim_v : 0},
+    };
+    for (size_t i = 0; i < sizeof dimensions / sizeof *dimensions; i++) {
+        if (dimensions[i].value == 0) continue;
+        char value[32];
+        snprintf(value, sizeof value, "%" PRId64, dimensions[i].value);
+        adv_code code = put(config, arena, dimensions[i].key, value);
+        if (code != ADV_OK) return code;
+    }
+    return ADV_OK;
+}
+
+adv_code adv_emit_model_keys(const struct adv_model *model, struct adv_arena *arena, struct adv_config *config)
+{
+    char value[ADV_LIMIT_NAME + 2];
+    if (model->maxtext_name[0] != '\0') {
+        snprintf(value, sizeof value, "\"%s\"", model->maxtext_name);
+        return put(config, arena, "model_name", value);
+    }
+    const struct adv_layer *first = &model->layers[0];
+    snprintf(value, sizeof value, "\"%s\"", adv_decoder_name(model->decoder));
+    adv_code code = put(config, arena, "decoder_block", value);
+    if (code == ADV_OK) code = put_dimensions(model, arena, config);
+    if (code == ADV_OK) code = put(config, arena, "mlp_activations", first->mlp_inputs > 1 ? "[\"silu\", \"linear\"]" : "[\"gelu\"]");
+    if (code == ADV_OK && first->kv_lora_rank > 0) code = put(config, arena, "attention_type", "\"mla\"");
+    if (code == ADV_OK && first->has_qk_norm) code = put(config, arena, "use_qk_norm", "true");
+    if (code == ADV_OK && first->has_attention_bias) code = put(config, arena, "attention_bias", "true");
+    if (code == ADV_OK && model->ties_embedding) code = put(config, arena, "logits_via_embedding", "true");
+    return code;
+}

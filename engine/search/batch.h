@@ -1,0 +1,21 @@
+/* batch.h: the ways to cut the workload's global batch into per-device batch and gradient accumulation. */
+#ifndef ADV_SEARCH_BATCH_H
+#define ADV_SEARCH_BATCH_H
+
+#include "engine/spec/request.h"
+
+enum { ADV_BATCH_SPLITS = 128 }; /* divisors of a batch; 720,720 has 240, real batches fewer than 60 */
+
+struct adv_batch_split {
+    double per_device_batch_size;
+    int gradient_accumulation_steps;
+};
+
+/* Fills `splits`, fewest accumulation steps first; returns the count, 0 with a finding when the batch cannot be cut:
+ * not a whole number of sequences, or a pinned per-device batch that does not divide it. */
+int adv_batch_splits(const struct adv_advise_request *request, struct adv_batch_split splits[ADV_BATCH_SPLITS], adv_err *err);
+
+/* Whether the request pins `key`. */
+bool adv_request_pins(const struct adv_advise_request *request, const char *key);
+
+#endif

@@ -1,0 +1,86 @@
+#include "engine/search/choices.h"
+
+#include <string.h>
+
+#include "engine/search/batch.h"
+
+bool adv_model_has_experts(const struct adv_model *model)
+{
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        if (model->layers[i].experts > 0) return true;
+    return false;
+}
+
+static bool is_chip(const struct adv_advise_request *request, const char *name)
+{
+    return !strcmp(request->cluster.chip.name, name);
+}
+
+static bool always(const struct adv_advise_request *request)
+{
+    (void)request;
+    return true;
+}
+
+/* Tokamax's kernels are published and tuned for the generations with 256-wide MXUs and v5p. */
+static bool has_tokamax(const struct adv_advise_request *request)
+{
+    return is_chip(request, "tpu7x") || is_chip(request, "v6e") || is_chip(request, "v5p");
+}
+
+/* Recipes of tpu7x with experts run Tokamax's grouped matmul; older generations run megablox, the default. */
+static bool prefers_tokamax_gmm(const struct adv_advise_request *request)
+{
+    return is_chip(request, "tpu7x") && adv_model_has_experts(&request->model);
+}
+
+static void tokamax_splash(struct adv_plan *plan) { plan->use_tokamax_splash = true; }
+static void fused_backward(struct adv_plan *plan) { plan->use_fused_bwd = true; }
+static void iota_embed(struct adv_plan *plan) { plan->use_iota_embed = true; }
+static void tokamax_gmm(struct adv_plan *plan) { plan->moe = ADV_MOE_TOKAMAX; }
+
+/* Key, when it suits, what it sets. */
+static const struct {
+    const char *key;
+    bool (*suits)(const struct adv_advise_request *request);
+    void (*set)(struct adv_plan *plan);
+} choices[] = {
+    {"use_tokamax_splash", has_tokamax, tokamax_splash},      /* fused backward, layouts; ring attention needs it */
+    {"sa_use_fused_bwd_kernel", always, fused_backward},      /* 5 matmuls instead of 7 in the backward pass */
+    {"use_iota_embed", always, iota_embed},                   /* no gather and no scatter-add of the embedding */
+    {"use_tokamax_gmm", prefers_tokamax_gmm, tokamax_gmm},
+};
+
+/* Flags by generation; -1 leaves a switch at the compiler's default. Sources: published recipes and MaxText's bundle
+ * library. tpu7x offloads collectives to SparseCores; v5e, v5p and v6e overlap them by async collective fusion. VMEM
+ * limits: tpu7x 65536 KiB (all but the smallest recipes), v5p and v6e 98304 KiB, with experts 81920 KiB. */
+static void generation_flags(const struct adv_advise_request *request, struct adv_flags *flags)
+{
+    bool experts = adv_model_has_experts(&request->model);
+    if (is_chip(request, "tpu7x")) {
+        flags->scoped_vmem_limit_kib = 65536;
+        flags->sc_all_gather = flags->sc_reduce_scatter = flags->sc_all_reduce = flags->async_all_gather = 1;
+        flags->cf_all_gather = 0;
+        if (experts) flags->sc_aggregator = flags->latency_hiding_layer_scheduler = 1;
+    } else if (is_chip(request, "v6e") || is_chip(request, "v5p")) {
+        flags->scoped_vmem_limit_kib = experts ? 81920 : 98304;
+        flags->cf_all_gather = flags->cf_all_reduce = flags->async_all_gather = 1;
+    } else if (is_chip(request, "v5e")) {
+        flags->cf_all_gather = flags->cf_all_reduce = flags->async_all_gather = 1;
+    }
+}
+
+void adv_choices_apply(const struct adv_advise_request *request, struct adv_plan *plan)
+{
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        if (!adv_request_pins(request, choices[i].key) && choices[i].suits(request)) choices[i].set(plan);
+    generation_flags(request, &plan->flags);
+}
+
+void adv_choices_finish(const struct adv_advise_request *request, struct adv_plan *plan)
+{
+    bool offloads = plan->optimizer_host_offload || plan->parameter_host_offload;
+    for (int i = 0; i < ADV_TENSOR_COUNT; i++) offloads = offloads || plan->placements[i] == ADV_PLACE_OFFLOAD;
+    plan->flags.host_offload_scheduling = offloads ? 1 : -1;
+    plan->flags.data_parallel_overlap = request->cluster.slices > 1 ? 1 : -1;
+}

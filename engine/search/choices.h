@@ -1,0 +1,20 @@
+/* choices.h: keys the search sets to one good value instead of varying them, unless the request pins them.
+ *
+ * These are the switches every published recipe of a generation agrees on (fused splash backward, one-hot embedding,
+ * collective flags): trying the other value would double the space for answers nobody wants. None of them changes what
+ * is computed. Each is a row of a table in choices.c with its reason.
+ */
+#ifndef ADV_SEARCH_CHOICES_H
+#define ADV_SEARCH_CHOICES_H
+
+#include "engine/spec/request.h"
+
+/* Applies the rows that suit the request's chip and model to `plan`. */
+void adv_choices_apply(const struct adv_advise_request *request, struct adv_plan *plan);
+
+/* Flags that depend on the rest of the plan: host-offload scheduling, data-parallel overlap. */
+void adv_choices_finish(const struct adv_advise_request *request, struct adv_plan *plan);
+
+bool adv_model_has_experts(const struct adv_model *model);
+
+#endif

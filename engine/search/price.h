@@ -1,0 +1,31 @@
+/* price.h: the one place where the search estimates a plan: counts it, minds the budget, and shows what came out. */
+#ifndef ADV_SEARCH_PRICE_H
+#define ADV_SEARCH_PRICE_H
+
+#include "engine/rank/pareto.h"
+#include "engine/spec/request.h"
+
+enum { ADV_NEAR_KEPT = 8 };
+
+/* Plans that did not fit, one per mesh, best score first. */
+struct adv_near_list {
+    int count;
+    double scores[ADV_NEAR_KEPT];
+    struct adv_candidate items[ADV_NEAR_KEPT];
+};
+
+struct adv_pricer {
+    const struct adv_advise_request *request;
+    const struct adv_constants *constants;
+    long evaluated, budget;
+    bool spent;                  /* the budget ran out: something was left unpriced */
+    long unsupported;            /* plans the engine has no model for */
+    struct adv_front front;      /* of the plans that fit */
+    struct adv_near_list fast;   /* by time x (memory over limit): fast and nearly fitting */
+    struct adv_near_list small;  /* by memory over limit */
+};
+
+/* Estimates `plan`. False: budget spent or plan unsupported; `estimate` is then not to be read. */
+bool adv_price(struct adv_pricer *pricer, const struct adv_plan *plan, struct adv_estimate *estimate);
+
+#endif

@@ -1,0 +1,306 @@
+#include "engine/search/space.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/hardware/mesh.h"
+#include "engine/search/batch.h"
+#include "engine/search/choices.h"
+
+/* Axes whose ICI degree is enumerated, in this order; fsdp takes what is left of the slice. */
+static const enum adv_axis searched[] = {
+    ADV_AXIS_FSDP_TRANSPOSE, ADV_AXIS_STAGE, ADV_AXIS_EXPERT, ADV_AXIS_TENSOR, ADV_AXIS_TENSOR_SEQUENCE, ADV_AXIS_CONTEXT, ADV_AXIS_DATA,
+};
+enum { SEARCHED = sizeof searched / sizeof *searched, RULES = 48, FORMATS = 3 };
+
+/* The enumeration's state. */
+struct walk {
+    const struct adv_advise_request *request;
+    struct adv_arena *arena;
+    struct adv_space *space;
+    struct adv_family family;
+    struct adv_plan plan; /* the family written out, for the legality rules */
+    struct adv_batch_split splits[ADV_BATCH_SPLITS];
+    int splits_count;
+    enum adv_quantization formats[FORMATS];
+    int formats_count;
+    int capacity;
+    bool pins_expert_ring, pins_layers_per_stage, pins_microbatches;
+    const char *rules[RULES];
+    long rule_counts[RULES];
+};
+
+static void count_illegal(struct walk *walk, const char *rule)
+{
+    walk->space->illegal++;
+    for (int i = 0; i < RULES; i++) {
+        if (!walk->rules[i]) walk->rules[i] = rule;
+        if (!strcmp(walk->rules[i], rule)) {
+            walk->rule_counts[i]++;
+            return;
+        }
+    }
+}
+
+static void keep(struct walk *walk)
+{
+    struct adv_space *space = walk->space;
+    if (space->families_count == walk->capacity) {
+        int capacity = walk->capacity ? walk->capacity * 2 : 512;
+        struct adv_family *larger = adv_arena_array(walk->arena, (size_t)capacity, sizeof *larger);
+        if (!larger) {
+            space->complete = false;
+            return;
+        }
+        if (space->families_count) memcpy(larger, space->families, (size_t)space->families_count * sizeof *larger);
+        space->families = larger;
+        walk->capacity = capacity;
+    }
+    space->families[space->families_count++] = walk->family;
+}
+
+static void write_members(const struct adv_family *family, struct adv_plan *plan)
+{
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) {
+        plan->ici[i] = family->ici[i];
+        plan->dcn[i] = family->dcn[i];
+    }
+    plan->per_device_batch_size = family->per_device_batch_size;
+    plan->gradient_accumulation_steps = family->gradient_accumulation_steps;
+    plan->pipeline_microbatches = family->pipeline_microbatches;
+    plan->layers_per_stage = family->layers_per_stage;
+    plan->cp_strategy = (enum adv_cp_strategy)family->cp_strategy;
+    if (plan->cp_strategy == ADV_CP_ULYSSES) plan->cp_load_balance = false; /* its rule: sequence order is kept */
+    plan->quantization = (enum adv_quantization)family->quantization;
+    if (plan->quantization != ADV_QUANT_NONE) plan->use_qwix = true; /* fp8_full needs it; int8 lands on more matmuls */
+    plan->allow_split_physical_axes = plan->allow_split_physical_axes || family->split_axes;
+    plan->use_ring_of_experts = family->ring_of_experts;
+}
+
+/* The innermost level: one combination, legal or not. */
+static void offer(struct walk *walk)
+{
+    walk->space->considered++;
+    struct adv_plan *plan = &walk->plan;
+    *plan = walk->space->base;
+    write_members(&walk->family, plan);
+    const char *rule = adv_plan_broken_rule(plan, &walk->request->model, &walk->request->cluster);
+    if (rule)
+        count_illegal(walk, rule);
+    else
+        keep(walk);
+}
+
+static void over_batches(struct walk *walk)
+{
+    for (int i = 0; i < walk->splits_count; i++) {
+        walk->family.per_device_batch_size = walk->splits[i].per_device_batch_size;
+        walk->family.gradient_accumulation_steps = walk->splits[i].gradient_accumulation_steps;
+        for (int f = 0; f < walk->formats_count; f++) {
+            walk->family.quantization = (unsigned char)walk->formats[f];
+            walk->family.ring_of_experts = walk->space->base.use_ring_of_experts;
+            offer(walk);
+            if (walk->family.ici[ADV_AXIS_EXPERT] == 1 || walk->pins_expert_ring) continue;
+            walk->family.ring_of_experts = !walk->family.ring_of_experts;
+            offer(walk);
+        }
+    }
+}
+
+/* Pipelines: all of a stage's layers at once, or one layer at a time (circular, smaller bubble); as many microbatches
+ * as stages, or twice that so that the circular transfer is asynchronous. */
+static void over_pipelines(struct walk *walk)
+{
+    const struct adv_plan *base = &walk->space->base;
+    int stages = walk->family.ici[ADV_AXIS_STAGE] * walk->family.dcn[ADV_AXIS_STAGE];
+    walk->family.pipeline_microbatches = base->pipeline_microbatches;
+    walk->family.layers_per_stage = base->layers_per_stage;
+    if (stages == 1) {
+        over_batches(walk);
+        return;
+    }
+    int layers = base->pipeline_layers > 0 ? base->pipeline_layers : walk->request->model.layers_count;
+    int depths[2] = {1, layers / stages};
+    int depths_count = walk->pins_layers_per_stage || layers % stages != 0 || depths[1] <= 1 ? 1 : 2;
+    if (walk->pins_layers_per_stage) depths[0] = base->layers_per_stage;
+    for (int d = 0; d < depths_count; d++) {
+        walk->family.layers_per_stage = depths[d];
+        for (int m = 1; m <= 2; m++) {
+            if (!walk->pins_microbatches) walk->family.pipeline_microbatches = m * stages;
+            over_batches(walk);
+            if (walk->pins_microbatches) break;
+        }
+    }
+}
+
+static void over_strategies(struct walk *walk)
+{
+    const struct adv_plan *base = &walk->space->base;
+    int context = walk->family.ici[ADV_AXIS_CONTEXT] * walk->family.dcn[ADV_AXIS_CONTEXT];
+    walk->family.cp_strategy = (unsigned char)base->cp_strategy;
+    if (context == 1 || walk->request->cp_strategy_pinned) {
+        over_pipelines(walk);
+        return;
+    }
+    static const enum adv_cp_strategy strategies[] = {ADV_CP_ALL_GATHER, ADV_CP_RING, ADV_CP_ULYSSES};
+    for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
+        walk->family.cp_strategy = (unsigned char)strategies[i];
+        over_pipelines(walk);
+    }
+}
+
+static bool dcn_pinned(const struct adv_advise_request *request, enum adv_axis axis)
+{
+    char key[ADV_LIMIT_NAME];
+    (void)snprintf(key, sizeof key, "dcn_%s_parallelism", adv_axis_key(axis));
+    return request->workload.base.dcn[axis] > 0 && adv_request_pins(request, key);
+}
+
+/* Between slices: gradients only (data), or weights too (fsdp, for models that do not fit a slice), or a pipeline. */
+static void over_dcn(struct walk *walk)
+{
+    const struct adv_advise_request *request = walk->request;
+    short *dcn = walk->family.dcn;
+    int slices = request->cluster.slices, fixed = 1;
+    bool pinned = false;
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) {
+        bool pin = dcn_pinned(request, (enum adv_axis)i);
+        dcn[i] = (short)(pin ? request->workload.base.dcn[i] : 1);
+        if (i != ADV_AXIS_DATA) fixed *= dcn[i];
+        pinned = pinned || (pin && dcn[i] > 1);
+    }
+    if (slices == 1 || pinned) {
+        if (slices > 1 && slices % fixed == 0) dcn[ADV_AXIS_DATA] = (short)(slices / fixed);
+        over_strategies(walk);
+        return;
+    }
+    for (int fsdp = 1; fsdp <= slices; fsdp++) {
+        if (slices % fsdp != 0 || (fsdp > 1 && !request->axis_allowed[ADV_AXIS_FSDP])) continue;
+        dcn[ADV_AXIS_FSDP] = (short)fsdp;
+        dcn[ADV_AXIS_DATA] = (short)(slices / fsdp);
+        over_strategies(walk);
+    }
+    dcn[ADV_AXIS_FSDP] = dcn[ADV_AXIS_DATA] = 1;
+    if (!request->axis_allowed[ADV_AXIS_STAGE]) return;
+    dcn[ADV_AXIS_STAGE] = (short)slices;
+    over_strategies(walk);
+    dcn[ADV_AXIS_STAGE] = 1;
+}
+
+/* A complete ICI mesh: place it once; splitting physical axes is asked for only where it is needed. */
+static void with_mesh(struct walk *walk)
+{
+    struct adv_plan *plan = &walk->plan;
+    struct adv_mesh mesh;
+    *plan = walk->space->base;
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) plan->ici[i] = walk->family.ici[i];
+    walk->family.split_axes = false;
+    if (adv_mesh_place(&walk->request->cluster, plan, &mesh, NULL) != ADV_OK) {
+        plan->allow_split_physical_axes = walk->family.split_axes = true;
+        bool pinned = adv_request_pins(walk->request, "allow_split_physical_axes");
+        if (pinned || adv_mesh_place(&walk->request->cluster, plan, &mesh, NULL) != ADV_OK) {
+            walk->space->considered++;
+            count_illegal(walk, "mesh_placement");
+            return;
+        }
+    }
+    over_dcn(walk);
+}
+
+/* Whether a degree of an axis is worth offering at all: divisibility that no other choice can repair. */
+static bool degree_possible(const struct adv_advise_request *request, enum adv_axis axis, int degree)
+{
+    const struct adv_model *model = &request->model;
+    if (degree == 1) return true;
+    if (axis == ADV_AXIS_FSDP_TRANSPOSE) /* the core pair of a two-device chip, for expert models (published recipes) */
+        return degree == 2 && request->cluster.chip.devices_per_chip > 1.5 && adv_model_has_experts(model);
+    if (axis == ADV_AXIS_EXPERT) return adv_model_has_experts(model);
+    if (axis == ADV_AXIS_STAGE) return degree <= model->layers_count;
+    if (axis == ADV_AXIS_CONTEXT) return request->workload.seq_len % degree == 0;
+    if (axis == ADV_AXIS_TENSOR || axis == ADV_AXIS_TENSOR_SEQUENCE) {
+        for (int i = 0; i < model->layer_kinds_count; i++)
+            if (model->layers[i].kv_heads > 0 && model->layers[i].kv_heads % degree != 0) return false;
+    }
+    return true;
+}
+
+static void over_axes(struct walk *walk, int at, int left)
+{
+    const struct adv_advise_request *request = walk->request;
+    if (at == SEARCHED) {
+        bool pinned = request->axis_pinned[ADV_AXIS_FSDP];
+        if (pinned && request->workload.base.ici[ADV_AXIS_FSDP] != left) return;
+        if (!pinned && !request->axis_allowed[ADV_AXIS_FSDP] && left > 1) return;
+        walk->family.ici[ADV_AXIS_FSDP] = (short)left;
+        with_mesh(walk);
+        return;
+    }
+    enum adv_axis axis = searched[at];
+    for (int degree = 1; degree <= left; degree++) {
+        if (left % degree != 0) continue;
+        bool wanted = request->axis_pinned[axis] ? degree == request->workload.base.ici[axis]
+                                                 : degree == 1 || (request->axis_allowed[axis] && degree_possible(request, axis, degree));
+        if (!wanted) continue;
+        walk->family.ici[axis] = (short)degree;
+        over_axes(walk, at + 1, left / degree);
+    }
+    walk->family.ici[axis] = 1;
+}
+
+/* "any": no quantisation, and the 8-bit formats that the chip's matrix units run natively. */
+static void list_formats(struct walk *walk)
+{
+    const struct adv_chip *chip = &walk->request->cluster.chip;
+    walk->formats[walk->formats_count++] = walk->request->workload.base.quantization;
+    if (!walk->request->workload.any_quantization) return;
+    walk->formats[0] = ADV_QUANT_NONE;
+    if (!isnan(chip->peak_fp8_flops_per_s_per_chip)) walk->formats[walk->formats_count++] = ADV_QUANT_FP8_FULL;
+    if (!isnan(chip->peak_int8_ops_per_s_per_chip)) walk->formats[walk->formats_count++] = ADV_QUANT_INT8;
+}
+
+adv_code adv_space_build(const struct adv_advise_request *request, const struct adv_constants *constants,
+                         struct adv_arena *arena, struct adv_space *space, adv_err *err)
+{
+    *space = (struct adv_space){.request = request, .constants = constants, .base = request->workload.base, .complete = true};
+    space->base.seq_len = request->workload.seq_len;
+    adv_choices_apply(request, &space->base);
+    space->tiles = adv_tile_memo_create(&request->model, &request->cluster, constants, arena);
+    struct walk *walk = adv_arena_alloc(arena, sizeof *walk);
+    if (!space->tiles || !walk) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    walk->request = request;
+    walk->arena = arena;
+    walk->space = space;
+    walk->pins_expert_ring = adv_request_pins(request, "use_ring_of_experts");
+    walk->pins_layers_per_stage = adv_request_pins(request, "num_layers_per_pipeline_stage");
+    walk->pins_microbatches = adv_request_pins(request, "num_pipeline_microbatches");
+    walk->splits_count = adv_batch_splits(request, walk->splits, err);
+    if (walk->splits_count == 0) return ADV_E_INVALID;
+    list_formats(walk);
+    int left = request->cluster.devices_per_slice;
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) {
+        walk->family.ici[i] = walk->family.dcn[i] = 1;
+        bool enumerated = i == ADV_AXIS_FSDP;
+        for (int s = 0; s < SEARCHED; s++) enumerated = enumerated || searched[s] == (enum adv_axis)i;
+        if (enumerated || !request->axis_pinned[i]) continue;
+        int degree = request->workload.base.ici[i];
+        if (degree < 1 || left % degree != 0) return ADV_OK; /* no mesh holds this pin: an empty space */
+        walk->family.ici[i] = (short)degree;
+        left /= degree;
+    }
+    over_axes(walk, 0, left);
+    long most = 0;
+    for (int i = 0; i < RULES && walk->rules[i]; i++) {
+        if (walk->rule_counts[i] <= most) continue;
+        most = walk->rule_counts[i];
+        space->most_broken_rule = walk->rules[i];
+    }
+    return ADV_OK;
+}
+
+void adv_space_plan(const struct adv_space *space, const struct adv_family *family, struct adv_plan *plan)
+{
+    *plan = space->base;
+    write_members(family, plan);
+    if (!space->request->tiles_pinned) adv_tile_memo_apply(space->tiles, plan);
+}

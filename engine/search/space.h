@@ -1,0 +1,44 @@
+/* space.h: the families of plans a request allows: everything but remat, vocabulary tiling and memory offload.
+ *
+ * A family fixes mesh (ICI and DCN), context strategy, pipeline shape, batch and accumulation, number format and the
+ * expert exchange; what is left open inside (remat_space.h) trades time for memory. Families are enumerated completely
+ * in a fixed order; a family that breaks a legality rule or cannot be placed on the torus is counted, never built.
+ */
+#ifndef ADV_SEARCH_SPACE_H
+#define ADV_SEARCH_SPACE_H
+
+#include "engine/base/arena.h"
+#include "engine/catalog/constants.h"
+#include "engine/search/tiles.h"
+#include "engine/spec/request.h"
+
+struct adv_family {
+    short ici[ADV_AXIS_COUNT], dcn[ADV_AXIS_COUNT];
+    double per_device_batch_size;
+    int gradient_accumulation_steps;
+    int pipeline_microbatches, layers_per_stage;
+    unsigned char cp_strategy, quantization;
+    bool split_axes, ring_of_experts;
+    double bound_s;   /* filled by the search: no plan of the family is faster */
+};
+
+struct adv_space {
+    const struct adv_advise_request *request;
+    const struct adv_constants *constants;
+    struct adv_plan base;         /* the request's base plan with the house choices (choices.h) */
+    struct adv_tile_memo *tiles;
+    struct adv_family *families;
+    int families_count;
+    long considered, illegal;     /* combinations looked at, and those that are no plans */
+    bool complete;                /* false: memory ran out before the end of the enumeration */
+    const char *most_broken_rule; /* the rule that forbade most combinations, NULL when none did */
+};
+
+/* Enumerates. ADV_E_INVALID: the workload's batch is not a whole number of sequences. An empty space is not an error. */
+ADV_MUST_CHECK adv_code adv_space_build(const struct adv_advise_request *request, const struct adv_constants *constants,
+                                        struct adv_arena *arena, struct adv_space *space, adv_err *err);
+
+/* Writes the family's members, and tiles tuned for its shapes, into `plan` (a copy of the base; remat untouched). */
+void adv_space_plan(const struct adv_space *space, const struct adv_family *family, struct adv_plan *plan);
+
+#endif

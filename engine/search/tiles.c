@@ -1,0 +1,321 @@
+#include "engine/search/tiles.h"
+
+#include "engine/base/units.h"
+#include "engine/kernel/kernel.h"
+
+enum {
+    MEMO_ROWS = 96,  /* shapes a search meets: context degrees x VMEM limits; later ones are tuned again */
+    LISTED = 96,     /* tiles kept per kernel: enough to hold the best of each of the 8 layouts */
+    LAYOUTS = 8,
+    TUNE_GROUPS = 8, /* expert tiles depend on rows per group, not on how many groups there are */
+};
+
+struct attention_key {
+    int64_t q_len, kv_len;
+    int context_shards, vmem_kib, dq_reduction_steps;
+    bool load_balanced, max_logit, scheduler, fused;
+};
+struct attention_row {
+    struct attention_key key;
+    bool found;
+    struct adv_splash_blocks blocks[2];
+    enum adv_layout q_layout, k_layout, v_layout;
+};
+
+struct expert_key {
+    int64_t rows_per_group, width;
+    int vmem_kib, version;
+    enum adv_format format;
+};
+struct expert_row {
+    struct expert_key key;
+    bool found[2][ADV_GMM_PASSES];
+    struct adv_gmm_blocks blocks[2][ADV_GMM_PASSES];
+};
+
+struct adv_tile_memo {
+    const struct adv_model *model;
+    const struct adv_cluster *cluster;
+    const struct adv_constants *constants;
+    int attention_count, expert_count;
+    struct attention_row attention[MEMO_ROWS];
+    struct expert_row experts[MEMO_ROWS];
+    struct adv_attention_tile tiles[LISTED]; /* scratch of one tuning run */
+    struct adv_kernel_time times[LISTED];
+};
+
+struct adv_tile_memo *adv_tile_memo_create(const struct adv_model *model, const struct adv_cluster *cluster,
+                                           const struct adv_constants *constants, struct adv_arena *arena)
+{
+    struct adv_tile_memo *memo = adv_arena_alloc(arena, sizeof *memo);
+    if (!memo) return NULL;
+    memo->model = model;
+    memo->cluster = cluster;
+    memo->constants = constants;
+    return memo;
+}
+
+static struct adv_kernel_machine machine_of(const struct adv_tile_memo *memo, int vmem_kib)
+{
+    return (struct adv_kernel_machine){&memo->cluster->chip, memo->constants, vmem_kib * ADV_KIB};
+}
+
+static bool is_local(const struct adv_layer *layer)
+{
+    return layer->attention != ADV_ATTENTION_FULL;
+}
+
+/* The commonest layer with global ([0]) or local ([1]) attention; NULL when the model has none. */
+static const struct adv_layer *layer_of(const struct adv_model *model, bool local)
+{
+    const struct adv_layer *best = NULL;
+    for (int i = 0; i < model->layer_kinds_count; i++) {
+        const struct adv_layer *layer = &model->layers[i];
+        if (layer->attention == ADV_ATTENTION_LINEAR || is_local(layer) != local) continue;
+        if (!best || layer->count > best->count) best = layer;
+    }
+    return best;
+}
+
+static struct adv_attention_shape shape_of(const struct adv_layer *layer, const struct attention_key *key)
+{
+    bool window = layer->attention == ADV_ATTENTION_WINDOW || layer->attention == ADV_ATTENTION_COMPRESSED;
+    return (struct adv_attention_shape){
+        .batch = 1,
+        .q_heads = layer->q_heads,
+        .kv_heads = layer->kv_heads,
+        .q_len = key->q_len,
+        .kv_len = key->kv_len,
+        .head_dim_qk = layer->head_dim_qk,
+        .head_dim_v = layer->head_dim_v,
+        .causal = true,
+        .window = window ? layer->window_tokens : 0,
+        .chunk = layer->attention == ADV_ATTENTION_CHUNKED ? layer->window_tokens : 0,
+        .context_shards = key->context_shards,
+        .context_load_balanced = key->load_balanced,
+        .dtype = ADV_FORMAT_BF16,
+    };
+}
+
+static int layout_index(const struct adv_attention_tile *tile)
+{
+    return (tile->q_layout == ADV_LAYOUT_SEQ_MINOR) << 2 | (tile->k_layout == ADV_LAYOUT_SEQ_MINOR) << 1 |
+           (tile->v_layout == ADV_LAYOUT_SEQ_MINOR);
+}
+
+/* The best tile of one kernel for each layout; time 0 = none listed. */
+struct by_layout {
+    double time_s[LAYOUTS];
+    struct adv_splash_blocks blocks[LAYOUTS];
+};
+
+static void tune(struct adv_tile_memo *memo, enum adv_kernel kernel, const struct adv_layer *layer,
+                 const struct attention_key *key, struct by_layout *best)
+{
+    struct adv_kernel_machine machine = machine_of(memo, key->vmem_kib);
+    struct adv_attention_shape shape = shape_of(layer, key);
+    struct adv_attention_flags flags = {
+        .max_logit_constant = key->max_logit,
+        .dq_reduction_steps = key->dq_reduction_steps,
+        .use_experimental_scheduler = key->scheduler,
+    };
+    int found = 0;
+    long evaluated = 0;
+    *best = (struct by_layout){0};
+    if (adv_splash_tune(&machine, kernel, &shape, &flags, LISTED, memo->tiles, memo->times, &found, &evaluated, NULL) != ADV_OK) return;
+    for (int i = 0; i < found; i++) {
+        int at = layout_index(&memo->tiles[i]);
+        if (best->time_s[at] > 0 || !memo->times[i].fits_vmem) continue;
+        best->time_s[at] = memo->times[i].time_s;
+        best->blocks[at] = memo->tiles[i].blocks;
+    }
+}
+
+/* Which kernels a training step runs, and which members of the blocks each one decides. */
+static void merge_blocks(enum adv_kernel kernel, const struct adv_splash_blocks *from, struct adv_splash_blocks *into)
+{
+    if (kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS) {
+        into->block_q = from->block_q;
+        into->block_kv = from->block_kv;
+        into->block_kv_compute = from->block_kv_compute;
+    } else if (kernel == ADV_KERNEL_SPLASH_BWD_DQ) {
+        into->block_q_dq = from->block_q_dq;
+        into->block_kv_dq = from->block_kv_dq;
+    } else {
+        into->block_q_dkv = from->block_q_dkv;
+        into->block_kv_dkv = from->block_kv_dkv;
+        into->block_kv_dkv_compute = from->block_kv_dkv_compute;
+    }
+}
+
+enum { TUNED_KERNELS = 3 };
+
+/* All kernels of the global and local layers under one choice of layouts (MaxText has one set for forward and
+ * backward): the layout with the least total time, layers weighted by their count. */
+static void tune_row(struct adv_tile_memo *memo, const struct adv_plan *plan, struct attention_row *row)
+{
+    const enum adv_kernel fused[] = {ADV_KERNEL_SPLASH_FWD_RESIDUALS, ADV_KERNEL_SPLASH_BWD_FUSED};
+    const enum adv_kernel split[] = {ADV_KERNEL_SPLASH_FWD_RESIDUALS, ADV_KERNEL_SPLASH_BWD_DKV, ADV_KERNEL_SPLASH_BWD_DQ};
+    const enum adv_kernel *kernels = row->key.fused ? fused : split;
+    int kernels_count = row->key.fused ? 2 : 3;
+    struct by_layout best[2][TUNED_KERNELS];
+    const struct adv_layer *layers[2] = {layer_of(memo->model, false), layer_of(memo->model, true)};
+    for (int local = 0; local < 2; local++)
+        for (int k = 0; layers[local] && k < kernels_count; k++) tune(memo, kernels[k], layers[local], &row->key, &best[local][k]);
+    double least_s = 0;
+    int chosen = -1;
+    for (int layout = 0; layout < LAYOUTS; layout++) {
+        double total_s = 0;
+        bool complete = layers[0] || layers[1];
+        for (int local = 0; local < 2; local++) {
+            for (int k = 0; layers[local] && k < kernels_count; k++) {
+                complete = complete && best[local][k].time_s[layout] > 0;
+                total_s += layers[local]->count * best[local][k].time_s[layout];
+            }
+        }
+        if (!complete || (chosen >= 0 && total_s >= least_s)) continue;
+        chosen = layout;
+        least_s = total_s;
+    }
+    row->found = chosen >= 0;
+    if (!row->found) return;
+    for (int local = 0; local < 2; local++) {
+        row->blocks[local] = plan->blocks[local];
+        for (int k = 0; layers[local] && k < kernels_count; k++)
+            merge_blocks(kernels[k], &best[local][k].blocks[chosen], &row->blocks[local]);
+    }
+    if (!layers[0]) row->blocks[0] = row->blocks[1]; /* local_sa_* inherit, so one set of keys says it */
+    if (!layers[1]) row->blocks[1] = row->blocks[0];
+    row->q_layout = chosen & 4 ? ADV_LAYOUT_SEQ_MINOR : ADV_LAYOUT_HEAD_DIM_MINOR;
+    row->k_layout = chosen & 2 ? ADV_LAYOUT_SEQ_MINOR : ADV_LAYOUT_HEAD_DIM_MINOR;
+    row->v_layout = chosen & 1 ? ADV_LAYOUT_SEQ_MINOR : ADV_LAYOUT_HEAD_DIM_MINOR;
+}
+
+static bool same_attention(const struct attention_key *a, const struct attention_key *b)
+{
+    return a->q_len == b->q_len && a->kv_len == b->kv_len && a->context_shards == b->context_shards && a->vmem_kib == b->vmem_kib &&
+           a->dq_reduction_steps == b->dq_reduction_steps && a->load_balanced == b->load_balanced &&
+           a->max_logit == b->max_logit && a->scheduler == b->scheduler && a->fused == b->fused;
+}
+
+static void apply_attention(struct adv_tile_memo *memo, struct adv_plan *plan)
+{
+    bool ulysses = plan->cp_strategy == ADV_CP_ULYSSES;
+    int context = plan->ici[ADV_AXIS_CONTEXT] * plan->dcn[ADV_AXIS_CONTEXT];
+    int shards = ulysses ? 1 : context;
+    struct attention_key key = {
+        plan->seq_len / shards, plan->seq_len, shards, plan->flags.scoped_vmem_limit_kib, plan->dq_reduction_steps,
+        plan->cp_load_balance,  plan->max_logit_estimate > 0, plan->use_splash_scheduler,
+        plan->use_fused_bwd || plan->use_tokamax_splash,
+    };
+    struct attention_row *row = NULL;
+    for (int i = 0; i < memo->attention_count && !row; i++)
+        if (same_attention(&memo->attention[i].key, &key)) row = &memo->attention[i];
+    if (!row) {
+        row = &memo->attention[memo->attention_count < MEMO_ROWS ? memo->attention_count++ : MEMO_ROWS - 1];
+        *row = (struct attention_row){.key = key};
+        tune_row(memo, plan, row);
+    }
+    if (!row->found) return;
+    plan->blocks[0] = row->blocks[0];
+    plan->blocks[1] = row->blocks[1];
+    plan->q_layout = row->q_layout;
+    plan->k_layout = row->k_layout;
+    plan->v_layout = row->v_layout;
+}
+
+static const struct adv_layer *expert_layer(const struct adv_model *model)
+{
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        if (model->layers[i].experts > 0) return &model->layers[i];
+    return NULL;
+}
+
+/* MaxText's names for the tile of one pass: batch_seq the rows, embed_dim and mlp_dim whatever the pass contracts. */
+static struct adv_gmm_blocks named_tile(int matrix, int pass, const struct adv_gmm_tile *tile)
+{
+    bool contracts_embed = pass == ADV_GMM_DRHS ? matrix == 0 : (matrix == 0) == (pass == ADV_GMM_FWD);
+    return (struct adv_gmm_blocks){
+        .batch_seq = tile->tile_m,
+        .embed_dim = contracts_embed ? tile->tile_k : tile->tile_n,
+        .mlp_dim = contracts_embed ? tile->tile_n : tile->tile_k,
+    };
+}
+
+static void tune_experts(struct adv_tile_memo *memo, struct expert_row *row)
+{
+    struct adv_kernel_machine machine = machine_of(memo, row->key.vmem_kib);
+    int64_t emb = memo->model->emb_dim, width = row->key.width;
+    for (int matrix = 0; matrix < 2; matrix++) {
+        for (int pass = 0; pass < ADV_GMM_PASSES; pass++) {
+            int64_t in = matrix == 0 ? emb : width, out = matrix == 0 ? width : emb;
+            struct adv_gmm_shape shape = {
+                .m = row->key.rows_per_group * TUNE_GROUPS,
+                .k = pass == ADV_GMM_DLHS ? out : in,
+                .n = pass == ADV_GMM_DLHS ? in : out,
+                .num_groups = TUNE_GROUPS,
+                .distribution = ADV_GROUPS_MULTINOMIAL,
+                .rhs_transposed = pass == ADV_GMM_DLHS,
+                .lhs = row->key.format,
+                .rhs = row->key.format,
+                .out = ADV_FORMAT_BF16,
+                .version = row->key.version,
+            };
+            enum { SHORT_LIST = 16 };
+            struct adv_gmm_tile tiles[SHORT_LIST];
+            struct adv_kernel_time times[SHORT_LIST];
+            int found = 0;
+            long evaluated = 0;
+            enum adv_kernel kernel = pass == ADV_GMM_DRHS ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM;
+            if (adv_gmm_tune(&machine, kernel, &shape, SHORT_LIST, tiles, times, &found, &evaluated, NULL) != ADV_OK) continue;
+            for (int i = 0; i < found && !row->found[matrix][pass]; i++) {
+                if (tiles[i].input_buffer_count > 2 || !times[i].fits_vmem) continue; /* MaxText has no key for more buffers */
+                row->found[matrix][pass] = true;
+                row->blocks[matrix][pass] = named_tile(matrix, pass, &tiles[i]);
+            }
+        }
+    }
+}
+
+static int64_t power_of_two_near(double value)
+{
+    int64_t power = 64;
+    while (power < 8192 && (double)power * 1.5 < value) power *= 2;
+    return power;
+}
+
+static void apply_experts(struct adv_tile_memo *memo, struct adv_plan *plan)
+{
+    const struct adv_layer *layer = expert_layer(memo->model);
+    bool fp8 = plan->quantization == ADV_QUANT_FP8_FULL;
+    bool keys_reach_kernel = plan->moe == ADV_MOE_MEGABLOX || plan->moe == ADV_MOE_GMM_V2 || (plan->moe == ADV_MOE_TOKAMAX && fp8);
+    if (!layer || !keys_reach_kernel) return;
+    int tp = plan->ici[ADV_AXIS_TENSOR] * plan->ici[ADV_AXIS_TENSOR_SEQUENCE];
+    double groups = adv_max(1, (double)layer->experts / plan->ici[ADV_AXIS_EXPERT]);
+    double rows = adv_plan_tokens(plan) * tp * layer->experts_per_token;
+    struct expert_key key = {
+        power_of_two_near(rows / groups), layer->moe_mlp_dim / tp, plan->flags.scoped_vmem_limit_kib,
+        plan->moe == ADV_MOE_GMM_V2 ? 2 : 1, fp8 ? ADV_FORMAT_FP8 : ADV_FORMAT_BF16,
+    };
+    struct expert_row *row = NULL;
+    for (int i = 0; i < memo->expert_count && !row; i++) {
+        const struct expert_key *known = &memo->experts[i].key;
+        if (known->rows_per_group == key.rows_per_group && known->width == key.width && known->vmem_kib == key.vmem_kib &&
+            known->version == key.version && known->format == key.format)
+            row = &memo->experts[i];
+    }
+    if (!row) {
+        row = &memo->experts[memo->expert_count < MEMO_ROWS ? memo->expert_count++ : MEMO_ROWS - 1];
+        *row = (struct expert_row){.key = key};
+        tune_experts(memo, row);
+    }
+    for (int matrix = 0; matrix < 2; matrix++)
+        for (int pass = 0; pass < ADV_GMM_PASSES; pass++)
+            if (row->found[matrix][pass]) plan->gmm_blocks[matrix][pass] = row->blocks[matrix][pass];
+}
+
+void adv_tile_memo_apply(struct adv_tile_memo *memo, struct adv_plan *plan)
+{
+    if (plan->attention == ADV_ATTENTION_IMPL_FLASH) apply_attention(memo, plan);
+    apply_experts(memo, plan);
+}

@@ -13,7 +13,8 @@ double adv_rank_metric(enum adv_objective objective, const struct adv_estimate *
 
 bool adv_rank_fits(const struct adv_estimate *estimate)
 {
-    return estimate->fit != ADV_FIT_NO && !(estimate->host_bytes_per_host > estimate->host_limit_bytes_per_host);
+    return estimate->fit != ADV_FIT_NO && estimate->hbm_bytes_per_device <= estimate->hbm_limit_bytes_per_device &&
+           !(estimate->host_bytes_per_host > estimate->host_limit_bytes_per_host);
 }
 
 bool adv_rank_same_mesh(const struct adv_plan *a, const struct adv_plan *b)

@@ -21,7 +21,8 @@ enum {
  * time of one token. */
 double adv_rank_metric(enum adv_objective objective, const struct adv_estimate *estimate);
 
-/* A plan counts as fitting when HBM and host memory do. */
+/* Whether the search may propose the plan: predicted HBM and host memory within their limits. Stricter than the verdict,
+ * whose "tight" also covers plans predicted a little above, which published runs show may still load. */
 bool adv_rank_fits(const struct adv_estimate *estimate);
 
 bool adv_rank_same_mesh(const struct adv_plan *a, const struct adv_plan *b);

@@ -1,0 +1,249 @@
+#include "engine/search/search.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/units.h"
+#include "engine/rank/rank.h"
+#include "engine/search/batch.h"
+#include "engine/search/bounds.h"
+#include "engine/search/choices.h"
+#include "engine/search/near_miss.h"
+#include "engine/search/price.h"
+#include "engine/search/remat_space.h"
+#include "engine/search/space.h"
+
+/* One search from start to end. */
+struct run {
+    const struct adv_advise_request *request;
+    struct adv_arena *arena;
+    struct adv_search_result *result;
+    struct adv_space space;
+    struct adv_remat_space open;
+    struct adv_pricer pricer;
+    struct adv_candidate *kept; /* best plans of solved families, by metric; ADV_RANK_KEPT entries */
+    int kept_count;
+    double cutoff;              /* a family bounded above it cannot enter the answer */
+    bool complete;
+};
+
+/* The answer's last plan, with room for its ties (rank.h proves that no more is needed). */
+static void keep(struct run *run, const struct adv_plan *plan, const struct adv_estimate *estimate)
+{
+    enum adv_objective objective = run->request->objective;
+    double metric = adv_rank_metric(objective, estimate);
+    int at = run->kept_count;
+    while (at > 0 && adv_rank_metric(objective, &run->kept[at - 1].estimate) > metric) at--;
+    if (at == ADV_RANK_KEPT) return;
+    int moved = run->kept_count < ADV_RANK_KEPT ? run->kept_count++ - at : ADV_RANK_KEPT - 1 - at;
+    memmove(&run->kept[at + 1], &run->kept[at], (size_t)moved * sizeof *run->kept);
+    run->kept[at] = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
+    run->cutoff = adv_rank_cutoff(objective, run->kept, run->kept_count, run->request->top_k) * (1 + ADV_RANK_TIE_FRAC);
+}
+
+/* Bounds every family by its relaxation (remat_space.h, P1) into `families`; those whose weights alone are too big
+ * leave at once. Returns how many are left. */
+static int bound_families(struct run *run, const struct adv_model_params *params, struct adv_family *families)
+{
+    const struct adv_space *space = &run->space;
+    double limit = run->request->cluster.chip.hbm_usable_bytes_per_device;
+    double least_bytes = (double)INFINITY;
+    const struct adv_family *smallest = NULL;
+    struct adv_plan plan;
+    struct adv_estimate estimate;
+    int left = 0;
+    for (int i = 0; i < space->families_count; i++) {
+        struct adv_family family = space->families[i];
+        adv_space_plan(space, &family, &plan);
+        double bytes = adv_bound_hbm_bytes_per_device(&plan, params);
+        if (bytes > limit) {
+            run->result->out_of_memory++;
+            if (bytes < least_bytes) smallest = &space->families[i];
+            least_bytes = adv_min(bytes, least_bytes);
+            continue;
+        }
+        adv_remat_relax(&run->open, &plan);
+        if (!adv_price(&run->pricer, &plan, &estimate)) {
+            if (run->pricer.spent) run->complete = false;
+            else run->result->illegal++;
+            continue;
+        }
+        family.bound_s = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &estimate);
+        families[left++] = family;
+    }
+    if (left == 0 && smallest) { /* nothing can fit: say by how much the nearest misses */
+        adv_space_plan(space, smallest, &plan);
+        (void)adv_remat_smallest(&run->open, &run->pricer, &plan, &estimate);
+    }
+    return left;
+}
+
+/* Merge sort by bound: stable, so that the order of equal families does not depend on the C library. `scratch` is as
+ * long; returns whichever of the two holds the result. */
+static struct adv_family *sort_families(struct adv_family *families, struct adv_family *scratch, int count)
+{
+    struct adv_family *from = families, *to = scratch;
+    for (int width = 1; width < count; width *= 2) {
+        for (int first = 0; first < count; first += 2 * width) {
+            int middle = first + width < count ? first + width : count;
+            int end = first + 2 * width < count ? first + 2 * width : count;
+            int a = first, b = middle;
+            for (int i = first; i < end; i++) {
+                bool left = a < middle && (b >= end || from[a].bound_s <= from[b].bound_s);
+                to[i] = left ? from[a++] : from[b++];
+            }
+        }
+        struct adv_family *swap = from;
+        from = to;
+        to = swap;
+    }
+    return from;
+}
+
+/* Least HBM is the goal: each family's smallest plan. */
+static void solve_smallest(struct run *run, struct adv_plan *plan)
+{
+    struct adv_estimate estimate;
+    if (!adv_remat_smallest(&run->open, &run->pricer, plan, &estimate)) return;
+    if (!adv_rank_fits(&estimate)) {
+        run->result->out_of_memory++;
+        return;
+    }
+    adv_choices_finish(run->request, plan);
+    keep(run, plan, &estimate);
+}
+
+static void solve_families(struct run *run, const struct adv_family *families, int count)
+{
+    bool smallest = run->request->objective == ADV_OBJECTIVE_HBM;
+    for (int i = 0; i < count; i++) {
+        if (!smallest && families[i].bound_s > run->cutoff) { /* sorted: all further ones are above it too */
+            run->result->pruned += count - i;
+            return;
+        }
+        struct adv_plan plan;
+        struct adv_estimate estimate;
+        adv_space_plan(&run->space, &families[i], &plan);
+        if (smallest) {
+            solve_smallest(run, &plan);
+        } else {
+            switch (adv_remat_solve(&run->open, &run->pricer, run->cutoff, &plan, &estimate)) {
+            case ADV_REMAT_SOLVED:
+                adv_choices_finish(run->request, &plan);
+                keep(run, &plan, &estimate);
+                break;
+            case ADV_REMAT_SLOWER: run->result->pruned++; break;
+            case ADV_REMAT_TOO_BIG: run->result->out_of_memory++; break;
+            }
+        }
+        if (run->pricer.spent) {
+            run->complete = false;
+            run->result->pruned += count - 1 - i;
+            return;
+        }
+    }
+}
+
+static void search_space(struct run *run)
+{
+    struct adv_model_params params = adv_model_params(&run->request->model);
+    size_t room = (size_t)(run->space.families_count > 0 ? run->space.families_count : 1);
+    struct adv_family *families = adv_arena_array(run->arena, room, sizeof *families);
+    struct adv_family *scratch = adv_arena_array(run->arena, room, sizeof *scratch);
+    if (!families || !scratch) {
+        run->complete = false;
+        return;
+    }
+    int count = bound_families(run, &params, families);
+    if (count == 0) return;
+    families = sort_families(families, scratch, count);
+    struct adv_plan plan;
+    adv_space_plan(&run->space, &families[0], &plan);
+    adv_remat_space_order(&run->open, &run->pricer, &plan);
+    solve_families(run, families, count);
+}
+
+/* Optimizer moments on the host cost a transfer of all of them each step: looked at only when nothing fits without. */
+static void search_with_host_optimizer(struct run *run)
+{
+    struct adv_plan *base = &run->space.base;
+    bool pinned = adv_request_pins(run->request, "optimizer_memory_host_offload");
+    if (run->kept_count > 0 || run->pricer.spent || pinned || base->optimizer_host_offload || base->optimizer == ADV_OPT_SGD) return;
+    base->optimizer_host_offload = true;
+    run->result->out_of_memory = 0;
+    search_space(run);
+}
+
+static adv_code check_objective(const struct adv_advise_request *request, adv_err *err)
+{
+    if (request->objective != ADV_OBJECTIVE_USD_PER_TOKEN || !isnan(request->cluster.price_usd_per_chip_hour)) return ADV_OK;
+    return adv_err_add(err, ADV_E_INVALID, "/search/objective", "give /cluster/price_usd_per_chip_hour",
+                       "dollars per token need a price, and no list price of %s is known", request->cluster.chip.name);
+}
+
+static adv_code write_result(struct run *run, adv_err *err)
+{
+    struct adv_search_result *result = run->result;
+    int top_k = run->request->top_k;
+    int *order = adv_arena_array(run->arena, (size_t)top_k, sizeof *order);
+    result->found = adv_arena_array(run->arena, (size_t)top_k, sizeof *result->found);
+    if (!order || !result->found) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    result->found_count = adv_rank_select(run->request->objective, &run->request->model, run->kept, run->kept_count, top_k, order);
+    for (int i = 0; i < result->found_count; i++) result->found[i] = run->kept[order[i]];
+    result->pareto = run->pricer.front.items;
+    result->pareto_count = run->pricer.front.count;
+    result->evaluated = run->pricer.evaluated;
+    result->considered = run->space.considered;
+    result->illegal += run->space.illegal;
+    result->exhaustive = run->complete && run->space.complete;
+    if (run->space.families_count == 0 && run->space.most_broken_rule)
+        (void)snprintf(result->empty_why, sizeof result->empty_why,
+                       "none of %ld combinations of axes and batch is legal; the rule that forbids most is %s", run->space.considered,
+                       run->space.most_broken_rule);
+    return ADV_OK;
+}
+
+static adv_code price_baseline(struct run *run, adv_err *err)
+{
+    struct adv_search_result *result = run->result;
+    const struct adv_advise_request *request = run->request;
+    if (!request->has_baseline) return ADV_OK;
+    result->baseline.plan = request->baseline;
+    struct adv_estimate_input input = {&request->model, &request->cluster, run->pricer.constants, &request->baseline, ADV_FLOPS_CAUSAL_HALF};
+    run->pricer.evaluated++;
+    adv_code code = adv_estimate_plan(&input, &result->baseline.estimate, NULL, err);
+    result->has_baseline = code == ADV_OK;
+    return code;
+}
+
+adv_code adv_search_run(const struct adv_advise_request *request, const struct adv_constants *constants,
+                        struct adv_arena *arena, struct adv_search_result *result, adv_err *err)
+{
+    memset(result, 0, sizeof *result);
+    struct run *run = adv_arena_alloc(arena, sizeof *run);
+    if (!run) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    run->request = request;
+    run->arena = arena;
+    run->result = result;
+    run->cutoff = (double)INFINITY;
+    run->complete = true;
+    run->pricer.request = request;
+    run->pricer.constants = constants;
+    run->pricer.budget = request->max_evaluations > 0 ? request->max_evaluations : ADV_SEARCH_BUDGET;
+    run->pricer.front.capacity = ADV_SEARCH_PARETO;
+    run->pricer.front.items = adv_arena_array(arena, ADV_SEARCH_PARETO, sizeof(struct adv_candidate));
+    run->kept = adv_arena_array(arena, ADV_RANK_KEPT + 1, sizeof *run->kept);
+    if (!run->kept || !run->pricer.front.items) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    adv_code code = check_objective(request, err);
+    if (code == ADV_OK) code = price_baseline(run, err);
+    if (code == ADV_OK) code = adv_space_build(request, constants, arena, &run->space, err);
+    if (code != ADV_OK) return code;
+    adv_remat_space_build(request, &run->open);
+    result->base = run->space.base;
+    search_space(run);
+    search_with_host_optimizer(run);
+    code = write_result(run, err);
+    if (code == ADV_OK) code = adv_near_misses_find(request, constants, &run->pricer, arena, result, err);
+    return code;
+}

@@ -33,7 +33,8 @@ ENGINE_SRC := $(wildcard engine/*.c engine/*/*.c)
 SERVER_SRC := $(wildcard server/*.c)
 MAIN_SRC   := server/main.c
 ENGINE_OBJ := $(ENGINE_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/embedded_catalog.o
-SERVER_OBJ := $(filter-out $(BUILD)/$(MAIN_SRC:.c=.o),$(SERVER_SRC:%.c=$(BUILD)/%.o)) $(BUILD)/gen/embedded_web.o $(BUILD)/gen/embedded_sql.o
+SERVER_OBJ := $(filter-out $(BUILD)/$(MAIN_SRC:.c=.o),$(SERVER_SRC:%.c=$(BUILD)/%.o)) $(BUILD)/gen/embedded_web.o $(BUILD)/gen/embedded_sql.o \
+              $(BUILD)/gen/embedded_openapi.o
 PROGRAM    := $(BUILD)/tpu-advisor
 ENGINE_LIB := $(BUILD)/libadv.a
 
@@ -65,6 +66,11 @@ $(BUILD)/gen/embedded_sql.c: $(SQL_DATA:%=sql/migrations/%) engine/base/embed.sh
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
 	$(Q)engine/base/embed.sh sql sql/migrations $(SQL_DATA) > $@
+
+$(BUILD)/gen/embedded_openapi.c: server/openapi.yaml engine/base/embed.sh Makefile
+	@mkdir -p $(@D)
+	$(call say,EMBED,$@)
+	$(Q)engine/base/embed.sh openapi server openapi.yaml > $@
 
 $(BUILD)/gen/embedded_web.c: $(WEB_DATA:%=$(WEB_DIST)/%) engine/base/embed.sh Makefile
 	@mkdir -p $(@D)

@@ -1,0 +1,106 @@
+#include "engine/json/decode_gate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/json/json_read.h"
+
+/* A string member into a name buffer; longer ones are a finding. */
+static bool take_name(const json_t *object, const char *at, const char *member, enum adv_json_need need,
+                      char name[ADV_LIMIT_NAME], adv_err *err)
+{
+    const char *value = NULL;
+    if (!adv_json_string(object, at, member, need, &value, err)) return false;
+    if (strlen(value) < ADV_LIMIT_NAME) {
+        memcpy(name, value, strlen(value) + 1);
+        return true;
+    }
+    char pointer[ADV_LIMIT_POINTER];
+    (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), NULL, "longer than %d bytes",
+                      ADV_LIMIT_NAME - 1);
+    return false;
+}
+
+static void decode_baseline(const json_t *baseline, struct adv_gate_request *request, adv_err *err)
+{
+    static const char *const by_id[] = {"run_id"};
+    static const char *const by_name[] = {"project", "label"};
+    bool has_id = json_object_get(baseline, "run_id") != NULL;
+    (void)adv_json_known_members(baseline, "/baseline", has_id ? by_id : by_name, has_id ? 1 : 2, err);
+    if (has_id) {
+        (void)take_name(baseline, "/baseline", "run_id", ADV_JSON_REQUIRED, request->baseline_run_id, err);
+        return;
+    }
+    (void)take_name(baseline, "/baseline", "project", ADV_JSON_REQUIRED, request->baseline_project, err);
+    (void)take_name(baseline, "/baseline", "label", ADV_JSON_REQUIRED, request->baseline_label, err);
+}
+
+static void decode_candidate(const json_t *candidate, struct adv_gate_request *request, adv_err *err)
+{
+    static const char *const by_id[] = {"run_id"};
+    if (json_object_get(candidate, "run_id")) {
+        (void)adv_json_known_members(candidate, "/candidate", by_id, 1, err);
+        (void)take_name(candidate, "/candidate", "run_id", ADV_JSON_REQUIRED, request->candidate_run_id, err);
+        return;
+    }
+    request->candidate_request = json_dumps(candidate, JSON_COMPACT);
+    if (request->candidate_request) request->candidate_request_bytes = strlen(request->candidate_request);
+    else (void)adv_err_add(err, ADV_E_MEMORY, "/candidate", NULL, "no memory for the candidate");
+}
+
+static void decode_limits(const json_t *limits, struct adv_gate_request *request, adv_err *err)
+{
+    static const char *const names[] = {"step_time_increase_frac", "hbm_increase_frac", "must_fit"};
+    (void)adv_json_known_members(limits, "/limits", names, 3, err);
+    /* Up to 100: ten thousand percent is no limit any more but somebody's percent written as a fraction. */
+    (void)adv_json_number(limits, "/limits", "step_time_increase_frac", ADV_JSON_OPTIONAL, -1.0, 100.0,
+                          &request->step_time_increase_frac, err);
+    (void)adv_json_number(limits, "/limits", "hbm_increase_frac", ADV_JSON_OPTIONAL, -1.0, 100.0, &request->hbm_increase_frac,
+                          err);
+    (void)adv_json_bool(limits, "/limits", "must_fit", ADV_JSON_OPTIONAL, &request->must_fit, err);
+}
+
+adv_code adv_decode_gate(const char *json, size_t json_bytes, struct adv_gate_request *request, adv_err *err)
+{
+    static const char *const names[] = {"baseline", "candidate", "limits"};
+    memset(request, 0, sizeof *request);
+    request->step_time_increase_frac = request->hbm_increase_frac = (double)NAN;
+    request->must_fit = true;
+    json_t *root = NULL;
+    adv_code code = adv_json_parse(json, json_bytes, &root, err);
+    if (code) return code;
+    if (adv_json_is_object(root, "", err)) {
+        (void)adv_json_known_members(root, "", names, 3, err);
+        const json_t *baseline = adv_json_object(root, "", "baseline", ADV_JSON_REQUIRED, err);
+        const json_t *candidate = adv_json_object(root, "", "candidate", ADV_JSON_REQUIRED, err);
+        const json_t *limits = adv_json_object(root, "", "limits", ADV_JSON_OPTIONAL, err);
+        if (baseline) decode_baseline(baseline, request, err);
+        if (candidate) decode_candidate(candidate, request, err);
+        if (limits) decode_limits(limits, request, err);
+    }
+    json_decref(root);
+    if (err->code) adv_gate_request_free(request);
+    return err->code;
+}
+
+void adv_gate_request_free(struct adv_gate_request *request)
+{
+    free(request->candidate_request);
+    request->candidate_request = NULL;
+}
+
+adv_code adv_decode_run_id(const char *json, size_t json_bytes, char run_id[ADV_LIMIT_NAME], adv_err *err)
+{
+    static const char *const names[] = {"run_id"};
+    json_t *root = NULL;
+    adv_code code = adv_json_parse(json, json_bytes, &root, err);
+    if (code) return code;
+    if (adv_json_is_object(root, "", err)) {
+        (void)adv_json_known_members(root, "", names, 1, err);
+        (void)take_name(root, "", "run_id", ADV_JSON_REQUIRED, run_id, err);
+    }
+    json_decref(root);
+    return err->code;
+}

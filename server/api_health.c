@@ -1,0 +1,98 @@
+#include <string.h>
+
+#include "engine/advise.h"
+#include "server/api.h"
+#include "server/app.h"
+#include "server/http.h"
+#include "server/json_text.h"
+#include "server/routes.h"
+
+#define STATUS_LIMIT_BYTES 4096
+#define METRICS_LIMIT_BYTES (1024u * 1024u) /* 48 routes with all their codes and buckets take 200 KiB */
+
+static void reply_built(struct adv_exchange *exchange, int status, struct adv_text *text)
+{
+    if (text->overflow) adv_text_free(text);
+    adv_reply_json(exchange, status, text->data, text->length_bytes);
+}
+
+void adv_api_livez(struct adv_exchange *exchange)
+{
+    static const char body[] = "{\"status\":\"alive\"}";
+    adv_reply_constant(exchange, 200, "application/json", body, sizeof body - 1);
+}
+
+/* Ready means: send work here. A database that is away leaves the daemon ready but degraded, because everything but the
+ * store goes on; ?require=database makes it count. */
+void adv_api_readyz(struct adv_exchange *exchange)
+{
+    static const char *const allowed[] = {"require", NULL};
+    if (!adv_exchange_check_query(exchange, allowed)) return;
+    struct adv_app *app = exchange->app;
+    const char *require = adv_exchange_query(exchange, "require");
+    if (require && strcmp(require, "database") != 0) {
+        adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/require", NULL, "require is 'database'");
+        return;
+    }
+    const char *database = "none";
+    enum adv_database_state state = ADV_DATABASE_UP;
+    if (app->database) {
+        state = adv_database_state(app->database);
+        database = adv_database_state_name(state);
+    }
+    bool draining = atomic_load(&app->draining);
+    bool ready = !draining && state != ADV_DATABASE_CONNECTING;
+    if (require && (!app->database || state != ADV_DATABASE_UP)) ready = false;
+    const char *status = draining ? "draining" : !ready ? "not ready" : state == ADV_DATABASE_UP ? "ready" : "degraded";
+    struct adv_text text;
+    adv_text_init(&text, STATUS_LIMIT_BYTES);
+    adv_text_append(&text, "{");
+    adv_json_text_string(&text, "status", status);
+    adv_json_text_string(&text, "database", database);
+    adv_text_format(&text, ",\"waiting\":%d,\"running\":%d}", adv_pool_waiting(app->engine_pool),
+                    adv_pool_running(app->engine_pool));
+    reply_built(exchange, ready ? 200 : 503, &text);
+    if (!ready) adv_reply_header(exchange, "Retry-After", "1");
+}
+
+void adv_api_version(struct adv_exchange *exchange)
+{
+    struct adv_app *app = exchange->app;
+    struct adv_text text;
+    adv_text_init(&text, STATUS_LIMIT_BYTES);
+    adv_text_append(&text, "{");
+    adv_json_text_string(&text, "version", adv_engine_version());
+    adv_json_text_string(&text, "catalog_hash", adv_catalog_hash(app->catalog));
+    adv_json_text_string(&text, "calibration", adv_catalog_calibration(app->catalog));
+    adv_text_append(&text, "}");
+    reply_built(exchange, 200, &text);
+}
+
+void adv_api_openapi(struct adv_exchange *exchange)
+{
+    const struct adv_document *document = &exchange->app->documents->openapi;
+    adv_reply_header(exchange, "Cache-Control", "no-cache");
+    if (adv_reply_not_modified(exchange, document->tag)) return;
+    adv_reply_constant(exchange, 200, "application/json", document->body, document->body_bytes);
+}
+
+void adv_api_metrics(struct adv_exchange *exchange)
+{
+    struct adv_app *app = exchange->app;
+    struct adv_text text;
+    adv_text_init(&text, METRICS_LIMIT_BYTES);
+    adv_metrics_print(&app->metrics, adv_routes_method, adv_routes_path, &text);
+    adv_metrics_print_gauge(&text, "queue_depth{pool=\"engine\"}", "Requests waiting for a worker", adv_pool_waiting(app->engine_pool));
+    adv_metrics_print_gauge(&text, "queue_depth{pool=\"store\"}", NULL, adv_pool_waiting(app->store_pool));
+    adv_metrics_print_gauge(&text, "workers_busy{pool=\"engine\"}", "Workers running a request", adv_pool_running(app->engine_pool));
+    adv_metrics_print_gauge(&text, "workers_busy{pool=\"store\"}", NULL, adv_pool_running(app->store_pool));
+    adv_metrics_print_gauge(&text, "connections_open", "Open client connections", adv_http_connections(app->http));
+    bool up = app->database && adv_database_state(app->database) == ADV_DATABASE_UP;
+    adv_metrics_print_gauge(&text, "database_up", "1 while the database can be used", up ? 1.0 : 0.0);
+    char build[256];
+    (void)snprintf(build, sizeof build, "build_info{version=\"%.100s\",catalog_hash=\"%.40s\"}", adv_engine_version(),
+                   adv_catalog_hash(app->catalog));
+    adv_metrics_print_gauge(&text, build, "The program and its catalog", 1.0);
+    if (text.overflow) adv_text_free(&text);
+    adv_reply_text(exchange, 200, "text/plain; version=0.0.4; charset=utf-8", text.data, text.length_bytes);
+}

@@ -1,0 +1,109 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/api.h"
+#include "server/app.h"
+#include "server/store_runs.h"
+
+#define PAGE_COUNT 50
+#define LONGEST_PAGE_COUNT 200
+#define LIST_LIMIT_BYTES (1024u * 1024u)       /* 200 rows of at most 1.5 KiB */
+#define RUN_LIMIT_BYTES (64u * 1024u * 1024u)  /* as long as what is stored */
+
+static const char *const no_query[] = {NULL};
+
+static bool read_limit(struct adv_exchange *exchange, int *limit)
+{
+    const char *text = adv_exchange_query(exchange, "limit");
+    *limit = PAGE_COUNT;
+    if (!text) return true;
+    char *end = NULL;
+    long number = strtol(text, &end, 10);
+    if (end != text && *end == '\0' && number >= 1 && number <= LONGEST_PAGE_COUNT) {
+        *limit = (int)number;
+        return true;
+    }
+    adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/limit", NULL, "limit is a whole number from 1 to %d",
+                    LONGEST_PAGE_COUNT);
+    return false;
+}
+
+/* 2026-11-21 or 2026-11-21T05:00:00Z (fractions and offsets are fine); the database decides about the calendar. */
+static bool looks_like_time(const char *text)
+{
+    static const char shape[] = "dddd-dd-dd";
+    for (int i = 0; shape[i]; i++) {
+        bool digit = text[i] >= '0' && text[i] <= '9';
+        if (shape[i] == 'd' ? !digit : text[i] != shape[i]) return false;
+    }
+    return text[10] == '\0' || (text[10] == 'T' && strspn(text + 11, "0123456789:.+-Z") == strlen(text + 11) && text[11]);
+}
+
+static void reply_text(struct adv_exchange *exchange, struct adv_text *text)
+{
+    if (text->overflow) adv_text_free(text);
+    adv_reply_json(exchange, 200, text->data, text->length_bytes);
+}
+
+void adv_api_runs_list(struct adv_exchange *exchange)
+{
+    static const char *const allowed[] = {"project", "label", "model", "chip", "kind", "since", "limit", "cursor", NULL};
+    struct adv_run_filter filter = {.project = adv_exchange_query(exchange, "project"),
+                                    .label = adv_exchange_query(exchange, "label"),
+                                    .model = adv_exchange_query(exchange, "model"),
+                                    .chip = adv_exchange_query(exchange, "chip"),
+                                    .kind = adv_exchange_query(exchange, "kind"),
+                                    .since = adv_exchange_query(exchange, "since"),
+                                    .after = adv_exchange_query(exchange, "cursor")};
+    if (!adv_exchange_check_query(exchange, allowed) || !read_limit(exchange, &filter.limit_count)) return;
+    if (filter.after && !adv_uuid_valid(filter.after)) {
+        adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/cursor", "use next_cursor of the page before",
+                        "this is not a cursor of this list");
+        return;
+    }
+    adv_err err;
+    adv_err_init(&err);
+    struct adv_text json;
+    adv_text_init(&json, LIST_LIMIT_BYTES);
+    adv_code code = ADV_E_BAD_REQUEST;
+    if (!filter.since || looks_like_time(filter.since)) code = adv_store_runs_list(exchange->db, &filter, &json, &err);
+    if (!code) {
+        reply_text(exchange, &json);
+        return;
+    }
+    adv_text_free(&json);
+    if (code == ADV_E_BAD_REQUEST)
+        adv_reply_error(exchange, code, "/query/since", "2026-11-21 or 2026-11-21T05:00:00Z", "since is not a time");
+    else
+        adv_reply_problem(exchange, &err);
+}
+
+void adv_api_run_get(struct adv_exchange *exchange)
+{
+    if (!adv_exchange_check_query(exchange, no_query)) return;
+    adv_err err;
+    adv_err_init(&err);
+    struct adv_stored_run run;
+    if (adv_store_run_get(exchange->db, exchange->parameters[0], &run, &err)) {
+        adv_reply_problem(exchange, &err);
+        return;
+    }
+    adv_reply_header(exchange, "Cache-Control", "private, no-cache");
+    /* A run never changes: its id is its tag. */
+    if (!adv_reply_not_modified(exchange, run.id)) {
+        struct adv_text json;
+        adv_text_init(&json, RUN_LIMIT_BYTES);
+        adv_store_run_print(&run, &json);
+        reply_text(exchange, &json);
+    }
+    adv_store_run_free(&run);
+}
+
+void adv_api_run_delete(struct adv_exchange *exchange)
+{
+    if (!adv_exchange_check_query(exchange, no_query)) return;
+    adv_err err;
+    adv_err_init(&err);
+    if (adv_store_run_delete(exchange->db, exchange->parameters[0], &err)) adv_reply_problem(exchange, &err);
+    else adv_reply_empty(exchange, 204);
+}

@@ -1,0 +1,53 @@
+#include <string.h>
+
+#include "engine/base/embed.h"
+#include "server/api.h"
+#include "server/app.h"
+
+/* No inline code, no other host: what the form needs and nothing else. */
+#define CONTENT_POLICY                                                                                       \
+    "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+static const struct {
+    const char *ending, *type;
+} types[] = {
+    {".html", "text/html; charset=utf-8"},
+    {".js", "text/javascript; charset=utf-8"},
+    {".css", "text/css; charset=utf-8"},
+    {".svg", "image/svg+xml"},
+};
+
+static const struct adv_embedded_file *find(const char *path)
+{
+    const char *name = strcmp(path, "/") == 0 ? "index.html" : path + 1;
+    for (const struct adv_embedded_file *file = adv_embedded_web; file->name; file++)
+        if (strcmp(file->name, name) == 0) return file;
+    return NULL;
+}
+
+bool adv_api_web_has(const char *path)
+{
+    return find(path) != NULL;
+}
+
+void adv_api_web(struct adv_exchange *exchange)
+{
+    const struct adv_embedded_file *file = find(exchange->path);
+    if (!file) {
+        adv_reply_error(exchange, ADV_E_NOT_FOUND, "", NULL, "this program was built without the web form");
+        return;
+    }
+    const char *type = "application/octet-stream";
+    size_t length = strlen(file->name);
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        size_t ending = strlen(types[i].ending);
+        if (length > ending && strcmp(file->name + length - ending, types[i].ending) == 0) type = types[i].type;
+    }
+    char tag[ADV_SHA256_HEX];
+    adv_sha256_hex(file->data, file->length_bytes, tag);
+    adv_reply_header(exchange, "Cache-Control", "no-cache");
+    adv_reply_header(exchange, "Content-Security-Policy", "%s", CONTENT_POLICY);
+    adv_reply_header(exchange, "Referrer-Policy", "no-referrer");
+    if (adv_reply_not_modified(exchange, tag)) return;
+    adv_reply_constant(exchange, 200, type, file->data, file->length_bytes);
+}

@@ -1,0 +1,53 @@
+/* config.h: the daemon's settings, one table: default < file (--config) < environment TPU_ADVISOR_* < flags.
+ *
+ * A setting `workers` is the flag --workers, the file's line `workers = 4` and the variable TPU_ADVISOR_WORKERS. A secret
+ * can also be given as the name of a file: --database-url-file, TPU_ADVISOR_DATABASE_URL_FILE. An unknown name is an error
+ * everywhere, and so is a value out of range. Adding a setting = a field here and a row in config.c.
+ */
+#ifndef ADV_SERVER_CONFIG_H
+#define ADV_SERVER_CONFIG_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "engine/base/code.h"
+
+#define ADV_LIMIT_SETTING 512 /* value of one setting; a database URL with all its parameters stays below 300 */
+
+struct adv_config {
+    char listen[ADV_LIMIT_SETTING];       /* address:port, [address]:port */
+    char database_url[ADV_LIMIT_SETTING]; /* secret; empty = no store */
+    char tokens_file[ADV_LIMIT_SETTING];
+    char catalog[ADV_LIMIT_SETTING]; /* folder whose files replace embedded ones; empty = embedded */
+    char log_level[ADV_LIMIT_SETTING];
+    bool insecure;     /* listen beyond loopback without tokens */
+    bool auto_migrate; /* apply migrations at start; off: refuse the store until they are applied */
+    long http_threads_count, workers_count, store_workers_count; /* 0 = by the number of processors */
+    long queue_count;                                            /* requests waiting for a worker, per pool */
+    long connections_count, connections_per_ip_count;            /* per-ip 0 = no limit */
+    long request_timeout_s;                                      /* to send a whole request */
+    long idle_timeout_s;                                         /* keep-alive */
+    long deadline_s;                                             /* to answer a request, waiting included */
+    long drain_delay_s;    /* not ready, still listening: lets a load balancer look away */
+    long drain_deadline_s; /* for requests under way */
+};
+
+/* What the command line asked for besides settings. */
+enum adv_config_action { ADV_CONFIG_RUN, ADV_CONFIG_HELP, ADV_CONFIG_PRINT, ADV_CONFIG_ROUTES };
+
+/* Fills `config` from all sources; argv[0] is the command's name, environment is `environ`-like (NULL-terminated).
+ * On an error the reason is printed to `errors` and ADV_E_INVALID returned; --help comes back in `action`. */
+ADV_MUST_CHECK adv_code adv_config_load(struct adv_config *config, int argc, char **argv, char *const *environment,
+                                        enum adv_config_action *action, FILE *errors);
+
+/* The table as a list of flags with defaults; and the settings in effect, secrets as ***. */
+void adv_config_help(FILE *out, const char *command);
+void adv_config_print(const struct adv_config *config, FILE *out);
+
+/* Splits `listen` into host and port (buffers of ADV_LIMIT_SETTING and 6 bytes); false when it is not host:port. */
+bool adv_config_address(const char *listen, char *host, char *port);
+
+/* Whether the host can only be reached from this machine. */
+bool adv_config_is_loopback(const char *host);
+
+#endif

@@ -1,0 +1,118 @@
+#include "server/connections.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+
+struct adv_connection_slot {
+    int socket; /* -1 = free */
+    bool swept; /* shut down once; the library closes it */
+    enum adv_connection_phase phase;
+    int64_t since_ms;
+    struct adv_connection_slot *next_free;
+};
+
+struct adv_connections {
+    pthread_mutex_t lock;
+    struct adv_connection_slot *slots, *first_free;
+    int capacity_count, open_count;
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+struct adv_connections *adv_connections_new(int capacity_count)
+{
+    struct adv_connections *connections = calloc(1, sizeof *connections);
+    if (!connections) return NULL;
+    connections->slots = calloc((size_t)capacity_count, sizeof *connections->slots);
+    if (!connections->slots) {
+        free(connections);
+        return NULL;
+    }
+    (void)pthread_mutex_init(&connections->lock, NULL);
+    connections->capacity_count = capacity_count;
+    for (int i = capacity_count - 1; i >= 0; i--) {
+        connections->slots[i].socket = -1;
+        connections->slots[i].next_free = connections->first_free;
+        connections->first_free = &connections->slots[i];
+    }
+    return connections;
+}
+
+void adv_connections_free(struct adv_connections *connections)
+{
+    if (!connections) return;
+    (void)pthread_mutex_destroy(&connections->lock);
+    free(connections->slots);
+    free(connections);
+}
+
+struct adv_connection_slot *adv_connections_open(struct adv_connections *connections, int socket)
+{
+    (void)pthread_mutex_lock(&connections->lock);
+    struct adv_connection_slot *slot = connections->first_free;
+    if (slot) {
+        connections->first_free = slot->next_free;
+        connections->open_count++;
+        slot->socket = socket;
+        slot->swept = false;
+        slot->phase = ADV_CONNECTION_READING;
+        slot->since_ms = now_ms();
+    }
+    (void)pthread_mutex_unlock(&connections->lock);
+    return slot;
+}
+
+void adv_connections_close(struct adv_connections *connections, struct adv_connection_slot *slot)
+{
+    if (!slot) return;
+    (void)pthread_mutex_lock(&connections->lock);
+    slot->socket = -1;
+    slot->next_free = connections->first_free;
+    connections->first_free = slot;
+    connections->open_count--;
+    (void)pthread_mutex_unlock(&connections->lock);
+}
+
+void adv_connections_enter(struct adv_connections *connections, struct adv_connection_slot *slot,
+                           enum adv_connection_phase phase)
+{
+    if (!slot) return;
+    (void)pthread_mutex_lock(&connections->lock);
+    slot->phase = phase;
+    slot->since_ms = now_ms();
+    (void)pthread_mutex_unlock(&connections->lock);
+}
+
+int adv_connections_count(struct adv_connections *connections)
+{
+    (void)pthread_mutex_lock(&connections->lock);
+    int count = connections->open_count;
+    (void)pthread_mutex_unlock(&connections->lock);
+    return count;
+}
+
+int adv_connections_sweep(struct adv_connections *connections, long reading_limit_ms, long writing_limit_ms)
+{
+    int swept = 0;
+    (void)pthread_mutex_lock(&connections->lock);
+    int64_t now = now_ms();
+    for (int i = 0; i < connections->capacity_count; i++) {
+        struct adv_connection_slot *slot = &connections->slots[i];
+        if (slot->socket < 0 || slot->swept || slot->phase == ADV_CONNECTION_WORKING) continue;
+        long limit_ms = slot->phase == ADV_CONNECTION_READING ? reading_limit_ms : writing_limit_ms;
+        if (now - slot->since_ms < limit_ms) continue;
+        (void)shutdown(slot->socket, SHUT_RDWR);
+        slot->swept = true;
+        swept++;
+    }
+    (void)pthread_mutex_unlock(&connections->lock);
+    return swept;
+}

@@ -1,0 +1,130 @@
+#include "server/db_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct adv_db {
+    struct adv_database *database;
+    PGconn *connection;
+};
+
+/* Values before the URL in the list are defaults: the URL's own win. A dead peer is noticed within 10 s. */
+PGconn *adv_db_connect(const char *url, char reason[256])
+{
+    const char *const names[] = {"connect_timeout", "tcp_user_timeout",    "keepalives_idle",
+                                 "client_encoding", "fallback_application_name", "dbname",
+                                 NULL};
+    const char *const values[] = {"3", "10000", "30", "UTF8", "tpu-advisor", url, NULL};
+    PGconn *connection = PQconnectdbParams(names, values, 1);
+    if (connection && PQstatus(connection) == CONNECTION_OK) {
+        PGresult *result = PQexec(connection, "SET statement_timeout = '5s'; SET lock_timeout = '2s'; "
+                                              "SET idle_in_transaction_session_timeout = '10s'; SET timezone = 'UTC'");
+        bool good = PQresultStatus(result) == PGRES_COMMAND_OK;
+        PQclear(result);
+        if (good) return connection;
+    }
+    (void)snprintf(reason, 256, "%s", connection ? PQerrorMessage(connection) : "out of memory");
+    reason[strcspn(reason, "\n")] = '\0';
+    PQfinish(connection);
+    return NULL;
+}
+
+struct adv_db *adv_db_open(struct adv_database *database)
+{
+    struct adv_db *db = calloc(1, sizeof *db);
+    if (db) db->database = database;
+    return db;
+}
+
+void adv_db_close(struct adv_db *db)
+{
+    if (!db) return;
+    PQfinish(db->connection);
+    free(db);
+}
+
+static void drop_connection(struct adv_db *db)
+{
+    PQfinish(db->connection);
+    db->connection = NULL;
+}
+
+static adv_code away(adv_err *err)
+{
+    return adv_err_add(err, ADV_E_STORE, "", "estimates, advice, kernels and the catalog go on working",
+                       "the database cannot be reached");
+}
+
+static adv_code make_ready(struct adv_db *db, adv_err *err)
+{
+    /* A server that closed the connection while it was idle is noticed here, before a statement is sent. */
+    if (db->connection && (!PQconsumeInput(db->connection) || PQstatus(db->connection) != CONNECTION_OK)) drop_connection(db);
+    if (db->connection) return ADV_OK;
+    if (adv_database_state(db->database) != ADV_DATABASE_UP) return away(err);
+    char reason[256];
+    db->connection = adv_db_connect(adv_database_url(db->database), reason);
+    if (db->connection) return ADV_OK;
+    adv_metrics_add(adv_database_metrics(db->database), ADV_COUNTER_DB_LOST, 1);
+    adv_database_report_lost(db->database);
+    return away(err);
+}
+
+static adv_code classify(struct adv_db *db, const PGresult *result, adv_err *err)
+{
+    struct adv_metrics *metrics = adv_database_metrics(db->database);
+    /* After a lost connection there is no SQLSTATE: the connection's state says it. */
+    if (PQstatus(db->connection) != CONNECTION_OK) {
+        drop_connection(db);
+        adv_metrics_add(metrics, ADV_COUNTER_DB_LOST, 1);
+        adv_database_report_lost(db->database);
+        return away(err);
+    }
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    if (!state) state = "?????";
+    bool timeout = strcmp(state, "57014") == 0 || strcmp(state, "55P03") == 0;
+    adv_metrics_add(metrics, timeout ? ADV_COUNTER_DB_TIMEOUT : ADV_COUNTER_DB_OTHER, 1);
+    if (timeout) return adv_err_add(err, ADV_E_STORE, "", NULL, "the database took too long");
+    if (strncmp(state, "23", 2) == 0)
+        return adv_err_add(err, ADV_E_CONFLICT, "", NULL, "the database refuses: %s",
+                           PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
+    if (strncmp(state, "22", 2) == 0) return adv_err_add(err, ADV_E_BAD_REQUEST, "", NULL, "a value is not of its type");
+    if (strncmp(state, "53", 2) == 0) return adv_err_add(err, ADV_E_STORE, "", NULL, "the database is out of resources");
+    return adv_err_add(err, ADV_E_INTERNAL, "", NULL, "the database reports %.5s", state);
+}
+
+adv_code adv_db_run(struct adv_db *db, const char *sql, int values_count, const char *const *values, struct adv_rows *rows,
+                    adv_err *err)
+{
+    if (rows) memset(rows, 0, sizeof *rows);
+    if (!db) return away(err);
+    adv_code code = make_ready(db, err);
+    if (code) return code;
+    adv_metrics_add(adv_database_metrics(db->database), ADV_COUNTER_DB_QUERIES, 1);
+    PGresult *result = PQexecParams(db->connection, sql, values_count, NULL, values, NULL, NULL, 0);
+    ExecStatusType status = PQresultStatus(result);
+    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
+        code = classify(db, result, err);
+        PQclear(result);
+        return code;
+    }
+    if (!rows) {
+        PQclear(result);
+        return ADV_OK;
+    }
+    rows->result = result;
+    rows->count = PQntuples(result);
+    rows->affected_count = atoi(PQcmdTuples(result));
+    return ADV_OK;
+}
+
+const char *adv_rows_text(const struct adv_rows *rows, int row, int column)
+{
+    return PQgetisnull(rows->result, row, column) ? NULL : PQgetvalue(rows->result, row, column);
+}
+
+void adv_rows_free(struct adv_rows *rows)
+{
+    PQclear(rows->result);
+    memset(rows, 0, sizeof *rows);
+}

@@ -1,0 +1,22 @@
+/* db_internal.h: what db.c, db_watch.c and db_migrate.c share. Nobody else includes it. */
+#ifndef ADV_SERVER_DB_INTERNAL_H
+#define ADV_SERVER_DB_INTERNAL_H
+
+#include <libpq-fe.h>
+
+#include "server/db.h"
+
+/* A connection with our timeouts set, or NULL with the reason in `reason` (256 bytes). */
+PGconn *adv_db_connect(const char *url, char reason[256]);
+
+/* Brings the schema to the embedded migrations, or (apply false) only checks. Each file runs in its own transaction
+ * under an advisory lock. ADV_E_CONFLICT: an applied file was changed, or (apply false) some are missing. */
+ADV_MUST_CHECK adv_code adv_db_migrate(PGconn *connection, bool apply, const struct adv_log *log);
+
+const char *adv_database_url(const struct adv_database *database);
+struct adv_metrics *adv_database_metrics(const struct adv_database *database);
+
+/* A connection was lost: the watcher takes over. */
+void adv_database_report_lost(struct adv_database *database);
+
+#endif

@@ -1,0 +1,192 @@
+#include "server/db_internal.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define CHECK_PERIOD_MS 5000  /* while up */
+#define FIRST_PAUSE_MS 50     /* while away, doubled up to the last */
+#define LAST_PAUSE_MS 5000
+#define PURGE_EVERY_CHECKS 720 /* an hour of checks */
+
+struct adv_database {
+    char *url;
+    bool auto_migrate;
+    const struct adv_log *log;
+    struct adv_metrics *metrics;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    enum adv_database_state state;
+    bool stopping, lost;
+    pthread_t watcher;
+};
+
+static void set_state(struct adv_database *database, enum adv_database_state state, const char *reason)
+{
+    (void)pthread_mutex_lock(&database->lock);
+    bool changed = database->state != state;
+    database->state = state;
+    (void)pthread_mutex_unlock(&database->lock);
+    if (!changed) return;
+    struct adv_log_line line;
+    adv_log_begin(database->log, &line, state == ADV_DATABASE_UP ? ADV_LOG_INFO : ADV_LOG_WARNING, "database");
+    adv_log_string(&line, "state", adv_database_state_name(state));
+    if (reason) adv_log_string(&line, "reason", reason);
+    adv_log_end(&line);
+}
+
+/* Waits until the time is over, a connection is reported lost (when `until_lost`), or the end; false: the end. */
+static bool wait_ms(struct adv_database *database, long ms, bool until_lost)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += ms % 1000 * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    (void)pthread_mutex_lock(&database->lock);
+    int waited = 0;
+    while (!database->stopping && !(until_lost && database->lost) && waited == 0)
+        waited = pthread_cond_timedwait(&database->wake, &database->lock, &until);
+    database->lost = false;
+    bool go_on = !database->stopping;
+    (void)pthread_mutex_unlock(&database->lock);
+    return go_on;
+}
+
+static bool run_simple(PGconn *connection, const char *sql)
+{
+    PGresult *result = PQexec(connection, sql);
+    ExecStatusType status = PQresultStatus(result);
+    PQclear(result);
+    return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
+}
+
+/* Connects and brings the schema up to date. */
+static PGconn *try_connect(struct adv_database *database)
+{
+    char reason[256];
+    PGconn *connection = adv_db_connect(database->url, reason);
+    if (!connection) {
+        set_state(database, ADV_DATABASE_AWAY, reason);
+        return NULL;
+    }
+    adv_code code = adv_db_migrate(connection, database->auto_migrate, database->log);
+    if (code == ADV_OK) {
+        set_state(database, ADV_DATABASE_UP, NULL);
+        return connection;
+    }
+    set_state(database, code == ADV_E_STORE ? ADV_DATABASE_AWAY : ADV_DATABASE_REFUSED, "the schema is not up to date");
+    PQfinish(connection);
+    return NULL;
+}
+
+static void *watch(void *argument)
+{
+    struct adv_database *database = argument;
+    PGconn *connection = NULL;
+    long pause_ms = FIRST_PAUSE_MS;
+    unsigned jitter = (unsigned)(uintptr_t)database; /* spreads the attempts of many daemons */
+    int checks = 0;
+    bool go_on = true;
+    while (go_on) {
+        if (!connection) connection = try_connect(database);
+        if (!connection) {
+            go_on = wait_ms(database, pause_ms + rand_r(&jitter) % (pause_ms / 2 + 1), false);
+            pause_ms = pause_ms * 2 > LAST_PAUSE_MS ? LAST_PAUSE_MS : pause_ms * 2;
+            continue;
+        }
+        pause_ms = FIRST_PAUSE_MS;
+        go_on = wait_ms(database, CHECK_PERIOD_MS, true);
+        const char *sql = "SELECT 1";
+        if (++checks % PURGE_EVERY_CHECKS == 0)
+            sql = "DELETE FROM idempotency_keys WHERE created_at < now() - interval '24 hours'";
+        if (go_on && !run_simple(connection, sql) && PQstatus(connection) != CONNECTION_OK) {
+            set_state(database, ADV_DATABASE_AWAY, PQerrorMessage(connection));
+            PQfinish(connection);
+            connection = NULL;
+        }
+    }
+    PQfinish(connection);
+    return NULL;
+}
+
+struct adv_database *adv_database_open(const char *url, bool auto_migrate, const struct adv_log *log,
+                                       struct adv_metrics *metrics)
+{
+    struct adv_database *database = calloc(1, sizeof *database);
+    if (!database) return NULL;
+    database->url = strdup(url);
+    database->auto_migrate = auto_migrate;
+    database->log = log;
+    database->metrics = metrics;
+    (void)pthread_mutex_init(&database->lock, NULL);
+    (void)pthread_cond_init(&database->wake, NULL);
+    if (database->url && pthread_create(&database->watcher, NULL, watch, database) == 0) return database;
+    free(database->url);
+    free(database);
+    return NULL;
+}
+
+void adv_database_close(struct adv_database *database)
+{
+    if (!database) return;
+    (void)pthread_mutex_lock(&database->lock);
+    database->stopping = true;
+    (void)pthread_cond_signal(&database->wake);
+    (void)pthread_mutex_unlock(&database->lock);
+    (void)pthread_join(database->watcher, NULL);
+    (void)pthread_cond_destroy(&database->wake);
+    (void)pthread_mutex_destroy(&database->lock);
+    free(database->url);
+    free(database);
+}
+
+enum adv_database_state adv_database_state(struct adv_database *database)
+{
+    (void)pthread_mutex_lock(&database->lock);
+    enum adv_database_state state = database->state;
+    (void)pthread_mutex_unlock(&database->lock);
+    return state;
+}
+
+const char *adv_database_state_name(enum adv_database_state state)
+{
+    static const char *const names[] = {"connecting", "up", "away", "refused"};
+    return names[state];
+}
+
+const char *adv_database_url(const struct adv_database *database)
+{
+    return database->url;
+}
+
+struct adv_metrics *adv_database_metrics(const struct adv_database *database)
+{
+    return database->metrics;
+}
+
+void adv_database_report_lost(struct adv_database *database)
+{
+    (void)pthread_mutex_lock(&database->lock);
+    database->lost = true;
+    (void)pthread_cond_signal(&database->wake);
+    (void)pthread_mutex_unlock(&database->lock);
+}
+
+adv_code adv_database_migrate(const char *url, const struct adv_log *log)
+{
+    char reason[256];
+    PGconn *connection = adv_db_connect(url, reason);
+    if (!connection) {
+        adv_log_message(log, ADV_LOG_ERROR, "the database cannot be reached: %s", reason);
+        return ADV_E_STORE;
+    }
+    adv_code code = adv_db_migrate(connection, true, log);
+    PQfinish(connection);
+    return code;
+}

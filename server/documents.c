@@ -1,0 +1,65 @@
+#include "server/documents.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/advise.h"
+#include "engine/base/embed.h"
+#include "server/yaml_json.h"
+
+#define OPENAPI_LIMIT_BYTES (4u * 1024u * 1024u) /* 40 times what it is */
+
+static const char *const collections[ADV_CATALOG_COLLECTIONS] = {"models", "chips", "topologies", "kernels", "keys"};
+
+const char *adv_documents_collection_name(int index)
+{
+    return collections[index];
+}
+
+int adv_documents_collection(const char *name)
+{
+    for (int i = 0; i < ADV_CATALOG_COLLECTIONS; i++)
+        if (strcmp(collections[i], name) == 0) return i;
+    return -1;
+}
+
+static void seal(struct adv_document *document, char *body, size_t body_bytes)
+{
+    document->body = body;
+    document->body_bytes = body_bytes;
+    adv_sha256_hex(body, body_bytes, document->tag);
+}
+
+static adv_code make_openapi(struct adv_document *document, adv_err *err)
+{
+    struct adv_text json;
+    adv_text_init(&json, OPENAPI_LIMIT_BYTES);
+    const struct adv_embedded_file *file = &adv_embedded_openapi[0];
+    adv_code code = adv_yaml_to_json((const char *)file->data, file->length_bytes, &json, err);
+    if (code) adv_text_free(&json);
+    else seal(document, json.data, json.length_bytes);
+    return code;
+}
+
+adv_code adv_documents_make(const struct adv_catalog *catalog, struct adv_documents **documents, adv_err *err)
+{
+    struct adv_documents *made = calloc(1, sizeof *made);
+    if (!made) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the documents");
+    adv_code code = make_openapi(&made->openapi, err);
+    for (int i = 0; i < ADV_CATALOG_COLLECTIONS && !code; i++) {
+        struct adv_answer answer = {0};
+        code = adv_catalog_json(catalog, collections[i], NULL, &answer, err);
+        if (!code) seal(&made->collections[i], answer.json, answer.json_bytes);
+    }
+    if (code) adv_documents_free(made);
+    else *documents = made;
+    return code;
+}
+
+void adv_documents_free(struct adv_documents *documents)
+{
+    if (!documents) return;
+    free(documents->openapi.body);
+    for (int i = 0; i < ADV_CATALOG_COLLECTIONS; i++) free(documents->collections[i].body);
+    free(documents);
+}

@@ -1,0 +1,31 @@
+/* documents.h: answers that never change while the daemon runs, made once at its start: the OpenAPI document and the
+ * catalog's lists. Const afterwards, shared by all threads. */
+#ifndef ADV_SERVER_DOCUMENTS_H
+#define ADV_SERVER_DOCUMENTS_H
+
+#include <stddef.h>
+
+#include "engine/base/err.h"
+#include "engine/catalog/catalog.h"
+#include "server/sha256.h"
+
+struct adv_document {
+    char *body;
+    size_t body_bytes;
+    char tag[ADV_SHA256_HEX]; /* entity tag: the digest of the body */
+};
+
+struct adv_documents {
+    struct adv_document openapi;
+#define ADV_CATALOG_COLLECTIONS 5
+    struct adv_document collections[ADV_CATALOG_COLLECTIONS];
+};
+
+/* Name of a collection ("models", …) by index, and back; -1 when there is none of that name. */
+const char *adv_documents_collection_name(int index);
+int adv_documents_collection(const char *name);
+
+ADV_MUST_CHECK adv_code adv_documents_make(const struct adv_catalog *catalog, struct adv_documents **documents, adv_err *err);
+void adv_documents_free(struct adv_documents *documents); /* NULL is fine */
+
+#endif

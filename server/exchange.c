@@ -1,0 +1,181 @@
+#include "server/exchange.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/advise.h"
+
+#define RETRY_AFTER_S 2 /* a full queue of searches is worked off in about this time */
+
+const char *adv_exchange_query(const struct adv_exchange *exchange, const char *name)
+{
+    for (int i = 0; i < exchange->query_count; i++)
+        if (strcmp(exchange->query[i].name, name) == 0) return exchange->query[i].value;
+    return NULL;
+}
+
+bool adv_exchange_check_query(struct adv_exchange *exchange, const char *const *allowed)
+{
+    adv_err err;
+    adv_err_init(&err);
+    if (exchange->query_overflow)
+        (void)adv_err_add(&err, ADV_E_BAD_REQUEST, "", NULL, "more than %d query parameters", ADV_LIMIT_QUERY);
+    for (int i = 0; i < exchange->query_count; i++) {
+        const char *name = exchange->query[i].name;
+        char pointer[ADV_LIMIT_POINTER];
+        (void)snprintf(pointer, sizeof pointer, "/query/%.100s", name);
+        bool known = false;
+        for (const char *const *one = allowed; *one; one++) known = known || strcmp(*one, name) == 0;
+        if (!known) (void)adv_err_add(&err, ADV_E_BAD_REQUEST, pointer, NULL, "there is no query parameter '%.100s'", name);
+        for (int j = 0; j < i; j++)
+            if (strcmp(exchange->query[j].name, name) == 0)
+                (void)adv_err_add(&err, ADV_E_BAD_REQUEST, pointer, NULL, "the query parameter '%.100s' is given twice", name);
+    }
+    if (err.code) adv_reply_problem(exchange, &err);
+    return err.code == ADV_OK;
+}
+
+/* One element of Accept, "type/subtype;q=…", against a type. */
+static bool range_matches(const char *range, size_t length, const char *type)
+{
+    size_t name = 0;
+    while (name < length && range[name] != ';' && range[name] != ' ') name++;
+    const char *parameters = memchr(range, ';', length);
+    if (parameters) {
+        size_t left = length - (size_t)(parameters - range);
+        const char *q = memmem(parameters, left, "q=", 2);
+        if (q && strtod(q + 2, NULL) <= 0.0) return false;
+    }
+    if (name == 3 && strncmp(range, "*/*", 3) == 0) return true;
+    const char *slash = strchr(type, '/');
+    size_t major = (size_t)(slash - type) + 1;
+    if (name == major + 1 && range[name - 1] == '*') return strncasecmp(range, type, major) == 0;
+    return name == strlen(type) && strncasecmp(range, type, name) == 0;
+}
+
+bool adv_exchange_accepts(const struct adv_exchange *exchange, const char *type)
+{
+    const char *at = exchange->headers[ADV_HEADER_ACCEPT];
+    if (!at || !*at) return true;
+    while (*at) {
+        at += strspn(at, ", \t");
+        size_t length = strcspn(at, ",");
+        if (length && range_matches(at, length, type)) return true;
+        at += length;
+    }
+    return false;
+}
+
+void adv_reply_clear(struct adv_reply *reply)
+{
+    if (reply->owns_body) free(reply->body);
+    memset(reply, 0, sizeof *reply);
+}
+
+static void out_of_memory(struct adv_exchange *exchange)
+{
+    static const char body[] = "{\"type\":\"https://tpu-advisor.dev/problems/out-of-memory\",\"title\":\"Out of memory\","
+                               "\"status\":503,\"errors\":[]}";
+    adv_reply_constant(exchange, 503, "application/problem+json", body, sizeof body - 1);
+}
+
+void adv_reply_text(struct adv_exchange *exchange, int status, const char *content_type, char *body, size_t body_bytes)
+{
+    if (!body) {
+        out_of_memory(exchange);
+        return;
+    }
+    exchange->reply.status = status;
+    exchange->reply.content_type = content_type;
+    exchange->reply.body = body;
+    exchange->reply.body_bytes = body_bytes;
+    exchange->reply.owns_body = true;
+}
+
+void adv_reply_json(struct adv_exchange *exchange, int status, char *body, size_t body_bytes)
+{
+    adv_reply_text(exchange, status, "application/json", body, body_bytes);
+}
+
+void adv_reply_constant(struct adv_exchange *exchange, int status, const char *content_type, const void *body,
+                        size_t body_bytes)
+{
+    exchange->reply.status = status;
+    exchange->reply.content_type = content_type;
+    /* The reply's body is only written to when it is owned. */
+    memcpy(&exchange->reply.body, &body, sizeof body);
+    exchange->reply.body_bytes = body_bytes;
+    exchange->reply.owns_body = false;
+}
+
+void adv_reply_empty(struct adv_exchange *exchange, int status)
+{
+    adv_reply_constant(exchange, status, NULL, "", 0);
+}
+
+void adv_reply_header(struct adv_exchange *exchange, const char *name, const char *format, ...)
+{
+    if (exchange->reply.headers_count == ADV_LIMIT_REPLY_HEADERS) return;
+    int index = exchange->reply.headers_count++;
+    exchange->reply.headers[index].name = name;
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(exchange->reply.headers[index].value, sizeof exchange->reply.headers[index].value, format, args);
+    va_end(args);
+}
+
+void adv_reply_problem(struct adv_exchange *exchange, const adv_err *err)
+{
+    char instance[ADV_LIMIT_REQUEST_ID + 32];
+    (void)snprintf(instance, sizeof instance, "urn:tpu-advisor:request:%s", exchange->request_id);
+    int status = adv_code_http_status(err->code);
+    char *body = adv_problem_json(err, instance);
+    adv_reply_text(exchange, status, "application/problem+json", body, body ? strlen(body) : 0);
+    if (status == 503) adv_reply_header(exchange, "Retry-After", "%d", RETRY_AFTER_S);
+    if (status == 401) adv_reply_header(exchange, "WWW-Authenticate", "Bearer realm=\"tpu-advisor\"");
+}
+
+void adv_reply_error(struct adv_exchange *exchange, adv_code code, const char *pointer, const char *hint,
+                     const char *format, ...)
+{
+    char detail[ADV_LIMIT_DETAIL];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(detail, sizeof detail, format, args);
+    va_end(args);
+    adv_err err;
+    adv_err_init(&err);
+    (void)adv_err_add(&err, code, pointer, hint, "%s", detail);
+    adv_reply_problem(exchange, &err);
+}
+
+bool adv_reply_not_modified(struct adv_exchange *exchange, const char *tag)
+{
+    adv_reply_header(exchange, "ETag", "\"%s\"", tag);
+    const char *at = exchange->headers[ADV_HEADER_IF_NONE_MATCH];
+    if (!at) return false;
+    size_t length = strlen(tag);
+    while (*at) {
+        at += strspn(at, ", \t");
+        size_t element = strcspn(at, ",");
+        while (element && (at[element - 1] == ' ' || at[element - 1] == '\t')) element--;
+        const char *opaque = at;
+        size_t left = element;
+        if (left >= 2 && strncmp(opaque, "W/", 2) == 0) {
+            opaque += 2;
+            left -= 2;
+        }
+        bool same = (left == 1 && *opaque == '*')
+            || (left == length + 2 && opaque[0] == '"' && memcmp(opaque + 1, tag, length) == 0 && opaque[left - 1] == '"');
+        if (same) {
+            adv_reply_empty(exchange, 304);
+            return true;
+        }
+        at += element;
+        at += strspn(at, " \t");
+    }
+    return false;
+}

@@ -1,0 +1,66 @@
+#include "server/guard.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* tchar of RFC 9110, 5.6.2 */
+static bool is_token(const char *text)
+{
+    static const char allowed[] = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    size_t length = strlen(text);
+    return length > 0 && strspn(text, allowed) == length;
+}
+
+void adv_guard_init(struct adv_guard *guard)
+{
+    memset(guard, 0, sizeof *guard);
+    guard->content_length_bytes = -1;
+}
+
+static void refuse(struct adv_guard *guard, const char *reason)
+{
+    if (!guard->reason) guard->reason = reason;
+}
+
+static void read_content_length(struct adv_guard *guard, const char *value)
+{
+    size_t length = strlen(value);
+    if (guard->content_length_count++) refuse(guard, "more than one Content-Length");
+    if (length == 0 || length > 18 || strspn(value, "0123456789") != length) {
+        refuse(guard, "Content-Length is not a decimal number");
+        return;
+    }
+    int64_t bytes = 0;
+    for (; *value; value++) bytes = bytes * 10 + (*value - '0');
+    guard->content_length_bytes = bytes;
+}
+
+void adv_guard_header(struct adv_guard *guard, const char *name, const char *value)
+{
+    if (!is_token(name)) refuse(guard, "a header name has a character that is not allowed");
+    if (!value) value = "";
+    if (strpbrk(value, "\r\n")) refuse(guard, "a header value is folded over lines");
+    if (strcasecmp(name, "Content-Length") == 0) {
+        read_content_length(guard, value);
+    } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
+        if (guard->transfer_encoding_count++) refuse(guard, "more than one Transfer-Encoding");
+        if (strcasecmp(value, "chunked") == 0) guard->chunked = true;
+        else refuse(guard, "the only Transfer-Encoding understood is chunked");
+    } else if (strcasecmp(name, "Host") == 0) {
+        if (guard->host_count++) refuse(guard, "more than one Host");
+    }
+}
+
+const char *adv_guard_finish(struct adv_guard *guard, const char *method, const char *target, const char *version)
+{
+    if (!is_token(method)) refuse(guard, "the method has a character that is not allowed");
+    bool is_1_1 = strcmp(version, "HTTP/1.1") == 0;
+    if (!is_1_1 && strcmp(version, "HTTP/1.0") != 0) refuse(guard, "the version is neither HTTP/1.1 nor HTTP/1.0");
+    if (is_1_1 && guard->host_count == 0) refuse(guard, "Host is missing");
+    if (!is_1_1 && guard->transfer_encoding_count) refuse(guard, "HTTP/1.0 has no Transfer-Encoding");
+    if (guard->content_length_count && guard->transfer_encoding_count)
+        refuse(guard, "Content-Length beside Transfer-Encoding");
+    if (target[0] != '/') refuse(guard, "the request target does not start with /");
+    if (strstr(target, "%00")) refuse(guard, "the request target has a NUL");
+    return guard->reason;
+}

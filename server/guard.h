@@ -1,0 +1,27 @@
+/* guard.h: refuses requests that two HTTP parsers could read differently (request smuggling), before any handler.
+ *
+ * The HTTP library (0.9.75) accepts Content-Length beside Transfer-Encoding, two Content-Lengths, blanks in header
+ * names and requests without Host; a proxy in front may not. RFC 9112, sections 3.2, 5.1, 6.1 and 6.3.
+ */
+#ifndef ADV_SERVER_GUARD_H
+#define ADV_SERVER_GUARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct adv_guard {
+    int content_length_count, transfer_encoding_count, host_count;
+    int64_t content_length_bytes; /* -1 = none */
+    bool chunked;
+    const char *reason; /* why the request is refused; NULL = so far fine */
+};
+
+void adv_guard_init(struct adv_guard *guard);
+
+/* Called for each header field; value may be NULL for an empty one. */
+void adv_guard_header(struct adv_guard *guard, const char *name, const char *value);
+
+/* After the last header. The reason for refusal, or NULL. `target` is the request target as sent. */
+const char *adv_guard_finish(struct adv_guard *guard, const char *method, const char *target, const char *version);
+
+#endif

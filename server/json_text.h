@@ -1,0 +1,24 @@
+/* json_text.h: writing JSON as text, and which bytes are text. Reading JSON is engine/json's.
+ */
+#ifndef ADV_SERVER_JSON_TEXT_H
+#define ADV_SERVER_JSON_TEXT_H
+
+#include <stdbool.h>
+
+#include "engine/base/text.h"
+
+/* Length of the UTF-8 sequence that starts at `at` (1 to 4, NUL-terminated text), or 0 when it is not one (RFC 3629). */
+int adv_utf8_length(const char *at);
+bool adv_utf8_valid(const char *text);
+
+/* Appends `value` as a JSON string with its quotes, NULL as null. Bytes that are not UTF-8 become U+FFFD. */
+void adv_json_text_quote(struct adv_text *text, const char *value);
+
+/* Appends `,"name":` (without the comma right after an opening bracket) and then the value. */
+void adv_json_text_string(struct adv_text *text, const char *name, const char *value);
+void adv_json_text_raw(struct adv_text *text, const char *name, const char *json); /* NULL as null */
+
+/* Appends `object` (a JSON object with or without trailing blanks) with `members` ("\"a\":1,\"b\":2") added at its end. */
+void adv_json_text_extend(struct adv_text *text, const char *object, size_t object_bytes, const char *members);
+
+#endif

@@ -1,0 +1,101 @@
+#include "server/pool.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct adv_pool {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct adv_pool_work work;
+    void **ring;
+    int ring_count, head, waiting, running;
+    bool stopping;
+    pthread_t *threads;
+    int threads_count;
+};
+
+static void *work_loop(void *argument)
+{
+    struct adv_pool *pool = argument;
+    void *context = pool->work.open ? pool->work.open(pool->work.argument) : NULL;
+    (void)pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        while (pool->waiting == 0 && !pool->stopping) (void)pthread_cond_wait(&pool->wake, &pool->lock);
+        if (pool->waiting == 0) break;
+        void *job = pool->ring[pool->head];
+        pool->head = (pool->head + 1) % pool->ring_count;
+        pool->waiting--;
+        pool->running++;
+        (void)pthread_mutex_unlock(&pool->lock);
+        pool->work.run(job, context);
+        (void)pthread_mutex_lock(&pool->lock);
+        pool->running--;
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+    if (pool->work.close) pool->work.close(context);
+    return NULL;
+}
+
+struct adv_pool *adv_pool_start(int threads_count, int queue_count, const struct adv_pool_work *work)
+{
+    struct adv_pool *pool = calloc(1, sizeof *pool);
+    if (!pool) return NULL;
+    pool->work = *work;
+    pool->ring_count = queue_count;
+    pool->ring = calloc((size_t)queue_count, sizeof *pool->ring);
+    pool->threads = calloc((size_t)threads_count, sizeof *pool->threads);
+    (void)pthread_mutex_init(&pool->lock, NULL);
+    (void)pthread_cond_init(&pool->wake, NULL);
+    bool good = pool->ring && pool->threads;
+    while (good && pool->threads_count < threads_count) {
+        good = pthread_create(&pool->threads[pool->threads_count], NULL, work_loop, pool) == 0;
+        if (good) pool->threads_count++;
+    }
+    if (good) return pool;
+    adv_pool_stop(pool);
+    return NULL;
+}
+
+bool adv_pool_try_add(struct adv_pool *pool, void *job)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    bool room = !pool->stopping && pool->waiting < pool->ring_count;
+    if (room) {
+        pool->ring[(pool->head + pool->waiting) % pool->ring_count] = job;
+        pool->waiting++;
+        (void)pthread_cond_signal(&pool->wake);
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+    return room;
+}
+
+int adv_pool_waiting(struct adv_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    int count = pool->waiting;
+    (void)pthread_mutex_unlock(&pool->lock);
+    return count;
+}
+
+int adv_pool_running(struct adv_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    int count = pool->running;
+    (void)pthread_mutex_unlock(&pool->lock);
+    return count;
+}
+
+void adv_pool_stop(struct adv_pool *pool)
+{
+    if (!pool) return;
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->stopping = true;
+    (void)pthread_cond_broadcast(&pool->wake);
+    (void)pthread_mutex_unlock(&pool->lock);
+    for (int i = 0; i < pool->threads_count; i++) (void)pthread_join(pool->threads[i], NULL);
+    (void)pthread_cond_destroy(&pool->wake);
+    (void)pthread_mutex_destroy(&pool->lock);
+    free(pool->threads);
+    free(pool->ring);
+    free(pool);
+}

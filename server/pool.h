@@ -1,0 +1,32 @@
+/* pool.h: a fixed number of threads and a bounded queue before them.
+ *
+ * Adding never waits: a full queue is the caller's answer 503. Each thread owns one context (a database connection),
+ * opened and closed on that thread. Thread safe, except start and stop.
+ */
+#ifndef ADV_SERVER_POOL_H
+#define ADV_SERVER_POOL_H
+
+#include <stdbool.h>
+
+struct adv_pool;
+
+struct adv_pool_work {
+    void *(*open)(void *argument); /* a thread's context; may return NULL */
+    void (*close)(void *context);
+    void (*run)(void *job, void *context);
+    void *argument; /* for open */
+};
+
+/* NULL when memory or threads are exhausted. */
+struct adv_pool *adv_pool_start(int threads_count, int queue_count, const struct adv_pool_work *work);
+
+/* false: the queue is full or the pool is stopping. */
+bool adv_pool_try_add(struct adv_pool *pool, void *job);
+
+int adv_pool_waiting(struct adv_pool *pool);
+int adv_pool_running(struct adv_pool *pool);
+
+/* Runs what is queued, joins the threads, frees the pool. NULL is fine. */
+void adv_pool_stop(struct adv_pool *pool);
+
+#endif

@@ -1,0 +1,42 @@
+/* routes.h: every method and path the daemon answers, one table. openapi.yaml describes the same rows; a test compares. */
+#ifndef ADV_SERVER_ROUTES_H
+#define ADV_SERVER_ROUTES_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "server/exchange.h"
+
+/* Where a handler runs. */
+enum adv_route_place {
+    ADV_ROUTE_INLINE, /* on the HTTP thread: never waits, takes microseconds */
+    ADV_ROUTE_ENGINE, /* on an engine worker; may also store */
+    ADV_ROUTE_STORE   /* on a store worker: only needs the database */
+};
+
+struct adv_route {
+    const char *method;
+    const char *path;      /* template: {name} is one path segment */
+    const char *operation; /* operationId of the OpenAPI document */
+    void (*handle)(struct adv_exchange *exchange);
+    enum adv_route_place place;
+    unsigned scope;          /* token scope needed; 0 = none, open to everybody */
+    const char *media_types; /* of the body, separated by blanks; NULL = the route takes no body */
+    int kind;                /* enum adv_request_kind where the handler serves several */
+};
+
+enum adv_route_match { ADV_ROUTE_FOUND, ADV_ROUTE_NO_PATH, ADV_ROUTE_NO_METHOD };
+
+/* Finds the row for a decoded path; HEAD finds GET's row. Fills exchange->route and parameters (arena copies).
+ * On ADV_ROUTE_NO_METHOD `allow` (96 bytes) lists the methods of that path. */
+enum adv_route_match adv_routes_find(struct adv_exchange *exchange, const char *method, const char *path, char allow[96]);
+
+/* Rows by index for metrics; the row after the last stands for requests without a route; then NULL. */
+int adv_routes_index(const struct adv_route *route);
+const char *adv_routes_method(int index);
+const char *adv_routes_path(int index);
+
+/* "METHOD PATH OPERATION" lines, for the test against the OpenAPI document. */
+void adv_routes_print(FILE *out);
+
+#endif

@@ -1,0 +1,145 @@
+#include "server/serve.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/advise.h"
+#include "server/cli.h"
+#include "server/http.h"
+
+/* Tells a service manager about our state (sd_notify's protocol: one datagram). Without one this does nothing. */
+static void notify(const char *state)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (!path || !*path || strlen(path) >= sizeof address.sun_path) return;
+    memcpy(address.sun_path, path, strlen(path));
+    if (address.sun_path[0] == '@') address.sun_path[0] = '\0';
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return;
+    socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+    (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&address, length);
+    (void)close(fd);
+}
+
+static void log_findings(const struct adv_log *log, const adv_err *err)
+{
+    for (int i = 0; i < err->count; i++)
+        adv_log_message(log, ADV_LOG_ERROR, "%s: %s", err->findings[i].pointer, err->findings[i].detail);
+}
+
+static void *open_worker(void *argument)
+{
+    struct adv_app *app = argument;
+    return app->database ? adv_db_open(app->database) : NULL;
+}
+
+static void close_worker(void *context)
+{
+    adv_db_close(context);
+}
+
+static void choose_counts(struct adv_config *config)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (processors < 1) processors = 1;
+    if (!config->workers_count) config->workers_count = processors;
+    if (!config->http_threads_count) config->http_threads_count = processors < 8 ? processors : 8;
+    /* The library gives each thread an equal share of the connections. */
+    if (config->connections_count < config->http_threads_count) config->connections_count = config->http_threads_count;
+}
+
+static bool start(struct adv_app *app)
+{
+    adv_err err;
+    adv_err_init(&err);
+    if (app->config.tokens_file[0] && adv_tokens_load(app->config.tokens_file, &app->tokens, stderr)) return false;
+    app->catalog = adv_catalog_load(app->config.catalog[0] ? app->config.catalog : NULL, &err);
+    if (!app->catalog || adv_documents_make(app->catalog, &app->documents, &err)) {
+        log_findings(&app->log, &err);
+        return false;
+    }
+    if (app->config.database_url[0])
+        app->database = adv_database_open(app->config.database_url, app->config.auto_migrate, &app->log, &app->metrics);
+    struct adv_pool_work work = {.open = open_worker, .close = close_worker, .run = adv_http_run_job, .argument = app};
+    app->engine_pool = adv_pool_start((int)app->config.workers_count, (int)app->config.queue_count, &work);
+    app->store_pool = adv_pool_start((int)app->config.store_workers_count, (int)app->config.queue_count, &work);
+    if (!app->engine_pool || !app->store_pool || (app->config.database_url[0] && !app->database)) {
+        adv_log_message(&app->log, ADV_LOG_ERROR, "threads or memory are exhausted");
+        return false;
+    }
+    app->http = adv_http_start(app);
+    return app->http != NULL;
+}
+
+static void free_app(struct adv_app *app)
+{
+    adv_pool_stop(app->engine_pool);
+    adv_pool_stop(app->store_pool);
+    adv_database_close(app->database);
+    adv_documents_free(app->documents);
+    adv_catalog_free(app->catalog);
+    adv_tokens_free(app->tokens);
+    free(app);
+}
+
+/* In order: not ready, load balancers look away, no new connections, requests under way end, connections close. */
+static int drain(struct adv_app *app)
+{
+    atomic_store(&app->draining, true);
+    notify("STOPPING=1");
+    adv_log_message(&app->log, ADV_LOG_INFO, "draining");
+    struct timespec delay = {.tv_sec = app->config.drain_delay_s};
+    (void)nanosleep(&delay, NULL);
+    int cut_off = adv_http_drain(app->http, app->config.drain_deadline_s);
+    if (cut_off) {
+        /* Their workers cannot be interrupted and still use the app: leave without taking it apart. */
+        adv_log_message(&app->log, ADV_LOG_WARNING, "stopped; %d requests were cut off", cut_off);
+        _exit(ADV_CLI_FAILED);
+    }
+    adv_http_stop(app->http);
+    adv_log_message(&app->log, ADV_LOG_INFO, "stopped");
+    return ADV_CLI_OK;
+}
+
+int adv_serve(const struct adv_config *config)
+{
+    struct adv_app *app = calloc(1, sizeof *app);
+    if (!app) return ADV_CLI_FAILED;
+    app->config = *config;
+    choose_counts(&app->config);
+    if (!adv_log_level_parse(config->log_level, &app->log.level)) {
+        (void)fprintf(stderr, "tpu-advisor: log_level is debug, info, warning or error\n");
+        free(app);
+        return ADV_CLI_USAGE;
+    }
+    /* Blocked before any thread starts, so that only sigwait below sees them. */
+    sigset_t ends;
+    (void)sigemptyset(&ends);
+    (void)sigaddset(&ends, SIGTERM);
+    (void)sigaddset(&ends, SIGINT);
+    (void)pthread_sigmask(SIG_BLOCK, &ends, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    int status = ADV_CLI_FAILED;
+    if (start(app)) {
+        struct adv_log_line line;
+        adv_log_begin(&app->log, &line, ADV_LOG_INFO, "listening");
+        adv_log_string(&line, "address", adv_http_address(app->http));
+        adv_log_string(&line, "version", adv_engine_version());
+        adv_log_string(&line, "catalog_hash", adv_catalog_hash(app->catalog));
+        adv_log_number(&line, "workers", app->config.workers_count);
+        adv_log_end(&line);
+        notify("READY=1");
+        int received = 0;
+        (void)sigwait(&ends, &received);
+        status = drain(app);
+    }
+    free_app(app);
+    return status;
+}

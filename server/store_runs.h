@@ -1,0 +1,70 @@
+/* store_runs.h: runs in the database: answers kept for ever as they were given. Immutable; a trigger sees to it. */
+#ifndef ADV_SERVER_STORE_RUNS_H
+#define ADV_SERVER_STORE_RUNS_H
+
+#include "engine/advise.h"
+#include "server/db.h"
+#include "server/request_id.h"
+#include "server/sha256.h"
+
+/* What is written. Texts are NUL-terminated; project, label and the like are "" when not given. */
+struct adv_run {
+    char id[ADV_UUID_BYTES];
+    const char *kind; /* "estimate", … */
+    const struct adv_answer *answer;
+    const char *engine_version, *catalog_hash;
+    const char *request, *response;
+};
+
+/* A client's Idempotency-Key; keys of different tokens do not meet. */
+struct adv_idempotency {
+    const char *principal, *key;
+    char body_digest[ADV_SHA256_HEX];
+};
+
+enum adv_store_outcome {
+    ADV_STORE_SAVED,
+    ADV_STORE_REPLAYED, /* the key was used before with this body: `response` is that answer */
+    ADV_STORE_OTHER_BODY,
+    ADV_STORE_UNKNOWN_KEY
+};
+
+/* Looks a key up; keys live for 24 hours. On ADV_STORE_REPLAYED `response` must be freed with free(). */
+ADV_MUST_CHECK adv_code adv_store_key_find(struct adv_db *db, const struct adv_idempotency *idempotency,
+                                           enum adv_store_outcome *outcome, char **response, adv_err *err);
+
+/* Writes a run and, when given, its key, both or none. ADV_STORE_UNKNOWN_KEY: another request took the key meanwhile and
+ * nothing was written; look it up. `idempotency` may be NULL. */
+ADV_MUST_CHECK adv_code adv_store_run_save(struct adv_db *db, const struct adv_run *run,
+                                           const struct adv_idempotency *idempotency, enum adv_store_outcome *outcome,
+                                           adv_err *err);
+
+/* Filters of a list; NULL = any. `after` is the id that the previous page ended with. */
+struct adv_run_filter {
+    const char *project, *label, *model, *chip, *kind, *since, *after;
+    int limit_count;
+};
+
+/* {"runs": […], "next_cursor": …} appended to `json`, newest first. */
+ADV_MUST_CHECK adv_code adv_store_runs_list(struct adv_db *db, const struct adv_run_filter *filter, struct adv_text *json,
+                                            adv_err *err);
+
+/* What the database knows of one run. Pointers live until adv_store_run_free. */
+struct adv_stored_run {
+    struct adv_rows rows;
+    const char *id, *kind, *request, *response;
+    double step_time_s, hbm_bytes; /* NAN when the answer had none */
+    bool fits;
+};
+
+/* ADV_E_NOT_FOUND when there is no such run; then nothing to free. */
+ADV_MUST_CHECK adv_code adv_store_run_get(struct adv_db *db, const char *id, struct adv_stored_run *run, adv_err *err);
+void adv_store_run_free(struct adv_stored_run *run);
+
+/* Appends the run as JSON, request and response included. */
+void adv_store_run_print(const struct adv_stored_run *run, struct adv_text *json);
+
+/* ADV_E_NOT_FOUND; ADV_E_CONFLICT when it is a baseline. */
+ADV_MUST_CHECK adv_code adv_store_run_delete(struct adv_db *db, const char *id, adv_err *err);
+
+#endif

@@ -28,7 +28,7 @@ export function estimate(scale = 1) {
     engine: ENGINE, step_time_s: step, step_time_low_s: step * 0.95, step_time_high_s: step * 1.06,
     tokens_per_s_per_chip: 2048 / scale, tflops_per_s_per_chip: 930.2 / scale, mfu_frac: 0.403 / scale, hfu_frac: 0.455 / scale,
     global_batch_sequences: 256, tokens_per_step: 2097152, fits: true, fit_verdict: scale > 1.1 ? 'tight' : 'fits',
-    hbm_bytes_per_device: 71.5 * GIB, hbm_limit_bytes_per_device: 94.7 * GIB,
+    hbm_bytes_per_device: (71.5 - (scale - 1) * 40) * GIB, hbm_limit_bytes_per_device: 94.7 * GIB,
     hbm_parts: [{ name: 'weights', bytes: 2.1 * GIB, at: 'always' }, { name: 'optimizer_state', bytes: 4.1 * GIB, at: 'always' }, { name: 'saved_activations', bytes: 52 * GIB, at: 'backward' },
       { name: 'working_set', bytes: 9.3 * GIB, at: 'backward' }, { name: 'gathered_weights', bytes: 4 * GIB, at: 'backward' }, { name: 'saved_activations', bytes: 52 * GIB, at: 'loss' }, { name: 'logits', bytes: 8 * GIB, at: 'loss' }, { name: 'gradients', bytes: 4.2 * GIB, at: 'update' }],
     host_bytes_per_host: 12 * GIB, host_limit_bytes_per_host: 900 * GIB,
@@ -49,7 +49,7 @@ export function advice(plans = 3) {
     rank: index + 1, config: CONFIG, xla_flags: FLAGS, estimate: estimate(1 + index * 0.07), why: ['Least exposed communication of all plans that fit.', 'Attention and matmuls fill 87 % of the step.'], changes_from_baseline: [],
   }));
   return {
-    engine: ENGINE, ranked, pareto: [], baseline: null, near_misses: [{ config: CONFIG, reason: 'needs 101.2 GiB of 94.7 GiB; remat_policy=full would fit' }],
+    engine: ENGINE, ranked, pareto: plans ? [{ config: CONFIG, estimate: estimate(1) }, { config: CONFIG, estimate: estimate(1.5) }] : [], baseline: null, near_misses: [{ config: CONFIG, reason: 'needs 101.2 GiB of 94.7 GiB; remat_policy=full would fit' }],
     search: { considered: 18240, illegal: 9120, pruned: 6800, out_of_memory: 1204, evaluated: 1116, exhaustive: true, elapsed_ms: 412.5, evaluations_per_s: 2705 }, stored: false,
   };
 }

@@ -55,7 +55,7 @@ test('llama3.1-70b on tpu7x 4x4x4 gets ranked plans that fit, with bars', () => 
   assert.match(first, /GiB/);
   assert.match(first, /fits|tight/);
   assert.ok(await page.locator('.chart:has(.limit) [data-part]').count() >= 3, 'memory parts');
-  const widths = await page.locator('.chart').first().locator('[data-part] rect').evaluateAll((rects) => rects.map((rect) => Number.parseFloat(rect.getAttribute('width'))));
+  const widths = await page.locator('#detail .chart').first().locator('[data-part] rect').evaluateAll((rects) => rects.map((rect) => Number.parseFloat(rect.getAttribute('width'))));
   assert.ok(Math.abs(widths.reduce((all, width) => all + width, 0) - 100) < 0.1, 'exposed parts add up to the step');
   assert.match(await page.getByRole('region', { name: 'MaxText settings' }).innerText(), /parallelism=/);
   assert.doesNotMatch(await page.locator('#results').innerText(), /\bNaN\b|undefined|\[object/);

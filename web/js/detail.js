@@ -21,7 +21,7 @@ function figures(estimate) {
   const confidence = confidenceOf(estimate);
   return h('dl', { class: 'facts' },
     fact('Step time', seconds(estimate.step_time_s), secondsRange(estimate.step_time_low_s, estimate.step_time_high_s)),
-    fact('Tokens per second and chip', rounded(estimate.tokens_per_s_per_chip)),
+    fact('Tokens/s per chip', rounded(estimate.tokens_per_s_per_chip)),
     fact('TFLOP/s per chip', rounded(estimate.tflops_per_s_per_chip)),
     fact('MFU', percent(estimate.mfu_frac), `HFU ${percent(estimate.hfu_frac)}`),
     fact('Global batch', `${count(estimate.global_batch_sequences)} sequences`, `${compact(estimate.tokens_per_step)} tokens per step`),

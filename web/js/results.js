@@ -6,6 +6,7 @@ import { announce, h, table } from './dom.js';
 import { count, gib, percent, plural, rounded, seconds, secondsRange, words } from './format.js';
 import { verdict } from './memory_bar.js';
 import { batchText, formatText, meshOfConfig, meshText, rematText } from './plan_text.js';
+import { tradeoff } from './tradeoff.js';
 
 const COLUMNS = [
   { title: 'Rank' }, { title: 'Mesh, remat, format' }, { title: 'Batch per device', number: true, wide: true },
@@ -97,7 +98,7 @@ function showAdvice(place, request, answer, actions) {
     h('div', { class: 'panel-head' }, h('h2', null, jobTitle(request)), h('p', null, none ? 'No legal plan fits in memory.' : `The best ${ranked.length === 1 ? 'plan' : `${ranked.length} plans`}`),
       h('p', { class: 'actions' }, downloadButton(answer, fileName(request, 'advice')))),
     choices.length ? rankedTable(choices, baseline, choose) : null,
-    nearMisses(answer.near_misses, none), searchNote(answer.search), runNote(request, answer)), detail);
+    tradeoff(ranked, answer.pareto), nearMisses(answer.near_misses, none), searchNote(answer.search), runNote(request, answer)), detail);
   if (choices.length) {
     place.querySelector('input[name="plan"]').checked = true;
     choose(choices[0], true);

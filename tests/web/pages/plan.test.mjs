@@ -72,7 +72,7 @@ test('the widths of the time bar add up to the step and the table agrees', async
   const page = await open({}, { path: withJob });
   await page.click('#submit');
   await page.waitForSelector('#ranked');
-  const chart = page.locator('.chart').first();
+  const chart = page.locator('#detail .chart').first();
   const widths = await chart.locator('[data-part] rect').evaluateAll((rects) => rects.map((rect) => Number.parseFloat(rect.getAttribute('width'))));
   assert.ok(Math.abs(widths.reduce((all, width) => all + width, 0) - 100) < 0.05, `sum ${widths}`);
   const table = page.getByRole('table', { name: /Exposed parts/ });

@@ -5,6 +5,7 @@ import { memoryRows, memoryStacks } from '../../../web/js/memory_bar.js';
 import { batchText, meshOfConfig, meshText, rematText } from '../../../web/js/plan_text.js';
 import { parseRoute } from '../../../web/js/router.js';
 import { byResource, orderParts } from '../../../web/js/time_bar.js';
+import { pointsOf, range } from '../../../web/js/tradeoff.js';
 import { letter } from '../../../web/js/bar.js';
 
 const GIB = 1024 ** 3;
@@ -60,4 +61,11 @@ test('addresses lead to their views', () => {
   assert.deepEqual(parseRoute('#/runs/a%2Fb'), { view: 'run', id: 'a/b' });
   assert.deepEqual(parseRoute('#/compare?runs=a,b'), { view: 'compare', runs: ['a', 'b'] });
   assert.equal(parseRoute('').view, 'plan');
+});
+
+test('a plan of the front that is ranked appears once, and a single value has a range', () => {
+  const plan = (rank, time, bytes) => ({ rank, estimate: { step_time_s: time, hbm_bytes_per_device: bytes } });
+  assert.deepEqual(pointsOf([plan(1, 2, 3)], [plan(0, 2, 3), plan(0, 4, 1)]).map((point) => point.name), ['1', null]);
+  assert.ok(range([5]).high > range([5]).low);
+  assert.ok(range([0]).high > 0);
 });

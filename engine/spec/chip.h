@@ -5,6 +5,7 @@
 #define ADV_SPEC_CHIP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "engine/base/limits.h"
 
@@ -49,5 +50,18 @@ struct adv_chip {
     ADV_CHIP_FIELDS(ADV_CHIP_MEMBER)
 #undef ADV_CHIP_MEMBER
 };
+
+/* The table above at run time, for decoding overrides and encoding the catalog. */
+struct adv_chip_field {
+    const char *name, *unit, *what;
+    size_t offset; /* in struct adv_chip */
+};
+
+/* All fields in their order; *count is set. */
+const struct adv_chip_field *adv_chip_fields(int *count);
+/* By name; NULL when there is no such field. */
+const struct adv_chip_field *adv_chip_field(const char *name);
+double adv_chip_field_get(const struct adv_chip *chip, const struct adv_chip_field *field);
+void adv_chip_field_set(struct adv_chip *chip, const struct adv_chip_field *field, double value);
 
 #endif

@@ -1,0 +1,206 @@
+#include "engine/json/decode_cluster.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/text.h"
+
+struct reader {
+    const struct adv_catalog *catalog;
+    const json_t *value;
+    const char *at;
+    struct adv_cluster *cluster;
+    adv_err *err;
+};
+
+static adv_code refuse(const struct reader *reader, adv_code code, const char *member, const char *hint, const char *detail)
+{
+    char pointer[ADV_LIMIT_POINTER];
+    return adv_err_add(reader->err, code, adv_json_pointer(pointer, reader->at, member), hint, "%s", detail);
+}
+
+/* Chip by name or alias into the cluster; false with a finding for `member`. */
+static bool set_chip(const struct reader *reader, const char *name, const char *member)
+{
+    const struct adv_catalog_chip *row = adv_catalog_chip(reader->catalog, name);
+    char text[ADV_LIMIT_DETAIL];
+    char hint[ADV_LIMIT_DETAIL] = "known:";
+    if (row && row->chip.is_tpu) {
+        reader->cluster->chip = row->chip;
+        return true;
+    }
+    if (row) {
+        (void)snprintf(text, sizeof text, "%s is in the catalog for comparison of headline numbers only", row->chip.name);
+        (void)refuse(reader, ADV_E_UNSUPPORTED, member, NULL, text);
+        return false;
+    }
+    size_t used = strlen(hint);
+    for (int i = 0; i < adv_catalog_chips_count(reader->catalog) && used < sizeof hint; i++) {
+        const struct adv_chip *chip = &adv_catalog_chip_at(reader->catalog, i)->chip;
+        if (chip->is_tpu) used += (size_t)snprintf(hint + used, sizeof hint - used, " %s", chip->name);
+    }
+    (void)snprintf(text, sizeof text, "the catalog has no chip \"%.80s\"", name);
+    (void)refuse(reader, ADV_E_INVALID, member, hint, text);
+    return false;
+}
+
+static bool set_shape(const struct reader *reader, const char *shape, const char *member)
+{
+    int axes = reader->cluster->chip.ici_axes >= 3 ? 3 : 2;
+    if (adv_cluster_parse_shape(shape, axes, reader->cluster->dims)) return true;
+    char text[ADV_LIMIT_DETAIL];
+    (void)snprintf(text, sizeof text, "\"%.80s\" is not a slice shape of %s", shape, reader->cluster->chip.name);
+    (void)refuse(reader, ADV_E_INVALID, member,
+                 axes == 3 ? "chips along three axes, like \"4x4x4\"" : "chips along two axes, like \"16x16\"", text);
+    return false;
+}
+
+/* "tpu7x-128": what MaxText calls compile_topology; "v5litepod-16": the same with an alias of the chip. */
+static bool set_compile_topology(const struct reader *reader, const char *name, const char *count)
+{
+    char canonical[2 * ADV_LIMIT_NAME];
+    (void)snprintf(canonical, sizeof canonical, "%s-%.32s", reader->cluster->chip.name, count);
+    const struct adv_catalog_topology *row = adv_catalog_topology(reader->catalog, canonical);
+    if (row) {
+        memcpy(reader->cluster->dims, row->dims, sizeof row->dims);
+        return true;
+    }
+    const char *nearest = NULL;
+    long wanted = strtol(count, NULL, 10);
+    long best = -1;
+    for (int i = 0; i < adv_catalog_topologies_count(reader->catalog); i++) {
+        row = adv_catalog_topology_at(reader->catalog, i);
+        long distance = labs(strtol(strrchr(row->name, '-') + 1, NULL, 10) - wanted);
+        if (strcmp(row->chip, reader->cluster->chip.name) != 0 || (best >= 0 && distance >= best)) continue;
+        best = distance;
+        nearest = row->name;
+    }
+    char text[ADV_LIMIT_DETAIL], hint[ADV_LIMIT_DETAIL];
+    (void)snprintf(text, sizeof text, "there is no slice \"%.80s\"", name);
+    (void)snprintf(hint, sizeof hint, "the nearest is %s", nearest ? nearest : "not known");
+    (void)refuse(reader, ADV_E_INVALID, "accelerator", hint, text);
+    return false;
+}
+
+static bool set_accelerator(const struct reader *reader, const char *name)
+{
+    const char *dash = strrchr(name, '-');
+    char chip[ADV_LIMIT_NAME];
+    if (!dash || dash == name || (size_t)(dash - name) >= sizeof chip) {
+        (void)refuse(reader, ADV_E_INVALID, "accelerator", "\"tpu7x-128\" (devices) or \"tpu7x-4x4x4\" (chips)",
+                     "an accelerator is a chip, a dash, and a count or shape");
+        return false;
+    }
+    (void)snprintf(chip, sizeof chip, "%.*s", (int)(dash - name), name);
+    if (!set_chip(reader, chip, "accelerator")) return false;
+    if (strchr(dash + 1, 'x')) return set_shape(reader, dash + 1, "accelerator");
+    return set_compile_topology(reader, name, dash + 1);
+}
+
+/* Chip and dims, however they were given. */
+static bool set_slice(const struct reader *reader)
+{
+    const char *accelerator, *chip = NULL, *topology = NULL;
+    if (json_object_get(reader->value, "accelerator")) {
+        if (json_object_get(reader->value, "chip") || json_object_get(reader->value, "topology")) {
+            (void)refuse(reader, ADV_E_INVALID, "accelerator", NULL, "give either `accelerator` or `chip` and `topology`");
+            return false;
+        }
+        return adv_json_string(reader->value, reader->at, "accelerator", ADV_JSON_REQUIRED, &accelerator, reader->err) &&
+               set_accelerator(reader, accelerator);
+    }
+    bool has_chip = adv_json_string(reader->value, reader->at, "chip", ADV_JSON_REQUIRED, &chip, reader->err);
+    bool has_topology = adv_json_string(reader->value, reader->at, "topology", ADV_JSON_REQUIRED, &topology, reader->err);
+    has_chip = has_chip && set_chip(reader, chip, "chip");
+    return has_chip && has_topology && set_shape(reader, topology, "topology");
+}
+
+/* The fields that say what a chip is made of; a different number would be a different chip. */
+static bool is_structural(const char *field)
+{
+    return strcmp(field, "devices_per_chip") == 0 || strcmp(field, "ici_axes") == 0 || strcmp(field, "chips_per_host") == 0 ||
+           strcmp(field, "cores_per_chip") == 0 || strcmp(field, "price_usd_per_chip_hour") == 0;
+}
+
+static void apply_override(const struct reader *reader, const char *name, const json_t *value)
+{
+    int count;
+    const struct adv_chip_field *fields = adv_chip_fields(&count);
+    const struct adv_chip_field *field = adv_chip_field(name);
+    char at[ADV_LIMIT_POINTER], pointer[ADV_LIMIT_POINTER];
+    (void)adv_json_pointer(pointer, adv_json_pointer(at, reader->at, "overrides"), name);
+    if (!field) {
+        const char *known[64];
+        char hint[ADV_LIMIT_DETAIL] = "";
+        for (int i = 0; i < count && i < 64; i++) known[i] = fields[i].name;
+        const char *nearest = adv_text_nearest(name, known, count < 64 ? count : 64);
+        if (nearest) (void)snprintf(hint, sizeof hint, "did you mean `%s`?", nearest);
+        (void)adv_err_add(reader->err, ADV_E_INVALID, pointer, hint, "a chip has no field `%.80s`", name);
+        return;
+    }
+    double number = json_is_number(value) ? json_number_value(value) : (double)NAN;
+    if (is_structural(name))
+        (void)adv_err_add(reader->err, ADV_E_INVALID, pointer, NULL, "`%s` cannot be overridden", name);
+    else if (!(number > 0) || !isfinite(number))
+        (void)adv_err_add(reader->err, ADV_E_RANGE, pointer, NULL, "`%s` must be a number above 0 (%s)", name, field->unit);
+    else
+        adv_chip_field_set(&reader->cluster->chip, field, number);
+}
+
+static void apply_overrides(const struct reader *reader)
+{
+    json_t *overrides = adv_json_object(reader->value, reader->at, "overrides", ADV_JSON_OPTIONAL, reader->err);
+    for (void *iter = json_object_iter(overrides); iter; iter = json_object_iter_next(overrides, iter)) {
+        apply_override(reader, json_object_iter_key(iter), json_object_iter_value(iter));
+        reader->cluster->has_overrides = true;
+    }
+}
+
+/* Pointers of adv_cluster_build start with /cluster; the request may hold the cluster elsewhere. */
+static adv_code build(const struct reader *reader)
+{
+    const char *const *shapes;
+    int shapes_count = adv_catalog_shapes(reader->catalog, reader->cluster->chip.name, &shapes);
+    adv_err found;
+    adv_err_init(&found);
+    adv_code code = adv_cluster_build(reader->cluster, shapes, shapes_count, &found);
+    bool has_accelerator = json_object_get(reader->value, "accelerator") != NULL;
+    for (int i = 0; i < found.count; i++) {
+        const char *member = strrchr(found.findings[i].pointer, '/') + 1;
+        if (has_accelerator && strcmp(member, "topology") == 0) member = "accelerator";
+        (void)refuse(reader, found.findings[i].code, member, found.findings[i].hint, found.findings[i].detail);
+    }
+    for (int i = 0; code == ADV_OK && i < adv_catalog_topologies_count(reader->catalog); i++) {
+        const struct adv_catalog_topology *row = adv_catalog_topology_at(reader->catalog, i);
+        if (strcmp(row->chip, reader->cluster->chip.name) == 0 && strcmp(row->topology, reader->cluster->topology) == 0)
+            (void)snprintf(reader->cluster->accelerator, sizeof reader->cluster->accelerator, "%s", row->name);
+    }
+    return code;
+}
+
+adv_code adv_decode_cluster(const struct adv_catalog *catalog, const json_t *value, const char *at,
+                            struct adv_cluster *cluster, adv_err *err, adv_err *warnings)
+{
+    static const char *const members[] = {"chip", "topology", "slices", "accelerator", "price_usd_per_chip_hour", "overrides"};
+    struct reader reader = {.catalog = catalog, .value = value, .at = at, .cluster = cluster, .err = err};
+    int before = err->count + err->lost_count;
+    memset(cluster, 0, sizeof *cluster);
+    if (!adv_json_is_object(value, at, err)) return ADV_E_INVALID;
+    (void)adv_json_known_members(value, at, members, sizeof members / sizeof members[0], err);
+    cluster->slices = 1;
+    (void)adv_json_int(value, at, "slices", ADV_JSON_OPTIONAL, 1, ADV_CLUSTER_SLICES_MAX, &cluster->slices, err);
+    bool has_slice = set_slice(&reader);
+    cluster->price_usd_per_chip_hour = has_slice ? cluster->chip.price_usd_per_chip_hour : (double)NAN;
+    (void)adv_json_number(value, at, "price_usd_per_chip_hour", ADV_JSON_OPTIONAL, 0, 1e6, &cluster->price_usd_per_chip_hour, err);
+    if (has_slice) (void)!build(&reader);
+    apply_overrides(&reader);
+    if (warnings && cluster->has_overrides && err->count + err->lost_count == before) {
+        char pointer[ADV_LIMIT_POINTER];
+        (void)adv_err_add(warnings, ADV_E_INVALID, adv_json_pointer(pointer, at, "overrides"), NULL,
+                          "this is what-if hardware: the prediction is for a chip that differs from the published %s",
+                          cluster->chip.name);
+    }
+    return err->count + err->lost_count > before ? ADV_E_INVALID : ADV_OK;
+}

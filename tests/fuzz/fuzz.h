@@ -1,0 +1,60 @@
+/* fuzz.h: what the fuzz targets share. A target defines LLVMFuzzerTestOneInput; it is built with libFuzzer by
+ * `make fuzz`, and with replay.c into a plain program that `make check` runs over corpus/ and regression/.
+ * Every input that once failed becomes a file in regression/<target>/. */
+#ifndef TESTS_FUZZ_FUZZ_H
+#define TESTS_FUZZ_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/advise.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Not assert: the promise must be checked in every build. */
+#define FUZZ_PROMISE(condition)                                                                              \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            fprintf(stderr, "%s:%d: broken promise: %s\n", __FILE__, __LINE__, #condition);                  \
+            abort();                                                                                         \
+        }                                                                                                    \
+    } while (0)
+
+/* The embedded catalog, loaded once for the life of the process. */
+static inline const struct adv_catalog *fuzz_catalog(void)
+{
+    static struct adv_catalog *catalog;
+    adv_err err;
+    adv_err_init(&err);
+    if (!catalog) catalog = adv_catalog_load(NULL, &err);
+    FUZZ_PROMISE(catalog);
+    return catalog;
+}
+
+/* Answers `text` (any bytes) and checks what holds for every answer: either a document of the stated length, or at
+ * least one finding with a code that is an error, from which a problem document can be made. */
+static inline void fuzz_answer(enum adv_request_kind kind, const char *text, size_t text_bytes)
+{
+    struct adv_answer answer;
+    adv_err err;
+    memset(&answer, 0, sizeof answer);
+    adv_err_init(&err);
+    adv_code code = adv_answer_request(fuzz_catalog(), kind, text, text_bytes, &answer, &err);
+    if (code == ADV_OK) {
+        FUZZ_PROMISE(answer.json && strlen(answer.json) == answer.json_bytes);
+        FUZZ_PROMISE(strstr(answer.json, ":nan") == NULL && strstr(answer.json, ":inf") == NULL);
+        adv_answer_free(&answer);
+        return;
+    }
+    FUZZ_PROMISE(err.count > 0 && err.code == err.findings[0].code);
+    FUZZ_PROMISE(code != ADV_E_INTERNAL);
+    for (int i = 0; i < err.count; i++) FUZZ_PROMISE(err.findings[i].detail[0] != '\0');
+    char *problem = adv_problem_json(&err, "/v1/estimate");
+    FUZZ_PROMISE(problem && problem[0] == '{');
+    free(problem);
+}
+
+#endif

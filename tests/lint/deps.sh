@@ -1,9 +1,11 @@
 #!/bin/bash
 # deps.sh: dependencies point down only, and each third-party library has one folder that may include it.
 # A layer may include itself and the layers before it in this list; engine/*.[ch] (the pipeline) is above all folders.
+# emit (a plan as keys, an estimate as files) and rank come before search, which ranks as it goes.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-layers='base spec catalog hardware kernel cost search rank explain emit calibrate json pipeline server'
+set -f # patterns below are for `case`, not for file names
+layers='base spec catalog hardware kernel cost emit rank search explain calibrate json pipeline server'
 findings=$(mktemp)
 trap 'rm -f "$findings"' EXIT
 
@@ -51,16 +53,17 @@ while IFS= read -r file; do
         microhttpd.h) allowed='server/http*' ;;
         libpq-fe.h) allowed='server/db*' ;;
         jansson.h) allowed='engine/json/*' ;;
-        yaml.h) allowed='engine/json/decode_yaml.c' ;;
+        yaml.h) allowed="engine/json/decode_yaml.c server/yaml_json.c" ;;
         nlopt.h) allowed='engine/calibrate/*' ;;
         sys/socket.h | netinet/* | arpa/* | time.h | sys/time.h | pthread.h | unistd.h) allowed='server/*' ;;
         *) continue ;;
         esac
-        # shellcheck disable=SC2254  # a pattern
-        case $file in
-        $allowed) ;;
-        *) report "$file includes <$header>: only $allowed may" ;;
-        esac
+        fits=no
+        for pattern in $allowed; do
+            # shellcheck disable=SC2254  # a pattern
+            case $file in $pattern) fits=yes ;; esac
+        done
+        [ $fits = yes ] || report "$file includes <$header>: only $allowed may"
     done < <(sed -n 's/^ *# *include *<\([^>]*\)>.*/\1/p' "$file")
 done < <(git ls-files 'engine/*.c' 'engine/*.h' 'server/*.c' 'server/*.h')
 

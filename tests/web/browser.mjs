@@ -33,7 +33,7 @@ export async function openPage(browser, origin, { scheme = 'light', width = 1280
     if (response.status() >= 400 && !new URL(response.url()).pathname.startsWith('/v1/')) complaints.push(`${response.status()} ${response.url()}`);
   });
   await page.goto(origin + path);
-  await page.waitForSelector('#models option', { state: 'attached', timeout: 10000 }).catch(() => {});
+  await page.waitForSelector('#models option, #error-summary:not([hidden])', { state: 'attached', timeout: 10000 }).catch(() => {});
   return { page, complaints, foreign, close: () => context.close() };
 }
 

@@ -96,7 +96,7 @@ export async function startFixture(answers = {}) {
     }
     let text = '';
     for await (const chunk of request) text += chunk;
-    const body = await answer(text ? JSON.parse(text) : null);
+    const body = await answer(text ? JSON.parse(text) : null, request);
     if (body.status) {
       problem(response, body.status, body.title, body.errors ?? [], body.headers);
       return;

@@ -47,12 +47,24 @@ function summaryLine(name, { error, below }) {
   return h('li', null, h('a', { href: `#${name}`, onclick: go }, text));
 }
 
+const same = (a, b) => String(a ?? '').toLowerCase().replace(/\.$/, '') === String(b ?? '').toLowerCase().replace(/\.$/, '');
+
+// What concerns no entry: the sentence below the title, without saying the title twice, and when to try again.
+export function generalText(problem) {
+  const title = problem.message ?? problem.title;
+  const general = problem.errors.filter((error) => !error.pointer);
+  const details = general.length ? general.flatMap((error) => [error.detail, error.hint]) : problem.errors.length ? [] : [problem.detail];
+  const said = details.filter((detail) => detail && !same(detail, title)).map((detail) => `${detail[0].toUpperCase()}${detail.slice(1)}${/[.?!]$/.test(detail) ? '' : '.'}`);
+  if (problem.retryAfter) said.push(`Try again in ${problem.retryAfter} s.`);
+  return said.join(' ');
+}
+
 // problem: {title, detail?, errors[], status?, retryAfter?}. Moves the focus to the summary.
 export function showErrors(form, state, problem) {
   clearErrors(form);
   const byField = new Map();
-  const lines = problem.errors.map((error) => {
-    const { field, below } = fieldOfPointer(error.pointer ?? '', state);
+  const lines = problem.errors.filter((error) => error.pointer).map((error) => {
+    const { field, below } = fieldOfPointer(error.pointer, state);
     const name = field && byId(field) ? field : null;
     const entry = { error, below: name ? below : error.pointer };
     if (name) byField.set(name, [...(byField.get(name) ?? []), entry]);
@@ -61,9 +73,8 @@ export function showErrors(form, state, problem) {
   for (const [name, entries] of byField) showAtField(name, entries);
   if (problem.status === 401 || problem.status === 403) byId('options-details').open = true;
 
-  const wait = problem.retryAfter ? ` Try again in ${problem.retryAfter} s.` : '';
   byId('error-summary-title').textContent = problem.message ?? problem.title;
-  byId('error-summary-detail').textContent = problem.errors.length ? '' : `${problem.detail ?? ''}${wait}`;
+  byId('error-summary-detail').textContent = generalText(problem);
   byId('error-summary-list').replaceChildren(...lines);
   const summary = byId('error-summary');
   summary.hidden = false;

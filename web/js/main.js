@@ -3,7 +3,7 @@
 import { get } from './api.js';
 import { loadCatalog } from './catalog.js';
 import { byId } from './dom.js';
-import { showErrors } from './errors.js';
+import { clearErrors, showErrors } from './errors.js';
 import { connectForm, readState, useCatalog, writeState } from './form.js';
 import { queryToState } from './permalink.js';
 import { startRouter } from './router.js';
@@ -28,7 +28,11 @@ function show(route) {
   document.title = TITLES[route.view];
   byId('view-plan').hidden = !plan;
   byId('view-other').hidden = plan;
-  byId('skip').hidden = !plan;
+  byId('token').addEventListener('change', async () => {
+  clearErrors(byId('form'));
+  await fillCatalog();
+});
+byId('skip').hidden = !plan;
   for (const [id, current] of [['nav-plan', plan], ['nav-runs', !plan]]) {
     if (current) byId(id).setAttribute('aria-current', 'page');
     else byId(id).removeAttribute('aria-current');
@@ -50,5 +54,9 @@ async function fillCatalog() {
 connectForm();
 writeState(queryToState(''));
 startRouter(show);
+byId('token').addEventListener('change', async () => {
+  clearErrors(byId('form'));
+  await fillCatalog();
+});
 byId('skip').addEventListener('click', () => byId('results').focus());
 fillCatalog();

@@ -4,6 +4,7 @@ import { get } from './api.js';
 import { codeBlock } from './copy.js';
 import { changeText } from './detail.js';
 import { announce, h, table } from './dom.js';
+import { generalText } from './errors.js';
 import { dateTime, gib, seconds, words } from './format.js';
 import { verdict } from './memory_bar.js';
 import { stateToQuery } from './permalink.js';
@@ -13,9 +14,9 @@ import { showAnswer } from './results.js';
 const PAGE = 50;
 
 export function failure(error) {
-  const wait = error.retryAfter ? ` Try again in ${error.retryAfter} s.` : '';
-  return h('section', { class: 'error-summary', role: 'alert' }, h('h2', null, error.message), h('p', null, `${error.detail ?? ''}${wait}`),
-    error.errors?.length ? h('ul', null, error.errors.map((item) => h('li', null, item.detail))) : null);
+  const findings = (error.errors ?? []).filter((item) => item.pointer);
+  return h('section', { class: 'error-summary', role: 'alert' }, h('h2', null, error.message), h('p', null, generalText({ message: error.message, detail: error.detail, errors: error.errors ?? [], retryAfter: error.retryAfter })),
+    findings.length ? h('ul', null, findings.map((item) => h('li', null, item.detail))) : null);
 }
 
 function runRow(run, onTick) {

@@ -5,7 +5,7 @@ import { gib, seconds, secondsLike } from './format.js';
 import { meshText } from './plan_text.js';
 
 const HEIGHT = 190;
-const TOP = 12;
+const TOP = 20;
 const BOTTOM = 22;
 
 // The lowest and highest value with a margin, so that no dot sits on the edge; never an empty range.
@@ -45,8 +45,7 @@ function chart(points) {
       svg('text', { class: 'axis', x: 0, y: HEIGHT - 6 }, gib(x.low)),
       svg('text', { class: 'axis', x: '50%', y: HEIGHT - 6, 'text-anchor': 'middle' }, 'HBM per device'),
       svg('text', { class: 'axis', x: '100%', y: HEIGHT - 6, 'text-anchor': 'end' }, gib(x.high)),
-      svg('text', { class: 'axis', x: 6, y: TOP + 16 }, secondsLike(y.high, y.high)),
-      svg('text', { class: 'axis', x: 6, y: HEIGHT - BOTTOM - 6 }, secondsLike(y.low, y.high)),
+      svg('text', { class: 'axis', x: 0, y: TOP - 6 }, `step time, ${secondsLike(y.low, y.high)} at the bottom to ${secondsLike(y.high, y.high)}`),
       ...dots.reverse()));
 }
 

@@ -188,6 +188,20 @@ test('a daemon that is gone is said plainly and the entries stay', async () => {
   assert.equal(await page.inputValue('#model'), 'llama3.1-70b');
 });
 
+test('a daemon that wants a token gets it from the form, and the address never holds it', async () => {
+  const guarded = (answer) => (body, request) => (request.headers.authorization === 'Bearer secret' ? answer() : { status: 401, title: 'A token is needed' });
+  const models = { engine: {}, models: [{ name: 'llama3.1-70b' }] };
+  const page = await open({ 'GET /v1/catalog/models': guarded(() => models), 'POST /v1/advise': guarded(() => advice()) }, { path: withJob });
+  await page.getByRole('heading', { name: 'A token is needed' }).waitFor();
+  await page.fill('#token', 'secret');
+  await page.keyboard.press('Tab');
+  await page.waitForSelector('#models option', { state: 'attached' });
+  assert.equal(await page.locator('#error-summary').isVisible(), false);
+  await page.click('#submit');
+  await page.waitForSelector('#ranked');
+  assert.ok(!page.url().includes('secret'));
+});
+
 test('no plan fits: the near misses say what is short', async () => {
   const page = await open({ 'POST /v1/advise': () => ({ ...advice(0) }) }, { path: withJob });
   await page.click('#submit');

@@ -6,6 +6,7 @@ import { batchText, meshOfConfig, meshText, rematText } from '../../../web/js/pl
 import { parseRoute } from '../../../web/js/router.js';
 import { byResource, orderParts } from '../../../web/js/time_bar.js';
 import { pointsOf, range } from '../../../web/js/tradeoff.js';
+import { generalText } from '../../../web/js/errors.js';
 import { letter } from '../../../web/js/bar.js';
 
 const GIB = 1024 ** 3;
@@ -68,4 +69,11 @@ test('a plan of the front that is ranked appears once, and a single value has a 
   assert.deepEqual(pointsOf([plan(1, 2, 3)], [plan(0, 2, 3), plan(0, 4, 1)]).map((point) => point.name), ['1', null]);
   assert.ok(range([5]).high > range([5]).low);
   assert.ok(range([0]).high > 0);
+});
+
+test('a problem says each thing once, with the time to wait', () => {
+  const away = { message: 'The database cannot be reached', detail: 'the database cannot be reached', retryAfter: '2', errors: [{ pointer: '', detail: 'the database cannot be reached', hint: 'estimates go on working' }] };
+  assert.equal(generalText(away), 'Estimates go on working. Try again in 2 s.');
+  assert.equal(generalText({ title: 'No', detail: 'because', errors: [] }), 'Because.');
+  assert.equal(generalText({ title: 'No', detail: 'x is wrong', errors: [{ pointer: '/x', detail: 'x is wrong' }] }), '');
 });

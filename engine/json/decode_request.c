@@ -1,0 +1,373 @@
+#include "engine/json/decode_request.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/json/decode_cluster.h"
+#include "engine/json/decode_flags.h"
+#include "engine/json/decode_model.h"
+#include "engine/json/decode_plan.h"
+
+enum { TEXT_BYTES_MAX = ADV_LIMIT_NAME - 1 };
+
+static int errors_of(const adv_err *err)
+{
+    return err->count + err->lost_count;
+}
+
+static const char *keep_text(const json_t *root, const char *member, struct adv_arena *arena, adv_err *err)
+{
+    const char *text = NULL;
+    if (!adv_json_string(root, "", member, ADV_JSON_OPTIONAL, &text, err)) return NULL;
+    if (strlen(text) > TEXT_BYTES_MAX) {
+        char pointer[ADV_LIMIT_POINTER];
+        (void)adv_err_add(err, ADV_E_RANGE, adv_json_pointer(pointer, "", member), NULL, "%s is %zu bytes long; at most %d", member,
+                          strlen(text), TEXT_BYTES_MAX);
+        return NULL;
+    }
+    const char *copy = adv_arena_copy(arena, text);
+    if (!copy) (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
+    return copy;
+}
+
+json_t *adv_decode_model_defaults(const struct adv_catalog *catalog, const json_t *root)
+{
+    const json_t *model = json_object_get(root, "model");
+    const struct adv_catalog_model *info = json_is_string(model) ? adv_catalog_model_info(catalog, json_string_value(model)) : NULL;
+    return info && info->pins_json ? json_loads(info->pins_json, 0, NULL) : NULL;
+}
+
+static void require(const json_t *root, const char *member, const char *hint, adv_err *err)
+{
+    char pointer[ADV_LIMIT_POINTER];
+    const json_t *value = json_object_get(root, member);
+    if (value && !json_is_null(value)) return;
+    (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, "", member), hint, "%s is missing", member);
+}
+
+bool adv_decode_job(const struct adv_catalog *catalog, const json_t *root, const json_t *config, const char *config_at,
+                    struct adv_model *model, struct adv_cluster *cluster, adv_err *err, adv_err *warnings)
+{
+    int before = errors_of(err);
+    memset(model, 0, sizeof *model);
+    memset(cluster, 0, sizeof *cluster);
+    require(root, "model", "a catalog name such as \"llama3.1-70b\", or an object of MaxText architecture keys", err);
+    require(root, "cluster", "{\"chip\": \"tpu7x\", \"topology\": \"4x4x4\"}", err);
+    json_t *overrides = adv_decode_config_model(catalog, config);
+    const json_t *value = json_object_get(root, "model");
+    if (value && !json_is_null(value)) {
+        if (adv_decode_model_over(catalog, value, "/model", overrides, config_at, model, err, warnings) != ADV_OK) {
+            memset(model, 0, sizeof *model);
+        }
+    }
+    json_decref(overrides);
+    value = json_object_get(root, "cluster");
+    if (value && !json_is_null(value)) {
+        if (adv_decode_cluster(catalog, value, "/cluster", cluster, err, warnings) != ADV_OK) memset(cluster, 0, sizeof *cluster);
+    }
+    return errors_of(err) == before;
+}
+
+static struct adv_estimate_request *new_estimate(struct adv_arena *arena, adv_err *err)
+{
+    struct adv_estimate_request *request = adv_arena_alloc(arena, sizeof *request);
+    if (!request) (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
+    return request;
+}
+
+struct adv_estimate_request *adv_decode_estimate(const struct adv_catalog *catalog, const json_t *root, struct adv_arena *arena,
+                                                 adv_err *err, adv_err *warnings)
+{
+    static const char *const members[] = {"model", "cluster", "config",  "xla_flags", "flops_convention",
+                                          "label", "project", "git_ref", "store",     "strict"};
+    static const char *const conventions[] = {"causal_half", "full", "params_only"};
+    int before = errors_of(err);
+    if (!adv_json_is_object(root, "", err)) return NULL;
+    struct adv_estimate_request *request = new_estimate(arena, err);
+    if (!request) return NULL;
+    (void)adv_json_known_members(root, "", members, (int)(sizeof members / sizeof *members), err);
+    bool strict = false;
+    (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &strict, err);
+    (void)adv_json_bool(root, "", "store", ADV_JSON_OPTIONAL, &request->store, err);
+    int convention = ADV_FLOPS_CAUSAL_HALF;
+    (void)adv_json_choice(root, "", "flops_convention", ADV_JSON_OPTIONAL, conventions, 3, &convention, err);
+    request->flops_convention = (enum adv_flops_convention)convention;
+    request->label = keep_text(root, "label", arena, err);
+    request->project = keep_text(root, "project", arena, err);
+    request->git_ref = keep_text(root, "git_ref", arena, err);
+
+    const json_t *config = json_object_get(root, "config");
+    bool has_job = adv_decode_job(catalog, root, config, "/config", &request->model, &request->cluster, err, warnings);
+    json_t *defaults = adv_decode_model_defaults(catalog, root);
+    struct adv_decode_config_input input = {catalog, &request->model, &request->cluster, config, defaults, "/config", strict, arena};
+    bool has_config = adv_decode_config(&input, &request->plan, &request->config, err, warnings) == ADV_OK;
+    json_decref(defaults);
+    bool has_flags = adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena, &request->plan.flags,
+                                      &request->config, err, warnings) == ADV_OK;
+    bool is_legal = has_job && adv_plan_check(&request->plan, &request->model, &request->cluster, err, warnings) == ADV_OK;
+    return has_config && has_flags && is_legal && errors_of(err) == before ? request : NULL;
+}
+
+struct adv_estimate_request *adv_decode_estimate_text(const struct adv_catalog *catalog, const char *text, size_t text_bytes,
+                                                      struct adv_arena *arena, adv_err *err, adv_err *warnings)
+{
+    json_t *root = NULL;
+    if (adv_json_parse(text, text_bytes, &root, err) != ADV_OK) return NULL;
+    struct adv_estimate_request *request = adv_decode_estimate(catalog, root, arena, err, warnings);
+    json_decref(root);
+    return request;
+}
+
+/* What the workload says in words of MaxText keys; wrong members are reported here, under /workload. */
+static json_t *workload_keys(const json_t *workload, struct adv_workload *out, adv_err *err)
+{
+    static const char *const quantizations[] = {"any", "none", "", "int8", "fp8", "fp8_full"};
+    static const struct {
+        const char *member, *key;
+        const char *names[5];
+        int count;
+    } formats[] = {
+        {"optimizer", "opt_type", {"adamw", "adam_pax", "sgd", "muon"}, 4},
+        {"weight_dtype", "weight_dtype", {"float32", "bfloat16"}, 2},
+        {"mu_dtype", "mu_dtype", {"float32", "bfloat16"}, 2},
+        {"grad_dtype", "grad_dtype", {"float32", "bfloat16"}, 2},
+    };
+    json_t *keys = json_object();
+    int index = 0;
+    if (adv_json_integer(workload, "/workload", "seq_len", ADV_JSON_REQUIRED, 1, 1 << 28, &out->seq_len, err)) {
+        (void)json_object_set_new(keys, "max_target_length", json_integer((json_int_t)out->seq_len));
+    }
+    if (adv_json_choice(workload, "/workload", "quantization", ADV_JSON_OPTIONAL, quantizations, 6, &index, err)) {
+        out->any_quantization = index == 0;
+        if (index > 2) (void)json_object_set_new(keys, "quantization", json_string(quantizations[index]));
+        if (index == 5) (void)json_object_set_new(keys, "use_qwix_quantization", json_true());
+    }
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if (!adv_json_choice(workload, "/workload", formats[i].member, ADV_JSON_OPTIONAL, formats[i].names, formats[i].count, &index, err)) {
+            continue;
+        }
+        (void)json_object_set_new(keys, formats[i].key, json_string(formats[i].names[index]));
+    }
+    return keys;
+}
+
+static void decode_batch(const json_t *workload, const json_t *pins, struct adv_advise_request *request, json_t *keys, adv_err *err)
+{
+    struct adv_workload *out = &request->workload;
+    bool pinned = json_object_get(pins, "per_device_batch_size") != NULL;
+    int given = pinned;
+    given += adv_json_number(workload, "/workload", "global_batch_sequences", ADV_JSON_OPTIONAL, 1, 1e9, &out->global_batch_sequences, err);
+    given += adv_json_number(workload, "/workload", "tokens_per_step", ADV_JSON_OPTIONAL, 1, 1e15, &out->tokens_per_step, err);
+    bool per_device =
+        adv_json_number(workload, "/workload", "per_device_batch_size", ADV_JSON_OPTIONAL, 1e-9, 1e6, &out->per_device_batch_size, err);
+    given += per_device;
+    if (per_device) (void)json_object_set_new(keys, "per_device_batch_size", json_real(out->per_device_batch_size));
+    if (given != 1) {
+        (void)adv_err_add(err, ADV_E_INVALID, "/workload", "give exactly one of global_batch_sequences, per_device_batch_size, tokens_per_step",
+                          "%d sizes of the batch are given", given);
+    }
+    request->batch_pinned = pinned || per_device;
+}
+
+static void decode_workload(const json_t *root, const json_t *pins, struct adv_advise_request *request, json_t **keys, adv_err *err)
+{
+    static const char *const members[] = {"seq_len",      "global_batch_sequences", "per_device_batch_size", "tokens_per_step",
+                                          "quantization", "optimizer",              "weight_dtype",          "mu_dtype",
+                                          "grad_dtype"};
+    json_t *workload = adv_json_object(root, "", "workload", ADV_JSON_REQUIRED, err);
+    *keys = NULL;
+    if (!workload) return;
+    (void)adv_json_known_members(workload, "/workload", members, (int)(sizeof members / sizeof *members), err);
+    *keys = workload_keys(workload, &request->workload, err);
+    decode_batch(workload, pins, request, *keys, err);
+}
+
+/* Which parts of the space the pins take away from the search. */
+static void note_pin(struct adv_advise_request *request, const char *key, const json_t *value)
+{
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) {
+        char name[ADV_LIMIT_NAME];
+        (void)snprintf(name, sizeof name, "ici_%s_parallelism", adv_axis_key((enum adv_axis)i));
+        bool is_fill = json_is_integer(value) && json_integer_value(value) == -1;
+        if (strcmp(key, name) == 0 && !is_fill) request->axis_pinned[i] = true;
+    }
+    for (int i = 0; i < ADV_TENSOR_COUNT; i++) request->remat_pinned |= strcmp(key, adv_tensor_name((enum adv_tensor)i)) == 0;
+    request->remat_pinned |= strcmp(key, "remat_policy") == 0;
+    request->tiles_pinned |= strstr(key, "sa_block_") != NULL || strstr(key, "_tile_") != NULL;
+    request->vocab_tiling_pinned |= strcmp(key, "num_vocab_tiling") == 0;
+    request->cp_strategy_pinned |= strcmp(key, "context_parallel_strategy") == 0;
+}
+
+static void keep_pins(const struct adv_config *config, const json_t *pins, struct adv_advise_request *request)
+{
+    for (int i = 0; i < config->count; i++) {
+        const struct adv_config_entry *entry = &config->entries[i];
+        if (!json_object_get(pins, entry->key)) continue; /* came from the workload */
+        request->pins[request->pins_count++] = (struct adv_pin){entry->key, entry->value_json};
+    }
+}
+
+static void check_pinned_axes(struct adv_advise_request *request, adv_err *err)
+{
+    double product = 1;
+    int free_axes = 0;
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) {
+        if (request->axis_pinned[i]) product *= request->workload.base.ici[i];
+        else request->workload.base.ici[i] = 1;
+        free_axes += !request->axis_pinned[i] && request->axis_allowed[i];
+    }
+    int devices = request->cluster.devices_per_slice;
+    bool divides = devices > 0 && fmod(devices, product) < 0.5;
+    if (devices == 0 || (divides && (free_axes > 0 || product >= devices))) return;
+    (void)adv_err_add(err, ADV_E_ILLEGAL, "/pins", "the pinned ici axes must multiply to a divisor of the slice's devices",
+                      "the pinned axes multiply to %.10g; a slice has %d devices", product, devices);
+}
+
+/* Pins and workload together are the plan the search starts from. */
+static void decode_base(const struct adv_catalog *catalog, const json_t *root, const json_t *pins, json_t *keys, bool strict,
+                        struct adv_arena *arena, struct adv_advise_request *request, adv_err *err, adv_err *warnings)
+{
+    json_t *merged = pins ? json_copy((json_t *)(uintptr_t)pins) : json_object();
+    json_t *value = NULL;
+    const char *key = NULL;
+    json_object_foreach(keys, key, value)
+    {
+        if (json_object_get(pins, key)) {
+            char pointer[ADV_LIMIT_POINTER];
+            if (json_equal(json_object_get(pins, key), value)) continue;
+            (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, "/pins", key), "leave the pin out", "the workload already says %s", key);
+        }
+        (void)json_object_set(merged, key, value);
+    }
+    json_object_foreach((json_t *)(uintptr_t)pins, key, value) note_pin(request, key, value);
+    struct adv_config *config = adv_arena_alloc(arena, sizeof *config);
+    if (!config) {
+        (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
+        json_decref(merged);
+        return;
+    }
+    json_t *defaults = adv_decode_model_defaults(catalog, root);
+    struct adv_decode_config_input input = {catalog, &request->model, &request->cluster, merged, defaults, "/pins", strict, arena};
+    (void)adv_decode_config(&input, &request->workload.base, config, err, warnings);
+    keep_pins(config, pins, request);
+    json_decref(defaults);
+    json_decref(merged);
+}
+
+static void decode_axes(const json_t *search, struct adv_advise_request *request, adv_err *err)
+{
+    static const enum adv_axis searchable[] = {
+        ADV_AXIS_DATA,    ADV_AXIS_STAGE,  ADV_AXIS_FSDP,            ADV_AXIS_FSDP_TRANSPOSE, ADV_AXIS_CONTEXT,
+        ADV_AXIS_ULYSSES, ADV_AXIS_TENSOR, ADV_AXIS_TENSOR_SEQUENCE, ADV_AXIS_EXPERT,
+    };
+    enum { SEARCHABLE = sizeof searchable / sizeof *searchable };
+    json_t *axes = adv_json_array(search, "/search", "axes", ADV_JSON_OPTIONAL, err);
+    size_t index = 0;
+    json_t *element = NULL;
+    for (int i = 0; i < SEARCHABLE; i++) request->axis_allowed[searchable[i]] = !axes;
+    json_array_foreach(axes, index, element)
+    {
+        const char *name = json_is_string(element) ? json_string_value(element) : "";
+        bool found = false;
+        for (int i = 0; i < SEARCHABLE && !found; i++) {
+            char key[ADV_LIMIT_NAME];
+            const char *axis = adv_axis_key(searchable[i]);
+            (void)snprintf(key, sizeof key, "ici_%s_parallelism", axis);
+            found = strcmp(name, axis) == 0 || strcmp(name, key) == 0;
+            if (found) request->axis_allowed[searchable[i]] = true;
+        }
+        char pointer[ADV_LIMIT_POINTER];
+        if (found) continue;
+        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer_index(pointer, "/search/axes", index),
+                          "data, pipeline, fsdp, fsdp_transpose, context, context_usp_ulysses, tensor, tensor_sequence, expert",
+                          "\"%.60s\" is not an axis to search over", name);
+    }
+}
+
+static void decode_search(const json_t *root, struct adv_advise_request *request, adv_err *err)
+{
+    static const char *const members[] = {"objective", "top_k", "max_changes", "axes", "max_evaluations"};
+    static const char *const objectives[] = {"step_time", "tokens_per_s", "usd_per_token", "hbm"};
+    enum { DEFAULT_TOP_K = 10, CHANGES_MAX = 64 };
+    const json_t *search = adv_json_object(root, "", "search", ADV_JSON_OPTIONAL, err);
+    request->top_k = DEFAULT_TOP_K;
+    decode_axes(search, request, err);
+    if (!search) return;
+    int objective = ADV_OBJECTIVE_STEP_TIME;
+    int64_t evaluations = 0;
+    (void)adv_json_known_members(search, "/search", members, 5, err);
+    (void)adv_json_choice(search, "/search", "objective", ADV_JSON_OPTIONAL, objectives, 4, &objective, err);
+    (void)adv_json_int(search, "/search", "top_k", ADV_JSON_OPTIONAL, 1, ADV_LIMIT_RANKED, &request->top_k, err);
+    (void)adv_json_int(search, "/search", "max_changes", ADV_JSON_OPTIONAL, 0, CHANGES_MAX, &request->max_changes, err);
+    (void)adv_json_integer(search, "/search", "max_evaluations", ADV_JSON_OPTIONAL, 1, 100000000, &evaluations, err);
+    request->objective = (enum adv_objective)objective;
+    request->max_evaluations = (long)evaluations;
+}
+
+static void decode_baseline(const struct adv_catalog *catalog, const json_t *root, bool has_job, bool strict, struct adv_arena *arena,
+                            struct adv_advise_request *request, adv_err *err, adv_err *warnings)
+{
+    static const char *const members[] = {"config", "xla_flags"};
+    const json_t *baseline = adv_json_object(root, "", "baseline", ADV_JSON_OPTIONAL, err);
+    if (!baseline) return;
+    int before = errors_of(err);
+    (void)adv_json_known_members(baseline, "/baseline", members, 2, err);
+    json_t *defaults = adv_decode_model_defaults(catalog, root);
+    struct adv_decode_config_input input = {
+        catalog, &request->model, &request->cluster, json_object_get(baseline, "config"), defaults, "/baseline/config", strict, arena};
+    bool has_config = adv_decode_config(&input, &request->baseline, &request->baseline_config, err, warnings) == ADV_OK;
+    json_decref(defaults);
+    bool has_flags = adv_decode_flags(catalog, json_object_get(baseline, "xla_flags"), "/baseline/xla_flags", strict, arena,
+                                      &request->baseline.flags, &request->baseline_config, err, warnings) == ADV_OK;
+    if (has_job && has_config && has_flags) {
+        adv_err broken;
+        adv_err notes;
+        adv_err_init(&broken);
+        adv_err_init(&notes);
+        (void)adv_plan_check(&request->baseline, &request->model, &request->cluster, &broken, &notes);
+        adv_err_merge(err, &broken, "/baseline");
+        if (warnings) adv_err_merge(warnings, &notes, "/baseline");
+    }
+    request->has_baseline = errors_of(err) == before;
+}
+
+struct adv_advise_request *adv_decode_advise(const struct adv_catalog *catalog, const json_t *root, struct adv_arena *arena, adv_err *err,
+                                             adv_err *warnings)
+{
+    static const char *const members[] = {"model", "cluster", "workload", "pins",  "baseline", "search",
+                                          "label", "project", "git_ref",  "store", "strict"};
+    int before = errors_of(err);
+    if (!adv_json_is_object(root, "", err)) return NULL;
+    struct adv_advise_request *request = adv_arena_alloc(arena, sizeof *request);
+    if (!request) {
+        (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
+        return NULL;
+    }
+    (void)adv_json_known_members(root, "", members, (int)(sizeof members / sizeof *members), err);
+    bool strict = false;
+    (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &strict, err);
+    (void)adv_json_bool(root, "", "store", ADV_JSON_OPTIONAL, &request->store, err);
+    request->label = keep_text(root, "label", arena, err);
+    request->project = keep_text(root, "project", arena, err);
+    request->git_ref = keep_text(root, "git_ref", arena, err);
+
+    const json_t *pins = adv_json_object(root, "", "pins", ADV_JSON_OPTIONAL, err);
+    bool has_job = adv_decode_job(catalog, root, pins, "/pins", &request->model, &request->cluster, err, warnings);
+    json_t *keys = NULL;
+    decode_search(root, request, err);
+    decode_workload(root, pins, request, &keys, err);
+    decode_base(catalog, root, pins, keys, strict, arena, request, err, warnings);
+    json_decref(keys);
+    if (request->batch_pinned) request->workload.per_device_batch_size = request->workload.base.per_device_batch_size;
+    if (has_job) check_pinned_axes(request, err);
+    decode_baseline(catalog, root, has_job, strict, arena, request, err, warnings);
+    if (request->objective == ADV_OBJECTIVE_USD_PER_TOKEN && has_job && isnan(request->cluster.price_usd_per_chip_hour)) {
+        (void)adv_err_add(err, ADV_E_INVALID, "/search/objective", "give cluster.price_usd_per_chip_hour", "no price of a chip hour is known");
+    }
+    if (request->max_changes > 0 && !json_object_get(root, "baseline")) {
+        (void)adv_err_add(err, ADV_E_INVALID, "/search/max_changes", "give baseline, or leave max_changes out",
+                          "changes are counted from a baseline, which is missing");
+    }
+    return errors_of(err) == before ? request : NULL;
+}

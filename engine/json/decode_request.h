@@ -1,0 +1,34 @@
+/* decode_request.h: an estimate or advise request (POST /v1/estimate, /v1/advise) becomes a checked struct.
+ *
+ * All errors of a document are reported at once: unknown members with the nearest name, wrong types, wrong keys, and
+ * every legality rule the configuration breaks. Requests live in `arena`; documents may be freed afterwards.
+ */
+#ifndef ADV_JSON_DECODE_REQUEST_H
+#define ADV_JSON_DECODE_REQUEST_H
+
+#include "engine/base/arena.h"
+#include "engine/catalog/catalog.h"
+#include "engine/json/json_read.h"
+#include "engine/spec/request.h"
+
+/* NULL on error, with findings: ADV_E_INVALID (members), ADV_E_ILLEGAL (the combination), ADV_E_UNSUPPORTED,
+ * ADV_E_MEMORY. `warnings` gets what the answer should tell; it may be NULL. */
+struct adv_estimate_request *adv_decode_estimate(const struct adv_catalog *catalog, const json_t *root, struct adv_arena *arena,
+                                                 adv_err *err, adv_err *warnings);
+
+struct adv_advise_request *adv_decode_advise(const struct adv_catalog *catalog, const json_t *root, struct adv_arena *arena,
+                                             adv_err *err, adv_err *warnings);
+
+/* The same on a text: what tests and tools call. */
+struct adv_estimate_request *adv_decode_estimate_text(const struct adv_catalog *catalog, const char *text, size_t text_bytes,
+                                                      struct adv_arena *arena, adv_err *err, adv_err *warnings);
+
+/* The model of a request with the architecture keys of its config applied on top, and its cluster. Members that are
+ * missing or wrong add findings; the struct is then zeroed. Returns true when both are usable. */
+bool adv_decode_job(const struct adv_catalog *catalog, const json_t *root, const json_t *config, const char *config_at,
+                    struct adv_model *model, struct adv_cluster *cluster, adv_err *err, adv_err *warnings);
+
+/* The keys MaxText's own file of the request's model sets beside the architecture; new reference, NULL = none. */
+json_t *adv_decode_model_defaults(const struct adv_catalog *catalog, const json_t *root);
+
+#endif

@@ -68,6 +68,12 @@ const struct adv_catalog_model *adv_catalog_model_info(const struct adv_catalog 
     return index < 0 ? NULL : &catalog->models[index];
 }
 
+const struct adv_model_keys *adv_catalog_model_keys(const struct adv_catalog *catalog, const char *name)
+{
+    int index = model_index(catalog, name);
+    return index < 0 ? NULL : &catalog->model_keys[index];
+}
+
 adv_code adv_catalog_model(const struct adv_catalog *catalog, const char *name, struct adv_model *model, adv_err *err)
 {
     int index = model_index(catalog, name);

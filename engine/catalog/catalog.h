@@ -93,6 +93,10 @@ const char *adv_catalog_model_name(const struct adv_catalog *catalog, int index)
 /* By name; builds `model`. ADV_E_NOT_FOUND with the nearest names in the hint (pointer /model). */
 ADV_MUST_CHECK adv_code adv_catalog_model(const struct adv_catalog *catalog, const char *name, struct adv_model *model, adv_err *err);
 
+/* The architecture keys of a model by name, NULL when unknown. */
+struct adv_model_keys;
+const struct adv_model_keys *adv_catalog_model_keys(const struct adv_catalog *catalog, const char *name);
+
 /* The pedigree of a model by name, NULL when unknown. */
 const struct adv_catalog_model *adv_catalog_model_info(const struct adv_catalog *catalog, const char *name);
 

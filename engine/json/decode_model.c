@@ -61,10 +61,7 @@ static void decode_ratios(const json_t *object, const char *at, struct adv_model
 static void decode_name(const json_t *object, const char *at, struct adv_model_keys *keys, adv_err *err)
 {
     const char *name;
-    if (!adv_json_string(object, at, "name", ADV_JSON_OPTIONAL, &name, err)) {
-        (void)snprintf(keys->name, sizeof keys->name, "custom");
-        return;
-    }
+    if (!adv_json_string(object, at, "name", ADV_JSON_OPTIONAL, &name, err)) return;
     if (strlen(name) >= sizeof keys->name) {
         char pointer[ADV_LIMIT_POINTER];
         (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, "name"), NULL, "name is longer than %d bytes",
@@ -84,11 +81,10 @@ static void decode_block(const json_t *object, const char *at, struct adv_model_
         keys->decoder_block = ADV_DECODER_MIXTRAL;
 }
 
-adv_code adv_decode_model_keys(const json_t *object, const char *at, struct adv_model_keys *keys, adv_err *err,
-                               adv_err *unknown)
+/* The keys present in `object` on top of what `keys` holds already. */
+static adv_code decode_keys_over(const json_t *object, const char *at, struct adv_model_keys *keys, adv_err *err)
 {
     int before = err->count + err->lost_count;
-    adv_model_keys_defaults(keys);
     if (!adv_json_is_object(object, at, err)) return ADV_E_INVALID;
 #define DECODE_INTEGER(key, fallback, low, high) \
     (void)adv_json_integer(object, at, #key, ADV_JSON_OPTIONAL, (low), (high), &keys->key, err);
@@ -109,8 +105,17 @@ adv_code adv_decode_model_keys(const json_t *object, const char *at, struct adv_
         keys->is_mla = strcmp(attention_type, "mla") == 0;
     /* A model of experts only has one width: MaxText reads either key. */
     if (keys->base_mlp_dim < 0 && keys->base_moe_mlp_dim > 0) keys->base_mlp_dim = keys->base_moe_mlp_dim;
-    if (unknown) (void)adv_json_known_members(object, at, key_names, KEY_NAMES, unknown);
     return err->count + err->lost_count > before ? ADV_E_INVALID : ADV_OK;
+}
+
+adv_code adv_decode_model_keys(const json_t *object, const char *at, struct adv_model_keys *keys, adv_err *err,
+                               adv_err *unknown)
+{
+    adv_model_keys_defaults(keys);
+    (void)snprintf(keys->name, sizeof keys->name, "custom");
+    adv_code code = decode_keys_over(object, at, keys, err);
+    if (unknown && json_is_object(object)) (void)adv_json_known_members(object, at, key_names, KEY_NAMES, unknown);
+    return code;
 }
 
 /* Warnings for members that are no architecture keys: other MaxText keys belong into config. */
@@ -137,44 +142,71 @@ static void warn_of_others(const struct adv_catalog *catalog, const json_t *obje
 }
 
 static adv_code decode_object(const struct adv_catalog *catalog, const json_t *value, const char *at,
-                              struct adv_model *model, adv_err *err, adv_err *warnings)
+                              struct adv_model_keys *keys, adv_err *err, adv_err *warnings)
 {
-    struct adv_model_keys keys;
     if (warnings) warn_of_others(catalog, value, at, warnings);
-    adv_code code = adv_decode_model_keys(value, at, &keys, err, NULL);
-    /* Even when a member is wrong: the missing ones are reported too. */
-    adv_code built = adv_model_build(&keys, at, model, err);
-    return code != ADV_OK ? code : built;
+    return adv_decode_model_keys(value, at, keys, err, NULL);
 }
 
-static adv_code decode_hf(const json_t *value, const char *at, struct adv_model *model, adv_err *err, adv_err *warnings)
+static adv_code decode_hf(const json_t *value, const char *at, struct adv_model_keys *keys, adv_err *err, adv_err *warnings)
 {
     static const char *const members[] = {"hf_config", "name"};
-    struct adv_model_keys keys;
     char pointer[ADV_LIMIT_POINTER];
     (void)adv_json_known_members(value, at, members, 2, err);
     (void)adv_json_pointer(pointer, at, "hf_config");
-    adv_code code = adv_decode_hf_config(json_object_get(value, "hf_config"), pointer, &keys, err, warnings);
+    adv_code code = adv_decode_hf_config(json_object_get(value, "hf_config"), pointer, keys, err, warnings);
     if (code != ADV_OK) return code;
     const char *name;
     if (adv_json_string(value, at, "name", ADV_JSON_OPTIONAL, &name, err))
-        (void)snprintf(keys.name, sizeof keys.name, "%s", name);
-    return adv_model_build(&keys, pointer, model, err);
+        (void)snprintf(keys->name, sizeof keys->name, "%s", name);
+    return ADV_OK;
+}
+
+static adv_code decode_named(const struct adv_catalog *catalog, const char *name, const char *at, struct adv_model_keys *keys,
+                             adv_err *err)
+{
+    const struct adv_model_keys *found = adv_catalog_model_keys(catalog, name);
+    if (found) {
+        *keys = *found;
+        return ADV_OK;
+    }
+    struct adv_model unused;
+    adv_err missing;
+    adv_err_init(&missing);
+    if (adv_catalog_model(catalog, name, &unused, &missing) == ADV_OK) return ADV_OK;
+    for (int i = 0; i < missing.count; i++)
+        (void)adv_err_add(err, ADV_E_INVALID, at, missing.findings[i].hint, "%s", missing.findings[i].detail);
+    return ADV_E_INVALID;
 }
 
 adv_code adv_decode_model(const struct adv_catalog *catalog, const json_t *value, const char *at,
                           struct adv_model *model, adv_err *err, adv_err *warnings)
 {
+    return adv_decode_model_over(catalog, value, at, NULL, "", model, err, warnings);
+}
+
+adv_code adv_decode_model_over(const struct adv_catalog *catalog, const json_t *value, const char *at,
+                               const json_t *overrides, const char *overrides_at, struct adv_model *model, adv_err *err,
+                               adv_err *warnings)
+{
+    struct adv_model_keys keys;
+    adv_code code;
+    bool members_wrong = false;
     if (json_is_string(value)) {
-        adv_err found;
-        adv_err_init(&found);
-        adv_code code = adv_catalog_model(catalog, json_string_value(value), model, &found);
-        for (int i = 0; i < found.count; i++)
-            (void)adv_err_add(err, ADV_E_INVALID, at, found.findings[i].hint, "%s", found.findings[i].detail);
-        return code == ADV_OK ? ADV_OK : ADV_E_INVALID;
+        code = decode_named(catalog, json_string_value(value), at, &keys, err);
+    } else if (json_is_object(value) && json_object_get(value, "hf_config")) {
+        code = decode_hf(value, at, &keys, err, warnings);
+    } else if (json_is_object(value)) {
+        /* Even when a member is wrong: the missing ones are reported too. */
+        members_wrong = decode_object(catalog, value, at, &keys, err, warnings) != ADV_OK;
+        code = ADV_OK;
+    } else {
+        return adv_err_add(err, ADV_E_INVALID, at, "a catalog name, an object of MaxText keys, or {\"hf_config\": {…}}",
+                           "`model` must be a name or an object, not %s", adv_json_type_name(value));
     }
-    if (json_is_object(value) && json_object_get(value, "hf_config")) return decode_hf(value, at, model, err, warnings);
-    if (json_is_object(value)) return decode_object(catalog, value, at, model, err, warnings);
-    return adv_err_add(err, ADV_E_INVALID, at, "a catalog name, an object of MaxText keys, or {\"hf_config\": {…}}",
-                       "`model` must be a name or an object, not %s", adv_json_type_name(value));
+    if (code != ADV_OK) return code;
+    if (overrides && json_object_size(overrides) > 0 && decode_keys_over(overrides, overrides_at, &keys, err) != ADV_OK)
+        members_wrong = true;
+    code = adv_model_build(&keys, at, model, err);
+    return members_wrong ? ADV_E_INVALID : code;
 }

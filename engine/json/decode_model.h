@@ -13,6 +13,12 @@
 ADV_MUST_CHECK adv_code adv_decode_model(const struct adv_catalog *catalog, const json_t *value, const char *at,
                                          struct adv_model *model, adv_err *err, adv_err *warnings);
 
+/* The same with the architecture keys of `overrides` (an object or NULL, at `overrides_at`) on top, as MaxText takes them
+ * from the command line with override_model_config. */
+ADV_MUST_CHECK adv_code adv_decode_model_over(const struct adv_catalog *catalog, const json_t *value, const char *at,
+                                              const json_t *overrides, const char *overrides_at, struct adv_model *model,
+                                              adv_err *err, adv_err *warnings);
+
 /* MaxText's architecture keys of `object` into `keys` (defaults first). Members in `ignored` are skipped; others that
  * are not architecture keys are added to `unknown` (may be NULL) with the nearest key as hint. */
 ADV_MUST_CHECK adv_code adv_decode_model_keys(const json_t *object, const char *at, struct adv_model_keys *keys,

@@ -64,28 +64,20 @@ bool adv_decode_job(const struct adv_catalog *catalog, const json_t *root, const
     json_decref(overrides);
     value = json_object_get(root, "cluster");
     if (value && !json_is_null(value)) {
-        if (adv_decode_cluster(catalog, value, "/cluster", cluster, err, warnings) != ADV_OK) memset(cluster, 0, sizeof *cluster);
+        if (adv_decode_cluster(catalog, value, "/cluster", cluster, err) != ADV_OK) memset(cluster, 0, sizeof *cluster);
     }
     return errors_of(err) == before;
 }
 
-static struct adv_estimate_request *new_estimate(struct adv_arena *arena, adv_err *err)
-{
-    struct adv_estimate_request *request = adv_arena_alloc(arena, sizeof *request);
-    if (!request) (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
-    return request;
-}
-
-struct adv_estimate_request *adv_decode_estimate(const struct adv_catalog *catalog, const json_t *root, struct adv_arena *arena,
-                                                 adv_err *err, adv_err *warnings)
+static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t *root, struct adv_arena *arena,
+                                struct adv_estimate_request *request, adv_err *err, adv_err *warnings)
 {
     static const char *const members[] = {"model", "cluster", "config",  "xla_flags", "flops_convention",
                                           "label", "project", "git_ref", "store",     "strict"};
     static const char *const conventions[] = {"causal_half", "full", "params_only"};
     int before = errors_of(err);
-    if (!adv_json_is_object(root, "", err)) return NULL;
-    struct adv_estimate_request *request = new_estimate(arena, err);
-    if (!request) return NULL;
+    memset(request, 0, sizeof *request);
+    if (!adv_json_is_object(root, "", err)) return ADV_E_INVALID;
     (void)adv_json_known_members(root, "", members, (int)(sizeof members / sizeof *members), err);
     bool strict = false;
     (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &strict, err);
@@ -101,22 +93,26 @@ struct adv_estimate_request *adv_decode_estimate(const struct adv_catalog *catal
     bool has_job = adv_decode_job(catalog, root, config, "/config", &request->model, &request->cluster, err, warnings);
     json_t *defaults = adv_decode_model_defaults(catalog, root);
     struct adv_decode_config_input input = {catalog, &request->model, &request->cluster, config, defaults, "/config", strict, arena};
-    bool has_config = adv_decode_config(&input, &request->plan, &request->config, err, warnings) == ADV_OK;
+    (void)adv_decode_config(&input, &request->plan, &request->config, err, warnings);
     json_decref(defaults);
-    bool has_flags = adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena, &request->plan.flags,
-                                      &request->config, err, warnings) == ADV_OK;
-    bool is_legal = has_job && adv_plan_check(&request->plan, &request->model, &request->cluster, err, warnings) == ADV_OK;
-    return has_config && has_flags && is_legal && errors_of(err) == before ? request : NULL;
+    (void)adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena, &request->plan.flags,
+                           &request->config, err, warnings);
+    if (has_job) (void)adv_plan_check(&request->plan, &request->model, &request->cluster, err, warnings);
+    return errors_of(err) == before ? ADV_OK : err->code;
 }
 
-struct adv_estimate_request *adv_decode_estimate_text(const struct adv_catalog *catalog, const char *text, size_t text_bytes,
-                                                      struct adv_arena *arena, adv_err *err, adv_err *warnings)
+adv_code adv_decode_estimate_request(const struct adv_catalog *catalog, const json_t *root, const char *at, struct adv_arena *arena,
+                                     struct adv_estimate_request *request, adv_err *err, adv_err *warnings)
 {
-    json_t *root = NULL;
-    if (adv_json_parse(text, text_bytes, &root, err) != ADV_OK) return NULL;
-    struct adv_estimate_request *request = adv_decode_estimate(catalog, root, arena, err, warnings);
-    json_decref(root);
-    return request;
+    if (!*at) return decode_estimate(catalog, root, arena, request, err, warnings);
+    adv_err own;
+    adv_err own_warnings;
+    adv_err_init(&own);
+    adv_err_init(&own_warnings);
+    adv_code code = decode_estimate(catalog, root, arena, request, &own, &own_warnings);
+    adv_err_merge(err, &own, at);
+    if (warnings) adv_err_merge(warnings, &own_warnings, at);
+    return code;
 }
 
 /* What the workload says in words of MaxText keys; wrong members are reported here, under /workload. */
@@ -332,18 +328,14 @@ static void decode_baseline(const struct adv_catalog *catalog, const json_t *roo
     request->has_baseline = errors_of(err) == before;
 }
 
-struct adv_advise_request *adv_decode_advise(const struct adv_catalog *catalog, const json_t *root, struct adv_arena *arena, adv_err *err,
-                                             adv_err *warnings)
+adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json_t *root, struct adv_arena *arena,
+                                   struct adv_advise_request *request, adv_err *err, adv_err *warnings)
 {
     static const char *const members[] = {"model", "cluster", "workload", "pins",  "baseline", "search",
                                           "label", "project", "git_ref",  "store", "strict"};
     int before = errors_of(err);
-    if (!adv_json_is_object(root, "", err)) return NULL;
-    struct adv_advise_request *request = adv_arena_alloc(arena, sizeof *request);
-    if (!request) {
-        (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
-        return NULL;
-    }
+    memset(request, 0, sizeof *request);
+    if (!adv_json_is_object(root, "", err)) return ADV_E_INVALID;
     (void)adv_json_known_members(root, "", members, (int)(sizeof members / sizeof *members), err);
     bool strict = false;
     (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &strict, err);
@@ -369,5 +361,5 @@ struct adv_advise_request *adv_decode_advise(const struct adv_catalog *catalog, 
         (void)adv_err_add(err, ADV_E_INVALID, "/search/max_changes", "give baseline, or leave max_changes out",
                           "changes are counted from a baseline, which is missing");
     }
-    return errors_of(err) == before ? request : NULL;
+    return errors_of(err) == before ? ADV_OK : err->code;
 }

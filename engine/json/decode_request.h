@@ -11,17 +11,15 @@
 #include "engine/json/json_read.h"
 #include "engine/spec/request.h"
 
-/* NULL on error, with findings: ADV_E_INVALID (members), ADV_E_ILLEGAL (the combination), ADV_E_UNSUPPORTED,
- * ADV_E_MEMORY. `warnings` gets what the answer should tell; it may be NULL. */
-struct adv_estimate_request *adv_decode_estimate(const struct adv_catalog *catalog, const json_t *root, struct adv_arena *arena,
-                                                 adv_err *err, adv_err *warnings);
+/* Fills `request` from the object `root`, which is at JSON pointer `at` ("" when it is the document). On error the
+ * struct is not usable: ADV_E_INVALID (members), ADV_E_ILLEGAL (the combination), ADV_E_UNSUPPORTED, ADV_E_MEMORY.
+ * `warnings` gets what the answer should tell; it may be NULL. */
+ADV_MUST_CHECK adv_code adv_decode_estimate_request(const struct adv_catalog *catalog, const json_t *root, const char *at,
+                                                    struct adv_arena *arena, struct adv_estimate_request *request, adv_err *err,
+                                                    adv_err *warnings);
 
-struct adv_advise_request *adv_decode_advise(const struct adv_catalog *catalog, const json_t *root, struct adv_arena *arena,
-                                             adv_err *err, adv_err *warnings);
-
-/* The same on a text: what tests and tools call. */
-struct adv_estimate_request *adv_decode_estimate_text(const struct adv_catalog *catalog, const char *text, size_t text_bytes,
-                                                      struct adv_arena *arena, adv_err *err, adv_err *warnings);
+ADV_MUST_CHECK adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json_t *root, struct adv_arena *arena,
+                                                  struct adv_advise_request *request, adv_err *err, adv_err *warnings);
 
 /* The model of a request with the architecture keys of its config applied on top, and its cluster. Members that are
  * missing or wrong add findings; the struct is then zeroed. Returns true when both are usable. */

@@ -1,0 +1,33 @@
+/* decode_kernel.h: requests of POST /v1/kernels/simulate and /tune become a kernel, a shape, tiles and flags. */
+#ifndef ADV_JSON_DECODE_KERNEL_H
+#define ADV_JSON_DECODE_KERNEL_H
+
+#include "engine/base/arena.h"
+#include "engine/catalog/catalog.h"
+#include "engine/json/json_read.h"
+#include "engine/spec/kernel_shape.h"
+
+struct adv_kernel_request {
+    const struct adv_catalog_chip *chip;
+    enum adv_kernel kernel;
+    double scoped_vmem_limit_bytes; /* 0 = the chip's default */
+    int top_k;                      /* tune */
+    struct adv_attention_shape attention;
+    struct adv_attention_tile attention_tile;
+    struct adv_attention_flags attention_flags;
+    struct adv_gmm_shape gmm;
+    struct adv_gmm_tile gmm_tile;
+    struct adv_matmul_shape matmul;
+    struct adv_xent_shape xent;
+    struct adv_xent_tile xent_tile;
+};
+
+bool adv_kernel_is_attention(enum adv_kernel kernel);
+bool adv_kernel_is_gmm(enum adv_kernel kernel);
+
+/* ADV_E_INVALID with every member that is missing, unknown or wrong; pointers are those of the document. `with_tile`:
+ * simulate (tiles are needed, except for matmul); otherwise tune. Group sizes live in `arena`. */
+ADV_MUST_CHECK adv_code adv_decode_kernel_request(const struct adv_catalog *catalog, const json_t *root, bool with_tile,
+                                                  struct adv_arena *arena, struct adv_kernel_request *request, adv_err *err);
+
+#endif

@@ -64,7 +64,7 @@ bool adv_decode_job(const struct adv_catalog *catalog, const json_t *root, const
     json_decref(overrides);
     value = json_object_get(root, "cluster");
     if (value && !json_is_null(value)) {
-        if (adv_decode_cluster(catalog, value, "/cluster", cluster, err) != ADV_OK) memset(cluster, 0, sizeof *cluster);
+        if (adv_decode_cluster(catalog, value, "/cluster", cluster, err, warnings) != ADV_OK) memset(cluster, 0, sizeof *cluster);
     }
     return errors_of(err) == before;
 }
@@ -93,12 +93,12 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
     bool has_job = adv_decode_job(catalog, root, config, "/config", &request->model, &request->cluster, err, warnings);
     json_t *defaults = adv_decode_model_defaults(catalog, root);
     struct adv_decode_config_input input = {catalog, &request->model, &request->cluster, config, defaults, "/config", strict, arena};
-    (void)adv_decode_config(&input, &request->plan, &request->config, err, warnings);
+    bool valid = adv_decode_config(&input, &request->plan, &request->config, err, warnings) == ADV_OK;
     json_decref(defaults);
-    (void)adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena, &request->plan.flags,
-                           &request->config, err, warnings);
-    if (has_job) (void)adv_plan_check(&request->plan, &request->model, &request->cluster, err, warnings);
-    return errors_of(err) == before ? ADV_OK : err->code;
+    valid &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena, &request->plan.flags,
+                              &request->config, err, warnings) == ADV_OK;
+    if (has_job) valid &= adv_plan_check(&request->plan, &request->model, &request->cluster, err, warnings) == ADV_OK;
+    return valid && errors_of(err) == before ? ADV_OK : err->code;
 }
 
 adv_code adv_decode_estimate_request(const struct adv_catalog *catalog, const json_t *root, const char *at, struct adv_arena *arena,
@@ -245,8 +245,7 @@ static void decode_base(const struct adv_catalog *catalog, const json_t *root, c
     }
     json_t *defaults = adv_decode_model_defaults(catalog, root);
     struct adv_decode_config_input input = {catalog, &request->model, &request->cluster, merged, defaults, "/pins", strict, arena};
-    (void)adv_decode_config(&input, &request->workload.base, config, err, warnings);
-    keep_pins(config, pins, request);
+    if (adv_decode_config(&input, &request->workload.base, config, err, warnings) == ADV_OK) keep_pins(config, pins, request);
     json_decref(defaults);
     json_decref(merged);
 }
@@ -321,8 +320,9 @@ static void decode_baseline(const struct adv_catalog *catalog, const json_t *roo
         adv_err notes;
         adv_err_init(&broken);
         adv_err_init(&notes);
-        (void)adv_plan_check(&request->baseline, &request->model, &request->cluster, &broken, &notes);
-        adv_err_merge(err, &broken, "/baseline");
+        if (adv_plan_check(&request->baseline, &request->model, &request->cluster, &broken, &notes) != ADV_OK) {
+            adv_err_merge(err, &broken, "/baseline");
+        }
         if (warnings) adv_err_merge(warnings, &notes, "/baseline");
     }
     request->has_baseline = errors_of(err) == before;

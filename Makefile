@@ -183,6 +183,19 @@ everything: all $(UNIT_BIN) ## the program and every C test, without running the
 format: ## clang-format over all C files
 	clang-format -i $(C_FILES)
 
+.PHONY: run api-test sql-test
+run: deps-run ## build and serve on 127.0.0.1:8080 with a private PostgreSQL (or TPU_ADVISOR_DATABASE_URL)
+	@$(MAKE) --no-print-directory run-built
+.PHONY: run-built
+run-built: all # make again, so that what deps has just installed is seen
+	@sql/with-cluster.sh $(PROGRAM) serve $(ARGS)
+
+api-test: all ## every endpoint, every error, hostile and slow clients, faults, against a daemon of its own
+	@PROGRAM=$(PROGRAM) tests/api/run.sh
+
+sql-test: all ## migrations, constraints, roles and the dev cluster, against a cluster of its own
+	@PROGRAM=$(PROGRAM) tests/sql/run.sh
+
 .PHONY: compose-test
 compose-test: ## docker/compose.yaml for real, in a container engine of its own (root; minutes)
 	@tests/compose/run.sh

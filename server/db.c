@@ -9,6 +9,13 @@ struct adv_db {
     PGconn *connection;
 };
 
+/* What the server says unasked (a table that exists already, its own shutdown) is no news: failures come with results. */
+static void drop_notice(void *closure, const char *message)
+{
+    (void)closure;
+    (void)message;
+}
+
 /* Values before the URL in the list are defaults: the URL's own win. A dead peer is noticed within 10 s. */
 PGconn *adv_db_connect(const char *url, char reason[256])
 {
@@ -18,6 +25,7 @@ PGconn *adv_db_connect(const char *url, char reason[256])
     const char *const values[] = {"3", "10000", "30", "UTF8", "tpu-advisor", url, NULL};
     PGconn *connection = PQconnectdbParams(names, values, 1);
     if (connection && PQstatus(connection) == CONNECTION_OK) {
+        (void)PQsetNoticeProcessor(connection, drop_notice, NULL);
         PGresult *result = PQexec(connection, "SET statement_timeout = '5s'; SET lock_timeout = '2s'; "
                                               "SET idle_in_transaction_session_timeout = '10s'; SET timezone = 'UTC'");
         bool good = PQresultStatus(result) == PGRES_COMMAND_OK;
@@ -97,7 +105,7 @@ adv_code adv_db_run(struct adv_db *db, const char *sql, int values_count, const 
                     adv_err *err)
 {
     if (rows) memset(rows, 0, sizeof *rows);
-    if (!db) return away(err);
+    if (!db) return adv_err_add(err, ADV_E_STORE, "", "start the daemon with --database-url", "no database is configured");
     adv_code code = make_ready(db, err);
     if (code) return code;
     adv_metrics_add(adv_database_metrics(db->database), ADV_COUNTER_DB_QUERIES, 1);

@@ -2,6 +2,9 @@
 #include "tests/unit/check.h"
 #include "tests/unit/machine.h"
 
+#include <jansson.h>
+#include <stdlib.h>
+
 enum { ROWS_MAX = 64 };
 
 static enum adv_collective collective_named(const char *name)

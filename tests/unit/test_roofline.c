@@ -6,7 +6,7 @@
 static void one_ici_axis_needs_11535_flops_per_byte(void **state)
 {
     (void)state;
-    struct adv_chip tpu7x = machine_chip("tpu7x", NULL), v6e = machine_chip("v6e", NULL), v5p = machine_chip("v5p", NULL);
+    struct adv_chip tpu7x = machine_chip("tpu7x"), v6e = machine_chip("v6e"), v5p = machine_chip("v5p");
     assert_close(adv_roofline_ici_intensity(&tpu7x, 1, false), 11535.0, 1e-9); /* 2307e12 / 200e9 */
     assert_close(adv_roofline_ici_intensity(&tpu7x, 1, true), 12817.0, 1e-4);  /* 2307e12 / 180e9 */
     assert_close(adv_roofline_ici_intensity(&tpu7x, 3, false), 3845.0, 1e-9);
@@ -18,7 +18,7 @@ static void one_ici_axis_needs_11535_flops_per_byte(void **state)
 static void the_die_to_die_link_is_six_axes_wide(void **state)
 {
     (void)state;
-    struct adv_chip tpu7x = machine_chip("tpu7x", NULL), v5p = machine_chip("v5p", NULL);
+    struct adv_chip tpu7x = machine_chip("tpu7x"), v5p = machine_chip("v5p");
     assert_close(adv_roofline_d2d_intensity(&tpu7x), 1922.5, 1e-9);
     assert_close(adv_roofline_ici_intensity(&tpu7x, 1, false) / adv_roofline_d2d_intensity(&tpu7x), 6.0, 1e-12);
     assert_true(isnan(adv_roofline_d2d_intensity(&v5p)));
@@ -29,7 +29,7 @@ static void the_die_to_die_link_is_six_axes_wide(void **state)
 static void hbm_and_dcn_intensities_are_the_published_ones(void **state)
 {
     (void)state;
-    struct adv_chip tpu7x = machine_chip("tpu7x", NULL), v6e = machine_chip("v6e", NULL), v5e = machine_chip("v5e", NULL);
+    struct adv_chip tpu7x = machine_chip("tpu7x"), v6e = machine_chip("v6e"), v5e = machine_chip("v5e");
     assert_close(adv_roofline_hbm_intensity(&tpu7x, false), 312.6, 1e-3);
     assert_close(adv_roofline_hbm_intensity(&tpu7x, true), 359.3, 1e-3);
     assert_close(adv_roofline_dcn_intensity(&tpu7x), 184560.0, 1e-9);
@@ -40,7 +40,7 @@ static void hbm_and_dcn_intensities_are_the_published_ones(void **state)
 static void weight_gathers_hide_above_the_axis_intensity(void **state)
 {
     (void)state;
-    struct adv_chip tpu7x = machine_chip("tpu7x", NULL);
+    struct adv_chip tpu7x = machine_chip("tpu7x");
     assert_close(adv_roofline_min_tokens_per_chip(&tpu7x, 1, 1.0, false), 11535.0, 1e-9);
     assert_close(adv_roofline_min_tokens_per_chip(&tpu7x, 3, 1.0, false), 3845.0, 1e-9);
     /* 128 experts, 4 active: 32 times the tokens. */
@@ -50,7 +50,7 @@ static void weight_gathers_hide_above_the_axis_intensity(void **state)
 static void tensor_parallelism_of_4_needs_an_mlp_above_46140(void **state)
 {
     (void)state;
-    struct adv_chip tpu7x = machine_chip("tpu7x", NULL);
+    struct adv_chip tpu7x = machine_chip("tpu7x");
     double spec = adv_roofline_min_mlp_dim(&tpu7x, 4, false), achieved = adv_roofline_min_mlp_dim(&tpu7x, 4, true);
     assert_close(spec, 46140.0, 1e-9);
     assert_true(46000.0 < spec && spec < 46300.0);
@@ -62,7 +62,7 @@ static void tensor_parallelism_of_4_needs_an_mlp_above_46140(void **state)
 static void expert_parallelism_of_4_needs_experts_wider_than_any_published(void **state)
 {
     (void)state;
-    struct adv_chip tpu7x = machine_chip("tpu7x", NULL);
+    struct adv_chip tpu7x = machine_chip("tpu7x");
     double least = adv_roofline_min_expert_mlp_dim(&tpu7x, 4, false);
     assert_close(least, 11535.0, 1e-9);
     assert_true(2880.0 < least && 2048.0 < least); /* gpt-oss, deepseek3 */
@@ -71,7 +71,7 @@ static void expert_parallelism_of_4_needs_experts_wider_than_any_published(void 
 static void key_value_gathers_of_long_sequences_hide(void **state)
 {
     (void)state;
-    struct adv_chip tpu7x = machine_chip("tpu7x", NULL);
+    struct adv_chip tpu7x = machine_chip("tpu7x");
     assert_close(adv_roofline_context_intensity(131072, 64, 8, 8), 131072.0, 1e-12);
     assert_close(adv_roofline_context_intensity(8192, 64, 8, 2), 32768.0, 1e-12);
     assert_true(adv_roofline_context_intensity(8192, 64, 8, 2) > adv_roofline_ici_intensity(&tpu7x, 1, true));
@@ -80,7 +80,7 @@ static void key_value_gathers_of_long_sequences_hide(void **state)
 static void small_heads_leave_the_matrix_unit_idle(void **state)
 {
     (void)state;
-    struct adv_chip tpu7x = machine_chip("tpu7x", NULL), v5p = machine_chip("v5p", NULL);
+    struct adv_chip tpu7x = machine_chip("tpu7x"), v5p = machine_chip("v5p");
     assert_close(adv_roofline_mxu_utilisation(&tpu7x, 128), 0.5, 1e-12);
     assert_close(adv_roofline_mxu_utilisation(&tpu7x, 64), 0.25, 1e-12);
     assert_close(adv_roofline_mxu_utilisation(&tpu7x, 256), 1.0, 1e-12);

@@ -10,19 +10,33 @@ const EXECUTABLE = process.env.CHROMIUM ?? '/usr/bin/chromium';
 export async function launch() {
   if (!existsSync(EXECUTABLE)) throw new Error(`${EXECUTABLE} is missing: install the package chromium`);
   return chromium.launch({
-    executablePath: EXECUTABLE, headless: true,
-    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--disable-background-networking', '--no-first-run', '--disable-component-update', '--disable-sync'],
+    executablePath: EXECUTABLE,
+    headless: true,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-dev-shm-usage',
+      '--disable-background-networking',
+      '--no-first-run',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
   });
 }
 
 // {page, complaints[], foreign[], close()}. Failed API answers are not complaints: pages must show those themselves.
 export async function openPage(browser, origin, { scheme = 'light', width = 1280, height = 900, path = '/' } = {}) {
-  const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height }, acceptDownloads: true });
+  const context = await browser.newContext({
+    colorScheme: scheme,
+    viewport: { width, height },
+    acceptDownloads: true,
+  });
   const page = await context.newPage();
   const complaints = [];
   const foreign = [];
   page.on('console', (message) => {
-    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) complaints.push(message.text());
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+      complaints.push(message.text());
   });
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('request', (request) => {
@@ -30,10 +44,13 @@ export async function openPage(browser, origin, { scheme = 'light', width = 1280
     if (to !== origin && protocol !== 'blob:' && protocol !== 'data:') foreign.push(request.url());
   });
   page.on('response', (response) => {
-    if (response.status() >= 400 && !new URL(response.url()).pathname.startsWith('/v1/')) complaints.push(`${response.status()} ${response.url()}`);
+    if (response.status() >= 400 && !new URL(response.url()).pathname.startsWith('/v1/'))
+      complaints.push(`${response.status()} ${response.url()}`);
   });
   await page.goto(origin + path);
-  await page.waitForSelector('#models option, #error-summary:not([hidden])', { state: 'attached', timeout: 10000 }).catch(() => {});
+  await page
+    .waitForSelector('#models option, #error-summary:not([hidden])', { state: 'attached', timeout: 10000 })
+    .catch(() => {});
   return { page, complaints, foreign, close: () => context.close() };
 }
 
@@ -42,5 +59,8 @@ export async function axe(page) {
   const { readFile } = await import('node:fs/promises');
   await page.evaluate(await readFile(AXE, 'utf8'));
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
-  return violations.map((violation) => `${violation.id}: ${violation.help}: ${violation.nodes.map((node) => `${node.target.join(' ')} ${node.any.map((check) => check.message).join(' ')}`).join(' | ')}`);
+  return violations.map(
+    (violation) =>
+      `${violation.id}: ${violation.help}: ${violation.nodes.map((node) => `${node.target.join(' ')} ${node.any.map((check) => check.message).join(' ')}`).join(' | ')}`,
+  );
 }

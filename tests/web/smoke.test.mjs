@@ -12,7 +12,9 @@ before(async () => {
   assert.ok(ORIGIN, 'ORIGIN names the daemon');
   browser = await launch();
 });
-after(async () => { await browser?.close(); });
+after(async () => {
+  await browser?.close();
+});
 
 async function withPage(options, work) {
   const opened = await openPage(browser, ORIGIN, options);
@@ -28,7 +30,14 @@ async function withPage(options, work) {
 async function advise(page) {
   await page.click('#submit');
   await page.waitForSelector('#ranked, #error-summary:not([hidden])', { timeout: 30000 });
-  assert.equal(await page.locator('#error-summary').isVisible(), false, await page.locator('#error-summary').innerText().catch(() => ''));
+  assert.equal(
+    await page.locator('#error-summary').isVisible(),
+    false,
+    await page
+      .locator('#error-summary')
+      .innerText()
+      .catch(() => ''),
+  );
 }
 
 test('the page comes with a policy that allows its own host only', async () => {
@@ -38,66 +47,89 @@ test('the page comes with a policy that allows its own host only', async () => {
   assert.match(response.headers.get('content-security-policy') ?? '', /default-src 'self'/);
 });
 
-test('the catalog fills the form', () => withPage({}, async (page) => {
-  assert.ok(await page.locator('#models option').count() > 50, 'models');
-  assert.ok((await page.locator('#chip option').allInnerTexts()).length >= 5, 'chips with slices');
-  for (const chip of await page.locator('#chip option').evaluateAll((options) => options.map((option) => option.value))) {
-    await page.selectOption('#chip', chip);
-    assert.ok(await page.locator('#topology option').count() >= 5, `slices of ${chip}`);
-  }
-}));
-
-test('llama3.1-70b on tpu7x 4x4x4 gets ranked plans that fit, with bars', () => withPage({ path: JOB }, async (page) => {
-  await advise(page);
-  assert.ok(await page.locator('#ranked tbody tr').count() >= 2);
-  const first = await page.locator('#ranked tbody tr').first().innerText();
-  assert.match(first, /\d \S?s\b/, 'a step time');
-  assert.match(first, /GiB/);
-  assert.match(first, /fits|tight/);
-  assert.ok(await page.locator('.chart:has(.limit) [data-part]').count() >= 3, 'memory parts');
-  const widths = await page.locator('#detail .chart').first().locator('[data-part] rect').evaluateAll((rects) => rects.map((rect) => Number.parseFloat(rect.getAttribute('width'))));
-  assert.ok(Math.abs(widths.reduce((all, width) => all + width, 0) - 100) < 0.1, 'exposed parts add up to the step');
-  assert.match(await page.getByRole('region', { name: 'MaxText settings' }).innerText(), /parallelism=/);
-  assert.doesNotMatch(await page.locator('#results').innerText(), /\bNaN\b|undefined|\[object/);
-}));
-
-test('the found plan estimates to the same step time', () => withPage({ path: JOB }, async (page) => {
-  await advise(page);
-  const found = (await page.locator('#detail .facts dd').first().innerText()).split('\n')[0];
-  await page.getByRole('button', { name: 'Edit as my configuration' }).click();
-  await page.click('#submit');
-  await page.getByRole('heading', { name: /^My configuration:/ }).waitFor({ timeout: 10000 });
-  assert.equal((await page.locator('.facts dd').first().innerText()).split('\n')[0], found);
-}));
-
-test('the keyboard alone leads from an empty form to the second plan', () => withPage({}, async (page) => {
-  const tabTo = async (id) => {
-    for (let i = 0; i < 80 && await page.evaluate(() => document.activeElement?.id) !== id; i += 1) await page.keyboard.press('Tab');
-    assert.equal(await page.evaluate(() => document.activeElement?.id), id);
-  };
-  await tabTo('model');
-  await page.keyboard.type('llama3.1-70b');
-  await tabTo('submit');
-  await page.keyboard.press('Enter');
-  await page.waitForSelector('#ranked', { timeout: 30000 });
-  await tabTo('plan-1');
-  await page.keyboard.press('ArrowDown');
-  assert.match(await page.locator('#detail h2').innerText(), /^Plan 2/);
-}));
-
-test('a misspelt model and a misspelt key are shown beside their fields', () => withPage({ path: '/#/?model=lama3.1-70b&pins=ici_fsdp_paralelism%3D4' }, async (page) => {
-  await page.click('#submit');
-  await page.waitForSelector('#model-error', { timeout: 30000 });
-  assert.match(await page.locator('#model-error').innerText(), /lama3\.1-70b/);
-  assert.match(await page.locator('#pins-error').innerText(), /ici_fsdp_paralelism/);
-  assert.equal(await page.inputValue('#model'), 'lama3.1-70b');
-}));
-
-for (const [scheme, width] of [['light', 1280], ['dark', 1280], ['light', 375]]) {
-  test(`no accessibility violation: ${scheme}, ${width} px`, () => withPage({ path: JOB, scheme, width }, async (page) => {
-    assert.deepEqual(await axe(page), []);
-    await advise(page);
-    assert.deepEqual(await axe(page), []);
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'the page is no wider than the screen');
+test('the catalog fills the form', () =>
+  withPage({}, async (page) => {
+    assert.ok((await page.locator('#models option').count()) > 50, 'models');
+    assert.ok((await page.locator('#chip option').allInnerTexts()).length >= 5, 'chips with slices');
+    for (const chip of await page
+      .locator('#chip option')
+      .evaluateAll((options) => options.map((option) => option.value))) {
+      await page.selectOption('#chip', chip);
+      assert.ok((await page.locator('#topology option').count()) >= 5, `slices of ${chip}`);
+    }
   }));
+
+test('llama3.1-70b on tpu7x 4x4x4 gets ranked plans that fit, with bars', () =>
+  withPage({ path: JOB }, async (page) => {
+    await advise(page);
+    assert.ok((await page.locator('#ranked tbody tr').count()) >= 2);
+    const first = await page.locator('#ranked tbody tr').first().innerText();
+    assert.match(first, /\d \S?s\b/, 'a step time');
+    assert.match(first, /GiB/);
+    assert.match(first, /fits|tight/);
+    assert.ok((await page.locator('.chart:has(.limit) [data-part]').count()) >= 3, 'memory parts');
+    const widths = await page
+      .locator('#detail .chart')
+      .first()
+      .locator('[data-part] rect')
+      .evaluateAll((rects) => rects.map((rect) => Number.parseFloat(rect.getAttribute('width'))));
+    assert.ok(
+      Math.abs(widths.reduce((all, width) => all + width, 0) - 100) < 0.1,
+      'exposed parts add up to the step',
+    );
+    assert.match(await page.getByRole('region', { name: 'MaxText settings' }).innerText(), /parallelism=/);
+    assert.doesNotMatch(await page.locator('#results').innerText(), /\bNaN\b|undefined|\[object/);
+  }));
+
+test('the found plan estimates to the same step time', () =>
+  withPage({ path: JOB }, async (page) => {
+    await advise(page);
+    const found = (await page.locator('#detail .facts dd').first().innerText()).split('\n')[0];
+    await page.getByRole('button', { name: 'Edit as my configuration' }).click();
+    await page.click('#submit');
+    await page.getByRole('heading', { name: /^My configuration:/ }).waitFor({ timeout: 10000 });
+    assert.equal((await page.locator('.facts dd').first().innerText()).split('\n')[0], found);
+  }));
+
+test('the keyboard alone leads from an empty form to the second plan', () =>
+  withPage({}, async (page) => {
+    const tabTo = async (id) => {
+      for (let i = 0; i < 80 && (await page.evaluate(() => document.activeElement?.id)) !== id; i += 1)
+        await page.keyboard.press('Tab');
+      assert.equal(await page.evaluate(() => document.activeElement?.id), id);
+    };
+    await tabTo('model');
+    await page.keyboard.type('llama3.1-70b');
+    await tabTo('submit');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#ranked', { timeout: 30000 });
+    await tabTo('plan-1');
+    await page.keyboard.press('ArrowDown');
+    assert.match(await page.locator('#detail h2').innerText(), /^Plan 2/);
+  }));
+
+test('a misspelt model and a misspelt key are shown beside their fields', () =>
+  withPage({ path: '/#/?model=lama3.1-70b&pins=ici_fsdp_paralelism%3D4' }, async (page) => {
+    await page.click('#submit');
+    await page.waitForSelector('#model-error', { timeout: 30000 });
+    assert.match(await page.locator('#model-error').innerText(), /lama3\.1-70b/);
+    assert.match(await page.locator('#pins-error').innerText(), /ici_fsdp_paralelism/);
+    assert.equal(await page.inputValue('#model'), 'lama3.1-70b');
+  }));
+
+for (const [scheme, width] of [
+  ['light', 1280],
+  ['dark', 1280],
+  ['light', 375],
+]) {
+  test(`no accessibility violation: ${scheme}, ${width} px`, () =>
+    withPage({ path: JOB, scheme, width }, async (page) => {
+      assert.deepEqual(await axe(page), []);
+      await advise(page);
+      assert.deepEqual(await axe(page), []);
+      assert.ok(
+        await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
+        'the page is no wider than the screen',
+      );
+    }));
 }

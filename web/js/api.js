@@ -37,17 +37,30 @@ async function call(method, path, body, signal) {
   if (token()) headers.Authorization = `Bearer ${token()}`;
   let response;
   try {
-    response = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
+    response = await fetch(path, {
+      method,
+      headers,
+      signal,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
-    throw new Problem({ title: 'The daemon cannot be reached', detail: 'Check that tpu-advisor is running and that the network is up, then try again. What you entered is kept.' });
+    throw new Problem({
+      title: 'The daemon cannot be reached',
+      detail:
+        'Check that tpu-advisor is running and that the network is up, then try again. What you entered is kept.',
+    });
   }
   if (!response.ok) throw await problemOf(response);
   if (response.status === 204) return null;
   try {
     return await response.json();
   } catch {
-    throw new Problem({ status: response.status, title: 'The answer is not JSON', detail: `${method} ${path} was answered by something that is not the daemon.` });
+    throw new Problem({
+      status: response.status,
+      title: 'The answer is not JSON',
+      detail: `${method} ${path} was answered by something that is not the daemon.`,
+    });
   }
 }
 

@@ -25,11 +25,28 @@ function percentOf(value, scale) {
 
 function segment(part, start, scale, top) {
   const share = part.value / scale;
-  return svg('g', { 'data-part': part.index },
-    svg('rect', { x: percentOf(start, scale), width: percentOf(part.value, scale), y: top, height: HEIGHT, class: `gap ${colour(part.index)} ${part.class ?? ''}` },
-      svg('title', null, part.title)),
+  return svg(
+    'g',
+    { 'data-part': part.index },
+    svg(
+      'rect',
+      {
+        x: percentOf(start, scale),
+        width: percentOf(part.value, scale),
+        y: top,
+        height: HEIGHT,
+        class: `gap ${colour(part.index)} ${part.class ?? ''}`,
+      },
+      svg('title', null, part.title),
+    ),
     share > 0.028 && !part.class
-      ? svg('text', { class: 'letter', x: percentOf(start + part.value / 2, scale), y: top + HEIGHT / 2 + 4 }, letter(part.index)) : null);
+      ? svg(
+          'text',
+          { class: 'letter', x: percentOf(start + part.value / 2, scale), y: top + HEIGHT / 2 + 4 },
+          letter(part.index),
+        )
+      : null,
+  );
 }
 
 // rows: [{label, total, parts: [{index, value, title, class?}]}]; limit: {value, label} or null; scale: the value at the right edge.
@@ -39,11 +56,13 @@ export function stackedBars({ label, rows, scale, limit }) {
   const drawn = rows.map((row, index) => {
     const y = top + index * pitch;
     let start = 0;
-    const parts = row.parts.filter((part) => part.value > 0).map((part) => {
-      const shape = segment(part, start, scale, y + LABEL);
-      start += part.value;
-      return shape;
-    });
+    const parts = row.parts
+      .filter((part) => part.value > 0)
+      .map((part) => {
+        const shape = segment(part, start, scale, y + LABEL);
+        start += part.value;
+        return shape;
+      });
     return [
       svg('text', { class: 'axis', x: 0, y: y + LABEL - 5 }, row.label),
       svg('rect', { class: 'track', x: 0, y: y + LABEL, width: '100%', height: HEIGHT }),
@@ -51,20 +70,36 @@ export function stackedBars({ label, rows, scale, limit }) {
     ];
   });
   const height = top + rows.length * pitch;
-  const line = limit ? [
-    svg('line', { class: 'limit', x1: percentOf(limit.value, scale), x2: percentOf(limit.value, scale), y1: LABEL - 2, y2: height }),
-    svg('text', { class: 'limit-text', x: percentOf(limit.value, scale), y: LABEL - 6, 'text-anchor': 'end' }, limit.label),
-  ] : [];
-  return h('div', { class: 'chart', role: 'img', 'aria-label': label },
-    svg('svg', { height, 'aria-hidden': 'true', focusable: 'false' }, ...drawn.flat(), ...line));
+  const line = limit
+    ? [
+        svg('line', {
+          class: 'limit',
+          x1: percentOf(limit.value, scale),
+          x2: percentOf(limit.value, scale),
+          y1: LABEL - 2,
+          y2: height,
+        }),
+        svg(
+          'text',
+          { class: 'limit-text', x: percentOf(limit.value, scale), y: LABEL - 6, 'text-anchor': 'end' },
+          limit.label,
+        ),
+      ]
+    : [];
+  return h(
+    'div',
+    { class: 'chart', role: 'img', 'aria-label': label },
+    svg('svg', { height, 'aria-hidden': 'true', focusable: 'false' }, ...drawn.flat(), ...line),
+  );
 }
 
 // Pointing at a row of the table shows its part in the bar.
 export function linkRows(chart, rows) {
   rows.forEach((row, index) => {
-    const mark = (on) => chart.querySelectorAll('[data-part]').forEach((part) => {
-      part.classList.toggle('dim', on && part.dataset.part !== String(index));
-    });
+    const mark = (on) =>
+      chart.querySelectorAll('[data-part]').forEach((part) => {
+        part.classList.toggle('dim', on && part.dataset.part !== String(index));
+      });
     row.addEventListener('pointerenter', () => mark(true));
     row.addEventListener('pointerleave', () => mark(false));
   });

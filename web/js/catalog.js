@@ -15,27 +15,43 @@ function plain(field) {
 }
 
 export async function loadCatalog() {
-  const [models, chips, topologies] = await Promise.all(['models', 'chips', 'topologies'].map((name) => get(`/v1/catalog/${name}`)));
-  const slices = rowsOf(topologies, 'topologies').map((row) => ({
-    name: row.name, chip: row.chip ?? row.gen, topology: row.topology, chips: plain(row.chips), devices: plain(row.devices),
-  })).filter((row) => row.chip && row.topology);
+  const [models, chips, topologies] = await Promise.all(
+    ['models', 'chips', 'topologies'].map((name) => get(`/v1/catalog/${name}`)),
+  );
+  const slices = rowsOf(topologies, 'topologies')
+    .map((row) => ({
+      name: row.name,
+      chip: row.chip ?? row.gen,
+      topology: row.topology,
+      chips: plain(row.chips),
+      devices: plain(row.devices),
+    }))
+    .filter((row) => row.chip && row.topology);
   return {
     engine: models.engine,
-    models: rowsOf(models, 'models').map((row) => ({ name: row.name, params: plain(row.total_params ?? row.params?.total), active: plain(row.active_params ?? row.params?.active) })),
-    chips: rowsOf(chips, 'chips').map((row) => ({ name: row.name, title: plain(row.title) ?? row.name })).filter((chip) => slices.some((slice) => slice.chip === chip.name)),
+    models: rowsOf(models, 'models').map((row) => ({
+      name: row.name,
+      params: plain(row.total_params ?? row.params?.total),
+      active: plain(row.active_params ?? row.params?.active),
+    })),
+    chips: rowsOf(chips, 'chips')
+      .map((row) => ({ name: row.name, title: plain(row.title) ?? row.name }))
+      .filter((chip) => slices.some((slice) => slice.chip === chip.name)),
     slices,
   };
 }
 
 export function modelNote(model) {
   if (!model || typeof model.params !== 'number') return '';
-  const active = typeof model.active === 'number' && model.active < model.params * 0.99 ? `, ${compact(model.active)} active` : '';
+  const active =
+    typeof model.active === 'number' && model.active < model.params * 0.99 ? `, ${compact(model.active)} active` : '';
   return `${compact(model.params)} parameters${active}`;
 }
 
 export function slicesOf(catalog, chip) {
   const seen = new Set();
-  return catalog.slices.filter((slice) => slice.chip === chip && !seen.has(slice.topology) && seen.add(slice.topology))
+  return catalog.slices
+    .filter((slice) => slice.chip === chip && !seen.has(slice.topology) && seen.add(slice.topology))
     .sort((a, b) => a.chips - b.chips || a.topology.localeCompare(b.topology));
 }
 

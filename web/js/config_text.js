@@ -52,7 +52,10 @@ function splitWords(text) {
 }
 
 function stripComments(text) {
-  return text.split('\n').map((line) => line.replace(/(^|\s)#.*$/, '')).join('\n');
+  return text
+    .split('\n')
+    .map((line) => line.replace(/(^|\s)#.*$/, ''))
+    .join('\n');
 }
 
 function unquote(text) {
@@ -61,12 +64,15 @@ function unquote(text) {
 
 // YAML's "key: value" becomes "key=value" so that one reader serves both.
 function yamlToAssignments(text) {
-  return text.split('\n').map((line) => {
-    const found = /^\s*([A-Za-z_][A-Za-z0-9_.]*):\s+(.*?)\s*$/.exec(line);
-    if (!found || found[2] === '') return line;
-    const value = /^(['"]).*\1$|^[[{]/.test(found[2]) || !/\s/.test(found[2]) ? found[2] : `"${found[2]}"`;
-    return `${found[1]}=${value}`;
-  }).join('\n');
+  return text
+    .split('\n')
+    .map((line) => {
+      const found = /^\s*([A-Za-z_][A-Za-z0-9_.]*):\s+(.*?)\s*$/.exec(line);
+      if (!found || found[2] === '') return line;
+      const value = /^(['"]).*\1$|^[[{]/.test(found[2]) || !/\s/.test(found[2]) ? found[2] : `"${found[2]}"`;
+      return `${found[1]}=${value}`;
+    })
+    .join('\n');
 }
 
 function parseJsonObject(text) {
@@ -95,12 +101,18 @@ export function parseConfig(text) {
       flags.push(...parseFlags(unquote(word.slice(split + 1))));
     } else if (split > 0 && KEY.test(key)) {
       if (key in lineOf) {
-        errors.push({ detail: `${key} is given twice, in lines ${lineOf[key]} and ${line}.`, hint: 'Keep one of them.' });
+        errors.push({
+          detail: `${key} is given twice, in lines ${lineOf[key]} and ${line}.`,
+          hint: 'Keep one of them.',
+        });
       }
       lineOf[key] = line;
       value[key] = parseValue(word.slice(split + 1));
     } else if (!isCommand && word !== 'export') {
-      errors.push({ detail: `Line ${line}: “${word}” is not key=value.`, hint: 'Write one setting per line, for example ici_fsdp_parallelism=64.' });
+      errors.push({
+        detail: `Line ${line}: “${word}” is not key=value.`,
+        hint: 'Write one setting per line, for example ici_fsdp_parallelism=64.',
+      });
     }
   }
   return { value, flags, errors };
@@ -108,7 +120,9 @@ export function parseConfig(text) {
 
 // XLA flags from an array, one string as in LIBTPU_INIT_ARGS, or one per line.
 export function parseFlags(text) {
-  const bare = stripComments(text).replace(/(export\s+)?LIBTPU_INIT_ARGS=/g, ' ').replace(/["'\\]/g, ' ');
+  const bare = stripComments(text)
+    .replace(/(export\s+)?LIBTPU_INIT_ARGS=/g, ' ')
+    .replace(/["'\\]/g, ' ');
   return bare.split(/\s+/).filter(Boolean);
 }
 
@@ -119,7 +133,9 @@ function shellValue(value) {
 }
 
 export function configToLines(config) {
-  return Object.entries(config ?? {}).map(([key, value]) => `${key}=${shellValue(value)}`).join('\n');
+  return Object.entries(config ?? {})
+    .map(([key, value]) => `${key}=${shellValue(value)}`)
+    .join('\n');
 }
 
 // What a shell can run; run name and output folder are the reader's own.

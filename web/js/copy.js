@@ -28,15 +28,20 @@ export async function copyFrom(button, text) {
     button.textContent = 'Copying was refused';
     announce('Copying was refused; select the text instead');
   }
-  setTimeout(() => { button.textContent = usual; }, 2000);
+  setTimeout(() => {
+    button.textContent = usual;
+  }, 2000);
 }
 
 export function codeBlock(title, text) {
   const button = h('button', { type: 'button', class: 'small copy', 'aria-label': `Copy: ${title}` }, 'Copy');
   button.addEventListener('click', () => copyFrom(button, text));
-  return h('div', { class: 'code' },
+  return h(
+    'div',
+    { class: 'code' },
     h('div', { class: 'panel-head' }, h('h4', null, title), h('p', { class: 'actions' }, button)),
-    h('pre', { tabindex: '0', role: 'region', 'aria-label': title }, text));
+    h('pre', { tabindex: '0', role: 'region', 'aria-label': title }, text),
+  );
 }
 
 export function saveAs(name, text, type = 'application/json') {

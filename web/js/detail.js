@@ -3,88 +3,216 @@
 import { configToCommand, configToLines } from './config_text.js';
 import { codeBlock } from './copy.js';
 import { h, table } from './dom.js';
-import { bandwidth, compact, count, microseconds, percent, resource, rounded, seconds, secondsRange, signedPercent, usd, words } from './format.js';
+import {
+  bandwidth,
+  compact,
+  count,
+  microseconds,
+  percent,
+  resource,
+  rounded,
+  seconds,
+  secondsRange,
+  signedPercent,
+  usd,
+  words,
+} from './format.js';
 import { memoryBar } from './memory_bar.js';
 import { timeBar } from './time_bar.js';
 
 function fact(name, value, second) {
-  return h('div', null, h('dt', null, name), h('dd', null, value, second ? h('span', { class: 'second' }, second) : null));
+  return h(
+    'div',
+    null,
+    h('dt', null, name),
+    h('dd', null, value, second ? h('span', { class: 'second' }, second) : null),
+  );
 }
 
 function confidenceOf(estimate) {
   const confidence = estimate.confidence;
-  if (confidence && typeof confidence === 'object') return { level: confidence.level ?? confidence.name, why: confidence.why };
+  if (confidence && typeof confidence === 'object')
+    return { level: confidence.level ?? confidence.name, why: confidence.why };
   return { level: confidence, why: estimate.confidence_why };
 }
 
 function figures(estimate) {
   const confidence = confidenceOf(estimate);
-  return h('dl', { class: 'facts' },
-    fact('Step time', seconds(estimate.step_time_s), secondsRange(estimate.step_time_low_s, estimate.step_time_high_s)),
+  return h(
+    'dl',
+    { class: 'facts' },
+    fact(
+      'Step time',
+      seconds(estimate.step_time_s),
+      secondsRange(estimate.step_time_low_s, estimate.step_time_high_s),
+    ),
     fact('Tokens/s per chip', rounded(estimate.tokens_per_s_per_chip)),
     fact('TFLOP/s per chip', rounded(estimate.tflops_per_s_per_chip)),
     fact('MFU', percent(estimate.mfu_frac), `HFU ${percent(estimate.hfu_frac)}`),
-    fact('Global batch', `${count(estimate.global_batch_sequences)} sequences`, `${compact(estimate.tokens_per_step)} tokens per step`),
+    fact(
+      'Global batch',
+      `${count(estimate.global_batch_sequences)} sequences`,
+      `${compact(estimate.tokens_per_step)} tokens per step`,
+    ),
     fact('Decided by', resource(estimate.bound)),
     fact('Confidence', words(confidence.level), confidence.why),
-    estimate.usd_per_step === null || estimate.usd_per_step === undefined ? null
-      : fact('Cost', `${usd(estimate.usd_per_billion_tokens)} per billion tokens`, `${usd(estimate.usd_per_step)} per step`));
+    estimate.usd_per_step === null || estimate.usd_per_step === undefined
+      ? null
+      : fact(
+          'Cost',
+          `${usd(estimate.usd_per_billion_tokens)} per billion tokens`,
+          `${usd(estimate.usd_per_step)} per step`,
+        ),
+  );
 }
 
 function finding(item, kind) {
   if (typeof item === 'string') return h('li', { class: `severity-${kind}` }, item);
   const text = item.message ?? item.detail ?? item.code;
-  const change = item.change && Object.keys(item.change).length ? h('code', null, configToLines(item.change).replaceAll('\n', ' ')) : null;
-  return h('li', { class: `severity-${item.severity ?? kind}` },
-    item.pointer && !text.includes(item.pointer) ? [h('code', null, item.pointer), ' '] : null, text, item.hint ? ` ${item.hint}` : '',
+  const change =
+    item.change && Object.keys(item.change).length
+      ? h('code', null, configToLines(item.change).replaceAll('\n', ' '))
+      : null;
+  return h(
+    'li',
+    { class: `severity-${item.severity ?? kind}` },
+    item.pointer && !text.includes(item.pointer) ? [h('code', null, item.pointer), ' '] : null,
+    text,
+    item.hint ? ` ${item.hint}` : '',
     change ? [' Change: ', change] : null,
-    typeof item.gain_frac === 'number' && item.gain_frac !== 0 ? h('span', { class: 'gain' }, ` ${percent(item.gain_frac)} faster`) : null);
+    typeof item.gain_frac === 'number' && item.gain_frac !== 0
+      ? h('span', { class: 'gain' }, ` ${percent(item.gain_frac)} faster`)
+      : null,
+  );
 }
 
 function listPanel(title, items, kind) {
   if (!items?.length) return null;
-  return h('section', { class: 'panel' }, h('h3', null, title), h('ul', { class: 'findings' }, items.map((item) => finding(item, kind))));
+  return h(
+    'section',
+    { class: 'panel' },
+    h('h3', null, title),
+    h(
+      'ul',
+      { class: 'findings' },
+      items.map((item) => finding(item, kind)),
+    ),
+  );
 }
 
 function whyPanel(why, changes) {
   if (!why?.length && !changes?.length) return null;
-  const text = (item) => (typeof item === 'string' ? item : item.message ?? item.detail ?? JSON.stringify(item));
-  return h('section', { class: 'panel' },
-    why?.length ? [h('h3', null, 'Why this plan'), h('ul', { class: 'reasons' }, why.map((item) => h('li', null, text(item))))] : null,
-    changes?.length ? [h('h3', null, 'Changes from my configuration'), changesTable(changes)] : null);
+  const text = (item) => (typeof item === 'string' ? item : (item.message ?? item.detail ?? JSON.stringify(item)));
+  return h(
+    'section',
+    { class: 'panel' },
+    why?.length
+      ? [
+          h('h3', null, 'Why this plan'),
+          h(
+            'ul',
+            { class: 'reasons' },
+            why.map((item) => h('li', null, text(item))),
+          ),
+        ]
+      : null,
+    changes?.length ? [h('h3', null, 'Changes from my configuration'), changesTable(changes)] : null,
+  );
 }
 
 function changesTable(changes) {
-  const shown = (value) => (value === null || value === undefined ? 'unset' : typeof value === 'object' ? JSON.stringify(value) : String(value));
-  if (typeof changes[0] === 'string') return h('ul', { class: 'reasons' }, changes.map((change) => h('li', null, h('code', null, change))));
-  return table('Changes from my configuration', [{ title: 'Key' }, { title: 'Mine' }, { title: 'This plan' }],
-    changes.map((change) => [h('code', null, change.key), shown(change.from), shown(change.to)]));
+  const shown = (value) =>
+    value === null || value === undefined
+      ? 'unset'
+      : typeof value === 'object'
+        ? JSON.stringify(value)
+        : String(value);
+  if (typeof changes[0] === 'string')
+    return h(
+      'ul',
+      { class: 'reasons' },
+      changes.map((change) => h('li', null, h('code', null, change))),
+    );
+  return table(
+    'Changes from my configuration',
+    [{ title: 'Key' }, { title: 'Mine' }, { title: 'This plan' }],
+    changes.map((change) => [h('code', null, change.key), shown(change.from), shown(change.to)]),
+  );
 }
 
 function meshPanel(mesh) {
   if (!mesh?.length) return null;
   const place = (axis) => (Array.isArray(axis.placed_on) ? axis.placed_on.join(', ') : axis.placed_on) || '–';
-  return h('section', { class: 'panel' }, h('h3', null, 'Mesh placement'),
-    table('Mesh placement', [{ title: 'Axis' }, { title: 'Size', number: true }, { title: 'Placed on' }, { title: 'Shape' }, { title: 'Bandwidth', number: true }],
-      mesh.map((axis) => [axis.axis, count(axis.size), place(axis), axis.size > 1 ? (axis.wraps ? 'ring' : 'line') : '–', axis.size > 1 ? bandwidth(axis.bandwidth_bytes_per_s) : '–'])));
+  return h(
+    'section',
+    { class: 'panel' },
+    h('h3', null, 'Mesh placement'),
+    table(
+      'Mesh placement',
+      [
+        { title: 'Axis' },
+        { title: 'Size', number: true },
+        { title: 'Placed on' },
+        { title: 'Shape' },
+        { title: 'Bandwidth', number: true },
+      ],
+      mesh.map((axis) => [
+        axis.axis,
+        count(axis.size),
+        place(axis),
+        axis.size > 1 ? (axis.wraps ? 'ring' : 'line') : '–',
+        axis.size > 1 ? bandwidth(axis.bandwidth_bytes_per_s) : '–',
+      ]),
+    ),
+  );
 }
 
 function kernelsPanel(kernels) {
   if (!kernels?.length) return null;
-  const shown = (value) => (value && typeof value === 'object' ? Object.entries(value).map(([key, item]) => `${key} ${item}`).join(', ') : value || '–');
-  return h('section', { class: 'panel' }, h('h3', null, 'Kernels'),
-    table('Kernels of one step', [{ title: 'Kernel' }, { title: 'Shape' }, { title: 'Tile' }, { title: 'Time', number: true }, { title: 'Per step', number: true }],
-      kernels.map((kernel) => [h('code', null, kernel.kernel), shown(kernel.shape), shown(kernel.tile), microseconds(kernel.time_us), count(kernel.count)])));
+  const shown = (value) =>
+    value && typeof value === 'object'
+      ? Object.entries(value)
+          .map(([key, item]) => `${key} ${item}`)
+          .join(', ')
+      : value || '–';
+  return h(
+    'section',
+    { class: 'panel' },
+    h('h3', null, 'Kernels'),
+    table(
+      'Kernels of one step',
+      [
+        { title: 'Kernel' },
+        { title: 'Shape' },
+        { title: 'Tile' },
+        { title: 'Time', number: true },
+        { title: 'Per step', number: true },
+      ],
+      kernels.map((kernel) => [
+        h('code', null, kernel.kernel),
+        shown(kernel.shape),
+        shown(kernel.tile),
+        microseconds(kernel.time_us),
+        count(kernel.count),
+      ]),
+    ),
+  );
 }
 
 function runPanel(config, flags, actions) {
   if (!config) return null;
-  return h('section', { class: 'panel' },
+  return h(
+    'section',
+    { class: 'panel' },
     h('div', { class: 'panel-head' }, h('h3', null, 'Settings to run'), h('p', { class: 'actions' }, actions)),
-    h('div', { class: 'columns' },
+    h(
+      'div',
+      { class: 'columns' },
       codeBlock('MaxText settings', configToLines(config)),
-      flags?.length ? codeBlock('LIBTPU_INIT_ARGS', flags.join(' \\\n')) : null),
-    h('details', null, h('summary', null, 'As one command'), codeBlock('Command', configToCommand(config, flags))));
+      flags?.length ? codeBlock('LIBTPU_INIT_ARGS', flags.join(' \\\n')) : null,
+    ),
+    h('details', null, h('summary', null, 'As one command'), codeBlock('Command', configToCommand(config, flags))),
+  );
 }
 
 export function changeText(from, to) {
@@ -99,7 +227,12 @@ export function planDetail(plan, actions = []) {
     timeBar(estimate),
     memoryBar(estimate),
     listPanel('Warnings', estimate.warnings, 'warning'),
-    h('div', { class: 'columns' }, whyPanel(plan.why, plan.changes_from_baseline), listPanel('Advice', estimate.advice, 'info')),
+    h(
+      'div',
+      { class: 'columns' },
+      whyPanel(plan.why, plan.changes_from_baseline),
+      listPanel('Advice', estimate.advice, 'info'),
+    ),
     runPanel(plan.config, plan.xla_flags, actions),
     meshPanel(estimate.mesh),
     kernelsPanel(estimate.kernels),

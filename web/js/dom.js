@@ -27,12 +27,39 @@ export function byId(id) {
 // A table with a caption; columns: [{title, number?}], rows: arrays of cells (text or elements); the first cell heads its row.
 export function table(caption, columns, rows, options = {}) {
   const kind = (index) => (columns[index].number ? 'number' : null);
-  return h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption },
-    h('table', { class: options.class },
+  return h(
+    'div',
+    { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption },
+    h(
+      'table',
+      { class: options.class },
       h('caption', { class: options.showCaption ? null : 'visually-hidden' }, caption),
-      h('thead', null, h('tr', null, columns.map((column, index) => h('th', { scope: 'col', class: kind(index) }, column.title)))),
-      h('tbody', null, rows.map((cells) => h('tr', null, cells.map((cell, index) => (
-        index === 0 ? h('th', { scope: 'row', class: kind(index) }, cell) : h('td', { class: kind(index) }, cell))))))));
+      h(
+        'thead',
+        null,
+        h(
+          'tr',
+          null,
+          columns.map((column, index) => h('th', { scope: 'col', class: kind(index) }, column.title)),
+        ),
+      ),
+      h(
+        'tbody',
+        null,
+        rows.map((cells) =>
+          h(
+            'tr',
+            null,
+            cells.map((cell, index) =>
+              index === 0
+                ? h('th', { scope: 'row', class: kind(index) }, cell)
+                : h('td', { class: kind(index) }, cell),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 // Says something to those who listen instead of look.

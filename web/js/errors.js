@@ -29,9 +29,15 @@ export function clearErrors(form) {
 
 function showAtField(name, errors) {
   const control = byId(name);
-  for (let parent = control.closest('details'); parent; parent = parent.parentElement.closest('details')) parent.open = true;
-  const list = h('ul', { class: 'field-error', id: `${name}-error` }, errors.map(({ error, below }) => (
-    h('li', null, sentence(error, below), error.hint ? h('span', { class: 'remedy' }, ' ', error.hint) : null))));
+  for (let parent = control.closest('details'); parent; parent = parent.parentElement.closest('details'))
+    parent.open = true;
+  const list = h(
+    'ul',
+    { class: 'field-error', id: `${name}-error` },
+    errors.map(({ error, below }) =>
+      h('li', null, sentence(error, below), error.hint ? h('span', { class: 'remedy' }, ' ', error.hint) : null),
+    ),
+  );
   control.after(list);
   control.setAttribute('aria-invalid', 'true');
   describe(control, list.id, true);
@@ -47,14 +53,26 @@ function summaryLine(name, { error, below }) {
   return h('li', null, h('a', { href: `#${name}`, onclick: go }, text));
 }
 
-const same = (a, b) => String(a ?? '').toLowerCase().replace(/\.$/, '') === String(b ?? '').toLowerCase().replace(/\.$/, '');
+const same = (a, b) =>
+  String(a ?? '')
+    .toLowerCase()
+    .replace(/\.$/, '') ===
+  String(b ?? '')
+    .toLowerCase()
+    .replace(/\.$/, '');
 
 // What concerns no entry: the sentence below the title, without saying the title twice, and when to try again.
 export function generalText(problem) {
   const title = problem.message ?? problem.title;
   const general = problem.errors.filter((error) => !error.pointer);
-  const details = general.length ? general.flatMap((error) => [error.detail, error.hint]) : problem.errors.length ? [] : [problem.detail];
-  const said = details.filter((detail) => detail && !same(detail, title)).map((detail) => `${detail[0].toUpperCase()}${detail.slice(1)}${/[.?!]$/.test(detail) ? '' : '.'}`);
+  const details = general.length
+    ? general.flatMap((error) => [error.detail, error.hint])
+    : problem.errors.length
+      ? []
+      : [problem.detail];
+  const said = details
+    .filter((detail) => detail && !same(detail, title))
+    .map((detail) => `${detail[0].toUpperCase()}${detail.slice(1)}${/[.?!]$/.test(detail) ? '' : '.'}`);
   if (problem.retryAfter) said.push(`Try again in ${problem.retryAfter} s.`);
   return said.join(' ');
 }
@@ -63,13 +81,15 @@ export function generalText(problem) {
 export function showErrors(form, state, problem) {
   clearErrors(form);
   const byField = new Map();
-  const lines = problem.errors.filter((error) => error.pointer).map((error) => {
-    const { field, below } = fieldOfPointer(error.pointer, state);
-    const name = field && byId(field) ? field : null;
-    const entry = { error, below: name ? below : error.pointer };
-    if (name) byField.set(name, [...(byField.get(name) ?? []), entry]);
-    return summaryLine(name, entry);
-  });
+  const lines = problem.errors
+    .filter((error) => error.pointer)
+    .map((error) => {
+      const { field, below } = fieldOfPointer(error.pointer, state);
+      const name = field && byId(field) ? field : null;
+      const entry = { error, below: name ? below : error.pointer };
+      if (name) byField.set(name, [...(byField.get(name) ?? []), entry]);
+      return summaryLine(name, entry);
+    });
   for (const [name, entries] of byField) showAtField(name, entries);
   if (problem.status === 401 || problem.status === 403) byId('options-details').open = true;
 

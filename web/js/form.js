@@ -13,7 +13,10 @@ import { showAnswer } from './results.js';
 const SUBMIT_TEXT = { advise: 'Advise', estimate: 'Estimate my configuration' };
 const MODEL_TEXT = {
   hf: { label: 'Hugging Face config.json', hint: 'The whole file as it is on the hub.' },
-  dims: { label: 'MaxText dimensions', hint: 'base_emb_dim, base_num_query_heads, base_num_kv_heads, head_dim, base_mlp_dim, base_num_decoder_layers, vocab_size …, as key=value lines or JSON.' },
+  dims: {
+    label: 'MaxText dimensions',
+    hint: 'base_emb_dim, base_num_query_heads, base_num_kv_heads, head_dim, base_mlp_dim, base_num_decoder_layers, vocab_size …, as key=value lines or JSON.',
+  },
 };
 
 let catalog = { models: [], chips: [], slices: [] };
@@ -37,7 +40,11 @@ function setOptions(select, options, chosen) {
 
 function fillSlices(chosen) {
   const slices = slicesOf(catalog, byId('chip').value);
-  setOptions(byId('topology'), slices.map((slice) => ({ value: slice.topology, text: `${slice.topology} · ${sliceNote(slice)}` })), chosen);
+  setOptions(
+    byId('topology'),
+    slices.map((slice) => ({ value: slice.topology, text: `${slice.topology} · ${sliceNote(slice)}` })),
+    chosen,
+  );
 }
 
 // After a change of chip: the same shape if that chip has it, else its first slice that is no smaller.
@@ -51,9 +58,16 @@ function sliceLike(topology) {
 function showNotes() {
   const model = catalog.models.find((row) => row.name === byId('model').value.trim());
   byId('model-hint').textContent = modelNote(model) || 'Type a part of the name, for example 70b.';
-  const slice = catalog.slices.find((row) => row.chip === byId('chip').value && row.topology === byId('topology').value);
+  const slice = catalog.slices.find(
+    (row) => row.chip === byId('chip').value && row.topology === byId('topology').value,
+  );
   const slices = Number(byId('slices').value);
-  byId('topology-hint').textContent = slice && slices > 1 ? `${sliceNote({ chips: slice.chips * slices, devices: slice.devices * slices })} in all slices` : slice?.name ? `Known as ${slice.name}` : '';
+  byId('topology-hint').textContent =
+    slice && slices > 1
+      ? `${sliceNote({ chips: slice.chips * slices, devices: slice.devices * slices })} in all slices`
+      : slice?.name
+        ? `Known as ${slice.name}`
+        : '';
 }
 
 function showModes() {
@@ -74,7 +88,12 @@ function showModes() {
 
 export function writeState(state) {
   for (const [name, value] of Object.entries({ ...DEFAULTS, ...state })) {
-    if (name === 'chip') setOptions(byId('chip'), catalog.chips.map((chip) => ({ value: chip.name, text: chip.title })), value);
+    if (name === 'chip')
+      setOptions(
+        byId('chip'),
+        catalog.chips.map((chip) => ({ value: chip.name, text: chip.title })),
+        value,
+      );
     else if (name === 'topology') fillSlices(value);
     else if (name === 'store') byId('store').checked = Boolean(value);
     else if (form().elements[name] instanceof RadioNodeList) form().elements[name].value = value;
@@ -90,7 +109,9 @@ export function writeState(state) {
 export function useCatalog(loaded) {
   const state = readState();
   catalog = loaded;
-  byId('models').replaceChildren(...catalog.models.map((model) => h('option', { value: model.name }, modelNote(model))));
+  byId('models').replaceChildren(
+    ...catalog.models.map((model) => h('option', { value: model.name }, modelNote(model))),
+  );
   writeState(state);
 }
 
@@ -102,7 +123,12 @@ function planActions(plan) {
   if (!plan.config) return [];
   const button = h('button', { type: 'button', class: 'small' }, 'Edit as my configuration');
   button.addEventListener('click', () => {
-    writeState({ ...readState(), mode: 'estimate', config: configToLines(plan.config), xla_flags: (plan.xla_flags ?? []).join('\n') });
+    writeState({
+      ...readState(),
+      mode: 'estimate',
+      config: configToLines(plan.config),
+      xla_flags: (plan.xla_flags ?? []).join('\n'),
+    });
     keepAddress();
     byId('config').focus();
     announce('The settings are in the form; change them and estimate');
@@ -122,9 +148,17 @@ function setBusy(controller) {
 }
 
 function showFailure(state, error) {
-  const problem = error instanceof Problem ? error : new Problem({ title: 'The page failed to show the answer', detail: `${error.message}. Reload the page; the address keeps what you entered.` });
+  const problem =
+    error instanceof Problem
+      ? error
+      : new Problem({
+          title: 'The page failed to show the answer',
+          detail: `${error.message}. Reload the page; the address keeps what you entered.`,
+        });
   showErrors(form(), state, problem);
-  byId('results').querySelectorAll('.panel').forEach((panel) => panel.classList.add('stale'));
+  byId('results')
+    .querySelectorAll('.panel')
+    .forEach((panel) => panel.classList.add('stale'));
 }
 
 export async function submit() {
@@ -133,7 +167,13 @@ export async function submit() {
   const state = readState();
   const { path, body, errors } = buildRequest(state);
   if (errors.length) {
-    showFailure(state, new Problem({ title: errors.length === 1 ? 'One entry needs a change' : `${errors.length} entries need a change`, errors }));
+    showFailure(
+      state,
+      new Problem({
+        title: errors.length === 1 ? 'One entry needs a change' : `${errors.length} entries need a change`,
+        errors,
+      }),
+    );
     return;
   }
   if (location.hash !== hash(state)) history.pushState(null, '', hash(state));

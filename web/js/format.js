@@ -75,7 +75,12 @@ export function rounded(value) {
 // 70.6 B parameters, 512 k tokens.
 export function compact(value) {
   if (!known(value)) return MISSING;
-  for (const [scale, unit] of [[1e12, 'T'], [1e9, 'B'], [1e6, 'M'], [1e3, 'k']]) {
+  for (const [scale, unit] of [
+    [1e12, 'T'],
+    [1e9, 'B'],
+    [1e6, 'M'],
+    [1e3, 'k'],
+  ]) {
     if (Math.abs(value) >= scale) return `${fixed(value / scale, digitsFor(value / scale, 3))} ${unit}`;
   }
   return count(value);
@@ -91,22 +96,45 @@ export function usd(value) {
 
 export function dateTime(text) {
   const date = new Date(text);
-  return Number.isNaN(date.getTime()) ? String(text ?? MISSING) : date.toISOString().slice(0, 16).replace('T', ' ') + ' UTC';
+  return Number.isNaN(date.getTime())
+    ? String(text ?? MISSING)
+    : date.toISOString().slice(0, 16).replace('T', ' ') + ' UTC';
 }
 
 const WORDS = {
-  mxu: 'MXU', vpu: 'VPU', hbm: 'HBM', ici: 'ICI', dcn: 'DCN', pcie: 'PCIe', latency: 'latency',
-  fwd: 'forward', bwd: 'backward', moe: 'MoE', mla: 'MLA', mtp: 'MTP', fsdp: 'FSDP', dq: 'dq', dkv: 'dkv',
+  mxu: 'MXU',
+  vpu: 'VPU',
+  hbm: 'HBM',
+  ici: 'ICI',
+  dcn: 'DCN',
+  pcie: 'PCIe',
+  latency: 'latency',
+  fwd: 'forward',
+  bwd: 'backward',
+  moe: 'MoE',
+  mla: 'MLA',
+  mtp: 'MTP',
+  fsdp: 'FSDP',
+  dq: 'dq',
+  dkv: 'dkv',
 };
 
 // "fsdp_all_gather" -> "FSDP all gather"
 export function words(name) {
-  return String(name ?? '').split('_').map((word) => WORDS[word] ?? word).join(' ');
+  return String(name ?? '')
+    .split('_')
+    .map((word) => WORDS[word] ?? word)
+    .join(' ');
 }
 
 const RESOURCES = {
-  mxu: 'MXU (matrix unit)', vpu: 'VPU (vector unit)', hbm: 'HBM bandwidth', ici: 'ICI links',
-  dcn: 'data-centre network', pcie: 'host link (PCIe)', latency: 'latency',
+  mxu: 'MXU (matrix unit)',
+  vpu: 'VPU (vector unit)',
+  hbm: 'HBM bandwidth',
+  ici: 'ICI links',
+  dcn: 'data-centre network',
+  pcie: 'host link (PCIe)',
+  latency: 'latency',
 };
 
 export function resource(name) {

@@ -9,11 +9,20 @@ import { queryToState } from './permalink.js';
 import { startRouter } from './router.js';
 import { failure, showCompare, showRun, showRuns } from './runs.js';
 
-const TITLES = { plan: 'TPU Advisor', runs: 'Runs – TPU Advisor', run: 'Run – TPU Advisor', compare: 'Comparison – TPU Advisor' };
+const TITLES = {
+  plan: 'TPU Advisor',
+  runs: 'Runs – TPU Advisor',
+  run: 'Run – TPU Advisor',
+  compare: 'Comparison – TPU Advisor',
+};
 
 async function showOther(route) {
   const place = byId('view-other');
-  const views = { runs: () => showRuns(place, route.query), run: () => showRun(place, route.id), compare: () => showCompare(place, route.runs) };
+  const views = {
+    runs: () => showRuns(place, route.query),
+    run: () => showRun(place, route.id),
+    compare: () => showCompare(place, route.runs),
+  };
   place.replaceChildren();
   try {
     await views[route.view]();
@@ -29,11 +38,14 @@ function show(route) {
   byId('view-plan').hidden = !plan;
   byId('view-other').hidden = plan;
   byId('token').addEventListener('change', async () => {
-  clearErrors(byId('form'));
-  await fillCatalog();
-});
-byId('skip').hidden = !plan;
-  for (const [id, current] of [['nav-plan', plan], ['nav-runs', !plan]]) {
+    clearErrors(byId('form'));
+    await fillCatalog();
+  });
+  byId('skip').hidden = !plan;
+  for (const [id, current] of [
+    ['nav-plan', plan],
+    ['nav-runs', !plan],
+  ]) {
     if (current) byId(id).setAttribute('aria-current', 'page');
     else byId(id).removeAttribute('aria-current');
   }

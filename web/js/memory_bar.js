@@ -4,8 +4,17 @@ import { linkRows, stackedBars, swatch } from './bar.js';
 import { h, table } from './dom.js';
 import { gib, percent, words } from './format.js';
 
-const MOMENTS = [['loss', 'Loss'], ['backward', 'Backward'], ['update', 'Update']];
-const LONG = { loss: 'At the loss', backward: 'At the start of the backward pass', update: 'At the optimizer update', always: 'All the time' };
+const MOMENTS = [
+  ['loss', 'Loss'],
+  ['backward', 'Backward'],
+  ['update', 'Update'],
+];
+const LONG = {
+  loss: 'At the loss',
+  backward: 'At the start of the backward pass',
+  update: 'At the optimizer update',
+  always: 'All the time',
+};
 
 // One row per name: {name, index, bytes: {always, loss, backward, update}}; the index is the part's letter and colour.
 export function memoryRows(parts) {
@@ -23,7 +32,11 @@ export function memoryStacks(parts) {
   const rows = memoryRows(parts);
   const moments = MOMENTS.filter(([at]) => parts.some((part) => part.at === at));
   return (moments.length ? moments : [['always', 'Always']]).map(([at, title]) => {
-    const stacked = rows.map((row) => ({ name: row.name, index: row.index, bytes: (row.bytes.always ?? 0) + (at === 'always' ? 0 : row.bytes[at] ?? 0) }));
+    const stacked = rows.map((row) => ({
+      name: row.name,
+      index: row.index,
+      bytes: (row.bytes.always ?? 0) + (at === 'always' ? 0 : (row.bytes[at] ?? 0)),
+    }));
     return { at, title, label: LONG[at], parts: stacked, total: stacked.reduce((all, part) => all + part.bytes, 0) };
   });
 }
@@ -35,9 +48,26 @@ export function verdict(name) {
 
 function partsTable(stacks) {
   const cell = (bytes) => (bytes > 0 ? gib(bytes) : '–');
-  const list = table('Memory parts of one device at each moment', [{ title: 'Part' }, ...stacks.map((stack) => ({ title: stack.title, number: true }))],
-    stacks[0].parts.map((part, index) => [[swatch(part.index), words(part.name)], ...stacks.map((stack) => cell(stack.parts[index].bytes))]));
-  list.querySelector('table').append(h('tfoot', null, h('tr', null, h('th', { scope: 'row' }, 'Sum'), stacks.map((stack) => h('td', { class: 'number' }, gib(stack.total))))));
+  const list = table(
+    'Memory parts of one device at each moment',
+    [{ title: 'Part' }, ...stacks.map((stack) => ({ title: stack.title, number: true }))],
+    stacks[0].parts.map((part, index) => [
+      [swatch(part.index), words(part.name)],
+      ...stacks.map((stack) => cell(stack.parts[index].bytes)),
+    ]),
+  );
+  list.querySelector('table').append(
+    h(
+      'tfoot',
+      null,
+      h(
+        'tr',
+        null,
+        h('th', { scope: 'row' }, 'Sum'),
+        stacks.map((stack) => h('td', { class: 'number' }, gib(stack.total))),
+      ),
+    ),
+  );
   return list;
 }
 
@@ -52,14 +82,27 @@ export function memoryBar(estimate) {
     limit: limit ? { value: limit, label: `limit ${gib(limit)}` } : null,
     rows: stacks.map((stack) => ({
       label: `${stack.label} · ${gib(stack.total)}`,
-      parts: stack.parts.map((part) => ({ index: part.index, value: part.bytes, title: `${words(part.name)}: ${gib(part.bytes)}` })),
+      parts: stack.parts.map((part) => ({
+        index: part.index,
+        value: part.bytes,
+        title: `${words(part.name)}: ${gib(part.bytes)}`,
+      })),
     })),
   });
   const list = partsTable(stacks);
   linkRows(chart, list.querySelectorAll('tbody tr'));
-  const host = estimate.host_bytes_per_host > 0
-    ? h('p', { class: 'soft' }, `Host memory: ${gib(estimate.host_bytes_per_host)} of ${gib(estimate.host_limit_bytes_per_host)} on each host.`) : null;
-  return h('section', { class: 'panel' },
+  const host =
+    estimate.host_bytes_per_host > 0
+      ? h(
+          'p',
+          { class: 'soft' },
+          `Host memory: ${gib(estimate.host_bytes_per_host)} of ${gib(estimate.host_limit_bytes_per_host)} on each host.`,
+        )
+      : null;
+  return h(
+    'section',
+    { class: 'panel' },
     h('div', { class: 'panel-head' }, h('h3', null, 'Memory'), h('p', null, used), verdict(estimate.fit_verdict)),
-    h('div', { class: 'beside' }, h('div', null, chart, host), list));
+    h('div', { class: 'beside' }, h('div', null, chart, host), list),
+  );
 }

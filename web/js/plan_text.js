@@ -15,7 +15,8 @@ export function meshOfConfig(config) {
   const used = [];
   for (const [key, value] of Object.entries(config ?? {})) {
     const found = /^(ici|dcn)_(.+)_parallelism$/.exec(key);
-    if (found && value !== 1) used.push(`${found[1] === 'dcn' ? 'dcn ' : ''}${found[2]} ${value === -1 ? 'the rest' : value}`);
+    if (found && value !== 1)
+      used.push(`${found[1] === 'dcn' ? 'dcn ' : ''}${found[2]} ${value === -1 ? 'the rest' : value}`);
   }
   return used.length ? used.join(' × ') : 'default mesh';
 }
@@ -47,5 +48,5 @@ export function rematText(config) {
 }
 
 export function formatText(config) {
-  return config?.quantization ? config.quantization : config?.dtype ?? 'bfloat16';
+  return config?.quantization ? config.quantization : (config?.dtype ?? 'bfloat16');
 }

@@ -26,15 +26,28 @@ export const DEFAULTS = Object.freeze({
 
 // First match wins, so longer pointers stand before their parents.
 const FIELD_OF_POINTER = [
-  ['/model/name', 'model'], ['/model', 'model'],
-  ['/cluster/price_usd_per_chip_hour', 'price'], ['/cluster/slices', 'slices'],
-  ['/cluster/topology', 'topology'], ['/cluster/accelerator', 'topology'], ['/cluster', 'chip'],
-  ['/workload/seq_len', 'seq_len'], ['/workload/quantization', 'quantization'],
-  ['/workload/global_batch_sequences', 'batch'], ['/workload/per_device_batch_size', 'batch'],
-  ['/workload/tokens_per_step', 'batch'], ['/workload', 'batch'],
-  ['/search/objective', 'objective'], ['/search/top_k', 'top_k'], ['/pins', 'pins'],
-  ['/baseline/config', 'config'], ['/baseline/xla_flags', 'xla_flags'], ['/baseline', 'config'],
-  ['/config', 'config'], ['/xla_flags', 'xla_flags'], ['/label', 'label'],
+  ['/model/name', 'model'],
+  ['/model', 'model'],
+  ['/cluster/price_usd_per_chip_hour', 'price'],
+  ['/cluster/slices', 'slices'],
+  ['/cluster/topology', 'topology'],
+  ['/cluster/accelerator', 'topology'],
+  ['/cluster', 'chip'],
+  ['/workload/seq_len', 'seq_len'],
+  ['/workload/quantization', 'quantization'],
+  ['/workload/global_batch_sequences', 'batch'],
+  ['/workload/per_device_batch_size', 'batch'],
+  ['/workload/tokens_per_step', 'batch'],
+  ['/workload', 'batch'],
+  ['/search/objective', 'objective'],
+  ['/search/top_k', 'top_k'],
+  ['/pins', 'pins'],
+  ['/baseline/config', 'config'],
+  ['/baseline/xla_flags', 'xla_flags'],
+  ['/baseline', 'config'],
+  ['/config', 'config'],
+  ['/xla_flags', 'xla_flags'],
+  ['/label', 'label'],
 ];
 
 // The field's name and what of the pointer lies below it ("/config/seq" -> config, "seq"); field null: the whole page.
@@ -42,20 +55,34 @@ export function fieldOfPointer(pointer, state) {
   const row = FIELD_OF_POINTER.find(([prefix]) => pointer === prefix || pointer?.startsWith(`${prefix}/`));
   if (!row) return { field: null, below: pointer ?? '' };
   const field = row[1] === 'model' && state.model_kind !== 'catalog' ? 'model_text' : row[1];
-  return { field, below: pointer.slice(row[0].length + 1).replaceAll('~1', '/').replaceAll('~0', '~') };
+  return {
+    field,
+    below: pointer
+      .slice(row[0].length + 1)
+      .replaceAll('~1', '/')
+      .replaceAll('~0', '~'),
+  };
 }
 
 function number(text, pointer, what, errors) {
   const value = Number(text.trim().replaceAll(/[ _,]/g, ''));
   if (text.trim() === '' || !Number.isFinite(value)) {
-    errors.push({ pointer, detail: text.trim() === '' ? `${what} is missing.` : `${what}: “${text.trim()}” is not a number.` });
+    errors.push({
+      pointer,
+      detail: text.trim() === '' ? `${what} is missing.` : `${what}: “${text.trim()}” is not a number.`,
+    });
   }
   return value;
 }
 
 function modelOf(state, errors) {
   if (state.model_kind === 'catalog') {
-    if (!state.model.trim()) errors.push({ pointer: '/model', detail: 'Choose a model.', hint: 'Type a part of its name; the list shows what is known.' });
+    if (!state.model.trim())
+      errors.push({
+        pointer: '/model',
+        detail: 'Choose a model.',
+        hint: 'Type a part of its name; the list shows what is known.',
+      });
     return state.model.trim();
   }
   if (!state.model_text.trim()) {
@@ -73,7 +100,11 @@ function modelOf(state, errors) {
 }
 
 function clusterOf(state, errors) {
-  const cluster = { chip: state.chip, topology: state.topology, slices: number(state.slices, '/cluster/slices', 'Number of slices', errors) };
+  const cluster = {
+    chip: state.chip,
+    topology: state.topology,
+    slices: number(state.slices, '/cluster/slices', 'Number of slices', errors),
+  };
   if (state.price.trim()) {
     cluster.price_usd_per_chip_hour = number(state.price, '/cluster/price_usd_per_chip_hour', 'Price', errors);
   }
@@ -98,7 +129,9 @@ function adviseRequest(state, errors) {
   workload[state.batch_kind] = number(state.batch, `/workload/${state.batch_kind}`, 'Batch', errors);
   if (state.quantization) workload.quantization = state.quantization;
   const body = {
-    model: modelOf(state, errors), cluster: clusterOf(state, errors), workload,
+    model: modelOf(state, errors),
+    cluster: clusterOf(state, errors),
+    workload,
     search: { objective: state.objective, top_k: number(state.top_k, '/search/top_k', 'Number of plans', errors) },
     ...storing(state),
   };
@@ -113,10 +146,19 @@ function adviseRequest(state, errors) {
 function estimateRequest(state, errors) {
   const mine = settingsOf(state.config, '/config', errors);
   if (!state.config.trim()) {
-    errors.push({ pointer: '/config', detail: 'Paste the configuration to estimate.', hint: 'MaxText settings as key=value lines, as YAML or as a JSON object.' });
+    errors.push({
+      pointer: '/config',
+      detail: 'Paste the configuration to estimate.',
+      hint: 'MaxText settings as key=value lines, as YAML or as a JSON object.',
+    });
   }
   const flags = [...mine.flags, ...parseFlags(state.xla_flags)];
-  const body = { model: modelOf(state, errors), cluster: clusterOf(state, errors), config: mine.value, ...storing(state) };
+  const body = {
+    model: modelOf(state, errors),
+    cluster: clusterOf(state, errors),
+    config: mine.value,
+    ...storing(state),
+  };
   if (flags.length) body.xla_flags = flags;
   return { path: '/v1/estimate', body, errors };
 }
@@ -130,7 +172,8 @@ export function buildRequest(state) {
 export function stateOfRequest(request) {
   const state = { ...DEFAULTS, mode: request.workload ? 'advise' : 'estimate' };
   if (typeof request.model === 'string') state.model = request.model;
-  else if (request.model?.hf_config) Object.assign(state, { model_kind: 'hf', model_text: JSON.stringify(request.model.hf_config, null, 2) });
+  else if (request.model?.hf_config)
+    Object.assign(state, { model_kind: 'hf', model_text: JSON.stringify(request.model.hf_config, null, 2) });
   else Object.assign(state, { model_kind: 'dims', model_text: JSON.stringify(request.model ?? {}, null, 2) });
   const cluster = request.cluster ?? {};
   state.chip = cluster.chip ?? '';
@@ -139,12 +182,19 @@ export function stateOfRequest(request) {
   state.price = String(cluster.price_usd_per_chip_hour ?? '');
   const workload = request.workload ?? {};
   state.seq_len = String(workload.seq_len ?? DEFAULTS.seq_len);
-  state.batch_kind = ['global_batch_sequences', 'per_device_batch_size', 'tokens_per_step'].find((kind) => kind in workload) ?? DEFAULTS.batch_kind;
+  state.batch_kind =
+    ['global_batch_sequences', 'per_device_batch_size', 'tokens_per_step'].find((kind) => kind in workload) ??
+    DEFAULTS.batch_kind;
   state.batch = String(workload[state.batch_kind] ?? DEFAULTS.batch);
   state.quantization = workload.quantization ?? '';
   state.objective = request.search?.objective ?? DEFAULTS.objective;
   state.top_k = String(request.search?.top_k ?? DEFAULTS.top_k);
-  const asLines = (object) => (object ? Object.entries(object).map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`).join('\n') : '');
+  const asLines = (object) =>
+    object
+      ? Object.entries(object)
+          .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+          .join('\n')
+      : '';
   state.pins = asLines(request.pins);
   state.config = asLines(request.config ?? request.baseline?.config);
   const flags = request.xla_flags ?? request.baseline?.xla_flags ?? [];

@@ -9,13 +9,26 @@ import { batchText, formatText, meshOfConfig, meshText, rematText } from './plan
 import { tradeoff } from './tradeoff.js';
 
 const COLUMNS = [
-  { title: 'Rank' }, { title: 'Mesh, remat, format' }, { title: 'Batch per device', number: true, wide: true },
-  { title: 'Step time', number: true }, { title: 'MFU', number: true, wide: true }, { title: 'Tokens/s/chip', number: true, wide: true }, { title: 'HBM per device', number: true },
+  { title: 'Rank' },
+  { title: 'Mesh, remat, format' },
+  { title: 'Batch per device', number: true, wide: true },
+  { title: 'Step time', number: true },
+  { title: 'MFU', number: true, wide: true },
+  { title: 'Tokens/s/chip', number: true, wide: true },
+  { title: 'HBM per device', number: true },
 ];
 
 function runNote(request, answer) {
-  if (answer.run_id) return h('p', { class: 'soft' }, 'Stored as run ', h('a', { href: `#/runs/${encodeURIComponent(answer.run_id)}` }, answer.run_id), '.');
-  if (request.store && !answer.stored) return h('p', { class: 'soft' }, 'Not stored: the daemon has no database at the moment.');
+  if (answer.run_id)
+    return h(
+      'p',
+      { class: 'soft' },
+      'Stored as run ',
+      h('a', { href: `#/runs/${encodeURIComponent(answer.run_id)}` }, answer.run_id),
+      '.',
+    );
+  if (request.store && !answer.stored)
+    return h('p', { class: 'soft' }, 'Not stored: the daemon has no database at the moment.');
   return null;
 }
 
@@ -27,9 +40,19 @@ function downloadButton(answer, name) {
 
 function searchNote(search) {
   if (!search) return null;
-  const parts = [`${count(search.considered)} plans considered`, `${count(search.illegal)} illegal`, `${count(search.out_of_memory)} out of memory`, `${count(search.pruned)} pruned`, `${count(search.evaluated)} evaluated`];
+  const parts = [
+    `${count(search.considered)} plans considered`,
+    `${count(search.illegal)} illegal`,
+    `${count(search.out_of_memory)} out of memory`,
+    `${count(search.pruned)} pruned`,
+    `${count(search.evaluated)} evaluated`,
+  ];
   const time = typeof search.elapsed_ms === 'number' ? ` in ${seconds(search.elapsed_ms / 1000)}` : '';
-  return h('p', { class: 'soft' }, `${parts.join(', ')}${time}. ${search.exhaustive ? 'The whole space was covered.' : 'The budget ended the search early; more evaluations may find better.'}`);
+  return h(
+    'p',
+    { class: 'soft' },
+    `${parts.join(', ')}${time}. ${search.exhaustive ? 'The whole space was covered.' : 'The budget ended the search early; more evaluations may find better.'}`,
+  );
 }
 
 function rankedRow(plan, baseline, onChoose) {
@@ -39,15 +62,39 @@ function rankedRow(plan, baseline, onChoose) {
   const radio = h('input', { type: 'radio', name: 'plan', value: plan.rank, id: `plan-${plan.rank}` });
   radio.addEventListener('change', () => onChoose(plan));
   const change = baseline && !isMine ? changeText(baseline.estimate.step_time_s, estimate.step_time_s) : '';
-  const row = h('tr', { class: isMine ? 'mine' : null },
-    h('th', { scope: 'row' }, h('label', null, radio, isMine ? 'Mine' : [h('span', { class: 'visually-hidden' }, 'Plan '), plan.rank])),
-    h('td', null, meshText(estimate.mesh), h('span', { class: 'second', title: remat.tensors || null }, `${remat.text} · ${formatText(config)}`), h('span', { class: 'second narrow' }, `batch ${batchText(config)} per device`)),
+  const row = h(
+    'tr',
+    { class: isMine ? 'mine' : null },
+    h(
+      'th',
+      { scope: 'row' },
+      h('label', null, radio, isMine ? 'Mine' : [h('span', { class: 'visually-hidden' }, 'Plan '), plan.rank]),
+    ),
+    h(
+      'td',
+      null,
+      meshText(estimate.mesh),
+      h('span', { class: 'second', title: remat.tensors || null }, `${remat.text} · ${formatText(config)}`),
+      h('span', { class: 'second narrow' }, `batch ${batchText(config)} per device`),
+    ),
     h('td', { class: 'number wide' }, batchText(config)),
-    h('td', { class: 'number' }, seconds(estimate.step_time_s), h('span', { class: 'second' }, secondsRange(estimate.step_time_low_s, estimate.step_time_high_s)),
-      change ? h('span', { class: 'second' }, `${change} to mine`) : null),
+    h(
+      'td',
+      { class: 'number' },
+      seconds(estimate.step_time_s),
+      h('span', { class: 'second' }, secondsRange(estimate.step_time_low_s, estimate.step_time_high_s)),
+      change ? h('span', { class: 'second' }, `${change} to mine`) : null,
+    ),
     h('td', { class: 'number wide' }, percent(estimate.mfu_frac)),
     h('td', { class: 'number wide' }, rounded(estimate.tokens_per_s_per_chip)),
-    h('td', { class: 'number' }, `${gib(estimate.hbm_bytes_per_device)} `, verdict(estimate.fit_verdict), h('span', { class: 'second' }, `of ${gib(estimate.hbm_limit_bytes_per_device)}`)));
+    h(
+      'td',
+      { class: 'number' },
+      `${gib(estimate.hbm_bytes_per_device)} `,
+      verdict(estimate.fit_verdict),
+      h('span', { class: 'second' }, `of ${gib(estimate.hbm_limit_bytes_per_device)}`),
+    ),
+  );
   row.addEventListener('click', (event) => {
     if (event.target.closest('label') || String(window.getSelection())) return;
     radio.checked = true;
@@ -58,60 +105,158 @@ function rankedRow(plan, baseline, onChoose) {
 }
 
 function rankedTable(ranked, baseline, onChoose) {
-  return h('div', { class: 'scroll', role: 'group', 'aria-label': 'Plans, best first; choose one to see it in full' },
-    h('table', { class: 'ranked', id: 'ranked' },
+  return h(
+    'div',
+    { class: 'scroll', role: 'group', 'aria-label': 'Plans, best first; choose one to see it in full' },
+    h(
+      'table',
+      { class: 'ranked', id: 'ranked' },
       h('caption', { class: 'visually-hidden' }, 'Plans, best first'),
-      h('thead', null, h('tr', null, COLUMNS.map((column) => h('th', { scope: 'col', class: [column.number && 'number', column.wide && 'wide'].filter(Boolean).join(' ') || null }, column.title)))),
-      h('tbody', null, ranked.map((plan) => rankedRow(plan, baseline, onChoose)))));
+      h(
+        'thead',
+        null,
+        h(
+          'tr',
+          null,
+          COLUMNS.map((column) =>
+            h(
+              'th',
+              {
+                scope: 'col',
+                class: [column.number && 'number', column.wide && 'wide'].filter(Boolean).join(' ') || null,
+              },
+              column.title,
+            ),
+          ),
+        ),
+      ),
+      h(
+        'tbody',
+        null,
+        ranked.map((plan) => rankedRow(plan, baseline, onChoose)),
+      ),
+    ),
+  );
 }
 
 function nearMisses(misses, open) {
   if (!misses?.length) return null;
-  const list = table('Plans out of memory', [{ title: 'Mesh' }, { title: 'Batch per device', number: true }, { title: 'Remat' }, { title: 'What is short and what would make it fit' }],
-    misses.map((miss) => [meshOfConfig(miss.config), batchText(miss.config), rematText(miss.config).text, miss.reason]));
-  return open ? list : h('details', null, h('summary', null, `${plural(misses.length, 'plan', 'plans')} out of memory, and what would make ${misses.length === 1 ? 'it' : 'them'} fit`), list);
+  const list = table(
+    'Plans out of memory',
+    [
+      { title: 'Mesh' },
+      { title: 'Batch per device', number: true },
+      { title: 'Remat' },
+      { title: 'What is short and what would make it fit' },
+    ],
+    misses.map((miss) => [
+      meshOfConfig(miss.config),
+      batchText(miss.config),
+      rematText(miss.config).text,
+      miss.reason,
+    ]),
+  );
+  return open
+    ? list
+    : h(
+        'details',
+        null,
+        h(
+          'summary',
+          null,
+          `${plural(misses.length, 'plan', 'plans')} out of memory, and what would make ${misses.length === 1 ? 'it' : 'them'} fit`,
+        ),
+        list,
+      );
 }
 
 function jobTitle(request) {
-  const model = typeof request.model === 'string' ? request.model : request.model?.name ?? 'Given model';
+  const model = typeof request.model === 'string' ? request.model : (request.model?.name ?? 'Given model');
   const { chip, topology, accelerator, slices } = request.cluster ?? {};
   const where = [chip, topology ?? accelerator].filter(Boolean).join(' ');
   return `${model} on ${slices > 1 ? `${slices} × ` : ''}${where}`;
 }
 
 function fileName(request, kind) {
-  return `${kind}-${jobTitle(request).toLowerCase().replaceAll(/[^a-z0-9.]+/g, '-')}`;
+  return `${kind}-${jobTitle(request)
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9.]+/g, '-')}`;
 }
 
 function showAdvice(place, request, answer, actions) {
   const ranked = answer.ranked ?? [];
   const detail = h('div', { class: 'results', id: 'detail' });
-  const baseline = answer.baseline?.estimate ? { xla_flags: request.baseline?.xla_flags, config: request.baseline?.config, ...answer.baseline, rank: 'mine' } : null;
+  const baseline = answer.baseline?.estimate
+    ? { xla_flags: request.baseline?.xla_flags, config: request.baseline?.config, ...answer.baseline, rank: 'mine' }
+    : null;
   const choices = baseline ? [...ranked, baseline] : ranked;
   const choose = (plan, quiet) => {
     const name = plan.rank === 'mine' ? 'My configuration' : `Plan ${plan.rank}`;
-    detail.replaceChildren(...planDetail({ ...plan, title: `${name}: ${meshText(plan.estimate.mesh)}` }, actions(plan)));
-    if (!quiet) announce(`${name}, ${seconds(plan.estimate.step_time_s)} per step, ${words(plan.estimate.fit_verdict)}`);
+    detail.replaceChildren(
+      ...planDetail({ ...plan, title: `${name}: ${meshText(plan.estimate.mesh)}` }, actions(plan)),
+    );
+    if (!quiet)
+      announce(`${name}, ${seconds(plan.estimate.step_time_s)} per step, ${words(plan.estimate.fit_verdict)}`);
   };
   const none = ranked.length === 0;
-  place.replaceChildren(h('section', { class: 'panel' },
-    h('div', { class: 'panel-head' }, h('h2', null, jobTitle(request)), h('p', null, none ? 'No legal plan fits in memory.' : `The best ${ranked.length === 1 ? 'plan' : `${ranked.length} plans`}`),
-      h('p', { class: 'actions' }, downloadButton(answer, fileName(request, 'advice')))),
-    choices.length ? rankedTable(choices, baseline, choose) : null,
-    tradeoff(ranked, answer.pareto), nearMisses(answer.near_misses, none), searchNote(answer.search), runNote(request, answer)), detail);
+  place.replaceChildren(
+    h(
+      'section',
+      { class: 'panel' },
+      h(
+        'div',
+        { class: 'panel-head' },
+        h('h2', null, jobTitle(request)),
+        h(
+          'p',
+          null,
+          none
+            ? 'No legal plan fits in memory.'
+            : `The best ${ranked.length === 1 ? 'plan' : `${ranked.length} plans`}`,
+        ),
+        h('p', { class: 'actions' }, downloadButton(answer, fileName(request, 'advice'))),
+      ),
+      choices.length ? rankedTable(choices, baseline, choose) : null,
+      tradeoff(ranked, answer.pareto),
+      nearMisses(answer.near_misses, none),
+      searchNote(answer.search),
+      runNote(request, answer),
+    ),
+    detail,
+  );
   if (choices.length) {
     place.querySelector('input[name="plan"]').checked = true;
     choose(choices[0], true);
   }
-  announce(none ? 'No legal plan fits in memory' : `${ranked.length} plans; the best takes ${seconds(ranked[0].estimate.step_time_s)} per step`);
+  announce(
+    none
+      ? 'No legal plan fits in memory'
+      : `${ranked.length} plans; the best takes ${seconds(ranked[0].estimate.step_time_s)} per step`,
+  );
 }
 
 function showEstimate(place, request, answer, actions) {
-  const plan = { title: `My configuration: ${meshText(answer.mesh)}`, config: request.config, xla_flags: [request.xla_flags ?? []].flat(), estimate: answer };
-  place.replaceChildren(h('section', { class: 'panel' },
-    h('div', { class: 'panel-head' }, h('h2', null, jobTitle(request)), verdict(answer.fit_verdict),
-      h('p', { class: 'actions' }, downloadButton(answer, fileName(request, 'estimate')))), runNote(request, answer)),
-  ...planDetail(plan, actions(plan)));
+  const plan = {
+    title: `My configuration: ${meshText(answer.mesh)}`,
+    config: request.config,
+    xla_flags: [request.xla_flags ?? []].flat(),
+    estimate: answer,
+  };
+  place.replaceChildren(
+    h(
+      'section',
+      { class: 'panel' },
+      h(
+        'div',
+        { class: 'panel-head' },
+        h('h2', null, jobTitle(request)),
+        verdict(answer.fit_verdict),
+        h('p', { class: 'actions' }, downloadButton(answer, fileName(request, 'estimate'))),
+      ),
+      runNote(request, answer),
+    ),
+    ...planDetail(plan, actions(plan)),
+  );
   announce(`Estimated: ${seconds(answer.step_time_s)} per step, ${words(answer.fit_verdict)}`);
 }
 

@@ -4,7 +4,8 @@ export function parseRoute(hash) {
   const [path, query = ''] = hash.replace(/^#/, '').split('?');
   const parts = path.split('/').filter(Boolean).map(decodeURIComponent);
   if (parts[0] === 'runs') return parts[1] ? { view: 'run', id: parts[1] } : { view: 'runs', query };
-  if (parts[0] === 'compare') return { view: 'compare', runs: (new URLSearchParams(query).get('runs') ?? '').split(',').filter(Boolean) };
+  if (parts[0] === 'compare')
+    return { view: 'compare', runs: (new URLSearchParams(query).get('runs') ?? '').split(',').filter(Boolean) };
   return { view: 'plan', query };
 }
 

@@ -15,8 +15,28 @@ const PAGE = 50;
 
 export function failure(error) {
   const findings = (error.errors ?? []).filter((item) => item.pointer);
-  return h('section', { class: 'error-summary', role: 'alert' }, h('h2', null, error.message), h('p', null, generalText({ message: error.message, detail: error.detail, errors: error.errors ?? [], retryAfter: error.retryAfter })),
-    findings.length ? h('ul', null, findings.map((item) => h('li', null, item.detail))) : null);
+  return h(
+    'section',
+    { class: 'error-summary', role: 'alert' },
+    h('h2', null, error.message),
+    h(
+      'p',
+      null,
+      generalText({
+        message: error.message,
+        detail: error.detail,
+        errors: error.errors ?? [],
+        retryAfter: error.retryAfter,
+      }),
+    ),
+    findings.length
+      ? h(
+          'ul',
+          null,
+          findings.map((item) => h('li', null, item.detail)),
+        )
+      : null,
+  );
 }
 
 function runRow(run, onTick) {
@@ -24,17 +44,48 @@ function runRow(run, onTick) {
   const box = h('input', { type: 'checkbox', value: run.run_id, 'aria-label': `Compare ${name}` });
   box.addEventListener('change', onTick);
   const fits = run.fits === null || run.fits === undefined ? '–' : verdict(run.fits ? 'fits' : 'does_not_fit');
-  return [h('span', { class: 'nowrap' }, box, ' ', h('a', { href: `#/runs/${encodeURIComponent(run.run_id)}` }, name)),
-    [words(run.kind), run.project ? h('span', { class: 'second' }, run.project) : null], run.model ?? '–',
-    [run.chip, run.topology].filter(Boolean).join(' ') || '–', seconds(run.step_time_s), [gib(run.hbm_bytes_per_device), ' ', fits], h('span', { class: 'nowrap' }, dateTime(run.created_at))];
+  return [
+    h('span', { class: 'nowrap' }, box, ' ', h('a', { href: `#/runs/${encodeURIComponent(run.run_id)}` }, name)),
+    [words(run.kind), run.project ? h('span', { class: 'second' }, run.project) : null],
+    run.model ?? '–',
+    [run.chip, run.topology].filter(Boolean).join(' ') || '–',
+    seconds(run.step_time_s),
+    [gib(run.hbm_bytes_per_device), ' ', fits],
+    h('span', { class: 'nowrap' }, dateTime(run.created_at)),
+  ];
 }
 
-const RUN_COLUMNS = [{ title: 'Run' }, { title: 'Kind' }, { title: 'Model' }, { title: 'Cluster' }, { title: 'Step time', number: true }, { title: 'HBM per device', number: true }, { title: 'Stored' }];
-const FILTERS = [['label', 'Label'], ['project', 'Project'], ['model', 'Model'], ['chip', 'Chip']];
+const RUN_COLUMNS = [
+  { title: 'Run' },
+  { title: 'Kind' },
+  { title: 'Model' },
+  { title: 'Cluster' },
+  { title: 'Step time', number: true },
+  { title: 'HBM per device', number: true },
+  { title: 'Stored' },
+];
+const FILTERS = [
+  ['label', 'Label'],
+  ['project', 'Project'],
+  ['model', 'Model'],
+  ['chip', 'Chip'],
+];
 
 function filterForm(asked) {
-  const fields = FILTERS.map(([name, title]) => h('div', { class: 'field' }, h('label', { for: `filter-${name}` }, title), h('input', { type: 'text', id: `filter-${name}`, name, value: asked.get(name) ?? '', autocomplete: 'off' })));
-  const filter = h('form', { class: 'filters', 'aria-label': 'Filter the runs' }, fields, h('button', { type: 'submit' }, 'Filter'));
+  const fields = FILTERS.map(([name, title]) =>
+    h(
+      'div',
+      { class: 'field' },
+      h('label', { for: `filter-${name}` }, title),
+      h('input', { type: 'text', id: `filter-${name}`, name, value: asked.get(name) ?? '', autocomplete: 'off' }),
+    ),
+  );
+  const filter = h(
+    'form',
+    { class: 'filters', 'aria-label': 'Filter the runs' },
+    fields,
+    h('button', { type: 'submit' }, 'Filter'),
+  );
   filter.addEventListener('submit', (event) => {
     event.preventDefault();
     const wanted = [...new FormData(filter)].filter(([, value]) => value.trim());
@@ -46,7 +97,8 @@ function filterForm(asked) {
 export async function showRuns(place, query) {
   const asked = new URLSearchParams(query);
   const request = new URLSearchParams({ limit: PAGE });
-  for (const name of [...FILTERS.map(([filter]) => filter), 'cursor']) if (asked.get(name)) request.set(name, asked.get(name));
+  for (const name of [...FILTERS.map(([filter]) => filter), 'cursor'])
+    if (asked.get(name)) request.set(name, asked.get(name));
   const answer = await get(`/v1/runs?${request}`);
   const runs = answer.runs ?? [];
   const compare = h('button', { type: 'button', 'aria-disabled': 'true' }, 'Compare two');
@@ -57,12 +109,30 @@ export async function showRuns(place, query) {
   });
   const older = new URLSearchParams(asked);
   if (answer.next_cursor) older.set('cursor', answer.next_cursor);
-  place.replaceChildren(h('section', { class: 'panel' },
-    h('div', { class: 'panel-head' }, h('h1', null, 'Stored runs'), h('p', { class: 'soft' }, 'Tick two to compare the later with the earlier.'), h('p', { class: 'actions' }, compare)),
-    filterForm(asked),
-    runs.length ? table('Stored runs', RUN_COLUMNS, runs.map((run) => runRow(run, () => compare.setAttribute('aria-disabled', String(ticked().length !== 2)))))
-      : h('p', null, 'No such run is stored. Tick “Store the answer as a run” in the form, or send "store": true.'),
-    answer.next_cursor ? h('p', null, h('a', { href: `#/runs?${older}` }, 'Older runs')) : null));
+  place.replaceChildren(
+    h(
+      'section',
+      { class: 'panel' },
+      h(
+        'div',
+        { class: 'panel-head' },
+        h('h1', null, 'Stored runs'),
+        h('p', { class: 'soft' }, 'Tick two to compare the later with the earlier.'),
+        h('p', { class: 'actions' }, compare),
+      ),
+      filterForm(asked),
+      runs.length
+        ? table(
+            'Stored runs',
+            RUN_COLUMNS,
+            runs.map((run) =>
+              runRow(run, () => compare.setAttribute('aria-disabled', String(ticked().length !== 2))),
+            ),
+          )
+        : h('p', null, 'No such run is stored. Tick “Store the answer as a run” in the form, or send "store": true.'),
+      answer.next_cursor ? h('p', null, h('a', { href: `#/runs?${older}` }, 'Older runs')) : null,
+    ),
+  );
   announce(`${runs.length} runs`);
 }
 
@@ -70,33 +140,95 @@ export async function showRun(place, id) {
   const run = await get(`/v1/runs/${encodeURIComponent(id)}`);
   const isPlan = run.kind === 'advise' || run.kind === 'estimate';
   const body = h('div', { class: 'results' });
-  place.replaceChildren(h('div', { class: 'results' },
-    h('section', { class: 'panel' },
-      h('div', { class: 'panel-head' }, h('h1', null, run.label || `Run ${run.run_id}`),
-        h('p', { class: 'soft' }, `${words(run.kind)}, stored ${dateTime(run.created_at)}, engine ${run.engine_version}`),
-        isPlan ? h('p', { class: 'actions' }, h('a', { href: `#/?${stateToQuery(stateOfRequest(run.request))}` }, 'Open in the form')) : null)), body));
+  place.replaceChildren(
+    h(
+      'div',
+      { class: 'results' },
+      h(
+        'section',
+        { class: 'panel' },
+        h(
+          'div',
+          { class: 'panel-head' },
+          h('h1', null, run.label || `Run ${run.run_id}`),
+          h(
+            'p',
+            { class: 'soft' },
+            `${words(run.kind)}, stored ${dateTime(run.created_at)}, engine ${run.engine_version}`,
+          ),
+          isPlan
+            ? h(
+                'p',
+                { class: 'actions' },
+                h('a', { href: `#/?${stateToQuery(stateOfRequest(run.request))}` }, 'Open in the form'),
+              )
+            : null,
+        ),
+      ),
+      body,
+    ),
+  );
   if (isPlan) showAnswer(body, run.request, run.response);
   else body.append(h('section', { class: 'panel' }, codeBlock('Answer', JSON.stringify(run.response, null, 2))));
 }
 
-const TERM_COLUMNS = (runs) => [{ title: 'Term' }, ...runs.map((run) => ({ title: run, number: true })), { title: 'Difference', number: true }];
+const TERM_COLUMNS = (runs) => [
+  { title: 'Term' },
+  ...runs.map((run) => ({ title: run, number: true })),
+  { title: 'Difference', number: true },
+];
 
 function termsTable(title, terms, runs, show) {
   if (!terms?.length) return null;
-  return [h('h2', null, title), table(title, TERM_COLUMNS(runs), terms.map((term) => [words(term.name), show(term.from), show(term.to), show(term.delta)]))];
+  return [
+    h('h2', null, title),
+    table(
+      title,
+      TERM_COLUMNS(runs),
+      terms.map((term) => [words(term.name), show(term.from), show(term.to), show(term.delta)]),
+    ),
+  ];
 }
 
 export async function showCompare(place, ids) {
   const answer = await get(`/v1/compare?runs=${ids.map(encodeURIComponent).join(',')}`);
   const runs = answer.runs ?? [];
   const first = runs[0] ?? {};
-  place.replaceChildren(h('div', { class: 'results' }, h('section', { class: 'panel' },
-    h('h1', null, 'Comparison'),
-    table('Runs side by side', [{ title: 'Run' }, { title: 'Step time', number: true }, { title: 'Change', number: true }, { title: 'HBM/device', number: true }, { title: 'Memory' }],
-      runs.map((run) => [h('a', { href: `#/runs/${encodeURIComponent(run.run_id)}` }, run.label || run.run_id), seconds(run.step_time_s),
-        run === first ? '' : changeText(first.step_time_s, run.step_time_s), gib(run.hbm_bytes_per_device), verdict(run.fit_verdict)])),
-    ...(answer.differences ?? []).map((difference) => {
-      const names = [difference.from, difference.to];
-      return [termsTable('Time, exposed seconds', difference.time_terms, names, seconds), termsTable('Memory', difference.memory_terms, names, gib)];
-    }).flat(3))));
+  place.replaceChildren(
+    h(
+      'div',
+      { class: 'results' },
+      h(
+        'section',
+        { class: 'panel' },
+        h('h1', null, 'Comparison'),
+        table(
+          'Runs side by side',
+          [
+            { title: 'Run' },
+            { title: 'Step time', number: true },
+            { title: 'Change', number: true },
+            { title: 'HBM/device', number: true },
+            { title: 'Memory' },
+          ],
+          runs.map((run) => [
+            h('a', { href: `#/runs/${encodeURIComponent(run.run_id)}` }, run.label || run.run_id),
+            seconds(run.step_time_s),
+            run === first ? '' : changeText(first.step_time_s, run.step_time_s),
+            gib(run.hbm_bytes_per_device),
+            verdict(run.fit_verdict),
+          ]),
+        ),
+        ...(answer.differences ?? [])
+          .map((difference) => {
+            const names = [difference.from, difference.to];
+            return [
+              termsTable('Time, exposed seconds', difference.time_terms, names, seconds),
+              termsTable('Memory', difference.memory_terms, names, gib),
+            ];
+          })
+          .flat(3),
+      ),
+    ),
+  );
 }

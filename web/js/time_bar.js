@@ -28,22 +28,65 @@ export function byResource(parts) {
 
 function exposedTable(parts, step) {
   const exposed = parts.filter((part) => part.exposed_seconds > SMALL);
-  const list = table('Exposed parts of the step, adding up to the step time',
-    [{ title: 'Part' }, { title: 'Resource' }, { title: 'Exposed', number: true }, { title: 'Of step', number: true }],
-    exposed.map((part) => [[swatch(part.index), words(part.name)], words(part.resource), secondsLike(part.exposed_seconds, step), percent(part.exposed_seconds / step)]));
+  const list = table(
+    'Exposed parts of the step, adding up to the step time',
+    [
+      { title: 'Part' },
+      { title: 'Resource' },
+      { title: 'Exposed', number: true },
+      { title: 'Of step', number: true },
+    ],
+    exposed.map((part) => [
+      [swatch(part.index), words(part.name)],
+      words(part.resource),
+      secondsLike(part.exposed_seconds, step),
+      percent(part.exposed_seconds / step),
+    ]),
+  );
   const total = exposed.reduce((all, part) => all + part.exposed_seconds, 0);
-  list.querySelector('table').append(h('tfoot', null, h('tr', null,
-    h('th', { scope: 'row', colspan: 2 }, 'Step'), h('td', { class: 'number' }, secondsLike(total, step)), h('td', { class: 'number' }, percent(total / step)))));
+  list
+    .querySelector('table')
+    .append(
+      h(
+        'tfoot',
+        null,
+        h(
+          'tr',
+          null,
+          h('th', { scope: 'row', colspan: 2 }, 'Step'),
+          h('td', { class: 'number' }, secondsLike(total, step)),
+          h('td', { class: 'number' }, percent(total / step)),
+        ),
+      ),
+    );
   return list;
 }
 
 function hiddenTable(parts, step) {
-  const hidden = parts.filter((part) => part.hidden_seconds > SMALL).sort((a, b) => b.hidden_seconds - a.hidden_seconds);
+  const hidden = parts
+    .filter((part) => part.hidden_seconds > SMALL)
+    .sort((a, b) => b.hidden_seconds - a.hidden_seconds);
   if (!hidden.length) return null;
-  return h('details', null, h('summary', null, `Hidden behind other work: ${plural(hidden.length, 'part', 'parts')}`),
-    table('Parts hidden behind other work; they add nothing to the step',
-      [{ title: 'Part' }, { title: 'Resource' }, { title: 'Hidden', number: true }, { title: 'Of it all', number: true }],
-      hidden.map((part) => [[swatch(part.index), words(part.name)], words(part.resource), secondsLike(part.hidden_seconds, step), percent(part.hidden_seconds / part.seconds)])));
+  return h(
+    'details',
+    null,
+    h('summary', null, `Hidden behind other work: ${plural(hidden.length, 'part', 'parts')}`),
+    table(
+      'Parts hidden behind other work; they add nothing to the step',
+      [
+        { title: 'Part' },
+        { title: 'Resource' },
+        { title: 'Hidden', number: true },
+        { title: 'Of it all', number: true },
+      ],
+      hidden.map((part) => [
+        [swatch(part.index), words(part.name)],
+        words(part.resource),
+        secondsLike(part.hidden_seconds, step),
+        percent(part.hidden_seconds / part.seconds),
+      ]),
+    ),
+  );
 }
 
 export function timeBar(estimate) {
@@ -53,9 +96,21 @@ export function timeBar(estimate) {
   const busy = byResource(parts);
   const scale = Math.max(step, ...busy.map((row) => row.exposed + row.hidden)) || 1;
   const chart = stackedBars({
-    label: `Step time ${seconds(step)}: ${exposed.slice(0, 4).map((part) => `${words(part.name)} ${seconds(part.exposed_seconds)}`).join(', ')}. All parts are in the table.`,
+    label: `Step time ${seconds(step)}: ${exposed
+      .slice(0, 4)
+      .map((part) => `${words(part.name)} ${seconds(part.exposed_seconds)}`)
+      .join(', ')}. All parts are in the table.`,
     scale: step || 1,
-    rows: [{ label: 'Exposed parts', parts: exposed.map((part) => ({ index: part.index, value: part.exposed_seconds, title: `${words(part.name)}: ${seconds(part.exposed_seconds)}` })) }],
+    rows: [
+      {
+        label: 'Exposed parts',
+        parts: exposed.map((part) => ({
+          index: part.index,
+          value: part.exposed_seconds,
+          title: `${words(part.name)}: ${seconds(part.exposed_seconds)}`,
+        })),
+      },
+    ],
   });
   const use = stackedBars({
     label: `Busy time by resource: ${busy.map((row) => `${resource(row.resource)} ${seconds(row.exposed + row.hidden)}, of it hidden ${seconds(row.hidden)}`).join('; ')}.`,
@@ -70,10 +125,25 @@ export function timeBar(estimate) {
   });
   const list = exposedTable(parts, step);
   linkRows(chart, list.querySelectorAll('tbody tr'));
-  return h('section', { class: 'panel' },
-    h('div', { class: 'panel-head' }, h('h3', null, 'Step time'),
-      h('p', null, `${seconds(step)}, 90 % interval ${secondsRange(estimate.step_time_low_s, estimate.step_time_high_s)}, decided by ${resource(estimate.bound)}`)),
+  return h(
+    'section',
+    { class: 'panel' },
+    h(
+      'div',
+      { class: 'panel-head' },
+      h('h3', null, 'Step time'),
+      h(
+        'p',
+        null,
+        `${seconds(step)}, 90 % interval ${secondsRange(estimate.step_time_low_s, estimate.step_time_high_s)}, decided by ${resource(estimate.bound)}`,
+      ),
+    ),
     chart,
-    h('div', { class: 'beside' }, h('div', null, list, hiddenTable(parts, step)),
-      h('div', null, h('h4', { class: 'soft' }, 'Busy time by resource (hidden part pale)'), use)));
+    h(
+      'div',
+      { class: 'beside' },
+      h('div', null, list, hiddenTable(parts, step)),
+      h('div', null, h('h4', { class: 'soft' }, 'Busy time by resource (hidden part pale)'), use),
+    ),
+  );
 }

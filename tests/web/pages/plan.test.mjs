@@ -1,4 +1,4 @@
-// The plan page against the stand-in daemon: what a user sees when things are odd or go wrong.
+// The plan page against the stand-in daemon: asking, reading and taking away an answer.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -10,8 +10,12 @@ let browser;
 let fixture;
 let opened;
 
-before(async () => { browser = await launch(); });
-after(async () => { await browser?.close(); });
+before(async () => {
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+});
 afterEach(async () => {
   const complaints = opened?.complaints ?? [];
   const foreign = opened?.foreign ?? [];
@@ -44,7 +48,12 @@ test('the form offers what the catalog knows', async () => {
 
 test('advise sends the form as the contract says', async () => {
   let sent = null;
-  const page = await open({ 'POST /v1/advise': (body) => { sent = body; return advice(); } });
+  const page = await open({
+    'POST /v1/advise': (body) => {
+      sent = body;
+      return advice();
+    },
+  });
   await page.fill('#model', 'llama3.1-70b');
   await page.fill('#batch', '2');
   await page.click('#pins-details summary');
@@ -52,8 +61,11 @@ test('advise sends the form as the contract says', async () => {
   await page.click('#submit');
   await page.waitForSelector('#ranked');
   assert.deepEqual(sent, {
-    model: 'llama3.1-70b', cluster: { chip: 'tpu7x', topology: '4x4x4', slices: 1 }, workload: { seq_len: 8192, per_device_batch_size: 2 },
-    search: { objective: 'step_time', top_k: 10 }, pins: { ici_tensor_parallelism: 1, scan_layers: true },
+    model: 'llama3.1-70b',
+    cluster: { chip: 'tpu7x', topology: '4x4x4', slices: 1 },
+    workload: { seq_len: 8192, per_device_batch_size: 2 },
+    search: { objective: 'step_time', top_k: 10 },
+    pins: { ici_tensor_parallelism: 1, scan_layers: true },
   });
 });
 
@@ -62,7 +74,16 @@ test('the ranked table shows each plan with units and the first one in full', as
   await page.click('#submit');
   await page.waitForSelector('#ranked');
   const first = await text(page, '#ranked tbody tr:first-child');
-  for (const part of ['fsdp 64 × context 2', 'custom: saves 1, offloads 1', '6.800 s', '6.460–7.208 s', '40.3 %', '71.5 GiB', 'fits', 'of 94.7 GiB']) {
+  for (const part of [
+    'fsdp 64 × context 2',
+    'custom: saves 1, offloads 1',
+    '6.800 s',
+    '6.460–7.208 s',
+    '40.3 %',
+    '71.5 GiB',
+    'fits',
+    'of 94.7 GiB',
+  ]) {
     assert.ok(first.includes(part), `${part} in ${first}`);
   }
   assert.match(await text(page, '#detail h2'), /^Plan 1: fsdp 64 × context 2$/);
@@ -73,7 +94,9 @@ test('the widths of the time bar add up to the step and the table agrees', async
   await page.click('#submit');
   await page.waitForSelector('#ranked');
   const chart = page.locator('#detail .chart').first();
-  const widths = await chart.locator('[data-part] rect').evaluateAll((rects) => rects.map((rect) => Number.parseFloat(rect.getAttribute('width'))));
+  const widths = await chart
+    .locator('[data-part] rect')
+    .evaluateAll((rects) => rects.map((rect) => Number.parseFloat(rect.getAttribute('width'))));
   assert.ok(Math.abs(widths.reduce((all, width) => all + width, 0) - 100) < 0.05, `sum ${widths}`);
   const table = page.getByRole('table', { name: /Exposed parts/ });
   assert.match(await table.locator('tfoot').innerText(), /6\.800 s\s+100\.0 %/);
@@ -85,11 +108,23 @@ test('the memory bar stacks each moment below the limit', async () => {
   const page = await open({}, { path: withJob });
   await page.click('#submit');
   await page.waitForSelector('#ranked');
-  assert.ok(await page.getByRole('img', { name: /71\.5 GiB of 94\.7 GiB used on each device.*At the loss: 66\.2 GiB/ }).isVisible());
+  assert.ok(
+    await page
+      .getByRole('img', { name: /71\.5 GiB of 94\.7 GiB used on each device.*At the loss: 66\.2 GiB/ })
+      .isVisible(),
+  );
   const limit = await page.locator('.chart .limit').evaluate((line) => line.getBoundingClientRect().x);
-  const ends = await page.locator('.chart:has(.limit) [data-part] rect').evaluateAll((rects) => rects.map((rect) => rect.getBoundingClientRect().right));
+  const ends = await page
+    .locator('.chart:has(.limit) [data-part] rect')
+    .evaluateAll((rects) => rects.map((rect) => rect.getBoundingClientRect().right));
   assert.ok(Math.max(...ends) < limit, 'what fits ends before the limit');
-  assert.match(await page.getByRole('table', { name: /Memory parts/ }).locator('tfoot').innerText(), /66\.2 GiB\s+71\.5 GiB\s+10\.4 GiB/);
+  assert.match(
+    await page
+      .getByRole('table', { name: /Memory parts/ })
+      .locator('tfoot')
+      .innerText(),
+    /66\.2 GiB\s+71\.5 GiB\s+10\.4 GiB/,
+  );
 });
 
 test('a plan is chosen by the mouse on its row and by arrow keys', async () => {
@@ -129,101 +164,44 @@ test('everything works with the keyboard alone', async () => {
   assert.match(await text(page, '#detail h2'), /^Plan 2/);
 });
 
-test('each error of a problem document stands beside its field and nothing typed is lost', async () => {
-  const errors = [
-    { pointer: '/pins/ici_fsdp_paralelism', code: 'unknown_key', detail: 'no such MaxText key', hint: 'Did you mean ici_fsdp_parallelism?' },
-    { pointer: '/workload/seq_len', code: 'range', detail: 'seq_len 0 must be at least 1' },
-    { pointer: '/elsewhere', code: 'odd', detail: 'something else' },
-  ];
-  const page = await open({ 'POST /v1/advise': () => ({ status: 422, title: 'The request has 3 errors', errors }) }, { path: `${withJob}&seq_len=0&pins=ici_fsdp_paralelism%3D4` });
-  await page.click('#submit');
-  await page.waitForSelector('#error-summary:not([hidden])');
-  assert.equal(await page.evaluate(() => document.activeElement.id), 'error-summary');
-  assert.match(await text(page, '#pins-error'), /ici_fsdp_paralelism: no such MaxText key Did you mean/);
-  assert.equal(await page.getAttribute('#pins', 'aria-invalid'), 'true');
-  assert.equal(await page.getAttribute('#pins', 'aria-describedby'), 'pins-hint pins-error');
-  assert.equal(await page.getAttribute('#seq_len', 'aria-describedby'), 'seq_len-error');
-  assert.match(await text(page, '#error-summary-list'), /\/elsewhere: something else/);
-  assert.equal(await page.inputValue('#pins'), 'ici_fsdp_paralelism=4');
-  await page.locator('#error-summary-list a').first().click();
-  assert.equal(await page.evaluate(() => document.activeElement.id), 'pins');
-  assert.deepEqual(await axe(page), []);
-});
-
-test('errors go away when the next try succeeds', async () => {
-  let tries = 0;
-  const page = await open({ 'POST /v1/advise': () => { tries += 1; return tries === 1 ? { status: 422, title: 'One error', errors: [{ pointer: '/model', detail: 'unknown' }] } : advice(); } }, { path: withJob });
-  await page.click('#submit');
-  await page.waitForSelector('#model-error');
-  await page.click('#submit');
-  await page.waitForSelector('#ranked');
-  assert.equal(await page.locator('.field-error').count(), 0);
-  assert.equal(await page.getAttribute('#model', 'aria-invalid'), null);
-  assert.equal(await page.getAttribute('#model', 'aria-describedby'), 'model-hint');
-});
-
-test('a wrong entry is caught before anything is sent', async () => {
-  let sent = 0;
-  const page = await open({ 'POST /v1/advise': () => { sent += 1; return advice(); } });
-  await page.fill('#batch', 'two');
-  await page.click('#submit');
-  assert.match(await text(page, '#batch-error'), /Batch: “two” is not a number/);
-  assert.match(await text(page, '#model-error'), /Choose a model/);
-  assert.equal(sent, 0);
-});
-
-test('an overloaded daemon is said plainly, with the time to wait', async () => {
-  const page = await open({ 'POST /v1/advise': () => ({ status: 503, title: 'Too many requests at once', headers: { 'Retry-After': '3' } }) }, { path: withJob });
-  await page.click('#submit');
-  await page.waitForSelector('#error-summary:not([hidden])');
-  assert.match(await text(page, '#error-summary'), /Too many requests at once[\s\S]*Try again in 3 s/);
-});
-
-test('a daemon that is gone is said plainly and the entries stay', async () => {
-  const page = await open({}, { path: withJob });
-  await fixture.stop();
-  await page.click('#submit');
-  await page.waitForSelector('#error-summary:not([hidden])');
-  assert.match(await text(page, '#error-summary'), /cannot be reached/);
-  assert.equal(await page.inputValue('#model'), 'llama3.1-70b');
-});
-
-test('a daemon that wants a token gets it from the form, and the address never holds it', async () => {
-  const guarded = (answer) => (body, request) => (request.headers.authorization === 'Bearer secret' ? answer() : { status: 401, title: 'A token is needed' });
-  const models = { engine: {}, models: [{ name: 'llama3.1-70b' }] };
-  const page = await open({ 'GET /v1/catalog/models': guarded(() => models), 'POST /v1/advise': guarded(() => advice()) }, { path: withJob });
-  await page.getByRole('heading', { name: 'A token is needed' }).waitFor();
-  await page.fill('#token', 'secret');
-  await page.keyboard.press('Tab');
-  await page.waitForSelector('#models option', { state: 'attached' });
-  assert.equal(await page.locator('#error-summary').isVisible(), false);
-  await page.click('#submit');
-  await page.waitForSelector('#ranked');
-  assert.ok(!page.url().includes('secret'));
-});
-
-test('no plan fits: the near misses say what is short', async () => {
-  const page = await open({ 'POST /v1/advise': () => ({ ...advice(0) }) }, { path: withJob });
-  await page.click('#submit');
-  await page.getByText('No legal plan fits in memory.').waitFor();
-  assert.match(await text(page, '#results'), /needs 101\.2 GiB of 94\.7 GiB; remat_policy=full would fit/);
-  assert.deepEqual(await axe(page), []);
-});
-
 test('a pasted command line is estimated with its flags', async () => {
   let sent = null;
-  const page = await open({ 'POST /v1/estimate': (body) => { sent = body; return estimate(); } }, { path: withJob });
+  const page = await open(
+    {
+      'POST /v1/estimate': (body) => {
+        sent = body;
+        return estimate();
+      },
+    },
+    { path: withJob },
+  );
   await page.getByText('Estimate mine').click();
-  await page.fill('#config', 'LIBTPU_INIT_ARGS="--xla_a=1" python3 -m MaxText.train base.yml per_device_batch_size=2 \\\n remat_policy=full');
+  await page.fill(
+    '#config',
+    'LIBTPU_INIT_ARGS="--xla_a=1" python3 -m MaxText.train base.yml per_device_batch_size=2 \\\n remat_policy=full',
+  );
   await page.fill('#xla_flags', '--xla_b=2');
   assert.equal(await text(page, '#submit'), 'Estimate my configuration');
   await page.click('#submit');
   await page.getByRole('heading', { name: 'Step time' }).waitFor();
-  assert.deepEqual(sent, { model: 'llama3.1-70b', cluster: { chip: 'tpu7x', topology: '4x4x4', slices: 1 }, config: { per_device_batch_size: 2, remat_policy: 'full' }, xla_flags: ['--xla_a=1', '--xla_b=2'] });
+  assert.deepEqual(sent, {
+    model: 'llama3.1-70b',
+    cluster: { chip: 'tpu7x', topology: '4x4x4', slices: 1 },
+    config: { per_device_batch_size: 2, remat_policy: 'full' },
+    xla_flags: ['--xla_a=1', '--xla_b=2'],
+  });
 });
 
 test('my configuration stands beside the plans, with what each gains', async () => {
-  const page = await open({ 'POST /v1/advise': () => ({ ...advice(2), baseline: { config: { remat_policy: 'full' }, estimate: estimate(1.25) } }) }, { path: `${withJob}&config=remat_policy%3Dfull` });
+  const page = await open(
+    {
+      'POST /v1/advise': () => ({
+        ...advice(2),
+        baseline: { config: { remat_policy: 'full' }, estimate: estimate(1.25) },
+      }),
+    },
+    { path: `${withJob}&config=remat_policy%3Dfull` },
+  );
   await page.click('#submit');
   await page.waitForSelector('#ranked');
   assert.match(await text(page, '#ranked tbody tr:first-child'), /-20\.0 % to mine/);
@@ -264,37 +242,34 @@ test('a link to a slice the catalog does not know keeps it and says so', async (
 test('the answer can be saved as JSON', async () => {
   const page = await open({}, { path: withJob });
   await page.click('#submit');
-  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download JSON' }).click()]);
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Download JSON' }).click(),
+  ]);
   assert.equal(download.suggestedFilename(), 'advice-llama3.1-70b-on-tpu7x-4x4x4.json');
   assert.equal(JSON.parse(await readFile(await download.path(), 'utf8')).ranked.length, 3);
 });
 
-test('a running request can be cancelled', async () => {
-  const page = await open({ 'POST /v1/advise': async () => { await new Promise((resolve) => { setTimeout(resolve, 3000); }); return advice(); } }, { path: withJob });
-  await page.click('#submit');
-  assert.equal(await page.getAttribute('#results', 'aria-busy'), 'true');
-  await page.click('#cancel');
-  await page.waitForSelector('#results[aria-busy="false"]');
-  assert.equal(await text(page, '#submit'), 'Advise');
-});
-
-for (const [scheme, width] of [['light', 1280], ['dark', 1280], ['light', 375], ['dark', 375]]) {
+for (const [scheme, width] of [
+  ['light', 1280],
+  ['dark', 1280],
+  ['light', 375],
+  ['dark', 375],
+]) {
   test(`no accessibility violation and no sideways scrolling: ${scheme}, ${width} px`, async () => {
     const page = await open({}, { path: withJob, scheme, width });
     assert.deepEqual(await axe(page), []);
     await page.click('#submit');
     await page.waitForSelector('#ranked');
-    await page.locator('details').evaluateAll((all) => all.forEach((part) => { part.open = true; }));
+    await page.locator('details').evaluateAll((all) =>
+      all.forEach((part) => {
+        part.open = true;
+      }),
+    );
     assert.deepEqual(await axe(page), []);
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'the page is no wider than the screen');
+    assert.ok(
+      await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
+      'the page is no wider than the screen',
+    );
   });
 }
-
-test('names from the daemon are shown as text, never run', async () => {
-  const evil = '<img src=x onerror="document.title=1">';
-  const page = await open({ 'POST /v1/advise': () => { const answer = advice(1); answer.ranked[0].why = [evil]; answer.ranked[0].estimate.time_parts[0].name = evil; return answer; } }, { path: withJob });
-  await page.click('#submit');
-  await page.waitForSelector('#ranked');
-  assert.equal(await page.locator('img').count(), 0);
-  assert.ok((await text(page, '#detail')).includes(evil));
-});

@@ -9,8 +9,12 @@ let browser;
 let fixture;
 let opened;
 
-before(async () => { browser = await launch(); });
-after(async () => { await browser?.close(); });
+before(async () => {
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+});
 afterEach(async () => {
   const complaints = opened?.complaints ?? [];
   await opened?.close();
@@ -25,15 +29,27 @@ async function open(answers, path = '/#/runs', options = {}) {
   return opened.page;
 }
 
-for (const [scheme, width] of [['light', 1280], ['dark', 375]]) {
+for (const [scheme, width] of [
+  ['light', 1280],
+  ['dark', 375],
+]) {
   test(`stored runs are listed with model, cluster, time and memory: ${scheme}, ${width} px`, async () => {
-    const page = await open({ 'GET /v1/runs': () => ({ runs: RUNS, next_cursor: null }) }, '/#/runs', { scheme, width });
+    const page = await open({ 'GET /v1/runs': () => ({ runs: RUNS, next_cursor: null }) }, '/#/runs', {
+      scheme,
+      width,
+    });
     const first = page.getByRole('row').nth(1);
     await first.waitFor();
-    assert.match(await first.innerText(), /after\s+advise\s+demo\s+llama3\.1-70b\s+tpu7x 4x4x4\s+6\.800 s\s+71\.5 GiB fits\s+2026-11-21 05:00 UTC/);
+    assert.match(
+      await first.innerText(),
+      /after\s+advise\s+demo\s+llama3\.1-70b\s+tpu7x 4x4x4\s+6\.800 s\s+71\.5 GiB fits\s+2026-11-21 05:00 UTC/,
+    );
     assert.equal(await page.getAttribute('#nav-runs', 'aria-current'), 'page');
     assert.deepEqual(await axe(page), []);
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'the page is no wider than the screen');
+    assert.ok(
+      await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
+      'the page is no wider than the screen',
+    );
   });
 }
 
@@ -60,8 +76,16 @@ test('filters go to the daemon and stay in the address', async () => {
 
 test('a stored estimate opens in full and goes back into the form', async () => {
   const id = RUNS[1].run_id;
-  const request = { model: 'llama3.1-70b', cluster: { chip: 'tpu7x', topology: '2x2x1' }, config: { remat_policy: 'full' }, label: 'before' };
-  const page = await open({ [`GET /v1/runs/${id}`]: () => ({ ...RUNS[1], request, response: estimate() }) }, `/#/runs/${id}`);
+  const request = {
+    model: 'llama3.1-70b',
+    cluster: { chip: 'tpu7x', topology: '2x2x1' },
+    config: { remat_policy: 'full' },
+    label: 'before',
+  };
+  const page = await open(
+    { [`GET /v1/runs/${id}`]: () => ({ ...RUNS[1], request, response: estimate() }) },
+    `/#/runs/${id}`,
+  );
   await page.getByRole('heading', { name: 'Step time' }).waitFor();
   assert.equal(await page.locator('h1').locator('visible=true').innerText(), 'before');
   await page.getByRole('link', { name: 'Open in the form' }).click();
@@ -71,7 +95,9 @@ test('a stored estimate opens in full and goes back into the form', async () => 
 });
 
 test('a store that is away is said plainly', async () => {
-  const page = await open({ 'GET /v1/runs': () => ({ status: 503, title: 'The store is away', headers: { 'Retry-After': '5' } }) });
+  const page = await open({
+    'GET /v1/runs': () => ({ status: 503, title: 'The store is away', headers: { 'Retry-After': '5' } }),
+  });
   const alert = page.getByRole('alert');
   await alert.waitFor();
   assert.match(await alert.innerText(), /The store is away[\s\S]*Try again in 5 s/);

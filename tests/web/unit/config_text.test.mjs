@@ -3,13 +3,23 @@ import test from 'node:test';
 import { configToCommand, configToLines, parseConfig, parseFlags, parseValue } from '../../../web/js/config_text.js';
 
 test('key=value lines become typed values', () => {
-  const { value, errors } = parseConfig('per_device_batch_size=2.5\nremat_policy=custom\nscan_layers=True\ndtype=\'bfloat16\'\nmlp_activations=["silu", "linear"]\nquantization=\n');
+  const { value, errors } = parseConfig(
+    'per_device_batch_size=2.5\nremat_policy=custom\nscan_layers=True\ndtype=\'bfloat16\'\nmlp_activations=["silu", "linear"]\nquantization=\n',
+  );
   assert.deepEqual(errors, []);
-  assert.deepEqual(value, { per_device_batch_size: 2.5, remat_policy: 'custom', scan_layers: true, dtype: 'bfloat16', mlp_activations: ['silu', 'linear'], quantization: '' });
+  assert.deepEqual(value, {
+    per_device_batch_size: 2.5,
+    remat_policy: 'custom',
+    scan_layers: true,
+    dtype: 'bfloat16',
+    mlp_activations: ['silu', 'linear'],
+    quantization: '',
+  });
 });
 
 test('a whole command line gives its settings and the flags in its environment', () => {
-  const text = 'export LIBTPU_INIT_ARGS="--xla_a=1 --xla_b=true" && \\\npython3 -m MaxText.train maxtext/configs/base.yml \\\n  model_name=llama3.1-70b steps=30 \\\n  run_name=x';
+  const text =
+    'export LIBTPU_INIT_ARGS="--xla_a=1 --xla_b=true" && \\\npython3 -m MaxText.train maxtext/configs/base.yml \\\n  model_name=llama3.1-70b steps=30 \\\n  run_name=x';
   const { value, flags, errors } = parseConfig(text);
   assert.deepEqual(errors, []);
   assert.deepEqual(value, { model_name: 'llama3.1-70b', steps: 30, run_name: 'x' });
@@ -51,7 +61,7 @@ test('flags come as one string, as lines or as an export', () => {
 });
 
 test('settings survive the way out and in again', () => {
-  const config = { a: 1, b: 'two words', c: true, d: 'x', e: 'it\'s', f: [1, 'z'] };
+  const config = { a: 1, b: 'two words', c: true, d: 'x', e: "it's", f: [1, 'z'] };
   const { value, errors } = parseConfig(configToLines({ ...config, e: 'plain' }));
   assert.deepEqual(errors, []);
   assert.deepEqual(value, { ...config, e: 'plain' });
@@ -59,5 +69,8 @@ test('settings survive the way out and in again', () => {
 });
 
 test('the command is one a shell can run', () => {
-  assert.equal(configToCommand({ steps: 3 }, ['--xla_a=1']), 'LIBTPU_INIT_ARGS="--xla_a=1" \\\npython3 -m maxtext.trainers.pre_train.train maxtext/configs/base.yml \\\n  steps=3');
+  assert.equal(
+    configToCommand({ steps: 3 }, ['--xla_a=1']),
+    'LIBTPU_INIT_ARGS="--xla_a=1" \\\npython3 -m maxtext.trainers.pre_train.train maxtext/configs/base.yml \\\n  steps=3',
+  );
 });

@@ -6,19 +6,34 @@ import { DEFAULTS, buildRequest, fieldOfPointer, stateOfRequest } from '../../..
 const job = { ...DEFAULTS, model: 'llama3.1-70b', chip: 'tpu7x', topology: '4x4x4' };
 
 test('the form becomes an advise request of the contract', () => {
-  const { path, body, errors } = buildRequest({ ...job, batch: '2', quantization: 'any', pins: 'ici_tensor_parallelism=1', price: '3.5', label: 'a', store: 'true' });
+  const { path, body, errors } = buildRequest({
+    ...job,
+    batch: '2',
+    quantization: 'any',
+    pins: 'ici_tensor_parallelism=1',
+    price: '3.5',
+    label: 'a',
+    store: 'true',
+  });
   assert.deepEqual(errors, []);
   assert.equal(path, '/v1/advise');
   assert.deepEqual(body, {
-    model: 'llama3.1-70b', cluster: { chip: 'tpu7x', topology: '4x4x4', slices: 1, price_usd_per_chip_hour: 3.5 },
-    workload: { seq_len: 8192, per_device_batch_size: 2, quantization: 'any' }, search: { objective: 'step_time', top_k: 10 },
-    pins: { ici_tensor_parallelism: 1 }, label: 'a', store: true,
+    model: 'llama3.1-70b',
+    cluster: { chip: 'tpu7x', topology: '4x4x4', slices: 1, price_usd_per_chip_hour: 3.5 },
+    workload: { seq_len: 8192, per_device_batch_size: 2, quantization: 'any' },
+    search: { objective: 'step_time', top_k: 10 },
+    pins: { ici_tensor_parallelism: 1 },
+    label: 'a',
+    store: true,
   });
 });
 
 test('each way to count the batch is sent under its own name', () => {
   for (const kind of ['global_batch_sequences', 'per_device_batch_size', 'tokens_per_step']) {
-    assert.deepEqual(buildRequest({ ...job, batch_kind: kind, batch: '4' }).body.workload, { seq_len: 8192, [kind]: 4 });
+    assert.deepEqual(buildRequest({ ...job, batch_kind: kind, batch: '4' }).body.workload, {
+      seq_len: 8192,
+      [kind]: 4,
+    });
   }
 });
 
@@ -26,18 +41,34 @@ test('my configuration becomes an estimate request, or the baseline of an advise
   const mine = { ...job, config: 'steps=3', xla_flags: '--xla_a=1' };
   const estimate = buildRequest({ ...mine, mode: 'estimate' });
   assert.equal(estimate.path, '/v1/estimate');
-  assert.deepEqual(estimate.body, { model: 'llama3.1-70b', cluster: { chip: 'tpu7x', topology: '4x4x4', slices: 1 }, config: { steps: 3 }, xla_flags: ['--xla_a=1'] });
+  assert.deepEqual(estimate.body, {
+    model: 'llama3.1-70b',
+    cluster: { chip: 'tpu7x', topology: '4x4x4', slices: 1 },
+    config: { steps: 3 },
+    xla_flags: ['--xla_a=1'],
+  });
   assert.deepEqual(buildRequest(mine).body.baseline, { config: { steps: 3 }, xla_flags: ['--xla_a=1'] });
 });
 
 test('a pasted model is sent as hf_config or as MaxText dimensions', () => {
-  assert.deepEqual(buildRequest({ ...job, model_kind: 'hf', model_text: '{"hidden_size": 8}' }).body.model, { hf_config: { hidden_size: 8 } });
-  assert.deepEqual(buildRequest({ ...job, model_kind: 'dims', model_text: 'base_emb_dim=8\nmlp_activations=["silu"]' }).body.model, { base_emb_dim: 8, mlp_activations: ['silu'] });
+  assert.deepEqual(buildRequest({ ...job, model_kind: 'hf', model_text: '{"hidden_size": 8}' }).body.model, {
+    hf_config: { hidden_size: 8 },
+  });
+  assert.deepEqual(
+    buildRequest({ ...job, model_kind: 'dims', model_text: 'base_emb_dim=8\nmlp_activations=["silu"]' }).body.model,
+    { base_emb_dim: 8, mlp_activations: ['silu'] },
+  );
 });
 
 test('entries that cannot be sent are all reported at once with their pointers', () => {
   const { errors } = buildRequest({ ...DEFAULTS, seq_len: '8k', batch: '', slices: 'two', pins: 'nonsense' });
-  assert.deepEqual(errors.map((error) => error.pointer).sort(), ['/cluster/slices', '/model', '/pins', '/workload/per_device_batch_size', '/workload/seq_len']);
+  assert.deepEqual(errors.map((error) => error.pointer).sort(), [
+    '/cluster/slices',
+    '/model',
+    '/pins',
+    '/workload/per_device_batch_size',
+    '/workload/seq_len',
+  ]);
 });
 
 test('every pointer leads to its field', () => {
@@ -58,7 +89,11 @@ test('a link holds the whole form and nothing that stores', () => {
 });
 
 test('a stored request opens in the form and would be sent again unchanged', () => {
-  for (const state of [{ ...job, pins: 'a=1\nb=x', price: '2' }, { ...job, mode: 'estimate', config: 'steps=3\nremat_policy=full', xla_flags: '--xla_a=1' }, { ...job, model: '', model_kind: 'dims', model_text: '{"base_emb_dim": 8}' }]) {
+  for (const state of [
+    { ...job, pins: 'a=1\nb=x', price: '2' },
+    { ...job, mode: 'estimate', config: 'steps=3\nremat_policy=full', xla_flags: '--xla_a=1' },
+    { ...job, model: '', model_kind: 'dims', model_text: '{"base_emb_dim": 8}' },
+  ]) {
     const { body } = buildRequest(state);
     assert.deepEqual(buildRequest(stateOfRequest(body)).body, body);
   }

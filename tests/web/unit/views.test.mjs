@@ -33,23 +33,65 @@ test('what is unknown is a dash, never NaN or zero', () => {
 });
 
 test('each moment stacks what is always there and what is there then', () => {
-  const parts = [{ name: 'weights', bytes: 2, at: 'always' }, { name: 'acts', bytes: 5, at: 'loss' }, { name: 'acts', bytes: 6, at: 'backward' }, { name: 'logits', bytes: 1, at: 'loss' }];
-  assert.deepEqual(memoryStacks(parts).map((stack) => [stack.at, stack.total]), [['loss', 8], ['backward', 8]]);
-  assert.deepEqual(memoryRows(parts).map((row) => row.name), ['weights', 'acts', 'logits']);
-  assert.deepEqual(memoryStacks([parts[0]]).map((stack) => [stack.at, stack.total]), [['always', 2]]);
+  const parts = [
+    { name: 'weights', bytes: 2, at: 'always' },
+    { name: 'acts', bytes: 5, at: 'loss' },
+    { name: 'acts', bytes: 6, at: 'backward' },
+    { name: 'logits', bytes: 1, at: 'loss' },
+  ];
+  assert.deepEqual(
+    memoryStacks(parts).map((stack) => [stack.at, stack.total]),
+    [
+      ['loss', 8],
+      ['backward', 8],
+    ],
+  );
+  assert.deepEqual(
+    memoryRows(parts).map((row) => row.name),
+    ['weights', 'acts', 'logits'],
+  );
+  assert.deepEqual(
+    memoryStacks([parts[0]]).map((stack) => [stack.at, stack.total]),
+    [['always', 2]],
+  );
 });
 
 test('exposed parts keep their sum and hidden time is what is left', () => {
-  const parts = orderParts([{ name: 'a', resource: 'ici', seconds: 3, exposed_seconds: 1 }, { name: 'b', resource: 'mxu', seconds: 5, exposed_seconds: 5 }]);
-  assert.deepEqual(parts.map((part) => [part.name, part.hidden_seconds]), [['b', 0], ['a', 2]]);
-  assert.deepEqual(byResource(parts), [{ resource: 'mxu', exposed: 5, hidden: 0 }, { resource: 'ici', exposed: 1, hidden: 2 }]);
+  const parts = orderParts([
+    { name: 'a', resource: 'ici', seconds: 3, exposed_seconds: 1 },
+    { name: 'b', resource: 'mxu', seconds: 5, exposed_seconds: 5 },
+  ]);
+  assert.deepEqual(
+    parts.map((part) => [part.name, part.hidden_seconds]),
+    [
+      ['b', 0],
+      ['a', 2],
+    ],
+  );
+  assert.deepEqual(byResource(parts), [
+    { resource: 'mxu', exposed: 5, hidden: 0 },
+    { resource: 'ici', exposed: 1, hidden: 2 },
+  ]);
 });
 
 test('a plan reads in a few words', () => {
-  assert.equal(meshText([{ axis: 'data', size: 1 }, { axis: 'fsdp', size: 128 }, { axis: 'context', size: 2 }]), 'fsdp 128 × context 2');
+  assert.equal(
+    meshText([
+      { axis: 'data', size: 1 },
+      { axis: 'fsdp', size: 128 },
+      { axis: 'context', size: 2 },
+    ]),
+    'fsdp 128 × context 2',
+  );
   assert.equal(meshText([{ axis: 'fsdp', size: 1 }]), 'one device');
-  assert.equal(meshOfConfig({ ici_fsdp_parallelism: -1, dcn_data_parallelism: 2, ici_tensor_parallelism: 1 }), 'fsdp the rest × dcn data 2');
-  assert.deepEqual(rematText({ remat_policy: 'custom', out_proj: 'device', decoder_layer_input: 'offload' }), { text: 'custom: saves 1, offloads 1', tensors: 'out_proj, decoder_layer_input (host)' });
+  assert.equal(
+    meshOfConfig({ ici_fsdp_parallelism: -1, dcn_data_parallelism: 2, ici_tensor_parallelism: 1 }),
+    'fsdp the rest × dcn data 2',
+  );
+  assert.deepEqual(rematText({ remat_policy: 'custom', out_proj: 'device', decoder_layer_input: 'offload' }), {
+    text: 'custom: saves 1, offloads 1',
+    tensors: 'out_proj, decoder_layer_input (host)',
+  });
   assert.equal(batchText({ per_device_batch_size: 2, gradient_accumulation_steps: 4 }), '2 × 4 accumulated');
 });
 
@@ -66,14 +108,25 @@ test('addresses lead to their views', () => {
 
 test('a plan of the front that is ranked appears once, and a single value has a range', () => {
   const plan = (rank, time, bytes) => ({ rank, estimate: { step_time_s: time, hbm_bytes_per_device: bytes } });
-  assert.deepEqual(pointsOf([plan(1, 2, 3)], [plan(0, 2, 3), plan(0, 4, 1)]).map((point) => point.name), ['1', null]);
+  assert.deepEqual(
+    pointsOf([plan(1, 2, 3)], [plan(0, 2, 3), plan(0, 4, 1)]).map((point) => point.name),
+    ['1', null],
+  );
   assert.ok(range([5]).high > range([5]).low);
   assert.ok(range([0]).high > 0);
 });
 
 test('a problem says each thing once, with the time to wait', () => {
-  const away = { message: 'The database cannot be reached', detail: 'the database cannot be reached', retryAfter: '2', errors: [{ pointer: '', detail: 'the database cannot be reached', hint: 'estimates go on working' }] };
+  const away = {
+    message: 'The database cannot be reached',
+    detail: 'the database cannot be reached',
+    retryAfter: '2',
+    errors: [{ pointer: '', detail: 'the database cannot be reached', hint: 'estimates go on working' }],
+  };
   assert.equal(generalText(away), 'Estimates go on working. Try again in 2 s.');
   assert.equal(generalText({ title: 'No', detail: 'because', errors: [] }), 'Because.');
-  assert.equal(generalText({ title: 'No', detail: 'x is wrong', errors: [{ pointer: '/x', detail: 'x is wrong' }] }), '');
+  assert.equal(
+    generalText({ title: 'No', detail: 'x is wrong', errors: [{ pointer: '/x', detail: 'x is wrong' }] }),
+    '',
+  );
 });

@@ -1,0 +1,186 @@
+// The plan page against the stand-in daemon: what a user sees when things go wrong.
+
+import assert from 'node:assert/strict';
+import test, { after, afterEach, before } from 'node:test';
+import { axe, launch, openPage } from '../browser.mjs';
+import { advice, startFixture } from '../fixture.mjs';
+
+let browser;
+let fixture;
+let opened;
+
+before(async () => {
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+});
+afterEach(async () => {
+  const complaints = opened?.complaints ?? [];
+  const foreign = opened?.foreign ?? [];
+  await opened?.close();
+  await fixture?.stop();
+  opened = fixture = null;
+  assert.deepEqual(complaints, [], 'the console stays free of errors');
+  assert.deepEqual(foreign, [], 'no request leaves the host');
+});
+
+async function open(answers = {}, options = {}) {
+  fixture = await startFixture(answers);
+  opened = await openPage(browser, fixture.origin, options);
+  return opened.page;
+}
+
+const withJob = '/#/?model=llama3.1-70b';
+const text = (page, selector) => page.locator(selector).innerText();
+
+test('each error of a problem document stands beside its field and nothing typed is lost', async () => {
+  const errors = [
+    {
+      pointer: '/pins/ici_fsdp_paralelism',
+      code: 'unknown_key',
+      detail: 'no such MaxText key',
+      hint: 'Did you mean ici_fsdp_parallelism?',
+    },
+    { pointer: '/workload/seq_len', code: 'range', detail: 'seq_len 0 must be at least 1' },
+    { pointer: '/elsewhere', code: 'odd', detail: 'something else' },
+  ];
+  const page = await open(
+    { 'POST /v1/advise': () => ({ status: 422, title: 'The request has 3 errors', errors }) },
+    { path: `${withJob}&seq_len=0&pins=ici_fsdp_paralelism%3D4` },
+  );
+  await page.click('#submit');
+  await page.waitForSelector('#error-summary:not([hidden])');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'error-summary');
+  assert.match(await text(page, '#pins-error'), /ici_fsdp_paralelism: no such MaxText key Did you mean/);
+  assert.equal(await page.getAttribute('#pins', 'aria-invalid'), 'true');
+  assert.equal(await page.getAttribute('#pins', 'aria-describedby'), 'pins-hint pins-error');
+  assert.equal(await page.getAttribute('#seq_len', 'aria-describedby'), 'seq_len-error');
+  assert.match(await text(page, '#error-summary-list'), /\/elsewhere: something else/);
+  assert.equal(await page.inputValue('#pins'), 'ici_fsdp_paralelism=4');
+  await page.locator('#error-summary-list a').first().click();
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'pins');
+  assert.deepEqual(await axe(page), []);
+});
+
+test('errors go away when the next try succeeds', async () => {
+  let tries = 0;
+  const page = await open(
+    {
+      'POST /v1/advise': () => {
+        tries += 1;
+        return tries === 1
+          ? { status: 422, title: 'One error', errors: [{ pointer: '/model', detail: 'unknown' }] }
+          : advice();
+      },
+    },
+    { path: withJob },
+  );
+  await page.click('#submit');
+  await page.waitForSelector('#model-error');
+  await page.click('#submit');
+  await page.waitForSelector('#ranked');
+  assert.equal(await page.locator('.field-error').count(), 0);
+  assert.equal(await page.getAttribute('#model', 'aria-invalid'), null);
+  assert.equal(await page.getAttribute('#model', 'aria-describedby'), 'model-hint');
+});
+
+test('a wrong entry is caught before anything is sent', async () => {
+  let sent = 0;
+  const page = await open({
+    'POST /v1/advise': () => {
+      sent += 1;
+      return advice();
+    },
+  });
+  await page.fill('#batch', 'two');
+  await page.click('#submit');
+  assert.match(await text(page, '#batch-error'), /Batch: “two” is not a number/);
+  assert.match(await text(page, '#model-error'), /Choose a model/);
+  assert.equal(sent, 0);
+});
+
+test('an overloaded daemon is said plainly, with the time to wait', async () => {
+  const page = await open(
+    {
+      'POST /v1/advise': () => ({ status: 503, title: 'Too many requests at once', headers: { 'Retry-After': '3' } }),
+    },
+    { path: withJob },
+  );
+  await page.click('#submit');
+  await page.waitForSelector('#error-summary:not([hidden])');
+  assert.match(await text(page, '#error-summary'), /Too many requests at once[\s\S]*Try again in 3 s/);
+});
+
+test('a daemon that is gone is said plainly and the entries stay', async () => {
+  const page = await open({}, { path: withJob });
+  await fixture.stop();
+  await page.click('#submit');
+  await page.waitForSelector('#error-summary:not([hidden])');
+  assert.match(await text(page, '#error-summary'), /cannot be reached/);
+  assert.equal(await page.inputValue('#model'), 'llama3.1-70b');
+});
+
+test('a daemon that wants a token gets it from the form, and the address never holds it', async () => {
+  const guarded = (answer) => (body, request) =>
+    request.headers.authorization === 'Bearer secret' ? answer() : { status: 401, title: 'A token is needed' };
+  const models = { engine: {}, models: [{ name: 'llama3.1-70b' }] };
+  const page = await open(
+    { 'GET /v1/catalog/models': guarded(() => models), 'POST /v1/advise': guarded(() => advice()) },
+    { path: withJob },
+  );
+  await page.getByRole('heading', { name: 'A token is needed' }).waitFor();
+  await page.fill('#token', 'secret');
+  await page.keyboard.press('Tab');
+  await page.waitForSelector('#models option', { state: 'attached' });
+  assert.equal(await page.locator('#error-summary').isVisible(), false);
+  await page.click('#submit');
+  await page.waitForSelector('#ranked');
+  assert.ok(!page.url().includes('secret'));
+});
+
+test('no plan fits: the near misses say what is short', async () => {
+  const page = await open({ 'POST /v1/advise': () => ({ ...advice(0) }) }, { path: withJob });
+  await page.click('#submit');
+  await page.getByText('No legal plan fits in memory.').waitFor();
+  assert.match(await text(page, '#results'), /needs 101\.2 GiB of 94\.7 GiB; remat_policy=full would fit/);
+  assert.deepEqual(await axe(page), []);
+});
+
+test('a running request can be cancelled', async () => {
+  const page = await open(
+    {
+      'POST /v1/advise': async () => {
+        await new Promise((resolve) => {
+          setTimeout(resolve, 3000);
+        });
+        return advice();
+      },
+    },
+    { path: withJob },
+  );
+  await page.click('#submit');
+  assert.equal(await page.getAttribute('#results', 'aria-busy'), 'true');
+  await page.click('#cancel');
+  await page.waitForSelector('#results[aria-busy="false"]');
+  assert.equal(await text(page, '#submit'), 'Advise');
+});
+
+test('names from the daemon are shown as text, never run', async () => {
+  const evil = '<img src=x onerror="document.title=1">';
+  const page = await open(
+    {
+      'POST /v1/advise': () => {
+        const answer = advice(1);
+        answer.ranked[0].why = [evil];
+        answer.ranked[0].estimate.time_parts[0].name = evil;
+        return answer;
+      },
+    },
+    { path: withJob },
+  );
+  await page.click('#submit');
+  await page.waitForSelector('#ranked');
+  assert.equal(await page.locator('img').count(), 0);
+  assert.ok((await text(page, '#detail')).includes(evil));
+});

@@ -125,6 +125,16 @@ static void parts_of_an_axis_that_touch_form_the_whole_ring(void **state)
     }
 }
 
+static void parts_of_an_axis_that_do_not_touch_share_its_links(void **state)
+{
+    (void)state;
+    /* x of 8: tensor 2 inside, context 2 in the middle, 2 of fsdp outside, whose four rings share the two links. */
+    struct adv_cluster cluster = machine("v5p", 8, 8, 8);
+    struct adv_plan plan = machine_plan(ADV_AXIS_FSDP, 128, ADV_AXIS_CONTEXT, 2, ADV_AXIS_TENSOR, 2, ADV_AXIS_COUNT);
+    double s = bandwidth_s(&cluster, &plan, 1u << ADV_AXIS_FSDP | 1u << ADV_AXIS_TENSOR, ADV_COLLECTIVE_ALL_GATHER, 1e9);
+    assert_close(s, 1e9 * 255 / 256 / (180e9 / 4 + 2 * 180e9), 1e-12);
+}
+
 static void latency_counts_the_hops_to_the_farthest_chip(void **state)
 {
     (void)state;
@@ -184,6 +194,7 @@ int main(void)
         cmocka_unit_test(all_to_all_on_a_cube_costs_a_chips_payload_over_one_axis),
         cmocka_unit_test(the_mesh_bound_is_the_corner_chips_intake),
         cmocka_unit_test(parts_of_an_axis_that_touch_form_the_whole_ring),
+        cmocka_unit_test(parts_of_an_axis_that_do_not_touch_share_its_links),
         cmocka_unit_test(latency_counts_the_hops_to_the_farthest_chip),
         cmocka_unit_test(a_permute_sends_over_one_link_and_cores_share_it),
         cmocka_unit_test(slices_exchange_over_each_chips_share_of_the_dcn),

@@ -86,6 +86,30 @@ static void what_needs_a_split_is_split_and_marked(void **state)
     expect_placements(rows, sizeof rows / sizeof rows[0]);
 }
 
+static void splits_stay_on_axes_already_split(void **state)
+{
+    (void)state;
+    /* 3 fits z only; the next axis goes there too, although x is free. */
+    struct adv_cluster cluster = machine("v5p", 4, 4, 12);
+    struct adv_plan plan = machine_plan(ADV_AXIS_FSDP, 32, ADV_AXIS_CONTEXT, 2, ADV_AXIS_EXPERT, 3, ADV_AXIS_COUNT);
+    struct adv_mesh mesh = machine_place(&cluster, &plan);
+    assert_string_equal(placed(&mesh, ADV_AXIS_EXPERT), "z3/12");
+    assert_string_equal(placed(&mesh, ADV_AXIS_CONTEXT), "z2/12:3");
+    assert_string_equal(placed(&mesh, ADV_AXIS_FSDP), "x4 y4 z2/12:6");
+}
+
+static void the_core_pair_wins_among_equal_splits_too(void **state)
+{
+    (void)state;
+    struct adv_cluster cluster = machine("tpu7x", 2, 4, 4);
+    struct adv_plan plan = machine_plan(ADV_AXIS_DILOCO, 2, ADV_AXIS_DATA, 2, ADV_AXIS_STAGE, 2, ADV_AXIS_FSDP, 8, ADV_AXIS_COUNT);
+    struct adv_mesh mesh = machine_place(&cluster, &plan);
+    assert_string_equal(placed(&mesh, ADV_AXIS_FSDP), "y4 core2");
+    assert_string_equal(placed(&mesh, ADV_AXIS_STAGE), "x2");
+    assert_string_equal(placed(&mesh, ADV_AXIS_DATA), "z2/4");
+    assert_string_equal(placed(&mesh, ADV_AXIS_DILOCO), "z2/4:2");
+}
+
 static void tp2_takes_the_cores_and_cp2_then_is_a_line(void **state)
 {
     (void)state;
@@ -183,6 +207,8 @@ int main(void)
         cmocka_unit_test(whole_axes_are_taken_as_jax_takes_them),
         cmocka_unit_test(the_core_pair_wins_among_equal_combinations),
         cmocka_unit_test(what_needs_a_split_is_split_and_marked),
+        cmocka_unit_test(splits_stay_on_axes_already_split),
+        cmocka_unit_test(the_core_pair_wins_among_equal_splits_too),
         cmocka_unit_test(tp2_takes_the_cores_and_cp2_then_is_a_line),
         cmocka_unit_test(three_axes_of_a_large_mesh_share_one_axis),
         cmocka_unit_test(a_part_of_a_ring_has_half_its_bandwidth),

@@ -176,6 +176,13 @@ lint-scripts:
 lint-house:
 	$(Q)failed=0; for script in $(filter-out %/tidy.sh,$(filter tests/lint/%,$(SCRIPT_FILES))); do $$script || failed=1; done; exit $$failed
 
+.PHONY: readme
+readme: all ## write the generated parts of README.md: exchange, settings, accuracy
+	node tests/readme/update.mjs
+
+lint-readme: all
+	@node tests/readme/update.mjs --check
+
 .PHONY: everything
 everything: all $(UNIT_BIN) ## the program and every C test, without running them
 
@@ -205,7 +212,7 @@ web-test: all ## the web form in real Chromium: unit, page and daemon tests
 	@PROGRAM=$(PROGRAM) tests/web/run.sh
 
 .PHONY: install
-install: all ## copy the program, its catalog documents and the systemd unit below PREFIX
+install: all ## copy the program and the systemd unit below PREFIX
 	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/tpu-advisor
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's,@PREFIX@,$(PREFIX),g' docker/tpu-advisor.service.in > $(DESTDIR)$(PREFIX)/lib/systemd/system/tpu-advisor.service

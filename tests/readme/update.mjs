@@ -1,0 +1,100 @@
+// update.mjs [--check]: writes the generated parts of README.md, between `<!-- begin: NAME -->` and `<!-- end: NAME -->`,
+// from the program and the committed accuracy report. With --check it writes nothing and fails when a part is out of date.
+// Run from the top of the checkout: `make readme`, and `make lint` for the check.
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+
+const program = process.env.PROGRAM ?? 'build/tpu-advisor';
+
+// JSON with the members of `inline` objects on one line, as a reader would write it.
+function pretty(value, depth = 0, width = 104) {
+    const flat = JSON.stringify(value, null, 1).replace(/\n\s*/g, ' ');
+    if (typeof value !== 'object' || value === null || flat.length + depth <= width) return flat;
+    const pad = ' '.repeat(depth + 2);
+    const rows = Array.isArray(value)
+        ? value.map((item) => pad + pretty(item, depth + 2, width))
+        : Object.entries(value).map(([key, item]) => `${pad}"${key}": ${pretty(item, depth + key.length + 6, width)}`);
+    const [open, close] = Array.isArray(value) ? '[]' : '{}';
+    return `${open}\n${rows.join(',\n')}\n${' '.repeat(depth)}${close}`;
+}
+
+// Members named in `names`, in that order; a missing one is a mistake here or in the contract.
+function pick(object, names) {
+    return Object.fromEntries(names.map((name) => {
+        if (!(name in object)) throw new Error(`the answer has no member ${name}`);
+        const value = object[name];
+        return [name, typeof value === 'number' ? Number(value.toPrecision(4)) : value];
+    }));
+}
+
+function exchange() {
+    const request = readFileSync('tests/readme/request.json', 'utf8').trim();
+    const answer = JSON.parse(execFileSync(program, ['advise', 'tests/readme/request.json'], { maxBuffer: 1 << 26 }));
+    const best = answer.ranked[0];
+    const parts = best.estimate.time_parts
+        .toSorted((a, b) => b.exposed_seconds - a.exposed_seconds).slice(0, 4)
+        .map((part) => pick(part, ['name', 'exposed_seconds', 'resource']));
+    const shown = {
+        rank: best.rank,
+        config: best.config,
+        xla_flags: best.xla_flags.length > 2 ? [...best.xla_flags.slice(0, 2), `… ${best.xla_flags.length - 2} more`] : best.xla_flags,
+        estimate: {
+            ...pick(best.estimate, ['step_time_s', 'step_time_low_s', 'step_time_high_s', 'tokens_per_s_per_chip', 'mfu_frac',
+                'fit_verdict', 'hbm_bytes_per_device', 'hbm_limit_bytes_per_device', 'bound', 'confidence']),
+            time_parts: [...parts, `… ${best.estimate.time_parts.length - parts.length} more`],
+        },
+        why: best.why,
+    };
+    const search = pick(answer.search, ['considered', 'illegal', 'out_of_memory', 'evaluated']);
+    return [
+        '```sh',
+        "curl -s http://127.0.0.1:8080/v1/advise -H 'Content-Type: application/json' -d '" + request + "'",
+        '```',
+        '',
+        `The best of the ${answer.ranked.length} ranked plans, shortened (left out: ${answer.ranked.length - 1} plans, most of the flags, the smaller time`,
+        'parts, memory parts, mesh, kernels and advice; numbers rounded to four digits):',
+        '',
+        '```json',
+        pretty({ ranked: [shown], search }),
+        '```',
+    ].join('\n');
+}
+
+// The step that docker/ci-examples/github.yml runs.
+function ci() {
+    const lines = readFileSync('docker/ci-examples/github.yml', 'utf8').split('\n');
+    const start = lines.findIndex((line) => line.trim() === 'run: |') + 1;
+    const indent = lines[start].match(/^ */)[0].length;
+    return ['```sh', ...lines.slice(start).filter((line) => line).map((line) => line.slice(indent)), '```'].join('\n');
+}
+
+// The summary table of tests/accuracy/report.md: its first.
+function accuracy() {
+    const lines = readFileSync('tests/accuracy/report.md', 'utf8').split('\n');
+    const start = lines.findIndex((line) => line.startsWith('|'));
+    const length = lines.slice(start).findIndex((line) => !line.startsWith('|'));
+    return lines.slice(start, length < 0 ? undefined : start + length).join('\n');
+}
+
+// `tpu-advisor serve --help`: "  --name VALUE  help (default)".
+function settings() {
+    const help = execFileSync(program, ['serve', '--help'], { encoding: 'utf8' });
+    return ['```', help.trimEnd(), '```'].join('\n');
+}
+
+const parts = { exchange, ci, accuracy, settings };
+const before = readFileSync('README.md', 'utf8');
+let after = before;
+for (const [name, make] of Object.entries(parts)) {
+    const pattern = new RegExp(`(<!-- begin: ${name} -->\n)[^]*?(<!-- end: ${name} -->)`);
+    if (!pattern.test(after)) throw new Error(`README.md has no part ${name}`);
+    after = after.replace(pattern, (_, begin, end) => `${begin}${make()}\n${end}`);
+}
+if (!process.argv.includes('--check')) {
+    writeFileSync('README.md', after);
+} else if (after !== before) {
+    console.log('lint: README.md is out of date; run `make readme` and look at what changed');
+    process.exit(1);
+} else {
+    console.log('lint: the generated parts of README.md are current');
+}

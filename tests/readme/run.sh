@@ -1,0 +1,100 @@
+#!/bin/bash
+# run.sh: what README.md tells users to type, typed: the request of its exchange and the step for CI, against a daemon
+# with a database of its own. The lines are taken from README.md, so that they cannot rot.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+program=$(realpath "${PROGRAM:-build/tpu-advisor}")
+
+if [ "${1:-}" != with-cluster ]; then
+    scratch=$(mktemp -d /tmp/tpu-advisor-readme.XXXXXX)
+    DEV_CLUSTER_DIR=$scratch/cluster
+    export DEV_CLUSTER_DIR scratch
+    chmod 755 "$scratch"
+    env -u TPU_ADVISOR_DATABASE_URL sql/with-cluster.sh "$0" with-cluster
+    status=$?
+    sql/dev-cluster.sh destroy
+    rm -rf "$scratch"
+    exit $status
+fi
+
+checks=0
+failed=0
+passes() {
+    checks=$((checks + 1))
+    if "${@:2}" > "$scratch/out" 2>&1; then return; fi
+    failed=$((failed + 1))
+    echo "FAILED: $1"
+    head -c 600 "$scratch/out"
+    echo
+}
+fails() { # the command must fail and say PATTERN
+    checks=$((checks + 1))
+    if ! "${@:3}" > "$scratch/out" 2>&1 && grep -q "$2" "$scratch/out"; then return; fi
+    failed=$((failed + 1))
+    echo "FAILED: $1"
+    head -c 600 "$scratch/out"
+    echo
+}
+# The shell lines of a part of README.md.
+lines_of() { sed -n "/^<!-- begin: $1 -->$/,/^<!-- end: $1 -->$/p" README.md | sed -n '/^```sh$/,/^```$/p' | grep -v '^```'; }
+
+port=$(node -e 'const s = require("net").createServer().listen(0, "127.0.0.1",
+    () => { console.log(s.address().port); s.close(); })')
+TPU_ADVISOR_URL=http://127.0.0.1:$port
+"$program" serve --listen "127.0.0.1:$port" > "$scratch/daemon.log" 2>&1 &
+daemon=$!
+trap 'kill $daemon; wait $daemon' EXIT
+for _ in $(seq 100); do
+    curl -sf "$TPU_ADVISOR_URL/readyz" > /dev/null && break
+    kill -0 $daemon 2> /dev/null || break
+    sleep 0.1
+done
+if ! curl -sf "$TPU_ADVISOR_URL/readyz" > /dev/null; then
+    echo "the daemon is not ready:"
+    tail -5 "$scratch/daemon.log"
+    exit 1
+fi
+
+# --- the exchange ---------------------------------------------------------------------------------------------
+lines_of exchange | sed "s,http://127.0.0.1:8080,$TPU_ADVISOR_URL," > "$scratch/exchange.sh"
+shown=$(sed -n 's/.*"step_time_s": \([0-9.]*\).*/\1/p' README.md | head -1)
+passes "the README has an exchange" test -s "$scratch/exchange.sh" -a -n "$shown"
+passes "its request is answered" bash -eu "$scratch/exchange.sh"
+passes "the best plan's step time is the one shown, $shown" node -e '
+    const best = JSON.parse(require("fs").readFileSync(process.argv[1], "utf8")).ranked[0].estimate.step_time_s;
+    if (Number(best.toPrecision(4)) !== Number(process.argv[2])) throw new Error(`it is ${best}`);' "$scratch/out" "$shown"
+
+# --- the step for CI ------------------------------------------------------------------------------------------
+request() { # PER_DEVICE_BATCH STORE
+    echo '{"model": "llama3.1-8b", "cluster": {"chip": "v6e", "topology": "4x4"}, "store": '"$2"',
+        "config": {"per_device_batch_size": '"$1"', "max_target_length": 8192, "ici_fsdp_parallelism": 16,
+                   "remat_policy": "full"}}'
+}
+TPU_ADVISOR_TOKEN=unused
+BASELINE_RUN=$(request 2 true | curl -sS -H 'Content-Type: application/json' -d @- "$TPU_ADVISOR_URL/v1/estimate" |
+    sed -n 's/.*"run_id": *"\([^"]*\)".*/\1/p')
+export TPU_ADVISOR_URL TPU_ADVISOR_TOKEN BASELINE_RUN
+passes "a stored answer has a run id" test -n "$BASELINE_RUN"
+lines_of ci > "$scratch/ci.sh"
+cd "$scratch" || exit 1
+request 2 false > train.json
+passes "the step passes when nothing changed" bash -eu ci.sh
+passes "and says so" grep -q '"verdict": *"pass"' out
+request 3 false > train.json
+fails "the step fails when the configuration got slower" '"verdict": *"fail"' bash -eu ci.sh
+request 64 false > train.json
+fails "the step fails when the configuration no longer fits" '"verdict": *"fail"' bash -eu ci.sh
+request 2.3 false > train.json
+fails "the step fails when the configuration is illegal" 'pointer' bash -eu ci.sh
+request 2 false > train.json
+BASELINE_RUN=00000000-0000-0000-0000-000000000000 fails "the step fails when the baseline is gone" '"status": *404' bash -eu ci.sh
+cd - > /dev/null || exit 1
+for example in docker/ci-examples/*.yml; do
+    passes "$example runs the same lines" node -e '
+        const strip = (text) => text.split("\n").map((line) => line.trim()).filter((line) => line).join("\n");
+        const [example, step] = process.argv.slice(1).map((path) => strip(require("fs").readFileSync(path, "utf8")));
+        if (!step || !example.includes(step)) throw new Error("they differ");' "$example" "$scratch/ci.sh"
+done
+
+if [ $failed -eq 0 ]; then echo "readme: $checks checks passed"; else echo "readme: $failed of $checks checks FAILED"; fi
+[ $failed -eq 0 ]

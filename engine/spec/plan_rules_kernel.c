@@ -262,11 +262,13 @@ bool adv_rule_muon(const struct adv_rule_facts *facts, struct adv_rule_report *r
 bool adv_rule_vmem_limit(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     double limit = facts->plan->flags.scoped_vmem_limit_kib * ADV_KIB;
-    double capacity = facts->cluster->chip.vmem_bytes_per_core;
+    /* A megacore device compiles for both cores together: published v5p runs set more than one core has. */
+    const struct adv_chip *chip = &facts->cluster->chip;
+    double capacity = chip->vmem_bytes_per_core * chip->cores_per_chip / chip->devices_per_chip;
     if (!(limit > capacity)) return false; /* also when the capacity is unknown */
     return adv_rule_broken(report, "/xla_flags", adv_rule_hint(report, "at most %.0f", capacity / ADV_KIB),
-                           "xla_tpu_scoped_vmem_limit_kib %d is more than the %.0f KiB of VMEM of a %s core",
-                           facts->plan->flags.scoped_vmem_limit_kib, capacity / ADV_KIB, facts->cluster->chip.name);
+                           "xla_tpu_scoped_vmem_limit_kib %d is more than the %.0f KiB of VMEM of a %s device",
+                           facts->plan->flags.scoped_vmem_limit_kib, capacity / ADV_KIB, chip->name);
 }
 
 bool adv_rule_fusion_and_offload(const struct adv_rule_facts *facts, struct adv_rule_report *report)

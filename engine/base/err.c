@@ -1,6 +1,7 @@
 #include "engine/base/err.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +35,28 @@ void adv_err_init(adv_err *err)
     err->lost_count = 0;
 }
 
+/* Bytes of the UTF-8 sequence at `at`, 0 when it is not one (overlong forms and surrogates included). */
+static int sequence_length(const unsigned char *at)
+{
+    int length = at[0] < 0x80 ? 1 : at[0] >= 0xc2 && at[0] <= 0xdf ? 2 : (at[0] & 0xf0) == 0xe0 ? 3 : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4 : 0;
+    for (int i = 1; i < length; i++) {
+        if ((at[i] & 0xc0) != 0x80) return 0;
+    }
+    bool is_overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
+    bool is_beyond = (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf4 && at[1] > 0x8f);
+    return is_overlong || is_beyond ? 0 : length;
+}
+
+/* User text may have been cut inside a character, or never was UTF-8: such bytes become '?'. */
+static void repair(char *text)
+{
+    for (char *at = text; *at;) {
+        int length = sequence_length((const unsigned char *)at);
+        if (length == 0) *at = '?';
+        at += length ? length : 1;
+    }
+}
+
 adv_code adv_err_add(adv_err *err, adv_code code, const char *pointer, const char *hint, const char *format, ...)
 {
     if (!err) return code;
@@ -51,6 +74,9 @@ adv_code adv_err_add(adv_err *err, adv_code code, const char *pointer, const cha
     va_start(args, format);
     (void)vsnprintf(finding->detail, sizeof finding->detail, format, args);
     va_end(args);
+    repair(finding->pointer);
+    repair(finding->detail);
+    repair(finding->hint);
     return code;
 }
 

@@ -30,7 +30,8 @@ typedef struct adv_err {
 void adv_err_init(adv_err *err);
 
 /* Adds a finding; `hint` may be NULL. Returns `code`, so that `return adv_err_add(...)` reads well.
- * `err` may be NULL: then only the code is returned. Texts are cut at their limits, never overflow. */
+ * `err` may be NULL: then only the code is returned. Texts are cut at their limits, never overflow; bytes that are not UTF-8
+ * become '?'. */
 adv_code adv_err_add(adv_err *err, adv_code code, const char *pointer, const char *hint, const char *format, ...)
     ADV_PRINTF(5, 6);
 

@@ -1,0 +1,109 @@
+#include "engine/json/encode_common.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/advise.h"
+
+json_t *adv_encode_number(double value)
+{
+    if (!isfinite(value)) return json_null();
+    if (value == floor(value) && fabs(value) < 9007199254740992.0) return json_integer((json_int_t)value);
+    return json_real(value);
+}
+
+void adv_encode_set_number(json_t *object, const char *member, double value)
+{
+    (void)json_object_set_new(object, member, adv_encode_number(value));
+}
+
+void adv_encode_set_integer(json_t *object, const char *member, int64_t value)
+{
+    (void)json_object_set_new(object, member, json_integer((json_int_t)value));
+}
+
+void adv_encode_set_string(json_t *object, const char *member, const char *value)
+{
+    (void)json_object_set_new(object, member, value && *value ? json_string(value) : json_null());
+}
+
+json_t *adv_encode_engine(const struct adv_catalog *catalog)
+{
+    json_t *engine = json_object();
+    adv_encode_set_string(engine, "version", adv_engine_version());
+    adv_encode_set_string(engine, "catalog_hash", adv_catalog_hash(catalog));
+    adv_encode_set_string(engine, "calibration", adv_catalog_calibration(catalog));
+    return engine;
+}
+
+const char *adv_encode_finding_code(const struct adv_finding *finding)
+{
+    if (finding->rule) return finding->rule;
+    return finding->code == ADV_OK ? "note" : adv_code_slug(finding->code);
+}
+
+json_t *adv_encode_findings(const adv_err *err)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < err->count; i++) {
+        const struct adv_finding *finding = &err->findings[i];
+        json_t *row = json_object();
+        (void)json_object_set_new(row, "pointer", json_string(finding->pointer));
+        (void)json_object_set_new(row, "code", json_string(adv_encode_finding_code(finding)));
+        (void)json_object_set_new(row, "detail", json_string(finding->detail));
+        if (*finding->hint) (void)json_object_set_new(row, "hint", json_string(finding->hint));
+        (void)json_array_append_new(list, row);
+    }
+    return list;
+}
+
+json_t *adv_encode_config(const struct adv_config *config)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < config->count; i++) {
+        (void)json_object_set_new(object, config->entries[i].key, json_loads(config->entries[i].value_json, JSON_DECODE_ANY, NULL));
+    }
+    return object;
+}
+
+json_t *adv_encode_flags(const struct adv_config *config)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < config->flags_count; i++) (void)json_array_append_new(list, json_string(config->flags[i]));
+    return list;
+}
+
+json_t *adv_encode_model(const struct adv_model *model)
+{
+    struct adv_model_params params = adv_model_params(model);
+    json_t *object = json_object();
+    adv_encode_set_string(object, "name", model->name);
+    adv_encode_set_string(object, "decoder_block", adv_decoder_name(model->decoder));
+    adv_encode_set_integer(object, "layers", model->layers_count);
+    adv_encode_set_number(object, "params_total", round(params.total));
+    adv_encode_set_number(object, "params_active", round(params.active));
+    if (!model->confident) adv_encode_set_string(object, "caveat", model->caveat);
+    return object;
+}
+
+json_t *adv_encode_cluster(const struct adv_cluster *cluster)
+{
+    json_t *object = json_object();
+    adv_encode_set_string(object, "chip", cluster->chip.name);
+    adv_encode_set_string(object, "topology", cluster->topology);
+    adv_encode_set_integer(object, "slices", cluster->slices);
+    adv_encode_set_string(object, "accelerator", cluster->accelerator);
+    adv_encode_set_integer(object, "chips", (int64_t)cluster->chips_per_slice * cluster->slices);
+    adv_encode_set_integer(object, "devices", cluster->devices);
+    adv_encode_set_integer(object, "hosts", cluster->hosts);
+    adv_encode_set_number(object, "price_usd_per_chip_hour", cluster->price_usd_per_chip_hour);
+    return object;
+}
+
+char *adv_encode_text(json_t *root, size_t *text_bytes)
+{
+    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(12) | JSON_ENCODE_ANY) : NULL;
+    json_decref(root);
+    *text_bytes = text ? strlen(text) : 0;
+    return text;
+}

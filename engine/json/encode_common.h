@@ -1,0 +1,40 @@
+/* encode_common.h: what all answers share: numbers, findings, the engine's name tag, and the way from tree to text.
+ *
+ * Numbers that are not finite become null. Members keep the order in which they are set, reals are written with 12
+ * significant digits: the same input, version and catalog give the same bytes. Functions that make values return NULL only
+ * when memory is exhausted; setting a NULL value into an object loses that member and adv_encode_text reports it.
+ */
+#ifndef ADV_JSON_ENCODE_COMMON_H
+#define ADV_JSON_ENCODE_COMMON_H
+
+#include <jansson.h>
+
+#include "engine/catalog/catalog.h"
+#include "engine/spec/request.h"
+
+/* json_real, or null for NaN and infinities. Whole numbers below 2^53 are written without a fraction. */
+json_t *adv_encode_number(double value);
+void adv_encode_set_number(json_t *object, const char *member, double value);
+void adv_encode_set_integer(json_t *object, const char *member, int64_t value);
+void adv_encode_set_string(json_t *object, const char *member, const char *value); /* NULL and "" become null */
+
+/* {"version", "catalog_hash", "calibration"} */
+json_t *adv_encode_engine(const struct adv_catalog *catalog);
+
+/* The stable name of a finding: its rule's, else the slug of its code. */
+const char *adv_encode_finding_code(const struct adv_finding *finding);
+/* [{pointer, code, detail, hint}], hint only where there is one. */
+json_t *adv_encode_findings(const adv_err *err);
+
+/* The keys of a configuration as an object, its flags as an array. */
+json_t *adv_encode_config(const struct adv_config *config);
+json_t *adv_encode_flags(const struct adv_config *config);
+
+/* {"name", "params_total", "params_active", "layers"} and {"chip", "topology", "slices", …} of an answer. */
+json_t *adv_encode_model(const struct adv_model *model);
+json_t *adv_encode_cluster(const struct adv_cluster *cluster);
+
+/* Compact text, malloc'ed; takes over the reference to `root` (also on failure). NULL: out of memory. */
+char *adv_encode_text(json_t *root, size_t *text_bytes);
+
+#endif

@@ -1,5 +1,6 @@
 #include "server/db_internal.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,10 +65,17 @@ static adv_code away(adv_err *err)
                        "the database cannot be reached");
 }
 
+/* A server has nothing to say on an idle connection but farewell (or that its settings were reloaded): either way a new
+ * connection, made before a statement is sent, is cheaper than a statement of unknown fate. */
+static bool spoke_unasked(PGconn *connection)
+{
+    struct pollfd waiting = {.fd = PQsocket(connection), .events = POLLIN};
+    return poll(&waiting, 1, 0) != 0;
+}
+
 static adv_code make_ready(struct adv_db *db, adv_err *err)
 {
-    /* A server that closed the connection while it was idle is noticed here, before a statement is sent. */
-    if (db->connection && (!PQconsumeInput(db->connection) || PQstatus(db->connection) != CONNECTION_OK)) drop_connection(db);
+    if (db->connection && spoke_unasked(db->connection)) drop_connection(db);
     if (db->connection) return ADV_OK;
     if (adv_database_state(db->database) != ADV_DATABASE_UP) return away(err);
     char reason[256];

@@ -8,7 +8,7 @@
 
 #define CHECK_PERIOD_MS 5000  /* while up */
 #define FIRST_PAUSE_MS 50     /* while away, doubled up to the last */
-#define LAST_PAUSE_MS 5000
+#define LAST_PAUSE_MS 2000
 #define PURGE_EVERY_CHECKS 720 /* an hour of checks */
 
 struct adv_database {

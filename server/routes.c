@@ -24,6 +24,7 @@ static const struct adv_route routes[] = {
     {"GET", "/v1/runs/{run_id}", "getRun", adv_api_run_get, ADV_ROUTE_STORE, ADV_SCOPE_READ, NULL, 0},
     {"DELETE", "/v1/runs/{run_id}", "deleteRun", adv_api_run_delete, ADV_ROUTE_STORE, ADV_SCOPE_ADMIN, NULL, 0},
     {"GET", "/v1/compare", "compareRuns", adv_api_compare, ADV_ROUTE_STORE, ADV_SCOPE_READ, NULL, 0},
+    {"POST", "/v1/checks", "check", adv_api_check, ADV_ROUTE_ENGINE, ADV_SCOPE_READ, JSON, 0},
     {"GET", "/v1/baselines/{project}/{label}", "getBaseline", adv_api_baseline_get, ADV_ROUTE_STORE, ADV_SCOPE_READ, NULL, 0},
     {"PUT", "/v1/baselines/{project}/{label}", "putBaseline", adv_api_baseline_put, ADV_ROUTE_STORE, ADV_SCOPE_WRITE, JSON, 0},
     {"GET", "/v1/openapi.json", "getOpenapi", adv_api_openapi, ADV_ROUTE_INLINE, 0, NULL, 0},

@@ -1,0 +1,54 @@
+#include "server/keep.h"
+
+#include <stdio.h>
+
+#include "server/app.h"
+#include "server/json_text.h"
+
+static adv_code save(struct adv_exchange *exchange, const struct adv_run *run, const struct adv_idempotency *idempotency,
+                     enum adv_store_outcome *outcome)
+{
+    adv_err err;
+    adv_err_init(&err);
+    adv_code code = adv_store_run_save(exchange->db, run, idempotency, outcome, &err);
+    if (!code) return ADV_OK;
+    struct adv_log_line line;
+    adv_log_begin(&exchange->app->log, &line, ADV_LOG_WARNING, "run not stored");
+    adv_log_string(&line, "request_id", exchange->request_id);
+    adv_log_string(&line, "reason", err.count ? err.findings[0].detail : "");
+    adv_log_end(&line);
+    return code;
+}
+
+bool adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind, const char *request, const struct adv_answer *answer,
+              const struct adv_idempotency *idempotency, struct adv_text *response, char run_id[ADV_UUID_BYTES],
+              enum adv_store_outcome *outcome)
+{
+    static const char *const kinds[] = {"estimate", "advise", "simulate", "tune", "lint"};
+    struct adv_app *app = exchange->app;
+    struct adv_run run = {.kind = kinds[kind],
+                          .answer = answer,
+                          .engine_version = adv_engine_version(),
+                          .catalog_hash = adv_catalog_hash(app->catalog),
+                          .request = request};
+    adv_uuid_make(run.id);
+    char members[96];
+    (void)snprintf(members, sizeof members, "\"run_id\":\"%s\",\"stored\":true", run.id);
+    adv_json_text_extend(response, answer->json, answer->json_bytes, members);
+    run.response = response->data;
+    *outcome = ADV_STORE_SAVED;
+    adv_code code = response->overflow ? ADV_E_MEMORY : save(exchange, &run, idempotency, outcome);
+    if (!code && *outcome == ADV_STORE_SAVED) {
+        (void)snprintf(run_id, ADV_UUID_BYTES, "%s", run.id);
+        adv_metrics_add(&app->metrics, ADV_COUNTER_RUNS_STORED, 1);
+        return true;
+    }
+    run_id[0] = '\0';
+    adv_text_free(response);
+    adv_text_init(response, ADV_LIMIT_STORED_BYTES);
+    if (!code) return false;
+    *outcome = ADV_STORE_SAVED;
+    adv_metrics_add(&app->metrics, ADV_COUNTER_RUNS_NOT_STORED, 1);
+    adv_json_text_extend(response, answer->json, answer->json_bytes, "\"stored\":false");
+    return false;
+}

@@ -10,7 +10,7 @@ bool adv_measurement_predict(struct adv_measurement *row, const struct adv_const
 {
     struct adv_estimate_input input = {&row->model, &row->cluster, constants, &row->plan, row->flops_convention};
     row->answered = adv_estimate_plan(&input, &row->estimate, &row->ledger, err) == ADV_OK;
-    row->error_frac = row->answered ? row->estimate.step_time_s / row->measured_step_time_s - 1.0 : NAN;
+    row->error_frac = row->answered ? row->estimate.step_time_s / row->measured_step_time_s - 1.0 : (double)NAN;
     return row->answered;
 }
 
@@ -54,7 +54,7 @@ struct adv_accuracy adv_accuracy_of(const struct adv_measurement *rows, int coun
         n++;
     }
     accuracy.judged_count = n;
-    accuracy.interval_coverage_frac = n ? (double)covered / n : NAN;
+    accuracy.interval_coverage_frac = n ? (double)covered / n : (double)NAN;
     accuracy.bias_frac = median(signed_errors, n);
     accuracy.interval_half_width_frac = median(widths, n);
     accuracy.median_abs_error_frac = median(absolute, n);

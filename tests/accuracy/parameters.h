@@ -1,0 +1,27 @@
+/* parameters.h: which constants of the whole-step model are fitted, per generation or shared, and how freely.
+ *
+ * A parameter is one number. `chips` lists the generations that share it; a constant that no parameter covers keeps its
+ * value from the data file. The prior is the physical expectation: its spread says how far the data may pull.
+ */
+#ifndef TESTS_ACCURACY_PARAMETERS_H
+#define TESTS_ACCURACY_PARAMETERS_H
+
+#include "engine/catalog/constants.h"
+
+enum { PARAMETER_CHIPS = 5, PARAMETERS_MAX = 64 };
+
+struct parameter {
+    const char *constant;
+    const char *chips[PARAMETER_CHIPS]; /* NULL-terminated unless full */
+    double prior;                       /* physical expectation */
+    double prior_log_sd;                /* spread of ln(value) around it */
+    double low, high;
+};
+
+extern const struct parameter parameters[];
+extern const int parameters_count;
+
+/* The address of a constant by name; NULL when there is none. */
+double *constant_by_name(struct adv_constants *constants, const char *name);
+
+#endif

@@ -1,0 +1,212 @@
+/* What must hold for every estimate, whatever the constants are fitted to. Random legal plans of real models. */
+#include "tests/unit/check.h"
+
+#include <string.h>
+
+#include "engine/cost/estimate.h"
+
+enum { CASES = 3000 };
+
+static struct adv_catalog *catalog;
+static struct adv_ledger ledger;
+static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15);
+
+static int below(int bound)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (int)(random_state % (uint64_t)bound);
+}
+
+static int power(int bound)
+{
+    return 1 << below(bound);
+}
+
+struct example {
+    struct adv_model model;
+    struct adv_cluster cluster;
+    struct adv_constants constants;
+    struct adv_plan plan;
+};
+
+static const char *const names[] = {"llama3.1-70b",  "llama3.1-8b",   "gemma3-27b",   "deepseek3-671b",
+                                    "gpt-oss-120b",  "qwen3-30b-a3b", "mixtral-8x7b", "qwen3-next-80b-a3b"};
+static const char *const chips[] = {"tpu7x", "v6e", "v5p", "v5e", "v4"};
+
+static bool draw_cluster(struct example *e)
+{
+    static const int flat_dims[][3] = {{4, 4, 1}, {8, 8, 1}, {16, 16, 1}};
+    static const int cube_dims[][3] = {{2, 2, 1}, {4, 4, 4}, {4, 4, 8}};
+    const struct adv_catalog_chip *chip = adv_catalog_chip(catalog, chips[below(5)]);
+    memset(&e->cluster, 0, sizeof e->cluster);
+    e->cluster.chip = chip->chip;
+    e->constants = chip->constants;
+    bool flat = chip->chip.ici_axes < 2.5;
+    memcpy(e->cluster.dims, flat ? flat_dims[below(3)] : cube_dims[below(3)], sizeof e->cluster.dims);
+    e->cluster.slices = power(2);
+    e->cluster.price_usd_per_chip_hour = NAN;
+    const char *const *shapes = NULL;
+    int shapes_count = adv_catalog_shapes(catalog, chip->chip.name, &shapes);
+    adv_err err;
+    adv_err_init(&err);
+    return adv_cluster_build(&e->cluster, shapes, shapes_count, &err) == ADV_OK;
+}
+
+/* A random plan; false when the draw is not legal. */
+static bool draw(struct example *e)
+{
+    adv_err err;
+    adv_err_init(&err);
+    if (adv_catalog_model(catalog, names[below(8)], &e->model, &err) != ADV_OK) fail();
+    if (!draw_cluster(e)) return false;
+    adv_plan_defaults(&e->plan, &e->model);
+    for (int axis = 0; axis < ADV_AXIS_COUNT; axis++) e->plan.ici[axis] = e->plan.dcn[axis] = 1;
+    e->plan.dcn[ADV_AXIS_DATA] = e->cluster.slices;
+    e->plan.ici[ADV_AXIS_TENSOR] = power(3);
+    e->plan.ici[ADV_AXIS_CONTEXT] = power(3);
+    int rest = e->cluster.devices_per_slice / (e->plan.ici[ADV_AXIS_TENSOR] * e->plan.ici[ADV_AXIS_CONTEXT]);
+    if (rest < 1) return false;
+    e->plan.ici[ADV_AXIS_FSDP] = rest;
+    e->plan.per_device_batch_size = power(3);
+    e->plan.seq_len = 2048 << below(4);
+    e->plan.num_vocab_tiling = power(3);
+    for (int t = 0; t < ADV_TENSOR_COUNT; t++) e->plan.placements[t] = (enum adv_placement)below(3);
+    if (e->plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] == ADV_PLACE_REMAT)
+        e->plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = ADV_PLACE_DEVICE;
+    return adv_plan_broken_rule(&e->plan, &e->model, &e->cluster) == NULL;
+}
+
+static struct adv_estimate estimate(const struct example *e, struct adv_ledger *book)
+{
+    struct adv_estimate_input input = {&e->model, &e->cluster, &e->constants, &e->plan, ADV_FLOPS_CAUSAL_HALF};
+    struct adv_estimate result;
+    adv_err err;
+    adv_err_init(&err);
+    if (adv_estimate_plan(&input, &result, book, &err) != ADV_OK)
+        fail_msg("%s refused: %s", e->model.name, err.findings[0].detail);
+    return result;
+}
+
+static void parts_add_up_and_nothing_is_negative_or_nan(void **state)
+{
+    (void)state;
+    int tried = 0;
+    for (int i = 0; i < CASES; i++) {
+        struct example e;
+        if (!draw(&e)) continue;
+        tried++;
+        struct adv_estimate with = estimate(&e, &ledger);
+        struct adv_estimate without = estimate(&e, NULL);
+        double exposed = 0.0;
+        for (int t = 0; t < ledger.terms_count; t++) {
+            const struct adv_term *term = &ledger.terms[t];
+            assert_true(term->seconds >= 0.0 && term->exposed_seconds >= 0.0);
+            assert_true(term->exposed_seconds <= term->seconds * (1.0 + 1e-12));
+            exposed += term->exposed_seconds;
+        }
+        assert_close(exposed, with.step_time_s, 1e-12);
+        assert_true(with.step_time_s == without.step_time_s);
+        assert_true(with.hbm_bytes_per_device == without.hbm_bytes_per_device);
+        assert_true(with.step_time_low_s < with.step_time_s && with.step_time_s < with.step_time_high_s);
+        assert_true(isfinite(with.hbm_bytes_per_device) && with.hbm_bytes_per_device > 0.0);
+    }
+    assert_true(tried > CASES / 10);
+}
+
+static void never_faster_than_the_peak(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CASES; i++) {
+        struct example e;
+        if (!draw(&e)) continue;
+        struct adv_estimate result = estimate(&e, NULL);
+        assert_true(result.mfu_frac > 0.0 && result.mfu_frac < 1.0);
+        assert_true(result.hfu_frac < 1.0);
+    }
+}
+
+static void faster_hardware_is_never_slower(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CASES; i++) {
+        struct example e;
+        if (!draw(&e)) continue;
+        double before_s = estimate(&e, NULL).step_time_s;
+        double *fields[] = {&e.cluster.chip.peak_bf16_flops_per_s_per_chip, &e.cluster.chip.hbm_bytes_per_s_per_chip,
+                            &e.cluster.chip.ici_link_achieved_bytes_per_s, &e.cluster.chip.dcn_bytes_per_s_per_chip};
+        int which = below(4);
+        *fields[which] *= 1.5;
+        double after_s = estimate(&e, NULL).step_time_s;
+        if (after_s > before_s * (1.0 + 1e-12))
+            fail_msg("%s on %s: field %d faster, step %g -> %g", e.model.name, e.cluster.chip.name, which, before_s, after_s);
+    }
+}
+
+static void saving_a_tensor_never_adds_flops(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CASES; i++) {
+        struct example e;
+        if (!draw(&e)) continue;
+        int tensor = below(ADV_TENSOR_COUNT);
+        double flops[2] = {0.0, 0.0};
+        for (int saved = 0; saved < 2; saved++) {
+            bool input = tensor == ADV_TENSOR_DECODER_LAYER_INPUT;
+            e.plan.placements[tensor] = saved || input ? ADV_PLACE_DEVICE : ADV_PLACE_REMAT;
+            (void)estimate(&e, &ledger);
+            for (int t = 0; t < ledger.terms_count; t++) flops[saved] += ledger.terms[t].flops_per_device;
+        }
+        assert_true(flops[1] <= flops[0] * (1.0 + 1e-12));
+    }
+}
+
+static void one_device_communicates_nothing(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        struct example e;
+        if (!draw(&e)) continue;
+        e.cluster.chip = adv_catalog_chip(catalog, "v6e")->chip;
+        e.constants = adv_catalog_chip(catalog, "v6e")->constants;
+        e.cluster.dims[0] = e.cluster.dims[1] = e.cluster.dims[2] = 1;
+        memset(e.cluster.wraps, 0, sizeof e.cluster.wraps);
+        e.cluster.slices = e.cluster.devices = e.cluster.devices_per_slice = 1;
+        e.cluster.chips_per_slice = e.cluster.hosts = e.cluster.devices_per_host = 1;
+        for (int axis = 0; axis < ADV_AXIS_COUNT; axis++) e.plan.ici[axis] = e.plan.dcn[axis] = 1;
+        (void)estimate(&e, &ledger);
+        for (int t = 0; t < ledger.terms_count; t++) {
+            assert_true(ledger.terms[t].resource != ADV_RES_ICI);
+            assert_true(ledger.terms[t].resource != ADV_RES_DCN);
+        }
+    }
+}
+
+static int load(void **state)
+{
+    (void)state;
+    adv_err err;
+    adv_err_init(&err);
+    catalog = adv_catalog_load(NULL, &err);
+    return catalog ? 0 : -1;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    adv_catalog_free(catalog);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_add_up_and_nothing_is_negative_or_nan),
+        cmocka_unit_test(never_faster_than_the_peak),
+        cmocka_unit_test(faster_hardware_is_never_slower),
+        cmocka_unit_test(saving_a_tensor_never_adds_flops),
+        cmocka_unit_test(one_device_communicates_nothing),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, load, unload);
+}

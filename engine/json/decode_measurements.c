@@ -31,17 +31,17 @@ static void decode_row(const struct adv_catalog *catalog, const json_t *json, co
     (void)snprintf(row->id, sizeof row->id, "%s", id);
     row->measured_step_time_s = measured_s(json, at, err);
     const json_t *body = adv_json_object(json, at, "request", ADV_JSON_REQUIRED, err);
-    struct adv_estimate_request *request = adv_arena_alloc(arena, sizeof *request);
-    adv_err *warnings = adv_arena_alloc(arena, sizeof *warnings);
-    if (!request || !warnings) {
+    adv_err *problems = adv_arena_alloc(arena, sizeof *problems);
+    if (!problems) {
         (void)adv_err_add(err, ADV_E_MEMORY, at, NULL, "the measurement file needs more memory than its limit");
         return;
     }
     if (!body) return;
-    adv_err_init(warnings);
+    adv_err_init(problems);
+    const struct adv_estimate_request *request = adv_decode_estimate(catalog, body, arena, problems, NULL);
     char pointer[ADV_LIMIT_POINTER];
-    adv_code code = adv_decode_estimate_request(catalog, body, adv_json_pointer(pointer, at, "request"), arena, request, err, warnings);
-    if (code != ADV_OK) return;
+    adv_err_merge(err, problems, adv_json_pointer(pointer, at, "request"));
+    if (!request) return;
     row->model = request->model;
     row->cluster = request->cluster;
     row->plan = request->plan;

@@ -217,6 +217,15 @@ install: all ## copy the program and the systemd unit below PREFIX
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's,@PREFIX@,$(PREFIX),g' docker/tpu-advisor.service.in > $(DESTDIR)$(PREFIX)/lib/systemd/system/tpu-advisor.service
 
+# The fit of the whole-step constants and the accuracy page (needs libgsl-dev; not part of the program).
+FIT_SRC := $(wildcard tests/accuracy/fit_main.c tests/accuracy/parameters.c tests/accuracy/report.c tests/accuracy/solve.c)
+FIT_BIN := $(BUILD)/tests/accuracy/fit_steps
+
+$(FIT_BIN): $(FIT_SRC) $(wildcard tests/accuracy/*.h) $(ENGINE_LIB)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes $(LDFLAGS_ALL) -o $@ $(FIT_SRC) $(ENGINE_LIB) $(PKG_LIBS) -lgsl -lgslcblas -lm
+
 .PHONY: clean
 clean: ## remove the build folders
 	rm -rf build build-*

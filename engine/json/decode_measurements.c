@@ -31,17 +31,15 @@ static void decode_row(const struct adv_catalog *catalog, const json_t *json, co
     (void)snprintf(row->id, sizeof row->id, "%s", id);
     row->measured_step_time_s = measured_s(json, at, err);
     const json_t *body = adv_json_object(json, at, "request", ADV_JSON_REQUIRED, err);
-    adv_err *problems = adv_arena_alloc(arena, sizeof *problems);
-    if (!problems) {
+    struct adv_estimate_request *request = adv_arena_alloc(arena, sizeof *request);
+    if (!request) {
         (void)adv_err_add(err, ADV_E_MEMORY, at, NULL, "the measurement file needs more memory than its limit");
         return;
     }
     if (!body) return;
-    adv_err_init(problems);
-    const struct adv_estimate_request *request = adv_decode_estimate(catalog, body, arena, problems, NULL);
     char pointer[ADV_LIMIT_POINTER];
-    adv_err_merge(err, problems, adv_json_pointer(pointer, at, "request"));
-    if (!request) return;
+    (void)adv_json_pointer(pointer, at, "request");
+    if (adv_decode_estimate_request(catalog, body, pointer, arena, request, err, NULL) != ADV_OK) return;
     row->model = request->model;
     row->cluster = request->cluster;
     row->plan = request->plan;

@@ -75,7 +75,7 @@ static double spread_of(const struct fit *fit, const char *chip, const double *l
     int n = 0;
     for (int i = 0; i < fit->rows_count; i++)
         if (strcmp(fit->rows[i].chip, chip) == 0 && !isnan(left_out[i])) logs[n++] = fabs(log1p(left_out[i]));
-    return n ? adv_quantile(logs, n, 0.9) / 1.645 : NAN;
+    return n ? adv_quantile(logs, n, 0.9) / 1.645 : (double)NAN;
 }
 
 static void set_constant(json_t *constant, double value, double error, const char *kind)

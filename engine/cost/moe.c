@@ -27,25 +27,36 @@ static struct expert_shape shape_of(const struct adv_cost *cost, const struct ad
     };
 }
 
-/* The tile of one grouped matmul pass. Tokamax v1 tunes its own for bf16 and ignores MaxText's keys: its heuristic
- * starts from whole rows and columns and stays within the scoped VMEM. */
-static struct adv_gmm_tile tile_of(const struct adv_plan *plan, int projection, int pass, const struct adv_gmm_shape *shape)
+/* Tokamax v1 tunes its own tiles for bf16 and ignores MaxText's keys: it starts from 1024 rows and whole contraction
+ * and columns, and halves rows, columns and contraction in turn until the buffers take three quarters of the VMEM. */
+static struct adv_gmm_tile tokamax_tile(const struct adv_cost *cost, const struct adv_gmm_shape *shape)
 {
+    struct adv_gmm_tile tile = {(int)adv_min_i(1024, shape->m), (int)adv_round_up(shape->k, 128), (int)adv_round_up(shape->n, 128), 2};
+    double limit = 0.75 * (cost->machine.scoped_vmem_limit_bytes > 0.0 ? cost->machine.scoped_vmem_limit_bytes
+                                                                      : cost->chip->vmem_scoped_default_bytes);
+    int *turns[] = {&tile.tile_m, &tile.tile_n, &tile.tile_k};
+    for (int turn = 0; turn < 30; turn++) {
+        double in = 2.0 * 2.0 * ((double)tile.tile_m * tile.tile_k + (double)tile.tile_k * tile.tile_n);
+        if (in + 3.0 * 2.0 * tile.tile_m * (double)tile.tile_n <= limit) break;
+        int *size = turns[turn % 3];
+        int half = (int)adv_round_up(*size / 2, 128);
+        if (half >= 128 && half < *size) *size = half;
+    }
+    return tile;
+}
+
+/* The tile of one grouped matmul pass from MaxText's keys: the contraction of wi forward is the embedding, of its data
+ * gradient the mlp dimension, and the other way round for wo. */
+static struct adv_gmm_tile tile_of(const struct adv_cost *cost, int projection, int pass, const struct adv_gmm_shape *shape)
+{
+    const struct adv_plan *plan = cost->plan;
+    if (plan->moe == ADV_MOE_TOKAMAX && plan->quantization != ADV_QUANT_FP8_FULL) return tokamax_tile(cost, shape);
     const struct adv_gmm_blocks *b = &plan->gmm_blocks[projection][pass];
-    bool wi = projection == 0;
-    int contract = wi == (pass == ADV_GMM_FWD) ? b->embed_dim : b->mlp_dim;
-    int out = wi == (pass == ADV_GMM_FWD) ? b->mlp_dim : b->embed_dim;
-    if (pass == ADV_GMM_DRHS) {
-        contract = wi ? b->embed_dim : b->mlp_dim;
-        out = wi ? b->mlp_dim : b->embed_dim;
-    }
-    int rows = b->batch_seq;
-    if (plan->moe == ADV_MOE_TOKAMAX && plan->quantization != ADV_QUANT_FP8_FULL) {
-        rows = 512;
-        contract = out = 2048;
-    }
+    bool embed_first = (projection == 0) != (pass == ADV_GMM_DLHS);
+    int contract = embed_first ? b->embed_dim : b->mlp_dim;
+    int out = embed_first ? b->mlp_dim : b->embed_dim;
     return (struct adv_gmm_tile){
-        .tile_m = (int)adv_min_i(rows, shape->m),
+        .tile_m = (int)adv_min_i(b->batch_seq, shape->m),
         .tile_k = (int)adv_min_i(contract, shape->k),
         .tile_n = (int)adv_min_i(out, shape->n),
         .input_buffer_count = 2,
@@ -73,7 +84,7 @@ static adv_code grouped_s(const struct adv_cost *cost, const struct expert_shape
         .out = ADV_FORMAT_BF16,
         .version = cost->plan->moe == ADV_MOE_GMM_V2 ? 2 : 1,
     };
-    out->tile = tile_of(cost->plan, projection, pass, &shape);
+    out->tile = tile_of(cost, projection, pass, &shape);
     shape.m = adv_round_up(adv_max_i(shape.m, 1), out->tile.tile_m);
     struct adv_kernel_time time;
     adv_code code = adv_gmm_time(&cost->machine, pass == ADV_GMM_DRHS ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM, &shape, &out->tile, &time, err);

@@ -175,7 +175,7 @@ static void between_slices(const struct adv_cost *cost, double shard_params, str
     struct adv_collective_time reduce =
         adv_collective_dcn_time(cost->cluster, cost->constants, plan->dcn[ADV_AXIS_DATA], ADV_COLLECTIVE_ALL_REDUCE, bytes);
     double reduce_s = reduce.bandwidth_s + reduce.latency_s;
-    adv_account_hidden(account, ADV_TERM_DCN_REDUCE, reduce_s, reduce_s, 1.0, bytes);
+    adv_account_hidden(account, ADV_TERM_DCN_REDUCE, reduce_s, cost->constants->dcn_exposed_frac * reduce_s, 1.0, bytes);
     int fsdp_slices = plan->dcn[ADV_AXIS_FSDP] * plan->dcn[ADV_AXIS_FSDP_TRANSPOSE];
     if (fsdp_slices > 1) {
         struct adv_collective_time gather = adv_collective_dcn_time(cost->cluster, cost->constants, fsdp_slices,

@@ -76,10 +76,13 @@ function accuracy() {
     return lines.slice(start, length < 0 ? undefined : start + length).join('\n');
 }
 
-// `tpu-advisor serve --help`: "  --name VALUE  help (default)".
+// `tpu-advisor serve --help`, as a table: its lines are "  --name  help [default]".
 function settings() {
     const help = execFileSync(program, ['serve', '--help'], { encoding: 'utf8' });
-    return ['```', help.trimEnd(), '```'].join('\n');
+    const rows = [...help.matchAll(/^ +--([a-z-]+) +(.*) \[(.*)\]$/gm)];
+    if (rows.length < 10) throw new Error('serve --help has changed its form');
+    return ['| flag | default | what |', '| --- | --- | --- |',
+        ...rows.map(([, name, what, preset]) => `| \`--${name}\` | ${preset ? `\`${preset}\`` : 'none'} | ${what} |`)].join('\n');
 }
 
 const parts = { exchange, ci, accuracy, settings };

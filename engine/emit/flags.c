@@ -1,0 +1,141 @@
+#include "engine/emit/flags.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define AT(member) offsetof(struct adv_flags, member)
+
+/* The switches of a plan and their flags. */
+static const struct {
+    const char *name;
+    size_t offset;
+} switches[] = {
+    {"xla_tpu_enable_sparse_core_collective_offload_all_gather", AT(sc_all_gather)},
+    {"xla_tpu_enable_sparse_core_collective_offload_reduce_scatter", AT(sc_reduce_scatter)},
+    {"xla_tpu_enable_sparse_core_collective_offload_all_reduce", AT(sc_all_reduce)},
+    {"xla_enable_async_all_gather", AT(async_all_gather)},
+    {"xla_tpu_enable_async_collective_fusion_fuse_all_gather", AT(cf_all_gather)},
+    {"xla_tpu_enable_async_collective_fusion_fuse_reduce_scatter", AT(cf_reduce_scatter)},
+    {"xla_tpu_enable_async_collective_fusion_fuse_all_reduce", AT(cf_all_reduce)},
+    {"xla_tpu_enable_latency_hiding_layer_scheduler", AT(latency_hiding_layer_scheduler)},
+    {"xla_tpu_enable_sparse_core_collective_aggregator", AT(sc_aggregator)},
+    {"xla_tpu_enable_data_parallel_all_reduce_opt", AT(data_parallel_overlap)},
+    {"xla_tpu_enable_all_experimental_scheduler_features", AT(host_offload_scheduling)},
+};
+enum { SWITCHES = sizeof switches / sizeof *switches };
+
+/* Which bundle completes which switch. A bundle is used on the chips it is published for; of two that set one flag, the
+ * earlier row wins. */
+static const struct {
+    size_t offset;
+    const char *bundle;
+} bundles[] = {
+    {AT(sc_all_gather), "IRONWOOD_SPARSECORE"},
+    {AT(sc_all_gather), "ENABLE_SPARSECORE_OFFLOADING_FOR_ALL_GATHER"},
+    {AT(sc_reduce_scatter), "ENABLE_SPARSECORE_OFFLOADING_FOR_REDUCE_SCATTER"},
+    {AT(sc_all_reduce), "ENABLE_SPARSECORE_OFFLOADING_FOR_ALL_REDUCE"},
+    {AT(cf_all_gather), "CF_FOR_ALL_GATHER"},
+    {AT(cf_all_reduce), "CF_FOR_ALL_REDUCE"},
+    {AT(data_parallel_overlap), "DATA_PARALLEL_OVERLAP"},
+    {AT(latency_hiding_layer_scheduler), "IRONWOOD_LAYER_SCHEDULER"},
+    {AT(host_offload_scheduling), "HOST_OFFLOAD_FLAGS"},
+    {AT(host_offload_scheduling), "IRONWOOD_OFFLOAD"},
+    {AT(collective_matmul_disabled), "DISABLE_COLLECTIVE_MATMUL"},
+};
+enum { BUNDLES = sizeof bundles / sizeof *bundles };
+
+/* Set on every plan of the chips it is published for. */
+static const char always_bundle[] = "IRONWOOD_NATIVE_BF16";
+
+static signed char state(const struct adv_flags *flags, size_t offset)
+{
+    return *((const signed char *)flags + offset);
+}
+
+static bool named(const char *flag, const char *name)
+{
+    size_t length = strlen(name);
+    return !strncmp(flag + 2, name, length) && flag[2 + length] == '=';
+}
+
+struct writer {
+    struct adv_arena *arena;
+    struct adv_config *config;
+    bool full;
+};
+
+static void put(struct writer *writer, const char *flag)
+{
+    struct adv_config *config = writer->config;
+    size_t name_length = strcspn(flag, "=");
+    for (int i = 0; i < config->flags_count; i++)
+        if (!strncmp(config->flags[i], flag, name_length) && config->flags[i][name_length] == '=') return;
+    if (config->flags_count >= ADV_LIMIT_XLA_FLAGS)
+        writer->full = true;
+    else
+        config->flags[config->flags_count++] = flag;
+}
+
+static void put_switch(struct writer *writer, const char *name, const char *value)
+{
+    char text[ADV_LIMIT_XLA_FLAG];
+    (void)snprintf(text, sizeof text, "--%s=%s", name, value);
+    char *copy = adv_arena_copy(writer->arena, text);
+    if (copy)
+        put(writer, copy);
+    else
+        writer->full = true;
+}
+
+static bool for_chip(const struct adv_catalog_bundle *bundle, const char *chip)
+{
+    for (int i = 0; i < bundle->chips_count; i++)
+        if (!strcmp(bundle->chips[i], chip)) return true;
+    return false;
+}
+
+static const struct adv_catalog_bundle *find_bundle(const struct adv_catalog *catalog, const char *name, const char *chip)
+{
+    for (int i = 0; i < adv_catalog_bundles_count(catalog); i++) {
+        const struct adv_catalog_bundle *bundle = adv_catalog_bundle_at(catalog, i);
+        if (!strcmp(bundle->name, name)) return for_chip(bundle, chip) ? bundle : NULL;
+    }
+    return NULL;
+}
+
+/* A bundle's flag that is one of the plan's switches is the plan's to set, or to leave at the compiler's default. */
+static bool is_switch(const char *flag)
+{
+    for (int i = 0; i < SWITCHES; i++)
+        if (named(flag, switches[i].name)) return true;
+    return false;
+}
+
+static void put_bundle(struct writer *writer, const struct adv_catalog_bundle *bundle)
+{
+    for (int i = 0; bundle && i < bundle->flags_count; i++)
+        if (!is_switch(bundle->flags[i])) put(writer, bundle->flags[i]);
+}
+
+adv_code adv_emit_flags(const struct adv_plan *plan, const struct adv_cluster *cluster, const struct adv_catalog *catalog,
+                        struct adv_arena *arena, struct adv_config *config, adv_err *err)
+{
+    struct writer writer = {arena, config, false};
+    const char *chip = cluster->chip.name;
+    config->flags_count = 0;
+    if (plan->flags.scoped_vmem_limit_kib > 0) {
+        char value[24];
+        (void)snprintf(value, sizeof value, "%d", plan->flags.scoped_vmem_limit_kib);
+        put_switch(&writer, "xla_tpu_scoped_vmem_limit_kib", value);
+    }
+    put_bundle(&writer, find_bundle(catalog, always_bundle, chip));
+    for (int i = 0; i < SWITCHES; i++) {
+        signed char value = state(&plan->flags, switches[i].offset);
+        if (value >= 0) put_switch(&writer, switches[i].name, value ? "true" : "false");
+    }
+    for (int i = 0; i < BUNDLES; i++)
+        if (state(&plan->flags, bundles[i].offset) == 1) put_bundle(&writer, find_bundle(catalog, bundles[i].bundle, chip));
+    if (writer.full)
+        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "more than %d XLA flags, or the request's memory is used up", ADV_LIMIT_XLA_FLAGS);
+    return ADV_OK;
+}

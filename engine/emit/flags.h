@@ -1,0 +1,18 @@
+/* flags.h: the XLA flags of a plan: its own switches, completed by the catalog's bundles for the chip.
+ *
+ * The switches that change the prediction are written from the plan, so that reading the flags back gives the same plan;
+ * the bundles (published sets that serve one purpose) add what belongs to a switch but has no model of its own.
+ */
+#ifndef ADV_EMIT_FLAGS_H
+#define ADV_EMIT_FLAGS_H
+
+#include "engine/base/arena.h"
+#include "engine/catalog/catalog.h"
+#include "engine/spec/request.h"
+
+/* Fills config->flags ("--xla_…=value", each name once, a fixed order). Strings live in the arena or the catalog.
+ * ADV_E_MEMORY: arena exhausted or more than ADV_LIMIT_XLA_FLAGS flags. */
+ADV_MUST_CHECK adv_code adv_emit_flags(const struct adv_plan *plan, const struct adv_cluster *cluster, const struct adv_catalog *catalog,
+                                       struct adv_arena *arena, struct adv_config *config, adv_err *err);
+
+#endif

@@ -51,3 +51,15 @@ void adv_front_offer(struct adv_front *front, const struct adv_plan *plan, const
     front->items[at] = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
     front->count++;
 }
+
+void adv_front_thin(struct adv_front *front, double time_frac)
+{
+    int kept = 0;
+    for (int i = 0; i < front->count; i++) {
+        bool dull = i + 1 < front->count && time_of(&front->items[i + 1]) <= time_of(&front->items[i]) * (1 + time_frac);
+        if (dull) continue;
+        if (kept != i) front->items[kept] = front->items[i];
+        kept++;
+    }
+    front->count = kept;
+}

@@ -11,10 +11,10 @@ double adv_rank_metric(enum adv_objective objective, const struct adv_estimate *
     return estimate->step_time_s / estimate->tokens_per_step;
 }
 
-bool adv_rank_fits(const struct adv_estimate *estimate)
+bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac)
 {
-    return estimate->fit != ADV_FIT_NO && estimate->hbm_bytes_per_device <= estimate->hbm_limit_bytes_per_device &&
-           !(estimate->host_bytes_per_host > estimate->host_limit_bytes_per_host);
+    return estimate->hbm_bytes_per_device <= memory_frac * estimate->hbm_limit_bytes_per_device &&
+           !(estimate->host_bytes_per_host > memory_frac * estimate->host_limit_bytes_per_host); /* no known limit: NAN */
 }
 
 bool adv_rank_same_mesh(const struct adv_plan *a, const struct adv_plan *b)
@@ -22,22 +22,33 @@ bool adv_rank_same_mesh(const struct adv_plan *a, const struct adv_plan *b)
     return !memcmp(a->ici, b->ici, sizeof a->ici) && !memcmp(a->dcn, b->dcn, sizeof a->dcn);
 }
 
-/* Earlier candidates of the same mesh, up to the cap. */
-static int earlier_of_mesh(const struct adv_candidate *sorted, int at)
+/* Predicted alike to the last bit, on another mesh: the same plan by another name (fsdp 128 and fsdp 64 x fsdp_transpose
+ * 2 gather the same bytes over the same links). One of them is enough for an answer. */
+static bool same_prediction(const struct adv_candidate *a, const struct adv_candidate *b)
 {
-    int count = 0;
-    for (int i = 0; i < at && count < ADV_RANK_PER_MESH; i++) count += adv_rank_same_mesh(&sorted[i].plan, &sorted[at].plan);
-    return count;
+    return a->estimate.step_time_s == b->estimate.step_time_s && a->estimate.hbm_bytes_per_device == b->estimate.hbm_bytes_per_device &&
+           !adv_rank_same_mesh(&a->plan, &b->plan);
+}
+
+/* Whether the answer has room for `candidate` beside those taken. */
+static bool adds_something(const struct adv_candidate *sorted, const int *taken, int count, const struct adv_candidate *candidate)
+{
+    int same = 0;
+    for (int i = 0; i < count; i++) {
+        const struct adv_candidate *other = &sorted[taken[i]];
+        if (same_prediction(other, candidate)) return false;
+        same += adv_rank_same_mesh(&other->plan, &candidate->plan);
+    }
+    return same < ADV_RANK_PER_MESH;
 }
 
 double adv_rank_cutoff(enum adv_objective objective, const struct adv_candidate *sorted, int count, int top_k)
 {
-    int taken = 0;
-    for (int i = 0; i < count; i++) {
-        if (earlier_of_mesh(sorted, i) >= ADV_RANK_PER_MESH) continue;
-        if (++taken == top_k) return adv_rank_metric(objective, &sorted[i].estimate);
-    }
-    return (double)INFINITY;
+    int taken[ADV_LIMIT_RANKED];
+    int taken_count = 0;
+    for (int i = 0; i < count && taken_count < top_k && taken_count < ADV_LIMIT_RANKED; i++)
+        if (adds_something(sorted, taken, taken_count, &sorted[i])) taken[taken_count++] = i;
+    return taken_count < top_k ? (double)INFINITY : adv_rank_metric(objective, &sorted[taken[taken_count - 1]].estimate);
 }
 
 /* What orders two tied plans. */
@@ -89,9 +100,7 @@ int adv_rank_select(enum adv_objective objective, const struct adv_model *model,
         for (int i = first; i < end && tied_count < ADV_RANK_KEPT; i++) tied[tied_count++] = i;
         order_ties(sorted, model, tied, 0, tied_count);
         for (int i = 0; i < tied_count && taken < top_k; i++) {
-            int same = 0;
-            for (int k = 0; k < taken; k++) same += adv_rank_same_mesh(&sorted[order[k]].plan, &sorted[tied[i]].plan);
-            if (same < ADV_RANK_PER_MESH) order[taken++] = tied[i];
+            if (adds_something(sorted, order, taken, &sorted[tied[i]])) order[taken++] = tied[i];
         }
         first = end;
     }

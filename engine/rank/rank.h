@@ -1,7 +1,8 @@
 /* rank.h: which plan is better, when two are as good, and how many of a kind an answer holds.
  *
  * Order: by the objective; plans within ADV_RANK_TIE_FRAC of the first of their group count as tied (published
- * repetitions of one configuration differ by 1 to 1.5 %) and are ordered by safety of the memory verdict, then by
+ * repetitions of one configuration differ by 1 to 1.5 %, and the model is not asked to tell plans closer than 3 % apart)
+ * and are ordered by safety of the memory verdict, then by
  * simplicity: fewer mesh axes, fewer keys away from MaxText's defaults. At most ADV_RANK_PER_MESH plans of one mesh.
  */
 #ifndef ADV_RANK_RANK_H
@@ -9,7 +10,8 @@
 
 #include "engine/rank/candidate.h"
 
-#define ADV_RANK_TIE_FRAC 0.01
+#define ADV_RANK_TIE_FRAC 0.02
+#define ADV_RANK_MEMORY_FRAC 0.96
 /* A key that gains less than this share of the step is not worth a line in the configuration. */
 #define ADV_RANK_KEY_FRAC 0.002
 enum {
@@ -21,9 +23,10 @@ enum {
  * time of one token. */
 double adv_rank_metric(enum adv_objective objective, const struct adv_estimate *estimate);
 
-/* Whether the search may propose the plan: predicted HBM and host memory within their limits. Stricter than the verdict,
- * whose "tight" also covers plans predicted a little above, which published runs show may still load. */
-bool adv_rank_fits(const struct adv_estimate *estimate);
+/* Whether the search may propose the plan: HBM and host memory within `memory_frac` of their limits. The search asks for
+ * ADV_RANK_MEMORY_FRAC, below the verdict "tight", and for 1 only when nothing fits otherwise: a plan at the very limit
+ * is as likely to run out of memory as not. */
+bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac);
 
 bool adv_rank_same_mesh(const struct adv_plan *a, const struct adv_plan *b);
 

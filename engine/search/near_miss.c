@@ -6,6 +6,9 @@
 #include "engine/base/units.h"
 #include "engine/rank/rank.h"
 
+/* A near miss that would gain less is not worth the reader's time. */
+static const double worth_reporting_frac = 0.01;
+
 static bool tile_loss(struct adv_plan *plan)
 {
     if (plan->num_vocab_tiling >= 16) return false;
@@ -117,7 +120,7 @@ static bool fits(struct trial *trial)
 {
     if (adv_plan_broken_rule(&trial->plan, trial->input.model, trial->input.cluster)) return false;
     trial->input.plan = &trial->plan;
-    return adv_estimate_plan(&trial->input, &trial->estimate, NULL, NULL) == ADV_OK && adv_rank_fits(&trial->estimate);
+    return adv_estimate_plan(&trial->input, &trial->estimate, NULL, NULL) == ADV_OK && adv_rank_fits(&trial->estimate, ADV_RANK_MEMORY_FRAC);
 }
 
 static void say(char *text, size_t text_bytes, const char *what, const struct trial *trial, const struct adv_plan *before)
@@ -212,7 +215,7 @@ adv_code adv_near_misses_find(const struct adv_advise_request *request, const st
         best_s = result->found[i].estimate.step_time_s;
     }
     for (int i = 0; i < list->count && result->near_count < ADV_SEARCH_NEAR; i++) {
-        bool faster = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &list->items[i].estimate) < best;
+        bool faster = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &list->items[i].estimate) < best * (1 - worth_reporting_frac);
         if (result->found_count > 0 && !faster) continue;
         struct adv_near_miss *miss = &result->near_misses[result->near_count++];
         miss->candidate = list->items[i];

@@ -46,7 +46,7 @@ bool adv_price(struct adv_pricer *pricer, const struct adv_plan *plan, struct ad
         pricer->unsupported++;
         return false;
     }
-    if (adv_rank_fits(estimate)) {
+    if (adv_rank_fits(estimate, pricer->memory_frac)) {
         adv_front_offer(&pricer->front, plan, estimate);
         return true;
     }

@@ -17,6 +17,7 @@ struct adv_near_list {
 struct adv_pricer {
     const struct adv_advise_request *request;
     const struct adv_constants *constants;
+    double memory_frac;          /* of the limits, that a plan may use: rank.h */
     long evaluated, budget;
     bool spent;                  /* the budget ran out: something was left unpriced */
     long unsupported;            /* plans the engine has no model for */

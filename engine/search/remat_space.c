@@ -5,31 +5,25 @@
 
 #include "engine/base/units.h"
 #include "engine/rank/rank.h"
-#include "engine/search/batch.h"
-#include "engine/search/choices.h"
-
-static const enum adv_placement best_first[] = {ADV_PLACE_DEVICE, ADV_PLACE_OFFLOAD, ADV_PLACE_REMAT};
-enum { PLACEMENTS = 3 };
-
-static int preference(enum adv_placement placement)
-{
-    return placement == ADV_PLACE_DEVICE ? 0 : placement == ADV_PLACE_OFFLOAD ? 1 : 2;
-}
 
 static void add(struct adv_remat_space *space, enum adv_tensor tensor, bool follows)
 {
-    space->follows[space->tensors_count] = follows;
-    space->tensors[space->tensors_count++] = tensor;
+    space->units[space->units_count++] = (struct adv_remat_unit){1, {tensor, tensor}, follows};
+}
+
+static void add_pair(struct adv_remat_space *space, enum adv_tensor a, enum adv_tensor b)
+{
+    space->units[space->units_count++] = (struct adv_remat_unit){2, {a, b}, false};
 }
 
 /* What the layers of a model name, all kinds together. */
 struct named {
-    bool attention, latent, query_latent, key_value, equal_key_value, gated, plain, post_norm, experts;
+    bool attention, latent, query_latent, key_value, shared_key, gated, plain, post_norm, experts;
 };
 
 static struct named named_by(const struct adv_model *model)
 {
-    struct named named = {.equal_key_value = true};
+    struct named named = {0};
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
         bool dense = layer->mlp_dim > 0 || layer->shared_experts > 0;
@@ -38,7 +32,6 @@ static struct named named_by(const struct adv_model *model)
             named.latent = named.latent || layer->kv_lora_rank > 0;
             named.query_latent = named.query_latent || layer->q_lora_rank > 0;
             named.key_value = named.key_value || !layer->reuses_kv;
-            if (layer->head_dim_qk != layer->head_dim_v || layer->kv_lora_rank > 0 || layer->shares_kv) named.equal_key_value = false;
         }
         named.gated = named.gated || (dense && layer->mlp_inputs > 1);
         named.plain = named.plain || (dense && layer->mlp_inputs == 1);
@@ -55,20 +48,23 @@ void adv_remat_space_build(const struct adv_advise_request *request, struct adv_
     if (named.attention) {
         add(space, ADV_TENSOR_CONTEXT, false);
         add(space, ADV_TENSOR_QUERY_PROJ, false);
-        if (named.key_value) add(space, ADV_TENSOR_KEY_PROJ, false);
-        if (named.key_value) add(space, ADV_TENSOR_VALUE_PROJ, named.equal_key_value);
+        /* MLA makes both from one latent in one matmul: one alone gains nothing. Elsewhere they are equal and small. */
+        if (named.key_value) add_pair(space, ADV_TENSOR_KEY_PROJ, ADV_TENSOR_VALUE_PROJ);
         add(space, ADV_TENSOR_OUT_PROJ, false);
     }
     if (named.query_latent) add(space, ADV_TENSOR_QUERY_WA_PROJ, false);
     if (named.latent) add(space, ADV_TENSOR_KV_WA_PROJ, false);
-    /* the gate's output of routed experts carries mlpwi_0 too: decided before it, so that P2 holds */
     if (named.experts) {
         add(space, ADV_TENSOR_MOE_MLPWI_0, false);
-        add(space, ADV_TENSOR_MOE_MLPWI_1, false);
+        add(space, ADV_TENSOR_MOE_MLPWI_1, true);
         add(space, ADV_TENSOR_MOE_MLPWO, false);
     }
-    if (named.gated) add(space, ADV_TENSOR_MLPWI_0, false);
-    if (named.gated) add(space, ADV_TENSOR_MLPWI_1, !named.experts);
+    if (named.gated && named.experts) { /* few dense layers or shared experts beside the routed ones */
+        add_pair(space, ADV_TENSOR_MLPWI_0, ADV_TENSOR_MLPWI_1);
+    } else if (named.gated) {
+        add(space, ADV_TENSOR_MLPWI_0, false);
+        add(space, ADV_TENSOR_MLPWI_1, true);
+    }
     if (named.plain) add(space, ADV_TENSOR_MLPWI, false);
     if (named.post_norm) add(space, ADV_TENSOR_MLPWO, false);
     space->input_may_offload = named.attention;
@@ -80,13 +76,23 @@ void adv_remat_space_build(const struct adv_advise_request *request, struct adv_
     for (int tiling = 1; tiling <= 16; tiling *= 2) space->tilings[space->tilings_count++] = tiling;
 }
 
+static void put(const struct adv_remat_unit *unit, struct adv_plan *plan, enum adv_placement placement)
+{
+    for (int i = 0; i < unit->count; i++) plan->placements[unit->tensors[i]] = placement;
+}
+
 static void set_all(const struct adv_remat_space *space, struct adv_plan *plan, enum adv_placement placement)
 {
     if (space->pinned) return;
     plan->policy = ADV_POLICY_CUSTOM;
     for (int i = 0; i < ADV_TENSOR_COUNT; i++) plan->placements[i] = ADV_PLACE_REMAT;
     plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] = ADV_PLACE_DEVICE;
-    for (int i = 0; i < space->tensors_count; i++) plan->placements[space->tensors[i]] = placement;
+    for (int i = 0; i < space->units_count; i++) put(&space->units[i], plan, placement);
+}
+
+static void set_input(struct adv_plan *plan, bool offload)
+{
+    plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] = offload ? ADV_PLACE_OFFLOAD : ADV_PLACE_DEVICE;
 }
 
 void adv_remat_relax(const struct adv_remat_space *space, struct adv_plan *plan)
@@ -98,11 +104,19 @@ void adv_remat_relax(const struct adv_remat_space *space, struct adv_plan *plan)
 /* Tiles must split the device's tokens evenly. */
 static bool tiling_divides(const struct adv_plan *plan, int tiling)
 {
-    double tokens = adv_plan_tokens(plan);
-    return tiling == 1 || fmod(tokens, tiling) == 0.0;
+    return tiling == 1 || fmod(adv_plan_tokens(plan), tiling) == 0.0;
 }
 
-/* Time (per token) and bytes of one tensor's own contribution, on an otherwise full device. */
+static void swap_units(struct adv_remat_space *space, double *worth, int a, int b)
+{
+    struct adv_remat_unit unit = space->units[a];
+    double value = worth[a];
+    space->units[a] = space->units[b];
+    worth[a] = worth[b];
+    space->units[b] = unit;
+    worth[b] = value;
+}
+
 void adv_remat_space_order(struct adv_remat_space *space, struct adv_pricer *pricer, const struct adv_plan *plan)
 {
     if (space->pinned) return;
@@ -110,44 +124,30 @@ void adv_remat_space_order(struct adv_remat_space *space, struct adv_pricer *pri
     struct adv_estimate full, without;
     adv_remat_relax(space, &trial);
     if (!adv_price(pricer, &trial, &full)) return;
-    double worth[ADV_REMAT_TENSORS];
-    for (int i = 0; i < space->tensors_count; i++) {
-        trial.placements[space->tensors[i]] = ADV_PLACE_REMAT;
+    double worth[ADV_REMAT_UNITS];
+    for (int i = 0; i < space->units_count; i++) {
+        put(&space->units[i], &trial, ADV_PLACE_REMAT);
         if (!adv_price(pricer, &trial, &without)) return;
-        trial.placements[space->tensors[i]] = ADV_PLACE_DEVICE;
-        double bytes = full.hbm_bytes_per_device - without.hbm_bytes_per_device;
+        put(&space->units[i], &trial, ADV_PLACE_DEVICE);
+        double bytes = full.loss_peak_bytes - without.loss_peak_bytes;
         worth[i] = (without.step_time_s - full.step_time_s) / adv_max(bytes, 1);
-        if (space->follows[i]) worth[i] = worth[i - 1]; /* stays beside its leader */
-        if (space->tensors[i] == ADV_TENSOR_MLPWI_0) /* never before the experts' gate, see adv_remat_space_build */
-            for (int k = 0; k < i; k++)
-                if (space->tensors[k] == ADV_TENSOR_MOE_MLPWI_0) worth[i] = adv_min(worth[i], worth[k]);
+        if (space->units[i].follows) worth[i] = worth[i - 1]; /* stays behind its leader: the sort is stable */
     }
-    for (int i = 1; i < space->tensors_count; i++) {
-        double key = worth[i];
-        enum adv_tensor tensor = space->tensors[i];
-        bool follows = space->follows[i];
-        int at = i;
-        while (at > 0 && worth[at - 1] < key) {
-            worth[at] = worth[at - 1];
-            space->tensors[at] = space->tensors[at - 1];
-            space->follows[at] = space->follows[at - 1];
-            at--;
-        }
-        worth[at] = key;
-        space->tensors[at] = tensor;
-        space->follows[at] = follows;
-    }
+    for (int i = 1; i < space->units_count; i++)
+        for (int at = i; at > 0 && worth[at - 1] < worth[at]; at--) swap_units(space, worth, at - 1, at);
 }
 
-/* The state of one family's branch and bound. `plan` holds the decided tensors. */
+/* The solution of one family in the making. */
 struct solve {
     const struct adv_remat_space *space;
     struct adv_pricer *pricer;
-    struct adv_plan plan;
+    struct adv_plan plan;     /* decided units as decided, the others on device */
     double best;              /* metric to beat */
     bool found, bounded;      /* a plan was kept; a branch was closed because it cannot win */
     struct adv_plan *best_plan;
     struct adv_estimate *best_estimate;
+    double device_bytes[ADV_REMAT_UNITS], host_bytes[ADV_REMAT_UNITS]; /* P2: per device, and per host */
+    double device_room, host_room; /* left by the plan with nothing kept */
 };
 
 static double metric(const struct adv_estimate *estimate)
@@ -159,7 +159,7 @@ static double metric(const struct adv_estimate *estimate)
 static bool try_plan(struct solve *solve, const struct adv_plan *plan, struct adv_estimate *estimate)
 {
     if (!adv_price(solve->pricer, plan, estimate)) return false;
-    if (adv_rank_fits(estimate) && metric(estimate) < solve->best) {
+    if (adv_rank_fits(estimate, solve->pricer->memory_frac) && metric(estimate) < solve->best) {
         solve->best = metric(estimate);
         solve->found = true;
         *solve->best_plan = *plan;
@@ -168,41 +168,64 @@ static bool try_plan(struct solve *solve, const struct adv_plan *plan, struct ad
     return true;
 }
 
-static struct adv_plan completed(const struct solve *solve, int decided, enum adv_placement placement)
+static bool kept(const struct solve *solve, int unit)
 {
-    struct adv_plan plan = solve->plan;
-    for (int i = decided; i < solve->space->tensors_count; i++) plan.placements[solve->space->tensors[i]] = placement;
-    return plan;
+    return solve->plan.placements[solve->space->units[unit].tensors[0]] == ADV_PLACE_DEVICE;
 }
 
-/* Tensors before `decided` are fixed in solve->plan. `fast` is the metric with the rest on device, below 0 when the
- * parent has not priced it; `small_known`: the parent priced this completion with the rest rematerialised, and it fits. */
-static void branch(struct solve *solve, int decided, double fast, bool small_known)
+/* All smallest host sets: units from `from` on are offered to the host in turn until the rest fits the device. `over`
+ * is what is still too much, `host` what the chosen ones take there. A set found this way with a member to spare would
+ * only repeat a smaller set's plan more slowly, so members are checked for need. */
+static void choose_host(struct solve *solve, struct adv_plan *plan, int from, double over, double host, unsigned chosen)
+{
+    if (over <= 0) {
+        for (int i = 0; i < solve->space->units_count; i++) /* over is how much too much: a slack above a member's size frees it */
+            if (chosen & 1u << i && -over >= solve->device_bytes[i]) return;
+        struct adv_estimate estimate;
+        (void)try_plan(solve, plan, &estimate);
+        return;
+    }
+    double rest = 0; /* what all that are left could take away */
+    for (int i = from; i < solve->space->units_count; i++) rest += kept(solve, i) ? solve->device_bytes[i] : 0;
+    if (rest < over) return;
+    for (int i = from; i < solve->space->units_count; i++) {
+        if (!kept(solve, i) || host + solve->host_bytes[i] > solve->host_room) continue;
+        put(&solve->space->units[i], plan, ADV_PLACE_OFFLOAD);
+        choose_host(solve, plan, i + 1, over - solve->device_bytes[i], host + solve->host_bytes[i], chosen | 1u << i);
+        put(&solve->space->units[i], plan, ADV_PLACE_DEVICE);
+    }
+}
+
+/* solve->plan keeps everything but what was decided otherwise; `fast` is its metric, below 0 when not yet priced. */
+static void branch(struct solve *solve, int decided, double fast)
 {
     struct adv_estimate estimate;
     if (fast < 0) {
-        struct adv_plan on_device = completed(solve, decided, ADV_PLACE_DEVICE);
-        if (!try_plan(solve, &on_device, &estimate)) return;
+        if (!try_plan(solve, &solve->plan, &estimate)) return;
         fast = metric(&estimate);
     }
     if (fast >= solve->best) { /* P1: nothing below is faster; or this very plan was kept */
         solve->bounded = true;
         return;
     }
-    if (decided == solve->space->tensors_count) return;
-    if (!small_known) {
-        struct adv_plan small = completed(solve, decided, ADV_PLACE_REMAT);
-        if (!try_plan(solve, &small, &estimate)) return;
-        if (!adv_rank_fits(&estimate)) return; /* P2: nothing below is smaller */
+    const struct adv_remat_space *space = solve->space;
+    if (decided == space->units_count) {
+        double over = -solve->device_room;
+        for (int i = 0; i < space->units_count; i++) over += kept(solve, i) ? solve->device_bytes[i] : 0;
+        struct adv_plan plan = solve->plan;
+        if (over > 0) choose_host(solve, &plan, 0, over, 0, 0); /* without excess it was tried as `fast` */
+        return;
     }
-    enum adv_tensor tensor = solve->space->tensors[decided];
-    int least = solve->space->follows[decided] ? preference(solve->plan.placements[solve->space->tensors[decided - 1]]) : 0;
-    for (int i = 0; i < PLACEMENTS; i++) {
-        if (i < least) continue;
-        solve->plan.placements[tensor] = best_first[i];
-        branch(solve, decided + 1, best_first[i] == ADV_PLACE_DEVICE ? fast : -1, best_first[i] == ADV_PLACE_REMAT);
+    const struct adv_remat_unit *unit = &space->units[decided];
+    if (!unit->follows || kept(solve, decided - 1)) {
+        branch(solve, decided + 1, fast);
+        put(unit, &solve->plan, ADV_PLACE_REMAT);
+        branch(solve, decided + 1, -1);
+    } else {
+        put(unit, &solve->plan, ADV_PLACE_REMAT);
+        branch(solve, decided + 1, -1);
     }
-    solve->plan.placements[tensor] = ADV_PLACE_REMAT;
+    put(unit, &solve->plan, ADV_PLACE_DEVICE);
 }
 
 /* A preset that says the same about the tensors this model has, where one does. */
@@ -215,7 +238,9 @@ static void name_policy(const struct adv_remat_space *space, struct adv_plan *pl
         bool same = preset[ADV_TENSOR_DECODER_LAYER_INPUT] == plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT];
         /* mlpwi_0 also names the gate's output of routed experts, so there it counts even without a dense feed-forward */
         same = same && (!space->experts || preset[ADV_TENSOR_MLPWI_0] == plan->placements[ADV_TENSOR_MLPWI_0]);
-        for (int i = 0; i < space->tensors_count && same; i++) same = preset[space->tensors[i]] == plan->placements[space->tensors[i]];
+        for (int i = 0; i < space->units_count; i++)
+            for (int k = 0; k < space->units[i].count; k++)
+                same = same && preset[space->units[i].tensors[k]] == plan->placements[space->units[i].tensors[k]];
         if (!same) continue;
         plan->policy = (enum adv_policy)policy;
         memcpy(plan->placements, preset, sizeof preset);
@@ -223,54 +248,94 @@ static void name_policy(const struct adv_remat_space *space, struct adv_plan *pl
     }
 }
 
-/* Gives up placements, offloads and tiling that gain next to nothing: fewer keys and more memory to spare. */
+/* Gives up placements that gain next to nothing: fewer keys and more memory to spare. */
 static void simplify(struct solve *solve)
 {
     double limit = metric(solve->best_estimate) * (1 + ADV_RANK_KEY_FRAC);
     struct adv_plan simpler = *solve->best_plan;
     struct adv_estimate estimate;
-    for (int i = solve->space->tensors_count - 1; i >= 0; i--) {
-        enum adv_placement *placement = &simpler.placements[solve->space->tensors[i]];
-        enum adv_placement before = *placement;
+    for (int i = solve->space->units_count - 1; i >= 0; i--) {
+        const struct adv_remat_unit *unit = &solve->space->units[i];
+        enum adv_placement before = simpler.placements[unit->tensors[0]];
         if (before == ADV_PLACE_REMAT) continue;
-        *placement = ADV_PLACE_REMAT;
+        put(unit, &simpler, ADV_PLACE_REMAT);
         if (!adv_price(solve->pricer, &simpler, &estimate)) return;
-        if (adv_rank_fits(&estimate) && metric(&estimate) <= limit) {
+        if (adv_rank_fits(&estimate, solve->pricer->memory_frac) && metric(&estimate) <= limit) {
             *solve->best_plan = simpler;
             *solve->best_estimate = estimate;
         } else {
-            *placement = before;
+            put(unit, &simpler, before);
         }
     }
 }
 
-static void solve_pinned(struct solve *solve)
+static enum adv_remat_outcome solve_pinned(struct solve *solve)
 {
     struct adv_estimate estimate;
     for (int t = 0; t < solve->space->tilings_count; t++) {
         solve->plan.num_vocab_tiling = solve->space->tilings[t];
         if (!tiling_divides(&solve->plan, solve->space->tilings[t])) continue;
-        if (try_plan(solve, &solve->plan, &estimate) && adv_rank_fits(&estimate)) solve->bounded = true;
+        if (try_plan(solve, &solve->plan, &estimate) && adv_rank_fits(&estimate, solve->pricer->memory_frac)) solve->bounded = true;
     }
+    return solve->found ? ADV_REMAT_SOLVED : solve->bounded ? ADV_REMAT_SLOWER : ADV_REMAT_TOO_BIG;
+}
+
+/* Room that `nothing_kept` leaves for kept tensors: on the device under the larger of the two peaks they are part of. */
+static bool measure_room(struct solve *solve, const struct adv_estimate *nothing_kept)
+{
+    double limit = nothing_kept->hbm_limit_bytes_per_device * solve->pricer->memory_frac;
+    double host_limit = nothing_kept->host_limit_bytes_per_host * solve->pricer->memory_frac;
+    solve->device_room = limit - adv_max(nothing_kept->loss_peak_bytes, nothing_kept->backward_peak_bytes);
+    solve->host_room = isnan(host_limit) ? (double)INFINITY : host_limit - nothing_kept->host_bytes_per_host;
+    return adv_rank_fits(nothing_kept, solve->pricer->memory_frac);
+}
+
+/* P2: what each unit takes on the device and, instead, on a host. */
+static bool measure_units(struct solve *solve)
+{
+    struct adv_plan trial = solve->plan;
+    struct adv_estimate none, one;
+    set_all(solve->space, &trial, ADV_PLACE_REMAT);
+    if (!adv_price(solve->pricer, &trial, &none)) return false;
+    for (int i = 0; i < solve->space->units_count; i++) {
+        put(&solve->space->units[i], &trial, ADV_PLACE_DEVICE);
+        if (!adv_price(solve->pricer, &trial, &one)) return false;
+        solve->device_bytes[i] = one.loss_peak_bytes - none.loss_peak_bytes;
+        put(&solve->space->units[i], &trial, ADV_PLACE_OFFLOAD);
+        if (!adv_price(solve->pricer, &trial, &one)) return false;
+        solve->host_bytes[i] = one.host_bytes_per_host - none.host_bytes_per_host;
+        put(&solve->space->units[i], &trial, ADV_PLACE_REMAT);
+    }
+    return true;
 }
 
 enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, struct adv_pricer *pricer, double cutoff,
                                        struct adv_plan *plan, struct adv_estimate *estimate)
 {
-    struct solve solve = {space, pricer, *plan, cutoff, false, false, plan, estimate};
-    if (space->pinned) {
-        solve_pinned(&solve);
-        return solve.found ? ADV_REMAT_SOLVED : solve.bounded ? ADV_REMAT_SLOWER : ADV_REMAT_TOO_BIG;
-    }
-    for (int input = 0; input <= (space->input_may_offload ? 1 : 0); input++) {
+    struct solve solve = {.space = space, .pricer = pricer, .plan = *plan, .best = cutoff, .best_plan = plan, .best_estimate = estimate};
+    if (space->pinned) return solve_pinned(&solve);
+    struct adv_estimate priced;
+    adv_remat_relax(space, &solve.plan);
+    if (!try_plan(&solve, &solve.plan, &priced)) return ADV_REMAT_SLOWER;
+    bool measured = false;
+    for (int input = 0; input <= (space->input_may_offload ? 1 : 0) && metric(&priced) < solve.best; input++) {
+        double widest = -1; /* room of the tilings tried: one that gives no more room cannot help (P3) */
         for (int t = 0; t < space->tilings_count; t++) {
-            if (!tiling_divides(plan, space->tilings[t])) continue;
+            if (!tiling_divides(&solve.plan, space->tilings[t])) continue;
+            struct adv_estimate none;
             set_all(space, &solve.plan, ADV_PLACE_REMAT);
-            solve.plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = input ? ADV_PLACE_OFFLOAD : ADV_PLACE_DEVICE;
+            set_input(&solve.plan, input != 0);
             solve.plan.num_vocab_tiling = space->tilings[t];
-            branch(&solve, 0, -1, false);
+            if (!try_plan(&solve, &solve.plan, &none) || !measure_room(&solve, &none) || solve.device_room <= widest) continue;
+            widest = solve.device_room;
+            if (!measured && !measure_units(&solve)) return ADV_REMAT_SLOWER;
+            measured = true;
+            set_all(space, &solve.plan, ADV_PLACE_DEVICE);
+            set_input(&solve.plan, input != 0);
+            branch(&solve, 0, -1);
         }
     }
+    if (metric(&priced) >= solve.best) solve.bounded = true;
     if (!solve.found) return solve.bounded ? ADV_REMAT_SLOWER : ADV_REMAT_TOO_BIG;
     simplify(&solve);
     name_policy(space, plan);
@@ -285,7 +350,7 @@ bool adv_remat_smallest(const struct adv_remat_space *space, struct adv_pricer *
         for (int t = 0; t < space->tilings_count; t++) {
             struct adv_estimate priced;
             set_all(space, &trial, ADV_PLACE_REMAT);
-            if (!space->pinned) trial.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = input ? ADV_PLACE_OFFLOAD : ADV_PLACE_DEVICE;
+            if (!space->pinned) set_input(&trial, input != 0);
             trial.num_vocab_tiling = space->tilings[t];
             if (!tiling_divides(&trial, trial.num_vocab_tiling) || !adv_price(pricer, &trial, &priced)) continue;
             bool smaller = !found || priced.hbm_bytes_per_device < estimate->hbm_bytes_per_device ||

@@ -1,26 +1,34 @@
 /* remat_space.h: what is open inside a family: where each named tensor lives, vocabulary tiling, input offload.
  *
- * Solved exactly as a constrained choice by branch and bound, with adv_estimate_plan as the objective and only these
- * properties of it (property tests hold the cost model to them):
+ * Solved exactly as a constrained choice, with adv_estimate_plan as the objective and only these properties of it
+ * (property tests hold the cost model to them):
  *   P1  moving a tensor from remat or offload to device never makes the step slower;
- *   P2  moving a tensor from device or offload to remat never needs more HBM or host memory.
- * So with some tensors decided, "all others on device" bounds the time from below (P1) and "all others rematerialised"
- * bounds the memory from below (P2); a branch is left when the first cannot win or the second does not fit.
+ *   P2  device and host memory are a constant plus a fixed amount for each tensor kept there;
+ *   P3  tiling the vocabulary never makes the step faster.
+ * For each placement of the layer input and each tiling that gives room: all sets of kept tensors are gone through by
+ * branch and bound, where "undecided ones on device" bounds the time from below (P1). A kept set that is too big for the
+ * device is tried with each smallest set of its tensors on the host that makes it fit (P2): larger ones are not faster (P1).
  */
 #ifndef ADV_SEARCH_REMAT_SPACE_H
 #define ADV_SEARCH_REMAT_SPACE_H
 
 #include "engine/search/price.h"
 
-enum { ADV_REMAT_TENSORS = 16, ADV_REMAT_TILINGS = 5 };
+enum { ADV_REMAT_UNITS = 14, ADV_REMAT_TILINGS = 5 };
+
+/* Tensors that are decided together: the outputs of one projection, or two of which one alone gains nothing. */
+struct adv_remat_unit {
+    int count;
+    enum adv_tensor tensors[2];
+    bool follows; /* equal in size and at most equal in gain to the unit before: kept only if that one is */
+};
 
 struct adv_remat_space {
-    int tensors_count;
-    enum adv_tensor tensors[ADV_REMAT_TENSORS]; /* those the model has, in the order they are decided */
-    bool follows[ADV_REMAT_TENSORS];            /* equal in size and gain to the one before: never kept better than it */
+    int units_count;
+    struct adv_remat_unit units[ADV_REMAT_UNITS]; /* in the order they are decided */
+    bool experts;
     bool pinned;                                /* the request fixes all placements */
     bool input_may_offload;                     /* decoder_layer_input: device or offload */
-    bool experts;
     int tilings_count, tilings[ADV_REMAT_TILINGS];
 };
 
@@ -29,10 +37,10 @@ void adv_remat_space_build(const struct adv_advise_request *request, struct adv_
 /* Decides the tensors that save most time per byte first, measured on `plan`: only the speed of the search depends on it. */
 void adv_remat_space_order(struct adv_remat_space *space, struct adv_pricer *pricer, const struct adv_plan *plan);
 
-/* The family's relaxation: everything on device, no tiling. Bounds the time of all its plans from below (P1). */
+/* The family's relaxation: everything on device, no tiling. Bounds the time of all its plans from below (P1, P3). */
 void adv_remat_relax(const struct adv_remat_space *space, struct adv_plan *plan);
 
-/* The other extreme: least HBM (P2), with the tiling and input placement that need least. False: nothing was priced. */
+/* The other extreme: least HBM, with the tiling and input placement that need least. False: nothing was priced. */
 bool adv_remat_smallest(const struct adv_remat_space *space, struct adv_pricer *pricer, struct adv_plan *plan, struct adv_estimate *estimate);
 
 /* SLOWER: what fits, if anything, is not faster than the cutoff. TOO_BIG: nothing fits. */

@@ -106,7 +106,7 @@ static void solve_smallest(struct run *run, struct adv_plan *plan)
 {
     struct adv_estimate estimate;
     if (!adv_remat_smallest(&run->open, &run->pricer, plan, &estimate)) return;
-    if (!adv_rank_fits(&estimate)) {
+    if (!adv_rank_fits(&estimate, run->pricer.memory_frac)) {
         run->result->out_of_memory++;
         return;
     }
@@ -164,15 +164,20 @@ static void search_space(struct run *run)
     solve_families(run, families, count);
 }
 
-/* Optimizer moments on the host cost a transfer of all of them each step: looked at only when nothing fits without. */
-static void search_with_host_optimizer(struct run *run)
+/* Compromises, in order, looked at only when nothing fits without them: optimizer moments on the host (all of them cross
+ * the host link each step), memory filled to the very limit, both. */
+static void search_with_compromises(struct run *run)
 {
     struct adv_plan *base = &run->space.base;
     bool pinned = adv_request_pins(run->request, "optimizer_memory_host_offload");
-    if (run->kept_count > 0 || run->pricer.spent || pinned || base->optimizer_host_offload || base->optimizer == ADV_OPT_SGD) return;
-    base->optimizer_host_offload = true;
-    run->result->out_of_memory = 0;
-    search_space(run);
+    bool may_offload = !pinned && !base->optimizer_host_offload && base->optimizer != ADV_OPT_SGD;
+    for (int compromise = 1; compromise < 4 && run->kept_count == 0 && !run->pricer.spent; compromise++) {
+        if (compromise & 1 && !may_offload) continue;
+        if (may_offload) base->optimizer_host_offload = compromise & 1;
+        run->pricer.memory_frac = compromise & 2 ? 1 : ADV_RANK_MEMORY_FRAC;
+        run->result->out_of_memory = run->result->pruned = 0; /* families are counted once, by the last pass */
+        search_space(run);
+    }
 }
 
 static adv_code check_objective(const struct adv_advise_request *request, adv_err *err)
@@ -191,6 +196,7 @@ static adv_code write_result(struct run *run, adv_err *err)
     if (!order || !result->found) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
     result->found_count = adv_rank_select(run->request->objective, &run->request->model, run->kept, run->kept_count, top_k, order);
     for (int i = 0; i < result->found_count; i++) result->found[i] = run->kept[order[i]];
+    adv_front_thin(&run->pricer.front, ADV_RANK_KEY_FRAC);
     result->pareto = run->pricer.front.items;
     result->pareto_count = run->pricer.front.count;
     result->evaluated = run->pricer.evaluated;
@@ -230,6 +236,7 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     run->complete = true;
     run->pricer.request = request;
     run->pricer.constants = constants;
+    run->pricer.memory_frac = ADV_RANK_MEMORY_FRAC;
     run->pricer.budget = request->max_evaluations > 0 ? request->max_evaluations : ADV_SEARCH_BUDGET;
     run->pricer.front.capacity = ADV_SEARCH_PARETO;
     run->pricer.front.items = adv_arena_array(arena, ADV_SEARCH_PARETO, sizeof(struct adv_candidate));
@@ -242,7 +249,7 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     adv_remat_space_build(request, &run->open);
     result->base = run->space.base;
     search_space(run);
-    search_with_host_optimizer(run);
+    search_with_compromises(run);
     code = write_result(run, err);
     if (code == ADV_OK) code = adv_near_misses_find(request, constants, &run->pricer, arena, result, err);
     return code;

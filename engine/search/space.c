@@ -10,9 +10,13 @@
 
 /* Axes whose ICI degree is enumerated, in this order; fsdp takes what is left of the slice. */
 static const enum adv_axis searched[] = {
-    ADV_AXIS_FSDP_TRANSPOSE, ADV_AXIS_STAGE, ADV_AXIS_EXPERT, ADV_AXIS_TENSOR, ADV_AXIS_TENSOR_SEQUENCE, ADV_AXIS_CONTEXT, ADV_AXIS_DATA,
+    ADV_AXIS_FSDP_TRANSPOSE,  ADV_AXIS_STAGE,   ADV_AXIS_EXPERT,  ADV_AXIS_TENSOR,
+    ADV_AXIS_TENSOR_SEQUENCE, ADV_AXIS_CONTEXT, ADV_AXIS_ULYSSES, ADV_AXIS_DATA,
 };
 enum { SEARCHED = sizeof searched / sizeof *searched, RULES = 48, FORMATS = 3 };
+
+/* Two context axes are published for sequences far beyond this; below, one is never short of shards. */
+static const int64_t usp_least_seq_len = 32768;
 
 /* The enumeration's state. */
 struct walk {
@@ -60,7 +64,21 @@ static void keep(struct walk *walk)
     space->families[space->families_count++] = walk->family;
 }
 
-static void write_members(const struct adv_family *family, struct adv_plan *plan)
+/* MaxText's default blocks of 512 must divide a context shard's queries; short shards get the largest that does. Tuned
+ * tiles replace them, but only for families that get that far. */
+static void fit_blocks(struct adv_plan *plan)
+{
+    int64_t shards = plan->cp_strategy == ADV_CP_ULYSSES ? 1 : adv_plan_degree(plan, ADV_AXIS_CONTEXT);
+    int64_t queries = plan->seq_len / shards;
+    int block = 512;
+    while (block > 128 && queries % block != 0) block /= 2;
+    if (block == 512 || queries < 1) return;
+    if (queries % block != 0) block = (int)(queries < 512 ? queries : 512);
+    const struct adv_splash_blocks blocks = {block, block, block, block, block, block, block, block};
+    plan->blocks[0] = plan->blocks[1] = blocks;
+}
+
+static void write_members(const struct adv_space *space, const struct adv_family *family, struct adv_plan *plan)
 {
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
         plan->ici[i] = family->ici[i];
@@ -76,6 +94,7 @@ static void write_members(const struct adv_family *family, struct adv_plan *plan
     if (plan->quantization != ADV_QUANT_NONE) plan->use_qwix = true; /* fp8_full needs it; int8 lands on more matmuls */
     plan->allow_split_physical_axes = plan->allow_split_physical_axes || family->split_axes;
     plan->use_ring_of_experts = family->ring_of_experts;
+    if (!space->request->tiles_pinned) fit_blocks(plan);
 }
 
 /* The innermost level: one combination, legal or not. */
@@ -84,7 +103,7 @@ static void offer(struct walk *walk)
     walk->space->considered++;
     struct adv_plan *plan = &walk->plan;
     *plan = walk->space->base;
-    write_members(&walk->family, plan);
+    write_members(walk->space, &walk->family, plan);
     const char *rule = adv_plan_broken_rule(plan, &walk->request->model, &walk->request->cluster);
     if (rule)
         count_illegal(walk, rule);
@@ -139,7 +158,9 @@ static void over_strategies(struct walk *walk)
     const struct adv_plan *base = &walk->space->base;
     int context = walk->family.ici[ADV_AXIS_CONTEXT] * walk->family.dcn[ADV_AXIS_CONTEXT];
     walk->family.cp_strategy = (unsigned char)base->cp_strategy;
-    if (context == 1 || walk->request->cp_strategy_pinned) {
+    bool both = walk->family.ici[ADV_AXIS_ULYSSES] > 1; /* a second context axis only has a meaning under usp */
+    if (both && !walk->request->cp_strategy_pinned) walk->family.cp_strategy = ADV_CP_USP;
+    if (both || context == 1 || walk->request->cp_strategy_pinned) {
         over_pipelines(walk);
         return;
     }
@@ -218,6 +239,9 @@ static bool degree_possible(const struct adv_advise_request *request, enum adv_a
     if (axis == ADV_AXIS_EXPERT) return adv_model_has_experts(model);
     if (axis == ADV_AXIS_STAGE) return degree <= model->layers_count;
     if (axis == ADV_AXIS_CONTEXT) return request->workload.seq_len % degree == 0;
+    if (axis == ADV_AXIS_ULYSSES) return request->workload.seq_len >= usp_least_seq_len;
+    /* tensor_sequence moves the same bytes and shards the same matmuls as tensor: offered where tensor is not */
+    if (axis == ADV_AXIS_TENSOR_SEQUENCE && request->axis_allowed[ADV_AXIS_TENSOR]) return false;
     if (axis == ADV_AXIS_TENSOR || axis == ADV_AXIS_TENSOR_SEQUENCE) {
         for (int i = 0; i < model->layer_kinds_count; i++)
             if (model->layers[i].kv_heads > 0 && model->layers[i].kv_heads % degree != 0) return false;
@@ -301,6 +325,6 @@ adv_code adv_space_build(const struct adv_advise_request *request, const struct 
 void adv_space_plan(const struct adv_space *space, const struct adv_family *family, struct adv_plan *plan)
 {
     *plan = space->base;
-    write_members(family, plan);
+    write_members(space, family, plan);
     if (!space->request->tiles_pinned) adv_tile_memo_apply(space->tiles, plan);
 }

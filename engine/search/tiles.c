@@ -200,8 +200,8 @@ static bool same_attention(const struct attention_key *a, const struct attention
 
 static void apply_attention(struct adv_tile_memo *memo, struct adv_plan *plan)
 {
-    bool ulysses = plan->cp_strategy == ADV_CP_ULYSSES;
-    int context = plan->ici[ADV_AXIS_CONTEXT] * plan->dcn[ADV_AXIS_CONTEXT];
+    bool ulysses = plan->cp_strategy == ADV_CP_ULYSSES; /* sequences are whole while attention runs */
+    int context = adv_plan_degree(plan, ADV_AXIS_CONTEXT);
     int shards = ulysses ? 1 : context;
     struct attention_key key = {
         plan->seq_len / shards, plan->seq_len, shards, plan->flags.scoped_vmem_limit_kib, plan->dq_reduction_steps,

@@ -4,20 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/advise.h"
 #include "engine/json/decode_measurements.h"
 #include "server/cli_io.h"
 
 /* 4,000 rows of 40 KiB each. */
 static const size_t arena_limit_bytes = 192u * 1024u * 1024u;
-
-static int fail(const adv_err *err)
-{
-    char *problem = adv_problem_json(err, NULL);
-    (void)fprintf(stderr, "%s\n", problem ? problem : "{\"title\": \"out of memory\"}");
-    free(problem);
-    return 2;
-}
 
 static int validate(const struct adv_catalog *catalog, const char *text, size_t text_bytes, adv_err *err)
 {
@@ -31,7 +22,7 @@ static int validate(const struct adv_catalog *catalog, const char *text, size_t 
     code = err->code;
     char *answer = code == ADV_OK ? adv_encode_validation(catalog, rows, count) : NULL;
     adv_arena_free(&arena);
-    if (!answer) return fail(err);
+    if (!answer) return adv_cli_problem(err);
     (void)puts(answer);
     free(answer);
     return 0;
@@ -49,7 +40,7 @@ int adv_cli_validate(int argc, char **argv)
     size_t text_bytes = 0;
     char *text = adv_cli_read_file(argv[1], &text_bytes, &err);
     struct adv_catalog *catalog = text ? adv_catalog_load(NULL, &err) : NULL;
-    int status = catalog ? validate(catalog, text, text_bytes, &err) : fail(&err);
+    int status = catalog ? validate(catalog, text, text_bytes, &err) : adv_cli_problem(&err);
     adv_catalog_free(catalog);
     free(text);
     return status;

@@ -1,0 +1,64 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/json/decode_measurements.h"
+#include "engine/json/encode_common.h"
+#include "engine/json/json_read.h"
+
+static json_t *row_json(const struct adv_measurement *row)
+{
+    const struct adv_estimate *e = &row->estimate;
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:s, s:o, s:s}", "id", row->id, "chip", row->chip, "model", row->family,
+                     "measured_step_time_s", adv_encode_number(row->measured_step_time_s), "step_time_s", adv_encode_number(e->step_time_s), "error_frac",
+                     adv_encode_number(row->error_frac), "low_s", adv_encode_number(e->step_time_low_s), "high_s", adv_encode_number(e->step_time_high_s), "fits",
+                     e->fit != ADV_FIT_NO, "fit_verdict", adv_fit_name(e->fit), "hbm_bytes_per_device",
+                     adv_encode_number(e->hbm_bytes_per_device), "confidence", adv_confidence_name(e->confidence));
+}
+
+static void put_accuracy(json_t *object, const struct adv_accuracy *accuracy)
+{
+    (void)json_object_set_new(object, "judged_count", json_integer(accuracy->judged_count));
+    (void)json_object_set_new(object, "median_abs_error_frac", adv_encode_number(accuracy->median_abs_error_frac));
+    (void)json_object_set_new(object, "p90_abs_error_frac", adv_encode_number(accuracy->p90_abs_error_frac));
+    (void)json_object_set_new(object, "max_abs_error_frac", adv_encode_number(accuracy->max_abs_error_frac));
+    (void)json_object_set_new(object, "bias_frac", adv_encode_number(accuracy->bias_frac));
+    (void)json_object_set_new(object, "interval_coverage_frac", adv_encode_number(accuracy->interval_coverage_frac));
+}
+
+/* One group for each (chip, model), in order of first appearance. */
+static json_t *groups_json(const struct adv_measurement *rows, int count)
+{
+    json_t *groups = json_array();
+    bool *keep = calloc(count > 0 ? (size_t)count : 1, sizeof *keep);
+    for (int i = 0; i < count && keep; i++) {
+        bool first = true;
+        for (int j = 0; j < i && first; j++)
+            first = strcmp(rows[i].chip, rows[j].chip) != 0 || strcmp(rows[i].family, rows[j].family) != 0;
+        if (!first) continue;
+        for (int j = 0; j < count; j++)
+            keep[j] = strcmp(rows[i].chip, rows[j].chip) == 0 && strcmp(rows[i].family, rows[j].family) == 0;
+        struct adv_accuracy accuracy = adv_accuracy_of(rows, count, keep);
+        json_t *group = json_pack("{s:s, s:s}", "chip", rows[i].chip, "model", rows[i].family);
+        put_accuracy(group, &accuracy);
+        (void)json_array_append_new(groups, group);
+    }
+    free(keep);
+    return groups;
+}
+
+char *adv_encode_validation(const struct adv_catalog *catalog, const struct adv_measurement *rows, int rows_count)
+{
+    json_t *root = json_object();
+    json_t *list = json_array();
+    for (int i = 0; i < rows_count; i++) (void)json_array_append_new(list, row_json(&rows[i]));
+    (void)json_object_set_new(root, "rows", list);
+    (void)json_object_set_new(root, "groups", groups_json(rows, rows_count));
+    struct adv_accuracy accuracy = adv_accuracy_of(rows, rows_count, NULL);
+    put_accuracy(root, &accuracy);
+    struct adv_ranking ranking = adv_ranking_of(rows, rows_count, 0.03);
+    (void)json_object_set_new(root, "ranked_pairs_count", json_integer(ranking.pairs_count));
+    (void)json_object_set_new(root, "ranked_right_count", json_integer(ranking.right_count));
+    (void)json_object_set_new(root, "engine", adv_encode_engine(catalog));
+    size_t bytes = 0;
+    return adv_encode_text(root, &bytes);
+}

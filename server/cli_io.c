@@ -1,0 +1,46 @@
+#include "server/cli_io.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/advise.h"
+#include "engine/base/text.h"
+#include "server/cli.h"
+
+/* A measurement file of 4,000 rows is 10 MiB. */
+static const size_t file_limit_bytes = 64u * 1024u * 1024u;
+
+char *adv_cli_read_file(const char *path, size_t *text_bytes, adv_err *err)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    FILE *file = is_stdin ? stdin : fopen(path, "rb");
+    if (!file) {
+        (void)adv_err_add(err, ADV_E_IO, "", NULL, "cannot open %s: %s", path, strerror(errno));
+        return NULL;
+    }
+    struct adv_text text;
+    adv_text_init(&text, file_limit_bytes);
+    adv_text_append(&text, "");
+    char chunk[65536];
+    size_t got;
+    while ((got = fread(chunk, 1, sizeof chunk, file)) > 0 && !text.overflow) adv_text_append_bytes(&text, chunk, got);
+    if (ferror(file)) (void)adv_err_add(err, ADV_E_IO, "", NULL, "cannot read %s: %s", path, strerror(errno));
+    if (text.overflow) (void)adv_err_add(err, ADV_E_TOO_LARGE, "", NULL, "%s is larger than %zu bytes", path, file_limit_bytes);
+    if (!is_stdin) (void)fclose(file);
+    if (err->code != ADV_OK) {
+        adv_text_free(&text);
+        return NULL;
+    }
+    *text_bytes = text.length_bytes;
+    return text.data;
+}
+
+int adv_cli_problem(const adv_err *err)
+{
+    char *problem = adv_problem_json(err, NULL);
+    (void)fprintf(stderr, "%s\n", problem ? problem : "{\"title\": \"out of memory\"}");
+    free(problem);
+    return ADV_CLI_USAGE;
+}

@@ -9,7 +9,7 @@
 #define PLAIN_NAME(key) #key,
 static const char *const key_names[] = {
     ADV_MODEL_INTEGER_KEYS(INTEGER_NAME) ADV_MODEL_BOOL_KEYS(PLAIN_NAME) ADV_MODEL_NUMBER_KEYS(PLAIN_NAME)
-    "decoder_block", "attention_type", "mlp_activations", "compress_ratios", "name",
+    "decoder_block", "attention_type", "mlp_activations", "compress_ratios", "engram_layers", "name",
 };
 #undef INTEGER_NAME
 #undef PLAIN_NAME
@@ -100,6 +100,8 @@ static adv_code decode_keys_over(const json_t *object, const char *at, struct ad
     decode_block(object, at, keys, err);
     decode_activations(object, at, keys, err);
     decode_ratios(object, at, keys, err);
+    const json_t *engram = adv_json_array(object, at, "engram_layers", ADV_JSON_OPTIONAL, err);
+    if (engram) keys->engram_layers_count = (int)json_array_size(engram);
     const char *attention_type;
     if (adv_json_string(object, at, "attention_type", ADV_JSON_OPTIONAL, &attention_type, err))
         keys->is_mla = strcmp(attention_type, "mla") == 0;

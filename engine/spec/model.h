@@ -103,6 +103,9 @@ struct adv_model {
     int mtp_layers;             /* multi-token-prediction modules */
     double logits_soft_cap;     /* 0 = none */
     int hyper_connections;      /* mhc_expansion_rate, 1 = none */
+    int engram_layers;          /* layers with an n-gram memory; counted in FLOPs, its tables are not in the parameters */
+    int64_t engram_width;       /* (max n-gram - 1) x heads x head size */
+    int engram_kernel;
     int layer_kinds_count;
     struct adv_layer layers[ADV_LIMIT_LAYER_KINDS];
     bool confident;             /* false: a block the engine approximates; `caveat` says how */

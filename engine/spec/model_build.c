@@ -342,6 +342,8 @@ static void check_together(const struct adv_model_keys *keys, struct complaint *
                        decoder_names[decoder]);
         complain(to, "sliding_window_size", NULL, text);
     }
+    if (decoder == ADV_DECODER_DEEPSEEK4 && (keys->q_lora_rank < 1 || keys->o_groups < 1 || keys->o_lora_rank < 1))
+        complain(to, "q_lora_rank", NULL, "compressed attention needs q_lora_rank, o_groups and o_lora_rank");
     if (keys->first_num_dense_layers > keys->base_num_decoder_layers)
         complain(to, "first_num_dense_layers", NULL, "first_num_dense_layers exceeds base_num_decoder_layers");
     if (keys->num_kv_shared_layers >= keys->base_num_decoder_layers && keys->num_kv_shared_layers > 0)
@@ -369,8 +371,11 @@ static void fill_model(const struct adv_model_keys *keys, const struct scaled *d
     model->mtp_layers = (int)keys->mtp_num_layers;
     model->logits_soft_cap = keys->final_logits_soft_cap;
     model->hyper_connections = (int)keys->mhc_expansion_rate;
+    model->engram_layers = keys->engram_layers_count;
+    model->engram_width = (keys->engram_max_ngram_size - 1) * keys->engram_num_heads * keys->engram_head_dim;
+    model->engram_kernel = (int)keys->engram_kernel_size;
     const char *caveat = decoder_traits[keys->decoder_block].caveat;
-    if (!caveat && keys->mhc_expansion_rate > 1) caveat = "hyper-connections and engram tables are not modelled";
+    if (!caveat && (keys->mhc_expansion_rate > 1 || keys->engram_layers_count > 0)) caveat = "hyper-connections and engram tables are not modelled";
     model->confident = caveat == NULL;
     (void)snprintf(model->caveat, sizeof model->caveat, "%s", caveat ? caveat : "");
 }

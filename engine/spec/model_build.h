@@ -21,7 +21,7 @@
     X(global_parameter_scale, 1, 1, 1 << 20)                                                                 \
     X(num_experts, 1, 1, 4096)                                                                               \
     X(num_experts_per_tok, 1, 1, 4096)                                                                       \
-    X(base_moe_mlp_dim, 0, 0, 1 << 24) /* 0: base_mlp_dim */                                                 \
+    X(base_moe_mlp_dim, -1, -1, 1 << 24) /* -1, 0: base_mlp_dim */                                            \
     X(moe_expert_input_dim, -1, -1, 1 << 20)                                                                 \
     X(attention_output_dim, -1, -1, 1 << 20)                                                                 \
     X(shared_experts, 0, 0, 1024)                                                                            \
@@ -36,8 +36,8 @@
     X(qk_nope_head_dim, 128, 1, 8192)                                                                        \
     X(qk_rope_head_dim, 64, 0, 8192)                                                                         \
     X(v_head_dim, 128, 1, 8192)                                                                              \
-    X(o_groups, 8, 1, 1024)                                                                                  \
-    X(o_lora_rank, 1024, 1, 1 << 20)                                                                         \
+    X(o_groups, 0, 0, 1024)                                                                                  \
+    X(o_lora_rank, 0, 0, 1 << 20)                                                                            \
     X(indexer_n_heads, 64, 1, 1024)                                                                          \
     X(indexer_head_dim, 128, 1, 8192)                                                                        \
     X(indexer_topk, 2048, 1, 1 << 28)                                                                        \
@@ -54,7 +54,11 @@
     X(vocab_size_per_layer_input, 0, 0, 1 << 26)                                                             \
     X(trainable_position_size, -1, -1, 1 << 28)                                                              \
     X(mtp_num_layers, 0, 0, 16)                                                                              \
-    X(mhc_expansion_rate, 1, 1, 64)
+    X(mhc_expansion_rate, 1, 1, 64)                                                                          \
+    X(engram_num_heads, 8, 1, 1024)                                                                          \
+    X(engram_head_dim, 1280, 1, 65536)                                                                       \
+    X(engram_max_ngram_size, 3, 2, 64)                                                                       \
+    X(engram_kernel_size, 4, 1, 64)
 
 #define ADV_MODEL_BOOL_KEYS(X)                                                                               \
     X(logits_via_embedding) X(use_qk_norm) X(attention_bias) X(mlp_bias) X(routed_bias) X(attention_sink)    \
@@ -70,6 +74,7 @@ struct adv_model_keys {
     enum adv_decoder decoder_block;
     bool is_mla;                  /* attention_type == "mla" */
     int mlp_activations_count;    /* ["silu", "linear"] 2, ["gelu"] 1 */
+    int engram_layers_count;      /* length of engram_layers */
     int compress_ratios_count;
     int compress_ratios[ADV_LIMIT_COMPRESS_RATIOS];
 #define ADV_MODEL_INTEGER_MEMBER(key, fallback, low, high) int64_t key;

@@ -1,0 +1,192 @@
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/json/decode_model.h"
+#include "tests/unit/catalog_fixture.h"
+
+static adv_err err, warnings;
+static struct adv_model model;
+
+static adv_code decode_json(const json_t *root)
+{
+    adv_err_init(&err);
+    adv_err_init(&warnings);
+    return adv_decode_model(catalog, root, "/model", &model, &err, &warnings);
+}
+
+static adv_code decode(const char *text)
+{
+    json_t *root = json_loads(text, JSON_DECODE_ANY, NULL);
+    assert_non_null(root);
+    adv_code code = decode_json(root);
+    json_decref(root);
+    return code;
+}
+
+/* {"hf_config": …} of a file in tests/data/hf. */
+static adv_code decode_hf_file(const char *name)
+{
+    char path[128];
+    (void)snprintf(path, sizeof path, "tests/data/hf/%s.json", name);
+    json_t *root = json_pack("{s:o}", "hf_config", json_load_file(path, 0, NULL));
+    assert_non_null(root);
+    adv_code code = decode_json(root);
+    json_decref(root);
+    return code;
+}
+
+static bool has_finding(const adv_err *list, const char *pointer, const char *text)
+{
+    for (int i = 0; i < list->count; i++)
+        if (strcmp(list->findings[i].pointer, pointer) == 0 &&
+            (strstr(list->findings[i].detail, text) || strstr(list->findings[i].hint, text)))
+            return true;
+    return false;
+}
+
+static void a_catalog_name_gives_the_catalog_model(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("\"llama3.1-70b\""), ADV_OK);
+    assert_string_equal(model.maxtext_name, "llama3.1-70b");
+    assert_int_equal(model.layers_count, 80);
+    assert_int_equal(decode("\"llama3.1-7b\""), ADV_E_INVALID);
+    assert_true(has_finding(&err, "/model", "did you mean"));
+    assert_int_equal(decode("17"), ADV_E_INVALID);
+}
+
+static void maxtext_keys_give_the_same_model_as_the_name(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("{\"base_emb_dim\": 4096, \"base_num_query_heads\": 32, \"base_num_kv_heads\": 8,"
+                            " \"base_num_decoder_layers\": 32, \"base_mlp_dim\": 14336, \"head_dim\": 128,"
+                            " \"mlp_activations\": [\"silu\", \"linear\"], \"vocab_size\": 128256, \"decoder_block\": \"llama2\","
+                            " \"name\": \"my model\"}"), ADV_OK);
+    assert_string_equal(model.name, "my model");
+    assert_string_equal(model.maxtext_name, "");
+    assert_close(adv_model_params(&model).total, 8030261248, 0);
+    assert_int_equal(warnings.count, 0);
+}
+
+static void all_missing_dims_are_reported_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("{\"head_dim\": 128, \"base_mlp_dim\": \"wide\"}"), ADV_E_INVALID);
+    assert_true(has_finding(&err, "/model/base_mlp_dim", "a whole number"));
+    const char *missing[] = {"base_emb_dim", "base_num_query_heads", "base_num_kv_heads", "base_num_decoder_layers", "vocab_size"};
+    for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++) {
+        char pointer[ADV_LIMIT_POINTER];
+        assert_true(has_finding(&err, adv_json_pointer(pointer, "/model", missing[i]), "required"));
+    }
+}
+
+#define DENSE                                                                                                \
+    "\"base_emb_dim\": 1024, \"base_num_query_heads\": 8, \"base_num_kv_heads\": 8, \"base_mlp_dim\": 4096," \
+    "\"base_num_decoder_layers\": 4, \"vocab_size\": 32000"
+
+static void unknown_members_are_warnings_with_the_nearest_key(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("{" DENSE ", \"base_mlp_dims\": 1, \"capacity_factor\": 1.5}"), ADV_OK);
+    assert_int_equal(warnings.count, 2);
+    assert_true(has_finding(&warnings, "/model/base_mlp_dims", "base_mlp_dim"));
+    assert_true(has_finding(&warnings, "/model/capacity_factor", "config"));
+}
+
+static void dims_that_do_not_go_together_are_refused_with_numbers(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("{\"base_emb_dim\": 1024, \"base_num_query_heads\": 8, \"base_num_kv_heads\": 3, \"base_mlp_dim\": 4096,"
+                            "\"base_num_decoder_layers\": 4, \"vocab_size\": 32000, \"num_experts\": 4, \"num_experts_per_tok\": 8,"
+                            "\"decoder_block\": \"gemma3\"}"), ADV_E_INVALID);
+    assert_true(has_finding(&err, "/model/base_num_kv_heads", "8 is not a multiple of base_num_kv_heads 3"));
+    assert_true(has_finding(&err, "/model/sliding_window_size", "required"));
+    assert_true(has_finding(&err, "/model/num_experts", "has no experts"));
+    assert_true(has_finding(&err, "/model/num_experts_per_tok", "8 exceeds num_experts 4"));
+    assert_int_equal(decode("{" DENSE ", \"decoder_block\": \"gema3\"}"), ADV_E_INVALID);
+    assert_true(has_finding(&err, "/model/decoder_block", "gemma3"));
+}
+
+static void experts_without_a_block_name_are_mixtral(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("{" DENSE ", \"num_experts\": 8, \"num_experts_per_tok\": 2}"), ADV_OK);
+    assert_int_equal(model.decoder, ADV_DECODER_MIXTRAL);
+    assert_int_equal(model.layers[0].experts, 8);
+    assert_int_equal(model.layers[0].moe_mlp_dim, 4096);
+}
+
+static void hf_configs_give_the_catalog_models(void **state)
+{
+    (void)state;
+    const char *names[] = {"llama3.1-8b", "mistral-7b", "mixtral-8x7b", "qwen2.5-7b", "qwen3-8b", "qwen3-30b-a3b", "gemma2-9b",
+                           "gemma3-27b", "deepseek2-16b", "deepseek3-671b", "gpt-oss-20b"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct adv_model expected;
+        adv_err_init(&err);
+        assert_int_equal(adv_catalog_model(catalog, names[i], &expected, &err), ADV_OK);
+        if (decode_hf_file(names[i]) != ADV_OK) fail_msg("%s: %s", names[i], err.findings[0].detail);
+        assert_int_equal(model.decoder, expected.decoder);
+        assert_int_equal(model.layer_kinds_count, expected.layer_kinds_count);
+        assert_close(adv_model_params(&model).total, adv_model_params(&expected).total, 0);
+        assert_close(adv_model_params(&model).active, adv_model_params(&expected).active, 0);
+        assert_close(adv_model_flops(&model, 1, 8192, ADV_FLOPS_CAUSAL_HALF).total,
+                     adv_model_flops(&expected, 1, 8192, ADV_FLOPS_CAUSAL_HALF).total, 0);
+    }
+}
+
+/* gpt2: 124 million; gpt-neox: 20.5 billion (their makers' counts). */
+static void gpt_style_configs_have_the_advertised_size(void **state)
+{
+    (void)state;
+    assert_int_equal(decode_hf_file("gpt2"), ADV_OK);
+    assert_close(adv_model_params(&model).total, 124.44e6, 0.001);
+    assert_int_equal(decode_hf_file("gpt-neox-20b"), ADV_OK);
+    assert_close(adv_model_params(&model).total, 20.55e9, 0.003);
+}
+
+static void dims_a_config_leaves_out_are_assumed_and_said(void **state)
+{
+    (void)state;
+    assert_int_equal(decode_hf_file("gemma3-4b"), ADV_OK);
+    assert_true(has_finding(&warnings, "/model/hf_config/text_config/num_attention_heads", "8"));
+    assert_int_equal(model.layers[0].kv_heads, 4);
+    assert_int_equal(model.layers[0].head_dim_qk, 256);
+    assert_close(adv_model_params(&model).total, 3.88e9, 0.003);
+}
+
+static void unknown_architectures_are_refused_by_name(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("{\"hf_config\": {\"model_type\": \"mamba\", \"hidden_size\": 768}}"), ADV_E_UNSUPPORTED);
+    assert_true(has_finding(&err, "/model/hf_config/model_type", "mamba"));
+    assert_true(has_finding(&err, "/model/hf_config/model_type", "gpt_neox"));
+    assert_int_equal(decode("{\"hf_config\": {\"hidden_size\": 768}}"), ADV_E_INVALID);
+    assert_int_equal(decode("{\"hf_config\": []}"), ADV_E_INVALID);
+    assert_int_equal(decode("{\"hf_config\": {\"model_type\": \"llama\", \"num_attention_heads\": 0}}"), ADV_E_INVALID);
+    assert_true(has_finding(&err, "/model/hf_config/hidden_size", "required"));
+    assert_true(has_finding(&err, "/model/hf_config/vocab_size", "required"));
+    assert_int_equal(decode("{\"hf_config\": {\"model_type\": \"gemma2\", \"hidden_size\": 64, \"num_attention_heads\": 2,"
+                            "\"num_hidden_layers\": 3, \"intermediate_size\": 64, \"vocab_size\": 100, \"sliding_window\": 8}}"),
+                     ADV_E_INVALID);
+    assert_true(has_finding(&err, "/model/hf_config/num_hidden_layers", "3 is odd"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_catalog_name_gives_the_catalog_model),
+        cmocka_unit_test(maxtext_keys_give_the_same_model_as_the_name),
+        cmocka_unit_test(all_missing_dims_are_reported_at_once),
+        cmocka_unit_test(unknown_members_are_warnings_with_the_nearest_key),
+        cmocka_unit_test(dims_that_do_not_go_together_are_refused_with_numbers),
+        cmocka_unit_test(experts_without_a_block_name_are_mixtral),
+        cmocka_unit_test(hf_configs_give_the_catalog_models),
+        cmocka_unit_test(gpt_style_configs_have_the_advertised_size),
+        cmocka_unit_test(dims_a_config_leaves_out_are_assumed_and_said),
+        cmocka_unit_test(unknown_architectures_are_refused_by_name),
+    };
+    return run_group_with_catalog(tests);
+}

@@ -9,11 +9,14 @@
 #define BIT(id) (1u << ADV_KERNEL_##id)
 
 #define SPLASH_FWD_CONSTANTS                                                                                 \
-    { C(splash_fwd_vreg_s, 0.2e-9, 4e-9), C(splash_fwd_mask_vreg_s, 0.0, 3e-9), C(splash_fwd_rescale_vreg_s, 0.0, 3e-9), \
-      C(splash_fwd_step_s, 0.0, 2e-6), C(splash_overlap_frac, 0.0, 1.0), C(splash_wrapper_frac, 0.2, 1.0),   \
-      C(splash_mxu_frac, 0.5, 1.05), C(splash_launch_s, 0.0, 3e-5) }
+    { C(splash_fwd_vreg_s, 0.9e-9, 2e-9), C(splash_fwd_operand_vreg_s, 0.0, 2e-9), C(splash_fwd_mask_vreg_s, 0.0, 3e-9), \
+      C(splash_fwd_rescale_vreg_s, 0.0, 3e-9), C(splash_fwd_step_s, 0.0, 2e-6), C(splash_fwd_carry_s, 0.0, 2e-6), \
+      C(splash_overlap_frac, 0.0, 1.0), C(splash_wrapper_frac, 0.2, 1.0), C(splash_mxu_frac, 0.8, 1.0),      \
+      C(splash_old_wrapper_factor, 1.0, 3.0) }
 #define SPLASH_BWD_CONSTANTS                                                                                 \
-    { C(splash_bwd_vreg_s, 0.5e-9, 8e-9), C(splash_bwd_mask_vreg_s, 0.0, 4e-9), C(splash_bwd_step_s, 0.0, 2e-6) }
+    { C(splash_bwd_vreg_s, 0.5e-9, 8e-9), C(splash_bwd_operand_vreg_s, 0.0, 2e-9), C(splash_bwd_mask_vreg_s, 0.0, 4e-9), \
+      C(splash_bwd_step_s, 0.0, 2e-6), C(splash_bwd_wrapper_frac, 0.2, 1.0), C(splash_bwd_reduction_frac, 0.1, 1.0), \
+      C(splash_bwd_narrow_row_s, 0.0, 4e-9), C(splash_bwd_old_narrow_row_s, 0.0, 4e-9) }
 #define GMM_CONSTANTS                                                                                        \
     { C(gmm_mxu_frac, 0.5, 1.1), C(gmm_hbm_frac, 0.2, 1.0), C(gmm_overlap_frac, 0.0, 1.0), C(gmm_step_s, 0.0, 2e-6), \
       C(gmm_launch_s, 0.0, 1e-4), C(gmm_weight_rows, 0.0, 512.0), C(gmm_mask_vreg_s, 0.0, 3e-9),             \
@@ -24,10 +27,10 @@
 #define FWD (BIT(SPLASH_FWD) | BIT(SPLASH_FWD_RESIDUALS))
 
 static const struct adv_fit_group groups[] = {
-    { "tpu7x", "splash forward", FWD, ADV_ROW_SPLASH, 0, 8, SPLASH_FWD_CONSTANTS },
-    { "v6e", "splash forward", FWD, ADV_ROW_SPLASH, 0, 8, SPLASH_FWD_CONSTANTS },
-    { "v5p", "splash forward", FWD, ADV_ROW_SPLASH, 0, 8, SPLASH_FWD_CONSTANTS },
-    { "tpu7x", "splash backward", BIT(SPLASH_BWD_FUSED), ADV_ROW_SPLASH, 0, 3, SPLASH_BWD_CONSTANTS },
+    { "tpu7x", "splash forward", FWD, ADV_ROW_SPLASH, 0, 10, SPLASH_FWD_CONSTANTS },
+    { "v6e", "splash forward", FWD, ADV_ROW_SPLASH, 0, 9, SPLASH_FWD_CONSTANTS },
+    { "v5p", "splash forward", FWD, ADV_ROW_SPLASH, 0, 9, SPLASH_FWD_CONSTANTS },
+    { "tpu7x", "splash backward", BIT(SPLASH_BWD_FUSED), ADV_ROW_SPLASH, 0, 8, SPLASH_BWD_CONSTANTS },
     { "tpu7x", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 8, GMM_CONSTANTS },
     { "v6e", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 8, GMM_CONSTANTS },
     { "v5p", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 8, GMM_CONSTANTS },

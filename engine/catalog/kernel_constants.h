@@ -12,17 +12,24 @@
     X(matmul_overlap_bytes, "bytes", "operand bytes a matmul must move before its pipeline is full")         \
     X(hbm_copy_launch_s, "s", "fixed cost of one streaming HBM operation")                                   \
     X(splash_mxu_frac, "frac", "MXU issue rate inside attention over peak, operands padded to the array")    \
-    X(splash_overlap_frac, "frac", "share of the shorter of MXU and vector work that is not hidden")         \
-    X(splash_wrapper_frac, "frac", "bandwidth of the transposes around attention over specification")        \
+    X(splash_overlap_frac, "frac", "forward: share of the shorter of MXU and vector work that is not hidden") \
+    X(splash_wrapper_frac, "frac", "bandwidth of the transposes around forward over specification")          \
+    X(splash_old_wrapper_factor, "factor", "forward transposes before mid-2026 over current ones")           \
     X(splash_max_logit_frac, "frac", "vector work left when the running maximum is a constant")              \
     X(splash_fwd_vreg_s, "s", "vector work of forward softmax per vreg of scores")                           \
+    X(splash_fwd_operand_vreg_s, "s", "operand traffic per vreg of scores and 256 head columns of each operand") \
     X(splash_fwd_mask_vreg_s, "s", "extra per vreg of a partly masked forward block")                        \
     X(splash_fwd_rescale_vreg_s, "s", "accumulator rescale per vreg and compute sub-block")                  \
     X(splash_fwd_step_s, "s", "one grid step of the forward kernel")                                         \
+    X(splash_fwd_carry_s, "s", "per 1024 query rows of a step that continues a query block")                 \
     X(splash_bwd_vreg_s, "s", "vector work of the fused backward per vreg of scores")                        \
+    X(splash_bwd_operand_vreg_s, "s", "operand traffic per vreg of scores and 256 head columns of each operand") \
     X(splash_bwd_mask_vreg_s, "s", "extra per vreg of a partly masked backward block")                       \
     X(splash_bwd_step_s, "s", "one grid step of the fused backward kernel")                                  \
-    X(splash_launch_s, "s", "fixed cost of one attention call with its wrapper")                             \
+    X(splash_bwd_wrapper_frac, "frac", "bandwidth of the transposes around backward over specification")     \
+    X(splash_bwd_reduction_frac, "frac", "bandwidth of the sum of dQ partials over specification")           \
+    X(splash_bwd_narrow_row_s, "s", "wrapper cost per query row when 128 does not divide the head size")     \
+    X(splash_bwd_old_narrow_row_s, "s", "more of it before mid-2026")                                        \
     X(attention_xla_frac, "frac", "bandwidth of XLA attention's score traffic over specification")           \
     X(gmm_mxu_frac, "frac", "MXU rate of grouped matmul over one core's peak")                               \
     X(gmm_hbm_frac, "frac", "DMA bandwidth of grouped matmul over specification")                            \

@@ -66,32 +66,35 @@ static adv_code check_tile(enum adv_kernel kernel, const struct adv_attention_sh
     return code;
 }
 
+bool adv_splash_is_old(const struct adv_kernel_machine *machine)
+{
+    return machine->software_date > 0.0 && machine->software_date < 2026.5;
+}
+
 void adv_splash_finish(const struct adv_kernel_machine *machine, const struct adv_splash_work *work,
                        struct adv_kernel_time *time)
 {
-    const struct adv_constants *k = machine->constants;
-    const double vector_s = (work->vector_s + work->mask_s + work->rescale_s) / work->cores;
-    const double mxu_s = work->mxu_s / work->cores;
-    const double hidden = adv_min(vector_s, mxu_s);
-    const double exposed = k->splash_overlap_frac * hidden;
-    const double compute_s = adv_max(vector_s, mxu_s) + exposed;
+    const double vector_s = (work->vector_s + work->rescale_s) / work->cores;
+    const double mxu_s = work->mxu_s / work->cores, mask_s = work->mask_s / work->cores;
+    const double exposed = work->overlap_frac * adv_min(vector_s, mxu_s);
+    const double compute_s = adv_max(vector_s, mxu_s) + exposed + mask_s;
     const double dma_s = work->hbm_bytes / (machine->chip->hbm_achieved_frac * adv_core_hbm_bytes_per_s(machine->chip));
-    const double steps_s = work->steps * work->step_s / work->cores;
+    const double steps_s = work->steps_s / work->cores;
     time->time_s = adv_max(compute_s, dma_s) + steps_s;
     time->mxu_busy_s = mxu_s;
     time->hbm_bytes = work->hbm_bytes;
     time->grid_steps = work->steps;
-    time->bound = dma_s > compute_s ? ADV_RES_HBM : mxu_s > vector_s ? ADV_RES_MXU : ADV_RES_VPU;
+    time->bound = dma_s > compute_s ? ADV_RES_HBM : mxu_s > vector_s + mask_s ? ADV_RES_MXU : ADV_RES_VPU;
     if (steps_s > adv_max(compute_s, dma_s)) time->bound = ADV_RES_LATENCY;
     if (mxu_s > vector_s) {
         adv_kernel_part_add(time, "mxu", mxu_s);
         adv_kernel_part_add(time, "vector_exposed", exposed);
     } else {
         adv_kernel_part_add(time, "vector", work->vector_s / work->cores);
-        adv_kernel_part_add(time, "mask", work->mask_s / work->cores);
         adv_kernel_part_add(time, "rescale", work->rescale_s / work->cores);
         adv_kernel_part_add(time, "mxu_exposed", exposed);
     }
+    adv_kernel_part_add(time, "mask", mask_s);
     adv_kernel_part_add(time, "dma_exposed", adv_max(0.0, dma_s - compute_s));
     adv_kernel_part_add(time, "grid_steps", steps_s);
 }

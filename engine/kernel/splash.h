@@ -7,16 +7,20 @@
 
 /* Work of one kernel over all heads and sequences of a device, before overlap. Per core where a constant is. */
 struct adv_splash_work {
-    double vector_s, mask_s, rescale_s; /* vector unit */
-    double mxu_s;
-    double hbm_bytes;                   /* block traffic of the grid */
-    double steps, step_s;
-    double cores;                       /* that share the grid */
+    double vector_s, rescale_s; /* vector unit, beside the MXU */
+    double mask_s;              /* vector unit, between two products: hides behind nothing */
+    double mxu_s, overlap_frac;
+    double hbm_bytes;           /* block traffic of the grid */
+    double steps, steps_s;
+    double cores;               /* that share the grid */
 };
 
 /* Turns work into time: the longest of compute and DMA per step plus what does not hide, steps, parts, bound. */
 void adv_splash_finish(const struct adv_kernel_machine *machine, const struct adv_splash_work *work,
                        struct adv_kernel_time *time);
+
+/* True when the kernel library of the machine is older than the mid-2026 rewrite of its layouts. */
+bool adv_splash_is_old(const struct adv_kernel_machine *machine);
 
 /* Shapes and tiles already checked. */
 void adv_splash_fwd(const struct adv_kernel_machine *machine, bool residuals, const struct adv_attention_shape *shape,

@@ -34,17 +34,24 @@ static void wrapper(const struct adv_kernel_machine *machine, struct flavour fla
                     const struct adv_attention_shape *shape, double reduction_bytes, struct adv_kernel_time *time)
 {
     const struct adv_constants *k = machine->constants;
-    const double bw = k->splash_wrapper_frac * adv_core_hbm_bytes_per_s(machine->chip);
-    const double b = adv_format_bytes(shape->dtype);
+    const double bw = adv_core_hbm_bytes_per_s(machine->chip), b = adv_format_bytes(shape->dtype);
     const double q_rows = shape->batch * shape->q_heads * (double)shape->q_len;
     const double kv_rows = shape->batch * shape->kv_heads * (double)shape->kv_len;
-    const double both = shape->head_dim_qk + shape->head_dim_v;
-    double bytes = 2.0 * b * (q_rows * both + kv_rows * both) + 2.0 * b * q_rows * shape->head_dim_v;
-    if (flavour.makes_dkv && !flavour.makes_dq) bytes *= 0.5; /* the dq kernel of the pair already paid for the inputs */
-    adv_kernel_part_add(time, "wrapper_transposes", bytes / bw);
-    adv_kernel_part_add(time, "dq_reduction", reduction_bytes / bw);
-    adv_kernel_part_add(time, "launch", k->splash_launch_s);
-    time->time_s += (bytes + reduction_bytes) / bw + k->splash_launch_s;
+    const double qk = shape->head_dim_qk, v = shape->head_dim_v;
+    double bytes = 2.0 * b * (q_rows * (qk + 2.0 * v) + kv_rows * (qk + v)); /* q, o, dO, k, v in */
+    if (flavour.makes_dkv && !flavour.makes_dq) bytes = 0.0; /* the dq kernel of the pair already paid for the inputs */
+    if (flavour.makes_dq) bytes += 2.0 * b * q_rows * qk;
+    if (flavour.makes_dkv) bytes += 2.0 * b * kv_rows * (qk + v);
+    const double moved_s = bytes / (k->splash_bwd_wrapper_frac * bw);
+    const double sum_s = reduction_bytes / (k->splash_bwd_reduction_frac * bw);
+    double narrow_s = 0.0;
+    if (shape->head_dim_qk % LANES && flavour.makes_dq)
+        narrow_s = q_rows * (k->splash_bwd_narrow_row_s +
+                             (adv_splash_is_old(machine) ? k->splash_bwd_old_narrow_row_s : 0.0));
+    adv_kernel_part_add(time, "wrapper_transposes", moved_s);
+    adv_kernel_part_add(time, "wrapper_narrow_heads", narrow_s);
+    adv_kernel_part_add(time, "dq_reduction", sum_s);
+    time->time_s += moved_s + narrow_s + sum_s;
     time->hbm_bytes += bytes + reduction_bytes;
 }
 
@@ -70,15 +77,17 @@ void adv_splash_bwd(const struct adv_kernel_machine *machine, enum adv_kernel ke
     const double q_side = b * (double)bq * both + (partials ? partial_bytes * (double)bq * shape->head_dim_qk : 0.0);
     const double kv_side = 2.0 * b * (double)bkv * both;
     const double block_vregs = (double)bq * (double)bkv / VREG;
+    const double columns = (double)(adv_round_up(shape->head_dim_qk, LANES) + adv_round_up(shape->head_dim_v, LANES));
+    const double vreg_s = k->splash_bwd_vreg_s + columns / 512.0 * k->splash_bwd_operand_vreg_s;
     const double masked = shape->segment_ids ? counts.active : counts.partial;
     const struct adv_splash_work work = {
-        .vector_s = heads * counts.active * block_vregs * k->splash_bwd_vreg_s * flavour.vector_share,
+        .vector_s = heads * counts.active * block_vregs * vreg_s * flavour.vector_share,
         .mask_s = heads * masked * block_vregs * k->splash_bwd_mask_vreg_s,
         .mxu_s = heads * counts.active * block_mxu_s(machine, flavour, shape, bq, bkv, bc),
         .hbm_bytes = heads * (counts.active * (dq_only ? kv_side / 2.0 : q_side) +
                               (dq_only ? counts.q_blocks * q_side : kv_steps * kv_side)),
         .steps = heads * counts.active,
-        .step_s = k->splash_bwd_step_s,
+        .steps_s = heads * counts.active * k->splash_bwd_step_s,
         .cores = 1.0, /* every axis of these grids is sequential */
     };
     adv_splash_finish(machine, &work, time);
@@ -86,5 +95,6 @@ void adv_splash_bwd(const struct adv_kernel_machine *machine, enum adv_kernel ke
     const double dq_bytes = heads * (double)shape->q_len * shape->head_dim_qk;
     double buffers = kv_steps;
     if (flags->dq_reduction_steps > 0) buffers = adv_min(buffers, flags->dq_reduction_steps);
-    wrapper(machine, flavour, shape, partials ? dq_bytes * (buffers * partial_bytes + b) : 0.0, time);
+    /* a single key tile writes dQ itself */
+    wrapper(machine, flavour, shape, partials && kv_steps > 1.0 ? dq_bytes * (buffers * partial_bytes + b) : 0.0, time);
 }

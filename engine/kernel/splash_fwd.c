@@ -25,17 +25,16 @@ static void wrapper(const struct adv_kernel_machine *machine, bool residuals, co
     const double q_rows = shape->batch * shape->q_heads * (double)shape->q_len;
     const double kv_rows = shape->batch * shape->kv_heads * (double)shape->kv_len;
     const double bytes = 2.0 * b * (q_rows + kv_rows) * (shape->head_dim_qk + shape->head_dim_v);
-    adv_kernel_part_add(time, "wrapper_transposes", bytes / bw);
-    time->time_s += bytes / bw;
+    const double moved_s = bytes / bw * (adv_splash_is_old(machine) ? k->splash_old_wrapper_factor : 1.0);
+    adv_kernel_part_add(time, "wrapper_transposes", moved_s);
+    time->time_s += moved_s;
     time->hbm_bytes += bytes;
-    if (residuals) { /* logsumexp and maximum leave the kernel replicated over 128 lanes, one of which is kept */
-        const double sliced = q_rows * LANES * 4.0;
+    if (residuals) { /* logsumexp and maximum leave the kernel replicated over 128 lanes, one of which is kept: both are read whole */
+        const double sliced = q_rows * 2.0 * LANES * 4.0;
         adv_kernel_part_add(time, "wrapper_residuals", sliced / bw);
         time->time_s += sliced / bw;
         time->hbm_bytes += sliced;
     }
-    adv_kernel_part_add(time, "launch", k->splash_launch_s);
-    time->time_s += k->splash_launch_s;
 }
 
 void adv_splash_fwd(const struct adv_kernel_machine *machine, bool residuals, const struct adv_attention_shape *shape,
@@ -54,18 +53,22 @@ void adv_splash_fwd(const struct adv_kernel_machine *machine, bool residuals, co
     const double max_frac = flags->max_logit_constant ? k->splash_max_logit_frac : 1.0;
     /* per compute sub-block: the accumulator and the lane-replicated m and l are read, scaled, written */
     const double sub_vregs = bq * (double)(adv_round_up(shape->head_dim_v, LANES) + 2 * LANES) / VREG;
+    const double columns = (double)(adv_round_up(shape->head_dim_qk, LANES) + adv_round_up(shape->head_dim_v, LANES));
+    const double operand_s = columns / 512.0 * k->splash_fwd_operand_vreg_s;
     const double b = adv_format_bytes(shape->dtype);
     const double kv_bytes = b * bkv * (shape->head_dim_qk + shape->head_dim_v);
     const double q_bytes = b * bq * (shape->head_dim_qk + shape->head_dim_v) + (residuals ? 2.0 * bq * LANES * 4.0 : 0.0);
 
     const struct adv_splash_work work = {
-        .vector_s = heads * counts.active * block_vregs * k->splash_fwd_vreg_s * max_frac,
+        .vector_s = heads * counts.active * block_vregs * (k->splash_fwd_vreg_s * max_frac + operand_s),
         .mask_s = heads * masked * block_vregs * k->splash_fwd_mask_vreg_s,
         .rescale_s = heads * counts.active * bkv / bc * sub_vregs * k->splash_fwd_rescale_vreg_s,
         .mxu_s = heads * counts.active * block_mxu_s(machine, shape, blocks),
         .hbm_bytes = heads * (counts.active * kv_bytes + counts.q_blocks * q_bytes),
+        .overlap_frac = k->splash_overlap_frac,
         .steps = heads * counts.active,
-        .step_s = k->splash_fwd_step_s,
+        .steps_s = heads * (counts.active * k->splash_fwd_step_s +
+                            (counts.active - counts.q_blocks) * bq / 1024.0 * k->splash_fwd_carry_s),
         .cores = heads >= 2.0 ? adv_core_count(machine->chip) : 1.0, /* the heads axis is parallel */
     };
     adv_splash_finish(machine, &work, time);

@@ -140,7 +140,12 @@ static void read_gmm(const struct reader *r, const json_t *tile, struct adv_kern
     row->gmm_tile.tile_n = int_of(r, r->json, "tile_out", int_of(r, tile, "tile_n", 0));
     row->gmm_tile.input_buffer_count = int_of(r, tile, "input_buffer_count", 2);
     row->has_tile = row->gmm_tile.tile_m > 0;
-    if (json_is_false(json_object_get(r->json, "tile_semantics_certain"))) row->trusted = false;
+    /* transposed weights: tile_k tiled the contraction until the kernel of 2026-07-14 swapped the names */
+    if (s->rhs_transposed && row->has_tile && row->commit_date[0]) {
+        const bool swapped = strcmp(row->commit_date, "2026-07-14") >= 0;
+        row->gmm_tile.tile_k = int_of(r, tile, swapped ? "tile_n" : "tile_k", row->gmm_tile.tile_k);
+        row->gmm_tile.tile_n = int_of(r, tile, swapped ? "tile_k" : "tile_n", row->gmm_tile.tile_n);
+    }
     if (!row->has_tile && s->version == 1) row->trusted = false;
 }
 

@@ -59,24 +59,39 @@ static adv_code check_tile(const struct adv_gmm_shape *s, const struct adv_gmm_t
     return code;
 }
 
-/* The grid's totals: what is computed, moved and masked. */
-struct work { double steps, flops, bytes, masked_vregs, tail_vregs; };
+/* What one kind of grid step does, and how many there are. DMA of the next step's blocks overlaps with compute. */
+struct steps { double count, bytes; };
+
+/* The whole grid: steps of up to three kinds, each computing one tile product. */
+struct work {
+    struct steps kinds[3];
+    double steps, flops, masked_vregs, tail_vregs;
+};
 
 /* Grid (n tiles, visits, k tiles). With one k tile the weights stay while the group does and a row tile while the
- * tile does; with several, both are loaded at every step. */
+ * tile does: a step that enters a group waits for a whole weight tile, because blocks are fetched one step ahead.
+ * With several k tiles both are loaded at every step. DMA moves only what lies inside the arrays, compute runs over
+ * whole tiles. */
 static struct work gmm_work(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *s,
                             const struct adv_gmm_tile *t, const struct adv_gmm_visits *v)
 {
     const double n_tiles = (double)adv_div_up(s->n, t->tile_n), k_tiles = (double)adv_div_up(s->k, t->tile_k);
-    const double lhs = adv_format_bytes(s->lhs), rhs = adv_format_bytes(s->rhs), out = adv_format_bytes(s->out);
-    const double tm = t->tile_m, tk = t->tile_k, tn = t->tile_n;
-    const double lhs_loads = k_tiles == 1.0 ? v->m_tiles : v->visits * k_tiles;
-    const double rhs_loads = k_tiles == 1.0 ? v->nonempty : v->visits * k_tiles;
+    const double tm = t->tile_m, k = (double)s->k, n = (double)s->n;
+    const double lhs = tm * k * adv_format_bytes(s->lhs) / k_tiles;
+    const double rhs = k * n * adv_format_bytes(s->rhs) / (k_tiles * n_tiles);
+    const double out = v->m_tiles / v->visits * tm * n * adv_format_bytes(s->out) / (k_tiles * n_tiles);
     struct work w = { .steps = n_tiles * v->visits * k_tiles };
-    w.flops = w.steps * adv_core_padded_flops(machine->chip, tm, t->tile_k, t->tile_n);
-    w.bytes = n_tiles * (lhs_loads * tm * tk * lhs + rhs_loads * tk * tn * rhs + v->m_tiles * tm * tn * out);
-    w.masked_vregs = n_tiles * v->visits * tm * tn / VREG;
-    if (s->k % t->tile_k) w.tail_vregs = n_tiles * v->visits * (tm + tn) * tk / VREG;
+    if (k_tiles > 1.0) {
+        w.kinds[0] = (struct steps){ w.steps, lhs + rhs + out };
+    } else {
+        const double shared = adv_max(0.0, v->visits - v->m_tiles); /* group starts inside a row tile */
+        w.kinds[0] = (struct steps){ n_tiles * (v->visits - v->nonempty), lhs + out };
+        w.kinds[1] = (struct steps){ n_tiles * shared, rhs + out };
+        w.kinds[2] = (struct steps){ n_tiles * adv_max(0.0, v->nonempty - shared), lhs + rhs + out };
+    }
+    w.flops = adv_core_padded_flops(machine->chip, tm, t->tile_k, t->tile_n);
+    w.masked_vregs = tm * t->tile_n / k_tiles / VREG;
+    if (s->k % LANES) w.tail_vregs = (tm + t->tile_n) * t->tile_k / k_tiles / VREG;
     return w;
 }
 
@@ -85,13 +100,16 @@ static struct work tgmm_work(const struct adv_kernel_machine *machine, const str
                              const struct adv_gmm_tile *t, const struct adv_gmm_visits *v)
 {
     const double n_tiles = (double)adv_div_up(s->n, t->tile_n), k_tiles = (double)adv_div_up(s->k, t->tile_k);
-    const double lhs = adv_format_bytes(s->lhs), rhs = adv_format_bytes(s->rhs), out = adv_format_bytes(s->out);
-    const double tm = t->tile_m, tk = t->tile_k, tn = t->tile_n, passes = n_tiles * k_tiles;
-    const double visits = v->visits + v->empty;
-    struct work w = { .steps = passes * visits };
-    w.flops = passes * v->visits * adv_core_padded_flops(machine->chip, tk, t->tile_m, t->tile_n);
-    w.bytes = passes * (v->m_tiles * tm * (tk * lhs + tn * rhs) + (double)s->num_groups * tk * tn * out);
-    w.masked_vregs = passes * v->visits * tm * (tk + tn) / VREG;
+    const double tm = t->tile_m, k = (double)s->k, n = (double)s->n, passes = n_tiles * k_tiles;
+    const double in = tm * (k / k_tiles * adv_format_bytes(s->lhs) + n / n_tiles * adv_format_bytes(s->rhs));
+    const double out = k * n * adv_format_bytes(s->out) / passes;
+    const double out_share = out * (double)s->num_groups / v->visits;
+    struct work w = { .steps = passes * (v->visits + v->empty) };
+    const double shared = adv_max(0.0, v->visits - v->m_tiles);
+    w.kinds[0] = (struct steps){ passes * v->m_tiles, in + out_share };
+    w.kinds[1] = (struct steps){ passes * shared, out_share };
+    w.flops = adv_core_padded_flops(machine->chip, t->tile_k, t->tile_m, t->tile_n);
+    w.masked_vregs = tm * (t->tile_k + t->tile_n) / VREG;
     return w;
 }
 
@@ -106,6 +124,41 @@ static void residual_copy(const struct adv_kernel_machine *machine, const struct
     time->hbm_bytes += bytes;
 }
 
+/* Adds up the grid: each kind of step takes the longer of compute and DMA, and a share of the shorter. */
+static void sum_steps(const struct adv_kernel_machine *machine, const struct work *w, struct constants c,
+                      enum adv_kernel kernel, const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile,
+                      struct adv_kernel_time *time)
+{
+    const double rate = c.mxu_frac * adv_core_peak_flops_per_s(machine->chip) *
+                        adv_core_rate_factor(machine->chip, shape->lhs, shape->rhs);
+    const double bw = c.hbm_frac * adv_core_hbm_bytes_per_s(machine->chip);
+    const double mxu_s = w->flops / rate;
+    /* short row tiles leave the array waiting for the next weight tile */
+    const double filled_s = mxu_s * adv_max(1.0, c.weight_rows / tile->tile_m);
+    const double mask_s = kernel == ADV_KERNEL_GMM ? w->masked_vregs * machine->constants->gmm_mask_vreg_s : 0.0;
+    const double tail_s = w->tail_vregs * machine->constants->gmm_tail_vreg_s;
+    const double compute_s = filled_s + mask_s + tail_s;
+    double count = 0.0, exposed_s = 0.0, dma_total_s = 0.0;
+    for (int i = 0; i < 3; i++) {
+        const double dma_s = w->kinds[i].bytes / bw;
+        count += w->kinds[i].count;
+        dma_total_s += w->kinds[i].count * dma_s;
+        exposed_s += w->kinds[i].count * (adv_max(0.0, dma_s - compute_s) + c.overlap_frac * adv_min(dma_s, compute_s));
+        time->hbm_bytes += w->kinds[i].count * w->kinds[i].bytes;
+    }
+    const double steps_s = w->steps * c.step_s;
+    time->mxu_busy_s = count * mxu_s;
+    time->time_s = count * compute_s + exposed_s + steps_s;
+    time->bound = dma_total_s > count * compute_s ? ADV_RES_HBM : ADV_RES_MXU;
+    if (steps_s > adv_max(dma_total_s, count * compute_s)) time->bound = ADV_RES_LATENCY;
+    adv_kernel_part_add(time, "mxu", count * mxu_s);
+    adv_kernel_part_add(time, "weight_load", count * (filled_s - mxu_s));
+    adv_kernel_part_add(time, "row_mask", count * mask_s);
+    adv_kernel_part_add(time, "contraction_tail", count * tail_s);
+    adv_kernel_part_add(time, "dma_exposed", exposed_s);
+    adv_kernel_part_add(time, "grid_steps", steps_s);
+}
+
 adv_code adv_gmm_time(const struct adv_kernel_machine *machine, enum adv_kernel kernel, const struct adv_gmm_shape *shape,
                       const struct adv_gmm_tile *tile, struct adv_kernel_time *time, adv_err *err)
 {
@@ -118,32 +171,10 @@ adv_code adv_gmm_time(const struct adv_kernel_machine *machine, enum adv_kernel 
     adv_gmm_count_visits(shape, tile->tile_m, &visits);
     const struct work w = kernel == ADV_KERNEL_TGMM ? tgmm_work(machine, shape, tile, &visits)
                                                     : gmm_work(machine, shape, tile, &visits);
-    const double rate = c.mxu_frac * adv_core_peak_flops_per_s(machine->chip) *
-                        adv_core_rate_factor(machine->chip, shape->lhs, shape->rhs);
-    /* short row tiles leave the array waiting for the next weight tile */
-    const double mxu_s = w.flops / rate;
-    const double filled_s = mxu_s * adv_max(1.0, c.weight_rows / tile->tile_m);
-    const double mask_s = w.masked_vregs * machine->constants->gmm_mask_vreg_s * (kernel == ADV_KERNEL_GMM);
-    const double tail_s = w.tail_vregs * machine->constants->gmm_tail_vreg_s;
-    const double compute_s = filled_s + mask_s + tail_s;
-    const double dma_s = w.bytes / (c.hbm_frac * adv_core_hbm_bytes_per_s(machine->chip));
-    const double exposed_s = c.overlap_frac * adv_min(compute_s, dma_s), steps_s = w.steps * c.step_s;
-
-    *time = (struct adv_kernel_time){ .mxu_busy_s = mxu_s, .hbm_bytes = w.bytes, .grid_steps = w.steps };
-    time->time_s = adv_max(compute_s, dma_s) + exposed_s + steps_s + c.launch_s;
-    time->bound = steps_s > adv_max(compute_s, dma_s) ? ADV_RES_LATENCY : dma_s > compute_s ? ADV_RES_HBM : ADV_RES_MXU;
-    if (compute_s >= dma_s) {
-        adv_kernel_part_add(time, "mxu", mxu_s);
-        adv_kernel_part_add(time, "weight_load", filled_s - mxu_s);
-        adv_kernel_part_add(time, "row_mask", mask_s);
-        adv_kernel_part_add(time, "contraction_tail", tail_s);
-        adv_kernel_part_add(time, "dma_exposed", exposed_s);
-    } else {
-        adv_kernel_part_add(time, "dma", dma_s);
-        adv_kernel_part_add(time, "compute_exposed", exposed_s);
-    }
-    adv_kernel_part_add(time, "grid_steps", steps_s);
+    *time = (struct adv_kernel_time){ .grid_steps = w.steps };
+    sum_steps(machine, &w, c, kernel, shape, tile, time);
     adv_kernel_part_add(time, "launch", c.launch_s);
+    time->time_s += c.launch_s;
     if (shape->return_residuals) residual_copy(machine, shape, time);
     time->vmem_bytes = adv_vmem_gmm_bytes(kernel, shape, tile);
     time->vmem_limit_bytes = adv_core_vmem_limit_bytes(machine);

@@ -44,8 +44,18 @@
     X(tgmm_overlap_frac, "frac", "share of the shorter of compute and DMA that is not hidden")               \
     X(tgmm_step_s, "s", "one grid step of transposed grouped matmul")                                        \
     X(tgmm_launch_s, "s", "fixed cost of one transposed grouped matmul")                                     \
-    X(tgmm_weight_rows, "rows", "rows that hide the load of one weight tile, transposed kernel")             \
+    X(tgmm_transpose_vreg_s, "s", "masking and transposing a row tile of lhs, per vreg")                     \
+    X(tgmm_accumulate_vreg_s, "s", "read, add, write of the accumulator per visit, per vreg")                \
+    X(tgmm_store_vreg_s, "s", "cast and store of a finished group's tile, per vreg")                         \
+    X(tgmm_tail_vreg_s, "s", "masking misaligned row tiles, per vreg")                                       \
+    X(gmm2_mxu_frac, "frac", "MXU rate of grouped matmul version 2 over one core's peak")                    \
+    X(gmm2_hbm_frac, "frac", "its DMA bandwidth over specification")                                         \
+    X(gmm2_overlap_frac, "frac", "share of the shorter of its compute and DMA that is not hidden")           \
+    X(gmm2_step_s, "s", "one of its row tiles")                                                              \
     X(gmm_xla_frac, "frac", "MXU rate of XLA's ragged dot over the device's peak")                           \
+    X(gmm_xla_dense, "flag", "1: XLA multiplies all rows by every group's weights unless they are transposed") \
+    X(xent_step_s, "s", "one grid step of the fused logits and loss")                                        \
+    X(xent_overlap_frac, "frac", "share of the shorter of its compute and DMA that is not hidden")           \
     X(xent_mxu_frac, "frac", "MXU rate of the fused logits and loss over one core's peak")                   \
     X(xent_hbm_frac, "frac", "its DMA bandwidth over specification")                                         \
     X(xent_fwd_vreg_s, "s", "its forward vector work per vreg of logits")                                    \
@@ -53,6 +63,7 @@
     X(splash_fwd_measured, "flag", "1: forward attention was measured on this generation")                   \
     X(splash_bwd_measured, "flag", "1: backward attention was measured on this generation")                  \
     X(gmm_measured, "flag", "1: grouped matmul was measured on this generation")                             \
+    X(gmm2_measured, "flag", "1: grouped matmul version 2 was measured on this generation")                  \
     X(xent_measured, "flag", "1: the fused loss was measured on this generation")                            \
     X(attention_xla_measured, "flag", "1: XLA attention was measured on this generation")
 

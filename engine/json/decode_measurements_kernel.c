@@ -115,7 +115,7 @@ static void read_attention(const struct reader *r, const json_t *tile, struct ad
     }
     const char *timing = json_string_value(json_object_get(r->json, "timing_method"));
     if (timing && strstr(timing, "kernel ONLY")) row->attention_flags.kernel_only = true;
-    if (!row->has_tile) row->trusted = false;
+    if (!row->has_tile && row->kind == ADV_ROW_SPLASH) row->trusted = false;
 }
 
 static void read_gmm(const struct reader *r, const json_t *tile, struct adv_kernel_row *row)
@@ -146,7 +146,7 @@ static void read_gmm(const struct reader *r, const json_t *tile, struct adv_kern
         row->gmm_tile.tile_k = int_of(r, tile, swapped ? "tile_n" : "tile_k", row->gmm_tile.tile_k);
         row->gmm_tile.tile_n = int_of(r, tile, swapped ? "tile_k" : "tile_n", row->gmm_tile.tile_n);
     }
-    if (!row->has_tile && s->version == 1) row->trusted = false;
+    if (!row->has_tile && s->version == 1 && row->kind == ADV_ROW_GMM) row->trusted = false;
 }
 
 static void read_xent(const struct reader *r, const json_t *tile, struct adv_kernel_row *row)

@@ -1,7 +1,8 @@
 #include "engine/kernel/core.h"
 
-/* XLA's dot_product attention materialises scores: f32 logits out of Q.K^T, softmax over them, probabilities in the
- * operand format into P.V; the backward pass reads and writes them again with their gradients. No causal saving. */
+/* XLA's dot_product attention materialises scores: f32 logits are written once and read twice (statistics, then
+ * probabilities on the way into P.V): 12 bytes a score. The backward pass does that again and twice more for the
+ * gradients. Inputs and outputs are transposed around it. A causal mask saves nothing. */
 adv_code adv_attention_xla_time(const struct adv_kernel_machine *machine, bool backward,
                                 const struct adv_attention_shape *shape, struct adv_kernel_time *time, adv_err *err)
 {
@@ -12,9 +13,10 @@ adv_code adv_attention_xla_time(const struct adv_kernel_machine *machine, bool b
     const struct adv_chip *chip = machine->chip;
     const double b = adv_format_bytes(shape->dtype), heads = shape->batch * shape->q_heads;
     const double scores = heads * (double)shape->q_len * (double)shape->kv_len;
-    const double score_bytes = backward ? 5.0 * 4.0 + 3.0 * b : 3.0 * 4.0 + 2.0 * b;
-    const double rows = heads * (double)shape->q_len * (shape->head_dim_qk + shape->head_dim_v);
-    const double bytes = scores * score_bytes + 2.0 * b * rows * (backward ? 3.0 : 1.0);
+    const double q_rows = heads * (double)shape->q_len;
+    const double kv_rows = shape->batch * shape->kv_heads * (double)shape->kv_len;
+    const double both = shape->head_dim_qk + shape->head_dim_v;
+    const double bytes = scores * (backward ? 36.0 : 12.0) + 4.0 * b * (q_rows + kv_rows) * both * (backward ? 2.25 : 1.0);
     const double qk = adv_core_padded_flops(chip, (double)shape->q_len, shape->head_dim_qk, shape->kv_len);
     const double pv = adv_core_padded_flops(chip, (double)shape->q_len, shape->kv_len, shape->head_dim_v);
     const double products = backward ? 3.0 * qk + 2.0 * pv : qk + pv;

@@ -1,18 +1,18 @@
 #include "engine/kernel/core.h"
+#include "engine/kernel/gmm_v2.h"
 #include "engine/kernel/gmm_visits.h"
 #include "engine/kernel/vmem.h"
 
 enum { LANES = 128, VREG = 1024, DIM_MAX = 1 << 28, TILE_MAX = 1 << 16 };
 
-struct constants { double mxu_frac, hbm_frac, overlap_frac, step_s, launch_s, weight_rows; };
+struct constants { double mxu_frac, hbm_frac, overlap_frac, step_s, launch_s; };
 
 static struct constants constants_of(const struct adv_constants *k, enum adv_kernel kernel)
 {
     if (kernel == ADV_KERNEL_TGMM)
-        return (struct constants){ k->tgmm_mxu_frac, k->tgmm_hbm_frac, k->tgmm_overlap_frac,
-                                   k->tgmm_step_s,   k->tgmm_launch_s, k->tgmm_weight_rows };
-    return (struct constants){ k->gmm_mxu_frac, k->gmm_hbm_frac, k->gmm_overlap_frac,
-                               k->gmm_step_s,   k->gmm_launch_s, k->gmm_weight_rows };
+        return (struct constants){ k->tgmm_mxu_frac, k->tgmm_hbm_frac, k->tgmm_overlap_frac, k->tgmm_step_s,
+                                   k->tgmm_launch_s };
+    return (struct constants){ k->gmm_mxu_frac, k->gmm_hbm_frac, k->gmm_overlap_frac, k->gmm_step_s, k->gmm_launch_s };
 }
 
 static adv_code check_dim(adv_err *err, const char *pointer, int64_t value)
@@ -62,10 +62,12 @@ static adv_code check_tile(const struct adv_gmm_shape *s, const struct adv_gmm_t
 /* What one kind of grid step does, and how many there are. DMA of the next step's blocks overlaps with compute. */
 struct steps { double count, bytes; };
 
-/* The whole grid: steps of up to three kinds, each computing one tile product. */
+/* The whole grid: steps of up to three kinds, each computing one tile product and the vector work beside it. */
 struct work {
     struct steps kinds[3];
-    double steps, flops, masked_vregs, tail_vregs;
+    double steps, flops;
+    double fill;             /* array time over that of a full pipeline */
+    double vector_s, tail_s; /* per step */
 };
 
 /* Grid (n tiles, visits, k tiles). With one k tile the weights stay while the group does and a row tile while the
@@ -90,8 +92,10 @@ static struct work gmm_work(const struct adv_kernel_machine *machine, const stru
         w.kinds[2] = (struct steps){ n_tiles * adv_max(0.0, v->nonempty - shared), lhs + rhs + out };
     }
     w.flops = adv_core_padded_flops(machine->chip, tm, t->tile_k, t->tile_n);
-    w.masked_vregs = tm * t->tile_n / k_tiles / VREG;
-    if (s->k % LANES) w.tail_vregs = (tm + t->tile_n) * t->tile_k / k_tiles / VREG;
+    const struct adv_constants *c = machine->constants;
+    w.fill = adv_max(1.0, c->gmm_weight_rows / tm); /* short row tiles leave the array waiting for the next weight tile */
+    w.vector_s = tm * t->tile_n / k_tiles / VREG * c->gmm_mask_vreg_s;
+    if (s->k % LANES) w.tail_s = (tm + t->tile_n) * t->tile_k / k_tiles / VREG * c->gmm_tail_vreg_s;
     return w;
 }
 
@@ -109,7 +113,12 @@ static struct work tgmm_work(const struct adv_kernel_machine *machine, const str
     w.kinds[0] = (struct steps){ passes * v->m_tiles, in + out_share };
     w.kinds[1] = (struct steps){ passes * shared, out_share };
     w.flops = adv_core_padded_flops(machine->chip, t->tile_k, t->tile_m, t->tile_n);
-    w.masked_vregs = tm * (t->tile_k + t->tile_n) / VREG;
+    const struct adv_constants *c = machine->constants;
+    const double out_vregs = (double)t->tile_k * t->tile_n / VREG;
+    w.fill = 1.0;
+    w.vector_s = tm * t->tile_k / VREG * c->tgmm_transpose_vreg_s + out_vregs * c->tgmm_accumulate_vreg_s +
+                 out_vregs * (double)s->num_groups / v->visits * c->tgmm_store_vreg_s;
+    if (s->k % LANES || s->n % LANES) w.tail_s = tm * (t->tile_k + t->tile_n) / VREG * c->tgmm_tail_vreg_s;
     return w;
 }
 
@@ -126,18 +135,13 @@ static void residual_copy(const struct adv_kernel_machine *machine, const struct
 
 /* Adds up the grid: each kind of step takes the longer of compute and DMA, and a share of the shorter. */
 static void sum_steps(const struct adv_kernel_machine *machine, const struct work *w, struct constants c,
-                      enum adv_kernel kernel, const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile,
-                      struct adv_kernel_time *time)
+                      const struct adv_gmm_shape *shape, struct adv_kernel_time *time)
 {
     const double rate = c.mxu_frac * adv_core_peak_flops_per_s(machine->chip) *
                         adv_core_rate_factor(machine->chip, shape->lhs, shape->rhs);
     const double bw = c.hbm_frac * adv_core_hbm_bytes_per_s(machine->chip);
-    const double mxu_s = w->flops / rate;
-    /* short row tiles leave the array waiting for the next weight tile */
-    const double filled_s = mxu_s * adv_max(1.0, c.weight_rows / tile->tile_m);
-    const double mask_s = kernel == ADV_KERNEL_GMM ? w->masked_vregs * machine->constants->gmm_mask_vreg_s : 0.0;
-    const double tail_s = w->tail_vregs * machine->constants->gmm_tail_vreg_s;
-    const double compute_s = filled_s + mask_s + tail_s;
+    const double mxu_s = w->flops / rate, filled_s = mxu_s * w->fill;
+    const double compute_s = filled_s + w->vector_s + w->tail_s;
     double count = 0.0, exposed_s = 0.0, dma_total_s = 0.0;
     for (int i = 0; i < 3; i++) {
         const double dma_s = w->kinds[i].bytes / bw;
@@ -153,8 +157,8 @@ static void sum_steps(const struct adv_kernel_machine *machine, const struct wor
     if (steps_s > adv_max(dma_total_s, count * compute_s)) time->bound = ADV_RES_LATENCY;
     adv_kernel_part_add(time, "mxu", count * mxu_s);
     adv_kernel_part_add(time, "weight_load", count * (filled_s - mxu_s));
-    adv_kernel_part_add(time, "row_mask", count * mask_s);
-    adv_kernel_part_add(time, "contraction_tail", count * tail_s);
+    adv_kernel_part_add(time, "vector", count * w->vector_s);
+    adv_kernel_part_add(time, "contraction_tail", count * w->tail_s);
     adv_kernel_part_add(time, "dma_exposed", exposed_s);
     adv_kernel_part_add(time, "grid_steps", steps_s);
 }
@@ -164,6 +168,15 @@ adv_code adv_gmm_time(const struct adv_kernel_machine *machine, enum adv_kernel 
 {
     const adv_code bad_shape = check_shape(shape, err);
     if (bad_shape) return bad_shape;
+    if (shape->version == 2) {
+        adv_gmm_v2(machine, shape, time);
+        if (shape->return_residuals) residual_copy(machine, shape, time);
+        time->vmem_limit_bytes = machine->scoped_vmem_limit_bytes > 0.0 ? machine->scoped_vmem_limit_bytes
+                                                                        : 0.9 * machine->chip->vmem_bytes_per_core;
+        time->fits_vmem = adv_vmem_fits(time->vmem_bytes, time->vmem_limit_bytes);
+        time->extrapolated = machine->constants->gmm2_measured < 0.5;
+        return ADV_OK;
+    }
     const adv_code bad_tile = check_tile(shape, tile, err);
     if (bad_tile) return bad_tile;
     const struct constants c = constants_of(machine->constants, kernel);
@@ -172,7 +185,7 @@ adv_code adv_gmm_time(const struct adv_kernel_machine *machine, enum adv_kernel 
     const struct work w = kernel == ADV_KERNEL_TGMM ? tgmm_work(machine, shape, tile, &visits)
                                                     : gmm_work(machine, shape, tile, &visits);
     *time = (struct adv_kernel_time){ .grid_steps = w.steps };
-    sum_steps(machine, &w, c, kernel, shape, tile, time);
+    sum_steps(machine, &w, c, shape, time);
     adv_kernel_part_add(time, "launch", c.launch_s);
     time->time_s += c.launch_s;
     if (shape->return_residuals) residual_copy(machine, shape, time);

@@ -70,3 +70,29 @@ void adv_gmm_count_visits(const struct adv_gmm_shape *shape, int64_t tile_m, str
     visits->empty = groups - visits->nonempty;
     visits->visits = visits->m_tiles + adv_max(0.0, shared);
 }
+
+void adv_gmm_count_rows(const struct adv_gmm_shape *shape, int64_t bucket, int64_t tile_m, struct adv_gmm_rows *rows)
+{
+    *rows = (struct adv_gmm_rows){ 0 };
+    if (shape->distribution == ADV_GROUPS_GIVEN) {
+        for (int g = 0; g < shape->num_groups; g++) {
+            const int64_t size = shape->group_sizes[g];
+            rows->padded += (double)adv_round_up(size, bucket);
+            rows->tiles += (double)adv_div_up(size, tile_m);
+            rows->nonempty += size > 0 ? 1.0 : 0.0;
+        }
+        return;
+    }
+    struct adv_gmm_visits visits;
+    adv_gmm_count_visits(shape, tile_m, &visits);
+    rows->nonempty = visits.nonempty;
+    const double m = (double)shape->m, each = m / visits.nonempty;
+    if (shape->distribution == ADV_GROUPS_BALANCED) {
+        rows->padded = visits.nonempty * (double)adv_round_up((int64_t)ceil(each), bucket);
+        rows->tiles = visits.nonempty * ceil(each / (double)tile_m);
+        return;
+    }
+    /* the rest of a group past its last whole bucket is anywhere in it: half a bucket on average */
+    rows->padded = m + visits.nonempty * (double)bucket / 2.0;
+    rows->tiles = m / (double)tile_m + visits.nonempty * 0.5;
+}

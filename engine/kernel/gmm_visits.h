@@ -20,4 +20,12 @@ struct adv_gmm_visits {
  * Zipf: sizes proportional to 1/rank. Worst: as many groups as possible straddle a tile edge. */
 void adv_gmm_count_visits(const struct adv_gmm_shape *shape, int64_t tile_m, struct adv_gmm_visits *visits);
 
+/* Version 2 of the kernel: every group is cut on its own. */
+struct adv_gmm_rows {
+    double padded;   /* rows computed: every group rounded up to the bucket */
+    double tiles;    /* row tiles: sum of ceil(size / tile_m) */
+    double nonempty;
+};
+void adv_gmm_count_rows(const struct adv_gmm_shape *shape, int64_t bucket, int64_t tile_m, struct adv_gmm_rows *rows);
+
 #endif

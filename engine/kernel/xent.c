@@ -44,16 +44,14 @@ adv_code adv_xent_time(const struct adv_kernel_machine *machine, enum adv_kernel
     if (backward) bytes = bytes * 2.0 + dim * words * 4.0 * b_tiles + rows * dim * 4.0 * v_tiles;
     const double dma_s = bytes / (k->xent_hbm_frac * adv_core_hbm_bytes_per_s(chip));
     const double steps = b_tiles * h_tiles * v_tiles * (backward ? 2.0 : 1.0);
-    const double compute_s = mxu_s + vector_s, body_s = adv_max(compute_s, dma_s), steps_s = steps * k->gmm_step_s;
+    const double compute_s = mxu_s + vector_s, steps_s = steps * k->xent_step_s;
+    const double exposed_s = adv_max(0.0, dma_s - compute_s) + k->xent_overlap_frac * adv_min(dma_s, compute_s);
     *time = (struct adv_kernel_time){ .mxu_busy_s = mxu_s, .hbm_bytes = bytes, .grid_steps = steps };
-    time->time_s = body_s + steps_s + k->matmul_launch_s;
+    time->time_s = compute_s + exposed_s + steps_s + k->matmul_launch_s;
     time->bound = dma_s > compute_s ? ADV_RES_HBM : vector_s > mxu_s ? ADV_RES_VPU : ADV_RES_MXU;
-    if (compute_s >= dma_s) {
-        adv_kernel_part_add(time, "mxu", mxu_s);
-        adv_kernel_part_add(time, "vector", vector_s);
-    } else {
-        adv_kernel_part_add(time, "dma", dma_s);
-    }
+    adv_kernel_part_add(time, "mxu", mxu_s);
+    adv_kernel_part_add(time, "vector", vector_s);
+    adv_kernel_part_add(time, "dma_exposed", exposed_s);
     adv_kernel_part_add(time, "grid_steps", steps_s);
     adv_kernel_part_add(time, "launch", k->matmul_launch_s);
     time->vmem_bytes = adv_vmem_xent_bytes(kernel, tile);

@@ -38,6 +38,10 @@
 #define FWD (BIT(SPLASH_FWD) | BIT(SPLASH_FWD_RESIDUALS))
 
 static const struct adv_fit_group groups[] = {
+    { "tpu7x", "HBM copy", BIT(MATMUL), ADV_ROW_HBM_COPY, 0, 1, COPY_CONSTANTS },
+    { "v6e", "HBM copy", BIT(MATMUL), ADV_ROW_HBM_COPY, 0, 1, COPY_CONSTANTS },
+    { "tpu7x", "matmul", BIT(MATMUL), ADV_ROW_MATMUL, 0, 3, MATMUL_CONSTANTS },
+    { "v6e", "matmul", BIT(MATMUL), ADV_ROW_MATMUL, 0, 1, MATMUL_CONSTANTS },
     { "tpu7x", "splash forward", FWD, ADV_ROW_SPLASH, 0, 10, SPLASH_FWD_CONSTANTS },
     { "v6e", "splash forward", FWD, ADV_ROW_SPLASH, 0, 9, SPLASH_FWD_CONSTANTS },
     { "v5p", "splash forward", FWD, ADV_ROW_SPLASH, 0, 9, SPLASH_FWD_CONSTANTS },
@@ -59,10 +63,6 @@ static const struct adv_fit_group groups[] = {
     { "v6e", "XLA ragged dot", BIT(GMM) | BIT(TGMM), ADV_ROW_GMM_XLA, 0, 1, GMM_XLA_CONSTANTS },
     { "v5p", "XLA ragged dot", BIT(GMM) | BIT(TGMM), ADV_ROW_GMM_XLA, 0, 1, GMM_XLA_CONSTANTS },
     { "v5e", "XLA ragged dot", BIT(GMM) | BIT(TGMM), ADV_ROW_GMM_XLA, 0, 1, GMM_XLA_CONSTANTS },
-    { "tpu7x", "matmul", BIT(MATMUL), ADV_ROW_MATMUL, 0, 3, MATMUL_CONSTANTS },
-    { "v6e", "matmul", BIT(MATMUL), ADV_ROW_MATMUL, 0, 1, MATMUL_CONSTANTS },
-    { "tpu7x", "HBM copy", BIT(MATMUL), ADV_ROW_HBM_COPY, 0, 1, COPY_CONSTANTS },
-    { "v6e", "HBM copy", BIT(MATMUL), ADV_ROW_HBM_COPY, 0, 1, COPY_CONSTANTS },
 };
 
 int adv_fit_groups_count(void)

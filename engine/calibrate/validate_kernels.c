@@ -1,6 +1,5 @@
 #include "engine/calibrate/validate_kernels.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 static adv_code predict_splash(const struct adv_kernel_machine *machine, const struct adv_kernel_row *row,
@@ -26,20 +25,9 @@ static adv_code predict_gmm(const struct adv_kernel_machine *machine, const stru
     return adv_gmm_tune(machine, row->kernel, &row->gmm, 1, &best, time, &found, &evaluated, err);
 }
 
-/* "2026-07-16" as 2026.54; 0 without a date. */
-static double date_of(const char *text)
-{
-    int year = 0, month = 0, day = 0;
-    if (!text || sscanf(text, "%4d-%2d-%2d", &year, &month, &day) != 3) return 0.0;
-    return year + (month - 1) / 12.0 + (day - 1) / 365.0;
-}
-
-adv_code adv_predict_kernel_row(const struct adv_kernel_machine *current, const struct adv_kernel_row *row,
+adv_code adv_predict_kernel_row(const struct adv_kernel_machine *machine, const struct adv_kernel_row *row,
                                 struct adv_kernel_time *time, adv_err *err)
 {
-    struct adv_kernel_machine dated = *current;
-    dated.software_date = date_of(row->commit_date);
-    const struct adv_kernel_machine *machine = &dated;
     static const struct adv_xent_tile default_xent = { 1024, 512, 2048 };
     switch (row->kind) {
     case ADV_ROW_SPLASH: return predict_splash(machine, row, time, err);

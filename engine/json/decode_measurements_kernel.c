@@ -1,5 +1,6 @@
 #include "engine/calibrate/kernel_rows.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/base/units.h"
@@ -75,6 +76,14 @@ static int64_t *sizes_of(const struct reader *r, const json_t *list, int *count)
     return sizes;
 }
 
+/* "2026-07-16" as 2026.54; 0 without a date. */
+static double date_of(const char *text)
+{
+    int year = 0, month = 0, day = 0;
+    if (sscanf(text, "%4d-%2d-%2d", &year, &month, &day) != 3) return 0.0;
+    return year + (month - 1) / 12.0 + (day - 1) / 365.0;
+}
+
 static void read_attention(const struct reader *r, const json_t *tile, struct adv_kernel_row *row)
 {
     struct adv_attention_shape *s = &row->attention;
@@ -107,6 +116,7 @@ static void read_attention(const struct reader *r, const json_t *tile, struct ad
     t->k_layout = int_of(r, tile, "k_layout", 1) == 2 ? ADV_LAYOUT_SEQ_MINOR : ADV_LAYOUT_HEAD_DIM_MINOR;
     t->v_layout = int_of(r, tile, "v_layout", 1) == 2 ? ADV_LAYOUT_SEQ_MINOR : ADV_LAYOUT_HEAD_DIM_MINOR;
     row->attention_flags.use_experimental_scheduler = json_is_true(json_object_get(tile, "use_experimental_scheduler"));
+    row->attention_flags.software_date = date_of(row->commit_date);
     /* forks of the kernel: no running maximum, timed without the wrapper */
     if (json_is_string(json_object_get(r->json, "modified_kernel"))) {
         row->attention_flags.max_logit_constant = true;

@@ -36,7 +36,6 @@ struct adv_kernel_machine {
     const struct adv_chip *chip;
     const struct adv_constants *constants;
     double scoped_vmem_limit_bytes; /* 0 = the chip's default */
-    double software_date;           /* year with fraction of the kernel library; 0 = current */
 };
 
 /* kernel: one of the five SPLASH_*. Illegal tiles (ADV_E_ILLEGAL) name the rule; over VMEM is a result, not an error. */

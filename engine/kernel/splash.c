@@ -66,9 +66,9 @@ static adv_code check_tile(enum adv_kernel kernel, const struct adv_attention_sh
     return code;
 }
 
-bool adv_splash_is_old(const struct adv_kernel_machine *machine)
+bool adv_splash_is_old(const struct adv_attention_flags *flags)
 {
-    return machine->software_date > 0.0 && machine->software_date < 2026.5;
+    return flags->software_date > 0.0 && flags->software_date < 2026.5;
 }
 
 void adv_splash_finish(const struct adv_kernel_machine *machine, const struct adv_splash_work *work,

@@ -19,8 +19,8 @@ struct adv_splash_work {
 void adv_splash_finish(const struct adv_kernel_machine *machine, const struct adv_splash_work *work,
                        struct adv_kernel_time *time);
 
-/* True when the kernel library of the machine is older than the mid-2026 rewrite of its layouts. */
-bool adv_splash_is_old(const struct adv_kernel_machine *machine);
+/* True when the kernel library is older than the mid-2026 rewrite of its layouts. */
+bool adv_splash_is_old(const struct adv_attention_flags *flags);
 
 /* Shapes and tiles already checked. */
 void adv_splash_fwd(const struct adv_kernel_machine *machine, bool residuals, const struct adv_attention_shape *shape,

@@ -31,7 +31,8 @@ static double block_mxu_s(const struct adv_kernel_machine *machine, struct flavo
 
 /* Around the kernel: transposes of what goes in and out, di = rowsum(dO * O), and the sum of dQ's partials. */
 static void wrapper(const struct adv_kernel_machine *machine, struct flavour flavour,
-                    const struct adv_attention_shape *shape, double reduction_bytes, struct adv_kernel_time *time)
+                    const struct adv_attention_shape *shape, const struct adv_attention_flags *flags,
+                    double reduction_bytes, struct adv_kernel_time *time)
 {
     const struct adv_constants *k = machine->constants;
     const double bw = adv_core_hbm_bytes_per_s(machine->chip), b = adv_format_bytes(shape->dtype);
@@ -47,7 +48,7 @@ static void wrapper(const struct adv_kernel_machine *machine, struct flavour fla
     double narrow_s = 0.0;
     if (shape->head_dim_qk % LANES && flavour.makes_dq)
         narrow_s = q_rows * (k->splash_bwd_narrow_row_s +
-                             (adv_splash_is_old(machine) ? k->splash_bwd_old_narrow_row_s : 0.0));
+                             (adv_splash_is_old(flags) ? k->splash_bwd_old_narrow_row_s : 0.0));
     adv_kernel_part_add(time, "wrapper_transposes", moved_s);
     adv_kernel_part_add(time, "wrapper_narrow_heads", narrow_s);
     adv_kernel_part_add(time, "dq_reduction", sum_s);
@@ -96,5 +97,6 @@ void adv_splash_bwd(const struct adv_kernel_machine *machine, enum adv_kernel ke
     double buffers = kv_steps;
     if (flags->dq_reduction_steps > 0) buffers = adv_min(buffers, flags->dq_reduction_steps);
     /* a single key tile writes dQ itself */
-    wrapper(machine, flavour, shape, partials && kv_steps > 1.0 ? dq_bytes * (buffers * partial_bytes + b) : 0.0, time);
+    const double sum_bytes = partials && kv_steps > 1.0 ? dq_bytes * (buffers * partial_bytes + b) : 0.0;
+    wrapper(machine, flavour, shape, flags, sum_bytes, time);
 }

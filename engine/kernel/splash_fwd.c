@@ -17,7 +17,7 @@ static double block_mxu_s(const struct adv_kernel_machine *machine, const struct
 }
 
 static void wrapper(const struct adv_kernel_machine *machine, bool residuals, const struct adv_attention_shape *shape,
-                    struct adv_kernel_time *time)
+                    const struct adv_attention_flags *flags, struct adv_kernel_time *time)
 {
     const struct adv_constants *k = machine->constants;
     const double bw = k->splash_wrapper_frac * adv_core_hbm_bytes_per_s(machine->chip);
@@ -25,7 +25,7 @@ static void wrapper(const struct adv_kernel_machine *machine, bool residuals, co
     const double q_rows = shape->batch * shape->q_heads * (double)shape->q_len;
     const double kv_rows = shape->batch * shape->kv_heads * (double)shape->kv_len;
     const double bytes = 2.0 * b * (q_rows + kv_rows) * (shape->head_dim_qk + shape->head_dim_v);
-    const double moved_s = bytes / bw * (adv_splash_is_old(machine) ? k->splash_old_wrapper_factor : 1.0);
+    const double moved_s = bytes / bw * (adv_splash_is_old(flags) ? k->splash_old_wrapper_factor : 1.0);
     adv_kernel_part_add(time, "wrapper_transposes", moved_s);
     time->time_s += moved_s;
     time->hbm_bytes += bytes;
@@ -72,5 +72,5 @@ void adv_splash_fwd(const struct adv_kernel_machine *machine, bool residuals, co
         .cores = heads >= 2.0 ? adv_core_count(machine->chip) : 1.0, /* the heads axis is parallel */
     };
     adv_splash_finish(machine, &work, time);
-    if (!flags->kernel_only) wrapper(machine, residuals, shape, time);
+    if (!flags->kernel_only) wrapper(machine, residuals, shape, flags, time);
 }

@@ -44,6 +44,7 @@ struct adv_attention_flags {
     int dq_reduction_steps;    /* 0 or 3 */
     bool kernel_only;          /* leave the wrapper (transposes, scaling, residual slices) out */
     bool use_experimental_scheduler;
+    double software_date;      /* year with fraction of the kernel library; 0 or NAN = current */
 };
 
 enum adv_group_distribution { ADV_GROUPS_GIVEN, ADV_GROUPS_BALANCED, ADV_GROUPS_MULTINOMIAL, ADV_GROUPS_ZIPF, ADV_GROUPS_WORST };

@@ -1,6 +1,6 @@
 /* fit-kernels: fits the kernel constants to published timings and rewrites engine/catalog/data/kernel_constants.json.
  *
- *   fit-kernels [--group N] [--rows ID-PREFIX] [--show] [--write OUT] ROWS.json...
+ *   fit-kernels [--group N] [--starts N] [--show] [--no-cross] [--no-fit] [--write OUT] ROWS.json...
  *
  * Each group is fitted by a bounded derivative-free search (NLopt, BOBYQA then subplex) from several starts, then
  * cross-validated: ten folds by shape, each predicted by constants fitted without it. The spread of a constant over
@@ -14,6 +14,7 @@
 #include <nlopt.h>
 
 #include "engine/base/hash.h"
+#include "engine/calibrate/derive_kernels.h"
 #include "engine/calibrate/fit_kernels.h"
 #include "engine/calibrate/validate_kernels.h"
 #include "engine/catalog/catalog.h"
@@ -168,85 +169,199 @@ static struct adv_error_summary errors_of(struct problem *p, int only_fold, doub
     return adv_summarize_errors(sorted, *count);
 }
 
-int main(int argc, char **argv)
+/* What the fit knows of one constant on one generation. */
+struct outcome { double error; int rows; bool fitted; const char *source; };
+
+struct state {
+    struct adv_catalog *catalog;
+    struct adv_derive_chip chips[8];
+    struct adv_constants constants[8];
+    struct outcome outcomes[8][128];
+    int chips_count;
+    const struct adv_kernel_row *rows[ROWS_MAX];
+    int rows_count;
+};
+
+static int chip_index(const struct state *state, const char *name)
 {
-    int only = -1, show_rows = 0, starts = 6, cross = 1, do_fit = 1;
-    struct adv_arena arena;
-    adv_arena_init(&arena, (size_t)1 << 30);
+    for (int i = 0; i < state->chips_count; i++)
+        if (strcmp(state->chips[i].chip->name, name) == 0) return i;
+    return -1;
+}
+
+static void take_chips(struct state *state)
+{
+    for (int i = 0; i < adv_catalog_chips_count(state->catalog) && state->chips_count < 8; i++) {
+        const struct adv_catalog_chip *chip = adv_catalog_chip_at(state->catalog, i);
+        if (!chip->chip.is_tpu) continue;
+        state->constants[state->chips_count] = chip->constants;
+        state->chips[state->chips_count].chip = &chip->chip;
+        state->chips[state->chips_count].constants = &state->constants[state->chips_count];
+        state->chips_count++;
+    }
+}
+
+static struct problem make_problem(const struct state *state, int group)
+{
+    struct problem p = { .group = adv_fit_group_at(group), .skip = -1 };
+    const int chip = chip_index(state, p.group->chip);
+    p.constants = state->constants[chip];
+    p.machine = (struct adv_kernel_machine){ .chip = state->chips[chip].chip };
+    for (int i = 0; i < state->rows_count; i++) {
+        const struct adv_kernel_row *row = state->rows[i];
+        if (!adv_fit_uses(p.group, row)) continue;
+        const char *key = row->shape_id[0] ? row->shape_id : row->id;
+        p.folds[p.rows_count] = (int)(adv_hash_bytes(ADV_HASH_START, key, strlen(key)) % FOLDS);
+        p.rows[p.rows_count++] = row;
+    }
+    return p;
+}
+
+/* Ten fits without a tenth of the shapes each; prints what those miss and leaves each constant's spread in `spread`. */
+static void cross_validate(struct problem *p, double *spread)
+{
+    static double errors[ROWS_MAX];
+    double sum[ADV_FIT_CONSTANTS] = { 0 }, squares[ADV_FIT_CONSTANTS] = { 0 };
+    const struct adv_constants fitted = p->constants;
+    struct adv_error_summary s = { 0 };
+    int count = 0;
+    for (int f = 0; f < FOLDS; f++) {
+        p->constants = fitted;
+        p->skip = f;
+        fit(p, 1);
+        s = errors_of(p, f, errors, &count);
+        for (int i = 0; i < p->group->constants_count; i++) {
+            const double v = *adv_fit_value(&p->constants, &p->group->constants[i]);
+            sum[i] += v;
+            squares[i] += v * v;
+        }
+    }
+    p->constants = fitted;
+    p->skip = -1;
+    for (int i = 0; i < p->group->constants_count; i++) {
+        const double mean = sum[i] / FOLDS, variance = fmax(0.0, squares[i] / FOLDS - mean * mean);
+        spread[i] = sqrt(variance) * (FOLDS - 1) / sqrt(FOLDS); /* jackknife */
+    }
+    printf("  left out: median %.2f%% p90 %.2f%% max %.1f%%\n", 100 * s.median_frac, 100 * s.p90_frac, 100 * s.max_frac);
+}
+
+static void fit_group(struct state *state, int group, bool do_fit, bool cross, bool list, int starts)
+{
+    static struct problem p;
+    static double errors[ROWS_MAX];
+    double spread[ADV_FIT_CONSTANTS] = { 0 };
+    int count = 0;
+    p = make_problem(state, group);
+    p.machine.constants = &p.constants;
+    if (do_fit && p.rows_count > 0) fit(&p, starts);
+    const struct adv_error_summary s = errors_of(&p, -1, errors, &count);
+    printf("%d %s %s: %d rows, in sample median %.2f%% p90 %.2f%% max %.1f%%\n", group, p.group->chip, p.group->name, s.count,
+           100 * s.median_frac, 100 * s.p90_frac, 100 * s.max_frac);
+    if (list) show(&p);
+    if (cross) cross_validate(&p, spread);
+    const int chip = chip_index(state, p.group->chip);
+    for (int i = 0; i < p.group->constants_count; i++) {
+        const struct adv_fit_constant *c = &p.group->constants[i];
+        const double value = *adv_fit_value(&p.constants, c);
+        printf("  %-28s %.4g  +- %.2g\n", c->name, value, spread[i]);
+        *adv_fit_value(&state->constants[chip], c) = value;
+        for (int k = 0; k < adv_kernel_constants_count(); k++)
+            if (strcmp(adv_kernel_constant_at(k)->name, c->name) == 0)
+                state->outcomes[chip][k] = (struct outcome){ spread[i], p.rows_count, true, p.group->name };
+    }
+    (void)fflush(stdout);
+}
+
+static double rounded(double value)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%.4g", value);
+    return strtod(text, NULL);
+}
+
+/* Fitted values with their errors; derived ones by the rules; the rest as it was in the catalog, "assumed". */
+static int write_constants(struct state *state, const char *path)
+{
+    FILE *out = fopen(path, "w");
+    if (!out) return 1;
+    (void)fprintf(out, "{\n");
+    for (int pass = 0; pass < 2; pass++) /* first all derivations, as donors may be derived themselves */
+        for (int c = 0; c < state->chips_count; c++) {
+            if (pass) (void)fprintf(out, "  \"%s\": {\n", state->chips[c].chip->name);
+            const int count = adv_kernel_constants_count();
+            for (int k = 0; k < count; k++) {
+                const struct adv_kernel_constant *constant = adv_kernel_constant_at(k);
+                const struct outcome *o = &state->outcomes[c][k];
+                const char *donor = NULL, *how = NULL;
+                const bool derived = !o->fitted && adv_derive_kernel_constant(state->chips, state->chips_count, c, k, &donor, &how);
+                if (!pass) continue;
+                double value;
+                memcpy(&value, (const char *)&state->constants[c] + constant->offset, sizeof value);
+                (void)fprintf(out, "    \"%s\": {\"value\": %.10g, \"unit\": \"%s\", ", constant->name, rounded(value), constant->unit);
+                if (o->fitted)
+                    (void)fprintf(out, "\"kind\": \"fitted\", \"error\": %.2g, \"rows\": %d, \"source\": \"%s rows of tests/data/kernel_timings.json\"}",
+                                  o->error, o->rows, o->source);
+                else if (derived)
+                    (void)fprintf(out, "\"kind\": \"borrowed from %s\", \"error\": null, \"rows\": 0, \"source\": \"%s\"}", donor, how);
+                else if (strcmp(constant->unit, "flag") == 0)
+                    (void)fprintf(out, "\"kind\": \"measured\", \"error\": null, \"rows\": 0, \"source\": \"whether the timings have rows\"}");
+                else
+                    (void)fprintf(out, "\"kind\": \"assumed\", \"error\": null, \"rows\": 0, \"source\": \"no measurement\"}");
+                (void)fprintf(out, "%s\n", k + 1 < count ? "," : "");
+            }
+            if (pass) (void)fprintf(out, "  }%s\n", c + 1 < state->chips_count ? "," : "");
+        }
+    (void)fprintf(out, "}\n");
+    return fclose(out) ? 1 : 0;
+}
+
+static int read_rows(struct state *state, const char *path, struct adv_arena *arena)
+{
+    size_t length = 0;
+    char *text = read_file(path, &length);
+    struct adv_kernel_row *rows = NULL;
+    int count = 0;
     adv_err err;
     adv_err_init(&err);
-    struct adv_catalog *catalog = adv_catalog_load(NULL, &err);
-    if (!catalog) {
-        fprintf(stderr, "%s\n", err.findings[0].detail);
+    if (!text || adv_decode_kernel_rows(text, length, arena, &rows, &count, &err)) {
+        (void)fprintf(stderr, "%s: %s\n", path, err.count ? err.findings[0].detail : "cannot be read");
+        free(text);
         return 1;
     }
-    static const struct adv_kernel_row *all[ROWS_MAX];
-    int all_count = 0;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--group") == 0) only = atoi(argv[++i]);
-        else if (strcmp(argv[i], "--show") == 0) show_rows = 1;
-        else if (strcmp(argv[i], "--no-cross") == 0) cross = 0;
-        else if (strcmp(argv[i], "--no-fit") == 0) do_fit = 0, cross = 0;
-        else if (strcmp(argv[i], "--starts") == 0) starts = atoi(argv[++i]);
-        else {
-            size_t length;
-            char *text = read_file(argv[i], &length);
-            struct adv_kernel_row *rows;
-            int count;
-            if (!text || adv_decode_kernel_rows(text, length, &arena, &rows, &count, &err)) {
-                fprintf(stderr, "%s: %s\n", argv[i], err.count ? err.findings[0].detail : "cannot be read");
-                return 1;
-            }
-            for (int k = 0; k < count && all_count < ROWS_MAX; k++) all[all_count++] = &rows[k];
-        }
-    }
-    static struct problem p;
-    for (int g = 0; g < adv_fit_groups_count(); g++) {
-        if (only >= 0 && g != only) continue;
-        memset(&p, 0, sizeof p);
-        p.group = adv_fit_group_at(g);
-        const struct adv_catalog_chip *chip = adv_catalog_chip(catalog, p.group->chip);
-        p.constants = chip->constants;
-        p.machine = (struct adv_kernel_machine){ &chip->chip, &p.constants, 0.0 };
-        p.skip = -1;
-        for (int i = 0; i < all_count; i++)
-            if (adv_fit_uses(p.group, all[i])) {
-                p.folds[p.rows_count] = (int)(adv_hash_bytes(ADV_HASH_START, all[i]->shape_id, strlen(all[i]->shape_id)) % FOLDS);
-                p.rows[p.rows_count++] = all[i];
-            }
-        static double errors[ROWS_MAX];
-        int count = 0;
-        if (do_fit) fit(&p, starts);
-        struct adv_error_summary s = errors_of(&p, -1, errors, &count);
-        printf("%d %s %s: %d rows, in sample median %.2f%% p90 %.2f%% max %.1f%%\n", g, p.group->chip, p.group->name, s.count,
-               100 * s.median_frac, 100 * s.p90_frac, 100 * s.max_frac);
-        if (show_rows) show(&p);
-        const struct adv_constants fitted = p.constants;
-        double sum[ADV_FIT_CONSTANTS] = { 0 }, squares[ADV_FIT_CONSTANTS] = { 0 };
-        if (cross) {
-            count = 0;
-            for (int f = 0; f < FOLDS; f++) {
-                p.constants = fitted;
-                p.skip = f;
-                fit(&p, 1);
-                s = errors_of(&p, f, errors, &count);
-                for (int i = 0; i < p.group->constants_count; i++) {
-                    const double v = *adv_fit_value(&p.constants, &p.group->constants[i]);
-                    sum[i] += v;
-                    squares[i] += v * v;
-                }
-            }
-            printf("  left out: median %.2f%% p90 %.2f%% max %.1f%%\n", 100 * s.median_frac, 100 * s.p90_frac, 100 * s.max_frac);
-            p.constants = fitted;
-        }
-        for (int i = 0; i < p.group->constants_count; i++) {
-            const double mean = sum[i] / FOLDS, v = squares[i] / FOLDS - mean * mean;
-            printf("  %-28s %.4g  +- %.2g\n", p.group->constants[i].name, *adv_fit_value(&p.constants, &p.group->constants[i]),
-                   sqrt(fmax(0.0, v)) * (FOLDS - 1) / sqrt(FOLDS));
-        }
-        fflush(stdout);
-    }
-    adv_catalog_free(catalog);
-    adv_arena_free(&arena);
+    for (int k = 0; k < count && state->rows_count < ROWS_MAX; k++) state->rows[state->rows_count++] = &rows[k];
+    free(text);
     return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int only = -1, starts = 6, status = 0;
+    bool list = false, cross = true, do_fit = true;
+    const char *out = NULL;
+    static struct state state;
+    struct adv_arena arena;
+    adv_err err;
+    adv_arena_init(&arena, (size_t)1 << 30);
+    adv_err_init(&err);
+    state.catalog = adv_catalog_load(NULL, &err);
+    if (!state.catalog) {
+        (void)fprintf(stderr, "%s\n", err.findings[0].detail);
+        return 1;
+    }
+    take_chips(&state);
+    for (int i = 1; i < argc && !status; i++) {
+        if (strcmp(argv[i], "--group") == 0 && i + 1 < argc) only = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--starts") == 0 && i + 1 < argc) starts = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--write") == 0 && i + 1 < argc) out = argv[++i];
+        else if (strcmp(argv[i], "--show") == 0) list = true;
+        else if (strcmp(argv[i], "--no-cross") == 0) cross = false;
+        else if (strcmp(argv[i], "--no-fit") == 0) do_fit = cross = false;
+        else status = read_rows(&state, argv[i], &arena);
+    }
+    for (int g = 0; g < adv_fit_groups_count() && !status; g++)
+        if (only < 0 || g == only) fit_group(&state, g, do_fit, cross, list, starts);
+    if (out && !status) status = write_constants(&state, out);
+    adv_catalog_free(state.catalog);
+    adv_arena_free(&arena);
+    return status;
 }

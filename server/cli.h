@@ -24,4 +24,7 @@ int adv_cli_validate(int argc, char **argv);
 int adv_cli_bench(int argc, char **argv);
 int adv_cli_version(int argc, char **argv);
 
+/* `validate --kernels PATH`: kernel timings instead of whole steps. */
+int adv_cli_validate_kernels(const char *path);
+
 #endif

@@ -24,6 +24,7 @@ static const struct rule {
     /* between the clock ratio, 1.26, and the array's own bound, 1.12 */
     { "v6e", "splash_bwd_vreg_s", "tpu7x", SAME, 1.15, "between the ratio of the clocks and that of the arrays" },
     { "", "splash_bwd_step_s", "tpu7x", SAME, 1.0, "copied" },
+    { "", "splash_bwd_mxu_frac", "tpu7x", SAME, 1.0, "copied" },
     { "", "splash_bwd_", "tpu7x", CLOCK, 1.0, "scaled with the clock" },
     { "", "splash_max_logit_frac", "tpu7x", SAME, 1.0, "copied" },
     { "", "splash_fwd_step_s", "v5p", SAME, 1.0, "copied" },

@@ -14,7 +14,7 @@
       C(splash_overlap_frac, 0.0, 1.0), C(splash_wrapper_frac, 0.2, 1.0), C(splash_mxu_frac, 0.8, 1.0),      \
       C(splash_old_wrapper_factor, 1.0, 3.0) }
 #define SPLASH_BWD_CONSTANTS                                                                                 \
-    { C(splash_bwd_vreg_s, 0.5e-9, 8e-9), C(splash_bwd_operand_vreg_s, 0.0, 2e-9), C(splash_bwd_mask_vreg_s, 0.0, 4e-9), \
+    { C(splash_bwd_mxu_frac, 0.8, 1.0), C(splash_bwd_vreg_s, 0.5e-9, 8e-9), C(splash_bwd_operand_vreg_s, 0.0, 2e-9), C(splash_bwd_mask_vreg_s, 0.0, 4e-9), \
       C(splash_bwd_step_s, 0.0, 2e-6), C(splash_bwd_wrapper_frac, 0.2, 1.0), C(splash_bwd_reduction_frac, 0.1, 1.0), \
       C(splash_bwd_narrow_row_s, 0.0, 4e-9), C(splash_bwd_old_narrow_row_s, 0.0, 4e-9) }
 #define GMM_CONSTANTS                                                                                        \
@@ -45,7 +45,7 @@ static const struct adv_fit_group groups[] = {
     { "tpu7x", "splash forward", FWD, ADV_ROW_SPLASH, 0, 10, SPLASH_FWD_CONSTANTS },
     { "v6e", "splash forward", FWD, ADV_ROW_SPLASH, 0, 9, SPLASH_FWD_CONSTANTS },
     { "v5p", "splash forward", FWD, ADV_ROW_SPLASH, 0, 9, SPLASH_FWD_CONSTANTS },
-    { "tpu7x", "splash backward", BIT(SPLASH_BWD_FUSED), ADV_ROW_SPLASH, 0, 8, SPLASH_BWD_CONSTANTS },
+    { "tpu7x", "splash backward", BIT(SPLASH_BWD_FUSED), ADV_ROW_SPLASH, 0, 9, SPLASH_BWD_CONSTANTS },
     { "tpu7x", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 8, GMM_CONSTANTS },
     { "v6e", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 8, GMM_CONSTANTS },
     { "v5p", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 8, GMM_CONSTANTS },

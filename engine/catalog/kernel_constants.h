@@ -22,6 +22,7 @@
     X(splash_fwd_rescale_vreg_s, "s", "accumulator rescale per vreg and compute sub-block")                  \
     X(splash_fwd_step_s, "s", "one grid step of the forward kernel")                                         \
     X(splash_fwd_carry_s, "s", "per 1024 query rows of a step that continues a query block")                 \
+    X(splash_bwd_mxu_frac, "frac", "MXU issue rate inside the backward kernels over peak")                   \
     X(splash_bwd_vreg_s, "s", "vector work of the fused backward per vreg of scores")                        \
     X(splash_bwd_operand_vreg_s, "s", "operand traffic per vreg of scores and 256 head columns of each operand") \
     X(splash_bwd_mask_vreg_s, "s", "extra per vreg of a partly masked backward block")                       \

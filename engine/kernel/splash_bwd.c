@@ -26,7 +26,7 @@ static double block_mxu_s(const struct adv_kernel_machine *machine, struct flavo
     if (flavour.makes_dkv)
         flops += adv_core_padded_flops(chip, (double)bc, bq, dv) + adv_core_padded_flops(chip, (double)bc, bq, dqk);
     if (flavour.makes_dq) flops += adv_core_padded_flops(chip, (double)bq, bc, dqk);
-    return (double)bkv / (double)bc * flops / (machine->constants->splash_mxu_frac * adv_core_peak_flops_per_s(chip));
+    return (double)bkv / (double)bc * flops / (machine->constants->splash_bwd_mxu_frac * adv_core_peak_flops_per_s(chip));
 }
 
 /* Around the kernel: transposes of what goes in and out, di = rowsum(dO * O), and the sum of dQ's partials. */

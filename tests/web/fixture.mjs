@@ -48,6 +48,22 @@ export function estimate(scale = 1) {
   const step = exposed.reduce((all, row) => all + row[3], 0) * scale;
   return {
     engine: ENGINE,
+    model: {
+      name: 'llama3.1-70b',
+      decoder_block: 'llama2',
+      layers: 80,
+      params_total: 70553706496,
+      params_active: 70553706496,
+    },
+    cluster: {
+      chip: 'tpu7x',
+      topology: '4x4x4',
+      slices: 1,
+      accelerator: 'tpu7x-128',
+      chips: 64,
+      devices: 128,
+      hosts: 16,
+    },
     step_time_s: step,
     step_time_low_s: step * 0.95,
     step_time_high_s: step * 1.06,
@@ -81,7 +97,6 @@ export function estimate(scale = 1) {
     })),
     bound: 'mxu',
     mesh: [
-      { axis: 'data', size: 1, placed_on: [], bandwidth_bytes_per_s: 0, wraps: false },
       { axis: 'fsdp', size: 64, placed_on: ['x', 'y', 'z'], bandwidth_bytes_per_s: 5.4e11, wraps: true },
       { axis: 'context', size: 2, placed_on: ['core'], bandwidth_bytes_per_s: 6e11, wraps: false },
     ],
@@ -108,7 +123,6 @@ export function estimate(scale = 1) {
     warnings: [{ pointer: '/config/foo', detail: 'foo is an old name of bar.' }],
     usd_per_step: null,
     usd_per_billion_tokens: null,
-    stored: false,
   };
 }
 

@@ -3,9 +3,9 @@
 const TOKEN_KEY = 'tpu-advisor-token';
 
 export class Problem extends Error {
-  constructor({ status = 0, title, detail = '', errors = [], retryAfter = null }) {
+  constructor({ status = 0, title, detail = '', errors = [], notShown = 0, retryAfter = null }) {
     super(title);
-    Object.assign(this, { status, title, detail, errors, retryAfter });
+    Object.assign(this, { status, title, detail, errors, notShown, retryAfter });
   }
 }
 
@@ -27,6 +27,7 @@ async function problemOf(response) {
     title: body.title ?? `The server answered ${response.status} ${response.statusText}`.trim(),
     detail: body.detail,
     errors: Array.isArray(body.errors) ? body.errors : [],
+    notShown: body.errors_not_shown ?? 0,
     retryAfter,
   });
 }

@@ -73,6 +73,7 @@ export function generalText(problem) {
   const said = details
     .filter((detail) => detail && !same(detail, title))
     .map((detail) => `${detail[0].toUpperCase()}${detail.slice(1)}${/[.?!]$/.test(detail) ? '' : '.'}`);
+  if (problem.notShown) said.push(`${problem.notShown} more are not shown.`);
   if (problem.retryAfter) said.push(`Try again in ${problem.retryAfter} s.`);
   return said.join(' ');
 }

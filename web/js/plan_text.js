@@ -1,6 +1,6 @@
 // One plan in a few words: its mesh, batch, remat and number formats, read from the answer's config and estimate.
 
-import { count, words } from './format.js';
+import { compact, count, plural, words } from './format.js';
 
 const PLACEMENTS = new Set(['device', 'offload', 'remat']);
 
@@ -49,4 +49,29 @@ export function rematText(config) {
 
 export function formatText(config) {
   return config?.quantization ? config.quantization : (config?.dtype ?? 'bfloat16');
+}
+
+export function jobTitle(request) {
+  const model = typeof request.model === 'string' ? request.model : (request.model?.name ?? 'Given model');
+  const { chip, topology, accelerator, slices } = request.cluster ?? {};
+  const where = [chip, topology ?? accelerator].filter(Boolean).join(' ');
+  return `${model} on ${slices > 1 ? `${slices} × ` : ''}${where}`;
+}
+
+// How large the job is, from the answer's model and cluster: "70.6 B parameters; 64 chips, 128 devices, 16 hosts".
+export function jobSize({ model, cluster }) {
+  const said = [];
+  if (typeof model?.params_total === 'number') {
+    const active = model.params_active < model.params_total * 0.99 ? `, ${compact(model.params_active)} active` : '';
+    said.push(`${compact(model.params_total)} parameters${active}`);
+  }
+  if (typeof cluster?.chips === 'number') {
+    const { chips, devices, hosts } = cluster;
+    said.push(
+      [plural(chips, 'chip', 'chips'), plural(devices, 'device', 'devices'), plural(hosts, 'host', 'hosts')].join(
+        ', ',
+      ),
+    );
+  }
+  return said.join('; ');
 }

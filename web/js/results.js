@@ -5,7 +5,7 @@ import { changeText, planDetail } from './detail.js';
 import { announce, h, table } from './dom.js';
 import { count, gib, percent, plural, rounded, seconds, secondsRange, words } from './format.js';
 import { verdict } from './memory_bar.js';
-import { batchText, formatText, meshOfConfig, meshText, rematText } from './plan_text.js';
+import { batchText, formatText, jobSize, jobTitle, meshOfConfig, meshText, rematText } from './plan_text.js';
 import { tradeoff } from './tradeoff.js';
 
 const COLUMNS = [
@@ -170,13 +170,6 @@ function nearMisses(misses, open) {
       );
 }
 
-function jobTitle(request) {
-  const model = typeof request.model === 'string' ? request.model : (request.model?.name ?? 'Given model');
-  const { chip, topology, accelerator, slices } = request.cluster ?? {};
-  const where = [chip, topology ?? accelerator].filter(Boolean).join(' ');
-  return `${model} on ${slices > 1 ? `${slices} × ` : ''}${where}`;
-}
-
 function fileName(request, kind) {
   return `${kind}-${jobTitle(request)
     .toLowerCase()
@@ -219,6 +212,7 @@ function showAdvice(place, request, answer, actions) {
       choices.length ? rankedTable(choices, baseline, choose) : null,
       tradeoff(ranked, answer.pareto),
       nearMisses(answer.near_misses, none),
+      h('p', { class: 'soft' }, jobSize(answer)),
       searchNote(answer.search),
       runNote(request, answer),
     ),
@@ -238,8 +232,8 @@ function showAdvice(place, request, answer, actions) {
 function showEstimate(place, request, answer, actions) {
   const plan = {
     title: `My configuration: ${meshText(answer.mesh)}`,
-    config: request.config,
-    xla_flags: [request.xla_flags ?? []].flat(),
+    config: answer.config ?? request.config,
+    xla_flags: answer.xla_flags ?? [request.xla_flags ?? []].flat(),
     estimate: answer,
   };
   place.replaceChildren(
@@ -250,6 +244,7 @@ function showEstimate(place, request, answer, actions) {
         'div',
         { class: 'panel-head' },
         h('h2', null, jobTitle(request)),
+        h('p', { class: 'soft' }, jobSize(answer)),
         verdict(answer.fit_verdict),
         h('p', { class: 'actions' }, downloadButton(answer, fileName(request, 'estimate'))),
       ),

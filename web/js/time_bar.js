@@ -26,6 +26,11 @@ export function byResource(parts) {
   return [...found.values()].sort((a, b) => b.exposed + b.hidden - a.exposed - a.hidden);
 }
 
+// How the number came about, for those who point at it.
+function sourceOf(part) {
+  return [part.formula && `formula ${part.formula}`, part.source].filter(Boolean).join('; ') || null;
+}
+
 function exposedTable(parts, step) {
   const exposed = parts.filter((part) => part.exposed_seconds > SMALL);
   const list = table(
@@ -37,7 +42,7 @@ function exposedTable(parts, step) {
       { title: 'Of step', number: true },
     ],
     exposed.map((part) => [
-      [swatch(part.index), words(part.name)],
+      [swatch(part.index), h('span', { title: sourceOf(part) }, words(part.name))],
       words(part.resource),
       secondsLike(part.exposed_seconds, step),
       percent(part.exposed_seconds / step),
@@ -80,7 +85,7 @@ function hiddenTable(parts, step) {
         { title: 'Of it all', number: true },
       ],
       hidden.map((part) => [
-        [swatch(part.index), words(part.name)],
+        [swatch(part.index), h('span', { title: sourceOf(part) }, words(part.name))],
         words(part.resource),
         secondsLike(part.hidden_seconds, step),
         percent(part.hidden_seconds / part.seconds),

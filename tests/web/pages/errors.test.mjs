@@ -52,7 +52,7 @@ test('each error of a problem document stands beside its field and nothing typed
   await page.click('#submit');
   await page.waitForSelector('#error-summary:not([hidden])');
   assert.equal(await page.evaluate(() => document.activeElement.id), 'error-summary');
-  assert.match(await text(page, '#pins-error'), /ici_fsdp_paralelism: no such MaxText key Did you mean/);
+  assert.match(await text(page, '#pins-error'), /ici_fsdp_paralelism: no such MaxText key\s+Did you mean/);
   assert.equal(await page.getAttribute('#pins', 'aria-invalid'), 'true');
   assert.equal(await page.getAttribute('#pins', 'aria-describedby'), 'pins-hint pins-error');
   assert.equal(await page.getAttribute('#seq_len', 'aria-describedby'), 'seq_len-error');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { gib, percent, seconds, secondsLike, secondsRange, usd, words } from '../../../web/js/format.js';
 import { memoryRows, memoryStacks } from '../../../web/js/memory_bar.js';
-import { batchText, meshOfConfig, meshText, rematText } from '../../../web/js/plan_text.js';
+import { batchText, jobSize, meshOfConfig, meshText, rematText } from '../../../web/js/plan_text.js';
 import { parseRoute } from '../../../web/js/router.js';
 import { byResource, orderParts } from '../../../web/js/time_bar.js';
 import { pointsOf, range } from '../../../web/js/tradeoff.js';
@@ -129,4 +129,13 @@ test('a problem says each thing once, with the time to wait', () => {
     generalText({ title: 'No', detail: 'x is wrong', errors: [{ pointer: '/x', detail: 'x is wrong' }] }),
     '',
   );
+});
+
+test('the size of a job counts chips, devices and hosts', () => {
+  const cluster = { chips: 64, devices: 128, hosts: 1 };
+  assert.equal(
+    jobSize({ model: { params_total: 671e9, params_active: 37.5e9 }, cluster }),
+    '671 B parameters, 37.5 B active; 64 chips, 128 devices, 1 host',
+  );
+  assert.equal(jobSize({}), '');
 });

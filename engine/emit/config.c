@@ -144,7 +144,8 @@ static bool differs(const struct adv_plan *plan, const struct adv_plan *from, co
 struct writer {
     struct adv_arena *arena;
     struct adv_config *config;
-    bool full;
+    bool all;  /* every key, defaults too: for comparing two plans */
+    bool full; /* memory or keys exhausted */
 };
 
 static void put_text(struct writer *writer, const char *key, const char *value_json)
@@ -208,13 +209,13 @@ static void put_mesh(struct writer *writer, const struct adv_plan *plan, const s
 {
     for (int i = 0; i < ADV_AXIS_COUNT && !writer->full; i++) {
         enum adv_axis axis = (enum adv_axis)i;
-        if (plan->ici[i] == 1 && axis != ADV_AXIS_FSDP) continue;
+        if (plan->ici[i] == 1 && axis != ADV_AXIS_FSDP && !writer->all) continue;
         char *key = axis_key(writer, "ici", axis);
         if (key) put(writer, key, "%d", plan->ici[i]);
     }
     for (int i = 0; i < ADV_AXIS_COUNT && cluster->slices > 1 && !writer->full; i++) {
         enum adv_axis axis = (enum adv_axis)i;
-        if (plan->dcn[i] == 1 && axis != ADV_AXIS_DATA) continue;
+        if (plan->dcn[i] == 1 && axis != ADV_AXIS_DATA && !writer->all) continue;
         char *key = axis_key(writer, "dcn", axis);
         if (key) put(writer, key, "%d", plan->dcn[i]);
     }
@@ -223,21 +224,27 @@ static void put_mesh(struct writer *writer, const struct adv_plan *plan, const s
 static void put_remat(struct writer *writer, const struct adv_plan *plan)
 {
     put(writer, "remat_policy", "\"%s\"", adv_policy_name(plan->policy));
-    if (plan->policy != ADV_POLICY_CUSTOM) return;
+    bool custom = plan->policy == ADV_POLICY_CUSTOM; /* under a preset MaxText does not look at the tensors' own keys */
     for (int i = 0; i < ADV_TENSOR_COUNT; i++) {
         enum adv_placement usual = i == ADV_TENSOR_DECODER_LAYER_INPUT ? ADV_PLACE_DEVICE : ADV_PLACE_REMAT;
-        if (plan->placements[i] == usual) continue;
-        put(writer, adv_tensor_name((enum adv_tensor)i), "\"%s\"", adv_placement_name(plan->placements[i]));
+        enum adv_placement placement = custom ? plan->placements[i] : usual;
+        if (placement == usual && !writer->all) continue;
+        put(writer, adv_tensor_name((enum adv_tensor)i), "\"%s\"", adv_placement_name(placement));
     }
 }
 
-/* Which grouped matmul: a choice of three keys. */
+static void put_bool(struct writer *writer, const char *key, bool value, bool usual)
+{
+    if (value != usual || writer->all) put_text(writer, key, value ? "true" : "false");
+}
+
+/* Which grouped matmul: a choice of four keys. */
 static void put_moe(struct writer *writer, const struct adv_plan *plan)
 {
-    if (plan->moe == ADV_MOE_TOKAMAX || plan->moe == ADV_MOE_GMM_V2) put_text(writer, "use_tokamax_gmm", "true");
-    if (plan->moe == ADV_MOE_GMM_V2) put_text(writer, "use_gmm_v2", "true");
-    if (plan->moe == ADV_MOE_RAGGED_DOT) put_text(writer, "megablox", "false");
-    if (plan->moe == ADV_MOE_DENSE) put_text(writer, "sparse_matmul", "false");
+    put_bool(writer, "use_tokamax_gmm", plan->moe == ADV_MOE_TOKAMAX || plan->moe == ADV_MOE_GMM_V2, false);
+    put_bool(writer, "use_gmm_v2", plan->moe == ADV_MOE_GMM_V2, false);
+    put_bool(writer, "megablox", plan->moe != ADV_MOE_RAGGED_DOT, true);
+    put_bool(writer, "sparse_matmul", plan->moe != ADV_MOE_DENSE, true);
 }
 
 static bool has_experts(const struct adv_model *model)
@@ -251,18 +258,21 @@ static bool has_experts(const struct adv_model *model)
 static void put_derived(struct writer *writer, const struct adv_plan *plan, const struct adv_model *model)
 {
     put(writer, "attention", "\"%s\"", plan->attention == ADV_ATTENTION_IMPL_FLASH ? "flash" : "dot_product");
-    if (plan->mu_dtype != plan->weight_dtype) put(writer, "mu_dtype", "\"%s\"", adv_format_name(plan->mu_dtype));
-    if (plan->quantization_static) {
-        put_text(writer, "weight_quantization_calibration_method", "\"fixed,-224,224\"");
-        put_text(writer, "act_quantization_calibration_method", "\"fixed,-224,224\"");
+    if (plan->mu_dtype != plan->weight_dtype || writer->all) put(writer, "mu_dtype", "\"%s\"", adv_format_name(plan->mu_dtype));
+    if (plan->quantization_static || writer->all) {
+        const char *method = plan->quantization_static ? "\"fixed,-224,224\"" : "\"absmax\"";
+        put_text(writer, "weight_quantization_calibration_method", method);
+        put_text(writer, "act_quantization_calibration_method", method);
     }
     if (has_experts(model)) put_moe(writer, plan);
-    if (plan->two_stage_gather)
-        put_text(writer, has_experts(model) ? "moe_fsdp_use_two_stage_all_gather" : "dense_fsdp_use_two_stage_all_gather", "true");
+    put_bool(writer, has_experts(model) ? "moe_fsdp_use_two_stage_all_gather" : "dense_fsdp_use_two_stage_all_gather",
+             plan->two_stage_gather, false);
     struct adv_plan inherits = *plan;
     inherits.blocks[1] = plan->blocks[0];
-    for (int i = 0; i < LOCAL_ROWS; i++)
-        if (differs(plan, &inherits, &local_rows[i])) put_row(writer, plan, &local_rows[i]);
+    bool local = false;
+    for (int i = 0; i < model->layer_kinds_count; i++) local = local || model->layers[i].window_tokens > 0;
+    for (int i = 0; i < LOCAL_ROWS && local; i++)
+        if (writer->all || differs(plan, &inherits, &local_rows[i])) put_row(writer, plan, &local_rows[i]);
 }
 
 static void put_pins(struct writer *writer, const struct adv_pin *pins, int pins_count)
@@ -283,24 +293,52 @@ static void defaults_for(const struct adv_plan *plan, const struct adv_model *mo
     adv_plan_clamp_blocks(defaults);
 }
 
+static void put_plan(struct writer *writer, const struct adv_plan *plan, const struct adv_model *model, const struct adv_cluster *cluster)
+{
+    struct adv_plan defaults;
+    defaults_for(plan, model, &defaults);
+    put_mesh(writer, plan, cluster);
+    put_remat(writer, plan);
+    for (int i = 0; i < ROWS; i++)
+        if (rows[i].always || writer->all || differs(plan, &defaults, &rows[i])) put_row(writer, plan, &rows[i]);
+    put_derived(writer, plan, model);
+}
+
+static adv_code out_of_room(adv_err *err)
+{
+    return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the configuration has more than %d keys or the request's memory is used up",
+                       ADV_LIMIT_CONFIG_KEYS);
+}
+
 adv_code adv_emit_config(const struct adv_plan *plan, const struct adv_model *model, const struct adv_cluster *cluster,
                          const struct adv_pin *pins, int pins_count, struct adv_arena *arena,
                          struct adv_config *config, adv_err *err)
 {
-    struct adv_plan defaults;
-    defaults_for(plan, model, &defaults);
     config->count = 0;
-    struct writer writer = {arena, config, false};
+    struct writer writer = {arena, config, false, false};
     if (adv_emit_model_keys(model, arena, config) != ADV_OK) writer.full = true;
-    put_mesh(&writer, plan, cluster);
-    put_remat(&writer, plan);
-    for (int i = 0; i < ROWS; i++)
-        if (rows[i].always || differs(plan, &defaults, &rows[i])) put_row(&writer, plan, &rows[i]);
-    put_derived(&writer, plan, model);
+    put_plan(&writer, plan, model, cluster);
     put_pins(&writer, pins, pins_count);
-    if (writer.full)
-        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the configuration has more than %d keys or the request's memory is used up",
-                           ADV_LIMIT_CONFIG_KEYS);
+    return writer.full ? out_of_room(err) : ADV_OK;
+}
+
+/* Both plans are written with all their keys, in the same order, and compared line by line. */
+adv_code adv_emit_changes(const struct adv_plan *before, const struct adv_plan *after, const struct adv_model *model,
+                          const struct adv_cluster *cluster, struct adv_arena *arena, struct adv_config_change *changes,
+                          int capacity, int *changes_count, adv_err *err)
+{
+    struct adv_config *from = adv_arena_alloc(arena, sizeof *from);
+    struct adv_config *to = adv_arena_alloc(arena, sizeof *to);
+    *changes_count = 0;
+    if (!from || !to) return out_of_room(err);
+    struct writer writers[2] = {{arena, from, true, false}, {arena, to, true, false}};
+    put_plan(&writers[0], before, model, cluster);
+    put_plan(&writers[1], after, model, cluster);
+    if (writers[0].full || writers[1].full) return out_of_room(err);
+    for (int i = 0; i < to->count && *changes_count < capacity; i++) {
+        if (!strcmp(from->entries[i].value_json, to->entries[i].value_json)) continue;
+        changes[(*changes_count)++] = (struct adv_config_change){to->entries[i].key, from->entries[i].value_json, to->entries[i].value_json};
+    }
     return ADV_OK;
 }
 

@@ -18,6 +18,17 @@ ADV_MUST_CHECK adv_code adv_emit_config(const struct adv_plan *plan, const struc
                                         const struct adv_pin *pins, int pins_count, struct adv_arena *arena,
                                         struct adv_config *config, adv_err *err);
 
+/* One key by which two plans differ, with MaxText's default spelled out where a plan does not set it. */
+struct adv_config_change {
+    const char *key, *from_json, *to_json;
+};
+
+/* The keys that turn `before` into `after` (flags are not among them), at most `capacity`; texts live in the arena.
+ * ADV_E_MEMORY only. */
+ADV_MUST_CHECK adv_code adv_emit_changes(const struct adv_plan *before, const struct adv_plan *after, const struct adv_model *model,
+                                         const struct adv_cluster *cluster, struct adv_arena *arena,
+                                         struct adv_config_change *changes, int capacity, int *changes_count, adv_err *err);
+
 /* The value of `key` in `config` as JSON text, or NULL. */
 const char *adv_emit_config_find(const struct adv_config *config, const char *key);
 

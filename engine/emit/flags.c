@@ -139,3 +139,36 @@ adv_code adv_emit_flags(const struct adv_plan *plan, const struct adv_cluster *c
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "more than %d XLA flags, or the request's memory is used up", ADV_LIMIT_XLA_FLAGS);
     return ADV_OK;
 }
+
+static const char *switch_json(signed char value)
+{
+    return value < 0 ? "null" : value ? "true" : "false";
+}
+
+static void limit_json(int kib, char text[16])
+{
+    if (kib > 0)
+        (void)snprintf(text, 16, "%d", kib);
+    else
+        (void)snprintf(text, 16, "null");
+}
+
+int adv_emit_flag_changes(const struct adv_flags *before, const struct adv_flags *after, struct adv_flag_change changes[ADV_FLAG_CHANGES])
+{
+    int count = 0;
+    if (before->scoped_vmem_limit_kib != after->scoped_vmem_limit_kib) {
+        struct adv_flag_change *change = &changes[count++];
+        change->name = "xla_tpu_scoped_vmem_limit_kib";
+        limit_json(before->scoped_vmem_limit_kib, change->from);
+        limit_json(after->scoped_vmem_limit_kib, change->to);
+    }
+    for (int i = 0; i < SWITCHES && count < ADV_FLAG_CHANGES; i++) {
+        signed char from = state(before, switches[i].offset), to = state(after, switches[i].offset);
+        if (from == to) continue;
+        struct adv_flag_change *change = &changes[count++];
+        change->name = switches[i].name;
+        (void)snprintf(change->from, sizeof change->from, "%s", switch_json(from));
+        (void)snprintf(change->to, sizeof change->to, "%s", switch_json(to));
+    }
+    return count;
+}

@@ -15,4 +15,14 @@
 ADV_MUST_CHECK adv_code adv_emit_flags(const struct adv_plan *plan, const struct adv_cluster *cluster, const struct adv_catalog *catalog,
                                        struct adv_arena *arena, struct adv_config *config, adv_err *err);
 
+/* A switch by which two plans differ. */
+struct adv_flag_change {
+    const char *name;        /* without dashes, static */
+    char from[16], to[16];   /* JSON: "true", "false", a number; "null" = the compiler's default */
+};
+enum { ADV_FLAG_CHANGES = 16 };
+
+/* The switches that turn `before` into `after`; returns how many. */
+int adv_emit_flag_changes(const struct adv_flags *before, const struct adv_flags *after, struct adv_flag_change changes[ADV_FLAG_CHANGES]);
+
 #endif

@@ -12,7 +12,7 @@
 enum adv_severity { ADV_SEVERITY_INFO, ADV_SEVERITY_WARNING, ADV_SEVERITY_ERROR };
 const char *adv_severity_name(enum adv_severity severity); /* "info" "warning" "error" */
 
-enum { ADV_ADVICE_CHANGES = 16 };
+enum { ADV_ADVICE_CHANGES = 24 };
 
 struct adv_advice_change {
     char key[ADV_LIMIT_NAME]; /* a MaxText key, or an XLA flag without dashes */

@@ -1,0 +1,175 @@
+#include "engine/explain/advice.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/units.h"
+#include "engine/emit/config.h"
+#include "engine/emit/flags.h"
+#include "engine/explain/advice_rules.h"
+#include "engine/rank/rank.h"
+#include "engine/search/near_miss.h"
+
+enum { REVIEW_ARENA_BYTES = 8 * 1024 * 1024 }; /* configurations of all tried changes take about 1 MiB */
+
+static const char *const severity_names[] = {"info", "warning", "error"};
+
+const char *adv_severity_name(enum adv_severity severity)
+{
+    return severity_names[severity];
+}
+
+bool adv_review_try(const struct adv_review *review, const struct adv_plan *changed, struct adv_estimate *estimate)
+{
+    if (adv_plan_broken_rule(changed, review->input->model, review->input->cluster)) return false;
+    struct adv_estimate_input input = *review->input;
+    input.plan = changed;
+    if (adv_estimate_plan(&input, estimate, NULL, NULL) != ADV_OK) return false;
+    bool smaller = estimate->hbm_bytes_per_device <= review->estimate->hbm_bytes_per_device &&
+                   !(estimate->host_bytes_per_host > review->estimate->host_bytes_per_host);
+    return smaller || adv_rank_fits(estimate, ADV_RANK_MEMORY_FRAC);
+}
+
+static struct adv_advice *next_item(struct adv_review *review)
+{
+    return review->list->count < ADV_LIMIT_ADVICE ? &review->list->items[review->list->count] : NULL;
+}
+
+static void put_change(struct adv_advice *advice, const char *key, const char *value_json)
+{
+    if (advice->changes_count >= ADV_ADVICE_CHANGES || strlen(value_json) >= sizeof advice->changes[0].value_json) return;
+    struct adv_advice_change *change = &advice->changes[advice->changes_count++];
+    (void)snprintf(change->key, sizeof change->key, "%s", key);
+    (void)snprintf(change->value_json, sizeof change->value_json, "%s", value_json);
+}
+
+static void write_changes(struct adv_review *review, const struct adv_plan *changed, struct adv_advice *advice)
+{
+    struct adv_config_change keys[ADV_ADVICE_CHANGES];
+    struct adv_flag_change flags[ADV_FLAG_CHANGES];
+    int count = 0;
+    advice->changes_count = 0;
+    if (adv_emit_changes(review->plan, changed, review->input->model, review->input->cluster, &review->arena, keys,
+                         ADV_ADVICE_CHANGES, &count, NULL) != ADV_OK)
+        return;
+    for (int i = 0; i < count; i++) put_change(advice, keys[i].key, keys[i].to_json);
+    count = adv_emit_flag_changes(&review->plan->flags, &changed->flags, flags);
+    for (int i = 0; i < count; i++) put_change(advice, flags[i].name, flags[i].to);
+}
+
+bool adv_review_offer(struct adv_review *review, enum adv_severity severity, const char *code, const struct adv_plan *changed,
+                      double least_gain_frac, const char *format, ...)
+{
+    struct adv_estimate estimate;
+    struct adv_advice *advice = next_item(review);
+    if (!advice || !adv_review_try(review, changed, &estimate)) return false;
+    double now = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, review->estimate);
+    double gain = 1 - adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &estimate) / now;
+    if (!(gain >= least_gain_frac)) return false;
+    *advice = (struct adv_advice){.severity = severity, .code = code, .gain_frac = gain};
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(advice->message, sizeof advice->message, format, arguments);
+    va_end(arguments);
+    size_t length = strlen(advice->message);
+    (void)snprintf(advice->message + length, sizeof advice->message - length, ": %.1f %% less time a token (%.3f s a step instead of %.3f s)",
+                   100 * gain, review->estimate->step_time_s * (1 - gain), review->estimate->step_time_s);
+    write_changes(review, changed, advice);
+    review->list->count++;
+    return true;
+}
+
+void adv_review_remark(struct adv_review *review, enum adv_severity severity, const char *code, const struct adv_plan *changed,
+                       const char *format, ...)
+{
+    struct adv_advice *advice = next_item(review);
+    if (!advice) return;
+    *advice = (struct adv_advice){.severity = severity, .code = code, .gain_frac = (double)NAN};
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(advice->message, sizeof advice->message, format, arguments);
+    va_end(arguments);
+    if (changed) write_changes(review, changed, advice);
+    review->list->count++;
+}
+
+/* The verdict near or beyond a limit, with the cheapest way back. */
+static void review_memory(struct adv_review *review)
+{
+    const struct adv_estimate *estimate = review->estimate;
+    if (estimate->fit == ADV_FIT_FITS && adv_rank_fits(estimate, 1)) return;
+    char remedy[ADV_LIMIT_DETAIL / 2];
+    struct adv_plan fitting;
+    bool found = adv_near_miss_remedy(review->input->model, review->input->cluster, review->input->constants, review->plan, remedy,
+                                      sizeof remedy, &fitting, NULL);
+    bool host = estimate->host_bytes_per_host > estimate->host_limit_bytes_per_host;
+    double used = host ? estimate->host_bytes_per_host : estimate->hbm_bytes_per_device;
+    double limit = host ? estimate->host_limit_bytes_per_host : estimate->hbm_limit_bytes_per_device;
+    bool fails = estimate->fit == ADV_FIT_NO || host;
+    adv_review_remark(review, fails ? ADV_SEVERITY_ERROR : ADV_SEVERITY_WARNING, fails ? "memory_exceeded" : "memory_tight",
+                      found ? &fitting : NULL, "%.2f of %.2f GiB of %s memory: %.2f GiB %s; %s", used / ADV_GIB, limit / ADV_GIB,
+                      host ? "host" : "device", fabs(limit - used) / ADV_GIB, used > limit ? "too much" : "to spare", remedy);
+}
+
+/* Logits decide the peak: tiling them is the cheapest memory there is. */
+static void review_loss_peak(struct adv_review *review)
+{
+    const struct adv_estimate *estimate = review->estimate;
+    double used = estimate->hbm_bytes_per_device / estimate->hbm_limit_bytes_per_device;
+    if (used < 0.85 || estimate->loss_peak_bytes <= estimate->backward_peak_bytes) return;
+    struct adv_plan changed = *review->plan;
+    struct adv_estimate tiled;
+    while (changed.num_vocab_tiling < 16) {
+        changed.num_vocab_tiling *= 2;
+        if (!adv_review_try(review, &changed, &tiled)) return;
+        if (tiled.loss_peak_bytes <= tiled.backward_peak_bytes) break;
+    }
+    adv_review_remark(review, ADV_SEVERITY_INFO, "vocab_tiling", &changed,
+                      "the logits decide the memory peak; num_vocab_tiling=%d needs %.2f GiB instead of %.2f and %.3f s a step instead of %.3f",
+                      changed.num_vocab_tiling, tiled.hbm_bytes_per_device / ADV_GIB, estimate->hbm_bytes_per_device / ADV_GIB,
+                      tiled.step_time_s, estimate->step_time_s);
+}
+
+/* Errors, then whatever saves most. */
+static bool before(const struct adv_advice *a, const struct adv_advice *b)
+{
+    bool a_error = a->severity == ADV_SEVERITY_ERROR, b_error = b->severity == ADV_SEVERITY_ERROR;
+    if (a_error != b_error) return a_error;
+    double a_gain = isnan(a->gain_frac) ? 0 : a->gain_frac, b_gain = isnan(b->gain_frac) ? 0 : b->gain_frac;
+    return a_gain > b_gain;
+}
+
+static void sort(struct adv_advice_list *list)
+{
+    for (int i = 1; i < list->count; i++) {
+        struct adv_advice moved = list->items[i];
+        int at = i;
+        while (at > 0 && before(&moved, &list->items[at - 1])) {
+            list->items[at] = list->items[at - 1];
+            at--;
+        }
+        list->items[at] = moved;
+    }
+}
+
+void adv_advice_find(const struct adv_estimate_input *input, const struct adv_estimate *estimate,
+                     const struct adv_ledger *ledger, struct adv_advice_list *list)
+{
+    list->count = 0;
+    struct adv_review review = {.input = input, .plan = input->plan, .estimate = estimate, .ledger = ledger, .list = list};
+    adv_arena_init(&review.arena, REVIEW_ARENA_BYTES);
+    review.request = adv_arena_alloc(&review.arena, sizeof *review.request);
+    if (review.request) {
+        review.request->model = *input->model;
+        review.request->cluster = *input->cluster;
+        review.request->workload.base = *input->plan;
+        review.request->workload.seq_len = input->plan->seq_len;
+        review_memory(&review);
+        review_loss_peak(&review);
+        for (int i = 0; adv_advice_time_rules[i]; i++) adv_advice_time_rules[i](&review);
+        sort(list);
+    }
+    adv_arena_free(&review.arena);
+}

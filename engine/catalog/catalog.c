@@ -122,6 +122,21 @@ const struct adv_provenance *adv_catalog_keys_provenance(const struct adv_catalo
     return &catalog->keys_provenance;
 }
 
+const struct adv_provenance *adv_catalog_flags_provenance(const struct adv_catalog *catalog)
+{
+    return &catalog->flags_provenance;
+}
+
+int adv_catalog_old_keys_count(const struct adv_catalog *catalog)
+{
+    return catalog->old_keys_count;
+}
+
+const struct adv_catalog_old_key *adv_catalog_old_key_at(const struct adv_catalog *catalog, int index)
+{
+    return &catalog->old_keys[index];
+}
+
 int adv_catalog_keys_count(const struct adv_catalog *catalog)
 {
     return catalog->keys_count;

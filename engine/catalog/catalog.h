@@ -17,9 +17,12 @@ struct adv_provenance {
     const char *unit, *source, *date, *confidence, *note; /* note may be "" */
 };
 
+enum { ADV_CATALOG_CONSTANT_FILES = 3 }; /* kernel, link, step */
+
 struct adv_catalog_chip {
     struct adv_chip chip;
     struct adv_constants constants; /* all 0 for headline rows (is_tpu false) */
+    const char *constants_json[ADV_CATALOG_CONSTANT_FILES]; /* the same with pedigree: objects, NULL for headline rows */
     const char *const *aliases;
     int aliases_count;
 #define ADV_CHIP_PROVENANCE(name, unit, what) struct adv_provenance name##_provenance;
@@ -31,6 +34,7 @@ struct adv_catalog_chip {
 struct adv_catalog_model {
     const char *name;
     double advertised_total_b;   /* billions of parameters as its makers say, NAN = not said */
+    const char *keys_json;       /* object: its architecture as MaxText keys */
     const char *pins_json;       /* object: MaxText keys the model file pins that are not architecture (opt_type, …) */
     struct adv_provenance provenance; /* of all its dims; unit "" */
 };
@@ -109,6 +113,9 @@ int adv_catalog_shapes(const struct adv_catalog *catalog, const char *chip, cons
 int adv_catalog_keys_count(const struct adv_catalog *catalog);
 const struct adv_catalog_key *adv_catalog_key_at(const struct adv_catalog *catalog, int index);
 const struct adv_provenance *adv_catalog_topologies_provenance(const struct adv_catalog *catalog);
+const struct adv_provenance *adv_catalog_flags_provenance(const struct adv_catalog *catalog);
+int adv_catalog_old_keys_count(const struct adv_catalog *catalog);
+const struct adv_catalog_old_key *adv_catalog_old_key_at(const struct adv_catalog *catalog, int index);
 const struct adv_provenance *adv_catalog_keys_provenance(const struct adv_catalog *catalog);
 const struct adv_catalog_key *adv_catalog_key(const struct adv_catalog *catalog, const char *name);
 const struct adv_catalog_old_key *adv_catalog_old_key(const struct adv_catalog *catalog, const char *name);

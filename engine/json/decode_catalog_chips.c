@@ -18,6 +18,15 @@ static const struct field {
 #undef CHIP_FIELD
 };
 
+/* An object as text, for the catalog's own answers. */
+static const char *keep_json(const struct adv_catalog_file *file, const json_t *object)
+{
+    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    const char *kept = adv_catalog_keep(file, text ? text : "{}");
+    free(text);
+    return kept;
+}
+
 /* The date of a source, or NULL when the file's table does not have it. */
 static const char *source_row(const struct adv_catalog_file *file, const char *id, const char **text)
 {
@@ -153,6 +162,7 @@ void adv_decode_catalog_constants(const struct adv_catalog_file *file)
             bool flag = false;
             if (known->flag && adv_json_bool(rows, at, known->flag, ADV_JSON_OPTIONAL, &flag, file->err))
                 memcpy((char *)&chip->constants + known->flag_offset, &flag, sizeof flag);
+            chip->constants_json[i] = keep_json(file, rows);
             for (size_t k = 0; k < known->rows_count; k++)
                 decode_constant(file, json_object_get(rows, known->rows[k].name), at, &known->rows[k], &chip->constants);
         }
@@ -179,9 +189,8 @@ static void decode_catalog_model(const struct adv_catalog_file *file, const json
     model->advertised_total_b = NAN;
     (void)adv_json_number(row, at, "advertised_total_b", ADV_JSON_OPTIONAL, 0, 1e6, &model->advertised_total_b, file->err);
     const json_t *pins = adv_json_object(row, at, "pins", ADV_JSON_REQUIRED, file->err);
-    char *pins_json = pins ? json_dumps(pins, JSON_COMPACT) : NULL;
-    model->pins_json = adv_catalog_keep(file, pins_json ? pins_json : "{}");
-    free(pins_json);
+    model->pins_json = keep_json(file, pins);
+    model->keys_json = keep_json(file, json_object_get(row, "keys"));
     char keys_at[ADV_LIMIT_POINTER];
     (void)adv_json_pointer(keys_at, at, "keys");
     if (adv_decode_model_keys(json_object_get(row, "keys"), keys_at, keys, file->err, file->err) != ADV_OK) return;

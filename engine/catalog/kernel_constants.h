@@ -22,6 +22,8 @@
     X(splash_fwd_rescale_vreg_s, "s", "accumulator rescale per vreg and compute sub-block")                  \
     X(splash_fwd_step_s, "s", "one grid step of the forward kernel")                                         \
     X(splash_fwd_carry_s, "s", "per 1024 query rows of a step that continues a query block")                 \
+    X(splash_imem_pairs, "pairs", "scores of a forward block whose unrolled body fills the instruction memory") \
+    X(splash_imem_pair_s, "s", "reloading the body's rest, per pair beyond and step")                        \
     X(splash_bwd_mxu_frac, "frac", "MXU issue rate inside the backward kernels over peak")                   \
     X(splash_bwd_vreg_s, "s", "vector work of the fused backward per vreg of scores")                        \
     X(splash_bwd_operand_vreg_s, "s", "operand traffic per vreg of scores and 256 head columns of each operand") \
@@ -39,6 +41,7 @@
     X(gmm_launch_s, "s", "fixed cost of one grouped matmul: launch and group metadata")                      \
     X(gmm_weight_rows, "rows", "rows of lhs that hide the load of one weight tile into the MXU")             \
     X(gmm_mask_vreg_s, "s", "row-masked store per vreg of a visited output tile")                            \
+    X(gmm_scale_vreg_s, "s", "scaling and adding one partial product of a quantised operand, per vreg")      \
     X(gmm_tail_vreg_s, "s", "masking both operands of a contraction tail, per vreg")                         \
     X(tgmm_mxu_frac, "frac", "MXU rate of transposed grouped matmul over one core's peak")                   \
     X(tgmm_hbm_frac, "frac", "DMA bandwidth of transposed grouped matmul over specification")                \
@@ -58,6 +61,7 @@
     X(xent_step_s, "s", "one grid step of the fused logits and loss")                                        \
     X(xent_overlap_frac, "frac", "share of the shorter of its compute and DMA that is not hidden")           \
     X(xent_mxu_frac, "frac", "MXU rate of the fused logits and loss over one core's peak")                   \
+    X(xent_bwd_mxu_frac, "frac", "MXU rate of its backward pass")                                            \
     X(xent_hbm_frac, "frac", "its DMA bandwidth over specification")                                         \
     X(xent_fwd_vreg_s, "s", "its forward vector work per vreg of logits")                                    \
     X(xent_bwd_vreg_s, "s", "its backward vector work per vreg of logits")                                   \

@@ -124,8 +124,18 @@ static void read_attention(const struct reader *r, const json_t *tile, struct ad
         row->trusted = false;
     }
     const char *timing = json_string_value(json_object_get(r->json, "timing_method"));
-    if (timing && strstr(timing, "kernel ONLY")) row->attention_flags.kernel_only = true;
+    if (timing && (strstr(timing, "kernel ONLY") || strstr(timing, "tuned on pallas calls"))) row->attention_flags.kernel_only = true;
     if (!row->has_tile && row->kind == ADV_ROW_SPLASH) row->trusted = false;
+}
+
+/* Quantised lhs: how many scales a row has, from "... 'scale': 'bf16[524288,28]' ..."; 0 = one per tensor or none. */
+static int scale_blocks_of(const struct reader *r)
+{
+    const char *spec = json_string_value(json_object_get(r->json, "lhs_spec"));
+    const char *scale = spec ? strstr(spec, "'scale'") : NULL;
+    int rows = 0, blocks = 0;
+    if (!scale || !(scale = strchr(scale, '[')) || sscanf(scale, "[%9d,%9d]", &rows, &blocks) != 2) return 0;
+    return blocks > 1 ? blocks : 0;
 }
 
 static void read_gmm(const struct reader *r, const json_t *tile, struct adv_kernel_row *row)
@@ -141,6 +151,7 @@ static void read_gmm(const struct reader *r, const json_t *tile, struct adv_kern
     s->lhs = format_of(dtypes, "lhs");
     s->rhs = format_of(dtypes, "rhs");
     s->out = s->lhs == ADV_FORMAT_FP8 || s->lhs == ADV_FORMAT_INT8 ? ADV_FORMAT_BF16 : format_of(dtypes, "out");
+    if (s->lhs == ADV_FORMAT_FP8 || s->lhs == ADV_FORMAT_INT8) s->scale_blocks = scale_blocks_of(r);
     s->version = strcmp(row->name, "gmm_pallas_v2") == 0 ? 2 : 1;
     int count = 0;
     s->group_sizes = sizes_of(r, json_object_get(r->json, "group_sizes"), &count);

@@ -94,7 +94,7 @@ static struct work gmm_work(const struct adv_kernel_machine *machine, const stru
     w.flops = adv_core_padded_flops(machine->chip, tm, t->tile_k, t->tile_n);
     const struct adv_constants *c = machine->constants;
     w.fill = adv_max(1.0, c->gmm_weight_rows / tm); /* short row tiles leave the array waiting for the next weight tile */
-    w.vector_s = tm * t->tile_n / k_tiles / VREG * c->gmm_mask_vreg_s;
+    w.vector_s = tm * t->tile_n / k_tiles / VREG * (c->gmm_mask_vreg_s + s->scale_blocks * c->gmm_scale_vreg_s);
     if (s->k % LANES) w.tail_s = (tm + t->tile_n) * t->tile_k / k_tiles / VREG * c->gmm_tail_vreg_s;
     return w;
 }

@@ -43,10 +43,11 @@ static void wrapper(const struct adv_kernel_machine *machine, struct flavour fla
     if (flavour.makes_dkv && !flavour.makes_dq) bytes = 0.0; /* the dq kernel of the pair already paid for the inputs */
     if (flavour.makes_dq) bytes += 2.0 * b * q_rows * qk;
     if (flavour.makes_dkv) bytes += 2.0 * b * kv_rows * (qk + v);
+    if (flags->kernel_only) bytes = 0.0; /* the sum of dQ's partials belongs to the kernel's result */
     const double moved_s = bytes / (k->splash_bwd_wrapper_frac * bw);
     const double sum_s = reduction_bytes / (k->splash_bwd_reduction_frac * bw);
     double narrow_s = 0.0;
-    if (shape->head_dim_qk % LANES && flavour.makes_dq)
+    if (shape->head_dim_qk % LANES && flavour.makes_dq && !flags->kernel_only)
         narrow_s = q_rows * (k->splash_bwd_narrow_row_s +
                              (adv_splash_is_old(flags) ? k->splash_bwd_old_narrow_row_s : 0.0));
     adv_kernel_part_add(time, "wrapper_transposes", moved_s);
@@ -80,7 +81,7 @@ void adv_splash_bwd(const struct adv_kernel_machine *machine, enum adv_kernel ke
     const double block_vregs = (double)bq * (double)bkv / VREG;
     const double columns = (double)(adv_round_up(shape->head_dim_qk, LANES) + adv_round_up(shape->head_dim_v, LANES));
     const double vreg_s = k->splash_bwd_vreg_s + columns / 512.0 * k->splash_bwd_operand_vreg_s;
-    const double masked = shape->segment_ids ? counts.active : counts.partial;
+    const double masked = shape->segment_ids && !shape->segment_sizes ? counts.active : counts.partial;
     const struct adv_splash_work work = {
         .vector_s = heads * counts.active * block_vregs * vreg_s * flavour.vector_share,
         .mask_s = heads * masked * block_vregs * k->splash_bwd_mask_vreg_s,
@@ -92,7 +93,6 @@ void adv_splash_bwd(const struct adv_kernel_machine *machine, enum adv_kernel ke
         .cores = 1.0, /* every axis of these grids is sequential */
     };
     adv_splash_finish(machine, &work, time);
-    if (flags->kernel_only) return;
     const double dq_bytes = heads * (double)shape->q_len * shape->head_dim_qk;
     double buffers = kv_steps;
     if (flags->dq_reduction_steps > 0) buffers = adv_min(buffers, flags->dq_reduction_steps);

@@ -49,7 +49,7 @@ void adv_splash_fwd(const struct adv_kernel_machine *machine, bool residuals, co
     adv_splash_count_blocks(shape, blocks->block_q, blocks->block_kv, &counts);
 
     const double block_vregs = bq * bkv / VREG;
-    const double masked = shape->segment_ids ? counts.active : counts.partial;
+    const double masked = shape->segment_ids && !shape->segment_sizes ? counts.active : counts.partial;
     const double max_frac = flags->max_logit_constant ? k->splash_max_logit_frac : 1.0;
     /* per compute sub-block: the accumulator and the lane-replicated m and l are read, scaled, written */
     const double sub_vregs = bq * (double)(adv_round_up(shape->head_dim_v, LANES) + 2 * LANES) / VREG;
@@ -59,6 +59,8 @@ void adv_splash_fwd(const struct adv_kernel_machine *machine, bool residuals, co
     const double kv_bytes = b * bkv * (shape->head_dim_qk + shape->head_dim_v);
     const double q_bytes = b * bq * (shape->head_dim_qk + shape->head_dim_v) + (residuals ? 2.0 * bq * LANES * 4.0 : 0.0);
 
+    /* the body is unrolled twice over the whole block; past the instruction memory its rest is loaded at every step */
+    const double reload_s = adv_max(0.0, bq * bkv - k->splash_imem_pairs) * k->splash_imem_pair_s;
     const struct adv_splash_work work = {
         .vector_s = heads * counts.active * block_vregs * (k->splash_fwd_vreg_s * max_frac + operand_s),
         .mask_s = heads * masked * block_vregs * k->splash_fwd_mask_vreg_s,
@@ -67,8 +69,7 @@ void adv_splash_fwd(const struct adv_kernel_machine *machine, bool residuals, co
         .hbm_bytes = heads * (counts.active * kv_bytes + counts.q_blocks * q_bytes),
         .overlap_frac = k->splash_overlap_frac,
         .steps = heads * counts.active,
-        .steps_s = heads * (counts.active * k->splash_fwd_step_s +
-                            (counts.active - counts.q_blocks) * bq / 1024.0 * k->splash_fwd_carry_s),
+        .steps_s = heads * (counts.active * (k->splash_fwd_step_s + reload_s) + (counts.active - counts.q_blocks) * bq / 1024.0 * k->splash_fwd_carry_s),
         .cores = heads >= 2.0 ? adv_core_count(machine->chip) : 1.0, /* the heads axis is parallel */
     };
     adv_splash_finish(machine, &work, time);

@@ -61,7 +61,7 @@ double adv_vmem_xent_bytes(enum adv_kernel kernel, const struct adv_xent_tile *t
     const double b = tile->b_block, h = tile->h_block, v = tile->v_block;
     const double forward = 2.0 * (b * h * 4.0 + h * v * 2.0) + b * v * 4.0 + 3.0 * b * LANES * 4.0;
     if (kernel == ADV_KERNEL_LINEAR_XENT) return forward;
-    return forward + 2.0 * (b * h * 4.0 + h * v * 4.0) + b * v * 4.0; /* dx and dw windows, one more tile of scores */
+    return forward + 2.0 * (b * h * 4.0 + h * v * 4.0); /* dx and dw windows; scores become their gradient in place */
 }
 
 bool adv_vmem_fits(double vmem_bytes, double limit_bytes)

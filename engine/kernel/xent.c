@@ -37,7 +37,7 @@ adv_code adv_xent_time(const struct adv_kernel_machine *machine, enum adv_kernel
     const double v_tiles = (double)adv_div_up(shape->vocab, tile->v_block);
     const double rows = b_tiles * tile->b_block, dim = h_tiles * tile->h_block, words = v_tiles * tile->v_block;
     const double products = backward ? 3.0 : 1.0;
-    const double rate = k->xent_mxu_frac * adv_core_peak_flops_per_s(chip);
+    const double rate = (backward ? k->xent_bwd_mxu_frac : k->xent_mxu_frac) * adv_core_peak_flops_per_s(chip);
     const double mxu_s = products * 2.0 * rows * dim * words / rate;
     const double vector_s = rows * words / VREG * (backward ? k->xent_bwd_vreg_s : k->xent_fwd_vreg_s);
     double bytes = b_tiles * dim * words * 2.0 + (h_tiles > 1.0 ? v_tiles : 1.0) * rows * dim * 4.0;

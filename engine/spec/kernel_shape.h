@@ -42,7 +42,7 @@ struct adv_attention_tile {
 struct adv_attention_flags {
     bool max_logit_constant;   /* use_max_logit_estimate > 0 */
     int dq_reduction_steps;    /* 0 or 3 */
-    bool kernel_only;          /* leave the wrapper (transposes, scaling, residual slices) out */
+    bool kernel_only;          /* leave transposes, scaling and residual slices out; the sum of dQ partials stays */
     bool use_experimental_scheduler;
     double software_date;      /* year with fraction of the kernel library; 0 or NAN = current */
 };
@@ -55,6 +55,7 @@ struct adv_gmm_shape {
     enum adv_group_distribution distribution;
     const int64_t *group_sizes; /* num_groups entries for ADV_GROUPS_GIVEN; borrowed */
     bool rhs_transposed, return_residuals;
+    int scale_blocks;          /* quantised lhs: scales along k, each ends one partial product; 0 = none */
     enum adv_format lhs, rhs, out;
     int version;               /* 1 megablox/tokamax v1, 2 GMM v2 */
 };

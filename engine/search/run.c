@@ -202,6 +202,7 @@ static adv_code write_result(struct run *run, adv_err *err)
     result->evaluated = run->pricer.evaluated;
     result->considered = run->space.considered;
     result->illegal += run->space.illegal;
+    result->memory_frac = run->pricer.memory_frac;
     result->exhaustive = run->complete && run->space.complete;
     if (run->space.families_count == 0 && run->space.most_broken_rule)
         (void)snprintf(result->empty_why, sizeof result->empty_why,

@@ -33,6 +33,7 @@ struct adv_search_result {
     struct adv_plan base;             /* the request's base plan with the house choices: what every plan starts from */
     long considered, illegal, pruned, out_of_memory; /* families: enumerated = illegal + pruned + out_of_memory + solved */
     long evaluated;                   /* plans priced */
+    double memory_frac;               /* of the memory limits, that the ranked plans were allowed: see rank.h */
     bool exhaustive;                  /* no plan of the space can be better than found[]: no budget or memory cut */
     char empty_why[ADV_LIMIT_DETAIL]; /* when no combination is legal: the rule that forbade most; else "" */
 };

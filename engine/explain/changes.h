@@ -1,0 +1,38 @@
+/* changes.h: what a plan changes in a baseline, group by group, each with its own gain.
+ *
+ * Keys that only make sense together (the axes of a mesh, the placements of a remat policy) form a group; a group's gain is
+ * that of the baseline with this group alone taken over, estimated. NAN where that is not a legal plan by itself.
+ */
+#ifndef ADV_EXPLAIN_CHANGES_H
+#define ADV_EXPLAIN_CHANGES_H
+
+#include "engine/base/arena.h"
+#include "engine/emit/config.h"
+#include "engine/search/search.h"
+
+enum { ADV_CHANGE_GROUPS = 8, ADV_CHANGES_MAX = 160 };
+
+const char *adv_change_group_name(int group); /* "mesh_and_batch", "remat", … */
+
+/* Copies the members of one group from `from` into `plan`. */
+void adv_change_group_apply(int group, const struct adv_plan *from, struct adv_plan *plan);
+
+struct adv_change {
+    const char *key, *from_json, *to_json; /* a MaxText key, or an XLA flag without dashes */
+    int group;
+};
+
+struct adv_changes {
+    int count;
+    struct adv_change items[ADV_CHANGES_MAX];
+    double group_gain_frac[ADV_CHANGE_GROUPS]; /* of the group alone on the baseline; NAN: nothing changes or not legal alone */
+    bool group_fits[ADV_CHANGE_GROUPS];
+    double gain_frac;                          /* of all changes together */
+};
+
+/* ADV_E_MEMORY only. */
+ADV_MUST_CHECK adv_code adv_changes_find(const struct adv_advise_request *request, const struct adv_constants *constants,
+                                         const struct adv_candidate *baseline, const struct adv_candidate *candidate,
+                                         struct adv_arena *arena, struct adv_changes *changes, adv_err *err);
+
+#endif

@@ -1,0 +1,207 @@
+#include "engine/json/encode_advise.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/emit/config.h"
+#include "engine/emit/flags.h"
+#include "engine/explain/advice.h"
+#include "engine/explain/changes.h"
+#include "engine/explain/why.h"
+#include "engine/json/encode_estimate.h"
+#include "engine/rank/rank.h"
+
+/* What every part of the answer is made from. */
+struct encoder {
+    const struct adv_catalog *catalog;
+    const struct adv_advise_request *request;
+    const struct adv_constants *constants;
+    const struct adv_search_result *result;
+    struct adv_arena *arena;
+    adv_err *err;
+    adv_code code;
+};
+
+static json_t *parsed(const char *text)
+{
+    json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
+    return value ? value : json_string(text);
+}
+
+/* Keys and flags of a plan, as "config" and "xla_flags" of `row`. */
+static void set_config(struct encoder *encoder, json_t *row, const struct adv_plan *plan)
+{
+    struct adv_config *config = adv_arena_alloc(encoder->arena, sizeof *config);
+    if (!config) {
+        encoder->code = adv_err_add(encoder->err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+        return;
+    }
+    const struct adv_advise_request *request = encoder->request;
+    adv_code code = adv_emit_config(plan, &request->model, &request->cluster, request->pins, request->pins_count, encoder->arena, config,
+                                    encoder->err);
+    if (code == ADV_OK) code = adv_emit_flags(plan, &request->cluster, encoder->catalog, encoder->arena, config, encoder->err);
+    if (code != ADV_OK) encoder->code = code;
+    (void)json_object_set_new(row, "config", adv_encode_config(config));
+    (void)json_object_set_new(row, "xla_flags", adv_encode_flags(config));
+}
+
+static void set_changes(struct encoder *encoder, json_t *row, const struct adv_candidate *candidate)
+{
+    json_t *list = json_array();
+    const struct adv_search_result *result = encoder->result;
+    struct adv_changes *changes = result->has_baseline ? adv_arena_alloc(encoder->arena, sizeof *changes) : NULL;
+    if (changes) {
+        adv_code code = adv_changes_find(encoder->request, encoder->constants, &result->baseline, candidate, encoder->arena, changes, encoder->err);
+        if (code != ADV_OK) encoder->code = code;
+        for (int i = 0; i < changes->count; i++) {
+            const struct adv_change *change = &changes->items[i];
+            json_t *item = json_object();
+            adv_encode_set_string(item, "key", change->key);
+            (void)json_object_set_new(item, "from", parsed(change->from_json));
+            (void)json_object_set_new(item, "to", parsed(change->to_json));
+            adv_encode_set_string(item, "group", adv_change_group_name(change->group));
+            adv_encode_set_number(item, "group_gain_frac", changes->group_gain_frac[change->group]);
+            (void)json_array_append_new(list, item);
+        }
+        adv_encode_set_number(row, "gain_from_baseline_frac", changes->gain_frac);
+    }
+    (void)json_object_set_new(row, "changes_from_baseline", list);
+}
+
+static json_t *encode_why(const struct adv_why *why)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < why->count; i++) (void)json_array_append_new(list, json_string(why->sentences[i]));
+    return list;
+}
+
+/* Estimate with ledger and advice of a plan. */
+static json_t *estimated(struct encoder *encoder, const struct adv_candidate *candidate, struct adv_ledger *ledger)
+{
+    const struct adv_advise_request *request = encoder->request;
+    struct adv_estimate estimate;
+    struct adv_estimate_input input = {&request->model, &request->cluster, encoder->constants, &candidate->plan, ADV_FLOPS_CAUSAL_HALF};
+    struct adv_advice_list *advice = adv_arena_alloc(encoder->arena, sizeof *advice);
+    if (!advice) encoder->code = adv_err_add(encoder->err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    adv_code code = adv_estimate_plan(&input, &estimate, ledger, encoder->err);
+    if (code != ADV_OK) encoder->code = code;
+    if (encoder->code != ADV_OK) return NULL;
+    adv_advice_find(&input, &estimate, ledger, advice);
+    return adv_encode_estimate(&request->cluster, &estimate, ledger, advice, NULL);
+}
+
+static json_t *encode_ranked(struct encoder *encoder)
+{
+    json_t *list = json_array();
+    struct adv_ledger *ledger = adv_arena_alloc(encoder->arena, sizeof *ledger);
+    struct adv_why *why = adv_arena_alloc(encoder->arena, sizeof *why);
+    if (!ledger || !why) encoder->code = adv_err_add(encoder->err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    for (int i = 0; i < encoder->result->found_count && encoder->code == ADV_OK; i++) {
+        const struct adv_candidate *candidate = &encoder->result->found[i];
+        json_t *row = json_object();
+        adv_encode_set_integer(row, "rank", i + 1);
+        adv_encode_set_integer(row, "tie_group", candidate->tie_group + 1);
+        set_config(encoder, row, &candidate->plan);
+        (void)json_object_set_new(row, "estimate", estimated(encoder, candidate, ledger));
+        if (encoder->code == ADV_OK) {
+            adv_why_explain(encoder->request, encoder->constants, encoder->result, i, ledger, why);
+            (void)json_object_set_new(row, "why", encode_why(why));
+            set_changes(encoder, row, candidate);
+        }
+        (void)json_array_append_new(list, row);
+    }
+    return list;
+}
+
+/* A point of the front, a near miss, the baseline: keys and headline numbers. */
+static json_t *encode_point(struct encoder *encoder, const struct adv_candidate *candidate)
+{
+    json_t *row = json_object();
+    const struct adv_estimate *estimate = &candidate->estimate;
+    adv_encode_set_number(row, "step_time_s", estimate->step_time_s);
+    adv_encode_set_number(row, "hbm_bytes_per_device", round(estimate->hbm_bytes_per_device));
+    adv_encode_set_number(row, "hbm_limit_bytes_per_device", round(estimate->hbm_limit_bytes_per_device));
+    adv_encode_set_number(row, "host_bytes_per_host", round(estimate->host_bytes_per_host));
+    adv_encode_set_string(row, "fit_verdict", adv_fit_name(estimate->fit));
+    set_config(encoder, row, &candidate->plan);
+    return row;
+}
+
+static json_t *encode_pareto(struct encoder *encoder)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < encoder->result->pareto_count; i++)
+        (void)json_array_append_new(list, encode_point(encoder, &encoder->result->pareto[i]));
+    return list;
+}
+
+static json_t *encode_near_misses(struct encoder *encoder)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < encoder->result->near_count; i++) {
+        const struct adv_near_miss *miss = &encoder->result->near_misses[i];
+        json_t *row = encode_point(encoder, &miss->candidate);
+        adv_encode_set_string(row, "reason", miss->reason);
+        (void)json_array_append_new(list, row);
+    }
+    return list;
+}
+
+static json_t *encode_baseline(struct encoder *encoder)
+{
+    if (!encoder->result->has_baseline) return json_null();
+    struct adv_ledger *ledger = adv_arena_alloc(encoder->arena, sizeof *ledger);
+    json_t *row = json_object();
+    (void)json_object_set_new(row, "config", adv_encode_config(&encoder->request->baseline_config));
+    (void)json_object_set_new(row, "xla_flags", adv_encode_flags(&encoder->request->baseline_config));
+    if (ledger)
+        (void)json_object_set_new(row, "estimate", estimated(encoder, &encoder->result->baseline, ledger));
+    else
+        encoder->code = adv_err_add(encoder->err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    return row;
+}
+
+static const char *const objective_names[] = {"step_time", "tokens_per_s", "usd_per_token", "hbm"};
+
+static json_t *encode_search(const struct encoder *encoder, double elapsed_s)
+{
+    const struct adv_search_result *result = encoder->result;
+    json_t *search = json_object();
+    adv_encode_set_integer(search, "considered", result->considered);
+    adv_encode_set_integer(search, "illegal", result->illegal);
+    adv_encode_set_integer(search, "pruned", result->pruned);
+    adv_encode_set_integer(search, "out_of_memory", result->out_of_memory);
+    adv_encode_set_integer(search, "evaluated", result->evaluated);
+    (void)json_object_set_new(search, "exhaustive", json_boolean(result->exhaustive));
+    adv_encode_set_number(search, "elapsed_ms", 1e3 * elapsed_s);
+    adv_encode_set_number(search, "evaluations_per_s", elapsed_s > 0 ? (double)result->evaluated / elapsed_s : (double)NAN);
+    adv_encode_set_string(search, "objective", objective_names[encoder->request->objective]);
+    adv_encode_set_number(search, "tie_frac", ADV_RANK_TIE_FRAC);
+    adv_encode_set_number(search, "memory_frac", result->memory_frac);
+    if (result->empty_why[0] != '\0') adv_encode_set_string(search, "empty_why", result->empty_why);
+    return search;
+}
+
+adv_code adv_encode_advise_answer(const struct adv_catalog *catalog, const struct adv_advise_request *request,
+                                  const struct adv_constants *constants, const struct adv_search_result *result,
+                                  double elapsed_s, const adv_err *warnings, struct adv_arena *arena, json_t **answer,
+                                  adv_err *err)
+{
+    struct encoder encoder = {catalog, request, constants, result, arena, err, ADV_OK};
+    json_t *root = json_object();
+    (void)json_object_set_new(root, "model", adv_encode_model(&request->model));
+    (void)json_object_set_new(root, "cluster", adv_encode_cluster(&request->cluster));
+    (void)json_object_set_new(root, "ranked", encode_ranked(&encoder));
+    (void)json_object_set_new(root, "pareto", encode_pareto(&encoder));
+    (void)json_object_set_new(root, "baseline", encode_baseline(&encoder));
+    (void)json_object_set_new(root, "near_misses", encode_near_misses(&encoder));
+    (void)json_object_set_new(root, "search", encode_search(&encoder, elapsed_s));
+    (void)json_object_set_new(root, "warnings", warnings ? adv_encode_findings(warnings) : json_array());
+    (void)json_object_set_new(root, "engine", adv_encode_engine(catalog));
+    if (encoder.code != ADV_OK) {
+        json_decref(root);
+        return encoder.code;
+    }
+    *answer = root;
+    return ADV_OK;
+}

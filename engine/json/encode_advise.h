@@ -1,0 +1,19 @@
+/* encode_advise.h: the result of a search as JSON, with the members of the contract (api.md, POST /v1/advise).
+ *
+ * Writes each ranked plan's keys and flags, estimates it once more with its ledger, and asks explain/ for its sentences.
+ */
+#ifndef ADV_JSON_ENCODE_ADVISE_H
+#define ADV_JSON_ENCODE_ADVISE_H
+
+#include "engine/base/arena.h"
+#include "engine/json/encode_common.h"
+#include "engine/search/search.h"
+
+/* The whole answer; a new reference in `answer`. `elapsed_s`: of the search, measured by the caller; NAN where no clock
+ * is at hand: then elapsed_ms and evaluations_per_s are null. `warnings` may be NULL. ADV_E_MEMORY only. */
+ADV_MUST_CHECK adv_code adv_encode_advise_answer(const struct adv_catalog *catalog, const struct adv_advise_request *request,
+                                                 const struct adv_constants *constants, const struct adv_search_result *result,
+                                                 double elapsed_s, const adv_err *warnings, struct adv_arena *arena, json_t **answer,
+                                                 adv_err *err);
+
+#endif

@@ -74,12 +74,14 @@ const struct adv_model_keys *adv_catalog_model_keys(const struct adv_catalog *ca
     return index < 0 ? NULL : &catalog->model_keys[index];
 }
 
-adv_code adv_catalog_model(const struct adv_catalog *catalog, const char *name, struct adv_model *model, adv_err *err)
+adv_code adv_catalog_model(const struct adv_catalog *catalog, const char *name, struct adv_model *model,
+                           adv_err *err)
 {
     int index = model_index(catalog, name);
     if (index >= 0) return adv_model_build(&catalog->model_keys[index], "/model", model, err);
     const char *nearest = adv_text_nearest(name, catalog->model_names, catalog->models_count);
-    char hint[ADV_LIMIT_DETAIL] = "GET /v1/catalog/models lists them; own models are given as an object of MaxText keys";
+    char hint[ADV_LIMIT_DETAIL] =
+        "GET /v1/catalog/models lists them; own models are given as an object of MaxText keys";
     if (nearest) (void)snprintf(hint, sizeof hint, "did you mean `%s`?", nearest);
     return adv_err_add(err, ADV_E_NOT_FOUND, "/model", hint, "the catalog has no model \"%.80s\"", name);
 }
@@ -94,7 +96,8 @@ const struct adv_catalog_topology *adv_catalog_topology_at(const struct adv_cata
     return &catalog->topologies[index];
 }
 
-const struct adv_catalog_topology *adv_catalog_topology(const struct adv_catalog *catalog, const char *compile_topology)
+const struct adv_catalog_topology *adv_catalog_topology(const struct adv_catalog *catalog,
+                                                        const char *compile_topology)
 {
     for (int i = 0; i < catalog->topologies_count; i++)
         if (strcmp(catalog->topologies[i].name, compile_topology) == 0) return &catalog->topologies[i];

@@ -1,8 +1,9 @@
-/* catalog.h: everything known about chips, models, slices, MaxText keys and XLA flags; built once, then const.
+/* catalog.h: everything known about chips, models, slices, MaxText keys and XLA flags; built once, then
+ * const.
  *
- * Data is JSON (catalog/data), embedded in the binary at build; --catalog DIR overrides single files. The loader is
- * engine/json/decode_catalog.c; it reads everything at once (a few milliseconds). All pointers stay valid until
- * adv_catalog_free. Thread safe after load.
+ * Data is JSON (catalog/data), embedded in the binary at build; --catalog DIR overrides single files. The
+ * loader is engine/json/decode_catalog.c; it reads everything at once (a few milliseconds). All pointers stay
+ * valid until adv_catalog_free. Thread safe after load.
  */
 #ifndef ADV_CATALOG_CATALOG_H
 #define ADV_CATALOG_CATALOG_H
@@ -21,8 +22,9 @@ enum { ADV_CATALOG_CONSTANT_FILES = 3 }; /* kernel, link, step */
 
 struct adv_catalog_chip {
     struct adv_chip chip;
-    struct adv_constants constants; /* all 0 for headline rows (is_tpu false) */
-    const char *constants_json[ADV_CATALOG_CONSTANT_FILES]; /* the same with pedigree: objects, NULL for headline rows */
+    struct adv_constants constants;                         /* all 0 for headline rows (is_tpu false) */
+    const char *constants_json[ADV_CATALOG_CONSTANT_FILES]; /* the same with pedigree: objects, NULL for
+                                                               headline rows */
     const char *const *aliases;
     int aliases_count;
 #define ADV_CHIP_PROVENANCE(name, unit, what) struct adv_provenance name##_provenance;
@@ -33,9 +35,10 @@ struct adv_catalog_chip {
 /* A model's pedigree, and what else MaxText's own model file sets. */
 struct adv_catalog_model {
     const char *name;
-    double advertised_total_b;   /* billions of parameters as its makers say, NAN = not said */
-    const char *keys_json;       /* object: its architecture as MaxText keys */
-    const char *pins_json;       /* object: MaxText keys the model file pins that are not architecture (opt_type, …) */
+    double advertised_total_b; /* billions of parameters as its makers say, NAN = not said */
+    const char *keys_json;     /* object: its architecture as MaxText keys */
+    const char
+        *pins_json; /* object: MaxText keys the model file pins that are not architecture (opt_type, …) */
     struct adv_provenance provenance; /* of all its dims; unit "" */
 };
 
@@ -51,7 +54,7 @@ struct adv_catalog_topology {
 enum adv_key_type { ADV_KEY_BOOL, ADV_KEY_INT, ADV_KEY_FLOAT, ADV_KEY_STRING, ADV_KEY_LIST, ADV_KEY_OBJECT };
 struct adv_catalog_key {
     const char *name;
-    unsigned types;             /* bit set of 1u << enum adv_key_type */
+    unsigned types; /* bit set of 1u << enum adv_key_type */
     bool nullable, derived;
     const char *default_json;   /* effective default, as JSON text */
     const char *const *allowed; /* enumerated values, NULL = free */
@@ -73,19 +76,22 @@ struct adv_catalog_flag {
 /* A bundle of XLA flags that serve one purpose on some chips. */
 struct adv_catalog_bundle {
     const char *name, *purpose, *source;
-    const char *const *chips; int chips_count;
-    const char *const *flags; int flags_count; /* "--xla_...=v" */
+    const char *const *chips;
+    int chips_count;
+    const char *const *flags;
+    int flags_count; /* "--xla_...=v" */
 };
 
 struct adv_catalog; /* opaque */
 
-/* NULL with findings when a file of `override_dir` cannot be read or any data is wrong: a constant or field missing,
- * a number without source or confidence. Pointers are "/<file>/…". */
+/* NULL with findings when a file of `override_dir` cannot be read or any data is wrong: a constant or field
+ * missing, a number without source or confidence. Pointers are "/<file>/…". */
 struct adv_catalog *adv_catalog_load(const char *override_dir /* NULL = embedded */, adv_err *err);
 void adv_catalog_free(struct adv_catalog *catalog); /* NULL is fine */
 
-const char *adv_catalog_hash(const struct adv_catalog *catalog);        /* 16 hex digits over all data files */
-const char *adv_catalog_calibration(const struct adv_catalog *catalog); /* name of the constants, e.g. "2026-11-21/1f0c…" */
+const char *adv_catalog_hash(const struct adv_catalog *catalog); /* 16 hex digits over all data files */
+const char *adv_catalog_calibration(
+    const struct adv_catalog *catalog); /* name of the constants, e.g. "2026-11-21/1f0c…" */
 
 int adv_catalog_chips_count(const struct adv_catalog *catalog);
 const struct adv_catalog_chip *adv_catalog_chip_at(const struct adv_catalog *catalog, int index);
@@ -95,7 +101,8 @@ const struct adv_catalog_chip *adv_catalog_chip(const struct adv_catalog *catalo
 int adv_catalog_models_count(const struct adv_catalog *catalog);
 const char *adv_catalog_model_name(const struct adv_catalog *catalog, int index);
 /* By name; builds `model`. ADV_E_NOT_FOUND with the nearest names in the hint (pointer /model). */
-ADV_MUST_CHECK adv_code adv_catalog_model(const struct adv_catalog *catalog, const char *name, struct adv_model *model, adv_err *err);
+ADV_MUST_CHECK adv_code adv_catalog_model(const struct adv_catalog *catalog, const char *name,
+                                          struct adv_model *model, adv_err *err);
 
 /* The architecture keys of a model by name, NULL when unknown. */
 struct adv_model_keys;
@@ -106,7 +113,8 @@ const struct adv_catalog_model *adv_catalog_model_info(const struct adv_catalog 
 
 int adv_catalog_topologies_count(const struct adv_catalog *catalog);
 const struct adv_catalog_topology *adv_catalog_topology_at(const struct adv_catalog *catalog, int index);
-const struct adv_catalog_topology *adv_catalog_topology(const struct adv_catalog *catalog, const char *compile_topology);
+const struct adv_catalog_topology *adv_catalog_topology(const struct adv_catalog *catalog,
+                                                        const char *compile_topology);
 /* Shapes ("4x4x4") of one chip, ordered by size; returns the count. */
 int adv_catalog_shapes(const struct adv_catalog *catalog, const char *chip, const char *const **shapes);
 

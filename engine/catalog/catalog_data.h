@@ -1,5 +1,5 @@
-/* catalog_data.h: what a loaded catalog holds. For engine/catalog/catalog.c (look-up) and engine/json/decode_catalog*.c
- * (loading) only; everybody else goes through catalog.h. */
+/* catalog_data.h: what a loaded catalog holds. For engine/catalog/catalog.c (look-up) and
+ * engine/json/decode_catalog*.c (loading) only; everybody else goes through catalog.h. */
 #ifndef ADV_CATALOG_CATALOG_DATA_H
 #define ADV_CATALOG_CATALOG_DATA_H
 

@@ -51,7 +51,8 @@ void *adv_catalog_rows(const struct adv_catalog_file *file, size_t count, size_t
     return rows;
 }
 
-const char *const *adv_catalog_keep_list(const struct adv_catalog_file *file, const json_t *list, const char *at, int *count)
+const char *const *adv_catalog_keep_list(const struct adv_catalog_file *file, const json_t *list,
+                                         const char *at, int *count)
 {
     *count = 0;
     size_t size = json_array_size(list);
@@ -86,7 +87,8 @@ static char *read_file(const char *directory, const char *name, size_t *length_b
     if (snprintf(path, sizeof path, "%s/%s", directory, name) >= (int)sizeof path) return NULL;
     FILE *stream = fopen(path, "rb");
     if (!stream) {
-        if (errno != ENOENT) (void)adv_err_add(err, ADV_E_IO, "", NULL, "%s cannot be opened: %s", path, strerror(errno));
+        if (errno != ENOENT)
+            (void)adv_err_add(err, ADV_E_IO, "", NULL, "%s cannot be opened: %s", path, strerror(errno));
         return NULL;
     }
     char *text = malloc(DATA_FILE_MAX_BYTES);
@@ -112,8 +114,8 @@ struct hashes {
     char fitted_at[32];
 };
 
-static void decode_text(struct adv_catalog *catalog, const struct data_file *data, const char *text, size_t length_bytes,
-                        struct hashes *hashes, adv_err *err)
+static void decode_text(struct adv_catalog *catalog, const struct data_file *data, const char *text,
+                        size_t length_bytes, struct hashes *hashes, adv_err *err)
 {
     char at[ADV_LIMIT_POINTER];
     (void)snprintf(at, sizeof at, "/%s", data->name);
@@ -169,7 +171,8 @@ struct adv_catalog *adv_catalog_load(const char *override_dir, adv_err *err)
     for (int i = 0; i < DATA_FILES; i++) load_file(catalog, &data_files[i], override_dir, &hashes, &found);
     (void)snprintf(catalog->hash, sizeof catalog->hash, "%016llx", (unsigned long long)hashes.all);
     (void)snprintf(catalog->calibration, sizeof catalog->calibration, "%s/%016llx",
-                   hashes.fitted_at[0] ? hashes.fitted_at : "undated", (unsigned long long)hashes.calibration);
+                   hashes.fitted_at[0] ? hashes.fitted_at : "undated",
+                   (unsigned long long)hashes.calibration);
     if (found.code == ADV_OK) return catalog;
     if (err) adv_err_merge(err, &found, "");
     adv_catalog_free(catalog);

@@ -1,4 +1,5 @@
-/* decode_catalog.h: inside the catalog loader: reading of the data files. Only engine/json/decode_catalog*.c use it. */
+/* decode_catalog.h: inside the catalog loader: reading of the data files. Only engine/json/decode_catalog*.c
+ * use it. */
 #ifndef ADV_JSON_DECODE_CATALOG_H
 #define ADV_JSON_DECODE_CATALOG_H
 
@@ -25,9 +26,11 @@ void adv_decode_catalog_flags(const struct adv_catalog_file *file);
 /* Helpers: arena copies that report exhaustion, arrays of strings, a file-wide pedigree. */
 const char *adv_catalog_keep(const struct adv_catalog_file *file, const char *text);
 void *adv_catalog_rows(const struct adv_catalog_file *file, size_t count, size_t element_bytes);
-const char *const *adv_catalog_keep_list(const struct adv_catalog_file *file, const json_t *list, const char *at, int *count);
+const char *const *adv_catalog_keep_list(const struct adv_catalog_file *file, const json_t *list,
+                                         const char *at, int *count);
 struct adv_provenance adv_catalog_file_provenance(const struct adv_catalog_file *file);
 /* Adds a finding about row `row` of list `list`. */
-void adv_catalog_refuse(const struct adv_catalog_file *file, const char *list, size_t row, const char *detail);
+void adv_catalog_refuse(const struct adv_catalog_file *file, const char *list, size_t row,
+                        const char *detail);
 
 #endif

@@ -12,8 +12,9 @@ static const struct field {
     const char *name, *unit;
     size_t value_offset, provenance_offset; /* in struct adv_catalog_chip */
 } chip_fields[] = {
-#define CHIP_FIELD(name, unit, what) \
-    {#name, unit, offsetof(struct adv_catalog_chip, chip.name), offsetof(struct adv_catalog_chip, name##_provenance)},
+#define CHIP_FIELD(name, unit, what)                                                                         \
+    {#name, unit, offsetof(struct adv_catalog_chip, chip.name),                                              \
+     offsetof(struct adv_catalog_chip, name##_provenance)},
     ADV_CHIP_FIELDS(CHIP_FIELD)
 #undef CHIP_FIELD
 };
@@ -36,8 +37,8 @@ static const char *source_row(const struct adv_catalog_file *file, const char *i
 }
 
 /* [value, source, confidence, note?] */
-static void decode_field(const struct adv_catalog_file *file, const json_t *fields, const char *at, const struct field *field,
-                         struct adv_catalog_chip *chip)
+static void decode_field(const struct adv_catalog_file *file, const json_t *fields, const char *at,
+                         const struct field *field, struct adv_catalog_chip *chip)
 {
     const json_t *row = json_object_get(fields, field->name);
     const json_t *value = json_array_get(row, 0);
@@ -63,7 +64,8 @@ static void decode_field(const struct adv_catalog_file *file, const json_t *fiel
     memcpy((char *)chip + field->provenance_offset, &provenance, sizeof provenance);
 }
 
-static void decode_chip(const struct adv_catalog_file *file, const json_t *row, const char *at, struct adv_catalog_chip *chip)
+static void decode_chip(const struct adv_catalog_file *file, const json_t *row, const char *at,
+                        struct adv_catalog_chip *chip)
 {
     const char *name = "", *title = "";
     (void)adv_json_string(row, at, "name", ADV_JSON_REQUIRED, &name, file->err);
@@ -72,7 +74,8 @@ static void decode_chip(const struct adv_catalog_file *file, const json_t *row, 
     (void)snprintf(chip->chip.title, sizeof chip->chip.title, "%s", title);
     (void)adv_json_bool(row, at, "is_tpu", ADV_JSON_REQUIRED, &chip->chip.is_tpu, file->err);
     (void)adv_json_bool(row, at, "has_megacore", ADV_JSON_REQUIRED, &chip->chip.has_megacore, file->err);
-    (void)adv_json_bool(row, at, "offloads_collectives", ADV_JSON_REQUIRED, &chip->chip.offloads_collectives, file->err);
+    (void)adv_json_bool(row, at, "offloads_collectives", ADV_JSON_REQUIRED, &chip->chip.offloads_collectives,
+                        file->err);
     const json_t *aliases = adv_json_array(row, at, "aliases", ADV_JSON_REQUIRED, file->err);
     if (aliases) chip->aliases = adv_catalog_keep_list(file, aliases, at, &chip->aliases_count);
     const json_t *fields = adv_json_object(row, at, "fields", ADV_JSON_REQUIRED, file->err);
@@ -107,8 +110,8 @@ static const struct constant {
     size_t offset;
 }
 #define CONSTANT(name, unit, what) {#name, unit, offsetof(struct adv_constants, name)},
-kernel_constants[] = {ADV_KERNEL_CONSTANTS(CONSTANT)}, link_constants[] = {ADV_LINK_CONSTANTS(CONSTANT)},
-  step_constants[] = {ADV_STEP_CONSTANTS(CONSTANT)};
+kernel_constants[] = {ADV_KERNEL_CONSTANTS(CONSTANT)},
+    link_constants[] = {ADV_LINK_CONSTANTS(CONSTANT)}, step_constants[] = {ADV_STEP_CONSTANTS(CONSTANT)};
 #undef CONSTANT
 
 /* Which constants a file must hold, and the flag that says they were derived for a chip. */
@@ -122,8 +125,8 @@ static const struct constants_file {
     {"/kernel_constants.json", kernel_constants, sizeof kernel_constants / sizeof kernel_constants[0],
      "kernels_extrapolated", offsetof(struct adv_constants, kernels_extrapolated)},
     {"/link_constants.json", link_constants, sizeof link_constants / sizeof link_constants[0], NULL, 0},
-    {"/step_constants.json", step_constants, sizeof step_constants / sizeof step_constants[0], "steps_extrapolated",
-     offsetof(struct adv_constants, steps_extrapolated)},
+    {"/step_constants.json", step_constants, sizeof step_constants / sizeof step_constants[0],
+     "steps_extrapolated", offsetof(struct adv_constants, steps_extrapolated)},
 };
 
 static void decode_constant(const struct adv_catalog_file *file, const json_t *row, const char *at,
@@ -134,15 +137,17 @@ static void decode_constant(const struct adv_catalog_file *file, const json_t *r
     const json_t *value = json_object_get(row, "value");
     const char *unit = json_string_value(json_object_get(row, "unit"));
     if (!row || !json_is_number(value)) {
-        (void)adv_err_add(file->err, ADV_E_INVALID, pointer, NULL, "the constant `%s` is missing or has no value", constant->name);
+        (void)adv_err_add(file->err, ADV_E_INVALID, pointer, NULL,
+                          "the constant `%s` is missing or has no value", constant->name);
         return;
     }
     if (!unit || strcmp(unit, constant->unit) != 0)
-        (void)adv_err_add(file->err, ADV_E_INVALID, pointer, NULL, "the constant `%s` must be in %s, not %s", constant->name,
-                          constant->unit, unit ? unit : "nothing");
+        (void)adv_err_add(file->err, ADV_E_INVALID, pointer, NULL, "the constant `%s` must be in %s, not %s",
+                          constant->name, constant->unit, unit ? unit : "nothing");
     const json_t *kind = json_object_get(row, "kind");
     if (!json_is_string(kind) || !json_object_get(row, "source"))
-        (void)adv_err_add(file->err, ADV_E_INVALID, pointer, NULL, "the constant `%s` needs `kind` and `source`", constant->name);
+        (void)adv_err_add(file->err, ADV_E_INVALID, pointer, NULL,
+                          "the constant `%s` needs `kind` and `source`", constant->name);
     double number = json_number_value(value);
     memcpy((char *)constants + constant->offset, &number, sizeof number);
 }
@@ -157,19 +162,22 @@ void adv_decode_catalog_constants(const struct adv_catalog_file *file)
             if (!chip->chip.is_tpu) continue;
             char at[ADV_LIMIT_POINTER];
             (void)adv_json_pointer(at, file->at, chip->chip.name);
-            const json_t *rows = adv_json_object(file->root, file->at, chip->chip.name, ADV_JSON_REQUIRED, file->err);
+            const json_t *rows =
+                adv_json_object(file->root, file->at, chip->chip.name, ADV_JSON_REQUIRED, file->err);
             if (!rows) continue;
             bool flag = false;
             if (known->flag && adv_json_bool(rows, at, known->flag, ADV_JSON_OPTIONAL, &flag, file->err))
                 memcpy((char *)&chip->constants + known->flag_offset, &flag, sizeof flag);
             chip->constants_json[i] = keep_json(file, rows);
             for (size_t k = 0; k < known->rows_count; k++)
-                decode_constant(file, json_object_get(rows, known->rows[k].name), at, &known->rows[k], &chip->constants);
+                decode_constant(file, json_object_get(rows, known->rows[k].name), at, &known->rows[k],
+                                &chip->constants);
         }
     }
 }
 
-static void decode_catalog_model(const struct adv_catalog_file *file, const json_t *row, const char *at, int index)
+static void decode_catalog_model(const struct adv_catalog_file *file, const json_t *row, const char *at,
+                                 int index)
 {
     struct adv_catalog_model *model = &file->catalog->models[index];
     struct adv_model_keys *keys = &file->catalog->model_keys[index];
@@ -179,21 +187,24 @@ static void decode_catalog_model(const struct adv_catalog_file *file, const json
     (void)adv_json_string(row, at, "confidence", ADV_JSON_REQUIRED, &confidence, file->err);
     (void)adv_json_string(row, at, "note", ADV_JSON_OPTIONAL, &note, file->err);
     const char *date = source_row(file, source, &text);
-    if (!date) (void)adv_err_add(file->err, ADV_E_INVALID, at, NULL, "source `%s` is not in the table", source);
+    if (!date)
+        (void)adv_err_add(file->err, ADV_E_INVALID, at, NULL, "source `%s` is not in the table", source);
     model->name = adv_catalog_keep(file, name);
     model->provenance = (struct adv_provenance){.unit = "",
                                                 .source = adv_catalog_keep(file, text),
                                                 .date = adv_catalog_keep(file, date),
                                                 .confidence = adv_catalog_keep(file, confidence),
                                                 .note = adv_catalog_keep(file, note)};
-    model->advertised_total_b = NAN;
-    (void)adv_json_number(row, at, "advertised_total_b", ADV_JSON_OPTIONAL, 0, 1e6, &model->advertised_total_b, file->err);
+    model->advertised_total_b = (double)NAN;
+    (void)adv_json_number(row, at, "advertised_total_b", ADV_JSON_OPTIONAL, 0, 1e6,
+                          &model->advertised_total_b, file->err);
     const json_t *pins = adv_json_object(row, at, "pins", ADV_JSON_REQUIRED, file->err);
     model->pins_json = keep_json(file, pins);
     model->keys_json = keep_json(file, json_object_get(row, "keys"));
     char keys_at[ADV_LIMIT_POINTER];
     (void)adv_json_pointer(keys_at, at, "keys");
-    if (adv_decode_model_keys(json_object_get(row, "keys"), keys_at, keys, file->err, file->err) != ADV_OK) return;
+    if (adv_decode_model_keys(json_object_get(row, "keys"), keys_at, keys, file->err, file->err) != ADV_OK)
+        return;
     (void)snprintf(keys->name, sizeof keys->name, "%s", name);
     (void)snprintf(keys->maxtext_name, sizeof keys->maxtext_name, "%s", name);
     file->catalog->model_names[index] = model->name;
@@ -218,11 +229,13 @@ void adv_decode_catalog_models(const struct adv_catalog_file *file)
 }
 
 /* [name, chip, topology, devices, chips, hosts, wraps as "110"] */
-static bool decode_topology(const struct adv_catalog_file *file, const json_t *row, struct adv_catalog_topology *topology)
+static bool decode_topology(const struct adv_catalog_file *file, const json_t *row,
+                            struct adv_catalog_topology *topology)
 {
     const char *name, *chip, *shape, *wraps;
     int devices, chips, hosts;
-    if (json_unpack((json_t *)(uintptr_t)row, "[s,s,s,i,i,i,s!]", &name, &chip, &shape, &devices, &chips, &hosts, &wraps) != 0)
+    if (json_unpack((json_t *)(uintptr_t)row, "[s,s,s,i,i,i,s!]", &name, &chip, &shape, &devices, &chips,
+                    &hosts, &wraps) != 0)
         return false;
     int dims[3] = {1, 1, 1};
     if (sscanf(shape, "%dx%dx%d", &dims[0], &dims[1], &dims[2]) < 2 || strlen(wraps) != 3) return false;
@@ -268,7 +281,8 @@ void adv_decode_catalog_topologies(const struct adv_catalog_file *file)
     if (!catalog->topologies) return;
     for (size_t i = 0; i < count; i++)
         if (!decode_topology(file, json_array_get(list, i), &catalog->topologies[i])) {
-            adv_catalog_refuse(file, "rows", i, "must be [name, chip, topology, devices, chips, hosts, wraps]");
+            adv_catalog_refuse(file, "rows", i,
+                               "must be [name, chip, topology, devices, chips, hosts, wraps]");
             return;
         }
     catalog->topologies_count = (int)count;

@@ -30,7 +30,8 @@ static bool decode_types(const char *letters, struct adv_catalog_key *key)
 }
 
 /* Enumerated values are kept as text: "full", "8", "true". */
-static void decode_allowed(const struct adv_catalog_file *file, const json_t *list, struct adv_catalog_key *key)
+static void decode_allowed(const struct adv_catalog_file *file, const json_t *list,
+                           struct adv_catalog_key *key)
 {
     size_t count = json_array_size(list);
     if (count == 0) return;
@@ -52,8 +53,8 @@ static bool decode_key(const struct adv_catalog_file *file, const json_t *row, s
     const char *name, *types, *group, *constraints, *what;
     json_t *fallback, *allowed;
     int derived;
-    if (json_unpack((json_t *)(uintptr_t)row, "[s,s,o,s,o,s,b,s!]", &name, &types, &fallback, &group, &allowed,
-                    &constraints, &derived, &what) != 0)
+    if (json_unpack((json_t *)(uintptr_t)row, "[s,s,o,s,o,s,b,s!]", &name, &types, &fallback, &group,
+                    &allowed, &constraints, &derived, &what) != 0)
         return false;
     if (!decode_types(types, key)) return false;
     char *default_json = json_dumps(fallback, JSON_ENCODE_ANY | JSON_COMPACT);
@@ -85,7 +86,8 @@ void adv_decode_catalog_keys(const struct adv_catalog_file *file)
     if (!catalog->keys) return;
     for (size_t i = 0; i < count; i++)
         if (!decode_key(file, json_array_get(list, i), &catalog->keys[i])) {
-            adv_catalog_refuse(file, "rows", i, "must be [name, types, default, group, allowed, constraints, derived, what]");
+            adv_catalog_refuse(file, "rows", i,
+                               "must be [name, types, default, group, allowed, constraints, derived, what]");
             return;
         }
     qsort(catalog->keys, count, sizeof *catalog->keys, compare_names);
@@ -107,19 +109,21 @@ void adv_decode_catalog_old_keys(const struct adv_catalog_file *file)
             return;
         }
         const char *now = json_string_value(current);
-        catalog->old_keys[i] = (struct adv_catalog_old_key){.name = adv_catalog_keep(file, name),
-                                                            .current = now ? adv_catalog_keep(file, now) : NULL,
-                                                            .why = adv_catalog_keep(file, why)};
+        catalog->old_keys[i] =
+            (struct adv_catalog_old_key){.name = adv_catalog_keep(file, name),
+                                         .current = now ? adv_catalog_keep(file, now) : NULL,
+                                         .why = adv_catalog_keep(file, why)};
     }
     catalog->old_keys_count = (int)count;
 }
 
-static bool decode_bundle(const struct adv_catalog_file *file, const json_t *row, const char *at, struct adv_catalog_bundle *bundle)
+static bool decode_bundle(const struct adv_catalog_file *file, const json_t *row, const char *at,
+                          struct adv_catalog_bundle *bundle)
 {
     const char *name, *purpose, *source;
     json_t *chips, *flags;
-    if (json_unpack((json_t *)(uintptr_t)row, "{s:s,s:s,s:s,s:o,s:o!}", "name", &name, "purpose", &purpose, "source",
-                    &source, "chips", &chips, "flags", &flags) != 0)
+    if (json_unpack((json_t *)(uintptr_t)row, "{s:s,s:s,s:s,s:o,s:o!}", "name", &name, "purpose", &purpose,
+                    "source", &source, "chips", &chips, "flags", &flags) != 0)
         return false;
     bundle->name = adv_catalog_keep(file, name);
     bundle->purpose = adv_catalog_keep(file, purpose);

@@ -15,7 +15,8 @@ struct reader {
     adv_err *err;
 };
 
-static adv_code refuse(const struct reader *reader, adv_code code, const char *member, const char *hint, const char *detail)
+static adv_code refuse(const struct reader *reader, adv_code code, const char *member, const char *hint,
+                       const char *detail)
 {
     char pointer[ADV_LIMIT_POINTER];
     return adv_err_add(reader->err, code, adv_json_pointer(pointer, reader->at, member), hint, "%s", detail);
@@ -32,7 +33,8 @@ static bool set_chip(const struct reader *reader, const char *name, const char *
         return true;
     }
     if (row) {
-        (void)snprintf(text, sizeof text, "%s is in the catalog for comparison of headline numbers only", row->chip.name);
+        (void)snprintf(text, sizeof text, "%s is in the catalog for comparison of headline numbers only",
+                       row->chip.name);
         (void)refuse(reader, ADV_E_UNSUPPORTED, member, NULL, text);
         return false;
     }
@@ -51,9 +53,11 @@ static bool set_shape(const struct reader *reader, const char *shape, const char
     int axes = reader->cluster->chip.ici_axes >= 3 ? 3 : 2;
     if (adv_cluster_parse_shape(shape, axes, reader->cluster->dims)) return true;
     char text[ADV_LIMIT_DETAIL];
-    (void)snprintf(text, sizeof text, "\"%.80s\" is not a slice shape of %s", shape, reader->cluster->chip.name);
-    (void)refuse(reader, ADV_E_INVALID, member,
-                 axes == 3 ? "chips along three axes, like \"4x4x4\"" : "chips along two axes, like \"16x16\"", text);
+    (void)snprintf(text, sizeof text, "\"%.80s\" is not a slice shape of %s", shape,
+                   reader->cluster->chip.name);
+    (void)refuse(
+        reader, ADV_E_INVALID, member,
+        axes == 3 ? "chips along three axes, like \"4x4x4\"" : "chips along two axes, like \"16x16\"", text);
     return false;
 }
 
@@ -89,7 +93,8 @@ static bool set_accelerator(const struct reader *reader, const char *name)
     const char *dash = strrchr(name, '-');
     char chip[ADV_LIMIT_NAME];
     if (!dash || dash == name || (size_t)(dash - name) >= sizeof chip) {
-        (void)refuse(reader, ADV_E_INVALID, "accelerator", "\"tpu7x-128\" (devices) or \"tpu7x-4x4x4\" (chips)",
+        (void)refuse(reader, ADV_E_INVALID, "accelerator",
+                     "\"tpu7x-128\" (devices) or \"tpu7x-4x4x4\" (chips)",
                      "an accelerator is a chip, a dash, and a count or shape");
         return false;
     }
@@ -105,14 +110,17 @@ static bool set_slice(const struct reader *reader)
     const char *accelerator, *chip = NULL, *topology = NULL;
     if (json_object_get(reader->value, "accelerator")) {
         if (json_object_get(reader->value, "chip") || json_object_get(reader->value, "topology")) {
-            (void)refuse(reader, ADV_E_INVALID, "accelerator", NULL, "give either `accelerator` or `chip` and `topology`");
+            (void)refuse(reader, ADV_E_INVALID, "accelerator", NULL,
+                         "give either `accelerator` or `chip` and `topology`");
             return false;
         }
-        return adv_json_string(reader->value, reader->at, "accelerator", ADV_JSON_REQUIRED, &accelerator, reader->err) &&
+        return adv_json_string(reader->value, reader->at, "accelerator", ADV_JSON_REQUIRED, &accelerator,
+                               reader->err) &&
                set_accelerator(reader, accelerator);
     }
     bool has_chip = adv_json_string(reader->value, reader->at, "chip", ADV_JSON_REQUIRED, &chip, reader->err);
-    bool has_topology = adv_json_string(reader->value, reader->at, "topology", ADV_JSON_REQUIRED, &topology, reader->err);
+    bool has_topology =
+        adv_json_string(reader->value, reader->at, "topology", ADV_JSON_REQUIRED, &topology, reader->err);
     has_chip = has_chip && set_chip(reader, chip, "chip");
     return has_chip && has_topology && set_shape(reader, topology, "topology");
 }
@@ -120,8 +128,9 @@ static bool set_slice(const struct reader *reader)
 /* The fields that say what a chip is made of; a different number would be a different chip. */
 static bool is_structural(const char *field)
 {
-    return strcmp(field, "devices_per_chip") == 0 || strcmp(field, "ici_axes") == 0 || strcmp(field, "chips_per_host") == 0 ||
-           strcmp(field, "cores_per_chip") == 0 || strcmp(field, "price_usd_per_chip_hour") == 0;
+    return strcmp(field, "devices_per_chip") == 0 || strcmp(field, "ici_axes") == 0 ||
+           strcmp(field, "chips_per_host") == 0 || strcmp(field, "cores_per_chip") == 0 ||
+           strcmp(field, "price_usd_per_chip_hour") == 0;
 }
 
 static void apply_override(const struct reader *reader, const char *name, const json_t *value)
@@ -144,14 +153,16 @@ static void apply_override(const struct reader *reader, const char *name, const 
     if (is_structural(name))
         (void)adv_err_add(reader->err, ADV_E_INVALID, pointer, NULL, "`%s` cannot be overridden", name);
     else if (!(number > 0) || !isfinite(number))
-        (void)adv_err_add(reader->err, ADV_E_RANGE, pointer, NULL, "`%s` must be a number above 0 (%s)", name, field->unit);
+        (void)adv_err_add(reader->err, ADV_E_RANGE, pointer, NULL, "`%s` must be a number above 0 (%s)", name,
+                          field->unit);
     else
         adv_chip_field_set(&reader->cluster->chip, field, number);
 }
 
 static void apply_overrides(const struct reader *reader)
 {
-    json_t *overrides = adv_json_object(reader->value, reader->at, "overrides", ADV_JSON_OPTIONAL, reader->err);
+    json_t *overrides =
+        adv_json_object(reader->value, reader->at, "overrides", ADV_JSON_OPTIONAL, reader->err);
     for (void *iter = json_object_iter(overrides); iter; iter = json_object_iter_next(overrides, iter)) {
         apply_override(reader, json_object_iter_key(iter), json_object_iter_value(iter));
         reader->cluster->has_overrides = true;
@@ -170,12 +181,15 @@ static adv_code build(const struct reader *reader)
     for (int i = 0; i < found.count; i++) {
         const char *member = strrchr(found.findings[i].pointer, '/') + 1;
         if (has_accelerator && strcmp(member, "topology") == 0) member = "accelerator";
-        (void)refuse(reader, found.findings[i].code, member, found.findings[i].hint, found.findings[i].detail);
+        (void)refuse(reader, found.findings[i].code, member, found.findings[i].hint,
+                     found.findings[i].detail);
     }
     for (int i = 0; code == ADV_OK && i < adv_catalog_topologies_count(reader->catalog); i++) {
         const struct adv_catalog_topology *row = adv_catalog_topology_at(reader->catalog, i);
-        if (strcmp(row->chip, reader->cluster->chip.name) == 0 && strcmp(row->topology, reader->cluster->topology) == 0)
-            (void)snprintf(reader->cluster->accelerator, sizeof reader->cluster->accelerator, "%s", row->name);
+        if (strcmp(row->chip, reader->cluster->chip.name) == 0 &&
+            strcmp(row->topology, reader->cluster->topology) == 0)
+            (void)snprintf(reader->cluster->accelerator, sizeof reader->cluster->accelerator, "%s",
+                           row->name);
     }
     return code;
 }
@@ -183,24 +197,28 @@ static adv_code build(const struct reader *reader)
 adv_code adv_decode_cluster(const struct adv_catalog *catalog, const json_t *value, const char *at,
                             struct adv_cluster *cluster, adv_err *err, adv_err *warnings)
 {
-    static const char *const members[] = {"chip", "topology", "slices", "accelerator", "price_usd_per_chip_hour", "overrides"};
+    static const char *const members[] = {
+        "chip", "topology", "slices", "accelerator", "price_usd_per_chip_hour", "overrides"};
     struct reader reader = {.catalog = catalog, .value = value, .at = at, .cluster = cluster, .err = err};
     int before = err->count + err->lost_count;
     memset(cluster, 0, sizeof *cluster);
     if (!adv_json_is_object(value, at, err)) return ADV_E_INVALID;
     (void)adv_json_known_members(value, at, members, sizeof members / sizeof members[0], err);
     cluster->slices = 1;
-    (void)adv_json_int(value, at, "slices", ADV_JSON_OPTIONAL, 1, ADV_CLUSTER_SLICES_MAX, &cluster->slices, err);
+    (void)adv_json_int(value, at, "slices", ADV_JSON_OPTIONAL, 1, ADV_CLUSTER_SLICES_MAX, &cluster->slices,
+                       err);
     bool has_slice = set_slice(&reader);
     cluster->price_usd_per_chip_hour = has_slice ? cluster->chip.price_usd_per_chip_hour : (double)NAN;
-    (void)adv_json_number(value, at, "price_usd_per_chip_hour", ADV_JSON_OPTIONAL, 0, 1e6, &cluster->price_usd_per_chip_hour, err);
+    (void)adv_json_number(value, at, "price_usd_per_chip_hour", ADV_JSON_OPTIONAL, 0, 1e6,
+                          &cluster->price_usd_per_chip_hour, err);
     if (has_slice) (void)!build(&reader);
     apply_overrides(&reader);
     if (warnings && cluster->has_overrides && err->count + err->lost_count == before) {
         char pointer[ADV_LIMIT_POINTER];
-        (void)adv_err_add(warnings, ADV_E_INVALID, adv_json_pointer(pointer, at, "overrides"), NULL,
-                          "this is what-if hardware: the prediction is for a chip that differs from the published %s",
-                          cluster->chip.name);
+        (void)adv_err_add(
+            warnings, ADV_E_INVALID, adv_json_pointer(pointer, at, "overrides"), NULL,
+            "this is what-if hardware: the prediction is for a chip that differs from the published %s",
+            cluster->chip.name);
     }
     return err->count + err->lost_count > before ? ADV_E_INVALID : ADV_OK;
 }

@@ -1,4 +1,5 @@
-/* A Hugging Face config.json as MaxText architecture keys. Field names are those of the transformers library. */
+/* A Hugging Face config.json as MaxText architecture keys. Field names are those of the transformers library.
+ */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +19,10 @@ struct field {
     size_t offset;
     enum adv_json_need need;
 };
-#define FIELD(member, key, need) {member, offsetof(struct adv_model_keys, key), ADV_JSON_##need}
+#define FIELD(member, key, need)                                                                             \
+    {                                                                                                        \
+        member, offsetof(struct adv_model_keys, key), ADV_JSON_##need                                        \
+    }
 
 static const struct field common_fields[] = {
     FIELD("hidden_size", base_emb_dim, REQUIRED),
@@ -34,7 +38,8 @@ static void read_fields(const struct reader *reader, const struct field *fields,
 {
     for (size_t i = 0; i < count; i++) {
         int64_t value;
-        if (adv_json_integer(reader->config, reader->at, fields[i].member, fields[i].need, 0, 1 << 28, &value, reader->err))
+        if (adv_json_integer(reader->config, reader->at, fields[i].member, fields[i].need, 0, 1 << 28, &value,
+                             reader->err))
             memcpy((char *)reader->keys + fields[i].offset, &value, sizeof value);
     }
 }
@@ -50,8 +55,9 @@ static void assume(const struct reader *reader, const char *member, int64_t valu
     char pointer[ADV_LIMIT_POINTER];
     *key = value;
     if (reader->warnings)
-        (void)adv_err_add(reader->warnings, ADV_E_INVALID, adv_json_pointer(pointer, reader->at, member), NULL,
-                          "`%s` is not in the config: %lld, the library's default, is assumed", member, (long long)value);
+        (void)adv_err_add(reader->warnings, ADV_E_INVALID, adv_json_pointer(pointer, reader->at, member),
+                          NULL, "`%s` is not in the config: %lld, the library's default, is assumed", member,
+                          (long long)value);
 }
 
 /* The fields nearly all architectures share; heads default as transformers does. */
@@ -61,7 +67,8 @@ static void read_common(const struct reader *reader)
     keys->head_dim = 0;
     READ_FIELDS(reader, common_fields);
     if (keys->base_num_kv_heads < 0) keys->base_num_kv_heads = keys->base_num_query_heads;
-    if (keys->head_dim == 0 && keys->base_num_query_heads > 0) keys->head_dim = keys->base_emb_dim / keys->base_num_query_heads;
+    if (keys->head_dim == 0 && keys->base_num_query_heads > 0)
+        keys->head_dim = keys->base_emb_dim / keys->base_num_query_heads;
     read_bool(reader, "tie_word_embeddings", &keys->logits_via_embedding);
     read_bool(reader, "attention_bias", &keys->attention_bias);
 }
@@ -119,8 +126,10 @@ static void read_gemma2(const struct reader *reader)
                           &keys->attn_logits_soft_cap, reader->err);
     if (keys->base_num_decoder_layers > 0 && keys->base_num_decoder_layers % 2 != 0) {
         char pointer[ADV_LIMIT_POINTER];
-        (void)adv_err_add(reader->err, ADV_E_UNSUPPORTED, adv_json_pointer(pointer, reader->at, "num_hidden_layers"), NULL,
-                          "gemma2 alternates local and global layers: %lld is odd", (long long)keys->base_num_decoder_layers);
+        (void)adv_err_add(reader->err, ADV_E_UNSUPPORTED,
+                          adv_json_pointer(pointer, reader->at, "num_hidden_layers"), NULL,
+                          "gemma2 alternates local and global layers: %lld is odd",
+                          (long long)keys->base_num_decoder_layers);
     }
     keys->base_num_decoder_layers /= 2;
 }
@@ -131,24 +140,31 @@ static void read_gemma3(const struct reader *reader)
     struct adv_model_keys *keys = reader->keys;
     keys->logits_via_embedding = true;
     /* Published configs leave out what equals the library's defaults. */
-    if (!json_object_get(reader->config, "num_attention_heads")) assume(reader, "num_attention_heads", 8, &keys->base_num_query_heads);
-    if (!json_object_get(reader->config, "num_key_value_heads")) assume(reader, "num_key_value_heads", 4, &keys->base_num_kv_heads);
+    if (!json_object_get(reader->config, "num_attention_heads"))
+        assume(reader, "num_attention_heads", 8, &keys->base_num_query_heads);
+    if (!json_object_get(reader->config, "num_key_value_heads"))
+        assume(reader, "num_key_value_heads", 4, &keys->base_num_kv_heads);
     if (!json_object_get(reader->config, "head_dim")) assume(reader, "head_dim", 256, &keys->head_dim);
-    if (!json_object_get(reader->config, "vocab_size")) assume(reader, "vocab_size", 262208, &keys->vocab_size);
+    if (!json_object_get(reader->config, "vocab_size"))
+        assume(reader, "vocab_size", 262208, &keys->vocab_size);
     for (size_t i = 0; i < sizeof common_fields / sizeof common_fields[0]; i++) {
         struct field field = common_fields[i];
-        bool has_default = strcmp(field.member, "num_attention_heads") == 0 || strcmp(field.member, "vocab_size") == 0;
+        bool has_default =
+            strcmp(field.member, "num_attention_heads") == 0 || strcmp(field.member, "vocab_size") == 0;
         if (has_default) field.need = ADV_JSON_OPTIONAL;
         read_fields(reader, &field, 1);
     }
     read_bool(reader, "tie_word_embeddings", &keys->logits_via_embedding);
     READ_FIELDS(reader, fields);
     int pattern = 6;
-    if (adv_json_int(reader->config, reader->at, "sliding_window_pattern", ADV_JSON_OPTIONAL, 1, 1000, &pattern, reader->err) &&
+    if (adv_json_int(reader->config, reader->at, "sliding_window_pattern", ADV_JSON_OPTIONAL, 1, 1000,
+                     &pattern, reader->err) &&
         pattern != 6) {
         char pointer[ADV_LIMIT_POINTER];
-        (void)adv_err_add(reader->err, ADV_E_UNSUPPORTED, adv_json_pointer(pointer, reader->at, "sliding_window_pattern"), NULL,
-                          "MaxText's gemma3 repeats 5 local and 1 global layer, the config asks for a period of %d", pattern);
+        (void)adv_err_add(
+            reader->err, ADV_E_UNSUPPORTED, adv_json_pointer(pointer, reader->at, "sliding_window_pattern"),
+            NULL, "MaxText's gemma3 repeats 5 local and 1 global layer, the config asks for a period of %d",
+            pattern);
     }
 }
 
@@ -188,9 +204,12 @@ static void read_gpt_oss(const struct reader *reader)
 static void read_gpt2(const struct reader *reader)
 {
     static const struct field fields[] = {
-        FIELD("n_embd", base_emb_dim, REQUIRED),   FIELD("n_head", base_num_query_heads, REQUIRED),
-        FIELD("n_layer", base_num_decoder_layers, REQUIRED), FIELD("vocab_size", vocab_size, REQUIRED),
-        FIELD("n_positions", trainable_position_size, REQUIRED), FIELD("n_inner", base_mlp_dim, OPTIONAL),
+        FIELD("n_embd", base_emb_dim, REQUIRED),
+        FIELD("n_head", base_num_query_heads, REQUIRED),
+        FIELD("n_layer", base_num_decoder_layers, REQUIRED),
+        FIELD("vocab_size", vocab_size, REQUIRED),
+        FIELD("n_positions", trainable_position_size, REQUIRED),
+        FIELD("n_inner", base_mlp_dim, OPTIONAL),
     };
     struct adv_model_keys *keys = reader->keys;
     READ_FIELDS(reader, fields);
@@ -235,12 +254,14 @@ static const struct architecture *find_architecture(const char *model_type, cons
 {
     for (int i = 0; i < ARCHITECTURES; i++) {
         if (model_type && strcmp(architectures[i].model_type, model_type) == 0) return &architectures[i];
-        if (!model_type && class_name && strcmp(architectures[i].class_name, class_name) == 0) return &architectures[i];
+        if (!model_type && class_name && strcmp(architectures[i].class_name, class_name) == 0)
+            return &architectures[i];
     }
     return NULL;
 }
 
-static adv_code refuse_architecture(const char *at, const char *model_type, const char *class_name, adv_err *err)
+static adv_code refuse_architecture(const char *at, const char *model_type, const char *class_name,
+                                    adv_err *err)
 {
     char hint[ADV_LIMIT_DETAIL];
     char pointer[ADV_LIMIT_POINTER];
@@ -250,7 +271,8 @@ static adv_code refuse_architecture(const char *at, const char *model_type, cons
     if (!model_type && !class_name)
         return adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, "model_type"), hint,
                            "neither `model_type` nor `architectures` says what the model is");
-    return adv_err_add(err, ADV_E_UNSUPPORTED, adv_json_pointer(pointer, at, model_type ? "model_type" : "architectures"), hint,
+    return adv_err_add(err, ADV_E_UNSUPPORTED,
+                       adv_json_pointer(pointer, at, model_type ? "model_type" : "architectures"), hint,
                        "there is no layer table for \"%.80s\"", model_type ? model_type : class_name);
 }
 
@@ -266,7 +288,8 @@ adv_code adv_decode_hf_config(const json_t *config, const char *at, struct adv_m
     if (!architecture) return refuse_architecture(at, model_type, class_name, err);
     keys->decoder_block = architecture->decoder;
     const char *path = json_string_value(json_object_get(config, "_name_or_path"));
-    (void)snprintf(keys->name, sizeof keys->name, "%.*s", ADV_LIMIT_NAME - 1, path && *path ? path : architecture->model_type);
+    (void)snprintf(keys->name, sizeof keys->name, "%.*s", ADV_LIMIT_NAME - 1,
+                   path && *path ? path : architecture->model_type);
 
     /* Models with vision keep the decoder's dims one level down. */
     char nested_at[ADV_LIMIT_POINTER];

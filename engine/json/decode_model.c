@@ -6,10 +6,15 @@
 #include "engine/base/text.h"
 
 #define INTEGER_NAME(key, fallback, low, high) #key,
-#define PLAIN_NAME(key) #key,
+#define PLAIN_NAME(key)                        #key,
 static const char *const key_names[] = {
-    ADV_MODEL_INTEGER_KEYS(INTEGER_NAME) ADV_MODEL_BOOL_KEYS(PLAIN_NAME) ADV_MODEL_NUMBER_KEYS(PLAIN_NAME)
-    "decoder_block", "attention_type", "mlp_activations", "compress_ratios", "engram_layers", "name",
+    ADV_MODEL_INTEGER_KEYS(INTEGER_NAME) ADV_MODEL_BOOL_KEYS(PLAIN_NAME)
+        ADV_MODEL_NUMBER_KEYS(PLAIN_NAME) "decoder_block",
+    "attention_type",
+    "mlp_activations",
+    "compress_ratios",
+    "engram_layers",
+    "name",
 };
 #undef INTEGER_NAME
 #undef PLAIN_NAME
@@ -19,7 +24,8 @@ enum { KEY_NAMES = sizeof key_names / sizeof key_names[0] };
 static const char *const decoder_names[] = {ADV_DECODER_TABLE(DECODER_NAME)};
 #undef DECODER_NAME
 
-static void decode_activations(const json_t *object, const char *at, struct adv_model_keys *keys, adv_err *err)
+static void decode_activations(const json_t *object, const char *at, struct adv_model_keys *keys,
+                               adv_err *err)
 {
     json_t *list = adv_json_array(object, at, "mlp_activations", ADV_JSON_OPTIONAL, err);
     if (!list) return;
@@ -48,14 +54,16 @@ static void decode_ratios(const json_t *object, const char *at, struct adv_model
     bool valid = count <= ADV_LIMIT_COMPRESS_RATIOS;
     for (size_t i = 0; valid && i < count; i++) {
         const json_t *ratio = json_array_get(list, i);
-        valid = json_is_integer(ratio) && json_integer_value(ratio) >= 0 && json_integer_value(ratio) <= 65536;
+        valid =
+            json_is_integer(ratio) && json_integer_value(ratio) >= 0 && json_integer_value(ratio) <= 65536;
         if (valid) keys->compress_ratios[i] = (int)json_integer_value(ratio);
     }
     keys->compress_ratios_count = valid ? (int)count : 0;
     if (valid) return;
     char pointer[ADV_LIMIT_POINTER];
     (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, "compress_ratios"), NULL,
-                      "compress_ratios must hold at most %d whole numbers from 0 to 65536", ADV_LIMIT_COMPRESS_RATIOS);
+                      "compress_ratios must hold at most %d whole numbers from 0 to 65536",
+                      ADV_LIMIT_COMPRESS_RATIOS);
 }
 
 static void decode_name(const json_t *object, const char *at, struct adv_model_keys *keys, adv_err *err)
@@ -64,8 +72,8 @@ static void decode_name(const json_t *object, const char *at, struct adv_model_k
     if (!adv_json_string(object, at, "name", ADV_JSON_OPTIONAL, &name, err)) return;
     if (strlen(name) >= sizeof keys->name) {
         char pointer[ADV_LIMIT_POINTER];
-        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, "name"), NULL, "name is longer than %d bytes",
-                          ADV_LIMIT_NAME - 1);
+        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, "name"), NULL,
+                          "name is longer than %d bytes", ADV_LIMIT_NAME - 1);
         return;
     }
     (void)snprintf(keys->name, sizeof keys->name, "%s", name);
@@ -75,21 +83,24 @@ static void decode_name(const json_t *object, const char *at, struct adv_model_k
 static void decode_block(const json_t *object, const char *at, struct adv_model_keys *keys, adv_err *err)
 {
     int index;
-    if (adv_json_choice(object, at, "decoder_block", ADV_JSON_OPTIONAL, decoder_names, ADV_DECODER_COUNT, &index, err))
+    if (adv_json_choice(object, at, "decoder_block", ADV_JSON_OPTIONAL, decoder_names, ADV_DECODER_COUNT,
+                        &index, err))
         keys->decoder_block = (enum adv_decoder)index;
     else if (!json_object_get(object, "decoder_block") && keys->num_experts > 1)
         keys->decoder_block = ADV_DECODER_MIXTRAL;
 }
 
 /* The keys present in `object` on top of what `keys` holds already. */
-static adv_code decode_keys_over(const json_t *object, const char *at, struct adv_model_keys *keys, adv_err *err)
+static adv_code decode_keys_over(const json_t *object, const char *at, struct adv_model_keys *keys,
+                                 adv_err *err)
 {
     int before = err->count + err->lost_count;
     if (!adv_json_is_object(object, at, err)) return ADV_E_INVALID;
-#define DECODE_INTEGER(key, fallback, low, high) \
+#define DECODE_INTEGER(key, fallback, low, high)                                                             \
     (void)adv_json_integer(object, at, #key, ADV_JSON_OPTIONAL, (low), (high), &keys->key, err);
 #define DECODE_BOOL(key) (void)adv_json_bool(object, at, #key, ADV_JSON_OPTIONAL, &keys->key, err);
-#define DECODE_NUMBER(key) (void)adv_json_number(object, at, #key, ADV_JSON_OPTIONAL, 0, 1e6, &keys->key, err);
+#define DECODE_NUMBER(key)                                                                                   \
+    (void)adv_json_number(object, at, #key, ADV_JSON_OPTIONAL, 0, 1e6, &keys->key, err);
     ADV_MODEL_INTEGER_KEYS(DECODE_INTEGER)
     ADV_MODEL_BOOL_KEYS(DECODE_BOOL)
     ADV_MODEL_NUMBER_KEYS(DECODE_NUMBER)
@@ -110,18 +121,20 @@ static adv_code decode_keys_over(const json_t *object, const char *at, struct ad
     return err->count + err->lost_count > before ? ADV_E_INVALID : ADV_OK;
 }
 
-adv_code adv_decode_model_keys(const json_t *object, const char *at, struct adv_model_keys *keys, adv_err *err,
-                               adv_err *unknown)
+adv_code adv_decode_model_keys(const json_t *object, const char *at, struct adv_model_keys *keys,
+                               adv_err *err, adv_err *unknown)
 {
     adv_model_keys_defaults(keys);
     (void)snprintf(keys->name, sizeof keys->name, "custom");
     adv_code code = decode_keys_over(object, at, keys, err);
-    if (unknown && json_is_object(object)) (void)adv_json_known_members(object, at, key_names, KEY_NAMES, unknown);
+    if (unknown && json_is_object(object))
+        (void)adv_json_known_members(object, at, key_names, KEY_NAMES, unknown);
     return code;
 }
 
 /* Warnings for members that are no architecture keys: other MaxText keys belong into config. */
-static void warn_of_others(const struct adv_catalog *catalog, const json_t *object, const char *at, adv_err *warnings)
+static void warn_of_others(const struct adv_catalog *catalog, const json_t *object, const char *at,
+                           adv_err *warnings)
 {
     for (void *iter = json_object_iter((json_t *)(uintptr_t)object); iter;
          iter = json_object_iter_next((json_t *)(uintptr_t)object, iter)) {
@@ -133,13 +146,15 @@ static void warn_of_others(const struct adv_catalog *catalog, const json_t *obje
         char hint[ADV_LIMIT_DETAIL] = "";
         (void)adv_json_pointer(pointer, at, member);
         if (adv_catalog_key(catalog, member)) {
-            (void)adv_err_add(warnings, ADV_E_INVALID, pointer, "put it into `config` if it is meant for the run",
+            (void)adv_err_add(warnings, ADV_E_INVALID, pointer,
+                              "put it into `config` if it is meant for the run",
                               "`%.80s` does not shape the decoder and is ignored here", member);
             continue;
         }
         const char *nearest = adv_text_nearest(member, key_names, KEY_NAMES);
         if (nearest) (void)snprintf(hint, sizeof hint, "did you mean `%s`?", nearest);
-        (void)adv_err_add(warnings, ADV_E_INVALID, pointer, hint, "`%.80s` is not a MaxText key and is ignored", member);
+        (void)adv_err_add(warnings, ADV_E_INVALID, pointer, hint,
+                          "`%.80s` is not a MaxText key and is ignored", member);
     }
 }
 
@@ -150,7 +165,8 @@ static adv_code decode_object(const struct adv_catalog *catalog, const json_t *v
     return adv_decode_model_keys(value, at, keys, err, NULL);
 }
 
-static adv_code decode_hf(const json_t *value, const char *at, struct adv_model_keys *keys, adv_err *err, adv_err *warnings)
+static adv_code decode_hf(const json_t *value, const char *at, struct adv_model_keys *keys, adv_err *err,
+                          adv_err *warnings)
 {
     static const char *const members[] = {"hf_config", "name"};
     char pointer[ADV_LIMIT_POINTER];
@@ -164,8 +180,8 @@ static adv_code decode_hf(const json_t *value, const char *at, struct adv_model_
     return ADV_OK;
 }
 
-static adv_code decode_named(const struct adv_catalog *catalog, const char *name, const char *at, struct adv_model_keys *keys,
-                             adv_err *err)
+static adv_code decode_named(const struct adv_catalog *catalog, const char *name, const char *at,
+                             struct adv_model_keys *keys, adv_err *err)
 {
     const struct adv_model_keys *found = adv_catalog_model_keys(catalog, name);
     if (found) {
@@ -188,8 +204,8 @@ adv_code adv_decode_model(const struct adv_catalog *catalog, const json_t *value
 }
 
 adv_code adv_decode_model_over(const struct adv_catalog *catalog, const json_t *value, const char *at,
-                               const json_t *overrides, const char *overrides_at, struct adv_model *model, adv_err *err,
-                               adv_err *warnings)
+                               const json_t *overrides, const char *overrides_at, struct adv_model *model,
+                               adv_err *err, adv_err *warnings)
 {
     struct adv_model_keys keys;
     adv_code code;
@@ -203,11 +219,13 @@ adv_code adv_decode_model_over(const struct adv_catalog *catalog, const json_t *
         members_wrong = decode_object(catalog, value, at, &keys, err, warnings) != ADV_OK;
         code = ADV_OK;
     } else {
-        return adv_err_add(err, ADV_E_INVALID, at, "a catalog name, an object of MaxText keys, or {\"hf_config\": {…}}",
+        return adv_err_add(err, ADV_E_INVALID, at,
+                           "a catalog name, an object of MaxText keys, or {\"hf_config\": {…}}",
                            "`model` must be a name or an object, not %s", adv_json_type_name(value));
     }
     if (code != ADV_OK) return code;
-    if (overrides && json_object_size(overrides) > 0 && decode_keys_over(overrides, overrides_at, &keys, err) != ADV_OK)
+    if (overrides && json_object_size(overrides) > 0 &&
+        decode_keys_over(overrides, overrides_at, &keys, err) != ADV_OK)
         members_wrong = true;
     code = adv_model_build(&keys, at, model, err);
     return members_wrong ? ADV_E_INVALID : code;

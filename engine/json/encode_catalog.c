@@ -43,7 +43,7 @@ static json_t *encode_chip(const struct adv_catalog *catalog, const struct adv_c
     (void)json_object_set_new(object, "has_megacore", json_boolean(row->chip.has_megacore));
     (void)json_object_set_new(object, "offloads_collectives", json_boolean(row->chip.offloads_collectives));
     (void)json_object_set_new(object, "topologies", encode_strings(shapes, shapes_count));
-#define ENCODE_FIELD(field, unit, what) \
+#define ENCODE_FIELD(field, unit, what)                                                                      \
     (void)json_object_set_new(object, #field, adv_encode_sourced(row->chip.field, &row->field##_provenance));
     ADV_CHIP_FIELDS(ENCODE_FIELD)
 #undef ENCODE_FIELD
@@ -67,7 +67,8 @@ static json_t *encode_chip_entry(const struct adv_catalog *catalog, const char *
     int count;
     const struct adv_chip_field *fields = adv_chip_fields(&count);
     for (int i = 0; i < count; i++)
-        (void)json_object_set_new(json_object_get(object, fields[i].name), "what", json_string(fields[i].what));
+        (void)json_object_set_new(json_object_get(object, fields[i].name), "what",
+                                  json_string(fields[i].what));
     json_t *constants = json_object();
     for (int i = 0; i < ADV_CATALOG_CONSTANT_FILES; i++) {
         if (!row->constants_json[i]) continue;
@@ -137,11 +138,13 @@ static void add_key_tables(const struct adv_catalog *catalog, json_t *root)
     }
     for (int i = 0; i < adv_catalog_flags_count(catalog); i++) {
         const struct adv_catalog_flag *row = adv_catalog_flag_at(catalog, i);
-        (void)json_array_append_new(flags, json_pack("{s:s,s:s,s:s}", "name", row->name, "type", row->type, "what", row->what));
+        (void)json_array_append_new(
+            flags, json_pack("{s:s,s:s,s:s}", "name", row->name, "type", row->type, "what", row->what));
     }
     for (int i = 0; i < adv_catalog_bundles_count(catalog); i++) {
         const struct adv_catalog_bundle *row = adv_catalog_bundle_at(catalog, i);
-        json_t *object = json_pack("{s:s,s:s,s:s}", "name", row->name, "purpose", row->purpose, "source", row->source);
+        json_t *object =
+            json_pack("{s:s,s:s,s:s}", "name", row->name, "purpose", row->purpose, "source", row->source);
         (void)json_object_set_new(object, "chips", encode_strings(row->chips, row->chips_count));
         (void)json_object_set_new(object, "flags", encode_strings(row->flags, row->flags_count));
         (void)json_array_append_new(bundles, object);
@@ -165,7 +168,8 @@ static const struct collection {
     {"keys", adv_encode_catalog_keys, adv_encode_catalog_key, add_key_tables},
 };
 
-static adv_code refuse_entry(const struct collection *collection, const struct adv_catalog *catalog, const char *name, adv_err *err)
+static adv_code refuse_entry(const struct collection *collection, const struct adv_catalog *catalog,
+                             const char *name, adv_err *err)
 {
     const char *names[1024];
     int count = 0;
@@ -178,7 +182,8 @@ static adv_code refuse_entry(const struct collection *collection, const struct a
         (void)snprintf(hint, sizeof hint, "did you mean `%s`?", nearest);
     else
         (void)snprintf(hint, sizeof hint, "GET /v1/catalog/%s lists them", collection->name);
-    adv_code code = adv_err_add(err, ADV_E_NOT_FOUND, "", hint, "%s has no \"%.80s\"", collection->name, name);
+    adv_code code =
+        adv_err_add(err, ADV_E_NOT_FOUND, "", hint, "%s has no \"%.80s\"", collection->name, name);
     json_decref(list);
     return code;
 }
@@ -190,8 +195,8 @@ adv_code adv_catalog_json(const struct adv_catalog *catalog, const char *collect
     for (size_t i = 0; i < sizeof collections / sizeof collections[0]; i++)
         if (strcmp(collections[i].name, collection) == 0) found = &collections[i];
     if (!found)
-        return adv_err_add(err, ADV_E_NOT_FOUND, "", "models, chips, topologies, kernels, keys", "there is no collection \"%.80s\"",
-                           collection);
+        return adv_err_add(err, ADV_E_NOT_FOUND, "", "models, chips, topologies, kernels, keys",
+                           "there is no collection \"%.80s\"", collection);
     json_t *root;
     if (name) {
         root = found->entry(catalog, name);

@@ -1,5 +1,6 @@
-/* encode_catalog.h: inside GET /v1/catalog/…: one pair of functions per collection. Entry: adv_catalog_json (advise.h).
- * Lists hold what a chooser needs, entries everything; every number stands beside its source, date and confidence. */
+/* encode_catalog.h: inside GET /v1/catalog/…: one pair of functions per collection. Entry: adv_catalog_json
+ * (advise.h). Lists hold what a chooser needs, entries everything; every number stands beside its source,
+ * date and confidence. */
 #ifndef ADV_JSON_ENCODE_CATALOG_H
 #define ADV_JSON_ENCODE_CATALOG_H
 

@@ -1,4 +1,5 @@
-/* What /v1/kernels/simulate and /tune take, as data: kernels, the members of shape and tile, the space tune searches. */
+/* What /v1/kernels/simulate and /tune take, as data: kernels, the members of shape and tile, the space tune
+ * searches. */
 #include <string.h>
 
 #include "engine/json/encode_catalog.h"
@@ -87,17 +88,29 @@ static const struct kernel {
     int tile_count;
     const char *space; /* of tune; NULL = there is nothing to tune */
 } kernels[ADV_KERNEL_COUNT] = {
-#define ATTENTION_SPACE "blocks of 128 to 8192 by powers of two and half steps that divide the length, compute blocks up to 1024"
-#define GMM_SPACE "tile_m of 128 to 1024 that divides m, tile_k and tile_n of 128 x 2^i, dim / 2^i and dim, 2 to 4 buffers"
-    [ADV_KERNEL_SPLASH_FWD] = {"splash attention, forward", LIST(attention_shape), LIST(forward_tile), ATTENTION_SPACE},
-    [ADV_KERNEL_SPLASH_FWD_RESIDUALS] = {"splash attention, forward with log-sum-exp kept for the backward pass",
-                                         LIST(attention_shape), LIST(forward_tile), ATTENTION_SPACE},
-    [ADV_KERNEL_SPLASH_BWD_FUSED] = {"splash attention, backward in one kernel", LIST(attention_shape), LIST(dkv_tile), ATTENTION_SPACE},
-    [ADV_KERNEL_SPLASH_BWD_DQ] = {"splash attention, backward of queries", LIST(attention_shape), LIST(dq_tile), ATTENTION_SPACE},
-    [ADV_KERNEL_SPLASH_BWD_DKV] = {"splash attention, backward of keys and values", LIST(attention_shape), LIST(dkv_tile), ATTENTION_SPACE},
-    [ADV_KERNEL_GMM] = {"grouped matmul: rows of each group times its weights", LIST(gmm_shape), LIST(gmm_tile), GMM_SPACE},
-    [ADV_KERNEL_TGMM] = {"transposed grouped matmul: the gradient of the weights", LIST(gmm_shape), LIST(gmm_tile), GMM_SPACE},
-    [ADV_KERNEL_LINEAR_XENT] = {"logits and cross-entropy in one kernel", LIST(xent_shape), LIST(xent_tile), NULL},
+#define ATTENTION_SPACE                                                                                      \
+    "blocks of 128 to 8192 by powers of two and half steps that divide the length, compute blocks up to "    \
+    "1024"
+#define GMM_SPACE                                                                                            \
+    "tile_m of 128 to 1024 that divides m, tile_k and tile_n of 128 x 2^i, dim / 2^i and dim, 2 to 4 "       \
+    "buffers"
+    [ADV_KERNEL_SPLASH_FWD] = {"splash attention, forward", LIST(attention_shape), LIST(forward_tile),
+                               ATTENTION_SPACE},
+    [ADV_KERNEL_SPLASH_FWD_RESIDUALS] =
+        {"splash attention, forward with log-sum-exp kept for the backward pass", LIST(attention_shape),
+         LIST(forward_tile), ATTENTION_SPACE},
+    [ADV_KERNEL_SPLASH_BWD_FUSED] = {"splash attention, backward in one kernel", LIST(attention_shape),
+                                     LIST(dkv_tile), ATTENTION_SPACE},
+    [ADV_KERNEL_SPLASH_BWD_DQ] = {"splash attention, backward of queries", LIST(attention_shape),
+                                  LIST(dq_tile), ATTENTION_SPACE},
+    [ADV_KERNEL_SPLASH_BWD_DKV] = {"splash attention, backward of keys and values", LIST(attention_shape),
+                                   LIST(dkv_tile), ATTENTION_SPACE},
+    [ADV_KERNEL_GMM] = {"grouped matmul: rows of each group times its weights", LIST(gmm_shape),
+                        LIST(gmm_tile), GMM_SPACE},
+    [ADV_KERNEL_TGMM] = {"transposed grouped matmul: the gradient of the weights", LIST(gmm_shape),
+                         LIST(gmm_tile), GMM_SPACE},
+    [ADV_KERNEL_LINEAR_XENT] = {"logits and cross-entropy in one kernel", LIST(xent_shape), LIST(xent_tile),
+                                NULL},
     [ADV_KERNEL_LINEAR_XENT_BWD] = {"its backward pass", LIST(xent_shape), LIST(xent_tile), NULL},
     [ADV_KERNEL_MATMUL] = {"dense matmul as XLA compiles it", LIST(matmul_shape), NULL, 0, NULL},
 };
@@ -106,8 +119,8 @@ static json_t *encode_members(const struct member *members, int count)
 {
     json_t *list = json_array();
     for (int i = 0; i < count; i++)
-        (void)json_array_append_new(list, json_pack("{s:s,s:s,s:s}", "name", members[i].name, "type", members[i].type, "what",
-                                                    members[i].what));
+        (void)json_array_append_new(list, json_pack("{s:s,s:s,s:s}", "name", members[i].name, "type",
+                                                    members[i].type, "what", members[i].what));
     return list;
 }
 
@@ -136,16 +149,21 @@ static double measured_flag(const struct adv_constants *constants, int kernel)
 {
     switch ((enum adv_kernel)kernel) {
     case ADV_KERNEL_SPLASH_FWD:
-    case ADV_KERNEL_SPLASH_FWD_RESIDUALS: return constants->splash_fwd_measured;
-    case ADV_KERNEL_SPLASH_BWD_FUSED: return constants->splash_bwd_measured;
+    case ADV_KERNEL_SPLASH_FWD_RESIDUALS:
+        return constants->splash_fwd_measured;
+    case ADV_KERNEL_SPLASH_BWD_FUSED:
+        return constants->splash_bwd_measured;
     case ADV_KERNEL_GMM:
-    case ADV_KERNEL_TGMM: return constants->gmm_measured;
+    case ADV_KERNEL_TGMM:
+        return constants->gmm_measured;
     case ADV_KERNEL_LINEAR_XENT:
-    case ADV_KERNEL_LINEAR_XENT_BWD: return constants->xent_measured;
+    case ADV_KERNEL_LINEAR_XENT_BWD:
+        return constants->xent_measured;
     case ADV_KERNEL_SPLASH_BWD_DQ:
     case ADV_KERNEL_SPLASH_BWD_DKV:
     case ADV_KERNEL_MATMUL:
-    case ADV_KERNEL_COUNT: break;
+    case ADV_KERNEL_COUNT:
+        break;
     }
     return 0;
 }

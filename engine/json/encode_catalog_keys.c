@@ -23,7 +23,8 @@ static json_t *encode_key(const struct adv_catalog_key *key)
     (void)json_object_set_new(object, "default", json_loads(key->default_json, JSON_DECODE_ANY, NULL));
     if (key->allowed_count > 0) {
         json_t *allowed = json_array();
-        for (int i = 0; i < key->allowed_count; i++) (void)json_array_append_new(allowed, json_string(key->allowed[i]));
+        for (int i = 0; i < key->allowed_count; i++)
+            (void)json_array_append_new(allowed, json_string(key->allowed[i]));
         (void)json_object_set_new(object, "allowed", allowed);
     }
     if (*key->constraints) adv_encode_set_string(object, "constraints", key->constraints);
@@ -54,7 +55,8 @@ json_t *adv_encode_catalog_key(const struct adv_catalog *catalog, const char *na
     if (old_key) {
         json_t *object = json_object();
         adv_encode_set_string(object, "name", old_key->name);
-        (void)json_object_set_new(object, "current", old_key->current ? json_string(old_key->current) : json_null());
+        (void)json_object_set_new(object, "current",
+                                  old_key->current ? json_string(old_key->current) : json_null());
         adv_encode_set_string(object, "why", old_key->why);
         return object;
     }

@@ -6,8 +6,11 @@
 static const char *attention_name(enum adv_attention_kind attention)
 {
     static const char *const names[] = {
-        [ADV_ATTENTION_FULL] = "full",       [ADV_ATTENTION_WINDOW] = "window",         [ADV_ATTENTION_CHUNKED] = "chunked",
-        [ADV_ATTENTION_LINEAR] = "linear",   [ADV_ATTENTION_COMPRESSED] = "compressed",
+        [ADV_ATTENTION_FULL] = "full",
+        [ADV_ATTENTION_WINDOW] = "window",
+        [ADV_ATTENTION_CHUNKED] = "chunked",
+        [ADV_ATTENTION_LINEAR] = "linear",
+        [ADV_ATTENTION_COMPRESSED] = "compressed",
     };
     return names[attention];
 }
@@ -38,7 +41,10 @@ static json_t *encode_layer(const struct adv_model *model, const struct adv_laye
 static json_t *encode_params(const struct adv_model *model)
 {
     struct adv_model_params params = adv_model_params(model);
-    const struct { const char *name; double value; } parts[] = {
+    const struct {
+        const char *name;
+        double value;
+    } parts[] = {
         {"total", params.total},
         {"active", params.active},
         {"active_matmul_per_token", params.active_matmul_per_token},
@@ -55,7 +61,8 @@ static json_t *encode_params(const struct adv_model *model)
         {"largest_layer", params.largest_layer},
     };
     json_t *object = json_object();
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) adv_encode_set_number(object, parts[i].name, round(parts[i].value));
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        adv_encode_set_number(object, parts[i].name, round(parts[i].value));
     return object;
 }
 
@@ -98,9 +105,12 @@ static json_t *encode_flops(const struct adv_model *model)
         double tokens = (double)lengths[i];
         json_t *row = json_object();
         adv_encode_set_integer(row, "seq_len", lengths[i]);
-        adv_encode_set_number(row, "causal_half", adv_model_flops(model, 1, lengths[i], ADV_FLOPS_CAUSAL_HALF).total / tokens);
-        adv_encode_set_number(row, "full", adv_model_flops(model, 1, lengths[i], ADV_FLOPS_FULL).total / tokens);
-        adv_encode_set_number(row, "params_only", adv_model_flops(model, 1, lengths[i], ADV_FLOPS_PARAMS_ONLY).total / tokens);
+        adv_encode_set_number(row, "causal_half",
+                              adv_model_flops(model, 1, lengths[i], ADV_FLOPS_CAUSAL_HALF).total / tokens);
+        adv_encode_set_number(row, "full",
+                              adv_model_flops(model, 1, lengths[i], ADV_FLOPS_FULL).total / tokens);
+        adv_encode_set_number(row, "params_only",
+                              adv_model_flops(model, 1, lengths[i], ADV_FLOPS_PARAMS_ONLY).total / tokens);
         (void)json_array_append_new(list, row);
     }
     return list;

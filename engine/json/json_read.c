@@ -33,12 +33,13 @@ adv_code adv_json_parse_file_text(const char *text, size_t length_bytes, json_t 
     *root = NULL;
     int depth = nesting_depth(text, length_bytes);
     if (depth > ADV_LIMIT_JSON_DEPTH)
-        return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "nesting is %d deep, the limit is %d", depth, ADV_LIMIT_JSON_DEPTH);
+        return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "nesting is %d deep, the limit is %d", depth,
+                           ADV_LIMIT_JSON_DEPTH);
     json_error_t error;
     json_t *value = json_loadb(text, length_bytes, JSON_REJECT_DUPLICATES, &error);
     if (!value)
-        return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "not valid JSON at line %d, column %d: %s", error.line, error.column,
-                           error.text);
+        return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "not valid JSON at line %d, column %d: %s",
+                           error.line, error.column, error.text);
     *root = value;
     return ADV_OK;
 }
@@ -47,7 +48,8 @@ adv_code adv_json_parse(const char *text, size_t length_bytes, json_t **root, ad
 {
     *root = NULL;
     if (length_bytes > ADV_LIMIT_BODY_BYTES)
-        return adv_err_add(err, ADV_E_TOO_LARGE, "", NULL, "%zu bytes, the limit is %d", length_bytes, ADV_LIMIT_BODY_BYTES);
+        return adv_err_add(err, ADV_E_TOO_LARGE, "", NULL, "%zu bytes, the limit is %d", length_bytes,
+                           ADV_LIMIT_BODY_BYTES);
     return adv_json_parse_file_text(text, length_bytes, root, err);
 }
 
@@ -77,29 +79,33 @@ const char *adv_json_pointer_index(char pointer[ADV_LIMIT_POINTER], const char *
 const char *adv_json_type_name(const json_t *value)
 {
     static const char *const names[] = {
-        [JSON_OBJECT] = "an object", [JSON_ARRAY] = "an array",  [JSON_STRING] = "a string", [JSON_INTEGER] = "an integer",
-        [JSON_REAL] = "a number",    [JSON_TRUE] = "true",       [JSON_FALSE] = "false",     [JSON_NULL] = "null",
+        [JSON_OBJECT] = "an object",   [JSON_ARRAY] = "an array", [JSON_STRING] = "a string",
+        [JSON_INTEGER] = "an integer", [JSON_REAL] = "a number",  [JSON_TRUE] = "true",
+        [JSON_FALSE] = "false",        [JSON_NULL] = "null",
     };
     return value ? names[json_typeof(value)] : "nothing";
 }
 
 /* The member, or NULL when absent or null (reported when required). */
-static json_t *lookup(const json_t *object, const char *at, const char *member, enum adv_json_need need, adv_err *err)
+static json_t *lookup(const json_t *object, const char *at, const char *member, enum adv_json_need need,
+                      adv_err *err)
 {
     json_t *value = json_object_get(object, member);
     if (value && !json_is_null(value)) return value;
     if (need == ADV_JSON_REQUIRED) {
         char pointer[ADV_LIMIT_POINTER];
-        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), NULL, "`%s` is required", member);
+        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), NULL, "`%s` is required",
+                          member);
     }
     return NULL;
 }
 
-static bool refuse_type(const json_t *value, const char *at, const char *member, const char *wanted, adv_err *err)
+static bool refuse_type(const json_t *value, const char *at, const char *member, const char *wanted,
+                        adv_err *err)
 {
     char pointer[ADV_LIMIT_POINTER];
-    (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), NULL, "`%s` must be %s, not %s", member,
-                      wanted, adv_json_type_name(value));
+    (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), NULL,
+                      "`%s` must be %s, not %s", member, wanted, adv_json_type_name(value));
     return false;
 }
 
@@ -113,8 +119,8 @@ bool adv_json_string(const json_t *object, const char *at, const char *member, e
     return true;
 }
 
-bool adv_json_integer(const json_t *object, const char *at, const char *member, enum adv_json_need need, int64_t low,
-                      int64_t high, int64_t *value, adv_err *err)
+bool adv_json_integer(const json_t *object, const char *at, const char *member, enum adv_json_need need,
+                      int64_t low, int64_t high, int64_t *value, adv_err *err)
 {
     json_t *found = lookup(object, at, member, need, err);
     if (!found) return false;
@@ -130,15 +136,16 @@ bool adv_json_integer(const json_t *object, const char *at, const char *member, 
     if (number < low || number > high) {
         char pointer[ADV_LIMIT_POINTER];
         (void)adv_err_add(err, ADV_E_RANGE, adv_json_pointer(pointer, at, member), NULL,
-                          "`%s` is %lld, must be in %lld..%lld", member, (long long)number, (long long)low, (long long)high);
+                          "`%s` is %lld, must be in %lld..%lld", member, (long long)number, (long long)low,
+                          (long long)high);
         return false;
     }
     *value = number;
     return true;
 }
 
-bool adv_json_int(const json_t *object, const char *at, const char *member, enum adv_json_need need, int low, int high,
-                  int *value, adv_err *err)
+bool adv_json_int(const json_t *object, const char *at, const char *member, enum adv_json_need need, int low,
+                  int high, int *value, adv_err *err)
 {
     int64_t wide;
     if (!adv_json_integer(object, at, member, need, low, high, &wide, err)) return false;
@@ -146,8 +153,8 @@ bool adv_json_int(const json_t *object, const char *at, const char *member, enum
     return true;
 }
 
-bool adv_json_number(const json_t *object, const char *at, const char *member, enum adv_json_need need, double low,
-                     double high, double *value, adv_err *err)
+bool adv_json_number(const json_t *object, const char *at, const char *member, enum adv_json_need need,
+                     double low, double high, double *value, adv_err *err)
 {
     json_t *found = lookup(object, at, member, need, err);
     if (!found) return false;
@@ -155,16 +162,16 @@ bool adv_json_number(const json_t *object, const char *at, const char *member, e
     double number = json_number_value(found);
     if (!(number >= low && number <= high)) {
         char pointer[ADV_LIMIT_POINTER];
-        (void)adv_err_add(err, ADV_E_RANGE, adv_json_pointer(pointer, at, member), NULL, "`%s` is %g, must be in %g..%g",
-                          member, number, low, high);
+        (void)adv_err_add(err, ADV_E_RANGE, adv_json_pointer(pointer, at, member), NULL,
+                          "`%s` is %g, must be in %g..%g", member, number, low, high);
         return false;
     }
     *value = number;
     return true;
 }
 
-bool adv_json_bool(const json_t *object, const char *at, const char *member, enum adv_json_need need, bool *value,
-                   adv_err *err)
+bool adv_json_bool(const json_t *object, const char *at, const char *member, enum adv_json_need need,
+                   bool *value, adv_err *err)
 {
     json_t *found = lookup(object, at, member, need, err);
     if (!found) return false;
@@ -173,7 +180,8 @@ bool adv_json_bool(const json_t *object, const char *at, const char *member, enu
     return true;
 }
 
-json_t *adv_json_object(const json_t *object, const char *at, const char *member, enum adv_json_need need, adv_err *err)
+json_t *adv_json_object(const json_t *object, const char *at, const char *member, enum adv_json_need need,
+                        adv_err *err)
 {
     json_t *found = lookup(object, at, member, need, err);
     if (found && !json_is_object(found)) {
@@ -183,7 +191,8 @@ json_t *adv_json_object(const json_t *object, const char *at, const char *member
     return found;
 }
 
-json_t *adv_json_array(const json_t *object, const char *at, const char *member, enum adv_json_need need, adv_err *err)
+json_t *adv_json_array(const json_t *object, const char *at, const char *member, enum adv_json_need need,
+                       adv_err *err)
 {
     json_t *found = lookup(object, at, member, need, err);
     if (found && !json_is_array(found)) {
@@ -221,8 +230,8 @@ bool adv_json_choice(const json_t *object, const char *at, const char *member, e
     char pointer[ADV_LIMIT_POINTER];
     char hint[ADV_LIMIT_DETAIL];
     suggest(hint, given, names, names_count);
-    (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), hint, "`%s` does not know the value \"%.80s\"",
-                      member, given);
+    (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), hint,
+                      "`%s` does not know the value \"%.80s\"", member, given);
     return false;
 }
 
@@ -233,7 +242,8 @@ bool adv_json_is_object(const json_t *value, const char *at, adv_err *err)
     return false;
 }
 
-bool adv_json_known_members(const json_t *object, const char *at, const char *const *names, int names_count, adv_err *err)
+bool adv_json_known_members(const json_t *object, const char *at, const char *const *names, int names_count,
+                            adv_err *err)
 {
     bool all_known = true;
     for (void *at_member = json_object_iter((json_t *)(uintptr_t)object); at_member;
@@ -245,7 +255,8 @@ bool adv_json_known_members(const json_t *object, const char *at, const char *co
         char pointer[ADV_LIMIT_POINTER];
         char hint[ADV_LIMIT_DETAIL];
         suggest(hint, member, names, names_count);
-        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), hint, "unknown member `%.80s`", member);
+        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), hint,
+                          "unknown member `%.80s`", member);
         all_known = false;
     }
     return all_known;

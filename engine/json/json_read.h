@@ -1,10 +1,11 @@
-/* json_read.h: the only way JSON text becomes values: parsing with limits, typed getters that report findings.
+/* json_read.h: the only way JSON text becomes values: parsing with limits, typed getters that report
+ * findings.
  *
- * Every getter takes the object, the JSON pointer of that object (`at`, "" for the document) and a member name. It
- * returns true when the member is present, valid and was written to *value; false otherwise. A missing
- * optional member is silent, everything else wrong adds one finding with the member's pointer, so a decoder simply
- * calls all getters and looks at err->code at the end. Nothing here allocates except adv_json_parse.
- * Only files in engine/json/ include this header (it includes jansson). Thread safe.
+ * Every getter takes the object, the JSON pointer of that object (`at`, "" for the document) and a member
+ * name. It returns true when the member is present, valid and was written to *value; false otherwise. A
+ * missing optional member is silent, everything else wrong adds one finding with the member's pointer, so a
+ * decoder simply calls all getters and looks at err->code at the end. Nothing here allocates except
+ * adv_json_parse. Only files in engine/json/ include this header (it includes jansson). Thread safe.
  */
 #ifndef ADV_JSON_JSON_READ_H
 #define ADV_JSON_JSON_READ_H
@@ -19,13 +20,14 @@
 
 enum adv_json_need { ADV_JSON_OPTIONAL, ADV_JSON_REQUIRED };
 
-/* Parses one document (object or array). ADV_E_SYNTAX: not JSON (line and column in the detail), a member twice in an
- * object, nesting beyond ADV_LIMIT_JSON_DEPTH. ADV_E_TOO_LARGE: longer than ADV_LIMIT_BODY_BYTES.
+/* Parses one document (object or array). ADV_E_SYNTAX: not JSON (line and column in the detail), a member
+ * twice in an object, nesting beyond ADV_LIMIT_JSON_DEPTH. ADV_E_TOO_LARGE: longer than ADV_LIMIT_BODY_BYTES.
  * The caller gives *root back with json_decref. *root is NULL on error. */
 ADV_MUST_CHECK adv_code adv_json_parse(const char *text, size_t length_bytes, json_t **root, adv_err *err);
 
 /* Like adv_json_parse without the length limit: for our own data files. */
-ADV_MUST_CHECK adv_code adv_json_parse_file_text(const char *text, size_t length_bytes, json_t **root, adv_err *err);
+ADV_MUST_CHECK adv_code adv_json_parse_file_text(const char *text, size_t length_bytes, json_t **root,
+                                                 adv_err *err);
 
 /* Writes `at`/`member` to `pointer` with RFC 6901 escapes; too long pointers are cut. Returns `pointer`. */
 const char *adv_json_pointer(char pointer[ADV_LIMIT_POINTER], const char *at, const char *member);
@@ -38,26 +40,31 @@ const char *adv_json_type_name(const json_t *value);
 bool adv_json_string(const json_t *object, const char *at, const char *member, enum adv_json_need need,
                      const char **value, adv_err *err);
 /* Integers also in the spelling 8.0. */
-bool adv_json_integer(const json_t *object, const char *at, const char *member, enum adv_json_need need, int64_t low,
-                      int64_t high, int64_t *value, adv_err *err);
-bool adv_json_int(const json_t *object, const char *at, const char *member, enum adv_json_need need, int low, int high,
-                  int *value, adv_err *err);
-bool adv_json_number(const json_t *object, const char *at, const char *member, enum adv_json_need need, double low,
-                     double high, double *value, adv_err *err);
-bool adv_json_bool(const json_t *object, const char *at, const char *member, enum adv_json_need need, bool *value,
-                   adv_err *err);
+bool adv_json_integer(const json_t *object, const char *at, const char *member, enum adv_json_need need,
+                      int64_t low, int64_t high, int64_t *value, adv_err *err);
+bool adv_json_int(const json_t *object, const char *at, const char *member, enum adv_json_need need, int low,
+                  int high, int *value, adv_err *err);
+bool adv_json_number(const json_t *object, const char *at, const char *member, enum adv_json_need need,
+                     double low, double high, double *value, adv_err *err);
+bool adv_json_bool(const json_t *object, const char *at, const char *member, enum adv_json_need need,
+                   bool *value, adv_err *err);
 /* The member itself when it is an object (array); NULL otherwise. */
-json_t *adv_json_object(const json_t *object, const char *at, const char *member, enum adv_json_need need, adv_err *err);
-json_t *adv_json_array(const json_t *object, const char *at, const char *member, enum adv_json_need need, adv_err *err);
+json_t *adv_json_object(const json_t *object, const char *at, const char *member, enum adv_json_need need,
+                        adv_err *err);
+json_t *adv_json_array(const json_t *object, const char *at, const char *member, enum adv_json_need need,
+                       adv_err *err);
 
-/* One of `names`; *index is its place. A finding lists the nearest name, or all of them when there are at most 12. */
+/* One of `names`; *index is its place. A finding lists the nearest name, or all of them when there are at
+ * most 12. */
 bool adv_json_choice(const json_t *object, const char *at, const char *member, enum adv_json_need need,
                      const char *const *names, int names_count, int *index, adv_err *err);
 
 /* `value` must be an object: adds ADV_E_INVALID at `at` otherwise. */
 bool adv_json_is_object(const json_t *value, const char *at, adv_err *err);
 
-/* Adds a finding for each member that is not in `names`, with the nearest name as hint. True when there is none. */
-bool adv_json_known_members(const json_t *object, const char *at, const char *const *names, int names_count, adv_err *err);
+/* Adds a finding for each member that is not in `names`, with the nearest name as hint. True when there is
+ * none. */
+bool adv_json_known_members(const json_t *object, const char *at, const char *const *names, int names_count,
+                            adv_err *err);
 
 #endif

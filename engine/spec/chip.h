@@ -1,5 +1,6 @@
-/* chip.h: one accelerator generation. Numbers come from catalog/data/chips.json, each with source and confidence.
- * NAN = not published. "per chip" and "per device" are never mixed: tpu7x has two JAX devices per chip.
+/* chip.h: one accelerator generation. Numbers come from catalog/data/chips.json, each with source and
+ * confidence. NAN = not published. "per chip" and "per device" are never mixed: tpu7x has two JAX devices per
+ * chip.
  */
 #ifndef ADV_SPEC_CHIP_H
 #define ADV_SPEC_CHIP_H

@@ -54,8 +54,8 @@ static int shape_chips(const char *shape, int axes)
 }
 
 /* The same sizes in another order first, then the nearest smaller and larger shapes by chips. */
-static void suggest_shapes(const struct adv_cluster *cluster, int chips, const char *const *legal, int legal_count,
-                           char hint[ADV_LIMIT_DETAIL])
+static void suggest_shapes(const struct adv_cluster *cluster, int chips, const char *const *legal,
+                           int legal_count, char hint[ADV_LIMIT_DETAIL])
 {
     int axes = cluster->chip.ici_axes >= 3 ? 3 : 2;
     const char *below = NULL, *same = NULL, *above = NULL;
@@ -73,23 +73,25 @@ static void suggest_shapes(const struct adv_cluster *cluster, int chips, const c
                                      shape_chips(nearest[i], axes));
 }
 
-static adv_code check_shape(const struct adv_cluster *cluster, const char *const *legal, int legal_count, adv_err *err)
+static adv_code check_shape(const struct adv_cluster *cluster, const char *const *legal, int legal_count,
+                            adv_err *err)
 {
     for (int i = 0; i < legal_count; i++)
         if (strcmp(legal[i], cluster->topology) == 0) return ADV_OK;
     char hint[ADV_LIMIT_DETAIL];
     int64_t chips = (int64_t)cluster->dims[0] * cluster->dims[1] * cluster->dims[2];
     suggest_shapes(cluster, (int)chips, legal, legal_count, hint);
-    return adv_err_add(err, ADV_E_INVALID, "/cluster/topology", hint, "%s (%lld chips) is not a slice of %s", cluster->topology,
-                       (long long)chips, cluster->chip.name);
+    return adv_err_add(err, ADV_E_INVALID, "/cluster/topology", hint, "%s (%lld chips) is not a slice of %s",
+                       cluster->topology, (long long)chips, cluster->chip.name);
 }
 
-adv_code adv_cluster_build(struct adv_cluster *cluster, const char *const *legal, int legal_count, adv_err *err)
+adv_code adv_cluster_build(struct adv_cluster *cluster, const char *const *legal, int legal_count,
+                           adv_err *err)
 {
     adv_code code = ADV_OK;
     if (cluster->slices < 1 || cluster->slices > ADV_CLUSTER_SLICES_MAX)
-        code = adv_err_add(err, ADV_E_RANGE, "/cluster/slices", NULL, "slices is %d, must be in 1..%d", cluster->slices,
-                           ADV_CLUSTER_SLICES_MAX);
+        code = adv_err_add(err, ADV_E_RANGE, "/cluster/slices", NULL, "slices is %d, must be in 1..%d",
+                           cluster->slices, ADV_CLUSTER_SLICES_MAX);
     shape_name(cluster, cluster->topology, sizeof cluster->topology);
     adv_code shape = check_shape(cluster, legal, legal_count, err);
     if (code == ADV_OK) code = shape;

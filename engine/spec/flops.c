@@ -1,15 +1,16 @@
-/* MaxText's own count (calculate_tflops_training_per_device at commit e591f30c), rebuilt from the layer table and
- * checked against it for every catalog model. Where MaxText's count differs from what the block computes, the count
- * wins, because published TFLOP/s and MFU use it; each such place says so. */
+/* MaxText's own count (calculate_tflops_training_per_device at commit e591f30c), rebuilt from the layer table
+ * and checked against it for every catalog model. Where MaxText's count differs from what the block computes,
+ * the count wins, because published TFLOP/s and MFU use it; each such place says so. */
 #include <math.h>
 
 #include "engine/spec/model.h"
 
 /* Of one layer and token unless said otherwise. A multiply-add is two FLOPs. */
 struct layer_flops {
-    double weight_macs;      /* in weight matrices */
-    double score_flops;      /* attention over one whole sequence, causal */
-    double index_flops;      /* projections MaxText books under attention (DeepSeek4's indexer), one whole sequence */
+    double weight_macs; /* in weight matrices */
+    double score_flops; /* attention over one whole sequence, causal */
+    double
+        index_flops; /* projections MaxText books under attention (DeepSeek4's indexer), one whole sequence */
 };
 
 static double linear_macs(double emb, const struct adv_layer *layer)
@@ -49,7 +50,8 @@ static double plain_macs(double emb, const struct adv_layer *layer)
     double out = (double)layer->attention_output_dim;
     double keys_values = layer->reuses_kv ? 0 : layer->shares_kv ? emb * k : emb * (k + v);
     double back = out != emb ? out * emb : 0;
-    return emb * layer->q_heads * layer->head_dim_qk + keys_values + (double)layer->q_heads * layer->head_dim_v * out + back;
+    return emb * layer->q_heads * layer->head_dim_qk + keys_values +
+           (double)layer->q_heads * layer->head_dim_v * out + back;
 }
 
 static double projection_macs(const struct adv_model *model, const struct adv_layer *layer)
@@ -67,16 +69,19 @@ static double ffn_macs(const struct adv_model *model, const struct adv_layer *la
     double macs = matrices * emb * (double)layer->mlp_dim;
     if (layer->experts > 0) {
         double input = (double)layer->moe_input_dim;
-        macs += input * layer->experts + layer->experts_per_token * matrices * input * (double)layer->moe_mlp_dim;
+        macs +=
+            input * layer->experts + layer->experts_per_token * matrices * input * (double)layer->moe_mlp_dim;
         macs += matrices * emb * (double)layer->shared_mlp_dim;
         /* MaxText counts envy's router in the dense layers too. */
-        if (model->decoder == ADV_DECODER_ENVY) macs += input * layer->experts * (model->layer_kinds_count - 1);
+        if (model->decoder == ADV_DECODER_ENVY)
+            macs += input * layer->experts * (model->layer_kinds_count - 1);
     }
     if (layer->per_layer_embedding_dim > 0) macs += 3 * emb * (double)layer->per_layer_embedding_dim;
     return macs;
 }
 
-/* DeepSeek4's residual streams: two sites per layer mix n streams (weights) and combine them (pre, residual, post). */
+/* DeepSeek4's residual streams: two sites per layer mix n streams (weights) and combine them (pre, residual,
+ * post). */
 static double hyper_connection_macs(const struct adv_model *model)
 {
     if (model->decoder != ADV_DECODER_DEEPSEEK4 || model->hyper_connections <= 1) return 0;
@@ -119,33 +124,37 @@ static void add_compressed(double emb, const struct adv_layer *layer, double seq
         double topk = fmin(layer->indexer_topk, seq / ratio);
         pairs += seq * topk - ratio * topk * topk / 2;
         flops->score_flops += index_score_flops(layer, seq, seq / ratio);
-        flops->index_flops = 2 * seq * ((double)layer->q_lora_rank * layer->indexer_heads * layer->indexer_head_dim +
-                                        emb * layer->indexer_heads + 4 * emb * layer->indexer_head_dim);
+        flops->index_flops = 2 * seq *
+                             ((double)layer->q_lora_rank * layer->indexer_heads * layer->indexer_head_dim +
+                              emb * layer->indexer_heads + 4 * emb * layer->indexer_head_dim);
     } else if (ratio > 0) {
         pairs += seq * seq / ratio / 2;
     }
     flops->score_flops += 4 * pairs * layer->q_heads * layer->head_dim_qk;
 }
 
-static struct layer_flops layer_flops(const struct adv_model *model, const struct adv_layer *layer, double seq)
+static struct layer_flops layer_flops(const struct adv_model *model, const struct adv_layer *layer,
+                                      double seq)
 {
     double emb = (double)model->emb_dim;
     struct layer_flops flops = {
         .weight_macs = projection_macs(model, layer) + ffn_macs(model, layer) + hyper_connection_macs(model),
     };
     if (layer->attention == ADV_ATTENTION_LINEAR) {
-        flops.score_flops = 8.0 * layer->linear_value_heads * layer->linear_key_head_dim * layer->linear_value_head_dim * seq;
+        flops.score_flops =
+            8.0 * layer->linear_value_heads * layer->linear_key_head_dim * layer->linear_value_head_dim * seq;
         return flops;
     }
     if (layer->attention == ADV_ATTENTION_COMPRESSED) {
         add_compressed(emb, layer, seq, &flops);
         return flops;
     }
-    flops.score_flops = 2 * causal_pairs(model, layer, seq) * layer->q_heads * (layer->head_dim_qk + layer->head_dim_v);
+    flops.score_flops =
+        2 * causal_pairs(model, layer, seq) * layer->q_heads * (layer->head_dim_qk + layer->head_dim_v);
     if (layer->indexer_topk > 0 && seq > layer->indexer_topk) {
         double input = layer->q_lora_rank > 0 ? layer->q_lora_rank : emb;
-        flops.weight_macs += input * layer->indexer_heads * layer->indexer_head_dim + emb * layer->indexer_head_dim +
-                             emb * layer->indexer_heads;
+        flops.weight_macs += input * layer->indexer_heads * layer->indexer_head_dim +
+                             emb * layer->indexer_head_dim + emb * layer->indexer_heads;
         flops.score_flops += index_score_flops(layer, seq, seq);
     }
     return flops;
@@ -159,8 +168,8 @@ static double model_wide_macs(const struct adv_model *model)
     return emb * (double)model->vocab_size + model->engram_layers * engram;
 }
 
-struct adv_model_flops adv_model_flops(const struct adv_model *model, double sequences_per_device, int64_t seq_len,
-                                       enum adv_flops_convention convention)
+struct adv_model_flops adv_model_flops(const struct adv_model *model, double sequences_per_device,
+                                       int64_t seq_len, enum adv_flops_convention convention)
 {
     double seq = (double)seq_len;
     double tokens = sequences_per_device * seq;
@@ -175,7 +184,8 @@ struct adv_model_flops adv_model_flops(const struct adv_model *model, double seq
     double attention = 0;
     for (int i = 0; i < model->layer_kinds_count; i++) {
         struct layer_flops flops = layer_flops(model, &model->layers[i], seq);
-        /* MaxText adds a copy of the last layer per prediction module; its extra projection and head are not counted. */
+        /* MaxText adds a copy of the last layer per prediction module; its extra projection and head are not
+         * counted. */
         double count = model->layers[i].count + (i == model->layer_kinds_count - 1 ? model->mtp_layers : 0);
         macs += count * flops.weight_macs;
         attention += count * (score_factor * flops.score_flops + flops.index_flops);

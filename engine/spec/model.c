@@ -28,8 +28,9 @@ static double mla_params(const struct adv_model *model, const struct adv_layer *
     double emb = (double)model->emb_dim;
     double q_heads = layer->q_heads;
     double q_width = q_heads * layer->head_dim_qk;
-    double params = layer->q_lora_rank > 0 ? emb * layer->q_lora_rank + layer->q_lora_rank + layer->q_lora_rank * q_width
-                                           : emb * q_width;
+    double params = layer->q_lora_rank > 0
+                        ? emb * layer->q_lora_rank + layer->q_lora_rank + layer->q_lora_rank * q_width
+                        : emb * q_width;
     params += emb * (layer->kv_lora_rank + layer->qk_rope_head_dim) + layer->kv_lora_rank;
     params += layer->kv_lora_rank * q_heads * (layer->qk_nope_head_dim + layer->head_dim_v);
     params += q_heads * layer->head_dim_v * emb;
@@ -42,7 +43,8 @@ static double mla_params(const struct adv_model *model, const struct adv_layer *
     return params;
 }
 
-/* A key compressor: two projections per compressed width, a position table and a norm; ratio 4 overlaps its windows. */
+/* A key compressor: two projections per compressed width, a position table and a norm; ratio 4 overlaps its
+ * windows. */
 static double compressor_params(double emb, int ratio, double width)
 {
     double overlap = ratio <= 4 ? 2 : 1;
@@ -54,12 +56,13 @@ static double compressed_attention_params(const struct adv_model *model, const s
     double emb = (double)model->emb_dim;
     double width = (double)layer->q_heads * layer->head_dim_qk;
     double rank = layer->q_lora_rank;
-    double params = emb * rank + rank + rank * width;             /* queries, low rank */
-    params += emb * layer->head_dim_qk + layer->head_dim_qk;      /* one key-value stream */
-    params += width * layer->output_lora_rank;                    /* output: grouped, then joined */
+    double params = emb * rank + rank + rank * width;        /* queries, low rank */
+    params += emb * layer->head_dim_qk + layer->head_dim_qk; /* one key-value stream */
+    params += width * layer->output_lora_rank;               /* output: grouped, then joined */
     params += (double)layer->output_groups * layer->output_lora_rank * emb;
-    params += layer->q_heads;                                     /* sinks */
-    if (layer->compress_ratio > 0) params += compressor_params(emb, layer->compress_ratio, layer->head_dim_qk);
+    params += layer->q_heads; /* sinks */
+    if (layer->compress_ratio > 0)
+        params += compressor_params(emb, layer->compress_ratio, layer->head_dim_qk);
     if (layer->indexer_topk > 0)
         params += rank * layer->indexer_heads * layer->indexer_head_dim + emb * layer->indexer_heads +
                   compressor_params(emb, layer->compress_ratio, layer->indexer_head_dim);
@@ -71,8 +74,8 @@ static double linear_attention_params(const struct adv_model *model, const struc
     double emb = (double)model->emb_dim;
     double keys = (double)layer->linear_key_heads * layer->linear_key_head_dim;
     double values = (double)layer->linear_value_heads * layer->linear_value_head_dim;
-    double params = emb * (2 * keys + 2 * values);                /* query, key, value, gate */
-    params += emb * 2 * layer->linear_value_heads;                /* decay and write strength */
+    double params = emb * (2 * keys + 2 * values); /* query, key, value, gate */
+    params += emb * 2 * layer->linear_value_heads; /* decay and write strength */
     params += (2 * keys + values) * layer->linear_conv_kernel;
     params += 2.0 * layer->linear_value_heads + layer->linear_value_head_dim;
     return params + values * emb;
@@ -110,8 +113,8 @@ struct adv_layer_params adv_model_layer_params(const struct adv_model *model, co
     if (layer->experts > 0) {
         double input = (double)layer->moe_input_dim;
         params.router = input * layer->experts + (layer->has_routed_bias ? layer->experts : 0);
-        params.routed_experts =
-            layer->experts * ffn_params(input, (double)layer->moe_mlp_dim, layer->mlp_inputs, layer->has_mlp_bias);
+        params.routed_experts = layer->experts * ffn_params(input, (double)layer->moe_mlp_dim,
+                                                            layer->mlp_inputs, layer->has_mlp_bias);
         if (layer->shared_mlp_dim > 0)
             params.shared_experts = ffn_params(emb, (double)layer->shared_mlp_dim, layer->mlp_inputs, false);
         if (layer->has_shared_gate) params.shared_experts += emb;
@@ -130,8 +133,8 @@ struct adv_layer_params adv_model_layer_params(const struct adv_model *model, co
 
 double adv_layer_params_total(const struct adv_layer_params *params)
 {
-    return params->attention + params->dense_ffn + params->router + params->routed_experts + params->shared_experts +
-           params->norms + params->other;
+    return params->attention + params->dense_ffn + params->router + params->routed_experts +
+           params->shared_experts + params->norms + params->other;
 }
 
 /* Multi-token prediction: the last layer again, a projection from two embeddings to one, three norms. */
@@ -140,7 +143,8 @@ static void add_mtp(const struct adv_model *model, struct adv_model_params *sum,
     const struct adv_layer *last = &model->layers[model->layer_kinds_count - 1];
     struct adv_layer_params layer = adv_model_layer_params(model, last);
     double emb = (double)model->emb_dim;
-    sum->other += model->mtp_layers * (adv_layer_params_total(&layer) - layer.norms - layer.routed_experts + 2 * emb * emb);
+    sum->other += model->mtp_layers *
+                  (adv_layer_params_total(&layer) - layer.norms - layer.routed_experts + 2 * emb * emb);
     sum->norms += model->mtp_layers * (layer.norms + 3 * emb);
     sum->routed_experts += model->mtp_layers * layer.routed_experts;
     if (last->experts > 0)
@@ -170,7 +174,8 @@ struct adv_model_params adv_model_params(const struct adv_model *model)
         sum.norms += count * params.norms;
         sum.other += count * params.other;
         sum.hyper_connections += count * hyper_connection_params(model);
-        if (layer->experts > 0) active_experts += count * params.routed_experts * layer->experts_per_token / layer->experts;
+        if (layer->experts > 0)
+            active_experts += count * params.routed_experts * layer->experts_per_token / layer->experts;
         double total = adv_layer_params_total(&params);
         if (total > sum.largest_layer) sum.largest_layer = total;
     }

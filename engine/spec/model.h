@@ -1,9 +1,10 @@
 /* model.h: a decoder-only language model as the engine sees it: dimensions and a table of layer kinds.
  *
  * A model is `layer_kinds_count` rows, each standing for `count` equal decoder layers; unlike layers (gemma's
- * local and global, DeepSeek's first dense ones, llama4's interleaved experts) are rows of their own. Everything
- * that depends on "which layer" is in the row, so cost, memory and FLOP code loop over rows and branch on nothing else.
- * Pure data; built by adv_model_build() (model_build.h) from MaxText's architecture keys. Immutable afterwards.
+ * local and global, DeepSeek's first dense ones, llama4's interleaved experts) are rows of their own.
+ * Everything that depends on "which layer" is in the row, so cost, memory and FLOP code loop over rows and
+ * branch on nothing else. Pure data; built by adv_model_build() (model_build.h) from MaxText's architecture
+ * keys. Immutable afterwards.
  */
 #ifndef ADV_SPEC_MODEL_H
 #define ADV_SPEC_MODEL_H
@@ -16,12 +17,13 @@
 
 /* decoder_block names of MaxText that have a layer table. */
 #define ADV_DECODER_TABLE(X)                                                                                 \
-    X(LLAMA2, "llama2") X(MISTRAL, "mistral") X(MIXTRAL, "mixtral") X(GEMMA, "gemma") X(GEMMA2, "gemma2")    \
-    X(GEMMA3, "gemma3") X(GEMMA4, "gemma4") X(GEMMA4_SMALL, "gemma4_small") X(GPT3, "gpt3")                  \
-    X(GPT_OSS, "gpt_oss") X(QWEN2, "qwen2") X(QWEN3, "qwen3") X(QWEN3_MOE, "qwen3_moe")                      \
-    X(QWEN3_CUSTOM_MOE, "qwen3_custom_moe") X(QWEN3_NEXT, "qwen3_next") X(QWEN3_5, "qwen3_5")                \
-    X(DEEPSEEK, "deepseek") X(DEEPSEEK4, "deepseek4") X(LLAMA4, "llama4") X(OLMO3, "olmo3") X(ENVY, "envy")  \
-    X(DEFAULT, "default")
+    X(LLAMA2, "llama2")                                                                                      \
+    X(MISTRAL, "mistral") X(MIXTRAL, "mixtral") X(GEMMA, "gemma") X(GEMMA2, "gemma2") X(GEMMA3, "gemma3")    \
+        X(GEMMA4, "gemma4") X(GEMMA4_SMALL, "gemma4_small") X(GPT3, "gpt3") X(GPT_OSS, "gpt_oss")            \
+            X(QWEN2, "qwen2") X(QWEN3, "qwen3") X(QWEN3_MOE, "qwen3_moe")                                    \
+                X(QWEN3_CUSTOM_MOE, "qwen3_custom_moe") X(QWEN3_NEXT, "qwen3_next") X(QWEN3_5, "qwen3_5")    \
+                    X(DEEPSEEK, "deepseek") X(DEEPSEEK4, "deepseek4") X(LLAMA4, "llama4") X(OLMO3, "olmo3")  \
+                        X(ENVY, "envy") X(DEFAULT, "default")
 
 #define ADV_DECODER_ENUM(id, name) ADV_DECODER_##id,
 enum adv_decoder { ADV_DECODER_TABLE(ADV_DECODER_ENUM) ADV_DECODER_COUNT };
@@ -37,8 +39,8 @@ enum adv_attention_kind {
     ADV_ATTENTION_COMPRESSED, /* DeepSeek4: window plus compressed keys, compress_ratio tokens each */
 };
 
-/* One kind of decoder layer. Counts and dims are whole-model, unsharded. For LINEAR layers q_heads and head_dim_v
- * repeat the value heads of the gated delta net, kv_heads and head_dim_qk its key heads. */
+/* One kind of decoder layer. Counts and dims are whole-model, unsharded. For LINEAR layers q_heads and
+ * head_dim_v repeat the value heads of the gated delta net, kv_heads and head_dim_qk its key heads. */
 struct adv_layer {
     int count; /* layers of this kind */
     enum adv_attention_kind attention;
@@ -48,8 +50,8 @@ struct adv_layer {
     int head_dim_qk, head_dim_v; /* MLA: nope + rope, v */
     bool shares_kv;              /* key and value are one projection (gemma4 global) */
     bool reuses_kv;              /* no key and value projections: takes an earlier layer's (gemma4 small) */
-    bool has_output_gate;        /* a second query-sized projection gates the output (qwen3-next full layers) */
-    bool has_sink;               /* attention sink logit per head (gpt-oss) */
+    bool has_output_gate; /* a second query-sized projection gates the output (qwen3-next full layers) */
+    bool has_sink;        /* attention sink logit per head (gpt-oss) */
     bool has_qk_norm;
     bool has_attention_bias;
     bool has_attention_out_bias;
@@ -59,35 +61,36 @@ struct adv_layer {
     int indexer_heads, indexer_head_dim, indexer_topk; /* DeepSeek sparse attention; topk 0 = none */
     int output_groups, output_lora_rank; /* COMPRESSED: grouped low-rank output projection; 0 = plain */
     /* gated delta net (LINEAR) */
-    int linear_key_heads, linear_value_heads, linear_key_head_dim, linear_value_head_dim, linear_conv_kernel, linear_chunk;
+    int linear_key_heads, linear_value_heads, linear_key_head_dim, linear_value_head_dim, linear_conv_kernel,
+        linear_chunk;
     /* feed-forward: both dense and experts may be present in one layer */
-    int64_t mlp_dim;           /* dense width, 0 = no dense feed-forward */
-    int mlp_inputs;            /* matrices in front of the activation: 2 gated, 1 plain */
+    int64_t mlp_dim; /* dense width, 0 = no dense feed-forward */
+    int mlp_inputs;  /* matrices in front of the activation: 2 gated, 1 plain */
     bool has_mlp_bias;
-    int experts;               /* routed experts, 0 = dense layer */
+    int experts; /* routed experts, 0 = dense layer */
     int experts_per_token;
     int64_t moe_mlp_dim;
-    int64_t moe_input_dim;     /* width the experts and the router see; emb_dim but for qwen3_custom_moe */
+    int64_t moe_input_dim; /* width the experts and the router see; emb_dim but for qwen3_custom_moe */
     int shared_experts;
-    int64_t shared_mlp_dim;    /* of all shared experts together; gemma4 26b: its dense feed-forward */
-    bool has_shared_gate;      /* a sigmoid gate per token on the shared expert (qwen3-next, qwen3.5) */
-    bool has_expert_scale;     /* one scale per expert (gemma4 26b) */
+    int64_t shared_mlp_dim; /* of all shared experts together; gemma4 26b: its dense feed-forward */
+    bool has_shared_gate;   /* a sigmoid gate per token on the shared expert (qwen3-next, qwen3.5) */
+    bool has_expert_scale;  /* one scale per expert (gemma4 26b) */
     bool has_routed_bias;
-    int norms;                 /* norms over emb_dim per layer: 2, or 4 with post-norms (gemma2/3/4) */
-    bool has_post_ffw_norm;    /* the feed-forward output is needed again in the backward pass */
+    int norms;                       /* norms over emb_dim per layer: 2, or 4 with post-norms (gemma2/3/4) */
+    bool has_post_ffw_norm;          /* the feed-forward output is needed again in the backward pass */
     int64_t per_layer_embedding_dim; /* gemma4 small: PLE projections; 0 = none */
-    int scan_block;            /* real layers per scan step (remat block): gemma3 6, llama4 4, gpt-oss 2, most 1 */
+    int scan_block; /* real layers per scan step (remat block): gemma3 6, llama4 4, gpt-oss 2, most 1 */
 };
 
 /* Parameters of one layer, by what they are (they shard differently). */
 struct adv_layer_params {
-    double attention;      /* projections incl. MLA, indexer, gate, biases, qk norms */
-    double dense_ffn;      /* dense feed-forward */
+    double attention; /* projections incl. MLA, indexer, gate, biases, qk norms */
+    double dense_ffn; /* dense feed-forward */
     double router;
     double routed_experts;
     double shared_experts;
     double norms;
-    double other;          /* PLE, hyper-connections, convolution */
+    double other; /* PLE, hyper-connections, convolution */
 };
 
 struct adv_model {
@@ -100,27 +103,29 @@ struct adv_model {
     bool has_learned_positions; /* gpt3: trainable_position_size rows */
     int64_t position_rows;
     double per_layer_embedding_params; /* gemma4 small: the big per-layer table, 0 otherwise */
-    int mtp_layers;             /* multi-token-prediction modules */
-    double logits_soft_cap;     /* 0 = none */
-    int hyper_connections;      /* mhc_expansion_rate, 1 = none */
-    int engram_layers;          /* layers with an n-gram memory; counted in FLOPs, its tables are not in the parameters */
-    int64_t engram_width;       /* (max n-gram - 1) x heads x head size */
+    int mtp_layers;                    /* multi-token-prediction modules */
+    double logits_soft_cap;            /* 0 = none */
+    int hyper_connections;             /* mhc_expansion_rate, 1 = none */
+    int engram_layers; /* layers with an n-gram memory; counted in FLOPs, its tables are not in the parameters
+                        */
+    int64_t engram_width; /* (max n-gram - 1) x heads x head size */
     int engram_kernel;
     int layer_kinds_count;
     struct adv_layer layers[ADV_LIMIT_LAYER_KINDS];
-    bool confident;             /* false: a block the engine approximates; `caveat` says how */
+    bool confident; /* false: a block the engine approximates; `caveat` says how */
     char caveat[ADV_LIMIT_DETAIL];
 };
 
 /* Parameter counts of a whole model. */
 struct adv_model_params {
-    double total, active;              /* active: per token, routed experts counted experts_per_token/experts */
-    double active_matmul_per_token;    /* without embedding lookup and norms */
-    double embedding, unembedding;     /* unembedding 0 when tied; embedding includes gemma4 small's per-layer table */
+    double total, active;           /* active: per token, routed experts counted experts_per_token/experts */
+    double active_matmul_per_token; /* without embedding lookup and norms */
+    double embedding,
+        unembedding; /* unembedding 0 when tied; embedding includes gemma4 small's per-layer table */
     double attention, dense_ffn, router, routed_experts, shared_experts, norms, other;
-    double positions;                  /* learned positions */
-    double hyper_connections;          /* mHC mixing weights; also in `other` */
-    double largest_layer;              /* of one layer of the largest kind */
+    double positions;         /* learned positions */
+    double hyper_connections; /* mHC mixing weights; also in `other` */
+    double largest_layer;     /* of one layer of the largest kind */
 };
 
 /* Of the layer rows of `model`: exact for what MaxText builds (checked to 0.3 % for all catalog models). */
@@ -128,8 +133,8 @@ struct adv_layer_params adv_model_layer_params(const struct adv_model *model, co
 double adv_layer_params_total(const struct adv_layer_params *params);
 struct adv_model_params adv_model_params(const struct adv_model *model);
 
-/* Model FLOPs of one training step of `tokens_per_device` = sequences * seq_len tokens on one device, forward and
- * backward (3 x forward), without recomputation: what MFU is defined on. */
+/* Model FLOPs of one training step of `tokens_per_device` = sequences * seq_len tokens on one device, forward
+ * and backward (3 x forward), without recomputation: what MFU is defined on. */
 enum adv_flops_convention {
     ADV_FLOPS_CAUSAL_HALF, /* MaxText today: causal attention counted half */
     ADV_FLOPS_FULL,        /* attention counted over the full square */
@@ -138,7 +143,7 @@ enum adv_flops_convention {
 struct adv_model_flops {
     double weights, attention, total;
 };
-struct adv_model_flops adv_model_flops(const struct adv_model *model, double sequences_per_device, int64_t seq_len,
-                                       enum adv_flops_convention convention);
+struct adv_model_flops adv_model_flops(const struct adv_model *model, double sequences_per_device,
+                                       int64_t seq_len, enum adv_flops_convention convention);
 
 #endif

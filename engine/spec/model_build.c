@@ -9,16 +9,16 @@ static const char *const decoder_names[ADV_DECODER_COUNT] = {ADV_DECODER_TABLE(D
 
 /* What a decoder block fixes whatever the keys say. */
 static const struct decoder_traits {
-    bool has_experts;        /* num_experts > 1 makes routed experts */
-    bool always_qk_norm;     /* query and key norms without use_qk_norm */
-    bool wide_qk_norm;       /* the norms span all heads, not one (olmo3) */
-    bool unscaled_qk_norm;   /* norms without parameters (llama4) */
-    bool output_bias;        /* attention_bias also biases the output projection */
-    bool always_biased;      /* gpt3: every projection has a bias, norms have offset and scale */
+    bool has_experts;      /* num_experts > 1 makes routed experts */
+    bool always_qk_norm;   /* query and key norms without use_qk_norm */
+    bool wide_qk_norm;     /* the norms span all heads, not one (olmo3) */
+    bool unscaled_qk_norm; /* norms without parameters (llama4) */
+    bool output_bias;      /* attention_bias also biases the output projection */
+    bool always_biased;    /* gpt3: every projection has a bias, norms have offset and scale */
     bool post_ffw_norm;
-    int norms;               /* over emb_dim, per layer */
-    int scan_block;          /* real layers per scan step when inhomogeneous_layer_cycle_interval is 1 */
-    const char *caveat;      /* NULL = the engine models the block in full */
+    int norms;          /* over emb_dim, per layer */
+    int scan_block;     /* real layers per scan step when inhomogeneous_layer_cycle_interval is 1 */
+    const char *caveat; /* NULL = the engine models the block in full */
 } decoder_traits[ADV_DECODER_COUNT] = {
     [ADV_DECODER_LLAMA2] = {.norms = 2, .scan_block = 1},
     [ADV_DECODER_DEFAULT] = {.norms = 2, .scan_block = 1},
@@ -27,25 +27,35 @@ static const struct decoder_traits {
     [ADV_DECODER_GEMMA] = {.norms = 2, .scan_block = 1},
     [ADV_DECODER_GEMMA2] = {.norms = 4, .scan_block = 2, .post_ffw_norm = true},
     [ADV_DECODER_GEMMA3] = {.norms = 4, .scan_block = 6, .post_ffw_norm = true, .always_qk_norm = true},
-    [ADV_DECODER_GEMMA4] = {.has_experts = true, .norms = 4, .scan_block = 1, .post_ffw_norm = true,
-                            .always_qk_norm = true},
+    [ADV_DECODER_GEMMA4] =
+        {.has_experts = true, .norms = 4, .scan_block = 1, .post_ffw_norm = true, .always_qk_norm = true},
     [ADV_DECODER_GEMMA4_SMALL] = {.norms = 4, .scan_block = 1, .post_ffw_norm = true, .always_qk_norm = true},
     [ADV_DECODER_GPT3] = {.norms = 2, .scan_block = 1, .output_bias = true, .always_biased = true},
     [ADV_DECODER_GPT_OSS] = {.has_experts = true, .norms = 2, .scan_block = 2, .output_bias = true},
     [ADV_DECODER_QWEN2] = {.norms = 2, .scan_block = 1},
     [ADV_DECODER_QWEN3] = {.norms = 2, .scan_block = 1},
     [ADV_DECODER_QWEN3_MOE] = {.has_experts = true, .norms = 2, .scan_block = 1},
-    [ADV_DECODER_QWEN3_CUSTOM_MOE] = {.has_experts = true, .norms = 2, .scan_block = 1,
-                                      .caveat = "the narrow stream between attention and experts is priced as emb_dim wide"},
+    [ADV_DECODER_QWEN3_CUSTOM_MOE] =
+        {.has_experts = true,
+         .norms = 2,
+         .scan_block = 1,
+         .caveat = "the narrow stream between attention and experts is priced as emb_dim wide"},
     [ADV_DECODER_QWEN3_NEXT] = {.has_experts = true, .norms = 2, .scan_block = 4, .always_qk_norm = true},
     [ADV_DECODER_QWEN3_5] = {.has_experts = true, .norms = 2, .scan_block = 4, .always_qk_norm = true},
     [ADV_DECODER_DEEPSEEK] = {.has_experts = true, .norms = 2, .scan_block = 1},
-    [ADV_DECODER_DEEPSEEK4] = {.has_experts = true, .norms = 2, .scan_block = 2,
-                               .caveat = "compressed attention and hyper-connections are approximated: no measurement stands behind them"},
+    [ADV_DECODER_DEEPSEEK4] = {.has_experts = true,
+                               .norms = 2,
+                               .scan_block = 2,
+                               .caveat = "compressed attention and hyper-connections are approximated: no "
+                                         "measurement stands behind them"},
     [ADV_DECODER_LLAMA4] = {.has_experts = true, .norms = 2, .scan_block = 4, .unscaled_qk_norm = true},
     [ADV_DECODER_OLMO3] = {.norms = 2, .scan_block = 4, .wide_qk_norm = true, .post_ffw_norm = true},
-    [ADV_DECODER_ENVY] = {.has_experts = true, .norms = 2, .scan_block = 2, .post_ffw_norm = true,
-                          .caveat = "the envy block is priced as a plain transformer block with a post-feed-forward norm"},
+    [ADV_DECODER_ENVY] =
+        {.has_experts = true,
+         .norms = 2,
+         .scan_block = 2,
+         .post_ffw_norm = true,
+         .caveat = "the envy block is priced as a plain transformer block with a post-feed-forward norm"},
 };
 
 const char *adv_decoder_name(enum adv_decoder decoder)
@@ -100,8 +110,8 @@ static struct scaled scale_dims(const struct adv_model_keys *keys)
 
 /* What distinguishes one layer of a model from another. */
 struct variant {
-    bool local;      /* window or chunk instead of the whole sequence */
-    bool linear;     /* gated delta net */
+    bool local;  /* window or chunk instead of the whole sequence */
+    bool linear; /* gated delta net */
     bool experts;
     bool reuses_kv;
     int compress_ratio;
@@ -127,17 +137,26 @@ static int64_t gemma4_small_period(int64_t layers)
 
 static struct variant variant_of(const struct adv_model_keys *keys, int64_t layers, int64_t index)
 {
-    struct variant variant = {.experts = keys->num_experts > 1 && decoder_traits[keys->decoder_block].has_experts};
+    struct variant variant = {.experts =
+                                  keys->num_experts > 1 && decoder_traits[keys->decoder_block].has_experts};
     switch (keys->decoder_block) {
-    case ADV_DECODER_GEMMA2: variant.local = is_local(index, 2); break;
-    case ADV_DECODER_GPT_OSS: variant.local = is_local(index, 2); break;
+    case ADV_DECODER_GEMMA2:
+        variant.local = is_local(index, 2);
+        break;
+    case ADV_DECODER_GPT_OSS:
+        variant.local = is_local(index, 2);
+        break;
     case ADV_DECODER_GEMMA3:
-    case ADV_DECODER_GEMMA4: variant.local = is_local(index, 6); break;
+    case ADV_DECODER_GEMMA4:
+        variant.local = is_local(index, 6);
+        break;
     case ADV_DECODER_GEMMA4_SMALL:
         variant.local = is_local(index, gemma4_small_period(layers));
         variant.reuses_kv = index >= layers - keys->num_kv_shared_layers;
         break;
-    case ADV_DECODER_OLMO3: variant.local = is_local(index, 4); break;
+    case ADV_DECODER_OLMO3:
+        variant.local = is_local(index, 4);
+        break;
     case ADV_DECODER_LLAMA4:
         variant.local = keys->chunk_attn_window_size > 0 && is_local(index, keys->nope_layer_interval);
         variant.experts = variant.experts && (index + 1) % keys->interleave_moe_layer_step == 0;
@@ -146,8 +165,12 @@ static struct variant variant_of(const struct adv_model_keys *keys, int64_t laye
         variant.experts = variant.experts && (index + 1) % keys->interleave_moe_layer_step == 0;
         break;
     case ADV_DECODER_QWEN3_NEXT:
-    case ADV_DECODER_QWEN3_5: variant.linear = is_local(index, keys->inhomogeneous_layer_cycle_interval); break;
-    case ADV_DECODER_DEEPSEEK: variant.experts = variant.experts && index >= keys->first_num_dense_layers; break;
+    case ADV_DECODER_QWEN3_5:
+        variant.linear = is_local(index, keys->inhomogeneous_layer_cycle_interval);
+        break;
+    case ADV_DECODER_DEEPSEEK:
+        variant.experts = variant.experts && index >= keys->first_num_dense_layers;
+        break;
     case ADV_DECODER_DEEPSEEK4:
         variant.compress_ratio = index < keys->compress_ratios_count ? keys->compress_ratios[index] : 0;
         break;
@@ -161,7 +184,8 @@ static struct variant variant_of(const struct adv_model_keys *keys, int64_t laye
     case ADV_DECODER_QWEN3_MOE:
     case ADV_DECODER_QWEN3_CUSTOM_MOE:
     case ADV_DECODER_DEFAULT:
-    case ADV_DECODER_COUNT: break;
+    case ADV_DECODER_COUNT:
+        break;
     }
     return variant;
 }
@@ -199,11 +223,12 @@ static void fill_linear(const struct adv_model_keys *keys, struct adv_layer *lay
     layer->head_dim_v = layer->linear_value_head_dim;
 }
 
-static void fill_attention(const struct adv_model_keys *keys, const struct scaled *dims, const struct variant *variant,
-                           struct adv_layer *layer)
+static void fill_attention(const struct adv_model_keys *keys, const struct scaled *dims,
+                           const struct variant *variant, struct adv_layer *layer)
 {
     const struct decoder_traits *traits = &decoder_traits[keys->decoder_block];
-    bool is_gemma4 = keys->decoder_block == ADV_DECODER_GEMMA4 || keys->decoder_block == ADV_DECODER_GEMMA4_SMALL;
+    bool is_gemma4 =
+        keys->decoder_block == ADV_DECODER_GEMMA4 || keys->decoder_block == ADV_DECODER_GEMMA4_SMALL;
     layer->q_heads = dims->q_heads;
     layer->kv_heads = dims->kv_heads;
     layer->head_dim_qk = layer->head_dim_v = (int)keys->head_dim;
@@ -240,8 +265,8 @@ static void fill_attention(const struct adv_model_keys *keys, const struct scale
     }
 }
 
-static void fill_ffn(const struct adv_model_keys *keys, const struct scaled *dims, const struct variant *variant,
-                     struct adv_layer *layer)
+static void fill_ffn(const struct adv_model_keys *keys, const struct scaled *dims,
+                     const struct variant *variant, struct adv_layer *layer)
 {
     const struct decoder_traits *traits = &decoder_traits[keys->decoder_block];
     layer->mlp_inputs = keys->mlp_activations_count;
@@ -264,8 +289,8 @@ static void fill_ffn(const struct adv_model_keys *keys, const struct scaled *dim
     layer->has_routed_bias = keys->routed_bias;
 }
 
-static void fill_layer(const struct adv_model_keys *keys, const struct scaled *dims, const struct variant *variant,
-                       struct adv_layer *layer)
+static void fill_layer(const struct adv_model_keys *keys, const struct scaled *dims,
+                       const struct variant *variant, struct adv_layer *layer)
 {
     const struct decoder_traits *traits = &decoder_traits[keys->decoder_block];
     fill_attention(keys, dims, variant, layer);
@@ -274,8 +299,9 @@ static void fill_layer(const struct adv_model_keys *keys, const struct scaled *d
     layer->has_post_ffw_norm = traits->post_ffw_norm;
     if (keys->decoder_block == ADV_DECODER_GEMMA4_SMALL)
         layer->per_layer_embedding_dim = keys->hidden_size_per_layer_input;
-    layer->scan_block = keys->inhomogeneous_layer_cycle_interval > 1 ? (int)keys->inhomogeneous_layer_cycle_interval
-                                                                     : traits->scan_block;
+    layer->scan_block = keys->inhomogeneous_layer_cycle_interval > 1
+                            ? (int)keys->inhomogeneous_layer_cycle_interval
+                            : traits->scan_block;
 }
 
 struct complaint {
@@ -313,7 +339,8 @@ static void check_experts(const struct adv_model_keys *keys, struct complaint *t
     if (keys->num_experts > 1 && !decoder_traits[keys->decoder_block].has_experts) {
         (void)snprintf(text, sizeof text, "decoder_block \"%s\" has no experts, num_experts is %lld",
                        decoder_names[keys->decoder_block], (long long)keys->num_experts);
-        complain(to, "num_experts", "use mixtral, qwen3_moe, gpt_oss, llama4 or deepseek as decoder_block", text);
+        complain(to, "num_experts", "use mixtral, qwen3_moe, gpt_oss, llama4 or deepseek as decoder_block",
+                 text);
     }
     if (keys->num_experts_per_tok > keys->num_experts) {
         (void)snprintf(text, sizeof text, "num_experts_per_tok %lld exceeds num_experts %lld",
@@ -326,11 +353,13 @@ static void check_together(const struct adv_model_keys *keys, struct complaint *
 {
     char text[ADV_LIMIT_DETAIL];
     enum adv_decoder decoder = keys->decoder_block;
-    bool needs_window = decoder == ADV_DECODER_GEMMA2 || decoder == ADV_DECODER_GEMMA3 || decoder == ADV_DECODER_GEMMA4 ||
-                        decoder == ADV_DECODER_GEMMA4_SMALL || decoder == ADV_DECODER_GPT_OSS ||
-                        decoder == ADV_DECODER_OLMO3 || decoder == ADV_DECODER_DEEPSEEK4;
+    bool needs_window = decoder == ADV_DECODER_GEMMA2 || decoder == ADV_DECODER_GEMMA3 ||
+                        decoder == ADV_DECODER_GEMMA4 || decoder == ADV_DECODER_GEMMA4_SMALL ||
+                        decoder == ADV_DECODER_GPT_OSS || decoder == ADV_DECODER_OLMO3 ||
+                        decoder == ADV_DECODER_DEEPSEEK4;
     if (keys->base_num_kv_heads > 0 && keys->base_num_query_heads % keys->base_num_kv_heads != 0) {
-        (void)snprintf(text, sizeof text, "base_num_query_heads %lld is not a multiple of base_num_kv_heads %lld",
+        (void)snprintf(text, sizeof text,
+                       "base_num_query_heads %lld is not a multiple of base_num_kv_heads %lld",
                        (long long)keys->base_num_query_heads, (long long)keys->base_num_kv_heads);
         complain(to, "base_num_kv_heads", "MaxText refuses this when it builds the model", text);
     }
@@ -338,18 +367,22 @@ static void check_together(const struct adv_model_keys *keys, struct complaint *
         complain(to, "base_num_kv_heads", "set it to base_num_query_heads",
                  "multi-head latent attention needs as many key-value heads as query heads");
     if (needs_window && keys->sliding_window_size <= 0) {
-        (void)snprintf(text, sizeof text, "decoder_block \"%s\" has sliding-window layers: sliding_window_size is required",
+        (void)snprintf(text, sizeof text,
+                       "decoder_block \"%s\" has sliding-window layers: sliding_window_size is required",
                        decoder_names[decoder]);
         complain(to, "sliding_window_size", NULL, text);
     }
-    if (decoder == ADV_DECODER_DEEPSEEK4 && (keys->q_lora_rank < 1 || keys->o_groups < 1 || keys->o_lora_rank < 1))
+    if (decoder == ADV_DECODER_DEEPSEEK4 &&
+        (keys->q_lora_rank < 1 || keys->o_groups < 1 || keys->o_lora_rank < 1))
         complain(to, "q_lora_rank", NULL, "compressed attention needs q_lora_rank, o_groups and o_lora_rank");
     if (keys->first_num_dense_layers > keys->base_num_decoder_layers)
-        complain(to, "first_num_dense_layers", NULL, "first_num_dense_layers exceeds base_num_decoder_layers");
+        complain(to, "first_num_dense_layers", NULL,
+                 "first_num_dense_layers exceeds base_num_decoder_layers");
     if (keys->num_kv_shared_layers >= keys->base_num_decoder_layers && keys->num_kv_shared_layers > 0)
         complain(to, "num_kv_shared_layers", NULL, "at least one layer must own its keys and values");
     if (keys->mlp_activations_count < 1 || keys->mlp_activations_count > 2)
-        complain(to, "mlp_activations", "[\"silu\", \"linear\"] or [\"gelu\"]", "mlp_activations must name one or two functions");
+        complain(to, "mlp_activations", "[\"silu\", \"linear\"] or [\"gelu\"]",
+                 "mlp_activations must name one or two functions");
     check_experts(keys, to);
 }
 
@@ -366,8 +399,8 @@ static void fill_model(const struct adv_model_keys *keys, const struct scaled *d
     model->has_learned_positions = keys->trainable_position_size > 0;
     model->position_rows = model->has_learned_positions ? keys->trainable_position_size : 0;
     if (keys->decoder_block == ADV_DECODER_GEMMA4_SMALL)
-        model->per_layer_embedding_params =
-            (double)keys->vocab_size_per_layer_input * (double)dims->layers * (double)keys->hidden_size_per_layer_input;
+        model->per_layer_embedding_params = (double)keys->vocab_size_per_layer_input * (double)dims->layers *
+                                            (double)keys->hidden_size_per_layer_input;
     model->mtp_layers = (int)keys->mtp_num_layers;
     model->logits_soft_cap = keys->final_logits_soft_cap;
     model->hyper_connections = (int)keys->mhc_expansion_rate;
@@ -375,12 +408,14 @@ static void fill_model(const struct adv_model_keys *keys, const struct scaled *d
     model->engram_width = (keys->engram_max_ngram_size - 1) * keys->engram_num_heads * keys->engram_head_dim;
     model->engram_kernel = (int)keys->engram_kernel_size;
     const char *caveat = decoder_traits[keys->decoder_block].caveat;
-    if (!caveat && (keys->mhc_expansion_rate > 1 || keys->engram_layers_count > 0)) caveat = "hyper-connections and engram tables are not modelled";
+    if (!caveat && (keys->mhc_expansion_rate > 1 || keys->engram_layers_count > 0))
+        caveat = "hyper-connections and engram tables are not modelled";
     model->confident = caveat == NULL;
     (void)snprintf(model->caveat, sizeof model->caveat, "%s", caveat ? caveat : "");
 }
 
-adv_code adv_model_build(const struct adv_model_keys *keys, const char *at, struct adv_model *model, adv_err *err)
+adv_code adv_model_build(const struct adv_model_keys *keys, const char *at, struct adv_model *model,
+                         adv_err *err)
 {
     struct complaint to = {.at = at, .err = err};
     check_given(keys, &to);

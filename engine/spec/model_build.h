@@ -1,8 +1,9 @@
 /* model_build.h: MaxText's architecture keys, and the layer table they mean.
  *
- * The three X-macros list every key that shapes a decoder; JSON decoding, catalog and Hugging Face conversion all
- * go through this one struct, so a model is the same however it was given. Names and defaults are MaxText's
- * (configs/base.yml); what a block does with a key is written from its behaviour at commit e591f30c (2026-08-22).
+ * The three X-macros list every key that shapes a decoder; JSON decoding, catalog and Hugging Face conversion
+ * all go through this one struct, so a model is the same however it was given. Names and defaults are
+ * MaxText's (configs/base.yml); what a block does with a key is written from its behaviour at commit e591f30c
+ * (2026-08-22).
  */
 #ifndef ADV_SPEC_MODEL_BUILD_H
 #define ADV_SPEC_MODEL_BUILD_H
@@ -21,7 +22,7 @@
     X(global_parameter_scale, 1, 1, 1 << 20)                                                                 \
     X(num_experts, 1, 1, 4096)                                                                               \
     X(num_experts_per_tok, 1, 1, 4096)                                                                       \
-    X(base_moe_mlp_dim, -1, -1, 1 << 24) /* -1, 0: base_mlp_dim */                                            \
+    X(base_moe_mlp_dim, -1, -1, 1 << 24) /* -1, 0: base_mlp_dim */                                           \
     X(moe_expert_input_dim, -1, -1, 1 << 20)                                                                 \
     X(attention_output_dim, -1, -1, 1 << 20)                                                                 \
     X(shared_experts, 0, 0, 1024)                                                                            \
@@ -61,8 +62,9 @@
     X(engram_kernel_size, 4, 1, 64)
 
 #define ADV_MODEL_BOOL_KEYS(X)                                                                               \
-    X(logits_via_embedding) X(use_qk_norm) X(attention_bias) X(mlp_bias) X(routed_bias) X(attention_sink)    \
-    X(share_kv_projections) X(use_double_wide_mlp) X(use_indexer) X(use_post_attn_norm) X(use_post_ffw_norm)
+    X(logits_via_embedding)                                                                                  \
+    X(use_qk_norm) X(attention_bias) X(mlp_bias) X(routed_bias) X(attention_sink) X(share_kv_projections)    \
+        X(use_double_wide_mlp) X(use_indexer) X(use_post_attn_norm) X(use_post_ffw_norm)
 
 #define ADV_MODEL_NUMBER_KEYS(X) X(final_logits_soft_cap) X(attn_logits_soft_cap)
 
@@ -72,14 +74,14 @@ struct adv_model_keys {
     char name[ADV_LIMIT_NAME];
     char maxtext_name[ADV_LIMIT_NAME]; /* "" = not one of MaxText's own */
     enum adv_decoder decoder_block;
-    bool is_mla;                  /* attention_type == "mla" */
-    int mlp_activations_count;    /* ["silu", "linear"] 2, ["gelu"] 1 */
-    int engram_layers_count;      /* length of engram_layers */
+    bool is_mla;               /* attention_type == "mla" */
+    int mlp_activations_count; /* ["silu", "linear"] 2, ["gelu"] 1 */
+    int engram_layers_count;   /* length of engram_layers */
     int compress_ratios_count;
     int compress_ratios[ADV_LIMIT_COMPRESS_RATIOS];
 #define ADV_MODEL_INTEGER_MEMBER(key, fallback, low, high) int64_t key;
-#define ADV_MODEL_BOOL_MEMBER(key) bool key;
-#define ADV_MODEL_NUMBER_MEMBER(key) double key;
+#define ADV_MODEL_BOOL_MEMBER(key)                         bool key;
+#define ADV_MODEL_NUMBER_MEMBER(key)                       double key;
     ADV_MODEL_INTEGER_KEYS(ADV_MODEL_INTEGER_MEMBER)
     ADV_MODEL_BOOL_KEYS(ADV_MODEL_BOOL_MEMBER)
     ADV_MODEL_NUMBER_KEYS(ADV_MODEL_NUMBER_MEMBER)
@@ -94,10 +96,10 @@ void adv_model_keys_defaults(struct adv_model_keys *keys);
 /* By MaxText's decoder_block name; false when there is no layer table for it. */
 bool adv_decoder_from_name(const char *name, enum adv_decoder *decoder);
 
-/* Makes `model` from `keys` (global_parameter_scale applied). All inconsistencies are reported at once with pointers
- * `at`/key: ADV_E_INVALID for dims that do not go together, ADV_E_UNSUPPORTED for more layer kinds than the table holds.
- * Pure; allocates nothing. */
-ADV_MUST_CHECK adv_code adv_model_build(const struct adv_model_keys *keys, const char *at, struct adv_model *model,
-                                        adv_err *err);
+/* Makes `model` from `keys` (global_parameter_scale applied). All inconsistencies are reported at once with
+ * pointers `at`/key: ADV_E_INVALID for dims that do not go together, ADV_E_UNSUPPORTED for more layer kinds
+ * than the table holds. Pure; allocates nothing. */
+ADV_MUST_CHECK adv_code adv_model_build(const struct adv_model_keys *keys, const char *at,
+                                        struct adv_model *model, adv_err *err);
 
 #endif

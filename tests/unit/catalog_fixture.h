@@ -12,7 +12,8 @@ static inline int load_catalog(void **state)
     adv_err err;
     adv_err_init(&err);
     catalog = adv_catalog_load(NULL, &err);
-    for (int i = 0; i < err.count; i++) print_error("%s: %s\n", err.findings[i].pointer, err.findings[i].detail);
+    for (int i = 0; i < err.count; i++)
+        print_error("%s: %s\n", err.findings[i].pointer, err.findings[i].detail);
     return catalog ? 0 : -1;
 }
 

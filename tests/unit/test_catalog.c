@@ -39,7 +39,8 @@ static void every_number_has_source_date_and_confidence(void **state)
 #undef CHECK_FIELD
     }
     for (int i = 0; i < adv_catalog_models_count(catalog); i++)
-        assert_true(is_pedigree(&adv_catalog_model_info(catalog, adv_catalog_model_name(catalog, i))->provenance));
+        assert_true(
+            is_pedigree(&adv_catalog_model_info(catalog, adv_catalog_model_name(catalog, i))->provenance));
     assert_true(is_pedigree(adv_catalog_topologies_provenance(catalog)));
     assert_true(is_pedigree(adv_catalog_keys_provenance(catalog)));
 }
@@ -47,8 +48,8 @@ static void every_number_has_source_date_and_confidence(void **state)
 static void chips_are_found_by_name_and_alias_in_any_case(void **state)
 {
     (void)state;
-    const char *spellings[][2] = {{"tpu7x", "tpu7x"}, {"Ironwood", "tpu7x"}, {"v7x", "tpu7x"}, {"trillium", "v6e"},
-                                  {"v5litepod", "v5e"}, {"H100", "H100"}};
+    const char *spellings[][2] = {{"tpu7x", "tpu7x"},  {"Ironwood", "tpu7x"}, {"v7x", "tpu7x"},
+                                  {"trillium", "v6e"}, {"v5litepod", "v5e"},  {"H100", "H100"}};
     for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++)
         assert_string_equal(adv_catalog_chip(catalog, spellings[i][0])->chip.name, spellings[i][1]);
     assert_null(adv_catalog_chip(catalog, "v9"));
@@ -76,15 +77,22 @@ static void every_tpu_has_finite_constants_and_the_fields_the_engine_needs(void 
         const struct adv_catalog_chip *row = adv_catalog_chip_at(catalog, i);
         const struct adv_chip *chip = &row->chip;
         if (!chip->is_tpu) continue;
-#define CHECK_CONSTANT(constant, unit, what) \
+#define CHECK_CONSTANT(constant, unit, what)                                                                 \
     if (!isfinite(row->constants.constant)) fail_msg("%s." #constant, chip->name);
         ADV_KERNEL_CONSTANTS(CHECK_CONSTANT)
         ADV_LINK_CONSTANTS(CHECK_CONSTANT)
         ADV_STEP_CONSTANTS(CHECK_CONSTANT)
 #undef CHECK_CONSTANT
-        double needed[] = {chip->devices_per_chip, chip->chips_per_host, chip->clock_hz, chip->hbm_usable_bytes_per_device,
-                           chip->hbm_bytes_per_s_per_chip, chip->hbm_achieved_frac, chip->vmem_scoped_default_bytes,
-                           chip->ici_axes, chip->ici_link_achieved_bytes_per_s, chip->dcn_bytes_per_s_per_chip,
+        double needed[] = {chip->devices_per_chip,
+                           chip->chips_per_host,
+                           chip->clock_hz,
+                           chip->hbm_usable_bytes_per_device,
+                           chip->hbm_bytes_per_s_per_chip,
+                           chip->hbm_achieved_frac,
+                           chip->vmem_scoped_default_bytes,
+                           chip->ici_axes,
+                           chip->ici_link_achieved_bytes_per_s,
+                           chip->dcn_bytes_per_s_per_chip,
                            chip->pcie_bytes_per_s_per_chip};
         for (size_t k = 0; k < sizeof needed / sizeof needed[0]; k++)
             if (!(needed[k] > 0)) fail_msg("%s: field %zu", chip->name, k);
@@ -101,7 +109,8 @@ static void keys_flags_and_old_keys_are_found_by_name(void **state)
     key = adv_catalog_key(catalog, "remat_policy");
     assert_string_equal(key->default_json, "\"full\"");
     bool has_custom = false;
-    for (int i = 0; i < key->allowed_count; i++) has_custom = has_custom || strcmp(key->allowed[i], "custom") == 0;
+    for (int i = 0; i < key->allowed_count; i++)
+        has_custom = has_custom || strcmp(key->allowed[i], "custom") == 0;
     assert_true(has_custom);
     assert_true(adv_catalog_key(catalog, "local_sa_block_q")->nullable);
     assert_true(adv_catalog_key(catalog, "emb_dim")->derived);
@@ -111,7 +120,8 @@ static void keys_flags_and_old_keys_are_found_by_name(void **state)
     assert_string_equal(adv_catalog_flag(catalog, "xla_tpu_scoped_vmem_limit_kib")->type, "int");
     assert_null(adv_catalog_flag(catalog, "xla_tpu_no_such_flag"));
     for (int i = 1; i < adv_catalog_keys_count(catalog); i++)
-        assert_true(strcmp(adv_catalog_key_at(catalog, i - 1)->name, adv_catalog_key_at(catalog, i)->name) < 0);
+        assert_true(strcmp(adv_catalog_key_at(catalog, i - 1)->name, adv_catalog_key_at(catalog, i)->name) <
+                    0);
 }
 
 static void bundles_name_known_chips_and_known_flags(void **state)
@@ -119,7 +129,8 @@ static void bundles_name_known_chips_and_known_flags(void **state)
     (void)state;
     for (int i = 0; i < adv_catalog_bundles_count(catalog); i++) {
         const struct adv_catalog_bundle *bundle = adv_catalog_bundle_at(catalog, i);
-        for (int c = 0; c < bundle->chips_count; c++) assert_non_null(adv_catalog_chip(catalog, bundle->chips[c]));
+        for (int c = 0; c < bundle->chips_count; c++)
+            assert_non_null(adv_catalog_chip(catalog, bundle->chips[c]));
         for (int f = 0; f < bundle->flags_count; f++) {
             char name[ADV_LIMIT_XLA_FLAG];
             assert_int_equal(strncmp(bundle->flags[f], "--", 2), 0);
@@ -172,10 +183,14 @@ static void a_single_file_can_be_overridden_and_changes_the_hash(void **state)
 {
     (void)state;
     adv_err err;
-    struct adv_catalog *own = load_with("models.json",
-        "{\"sources\": {\"own\": [\"ours\", \"2026-11-21\"]}, \"models\": [{\"name\": \"ours-1b\", \"source\": \"own\", \"confidence\": \"high\","
-        " \"keys\": {\"base_emb_dim\": 1024, \"base_num_query_heads\": 8, \"base_num_kv_heads\": 8, \"base_mlp_dim\": 4096,"
-        " \"base_num_decoder_layers\": 4, \"vocab_size\": 32000}, \"pins\": {}}]}", &err);
+    struct adv_catalog *own =
+        load_with("models.json",
+                  "{\"sources\": {\"own\": [\"ours\", \"2026-11-21\"]}, \"models\": [{\"name\": \"ours-1b\", "
+                  "\"source\": \"own\", \"confidence\": \"high\","
+                  " \"keys\": {\"base_emb_dim\": 1024, \"base_num_query_heads\": 8, \"base_num_kv_heads\": "
+                  "8, \"base_mlp_dim\": 4096,"
+                  " \"base_num_decoder_layers\": 4, \"vocab_size\": 32000}, \"pins\": {}}]}",
+                  &err);
     assert_non_null(own);
     assert_int_equal(adv_catalog_models_count(own), 1);
     assert_int_equal(adv_catalog_chips_count(own), 9);
@@ -188,10 +203,14 @@ static void a_missing_constant_or_field_is_a_load_error_that_names_it(void **sta
 {
     (void)state;
     adv_err err;
-    assert_null(load_with("step_constants.json", "{\"tpu7x\": {}, \"v6e\": {}, \"v5p\": {}, \"v5e\": {}, \"v4\": {}}", &err));
+    assert_null(load_with("step_constants.json",
+                          "{\"tpu7x\": {}, \"v6e\": {}, \"v5p\": {}, \"v5e\": {}, \"v4\": {}}", &err));
     assert_int_equal(strncmp(err.findings[0].pointer, "/step_constants.json/tpu7x/", 27), 0);
-    assert_null(load_with("chips.json", "{\"sources\": {}, \"chips\": [{\"name\": \"x\", \"title\": \"X\", \"aliases\": [],"
-                          " \"is_tpu\": false, \"has_megacore\": false, \"offloads_collectives\": false, \"fields\": {}}]}", &err));
+    assert_null(load_with(
+        "chips.json",
+        "{\"sources\": {}, \"chips\": [{\"name\": \"x\", \"title\": \"X\", \"aliases\": [],"
+        " \"is_tpu\": false, \"has_megacore\": false, \"offloads_collectives\": false, \"fields\": {}}]}",
+        &err));
     assert_string_equal(err.findings[0].pointer, "/chips.json/chips/0/fields/devices_per_chip");
     assert_null(load_with("keys.json", "{\"rows\"", &err));
     assert_int_equal(err.code, ADV_E_SYNTAX);

@@ -32,7 +32,8 @@ static void wraps_and_counts_of_all_known_slices_are_reproduced(void **state)
         assert_string_equal(cluster.accelerator, row->name);
         assert_int_equal(cluster.devices, row->devices);
         assert_int_equal(cluster.chips_per_slice, row->chips);
-        if (cluster.hosts != row->hosts) fail_msg("%s: %d hosts, expected %d", row->name, cluster.hosts, row->hosts);
+        if (cluster.hosts != row->hosts)
+            fail_msg("%s: %d hosts, expected %d", row->name, cluster.hosts, row->hosts);
         for (int axis = 0; axis < 3; axis++)
             if (cluster.wraps[axis] != row->wraps[axis]) fail_msg("%s: axis %d", row->name, axis);
     }
@@ -75,11 +76,17 @@ static void a_shape_that_is_no_slice_names_the_nearest_ones(void **state)
 static void everything_wrong_with_a_cluster_is_reported_at_once(void **state)
 {
     (void)state;
-    assert_int_equal(decode("{\"chip\": \"v7\", \"topology\": 4, \"slices\": 0, \"zone\": \"a\", \"price_usd_per_chip_hour\": -1,"
-                            " \"overrides\": {\"hbm_bytes\": 1, \"devices_per_chip\": 4, \"clock_hz\": \"fast\"}}"),
-                     ADV_E_INVALID);
-    const char *pointers[] = {"/cluster/zone", "/cluster/slices", "/cluster/topology", "/cluster/price_usd_per_chip_hour",
-                              "/cluster/overrides/hbm_bytes", "/cluster/overrides/devices_per_chip",
+    assert_int_equal(
+        decode("{\"chip\": \"v7\", \"topology\": 4, \"slices\": 0, \"zone\": \"a\", "
+               "\"price_usd_per_chip_hour\": -1,"
+               " \"overrides\": {\"hbm_bytes\": 1, \"devices_per_chip\": 4, \"clock_hz\": \"fast\"}}"),
+        ADV_E_INVALID);
+    const char *pointers[] = {"/cluster/zone",
+                              "/cluster/slices",
+                              "/cluster/topology",
+                              "/cluster/price_usd_per_chip_hour",
+                              "/cluster/overrides/hbm_bytes",
+                              "/cluster/overrides/devices_per_chip",
                               "/cluster/overrides/clock_hz"};
     assert_int_equal(err.count, sizeof pointers / sizeof pointers[0]);
     for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++)

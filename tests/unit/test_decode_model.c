@@ -62,8 +62,10 @@ static void maxtext_keys_give_the_same_model_as_the_name(void **state)
     (void)state;
     assert_int_equal(decode("{\"base_emb_dim\": 4096, \"base_num_query_heads\": 32, \"base_num_kv_heads\": 8,"
                             " \"base_num_decoder_layers\": 32, \"base_mlp_dim\": 14336, \"head_dim\": 128,"
-                            " \"mlp_activations\": [\"silu\", \"linear\"], \"vocab_size\": 128256, \"decoder_block\": \"llama2\","
-                            " \"name\": \"my model\"}"), ADV_OK);
+                            " \"mlp_activations\": [\"silu\", \"linear\"], \"vocab_size\": 128256, "
+                            "\"decoder_block\": \"llama2\","
+                            " \"name\": \"my model\"}"),
+                     ADV_OK);
     assert_string_equal(model.name, "my model");
     assert_string_equal(model.maxtext_name, "");
     assert_close(adv_model_params(&model).total, 8030261248, 0);
@@ -75,7 +77,8 @@ static void all_missing_dims_are_reported_at_once(void **state)
     (void)state;
     assert_int_equal(decode("{\"head_dim\": 128, \"base_mlp_dim\": \"wide\"}"), ADV_E_INVALID);
     assert_true(has_finding(&err, "/model/base_mlp_dim", "a whole number"));
-    const char *missing[] = {"base_emb_dim", "base_num_query_heads", "base_num_kv_heads", "base_num_decoder_layers", "vocab_size"};
+    const char *missing[] = {"base_emb_dim", "base_num_query_heads", "base_num_kv_heads",
+                             "base_num_decoder_layers", "vocab_size"};
     for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++) {
         char pointer[ADV_LIMIT_POINTER];
         assert_true(has_finding(&err, adv_json_pointer(pointer, "/model", missing[i]), "required"));
@@ -98,9 +101,12 @@ static void unknown_members_are_warnings_with_the_nearest_key(void **state)
 static void dims_that_do_not_go_together_are_refused_with_numbers(void **state)
 {
     (void)state;
-    assert_int_equal(decode("{\"base_emb_dim\": 1024, \"base_num_query_heads\": 8, \"base_num_kv_heads\": 3, \"base_mlp_dim\": 4096,"
-                            "\"base_num_decoder_layers\": 4, \"vocab_size\": 32000, \"num_experts\": 4, \"num_experts_per_tok\": 8,"
-                            "\"decoder_block\": \"gemma3\"}"), ADV_E_INVALID);
+    assert_int_equal(decode("{\"base_emb_dim\": 1024, \"base_num_query_heads\": 8, \"base_num_kv_heads\": 3, "
+                            "\"base_mlp_dim\": 4096,"
+                            "\"base_num_decoder_layers\": 4, \"vocab_size\": 32000, \"num_experts\": 4, "
+                            "\"num_experts_per_tok\": 8,"
+                            "\"decoder_block\": \"gemma3\"}"),
+                     ADV_E_INVALID);
     assert_true(has_finding(&err, "/model/base_num_kv_heads", "8 is not a multiple of base_num_kv_heads 3"));
     assert_true(has_finding(&err, "/model/sliding_window_size", "required"));
     assert_true(has_finding(&err, "/model/num_experts", "has no experts"));
@@ -121,8 +127,9 @@ static void experts_without_a_block_name_are_mixtral(void **state)
 static void hf_configs_give_the_catalog_models(void **state)
 {
     (void)state;
-    const char *names[] = {"llama3.1-8b", "mistral-7b", "mixtral-8x7b", "qwen2.5-7b", "qwen3-8b", "qwen3-30b-a3b", "gemma2-9b",
-                           "gemma3-27b", "deepseek2-16b", "deepseek3-671b", "gpt-oss-20b"};
+    const char *names[] = {"llama3.1-8b",   "mistral-7b",     "mixtral-8x7b", "qwen2.5-7b",
+                           "qwen3-8b",      "qwen3-30b-a3b",  "gemma2-9b",    "gemma3-27b",
+                           "deepseek2-16b", "deepseek3-671b", "gpt-oss-20b"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct adv_model expected;
         adv_err_init(&err);
@@ -160,17 +167,21 @@ static void dims_a_config_leaves_out_are_assumed_and_said(void **state)
 static void unknown_architectures_are_refused_by_name(void **state)
 {
     (void)state;
-    assert_int_equal(decode("{\"hf_config\": {\"model_type\": \"mamba\", \"hidden_size\": 768}}"), ADV_E_UNSUPPORTED);
+    assert_int_equal(decode("{\"hf_config\": {\"model_type\": \"mamba\", \"hidden_size\": 768}}"),
+                     ADV_E_UNSUPPORTED);
     assert_true(has_finding(&err, "/model/hf_config/model_type", "mamba"));
     assert_true(has_finding(&err, "/model/hf_config/model_type", "gpt_neox"));
     assert_int_equal(decode("{\"hf_config\": {\"hidden_size\": 768}}"), ADV_E_INVALID);
     assert_int_equal(decode("{\"hf_config\": []}"), ADV_E_INVALID);
-    assert_int_equal(decode("{\"hf_config\": {\"model_type\": \"llama\", \"num_attention_heads\": 0}}"), ADV_E_INVALID);
+    assert_int_equal(decode("{\"hf_config\": {\"model_type\": \"llama\", \"num_attention_heads\": 0}}"),
+                     ADV_E_INVALID);
     assert_true(has_finding(&err, "/model/hf_config/hidden_size", "required"));
     assert_true(has_finding(&err, "/model/hf_config/vocab_size", "required"));
-    assert_int_equal(decode("{\"hf_config\": {\"model_type\": \"gemma2\", \"hidden_size\": 64, \"num_attention_heads\": 2,"
-                            "\"num_hidden_layers\": 3, \"intermediate_size\": 64, \"vocab_size\": 100, \"sliding_window\": 8}}"),
-                     ADV_E_INVALID);
+    assert_int_equal(
+        decode("{\"hf_config\": {\"model_type\": \"gemma2\", \"hidden_size\": 64, \"num_attention_heads\": 2,"
+               "\"num_hidden_layers\": 3, \"intermediate_size\": 64, \"vocab_size\": 100, "
+               "\"sliding_window\": 8}}"),
+        ADV_E_INVALID);
     assert_true(has_finding(&err, "/model/hf_config/num_hidden_layers", "3 is odd"));
 }
 

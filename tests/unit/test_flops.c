@@ -8,7 +8,8 @@ static struct adv_model model_named(const char *name)
     struct adv_model model;
     adv_err err;
     adv_err_init(&err);
-    if (adv_catalog_model(catalog, name, &model, &err) != ADV_OK) fail_msg("%s: %s", name, err.findings[0].detail);
+    if (adv_catalog_model(catalog, name, &model, &err) != ADV_OK)
+        fail_msg("%s: %s", name, err.findings[0].detail);
     return model;
 }
 
@@ -23,17 +24,19 @@ static void flops_of_all_models_are_maxtexts_own_count(void **state)
         struct adv_model model = model_named(row_text(row, 0));
         int64_t seq_len = (int64_t)row_number(row, 1);
         struct adv_model_flops flops = adv_model_flops(&model, 1, seq_len, ADV_FLOPS_CAUSAL_HALF);
-        double total = row_number(row, 2) * 1e12, weights = row_number(row, 3) * 1e12, attention = row_number(row, 4) * 1e12;
+        double total = row_number(row, 2) * 1e12, weights = row_number(row, 3) * 1e12,
+               attention = row_number(row, 4) * 1e12;
         if (fabs(flops.total - total) > 0.001 * total || fabs(flops.weights - weights) > 0.001 * weights ||
             fabs(flops.attention - attention) > 0.001 * attention)
-            fail_msg("%s, %lld tokens: %.6g = %.6g + %.6g, expected %.6g = %.6g + %.6g", model.name, (long long)seq_len,
-                     flops.total, flops.weights, flops.attention, total, weights, attention);
+            fail_msg("%s, %lld tokens: %.6g = %.6g + %.6g, expected %.6g = %.6g + %.6g", model.name,
+                     (long long)seq_len, flops.total, flops.weights, flops.attention, total, weights,
+                     attention);
     }
     json_decref(root);
 }
 
-/* llama3.1-8b, 8192 tokens: weights 6 x 8192 x 7504658432 less 65 norms of 4096; attention 32 layers x 3 passes x
- * 2 x 8192^2 x 32 heads x 128 counted half, twice that in full. */
+/* llama3.1-8b, 8192 tokens: weights 6 x 8192 x 7504658432 less 65 norms of 4096; attention 32 layers x 3
+ * passes x 2 x 8192^2 x 32 heads x 128 counted half, twice that in full. */
 static void the_three_conventions_differ_as_defined(void **state)
 {
     (void)state;
@@ -83,9 +86,11 @@ static void published_rates_times_step_time_are_these_counts(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct adv_model model = model_named(rows[i].model);
-        double flops = adv_model_flops(&model, rows[i].sequences_per_chip, rows[i].seq_len, rows[i].convention).total;
+        double flops =
+            adv_model_flops(&model, rows[i].sequences_per_chip, rows[i].seq_len, rows[i].convention).total;
         if (fabs(flops / (rows[i].tflops_per_s * 1e12 * rows[i].step_s) - 1) > 0.01)
-            fail_msg("%s: %.4g FLOPs, published %.4g", rows[i].model, flops, rows[i].tflops_per_s * 1e12 * rows[i].step_s);
+            fail_msg("%s: %.4g FLOPs, published %.4g", rows[i].model, flops,
+                     rows[i].tflops_per_s * 1e12 * rows[i].step_s);
     }
 }
 
@@ -104,7 +109,8 @@ static void prediction_modules_repeat_the_last_layer(void **state)
     model.layers[model.layer_kinds_count - 1].count--;
     model.mtp_layers = 1;
     /* one more layer of 11.5 billion, a 2 x 7168 to 7168 projection, three norms */
-    assert_close(adv_model_params(&model).total, params.total + params.largest_layer + 2.0 * 7168 * 7168 + 3 * 7168, 1e-12);
+    assert_close(adv_model_params(&model).total,
+                 params.total + params.largest_layer + 2.0 * 7168 * 7168 + 3 * 7168, 1e-12);
 }
 
 int main(void)

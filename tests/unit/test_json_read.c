@@ -38,7 +38,8 @@ static void all_wrong_members_are_reported_with_their_pointers(void **state)
 {
     (void)state;
     adv_err err;
-    json_t *root = parse("{\"a/b\": 1, \"count\": 99, \"ratio\": \"x\", \"modd\": true, \"whole\": 4.0}", &err);
+    json_t *root =
+        parse("{\"a/b\": 1, \"count\": 99, \"ratio\": \"x\", \"modd\": true, \"whole\": 4.0}", &err);
     int count = 0;
     double ratio = 0;
     const char *name = NULL;

@@ -11,7 +11,8 @@ static struct adv_model model_named(const char *name)
     struct adv_model model;
     adv_err err;
     adv_err_init(&err);
-    if (adv_catalog_model(catalog, name, &model, &err) != ADV_OK) fail_msg("%s: %s", name, err.findings[0].detail);
+    if (adv_catalog_model(catalog, name, &model, &err) != ADV_OK)
+        fail_msg("%s: %s", name, err.findings[0].detail);
     return model;
 }
 
@@ -43,11 +44,16 @@ static void parameters_of_all_models_are_what_maxtext_builds(void **state)
         struct adv_model_params params = adv_model_params(&model);
         double expected_embedding = row_number(row, 4) + row_number(row, 11);
         const double pairs[][2] = {
-            {params.total, row_number(row, 1)},          {params.active, row_number(row, 2)},
-            {params.active_matmul_per_token, row_number(row, 3)}, {params.embedding, expected_embedding},
-            {params.unembedding, row_number(row, 5)},    {params.attention, row_number(row, 6)},
-            {params.dense_ffn, row_number(row, 7)},      {params.router, row_number(row, 8)},
-            {params.routed_experts, row_number(row, 9)}, {params.shared_experts, row_number(row, 10)},
+            {params.total, row_number(row, 1)},
+            {params.active, row_number(row, 2)},
+            {params.active_matmul_per_token, row_number(row, 3)},
+            {params.embedding, expected_embedding},
+            {params.unembedding, row_number(row, 5)},
+            {params.attention, row_number(row, 6)},
+            {params.dense_ffn, row_number(row, 7)},
+            {params.router, row_number(row, 8)},
+            {params.routed_experts, row_number(row, 9)},
+            {params.shared_experts, row_number(row, 10)},
         };
         for (size_t k = 0; k < sizeof pairs / sizeof pairs[0]; k++)
             if (fabs(pairs[k][0] - pairs[k][1]) > 0.003 * fmax(pairs[k][1], 1))
@@ -56,7 +62,8 @@ static void parameters_of_all_models_are_what_maxtext_builds(void **state)
     json_decref(root);
 }
 
-/* The reference counts no norms, mixers or per-layer embeddings here, and gemma2 by MaxText's pairs of layers. */
+/* The reference counts no norms, mixers or per-layer embeddings here, and gemma2 by MaxText's pairs of
+ * layers. */
 static void the_largest_layer_is_what_maxtext_builds(void **state)
 {
     (void)state;
@@ -83,12 +90,14 @@ static void parts_add_up_to_the_total(void **state)
     for (int i = 0; i < adv_catalog_models_count(catalog); i++) {
         struct adv_model model = model_named(adv_catalog_model_name(catalog, i));
         struct adv_model_params p = adv_model_params(&model);
-        assert_close(p.embedding + p.unembedding + p.positions + p.attention + p.dense_ffn + p.router + p.routed_experts +
-                         p.shared_experts + p.norms + p.other, p.total, 1e-12);
+        assert_close(p.embedding + p.unembedding + p.positions + p.attention + p.dense_ffn + p.router +
+                         p.routed_experts + p.shared_experts + p.norms + p.other,
+                     p.total, 1e-12);
         assert_true(p.active <= p.total);
         int layers = 0;
         for (int k = 0; k < model.layer_kinds_count; k++) layers += model.layers[k].count;
-        assert_int_equal(layers, model.decoder == ADV_DECODER_GEMMA2 ? 2 * model.layers_count : model.layers_count);
+        assert_int_equal(layers,
+                         model.decoder == ADV_DECODER_GEMMA2 ? 2 * model.layers_count : model.layers_count);
     }
 }
 
@@ -108,10 +117,14 @@ static void a_dense_layer_has_the_parameters_of_its_matrices(void **state)
 static void local_and_global_layers_are_counted(void **state)
 {
     (void)state;
-    const struct { const char *name; int window, full, chunked; } rows[] = {
-        {"gemma2-9b", 21, 21, 0}, {"gemma3-27b", 52, 10, 0}, {"gemma3-4b", 29, 5, 0}, {"gemma4-31b", 50, 10, 0},
-        {"gemma4-26b", 25, 5, 0}, {"gemma4-e2b", 28, 7, 0}, {"gemma4-e4b", 35, 7, 0}, {"gpt-oss-20b", 12, 12, 0},
-        {"olmo3-32b", 48, 16, 0}, {"llama4-17b-16e", 0, 12, 36},
+    const struct {
+        const char *name;
+        int window, full, chunked;
+    } rows[] = {
+        {"gemma2-9b", 21, 21, 0},      {"gemma3-27b", 52, 10, 0},  {"gemma3-4b", 29, 5, 0},
+        {"gemma4-31b", 50, 10, 0},     {"gemma4-26b", 25, 5, 0},   {"gemma4-e2b", 28, 7, 0},
+        {"gemma4-e4b", 35, 7, 0},      {"gpt-oss-20b", 12, 12, 0}, {"olmo3-32b", 48, 16, 0},
+        {"llama4-17b-16e", 0, 12, 36},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct adv_model model = model_named(rows[i].name);
@@ -127,9 +140,12 @@ static void local_and_global_layers_are_counted(void **state)
 static void dense_and_expert_layers_are_counted(void **state)
 {
     (void)state;
-    const struct { const char *name; int experts; } rows[] = {
-        {"deepseek3-671b", 58}, {"kimi-k2-1t", 60}, {"llama4-17b-128e", 24}, {"llama4-17b-16e", 48},
-        {"envy-switch-base", 6}, {"gpt-oss-120b", 36}, {"gemma4-26b", 30}, {"llama3.1-8b", 0},
+    const struct {
+        const char *name;
+        int experts;
+    } rows[] = {
+        {"deepseek3-671b", 58},  {"kimi-k2-1t", 60},   {"llama4-17b-128e", 24}, {"llama4-17b-16e", 48},
+        {"envy-switch-base", 6}, {"gpt-oss-120b", 36}, {"gemma4-26b", 30},      {"llama3.1-8b", 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct adv_model model = model_named(rows[i].name);
@@ -156,9 +172,13 @@ static void the_last_layers_of_small_gemma4_reuse_keys_and_values(void **state)
 static void scan_blocks_follow_the_cycle_of_unlike_layers(void **state)
 {
     (void)state;
-    const struct { const char *name; int scan_block; } rows[] = {
-        {"llama3.1-8b", 1}, {"gemma2-9b", 2}, {"gemma3-27b", 6}, {"gpt-oss-20b", 2}, {"llama4-17b-16e", 4},
-        {"olmo3-7b", 4}, {"qwen3-next-80b-a3b", 4}, {"deepseek3-671b", 1}, {"gemma4-31b", 1}, {"envy-switch-base", 2},
+    const struct {
+        const char *name;
+        int scan_block;
+    } rows[] = {
+        {"llama3.1-8b", 1},    {"gemma2-9b", 2},        {"gemma3-27b", 6},         {"gpt-oss-20b", 2},
+        {"llama4-17b-16e", 4}, {"olmo3-7b", 4},         {"qwen3-next-80b-a3b", 4}, {"deepseek3-671b", 1},
+        {"gemma4-31b", 1},     {"envy-switch-base", 2},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_int_equal(model_named(rows[i].name).layers[0].scan_block, rows[i].scan_block);
@@ -167,7 +187,8 @@ static void scan_blocks_follow_the_cycle_of_unlike_layers(void **state)
 static void blocks_the_engine_approximates_say_so(void **state)
 {
     (void)state;
-    const char *approximated[] = {"deepseek4-284b", "envy-switch-base", "qwen3-custom-30b-a3b", "deepseek-custom"};
+    const char *approximated[] = {"deepseek4-284b", "envy-switch-base", "qwen3-custom-30b-a3b",
+                                  "deepseek-custom"};
     for (size_t i = 0; i < sizeof approximated / sizeof approximated[0]; i++) {
         struct adv_model model = model_named(approximated[i]);
         assert_false(model.confident);
@@ -177,13 +198,17 @@ static void blocks_the_engine_approximates_say_so(void **state)
     assert_true(model_named("deepseek3-671b").confident);
 }
 
-/* MaxText splits 2^n over heads and mlp, then emb, then layers: 64 = 4 x heads, 4 x mlp, 4 x emb, 4 x layers. */
+/* MaxText splits 2^n over heads and mlp, then emb, then layers: 64 = 4 x heads, 4 x mlp, 4 x emb, 4 x layers.
+ */
 static void global_parameter_scale_widens_and_deepens(void **state)
 {
     (void)state;
-    const struct { int scale, heads, mlp, emb, layers; } rows[] = {
-        {1, 8, 8192, 2560, 16}, {2, 16, 16384, 2560, 16}, {4, 16, 16384, 5120, 16}, {8, 16, 16384, 5120, 32},
-        {16, 32, 32768, 5120, 32}, {32, 32, 32768, 10240, 32}, {64, 32, 32768, 10240, 64}, {128, 64, 65536, 10240, 64},
+    const struct {
+        int scale, heads, mlp, emb, layers;
+    } rows[] = {
+        {1, 8, 8192, 2560, 16},     {2, 16, 16384, 2560, 16},    {4, 16, 16384, 5120, 16},
+        {8, 16, 16384, 5120, 32},   {16, 32, 32768, 5120, 32},   {32, 32, 32768, 10240, 32},
+        {64, 32, 32768, 10240, 64}, {128, 64, 65536, 10240, 64},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct adv_model_keys keys;

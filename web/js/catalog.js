@@ -3,41 +3,18 @@
 import { get } from './api.js';
 import { compact, count } from './format.js';
 
-// A collection is {"<name>": [rows]}; engine and paging members stand beside the rows.
-function rowsOf(answer, collection) {
-  const rows = Array.isArray(answer) ? answer : answer[collection];
-  return Array.isArray(rows) ? rows : Object.entries(rows ?? {}).map(([name, row]) => ({ name, ...row }));
-}
-
-// A catalog number is plain or {value, unit, source, …}.
-function plain(field) {
-  return field && typeof field === 'object' && 'value' in field ? field.value : field;
-}
-
+// {engine, models[{name, params, active}], chips[{name, title}], slices[{name, chip, topology, chips, devices}]}; chips are
+// those that come in slices.
 export async function loadCatalog() {
-  const [models, chips, topologies] = await Promise.all(
+  const [{ engine, models }, { chips }, { topologies }] = await Promise.all(
     ['models', 'chips', 'topologies'].map((name) => get(`/v1/catalog/${name}`)),
   );
-  const slices = rowsOf(topologies, 'topologies')
-    .map((row) => ({
-      name: row.name,
-      chip: row.chip ?? row.gen,
-      topology: row.topology,
-      chips: plain(row.chips),
-      devices: plain(row.devices),
-    }))
-    .filter((row) => row.chip && row.topology);
+  const sold = new Set(topologies.map((slice) => slice.chip));
   return {
-    engine: models.engine,
-    models: rowsOf(models, 'models').map((row) => ({
-      name: row.name,
-      params: plain(row.total_params ?? row.params?.total),
-      active: plain(row.active_params ?? row.params?.active),
-    })),
-    chips: rowsOf(chips, 'chips')
-      .map((row) => ({ name: row.name, title: plain(row.title) ?? row.name }))
-      .filter((chip) => slices.some((slice) => slice.chip === chip.name)),
-    slices,
+    engine,
+    models: models.map((row) => ({ name: row.name, params: row.total_params, active: row.active_params })),
+    chips: chips.filter((chip) => sold.has(chip.name)),
+    slices: topologies,
   };
 }
 

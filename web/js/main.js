@@ -2,12 +2,13 @@
 
 import { get } from './api.js';
 import { loadCatalog } from './catalog.js';
+import { showCompare } from './compare.js';
 import { byId } from './dom.js';
 import { clearErrors, showErrors } from './errors.js';
 import { connectForm, readState, useCatalog, writeState } from './form.js';
 import { queryToState } from './permalink.js';
 import { startRouter } from './router.js';
-import { failure, showCompare, showRun, showRuns } from './runs.js';
+import { failure, showRun, showRuns } from './runs.js';
 
 const TITLES = {
   plan: 'TPU Advisor',

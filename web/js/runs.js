@@ -1,8 +1,7 @@
-// Stored runs: the list, one run opened, and two runs side by side.
+// Stored runs: the list and one run opened.
 
 import { get } from './api.js';
 import { codeBlock } from './copy.js';
-import { changeText } from './detail.js';
 import { announce, h, table } from './dom.js';
 import { generalText } from './errors.js';
 import { dateTime, gib, seconds, words } from './format.js';
@@ -170,65 +169,4 @@ export async function showRun(place, id) {
   );
   if (isPlan) showAnswer(body, run.request, run.response);
   else body.append(h('section', { class: 'panel' }, codeBlock('Answer', JSON.stringify(run.response, null, 2))));
-}
-
-const TERM_COLUMNS = (runs) => [
-  { title: 'Term' },
-  ...runs.map((run) => ({ title: run, number: true })),
-  { title: 'Difference', number: true },
-];
-
-function termsTable(title, terms, runs, show) {
-  if (!terms?.length) return null;
-  return [
-    h('h2', null, title),
-    table(
-      title,
-      TERM_COLUMNS(runs),
-      terms.map((term) => [words(term.name), show(term.from), show(term.to), show(term.delta)]),
-    ),
-  ];
-}
-
-export async function showCompare(place, ids) {
-  const answer = await get(`/v1/compare?runs=${ids.map(encodeURIComponent).join(',')}`);
-  const runs = answer.runs ?? [];
-  const first = runs[0] ?? {};
-  place.replaceChildren(
-    h(
-      'div',
-      { class: 'results' },
-      h(
-        'section',
-        { class: 'panel' },
-        h('h1', null, 'Comparison'),
-        table(
-          'Runs side by side',
-          [
-            { title: 'Run' },
-            { title: 'Step time', number: true },
-            { title: 'Change', number: true },
-            { title: 'HBM/device', number: true },
-            { title: 'Memory' },
-          ],
-          runs.map((run) => [
-            h('a', { href: `#/runs/${encodeURIComponent(run.run_id)}` }, run.label || run.run_id),
-            seconds(run.step_time_s),
-            run === first ? '' : changeText(first.step_time_s, run.step_time_s),
-            gib(run.hbm_bytes_per_device),
-            verdict(run.fit_verdict),
-          ]),
-        ),
-        ...(answer.differences ?? [])
-          .map((difference) => {
-            const names = [difference.from, difference.to];
-            return [
-              termsTable('Time, exposed seconds', difference.time_terms, names, seconds),
-              termsTable('Memory', difference.memory_terms, names, gib),
-            ];
-          })
-          .flat(3),
-      ),
-    ),
-  );
 }

@@ -94,6 +94,36 @@ test('a stored estimate opens in full and goes back into the form', async () => 
   assert.equal(await page.locator('#submit').innerText(), 'Estimate my configuration');
 });
 
+test('two runs side by side show which terms moved and that they add up', async () => {
+  const [after_, before_] = RUNS;
+  const side = (run) => ({ ...run, tokens_per_s_per_chip: 2000, mfu_frac: 0.4, fit_verdict: 'fits' });
+  const term = (name, from, to) => ({ name, from, to, delta: to - from });
+  const difference = {
+    from: before_.run_id,
+    to: after_.run_id,
+    time_terms: [term('mlp_matmul', 3, 3), term('fsdp_all_gather', 1, 0.25), term('recompute', 3.2, 3.55)],
+    memory_terms: [term('weights', 2 * 1024 ** 3, 2 * 1024 ** 3)],
+  };
+  const answer = { runs: [side(before_), side(after_)], differences: [difference] };
+  const path = `/#/compare?runs=${before_.run_id},${after_.run_id}`;
+  const page = await open({ 'GET /v1/compare': () => answer }, path);
+  const time = page.getByRole('table', { name: /Where the time went/ });
+  await time.waitFor();
+  const rows = (await time.locator('tr').allInnerTexts()).map((row) => row.replaceAll(/\s+/g, ' ').trim());
+  assert.deepEqual(rows, [
+    'Term before after Difference',
+    'FSDP all gather 1.000 s 0.250 s -0.750 s',
+    'recompute 3.200 s 3.550 s +0.350 s',
+    'unchanged 3.000 s 3.000 s 0.000 s',
+    'Sum 7.200 s 6.800 s -0.400 s',
+  ]);
+  assert.match(
+    await page.getByRole('table', { name: 'Runs side by side' }).innerText(),
+    /after\s+6\.800 s\s*-5\.6 %/,
+  );
+  assert.deepEqual(await axe(page), []);
+});
+
 test('a store that is away is said plainly', async () => {
   const page = await open({
     'GET /v1/runs': () => ({ status: 503, title: 'The store is away', headers: { 'Retry-After': '5' } }),

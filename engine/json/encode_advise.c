@@ -163,7 +163,7 @@ static json_t *encode_baseline(struct encoder *encoder)
 
 static const char *const objective_names[] = {"step_time", "tokens_per_s", "usd_per_token", "hbm"};
 
-static json_t *encode_search(const struct encoder *encoder, double elapsed_s)
+static json_t *encode_search(const struct encoder *encoder)
 {
     const struct adv_search_result *result = encoder->result;
     json_t *search = json_object();
@@ -173,8 +173,8 @@ static json_t *encode_search(const struct encoder *encoder, double elapsed_s)
     adv_encode_set_integer(search, "out_of_memory", result->out_of_memory);
     adv_encode_set_integer(search, "evaluated", result->evaluated);
     (void)json_object_set_new(search, "exhaustive", json_boolean(result->exhaustive));
-    adv_encode_set_number(search, "elapsed_ms", 1e3 * elapsed_s);
-    adv_encode_set_number(search, "evaluations_per_s", elapsed_s > 0 ? (double)result->evaluated / elapsed_s : (double)NAN);
+    adv_encode_set_number(search, "elapsed_ms", (double)NAN);
+    adv_encode_set_number(search, "evaluations_per_s", (double)NAN);
     adv_encode_set_string(search, "objective", objective_names[encoder->request->objective]);
     adv_encode_set_number(search, "tie_frac", ADV_RANK_TIE_FRAC);
     adv_encode_set_number(search, "memory_frac", result->memory_frac);
@@ -182,11 +182,11 @@ static json_t *encode_search(const struct encoder *encoder, double elapsed_s)
     return search;
 }
 
-adv_code adv_encode_advise_answer(const struct adv_catalog *catalog, const struct adv_advise_request *request,
-                                  const struct adv_constants *constants, const struct adv_search_result *result,
-                                  double elapsed_s, const adv_err *warnings, struct adv_arena *arena, json_t **answer,
-                                  adv_err *err)
+adv_code adv_encode_advise(const struct adv_catalog *catalog, const struct adv_advise_request *request,
+                           const struct adv_search_result *result, const adv_err *warnings, struct adv_arena *arena,
+                           json_t **answer, adv_err *err)
 {
+    const struct adv_constants *constants = &adv_catalog_chip(catalog, request->cluster.chip.name)->constants;
     struct encoder encoder = {catalog, request, constants, result, arena, err, ADV_OK};
     json_t *root = json_object();
     (void)json_object_set_new(root, "model", adv_encode_model(&request->model));
@@ -195,7 +195,7 @@ adv_code adv_encode_advise_answer(const struct adv_catalog *catalog, const struc
     (void)json_object_set_new(root, "pareto", encode_pareto(&encoder));
     (void)json_object_set_new(root, "baseline", encode_baseline(&encoder));
     (void)json_object_set_new(root, "near_misses", encode_near_misses(&encoder));
-    (void)json_object_set_new(root, "search", encode_search(&encoder, elapsed_s));
+    (void)json_object_set_new(root, "search", encode_search(&encoder));
     (void)json_object_set_new(root, "warnings", warnings ? adv_encode_findings(warnings) : json_array());
     (void)json_object_set_new(root, "engine", adv_encode_engine(catalog));
     if (encoder.code != ADV_OK) {

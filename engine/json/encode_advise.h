@@ -9,11 +9,10 @@
 #include "engine/json/encode_common.h"
 #include "engine/search/search.h"
 
-/* The whole answer; a new reference in `answer`. `elapsed_s`: of the search, measured by the caller; NAN where no clock
- * is at hand: then elapsed_ms and evaluations_per_s are null. `warnings` may be NULL. ADV_E_MEMORY only. */
-ADV_MUST_CHECK adv_code adv_encode_advise_answer(const struct adv_catalog *catalog, const struct adv_advise_request *request,
-                                                 const struct adv_constants *constants, const struct adv_search_result *result,
-                                                 double elapsed_s, const adv_err *warnings, struct adv_arena *arena, json_t **answer,
-                                                 adv_err *err);
+/* The whole answer; a new reference in `answer`. elapsed_ms and evaluations_per_s are null: the engine has no clock, and
+ * the same request gives the same bytes. `warnings` may be NULL. ADV_E_MEMORY only. */
+ADV_MUST_CHECK adv_code adv_encode_advise(const struct adv_catalog *catalog, const struct adv_advise_request *request,
+                                          const struct adv_search_result *result, const adv_err *warnings,
+                                          struct adv_arena *arena, json_t **answer, adv_err *err);
 
 #endif

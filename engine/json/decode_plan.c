@@ -133,7 +133,7 @@ static void read_old_key(struct config_reader *reader, const char *name, const j
     adv_err *into = reader->input->strict ? reader->err : reader->warnings;
     char hint[ADV_LIMIT_DETAIL] = "leave it out";
     if (current) (void)snprintf(hint, sizeof hint, "use %s", current);
-    (void)adv_err_add(into, reader->input->strict ? ADV_E_INVALID : ADV_OK, pointer, hint, "MaxText no longer has %s%s%s", name,
+    (void)adv_err_add(into, reader->input->strict ? ADV_E_INVALID : ADV_OK, pointer, hint, "MaxText has no key %s%s%s", name,
                       old && *old->why ? ": " : "", old ? old->why : "");
     adv_err_rule(into, current ? "renamed-key" : "dropped-key");
 }
@@ -231,6 +231,8 @@ static void fill_axes(const struct config_reader *reader, const char *stem, int 
             degrees[i] = 1;
         } else if (degrees[i] == -1 && unfilled < 0) {
             unfilled = i;
+        } else if (degrees[i] == -1 && total == 1) {
+            degrees[i] = 1; /* one slice: MaxText does not look at the dcn axes */
         } else if (degrees[i] == -1) {
             char member[ADV_LIMIT_NAME];
             (void)snprintf(member, sizeof member, "%s_%s_parallelism", stem, adv_axis_key(axis));

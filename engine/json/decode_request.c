@@ -31,11 +31,70 @@ static const char *keep_text(const json_t *root, const char *member, struct adv_
     return copy;
 }
 
-json_t *adv_decode_model_defaults(const struct adv_catalog *catalog, const json_t *root)
+json_t *adv_decode_model_pins(const struct adv_catalog *catalog, const char *name)
 {
-    const json_t *model = json_object_get(root, "model");
-    const struct adv_catalog_model *info = json_is_string(model) ? adv_catalog_model_info(catalog, json_string_value(model)) : NULL;
+    const struct adv_catalog_model *info = name ? adv_catalog_model_info(catalog, name) : NULL;
     return info && info->pins_json ? json_loads(info->pins_json, 0, NULL) : NULL;
+}
+
+static json_t *model_pins(const struct adv_catalog *catalog, const json_t *root)
+{
+    return adv_decode_model_pins(catalog, json_string_value(json_object_get(root, "model")));
+}
+
+json_t *adv_decode_default_model(const struct adv_catalog *catalog)
+{
+    static const char *const names[] = {"base_emb_dim", "base_num_query_heads", "base_num_kv_heads", "base_mlp_dim",
+                                        "base_num_decoder_layers", "vocab_size", "head_dim", "mlp_activations", "decoder_block",
+                                        "logits_via_embedding"};
+    json_t *model = json_object();
+    (void)json_object_set_new(model, "name", json_string("default"));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct adv_catalog_key *key = adv_catalog_key(catalog, names[i]);
+        json_t *value = key ? json_loads(key->default_json, JSON_DECODE_ANY, NULL) : NULL;
+        if (value) (void)json_object_set_new(model, names[i], value);
+    }
+    return model;
+}
+
+/* The dimensions every model file of MaxText sets: changing one from the command line needs override_model_config. */
+static void warn_of_conflicts(const struct adv_model_keys *keys, const json_t *overrides, const char *at, adv_err *warnings)
+{
+    const struct {
+        const char *key;
+        int64_t value;
+    } dims[] = {{"base_emb_dim", keys->base_emb_dim},
+                {"base_num_query_heads", keys->base_num_query_heads},
+                {"base_num_kv_heads", keys->base_num_kv_heads},
+                {"base_mlp_dim", keys->base_mlp_dim},
+                {"base_num_decoder_layers", keys->base_num_decoder_layers},
+                {"vocab_size", keys->vocab_size}};
+    for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
+        const json_t *value = json_object_get(overrides, dims[i].key);
+        char pointer[ADV_LIMIT_POINTER];
+        if (!json_is_integer(value) || json_integer_value(value) == dims[i].value) continue;
+        (void)adv_err_add(warnings, ADV_E_ILLEGAL, adv_json_pointer(pointer, at, dims[i].key), "set override_model_config true",
+                          "%s is %lld, but the model's own configuration sets %lld", dims[i].key, (long long)json_integer_value(value),
+                          (long long)dims[i].value);
+        adv_err_rule(warnings, "model-key-conflict");
+    }
+}
+
+bool adv_decode_request_model(const struct adv_catalog *catalog, const json_t *value, const char *at, const json_t *config,
+                              const char *config_at, struct adv_model *model, adv_err *err, adv_err *warnings)
+{
+    const char *name = json_string_value(value);
+    json_t *standard = name && strcmp(name, "default") == 0 ? adv_decode_default_model(catalog) : NULL;
+    json_t *overrides = adv_decode_config_model(catalog, config);
+    const struct adv_model_keys *keys = name ? adv_catalog_model_keys(catalog, name) : NULL;
+    adv_code code =
+        adv_decode_model_over(catalog, standard ? standard : value, at, overrides, config_at, model, err, warnings);
+    bool may_override = json_is_true(json_object_get(config, "override_model_config"));
+    if (keys && warnings && !may_override) warn_of_conflicts(keys, overrides, config_at, warnings);
+    if (code != ADV_OK) memset(model, 0, sizeof *model);
+    json_decref(overrides);
+    json_decref(standard);
+    return code == ADV_OK;
 }
 
 static void require(const json_t *root, const char *member, const char *hint, adv_err *err)
@@ -54,14 +113,10 @@ bool adv_decode_job(const struct adv_catalog *catalog, const json_t *root, const
     memset(cluster, 0, sizeof *cluster);
     require(root, "model", "a catalog name such as \"llama3.1-70b\", or an object of MaxText architecture keys", err);
     require(root, "cluster", "{\"chip\": \"tpu7x\", \"topology\": \"4x4x4\"}", err);
-    json_t *overrides = adv_decode_config_model(catalog, config);
     const json_t *value = json_object_get(root, "model");
     if (value && !json_is_null(value)) {
-        if (adv_decode_model_over(catalog, value, "/model", overrides, config_at, model, err, warnings) != ADV_OK) {
-            memset(model, 0, sizeof *model);
-        }
+        (void)adv_decode_request_model(catalog, value, "/model", config, config_at, model, err, warnings);
     }
-    json_decref(overrides);
     value = json_object_get(root, "cluster");
     if (value && !json_is_null(value)) {
         if (adv_decode_cluster(catalog, value, "/cluster", cluster, err, warnings) != ADV_OK) memset(cluster, 0, sizeof *cluster);
@@ -91,7 +146,7 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
 
     const json_t *config = json_object_get(root, "config");
     bool has_job = adv_decode_job(catalog, root, config, "/config", &request->model, &request->cluster, err, warnings);
-    json_t *defaults = adv_decode_model_defaults(catalog, root);
+    json_t *defaults = model_pins(catalog, root);
     struct adv_decode_config_input input = {catalog, &request->model, &request->cluster, config, defaults, "/config", strict, arena};
     bool valid = adv_decode_config(&input, &request->plan, &request->config, err, warnings) == ADV_OK;
     json_decref(defaults);
@@ -243,7 +298,7 @@ static void decode_base(const struct adv_catalog *catalog, const json_t *root, c
         json_decref(merged);
         return;
     }
-    json_t *defaults = adv_decode_model_defaults(catalog, root);
+    json_t *defaults = model_pins(catalog, root);
     struct adv_decode_config_input input = {catalog, &request->model, &request->cluster, merged, defaults, "/pins", strict, arena};
     if (adv_decode_config(&input, &request->workload.base, config, err, warnings) == ADV_OK) keep_pins(config, pins, request);
     json_decref(defaults);
@@ -308,7 +363,7 @@ static void decode_baseline(const struct adv_catalog *catalog, const json_t *roo
     if (!baseline) return;
     int before = errors_of(err);
     (void)adv_json_known_members(baseline, "/baseline", members, 2, err);
-    json_t *defaults = adv_decode_model_defaults(catalog, root);
+    json_t *defaults = model_pins(catalog, root);
     struct adv_decode_config_input input = {
         catalog, &request->model, &request->cluster, json_object_get(baseline, "config"), defaults, "/baseline/config", strict, arena};
     bool has_config = adv_decode_config(&input, &request->baseline, &request->baseline_config, err, warnings) == ADV_OK;

@@ -26,7 +26,16 @@ ADV_MUST_CHECK adv_code adv_decode_advise_request(const struct adv_catalog *cata
 bool adv_decode_job(const struct adv_catalog *catalog, const json_t *root, const json_t *config, const char *config_at,
                     struct adv_model *model, struct adv_cluster *cluster, adv_err *err, adv_err *warnings);
 
-/* The keys MaxText's own file of the request's model sets beside the architecture; new reference, NULL = none. */
-json_t *adv_decode_model_defaults(const struct adv_catalog *catalog, const json_t *root);
+/* The model `value` with the architecture keys of `config` (at `config_at`, may be NULL) on top. Changes of a catalog model
+ * that MaxText takes only with override_model_config are warnings. Returns true when the model is usable. */
+bool adv_decode_request_model(const struct adv_catalog *catalog, const json_t *value, const char *at, const json_t *config,
+                              const char *config_at, struct adv_model *model, adv_err *err, adv_err *warnings);
+
+/* MaxText's own model "default": the base_* dimensions of base.yml as an object; new reference. */
+json_t *adv_decode_default_model(const struct adv_catalog *catalog);
+
+/* The keys MaxText's own file of a model sets beside the architecture ("opt_type" of gpt3-175b); new reference, NULL = none
+ * (also when `name` is NULL or unknown). */
+json_t *adv_decode_model_pins(const struct adv_catalog *catalog, const char *name);
 
 #endif

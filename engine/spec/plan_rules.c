@@ -386,6 +386,7 @@ static const struct {
     {"muon-decoder", ILLEGAL, adv_rule_muon},
     {"vmem-limit", WASTE, adv_rule_vmem_limit},
     {"fusion-and-offload", WASTE, adv_rule_fusion_and_offload},
+    {"tile-names-permuted", WASTE, adv_rule_tile_names},
     {"offload-with-clipping", WASTE, adv_rule_offload_unclipped},
 };
 enum { RULES_COUNT = sizeof rules / sizeof *rules };

@@ -1,0 +1,129 @@
+/* decode_yaml.c: YAML to JSON with libyaml's events. The only file that includes yaml.h. */
+#include "engine/json/decode_text.h"
+
+#include <string.h>
+
+#include <yaml.h>
+
+#include "engine/json/decode_value.h"
+
+/* Containers that are still open, innermost last. */
+struct yaml_reader {
+    yaml_parser_t parser;
+    json_t *root;
+    json_t *open[ADV_LIMIT_JSON_DEPTH];
+    char *keys[ADV_LIMIT_JSON_DEPTH]; /* a mapping's key that waits for its value */
+    int depth;
+    adv_err *err;
+};
+
+static adv_code fail(struct yaml_reader *reader, adv_code code, const yaml_mark_t *mark, const char *what)
+{
+    return adv_err_add(reader->err, code, "", NULL, "line %zu, column %zu: %s", mark->line + 1, mark->column + 1, what);
+}
+
+/* Puts a value where it belongs; takes over the reference. */
+static adv_code put(struct yaml_reader *reader, json_t *value, const yaml_mark_t *mark)
+{
+    if (!value) return adv_err_add(reader->err, ADV_E_MEMORY, "", NULL, "out of memory");
+    if (reader->depth == 0) {
+        reader->root = value;
+        return ADV_OK;
+    }
+    json_t *parent = reader->open[reader->depth - 1];
+    char **key = &reader->keys[reader->depth - 1];
+    if (json_is_array(parent)) return json_array_append_new(parent, value) == 0 ? ADV_OK : ADV_E_MEMORY;
+    if (!*key) {
+        json_decref(value);
+        return fail(reader, ADV_E_SYNTAX, mark, "a mapping's key must be a plain word");
+    }
+    adv_code code = ADV_OK;
+    if (json_object_get(parent, *key)) {
+        json_decref(value);
+        code = adv_err_add(reader->err, ADV_E_SYNTAX, "", NULL, "line %zu: the key %.80s is there twice", mark->line + 1, *key);
+    } else if (json_object_set_new(parent, *key, value) != 0) {
+        code = fail(reader, ADV_E_SYNTAX, mark, "not UTF-8");
+    }
+    free(*key);
+    *key = NULL;
+    return code;
+}
+
+static adv_code put_scalar(struct yaml_reader *reader, const yaml_event_t *event)
+{
+    const char *text = (const char *)event->data.scalar.value;
+    if (strlen(text) != event->data.scalar.length) return fail(reader, ADV_E_SYNTAX, &event->start_mark, "a NUL character");
+    bool expects_key = reader->depth > 0 && json_is_object(reader->open[reader->depth - 1]) && !reader->keys[reader->depth - 1];
+    if (expects_key) {
+        reader->keys[reader->depth - 1] = strdup(text);
+        return reader->keys[reader->depth - 1] ? ADV_OK : adv_err_add(reader->err, ADV_E_MEMORY, "", NULL, "out of memory");
+    }
+    bool is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    bool is_null = is_plain && (!*text || strcmp(text, "~") == 0);
+    return put(reader, is_null ? json_null() : is_plain ? adv_decode_scalar_text(text) : json_string(text), &event->start_mark);
+}
+
+static adv_code open_container(struct yaml_reader *reader, json_t *container, const yaml_event_t *event)
+{
+    if (reader->depth == ADV_LIMIT_JSON_DEPTH) {
+        json_decref(container);
+        return fail(reader, ADV_E_SYNTAX, &event->start_mark, "nested too deeply");
+    }
+    adv_code code = put(reader, container, &event->start_mark);
+    if (code == ADV_OK) reader->open[reader->depth++] = container;
+    return code;
+}
+
+static adv_code read_event(struct yaml_reader *reader, const yaml_event_t *event)
+{
+    switch (event->type) {
+    case YAML_SCALAR_EVENT: return put_scalar(reader, event);
+    case YAML_MAPPING_START_EVENT: return open_container(reader, json_object(), event);
+    case YAML_SEQUENCE_START_EVENT: return open_container(reader, json_array(), event);
+    case YAML_MAPPING_END_EVENT:
+    case YAML_SEQUENCE_END_EVENT:
+        reader->depth--;
+        return ADV_OK;
+    case YAML_ALIAS_EVENT: return fail(reader, ADV_E_UNSUPPORTED, &event->start_mark, "aliases are not read");
+    case YAML_NO_EVENT:
+    case YAML_STREAM_START_EVENT:
+    case YAML_STREAM_END_EVENT:
+    case YAML_DOCUMENT_START_EVENT:
+    case YAML_DOCUMENT_END_EVENT: break;
+    }
+    return ADV_OK;
+}
+
+static adv_code read_document(struct yaml_reader *reader)
+{
+    for (bool done = false; !done;) {
+        yaml_event_t event;
+        if (!yaml_parser_parse(&reader->parser, &event)) {
+            const char *problem = reader->parser.problem ? reader->parser.problem : "not YAML";
+            return fail(reader, ADV_E_SYNTAX, &reader->parser.problem_mark, problem);
+        }
+        adv_code code = read_event(reader, &event);
+        done = event.type == YAML_DOCUMENT_END_EVENT || event.type == YAML_STREAM_END_EVENT;
+        yaml_event_delete(&event);
+        if (code != ADV_OK) return code;
+    }
+    return ADV_OK;
+}
+
+adv_code adv_decode_yaml(const char *text, size_t text_bytes, json_t **root, adv_err *err)
+{
+    struct yaml_reader reader = {.err = err};
+    *root = NULL;
+    if (!yaml_parser_initialize(&reader.parser)) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "out of memory");
+    yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, text_bytes);
+    adv_code code = read_document(&reader);
+    yaml_parser_delete(&reader.parser);
+    for (int i = 0; i < ADV_LIMIT_JSON_DEPTH; i++) free(reader.keys[i]);
+    if (code == ADV_OK && !reader.root) code = adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the document is empty");
+    if (code != ADV_OK) {
+        json_decref(reader.root);
+        return code;
+    }
+    *root = reader.root;
+    return ADV_OK;
+}

@@ -1,0 +1,222 @@
+#include "engine/json/lint.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/units.h"
+#include "engine/json/decode_cluster.h"
+#include "engine/json/decode_flags.h"
+#include "engine/json/decode_plan.h"
+#include "engine/json/decode_request.h"
+#include "engine/json/encode_common.h"
+
+enum lint_severity { LINT_ERROR, LINT_WARNING, LINT_INFO };
+static const char *const severity_names[] = {"error", "warning", "info"};
+
+/* Findings that only inform. All others that are no errors are warnings. */
+static const char *const informing[] = {"approximated-value", "not-modelled", "block-clamped", "block-unused", "tile-unused",
+                                        "vmem-limit-reached", "not-checked"};
+
+struct lint_job {
+    struct adv_model model;
+    struct adv_cluster cluster;
+    bool has_model, has_cluster;
+    struct adv_plan plan;
+    struct adv_config config;
+    adv_err errors, notes;
+};
+
+static void note(struct lint_job *job, const char *rule, const char *pointer, const char *hint, const char *detail)
+{
+    (void)adv_err_add(&job->notes, ADV_OK, pointer, hint, "%s", detail);
+    adv_err_rule(&job->notes, rule);
+}
+
+static const json_t *config_member(const json_t *config, const char *name)
+{
+    const json_t *value = json_object_get(config, name);
+    return value && !json_is_null(value) ? value : NULL;
+}
+
+static void find_model(const struct adv_catalog *catalog, const json_t *root, const json_t *config, struct lint_job *job)
+{
+    const json_t *value = json_object_get(root, "model");
+    const char *at = value ? "/model" : "/config/model_name";
+    json_t *standard = NULL;
+    if (!value) value = config_member(config, "model_name");
+    if (!value && config_member(config, "base_emb_dim")) value = standard = adv_decode_default_model(catalog);
+    if (value) job->has_model = adv_decode_request_model(catalog, value, at, config, "/config", &job->model, &job->errors, &job->notes);
+    json_decref(standard);
+}
+
+static void find_cluster(const struct adv_catalog *catalog, const json_t *root, const json_t *config, struct lint_job *job)
+{
+    const json_t *value = json_object_get(root, "cluster");
+    const json_t *topology = config_member(config, "compile_topology");
+    const json_t *slices = config_member(config, "compile_topology_num_slices");
+    json_t *made = NULL;
+    const char *at = "/cluster";
+    if (!value && json_is_string(topology) && *json_string_value(topology)) {
+        at = "/config/compile_topology";
+        made = json_pack("{s:O}", "accelerator", (json_t *)(uintptr_t)topology);
+        if (json_is_integer(slices) && json_integer_value(slices) > 0) (void)json_object_set(made, "slices", (json_t *)(uintptr_t)slices);
+        else (void)adv_err_add(&job->errors, ADV_E_INVALID, at, "set compile_topology_num_slices", "compile_topology is set without a number of slices");
+        value = made;
+    }
+    if (value) job->has_cluster = adv_decode_cluster(catalog, value, at, &job->cluster, &job->errors, &job->notes) == ADV_OK;
+    json_decref(made);
+    if (job->has_cluster) return;
+    memset(&job->cluster, 0, sizeof job->cluster);
+    job->cluster.chip.vmem_bytes_per_core = job->cluster.chip.peak_fp8_flops_per_s_per_chip = (double)NAN;
+}
+
+/* Without a cluster the explicit axes say how many devices are meant; -1 counts as 1. */
+static void assume_devices(const json_t *config, struct lint_job *job)
+{
+    double ici = 1;
+    double dcn = 1;
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) {
+        char name[ADV_LIMIT_NAME];
+        (void)snprintf(name, sizeof name, "ici_%s_parallelism", adv_axis_key((enum adv_axis)i));
+        double degree = json_number_value(json_object_get(config, name));
+        if (i != ADV_AXIS_SEQUENCE && degree > 1) ici *= degree;
+        (void)snprintf(name, sizeof name, "dcn_%s_parallelism", adv_axis_key((enum adv_axis)i));
+        degree = json_number_value(json_object_get(config, name));
+        if (i != ADV_AXIS_SEQUENCE && degree > 1) dcn *= degree;
+    }
+    job->cluster.devices_per_slice = (int)adv_min(ici, 1 << 20);
+    job->cluster.slices = (int)adv_min(dcn, 1 << 10);
+    job->cluster.devices = job->cluster.devices_per_slice * job->cluster.slices;
+    job->cluster.chip.peak_int8_ops_per_s_per_chip = job->cluster.chip.peak_fp8_flops_per_s_per_chip = 1;
+    note(job, "not-checked", "", "give cluster {chip, topology}", "no cluster is given: the product of the mesh axes is not checked");
+}
+
+static void note_blocks(const json_t *config, struct lint_job *job)
+{
+    static const char *const unused[] = {"sa_block_q_dq", "sa_block_kv_dq", "local_sa_block_q_dq", "local_sa_block_kv_dq"};
+    const struct adv_plan *plan = &job->plan;
+    char pointer[ADV_LIMIT_POINTER];
+    const char *key = NULL;
+    json_t *value = NULL;
+    json_object_foreach((json_t *)(uintptr_t)config, key, value)
+    {
+        bool is_block = strncmp(key, "sa_block_", 9) == 0 || strncmp(key, "local_sa_block_", 15) == 0;
+        if (is_block && json_is_integer(value) && json_integer_value(value) > plan->seq_len) {
+            note(job, "block-clamped", adv_json_pointer(pointer, "/config", key), NULL, "the block is longer than the sequence and is clamped to it");
+        }
+    }
+    for (size_t i = 0; plan->use_fused_bwd && i < sizeof unused / sizeof *unused; i++) {
+        if (!config_member(config, unused[i])) continue;
+        note(job, "block-unused", adv_json_pointer(pointer, "/config", unused[i]), NULL, "the fused backward kernel does not read this block");
+    }
+}
+
+static void note_tiles(const json_t *config, struct lint_job *job)
+{
+    const struct adv_plan *plan = &job->plan;
+    const char *key = NULL;
+    json_t *value = NULL;
+    if (plan->moe != ADV_MOE_TOKAMAX || plan->quantization != ADV_QUANT_NONE) return;
+    json_object_foreach((json_t *)(uintptr_t)config, key, value)
+    {
+        char pointer[ADV_LIMIT_POINTER];
+        if (strncmp(key, "wi_tile_", 8) != 0 && strncmp(key, "wo_tile_", 8) != 0) continue;
+        note(job, "tile-unused", adv_json_pointer(pointer, "/config", key), "set use_gmm_v2, or leave it out",
+             "the unquantized tokamax grouped matmul tunes its tiles itself");
+    }
+}
+
+static void note_vmem(struct lint_job *job)
+{
+    double limit = job->plan.flags.scoped_vmem_limit_kib * ADV_KIB;
+    double capacity = job->cluster.chip.vmem_bytes_per_core;
+    if (!job->has_cluster || limit < capacity || limit > capacity) return;
+    note(job, "vmem-limit-reached", "/xla_flags", NULL, "the scoped VMEM limit is all the VMEM a core has");
+}
+
+static enum lint_severity severity_of(const struct adv_finding *finding, bool is_error)
+{
+    if (is_error) return finding->code == ADV_E_UNSUPPORTED ? LINT_WARNING : LINT_ERROR;
+    if (finding->code == ADV_E_ILLEGAL) return LINT_ERROR;
+    for (size_t i = 0; finding->rule && i < sizeof informing / sizeof *informing; i++) {
+        if (strcmp(finding->rule, informing[i]) == 0) return LINT_INFO;
+    }
+    return LINT_WARNING;
+}
+
+static int add_findings(json_t *list, const adv_err *found, bool is_error, adv_err *errors)
+{
+    int errors_count = is_error ? found->lost_count : 0;
+    for (int i = 0; i < found->count; i++) {
+        const struct adv_finding *finding = &found->findings[i];
+        enum lint_severity severity = severity_of(finding, is_error);
+        json_t *row = json_object();
+        adv_encode_set_string(row, "severity", severity_names[severity]);
+        (void)json_object_set_new(row, "pointer", json_string(finding->pointer));
+        adv_encode_set_string(row, "code", adv_encode_finding_code(finding));
+        (void)json_object_set_new(row, "detail", json_string(finding->detail));
+        if (*finding->hint) (void)json_object_set_new(row, "hint", json_string(finding->hint));
+        (void)json_array_append_new(list, row);
+        if (severity != LINT_ERROR) continue;
+        errors_count++;
+        (void)adv_err_add(errors, finding->code == ADV_OK ? ADV_E_INVALID : finding->code, finding->pointer, finding->hint, "%s", finding->detail);
+        adv_err_rule(errors, finding->rule);
+    }
+    return errors_count;
+}
+
+static void inspect(const struct adv_catalog *catalog, const json_t *root, const json_t *config, bool strict, struct adv_arena *arena,
+                    struct lint_job *job)
+{
+    find_model(catalog, root, config, job);
+    find_cluster(catalog, root, config, job);
+    if (!job->has_cluster) assume_devices(config, job);
+    if (!job->has_model) note(job, "not-checked", "", "give model or model_name", "no model is given: its dimensions are not checked against the mesh");
+    const char *name = json_string_value(json_object_get(root, "model") ? json_object_get(root, "model") : json_object_get(config, "model_name"));
+    json_t *defaults = adv_decode_model_pins(catalog, name);
+    struct adv_decode_config_input input = {catalog, &job->model, &job->cluster, config, defaults, "/config", strict, arena};
+    bool decoded = adv_decode_config(&input, &job->plan, &job->config, &job->errors, &job->notes) == ADV_OK;
+    json_decref(defaults);
+    decoded &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena, &job->plan.flags, &job->config,
+                                &job->errors, &job->notes) == ADV_OK;
+    bool legal = adv_plan_check(&job->plan, &job->model, &job->cluster, &job->errors, &job->notes) == ADV_OK;
+    if (!decoded && !legal) return;
+    note_blocks(config, job);
+    note_tiles(config, job);
+    note_vmem(job);
+}
+
+adv_code adv_lint(const struct adv_catalog *catalog, const json_t *root, struct adv_arena *arena, json_t **answer, adv_err *err)
+{
+    static const char *const members[] = {"config", "xla_flags", "model", "cluster", "strict", "label"};
+    *answer = NULL;
+    if (!adv_json_is_object(root, "", err)) return ADV_E_INVALID;
+    bool strict = false;
+    bool known = adv_json_known_members(root, "", members, (int)(sizeof members / sizeof *members), err);
+    (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &strict, err);
+    const json_t *config = adv_json_object(root, "", "config", ADV_JSON_OPTIONAL, err);
+    struct lint_job *job = adv_arena_alloc(arena, sizeof *job);
+    adv_err *errors = adv_arena_alloc(arena, sizeof *errors);
+    if (!known || err->code != ADV_OK) return err->code;
+    if (!job || !errors) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
+    adv_err_init(&job->errors);
+    adv_err_init(&job->notes);
+    adv_err_init(errors);
+    inspect(catalog, root, config, strict, arena, job);
+    json_t *findings = json_array();
+    int errors_count = add_findings(findings, &job->errors, true, errors);
+    errors_count += add_findings(findings, &job->notes, false, errors);
+    if (strict && errors_count > 0) {
+        json_decref(findings);
+        adv_err_merge(err, errors, "");
+        return err->code;
+    }
+    json_t *object = json_object();
+    (void)json_object_set_new(object, "valid", json_boolean(errors_count == 0));
+    (void)json_object_set_new(object, "findings", findings);
+    adv_encode_set_integer(object, "findings_not_shown", (int64_t)job->errors.lost_count + job->notes.lost_count);
+    (void)json_object_set_new(object, "engine", adv_encode_engine(catalog));
+    *answer = object;
+    return ADV_OK;
+}

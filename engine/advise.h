@@ -31,6 +31,17 @@ ADV_MUST_CHECK adv_code adv_answer_request(const struct adv_catalog *catalog, en
                                            const char *json, size_t json_bytes, struct adv_answer *answer, adv_err *err);
 void adv_answer_free(struct adv_answer *answer);
 
+/* The engine has no clock: an advise answer's search.elapsed_ms and evaluations_per_s are null until the caller, who
+ * measured the call, fills them in. Does nothing to other answers, nor when memory is exhausted. */
+void adv_answer_set_elapsed(struct adv_answer *answer, double elapsed_s);
+
+/* The same for a text that holds one document or a JSON array of them: the answer, or an array of answers in the same order, as
+ * malloc'ed text the caller frees. Any error fails the whole: all findings of all documents, pointers below "/<index>".
+ * `now_s` (may be NULL) is the caller's clock, for adv_answer_set_elapsed. */
+ADV_MUST_CHECK adv_code adv_answer_documents(const struct adv_catalog *catalog, enum adv_request_kind kind, const char *json,
+                                             size_t json_bytes, double (*now_s)(void), char **answers, size_t *answers_bytes,
+                                             adv_err *err);
+
 /* An RFC 9457 problem document for `err`; `instance` may be NULL. Malloc'ed; NULL only when memory is exhausted. */
 char *adv_problem_json(const adv_err *err, const char *instance);
 

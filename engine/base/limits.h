@@ -19,7 +19,7 @@
 #define ADV_LIMIT_RINGS 8                         /* physical factors under one logical axis */
 #define ADV_LIMIT_GROUPS 4096                     /* groups of a grouped matmul; largest known model has 512 experts */
 #define ADV_LIMIT_RANKED 100                      /* search.top_k */
-#define ADV_LIMIT_BATCH_DOCUMENTS 1000            /* documents in the array given to a one-shot command */
+#define ADV_LIMIT_BATCH_DOCUMENTS 100000          /* documents in the array given to a one-shot command; 5000 kernel timings are published */
 #define ADV_LIMIT_ARENA_BYTES (64u * 1024u * 1024u) /* one request; advise on the largest space uses 9 MiB */
 
 #endif

@@ -1,0 +1,194 @@
+#include "engine/advise.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/advise_kernel.h"
+#include "engine/base/version.h"
+#include "engine/explain/advice.h"
+#include "engine/json/decode_request.h"
+#include "engine/json/decode_text.h"
+#include "engine/json/encode_advise.h"
+#include "engine/json/encode_estimate.h"
+#include "engine/json/lint.h"
+#include "engine/search/search.h"
+
+/* One request on its way through the pipeline: document -> request -> numbers -> document. */
+struct job {
+    const struct adv_catalog *catalog;
+    const json_t *root;
+    struct adv_arena arena;
+    adv_err *warnings;
+    struct adv_answer *answer;
+    adv_err *err;
+    json_t *result;
+};
+
+const char *adv_engine_version(void)
+{
+    return ADV_ENGINE_VERSION;
+}
+
+static void *allocate(struct job *job, size_t bytes)
+{
+    void *memory = adv_arena_alloc(&job->arena, bytes);
+    if (!memory) (void)adv_err_add(job->err, ADV_E_MEMORY, "", NULL, "the request needs more memory than its limit");
+    return memory;
+}
+
+static void copy_text(char copy[ADV_LIMIT_NAME], const char *text)
+{
+    (void)snprintf(copy, ADV_LIMIT_NAME, "%s", text ? text : "");
+}
+
+static void tag_answer(struct job *job, const struct adv_model *model, const struct adv_cluster *cluster, const struct adv_estimate *estimate)
+{
+    copy_text(job->answer->model, model->name);
+    copy_text(job->answer->chip, cluster->chip.name);
+    copy_text(job->answer->topology, cluster->topology);
+    if (!estimate) return;
+    job->answer->step_time_s = estimate->step_time_s;
+    job->answer->hbm_bytes_per_device = estimate->hbm_bytes_per_device;
+    job->answer->fits = estimate->fit != ADV_FIT_NO;
+}
+
+static void tag_store(struct job *job, bool store, const char *label, const char *project, const char *git_ref)
+{
+    job->answer->wants_store = store;
+    copy_text(job->answer->label, label);
+    copy_text(job->answer->project, project);
+    copy_text(job->answer->git_ref, git_ref);
+}
+
+static adv_code answer_estimate(struct job *job)
+{
+    struct adv_estimate_request *request = allocate(job, sizeof *request);
+    struct adv_estimate *estimate = allocate(job, sizeof *estimate);
+    struct adv_ledger *ledger = allocate(job, sizeof *ledger);
+    struct adv_advice_list *advice = allocate(job, sizeof *advice);
+    if (!request || !estimate || !ledger || !advice) return ADV_E_MEMORY;
+    adv_code code = adv_decode_estimate_request(job->catalog, job->root, "", &job->arena, request, job->err, job->warnings);
+    if (code != ADV_OK) return code;
+    const struct adv_catalog_chip *chip = adv_catalog_chip(job->catalog, request->cluster.chip.name);
+    struct adv_estimate_input input = {&request->model, &request->cluster, &chip->constants, &request->plan, request->flops_convention};
+    code = adv_estimate_plan(&input, estimate, ledger, job->err);
+    if (code != ADV_OK) return code;
+    adv_advice_find(&input, estimate, ledger, advice);
+    tag_answer(job, &request->model, &request->cluster, estimate);
+    tag_store(job, request->store, request->label, request->project, request->git_ref);
+    job->answer->evaluations = 1;
+    job->result = adv_encode_estimate_answer(job->catalog, request, estimate, ledger, advice, job->warnings);
+    return ADV_OK;
+}
+
+static adv_code answer_advise(struct job *job)
+{
+    struct adv_advise_request *request = allocate(job, sizeof *request);
+    struct adv_search_result *found = allocate(job, sizeof *found);
+    if (!request || !found) return ADV_E_MEMORY;
+    adv_code code = adv_decode_advise_request(job->catalog, job->root, &job->arena, request, job->err, job->warnings);
+    if (code != ADV_OK) return code;
+    const struct adv_catalog_chip *chip = adv_catalog_chip(job->catalog, request->cluster.chip.name);
+    code = adv_search_run(request, &chip->constants, &job->arena, found, job->err);
+    if (code != ADV_OK) return code;
+    tag_answer(job, &request->model, &request->cluster, found->found_count > 0 ? &found->found[0].estimate : NULL);
+    tag_store(job, request->store, request->label, request->project, request->git_ref);
+    job->answer->evaluations = found->evaluated;
+    return adv_encode_advise_answer(job->catalog, request, &chip->constants, found, (double)NAN, job->warnings, &job->arena, &job->result,
+                                    job->err);
+}
+
+static adv_code answer_simulate(struct job *job)
+{
+    struct adv_kernel_request request;
+    struct adv_kernel_time time;
+    adv_code code = adv_decode_kernel_request(job->catalog, job->root, true, &job->arena, &request, job->err);
+    if (code == ADV_OK) code = adv_kernel_simulate(&request, &time, job->err);
+    if (code == ADV_OK) job->result = adv_encode_simulation(job->catalog, &request, &time);
+    return code;
+}
+
+static adv_code answer_tune(struct job *job)
+{
+    struct adv_kernel_request request;
+    struct adv_kernel_choice standard;
+    int count = 0;
+    long evaluated = 0;
+    bool has_standard = false;
+    adv_code code = adv_decode_kernel_request(job->catalog, job->root, false, &job->arena, &request, job->err);
+    if (code != ADV_OK) return code;
+    struct adv_kernel_choice *choices = allocate(job, (size_t)request.top_k * sizeof *choices);
+    if (!choices) return ADV_E_MEMORY;
+    code = adv_kernel_tune(&request, &job->arena, choices, &count, &standard, &has_standard, &evaluated, job->err);
+    job->answer->evaluations = evaluated;
+    if (code == ADV_OK) job->result = adv_encode_tuning(job->catalog, &request, choices, count, has_standard ? &standard : NULL, evaluated);
+    return code;
+}
+
+static adv_code answer_lint(struct job *job)
+{
+    return adv_lint(job->catalog, job->root, &job->arena, &job->result, job->err);
+}
+
+static adv_code (*const steps[])(struct job *job) = {
+    [ADV_REQUEST_ESTIMATE] = answer_estimate, [ADV_REQUEST_ADVISE] = answer_advise, [ADV_REQUEST_SIMULATE] = answer_simulate,
+    [ADV_REQUEST_TUNE] = answer_tune,         [ADV_REQUEST_LINT] = answer_lint,
+};
+
+adv_code adv_answer_request(const struct adv_catalog *catalog, enum adv_request_kind kind, const char *json, size_t json_bytes,
+                            struct adv_answer *answer, adv_err *err)
+{
+    json_t *root = NULL;
+    adv_err warnings;
+    adv_err_init(&warnings);
+    memset(answer, 0, sizeof *answer);
+    answer->step_time_s = answer->hbm_bytes_per_device = (double)NAN;
+    adv_code code = kind == ADV_REQUEST_LINT ? adv_decode_lint_text(json, json_bytes, &root, err) : adv_json_parse(json, json_bytes, &root, err);
+    if (code != ADV_OK) return code;
+    struct job job = {.catalog = catalog, .root = root, .warnings = &warnings, .answer = answer, .err = err};
+    adv_arena_init(&job.arena, ADV_LIMIT_ARENA_BYTES);
+    code = steps[kind](&job);
+    if (code == ADV_OK) {
+        answer->json = adv_encode_text(job.result, &answer->json_bytes);
+        if (!answer->json) code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "the answer needs more memory than there is");
+    }
+    adv_arena_free(&job.arena);
+    json_decref(root);
+    return code;
+}
+
+/* Replaces `"member":null` by `"member":value`. */
+static void fill_number(struct adv_answer *answer, const char *member, double value)
+{
+    char empty[ADV_LIMIT_NAME];
+    char filled[ADV_LIMIT_NAME];
+    (void)snprintf(empty, sizeof empty, "\"%s\":null", member);
+    (void)snprintf(filled, sizeof filled, "\"%s\":%.6g", member, value);
+    char *at = answer->json ? strstr(answer->json, empty) : NULL;
+    if (!at || !isfinite(value)) return;
+    size_t before = (size_t)(at - answer->json);
+    size_t after = answer->json_bytes - before - strlen(empty);
+    size_t bytes = before + strlen(filled) + after;
+    char *text = malloc(bytes + 1);
+    if (!text) return;
+    memcpy(text, answer->json, before);
+    memcpy(text + before, filled, strlen(filled));
+    memcpy(text + before + strlen(filled), at + strlen(empty), after + 1);
+    free(answer->json);
+    answer->json = text;
+    answer->json_bytes = bytes;
+}
+
+void adv_answer_set_elapsed(struct adv_answer *answer, double elapsed_s)
+{
+    fill_number(answer, "elapsed_ms", elapsed_s * 1e3);
+    fill_number(answer, "evaluations_per_s", elapsed_s > 0 ? (double)answer->evaluations / elapsed_s : (double)NAN);
+}
+
+void adv_answer_free(struct adv_answer *answer)
+{
+    free(answer->json);
+    answer->json = NULL;
+}

@@ -25,7 +25,7 @@ static double weight_collective_s(const struct adv_cost *cost, enum adv_collecti
 }
 
 void adv_schedule_weights(const struct adv_cost *cost, const struct adv_layer *layer, double times,
-                          const struct adv_layer_time *time, struct adv_account *account)
+                          struct adv_layer_time *time, struct adv_account *account)
 {
     struct adv_layer_params p = adv_model_layer_params(cost->model, layer);
     double dense = (p.attention + p.dense_ffn + p.router + p.shared_experts + p.norms + p.other) / cost->tp;
@@ -41,6 +41,8 @@ void adv_schedule_weights(const struct adv_cost *cost, const struct adv_layer *l
     double backward_exposed_s = adv_schedule_exposed_s(cost, gather_s + scatter_s, backward_s);
     double total_s = gather_s + scatter_s;
     if (total_s <= 0.0) return;
+    time->pass_s[ADV_PASS_FWD] += forward_exposed_s;
+    time->pass_s[ADV_PASS_BWD] += backward_exposed_s;
     adv_account_hidden(account, ADV_TERM_FSDP_GATHER, 2.0 * gather_s,
                        forward_exposed_s + backward_exposed_s * gather_s / total_s, times, 2.0 * (dense_bytes + expert_bytes));
     adv_account_hidden(account, ADV_TERM_FSDP_SCATTER, scatter_s, backward_exposed_s * scatter_s / total_s, times,

@@ -10,9 +10,11 @@
 
 #include "engine/cost/layer.h"
 
-/* Weights: all-gather forward and backward, reduce-scatter of gradients behind the backward pass. */
+/* Weights: all-gather forward and backward, reduce-scatter of gradients behind the backward pass. What is exposed
+ * lengthens the passes in `time`, so that resources scheduled later can hide behind it: a pass takes as long as its
+ * busiest resource, never the sum of two shortfalls. */
 void adv_schedule_weights(const struct adv_cost *cost, const struct adv_layer *layer, double times,
-                          const struct adv_layer_time *time, struct adv_account *account);
+                          struct adv_layer_time *time, struct adv_account *account);
 
 /* Tensor-parallel all-gathers and reduce-scatters around attention and feed-forward. */
 void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *layer, double times, struct adv_account *account);
@@ -24,7 +26,7 @@ void adv_schedule_context(const struct adv_cost *cost, const struct adv_layer *l
 /* Expert dispatch and combine. */
 void adv_schedule_experts(const struct adv_cost *cost, const struct adv_layer *layer, double times, struct adv_account *account);
 
-/* Saved tensors that go to the host and come back. */
+/* Saved tensors that go to the host and come back, behind passes that other resources have lengthened: schedule last. */
 void adv_schedule_offload(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                           const struct adv_layer_time *time, struct adv_account *account);
 

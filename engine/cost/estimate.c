@@ -11,7 +11,7 @@
 
 /* Below this share of the usable HBM a plan fits; between it and 1 + the same margin it is tight: the spread of the
  * memory model against published reports (tests/accuracy). */
-static const double tight_margin_frac = 0.04;
+static const double tight_margin_frac = 0.06;
 
 static const char *const fit_names[] = {"fits", "tight", "does_not_fit"};
 static const char *const confidence_names[] = {"calibrated", "extrapolated", "unsupported"};

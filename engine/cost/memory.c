@@ -84,8 +84,8 @@ struct adv_saved adv_memory_layer_saved(const struct adv_cost *cost, const struc
 }
 
 /* Live [rows, emb] tensors at the peak of the experts' backward pass: the permuted inputs, the expert outputs, their
- * gradients, and the second data gradient while it is added. From reported sizes: 112.4 GiB on v5p, 105.7 on tpu7x. */
-static const double routed_emb_tensors = 4.5;
+ * gradients, and the second data gradient until it is added. From reported sizes: 112.4 GiB on v5p, 105.7 on tpu7x. */
+static const double routed_emb_tensors = 5.0;
 /* The einsums of the capacity path keep no permuted copies: inputs, outputs and half of their gradients in flight. */
 static const double dense_emb_tensors = 2.5;
 
@@ -98,7 +98,7 @@ static double routed_working_bytes(const struct adv_cost *cost, const struct adv
     if (plan->moe == ADV_MOE_DENSE && plan->capacity_factor > 0.0) rows *= plan->capacity_factor;
     if (plan->ici[ADV_AXIS_FSDP] > 1) rows *= plan->ici[ADV_AXIS_FSDP_TRANSPOSE];
     double narrow = plan->ici[ADV_AXIS_FSDP] > 1 ? plan->ici[ADV_AXIS_FSDP_TRANSPOSE] : 1.0;
-    double width = (double)layer->moe_mlp_dim * (2.0 * layer->mlp_inputs + 2.0) / narrow;
+    double width = (double)layer->moe_mlp_dim * (layer->mlp_inputs + 2.0) / narrow;
     double tensors = plan->moe == ADV_MOE_DENSE ? dense_emb_tensors : routed_emb_tensors;
     return 2.0 * rows * (tensors * (double)cost->model->emb_dim + width);
 }

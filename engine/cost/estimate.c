@@ -107,12 +107,13 @@ adv_code adv_estimate_plan(const struct adv_estimate_input *input, struct adv_es
     if (code != ADV_OK) return code;
     struct adv_cost cost;
     adv_cost_init(&cost, input, &estimate->mesh);
+    struct adv_model_params params = adv_model_params(input->model);
+    cost.recompute_elided = adv_memory_keeps_everything(&cost, &params);
     struct adv_account account = {.ledger = ledger};
     code = add_layers(&cost, &account, err);
     if (code == ADV_OK) code = adv_cost_mtp(&cost, &account, err);
     if (code != ADV_OK) return code;
     adv_cost_head(&cost, &account);
-    struct adv_model_params params = adv_model_params(input->model);
     adv_schedule_step(&cost, &params, &account);
     estimate->step_time_s = adv_account_total_s(&account);
     estimate->bound = bound_of(&account);

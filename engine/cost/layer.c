@@ -7,7 +7,7 @@
 void adv_cost_add(struct adv_account *account, struct adv_layer_time *time, enum adv_pass pass, enum adv_term_id id,
                   double seconds, double times, double flops, double bytes)
 {
-    if (seconds <= 0.0) return;
+    if (seconds <= 0.0 || (pass == ADV_PASS_RECOMPUTE && time->recompute_elided)) return;
     time->pass_s[pass] += seconds;
     adv_account_busy(account, id, seconds, times, flops, bytes);
 }
@@ -100,6 +100,7 @@ adv_code adv_cost_layer(const struct adv_cost *cost, const struct adv_layer *lay
                         struct adv_account *account, struct adv_layer_time *time, adv_err *err)
 {
     memset(time, 0, sizeof *time);
+    time->recompute_elided = cost->recompute_elided;
     add_projections(cost, layer, times, account, time);
     adv_code code = adv_cost_attention(cost, layer, times, account, time, err);
     if (code != ADV_OK) return code;

@@ -10,7 +10,10 @@
 
 enum adv_pass { ADV_PASS_FWD, ADV_PASS_RECOMPUTE, ADV_PASS_BWD, ADV_PASS_COUNT };
 
-struct adv_layer_time { double pass_s[ADV_PASS_COUNT]; };
+struct adv_layer_time {
+    double pass_s[ADV_PASS_COUNT];
+    bool recompute_elided; /* XLA keeps the forward values: nothing is recomputed */
+};
 
 /* All of a layer: projections, attention, experts, elementwise, quantisation. */
 ADV_MUST_CHECK adv_code adv_cost_layer(const struct adv_cost *cost, const struct adv_layer *layer, double times,

@@ -125,6 +125,19 @@ static double working_bytes(const struct adv_cost *cost, const struct adv_layer 
     return bytes * blocks;
 }
 
+/* HBM left for the compiler's own temporaries when nothing is recomputed. */
+static const double everything_frac = 0.85;
+
+bool adv_memory_keeps_everything(const struct adv_cost *cost, const struct adv_model_params *params)
+{
+    if (cost->plan->scan_layers) return false;
+    double bytes = 16.0 * (params->total - params->routed_experts) / cost->weight_shards +
+                   16.0 * params->routed_experts / cost->expert_shards;
+    for (int i = 0; i < cost->model->layer_kinds_count; i++)
+        bytes += working_bytes(cost, &cost->model->layers[i]) * cost->model->layers[i].count;
+    return bytes <= everything_frac * cost->chip->hbm_usable_bytes_per_device;
+}
+
 static void part(struct adv_ledger *ledger, const char *name, double bytes, enum adv_memory_at at)
 {
     if (!ledger || bytes <= 0.0 || ledger->memory_count == ADV_LIMIT_MEMORY_PARTS) return;

@@ -132,8 +132,8 @@ static adv_code add_grouped(const struct adv_cost *cost, const struct expert_sha
 
 /* Permute: gather of the token rows into expert order; unpermute: gather back and weighted sum over the choices.
  * Random row access runs below streaming rate (step_gather_frac). The activation streams. */
-static void add_routing(const struct adv_cost *cost, const struct expert_shape *e, double times, struct adv_account *account,
-                        struct adv_layer_time *time)
+static void add_routing(const struct adv_cost *cost, const struct adv_layer *layer, const struct expert_shape *e, double times,
+                        struct adv_account *account, struct adv_layer_time *time)
 {
     double rows = e->rows / cost->tp;
     double row_bytes = 2.0 * e->emb * rows;
@@ -142,6 +142,12 @@ static void add_routing(const struct adv_cost *cost, const struct expert_shape *
     double gather_s = 2.0 * row_bytes / gather_rate;
     double activation_bytes = 2.0 * e->rows * e->width * (e->inputs + 1.0);
     double activation_s = adv_cost_stream_s(cost, activation_bytes);
+    if (layer->has_mlp_bias) {
+        /* each row's expert biases are gathered and added, forward and again; their gradients are scattered back */
+        double bias_bytes = 2.0 * 2.0 * e->rows * (e->inputs * e->width + e->emb / cost->tp);
+        activation_s += bias_bytes / gather_rate;
+        activation_bytes += bias_bytes;
+    }
     adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ROUTE_FWD, gathers * gather_s + activation_s, times, 0.0,
                  gathers * 2.0 * row_bytes + activation_bytes);
     adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ROUTE_RECOMPUTE, gather_s + activation_s, times, 0.0,
@@ -188,6 +194,6 @@ adv_code adv_cost_experts(const struct adv_cost *cost, const struct adv_layer *l
         return ADV_OK;
     }
     adv_code code = add_grouped(cost, &e, times, account, time, err);
-    if (code == ADV_OK) add_routing(cost, &e, times, account, time);
+    if (code == ADV_OK) add_routing(cost, layer, &e, times, account, time);
     return code;
 }

@@ -311,6 +311,23 @@ static void resolve_pipeline(struct adv_plan *plan, const struct adv_model *mode
     }
 }
 
+/* Configurations older than sparse_matmul chose the dropping path by megablox=false and a capacity factor. */
+static void resolve_dropping(struct config_reader *reader)
+{
+    struct adv_config_state *state = reader->state;
+    const json_t *config = reader->input->config;
+    bool has_experts = false;
+    for (int i = 0; i < reader->input->model->layer_kinds_count; i++) has_experts |= reader->input->model->layers[i].experts > 0;
+    if (!has_experts || state->megablox || state->plan.capacity_factor <= 0.0 || json_object_get(config, "sparse_matmul")) return;
+    state->sparse_matmul = false;
+    char pointer[ADV_LIMIT_POINTER];
+    (void)adv_err_add(reader->warnings, ADV_E_INVALID, adv_json_pointer(pointer, reader->input->at, "capacity_factor"),
+                      "set sparse_matmul=false to say so, or capacity_factor=-1 for dropless",
+                      "megablox=false with capacity_factor %g and no sparse_matmul: read as the dropping einsum path, as MaxText did "
+                      "before sparse_matmul existed; today it would run ragged_dot and ignore the factor",
+                      state->plan.capacity_factor);
+}
+
 static void resolve(struct config_reader *reader)
 {
     struct adv_config_state *state = reader->state;
@@ -321,6 +338,7 @@ static void resolve(struct config_reader *reader)
     plan->quantization_static = state->weight_calibration_fixed && state->act_calibration_fixed;
     plan->two_stage_gather = state->moe_two_stage || state->dense_two_stage;
     resolve_remat(reader);
+    resolve_dropping(reader);
     resolve_kernels(state);
     resolve_pipeline(plan, reader->input->model);
 }

@@ -96,8 +96,7 @@ static adv_code answer_advise(struct job *job)
     tag_answer(job, &request->model, &request->cluster, found->found_count > 0 ? &found->found[0].estimate : NULL);
     tag_store(job, request->store, request->label, request->project, request->git_ref);
     job->answer->evaluations = found->evaluated;
-    return adv_encode_advise_answer(job->catalog, request, &chip->constants, found, (double)NAN, job->warnings, &job->arena, &job->result,
-                                    job->err);
+    return adv_encode_advise(job->catalog, request, found, job->warnings, &job->arena, &job->result, job->err);
 }
 
 static adv_code answer_simulate(struct job *job)

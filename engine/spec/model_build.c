@@ -383,6 +383,11 @@ static void check_together(const struct adv_model_keys *keys, struct complaint *
     if (keys->mlp_activations_count < 1 || keys->mlp_activations_count > 2)
         complain(to, "mlp_activations", "[\"silu\", \"linear\"] or [\"gelu\"]",
                  "mlp_activations must name one or two functions");
+    if ((keys->global_parameter_scale & (keys->global_parameter_scale - 1)) != 0) {
+        (void)snprintf(text, sizeof text, "global_parameter_scale %lld is not a power of two",
+                       (long long)keys->global_parameter_scale);
+        complain(to, "global_parameter_scale", NULL, text);
+    }
     check_experts(keys, to);
 }
 

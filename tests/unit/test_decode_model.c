@@ -111,6 +111,8 @@ static void dims_that_do_not_go_together_are_refused_with_numbers(void **state)
     assert_true(has_finding(&err, "/model/sliding_window_size", "required"));
     assert_true(has_finding(&err, "/model/num_experts", "has no experts"));
     assert_true(has_finding(&err, "/model/num_experts_per_tok", "8 exceeds num_experts 4"));
+    assert_int_equal(decode("{" DENSE ", \"global_parameter_scale\": 3}"), ADV_E_INVALID);
+    assert_true(has_finding(&err, "/model/global_parameter_scale", "3 is not a power of two"));
     assert_int_equal(decode("{" DENSE ", \"decoder_block\": \"gema3\"}"), ADV_E_INVALID);
     assert_true(has_finding(&err, "/model/decoder_block", "gemma3"));
 }

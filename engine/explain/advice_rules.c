@@ -157,7 +157,7 @@ static void tensor_parallelism(struct adv_review *review)
     if (!to_fsdp(review, ADV_AXIS_TENSOR, &changed)) return;
     int64_t width = widest_mlp(model_of(review));
     (void)adv_review_offer(review, ADV_SEVERITY_WARNING, "tensor_parallelism", &changed, small_gain_frac,
-                           "tensor=%d leaves %lld columns a device, under the %.0f that hide its collectives on one torus axis; fsdp=%d instead",
+                           "tensor=%d leaves %lld columns a device (%.0f hide its collectives on one torus axis when nothing else does); fsdp=%d instead",
                            degree, (long long)(width / degree), adv_roofline_ici_intensity(chip_of(review), 1, false),
                            changed.ici[ADV_AXIS_FSDP]);
 }
@@ -276,9 +276,9 @@ static void small_switches(struct adv_review *review)
                                "expert outputs are summed in float32; bfloat16 halves that traffic");
     }
     changed = *review->plan;
-    changed.use_iota_embed = !changed.use_iota_embed;
-    (void)adv_review_offer(review, ADV_SEVERITY_INFO, "iota_embed", &changed, small_gain_frac, "use_iota_embed=%s suits this vocabulary better",
-                           changed.use_iota_embed ? "true" : "false");
+    changed.use_iota_embed = true;
+    (void)adv_review_offer(review, ADV_SEVERITY_INFO, "iota_embed", &changed, small_gain_frac,
+                           "embedding by gather and scatter-add is slower than a one-hot matmul for this vocabulary");
 }
 
 /* Exposed weight traffic that no other rule removes: say what would hide it. */

@@ -10,6 +10,7 @@
 #include "engine/explain/diff.h"
 #include "engine/hardware/roofline.h"
 #include "engine/rank/rank.h"
+#include "engine/search/choices.h"
 
 /* What the sentences are made from. */
 struct account {
@@ -231,6 +232,7 @@ static void other_families(struct account *account)
     for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
         struct adv_plan other = *plan;
         if (plan->ici[axes[i]] > 1 || plan->ici[ADV_AXIS_FSDP] % 2 != 0) continue;
+        if (axes[i] == ADV_AXIS_EXPERT && !adv_model_has_experts(&account->request->model)) continue;
         other.ici[axes[i]] = 2;
         other.ici[ADV_AXIS_FSDP] /= 2;
         struct adv_ledger ledger;

@@ -153,6 +153,17 @@ static void over_pipelines(struct walk *walk)
     }
 }
 
+/* Ring attention has no kernel for windows and chunks, and for MLA only without packing, a key this space leaves alone. */
+static bool strategy_offered(const struct adv_model *model, enum adv_cp_strategy strategy)
+{
+    for (int i = 0; i < model->layer_kinds_count; i++) {
+        const struct adv_layer *layer = &model->layers[i];
+        bool plain = layer->attention == ADV_ATTENTION_FULL && layer->kv_lora_rank == 0;
+        if (strategy != ADV_CP_ALL_GATHER && !plain) return false;
+    }
+    return true;
+}
+
 static void over_strategies(struct walk *walk)
 {
     const struct adv_plan *base = &walk->space->base;
@@ -166,6 +177,7 @@ static void over_strategies(struct walk *walk)
     }
     static const enum adv_cp_strategy strategies[] = {ADV_CP_ALL_GATHER, ADV_CP_RING, ADV_CP_ULYSSES};
     for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
+        if (!strategy_offered(&walk->request->model, strategies[i])) continue;
         walk->family.cp_strategy = (unsigned char)strategies[i];
         over_pipelines(walk);
     }
@@ -239,7 +251,7 @@ static bool degree_possible(const struct adv_advise_request *request, enum adv_a
     if (axis == ADV_AXIS_EXPERT) return adv_model_has_experts(model);
     if (axis == ADV_AXIS_STAGE) return degree <= model->layers_count;
     if (axis == ADV_AXIS_CONTEXT) return request->workload.seq_len % degree == 0;
-    if (axis == ADV_AXIS_ULYSSES) return request->workload.seq_len >= usp_least_seq_len;
+    if (axis == ADV_AXIS_ULYSSES) return request->workload.seq_len >= usp_least_seq_len && strategy_offered(model, ADV_CP_USP);
     /* tensor_sequence moves the same bytes and shards the same matmuls as tensor: offered where tensor is not */
     if (axis == ADV_AXIS_TENSOR_SEQUENCE && request->axis_allowed[ADV_AXIS_TENSOR]) return false;
     if (axis == ADV_AXIS_TENSOR || axis == ADV_AXIS_TENSOR_SEQUENCE) {

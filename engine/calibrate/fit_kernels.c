@@ -95,7 +95,7 @@ double adv_fit_log_error(const struct adv_kernel_machine *machine, const struct 
     struct adv_kernel_time time;
     adv_err err;
     adv_err_init(&err);
-    if (adv_predict_kernel_row(machine, row, &time, &err)) return NAN;
+    if (adv_predict_kernel_row(machine, row, &time, &err)) return (double)NAN;
     return log(time.time_s / row->measured_s);
 }
 

@@ -23,7 +23,7 @@ static int by_value(const void *a, const void *b)
 
 double adv_quantile(double *values, int count, double q)
 {
-    if (count <= 0) return NAN;
+    if (count <= 0) return (double)NAN;
     qsort(values, (size_t)count, sizeof *values, by_value);
     int rank = (int)ceil(q * count) - 1;
     return values[rank < 0 ? 0 : rank];
@@ -31,7 +31,7 @@ double adv_quantile(double *values, int count, double q)
 
 static double median(double *values, int count)
 {
-    if (count <= 0) return NAN;
+    if (count <= 0) return (double)NAN;
     qsort(values, (size_t)count, sizeof *values, by_value);
     return count % 2 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
 }

@@ -21,7 +21,7 @@ static double exposed_frac(const struct adv_chip *chip, const struct adv_constan
 /* Peak of the plan's 8-bit format over bf16; 1 where the chip has no native path and XLA widens the operands. */
 static double lowp_ratio(const struct adv_chip *chip, enum adv_quantization quantization)
 {
-    double peak = NAN;
+    double peak = (double)NAN;
     if (quantization == ADV_QUANT_INT8) peak = chip->peak_int8_ops_per_s_per_chip;
     if (quantization == ADV_QUANT_FP8 || quantization == ADV_QUANT_FP8_FULL) peak = chip->peak_fp8_flops_per_s_per_chip;
     return isnan(peak) ? 1.0 : adv_max(1.0, peak / chip->peak_bf16_flops_per_s_per_chip);

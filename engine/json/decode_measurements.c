@@ -17,8 +17,8 @@ static const char *format_name(const struct adv_plan *plan)
 static double measured_s(const json_t *row, const char *at, adv_err *err)
 {
     const json_t *value = json_object_get(row, "judged_step_time_s");
-    if (!value || json_is_null(value)) return NAN;
-    double seconds = NAN;
+    if (!value || json_is_null(value)) return (double)NAN;
+    double seconds = (double)NAN;
     (void)adv_json_number(row, at, "judged_step_time_s", ADV_JSON_REQUIRED, 1e-9, 1e9, &seconds, err);
     return seconds;
 }

@@ -33,7 +33,7 @@ static inline double adv_core_hbm_bytes_per_s(const struct adv_chip *chip)
  * (the record's peak is above its bf16 peak) and both operands have it; f32 operands run as one bf16 pass. */
 static inline double adv_core_rate_factor(const struct adv_chip *chip, enum adv_format lhs, enum adv_format rhs)
 {
-    double native = NAN;
+    double native = (double)NAN;
     if (lhs == rhs && lhs == ADV_FORMAT_FP8) native = chip->peak_fp8_flops_per_s_per_chip;
     if (lhs == rhs && lhs == ADV_FORMAT_INT8) native = chip->peak_int8_ops_per_s_per_chip;
     return isnan(native) ? 1.0 : adv_max(1.0, native / chip->peak_bf16_flops_per_s_per_chip);

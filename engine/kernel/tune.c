@@ -67,7 +67,7 @@ adv_code adv_splash_tune(const struct adv_kernel_machine *machine, enum adv_kern
     struct best best = { .top_k = top_k, .times = times };
     int q_blocks[BLOCKS_MAX], kv_blocks[BLOCKS_MAX], parts[BLOCKS_MAX];
     const int q_count = blocks_of(shape->q_len, 8192, q_blocks), kv_count = blocks_of(shape->kv_len, 8192, kv_blocks);
-    double smallest_bytes = INFINITY;
+    double smallest_bytes = (double)INFINITY;
     *evaluated_count = 0;
     for (int q = 0; q < q_count; q++)
         for (int kv = 0; kv < kv_count; kv++) {

@@ -202,6 +202,47 @@ api-test: all ## every endpoint, every error, hostile and slow clients, faults, 
 
 sql-test: all ## migrations, constraints, roles and the dev cluster, against a cluster of its own
 	@PROGRAM=$(PROGRAM) tests/sql/run.sh
+# ---- Golden answers and fuzzing ------------------------------------------------------------------------------
+
+GOLDEN_VARIANTS := gcc-O0 clang-O0 clang-O2
+GOLDEN_PROGRAMS  = $(PROGRAM) $(GOLDEN_VARIANTS:%=build-golden-%/tpu-advisor)
+
+.PHONY: golden golden-update
+golden: $(PROGRAM) ## the stored answers, byte for byte, from gcc and clang builds at -O0 and -O2
+	$(Q)for variant in $(GOLDEN_VARIANTS); do \
+	    $(MAKE) -s CC=$${variant%-*} OPT=-$${variant#*-} BUILD=build-golden-$$variant all || exit 1; done
+	$(Q)tests/golden/run.sh $(abspath $(GOLDEN_PROGRAMS))
+golden-update: $(PROGRAM) ## store today's answers as the golden ones
+	$(Q)tests/golden/run.sh --update $(abspath $(PROGRAM))
+
+FUZZ_SECONDS ?= 60#  how long `make fuzz` runs each target
+FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_REPLAY  := $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz/fuzz_%)
+FUZZ_LIBS     = $(SERVER_LIBS) $(PKG_LIBS) -lm
+
+$(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c tests/fuzz/fuzz.h $(ENGINE_LIB) $(SERVER_OBJ) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,TEST,$<)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< tests/fuzz/replay.c $(SERVER_OBJ) $(ENGINE_LIB) $(FUZZ_LIBS)
+
+$(BUILD)/tests/fuzz/libfuzzer_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz.h $(ENGINE_LIB) $(SERVER_OBJ) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,FUZZ,$<)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -fsanitize=fuzzer -o $@ $< $(SERVER_OBJ) $(ENGINE_LIB) $(FUZZ_LIBS)
+
+.PHONY: fuzz fuzz-replay
+check: fuzz-replay
+fuzz-replay: $(FUZZ_REPLAY)
+	$(Q)for t in $(FUZZ_TARGETS); do \
+	    $(BUILD)/tests/fuzz/fuzz_$$t tests/fuzz/corpus/$$t tests/fuzz/regression/$$t || exit 1; done
+
+fuzz: ## libFuzzer with sanitizers on each entry point, FUZZ_SECONDS each; a failing input lands in tests/fuzz/regression
+	$(Q)$(MAKE) -s CC=clang BUILD=build-fuzz SANITIZER=fuzzer-no-link,address,undefined $(FUZZ_TARGETS:%=build-fuzz/tests/fuzz/libfuzzer_%)
+	$(Q)for t in $(FUZZ_TARGETS); do mkdir -p build-fuzz/corpus/$$t tests/fuzz/regression/$$t; \
+	    build-fuzz/tests/fuzz/libfuzzer_$$t -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+	        -dict=tests/fuzz/request.dict -artifact_prefix=tests/fuzz/regression/$$t/ build-fuzz/corpus/$$t tests/fuzz/corpus/$$t \
+	        2> build-fuzz/$$t.log || { tail -40 build-fuzz/$$t.log; exit 1; }; \
+	    sed -n "s/^stat::number_of_executed_units: *\([0-9]*\)/fuzz: $$t: \1 inputs, nothing found/p" build-fuzz/$$t.log; done
 
 .PHONY: compose-test
 compose-test: ## docker/compose.yaml for real, in a container engine of its own (root; minutes)

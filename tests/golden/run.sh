@@ -29,10 +29,19 @@ mkdir -p answers
 failed=0
 compared=0
 for program in "$@"; do
+    [ -x "$program" ] || { echo "golden: there is no program $program"; exit 1; }
     for request in requests/*; do
         name=${request#requests/}
         stored=answers/${name%.*}
         answer_of "$program" "$request" | canonical > "$scratch/answer"
+        case $(head -1 "$scratch/answer") in
+        'exit status 0' | 'exit status 2') ;;
+        *)
+            echo "golden: $program ${name%%-*} $request: $(head -1 "$scratch/answer"), neither an answer (0) nor a refusal (2)"
+            failed=$((failed + 1))
+            continue
+            ;;
+        esac
         if [ -n "$update" ]; then
             cmp -s "$scratch/answer" "$stored" || { cp "$scratch/answer" "$stored"; echo "golden: stored $stored"; }
         elif ! cmp -s "$scratch/answer" "$stored"; then

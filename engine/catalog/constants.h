@@ -19,7 +19,6 @@ struct adv_constants {
     ADV_LINK_CONSTANTS(ADV_CONSTANT_MEMBER)
     ADV_STEP_CONSTANTS(ADV_CONSTANT_MEMBER)
 #undef ADV_CONSTANT_MEMBER
-    bool kernels_extrapolated; /* attention constants of this chip are derived, not fitted */
     bool steps_extrapolated;   /* no whole-step measurement of this chip */
 };
 

@@ -122,8 +122,8 @@ static const struct constants_file {
     const char *flag; /* NULL = the file has none */
     size_t flag_offset;
 } constants_files[] = {
-    {"/kernel_constants.json", kernel_constants, sizeof kernel_constants / sizeof kernel_constants[0],
-     "kernels_extrapolated", offsetof(struct adv_constants, kernels_extrapolated)},
+    {"/kernel_constants.json", kernel_constants, sizeof kernel_constants / sizeof kernel_constants[0], NULL,
+     0},
     {"/link_constants.json", link_constants, sizeof link_constants / sizeof link_constants[0], NULL, 0},
     {"/step_constants.json", step_constants, sizeof step_constants / sizeof step_constants[0],
      "steps_extrapolated", offsetof(struct adv_constants, steps_extrapolated)},

@@ -46,7 +46,7 @@ $(BUILD)/flags: force
 	@echo '$(subst ','\'',$(FLAGS_NOW))' | cmp -s - $@ || echo '$(subst ','\'',$(FLAGS_NOW))' > $@
 
 Q := $(if $(V),,@)
-say = $(if $(V),,@printf '  %-7s %s\n' "$(1)" "$(2)")
+say = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-7s %s\n' "$(1)" "$(2)")
 
 .DEFAULT_GOAL := all
 .PHONY: all

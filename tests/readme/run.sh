@@ -60,9 +60,10 @@ lines_of exchange | sed "s,http://127.0.0.1:8080,$TPU_ADVISOR_URL," > "$scratch/
 shown=$(sed -n 's/.*"step_time_s": \([0-9.]*\).*/\1/p' README.md | head -1)
 passes "the README has an exchange" test -s "$scratch/exchange.sh" -a -n "$shown"
 passes "its request is answered" bash -eu "$scratch/exchange.sh"
+mv "$scratch/out" "$scratch/answer"
 passes "the best plan's step time is the one shown, $shown" node -e '
     const best = JSON.parse(require("fs").readFileSync(process.argv[1], "utf8")).ranked[0].estimate.step_time_s;
-    if (Number(best.toPrecision(4)) !== Number(process.argv[2])) throw new Error(`it is ${best}`);' "$scratch/out" "$shown"
+    if (Number(best.toPrecision(4)) !== Number(process.argv[2])) throw new Error(`it is ${best}`);' "$scratch/answer" "$shown"
 
 # --- the step for CI ------------------------------------------------------------------------------------------
 request() { # PER_DEVICE_BATCH STORE
@@ -76,10 +77,12 @@ BASELINE_RUN=$(request 2 true | curl -sS -H 'Content-Type: application/json' -d 
 export TPU_ADVISOR_URL TPU_ADVISOR_TOKEN BASELINE_RUN
 passes "a stored answer has a run id" test -n "$BASELINE_RUN"
 lines_of ci > "$scratch/ci.sh"
+passes "the README has a step for CI" grep -q /v1/checks "$scratch/ci.sh"
 cd "$scratch" || exit 1
 request 2 false > train.json
 passes "the step passes when nothing changed" bash -eu ci.sh
-passes "and says so" grep -q '"verdict": *"pass"' out
+mv out verdict
+passes "and says so" grep -q '"verdict": *"pass"' verdict
 request 3 false > train.json
 fails "the step fails when the configuration got slower" '"verdict": *"fail"' bash -eu ci.sh
 request 64 false > train.json

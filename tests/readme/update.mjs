@@ -6,16 +6,24 @@ import { readFileSync, writeFileSync } from 'node:fs';
 
 const program = process.env.PROGRAM ?? 'build/tpu-advisor';
 
-// JSON with the members of `inline` objects on one line, as a reader would write it.
-function pretty(value, depth = 0, width = 104) {
+// JSON as a reader would write it: what fits stays on one line, short members share lines.
+function pretty(value, depth = 0, width = 110) {
     const flat = JSON.stringify(value, null, 1).replace(/\n\s*/g, ' ');
     if (typeof value !== 'object' || value === null || flat.length + depth <= width) return flat;
-    const pad = ' '.repeat(depth + 2);
-    const rows = Array.isArray(value)
-        ? value.map((item) => pad + pretty(item, depth + 2, width))
-        : Object.entries(value).map(([key, item]) => `${pad}"${key}": ${pretty(item, depth + key.length + 6, width)}`);
+    const inside = depth + 2;
+    const entries = Array.isArray(value)
+        ? value.map((item) => pretty(item, inside, width))
+        : Object.entries(value).map(([key, item]) => `"${key}": ${pretty(item, inside + (typeof item === 'object' ? 0 : key.length), width)}`);
+    const lines = [];
+    for (const [index, entry] of entries.entries()) {
+        const text = entry + (index + 1 < entries.length ? ',' : '');
+        const last = lines.at(-1);
+        const joins = last && !/[\n{[]/.test(last + text) && inside + last.length + 1 + text.length <= width;
+        if (joins) lines[lines.length - 1] = `${last} ${text}`;
+        else lines.push(text);
+    }
     const [open, close] = Array.isArray(value) ? '[]' : '{}';
-    return `${open}\n${rows.join(',\n')}\n${' '.repeat(depth)}${close}`;
+    return `${open}\n${lines.map((line) => ' '.repeat(inside) + line).join('\n')}\n${' '.repeat(depth)}${close}`;
 }
 
 // Members named in `names`, in that order; a missing one is a mistake here or in the contract.
@@ -43,16 +51,16 @@ function exchange() {
                 'fit_verdict', 'hbm_bytes_per_device', 'hbm_limit_bytes_per_device', 'bound', 'confidence']),
             time_parts: [...parts, `… ${best.estimate.time_parts.length - parts.length} more`],
         },
-        why: best.why,
+        why: [...best.why.slice(0, 3), `… ${best.why.length - 3} more`],
     };
-    const search = pick(answer.search, ['considered', 'illegal', 'out_of_memory', 'evaluated']);
+    const search = pick(answer.search, ['considered', 'illegal', 'pruned', 'out_of_memory', 'evaluated', 'exhaustive']);
     return [
         '```sh',
         "curl -s http://127.0.0.1:8080/v1/advise -H 'Content-Type: application/json' -d '" + request + "'",
         '```',
         '',
-        `The best of the ${answer.ranked.length} ranked plans, shortened (left out: ${answer.ranked.length - 1} plans, most of the flags, the smaller time`,
-        'parts, memory parts, mesh, kernels and advice; numbers rounded to four digits):',
+        `The best of the ${answer.ranked.length} ranked plans, shortened (left out: ${answer.ranked.length - 1} plans, most flags, reasons and time parts, and`,
+        'the memory parts, mesh, kernels and advice; numbers rounded to four digits):',
         '',
         '```json',
         pretty({ ranked: [shown], search }),

@@ -26,6 +26,8 @@
     X(dcn_straggler_frac, "frac", "step lengthening per (slices - 1)^0.6")                                   \
     X(step_overhead_s, "s", "per optimizer step, host and dispatch")                                         \
     X(pcie_step_bytes_per_s_per_device, "bytes/s", "host link rate of one device inside a step, one way")    \
+    X(software_early_frac, "frac", "step lengthening of software older than software_settled_year")           \
+    X(software_settled_year, "year", "compilers from this date on are current; 0 = always")                  \
     X(interval_log_sd, "ln", "spread of ln(measured/predicted) in leave-one-family-out")
 
 #endif

@@ -208,5 +208,8 @@ void adv_schedule_step(const struct adv_cost *cost, const struct adv_model_param
         adv_account_busy(account, ADV_TERM_OPTIMIZER_OFFLOAD, seconds, 1.0, 0.0, bytes);
     }
     adv_account_busy(account, ADV_TERM_STEP_OVERHEAD, cost->constants->step_overhead_s, 1.0, 0.0, 0.0);
+    /* a dated factor of the generation, only for runs that say how old their software is */
+    if (plan->software_date < cost->constants->software_settled_year)
+        adv_account_busy(account, ADV_TERM_SOFTWARE_AGE, cost->constants->software_early_frac * adv_account_total_s(account), 1.0, 0.0, 0.0);
     between_slices(cost, shard_params, account);
 }

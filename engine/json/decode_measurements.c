@@ -23,6 +23,15 @@ static double measured_s(const json_t *row, const char *at, adv_err *err)
     return seconds;
 }
 
+/* "2025-11-23" or "2025-11" as a year with its fraction, NAN when absent. */
+static double software_year(const json_t *row, const char *at, adv_err *err)
+{
+    const char *date = NULL;
+    if (!adv_json_string(row, at, "date_of_result", ADV_JSON_OPTIONAL, &date, err)) return NAN;
+    int year = 0, month = 1, day = 1;
+    return sscanf(date, "%4d-%2d-%2d", &year, &month, &day) >= 1 ? year + (month - 1) / 12.0 + (day - 1) / 365.0 : (double)NAN;
+}
+
 static void decode_row(const struct adv_catalog *catalog, const json_t *json, const char *at, struct adv_arena *arena,
                        struct adv_measurement *row, adv_err *err)
 {
@@ -43,6 +52,7 @@ static void decode_row(const struct adv_catalog *catalog, const json_t *json, co
     row->model = request->model;
     row->cluster = request->cluster;
     row->plan = request->plan;
+    row->plan.software_date = software_year(json, at, err);
     row->flops_convention = request->flops_convention;
     (void)snprintf(row->chip, sizeof row->chip, "%s", request->cluster.chip.name);
     (void)snprintf(row->family, sizeof row->family, "%s", request->model.name);

@@ -24,6 +24,7 @@ const struct parameter parameters[] = {
     {"step_elementwise_frac", ALL_CHIPS, 0.87, 0.10, 0.4, 1.0},
     {"step_gather_frac", ALL_CHIPS, 0.40, 0.5, 0.05, 0.9},
     {"step_lowp_gain_frac", ALL_CHIPS, 0.95, 0.05, 0.6, 1.0},
+    {"software_early_frac", {"tpu7x"}, 0.03, 0.7, 0.0, 0.2},
     {"dcn_exposed_frac", ALL_CHIPS, 0.6, 0.4, 0.05, 1.0},
     {"dcn_straggler_frac", ALL_CHIPS, 0.015, 0.5, 0.0, 0.1},
     {"ring_step_s", {"v5p"}, 50e-6, 0.7, 1e-6, 1e-3},

@@ -45,12 +45,17 @@ static struct adv_gmm_tile tokamax_tile(const struct adv_cost *cost, const struc
     return tile;
 }
 
+static bool tokamax_picks(const struct adv_plan *plan)
+{
+    return plan->moe == ADV_MOE_TOKAMAX && plan->quantization != ADV_QUANT_FP8_FULL;
+}
+
 /* The tile of one grouped matmul pass from MaxText's keys: the contraction of wi forward is the embedding, of its data
  * gradient the mlp dimension, and the other way round for wo. */
 static struct adv_gmm_tile tile_of(const struct adv_cost *cost, int projection, int pass, const struct adv_gmm_shape *shape)
 {
     const struct adv_plan *plan = cost->plan;
-    if (plan->moe == ADV_MOE_TOKAMAX && plan->quantization != ADV_QUANT_FP8_FULL) return tokamax_tile(cost, shape);
+    if (tokamax_picks(plan)) return tokamax_tile(cost, shape);
     const struct adv_gmm_blocks *b = &plan->gmm_blocks[projection][pass];
     bool embed_first = (projection == 0) != (pass == ADV_GMM_DLHS);
     int contract = embed_first ? b->embed_dim : b->mlp_dim;
@@ -88,7 +93,8 @@ static adv_code grouped_s(const struct adv_cost *cost, const struct expert_shape
     shape.m = adv_round_up(adv_max_i(shape.m, 1), out->tile.tile_m);
     struct adv_kernel_time time;
     adv_code code = adv_gmm_time(&cost->machine, pass == ADV_GMM_DRHS ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM, &shape, &out->tile, &time, err);
-    out->seconds = code == ADV_OK ? time.time_s * cost->constants->step_gmm_factor : 0.0;
+    double factor = tokamax_picks(cost->plan) ? cost->constants->step_tokamax_factor : cost->constants->step_gmm_factor;
+    out->seconds = code == ADV_OK ? time.time_s * factor : 0.0;
     return code;
 }
 

@@ -46,10 +46,13 @@ static void keys_of(const struct adv_attention_shape *shape, int64_t q, int64_t 
     if (shape->segment_sizes) segment_of(shape, q, first, last);
 }
 
+/* What a walk over query blocks carries along: the first key tile of all and the last one so far, -1 before it. */
+struct walk { int64_t first, last; };
+
 /* One query block whose rows are the positions lowest..highest. Active tiles touch what any row sees; full ones lie
  * inside what all rows see: from the highest row's first key to the lowest row's last. */
 static void count_row_block(const struct adv_attention_shape *shape, int64_t lowest, int64_t highest, int64_t bkv,
-                            struct adv_splash_counts *counts, double times)
+                            struct adv_splash_counts *counts, struct walk *walk, double times)
 {
     int64_t see_first, see_last, full_first, full_last;
     keys_of(shape, lowest, &see_first, &full_last);
@@ -58,13 +61,17 @@ static void count_row_block(const struct adv_attention_shape *shape, int64_t low
     const int64_t full = adv_max_i(0, (full_last + 1) / bkv - adv_div_up(full_first, bkv));
     counts->active += times * (double)active;
     counts->partial += times * (double)(active - full);
-    counts->q_blocks += active > 0 ? times : 0.0;
+    if (active == 0) return;
+    counts->q_blocks += times;
+    if (see_first / bkv == walk->last) counts->kept += times;
+    if (walk->last < 0) walk->first = see_first / bkv;
+    walk->last = see_last / bkv;
 }
 
 /* Causal without window: closed form. Row block i sees key tiles up to the one of its last row; those that end at or
  * before its first row are full. Rows past the keys see all of them. */
 static void count_causal(const struct adv_attention_shape *shape, struct segment part, int64_t bq, int64_t bkv,
-                         struct adv_splash_counts *counts)
+                         struct adv_splash_counts *counts, struct walk *walk)
 {
     const int64_t n = part.rows / bq;
     const int64_t inside = part.start >= shape->kv_len ? 0 : adv_min_i(n, (shape->kv_len - part.start) / bq);
@@ -73,12 +80,16 @@ static void count_causal(const struct adv_attention_shape *shape, struct segment
     counts->active += (double)active;
     counts->partial += (double)(active - full);
     counts->q_blocks += (double)inside;
-    if (inside == n) return;
-    const int64_t lowest = part.start + inside * bq; /* the block that straddles the end of the keys */
-    count_row_block(shape, lowest, lowest + bq - 1, bkv, counts, 1.0);
-    const double beyond = (double)(n - inside - 1);
-    counts->active += beyond * (double)(shape->kv_len / bkv);
-    counts->q_blocks += beyond;
+    if (inside > 0) { /* every query block starts at tile 0: kept where the one before ended there */
+        counts->kept += walk->last == 0 ? 1.0 : 0.0;
+        counts->kept += (double)adv_max_i(0, adv_min_i(inside - 1, (bkv - part.start) / bq));
+        if (walk->last < 0) walk->first = 0;
+        walk->last = (part.start + inside * bq - 1) / bkv;
+    }
+    for (int64_t i = inside; i < n; i++) {
+        const int64_t lowest = part.start + i * bq;
+        count_row_block(shape, lowest, lowest + bq - 1, bkv, counts, walk, 1.0);
+    }
 }
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -103,57 +114,106 @@ static int64_t period(const struct adv_attention_shape *shape, struct segment pa
 }
 
 static void count_banded(const struct adv_attention_shape *shape, struct segment part, int64_t bq, int64_t bkv,
-                         struct adv_splash_counts *counts)
+                         struct adv_splash_counts *counts, struct walk *walk)
 {
     const int64_t n = part.rows / bq;
     int64_t from = 0;
     const int64_t repeat = period(shape, part, bq, bkv, &from);
+    from = adv_max_i(from, 1); /* the first block has no predecessor whose key tile it could keep */
     const bool inside = part.start + part.rows <= shape->kv_len; /* no row past the keys: the pattern never ends */
     int64_t whole = inside && n > from ? (n - from) / repeat : 0;
     if (whole < 2) whole = 0;
     for (int64_t i = 0; i < n; i++) {
-        if (i == from + repeat && whole > 0) i = from + repeat * whole;
+        if (i == from + repeat && whole > 0) { /* the periods in between are counted already: go past them */
+            i = from + repeat * whole;
+            walk->last += (whole - 1) * repeat * bq / bkv;
+        }
         if (i >= n) break;
         const double times = whole > 0 && i >= from && i < from + repeat ? (double)whole : 1.0;
         const int64_t lowest = part.start + i * bq;
-        count_row_block(shape, lowest, lowest + bq - 1, bkv, counts, times);
+        count_row_block(shape, lowest, lowest + bq - 1, bkv, counts, walk, times);
     }
+}
+
+/* Pairs of rows before `end` when every row sees its last `reach` keys (itself included). */
+static double banded_pairs(double end, double reach)
+{
+    const double cut = adv_min(end, reach);
+    return cut * (cut + 1.0) / 2.0 + (end - cut) * reach;
+}
+
+/* The same when every row sees its own chunk up to itself, at most `reach` keys. */
+static double chunked_pairs(int64_t end, int64_t chunk, double reach)
+{
+    return (double)(end / chunk) * banded_pairs((double)chunk, reach) + banded_pairs((double)(end % chunk), reach);
 }
 
 /* Allowed pairs of rows [start, start + rows). */
 static double allowed_pairs(const struct adv_attention_shape *shape, struct segment part)
 {
-    const double rows = (double)part.rows, start = (double)part.start;
-    if (!shape->causal) return rows * (double)shape->kv_len;
-    double pairs = rows * (start + 1.0) + rows * (rows - 1.0) / 2.0;
-    const double reach = shape->window > 0 ? (double)shape->window : 0.0;
-    if (reach > 0.0) { /* rows at or past the window's length see `window` keys */
-        const double cut = adv_max(0.0, adv_min(rows, start + rows - reach));
-        const double first = start + rows - cut; /* position of the first such row */
-        pairs -= cut * (first + 1.0 - reach) + cut * (cut - 1.0) / 2.0;
+    if (shape->segment_sizes) {
+        double pairs = 0.0;
+        for (int i = 0; i < shape->segment_sizes_count; i++) {
+            const double rows = (double)shape->segment_sizes[i];
+            pairs += shape->causal ? rows * (rows + 1.0) / 2.0 : rows * rows;
+        }
+        return pairs;
     }
-    if (shape->chunk > 0) {
-        const double chunk = (double)shape->chunk;
-        pairs = adv_min(pairs, rows * (chunk + 1.0) / 2.0);
-    }
-    return pairs;
+    if (!shape->causal) return (double)part.rows * (double)shape->kv_len;
+    const int64_t end = part.start + part.rows;
+    const double reach = shape->window > 0 ? (double)shape->window : (double)end;
+    if (shape->chunk > 0) return chunked_pairs(end, shape->chunk, reach) - chunked_pairs(part.start, shape->chunk, reach);
+    /* rows past the keys see all of them; no window reaches there */
+    const double beyond = (double)adv_max_i(0, end - adv_max_i(part.start, shape->kv_len));
+    const int64_t from = adv_min_i(part.start, shape->kv_len), to = adv_min_i(end, shape->kv_len);
+    return banded_pairs((double)to, reach) - banded_pairs((double)from, reach) + beyond * (double)shape->kv_len;
 }
 
 static void count_part(const struct adv_attention_shape *shape, struct segment part, int64_t bq, int64_t bkv,
-                       struct adv_splash_counts *counts)
+                       struct adv_splash_counts *counts, struct walk *walk)
 {
     counts->pairs += allowed_pairs(shape, part);
     if (shape->segment_sizes) {
         for (int64_t q = part.start; q < part.start + part.rows; q += bq)
-            count_row_block(shape, q, q + bq - 1, bkv, counts, 1.0);
+            count_row_block(shape, q, q + bq - 1, bkv, counts, walk, 1.0);
     } else if (!shape->causal) {
-        const double n = (double)(part.rows / bq);
-        counts->active += n * (double)(shape->kv_len / bkv);
-        counts->q_blocks += n;
+        const int64_t n = part.rows / bq, tiles = shape->kv_len / bkv;
+        counts->active += (double)(n * tiles);
+        counts->q_blocks += (double)n;
+        if (tiles == 1) counts->kept += (double)(n - 1);
+        walk->first = 0;
+        walk->last = tiles - 1;
     } else if (shape->window > 0 || shape->chunk > 0) {
-        count_banded(shape, part, bq, bkv, counts);
+        count_banded(shape, part, bq, bkv, counts, walk);
     } else {
-        count_causal(shape, part, bq, bkv, counts);
+        count_causal(shape, part, bq, bkv, counts, walk);
+    }
+}
+
+static void count_balanced(const struct adv_attention_shape *shape, int64_t bq, int64_t bkv,
+                           struct adv_splash_counts *counts, struct walk *walk)
+{
+    const int64_t half = shape->q_len / 2;
+    const struct segment low = { 0, half };
+    const struct segment high = { shape->q_len * shape->context_shards - (shape->q_len - half), shape->q_len - half };
+    if (half % bq == 0) {
+        count_part(shape, low, bq, bkv, counts, walk);
+        count_part(shape, high, bq, bkv, counts, walk);
+        return;
+    }
+    counts->pairs = allowed_pairs(shape, low) + allowed_pairs(shape, high);
+    for (int64_t a = 0; a < shape->q_len; a += bq) {
+        const int64_t b = a + bq - 1;
+        const int64_t lowest = a < half ? a : high.start + a - half, highest = b < half ? b : high.start + b - half;
+        count_row_block(shape, lowest, highest, bkv, counts, walk, 1.0);
+        if (a >= half || b < half) continue;
+        /* this block's rows jump from the end of the low half-chunk to the start of the high one: so may their keys */
+        int64_t ignored, low_last, high_first;
+        keys_of(shape, half - 1, &ignored, &low_last);
+        keys_of(shape, high.start, &high_first, &ignored);
+        const double gap = (double)adv_max_i(0, high_first / bkv - low_last / bkv - 1);
+        counts->active -= gap;
+        counts->partial -= gap;
     }
 }
 
@@ -161,28 +221,15 @@ void adv_splash_count_blocks(const struct adv_attention_shape *shape, int64_t bl
                              struct adv_splash_counts *counts)
 {
     *counts = (struct adv_splash_counts){ 0 };
+    struct walk walk = { 0, -1 };
     const int64_t shards = adv_max_i(1, shape->context_shards);
     if (shards == 1 || !shape->causal) {
-        count_part(shape, (struct segment){ 0, shape->q_len }, block_q, block_kv, counts);
-        return;
+        count_part(shape, (struct segment){ 0, shape->q_len }, block_q, block_kv, counts, &walk);
+    } else if (!shape->context_load_balanced) {
+        const struct segment last = { shape->q_len * (shards - 1), shape->q_len };
+        count_part(shape, last, block_q, block_kv, counts, &walk);
+    } else {
+        count_balanced(shape, block_q, block_kv, counts, &walk);
     }
-    if (!shape->context_load_balanced) {
-        count_part(shape, (struct segment){ shape->q_len * (shards - 1), shape->q_len }, block_q, block_kv, counts);
-        return;
-    }
-    const int64_t half = shape->q_len / 2;
-    const struct segment low = { 0, half };
-    const struct segment high = { shape->q_len * shards - (shape->q_len - half), shape->q_len - half };
-    if (half % block_q == 0) {
-        count_part(shape, low, block_q, block_kv, counts);
-        count_part(shape, high, block_q, block_kv, counts);
-        return;
-    }
-    /* a query block spans the seam: its rows go from the low half-chunk to the high one */
-    counts->pairs = allowed_pairs(shape, low) + allowed_pairs(shape, high);
-    for (int64_t i = 0; i < shape->q_len / block_q; i++) {
-        const int64_t a = i * block_q, b = a + block_q - 1;
-        count_row_block(shape, a < half ? a : high.start + a - half, b < half ? b : high.start + b - half, block_kv, counts,
-                        1.0);
-    }
+    counts->wraps = walk.first == walk.last;
 }

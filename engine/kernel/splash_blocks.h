@@ -13,6 +13,8 @@ struct adv_splash_counts {
     double active;   /* tiles in the grid, per head */
     double partial;  /* of those, tiles that need a mask */
     double q_blocks; /* query blocks with at least one active tile */
+    double kept;     /* active tiles whose key block is the previous tile's: not fetched again */
+    bool wraps;      /* the last tile's key block is the first one's: kept for the next head on the same keys */
     double pairs;    /* allowed (query, key) pairs: useful work */
 };
 

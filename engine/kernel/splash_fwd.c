@@ -61,12 +61,14 @@ void adv_splash_fwd(const struct adv_kernel_machine *machine, bool residuals, co
 
     /* the body is unrolled twice over the whole block; past the instruction memory its rest is loaded at every step */
     const double reload_s = adv_max(0.0, bq * bkv - k->splash_imem_pairs) * k->splash_imem_pair_s;
+    /* the next query head on the same keys starts with the tile the last one ended with */
+    const double head_kept = counts.wraps ? shape->batch * (shape->q_heads - shape->kv_heads) : 0.0;
     const struct adv_splash_work work = {
         .vector_s = heads * counts.active * block_vregs * (k->splash_fwd_vreg_s * max_frac + operand_s),
         .mask_s = heads * masked * block_vregs * k->splash_fwd_mask_vreg_s,
         .rescale_s = heads * counts.active * bkv / bc * sub_vregs * k->splash_fwd_rescale_vreg_s,
         .mxu_s = heads * counts.active * block_mxu_s(machine, shape, blocks),
-        .hbm_bytes = heads * (counts.active * kv_bytes + counts.q_blocks * q_bytes),
+        .hbm_bytes = heads * ((counts.active - counts.kept) * kv_bytes + counts.q_blocks * q_bytes) - head_kept * kv_bytes,
         .overlap_frac = k->splash_overlap_frac,
         .steps = heads * counts.active,
         .steps_s = heads * (counts.active * (k->splash_fwd_step_s + reload_s) + (counts.active - counts.q_blocks) * bq / 1024.0 * k->splash_fwd_carry_s),

@@ -1,0 +1,261 @@
+#include "tests/unit/check.h"
+
+#include "engine/kernel/gmm_v2.h"
+#include "engine/kernel/gmm_visits.h"
+#include "tests/unit/kernel_machine.h"
+
+static struct adv_gmm_shape shape_of(int64_t m, int64_t k, int64_t n, int groups, enum adv_group_distribution distribution)
+{
+    return (struct adv_gmm_shape){.m = m, .k = k, .n = n, .num_groups = groups, .distribution = distribution,
+                                  .lhs = ADV_FORMAT_BF16, .rhs = ADV_FORMAT_BF16, .out = ADV_FORMAT_BF16, .version = 1};
+}
+
+/* Groups of 100, 0, 156, 256 rows, tiles of 128: rows 0..99 touch tile 0; 100..255 tiles 0 and 1; 256..511 tiles 2, 3. */
+static void shared_tiles_are_visited_once_per_group(void **state)
+{
+    (void)state;
+    const int64_t sizes[] = {100, 0, 156, 256};
+    struct adv_gmm_shape shape = shape_of(512, 128, 128, 4, ADV_GROUPS_GIVEN);
+    shape.group_sizes = sizes;
+    struct adv_gmm_visits visits;
+    adv_gmm_count_visits(&shape, 128, &visits);
+    assert_close(visits.visits, 5.0, 0.0);
+    assert_close(visits.m_tiles, 4.0, 0.0);
+    assert_close(visits.nonempty, 3.0, 0.0);
+    assert_close(visits.empty, 1.0, 0.0);
+}
+
+/* 6 groups of 64 rows, tiles of 128: boundaries at 64, 192, 320 lie inside tiles, 128 and 256 on edges: 3 + 3 visits. */
+static void balanced_groups_meet_tile_edges_exactly(void **state)
+{
+    (void)state;
+    const struct adv_gmm_shape shape = shape_of(384, 128, 128, 6, ADV_GROUPS_BALANCED);
+    struct adv_gmm_visits visits;
+    adv_gmm_count_visits(&shape, 128, &visits);
+    assert_close(visits.visits, 6.0, 0.0);
+    assert_close(visits.nonempty, 6.0, 0.0);
+}
+
+/* xorshift64* */
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return (*state * UINT64_C(2685821657736338717)) >> 32;
+}
+
+/* The closed form for uniform multinomial groups is the mean over drawn samples. */
+static void multinomial_visits_match_the_mean_of_samples(void **state)
+{
+    (void)state;
+    enum { GROUPS = 64, ROWS = 8192, SAMPLES = 200 };
+    const int tiles[] = {64, 128, 512};
+    uint64_t random = 7;
+    for (int t = 0; t < 3; t++) {
+        double sum = 0.0;
+        for (int s = 0; s < SAMPLES; s++) {
+            int64_t sizes[GROUPS] = {0};
+            for (int r = 0; r < ROWS; r++) sizes[next_random(&random) % GROUPS]++;
+            struct adv_gmm_shape given = shape_of(ROWS, 128, 128, GROUPS, ADV_GROUPS_GIVEN);
+            given.group_sizes = sizes;
+            struct adv_gmm_visits visits;
+            adv_gmm_count_visits(&given, tiles[t], &visits);
+            sum += visits.visits;
+        }
+        const struct adv_gmm_shape shape = shape_of(ROWS, 128, 128, GROUPS, ADV_GROUPS_MULTINOMIAL);
+        struct adv_gmm_visits expected;
+        adv_gmm_count_visits(&shape, tiles[t], &expected);
+        assert_close(expected.visits, sum / SAMPLES, 0.004);
+    }
+}
+
+/* 8 rows into 8 groups leave (1 - 1/8)^8 = 34.4 % of the groups empty. */
+static void few_rows_leave_groups_empty(void **state)
+{
+    (void)state;
+    const struct adv_gmm_shape shape = shape_of(8, 128, 128, 8, ADV_GROUPS_MULTINOMIAL);
+    struct adv_gmm_visits visits;
+    adv_gmm_count_visits(&shape, 8, &visits);
+    assert_close(visits.empty, 8.0 * pow(7.0 / 8.0, 8.0), 1e-12);
+}
+
+/* No distribution is visited more often than the worst case. */
+static void worst_case_bounds_the_others(void **state)
+{
+    (void)state;
+    const enum adv_group_distribution others[] = {ADV_GROUPS_BALANCED, ADV_GROUPS_MULTINOMIAL, ADV_GROUPS_ZIPF};
+    struct adv_gmm_visits worst, other;
+    struct adv_gmm_shape shape = shape_of(65536, 128, 128, 256, ADV_GROUPS_WORST);
+    adv_gmm_count_visits(&shape, 512, &worst);
+    assert_close(worst.visits, 128.0 + 255.0, 0.0);
+    for (int i = 0; i < 3; i++) {
+        shape.distribution = others[i];
+        adv_gmm_count_visits(&shape, 512, &other);
+        assert_true(other.visits <= worst.visits);
+    }
+}
+
+/* Two groups of 256 rows, k = n = 512, one k and one n tile, rows in tiles of 256: 2 visits, both enter a group.
+ *   compute  2 * 256*512*512 / 1e12                            = 134.2 us per step
+ *   DMA      256*512*2 (lhs) + 512*512*2 (weights) + 256*512*2 (out) = 1 MiB -> 1.05 us, hidden
+ *   steps 2 * 500 ns, launch 10 us. */
+static void compute_bound_time_adds_up_by_hand(void **state)
+{
+    (void)state;
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    bench.constants.gmm_step_s = 500e-9;
+    bench.constants.gmm_launch_s = 10e-6;
+    const struct adv_gmm_shape shape = shape_of(512, 512, 512, 2, ADV_GROUPS_BALANCED);
+    const struct adv_gmm_tile tile = {256, 512, 512, 2};
+    struct adv_kernel_time time;
+    adv_err err;
+    adv_err_init(&err);
+    assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_GMM, &shape, &tile, &time, &err), ADV_OK);
+    assert_close(time.time_s, 2.0 * (2.0 * 256.0 * 512.0 * 512.0 / 1e12) + 1e-6 + 10e-6, 1e-12);
+    assert_close(time.hbm_bytes, 2.0 * 1024.0 * 1024.0, 1e-12);
+    assert_close(time.grid_steps, 2.0, 0.0);
+    assert_close(kernel_parts_sum(&time), time.time_s, 1e-12);
+}
+
+/* Blocks are fetched one step ahead. 4 row tiles of 128 per group, 2 groups; weights of 512 x 4096 are 4 MiB = 4.19 us
+ * on 1e12 B/s, while a row tile computes for 0.54 us on 1e15 FLOP/s: each group waits 4.19 - 0.54 us more than the
+ * mean of bytes would say. */
+static void weights_of_a_new_group_are_waited_for(void **state)
+{
+    (void)state;
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    bench.chip.peak_bf16_flops_per_s_per_chip = 1e15;
+    struct adv_gmm_shape shape = shape_of(1024, 512, 4096, 2, ADV_GROUPS_BALANCED);
+    const struct adv_gmm_tile tile = {128, 512, 4096, 2};
+    struct adv_kernel_time time;
+    adv_err err;
+    adv_err_init(&err);
+    assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_GMM, &shape, &tile, &time, &err), ADV_OK);
+    const double compute = 2.0 * 128.0 * 512.0 * 4096.0 / 1e15;
+    const double lhs = 128.0 * 512.0 * 2.0 / 1e12, out = 128.0 * 4096.0 * 2.0 / 1e12, weights = 512.0 * 4096.0 * 2.0 / 1e12;
+    const double inside = compute > lhs + out ? compute : lhs + out;
+    assert_close(time.time_s, 6.0 * inside + 2.0 * (lhs + out + weights), 1e-12);
+    assert_close(time.hbm_bytes, 1e12 * (8.0 * (lhs + out) + 2.0 * weights), 1e-12);
+}
+
+/* 300 contraction columns with tiles of 128: three tiles, the array computes 384, DMA moves 300. */
+static void padding_is_computed_but_not_moved(void **state)
+{
+    (void)state;
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    const struct adv_gmm_shape shape = shape_of(128, 300, 128, 1, ADV_GROUPS_BALANCED);
+    const struct adv_gmm_tile tile = {128, 128, 128, 2};
+    struct adv_kernel_time time;
+    adv_err err;
+    adv_err_init(&err);
+    assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_GMM, &shape, &tile, &time, &err), ADV_OK);
+    assert_close(time.mxu_busy_s, 2.0 * 128.0 * 384.0 * 128.0 / 1e12, 1e-12);
+    assert_close(time.hbm_bytes, 2.0 * (128.0 * 300.0 + 300.0 * 128.0 + 128.0 * 128.0), 1e-12);
+}
+
+/* Only a format that the array has natively on both sides is faster. */
+static void fp8_is_twice_as_fast_only_where_native(void **state)
+{
+    (void)state;
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    struct adv_gmm_shape shape = shape_of(512, 512, 512, 1, ADV_GROUPS_BALANCED);
+    const struct adv_gmm_tile tile = {512, 512, 512, 2};
+    struct adv_kernel_time bf16, fp8, mixed, int8;
+    adv_err err;
+    adv_err_init(&err);
+    assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_GMM, &shape, &tile, &bf16, &err), ADV_OK);
+    shape.lhs = ADV_FORMAT_FP8;
+    assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_GMM, &shape, &tile, &mixed, &err), ADV_OK);
+    shape.rhs = ADV_FORMAT_FP8;
+    assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_GMM, &shape, &tile, &fp8, &err), ADV_OK);
+    shape.lhs = shape.rhs = ADV_FORMAT_INT8;
+    assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_GMM, &shape, &tile, &int8, &err), ADV_OK);
+    assert_close(fp8.mxu_busy_s, bf16.mxu_busy_s / 2.0, 1e-12);
+    assert_close(mixed.mxu_busy_s, bf16.mxu_busy_s, 1e-12);
+    assert_close(int8.mxu_busy_s, bf16.mxu_busy_s, 1e-12);
+}
+
+/* tgmm, 4 groups of which 3 are empty: 2 row tiles, 3 more steps that write zeros; every group's tile is written. */
+static void empty_groups_still_write_zeros(void **state)
+{
+    (void)state;
+    const int64_t sizes[] = {0, 256, 0, 0};
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    struct adv_gmm_shape shape = shape_of(256, 128, 256, 4, ADV_GROUPS_GIVEN);
+    shape.group_sizes = sizes;
+    const struct adv_gmm_tile tile = {128, 128, 256, 2};
+    struct adv_kernel_time time;
+    adv_err err;
+    adv_err_init(&err);
+    assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_TGMM, &shape, &tile, &time, &err), ADV_OK);
+    assert_close(time.grid_steps, 5.0, 0.0);
+    assert_close(time.hbm_bytes, 2.0 * (256.0 * (128.0 + 256.0) + 4.0 * 128.0 * 256.0), 1e-12);
+}
+
+/* Groups of 100 and 300 rows in buckets of 128: 128 + 384 rows, 1 + 1 tiles of 512; nothing is shared. */
+static void version_2_pads_groups_to_buckets(void **state)
+{
+    (void)state;
+    const int64_t sizes[] = {100, 300};
+    struct adv_gmm_shape shape = shape_of(400, 512, 512, 2, ADV_GROUPS_GIVEN);
+    shape.group_sizes = sizes;
+    shape.version = 2;
+    struct adv_gmm_rows rows;
+    adv_gmm_count_rows(&shape, 128, 512, &rows);
+    assert_close(rows.padded, 512.0, 0.0);
+    assert_close(rows.tiles, 2.0, 0.0);
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    struct adv_kernel_time time;
+    adv_err err;
+    adv_err_init(&err);
+    assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_GMM, &shape, NULL, &time, &err), ADV_OK);
+    assert_close(time.mxu_busy_s, 2.0 * 512.0 * 512.0 * 512.0 / 1e12, 1e-12);
+    assert_true(time.fits_vmem);
+}
+
+static void wrong_groups_and_tiles_are_all_reported(void **state)
+{
+    (void)state;
+    const int64_t sizes[] = {100, 300};
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    struct adv_gmm_shape shape = shape_of(256, 512, 512, 2, ADV_GROUPS_GIVEN);
+    shape.group_sizes = sizes;
+    struct adv_gmm_tile tile = {128, 128, 128, 2};
+    struct adv_kernel_time time;
+    adv_err err;
+    adv_err_init(&err);
+    assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_GMM, &shape, &tile, &time, &err), ADV_E_RANGE);
+    assert_string_equal(err.findings[0].pointer, "/shape/group_sizes");
+    shape.m = 400;
+    tile = (struct adv_gmm_tile){0, -1, 128, 9};
+    adv_err_init(&err);
+    assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_GMM, &shape, &tile, &time, &err), ADV_E_ILLEGAL);
+    assert_int_equal(err.count, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shared_tiles_are_visited_once_per_group),
+        cmocka_unit_test(balanced_groups_meet_tile_edges_exactly),
+        cmocka_unit_test(multinomial_visits_match_the_mean_of_samples),
+        cmocka_unit_test(few_rows_leave_groups_empty),
+        cmocka_unit_test(worst_case_bounds_the_others),
+        cmocka_unit_test(compute_bound_time_adds_up_by_hand),
+        cmocka_unit_test(weights_of_a_new_group_are_waited_for),
+        cmocka_unit_test(padding_is_computed_but_not_moved),
+        cmocka_unit_test(fp8_is_twice_as_fast_only_where_native),
+        cmocka_unit_test(empty_groups_still_write_zeros),
+        cmocka_unit_test(version_2_pads_groups_to_buckets),
+        cmocka_unit_test(wrong_groups_and_tiles_are_all_reported),
+    };
+    return run_group(tests);
+}

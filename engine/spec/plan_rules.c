@@ -136,7 +136,8 @@ static bool rule_batch_whole(const struct adv_rule_facts *facts, struct adv_rule
     int scalar = facts->cluster->devices / facts->batch_shards;
     double nearest = fmax(1, round(sequences)) / scalar;
     return adv_rule_broken(report, "/config/per_device_batch_size",
-                           adv_rule_hint(report, "it must be a multiple of 1/%d; the nearest is %.10g", scalar, nearest),
+                           scalar == 1 ? adv_rule_hint(report, "it must be a whole number; the nearest is %.10g", nearest)
+                                       : adv_rule_hint(report, "it must be a multiple of 1/%d; the nearest is %.10g", scalar, nearest),
                            "%.10g sequences per device x %d devices over %d batch shards leaves %.6g sequences per shard, not a whole number >= 1",
                            batch, facts->cluster->devices, facts->batch_shards, sequences);
 }

@@ -1,0 +1,298 @@
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+
+#include "engine/advise.h"
+#include "tests/unit/decode_fixture.h"
+
+static void one_axis_takes_what_the_others_leave(void **state)
+{
+    (void)state;
+    assert_ok(decode_config("\"ici_tensor_parallelism\":4"));
+    assert_int_equal(request.plan.ici[ADV_AXIS_FSDP], 16);
+    assert_ok(decode_config("\"ici_fsdp_parallelism\":1,\"ici_data_parallelism\":-1"));
+    assert_int_equal(request.plan.ici[ADV_AXIS_DATA], 64);
+}
+
+static void two_open_axes_are_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(decode_config("\"ici_tensor_parallelism\":-1"), ADV_E_ILLEGAL);
+    assert_non_null(find(&err, "/config/ici_tensor_parallelism"));
+}
+
+static void slices_fill_the_data_axis_over_dcn(void **state)
+{
+    (void)state;
+    assert_ok(decode("{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"8x8\",\"slices\":4},"
+                     "\"config\":{\"per_device_batch_size\":1,\"max_target_length\":4096}}"));
+    assert_int_equal(request.plan.dcn[ADV_AXIS_DATA], 4);
+}
+
+static void values_are_read_as_maxtext_reads_its_command_line(void **state)
+{
+    (void)state;
+    assert_ok(decode_config("\"sa_block_q\":\"1024\",\"use_tokamax_splash\":\"True\",\"num_vocab_tiling\":\"4e0\","
+                            "\"use_iota_embed\":1,\"gradient_clipping_threshold\":\"0\",\"local_sa_block_q\":\"None\","
+                            "\"sa_block_kv\":1024.0,\"mlp_activations\":\"[silu,linear]\""));
+    assert_int_equal(request.plan.blocks[0].block_q, 1024);
+    assert_int_equal(request.plan.blocks[0].block_kv, 1024);
+    assert_int_equal(request.plan.num_vocab_tiling, 4);
+    assert_true(request.plan.use_tokamax_splash && request.plan.use_iota_embed);
+    assert_close(request.plan.gradient_clipping_threshold, 0, 0);
+}
+
+static void wrong_types_and_values_are_errors_with_their_pointer(void **state)
+{
+    (void)state;
+    assert_int_equal(decode_config("\"sa_block_q\":true,\"scan_layers\":\"maybe\",\"remat_policy\":\"fulll\",\"opt_type\":\"lion\","
+                                   "\"gradient_accumulation_steps\":0,\"num_vocab_tiling\":2.5,\"steps\":[1]"),
+                     ADV_E_INVALID);
+    static const char *const pointers[] = {"/config/sa_block_q", "/config/scan_layers", "/config/remat_policy", "/config/opt_type",
+                                           "/config/gradient_accumulation_steps", "/config/num_vocab_tiling", "/config/steps"};
+    for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++) assert_non_null(find(&err, pointers[i]));
+}
+
+static void unknown_keys_warn_with_the_nearest_name_and_fail_when_strict(void **state)
+{
+    (void)state;
+    assert_ok(decode_config("\"atention\":\"flash\""));
+    assert_string_equal(must_find(&warnings, "unknown-key")->hint, "did you mean attention?");
+    assert_int_equal(decode("{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"2x4x4\"},\"strict\":true,"
+                            "\"config\":{\"atention\":\"flash\",\"int8_training\":true}}"),
+                     ADV_E_INVALID);
+    assert_non_null(find(&err, "/config/atention"));
+    assert_non_null(find(&err, "/config/int8_training"));
+}
+
+static void old_keys_take_effect_under_their_present_name(void **state)
+{
+    (void)state;
+    assert_ok(decode("{\"model\":\"mixtral-8x7b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"2x4\"},\"config\":{"
+                     "\"per_device_batch_size\":1,\"max_target_length\":4096,\"int8_training\":true,\"fsdp_shard_on_exp\":true,"
+                     "\"enable_flash_attention\":false,\"tile_mlp_dim\":2048,\"wo_tile_dlhs_mlp_dim\":512}}"));
+    assert_int_equal(request.plan.quantization, ADV_QUANT_INT8);
+    assert_true(request.plan.shard_exp_on_fsdp);
+    assert_int_equal(request.plan.attention, ADV_ATTENTION_IMPL_DOT_PRODUCT);
+    assert_int_equal(request.plan.gmm_blocks[0][ADV_GMM_FWD].mlp_dim, 2048);
+    assert_int_equal(request.plan.gmm_blocks[1][ADV_GMM_DLHS].mlp_dim, 512); /* the present name wins */
+    assert_string_equal(find(&warnings, "/config/fsdp_shard_on_exp")->hint, "use shard_exp_on_fsdp");
+}
+
+static void architecture_keys_in_the_config_reshape_the_model(void **state)
+{
+    (void)state;
+    assert_ok(decode_config("\"base_num_decoder_layers\":16,\"base_emb_dim\":\"2048\",\"override_model_config\":true"));
+    assert_int_equal(request.model.layers_count, 16);
+    assert_int_equal(request.model.emb_dim, 2048);
+    assert_null(find_rule(&warnings, "model-key-conflict"));
+    assert_ok(decode_config("\"base_emb_dim\":2048"));
+    assert_int_equal(must_find(&warnings, "model-key-conflict")->code, ADV_E_ILLEGAL);
+}
+
+static void the_models_own_file_sets_training_defaults(void **state)
+{
+    (void)state;
+    assert_ok(decode("{\"model\":\"gpt3-175b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x4\"},"
+                     "\"config\":{\"per_device_batch_size\":1,\"max_target_length\":2048}}"));
+    assert_int_equal(request.plan.optimizer, ADV_OPT_ADAM_PAX);
+}
+
+static void tensors_are_placed_under_the_custom_policy_only(void **state)
+{
+    (void)state;
+    assert_ok(decode_config("\"remat_policy\":\"custom\",\"query_proj\":\"offload\",\"decoder_layer_input\":\"remat\""));
+    assert_int_equal(request.plan.placements[ADV_TENSOR_QUERY_PROJ], ADV_PLACE_OFFLOAD);
+    assert_int_equal(request.plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT], ADV_PLACE_DEVICE);
+    assert_ok(decode_config("\"remat_policy\":\"full\",\"query_proj\":\"offload\""));
+    assert_int_equal(request.plan.placements[ADV_TENSOR_QUERY_PROJ], ADV_PLACE_REMAT);
+    assert_non_null(find_rule(&warnings, "ignored-placement"));
+}
+
+static void first_moment_follows_the_weights_unless_given(void **state)
+{
+    (void)state;
+    assert_ok(decode_config("\"weight_dtype\":\"bfloat16\""));
+    assert_int_equal(request.plan.mu_dtype, ADV_FORMAT_BF16);
+    assert_ok(decode_config("\"weight_dtype\":\"bfloat16\",\"mu_dtype\":\"float32\""));
+    assert_int_equal(request.plan.mu_dtype, ADV_FORMAT_F32);
+}
+
+static void local_blocks_inherit_the_global_ones(void **state)
+{
+    (void)state;
+    assert_ok(decode_config("\"sa_block_q\":1024,\"local_sa_block_kv\":256,\"local_sa_block_kv_compute\":256"));
+    assert_int_equal(request.plan.blocks[1].block_q, 1024);
+    assert_int_equal(request.plan.blocks[1].block_kv, 256);
+    assert_int_equal(request.plan.blocks[0].block_kv, 512);
+}
+
+static void axes_outside_the_mesh_are_ignored_with_a_warning(void **state)
+{
+    (void)state;
+    assert_ok(decode_config("\"ici_sequence_parallelism\":4"));
+    assert_int_equal(request.plan.ici[ADV_AXIS_SEQUENCE], 1);
+    assert_non_null(find_rule(&warnings, "ignored-axis"));
+}
+
+static void gpu_only_values_are_refused_as_such(void **state)
+{
+    (void)state;
+    assert_int_equal(decode_config("\"attention\":\"cudnn_flash_te\""), ADV_E_UNSUPPORTED);
+    assert_int_equal(decode_config("\"quantization\":\"te_mxfp8\""), ADV_E_UNSUPPORTED);
+}
+
+static adv_code decode_flags(const char *flags)
+{
+    char text[2048];
+    (void)snprintf(text, sizeof text,
+                   "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"2x4\"},\"config\":{"
+                   "\"per_device_batch_size\":1,\"max_target_length\":4096},\"xla_flags\":%s}",
+                   flags);
+    return decode(text);
+}
+
+static void flags_mean_the_same_as_a_list_and_as_one_string(void **state)
+{
+    (void)state;
+    assert_ok(decode_flags("[\"--xla_tpu_scoped_vmem_limit_kib=98304\",\"--xla_enable_async_all_gather=true\"]"));
+    struct adv_flags listed = request.plan.flags;
+    assert_int_equal(listed.scoped_vmem_limit_kib, 98304);
+    assert_int_equal(listed.async_all_gather, 1);
+    assert_int_equal(listed.sc_all_gather, -1);
+    assert_ok(decode_flags("\"LIBTPU_INIT_ARGS='--xla_tpu_scoped_vmem_limit_kib=98304 --xla_enable_async_all_gather=true'\""));
+    assert_memory_equal(&listed, &request.plan.flags, sizeof listed);
+    assert_string_equal(request.config.flags[1], "--xla_enable_async_all_gather=true");
+}
+
+static void a_flag_given_twice_counts_once_with_a_warning(void **state)
+{
+    (void)state;
+    assert_ok(decode_flags("\"--xla_enable_async_all_gather=true --xla_enable_async_all_gather=false\""));
+    assert_int_equal(request.plan.flags.async_all_gather, 0);
+    assert_int_equal(request.config.flags_count, 1);
+    assert_non_null(find_rule(&warnings, "contradictory-flags"));
+}
+
+static void unknown_flags_warn_and_bad_numbers_fail(void **state)
+{
+    (void)state;
+    assert_ok(decode_flags("[\"--xla_tpu_scoped_vmem_limit_kb=1\"]"));
+    assert_string_equal(must_find(&warnings, "unknown-flag")->hint, "did you mean xla_tpu_scoped_vmem_limit_kib?");
+    assert_int_equal(decode_flags("[\"--xla_tpu_scoped_vmem_limit_kib=lots\"]"), ADV_E_INVALID);
+    assert_int_equal(decode_flags("[1]"), ADV_E_INVALID);
+    assert_int_equal(decode_flags("7"), ADV_E_INVALID);
+}
+
+static void every_error_of_a_document_is_reported_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("{\"modle\":\"x\",\"cluster\":{\"chip\":\"v9\",\"topology\":\"4x4\"},\"config\":{\"scan_layers\":7},"
+                            "\"xla_flags\":{},\"flops_convention\":\"half\",\"label\":3}"),
+                     ADV_E_INVALID);
+    static const char *const pointers[] = {"/modle", "/model", "/cluster/chip", "/config/scan_layers", "/xla_flags",
+                                           "/flops_convention", "/label"};
+    for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++) {
+        if (!find(&err, pointers[i])) fail_msg("%s is not reported", pointers[i]);
+    }
+}
+
+static char *read_file(const char *path, size_t *bytes)
+{
+    FILE *file = fopen(path, "rb");
+    char *text = malloc(1 << 20);
+    *bytes = file && text ? fread(text, 1, 1 << 20, file) : 0;
+    if (file) (void)fclose(file);
+    return text;
+}
+
+static void every_published_run_decodes_and_is_legal(void **state)
+{
+    (void)state;
+    size_t bytes = 0;
+    char *text = read_file("tests/accuracy/e2e.json", &bytes);
+    json_t *rows = json_loadb(text, bytes, 0, NULL);
+    free(text);
+    assert_true(json_array_size(rows) > 100);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        json_t *row = json_array_get(rows, i);
+        forget();
+        adv_code code = adv_decode_estimate_request(catalog, json_object_get(row, "request"), "", &arena, &request, &err, &warnings);
+        if (code != ADV_OK) print_error("%s\n", json_string_value(json_object_get(row, "id")));
+        assert_ok(code);
+    }
+    json_decref(rows);
+}
+
+static void an_answer_adds_up_and_is_the_same_every_time(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"2x4\"},"
+                               "\"config\":{\"per_device_batch_size\":2,\"max_target_length\":8192}}";
+    struct adv_answer first, second;
+    forget();
+    assert_ok(adv_answer_request(catalog, ADV_REQUEST_ESTIMATE, text, strlen(text), &first, &err));
+    assert_ok(adv_answer_request(catalog, ADV_REQUEST_ESTIMATE, text, strlen(text), &second, &err));
+    assert_string_equal(first.json, second.json);
+    json_t *root = json_loads(first.json, 0, NULL);
+    json_t *parts = json_object_get(root, "time_parts");
+    double exposed_s = 0;
+    for (size_t i = 0; i < json_array_size(parts); i++) {
+        exposed_s += json_number_value(json_object_get(json_array_get(parts, i), "exposed_seconds"));
+    }
+    assert_true(json_array_size(parts) > 0);
+    assert_close(exposed_s, json_number_value(json_object_get(root, "step_time_s")), 1e-9);
+    json_decref(root);
+    adv_answer_free(&first);
+    adv_answer_free(&second);
+}
+
+static void an_array_is_answered_in_order_or_not_at_all(void **state)
+{
+    (void)state;
+    static const char good[] = "[{\"chip\":\"v6e\",\"kernel\":\"matmul\",\"shape\":{\"m\":4096,\"k\":4096,\"n\":4096}},"
+                               "{\"chip\":\"tpu7x\",\"kernel\":\"matmul\",\"shape\":{\"m\":4096,\"k\":4096,\"n\":4096}}]";
+    static const char bad[] = "[{\"chip\":\"v6e\",\"kernel\":\"matmul\",\"shape\":{\"m\":4096,\"k\":4096,\"n\":4096}},{\"chip\":\"v6e\"}]";
+    char *answers = NULL;
+    size_t bytes = 0;
+    forget();
+    assert_ok(adv_answer_documents(catalog, ADV_REQUEST_SIMULATE, good, strlen(good), NULL, &answers, &bytes, &err));
+    json_t *root = json_loadb(answers, bytes, 0, NULL);
+    assert_int_equal(json_array_size(root), 2);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(root, 1), "chip")), "tpu7x");
+    json_decref(root);
+    free(answers);
+    assert_int_not_equal(adv_answer_documents(catalog, ADV_REQUEST_SIMULATE, bad, strlen(bad), NULL, &answers, &bytes, &err), ADV_OK);
+    assert_null(answers);
+    assert_non_null(find(&err, "/1/kernel"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_axis_takes_what_the_others_leave),
+        cmocka_unit_test(two_open_axes_are_refused),
+        cmocka_unit_test(slices_fill_the_data_axis_over_dcn),
+        cmocka_unit_test(values_are_read_as_maxtext_reads_its_command_line),
+        cmocka_unit_test(wrong_types_and_values_are_errors_with_their_pointer),
+        cmocka_unit_test(unknown_keys_warn_with_the_nearest_name_and_fail_when_strict),
+        cmocka_unit_test(old_keys_take_effect_under_their_present_name),
+        cmocka_unit_test(architecture_keys_in_the_config_reshape_the_model),
+        cmocka_unit_test(the_models_own_file_sets_training_defaults),
+        cmocka_unit_test(tensors_are_placed_under_the_custom_policy_only),
+        cmocka_unit_test(first_moment_follows_the_weights_unless_given),
+        cmocka_unit_test(local_blocks_inherit_the_global_ones),
+        cmocka_unit_test(axes_outside_the_mesh_are_ignored_with_a_warning),
+        cmocka_unit_test(gpu_only_values_are_refused_as_such),
+        cmocka_unit_test(flags_mean_the_same_as_a_list_and_as_one_string),
+        cmocka_unit_test(a_flag_given_twice_counts_once_with_a_warning),
+        cmocka_unit_test(unknown_flags_warn_and_bad_numbers_fail),
+        cmocka_unit_test(every_error_of_a_document_is_reported_at_once),
+        cmocka_unit_test(every_published_run_decodes_and_is_legal),
+        cmocka_unit_test(an_answer_adds_up_and_is_the_same_every_time),
+        cmocka_unit_test(an_array_is_answered_in_order_or_not_at_all),
+    };
+    int failed = run_group_with_catalog(tests);
+    adv_arena_free(&arena);
+    return failed;
+}

@@ -142,26 +142,38 @@ const FLAGS = [
   '--xla_tpu_enable_async_collective_fusion_fuse_all_gather=false',
 ];
 
+// A point of the front, or a near miss: keys and headline numbers, no ledger.
+function point(scale, extra = {}) {
+  const { step_time_s, hbm_bytes_per_device, hbm_limit_bytes_per_device, host_bytes_per_host, fit_verdict } =
+    estimate(scale);
+  const numbers = { step_time_s, hbm_bytes_per_device, hbm_limit_bytes_per_device, host_bytes_per_host, fit_verdict };
+  return { ...numbers, config: CONFIG, xla_flags: FLAGS, ...extra };
+}
+
 export function advice(plans = 3) {
   const ranked = Array.from({ length: plans }, (_, index) => ({
     rank: index + 1,
+    tie_group: Math.max(1, index),
     config: CONFIG,
     xla_flags: FLAGS,
     estimate: estimate(1 + index * 0.07),
     why: ['Least exposed communication of all plans that fit.', 'Attention and matmuls fill 87 % of the step.'],
     changes_from_baseline: [],
   }));
+  const { model, cluster } = estimate();
   return {
-    engine: ENGINE,
+    model,
+    cluster,
     ranked,
-    pareto: plans
-      ? [
-          { config: CONFIG, estimate: estimate(1) },
-          { config: CONFIG, estimate: estimate(1.5) },
-        ]
-      : [],
+    pareto: plans ? [point(1), point(1.5)] : [],
     baseline: null,
-    near_misses: [{ config: CONFIG, reason: 'needs 101.2 GiB of 94.7 GiB; remat_policy=full would fit' }],
+    near_misses: [
+      point(0.9, {
+        hbm_bytes_per_device: 101.2 * GIB,
+        fit_verdict: 'does_not_fit',
+        reason: 'needs 101.2 GiB of 94.7 GiB; remat_policy=full would fit',
+      }),
+    ],
     search: {
       considered: 18240,
       illegal: 9120,
@@ -171,8 +183,12 @@ export function advice(plans = 3) {
       exhaustive: true,
       elapsed_ms: 412.5,
       evaluations_per_s: 2705,
+      objective: 'step_time',
+      tie_frac: 0.005,
+      memory_frac: 0.97,
     },
-    stored: false,
+    warnings: [],
+    engine: ENGINE,
   };
 }
 

@@ -86,7 +86,7 @@ function finding(item, kind) {
   );
 }
 
-function listPanel(title, items, kind) {
+export function findingsPanel(title, items, kind) {
   if (!items?.length) return null;
   return h(
     'section',
@@ -127,16 +127,24 @@ function changesTable(changes) {
       : typeof value === 'object'
         ? JSON.stringify(value)
         : String(value);
-  if (typeof changes[0] === 'string')
-    return h(
-      'ul',
-      { class: 'reasons' },
-      changes.map((change) => h('li', null, h('code', null, change))),
-    );
+  const gain = (change, index) =>
+    changes.findIndex((other) => other.group === change.group) === index ? percent(change.group_gain_frac) : '';
   return table(
     'Changes from my configuration',
-    [{ title: 'Key' }, { title: 'Mine' }, { title: 'This plan' }],
-    changes.map((change) => [h('code', null, change.key), shown(change.from), shown(change.to)]),
+    [
+      { title: 'Key' },
+      { title: 'Mine' },
+      { title: 'This plan' },
+      { title: 'Group' },
+      { title: 'Step time saved', number: true },
+    ],
+    changes.map((change, index) => [
+      h('code', null, change.key),
+      shown(change.from),
+      shown(change.to),
+      words(change.group),
+      gain(change, index),
+    ]),
   );
 }
 
@@ -226,12 +234,12 @@ export function planDetail(plan, actions = []) {
     h('section', { class: 'panel' }, h('h2', null, plan.title), figures(estimate)),
     timeBar(estimate),
     memoryBar(estimate),
-    listPanel('Warnings', estimate.warnings, 'warning'),
+    findingsPanel('Warnings', estimate.warnings, 'warning'),
     h(
       'div',
       { class: 'columns' },
       whyPanel(plan.why, plan.changes_from_baseline),
-      listPanel('Advice', estimate.advice, 'info'),
+      findingsPanel('Advice', estimate.advice, 'info'),
     ),
     runPanel(plan.config, plan.xla_flags, actions),
     meshPanel(estimate.mesh),

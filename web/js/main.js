@@ -1,6 +1,5 @@
 // Starts the page: the router chooses the view, the catalog fills the form.
 
-import { get } from './api.js';
 import { loadCatalog } from './catalog.js';
 import { showCompare } from './compare.js';
 import { byId } from './dom.js';

@@ -21,6 +21,11 @@ export function meshOfConfig(config) {
   return used.length ? used.join(' × ') : 'default mesh';
 }
 
+// Ranked plans come with their mesh as placed; points of the front and near misses with their keys only.
+export function meshOfPlan(plan) {
+  return plan.estimate?.mesh ? meshText(plan.estimate.mesh) : meshOfConfig(plan.config);
+}
+
 export function batchText(config) {
   const batch = count(Number(config?.per_device_batch_size));
   const steps = Number(config?.gradient_accumulation_steps ?? 1);

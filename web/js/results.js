@@ -1,7 +1,7 @@
 // The answer of advise or estimate: a ranked table to choose from, and the chosen plan in full below it.
 
 import { saveAs } from './copy.js';
-import { changeText, planDetail } from './detail.js';
+import { changeText, findingsPanel, planDetail } from './detail.js';
 import { announce, h, table } from './dom.js';
 import { count, gib, percent, plural, rounded, seconds, secondsRange, words } from './format.js';
 import { verdict } from './memory_bar.js';
@@ -55,7 +55,7 @@ function searchNote(search) {
   );
 }
 
-function rankedRow(plan, baseline, onChoose) {
+function rankedRow(plan, baseline, tied, onChoose) {
   const { config, estimate } = plan;
   const remat = rematText(config);
   const isMine = plan.rank === 'mine';
@@ -69,6 +69,7 @@ function rankedRow(plan, baseline, onChoose) {
       'th',
       { scope: 'row' },
       h('label', null, radio, isMine ? 'Mine' : [h('span', { class: 'visually-hidden' }, 'Plan '), plan.rank]),
+      tied ? h('span', { class: 'second' }, `tie ${plan.tie_group}`) : null,
     ),
     h(
       'td',
@@ -105,6 +106,7 @@ function rankedRow(plan, baseline, onChoose) {
 }
 
 function rankedTable(ranked, baseline, onChoose) {
+  const tied = (plan) => plan.tie_group && ranked.filter((other) => other.tie_group === plan.tie_group).length > 1;
   return h(
     'div',
     { class: 'scroll', role: 'group', 'aria-label': 'Plans, best first; choose one to see it in full' },
@@ -133,7 +135,7 @@ function rankedTable(ranked, baseline, onChoose) {
       h(
         'tbody',
         null,
-        ranked.map((plan) => rankedRow(plan, baseline, onChoose)),
+        ranked.map((plan) => rankedRow(plan, baseline, tied(plan), onChoose)),
       ),
     ),
   );
@@ -144,30 +146,33 @@ function nearMisses(misses, open) {
   const list = table(
     'Plans out of memory',
     [
-      { title: 'Mesh' },
+      { title: 'Mesh, remat' },
       { title: 'Batch per device', number: true },
-      { title: 'Remat' },
+      { title: 'Step time', number: true },
+      { title: 'HBM per device', number: true },
       { title: 'What is short and what would make it fit' },
     ],
     misses.map((miss) => [
-      meshOfConfig(miss.config),
+      [meshOfConfig(miss.config), h('span', { class: 'second' }, rematText(miss.config).text)],
       batchText(miss.config),
-      rematText(miss.config).text,
+      seconds(miss.step_time_s),
+      gib(miss.hbm_bytes_per_device),
       miss.reason,
     ]),
   );
-  return open
-    ? list
-    : h(
-        'details',
-        null,
-        h(
-          'summary',
-          null,
-          `${plural(misses.length, 'plan', 'plans')} out of memory, and what would make ${misses.length === 1 ? 'it' : 'them'} fit`,
-        ),
-        list,
-      );
+  const summary = `${plural(misses.length, 'plan', 'plans')} out of memory, and what would make ${misses.length === 1 ? 'it' : 'them'} fit`;
+  return open ? list : h('details', null, h('summary', null, summary), list);
+}
+
+// Plans whose predicted times differ less than the prediction can tell share a tie group.
+function tieNote(ranked, search) {
+  if (!ranked.some((plan, index) => index > 0 && plan.tie_group && plan.tie_group === ranked[index - 1].tie_group))
+    return null;
+  return h(
+    'p',
+    { class: 'soft' },
+    `Plans of one tie differ by less than ${percent(search?.tie_frac)}: take them as equally fast.`,
+  );
 }
 
 function fileName(request, kind) {
@@ -210,12 +215,15 @@ function showAdvice(place, request, answer, actions) {
         h('p', { class: 'actions' }, downloadButton(answer, fileName(request, 'advice'))),
       ),
       choices.length ? rankedTable(choices, baseline, choose) : null,
+      none && answer.search?.empty_why ? h('p', null, answer.search.empty_why) : null,
+      tieNote(ranked, answer.search),
       tradeoff(ranked, answer.pareto),
       nearMisses(answer.near_misses, none),
       h('p', { class: 'soft' }, jobSize(answer)),
       searchNote(answer.search),
       runNote(request, answer),
     ),
+    findingsPanel('Warnings', answer.warnings, 'warning') ?? '',
     detail,
   );
   if (choices.length) {

@@ -2,7 +2,7 @@
 
 import { h, svg, table } from './dom.js';
 import { gib, seconds, secondsLike } from './format.js';
-import { meshText } from './plan_text.js';
+import { meshOfPlan } from './plan_text.js';
 
 const HEIGHT = 190;
 const TOP = 20;
@@ -85,7 +85,7 @@ export function tradeoff(ranked, pareto) {
     .sort((a, b) => a.time - b.time)
     .map((point) => [
       h('span', { class: 'nowrap' }, point.name ? `Plan ${point.name}` : 'front'),
-      meshText(estimateOf(point.plan).mesh),
+      meshOfPlan(point.plan),
       seconds(point.time),
       gib(point.bytes),
     ]);

@@ -192,19 +192,38 @@ test('a pasted command line is estimated with its flags', async () => {
   });
 });
 
+test('plans that the prediction cannot tell apart are marked as tied', async () => {
+  const page = await open({}, { path: withJob });
+  await page.click('#submit');
+  await page.waitForSelector('#ranked');
+  assert.deepEqual(
+    (await page.locator('#ranked tbody th').allInnerTexts()).map((cell) => cell.replaceAll(/\s+/g, ' ').trim()),
+    ['Plan 1 tie 1', 'Plan 2 tie 1', 'Plan 3'],
+  );
+  await page.getByText('differ by less than 0.5 %').waitFor();
+});
+
 test('my configuration stands beside the plans, with what each gains', async () => {
   const page = await open(
     {
-      'POST /v1/advise': () => ({
-        ...advice(2),
-        baseline: { config: { remat_policy: 'full' }, estimate: estimate(1.25) },
-      }),
+      'POST /v1/advise': () => {
+        const answer = advice(2);
+        answer.baseline = { config: { remat_policy: 'full' }, xla_flags: [], estimate: estimate(1.25) };
+        answer.ranked[0].changes_from_baseline = [
+          { key: 'remat_policy', from: 'full', to: 'custom', group: 'remat', group_gain_frac: 0.15 },
+          { key: 'out_proj', from: null, to: 'device', group: 'remat', group_gain_frac: 0.15 },
+        ];
+        return answer;
+      },
     },
     { path: `${withJob}&config=remat_policy%3Dfull` },
   );
   await page.click('#submit');
   await page.waitForSelector('#ranked');
   assert.match(await text(page, '#ranked tbody tr:first-child'), /-20\.0 % to mine/);
+  const changes = page.getByRole('table', { name: 'Changes from my configuration' }).locator('tbody tr');
+  const cells = (await changes.allInnerTexts()).map((row) => row.replaceAll(/\s+/g, ' ').trim());
+  assert.deepEqual(cells, ['remat_policy full custom remat 15.0 %', 'out_proj unset device remat']);
   await page.check('#plan-mine');
   assert.match(await text(page, '#detail h2'), /^My configuration/);
   assert.match(await page.locator('#detail pre').first().innerText(), /^remat_policy=full$/);

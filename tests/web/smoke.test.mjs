@@ -108,14 +108,36 @@ test('the keyboard alone leads from an empty form to the second plan', () =>
     assert.match(await page.locator('#detail h2').innerText(), /^Plan 2/);
   }));
 
-test('a misspelt model and a misspelt key are shown beside their fields', () =>
+test('a misspelt model and a misspelt pin are shown beside their fields', () =>
   withPage({ path: '/#/?model=lama3.1-70b&pins=ici_fsdp_paralelism%3D4' }, async (page) => {
     await page.click('#submit');
-    await page.waitForSelector('#model-error', { timeout: 30000 });
-    assert.match(await page.locator('#model-error').innerText(), /lama3\.1-70b/);
-    assert.match(await page.locator('#pins-error').innerText(), /ici_fsdp_paralelism/);
+    await page.waitForSelector('#model-error', { timeout: 10000 });
+    assert.match(await page.locator('#model-error').innerText(), /lama3\.1-70b[\s\S]*llama3\.1-70b/);
+    assert.match(await page.locator('#pins-error').innerText(), /ici_fsdp_paralelism[\s\S]*ici_fsdp_parallelism/);
     assert.equal(await page.inputValue('#model'), 'lama3.1-70b');
+    assert.equal(await page.inputValue('#pins'), 'ici_fsdp_paralelism=4');
   }));
+
+test('a misspelt key of my configuration is estimated with a warning beside the field', () =>
+  withPage({ path: `${JOB}&mode=estimate&config=remat_polic%3Dfull%0Aper_device_batch_size%3D1` }, async (page) => {
+    await page.click('#submit');
+    await page.waitForSelector('#config-warning', { timeout: 10000 });
+    assert.match(await page.locator('#config-warning').innerText(), /remat_polic[\s\S]*remat_policy/);
+    assert.match(await page.locator('.facts dd').first().innerText(), /\d m?s/);
+  }));
+
+test('every configuration that breaks a rule is answered with errors beside the fields', () =>
+  withPage(
+    { path: '/#/?model=llama3.1-70b&topology=4x4x5&slices=0&mode=estimate&config=per_device_batch_size%3D-1' },
+    async (page) => {
+      await page.click('#submit');
+      await page.waitForSelector('#topology-error', { timeout: 10000 });
+      assert.match(await page.locator('#topology-error').innerText(), /4x4x5[\s\S]*4x4x4/);
+      assert.match(await page.locator('#slices-error').innerText(), /slices/);
+      assert.match(await page.locator('#config-error').innerText(), /per_device_batch_size/);
+      assert.deepEqual(await axe(page), []);
+    },
+  ));
 
 for (const [scheme, width] of [
   ['light', 1280],

@@ -18,8 +18,8 @@ function describe(control, id, add) {
 }
 
 export function clearErrors(form) {
-  for (const list of form.querySelectorAll('.field-error')) {
-    const control = byId(list.id.replace(/-error$/, ''));
+  for (const list of form.querySelectorAll('.field-error, .field-warning')) {
+    const control = byId(list.dataset.field);
     control.removeAttribute('aria-invalid');
     describe(control, list.id, false);
     list.remove();
@@ -27,30 +27,56 @@ export function clearErrors(form) {
   byId('error-summary').hidden = true;
 }
 
-function showAtField(name, errors) {
+// kind: "error" marks the field as invalid, "warning" only adds the text.
+function showAtField(name, entries, kind) {
   const control = byId(name);
   for (let parent = control.closest('details'); parent; parent = parent.parentElement.closest('details'))
     parent.open = true;
+  const id = `${name}-${kind}`;
   const list = h(
     'ul',
-    { class: 'field-error', id: `${name}-error` },
-    errors.map(({ error, below }) =>
+    { class: `field-${kind}`, id, 'data-field': name },
+    entries.map(({ error, below }) =>
       h('li', null, sentence(error, below), error.hint ? h('span', { class: 'remedy' }, ' ', error.hint) : null),
     ),
   );
   control.after(list);
-  control.setAttribute('aria-invalid', 'true');
-  describe(control, list.id, true);
+  if (kind === 'error') control.setAttribute('aria-invalid', 'true');
+  describe(control, id, true);
 }
 
-function summaryLine(name, { error, below }) {
+// [{field, error, below}] for the fields of the page; field null where there is none.
+function placed(errors, state) {
+  return errors.map((error) => {
+    const { field, below } = fieldOfPointer(error.pointer ?? '', state);
+    const known = field && byId(field);
+    return { field: known ? field : null, error, below: known ? below : error.pointer };
+  });
+}
+
+function showBeside(entries, kind) {
+  const fields = new Set(entries.map((entry) => entry.field).filter(Boolean));
+  for (const name of fields)
+    showAtField(
+      name,
+      entries.filter((entry) => entry.field === name),
+      kind,
+    );
+}
+
+// What an answer warns about, beside the fields it is about. The focus stays where it is.
+export function showWarnings(state, warnings) {
+  showBeside(placed(warnings, state), 'warning');
+}
+
+function summaryLine({ field, error, below }) {
   const text = sentence(error, below);
-  if (!name) return h('li', null, text, error.hint ? ` ${error.hint}` : '');
+  if (!field) return h('li', null, text, error.hint ? ` ${error.hint}` : '');
   const go = (event) => {
     event.preventDefault();
-    byId(name).focus();
+    byId(field).focus();
   };
-  return h('li', null, h('a', { href: `#${name}`, onclick: go }, text));
+  return h('li', null, h('a', { href: `#${field}`, onclick: go }, text));
 }
 
 const same = (a, b) =>
@@ -81,22 +107,16 @@ export function generalText(problem) {
 // problem: {title, detail?, errors[], status?, retryAfter?}. Moves the focus to the summary.
 export function showErrors(form, state, problem) {
   clearErrors(form);
-  const byField = new Map();
-  const lines = problem.errors
-    .filter((error) => error.pointer)
-    .map((error) => {
-      const { field, below } = fieldOfPointer(error.pointer, state);
-      const name = field && byId(field) ? field : null;
-      const entry = { error, below: name ? below : error.pointer };
-      if (name) byField.set(name, [...(byField.get(name) ?? []), entry]);
-      return summaryLine(name, entry);
-    });
-  for (const [name, entries] of byField) showAtField(name, entries);
+  const entries = placed(
+    problem.errors.filter((error) => error.pointer),
+    state,
+  );
+  showBeside(entries, 'error');
   if (problem.status === 401 || problem.status === 403) byId('options-details').open = true;
 
   byId('error-summary-title').textContent = problem.message ?? problem.title;
   byId('error-summary-detail').textContent = generalText(problem);
-  byId('error-summary-list').replaceChildren(...lines);
+  byId('error-summary-list').replaceChildren(...entries.map(summaryLine));
   const summary = byId('error-summary');
   summary.hidden = false;
   summary.focus();

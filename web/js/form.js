@@ -4,7 +4,7 @@ import { Problem, post, setToken, token } from './api.js';
 import { modelNote, sliceNote, slicesOf } from './catalog.js';
 import { copyFrom } from './copy.js';
 import { announce, byId, h } from './dom.js';
-import { clearErrors, showErrors } from './errors.js';
+import { clearErrors, showErrors, showWarnings } from './errors.js';
 import { configToLines } from './config_text.js';
 import { DEFAULTS, buildRequest } from './request.js';
 import { stateToQuery } from './permalink.js';
@@ -182,6 +182,7 @@ export async function submit() {
   try {
     const answer = await post(path, body, controller.signal);
     showAnswer(byId('results'), body, answer, planActions);
+    showWarnings(state, answer.warnings ?? []);
     byId('results').focus({ preventScroll: true });
     if (window.matchMedia('(max-width: 60rem)').matches) byId('results').scrollIntoView({ block: 'start' });
   } catch (error) {

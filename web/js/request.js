@@ -140,6 +140,8 @@ function adviseRequest(state, errors) {
     const mine = settingsOf(state.config, '/baseline/config', errors);
     body.baseline = { config: mine.value, xla_flags: [...mine.flags, ...parseFlags(state.xla_flags)] };
   }
+  // A pin MaxText does not know cannot be kept; a baseline may be an old recipe whose old keys are only worth a warning.
+  if (body.pins && !body.baseline) body.strict = true;
   return { path: '/v1/advise', body, errors };
 }
 

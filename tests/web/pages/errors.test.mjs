@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import test, { after, afterEach, before } from 'node:test';
 import { axe, launch, openPage } from '../browser.mjs';
-import { advice, startFixture } from '../fixture.mjs';
+import { advice, estimate, startFixture } from '../fixture.mjs';
 
 let browser;
 let fixture;
@@ -61,6 +61,23 @@ test('each error of a problem document stands beside its field and nothing typed
   await page.locator('#error-summary-list a').first().click();
   assert.equal(await page.evaluate(() => document.activeElement.id), 'pins');
   assert.deepEqual(await axe(page), []);
+});
+
+test('what an answer warns about stands beside the field, without marking it as wrong', async () => {
+  const warnings = [
+    { pointer: '/config/foo', code: 'unknown-key', detail: 'foo is not a MaxText key', hint: 'did you mean food?' },
+  ];
+  const path = `${withJob}&mode=estimate&config=foo%3D1`;
+  const page = await open({ 'POST /v1/estimate': () => ({ ...estimate(), warnings }) }, { path });
+  await page.click('#submit');
+  await page.waitForSelector('#config-warning');
+  assert.match(await text(page, '#config-warning'), /foo is not a MaxText key\s+did you mean food\?/);
+  assert.equal(await page.getAttribute('#config', 'aria-describedby'), 'config-hint config-warning');
+  assert.equal(await page.getAttribute('#config', 'aria-invalid'), null);
+  assert.deepEqual(await axe(page), []);
+  await page.click('#submit');
+  await page.waitForSelector('#results[aria-busy="false"]');
+  assert.equal(await page.locator('.field-warning').count(), 1);
 });
 
 test('errors go away when the next try succeeds', async () => {

@@ -23,6 +23,7 @@ test('the form becomes an advise request of the contract', () => {
     workload: { seq_len: 8192, per_device_batch_size: 2, quantization: 'any' },
     search: { objective: 'step_time', top_k: 10 },
     pins: { ici_tensor_parallelism: 1 },
+    strict: true,
     label: 'a',
     store: true,
   });
@@ -48,6 +49,12 @@ test('my configuration becomes an estimate request, or the baseline of an advise
     xla_flags: ['--xla_a=1'],
   });
   assert.deepEqual(buildRequest(mine).body.baseline, { config: { steps: 3 }, xla_flags: ['--xla_a=1'] });
+});
+
+test('unknown pins are refused, unknown keys of a baseline only warned about', () => {
+  assert.equal(buildRequest({ ...job, pins: 'a=1' }).body.strict, true);
+  assert.equal(buildRequest({ ...job, pins: 'a=1', config: 'b=1' }).body.strict, undefined);
+  assert.equal(buildRequest(job).body.strict, undefined);
 });
 
 test('a pasted model is sent as hf_config or as MaxText dimensions', () => {

@@ -36,7 +36,7 @@ has_postgres || need postgresql
 
 # --- to test as well ------------------------------------------------------------------------------------------
 if [ "$scope" = test ]; then
-    for library in cmocka:libcmocka-dev nlopt:libnlopt-dev; do
+    for library in cmocka:libcmocka-dev nlopt:libnlopt-dev gsl:libgsl-dev; do
         pkg-config --exists "${library%%:*}" 2> /dev/null || need "${library#*:}"
     done
     command_or node nodejs

@@ -1,0 +1,206 @@
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+
+#include "engine/advise.h"
+#include "tests/unit/decode_fixture.h"
+
+static char *read_file(const char *path, size_t *bytes)
+{
+    FILE *file = fopen(path, "rb");
+    char *text = malloc(1 << 20);
+    *bytes = file && text ? fread(text, 1, 1 << 20, file) : 0;
+    if (file) (void)fclose(file);
+    return text;
+}
+
+static json_t *load(const char *path)
+{
+    size_t bytes = 0;
+    char *text = read_file(path, &bytes);
+    json_t *rows = json_loadb(text, bytes, 0, NULL);
+    free(text);
+    assert_non_null(rows);
+    return rows;
+}
+
+/* The answer to a text, or NULL with findings in err. */
+static json_t *lint_text(const char *text)
+{
+    struct adv_answer answer;
+    forget();
+    if (adv_answer_request(catalog, ADV_REQUEST_LINT, text, strlen(text), &answer, &err) != ADV_OK) return NULL;
+    json_t *root = json_loads(answer.json, 0, NULL);
+    adv_answer_free(&answer);
+    return root;
+}
+
+static json_t *lint_row(const json_t *row, bool strict)
+{
+    static const char *const members[] = {"config", "xla_flags", "model", "cluster"};
+    json_t *request_json = json_object();
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        json_t *value = json_object_get(row, members[i]);
+        if (value) (void)json_object_set(request_json, members[i], value);
+    }
+    (void)json_object_set_new(request_json, "strict", json_boolean(strict));
+    char *text = json_dumps(request_json, 0);
+    json_decref(request_json);
+    json_t *answer = lint_text(text);
+    free(text);
+    return answer;
+}
+
+static const json_t *finding_at(const json_t *answer, const char *pointer)
+{
+    json_t *findings = json_object_get(answer, "findings");
+    for (size_t i = 0; i < json_array_size(findings); i++) {
+        const json_t *finding = json_array_get(findings, i);
+        if (strcmp(json_string_value(json_object_get(finding, "pointer")), pointer) == 0) return finding;
+    }
+    return NULL;
+}
+
+static void assert_finding(const json_t *answer, const char *pointer, const char *severity, const char *code)
+{
+    const json_t *finding = finding_at(answer, pointer);
+    if (!finding) fail_msg("nothing is reported at %s", pointer);
+    assert_string_equal(json_string_value(json_object_get(finding, "severity")), severity);
+    assert_string_equal(json_string_value(json_object_get(finding, "code")), code);
+}
+
+static void published_recipes_that_validate_have_no_errors(void **state)
+{
+    (void)state;
+    json_t *rows = load("tests/data/lint_recipes.json");
+    assert_int_equal(json_array_size(rows), 23);
+    int validating_count = 0;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (!json_is_true(json_object_get(row, "validates"))) continue;
+        validating_count++;
+        json_t *answer = lint_row(row, true);
+        if (!answer) print_findings(&err);
+        assert_true(json_is_true(json_object_get(answer, "valid")));
+        json_decref(answer);
+    }
+    assert_int_equal(validating_count, 11);
+    json_decref(rows);
+}
+
+static void refused_recipes_have_exactly_the_keys_maxtext_refuses(void **state)
+{
+    (void)state;
+    json_t *rows = load("tests/data/lint_recipes.json");
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        json_t *refused = json_object_get(row, "refused_keys");
+        if (json_is_true(json_object_get(row, "validates"))) continue;
+        assert_null(lint_row(row, true));
+        assert_int_equal(err.count, (int)json_array_size(refused));
+        for (size_t k = 0; k < json_array_size(refused); k++) {
+            char pointer[ADV_LIMIT_POINTER];
+            (void)snprintf(pointer, sizeof pointer, "/config/%s", json_string_value(json_array_get(refused, k)));
+            if (!find(&err, pointer)) fail_msg("%s: %s", json_string_value(json_object_get(row, "name")), pointer);
+        }
+    }
+    json_decref(rows);
+}
+
+static void tuned_configurations_pass_but_one_whose_batch_needs_a_removed_axis(void **state)
+{
+    (void)state;
+    json_t *rows = load("tests/data/lint_tuned.json");
+    assert_int_equal(json_array_size(rows), 66);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        const char *name = json_string_value(json_object_get(row, "name"));
+        json_t *answer = lint_row(row, false);
+        bool valid = json_is_true(json_object_get(answer, "valid"));
+        if (strcmp(name, "trillium/llama3_1-70b-129024") == 0) {
+            assert_false(valid);
+            assert_finding(answer, "/config/ici_sequence_parallelism", "warning", "ignored-axis");
+            assert_finding(answer, "/config/per_device_batch_size", "error", "batch-by-shards");
+        } else if (!valid) {
+            fail_msg("%s has errors", name);
+        }
+        json_decref(answer);
+    }
+    json_decref(rows);
+}
+
+static void a_script_is_read_like_the_request_it_stands_for(void **state)
+{
+    (void)state;
+    json_t *answer = lint_text("#!/bin/bash\n# not=a_key\nexport LIBTPU_INIT_ARGS=\"--xla_tpu_scoped_vmem_limit_kib=99999999 \\\n"
+                               " --xla_tpu_no_such=1\"\nARGS=\"per_device_batch_size=2 sa_block_q=big\"\n"
+                               "python3 -m MaxText.train base.yml model_name=llama3.1-8b max_target_length=8192 ${ARGS} "
+                               "use_max_logits_estimate=30 run_name='a b'\n");
+    assert_non_null(answer);
+    assert_finding(answer, "/config/sa_block_q", "error", "invalid-request");
+    assert_finding(answer, "/config/use_max_logits_estimate", "warning", "unknown-key");
+    assert_finding(answer, "/xla_flags/1", "warning", "unknown-flag");
+    assert_null(finding_at(answer, "/config/not"));
+    assert_null(finding_at(answer, "/config/run_name"));
+    json_decref(answer);
+}
+
+static void yaml_is_read_with_its_types(void **state)
+{
+    (void)state;
+    json_t *answer = lint_text("# run\nmodel_name: \"llama3.1-8b\"\nper_device_batch_size: 0.5\nscan_layers: yes please\n"
+                               "mlp_activations: [silu, linear]\nici_sequence_parallelism: 4\nquantization:\n");
+    assert_non_null(answer);
+    assert_finding(answer, "/config/scan_layers", "error", "invalid-request");
+    assert_finding(answer, "/config/ici_sequence_parallelism", "warning", "ignored-axis");
+    assert_null(finding_at(answer, "/config/mlp_activations"));
+    assert_null(finding_at(answer, "/config/quantization"));
+    json_decref(answer);
+}
+
+static void texts_that_are_nothing_are_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "  \n", "{\"config\":", "a: [", "a: &x 1\nb: *x\n", "a: 1\na: 2\n", "[1,2]"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        assert_null(lint_text(texts[i]));
+        assert_true(err.count > 0);
+    }
+}
+
+static void model_and_slice_come_from_the_configuration(void **state)
+{
+    (void)state;
+    json_t *answer = lint_text("{\"model_name\":\"llama3.1-8b\",\"compile_topology\":\"v6e-8\",\"compile_topology_num_slices\":1,"
+                               "\"ici_fsdp_parallelism\":16,\"per_device_batch_size\":1}");
+    assert_finding(answer, "/config/ici_fsdp_parallelism", "error", "ici-product");
+    json_decref(answer);
+    answer = lint_text("{\"model_name\":\"llama3.1-8b\",\"compile_topology\":\"v6e-8\"}");
+    assert_finding(answer, "/config/compile_topology", "error", "invalid-request");
+    json_decref(answer);
+}
+
+static void swapped_tile_names_are_recognised(void **state)
+{
+    (void)state;
+    json_t *answer = lint_text("{\"model_name\":\"deepseek3-671b\",\"wo_tile_fwd_embed_dim\":2048,\"wo_tile_fwd_mlp_dim\":7168}");
+    assert_finding(answer, "/config/wo_tile_fwd_mlp_dim", "warning", "tile-names-permuted");
+    json_decref(answer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(published_recipes_that_validate_have_no_errors),
+        cmocka_unit_test(refused_recipes_have_exactly_the_keys_maxtext_refuses),
+        cmocka_unit_test(tuned_configurations_pass_but_one_whose_batch_needs_a_removed_axis),
+        cmocka_unit_test(a_script_is_read_like_the_request_it_stands_for),
+        cmocka_unit_test(yaml_is_read_with_its_types),
+        cmocka_unit_test(texts_that_are_nothing_are_refused),
+        cmocka_unit_test(model_and_slice_come_from_the_configuration),
+        cmocka_unit_test(swapped_tile_names_are_recognised),
+    };
+    int failed = run_group_with_catalog(tests);
+    adv_arena_free(&arena);
+    return failed;
+}

@@ -64,9 +64,9 @@ static bool match(const char *template, const char *path, struct adv_exchange *e
 static void add_allowed(char allow[96], const char *method)
 {
     if (strstr(allow, method)) return;
-    if (*allow) (void)strcat(allow, ", ");
-    (void)strcat(allow, method);
-    if (strcmp(method, "GET") == 0) (void)strcat(allow, ", HEAD");
+    size_t used = strlen(allow);
+    const char *head = strcmp(method, "GET") == 0 ? ", HEAD" : "";
+    (void)snprintf(allow + used, 96 - used, "%s%s%s", used ? ", " : "", method, head);
 }
 
 enum adv_route_match adv_routes_find(struct adv_exchange *exchange, const char *method, const char *path, char allow[96])

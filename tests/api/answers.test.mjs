@@ -1,0 +1,151 @@
+import test, { after, before } from 'node:test';
+import assert from 'node:assert/strict';
+import { startDaemon, estimateRequest, adviseRequest, golden, problem, raw, run } from './daemon.mjs';
+
+let daemon;
+before(async () => { daemon = await startDaemon(); });
+after(() => daemon.stop());
+
+const MIB = 1024 * 1024;
+
+test('estimate answers with the contract\'s members, and the parts add up to the step', async () => {
+  const response = await daemon.post('/v1/estimate', estimateRequest());
+  const text = await response.text();
+  assert.equal(response.status, 200, text);
+  const answer = JSON.parse(text);
+  for (const name of ['step_time_s', 'step_time_low_s', 'step_time_high_s', 'tokens_per_s_per_chip', 'tflops_per_s_per_chip', 'mfu_frac',
+    'hfu_frac', 'global_batch_sequences', 'tokens_per_step', 'fits', 'fit_verdict', 'hbm_bytes_per_device', 'hbm_limit_bytes_per_device',
+    'hbm_parts', 'time_parts', 'bound', 'mesh', 'kernels', 'confidence', 'advice', 'warnings', 'engine'])
+    assert.ok(name in answer, name);
+  assert.ok(answer.step_time_low_s <= answer.step_time_s && answer.step_time_s <= answer.step_time_high_s);
+  const exposed = answer.time_parts.reduce((sum, part) => sum + part.exposed_seconds, 0);
+  assert.ok(Math.abs(exposed / answer.step_time_s - 1) < 1e-6, `${exposed} s exposed of ${answer.step_time_s} s`);
+  assert.ok(!('stored' in answer), 'nothing was asked to be stored');
+});
+
+test('the same request gives the same bytes, over HTTP and on the command line', async () => {
+  const body = JSON.stringify(estimateRequest());
+  const [first, second] = await Promise.all([0, 1].map(async () => (await daemon.post('/v1/estimate', body)).text()));
+  assert.equal(first, second);
+  assert.equal((await run(['estimate', '-'], { input: body })).out.trim(), first.trim());
+});
+
+test('advise ranks plans that fit', async () => {
+  const response = await daemon.post('/v1/advise', adviseRequest());
+  const text = await response.text();
+  assert.equal(response.status, 200, text);
+  const answer = JSON.parse(text);
+  assert.ok(answer.ranked.length > 0);
+  answer.ranked.forEach((row, index) => {
+    assert.equal(row.rank, index + 1);
+    assert.equal(row.estimate.fits, true);
+  });
+  assert.ok(answer.search.considered > 0);
+});
+
+test('kernels are simulated and tuned', async () => {
+  const simulated = await (await daemon.post('/v1/kernels/simulate', golden('simulate-matmul.json'))).json();
+  assert.ok(simulated.time_us > 0);
+  const tuned = await (await daemon.post('/v1/kernels/tune', golden('tune-tgmm.json'))).json();
+  assert.ok(tuned.ranked.length > 0);
+});
+
+test('lint takes a configuration', async () => {
+  const response = await daemon.post('/v1/lint', golden('lint-old-keys.json'));
+  assert.equal(response.status, 200, await response.text());
+});
+
+test('all mistakes of a document are named at once, with their places', async () => {
+  const document = await problem(assert, await daemon.post('/v1/estimate', { model: 'llama3.1-8b', cluster: { chip: 'v6e', topology: '2x4' }, config: {}, stoer: true, labell: 'x' }), 422, 'invalid-request');
+  assert.deepEqual(document.errors.map((error) => error.pointer).filter((pointer) => ['/stoer', '/labell'].includes(pointer)).sort(), ['/labell', '/stoer']);
+});
+
+test('documents that are not JSON, or JSON two readers could take differently, are refused with their place', async () => {
+  for (const bad of ['', '{', '[]x', '{"model": 1, "model": 2}', 'null', '{"a": NaN}', '{"a": 1e999}', '"text"', '{"a": "\\u0000"}',
+    `{"a":${'['.repeat(40)}${']'.repeat(40)}}`]) {
+    const response = await daemon.post('/v1/estimate', bad);
+    const text = await response.text();
+    assert.ok([400, 422].includes(response.status), `${bad} -> ${response.status} ${text}`);
+    assert.equal(response.headers.get('content-type'), 'application/problem+json');
+  }
+  const invalid = await fetch(`${daemon.origin}/v1/estimate`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]) });
+  assert.equal(invalid.status, 400);
+});
+
+test('a body must say that it is JSON', async () => {
+  for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx'])
+    await problem(assert, await daemon.post('/v1/estimate', '{}', { 'Content-Type': type }), 415, 'unsupported-media-type');
+  const none = await raw(daemon.port, 'POST /v1/estimate HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}');
+  assert.deepEqual(none.statuses, [415]);
+  const parameter = await daemon.post('/v1/estimate', estimateRequest(), { 'Content-Type': 'application/json; charset=utf-8' });
+  assert.equal(parameter.status, 200, await parameter.text());
+});
+
+test('a body beyond 1 MiB is refused before it is read when its length is known', async () => {
+  const head = `POST /v1/estimate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${MIB + 1}\r\n`;
+  for (const expect of ['', 'Expect: 100-continue\r\n']) {
+    const answer = await raw(daemon.port, `${head}${expect}\r\n`);
+    assert.deepEqual(answer.statuses, [413]);
+    assert.ok(answer.closed);
+  }
+});
+
+test('a chunked body is counted', async () => {
+  const chunk = `${(65536).toString(16)}\r\n${' '.repeat(65536)}\r\n`;
+  const answer = await raw(daemon.port, `POST /v1/estimate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${chunk.repeat(17)}0\r\n\r\n`);
+  assert.deepEqual(answer.statuses, [413]);
+  const good = JSON.stringify(estimateRequest());
+  const small = await raw(daemon.port, `POST /v1/estimate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n${good.length.toString(16)}\r\n${good}\r\n0\r\n\r\n`, { quiet: 3000 });
+  assert.deepEqual(small.statuses, [200]);
+});
+
+test('a body of exactly 1 MiB is read', async () => {
+  const body = JSON.stringify(estimateRequest());
+  const response = await daemon.post('/v1/estimate', body + ' '.repeat(MIB - body.length));
+  assert.equal(response.status, 200, await response.text());
+});
+
+test('a body where none belongs is refused', async () => {
+  const answer = await raw(daemon.port, 'GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}');
+  assert.deepEqual(answer.statuses, [400]);
+  assert.ok(answer.closed);
+});
+
+test('without a database an answer that was to be stored is given, and says that it is not stored', async () => {
+  const answer = await (await daemon.post('/v1/estimate', estimateRequest({ store: true }))).json();
+  assert.equal(answer.stored, false);
+  assert.ok(!('run_id' in answer));
+  assert.ok(answer.step_time_s > 0);
+});
+
+test('without a database what needs it is 503 with Retry-After', async () => {
+  for (const path of ['/v1/runs', '/v1/runs/01a1fc9a-21ef-7bb3-a4fd-a2b739d7a072', '/v1/compare?runs=a,b', '/v1/baselines/p/l']) {
+    const response = await daemon.fetch(path);
+    if (path !== '/v1/compare?runs=a,b') assert.ok(Number(response.headers.get('retry-after')) > 0, path);
+    assert.ok([503, 404].includes(response.status), path);
+    await response.text();
+  }
+  await problem(assert, await daemon.fetch('/v1/runs'), 503, 'store-unavailable');
+});
+
+test('the catalog lists and names, with entity tags', async () => {
+  for (const [collection, name] of [['models', 'llama3.1-8b'], ['chips', 'tpu7x'], ['topologies', 'tpu7x-128'], ['keys', 'remat_policy'], ['kernels', 'splash_fwd']]) {
+    const list = await daemon.fetch(`/v1/catalog/${collection}`);
+    assert.equal(list.status, 200, collection);
+    const tag = list.headers.get('etag');
+    assert.ok((await list.text()).includes(name), `${name} in ${collection}`);
+    assert.equal((await daemon.fetch(`/v1/catalog/${collection}`, { headers: { 'If-None-Match': tag } })).status, 304);
+    const entry = await daemon.fetch(`/v1/catalog/${collection}/${name}`);
+    assert.equal(entry.status, 200, `${collection}/${name}`);
+    assert.ok((await entry.text()).includes(name));
+    assert.equal((await daemon.fetch(`/v1/catalog/${collection}/${name}`, { headers: { 'If-None-Match': entry.headers.get('etag') } })).status, 304);
+    await problem(assert, await daemon.fetch(`/v1/catalog/${collection}/none-such`), 404, 'not-found');
+  }
+  await problem(assert, await daemon.fetch('/v1/catalog/wings'), 404, 'not-found');
+});
+
+test('a hundred clients at once all get the same answer', async () => {
+  const body = JSON.stringify(estimateRequest());
+  const texts = await Promise.all(Array.from({ length: 100 }, async () => (await daemon.post('/v1/estimate', body)).text()));
+  assert.equal(new Set(texts).size, 1);
+});

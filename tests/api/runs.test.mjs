@@ -1,0 +1,211 @@
+import test, { after, before } from 'node:test';
+import assert from 'node:assert/strict';
+import { startDaemon, estimateRequest, adviseRequest, freshDatabase, problem, sql } from './daemon.mjs';
+
+let daemon;
+before(async () => { daemon = await startDaemon({ database: freshDatabase('api_runs') }); });
+after(() => daemon.stop());
+
+const store = async (extra, headers) => {
+  const response = await daemon.post('/v1/estimate', estimateRequest({ store: true, ...extra }), headers);
+  const text = await response.text();
+  assert.equal(response.status, 200, text);
+  return { ...JSON.parse(text), text, headers: response.headers };
+};
+const get = async (path) => (await daemon.fetch(path)).json();
+
+test('a stored answer is a run with its request and its answer as they were', async () => {
+  const answer = await store({ project: 'alpha', label: 'nightly', git_ref: 'abc123' });
+  assert.equal(answer.stored, true);
+  const response = await daemon.fetch(`/v1/runs/${answer.run_id}`);
+  const text = await response.text();
+  const run = JSON.parse(text);
+  assert.equal(run.run_id, answer.run_id);
+  assert.deepEqual([run.kind, run.project, run.label, run.git_ref, run.model, run.chip], ['estimate', 'alpha', 'nightly', 'abc123', 'llama3.1-8b', 'v6e']);
+  assert.equal(run.step_time_s, answer.step_time_s);
+  assert.equal(run.hbm_bytes_per_device, answer.hbm_bytes_per_device);
+  assert.equal(run.fits, answer.fits);
+  assert.deepEqual(run.request, estimateRequest({ store: true, project: 'alpha', label: 'nightly', git_ref: 'abc123' }));
+  assert.ok(text.includes(answer.text.trim()), 'the answer is kept byte for byte');
+  assert.match(run.created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+  assert.equal((await daemon.fetch(`/v1/runs/${answer.run_id}`, { headers: { 'If-None-Match': response.headers.get('etag') } })).status, 304);
+});
+
+test('an advise is stored too', async () => {
+  const answer = await (await daemon.post('/v1/advise', adviseRequest({ store: true, label: 'advice' }))).json();
+  const run = await get(`/v1/runs/${answer.run_id}`);
+  assert.equal(run.kind, 'advise');
+  assert.equal(run.response.ranked.length, answer.ranked.length);
+});
+
+test('runs are listed newest first, in pages that neither skip nor repeat while runs are added', async () => {
+  const ids = [];
+  for (let i = 0; i < 7; i++) ids.push((await store({ project: 'pages' })).run_id);
+  const seen = [];
+  let cursor = '';
+  do {
+    const page = await get(`/v1/runs?project=pages&limit=3${cursor && `&cursor=${cursor}`}`);
+    assert.ok(page.runs.length <= 3);
+    seen.push(...page.runs.map((run) => run.run_id));
+    cursor = page.next_cursor;
+    await store({ project: 'pages' });
+  } while (cursor);
+  assert.deepEqual(seen, ids.reverse());
+});
+
+test('runs are filtered by project, label, model, chip, kind and time', async () => {
+  const before = new Date().toISOString();
+  const mine = await store({ project: 'filters', label: 'one' });
+  await store({ project: 'filters', label: 'two' });
+  for (const query of ['label=one', 'project=filters&label=one', `label=one&since=${before}`, 'label=one&model=llama3.1-8b&chip=v6e&kind=estimate'])
+    assert.deepEqual((await get(`/v1/runs?${query}`)).runs.map((run) => run.run_id), [mine.run_id], query);
+  for (const query of ['label=one&chip=v5p', 'project=none', 'label=one&kind=advise', 'since=2200-01-01'])
+    assert.deepEqual((await get(`/v1/runs?${query}`)).runs, [], query);
+});
+
+test('filters that cannot be read are refused', async () => {
+  for (const query of ['limit=0', 'limit=201', 'limit=x', 'cursor=x', 'since=yesterday', 'since=2026-13-40', 'since=2026-01-01T99:00:00Z', 'colour=red'])
+    await problem(assert, await daemon.fetch(`/v1/runs?${query}`), 400, 'bad-request');
+});
+
+test('quotes, percent signs and other scripts in names are just names', async () => {
+  const label = '\'; DROP TABLE runs; -- "%_\\ 模型';
+  const mine = await store({ project: 'odd', label });
+  assert.deepEqual((await get(`/v1/runs?label=${encodeURIComponent(label)}`)).runs.map((run) => run.run_id), [mine.run_id]);
+});
+
+test('a run is deleted once, and then is not there', async () => {
+  const { run_id: id } = await store({});
+  assert.equal((await daemon.fetch(`/v1/runs/${id}`, { method: 'DELETE' })).status, 204);
+  await problem(assert, await daemon.fetch(`/v1/runs/${id}`, { method: 'DELETE' }), 404, 'not-found');
+  await problem(assert, await daemon.fetch(`/v1/runs/${id}`), 404, 'not-found');
+  await problem(assert, await daemon.fetch('/v1/runs/not-an-id'), 404, 'not-found');
+});
+
+test('an Idempotency-Key stores once, however often and however concurrently it is sent', async () => {
+  const key = { 'Idempotency-Key': `key-${Date.now()}` };
+  const answers = await Promise.all(Array.from({ length: 8 }, () => store({ project: 'idem' }, key)));
+  answers.push(await store({ project: 'idem' }, key));
+  assert.equal(new Set(answers.map((answer) => answer.text.trim())).size, 1);
+  assert.equal((await get('/v1/runs?project=idem')).runs.length, 1);
+  assert.equal(answers[8].headers.get('idempotency-replayed'), 'true');
+  await problem(assert, await daemon.post('/v1/estimate', estimateRequest({ store: true, project: 'other' }), key), 422, 'invalid-request');
+  for (const bad of ['a b', 'x'.repeat(256)])
+    await problem(assert, await daemon.post('/v1/estimate', estimateRequest({ store: true }), { 'Idempotency-Key': bad }), 400, 'bad-request');
+});
+
+test('a key is forgotten after a day', async () => {
+  const key = { 'Idempotency-Key': 'old-key' };
+  const first = await store({ project: 'old' }, key);
+  sql('api_runs', 'UPDATE idempotency_keys SET created_at = now() - interval \'25 hours\' WHERE key = \'old-key\'');
+  const second = await store({ project: 'old' }, key);
+  assert.notEqual(first.run_id, second.run_id);
+  assert.equal((await store({ project: 'old' }, key)).run_id, second.run_id);
+});
+
+test('two runs are compared, and the differences add up', async () => {
+  const one = await store({});
+  const request = estimateRequest({ store: true });
+  request.config.per_device_batch_size = 2;
+  const two = await (await daemon.post('/v1/estimate', request)).json();
+  const response = await daemon.fetch(`/v1/compare?runs=${one.run_id},${two.run_id}`);
+  assert.equal(response.status, 200, await response.clone().text());
+  assert.equal((await response.json()).runs.length, 2);
+  await problem(assert, await daemon.fetch(`/v1/compare?runs=${one.run_id}`), 400, 'bad-request');
+  await problem(assert, await daemon.fetch('/v1/compare'), 400, 'bad-request');
+  await problem(assert, await daemon.fetch(`/v1/compare?runs=${one.run_id},01a1fc9a-21ef-7bb3-a4fd-a2b739d7a072`), 404, 'not-found');
+  await problem(assert, await daemon.fetch(`/v1/compare?runs=${Array(17).fill(one.run_id)}`), 400, 'bad-request');
+});
+
+const put = (path, body) => daemon.fetch(path, { method: 'PUT', body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } });
+
+test('a baseline is put, moved, read, and protects its run', async () => {
+  const one = await store({});
+  const two = await store({});
+  await problem(assert, await daemon.fetch('/v1/baselines/beta/main'), 404, 'not-found');
+  assert.equal((await put('/v1/baselines/beta/main', { run_id: one.run_id })).status, 201);
+  assert.equal((await put('/v1/baselines/beta/main', { run_id: two.run_id })).status, 200);
+  const baseline = await get('/v1/baselines/beta/main');
+  assert.deepEqual([baseline.project, baseline.label, baseline.run_id], ['beta', 'main', two.run_id]);
+  await problem(assert, await daemon.fetch(`/v1/runs/${two.run_id}`, { method: 'DELETE' }), 409, 'conflict');
+  assert.equal((await daemon.fetch(`/v1/runs/${one.run_id}`, { method: 'DELETE' })).status, 204);
+  await problem(assert, await put('/v1/baselines/beta/main', { run_id: one.run_id }), 404, 'not-found');
+  await problem(assert, await put('/v1/baselines/beta/main', { run_id: 'x' }), 422, 'invalid-request');
+  const both = await problem(assert, await put(`/v1/baselines/${'p'.repeat(100)}/main`, { rum_id: 'x' }), 422, 'invalid-request');
+  assert.ok(both.errors.length >= 2, 'the path and the body');
+});
+
+const check = (body, query = '', headers = {}) => daemon.post(`/v1/checks${query}`, body, headers);
+
+test('a candidate that equals its baseline passes with limits of zero', async () => {
+  const { run_id: id } = await store({});
+  const response = await check({ baseline: { run_id: id }, candidate: estimateRequest(), limits: { step_time_increase_frac: 0, hbm_increase_frac: 0, must_fit: true } }, '?fail_status=true');
+  const verdict = await response.json();
+  assert.equal(response.status, 200);
+  assert.equal(verdict.verdict, 'pass');
+  assert.deepEqual(verdict.reasons, []);
+  assert.equal(verdict.baseline.run_id, id);
+  assert.equal(verdict.step_time_increase_frac, 0);
+});
+
+test('a slower candidate fails with the reason and the numbers, as 409 when asked', async () => {
+  const { run_id: id } = await store({ project: 'gate', label: 'main' });
+  const candidate = estimateRequest();
+  candidate.config.per_device_batch_size = 6;
+  const body = { baseline: { run_id: id }, candidate, limits: { step_time_increase_frac: 0.03, must_fit: false } };
+  const plain = await check(body);
+  assert.equal(plain.status, 200);
+  const verdict = await plain.json();
+  assert.equal(verdict.verdict, 'fail');
+  assert.deepEqual(verdict.reasons.map((reason) => reason.code), ['step_time']);
+  assert.ok(verdict.step_time_increase_frac > 0.03);
+  assert.equal((await check(body, '?fail_status=true')).status, 409);
+  const markdown = await check(body, '', { Accept: 'text/markdown' });
+  assert.equal(markdown.headers.get('content-type'), 'text/markdown; charset=utf-8');
+  assert.match(await markdown.text(), /^## TPU Advisor: fail/);
+  const junit = await check(body, '?fail_status=true', { Accept: 'application/junit+xml' });
+  assert.equal(junit.status, 409);
+  assert.match(await junit.text(), /<testsuite name="tpu-advisor" tests="1" failures="1">/);
+  await problem(assert, await check(body, '', { Accept: 'image/png' }), 406, 'not-acceptable');
+  await problem(assert, await check(body, '?fail_status=maybe'), 400, 'bad-request');
+});
+
+test('a candidate that no longer fits fails', async () => {
+  const { run_id: id } = await store({});
+  const candidate = estimateRequest();
+  candidate.config.per_device_batch_size = 64;
+  const verdict = await (await check({ baseline: { run_id: id }, candidate })).json();
+  assert.equal(verdict.verdict, 'fail');
+  assert.deepEqual(verdict.reasons.map((reason) => reason.code), ['does_not_fit']);
+});
+
+test('a check by project and label takes the pinned run, or the newest one', async () => {
+  const one = await store({ project: 'named', label: 'main' });
+  const two = await store({ project: 'named', label: 'main' });
+  const body = { baseline: { project: 'named', label: 'main' }, candidate: { run_id: two.run_id } };
+  assert.equal((await (await check(body)).json()).baseline.run_id, two.run_id);
+  await put('/v1/baselines/named/main', { run_id: one.run_id });
+  assert.equal((await (await check(body)).json()).baseline.run_id, one.run_id);
+  await problem(assert, await check({ ...body, baseline: { project: 'named', label: 'none' } }), 404, 'not-found');
+});
+
+test('a candidate can be stored by the check', async () => {
+  const { run_id: id } = await store({});
+  const verdict = await (await check({ baseline: { run_id: id }, candidate: estimateRequest({ store: true, project: 'checked' }) })).json();
+  assert.equal((await get('/v1/runs?project=checked')).runs[0].run_id, verdict.candidate.run_id);
+});
+
+test('mistakes of a check are named with their places', async () => {
+  const { run_id: id } = await store({});
+  const candidate = estimateRequest({ stoer: true });
+  const inside = await problem(assert, await check({ baseline: { run_id: id }, candidate }), 422, 'invalid-request');
+  assert.ok(inside.errors.some((error) => error.pointer === '/candidate/stoer'));
+  const outside = await problem(assert, await check({ baselin: {}, limits: { must_fit: 1, step_time_increase_percent: 3 } }), 422, 'invalid-request');
+  const pointers = outside.errors.map((error) => error.pointer);
+  for (const pointer of ['/baselin', '/baseline', '/candidate', '/limits/must_fit', '/limits/step_time_increase_percent']) assert.ok(pointers.includes(pointer), pointer);
+});
+
+test('the database refuses to change a run', () => {
+  assert.throws(() => sql('api_runs', 'UPDATE runs SET label = \'x\''), /immutable/);
+  assert.throws(() => sql('api_runs', 'TRUNCATE runs CASCADE'), /immutable/);
+});

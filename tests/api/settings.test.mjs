@@ -1,0 +1,100 @@
+import test from 'node:test';
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { startDaemon, estimateRequest, freshDatabase, problem, run, scratchFolder, writeFileSync, join } from './daemon.mjs';
+
+const digest = (token) => createHash('sha256').update(token).digest('hex');
+const bearer = (token) => ({ Authorization: `Bearer ${token}` });
+
+test('beyond loopback the daemon wants tokens or an explicit word', async () => {
+  for (const address of ['0.0.0.0:0', '[::]:0', '192.0.2.1:0']) {
+    const refused = await run(['serve', '--listen', address]);
+    assert.equal(refused.status, 2, address);
+    assert.match(refused.err, /--tokens-file/);
+  }
+  assert.equal((await run(['serve', '--listen', '0.0.0.0:0', '--print-config', '--insecure'])).status, 0);
+});
+
+test('settings come from the file, the environment and the flags, the later winning', async () => {
+  const { folder, remove } = scratchFolder();
+  const file = join(folder, 'settings');
+  writeFileSync(file, '# comment\nworkers = 3\nqueue = 5\nlog_level = debug\n');
+  const shown = async (args, env) => Object.fromEntries((await run(['serve', '--print-config', ...args], { env })).out.trim().split('\n').map((line) => line.split(' = ')));
+  const config = await shown(['--config', file, '--queue', '9'], { TPU_ADVISOR_WORKERS: '4', TPU_ADVISOR_QUEUE: '7' });
+  assert.deepEqual([config.workers, config.queue, config.log_level, config.deadline], ['4', '9', 'debug', '30']);
+  assert.equal((await shown([], { TPU_ADVISOR_CONFIG: file })).workers, '3');
+  remove();
+});
+
+test('secrets may come from a file and are never printed', async () => {
+  const { folder, remove } = scratchFolder();
+  writeFileSync(join(folder, 'url'), 'postgresql://u:hidden@127.0.0.1:1/x\n');
+  const shown = await run(['serve', '--print-config', '--database-url-file', join(folder, 'url')]);
+  assert.match(shown.out, /^database_url = \*\*\*$/m);
+  assert.ok(!shown.out.includes('hidden'));
+  const daemon = await startDaemon({ env: { TPU_ADVISOR_DATABASE_URL_FILE: join(folder, 'url') } });
+  assert.equal((await (await daemon.fetch('/readyz')).json()).database, 'away');
+  await daemon.stop();
+  assert.ok(!daemon.raw().includes('hidden'), 'nor logged');
+  remove();
+});
+
+test('unknown settings and values out of range are errors, all of them named', async () => {
+  const wrong = await run(['serve', '--wrokers', '3', '--queue', '0', '--insecure=perhaps', 'stray'], { env: { TPU_ADVISOR_LISSEN: 'x' } });
+  assert.equal(wrong.status, 2);
+  for (const word of [/'wrokers'; did you mean 'workers'/, /queue is a whole number from 1/, /insecure is true or false/, /'stray'/, /'LISSEN'/]) assert.match(wrong.err, word);
+  assert.equal((await run(['serve', '--listen', 'nonsense'])).status, 2);
+  assert.equal((await run(['serve', '--config', '/none/such'])).status, 2);
+  assert.equal((await run(['serve', '--log-level', 'loud'])).status, 2);
+  assert.match((await run(['serve', '--help'])).out, /--database-url/);
+  assert.equal((await run(['migrate'])).status, 2);
+  assert.match((await run(['srve'])).err, /did you mean 'serve'/);
+});
+
+test('an address in use is said, not shared', async () => {
+  const first = await startDaemon();
+  const second = await run(['serve', '--listen', `127.0.0.1:${first.port}`]);
+  assert.equal(second.status, 1);
+  assert.match(second.err, /Address already in use/);
+  await first.stop();
+});
+
+test('tokens open what their scopes say, and nothing else', async () => {
+  const { folder, remove } = scratchFolder();
+  const file = join(folder, 'tokens');
+  writeFileSync(file, `# who scopes digest\nreader read ${digest('r-secret')}\nci write ${digest('w-secret')}\nboss admin ${digest('a-secret')}\n`);
+  const daemon = await startDaemon({ database: freshDatabase('api_tokens'), args: ['--tokens-file', file] });
+  const as = (token, path, options = {}) => daemon.fetch(path, { ...options, headers: { ...(token ? bearer(token) : {}), ...options.headers } });
+  const estimate = (token, extra, headers = {}) => daemon.post('/v1/estimate', estimateRequest(extra), { ...(token ? bearer(token) : {}), ...headers });
+
+  for (const open of ['/livez', '/readyz', '/metrics', '/version', '/v1/openapi.json', '/']) assert.equal((await as(null, open)).status, 200, open);
+  const challenge = await as(null, '/v1/runs');
+  assert.match(challenge.headers.get('www-authenticate'), /^Bearer/);
+  await problem(assert, challenge, 401, 'unauthorized');
+  await problem(assert, await as('wrong', '/v1/runs'), 401, 'unauthorized');
+  await problem(assert, await daemon.fetch('/v1/runs', { headers: { Authorization: 'Basic cjpy' } }), 401, 'unauthorized');
+  await problem(assert, await estimate(null, {}), 401, 'unauthorized');
+  assert.equal((await as('r-secret', '/v1/runs')).status, 200);
+  assert.equal((await estimate('r-secret', {})).status, 200);
+  await problem(assert, await estimate('r-secret', { store: true }), 403, 'forbidden');
+  const stored = await (await estimate('w-secret', { store: true }, { 'Idempotency-Key': 'k' })).json();
+  assert.equal(stored.stored, true);
+  const other = await (await estimate('a-secret', { store: true }, { 'Idempotency-Key': 'k' })).json();
+  assert.notEqual(other.run_id, stored.run_id, 'keys of different tokens do not meet');
+  await problem(assert, await as('w-secret', `/v1/runs/${stored.run_id}`, { method: 'DELETE' }), 403, 'forbidden');
+  assert.equal((await as('a-secret', `/v1/runs/${stored.run_id}`, { method: 'DELETE' })).status, 204);
+  await daemon.stop();
+  for (const secret of ['r-secret', 'w-secret', 'a-secret']) assert.ok(!daemon.raw().includes(secret), 'tokens are not logged');
+  assert.ok(daemon.log.some((line) => line.token === 'ci'));
+  remove();
+});
+
+test('a broken token file stops the start, with its lines', async () => {
+  const { folder, remove } = scratchFolder();
+  const file = join(folder, 'tokens');
+  writeFileSync(file, `a fly ${digest('x')}\nb read abc\nc read\n`);
+  const refused = await run(['serve', '--tokens-file', file]);
+  assert.equal(refused.status, 1);
+  for (const line of [1, 2, 3]) assert.match(refused.err, new RegExp(`line ${line}:`));
+  remove();
+});

@@ -1,0 +1,54 @@
+// Requests that two parsers could read differently must be refused and their connection closed.
+import test, { after, before } from 'node:test';
+import assert from 'node:assert/strict';
+import { startDaemon, raw } from './daemon.mjs';
+
+let daemon;
+before(async () => { daemon = await startDaemon(); });
+after(() => daemon.stop());
+
+const hidden = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
+const json = 'Content-Type: application/json\r\n';
+const refused = {
+  'Content-Length beside Transfer-Encoding': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
+  'Content-Length beside Transfer-Encoding on GET': `GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
+  'two different Content-Lengths': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Content-Length: 0\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}`,
+  'two equal Content-Lengths': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}${hidden}`,
+  'a list of Content-Lengths': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Content-Length: 2, 2\r\n\r\n{}`,
+  'a signed Content-Length': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Content-Length: +2\r\n\r\n{}`,
+  'a negative Content-Length': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Content-Length: -2\r\n\r\n{}`,
+  'a hexadecimal Content-Length': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Content-Length: 0x2\r\n\r\n{}`,
+  'a Content-Length beyond any number': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Content-Length: 99999999999999999999\r\n\r\n{}`,
+  'a blank before the colon': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Content-Length : 2\r\n\r\n{}`,
+  'a blank in a header name': 'GET /livez HTTP/1.1\r\nHost: x\r\nBad Name: 1\r\n\r\n',
+  'no Host': 'GET /livez HTTP/1.1\r\n\r\n',
+  'two Hosts': 'GET /livez HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n',
+  'a method that is no token': 'G@T /livez HTTP/1.1\r\nHost: x\r\n\r\n',
+  'an unknown Transfer-Encoding': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`,
+  'two Transfer-Encodings': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n`,
+  'a Transfer-Encoding in HTTP/1.0': `POST /v1/estimate HTTP/1.0\r\nHost: x\r\n${json}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+  'an absolute target': 'GET http://other/livez HTTP/1.1\r\nHost: x\r\n\r\n',
+  'an unknown version': 'GET /livez HTTP/1.7\r\nHost: x\r\n\r\n',
+};
+for (const [what, bytes] of Object.entries(refused))
+  test(`refused: ${what}`, async () => {
+    const answer = await raw(daemon.port, bytes);
+    assert.deepEqual(answer.statuses, [answer.statuses[0]], 'no second request is answered');
+    assert.ok([400, 405, 505].includes(answer.statuses[0]), answer.text);
+    assert.ok(answer.closed, 'the connection is closed');
+  });
+
+test('headers beyond the limit are refused', async () => {
+  const answer = await raw(daemon.port, `GET /livez HTTP/1.1\r\nHost: x\r\nBig: ${'x'.repeat(40000)}\r\n\r\n`);
+  assert.deepEqual(answer.statuses, [431]);
+});
+
+test('two proper requests on one connection are both answered', async () => {
+  assert.deepEqual((await raw(daemon.port, hidden + hidden)).statuses, [200, 200]);
+});
+
+test('after garbage the daemon still answers', async () => {
+  await raw(daemon.port, Buffer.from([0x16, 0x03, 0x01, 0, 1, 2, 3, 0x0d, 0x0a, 0x0d, 0x0a]));
+  await raw(daemon.port, '\r\n\r\n\r\n');
+  assert.deepEqual((await raw(daemon.port, hidden)).statuses, [200]);
+});

@@ -1,0 +1,161 @@
+// What the daemon does when clients, the database or its own end get in the way.
+import test from 'node:test';
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { execFileSync } from 'node:child_process';
+import { startDaemon, adviseRequest, estimateRequest, freshDatabase, problem, raw, root, join, sleep, sql, until } from '../api/daemon.mjs';
+
+const cluster = (command) => execFileSync(join(root, 'sql/dev-cluster.sh'), [command], { stdio: 'pipe' });
+
+test('SIGTERM: not ready, no new connections, requests under way are answered, exit status 0', async () => {
+  const daemon = await startDaemon({ args: ['--workers', '1', '--drain-delay', '1'] });
+  const before = connect(daemon.port, '127.0.0.1');
+  await new Promise((resolve) => { before.once('connect', resolve); });
+  const answers = Array.from({ length: 8 }, async () => (await daemon.post('/v1/advise', adviseRequest())).status);
+  await sleep(50);
+  daemon.child.kill('SIGTERM');
+  await until('not ready', async () => (await daemon.fetch('/readyz')).status === 503);
+  assert.deepEqual(await Promise.all(answers), Array(8).fill(200));
+  assert.equal(await daemon.exit, 0, daemon.raw().slice(-1000));
+  await assert.rejects(daemon.fetch('/livez'));
+  before.destroy();
+});
+
+test('SIGTERM with a deadline of zero cuts requests off with 503 instead of hanging', async () => {
+  const daemon = await startDaemon({ args: ['--workers', '1', '--drain-deadline', '0'] });
+  const answers = Array.from({ length: 12 }, async () => (await daemon.post('/v1/advise', adviseRequest())).status);
+  await until('work', async () => (await (await daemon.fetch('/readyz')).json()).waiting > 5);
+  daemon.child.kill('SIGTERM');
+  const statuses = await Promise.all(answers);
+  assert.ok(statuses.includes(503), String(statuses));
+  assert.ok(statuses.every((status) => [200, 503].includes(status)));
+  assert.equal(await daemon.exit, 1);
+});
+
+test('a full queue answers 503 with Retry-After at once, and what was taken is answered', async () => {
+  const daemon = await startDaemon({ args: ['--workers', '1', '--queue', '2'] });
+  const responses = await Promise.all(Array.from({ length: 20 }, () => daemon.post('/v1/advise', adviseRequest())));
+  const busy = responses.filter((response) => response.status === 503);
+  assert.ok(busy.length > 0 && busy.length < 20, `${busy.length} of 20 refused`);
+  assert.ok(Number(busy[0].headers.get('retry-after')) > 0);
+  await problem(assert, busy[0], 503, 'busy');
+  assert.equal(responses.filter((response) => response.status === 200).length, 20 - busy.length);
+  await daemon.stop();
+});
+
+test('a request that waits longer than the deadline gets 503, and the daemon goes on', async () => {
+  const daemon = await startDaemon({ args: ['--workers', '1', '--deadline', '1'] });
+  const responses = await Promise.all(Array.from({ length: 60 }, () => daemon.post('/v1/advise', adviseRequest())));
+  const late = responses.filter((response) => response.status === 503);
+  assert.ok(late.length > 0, 'sixty searches take longer than a second on one worker');
+  await problem(assert, late[0], 503, 'deadline');
+  await until('an answer', async () => (await daemon.post('/v1/estimate', estimateRequest())).status === 200);
+  await daemon.stop();
+});
+
+test('clients that send slowly are closed, and nobody else notices', async () => {
+  const daemon = await startDaemon({ args: ['--request-timeout', '1'] });
+  const slow = Array.from({ length: 60 }, (_, index) => {
+    const socket = connect(daemon.port, '127.0.0.1');
+    const state = { closed: false };
+    socket.on('error', () => {});
+    socket.on('close', () => { state.closed = true; });
+    socket.write(index % 2 ? 'GET /livez HTTP/1.1\r\nHost: x\r\n' : 'POST /v1/estimate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{');
+    state.timer = setInterval(() => { if (!state.closed) socket.write(index % 2 ? 'X: y\r\n' : ' '); }, 200);
+    return state;
+  });
+  while (slow.some((state) => !state.closed)) {
+    const begin = Date.now();
+    assert.equal((await daemon.fetch('/livez')).status, 200);
+    assert.ok(Date.now() - begin < 500, 'service goes on');
+    await sleep(100);
+    assert.ok(daemon.child.exitCode === null);
+    if (Date.now() - startedAt(daemon) > 8000) break;
+  }
+  slow.forEach((state) => clearInterval(state.timer));
+  assert.equal(slow.filter((state) => !state.closed).length, 0);
+  await daemon.stop();
+});
+const startedAt = (daemon) => Date.parse(daemon.log.find((line) => line.msg === 'listening').ts);
+
+test('clients that vanish in the middle leave nothing behind', async () => {
+  const daemon = await startDaemon({ args: ['--workers', '1'] });
+  const body = JSON.stringify(adviseRequest());
+  for (let i = 0; i < 30; i++) {
+    const socket = connect(daemon.port, '127.0.0.1');
+    socket.on('error', () => {});
+    socket.write(`POST /v1/advise HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${i % 3 ? body : body.slice(0, 20)}`);
+    setTimeout(() => socket.resetAndDestroy(), 5 + i);
+  }
+  await until('no connection but ours', async () => /connections_open [12]\n/.test(await (await daemon.fetch('/metrics')).text()), 20000);
+  await daemon.stop();
+});
+
+test('a killed backend costs nothing: the next request gets a new connection', async () => {
+  const daemon = await startDaemon({ database: freshDatabase('fault_backend') });
+  const store = async () => (await daemon.post('/v1/estimate', estimateRequest({ store: true }))).json();
+  for (let round = 0; round < 4; round++) {
+    assert.equal((await store()).stored, true);
+    sql('postgres', 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = \'fault_backend\'');
+    await sleep(50);
+  }
+  assert.equal((await (await daemon.fetch('/v1/runs')).json()).runs.length, 4);
+  await daemon.stop();
+});
+
+test('a database that is killed and comes back: answers go on, no stored run is lost', async () => {
+  const daemon = await startDaemon({ database: freshDatabase('fault_cluster') });
+  const store = async () => (await daemon.post('/v1/estimate', estimateRequest({ store: true }))).json();
+  const acknowledged = [];
+  const note = (answer) => { if (answer.stored) acknowledged.push(answer.run_id); return answer; };
+  for (let round = 0; round < 3; round++) {
+    await until('stored', async () => note(await store()).stored);
+    const during = Array.from({ length: 10 }, async () => note(await store()));
+    cluster('kill');
+    await Promise.all(during);
+    await until('noticed', async () => (await (await daemon.fetch('/readyz')).json()).database === 'away');
+    const away = await store();
+    assert.equal(away.stored, false);
+    assert.ok(away.step_time_s > 0);
+    assert.equal((await daemon.fetch('/readyz')).status, 200);
+    await problem(assert, await daemon.fetch('/v1/runs'), 503, 'store-unavailable');
+    cluster('start');
+    await until('back', async () => (await daemon.fetch('/readyz?require=database')).status === 200, 15000);
+  }
+  for (const id of acknowledged) assert.equal((await daemon.fetch(`/v1/runs/${id}`)).status, 200, id);
+  assert.ok(acknowledged.length >= 3);
+  await daemon.stop();
+});
+
+test('a daemon that starts before its database stores once it is there', async () => {
+  const database = freshDatabase('fault_late');
+  cluster('stop');
+  const daemon = await startDaemon({ database, waitFor: 'listening' });
+  try {
+    const answer = await (await daemon.post('/v1/estimate', estimateRequest({ store: true }))).json();
+    assert.equal(answer.stored, false);
+  } finally {
+    cluster('start');
+  }
+  await until('stored', async () => (await (await daemon.post('/v1/estimate', estimateRequest({ store: true }))).json()).stored, 15000);
+  await daemon.stop();
+});
+
+test('a run that locks wait for is not stored, in bounded time', async () => {
+  const daemon = await startDaemon({ database: freshDatabase('fault_lock') });
+  const holder = (await import('node:child_process')).spawn('psql', ['-Xq', process.env.CLUSTER_URL.replace('/tpu_advisor?', '/fault_lock?')], { stdio: ['pipe', 'ignore', 'ignore'] });
+  holder.stdin.write('BEGIN; LOCK TABLE runs IN ACCESS EXCLUSIVE MODE;\n');
+  await until('locked', () => sql('postgres', 'SELECT count(*) FROM pg_locks WHERE mode = \'AccessExclusiveLock\' AND granted AND relation IS NOT NULL') !== '0');
+  const begin = Date.now();
+  assert.equal((await (await daemon.post('/v1/estimate', estimateRequest({ store: true }))).json()).stored, false);
+  assert.ok(Date.now() - begin < 4000, 'the lock timeout is 2 s');
+  holder.stdin.end('ROLLBACK;\n');
+  await until('stored again', async () => (await (await daemon.post('/v1/estimate', estimateRequest({ store: true }))).json()).stored);
+  await daemon.stop();
+});
+
+test('half a request and a hang-up are no request', async () => {
+  const daemon = await startDaemon();
+  assert.deepEqual((await raw(daemon.port, 'GET /livez HT', { quiet: 100 })).statuses, []);
+  await daemon.stop();
+});

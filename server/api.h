@@ -5,12 +5,13 @@
 #include "engine/advise.h"
 #include "server/exchange.h"
 
-void adv_api_answer(struct adv_exchange *exchange); /* POST estimate, advise, kernels, lint: route->kind says which */
+void adv_api_answer(
+    struct adv_exchange *exchange); /* POST estimate, advise, kernels, lint: route->kind says which */
 
-/* Runs the engine for a handler: counts its time and its evaluations, and refuses "store" (ADV_E_FORBIDDEN) to a token
- * that may not write. `answer` needs adv_answer_free only on ADV_OK. */
-ADV_MUST_CHECK adv_code adv_api_run_engine(struct adv_exchange *exchange, int kind, const char *json, size_t json_bytes,
-                                           struct adv_answer *answer, adv_err *err);
+/* Runs the engine for a handler: counts its time and its evaluations, and refuses "store" (ADV_E_FORBIDDEN)
+ * to a token that may not write. `answer` needs adv_answer_free only on ADV_OK. */
+ADV_MUST_CHECK adv_code adv_api_run_engine(struct adv_exchange *exchange, int kind, const char *json,
+                                           size_t json_bytes, struct adv_answer *answer, adv_err *err);
 
 void adv_api_catalog_list(struct adv_exchange *exchange);
 void adv_api_catalog_entry(struct adv_exchange *exchange);

@@ -10,7 +10,8 @@
 
 #define LONGEST_KEY 255
 
-/* The request's Idempotency-Key into `idempotency`; false with the problem in the reply when it is malformed. */
+/* The request's Idempotency-Key into `idempotency`; false with the problem in the reply when it is malformed.
+ */
 static bool read_key(struct adv_exchange *exchange, struct adv_idempotency *idempotency)
 {
     const char *key = exchange->headers[ADV_HEADER_IDEMPOTENCY_KEY];
@@ -31,13 +32,16 @@ static bool read_key(struct adv_exchange *exchange, struct adv_idempotency *idem
     adv_text_init(&text, ADV_LIMIT_BODY_BYTES + 256);
     adv_text_format(&text, "%s\n", exchange->route->path);
     adv_text_append_bytes(&text, exchange->body ? exchange->body : "", exchange->body_bytes);
-    if (!text.overflow) adv_sha256_hex(text.data, text.length_bytes, idempotency->body_digest);
-    else adv_reply_error(exchange, ADV_E_MEMORY, "", NULL, "no memory for the request");
+    if (!text.overflow)
+        adv_sha256_hex(text.data, text.length_bytes, idempotency->body_digest);
+    else
+        adv_reply_error(exchange, ADV_E_MEMORY, "", NULL, "no memory for the request");
     adv_text_free(&text);
     return exchange->reply.status == 0;
 }
 
-/* true: the reply is filled, from an earlier answer or with a problem. A database that is away is no obstacle. */
+/* true: the reply is filled, from an earlier answer or with a problem. A database that is away is no
+ * obstacle. */
 static bool replay(struct adv_exchange *exchange, const struct adv_idempotency *idempotency)
 {
     if (!idempotency->key || !exchange->db) return false;
@@ -52,12 +56,13 @@ static bool replay(struct adv_exchange *exchange, const struct adv_idempotency *
         return true;
     }
     if (outcome == ADV_STORE_OTHER_BODY)
-        adv_reply_error(exchange, ADV_E_INVALID, "/headers/Idempotency-Key", "use a new key for a new request",
-                        "the key was used with another request");
+        adv_reply_error(exchange, ADV_E_INVALID, "/headers/Idempotency-Key",
+                        "use a new key for a new request", "the key was used with another request");
     return outcome == ADV_STORE_OTHER_BODY;
 }
 
-static void reply_stored(struct adv_exchange *exchange, struct adv_answer *answer, const struct adv_idempotency *idempotency)
+static void reply_stored(struct adv_exchange *exchange, struct adv_answer *answer,
+                         const struct adv_idempotency *idempotency)
 {
     struct adv_text response;
     adv_text_init(&response, ADV_LIMIT_STORED_BYTES);
@@ -90,14 +95,18 @@ adv_code adv_api_run_engine(struct adv_exchange *exchange, int kind, const char 
     struct adv_metrics *metrics = &exchange->app->metrics;
     memset(answer, 0, sizeof *answer);
     int64_t start_us = now_us();
-    adv_code code =
-        adv_answer_request(exchange->app->catalog, (enum adv_request_kind)kind, json, json_bytes, answer, err);
-    adv_metrics_add(metrics, ADV_COUNTER_ENGINE_US, (uint64_t)(now_us() - start_us));
+    adv_code code = adv_answer_request(exchange->app->catalog, (enum adv_request_kind)kind, json, json_bytes,
+                                       answer, err);
+    int64_t elapsed_us = now_us() - start_us;
+    adv_metrics_add(metrics, ADV_COUNTER_ENGINE_US, (uint64_t)elapsed_us);
     if (code) return code;
-    if (answer->evaluations > 0) adv_metrics_add(metrics, ADV_COUNTER_EVALUATIONS, (uint64_t)answer->evaluations);
+    adv_answer_set_elapsed(answer, (double)elapsed_us * 1e-6);
+    if (answer->evaluations > 0)
+        adv_metrics_add(metrics, ADV_COUNTER_EVALUATIONS, (uint64_t)answer->evaluations);
     if (!answer->wants_store || (exchange->scopes & ADV_SCOPE_WRITE)) return ADV_OK;
     adv_answer_free(answer);
-    return adv_err_add(err, ADV_E_FORBIDDEN, "/store", "leave \"store\" out, or use a token with the scope write",
+    return adv_err_add(err, ADV_E_FORBIDDEN, "/store",
+                       "leave \"store\" out, or use a token with the scope write",
                        "the token may not store runs");
 }
 
@@ -105,13 +114,14 @@ void adv_api_answer(struct adv_exchange *exchange)
 {
     static const char *const no_query[] = {NULL};
     struct adv_idempotency idempotency;
-    if (!adv_exchange_check_query(exchange, no_query) || !read_key(exchange, &idempotency) || replay(exchange, &idempotency))
+    if (!adv_exchange_check_query(exchange, no_query) || !read_key(exchange, &idempotency) ||
+        replay(exchange, &idempotency))
         return;
     struct adv_answer answer;
     adv_err err;
     adv_err_init(&err);
-    if (adv_api_run_engine(exchange, exchange->route->kind, exchange->body ? exchange->body : "", exchange->body_bytes, &answer,
-                           &err)) {
+    if (adv_api_run_engine(exchange, exchange->route->kind, exchange->body ? exchange->body : "",
+                           exchange->body_bytes, &answer, &err)) {
         adv_reply_problem(exchange, &err);
         return;
     }

@@ -15,7 +15,8 @@ static void reply_baseline(struct adv_exchange *exchange, int status)
     adv_err err;
     adv_err_init(&err);
     struct adv_baseline baseline;
-    if (adv_store_baseline_get(exchange->db, exchange->parameters[0], exchange->parameters[1], false, &baseline, &err)) {
+    if (adv_store_baseline_get(exchange->db, exchange->parameters[0], exchange->parameters[1], false,
+                               &baseline, &err)) {
         adv_reply_problem(exchange, &err);
         return;
     }
@@ -43,13 +44,17 @@ void adv_api_baseline_put(struct adv_exchange *exchange)
     adv_err_init(&err);
     for (int i = 0; i < 2; i++)
         if (strlen(exchange->parameters[i]) >= ADV_LIMIT_NAME)
-            (void)adv_err_add(&err, ADV_E_INVALID, i ? "/path/label" : "/path/project", NULL, "longer than %d bytes",
-                              ADV_LIMIT_NAME - 1);
+            (void)adv_err_add(&err, ADV_E_INVALID, i ? "/path/label" : "/path/project", NULL,
+                              "longer than %d bytes", ADV_LIMIT_NAME - 1);
     char run_id[ADV_LIMIT_NAME];
     bool created = false;
-    adv_code code = adv_decode_run_id(exchange->body ? exchange->body : "", exchange->body_bytes, run_id, &err);
+    adv_code code =
+        adv_decode_run_id(exchange->body ? exchange->body : "", exchange->body_bytes, run_id, &err);
     if (!code && !err.code)
-        code = adv_store_baseline_put(exchange->db, exchange->parameters[0], exchange->parameters[1], run_id, &created, &err);
-    if (code || err.code) adv_reply_problem(exchange, &err);
-    else reply_baseline(exchange, created ? 201 : 200);
+        code = adv_store_baseline_put(exchange->db, exchange->parameters[0], exchange->parameters[1], run_id,
+                                      &created, &err);
+    if (code || err.code)
+        adv_reply_problem(exchange, &err);
+    else
+        reply_baseline(exchange, created ? 201 : 200);
 }

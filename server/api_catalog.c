@@ -27,7 +27,8 @@ void adv_api_catalog_entry(struct adv_exchange *exchange)
     adv_err err;
     adv_err_init(&err);
     struct adv_answer answer = {0};
-    if (adv_catalog_json(exchange->app->catalog, exchange->parameters[0], exchange->parameters[1], &answer, &err)) {
+    if (adv_catalog_json(exchange->app->catalog, exchange->parameters[0], exchange->parameters[1], &answer,
+                         &err)) {
         adv_reply_problem(exchange, &err);
         return;
     }

@@ -8,7 +8,8 @@
 #include "server/keep.h"
 #include "server/store_baselines.h"
 
-#define VERDICT_LIMIT_BYTES (8u * 1024u * 1024u) /* the comparison is the bulk: two answers' terms, below 200 KiB */
+#define VERDICT_LIMIT_BYTES                                                                                  \
+    (8u * 1024u * 1024u) /* the comparison is the bulk: two answers' terms, below 200 KiB */
 
 /* One side of the check and the answer that stands for it; `response` points into `stored` or `made`. */
 struct side {
@@ -19,7 +20,8 @@ struct side {
     const char *response;
 };
 
-static adv_code load_side(struct adv_exchange *exchange, const char *run_id, const char *pointer, struct side *side, adv_err *err)
+static adv_code load_side(struct adv_exchange *exchange, const char *run_id, const char *pointer,
+                          struct side *side, adv_err *err)
 {
     adv_err found;
     adv_err_init(&found);
@@ -39,13 +41,16 @@ static adv_code load_side(struct adv_exchange *exchange, const char *run_id, con
                        "the run has no step time to compare");
 }
 
-static adv_code load_baseline(struct adv_exchange *exchange, const struct adv_gate_request *request, struct side *side, adv_err *err)
+static adv_code load_baseline(struct adv_exchange *exchange, const struct adv_gate_request *request,
+                              struct side *side, adv_err *err)
 {
-    if (request->baseline_run_id[0]) return load_side(exchange, request->baseline_run_id, "/baseline/run_id", side, err);
+    if (request->baseline_run_id[0])
+        return load_side(exchange, request->baseline_run_id, "/baseline/run_id", side, err);
     struct adv_baseline baseline;
     adv_err found;
     adv_err_init(&found);
-    adv_code code = adv_store_baseline_get(exchange->db, request->baseline_project, request->baseline_label, true, &baseline, &found);
+    adv_code code = adv_store_baseline_get(exchange->db, request->baseline_project, request->baseline_label,
+                                           true, &baseline, &found);
     if (code) {
         adv_err_merge(err, &found, "/baseline");
         return code;
@@ -54,7 +59,8 @@ static adv_code load_baseline(struct adv_exchange *exchange, const struct adv_ga
 }
 
 /* The candidate is estimated here, and stored when it asks for it. */
-static adv_code make_candidate(struct adv_exchange *exchange, const struct adv_gate_request *request, struct side *side, adv_err *err)
+static adv_code make_candidate(struct adv_exchange *exchange, const struct adv_gate_request *request,
+                               struct side *side, adv_err *err)
 {
     struct adv_answer answer;
     adv_err found;
@@ -77,13 +83,16 @@ static adv_code make_candidate(struct adv_exchange *exchange, const struct adv_g
     side->gate.fits = answer.fits;
     adv_answer_free(&answer);
     side->response = side->made.data;
-    return side->made.overflow ? adv_err_add(err, ADV_E_MEMORY, "/candidate", NULL, "no memory for the answer") : ADV_OK;
+    return side->made.overflow
+               ? adv_err_add(err, ADV_E_MEMORY, "/candidate", NULL, "no memory for the answer")
+               : ADV_OK;
 }
 
-static void reply_verdict(struct adv_exchange *exchange, const struct adv_gate_request *request, const struct side *baseline,
-                          const struct side *candidate)
+static void reply_verdict(struct adv_exchange *exchange, const struct adv_gate_request *request,
+                          const struct side *baseline, const struct side *candidate)
 {
-    const struct adv_gate_limits limits = {request->step_time_increase_frac, request->hbm_increase_frac, request->must_fit};
+    const struct adv_gate_limits limits = {request->step_time_increase_frac, request->hbm_increase_frac,
+                                           request->must_fit};
     struct adv_gate_verdict verdict;
     adv_gate_judge(&baseline->gate, &candidate->gate, &limits, &verdict);
     const char *fail_status = adv_exchange_query(exchange, "fail_status");
@@ -92,13 +101,15 @@ static void reply_verdict(struct adv_exchange *exchange, const struct adv_gate_r
     adv_text_init(&text, VERDICT_LIMIT_BYTES);
     const char *type = "application/json";
     if (adv_exchange_accepts(exchange, type)) {
-        const char *const ids[] = {baseline->gate.run_id, candidate->gate.run_id[0] ? candidate->gate.run_id : "candidate"};
+        const char *const ids[] = {baseline->gate.run_id,
+                                   candidate->gate.run_id[0] ? candidate->gate.run_id : "candidate"};
         const char *const responses[] = {baseline->response, candidate->response};
         struct adv_answer compare = {0};
         adv_err ignored; /* runs of other kinds cannot be compared term by term; the verdict stands */
         adv_err_init(&ignored);
         adv_code code = adv_compare_json(ids, responses, 2, &compare, &ignored);
-        adv_gate_print_json(&baseline->gate, &candidate->gate, &limits, &verdict, code ? NULL : compare.json, &text);
+        adv_gate_print_json(&baseline->gate, &candidate->gate, &limits, &verdict, code ? NULL : compare.json,
+                            &text);
         if (!code) adv_answer_free(&compare);
     } else if (adv_exchange_accepts(exchange, "text/markdown")) {
         type = "text/markdown; charset=utf-8";
@@ -117,11 +128,13 @@ static bool check_head(struct adv_exchange *exchange)
     if (!adv_exchange_check_query(exchange, allowed)) return false;
     const char *fail_status = adv_exchange_query(exchange, "fail_status");
     if (fail_status && strcmp(fail_status, "true") != 0 && strcmp(fail_status, "false") != 0) {
-        adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/fail_status", NULL, "fail_status is true or false");
+        adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/fail_status", NULL,
+                        "fail_status is true or false");
         return false;
     }
-    if (adv_exchange_accepts(exchange, "application/json") || adv_exchange_accepts(exchange, "text/markdown")
-        || adv_exchange_accepts(exchange, "application/junit+xml"))
+    if (adv_exchange_accepts(exchange, "application/json") ||
+        adv_exchange_accepts(exchange, "text/markdown") ||
+        adv_exchange_accepts(exchange, "application/junit+xml"))
         return true;
     adv_reply_error(exchange, ADV_E_NOT_ACCEPTABLE, "/headers/Accept", NULL,
                     "a check is answered as application/json, text/markdown or application/junit+xml");
@@ -145,8 +158,10 @@ void adv_api_check(struct adv_exchange *exchange)
         code = load_side(exchange, request.candidate_run_id, "/candidate/run_id", &candidate, &err);
     else if (!code)
         code = make_candidate(exchange, &request, &candidate, &err);
-    if (code) adv_reply_problem(exchange, &err);
-    else reply_verdict(exchange, &request, &baseline, &candidate);
+    if (code)
+        adv_reply_problem(exchange, &err);
+    else
+        reply_verdict(exchange, &request, &baseline, &candidate);
     if (baseline.has_stored) adv_store_run_free(&baseline.stored);
     if (candidate.has_stored) adv_store_run_free(&candidate.stored);
     adv_text_free(&candidate.made);

@@ -29,7 +29,8 @@ void adv_api_compare(struct adv_exchange *exchange)
     const char *ids[MOST_RUNS];
     int count = list ? split(list, ids) : 0;
     if (count < 2) {
-        adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/runs", "?runs=ID,ID", "runs are 2 to %d run ids", MOST_RUNS);
+        adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/runs", "?runs=ID,ID", "runs are 2 to %d run ids",
+                        MOST_RUNS);
         return;
     }
     adv_err err;
@@ -46,7 +47,9 @@ void adv_api_compare(struct adv_exchange *exchange)
     }
     struct adv_answer answer = {0};
     if (!code) code = adv_compare_json(ids, responses, count, &answer, &err);
-    if (code) adv_reply_problem(exchange, &err);
-    else adv_reply_json(exchange, 200, answer.json, answer.json_bytes);
+    if (code)
+        adv_reply_problem(exchange, &err);
+    else
+        adv_reply_json(exchange, 200, answer.json, answer.json_bytes);
     for (int i = 0; i < found; i++) adv_store_run_free(&stored[i]);
 }

@@ -7,7 +7,7 @@
 #include "server/json_text.h"
 #include "server/routes.h"
 
-#define STATUS_LIMIT_BYTES 4096
+#define STATUS_LIMIT_BYTES  4096
 #define METRICS_LIMIT_BYTES (1024u * 1024u) /* 48 routes with all their codes and buckets take 200 KiB */
 
 static void reply_built(struct adv_exchange *exchange, int status, struct adv_text *text)
@@ -22,8 +22,8 @@ void adv_api_livez(struct adv_exchange *exchange)
     adv_reply_constant(exchange, 200, "application/json", body, sizeof body - 1);
 }
 
-/* Ready means: send work here. A database that is away leaves the daemon ready but degraded, because everything but the
- * store goes on; ?require=database makes it count. */
+/* Ready means: send work here. A database that is away leaves the daemon ready but degraded, because
+ * everything but the store goes on; ?require=database makes it count. */
 void adv_api_readyz(struct adv_exchange *exchange)
 {
     static const char *const allowed[] = {"require", NULL};
@@ -43,7 +43,10 @@ void adv_api_readyz(struct adv_exchange *exchange)
     bool draining = atomic_load(&app->draining);
     bool ready = !draining && state != ADV_DATABASE_CONNECTING;
     if (require && (!app->database || state != ADV_DATABASE_UP)) ready = false;
-    const char *status = draining ? "draining" : !ready ? "not ready" : state == ADV_DATABASE_UP ? "ready" : "degraded";
+    const char *status = draining                   ? "draining"
+                         : !ready                   ? "not ready"
+                         : state == ADV_DATABASE_UP ? "ready"
+                                                    : "degraded";
     struct adv_text text;
     adv_text_init(&text, STATUS_LIMIT_BYTES);
     adv_text_append(&text, "{");
@@ -82,16 +85,19 @@ void adv_api_metrics(struct adv_exchange *exchange)
     struct adv_text text;
     adv_text_init(&text, METRICS_LIMIT_BYTES);
     adv_metrics_print(&app->metrics, adv_routes_method, adv_routes_path, &text);
-    adv_metrics_print_gauge(&text, "queue_depth{pool=\"engine\"}", "Requests waiting for a worker", adv_pool_waiting(app->engine_pool));
+    adv_metrics_print_gauge(&text, "queue_depth{pool=\"engine\"}", "Requests waiting for a worker",
+                            adv_pool_waiting(app->engine_pool));
     adv_metrics_print_gauge(&text, "queue_depth{pool=\"store\"}", NULL, adv_pool_waiting(app->store_pool));
-    adv_metrics_print_gauge(&text, "workers_busy{pool=\"engine\"}", "Workers running a request", adv_pool_running(app->engine_pool));
+    adv_metrics_print_gauge(&text, "workers_busy{pool=\"engine\"}", "Workers running a request",
+                            adv_pool_running(app->engine_pool));
     adv_metrics_print_gauge(&text, "workers_busy{pool=\"store\"}", NULL, adv_pool_running(app->store_pool));
-    adv_metrics_print_gauge(&text, "connections_open", "Open client connections", adv_http_connections(app->http));
+    adv_metrics_print_gauge(&text, "connections_open", "Open client connections",
+                            adv_http_connections(app->http));
     bool up = app->database && adv_database_state(app->database) == ADV_DATABASE_UP;
     adv_metrics_print_gauge(&text, "database_up", "1 while the database can be used", up ? 1.0 : 0.0);
     char build[256];
-    (void)snprintf(build, sizeof build, "build_info{version=\"%.100s\",catalog_hash=\"%.40s\"}", adv_engine_version(),
-                   adv_catalog_hash(app->catalog));
+    (void)snprintf(build, sizeof build, "build_info{version=\"%.100s\",catalog_hash=\"%.40s\"}",
+                   adv_engine_version(), adv_catalog_hash(app->catalog));
     adv_metrics_print_gauge(&text, build, "The program and its catalog", 1.0);
     if (text.overflow) adv_text_free(&text);
     adv_reply_text(exchange, 200, "text/plain; version=0.0.4; charset=utf-8", text.data, text.length_bytes);

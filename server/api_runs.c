@@ -5,10 +5,10 @@
 #include "server/app.h"
 #include "server/store_runs.h"
 
-#define PAGE_COUNT 50
+#define PAGE_COUNT         50
 #define LONGEST_PAGE_COUNT 200
-#define LIST_LIMIT_BYTES (1024u * 1024u)       /* 200 rows of at most 1.5 KiB */
-#define RUN_LIMIT_BYTES (64u * 1024u * 1024u)  /* as long as what is stored */
+#define LIST_LIMIT_BYTES   (1024u * 1024u)       /* 200 rows of at most 1.5 KiB */
+#define RUN_LIMIT_BYTES    (64u * 1024u * 1024u) /* as long as what is stored */
 
 static const char *const no_query[] = {NULL};
 
@@ -28,7 +28,8 @@ static bool read_limit(struct adv_exchange *exchange, int *limit)
     return false;
 }
 
-/* 2026-11-21 or 2026-11-21T05:00:00Z (fractions and offsets are fine); the database decides about the calendar. */
+/* 2026-11-21 or 2026-11-21T05:00:00Z (fractions and offsets are fine); the database decides about the
+ * calendar. */
 static bool looks_like_time(const char *text)
 {
     static const char shape[] = "dddd-dd-dd";
@@ -36,7 +37,8 @@ static bool looks_like_time(const char *text)
         bool digit = text[i] >= '0' && text[i] <= '9';
         if (shape[i] == 'd' ? !digit : text[i] != shape[i]) return false;
     }
-    return text[10] == '\0' || (text[10] == 'T' && strspn(text + 11, "0123456789:.+-Z") == strlen(text + 11) && text[11]);
+    return text[10] == '\0' ||
+           (text[10] == 'T' && strspn(text + 11, "0123456789:.+-Z") == strlen(text + 11) && text[11]);
 }
 
 static void reply_text(struct adv_exchange *exchange, struct adv_text *text)
@@ -47,7 +49,8 @@ static void reply_text(struct adv_exchange *exchange, struct adv_text *text)
 
 void adv_api_runs_list(struct adv_exchange *exchange)
 {
-    static const char *const allowed[] = {"project", "label", "model", "chip", "kind", "since", "limit", "cursor", NULL};
+    static const char *const allowed[] = {"project", "label", "model",  "chip", "kind",
+                                          "since",   "limit", "cursor", NULL};
     struct adv_run_filter filter = {.project = adv_exchange_query(exchange, "project"),
                                     .label = adv_exchange_query(exchange, "label"),
                                     .model = adv_exchange_query(exchange, "model"),
@@ -66,14 +69,16 @@ void adv_api_runs_list(struct adv_exchange *exchange)
     struct adv_text json;
     adv_text_init(&json, LIST_LIMIT_BYTES);
     adv_code code = ADV_E_BAD_REQUEST;
-    if (!filter.since || looks_like_time(filter.since)) code = adv_store_runs_list(exchange->db, &filter, &json, &err);
+    if (!filter.since || looks_like_time(filter.since))
+        code = adv_store_runs_list(exchange->db, &filter, &json, &err);
     if (!code) {
         reply_text(exchange, &json);
         return;
     }
     adv_text_free(&json);
     if (code == ADV_E_BAD_REQUEST)
-        adv_reply_error(exchange, code, "/query/since", "2026-11-21 or 2026-11-21T05:00:00Z", "since is not a time");
+        adv_reply_error(exchange, code, "/query/since", "2026-11-21 or 2026-11-21T05:00:00Z",
+                        "since is not a time");
     else
         adv_reply_problem(exchange, &err);
 }
@@ -104,6 +109,8 @@ void adv_api_run_delete(struct adv_exchange *exchange)
     if (!adv_exchange_check_query(exchange, no_query)) return;
     adv_err err;
     adv_err_init(&err);
-    if (adv_store_run_delete(exchange->db, exchange->parameters[0], &err)) adv_reply_problem(exchange, &err);
-    else adv_reply_empty(exchange, 204);
+    if (adv_store_run_delete(exchange->db, exchange->parameters[0], &err))
+        adv_reply_problem(exchange, &err);
+    else
+        adv_reply_empty(exchange, 204);
 }

@@ -41,7 +41,8 @@ void adv_api_web(struct adv_exchange *exchange)
     size_t length = strlen(file->name);
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         size_t ending = strlen(types[i].ending);
-        if (length > ending && strcmp(file->name + length - ending, types[i].ending) == 0) type = types[i].type;
+        if (length > ending && strcmp(file->name + length - ending, types[i].ending) == 0)
+            type = types[i].type;
     }
     char tag[ADV_SHA256_HEX];
     adv_sha256_hex(file->data, file->length_bytes, tag);

@@ -1,5 +1,5 @@
-/* app.h: the daemon as one value; main builds it, everything else gets a pointer. Const after the start except where
- * a member is atomic or has its own lock. */
+/* app.h: the daemon as one value; main builds it, everything else gets a pointer. Const after the start
+ * except where a member is atomic or has its own lock. */
 #ifndef ADV_SERVER_APP_H
 #define ADV_SERVER_APP_H
 

@@ -7,9 +7,9 @@
 #ifndef ADV_SERVER_CLI_H
 #define ADV_SERVER_CLI_H
 
-#define ADV_CLI_OK 0
+#define ADV_CLI_OK     0
 #define ADV_CLI_FAILED 1
-#define ADV_CLI_USAGE 2
+#define ADV_CLI_USAGE  2
 
 int adv_cli_serve(int argc, char **argv);       /* the daemon, until SIGTERM or SIGINT */
 int adv_cli_migrate(int argc, char **argv);     /* applies the database migrations and leaves */

@@ -25,9 +25,12 @@ char *adv_cli_read_file(const char *path, size_t *text_bytes, adv_err *err)
     adv_text_append(&text, "");
     char chunk[65536];
     size_t got;
-    while ((got = fread(chunk, 1, sizeof chunk, file)) > 0 && !text.overflow) adv_text_append_bytes(&text, chunk, got);
+    while ((got = fread(chunk, 1, sizeof chunk, file)) > 0 && !text.overflow)
+        adv_text_append_bytes(&text, chunk, got);
     if (ferror(file)) (void)adv_err_add(err, ADV_E_IO, "", NULL, "cannot read %s: %s", path, strerror(errno));
-    if (text.overflow) (void)adv_err_add(err, ADV_E_TOO_LARGE, "", NULL, "%s is larger than %zu bytes", path, file_limit_bytes);
+    if (text.overflow)
+        (void)adv_err_add(err, ADV_E_TOO_LARGE, "", NULL, "%s is larger than %zu bytes", path,
+                          file_limit_bytes);
     if (!is_stdin) (void)fclose(file);
     if (err->code != ADV_OK) {
         adv_text_free(&text);

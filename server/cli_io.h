@@ -6,8 +6,8 @@
 
 #include "engine/base/err.h"
 
-/* All of `path` ("-": standard input), NUL-terminated, malloc'ed. NULL and ADV_E_IO when it cannot be read, NULL and
- * ADV_E_TOO_LARGE beyond 64 MiB. */
+/* All of `path` ("-": standard input), NUL-terminated, malloc'ed. NULL and ADV_E_IO when it cannot be read,
+ * NULL and ADV_E_TOO_LARGE beyond 64 MiB. */
 char *adv_cli_read_file(const char *path, size_t *text_bytes, adv_err *err);
 
 /* Writes the problem document of `err` to standard error; returns the exit status. */

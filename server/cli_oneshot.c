@@ -17,10 +17,14 @@ struct arguments {
 static bool read_arguments(int argc, char **argv, struct arguments *arguments)
 {
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--catalog") == 0 && i + 1 < argc) arguments->catalog_dir = argv[++i];
-        else if (argv[i][0] == '-' && argv[i][1] != '\0') return false;
-        else if (arguments->file) return false;
-        else arguments->file = argv[i];
+        if (strcmp(argv[i], "--catalog") == 0 && i + 1 < argc)
+            arguments->catalog_dir = argv[++i];
+        else if (argv[i][0] == '-' && argv[i][1] != '\0')
+            return false;
+        else if (arguments->file)
+            return false;
+        else
+            arguments->file = argv[i];
     }
     return arguments->file != NULL;
 }
@@ -36,7 +40,8 @@ static int answer_file(enum adv_request_kind kind, int argc, char **argv)
 {
     struct arguments arguments = {NULL, NULL};
     if (!read_arguments(argc, argv, &arguments)) {
-        (void)fprintf(stderr, "usage: tpu-advisor %s [--catalog DIR] FILE    (- is standard input)\n", argv[0]);
+        (void)fprintf(stderr, "usage: tpu-advisor %s [--catalog DIR] FILE    (- is standard input)\n",
+                      argv[0]);
         return ADV_CLI_USAGE;
     }
     adv_err err;
@@ -50,9 +55,11 @@ static int answer_file(enum adv_request_kind kind, int argc, char **argv)
     }
     char *answers = NULL;
     size_t answers_bytes = 0;
-    adv_code code = adv_answer_documents(catalog, kind, text, text_bytes, now_s, &answers, &answers_bytes, &err);
+    adv_code code =
+        adv_answer_documents(catalog, kind, text, text_bytes, now_s, &answers, &answers_bytes, &err);
     int status = code == ADV_OK ? ADV_CLI_OK : adv_cli_problem(&err);
-    if (code == ADV_OK && (fwrite(answers, 1, answers_bytes, stdout) != answers_bytes || fputc('\n', stdout) == EOF || fflush(stdout) != 0)) {
+    if (code == ADV_OK && (fwrite(answers, 1, answers_bytes, stdout) != answers_bytes ||
+                           fputc('\n', stdout) == EOF || fflush(stdout) != 0)) {
         (void)fprintf(stderr, "tpu-advisor: standard output: %s\n", strerror(errno));
         status = ADV_CLI_FAILED;
     }
@@ -98,8 +105,8 @@ int adv_cli_version(int argc, char **argv)
     adv_err_init(&err);
     struct adv_catalog *catalog = adv_catalog_load(catalog_dir, &err);
     if (!catalog) return adv_cli_problem(&err);
-    (void)printf("{\"version\":\"%s\",\"catalog_hash\":\"%s\",\"calibration\":\"%s\"}\n", adv_engine_version(), adv_catalog_hash(catalog),
-                 adv_catalog_calibration(catalog));
+    (void)printf("{\"version\":\"%s\",\"catalog_hash\":\"%s\",\"calibration\":\"%s\"}\n",
+                 adv_engine_version(), adv_catalog_hash(catalog), adv_catalog_calibration(catalog));
     adv_catalog_free(catalog);
     return ADV_CLI_OK;
 }

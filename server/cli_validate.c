@@ -32,7 +32,8 @@ int adv_cli_validate(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--kernels") == 0) return adv_cli_validate_kernels(argv[2]);
     if (argc != 2) {
-        (void)fprintf(stderr, "usage: tpu-advisor validate FILE | validate --kernels FILE   (- is standard input)\n");
+        (void)fprintf(stderr,
+                      "usage: tpu-advisor validate FILE | validate --kernels FILE   (- is standard input)\n");
         return 2;
     }
     adv_err err;

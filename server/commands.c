@@ -55,16 +55,17 @@ static int connect_to(const char *host, const char *port)
     if (getaddrinfo(host, port, &hints, &found)) return -1;
     struct timeval patience = {.tv_sec = 3};
     int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool good = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0
-        && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0
-        && connect(fd, found->ai_addr, found->ai_addrlen) == 0;
+    bool good = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0 &&
+                setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0 &&
+                connect(fd, found->ai_addr, found->ai_addrlen) == 0;
     freeaddrinfo(found);
     if (good) return fd;
     if (fd >= 0) (void)close(fd);
     return -1;
 }
 
-/* Exit status 0 when the daemon at the configured address is ready, 1 otherwise; its answer's body is printed. */
+/* Exit status 0 when the daemon at the configured address is ready, 1 otherwise; its answer's body is
+ * printed. */
 int adv_cli_healthcheck(int argc, char **argv)
 {
     struct adv_config config;
@@ -77,7 +78,8 @@ int adv_cli_healthcheck(int argc, char **argv)
     const char *target = strcmp(host, "0.0.0.0") == 0 ? "127.0.0.1" : strcmp(host, "::") == 0 ? "::1" : host;
     int fd = connect_to(target, port);
     if (fd < 0) {
-        (void)fprintf(stderr, "tpu-advisor: nobody answers on %s port %s: %s\n", target, port, strerror(errno));
+        (void)fprintf(stderr, "tpu-advisor: nobody answers on %s port %s: %s\n", target, port,
+                      strerror(errno));
         return ADV_CLI_FAILED;
     }
     static const char request[] = "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";

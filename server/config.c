@@ -27,26 +27,33 @@ static const struct setting settings[] = {
      "PostgreSQL, postgresql://user@host/name or key=value words; empty: nothing is stored"},
     {"tokens_file", SETTING_TEXT, FIELD(tokens_file), "", 0, 0,
      "bearer tokens: lines of NAME SCOPE[,SCOPE] SHA256; scopes read, write, admin"},
-    {"catalog", SETTING_TEXT, FIELD(catalog), "", 0, 0, "folder of catalog files that replace the built-in ones"},
+    {"catalog", SETTING_TEXT, FIELD(catalog), "", 0, 0,
+     "folder of catalog files that replace the built-in ones"},
     {"log_level", SETTING_TEXT, FIELD(log_level), "info", 0, 0, "debug, info, warning or error"},
     {"insecure", SETTING_BOOL, FIELD(insecure), "false", 0, 0, "listen beyond loopback without tokens"},
     {"auto_migrate", SETTING_BOOL, FIELD(auto_migrate), "true", 0, 0, "apply database migrations at start"},
-    {"http_threads", SETTING_COUNT, FIELD(http_threads_count), "0", 0, 64, "threads that speak HTTP; 0: one per processor"},
-    {"workers", SETTING_COUNT, FIELD(workers_count), "0", 0, 256, "threads that run the engine; 0: one per processor"},
-    {"store_workers", SETTING_COUNT, FIELD(store_workers_count), "2", 1, 64, "threads that only read the database"},
+    {"http_threads", SETTING_COUNT, FIELD(http_threads_count), "0", 0, 64,
+     "threads that speak HTTP; 0: one per processor"},
+    {"workers", SETTING_COUNT, FIELD(workers_count), "0", 0, 256,
+     "threads that run the engine; 0: one per processor"},
+    {"store_workers", SETTING_COUNT, FIELD(store_workers_count), "2", 1, 64,
+     "threads that only read the database"},
     {"queue", SETTING_COUNT, FIELD(queue_count), "256", 1, 65536, "requests that may wait for a worker"},
     {"connections", SETTING_COUNT, FIELD(connections_count), "1024", 4, 65536, "open connections"},
     {"connections_per_ip", SETTING_COUNT, FIELD(connections_per_ip_count), "0", 0, 65536,
      "open connections of one address; 0: no limit (behind a proxy all clients have its address)"},
-    {"request_timeout", SETTING_SECONDS, FIELD(request_timeout_s), "10", 1, 3600, "time to send a whole request"},
-    {"idle_timeout", SETTING_SECONDS, FIELD(idle_timeout_s), "15", 1, 3600, "time between requests of one connection"},
+    {"request_timeout", SETTING_SECONDS, FIELD(request_timeout_s), "10", 1, 3600,
+     "time to send a whole request"},
+    {"idle_timeout", SETTING_SECONDS, FIELD(idle_timeout_s), "15", 1, 3600,
+     "time between requests of one connection"},
     {"deadline", SETTING_SECONDS, FIELD(deadline_s), "30", 1, 3600, "time to answer, waiting included"},
     {"drain_delay", SETTING_SECONDS, FIELD(drain_delay_s), "0", 0, 600,
      "after SIGTERM: not ready but listening, so that load balancers look away"},
-    {"drain_deadline", SETTING_SECONDS, FIELD(drain_deadline_s), "20", 0, 600, "after SIGTERM: time for requests under way"},
+    {"drain_deadline", SETTING_SECONDS, FIELD(drain_deadline_s), "20", 0, 600,
+     "after SIGTERM: time for requests under way"},
 };
 
-#define SETTINGS_COUNT ((int)(sizeof settings / sizeof settings[0]))
+#define SETTINGS_COUNT     ((int)(sizeof settings / sizeof settings[0]))
 #define ENVIRONMENT_PREFIX "TPU_ADVISOR_"
 
 static void *field_of(struct adv_config *config, const struct setting *setting)
@@ -66,8 +73,8 @@ static const struct setting *find_setting(const char *name, bool *from_file)
     for (int i = 0; i < SETTINGS_COUNT; i++) {
         if (strcmp(plain, settings[i].name) == 0) return &settings[i];
         size_t own = strlen(settings[i].name);
-        if (settings[i].type == SETTING_SECRET && strncmp(plain, settings[i].name, own) == 0
-            && strcmp(plain + own, "_file") == 0) {
+        if (settings[i].type == SETTING_SECRET && strncmp(plain, settings[i].name, own) == 0 &&
+            strcmp(plain + own, "_file") == 0) {
             *from_file = true;
             return &settings[i];
         }
@@ -109,8 +116,8 @@ static bool parse_bool(const char *value, bool *result)
     return false;
 }
 
-static adv_code set(struct adv_config *config, const struct setting *setting, const char *value, const char *where,
-                    FILE *errors)
+static adv_code set(struct adv_config *config, const struct setting *setting, const char *value,
+                    const char *where, FILE *errors)
 {
     void *field = field_of(config, setting);
     if (setting->type == SETTING_TEXT || setting->type == SETTING_SECRET) {
@@ -124,22 +131,24 @@ static adv_code set(struct adv_config *config, const struct setting *setting, co
     }
     if (setting->type == SETTING_BOOL) {
         if (parse_bool(value, field)) return ADV_OK;
-        (void)fprintf(errors, "tpu-advisor: %s: %s is true or false, not '%s'\n", where, setting->name, value);
+        (void)fprintf(errors, "tpu-advisor: %s: %s is true or false, not '%s'\n", where, setting->name,
+                      value);
         return ADV_E_INVALID;
     }
     char *end = NULL;
     errno = 0;
     long number = strtol(value, &end, 10);
     if (errno || end == value || *end || number < setting->min || number > setting->max) {
-        (void)fprintf(errors, "tpu-advisor: %s: %s is a whole number from %ld to %ld, not '%s'\n", where, setting->name,
-                      setting->min, setting->max, value);
+        (void)fprintf(errors, "tpu-advisor: %s: %s is a whole number from %ld to %ld, not '%s'\n", where,
+                      setting->name, setting->min, setting->max, value);
         return ADV_E_INVALID;
     }
     memcpy(field, &number, sizeof number);
     return ADV_OK;
 }
 
-static adv_code set_named(struct adv_config *config, const char *name, const char *value, const char *where, FILE *errors)
+static adv_code set_named(struct adv_config *config, const char *name, const char *value, const char *where,
+                          FILE *errors)
 {
     bool from_file = false;
     const struct setting *setting = find_setting(name, &from_file);
@@ -195,7 +204,8 @@ static adv_code load_environment(struct adv_config *config, char *const *environ
         const char *equals = strchr(*environment, '=');
         if (!equals) continue;
         char name[64];
-        (void)snprintf(name, sizeof name, "%.*s", (int)(equals - *environment - (long)prefix), *environment + prefix);
+        (void)snprintf(name, sizeof name, "%.*s", (int)(equals - *environment - (long)prefix),
+                       *environment + prefix);
         if (strcmp(name, "CONFIG") == 0) continue; /* read before this one */
         adv_code code = set_named(config, name, equals + 1, "environment " ENVIRONMENT_PREFIX "*", errors);
         if (code) result = code;
@@ -205,10 +215,14 @@ static adv_code load_environment(struct adv_config *config, char *const *environ
 
 static bool take_action(const char *argument, enum adv_config_action *action)
 {
-    if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) *action = ADV_CONFIG_HELP;
-    else if (strcmp(argument, "--print-config") == 0) *action = ADV_CONFIG_PRINT;
-    else if (strcmp(argument, "--print-routes") == 0) *action = ADV_CONFIG_ROUTES;
-    else return false;
+    if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0)
+        *action = ADV_CONFIG_HELP;
+    else if (strcmp(argument, "--print-config") == 0)
+        *action = ADV_CONFIG_PRINT;
+    else if (strcmp(argument, "--print-routes") == 0)
+        *action = ADV_CONFIG_ROUTES;
+    else
+        return false;
     return true;
 }
 
@@ -256,10 +270,11 @@ static adv_code check_together(const struct adv_config *config, FILE *errors)
         return ADV_E_INVALID;
     }
     if (!config->insecure && !config->tokens_file[0] && !adv_config_is_loopback(host)) {
-        (void)fprintf(errors,
-                      "tpu-advisor: %s can be reached from other machines and no tokens are set; give --tokens-file, "
-                      "listen on 127.0.0.1, or say --insecure\n",
-                      config->listen);
+        (void)fprintf(
+            errors,
+            "tpu-advisor: %s can be reached from other machines and no tokens are set; give --tokens-file, "
+            "listen on 127.0.0.1, or say --insecure\n",
+            config->listen);
         return ADV_E_INVALID;
     }
     return ADV_OK;
@@ -290,11 +305,13 @@ adv_code adv_config_load(struct adv_config *config, int argc, char **argv, char 
 
 void adv_config_help(FILE *out, const char *command)
 {
-    (void)fprintf(out,
-                  "usage: tpu-advisor %s [--SETTING VALUE ...] [--config FILE] [--print-config] [--print-routes]\n\n"
-                  "A setting is a flag, a line NAME = VALUE of the file, or the variable TPU_ADVISOR_NAME; flags win over\n"
-                  "variables, variables over the file. A secret may be given as a file: --database-url-file PATH.\n\n",
-                  command);
+    (void)fprintf(
+        out,
+        "usage: tpu-advisor %s [--SETTING VALUE ...] [--config FILE] [--print-config] [--print-routes]\n\n"
+        "A setting is a flag, a line NAME = VALUE of the file, or the variable TPU_ADVISOR_NAME; flags win "
+        "over\n"
+        "variables, variables over the file. A secret may be given as a file: --database-url-file PATH.\n\n",
+        command);
     for (int i = 0; i < SETTINGS_COUNT; i++) {
         char flag[64];
         (void)snprintf(flag, sizeof flag, "--%s", settings[i].name);

@@ -1,8 +1,9 @@
 /* config.h: the daemon's settings, one table: default < file (--config) < environment TPU_ADVISOR_* < flags.
  *
- * A setting `workers` is the flag --workers, the file's line `workers = 4` and the variable TPU_ADVISOR_WORKERS. A secret
- * can also be given as the name of a file: --database-url-file, TPU_ADVISOR_DATABASE_URL_FILE. An unknown name is an error
- * everywhere, and so is a value out of range. Adding a setting = a field here and a row in config.c.
+ * A setting `workers` is the flag --workers, the file's line `workers = 4` and the variable
+ * TPU_ADVISOR_WORKERS. A secret can also be given as the name of a file: --database-url-file,
+ * TPU_ADVISOR_DATABASE_URL_FILE. An unknown name is an error everywhere, and so is a value out of range.
+ * Adding a setting = a field here and a row in config.c.
  */
 #ifndef ADV_SERVER_CONFIG_H
 #define ADV_SERVER_CONFIG_H
@@ -12,7 +13,8 @@
 
 #include "engine/base/code.h"
 
-#define ADV_LIMIT_SETTING 512 /* value of one setting; a database URL with all its parameters stays below 300 */
+#define ADV_LIMIT_SETTING                                                                                    \
+    512 /* value of one setting; a database URL with all its parameters stays below 300 */
 
 struct adv_config {
     char listen[ADV_LIMIT_SETTING];       /* address:port, [address]:port */
@@ -35,16 +37,19 @@ struct adv_config {
 /* What the command line asked for besides settings. */
 enum adv_config_action { ADV_CONFIG_RUN, ADV_CONFIG_HELP, ADV_CONFIG_PRINT, ADV_CONFIG_ROUTES };
 
-/* Fills `config` from all sources; argv[0] is the command's name, environment is `environ`-like (NULL-terminated).
- * On an error the reason is printed to `errors` and ADV_E_INVALID returned; --help comes back in `action`. */
-ADV_MUST_CHECK adv_code adv_config_load(struct adv_config *config, int argc, char **argv, char *const *environment,
-                                        enum adv_config_action *action, FILE *errors);
+/* Fills `config` from all sources; argv[0] is the command's name, environment is `environ`-like
+ * (NULL-terminated). On an error the reason is printed to `errors` and ADV_E_INVALID returned; --help comes
+ * back in `action`. */
+ADV_MUST_CHECK adv_code adv_config_load(struct adv_config *config, int argc, char **argv,
+                                        char *const *environment, enum adv_config_action *action,
+                                        FILE *errors);
 
 /* The table as a list of flags with defaults; and the settings in effect, secrets as ***. */
 void adv_config_help(FILE *out, const char *command);
 void adv_config_print(const struct adv_config *config, FILE *out);
 
-/* Splits `listen` into host and port (buffers of ADV_LIMIT_SETTING and 6 bytes); false when it is not host:port. */
+/* Splits `listen` into host and port (buffers of ADV_LIMIT_SETTING and 6 bytes); false when it is not
+ * host:port. */
 bool adv_config_address(const char *listen, char *host, char *port);
 
 /* Whether the host can only be reached from this machine. */

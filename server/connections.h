@@ -1,8 +1,9 @@
 /* connections.h: who is connected and what they are doing, so that slow clients can be closed.
  *
- * The HTTP library's timeout counts inactivity: a byte every two seconds holds a connection for ever. Here a client has
- * a time to send a whole request and a time to take the answer. A slot is taken when a connection opens and given back
- * before its socket is closed, under one lock, so a socket number is never one of another connection. Thread safe.
+ * The HTTP library's timeout counts inactivity: a byte every two seconds holds a connection for ever. Here a
+ * client has a time to send a whole request and a time to take the answer. A slot is taken when a connection
+ * opens and given back before its socket is closed, under one lock, so a socket number is never one of
+ * another connection. Thread safe.
  */
 #ifndef ADV_SERVER_CONNECTIONS_H
 #define ADV_SERVER_CONNECTIONS_H

@@ -10,7 +10,8 @@ struct adv_db {
     PGconn *connection;
 };
 
-/* What the server says unasked (a table that exists already, its own shutdown) is no news: failures come with results. */
+/* What the server says unasked (a table that exists already, its own shutdown) is no news: failures come with
+ * results. */
 static void drop_notice(void *closure, const char *message)
 {
     (void)closure;
@@ -20,15 +21,20 @@ static void drop_notice(void *closure, const char *message)
 /* Values before the URL in the list are defaults: the URL's own win. A dead peer is noticed within 10 s. */
 PGconn *adv_db_connect(const char *url, char reason[256])
 {
-    const char *const names[] = {"connect_timeout", "tcp_user_timeout",    "keepalives_idle",
-                                 "client_encoding", "fallback_application_name", "dbname",
+    const char *const names[] = {"connect_timeout",
+                                 "tcp_user_timeout",
+                                 "keepalives_idle",
+                                 "client_encoding",
+                                 "fallback_application_name",
+                                 "dbname",
                                  NULL};
     const char *const values[] = {"3", "10000", "30", "UTF8", "tpu-advisor", url, NULL};
     PGconn *connection = PQconnectdbParams(names, values, 1);
     if (connection && PQstatus(connection) == CONNECTION_OK) {
         (void)PQsetNoticeProcessor(connection, drop_notice, NULL);
-        PGresult *result = PQexec(connection, "SET statement_timeout = '5s'; SET lock_timeout = '2s'; "
-                                              "SET idle_in_transaction_session_timeout = '10s'; SET timezone = 'UTC'");
+        PGresult *result =
+            PQexec(connection, "SET statement_timeout = '5s'; SET lock_timeout = '2s'; "
+                               "SET idle_in_transaction_session_timeout = '10s'; SET timezone = 'UTC'");
         bool good = PQresultStatus(result) == PGRES_COMMAND_OK;
         PQclear(result);
         if (good) return connection;
@@ -65,8 +71,8 @@ static adv_code away(adv_err *err)
                        "the database cannot be reached");
 }
 
-/* A server has nothing to say on an idle connection but farewell (or that its settings were reloaded): either way a new
- * connection, made before a statement is sent, is cheaper than a statement of unknown fate. */
+/* A server has nothing to say on an idle connection but farewell (or that its settings were reloaded): either
+ * way a new connection, made before a statement is sent, is cheaper than a statement of unknown fate. */
 static bool spoke_unasked(PGconn *connection)
 {
     struct pollfd waiting = {.fd = PQsocket(connection), .events = POLLIN};
@@ -104,16 +110,20 @@ static adv_code classify(struct adv_db *db, const PGresult *result, adv_err *err
     if (strncmp(state, "23", 2) == 0)
         return adv_err_add(err, ADV_E_CONFLICT, "", NULL, "the database refuses: %s",
                            PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
-    if (strncmp(state, "22", 2) == 0) return adv_err_add(err, ADV_E_BAD_REQUEST, "", NULL, "a value is not of its type");
-    if (strncmp(state, "53", 2) == 0) return adv_err_add(err, ADV_E_STORE, "", NULL, "the database is out of resources");
+    if (strncmp(state, "22", 2) == 0)
+        return adv_err_add(err, ADV_E_BAD_REQUEST, "", NULL, "a value is not of its type");
+    if (strncmp(state, "53", 2) == 0)
+        return adv_err_add(err, ADV_E_STORE, "", NULL, "the database is out of resources");
     return adv_err_add(err, ADV_E_INTERNAL, "", NULL, "the database reports %.5s", state);
 }
 
-adv_code adv_db_run(struct adv_db *db, const char *sql, int values_count, const char *const *values, struct adv_rows *rows,
-                    adv_err *err)
+adv_code adv_db_run(struct adv_db *db, const char *sql, int values_count, const char *const *values,
+                    struct adv_rows *rows, adv_err *err)
 {
     if (rows) memset(rows, 0, sizeof *rows);
-    if (!db) return adv_err_add(err, ADV_E_STORE, "", "start the daemon with --database-url", "no database is configured");
+    if (!db)
+        return adv_err_add(err, ADV_E_STORE, "", "start the daemon with --database-url",
+                           "no database is configured");
     adv_code code = make_ready(db, err);
     if (code) return code;
     adv_metrics_add(adv_database_metrics(db->database), ADV_COUNTER_DB_QUERIES, 1);

@@ -1,9 +1,9 @@
 /* db.h: the database as the rest of the server sees it; only db*.c know libpq.
  *
- * `struct adv_database` is shared: where the database is, whether it is up, and a watcher thread that connects, applies
- * migrations, checks every few seconds and, when it is away, tries again with growing pauses. `struct adv_db` is one
- * connection and belongs to one thread; it connects on first use and fails at once while the watcher says the database
- * is away, so that no worker waits for a dead host.
+ * `struct adv_database` is shared: where the database is, whether it is up, and a watcher thread that
+ * connects, applies migrations, checks every few seconds and, when it is away, tries again with growing
+ * pauses. `struct adv_db` is one connection and belongs to one thread; it connects on first use and fails at
+ * once while the watcher says the database is away, so that no worker waits for a dead host.
  */
 #ifndef ADV_SERVER_DB_H
 #define ADV_SERVER_DB_H
@@ -24,7 +24,8 @@ enum adv_database_state {
     ADV_DATABASE_REFUSED /* reached, but its schema is not ours: see the log */
 };
 
-/* Starts the watcher. `url` is a connection URI or key=value words. NULL when memory or threads are exhausted. */
+/* Starts the watcher. `url` is a connection URI or key=value words. NULL when memory or threads are
+ * exhausted. */
 struct adv_database *adv_database_open(const char *url, bool auto_migrate, const struct adv_log *log,
                                        struct adv_metrics *metrics);
 void adv_database_close(struct adv_database *database); /* after all adv_db of it; NULL is fine */
@@ -45,12 +46,12 @@ struct adv_rows {
     int affected_count; /* rows changed by INSERT, UPDATE or DELETE */
 };
 
-/* One statement with $1 … as text; NULL is SQL's NULL. `rows` is to be freed with adv_rows_free, also on an error (it is
- * then empty); it may be NULL when no result is looked at. ADV_E_STORE: away or timed out; ADV_E_CONFLICT: a key or a
- * reference (SQLSTATE class 23); ADV_E_BAD_REQUEST: a value cannot be read as its type (class 22); else ADV_E_INTERNAL.
- * No finding quotes values. A statement is never sent twice. */
-ADV_MUST_CHECK adv_code adv_db_run(struct adv_db *db, const char *sql, int values_count, const char *const *values,
-                                   struct adv_rows *rows, adv_err *err);
+/* One statement with $1 … as text; NULL is SQL's NULL. `rows` is to be freed with adv_rows_free, also on an
+ * error (it is then empty); it may be NULL when no result is looked at. ADV_E_STORE: away or timed out;
+ * ADV_E_CONFLICT: a key or a reference (SQLSTATE class 23); ADV_E_BAD_REQUEST: a value cannot be read as its
+ * type (class 22); else ADV_E_INTERNAL. No finding quotes values. A statement is never sent twice. */
+ADV_MUST_CHECK adv_code adv_db_run(struct adv_db *db, const char *sql, int values_count,
+                                   const char *const *values, struct adv_rows *rows, adv_err *err);
 
 /* The field as text, NULL for SQL's NULL; valid until adv_rows_free. */
 const char *adv_rows_text(const struct adv_rows *rows, int row, int column);

@@ -9,8 +9,9 @@
 /* A connection with our timeouts set, or NULL with the reason in `reason` (256 bytes). */
 PGconn *adv_db_connect(const char *url, char reason[256]);
 
-/* Brings the schema to the embedded migrations, or (apply false) only checks. Each file runs in its own transaction
- * under an advisory lock. ADV_E_CONFLICT: an applied file was changed, or (apply false) some are missing. */
+/* Brings the schema to the embedded migrations, or (apply false) only checks. Each file runs in its own
+ * transaction under an advisory lock. ADV_E_CONFLICT: an applied file was changed, or (apply false) some are
+ * missing. */
 ADV_MUST_CHECK adv_code adv_db_migrate(PGconn *connection, bool apply, const struct adv_log *log);
 
 const char *adv_database_url(const struct adv_database *database);

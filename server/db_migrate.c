@@ -48,30 +48,34 @@ static enum applied find_applied(PGconn *connection, const char *version, const 
     enum applied applied = APPLIED_UNKNOWN;
     if (PQresultStatus(result) == PGRES_TUPLES_OK) {
         applied = APPLIED_NOT;
-        if (PQntuples(result)) applied = strcmp(PQgetvalue(result, 0, 0), digest) == 0 ? APPLIED_SAME : APPLIED_OTHER;
+        if (PQntuples(result))
+            applied = strcmp(PQgetvalue(result, 0, 0), digest) == 0 ? APPLIED_SAME : APPLIED_OTHER;
     }
     PQclear(result);
     return applied;
 }
 
 /* In one transaction: takes the lock, looks again, runs the file, notes it. */
-static adv_code apply_file(PGconn *connection, const struct adv_embedded_file *file, const char *version, const char *digest,
-                           const struct adv_log *log)
+static adv_code apply_file(PGconn *connection, const struct adv_embedded_file *file, const char *version,
+                           const char *digest, const struct adv_log *log)
 {
-    if (!command(connection, "BEGIN") || !command(connection, "SET LOCAL lock_timeout = '60s'")
-        || !command(connection, "SET LOCAL statement_timeout = '600s'")
-        || !command(connection, "SELECT pg_advisory_xact_lock(" LOCK_KEY ")"))
+    if (!command(connection, "BEGIN") || !command(connection, "SET LOCAL lock_timeout = '60s'") ||
+        !command(connection, "SET LOCAL statement_timeout = '600s'") ||
+        !command(connection, "SELECT pg_advisory_xact_lock(" LOCK_KEY ")"))
         return failed(connection, file->name, log);
     enum applied applied = find_applied(connection, version, digest);
-    if (applied == APPLIED_SAME) return command(connection, "COMMIT") ? ADV_OK : failed(connection, file->name, log);
+    if (applied == APPLIED_SAME)
+        return command(connection, "COMMIT") ? ADV_OK : failed(connection, file->name, log);
     if (applied != APPLIED_NOT) return failed(connection, file->name, log);
-    if (!command(connection, "CREATE TABLE IF NOT EXISTS schema_migrations (version integer PRIMARY KEY, name text NOT NULL, "
-                             "sha256 text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())")
-        || !command(connection, (const char *)file->data))
+    if (!command(
+            connection,
+            "CREATE TABLE IF NOT EXISTS schema_migrations (version integer PRIMARY KEY, name text NOT NULL, "
+            "sha256 text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())") ||
+        !command(connection, (const char *)file->data))
         return failed(connection, file->name, log);
     const char *const values[] = {version, file->name, digest};
-    PGresult *result =
-        query(connection, "INSERT INTO schema_migrations (version, name, sha256) VALUES ($1, $2, $3)", 3, values);
+    PGresult *result = query(
+        connection, "INSERT INTO schema_migrations (version, name, sha256) VALUES ($1, $2, $3)", 3, values);
     bool noted = PQresultStatus(result) == PGRES_COMMAND_OK;
     PQclear(result);
     if (!noted || !command(connection, "COMMIT")) return failed(connection, file->name, log);
@@ -79,7 +83,8 @@ static adv_code apply_file(PGconn *connection, const struct adv_embedded_file *f
     return ADV_OK;
 }
 
-static adv_code migrate_file(PGconn *connection, const struct adv_embedded_file *file, bool apply, const struct adv_log *log)
+static adv_code migrate_file(PGconn *connection, const struct adv_embedded_file *file, bool apply,
+                             const struct adv_log *log)
 {
     char digest[ADV_SHA256_HEX];
     adv_sha256_hex(file->data, file->length_bytes, digest);
@@ -89,8 +94,10 @@ static adv_code migrate_file(PGconn *connection, const struct adv_embedded_file 
     case APPLIED_SAME:
         return ADV_OK;
     case APPLIED_OTHER:
-        adv_log_message(log, ADV_LOG_ERROR,
-                        "migration %s was applied with other content; the database belongs to another version", file->name);
+        adv_log_message(
+            log, ADV_LOG_ERROR,
+            "migration %s was applied with other content; the database belongs to another version",
+            file->name);
         return ADV_E_CONFLICT;
     case APPLIED_UNKNOWN:
         return failed(connection, file->name, log);

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-#define CHECK_PERIOD_MS 5000  /* while up */
-#define FIRST_PAUSE_MS 50     /* while away, doubled up to the last */
-#define LAST_PAUSE_MS 2000
+#define CHECK_PERIOD_MS    5000 /* while up */
+#define FIRST_PAUSE_MS     50   /* while away, doubled up to the last */
+#define LAST_PAUSE_MS      2000
 #define PURGE_EVERY_CHECKS 720 /* an hour of checks */
 
 struct adv_database {
@@ -31,13 +31,15 @@ static void set_state(struct adv_database *database, enum adv_database_state sta
     (void)pthread_mutex_unlock(&database->lock);
     if (!changed) return;
     struct adv_log_line line;
-    adv_log_begin(database->log, &line, state == ADV_DATABASE_UP ? ADV_LOG_INFO : ADV_LOG_WARNING, "database");
+    adv_log_begin(database->log, &line, state == ADV_DATABASE_UP ? ADV_LOG_INFO : ADV_LOG_WARNING,
+                  "database");
     adv_log_string(&line, "state", adv_database_state_name(state));
     if (reason) adv_log_string(&line, "reason", reason);
     adv_log_end(&line);
 }
 
-/* Waits until the time is over, a connection is reported lost (when `until_lost`), or the end; false: the end. */
+/* Waits until the time is over, a connection is reported lost (when `until_lost`), or the end; false: the
+ * end. */
 static bool wait_ms(struct adv_database *database, long ms, bool until_lost)
 {
     struct timespec until;
@@ -80,7 +82,8 @@ static PGconn *try_connect(struct adv_database *database)
         set_state(database, ADV_DATABASE_UP, NULL);
         return connection;
     }
-    set_state(database, code == ADV_E_STORE ? ADV_DATABASE_AWAY : ADV_DATABASE_REFUSED, "the schema is not up to date");
+    set_state(database, code == ADV_E_STORE ? ADV_DATABASE_AWAY : ADV_DATABASE_REFUSED,
+              "the schema is not up to date");
     PQfinish(connection);
     return NULL;
 }

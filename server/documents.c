@@ -9,7 +9,8 @@
 
 #define OPENAPI_LIMIT_BYTES (4u * 1024u * 1024u) /* 40 times what it is */
 
-static const char *const collections[ADV_CATALOG_COLLECTIONS] = {"models", "chips", "topologies", "kernels", "keys"};
+static const char *const collections[ADV_CATALOG_COLLECTIONS] = {"models", "chips", "topologies", "kernels",
+                                                                 "keys"};
 
 const char *adv_documents_collection_name(int index)
 {
@@ -36,8 +37,10 @@ static adv_code make_openapi(struct adv_document *document, adv_err *err)
     adv_text_init(&json, OPENAPI_LIMIT_BYTES);
     const struct adv_embedded_file *file = &adv_embedded_openapi[0];
     adv_code code = adv_yaml_to_json((const char *)file->data, file->length_bytes, &json, err);
-    if (code) adv_text_free(&json);
-    else seal(document, json.data, json.length_bytes);
+    if (code)
+        adv_text_free(&json);
+    else
+        seal(document, json.data, json.length_bytes);
     return code;
 }
 
@@ -51,8 +54,10 @@ adv_code adv_documents_make(const struct adv_catalog *catalog, struct adv_docume
         code = adv_catalog_json(catalog, collections[i], NULL, &answer, err);
         if (!code) seal(&made->collections[i], answer.json, answer.json_bytes);
     }
-    if (code) adv_documents_free(made);
-    else *documents = made;
+    if (code)
+        adv_documents_free(made);
+    else
+        *documents = made;
     return code;
 }
 

@@ -1,5 +1,5 @@
-/* documents.h: answers that never change while the daemon runs, made once at its start: the OpenAPI document and the
- * catalog's lists. Const afterwards, shared by all threads. */
+/* documents.h: answers that never change while the daemon runs, made once at its start: the OpenAPI document
+ * and the catalog's lists. Const afterwards, shared by all threads. */
 #ifndef ADV_SERVER_DOCUMENTS_H
 #define ADV_SERVER_DOCUMENTS_H
 
@@ -25,7 +25,8 @@ struct adv_documents {
 const char *adv_documents_collection_name(int index);
 int adv_documents_collection(const char *name);
 
-ADV_MUST_CHECK adv_code adv_documents_make(const struct adv_catalog *catalog, struct adv_documents **documents, adv_err *err);
+ADV_MUST_CHECK adv_code adv_documents_make(const struct adv_catalog *catalog,
+                                           struct adv_documents **documents, adv_err *err);
 void adv_documents_free(struct adv_documents *documents); /* NULL is fine */
 
 #endif

@@ -22,17 +22,21 @@ bool adv_exchange_check_query(struct adv_exchange *exchange, const char *const *
     adv_err err;
     adv_err_init(&err);
     if (exchange->query_overflow)
-        (void)adv_err_add(&err, ADV_E_BAD_REQUEST, "", NULL, "more than %d query parameters", ADV_LIMIT_QUERY);
+        (void)adv_err_add(&err, ADV_E_BAD_REQUEST, "", NULL, "more than %d query parameters",
+                          ADV_LIMIT_QUERY);
     for (int i = 0; i < exchange->query_count; i++) {
         const char *name = exchange->query[i].name;
         char pointer[ADV_LIMIT_POINTER];
         (void)snprintf(pointer, sizeof pointer, "/query/%.100s", name);
         bool known = false;
         for (const char *const *one = allowed; *one; one++) known = known || strcmp(*one, name) == 0;
-        if (!known) (void)adv_err_add(&err, ADV_E_BAD_REQUEST, pointer, NULL, "there is no query parameter '%.100s'", name);
+        if (!known)
+            (void)adv_err_add(&err, ADV_E_BAD_REQUEST, pointer, NULL, "there is no query parameter '%.100s'",
+                              name);
         for (int j = 0; j < i; j++)
             if (strcmp(exchange->query[j].name, name) == 0)
-                (void)adv_err_add(&err, ADV_E_BAD_REQUEST, pointer, NULL, "the query parameter '%.100s' is given twice", name);
+                (void)adv_err_add(&err, ADV_E_BAD_REQUEST, pointer, NULL,
+                                  "the query parameter '%.100s' is given twice", name);
     }
     if (err.code) adv_reply_problem(exchange, &err);
     return err.code == ADV_OK;
@@ -77,12 +81,14 @@ void adv_reply_clear(struct adv_reply *reply)
 
 static void out_of_memory(struct adv_exchange *exchange)
 {
-    static const char body[] = "{\"type\":\"https://tpu-advisor.dev/problems/out-of-memory\",\"title\":\"Out of memory\","
-                               "\"status\":503,\"errors\":[]}";
+    static const char body[] =
+        "{\"type\":\"https://tpu-advisor.dev/problems/out-of-memory\",\"title\":\"Out of memory\","
+        "\"status\":503,\"errors\":[]}";
     adv_reply_constant(exchange, 503, "application/problem+json", body, sizeof body - 1);
 }
 
-void adv_reply_text(struct adv_exchange *exchange, int status, const char *content_type, char *body, size_t body_bytes)
+void adv_reply_text(struct adv_exchange *exchange, int status, const char *content_type, char *body,
+                    size_t body_bytes)
 {
     if (!body) {
         out_of_memory(exchange);
@@ -123,7 +129,8 @@ void adv_reply_header(struct adv_exchange *exchange, const char *name, const cha
     exchange->reply.headers[index].name = name;
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(exchange->reply.headers[index].value, sizeof exchange->reply.headers[index].value, format, args);
+    (void)vsnprintf(exchange->reply.headers[index].value, sizeof exchange->reply.headers[index].value, format,
+                    args);
     va_end(args);
 }
 
@@ -168,8 +175,9 @@ bool adv_reply_not_modified(struct adv_exchange *exchange, const char *tag)
             opaque += 2;
             left -= 2;
         }
-        bool same = (left == 1 && *opaque == '*')
-            || (left == length + 2 && opaque[0] == '"' && memcmp(opaque + 1, tag, length) == 0 && opaque[left - 1] == '"');
+        bool same = (left == 1 && *opaque == '*') ||
+                    (left == length + 2 && opaque[0] == '"' && memcmp(opaque + 1, tag, length) == 0 &&
+                     opaque[left - 1] == '"');
         if (same) {
             adv_reply_empty(exchange, 304);
             return true;

@@ -1,7 +1,8 @@
 /* exchange.h: one request and its reply, as handlers see them. Knows nothing of the HTTP library.
  *
- * A handler reads the request members and fills the reply by the functions below, exactly once. It may run on an HTTP
- * thread (routes that never wait) or on a worker. Everything allocated from `arena` lives as long as the exchange.
+ * A handler reads the request members and fills the reply by the functions below, exactly once. It may run on
+ * an HTTP thread (routes that never wait) or on a worker. Everything allocated from `arena` lives as long as
+ * the exchange.
  */
 #ifndef ADV_SERVER_EXCHANGE_H
 #define ADV_SERVER_EXCHANGE_H
@@ -13,10 +14,10 @@
 #include "engine/base/arena.h"
 #include "engine/base/err.h"
 
-#define ADV_LIMIT_REQUEST_ID 129    /* 128 characters and the NUL; a traceparent has 55 */
-#define ADV_LIMIT_REPLY_HEADERS 8   /* the fullest reply has 5 */
+#define ADV_LIMIT_REQUEST_ID       129 /* 128 characters and the NUL; a traceparent has 55 */
+#define ADV_LIMIT_REPLY_HEADERS    8   /* the fullest reply has 5 */
 #define ADV_LIMIT_ROUTE_PARAMETERS 2
-#define ADV_LIMIT_QUERY 16          /* query parameters of one request; /v1/runs takes 8 */
+#define ADV_LIMIT_QUERY            16 /* query parameters of one request; /v1/runs takes 8 */
 
 struct adv_app;
 struct adv_db;
@@ -60,9 +61,9 @@ struct adv_exchange {
         const char *name, *value;
     } query[ADV_LIMIT_QUERY];
     bool query_overflow;
-    unsigned scopes;        /* what the token may; see tokens.h */
-    const char *principal;  /* the token's name, "" without tokens */
-    char *body;      /* NUL-terminated; NULL when there is none */
+    unsigned scopes;       /* what the token may; see tokens.h */
+    const char *principal; /* the token's name, "" without tokens */
+    char *body;            /* NUL-terminated; NULL when there is none */
     size_t body_bytes;
     struct adv_db *db; /* of the worker that runs the handler; NULL when there is no store */
     struct adv_reply reply;
@@ -71,8 +72,8 @@ struct adv_exchange {
 /* The value of a query parameter, or NULL. */
 const char *adv_exchange_query(const struct adv_exchange *exchange, const char *name);
 
-/* false, with the problem already in the reply, when the query has a name that is not in `allowed` (NULL-terminated)
- * or has one twice. */
+/* false, with the problem already in the reply, when the query has a name that is not in `allowed`
+ * (NULL-terminated) or has one twice. */
 ADV_MUST_CHECK bool adv_exchange_check_query(struct adv_exchange *exchange, const char *const *allowed);
 
 /* Whether the Accept header allows `type` ("application/json"); true when there is none. */
@@ -80,19 +81,22 @@ bool adv_exchange_accepts(const struct adv_exchange *exchange, const char *type)
 
 /* Replies. `body` must be malloc'ed and is taken over, also on failure; NULL becomes a 503. */
 void adv_reply_json(struct adv_exchange *exchange, int status, char *body, size_t body_bytes);
-void adv_reply_text(struct adv_exchange *exchange, int status, const char *content_type, char *body, size_t body_bytes);
+void adv_reply_text(struct adv_exchange *exchange, int status, const char *content_type, char *body,
+                    size_t body_bytes);
 /* `body` outlives the exchange. */
 void adv_reply_constant(struct adv_exchange *exchange, int status, const char *content_type, const void *body,
                         size_t body_bytes);
 void adv_reply_empty(struct adv_exchange *exchange, int status);
-void adv_reply_header(struct adv_exchange *exchange, const char *name, const char *format, ...) ADV_PRINTF(3, 4);
+void adv_reply_header(struct adv_exchange *exchange, const char *name, const char *format, ...)
+    ADV_PRINTF(3, 4);
 
 /* Problem documents (RFC 9457); the status follows from the first finding's code, 503 brings Retry-After. */
 void adv_reply_problem(struct adv_exchange *exchange, const adv_err *err);
 void adv_reply_error(struct adv_exchange *exchange, adv_code code, const char *pointer, const char *hint,
                      const char *format, ...) ADV_PRINTF(5, 6);
 
-/* Sets ETag (a strong one, `tag` without quotes). true when If-None-Match names it and the reply is a finished 304. */
+/* Sets ETag (a strong one, `tag` without quotes). true when If-None-Match names it and the reply is a
+ * finished 304. */
 ADV_MUST_CHECK bool adv_reply_not_modified(struct adv_exchange *exchange, const char *tag);
 
 /* Gives back an owned body and forgets the headers: the reply can be filled again. */

@@ -10,7 +10,8 @@
 
 #define SLACK_FRAC 1e-12 /* rounding of a quotient must not fail a candidate that equals its limit */
 
-static void add_reason(struct adv_gate_verdict *verdict, const char *code, const char *format, ...) ADV_PRINTF(3, 4);
+static void add_reason(struct adv_gate_verdict *verdict, const char *code, const char *format, ...)
+    ADV_PRINTF(3, 4);
 static void add_reason(struct adv_gate_verdict *verdict, const char *code, const char *format, ...)
 {
     int index = verdict->reasons_count++;
@@ -38,11 +39,13 @@ void adv_gate_judge(const struct adv_gate_side *baseline, const struct adv_gate_
         add_reason(verdict, "does_not_fit", "the candidate needs %.2f GiB per device and does not fit",
                    candidate->hbm_bytes_per_device / ADV_GIB);
     if (exceeds(verdict->step_time_increase_frac, limits->step_time_increase_frac))
-        add_reason(verdict, "step_time", "the step takes %.4g s instead of %.4g s, %+.2f %%; the limit is %+.2f %%",
+        add_reason(verdict, "step_time",
+                   "the step takes %.4g s instead of %.4g s, %+.2f %%; the limit is %+.2f %%",
                    candidate->step_time_s, baseline->step_time_s, 100.0 * verdict->step_time_increase_frac,
                    100.0 * limits->step_time_increase_frac);
     if (exceeds(verdict->hbm_increase_frac, limits->hbm_increase_frac))
-        add_reason(verdict, "hbm", "a device holds %.2f GiB instead of %.2f GiB, %+.2f %%; the limit is %+.2f %%",
+        add_reason(verdict, "hbm",
+                   "a device holds %.2f GiB instead of %.2f GiB, %+.2f %%; the limit is %+.2f %%",
                    candidate->hbm_bytes_per_device / ADV_GIB, baseline->hbm_bytes_per_device / ADV_GIB,
                    100.0 * verdict->hbm_increase_frac, 100.0 * limits->hbm_increase_frac);
 }
@@ -65,8 +68,8 @@ static void print_side(struct adv_text *text, const char *name, const struct adv
 }
 
 void adv_gate_print_json(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
-                         const struct adv_gate_limits *limits, const struct adv_gate_verdict *verdict, const char *compare,
-                         struct adv_text *text)
+                         const struct adv_gate_limits *limits, const struct adv_gate_verdict *verdict,
+                         const char *compare, struct adv_text *text)
 {
     adv_text_append(text, "{");
     adv_json_text_string(text, "verdict", verdict->pass ? "pass" : "fail");
@@ -95,17 +98,21 @@ void adv_gate_print_markdown(const struct adv_gate_side *baseline, const struct 
                              const struct adv_gate_verdict *verdict, struct adv_text *text)
 {
     adv_text_format(text, "## TPU Advisor: %s\n\n", verdict->pass ? "pass" : "fail");
-    for (int i = 0; i < verdict->reasons_count; i++) adv_text_format(text, "- %s\n", verdict->reasons[i].detail);
+    for (int i = 0; i < verdict->reasons_count; i++)
+        adv_text_format(text, "- %s\n", verdict->reasons[i].detail);
     if (verdict->reasons_count) adv_text_append(text, "\n");
     adv_text_append(text, "| | baseline | candidate | change |\n| --- | ---: | ---: | ---: |\n");
-    adv_text_format(text, "| step time | %.4g s | %.4g s | %+.2f %% |\n", baseline->step_time_s, candidate->step_time_s,
-                    100.0 * verdict->step_time_increase_frac);
-    adv_text_format(text, "| HBM per device | %.2f GiB | %.2f GiB | %+.2f %% |\n", baseline->hbm_bytes_per_device / ADV_GIB,
-                    candidate->hbm_bytes_per_device / ADV_GIB, 100.0 * verdict->hbm_increase_frac);
-    adv_text_format(text, "| fits | %s | %s | |\n", baseline->fits ? "yes" : "no", candidate->fits ? "yes" : "no");
+    adv_text_format(text, "| step time | %.4g s | %.4g s | %+.2f %% |\n", baseline->step_time_s,
+                    candidate->step_time_s, 100.0 * verdict->step_time_increase_frac);
+    adv_text_format(text, "| HBM per device | %.2f GiB | %.2f GiB | %+.2f %% |\n",
+                    baseline->hbm_bytes_per_device / ADV_GIB, candidate->hbm_bytes_per_device / ADV_GIB,
+                    100.0 * verdict->hbm_increase_frac);
+    adv_text_format(text, "| fits | %s | %s | |\n", baseline->fits ? "yes" : "no",
+                    candidate->fits ? "yes" : "no");
 }
 
-void adv_gate_print_junit(const struct adv_gate_verdict *verdict, const struct adv_gate_limits *limits, struct adv_text *text)
+void adv_gate_print_junit(const struct adv_gate_verdict *verdict, const struct adv_gate_limits *limits,
+                          struct adv_text *text)
 {
     const struct {
         const char *code, *name;
@@ -118,12 +125,14 @@ void adv_gate_print_junit(const struct adv_gate_verdict *verdict, const struct a
     int checked = 0;
     for (int i = 0; i < ADV_GATE_REASONS; i++) checked += cases[i].checked;
     adv_text_format(text,
-                    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"tpu-advisor\" tests=\"%d\" failures=\"%d\">\n",
+                    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"tpu-advisor\" "
+                    "tests=\"%d\" failures=\"%d\">\n",
                     checked, verdict->reasons_count);
     for (int i = 0; i < ADV_GATE_REASONS; i++) {
         if (!cases[i].checked) continue;
         adv_text_format(text, "  <testcase classname=\"check\" name=\"%s\">", cases[i].name);
-        for (int r = 0; r < verdict->reasons_count; r++) /* details are our own sentences: nothing to escape */
+        for (int r = 0; r < verdict->reasons_count;
+             r++) /* details are our own sentences: nothing to escape */
             if (strcmp(verdict->reasons[r].code, cases[i].code) == 0)
                 adv_text_format(text, "<failure message=\"%s\"/>", verdict->reasons[r].detail);
         adv_text_append(text, "</testcase>\n");

@@ -1,4 +1,5 @@
-/* gate.h: the verdict of a check: does a candidate stay within limits of a baseline. Pure; numbers in, texts out. */
+/* gate.h: the verdict of a check: does a candidate stay within limits of a baseline. Pure; numbers in, texts
+ * out. */
 #ifndef ADV_SERVER_GATE_H
 #define ADV_SERVER_GATE_H
 
@@ -9,7 +10,7 @@
 #include "server/request_id.h"
 
 struct adv_gate_side {
-    char run_id[ADV_UUID_BYTES]; /* "" when it is not stored */
+    char run_id[ADV_UUID_BYTES];              /* "" when it is not stored */
     double step_time_s, hbm_bytes_per_device; /* NAN: unknown, then a limit on it fails */
     bool fits;
 };
@@ -35,10 +36,11 @@ void adv_gate_judge(const struct adv_gate_side *baseline, const struct adv_gate_
 
 /* `compare` is a JSON document or NULL. */
 void adv_gate_print_json(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
-                         const struct adv_gate_limits *limits, const struct adv_gate_verdict *verdict, const char *compare,
-                         struct adv_text *text);
+                         const struct adv_gate_limits *limits, const struct adv_gate_verdict *verdict,
+                         const char *compare, struct adv_text *text);
 void adv_gate_print_markdown(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
                              const struct adv_gate_verdict *verdict, struct adv_text *text);
-void adv_gate_print_junit(const struct adv_gate_verdict *verdict, const struct adv_gate_limits *limits, struct adv_text *text);
+void adv_gate_print_junit(const struct adv_gate_verdict *verdict, const struct adv_gate_limits *limits,
+                          struct adv_text *text);
 
 #endif

@@ -6,7 +6,8 @@
 /* tchar of RFC 9110, 5.6.2 */
 static bool is_token(const char *text)
 {
-    static const char allowed[] = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    static const char allowed[] =
+        "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     size_t length = strlen(text);
     return length > 0 && strspn(text, allowed) == length;
 }
@@ -44,18 +45,22 @@ void adv_guard_header(struct adv_guard *guard, const char *name, const char *val
         read_content_length(guard, value);
     } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
         if (guard->transfer_encoding_count++) refuse(guard, "more than one Transfer-Encoding");
-        if (strcasecmp(value, "chunked") == 0) guard->chunked = true;
-        else refuse(guard, "the only Transfer-Encoding understood is chunked");
+        if (strcasecmp(value, "chunked") == 0)
+            guard->chunked = true;
+        else
+            refuse(guard, "the only Transfer-Encoding understood is chunked");
     } else if (strcasecmp(name, "Host") == 0) {
         if (guard->host_count++) refuse(guard, "more than one Host");
     }
 }
 
-const char *adv_guard_finish(struct adv_guard *guard, const char *method, const char *target, const char *version)
+const char *adv_guard_finish(struct adv_guard *guard, const char *method, const char *target,
+                             const char *version)
 {
     if (!is_token(method)) refuse(guard, "the method has a character that is not allowed");
     bool is_1_1 = strcmp(version, "HTTP/1.1") == 0;
-    if (!is_1_1 && strcmp(version, "HTTP/1.0") != 0) refuse(guard, "the version is neither HTTP/1.1 nor HTTP/1.0");
+    if (!is_1_1 && strcmp(version, "HTTP/1.0") != 0)
+        refuse(guard, "the version is neither HTTP/1.1 nor HTTP/1.0");
     if (is_1_1 && guard->host_count == 0) refuse(guard, "Host is missing");
     if (!is_1_1 && guard->transfer_encoding_count) refuse(guard, "HTTP/1.0 has no Transfer-Encoding");
     if (guard->content_length_count && guard->transfer_encoding_count)

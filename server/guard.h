@@ -1,7 +1,8 @@
-/* guard.h: refuses requests that two HTTP parsers could read differently (request smuggling), before any handler.
+/* guard.h: refuses requests that two HTTP parsers could read differently (request smuggling), before any
+ * handler.
  *
- * The HTTP library (0.9.75) accepts Content-Length beside Transfer-Encoding, two Content-Lengths, blanks in header
- * names and requests without Host; a proxy in front may not. RFC 9112, sections 3.2, 5.1, 6.1 and 6.3.
+ * The HTTP library (0.9.75) accepts Content-Length beside Transfer-Encoding, two Content-Lengths, blanks in
+ * header names and requests without Host; a proxy in front may not. RFC 9112, sections 3.2, 5.1, 6.1 and 6.3.
  */
 #ifndef ADV_SERVER_GUARD_H
 #define ADV_SERVER_GUARD_H
@@ -22,6 +23,7 @@ void adv_guard_init(struct adv_guard *guard);
 void adv_guard_header(struct adv_guard *guard, const char *name, const char *value);
 
 /* After the last header. The reason for refusal, or NULL. `target` is the request target as sent. */
-const char *adv_guard_finish(struct adv_guard *guard, const char *method, const char *target, const char *version);
+const char *adv_guard_finish(struct adv_guard *guard, const char *method, const char *target,
+                             const char *version);
 
 #endif

@@ -19,11 +19,13 @@
 #include "server/request_id.h"
 #include "server/routes.h"
 
-#define EXCHANGE_ARENA_BYTES (256u * 1024u)  /* copies of path, query and headers; the headers are at most 32 KiB */
-#define CONNECTION_MEMORY_BYTES (32u * 1024u) /* request line and headers; more is answered 431 by the library */
-#define WRITING_LIMIT_MS 60000                /* to take an answer; the largest is about 1 MiB */
+#define EXCHANGE_ARENA_BYTES                                                                                 \
+    (256u * 1024u) /* copies of path, query and headers; the headers are at most 32 KiB */
+#define CONNECTION_MEMORY_BYTES                                                                              \
+    (32u * 1024u)               /* request line and headers; more is answered 431 by the library */
+#define WRITING_LIMIT_MS  60000 /* to take an answer; the largest is about 1 MiB */
 #define JANITOR_PERIOD_MS 250
-#define DRAIN_IDLE_MS 250 /* while draining a connection without a request is closed after this */
+#define DRAIN_IDLE_MS     250 /* while draining a connection without a request is closed after this */
 
 enum stage {
     STAGE_HEADERS,   /* not seen by the application yet */
@@ -92,7 +94,8 @@ static void *on_request_line(void *closure, const char *target, struct MHD_Conne
     request->exchange.app = http->app;
     adv_arena_init(&request->exchange.arena, EXCHANGE_ARENA_BYTES);
     request->target = adv_arena_copy(&request->exchange.arena, target);
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     request->slot = info ? info->socket_context : NULL;
     (void)atomic_fetch_add(&http->app->metrics.in_flight, 1);
     if (request->target) return request;
@@ -130,7 +133,8 @@ static void on_completed(void *closure, struct MHD_Connection *connection, void 
     int64_t duration_us = now_us() - request->start_us;
     (void)atomic_fetch_sub(&http->app->metrics.in_flight, 1);
     if (request->status) {
-        adv_metrics_request(&http->app->metrics, adv_routes_index(request->exchange.route), request->status, duration_us);
+        adv_metrics_request(&http->app->metrics, adv_routes_index(request->exchange.route), request->status,
+                            duration_us);
         log_request(request, duration_us);
     }
     adv_connections_enter(http->connections, request->slot, ADV_CONNECTION_READING);
@@ -149,7 +153,8 @@ static void on_connection(void *closure, struct MHD_Connection *connection, void
         *socket_context = NULL;
         return;
     }
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     *socket_context = info ? adv_connections_open(http->connections, info->connect_fd) : NULL;
 }
 
@@ -199,8 +204,10 @@ static enum MHD_Result send_abandoned(struct request *request)
 
 static void unlink_submitted(struct adv_http *http, struct request *request)
 {
-    if (request->previous) request->previous->next = request->next;
-    else http->submitted = request->next;
+    if (request->previous)
+        request->previous->next = request->next;
+    else
+        http->submitted = request->next;
     if (request->next) request->next->previous = request->previous;
     request->next = request->previous = NULL;
 }
@@ -227,7 +234,8 @@ void adv_http_run_job(void *job, void *context)
     if (last) request_free(request);
 }
 
-/* Suspends the connection and hands the request to a pool. The lock keeps a fast worker from resuming first. */
+/* Suspends the connection and hands the request to a pool. The lock keeps a fast worker from resuming first.
+ */
 static bool submit(struct request *request, struct adv_pool *pool)
 {
     struct adv_http *http = request->http;
@@ -270,7 +278,8 @@ static int abandon_late(struct adv_http *http, int64_t at_us, bool all)
 
 /* ---- reading the request ---- */
 
-static enum MHD_Result take_guard_header(void *closure, enum MHD_ValueKind kind, const char *name, const char *value)
+static enum MHD_Result take_guard_header(void *closure, enum MHD_ValueKind kind, const char *name,
+                                         const char *value)
 {
     (void)kind;
     adv_guard_header(closure, name, value);
@@ -299,7 +308,8 @@ static bool text_is_valid(const struct adv_exchange *exchange)
 {
     if (!adv_utf8_valid(exchange->path)) return false;
     for (int i = 0; i < exchange->query_count; i++)
-        if (!adv_utf8_valid(exchange->query[i].name) || !adv_utf8_valid(exchange->query[i].value)) return false;
+        if (!adv_utf8_valid(exchange->query[i].name) || !adv_utf8_valid(exchange->query[i].value))
+            return false;
     return true;
 }
 
@@ -336,13 +346,16 @@ static bool check_token(struct request *request)
     exchange->scopes = ADV_SCOPE_ALL;
     exchange->principal = "";
     if (!tokens || !exchange->route->scope) return true;
-    exchange->scopes = adv_tokens_check(tokens, exchange->headers[ADV_HEADER_AUTHORIZATION], &exchange->principal);
+    exchange->scopes =
+        adv_tokens_check(tokens, exchange->headers[ADV_HEADER_AUTHORIZATION], &exchange->principal);
     if ((exchange->scopes & exchange->route->scope) == exchange->route->scope) return true;
     adv_metrics_add(&request->http->app->metrics, ADV_COUNTER_REJECTED_TOKEN, 1);
     if (!exchange->scopes)
-        adv_reply_error(exchange, ADV_E_UNAUTHORIZED, "", "send Authorization: Bearer TOKEN", "no valid bearer token was sent");
+        adv_reply_error(exchange, ADV_E_UNAUTHORIZED, "", "send Authorization: Bearer TOKEN",
+                        "no valid bearer token was sent");
     else
-        adv_reply_error(exchange, ADV_E_FORBIDDEN, "", NULL, "the token's scopes do not include this operation's");
+        adv_reply_error(exchange, ADV_E_FORBIDDEN, "", NULL,
+                        "the token's scopes do not include this operation's");
     return false;
 }
 
@@ -352,16 +365,19 @@ static bool check_body(struct request *request, const struct adv_guard *guard)
     bool has_body = guard->chunked || guard->content_length_bytes > 0;
     if (guard->content_length_bytes > ADV_LIMIT_BODY_BYTES) {
         adv_metrics_add(&request->http->app->metrics, ADV_COUNTER_REJECTED_SIZE, 1);
-        adv_reply_error(exchange, ADV_E_TOO_LARGE, "", NULL, "the body has %" PRId64 " bytes; at most %d are taken",
-                        guard->content_length_bytes, ADV_LIMIT_BODY_BYTES);
+        adv_reply_error(exchange, ADV_E_TOO_LARGE, "", NULL,
+                        "the body has %" PRId64 " bytes; at most %d are taken", guard->content_length_bytes,
+                        ADV_LIMIT_BODY_BYTES);
         return false;
     }
     if (!exchange->route->media_types) {
         if (has_body) adv_reply_error(exchange, ADV_E_BAD_REQUEST, "", NULL, "this operation takes no body");
         return !has_body;
     }
-    if (media_type_allowed(exchange->headers[ADV_HEADER_CONTENT_TYPE], exchange->route->media_types)) return true;
-    adv_reply_error(exchange, ADV_E_MEDIA_TYPE, "", "set Content-Type", "the body must be %s%s", exchange->route->media_types,
+    if (media_type_allowed(exchange->headers[ADV_HEADER_CONTENT_TYPE], exchange->route->media_types))
+        return true;
+    adv_reply_error(exchange, ADV_E_MEDIA_TYPE, "", "set Content-Type", "the body must be %s%s",
+                    exchange->route->media_types,
                     exchange->headers[ADV_HEADER_CONTENT_TYPE] ? "" : " and no Content-Type was sent");
     return false;
 }
@@ -377,11 +393,12 @@ static bool check_headers(struct request *request, const struct adv_guard *guard
     char allow[96];
     switch (adv_routes_find(exchange, exchange->method, exchange->path, allow)) {
     case ADV_ROUTE_NO_PATH:
-        adv_reply_error(exchange, ADV_E_NOT_FOUND, "", "GET /v1/openapi.json lists what there is", "there is no resource %.200s",
-                        exchange->path);
+        adv_reply_error(exchange, ADV_E_NOT_FOUND, "", "GET /v1/openapi.json lists what there is",
+                        "there is no resource %.200s", exchange->path);
         return false;
     case ADV_ROUTE_NO_METHOD:
-        adv_reply_error(exchange, ADV_E_METHOD, "", NULL, "%.200s takes %s, not %.20s", exchange->path, allow, exchange->method);
+        adv_reply_error(exchange, ADV_E_METHOD, "", NULL, "%.200s takes %s, not %.20s", exchange->path, allow,
+                        exchange->method);
         adv_reply_header(exchange, "Allow", "%s", allow);
         return false;
     case ADV_ROUTE_FOUND:
@@ -390,7 +407,8 @@ static bool check_headers(struct request *request, const struct adv_guard *guard
     return check_token(request) && check_body(request, guard);
 }
 
-static enum MHD_Result on_headers(struct request *request, const char *path, const char *method, const char *version)
+static enum MHD_Result on_headers(struct request *request, const char *path, const char *method,
+                                  const char *version)
 {
     struct adv_exchange *exchange = &request->exchange;
     struct adv_guard guard;
@@ -411,7 +429,8 @@ static enum MHD_Result on_headers(struct request *request, const char *path, con
         return send_reply(request, &exchange->reply);
     }
     if (check_headers(request, &guard)) return MHD_YES;
-    if (!guard.chunked && guard.content_length_bytes <= 0) return MHD_YES; /* sent when the request has ended */
+    if (!guard.chunked && guard.content_length_bytes <= 0)
+        return MHD_YES;          /* sent when the request has ended */
     request->close_after = true; /* the body stays unread */
     return send_reply(request, &exchange->reply);
 }
@@ -433,7 +452,8 @@ static void on_body_bytes(struct request *request, const char *bytes, size_t cou
 {
     struct adv_exchange *exchange = &request->exchange;
     if (request->body_over || exchange->reply.status) return;
-    if (exchange->body_bytes + count > ADV_LIMIT_BODY_BYTES || !body_reserve(request, exchange->body_bytes + count + 1)) {
+    if (exchange->body_bytes + count > ADV_LIMIT_BODY_BYTES ||
+        !body_reserve(request, exchange->body_bytes + count + 1)) {
         request->body_over = true;
         return;
     }
@@ -450,7 +470,8 @@ static enum MHD_Result on_complete(struct request *request)
     adv_connections_enter(request->http->connections, request->slot, ADV_CONNECTION_WORKING);
     if (request->body_over) {
         adv_metrics_add(&app->metrics, ADV_COUNTER_REJECTED_SIZE, 1);
-        adv_reply_error(exchange, ADV_E_TOO_LARGE, "", NULL, "the body has more than %d bytes", ADV_LIMIT_BODY_BYTES);
+        adv_reply_error(exchange, ADV_E_TOO_LARGE, "", NULL, "the body has more than %d bytes",
+                        ADV_LIMIT_BODY_BYTES);
         request->close_after = true;
         return send_reply(request, &exchange->reply);
     }
@@ -461,13 +482,14 @@ static enum MHD_Result on_complete(struct request *request)
     struct adv_pool *pool = exchange->route->place == ADV_ROUTE_ENGINE ? app->engine_pool : app->store_pool;
     if (submit(request, pool)) return MHD_YES;
     adv_metrics_add(&app->metrics, ADV_COUNTER_REJECTED_QUEUE, 1);
-    adv_reply_error(exchange, ADV_E_BUSY, "", "try again after Retry-After seconds", "%ld requests wait already",
-                    app->config.queue_count);
+    adv_reply_error(exchange, ADV_E_BUSY, "", "try again after Retry-After seconds",
+                    "%ld requests wait already", app->config.queue_count);
     return send_reply(request, &exchange->reply);
 }
 
-static enum MHD_Result on_access(void *closure, struct MHD_Connection *connection, const char *url, const char *method,
-                                 const char *version, const char *upload, size_t *upload_bytes, void **request_closure)
+static enum MHD_Result on_access(void *closure, struct MHD_Connection *connection, const char *url,
+                                 const char *method, const char *version, const char *upload,
+                                 size_t *upload_bytes, void **request_closure)
 {
     (void)closure;
     (void)connection;
@@ -506,7 +528,8 @@ static void *janitor_loop(void *argument)
         bool quiesced = http->quiesced;
         (void)pthread_mutex_unlock(&http->lock);
         long reading_ms = app->config.request_timeout_s * 1000;
-        int swept = adv_connections_sweep(http->connections, quiesced ? DRAIN_IDLE_MS : reading_ms, WRITING_LIMIT_MS);
+        int swept =
+            adv_connections_sweep(http->connections, quiesced ? DRAIN_IDLE_MS : reading_ms, WRITING_LIMIT_MS);
         adv_metrics_add(&app->metrics, ADV_COUNTER_SWEPT, (uint64_t)swept);
         (void)abandon_late(http, now_us(), false);
         struct timespec until;
@@ -541,26 +564,28 @@ static int listen_on(struct adv_http *http, const char *host, const char *port)
     struct addrinfo *found = NULL;
     int failure = getaddrinfo(host, port, &hints, &found);
     if (failure) {
-        adv_log_message(&http->app->log, ADV_LOG_ERROR, "cannot listen on %s: %s", host, gai_strerror(failure));
+        adv_log_message(&http->app->log, ADV_LOG_ERROR, "cannot listen on %s: %s", host,
+                        gai_strerror(failure));
         return -1;
     }
     int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int yes = 1;
     struct sockaddr_storage own;
     socklen_t own_bytes = sizeof own;
-    bool good = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0
-        && bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, 1024) == 0
-        && getsockname(fd, (struct sockaddr *)&own, &own_bytes) == 0;
+    bool good = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+                bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, 1024) == 0 &&
+                getsockname(fd, (struct sockaddr *)&own, &own_bytes) == 0;
     char own_host[64];
     char own_port[8];
-    good = good
-        && getnameinfo((struct sockaddr *)&own, own_bytes, own_host, sizeof own_host, own_port, sizeof own_port,
-                       NI_NUMERICHOST | NI_NUMERICSERV) == 0;
+    good = good && getnameinfo((struct sockaddr *)&own, own_bytes, own_host, sizeof own_host, own_port,
+                               sizeof own_port, NI_NUMERICHOST | NI_NUMERICSERV) == 0;
     if (good) {
         bool v6 = found->ai_family == AF_INET6;
-        (void)snprintf(http->address, sizeof http->address, "%s%s%s:%s", v6 ? "[" : "", own_host, v6 ? "]" : "", own_port);
+        (void)snprintf(http->address, sizeof http->address, "%s%s%s:%s", v6 ? "[" : "", own_host,
+                       v6 ? "]" : "", own_port);
     } else {
-        adv_log_message(&http->app->log, ADV_LOG_ERROR, "cannot listen on %s port %s: %s", host, port, strerror(errno));
+        adv_log_message(&http->app->log, ADV_LOG_ERROR, "cannot listen on %s port %s: %s", host, port,
+                        strerror(errno));
         if (fd >= 0) (void)close(fd);
         fd = -1;
     }
@@ -572,15 +597,16 @@ static struct MHD_Daemon *start_library(struct adv_http *http, int fd)
 {
     const struct adv_config *config = &http->app->config;
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-    return MHD_start_daemon(flags, 0, NULL, NULL, on_access, http, MHD_OPTION_EXTERNAL_LOGGER, on_library_log, http,
-                            MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd, MHD_OPTION_THREAD_POOL_SIZE,
+    return MHD_start_daemon(flags, 0, NULL, NULL, on_access, http, MHD_OPTION_EXTERNAL_LOGGER, on_library_log,
+                            http, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd, MHD_OPTION_THREAD_POOL_SIZE,
                             (unsigned)config->http_threads_count, MHD_OPTION_CONNECTION_LIMIT,
                             (unsigned)config->connections_count, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
                             (unsigned)config->connections_per_ip_count, MHD_OPTION_CONNECTION_TIMEOUT,
                             (unsigned)config->idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                            (size_t)CONNECTION_MEMORY_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED,
-                            on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
-                            MHD_OPTION_URI_LOG_CALLBACK, on_request_line, http, MHD_OPTION_END);
+                            (size_t)CONNECTION_MEMORY_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+                            MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+                            on_connection, http, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, http,
+                            MHD_OPTION_END);
 }
 
 struct adv_http *adv_http_start(struct adv_app *app)
@@ -637,8 +663,8 @@ int adv_http_drain(struct adv_http *http, long deadline_s)
     MHD_socket fd = MHD_quiesce_daemon(http->daemon);
     if (fd != MHD_INVALID_SOCKET) (void)close(fd);
     while (has_submitted(http) && now_us() < until_us) sleep_ms(10);
-    /* From here on nothing is submitted and idle connections are closed: a suspended connection would abort the
-     * library's stop. */
+    /* From here on nothing is submitted and idle connections are closed: a suspended connection would abort
+     * the library's stop. */
     (void)pthread_mutex_lock(&http->lock);
     http->quiesced = true;
     (void)pthread_mutex_unlock(&http->lock);

@@ -1,8 +1,8 @@
 /* http.h: the HTTP server: the only part that knows the HTTP library.
  *
- * A request goes: guard, route, token, size and media type, body, then its handler, inline or on a worker while the
- * connection is suspended. A request that is not answered by its deadline gets 503; its worker's late result is
- * dropped. Clients that are slow to send or to take are closed.
+ * A request goes: guard, route, token, size and media type, body, then its handler, inline or on a worker
+ * while the connection is suspended. A request that is not answered by its deadline gets 503; its worker's
+ * late result is dropped. Clients that are slow to send or to take are closed.
  */
 #ifndef ADV_SERVER_HTTP_H
 #define ADV_SERVER_HTTP_H
@@ -18,8 +18,9 @@ const char *adv_http_address(const struct adv_http *http);
 /* A worker's job: adv_pool_work.run. `context` is the worker's struct adv_db. */
 void adv_http_run_job(void *job, void *context);
 
-/* Closes the listening socket, lets requests under way finish until the deadline, answers the rest with 503, closes the
- * connections. Returns how many requests were cut off; their workers may still run, then the pools must not be joined. */
+/* Closes the listening socket, lets requests under way finish until the deadline, answers the rest with 503,
+ * closes the connections. Returns how many requests were cut off; their workers may still run, then the pools
+ * must not be joined. */
 int adv_http_drain(struct adv_http *http, long deadline_s);
 
 /* After adv_http_drain: stops the threads and frees. */

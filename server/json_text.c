@@ -5,9 +5,12 @@ int adv_utf8_length(const char *at)
     const unsigned char *u = (const unsigned char *)at;
     if (u[0] < 0x80) return 1;
     int length = 0;
-    if (u[0] >= 0xc2 && u[0] <= 0xdf) length = 2;
-    else if (u[0] >= 0xe0 && u[0] <= 0xef) length = 3;
-    else if (u[0] >= 0xf0 && u[0] <= 0xf4) length = 4;
+    if (u[0] >= 0xc2 && u[0] <= 0xdf)
+        length = 2;
+    else if (u[0] >= 0xe0 && u[0] <= 0xef)
+        length = 3;
+    else if (u[0] >= 0xf0 && u[0] <= 0xf4)
+        length = 4;
     for (int i = 1; i < length; i++)
         if ((u[i] & 0xc0) != 0x80) return 0;
     bool overlong = (u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xf0 && u[1] < 0x90);

@@ -7,7 +7,8 @@
 
 #include "engine/base/text.h"
 
-/* Length of the UTF-8 sequence that starts at `at` (1 to 4, NUL-terminated text), or 0 when it is not one (RFC 3629). */
+/* Length of the UTF-8 sequence that starts at `at` (1 to 4, NUL-terminated text), or 0 when it is not one
+ * (RFC 3629). */
 int adv_utf8_length(const char *at);
 bool adv_utf8_valid(const char *text);
 
@@ -18,7 +19,9 @@ void adv_json_text_quote(struct adv_text *text, const char *value);
 void adv_json_text_string(struct adv_text *text, const char *name, const char *value);
 void adv_json_text_raw(struct adv_text *text, const char *name, const char *json); /* NULL as null */
 
-/* Appends `object` (a JSON object with or without trailing blanks) with `members` ("\"a\":1,\"b\":2") added at its end. */
-void adv_json_text_extend(struct adv_text *text, const char *object, size_t object_bytes, const char *members);
+/* Appends `object` (a JSON object with or without trailing blanks) with `members` ("\"a\":1,\"b\":2") added
+ * at its end. */
+void adv_json_text_extend(struct adv_text *text, const char *object, size_t object_bytes,
+                          const char *members);
 
 #endif

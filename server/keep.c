@@ -5,8 +5,8 @@
 #include "server/app.h"
 #include "server/json_text.h"
 
-static adv_code save(struct adv_exchange *exchange, const struct adv_run *run, const struct adv_idempotency *idempotency,
-                     enum adv_store_outcome *outcome)
+static adv_code save(struct adv_exchange *exchange, const struct adv_run *run,
+                     const struct adv_idempotency *idempotency, enum adv_store_outcome *outcome)
 {
     adv_err err;
     adv_err_init(&err);
@@ -20,9 +20,9 @@ static adv_code save(struct adv_exchange *exchange, const struct adv_run *run, c
     return code;
 }
 
-bool adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind, const char *request, const struct adv_answer *answer,
-              const struct adv_idempotency *idempotency, struct adv_text *response, char run_id[ADV_UUID_BYTES],
-              enum adv_store_outcome *outcome)
+bool adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind, const char *request,
+              const struct adv_answer *answer, const struct adv_idempotency *idempotency,
+              struct adv_text *response, char run_id[ADV_UUID_BYTES], enum adv_store_outcome *outcome)
 {
     static const char *const kinds[] = {"estimate", "advise", "simulate", "tune", "lint"};
     struct adv_app *app = exchange->app;

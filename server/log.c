@@ -8,7 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINE_LIMIT_BYTES 16384 /* a path of 8 KiB with every byte escaped still fits in part; the rest is cut */
+#define LINE_LIMIT_BYTES                                                                                     \
+    16384 /* a path of 8 KiB with every byte escaped still fits in part; the rest is cut */
 
 static const char *const level_names[] = {"debug", "info", "warning", "error"};
 
@@ -22,7 +23,8 @@ bool adv_log_level_parse(const char *name, enum adv_log_level *level)
     return false;
 }
 
-void adv_log_begin(const struct adv_log *log, struct adv_log_line *line, enum adv_log_level level, const char *message)
+void adv_log_begin(const struct adv_log *log, struct adv_log_line *line, enum adv_log_level level,
+                   const char *message)
 {
     line->wanted = level >= log->level;
     if (!line->wanted) return;
@@ -33,8 +35,8 @@ void adv_log_begin(const struct adv_log *log, struct adv_log_line *line, enum ad
     char stamp[32];
     (void)strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &parts);
     adv_text_init(&line->text, LINE_LIMIT_BYTES);
-    adv_text_format(&line->text, "{\"ts\":\"%s.%03ldZ\",\"level\":\"%s\",\"msg\":", stamp, now.tv_nsec / 1000000,
-                    level_names[level]);
+    adv_text_format(&line->text, "{\"ts\":\"%s.%03ldZ\",\"level\":\"%s\",\"msg\":", stamp,
+                    now.tv_nsec / 1000000, level_names[level]);
     adv_json_text_quote(&line->text, message);
 }
 
@@ -54,10 +56,12 @@ void adv_log_end(struct adv_log_line *line)
 {
     if (!line->wanted) return;
     adv_text_append(&line->text, "}\n");
-    /* An overlong or out-of-memory line would not be JSON: a marker is. A log that cannot be written has no reader. */
+    /* An overlong or out-of-memory line would not be JSON: a marker is. A log that cannot be written has no
+     * reader. */
     static const char lost[] = "{\"level\":\"warning\",\"msg\":\"a log line was too long\"}\n";
     bool whole = !line->text.overflow;
-    ssize_t written = write(STDERR_FILENO, whole ? line->text.data : lost, whole ? line->text.length_bytes : sizeof lost - 1);
+    ssize_t written = write(STDERR_FILENO, whole ? line->text.data : lost,
+                            whole ? line->text.length_bytes : sizeof lost - 1);
     (void)written;
     adv_text_free(&line->text);
 }

@@ -21,14 +21,16 @@ struct adv_log {
 bool adv_log_level_parse(const char *name, enum adv_log_level *level);
 
 /* A line with a message only. */
-void adv_log_message(const struct adv_log *log, enum adv_log_level level, const char *format, ...) ADV_PRINTF(3, 4);
+void adv_log_message(const struct adv_log *log, enum adv_log_level level, const char *format, ...)
+    ADV_PRINTF(3, 4);
 
 /* A line with members: begin, add, end. Nothing is written when `level` is below the log's. */
 struct adv_log_line {
     struct adv_text text;
     bool wanted;
 };
-void adv_log_begin(const struct adv_log *log, struct adv_log_line *line, enum adv_log_level level, const char *message);
+void adv_log_begin(const struct adv_log *log, struct adv_log_line *line, enum adv_log_level level,
+                   const char *message);
 void adv_log_string(struct adv_log_line *line, const char *name, const char *value);
 void adv_log_number(struct adv_log_line *line, const char *name, int64_t value);
 void adv_log_end(struct adv_log_line *line);

@@ -5,10 +5,10 @@
 
 #define PREFIX "tpu_advisor_"
 
-static const int statuses[ADV_METRICS_STATUSES] = {200, 201, 202, 204, 304, 400, 401, 403, 404, 405,
-                                                   406, 409, 413, 415, 422, 429, 431, 500, 503, 0 /* any other */};
-static const int64_t bucket_limits_us[ADV_METRICS_BUCKETS] = {500,    1000,   2500,    5000,    10000,   25000,
-                                                              50000,  100000, 250000,  1000000, 2500000, 10000000};
+static const int statuses[ADV_METRICS_STATUSES] = {200, 201, 202, 204, 304, 400, 401, 403, 404, 405, 406,
+                                                   409, 413, 415, 422, 429, 431, 500, 503, 0 /* any other */};
+static const int64_t bucket_limits_us[ADV_METRICS_BUCKETS] = {
+    500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 1000000, 2500000, 10000000};
 
 void adv_metrics_request(struct adv_metrics *metrics, int route_index, int status, int64_t duration_us)
 {
@@ -30,7 +30,8 @@ static uint64_t get(atomic_uint_fast64_t *counter)
 static void print_head(struct adv_text *text, const char *name, const char *help, const char *type)
 {
     int length = (int)strcspn(name, "{");
-    adv_text_format(text, "# HELP " PREFIX "%.*s %s\n# TYPE " PREFIX "%.*s %s\n", length, name, help, length, name, type);
+    adv_text_format(text, "# HELP " PREFIX "%.*s %s\n# TYPE " PREFIX "%.*s %s\n", length, name, help, length,
+                    name, type);
 }
 
 static void print_requests(struct adv_metrics *metrics, const char *(*method)(int), const char *(*path)(int),
@@ -41,14 +42,16 @@ static void print_requests(struct adv_metrics *metrics, const char *(*method)(in
         for (int s = 0; s < ADV_METRICS_STATUSES; s++) {
             uint64_t count = get(&metrics->routes[r].by_status[s]);
             if (!count) continue;
-            adv_text_format(text, PREFIX "requests_total{method=\"%s\",route=\"%s\",code=\"%d\"} %llu\n", method(r), path(r),
-                            statuses[s], (unsigned long long)count);
+            adv_text_format(text, PREFIX "requests_total{method=\"%s\",route=\"%s\",code=\"%d\"} %llu\n",
+                            method(r), path(r), statuses[s], (unsigned long long)count);
         }
-    print_head(text, "request_duration_seconds", "Time from a request's headers to the end of its answer", "histogram");
+    print_head(text, "request_duration_seconds", "Time from a request's headers to the end of its answer",
+               "histogram");
     for (int r = 0; r < ADV_LIMIT_ROUTES && method(r); r++) {
         uint64_t total = 0;
         uint64_t counts[ADV_METRICS_BUCKETS + 1]; /* read once, so that the printed sums agree */
-        for (int b = 0; b <= ADV_METRICS_BUCKETS; b++) total += counts[b] = get(&metrics->routes[r].buckets[b]);
+        for (int b = 0; b <= ADV_METRICS_BUCKETS; b++)
+            total += counts[b] = get(&metrics->routes[r].buckets[b]);
         if (!total) continue;
         uint64_t sum = 0;
         char labels[160];
@@ -58,15 +61,17 @@ static void print_requests(struct adv_metrics *metrics, const char *(*method)(in
             adv_text_format(text, PREFIX "request_duration_seconds_bucket{%s,le=\"%g\"} %llu\n", labels,
                             (double)bucket_limits_us[b] * 1e-6, (unsigned long long)sum);
         }
-        adv_text_format(text, PREFIX "request_duration_seconds_bucket{%s,le=\"+Inf\"} %llu\n", labels, (unsigned long long)total);
+        adv_text_format(text, PREFIX "request_duration_seconds_bucket{%s,le=\"+Inf\"} %llu\n", labels,
+                        (unsigned long long)total);
         adv_text_format(text, PREFIX "request_duration_seconds_sum{%s} %.6f\n", labels,
                         (double)get(&metrics->routes[r].sum_us) * 1e-6);
-        adv_text_format(text, PREFIX "request_duration_seconds_count{%s} %llu\n", labels, (unsigned long long)total);
+        adv_text_format(text, PREFIX "request_duration_seconds_count{%s} %llu\n", labels,
+                        (unsigned long long)total);
     }
 }
 
-void adv_metrics_print(struct adv_metrics *metrics, const char *(*method)(int index), const char *(*path)(int index),
-                       struct adv_text *text)
+void adv_metrics_print(struct adv_metrics *metrics, const char *(*method)(int index),
+                       const char *(*path)(int index), struct adv_text *text)
 {
 #define ROW(name, text, help) {text, help},
     static const struct {
@@ -76,7 +81,8 @@ void adv_metrics_print(struct adv_metrics *metrics, const char *(*method)(int in
     print_requests(metrics, method, path, text);
     for (int i = 0; i < ADV_COUNTER_COUNT; i++) {
         if (rows[i].help) print_head(text, rows[i].name, rows[i].help, "counter");
-        adv_text_format(text, PREFIX "%s %llu\n", rows[i].name, (unsigned long long)get(&metrics->counters[i]));
+        adv_text_format(text, PREFIX "%s %llu\n", rows[i].name,
+                        (unsigned long long)get(&metrics->counters[i]));
     }
     adv_metrics_print_gauge(text, "requests_in_flight", "Requests being read or answered",
                             atomic_load_explicit(&metrics->in_flight, memory_order_relaxed));

@@ -33,7 +33,7 @@
 enum adv_counter { ADV_COUNTER_TABLE(ADV_COUNTER_ENUM) ADV_COUNTER_COUNT };
 #undef ADV_COUNTER_ENUM
 
-#define ADV_METRICS_BUCKETS 12
+#define ADV_METRICS_BUCKETS  12
 #define ADV_METRICS_STATUSES 20
 
 struct adv_metrics_route {
@@ -56,11 +56,13 @@ static inline void adv_metrics_add(struct adv_metrics *metrics, enum adv_counter
 /* One answered request. route_index is that of the route table. */
 void adv_metrics_request(struct adv_metrics *metrics, int route_index, int status, int64_t duration_us);
 
-/* The counters and histograms. `labels` returns "METHOD /template" of a route index, or NULL past the last. */
-void adv_metrics_print(struct adv_metrics *metrics, const char *(*method)(int index), const char *(*path)(int index),
-                       struct adv_text *text);
+/* The counters and histograms. `labels` returns "METHOD /template" of a route index, or NULL past the last.
+ */
+void adv_metrics_print(struct adv_metrics *metrics, const char *(*method)(int index),
+                       const char *(*path)(int index), struct adv_text *text);
 
-/* A gauge, for values read at scrape time. `name` may carry labels; help NULL when the name was described before. */
+/* A gauge, for values read at scrape time. `name` may carry labels; help NULL when the name was described
+ * before. */
 void adv_metrics_print_gauge(struct adv_text *text, const char *name, const char *help, double value);
 
 #endif

@@ -1,7 +1,7 @@
 /* pool.h: a fixed number of threads and a bounded queue before them.
  *
- * Adding never waits: a full queue is the caller's answer 503. Each thread owns one context (a database connection),
- * opened and closed on that thread. Thread safe, except start and stop.
+ * Adding never waits: a full queue is the caller's answer 503. Each thread owns one context (a database
+ * connection), opened and closed on that thread. Thread safe, except start and stop.
  */
 #ifndef ADV_SERVER_POOL_H
 #define ADV_SERVER_POOL_H

@@ -14,7 +14,8 @@ void adv_uuid_make(char uuid[ADV_UUID_BYTES]);
 /* Whether the text is a UUID in its usual form. */
 bool adv_uuid_valid(const char *text);
 
-/* The client's id when it has 1 to 128 letters, digits or any of ._:/+=@-; otherwise a new UUID. `client` may be NULL. */
+/* The client's id when it has 1 to 128 letters, digits or any of ._:/+=@-; otherwise a new UUID. `client` may
+ * be NULL. */
 void adv_request_id_choose(const char *client, char id[ADV_LIMIT_REQUEST_ID]);
 
 #endif

@@ -8,25 +8,35 @@
 #include "server/tokens.h"
 
 #define JSON "application/json"
+#define JSON_OR_YAML                                                                                         \
+    "application/json application/yaml application/x-yaml text/yaml text/plain" /* or a command line */
 
 /* Adding a resource = adding rows here and the same paths in openapi.yaml. */
 static const struct adv_route routes[] = {
-    {"POST", "/v1/estimate", "estimate", adv_api_answer, ADV_ROUTE_ENGINE, ADV_SCOPE_READ, JSON, ADV_REQUEST_ESTIMATE},
-    {"POST", "/v1/advise", "advise", adv_api_answer, ADV_ROUTE_ENGINE, ADV_SCOPE_READ, JSON, ADV_REQUEST_ADVISE},
+    {"POST", "/v1/estimate", "estimate", adv_api_answer, ADV_ROUTE_ENGINE, ADV_SCOPE_READ, JSON,
+     ADV_REQUEST_ESTIMATE},
+    {"POST", "/v1/advise", "advise", adv_api_answer, ADV_ROUTE_ENGINE, ADV_SCOPE_READ, JSON,
+     ADV_REQUEST_ADVISE},
     {"POST", "/v1/kernels/simulate", "simulateKernel", adv_api_answer, ADV_ROUTE_ENGINE, ADV_SCOPE_READ, JSON,
      ADV_REQUEST_SIMULATE},
-    {"POST", "/v1/kernels/tune", "tuneKernel", adv_api_answer, ADV_ROUTE_ENGINE, ADV_SCOPE_READ, JSON, ADV_REQUEST_TUNE},
-    {"POST", "/v1/lint", "lint", adv_api_answer, ADV_ROUTE_ENGINE, ADV_SCOPE_READ, JSON, ADV_REQUEST_LINT},
-    {"GET", "/v1/catalog/{collection}", "listCatalog", adv_api_catalog_list, ADV_ROUTE_INLINE, ADV_SCOPE_READ, NULL, 0},
-    {"GET", "/v1/catalog/{collection}/{name}", "getCatalogEntry", adv_api_catalog_entry, ADV_ROUTE_INLINE, ADV_SCOPE_READ,
+    {"POST", "/v1/kernels/tune", "tuneKernel", adv_api_answer, ADV_ROUTE_ENGINE, ADV_SCOPE_READ, JSON,
+     ADV_REQUEST_TUNE},
+    {"POST", "/v1/lint", "lint", adv_api_answer, ADV_ROUTE_ENGINE, ADV_SCOPE_READ, JSON_OR_YAML,
+     ADV_REQUEST_LINT},
+    {"GET", "/v1/catalog/{collection}", "listCatalog", adv_api_catalog_list, ADV_ROUTE_INLINE, ADV_SCOPE_READ,
      NULL, 0},
+    {"GET", "/v1/catalog/{collection}/{name}", "getCatalogEntry", adv_api_catalog_entry, ADV_ROUTE_INLINE,
+     ADV_SCOPE_READ, NULL, 0},
     {"GET", "/v1/runs", "listRuns", adv_api_runs_list, ADV_ROUTE_STORE, ADV_SCOPE_READ, NULL, 0},
     {"GET", "/v1/runs/{run_id}", "getRun", adv_api_run_get, ADV_ROUTE_STORE, ADV_SCOPE_READ, NULL, 0},
-    {"DELETE", "/v1/runs/{run_id}", "deleteRun", adv_api_run_delete, ADV_ROUTE_STORE, ADV_SCOPE_ADMIN, NULL, 0},
+    {"DELETE", "/v1/runs/{run_id}", "deleteRun", adv_api_run_delete, ADV_ROUTE_STORE, ADV_SCOPE_ADMIN, NULL,
+     0},
     {"GET", "/v1/compare", "compareRuns", adv_api_compare, ADV_ROUTE_STORE, ADV_SCOPE_READ, NULL, 0},
     {"POST", "/v1/checks", "check", adv_api_check, ADV_ROUTE_ENGINE, ADV_SCOPE_READ, JSON, 0},
-    {"GET", "/v1/baselines/{project}/{label}", "getBaseline", adv_api_baseline_get, ADV_ROUTE_STORE, ADV_SCOPE_READ, NULL, 0},
-    {"PUT", "/v1/baselines/{project}/{label}", "putBaseline", adv_api_baseline_put, ADV_ROUTE_STORE, ADV_SCOPE_WRITE, JSON, 0},
+    {"GET", "/v1/baselines/{project}/{label}", "getBaseline", adv_api_baseline_get, ADV_ROUTE_STORE,
+     ADV_SCOPE_READ, NULL, 0},
+    {"PUT", "/v1/baselines/{project}/{label}", "putBaseline", adv_api_baseline_put, ADV_ROUTE_STORE,
+     ADV_SCOPE_WRITE, JSON, 0},
     {"GET", "/v1/openapi.json", "getOpenapi", adv_api_openapi, ADV_ROUTE_INLINE, 0, NULL, 0},
     {"GET", "/livez", "getLivez", adv_api_livez, ADV_ROUTE_INLINE, 0, NULL, 0},
     {"GET", "/readyz", "getReadyz", adv_api_readyz, ADV_ROUTE_INLINE, 0, NULL, 0},
@@ -44,7 +54,7 @@ static bool match(const char *template, const char *path, struct adv_exchange *e
     int parameters = 0;
     while (*template && *path) {
         if (*template != '{') {
-            if (*template++ != *path++) return false;
+            if (*template ++ != *path++) return false;
             continue;
         }
         size_t length = strcspn(path, "/");
@@ -69,7 +79,8 @@ static void add_allowed(char allow[96], const char *method)
     (void)snprintf(allow + used, 96 - used, "%s%s%s", used ? ", " : "", method, head);
 }
 
-enum adv_route_match adv_routes_find(struct adv_exchange *exchange, const char *method, const char *path, char allow[96])
+enum adv_route_match adv_routes_find(struct adv_exchange *exchange, const char *method, const char *path,
+                                     char allow[96])
 {
     const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
     allow[0] = '\0';

@@ -1,4 +1,5 @@
-/* routes.h: every method and path the daemon answers, one table. openapi.yaml describes the same rows; a test compares. */
+/* routes.h: every method and path the daemon answers, one table. openapi.yaml describes the same rows; a test
+ * compares. */
 #ifndef ADV_SERVER_ROUTES_H
 #define ADV_SERVER_ROUTES_H
 
@@ -27,9 +28,10 @@ struct adv_route {
 
 enum adv_route_match { ADV_ROUTE_FOUND, ADV_ROUTE_NO_PATH, ADV_ROUTE_NO_METHOD };
 
-/* Finds the row for a decoded path; HEAD finds GET's row. Fills exchange->route and parameters (arena copies).
- * On ADV_ROUTE_NO_METHOD `allow` (96 bytes) lists the methods of that path. */
-enum adv_route_match adv_routes_find(struct adv_exchange *exchange, const char *method, const char *path, char allow[96]);
+/* Finds the row for a decoded path; HEAD finds GET's row. Fills exchange->route and parameters (arena
+ * copies). On ADV_ROUTE_NO_METHOD `allow` (96 bytes) lists the methods of that path. */
+enum adv_route_match adv_routes_find(struct adv_exchange *exchange, const char *method, const char *path,
+                                     char allow[96]);
 
 /* Rows by index for metrics; the row after the last stands for requests without a route; then NULL. */
 int adv_routes_index(const struct adv_route *route);

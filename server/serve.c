@@ -13,7 +13,8 @@
 #include "server/cli.h"
 #include "server/http.h"
 
-/* Tells a service manager about our state (sd_notify's protocol: one datagram). Without one this does nothing. */
+/* Tells a service manager about our state (sd_notify's protocol: one datagram). Without one this does
+ * nothing. */
 static void notify(const char *state)
 {
     const char *path = getenv("NOTIFY_SOCKET");
@@ -52,24 +53,29 @@ static void choose_counts(struct adv_config *config)
     if (!config->workers_count) config->workers_count = processors;
     if (!config->http_threads_count) config->http_threads_count = processors < 8 ? processors : 8;
     /* The library gives each thread an equal share of the connections. */
-    if (config->connections_count < config->http_threads_count) config->connections_count = config->http_threads_count;
+    if (config->connections_count < config->http_threads_count)
+        config->connections_count = config->http_threads_count;
 }
 
 static bool start(struct adv_app *app)
 {
     adv_err err;
     adv_err_init(&err);
-    if (app->config.tokens_file[0] && adv_tokens_load(app->config.tokens_file, &app->tokens, stderr)) return false;
+    if (app->config.tokens_file[0] && adv_tokens_load(app->config.tokens_file, &app->tokens, stderr))
+        return false;
     app->catalog = adv_catalog_load(app->config.catalog[0] ? app->config.catalog : NULL, &err);
     if (!app->catalog || adv_documents_make(app->catalog, &app->documents, &err)) {
         log_findings(&app->log, &err);
         return false;
     }
     if (app->config.database_url[0])
-        app->database = adv_database_open(app->config.database_url, app->config.auto_migrate, &app->log, &app->metrics);
-    struct adv_pool_work work = {.open = open_worker, .close = close_worker, .run = adv_http_run_job, .argument = app};
+        app->database =
+            adv_database_open(app->config.database_url, app->config.auto_migrate, &app->log, &app->metrics);
+    struct adv_pool_work work = {
+        .open = open_worker, .close = close_worker, .run = adv_http_run_job, .argument = app};
     app->engine_pool = adv_pool_start((int)app->config.workers_count, (int)app->config.queue_count, &work);
-    app->store_pool = adv_pool_start((int)app->config.store_workers_count, (int)app->config.queue_count, &work);
+    app->store_pool =
+        adv_pool_start((int)app->config.store_workers_count, (int)app->config.queue_count, &work);
     if (!app->engine_pool || !app->store_pool || (app->config.database_url[0] && !app->database)) {
         adv_log_message(&app->log, ADV_LOG_ERROR, "threads or memory are exhausted");
         return false;
@@ -89,7 +95,8 @@ static void free_app(struct adv_app *app)
     free(app);
 }
 
-/* In order: not ready, load balancers look away, no new connections, requests under way end, connections close. */
+/* In order: not ready, load balancers look away, no new connections, requests under way end, connections
+ * close. */
 static int drain(struct adv_app *app)
 {
     atomic_store(&app->draining, true);

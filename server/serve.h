@@ -4,7 +4,8 @@
 
 #include "server/app.h"
 
-/* Builds the app from its settings, serves until SIGTERM or SIGINT, drains. Returns the process's exit status. */
+/* Builds the app from its settings, serves until SIGTERM or SIGINT, drains. Returns the process's exit
+ * status. */
 int adv_serve(const struct adv_config *config);
 
 #endif

@@ -12,11 +12,11 @@ struct adv_baseline {
 };
 
 /* The pinned run or, `or_newest`, the newest estimate stored with that project and label. ADV_E_NOT_FOUND. */
-ADV_MUST_CHECK adv_code adv_store_baseline_get(struct adv_db *db, const char *project, const char *label, bool or_newest,
-                                               struct adv_baseline *baseline, adv_err *err);
+ADV_MUST_CHECK adv_code adv_store_baseline_get(struct adv_db *db, const char *project, const char *label,
+                                               bool or_newest, struct adv_baseline *baseline, adv_err *err);
 
 /* Pins a run. `created`: there was none before. ADV_E_NOT_FOUND when there is no such run. */
-ADV_MUST_CHECK adv_code adv_store_baseline_put(struct adv_db *db, const char *project, const char *label, const char *run_id,
-                                               bool *created, adv_err *err);
+ADV_MUST_CHECK adv_code adv_store_baseline_put(struct adv_db *db, const char *project, const char *label,
+                                               const char *run_id, bool *created, adv_err *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* store_runs.h: runs in the database: answers kept for ever as they were given. Immutable; a trigger sees to it. */
+/* store_runs.h: runs in the database: answers kept for ever as they were given. Immutable; a trigger sees to
+ * it. */
 #ifndef ADV_SERVER_STORE_RUNS_H
 #define ADV_SERVER_STORE_RUNS_H
 
@@ -33,11 +34,11 @@ enum adv_store_outcome {
 ADV_MUST_CHECK adv_code adv_store_key_find(struct adv_db *db, const struct adv_idempotency *idempotency,
                                            enum adv_store_outcome *outcome, char **response, adv_err *err);
 
-/* Writes a run and, when given, its key, both or none. ADV_STORE_UNKNOWN_KEY: another request took the key meanwhile and
- * nothing was written; look it up. `idempotency` may be NULL. */
+/* Writes a run and, when given, its key, both or none. ADV_STORE_UNKNOWN_KEY: another request took the key
+ * meanwhile and nothing was written; look it up. `idempotency` may be NULL. */
 ADV_MUST_CHECK adv_code adv_store_run_save(struct adv_db *db, const struct adv_run *run,
-                                           const struct adv_idempotency *idempotency, enum adv_store_outcome *outcome,
-                                           adv_err *err);
+                                           const struct adv_idempotency *idempotency,
+                                           enum adv_store_outcome *outcome, adv_err *err);
 
 /* Filters of a list; NULL = any. `after` is the id that the previous page ended with. */
 struct adv_run_filter {
@@ -46,8 +47,8 @@ struct adv_run_filter {
 };
 
 /* {"runs": […], "next_cursor": …} appended to `json`, newest first. */
-ADV_MUST_CHECK adv_code adv_store_runs_list(struct adv_db *db, const struct adv_run_filter *filter, struct adv_text *json,
-                                            adv_err *err);
+ADV_MUST_CHECK adv_code adv_store_runs_list(struct adv_db *db, const struct adv_run_filter *filter,
+                                            struct adv_text *json, adv_err *err);
 
 /* What the database knows of one run. Pointers live until adv_store_run_free. */
 struct adv_stored_run {
@@ -58,7 +59,8 @@ struct adv_stored_run {
 };
 
 /* ADV_E_NOT_FOUND when there is no such run; then nothing to free. */
-ADV_MUST_CHECK adv_code adv_store_run_get(struct adv_db *db, const char *id, struct adv_stored_run *run, adv_err *err);
+ADV_MUST_CHECK adv_code adv_store_run_get(struct adv_db *db, const char *id, struct adv_stored_run *run,
+                                          adv_err *err);
 void adv_store_run_free(struct adv_stored_run *run);
 
 /* Appends the run as JSON, request and response included. */

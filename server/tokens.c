@@ -22,10 +22,14 @@ static unsigned parse_scopes(char *list)
     unsigned scopes = 0;
     char *rest = NULL;
     for (char *name = strtok_r(list, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
-        if (strcmp(name, "read") == 0) scopes |= ADV_SCOPE_READ;
-        else if (strcmp(name, "write") == 0) scopes |= ADV_SCOPE_READ | ADV_SCOPE_WRITE;
-        else if (strcmp(name, "admin") == 0) scopes |= ADV_SCOPE_ALL;
-        else return 0;
+        if (strcmp(name, "read") == 0)
+            scopes |= ADV_SCOPE_READ;
+        else if (strcmp(name, "write") == 0)
+            scopes |= ADV_SCOPE_READ | ADV_SCOPE_WRITE;
+        else if (strcmp(name, "admin") == 0)
+            scopes |= ADV_SCOPE_ALL;
+        else
+            return 0;
     }
     return scopes;
 }
@@ -72,8 +76,10 @@ adv_code adv_tokens_load(const char *path, struct adv_tokens **tokens, FILE *err
         (void)fprintf(errors, "tpu-advisor: %s has no token\n", path);
         code = ADV_E_INVALID;
     }
-    if (code) adv_tokens_free(loaded);
-    else *tokens = loaded;
+    if (code)
+        adv_tokens_free(loaded);
+    else
+        *tokens = loaded;
     return code;
 }
 

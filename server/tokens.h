@@ -11,10 +11,10 @@
 
 #include "engine/base/code.h"
 
-#define ADV_SCOPE_READ 1u
+#define ADV_SCOPE_READ  1u
 #define ADV_SCOPE_WRITE 2u
 #define ADV_SCOPE_ADMIN 4u
-#define ADV_SCOPE_ALL 7u
+#define ADV_SCOPE_ALL   7u
 
 #define ADV_LIMIT_TOKENS 1024 /* rows; the search is linear, 1024 digests are compared in 30 us */
 
@@ -24,8 +24,8 @@ struct adv_tokens;
 ADV_MUST_CHECK adv_code adv_tokens_load(const char *path, struct adv_tokens **tokens, FILE *errors);
 void adv_tokens_free(struct adv_tokens *tokens); /* NULL is fine */
 
-/* The scopes of the header's token ("Bearer …"); 0 when it is unknown, malformed or NULL. `name` becomes the token's
- * name, which lives as long as `tokens`, or "". Thread safe. */
+/* The scopes of the header's token ("Bearer …"); 0 when it is unknown, malformed or NULL. `name` becomes the
+ * token's name, which lives as long as `tokens`, or "". Thread safe. */
 unsigned adv_tokens_check(const struct adv_tokens *tokens, const char *authorization, const char **name);
 
 #endif

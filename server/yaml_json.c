@@ -64,10 +64,14 @@ static void write_scalar(struct converter *converter, const yaml_event_t *event)
     const char *value = (const char *)event->data.scalar.value;
     bool key = begin_item(converter);
     bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-    if (key || !plain) adv_json_text_quote(converter->json, value);
-    else if (strcmp(value, "null") == 0 || strcmp(value, "~") == 0 || *value == '\0') adv_text_append(converter->json, "null");
-    else if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0 || is_number(value)) adv_text_append(converter->json, value);
-    else adv_json_text_quote(converter->json, value);
+    if (key || !plain)
+        adv_json_text_quote(converter->json, value);
+    else if (strcmp(value, "null") == 0 || strcmp(value, "~") == 0 || *value == '\0')
+        adv_text_append(converter->json, "null");
+    else if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0 || is_number(value))
+        adv_text_append(converter->json, value);
+    else
+        adv_json_text_quote(converter->json, value);
 }
 
 static adv_code open_level(struct converter *converter, bool mapping, adv_err *err)
@@ -90,7 +94,8 @@ static adv_code take_event(struct converter *converter, const yaml_event_t *even
         converter->depth--;
         adv_text_append(converter->json, event->type == YAML_MAPPING_END_EVENT ? "}" : "]");
     } else if (event->type == YAML_ALIAS_EVENT) {
-        return adv_err_add(err, ADV_E_UNSUPPORTED, "", NULL, "line %zu: aliases are not read", event->start_mark.line + 1);
+        return adv_err_add(err, ADV_E_UNSUPPORTED, "", NULL, "line %zu: aliases are not read",
+                           event->start_mark.line + 1);
     }
     return ADV_OK;
 }
@@ -98,7 +103,8 @@ static adv_code take_event(struct converter *converter, const yaml_event_t *even
 adv_code adv_yaml_to_json(const char *yaml, size_t yaml_bytes, struct adv_text *json, adv_err *err)
 {
     yaml_parser_t parser;
-    if (!yaml_parser_initialize(&parser)) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory to read YAML");
+    if (!yaml_parser_initialize(&parser))
+        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory to read YAML");
     yaml_parser_set_input_string(&parser, (const unsigned char *)yaml, yaml_bytes);
     struct converter converter = {.json = json};
     adv_code code = ADV_OK;
@@ -106,8 +112,9 @@ adv_code adv_yaml_to_json(const char *yaml, size_t yaml_bytes, struct adv_text *
     while (!done && !code) {
         yaml_event_t event;
         if (!yaml_parser_parse(&parser, &event)) {
-            code = adv_err_add(err, ADV_E_SYNTAX, "", NULL, "line %zu, column %zu: %s", parser.problem_mark.line + 1,
-                               parser.problem_mark.column + 1, parser.problem ? parser.problem : "not YAML");
+            code = adv_err_add(err, ADV_E_SYNTAX, "", NULL, "line %zu, column %zu: %s",
+                               parser.problem_mark.line + 1, parser.problem_mark.column + 1,
+                               parser.problem ? parser.problem : "not YAML");
             break;
         }
         done = event.type == YAML_STREAM_END_EVENT;
@@ -115,6 +122,7 @@ adv_code adv_yaml_to_json(const char *yaml, size_t yaml_bytes, struct adv_text *
         yaml_event_delete(&event);
     }
     yaml_parser_delete(&parser);
-    if (!code && json->overflow) code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "the JSON does not fit in its buffer");
+    if (!code && json->overflow)
+        code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "the JSON does not fit in its buffer");
     return code;
 }

@@ -46,8 +46,10 @@ static void decode_candidate(const json_t *candidate, struct adv_gate_request *r
         return;
     }
     request->candidate_request = json_dumps(candidate, JSON_COMPACT);
-    if (request->candidate_request) request->candidate_request_bytes = strlen(request->candidate_request);
-    else (void)adv_err_add(err, ADV_E_MEMORY, "/candidate", NULL, "no memory for the candidate");
+    if (request->candidate_request)
+        request->candidate_request_bytes = strlen(request->candidate_request);
+    else
+        (void)adv_err_add(err, ADV_E_MEMORY, "/candidate", NULL, "no memory for the candidate");
 }
 
 static void decode_limits(const json_t *limits, struct adv_gate_request *request, adv_err *err)
@@ -57,8 +59,8 @@ static void decode_limits(const json_t *limits, struct adv_gate_request *request
     /* Up to 100: ten thousand percent is no limit any more but somebody's percent written as a fraction. */
     (void)adv_json_number(limits, "/limits", "step_time_increase_frac", ADV_JSON_OPTIONAL, -1.0, 100.0,
                           &request->step_time_increase_frac, err);
-    (void)adv_json_number(limits, "/limits", "hbm_increase_frac", ADV_JSON_OPTIONAL, -1.0, 100.0, &request->hbm_increase_frac,
-                          err);
+    (void)adv_json_number(limits, "/limits", "hbm_increase_frac", ADV_JSON_OPTIONAL, -1.0, 100.0,
+                          &request->hbm_increase_frac, err);
     (void)adv_json_bool(limits, "/limits", "must_fit", ADV_JSON_OPTIONAL, &request->must_fit, err);
 }
 

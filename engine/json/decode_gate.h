@@ -17,11 +17,14 @@ struct adv_gate_request {
     bool must_fit;                                     /* default true */
 };
 
-/* {baseline: {run_id} | {project, label}, candidate: {run_id} | estimate request, limits?: {…}}; all findings at once. */
-ADV_MUST_CHECK adv_code adv_decode_gate(const char *json, size_t json_bytes, struct adv_gate_request *request, adv_err *err);
+/* {baseline: {run_id} | {project, label}, candidate: {run_id} | estimate request, limits?: {…}}; all findings
+ * at once. */
+ADV_MUST_CHECK adv_code adv_decode_gate(const char *json, size_t json_bytes, struct adv_gate_request *request,
+                                        adv_err *err);
 void adv_gate_request_free(struct adv_gate_request *request);
 
 /* {run_id} */
-ADV_MUST_CHECK adv_code adv_decode_run_id(const char *json, size_t json_bytes, char run_id[ADV_LIMIT_NAME], adv_err *err);
+ADV_MUST_CHECK adv_code adv_decode_run_id(const char *json, size_t json_bytes, char run_id[ADV_LIMIT_NAME],
+                                          adv_err *err);
 
 #endif

@@ -121,7 +121,7 @@ export function raw(port, bytes, { quiet = 700 } = {}) {
     socket.on('error', () => { closed = true; });
     socket.on('close', () => {
       clearTimeout(timer);
-      resolve({ text, closed, statuses: [...text.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map((match) => Number(match[1])) });
+      resolve({ text, closed, statuses: [...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map((match) => Number(match[1])) });
     });
     socket.write(bytes);
   });

@@ -33,8 +33,8 @@ const refused = {
 for (const [what, bytes] of Object.entries(refused))
   test(`refused: ${what}`, async () => {
     const answer = await raw(daemon.port, bytes);
-    assert.deepEqual(answer.statuses, [answer.statuses[0]], 'no second request is answered');
-    assert.ok([400, 405, 505].includes(answer.statuses[0]), answer.text);
+    assert.ok(answer.statuses.length > 0, 'it is answered');
+    assert.ok(answer.statuses.every((status) => [400, 413, 505].includes(status)), `nothing else is answered: ${answer.text}`);
     assert.ok(answer.closed, 'the connection is closed');
   });
 

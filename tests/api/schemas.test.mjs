@@ -1,0 +1,77 @@
+// The OpenAPI document's schemas hold for live answers, and its examples are taken by the daemon.
+import test, { after, before } from 'node:test';
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { startDaemon, freshDatabase, golden, join, root, estimateRequest } from './daemon.mjs';
+
+let daemon;
+let document;
+let ajv;
+before(async () => {
+  daemon = await startDaemon({ database: freshDatabase('api_schemas') });
+  document = await (await daemon.fetch('/v1/openapi.json')).json();
+  ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+  ajv.addSchema(document, 'api');
+});
+after(() => daemon.stop());
+
+const escape = (segment) => segment.replaceAll('~', '~0').replaceAll('/', '~1');
+function assertSchema(method, path, status, media, value) {
+  const pointer = ['paths', path, method, 'responses', String(status)].map(escape);
+  let response = document.paths[path][method].responses[status];
+  assert.ok(response, `${method} ${path} documents ${status}`);
+  let base = `api#/${pointer.map(encodeURIComponent).join('/')}`;
+  if (response.$ref) {
+    base = `api${response.$ref}`;
+    response = document.components.responses[response.$ref.split('/').pop()];
+  }
+  assert.ok(response.content?.[media], `${method} ${path} ${status} documents ${media}`);
+  const validate = ajv.getSchema(`${base}/content/${encodeURIComponent(escape(media))}/schema`);
+  assert.ok(validate(value), `${method} ${path} ${status}: ${JSON.stringify(validate.errors?.slice(0, 5))}`);
+}
+async function assertAnswer(method, template, path, options = {}) {
+  const response = await daemon.fetch(path, { method: method.toUpperCase(), ...options });
+  const media = response.headers.get('content-type')?.split(';')[0];
+  const text = await response.text();
+  if (media) assertSchema(method, template, response.status, media, media.endsWith('json') ? JSON.parse(text) : text);
+  return { status: response.status, text };
+}
+const json = (body) => ({ body: typeof body === 'string' ? body : JSON.stringify(body), headers: { 'Content-Type': 'application/json' } });
+
+const routes = { estimate: '/v1/estimate', advise: '/v1/advise', simulate: '/v1/kernels/simulate', tune: '/v1/kernels/tune', lint: '/v1/lint' };
+const files = readdirSync(join(root, 'tests/golden/requests')).filter((name) => name.endsWith('.json'));
+for (const [kind, path] of Object.entries(routes))
+  test(`answers of ${path} are as documented`, async () => {
+    const mine = files.filter((name) => name.startsWith(`${kind}-`));
+    assert.ok(mine.length > 0);
+    for (const name of mine) await assertAnswer('post', path, path, json(golden(name)));
+  });
+
+test('examples of the document are taken', async () => {
+  let count = 0;
+  for (const [path, item] of Object.entries(document.paths))
+    for (const example of Object.values(item.post?.requestBody?.content['application/json']?.examples ?? {})) {
+      if (path === '/v1/checks') continue; // it names a run that is not there
+      const { status, text } = await assertAnswer('post', path, path, json(example.value));
+      assert.equal(status, 200, `${path}: ${text}`);
+      count++;
+    }
+  assert.ok(count >= 5);
+});
+
+test('what is read is as documented', async () => {
+  const stored = JSON.parse((await assertAnswer('post', '/v1/estimate', '/v1/estimate', json(estimateRequest({ store: true, project: 'p', label: 'l' })))).text);
+  await assertAnswer('get', '/v1/runs', '/v1/runs');
+  await assertAnswer('get', '/v1/runs', '/v1/runs?limit=0');
+  await assertAnswer('get', '/v1/runs/{run_id}', `/v1/runs/${stored.run_id}`);
+  await assertAnswer('get', '/v1/runs/{run_id}', '/v1/runs/x');
+  await assertAnswer('put', '/v1/baselines/{project}/{label}', '/v1/baselines/p/l', json({ run_id: stored.run_id }));
+  await assertAnswer('get', '/v1/baselines/{project}/{label}', '/v1/baselines/p/l');
+  await assertAnswer('delete', '/v1/runs/{run_id}', `/v1/runs/${stored.run_id}`);
+  await assertAnswer('get', '/v1/compare', `/v1/compare?runs=${stored.run_id},${stored.run_id}`);
+  for (const query of ['', '?fail_status=true'])
+    await assertAnswer('post', '/v1/checks', `/v1/checks${query}`, json({ baseline: { run_id: stored.run_id }, candidate: estimateRequest(), limits: { step_time_increase_frac: -0.5 } }));
+  for (const collection of ['models', 'chips', 'topologies', 'kernels', 'keys']) await assertAnswer('get', '/v1/catalog/{collection}', `/v1/catalog/${collection}`);
+  for (const path of ['/livez', '/readyz', '/version', '/metrics', '/v1/openapi.json', '/']) await assertAnswer('get', path, path);
+});

@@ -267,6 +267,18 @@ $(FIT_BIN): $(FIT_SRC) $(wildcard tests/accuracy/*.h) $(ENGINE_LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes $(LDFLAGS_ALL) -o $@ $(FIT_SRC) $(ENGINE_LIB) $(PKG_LIBS) -lgsl -lgslcblas -lm
 
+.PHONY: accuracy accuracy-update fit
+accuracy: $(FIT_BIN) ## judge predictions on published steps; fails when worse than tests/accuracy/report.md
+	$(Q)tests/accuracy/run.sh $(FIT_BIN) $(BUILD)/accuracy
+
+accuracy-update: $(FIT_BIN) ## write tests/accuracy/report.md anew from the committed constants
+	$(Q)$(FIT_BIN) tests/accuracy/e2e.json --report tests/accuracy/report.md --picture tests/accuracy/predicted.svg --leave-one-out | tail -40
+
+fit: $(FIT_BIN) ## fit the step constants on the published steps, then write the accuracy page
+	$(Q)$(FIT_BIN) tests/accuracy/e2e.json --write engine/catalog/data/step_constants.json --leave-one-out > $(BUILD)/fit.txt
+	$(Q)tail -40 $(BUILD)/fit.txt
+	$(Q)$(MAKE) --no-print-directory accuracy-update
+
 .PHONY: clean
 clean: ## remove the build folders
 	rm -rf build build-*

@@ -8,9 +8,11 @@ enum { ROWS_MAX = 4096 };
 
 bool adv_measurement_predict(struct adv_measurement *row, const struct adv_constants *constants, adv_err *err)
 {
-    struct adv_estimate_input input = {&row->model, &row->cluster, constants, &row->plan, row->flops_convention};
+    struct adv_estimate_input input = {&row->model, &row->cluster, constants, &row->plan,
+                                       row->flops_convention};
     row->answered = adv_estimate_plan(&input, &row->estimate, &row->ledger, err) == ADV_OK;
-    row->error_frac = row->answered ? row->estimate.step_time_s / row->measured_step_time_s - 1.0 : (double)NAN;
+    row->error_frac =
+        row->answered ? row->estimate.step_time_s / row->measured_step_time_s - 1.0 : (double)NAN;
     return row->answered;
 }
 
@@ -50,7 +52,8 @@ struct adv_accuracy adv_accuracy_of(const struct adv_measurement *rows, int coun
         absolute[n] = fabs(row->error_frac);
         signed_errors[n] = row->error_frac;
         widths[n] = sqrt(row->estimate.step_time_high_s / row->estimate.step_time_low_s) - 1.0;
-        covered += row->measured_step_time_s >= row->estimate.step_time_low_s && row->measured_step_time_s <= row->estimate.step_time_high_s;
+        covered += row->measured_step_time_s >= row->estimate.step_time_low_s &&
+                   row->measured_step_time_s <= row->estimate.step_time_high_s;
         n++;
     }
     accuracy.judged_count = n;
@@ -72,8 +75,9 @@ struct adv_ranking adv_ranking_of(const struct adv_measurement *rows, int count,
             const struct adv_measurement *b = &rows[j];
             if (strcmp(a->chip, b->chip) != 0 || strcmp(a->family, b->family) != 0) continue;
             if (isnan(a->error_frac) || isnan(b->error_frac)) continue;
-            double measured = log((a->measured_step_time_s / a->estimate.tokens_per_step * a->cluster.devices) /
-                                  (b->measured_step_time_s / b->estimate.tokens_per_step * b->cluster.devices));
+            double measured =
+                log((a->measured_step_time_s / a->estimate.tokens_per_step * a->cluster.devices) /
+                    (b->measured_step_time_s / b->estimate.tokens_per_step * b->cluster.devices));
             if (fabs(measured) <= log1p(gap_frac)) continue;
             double predicted = log(b->estimate.tokens_per_s_per_chip / a->estimate.tokens_per_s_per_chip);
             ranking.pairs_count++;

@@ -1,7 +1,8 @@
 /* measurement.h: published steps and how well they are predicted.
  *
- * Rows come from a measurement file (engine/json/decode_measurements.c). Everything here is pure: predicting a row,
- * and the statistics of a set of rows by chip and family. Used by `validate`, `make accuracy` and `make fit`.
+ * Rows come from a measurement file (engine/json/decode_measurements.c). Everything here is pure: predicting
+ * a row, and the statistics of a set of rows by chip and family. Used by `validate`, `make accuracy` and
+ * `make fit`.
  */
 #ifndef ADV_CALIBRATE_MEASUREMENT_H
 #define ADV_CALIBRATE_MEASUREMENT_H
@@ -23,16 +24,17 @@ struct adv_measurement {
     bool answered;
     struct adv_estimate estimate;
     struct adv_ledger ledger;
-    double error_frac;           /* predicted / measured - 1, NAN when not judged */
+    double error_frac; /* predicted / measured - 1, NAN when not judged */
 };
 
 /* Predicts one row with the given constants; false (and err) when the engine refuses. */
-bool adv_measurement_predict(struct adv_measurement *row, const struct adv_constants *constants, adv_err *err);
+bool adv_measurement_predict(struct adv_measurement *row, const struct adv_constants *constants,
+                             adv_err *err);
 
 struct adv_accuracy {
     int judged_count;
     double median_abs_error_frac, p90_abs_error_frac, max_abs_error_frac; /* NAN when nothing was judged */
-    double bias_frac;                /* median of signed errors */
+    double bias_frac;                                                     /* median of signed errors */
     double interval_coverage_frac;
     double interval_half_width_frac; /* median of (high / low)^(1/2) - 1 */
     int fits_count;                  /* rows whose verdict is fits or tight: they ran */
@@ -41,12 +43,15 @@ struct adv_accuracy {
 /* Statistics over rows[i] with keep[i] (keep NULL = all). */
 struct adv_accuracy adv_accuracy_of(const struct adv_measurement *rows, int count, const bool *keep);
 
-/* Of pairs of rows of one chip and family whose measured times per token differ by more than `gap_frac`: how many, and
- * how many are predicted in the right order. */
-struct adv_ranking { int pairs_count, right_count; };
+/* Of pairs of rows of one chip and family whose measured times per token differ by more than `gap_frac`: how
+ * many, and how many are predicted in the right order. */
+struct adv_ranking {
+    int pairs_count, right_count;
+};
 struct adv_ranking adv_ranking_of(const struct adv_measurement *rows, int count, double gap_frac);
 
-/* The q-quantile (0..1) of values, nearest rank as the published targets use it: sorted[ceil(q n) - 1]. Sorts. */
+/* The q-quantile (0..1) of values, nearest rank as the published targets use it: sorted[ceil(q n) - 1].
+ * Sorts. */
 double adv_quantile(double *values, int count, double q);
 
 #endif

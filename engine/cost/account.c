@@ -19,15 +19,15 @@ const char *adv_memory_at_name(enum adv_memory_at at)
     return at_names[at];
 }
 
-void adv_account_busy(struct adv_account *account, enum adv_term_id id, double seconds, double times, double flops,
-                      double bytes)
+void adv_account_busy(struct adv_account *account, enum adv_term_id id, double seconds, double times,
+                      double flops, double bytes)
 {
     adv_account_hidden(account, id, seconds, seconds, times, bytes);
     account->slots[id].flops += flops * times;
 }
 
-void adv_account_hidden(struct adv_account *account, enum adv_term_id id, double seconds, double exposed_seconds,
-                        double times, double bytes)
+void adv_account_hidden(struct adv_account *account, enum adv_term_id id, double seconds,
+                        double exposed_seconds, double times, double bytes)
 {
     struct adv_slot *slot = &account->slots[id];
     slot->seconds += seconds * times;
@@ -73,8 +73,8 @@ void adv_account_write(const struct adv_account *account)
     }
 }
 
-void adv_account_kernel(struct adv_account *account, enum adv_kernel kernel, const char *shape, const char *tile,
-                        double time_s, double count)
+void adv_account_kernel(struct adv_account *account, enum adv_kernel kernel, const char *shape,
+                        const char *tile, double time_s, double count)
 {
     struct adv_ledger *ledger = account->ledger;
     if (!ledger) return;

@@ -1,7 +1,7 @@
 /* account.h: the running sum of one prediction, one slot per cost term, and the table of all terms.
  *
- * Cost functions add to slots; adv_account_write() turns the slots that were used into ledger rows. Slots keep the
- * search's fast path free of strings. A term = one row of the table.
+ * Cost functions add to slots; adv_account_write() turns the slots that were used into ledger rows. Slots
+ * keep the search's fast path free of strings. A term = one row of the table.
  */
 #ifndef ADV_COST_ACCOUNT_H
 #define ADV_COST_ACCOUNT_H
@@ -63,11 +63,12 @@ struct adv_account {
 };
 
 /* Adds time that the TensorCore itself spends: all of it is exposed. `times` = how often. */
-void adv_account_busy(struct adv_account *account, enum adv_term_id id, double seconds, double times, double flops, double bytes);
+void adv_account_busy(struct adv_account *account, enum adv_term_id id, double seconds, double times,
+                      double flops, double bytes);
 
 /* Adds time of another resource of which only `exposed_seconds` lengthen the step. */
-void adv_account_hidden(struct adv_account *account, enum adv_term_id id, double seconds, double exposed_seconds,
-                        double times, double bytes);
+void adv_account_hidden(struct adv_account *account, enum adv_term_id id, double seconds,
+                        double exposed_seconds, double times, double bytes);
 
 /* Sum of all exposed parts: the step time. */
 double adv_account_total_s(const struct adv_account *account);
@@ -79,7 +80,7 @@ double adv_account_resource_s(const struct adv_account *account, enum adv_resour
 void adv_account_write(const struct adv_account *account);
 
 /* Lists a kernel with its shape and tile in the ledger, merging equal ones. */
-void adv_account_kernel(struct adv_account *account, enum adv_kernel kernel, const char *shape, const char *tile,
-                        double time_s, double count);
+void adv_account_kernel(struct adv_account *account, enum adv_kernel kernel, const char *shape,
+                        const char *tile, double time_s, double count);
 
 #endif

@@ -25,7 +25,9 @@ static struct adv_attention_shape shape_of(const struct adv_cost *cost, const st
         .head_dim_qk = layer->head_dim_qk,
         .head_dim_v = layer->head_dim_v,
         .causal = true,
-        .window = layer->attention == ADV_ATTENTION_WINDOW || layer->attention == ADV_ATTENTION_COMPRESSED ? layer->window_tokens : 0,
+        .window = layer->attention == ADV_ATTENTION_WINDOW || layer->attention == ADV_ATTENTION_COMPRESSED
+                      ? layer->window_tokens
+                      : 0,
         .chunk = layer->attention == ADV_ATTENTION_CHUNKED ? layer->window_tokens : 0,
         .context_shards = cost->cp_ring,
         .context_load_balanced = plan->cp_load_balance,
@@ -50,9 +52,9 @@ static struct adv_attention_tile tile_of(const struct adv_plan *plan, const stru
 }
 
 /* Runs one splash kernel of the simulation and lists it. */
-static adv_code kernel_s(const struct adv_cost *cost, enum adv_kernel kernel, const struct adv_attention_shape *shape,
-                         const struct adv_attention_tile *tile, double times, struct adv_account *account, double *seconds,
-                         adv_err *err)
+static adv_code kernel_s(const struct adv_cost *cost, enum adv_kernel kernel,
+                         const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
+                         double times, struct adv_account *account, double *seconds, adv_err *err)
 {
     struct adv_attention_flags flags = {
         .max_logit_constant = cost->plan->max_logit_estimate > 0,
@@ -66,32 +68,36 @@ static adv_code kernel_s(const struct adv_cost *cost, enum adv_kernel kernel, co
     if (account->ledger) {
         char shape_text[ADV_LIMIT_NAME], tile_text[ADV_LIMIT_NAME];
         const struct adv_splash_blocks *b = &tile->blocks;
-        (void)snprintf(shape_text, sizeof shape_text, "%gx%d/%d heads, %lld x %lld, head %d/%d%s", shape->batch, shape->q_heads,
-                       shape->kv_heads, (long long)shape->q_len, (long long)shape->kv_len, shape->head_dim_qk,
-                       shape->head_dim_v, shape->window ? ", window" : shape->chunk ? ", chunks" : "");
+        (void)snprintf(shape_text, sizeof shape_text, "%gx%d/%d heads, %lld x %lld, head %d/%d%s",
+                       shape->batch, shape->q_heads, shape->kv_heads, (long long)shape->q_len,
+                       (long long)shape->kv_len, shape->head_dim_qk, shape->head_dim_v,
+                       shape->window  ? ", window"
+                       : shape->chunk ? ", chunks"
+                                      : "");
         if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS)
-            (void)snprintf(tile_text, sizeof tile_text, "q %d, kv %d, compute %d", b->block_q, b->block_kv, b->block_kv_compute);
+            (void)snprintf(tile_text, sizeof tile_text, "q %d, kv %d, compute %d", b->block_q, b->block_kv,
+                           b->block_kv_compute);
         else if (kernel == ADV_KERNEL_SPLASH_BWD_DQ)
             (void)snprintf(tile_text, sizeof tile_text, "q %d, kv %d", b->block_q_dq, b->block_kv_dq);
         else
-            (void)snprintf(tile_text, sizeof tile_text, "q %d, kv %d, compute %d", b->block_q_dkv, b->block_kv_dkv,
-                           b->block_kv_dkv_compute);
+            (void)snprintf(tile_text, sizeof tile_text, "q %d, kv %d, compute %d", b->block_q_dkv,
+                           b->block_kv_dkv, b->block_kv_dkv_compute);
         adv_account_kernel(account, kernel, shape_text, tile_text, *seconds, times);
     }
     return ADV_OK;
 }
 
-static adv_code splash(const struct adv_cost *cost, const struct adv_layer *layer, double times, struct adv_account *account,
-                       struct adv_layer_time *time, adv_err *err)
+static adv_code splash(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                       struct adv_account *account, struct adv_layer_time *time, adv_err *err)
 {
     struct adv_attention_shape shape = shape_of(cost, layer);
     struct adv_attention_tile tile = tile_of(cost->plan, layer, &shape);
     bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT);
     double forward_s = 0.0, again_s = 0.0, backward_s = 0.0;
-    /* Keeping the context keeps the softmax residuals too; otherwise the plain kernel runs forward and the one that
-     * writes residuals runs in the recompute. */
-    adv_code code = kernel_s(cost, kept ? ADV_KERNEL_SPLASH_FWD_RESIDUALS : ADV_KERNEL_SPLASH_FWD, &shape, &tile, times,
-                             account, &forward_s, err);
+    /* Keeping the context keeps the softmax residuals too; otherwise the plain kernel runs forward and the
+     * one that writes residuals runs in the recompute. */
+    adv_code code = kernel_s(cost, kept ? ADV_KERNEL_SPLASH_FWD_RESIDUALS : ADV_KERNEL_SPLASH_FWD, &shape,
+                             &tile, times, account, &forward_s, err);
     if (code == ADV_OK && !kept)
         code = kernel_s(cost, ADV_KERNEL_SPLASH_FWD_RESIDUALS, &shape, &tile, times, account, &again_s, err);
     if (code != ADV_OK) return code;
@@ -100,12 +106,14 @@ static adv_code splash(const struct adv_cost *cost, const struct adv_layer *laye
     } else {
         double dq_s = 0.0, dkv_s = 0.0;
         code = kernel_s(cost, ADV_KERNEL_SPLASH_BWD_DQ, &shape, &tile, times, account, &dq_s, err);
-        if (code == ADV_OK) code = kernel_s(cost, ADV_KERNEL_SPLASH_BWD_DKV, &shape, &tile, times, account, &dkv_s, err);
+        if (code == ADV_OK)
+            code = kernel_s(cost, ADV_KERNEL_SPLASH_BWD_DKV, &shape, &tile, times, account, &dkv_s, err);
         backward_s = dq_s + dkv_s;
     }
     if (code != ADV_OK) return code;
-    double span = layer->window_tokens > 0 ? adv_min((double)layer->window_tokens, (double)cost->plan->seq_len / 2.0)
-                                           : (double)cost->plan->seq_len / 2.0;
+    double span = layer->window_tokens > 0
+                      ? adv_min((double)layer->window_tokens, (double)cost->plan->seq_len / 2.0)
+                      : (double)cost->plan->seq_len / 2.0;
     double flops = 2.0 * cost->tokens * span * layer->q_heads * (layer->head_dim_qk + layer->head_dim_v);
     adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ATTENTION_FWD, forward_s, times, flops, 0.0);
     adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ATTENTION_RECOMPUTE, again_s, times, flops, 0.0);
@@ -121,22 +129,28 @@ static adv_code dot_product(const struct adv_cost *cost, const struct adv_layer 
     adv_code code = adv_attention_xla_time(&cost->machine, false, &shape, &forward, err);
     if (code == ADV_OK) code = adv_attention_xla_time(&cost->machine, true, &shape, &backward, err);
     if (code != ADV_OK) return code;
-    double flops = 2.0 * cost->tokens * (double)cost->plan->seq_len * layer->q_heads * (layer->head_dim_qk + layer->head_dim_v);
+    double flops = 2.0 * cost->tokens * (double)cost->plan->seq_len * layer->q_heads *
+                   (layer->head_dim_qk + layer->head_dim_v);
     double factor = cost->constants->step_attention_factor;
-    adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ATTENTION_FWD, factor * forward.time_s, times, flops, 0.0);
+    adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ATTENTION_FWD, factor * forward.time_s, times, flops,
+                 0.0);
     if (!adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT))
-        adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ATTENTION_RECOMPUTE, factor * forward.time_s, times, flops, 0.0);
-    adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ATTENTION_BWD, factor * backward.time_s, times, 2.0 * flops, 0.0);
+        adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ATTENTION_RECOMPUTE, factor * forward.time_s,
+                     times, flops, 0.0);
+    adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ATTENTION_BWD, factor * backward.time_s, times,
+                 2.0 * flops, 0.0);
     return ADV_OK;
 }
 
-/* Gated delta net, chunked form: per token and value head, the chunk's triangular products and the state's read and
- * update, 8 x key dim x value dim FLOPs (MaxText's own count) on matrices of one chunk (64 rows), which leave three
- * quarters of a 256-row MXU pass unused. No measurement stands behind it: the estimate says extrapolated. */
+/* Gated delta net, chunked form: per token and value head, the chunk's triangular products and the state's
+ * read and update, 8 x key dim x value dim FLOPs (MaxText's own count) on matrices of one chunk (64 rows),
+ * which leave three quarters of a 256-row MXU pass unused. No measurement stands behind it: the estimate says
+ * extrapolated. */
 static void gated_delta_net(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                             struct adv_account *account, struct adv_layer_time *time)
 {
-    double flops = cost->tokens * 8.0 * layer->linear_value_heads * (double)layer->linear_key_head_dim * layer->linear_value_head_dim;
+    double flops = cost->tokens * 8.0 * layer->linear_value_heads * (double)layer->linear_key_head_dim *
+                   layer->linear_value_head_dim;
     double chunk = layer->linear_chunk > 0 ? layer->linear_chunk : 64.0;
     double fill = adv_min(1.0, chunk / cost->mxu_k);
     double seconds = flops / (cost->bf16_flops_per_s * fill);
@@ -152,6 +166,7 @@ adv_code adv_cost_attention(const struct adv_cost *cost, const struct adv_layer 
         gated_delta_net(cost, layer, times, account, time);
         return ADV_OK;
     }
-    if (cost->plan->attention == ADV_ATTENTION_IMPL_DOT_PRODUCT) return dot_product(cost, layer, times, account, time, err);
+    if (cost->plan->attention == ADV_ATTENTION_IMPL_DOT_PRODUCT)
+        return dot_product(cost, layer, times, account, time, err);
     return splash(cost, layer, times, account, time, err);
 }

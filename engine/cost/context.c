@@ -7,9 +7,11 @@
 
 #define AXIS(id) (1u << ADV_AXIS_##id)
 
-/* Which exposure constant the flags select. On chips that offload by default (tpu7x) SparseCores carry collectives
- * unless the flag turns them off; elsewhere offload, collective fusion and plain async all-gather need flags. */
-static double exposed_frac(const struct adv_chip *chip, const struct adv_constants *constants, const struct adv_flags *flags)
+/* Which exposure constant the flags select. On chips that offload by default (tpu7x) SparseCores carry
+ * collectives unless the flag turns them off; elsewhere offload, collective fusion and plain async all-gather
+ * need flags. */
+static double exposed_frac(const struct adv_chip *chip, const struct adv_constants *constants,
+                           const struct adv_flags *flags)
 {
     bool offload = flags->sc_all_gather == 1 || (flags->sc_all_gather != 0 && chip->offloads_collectives);
     if (offload) return constants->overlap_offload_exposed_frac;
@@ -18,12 +20,14 @@ static double exposed_frac(const struct adv_chip *chip, const struct adv_constan
     return constants->overlap_none_exposed_frac;
 }
 
-/* Peak of the plan's 8-bit format over bf16; 1 where the chip has no native path and XLA widens the operands. */
+/* Peak of the plan's 8-bit format over bf16; 1 where the chip has no native path and XLA widens the operands.
+ */
 static double lowp_ratio(const struct adv_chip *chip, enum adv_quantization quantization)
 {
     double peak = (double)NAN;
     if (quantization == ADV_QUANT_INT8) peak = chip->peak_int8_ops_per_s_per_chip;
-    if (quantization == ADV_QUANT_FP8 || quantization == ADV_QUANT_FP8_FULL) peak = chip->peak_fp8_flops_per_s_per_chip;
+    if (quantization == ADV_QUANT_FP8 || quantization == ADV_QUANT_FP8_FULL)
+        peak = chip->peak_fp8_flops_per_s_per_chip;
     return isnan(peak) ? 1.0 : adv_max(1.0, peak / chip->peak_bf16_flops_per_s_per_chip);
 }
 
@@ -54,14 +58,16 @@ static void init_groups(struct adv_cost *cost)
     unsigned fsdp = AXIS(FSDP) | AXIS(FSDP_TRANSPOSE) | AXIS(CONTEXT) | AXIS(ULYSSES);
     unsigned expert = cost->plan->rule == ADV_RULE_EP_AS_DP ? 0u : AXIS(EXPERT);
     cost->dense_group = adv_group_of(cluster, mesh, fsdp | expert);
-    cost->expert_group = adv_group_of(cluster, mesh, cost->plan->rule == ADV_RULE_CP_AS_EP ? fsdp & ~AXIS(CONTEXT) : fsdp);
+    cost->expert_group =
+        adv_group_of(cluster, mesh, cost->plan->rule == ADV_RULE_CP_AS_EP ? fsdp & ~AXIS(CONTEXT) : fsdp);
     cost->tensor_group = adv_group_of(cluster, mesh, AXIS(TENSOR) | AXIS(TENSOR_SEQUENCE));
     bool all_ulysses = cost->plan->cp_strategy == ADV_CP_ULYSSES;
     unsigned ring = all_ulysses ? 0u : AXIS(CONTEXT);
     if (cost->plan->rule == ADV_RULE_EP_AS_CP) ring |= AXIS(EXPERT);
     cost->context_group = adv_group_of(cluster, mesh, ring);
     cost->ulysses_group = adv_group_of(cluster, mesh, AXIS(ULYSSES) | (all_ulysses ? AXIS(CONTEXT) : 0u));
-    cost->ep_group = adv_group_of(cluster, mesh, AXIS(EXPERT) | (cost->plan->rule == ADV_RULE_CP_AS_EP ? AXIS(CONTEXT) : 0u));
+    cost->ep_group = adv_group_of(
+        cluster, mesh, AXIS(EXPERT) | (cost->plan->rule == ADV_RULE_CP_AS_EP ? AXIS(CONTEXT) : 0u));
     cost->data_group = adv_group_of(cluster, mesh, AXIS(DATA));
     cost->stage_group = adv_group_of(cluster, mesh, AXIS(STAGE));
 }
@@ -77,11 +83,14 @@ void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input
     cost->constants = constants;
     cost->plan = input->plan;
     cost->mesh = mesh;
-    cost->machine = (struct adv_kernel_machine){chip, constants, 1024.0 * input->plan->flags.scoped_vmem_limit_kib};
+    cost->machine =
+        (struct adv_kernel_machine){chip, constants, 1024.0 * input->plan->flags.scoped_vmem_limit_kib};
     init_degrees(cost);
     init_groups(cost);
-    cost->bf16_flops_per_s = chip->peak_bf16_flops_per_s_per_chip / chip->devices_per_chip * constants->step_matmul_frac;
-    cost->hbm_bytes_per_s = chip->hbm_bytes_per_s_per_chip / chip->devices_per_chip * constants->step_elementwise_frac;
+    cost->bf16_flops_per_s =
+        chip->peak_bf16_flops_per_s_per_chip / chip->devices_per_chip * constants->step_matmul_frac;
+    cost->hbm_bytes_per_s =
+        chip->hbm_bytes_per_s_per_chip / chip->devices_per_chip * constants->step_elementwise_frac;
     cost->mxu_k = chip->mxu_rows;
     cost->mxu_n = chip->mxu_columns;
     enum adv_quantization quantization = input->plan->quantization;
@@ -109,10 +118,12 @@ double adv_cost_matmul_s(const struct adv_cost *cost, double rows, double k, dou
     return adv_max(mxu_s, hbm_s) + cost->constants->step_matmul_launch_s;
 }
 
-double adv_cost_collective_s(const struct adv_cost *cost, const struct adv_group *group, enum adv_collective collective,
-                             double bytes_per_device)
+double adv_cost_collective_s(const struct adv_cost *cost, const struct adv_group *group,
+                             enum adv_collective collective, double bytes_per_device)
 {
     if (group->devices <= 1 || bytes_per_device <= 0.0) return 0.0;
-    struct adv_collective_time time = adv_collective_time(cost->cluster, cost->constants, group, collective, bytes_per_device);
-    return time.bandwidth_s / cost->constants->link_step_frac + time.latency_s + cost->constants->collective_launch_s;
+    struct adv_collective_time time =
+        adv_collective_time(cost->cluster, cost->constants, group, collective, bytes_per_device);
+    return time.bandwidth_s / cost->constants->link_step_frac + time.latency_s +
+           cost->constants->collective_launch_s;
 }

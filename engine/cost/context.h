@@ -1,7 +1,8 @@
 /* context.h: what every cost function needs of one (model, cluster, plan): degrees, tokens, rates, groups.
  *
- * Tokens: `tokens` is what one device works on in one pass of one layer, after all axes (data, context, tensor …).
- * A matmul of the layer is then [tokens * tp, k] x [k, n / tp] on each device: FLOPs do not depend on tp.
+ * Tokens: `tokens` is what one device works on in one pass of one layer, after all axes (data, context,
+ * tensor …). A matmul of the layer is then [tokens * tp, k] x [k, n / tp] on each device: FLOPs do not depend
+ * on tp.
  */
 #ifndef ADV_COST_CONTEXT_H
 #define ADV_COST_CONTEXT_H
@@ -20,31 +21,34 @@ struct adv_cost {
     const struct adv_mesh *mesh;
 
     /* degrees inside a slice */
-    int tp;        /* tensor x tensor_sequence: shards heads, mlp, vocabulary */
-    int cp_ring;   /* context shards that keep their own queries (all-gather and ring) */
-    int ulysses;   /* context shards that trade sequence for heads */
-    int ep;        /* expert */
-    int dp;        /* data (ICI) */
+    int tp;      /* tensor x tensor_sequence: shards heads, mlp, vocabulary */
+    int cp_ring; /* context shards that keep their own queries (all-gather and ring) */
+    int ulysses; /* context shards that trade sequence for heads */
+    int ep;      /* expert */
+    int dp;      /* data (ICI) */
     int stages, microbatches;
-    int weight_shards;  /* ICI devices that share one copy of attention and dense weights, tp and stages included */
-    int expert_shards;  /* the same for routed experts */
+    int weight_shards; /* ICI devices that share one copy of attention and dense weights, tp and stages
+                          included */
+    int expert_shards; /* the same for routed experts */
 
-    double tokens;            /* per device and layer pass */
-    double passes;            /* how often a layer runs per optimizer step: microbatches x accumulation */
-    double bf16_flops_per_s;  /* per device, at the in-step matmul rate */
-    double lowp_speedup;      /* rate of quantised matmuls over bf16, 1 when not quantised */
+    double tokens;           /* per device and layer pass */
+    double passes;           /* how often a layer runs per optimizer step: microbatches x accumulation */
+    double bf16_flops_per_s; /* per device, at the in-step matmul rate */
+    double lowp_speedup;     /* rate of quantised matmuls over bf16, 1 when not quantised */
     bool quantizes_dense, quantizes_experts;
-    double quantize_bytes;    /* HBM bytes per quantised element */
-    double hbm_bytes_per_s;   /* per device, achieved in fused elementwise passes */
-    double mxu_k, mxu_n;      /* padding granularity of contraction and output columns */
+    double quantize_bytes;  /* HBM bytes per quantised element */
+    double hbm_bytes_per_s; /* per device, achieved in fused elementwise passes */
+    double mxu_k, mxu_n;    /* padding granularity of contraction and output columns */
 
-    struct adv_group dense_group, expert_group, tensor_group, context_group, ulysses_group, ep_group, data_group, stage_group;
-    bool recompute_elided;    /* unrolled layers whose every activation fits: see adv_memory_keeps_everything */
-    double hide_frac;         /* exposed share of hideable collectives under these flags */
+    struct adv_group dense_group, expert_group, tensor_group, context_group, ulysses_group, ep_group,
+        data_group, stage_group;
+    bool recompute_elided; /* unrolled layers whose every activation fits: see adv_memory_keeps_everything */
+    double hide_frac;      /* exposed share of hideable collectives under these flags */
 };
 
 /* Fills `cost`; the mesh must have been placed. */
-void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input, const struct adv_mesh *mesh);
+void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input,
+                   const struct adv_mesh *mesh);
 
 /* Seconds of [rows, k] x [k, n] on one device inside a step; `low` = in the plan's 8-bit format. */
 double adv_cost_matmul_s(const struct adv_cost *cost, double rows, double k, double n, bool low);
@@ -56,7 +60,7 @@ static inline double adv_cost_stream_s(const struct adv_cost *cost, double bytes
 }
 
 /* Seconds of one collective inside a step. */
-double adv_cost_collective_s(const struct adv_cost *cost, const struct adv_group *group, enum adv_collective collective,
-                             double bytes_per_device);
+double adv_cost_collective_s(const struct adv_cost *cost, const struct adv_group *group,
+                             enum adv_collective collective, double bytes_per_device);
 
 #endif

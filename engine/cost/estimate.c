@@ -9,8 +9,8 @@
 #include "engine/cost/memory.h"
 #include "engine/cost/schedule.h"
 
-/* Below this share of the usable HBM a plan fits; between it and 1 + the same margin it is tight: the spread of the
- * memory model against published reports (tests/accuracy). */
+/* Below this share of the usable HBM a plan fits; between it and 1 + the same margin it is tight: the spread
+ * of the memory model against published reports (tests/accuracy). */
 static const double tight_margin_frac = 0.06;
 
 static const char *const fit_names[] = {"fits", "tight", "does_not_fit"};
@@ -43,14 +43,16 @@ static adv_code add_layers(const struct adv_cost *cost, struct adv_account *acco
     return ADV_OK;
 }
 
-static void set_rates(const struct adv_estimate_input *input, const struct adv_account *account, struct adv_estimate *estimate)
+static void set_rates(const struct adv_estimate_input *input, const struct adv_account *account,
+                      struct adv_estimate *estimate)
 {
     const struct adv_cluster *cluster = input->cluster;
     const struct adv_plan *plan = input->plan;
     double per_chip = cluster->chip.devices_per_chip;
     double step_s = estimate->step_time_s;
     double sequences = plan->per_device_batch_size * plan->gradient_accumulation_steps;
-    struct adv_model_flops flops = adv_model_flops(input->model, sequences, plan->seq_len, input->flops_convention);
+    struct adv_model_flops flops =
+        adv_model_flops(input->model, sequences, plan->seq_len, input->flops_convention);
     estimate->global_batch_sequences = adv_plan_global_batch(plan, cluster);
     estimate->tokens_per_step = estimate->global_batch_sequences * (double)plan->seq_len;
     double chips = (double)cluster->devices / per_chip;
@@ -66,20 +68,24 @@ static void set_rates(const struct adv_estimate_input *input, const struct adv_a
     estimate->usd_per_billion_tokens = estimate->usd_per_step / estimate->tokens_per_step * 1e9;
 }
 
-static void set_memory(const struct adv_estimate_input *input, const struct adv_memory *memory, struct adv_estimate *estimate)
+static void set_memory(const struct adv_estimate_input *input, const struct adv_memory *memory,
+                       struct adv_estimate *estimate)
 {
     const struct adv_chip *chip = &input->cluster->chip;
     estimate->loss_peak_bytes = memory->loss_peak_bytes;
     estimate->backward_peak_bytes = memory->backward_peak_bytes;
     estimate->update_peak_bytes = memory->update_peak_bytes;
-    estimate->hbm_bytes_per_device = adv_max(memory->loss_peak_bytes, adv_max(memory->backward_peak_bytes, memory->update_peak_bytes));
+    estimate->hbm_bytes_per_device =
+        adv_max(memory->loss_peak_bytes, adv_max(memory->backward_peak_bytes, memory->update_peak_bytes));
     estimate->hbm_limit_bytes_per_device = chip->hbm_usable_bytes_per_device;
     estimate->host_bytes_per_host = memory->host_bytes_per_host;
     estimate->host_limit_bytes_per_host = chip->host_dram_bytes_per_host;
     double used = estimate->hbm_bytes_per_device / estimate->hbm_limit_bytes_per_device;
     if (!isnan(chip->host_dram_bytes_per_host))
         used = adv_max(used, estimate->host_bytes_per_host / estimate->host_limit_bytes_per_host);
-    estimate->fit = used <= 1.0 - tight_margin_frac ? ADV_FIT_FITS : used <= 1.0 + tight_margin_frac ? ADV_FIT_TIGHT : ADV_FIT_NO;
+    estimate->fit = used <= 1.0 - tight_margin_frac   ? ADV_FIT_FITS
+                    : used <= 1.0 + tight_margin_frac ? ADV_FIT_TIGHT
+                                                      : ADV_FIT_NO;
 }
 
 static enum adv_resource bound_of(const struct adv_account *account)
@@ -95,13 +101,14 @@ static enum adv_resource bound_of(const struct adv_account *account)
     return bound;
 }
 
-adv_code adv_estimate_plan(const struct adv_estimate_input *input, struct adv_estimate *estimate, struct adv_ledger *ledger,
-                           adv_err *err)
+adv_code adv_estimate_plan(const struct adv_estimate_input *input, struct adv_estimate *estimate,
+                           struct adv_ledger *ledger, adv_err *err)
 {
     memset(estimate, 0, sizeof *estimate);
     if (ledger) memset(ledger, 0, sizeof *ledger);
     if (!input->cluster->chip.is_tpu)
-        return adv_err_add(err, ADV_E_UNSUPPORTED, "/cluster/chip", "use a TPU generation; GPUs are headline rows for comparison",
+        return adv_err_add(err, ADV_E_UNSUPPORTED, "/cluster/chip",
+                           "use a TPU generation; GPUs are headline rows for comparison",
                            "steps on %s are not modelled", input->cluster->chip.name);
     adv_code code = adv_mesh_place(input->cluster, input->plan, &estimate->mesh, err);
     if (code != ADV_OK) return code;

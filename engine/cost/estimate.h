@@ -1,7 +1,8 @@
-/* estimate.h: one plan on one cluster: its predicted step, memory and confidence. The engine's central function.
+/* estimate.h: one plan on one cluster: its predicted step, memory and confidence. The engine's central
+ * function.
  *
- * adv_estimate_plan() checks nothing about legality (adv_plan_check does); given a legal plan it always answers or says
- * ADV_E_UNSUPPORTED. Pure and deterministic; thread safe; allocates nothing.
+ * adv_estimate_plan() checks nothing about legality (adv_plan_check does); given a legal plan it always
+ * answers or says ADV_E_UNSUPPORTED. Pure and deterministic; thread safe; allocates nothing.
  */
 #ifndef ADV_COST_ESTIMATE_H
 #define ADV_COST_ESTIMATE_H
@@ -23,7 +24,7 @@ struct adv_estimate {
     double tokens_per_s_per_chip, tflops_per_s_per_chip, mfu_frac, hfu_frac;
     double global_batch_sequences, tokens_per_step;
     enum adv_fit fit;
-    double hbm_bytes_per_device, hbm_limit_bytes_per_device;     /* the larger peak */
+    double hbm_bytes_per_device, hbm_limit_bytes_per_device; /* the larger peak */
     double loss_peak_bytes, backward_peak_bytes, update_peak_bytes;
     double host_bytes_per_host, host_limit_bytes_per_host;
     enum adv_resource bound;
@@ -42,7 +43,8 @@ struct adv_estimate_input {
 };
 
 /* `ledger` may be NULL (the search's fast path); the numbers are the same with and without. */
-ADV_MUST_CHECK adv_code adv_estimate_plan(const struct adv_estimate_input *input, struct adv_estimate *estimate,
-                                          struct adv_ledger *ledger, adv_err *err);
+ADV_MUST_CHECK adv_code adv_estimate_plan(const struct adv_estimate_input *input,
+                                          struct adv_estimate *estimate, struct adv_ledger *ledger,
+                                          adv_err *err);
 
 #endif

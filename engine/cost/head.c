@@ -13,7 +13,8 @@ static double head_tokens(const struct adv_cost *cost)
 static double head_matmul_s(const struct adv_cost *cost)
 {
     double rows = head_tokens(cost) * cost->tp;
-    return adv_cost_matmul_s(cost, rows, (double)cost->model->emb_dim, (double)cost->model->vocab_size / cost->tp, false);
+    return adv_cost_matmul_s(cost, rows, (double)cost->model->emb_dim,
+                             (double)cost->model->vocab_size / cost->tp, false);
 }
 
 static void add_logits(const struct adv_cost *cost, double times, struct adv_account *account)
@@ -24,14 +25,18 @@ static void add_logits(const struct adv_cost *cost, double times, struct adv_acc
     /* forward, data gradient, weight gradient; tiling recomputes each tile's logits in the backward pass */
     double matmuls = cost->plan->num_vocab_tiling > 1 ? 4.0 : 3.0;
     double matmul_s = head_matmul_s(cost);
-    adv_account_busy(account, ADV_TERM_LOGITS, matmuls * matmul_s, times, matmuls * 2.0 * tokens * vocab * emb, 0.0);
+    adv_account_busy(account, ADV_TERM_LOGITS, matmuls * matmul_s, times,
+                     matmuls * 2.0 * tokens * vocab * emb, 0.0);
     double bytes = cost->constants->cross_entropy_bytes * tokens * vocab;
     adv_account_busy(account, ADV_TERM_CROSS_ENTROPY, adv_cost_stream_s(cost, bytes), times, 0.0, bytes);
     double weight_bytes = 2.0 * vocab * emb / cost->tp;
-    double gather_s = adv_cost_collective_s(cost, &cost->dense_group, ADV_COLLECTIVE_ALL_GATHER, weight_bytes);
-    double scatter_s = adv_cost_collective_s(cost, &cost->dense_group, ADV_COLLECTIVE_REDUCE_SCATTER, weight_bytes);
+    double gather_s =
+        adv_cost_collective_s(cost, &cost->dense_group, ADV_COLLECTIVE_ALL_GATHER, weight_bytes);
+    double scatter_s =
+        adv_cost_collective_s(cost, &cost->dense_group, ADV_COLLECTIVE_REDUCE_SCATTER, weight_bytes);
     double exposed_s = adv_schedule_exposed_s(cost, 2.0 * gather_s + scatter_s, matmuls * matmul_s);
-    adv_account_hidden(account, ADV_TERM_FSDP_GATHER, 2.0 * gather_s + scatter_s, exposed_s, times, 3.0 * weight_bytes);
+    adv_account_hidden(account, ADV_TERM_FSDP_GATHER, 2.0 * gather_s + scatter_s, exposed_s, times,
+                       3.0 * weight_bytes);
 }
 
 static void add_embedding(const struct adv_cost *cost, double times, struct adv_account *account)

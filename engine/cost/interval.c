@@ -8,12 +8,18 @@
 static const double z90 = 1.645;
 
 /* What no published step of this generation exercises; each widens the interval by a factor on the spread. */
-struct gap { bool present; const char *what; double widening; };
+struct gap {
+    bool present;
+    const char *what;
+    double widening;
+};
 
 static bool has_linear_attention(const struct adv_model *model)
 {
     for (int i = 0; i < model->layer_kinds_count; i++)
-        if (model->layers[i].attention == ADV_ATTENTION_LINEAR || model->layers[i].attention == ADV_ATTENTION_COMPRESSED) return true;
+        if (model->layers[i].attention == ADV_ATTENTION_LINEAR ||
+            model->layers[i].attention == ADV_ATTENTION_COMPRESSED)
+            return true;
     return false;
 }
 
@@ -29,9 +35,11 @@ void adv_interval_apply(const struct adv_cost *cost, struct adv_estimate *estima
         {has_linear_attention(cost->model), "linear or compressed attention has no measurement", 1.5},
         {cost->stages > 1, "pipeline parallelism has no measured step", 1.6},
         {cost->ep > 1, "expert parallelism has no judged step", 1.6},
-        {cost->tp > 1 && (!is_3d || newest) && cost->chip->mxu_rows > 200.0, "tensor parallelism has no measured step on this chip", 1.4},
+        {cost->tp > 1 && (!is_3d || newest) && cost->chip->mxu_rows > 200.0,
+         "tensor parallelism has no measured step on this chip", 1.4},
         {plan->dcn[ADV_AXIS_FSDP] > 1, "FSDP over DCN has no measured step", 1.6},
-        {cost->quantizes_dense && cost->lowp_speedup <= 1.0, "this number format is not native on this chip", 1.5},
+        {cost->quantizes_dense && cost->lowp_speedup <= 1.0, "this number format is not native on this chip",
+         1.5},
     };
     double log_sd = constants->interval_log_sd;
     char *why = estimate->confidence_why;
@@ -46,8 +54,8 @@ void adv_interval_apply(const struct adv_cost *cost, struct adv_estimate *estima
         if (length > 0) used = (size_t)length < room - used ? used + (size_t)length : room - 1;
     }
     if (estimate->confidence == ADV_CONFIDENCE_CALIBRATED)
-        (void)snprintf(why, room, "fitted on published steps of %s, leave-one-family-out spread %.1f %%", cost->chip->name,
-                       100.0 * constants->interval_log_sd);
+        (void)snprintf(why, room, "fitted on published steps of %s, leave-one-family-out spread %.1f %%",
+                       cost->chip->name, 100.0 * constants->interval_log_sd);
     double half = z90 * log_sd;
     estimate->step_time_low_s = estimate->step_time_s * exp(-half);
     estimate->step_time_high_s = estimate->step_time_s * exp(half);

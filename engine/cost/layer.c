@@ -4,8 +4,8 @@
 
 #include "engine/cost/projections.h"
 
-void adv_cost_add(struct adv_account *account, struct adv_layer_time *time, enum adv_pass pass, enum adv_term_id id,
-                  double seconds, double times, double flops, double bytes)
+void adv_cost_add(struct adv_account *account, struct adv_layer_time *time, enum adv_pass pass,
+                  enum adv_term_id id, double seconds, double times, double flops, double bytes)
 {
     if (seconds <= 0.0 || (pass == ADV_PASS_RECOMPUTE && time->recompute_elided)) return;
     time->pass_s[pass] += seconds;
@@ -32,15 +32,17 @@ static void add_projections(const struct adv_cost *cost, const struct adv_layer 
         double forward_s = projection_s(cost, p);
         double flops = 2.0 * cost->tokens * p->k * p->n;
         adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_MATMUL_FWD, forward_s, times, flops, 0.0);
-        adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_MATMUL_BWD, 2.0 * forward_s, times, 2.0 * flops, 0.0);
+        adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_MATMUL_BWD, 2.0 * forward_s, times, 2.0 * flops,
+                     0.0);
         if (p->needed_in_backward && !adv_projection_kept(cost->plan, p))
-            adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_MATMUL_RECOMPUTE, forward_s, times, flops, 0.0);
+            adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_MATMUL_RECOMPUTE, forward_s, times,
+                         flops, 0.0);
     }
 }
 
-/* HBM bytes per token of a layer's fused elementwise work, forward: each norm reads and writes the residual stream,
- * the two residual additions read twice and write once, rotary reads and writes queries and keys around their
- * projection, the activation reads its inputs and writes its product. */
+/* HBM bytes per token of a layer's fused elementwise work, forward: each norm reads and writes the residual
+ * stream, the two residual additions read twice and write once, rotary reads and writes queries and keys
+ * around their projection, the activation reads its inputs and writes its product. */
 static double elementwise_bytes_per_token(const struct adv_model *model, const struct adv_layer *layer)
 {
     double emb = (double)model->emb_dim;
@@ -59,8 +61,8 @@ static double elementwise_bytes_per_token(const struct adv_model *model, const s
     return bytes + 2.0 * width * (layer->mlp_inputs + 1.0);
 }
 
-/* Share of the forward elementwise traffic that a recompute repeats (the last residual add and output are not), and
- * of the gradient's traffic over the forward's. Both by counting the tensors above. */
+/* Share of the forward elementwise traffic that a recompute repeats (the last residual add and output are
+ * not), and of the gradient's traffic over the forward's. Both by counting the tensors above. */
 static const double recompute_share = 0.8;
 static const double backward_share = 2.0;
 
@@ -70,14 +72,14 @@ static void add_elementwise(const struct adv_cost *cost, const struct adv_layer 
     double bytes = cost->tokens * elementwise_bytes_per_token(cost->model, layer);
     double seconds = adv_cost_stream_s(cost, bytes);
     adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ELEMENTWISE_FWD, seconds, times, 0.0, bytes);
-    adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ELEMENTWISE_RECOMPUTE, recompute_share * seconds, times, 0.0,
-                 recompute_share * bytes);
+    adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ELEMENTWISE_RECOMPUTE, recompute_share * seconds,
+                 times, 0.0, recompute_share * bytes);
     adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ELEMENTWISE_BWD, backward_share * seconds, times, 0.0,
                  backward_share * bytes);
 }
 
-/* 8-bit matmuls: activations are scaled and cast in every pass; each device casts the whole gathered weights of the
- * layer in every pass, which does not shrink with more devices. */
+/* 8-bit matmuls: activations are scaled and cast in every pass; each device casts the whole gathered weights
+ * of the layer in every pass, which does not shrink with more devices. */
 static void add_quantization(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                              struct adv_account *account, struct adv_layer_time *time)
 {
@@ -88,11 +90,14 @@ static void add_quantization(const struct adv_cost *cost, const struct adv_layer
     double weight_s = adv_cost_stream_s(cost, cost->quantize_bytes * (dense + experts));
     double width = (double)layer->mlp_dim + (layer->shared_experts > 0 ? (double)layer->shared_mlp_dim : 0.0);
     double elements = 2.0 * (double)cost->model->emb_dim + (double)layer->q_heads * layer->head_dim_v + width;
-    if (cost->quantizes_experts) elements += layer->experts_per_token * (double)(cost->model->emb_dim + layer->moe_mlp_dim);
+    if (cost->quantizes_experts)
+        elements += layer->experts_per_token * (double)(cost->model->emb_dim + layer->moe_mlp_dim);
     double activation_s = adv_cost_stream_s(cost, cost->quantize_bytes * elements * cost->tokens);
     for (int pass = 0; pass < ADV_PASS_COUNT; pass++) {
-        adv_cost_add(account, time, (enum adv_pass)pass, ADV_TERM_QUANTIZE_WEIGHTS, weight_s, times, 0.0, 0.0);
-        adv_cost_add(account, time, (enum adv_pass)pass, ADV_TERM_QUANTIZE_ACTIVATIONS, activation_s, times, 0.0, 0.0);
+        adv_cost_add(account, time, (enum adv_pass)pass, ADV_TERM_QUANTIZE_WEIGHTS, weight_s, times, 0.0,
+                     0.0);
+        adv_cost_add(account, time, (enum adv_pass)pass, ADV_TERM_QUANTIZE_ACTIVATIONS, activation_s, times,
+                     0.0, 0.0);
     }
 }
 

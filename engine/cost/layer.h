@@ -1,7 +1,8 @@
 /* layer.h: what one decoder layer costs the TensorCore, pass by pass.
  *
- * Three passes: forward, recompute (what the remat policy did not keep), backward. Terms go to the account, scaled by
- * `times` (layer count x passes per step); the returned seconds are of one layer, for the overlap schedule.
+ * Three passes: forward, recompute (what the remat policy did not keep), backward. Terms go to the account,
+ * scaled by `times` (layer count x passes per step); the returned seconds are of one layer, for the overlap
+ * schedule.
  */
 #ifndef ADV_COST_LAYER_H
 #define ADV_COST_LAYER_H
@@ -16,19 +17,22 @@ struct adv_layer_time {
 };
 
 /* All of a layer: projections, attention, experts, elementwise, quantisation. */
-ADV_MUST_CHECK adv_code adv_cost_layer(const struct adv_cost *cost, const struct adv_layer *layer, double times,
-                                       struct adv_account *account, struct adv_layer_time *time, adv_err *err);
+ADV_MUST_CHECK adv_code adv_cost_layer(const struct adv_cost *cost, const struct adv_layer *layer,
+                                       double times, struct adv_account *account, struct adv_layer_time *time,
+                                       adv_err *err);
 
 /* Scores and weighted values: splash, XLA attention or the gated delta net. */
-ADV_MUST_CHECK adv_code adv_cost_attention(const struct adv_cost *cost, const struct adv_layer *layer, double times,
-                                           struct adv_account *account, struct adv_layer_time *time, adv_err *err);
+ADV_MUST_CHECK adv_code adv_cost_attention(const struct adv_cost *cost, const struct adv_layer *layer,
+                                           double times, struct adv_account *account,
+                                           struct adv_layer_time *time, adv_err *err);
 
 /* Routed experts: routing, permutation, grouped or dense expert matmuls. */
-ADV_MUST_CHECK adv_code adv_cost_experts(const struct adv_cost *cost, const struct adv_layer *layer, double times,
-                                         struct adv_account *account, struct adv_layer_time *time, adv_err *err);
+ADV_MUST_CHECK adv_code adv_cost_experts(const struct adv_cost *cost, const struct adv_layer *layer,
+                                         double times, struct adv_account *account,
+                                         struct adv_layer_time *time, adv_err *err);
 
 /* Adds `seconds` of one layer to a pass and to its term. */
-void adv_cost_add(struct adv_account *account, struct adv_layer_time *time, enum adv_pass pass, enum adv_term_id id,
-                  double seconds, double times, double flops, double bytes);
+void adv_cost_add(struct adv_account *account, struct adv_layer_time *time, enum adv_pass pass,
+                  enum adv_term_id id, double seconds, double times, double flops, double bytes);
 
 #endif

@@ -1,4 +1,5 @@
-/* ledger.h: every term of one prediction, written where it is computed and read by ranking and explanation. */
+/* ledger.h: every term of one prediction, written where it is computed and read by ranking and explanation.
+ */
 #ifndef ADV_COST_LEDGER_H
 #define ADV_COST_LEDGER_H
 
@@ -7,13 +8,13 @@
 
 /* One time term of a step. Exposed parts of all terms add up to the step time. */
 struct adv_term {
-    const char *name;       /* "attention_fwd", "fsdp_all_gather", …: static, stable, used by clients */
-    const char *formula;    /* id in engine/README.md: "T-attn", static */
-    const char *source;     /* static */
+    const char *name;    /* "attention_fwd", "fsdp_all_gather", …: static, stable, used by clients */
+    const char *formula; /* id in engine/README.md: "T-attn", static */
+    const char *source;  /* static */
     enum adv_resource resource;
-    double seconds;         /* of the resource, per step */
-    double exposed_seconds; /* what it adds to the step */
-    double count;           /* how often per step (layers x passes) */
+    double seconds;                            /* of the resource, per step */
+    double exposed_seconds;                    /* what it adds to the step */
+    double count;                              /* how often per step (layers x passes) */
     double flops_per_device, bytes_per_device; /* inputs, 0 where they mean nothing */
 };
 

@@ -20,7 +20,8 @@ static double routed_growth(const struct adv_cost *cost, const struct adv_layer 
     return adv_min(cost->ep, adv_max(1.0, (double)layer->experts / layer->experts_per_token));
 }
 
-static void save_attention(const struct adv_cost *cost, const struct adv_layer *layer, struct adv_saved *saved)
+static void save_attention(const struct adv_cost *cost, const struct adv_layer *layer,
+                           struct adv_saved *saved)
 {
     const struct adv_plan *plan = cost->plan;
     double t = cost->tokens;
@@ -44,7 +45,8 @@ static void save_attention(const struct adv_cost *cost, const struct adv_layer *
     place(plan, ADV_TENSOR_VALUE_PROJ, t * 2.0 * layer->kv_heads * layer->head_dim_v, saved);
 }
 
-static void save_dense(const struct adv_cost *cost, const struct adv_layer *layer, double width, struct adv_saved *saved)
+static void save_dense(const struct adv_cost *cost, const struct adv_layer *layer, double width,
+                       struct adv_saved *saved)
 {
     const struct adv_plan *plan = cost->plan;
     double bytes = 2.0 * width * cost->tokens;
@@ -54,7 +56,8 @@ static void save_dense(const struct adv_cost *cost, const struct adv_layer *laye
     } else {
         place(plan, ADV_TENSOR_MLPWI, bytes, saved);
     }
-    if (layer->has_post_ffw_norm) place(plan, ADV_TENSOR_MLPWO, 2.0 * (double)cost->model->emb_dim * cost->tokens, saved);
+    if (layer->has_post_ffw_norm)
+        place(plan, ADV_TENSOR_MLPWO, 2.0 * (double)cost->model->emb_dim * cost->tokens, saved);
 }
 
 static void save_experts(const struct adv_cost *cost, const struct adv_layer *layer, struct adv_saved *saved)
@@ -63,7 +66,8 @@ static void save_experts(const struct adv_cost *cost, const struct adv_layer *la
     double rows = cost->tokens * layer->experts_per_token * routed_growth(cost, layer);
     double wide = 2.0 * (double)layer->moe_mlp_dim * rows;
     /* the gate's output carries both names on the grouped path */
-    enum adv_tensor gate = adv_remat_keeps(plan, ADV_TENSOR_MOE_MLPWI_0) ? ADV_TENSOR_MOE_MLPWI_0 : ADV_TENSOR_MLPWI_0;
+    enum adv_tensor gate =
+        adv_remat_keeps(plan, ADV_TENSOR_MOE_MLPWI_0) ? ADV_TENSOR_MOE_MLPWI_0 : ADV_TENSOR_MLPWI_0;
     place(plan, gate, wide, saved);
     place(plan, ADV_TENSOR_MOE_MLPWI_1, wide, saved);
     place(plan, ADV_TENSOR_MOE_MLPWO, 2.0 * (double)cost->model->emb_dim * rows, saved);
@@ -73,8 +77,10 @@ struct adv_saved adv_memory_layer_saved(const struct adv_cost *cost, const struc
 {
     struct adv_saved saved = {0.0, 0.0};
     double input = 2.0 * (double)cost->model->emb_dim * cost->tokens / adv_max(1.0, layer->scan_block);
-    if (cost->plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] == ADV_PLACE_OFFLOAD) saved.host_bytes += input;
-    else saved.device_bytes += input;
+    if (cost->plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] == ADV_PLACE_OFFLOAD)
+        saved.host_bytes += input;
+    else
+        saved.device_bytes += input;
     if (layer->attention == ADV_ATTENTION_LINEAR) return saved; /* its tensors carry no names */
     save_attention(cost, layer, &saved);
     if (layer->mlp_dim > 0) save_dense(cost, layer, (double)layer->mlp_dim, &saved);
@@ -83,14 +89,17 @@ struct adv_saved adv_memory_layer_saved(const struct adv_cost *cost, const struc
     return saved;
 }
 
-/* Live [rows, emb] tensors at the peak of the experts' backward pass: the permuted inputs, the expert outputs, their
- * gradients, and the second data gradient until it is added. From reported sizes: 112.4 GiB on v5p, 105.7 on tpu7x. */
+/* Live [rows, emb] tensors at the peak of the experts' backward pass: the permuted inputs, the expert
+ * outputs, their gradients, and the second data gradient until it is added. From reported sizes: 112.4 GiB on
+ * v5p, 105.7 on tpu7x. */
 static const double routed_emb_tensors = 5.0;
-/* The einsums of the capacity path keep no permuted copies: inputs, outputs and half of their gradients in flight. */
+/* The einsums of the capacity path keep no permuted copies: inputs, outputs and half of their gradients in
+ * flight. */
 static const double dense_emb_tensors = 2.5;
 
-/* What the experts keep alive. fsdp_transpose beside fsdp shards the expert width, so the tokens of its group meet:
- * more rows, narrower (reported: the same model needs 2 MB per token with it and 1.1 to 1.4 without). */
+/* What the experts keep alive. fsdp_transpose beside fsdp shards the expert width, so the tokens of its group
+ * meet: more rows, narrower (reported: the same model needs 2 MB per token with it and 1.1 to 1.4 without).
+ */
 static double routed_working_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
 {
     const struct adv_plan *plan = cost->plan;
@@ -103,8 +112,8 @@ static double routed_working_bytes(const struct adv_cost *cost, const struct adv
     return 2.0 * rows * (tensors * (double)cost->model->emb_dim + width);
 }
 
-/* Live bytes while one layer is recomputed and differentiated: each tensor of the layer once, the gradients of the
- * widest neighbours, and for routed experts the permuted inputs and outputs. */
+/* Live bytes while one layer is recomputed and differentiated: each tensor of the layer once, the gradients
+ * of the widest neighbours, and for routed experts the permuted inputs and outputs. */
 static double working_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
 {
     double emb = (double)cost->model->emb_dim;
@@ -116,9 +125,9 @@ static double working_bytes(const struct adv_cost *cost, const struct adv_layer 
         kv = 0.0;
         out = 3.0 * (double)layer->linear_value_heads * layer->linear_value_head_dim;
     }
-    double attention = 2.0 * (q + kv) + 2.0 * out;          /* values and their gradients */
+    double attention = 2.0 * (q + kv) + 2.0 * out; /* values and their gradients */
     double width = (double)layer->mlp_dim + (layer->shared_experts > 0 ? (double)layer->shared_mlp_dim : 0.0);
-    double dense = width * (layer->mlp_inputs + 2.0);         /* inputs, product, one gradient */
+    double dense = width * (layer->mlp_inputs + 2.0); /* inputs, product, one gradient */
     double bytes = 2.0 * cost->tokens * (4.0 * emb + adv_max(attention, dense));
     if (layer->experts > 0) bytes += routed_working_bytes(cost, layer);
     double blocks = cost->plan->scan_layers ? adv_min(2.0, layer->scan_block) : 1.0;
@@ -155,7 +164,9 @@ static double moment_bytes(const struct adv_plan *plan)
     return mu + w;
 }
 
-struct layer_sums { double saved_device, saved_host, working, gathered; };
+struct layer_sums {
+    double saved_device, saved_host, working, gathered;
+};
 
 static struct layer_sums sum_layers(const struct adv_cost *cost)
 {
@@ -171,7 +182,8 @@ static struct layer_sums sum_layers(const struct adv_cost *cost)
         sums.saved_host += saved.host_bytes * count;
         sums.working = adv_max(sums.working, working_bytes(cost, layer));
         struct adv_layer_params p = adv_model_layer_params(model, layer);
-        double dense = (p.attention + p.dense_ffn + p.router + p.shared_experts + p.norms + p.other) / cost->tp;
+        double dense =
+            (p.attention + p.dense_ffn + p.router + p.shared_experts + p.norms + p.other) / cost->tp;
         double gathered = 0.0;
         if (cost->dense_group.devices > 1) gathered += dense;
         if (cost->expert_group.devices > 1) gathered += p.routed_experts / ((double)cost->ep * cost->tp);
@@ -180,8 +192,8 @@ static struct layer_sums sum_layers(const struct adv_cost *cost)
     return sums;
 }
 
-void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params *params, struct adv_memory *memory,
-                     struct adv_ledger *ledger)
+void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params *params,
+                     struct adv_memory *memory, struct adv_ledger *ledger)
 {
     const struct adv_plan *plan = cost->plan;
     double shard_params = (params->total - params->routed_experts) / cost->weight_shards +
@@ -191,7 +203,8 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
     double state_shards = plan->shard_optimizer_over_data ? (double)cost->dp * plan->dcn[ADV_AXIS_DATA] : 1.0;
     double weights = adv_format_bytes(plan->weight_dtype) * shard_params;
     double moments = moment_bytes(plan) * shard_params / state_shards;
-    /* the backward pass makes gradients in the weights' format; grad_dtype only casts what the optimizer reads */
+    /* the backward pass makes gradients in the weights' format; grad_dtype only casts what the optimizer
+     * reads */
     double gradients = adv_format_bytes(plan->weight_dtype) * shard_params;
     if (plan->gradient_accumulation_steps > 1) gradients *= 2.0;
     struct layer_sums sums = sum_layers(cost);
@@ -205,7 +218,8 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
     memory->backward_peak_bytes = state + sums.saved_device + gradients + sums.gathered + sums.working;
     memory->update_peak_bytes = weights + moments + gradients;
     double per_host = cost->cluster->devices_per_host;
-    double host = sums.saved_host + (plan->optimizer_host_offload ? moments : 0.0) + (plan->parameter_host_offload ? weights : 0.0);
+    double host = sums.saved_host + (plan->optimizer_host_offload ? moments : 0.0) +
+                  (plan->parameter_host_offload ? weights : 0.0);
     memory->host_bytes_per_host = host * per_host;
     part(ledger, "weights", device_weights, ADV_AT_ALWAYS);
     part(ledger, "optimizer_state", device_moments, ADV_AT_ALWAYS);

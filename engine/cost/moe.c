@@ -7,16 +7,18 @@
 
 /* Rows, widths and groups of the expert matmuls on one device. */
 struct expert_shape {
-    double rows;    /* (token, expert) pairs, padded to capacity when dropping */
-    double width;   /* moe_mlp_dim / tp */
+    double rows;  /* (token, expert) pairs, padded to capacity when dropping */
+    double width; /* moe_mlp_dim / tp */
     double emb;
-    int groups;     /* experts on this device */
-    int inputs;     /* matrices before the activation */
+    int groups; /* experts on this device */
+    int inputs; /* matrices before the activation */
 };
 
 static struct expert_shape shape_of(const struct adv_cost *cost, const struct adv_layer *layer)
 {
-    double capacity = cost->plan->moe == ADV_MOE_DENSE && cost->plan->capacity_factor > 0.0 ? cost->plan->capacity_factor : 1.0;
+    double capacity = cost->plan->moe == ADV_MOE_DENSE && cost->plan->capacity_factor > 0.0
+                          ? cost->plan->capacity_factor
+                          : 1.0;
     int tp = cost->tp;
     return (struct expert_shape){
         .rows = cost->tokens * tp * layer->experts_per_token * capacity,
@@ -27,13 +29,16 @@ static struct expert_shape shape_of(const struct adv_cost *cost, const struct ad
     };
 }
 
-/* Tokamax v1 tunes its own tiles for bf16 and ignores MaxText's keys: it starts from 1024 rows and whole contraction
- * and columns, and halves rows, columns and contraction in turn until the buffers take three quarters of the VMEM. */
+/* Tokamax v1 tunes its own tiles for bf16 and ignores MaxText's keys: it starts from 1024 rows and whole
+ * contraction and columns, and halves rows, columns and contraction in turn until the buffers take three
+ * quarters of the VMEM. */
 static struct adv_gmm_tile tokamax_tile(const struct adv_cost *cost, const struct adv_gmm_shape *shape)
 {
-    struct adv_gmm_tile tile = {(int)adv_min_i(1024, shape->m), (int)adv_round_up(shape->k, 128), (int)adv_round_up(shape->n, 128), 2};
-    double limit = 0.75 * (cost->machine.scoped_vmem_limit_bytes > 0.0 ? cost->machine.scoped_vmem_limit_bytes
-                                                                      : cost->chip->vmem_scoped_default_bytes);
+    struct adv_gmm_tile tile = {(int)adv_min_i(1024, shape->m), (int)adv_round_up(shape->k, 128),
+                                (int)adv_round_up(shape->n, 128), 2};
+    double limit =
+        0.75 * (cost->machine.scoped_vmem_limit_bytes > 0.0 ? cost->machine.scoped_vmem_limit_bytes
+                                                            : cost->chip->vmem_scoped_default_bytes);
     int *turns[] = {&tile.tile_m, &tile.tile_n, &tile.tile_k};
     for (int turn = 0; turn < 30; turn++) {
         double in = 2.0 * 2.0 * ((double)tile.tile_m * tile.tile_k + (double)tile.tile_k * tile.tile_n);
@@ -50,9 +55,10 @@ static bool tokamax_picks(const struct adv_plan *plan)
     return plan->moe == ADV_MOE_TOKAMAX && plan->quantization != ADV_QUANT_FP8_FULL;
 }
 
-/* The tile of one grouped matmul pass from MaxText's keys: the contraction of wi forward is the embedding, of its data
- * gradient the mlp dimension, and the other way round for wo. */
-static struct adv_gmm_tile tile_of(const struct adv_cost *cost, int projection, int pass, const struct adv_gmm_shape *shape)
+/* The tile of one grouped matmul pass from MaxText's keys: the contraction of wi forward is the embedding, of
+ * its data gradient the mlp dimension, and the other way round for wo. */
+static struct adv_gmm_tile tile_of(const struct adv_cost *cost, int projection, int pass,
+                                   const struct adv_gmm_shape *shape)
 {
     const struct adv_plan *plan = cost->plan;
     if (tokamax_picks(plan)) return tokamax_tile(cost, shape);
@@ -68,10 +74,13 @@ static struct adv_gmm_tile tile_of(const struct adv_cost *cost, int projection, 
     };
 }
 
-struct grouped { double seconds; struct adv_gmm_tile tile; };
+struct grouped {
+    double seconds;
+    struct adv_gmm_tile tile;
+};
 
-static adv_code grouped_s(const struct adv_cost *cost, const struct expert_shape *e, int projection, int pass, struct grouped *out,
-                          adv_err *err)
+static adv_code grouped_s(const struct adv_cost *cost, const struct expert_shape *e, int projection, int pass,
+                          struct grouped *out, adv_err *err)
 {
     bool wi = projection == 0;
     enum adv_format format = cost->quantizes_experts ? ADV_FORMAT_FP8 : ADV_FORMAT_BF16;
@@ -92,8 +101,10 @@ static adv_code grouped_s(const struct adv_cost *cost, const struct expert_shape
     out->tile = tile_of(cost, projection, pass, &shape);
     shape.m = adv_round_up(adv_max_i(shape.m, 1), out->tile.tile_m);
     struct adv_kernel_time time;
-    adv_code code = adv_gmm_time(&cost->machine, pass == ADV_GMM_DRHS ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM, &shape, &out->tile, &time, err);
-    double factor = tokamax_picks(cost->plan) ? cost->constants->step_tokamax_factor : cost->constants->step_gmm_factor;
+    adv_code code = adv_gmm_time(&cost->machine, pass == ADV_GMM_DRHS ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM,
+                                 &shape, &out->tile, &time, err);
+    double factor =
+        tokamax_picks(cost->plan) ? cost->constants->step_tokamax_factor : cost->constants->step_gmm_factor;
     out->seconds = code == ADV_OK ? time.time_s * factor : 0.0;
     return code;
 }
@@ -104,17 +115,20 @@ static void list_kernel(struct adv_account *account, const struct expert_shape *
     if (!account->ledger) return;
     char shape[ADV_LIMIT_NAME], tile[ADV_LIMIT_NAME];
     static const char *const passes[] = {"", " dlhs", " drhs"};
-    (void)snprintf(shape, sizeof shape, "%s%s: %.0f rows, %.0f x %.0f, %d groups", projection == 0 ? "wi" : "wo", passes[pass],
-                   e->rows, projection == 0 ? e->emb : e->width, projection == 0 ? e->width : e->emb, e->groups);
+    (void)snprintf(shape, sizeof shape, "%s%s: %.0f rows, %.0f x %.0f, %d groups",
+                   projection == 0 ? "wi" : "wo", passes[pass], e->rows, projection == 0 ? e->emb : e->width,
+                   projection == 0 ? e->width : e->emb, e->groups);
     (void)snprintf(tile, sizeof tile, "m %d, k %d, n %d", g->tile.tile_m, g->tile.tile_k, g->tile.tile_n);
-    adv_account_kernel(account, pass == ADV_GMM_DRHS ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM, shape, tile, g->seconds, count);
+    adv_account_kernel(account, pass == ADV_GMM_DRHS ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM, shape, tile,
+                       g->seconds, count);
 }
 
-static adv_code add_grouped(const struct adv_cost *cost, const struct expert_shape *e, double times, struct adv_account *account,
-                            struct adv_layer_time *time, adv_err *err)
+static adv_code add_grouped(const struct adv_cost *cost, const struct expert_shape *e, double times,
+                            struct adv_account *account, struct adv_layer_time *time, adv_err *err)
 {
     double flops = 2.0 * e->rows * e->emb * e->width;
-    bool kept_in[2] = {adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWI_0) || adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_0),
+    bool kept_in[2] = {adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWI_0) ||
+                           adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_0),
                        adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWI_1)};
     for (int projection = 0; projection < 2; projection++) {
         int copies = projection == 0 ? e->inputs : 1;
@@ -129,43 +143,51 @@ static adv_code add_grouped(const struct adv_cost *cost, const struct expert_sha
             if (pass != ADV_GMM_FWD) continue;
             int again = 0;
             for (int copy = 0; copy < copies; copy++)
-                again += projection == 0 ? !kept_in[copy] : !adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWO);
-            adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_GMM_RECOMPUTE, again * g.seconds, times, again * flops, 0.0);
+                again +=
+                    projection == 0 ? !kept_in[copy] : !adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWO);
+            adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_GMM_RECOMPUTE, again * g.seconds, times,
+                         again * flops, 0.0);
         }
     }
     return ADV_OK;
 }
 
-/* Permute: gather of the token rows into expert order; unpermute: gather back and weighted sum over the choices.
- * Random row access runs below streaming rate (step_gather_frac). The activation streams. */
-static void add_routing(const struct adv_cost *cost, const struct adv_layer *layer, const struct expert_shape *e, double times,
-                        struct adv_account *account, struct adv_layer_time *time)
+/* Permute: gather of the token rows into expert order; unpermute: gather back and weighted sum over the
+ * choices. Random row access runs below streaming rate (step_gather_frac). The activation streams. */
+static void add_routing(const struct adv_cost *cost, const struct adv_layer *layer,
+                        const struct expert_shape *e, double times, struct adv_account *account,
+                        struct adv_layer_time *time)
 {
     double rows = e->rows / cost->tp;
     double row_bytes = 2.0 * e->emb * rows;
-    double gathers = cost->plan->float32_weight_sum ? 2.5 : 2.0; /* the float32 sum writes and reads a wide copy */
-    double gather_rate = cost->hbm_bytes_per_s / cost->constants->step_elementwise_frac * cost->constants->step_gather_frac;
+    double gathers =
+        cost->plan->float32_weight_sum ? 2.5 : 2.0; /* the float32 sum writes and reads a wide copy */
+    double gather_rate =
+        cost->hbm_bytes_per_s / cost->constants->step_elementwise_frac * cost->constants->step_gather_frac;
     double gather_s = 2.0 * row_bytes / gather_rate;
     double activation_bytes = 2.0 * e->rows * e->width * (e->inputs + 1.0);
     double activation_s = adv_cost_stream_s(cost, activation_bytes);
     if (layer->has_mlp_bias) {
-        /* each row's expert biases are gathered and added, forward and again; their gradients are scattered back */
+        /* each row's expert biases are gathered and added, forward and again; their gradients are scattered
+         * back */
         double bias_bytes = 2.0 * 2.0 * e->rows * (e->inputs * e->width + e->emb / cost->tp);
         activation_s += bias_bytes / gather_rate;
         activation_bytes += bias_bytes;
     }
-    adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ROUTE_FWD, gathers * gather_s + activation_s, times, 0.0,
-                 gathers * 2.0 * row_bytes + activation_bytes);
-    adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ROUTE_RECOMPUTE, gather_s + activation_s, times, 0.0,
-                 2.0 * row_bytes + activation_bytes);
-    adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ROUTE_BWD, (gathers + 1.0) * gather_s + 2.0 * activation_s, times, 0.0,
+    adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ROUTE_FWD, gathers * gather_s + activation_s, times,
+                 0.0, gathers * 2.0 * row_bytes + activation_bytes);
+    adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ROUTE_RECOMPUTE, gather_s + activation_s, times,
+                 0.0, 2.0 * row_bytes + activation_bytes);
+    adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ROUTE_BWD,
+                 (gathers + 1.0) * gather_s + 2.0 * activation_s, times, 0.0,
                  (gathers + 1.0) * 2.0 * row_bytes + 2.0 * activation_bytes);
 }
 
-/* Capacity-based dense path: experts on padded rows, dispatch and combine as one-hot matmuls over the slots of a
- * sequence, their masks through HBM. int8 and fp8 do not reach these einsums. */
-static void add_dense(const struct adv_cost *cost, const struct adv_layer *layer, const struct expert_shape *e, double times,
-                      struct adv_account *account, struct adv_layer_time *time)
+/* Capacity-based dense path: experts on padded rows, dispatch and combine as one-hot matmuls over the slots
+ * of a sequence, their masks through HBM. int8 and fp8 do not reach these einsums. */
+static void add_dense(const struct adv_cost *cost, const struct adv_layer *layer,
+                      const struct expert_shape *e, double times, struct adv_account *account,
+                      struct adv_layer_time *time)
 {
     double rows = e->rows;
     double slots_per_sequence = rows / (cost->tokens * cost->tp) * (double)cost->plan->seq_len;
@@ -174,8 +196,10 @@ static void add_dense(const struct adv_cost *cost, const struct adv_layer *layer
     double output_s = adv_cost_matmul_s(cost, rows, e->width, e->emb, false);
     double forward_s = e->inputs * input_s + output_s;
     double flops = 2.0 * rows * e->emb * e->width * (e->inputs + 1);
-    int kept = adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_0) + adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_1);
-    bool kept_out = adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWO) || adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWO);
+    int kept =
+        adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_0) + adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_1);
+    bool kept_out =
+        adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWO) || adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWO);
     double again_s = (e->inputs - kept) * input_s + (kept_out ? 0.0 : output_s);
     adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_GMM_FWD, forward_s, times, flops, 0.0);
     adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_GMM_RECOMPUTE, again_s, times, flops, 0.0);
@@ -186,13 +210,16 @@ static void add_dense(const struct adv_cost *cost, const struct adv_layer *layer
     double einsum_s = einsum_flops / cost->bf16_flops_per_s;
     double mask_s = adv_cost_stream_s(cost, mask_bytes);
     double activation_s = adv_cost_stream_s(cost, 2.0 * rows * e->width * (e->inputs + 1.0));
-    adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ROUTE_FWD, 2.0 * einsum_s + mask_s + activation_s, times, 2.0 * einsum_flops, mask_bytes);
-    adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ROUTE_RECOMPUTE, 2.0 * einsum_s + mask_s + activation_s, times, 2.0 * einsum_flops, mask_bytes);
-    adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ROUTE_BWD, 3.0 * einsum_s + mask_s + 2.0 * activation_s, times, 3.0 * einsum_flops, mask_bytes);
+    adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ROUTE_FWD, 2.0 * einsum_s + mask_s + activation_s,
+                 times, 2.0 * einsum_flops, mask_bytes);
+    adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ROUTE_RECOMPUTE,
+                 2.0 * einsum_s + mask_s + activation_s, times, 2.0 * einsum_flops, mask_bytes);
+    adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ROUTE_BWD,
+                 3.0 * einsum_s + mask_s + 2.0 * activation_s, times, 3.0 * einsum_flops, mask_bytes);
 }
 
-adv_code adv_cost_experts(const struct adv_cost *cost, const struct adv_layer *layer, double times, struct adv_account *account,
-                          struct adv_layer_time *time, adv_err *err)
+adv_code adv_cost_experts(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                          struct adv_account *account, struct adv_layer_time *time, adv_err *err)
 {
     struct expert_shape e = shape_of(cost, layer);
     if (cost->plan->moe == ADV_MOE_DENSE) {

@@ -31,16 +31,18 @@ static void add_latent_attention(struct builder *to, double emb, const struct ad
     if (q_rank > 0.0) add_named(to, emb, q_rank, ADV_SPLIT_NONE, ADV_TENSOR_QUERY_WA_PROJ);
     add_named(to, q_rank > 0.0 ? q_rank : emb, heads * qk, ADV_SPLIT_N, ADV_TENSOR_QUERY_PROJ);
     add_named(to, emb, kv_rank + layer->qk_rope_head_dim, ADV_SPLIT_NONE, ADV_TENSOR_KV_WA_PROJ);
-    add(to, kv_rank, heads * (layer->qk_nope_head_dim + layer->head_dim_v), ADV_SPLIT_N, true, 2, ADV_TENSOR_KEY_PROJ,
-        ADV_TENSOR_VALUE_PROJ);
+    add(to, kv_rank, heads * (layer->qk_nope_head_dim + layer->head_dim_v), ADV_SPLIT_N, true, 2,
+        ADV_TENSOR_KEY_PROJ, ADV_TENSOR_VALUE_PROJ);
     if (layer->indexer_topk > 0) {
-        add_unnamed(to, q_rank > 0.0 ? q_rank : emb, (double)layer->indexer_heads * layer->indexer_head_dim, ADV_SPLIT_NONE);
+        add_unnamed(to, q_rank > 0.0 ? q_rank : emb, (double)layer->indexer_heads * layer->indexer_head_dim,
+                    ADV_SPLIT_NONE);
         add_unnamed(to, emb, layer->indexer_head_dim + layer->indexer_heads, ADV_SPLIT_NONE);
     }
     add_named(to, heads * layer->head_dim_v, emb, ADV_SPLIT_K, ADV_TENSOR_OUT_PROJ);
 }
 
-/* Gated delta net: fused query-key-value-gate projection, decay and beta, output. None carries a checkpoint name. */
+/* Gated delta net: fused query-key-value-gate projection, decay and beta, output. None carries a checkpoint
+ * name. */
 static void add_linear_attention(struct builder *to, double emb, const struct adv_layer *layer)
 {
     double key_dim = (double)layer->linear_key_heads * layer->linear_key_head_dim;
@@ -65,7 +67,8 @@ static void add_attention(struct builder *to, double emb, const struct adv_layer
 }
 
 /* One feed-forward of width `width`; the output is needed again only where a norm follows it. */
-static void add_feed_forward(struct builder *to, double emb, double width, const struct adv_layer *layer, bool output_needed)
+static void add_feed_forward(struct builder *to, double emb, double width, const struct adv_layer *layer,
+                             bool output_needed)
 {
     if (layer->mlp_inputs == 2) {
         add_named(to, emb, width, ADV_SPLIT_N, ADV_TENSOR_MLPWI_0);
@@ -76,14 +79,19 @@ static void add_feed_forward(struct builder *to, double emb, double width, const
     add(to, width, emb, ADV_SPLIT_K, output_needed, 1, ADV_TENSOR_MLPWO, ADV_TENSOR_MLPWO);
 }
 
-int adv_projections(const struct adv_model *model, const struct adv_layer *layer, struct adv_projection table[ADV_PROJECTIONS_MAX])
+int adv_projections(const struct adv_model *model, const struct adv_layer *layer,
+                    struct adv_projection table[ADV_PROJECTIONS_MAX])
 {
     struct builder to = {table, 0};
     double emb = (double)model->emb_dim;
-    if (layer->attention == ADV_ATTENTION_LINEAR) add_linear_attention(&to, emb, layer);
-    else if (layer->kv_lora_rank > 0) add_latent_attention(&to, emb, layer);
-    else add_attention(&to, emb, layer);
-    if (layer->mlp_dim > 0) add_feed_forward(&to, emb, (double)layer->mlp_dim, layer, layer->has_post_ffw_norm);
+    if (layer->attention == ADV_ATTENTION_LINEAR)
+        add_linear_attention(&to, emb, layer);
+    else if (layer->kv_lora_rank > 0)
+        add_latent_attention(&to, emb, layer);
+    else
+        add_attention(&to, emb, layer);
+    if (layer->mlp_dim > 0)
+        add_feed_forward(&to, emb, (double)layer->mlp_dim, layer, layer->has_post_ffw_norm);
     if (layer->experts > 0) add_unnamed(&to, emb, layer->experts, ADV_SPLIT_NONE);
     if (layer->shared_experts > 0)
         add_feed_forward(&to, emb, (double)layer->shared_mlp_dim, layer, layer->has_post_ffw_norm);

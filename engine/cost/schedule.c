@@ -6,7 +6,8 @@
 #include "engine/cost/memory.h"
 #include "engine/cost/projections.h"
 
-/* Weight tensors gathered one by one in a layer and pass (query, key, value, out, two or three of the feed-forward). */
+/* Weight tensors gathered one by one in a layer and pass (query, key, value, out, two or three of the
+ * feed-forward). */
 static const double gathers_per_layer = 7.0;
 
 double adv_schedule_exposed_s(const struct adv_cost *cost, double collective_s, double compute_s)
@@ -15,12 +16,13 @@ double adv_schedule_exposed_s(const struct adv_cost *cost, double collective_s, 
     return cost->hide_frac * collective_s + adv_max(0.0, hidden_s - compute_s);
 }
 
-static double weight_collective_s(const struct adv_cost *cost, enum adv_collective collective, double dense_bytes,
-                                  double expert_bytes)
+static double weight_collective_s(const struct adv_cost *cost, enum adv_collective collective,
+                                  double dense_bytes, double expert_bytes)
 {
     double seconds = adv_cost_collective_s(cost, &cost->dense_group, collective, dense_bytes) +
                      adv_cost_collective_s(cost, &cost->expert_group, collective, expert_bytes);
-    if (cost->dense_group.devices > 1) seconds += (gathers_per_layer - 1.0) * cost->constants->collective_launch_s;
+    if (cost->dense_group.devices > 1)
+        seconds += (gathers_per_layer - 1.0) * cost->constants->collective_launch_s;
     return seconds;
 }
 
@@ -31,11 +33,13 @@ void adv_schedule_weights(const struct adv_cost *cost, const struct adv_layer *l
     double dense = (p.attention + p.dense_ffn + p.router + p.shared_experts + p.norms + p.other) / cost->tp;
     double experts = p.routed_experts / ((double)cost->ep * cost->tp);
     double format_bytes = adv_format_bytes(cost->plan->dtype);
-    bool gathers_fp8 = cost->quantizes_experts && cost->plan->quantization_static && cost->plan->shard_exp_on_fsdp;
+    bool gathers_fp8 =
+        cost->quantizes_experts && cost->plan->quantization_static && cost->plan->shard_exp_on_fsdp;
     double dense_bytes = format_bytes * dense;
     double expert_bytes = (gathers_fp8 ? 1.0 : format_bytes) * experts;
     double gather_s = weight_collective_s(cost, ADV_COLLECTIVE_ALL_GATHER, dense_bytes, expert_bytes);
-    double scatter_s = weight_collective_s(cost, ADV_COLLECTIVE_REDUCE_SCATTER, dense_bytes, format_bytes * experts);
+    double scatter_s =
+        weight_collective_s(cost, ADV_COLLECTIVE_REDUCE_SCATTER, dense_bytes, format_bytes * experts);
     double backward_s = time->pass_s[ADV_PASS_RECOMPUTE] + time->pass_s[ADV_PASS_BWD];
     double forward_exposed_s = adv_schedule_exposed_s(cost, gather_s, time->pass_s[ADV_PASS_FWD]);
     double backward_exposed_s = adv_schedule_exposed_s(cost, gather_s + scatter_s, backward_s);
@@ -44,42 +48,50 @@ void adv_schedule_weights(const struct adv_cost *cost, const struct adv_layer *l
     time->pass_s[ADV_PASS_FWD] += forward_exposed_s;
     time->pass_s[ADV_PASS_BWD] += backward_exposed_s;
     adv_account_hidden(account, ADV_TERM_FSDP_GATHER, 2.0 * gather_s,
-                       forward_exposed_s + backward_exposed_s * gather_s / total_s, times, 2.0 * (dense_bytes + expert_bytes));
-    adv_account_hidden(account, ADV_TERM_FSDP_SCATTER, scatter_s, backward_exposed_s * scatter_s / total_s, times,
-                       dense_bytes + expert_bytes);
+                       forward_exposed_s + backward_exposed_s * gather_s / total_s, times,
+                       2.0 * (dense_bytes + expert_bytes));
+    adv_account_hidden(account, ADV_TERM_FSDP_SCATTER, scatter_s, backward_exposed_s * scatter_s / total_s,
+                       times, dense_bytes + expert_bytes);
 }
 
-void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *layer, double times, struct adv_account *account)
+void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                         struct adv_account *account)
 {
     if (cost->tensor_group.devices <= 1) return;
     double bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens * cost->tp;
     double gather_s = adv_cost_collective_s(cost, &cost->tensor_group, ADV_COLLECTIVE_ALL_GATHER, bytes);
     double scatter_s = adv_cost_collective_s(cost, &cost->tensor_group, ADV_COLLECTIVE_REDUCE_SCATTER, bytes);
-    /* gather before queries and before the feed-forward, scatter behind each; mirrored backward; the recompute gathers
-     * again, and scatters again only where the output projection itself is recomputed. */
+    /* gather before queries and before the feed-forward, scatter behind each; mirrored backward; the
+     * recompute gathers again, and scatters again only where the output projection itself is recomputed. */
     double again_s = 2.0 * gather_s + (adv_remat_keeps(cost->plan, ADV_TENSOR_OUT_PROJ) ? 0.0 : scatter_s);
-    if (adv_remat_keeps(cost->plan, ADV_TENSOR_QUERY_PROJ) && adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_0)) again_s = 0.0;
+    if (adv_remat_keeps(cost->plan, ADV_TENSOR_QUERY_PROJ) && adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_0))
+        again_s = 0.0;
     double seconds = 4.0 * (gather_s + scatter_s) + again_s;
     if (layer->experts > 0) {
-        /* the partial expert outputs, experts_per_token copies of each token, are reduced before they are combined */
+        /* the partial expert outputs, experts_per_token copies of each token, are reduced before they are
+         * combined */
         double rows_bytes = bytes * layer->experts_per_token;
-        seconds += 2.0 * adv_cost_collective_s(cost, &cost->tensor_group, ADV_COLLECTIVE_REDUCE_SCATTER, rows_bytes);
+        seconds +=
+            2.0 * adv_cost_collective_s(cost, &cost->tensor_group, ADV_COLLECTIVE_REDUCE_SCATTER, rows_bytes);
     }
-    adv_account_hidden(account, ADV_TERM_TENSOR, seconds, cost->constants->tensor_exposed_frac * seconds, times, 8.0 * bytes);
+    adv_account_hidden(account, ADV_TERM_TENSOR, seconds, cost->constants->tensor_exposed_frac * seconds,
+                       times, 8.0 * bytes);
 }
 
 static void context_ring(const struct adv_cost *cost, double times, double kv_bytes, double output_elements,
                          const struct adv_layer_time *time, struct adv_account *account)
 {
     double steps = cost->cp_ring - 1.0;
-    double permute_s = steps * adv_cost_collective_s(cost, &cost->context_group, ADV_COLLECTIVE_PERMUTE, kv_bytes / cost->cp_ring);
+    double permute_s = steps * adv_cost_collective_s(cost, &cost->context_group, ADV_COLLECTIVE_PERMUTE,
+                                                     kv_bytes / cost->cp_ring);
     double merge_s = steps * (adv_cost_stream_s(cost, 12.0 * output_elements) + cost->constants->ring_step_s);
     bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT);
     double passes = kept ? 2.0 : 3.0;
-    adv_account_busy(account, ADV_TERM_RING_MERGE, merge_s, times * passes, 0.0, steps * 12.0 * output_elements);
+    adv_account_busy(account, ADV_TERM_RING_MERGE, merge_s, times * passes, 0.0,
+                     steps * 12.0 * output_elements);
     double attention_s = time->pass_s[ADV_PASS_FWD]; /* the permutes hide behind the step's own attention */
-    adv_account_hidden(account, ADV_TERM_CONTEXT, permute_s, adv_max(0.0, permute_s - attention_s), times * (passes + 1.0),
-                       steps * kv_bytes / cost->cp_ring);
+    adv_account_hidden(account, ADV_TERM_CONTEXT, permute_s, adv_max(0.0, permute_s - attention_s),
+                       times * (passes + 1.0), steps * kv_bytes / cost->cp_ring);
 }
 
 void adv_schedule_context(const struct adv_cost *cost, const struct adv_layer *layer, double times,
@@ -93,11 +105,15 @@ void adv_schedule_context(const struct adv_cost *cost, const struct adv_layer *l
         double kv_bytes = 2.0 * kv_width * cost->tokens * cost->cp_ring;
         bool ring = cost->plan->cp_strategy == ADV_CP_RING || cost->plan->cp_strategy == ADV_CP_USP;
         if (ring) {
-            context_ring(cost, times, kv_bytes, cost->tokens * layer->q_heads * layer->head_dim_v, time, account);
+            context_ring(cost, times, kv_bytes, cost->tokens * layer->q_heads * layer->head_dim_v, time,
+                         account);
         } else {
-            double gather_s = adv_cost_collective_s(cost, &cost->context_group, ADV_COLLECTIVE_ALL_GATHER, kv_bytes);
-            double scatter_s = adv_cost_collective_s(cost, &cost->context_group, ADV_COLLECTIVE_REDUCE_SCATTER, kv_bytes);
-            bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT) && adv_remat_keeps(cost->plan, ADV_TENSOR_KEY_PROJ);
+            double gather_s =
+                adv_cost_collective_s(cost, &cost->context_group, ADV_COLLECTIVE_ALL_GATHER, kv_bytes);
+            double scatter_s =
+                adv_cost_collective_s(cost, &cost->context_group, ADV_COLLECTIVE_REDUCE_SCATTER, kv_bytes);
+            bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT) &&
+                        adv_remat_keeps(cost->plan, ADV_TENSOR_KEY_PROJ);
             double seconds = (kept ? 1.0 : 2.0) * gather_s + scatter_s;
             adv_account_hidden(account, ADV_TERM_CONTEXT, seconds, seconds, times, 3.0 * kv_bytes);
         }
@@ -106,25 +122,32 @@ void adv_schedule_context(const struct adv_cost *cost, const struct adv_layer *l
         double q_width = (double)layer->q_heads * (layer->head_dim_qk + layer->head_dim_v);
         double seconds = adv_cost_collective_s(cost, &cost->ulysses_group, ADV_COLLECTIVE_ALL_TO_ALL,
                                                2.0 * (q_width + kv_width) * cost->tokens);
-        adv_account_hidden(account, ADV_TERM_CONTEXT, seconds, seconds, 3.0 * times, 2.0 * (q_width + kv_width) * cost->tokens);
+        adv_account_hidden(account, ADV_TERM_CONTEXT, seconds, seconds, 3.0 * times,
+                           2.0 * (q_width + kv_width) * cost->tokens);
     }
 }
 
-void adv_schedule_experts(const struct adv_cost *cost, const struct adv_layer *layer, double times, struct adv_account *account)
+void adv_schedule_experts(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                          struct adv_account *account)
 {
     if (layer->experts == 0 || cost->ep_group.devices <= 1) return;
     double token_bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens;
     double once_s;
     if (cost->plan->use_ring_of_experts) {
         /* every peer's tokens gathered, outputs reduce-scattered: no top-k copies */
-        once_s = adv_cost_collective_s(cost, &cost->ep_group, ADV_COLLECTIVE_ALL_GATHER, token_bytes * cost->ep) +
-                 adv_cost_collective_s(cost, &cost->ep_group, ADV_COLLECTIVE_REDUCE_SCATTER, token_bytes * cost->ep);
+        once_s =
+            adv_cost_collective_s(cost, &cost->ep_group, ADV_COLLECTIVE_ALL_GATHER, token_bytes * cost->ep) +
+            adv_cost_collective_s(cost, &cost->ep_group, ADV_COLLECTIVE_REDUCE_SCATTER,
+                                  token_bytes * cost->ep);
     } else {
-        once_s = 2.0 * adv_cost_collective_s(cost, &cost->ep_group, ADV_COLLECTIVE_ALL_TO_ALL, token_bytes * layer->experts_per_token);
+        once_s = 2.0 * adv_cost_collective_s(cost, &cost->ep_group, ADV_COLLECTIVE_ALL_TO_ALL,
+                                             token_bytes * layer->experts_per_token);
     }
-    bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWO) && adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWI_0);
+    bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWO) &&
+                adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWI_0);
     double seconds = once_s * (kept ? 2.0 : 3.0);
-    adv_account_hidden(account, ADV_TERM_EXPERT, seconds, seconds, times, 2.0 * token_bytes * layer->experts_per_token);
+    adv_account_hidden(account, ADV_TERM_EXPERT, seconds, seconds, times,
+                       2.0 * token_bytes * layer->experts_per_token);
 }
 
 void adv_schedule_offload(const struct adv_cost *cost, const struct adv_layer *layer, double times,
@@ -134,7 +157,8 @@ void adv_schedule_offload(const struct adv_cost *cost, const struct adv_layer *l
     if (bytes <= 0.0) return;
     double seconds = bytes / cost->constants->pcie_step_bytes_per_s_per_device;
     double backward_s = time->pass_s[ADV_PASS_RECOMPUTE] + time->pass_s[ADV_PASS_BWD];
-    double exposed_s = adv_max(0.0, seconds - time->pass_s[ADV_PASS_FWD]) + adv_max(0.0, seconds - backward_s);
+    double exposed_s =
+        adv_max(0.0, seconds - time->pass_s[ADV_PASS_FWD]) + adv_max(0.0, seconds - backward_s);
     adv_account_hidden(account, ADV_TERM_HOST_OFFLOAD, 2.0 * seconds, exposed_s, times, 2.0 * bytes);
 }
 
@@ -156,8 +180,8 @@ static void pipeline(const struct adv_cost *cost, struct adv_account *account)
                        2.0 * iterations * plan->gradient_accumulation_steps, 2.0 * bytes);
 }
 
-/* HBM bytes per parameter of an Adam update: weights read and written, gradient read twice (norm, update), moments read
- * and written. */
+/* HBM bytes per parameter of an Adam update: weights read and written, gradient read twice (norm, update),
+ * moments read and written. */
 static double optimizer_bytes_per_param(const struct adv_plan *plan)
 {
     double w = adv_format_bytes(plan->weight_dtype);
@@ -174,22 +198,27 @@ static void between_slices(const struct adv_cost *cost, double shard_params, str
     if (slices <= 1) return;
     const struct adv_plan *plan = cost->plan;
     double bytes = 4.0 * shard_params; /* gradients cross slices in float32 */
-    struct adv_collective_time reduce =
-        adv_collective_dcn_time(cost->cluster, cost->constants, plan->dcn[ADV_AXIS_DATA], ADV_COLLECTIVE_ALL_REDUCE, bytes);
+    struct adv_collective_time reduce = adv_collective_dcn_time(
+        cost->cluster, cost->constants, plan->dcn[ADV_AXIS_DATA], ADV_COLLECTIVE_ALL_REDUCE, bytes);
     double reduce_s = reduce.bandwidth_s + reduce.latency_s;
-    adv_account_hidden(account, ADV_TERM_DCN_REDUCE, reduce_s, cost->constants->dcn_exposed_frac * reduce_s, 1.0, bytes);
+    adv_account_hidden(account, ADV_TERM_DCN_REDUCE, reduce_s, cost->constants->dcn_exposed_frac * reduce_s,
+                       1.0, bytes);
     int fsdp_slices = plan->dcn[ADV_AXIS_FSDP] * plan->dcn[ADV_AXIS_FSDP_TRANSPOSE];
     if (fsdp_slices > 1) {
-        struct adv_collective_time gather = adv_collective_dcn_time(cost->cluster, cost->constants, fsdp_slices,
-                                                                    ADV_COLLECTIVE_ALL_GATHER, 2.0 * shard_params * fsdp_slices);
+        struct adv_collective_time gather =
+            adv_collective_dcn_time(cost->cluster, cost->constants, fsdp_slices, ADV_COLLECTIVE_ALL_GATHER,
+                                    2.0 * shard_params * fsdp_slices);
         double gather_s = 3.0 * (gather.bandwidth_s + gather.latency_s);
-        adv_account_hidden(account, ADV_TERM_DCN_WEIGHTS, gather_s, gather_s, cost->passes, 6.0 * shard_params * fsdp_slices);
+        adv_account_hidden(account, ADV_TERM_DCN_WEIGHTS, gather_s, gather_s, cost->passes,
+                           6.0 * shard_params * fsdp_slices);
     }
-    double straggler_s = adv_account_total_s(account) * cost->constants->dcn_straggler_frac * pow(slices - 1.0, 0.6);
+    double straggler_s =
+        adv_account_total_s(account) * cost->constants->dcn_straggler_frac * pow(slices - 1.0, 0.6);
     adv_account_busy(account, ADV_TERM_DCN_STRAGGLER, straggler_s, 1.0, 0.0, 0.0);
 }
 
-void adv_schedule_step(const struct adv_cost *cost, const struct adv_model_params *params, struct adv_account *account)
+void adv_schedule_step(const struct adv_cost *cost, const struct adv_model_params *params,
+                       struct adv_account *account)
 {
     const struct adv_plan *plan = cost->plan;
     pipeline(cost, account);
@@ -201,15 +230,18 @@ void adv_schedule_step(const struct adv_cost *cost, const struct adv_model_param
         adv_account_hidden(account, ADV_TERM_DATA_REDUCE, seconds, seconds, 1.0, bytes);
     }
     double update_bytes = optimizer_bytes_per_param(plan) * shard_params;
-    adv_account_busy(account, ADV_TERM_OPTIMIZER, adv_cost_stream_s(cost, update_bytes), 1.0, 0.0, update_bytes);
+    adv_account_busy(account, ADV_TERM_OPTIMIZER, adv_cost_stream_s(cost, update_bytes), 1.0, 0.0,
+                     update_bytes);
     if (plan->optimizer_host_offload) {
-        double bytes = 2.0 * (adv_format_bytes(plan->mu_dtype) + adv_format_bytes(plan->weight_dtype)) * shard_params;
+        double bytes =
+            2.0 * (adv_format_bytes(plan->mu_dtype) + adv_format_bytes(plan->weight_dtype)) * shard_params;
         double seconds = bytes / cost->constants->pcie_step_bytes_per_s_per_device;
         adv_account_busy(account, ADV_TERM_OPTIMIZER_OFFLOAD, seconds, 1.0, 0.0, bytes);
     }
     adv_account_busy(account, ADV_TERM_STEP_OVERHEAD, cost->constants->step_overhead_s, 1.0, 0.0, 0.0);
     /* a dated factor of the generation, only for runs that say how old their software is */
     if (plan->software_date < cost->constants->software_settled_year)
-        adv_account_busy(account, ADV_TERM_SOFTWARE_AGE, cost->constants->software_early_frac * adv_account_total_s(account), 1.0, 0.0, 0.0);
+        adv_account_busy(account, ADV_TERM_SOFTWARE_AGE,
+                         cost->constants->software_early_frac * adv_account_total_s(account), 1.0, 0.0, 0.0);
     between_slices(cost, shard_params, account);
 }

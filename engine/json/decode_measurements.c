@@ -29,11 +29,13 @@ static double software_year(const json_t *row, const char *at, adv_err *err)
     const char *date = NULL;
     if (!adv_json_string(row, at, "date_of_result", ADV_JSON_OPTIONAL, &date, err)) return NAN;
     int year = 0, month = 1, day = 1;
-    return sscanf(date, "%4d-%2d-%2d", &year, &month, &day) >= 1 ? year + (month - 1) / 12.0 + (day - 1) / 365.0 : (double)NAN;
+    return sscanf(date, "%4d-%2d-%2d", &year, &month, &day) >= 1
+               ? year + (month - 1) / 12.0 + (day - 1) / 365.0
+               : (double)NAN;
 }
 
-static void decode_row(const struct adv_catalog *catalog, const json_t *json, const char *at, struct adv_arena *arena,
-                       struct adv_measurement *row, adv_err *err)
+static void decode_row(const struct adv_catalog *catalog, const json_t *json, const char *at,
+                       struct adv_arena *arena, struct adv_measurement *row, adv_err *err)
 {
     const char *id = "";
     (void)adv_json_string(json, at, "id", ADV_JSON_REQUIRED, &id, err);
@@ -42,7 +44,8 @@ static void decode_row(const struct adv_catalog *catalog, const json_t *json, co
     const json_t *body = adv_json_object(json, at, "request", ADV_JSON_REQUIRED, err);
     struct adv_estimate_request *request = adv_arena_alloc(arena, sizeof *request);
     if (!request) {
-        (void)adv_err_add(err, ADV_E_MEMORY, at, NULL, "the measurement file needs more memory than its limit");
+        (void)adv_err_add(err, ADV_E_MEMORY, at, NULL,
+                          "the measurement file needs more memory than its limit");
         return;
     }
     if (!body) return;
@@ -59,15 +62,17 @@ static void decode_row(const struct adv_catalog *catalog, const json_t *json, co
     (void)snprintf(row->format, sizeof row->format, "%s", format_name(&request->plan));
 }
 
-adv_code adv_decode_measurements(const struct adv_catalog *catalog, const char *text, size_t text_bytes, struct adv_arena *arena,
-                                 struct adv_measurement **rows, int *rows_count, adv_err *err)
+adv_code adv_decode_measurements(const struct adv_catalog *catalog, const char *text, size_t text_bytes,
+                                 struct adv_arena *arena, struct adv_measurement **rows, int *rows_count,
+                                 adv_err *err)
 {
     json_t *root = NULL;
     adv_code code = adv_json_parse_file_text(text, text_bytes, &root, err);
     if (code != ADV_OK) return code;
     if (!json_is_array(root)) {
         json_decref(root);
-        return adv_err_add(err, ADV_E_INVALID, "", "wrap the row in [ ]", "a measurement file is a JSON array of rows");
+        return adv_err_add(err, ADV_E_INVALID, "", "wrap the row in [ ]",
+                           "a measurement file is a JSON array of rows");
     }
     size_t count = json_array_size(root);
     *rows = adv_arena_array(arena, count ? count : 1, sizeof **rows);

@@ -8,21 +8,25 @@
 static json_t *row_json(const struct adv_measurement *row)
 {
     const struct adv_estimate *e = &row->estimate;
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:s, s:o, s:s}", "id", row->id, "chip", row->chip, "model", row->family,
-                     "measured_step_time_s", adv_encode_number(row->measured_step_time_s), "step_time_s", adv_encode_number(e->step_time_s), "error_frac",
-                     adv_encode_number(row->error_frac), "low_s", adv_encode_number(e->step_time_low_s), "high_s", adv_encode_number(e->step_time_high_s), "fits",
-                     e->fit != ADV_FIT_NO, "fit_verdict", adv_fit_name(e->fit), "hbm_bytes_per_device",
-                     adv_encode_number(e->hbm_bytes_per_device), "confidence", adv_confidence_name(e->confidence));
+    return json_pack(
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:s, s:o, s:s}", "id", row->id, "chip", row->chip,
+        "model", row->family, "measured_step_time_s", adv_encode_number(row->measured_step_time_s),
+        "step_time_s", adv_encode_number(e->step_time_s), "error_frac", adv_encode_number(row->error_frac),
+        "low_s", adv_encode_number(e->step_time_low_s), "high_s", adv_encode_number(e->step_time_high_s),
+        "fits", e->fit != ADV_FIT_NO, "fit_verdict", adv_fit_name(e->fit), "hbm_bytes_per_device",
+        adv_encode_number(e->hbm_bytes_per_device), "confidence", adv_confidence_name(e->confidence));
 }
 
 static void put_accuracy(json_t *object, const struct adv_accuracy *accuracy)
 {
     (void)json_object_set_new(object, "judged_count", json_integer(accuracy->judged_count));
-    (void)json_object_set_new(object, "median_abs_error_frac", adv_encode_number(accuracy->median_abs_error_frac));
+    (void)json_object_set_new(object, "median_abs_error_frac",
+                              adv_encode_number(accuracy->median_abs_error_frac));
     (void)json_object_set_new(object, "p90_abs_error_frac", adv_encode_number(accuracy->p90_abs_error_frac));
     (void)json_object_set_new(object, "max_abs_error_frac", adv_encode_number(accuracy->max_abs_error_frac));
     (void)json_object_set_new(object, "bias_frac", adv_encode_number(accuracy->bias_frac));
-    (void)json_object_set_new(object, "interval_coverage_frac", adv_encode_number(accuracy->interval_coverage_frac));
+    (void)json_object_set_new(object, "interval_coverage_frac",
+                              adv_encode_number(accuracy->interval_coverage_frac));
 }
 
 /* One group for each (chip, model), in order of first appearance. */
@@ -46,7 +50,8 @@ static json_t *groups_json(const struct adv_measurement *rows, int count)
     return groups;
 }
 
-char *adv_encode_validation(const struct adv_catalog *catalog, const struct adv_measurement *rows, int rows_count)
+char *adv_encode_validation(const struct adv_catalog *catalog, const struct adv_measurement *rows,
+                            int rows_count)
 {
     json_t *root = json_object();
     json_t *list = json_array();

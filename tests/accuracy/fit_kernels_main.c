@@ -1,10 +1,11 @@
-/* fit-kernels: fits the kernel constants to published timings and rewrites engine/catalog/data/kernel_constants.json.
+/* fit-kernels: fits the kernel constants to published timings and rewrites
+ * engine/catalog/data/kernel_constants.json.
  *
  *   fit-kernels [--group N] [--starts N] [--show] [--no-cross] [--no-fit] [--write OUT] ROWS.json...
  *
- * Each group is fitted by a bounded derivative-free search (NLopt, BOBYQA then subplex) from several starts, then
- * cross-validated: ten folds by shape, each predicted by constants fitted without it. The spread of a constant over
- * the folds is reported as its error. Not part of the daemon.
+ * Each group is fitted by a bounded derivative-free search (NLopt, BOBYQA then subplex) from several starts,
+ * then cross-validated: ten folds by shape, each predicted by constants fitted without it. The spread of a
+ * constant over the folds is reported as its error. Not part of the daemon.
  */
 #include <math.h>
 #include <stdio.h>
@@ -118,22 +119,26 @@ static void describe(const struct adv_kernel_row *r, char *text, size_t size)
     if (r->kind == ADV_ROW_SPLASH || r->kind == ADV_ROW_ATTENTION_XLA) {
         const struct adv_attention_shape *s = &r->attention;
         const struct adv_splash_blocks *b = &r->attention_tile.blocks;
-        (void)snprintf(text, size, "B%.0f H%d/%d T%ld d%d/%d %s L%d%d%d s%d tile %d/%d/%d", s->batch, s->q_heads, s->kv_heads,
-                       (long)s->q_len, s->head_dim_qk, s->head_dim_v, s->causal ? "causal" : "full",
-                       (int)r->attention_tile.q_layout, (int)r->attention_tile.k_layout, (int)r->attention_tile.v_layout,
-                       r->attention_flags.use_experimental_scheduler, r->backward ? b->block_q_dkv : b->block_q,
-                       r->backward ? b->block_kv_dkv : b->block_kv, r->backward ? b->block_kv_dkv_compute : b->block_kv_compute);
+        (void)snprintf(text, size, "B%.0f H%d/%d T%ld d%d/%d %s L%d%d%d s%d tile %d/%d/%d", s->batch,
+                       s->q_heads, s->kv_heads, (long)s->q_len, s->head_dim_qk, s->head_dim_v,
+                       s->causal ? "causal" : "full", (int)r->attention_tile.q_layout,
+                       (int)r->attention_tile.k_layout, (int)r->attention_tile.v_layout,
+                       r->attention_flags.use_experimental_scheduler,
+                       r->backward ? b->block_q_dkv : b->block_q, r->backward ? b->block_kv_dkv : b->block_kv,
+                       r->backward ? b->block_kv_dkv_compute : b->block_kv_compute);
     } else if (r->kind == ADV_ROW_GMM || r->kind == ADV_ROW_GMM_XLA) {
-        (void)snprintf(text, size, "m%ld k%ld n%ld g%d %s%s%s tile %d/%d/%d x%d", (long)r->gmm.m, (long)r->gmm.k, (long)r->gmm.n,
-                       r->gmm.num_groups, r->gmm.distribution == ADV_GROUPS_GIVEN ? "given" : "multi",
-                       r->gmm.rhs_transposed ? " T" : "", r->gmm.return_residuals ? " res" : "", r->gmm_tile.tile_m,
-                       r->gmm_tile.tile_k, r->gmm_tile.tile_n, r->gmm_tile.input_buffer_count);
+        (void)snprintf(
+            text, size, "m%ld k%ld n%ld g%d %s%s%s tile %d/%d/%d x%d", (long)r->gmm.m, (long)r->gmm.k,
+            (long)r->gmm.n, r->gmm.num_groups, r->gmm.distribution == ADV_GROUPS_GIVEN ? "given" : "multi",
+            r->gmm.rhs_transposed ? " T" : "", r->gmm.return_residuals ? " res" : "", r->gmm_tile.tile_m,
+            r->gmm_tile.tile_k, r->gmm_tile.tile_n, r->gmm_tile.input_buffer_count);
     } else if (r->kind == ADV_ROW_XENT) {
-        (void)snprintf(text, size, "t%ld e%ld v%ld tile %d/%d/%d", (long)r->xent.tokens, (long)r->xent.emb_dim,
-                       (long)r->xent.vocab, r->xent_tile.b_block, r->xent_tile.h_block, r->xent_tile.v_block);
+        (void)snprintf(text, size, "t%ld e%ld v%ld tile %d/%d/%d", (long)r->xent.tokens,
+                       (long)r->xent.emb_dim, (long)r->xent.vocab, r->xent_tile.b_block, r->xent_tile.h_block,
+                       r->xent_tile.v_block);
     } else {
-        (void)snprintf(text, size, "m%ld k%ld n%ld copy %.0f", (long)r->matmul.m, (long)r->matmul.k, (long)r->matmul.n,
-                       r->copy_bytes);
+        (void)snprintf(text, size, "m%ld k%ld n%ld copy %.0f", (long)r->matmul.m, (long)r->matmul.k,
+                       (long)r->matmul.n, r->copy_bytes);
     }
 }
 
@@ -150,9 +155,11 @@ static void show(struct problem *p)
             printf("  %s %s: %s %s\n", r->id, text, err.findings[0].pointer, err.findings[0].detail);
             continue;
         }
-        printf("  %+6.1f%% %s %-12s %-62s %9.1f us measured %9.1f |", 100.0 * (time.time_s / r->measured_s - 1.0), r->id,
-               r->name, text, time.time_s * 1e6, r->measured_s * 1e6);
-        for (int k = 0; k < time.parts_count; k++) printf(" %s %.0f", time.parts[k].name, time.parts[k].time_s * 1e6);
+        printf("  %+6.1f%% %s %-12s %-62s %9.1f us measured %9.1f |",
+               100.0 * (time.time_s / r->measured_s - 1.0), r->id, r->name, text, time.time_s * 1e6,
+               r->measured_s * 1e6);
+        for (int k = 0; k < time.parts_count; k++)
+            printf(" %s %.0f", time.parts[k].name, time.parts[k].time_s * 1e6);
         printf(" %s%s\n", r->commit_date, time.fits_vmem ? "" : " OVER-VMEM");
     }
 }
@@ -170,7 +177,12 @@ static struct adv_error_summary errors_of(struct problem *p, int only_fold, doub
 }
 
 /* What the fit knows of one constant on one generation. */
-struct outcome { double error; int rows; bool fitted; const char *source; };
+struct outcome {
+    double error;
+    int rows;
+    bool fitted;
+    const char *source;
+};
 
 struct state {
     struct adv_catalog *catalog;
@@ -203,10 +215,10 @@ static void take_chips(struct state *state)
 
 static struct problem make_problem(const struct state *state, int group)
 {
-    struct problem p = { .group = adv_fit_group_at(group), .skip = -1 };
+    struct problem p = {.group = adv_fit_group_at(group), .skip = -1};
     const int chip = chip_index(state, p.group->chip);
     p.constants = state->constants[chip];
-    p.machine = (struct adv_kernel_machine){ .chip = state->chips[chip].chip };
+    p.machine = (struct adv_kernel_machine){.chip = state->chips[chip].chip};
     for (int i = 0; i < state->rows_count; i++) {
         const struct adv_kernel_row *row = state->rows[i];
         if (!adv_fit_uses(p.group, row)) continue;
@@ -217,13 +229,14 @@ static struct problem make_problem(const struct state *state, int group)
     return p;
 }
 
-/* Ten fits without a tenth of the shapes each; prints what those miss and leaves each constant's spread in `spread`. */
+/* Ten fits without a tenth of the shapes each; prints what those miss and leaves each constant's spread in
+ * `spread`. */
 static void cross_validate(struct problem *p, double *spread)
 {
     static double errors[ROWS_MAX];
-    double sum[ADV_FIT_CONSTANTS] = { 0 }, squares[ADV_FIT_CONSTANTS] = { 0 };
+    double sum[ADV_FIT_CONSTANTS] = {0}, squares[ADV_FIT_CONSTANTS] = {0};
     const struct adv_constants fitted = p->constants;
-    struct adv_error_summary s = { 0 };
+    struct adv_error_summary s = {0};
     int count = 0;
     for (int f = 0; f < FOLDS; f++) {
         p->constants = fitted;
@@ -242,21 +255,22 @@ static void cross_validate(struct problem *p, double *spread)
         const double mean = sum[i] / FOLDS, variance = fmax(0.0, squares[i] / FOLDS - mean * mean);
         spread[i] = sqrt(variance) * (FOLDS - 1) / sqrt(FOLDS); /* jackknife */
     }
-    printf("  left out: median %.2f%% p90 %.2f%% max %.1f%%\n", 100 * s.median_frac, 100 * s.p90_frac, 100 * s.max_frac);
+    printf("  left out: median %.2f%% p90 %.2f%% max %.1f%%\n", 100 * s.median_frac, 100 * s.p90_frac,
+           100 * s.max_frac);
 }
 
 static void fit_group(struct state *state, int group, bool do_fit, bool cross, bool list, int starts)
 {
     static struct problem p;
     static double errors[ROWS_MAX];
-    double spread[ADV_FIT_CONSTANTS] = { 0 };
+    double spread[ADV_FIT_CONSTANTS] = {0};
     int count = 0;
     p = make_problem(state, group);
     p.machine.constants = &p.constants;
     if (do_fit && p.rows_count > 0) fit(&p, starts);
     const struct adv_error_summary s = errors_of(&p, -1, errors, &count);
-    printf("%d %s %s: %d rows, in sample median %.2f%% p90 %.2f%% max %.1f%%\n", group, p.group->chip, p.group->name, s.count,
-           100 * s.median_frac, 100 * s.p90_frac, 100 * s.max_frac);
+    printf("%d %s %s: %d rows, in sample median %.2f%% p90 %.2f%% max %.1f%%\n", group, p.group->chip,
+           p.group->name, s.count, 100 * s.median_frac, 100 * s.p90_frac, 100 * s.max_frac);
     if (list) show(&p);
     if (cross) cross_validate(&p, spread);
     const int chip = chip_index(state, p.group->chip);
@@ -267,7 +281,7 @@ static void fit_group(struct state *state, int group, bool do_fit, bool cross, b
         *adv_fit_value(&state->constants[chip], c) = value;
         for (int k = 0; k < adv_kernel_constants_count(); k++)
             if (strcmp(adv_kernel_constant_at(k)->name, c->name) == 0)
-                state->outcomes[chip][k] = (struct outcome){ spread[i], p.rows_count, true, p.group->name };
+                state->outcomes[chip][k] = (struct outcome){spread[i], p.rows_count, true, p.group->name};
     }
     (void)fflush(stdout);
 }
@@ -279,7 +293,8 @@ static double rounded(double value)
     return strtod(text, NULL);
 }
 
-/* Fitted values with their errors; derived ones by the rules; the rest as it was in the catalog, "assumed". */
+/* Fitted values with their errors; derived ones by the rules; the rest as it was in the catalog, "assumed".
+ */
 static int write_constants(struct state *state, const char *path)
 {
     FILE *out = fopen(path, "w");
@@ -293,20 +308,29 @@ static int write_constants(struct state *state, const char *path)
                 const struct adv_kernel_constant *constant = adv_kernel_constant_at(k);
                 const struct outcome *o = &state->outcomes[c][k];
                 const char *donor = NULL, *how = NULL;
-                const bool derived = !o->fitted && adv_derive_kernel_constant(state->chips, state->chips_count, c, k, &donor, &how);
+                const bool derived = !o->fitted && adv_derive_kernel_constant(
+                                                       state->chips, state->chips_count, c, k, &donor, &how);
                 if (!pass) continue;
                 double value;
                 memcpy(&value, (const char *)&state->constants[c] + constant->offset, sizeof value);
-                (void)fprintf(out, "    \"%s\": {\"value\": %.10g, \"unit\": \"%s\", ", constant->name, rounded(value), constant->unit);
+                (void)fprintf(out, "    \"%s\": {\"value\": %.10g, \"unit\": \"%s\", ", constant->name,
+                              rounded(value), constant->unit);
                 if (o->fitted)
-                    (void)fprintf(out, "\"kind\": \"fitted\", \"error\": %.2g, \"rows\": %d, \"source\": \"%s rows of tests/data/kernel_timings.json\"}",
+                    (void)fprintf(out,
+                                  "\"kind\": \"fitted\", \"error\": %.2g, \"rows\": %d, \"source\": \"%s "
+                                  "rows of tests/data/kernel_timings.json\"}",
                                   o->error, o->rows, o->source);
                 else if (derived)
-                    (void)fprintf(out, "\"kind\": \"borrowed from %s\", \"error\": null, \"rows\": 0, \"source\": \"%s\"}", donor, how);
+                    (void)fprintf(
+                        out,
+                        "\"kind\": \"borrowed from %s\", \"error\": null, \"rows\": 0, \"source\": \"%s\"}",
+                        donor, how);
                 else if (strcmp(constant->unit, "flag") == 0)
-                    (void)fprintf(out, "\"kind\": \"measured\", \"error\": null, \"rows\": 0, \"source\": \"whether the timings have rows\"}");
+                    (void)fprintf(out, "\"kind\": \"measured\", \"error\": null, \"rows\": 0, \"source\": "
+                                       "\"whether the timings have rows\"}");
                 else
-                    (void)fprintf(out, "\"kind\": \"assumed\", \"error\": null, \"rows\": 0, \"source\": \"no measurement\"}");
+                    (void)fprintf(out, "\"kind\": \"assumed\", \"error\": null, \"rows\": 0, \"source\": "
+                                       "\"no measurement\"}");
                 (void)fprintf(out, "%s\n", k + 1 < count ? "," : "");
             }
             if (pass) (void)fprintf(out, "  }%s\n", c + 1 < state->chips_count ? "," : "");
@@ -328,7 +352,8 @@ static int read_rows(struct state *state, const char *path, struct adv_arena *ar
         free(text);
         return 1;
     }
-    for (int k = 0; k < count && state->rows_count < ROWS_MAX; k++) state->rows[state->rows_count++] = &rows[k];
+    for (int k = 0; k < count && state->rows_count < ROWS_MAX; k++)
+        state->rows[state->rows_count++] = &rows[k];
     free(text);
     return 0;
 }
@@ -350,13 +375,20 @@ int main(int argc, char **argv)
     }
     take_chips(&state);
     for (int i = 1; i < argc && !status; i++) {
-        if (strcmp(argv[i], "--group") == 0 && i + 1 < argc) only = atoi(argv[++i]);
-        else if (strcmp(argv[i], "--starts") == 0 && i + 1 < argc) starts = atoi(argv[++i]);
-        else if (strcmp(argv[i], "--write") == 0 && i + 1 < argc) out = argv[++i];
-        else if (strcmp(argv[i], "--show") == 0) list = true;
-        else if (strcmp(argv[i], "--no-cross") == 0) cross = false;
-        else if (strcmp(argv[i], "--no-fit") == 0) do_fit = cross = false;
-        else status = read_rows(&state, argv[i], &arena);
+        if (strcmp(argv[i], "--group") == 0 && i + 1 < argc)
+            only = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--starts") == 0 && i + 1 < argc)
+            starts = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--write") == 0 && i + 1 < argc)
+            out = argv[++i];
+        else if (strcmp(argv[i], "--show") == 0)
+            list = true;
+        else if (strcmp(argv[i], "--no-cross") == 0)
+            cross = false;
+        else if (strcmp(argv[i], "--no-fit") == 0)
+            do_fit = cross = false;
+        else
+            status = read_rows(&state, argv[i], &arena);
     }
     for (int g = 0; g < adv_fit_groups_count() && !status; g++)
         if (only < 0 || g == only) fit_group(&state, g, do_fit, cross, list, starts);

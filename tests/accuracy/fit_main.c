@@ -2,8 +2,8 @@
  *
  *   fit_steps ROWS [--write CONSTANTS] [--report PAGE] [--picture SVG] [--leave-one-out]
  *
- * --write fits on all judged rows and rewrites the data file (value, standard error, number of rows); without it the
- * embedded constants are judged as they are. Leaving each model out needs one fit per model.
+ * --write fits on all judged rows and rewrites the data file (value, standard error, number of rows); without
+ * it the embedded constants are judged as they are. Leaving each model out needs one fit per model.
  */
 #include <math.h>
 #include <stdio.h>
@@ -64,11 +64,13 @@ static void rows_behind(const struct fit *fit, const struct parameter *parameter
     int count = 0;
     for (int i = 0; i < fit->rows_count; i++)
         for (int c = 0; c < PARAMETER_CHIPS && parameter->chips[c]; c++)
-            count += !isnan(fit->rows[i].measured_step_time_s) && strcmp(parameter->chips[c], fit->rows[i].chip) == 0;
+            count += !isnan(fit->rows[i].measured_step_time_s) &&
+                     strcmp(parameter->chips[c], fit->rows[i].chip) == 0;
     (void)json_object_set_new(constant, "rows", json_integer(count));
 }
 
-/* The spread of ln(measured / predicted) of one chip's left-out rows, robust: the 68 % quantile of its size. */
+/* The spread of ln(measured / predicted) of one chip's left-out rows, robust: the 68 % quantile of its size.
+ */
 static double spread_of(const struct fit *fit, const char *chip, const double *left_out)
 {
     double logs[ROWS_MAX];
@@ -83,7 +85,8 @@ static void set_constant(json_t *constant, double value, double error, const cha
     (void)json_object_set_new(constant, "value", json_real(value));
     (void)json_object_set_new(constant, "error", isnan(error) ? json_null() : json_real(error));
     (void)json_object_set_new(constant, "kind", json_string(kind));
-    (void)json_object_set_new(constant, "source", json_string("make fit on the published steps in tests/accuracy/e2e.json"));
+    (void)json_object_set_new(constant, "source",
+                              json_string("make fit on the published steps in tests/accuracy/e2e.json"));
 }
 
 static int write_constants(const char *path, const struct fit *fit, const double *left_out)
@@ -96,7 +99,8 @@ static int write_constants(const char *path, const struct fit *fit, const double
     }
     for (int p = 0; p < parameters_count; p++)
         for (int c = 0; c < PARAMETER_CHIPS && parameters[p].chips[c]; c++) {
-            json_t *constant = json_object_get(json_object_get(root, parameters[p].chips[c]), parameters[p].constant);
+            json_t *constant =
+                json_object_get(json_object_get(root, parameters[p].chips[c]), parameters[p].constant);
             set_constant(constant, fit->values[p], fit->values[p] * fit->log_error[p], "fitted");
             rows_behind(fit, &parameters[p], constant);
         }
@@ -110,14 +114,16 @@ static int write_constants(const char *path, const struct fit *fit, const double
     const char *member, *name;
     json_t *value, *constant;
     size_t member_index = 0;
-    json_object_foreach(root, member, value) {
+    json_object_foreach(root, member, value)
+    {
         (void)fprintf(out, "%s\"%s\":", member_index++ ? ",\n" : "{", member);
         if (!json_is_object(value)) {
             (void)fprintf(out, "\"%s\"", json_string_value(value));
             continue;
         }
         size_t index = 0;
-        json_object_foreach(value, name, constant) {
+        json_object_foreach(value, name, constant)
+        {
             char *text = json_dumps(constant, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
             (void)fprintf(out, "%s\"%s\":%s", index++ ? ",\n " : "{", name, text);
             free(text);
@@ -134,8 +140,9 @@ static void print_rows(const struct fit *fit, const double *left_out)
 {
     for (int i = 0; i < fit->rows_count; i++) {
         const struct adv_measurement *row = &fit->rows[i];
-        (void)printf("%-58s %8.3f %8.3f %+6.1f%% %+6.1f%% %s %.1f", row->id, row->measured_step_time_s, row->estimate.step_time_s,
-                     100.0 * row->error_frac, 100.0 * left_out[i], adv_fit_name(row->estimate.fit), row->estimate.hbm_bytes_per_device / 1073741824.0);
+        (void)printf("%-58s %8.3f %8.3f %+6.1f%% %+6.1f%% %s %.1f", row->id, row->measured_step_time_s,
+                     row->estimate.step_time_s, 100.0 * row->error_frac, 100.0 * left_out[i],
+                     adv_fit_name(row->estimate.fit), row->estimate.hbm_bytes_per_device / 1073741824.0);
         for (int t = 0; t < row->ledger.terms_count; t++)
             if (row->ledger.terms[t].exposed_seconds > 0.008 * row->estimate.step_time_s)
                 (void)printf(" %s=%.2f", row->ledger.terms[t].name, row->ledger.terms[t].exposed_seconds);
@@ -162,6 +169,10 @@ static int run(int argc, char **argv, struct fit *fit)
     bool leave_out = strcmp(argv[argc - 1], "--leave-one-out") == 0;
     if (leave_out) leave_models_out(fit, left_out);
     if (constants_path || option(argc, argv, "--try")) fit_solve(fit, use);
+    for (int c = 0; c < fit->chips_count && constants_path; c++) {
+        double spread = spread_of(fit, fit->chips[c].chip, left_out);
+        if (!isnan(spread)) fit->chips[c].constants.interval_log_sd = spread;
+    }
     fit_predict(fit);
     print_rows(fit, left_out);
     struct adv_accuracy a = adv_accuracy_of(fit->rows, fit->rows_count, NULL);
@@ -169,11 +180,14 @@ static int run(int argc, char **argv, struct fit *fit)
     bool all[ROWS_MAX];
     for (int i = 0; i < fit->rows_count; i++) all[i] = true;
     (void)report_errors(left_out, all, fit->rows_count, &median, &p90, &max);
-    (void)printf("%d judged rows: median %.2f %%, p90 %.2f %%, max %.2f %%; left out: median %.2f %%, p90 %.2f %%, max %.2f %%; covered %.0f %%\n",
-                 a.judged_count, 100.0 * a.median_abs_error_frac, 100.0 * a.p90_abs_error_frac, 100.0 * a.max_abs_error_frac, 100.0 * median,
-                 100.0 * p90, 100.0 * max, 100.0 * a.interval_coverage_frac);
+    (void)printf("%d judged rows: median %.2f %%, p90 %.2f %%, max %.2f %%; left out: median %.2f %%, p90 "
+                 "%.2f %%, max %.2f %%; covered %.0f %%\n",
+                 a.judged_count, 100.0 * a.median_abs_error_frac, 100.0 * a.p90_abs_error_frac,
+                 100.0 * a.max_abs_error_frac, 100.0 * median, 100.0 * p90, 100.0 * max,
+                 100.0 * a.interval_coverage_frac);
     for (int p = 0; p < parameters_count; p++)
-        (void)printf("  %-32s %-6s %10.4g  (prior %.4g, +-%.0f%%)\n", parameters[p].constant, parameters[p].chips[1] ? "*" : parameters[p].chips[0], fit->values[p],
+        (void)printf("  %-32s %-6s %10.4g  (prior %.4g, +-%.0f%%)\n", parameters[p].constant,
+                     parameters[p].chips[1] ? "*" : parameters[p].chips[0], fit->values[p],
                      parameters[p].prior, 100.0 * fit->log_error[p]);
     if (constants_path && write_constants(constants_path, fit, left_out) != 0) return 1;
     const char *page = option(argc, argv, "--report");
@@ -194,7 +208,9 @@ static int run(int argc, char **argv, struct fit *fit)
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        (void)fprintf(stderr, "usage: fit_steps ROWS [--write CONSTANTS] [--report PAGE] [--picture SVG] [--leave-one-out]\n");
+        (void)fprintf(
+            stderr,
+            "usage: fit_steps ROWS [--write CONSTANTS] [--report PAGE] [--picture SVG] [--leave-one-out]\n");
         return 2;
     }
     adv_err err;
@@ -206,8 +222,11 @@ int main(int argc, char **argv)
     adv_arena_init(&arena, 512u << 20);
     struct adv_measurement *rows = NULL;
     int count = 0;
-    if (!text || !catalog || adv_decode_measurements(catalog, text, bytes, &arena, &rows, &count, &err) != ADV_OK || count > ROWS_MAX) {
-        for (int i = 0; i < err.count; i++) (void)fprintf(stderr, "%s: %s\n", err.findings[i].pointer, err.findings[i].detail);
+    if (!text || !catalog ||
+        adv_decode_measurements(catalog, text, bytes, &arena, &rows, &count, &err) != ADV_OK ||
+        count > ROWS_MAX) {
+        for (int i = 0; i < err.count; i++)
+            (void)fprintf(stderr, "%s: %s\n", err.findings[i].pointer, err.findings[i].detail);
         return 1;
     }
     struct constants_of_chip chips[16];
@@ -220,7 +239,8 @@ int main(int argc, char **argv)
     }
     struct fit fit = {.chips = chips, .chips_count = chips_count, .rows = rows, .rows_count = count};
     for (int p = 0; p < parameters_count; p++)
-        fit.values[p] = *constant_by_name(fit_constants(&fit, parameters[p].chips[0]), parameters[p].constant);
+        fit.values[p] =
+            *constant_by_name(fit_constants(&fit, parameters[p].chips[0]), parameters[p].constant);
     int status = run(argc, argv, &fit);
     adv_arena_free(&arena);
     adv_catalog_free(catalog);

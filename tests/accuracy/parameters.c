@@ -3,7 +3,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#define ALL_CHIPS {"tpu7x", "v6e", "v5p", "v5e", "v4"}
+#define ALL_CHIPS                                                                                            \
+    {                                                                                                        \
+        "tpu7x", "v6e", "v5p", "v5e", "v4"                                                                   \
+    }
 
 const struct parameter parameters[] = {
     /* dense matmul rate inside a step: isolated matmuls reach 0.83 (tpu7x) and 0.90 (v6e) of peak */
@@ -16,8 +19,8 @@ const struct parameter parameters[] = {
     {"overlap_fusion_exposed_frac", {"v6e"}, 0.6, 0.5, 0.0, 1.0},
     {"overlap_fusion_exposed_frac", {"v5p"}, 0.6, 0.5, 0.0, 1.0},
     {"overlap_fusion_exposed_frac", {"v5e"}, 0.4, 0.5, 0.0, 1.0},
-    {"tensor_exposed_frac", {"v5p"}, 0.7, 0.5, 0.0, 1.0},
-    {"tensor_exposed_frac", {"v5e"}, 0.4, 0.5, 0.0, 1.0},
+    {"tensor_exposed_frac", {"v5p"}, 0.75, 0.5, 0.0, 1.0},
+    {"tensor_exposed_frac", {"v5e"}, 0.33, 0.5, 0.0, 1.0},
     {"step_attention_factor", {"v5p", "v5e", "v4"}, 1.0, 0.10, 0.7, 1.5},
     {"step_gmm_factor", {"tpu7x", "v6e"}, 1.0, 0.04, 0.6, 1.6},
     {"step_gmm_factor", {"v5p", "v5e", "v4"}, 0.6, 0.3, 0.4, 1.6},
@@ -34,12 +37,16 @@ const struct parameter parameters[] = {
 const int parameters_count = sizeof parameters / sizeof parameters[0];
 
 #define CONSTANT_ROW(name, unit, what) {#name, offsetof(struct adv_constants, name)},
-static const struct { const char *name; size_t offset; } constant_rows[] = {
-    ADV_KERNEL_CONSTANTS(CONSTANT_ROW) ADV_LINK_CONSTANTS(CONSTANT_ROW) ADV_STEP_CONSTANTS(CONSTANT_ROW)};
+static const struct {
+    const char *name;
+    size_t offset;
+} constant_rows[] = {ADV_KERNEL_CONSTANTS(CONSTANT_ROW) ADV_LINK_CONSTANTS(CONSTANT_ROW)
+                         ADV_STEP_CONSTANTS(CONSTANT_ROW)};
 
 double *constant_by_name(struct adv_constants *constants, const char *name)
 {
     for (size_t i = 0; i < sizeof constant_rows / sizeof constant_rows[0]; i++)
-        if (strcmp(constant_rows[i].name, name) == 0) return (double *)((char *)constants + constant_rows[i].offset);
+        if (strcmp(constant_rows[i].name, name) == 0)
+            return (double *)((char *)constants + constant_rows[i].offset);
     return NULL;
 }

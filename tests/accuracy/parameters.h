@@ -1,7 +1,8 @@
 /* parameters.h: which constants of the whole-step model are fitted, per generation or shared, and how freely.
  *
- * A parameter is one number. `chips` lists the generations that share it; a constant that no parameter covers keeps its
- * value from the data file. The prior is the physical expectation: its spread says how far the data may pull.
+ * A parameter is one number. `chips` lists the generations that share it; a constant that no parameter covers
+ * keeps its value from the data file. The prior is the physical expectation: its spread says how far the data
+ * may pull.
  */
 #ifndef TESTS_ACCURACY_PARAMETERS_H
 #define TESTS_ACCURACY_PARAMETERS_H

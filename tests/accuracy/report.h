@@ -6,14 +6,15 @@
 
 #include "tests/accuracy/solve.h"
 
-/* Writes the page: in-sample and left-out statistics by chip and family, constants, worst rows with their ledger.
- * left_out_error[i]: error of row i when its model was left out of the fit. */
+/* Writes the page: in-sample and left-out statistics by chip and family, constants, worst rows with their
+ * ledger. left_out_error[i]: error of row i when its model was left out of the fit. */
 void report_write(FILE *out, const struct fit *fit, const double *left_out_error);
 
 /* Predicted against measured, log-log, as SVG. */
 void report_picture(FILE *out, const struct fit *fit);
 
 /* Median, p90 and max of |error| of rows with keep[i]; returns the count. */
-int report_errors(const double *errors, const bool *keep, int count, double *median, double *p90, double *max);
+int report_errors(const double *errors, const bool *keep, int count, double *median, double *p90,
+                  double *max);
 
 #endif

@@ -86,7 +86,8 @@ void fit_solve(struct fit *fit, const bool *use)
     gsl_multifit_nlinear_parameters settings = gsl_multifit_nlinear_default_parameters();
     settings.h_df = 1e-4;
     gsl_multifit_nlinear_fdf fdf = {.f = residuals, .n = rows + p_count, .p = p_count, .params = &problem};
-    gsl_multifit_nlinear_workspace *work = gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &settings, fdf.n, fdf.p);
+    gsl_multifit_nlinear_workspace *work =
+        gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &settings, fdf.n, fdf.p);
     gsl_vector *start = gsl_vector_alloc(p_count);
     for (int p = 0; p < parameters_count; p++) gsl_vector_set(start, (size_t)p, log(parameters[p].prior));
     gsl_multifit_nlinear_init(start, &fdf, work);

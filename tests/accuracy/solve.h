@@ -1,8 +1,8 @@
 /* solve.h: robust bounded least squares of ln(predicted / measured) over the published steps.
  *
- * Levenberg-Marquardt from the GNU Scientific Library on ln(value) of each parameter; residuals pass through a
- * pseudo-Huber loss, so that one odd row does not pull; each parameter adds a residual towards its prior. A model that
- * was measured often counts by the square root of its rows: a user's model is a new one.
+ * Levenberg-Marquardt from the GNU Scientific Library on ln(value) of each parameter; residuals pass through
+ * a pseudo-Huber loss, so that one odd row does not pull; each parameter adds a residual towards its prior. A
+ * model that was measured often counts by the square root of its rows: a user's model is a new one.
  */
 #ifndef TESTS_ACCURACY_SOLVE_H
 #define TESTS_ACCURACY_SOLVE_H
@@ -10,7 +10,10 @@
 #include "engine/calibrate/measurement.h"
 #include "tests/accuracy/parameters.h"
 
-struct constants_of_chip { char chip[ADV_LIMIT_NAME]; struct adv_constants constants; };
+struct constants_of_chip {
+    char chip[ADV_LIMIT_NAME];
+    struct adv_constants constants;
+};
 
 struct fit {
     struct constants_of_chip *chips; /* in and out */

@@ -31,6 +31,7 @@ export async function openPage(browser, origin, { scheme = 'light', width = 1280
     viewport: { width, height },
     acceptDownloads: true,
   });
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin });
   const page = await context.newPage();
   const complaints = [];
   const foreign = [];

@@ -44,7 +44,7 @@ function figures(estimate) {
     fact(
       'Step time',
       seconds(estimate.step_time_s),
-      secondsRange(estimate.step_time_low_s, estimate.step_time_high_s),
+      secondsRange(estimate.step_time_low_s, estimate.step_time_high_s, estimate.step_time_s),
     ),
     fact('Tokens/s per chip', rounded(estimate.tokens_per_s_per_chip)),
     fact('TFLOP/s per chip', rounded(estimate.tflops_per_s_per_chip)),
@@ -79,10 +79,10 @@ function finding(item, kind) {
     item.pointer && !text.includes(item.pointer) ? [h('code', null, item.pointer), ' '] : null,
     text,
     item.hint ? ` ${item.hint}` : '',
-    change ? [' Change: ', change] : null,
-    typeof item.gain_frac === 'number' && item.gain_frac !== 0
-      ? h('span', { class: 'gain' }, ` ${percent(item.gain_frac)} faster`)
+    typeof item.gain_frac === 'number' && item.gain_frac > 0
+      ? h('span', { class: 'gain' }, ` Saves ${percent(item.gain_frac)} of the step time.`)
       : null,
+    change ? h('span', { class: 'second' }, 'Change: ', change) : null,
   );
 }
 

@@ -37,11 +37,11 @@ export function secondsLike(value, reference) {
   return `${fixed(value * scale, digitsFor(reference * scale, 4))} ${unit}`;
 }
 
-// Both ends in the unit of the larger one: "11.9–12.6 s".
-export function secondsRange(low, high) {
-  if (!known(low) || !known(high)) return MISSING;
-  const { scale, unit } = secondsUnit(high);
-  const digits = digitsFor(high * scale, 4);
+// Both ends in the unit that fits `reference`, the value between them: "10.95–12.89 s".
+export function secondsRange(low, high, reference = high) {
+  if (!known(low) || !known(high) || !known(reference)) return MISSING;
+  const { scale, unit } = secondsUnit(reference);
+  const digits = digitsFor(reference * scale, 4);
   return `${fixed(low * scale, digits)}–${fixed(high * scale, digits)} ${unit}`;
 }
 

@@ -83,7 +83,11 @@ function rankedRow(plan, baseline, tied, onChoose) {
       'td',
       { class: 'number' },
       seconds(estimate.step_time_s),
-      h('span', { class: 'second' }, secondsRange(estimate.step_time_low_s, estimate.step_time_high_s)),
+      h(
+        'span',
+        { class: 'second' },
+        secondsRange(estimate.step_time_low_s, estimate.step_time_high_s, estimate.step_time_s),
+      ),
       change ? h('span', { class: 'second' }, `${change} to mine`) : null,
     ),
     h('td', { class: 'number wide' }, percent(estimate.mfu_frac)),

@@ -140,7 +140,7 @@ export function timeBar(estimate) {
       h(
         'p',
         null,
-        `${seconds(step)}, 90 % interval ${secondsRange(estimate.step_time_low_s, estimate.step_time_high_s)}, decided by ${resource(estimate.bound)}`,
+        `${seconds(step)}, 90 % interval ${secondsRange(estimate.step_time_low_s, estimate.step_time_high_s, estimate.step_time_s)}, decided by ${resource(estimate.bound)}`,
       ),
     ),
     chart,

@@ -259,6 +259,16 @@ test('a link to a slice the catalog does not know keeps it and says so', async (
   assert.match(await text(page, '#topology option:checked'), /not in the catalog/);
 });
 
+test('settings and flags are copied as they are shown', async () => {
+  const page = await open({}, { path: withJob });
+  await page.click('#submit');
+  await page.getByRole('button', { name: 'Copy: MaxText settings' }).click();
+  await page.getByText('Copied').first().waitFor();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  assert.equal(copied, await page.getByRole('region', { name: 'MaxText settings' }).innerText());
+  assert.match(copied, /^model_name=llama3\.1-70b\nper_device_batch_size=2\n/);
+});
+
 test('the answer can be saved as JSON', async () => {
   const page = await open({}, { path: withJob });
   await page.click('#submit');

@@ -16,6 +16,7 @@ test('numbers carry their unit and about four digits', () => {
   assert.equal(seconds(0.0123456), '12.35 ms');
   assert.equal(seconds(0), '0.000 s');
   assert.equal(secondsRange(0.95, 1.06), '0.950–1.060 s');
+  assert.equal(secondsRange(0.7731, 1.0032, 0.8804), '773.1–1,003.2 ms');
   assert.equal(secondsLike(0.35, 6.8), '0.350 s');
   assert.equal(gib(1.5 * GIB), '1.5 GiB');
   assert.equal(gib(3 * 1024 * 1024), '3.0 MiB');

@@ -30,6 +30,8 @@ static const struct rule {
     { "", "splash_imem_pairs", "tpu7x", SAME, 1.0, "copied" },
     { "", "splash_imem_pair_s", "tpu7x", SAME, 1.0, "copied" },
     { "", "gmm_scale_vreg_s", "tpu7x", CLOCK, 1.0, "scaled with the clock" },
+    { "v6e", "splash_fwd_rescale_vreg_s", "tpu7x", SAME, 0.0, "not seen in the timings" },
+    { "v5p", "splash_fwd_rescale_vreg_s", "tpu7x", SAME, 0.0, "not seen in the timings" },
     { "", "splash_fwd_step_s", "v5p", SAME, 1.0, "copied" },
     { "", "splash_fwd_carry_s", "v5p", CLOCK, 1.0, "scaled with the clock" },
     { "", "splash_fwd_", "v5p", CLOCK, 1.0, "scaled with the clock" },

@@ -26,14 +26,28 @@ static int insert(struct best *best, double time_s, size_t tile_bytes, char *til
     return at;
 }
 
-/* Block sizes of the field's tuners, 128 to 8192 by powers of two and half steps, that divide the length. */
-static int blocks_of(int64_t length, int64_t longest, int blocks[BLOCKS_MAX])
+/* Block sizes of the field's tuners: powers of two from 256 to 4096 that divide the length, at least 1024 once the
+ * length is; a length none of them divides takes multiples of 128, a short one itself. */
+static int blocks_of(int64_t length, int blocks[BLOCKS_MAX])
 {
-    static const int sizes[] = { 128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192 };
     int count = 0;
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        if (sizes[i] <= longest && length % sizes[i] == 0) blocks[count++] = sizes[i];
-    if (count == 0 && length <= longest) blocks[count++] = (int)length;
+    for (int size = length >= 1024 ? 1024 : 256; size <= 4096; size *= 2)
+        if (length % size == 0) blocks[count++] = size;
+    if (count > 0) return count;
+    for (int size = 4096; size >= 128 && count < BLOCKS_MAX; size -= 128)
+        if (length % size == 0) blocks[count++] = size;
+    if (count == 0 && length < 128) blocks[count++] = (int)length;
+    return count;
+}
+
+/* Sub-blocks of a key block, the field's favourites first: among equals the first found stays. */
+static int parts_of(int block, int parts[BLOCKS_MAX])
+{
+    static const int sizes[] = { 512, 256, 1024, 128 };
+    int count = 0;
+    for (int i = 0; i < 4; i++)
+        if (sizes[i] <= block && block % sizes[i] == 0 && (sizes[i] > 128 || count == 0)) parts[count++] = sizes[i];
+    if (count == 0) parts[count++] = block;
     return count;
 }
 
@@ -66,13 +80,13 @@ adv_code adv_splash_tune(const struct adv_kernel_machine *machine, enum adv_kern
 {
     struct best best = { .top_k = top_k, .times = times };
     int q_blocks[BLOCKS_MAX], kv_blocks[BLOCKS_MAX], parts[BLOCKS_MAX];
-    const int q_count = blocks_of(shape->q_len, 8192, q_blocks), kv_count = blocks_of(shape->kv_len, 8192, kv_blocks);
+    const int q_count = blocks_of(shape->q_len, q_blocks), kv_count = blocks_of(shape->kv_len, kv_blocks);
     double smallest_bytes = (double)INFINITY;
     *evaluated_count = 0;
     for (int q = 0; q < q_count; q++)
         for (int kv = 0; kv < kv_count; kv++) {
             const bool parted = kernel != ADV_KERNEL_SPLASH_BWD_DQ;
-            int part_count = parted ? blocks_of(kv_blocks[kv], 1024, parts) : 1;
+            int part_count = parted ? parts_of(kv_blocks[kv], parts) : 1;
             if (!parted) parts[0] = kv_blocks[kv];
             for (int c = 0; c < part_count; c++) {
                 const struct adv_attention_tile tile = tile_of(kernel, shape, q_blocks[q], kv_blocks[kv], parts[c]);
@@ -98,10 +112,15 @@ adv_code adv_splash_tune(const struct adv_kernel_machine *machine, enum adv_kern
                        adv_core_vmem_limit_bytes(machine) / ADV_KIB);
 }
 
-/* Tiles of an axis: 128 * 2^i up to it, halves of it down to a 32nd, itself. */
-static int tiles_of(int64_t dim, int tiles[TILES_MAX])
+/* Tiles of an axis: 128 * 2^i up to it, halves of it down to a 32nd, itself. A contraction that 128 does not divide is
+ * kept whole: every tile of it would be masked. */
+static int tiles_of(int64_t dim, bool contraction, int tiles[TILES_MAX])
 {
     int count = 0;
+    if (dim % 128 && contraction) {
+        tiles[0] = (int)adv_round_up(dim, 128);
+        return 1;
+    }
     for (int64_t t = 128; t < dim && count < 12; t *= 2) tiles[count++] = (int)t;
     for (int i = 0; i < 6 && count < TILES_MAX; i++) {
         const int64_t t = dim >> i;
@@ -110,8 +129,19 @@ static int tiles_of(int64_t dim, int tiles[TILES_MAX])
         for (int j = 0; j < count; j++) known = known || tiles[j] == t;
         if (!known) tiles[count++] = (int)t;
     }
-    if (count == 0) tiles[count++] = (int)dim;
+    if (dim % 128 || count == 0) tiles[count++] = (int)adv_round_up(dim, 128);
     return count;
+}
+
+/* The tile with the buffers its kernel likes: two in gmm; in tgmm, which streams both inputs, up to four that fit.
+ * input_buffer_count 0: not even two fit. */
+static struct adv_gmm_tile deepest(enum adv_kernel kernel, const struct adv_gmm_shape *shape, double limit, int m, int k, int n)
+{
+    for (int buffers = kernel == ADV_KERNEL_TGMM ? 4 : 2; buffers >= 2; buffers--) {
+        const struct adv_gmm_tile tile = { m, k, n, buffers };
+        if (adv_vmem_fits(kernel, adv_vmem_gmm_bytes(kernel, shape, &tile), limit)) return tile;
+    }
+    return (struct adv_gmm_tile){ m, k, n, 0 };
 }
 
 adv_code adv_gmm_tune(const struct adv_kernel_machine *machine, enum adv_kernel kernel, const struct adv_gmm_shape *shape,
@@ -120,26 +150,25 @@ adv_code adv_gmm_tune(const struct adv_kernel_machine *machine, enum adv_kernel 
 {
     struct best best = { .top_k = top_k, .times = times };
     static const int rows[] = { 128, 256, 512, 1024 };
+    const double limit = adv_core_vmem_limit_bytes(machine);
     int k_tiles[TILES_MAX], n_tiles[TILES_MAX];
-    const int k_count = tiles_of(shape->k, k_tiles), n_count = tiles_of(shape->n, n_tiles);
+    const int k_count = tiles_of(shape->k, true, k_tiles), n_count = tiles_of(shape->n, false, n_tiles);
     *evaluated_count = 0;
     for (size_t m = 0; m < sizeof rows / sizeof rows[0]; m++) {
         if (shape->m % rows[m]) continue;
         for (int k = 0; k < k_count; k++)
-            for (int n = 0; n < n_count; n++)
-                for (int buffers = 2; buffers <= 4; buffers++) {
-                    const struct adv_gmm_tile tile = { rows[m], k_tiles[k], n_tiles[n], buffers };
-                    ++*evaluated_count;
-                    if (!adv_vmem_fits(adv_vmem_gmm_bytes(kernel, shape, &tile), adv_core_vmem_limit_bytes(machine)))
-                        break;
-                    struct adv_kernel_time time;
-                    const adv_code bad = adv_gmm_time(machine, kernel, shape, &tile, &time, err);
-                    if (bad) return bad;
-                    const int at = insert(&best, time.time_s, sizeof tile, (char *)tiles);
-                    if (at < 0) continue;
-                    tiles[at] = tile;
-                    times[at] = time;
-                }
+            for (int n = 0; n < n_count; n++) {
+                const struct adv_gmm_tile tile = deepest(kernel, shape, limit, rows[m], k_tiles[k], n_tiles[n]);
+                ++*evaluated_count;
+                if (tile.input_buffer_count == 0) continue;
+                struct adv_kernel_time time;
+                const adv_code bad = adv_gmm_time(machine, kernel, shape, &tile, &time, err);
+                if (bad) return bad;
+                const int at = insert(&best, time.time_s, sizeof tile, (char *)tiles);
+                if (at < 0) continue;
+                tiles[at] = tile;
+                times[at] = time;
+            }
     }
     *found_count = best.count;
     if (best.count > 0) return ADV_OK;

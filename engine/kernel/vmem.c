@@ -9,13 +9,13 @@ static double lanes(int64_t x)
     return (double)adv_round_up(x, LANES);
 }
 
-/* Forward: Q, K, V windows twice, out twice, m and l, accumulator, one f32 tile of scores as temporary. */
+/* Forward: Q, K, V windows twice, out twice, m and l, accumulator, two f32 tiles of scores as temporaries. */
 static double splash_fwd(enum adv_kernel kernel, const struct adv_attention_shape *s, const struct adv_splash_blocks *t)
 {
     const double b = adv_format_bytes(s->dtype), bq = t->block_q, bkv = t->block_kv, bc = t->block_kv_compute;
     const double qk = lanes(s->head_dim_qk), v = lanes(s->head_dim_v);
     double bytes = 2.0 * b * (bq * qk + bkv * qk + bkv * v + bq * v);
-    bytes += 2.0 * bq * LANES * 4.0 + bq * v * 4.0 + bq * bc * 4.0;
+    bytes += 2.0 * bq * LANES * 4.0 + bq * v * 4.0 + 2.0 * bq * bc * 4.0;
     if (s->causal) bytes += 2.0 * bq * LANES * 4.0; /* query positions for the computed mask */
     if (s->segment_ids) bytes += 2.0 * (bq * LANES * 4.0 + 8.0 * bkv * 4.0);
     if (kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS) bytes += 2.0 * 2.0 * bq * LANES * 4.0;
@@ -64,7 +64,8 @@ double adv_vmem_xent_bytes(enum adv_kernel kernel, const struct adv_xent_tile *t
     return forward + 2.0 * (b * h * 4.0 + h * v * 4.0); /* dx and dw windows; scores become their gradient in place */
 }
 
-bool adv_vmem_fits(double vmem_bytes, double limit_bytes)
+bool adv_vmem_fits(enum adv_kernel kernel, double vmem_bytes, double limit_bytes)
 {
-    return vmem_bytes <= ADV_VMEM_SLACK * limit_bytes;
+    const bool attention = kernel <= ADV_KERNEL_SPLASH_BWD_DKV; /* the five splash kernels come first */
+    return vmem_bytes <= (attention ? ADV_VMEM_SLACK_ATTENTION : ADV_VMEM_SLACK_MATMUL) * limit_bytes;
 }

@@ -11,14 +11,14 @@ static const struct adv_attention_shape attention = {.batch = 1, .q_heads = 8, .
  *   windows 2 * 2 B * (q 1024 + k 1024 + v 1024 + out 1024) * 128   = 2 MiB
  *   m and l 2 * 1024 * 128 * 4 B                                    = 1 MiB
  *   accumulator 1024 * 128 * 4 B                                    = 0.5 MiB
- *   one f32 tile of scores 1024 * 512 * 4 B                         = 2 MiB */
+ *   two f32 tiles of scores 2 * 1024 * 512 * 4 B                    = 4 MiB */
 static void forward_attention_counts_windows_scratch_and_scores(void **state)
 {
     (void)state;
     const struct adv_attention_tile tile = {.blocks = {.block_q = 1024, .block_kv = 1024, .block_kv_compute = 512}};
-    assert_close(adv_vmem_splash_bytes(ADV_KERNEL_SPLASH_FWD, &attention, &tile), 5.5 * 1048576.0, 0.0);
+    assert_close(adv_vmem_splash_bytes(ADV_KERNEL_SPLASH_FWD, &attention, &tile), 7.5 * 1048576.0, 0.0);
     /* residuals: two outputs of 1024 x 128 f32, double buffered: 2 MiB */
-    assert_close(adv_vmem_splash_bytes(ADV_KERNEL_SPLASH_FWD_RESIDUALS, &attention, &tile), 7.5 * 1048576.0, 0.0);
+    assert_close(adv_vmem_splash_bytes(ADV_KERNEL_SPLASH_FWD_RESIDUALS, &attention, &tile), 9.5 * 1048576.0, 0.0);
 }
 
 /* A head of 64 columns takes the room of 128 lanes. */
@@ -46,12 +46,14 @@ static void grouped_matmul_counts_buffers(void **state)
     assert_close(adv_vmem_gmm_bytes(ADV_KERNEL_GMM, &shape, &tile), 7.0 * 1048576.0, 0.0);
 }
 
-/* Formulas over-count by up to a tenth: 17.6 MiB was seen to compile under 16 MiB, 18 MiB is refused. */
+/* 16.5 MiB of attention were seen to compile under 16 MiB, and 17.6 MiB by the grouped matmul's formula. */
 static void the_limit_has_the_formulas_slack(void **state)
 {
     (void)state;
-    assert_true(adv_vmem_fits(17.6 * 1048576.0, 16.0 * 1048576.0));
-    assert_false(adv_vmem_fits(18.0 * 1048576.0, 16.0 * 1048576.0));
+    assert_true(adv_vmem_fits(ADV_KERNEL_SPLASH_FWD, 16.5 * 1048576.0, 16.0 * 1048576.0));
+    assert_false(adv_vmem_fits(ADV_KERNEL_SPLASH_BWD_DKV, 17.0 * 1048576.0, 16.0 * 1048576.0));
+    assert_true(adv_vmem_fits(ADV_KERNEL_GMM, 17.6 * 1048576.0, 16.0 * 1048576.0));
+    assert_false(adv_vmem_fits(ADV_KERNEL_TGMM, 18.0 * 1048576.0, 16.0 * 1048576.0));
 }
 
 /* Over the limit is an answer, not an error; raising the limit makes the same tile fit. */

@@ -162,6 +162,8 @@ static void add_routing(const struct adv_cost *cost, const struct adv_layer *lay
     double row_bytes = 2.0 * e->emb * rows;
     double gathers =
         cost->plan->float32_weight_sum ? 2.5 : 2.0; /* the float32 sum writes and reads a wide copy */
+    /* with experts on other devices, rows are sorted by expert again where they arrive, and back before they leave */
+    if (cost->ep > 1 && !cost->plan->use_ring_of_experts) gathers += 2.0;
     double gather_rate =
         cost->hbm_bytes_per_s / cost->constants->step_elementwise_frac * cost->constants->step_gather_frac;
     double gather_s = 2.0 * row_bytes / gather_rate;

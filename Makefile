@@ -147,8 +147,8 @@ bench: all ## the engine's own speed: plans per second, latency of fixed searche
 C_FILES      = $(shell git ls-files '*.c' '*.h')
 SCRIPT_FILES = $(shell git ls-files '*.sh' .ci/run)
 
-.PHONY: lint lint-format lint-warnings lint-tidy lint-cppcheck lint-scripts lint-house
-lint: lint-format lint-warnings lint-tidy lint-cppcheck lint-scripts lint-house ## formatting, gcc and clang warnings, clang-tidy, cppcheck, shellcheck, house rules
+.PHONY: lint lint-format lint-warnings lint-tidy lint-cppcheck lint-scripts lint-house lint-readme
+lint: lint-format lint-warnings lint-tidy lint-cppcheck lint-scripts lint-house lint-readme ## formatting, gcc and clang warnings, clang-tidy, cppcheck, shellcheck, house rules
 
 lint-format:
 	$(Q)clang-format --dry-run $(C_FILES) 2>&1 | sed -n 's/^\([^ :]*\):[0-9]*:.*code should be.*/lint: not formatted (make format): \1/p' | \

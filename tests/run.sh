@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.." || exit 1
 suites='
 build    | make -s -j2 all                 | does it compile
 check    | make -s -j2 check               | unit, property and oracle: do the formulas hold
-golden   | tests/golden/run.sh             | the same bytes as last time, whatever the compiler
+golden   | make -s -j2 golden              | the same bytes as last time, whatever the compiler
 web      | tests/web/run.sh                | the form in a real browser
 readme   | tests/readme/run.sh             | the lines that the README tells users to type
 docker   | tests/docker/run.sh             | the container files are well-formed and fit the program

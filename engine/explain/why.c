@@ -201,27 +201,29 @@ static void neighbour(struct account *account)
         say(account->why, "%.3f s (%.1f %%) faster than the next plan (%s): %s.", -slower_s, -percent, mesh, moves);
 }
 
-/* The intensity that an axis needs to hide its collectives, for the sentence about it. */
+/* Why an axis cannot hide its collectives, where its arithmetic intensity is under what one torus axis needs; else "". */
 static void axis_reason(const struct account *account, enum adv_axis axis, int degree, char *text, size_t text_bytes)
 {
     const struct adv_chip *chip = &account->request->cluster.chip;
     const struct adv_model *model = &account->request->model;
     double one_axis = adv_roofline_ici_intensity(chip, 1, false);
-    int64_t width = 0;
-    for (int i = 0; i < model->layer_kinds_count; i++)
-        width = adv_max_i(width, axis == ADV_AXIS_EXPERT ? model->layers[i].moe_mlp_dim : adv_max_i(model->layers[i].mlp_dim, model->layers[i].moe_mlp_dim));
+    const struct adv_layer *first = &model->layers[0];
+    int64_t mlp = 0, expert_mlp = 0;
+    for (int i = 0; i < model->layer_kinds_count; i++) {
+        expert_mlp = adv_max_i(expert_mlp, model->layers[i].moe_mlp_dim);
+        mlp = adv_max_i(mlp, adv_max_i(model->layers[i].mlp_dim, model->layers[i].moe_mlp_dim));
+    }
+    double context = adv_roofline_context_intensity((double)account->candidate->plan.seq_len, first->q_heads,
+                                                    first->kv_heads > 0 ? first->kv_heads : 1, degree);
+    double all_to_all = adv_roofline_min_expert_mlp_dim(chip, degree, false);
     text[0] = '\0';
-    if (axis == ADV_AXIS_TENSOR)
-        append(text, text_bytes, "; %lld / %d = %lld columns a device, one ICI axis needs %.0f", (long long)width, degree,
-               (long long)(width / degree), one_axis);
-    else if (axis == ADV_AXIS_EXPERT)
-        append(text, text_bytes, "; an expert width of %lld, its all-to-all needs %.0f", (long long)width,
-               adv_roofline_min_expert_mlp_dim(chip, degree, false));
-    else if (axis == ADV_AXIS_CONTEXT)
-        append(text, text_bytes, "; FLOP per byte of its key-value gather %.0f, one ICI axis needs %.0f",
-               adv_roofline_context_intensity((double)account->candidate->plan.seq_len, model->layers[0].q_heads,
-                                              model->layers[0].kv_heads > 0 ? model->layers[0].kv_heads : 1, degree),
-               one_axis);
+    if (axis == ADV_AXIS_TENSOR && (double)(mlp / degree) < one_axis)
+        append(text, text_bytes, "; %lld / %d = %lld columns a device are under the %.0f of one ICI axis", (long long)mlp, degree,
+               (long long)(mlp / degree), one_axis);
+    else if (axis == ADV_AXIS_EXPERT && (double)expert_mlp < all_to_all)
+        append(text, text_bytes, "; an expert width of %lld is under the %.0f its all-to-all needs", (long long)expert_mlp, all_to_all);
+    else if (axis == ADV_AXIS_CONTEXT && context < one_axis)
+        append(text, text_bytes, "; %.0f FLOP per byte of keys and values are under the %.0f of one ICI axis", context, one_axis);
 }
 
 /* Why the next family loses: half of fsdp moved to an axis the plan does not use. */

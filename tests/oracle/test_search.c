@@ -1,0 +1,238 @@
+/* The search against brute force: every mesh, batch, placement of every tensor, input placement and tiling of small
+ * random problems is priced one by one, by loops that share nothing with the search but the cost model and the tiles. */
+#include "tests/unit/advise_fixture.h"
+
+#include <string.h>
+
+#include "engine/hardware/mesh.h"
+#include "engine/rank/rank.h"
+#include "engine/search/tiles.h"
+
+enum { WIDE_PROBLEMS = 10, NARROW_PROBLEMS = 300, FAMILIES_MAX = 512 };
+
+/* xorshift: the same problems on every machine. */
+static uint64_t random_state = 0x9e3779b97f4a7c15u;
+static int pick(int count)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (int)(random_state % (uint64_t)count);
+}
+
+/* Tensors of a dense gated layer; key and value are one choice in the search's space, so also here. */
+static const enum adv_tensor tensors[][2] = {
+    {ADV_TENSOR_CONTEXT, ADV_TENSOR_CONTEXT},   {ADV_TENSOR_QUERY_PROJ, ADV_TENSOR_QUERY_PROJ},
+    {ADV_TENSOR_KEY_PROJ, ADV_TENSOR_VALUE_PROJ}, {ADV_TENSOR_OUT_PROJ, ADV_TENSOR_OUT_PROJ},
+    {ADV_TENSOR_MLPWI_0, ADV_TENSOR_MLPWI_0},   {ADV_TENSOR_MLPWI_1, ADV_TENSOR_MLPWI_1},
+};
+enum { TENSORS = sizeof tensors / sizeof *tensors, COMBINATIONS = 729 }; /* 3^6 */
+
+struct family {
+    struct adv_plan plan;
+    bool fits;
+    double best_s;
+};
+
+struct oracle {
+    const struct fixture *fixture;
+    struct adv_plan base;
+    struct adv_tile_memo *tiles;
+    bool narrow;       /* only fsdp */
+    int tiling_pinned; /* 0 = open */
+    int count;
+    struct family families[FAMILIES_MAX];
+};
+
+static bool price(const struct oracle *oracle, const struct adv_plan *plan, struct adv_estimate *estimate)
+{
+    const struct adv_advise_request *request = oracle->fixture->request;
+    struct adv_estimate_input input = {&request->model, &request->cluster, oracle->fixture->constants, plan, ADV_FLOPS_CAUSAL_HALF};
+    return adv_estimate_plan(&input, estimate, NULL, NULL) == ADV_OK;
+}
+
+/* All placements of one family. */
+static void enumerate_family(struct oracle *oracle, const struct adv_plan *start)
+{
+    struct family *family = &oracle->families[oracle->count++];
+    *family = (struct family){.plan = *start};
+    for (int tiling = 1; tiling <= 16; tiling *= 2) {
+        if (oracle->tiling_pinned && tiling != oracle->tiling_pinned) continue;
+        if (tiling > 1 && fmod(adv_plan_tokens(start), tiling) != 0) continue;
+        for (int combination = 0; combination < 2 * COMBINATIONS; combination++) {
+            struct adv_plan plan = *start;
+            plan.policy = ADV_POLICY_CUSTOM;
+            adv_policy_placements(ADV_POLICY_FULL, plan.placements);
+            plan.num_vocab_tiling = tiling;
+            if (combination >= COMBINATIONS) plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = ADV_PLACE_OFFLOAD;
+            for (int t = 0, digits = combination % COMBINATIONS; t < TENSORS; t++, digits /= 3)
+                plan.placements[tensors[t][0]] = plan.placements[tensors[t][1]] = (enum adv_placement)(digits % 3);
+            struct adv_estimate estimate;
+            if (!price(oracle, &plan, &estimate) || !adv_rank_fits(&estimate, ADV_RANK_MEMORY_FRAC)) continue;
+            if (family->fits && estimate.step_time_s >= family->best_s) continue;
+            family->fits = true;
+            family->best_s = estimate.step_time_s;
+        }
+    }
+}
+
+/* All meshes over data, fsdp, tensor and context (all-gather), all accumulations. */
+static void enumerate(struct oracle *oracle, int sequences)
+{
+    const struct adv_cluster *cluster = &oracle->fixture->request->cluster;
+    int devices = cluster->devices;
+    for (int tensor = 1; tensor <= devices; tensor++)
+        for (int context = 1; context * tensor <= devices; context++)
+            for (int data = 1; data * context * tensor <= devices; data++) {
+                if (devices % (data * context * tensor) != 0 || (oracle->narrow && data * context * tensor > 1)) continue;
+                for (int steps = 1; steps <= sequences; steps++) {
+                    if (sequences % steps != 0) continue;
+                    struct adv_plan plan = oracle->base;
+                    struct adv_mesh mesh;
+                    plan.ici[ADV_AXIS_TENSOR] = tensor;
+                    plan.ici[ADV_AXIS_CONTEXT] = context;
+                    plan.ici[ADV_AXIS_DATA] = data;
+                    plan.ici[ADV_AXIS_FSDP] = devices / (data * context * tensor);
+                    plan.gradient_accumulation_steps = steps;
+                    plan.per_device_batch_size = (double)sequences / steps / devices;
+                    plan.allow_split_physical_axes = adv_mesh_place(cluster, &plan, &mesh, NULL) != ADV_OK;
+                    if (plan.allow_split_physical_axes && adv_mesh_place(cluster, &plan, &mesh, NULL) != ADV_OK) continue;
+                    adv_tile_memo_apply(oracle->tiles, &plan);
+                    if (adv_plan_broken_rule(&plan, &oracle->fixture->request->model, cluster)) continue;
+                    assert_true(oracle->count < FAMILIES_MAX);
+                    enumerate_family(oracle, &plan);
+                }
+            }
+}
+
+/* A small random problem; memory_mib 0 = all the chip has. */
+struct problem {
+    int heads, kv_heads, emb, mlp, layers, vocab, seq_len, sequences;
+    bool v6e, wide_mean, narrow;
+};
+
+static struct problem random_problem(bool narrow)
+{
+    static const int lengths[] = {1024, 2048, 4096};
+    int kv = 1 << pick(3);
+    return (struct problem){
+        .heads = kv * (1 << pick(3)), .kv_heads = kv, .emb = 1024 * (1 + pick(4)), .mlp = 2048 * (1 + pick(5)), .layers = 2 + pick(12),
+        .vocab = 8192 * (1 + pick(16)), .seq_len = lengths[pick(3)], .sequences = 8 * (1 + pick(3)), .v6e = pick(2), .wide_mean = pick(2),
+        .narrow = narrow,
+    };
+}
+
+static void write_request(const struct problem *problem, double hbm_bytes, char *text, size_t text_bytes)
+{
+    char override[128] = "";
+    if (hbm_bytes > 0) snprintf(override, sizeof override, ",\"overrides\":{\"hbm_usable_bytes_per_device\":%.0f}", hbm_bytes);
+    snprintf(text, text_bytes,
+             "{\"model\":{\"decoder_block\":\"llama2\",\"base_emb_dim\":%d,\"base_num_query_heads\":%d,\"base_num_kv_heads\":%d,"
+             "\"head_dim\":128,\"base_mlp_dim\":%d,\"base_num_decoder_layers\":%d,\"vocab_size\":%d,\"mlp_activations\":[\"silu\",\"linear\"]},"
+             "\"cluster\":{\"chip\":\"%s\",\"topology\":\"%s\"%s},\"workload\":{\"seq_len\":%d,\"global_batch_sequences\":%d%s},"
+             "\"pins\":{\"context_parallel_strategy\":\"all_gather\"%s},"
+             "\"search\":{\"top_k\":100,\"axes\":[%s]}}",
+             problem->emb, problem->heads, problem->kv_heads, problem->mlp, problem->layers, problem->vocab, problem->v6e ? "v6e" : "tpu7x",
+             problem->v6e ? "2x2" : "2x2x1", override, problem->seq_len, problem->sequences, problem->wide_mean ? "" : ",\"mu_dtype\":\"bfloat16\"",
+             problem->narrow ? ",\"num_vocab_tiling\":2" : "", problem->narrow ? "\"fsdp\"" : "\"data\",\"fsdp\",\"tensor\",\"context\"");
+}
+
+static bool same_family(const struct adv_plan *a, const struct adv_plan *b)
+{
+    return adv_rank_same_mesh(a, b) && a->gradient_accumulation_steps == b->gradient_accumulation_steps;
+}
+
+/* Memory between the smallest and the largest plan of the unconstrained front, so that it binds. */
+static double binding_memory(const struct problem *problem)
+{
+    static struct fixture fixture;
+    char text[1024];
+    struct adv_search_result result;
+    write_request(problem, 0, text, sizeof text);
+    fixture_search(&fixture, text, &result);
+    double bytes = 0;
+    if (result.pareto_count > 0) {
+        double most = result.pareto[0].estimate.hbm_bytes_per_device;
+        double least = result.pareto[result.pareto_count - 1].estimate.hbm_bytes_per_device;
+        bytes = least + (most - least) * (1 + pick(100)) / 100.0;
+        bytes /= ADV_RANK_MEMORY_FRAC;
+    }
+    fixture_close(&fixture);
+    return bytes;
+}
+
+static void check_answer(const struct oracle *oracle, const struct adv_search_result *result)
+{
+    bool any = false;
+    double best_s = 0, found_s = 0;
+    for (int i = 0; i < oracle->count; i++) {
+        const struct family *family = &oracle->families[i];
+        if (!family->fits) continue;
+        if (!any || family->best_s < best_s) best_s = family->best_s;
+        any = true;
+        for (int k = 0; k < result->found_count; k++) {
+            if (!same_family(&result->found[k].plan, &family->plan)) continue;
+            double time_s = result->found[k].estimate.step_time_s;
+            if (time_s < family->best_s * (1 - 1e-12) || time_s > family->best_s * (1 + ADV_RANK_KEY_FRAC) * (1 + 1e-12))
+                fail_msg("family: search %.9f s, brute force %.9f s", time_s, family->best_s);
+        }
+    }
+    for (int k = 0; k < result->found_count; k++)
+        if (k == 0 || result->found[k].estimate.step_time_s < found_s) found_s = result->found[k].estimate.step_time_s;
+    if (!any) {
+        for (int k = 0; k < result->found_count; k++) assert_true(result->memory_frac > ADV_RANK_MEMORY_FRAC || result->found[k].plan.optimizer_host_offload);
+        return;
+    }
+    assert_true(result->exhaustive);
+    assert_true(result->found_count > 0);
+    if (found_s < best_s * (1 - 1e-12) || found_s > best_s * (1 + ADV_RANK_KEY_FRAC) * (1 + 1e-12))
+        fail_msg("search %.9f s, brute force %.9f s", found_s, best_s);
+}
+
+static void compare(bool narrow, int problems)
+{
+    static struct fixture fixture;
+    static struct oracle oracle;
+    int bound_by_memory = 0;
+    for (int p = 0; p < problems; p++) {
+        struct problem problem = random_problem(narrow);
+        char text[1024];
+        struct adv_search_result result;
+        write_request(&problem, binding_memory(&problem), text, sizeof text);
+        fixture_search(&fixture, text, &result);
+        oracle.fixture = &fixture;
+        oracle.base = result.base;
+        oracle.base.optimizer_host_offload = false;
+        oracle.count = 0;
+        oracle.narrow = narrow;
+        oracle.tiling_pinned = narrow ? 2 : 0;
+        oracle.tiles = adv_tile_memo_create(&fixture.request->model, &fixture.request->cluster, fixture.constants, &fixture.arena);
+        assert_non_null(oracle.tiles);
+        enumerate(&oracle, problem.sequences);
+        check_answer(&oracle, &result);
+        for (int i = 0; i < result.found_count; i++) bound_by_memory += result.found[i].plan.policy != ADV_POLICY_MINIMAL_WITH_CONTEXT;
+        fixture_close(&fixture);
+    }
+    assert_true(bound_by_memory > problems / 2); /* the problems are not trivial: memory decides what is kept */
+}
+
+static void search_equals_brute_force_over_all_axes(void **state)
+{
+    (void)state;
+    compare(false, WIDE_PROBLEMS);
+}
+
+static void placements_equal_brute_force_on_many_random_problems(void **state)
+{
+    (void)state;
+    compare(true, NARROW_PROBLEMS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(search_equals_brute_force_over_all_axes),
+        cmocka_unit_test(placements_equal_brute_force_on_many_random_problems),
+    };
+    return run_group(tests);
+}

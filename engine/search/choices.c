@@ -82,5 +82,6 @@ void adv_choices_finish(const struct adv_advise_request *request, struct adv_pla
     bool offloads = plan->optimizer_host_offload || plan->parameter_host_offload;
     for (int i = 0; i < ADV_TENSOR_COUNT; i++) offloads = offloads || plan->placements[i] == ADV_PLACE_OFFLOAD;
     plan->flags.host_offload_scheduling = offloads ? 1 : -1;
-    plan->flags.data_parallel_overlap = request->cluster.slices > 1 ? 1 : -1;
+    /* the bundle is published for the generations before tpu7x */
+    plan->flags.data_parallel_overlap = request->cluster.slices > 1 && !is_chip(request, "tpu7x") ? 1 : -1;
 }

@@ -4,6 +4,7 @@
 
 #include "engine/base/units.h"
 #include "engine/rank/rank.h"
+#include "engine/search/choices.h"
 
 static void remove_at(struct adv_near_list *list, int at)
 {
@@ -34,13 +35,16 @@ static void offer_near(struct adv_near_list *list, double score, const struct ad
     list->items[at] = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
 }
 
-bool adv_price(struct adv_pricer *pricer, const struct adv_plan *plan, struct adv_estimate *estimate)
+bool adv_price(struct adv_pricer *pricer, const struct adv_plan *unfinished, struct adv_estimate *estimate)
 {
     if (pricer->evaluated >= pricer->budget) {
         pricer->spent = true;
         return false;
     }
     pricer->evaluated++;
+    struct adv_plan finished = *unfinished;
+    const struct adv_plan *plan = &finished;
+    adv_choices_finish(pricer->request, &finished);
     struct adv_estimate_input input = {&pricer->request->model, &pricer->request->cluster, pricer->constants, plan, ADV_FLOPS_CAUSAL_HALF};
     if (adv_estimate_plan(&input, estimate, NULL, NULL) != ADV_OK) {
         pricer->unsupported++;

@@ -26,7 +26,7 @@ struct adv_pricer {
     struct adv_near_list small;  /* by memory over limit */
 };
 
-/* Estimates `plan`. False: budget spent or plan unsupported; `estimate` is then not to be read. */
+/* Estimates `plan` with the flags that belong to it (adv_choices_finish). False: budget spent or plan unsupported; `estimate` is then not to be read. */
 bool adv_price(struct adv_pricer *pricer, const struct adv_plan *plan, struct adv_estimate *estimate);
 
 #endif

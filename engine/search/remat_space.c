@@ -6,14 +6,19 @@
 #include "engine/base/units.h"
 #include "engine/rank/rank.h"
 
-static void add(struct adv_remat_space *space, enum adv_tensor tensor, bool follows)
+static void add(struct adv_remat_space *space, enum adv_tensor tensor)
 {
-    space->units[space->units_count++] = (struct adv_remat_unit){1, {tensor, tensor}, follows};
+    space->units[space->units_count++] = (struct adv_remat_unit){1, {tensor, tensor}, false, tensor};
+}
+
+static void add_led(struct adv_remat_space *space, enum adv_tensor tensor, enum adv_tensor leader)
+{
+    space->units[space->units_count++] = (struct adv_remat_unit){1, {tensor, tensor}, true, leader};
 }
 
 static void add_pair(struct adv_remat_space *space, enum adv_tensor a, enum adv_tensor b)
 {
-    space->units[space->units_count++] = (struct adv_remat_unit){2, {a, b}, false};
+    space->units[space->units_count++] = (struct adv_remat_unit){2, {a, b}, false, a};
 }
 
 /* What the layers of a model name, all kinds together. */
@@ -46,27 +51,29 @@ void adv_remat_space_build(const struct adv_advise_request *request, struct adv_
     *space = (struct adv_remat_space){.pinned = request->remat_pinned};
     struct named named = named_by(&request->model);
     if (named.attention) {
-        add(space, ADV_TENSOR_CONTEXT, false);
-        add(space, ADV_TENSOR_QUERY_PROJ, false);
+        add(space, ADV_TENSOR_CONTEXT);
+        add(space, ADV_TENSOR_QUERY_PROJ);
         /* MLA makes both from one latent in one matmul: one alone gains nothing. Elsewhere they are equal and small. */
         if (named.key_value) add_pair(space, ADV_TENSOR_KEY_PROJ, ADV_TENSOR_VALUE_PROJ);
-        add(space, ADV_TENSOR_OUT_PROJ, false);
+        add(space, ADV_TENSOR_OUT_PROJ);
     }
-    if (named.query_latent) add(space, ADV_TENSOR_QUERY_WA_PROJ, false);
-    if (named.latent) add(space, ADV_TENSOR_KV_WA_PROJ, false);
+    if (named.query_latent) add(space, ADV_TENSOR_QUERY_WA_PROJ);
+    if (named.latent) add(space, ADV_TENSOR_KV_WA_PROJ);
     if (named.experts) {
-        add(space, ADV_TENSOR_MOE_MLPWI_0, false);
-        add(space, ADV_TENSOR_MOE_MLPWI_1, true);
-        add(space, ADV_TENSOR_MOE_MLPWO, false);
+        add(space, ADV_TENSOR_MOE_MLPWI_0);
+        add_led(space, ADV_TENSOR_MOE_MLPWI_1, ADV_TENSOR_MOE_MLPWI_0);
+        add(space, ADV_TENSOR_MOE_MLPWO);
     }
     if (named.gated && named.experts) { /* few dense layers or shared experts beside the routed ones */
         add_pair(space, ADV_TENSOR_MLPWI_0, ADV_TENSOR_MLPWI_1);
+        space->units[space->units_count - 1].has_leader = true;
+        space->units[space->units_count - 1].leader = ADV_TENSOR_MOE_MLPWI_0;
     } else if (named.gated) {
-        add(space, ADV_TENSOR_MLPWI_0, false);
-        add(space, ADV_TENSOR_MLPWI_1, true);
+        add(space, ADV_TENSOR_MLPWI_0);
+        add_led(space, ADV_TENSOR_MLPWI_1, ADV_TENSOR_MLPWI_0);
     }
-    if (named.plain) add(space, ADV_TENSOR_MLPWI, false);
-    if (named.post_norm) add(space, ADV_TENSOR_MLPWO, false);
+    if (named.plain) add(space, ADV_TENSOR_MLPWI);
+    if (named.post_norm) add(space, ADV_TENSOR_MLPWO);
     space->input_may_offload = named.attention;
     space->experts = named.experts;
     if (request->vocab_tiling_pinned) {
@@ -131,7 +138,8 @@ void adv_remat_space_order(struct adv_remat_space *space, struct adv_pricer *pri
         put(&space->units[i], &trial, ADV_PLACE_DEVICE);
         double bytes = full.loss_peak_bytes - without.loss_peak_bytes;
         worth[i] = (without.step_time_s - full.step_time_s) / adv_max(bytes, 1);
-        if (space->units[i].follows) worth[i] = worth[i - 1]; /* stays behind its leader: the sort is stable */
+        for (int k = 0; space->units[i].has_leader && k < i; k++) /* stays behind its leader: the sort is stable */
+            if (space->units[k].tensors[0] == space->units[i].leader) worth[i] = adv_min(worth[i], worth[k]);
     }
     for (int i = 1; i < space->units_count; i++)
         for (int at = i; at > 0 && worth[at - 1] < worth[at]; at--) swap_units(space, worth, at - 1, at);
@@ -217,7 +225,7 @@ static void branch(struct solve *solve, int decided, double fast)
         return;
     }
     const struct adv_remat_unit *unit = &space->units[decided];
-    if (!unit->follows || kept(solve, decided - 1)) {
+    if (!unit->has_leader || solve->plan.placements[unit->leader] == ADV_PLACE_DEVICE) {
         branch(solve, decided + 1, fast);
         put(unit, &solve->plan, ADV_PLACE_REMAT);
         branch(solve, decided + 1, -1);
@@ -296,8 +304,10 @@ static bool measure_units(struct solve *solve)
     struct adv_plan trial = solve->plan;
     struct adv_estimate none, one;
     set_all(solve->space, &trial, ADV_PLACE_REMAT);
-    if (!adv_price(solve->pricer, &trial, &none)) return false;
     for (int i = 0; i < solve->space->units_count; i++) {
+        const struct adv_remat_unit *unit = &solve->space->units[i];
+        if (unit->has_leader) trial.placements[unit->leader] = ADV_PLACE_DEVICE;
+        if ((i == 0 || unit->has_leader || solve->space->units[i - 1].has_leader) && !adv_price(solve->pricer, &trial, &none)) return false;
         put(&solve->space->units[i], &trial, ADV_PLACE_DEVICE);
         if (!adv_price(solve->pricer, &trial, &one)) return false;
         solve->device_bytes[i] = one.loss_peak_bytes - none.loss_peak_bytes;
@@ -305,6 +315,7 @@ static bool measure_units(struct solve *solve)
         if (!adv_price(solve->pricer, &trial, &one)) return false;
         solve->host_bytes[i] = one.host_bytes_per_host - none.host_bytes_per_host;
         put(&solve->space->units[i], &trial, ADV_PLACE_REMAT);
+        if (unit->has_leader) trial.placements[unit->leader] = ADV_PLACE_REMAT;
     }
     return true;
 }

@@ -3,7 +3,7 @@
  * Solved exactly as a constrained choice, with adv_estimate_plan as the objective and only these properties of it
  * (property tests hold the cost model to them):
  *   P1  moving a tensor from remat or offload to device never makes the step slower;
- *   P2  device and host memory are a constant plus a fixed amount for each tensor kept there;
+ *   P2  device and host memory are a constant plus a fixed amount for each tensor kept there, its leader being kept;
  *   P3  tiling the vocabulary never makes the step faster.
  * For each placement of the layer input and each tiling that gives room: all sets of kept tensors are gone through by
  * branch and bound, where "undecided ones on device" bounds the time from below (P1). A kept set that is too big for the
@@ -20,7 +20,8 @@ enum { ADV_REMAT_UNITS = 14, ADV_REMAT_TILINGS = 5 };
 struct adv_remat_unit {
     int count;
     enum adv_tensor tensors[2];
-    bool follows; /* equal in size and at most equal in gain to the unit before: kept only if that one is */
+    bool has_leader;        /* kept only where the leader is: the leader gains at least as much for the same bytes, or */
+    enum adv_tensor leader; /* (mlpwi_0 also names the gate of routed experts) keeping this keeps the leader anyway */
 };
 
 struct adv_remat_space {

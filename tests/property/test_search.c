@@ -1,0 +1,253 @@
+#include "tests/unit/advise_fixture.h"
+
+#include <string.h>
+
+#include "engine/rank/rank.h"
+#include "engine/search/remat_space.h"
+#include "engine/search/space.h"
+
+/* Jobs of all kinds: dense and expert, MLA and windows, short and long, one slice and two. */
+static const struct {
+    const char *model, *cluster;
+    int seq_len, sequences;
+} jobs[] = {
+    {"llama3.1-70b", "{\"accelerator\":\"tpu7x-128\"}", 8192, 256},
+    {"llama3.1-8b", "{\"chip\":\"v6e\",\"topology\":\"4x4\"}", 8192, 64},
+    {"gemma3-27b", "{\"accelerator\":\"tpu7x-128\"}", 8192, 256},
+    {"qwen3-30b-a3b", "{\"accelerator\":\"tpu7x-32\"}", 4096, 128},
+    {"deepseek2-16b", "{\"chip\":\"v5p\",\"topology\":\"2x2x4\"}", 4096, 64},
+    {"llama3.1-70b", "{\"accelerator\":\"tpu7x-256\"}", 131072, 32},
+    {"llama3.1-8b", "{\"chip\":\"v5e\",\"topology\":\"8x8\",\"slices\":2}", 2048, 256},
+    {"gpt3-6b", "{\"chip\":\"v4\",\"topology\":\"2x2x4\"}", 2048, 64},
+};
+enum { JOBS = sizeof jobs / sizeof *jobs };
+
+/* Extra is appended inside the document: ",\"search\":{…}". */
+static void search_job(struct fixture *fixture, int job, const char *overrides, const char *extra, struct adv_search_result *result)
+{
+    char text[2048], cluster[512];
+    snprintf(cluster, sizeof cluster, "%s", jobs[job].cluster);
+    cluster[strlen(cluster) - 1] = '\0'; /* reopen the object */
+    snprintf(text, sizeof text, "{\"model\":\"%s\",\"cluster\":%s%s},\"workload\":{\"seq_len\":%d,\"global_batch_sequences\":%d}%s}",
+             jobs[job].model, cluster, overrides, jobs[job].seq_len, jobs[job].sequences, extra);
+    fixture_search(fixture, text, result);
+}
+
+/* Of all plans priced that fit (the ranked ones are the simplest among the tied). */
+static double fastest_s(const struct adv_search_result *result)
+{
+    return result->pareto_count > 0 ? result->pareto[0].estimate.step_time_s : (double)INFINITY;
+}
+
+static void every_ranked_plan_is_legal_fits_and_is_exhaustively_best(void **state)
+{
+    (void)state;
+    for (int job = 0; job < JOBS; job++) {
+        static struct fixture fixture;
+        struct adv_search_result result;
+        search_job(&fixture, job, "", "", &result);
+        if (result.found_count == 0) fail_msg("nothing found for %s", jobs[job].model);
+        assert_true(result.exhaustive);
+        for (int i = 0; i < result.found_count; i++) {
+            const struct adv_candidate *candidate = &result.found[i];
+            const char *rule = adv_plan_broken_rule(&candidate->plan, &fixture.request->model, &fixture.request->cluster);
+            if (rule) fail_msg("%s: rank %d breaks %s", jobs[job].model, i + 1, rule);
+            assert_true(adv_rank_fits(&candidate->estimate, result.memory_frac));
+            assert_close(candidate->estimate.global_batch_sequences, jobs[job].sequences, 1e-12);
+            if (i > 0) assert_true(candidate->tie_group >= result.found[i - 1].tie_group);
+        }
+        fixture_close(&fixture);
+    }
+}
+
+static void allowing_another_axis_never_makes_the_best_worse(void **state)
+{
+    (void)state;
+    static const char *const steps[] = {
+        ",\"search\":{\"axes\":[\"fsdp\"]}", ",\"search\":{\"axes\":[\"fsdp\",\"data\"]}", ",\"search\":{\"axes\":[\"fsdp\",\"data\",\"context\"]}",
+        ",\"search\":{\"axes\":[\"fsdp\",\"data\",\"context\",\"tensor\"]}",
+        ",\"search\":{\"axes\":[\"fsdp\",\"data\",\"context\",\"tensor\",\"expert\",\"fsdp_transpose\"]}",
+    };
+    for (int job = 0; job < JOBS; job++) {
+        double before_s = (double)INFINITY;
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+            static struct fixture fixture;
+            struct adv_search_result result;
+            search_job(&fixture, job, "", steps[i], &result);
+            double now_s = fastest_s(&result);
+            bool compromised = result.found_count > 0 && result.memory_frac > ADV_RANK_MEMORY_FRAC;
+            if (!compromised && now_s > before_s * (1 + ADV_RANK_KEY_FRAC)) fail_msg("%s: %.6f s, without the axis %.6f s", jobs[job].model, now_s, before_s);
+            before_s = now_s;
+            fixture_close(&fixture);
+        }
+    }
+}
+
+static void pinned_keys_hold_in_every_answer(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    struct adv_search_result result;
+    search_job(&fixture, 0, "",
+               ",\"pins\":{\"ici_tensor_parallelism\":2,\"num_vocab_tiling\":4,\"remat_policy\":\"custom\",\"context\":\"device\","
+               "\"sa_block_q\":1024,\"gradient_accumulation_steps\":2}",
+               &result);
+    assert_true(result.found_count > 0);
+    for (int i = 0; i < result.found_count; i++) {
+        const struct adv_plan *plan = &result.found[i].plan;
+        assert_int_equal(plan->ici[ADV_AXIS_TENSOR], 2);
+        assert_int_equal(plan->num_vocab_tiling, 4);
+        assert_int_equal(plan->policy, ADV_POLICY_CUSTOM);
+        assert_int_equal(plan->placements[ADV_TENSOR_CONTEXT], ADV_PLACE_DEVICE);
+        assert_int_equal(plan->placements[ADV_TENSOR_QUERY_PROJ], ADV_PLACE_REMAT);
+        assert_int_equal(plan->blocks[0].block_q, 1024);
+        assert_int_equal(plan->gradient_accumulation_steps, 2);
+    }
+    fixture_close(&fixture);
+}
+
+static void a_shorter_answer_is_the_beginning_of_a_longer_one(void **state)
+{
+    (void)state;
+    for (int job = 0; job < JOBS; job++) {
+        static struct fixture few, many;
+        struct adv_search_result short_answer, long_answer;
+        search_job(&few, job, "", ",\"search\":{\"top_k\":3}", &short_answer);
+        search_job(&many, job, "", ",\"search\":{\"top_k\":12}", &long_answer);
+        assert_true(long_answer.found_count >= short_answer.found_count);
+        for (int i = 0; i < short_answer.found_count; i++)
+            assert_memory_equal(&short_answer.found[i].plan, &long_answer.found[i].plan, sizeof short_answer.found[i].plan);
+        fixture_close(&few);
+        fixture_close(&many);
+    }
+}
+
+static void more_memory_is_never_slower(void **state)
+{
+    (void)state;
+    static const double gib[] = {24, 32, 48, 64, 96, 160};
+    for (int job = 0; job < JOBS; job++) {
+        double before_s = (double)INFINITY;
+        for (size_t i = 0; i < sizeof gib / sizeof *gib; i++) {
+            static struct fixture fixture;
+            struct adv_search_result result;
+            char overrides[128];
+            snprintf(overrides, sizeof overrides, ",\"overrides\":{\"hbm_usable_bytes_per_device\":%.0f}", gib[i] * 1073741824.0);
+            search_job(&fixture, job, overrides, "", &result);
+            double now_s = fastest_s(&result);
+            if (now_s > before_s * (1 + ADV_RANK_KEY_FRAC)) fail_msg("%s: %.6f s with %g GiB, %.6f s with less", jobs[job].model, now_s, gib[i], before_s);
+            before_s = now_s;
+            fixture_close(&fixture);
+        }
+    }
+}
+
+static void a_budget_cuts_the_search_and_says_so(void **state)
+{
+    (void)state;
+    static struct fixture fixture, whole;
+    struct adv_search_result result, all;
+    search_job(&fixture, 0, "", ",\"search\":{\"max_evaluations\":3000}", &result);
+    search_job(&whole, 0, "", "", &all);
+    assert_true(result.evaluated <= 3000);
+    assert_false(result.exhaustive);
+    assert_true(all.exhaustive);
+    assert_true(fastest_s(&all) <= fastest_s(&result));
+    fixture_close(&fixture);
+    fixture_close(&whole);
+}
+
+static void the_same_request_gives_the_same_answer(void **state)
+{
+    (void)state;
+    static struct fixture a, b;
+    struct adv_search_result first, second;
+    search_job(&a, 3, "", "", &first);
+    search_job(&b, 3, "", "", &second);
+    assert_int_equal(first.evaluated, second.evaluated);
+    assert_int_equal(first.found_count, second.found_count);
+    for (int i = 0; i < first.found_count; i++)
+        assert_memory_equal(&first.found[i].plan, &second.found[i].plan, sizeof first.found[i].plan);
+    fixture_close(&a);
+    fixture_close(&b);
+}
+
+static uint64_t random_state = 0x2545f4914f6cdd1du;
+static int pick(int count)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (int)(random_state % (uint64_t)count);
+}
+
+static void estimate(const struct fixture *fixture, const struct adv_plan *plan, struct adv_estimate *estimate_out)
+{
+    struct adv_estimate_input input = {&fixture->request->model, &fixture->request->cluster, fixture->constants, plan, ADV_FLOPS_CAUSAL_HALF};
+    assert_int_equal(adv_estimate_plan(&input, estimate_out, NULL, NULL), ADV_OK);
+}
+
+static void put(const struct adv_remat_unit *unit, struct adv_plan *plan, enum adv_placement placement)
+{
+    for (int i = 0; i < unit->count; i++) plan->placements[unit->tensors[i]] = placement;
+}
+
+/* What remat_space.h assumes of the cost model (P1, P2, P3), on random plans of every job. */
+static void the_cost_model_has_the_properties_that_the_search_relies_on(void **state)
+{
+    (void)state;
+    for (int job = 0; job < JOBS; job++) {
+        static struct fixture fixture;
+        struct adv_search_result result;
+        search_job(&fixture, job, "", "", &result);
+        struct adv_remat_space space;
+        struct adv_space families;
+        adv_remat_space_build(fixture.request, &space);
+        assert_int_equal(adv_space_build(fixture.request, fixture.constants, &fixture.arena, &families, &fixture.err), ADV_OK);
+        for (int trial = 0; trial < 300; trial++) {
+            struct adv_plan plan;
+            struct adv_estimate remat, device, offload, tiled;
+            adv_space_plan(&families, &families.families[pick(families.families_count)], &plan);
+            plan.policy = ADV_POLICY_CUSTOM;
+            adv_policy_placements(ADV_POLICY_FULL, plan.placements);
+            for (int i = 0; i < space.units_count; i++) put(&space.units[i], &plan, (enum adv_placement)pick(3));
+            const struct adv_remat_unit *unit = &space.units[pick(space.units_count)];
+            if (unit->has_leader) plan.placements[unit->leader] = ADV_PLACE_DEVICE;
+            for (int i = 0; i < space.units_count; i++) /* not kept without it */
+                if (space.units[i].has_leader && space.units[i].leader == unit->tensors[0]) put(&space.units[i], &plan, ADV_PLACE_REMAT);
+            put(unit, &plan, ADV_PLACE_REMAT);
+            estimate(&fixture, &plan, &remat);
+            put(unit, &plan, ADV_PLACE_OFFLOAD);
+            estimate(&fixture, &plan, &offload);
+            put(unit, &plan, ADV_PLACE_DEVICE);
+            estimate(&fixture, &plan, &device);
+            if (device.step_time_s > remat.step_time_s * (1 + 1e-12) || device.step_time_s > offload.step_time_s * (1 + 1e-12))
+                fail_msg("P1: %s, %s: device %.9f, remat %.9f, offload %.9f s", jobs[job].model, adv_tensor_name(unit->tensors[0]),
+                         device.step_time_s, remat.step_time_s, offload.step_time_s);
+            assert_true(remat.hbm_bytes_per_device <= device.hbm_bytes_per_device);
+            assert_true(remat.host_bytes_per_host <= offload.host_bytes_per_host);
+            assert_close(offload.loss_peak_bytes, remat.loss_peak_bytes, 1e-12);
+            assert_close(device.loss_peak_bytes - remat.loss_peak_bytes, device.backward_peak_bytes - remat.backward_peak_bytes, 1e-6);
+            if (fmod(adv_plan_tokens(&plan), 4) != 0) continue;
+            plan.num_vocab_tiling = 4;
+            estimate(&fixture, &plan, &tiled);
+            assert_true(tiled.step_time_s >= device.step_time_s * (1 - 1e-12));
+        }
+        fixture_close(&fixture);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_ranked_plan_is_legal_fits_and_is_exhaustively_best),
+        cmocka_unit_test(allowing_another_axis_never_makes_the_best_worse),
+        cmocka_unit_test(pinned_keys_hold_in_every_answer),
+        cmocka_unit_test(a_shorter_answer_is_the_beginning_of_a_longer_one),
+        cmocka_unit_test(more_memory_is_never_slower),
+        cmocka_unit_test(a_budget_cuts_the_search_and_says_so),
+        cmocka_unit_test(the_same_request_gives_the_same_answer),
+        cmocka_unit_test(the_cost_model_has_the_properties_that_the_search_relies_on),
+    };
+    return run_group(tests);
+}

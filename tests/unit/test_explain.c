@@ -1,0 +1,241 @@
+#include "tests/unit/advise_fixture.h"
+
+#include <string.h>
+
+#include "engine/explain/advice.h"
+#include "engine/explain/changes.h"
+#include "engine/explain/diff.h"
+#include "engine/explain/why.h"
+#include "engine/rank/rank.h"
+#include "engine/search/near_miss.h"
+
+static const char job[] = "{\"model\":\"llama3.1-70b\",\"cluster\":{\"accelerator\":\"tpu7x-128\"},\"workload\":{\"seq_len\":8192,"
+                          "\"global_batch_sequences\":256,\"mu_dtype\":\"bfloat16\"},\"baseline\":{\"config\":{\"max_target_length\":8192,"
+                          "\"per_device_batch_size\":2,\"ici_fsdp_parallelism\":64,\"ici_tensor_parallelism\":2,\"remat_policy\":\"full\","
+                          "\"mu_dtype\":\"bfloat16\",\"attention\":\"flash\",\"use_tokamax_splash\":true}}}";
+
+static void review(const struct fixture *fixture, const struct adv_plan *plan, struct adv_estimate *estimate, struct adv_ledger *ledger,
+                   struct adv_advice_list *list)
+{
+    struct adv_estimate_input input = {&fixture->request->model, &fixture->request->cluster, fixture->constants, plan, ADV_FLOPS_CAUSAL_HALF};
+    assert_int_equal(adv_estimate_plan(&input, estimate, ledger, NULL), ADV_OK);
+    adv_advice_find(&input, estimate, ledger, list);
+}
+
+static const struct adv_advice *find(const struct adv_advice_list *list, const char *code)
+{
+    for (int i = 0; i < list->count; i++)
+        if (!strcmp(list->items[i].code, code)) return &list->items[i];
+    return NULL;
+}
+
+static const char *change_of(const struct adv_advice *advice, const char *key)
+{
+    for (int i = 0; i < advice->changes_count; i++)
+        if (!strcmp(advice->changes[i].key, key)) return advice->changes[i].value_json;
+    return NULL;
+}
+
+static void a_plan_with_full_remat_and_room_is_told_to_keep_tensors(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    static struct adv_ledger ledger;
+    static struct adv_advice_list list;
+    struct adv_estimate estimate;
+    fixture_open(&fixture, job);
+    review(&fixture, &fixture.request->baseline, &estimate, &ledger, &list);
+    const struct adv_advice *advice = find(&list, "remat");
+    assert_non_null(advice);
+    assert_true(advice->gain_frac > 0.05);
+    assert_non_null(change_of(advice, "remat_policy"));
+    for (int i = 1; i < list.count; i++) { /* by gain */
+        double before = isnan(list.items[i - 1].gain_frac) ? 0 : list.items[i - 1].gain_frac;
+        double after = isnan(list.items[i].gain_frac) ? 0 : list.items[i].gain_frac;
+        assert_true(before >= after);
+    }
+    fixture_close(&fixture);
+}
+
+static void small_tiles_and_tensor_parallelism_are_priced_not_guessed(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    static struct adv_ledger ledger;
+    static struct adv_advice_list list;
+    struct adv_estimate estimate, changed_estimate;
+    fixture_open(&fixture, job);
+    review(&fixture, &fixture.request->baseline, &estimate, &ledger, &list);
+    assert_non_null(find(&list, "attention_tiles"));
+    const struct adv_advice *advice = find(&list, "tensor_parallelism");
+    assert_non_null(advice);
+    assert_string_equal(change_of(advice, "ici_fsdp_parallelism"), "128");
+    assert_string_equal(change_of(advice, "ici_tensor_parallelism"), "1");
+    struct adv_plan changed = fixture.request->baseline;
+    changed.ici[ADV_AXIS_FSDP] = 128;
+    changed.ici[ADV_AXIS_TENSOR] = 1;
+    struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster, fixture.constants, &changed, ADV_FLOPS_CAUSAL_HALF};
+    assert_int_equal(adv_estimate_plan(&input, &changed_estimate, NULL, NULL), ADV_OK);
+    assert_close(advice->gain_frac, 1 - changed_estimate.step_time_s / estimate.step_time_s, 1e-12);
+    fixture_close(&fixture);
+}
+
+static void int8_on_a_chip_without_int8_is_named(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    static struct adv_ledger ledger;
+    static struct adv_advice_list list;
+    struct adv_estimate estimate;
+    fixture_open(&fixture, job);
+    struct adv_plan plan = fixture.request->baseline;
+    plan.quantization = ADV_QUANT_INT8;
+    plan.use_qwix = true;
+    if (!isnan(fixture.request->cluster.chip.peak_int8_ops_per_s_per_chip)) fixture.request->cluster.chip.peak_int8_ops_per_s_per_chip = (double)NAN;
+    review(&fixture, &plan, &estimate, &ledger, &list);
+    const struct adv_advice *advice = find(&list, "quantization_not_native");
+    assert_non_null(advice);
+    assert_string_equal(change_of(advice, "quantization"), "\"\"");
+    fixture_close(&fixture);
+}
+
+static void sparsecore_offload_switched_off_is_a_warning_with_its_flags(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    static struct adv_ledger ledger;
+    static struct adv_advice_list list;
+    struct adv_estimate estimate;
+    fixture_open(&fixture, job);
+    struct adv_plan plan = fixture.request->baseline;
+    plan.flags.sc_all_gather = plan.flags.sc_reduce_scatter = plan.flags.sc_all_reduce = 0;
+    review(&fixture, &plan, &estimate, &ledger, &list);
+    const struct adv_advice *advice = find(&list, "sparsecore_offload");
+    assert_non_null(advice);
+    assert_int_equal(advice->severity, ADV_SEVERITY_WARNING);
+    assert_string_equal(change_of(advice, "xla_tpu_enable_sparse_core_collective_offload_all_gather"), "true");
+    fixture_close(&fixture);
+}
+
+static void a_plan_that_does_not_fit_gets_a_change_that_makes_it_fit(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    static struct adv_ledger ledger;
+    static struct adv_advice_list list;
+    struct adv_estimate estimate, fitting;
+    fixture_open(&fixture, job);
+    struct adv_plan plan = fixture.request->baseline, changed;
+    plan.policy = ADV_POLICY_MINIMAL_WITH_CONTEXT;
+    adv_policy_placements(plan.policy, plan.placements);
+    review(&fixture, &plan, &estimate, &ledger, &list);
+    assert_int_equal(estimate.fit, ADV_FIT_NO);
+    assert_string_equal(list.items[0].code, "memory_exceeded");
+    assert_int_equal(list.items[0].severity, ADV_SEVERITY_ERROR);
+    assert_true(list.items[0].changes_count > 0);
+    char text[ADV_LIMIT_DETAIL];
+    assert_true(adv_near_miss_remedy(&fixture.request->model, &fixture.request->cluster, fixture.constants, &plan, text, sizeof text, &changed, &fitting));
+    assert_true(adv_rank_fits(&fitting, ADV_RANK_MEMORY_FRAC));
+    fixture_close(&fixture);
+}
+
+static void what_nothing_can_make_fit_says_what_is_short(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    struct adv_search_result result;
+    fixture_search(&fixture,
+                   "{\"model\":\"deepseek3-671b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"2x2\"},\"workload\":{\"seq_len\":4096,"
+                   "\"global_batch_sequences\":16}}",
+                   &result);
+    assert_int_equal(result.found_count, 0);
+    assert_true(result.near_count > 0);
+    assert_non_null(strstr(result.near_misses[0].reason, "GiB of"));
+    assert_non_null(strstr(result.near_misses[0].reason, "short"));
+    assert_non_null(strstr(result.near_misses[0].reason, "more chips"));
+    fixture_close(&fixture);
+}
+
+static void term_moves_add_up_to_the_difference_of_the_steps(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    static struct adv_ledger ledgers[2];
+    struct adv_estimate estimates[2];
+    struct adv_search_result result;
+    fixture_search(&fixture, job, &result);
+    const struct adv_plan *plans[2] = {&fixture.request->baseline, &result.found[0].plan};
+    for (int i = 0; i < 2; i++) {
+        struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster, fixture.constants, plans[i], ADV_FLOPS_CAUSAL_HALF};
+        assert_int_equal(adv_estimate_plan(&input, &estimates[i], &ledgers[i], NULL), ADV_OK);
+    }
+    struct adv_term_move moves[ADV_LIMIT_LEDGER_TERMS];
+    int count = adv_diff_terms(&ledgers[0], &ledgers[1], moves);
+    double moved_s = 0;
+    for (int i = 0; i < count; i++) {
+        moved_s += moves[i].after_s - moves[i].before_s;
+        if (i > 0) assert_true(fabs(moves[i].after_s - moves[i].before_s) <= fabs(moves[i - 1].after_s - moves[i - 1].before_s));
+    }
+    assert_close(moved_s, estimates[1].step_time_s - estimates[0].step_time_s, 1e-9);
+    fixture_close(&fixture);
+}
+
+static void ranked_plans_say_what_binds_what_the_next_costs_and_what_memory_is_left(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    static struct adv_ledger ledger;
+    static struct adv_why why;
+    struct adv_search_result result;
+    struct adv_estimate estimate;
+    fixture_search(&fixture, job, &result);
+    assert_true(result.found_count >= 2);
+    for (int i = 0; i < 2; i++) {
+        struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster, fixture.constants, &result.found[i].plan,
+                                           ADV_FLOPS_CAUSAL_HALF};
+        assert_int_equal(adv_estimate_plan(&input, &estimate, &ledger, NULL), ADV_OK);
+        adv_why_explain(fixture.request, fixture.constants, &result, i, &ledger, &why);
+        assert_true(why.count >= 4);
+        assert_non_null(strstr(why.sentences[0], "binds the step"));
+        assert_non_null(strstr(why.sentences[why.count - 1], "Memory peaks at"));
+        assert_non_null(strstr(why.sentences[1], i == 0 ? "the next plan" : "against the first plan"));
+    }
+    fixture_close(&fixture);
+}
+
+static void all_groups_of_changes_together_are_the_plan(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    struct adv_search_result result;
+    fixture_search(&fixture, job, &result);
+    assert_true(result.has_baseline);
+    struct adv_changes *changes = adv_arena_alloc(&fixture.arena, sizeof *changes);
+    struct adv_plan plan = result.baseline.plan;
+    struct adv_estimate estimate;
+    assert_int_equal(adv_changes_find(fixture.request, fixture.constants, &result.baseline, &result.found[0], &fixture.arena, changes, &fixture.err), ADV_OK);
+    assert_true(changes->count > 5);
+    assert_close(changes->gain_frac, 1 - result.found[0].estimate.step_time_s / result.baseline.estimate.step_time_s, 1e-12);
+    for (int group = 0; group < ADV_CHANGE_GROUPS; group++) adv_change_group_apply(group, &result.found[0].plan, &plan);
+    struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster, fixture.constants, &plan, ADV_FLOPS_CAUSAL_HALF};
+    assert_int_equal(adv_estimate_plan(&input, &estimate, NULL, NULL), ADV_OK);
+    assert_close(estimate.step_time_s, result.found[0].estimate.step_time_s, 1e-12);
+    assert_close(estimate.hbm_bytes_per_device, result.found[0].estimate.hbm_bytes_per_device, 1e-12);
+    fixture_close(&fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plan_with_full_remat_and_room_is_told_to_keep_tensors),
+        cmocka_unit_test(small_tiles_and_tensor_parallelism_are_priced_not_guessed),
+        cmocka_unit_test(int8_on_a_chip_without_int8_is_named),
+        cmocka_unit_test(sparsecore_offload_switched_off_is_a_warning_with_its_flags),
+        cmocka_unit_test(a_plan_that_does_not_fit_gets_a_change_that_makes_it_fit),
+        cmocka_unit_test(what_nothing_can_make_fit_says_what_is_short),
+        cmocka_unit_test(term_moves_add_up_to_the_difference_of_the_steps),
+        cmocka_unit_test(ranked_plans_say_what_binds_what_the_next_costs_and_what_memory_is_left),
+        cmocka_unit_test(all_groups_of_changes_together_are_the_plan),
+    };
+    return run_group(tests);
+}

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     adv_text_append(&text, "{\"search\":{\"max_evaluations\":50,\"top_k\":2},\"cluster\":{\"chip\":\"v6e\",\"topology\":\"2x4\"},");
     adv_text_append_bytes(&text, (const char *)data, size);
     adv_text_append(&text, "}");
-    fuzz_answer(ADV_REQUEST_ADVISE, text.data, text.length_bytes);
+    json_decref(fuzz_answer(ADV_REQUEST_ADVISE, text.data, text.length_bytes));
     adv_text_free(&text);
     return 0;
 }

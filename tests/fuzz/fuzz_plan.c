@@ -64,6 +64,40 @@ static const struct {
     { "attention", { "\"flash\"", "\"dot_product\"", "\"autoselected\"", "null", "1", "\"\"", "\"odd\"", "{}" } },
 };
 
+static double number(const json_t *object, const char *member)
+{
+    const json_t *value = json_object_get(object, member);
+    FUZZ_PROMISE(json_is_number(value));
+    return json_number_value(value);
+}
+
+/* What holds for every estimate: a time inside its interval, exposed parts that add up to it, parts of the memory that
+ * are no larger than the whole, and a verdict that follows from the limit. */
+static void check_estimate(const json_t *estimate)
+{
+    double step_time_s = number(estimate, "step_time_s"), exposed_s = 0.0;
+    double hbm_bytes = number(estimate, "hbm_bytes_per_device"), limit_bytes = number(estimate, "hbm_limit_bytes_per_device");
+    size_t i;
+    json_t *part;
+    FUZZ_PROMISE(isfinite(step_time_s) && step_time_s > 0.0 && hbm_bytes > 0.0);
+    FUZZ_PROMISE(number(estimate, "step_time_low_s") <= step_time_s && step_time_s <= number(estimate, "step_time_high_s"));
+    json_array_foreach(json_object_get(estimate, "time_parts"), i, part)
+    {
+        double exposed = number(part, "exposed_seconds");
+        FUZZ_PROMISE(exposed >= 0.0 && exposed <= number(part, "seconds") * (1.0 + 1e-9) + 1e-12);
+        exposed_s += exposed;
+    }
+    FUZZ_PROMISE(fabs(exposed_s - step_time_s) <= 1e-6 * step_time_s);
+    json_array_foreach(json_object_get(estimate, "hbm_parts"), i, part)
+        FUZZ_PROMISE(number(part, "bytes") >= 0.0 && number(part, "bytes") <= hbm_bytes * (1.0 + 1e-9));
+    const char *verdict = json_string_value(json_object_get(estimate, "fit_verdict"));
+    FUZZ_PROMISE(verdict && json_is_true(json_object_get(estimate, "fits")) == (strcmp(verdict, "does_not_fit") != 0));
+    FUZZ_PROMISE(strcmp(verdict, "fits") != 0 || hbm_bytes <= limit_bytes);
+    FUZZ_PROMISE(strcmp(verdict, "does_not_fit") != 0 || hbm_bytes > limit_bytes
+                 || number(estimate, "host_bytes_per_host") > number(estimate, "host_limit_bytes_per_host"));
+    FUZZ_PROMISE(number(estimate, "mfu_frac") < 1.0 && number(estimate, "hfu_frac") < 1.0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct choices choices = { data, size };
@@ -71,9 +105,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     adv_text_init(&text, 1u << 16);
     const char *model = PICK(&choices, models);
     const char *const *slice = PICK(&choices, slices);
-    unsigned count = choose(&choices, 2) + 1;
+    unsigned slices_count = choose(&choices, 2) + 1;
     adv_text_format(&text, "{\"model\":\"%s\",\"cluster\":{\"chip\":\"%s\",\"topology\":\"%s\",\"slices\":%u},\"config\":{", model,
-                    slice[0], slice[1], choices.left > 0 && data[0] > 250 ? count * 1000000000u : count);
+                    slice[0], slice[1], slices_count);
     uint32_t used = 0;
     const char *comma = "";
     while (choices.left > 1) {
@@ -85,7 +119,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     adv_text_append(&text, "}}");
     FUZZ_PROMISE(!text.overflow);
-    fuzz_answer(ADV_REQUEST_ESTIMATE, text.data, text.length_bytes);
+    json_t *estimate = fuzz_answer(ADV_REQUEST_ESTIMATE, text.data, text.length_bytes);
+    if (estimate) check_estimate(estimate);
+    json_decref(estimate);
     adv_text_free(&text);
     return 0;
 }

@@ -4,21 +4,22 @@
 
 /* A group as the links see it. */
 struct links {
-    int chips;                /* of the group, on the torus */
-    int cores;                /* of a chip inside the group: 1 or 2 */
-    double groups_per_chip;   /* like groups that share a chip's links */
-    int axes;                 /* torus axes used */
-    double ici_bytes_per_s;   /* intake of one chip over all rings */
-    double link_bytes_per_s;  /* slowest single link, one direction, after sharing in the outer part of a split axis */
-    double hops;              /* to the farthest chip */
-    double next_hops;         /* to the next chip in ring order */
-    double cut_s_per_byte;    /* all-to-all: seconds per byte of a chip's payload through the worst cut */
+    int chips;               /* of the group, on the torus */
+    int cores;               /* of a chip inside the group: 1 or 2 */
+    double groups_per_chip;  /* like groups that share a chip's links */
+    int axes;                /* torus axes used */
+    double ici_bytes_per_s;  /* intake of one chip over all rings */
+    double link_bytes_per_s; /* slowest single link, one direction, after sharing in the outer part of a split
+                                axis */
+    double hops;             /* to the farthest chip */
+    double next_hops;        /* to the next chip in ring order */
+    double cut_s_per_byte;   /* all-to-all: seconds per byte of a chip's payload through the worst cut */
 };
 
 const char *adv_collective_name(enum adv_collective collective)
 {
-    static const char *const names[ADV_COLLECTIVE_COUNT] = { "all_gather", "reduce_scatter", "all_reduce",
-                                                             "all_to_all", "permute" };
+    static const char *const names[ADV_COLLECTIVE_COUNT] = {"all_gather", "reduce_scatter", "all_reduce",
+                                                            "all_to_all", "permute"};
     return (unsigned)collective < ADV_COLLECTIVE_COUNT ? names[collective] : "?";
 }
 
@@ -51,7 +52,7 @@ static void add_ring(const struct adv_chip *chip, const struct adv_ring *ring, s
 
 static struct links links_of(const struct adv_cluster *cluster, const struct adv_group *group)
 {
-    struct links links = { .chips = 1, .cores = 1 };
+    struct links links = {.chips = 1, .cores = 1};
     for (int i = 0; i < group->rings_count; i++) add_ring(&cluster->chip, &group->rings[i], &links);
     for (int physical = ADV_PHYSICAL_X; physical <= ADV_PHYSICAL_Z; physical++) {
         double rate = axis_bytes_per_s(&cluster->chip, group, physical);
@@ -79,7 +80,8 @@ static double side_by_side(double ici_s, double d2d_bytes, const struct adv_chip
 static double gather_s(const struct adv_chip *chip, const struct links *links, double bytes)
 {
     double ici_s = 0.0;
-    if (links->chips > 1) ici_s = links->groups_per_chip * foreign(bytes, links->chips) / links->ici_bytes_per_s;
+    if (links->chips > 1)
+        ici_s = links->groups_per_chip * foreign(bytes, links->chips) / links->ici_bytes_per_s;
     return side_by_side(ici_s, foreign(bytes, links->cores), chip);
 }
 
@@ -87,47 +89,52 @@ static double all_to_all_s(const struct adv_chip *chip, const struct adv_constan
                            const struct links *links, double bytes)
 {
     double chip_bytes = bytes * links->groups_per_chip * links->cores;
-    return side_by_side(chip_bytes * links->cut_s_per_byte / constants->all_to_all_frac, foreign(bytes, links->cores), chip);
+    return side_by_side(chip_bytes * links->cut_s_per_byte / constants->all_to_all_frac,
+                        foreign(bytes, links->cores), chip);
 }
 
-static double permute_s(const struct adv_chip *chip, const struct adv_constants *constants, const struct links *links,
-                        double bytes)
+static double permute_s(const struct adv_chip *chip, const struct adv_constants *constants,
+                        const struct links *links, double bytes)
 {
     if (links->chips == 1) return bytes / chip->d2d_bytes_per_s;
-    return side_by_side(bytes * links->groups_per_chip / (links->link_bytes_per_s * constants->permute_link_frac),
+    return side_by_side(bytes * links->groups_per_chip /
+                            (links->link_bytes_per_s * constants->permute_link_frac),
                         links->cores > 1 ? bytes : 0.0, chip);
 }
 
-struct adv_collective_time adv_collective_time(const struct adv_cluster *cluster, const struct adv_constants *constants,
+struct adv_collective_time adv_collective_time(const struct adv_cluster *cluster,
+                                               const struct adv_constants *constants,
                                                const struct adv_group *group, enum adv_collective collective,
                                                double bytes_per_device)
 {
-    struct adv_collective_time time = { 0.0, 0.0, 0.0 };
+    struct adv_collective_time time = {0.0, 0.0, 0.0};
     if (group->devices <= 1 || bytes_per_device <= 0.0) return time;
     const struct adv_chip *chip = &cluster->chip;
     struct links links = links_of(cluster, group);
-    double gather = gather_s(chip, &links, bytes_per_device), moved = foreign(bytes_per_device, group->devices);
+    double gather = gather_s(chip, &links, bytes_per_device),
+           moved = foreign(bytes_per_device, group->devices);
     double hops = links.hops;
     switch (collective) {
     case ADV_COLLECTIVE_ALL_GATHER:
-        time = (struct adv_collective_time) { gather, constants->all_gather_launch_s, 2.0 * moved };
+        time = (struct adv_collective_time){gather, constants->all_gather_launch_s, 2.0 * moved};
         break;
     case ADV_COLLECTIVE_REDUCE_SCATTER:
-        time = (struct adv_collective_time) { gather, constants->all_gather_launch_s, bytes_per_device + 2.0 * moved };
+        time = (struct adv_collective_time){gather, constants->all_gather_launch_s,
+                                            bytes_per_device + 2.0 * moved};
         break;
     case ADV_COLLECTIVE_ALL_REDUCE:
-        time = (struct adv_collective_time) { 2.0 * gather, constants->all_reduce_launch_s,
-                                              bytes_per_device + 4.0 * moved };
+        time = (struct adv_collective_time){2.0 * gather, constants->all_reduce_launch_s,
+                                            bytes_per_device + 4.0 * moved};
         if (links.axes > 1) time.bandwidth_s /= constants->all_reduce_multi_axis_frac;
         hops *= 2.0;
         break;
     case ADV_COLLECTIVE_ALL_TO_ALL:
-        time = (struct adv_collective_time) { all_to_all_s(chip, constants, &links, bytes_per_device),
-                                              constants->all_to_all_launch_s, 2.0 * bytes_per_device };
+        time = (struct adv_collective_time){all_to_all_s(chip, constants, &links, bytes_per_device),
+                                            constants->all_to_all_launch_s, 2.0 * bytes_per_device};
         break;
     case ADV_COLLECTIVE_PERMUTE:
-        time = (struct adv_collective_time) { permute_s(chip, constants, &links, bytes_per_device),
-                                              constants->permute_launch_s, 2.0 * bytes_per_device };
+        time = (struct adv_collective_time){permute_s(chip, constants, &links, bytes_per_device),
+                                            constants->permute_launch_s, 2.0 * bytes_per_device};
         hops = links.next_hops;
         break;
     case ADV_COLLECTIVE_COUNT:

@@ -1,18 +1,19 @@
 /* collective.h: how long one collective takes over one or several logical axes inside a slice, and over DCN.
  *
- * Bytes and times are per JAX device; on tpu7x two devices share the chip's links and the functions account for it.
- * Latency and bandwidth terms add up. Pure, allocation-free, thread safe. A group of one device, or no bytes, takes
- * 0 s. Does not know what is sent (cost/op does) nor what it overlaps with (cost/schedule does).
+ * Bytes and times are per JAX device; on tpu7x two devices share the chip's links and the functions account
+ * for it. Latency and bandwidth terms add up. Pure, allocation-free, thread safe. A group of one device, or
+ * no bytes, takes 0 s. Does not know what is sent (cost/op does) nor what it overlaps with (cost/schedule
+ * does).
  *
- * Formulas (W: what a chip takes in per second over the rings of the group together, adv_ring_bytes_per_s; n: chips
- * in the group; V: bytes; c: 2 where both devices of a chip are in like groups that share the links, else 1):
- *   all-gather, reduce-scatter   c V (n-1)/n / W; the core pair's share V/2 over the die-to-die link runs beside it
- *   all-reduce                   twice that; over several torus axes divided by all_reduce_multi_axis_frac
- *   all-to-all                   the worst cut: per ring of m chips floor(m/2) ceil(m/2)/m V_chip / W_ring
- *   permute                      c V / link
- * Without wrap-around W is the intake of a corner chip, one link per axis.
- * Ranges: all-gather measured on tpu7x from 1.5 MB to 400 MB per chip; all-reduce 2 to 8 MiB on tpu7x, 600 MB on v6e;
- * permute 1 and 64 MiB on v5p and v6e. All-to-all is not measured anywhere. tests/unit/test_microbench.c prints all.
+ * Formulas (W: what a chip takes in per second over the rings of the group together, adv_ring_bytes_per_s; n:
+ * chips in the group; V: bytes; c: 2 where both devices of a chip are in like groups that share the links,
+ * else 1): all-gather, reduce-scatter   c V (n-1)/n / W; the core pair's share V/2 over the die-to-die link
+ * runs beside it all-reduce                   twice that; over several torus axes divided by
+ * all_reduce_multi_axis_frac all-to-all                   the worst cut: per ring of m chips floor(m/2)
+ * ceil(m/2)/m V_chip / W_ring permute                      c V / link Without wrap-around W is the intake of
+ * a corner chip, one link per axis. Ranges: all-gather measured on tpu7x from 1.5 MB to 400 MB per chip;
+ * all-reduce 2 to 8 MiB on tpu7x, 600 MB on v6e; permute 1 and 64 MiB on v5p and v6e. All-to-all is not
+ * measured anywhere. tests/unit/test_microbench.c prints all.
  */
 #ifndef ADV_HARDWARE_COLLECTIVE_H
 #define ADV_HARDWARE_COLLECTIVE_H
@@ -32,29 +33,36 @@ const char *adv_collective_name(enum adv_collective collective);
 
 /* A group of devices that communicate: the physical factors of one or several logical axes together. */
 struct adv_group {
-    int devices;         /* product of the factors */
+    int devices; /* product of the factors */
     int rings_count;
     struct adv_ring rings[ADV_LIMIT_RINGS];
-    bool other_core_too; /* the chip's two devices are in two such groups that share the links (core axis not inside) */
+    bool other_core_too; /* the chip's two devices are in two such groups that share the links (core axis not
+                            inside) */
 };
 
-/* The union of the axes in `axes_mask` (bit 1u << enum adv_axis). Parts of one physical axis that touch are joined. */
-struct adv_group adv_group_of(const struct adv_cluster *cluster, const struct adv_mesh *mesh, unsigned axes_mask);
+/* The union of the axes in `axes_mask` (bit 1u << enum adv_axis). Parts of one physical axis that touch are
+ * joined. */
+struct adv_group adv_group_of(const struct adv_cluster *cluster, const struct adv_mesh *mesh,
+                              unsigned axes_mask);
 
 struct adv_collective_time {
     double bandwidth_s; /* bytes over links; bandwidth_s + latency_s is the time */
     double latency_s;
-    double hbm_bytes;   /* traffic in each device's HBM: what arrives is written, what leaves is read */
+    double hbm_bytes; /* traffic in each device's HBM: what arrives is written, what leaves is read */
 };
 
 /* `collective` over `group`; the constants are those of the cluster's chip. */
-struct adv_collective_time adv_collective_time(const struct adv_cluster *cluster, const struct adv_constants *constants,
-                                               const struct adv_group *group, enum adv_collective collective, double bytes_per_device);
+struct adv_collective_time adv_collective_time(const struct adv_cluster *cluster,
+                                               const struct adv_constants *constants,
+                                               const struct adv_group *group, enum adv_collective collective,
+                                               double bytes_per_device);
 
-/* Between slices: each device exchanges `bytes_per_device` (its shard, already reduced inside its slice) with its peers
- * in the other slices, over its chip's share of the DCN. All-reduce 2 (s-1)/s, gather and scatter (s-1)/s of the bytes;
- * the ICI parts of a hierarchical all-reduce are the caller's adv_collective_time calls. One slice takes 0 s. */
-struct adv_collective_time adv_collective_dcn_time(const struct adv_cluster *cluster, const struct adv_constants *constants,
-                                                   int slices, enum adv_collective collective, double bytes_per_device);
+/* Between slices: each device exchanges `bytes_per_device` (its shard, already reduced inside its slice) with
+ * its peers in the other slices, over its chip's share of the DCN. All-reduce 2 (s-1)/s, gather and scatter
+ * (s-1)/s of the bytes; the ICI parts of a hierarchical all-reduce are the caller's adv_collective_time
+ * calls. One slice takes 0 s. */
+struct adv_collective_time adv_collective_dcn_time(const struct adv_cluster *cluster,
+                                                   const struct adv_constants *constants, int slices,
+                                                   enum adv_collective collective, double bytes_per_device);
 
 #endif

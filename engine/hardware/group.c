@@ -20,11 +20,13 @@ static bool join(struct adv_group *group, const struct adv_ring *ring)
     return false;
 }
 
-struct adv_group adv_group_of(const struct adv_cluster *cluster, const struct adv_mesh *mesh, unsigned axes_mask)
+struct adv_group adv_group_of(const struct adv_cluster *cluster, const struct adv_mesh *mesh,
+                              unsigned axes_mask)
 {
-    struct adv_group group = { .devices = 1 };
+    struct adv_group group = {.devices = 1};
     bool has_core = false;
-    /* From the last axis, as placed: the inner parts of a split axis come first, so that touching parts meet. */
+    /* From the last axis, as placed: the inner parts of a split axis come first, so that touching parts meet.
+     */
     for (int axis = ADV_AXIS_COUNT - 1; axis >= 0; axis--) {
         if (!(axes_mask & 1u << axis)) continue;
         const struct adv_axis_placement *placement = &mesh->axes[axis];
@@ -32,7 +34,8 @@ struct adv_group adv_group_of(const struct adv_cluster *cluster, const struct ad
             const struct adv_ring *ring = &placement->rings[i];
             group.devices *= ring->size;
             has_core = has_core || ring->physical == ADV_PHYSICAL_CORE;
-            if (!join(&group, ring) && group.rings_count < ADV_LIMIT_RINGS) group.rings[group.rings_count++] = *ring;
+            if (!join(&group, ring) && group.rings_count < ADV_LIMIT_RINGS)
+                group.rings[group.rings_count++] = *ring;
         }
     }
     group.other_core_too = cluster->chip.devices_per_chip > 1.0 && !has_core;

@@ -14,5 +14,6 @@ double adv_host_transfer_s(const struct adv_cluster *cluster, const struct adv_c
 
 double adv_host_dram_bytes_per_device(const struct adv_cluster *cluster)
 {
-    return cluster->chip.host_dram_bytes_per_host / (cluster->chip.chips_per_host * cluster->chip.devices_per_chip);
+    return cluster->chip.host_dram_bytes_per_host /
+           (cluster->chip.chips_per_host * cluster->chip.devices_per_chip);
 }

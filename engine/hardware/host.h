@@ -1,7 +1,8 @@
 /* host.h: the PCIe link between a chip and its host, for offloaded activations and optimizer state.
  *
- * Both devices of a tpu7x chip share the link. The chip's pcie_bytes_per_s_per_chip is a planning value: no measurement
- * is published (microbench row m0053). Directions are independent: add up what goes one way only. Thread safe.
+ * Both devices of a tpu7x chip share the link. The chip's pcie_bytes_per_s_per_chip is a planning value: no
+ * measurement is published (microbench row m0053). Directions are independent: add up what goes one way only.
+ * Thread safe.
  */
 #ifndef ADV_HARDWARE_HOST_H
 #define ADV_HARDWARE_HOST_H
@@ -9,8 +10,8 @@
 #include "engine/catalog/constants.h"
 #include "engine/spec/cluster.h"
 
-/* Seconds to move `bytes_per_device` in one direction, while every device of the chip does the same; `transfers` is
- * how many pieces it comes in. 0 for no bytes. */
+/* Seconds to move `bytes_per_device` in one direction, while every device of the chip does the same;
+ * `transfers` is how many pieces it comes in. 0 for no bytes. */
 double adv_host_transfer_s(const struct adv_cluster *cluster, const struct adv_constants *constants,
                            double bytes_per_device, double transfers);
 

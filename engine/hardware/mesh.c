@@ -14,7 +14,7 @@ struct placing {
 
 const char *adv_physical_name(int physical)
 {
-    static const char *const names[ADV_PHYSICAL_COUNT] = { "x", "y", "z", "core" };
+    static const char *const names[ADV_PHYSICAL_COUNT] = {"x", "y", "z", "core"};
     return physical >= 0 && physical < ADV_PHYSICAL_COUNT ? names[physical] : "?";
 }
 
@@ -31,7 +31,8 @@ static int axis_size(const struct adv_plan *plan, int axis)
 static void start_placing(const struct adv_cluster *cluster, struct placing *placing)
 {
     for (int p = 0; p < 3; p++) placing->whole[p] = cluster->dims[p] > 1 ? cluster->dims[p] : 1;
-    placing->whole[ADV_PHYSICAL_CORE] = (int)cluster->chip.devices_per_chip > 1 ? (int)cluster->chip.devices_per_chip : 1;
+    placing->whole[ADV_PHYSICAL_CORE] =
+        (int)cluster->chip.devices_per_chip > 1 ? (int)cluster->chip.devices_per_chip : 1;
     for (int p = 0; p < ADV_PHYSICAL_COUNT; p++) placing->taken[p] = 1;
     for (int a = 0; a < ADV_AXIS_COUNT; a++)
         for (int p = 0; p < ADV_PHYSICAL_COUNT; p++) placing->factors[a][p] = 1;
@@ -45,8 +46,9 @@ static void give(struct placing *placing, int axis, const int factors[ADV_PHYSIC
     }
 }
 
-/* Subsets of the physical axes (bit p = axis p) in the order JAX tries subsets of equal size: lexicographic by axis. */
-static const unsigned subsets_in_order[] = { 1, 3, 7, 15, 11, 5, 13, 9, 2, 6, 14, 10, 4, 12, 8 };
+/* Subsets of the physical axes (bit p = axis p) in the order JAX tries subsets of equal size: lexicographic
+ * by axis. */
+static const unsigned subsets_in_order[] = {1, 3, 7, 15, 11, 5, 13, 9, 2, 6, 14, 10, 4, 12, 8};
 
 static int bits(unsigned mask)
 {
@@ -68,8 +70,8 @@ static bool place_whole(struct placing *placing, int axis, int size)
             product *= placing->whole[p];
         }
         if (!free_axes || product != size) continue;
-        bool better = best == 0 || bits(subset) > bits(best)
-            || (bits(subset) == bits(best) && (subset & core) && !(best & core));
+        bool better = best == 0 || bits(subset) > bits(best) ||
+                      (bits(subset) == bits(best) && (subset & core) && !(best & core));
         if (better) best = subset;
     }
     if (best == 0) return false;
@@ -86,7 +88,7 @@ struct split_score {
 
 static struct split_score score_split(const struct placing *placing, const int factors[ADV_PHYSICAL_COUNT])
 {
-    struct split_score score = { 1, 0, factors[ADV_PHYSICAL_CORE] > 1, 1 };
+    struct split_score score = {1, 0, factors[ADV_PHYSICAL_CORE] > 1, 1};
     for (int p = 0; p < ADV_PHYSICAL_COUNT; p++) {
         if (factors[p] == placing->whole[p]) {
             score.whole_product *= factors[p];
@@ -110,8 +112,8 @@ static bool split_is_better(const struct placing *placing, const int a[ADV_PHYSI
     return false;
 }
 
-/* Gives `size` as the best product of divisors of what is left of each physical axis. As the sizes of all logical and
- * all physical axes have the same prime factors, there always is one. */
+/* Gives `size` as the best product of divisors of what is left of each physical axis. As the sizes of all
+ * logical and all physical axes have the same prime factors, there always is one. */
 static bool place_split(struct placing *placing, int axis, int size)
 {
     int best[ADV_PHYSICAL_COUNT], left[ADV_PHYSICAL_COUNT];
@@ -123,7 +125,7 @@ static bool place_split(struct placing *placing, int axis, int size)
             if (left[1] % y != 0 || size / x % y != 0) continue;
             for (int z = 1; z <= left[2]; z++) {
                 if (left[2] % z != 0 || size / x / y % z != 0) continue;
-                int factors[ADV_PHYSICAL_COUNT] = { x, y, z, size / x / y / z };
+                int factors[ADV_PHYSICAL_COUNT] = {x, y, z, size / x / y / z};
                 if (left[3] % factors[3] != 0) continue;
                 if (found && !split_is_better(placing, factors, best)) continue;
                 memcpy(best, factors, sizeof best);
@@ -154,9 +156,11 @@ double adv_ring_bytes_per_s(const struct adv_chip *chip, const struct adv_ring *
     return (ring->wraps ? 2.0 : 1.0) * link / ring->stride;
 }
 
-/* Gather bandwidth of one device: the rings work in parallel; two devices of a chip share the links unless the core
- * pair is among the rings (then what one device receives the other gets over the die-to-die link). */
-static double placement_bytes_per_s(const struct adv_cluster *cluster, const struct adv_axis_placement *placement)
+/* Gather bandwidth of one device: the rings work in parallel; two devices of a chip share the links unless
+ * the core pair is among the rings (then what one device receives the other gets over the die-to-die link).
+ */
+static double placement_bytes_per_s(const struct adv_cluster *cluster,
+                                    const struct adv_axis_placement *placement)
 {
     double ici = 0.0;
     bool has_core = false, has_ici = false;
@@ -173,10 +177,10 @@ static double placement_bytes_per_s(const struct adv_cluster *cluster, const str
 }
 
 /* Writes the factors as rings. Later logical axes are the inner part of a split physical axis. */
-static void write_rings(const struct adv_cluster *cluster, const struct adv_plan *plan, const struct placing *placing,
-                        struct adv_mesh *mesh)
+static void write_rings(const struct adv_cluster *cluster, const struct adv_plan *plan,
+                        const struct placing *placing, struct adv_mesh *mesh)
 {
-    int inner[ADV_PHYSICAL_COUNT] = { 1, 1, 1, 1 }, users[ADV_PHYSICAL_COUNT] = { 0 };
+    int inner[ADV_PHYSICAL_COUNT] = {1, 1, 1, 1}, users[ADV_PHYSICAL_COUNT] = {0};
     memset(mesh, 0, sizeof *mesh);
     for (int axis = ADV_AXIS_COUNT - 1; axis >= 0; axis--) {
         struct adv_axis_placement *placement = &mesh->axes[axis];
@@ -185,8 +189,11 @@ static void write_rings(const struct adv_cluster *cluster, const struct adv_plan
             int size = placing->factors[axis][p];
             if (size < 2) continue;
             bool reaches_round = size * inner[p] == placing->whole[p];
-            placement->rings[placement->rings_count++] = (struct adv_ring) {
-                .physical = p, .size = size, .whole = placing->whole[p], .stride = inner[p],
+            placement->rings[placement->rings_count++] = (struct adv_ring){
+                .physical = p,
+                .size = size,
+                .whole = placing->whole[p],
+                .stride = inner[p],
                 .wraps = p != ADV_PHYSICAL_CORE && reaches_round && cluster->wraps[p],
             };
             inner[p] *= size;
@@ -212,15 +219,16 @@ static void describe_degrees(const struct adv_plan *plan, char *text, size_t tex
     if (used == 0) snprintf(text, text_bytes, "all 1");
 }
 
-static adv_code report_product(const struct adv_cluster *cluster, const struct adv_plan *plan, int64_t devices,
-                               int64_t product, adv_err *err)
+static adv_code report_product(const struct adv_cluster *cluster, const struct adv_plan *plan,
+                               int64_t devices, int64_t product, adv_err *err)
 {
     char hint[ADV_LIMIT_DETAIL], degrees[ADV_LIMIT_DETAIL / 2];
     int fsdp = axis_size(plan, ADV_AXIS_FSDP);
     int64_t others = fsdp > 0 ? product / fsdp : 0;
     describe_degrees(plan, degrees, sizeof degrees);
     if (others > 0 && devices % others == 0)
-        snprintf(hint, sizeof hint, "ici_fsdp_parallelism would have to be %" PRId64 " (or -1)", devices / others);
+        snprintf(hint, sizeof hint, "ici_fsdp_parallelism would have to be %" PRId64 " (or -1)",
+                 devices / others);
     else
         snprintf(hint, sizeof hint, "choose degrees >= 1 whose product is %" PRId64, devices);
     return adv_err_add(err, ADV_E_ILLEGAL, "/config", hint,
@@ -228,7 +236,8 @@ static adv_code report_product(const struct adv_cluster *cluster, const struct a
                        cluster->topology, devices, degrees, product);
 }
 
-adv_code adv_mesh_place(const struct adv_cluster *cluster, const struct adv_plan *plan, struct adv_mesh *mesh, adv_err *err)
+adv_code adv_mesh_place(const struct adv_cluster *cluster, const struct adv_plan *plan, struct adv_mesh *mesh,
+                        adv_err *err)
 {
     struct placing placing;
     int64_t product = 1, devices = 1;
@@ -239,9 +248,11 @@ adv_code adv_mesh_place(const struct adv_cluster *cluster, const struct adv_plan
     }
     start_placing(cluster, &placing);
     for (int p = 0; p < ADV_PHYSICAL_COUNT; p++) devices *= placing.whole[p];
-    if (!positive || product != devices) return report_product(cluster, plan, devices, positive ? product : 0, err);
+    if (!positive || product != devices)
+        return report_product(cluster, plan, devices, positive ? product : 0, err);
     if (!place_all(cluster, plan, &placing, place_whole) && !place_all(cluster, plan, &placing, place_split))
-        return adv_err_add(err, ADV_E_INTERNAL, "/config", NULL, "the mesh cannot be placed on %s", cluster->topology);
+        return adv_err_add(err, ADV_E_INTERNAL, "/config", NULL, "the mesh cannot be placed on %s",
+                           cluster->topology);
     write_rings(cluster, plan, &placing, mesh);
     return ADV_OK;
 }

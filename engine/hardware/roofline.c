@@ -49,7 +49,8 @@ double adv_roofline_min_expert_mlp_dim(const struct adv_chip *chip, int expert_p
     return adv_roofline_ici_intensity(chip, 1, achieved) * expert_parallelism / 4.0;
 }
 
-double adv_roofline_context_intensity(double seq_len, double q_heads, double kv_heads, int context_parallelism)
+double adv_roofline_context_intensity(double seq_len, double q_heads, double kv_heads,
+                                      int context_parallelism)
 {
     return seq_len * q_heads / (kv_heads * context_parallelism);
 }

@@ -35,9 +35,9 @@ static inline const struct adv_catalog *fuzz_catalog(void)
     return catalog;
 }
 
-/* Answers `text` (any bytes) and checks what holds for every answer: either a JSON object of the stated length, or at
- * least one finding with a code that is an error, from which a problem document can be made. The document, for the
- * caller to look into and give back with json_decref, or NULL. */
+/* Answers `text` (any bytes) and checks what holds for every answer: either a JSON object of the stated
+ * length, or at least one finding with a code that is an error, from which a problem document can be made.
+ * The document, for the caller to look into and give back with json_decref, or NULL. */
 static inline json_t *fuzz_answer(enum adv_request_kind kind, const char *text, size_t text_bytes)
 {
     struct adv_answer answer;
@@ -48,7 +48,8 @@ static inline json_t *fuzz_answer(enum adv_request_kind kind, const char *text, 
     if (code == ADV_OK) {
         FUZZ_PROMISE(answer.json && strlen(answer.json) == answer.json_bytes);
         json_t *root = NULL;
-        FUZZ_PROMISE(adv_json_parse_file_text(answer.json, answer.json_bytes, &root, &err) == ADV_OK && json_is_object(root));
+        FUZZ_PROMISE(adv_json_parse_file_text(answer.json, answer.json_bytes, &root, &err) == ADV_OK &&
+                     json_is_object(root));
         adv_answer_free(&answer);
         return root;
     }

@@ -1,5 +1,6 @@
-/* Any bytes as the head of an HTTP request: a line `METHOD PATH`, then `Name: value` lines. What the daemon does with
- * them before a handler runs: the smuggling guard, the route table, content negotiation, and quoting for the log. */
+/* Any bytes as the head of an HTTP request: a line `METHOD PATH`, then `Name: value` lines. What the daemon
+ * does with them before a handler runs: the smuggling guard, the route table, content negotiation, and
+ * quoting for the log. */
 #include "tests/fuzz/fuzz.h"
 
 #include "server/exchange.h"
@@ -41,7 +42,8 @@ static void quote(const char *value)
     struct adv_text text;
     adv_text_init(&text, 1u << 20);
     adv_json_text_quote(&text, value);
-    FUZZ_PROMISE(text.overflow || (text.length_bytes >= 2 && text.data[0] == '"' && text.data[text.length_bytes - 1] == '"'));
+    FUZZ_PROMISE(text.overflow ||
+                 (text.length_bytes >= 2 && text.data[0] == '"' && text.data[text.length_bytes - 1] == '"'));
     FUZZ_PROMISE(text.overflow || adv_utf8_valid(text.data));
     adv_text_free(&text);
 }
@@ -56,8 +58,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *rest = head, *method = next_line(&rest);
     if (method) {
         char *path = strchr(method, ' ');
-        if (path) *path++ = '\0';
-        else path = method + strlen(method);
+        if (path)
+            *path++ = '\0';
+        else
+            path = method + strlen(method);
         struct adv_guard guard;
         struct adv_exchange exchange;
         memset(&exchange, 0, sizeof exchange);

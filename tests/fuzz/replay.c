@@ -35,7 +35,8 @@ static int replay_folder(const char *path)
     for (int i = 0; i < count; i++) {
         char name[4096];
         int length = snprintf(name, sizeof name, "%s/%s", path, entries[i]->d_name);
-        if (entries[i]->d_name[0] != '.') failed |= length < 0 || (size_t)length >= sizeof name || replay_file(name);
+        if (entries[i]->d_name[0] != '.')
+            failed |= length < 0 || (size_t)length >= sizeof name || replay_file(name);
         free(entries[i]);
     }
     if (count >= 0) free(entries);
@@ -50,6 +51,7 @@ int main(int argc, char **argv)
         if (stat(argv[i], &status) != 0) continue; /* a target without regressions has no such folder */
         failed |= S_ISDIR(status.st_mode) ? replay_folder(argv[i]) : replay_file(argv[i]);
     }
-    printf("fuzz: %s: %d inputs replayed\n", strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0], replayed_count);
+    printf("fuzz: %s: %d inputs replayed\n", strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0],
+           replayed_count);
     return failed || replayed_count == 0;
 }

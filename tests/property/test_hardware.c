@@ -1,4 +1,5 @@
-/* What must hold for every mesh and every collective, whatever the constants: checked on random cases of a fixed seed. */
+/* What must hold for every mesh and every collective, whatever the constants: checked on random cases of a
+ * fixed seed. */
 #include "tests/unit/check.h"
 #include "tests/unit/machine.h"
 
@@ -21,26 +22,32 @@ struct machine_case {
 };
 
 static const struct adv_constants lossy = {
-    .all_gather_launch_s = 1e-5, .all_reduce_launch_s = 2e-5, .all_reduce_multi_axis_frac = 0.7,
-    .all_to_all_launch_s = 1e-5, .all_to_all_frac = 0.5, .permute_launch_s = 5e-6, .permute_link_frac = 0.96,
-    .dcn_launch_s = 1e-4, .dcn_achieved_frac = 0.3,
+    .all_gather_launch_s = 1e-5,
+    .all_reduce_launch_s = 2e-5,
+    .all_reduce_multi_axis_frac = 0.7,
+    .all_to_all_launch_s = 1e-5,
+    .all_to_all_frac = 0.5,
+    .permute_launch_s = 5e-6,
+    .permute_link_frac = 0.96,
+    .dcn_launch_s = 1e-4,
+    .dcn_achieved_frac = 0.3,
 };
 
 /* A slice of a random generation and shape, its devices dealt to random axes prime by prime. */
 static void draw(struct machine_case *drawn)
 {
-    static const int cubes[][3] = { { 1, 1, 1 }, { 2, 2, 1 }, { 2, 2, 2 }, { 2, 2, 4 }, { 2, 4, 4 }, { 4, 4, 4 },
-                                    { 4, 4, 8 }, { 4, 4, 12 }, { 4, 8, 8 }, { 8, 8, 8 }, { 8, 8, 12 }, { 8, 8, 16 } };
-    static const int planes[][3] = { { 1, 1, 1 }, { 2, 2, 1 }, { 2, 4, 1 }, { 4, 4, 1 }, { 4, 8, 1 }, { 8, 8, 1 },
-                                     { 8, 16, 1 }, { 16, 16, 1 } };
-    static const char *const chips[] = { "tpu7x", "tpu7x", "v5p", "v4", "v6e", "v5e" };
+    static const int cubes[][3] = {{1, 1, 1}, {2, 2, 1},  {2, 2, 2}, {2, 2, 4}, {2, 4, 4},  {4, 4, 4},
+                                   {4, 4, 8}, {4, 4, 12}, {4, 8, 8}, {8, 8, 8}, {8, 8, 12}, {8, 8, 16}};
+    static const int planes[][3] = {{1, 1, 1}, {2, 2, 1}, {2, 4, 1},  {4, 4, 1},
+                                    {4, 8, 1}, {8, 8, 1}, {8, 16, 1}, {16, 16, 1}};
+    static const char *const chips[] = {"tpu7x", "tpu7x", "v5p", "v4", "v6e", "v5e"};
     const char *chip = chips[random_below(6)];
     bool flat = strcmp(chip, "v6e") == 0 || strcmp(chip, "v5e") == 0;
     const int *dims = flat ? planes[random_below(8)] : cubes[random_below(12)];
     drawn->cluster = machine(chip, dims[0], dims[1], dims[2]);
     drawn->plan = machine_plan(ADV_AXIS_COUNT);
     drawn->plan.allow_split_physical_axes = random_below(2) == 1;
-    int left = drawn->cluster.devices_per_slice, axes = 1 + random_below(5), chosen[5];
+    int left = drawn->cluster.devices_per_slice, axes = 1 + random_below(5), chosen[5] = {0};
     for (int i = 0; i < axes; i++) {
         do chosen[i] = random_below(ADV_AXIS_COUNT);
         while (chosen[i] == ADV_AXIS_SEQUENCE);
@@ -51,7 +58,8 @@ static void draw(struct machine_case *drawn)
     drawn->mesh = machine_place(&drawn->cluster, &drawn->plan);
 }
 
-static double time_of(const struct machine_case *drawn, unsigned axes, enum adv_collective collective, double bytes)
+static double time_of(const struct machine_case *drawn, unsigned axes, enum adv_collective collective,
+                      double bytes)
 {
     struct adv_group group = adv_group_of(&drawn->cluster, &drawn->mesh, axes);
     struct adv_collective_time time = adv_collective_time(&drawn->cluster, &lossy, &group, collective, bytes);
@@ -70,7 +78,7 @@ static void factors_multiply_to_the_axis_and_the_cores_have_one_owner(void **sta
     (void)state;
     struct machine_case drawn;
     for (int i = 0; i < CASES; i++) {
-        int core_owners = 0, used[ADV_PHYSICAL_COUNT] = { 1, 1, 1, 1 };
+        int core_owners = 0, used[ADV_PHYSICAL_COUNT] = {1, 1, 1, 1};
         draw(&drawn);
         for (int axis = 0; axis < ADV_AXIS_COUNT; axis++) {
             const struct adv_axis_placement *placement = &drawn.mesh.axes[axis];
@@ -109,8 +117,10 @@ static void more_bandwidth_is_never_slower(void **state)
         draw(&drawn);
         struct machine_case faster = drawn;
         double gain = 1.0 + random_below(100) / 25.0;
-        if (random_below(2)) faster.cluster.chip.ici_link_achieved_bytes_per_s *= gain;
-        else faster.cluster.chip.d2d_bytes_per_s *= gain;
+        if (random_below(2))
+            faster.cluster.chip.ici_link_achieved_bytes_per_s *= gain;
+        else
+            faster.cluster.chip.d2d_bytes_per_s *= gain;
         unsigned axes = random_axes();
         enum adv_collective collective = (enum adv_collective)random_below(ADV_COLLECTIVE_COUNT);
         double bytes = 1.0 + random_below(1 << 30);
@@ -126,7 +136,8 @@ static void a_ring_is_never_slower_than_the_line_it_closes(void **state)
         draw(&drawn);
         struct machine_case opened = drawn;
         for (int axis = 0; axis < ADV_AXIS_COUNT; axis++)
-            for (int r = 0; r < opened.mesh.axes[axis].rings_count; r++) opened.mesh.axes[axis].rings[r].wraps = false;
+            for (int r = 0; r < opened.mesh.axes[axis].rings_count; r++)
+                opened.mesh.axes[axis].rings[r].wraps = false;
         unsigned axes = random_axes();
         enum adv_collective collective = (enum adv_collective)random_below(ADV_COLLECTIVE_COUNT);
         assert_true(time_of(&drawn, axes, collective, 1e7) <= time_of(&opened, axes, collective, 1e7));
@@ -168,8 +179,8 @@ static void all_reduce_takes_at_least_an_all_gather(void **state)
     for (int i = 0; i < CASES; i++) {
         draw(&drawn);
         unsigned axes = random_axes();
-        assert_true(time_of(&drawn, axes, ADV_COLLECTIVE_ALL_REDUCE, 1e8)
-                    >= time_of(&drawn, axes, ADV_COLLECTIVE_ALL_GATHER, 1e8));
+        assert_true(time_of(&drawn, axes, ADV_COLLECTIVE_ALL_REDUCE, 1e8) >=
+                    time_of(&drawn, axes, ADV_COLLECTIVE_ALL_GATHER, 1e8));
     }
 }
 
@@ -178,15 +189,16 @@ static void equal_axes_can_change_places(void **state)
     (void)state;
     /* Two axes of one degree on equal physical axes: which of them is asked about does not matter. */
     struct adv_cluster cluster = machine("v5p", 8, 8, 8);
-    struct adv_plan plan = machine_plan(ADV_AXIS_DATA, 8, ADV_AXIS_FSDP, 8, ADV_AXIS_TENSOR, 8, ADV_AXIS_COUNT);
-    struct machine_case drawn = { cluster, plan, machine_place(&cluster, &plan) };
+    struct adv_plan plan =
+        machine_plan(ADV_AXIS_DATA, 8, ADV_AXIS_FSDP, 8, ADV_AXIS_TENSOR, 8, ADV_AXIS_COUNT);
+    struct machine_case drawn = {cluster, plan, machine_place(&cluster, &plan)};
     for (int c = 0; c < ADV_COLLECTIVE_COUNT; c++) {
         enum adv_collective collective = (enum adv_collective)c;
         double data = time_of(&drawn, 1u << ADV_AXIS_DATA, collective, 1e8);
         assert_true(data == time_of(&drawn, 1u << ADV_AXIS_FSDP, collective, 1e8));
         assert_true(data == time_of(&drawn, 1u << ADV_AXIS_TENSOR, collective, 1e8));
-        assert_true(time_of(&drawn, 1u << ADV_AXIS_DATA | 1u << ADV_AXIS_FSDP, collective, 1e8)
-                    == time_of(&drawn, 1u << ADV_AXIS_FSDP | 1u << ADV_AXIS_TENSOR, collective, 1e8));
+        assert_true(time_of(&drawn, 1u << ADV_AXIS_DATA | 1u << ADV_AXIS_FSDP, collective, 1e8) ==
+                    time_of(&drawn, 1u << ADV_AXIS_FSDP | 1u << ADV_AXIS_TENSOR, collective, 1e8));
     }
 }
 
@@ -201,8 +213,10 @@ static void an_all_gather_never_beats_the_chips_links(void **state)
         int chips = 1;
         for (int r = 0; r < group.rings_count; r++)
             if (group.rings[r].physical != ADV_PHYSICAL_CORE) chips *= group.rings[r].size;
-        double bytes = 1e9, links = 2.0 * (drawn.cluster.dims[2] > 1 ? 3 : 2) * drawn.cluster.chip.ici_link_achieved_bytes_per_s;
-        assert_true(time_of(&drawn, axes, ADV_COLLECTIVE_ALL_GATHER, bytes) >= bytes * (chips - 1) / chips / links);
+        double bytes = 1e9, links = 2.0 * (drawn.cluster.dims[2] > 1 ? 3 : 2) *
+                                    drawn.cluster.chip.ici_link_achieved_bytes_per_s;
+        assert_true(time_of(&drawn, axes, ADV_COLLECTIVE_ALL_GATHER, bytes) >=
+                    bytes * (chips - 1) / chips / links);
     }
 }
 

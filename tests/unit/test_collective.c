@@ -5,7 +5,10 @@
 
 /* Constants without launch costs and losses: the times are then the formulas of collective.h by hand. */
 static const struct adv_constants perfect = {
-    .all_reduce_multi_axis_frac = 1, .all_to_all_frac = 1, .permute_link_frac = 1, .dcn_achieved_frac = 1,
+    .all_reduce_multi_axis_frac = 1,
+    .all_to_all_frac = 1,
+    .permute_link_frac = 1,
+    .dcn_achieved_frac = 1,
 };
 
 static double bandwidth_s(const struct adv_cluster *cluster, const struct adv_plan *plan, unsigned axes,
@@ -56,11 +59,12 @@ static void the_core_pair_alone_is_six_times_one_axis(void **state)
     (void)state;
     struct adv_cluster cluster = machine("tpu7x", 4, 4, 4);
     cluster.chip.ici_link_achieved_bytes_per_s = cluster.chip.ici_link_bytes_per_s;
-    struct adv_plan plan = machine_plan(ADV_AXIS_FSDP, 16, ADV_AXIS_CONTEXT, 4, ADV_AXIS_TENSOR, 2, ADV_AXIS_COUNT);
+    struct adv_plan plan =
+        machine_plan(ADV_AXIS_FSDP, 16, ADV_AXIS_CONTEXT, 4, ADV_AXIS_TENSOR, 2, ADV_AXIS_COUNT);
     double cores = bandwidth_s(&cluster, &plan, 1u << ADV_AXIS_TENSOR, ADV_COLLECTIVE_ALL_GATHER, 1e9);
     double axis = bandwidth_s(&cluster, &plan, 1u << ADV_AXIS_CONTEXT, ADV_COLLECTIVE_ALL_GATHER, 1e9);
-    /* Half of the bytes at 600e9; against three quarters in two groups over 2 x 100e9. Per byte that comes in: the
-     * link's 600e9 in one direction are 1200e9 in both, six times an axis's 200e9. */
+    /* Half of the bytes at 600e9; against three quarters in two groups over 2 x 100e9. Per byte that comes
+     * in: the link's 600e9 in one direction are 1200e9 in both, six times an axis's 200e9. */
     assert_close(cores, 0.5e9 / 600e9, 1e-12);
     assert_close((axis / (2 * 0.75)) / (cores / (2 * 0.5)), 6.0, 1e-12);
 }
@@ -80,7 +84,8 @@ static void all_reduce_is_a_scatter_and_a_gather(void **state)
 static void all_to_all_on_a_ring_costs_a_quarter_of_the_gather(void **state)
 {
     (void)state;
-    /* Ring of 16, v bytes per chip: bisection n v / (8 W). The gather of n v bytes takes n v 15/16 / (2 W). */
+    /* Ring of 16, v bytes per chip: bisection n v / (8 W). The gather of n v bytes takes n v 15/16 / (2 W).
+     */
     struct adv_cluster cluster = machine("v6e", 16, 16, 1);
     struct adv_plan plan = machine_plan(ADV_AXIS_FSDP, 16, ADV_AXIS_EXPERT, 16, ADV_AXIS_COUNT);
     unsigned expert = 1u << ADV_AXIS_EXPERT;
@@ -128,10 +133,13 @@ static void parts_of_an_axis_that_touch_form_the_whole_ring(void **state)
 static void parts_of_an_axis_that_do_not_touch_share_its_links(void **state)
 {
     (void)state;
-    /* x of 8: tensor 2 inside, context 2 in the middle, 2 of fsdp outside, whose four rings share the two links. */
+    /* x of 8: tensor 2 inside, context 2 in the middle, 2 of fsdp outside, whose four rings share the two
+     * links. */
     struct adv_cluster cluster = machine("v5p", 8, 8, 8);
-    struct adv_plan plan = machine_plan(ADV_AXIS_FSDP, 128, ADV_AXIS_CONTEXT, 2, ADV_AXIS_TENSOR, 2, ADV_AXIS_COUNT);
-    double s = bandwidth_s(&cluster, &plan, 1u << ADV_AXIS_FSDP | 1u << ADV_AXIS_TENSOR, ADV_COLLECTIVE_ALL_GATHER, 1e9);
+    struct adv_plan plan =
+        machine_plan(ADV_AXIS_FSDP, 128, ADV_AXIS_CONTEXT, 2, ADV_AXIS_TENSOR, 2, ADV_AXIS_COUNT);
+    double s = bandwidth_s(&cluster, &plan, 1u << ADV_AXIS_FSDP | 1u << ADV_AXIS_TENSOR,
+                           ADV_COLLECTIVE_ALL_GATHER, 1e9);
     assert_close(s, 1e9 * 255 / 256 / (180e9 / 4 + 2 * 180e9), 1e-12);
 }
 
@@ -139,20 +147,25 @@ static void latency_counts_the_hops_to_the_farthest_chip(void **state)
 {
     (void)state;
     struct adv_cluster torus = machine("v5p", 4, 4, 8), line = machine("v6e", 2, 4, 1);
-    struct adv_plan plan = machine_plan(ADV_AXIS_FSDP, 128, ADV_AXIS_COUNT), small = machine_plan(ADV_AXIS_FSDP, 8, ADV_AXIS_COUNT);
+    struct adv_plan plan = machine_plan(ADV_AXIS_FSDP, 128, ADV_AXIS_COUNT),
+                    small = machine_plan(ADV_AXIS_FSDP, 8, ADV_AXIS_COUNT);
     struct adv_mesh mesh = machine_place(&torus, &plan), small_mesh = machine_place(&line, &small);
     struct adv_group group = adv_group_of(&torus, &mesh, 1u << ADV_AXIS_FSDP);
     struct adv_group small_group = adv_group_of(&line, &small_mesh, 1u << ADV_AXIS_FSDP);
-    assert_close(adv_collective_time(&torus, &perfect, &group, ADV_COLLECTIVE_ALL_GATHER, 1).latency_s, 8e-6, 1e-12);
-    assert_close(adv_collective_time(&line, &perfect, &small_group, ADV_COLLECTIVE_ALL_GATHER, 1).latency_s, 4e-6, 1e-12);
-    assert_close(adv_collective_time(&torus, &perfect, &group, ADV_COLLECTIVE_ALL_REDUCE, 1).latency_s, 16e-6, 1e-12);
+    assert_close(adv_collective_time(&torus, &perfect, &group, ADV_COLLECTIVE_ALL_GATHER, 1).latency_s, 8e-6,
+                 1e-12);
+    assert_close(adv_collective_time(&line, &perfect, &small_group, ADV_COLLECTIVE_ALL_GATHER, 1).latency_s,
+                 4e-6, 1e-12);
+    assert_close(adv_collective_time(&torus, &perfect, &group, ADV_COLLECTIVE_ALL_REDUCE, 1).latency_s, 16e-6,
+                 1e-12);
 }
 
 static void a_permute_sends_over_one_link_and_cores_share_it(void **state)
 {
     (void)state;
     struct adv_cluster cluster = machine("tpu7x", 4, 4, 4);
-    struct adv_plan plan = machine_plan(ADV_AXIS_DATA, 2, ADV_AXIS_FSDP, 16, ADV_AXIS_CONTEXT, 4, ADV_AXIS_COUNT);
+    struct adv_plan plan =
+        machine_plan(ADV_AXIS_DATA, 2, ADV_AXIS_FSDP, 16, ADV_AXIS_CONTEXT, 4, ADV_AXIS_COUNT);
     double s = bandwidth_s(&cluster, &plan, 1u << ADV_AXIS_CONTEXT, ADV_COLLECTIVE_PERMUTE, 9e6);
     assert_close(s, 2 * 9e6 / 90e9, 1e-12);
 }
@@ -161,20 +174,24 @@ static void slices_exchange_over_each_chips_share_of_the_dcn(void **state)
 {
     (void)state;
     struct adv_cluster v5e = machine("v5e", 16, 16, 1), tpu7x = machine("tpu7x", 4, 4, 4);
-    struct adv_collective_time two = adv_collective_dcn_time(&v5e, &perfect, 2, ADV_COLLECTIVE_ALL_REDUCE, 250e6);
-    struct adv_collective_time four = adv_collective_dcn_time(&v5e, &perfect, 4, ADV_COLLECTIVE_ALL_REDUCE, 250e6);
-    assert_close(two.bandwidth_s, 250e6 / 3.125e9, 1e-12);       /* 2 x 1/2 */
+    struct adv_collective_time two =
+        adv_collective_dcn_time(&v5e, &perfect, 2, ADV_COLLECTIVE_ALL_REDUCE, 250e6);
+    struct adv_collective_time four =
+        adv_collective_dcn_time(&v5e, &perfect, 4, ADV_COLLECTIVE_ALL_REDUCE, 250e6);
+    assert_close(two.bandwidth_s, 250e6 / 3.125e9, 1e-12);        /* 2 x 1/2 */
     assert_close(four.bandwidth_s, 1.5 * two.bandwidth_s, 1e-12); /* 2 x 3/4 */
-    struct adv_collective_time gather = adv_collective_dcn_time(&tpu7x, &perfect, 2, ADV_COLLECTIVE_ALL_GATHER, 250e6);
+    struct adv_collective_time gather =
+        adv_collective_dcn_time(&tpu7x, &perfect, 2, ADV_COLLECTIVE_ALL_GATHER, 250e6);
     assert_close(gather.bandwidth_s, 2 * 125e6 / 12.5e9, 1e-12); /* two devices share the chip's 12.5 GB/s */
-    assert_close(adv_collective_dcn_time(&v5e, &perfect, 1, ADV_COLLECTIVE_ALL_REDUCE, 250e6).bandwidth_s, 0.0, 0.0);
+    assert_close(adv_collective_dcn_time(&v5e, &perfect, 1, ADV_COLLECTIVE_ALL_REDUCE, 250e6).bandwidth_s,
+                 0.0, 0.0);
 }
 
 static void devices_of_a_chip_share_its_host_link(void **state)
 {
     (void)state;
     struct adv_cluster tpu7x = machine("tpu7x", 4, 4, 4), v6e = machine("v6e", 2, 4, 1);
-    struct adv_constants constants = { .pcie_launch_s = 1e-5 };
+    struct adv_constants constants = {.pcie_launch_s = 1e-5};
     assert_close(adv_host_bytes_per_s_per_device(&tpu7x), 16e9, 1e-12);
     assert_close(adv_host_bytes_per_s_per_device(&v6e), 32e9, 1e-12);
     assert_close(adv_host_transfer_s(&tpu7x, &constants, 16e9, 10), 1.0001, 1e-12);

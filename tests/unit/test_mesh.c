@@ -33,7 +33,8 @@ static void expect_placements(const struct expected *rows, size_t count)
     for (size_t i = 0; i < count; i++) {
         const struct expected *row = &rows[i];
         struct adv_cluster cluster = machine(row->chip, row->dims[0], row->dims[1], row->dims[2]);
-        struct adv_plan plan = machine_plan(row->axis_a, row->size_a, row->axis_b, row->size_b, ADV_AXIS_COUNT);
+        struct adv_plan plan =
+            machine_plan(row->axis_a, row->size_a, row->axis_b, row->size_b, ADV_AXIS_COUNT);
         struct adv_mesh mesh = machine_place(&cluster, &plan);
         assert_string_equal(placed(&mesh, row->axis_a), row->placed_a);
         assert_string_equal(placed(&mesh, row->axis_b), row->placed_b);
@@ -45,20 +46,20 @@ static void whole_axes_are_taken_as_jax_takes_them(void **state)
 {
     (void)state;
     static const struct expected rows[] = {
-        { "v5p", { 4, 4, 8 }, ADV_AXIS_FSDP, 32, "y4 z8", ADV_AXIS_TENSOR, 4, "x4", 0 },
-        { "v5p", { 4, 4, 8 }, ADV_AXIS_FSDP, 16, "x4 y4", ADV_AXIS_TENSOR, 8, "z8", 0 },
-        { "v5p", { 4, 8, 8 }, ADV_AXIS_FSDP, 32, "x4 z8", ADV_AXIS_TENSOR, 8, "y8", 0 },
-        { "v5p", { 8, 8, 8 }, ADV_AXIS_FSDP, 64, "y8 z8", ADV_AXIS_TENSOR, 8, "x8", 0 },
-        { "v5p", { 8, 8, 16 }, ADV_AXIS_FSDP, 64, "x8 y8", ADV_AXIS_TENSOR, 16, "z16", 0 },
-        { "v5p", { 4, 4, 4 }, ADV_AXIS_CONTEXT, 16, "y4 z4", ADV_AXIS_ULYSSES, 4, "x4", 0 },
-        { "v5e", { 16, 16, 1 }, ADV_AXIS_FSDP, 16, "y16", ADV_AXIS_TENSOR, 16, "x16", 0 },
-        { "v6e", { 16, 16, 1 }, ADV_AXIS_FSDP, 16, "y16", ADV_AXIS_EXPERT, 16, "x16", 0 },
-        { "v5p", { 2, 2, 1 }, ADV_AXIS_FSDP, 4, "x2 y2", ADV_AXIS_TENSOR, 1, "", 0 },
-        { "tpu7x", { 4, 8, 8 }, ADV_AXIS_FSDP, 64, "y8 z8", ADV_AXIS_CONTEXT, 8, "x4 core2", 0 },
-        { "tpu7x", { 4, 4, 4 }, ADV_AXIS_FSDP, 16, "y4 z4", ADV_AXIS_FSDP_TRANSPOSE, 8, "x4 core2", 0 },
-        { "tpu7x", { 4, 4, 4 }, ADV_AXIS_DATA, 2, "core2", ADV_AXIS_FSDP, 64, "x4 y4 z4", 0 },
-        { "tpu7x", { 4, 4, 4 }, ADV_AXIS_DATA, 4, "z4", ADV_AXIS_FSDP, 32, "x4 y4 core2", 0 },
-        { "tpu7x", { 4, 4, 4 }, ADV_AXIS_DATA, 1, "", ADV_AXIS_FSDP, 128, "x4 y4 z4 core2", 0 },
+        {"v5p", {4, 4, 8}, ADV_AXIS_FSDP, 32, "y4 z8", ADV_AXIS_TENSOR, 4, "x4", 0},
+        {"v5p", {4, 4, 8}, ADV_AXIS_FSDP, 16, "x4 y4", ADV_AXIS_TENSOR, 8, "z8", 0},
+        {"v5p", {4, 8, 8}, ADV_AXIS_FSDP, 32, "x4 z8", ADV_AXIS_TENSOR, 8, "y8", 0},
+        {"v5p", {8, 8, 8}, ADV_AXIS_FSDP, 64, "y8 z8", ADV_AXIS_TENSOR, 8, "x8", 0},
+        {"v5p", {8, 8, 16}, ADV_AXIS_FSDP, 64, "x8 y8", ADV_AXIS_TENSOR, 16, "z16", 0},
+        {"v5p", {4, 4, 4}, ADV_AXIS_CONTEXT, 16, "y4 z4", ADV_AXIS_ULYSSES, 4, "x4", 0},
+        {"v5e", {16, 16, 1}, ADV_AXIS_FSDP, 16, "y16", ADV_AXIS_TENSOR, 16, "x16", 0},
+        {"v6e", {16, 16, 1}, ADV_AXIS_FSDP, 16, "y16", ADV_AXIS_EXPERT, 16, "x16", 0},
+        {"v5p", {2, 2, 1}, ADV_AXIS_FSDP, 4, "x2 y2", ADV_AXIS_TENSOR, 1, "", 0},
+        {"tpu7x", {4, 8, 8}, ADV_AXIS_FSDP, 64, "y8 z8", ADV_AXIS_CONTEXT, 8, "x4 core2", 0},
+        {"tpu7x", {4, 4, 4}, ADV_AXIS_FSDP, 16, "y4 z4", ADV_AXIS_FSDP_TRANSPOSE, 8, "x4 core2", 0},
+        {"tpu7x", {4, 4, 4}, ADV_AXIS_DATA, 2, "core2", ADV_AXIS_FSDP, 64, "x4 y4 z4", 0},
+        {"tpu7x", {4, 4, 4}, ADV_AXIS_DATA, 4, "z4", ADV_AXIS_FSDP, 32, "x4 y4 core2", 0},
+        {"tpu7x", {4, 4, 4}, ADV_AXIS_DATA, 1, "", ADV_AXIS_FSDP, 128, "x4 y4 z4 core2", 0},
     };
     expect_placements(rows, sizeof rows / sizeof rows[0]);
 }
@@ -68,9 +69,9 @@ static void the_core_pair_wins_among_equal_combinations(void **state)
     (void)state;
     /* jax #39340: FSDP 32 on (2, 4, 4, 2) took x y z although y z core has the same product. */
     static const struct expected rows[] = {
-        { "tpu7x", { 2, 4, 4 }, ADV_AXIS_DATA, 2, "x2", ADV_AXIS_FSDP, 32, "y4 z4 core2", 0 },
-        { "tpu7x", { 2, 4, 4 }, ADV_AXIS_FSDP, 32, "x2 y4 z4", ADV_AXIS_TENSOR, 2, "core2", 0 },
-        { "tpu7x", { 2, 2, 1 }, ADV_AXIS_FSDP, 4, "x2 y2", ADV_AXIS_TENSOR, 2, "core2", 0 },
+        {"tpu7x", {2, 4, 4}, ADV_AXIS_DATA, 2, "x2", ADV_AXIS_FSDP, 32, "y4 z4 core2", 0},
+        {"tpu7x", {2, 4, 4}, ADV_AXIS_FSDP, 32, "x2 y4 z4", ADV_AXIS_TENSOR, 2, "core2", 0},
+        {"tpu7x", {2, 2, 1}, ADV_AXIS_FSDP, 4, "x2 y2", ADV_AXIS_TENSOR, 2, "core2", 0},
     };
     expect_placements(rows, sizeof rows / sizeof rows[0]);
 }
@@ -79,9 +80,9 @@ static void what_needs_a_split_is_split_and_marked(void **state)
 {
     (void)state;
     static const struct expected rows[] = {
-        { "v5p", { 8, 8, 8 }, ADV_AXIS_FSDP, 32, "y4/8:2 z8", ADV_AXIS_TENSOR, 16, "x8 y2/8", 1 },
-        { "v5p", { 4, 4, 4 }, ADV_AXIS_CONTEXT, 8, "y2/4:2 z4", ADV_AXIS_ULYSSES, 8, "x4 y2/4", 1 },
-        { "v5p", { 4, 4, 4 }, ADV_AXIS_CONTEXT, 32, "x2/4:2 y4 z4", ADV_AXIS_ULYSSES, 2, "x2/4", 1 },
+        {"v5p", {8, 8, 8}, ADV_AXIS_FSDP, 32, "y4/8:2 z8", ADV_AXIS_TENSOR, 16, "x8 y2/8", 1},
+        {"v5p", {4, 4, 4}, ADV_AXIS_CONTEXT, 8, "y2/4:2 z4", ADV_AXIS_ULYSSES, 8, "x4 y2/4", 1},
+        {"v5p", {4, 4, 4}, ADV_AXIS_CONTEXT, 32, "x2/4:2 y4 z4", ADV_AXIS_ULYSSES, 2, "x2/4", 1},
     };
     expect_placements(rows, sizeof rows / sizeof rows[0]);
 }
@@ -91,7 +92,8 @@ static void splits_stay_on_axes_already_split(void **state)
     (void)state;
     /* 3 fits z only; the next axis goes there too, although x is free. */
     struct adv_cluster cluster = machine("v5p", 4, 4, 12);
-    struct adv_plan plan = machine_plan(ADV_AXIS_FSDP, 32, ADV_AXIS_CONTEXT, 2, ADV_AXIS_EXPERT, 3, ADV_AXIS_COUNT);
+    struct adv_plan plan =
+        machine_plan(ADV_AXIS_FSDP, 32, ADV_AXIS_CONTEXT, 2, ADV_AXIS_EXPERT, 3, ADV_AXIS_COUNT);
     struct adv_mesh mesh = machine_place(&cluster, &plan);
     assert_string_equal(placed(&mesh, ADV_AXIS_EXPERT), "z3/12");
     assert_string_equal(placed(&mesh, ADV_AXIS_CONTEXT), "z2/12:3");
@@ -102,7 +104,8 @@ static void the_core_pair_wins_among_equal_splits_too(void **state)
 {
     (void)state;
     struct adv_cluster cluster = machine("tpu7x", 2, 4, 4);
-    struct adv_plan plan = machine_plan(ADV_AXIS_DILOCO, 2, ADV_AXIS_DATA, 2, ADV_AXIS_STAGE, 2, ADV_AXIS_FSDP, 8, ADV_AXIS_COUNT);
+    struct adv_plan plan = machine_plan(ADV_AXIS_DILOCO, 2, ADV_AXIS_DATA, 2, ADV_AXIS_STAGE, 2,
+                                        ADV_AXIS_FSDP, 8, ADV_AXIS_COUNT);
     struct adv_mesh mesh = machine_place(&cluster, &plan);
     assert_string_equal(placed(&mesh, ADV_AXIS_FSDP), "y4 core2");
     assert_string_equal(placed(&mesh, ADV_AXIS_STAGE), "x2");
@@ -114,7 +117,8 @@ static void tp2_takes_the_cores_and_cp2_then_is_a_line(void **state)
 {
     (void)state;
     struct adv_cluster cluster = machine("tpu7x", 4, 4, 4);
-    struct adv_plan plan = machine_plan(ADV_AXIS_FSDP, 32, ADV_AXIS_CONTEXT, 2, ADV_AXIS_TENSOR, 2, ADV_AXIS_COUNT);
+    struct adv_plan plan =
+        machine_plan(ADV_AXIS_FSDP, 32, ADV_AXIS_CONTEXT, 2, ADV_AXIS_TENSOR, 2, ADV_AXIS_COUNT);
     struct adv_mesh mesh = machine_place(&cluster, &plan);
     assert_string_equal(placed(&mesh, ADV_AXIS_TENSOR), "core2");
     assert_string_equal(placed(&mesh, ADV_AXIS_CONTEXT), "x2/4");
@@ -128,7 +132,8 @@ static void three_axes_of_a_large_mesh_share_one_axis(void **state)
 {
     (void)state;
     struct adv_cluster cluster = machine("tpu7x", 8, 8, 8);
-    struct adv_plan plan = machine_plan(ADV_AXIS_DATA, 2, ADV_AXIS_FSDP, 256, ADV_AXIS_FSDP_TRANSPOSE, 2, ADV_AXIS_COUNT);
+    struct adv_plan plan =
+        machine_plan(ADV_AXIS_DATA, 2, ADV_AXIS_FSDP, 256, ADV_AXIS_FSDP_TRANSPOSE, 2, ADV_AXIS_COUNT);
     struct adv_mesh mesh = machine_place(&cluster, &plan);
     assert_string_equal(placed(&mesh, ADV_AXIS_FSDP_TRANSPOSE), "core2");
     assert_string_equal(placed(&mesh, ADV_AXIS_FSDP), "x8 y8 z4/8");
@@ -140,8 +145,8 @@ static void a_part_of_a_ring_has_half_its_bandwidth(void **state)
 {
     (void)state;
     struct adv_cluster cluster = machine("v5p", 8, 8, 8);
-    struct adv_ring whole = { ADV_PHYSICAL_X, 8, 8, 1, true }, inner = { ADV_PHYSICAL_X, 4, 8, 1, false };
-    struct adv_ring outer = { ADV_PHYSICAL_X, 4, 8, 2, true };
+    struct adv_ring whole = {ADV_PHYSICAL_X, 8, 8, 1, true}, inner = {ADV_PHYSICAL_X, 4, 8, 1, false};
+    struct adv_ring outer = {ADV_PHYSICAL_X, 4, 8, 2, true};
     assert_close(adv_ring_bytes_per_s(&cluster.chip, &whole), 180e9, 1e-12);
     assert_close(adv_ring_bytes_per_s(&cluster.chip, &inner), 90e9, 1e-12);
     assert_close(adv_ring_bytes_per_s(&cluster.chip, &outer), 90e9, 1e-12);
@@ -162,7 +167,8 @@ static void a_mesh_of_the_wrong_size_is_refused_with_the_degree_that_fits(void *
 {
     (void)state;
     struct adv_cluster cluster = machine("tpu7x", 4, 4, 4);
-    struct adv_plan plan = machine_plan(ADV_AXIS_FSDP, 16, ADV_AXIS_CONTEXT, 2, ADV_AXIS_TENSOR, 2, ADV_AXIS_COUNT);
+    struct adv_plan plan =
+        machine_plan(ADV_AXIS_FSDP, 16, ADV_AXIS_CONTEXT, 2, ADV_AXIS_TENSOR, 2, ADV_AXIS_COUNT);
     struct adv_mesh mesh;
     adv_err err;
     adv_err_init(&err);
@@ -182,8 +188,9 @@ static void degrees_below_one_and_huge_products_are_refused(void **state)
     (void)state;
     struct adv_cluster cluster = machine("v6e", 16, 16, 1);
     struct adv_plan zero = machine_plan(ADV_AXIS_FSDP, 256, ADV_AXIS_TENSOR, 0, ADV_AXIS_COUNT);
-    struct adv_plan huge = machine_plan(ADV_AXIS_DATA, INT32_MAX, ADV_AXIS_FSDP, INT32_MAX, ADV_AXIS_CONTEXT, INT32_MAX,
-                                        ADV_AXIS_TENSOR, INT32_MAX, ADV_AXIS_EXPERT, INT32_MAX, ADV_AXIS_COUNT);
+    struct adv_plan huge =
+        machine_plan(ADV_AXIS_DATA, INT32_MAX, ADV_AXIS_FSDP, INT32_MAX, ADV_AXIS_CONTEXT, INT32_MAX,
+                     ADV_AXIS_TENSOR, INT32_MAX, ADV_AXIS_EXPERT, INT32_MAX, ADV_AXIS_COUNT);
     struct adv_mesh mesh;
     adv_err err;
     adv_err_init(&err);

@@ -20,7 +20,8 @@ static void the_die_to_die_link_is_six_axes_wide(void **state)
     (void)state;
     struct adv_chip tpu7x = machine_chip("tpu7x"), v5p = machine_chip("v5p");
     assert_close(adv_roofline_d2d_intensity(&tpu7x), 1922.5, 1e-9);
-    assert_close(adv_roofline_ici_intensity(&tpu7x, 1, false) / adv_roofline_d2d_intensity(&tpu7x), 6.0, 1e-12);
+    assert_close(adv_roofline_ici_intensity(&tpu7x, 1, false) / adv_roofline_d2d_intensity(&tpu7x), 6.0,
+                 1e-12);
     assert_true(isnan(adv_roofline_d2d_intensity(&v5p)));
     /* A tensor parallelism of 2 on the cores hides for every catalog model from 3,845 up. */
     assert_close(adv_roofline_min_mlp_dim_on_cores(&tpu7x), 3845.0, 1e-9);
@@ -51,7 +52,8 @@ static void tensor_parallelism_of_4_needs_an_mlp_above_46140(void **state)
 {
     (void)state;
     struct adv_chip tpu7x = machine_chip("tpu7x");
-    double spec = adv_roofline_min_mlp_dim(&tpu7x, 4, false), achieved = adv_roofline_min_mlp_dim(&tpu7x, 4, true);
+    double spec = adv_roofline_min_mlp_dim(&tpu7x, 4, false),
+           achieved = adv_roofline_min_mlp_dim(&tpu7x, 4, true);
     assert_close(spec, 46140.0, 1e-9);
     assert_true(46000.0 < spec && spec < 46300.0);
     assert_true(51100.0 < achieved && achieved < 51400.0);
@@ -88,7 +90,8 @@ static void small_heads_leave_the_matrix_unit_idle(void **state)
     assert_close(adv_roofline_mxu_utilisation(&tpu7x, 384), 0.75, 1e-12);
     assert_close(adv_roofline_mxu_utilisation(&v5p, 128), 1.0, 1e-12);
     for (int size = 1; size < 256; size++)
-        assert_true(adv_roofline_mxu_utilisation(&tpu7x, size) < adv_roofline_mxu_utilisation(&tpu7x, size + 1));
+        assert_true(adv_roofline_mxu_utilisation(&tpu7x, size) <
+                    adv_roofline_mxu_utilisation(&tpu7x, size + 1));
 }
 
 int main(void)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/hardware/mesh.h"
 #include "engine/json/decode_cluster.h"
 #include "engine/json/decode_flags.h"
 #include "engine/json/decode_plan.h"
@@ -181,6 +182,8 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
     decoded &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena, &job->plan.flags, &job->config,
                                 &job->errors, &job->notes) == ADV_OK;
     bool legal = adv_plan_check(&job->plan, &job->model, &job->cluster, &job->errors, &job->notes) == ADV_OK;
+    struct adv_mesh mesh;
+    if (job->has_cluster && legal && adv_mesh_place(&job->cluster, &job->plan, &mesh, &job->errors) != ADV_OK) return;
     if (!decoded && !legal) return;
     note_blocks(config, job);
     note_tiles(config, job);

@@ -137,7 +137,7 @@ static bool is_allowed(const struct adv_catalog_key *key, const struct adv_value
 
 static void list_allowed(const struct adv_catalog_key *key, const char *given, char *text, size_t text_bytes)
 {
-    enum { LISTED_COUNT = 16 };
+    enum { LISTED_COUNT = 20 }; /* what fits into a hint */
     if (key->allowed_count > LISTED_COUNT) {
         const char *nearest = adv_text_nearest(given, key->allowed, key->allowed_count);
         if (nearest) (void)snprintf(text, text_bytes, "did you mean %s?", nearest);

@@ -361,7 +361,10 @@ int adv_emit_config_changes_count(const struct adv_plan *plan, const struct adv_
     struct adv_plan defaults;
     defaults_for(plan, model, &defaults);
     int count = adv_emit_config_axes_count(plan) + (plan->policy != ADV_POLICY_FULL);
-    for (int i = 0; i < ROWS; i++) count += !rows[i].always && differs(plan, &defaults, &rows[i]);
+    for (int i = 0; i < ROWS; i++) {
+        bool tuned = strstr(rows[i].key, "sa_block") || strstr(rows[i].key, "_tile_") || rows[i].kind == KIND_LAYOUT;
+        count += !tuned && !rows[i].always && differs(plan, &defaults, &rows[i]);
+    }
     for (int i = 0; plan->policy == ADV_POLICY_CUSTOM && i < ADV_TENSOR_COUNT; i++)
         count += plan->placements[i] != (i == ADV_TENSOR_DECODER_LAYER_INPUT ? ADV_PLACE_DEVICE : ADV_PLACE_REMAT);
     return count + (plan->moe != ADV_MOE_MEGABLOX);

@@ -32,8 +32,10 @@ ADV_MUST_CHECK adv_code adv_emit_changes(const struct adv_plan *before, const st
 /* The value of `key` in `config` as JSON text, or NULL. */
 const char *adv_emit_config_find(const struct adv_config *config, const char *key);
 
-/* Keys (and mesh axes above 1) by which the plan departs from MaxText's defaults: the simplicity that breaks ties. */
+/* What breaks ties. Keys (and mesh axes above 1) by which the plan departs from MaxText's defaults; kernel tiles and layouts
+ * are left out, because they are tuned values and not decisions. */
 int adv_emit_config_changes_count(const struct adv_plan *plan, const struct adv_model *model);
+/* Mesh axes above 1, ICI and DCN apart. */
 int adv_emit_config_axes_count(const struct adv_plan *plan);
 
 #endif

@@ -55,9 +55,11 @@ void adv_front_offer(struct adv_front *front, const struct adv_plan *plan, const
 void adv_front_thin(struct adv_front *front, double time_frac)
 {
     int kept = 0;
+    double first_s = 0; /* of the points dropped since the last one kept: what is kept is within time_frac of each */
     for (int i = 0; i < front->count; i++) {
-        bool dull = i + 1 < front->count && time_of(&front->items[i + 1]) <= time_of(&front->items[i]) * (1 + time_frac);
-        if (dull) continue;
+        if (first_s == 0) first_s = time_of(&front->items[i]);
+        if (i + 1 < front->count && time_of(&front->items[i + 1]) <= first_s * (1 + time_frac)) continue;
+        first_s = 0;
         if (kept != i) front->items[kept] = front->items[i];
         kept++;
     }

@@ -14,7 +14,7 @@ struct adv_front {
  * the point whose loss changes it least (nearest neighbours in time) makes room. */
 void adv_front_offer(struct adv_front *front, const struct adv_plan *plan, const struct adv_estimate *estimate);
 
-/* Drops points whose slower neighbour needs less HBM for at most `time_frac` more time: nobody would choose them. */
+/* Drops points where a smaller one takes at most `time_frac` more time: nobody would choose them. */
 void adv_front_thin(struct adv_front *front, double time_frac);
 
 #endif

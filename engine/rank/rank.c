@@ -22,12 +22,17 @@ bool adv_rank_same_mesh(const struct adv_plan *a, const struct adv_plan *b)
     return !memcmp(a->ici, b->ici, sizeof a->ici) && !memcmp(a->dcn, b->dcn, sizeof a->dcn);
 }
 
-/* Predicted alike to the last bit, on another mesh: the same plan by another name (fsdp 128 and fsdp 64 x fsdp_transpose
+/* Predicted alike on another mesh that shards alike: the same plan by another name (fsdp 128 and fsdp 64 x fsdp_transpose
  * 2 gather the same bytes over the same links). One of them is enough for an answer. */
 static bool same_prediction(const struct adv_candidate *a, const struct adv_candidate *b)
 {
-    return a->estimate.step_time_s == b->estimate.step_time_s && a->estimate.hbm_bytes_per_device == b->estimate.hbm_bytes_per_device &&
-           !adv_rank_same_mesh(&a->plan, &b->plan);
+    const int *x = a->plan.ici, *y = b->plan.ici;
+    bool alias = x[ADV_AXIS_FSDP] != y[ADV_AXIS_FSDP] &&
+                 x[ADV_AXIS_FSDP] * x[ADV_AXIS_FSDP_TRANSPOSE] == y[ADV_AXIS_FSDP] * y[ADV_AXIS_FSDP_TRANSPOSE];
+    for (int i = 0; i < ADV_AXIS_COUNT; i++)
+        alias = alias && (i == ADV_AXIS_FSDP || i == ADV_AXIS_FSDP_TRANSPOSE || x[i] == y[i]);
+    double apart_s = fabs(a->estimate.step_time_s - b->estimate.step_time_s);
+    return alias && apart_s <= 1e-3 * a->estimate.step_time_s;
 }
 
 /* Whether the answer has room for `candidate` beside those taken. */
@@ -51,14 +56,17 @@ double adv_rank_cutoff(enum adv_objective objective, const struct adv_candidate 
     return taken_count < top_k ? (double)INFINITY : adv_rank_metric(objective, &sorted[taken[taken_count - 1]].estimate);
 }
 
-/* What orders two tied plans. */
+/* What orders two tied plans. Tensor axes count twice: their collectives stand between the matmuls of every layer, the
+ * others run beside them. */
 struct simplicity {
     int verdict, axes, keys;
 };
 
 static struct simplicity simplicity_of(const struct adv_candidate *candidate, const struct adv_model *model)
 {
-    return (struct simplicity){(int)candidate->estimate.fit, adv_emit_config_axes_count(&candidate->plan),
+    const int *ici = candidate->plan.ici;
+    int tensor = (ici[ADV_AXIS_TENSOR] > 1) + (ici[ADV_AXIS_TENSOR_SEQUENCE] > 1);
+    return (struct simplicity){(int)candidate->estimate.fit, adv_emit_config_axes_count(&candidate->plan) + tensor,
                                adv_emit_config_changes_count(&candidate->plan, model)};
 }
 

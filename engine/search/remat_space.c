@@ -256,6 +256,26 @@ static void name_policy(const struct adv_remat_space *space, struct adv_plan *pl
     }
 }
 
+/* Brings back from the host what the device has room for now (P1: that is not slower). */
+static void bring_back(struct solve *solve, struct adv_plan *plan, double limit)
+{
+    struct adv_estimate estimate;
+    for (int i = -1; i < solve->space->units_count; i++) { /* -1: the layer input */
+        const struct adv_remat_unit input = {1, {ADV_TENSOR_DECODER_LAYER_INPUT, ADV_TENSOR_DECODER_LAYER_INPUT}, false,
+                                             ADV_TENSOR_DECODER_LAYER_INPUT};
+        const struct adv_remat_unit *unit = i < 0 ? &input : &solve->space->units[i];
+        if (plan->placements[unit->tensors[0]] != ADV_PLACE_OFFLOAD) continue;
+        put(unit, plan, ADV_PLACE_DEVICE);
+        if (!adv_price(solve->pricer, plan, &estimate)) return;
+        if (adv_rank_fits(&estimate, solve->pricer->memory_frac) && metric(&estimate) <= limit) {
+            *solve->best_plan = *plan;
+            *solve->best_estimate = estimate;
+        } else {
+            put(unit, plan, ADV_PLACE_OFFLOAD);
+        }
+    }
+}
+
 /* Gives up placements that gain next to nothing: fewer keys and more memory to spare. */
 static void simplify(struct solve *solve)
 {
@@ -275,6 +295,7 @@ static void simplify(struct solve *solve)
             put(unit, &simpler, before);
         }
     }
+    bring_back(solve, &simpler, limit);
 }
 
 static enum adv_remat_outcome solve_pinned(struct solve *solve)

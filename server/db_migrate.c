@@ -39,7 +39,11 @@ enum applied { APPLIED_SAME, APPLIED_OTHER, APPLIED_NOT, APPLIED_UNKNOWN };
 /* Whether the table of migrations has this file. */
 static enum applied find_applied(PGconn *connection, const char *version, const char *digest)
 {
-    PGresult *result = PQexec(connection, "SELECT to_regclass('schema_migrations') IS NOT NULL");
+    /* Asked of the catalog's rows: to_regclass would answer from a cache that a lock does not refresh. */
+    static const char sql[] =
+        "SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'schema_migrations' AND relkind = 'r' "
+        "AND relnamespace = current_schema()::regnamespace)";
+    PGresult *result = PQexec(connection, sql);
     bool known = PQresultStatus(result) == PGRES_TUPLES_OK;
     bool exists = known && strcmp(PQgetvalue(result, 0, 0), "t") == 0;
     PQclear(result);

@@ -34,7 +34,13 @@ as() { # runs a command as the cluster's owner, from a folder it may read
 
 # The socket's path has at most 107 bytes, ".s.PGSQL.5432" included: a long folder gets a short one beside it.
 socket_dir() {
-    if [ ${#dir} -le 90 ]; then echo "$dir"; else echo "/tmp/tpu-advisor-$(id -u)-$name"; fi
+    if [ ${#dir} -le 90 ]; then
+        echo "$dir"
+    elif [ "$(id -u)" = 0 ]; then
+        echo "/run/tpu-advisor-dev-$(printf '%s' "$dir" | cksum | cut -d ' ' -f 1)"
+    else
+        echo "/tmp/tpu-advisor-$(id -u)-$(printf '%s' "$dir" | cksum | cut -d ' ' -f 1)"
+    fi
 }
 
 private_folder() {
@@ -43,7 +49,7 @@ private_folder() {
         install -d -o postgres -g postgres -m 700 "$1"
     else
         mkdir -p "$(dirname "$1")"
-        mkdir -m 700 -p "$1"
+        (umask 077 && mkdir -p "$1")
         [ -O "$1" ] || die "$1 belongs to somebody else"
         chmod 700 "$1"
     fi
@@ -60,10 +66,11 @@ url() {
 start() {
     private_folder "$dir"
     private_folder "$(socket_dir)"
+    as test -x "$dir" || die "the user postgres cannot enter $dir; name another folder with DEV_CLUSTER_DIR"
     if [ ! -f "$dir/data/PG_VERSION" ]; then
         as rm -rf "$dir/data"
         as "$bin/initdb" -D "$dir/data" -U tpu_advisor -A trust --no-sync --data-checksums -E UTF8 --locale=C.UTF-8 \
-            > /dev/null || die "initdb failed in $dir (can the user postgres enter that folder?)"
+            > /dev/null || die "initdb failed in $dir"
     fi
     # After a crash the old server's pid may linger for a moment: try again.
     tries=0

@@ -1,0 +1,184 @@
+#include "server/http_internal.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CONNECTION_MEMORY_BYTES (32u * 1024u) /* request line and headers; the library answers 431 to more   \
+                                               */
+#define WRITING_LIMIT_MS  60000               /* to take an answer; the largest is a few MiB */
+#define JANITOR_PERIOD_MS 250
+#define DRAIN_IDLE_MS     250 /* while draining, a connection without a request is closed after this */
+
+static void *janitor_loop(void *argument)
+{
+    struct adv_http *http = argument;
+    struct adv_app *app = http->app;
+    (void)pthread_mutex_lock(&http->lock);
+    while (!http->stopping) {
+        bool quiesced = http->quiesced;
+        (void)pthread_mutex_unlock(&http->lock);
+        long reading_ms = app->config.request_timeout_s * 1000;
+        int swept =
+            adv_connections_sweep(http->connections, quiesced ? DRAIN_IDLE_MS : reading_ms, WRITING_LIMIT_MS);
+        adv_metrics_add(&app->metrics, ADV_COUNTER_SWEPT, (uint64_t)swept);
+        (void)adv_http_abandon(http, adv_http_now_us(), false);
+        struct timespec until;
+        (void)clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += JANITOR_PERIOD_MS * 1000000L;
+        if (until.tv_nsec >= 1000000000L) {
+            until.tv_sec++;
+            until.tv_nsec -= 1000000000L;
+        }
+        (void)pthread_mutex_lock(&http->lock);
+        if (!http->stopping) (void)pthread_cond_timedwait(&http->janitor_wake, &http->lock, &until);
+    }
+    (void)pthread_mutex_unlock(&http->lock);
+    return NULL;
+}
+
+static void on_library_log(void *closure, const char *format, va_list args)
+{
+    const struct adv_http *http = closure;
+    char message[512];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    (void)vsnprintf(message, sizeof message, format, args);
+#pragma GCC diagnostic pop
+    message[strcspn(message, "\n")] = '\0';
+    adv_log_message(&http->app->log, ADV_LOG_DEBUG, "http: %s", message);
+}
+
+static int listen_on(struct adv_http *http, const char *host, const char *port)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    int failure = getaddrinfo(host, port, &hints, &found);
+    if (failure) {
+        adv_log_message(&http->app->log, ADV_LOG_ERROR, "cannot listen on %s: %s", host,
+                        gai_strerror(failure));
+        return -1;
+    }
+    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int yes = 1;
+    struct sockaddr_storage own;
+    socklen_t own_bytes = sizeof own;
+    bool good = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+                bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, 1024) == 0 &&
+                getsockname(fd, (struct sockaddr *)&own, &own_bytes) == 0;
+    char own_host[64];
+    char own_port[8];
+    good = good && getnameinfo((struct sockaddr *)&own, own_bytes, own_host, sizeof own_host, own_port,
+                               sizeof own_port, NI_NUMERICHOST | NI_NUMERICSERV) == 0;
+    if (good) {
+        bool v6 = found->ai_family == AF_INET6;
+        (void)snprintf(http->address, sizeof http->address, "%s%s%s:%s", v6 ? "[" : "", own_host,
+                       v6 ? "]" : "", own_port);
+    } else {
+        adv_log_message(&http->app->log, ADV_LOG_ERROR, "cannot listen on %s port %s: %s", host, port,
+                        strerror(errno));
+        if (fd >= 0) (void)close(fd);
+        fd = -1;
+    }
+    freeaddrinfo(found);
+    return fd;
+}
+
+static struct MHD_Daemon *start_library(struct adv_http *http, int fd)
+{
+    const struct adv_config *config = &http->app->config;
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    return MHD_start_daemon(
+        flags, 0, NULL, NULL, adv_http_on_access, http, MHD_OPTION_EXTERNAL_LOGGER, on_library_log, http,
+        MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd, MHD_OPTION_THREAD_POOL_SIZE,
+        (unsigned)config->http_threads_count, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)config->connections_count, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        (unsigned)config->connections_per_ip_count, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)config->idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, adv_http_on_completed, NULL,
+        MHD_OPTION_NOTIFY_CONNECTION, adv_http_on_connection, http, MHD_OPTION_URI_LOG_CALLBACK,
+        adv_http_on_request_line, http, MHD_OPTION_END);
+}
+
+struct adv_http *adv_http_start(struct adv_app *app)
+{
+    char host[ADV_LIMIT_SETTING];
+    char port[6];
+    struct adv_http *http = calloc(1, sizeof *http);
+    if (!http || !adv_config_address(app->config.listen, host, port)) {
+        free(http);
+        return NULL;
+    }
+    http->app = app;
+    (void)pthread_mutex_init(&http->lock, NULL);
+    (void)pthread_cond_init(&http->janitor_wake, NULL);
+    http->connections = adv_connections_new((int)app->config.connections_count);
+    int fd = http->connections ? listen_on(http, host, port) : -1;
+    if (fd >= 0 && pthread_create(&http->janitor, NULL, janitor_loop, http) == 0) {
+        http->daemon = start_library(http, fd);
+        if (http->daemon) return http;
+        adv_log_message(&app->log, ADV_LOG_ERROR, "the HTTP server cannot be started: %s", strerror(errno));
+        adv_http_stop(http);
+    }
+    if (fd >= 0) (void)close(fd);
+    return NULL;
+}
+
+const char *adv_http_address(const struct adv_http *http)
+{
+    return http->address;
+}
+
+int adv_http_connections(struct adv_http *http)
+{
+    return adv_connections_count(http->connections);
+}
+
+static bool has_submitted(struct adv_http *http)
+{
+    (void)pthread_mutex_lock(&http->lock);
+    bool some = http->submitted != NULL;
+    (void)pthread_mutex_unlock(&http->lock);
+    return some;
+}
+
+static void sleep_ms(long ms)
+{
+    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+    (void)nanosleep(&time, NULL);
+}
+
+int adv_http_drain(struct adv_http *http, long deadline_s)
+{
+    int64_t until_us = adv_http_now_us() + deadline_s * 1000000;
+    MHD_socket fd = MHD_quiesce_daemon(http->daemon);
+    if (fd != MHD_INVALID_SOCKET) (void)close(fd);
+    while (has_submitted(http) && adv_http_now_us() < until_us) sleep_ms(10);
+    /* From here on nothing is submitted and idle connections are closed: a suspended connection would abort
+     * the library's stop. */
+    (void)pthread_mutex_lock(&http->lock);
+    http->quiesced = true;
+    (void)pthread_mutex_unlock(&http->lock);
+    int cut_off = adv_http_abandon(http, 0, true);
+    int64_t close_until_us = adv_http_now_us() + 2000000;
+    while (adv_http_connections(http) > 0 && adv_http_now_us() < close_until_us) sleep_ms(10);
+    return cut_off;
+}
+
+void adv_http_stop(struct adv_http *http)
+{
+    if (http->daemon) MHD_stop_daemon(http->daemon);
+    (void)pthread_mutex_lock(&http->lock);
+    http->stopping = true;
+    (void)pthread_cond_signal(&http->janitor_wake);
+    (void)pthread_mutex_unlock(&http->lock);
+    (void)pthread_join(http->janitor, NULL);
+    adv_connections_free(http->connections);
+    (void)pthread_cond_destroy(&http->janitor_wake);
+    (void)pthread_mutex_destroy(&http->lock);
+    free(http);
+}

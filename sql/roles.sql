@@ -1,0 +1,28 @@
+-- roles.sql: two roles for a server that others use too; run once per database by its administrator, before the migrations:
+--   psql -d tpu_advisor -f sql/roles.sql
+-- tpu_advisor_migrate owns the tables (`tpu-advisor migrate`); tpu_advisor_app is the daemon (--auto-migrate=false): it
+-- reads and writes rows and can neither change a table nor switch the triggers off. Give them passwords or peer rules
+-- of your own. May be repeated. The time limits hold for every session of the role, also where the daemon's own are lost
+-- (a pooler in transaction mode).
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'tpu_advisor_migrate') THEN
+        CREATE ROLE tpu_advisor_migrate LOGIN;
+    END IF;
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'tpu_advisor_app') THEN
+        CREATE ROLE tpu_advisor_app LOGIN;
+    END IF;
+    EXECUTE format('REVOKE CREATE, TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());
+    EXECUTE format('GRANT CONNECT ON DATABASE %I TO tpu_advisor_migrate, tpu_advisor_app', current_database());
+END
+$$;
+
+REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+GRANT USAGE, CREATE ON SCHEMA public TO tpu_advisor_migrate;
+GRANT USAGE ON SCHEMA public TO tpu_advisor_app;
+ALTER DEFAULT PRIVILEGES FOR ROLE tpu_advisor_migrate IN SCHEMA public
+    GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO tpu_advisor_app;
+
+ALTER ROLE tpu_advisor_app SET statement_timeout = '5s';
+ALTER ROLE tpu_advisor_app SET lock_timeout = '2s';
+ALTER ROLE tpu_advisor_app SET idle_in_transaction_session_timeout = '10s';

@@ -1,0 +1,156 @@
+#!/bin/bash
+# run.sh: the database's side: the development cluster, migrations, constraints and roles, against a cluster of its own.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+program=$(realpath "${PROGRAM:-build/tpu-advisor}") || exit 1
+unset TPU_ADVISOR_DATABASE_URL TPU_ADVISOR_DATABASE_URL_FILE
+scratch=$(mktemp -d /tmp/tpu-advisor-sql.XXXXXX)
+chmod 755 "$scratch"
+export DEV_CLUSTER_DIR=$scratch/cluster
+finish() {
+    sql/dev-cluster.sh destroy
+    rm -rf "$scratch"
+}
+trap finish EXIT
+url=$(sql/dev-cluster.sh start) || exit 1
+
+checks=0
+failed=0
+# holds PROMISE COMMAND...: the command succeeds.  refuses PROMISE PATTERN COMMAND...: it fails and says PATTERN.
+holds() {
+    checks=$((checks + 1))
+    if "${@:2}" > "$scratch/out" 2>&1; then return; fi
+    failed=$((failed + 1))
+    echo "FAILED: $1"
+    head -c 800 "$scratch/out"
+}
+refuses() {
+    checks=$((checks + 1))
+    if ! "${@:3}" > "$scratch/out" 2>&1 && grep -q "$2" "$scratch/out"; then return; fi
+    failed=$((failed + 1))
+    echo "FAILED: $1"
+    head -c 800 "$scratch/out"
+}
+at() { echo "${url/\/tpu_advisor\?//$1?}"; }                                    # the URL of another database
+sql() { psql -XAtq -v ON_ERROR_STOP=1 "$(at "$1")" -c "$2"; }                    # DATABASE STATEMENT
+gives() { [ "$(sql "$1" "$2")" = "$3" ] || { sql "$1" "$2"; false; }; }          # DATABASE STATEMENT RESULT
+fresh() { sql postgres "CREATE DATABASE $1"; }
+migrate() { "$program" migrate --database-url "$(at "$1")"; }
+run_row() { # ID [COLUMN VALUE]: a statement that inserts a run of kind $KIND
+    echo "INSERT INTO runs (id, kind, engine_version, catalog_hash, request, response${2:+, $2}) VALUES
+        ('00000000-0000-7000-8000-00000000000$1', '${KIND:-estimate}', 'v', 'h', '{}', '{}'${2:+, $3})"
+}
+
+# --- migrations ------------------------------------------------------------------------------------------------
+fresh one
+holds 'an empty database gets all migrations' migrate one
+holds 'each is noted once' gives one 'SELECT count(*) FROM schema_migrations' "$(ls sql/migrations/*.sql | wc -l)"
+holds 'a second run changes nothing' migrate one
+holds 'and notes nothing' gives one 'SELECT count(*) FROM schema_migrations' "$(ls sql/migrations/*.sql | wc -l)"
+holds 'the numbers of the files have no gap' bash -c \
+    'n=0; for f in sql/migrations/*.sql; do n=$((n + 1)); [[ $f == sql/migrations/$(printf %04d $n)_*.sql ]] || exit 1; done'
+fresh many
+many() { for _ in 1 2 3 4 5 6; do migrate many & done; for job in $(jobs -p); do wait "$job" || return 1; done; }
+holds 'six programs at once apply them once' many
+holds 'in any order' gives many 'SELECT count(*) FROM schema_migrations' "$(ls sql/migrations/*.sql | wc -l)"
+fresh changed
+migrate changed 2> /dev/null
+sql changed "UPDATE schema_migrations SET sha256 = repeat('0', 64) WHERE version = 1"
+refuses 'a file that was applied with other content is refused' 'other content' migrate changed
+refuses 'a database that is away is said' 'cannot be reached' "$program" migrate --database-url 'postgresql://127.0.0.1:1/x'
+fresh old
+sql old "$(cat sql/migrations/0001_runs.sql)
+    CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL, sha256 text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());
+    INSERT INTO schema_migrations VALUES (1, '0001_runs.sql', '$(sha256sum < sql/migrations/0001_runs.sql | cut -d ' ' -f 1)')"
+sql old "$(run_row 1)"
+holds 'a database of the first version is brought up to date' migrate old
+holds 'with its runs' gives old 'SELECT count(*) FROM runs' 1
+
+# --- constraints -----------------------------------------------------------------------------------------------
+holds 'a run is stored' sql one "$(run_row 1 step_time_s 1.5)"
+refuses 'a run keeps its id' 'duplicate key' sql one "$(run_row 1)"
+refuses 'a kind is one of the known' 'runs_kind_check' sql one "$(KIND=guess run_row 2)"
+for value in -1 "'NaN'" "'Infinity'"; do
+    refuses "a step time is not $value" 'runs_step_time_s_check' sql one "$(run_row 2 step_time_s "$value")"
+    refuses "bytes are not $value" 'runs_hbm_bytes_per_device_check' sql one "$(run_row 2 hbm_bytes_per_device "$value")"
+done
+refuses 'a label has at most 95 bytes' 'runs_label_check' sql one "$(run_row 2 label "repeat('x', 96)")"
+refuses 'a run does not change' 'immutable' sql one "UPDATE runs SET label = 'other'"
+refuses 'runs are not swept away' 'immutable' sql one 'TRUNCATE runs CASCADE'
+holds 'a run becomes a baseline' sql one "INSERT INTO baselines (project, label, run_id) SELECT 'p', 'l', id FROM runs"
+refuses 'a baseline keeps its run' 'baselines_run_id_fkey' sql one 'DELETE FROM runs'
+refuses 'a baseline has a name' 'baselines_label_check' sql one "INSERT INTO baselines (project, label, run_id) SELECT 'p', '', id FROM runs"
+holds 'a key goes with its run' sql one "DELETE FROM baselines; INSERT INTO idempotency_keys (principal, key, body_sha256, run_id)
+    SELECT '', 'k', repeat('0', 64), id FROM runs; DELETE FROM runs"
+holds 'and is gone' gives one 'SELECT count(*) FROM idempotency_keys' 0
+indexed() { sql one "SET enable_seqscan = off; EXPLAIN SELECT id FROM runs WHERE $1 ORDER BY id DESC LIMIT 51" | grep -q "$2"; }
+holds 'a page of a project and label reads an index' indexed "project = 'p' AND label = 'l'" 'runs_project_label'
+holds 'a page of a model reads an index' indexed "model = 'm' AND id < '00000000-0000-7000-8000-000000000009'" 'runs_model'
+
+# --- roles -----------------------------------------------------------------------------------------------------
+fresh shared
+holds 'roles are made' psql -Xq -v ON_ERROR_STOP=1 "$(at shared)" -f sql/roles.sql
+holds 'and made again' psql -Xq -v ON_ERROR_STOP=1 "$(at shared)" -f sql/roles.sql
+as() { local whole; whole=$(at shared); echo "${whole/user=tpu_advisor/user=tpu_advisor_$1}"; }
+app() { psql -XAtq -v ON_ERROR_STOP=1 "$(as app)" -c "$1"; }
+refuses 'the daemon does not create tables' 'permission denied' "$program" migrate --database-url "$(as app)"
+holds 'the owner does' "$program" migrate --database-url "$(as migrate)"
+holds 'the daemon stores' app "$(run_row 1)"
+holds 'reads' app 'SELECT count(*) FROM runs'
+refuses 'does not change runs' 'immutable' app "UPDATE runs SET label = 'x'"
+refuses 'does not switch triggers off' 'must be owner' app 'ALTER TABLE runs DISABLE TRIGGER ALL'
+refuses 'does not drop' 'must be owner' app 'DROP TABLE runs'
+refuses 'does not truncate' 'permission denied' app 'TRUNCATE runs CASCADE'
+holds 'deletes' app 'DELETE FROM runs'
+[ "$(app 'SHOW statement_timeout')" = 5s ]
+holds 'its statements have a time limit' test $? = 0
+
+# --- the daemon and a schema that is not there --------------------------------------------------------------------
+fresh bare
+serve_refused() {
+    "$program" serve --listen 127.0.0.1:0 --auto-migrate=false --database-url "$(at bare)" 2> "$scratch/daemon" &
+    local pid=$!
+    for _ in $(seq 100); do grep -q '"state":"refused"' "$scratch/daemon" && break; sleep 0.05; done
+    kill -TERM $pid
+    wait $pid && grep -q 'tpu-advisor migrate' "$scratch/daemon"
+}
+holds 'without auto_migrate the daemon says what to do and runs on' serve_refused
+
+# --- the development cluster -----------------------------------------------------------------------------------
+holds 'starting it twice is starting it once' test "$(sql/dev-cluster.sh start)" = "$url"
+postmaster=$(sql postgres 'SELECT pg_postmaster_start_time()')
+sql/dev-cluster.sh kill
+holds 'after a crash it starts again' sql/dev-cluster.sh start
+holds 'as another server' test "$(sql postgres 'SELECT pg_postmaster_start_time()')" != "$postmaster"
+holds 'with what it had' gives one 'SELECT count(*) FROM schema_migrations' "$(ls sql/migrations/*.sql | wc -l)"
+holds 'it listens on no network' gives postgres "SHOW listen_addresses" ''
+holds 'its folder is closed to others' test "$(stat -c %a "$DEV_CLUSTER_DIR")" = 700
+sql/dev-cluster.sh stop
+stopped() { ! DEV_CLUSTER_DIR=$1 sql/dev-cluster.sh running; }
+holds 'it can be stopped' stopped "$DEV_CLUSTER_DIR"
+long=$scratch/$(printf 'x%.0s' $(seq 80))
+with() { DEV_CLUSTER_DIR=$1 sql/with-cluster.sh "${@:2}"; }
+holds 'a long path is no obstacle; the command gets the URL' with "$long" sh -c 'psql -XAtqc "SELECT 1" "$TPU_ADVISOR_DATABASE_URL"'
+holds 'and the cluster is stopped after it' stopped "$long"
+DEV_CLUSTER_DIR=$long sql/dev-cluster.sh destroy
+with "$scratch/status" sh -c 'exit 7'
+holds 'the status of the command is that of the whole' test $? = 7
+holds 'a URL that is set is left alone' env TPU_ADVISOR_DATABASE_URL=elsewhere DEV_CLUSTER_DIR="$scratch/none" \
+    sql/with-cluster.sh sh -c '[ "$TPU_ADVISOR_DATABASE_URL" = elsewhere ]'
+holds 'and no cluster is made' test ! -e "$scratch/none"
+DEV_CLUSTER_DIR=$scratch/status sql/dev-cluster.sh destroy
+if [ "$(id -u)" = 0 ]; then
+    install -d -m 700 "$scratch/closed"
+    refuses 'a folder that postgres may not enter is said' 'the user postgres cannot enter' \
+        env DEV_CLUSTER_DIR="$scratch/closed/cluster" sql/dev-cluster.sh start
+    install -d -m 755 "$scratch/scripts/sql" "$scratch/home"
+    cp sql/*.sh "$scratch/scripts/sql/"
+    chown nobody "$scratch/home"
+    ordinary() { (cd / && setpriv --reuid=nobody --regid=nogroup --clear-groups env -u DEV_CLUSTER_DIR HOME="$scratch/home" "$@"); }
+    holds 'an ordinary user has a cluster too' ordinary "$scratch/scripts/sql/with-cluster.sh" \
+        sh -c 'psql -XAtqc "SELECT 1" "$TPU_ADVISOR_DATABASE_URL"'
+    ordinary "$scratch/scripts/sql/dev-cluster.sh" destroy
+fi
+
+echo "sql: $((checks - failed)) of $checks checks passed"
+[ $failed -eq 0 ]

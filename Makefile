@@ -258,6 +258,19 @@ install: all ## copy the program and the systemd unit below PREFIX
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's,@PREFIX@,$(PREFIX),g' docker/tpu-advisor.service.in > $(DESTDIR)$(PREFIX)/lib/systemd/system/tpu-advisor.service
 
+# The fit of the kernel constants (needs libnlopt-dev; not part of the program).
+KERNEL_FIT_BIN := $(BUILD)/tests/accuracy/fit_kernels
+
+$(KERNEL_FIT_BIN): tests/accuracy/fit_kernels_main.c $(ENGINE_LIB) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes $(LDFLAGS_ALL) -o $@ $< $(ENGINE_LIB) $(PKG_LIBS) -lnlopt -lm
+
+.PHONY: fit-kernels
+fit-kernels: $(KERNEL_FIT_BIN) ## fit the kernel constants on the published timings, with cross validation
+	$(Q)$(KERNEL_FIT_BIN) tests/data/kernel_timings.json --write engine/catalog/data/kernel_constants.json > $(BUILD)/fit_kernels.txt
+	$(Q)grep -E 'rows,|left out' $(BUILD)/fit_kernels.txt
+
 # The fit of the whole-step constants and the accuracy page (needs libgsl-dev; not part of the program).
 FIT_SRC := $(wildcard tests/accuracy/fit_main.c tests/accuracy/parameters.c tests/accuracy/report.c tests/accuracy/solve.c)
 FIT_BIN := $(BUILD)/tests/accuracy/fit_steps

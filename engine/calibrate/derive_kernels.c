@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#define ROW(name, unit, what) { #name, unit, offsetof(struct adv_constants, name) },
-static const struct adv_kernel_constant constants[] = { ADV_KERNEL_CONSTANTS(ROW) };
+#define ROW(name, unit, what) {#name, unit, offsetof(struct adv_constants, name)},
+static const struct adv_kernel_constant constants[] = {ADV_KERNEL_CONSTANTS(ROW)};
 #undef ROW
 
 enum scale { SAME, CLOCK, BANDWIDTH, WRAPPER };
@@ -16,45 +16,46 @@ static const struct rule {
     double factor;
     const char *how;
 } rules[] = {
-    { "", "splash_bwd_wrapper_frac", "tpu7x", WRAPPER, 1.0, "in the ratio of the forward wrappers" },
-    { "", "splash_bwd_reduction_frac", "tpu7x", WRAPPER, 1.0, "in the ratio of the forward wrappers" },
-    { "", "splash_bwd_narrow_row_s", "tpu7x", BANDWIDTH, 1.0, "scaled with HBM bandwidth" },
-    { "", "splash_bwd_old_narrow_row_s", "tpu7x", SAME, 0.0, "no older timings of this generation" },
-    { "", "splash_old_wrapper_factor", "tpu7x", SAME, 0.0, "no older timings of this generation" },
+    {"", "splash_bwd_wrapper_frac", "tpu7x", WRAPPER, 1.0, "in the ratio of the forward wrappers"},
+    {"", "splash_bwd_reduction_frac", "tpu7x", WRAPPER, 1.0, "in the ratio of the forward wrappers"},
+    {"", "splash_bwd_narrow_row_s", "tpu7x", BANDWIDTH, 1.0, "scaled with HBM bandwidth"},
+    {"", "splash_bwd_old_narrow_row_s", "tpu7x", SAME, 0.0, "no older timings of this generation"},
+    {"", "splash_old_wrapper_factor", "tpu7x", SAME, 0.0, "no older timings of this generation"},
     /* between the clock ratio, 1.26, and the array's own bound, 1.12 */
-    { "v6e", "splash_bwd_vreg_s", "tpu7x", SAME, 1.15, "between the ratio of the clocks and that of the arrays" },
-    { "", "splash_bwd_step_s", "tpu7x", SAME, 1.0, "copied" },
-    { "", "splash_bwd_mxu_frac", "tpu7x", SAME, 1.0, "copied" },
-    { "", "splash_bwd_", "tpu7x", CLOCK, 1.0, "scaled with the clock" },
-    { "", "splash_max_logit_frac", "tpu7x", SAME, 1.0, "copied" },
-    { "", "splash_imem_pairs", "tpu7x", SAME, 1.0, "copied" },
-    { "", "splash_imem_pair_s", "tpu7x", SAME, 1.0, "copied" },
-    { "", "gmm_scale_vreg_s", "tpu7x", CLOCK, 1.0, "scaled with the clock" },
-    { "v6e", "splash_fwd_rescale_vreg_s", "tpu7x", SAME, 0.0, "not seen in the timings" },
-    { "v5p", "splash_fwd_rescale_vreg_s", "tpu7x", SAME, 0.0, "not seen in the timings" },
-    { "", "splash_fwd_step_s", "v5p", SAME, 1.0, "copied" },
-    { "", "splash_fwd_carry_s", "v5p", CLOCK, 1.0, "scaled with the clock" },
-    { "", "splash_fwd_", "v5p", CLOCK, 1.0, "scaled with the clock" },
-    { "", "splash_", "v5p", SAME, 1.0, "copied" },
-    { "v4", "attention_xla_frac", "v5p", SAME, 1.0, "copied" },
-    { "v5e", "attention_xla_frac", "v5p", SAME, 1.0, "copied" },
-    { "v4", "gmm_xla_frac", "v5p", SAME, 1.0, "copied" },
-    { "", "gmm2_step_s", "v6e", SAME, 1.0, "copied" },
-    { "", "gmm2_", "v6e", SAME, 1.0, "copied" },
-    { "v4", "gmm_mask_vreg_s", "v5p", CLOCK, 1.0, "scaled with the clock" },
-    { "v4", "gmm_tail_vreg_s", "v5p", CLOCK, 1.0, "scaled with the clock" },
-    { "v4", "gmm_", "v5p", SAME, 1.0, "copied" },
-    { "v4", "tgmm_transpose_vreg_s", "v5p", CLOCK, 1.0, "scaled with the clock" },
-    { "v4", "tgmm_accumulate_vreg_s", "v5p", CLOCK, 1.0, "scaled with the clock" },
-    { "v4", "tgmm_store_vreg_s", "v5p", CLOCK, 1.0, "scaled with the clock" },
-    { "v4", "tgmm_tail_vreg_s", "v5p", CLOCK, 1.0, "scaled with the clock" },
-    { "v4", "tgmm_", "v5p", SAME, 1.0, "copied" },
-    { "", "xent_fwd_vreg_s", "tpu7x", CLOCK, 1.0, "scaled with the clock" },
-    { "", "xent_bwd_vreg_s", "tpu7x", CLOCK, 1.0, "scaled with the clock" },
-    { "", "xent_", "tpu7x", SAME, 1.0, "copied" },
-    { "", "matmul_launch_s", "tpu7x", SAME, 1.0, "copied" },
-    { "", "matmul_overlap_bytes", "tpu7x", SAME, 1.0, "copied" },
-    { "", "hbm_copy_launch_s", "tpu7x", SAME, 1.0, "copied" },
+    {"v6e", "splash_bwd_vreg_s", "tpu7x", SAME, 1.15,
+     "between the ratio of the clocks and that of the arrays"},
+    {"", "splash_bwd_step_s", "tpu7x", SAME, 1.0, "copied"},
+    {"", "splash_bwd_mxu_frac", "tpu7x", SAME, 1.0, "copied"},
+    {"", "splash_bwd_", "tpu7x", CLOCK, 1.0, "scaled with the clock"},
+    {"", "splash_max_logit_frac", "tpu7x", SAME, 1.0, "copied"},
+    {"", "splash_imem_pairs", "tpu7x", SAME, 1.0, "copied"},
+    {"", "splash_imem_pair_s", "tpu7x", SAME, 1.0, "copied"},
+    {"", "gmm_scale_vreg_s", "tpu7x", CLOCK, 1.0, "scaled with the clock"},
+    {"v6e", "splash_fwd_rescale_vreg_s", "tpu7x", SAME, 0.0, "not seen in the timings"},
+    {"v5p", "splash_fwd_rescale_vreg_s", "tpu7x", SAME, 0.0, "not seen in the timings"},
+    {"", "splash_fwd_step_s", "v5p", SAME, 1.0, "copied"},
+    {"", "splash_fwd_carry_s", "v5p", CLOCK, 1.0, "scaled with the clock"},
+    {"", "splash_fwd_", "v5p", CLOCK, 1.0, "scaled with the clock"},
+    {"", "splash_", "v5p", SAME, 1.0, "copied"},
+    {"v4", "attention_xla_frac", "v5p", SAME, 1.0, "copied"},
+    {"v5e", "attention_xla_frac", "v5p", SAME, 1.0, "copied"},
+    {"v4", "gmm_xla_frac", "v5p", SAME, 1.0, "copied"},
+    {"", "gmm2_step_s", "v6e", SAME, 1.0, "copied"},
+    {"", "gmm2_", "v6e", SAME, 1.0, "copied"},
+    {"v4", "gmm_mask_vreg_s", "v5p", CLOCK, 1.0, "scaled with the clock"},
+    {"v4", "gmm_tail_vreg_s", "v5p", CLOCK, 1.0, "scaled with the clock"},
+    {"v4", "gmm_", "v5p", SAME, 1.0, "copied"},
+    {"v4", "tgmm_transpose_vreg_s", "v5p", CLOCK, 1.0, "scaled with the clock"},
+    {"v4", "tgmm_accumulate_vreg_s", "v5p", CLOCK, 1.0, "scaled with the clock"},
+    {"v4", "tgmm_store_vreg_s", "v5p", CLOCK, 1.0, "scaled with the clock"},
+    {"v4", "tgmm_tail_vreg_s", "v5p", CLOCK, 1.0, "scaled with the clock"},
+    {"v4", "tgmm_", "v5p", SAME, 1.0, "copied"},
+    {"", "xent_fwd_vreg_s", "tpu7x", CLOCK, 1.0, "scaled with the clock"},
+    {"", "xent_bwd_vreg_s", "tpu7x", CLOCK, 1.0, "scaled with the clock"},
+    {"", "xent_", "tpu7x", SAME, 1.0, "copied"},
+    {"", "matmul_launch_s", "tpu7x", SAME, 1.0, "copied"},
+    {"", "matmul_overlap_bytes", "tpu7x", SAME, 1.0, "copied"},
+    {"", "hbm_copy_launch_s", "tpu7x", SAME, 1.0, "copied"},
 };
 
 int adv_kernel_constants_count(void)
@@ -98,7 +99,8 @@ bool adv_derive_kernel_constant(const struct adv_derive_chip *chips, int chips_c
         for (int i = 0; i < chips_count; i++) {
             if (strcmp(chips[i].chip->name, rule->donor) != 0) continue;
             if (i == to) return false;
-            double value = value_of(chips[i].constants, constant) * rule->factor * scale_of(rule->scale, &chips[i], &chips[to]);
+            double value = value_of(chips[i].constants, constant) * rule->factor *
+                           scale_of(rule->scale, &chips[i], &chips[to]);
             if (rule->factor == 0.0) value = strcmp(constant->unit, "factor") == 0 ? 1.0 : 0.0;
             if (strcmp(constant->unit, "frac") == 0) value = fmin(1.0, value);
             memcpy((char *)chips[to].constants + constant->offset, &value, sizeof value);

@@ -5,64 +5,97 @@
 
 #include "engine/calibrate/validate_kernels.h"
 
-#define C(name, low, high) { #name, offsetof(struct adv_constants, name), low, high }
+#define C(name, low, high)                                                                                   \
+    {                                                                                                        \
+#name, offsetof(struct adv_constants, name), low, high                                               \
+    }
 #define BIT(id) (1u << ADV_KERNEL_##id)
 
 #define SPLASH_FWD_CONSTANTS                                                                                 \
-    { C(splash_fwd_vreg_s, 0.9e-9, 2e-9), C(splash_fwd_operand_vreg_s, 0.0, 2e-9), C(splash_fwd_mask_vreg_s, 0.0, 3e-9), \
-      C(splash_fwd_step_s, 0.0, 2e-6), C(splash_fwd_carry_s, 0.0, 2e-6), C(splash_overlap_frac, 0.0, 1.0),   \
-      C(splash_wrapper_frac, 0.2, 1.0), C(splash_mxu_frac, 0.8, 1.0), C(splash_fwd_rescale_vreg_s, 0.0, 4e-11), \
-      C(splash_old_wrapper_factor, 1.0, 3.0) }
+    {                                                                                                        \
+        C(splash_fwd_vreg_s, 0.9e-9, 2e-9), C(splash_fwd_operand_vreg_s, 0.0, 2e-9),                         \
+            C(splash_fwd_mask_vreg_s, 0.0, 3e-9), C(splash_fwd_step_s, 0.0, 2e-6),                           \
+            C(splash_fwd_carry_s, 0.0, 2e-6), C(splash_overlap_frac, 0.0, 1.0),                              \
+            C(splash_wrapper_frac, 0.2, 1.0), C(splash_mxu_frac, 0.8, 1.0),                                  \
+            C(splash_fwd_rescale_vreg_s, 0.0, 4e-11), C(splash_old_wrapper_factor, 1.0, 3.0)                 \
+    }
 #define SPLASH_BWD_CONSTANTS                                                                                 \
-    { C(splash_bwd_mxu_frac, 0.8, 1.0), C(splash_bwd_vreg_s, 0.5e-9, 8e-9), C(splash_bwd_operand_vreg_s, 0.0, 2e-9), C(splash_bwd_mask_vreg_s, 0.0, 4e-9), \
-      C(splash_bwd_step_s, 0.0, 2e-6), C(splash_bwd_wrapper_frac, 0.2, 1.0), C(splash_bwd_reduction_frac, 0.1, 1.0), \
-      C(splash_bwd_narrow_row_s, 0.0, 4e-9), C(splash_bwd_old_narrow_row_s, 0.0, 4e-9) }
+    {                                                                                                        \
+        C(splash_bwd_mxu_frac, 0.8, 1.0), C(splash_bwd_vreg_s, 0.5e-9, 8e-9),                                \
+            C(splash_bwd_operand_vreg_s, 0.0, 2e-9), C(splash_bwd_mask_vreg_s, 0.0, 4e-9),                   \
+            C(splash_bwd_step_s, 0.0, 2e-6), C(splash_bwd_wrapper_frac, 0.2, 1.0),                           \
+            C(splash_bwd_reduction_frac, 0.1, 1.0), C(splash_bwd_narrow_row_s, 0.0, 4e-9),                   \
+            C(splash_bwd_old_narrow_row_s, 0.0, 4e-9)                                                        \
+    }
 #define GMM_CONSTANTS                                                                                        \
-    { C(gmm_mxu_frac, 0.7, 1.02), C(gmm_hbm_frac, 0.2, 1.0), C(gmm_overlap_frac, 0.0, 1.0), C(gmm_step_s, 1e-7, 2e-6), \
-      C(gmm_launch_s, 0.0, 1e-4), C(gmm_weight_rows, 0.0, 512.0), C(gmm_mask_vreg_s, 0.0, 3e-9),             \
-      C(gmm_tail_vreg_s, 0.0, 20e-9), C(gmm_scale_vreg_s, 0.0, 5e-9) }
+    {                                                                                                        \
+        C(gmm_mxu_frac, 0.7, 1.02), C(gmm_hbm_frac, 0.2, 1.0), C(gmm_overlap_frac, 0.0, 1.0),                \
+            C(gmm_step_s, 1e-7, 2e-6), C(gmm_launch_s, 0.0, 1e-4), C(gmm_weight_rows, 0.0, 512.0),           \
+            C(gmm_mask_vreg_s, 0.0, 3e-9), C(gmm_tail_vreg_s, 0.0, 20e-9), C(gmm_scale_vreg_s, 0.0, 5e-9)    \
+    }
 #define TGMM_CONSTANTS                                                                                       \
-    { C(tgmm_mxu_frac, 0.7, 1.02), C(tgmm_hbm_frac, 0.2, 1.0), C(tgmm_overlap_frac, 0.0, 1.0), C(tgmm_step_s, 1e-7, 2e-6), \
-      C(tgmm_launch_s, 0.0, 1e-4), C(tgmm_transpose_vreg_s, 0.0, 5e-9), C(tgmm_accumulate_vreg_s, 0.0, 5e-9), \
-      C(tgmm_store_vreg_s, 0.0, 10e-9), C(tgmm_tail_vreg_s, 0.0, 20e-9) }
+    {                                                                                                        \
+        C(tgmm_mxu_frac, 0.7, 1.02), C(tgmm_hbm_frac, 0.2, 1.0), C(tgmm_overlap_frac, 0.0, 1.0),             \
+            C(tgmm_step_s, 1e-7, 2e-6), C(tgmm_launch_s, 0.0, 1e-4), C(tgmm_transpose_vreg_s, 0.0, 5e-9),    \
+            C(tgmm_accumulate_vreg_s, 0.0, 5e-9), C(tgmm_store_vreg_s, 0.0, 10e-9),                          \
+            C(tgmm_tail_vreg_s, 0.0, 20e-9)                                                                  \
+    }
 #define GMM2_CONSTANTS                                                                                       \
-    { C(gmm2_mxu_frac, 0.5, 1.02), C(gmm2_hbm_frac, 0.2, 1.0), C(gmm2_overlap_frac, 0.0, 1.0), C(gmm2_step_s, 0.0, 4e-6) }
+    {                                                                                                        \
+        C(gmm2_mxu_frac, 0.5, 1.02), C(gmm2_hbm_frac, 0.2, 1.0), C(gmm2_overlap_frac, 0.0, 1.0),             \
+            C(gmm2_step_s, 0.0, 4e-6)                                                                        \
+    }
 #define XENT_CONSTANTS                                                                                       \
-    { C(xent_mxu_frac, 0.5, 1.02), C(xent_bwd_mxu_frac, 0.5, 1.02), C(xent_hbm_frac, 0.2, 1.0), C(xent_overlap_frac, 0.0, 1.0), C(xent_step_s, 0.0, 2e-6), \
-      C(xent_fwd_vreg_s, 0.0, 10e-9), C(xent_bwd_vreg_s, 0.0, 20e-9) }
-#define ATTENTION_XLA_CONSTANTS { C(attention_xla_frac, 0.3, 1.2) }
-#define GMM_XLA_CONSTANTS { C(gmm_xla_frac, 0.05, 1.0) }
-#define MATMUL_CONSTANTS { C(matmul_peak_frac, 0.5, 1.0), C(matmul_launch_s, 0.0, 5e-6), C(matmul_overlap_bytes, 0.0, 2e8) }
-#define COPY_CONSTANTS { C(hbm_copy_launch_s, 0.0, 1e-5) }
+    {                                                                                                        \
+        C(xent_mxu_frac, 0.5, 1.02), C(xent_bwd_mxu_frac, 0.5, 1.02), C(xent_hbm_frac, 0.2, 1.0),            \
+            C(xent_overlap_frac, 0.0, 1.0), C(xent_step_s, 0.0, 2e-6), C(xent_fwd_vreg_s, 0.0, 10e-9),       \
+            C(xent_bwd_vreg_s, 0.0, 20e-9)                                                                   \
+    }
+#define ATTENTION_XLA_CONSTANTS                                                                              \
+    {                                                                                                        \
+        C(attention_xla_frac, 0.3, 1.2)                                                                      \
+    }
+#define GMM_XLA_CONSTANTS                                                                                    \
+    {                                                                                                        \
+        C(gmm_xla_frac, 0.05, 1.0)                                                                           \
+    }
+#define MATMUL_CONSTANTS                                                                                     \
+    {                                                                                                        \
+        C(matmul_peak_frac, 0.5, 1.0), C(matmul_launch_s, 0.0, 5e-6), C(matmul_overlap_bytes, 0.0, 2e8)      \
+    }
+#define COPY_CONSTANTS                                                                                       \
+    {                                                                                                        \
+        C(hbm_copy_launch_s, 0.0, 1e-5)                                                                      \
+    }
 #define ALL_XLA (BIT(SPLASH_FWD) | BIT(SPLASH_BWD_FUSED))
-#define FWD (BIT(SPLASH_FWD) | BIT(SPLASH_FWD_RESIDUALS))
+#define FWD     (BIT(SPLASH_FWD) | BIT(SPLASH_FWD_RESIDUALS))
 
 static const struct adv_fit_group groups[] = {
-    { "tpu7x", "HBM copy", BIT(MATMUL), ADV_ROW_HBM_COPY, 0, 1, COPY_CONSTANTS },
-    { "v6e", "HBM copy", BIT(MATMUL), ADV_ROW_HBM_COPY, 0, 1, COPY_CONSTANTS },
-    { "tpu7x", "matmul", BIT(MATMUL), ADV_ROW_MATMUL, 0, 3, MATMUL_CONSTANTS },
-    { "v6e", "matmul", BIT(MATMUL), ADV_ROW_MATMUL, 0, 1, MATMUL_CONSTANTS },
-    { "tpu7x", "splash forward", FWD, ADV_ROW_SPLASH, 0, 10, SPLASH_FWD_CONSTANTS },
-    { "v6e", "splash forward", FWD, ADV_ROW_SPLASH, 0, 8, SPLASH_FWD_CONSTANTS },
-    { "v5p", "splash forward", FWD, ADV_ROW_SPLASH, 0, 8, SPLASH_FWD_CONSTANTS },
-    { "tpu7x", "splash backward", BIT(SPLASH_BWD_FUSED), ADV_ROW_SPLASH, 0, 9, SPLASH_BWD_CONSTANTS },
-    { "tpu7x", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 9, GMM_CONSTANTS },
-    { "v6e", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 8, GMM_CONSTANTS },
-    { "v5p", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 8, GMM_CONSTANTS },
-    { "v5e", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 8, GMM_CONSTANTS },
-    { "tpu7x", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 9, TGMM_CONSTANTS },
-    { "v6e", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 9, TGMM_CONSTANTS },
-    { "v5p", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 9, TGMM_CONSTANTS },
-    { "v5e", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 9, TGMM_CONSTANTS },
-    { "v6e", "gmm v2", BIT(GMM), ADV_ROW_GMM, 2, 4, GMM2_CONSTANTS },
-    { "tpu7x", "fused loss", BIT(LINEAR_XENT) | BIT(LINEAR_XENT_BWD), ADV_ROW_XENT, 0, 7, XENT_CONSTANTS },
-    { "tpu7x", "XLA attention", ALL_XLA, ADV_ROW_ATTENTION_XLA, 0, 1, ATTENTION_XLA_CONSTANTS },
-    { "v6e", "XLA attention", ALL_XLA, ADV_ROW_ATTENTION_XLA, 0, 1, ATTENTION_XLA_CONSTANTS },
-    { "v5p", "XLA attention", ALL_XLA, ADV_ROW_ATTENTION_XLA, 0, 1, ATTENTION_XLA_CONSTANTS },
-    { "tpu7x", "XLA ragged dot", BIT(GMM) | BIT(TGMM), ADV_ROW_GMM_XLA, 0, 1, GMM_XLA_CONSTANTS },
-    { "v6e", "XLA ragged dot", BIT(GMM) | BIT(TGMM), ADV_ROW_GMM_XLA, 0, 1, GMM_XLA_CONSTANTS },
-    { "v5p", "XLA ragged dot", BIT(GMM) | BIT(TGMM), ADV_ROW_GMM_XLA, 0, 1, GMM_XLA_CONSTANTS },
-    { "v5e", "XLA ragged dot", BIT(GMM) | BIT(TGMM), ADV_ROW_GMM_XLA, 0, 1, GMM_XLA_CONSTANTS },
+    {"tpu7x", "HBM copy", BIT(MATMUL), ADV_ROW_HBM_COPY, 0, 1, COPY_CONSTANTS},
+    {"v6e", "HBM copy", BIT(MATMUL), ADV_ROW_HBM_COPY, 0, 1, COPY_CONSTANTS},
+    {"tpu7x", "matmul", BIT(MATMUL), ADV_ROW_MATMUL, 0, 3, MATMUL_CONSTANTS},
+    {"v6e", "matmul", BIT(MATMUL), ADV_ROW_MATMUL, 0, 1, MATMUL_CONSTANTS},
+    {"tpu7x", "splash forward", FWD, ADV_ROW_SPLASH, 0, 10, SPLASH_FWD_CONSTANTS},
+    {"v6e", "splash forward", FWD, ADV_ROW_SPLASH, 0, 8, SPLASH_FWD_CONSTANTS},
+    {"v5p", "splash forward", FWD, ADV_ROW_SPLASH, 0, 8, SPLASH_FWD_CONSTANTS},
+    {"tpu7x", "splash backward", BIT(SPLASH_BWD_FUSED), ADV_ROW_SPLASH, 0, 9, SPLASH_BWD_CONSTANTS},
+    {"tpu7x", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 9, GMM_CONSTANTS},
+    {"v6e", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 8, GMM_CONSTANTS},
+    {"v5p", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 8, GMM_CONSTANTS},
+    {"v5e", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 8, GMM_CONSTANTS},
+    {"tpu7x", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 9, TGMM_CONSTANTS},
+    {"v6e", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 9, TGMM_CONSTANTS},
+    {"v5p", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 9, TGMM_CONSTANTS},
+    {"v5e", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 9, TGMM_CONSTANTS},
+    {"v6e", "gmm v2", BIT(GMM), ADV_ROW_GMM, 2, 4, GMM2_CONSTANTS},
+    {"tpu7x", "fused loss", BIT(LINEAR_XENT) | BIT(LINEAR_XENT_BWD), ADV_ROW_XENT, 0, 7, XENT_CONSTANTS},
+    {"tpu7x", "XLA attention", ALL_XLA, ADV_ROW_ATTENTION_XLA, 0, 1, ATTENTION_XLA_CONSTANTS},
+    {"v6e", "XLA attention", ALL_XLA, ADV_ROW_ATTENTION_XLA, 0, 1, ATTENTION_XLA_CONSTANTS},
+    {"v5p", "XLA attention", ALL_XLA, ADV_ROW_ATTENTION_XLA, 0, 1, ATTENTION_XLA_CONSTANTS},
+    {"tpu7x", "XLA ragged dot", BIT(GMM) | BIT(TGMM), ADV_ROW_GMM_XLA, 0, 1, GMM_XLA_CONSTANTS},
+    {"v6e", "XLA ragged dot", BIT(GMM) | BIT(TGMM), ADV_ROW_GMM_XLA, 0, 1, GMM_XLA_CONSTANTS},
+    {"v5p", "XLA ragged dot", BIT(GMM) | BIT(TGMM), ADV_ROW_GMM_XLA, 0, 1, GMM_XLA_CONSTANTS},
+    {"v5e", "XLA ragged dot", BIT(GMM) | BIT(TGMM), ADV_ROW_GMM_XLA, 0, 1, GMM_XLA_CONSTANTS},
 };
 
 int adv_fit_groups_count(void)

@@ -1,7 +1,8 @@
-/* fit_kernels.h: which kernel constants the published timings determine, and how well a set of constants fits.
+/* fit_kernels.h: which kernel constants the published timings determine, and how well a set of constants
+ * fits.
  *
- * A group is one family of kernels on one generation with the constants that decide it. The optimiser is not here
- * (tests/accuracy/fit_kernels_main.c drives one); this part knows rows, constants, bounds and the loss.
+ * A group is one family of kernels on one generation with the constants that decide it. The optimiser is not
+ * here (tests/accuracy/fit_kernels_main.c drives one); this part knows rows, constants, bounds and the loss.
  */
 #ifndef ADV_CALIBRATE_FIT_KERNELS_H
 #define ADV_CALIBRATE_FIT_KERNELS_H
@@ -16,15 +17,15 @@ enum { ADV_FIT_CONSTANTS = 16 };
 
 struct adv_fit_constant {
     const char *name;
-    size_t offset;     /* in struct adv_constants */
-    double low, high;  /* bounds the physics sets */
+    size_t offset;    /* in struct adv_constants */
+    double low, high; /* bounds the physics sets */
 };
 
 struct adv_fit_group {
     const char *chip, *name;
-    unsigned kernels;  /* bit set of 1u << enum adv_kernel */
+    unsigned kernels; /* bit set of 1u << enum adv_kernel */
     enum adv_row_kind kind;
-    int version;       /* of grouped matmul; 0 elsewhere */
+    int version; /* of grouped matmul; 0 elsewhere */
     int constants_count;
     struct adv_fit_constant constants[ADV_FIT_CONSTANTS];
 };
@@ -41,8 +42,9 @@ bool adv_fit_uses(const struct adv_fit_group *group, const struct adv_kernel_row
 /* ln(predicted / measured) of one row; NAN when the row cannot be predicted. */
 double adv_fit_log_error(const struct adv_kernel_machine *machine, const struct adv_kernel_row *row);
 
-/* Sum of a robust loss over rows: quadratic near zero, linear beyond 3 %, so that medians decide and outliers do not.
- * Rows with mask[i] == skip are left out (cross validation); mask may be NULL. Rows are weighted by weights[i]. */
+/* Sum of a robust loss over rows: quadratic near zero, linear beyond 3 %, so that medians decide and outliers
+ * do not. Rows with mask[i] == skip are left out (cross validation); mask may be NULL. Rows are weighted by
+ * weights[i]. */
 double adv_fit_loss(const struct adv_fit_group *group, const struct adv_kernel_machine *machine,
                     const struct adv_kernel_row *const *rows, int rows_count, const int *mask, int skip);
 

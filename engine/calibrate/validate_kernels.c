@@ -6,12 +6,13 @@ static adv_code predict_splash(const struct adv_kernel_machine *machine, const s
                                struct adv_kernel_time *time, adv_err *err)
 {
     if (row->has_tile)
-        return adv_splash_time(machine, row->kernel, &row->attention, &row->attention_tile, &row->attention_flags, time, err);
+        return adv_splash_time(machine, row->kernel, &row->attention, &row->attention_tile,
+                               &row->attention_flags, time, err);
     struct adv_attention_tile best;
     int found = 0;
     long evaluated = 0;
-    return adv_splash_tune(machine, row->kernel, &row->attention, &row->attention_flags, 1, &best, time, &found, &evaluated,
-                           err);
+    return adv_splash_tune(machine, row->kernel, &row->attention, &row->attention_flags, 1, &best, time,
+                           &found, &evaluated, err);
 }
 
 static adv_code predict_gmm(const struct adv_kernel_machine *machine, const struct adv_kernel_row *row,
@@ -28,22 +29,31 @@ static adv_code predict_gmm(const struct adv_kernel_machine *machine, const stru
 adv_code adv_predict_kernel_row(const struct adv_kernel_machine *machine, const struct adv_kernel_row *row,
                                 struct adv_kernel_time *time, adv_err *err)
 {
-    static const struct adv_xent_tile default_xent = { 1024, 512, 2048 };
+    static const struct adv_xent_tile default_xent = {1024, 512, 2048};
     switch (row->kind) {
-    case ADV_ROW_SPLASH: return predict_splash(machine, row, time, err);
-    case ADV_ROW_GMM: return predict_gmm(machine, row, time, err);
-    case ADV_ROW_ATTENTION_XLA: return adv_attention_xla_time(machine, row->backward, &row->attention, time, err);
-    case ADV_ROW_GMM_XLA: return adv_gmm_xla_time(machine, row->kernel, &row->gmm, time, err);
-    case ADV_ROW_MATMUL: return adv_matmul_time(machine, &row->matmul, time, err);
+    case ADV_ROW_SPLASH:
+        return predict_splash(machine, row, time, err);
+    case ADV_ROW_GMM:
+        return predict_gmm(machine, row, time, err);
+    case ADV_ROW_ATTENTION_XLA:
+        return adv_attention_xla_time(machine, row->backward, &row->attention, time, err);
+    case ADV_ROW_GMM_XLA:
+        return adv_gmm_xla_time(machine, row->kernel, &row->gmm, time, err);
+    case ADV_ROW_MATMUL:
+        return adv_matmul_time(machine, &row->matmul, time, err);
     case ADV_ROW_XENT:
-        return adv_xent_time(machine, row->kernel, &row->xent, row->has_tile ? &row->xent_tile : &default_xent, time, err);
+        return adv_xent_time(machine, row->kernel, &row->xent,
+                             row->has_tile ? &row->xent_tile : &default_xent, time, err);
     case ADV_ROW_HBM_COPY:
-        *time = (struct adv_kernel_time){ .time_s = adv_stream_time_s(machine, row->copy_bytes), .fits_vmem = true };
+        *time = (struct adv_kernel_time){.time_s = adv_stream_time_s(machine, row->copy_bytes),
+                                         .fits_vmem = true};
         return ADV_OK;
     case ADV_ROW_UNKNOWN:
-    case ADV_ROW_KINDS: break;
+    case ADV_ROW_KINDS:
+        break;
     }
-    return adv_err_add(err, ADV_E_UNSUPPORTED, "/kernel", NULL, "there is no model of kernel '%s'", row->name);
+    return adv_err_add(err, ADV_E_UNSUPPORTED, "/kernel", NULL, "there is no model of kernel '%s'",
+                       row->name);
 }
 
 static int compare(const void *a, const void *b)
@@ -54,10 +64,11 @@ static int compare(const void *a, const void *b)
 
 struct adv_error_summary adv_summarize_errors(double *errors_frac, int count)
 {
-    struct adv_error_summary summary = { .count = count };
+    struct adv_error_summary summary = {.count = count};
     if (count < 1) return summary;
     qsort(errors_frac, (size_t)count, sizeof *errors_frac, compare);
-    summary.median_frac = count % 2 ? errors_frac[count / 2] : (errors_frac[count / 2 - 1] + errors_frac[count / 2]) / 2.0;
+    summary.median_frac =
+        count % 2 ? errors_frac[count / 2] : (errors_frac[count / 2 - 1] + errors_frac[count / 2]) / 2.0;
     summary.p90_frac = errors_frac[(count * 9 + 9) / 10 - 1];
     summary.max_frac = errors_frac[count - 1];
     return summary;

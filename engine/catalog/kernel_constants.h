@@ -1,7 +1,8 @@
 /* kernel_constants.h: the constants of kernel simulation: X(member, unit, what). Owner: engine/kernel.
  *
- * All are of one TensorCore of the generation. "vreg" = 1024 f32 elements (8 sublanes x 128 lanes); in attention one
- * vreg of work is 1024 (query, key) pairs. A constant belongs to a generation and a kernel, never to a shape.
+ * All are of one TensorCore of the generation. "vreg" = 1024 f32 elements (8 sublanes x 128 lanes); in
+ * attention one vreg of work is 1024 (query, key) pairs. A constant belongs to a generation and a kernel,
+ * never to a shape.
  */
 #ifndef ADV_CATALOG_KERNEL_CONSTANTS_H
 #define ADV_CATALOG_KERNEL_CONSTANTS_H
@@ -12,21 +13,25 @@
     X(matmul_overlap_bytes, "bytes", "operand bytes a matmul must move before its pipeline is full")         \
     X(hbm_copy_launch_s, "s", "fixed cost of one streaming HBM operation")                                   \
     X(splash_mxu_frac, "frac", "MXU issue rate inside attention over peak, operands padded to the array")    \
-    X(splash_overlap_frac, "frac", "forward: share of the shorter of MXU and vector work that is not hidden") \
+    X(splash_overlap_frac, "frac",                                                                           \
+      "forward: share of the shorter of MXU and vector work that is not hidden")                             \
     X(splash_wrapper_frac, "frac", "bandwidth of the transposes around forward over specification")          \
     X(splash_old_wrapper_factor, "factor", "forward transposes before mid-2026 over current ones")           \
     X(splash_max_logit_frac, "frac", "vector work left when the running maximum is a constant")              \
     X(splash_fwd_vreg_s, "s", "vector work of forward softmax per vreg of scores")                           \
-    X(splash_fwd_operand_vreg_s, "s", "operand traffic per vreg of scores and 256 head columns of each operand") \
+    X(splash_fwd_operand_vreg_s, "s",                                                                        \
+      "operand traffic per vreg of scores and 256 head columns of each operand")                             \
     X(splash_fwd_mask_vreg_s, "s", "extra per vreg of a partly masked forward block")                        \
     X(splash_fwd_rescale_vreg_s, "s", "accumulator rescale per vreg and compute sub-block")                  \
     X(splash_fwd_step_s, "s", "one grid step of the forward kernel")                                         \
     X(splash_fwd_carry_s, "s", "per 1024 query rows of a step that continues a query block")                 \
-    X(splash_imem_pairs, "pairs", "scores of a forward block whose unrolled body fills the instruction memory") \
+    X(splash_imem_pairs, "pairs",                                                                            \
+      "scores of a forward block whose unrolled body fills the instruction memory")                          \
     X(splash_imem_pair_s, "s", "reloading the body's rest, per pair beyond and step")                        \
     X(splash_bwd_mxu_frac, "frac", "MXU issue rate inside the backward kernels over peak")                   \
     X(splash_bwd_vreg_s, "s", "vector work of the fused backward per vreg of scores")                        \
-    X(splash_bwd_operand_vreg_s, "s", "operand traffic per vreg of scores and 256 head columns of each operand") \
+    X(splash_bwd_operand_vreg_s, "s",                                                                        \
+      "operand traffic per vreg of scores and 256 head columns of each operand")                             \
     X(splash_bwd_mask_vreg_s, "s", "extra per vreg of a partly masked backward block")                       \
     X(splash_bwd_step_s, "s", "one grid step of the fused backward kernel")                                  \
     X(splash_bwd_wrapper_frac, "frac", "bandwidth of the transposes around backward over specification")     \
@@ -57,7 +62,8 @@
     X(gmm2_overlap_frac, "frac", "share of the shorter of its compute and DMA that is not hidden")           \
     X(gmm2_step_s, "s", "one of its row tiles")                                                              \
     X(gmm_xla_frac, "frac", "MXU rate of XLA's ragged dot over the device's peak")                           \
-    X(gmm_xla_dense, "flag", "1: XLA multiplies all rows by every group's weights unless they are transposed") \
+    X(gmm_xla_dense, "flag",                                                                                 \
+      "1: XLA multiplies all rows by every group's weights unless they are transposed")                      \
     X(xent_step_s, "s", "one grid step of the fused logits and loss")                                        \
     X(xent_overlap_frac, "frac", "share of the shorter of its compute and DMA that is not hidden")           \
     X(xent_mxu_frac, "frac", "MXU rate of the fused logits and loss over one core's peak")                   \

@@ -8,23 +8,28 @@
 
 enum { SIZE_MAX_ROWS = 1 << 28 };
 
-static const struct { const char *name; enum adv_row_kind kind; enum adv_kernel kernel; bool backward; } kernels[] = {
-    { "splash_fwd", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_FWD, false },
-    { "splash_fwd_residuals", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_FWD_RESIDUALS, false },
-    { "splash_bwd_fused", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_BWD_FUSED, true },
-    { "splash_bwd_dq", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_BWD_DQ, true },
-    { "splash_bwd_dkv", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_BWD_DKV, true },
-    { "gmm", ADV_ROW_GMM, ADV_KERNEL_GMM, false },
-    { "tgmm", ADV_ROW_GMM, ADV_KERNEL_TGMM, false },
-    { "gmm_pallas_v2", ADV_ROW_GMM, ADV_KERNEL_GMM, false },
-    { "gmm_xla_default", ADV_ROW_GMM_XLA, ADV_KERNEL_GMM, false },
-    { "tgmm_xla_default", ADV_ROW_GMM_XLA, ADV_KERNEL_TGMM, false },
-    { "attention_xla_default_fwd", ADV_ROW_ATTENTION_XLA, ADV_KERNEL_SPLASH_FWD, false },
-    { "attention_xla_default_bwd", ADV_ROW_ATTENTION_XLA, ADV_KERNEL_SPLASH_BWD_FUSED, true },
-    { "linear_xent", ADV_ROW_XENT, ADV_KERNEL_LINEAR_XENT, false },
-    { "linear_xent_bwd", ADV_ROW_XENT, ADV_KERNEL_LINEAR_XENT_BWD, true },
-    { "matmul", ADV_ROW_MATMUL, ADV_KERNEL_MATMUL, false },
-    { "hbm_copy_bandwidth", ADV_ROW_HBM_COPY, ADV_KERNEL_MATMUL, false },
+static const struct {
+    const char *name;
+    enum adv_row_kind kind;
+    enum adv_kernel kernel;
+    bool backward;
+} kernels[] = {
+    {"splash_fwd", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_FWD, false},
+    {"splash_fwd_residuals", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_FWD_RESIDUALS, false},
+    {"splash_bwd_fused", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_BWD_FUSED, true},
+    {"splash_bwd_dq", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_BWD_DQ, true},
+    {"splash_bwd_dkv", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_BWD_DKV, true},
+    {"gmm", ADV_ROW_GMM, ADV_KERNEL_GMM, false},
+    {"tgmm", ADV_ROW_GMM, ADV_KERNEL_TGMM, false},
+    {"gmm_pallas_v2", ADV_ROW_GMM, ADV_KERNEL_GMM, false},
+    {"gmm_xla_default", ADV_ROW_GMM_XLA, ADV_KERNEL_GMM, false},
+    {"tgmm_xla_default", ADV_ROW_GMM_XLA, ADV_KERNEL_TGMM, false},
+    {"attention_xla_default_fwd", ADV_ROW_ATTENTION_XLA, ADV_KERNEL_SPLASH_FWD, false},
+    {"attention_xla_default_bwd", ADV_ROW_ATTENTION_XLA, ADV_KERNEL_SPLASH_BWD_FUSED, true},
+    {"linear_xent", ADV_ROW_XENT, ADV_KERNEL_LINEAR_XENT, false},
+    {"linear_xent_bwd", ADV_ROW_XENT, ADV_KERNEL_LINEAR_XENT_BWD, true},
+    {"matmul", ADV_ROW_MATMUL, ADV_KERNEL_MATMUL, false},
+    {"hbm_copy_bandwidth", ADV_ROW_HBM_COPY, ADV_KERNEL_MATMUL, false},
 };
 
 /* One row while it is read. */
@@ -115,7 +120,8 @@ static void read_attention(const struct reader *r, const json_t *tile, struct ad
     t->q_layout = int_of(r, tile, "q_layout", 1) == 2 ? ADV_LAYOUT_SEQ_MINOR : ADV_LAYOUT_HEAD_DIM_MINOR;
     t->k_layout = int_of(r, tile, "k_layout", 1) == 2 ? ADV_LAYOUT_SEQ_MINOR : ADV_LAYOUT_HEAD_DIM_MINOR;
     t->v_layout = int_of(r, tile, "v_layout", 1) == 2 ? ADV_LAYOUT_SEQ_MINOR : ADV_LAYOUT_HEAD_DIM_MINOR;
-    row->attention_flags.use_experimental_scheduler = json_is_true(json_object_get(tile, "use_experimental_scheduler"));
+    row->attention_flags.use_experimental_scheduler =
+        json_is_true(json_object_get(tile, "use_experimental_scheduler"));
     row->attention_flags.software_date = date_of(row->commit_date);
     /* forks of the kernel: no running maximum, timed without the wrapper */
     if (json_is_string(json_object_get(r->json, "modified_kernel"))) {
@@ -124,11 +130,13 @@ static void read_attention(const struct reader *r, const json_t *tile, struct ad
         row->trusted = false;
     }
     const char *timing = json_string_value(json_object_get(r->json, "timing_method"));
-    if (timing && (strstr(timing, "kernel ONLY") || strstr(timing, "tuned on pallas calls"))) row->attention_flags.kernel_only = true;
+    if (timing && (strstr(timing, "kernel ONLY") || strstr(timing, "tuned on pallas calls")))
+        row->attention_flags.kernel_only = true;
     if (!row->has_tile && row->kind == ADV_ROW_SPLASH) row->trusted = false;
 }
 
-/* Quantised lhs: how many scales a row has, from "... 'scale': 'bf16[524288,28]' ..."; 0 = one per tensor or none. */
+/* Quantised lhs: how many scales a row has, from "... 'scale': 'bf16[524288,28]' ..."; 0 = one per tensor or
+ * none. */
 static int scale_blocks_of(const struct reader *r)
 {
     const char *spec = json_string_value(json_object_get(r->json, "lhs_spec"));
@@ -150,7 +158,8 @@ static void read_gmm(const struct reader *r, const json_t *tile, struct adv_kern
     s->return_residuals = bool_of(r, "return_residuals");
     s->lhs = format_of(dtypes, "lhs");
     s->rhs = format_of(dtypes, "rhs");
-    s->out = s->lhs == ADV_FORMAT_FP8 || s->lhs == ADV_FORMAT_INT8 ? ADV_FORMAT_BF16 : format_of(dtypes, "out");
+    s->out =
+        s->lhs == ADV_FORMAT_FP8 || s->lhs == ADV_FORMAT_INT8 ? ADV_FORMAT_BF16 : format_of(dtypes, "out");
     if (s->lhs == ADV_FORMAT_FP8 || s->lhs == ADV_FORMAT_INT8) s->scale_blocks = scale_blocks_of(r);
     s->version = strcmp(row->name, "gmm_pallas_v2") == 0 ? 2 : 1;
     int count = 0;
@@ -196,8 +205,10 @@ static void read_matmul(const struct reader *r, struct adv_kernel_row *row)
 static void read_measured(const struct reader *r, struct adv_kernel_row *row)
 {
     double value = 0.0;
-    if (adv_json_number(r->json, r->at, "time_ms_median", ADV_JSON_OPTIONAL, 0.0, 1e9, &value, r->err)) row->measured_s = value * 1e-3;
-    else if (adv_json_number(r->json, r->at, "time_us", ADV_JSON_OPTIONAL, 0.0, 1e12, &value, r->err)) row->measured_s = value * ADV_US;
+    if (adv_json_number(r->json, r->at, "time_ms_median", ADV_JSON_OPTIONAL, 0.0, 1e9, &value, r->err))
+        row->measured_s = value * 1e-3;
+    else if (adv_json_number(r->json, r->at, "time_us", ADV_JSON_OPTIONAL, 0.0, 1e12, &value, r->err))
+        row->measured_s = value * ADV_US;
 }
 
 static void read_row(const struct reader *r, struct adv_kernel_row *row)
@@ -236,7 +247,8 @@ adv_code adv_decode_kernel_rows(const char *text, size_t length_bytes, struct ad
     if (bad) return bad;
     if (!json_is_array(root)) {
         json_decref(root);
-        return adv_err_add(err, ADV_E_INVALID, "", "an array of rows", "the measurement file is not an array");
+        return adv_err_add(err, ADV_E_INVALID, "", "an array of rows",
+                           "the measurement file is not an array");
     }
     const size_t count = json_array_size(root);
     *rows = count ? adv_arena_array(arena, count, sizeof **rows) : NULL;
@@ -248,7 +260,7 @@ adv_code adv_decode_kernel_rows(const char *text, size_t length_bytes, struct ad
         char at[ADV_LIMIT_POINTER];
         const json_t *item = json_array_get(root, i);
         if (!adv_json_is_object(item, adv_json_pointer_index(at, "", i), err)) continue;
-        read_row(&(struct reader){ item, at, arena, err }, &(*rows)[i]);
+        read_row(&(struct reader){item, at, arena, err}, &(*rows)[i]);
         if (!(*rows)[i].chip) {
             json_decref(root);
             return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the rows do not fit in memory");

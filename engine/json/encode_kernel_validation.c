@@ -1,4 +1,5 @@
-/* encode_kernel_validation.c: predicted against published kernel timings, row by row and by chip and kernel. */
+/* encode_kernel_validation.c: predicted against published kernel timings, row by row and by chip and kernel.
+ */
 #include "engine/calibrate/validate_kernels.h"
 
 #include <math.h>
@@ -31,8 +32,8 @@ static int group_of(json_t *groups, const struct adv_kernel_row *row)
     json_t *known;
     json_array_foreach(groups, i, known)
     {
-        if (strcmp(json_string_value(json_object_get(known, "chip")), row->chip) == 0
-            && strcmp(json_string_value(json_object_get(known, "kernel")), row->name) == 0)
+        if (strcmp(json_string_value(json_object_get(known, "chip")), row->chip) == 0 &&
+            strcmp(json_string_value(json_object_get(known, "kernel")), row->name) == 0)
             return (int)i;
     }
     json_t *group = json_object();
@@ -87,7 +88,8 @@ static struct adv_error_summary summarize(const struct errors *errors, int group
     return adv_summarize_errors(errors->sorted, count);
 }
 
-char *adv_encode_kernel_validation(const struct adv_catalog *catalog, const struct adv_kernel_row *rows, int rows_count)
+char *adv_encode_kernel_validation(const struct adv_catalog *catalog, const struct adv_kernel_row *rows,
+                                   int rows_count)
 {
     const size_t size = (size_t)(rows_count > 0 ? rows_count : 1);
     struct errors errors = {.all = calloc(size, sizeof(double)),

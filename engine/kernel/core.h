@@ -1,7 +1,8 @@
 /* core.h: what one TensorCore can do per second, derived from a chip record; shared by all kernels.
  *
- * A JAX device drives one core, except on megacore chips (v4, v5p) where it drives two that only work together when a
- * kernel's grid has a parallel axis. Constants of the catalog are per core, HBM is shared by the device's cores.
+ * A JAX device drives one core, except on megacore chips (v4, v5p) where it drives two that only work
+ * together when a kernel's grid has a parallel axis. Constants of the catalog are per core, HBM is shared by
+ * the device's cores.
  */
 #ifndef ADV_KERNEL_CORE_H
 #define ADV_KERNEL_CORE_H
@@ -29,9 +30,11 @@ static inline double adv_core_hbm_bytes_per_s(const struct adv_chip *chip)
     return chip->hbm_bytes_per_s_per_chip / chip->devices_per_chip;
 }
 
-/* MXU rate of a product of two formats over the bf16 rate: above 1 only where the chip has the format natively
- * (the record's peak is above its bf16 peak) and both operands have it; f32 operands run as one bf16 pass. */
-static inline double adv_core_rate_factor(const struct adv_chip *chip, enum adv_format lhs, enum adv_format rhs)
+/* MXU rate of a product of two formats over the bf16 rate: above 1 only where the chip has the format
+ * natively (the record's peak is above its bf16 peak) and both operands have it; f32 operands run as one bf16
+ * pass. */
+static inline double adv_core_rate_factor(const struct adv_chip *chip, enum adv_format lhs,
+                                          enum adv_format rhs)
 {
     double native = (double)NAN;
     if (lhs == rhs && lhs == ADV_FORMAT_FP8) native = chip->peak_fp8_flops_per_s_per_chip;
@@ -39,7 +42,8 @@ static inline double adv_core_rate_factor(const struct adv_chip *chip, enum adv_
     return isnan(native) ? 1.0 : adv_max(1.0, native / chip->peak_bf16_flops_per_s_per_chip);
 }
 
-/* FLOPs the array spends on [m,k] x [k,n]: contraction and columns padded to its geometry, rows to 16-row slabs. */
+/* FLOPs the array spends on [m,k] x [k,n]: contraction and columns padded to its geometry, rows to 16-row
+ * slabs. */
 static inline double adv_core_padded_flops(const struct adv_chip *chip, double m, int64_t k, int64_t n)
 {
     const double rows = 16.0 * ceil(m / 16.0);

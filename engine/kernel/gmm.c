@@ -5,14 +5,17 @@
 
 enum { LANES = 128, VREG = 1024, DIM_MAX = 1 << 28, TILE_MAX = 1 << 16 };
 
-struct constants { double mxu_frac, hbm_frac, overlap_frac, step_s, launch_s; };
+struct constants {
+    double mxu_frac, hbm_frac, overlap_frac, step_s, launch_s;
+};
 
 static struct constants constants_of(const struct adv_constants *k, enum adv_kernel kernel)
 {
     if (kernel == ADV_KERNEL_TGMM)
-        return (struct constants){ k->tgmm_mxu_frac, k->tgmm_hbm_frac, k->tgmm_overlap_frac, k->tgmm_step_s,
-                                   k->tgmm_launch_s };
-    return (struct constants){ k->gmm_mxu_frac, k->gmm_hbm_frac, k->gmm_overlap_frac, k->gmm_step_s, k->gmm_launch_s };
+        return (struct constants){k->tgmm_mxu_frac, k->tgmm_hbm_frac, k->tgmm_overlap_frac, k->tgmm_step_s,
+                                  k->tgmm_launch_s};
+    return (struct constants){k->gmm_mxu_frac, k->gmm_hbm_frac, k->gmm_overlap_frac, k->gmm_step_s,
+                              k->gmm_launch_s};
 }
 
 static adv_code check_dim(adv_err *err, const char *pointer, int64_t value)
@@ -28,41 +31,51 @@ static adv_code check_shape(const struct adv_gmm_shape *s, adv_err *err)
     if ((found = check_dim(err, "/shape/k", s->k))) code = found;
     if ((found = check_dim(err, "/shape/n", s->n))) code = found;
     if (s->num_groups < 1 || s->num_groups > ADV_LIMIT_GROUPS)
-        return adv_err_add(err, ADV_E_RANGE, "/shape/num_groups", "1..4096", "num_groups is %d", s->num_groups);
+        return adv_err_add(err, ADV_E_RANGE, "/shape/num_groups", "1..4096", "num_groups is %d",
+                           s->num_groups);
     if (s->distribution != ADV_GROUPS_GIVEN) return code;
     int64_t sum = 0;
     for (int g = 0; g < s->num_groups; g++) {
         if (s->group_sizes[g] < 0 || s->group_sizes[g] > DIM_MAX)
-            return adv_err_add(err, ADV_E_RANGE, "/shape/group_sizes", "0 or more", "group %d has %ld rows", g,
-                               (long)s->group_sizes[g]);
+            return adv_err_add(err, ADV_E_RANGE, "/shape/group_sizes", "0 or more", "group %d has %ld rows",
+                               g, (long)s->group_sizes[g]);
         sum += s->group_sizes[g];
     }
     if (sum > s->m)
-        return adv_err_add(err, ADV_E_RANGE, "/shape/group_sizes", "sizes that sum to m", "the groups hold %ld rows, m is %ld",
-                           (long)sum, (long)s->m);
+        return adv_err_add(err, ADV_E_RANGE, "/shape/group_sizes", "sizes that sum to m",
+                           "the groups hold %ld rows, m is %ld", (long)sum, (long)s->m);
     return code;
 }
 
 static adv_code check_tile(const struct adv_gmm_shape *s, const struct adv_gmm_tile *t, adv_err *err)
 {
     adv_code code = ADV_OK;
-    const struct { const char *pointer; int tile; int64_t dim; } tiles[] = {
-        { "/tile/tile_m", t->tile_m, s->m }, { "/tile/tile_k", t->tile_k, s->k }, { "/tile/tile_n", t->tile_n, s->n }
-    };
+    const struct {
+        const char *pointer;
+        int tile;
+        int64_t dim;
+    } tiles[] = {{"/tile/tile_m", t->tile_m, s->m},
+                 {"/tile/tile_k", t->tile_k, s->k},
+                 {"/tile/tile_n", t->tile_n, s->n}};
     for (int i = 0; i < 3; i++)
         if (tiles[i].tile < 1 || tiles[i].tile > TILE_MAX)
-            code = adv_err_add(err, ADV_E_ILLEGAL, tiles[i].pointer, "1..65536, a multiple of 128 or the whole axis",
-                               "the tile is %d", tiles[i].tile);
+            code =
+                adv_err_add(err, ADV_E_ILLEGAL, tiles[i].pointer,
+                            "1..65536, a multiple of 128 or the whole axis", "the tile is %d", tiles[i].tile);
     if (t->input_buffer_count < 1 || t->input_buffer_count > 8)
-        code = adv_err_add(err, ADV_E_ILLEGAL, "/tile/input_buffer_count", "2, 3 or 4", "input_buffer_count is %d",
-                           t->input_buffer_count);
+        code = adv_err_add(err, ADV_E_ILLEGAL, "/tile/input_buffer_count", "2, 3 or 4",
+                           "input_buffer_count is %d", t->input_buffer_count);
     return code;
 }
 
-/* What one kind of grid step does, and how many there are. DMA of the next step's blocks overlaps with compute. */
-struct steps { double count, bytes; };
+/* What one kind of grid step does, and how many there are. DMA of the next step's blocks overlaps with
+ * compute. */
+struct steps {
+    double count, bytes;
+};
 
-/* The whole grid: steps of up to three kinds, each computing one tile product and the vector work beside it. */
+/* The whole grid: steps of up to three kinds, each computing one tile product and the vector work beside it.
+ */
 struct work {
     struct steps kinds[3];
     double steps, flops;
@@ -70,10 +83,10 @@ struct work {
     double vector_s, tail_s; /* per step */
 };
 
-/* Grid (n tiles, visits, k tiles). With one k tile the weights stay while the group does and a row tile while the
- * tile does: a step that enters a group waits for a whole weight tile, because blocks are fetched one step ahead.
- * With several k tiles both are loaded at every step. DMA moves only what lies inside the arrays, compute runs over
- * whole tiles. */
+/* Grid (n tiles, visits, k tiles). With one k tile the weights stay while the group does and a row tile while
+ * the tile does: a step that enters a group waits for a whole weight tile, because blocks are fetched one
+ * step ahead. With several k tiles both are loaded at every step. DMA moves only what lies inside the arrays,
+ * compute runs over whole tiles. */
 static struct work gmm_work(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *s,
                             const struct adv_gmm_tile *t, const struct adv_gmm_visits *v)
 {
@@ -82,24 +95,27 @@ static struct work gmm_work(const struct adv_kernel_machine *machine, const stru
     const double lhs = tm * k * adv_format_bytes(s->lhs) / k_tiles;
     const double rhs = k * n * adv_format_bytes(s->rhs) / (k_tiles * n_tiles);
     const double out = v->m_tiles / v->visits * tm * n * adv_format_bytes(s->out) / (k_tiles * n_tiles);
-    struct work w = { .steps = n_tiles * v->visits * k_tiles };
+    struct work w = {.steps = n_tiles * v->visits * k_tiles};
     if (k_tiles > 1.0) {
-        w.kinds[0] = (struct steps){ w.steps, lhs + rhs + out };
+        w.kinds[0] = (struct steps){w.steps, lhs + rhs + out};
     } else {
         const double shared = adv_max(0.0, v->visits - v->m_tiles); /* group starts inside a row tile */
-        w.kinds[0] = (struct steps){ n_tiles * (v->visits - v->nonempty), lhs + out };
-        w.kinds[1] = (struct steps){ n_tiles * shared, rhs + out };
-        w.kinds[2] = (struct steps){ n_tiles * adv_max(0.0, v->nonempty - shared), lhs + rhs + out };
+        w.kinds[0] = (struct steps){n_tiles * (v->visits - v->nonempty), lhs + out};
+        w.kinds[1] = (struct steps){n_tiles * shared, rhs + out};
+        w.kinds[2] = (struct steps){n_tiles * adv_max(0.0, v->nonempty - shared), lhs + rhs + out};
     }
     w.flops = adv_core_padded_flops(machine->chip, tm, t->tile_k, t->tile_n);
     const struct adv_constants *c = machine->constants;
-    w.fill = adv_max(1.0, c->gmm_weight_rows / tm); /* short row tiles leave the array waiting for the next weight tile */
-    w.vector_s = tm * t->tile_n / k_tiles / VREG * (c->gmm_mask_vreg_s + s->scale_blocks * c->gmm_scale_vreg_s);
+    w.fill = adv_max(1.0, c->gmm_weight_rows /
+                              tm); /* short row tiles leave the array waiting for the next weight tile */
+    w.vector_s =
+        tm * t->tile_n / k_tiles / VREG * (c->gmm_mask_vreg_s + s->scale_blocks * c->gmm_scale_vreg_s);
     if (s->k % LANES) w.tail_s = (tm + t->tile_n) * t->tile_k / k_tiles / VREG * c->gmm_tail_vreg_s;
     return w;
 }
 
-/* Grid (n tiles, k tiles, visits); empty groups are visited to write zeros. The contraction runs over rows. */
+/* Grid (n tiles, k tiles, visits); empty groups are visited to write zeros. The contraction runs over rows.
+ */
 static struct work tgmm_work(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *s,
                              const struct adv_gmm_tile *t, const struct adv_gmm_visits *v)
 {
@@ -108,10 +124,10 @@ static struct work tgmm_work(const struct adv_kernel_machine *machine, const str
     const double in = tm * (k / k_tiles * adv_format_bytes(s->lhs) + n / n_tiles * adv_format_bytes(s->rhs));
     const double out = k * n * adv_format_bytes(s->out) / passes;
     const double out_share = out * (double)s->num_groups / v->visits;
-    struct work w = { .steps = passes * (v->visits + v->empty) };
+    struct work w = {.steps = passes * (v->visits + v->empty)};
     const double shared = adv_max(0.0, v->visits - v->m_tiles);
-    w.kinds[0] = (struct steps){ passes * v->m_tiles, in + out_share };
-    w.kinds[1] = (struct steps){ passes * shared, out_share };
+    w.kinds[0] = (struct steps){passes * v->m_tiles, in + out_share};
+    w.kinds[1] = (struct steps){passes * shared, out_share};
     w.flops = adv_core_padded_flops(machine->chip, t->tile_k, t->tile_m, t->tile_n);
     const struct adv_constants *c = machine->constants;
     const double out_vregs = (double)t->tile_k * t->tile_n / VREG;
@@ -147,7 +163,8 @@ static void sum_steps(const struct adv_kernel_machine *machine, const struct wor
         const double dma_s = w->kinds[i].bytes / bw;
         count += w->kinds[i].count;
         dma_total_s += w->kinds[i].count * dma_s;
-        exposed_s += w->kinds[i].count * (adv_max(0.0, dma_s - compute_s) + c.overlap_frac * adv_min(dma_s, compute_s));
+        exposed_s += w->kinds[i].count *
+                     (adv_max(0.0, dma_s - compute_s) + c.overlap_frac * adv_min(dma_s, compute_s));
         time->hbm_bytes += w->kinds[i].count * w->kinds[i].bytes;
     }
     const double steps_s = w->steps * c.step_s;
@@ -163,16 +180,18 @@ static void sum_steps(const struct adv_kernel_machine *machine, const struct wor
     adv_kernel_part_add(time, "grid_steps", steps_s);
 }
 
-adv_code adv_gmm_time(const struct adv_kernel_machine *machine, enum adv_kernel kernel, const struct adv_gmm_shape *shape,
-                      const struct adv_gmm_tile *tile, struct adv_kernel_time *time, adv_err *err)
+adv_code adv_gmm_time(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                      const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile,
+                      struct adv_kernel_time *time, adv_err *err)
 {
     const adv_code bad_shape = check_shape(shape, err);
     if (bad_shape) return bad_shape;
     if (shape->version == 2) {
         adv_gmm_v2(machine, shape, time);
         if (shape->return_residuals) residual_copy(machine, shape, time);
-        time->vmem_limit_bytes = machine->scoped_vmem_limit_bytes > 0.0 ? machine->scoped_vmem_limit_bytes
-                                                                        : 0.9 * machine->chip->vmem_bytes_per_core;
+        time->vmem_limit_bytes = machine->scoped_vmem_limit_bytes > 0.0
+                                     ? machine->scoped_vmem_limit_bytes
+                                     : 0.9 * machine->chip->vmem_bytes_per_core;
         time->fits_vmem = adv_vmem_fits(kernel, time->vmem_bytes, time->vmem_limit_bytes);
         time->extrapolated = machine->constants->gmm2_measured < 0.5;
         return ADV_OK;
@@ -184,7 +203,7 @@ adv_code adv_gmm_time(const struct adv_kernel_machine *machine, enum adv_kernel 
     adv_gmm_count_visits(shape, tile->tile_m, &visits);
     const struct work w = kernel == ADV_KERNEL_TGMM ? tgmm_work(machine, shape, tile, &visits)
                                                     : gmm_work(machine, shape, tile, &visits);
-    *time = (struct adv_kernel_time){ .grid_steps = w.steps };
+    *time = (struct adv_kernel_time){.grid_steps = w.steps};
     sum_steps(machine, &w, c, shape, time);
     adv_kernel_part_add(time, "launch", c.launch_s);
     time->time_s += c.launch_s;

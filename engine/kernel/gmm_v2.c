@@ -12,7 +12,8 @@ static double vmem_bytes(const struct adv_gmm_shape *s, double tile_m, double ti
            2.0 * tile_m * tile_n * adv_format_bytes(s->out) + tile_m * tile_n * 4.0;
 }
 
-double adv_gmm_v2_tiles(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *s, int *tile_m, int *tile_n)
+double adv_gmm_v2_tiles(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *s, int *tile_m,
+                        int *tile_n)
 {
     const double limit = machine->scoped_vmem_limit_bytes > 0.0 ? machine->scoped_vmem_limit_bytes
                                                                 : 0.9 * machine->chip->vmem_bytes_per_core;
@@ -26,7 +27,8 @@ double adv_gmm_v2_tiles(const struct adv_kernel_machine *machine, const struct a
     return vmem_bytes(s, *tile_m, (double)n);
 }
 
-void adv_gmm_v2(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *s, struct adv_kernel_time *time)
+void adv_gmm_v2(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *s,
+                struct adv_kernel_time *time)
 {
     const struct adv_constants *k = machine->constants;
     const struct adv_chip *chip = machine->chip;
@@ -35,7 +37,8 @@ void adv_gmm_v2(const struct adv_kernel_machine *machine, const struct adv_gmm_s
     struct adv_gmm_rows rows;
     adv_gmm_count_rows(s, BUCKET, tile_m, &rows);
     const double n_tiles = (double)adv_div_up(s->n, tile_n), depth = (double)s->k, width = (double)s->n;
-    const double rate = k->gmm2_mxu_frac * adv_core_peak_flops_per_s(chip) * adv_core_rate_factor(chip, s->lhs, s->rhs);
+    const double rate =
+        k->gmm2_mxu_frac * adv_core_peak_flops_per_s(chip) * adv_core_rate_factor(chip, s->lhs, s->rhs);
     const double mxu_s = n_tiles * adv_core_padded_flops(chip, rows.padded, s->k, tile_n) / rate;
     const double bytes = n_tiles * (double)s->m * depth * adv_format_bytes(s->lhs) +
                          rows.nonempty * depth * width * adv_format_bytes(s->rhs) +
@@ -43,7 +46,8 @@ void adv_gmm_v2(const struct adv_kernel_machine *machine, const struct adv_gmm_s
     const double dma_s = bytes / (k->gmm2_hbm_frac * adv_core_hbm_bytes_per_s(chip));
     const double steps = n_tiles * rows.tiles, steps_s = steps * k->gmm2_step_s;
     const double exposed_s = adv_max(0.0, dma_s - mxu_s) + k->gmm2_overlap_frac * adv_min(dma_s, mxu_s);
-    *time = (struct adv_kernel_time){ .mxu_busy_s = mxu_s, .hbm_bytes = bytes, .grid_steps = steps, .vmem_bytes = vmem };
+    *time = (struct adv_kernel_time){
+        .mxu_busy_s = mxu_s, .hbm_bytes = bytes, .grid_steps = steps, .vmem_bytes = vmem};
     time->time_s = mxu_s + exposed_s + steps_s + k->gmm_launch_s;
     time->bound = dma_s > mxu_s ? ADV_RES_HBM : ADV_RES_MXU;
     if (steps_s > adv_max(dma_s, mxu_s)) time->bound = ADV_RES_LATENCY;

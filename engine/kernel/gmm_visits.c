@@ -45,7 +45,7 @@ static double zipf_nonempty(int64_t m, int groups)
 
 void adv_gmm_count_visits(const struct adv_gmm_shape *shape, int64_t tile_m, struct adv_gmm_visits *visits)
 {
-    *visits = (struct adv_gmm_visits){ 0 };
+    *visits = (struct adv_gmm_visits){0};
     if (shape->distribution == ADV_GROUPS_GIVEN) {
         count_given(shape, tile_m, visits);
         return;
@@ -71,9 +71,10 @@ void adv_gmm_count_visits(const struct adv_gmm_shape *shape, int64_t tile_m, str
     visits->visits = visits->m_tiles + adv_max(0.0, shared);
 }
 
-void adv_gmm_count_rows(const struct adv_gmm_shape *shape, int64_t bucket, int64_t tile_m, struct adv_gmm_rows *rows)
+void adv_gmm_count_rows(const struct adv_gmm_shape *shape, int64_t bucket, int64_t tile_m,
+                        struct adv_gmm_rows *rows)
 {
-    *rows = (struct adv_gmm_rows){ 0 };
+    *rows = (struct adv_gmm_rows){0};
     if (shape->distribution == ADV_GROUPS_GIVEN) {
         for (int g = 0; g < shape->num_groups; g++) {
             const int64_t size = shape->group_sizes[g];

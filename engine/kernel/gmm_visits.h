@@ -1,7 +1,8 @@
 /* gmm_visits.h: how often a grouped matmul's row tiles are visited.
  *
- * A row tile shared by g groups is visited g times and computed whole each time. With sizes given the count is exact:
- * sum over non-empty groups of ceil(end / tile_m) - floor(start / tile_m). Distributions have closed forms.
+ * A row tile shared by g groups is visited g times and computed whole each time. With sizes given the count
+ * is exact: sum over non-empty groups of ceil(end / tile_m) - floor(start / tile_m). Distributions have
+ * closed forms.
  */
 #ifndef ADV_KERNEL_GMM_VISITS_H
 #define ADV_KERNEL_GMM_VISITS_H
@@ -9,23 +10,25 @@
 #include "engine/spec/kernel_shape.h"
 
 struct adv_gmm_visits {
-    double visits;       /* (group, row tile) pairs; between m_tiles and m_tiles + groups - 1 */
-    double m_tiles;      /* row tiles that hold at least one row */
-    double nonempty;     /* groups with at least one row */
-    double empty;        /* groups without */
+    double visits;   /* (group, row tile) pairs; between m_tiles and m_tiles + groups - 1 */
+    double m_tiles;  /* row tiles that hold at least one row */
+    double nonempty; /* groups with at least one row */
+    double empty;    /* groups without */
 };
 
-/* ADV_GROUPS_GIVEN walks group_sizes; the others cost O(1), Zipf O(groups). Multinomial: the expectation when every
- * row picks one of the groups uniformly; a boundary between groups falls on a tile edge with probability 1/tile_m.
- * Zipf: sizes proportional to 1/rank. Worst: as many groups as possible straddle a tile edge. */
+/* ADV_GROUPS_GIVEN walks group_sizes; the others cost O(1), Zipf O(groups). Multinomial: the expectation when
+ * every row picks one of the groups uniformly; a boundary between groups falls on a tile edge with
+ * probability 1/tile_m. Zipf: sizes proportional to 1/rank. Worst: as many groups as possible straddle a tile
+ * edge. */
 void adv_gmm_count_visits(const struct adv_gmm_shape *shape, int64_t tile_m, struct adv_gmm_visits *visits);
 
 /* Version 2 of the kernel: every group is cut on its own. */
 struct adv_gmm_rows {
-    double padded;   /* rows computed: every group rounded up to the bucket */
-    double tiles;    /* row tiles: sum of ceil(size / tile_m) */
+    double padded; /* rows computed: every group rounded up to the bucket */
+    double tiles;  /* row tiles: sum of ceil(size / tile_m) */
     double nonempty;
 };
-void adv_gmm_count_rows(const struct adv_gmm_shape *shape, int64_t bucket, int64_t tile_m, struct adv_gmm_rows *rows);
+void adv_gmm_count_rows(const struct adv_gmm_shape *shape, int64_t bucket, int64_t tile_m,
+                        struct adv_gmm_rows *rows);
 
 #endif

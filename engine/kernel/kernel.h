@@ -12,21 +12,33 @@
 #include "engine/spec/kernel_shape.h"
 
 enum { ADV_KERNEL_PARTS = 10 };
-enum adv_resource { ADV_RES_MXU, ADV_RES_VPU, ADV_RES_HBM, ADV_RES_ICI, ADV_RES_DCN, ADV_RES_PCIE, ADV_RES_LATENCY, ADV_RES_COUNT };
+enum adv_resource {
+    ADV_RES_MXU,
+    ADV_RES_VPU,
+    ADV_RES_HBM,
+    ADV_RES_ICI,
+    ADV_RES_DCN,
+    ADV_RES_PCIE,
+    ADV_RES_LATENCY,
+    ADV_RES_COUNT
+};
 const char *adv_resource_name(enum adv_resource resource);
 
-struct adv_kernel_part { const char *name; double time_s; }; /* static strings */
+struct adv_kernel_part {
+    const char *name;
+    double time_s;
+}; /* static strings */
 
 struct adv_kernel_time {
-    double time_s;             /* whole jitted operation, wrapper included */
-    double mxu_busy_s;         /* what the MXU alone would need: for rooflines and HFU */
-    double hbm_bytes;          /* read and written */
-    double vmem_bytes;         /* what the tiles need, by formula */
+    double time_s;     /* whole jitted operation, wrapper included */
+    double mxu_busy_s; /* what the MXU alone would need: for rooflines and HFU */
+    double hbm_bytes;  /* read and written */
+    double vmem_bytes; /* what the tiles need, by formula */
     double vmem_limit_bytes;
     bool fits_vmem;
     double grid_steps;
     enum adv_resource bound;
-    bool extrapolated;         /* no measurement of this kernel on this chip stands behind it */
+    bool extrapolated; /* no measurement of this kernel on this chip stands behind it */
     int parts_count;
     struct adv_kernel_part parts[ADV_KERNEL_PARTS]; /* add up to time_s */
 };
@@ -38,27 +50,34 @@ struct adv_kernel_machine {
     double scoped_vmem_limit_bytes; /* 0 = the chip's default */
 };
 
-/* kernel: one of the five SPLASH_*. Illegal tiles (ADV_E_ILLEGAL) name the rule; over VMEM is a result, not an error. */
+/* kernel: one of the five SPLASH_*. Illegal tiles (ADV_E_ILLEGAL) name the rule; over VMEM is a result, not
+ * an error. */
 ADV_MUST_CHECK adv_code adv_splash_time(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                                        const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
-                                        const struct adv_attention_flags *flags, struct adv_kernel_time *time, adv_err *err);
+                                        const struct adv_attention_shape *shape,
+                                        const struct adv_attention_tile *tile,
+                                        const struct adv_attention_flags *flags, struct adv_kernel_time *time,
+                                        adv_err *err);
 
 /* XLA's own attention (dot_product): scores go through HBM. backward: false forward, true backward. */
 ADV_MUST_CHECK adv_code adv_attention_xla_time(const struct adv_kernel_machine *machine, bool backward,
-                                               const struct adv_attention_shape *shape, struct adv_kernel_time *time, adv_err *err);
+                                               const struct adv_attention_shape *shape,
+                                               struct adv_kernel_time *time, adv_err *err);
 
 /* kernel: ADV_KERNEL_GMM or ADV_KERNEL_TGMM. */
 ADV_MUST_CHECK adv_code adv_gmm_time(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                                      const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile,
                                      struct adv_kernel_time *time, adv_err *err);
 
-/* XLA's own ragged dot, which MaxText uses without a Pallas kernel: the baseline the tiles are compared with. */
+/* XLA's own ragged dot, which MaxText uses without a Pallas kernel: the baseline the tiles are compared with.
+ */
 ADV_MUST_CHECK adv_code adv_gmm_xla_time(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                                         const struct adv_gmm_shape *shape, struct adv_kernel_time *time, adv_err *err);
+                                         const struct adv_gmm_shape *shape, struct adv_kernel_time *time,
+                                         adv_err *err);
 
 /* Dense matmul as XLA tiles it: [m,k] x [k,n]. */
-ADV_MUST_CHECK adv_code adv_matmul_time(const struct adv_kernel_machine *machine, const struct adv_matmul_shape *shape,
-                                        struct adv_kernel_time *time, adv_err *err);
+ADV_MUST_CHECK adv_code adv_matmul_time(const struct adv_kernel_machine *machine,
+                                        const struct adv_matmul_shape *shape, struct adv_kernel_time *time,
+                                        adv_err *err);
 
 /* Fused logits and cross-entropy; kernel LINEAR_XENT or LINEAR_XENT_BWD. */
 ADV_MUST_CHECK adv_code adv_xent_time(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
@@ -70,11 +89,13 @@ double adv_stream_time_s(const struct adv_kernel_machine *machine, double hbm_by
 
 /* The fastest legal tiles under the VMEM limit for a shape: exact over the tuner's space. */
 ADV_MUST_CHECK adv_code adv_splash_tune(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                                        const struct adv_attention_shape *shape, const struct adv_attention_flags *flags,
-                                        int top_k, struct adv_attention_tile *tiles, struct adv_kernel_time *times,
+                                        const struct adv_attention_shape *shape,
+                                        const struct adv_attention_flags *flags, int top_k,
+                                        struct adv_attention_tile *tiles, struct adv_kernel_time *times,
                                         int *found_count, long *evaluated_count, adv_err *err);
 ADV_MUST_CHECK adv_code adv_gmm_tune(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                                      const struct adv_gmm_shape *shape, int top_k, struct adv_gmm_tile *tiles,
-                                     struct adv_kernel_time *times, int *found_count, long *evaluated_count, adv_err *err);
+                                     struct adv_kernel_time *times, int *found_count, long *evaluated_count,
+                                     adv_err *err);
 
 #endif

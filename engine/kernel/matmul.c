@@ -29,7 +29,7 @@ adv_code adv_matmul_time(const struct adv_kernel_machine *machine, const struct 
     const double dma_s = bytes / bw;
     /* the first tiles come in and the last go out with nothing to hide behind */
     const double exposed_s = adv_min(compute_s, adv_min(bytes, k->matmul_overlap_bytes) / bw);
-    *time = (struct adv_kernel_time){ .mxu_busy_s = compute_s, .hbm_bytes = bytes, .fits_vmem = true };
+    *time = (struct adv_kernel_time){.mxu_busy_s = compute_s, .hbm_bytes = bytes, .fits_vmem = true};
     time->vmem_limit_bytes = adv_core_vmem_limit_bytes(machine);
     time->time_s = adv_max(compute_s, dma_s) + exposed_s + k->matmul_launch_s;
     time->bound = dma_s > compute_s ? ADV_RES_HBM : ADV_RES_MXU;

@@ -16,36 +16,41 @@ static adv_code check_shape(const struct adv_attention_shape *s, adv_err *err)
 {
     adv_code code = ADV_OK;
     if (!(s->batch > 0.0 && s->batch <= 1e9)) code = bad(err, "/shape/batch", "1 or more", "batch", s->batch);
-    if (s->q_heads < 1 || s->q_heads > HEADS_MAX) code = bad(err, "/shape/q_heads", "1..65536", "q_heads", s->q_heads);
+    if (s->q_heads < 1 || s->q_heads > HEADS_MAX)
+        code = bad(err, "/shape/q_heads", "1..65536", "q_heads", s->q_heads);
     if (s->kv_heads < 1 || s->kv_heads > s->q_heads || s->q_heads % s->kv_heads)
         code = bad(err, "/shape/kv_heads", "a divisor of q_heads", "kv_heads", s->kv_heads);
-    if (s->q_len < 1 || s->q_len > LEN_MAX) code = bad(err, "/shape/q_len", "1..16777216", "q_len", (double)s->q_len);
-    if (s->kv_len < 1 || s->kv_len > LEN_MAX) code = bad(err, "/shape/kv_len", "1..16777216", "kv_len", (double)s->kv_len);
+    if (s->q_len < 1 || s->q_len > LEN_MAX)
+        code = bad(err, "/shape/q_len", "1..16777216", "q_len", (double)s->q_len);
+    if (s->kv_len < 1 || s->kv_len > LEN_MAX)
+        code = bad(err, "/shape/kv_len", "1..16777216", "kv_len", (double)s->kv_len);
     if (s->head_dim_qk < 1 || s->head_dim_qk > HEAD_DIM_MAX)
         code = bad(err, "/shape/head_dim_qk", "1..4096", "head_dim_qk", s->head_dim_qk);
     if (s->head_dim_v < 1 || s->head_dim_v > HEAD_DIM_MAX)
         code = bad(err, "/shape/head_dim_v", "1..4096", "head_dim_v", s->head_dim_v);
-    if (s->window < 0 || s->chunk < 0) code = bad(err, "/shape/window", "0 or more", "window", (double)s->window);
+    if (s->window < 0 || s->chunk < 0)
+        code = bad(err, "/shape/window", "0 or more", "window", (double)s->window);
     return code;
 }
 
 /* A block size must be a multiple of the 128 lanes and divide its length, or be the whole (short) length. */
-static adv_code check_block(adv_err *err, const char *pointer, int64_t block, int64_t length, const char *length_name)
+static adv_code check_block(adv_err *err, const char *pointer, int64_t block, int64_t length,
+                            const char *length_name)
 {
     if (block < 1 || (block % LANES && block != length))
-        return adv_err_add(err, ADV_E_ILLEGAL, pointer, "a positive multiple of 128", "the block is %ld, not a multiple of 128",
-                           (long)block);
+        return adv_err_add(err, ADV_E_ILLEGAL, pointer, "a positive multiple of 128",
+                           "the block is %ld, not a multiple of 128", (long)block);
     if (length % block == 0) return ADV_OK;
     char hint[64];
     int64_t fit = adv_min_i(block, length);
     while (fit > 1 && length % fit) fit--;
     snprintf(hint, sizeof hint, "%ld divides %ld", (long)fit, (long)length);
-    return adv_err_add(err, ADV_E_ILLEGAL, pointer, hint, "the block of %ld does not divide %s, %ld", (long)block,
-                       length_name, (long)length);
+    return adv_err_add(err, ADV_E_ILLEGAL, pointer, hint, "the block of %ld does not divide %s, %ld",
+                       (long)block, length_name, (long)length);
 }
 
-static adv_code check_tile(enum adv_kernel kernel, const struct adv_attention_shape *s, const struct adv_splash_blocks *t,
-                           adv_err *err)
+static adv_code check_tile(enum adv_kernel kernel, const struct adv_attention_shape *s,
+                           const struct adv_splash_blocks *t, adv_err *err)
 {
     adv_code code = ADV_OK, found;
 #define CHECK(name, length, what)                                                                            \
@@ -78,7 +83,8 @@ void adv_splash_finish(const struct adv_kernel_machine *machine, const struct ad
     const double mxu_s = work->mxu_s / work->cores, mask_s = work->mask_s / work->cores;
     const double exposed = work->overlap_frac * adv_min(vector_s, mxu_s);
     const double compute_s = adv_max(vector_s, mxu_s) + exposed + mask_s;
-    const double dma_s = work->hbm_bytes / (machine->chip->hbm_achieved_frac * adv_core_hbm_bytes_per_s(machine->chip));
+    const double dma_s =
+        work->hbm_bytes / (machine->chip->hbm_achieved_frac * adv_core_hbm_bytes_per_s(machine->chip));
     const double steps_s = work->steps_s / work->cores;
     time->time_s = adv_max(compute_s, dma_s) + steps_s;
     time->mxu_busy_s = mxu_s;

@@ -20,7 +20,9 @@ int64_t adv_splash_floor_sum(int64_t n, int64_t m, int64_t a, int64_t b)
 }
 
 /* A run of `rows` consecutive query rows that starts at position `start` of the sequence. */
-struct segment { int64_t start, rows; };
+struct segment {
+    int64_t start, rows;
+};
 
 /* Bounds of the segment that holds position q, when the packing is known. */
 static void segment_of(const struct adv_attention_shape *shape, int64_t q, int64_t *first, int64_t *last)
@@ -46,13 +48,16 @@ static void keys_of(const struct adv_attention_shape *shape, int64_t q, int64_t 
     if (shape->segment_sizes) segment_of(shape, q, first, last);
 }
 
-/* What a walk over query blocks carries along: the first key tile of all and the last one so far, -1 before it. */
-struct walk { int64_t first, last; };
+/* What a walk over query blocks carries along: the first key tile of all and the last one so far, -1 before
+ * it. */
+struct walk {
+    int64_t first, last;
+};
 
-/* One query block whose rows are the positions lowest..highest. Active tiles touch what any row sees; full ones lie
- * inside what all rows see: from the highest row's first key to the lowest row's last. */
-static void count_row_block(const struct adv_attention_shape *shape, int64_t lowest, int64_t highest, int64_t bkv,
-                            struct adv_splash_counts *counts, struct walk *walk, double times)
+/* One query block whose rows are the positions lowest..highest. Active tiles touch what any row sees; full
+ * ones lie inside what all rows see: from the highest row's first key to the lowest row's last. */
+static void count_row_block(const struct adv_attention_shape *shape, int64_t lowest, int64_t highest,
+                            int64_t bkv, struct adv_splash_counts *counts, struct walk *walk, double times)
 {
     int64_t see_first, see_last, full_first, full_last;
     keys_of(shape, lowest, &see_first, &full_last);
@@ -68,10 +73,10 @@ static void count_row_block(const struct adv_attention_shape *shape, int64_t low
     walk->last = see_last / bkv;
 }
 
-/* Causal without window: closed form. Row block i sees key tiles up to the one of its last row; those that end at or
- * before its first row are full. Rows past the keys see all of them. */
-static void count_causal(const struct adv_attention_shape *shape, struct segment part, int64_t bq, int64_t bkv,
-                         struct adv_splash_counts *counts, struct walk *walk)
+/* Causal without window: closed form. Row block i sees key tiles up to the one of its last row; those that
+ * end at or before its first row are full. Rows past the keys see all of them. */
+static void count_causal(const struct adv_attention_shape *shape, struct segment part, int64_t bq,
+                         int64_t bkv, struct adv_splash_counts *counts, struct walk *walk)
 {
     const int64_t n = part.rows / bq;
     const int64_t inside = part.start >= shape->kv_len ? 0 : adv_min_i(n, (shape->kv_len - part.start) / bq);
@@ -103,24 +108,27 @@ static int64_t gcd(int64_t a, int64_t b)
 }
 
 /* Query blocks after which the pattern of tiles repeats, and the first block from which it does. */
-static int64_t period(const struct adv_attention_shape *shape, struct segment part, int64_t bq, int64_t bkv, int64_t *from)
+static int64_t period(const struct adv_attention_shape *shape, struct segment part, int64_t bq, int64_t bkv,
+                      int64_t *from)
 {
     int64_t step = bkv; /* positions after which key tiles line up again */
     if (shape->chunk > 0) step = step / gcd(step, shape->chunk) * shape->chunk;
     const int64_t blocks = step / gcd(step, bq);
-    const int64_t clear = shape->window > 0 ? shape->window : 0; /* before this the window is cut by the start */
+    const int64_t clear =
+        shape->window > 0 ? shape->window : 0; /* before this the window is cut by the start */
     *from = part.start >= clear ? 0 : adv_div_up(clear - part.start, bq);
     return blocks;
 }
 
-static void count_banded(const struct adv_attention_shape *shape, struct segment part, int64_t bq, int64_t bkv,
-                         struct adv_splash_counts *counts, struct walk *walk)
+static void count_banded(const struct adv_attention_shape *shape, struct segment part, int64_t bq,
+                         int64_t bkv, struct adv_splash_counts *counts, struct walk *walk)
 {
     const int64_t n = part.rows / bq;
     int64_t from = 0;
     const int64_t repeat = period(shape, part, bq, bkv, &from);
     from = adv_max_i(from, 1); /* the first block has no predecessor whose key tile it could keep */
-    const bool inside = part.start + part.rows <= shape->kv_len; /* no row past the keys: the pattern never ends */
+    const bool inside =
+        part.start + part.rows <= shape->kv_len; /* no row past the keys: the pattern never ends */
     int64_t whole = inside && n > from ? (n - from) / repeat : 0;
     if (whole < 2) whole = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -145,7 +153,8 @@ static double banded_pairs(double end, double reach)
 /* The same when every row sees its own chunk up to itself, at most `reach` keys. */
 static double chunked_pairs(int64_t end, int64_t chunk, double reach)
 {
-    return (double)(end / chunk) * banded_pairs((double)chunk, reach) + banded_pairs((double)(end % chunk), reach);
+    return (double)(end / chunk) * banded_pairs((double)chunk, reach) +
+           banded_pairs((double)(end % chunk), reach);
 }
 
 /* Allowed pairs of rows [start, start + rows). */
@@ -162,11 +171,13 @@ static double allowed_pairs(const struct adv_attention_shape *shape, struct segm
     if (!shape->causal) return (double)part.rows * (double)shape->kv_len;
     const int64_t end = part.start + part.rows;
     const double reach = shape->window > 0 ? (double)shape->window : (double)end;
-    if (shape->chunk > 0) return chunked_pairs(end, shape->chunk, reach) - chunked_pairs(part.start, shape->chunk, reach);
+    if (shape->chunk > 0)
+        return chunked_pairs(end, shape->chunk, reach) - chunked_pairs(part.start, shape->chunk, reach);
     /* rows past the keys see all of them; no window reaches there */
     const double beyond = (double)adv_max_i(0, end - adv_max_i(part.start, shape->kv_len));
     const int64_t from = adv_min_i(part.start, shape->kv_len), to = adv_min_i(end, shape->kv_len);
-    return banded_pairs((double)to, reach) - banded_pairs((double)from, reach) + beyond * (double)shape->kv_len;
+    return banded_pairs((double)to, reach) - banded_pairs((double)from, reach) +
+           beyond * (double)shape->kv_len;
 }
 
 static void count_part(const struct adv_attention_shape *shape, struct segment part, int64_t bq, int64_t bkv,
@@ -194,8 +205,9 @@ static void count_balanced(const struct adv_attention_shape *shape, int64_t bq, 
                            struct adv_splash_counts *counts, struct walk *walk)
 {
     const int64_t half = shape->q_len / 2;
-    const struct segment low = { 0, half };
-    const struct segment high = { shape->q_len * shape->context_shards - (shape->q_len - half), shape->q_len - half };
+    const struct segment low = {0, half};
+    const struct segment high = {shape->q_len * shape->context_shards - (shape->q_len - half),
+                                 shape->q_len - half};
     if (half % bq == 0) {
         count_part(shape, low, bq, bkv, counts, walk);
         count_part(shape, high, bq, bkv, counts, walk);
@@ -204,10 +216,12 @@ static void count_balanced(const struct adv_attention_shape *shape, int64_t bq, 
     counts->pairs = allowed_pairs(shape, low) + allowed_pairs(shape, high);
     for (int64_t a = 0; a < shape->q_len; a += bq) {
         const int64_t b = a + bq - 1;
-        const int64_t lowest = a < half ? a : high.start + a - half, highest = b < half ? b : high.start + b - half;
+        const int64_t lowest = a < half ? a : high.start + a - half,
+                      highest = b < half ? b : high.start + b - half;
         count_row_block(shape, lowest, highest, bkv, counts, walk, 1.0);
         if (a >= half || b < half) continue;
-        /* this block's rows jump from the end of the low half-chunk to the start of the high one: so may their keys */
+        /* this block's rows jump from the end of the low half-chunk to the start of the high one: so may
+         * their keys */
         int64_t ignored, low_last, high_first;
         keys_of(shape, half - 1, &ignored, &low_last);
         keys_of(shape, high.start, &high_first, &ignored);
@@ -220,13 +234,13 @@ static void count_balanced(const struct adv_attention_shape *shape, int64_t bq, 
 void adv_splash_count_blocks(const struct adv_attention_shape *shape, int64_t block_q, int64_t block_kv,
                              struct adv_splash_counts *counts)
 {
-    *counts = (struct adv_splash_counts){ 0 };
-    struct walk walk = { 0, -1 };
+    *counts = (struct adv_splash_counts){0};
+    struct walk walk = {0, -1};
     const int64_t shards = adv_max_i(1, shape->context_shards);
     if (shards == 1 || !shape->causal) {
-        count_part(shape, (struct segment){ 0, shape->q_len }, block_q, block_kv, counts, &walk);
+        count_part(shape, (struct segment){0, shape->q_len}, block_q, block_kv, counts, &walk);
     } else if (!shape->context_load_balanced) {
-        const struct segment last = { shape->q_len * (shards - 1), shape->q_len };
+        const struct segment last = {shape->q_len * (shards - 1), shape->q_len};
         count_part(shape, last, block_q, block_kv, counts, &walk);
     } else {
         count_balanced(shape, block_q, block_kv, counts, &walk);

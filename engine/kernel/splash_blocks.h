@@ -1,8 +1,8 @@
 /* splash_blocks.h: how many blocks of a masked attention the kernel computes, exactly.
  *
- * The mask is cut into (query block, key block) tiles. A tile none of whose pairs is allowed is not in the grid; one
- * with some forbidden pair pays for a mask; the rest run unmasked. Query rows are positions in the whole sequence, so
- * that a context shard counts its own rows.
+ * The mask is cut into (query block, key block) tiles. A tile none of whose pairs is allowed is not in the
+ * grid; one with some forbidden pair pays for a mask; the rest run unmasked. Query rows are positions in the
+ * whole sequence, so that a context shard counts its own rows.
  */
 #ifndef ADV_KERNEL_SPLASH_BLOCKS_H
 #define ADV_KERNEL_SPLASH_BLOCKS_H
@@ -14,17 +14,19 @@ struct adv_splash_counts {
     double partial;  /* of those, tiles that need a mask */
     double q_blocks; /* query blocks with at least one active tile */
     double kept;     /* active tiles whose key block is the previous tile's: not fetched again */
-    bool wraps;      /* the last tile's key block is the first one's: kept for the next head on the same keys */
-    double pairs;    /* allowed (query, key) pairs: useful work */
+    bool wraps;   /* the last tile's key block is the first one's: kept for the next head on the same keys */
+    double pairs; /* allowed (query, key) pairs: useful work */
 };
 
-/* Counts for one head of `shape` cut into block_q x block_kv tiles; both divide their lengths. Cost: O(log) for causal
- * and full masks, one period of query blocks for windows and chunks. Under context_shards the counts are those of the
- * last shard (contiguous) or of shard 0 (balanced: half-chunks 0 and 2r-1; all shards have nearly the same). */
+/* Counts for one head of `shape` cut into block_q x block_kv tiles; both divide their lengths. Cost: O(log)
+ * for causal and full masks, one period of query blocks for windows and chunks. Under context_shards the
+ * counts are those of the last shard (contiguous) or of shard 0 (balanced: half-chunks 0 and 2r-1; all shards
+ * have nearly the same). */
 void adv_splash_count_blocks(const struct adv_attention_shape *shape, int64_t block_q, int64_t block_kv,
                              struct adv_splash_counts *counts);
 
-/* Sum over i in [0, n) of floor((a*i + b) / m); n >= 0, m >= 1, a and b >= 0; exact while the sum fits 63 bits. */
+/* Sum over i in [0, n) of floor((a*i + b) / m); n >= 0, m >= 1, a and b >= 0; exact while the sum fits 63
+ * bits. */
 int64_t adv_splash_floor_sum(int64_t n, int64_t m, int64_t a, int64_t b);
 
 #endif

@@ -12,9 +12,9 @@ struct flavour {
 
 static struct flavour flavour_of(enum adv_kernel kernel)
 {
-    if (kernel == ADV_KERNEL_SPLASH_BWD_DQ) return (struct flavour){ true, false, 0.6 };
-    if (kernel == ADV_KERNEL_SPLASH_BWD_DKV) return (struct flavour){ false, true, 0.8 };
-    return (struct flavour){ true, true, 1.0 };
+    if (kernel == ADV_KERNEL_SPLASH_BWD_DQ) return (struct flavour){true, false, 0.6};
+    if (kernel == ADV_KERNEL_SPLASH_BWD_DKV) return (struct flavour){false, true, 0.8};
+    return (struct flavour){true, true, 1.0};
 }
 
 static double block_mxu_s(const struct adv_kernel_machine *machine, struct flavour flavour,
@@ -22,14 +22,18 @@ static double block_mxu_s(const struct adv_kernel_machine *machine, struct flavo
 {
     const struct adv_chip *chip = machine->chip;
     const int dqk = shape->head_dim_qk, dv = shape->head_dim_v;
-    double flops = adv_core_padded_flops(chip, (double)bc, dqk, bq) + adv_core_padded_flops(chip, (double)bc, dv, bq);
+    double flops =
+        adv_core_padded_flops(chip, (double)bc, dqk, bq) + adv_core_padded_flops(chip, (double)bc, dv, bq);
     if (flavour.makes_dkv)
-        flops += adv_core_padded_flops(chip, (double)bc, bq, dv) + adv_core_padded_flops(chip, (double)bc, bq, dqk);
+        flops += adv_core_padded_flops(chip, (double)bc, bq, dv) +
+                 adv_core_padded_flops(chip, (double)bc, bq, dqk);
     if (flavour.makes_dq) flops += adv_core_padded_flops(chip, (double)bq, bc, dqk);
-    return (double)bkv / (double)bc * flops / (machine->constants->splash_bwd_mxu_frac * adv_core_peak_flops_per_s(chip));
+    return (double)bkv / (double)bc * flops /
+           (machine->constants->splash_bwd_mxu_frac * adv_core_peak_flops_per_s(chip));
 }
 
-/* Around the kernel: transposes of what goes in and out, di = rowsum(dO * O), and the sum of dQ's partials. */
+/* Around the kernel: transposes of what goes in and out, di = rowsum(dO * O), and the sum of dQ's partials.
+ */
 static void wrapper(const struct adv_kernel_machine *machine, struct flavour flavour,
                     const struct adv_attention_shape *shape, const struct adv_attention_flags *flags,
                     double reduction_bytes, struct adv_kernel_time *time)
@@ -40,7 +44,8 @@ static void wrapper(const struct adv_kernel_machine *machine, struct flavour fla
     const double kv_rows = shape->batch * shape->kv_heads * (double)shape->kv_len;
     const double qk = shape->head_dim_qk, v = shape->head_dim_v;
     double bytes = 2.0 * b * (q_rows * (qk + 2.0 * v) + kv_rows * (qk + v)); /* q, o, dO, k, v in */
-    if (flavour.makes_dkv && !flavour.makes_dq) bytes = 0.0; /* the dq kernel of the pair already paid for the inputs */
+    if (flavour.makes_dkv && !flavour.makes_dq)
+        bytes = 0.0; /* the dq kernel of the pair already paid for the inputs */
     if (flavour.makes_dq) bytes += 2.0 * b * q_rows * qk;
     if (flavour.makes_dkv) bytes += 2.0 * b * kv_rows * (qk + v);
     if (flags->kernel_only) bytes = 0.0; /* the sum of dQ's partials belongs to the kernel's result */
@@ -76,10 +81,12 @@ void adv_splash_bwd(const struct adv_kernel_machine *machine, enum adv_kernel ke
     const bool partials = kernel == ADV_KERNEL_SPLASH_BWD_FUSED;
     /* partial dQ of each key tile goes to HBM: in the input's format up to four of them, f32 beyond */
     const double partial_bytes = kv_steps <= 4.0 ? b : 4.0;
-    const double q_side = b * (double)bq * both + (partials ? partial_bytes * (double)bq * shape->head_dim_qk : 0.0);
+    const double q_side =
+        b * (double)bq * both + (partials ? partial_bytes * (double)bq * shape->head_dim_qk : 0.0);
     const double kv_side = 2.0 * b * (double)bkv * both;
     const double block_vregs = (double)bq * (double)bkv / VREG;
-    const double columns = (double)(adv_round_up(shape->head_dim_qk, LANES) + adv_round_up(shape->head_dim_v, LANES));
+    const double columns =
+        (double)(adv_round_up(shape->head_dim_qk, LANES) + adv_round_up(shape->head_dim_v, LANES));
     const double vreg_s = k->splash_bwd_vreg_s + columns / 512.0 * k->splash_bwd_operand_vreg_s;
     const double masked = shape->segment_ids && !shape->segment_sizes ? counts.active : counts.partial;
     const struct adv_splash_work work = {

@@ -3,8 +3,8 @@
 
 enum { LANES = 128, VREG = 1024 };
 
-/* Time of the array for one head and block: S = Q.K^T and O += P.V. P stays f32: twice the 8-row slabs at half the
- * cost each, so both products take padded FLOPs over the bf16 rate. */
+/* Time of the array for one head and block: S = Q.K^T and O += P.V. P stays f32: twice the 8-row slabs at
+ * half the cost each, so both products take padded FLOPs over the bf16 rate. */
 static double block_mxu_s(const struct adv_kernel_machine *machine, const struct adv_attention_shape *shape,
                           const struct adv_splash_blocks *blocks)
 {
@@ -16,8 +16,9 @@ static double block_mxu_s(const struct adv_kernel_machine *machine, const struct
     return parts * per_part / (machine->constants->splash_mxu_frac * adv_core_peak_flops_per_s(chip));
 }
 
-static void wrapper(const struct adv_kernel_machine *machine, bool residuals, const struct adv_attention_shape *shape,
-                    const struct adv_attention_flags *flags, struct adv_kernel_time *time)
+static void wrapper(const struct adv_kernel_machine *machine, bool residuals,
+                    const struct adv_attention_shape *shape, const struct adv_attention_flags *flags,
+                    struct adv_kernel_time *time)
 {
     const struct adv_constants *k = machine->constants;
     const double bw = k->splash_wrapper_frac * adv_core_hbm_bytes_per_s(machine->chip);
@@ -29,7 +30,8 @@ static void wrapper(const struct adv_kernel_machine *machine, bool residuals, co
     adv_kernel_part_add(time, "wrapper_transposes", moved_s);
     time->time_s += moved_s;
     time->hbm_bytes += bytes;
-    if (residuals) { /* logsumexp and maximum leave the kernel replicated over 128 lanes, one of which is kept: both are read whole */
+    if (residuals) { /* logsumexp and maximum leave the kernel replicated over 128 lanes, one of which is
+                        kept: both are read whole */
         const double sliced = q_rows * 2.0 * LANES * 4.0;
         adv_kernel_part_add(time, "wrapper_residuals", sliced / bw);
         time->time_s += sliced / bw;
@@ -37,9 +39,9 @@ static void wrapper(const struct adv_kernel_machine *machine, bool residuals, co
     }
 }
 
-void adv_splash_fwd(const struct adv_kernel_machine *machine, bool residuals, const struct adv_attention_shape *shape,
-                    const struct adv_attention_tile *tile, const struct adv_attention_flags *flags,
-                    struct adv_kernel_time *time)
+void adv_splash_fwd(const struct adv_kernel_machine *machine, bool residuals,
+                    const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
+                    const struct adv_attention_flags *flags, struct adv_kernel_time *time)
 {
     const struct adv_constants *k = machine->constants;
     const struct adv_splash_blocks *blocks = &tile->blocks;
@@ -53,13 +55,16 @@ void adv_splash_fwd(const struct adv_kernel_machine *machine, bool residuals, co
     const double max_frac = flags->max_logit_constant ? k->splash_max_logit_frac : 1.0;
     /* per compute sub-block: the accumulator and the lane-replicated m and l are read, scaled, written */
     const double sub_vregs = bq * (double)(adv_round_up(shape->head_dim_v, LANES) + 2 * LANES) / VREG;
-    const double columns = (double)(adv_round_up(shape->head_dim_qk, LANES) + adv_round_up(shape->head_dim_v, LANES));
+    const double columns =
+        (double)(adv_round_up(shape->head_dim_qk, LANES) + adv_round_up(shape->head_dim_v, LANES));
     const double operand_s = columns / 512.0 * k->splash_fwd_operand_vreg_s;
     const double b = adv_format_bytes(shape->dtype);
     const double kv_bytes = b * bkv * (shape->head_dim_qk + shape->head_dim_v);
-    const double q_bytes = b * bq * (shape->head_dim_qk + shape->head_dim_v) + (residuals ? 2.0 * bq * LANES * 4.0 : 0.0);
+    const double q_bytes =
+        b * bq * (shape->head_dim_qk + shape->head_dim_v) + (residuals ? 2.0 * bq * LANES * 4.0 : 0.0);
 
-    /* the body is unrolled twice over the whole block; past the instruction memory its rest is loaded at every step */
+    /* the body is unrolled twice over the whole block; past the instruction memory its rest is loaded at
+     * every step */
     const double reload_s = adv_max(0.0, bq * bkv - k->splash_imem_pairs) * k->splash_imem_pair_s;
     /* the next query head on the same keys starts with the tile the last one ended with */
     const double head_kept = counts.wraps ? shape->batch * (shape->q_heads - shape->kv_heads) : 0.0;
@@ -68,10 +73,12 @@ void adv_splash_fwd(const struct adv_kernel_machine *machine, bool residuals, co
         .mask_s = heads * masked * block_vregs * k->splash_fwd_mask_vreg_s,
         .rescale_s = heads * counts.active * bkv / bc * sub_vregs * k->splash_fwd_rescale_vreg_s,
         .mxu_s = heads * counts.active * block_mxu_s(machine, shape, blocks),
-        .hbm_bytes = heads * ((counts.active - counts.kept) * kv_bytes + counts.q_blocks * q_bytes) - head_kept * kv_bytes,
+        .hbm_bytes = heads * ((counts.active - counts.kept) * kv_bytes + counts.q_blocks * q_bytes) -
+                     head_kept * kv_bytes,
         .overlap_frac = k->splash_overlap_frac,
         .steps = heads * counts.active,
-        .steps_s = heads * (counts.active * (k->splash_fwd_step_s + reload_s) + (counts.active - counts.q_blocks) * bq / 1024.0 * k->splash_fwd_carry_s),
+        .steps_s = heads * (counts.active * (k->splash_fwd_step_s + reload_s) +
+                            (counts.active - counts.q_blocks) * bq / 1024.0 * k->splash_fwd_carry_s),
         .cores = heads >= 2.0 ? adv_core_count(machine->chip) : 1.0, /* the heads axis is parallel */
     };
     adv_splash_finish(machine, &work, time);

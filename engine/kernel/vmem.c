@@ -10,7 +10,8 @@ static double lanes(int64_t x)
 }
 
 /* Forward: Q, K, V windows twice, out twice, m and l, accumulator, two f32 tiles of scores as temporaries. */
-static double splash_fwd(enum adv_kernel kernel, const struct adv_attention_shape *s, const struct adv_splash_blocks *t)
+static double splash_fwd(enum adv_kernel kernel, const struct adv_attention_shape *s,
+                         const struct adv_splash_blocks *t)
 {
     const double b = adv_format_bytes(s->dtype), bq = t->block_q, bkv = t->block_kv, bc = t->block_kv_compute;
     const double qk = lanes(s->head_dim_qk), v = lanes(s->head_dim_v);
@@ -22,7 +23,8 @@ static double splash_fwd(enum adv_kernel kernel, const struct adv_attention_shap
     return bytes;
 }
 
-static double splash_bwd(enum adv_kernel kernel, const struct adv_attention_shape *s, const struct adv_splash_blocks *t)
+static double splash_bwd(enum adv_kernel kernel, const struct adv_attention_shape *s,
+                         const struct adv_splash_blocks *t)
 {
     const bool dq = kernel == ADV_KERNEL_SPLASH_BWD_DQ;
     const double b = adv_format_bytes(s->dtype);
@@ -47,10 +49,12 @@ double adv_vmem_splash_bytes(enum adv_kernel kernel, const struct adv_attention_
     return splash_bwd(kernel, shape, &tile->blocks);
 }
 
-double adv_vmem_gmm_bytes(enum adv_kernel kernel, const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile)
+double adv_vmem_gmm_bytes(enum adv_kernel kernel, const struct adv_gmm_shape *shape,
+                          const struct adv_gmm_tile *tile)
 {
     const double tm = tile->tile_m, tk = tile->tile_k, tn = tile->tile_n, buffers = tile->input_buffer_count;
-    const double lhs = adv_format_bytes(shape->lhs), rhs = adv_format_bytes(shape->rhs), out = adv_format_bytes(shape->out);
+    const double lhs = adv_format_bytes(shape->lhs), rhs = adv_format_bytes(shape->rhs),
+                 out = adv_format_bytes(shape->out);
     if (kernel == ADV_KERNEL_TGMM)
         return buffers * (tm * tk * lhs + tm * tn * rhs) + 2.0 * tk * tn * out + tk * tn * 4.0;
     return buffers * tm * tk * lhs + 2.0 * tk * tn * rhs + 2.0 * tm * tn * out + tm * tn * 4.0;
@@ -61,7 +65,8 @@ double adv_vmem_xent_bytes(enum adv_kernel kernel, const struct adv_xent_tile *t
     const double b = tile->b_block, h = tile->h_block, v = tile->v_block;
     const double forward = 2.0 * (b * h * 4.0 + h * v * 2.0) + b * v * 4.0 + 3.0 * b * LANES * 4.0;
     if (kernel == ADV_KERNEL_LINEAR_XENT) return forward;
-    return forward + 2.0 * (b * h * 4.0 + h * v * 4.0); /* dx and dw windows; scores become their gradient in place */
+    return forward +
+           2.0 * (b * h * 4.0 + h * v * 4.0); /* dx and dw windows; scores become their gradient in place */
 }
 
 bool adv_vmem_fits(enum adv_kernel kernel, double vmem_bytes, double limit_bytes)

@@ -1,9 +1,10 @@
-/* vmem.h: bytes of VMEM a kernel needs with given tiles: windows (double buffered), scratch, compiler temporaries.
+/* vmem.h: bytes of VMEM a kernel needs with given tiles: windows (double buffered), scratch, compiler
+ * temporaries.
  *
- * Windows and scratch follow from the kernels' block specifications, padded to the (8,128) tiling of 32-bit registers;
- * temporaries are what published winners bound: with two f32 tiles of scores the largest attention winners need 32.0
- * MiB (tpu7x, v6e) and 16.5 MiB (v5p) under limits of 32 and 16 MiB. The grouped matmul's formula over-counts by up to a
- * tenth (largest winner 35.5 under 32 MiB).
+ * Windows and scratch follow from the kernels' block specifications, padded to the (8,128) tiling of 32-bit
+ * registers; temporaries are what published winners bound: with two f32 tiles of scores the largest attention
+ * winners need 32.0 MiB (tpu7x, v6e) and 16.5 MiB (v5p) under limits of 32 and 16 MiB. The grouped matmul's
+ * formula over-counts by up to a tenth (largest winner 35.5 under 32 MiB).
  */
 #ifndef ADV_KERNEL_VMEM_H
 #define ADV_KERNEL_VMEM_H
@@ -12,14 +13,15 @@
 
 /* How far over the limit a formula may be when the kernel still compiles. */
 #define ADV_VMEM_SLACK_ATTENTION 1.04
-#define ADV_VMEM_SLACK_MATMUL 1.11
+#define ADV_VMEM_SLACK_MATMUL    1.11
 
 /* Splash kernels, all five. */
 double adv_vmem_splash_bytes(enum adv_kernel kernel, const struct adv_attention_shape *shape,
                              const struct adv_attention_tile *tile);
 
 /* gmm and tgmm, version 1; input_buffer_count counts the buffers of each streamed operand. */
-double adv_vmem_gmm_bytes(enum adv_kernel kernel, const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile);
+double adv_vmem_gmm_bytes(enum adv_kernel kernel, const struct adv_gmm_shape *shape,
+                          const struct adv_gmm_tile *tile);
 
 /* Fused logits and loss: x block, weight block and running statistics. */
 double adv_vmem_xent_bytes(enum adv_kernel kernel, const struct adv_xent_tile *tile);

@@ -73,13 +73,15 @@ static double run(struct problem *p, nlopt_algorithm algorithm, double *x, int e
     return loss;
 }
 
-/* From the current values and, when `starts` > 1, from shaken ones; leaves the best in p->constants. */
+/* One start: from the current values. Several: from fixed points between the bounds, so that the result does not depend
+ * on the constants there are. Leaves the best in p->constants. */
 static double fit(struct problem *p, int starts)
 {
     double best_x[ADV_FIT_CONSTANTS], best = HUGE_VAL;
     unsigned state = 12345;
     double origin[ADV_FIT_CONSTANTS];
     get_values(p, origin);
+    for (int i = 0; starts > 1 && i < p->group->constants_count; i++) origin[i] = 0.3;
     for (int s = 0; s < starts; s++) {
         double x[ADV_FIT_CONSTANTS];
         for (int i = 0; i < p->group->constants_count; i++) {
@@ -360,7 +362,7 @@ static int read_rows(struct state *state, const char *path, struct adv_arena *ar
 
 int main(int argc, char **argv)
 {
-    int only = -1, starts = 6, status = 0;
+    int only = -1, starts = 12, status = 0;
     bool list = false, cross = true, do_fit = true;
     const char *out = NULL;
     static struct state state;

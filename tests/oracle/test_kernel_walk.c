@@ -1,5 +1,5 @@
-/* The closed forms against a walk over the grid: every tile classified element by element, every block compared with the
- * previous step's. */
+/* The closed forms against a walk over the grid: every tile classified element by element, every block
+ * compared with the previous step's. */
 #include "tests/unit/check.h"
 
 #include "engine/base/units.h"
@@ -34,7 +34,8 @@ static bool allowed(const struct adv_attention_shape *s, int64_t q, int64_t k)
     return !(s->chunk > 0 && q / s->chunk != k / s->chunk);
 }
 
-static void walk(const struct adv_attention_shape *s, int64_t bq, int64_t bkv, struct adv_splash_counts *counts)
+static void walk(const struct adv_attention_shape *s, int64_t bq, int64_t bkv,
+                 struct adv_splash_counts *counts)
 {
     *counts = (struct adv_splash_counts){0};
     int64_t last = -1, first = -1;
@@ -63,20 +64,29 @@ static void compare(const struct adv_attention_shape *s, int64_t bq, int64_t bkv
     struct adv_splash_counts walked, counted;
     walk(s, bq, bkv, &walked);
     adv_splash_count_blocks(s, bq, bkv, &counted);
-    if (walked.active != counted.active || walked.partial != counted.partial || walked.q_blocks != counted.q_blocks
-        || walked.kept != counted.kept || walked.pairs != counted.pairs || walked.wraps != counted.wraps)
-        fail_msg("q %ld kv %ld tiles %ld x %ld window %ld chunk %ld shards %d%s: active %g/%g partial %g/%g rows %g/%g kept "
+    if (walked.active != counted.active || walked.partial != counted.partial ||
+        walked.q_blocks != counted.q_blocks || walked.kept != counted.kept || walked.pairs != counted.pairs ||
+        walked.wraps != counted.wraps)
+        fail_msg("q %ld kv %ld tiles %ld x %ld window %ld chunk %ld shards %d%s: active %g/%g partial %g/%g "
+                 "rows %g/%g kept "
                  "%g/%g pairs %g/%g wraps %d/%d",
-                 (long)s->q_len, (long)s->kv_len, (long)bq, (long)bkv, (long)s->window, (long)s->chunk, s->context_shards,
-                 s->context_load_balanced ? " balanced" : "", counted.active, walked.active, counted.partial, walked.partial,
-                 counted.q_blocks, walked.q_blocks, counted.kept, walked.kept, counted.pairs, walked.pairs, counted.wraps,
-                 walked.wraps);
+                 (long)s->q_len, (long)s->kv_len, (long)bq, (long)bkv, (long)s->window, (long)s->chunk,
+                 s->context_shards, s->context_load_balanced ? " balanced" : "", counted.active,
+                 walked.active, counted.partial, walked.partial, counted.q_blocks, walked.q_blocks,
+                 counted.kept, walked.kept, counted.pairs, walked.pairs, counted.wraps, walked.wraps);
 }
 
 static struct adv_attention_shape shape_of(int64_t q_len, int64_t kv_len, bool causal)
 {
-    return (struct adv_attention_shape){.batch = 1, .q_heads = 1, .kv_heads = 1, .q_len = q_len, .kv_len = kv_len,
-                                        .head_dim_qk = 128, .head_dim_v = 128, .causal = causal, .context_shards = 1};
+    return (struct adv_attention_shape){.batch = 1,
+                                        .q_heads = 1,
+                                        .kv_heads = 1,
+                                        .q_len = q_len,
+                                        .kv_len = kv_len,
+                                        .head_dim_qk = 128,
+                                        .head_dim_v = 128,
+                                        .causal = causal,
+                                        .context_shards = 1};
 }
 
 /* Lengths are small: the counts do not know about the 128 lanes. */
@@ -139,7 +149,8 @@ static void unequal_lengths_and_segments_equal_the_walk(void **state)
         }
 }
 
-/* Bytes the forward grid moves: q and out once per query block, k and v whenever their block index changes. */
+/* Bytes the forward grid moves: q and out once per query block, k and v whenever their block index changes.
+ */
 static void forward_bytes_equal_the_walk(void **state)
 {
     (void)state;
@@ -153,7 +164,8 @@ static void forward_bytes_equal_the_walk(void **state)
                 s.q_heads = 4;
                 s.kv_heads = heads;
                 s.dtype = ADV_FORMAT_BF16;
-                const struct adv_attention_tile tile = {.blocks = {.block_q = 512, .block_kv = kv, .block_kv_compute = 512}};
+                const struct adv_attention_tile tile = {
+                    .blocks = {.block_q = 512, .block_kv = kv, .block_kv_compute = 512}};
                 double bytes = 0.0;
                 int64_t last = -1;
                 for (int64_t h = 0; h < 4; h++)
@@ -169,14 +181,19 @@ static void forward_bytes_equal_the_walk(void **state)
                 struct adv_kernel_time time;
                 adv_err err;
                 adv_err_init(&err);
-                assert_int_equal(adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &s, &tile, &flags, &time, &err), ADV_OK);
+                assert_int_equal(
+                    adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &s, &tile, &flags, &time, &err),
+                    ADV_OK);
                 assert_close(time.hbm_bytes, bytes, 0.0);
             }
 }
 
-struct gmm_walk { double steps, bytes; };
+struct gmm_walk {
+    double steps, bytes;
+};
 
-/* The grouped matmul's grid in order, blocks fetched when an index changes, outputs written when theirs does. */
+/* The grouped matmul's grid in order, blocks fetched when an index changes, outputs written when theirs does.
+ */
 static struct gmm_walk walk_gmm(const struct adv_gmm_shape *s, const struct adv_gmm_tile *t)
 {
     struct gmm_walk walked = {0.0, 0.0};
@@ -208,20 +225,30 @@ static struct gmm_walk walk_gmm(const struct adv_gmm_shape *s, const struct adv_
 static void grouped_matmul_steps_and_bytes_equal_the_walk(void **state)
 {
     (void)state;
-    static const int64_t groups[][5] = {{128, 128, 128, 128, 512}, {100, 0, 300, 1, 623}, {0, 0, 1024, 0, 0}, {1, 1, 1, 1, 1020}};
-    static const struct adv_gmm_tile tiles[] = {{128, 512, 256, 2}, {256, 512, 128, 2}, {128, 128, 256, 2}, {128, 256, 192, 2}};
+    static const int64_t groups[][5] = {
+        {128, 128, 128, 128, 512}, {100, 0, 300, 1, 623}, {0, 0, 1024, 0, 0}, {1, 1, 1, 1, 1020}};
+    static const struct adv_gmm_tile tiles[] = {
+        {128, 512, 256, 2}, {256, 512, 128, 2}, {128, 128, 256, 2}, {128, 256, 192, 2}};
     struct kernel_bench bench;
     kernel_bench_init(&bench);
     for (int g = 0; g < 4; g++)
         for (int t = 0; t < 4; t++) {
-            const struct adv_gmm_shape s = {.m = 1024, .k = 512, .n = 448, .num_groups = 5, .distribution = ADV_GROUPS_GIVEN,
-                                            .group_sizes = groups[g], .lhs = ADV_FORMAT_BF16, .rhs = ADV_FORMAT_BF16,
-                                            .out = ADV_FORMAT_BF16, .version = 1};
+            const struct adv_gmm_shape s = {.m = 1024,
+                                            .k = 512,
+                                            .n = 448,
+                                            .num_groups = 5,
+                                            .distribution = ADV_GROUPS_GIVEN,
+                                            .group_sizes = groups[g],
+                                            .lhs = ADV_FORMAT_BF16,
+                                            .rhs = ADV_FORMAT_BF16,
+                                            .out = ADV_FORMAT_BF16,
+                                            .version = 1};
             const struct gmm_walk walked = walk_gmm(&s, &tiles[t]);
             struct adv_kernel_time time;
             adv_err err;
             adv_err_init(&err);
-            assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_GMM, &s, &tiles[t], &time, &err), ADV_OK);
+            assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_GMM, &s, &tiles[t], &time, &err),
+                             ADV_OK);
             assert_close(time.grid_steps, walked.steps, 1e-12);
             assert_close(time.hbm_bytes, walked.bytes, 1e-12);
         }

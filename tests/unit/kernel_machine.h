@@ -1,7 +1,8 @@
-/* kernel_machine.h: a chip of round numbers for kernel tests, so that expected times can be worked out by hand.
+/* kernel_machine.h: a chip of round numbers for kernel tests, so that expected times can be worked out by
+ * hand.
  *
- * One core, 128 x 128 array, 1e12 FLOP/s, HBM 1e12 B/s fully achieved, 16 MiB of VMEM. All constants are zero or, where
- * they are fractions, one; a test sets what it looks at.
+ * One core, 128 x 128 array, 1e12 FLOP/s, HBM 1e12 B/s fully achieved, 16 MiB of VMEM. All constants are zero
+ * or, where they are fractions, one; a test sets what it looks at.
  */
 #ifndef TESTS_UNIT_KERNEL_MACHINE_H
 #define TESTS_UNIT_KERNEL_MACHINE_H

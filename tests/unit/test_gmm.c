@@ -4,13 +4,22 @@
 #include "engine/kernel/gmm_visits.h"
 #include "tests/unit/kernel_machine.h"
 
-static struct adv_gmm_shape shape_of(int64_t m, int64_t k, int64_t n, int groups, enum adv_group_distribution distribution)
+static struct adv_gmm_shape shape_of(int64_t m, int64_t k, int64_t n, int groups,
+                                     enum adv_group_distribution distribution)
 {
-    return (struct adv_gmm_shape){.m = m, .k = k, .n = n, .num_groups = groups, .distribution = distribution,
-                                  .lhs = ADV_FORMAT_BF16, .rhs = ADV_FORMAT_BF16, .out = ADV_FORMAT_BF16, .version = 1};
+    return (struct adv_gmm_shape){.m = m,
+                                  .k = k,
+                                  .n = n,
+                                  .num_groups = groups,
+                                  .distribution = distribution,
+                                  .lhs = ADV_FORMAT_BF16,
+                                  .rhs = ADV_FORMAT_BF16,
+                                  .out = ADV_FORMAT_BF16,
+                                  .version = 1};
 }
 
-/* Groups of 100, 0, 156, 256 rows, tiles of 128: rows 0..99 touch tile 0; 100..255 tiles 0 and 1; 256..511 tiles 2, 3. */
+/* Groups of 100, 0, 156, 256 rows, tiles of 128: rows 0..99 touch tile 0; 100..255 tiles 0 and 1; 256..511
+ * tiles 2, 3. */
 static void shared_tiles_are_visited_once_per_group(void **state)
 {
     (void)state;
@@ -25,7 +34,8 @@ static void shared_tiles_are_visited_once_per_group(void **state)
     assert_close(visits.empty, 1.0, 0.0);
 }
 
-/* 6 groups of 64 rows, tiles of 128: boundaries at 64, 192, 320 lie inside tiles, 128 and 256 on edges: 3 + 3 visits. */
+/* 6 groups of 64 rows, tiles of 128: boundaries at 64, 192, 320 lie inside tiles, 128 and 256 on edges: 3 + 3
+ * visits. */
 static void balanced_groups_meet_tile_edges_exactly(void **state)
 {
     (void)state;
@@ -84,7 +94,8 @@ static void few_rows_leave_groups_empty(void **state)
 static void worst_case_bounds_the_others(void **state)
 {
     (void)state;
-    const enum adv_group_distribution others[] = {ADV_GROUPS_BALANCED, ADV_GROUPS_MULTINOMIAL, ADV_GROUPS_ZIPF};
+    const enum adv_group_distribution others[] = {ADV_GROUPS_BALANCED, ADV_GROUPS_MULTINOMIAL,
+                                                  ADV_GROUPS_ZIPF};
     struct adv_gmm_visits worst, other;
     struct adv_gmm_shape shape = shape_of(65536, 128, 128, 256, ADV_GROUPS_WORST);
     adv_gmm_count_visits(&shape, 512, &worst);
@@ -96,10 +107,9 @@ static void worst_case_bounds_the_others(void **state)
     }
 }
 
-/* Two groups of 256 rows, k = n = 512, one k and one n tile, rows in tiles of 256: 2 visits, both enter a group.
- *   compute  2 * 256*512*512 / 1e12                            = 134.2 us per step
- *   DMA      256*512*2 (lhs) + 512*512*2 (weights) + 256*512*2 (out) = 1 MiB -> 1.05 us, hidden
- *   steps 2 * 500 ns, launch 10 us. */
+/* Two groups of 256 rows, k = n = 512, one k and one n tile, rows in tiles of 256: 2 visits, both enter a
+ * group. compute  2 * 256*512*512 / 1e12                            = 134.2 us per step DMA      256*512*2
+ * (lhs) + 512*512*2 (weights) + 256*512*2 (out) = 1 MiB -> 1.05 us, hidden steps 2 * 500 ns, launch 10 us. */
 static void compute_bound_time_adds_up_by_hand(void **state)
 {
     (void)state;
@@ -119,9 +129,9 @@ static void compute_bound_time_adds_up_by_hand(void **state)
     assert_close(kernel_parts_sum(&time), time.time_s, 1e-12);
 }
 
-/* Blocks are fetched one step ahead. 4 row tiles of 128 per group, 2 groups; weights of 512 x 4096 are 4 MiB = 4.19 us
- * on 1e12 B/s, while a row tile computes for 0.54 us on 1e15 FLOP/s: each group waits 4.19 - 0.54 us more than the
- * mean of bytes would say. */
+/* Blocks are fetched one step ahead. 4 row tiles of 128 per group, 2 groups; weights of 512 x 4096 are 4 MiB
+ * = 4.19 us on 1e12 B/s, while a row tile computes for 0.54 us on 1e15 FLOP/s: each group waits 4.19 - 0.54
+ * us more than the mean of bytes would say. */
 static void weights_of_a_new_group_are_waited_for(void **state)
 {
     (void)state;
@@ -135,7 +145,8 @@ static void weights_of_a_new_group_are_waited_for(void **state)
     adv_err_init(&err);
     assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_GMM, &shape, &tile, &time, &err), ADV_OK);
     const double compute = 2.0 * 128.0 * 512.0 * 4096.0 / 1e15;
-    const double lhs = 128.0 * 512.0 * 2.0 / 1e12, out = 128.0 * 4096.0 * 2.0 / 1e12, weights = 512.0 * 4096.0 * 2.0 / 1e12;
+    const double lhs = 128.0 * 512.0 * 2.0 / 1e12, out = 128.0 * 4096.0 * 2.0 / 1e12,
+                 weights = 512.0 * 4096.0 * 2.0 / 1e12;
     const double inside = compute > lhs + out ? compute : lhs + out;
     assert_close(time.time_s, 6.0 * inside + 2.0 * (lhs + out + weights), 1e-12);
     assert_close(time.hbm_bytes, 1e12 * (8.0 * (lhs + out) + 2.0 * weights), 1e-12);
@@ -180,7 +191,8 @@ static void fp8_is_twice_as_fast_only_where_native(void **state)
     assert_close(int8.mxu_busy_s, bf16.mxu_busy_s, 1e-12);
 }
 
-/* tgmm, 4 groups of which 3 are empty: 2 row tiles, 3 more steps that write zeros; every group's tile is written. */
+/* tgmm, 4 groups of which 3 are empty: 2 row tiles, 3 more steps that write zeros; every group's tile is
+ * written. */
 static void empty_groups_still_write_zeros(void **state)
 {
     (void)state;

@@ -12,7 +12,8 @@ static struct adv_kernel_time time_of(const struct kernel_bench *bench, int64_t 
     return time;
 }
 
-/* 1024^3: 2.147e9 FLOP / (0.5 * 1e12) = 4.295 ms; launch 2 us; the first 1e6 bytes at 1e12 B/s fill the pipeline. */
+/* 1024^3: 2.147e9 FLOP / (0.5 * 1e12) = 4.295 ms; launch 2 us; the first 1e6 bytes at 1e12 B/s fill the
+ * pipeline. */
 static void large_matmul_runs_at_its_fraction_of_peak(void **state)
 {
     (void)state;
@@ -28,7 +29,8 @@ static void large_matmul_runs_at_its_fraction_of_peak(void **state)
     assert_close(kernel_parts_sum(&time), time.time_s, 1e-12);
 }
 
-/* One row times a wide matrix moves 16 MiB of weights and computes a 16-row slab: HBM decides on a fast array. */
+/* One row times a wide matrix moves 16 MiB of weights and computes a 16-row slab: HBM decides on a fast
+ * array. */
 static void thin_matmul_is_bound_by_its_weights(void **state)
 {
     (void)state;
@@ -67,7 +69,8 @@ static void nonsense_sizes_are_reported_together(void **state)
     (void)state;
     struct kernel_bench bench;
     kernel_bench_init(&bench);
-    const struct adv_matmul_shape shape = {0, -5, INT64_C(1) << 40, ADV_FORMAT_BF16, ADV_FORMAT_BF16, ADV_FORMAT_BF16};
+    const struct adv_matmul_shape shape = {
+        0, -5, INT64_C(1) << 40, ADV_FORMAT_BF16, ADV_FORMAT_BF16, ADV_FORMAT_BF16};
     struct adv_kernel_time time;
     adv_err err;
     adv_err_init(&err);

@@ -5,18 +5,26 @@
 
 static struct adv_attention_shape shape_of(int64_t q_len, int64_t kv_len, bool causal)
 {
-    return (struct adv_attention_shape){.batch = 1, .q_heads = 1, .kv_heads = 1, .q_len = q_len, .kv_len = kv_len,
-                                        .head_dim_qk = 128, .head_dim_v = 128, .causal = causal, .context_shards = 1,
+    return (struct adv_attention_shape){.batch = 1,
+                                        .q_heads = 1,
+                                        .kv_heads = 1,
+                                        .q_len = q_len,
+                                        .kv_len = kv_len,
+                                        .head_dim_qk = 128,
+                                        .head_dim_v = 128,
+                                        .causal = causal,
+                                        .context_shards = 1,
                                         .dtype = ADV_FORMAT_BF16};
 }
 
 static struct adv_attention_tile tile_of(int block_q, int block_kv, int compute)
 {
-    return (struct adv_attention_tile){.blocks = {block_q, block_kv, compute, block_q, block_kv, compute, block_q, block_kv}};
+    return (struct adv_attention_tile){
+        .blocks = {block_q, block_kv, compute, block_q, block_kv, compute, block_q, block_kv}};
 }
 
-/* 4 x 4 tiles, causal: 4 + 3 + 2 + 1 = 10 touch the triangle, the 4 on the diagonal are partial. Only the first query
- * block ends at tile 0, where the next starts: 1 kept. */
+/* 4 x 4 tiles, causal: 4 + 3 + 2 + 1 = 10 touch the triangle, the 4 on the diagonal are partial. Only the
+ * first query block ends at tile 0, where the next starts: 1 kept. */
 static void causal_square_blocks_are_a_triangle(void **state)
 {
     (void)state;
@@ -30,8 +38,8 @@ static void causal_square_blocks_are_a_triangle(void **state)
     assert_close(counts.pairs, 1024.0 * 1025.0 / 2.0, 0.0);
 }
 
-/* Rows 0..255 against keys 0..511: query blocks of 128 rows, key blocks of 512. Both query blocks lie in key block 0:
- * one tile each, both cut by the diagonal. */
+/* Rows 0..255 against keys 0..511: query blocks of 128 rows, key blocks of 512. Both query blocks lie in key
+ * block 0: one tile each, both cut by the diagonal. */
 static void wide_key_blocks_are_partial_for_every_query_block_they_hold(void **state)
 {
     (void)state;
@@ -69,8 +77,8 @@ static void chunks_are_short_sequences(void **state)
     assert_close(counts.pairs, 4.0 * 1024.0 * 1025.0 / 2.0, 0.0);
 }
 
-/* Four shards of 8 x 8 tiles (36 active): the last has rows 6 and 7: 7 + 8 = 15 = 36 * (2*4-1)/4^2 * 15/15.75; with
- * half-chunks 0 and 7 a shard has 1 + 8 = 9 = the mean. */
+/* Four shards of 8 x 8 tiles (36 active): the last has rows 6 and 7: 7 + 8 = 15 = 36 * (2*4-1)/4^2 *
+ * 15/15.75; with half-chunks 0 and 7 a shard has 1 + 8 = 9 = the mean. */
 static void unbalanced_context_shards_wait_for_the_last(void **state)
 {
     (void)state;
@@ -121,12 +129,15 @@ static void forward_time_adds_up_by_hand(void **state)
     struct adv_kernel_time time;
     adv_err err;
     adv_err_init(&err);
-    assert_int_equal(adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &shape, &tile, &flags, &time, &err), ADV_OK);
-    const double mxu = 2.0 * 2.0 * 1024.0 * 1024.0 * 128.0 / 1e12, wrapper = 2.0 * 4.0 * 1024.0 * 128.0 * 2.0 / 1e12;
+    assert_int_equal(
+        adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &shape, &tile, &flags, &time, &err), ADV_OK);
+    const double mxu = 2.0 * 2.0 * 1024.0 * 1024.0 * 128.0 / 1e12,
+                 wrapper = 2.0 * 4.0 * 1024.0 * 128.0 * 2.0 / 1e12;
     assert_close(time.time_s, mxu + 256e-9 + 300e-9 + wrapper, 1e-12);
     assert_int_equal(time.bound, ADV_RES_MXU);
     bench.chip.peak_bf16_flops_per_s_per_chip = 1e18; /* now vector work decides */
-    assert_int_equal(adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &shape, &tile, &flags, &time, &err), ADV_OK);
+    assert_int_equal(
+        adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &shape, &tile, &flags, &time, &err), ADV_OK);
     assert_close(time.time_s, 1024e-9 + 384e-9 + 256e-9 + 300e-9 + wrapper, 1e-12);
     assert_close(kernel_parts_sum(&time), time.time_s, 1e-12);
     assert_int_equal(time.bound, ADV_RES_VPU);
@@ -144,8 +155,11 @@ static void residuals_cost_a_kibibyte_per_row_twice(void **state)
     struct adv_kernel_time plain, residuals;
     adv_err err;
     adv_err_init(&err);
-    assert_int_equal(adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &shape, &tile, &flags, &plain, &err), ADV_OK);
-    assert_int_equal(adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD_RESIDUALS, &shape, &tile, &flags, &residuals, &err), ADV_OK);
+    assert_int_equal(
+        adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &shape, &tile, &flags, &plain, &err), ADV_OK);
+    assert_int_equal(adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD_RESIDUALS, &shape, &tile, &flags,
+                                     &residuals, &err),
+                     ADV_OK);
     assert_close(residuals.hbm_bytes - plain.hbm_bytes, 2.0 * 1024.0 * 1024.0, 1e-12);
     assert_close(kernel_part(&residuals, "wrapper_residuals"), 1024.0 * 1024.0 / 1e12, 1e-12);
 }
@@ -163,13 +177,19 @@ static void dq_partials_are_summed_after_the_fused_backward(void **state)
     adv_err err;
     adv_err_init(&err);
     struct adv_attention_tile tile = tile_of(256, 256, 256);
-    assert_int_equal(adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_BWD_FUSED, &shape, &tile, &flags, &time, &err), ADV_OK);
+    assert_int_equal(
+        adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_BWD_FUSED, &shape, &tile, &flags, &time, &err),
+        ADV_OK);
     assert_close(kernel_part(&time, "dq_reduction"), 2048.0 * 128.0 * 34.0 / 1e12, 1e-12);
     flags.dq_reduction_steps = 3;
-    assert_int_equal(adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_BWD_FUSED, &shape, &tile, &flags, &time, &err), ADV_OK);
+    assert_int_equal(
+        adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_BWD_FUSED, &shape, &tile, &flags, &time, &err),
+        ADV_OK);
     assert_close(kernel_part(&time, "dq_reduction"), 2048.0 * 128.0 * 14.0 / 1e12, 1e-12);
     tile = tile_of(256, 2048, 256);
-    assert_int_equal(adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_BWD_FUSED, &shape, &tile, &flags, &time, &err), ADV_OK);
+    assert_int_equal(
+        adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_BWD_FUSED, &shape, &tile, &flags, &time, &err),
+        ADV_OK);
     assert_close(kernel_part(&time, "dq_reduction"), 0.0, 0.0);
 }
 
@@ -185,16 +205,22 @@ static void split_backward_does_seven_products(void **state)
     struct adv_kernel_time fused, dq, dkv;
     adv_err err;
     adv_err_init(&err);
-    assert_int_equal(adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_BWD_FUSED, &shape, &tile, &flags, &fused, &err), ADV_OK);
-    assert_int_equal(adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_BWD_DQ, &shape, &tile, &flags, &dq, &err), ADV_OK);
-    assert_int_equal(adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_BWD_DKV, &shape, &tile, &flags, &dkv, &err), ADV_OK);
+    assert_int_equal(
+        adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_BWD_FUSED, &shape, &tile, &flags, &fused, &err),
+        ADV_OK);
+    assert_int_equal(
+        adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_BWD_DQ, &shape, &tile, &flags, &dq, &err), ADV_OK);
+    assert_int_equal(
+        adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_BWD_DKV, &shape, &tile, &flags, &dkv, &err),
+        ADV_OK);
     const double product = 2.0 * 1024.0 * 1024.0 * 128.0 / 1e12;
     assert_close(fused.mxu_busy_s, 5.0 * product, 1e-12);
     assert_close(dq.mxu_busy_s, 3.0 * product, 1e-12);
     assert_close(dkv.mxu_busy_s, 4.0 * product, 1e-12);
 }
 
-/* Head sizes are padded to the array: 72 and 96 cost what 128 does on a 128 array, what 256 does on a 256 one. */
+/* Head sizes are padded to the array: 72 and 96 cost what 128 does on a 128 array, what 256 does on a 256
+ * one. */
 static void odd_head_sizes_cost_the_padded_array(void **state)
 {
     (void)state;
@@ -207,10 +233,12 @@ static void odd_head_sizes_cost_the_padded_array(void **state)
     adv_err err;
     adv_err_init(&err);
     shape.head_dim_qk = shape.head_dim_v = 72;
-    assert_int_equal(adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &shape, &tile, &flags, &time, &err), ADV_OK);
+    assert_int_equal(
+        adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &shape, &tile, &flags, &time, &err), ADV_OK);
     assert_close(time.mxu_busy_s, 2.0 * 2.0 * 1024.0 * 1024.0 * 128.0 / 1e12, 1e-12);
     bench.chip.mxu_rows = bench.chip.mxu_columns = 256;
-    assert_int_equal(adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &shape, &tile, &flags, &time, &err), ADV_OK);
+    assert_int_equal(
+        adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &shape, &tile, &flags, &time, &err), ADV_OK);
     assert_close(time.mxu_busy_s, 2.0 * 2.0 * 1024.0 * 1024.0 * 256.0 / 1e12, 1e-12);
 }
 
@@ -250,7 +278,9 @@ static void every_broken_tile_rule_is_named_with_a_remedy(void **state)
     struct adv_kernel_time time;
     adv_err err;
     adv_err_init(&err);
-    assert_int_equal(adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &shape, &tile, &flags, &time, &err), ADV_E_ILLEGAL);
+    assert_int_equal(
+        adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &shape, &tile, &flags, &time, &err),
+        ADV_E_ILLEGAL);
     assert_int_equal(err.count, 3);
     assert_string_equal(err.findings[0].pointer, "/tile/block_q");
     assert_string_equal(err.findings[1].pointer, "/tile/block_kv");
@@ -271,7 +301,9 @@ static void absurd_shapes_are_reported_together(void **state)
     struct adv_kernel_time time;
     adv_err err;
     adv_err_init(&err);
-    assert_int_equal(adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &shape, &tile, &flags, &time, &err), ADV_E_RANGE);
+    assert_int_equal(
+        adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &shape, &tile, &flags, &time, &err),
+        ADV_E_RANGE);
     assert_int_equal(err.count, 4);
 }
 

@@ -3,8 +3,14 @@
 #include "engine/kernel/vmem.h"
 #include "tests/unit/kernel_machine.h"
 
-static const struct adv_attention_shape attention = {.batch = 1, .q_heads = 8, .kv_heads = 8, .q_len = 8192, .kv_len = 8192,
-                                                     .head_dim_qk = 128, .head_dim_v = 128, .context_shards = 1,
+static const struct adv_attention_shape attention = {.batch = 1,
+                                                     .q_heads = 8,
+                                                     .kv_heads = 8,
+                                                     .q_len = 8192,
+                                                     .kv_len = 8192,
+                                                     .head_dim_qk = 128,
+                                                     .head_dim_v = 128,
+                                                     .context_shards = 1,
                                                      .dtype = ADV_FORMAT_BF16};
 
 /* 1024 rows, 128 columns, sub-blocks of 512, full mask:
@@ -15,30 +21,39 @@ static const struct adv_attention_shape attention = {.batch = 1, .q_heads = 8, .
 static void forward_attention_counts_windows_scratch_and_scores(void **state)
 {
     (void)state;
-    const struct adv_attention_tile tile = {.blocks = {.block_q = 1024, .block_kv = 1024, .block_kv_compute = 512}};
+    const struct adv_attention_tile tile = {
+        .blocks = {.block_q = 1024, .block_kv = 1024, .block_kv_compute = 512}};
     assert_close(adv_vmem_splash_bytes(ADV_KERNEL_SPLASH_FWD, &attention, &tile), 7.5 * 1048576.0, 0.0);
     /* residuals: two outputs of 1024 x 128 f32, double buffered: 2 MiB */
-    assert_close(adv_vmem_splash_bytes(ADV_KERNEL_SPLASH_FWD_RESIDUALS, &attention, &tile), 9.5 * 1048576.0, 0.0);
+    assert_close(adv_vmem_splash_bytes(ADV_KERNEL_SPLASH_FWD_RESIDUALS, &attention, &tile), 9.5 * 1048576.0,
+                 0.0);
 }
 
 /* A head of 64 columns takes the room of 128 lanes. */
 static void narrow_heads_take_whole_lanes(void **state)
 {
     (void)state;
-    const struct adv_attention_tile tile = {.blocks = {.block_q = 1024, .block_kv = 1024, .block_kv_compute = 512}};
+    const struct adv_attention_tile tile = {
+        .blocks = {.block_q = 1024, .block_kv = 1024, .block_kv_compute = 512}};
     struct adv_attention_shape narrow = attention;
     narrow.head_dim_qk = narrow.head_dim_v = 64;
     assert_close(adv_vmem_splash_bytes(ADV_KERNEL_SPLASH_FWD, &narrow, &tile),
                  adv_vmem_splash_bytes(ADV_KERNEL_SPLASH_FWD, &attention, &tile), 0.0);
 }
 
-/* gmm 512 x 1024 x 512, two buffers: 2*512*1024*2 + 2*1024*512*2 + 2*512*512*2 + 512*512*4 = 2 + 2 + 1 + 1 MiB;
- * tgmm: 2*(512*1024 + 512*512)*2 + 2*1024*512*2 + 1024*512*4 = 3 + 2 + 2 MiB. A third lhs buffer adds 1 MiB. */
+/* gmm 512 x 1024 x 512, two buffers: 2*512*1024*2 + 2*1024*512*2 + 2*512*512*2 + 512*512*4 = 2 + 2 + 1 + 1
+ * MiB; tgmm: 2*(512*1024 + 512*512)*2 + 2*1024*512*2 + 1024*512*4 = 3 + 2 + 2 MiB. A third lhs buffer adds 1
+ * MiB. */
 static void grouped_matmul_counts_buffers(void **state)
 {
     (void)state;
-    const struct adv_gmm_shape shape = {.m = 4096, .k = 1024, .n = 512, .num_groups = 4, .lhs = ADV_FORMAT_BF16,
-                                        .rhs = ADV_FORMAT_BF16, .out = ADV_FORMAT_BF16};
+    const struct adv_gmm_shape shape = {.m = 4096,
+                                        .k = 1024,
+                                        .n = 512,
+                                        .num_groups = 4,
+                                        .lhs = ADV_FORMAT_BF16,
+                                        .rhs = ADV_FORMAT_BF16,
+                                        .out = ADV_FORMAT_BF16};
     struct adv_gmm_tile tile = {512, 1024, 512, 2};
     assert_close(adv_vmem_gmm_bytes(ADV_KERNEL_GMM, &shape, &tile), 6.0 * 1048576.0, 0.0);
     assert_close(adv_vmem_gmm_bytes(ADV_KERNEL_TGMM, &shape, &tile), 7.0 * 1048576.0, 0.0);
@@ -62,16 +77,21 @@ static void over_the_limit_is_a_result(void **state)
     (void)state;
     struct kernel_bench bench;
     kernel_bench_init(&bench);
-    const struct adv_attention_tile tile = {.blocks = {.block_q = 8192, .block_kv = 2048, .block_kv_compute = 512}};
+    const struct adv_attention_tile tile = {
+        .blocks = {.block_q = 8192, .block_kv = 2048, .block_kv_compute = 512}};
     const struct adv_attention_flags flags = {0};
     struct adv_kernel_time time;
     adv_err err;
     adv_err_init(&err);
-    assert_int_equal(adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &attention, &tile, &flags, &time, &err), ADV_OK);
+    assert_int_equal(
+        adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &attention, &tile, &flags, &time, &err),
+        ADV_OK);
     assert_false(time.fits_vmem);
     assert_close(time.vmem_limit_bytes, 16.0 * 1048576.0, 0.0);
     bench.machine.scoped_vmem_limit_bytes = 64.0 * 1048576.0;
-    assert_int_equal(adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &attention, &tile, &flags, &time, &err), ADV_OK);
+    assert_int_equal(
+        adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &attention, &tile, &flags, &time, &err),
+        ADV_OK);
     assert_true(time.fits_vmem);
 }
 

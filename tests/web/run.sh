@@ -1,7 +1,8 @@
 #!/bin/bash
 # run.sh: the tests of the web form. Static checks and unit tests, then pages in real Chromium: first against a stand-in
-# daemon (odd answers and failures), then against the program itself, started here on a free loopback port.
-# Needs the packages chromium, nodejs and npm. ORIGIN=http://host:port tests a daemon that already runs.
+# daemon (odd answers and failures), then against the program itself, started here on free loopback ports: without a
+# database, and with a private PostgreSQL cluster that is removed at the end.
+# Needs the packages chromium, nodejs, npm and postgresql.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 program=${PROGRAM:-build/tpu-advisor}
@@ -10,6 +11,7 @@ failed=0
 missing=
 command -v node > /dev/null 2>&1 || missing="$missing nodejs"
 command -v npm > /dev/null 2>&1 || missing="$missing npm"
+command -v curl > /dev/null 2>&1 || missing="$missing curl"
 [ -x "${CHROMIUM:-/usr/bin/chromium}" ] || missing="$missing chromium"
 if [ -n "$missing" ]; then
     echo "web-test: missing packages:$missing (make deps installs them)"
@@ -20,14 +22,35 @@ if [ ! -d tests/web/node_modules ] || [ tests/web/package-lock.json -nt tests/we
     (cd tests/web && npm ci --no-audit --no-fund --loglevel=error) || exit 1
 fi
 
-scratch=$(mktemp -d)
-daemon=
+scratch=$(mktemp -d /tmp/tpu-advisor-web.XXXXXX)
+chmod 755 "$scratch" # the user postgres must be able to enter it
+export DEV_CLUSTER_DIR=$scratch/cluster
+daemons=
 finish() {
-    [ -z "$daemon" ] || kill "$daemon" 2> /dev/null
+    for daemon in $daemons; do kill "$daemon" 2> /dev/null; done
     wait 2> /dev/null
+    [ ! -d "$DEV_CLUSTER_DIR" ] || sql/dev-cluster.sh destroy
     rm -rf "$scratch"
 }
 trap finish EXIT
+
+# Starts a daemon on a free port and sets ORIGIN; $1 is the database's URL, "" for none.
+serve() {
+    local port
+    port=$(node -e 'const s = require("net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); })')
+    TPU_ADVISOR_DATABASE_URL=$1 "$program" serve --listen "127.0.0.1:$port" > "$scratch/daemon" 2>&1 &
+    local daemon=$!
+    daemons="$daemons $daemon"
+    export ORIGIN=http://127.0.0.1:$port
+    for _ in $(seq 100); do
+        curl -sf "$ORIGIN/livez" > /dev/null && return
+        kill -0 "$daemon" 2> /dev/null || break
+        sleep 0.1
+    done
+    echo "web-test: $program serve does not answer on $ORIGIN:"
+    tail -5 "$scratch/daemon"
+    exit 1
+}
 
 # Runs one group of test files; prints the failures and one closing line.
 group() {
@@ -47,26 +70,13 @@ tests/web/node_modules/.bin/html-validate --config tests/web/htmlvalidate.json w
 group unit tests/web/unit/*.test.mjs
 group pages tests/web/pages/*.test.mjs
 
-if [ -z "${ORIGIN:-}" ]; then
-    if [ ! -x "$program" ]; then
-        echo "web-test: $program is missing (make builds it)"
-        exit 1
-    fi
-    port=$(node -e 'const s = require("net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); })')
-    env -u TPU_ADVISOR_DATABASE_URL "$program" serve --listen "127.0.0.1:$port" > "$scratch/daemon" 2>&1 &
-    daemon=$!
-    ORIGIN=http://127.0.0.1:$port
-    for _ in $(seq 100); do
-        curl -sf "$ORIGIN/livez" > /dev/null && break
-        kill -0 "$daemon" 2> /dev/null || break
-        sleep 0.1
-    done
-    if ! curl -sf "$ORIGIN/livez" > /dev/null; then
-        echo "web-test: $program serve does not answer on $ORIGIN:"
-        tail -5 "$scratch/daemon"
-        exit 1
-    fi
+if [ ! -x "$program" ]; then
+    echo "web-test: $program is missing (make builds it)"
+    exit 1
 fi
-export ORIGIN
+serve ''
 group daemon tests/web/smoke.test.mjs
+cluster=$(sql/dev-cluster.sh start) || exit 1
+serve "$cluster"
+group store tests/web/store.test.mjs
 exit $failed

@@ -1,4 +1,4 @@
-// The same page served by the real daemon; ORIGIN comes from run.sh.
+// The same page served by the real daemon, which has no database; ORIGIN comes from run.sh.
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
@@ -89,6 +89,16 @@ test('the found plan estimates to the same step time', () =>
     await page.click('#submit');
     await page.getByRole('heading', { name: /^My configuration:/ }).waitFor({ timeout: 10000 });
     assert.equal((await page.locator('.facts dd').first().innerText()).split('\n')[0], found);
+  }));
+
+test('without a database the answer comes all the same and says that it is not stored', () =>
+  withPage({ path: JOB }, async (page) => {
+    await page.click('#options-details summary');
+    await page.check('#store');
+    await advise(page);
+    await page.getByText('Not stored: the daemon has no database').waitFor();
+    await page.click('#nav-runs');
+    assert.match(await page.getByRole('alert').innerText(), /database/i);
   }));
 
 test('the keyboard alone leads from an empty form to the second plan', () =>

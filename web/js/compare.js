@@ -78,8 +78,11 @@ function sidesTable(runs, nameOf) {
 }
 
 export async function showCompare(place, ids) {
-  const answer = await get(`/v1/compare?runs=${ids.map(encodeURIComponent).join(',')}`);
-  const nameOf = (id) => answer.runs.find((run) => run.run_id === id)?.label || id;
+  const [answer, ...stored] = await Promise.all([
+    get(`/v1/compare?runs=${ids.map(encodeURIComponent).join(',')}`),
+    ...ids.map((id) => get(`/v1/runs/${encodeURIComponent(id)}`)), // for their labels
+  ]);
+  const nameOf = (id) => stored.find((run) => run.run_id === id)?.label || id.slice(0, 13);
   const step = Math.max(...answer.runs.map((run) => run.step_time_s));
   place.replaceChildren(
     h(

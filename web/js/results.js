@@ -55,11 +55,16 @@ function searchNote(search) {
   );
 }
 
-function rankedRow(plan, baseline, tied, onChoose) {
+function rankedRow(plan, prefix, baseline, tied, onChoose) {
   const { config, estimate } = plan;
   const remat = rematText(config);
   const isMine = plan.rank === 'mine';
-  const radio = h('input', { type: 'radio', name: 'plan', value: plan.rank, id: `plan-${plan.rank}` });
+  const radio = h('input', {
+    type: 'radio',
+    name: `${prefix}plan`,
+    value: plan.rank,
+    id: `${prefix}plan-${plan.rank}`,
+  });
   radio.addEventListener('change', () => onChoose(plan));
   const change = baseline && !isMine ? changeText(baseline.estimate.step_time_s, estimate.step_time_s) : '';
   const row = h(
@@ -109,14 +114,14 @@ function rankedRow(plan, baseline, tied, onChoose) {
   return row;
 }
 
-function rankedTable(ranked, baseline, onChoose) {
+function rankedTable(ranked, prefix, baseline, onChoose) {
   const tied = (plan) => plan.tie_group && ranked.filter((other) => other.tie_group === plan.tie_group).length > 1;
   return h(
     'div',
     { class: 'scroll', role: 'group', 'aria-label': 'Plans, best first; choose one to see it in full' },
     h(
       'table',
-      { class: 'ranked', id: 'ranked' },
+      { class: 'ranked', id: `${prefix}ranked` },
       h('caption', { class: 'visually-hidden' }, 'Plans, best first'),
       h(
         'thead',
@@ -139,7 +144,7 @@ function rankedTable(ranked, baseline, onChoose) {
       h(
         'tbody',
         null,
-        ranked.map((plan) => rankedRow(plan, baseline, tied(plan), onChoose)),
+        ranked.map((plan) => rankedRow(plan, prefix, baseline, tied(plan), onChoose)),
       ),
     ),
   );
@@ -187,7 +192,8 @@ function fileName(request, kind) {
 
 function showAdvice(place, request, answer, actions) {
   const ranked = answer.ranked ?? [];
-  const detail = h('div', { class: 'results', id: 'detail' });
+  const prefix = place.id === 'results' ? '' : 'run-'; // a stored run may be open while the form keeps its answer
+  const detail = h('div', { class: 'results', id: `${prefix}detail` });
   const baseline = answer.baseline?.estimate
     ? { xla_flags: request.baseline?.xla_flags, config: request.baseline?.config, ...answer.baseline, rank: 'mine' }
     : null;
@@ -218,7 +224,7 @@ function showAdvice(place, request, answer, actions) {
         ),
         h('p', { class: 'actions' }, downloadButton(answer, fileName(request, 'advice'))),
       ),
-      choices.length ? rankedTable(choices, baseline, choose) : null,
+      choices.length ? rankedTable(choices, prefix, baseline, choose) : null,
       none && answer.search?.empty_why ? h('p', null, answer.search.empty_why) : null,
       tieNote(ranked, answer.search),
       tradeoff(ranked, answer.pareto),
@@ -231,7 +237,7 @@ function showAdvice(place, request, answer, actions) {
     detail,
   );
   if (choices.length) {
-    place.querySelector('input[name="plan"]').checked = true;
+    place.querySelector('.ranked input').checked = true;
     choose(choices[0], true);
   }
   announce(

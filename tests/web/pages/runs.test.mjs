@@ -106,7 +106,14 @@ test('two runs side by side show which terms moved and that they add up', async 
   };
   const answer = { runs: [side(before_), side(after_)], differences: [difference] };
   const path = `/#/compare?runs=${before_.run_id},${after_.run_id}`;
-  const page = await open({ 'GET /v1/compare': () => answer }, path);
+  const page = await open(
+    {
+      'GET /v1/compare': () => answer,
+      [`GET /v1/runs/${before_.run_id}`]: () => before_,
+      [`GET /v1/runs/${after_.run_id}`]: () => after_,
+    },
+    path,
+  );
   const time = page.getByRole('table', { name: /Where the time went/ });
   await time.waitFor();
   const rows = (await time.locator('tr').allInnerTexts()).map((row) => row.replaceAll(/\s+/g, ' ').trim());

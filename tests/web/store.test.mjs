@@ -1,0 +1,75 @@
+// Runs in a real PostgreSQL, from the form to the comparison; ORIGIN comes from run.sh.
+
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+import { axe, launch, openPage } from './browser.mjs';
+
+let browser;
+let opened;
+
+before(async () => {
+  assert.ok(process.env.ORIGIN, 'ORIGIN names the daemon');
+  browser = await launch();
+  opened = await openPage(browser, process.env.ORIGIN);
+});
+after(async () => {
+  await browser?.close();
+});
+
+async function adviseAndStore(page, label, batch) {
+  await page.goto(
+    `${process.env.ORIGIN}/#/?model=llama3.1-8b&chip=v6e&topology=4x4&seq_len=4096&batch=${batch}&label=${label}`,
+  );
+  await page.reload();
+  await page.waitForSelector('#models option', { state: 'attached' });
+  await page.check('#store');
+  await page.click('#submit');
+  await page.getByText('Stored as run').waitFor({ timeout: 30000 });
+  return page.locator('#results').getByRole('link').first().innerText();
+}
+
+test('answers stored from the form are listed, opened and compared', async () => {
+  const { page } = opened;
+  const first = await adviseAndStore(page, 'small-batch', '1');
+  const second = await adviseAndStore(page, 'large-batch', '2');
+  assert.match(first, /^[0-9a-f-]{36}$/);
+  assert.notEqual(first, second);
+
+  await page.click('#nav-runs');
+  const list = page.getByRole('table', { name: 'Stored runs' });
+  await list.waitFor();
+  const rows = (await list.locator('tbody tr').allInnerTexts()).map((row) => row.replaceAll(/\s+/g, ' ').trim());
+  assert.equal(rows.length, 2);
+  assert.match(rows[0], /^large-batch advise llama3\.1-8b v6e 4x4 .*\d m?s .*GiB fits/);
+  assert.deepEqual(await axe(page), []);
+
+  await page.getByLabel('Compare large-batch').check();
+  await page.getByLabel('Compare small-batch').check();
+  await page.getByRole('button', { name: 'Compare two' }).click();
+  const time = page.getByRole('table', { name: /Where the time went/ });
+  await time.waitFor();
+  assert.match(await time.locator('thead').innerText(), /small-batch\s+large-batch/);
+  assert.ok((await time.locator('tbody tr').count()) >= 3, 'terms');
+  assert.deepEqual(await axe(page), []);
+
+  await page.getByRole('link', { name: 'small-batch' }).first().click();
+  await page.waitForSelector('#run-ranked');
+  await page.check('#run-plan-2');
+  assert.match(await page.locator('#run-detail h2').innerText(), /^Plan 2/);
+  const ids = await page.locator('[id]').evaluateAll((all) => all.map((element) => element.id));
+  assert.equal(new Set(ids).size, ids.length, 'every id is used once');
+  assert.equal(await page.locator('h1').locator('visible=true').innerText(), 'small-batch');
+  await page.getByRole('link', { name: 'Open in the form' }).click();
+  assert.equal(await page.inputValue('#model'), 'llama3.1-8b');
+  assert.equal(await page.inputValue('#topology'), '4x4');
+  assert.deepEqual(opened.complaints, [], 'the console stays free of errors');
+  assert.deepEqual(opened.foreign, [], 'no request leaves the host');
+});
+
+test('a run that does not exist is said plainly', async () => {
+  const { page } = opened;
+  await page.goto(`${process.env.ORIGIN}/#/runs/00000000-0000-7000-8000-000000000000`);
+  const alert = page.getByRole('alert');
+  await alert.waitFor();
+  assert.match(await alert.innerText(), /no run|not found|does not exist/i);
+});

@@ -207,14 +207,15 @@ static void decode_batch(const json_t *workload, const json_t *pins, struct adv_
 {
     struct adv_workload *out = &request->workload;
     bool pinned = json_object_get(pins, "per_device_batch_size") != NULL;
-    int given = pinned;
+    int given = 0;
     given += adv_json_number(workload, "/workload", "global_batch_sequences", ADV_JSON_OPTIONAL, 1, 1e9, &out->global_batch_sequences, err);
     given += adv_json_number(workload, "/workload", "tokens_per_step", ADV_JSON_OPTIONAL, 1, 1e15, &out->tokens_per_step, err);
     bool per_device =
         adv_json_number(workload, "/workload", "per_device_batch_size", ADV_JSON_OPTIONAL, 1e-9, 1e6, &out->per_device_batch_size, err);
     given += per_device;
     if (per_device) (void)json_object_set_new(keys, "per_device_batch_size", json_real(out->per_device_batch_size));
-    if (given != 1) {
+    /* A pinned per-device batch alone says the batch; beside a global size it fixes the accumulation steps. */
+    if (given != 1 && !(given == 0 && pinned)) {
         (void)adv_err_add(err, ADV_E_INVALID, "/workload", "give exactly one of global_batch_sequences, per_device_batch_size, tokens_per_step",
                           "%d sizes of the batch are given", given);
     }
@@ -406,7 +407,8 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
     decode_workload(root, pins, request, &keys, err);
     decode_base(catalog, root, pins, keys, strict, arena, request, err, warnings);
     json_decref(keys);
-    if (request->batch_pinned) request->workload.per_device_batch_size = request->workload.base.per_device_batch_size;
+    bool is_global = request->workload.global_batch_sequences > 0 || request->workload.tokens_per_step > 0;
+    if (request->batch_pinned && !is_global) request->workload.per_device_batch_size = request->workload.base.per_device_batch_size;
     if (has_job) check_pinned_axes(request, err);
     decode_baseline(catalog, root, has_job, strict, arena, request, err, warnings);
     if (request->objective == ADV_OBJECTIVE_USD_PER_TOKEN && has_job && isnan(request->cluster.price_usd_per_chip_hour)) {

@@ -53,7 +53,8 @@ static void the_batch_is_given_exactly_once(void **state)
     (void)state;
     assert_int_equal(decode_advise("\"workload\":{\"seq_len\":8192}"), ADV_E_INVALID);
     assert_int_equal(decode_advise("\"workload\":{\"seq_len\":8192,\"per_device_batch_size\":2,\"tokens_per_step\":1e6}"), ADV_E_INVALID);
-    assert_int_equal(decode_advise(WORKLOAD ",\"pins\":{\"per_device_batch_size\":2}"), ADV_E_INVALID);
+    assert_ok(decode_advise(WORKLOAD ",\"pins\":{\"per_device_batch_size\":1}")); /* two accumulation steps */
+    assert_true(advise.batch_pinned && advise.workload.per_device_batch_size == 0);
     assert_ok(decode_advise("\"workload\":{\"seq_len\":8192},\"pins\":{\"per_device_batch_size\":2}"));
     assert_close(advise.workload.per_device_batch_size, 2, 0);
 }

@@ -34,7 +34,8 @@ const char *adv_engine_version(void)
 static void *allocate(struct job *job, size_t bytes)
 {
     void *memory = adv_arena_alloc(&job->arena, bytes);
-    if (!memory) (void)adv_err_add(job->err, ADV_E_MEMORY, "", NULL, "the request needs more memory than its limit");
+    if (!memory)
+        (void)adv_err_add(job->err, ADV_E_MEMORY, "", NULL, "the request needs more memory than its limit");
     return memory;
 }
 
@@ -43,7 +44,8 @@ static void copy_text(char copy[ADV_LIMIT_NAME], const char *text)
     (void)snprintf(copy, ADV_LIMIT_NAME, "%s", text ? text : "");
 }
 
-static void tag_answer(struct job *job, const struct adv_model *model, const struct adv_cluster *cluster, const struct adv_estimate *estimate)
+static void tag_answer(struct job *job, const struct adv_model *model, const struct adv_cluster *cluster,
+                       const struct adv_estimate *estimate)
 {
     copy_text(job->answer->model, model->name);
     copy_text(job->answer->chip, cluster->chip.name);
@@ -54,7 +56,8 @@ static void tag_answer(struct job *job, const struct adv_model *model, const str
     job->answer->fits = estimate->fit != ADV_FIT_NO;
 }
 
-static void tag_store(struct job *job, bool store, const char *label, const char *project, const char *git_ref)
+static void tag_store(struct job *job, bool store, const char *label, const char *project,
+                      const char *git_ref)
 {
     job->answer->wants_store = store;
     copy_text(job->answer->label, label);
@@ -69,10 +72,12 @@ static adv_code answer_estimate(struct job *job)
     struct adv_ledger *ledger = allocate(job, sizeof *ledger);
     struct adv_advice_list *advice = allocate(job, sizeof *advice);
     if (!request || !estimate || !ledger || !advice) return ADV_E_MEMORY;
-    adv_code code = adv_decode_estimate_request(job->catalog, job->root, "", &job->arena, request, job->err, job->warnings);
+    adv_code code = adv_decode_estimate_request(job->catalog, job->root, "", &job->arena, request, job->err,
+                                                job->warnings);
     if (code != ADV_OK) return code;
     const struct adv_catalog_chip *chip = adv_catalog_chip(job->catalog, request->cluster.chip.name);
-    struct adv_estimate_input input = {&request->model, &request->cluster, &chip->constants, &request->plan, request->flops_convention};
+    struct adv_estimate_input input = {&request->model, &request->cluster, &chip->constants, &request->plan,
+                                       request->flops_convention};
     code = adv_estimate_plan(&input, estimate, ledger, job->err);
     if (code != ADV_OK) return code;
     adv_advice_find(&input, estimate, ledger, advice);
@@ -88,15 +93,18 @@ static adv_code answer_advise(struct job *job)
     struct adv_advise_request *request = allocate(job, sizeof *request);
     struct adv_search_result *found = allocate(job, sizeof *found);
     if (!request || !found) return ADV_E_MEMORY;
-    adv_code code = adv_decode_advise_request(job->catalog, job->root, &job->arena, request, job->err, job->warnings);
+    adv_code code =
+        adv_decode_advise_request(job->catalog, job->root, &job->arena, request, job->err, job->warnings);
     if (code != ADV_OK) return code;
     const struct adv_catalog_chip *chip = adv_catalog_chip(job->catalog, request->cluster.chip.name);
     code = adv_search_run(request, &chip->constants, &job->arena, found, job->err);
     if (code != ADV_OK) return code;
-    tag_answer(job, &request->model, &request->cluster, found->found_count > 0 ? &found->found[0].estimate : NULL);
+    tag_answer(job, &request->model, &request->cluster,
+               found->found_count > 0 ? &found->found[0].estimate : NULL);
     tag_store(job, request->store, request->label, request->project, request->git_ref);
     job->answer->evaluations = found->evaluated;
-    return adv_encode_advise(job->catalog, request, found, job->warnings, &job->arena, &job->result, job->err);
+    return adv_encode_advise(job->catalog, request, found, job->warnings, &job->arena, &job->result,
+                             job->err);
 }
 
 static adv_code answer_simulate(struct job *job)
@@ -116,13 +124,17 @@ static adv_code answer_tune(struct job *job)
     int count = 0;
     long evaluated = 0;
     bool has_standard = false;
-    adv_code code = adv_decode_kernel_request(job->catalog, job->root, false, &job->arena, &request, job->err);
+    adv_code code =
+        adv_decode_kernel_request(job->catalog, job->root, false, &job->arena, &request, job->err);
     if (code != ADV_OK) return code;
     struct adv_kernel_choice *choices = allocate(job, (size_t)request.top_k * sizeof *choices);
     if (!choices) return ADV_E_MEMORY;
-    code = adv_kernel_tune(&request, &job->arena, choices, &count, &standard, &has_standard, &evaluated, job->err);
+    code = adv_kernel_tune(&request, &job->arena, choices, &count, &standard, &has_standard, &evaluated,
+                           job->err);
     job->answer->evaluations = evaluated;
-    if (code == ADV_OK) job->result = adv_encode_tuning(job->catalog, &request, choices, count, has_standard ? &standard : NULL, evaluated);
+    if (code == ADV_OK)
+        job->result = adv_encode_tuning(job->catalog, &request, choices, count,
+                                        has_standard ? &standard : NULL, evaluated);
     return code;
 }
 
@@ -132,26 +144,29 @@ static adv_code answer_lint(struct job *job)
 }
 
 static adv_code (*const steps[])(struct job *job) = {
-    [ADV_REQUEST_ESTIMATE] = answer_estimate, [ADV_REQUEST_ADVISE] = answer_advise, [ADV_REQUEST_SIMULATE] = answer_simulate,
-    [ADV_REQUEST_TUNE] = answer_tune,         [ADV_REQUEST_LINT] = answer_lint,
+    [ADV_REQUEST_ESTIMATE] = answer_estimate, [ADV_REQUEST_ADVISE] = answer_advise,
+    [ADV_REQUEST_SIMULATE] = answer_simulate, [ADV_REQUEST_TUNE] = answer_tune,
+    [ADV_REQUEST_LINT] = answer_lint,
 };
 
-adv_code adv_answer_request(const struct adv_catalog *catalog, enum adv_request_kind kind, const char *json, size_t json_bytes,
-                            struct adv_answer *answer, adv_err *err)
+adv_code adv_answer_request(const struct adv_catalog *catalog, enum adv_request_kind kind, const char *json,
+                            size_t json_bytes, struct adv_answer *answer, adv_err *err)
 {
     json_t *root = NULL;
     adv_err warnings;
     adv_err_init(&warnings);
     memset(answer, 0, sizeof *answer);
     answer->step_time_s = answer->hbm_bytes_per_device = (double)NAN;
-    adv_code code = kind == ADV_REQUEST_LINT ? adv_decode_lint_text(json, json_bytes, &root, err) : adv_json_parse(json, json_bytes, &root, err);
+    adv_code code = kind == ADV_REQUEST_LINT ? adv_decode_lint_text(json, json_bytes, &root, err)
+                                             : adv_json_parse(json, json_bytes, &root, err);
     if (code != ADV_OK) return code;
     struct job job = {.catalog = catalog, .root = root, .warnings = &warnings, .answer = answer, .err = err};
     adv_arena_init(&job.arena, ADV_LIMIT_ARENA_BYTES);
     code = steps[kind](&job);
     if (code == ADV_OK) {
         answer->json = adv_encode_text(job.result, &answer->json_bytes);
-        if (!answer->json) code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "the answer needs more memory than there is");
+        if (!answer->json)
+            code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "the answer needs more memory than there is");
     }
     adv_arena_free(&job.arena);
     json_decref(root);
@@ -183,7 +198,8 @@ static void fill_number(struct adv_answer *answer, const char *member, double va
 void adv_answer_set_elapsed(struct adv_answer *answer, double elapsed_s)
 {
     fill_number(answer, "elapsed_ms", elapsed_s * 1e3);
-    fill_number(answer, "evaluations_per_s", elapsed_s > 0 ? (double)answer->evaluations / elapsed_s : (double)NAN);
+    fill_number(answer, "evaluations_per_s",
+                elapsed_s > 0 ? (double)answer->evaluations / elapsed_s : (double)NAN);
 }
 
 void adv_answer_free(struct adv_answer *answer)

@@ -6,46 +6,54 @@
 
 static struct adv_kernel_machine machine_of(const struct adv_kernel_request *request)
 {
-    return (struct adv_kernel_machine){&request->chip->chip, &request->chip->constants, request->scoped_vmem_limit_bytes};
+    return (struct adv_kernel_machine){&request->chip->chip, &request->chip->constants,
+                                       request->scoped_vmem_limit_bytes};
 }
 
-static adv_code simulate_choice(const struct adv_kernel_request *request, struct adv_kernel_choice *choice, adv_err *err)
+static adv_code simulate_choice(const struct adv_kernel_request *request, struct adv_kernel_choice *choice,
+                                adv_err *err)
 {
     struct adv_kernel_machine machine = machine_of(request);
     if (adv_kernel_is_attention(request->kernel)) {
-        return adv_splash_time(&machine, request->kernel, &request->attention, &choice->attention, &request->attention_flags, &choice->time,
-                               err);
+        return adv_splash_time(&machine, request->kernel, &request->attention, &choice->attention,
+                               &request->attention_flags, &choice->time, err);
     }
     if (adv_kernel_is_gmm(request->kernel)) {
         return adv_gmm_time(&machine, request->kernel, &request->gmm, &choice->gmm, &choice->time, err);
     }
-    if (request->kernel == ADV_KERNEL_MATMUL) return adv_matmul_time(&machine, &request->matmul, &choice->time, err);
+    if (request->kernel == ADV_KERNEL_MATMUL)
+        return adv_matmul_time(&machine, &request->matmul, &choice->time, err);
     return adv_xent_time(&machine, request->kernel, &request->xent, &choice->xent, &choice->time, err);
 }
 
-adv_code adv_kernel_simulate(const struct adv_kernel_request *request, struct adv_kernel_time *time, adv_err *err)
+adv_code adv_kernel_simulate(const struct adv_kernel_request *request, struct adv_kernel_time *time,
+                             adv_err *err)
 {
-    struct adv_kernel_choice choice = {.attention = request->attention_tile, .gmm = request->gmm_tile, .xent = request->xent_tile};
+    struct adv_kernel_choice choice = {
+        .attention = request->attention_tile, .gmm = request->gmm_tile, .xent = request->xent_tile};
     adv_code code = simulate_choice(request, &choice, err);
     *time = choice.time;
     return code;
 }
 
-/* MaxText's default tiles: 512 for attention (clamped to the sequence), 512/1024/1024 for grouped matmuls, 1024/512/2048
- * for the fused loss of tokamax. False when they are not legal for this shape. */
+/* MaxText's default tiles: 512 for attention (clamped to the sequence), 512/1024/1024 for grouped matmuls,
+ * 1024/512/2048 for the fused loss of tokamax. False when they are not legal for this shape. */
 static bool standard_choice(const struct adv_kernel_request *request, struct adv_kernel_choice *choice)
 {
     int64_t longest = adv_min_i(request->attention.q_len, request->attention.kv_len);
     int block = (int)adv_min_i(512, longest > 0 ? longest : 512);
     memset(choice, 0, sizeof *choice);
-    choice->attention.blocks = (struct adv_splash_blocks){block, block, block, block, block, block, block, block};
-    choice->attention.q_layout = choice->attention.k_layout = choice->attention.v_layout = ADV_LAYOUT_HEAD_DIM_MINOR;
+    choice->attention.blocks =
+        (struct adv_splash_blocks){block, block, block, block, block, block, block, block};
+    choice->attention.q_layout = choice->attention.k_layout = choice->attention.v_layout =
+        ADV_LAYOUT_HEAD_DIM_MINOR;
     choice->gmm = (struct adv_gmm_tile){512, 1024, 1024, 2};
     choice->xent = (struct adv_xent_tile){1024, 512, 2048};
     return simulate_choice(request, choice, NULL) == ADV_OK;
 }
 
-static void keep_best(struct adv_kernel_choice *choices, int *count, int top_k, const struct adv_kernel_choice *choice)
+static void keep_best(struct adv_kernel_choice *choices, int *count, int top_k,
+                      const struct adv_kernel_choice *choice)
 {
     int at = *count;
     while (at > 0 && choice->time.time_s < choices[at - 1].time.time_s) at--;
@@ -56,7 +64,8 @@ static void keep_best(struct adv_kernel_choice *choices, int *count, int top_k, 
 }
 
 /* Every tile triple of tokamax' tuner for the fused loss. */
-static void tune_xent(const struct adv_kernel_request *request, struct adv_kernel_choice *choices, int *count, long *evaluated)
+static void tune_xent(const struct adv_kernel_request *request, struct adv_kernel_choice *choices, int *count,
+                      long *evaluated)
 {
     static const int blocks[] = {128, 256, 512, 1024, 2048, 4096};
     static const int widths[] = {256, 512, 640, 768, 1024, 1280, 2048, 2560};
@@ -74,8 +83,10 @@ static void tune_xent(const struct adv_kernel_request *request, struct adv_kerne
     }
 }
 
-adv_code adv_kernel_tune(const struct adv_kernel_request *request, struct adv_arena *arena, struct adv_kernel_choice *choices,
-                         int *choices_count, struct adv_kernel_choice *standard, bool *has_standard, long *evaluated_count, adv_err *err)
+adv_code adv_kernel_tune(const struct adv_kernel_request *request, struct adv_arena *arena,
+                         struct adv_kernel_choice *choices, int *choices_count,
+                         struct adv_kernel_choice *standard, bool *has_standard, long *evaluated_count,
+                         adv_err *err)
 {
     struct adv_kernel_machine machine = machine_of(request);
     size_t top_k = (size_t)request->top_k;
@@ -83,16 +94,19 @@ adv_code adv_kernel_tune(const struct adv_kernel_request *request, struct adv_ar
     struct adv_attention_tile *attention = adv_arena_array(arena, top_k, sizeof *attention);
     struct adv_gmm_tile *gmm = adv_arena_array(arena, top_k, sizeof *gmm);
     adv_code code = ADV_OK;
-    if (!times || !attention || !gmm) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
+    if (!times || !attention || !gmm)
+        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
     if (request->kernel == ADV_KERNEL_MATMUL) {
-        return adv_err_add(err, ADV_E_UNSUPPORTED, "/kernel", "simulate it instead", "XLA chooses the tiles of a dense matmul: nothing to tune");
+        return adv_err_add(err, ADV_E_UNSUPPORTED, "/kernel", "simulate it instead",
+                           "XLA chooses the tiles of a dense matmul: nothing to tune");
     }
     *has_standard = standard_choice(request, standard);
     if (adv_kernel_is_attention(request->kernel)) {
-        code = adv_splash_tune(&machine, request->kernel, &request->attention, &request->attention_flags, request->top_k, attention, times,
-                               choices_count, evaluated_count, err);
+        code = adv_splash_tune(&machine, request->kernel, &request->attention, &request->attention_flags,
+                               request->top_k, attention, times, choices_count, evaluated_count, err);
     } else if (adv_kernel_is_gmm(request->kernel)) {
-        code = adv_gmm_tune(&machine, request->kernel, &request->gmm, request->top_k, gmm, times, choices_count, evaluated_count, err);
+        code = adv_gmm_tune(&machine, request->kernel, &request->gmm, request->top_k, gmm, times,
+                            choices_count, evaluated_count, err);
     } else {
         tune_xent(request, choices, choices_count, evaluated_count);
         return ADV_OK;

@@ -6,12 +6,14 @@
 #include "engine/json/encode_kernel.h"
 
 /* ADV_E_ILLEGAL: the tiles do not go together (pointers below /tile); over VMEM is a result. */
-ADV_MUST_CHECK adv_code adv_kernel_simulate(const struct adv_kernel_request *request, struct adv_kernel_time *time, adv_err *err);
+ADV_MUST_CHECK adv_code adv_kernel_simulate(const struct adv_kernel_request *request,
+                                            struct adv_kernel_time *time, adv_err *err);
 
-/* The best legal tiles, fastest first, into `choices` (request->top_k entries). *standard: MaxText's default tiles.
- * ADV_E_UNSUPPORTED: matmul, whose tiles XLA chooses. */
-ADV_MUST_CHECK adv_code adv_kernel_tune(const struct adv_kernel_request *request, struct adv_arena *arena, struct adv_kernel_choice *choices,
-                                        int *choices_count, struct adv_kernel_choice *standard, bool *has_standard, long *evaluated_count,
-                                        adv_err *err);
+/* The best legal tiles, fastest first, into `choices` (request->top_k entries). *standard: MaxText's default
+ * tiles. ADV_E_UNSUPPORTED: matmul, whose tiles XLA chooses. */
+ADV_MUST_CHECK adv_code adv_kernel_tune(const struct adv_kernel_request *request, struct adv_arena *arena,
+                                        struct adv_kernel_choice *choices, int *choices_count,
+                                        struct adv_kernel_choice *standard, bool *has_standard,
+                                        long *evaluated_count, adv_err *err);
 
 #endif

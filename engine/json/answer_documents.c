@@ -1,4 +1,5 @@
-/* answer_documents.c: a file with one request or an array of them (adv_answer_documents of engine/advise.h). */
+/* answer_documents.c: a file with one request or an array of them (adv_answer_documents of engine/advise.h).
+ */
 #include "engine/advise.h"
 #include "engine/base/text.h"
 #include "engine/json/json_read.h"
@@ -16,7 +17,8 @@ struct batch {
     double (*now_s)(void);
 };
 
-static adv_code answer_one(const struct batch *batch, const char *json, size_t json_bytes, struct adv_answer *answer, adv_err *err)
+static adv_code answer_one(const struct batch *batch, const char *json, size_t json_bytes,
+                           struct adv_answer *answer, adv_err *err)
 {
     double start_s = batch->now_s ? batch->now_s() : 0;
     adv_code code = adv_answer_request(batch->catalog, batch->kind, json, json_bytes, answer, err);
@@ -25,7 +27,8 @@ static adv_code answer_one(const struct batch *batch, const char *json, size_t j
     return code;
 }
 
-static adv_code answer_element(const struct batch *batch, const json_t *element, size_t index, struct adv_text *out, adv_err *err)
+static adv_code answer_element(const struct batch *batch, const json_t *element, size_t index,
+                               struct adv_text *out, adv_err *err)
 {
     char *text = json_dumps(element, JSON_COMPACT | JSON_ENCODE_ANY);
     adv_err own;
@@ -43,13 +46,15 @@ static adv_code answer_element(const struct batch *batch, const json_t *element,
     return ADV_OK;
 }
 
-static adv_code answer_array(const struct batch *batch, const json_t *documents, struct adv_text *out, adv_err *err)
+static adv_code answer_array(const struct batch *batch, const json_t *documents, struct adv_text *out,
+                             adv_err *err)
 {
     size_t index = 0;
     json_t *element = NULL;
     adv_code code = ADV_OK;
     if (json_array_size(documents) > ADV_LIMIT_BATCH_DOCUMENTS) {
-        return adv_err_add(err, ADV_E_TOO_LARGE, "", NULL, "%zu documents; at most %d", json_array_size(documents), ADV_LIMIT_BATCH_DOCUMENTS);
+        return adv_err_add(err, ADV_E_TOO_LARGE, "", NULL, "%zu documents; at most %d",
+                           json_array_size(documents), ADV_LIMIT_BATCH_DOCUMENTS);
     }
     json_array_foreach((json_t *)(uintptr_t)documents, index, element)
     {
@@ -58,7 +63,8 @@ static adv_code answer_array(const struct batch *batch, const json_t *documents,
     }
     if (json_array_size(documents) == 0) adv_text_append(out, "[");
     adv_text_append(out, "]");
-    if (code == ADV_OK && out->overflow) code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "the answers need more memory than there is");
+    if (code == ADV_OK && out->overflow)
+        code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "the answers need more memory than there is");
     return code;
 }
 
@@ -69,8 +75,9 @@ static bool is_array(const char *json, size_t json_bytes)
     return at < json_bytes && json[at] == '[';
 }
 
-adv_code adv_answer_documents(const struct adv_catalog *catalog, enum adv_request_kind kind, const char *json, size_t json_bytes,
-                              double (*now_s)(void), char **answers, size_t *answers_bytes, adv_err *err)
+adv_code adv_answer_documents(const struct adv_catalog *catalog, enum adv_request_kind kind, const char *json,
+                              size_t json_bytes, double (*now_s)(void), char **answers, size_t *answers_bytes,
+                              adv_err *err)
 {
     const struct batch batch = {catalog, kind, now_s};
     *answers = NULL;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define IN_PLAN(member) (offsetof(struct adv_config_state, plan) + offsetof(struct adv_plan, member))
+#define IN_PLAN(member)  (offsetof(struct adv_config_state, plan) + offsetof(struct adv_plan, member))
 #define IN_STATE(member) offsetof(struct adv_config_state, member)
 
 enum { SMALL_COUNT_MAX = 1 << 24 };
@@ -87,8 +87,11 @@ static const struct choice formats[] = {
     {NULL, 0, NULL},
 };
 static const struct choice optimizers[] = {
-    {"adamw", ADV_OPT_ADAMW, NULL}, {"adam_pax", ADV_OPT_ADAM_PAX, NULL}, {"sgd", ADV_OPT_SGD, NULL},
-    {"muon", ADV_OPT_MUON, NULL},   {NULL, 0, NULL},
+    {"adamw", ADV_OPT_ADAMW, NULL},
+    {"adam_pax", ADV_OPT_ADAM_PAX, NULL},
+    {"sgd", ADV_OPT_SGD, NULL},
+    {"muon", ADV_OPT_MUON, NULL},
+    {NULL, 0, NULL},
 };
 static const struct choice quantizations[] = {
     {"", ADV_QUANT_NONE, NULL},
@@ -111,18 +114,17 @@ static const struct choice quantizations[] = {
     {NULL, 0, NULL},
 };
 static const struct choice attentions[] = {
-    {"autoselected", ADV_CHOICE_AUTO, NULL},
-    {"flash", ADV_CHOICE_FLASH, NULL},
-    {"dot_product", ADV_CHOICE_DOT_PRODUCT, NULL},
-    {"cudnn_flash_te", NOT_ON_TPU, NULL},
-    {"cudnn_flash_jax", NOT_ON_TPU, NULL},
-    {"vllm_rpa", NO_MODEL, NULL},
-    {"vllm_batched_rpa", NO_MODEL, NULL},
-    {NULL, 0, NULL},
+    {"autoselected", ADV_CHOICE_AUTO, NULL},       {"flash", ADV_CHOICE_FLASH, NULL},
+    {"dot_product", ADV_CHOICE_DOT_PRODUCT, NULL}, {"cudnn_flash_te", NOT_ON_TPU, NULL},
+    {"cudnn_flash_jax", NOT_ON_TPU, NULL},         {"vllm_rpa", NO_MODEL, NULL},
+    {"vllm_batched_rpa", NO_MODEL, NULL},          {NULL, 0, NULL},
 };
 static const struct choice strategies[] = {
-    {"all_gather", ADV_CP_ALL_GATHER, NULL}, {"ring", ADV_CP_RING, NULL}, {"ulysses", ADV_CP_ULYSSES, NULL},
-    {"usp", ADV_CP_USP, NULL},               {NULL, 0, NULL},
+    {"all_gather", ADV_CP_ALL_GATHER, NULL},
+    {"ring", ADV_CP_RING, NULL},
+    {"ulysses", ADV_CP_ULYSSES, NULL},
+    {"usp", ADV_CP_USP, NULL},
+    {NULL, 0, NULL},
 };
 static const struct choice mesh_rules[] = {
     {"", ADV_RULE_DEFAULT, NULL},
@@ -135,8 +137,9 @@ static const struct choice mesh_rules[] = {
     {"2d-fsdp", NO_MODEL, NULL},
     {NULL, 0, NULL},
 };
-static const struct choice layouts[] = {
-    {"HEAD_DIM_MINOR", ADV_LAYOUT_HEAD_DIM_MINOR, NULL}, {"SEQ_MINOR", ADV_LAYOUT_SEQ_MINOR, NULL}, {NULL, 0, NULL}};
+static const struct choice layouts[] = {{"HEAD_DIM_MINOR", ADV_LAYOUT_HEAD_DIM_MINOR, NULL},
+                                        {"SEQ_MINOR", ADV_LAYOUT_SEQ_MINOR, NULL},
+                                        {NULL, 0, NULL}};
 static const struct choice policies[] = {
     {"none", ADV_POLICY_NONE, NULL},
     {"full", ADV_POLICY_FULL, NULL},
@@ -144,7 +147,8 @@ static const struct choice policies[] = {
     {"minimal_with_context", ADV_POLICY_MINIMAL_WITH_CONTEXT, NULL},
     {"minimal_flash", ADV_POLICY_MINIMAL_WITH_CONTEXT, "a deprecated name of minimal_with_context"},
     {"minimal_with_quantization", ADV_POLICY_MINIMAL, "the same as minimal on TPU"},
-    {"minimal_with_context_and_quantization", ADV_POLICY_MINIMAL_WITH_CONTEXT, "the same as minimal_with_context on TPU"},
+    {"minimal_with_context_and_quantization", ADV_POLICY_MINIMAL_WITH_CONTEXT,
+     "the same as minimal_with_context on TPU"},
     {"save_dot_with_context_except_mlp", ADV_POLICY_SAVE_DOT_WITH_CONTEXT_EXCEPT_MLP, NULL},
     {"save_dot_except_mlpwi", ADV_POLICY_SAVE_DOT_EXCEPT_MLPWI, NULL},
     {"save_dot_except_mlp", ADV_POLICY_SAVE_DOT_EXCEPT_MLP, NULL},
@@ -176,7 +180,8 @@ static const struct choice_row {
     {"weight_dtype", IN_PLAN(weight_dtype), formats},
 };
 
-/* Keys that change what a step does in a way the engine leaves out: said aloud when not at MaxText's default. */
+/* Keys that change what a step does in a way the engine leaves out: said aloud when not at MaxText's default.
+ */
 static const char *const not_modelled[] = {
     "custom_mesh",
     "elastic_enabled",
@@ -212,13 +217,13 @@ void adv_config_state_init(struct adv_config_state *state, const struct adv_mode
     for (int i = 0; i < ADV_TENSOR_COUNT; i++) state->placements[i] = ADV_PLACE_REMAT;
 }
 
-static bool in_range(const struct adv_catalog_key *key, const struct adv_value *value, double low, double high,
-                     const struct adv_config_sink *sink)
+static bool in_range(const struct adv_catalog_key *key, const struct adv_value *value, double low,
+                     double high, const struct adv_config_sink *sink)
 {
     if (value->kind == ADV_VALUE_NULL) return false;
     if (value->number >= low && value->number <= high) return true;
-    (void)adv_err_add(sink->err, ADV_E_RANGE, sink->pointer, NULL, "%s is %.12g; it must be from %.12g to %.12g", key->name,
-                      value->number, low, high);
+    (void)adv_err_add(sink->err, ADV_E_RANGE, sink->pointer, NULL,
+                      "%s is %.12g; it must be from %.12g to %.12g", key->name, value->number, low, high);
     return false;
 }
 
@@ -227,8 +232,8 @@ static void put_int(struct adv_config_state *state, size_t offset, int value)
     memcpy((char *)state + offset, &value, sizeof value);
 }
 
-static void put_choice(struct adv_config_state *state, const struct choice_row *row, const struct adv_value *value,
-                       const struct adv_config_sink *sink)
+static void put_choice(struct adv_config_state *state, const struct choice_row *row,
+                       const struct adv_value *value, const struct adv_config_sink *sink)
 {
     const char *name = value->kind == ADV_VALUE_STRING ? value->string : "";
     const struct choice *choice = row->choices;
@@ -236,27 +241,30 @@ static void put_choice(struct adv_config_state *state, const struct choice_row *
     if (!choice->name) return; /* "" of mu_dtype: as weight_dtype */
     if (choice->value < 0) {
         (void)adv_err_add(sink->err, ADV_E_UNSUPPORTED, sink->pointer, NULL, "%s %s %s", row->key, name,
-                          choice->value == NOT_ON_TPU ? "does not run on TPU" : "is something the engine has no model for");
+                          choice->value == NOT_ON_TPU ? "does not run on TPU"
+                                                      : "is something the engine has no model for");
         return;
     }
     put_int(state, row->offset, choice->value);
     if (strcmp(row->key, "mu_dtype") == 0) state->mu_dtype_given = true;
     if (choice->caveat) {
-        (void)adv_err_add(sink->warnings, ADV_OK, sink->pointer, NULL, "%s %s is %s", row->key, name, choice->caveat);
+        (void)adv_err_add(sink->warnings, ADV_OK, sink->pointer, NULL, "%s %s is %s", row->key, name,
+                          choice->caveat);
         adv_err_rule(sink->warnings, "approximated-value");
     }
 }
 
 /* ici_<axis>_parallelism and dcn_<axis>_parallelism. */
-static bool apply_axis(struct adv_config_state *state, const struct adv_catalog_key *key, const struct adv_value *value,
-                       const struct adv_config_sink *sink)
+static bool apply_axis(struct adv_config_state *state, const struct adv_catalog_key *key,
+                       const struct adv_value *value, const struct adv_config_sink *sink)
 {
     bool is_dcn = strncmp(key->name, "dcn_", 4) == 0;
     if (!is_dcn && strncmp(key->name, "ici_", 4) != 0) return false;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
         const char *axis = adv_axis_key((enum adv_axis)i);
         size_t length = strlen(axis);
-        if (strncmp(key->name + 4, axis, length) != 0 || strcmp(key->name + 4 + length, "_parallelism") != 0) continue;
+        if (strncmp(key->name + 4, axis, length) != 0 || strcmp(key->name + 4 + length, "_parallelism") != 0)
+            continue;
         bool is_fill = value->kind == ADV_VALUE_INT && value->integer == -1;
         if (!is_fill && !in_range(key, value, 1, 1 << 20, sink)) return true;
         int *degrees = is_dcn ? state->plan.dcn : state->plan.ici;
@@ -266,11 +274,13 @@ static bool apply_axis(struct adv_config_state *state, const struct adv_catalog_
     return false;
 }
 
-static bool apply_placement(struct adv_config_state *state, const struct adv_catalog_key *key, const struct adv_value *value)
+static bool apply_placement(struct adv_config_state *state, const struct adv_catalog_key *key,
+                            const struct adv_value *value)
 {
     for (int i = 0; i < ADV_TENSOR_COUNT; i++) {
         if (strcmp(key->name, adv_tensor_name((enum adv_tensor)i)) != 0) continue;
-        for (int place = ADV_PLACE_REMAT; value->kind == ADV_VALUE_STRING && place <= ADV_PLACE_OFFLOAD; place++) {
+        for (int place = ADV_PLACE_REMAT; value->kind == ADV_VALUE_STRING && place <= ADV_PLACE_OFFLOAD;
+             place++) {
             if (strcmp(value->string, adv_placement_name((enum adv_placement)place)) == 0) {
                 state->placements[i] = (enum adv_placement)place;
                 state->placement_given[i] = true;
@@ -282,28 +292,30 @@ static bool apply_placement(struct adv_config_state *state, const struct adv_cat
 }
 
 /* sa_block_* and local_sa_block_*: the order is that of struct adv_splash_blocks. */
-static bool apply_block(struct adv_config_state *state, const struct adv_catalog_key *key, const struct adv_value *value,
-                        const struct adv_config_sink *sink)
+static bool apply_block(struct adv_config_state *state, const struct adv_catalog_key *key,
+                        const struct adv_value *value, const struct adv_config_sink *sink)
 {
-    static const char *const names[8] = {"q", "kv", "kv_compute", "q_dkv", "kv_dkv", "kv_dkv_compute", "q_dq", "kv_dq"};
+    static const char *const names[8] = {"q",    "kv",   "kv_compute", "q_dkv", "kv_dkv", "kv_dkv_compute",
+                                         "q_dq", "kv_dq"};
     struct adv_splash_blocks *global = &state->plan.blocks[0];
-    int *const blocks[8] = {&global->block_q,       &global->block_kv,     &global->block_kv_compute,
-                            &global->block_q_dkv,   &global->block_kv_dkv, &global->block_kv_dkv_compute,
-                            &global->block_q_dq,    &global->block_kv_dq};
+    int *const blocks[8] = {&global->block_q,     &global->block_kv,     &global->block_kv_compute,
+                            &global->block_q_dkv, &global->block_kv_dkv, &global->block_kv_dkv_compute,
+                            &global->block_q_dq,  &global->block_kv_dq};
     bool is_local = strncmp(key->name, "local_", 6) == 0;
     const char *name = key->name + (is_local ? 6 : 0);
     if (strncmp(name, "sa_block_", 9) != 0) return false;
     for (int i = 0; i < 8; i++) {
         if (strcmp(name + 9, names[i]) != 0) continue;
-        if (in_range(key, value, 1, SMALL_COUNT_MAX, sink)) *(is_local ? &state->local_blocks[i] : blocks[i]) = (int)value->integer;
+        if (in_range(key, value, 1, SMALL_COUNT_MAX, sink))
+            *(is_local ? &state->local_blocks[i] : blocks[i]) = (int)value->integer;
         return true;
     }
     return false;
 }
 
 /* {wi,wo}_tile_{fwd,dlhs,drhs}_{batch_seq,embed_dim,mlp_dim} */
-static bool apply_gmm_tile(struct adv_config_state *state, const struct adv_catalog_key *key, const struct adv_value *value,
-                           const struct adv_config_sink *sink)
+static bool apply_gmm_tile(struct adv_config_state *state, const struct adv_catalog_key *key,
+                           const struct adv_value *value, const struct adv_config_sink *sink)
 {
     static const char *const matrices[] = {"wi", "wo"};
     static const char *const passes[ADV_GMM_PASSES] = {"fwd", "dlhs", "drhs"};
@@ -323,12 +335,16 @@ static bool apply_gmm_tile(struct adv_config_state *state, const struct adv_cata
     return false;
 }
 
-static bool apply_calibration(struct adv_config_state *state, const struct adv_catalog_key *key, const struct adv_value *value)
+static bool apply_calibration(struct adv_config_state *state, const struct adv_catalog_key *key,
+                              const struct adv_value *value)
 {
     bool is_fixed = value->kind == ADV_VALUE_STRING && strncmp(value->string, "fixed", 5) == 0;
-    if (strcmp(key->name, "weight_quantization_calibration_method") == 0) state->weight_calibration_fixed = is_fixed;
-    else if (strcmp(key->name, "act_quantization_calibration_method") == 0) state->act_calibration_fixed = is_fixed;
-    else return false;
+    if (strcmp(key->name, "weight_quantization_calibration_method") == 0)
+        state->weight_calibration_fixed = is_fixed;
+    else if (strcmp(key->name, "act_quantization_calibration_method") == 0)
+        state->act_calibration_fixed = is_fixed;
+    else
+        return false;
     return true;
 }
 
@@ -336,10 +352,13 @@ static bool apply_calibration(struct adv_config_state *state, const struct adv_c
 static bool is_default(const struct adv_catalog_key *key, const struct adv_value *value)
 {
     const char *text = key->default_json ? key->default_json : "null";
-    bool default_is_null = strcmp(text, "null") == 0 || strcmp(text, "\"None\"") == 0 || strcmp(text, "\"\"") == 0;
+    bool default_is_null =
+        strcmp(text, "null") == 0 || strcmp(text, "\"None\"") == 0 || strcmp(text, "\"\"") == 0;
     switch (value->kind) {
-    case ADV_VALUE_NULL: return default_is_null;
-    case ADV_VALUE_BOOL: return strcmp(text, value->boolean ? "true" : "false") == 0 || (default_is_null && !value->boolean);
+    case ADV_VALUE_NULL:
+        return default_is_null;
+    case ADV_VALUE_BOOL:
+        return strcmp(text, value->boolean ? "true" : "false") == 0 || (default_is_null && !value->boolean);
     case ADV_VALUE_INT:
     case ADV_VALUE_FLOAT: {
         double number = 0;
@@ -350,32 +369,36 @@ static bool is_default(const struct adv_catalog_key *key, const struct adv_value
         return (default_is_null && length == 0) ||
                (strlen(text) == length + 2 && strncmp(text + 1, value->string, length) == 0);
     }
-    case ADV_VALUE_OTHER: break;
+    case ADV_VALUE_OTHER:
+        break;
     }
     return false;
 }
 
-static void report_not_modelled(const struct adv_catalog_key *key, const struct adv_value *value, const struct adv_config_sink *sink)
+static void report_not_modelled(const struct adv_catalog_key *key, const struct adv_value *value,
+                                const struct adv_config_sink *sink)
 {
     for (size_t i = 0; i < sizeof not_modelled / sizeof *not_modelled; i++) {
         if (strcmp(key->name, not_modelled[i]) != 0 || is_default(key, value)) continue;
-        (void)adv_err_add(sink->warnings, ADV_OK, sink->pointer, NULL, "the engine has no model of %s: the prediction leaves it out",
-                          key->name);
+        (void)adv_err_add(sink->warnings, ADV_OK, sink->pointer, NULL,
+                          "the engine has no model of %s: the prediction leaves it out", key->name);
         adv_err_rule(sink->warnings, "not-modelled");
     }
 }
 
-bool adv_config_apply(struct adv_config_state *state, const struct adv_catalog_key *key, const struct adv_value *value,
-                      const struct adv_config_sink *sink)
+bool adv_config_apply(struct adv_config_state *state, const struct adv_catalog_key *key,
+                      const struct adv_value *value, const struct adv_config_sink *sink)
 {
     for (size_t i = 0; i < sizeof bool_rows / sizeof *bool_rows; i++) {
         if (strcmp(bool_rows[i].key, key->name) != 0) continue;
-        if (value->kind == ADV_VALUE_BOOL) memcpy((char *)state + bool_rows[i].offset, &value->boolean, sizeof value->boolean);
+        if (value->kind == ADV_VALUE_BOOL)
+            memcpy((char *)state + bool_rows[i].offset, &value->boolean, sizeof value->boolean);
         return true;
     }
     for (size_t i = 0; i < sizeof int_rows / sizeof *int_rows; i++) {
         if (strcmp(int_rows[i].key, key->name) != 0) continue;
-        if (in_range(key, value, int_rows[i].low, int_rows[i].high, sink)) put_int(state, int_rows[i].offset, (int)value->integer);
+        if (in_range(key, value, int_rows[i].low, int_rows[i].high, sink))
+            put_int(state, int_rows[i].offset, (int)value->integer);
         return true;
     }
     for (size_t i = 0; i < sizeof number_rows / sizeof *number_rows; i++) {
@@ -394,8 +417,9 @@ bool adv_config_apply(struct adv_config_state *state, const struct adv_catalog_k
         if (in_range(key, value, 1, 1 << 28, sink)) state->plan.seq_len = value->integer;
         return true;
     }
-    if (apply_axis(state, key, value, sink) || apply_placement(state, key, value) || apply_block(state, key, value, sink) ||
-        apply_gmm_tile(state, key, value, sink) || apply_calibration(state, key, value)) {
+    if (apply_axis(state, key, value, sink) || apply_placement(state, key, value) ||
+        apply_block(state, key, value, sink) || apply_gmm_tile(state, key, value, sink) ||
+        apply_calibration(state, key, value)) {
         return true;
     }
     report_not_modelled(key, value, sink);

@@ -1,7 +1,8 @@
 /* config_state.h: a MaxText configuration while it is being read. Private to engine/json/decode_plan*.c.
  *
- * Most keys go straight into the plan; those whose meaning depends on other keys wait here until all were seen.
- * config_keys.c holds the table of keys (adding a key = adding a row); decode_plan.c drives and resolves.
+ * Most keys go straight into the plan; those whose meaning depends on other keys wait here until all were
+ * seen. config_keys.c holds the table of keys (adding a key = adding a row); decode_plan.c drives and
+ * resolves.
  */
 #ifndef ADV_JSON_CONFIG_STATE_H
 #define ADV_JSON_CONFIG_STATE_H
@@ -32,9 +33,9 @@ struct adv_config_sink {
 
 void adv_config_state_init(struct adv_config_state *state, const struct adv_model *model);
 
-/* Takes over one value, already of the right type. False: the key does not change the prediction (or is one the engine
- * does not model: then with a warning when the value is not MaxText's default). */
-bool adv_config_apply(struct adv_config_state *state, const struct adv_catalog_key *key, const struct adv_value *value,
-                      const struct adv_config_sink *sink);
+/* Takes over one value, already of the right type. False: the key does not change the prediction (or is one
+ * the engine does not model: then with a warning when the value is not MaxText's default). */
+bool adv_config_apply(struct adv_config_state *state, const struct adv_catalog_key *key,
+                      const struct adv_value *value, const struct adv_config_sink *sink);
 
 #endif

@@ -15,16 +15,20 @@ static const struct {
     size_t offset; /* of a tri-state in struct adv_flags */
 } switches[] = {
     {"xla_tpu_enable_sparse_core_collective_offload_all_gather", offsetof(struct adv_flags, sc_all_gather)},
-    {"xla_tpu_enable_sparse_core_collective_offload_reduce_scatter", offsetof(struct adv_flags, sc_reduce_scatter)},
+    {"xla_tpu_enable_sparse_core_collective_offload_reduce_scatter",
+     offsetof(struct adv_flags, sc_reduce_scatter)},
     {"xla_tpu_enable_sparse_core_collective_offload_all_reduce", offsetof(struct adv_flags, sc_all_reduce)},
     {"xla_enable_async_all_gather", offsetof(struct adv_flags, async_all_gather)},
     {"xla_tpu_enable_async_collective_fusion_fuse_all_gather", offsetof(struct adv_flags, cf_all_gather)},
-    {"xla_tpu_enable_async_collective_fusion_fuse_reduce_scatter", offsetof(struct adv_flags, cf_reduce_scatter)},
+    {"xla_tpu_enable_async_collective_fusion_fuse_reduce_scatter",
+     offsetof(struct adv_flags, cf_reduce_scatter)},
     {"xla_tpu_enable_async_collective_fusion_fuse_all_reduce", offsetof(struct adv_flags, cf_all_reduce)},
-    {"xla_tpu_enable_latency_hiding_layer_scheduler", offsetof(struct adv_flags, latency_hiding_layer_scheduler)},
+    {"xla_tpu_enable_latency_hiding_layer_scheduler",
+     offsetof(struct adv_flags, latency_hiding_layer_scheduler)},
     {"xla_tpu_enable_sparse_core_collective_aggregator", offsetof(struct adv_flags, sc_aggregator)},
     {"xla_tpu_enable_data_parallel_all_reduce_opt", offsetof(struct adv_flags, data_parallel_overlap)},
-    {"xla_tpu_enable_all_experimental_scheduler_features", offsetof(struct adv_flags, host_offload_scheduling)},
+    {"xla_tpu_enable_all_experimental_scheduler_features",
+     offsetof(struct adv_flags, host_offload_scheduling)},
 };
 
 static const char vmem_limit_name[] = "xla_tpu_scoped_vmem_limit_kib";
@@ -44,8 +48,10 @@ struct flag_reader {
 
 static signed char truth_of(const char *value)
 {
-    if (strcasecmp(value, "true") == 0 || strcasecmp(value, "enabled") == 0 || strcmp(value, "1") == 0) return 1;
-    if (strcasecmp(value, "false") == 0 || strcasecmp(value, "disabled") == 0 || strcmp(value, "0") == 0) return 0;
+    if (strcasecmp(value, "true") == 0 || strcasecmp(value, "enabled") == 0 || strcmp(value, "1") == 0)
+        return 1;
+    if (strcasecmp(value, "false") == 0 || strcasecmp(value, "disabled") == 0 || strcmp(value, "0") == 0)
+        return 0;
     return -1;
 }
 
@@ -67,7 +73,8 @@ static void report_unknown(const struct flag_reader *reader, const char *name, c
     char hint[ADV_LIMIT_DETAIL] = "";
     if (nearest) (void)snprintf(hint, sizeof hint, "did you mean %s?", nearest);
     adv_err *into = reader->strict ? reader->err : reader->warnings;
-    (void)adv_err_add(into, reader->strict ? ADV_E_INVALID : ADV_OK, pointer, hint, "%.120s is not an XLA flag the catalog knows", name);
+    (void)adv_err_add(into, reader->strict ? ADV_E_INVALID : ADV_OK, pointer, hint,
+                      "%.120s is not an XLA flag the catalog knows", name);
     adv_err_rule(into, "unknown-flag");
 }
 
@@ -84,8 +91,9 @@ static void keep_flag(struct flag_reader *reader, const char *name, const char *
         if (strncmp(kept, name, name_length) != 0 || kept[name_length] != '=') continue;
         at = i;
         if (strcmp(kept + name_length + 1, value) == 0) break;
-        (void)adv_err_add(reader->warnings, ADV_OK, pointer, "keep one of the two", "%s is given as %s and as %s: the last one counts",
-                          name, kept + name_length + 1, value);
+        (void)adv_err_add(reader->warnings, ADV_OK, pointer, "keep one of the two",
+                          "%s is given as %s and as %s: the last one counts", name, kept + name_length + 1,
+                          value);
         adv_err_rule(reader->warnings, "contradictory-flags");
     }
     if (at == ADV_LIMIT_XLA_FLAGS) {
@@ -105,11 +113,14 @@ static void apply_number(struct flag_reader *reader, const char *name, const cha
 {
     double number = 0;
     if (!number_of(value, &number) || number < 0 || number > 1e9) {
-        (void)adv_err_add(reader->err, ADV_E_INVALID, pointer, "a whole number >= 0", "%s does not take \"%.60s\"", name, value);
+        (void)adv_err_add(reader->err, ADV_E_INVALID, pointer, "a whole number >= 0",
+                          "%s does not take \"%.60s\"", name, value);
         return;
     }
-    if (strcmp(name, vmem_limit_name) == 0) reader->flags->scoped_vmem_limit_kib = (int)number;
-    else reader->flags->collective_matmul_disabled = number >= EINSUM_NEVER_MIB;
+    if (strcmp(name, vmem_limit_name) == 0)
+        reader->flags->scoped_vmem_limit_kib = (int)number;
+    else
+        reader->flags->collective_matmul_disabled = number >= EINSUM_NEVER_MIB;
 }
 
 static void apply_switch(struct flag_reader *reader, const char *name, const char *value, const char *pointer)
@@ -121,7 +132,8 @@ static void apply_switch(struct flag_reader *reader, const char *name, const cha
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
         if (strcmp(name, switches[i].name) != 0) continue;
         if (truth < 0) {
-            (void)adv_err_add(reader->warnings, ADV_OK, pointer, "true or false", "%s: \"%.60s\" is neither true nor false", name, value);
+            (void)adv_err_add(reader->warnings, ADV_OK, pointer, "true or false",
+                              "%s: \"%.60s\" is neither true nor false", name, value);
             adv_err_rule(reader->warnings, "flag-value");
         }
         memcpy((char *)reader->flags + switches[i].offset, &truth, sizeof truth);
@@ -141,12 +153,15 @@ static void read_flag(struct flag_reader *reader, char *text, const char *pointe
     }
     if (!*name) return;
     if (strlen(name) + strlen(value) + 4 > ADV_LIMIT_XLA_FLAG) {
-        (void)adv_err_add(reader->err, ADV_E_TOO_LARGE, pointer, NULL, "a flag is longer than %d bytes", ADV_LIMIT_XLA_FLAG);
+        (void)adv_err_add(reader->err, ADV_E_TOO_LARGE, pointer, NULL, "a flag is longer than %d bytes",
+                          ADV_LIMIT_XLA_FLAG);
         return;
     }
     if (!adv_catalog_flag(reader->catalog, name)) report_unknown(reader, name, pointer);
-    if (strcmp(name, vmem_limit_name) == 0 || strcmp(name, einsum_threshold_name) == 0) apply_number(reader, name, value, pointer);
-    else apply_switch(reader, name, value, pointer);
+    if (strcmp(name, vmem_limit_name) == 0 || strcmp(name, einsum_threshold_name) == 0)
+        apply_number(reader, name, value, pointer);
+    else
+        apply_switch(reader, name, value, pointer);
     keep_flag(reader, name, value, pointer);
 }
 
@@ -159,15 +174,17 @@ static void read_flags_text(struct flag_reader *reader, const char *text, const 
         return;
     }
     char *saved = NULL;
-    for (char *word = strtok_r(copy, " \t\r\n'\"\\", &saved); word; word = strtok_r(NULL, " \t\r\n'\"\\", &saved)) {
+    for (char *word = strtok_r(copy, " \t\r\n'\"\\", &saved); word;
+         word = strtok_r(NULL, " \t\r\n'\"\\", &saved)) {
         static const char variable[] = "LIBTPU_INIT_ARGS=";
         if (strncmp(word, variable, sizeof variable - 1) == 0) word += sizeof variable - 1;
         if (*word && strcmp(word, "export") != 0) read_flag(reader, word, pointer);
     }
 }
 
-adv_code adv_decode_flags(const struct adv_catalog *catalog, const json_t *json, const char *at, bool strict, struct adv_arena *arena,
-                          struct adv_flags *flags, struct adv_config *config, adv_err *err, adv_err *warnings)
+adv_code adv_decode_flags(const struct adv_catalog *catalog, const json_t *json, const char *at, bool strict,
+                          struct adv_arena *arena, struct adv_flags *flags, struct adv_config *config,
+                          adv_err *err, adv_err *warnings)
 {
     struct flag_reader reader = {catalog, strict, arena, flags, config, err, warnings, false};
     adv_flags_unset(flags);
@@ -176,7 +193,8 @@ adv_code adv_decode_flags(const struct adv_catalog *catalog, const json_t *json,
     if (json_is_string(json)) {
         read_flags_text(&reader, json_string_value(json), at);
     } else if (!json_is_array(json)) {
-        return adv_err_add(err, ADV_E_INVALID, at, NULL, "must be a list of strings or one string, not %s", adv_json_type_name(json));
+        return adv_err_add(err, ADV_E_INVALID, at, NULL, "must be a list of strings or one string, not %s",
+                           adv_json_type_name(json));
     }
     size_t index = 0;
     json_t *element = NULL;
@@ -184,8 +202,11 @@ adv_code adv_decode_flags(const struct adv_catalog *catalog, const json_t *json,
     {
         char pointer[ADV_LIMIT_POINTER];
         (void)adv_json_pointer_index(pointer, at, index);
-        if (json_is_string(element)) read_flags_text(&reader, json_string_value(element), pointer);
-        else (void)adv_err_add(err, ADV_E_INVALID, pointer, NULL, "must be a string, not %s", adv_json_type_name(element));
+        if (json_is_string(element))
+            read_flags_text(&reader, json_string_value(element), pointer);
+        else
+            (void)adv_err_add(err, ADV_E_INVALID, pointer, NULL, "must be a string, not %s",
+                              adv_json_type_name(element));
     }
     if (reader.is_full) {
         (void)adv_err_add(err, ADV_E_TOO_LARGE, at, NULL, "more than %d flags", ADV_LIMIT_XLA_FLAGS);

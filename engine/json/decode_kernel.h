@@ -1,4 +1,5 @@
-/* decode_kernel.h: requests of POST /v1/kernels/simulate and /tune become a kernel, a shape, tiles and flags. */
+/* decode_kernel.h: requests of POST /v1/kernels/simulate and /tune become a kernel, a shape, tiles and flags.
+ */
 #ifndef ADV_JSON_DECODE_KERNEL_H
 #define ADV_JSON_DECODE_KERNEL_H
 
@@ -25,9 +26,11 @@ struct adv_kernel_request {
 bool adv_kernel_is_attention(enum adv_kernel kernel);
 bool adv_kernel_is_gmm(enum adv_kernel kernel);
 
-/* ADV_E_INVALID with every member that is missing, unknown or wrong; pointers are those of the document. `with_tile`:
- * simulate (tiles are needed, except for matmul); otherwise tune. Group sizes live in `arena`. */
-ADV_MUST_CHECK adv_code adv_decode_kernel_request(const struct adv_catalog *catalog, const json_t *root, bool with_tile,
-                                                  struct adv_arena *arena, struct adv_kernel_request *request, adv_err *err);
+/* ADV_E_INVALID with every member that is missing, unknown or wrong; pointers are those of the document.
+ * `with_tile`: simulate (tiles are needed, except for matmul); otherwise tune. Group sizes live in `arena`.
+ */
+ADV_MUST_CHECK adv_code adv_decode_kernel_request(const struct adv_catalog *catalog, const json_t *root,
+                                                  bool with_tile, struct adv_arena *arena,
+                                                  struct adv_kernel_request *request, adv_err *err);
 
 #endif

@@ -17,10 +17,13 @@ struct config_reader {
 bool adv_decode_is_model_key(const char *name)
 {
 #define ADV_INTEGER_NAME(key, fallback, low, high) #key,
-#define ADV_PLAIN_NAME(key) #key,
+#define ADV_PLAIN_NAME(key)                        #key,
     static const char *const names[] = {
-        ADV_MODEL_INTEGER_KEYS(ADV_INTEGER_NAME) ADV_MODEL_BOOL_KEYS(ADV_PLAIN_NAME) ADV_MODEL_NUMBER_KEYS(ADV_PLAIN_NAME)
-            "decoder_block", "attention_type", "mlp_activations", "compress_ratios",
+        ADV_MODEL_INTEGER_KEYS(ADV_INTEGER_NAME) ADV_MODEL_BOOL_KEYS(ADV_PLAIN_NAME)
+            ADV_MODEL_NUMBER_KEYS(ADV_PLAIN_NAME) "decoder_block",
+        "attention_type",
+        "mlp_activations",
+        "compress_ratios",
     };
 #undef ADV_INTEGER_NAME
 #undef ADV_PLAIN_NAME
@@ -42,9 +45,12 @@ json_t *adv_decode_config_model(const struct adv_catalog *catalog, const json_t 
         json = json_object_iter_value(iterator);
         const struct adv_catalog_key *key = adv_catalog_key(catalog, name);
         struct adv_value value;
-        if (!key || !adv_decode_is_model_key(name) || adv_decode_value(key, json, "", &value, NULL) != ADV_OK) continue;
-        if (json_is_string(json) && !(value.kind == ADV_VALUE_STRING)) json = adv_decode_scalar_text(json_string_value(json));
-        else json = json_incref(json);
+        if (!key || !adv_decode_is_model_key(name) || adv_decode_value(key, json, "", &value, NULL) != ADV_OK)
+            continue;
+        if (json_is_string(json) && !(value.kind == ADV_VALUE_STRING))
+            json = adv_decode_scalar_text(json_string_value(json));
+        else
+            json = json_incref(json);
         (void)json_object_set_new(keys, name, json);
     }
     return keys;
@@ -62,21 +68,26 @@ static const struct rewrite {
 /* One old key that now is several. */
 static const struct {
     const char *old, *suffix;
-} tile_rewrites[] = {{"tile_batch_seq", "batch_seq"}, {"tile_embed_dim", "embed_dim"}, {"tile_mlp_dim", "mlp_dim"}};
+} tile_rewrites[] = {
+    {"tile_batch_seq", "batch_seq"}, {"tile_embed_dim", "embed_dim"}, {"tile_mlp_dim", "mlp_dim"}};
 
-static void apply_under(struct config_reader *reader, const char *current, const json_t *json, const char *pointer)
+static void apply_under(struct config_reader *reader, const char *current, const json_t *json,
+                        const char *pointer)
 {
     const struct adv_catalog_key *key = adv_catalog_key(reader->input->catalog, current);
     bool current_is_given = json_object_get(reader->input->config, current) != NULL;
     struct adv_value value;
     if (!key || current_is_given || adv_decode_is_model_key(current)) return;
     struct adv_config_sink sink = {pointer, reader->err, reader->warnings};
-    if (adv_decode_value(key, json, pointer, &value, reader->err) == ADV_OK) (void)adv_config_apply(reader->state, key, &value, &sink);
+    if (adv_decode_value(key, json, pointer, &value, reader->err) == ADV_OK)
+        (void)adv_config_apply(reader->state, key, &value, &sink);
 }
 
-static void apply_tile_rewrite(struct config_reader *reader, const char *suffix, const json_t *json, const char *pointer)
+static void apply_tile_rewrite(struct config_reader *reader, const char *suffix, const json_t *json,
+                               const char *pointer)
 {
-    static const char *const stems[] = {"wi_tile_fwd_", "wi_tile_dlhs_", "wi_tile_drhs_", "wo_tile_fwd_", "wo_tile_dlhs_", "wo_tile_drhs_"};
+    static const char *const stems[] = {"wi_tile_fwd_", "wi_tile_dlhs_", "wi_tile_drhs_",
+                                        "wo_tile_fwd_", "wo_tile_dlhs_", "wo_tile_drhs_"};
     for (size_t i = 0; i < sizeof stems / sizeof *stems; i++) {
         char name[ADV_LIMIT_NAME];
         (void)snprintf(name, sizeof name, "%s%s", stems[i], suffix);
@@ -85,12 +96,13 @@ static void apply_tile_rewrite(struct config_reader *reader, const char *suffix,
 }
 
 /* Gives an old key its effect; returns the current name to tell, or NULL when there is none. */
-static const char *apply_old(struct config_reader *reader, const char *name, const struct adv_catalog_old_key *old, const json_t *json,
-                             const char *pointer)
+static const char *apply_old(struct config_reader *reader, const char *name,
+                             const struct adv_catalog_old_key *old, const json_t *json, const char *pointer)
 {
     for (size_t i = 0; i < sizeof rewrites / sizeof *rewrites; i++) {
         if (strcmp(rewrites[i].old, name) != 0) continue;
-        bool is_true = json_is_true(json) || (json_is_string(json) && strcasecmp(json_string_value(json), "true") == 0);
+        bool is_true =
+            json_is_true(json) || (json_is_string(json) && strcasecmp(json_string_value(json), "true") == 0);
         const char *text = is_true ? rewrites[i].when_true : rewrites[i].when_false;
         json_t *current = text ? json_string(text) : NULL;
         if (current) apply_under(reader, rewrites[i].current, current, pointer);
@@ -118,11 +130,13 @@ static void report_unknown(const struct config_reader *reader, const char *name,
     const char *nearest = names ? adv_text_nearest(name, names, count) : NULL;
     if (nearest) (void)snprintf(hint, sizeof hint, "did you mean %s?", nearest);
     free(names);
-    (void)adv_err_add(into, reader->input->strict ? ADV_E_INVALID : ADV_OK, pointer, hint, "%.90s is not a MaxText key", name);
+    (void)adv_err_add(into, reader->input->strict ? ADV_E_INVALID : ADV_OK, pointer, hint,
+                      "%.90s is not a MaxText key", name);
     adv_err_rule(into, "unknown-key");
 }
 
-static void read_old_key(struct config_reader *reader, const char *name, const json_t *json, const char *pointer)
+static void read_old_key(struct config_reader *reader, const char *name, const json_t *json,
+                         const char *pointer)
 {
     const struct adv_catalog_old_key *old = adv_catalog_old_key(reader->input->catalog, name);
     const char *current = apply_old(reader, name, old, json, pointer);
@@ -133,18 +147,20 @@ static void read_old_key(struct config_reader *reader, const char *name, const j
     adv_err *into = reader->input->strict ? reader->err : reader->warnings;
     char hint[ADV_LIMIT_DETAIL] = "leave it out";
     if (current) (void)snprintf(hint, sizeof hint, "use %s", current);
-    (void)adv_err_add(into, reader->input->strict ? ADV_E_INVALID : ADV_OK, pointer, hint, "MaxText has no key %s%s%s", name,
-                      old && *old->why ? ": " : "", old ? old->why : "");
+    (void)adv_err_add(into, reader->input->strict ? ADV_E_INVALID : ADV_OK, pointer, hint,
+                      "MaxText has no key %s%s%s", name, old && *old->why ? ": " : "", old ? old->why : "");
     adv_err_rule(into, current ? "renamed-key" : "dropped-key");
 }
 
 /* A key the model's own file sets to something else: MaxText wants override_model_config for that. */
-static void check_model_conflict(struct config_reader *reader, const char *name, const json_t *json, const char *pointer)
+static void check_model_conflict(struct config_reader *reader, const char *name, const json_t *json,
+                                 const char *pointer)
 {
     const json_t *pinned = json_object_get(reader->input->model_defaults, name);
     if (!pinned || json_is_true(json_object_get(reader->input->config, "override_model_config"))) return;
     if (json_equal((json_t *)(uintptr_t)pinned, (json_t *)(uintptr_t)json)) return;
-    if (json_is_number(pinned) && json_is_number(json) && !(json_number_value(pinned) < json_number_value(json)) &&
+    if (json_is_number(pinned) && json_is_number(json) &&
+        !(json_number_value(pinned) < json_number_value(json)) &&
         !(json_number_value(pinned) > json_number_value(json))) {
         return;
     }
@@ -164,13 +180,15 @@ static void read_key(struct config_reader *reader, const char *name, const json_
         return;
     }
     if (key->derived) {
-        (void)adv_err_add(reader->warnings, ADV_OK, pointer, "leave it out", "MaxText computes %s itself: the value is overwritten", name);
+        (void)adv_err_add(reader->warnings, ADV_OK, pointer, "leave it out",
+                          "MaxText computes %s itself: the value is overwritten", name);
         adv_err_rule(reader->warnings, "derived-key");
         return;
     }
     check_model_conflict(reader, name, json, pointer);
     struct adv_config_sink sink = {pointer, reader->err, reader->warnings};
-    if (adv_decode_value(key, json, pointer, &value, reader->err) != ADV_OK || adv_decode_is_model_key(name)) return;
+    if (adv_decode_value(key, json, pointer, &value, reader->err) != ADV_OK || adv_decode_is_model_key(name))
+        return;
     (void)adv_config_apply(reader->state, key, &value, &sink);
 }
 
@@ -187,15 +205,18 @@ static void read_model_defaults(struct config_reader *reader)
     }
 }
 
-static void keep_entry(const struct config_reader *reader, struct adv_config *config, const char *name, const json_t *json)
+static void keep_entry(const struct config_reader *reader, struct adv_config *config, const char *name,
+                       const json_t *json)
 {
     if (!config) return;
     if (config->count == ADV_LIMIT_CONFIG_KEYS) {
-        (void)adv_err_add(reader->err, ADV_E_TOO_LARGE, reader->input->at, NULL, "more than %d keys", ADV_LIMIT_CONFIG_KEYS);
+        (void)adv_err_add(reader->err, ADV_E_TOO_LARGE, reader->input->at, NULL, "more than %d keys",
+                          ADV_LIMIT_CONFIG_KEYS);
         return;
     }
     char *text = json_dumps(json, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(12));
-    struct adv_config_entry entry = {adv_arena_copy(reader->input->arena, name), text ? adv_arena_copy(reader->input->arena, text) : NULL};
+    struct adv_config_entry entry = {adv_arena_copy(reader->input->arena, name),
+                                     text ? adv_arena_copy(reader->input->arena, text) : NULL};
     free(text);
     if (!entry.key || !entry.value_json) {
         (void)adv_err_add(reader->err, ADV_E_MEMORY, "", NULL, "the request is too large");
@@ -204,19 +225,21 @@ static void keep_entry(const struct config_reader *reader, struct adv_config *co
     config->entries[config->count++] = entry;
 }
 
-static void warn_axis(const struct config_reader *reader, const char *stem, enum adv_axis axis, int degree, const char *why)
+static void warn_axis(const struct config_reader *reader, const char *stem, enum adv_axis axis, int degree,
+                      const char *why)
 {
     char member[ADV_LIMIT_NAME];
     char pointer[ADV_LIMIT_POINTER];
     (void)snprintf(member, sizeof member, "%s_%s_parallelism", stem, adv_axis_key(axis));
-    (void)adv_err_add(reader->warnings, ADV_OK, adv_json_pointer(pointer, reader->input->at, member), "leave it out", "%s %d is ignored: %s",
-                      member, degree, why);
+    (void)adv_err_add(reader->warnings, ADV_OK, adv_json_pointer(pointer, reader->input->at, member),
+                      "leave it out", "%s %d is ignored: %s", member, degree, why);
     adv_err_rule(reader->warnings, "ignored-axis");
 }
 
-/* Fills the one -1 so that the degrees multiply to `total`. When they cannot, the -1 becomes the nearest whole number
- * below and adv_plan_check says what the product is. */
-static void fill_axes(const struct config_reader *reader, const char *stem, int degrees[ADV_AXIS_COUNT], int total)
+/* Fills the one -1 so that the degrees multiply to `total`. When they cannot, the -1 becomes the nearest
+ * whole number below and adv_plan_check says what the product is. */
+static void fill_axes(const struct config_reader *reader, const char *stem, int degrees[ADV_AXIS_COUNT],
+                      int total)
 {
     int unfilled = -1;
     double product = 1;
@@ -226,7 +249,8 @@ static void fill_axes(const struct config_reader *reader, const char *stem, int 
         bool is_default = strcmp(stem, "ici") == 0 && axis == ADV_AXIS_FSDP && degrees[i] == -1;
         if (!adv_plan_axis_in_mesh(reader->state->plan.rule, axis)) {
             if (degrees[i] != 1 && !is_default && !(strcmp(stem, "dcn") == 0 && degrees[i] == -1)) {
-                warn_axis(reader, stem, axis, degrees[i], "the axis is not in the mesh of this configuration");
+                warn_axis(reader, stem, axis, degrees[i],
+                          "the axis is not in the mesh of this configuration");
             }
             degrees[i] = 1;
         } else if (degrees[i] == -1 && unfilled < 0) {
@@ -236,18 +260,20 @@ static void fill_axes(const struct config_reader *reader, const char *stem, int 
         } else if (degrees[i] == -1) {
             char member[ADV_LIMIT_NAME];
             (void)snprintf(member, sizeof member, "%s_%s_parallelism", stem, adv_axis_key(axis));
-            (void)adv_err_add(reader->err, ADV_E_ILLEGAL, adv_json_pointer(pointer, reader->input->at, member),
-                              "give one of the two a number (ici_fsdp_parallelism and dcn_data_parallelism are -1 by default)",
-                              "%s and %s_%s_parallelism are both -1: only one axis can take what is left", member, stem,
-                              adv_axis_key((enum adv_axis)unfilled));
+            (void)adv_err_add(reader->err, ADV_E_ILLEGAL,
+                              adv_json_pointer(pointer, reader->input->at, member),
+                              "give one of the two a number (ici_fsdp_parallelism and dcn_data_parallelism "
+                              "are -1 by default)",
+                              "%s and %s_%s_parallelism are both -1: only one axis can take what is left",
+                              member, stem, adv_axis_key((enum adv_axis)unfilled));
             degrees[i] = 1;
         } else {
             product *= degrees[i];
         }
     }
     if (product > 1 << 24) {
-        (void)adv_err_add(reader->err, ADV_E_RANGE, reader->input->at, NULL, "the %s axes multiply to %.6g devices; there are %d", stem,
-                          product, total);
+        (void)adv_err_add(reader->err, ADV_E_RANGE, reader->input->at, NULL,
+                          "the %s axes multiply to %.6g devices; there are %d", stem, product, total);
         for (int i = 0; i < ADV_AXIS_COUNT; i++) degrees[i] = 1;
         degrees[strcmp(stem, "ici") == 0 ? ADV_AXIS_FSDP : ADV_AXIS_DATA] = total;
         return;
@@ -266,12 +292,13 @@ static void resolve_remat(const struct config_reader *reader)
             state->plan.placements[i] = stays ? ADV_PLACE_DEVICE : state->placements[i];
             continue;
         }
-        if (state->placements[i] == state->plan.placements[i] || state->placements[i] == ADV_PLACE_REMAT) continue;
+        if (state->placements[i] == state->plan.placements[i] || state->placements[i] == ADV_PLACE_REMAT)
+            continue;
         char pointer[ADV_LIMIT_POINTER];
         const char *name = adv_tensor_name((enum adv_tensor)i);
-        (void)adv_err_add(reader->warnings, ADV_OK, adv_json_pointer(pointer, reader->input->at, name), "set remat_policy custom",
-                          "%s %s is ignored under remat_policy %s", name, adv_placement_name(state->placements[i]),
-                          adv_policy_name(state->plan.policy));
+        (void)adv_err_add(reader->warnings, ADV_OK, adv_json_pointer(pointer, reader->input->at, name),
+                          "set remat_policy custom", "%s %s is ignored under remat_policy %s", name,
+                          adv_placement_name(state->placements[i]), adv_policy_name(state->plan.policy));
         adv_err_rule(reader->warnings, "ignored-placement");
     }
 }
@@ -280,34 +307,37 @@ static void resolve_kernels(struct adv_config_state *state)
 {
     enum { FLASH_FROM_TOKENS = 128 }; /* autoselected takes flash from here on */
     struct adv_plan *plan = &state->plan;
-    bool is_flash = state->attention == ADV_CHOICE_FLASH || (state->attention == ADV_CHOICE_AUTO && plan->seq_len >= FLASH_FROM_TOKENS);
+    bool is_flash = state->attention == ADV_CHOICE_FLASH ||
+                    (state->attention == ADV_CHOICE_AUTO && plan->seq_len >= FLASH_FROM_TOKENS);
     plan->attention = is_flash ? ADV_ATTENTION_IMPL_FLASH : ADV_ATTENTION_IMPL_DOT_PRODUCT;
     plan->use_fused_bwd |= plan->use_tokamax_splash; /* the tokamax backward is always fused */
     struct adv_splash_blocks *local = &plan->blocks[1];
     *local = plan->blocks[0];
-    int *const blocks[8] = {&local->block_q,       &local->block_kv,     &local->block_kv_compute,
-                            &local->block_q_dkv,   &local->block_kv_dkv, &local->block_kv_dkv_compute,
-                            &local->block_q_dq,    &local->block_kv_dq};
+    int *const blocks[8] = {&local->block_q,     &local->block_kv,     &local->block_kv_compute,
+                            &local->block_q_dkv, &local->block_kv_dkv, &local->block_kv_dkv_compute,
+                            &local->block_q_dq,  &local->block_kv_dq};
     for (int i = 0; i < 8; i++) {
         if (state->local_blocks[i] > 0) *blocks[i] = state->local_blocks[i];
     }
     adv_plan_clamp_blocks(plan);
-    plan->moe = !state->sparse_matmul                               ? ADV_MOE_DENSE
-                : state->use_tokamax_gmm && state->use_gmm_v2       ? ADV_MOE_GMM_V2
-                : state->use_tokamax_gmm                            ? ADV_MOE_TOKAMAX
-                : state->megablox                                   ? ADV_MOE_MEGABLOX
-                                                                    : ADV_MOE_RAGGED_DOT;
+    plan->moe = !state->sparse_matmul                         ? ADV_MOE_DENSE
+                : state->use_tokamax_gmm && state->use_gmm_v2 ? ADV_MOE_GMM_V2
+                : state->use_tokamax_gmm                      ? ADV_MOE_TOKAMAX
+                : state->megablox                             ? ADV_MOE_MEGABLOX
+                                                              : ADV_MOE_RAGGED_DOT;
 }
 
 static void resolve_pipeline(struct adv_plan *plan, const struct adv_model *model)
 {
     int stages = adv_plan_degree(plan, ADV_AXIS_STAGE);
     if (stages == 1) return;
-    if (plan->pipeline_microbatches < 1) plan->pipeline_microbatches = stages * (plan->pipeline_delay_activation_forwarding ? 2 : 1);
+    if (plan->pipeline_microbatches < 1)
+        plan->pipeline_microbatches = stages * (plan->pipeline_delay_activation_forwarding ? 2 : 1);
     if (plan->pipeline_layers >= 1) return;
     plan->pipeline_layers = model->layers_count;
     for (int i = 0; model->decoder == ADV_DECODER_DEEPSEEK && i < model->layer_kinds_count; i++) {
-        if (model->layers[i].experts == 0) plan->pipeline_layers -= model->layers[i].count; /* only the expert layers are piped */
+        if (model->layers[i].experts == 0)
+            plan->pipeline_layers -= model->layers[i].count; /* only the expert layers are piped */
     }
 }
 
@@ -317,13 +347,18 @@ static void resolve_dropping(struct config_reader *reader)
     struct adv_config_state *state = reader->state;
     const json_t *config = reader->input->config;
     bool has_experts = false;
-    for (int i = 0; i < reader->input->model->layer_kinds_count; i++) has_experts |= reader->input->model->layers[i].experts > 0;
-    if (!has_experts || state->megablox || state->plan.capacity_factor <= 0.0 || json_object_get(config, "sparse_matmul")) return;
+    for (int i = 0; i < reader->input->model->layer_kinds_count; i++)
+        has_experts |= reader->input->model->layers[i].experts > 0;
+    if (!has_experts || state->megablox || state->plan.capacity_factor <= 0.0 ||
+        json_object_get(config, "sparse_matmul"))
+        return;
     state->sparse_matmul = false;
     char pointer[ADV_LIMIT_POINTER];
-    (void)adv_err_add(reader->warnings, ADV_E_INVALID, adv_json_pointer(pointer, reader->input->at, "capacity_factor"),
+    (void)adv_err_add(reader->warnings, ADV_E_INVALID,
+                      adv_json_pointer(pointer, reader->input->at, "capacity_factor"),
                       "set sparse_matmul=false to say so, or capacity_factor=-1 for dropless",
-                      "megablox=false with capacity_factor %g and no sparse_matmul: read as the dropping einsum path, as MaxText did "
+                      "megablox=false with capacity_factor %g and no sparse_matmul: read as the dropping "
+                      "einsum path, as MaxText did "
                       "before sparse_matmul existed; today it would run ragged_dot and ignore the factor",
                       state->plan.capacity_factor);
 }
@@ -343,8 +378,8 @@ static void resolve(struct config_reader *reader)
     resolve_pipeline(plan, reader->input->model);
 }
 
-adv_code adv_decode_config(const struct adv_decode_config_input *input, struct adv_plan *plan, struct adv_config *config, adv_err *err,
-                           adv_err *warnings)
+adv_code adv_decode_config(const struct adv_decode_config_input *input, struct adv_plan *plan,
+                           struct adv_config *config, adv_err *err, adv_err *warnings)
 {
     struct adv_config_state state;
     struct config_reader reader = {input, &state, err, warnings};
@@ -354,7 +389,8 @@ adv_code adv_decode_config(const struct adv_decode_config_input *input, struct a
     read_model_defaults(&reader);
     json_t *json = (json_t *)(uintptr_t)input->config;
     if (json && !json_is_null(json) && !json_is_object(json)) {
-        (void)adv_err_add(err, ADV_E_INVALID, input->at, NULL, "must be an object of MaxText keys, not %s", adv_json_type_name(json));
+        (void)adv_err_add(err, ADV_E_INVALID, input->at, NULL, "must be an object of MaxText keys, not %s",
+                          adv_json_type_name(json));
     }
     for (void *at = json_object_iter(json); at; at = json_object_iter_next(json, at)) {
         read_key(&reader, json_object_iter_key(at), json_object_iter_value(at));

@@ -1,12 +1,13 @@
 /* decode_plan.h: a MaxText configuration (its own keys and values) becomes a resolved plan.
  *
- * Every key is checked against the key catalog: type, allowed values, bounds. Keys that change the prediction go
- * into the plan; known keys that do not are accepted; keys MaxText once had take effect under their current name and
- * are warnings, as are keys it never had (errors when strict). Legality of the combination is adv_plan_check()'s.
+ * Every key is checked against the key catalog: type, allowed values, bounds. Keys that change the prediction
+ * go into the plan; known keys that do not are accepted; keys MaxText once had take effect under their
+ * current name and are warnings, as are keys it never had (errors when strict). Legality of the combination
+ * is adv_plan_check()'s.
  *
  * Order of a decode: adv_decode_config_model() on the keys of the architecture, then the model is built, then
- * adv_decode_config() for the rest. Names of the warnings' rules: "unknown-key", "renamed-key", "dropped-key",
- * "derived-key", "ignored-axis", "ignored-placement", "not-modelled", "approximated-value".
+ * adv_decode_config() for the rest. Names of the warnings' rules: "unknown-key", "renamed-key",
+ * "dropped-key", "derived-key", "ignored-axis", "ignored-placement", "not-modelled", "approximated-value".
  */
 #ifndef ADV_JSON_DECODE_PLAN_H
 #define ADV_JSON_DECODE_PLAN_H
@@ -19,8 +20,9 @@
 /* True for MaxText's architecture keys ("base_emb_dim", "decoder_block", …): what adv_model_keys holds. */
 bool adv_decode_is_model_key(const char *name);
 
-/* The architecture keys of `config` (NULL is fine), values normalised, as a new JSON object; the caller gives it back
- * with json_decref. NULL only when memory is exhausted. Wrong types are reported by adv_decode_config. */
+/* The architecture keys of `config` (NULL is fine), values normalised, as a new JSON object; the caller gives
+ * it back with json_decref. NULL only when memory is exhausted. Wrong types are reported by
+ * adv_decode_config. */
 json_t *adv_decode_config_model(const struct adv_catalog *catalog, const json_t *config);
 
 struct adv_decode_config_input {
@@ -34,8 +36,9 @@ struct adv_decode_config_input {
     struct adv_arena *arena;      /* owns the texts of `config` */
 };
 
-/* Fills `plan` and the echo `config` (may be NULL; its flags are untouched). Every wrong key adds a finding; a plan is
- * filled as far as possible even then, so that legality can be checked too. plan->flags is left unset. */
+/* Fills `plan` and the echo `config` (may be NULL; its flags are untouched). Every wrong key adds a finding;
+ * a plan is filled as far as possible even then, so that legality can be checked too. plan->flags is left
+ * unset. */
 ADV_MUST_CHECK adv_code adv_decode_config(const struct adv_decode_config_input *input, struct adv_plan *plan,
                                           struct adv_config *config, adv_err *err, adv_err *warnings);
 

@@ -22,8 +22,8 @@ static const char *keep_text(const json_t *root, const char *member, struct adv_
     if (!adv_json_string(root, "", member, ADV_JSON_OPTIONAL, &text, err)) return NULL;
     if (strlen(text) > TEXT_BYTES_MAX) {
         char pointer[ADV_LIMIT_POINTER];
-        (void)adv_err_add(err, ADV_E_RANGE, adv_json_pointer(pointer, "", member), NULL, "%s is %zu bytes long; at most %d", member,
-                          strlen(text), TEXT_BYTES_MAX);
+        (void)adv_err_add(err, ADV_E_RANGE, adv_json_pointer(pointer, "", member), NULL,
+                          "%s is %zu bytes long; at most %d", member, strlen(text), TEXT_BYTES_MAX);
         return NULL;
     }
     const char *copy = adv_arena_copy(arena, text);
@@ -44,8 +44,15 @@ static json_t *model_pins(const struct adv_catalog *catalog, const json_t *root)
 
 json_t *adv_decode_default_model(const struct adv_catalog *catalog)
 {
-    static const char *const names[] = {"base_emb_dim", "base_num_query_heads", "base_num_kv_heads", "base_mlp_dim",
-                                        "base_num_decoder_layers", "vocab_size", "head_dim", "mlp_activations", "decoder_block",
+    static const char *const names[] = {"base_emb_dim",
+                                        "base_num_query_heads",
+                                        "base_num_kv_heads",
+                                        "base_mlp_dim",
+                                        "base_num_decoder_layers",
+                                        "vocab_size",
+                                        "head_dim",
+                                        "mlp_activations",
+                                        "decoder_block",
                                         "logits_via_embedding"};
     json_t *model = json_object();
     (void)json_object_set_new(model, "name", json_string("default"));
@@ -57,8 +64,10 @@ json_t *adv_decode_default_model(const struct adv_catalog *catalog)
     return model;
 }
 
-/* The dimensions every model file of MaxText sets: changing one from the command line needs override_model_config. */
-static void warn_of_conflicts(const struct adv_model_keys *keys, const json_t *overrides, const char *at, adv_err *warnings)
+/* The dimensions every model file of MaxText sets: changing one from the command line needs
+ * override_model_config. */
+static void warn_of_conflicts(const struct adv_model_keys *keys, const json_t *overrides, const char *at,
+                              adv_err *warnings)
 {
     const struct {
         const char *key;
@@ -73,22 +82,24 @@ static void warn_of_conflicts(const struct adv_model_keys *keys, const json_t *o
         const json_t *value = json_object_get(overrides, dims[i].key);
         char pointer[ADV_LIMIT_POINTER];
         if (!json_is_integer(value) || json_integer_value(value) == dims[i].value) continue;
-        (void)adv_err_add(warnings, ADV_E_ILLEGAL, adv_json_pointer(pointer, at, dims[i].key), "set override_model_config true",
-                          "%s is %lld, but the model's own configuration sets %lld", dims[i].key, (long long)json_integer_value(value),
-                          (long long)dims[i].value);
+        (void)adv_err_add(warnings, ADV_E_ILLEGAL, adv_json_pointer(pointer, at, dims[i].key),
+                          "set override_model_config true",
+                          "%s is %lld, but the model's own configuration sets %lld", dims[i].key,
+                          (long long)json_integer_value(value), (long long)dims[i].value);
         adv_err_rule(warnings, "model-key-conflict");
     }
 }
 
-bool adv_decode_request_model(const struct adv_catalog *catalog, const json_t *value, const char *at, const json_t *config,
-                              const char *config_at, struct adv_model *model, adv_err *err, adv_err *warnings)
+bool adv_decode_request_model(const struct adv_catalog *catalog, const json_t *value, const char *at,
+                              const json_t *config, const char *config_at, struct adv_model *model,
+                              adv_err *err, adv_err *warnings)
 {
     const char *name = json_string_value(value);
     json_t *standard = name && strcmp(name, "default") == 0 ? adv_decode_default_model(catalog) : NULL;
     json_t *overrides = adv_decode_config_model(catalog, config);
     const struct adv_model_keys *keys = name ? adv_catalog_model_keys(catalog, name) : NULL;
-    adv_code code =
-        adv_decode_model_over(catalog, standard ? standard : value, at, overrides, config_at, model, err, warnings);
+    adv_code code = adv_decode_model_over(catalog, standard ? standard : value, at, overrides, config_at,
+                                          model, err, warnings);
     bool may_override = json_is_true(json_object_get(config, "override_model_config"));
     if (keys && warnings && !may_override) warn_of_conflicts(keys, overrides, config_at, warnings);
     if (code != ADV_OK) memset(model, 0, sizeof *model);
@@ -102,16 +113,19 @@ static void require(const json_t *root, const char *member, const char *hint, ad
     char pointer[ADV_LIMIT_POINTER];
     const json_t *value = json_object_get(root, member);
     if (value && !json_is_null(value)) return;
-    (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, "", member), hint, "%s is missing", member);
+    (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, "", member), hint, "%s is missing",
+                      member);
 }
 
-bool adv_decode_job(const struct adv_catalog *catalog, const json_t *root, const json_t *config, const char *config_at,
-                    struct adv_model *model, struct adv_cluster *cluster, adv_err *err, adv_err *warnings)
+bool adv_decode_job(const struct adv_catalog *catalog, const json_t *root, const json_t *config,
+                    const char *config_at, struct adv_model *model, struct adv_cluster *cluster, adv_err *err,
+                    adv_err *warnings)
 {
     int before = errors_of(err);
     memset(model, 0, sizeof *model);
     memset(cluster, 0, sizeof *cluster);
-    require(root, "model", "a catalog name such as \"llama3.1-70b\", or an object of MaxText architecture keys", err);
+    require(root, "model",
+            "a catalog name such as \"llama3.1-70b\", or an object of MaxText architecture keys", err);
     require(root, "cluster", "{\"chip\": \"tpu7x\", \"topology\": \"4x4x4\"}", err);
     const json_t *value = json_object_get(root, "model");
     if (value && !json_is_null(value)) {
@@ -119,13 +133,15 @@ bool adv_decode_job(const struct adv_catalog *catalog, const json_t *root, const
     }
     value = json_object_get(root, "cluster");
     if (value && !json_is_null(value)) {
-        if (adv_decode_cluster(catalog, value, "/cluster", cluster, err, warnings) != ADV_OK) memset(cluster, 0, sizeof *cluster);
+        if (adv_decode_cluster(catalog, value, "/cluster", cluster, err, warnings) != ADV_OK)
+            memset(cluster, 0, sizeof *cluster);
     }
     return errors_of(err) == before;
 }
 
-static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t *root, struct adv_arena *arena,
-                                struct adv_estimate_request *request, adv_err *err, adv_err *warnings)
+static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t *root,
+                                struct adv_arena *arena, struct adv_estimate_request *request, adv_err *err,
+                                adv_err *warnings)
 {
     static const char *const members[] = {"model", "cluster", "config",  "xla_flags", "flops_convention",
                                           "label", "project", "git_ref", "store",     "strict"};
@@ -145,19 +161,23 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
     request->git_ref = keep_text(root, "git_ref", arena, err);
 
     const json_t *config = json_object_get(root, "config");
-    bool has_job = adv_decode_job(catalog, root, config, "/config", &request->model, &request->cluster, err, warnings);
+    bool has_job =
+        adv_decode_job(catalog, root, config, "/config", &request->model, &request->cluster, err, warnings);
     json_t *defaults = model_pins(catalog, root);
-    struct adv_decode_config_input input = {catalog, &request->model, &request->cluster, config, defaults, "/config", strict, arena};
+    struct adv_decode_config_input input = {
+        catalog, &request->model, &request->cluster, config, defaults, "/config", strict, arena};
     bool valid = adv_decode_config(&input, &request->plan, &request->config, err, warnings) == ADV_OK;
     json_decref(defaults);
-    valid &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena, &request->plan.flags,
-                              &request->config, err, warnings) == ADV_OK;
-    if (has_job) valid &= adv_plan_check(&request->plan, &request->model, &request->cluster, err, warnings) == ADV_OK;
+    valid &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena,
+                              &request->plan.flags, &request->config, err, warnings) == ADV_OK;
+    if (has_job)
+        valid &= adv_plan_check(&request->plan, &request->model, &request->cluster, err, warnings) == ADV_OK;
     return valid && errors_of(err) == before ? ADV_OK : err->code;
 }
 
-adv_code adv_decode_estimate_request(const struct adv_catalog *catalog, const json_t *root, const char *at, struct adv_arena *arena,
-                                     struct adv_estimate_request *request, adv_err *err, adv_err *warnings)
+adv_code adv_decode_estimate_request(const struct adv_catalog *catalog, const json_t *root, const char *at,
+                                     struct adv_arena *arena, struct adv_estimate_request *request,
+                                     adv_err *err, adv_err *warnings)
 {
     if (!*at) return decode_estimate(catalog, root, arena, request, err, warnings);
     adv_err own;
@@ -186,16 +206,19 @@ static json_t *workload_keys(const json_t *workload, struct adv_workload *out, a
     };
     json_t *keys = json_object();
     int index = 0;
-    if (adv_json_integer(workload, "/workload", "seq_len", ADV_JSON_REQUIRED, 1, 1 << 28, &out->seq_len, err)) {
+    if (adv_json_integer(workload, "/workload", "seq_len", ADV_JSON_REQUIRED, 1, 1 << 28, &out->seq_len,
+                         err)) {
         (void)json_object_set_new(keys, "max_target_length", json_integer((json_int_t)out->seq_len));
     }
-    if (adv_json_choice(workload, "/workload", "quantization", ADV_JSON_OPTIONAL, quantizations, 6, &index, err)) {
+    if (adv_json_choice(workload, "/workload", "quantization", ADV_JSON_OPTIONAL, quantizations, 6, &index,
+                        err)) {
         out->any_quantization = index == 0;
         if (index > 2) (void)json_object_set_new(keys, "quantization", json_string(quantizations[index]));
         if (index == 5) (void)json_object_set_new(keys, "use_qwix_quantization", json_true());
     }
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        if (!adv_json_choice(workload, "/workload", formats[i].member, ADV_JSON_OPTIONAL, formats[i].names, formats[i].count, &index, err)) {
+        if (!adv_json_choice(workload, "/workload", formats[i].member, ADV_JSON_OPTIONAL, formats[i].names,
+                             formats[i].count, &index, err)) {
             continue;
         }
         (void)json_object_set_new(keys, formats[i].key, json_string(formats[i].names[index]));
@@ -203,34 +226,49 @@ static json_t *workload_keys(const json_t *workload, struct adv_workload *out, a
     return keys;
 }
 
-static void decode_batch(const json_t *workload, const json_t *pins, struct adv_advise_request *request, json_t *keys, adv_err *err)
+static void decode_batch(const json_t *workload, const json_t *pins, struct adv_advise_request *request,
+                         json_t *keys, adv_err *err)
 {
     struct adv_workload *out = &request->workload;
     bool pinned = json_object_get(pins, "per_device_batch_size") != NULL;
     int given = 0;
-    given += adv_json_number(workload, "/workload", "global_batch_sequences", ADV_JSON_OPTIONAL, 1, 1e9, &out->global_batch_sequences, err);
-    given += adv_json_number(workload, "/workload", "tokens_per_step", ADV_JSON_OPTIONAL, 1, 1e15, &out->tokens_per_step, err);
-    bool per_device =
-        adv_json_number(workload, "/workload", "per_device_batch_size", ADV_JSON_OPTIONAL, 1e-9, 1e6, &out->per_device_batch_size, err);
+    given += adv_json_number(workload, "/workload", "global_batch_sequences", ADV_JSON_OPTIONAL, 1, 1e9,
+                             &out->global_batch_sequences, err);
+    given += adv_json_number(workload, "/workload", "tokens_per_step", ADV_JSON_OPTIONAL, 1, 1e15,
+                             &out->tokens_per_step, err);
+    bool per_device = adv_json_number(workload, "/workload", "per_device_batch_size", ADV_JSON_OPTIONAL, 1e-9,
+                                      1e6, &out->per_device_batch_size, err);
     given += per_device;
-    if (per_device) (void)json_object_set_new(keys, "per_device_batch_size", json_real(out->per_device_batch_size));
-    /* A pinned per-device batch alone says the batch; beside a global size it fixes the accumulation steps. */
+    if (per_device)
+        (void)json_object_set_new(keys, "per_device_batch_size", json_real(out->per_device_batch_size));
+    /* A pinned per-device batch alone says the batch; beside a global size it fixes the accumulation steps.
+     */
     if (given != 1 && !(given == 0 && pinned)) {
-        (void)adv_err_add(err, ADV_E_INVALID, "/workload", "give exactly one of global_batch_sequences, per_device_batch_size, tokens_per_step",
-                          "%d sizes of the batch are given", given);
+        (void)adv_err_add(
+            err, ADV_E_INVALID, "/workload",
+            "give exactly one of global_batch_sequences, per_device_batch_size, tokens_per_step",
+            "%d sizes of the batch are given", given);
     }
     request->batch_pinned = pinned || per_device;
 }
 
-static void decode_workload(const json_t *root, const json_t *pins, struct adv_advise_request *request, json_t **keys, adv_err *err)
+static void decode_workload(const json_t *root, const json_t *pins, struct adv_advise_request *request,
+                            json_t **keys, adv_err *err)
 {
-    static const char *const members[] = {"seq_len",      "global_batch_sequences", "per_device_batch_size", "tokens_per_step",
-                                          "quantization", "optimizer",              "weight_dtype",          "mu_dtype",
+    static const char *const members[] = {"seq_len",
+                                          "global_batch_sequences",
+                                          "per_device_batch_size",
+                                          "tokens_per_step",
+                                          "quantization",
+                                          "optimizer",
+                                          "weight_dtype",
+                                          "mu_dtype",
                                           "grad_dtype"};
     json_t *workload = adv_json_object(root, "", "workload", ADV_JSON_REQUIRED, err);
     *keys = NULL;
     if (!workload) return;
-    (void)adv_json_known_members(workload, "/workload", members, (int)(sizeof members / sizeof *members), err);
+    (void)adv_json_known_members(workload, "/workload", members, (int)(sizeof members / sizeof *members),
+                                 err);
     *keys = workload_keys(workload, &request->workload, err);
     decode_batch(workload, pins, request, *keys, err);
 }
@@ -244,7 +282,8 @@ static void note_pin(struct adv_advise_request *request, const char *key, const 
         bool is_fill = json_is_integer(value) && json_integer_value(value) == -1;
         if (strcmp(key, name) == 0 && !is_fill) request->axis_pinned[i] = true;
     }
-    for (int i = 0; i < ADV_TENSOR_COUNT; i++) request->remat_pinned |= strcmp(key, adv_tensor_name((enum adv_tensor)i)) == 0;
+    for (int i = 0; i < ADV_TENSOR_COUNT; i++)
+        request->remat_pinned |= strcmp(key, adv_tensor_name((enum adv_tensor)i)) == 0;
     request->remat_pinned |= strcmp(key, "remat_policy") == 0;
     request->tiles_pinned |= strstr(key, "sa_block_") != NULL || strstr(key, "_tile_") != NULL;
     request->vocab_tiling_pinned |= strcmp(key, "num_vocab_tiling") == 0;
@@ -265,20 +304,24 @@ static void check_pinned_axes(struct adv_advise_request *request, adv_err *err)
     double product = 1;
     int free_axes = 0;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        if (request->axis_pinned[i]) product *= request->workload.base.ici[i];
-        else request->workload.base.ici[i] = 1;
+        if (request->axis_pinned[i])
+            product *= request->workload.base.ici[i];
+        else
+            request->workload.base.ici[i] = 1;
         free_axes += !request->axis_pinned[i] && request->axis_allowed[i];
     }
     int devices = request->cluster.devices_per_slice;
     bool divides = devices > 0 && fmod(devices, product) < 0.5;
     if (devices == 0 || (divides && (free_axes > 0 || product >= devices))) return;
-    (void)adv_err_add(err, ADV_E_ILLEGAL, "/pins", "the pinned ici axes must multiply to a divisor of the slice's devices",
+    (void)adv_err_add(err, ADV_E_ILLEGAL, "/pins",
+                      "the pinned ici axes must multiply to a divisor of the slice's devices",
                       "the pinned axes multiply to %.10g; a slice has %d devices", product, devices);
 }
 
 /* Pins and workload together are the plan the search starts from. */
-static void decode_base(const struct adv_catalog *catalog, const json_t *root, const json_t *pins, json_t *keys, bool strict,
-                        struct adv_arena *arena, struct adv_advise_request *request, adv_err *err, adv_err *warnings)
+static void decode_base(const struct adv_catalog *catalog, const json_t *root, const json_t *pins,
+                        json_t *keys, bool strict, struct adv_arena *arena,
+                        struct adv_advise_request *request, adv_err *err, adv_err *warnings)
 {
     json_t *merged = pins ? json_copy((json_t *)(uintptr_t)pins) : json_object();
     json_t *value = NULL;
@@ -288,7 +331,8 @@ static void decode_base(const struct adv_catalog *catalog, const json_t *root, c
         if (json_object_get(pins, key)) {
             char pointer[ADV_LIMIT_POINTER];
             if (json_equal(json_object_get(pins, key), value)) continue;
-            (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, "/pins", key), "leave the pin out", "the workload already says %s", key);
+            (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, "/pins", key),
+                              "leave the pin out", "the workload already says %s", key);
         }
         (void)json_object_set(merged, key, value);
     }
@@ -300,8 +344,10 @@ static void decode_base(const struct adv_catalog *catalog, const json_t *root, c
         return;
     }
     json_t *defaults = model_pins(catalog, root);
-    struct adv_decode_config_input input = {catalog, &request->model, &request->cluster, merged, defaults, "/pins", strict, arena};
-    if (adv_decode_config(&input, &request->workload.base, config, err, warnings) == ADV_OK) keep_pins(config, pins, request);
+    struct adv_decode_config_input input = {
+        catalog, &request->model, &request->cluster, merged, defaults, "/pins", strict, arena};
+    if (adv_decode_config(&input, &request->workload.base, config, err, warnings) == ADV_OK)
+        keep_pins(config, pins, request);
     json_decref(defaults);
     json_decref(merged);
 }
@@ -309,8 +355,9 @@ static void decode_base(const struct adv_catalog *catalog, const json_t *root, c
 static void decode_axes(const json_t *search, struct adv_advise_request *request, adv_err *err)
 {
     static const enum adv_axis searchable[] = {
-        ADV_AXIS_DATA,    ADV_AXIS_STAGE,  ADV_AXIS_FSDP,            ADV_AXIS_FSDP_TRANSPOSE, ADV_AXIS_CONTEXT,
-        ADV_AXIS_ULYSSES, ADV_AXIS_TENSOR, ADV_AXIS_TENSOR_SEQUENCE, ADV_AXIS_EXPERT,
+        ADV_AXIS_DATA,           ADV_AXIS_STAGE,           ADV_AXIS_FSDP,
+        ADV_AXIS_FSDP_TRANSPOSE, ADV_AXIS_CONTEXT,         ADV_AXIS_ULYSSES,
+        ADV_AXIS_TENSOR,         ADV_AXIS_TENSOR_SEQUENCE, ADV_AXIS_EXPERT,
     };
     enum { SEARCHABLE = sizeof searchable / sizeof *searchable };
     json_t *axes = adv_json_array(search, "/search", "axes", ADV_JSON_OPTIONAL, err);
@@ -331,7 +378,8 @@ static void decode_axes(const json_t *search, struct adv_advise_request *request
         char pointer[ADV_LIMIT_POINTER];
         if (found) continue;
         (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer_index(pointer, "/search/axes", index),
-                          "data, pipeline, fsdp, fsdp_transpose, context, context_usp_ulysses, tensor, tensor_sequence, expert",
+                          "data, pipeline, fsdp, fsdp_transpose, context, context_usp_ulysses, tensor, "
+                          "tensor_sequence, expert",
                           "\"%.60s\" is not an axis to search over", name);
     }
 }
@@ -349,15 +397,19 @@ static void decode_search(const json_t *root, struct adv_advise_request *request
     int64_t evaluations = 0;
     (void)adv_json_known_members(search, "/search", members, 5, err);
     (void)adv_json_choice(search, "/search", "objective", ADV_JSON_OPTIONAL, objectives, 4, &objective, err);
-    (void)adv_json_int(search, "/search", "top_k", ADV_JSON_OPTIONAL, 1, ADV_LIMIT_RANKED, &request->top_k, err);
-    (void)adv_json_int(search, "/search", "max_changes", ADV_JSON_OPTIONAL, 0, CHANGES_MAX, &request->max_changes, err);
-    (void)adv_json_integer(search, "/search", "max_evaluations", ADV_JSON_OPTIONAL, 1, 100000000, &evaluations, err);
+    (void)adv_json_int(search, "/search", "top_k", ADV_JSON_OPTIONAL, 1, ADV_LIMIT_RANKED, &request->top_k,
+                       err);
+    (void)adv_json_int(search, "/search", "max_changes", ADV_JSON_OPTIONAL, 0, CHANGES_MAX,
+                       &request->max_changes, err);
+    (void)adv_json_integer(search, "/search", "max_evaluations", ADV_JSON_OPTIONAL, 1, 100000000,
+                           &evaluations, err);
     request->objective = (enum adv_objective)objective;
     request->max_evaluations = (long)evaluations;
 }
 
-static void decode_baseline(const struct adv_catalog *catalog, const json_t *root, bool has_job, bool strict, struct adv_arena *arena,
-                            struct adv_advise_request *request, adv_err *err, adv_err *warnings)
+static void decode_baseline(const struct adv_catalog *catalog, const json_t *root, bool has_job, bool strict,
+                            struct adv_arena *arena, struct adv_advise_request *request, adv_err *err,
+                            adv_err *warnings)
 {
     static const char *const members[] = {"config", "xla_flags"};
     const json_t *baseline = adv_json_object(root, "", "baseline", ADV_JSON_OPTIONAL, err);
@@ -365,18 +417,27 @@ static void decode_baseline(const struct adv_catalog *catalog, const json_t *roo
     int before = errors_of(err);
     (void)adv_json_known_members(baseline, "/baseline", members, 2, err);
     json_t *defaults = model_pins(catalog, root);
-    struct adv_decode_config_input input = {
-        catalog, &request->model, &request->cluster, json_object_get(baseline, "config"), defaults, "/baseline/config", strict, arena};
-    bool has_config = adv_decode_config(&input, &request->baseline, &request->baseline_config, err, warnings) == ADV_OK;
+    struct adv_decode_config_input input = {catalog,
+                                            &request->model,
+                                            &request->cluster,
+                                            json_object_get(baseline, "config"),
+                                            defaults,
+                                            "/baseline/config",
+                                            strict,
+                                            arena};
+    bool has_config =
+        adv_decode_config(&input, &request->baseline, &request->baseline_config, err, warnings) == ADV_OK;
     json_decref(defaults);
-    bool has_flags = adv_decode_flags(catalog, json_object_get(baseline, "xla_flags"), "/baseline/xla_flags", strict, arena,
-                                      &request->baseline.flags, &request->baseline_config, err, warnings) == ADV_OK;
+    bool has_flags =
+        adv_decode_flags(catalog, json_object_get(baseline, "xla_flags"), "/baseline/xla_flags", strict,
+                         arena, &request->baseline.flags, &request->baseline_config, err, warnings) == ADV_OK;
     if (has_job && has_config && has_flags) {
         adv_err broken;
         adv_err notes;
         adv_err_init(&broken);
         adv_err_init(&notes);
-        if (adv_plan_check(&request->baseline, &request->model, &request->cluster, &broken, &notes) != ADV_OK) {
+        if (adv_plan_check(&request->baseline, &request->model, &request->cluster, &broken, &notes) !=
+            ADV_OK) {
             adv_err_merge(err, &broken, "/baseline");
         }
         if (warnings) adv_err_merge(warnings, &notes, "/baseline");
@@ -384,8 +445,9 @@ static void decode_baseline(const struct adv_catalog *catalog, const json_t *roo
     request->has_baseline = errors_of(err) == before;
 }
 
-adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json_t *root, struct adv_arena *arena,
-                                   struct adv_advise_request *request, adv_err *err, adv_err *warnings)
+adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json_t *root,
+                                   struct adv_arena *arena, struct adv_advise_request *request, adv_err *err,
+                                   adv_err *warnings)
 {
     static const char *const members[] = {"model", "cluster", "workload", "pins",  "baseline", "search",
                                           "label", "project", "git_ref",  "store", "strict"};
@@ -401,21 +463,26 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
     request->git_ref = keep_text(root, "git_ref", arena, err);
 
     const json_t *pins = adv_json_object(root, "", "pins", ADV_JSON_OPTIONAL, err);
-    bool has_job = adv_decode_job(catalog, root, pins, "/pins", &request->model, &request->cluster, err, warnings);
+    bool has_job =
+        adv_decode_job(catalog, root, pins, "/pins", &request->model, &request->cluster, err, warnings);
     json_t *keys = NULL;
     decode_search(root, request, err);
     decode_workload(root, pins, request, &keys, err);
     decode_base(catalog, root, pins, keys, strict, arena, request, err, warnings);
     json_decref(keys);
     bool is_global = request->workload.global_batch_sequences > 0 || request->workload.tokens_per_step > 0;
-    if (request->batch_pinned && !is_global) request->workload.per_device_batch_size = request->workload.base.per_device_batch_size;
+    if (request->batch_pinned && !is_global)
+        request->workload.per_device_batch_size = request->workload.base.per_device_batch_size;
     if (has_job) check_pinned_axes(request, err);
     decode_baseline(catalog, root, has_job, strict, arena, request, err, warnings);
-    if (request->objective == ADV_OBJECTIVE_USD_PER_TOKEN && has_job && isnan(request->cluster.price_usd_per_chip_hour)) {
-        (void)adv_err_add(err, ADV_E_INVALID, "/search/objective", "give cluster.price_usd_per_chip_hour", "no price of a chip hour is known");
+    if (request->objective == ADV_OBJECTIVE_USD_PER_TOKEN && has_job &&
+        isnan(request->cluster.price_usd_per_chip_hour)) {
+        (void)adv_err_add(err, ADV_E_INVALID, "/search/objective", "give cluster.price_usd_per_chip_hour",
+                          "no price of a chip hour is known");
     }
     if (request->max_changes > 0 && !json_object_get(root, "baseline")) {
-        (void)adv_err_add(err, ADV_E_INVALID, "/search/max_changes", "give baseline, or leave max_changes out",
+        (void)adv_err_add(err, ADV_E_INVALID, "/search/max_changes",
+                          "give baseline, or leave max_changes out",
                           "changes are counted from a baseline, which is missing");
     }
     return errors_of(err) == before ? ADV_OK : err->code;

@@ -1,7 +1,8 @@
 /* decode_request.h: an estimate or advise request (POST /v1/estimate, /v1/advise) becomes a checked struct.
  *
- * All errors of a document are reported at once: unknown members with the nearest name, wrong types, wrong keys, and
- * every legality rule the configuration breaks. Requests live in `arena`; documents may be freed afterwards.
+ * All errors of a document are reported at once: unknown members with the nearest name, wrong types, wrong
+ * keys, and every legality rule the configuration breaks. Requests live in `arena`; documents may be freed
+ * afterwards.
  */
 #ifndef ADV_JSON_DECODE_REQUEST_H
 #define ADV_JSON_DECODE_REQUEST_H
@@ -11,31 +12,36 @@
 #include "engine/json/json_read.h"
 #include "engine/spec/request.h"
 
-/* Fills `request` from the object `root`, which is at JSON pointer `at` ("" when it is the document). On error the
- * struct is not usable: ADV_E_INVALID (members), ADV_E_ILLEGAL (the combination), ADV_E_UNSUPPORTED, ADV_E_MEMORY.
- * `warnings` gets what the answer should tell; it may be NULL. */
-ADV_MUST_CHECK adv_code adv_decode_estimate_request(const struct adv_catalog *catalog, const json_t *root, const char *at,
-                                                    struct adv_arena *arena, struct adv_estimate_request *request, adv_err *err,
+/* Fills `request` from the object `root`, which is at JSON pointer `at` ("" when it is the document). On
+ * error the struct is not usable: ADV_E_INVALID (members), ADV_E_ILLEGAL (the combination),
+ * ADV_E_UNSUPPORTED, ADV_E_MEMORY. `warnings` gets what the answer should tell; it may be NULL. */
+ADV_MUST_CHECK adv_code adv_decode_estimate_request(const struct adv_catalog *catalog, const json_t *root,
+                                                    const char *at, struct adv_arena *arena,
+                                                    struct adv_estimate_request *request, adv_err *err,
                                                     adv_err *warnings);
 
-ADV_MUST_CHECK adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json_t *root, struct adv_arena *arena,
-                                                  struct adv_advise_request *request, adv_err *err, adv_err *warnings);
+ADV_MUST_CHECK adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json_t *root,
+                                                  struct adv_arena *arena, struct adv_advise_request *request,
+                                                  adv_err *err, adv_err *warnings);
 
-/* The model of a request with the architecture keys of its config applied on top, and its cluster. Members that are
- * missing or wrong add findings; the struct is then zeroed. Returns true when both are usable. */
-bool adv_decode_job(const struct adv_catalog *catalog, const json_t *root, const json_t *config, const char *config_at,
-                    struct adv_model *model, struct adv_cluster *cluster, adv_err *err, adv_err *warnings);
+/* The model of a request with the architecture keys of its config applied on top, and its cluster. Members
+ * that are missing or wrong add findings; the struct is then zeroed. Returns true when both are usable. */
+bool adv_decode_job(const struct adv_catalog *catalog, const json_t *root, const json_t *config,
+                    const char *config_at, struct adv_model *model, struct adv_cluster *cluster, adv_err *err,
+                    adv_err *warnings);
 
-/* The model `value` with the architecture keys of `config` (at `config_at`, may be NULL) on top. Changes of a catalog model
- * that MaxText takes only with override_model_config are warnings. Returns true when the model is usable. */
-bool adv_decode_request_model(const struct adv_catalog *catalog, const json_t *value, const char *at, const json_t *config,
-                              const char *config_at, struct adv_model *model, adv_err *err, adv_err *warnings);
+/* The model `value` with the architecture keys of `config` (at `config_at`, may be NULL) on top. Changes of a
+ * catalog model that MaxText takes only with override_model_config are warnings. Returns true when the model
+ * is usable. */
+bool adv_decode_request_model(const struct adv_catalog *catalog, const json_t *value, const char *at,
+                              const json_t *config, const char *config_at, struct adv_model *model,
+                              adv_err *err, adv_err *warnings);
 
 /* MaxText's own model "default": the base_* dimensions of base.yml as an object; new reference. */
 json_t *adv_decode_default_model(const struct adv_catalog *catalog);
 
-/* The keys MaxText's own file of a model sets beside the architecture ("opt_type" of gpt3-175b); new reference, NULL = none
- * (also when `name` is NULL or unknown). */
+/* The keys MaxText's own file of a model sets beside the architecture ("opt_type" of gpt3-175b); new
+ * reference, NULL = none (also when `name` is NULL or unknown). */
 json_t *adv_decode_model_pins(const struct adv_catalog *catalog, const char *name);
 
 #endif

@@ -30,8 +30,10 @@ static bool is_name(const char *word, size_t length, bool upper)
 static void keep_flag(struct shell_reader *reader, const char *word)
 {
     json_t *flag = json_string(word);
-    if (flag && json_array_size(reader->flags) < ADV_LIMIT_CONFIG_KEYS) (void)json_array_append_new(reader->flags, flag);
-    else json_decref(flag);
+    if (flag && json_array_size(reader->flags) < ADV_LIMIT_CONFIG_KEYS)
+        (void)json_array_append_new(reader->flags, flag);
+    else
+        json_decref(flag);
 }
 
 static void keep_key(struct shell_reader *reader, const char *name, size_t name_length, const char *value)
@@ -54,11 +56,13 @@ static void read_word(struct shell_reader *reader, const char *word, int nesting
     if (strncmp(word, "--xla_", 6) == 0) {
         keep_flag(reader, word);
     } else if (!equals) {
-        if (nesting < NESTING_MAX && strpbrk(word, " \t\n") && strchr(word, '=')) read_words(reader, word, strlen(word), nesting + 1);
+        if (nesting < NESTING_MAX && strpbrk(word, " \t\n") && strchr(word, '='))
+            read_words(reader, word, strlen(word), nesting + 1);
     } else if (length > 2 && strncmp(word, "M_", 2) == 0 && is_name(word + 2, length - 2, true)) {
         keep_key(reader, word + 2, length - 2, value); /* MaxText's own environment override */
     } else if (is_name(word, length, false)) {
-        bool holds_flags = length == strlen("compile_xla_flags") && strncmp(word, "compile_xla_flags", length) == 0;
+        bool holds_flags =
+            length == strlen("compile_xla_flags") && strncmp(word, "compile_xla_flags", length) == 0;
         if (holds_flags && nesting < NESTING_MAX) read_words(reader, value, strlen(value), nesting + 1);
         keep_key(reader, word, length, value);
     } else if (nesting < NESTING_MAX && (has_words || strncmp(value, "--xla_", 6) == 0)) {
@@ -75,8 +79,10 @@ static const char *next_word(const char *at, const char *end, char *word)
             at++;
             if (*at == '\r' && at + 1 < end && at[1] == '\n') at++;
             if (*at == '\n') {
-                if (quote) *word++ = ' ';
-                else break;
+                if (quote)
+                    *word++ = ' ';
+                else
+                    break;
             } else {
                 *word++ = *at;
             }
@@ -123,7 +129,8 @@ adv_code adv_decode_shell(const char *text, size_t text_bytes, json_t **root, ad
     json_t *object = json_object();
     *root = NULL;
     if (reader.config && reader.flags && object) read_words(&reader, text, text_bytes, 0);
-    bool failed = !object || reader.out_of_memory || json_object_set_new(object, "config", reader.config) != 0 ||
+    bool failed = !object || reader.out_of_memory ||
+                  json_object_set_new(object, "config", reader.config) != 0 ||
                   json_object_set_new(object, "xla_flags", reader.flags) != 0;
     if (failed) {
         json_decref(object);
@@ -145,24 +152,31 @@ static bool has_member(const json_t *root, const char *const *names, size_t coun
 static json_t *as_request(json_t *root)
 {
     static const char *const members[] = {"config", "xla_flags", "model", "cluster", "strict"};
-    if (!json_is_object(root) || json_object_size(root) == 0 || has_member(root, members, sizeof members / sizeof *members)) return root;
+    if (!json_is_object(root) || json_object_size(root) == 0 ||
+        has_member(root, members, sizeof members / sizeof *members))
+        return root;
     json_t *request = json_object();
     (void)json_object_set_new(request, "config", root);
     return request;
 }
 
-/* YAML starts its first line that says something with "key:"; a shell text with a command or an assignment. */
+/* YAML starts its first line that says something with "key:"; a shell text with a command or an assignment.
+ */
 static bool looks_like_yaml(const char *text, const char *end)
 {
     while (text < end) {
         const char *line_end = memchr(text, '\n', (size_t)(end - text));
         const char *stop = line_end ? line_end : end;
         while (text < stop && isspace((unsigned char)*text)) text++;
-        bool says_something = text < stop && *text != '#' && !(stop - text >= 3 && strncmp(text, "---", 3) == 0);
+        bool says_something =
+            text < stop && *text != '#' && !(stop - text >= 3 && strncmp(text, "---", 3) == 0);
         if (says_something) {
             const char *name_end = text;
-            while (name_end < stop && (isalnum((unsigned char)*name_end) || *name_end == '_' || *name_end == '"')) name_end++;
-            return name_end < stop && *name_end == ':' && (name_end + 1 == stop || isspace((unsigned char)name_end[1]));
+            while (name_end < stop &&
+                   (isalnum((unsigned char)*name_end) || *name_end == '_' || *name_end == '"'))
+                name_end++;
+            return name_end < stop && *name_end == ':' &&
+                   (name_end + 1 == stop || isspace((unsigned char)name_end[1]));
         }
         text = stop < end ? stop + 1 : end;
     }
@@ -175,11 +189,14 @@ adv_code adv_decode_lint_text(const char *text, size_t text_bytes, json_t **root
     const char *at = text;
     *root = NULL;
     if (text_bytes > ADV_LIMIT_BODY_BYTES) {
-        return adv_err_add(err, ADV_E_TOO_LARGE, "", NULL, "%zu bytes; at most %d", text_bytes, ADV_LIMIT_BODY_BYTES);
+        return adv_err_add(err, ADV_E_TOO_LARGE, "", NULL, "%zu bytes; at most %d", text_bytes,
+                           ADV_LIMIT_BODY_BYTES);
     }
     while (at < end && isspace((unsigned char)*at)) at++;
-    if (at == end) return adv_err_add(err, ADV_E_SYNTAX, "", "a MaxText configuration as JSON, YAML or a command line", "the document is empty");
-    adv_code code = *at == '{' || *at == '['         ? adv_json_parse(text, text_bytes, root, err)
+    if (at == end)
+        return adv_err_add(err, ADV_E_SYNTAX, "", "a MaxText configuration as JSON, YAML or a command line",
+                           "the document is empty");
+    adv_code code = *at == '{' || *at == '['     ? adv_json_parse(text, text_bytes, root, err)
                     : looks_like_yaml(text, end) ? adv_decode_yaml(text, text_bytes, root, err)
                                                  : adv_decode_shell(text, text_bytes, root, err);
     if (code == ADV_OK) *root = as_request(*root);

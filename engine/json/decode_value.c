@@ -8,7 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-
 static bool takes(const struct adv_catalog_key *key, enum adv_key_type type)
 {
     return (key->types >> type) & 1u;
@@ -32,7 +31,8 @@ static bool bool_word(const char *text, bool *value)
 /* Decimal numbers only: no hexadecimal, no "inf", no "nan". */
 static bool number_word(const char *text, double *value)
 {
-    if (!*text || strspn(text, "+-.0123456789eE_") != strlen(text) || !strpbrk(text, "0123456789")) return false;
+    if (!*text || strspn(text, "+-.0123456789eE_") != strlen(text) || !strpbrk(text, "0123456789"))
+        return false;
     char digits[64];
     size_t used = 0;
     for (const char *at = text; *at && used + 1 < sizeof digits; at++) {
@@ -57,19 +57,27 @@ static void read_text(const struct adv_catalog_key *key, const char *text, struc
     double number = 0;
     value->kind = ADV_VALUE_STRING;
     value->string = text;
-    if (is_null_word(text) && key->nullable) value->kind = ADV_VALUE_NULL;
-    else if (takes(key, ADV_KEY_STRING)) return;
-    else if (takes(key, ADV_KEY_BOOL) && bool_word(text, &value->boolean)) value->kind = ADV_VALUE_BOOL;
-    else if (number_word(text, &number)) set_number(value, number);
-    else if (*text == '[' && takes(key, ADV_KEY_LIST)) value->kind = ADV_VALUE_OTHER;
-    else if (*text == '{' && takes(key, ADV_KEY_OBJECT)) value->kind = ADV_VALUE_OTHER;
+    if (is_null_word(text) && key->nullable)
+        value->kind = ADV_VALUE_NULL;
+    else if (takes(key, ADV_KEY_STRING))
+        return;
+    else if (takes(key, ADV_KEY_BOOL) && bool_word(text, &value->boolean))
+        value->kind = ADV_VALUE_BOOL;
+    else if (number_word(text, &number))
+        set_number(value, number);
+    else if (*text == '[' && takes(key, ADV_KEY_LIST))
+        value->kind = ADV_VALUE_OTHER;
+    else if (*text == '{' && takes(key, ADV_KEY_OBJECT))
+        value->kind = ADV_VALUE_OTHER;
 }
 
 static struct adv_value read_json(const struct adv_catalog_key *key, const json_t *json)
 {
     struct adv_value value = {.kind = ADV_VALUE_OTHER};
     switch (json_typeof(json)) {
-    case JSON_NULL: value.kind = ADV_VALUE_NULL; break;
+    case JSON_NULL:
+        value.kind = ADV_VALUE_NULL;
+        break;
     case JSON_TRUE:
     case JSON_FALSE:
         value.kind = ADV_VALUE_BOOL;
@@ -80,13 +88,19 @@ static struct adv_value read_json(const struct adv_catalog_key *key, const json_
         value.integer = json_integer_value(json);
         value.number = (double)value.integer;
         break;
-    case JSON_REAL: set_number(&value, json_real_value(json)); break;
-    case JSON_STRING: read_text(key, json_string_value(json), &value); break;
+    case JSON_REAL:
+        set_number(&value, json_real_value(json));
+        break;
+    case JSON_STRING:
+        read_text(key, json_string_value(json), &value);
+        break;
     case JSON_OBJECT:
-    case JSON_ARRAY: break;
+    case JSON_ARRAY:
+        break;
     }
     bool is_flag_number = value.kind == ADV_VALUE_INT && (value.integer == 0 || value.integer == 1);
-    if (is_flag_number && takes(key, ADV_KEY_BOOL) && !takes(key, ADV_KEY_INT) && !takes(key, ADV_KEY_FLOAT)) {
+    if (is_flag_number && takes(key, ADV_KEY_BOOL) && !takes(key, ADV_KEY_INT) &&
+        !takes(key, ADV_KEY_FLOAT)) {
         value.kind = ADV_VALUE_BOOL;
         value.boolean = value.integer == 1;
     }
@@ -97,19 +111,27 @@ static bool type_fits(const struct adv_catalog_key *key, const json_t *json, con
 {
     if (key->types == 0) return true;
     switch (value->kind) {
-    case ADV_VALUE_NULL: return key->nullable || key->types == 0;
-    case ADV_VALUE_BOOL: return takes(key, ADV_KEY_BOOL);
-    case ADV_VALUE_INT: return takes(key, ADV_KEY_INT) || takes(key, ADV_KEY_FLOAT) || takes(key, ADV_KEY_STRING);
-    case ADV_VALUE_FLOAT: return takes(key, ADV_KEY_FLOAT);
-    case ADV_VALUE_STRING: return takes(key, ADV_KEY_STRING);
-    case ADV_VALUE_OTHER: break;
+    case ADV_VALUE_NULL:
+        return key->nullable || key->types == 0;
+    case ADV_VALUE_BOOL:
+        return takes(key, ADV_KEY_BOOL);
+    case ADV_VALUE_INT:
+        return takes(key, ADV_KEY_INT) || takes(key, ADV_KEY_FLOAT) || takes(key, ADV_KEY_STRING);
+    case ADV_VALUE_FLOAT:
+        return takes(key, ADV_KEY_FLOAT);
+    case ADV_VALUE_STRING:
+        return takes(key, ADV_KEY_STRING);
+    case ADV_VALUE_OTHER:
+        break;
     }
-    return json_is_object(json) ? takes(key, ADV_KEY_OBJECT) : takes(key, ADV_KEY_LIST) || takes(key, ADV_KEY_OBJECT);
+    return json_is_object(json) ? takes(key, ADV_KEY_OBJECT)
+                                : takes(key, ADV_KEY_LIST) || takes(key, ADV_KEY_OBJECT);
 }
 
 static void describe_types(const struct adv_catalog_key *key, char *text, size_t text_bytes)
 {
-    static const char *const names[] = {"true or false", "an integer", "a number", "a string", "a list", "an object"};
+    static const char *const names[] = {"true or false", "an integer", "a number",
+                                        "a string",      "a list",     "an object"};
     size_t used = 0;
     text[0] = '\0';
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
@@ -140,8 +162,10 @@ static void list_allowed(const struct adv_catalog_key *key, const char *given, c
     enum { LISTED_COUNT = 20 }; /* what fits into a hint */
     if (key->allowed_count > LISTED_COUNT) {
         const char *nearest = adv_text_nearest(given, key->allowed, key->allowed_count);
-        if (nearest) (void)snprintf(text, text_bytes, "did you mean %s?", nearest);
-        else (void)snprintf(text, text_bytes, "one of the %d values in the key catalog", key->allowed_count);
+        if (nearest)
+            (void)snprintf(text, text_bytes, "did you mean %s?", nearest);
+        else
+            (void)snprintf(text, text_bytes, "one of the %d values in the key catalog", key->allowed_count);
         return;
     }
     size_t used = 0;
@@ -159,12 +183,15 @@ static bool breaks_bound(const char *constraints, const char *operator_text, dou
     if (!at) return false;
     *bound = strtod(at + strlen(operator_text), NULL);
     switch (operator_text[1]) {
-    case 't': return operator_text[0] == 'g' ? number <= *bound : number >= *bound;
-    default: return operator_text[0] == 'g' ? number < *bound : number > *bound;
+    case 't':
+        return operator_text[0] == 'g' ? number <= *bound : number >= *bound;
+    default:
+        return operator_text[0] == 'g' ? number < *bound : number > *bound;
     }
 }
 
-static adv_code check_bounds(const struct adv_catalog_key *key, const struct adv_value *value, const char *pointer, adv_err *err)
+static adv_code check_bounds(const struct adv_catalog_key *key, const struct adv_value *value,
+                             const char *pointer, adv_err *err)
 {
     static const struct {
         const char *text, *words;
@@ -172,31 +199,37 @@ static adv_code check_bounds(const struct adv_catalog_key *key, const struct adv
     if (value->kind != ADV_VALUE_INT && value->kind != ADV_VALUE_FLOAT) return ADV_OK;
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
         double bound = 0;
-        if (!key->constraints || !breaks_bound(key->constraints, operators[i].text, value->number, &bound)) continue;
-        return adv_err_add(err, ADV_E_RANGE, pointer, NULL, "%s is %.12g; it must be %s %.12g", key->name, value->number,
-                           operators[i].words, bound);
+        if (!key->constraints || !breaks_bound(key->constraints, operators[i].text, value->number, &bound))
+            continue;
+        return adv_err_add(err, ADV_E_RANGE, pointer, NULL, "%s is %.12g; it must be %s %.12g", key->name,
+                           value->number, operators[i].words, bound);
     }
     return ADV_OK;
 }
 
-adv_code adv_decode_value(const struct adv_catalog_key *key, const json_t *json, const char *pointer, struct adv_value *value, adv_err *err)
+adv_code adv_decode_value(const struct adv_catalog_key *key, const json_t *json, const char *pointer,
+                          struct adv_value *value, adv_err *err)
 {
     *value = read_json(key, json);
     char text[ADV_LIMIT_DETAIL] = "";
     if (!type_fits(key, json, value)) {
         describe_types(key, text, sizeof text);
         if (value->kind == ADV_VALUE_STRING) {
-            return adv_err_add(err, ADV_E_INVALID, pointer, NULL, "%s takes %s, not \"%.80s\"", key->name, text, value->string);
+            return adv_err_add(err, ADV_E_INVALID, pointer, NULL, "%s takes %s, not \"%.80s\"", key->name,
+                               text, value->string);
         }
-        return adv_err_add(err, ADV_E_INVALID, pointer, NULL, "%s takes %s, not %s", key->name, text, adv_json_type_name(json));
+        return adv_err_add(err, ADV_E_INVALID, pointer, NULL, "%s takes %s, not %s", key->name, text,
+                           adv_json_type_name(json));
     }
     if (!is_allowed(key, value)) {
         const char *given = value->kind == ADV_VALUE_STRING ? value->string : "";
         list_allowed(key, given, text, sizeof text);
         if (value->kind == ADV_VALUE_STRING) {
-            return adv_err_add(err, ADV_E_INVALID, pointer, text, "%s does not take \"%.80s\"", key->name, given);
+            return adv_err_add(err, ADV_E_INVALID, pointer, text, "%s does not take \"%.80s\"", key->name,
+                               given);
         }
-        return adv_err_add(err, ADV_E_INVALID, pointer, text, "%s does not take %.12g", key->name, value->number);
+        return adv_err_add(err, ADV_E_INVALID, pointer, text, "%s does not take %.12g", key->name,
+                           value->number);
     }
     return check_bounds(key, value, pointer, err);
 }

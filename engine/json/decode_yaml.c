@@ -19,7 +19,8 @@ struct yaml_reader {
 
 static adv_code fail(struct yaml_reader *reader, adv_code code, const yaml_mark_t *mark, const char *what)
 {
-    return adv_err_add(reader->err, code, "", NULL, "line %zu, column %zu: %s", mark->line + 1, mark->column + 1, what);
+    return adv_err_add(reader->err, code, "", NULL, "line %zu, column %zu: %s", mark->line + 1,
+                       mark->column + 1, what);
 }
 
 /* Puts a value where it belongs; takes over the reference. */
@@ -40,7 +41,8 @@ static adv_code put(struct yaml_reader *reader, json_t *value, const yaml_mark_t
     adv_code code = ADV_OK;
     if (json_object_get(parent, *key)) {
         json_decref(value);
-        code = adv_err_add(reader->err, ADV_E_SYNTAX, "", NULL, "line %zu: the key %.80s is there twice", mark->line + 1, *key);
+        code = adv_err_add(reader->err, ADV_E_SYNTAX, "", NULL, "line %zu: the key %.80s is there twice",
+                           mark->line + 1, *key);
     } else if (json_object_set_new(parent, *key, value) != 0) {
         code = fail(reader, ADV_E_SYNTAX, mark, "not UTF-8");
     }
@@ -52,15 +54,23 @@ static adv_code put(struct yaml_reader *reader, json_t *value, const yaml_mark_t
 static adv_code put_scalar(struct yaml_reader *reader, const yaml_event_t *event)
 {
     const char *text = (const char *)event->data.scalar.value;
-    if (strlen(text) != event->data.scalar.length) return fail(reader, ADV_E_SYNTAX, &event->start_mark, "a NUL character");
-    bool expects_key = reader->depth > 0 && json_is_object(reader->open[reader->depth - 1]) && !reader->keys[reader->depth - 1];
+    if (strlen(text) != event->data.scalar.length)
+        return fail(reader, ADV_E_SYNTAX, &event->start_mark, "a NUL character");
+    bool expects_key = reader->depth > 0 && json_is_object(reader->open[reader->depth - 1]) &&
+                       !reader->keys[reader->depth - 1];
     if (expects_key) {
         reader->keys[reader->depth - 1] = strdup(text);
-        return reader->keys[reader->depth - 1] ? ADV_OK : adv_err_add(reader->err, ADV_E_MEMORY, "", NULL, "out of memory");
+        return reader->keys[reader->depth - 1]
+                   ? ADV_OK
+                   : adv_err_add(reader->err, ADV_E_MEMORY, "", NULL, "out of memory");
     }
     bool is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     bool is_null = is_plain && (!*text || strcmp(text, "~") == 0);
-    return put(reader, is_null ? json_null() : is_plain ? adv_decode_scalar_text(text) : json_string(text), &event->start_mark);
+    return put(reader,
+               is_null    ? json_null()
+               : is_plain ? adv_decode_scalar_text(text)
+                          : json_string(text),
+               &event->start_mark);
 }
 
 static adv_code open_container(struct yaml_reader *reader, json_t *container, const yaml_event_t *event)
@@ -77,19 +87,24 @@ static adv_code open_container(struct yaml_reader *reader, json_t *container, co
 static adv_code read_event(struct yaml_reader *reader, const yaml_event_t *event)
 {
     switch (event->type) {
-    case YAML_SCALAR_EVENT: return put_scalar(reader, event);
-    case YAML_MAPPING_START_EVENT: return open_container(reader, json_object(), event);
-    case YAML_SEQUENCE_START_EVENT: return open_container(reader, json_array(), event);
+    case YAML_SCALAR_EVENT:
+        return put_scalar(reader, event);
+    case YAML_MAPPING_START_EVENT:
+        return open_container(reader, json_object(), event);
+    case YAML_SEQUENCE_START_EVENT:
+        return open_container(reader, json_array(), event);
     case YAML_MAPPING_END_EVENT:
     case YAML_SEQUENCE_END_EVENT:
         reader->depth--;
         return ADV_OK;
-    case YAML_ALIAS_EVENT: return fail(reader, ADV_E_UNSUPPORTED, &event->start_mark, "aliases are not read");
+    case YAML_ALIAS_EVENT:
+        return fail(reader, ADV_E_UNSUPPORTED, &event->start_mark, "aliases are not read");
     case YAML_NO_EVENT:
     case YAML_STREAM_START_EVENT:
     case YAML_STREAM_END_EVENT:
     case YAML_DOCUMENT_START_EVENT:
-    case YAML_DOCUMENT_END_EVENT: break;
+    case YAML_DOCUMENT_END_EVENT:
+        break;
     }
     return ADV_OK;
 }
@@ -114,12 +129,14 @@ adv_code adv_decode_yaml(const char *text, size_t text_bytes, json_t **root, adv
 {
     struct yaml_reader reader = {.err = err};
     *root = NULL;
-    if (!yaml_parser_initialize(&reader.parser)) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "out of memory");
+    if (!yaml_parser_initialize(&reader.parser))
+        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "out of memory");
     yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, text_bytes);
     adv_code code = read_document(&reader);
     yaml_parser_delete(&reader.parser);
     for (int i = 0; i < ADV_LIMIT_JSON_DEPTH; i++) free(reader.keys[i]);
-    if (code == ADV_OK && !reader.root) code = adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the document is empty");
+    if (code == ADV_OK && !reader.root)
+        code = adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the document is empty");
     if (code != ADV_OK) {
         json_decref(reader.root);
         return code;

@@ -61,7 +61,8 @@ json_t *adv_encode_config(const struct adv_config *config)
 {
     json_t *object = json_object();
     for (int i = 0; i < config->count; i++) {
-        (void)json_object_set_new(object, config->entries[i].key, json_loads(config->entries[i].value_json, JSON_DECODE_ANY, NULL));
+        (void)json_object_set_new(object, config->entries[i].key,
+                                  json_loads(config->entries[i].value_json, JSON_DECODE_ANY, NULL));
     }
     return object;
 }
@@ -69,7 +70,8 @@ json_t *adv_encode_config(const struct adv_config *config)
 json_t *adv_encode_flags(const struct adv_config *config)
 {
     json_t *list = json_array();
-    for (int i = 0; i < config->flags_count; i++) (void)json_array_append_new(list, json_string(config->flags[i]));
+    for (int i = 0; i < config->flags_count; i++)
+        (void)json_array_append_new(list, json_string(config->flags[i]));
     return list;
 }
 

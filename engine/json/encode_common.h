@@ -1,8 +1,10 @@
-/* encode_common.h: what all answers share: numbers, findings, the engine's name tag, and the way from tree to text.
+/* encode_common.h: what all answers share: numbers, findings, the engine's name tag, and the way from tree to
+ * text.
  *
- * Numbers that are not finite become null. Members keep the order in which they are set, reals are written with 12
- * significant digits: the same input, version and catalog give the same bytes. Functions that make values return NULL only
- * when memory is exhausted; setting a NULL value into an object loses that member and adv_encode_text reports it.
+ * Numbers that are not finite become null. Members keep the order in which they are set, reals are written
+ * with 12 significant digits: the same input, version and catalog give the same bytes. Functions that make
+ * values return NULL only when memory is exhausted; setting a NULL value into an object loses that member and
+ * adv_encode_text reports it.
  */
 #ifndef ADV_JSON_ENCODE_COMMON_H
 #define ADV_JSON_ENCODE_COMMON_H
@@ -16,7 +18,8 @@
 json_t *adv_encode_number(double value);
 void adv_encode_set_number(json_t *object, const char *member, double value);
 void adv_encode_set_integer(json_t *object, const char *member, int64_t value);
-void adv_encode_set_string(json_t *object, const char *member, const char *value); /* NULL and "" become null */
+void adv_encode_set_string(json_t *object, const char *member,
+                           const char *value); /* NULL and "" become null */
 
 /* {"version", "catalog_hash", "calibration"} */
 json_t *adv_encode_engine(const struct adv_catalog *catalog);

@@ -30,8 +30,9 @@ static adv_code read_run(const char *id, const char *text, int index, struct run
     const json_t *ranked = json_object_get(run->document, "ranked");
     if (ranked) run->estimate = json_object_get(json_array_get(ranked, 0), "estimate");
     if (json_is_number(json_object_get(run->estimate, "step_time_s"))) return ADV_OK;
-    return adv_err_add(err, ADV_E_INVALID, pointer, "compare estimates, or advise answers with a plan that fits", "run %.90s holds no step time",
-                       id);
+    return adv_err_add(err, ADV_E_INVALID, pointer,
+                       "compare estimates, or advise answers with a plan that fits",
+                       "run %.90s holds no step time", id);
 }
 
 /* Which peak decides the memory: parts are counted when they are there always or at that peak. */
@@ -99,7 +100,8 @@ static json_t *compare_terms(json_t *from, json_t *to, double from_total, double
     json_t *list = json_array();
     const char *name = NULL;
     json_t *value = NULL;
-    json_object_foreach(from, name, value) add_term(list, name, json_real_value(value), json_real_value(json_object_get(to, name)));
+    json_object_foreach(from, name, value)
+        add_term(list, name, json_real_value(value), json_real_value(json_object_get(to, name)));
     json_object_foreach(to, name, value)
     {
         if (!json_object_get(from, name)) add_term(list, name, 0, json_real_value(value));
@@ -117,15 +119,17 @@ static json_t *compare_times(const struct run *from, const struct run *to)
 {
     json_t *left = sums_by_name(json_object_get(from->estimate, "time_parts"), "exposed_seconds", NULL);
     json_t *right = sums_by_name(json_object_get(to->estimate, "time_parts"), "exposed_seconds", NULL);
-    return compare_terms(left, right, number_of(from->estimate, "step_time_s"), number_of(to->estimate, "step_time_s"));
+    return compare_terms(left, right, number_of(from->estimate, "step_time_s"),
+                         number_of(to->estimate, "step_time_s"));
 }
 
 static json_t *compare_memory(const struct run *from, const struct run *to)
 {
     const json_t *left = json_object_get(from->estimate, "hbm_parts");
     const json_t *right = json_object_get(to->estimate, "hbm_parts");
-    return compare_terms(sums_by_name(left, "bytes", deciding_peak(left)), sums_by_name(right, "bytes", deciding_peak(right)),
-                         number_of(from->estimate, "hbm_bytes_per_device"), number_of(to->estimate, "hbm_bytes_per_device"));
+    return compare_terms(
+        sums_by_name(left, "bytes", deciding_peak(left)), sums_by_name(right, "bytes", deciding_peak(right)),
+        number_of(from->estimate, "hbm_bytes_per_device"), number_of(to->estimate, "hbm_bytes_per_device"));
 }
 
 static double relative(double from, double to)
@@ -153,9 +157,17 @@ static json_t *compare_two(const struct run *from, const struct run *to)
 
 static json_t *side(const struct run *run)
 {
-    static const char *const members[] = {"step_time_s",          "step_time_low_s", "step_time_high_s", "tokens_per_s_per_chip",
-                                          "mfu_frac",             "hbm_bytes_per_device", "fits",        "fit_verdict",
-                                          "bound",                "usd_per_billion_tokens", "confidence"};
+    static const char *const members[] = {"step_time_s",
+                                          "step_time_low_s",
+                                          "step_time_high_s",
+                                          "tokens_per_s_per_chip",
+                                          "mfu_frac",
+                                          "hbm_bytes_per_device",
+                                          "fits",
+                                          "fit_verdict",
+                                          "bound",
+                                          "usd_per_billion_tokens",
+                                          "confidence"};
     static const char *const of_document[] = {"label", "model", "cluster", "engine"};
     json_t *object = json_object();
     adv_encode_set_string(object, "run_id", run->id);
@@ -170,14 +182,16 @@ static json_t *side(const struct run *run)
     return object;
 }
 
-adv_code adv_compare_json(const char *const *run_ids, const char *const *responses, int count, struct adv_answer *answer, adv_err *err)
+adv_code adv_compare_json(const char *const *run_ids, const char *const *responses, int count,
+                          struct adv_answer *answer, adv_err *err)
 {
     enum { RUNS_MAX = 64 };
     struct run runs[RUNS_MAX];
     memset(answer, 0, sizeof *answer);
     answer->step_time_s = answer->hbm_bytes_per_device = (double)NAN;
     if (count < 1 || count > RUNS_MAX) {
-        return adv_err_add(err, ADV_E_RANGE, "/runs", NULL, "%d runs; from 1 to %d can be compared", count, RUNS_MAX);
+        return adv_err_add(err, ADV_E_RANGE, "/runs", NULL, "%d runs; from 1 to %d can be compared", count,
+                           RUNS_MAX);
     }
     adv_code code = ADV_OK;
     json_t *sides = json_array();
@@ -199,5 +213,7 @@ adv_code adv_compare_json(const char *const *run_ids, const char *const *respons
         return code;
     }
     answer->json = adv_encode_text(root, &answer->json_bytes);
-    return answer->json ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "the answer needs more memory than there is");
+    return answer->json
+               ? ADV_OK
+               : adv_err_add(err, ADV_E_MEMORY, "", NULL, "the answer needs more memory than there is");
 }

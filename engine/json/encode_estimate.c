@@ -13,8 +13,10 @@ static json_t *encode_time_parts(const struct adv_ledger *ledger)
         adv_encode_set_string(row, "resource", adv_resource_name(term->resource));
         adv_encode_set_number(row, "exposed_seconds", term->exposed_seconds);
         adv_encode_set_number(row, "count", term->count);
-        if (term->flops_per_device > 0) adv_encode_set_number(row, "flops_per_device", term->flops_per_device);
-        if (term->bytes_per_device > 0) adv_encode_set_number(row, "bytes_per_device", term->bytes_per_device);
+        if (term->flops_per_device > 0)
+            adv_encode_set_number(row, "flops_per_device", term->flops_per_device);
+        if (term->bytes_per_device > 0)
+            adv_encode_set_number(row, "bytes_per_device", term->bytes_per_device);
         adv_encode_set_string(row, "formula", term->formula);
         adv_encode_set_string(row, "source", term->source);
         (void)json_array_append_new(list, row);
@@ -48,8 +50,10 @@ static json_t *encode_mesh(const struct adv_mesh *mesh)
         for (int k = 0; k < placement->rings_count; k++) {
             const struct adv_ring *ring = &placement->rings[k];
             const char *name = adv_physical_name(ring->physical);
-            (void)json_array_append_new(placed, ring->size == ring->whole ? json_string(name)
-                                                                          : json_sprintf("%s[%d of %d]", name, ring->size, ring->whole));
+            (void)json_array_append_new(placed,
+                                        ring->size == ring->whole
+                                            ? json_string(name)
+                                            : json_sprintf("%s[%d of %d]", name, ring->size, ring->whole));
             wraps &= ring->wraps;
         }
         adv_encode_set_string(row, "axis", adv_axis_mesh((enum adv_axis)i));
@@ -87,7 +91,8 @@ static json_t *encode_advice(const struct adv_advice_list *advice)
         json_t *change = json_object();
         for (int k = 0; k < item->changes_count; k++) {
             json_t *value = json_loads(item->changes[k].value_json, JSON_DECODE_ANY, NULL);
-            (void)json_object_set_new(change, item->changes[k].key, value ? value : json_string(item->changes[k].value_json));
+            (void)json_object_set_new(change, item->changes[k].key,
+                                      value ? value : json_string(item->changes[k].value_json));
         }
         adv_encode_set_string(row, "severity", adv_severity_name(item->severity));
         adv_encode_set_string(row, "code", item->code);
@@ -125,8 +130,9 @@ static void set_memory(json_t *object, const struct adv_estimate *estimate)
     adv_encode_set_number(object, "host_limit_bytes_per_host", round(estimate->host_limit_bytes_per_host));
 }
 
-json_t *adv_encode_estimate(const struct adv_cluster *cluster, const struct adv_estimate *estimate, const struct adv_ledger *ledger,
-                            const struct adv_advice_list *advice, const adv_err *warnings)
+json_t *adv_encode_estimate(const struct adv_cluster *cluster, const struct adv_estimate *estimate,
+                            const struct adv_ledger *ledger, const struct adv_advice_list *advice,
+                            const adv_err *warnings)
 {
     json_t *object = json_object();
     set_time(object, estimate);
@@ -142,11 +148,13 @@ json_t *adv_encode_estimate(const struct adv_cluster *cluster, const struct adv_
     (void)json_object_set_new(object, "warnings", warnings ? adv_encode_findings(warnings) : json_array());
     bool priced = isfinite(cluster->price_usd_per_chip_hour);
     adv_encode_set_number(object, "usd_per_step", priced ? estimate->usd_per_step : (double)NAN);
-    adv_encode_set_number(object, "usd_per_billion_tokens", priced ? estimate->usd_per_billion_tokens : (double)NAN);
+    adv_encode_set_number(object, "usd_per_billion_tokens",
+                          priced ? estimate->usd_per_billion_tokens : (double)NAN);
     return object;
 }
 
-json_t *adv_encode_estimate_answer(const struct adv_catalog *catalog, const struct adv_estimate_request *request,
+json_t *adv_encode_estimate_answer(const struct adv_catalog *catalog,
+                                   const struct adv_estimate_request *request,
                                    const struct adv_estimate *estimate, const struct adv_ledger *ledger,
                                    const struct adv_advice_list *advice, const adv_err *warnings)
 {

@@ -1,7 +1,7 @@
 /* encode_estimate.h: an estimate as JSON, with the members of the contract (api.md, POST /v1/estimate).
  *
- * Reads the estimate, the ledger and the advice; computes nothing but sums. Used for the estimate itself and for every
- * plan an advise answer holds.
+ * Reads the estimate, the ledger and the advice; computes nothing but sums. Used for the estimate itself and
+ * for every plan an advise answer holds.
  */
 #ifndef ADV_JSON_ENCODE_ESTIMATE_H
 #define ADV_JSON_ENCODE_ESTIMATE_H
@@ -10,13 +10,15 @@
 #include "engine/explain/advice.h"
 #include "engine/json/encode_common.h"
 
-/* `ledger` NULL: no time_parts, hbm_parts and kernels (empty arrays). `advice` NULL: an empty array. `warnings` may be NULL.
- * New reference; NULL when memory is exhausted. */
-json_t *adv_encode_estimate(const struct adv_cluster *cluster, const struct adv_estimate *estimate, const struct adv_ledger *ledger,
-                            const struct adv_advice_list *advice, const adv_err *warnings);
+/* `ledger` NULL: no time_parts, hbm_parts and kernels (empty arrays). `advice` NULL: an empty array.
+ * `warnings` may be NULL. New reference; NULL when memory is exhausted. */
+json_t *adv_encode_estimate(const struct adv_cluster *cluster, const struct adv_estimate *estimate,
+                            const struct adv_ledger *ledger, const struct adv_advice_list *advice,
+                            const adv_err *warnings);
 
 /* The whole answer: the estimate, the job and configuration as understood, and the engine's name tag. */
-json_t *adv_encode_estimate_answer(const struct adv_catalog *catalog, const struct adv_estimate_request *request,
+json_t *adv_encode_estimate_answer(const struct adv_catalog *catalog,
+                                   const struct adv_estimate_request *request,
                                    const struct adv_estimate *estimate, const struct adv_ledger *ledger,
                                    const struct adv_advice_list *advice, const adv_err *warnings);
 

@@ -43,7 +43,8 @@ static json_t *encode_tile(enum adv_kernel kernel, const struct adv_kernel_choic
     return object;
 }
 
-json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct adv_kernel_request *request, const struct adv_kernel_time *time)
+json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct adv_kernel_request *request,
+                              const struct adv_kernel_time *time)
 {
     json_t *object = json_object();
     json_t *parts = json_array();
@@ -80,19 +81,22 @@ static json_t *encode_choice(enum adv_kernel kernel, const struct adv_kernel_cho
     return object;
 }
 
-json_t *adv_encode_tuning(const struct adv_catalog *catalog, const struct adv_kernel_request *request, const struct adv_kernel_choice *choices,
-                          int choices_count, const struct adv_kernel_choice *standard, long evaluated_count)
+json_t *adv_encode_tuning(const struct adv_catalog *catalog, const struct adv_kernel_request *request,
+                          const struct adv_kernel_choice *choices, int choices_count,
+                          const struct adv_kernel_choice *standard, long evaluated_count)
 {
     json_t *object = json_object();
     json_t *ranked = json_array();
     json_t *search = json_object();
-    for (int i = 0; i < choices_count; i++) (void)json_array_append_new(ranked, encode_choice(request->kernel, &choices[i]));
+    for (int i = 0; i < choices_count; i++)
+        (void)json_array_append_new(ranked, encode_choice(request->kernel, &choices[i]));
     adv_encode_set_integer(search, "evaluated", evaluated_count);
     (void)json_object_set_new(search, "exhaustive", json_true());
     adv_encode_set_string(object, "chip", request->chip->chip.name);
     adv_encode_set_string(object, "kernel", adv_kernel_name(request->kernel));
     (void)json_object_set_new(object, "ranked", ranked);
-    (void)json_object_set_new(object, "default", standard ? encode_choice(request->kernel, standard) : json_null());
+    (void)json_object_set_new(object, "default",
+                              standard ? encode_choice(request->kernel, standard) : json_null());
     (void)json_object_set_new(object, "search", search);
     (void)json_object_set_new(object, "engine", adv_encode_engine(catalog));
     return object;

@@ -6,7 +6,8 @@
 #include "engine/json/encode_common.h"
 #include "engine/kernel/kernel.h"
 
-/* One tile choice of the request's kernel with its simulated time; which tile struct counts depends on the kernel. */
+/* One tile choice of the request's kernel with its simulated time; which tile struct counts depends on the
+ * kernel. */
 struct adv_kernel_choice {
     struct adv_attention_tile attention;
     struct adv_gmm_tile gmm;
@@ -15,10 +16,12 @@ struct adv_kernel_choice {
 };
 
 /* New references. */
-json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct adv_kernel_request *request, const struct adv_kernel_time *time);
+json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct adv_kernel_request *request,
+                              const struct adv_kernel_time *time);
 
 /* `standard`: MaxText's default tiles, NULL where they are not legal for the shape. */
-json_t *adv_encode_tuning(const struct adv_catalog *catalog, const struct adv_kernel_request *request, const struct adv_kernel_choice *choices,
-                          int choices_count, const struct adv_kernel_choice *standard, long evaluated_count);
+json_t *adv_encode_tuning(const struct adv_catalog *catalog, const struct adv_kernel_request *request,
+                          const struct adv_kernel_choice *choices, int choices_count,
+                          const struct adv_kernel_choice *standard, long evaluated_count);
 
 #endif

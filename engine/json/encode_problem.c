@@ -12,8 +12,10 @@ char *adv_problem_json(const adv_err *err, const char *instance)
     (void)snprintf(type, sizeof type, "https://tpu-advisor.dev/problems/%s", adv_code_slug(code));
     int others = err->count - 1 + err->lost_count;
     const char *first = err->count > 0 ? err->findings[0].detail : adv_code_title(code);
-    if (others > 0) (void)snprintf(detail, sizeof detail, "%s (and %d more)", first, others);
-    else (void)snprintf(detail, sizeof detail, "%s", first);
+    if (others > 0)
+        (void)snprintf(detail, sizeof detail, "%s (and %d more)", first, others);
+    else
+        (void)snprintf(detail, sizeof detail, "%s", first);
     json_t *root = json_object();
     (void)json_object_set_new(root, "type", json_string(type));
     (void)json_object_set_new(root, "title", json_string(adv_code_title(code)));
@@ -21,7 +23,8 @@ char *adv_problem_json(const adv_err *err, const char *instance)
     (void)json_object_set_new(root, "detail", json_string(detail));
     if (instance) (void)json_object_set_new(root, "instance", json_string(instance));
     (void)json_object_set_new(root, "errors", adv_encode_findings(err));
-    if (err->lost_count > 0) (void)json_object_set_new(root, "errors_not_shown", json_integer(err->lost_count));
+    if (err->lost_count > 0)
+        (void)json_object_set_new(root, "errors_not_shown", json_integer(err->lost_count));
     size_t bytes = 0;
     return adv_encode_text(root, &bytes);
 }

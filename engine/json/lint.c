@@ -16,8 +16,9 @@ enum lint_severity { LINT_ERROR, LINT_WARNING, LINT_INFO };
 static const char *const severity_names[] = {"error", "warning", "info"};
 
 /* Findings that only inform. All others that are no errors are warnings. */
-static const char *const informing[] = {"approximated-value", "not-modelled", "block-clamped", "block-unused", "tile-unused",
-                                        "vmem-limit-reached", "not-checked"};
+static const char *const informing[] = {"approximated-value", "not-modelled", "block-clamped",
+                                        "block-unused",       "tile-unused",  "vmem-limit-reached",
+                                        "not-checked"};
 
 struct lint_job {
     struct adv_model model;
@@ -28,7 +29,8 @@ struct lint_job {
     adv_err errors, notes;
 };
 
-static void note(struct lint_job *job, const char *rule, const char *pointer, const char *hint, const char *detail)
+static void note(struct lint_job *job, const char *rule, const char *pointer, const char *hint,
+                 const char *detail)
 {
     (void)adv_err_add(&job->notes, ADV_OK, pointer, hint, "%s", detail);
     adv_err_rule(&job->notes, rule);
@@ -40,18 +42,22 @@ static const json_t *config_member(const json_t *config, const char *name)
     return value && !json_is_null(value) ? value : NULL;
 }
 
-static void find_model(const struct adv_catalog *catalog, const json_t *root, const json_t *config, struct lint_job *job)
+static void find_model(const struct adv_catalog *catalog, const json_t *root, const json_t *config,
+                       struct lint_job *job)
 {
     const json_t *value = json_object_get(root, "model");
     const char *at = value ? "/model" : "/config/model_name";
     json_t *standard = NULL;
     if (!value) value = config_member(config, "model_name");
     if (!value && config_member(config, "base_emb_dim")) value = standard = adv_decode_default_model(catalog);
-    if (value) job->has_model = adv_decode_request_model(catalog, value, at, config, "/config", &job->model, &job->errors, &job->notes);
+    if (value)
+        job->has_model = adv_decode_request_model(catalog, value, at, config, "/config", &job->model,
+                                                  &job->errors, &job->notes);
     json_decref(standard);
 }
 
-static void find_cluster(const struct adv_catalog *catalog, const json_t *root, const json_t *config, struct lint_job *job)
+static void find_cluster(const struct adv_catalog *catalog, const json_t *root, const json_t *config,
+                         struct lint_job *job)
 {
     const json_t *value = json_object_get(root, "cluster");
     const json_t *topology = config_member(config, "compile_topology");
@@ -61,11 +67,16 @@ static void find_cluster(const struct adv_catalog *catalog, const json_t *root, 
     if (!value && json_is_string(topology) && *json_string_value(topology)) {
         at = "/config/compile_topology";
         made = json_pack("{s:O}", "accelerator", (json_t *)(uintptr_t)topology);
-        if (json_is_integer(slices) && json_integer_value(slices) > 0) (void)json_object_set(made, "slices", (json_t *)(uintptr_t)slices);
-        else (void)adv_err_add(&job->errors, ADV_E_INVALID, at, "set compile_topology_num_slices", "compile_topology is set without a number of slices");
+        if (json_is_integer(slices) && json_integer_value(slices) > 0)
+            (void)json_object_set(made, "slices", (json_t *)(uintptr_t)slices);
+        else
+            (void)adv_err_add(&job->errors, ADV_E_INVALID, at, "set compile_topology_num_slices",
+                              "compile_topology is set without a number of slices");
         value = made;
     }
-    if (value) job->has_cluster = adv_decode_cluster(catalog, value, at, &job->cluster, &job->errors, &job->notes) == ADV_OK;
+    if (value)
+        job->has_cluster =
+            adv_decode_cluster(catalog, value, at, &job->cluster, &job->errors, &job->notes) == ADV_OK;
     json_decref(made);
     if (job->has_cluster) return;
     memset(&job->cluster, 0, sizeof job->cluster);
@@ -90,12 +101,14 @@ static void assume_devices(const json_t *config, struct lint_job *job)
     job->cluster.slices = (int)adv_min(dcn, 1 << 10);
     job->cluster.devices = job->cluster.devices_per_slice * job->cluster.slices;
     job->cluster.chip.peak_int8_ops_per_s_per_chip = job->cluster.chip.peak_fp8_flops_per_s_per_chip = 1;
-    note(job, "not-checked", "", "give cluster {chip, topology}", "no cluster is given: the product of the mesh axes is not checked");
+    note(job, "not-checked", "", "give cluster {chip, topology}",
+         "no cluster is given: the product of the mesh axes is not checked");
 }
 
 static void note_blocks(const json_t *config, struct lint_job *job)
 {
-    static const char *const unused[] = {"sa_block_q_dq", "sa_block_kv_dq", "local_sa_block_q_dq", "local_sa_block_kv_dq"};
+    static const char *const unused[] = {"sa_block_q_dq", "sa_block_kv_dq", "local_sa_block_q_dq",
+                                         "local_sa_block_kv_dq"};
     const struct adv_plan *plan = &job->plan;
     char pointer[ADV_LIMIT_POINTER];
     const char *key = NULL;
@@ -104,12 +117,14 @@ static void note_blocks(const json_t *config, struct lint_job *job)
     {
         bool is_block = strncmp(key, "sa_block_", 9) == 0 || strncmp(key, "local_sa_block_", 15) == 0;
         if (is_block && json_is_integer(value) && json_integer_value(value) > plan->seq_len) {
-            note(job, "block-clamped", adv_json_pointer(pointer, "/config", key), NULL, "the block is longer than the sequence and is clamped to it");
+            note(job, "block-clamped", adv_json_pointer(pointer, "/config", key), NULL,
+                 "the block is longer than the sequence and is clamped to it");
         }
     }
     for (size_t i = 0; plan->use_fused_bwd && i < sizeof unused / sizeof *unused; i++) {
         if (!config_member(config, unused[i])) continue;
-        note(job, "block-unused", adv_json_pointer(pointer, "/config", unused[i]), NULL, "the fused backward kernel does not read this block");
+        note(job, "block-unused", adv_json_pointer(pointer, "/config", unused[i]), NULL,
+             "the fused backward kernel does not read this block");
     }
 }
 
@@ -161,36 +176,44 @@ static int add_findings(json_t *list, const adv_err *found, bool is_error, adv_e
         (void)json_array_append_new(list, row);
         if (severity != LINT_ERROR) continue;
         errors_count++;
-        (void)adv_err_add(errors, finding->code == ADV_OK ? ADV_E_INVALID : finding->code, finding->pointer, finding->hint, "%s", finding->detail);
+        (void)adv_err_add(errors, finding->code == ADV_OK ? ADV_E_INVALID : finding->code, finding->pointer,
+                          finding->hint, "%s", finding->detail);
         adv_err_rule(errors, finding->rule);
     }
     return errors_count;
 }
 
-static void inspect(const struct adv_catalog *catalog, const json_t *root, const json_t *config, bool strict, struct adv_arena *arena,
-                    struct lint_job *job)
+static void inspect(const struct adv_catalog *catalog, const json_t *root, const json_t *config, bool strict,
+                    struct adv_arena *arena, struct lint_job *job)
 {
     find_model(catalog, root, config, job);
     find_cluster(catalog, root, config, job);
     if (!job->has_cluster) assume_devices(config, job);
-    if (!job->has_model) note(job, "not-checked", "", "give model or model_name", "no model is given: its dimensions are not checked against the mesh");
-    const char *name = json_string_value(json_object_get(root, "model") ? json_object_get(root, "model") : json_object_get(config, "model_name"));
+    if (!job->has_model)
+        note(job, "not-checked", "", "give model or model_name",
+             "no model is given: its dimensions are not checked against the mesh");
+    const char *name =
+        json_string_value(json_object_get(root, "model") ? json_object_get(root, "model")
+                                                         : json_object_get(config, "model_name"));
     json_t *defaults = adv_decode_model_pins(catalog, name);
-    struct adv_decode_config_input input = {catalog, &job->model, &job->cluster, config, defaults, "/config", strict, arena};
+    struct adv_decode_config_input input = {catalog,  &job->model, &job->cluster, config,
+                                            defaults, "/config",   strict,        arena};
     bool decoded = adv_decode_config(&input, &job->plan, &job->config, &job->errors, &job->notes) == ADV_OK;
     json_decref(defaults);
-    decoded &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena, &job->plan.flags, &job->config,
-                                &job->errors, &job->notes) == ADV_OK;
+    decoded &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena,
+                                &job->plan.flags, &job->config, &job->errors, &job->notes) == ADV_OK;
     bool legal = adv_plan_check(&job->plan, &job->model, &job->cluster, &job->errors, &job->notes) == ADV_OK;
     struct adv_mesh mesh;
-    if (job->has_cluster && legal && adv_mesh_place(&job->cluster, &job->plan, &mesh, &job->errors) != ADV_OK) return;
+    if (job->has_cluster && legal && adv_mesh_place(&job->cluster, &job->plan, &mesh, &job->errors) != ADV_OK)
+        return;
     if (!decoded && !legal) return;
     note_blocks(config, job);
     note_tiles(config, job);
     note_vmem(job);
 }
 
-adv_code adv_lint(const struct adv_catalog *catalog, const json_t *root, struct adv_arena *arena, json_t **answer, adv_err *err)
+adv_code adv_lint(const struct adv_catalog *catalog, const json_t *root, struct adv_arena *arena,
+                  json_t **answer, adv_err *err)
 {
     static const char *const members[] = {"config", "xla_flags", "model", "cluster", "strict", "label"};
     *answer = NULL;
@@ -218,7 +241,8 @@ adv_code adv_lint(const struct adv_catalog *catalog, const json_t *root, struct 
     json_t *object = json_object();
     (void)json_object_set_new(object, "valid", json_boolean(errors_count == 0));
     (void)json_object_set_new(object, "findings", findings);
-    adv_encode_set_integer(object, "findings_not_shown", (int64_t)job->errors.lost_count + job->notes.lost_count);
+    adv_encode_set_integer(object, "findings_not_shown",
+                           (int64_t)job->errors.lost_count + job->notes.lost_count);
     (void)json_object_set_new(object, "engine", adv_encode_engine(catalog));
     *answer = object;
     return ADV_OK;

@@ -94,10 +94,11 @@ const char *adv_layout_name(enum adv_layout layout)
 }
 
 #define BIT(tensor) (1u << ADV_TENSOR_##tensor)
-#define QKV (BIT(QUERY_PROJ) | BIT(KEY_PROJ) | BIT(VALUE_PROJ) | BIT(KV_PROJ) | BIT(QKV_PROJ))
-#define MLP (BIT(MLPWI) | BIT(MLPWI_0) | BIT(MLPWI_1) | BIT(MLPWO))
+#define QKV         (BIT(QUERY_PROJ) | BIT(KEY_PROJ) | BIT(VALUE_PROJ) | BIT(KV_PROJ) | BIT(QKV_PROJ))
+#define MLP         (BIT(MLPWI) | BIT(MLPWI_0) | BIT(MLPWI_1) | BIT(MLPWO))
 
-/* Names each preset keeps. Source: MaxText decoders' get_remat_policy; minimal_offloaded leaves context out. */
+/* Names each preset keeps. Source: MaxText decoders' get_remat_policy; minimal_offloaded leaves context out.
+ */
 static const struct {
     unsigned device, offload;
 } policy_rows[ADV_POLICY_COUNT] = {
@@ -174,9 +175,9 @@ void adv_plan_clamp_blocks(struct adv_plan *plan)
     for (int i = 0; i < 2; i++) {
         struct adv_splash_blocks *blocks = &plan->blocks[i];
         int *const all[] = {
-            &blocks->block_q,       &blocks->block_kv,     &blocks->block_kv_compute,
-            &blocks->block_q_dkv,   &blocks->block_kv_dkv, &blocks->block_kv_dkv_compute,
-            &blocks->block_q_dq,    &blocks->block_kv_dq,
+            &blocks->block_q,     &blocks->block_kv,     &blocks->block_kv_compute,
+            &blocks->block_q_dkv, &blocks->block_kv_dkv, &blocks->block_kv_dkv_compute,
+            &blocks->block_q_dq,  &blocks->block_kv_dq,
         };
         for (size_t k = 0; k < sizeof all / sizeof *all; k++) *all[k] = clamp_block(*all[k], plan->seq_len);
     }
@@ -184,18 +185,20 @@ void adv_plan_clamp_blocks(struct adv_plan *plan)
 
 double adv_plan_global_batch(const struct adv_plan *plan, const struct adv_cluster *cluster)
 {
-    /* MaxText: int(devices * per_device_batch_size) sequences a microstep; the guard absorbs decimal fractions. */
+    /* MaxText: int(devices * per_device_batch_size) sequences a microstep; the guard absorbs decimal
+     * fractions. */
     return floor(plan->per_device_batch_size * cluster->devices + 1e-6) * plan->gradient_accumulation_steps;
 }
 
 int adv_plan_weight_shards(const struct adv_plan *plan)
 {
     static const enum adv_axis sharding[] = {
-        ADV_AXIS_STAGE,  ADV_AXIS_FSDP,           ADV_AXIS_FSDP_TRANSPOSE, ADV_AXIS_CONTEXT, ADV_AXIS_ULYSSES,
-        ADV_AXIS_TENSOR, ADV_AXIS_TENSOR_SEQUENCE, ADV_AXIS_AUTOREGRESSIVE,
+        ADV_AXIS_STAGE,   ADV_AXIS_FSDP,   ADV_AXIS_FSDP_TRANSPOSE,  ADV_AXIS_CONTEXT,
+        ADV_AXIS_ULYSSES, ADV_AXIS_TENSOR, ADV_AXIS_TENSOR_SEQUENCE, ADV_AXIS_AUTOREGRESSIVE,
     };
     int shards = 1;
-    for (size_t i = 0; i < sizeof sharding / sizeof *sharding; i++) shards *= adv_plan_degree(plan, sharding[i]);
+    for (size_t i = 0; i < sizeof sharding / sizeof *sharding; i++)
+        shards *= adv_plan_degree(plan, sharding[i]);
     return plan->rule == ADV_RULE_EP_AS_DP ? shards : shards * adv_plan_degree(plan, ADV_AXIS_EXPERT);
 }
 

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-bool adv_rule_broken(struct adv_rule_report *report, const char *pointer, const char *hint, const char *format, ...)
+bool adv_rule_broken(struct adv_rule_report *report, const char *pointer, const char *hint,
+                     const char *format, ...)
 {
     if (!report) return true;
     char detail[ADV_LIMIT_DETAIL];
@@ -37,7 +38,8 @@ static void describe_axes(const int degrees[ADV_AXIS_COUNT], char *text, size_t 
     text[0] = '\0';
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
         if (degrees[i] == 1) continue;
-        int wrote = snprintf(text + used, text_bytes - used, "%s%s %d", used ? " x " : "", adv_axis_key((enum adv_axis)i), degrees[i]);
+        int wrote = snprintf(text + used, text_bytes - used, "%s%s %d", used ? " x " : "",
+                             adv_axis_key((enum adv_axis)i), degrees[i]);
         if (wrote > 0 && used + (size_t)wrote < text_bytes) used += (size_t)wrote;
     }
     if (!used) (void)snprintf(text, text_bytes, "all axes 1");
@@ -60,11 +62,14 @@ static bool rule_ici_product(const struct adv_rule_facts *facts, struct adv_rule
     char text[ADV_LIMIT_DETAIL];
     describe_axes(ici, text, sizeof text);
     int others = product / ici[ADV_AXIS_FSDP];
-    const char *hint = devices % others == 0
-                           ? adv_rule_hint(report, "ici_fsdp_parallelism would have to be %d", devices / others)
-                           : adv_rule_hint(report, "the axes other than fsdp multiply to %d, which does not divide %d devices",
-                                           others, devices);
-    return adv_rule_broken(report, "/config/ici_fsdp_parallelism", hint, "%d devices per slice != %s = %d", devices, text, product);
+    const char *hint =
+        devices % others == 0
+            ? adv_rule_hint(report, "ici_fsdp_parallelism would have to be %d", devices / others)
+            : adv_rule_hint(report,
+                            "the axes other than fsdp multiply to %d, which does not divide %d devices",
+                            others, devices);
+    return adv_rule_broken(report, "/config/ici_fsdp_parallelism", hint, "%d devices per slice != %s = %d",
+                           devices, text, product);
 }
 
 static bool rule_dcn_product(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -76,7 +81,8 @@ static bool rule_dcn_product(const struct adv_rule_facts *facts, struct adv_rule
     char text[ADV_LIMIT_DETAIL];
     describe_axes(dcn, text, sizeof text);
     return adv_rule_broken(report, "/config/dcn_data_parallelism",
-                           adv_rule_hint(report, "the dcn axes must multiply to the number of slices, %d", facts->cluster->slices),
+                           adv_rule_hint(report, "the dcn axes must multiply to the number of slices, %d",
+                                         facts->cluster->slices),
                            "%d slice(s) != %s = %d", facts->cluster->slices, text, product);
 }
 
@@ -85,13 +91,17 @@ static unsigned mesh_axes_of(enum adv_mesh_rule rule)
 {
 #define AXIS(axis) (1u << ADV_AXIS_##axis)
     switch (rule) {
-    case ADV_RULE_PURE_FSDP: return AXIS(FSDP);
-    case ADV_RULE_EP_AS_CP: return AXIS(DATA) | AXIS(STAGE) | AXIS(FSDP) | AXIS(EXPERT);
-    case ADV_RULE_CP_AS_EP: return AXIS(DATA) | AXIS(STAGE) | AXIS(FSDP) | AXIS(EXPERT) | AXIS(CONTEXT);
+    case ADV_RULE_PURE_FSDP:
+        return AXIS(FSDP);
+    case ADV_RULE_EP_AS_CP:
+        return AXIS(DATA) | AXIS(STAGE) | AXIS(FSDP) | AXIS(EXPERT);
+    case ADV_RULE_CP_AS_EP:
+        return AXIS(DATA) | AXIS(STAGE) | AXIS(FSDP) | AXIS(EXPERT) | AXIS(CONTEXT);
     case ADV_RULE_DEFAULT:
     case ADV_RULE_EP_AS_DP:
     case ADV_RULE_SHARD_EXP_ON_FSDP:
-    case ADV_RULE_PIPELINE_LARGE_MOE: break;
+    case ADV_RULE_PIPELINE_LARGE_MOE:
+        break;
     }
     return ((1u << ADV_AXIS_COUNT) - 1u) & ~AXIS(SEQUENCE);
 #undef AXIS
@@ -114,7 +124,8 @@ static bool rule_axis_in_mesh(const struct adv_rule_facts *facts, struct adv_rul
         char pointer[ADV_LIMIT_POINTER];
         (void)snprintf(pointer, sizeof pointer, "/config/ici_%s_parallelism", adv_axis_key((enum adv_axis)i));
         any = adv_rule_broken(report, pointer, "set it to 1, or choose other mesh rules",
-                              "axis %s has degree %d but is not in the mesh: MaxText would ignore it", adv_axis_key((enum adv_axis)i), degree);
+                              "axis %s has degree %d but is not in the mesh: MaxText would ignore it",
+                              adv_axis_key((enum adv_axis)i), degree);
     }
     return any;
 }
@@ -123,8 +134,9 @@ static bool rule_inference_axes(const struct adv_rule_facts *facts, struct adv_r
 {
     int degree = adv_plan_degree(facts->plan, ADV_AXIS_CONTEXT_AUTOREGRESSIVE);
     if (degree == 1) return false;
-    return adv_rule_broken(report, "/config/ici_context_autoregressive_parallelism", "use ici_context_parallelism for training",
-                           "context_autoregressive %d leaves attention weights unsharded, beyond sharding_tolerance", degree);
+    return adv_rule_broken(
+        report, "/config/ici_context_autoregressive_parallelism", "use ici_context_parallelism for training",
+        "context_autoregressive %d leaves attention weights unsharded, beyond sharding_tolerance", degree);
 }
 
 static bool rule_batch_whole(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -135,11 +147,14 @@ static bool rule_batch_whole(const struct adv_rule_facts *facts, struct adv_rule
     double batch = facts->plan->per_device_batch_size;
     int scalar = facts->cluster->devices / facts->batch_shards;
     double nearest = fmax(1, round(sequences)) / scalar;
-    return adv_rule_broken(report, "/config/per_device_batch_size",
-                           scalar == 1 ? adv_rule_hint(report, "it must be a whole number; the nearest is %.10g", nearest)
-                                       : adv_rule_hint(report, "it must be a multiple of 1/%d; the nearest is %.10g", scalar, nearest),
-                           "%.10g sequences per device x %d devices over %d batch shards leaves %.6g sequences per shard, not a whole number >= 1",
-                           batch, facts->cluster->devices, facts->batch_shards, sequences);
+    return adv_rule_broken(
+        report, "/config/per_device_batch_size",
+        scalar == 1
+            ? adv_rule_hint(report, "it must be a whole number; the nearest is %.10g", nearest)
+            : adv_rule_hint(report, "it must be a multiple of 1/%d; the nearest is %.10g", scalar, nearest),
+        "%.10g sequences per device x %d devices over %d batch shards leaves %.6g sequences per shard, not a "
+        "whole number >= 1",
+        batch, facts->cluster->devices, facts->batch_shards, sequences);
 }
 
 static bool rule_vocab_tiling(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -148,7 +163,8 @@ static bool rule_vocab_tiling(const struct adv_rule_facts *facts, struct adv_rul
     int tiles = facts->plan->num_vocab_tiling;
     double per_tile = tokens / tiles;
     if (fabs(per_tile - round(per_tile)) <= 1e-9 * per_tile) return false;
-    return adv_rule_broken(report, "/config/num_vocab_tiling", "choose a power of two that divides per_device_batch_size x max_target_length",
+    return adv_rule_broken(report, "/config/num_vocab_tiling",
+                           "choose a power of two that divides per_device_batch_size x max_target_length",
                            "%.10g tokens per device do not split into %d equal tiles", tokens, tiles);
 }
 
@@ -162,9 +178,11 @@ static bool rule_heads(const struct adv_rule_facts *facts, struct adv_rule_repor
         if (layer->attention == ADV_ATTENTION_LINEAR) continue;
         int heads = layer->kv_lora_rank > 0 ? layer->q_heads : layer->kv_heads;
         if (heads % shards == 0 && layer->q_heads % shards == 0) continue;
-        return adv_rule_broken(report, "/config/ici_tensor_parallelism",
-                               adv_rule_hint(report, "the axes over heads must multiply to a divisor of %d", heads),
-                               "%d key-value heads (%d query heads) cannot be split over %d shards", heads, layer->q_heads, shards);
+        return adv_rule_broken(
+            report, "/config/ici_tensor_parallelism",
+            adv_rule_hint(report, "the axes over heads must multiply to a divisor of %d", heads),
+            "%d key-value heads (%d query heads) cannot be split over %d shards", heads, layer->q_heads,
+            shards);
     }
     return false;
 }
@@ -173,9 +191,11 @@ static bool rule_embedding(const struct adv_rule_facts *facts, struct adv_rule_r
 {
     int64_t width = facts->model->emb_dim;
     if (width % facts->embed_shards == 0) return false;
-    return adv_rule_broken(report, "/config/ici_fsdp_parallelism",
-                           "move devices to an axis that does not shard this dimension: data, or tensor when the heads allow it",
-                           "the model dimension %lld is not divisible by the %d shards of its weights", (long long)width, facts->embed_shards);
+    return adv_rule_broken(
+        report, "/config/ici_fsdp_parallelism",
+        "move devices to an axis that does not shard this dimension: data, or tensor when the heads allow it",
+        "the model dimension %lld is not divisible by the %d shards of its weights", (long long)width,
+        facts->embed_shards);
 }
 
 static bool rule_mlp(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -183,11 +203,15 @@ static bool rule_mlp(const struct adv_rule_facts *facts, struct adv_rule_report 
     int shards = facts->mlp_shards;
     for (int i = 0; shards > 1 && i < facts->model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &facts->model->layers[i];
-        int64_t width = layer->mlp_dim % shards != 0 ? layer->mlp_dim : layer->experts > 0 ? layer->moe_mlp_dim : 0;
+        int64_t width = layer->mlp_dim % shards != 0 ? layer->mlp_dim
+                        : layer->experts > 0         ? layer->moe_mlp_dim
+                                                     : 0;
         if (width % shards == 0) continue;
-        return adv_rule_broken(report, "/config/ici_tensor_parallelism", "the axes over the feed-forward width must divide it",
-                               "a feed-forward width of %lld is not divisible by fsdp_transpose %d x tensor %d x tensor_sequence %d = %d",
-                               (long long)width, facts->fsdp_transpose, facts->tensor, facts->tensor_sequence, shards);
+        return adv_rule_broken(
+            report, "/config/ici_tensor_parallelism", "the axes over the feed-forward width must divide it",
+            "a feed-forward width of %lld is not divisible by fsdp_transpose %d x tensor %d x "
+            "tensor_sequence %d = %d",
+            (long long)width, facts->fsdp_transpose, facts->tensor, facts->tensor_sequence, shards);
     }
     return false;
 }
@@ -196,8 +220,9 @@ static bool rule_vocab(const struct adv_rule_facts *facts, struct adv_rule_repor
 {
     int64_t vocab = facts->model->vocab_size;
     if (vocab % facts->head_shards == 0) return false;
-    return adv_rule_broken(report, "/config/ici_tensor_parallelism", "pad the vocabulary or use fewer tensor shards",
-                           "a vocabulary of %lld is not divisible by %d tensor shards", (long long)vocab, facts->head_shards);
+    return adv_rule_broken(
+        report, "/config/ici_tensor_parallelism", "pad the vocabulary or use fewer tensor shards",
+        "a vocabulary of %lld is not divisible by %d tensor shards", (long long)vocab, facts->head_shards);
 }
 
 static bool rule_latent_ranks(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -209,9 +234,10 @@ static bool rule_latent_ranks(const struct adv_rule_facts *facts, struct adv_rul
         const struct adv_layer *layer = &facts->model->layers[i];
         int rank = layer->q_lora_rank % shards != 0 ? layer->q_lora_rank : layer->kv_lora_rank;
         if (rank % shards == 0) continue;
-        return adv_rule_broken(report, "/config/ici_fsdp_parallelism",
-                               "fewer fsdp x context x expert shards, or custom_mesh_and_rule ep-as-dp or pipeline-large-moe",
-                               "a latent rank of %d is not divisible by %d weight shards", rank, shards);
+        return adv_rule_broken(
+            report, "/config/ici_fsdp_parallelism",
+            "fewer fsdp x context x expert shards, or custom_mesh_and_rule ep-as-dp or pipeline-large-moe",
+            "a latent rank of %d is not divisible by %d weight shards", rank, shards);
     }
     return false;
 }
@@ -222,7 +248,8 @@ static bool rule_positions(const struct adv_rule_facts *facts, struct adv_rule_r
     if (!model->has_learned_positions || facts->plan->seq_len <= model->position_rows) return false;
     return adv_rule_broken(report, "/config/max_target_length",
                            adv_rule_hint(report, "at most %lld", (long long)model->position_rows),
-                           "%lld tokens, but the model learned %lld positions", (long long)facts->plan->seq_len, (long long)model->position_rows);
+                           "%lld tokens, but the model learned %lld positions",
+                           (long long)facts->plan->seq_len, (long long)model->position_rows);
 }
 
 static bool rule_experts(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -231,23 +258,28 @@ static bool rule_experts(const struct adv_rule_facts *facts, struct adv_rule_rep
     int shards = facts->expert;
     if (facts->plan->rule == ADV_RULE_CP_AS_EP) shards *= facts->context;
     if (facts->plan->rule == ADV_RULE_SHARD_EXP_ON_FSDP) shards *= facts->fsdp;
-    if (facts->plan->shard_exp_on_fsdp || facts->plan->use_2d_fsdp_sharding) shards *= facts->fsdp * facts->context * facts->ulysses;
+    if (facts->plan->shard_exp_on_fsdp || facts->plan->use_2d_fsdp_sharding)
+        shards *= facts->fsdp * facts->context * facts->ulysses;
     for (int i = 0; i < facts->model->layer_kinds_count; i++) {
         int experts = facts->model->layers[i].experts;
         if (experts % shards == 0) continue;
-        return adv_rule_broken(report, "/config/ici_expert_parallelism",
-                               adv_rule_hint(report, "the axes over experts must multiply to a divisor of %d", experts),
-                               "%d experts cannot be split over %d shards", experts, shards);
+        return adv_rule_broken(
+            report, "/config/ici_expert_parallelism",
+            adv_rule_hint(report, "the axes over experts must multiply to a divisor of %d", experts),
+            "%d experts cannot be split over %d shards", experts, shards);
     }
     return false;
 }
 
 static bool rule_expert_axis_unused(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    if (!facts->has_experts || !facts->plan->shard_exp_on_fsdp || facts->expert == 1 || facts->plan->rule != ADV_RULE_DEFAULT)
+    if (!facts->has_experts || !facts->plan->shard_exp_on_fsdp || facts->expert == 1 ||
+        facts->plan->rule != ADV_RULE_DEFAULT)
         return false;
-    return adv_rule_broken(report, "/config/shard_exp_on_fsdp", "use custom_mesh_and_rule shard-exp-on-fsdp, or ici_expert_parallelism 1",
-                           "experts would be unsharded on the expert axis of %d, beyond sharding_tolerance", facts->expert);
+    return adv_rule_broken(report, "/config/shard_exp_on_fsdp",
+                           "use custom_mesh_and_rule shard-exp-on-fsdp, or ici_expert_parallelism 1",
+                           "experts would be unsharded on the expert axis of %d, beyond sharding_tolerance",
+                           facts->expert);
 }
 
 static bool rule_expert_options(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -278,7 +310,8 @@ static bool rule_ring_of_experts(const struct adv_rule_facts *facts, struct adv_
     const struct adv_plan *plan = facts->plan;
     if (!plan->use_ring_of_experts || plan->ragged_buffer_factor <= 0 || plan->use_ragged_sort) return false;
     return adv_rule_broken(report, "/config/ragged_buffer_factor", "set use_ragged_sort true",
-                           "ragged_buffer_factor %.6g with use_ring_of_experts needs use_ragged_sort", plan->ragged_buffer_factor);
+                           "ragged_buffer_factor %.6g with use_ring_of_experts needs use_ragged_sort",
+                           plan->ragged_buffer_factor);
 }
 
 static bool rule_dropping(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -288,7 +321,8 @@ static bool rule_dropping(const struct adv_rule_facts *facts, struct adv_rule_re
     if (plan->capacity_factor <= 0 || plan->moe != ADV_MOE_DENSE) return false;
     if (decoder != ADV_DECODER_LLAMA4 && decoder != ADV_DECODER_GPT_OSS) return false;
     return adv_rule_broken(report, "/config/capacity_factor", "set it to -1",
-                           "capacity_factor %.6g: %s has no token dropping", plan->capacity_factor, adv_decoder_name(decoder));
+                           "capacity_factor %.6g: %s has no token dropping", plan->capacity_factor,
+                           adv_decoder_name(decoder));
 }
 
 static bool rule_capacity_unused(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -304,16 +338,19 @@ static bool rule_scan(const struct adv_rule_facts *facts, struct adv_rule_report
     const struct adv_model *model = facts->model;
     if (!facts->plan->scan_layers) return false;
     if (model->decoder == ADV_DECODER_GEMMA4_SMALL) {
-        return adv_rule_broken(report, "/config/scan_layers", "set it to false", "%s cannot scan its layers", adv_decoder_name(model->decoder));
+        return adv_rule_broken(report, "/config/scan_layers", "set it to false", "%s cannot scan its layers",
+                               adv_decoder_name(model->decoder));
     }
-    if (model->decoder != ADV_DECODER_GPT_OSS && model->decoder != ADV_DECODER_LLAMA4 && model->decoder != ADV_DECODER_QWEN3_NEXT &&
-        model->decoder != ADV_DECODER_OLMO3) {
+    if (model->decoder != ADV_DECODER_GPT_OSS && model->decoder != ADV_DECODER_LLAMA4 &&
+        model->decoder != ADV_DECODER_QWEN3_NEXT && model->decoder != ADV_DECODER_OLMO3) {
         return false;
     }
     int cycle = model->layers[0].scan_block;
     if (cycle <= 1 || model->layers_count % cycle == 0) return false;
-    return adv_rule_broken(report, "/config/scan_layers", "set scan_layers false, or change the number of layers",
-                           "%d layers do not divide into scan steps of %d: the rest would be dropped", model->layers_count, cycle);
+    return adv_rule_broken(report, "/config/scan_layers",
+                           "set scan_layers false, or change the number of layers",
+                           "%d layers do not divide into scan steps of %d: the rest would be dropped",
+                           model->layers_count, cycle);
 }
 
 static bool rule_pipeline(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -325,27 +362,34 @@ static bool rule_pipeline(const struct adv_rule_facts *facts, struct adv_rule_re
     int per_pass = stages * plan->layers_per_stage;
     if (layers % per_pass != 0) {
         return adv_rule_broken(report, "/config/pipeline_parallel_layers",
-                               adv_rule_hint(report, "pipeline %d of the layers; the others run on every stage", layers / per_pass * per_pass),
-                               "%d pipelined layers are not a multiple of %d stages x %d layers", layers, stages, plan->layers_per_stage);
+                               adv_rule_hint(report,
+                                             "pipeline %d of the layers; the others run on every stage",
+                                             layers / per_pass * per_pass),
+                               "%d pipelined layers are not a multiple of %d stages x %d layers", layers,
+                               stages, plan->layers_per_stage);
     }
-    int micro = plan->pipeline_microbatches > 0 ? plan->pipeline_microbatches
-                                                : stages * (plan->pipeline_delay_activation_forwarding ? 2 : 1);
+    int micro = plan->pipeline_microbatches > 0
+                    ? plan->pipeline_microbatches
+                    : stages * (plan->pipeline_delay_activation_forwarding ? 2 : 1);
     if (micro % stages != 0) {
-        return adv_rule_broken(report, "/config/num_pipeline_microbatches", adv_rule_hint(report, "a multiple of %d", stages),
+        return adv_rule_broken(report, "/config/num_pipeline_microbatches",
+                               adv_rule_hint(report, "a multiple of %d", stages),
                                "%d microbatches are not a multiple of %d stages", micro, stages);
     }
     double batch = adv_plan_global_batch(plan, facts->cluster) / plan->gradient_accumulation_steps;
     double sequences = batch / ((double)micro * facts->batch_shards);
     if (sequences >= 1 && fabs(sequences - round(sequences)) < 1e-9) return false;
-    return adv_rule_broken(report, "/config/num_pipeline_microbatches",
-                           adv_rule_hint(report, "the batch must be a multiple of %d sequences", micro * facts->batch_shards),
-                           "%.6g sequences do not split into %d microbatches over %d batch shards", batch, micro, facts->batch_shards);
+    return adv_rule_broken(
+        report, "/config/num_pipeline_microbatches",
+        adv_rule_hint(report, "the batch must be a multiple of %d sequences", micro * facts->batch_shards),
+        "%.6g sequences do not split into %d microbatches over %d batch shards", batch, micro,
+        facts->batch_shards);
 }
 
 enum severity { ILLEGAL, REFUSED, WASTE };
 
-/* ILLEGAL: MaxText or XLA fails. REFUSED: MaxText's validation refuses it today, earlier releases ran it, so the
- * engine predicts it with a warning. WASTE: runs, but not as the writer expects. */
+/* ILLEGAL: MaxText or XLA fails. REFUSED: MaxText's validation refuses it today, earlier releases ran it, so
+ * the engine predicts it with a warning. WASTE: runs, but not as the writer expects. */
 static const struct {
     const char *name;
     enum severity severity;
@@ -397,16 +441,20 @@ static int embed_shards(const struct adv_rule_facts *facts)
     switch (facts->plan->rule) {
     case ADV_RULE_PURE_FSDP:
     case ADV_RULE_EP_AS_CP:
-    case ADV_RULE_CP_AS_EP: return facts->fsdp; /* what the other axes do to dense weights there is not known */
-    case ADV_RULE_EP_AS_DP: return facts->fsdp * facts->fsdp_transpose * facts->context * facts->ulysses;
+    case ADV_RULE_CP_AS_EP:
+        return facts->fsdp; /* what the other axes do to dense weights there is not known */
+    case ADV_RULE_EP_AS_DP:
+        return facts->fsdp * facts->fsdp_transpose * facts->context * facts->ulysses;
     case ADV_RULE_DEFAULT:
     case ADV_RULE_SHARD_EXP_ON_FSDP:
-    case ADV_RULE_PIPELINE_LARGE_MOE: break;
+    case ADV_RULE_PIPELINE_LARGE_MOE:
+        break;
     }
     return facts->fsdp * facts->fsdp_transpose * facts->context * facts->ulysses * facts->expert;
 }
 
-static struct adv_rule_facts facts_of(const struct adv_plan *plan, const struct adv_model *model, const struct adv_cluster *cluster)
+static struct adv_rule_facts facts_of(const struct adv_plan *plan, const struct adv_model *model,
+                                      const struct adv_cluster *cluster)
 {
     struct adv_rule_facts facts = {
         .plan = plan,
@@ -426,19 +474,21 @@ static struct adv_rule_facts facts_of(const struct adv_plan *plan, const struct 
     facts.head_shards = facts.tensor * facts.tensor_sequence * facts.autoregressive;
     facts.mlp_shards = facts.head_shards * facts.fsdp_transpose;
     facts.embed_shards = embed_shards(&facts);
-    facts.batch_shards = facts.data * facts.fsdp * facts.fsdp_transpose * (plan->rule == ADV_RULE_EP_AS_CP ? 1 : facts.expert);
+    facts.batch_shards =
+        facts.data * facts.fsdp * facts.fsdp_transpose * (plan->rule == ADV_RULE_EP_AS_CP ? 1 : facts.expert);
     facts.sequences_per_shard = plan->per_device_batch_size * cluster->devices / facts.batch_shards;
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
         facts.has_experts |= layer->experts > 0;
         facts.has_latent |= layer->kv_lora_rank > 0;
-        facts.has_local |= layer->attention == ADV_ATTENTION_WINDOW || layer->attention == ADV_ATTENTION_CHUNKED;
+        facts.has_local |=
+            layer->attention == ADV_ATTENTION_WINDOW || layer->attention == ADV_ATTENTION_CHUNKED;
     }
     return facts;
 }
 
-adv_code adv_plan_check(const struct adv_plan *plan, const struct adv_model *model, const struct adv_cluster *cluster, adv_err *err,
-                        adv_err *warnings)
+adv_code adv_plan_check(const struct adv_plan *plan, const struct adv_model *model,
+                        const struct adv_cluster *cluster, adv_err *err, adv_err *warnings)
 {
     struct adv_rule_facts facts = facts_of(plan, model, cluster);
     bool illegal = false;
@@ -453,7 +503,8 @@ adv_code adv_plan_check(const struct adv_plan *plan, const struct adv_model *mod
     return illegal ? ADV_E_ILLEGAL : ADV_OK;
 }
 
-const char *adv_plan_broken_rule(const struct adv_plan *plan, const struct adv_model *model, const struct adv_cluster *cluster)
+const char *adv_plan_broken_rule(const struct adv_plan *plan, const struct adv_model *model,
+                                 const struct adv_cluster *cluster)
 {
     struct adv_rule_facts facts = facts_of(plan, model, cluster);
     for (int i = 0; i < RULES_COUNT; i++) {

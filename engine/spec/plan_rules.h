@@ -1,8 +1,9 @@
-/* plan_rules.h: what the legality rules share. Private to engine/spec/plan_rules*.c; callers use adv_plan_check().
+/* plan_rules.h: what the legality rules share. Private to engine/spec/plan_rules*.c; callers use
+ * adv_plan_check().
  *
- * A rule is a row {name, severity, function} of the one table in plan_rules.c. Its function says whether the plan
- * breaks it and, only when somebody listens (report != NULL), says so in words with the numbers and a remedy.
- * Sources: MaxText's config validation, its sharding rules and its kernels, release of 2026-08.
+ * A rule is a row {name, severity, function} of the one table in plan_rules.c. Its function says whether the
+ * plan breaks it and, only when somebody listens (report != NULL), says so in words with the numbers and a
+ * remedy. Sources: MaxText's config validation, its sharding rules and its kernels, release of 2026-08.
  */
 #ifndef ADV_SPEC_PLAN_RULES_H
 #define ADV_SPEC_PLAN_RULES_H
@@ -15,12 +16,13 @@ struct adv_rule_facts {
     const struct adv_model *model;
     const struct adv_cluster *cluster;
     int data, stage, fsdp, fsdp_transpose, context, ulysses, tensor, tensor_sequence, expert, autoregressive;
-    int head_shards;   /* axes over attention heads and vocabulary */
-    int embed_shards;  /* axes over the model dimension of attention weights */
-    int mlp_shards;    /* axes over the feed-forward width */
-    int batch_shards;  /* axes over sequences */
+    int head_shards;            /* axes over attention heads and vocabulary */
+    int embed_shards;           /* axes over the model dimension of attention weights */
+    int mlp_shards;             /* axes over the feed-forward width */
+    int batch_shards;           /* axes over sequences */
     double sequences_per_shard; /* of one microstep: must be a whole number >= 1 */
-    bool has_experts, has_local, has_latent; /* routed experts; window or chunk layers; multi-head latent attention */
+    bool has_experts, has_local,
+        has_latent; /* routed experts; window or chunk layers; multi-head latent attention */
 };
 
 struct adv_rule_report {
@@ -31,8 +33,8 @@ struct adv_rule_report {
 };
 
 /* Adds the finding (when report is not NULL) and returns true: `return adv_rule_broken(report, …)`. */
-bool adv_rule_broken(struct adv_rule_report *report, const char *pointer, const char *hint, const char *format, ...)
-    ADV_PRINTF(4, 5);
+bool adv_rule_broken(struct adv_rule_report *report, const char *pointer, const char *hint,
+                     const char *format, ...) ADV_PRINTF(4, 5);
 /* A hint with numbers in it; NULL when nobody listens. Valid until the next call with the same report. */
 const char *adv_rule_hint(struct adv_rule_report *report, const char *format, ...) ADV_PRINTF(2, 3);
 

@@ -11,7 +11,8 @@ static bool is_flash(const struct adv_rule_facts *facts)
     return facts->plan->attention == ADV_ATTENTION_IMPL_FLASH;
 }
 
-/* Queries one kernel call sees, and the keys it walks over: Ulysses gathers the sequence, a ring holds one chunk. */
+/* Queries one kernel call sees, and the keys it walks over: Ulysses gathers the sequence, a ring holds one
+ * chunk. */
 static int64_t query_length(const struct adv_rule_facts *facts)
 {
     if (facts->plan->cp_strategy == ADV_CP_ULYSSES) return facts->plan->seq_len;
@@ -29,9 +30,10 @@ struct block_key {
     int block;
 };
 
-/* The first block of `keys` that does not divide `length`, or NULL. Blocks are clamped to the length they tile
- * only by the whole sequence, so a context shard may be shorter than the block. */
-static const struct block_key *not_dividing(const struct block_key *keys, int count, int64_t length, int64_t clamp)
+/* The first block of `keys` that does not divide `length`, or NULL. Blocks are clamped to the length they
+ * tile only by the whole sequence, so a context shard may be shorter than the block. */
+static const struct block_key *not_dividing(const struct block_key *keys, int count, int64_t length,
+                                            int64_t clamp)
 {
     for (int i = 0; i < count; i++) {
         int64_t block = adv_min_i(keys[i].block, clamp);
@@ -40,13 +42,16 @@ static const struct block_key *not_dividing(const struct block_key *keys, int co
     return NULL;
 }
 
-static bool block_broken(struct adv_rule_report *report, bool local, const struct block_key *bad, int64_t length, const char *what)
+static bool block_broken(struct adv_rule_report *report, bool local, const struct block_key *bad,
+                         int64_t length, const char *what)
 {
     if (!report) return true;
     char pointer[ADV_LIMIT_POINTER];
     (void)snprintf(pointer, sizeof pointer, "/config/%s%s", local ? "local_" : "", bad->key);
-    return adv_rule_broken(report, pointer, adv_rule_hint(report, "choose a divisor of %lld", (long long)length),
-                           "%s%s %d does not divide the %lld %s", local ? "local_" : "", bad->key, bad->block, (long long)length, what);
+    return adv_rule_broken(report, pointer,
+                           adv_rule_hint(report, "choose a divisor of %lld", (long long)length),
+                           "%s%s %d does not divide the %lld %s", local ? "local_" : "", bad->key, bad->block,
+                           (long long)length, what);
 }
 
 bool adv_rule_block_q(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -57,8 +62,9 @@ bool adv_rule_block_q(const struct adv_rule_facts *facts, struct adv_rule_report
     for (int i = 0; i < (facts->has_local ? 2 : 1); i++) {
         const struct adv_splash_blocks *blocks = &facts->plan->blocks[i];
         bool fused = facts->plan->use_fused_bwd || facts->plan->use_tokamax_splash;
-        const struct block_key keys[] = {
-            {"sa_block_q", blocks->block_q}, {"sa_block_q_dkv", blocks->block_q_dkv}, {"sa_block_q_dq", blocks->block_q_dq}};
+        const struct block_key keys[] = {{"sa_block_q", blocks->block_q},
+                                         {"sa_block_q_dkv", blocks->block_q_dkv},
+                                         {"sa_block_q_dq", blocks->block_q_dq}};
         const struct block_key *bad = not_dividing(keys, fused ? 2 : 3, length, facts->plan->seq_len);
         if (bad) any = block_broken(report, i == 1, bad, length, "queries of one context shard");
         if (any && !report) return true;
@@ -74,8 +80,9 @@ bool adv_rule_block_kv(const struct adv_rule_facts *facts, struct adv_rule_repor
     for (int i = 0; i < (facts->has_local ? 2 : 1); i++) {
         const struct adv_splash_blocks *blocks = &facts->plan->blocks[i];
         bool fused = facts->plan->use_fused_bwd || facts->plan->use_tokamax_splash;
-        const struct block_key keys[] = {
-            {"sa_block_kv", blocks->block_kv}, {"sa_block_kv_dkv", blocks->block_kv_dkv}, {"sa_block_kv_dq", blocks->block_kv_dq}};
+        const struct block_key keys[] = {{"sa_block_kv", blocks->block_kv},
+                                         {"sa_block_kv_dkv", blocks->block_kv_dkv},
+                                         {"sa_block_kv_dq", blocks->block_kv_dq}};
         const struct block_key *bad = not_dividing(keys, fused ? 2 : 3, length, length);
         if (bad) any = block_broken(report, i == 1, bad, length, "keys");
         if (any && !report) return true;
@@ -94,7 +101,8 @@ bool adv_rule_block_compute(const struct adv_rule_facts *facts, struct adv_rule_
             const char *of_key;
             int of;
         } pairs[] = {{"sa_block_kv_compute", blocks->block_kv_compute, "sa_block_kv", blocks->block_kv},
-                     {"sa_block_kv_dkv_compute", blocks->block_kv_dkv_compute, "sa_block_kv_dkv", blocks->block_kv_dkv}};
+                     {"sa_block_kv_dkv_compute", blocks->block_kv_dkv_compute, "sa_block_kv_dkv",
+                      blocks->block_kv_dkv}};
         for (int k = 0; k < 2; k++) {
             int compute = pairs[k].compute;
             if (compute > 0 && compute % 128 == 0 && pairs[k].of % compute == 0) continue;
@@ -102,9 +110,10 @@ bool adv_rule_block_compute(const struct adv_rule_facts *facts, struct adv_rule_
             char pointer[ADV_LIMIT_POINTER];
             const char *prefix = i == 1 ? "local_" : "";
             (void)snprintf(pointer, sizeof pointer, "/config/%s%s", prefix, pairs[k].key);
-            return adv_rule_broken(report, pointer, adv_rule_hint(report, "a multiple of 128 that divides %d", pairs[k].of),
-                                   "%s%s %d must be a multiple of 128 and divide %s%s %d", prefix, pairs[k].key, compute, prefix,
-                                   pairs[k].of_key, pairs[k].of);
+            return adv_rule_broken(report, pointer,
+                                   adv_rule_hint(report, "a multiple of 128 that divides %d", pairs[k].of),
+                                   "%s%s %d must be a multiple of 128 and divide %s%s %d", prefix,
+                                   pairs[k].key, compute, prefix, pairs[k].of_key, pairs[k].of);
         }
     }
     return false;
@@ -114,15 +123,18 @@ bool adv_rule_dq_reduction(const struct adv_rule_facts *facts, struct adv_rule_r
 {
     int steps = facts->plan->dq_reduction_steps;
     if (steps == 0 || steps == 3) return false;
-    return adv_rule_broken(report, "/config/dq_reduction_steps", "0 or 3", "dq_reduction_steps %d is not supported", steps);
+    return adv_rule_broken(report, "/config/dq_reduction_steps", "0 or 3",
+                           "dq_reduction_steps %d is not supported", steps);
 }
 
 bool adv_rule_sparse_attention_kernel(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     bool is_sparse = facts->model->decoder == ADV_DECODER_DEEPSEEK4;
-    for (int i = 0; i < facts->model->layer_kinds_count; i++) is_sparse |= facts->model->layers[i].indexer_topk > 0;
+    for (int i = 0; i < facts->model->layer_kinds_count; i++)
+        is_sparse |= facts->model->layers[i].indexer_topk > 0;
     if (!is_sparse || !is_flash(facts) || facts->plan->use_tokamax_splash) return false;
-    return adv_rule_broken(report, "/config/use_tokamax_splash", "set use_tokamax_splash true, or attention dot_product",
+    return adv_rule_broken(report, "/config/use_tokamax_splash",
+                           "set use_tokamax_splash true, or attention dot_product",
                            "sparse attention runs with the tokamax splash kernel or dot_product only");
 }
 
@@ -133,13 +145,15 @@ bool adv_rule_load_balance(const struct adv_rule_facts *facts, struct adv_rule_r
     int64_t sequence = facts->plan->seq_len;
     int64_t parts = (int64_t)context * facts->ulysses * (facts->plan->cp_load_balance ? 2 : 1);
     if (facts->plan->cp_load_balance && context % 2 != 0) {
-        return adv_rule_broken(report, "/config/ici_context_parallelism", "use an even degree or context_parallel_load_balance false",
-                               "load balancing swaps chunks between pairs of shards, but context is %d", context);
+        return adv_rule_broken(report, "/config/ici_context_parallelism",
+                               "use an even degree or context_parallel_load_balance false",
+                               "load balancing swaps chunks between pairs of shards, but context is %d",
+                               context);
     }
     if (sequence % parts == 0) return false;
-    return adv_rule_broken(report, "/config/max_target_length",
-                           adv_rule_hint(report, "a multiple of %lld", (long long)parts), "%lld tokens do not split into %lld context chunks",
-                           (long long)sequence, (long long)parts);
+    return adv_rule_broken(
+        report, "/config/max_target_length", adv_rule_hint(report, "a multiple of %lld", (long long)parts),
+        "%lld tokens do not split into %lld context chunks", (long long)sequence, (long long)parts);
 }
 
 bool adv_rule_ring(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -147,17 +161,20 @@ bool adv_rule_ring(const struct adv_rule_facts *facts, struct adv_rule_report *r
     const struct adv_plan *plan = facts->plan;
     if (plan->cp_strategy != ADV_CP_RING) return false;
     if (facts->context == 1) {
-        return adv_rule_broken(report, "/config/context_parallel_strategy", "set ici_context_parallelism above 1",
+        return adv_rule_broken(report, "/config/context_parallel_strategy",
+                               "set ici_context_parallelism above 1",
                                "the ring strategy needs context parallelism, which is 1");
     }
     if (!is_flash(facts) || !plan->use_tokamax_splash) {
-        return adv_rule_broken(report, "/config/context_parallel_strategy", "set attention flash and use_tokamax_splash true",
+        return adv_rule_broken(report, "/config/context_parallel_strategy",
+                               "set attention flash and use_tokamax_splash true",
                                "the ring strategy runs with the tokamax splash kernel only");
     }
     int64_t square = (int64_t)facts->context * facts->context;
     if (plan->seq_len % square == 0) return false;
-    return adv_rule_broken(report, "/config/max_target_length", adv_rule_hint(report, "a multiple of %lld", (long long)square),
-                           "%lld tokens are not a multiple of context %d squared", (long long)plan->seq_len, facts->context);
+    return adv_rule_broken(
+        report, "/config/max_target_length", adv_rule_hint(report, "a multiple of %lld", (long long)square),
+        "%lld tokens are not a multiple of context %d squared", (long long)plan->seq_len, facts->context);
 }
 
 /* Heads of every layer kind divisible by `shards`; more than one key-value head. */
@@ -166,7 +183,8 @@ static bool heads_divide(const struct adv_rule_facts *facts, int shards)
     for (int i = 0; i < facts->model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &facts->model->layers[i];
         if (layer->attention == ADV_ATTENTION_LINEAR) continue;
-        if (layer->kv_heads < 2 || layer->kv_heads % shards != 0 || layer->q_heads % shards != 0) return false;
+        if (layer->kv_heads < 2 || layer->kv_heads % shards != 0 || layer->q_heads % shards != 0)
+            return false;
     }
     return true;
 }
@@ -180,15 +198,18 @@ bool adv_rule_ulysses(const struct adv_rule_facts *facts, struct adv_rule_report
                                "the ulysses strategy does not take load balancing");
     }
     if (facts->has_local) {
-        return adv_rule_broken(report, "/config/context_parallel_strategy", "use all_gather",
-                               "the ulysses strategy takes global attention only; this model has window or chunk layers");
+        return adv_rule_broken(
+            report, "/config/context_parallel_strategy", "use all_gather",
+            "the ulysses strategy takes global attention only; this model has window or chunk layers");
     }
     if (plan->dcn[ADV_AXIS_CONTEXT] > 1) {
-        return adv_rule_broken(report, "/config/dcn_context_parallelism", "set it to 1", "the ulysses strategy stays inside a slice");
+        return adv_rule_broken(report, "/config/dcn_context_parallelism", "set it to 1",
+                               "the ulysses strategy stays inside a slice");
     }
     if (heads_divide(facts, facts->context)) return false;
-    return adv_rule_broken(report, "/config/ici_context_parallelism", "use a degree that divides the heads, or all_gather",
-                           "the ulysses strategy splits heads: context %d does not divide them", facts->context);
+    return adv_rule_broken(
+        report, "/config/ici_context_parallelism", "use a degree that divides the heads, or all_gather",
+        "the ulysses strategy splits heads: context %d does not divide them", facts->context);
 }
 
 bool adv_rule_usp(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -196,20 +217,27 @@ bool adv_rule_usp(const struct adv_rule_facts *facts, struct adv_rule_report *re
     const struct adv_plan *plan = facts->plan;
     if (plan->cp_strategy != ADV_CP_USP) {
         if (facts->ulysses == 1) return false;
-        return adv_rule_broken(report, "/config/ici_context_usp_ulysses_parallelism", "set context_parallel_strategy usp",
-                               "the axis has degree %d, but the strategy is %s", facts->ulysses, adv_cp_strategy_name(plan->cp_strategy));
+        return adv_rule_broken(report, "/config/ici_context_usp_ulysses_parallelism",
+                               "set context_parallel_strategy usp",
+                               "the axis has degree %d, but the strategy is %s", facts->ulysses,
+                               adv_cp_strategy_name(plan->cp_strategy));
     }
     if (facts->context == 1 || facts->ulysses == 1) {
-        return adv_rule_broken(report, "/config/context_parallel_strategy", "set both axes above 1, or use ring or ulysses",
-                               "usp needs ring and ulysses parts: context is %d, context_usp_ulysses is %d", facts->context, facts->ulysses);
+        return adv_rule_broken(report, "/config/context_parallel_strategy",
+                               "set both axes above 1, or use ring or ulysses",
+                               "usp needs ring and ulysses parts: context is %d, context_usp_ulysses is %d",
+                               facts->context, facts->ulysses);
     }
     int64_t square = (int64_t)facts->context * facts->context;
     if (plan->seq_len % square != 0) {
-        return adv_rule_broken(report, "/config/max_target_length", adv_rule_hint(report, "a multiple of %lld", (long long)square),
-                               "%lld tokens are not a multiple of context %d squared", (long long)plan->seq_len, facts->context);
+        return adv_rule_broken(report, "/config/max_target_length",
+                               adv_rule_hint(report, "a multiple of %lld", (long long)square),
+                               "%lld tokens are not a multiple of context %d squared",
+                               (long long)plan->seq_len, facts->context);
     }
     if (heads_divide(facts, facts->ulysses)) return false;
-    return adv_rule_broken(report, "/config/ici_context_usp_ulysses_parallelism", "use a degree that divides query and key-value heads",
+    return adv_rule_broken(report, "/config/ici_context_usp_ulysses_parallelism",
+                           "use a degree that divides query and key-value heads",
                            "ulysses degree %d does not divide the heads", facts->ulysses);
 }
 
@@ -217,22 +245,25 @@ bool adv_rule_local_under_ring(const struct adv_rule_facts *facts, struct adv_ru
 {
     bool ring = facts->plan->cp_strategy == ADV_CP_RING || facts->plan->cp_strategy == ADV_CP_USP;
     if (!ring || !facts->has_local) return false;
-    return adv_rule_broken(report, "/config/context_parallel_strategy", "use all_gather",
-                           "window or chunk layers under the ring strategy pass validation but are not supported by the kernel");
+    return adv_rule_broken(
+        report, "/config/context_parallel_strategy", "use all_gather",
+        "window or chunk layers under the ring strategy pass validation but are not supported by the kernel");
 }
 
 bool adv_rule_fp8_full(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     if (facts->plan->quantization != ADV_QUANT_FP8_FULL || facts->plan->use_qwix) return false;
-    return adv_rule_broken(report, "/config/use_qwix_quantization", "set use_qwix_quantization true",
-                           "quantization fp8_full passes validation but fails when the model is built without qwix");
+    return adv_rule_broken(
+        report, "/config/use_qwix_quantization", "set use_qwix_quantization true",
+        "quantization fp8_full passes validation but fails when the model is built without qwix");
 }
 
 bool adv_rule_fp8_accumulation(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     int steps = facts->plan->gradient_accumulation_steps;
     if (facts->plan->quantization != ADV_QUANT_FP8 || facts->plan->use_qwix || steps == 1) return false;
-    return adv_rule_broken(report, "/config/gradient_accumulation_steps", "use 1, or quantization fp8_full with qwix",
+    return adv_rule_broken(report, "/config/gradient_accumulation_steps",
+                           "use 1, or quantization fp8_full with qwix",
                            "quantization fp8 does not work with %d accumulation steps", steps);
 }
 
@@ -245,7 +276,8 @@ bool adv_rule_native_format(const struct adv_rule_facts *facts, struct adv_rule_
                    (quantization == ADV_QUANT_INT8 && isnan(chip->peak_int8_ops_per_s_per_chip));
     if (!missing) return false;
     return adv_rule_broken(report, "/config/quantization", "int8 suits v5e and v6e, fp8_full suits tpu7x",
-                           "%s has no native %s arithmetic: expect no gain", chip->name, adv_quantization_name(quantization));
+                           "%s has no native %s arithmetic: expect no gain", chip->name,
+                           adv_quantization_name(quantization));
 }
 
 bool adv_rule_muon(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -256,7 +288,8 @@ bool adv_rule_muon(const struct adv_rule_facts *facts, struct adv_rule_report *r
         decoder == ADV_DECODER_GEMMA3 || decoder == ADV_DECODER_LLAMA2) {
         return false;
     }
-    return adv_rule_broken(report, "/config/opt_type", "use adamw", "muon is not available for decoder_block %s", adv_decoder_name(decoder));
+    return adv_rule_broken(report, "/config/opt_type", "use adamw",
+                           "muon is not available for decoder_block %s", adv_decoder_name(decoder));
 }
 
 bool adv_rule_vmem_limit(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -266,9 +299,10 @@ bool adv_rule_vmem_limit(const struct adv_rule_facts *facts, struct adv_rule_rep
     const struct adv_chip *chip = &facts->cluster->chip;
     double capacity = chip->vmem_bytes_per_core * chip->cores_per_chip / chip->devices_per_chip;
     if (!(limit > capacity)) return false; /* also when the capacity is unknown */
-    return adv_rule_broken(report, "/xla_flags", adv_rule_hint(report, "at most %.0f", capacity / ADV_KIB),
-                           "xla_tpu_scoped_vmem_limit_kib %d is more than the %.0f KiB of VMEM of a %s device",
-                           facts->plan->flags.scoped_vmem_limit_kib, capacity / ADV_KIB, chip->name);
+    return adv_rule_broken(
+        report, "/xla_flags", adv_rule_hint(report, "at most %.0f", capacity / ADV_KIB),
+        "xla_tpu_scoped_vmem_limit_kib %d is more than the %.0f KiB of VMEM of a %s device",
+        facts->plan->flags.scoped_vmem_limit_kib, capacity / ADV_KIB, chip->name);
 }
 
 bool adv_rule_fusion_and_offload(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -279,15 +313,17 @@ bool adv_rule_fusion_and_offload(const struct adv_rule_facts *facts, struct adv_
                        : flags->sc_all_reduce == 1 && flags->cf_all_reduce == 1         ? "all-reduce"
                                                                                         : NULL;
     if (!what) return false;
-    return adv_rule_broken(report, "/xla_flags", "set the async_collective_fusion flag of that collective to false",
+    return adv_rule_broken(report, "/xla_flags",
+                           "set the async_collective_fusion flag of that collective to false",
                            "SparseCore offload and TensorCore fusion of the %s exclude each other", what);
 }
 
 bool adv_rule_offload_unclipped(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     if (!facts->plan->optimizer_host_offload || facts->plan->gradient_clipping_threshold <= 0) return false;
-    return adv_rule_broken(report, "/config/gradient_clipping_threshold", "set it to 0",
-                           "clipping needs the global norm before the first optimizer state can be brought back from the host");
+    return adv_rule_broken(
+        report, "/config/gradient_clipping_threshold", "set it to 0",
+        "clipping needs the global norm before the first optimizer state can be brought back from the host");
 }
 
 bool adv_rule_tile_names(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -296,7 +332,8 @@ bool adv_rule_tile_names(const struct adv_rule_facts *facts, struct adv_rule_rep
     if (!facts->has_experts || facts->plan->moe == ADV_MOE_DENSE) return false;
     int64_t emb = facts->model->emb_dim;
     int64_t mlp = 0;
-    for (int i = 0; i < facts->model->layer_kinds_count; i++) mlp = adv_max_i(mlp, facts->model->layers[i].moe_mlp_dim);
+    for (int i = 0; i < facts->model->layer_kinds_count; i++)
+        mlp = adv_max_i(mlp, facts->model->layers[i].moe_mlp_dim);
     for (int i = 0; i < 2 * ADV_GMM_PASSES; i++) {
         const struct adv_gmm_blocks *tile = &facts->plan->gmm_blocks[i / ADV_GMM_PASSES][i % ADV_GMM_PASSES];
         bool too_large = tile->mlp_dim > mlp || tile->embed_dim > emb;
@@ -305,9 +342,11 @@ bool adv_rule_tile_names(const struct adv_rule_facts *facts, struct adv_rule_rep
         if (!report) return true;
         const char *matrix = i < ADV_GMM_PASSES ? "wi" : "wo";
         char pointer[ADV_LIMIT_POINTER];
-        (void)snprintf(pointer, sizeof pointer, "/config/%s_tile_%s_mlp_dim", matrix, passes[i % ADV_GMM_PASSES]);
+        (void)snprintf(pointer, sizeof pointer, "/config/%s_tile_%s_mlp_dim", matrix,
+                       passes[i % ADV_GMM_PASSES]);
         return adv_rule_broken(report, pointer, "swap the embed_dim and mlp_dim values of this pass",
-                               "%s_tile_%s: embed_dim %d, mlp_dim %d fit the model only when swapped; recipes before 2026-04 named them so",
+                               "%s_tile_%s: embed_dim %d, mlp_dim %d fit the model only when swapped; "
+                               "recipes before 2026-04 named them so",
                                matrix, passes[i % ADV_GMM_PASSES], tile->embed_dim, tile->mlp_dim);
     }
     return false;

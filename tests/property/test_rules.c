@@ -23,9 +23,10 @@ static int below(int bound)
 
 static void draw_job(void)
 {
-    static const char *const names[] = {"llama3.1-70b", "gemma3-27b", "deepseek3-671b", "gpt-oss-120b", "mixtral-8x7b", "gpt3-175b",
-                                        "gemma4-e2b",   "llama4-17b-16e"};
-    static const char *const shapes[][2] = {{"tpu7x", "4x4x4"}, {"v6e", "16x16"}, {"v5p", "4x4x8"}, {"v5e", "4x4"}};
+    static const char *const names[] = {"llama3.1-70b", "gemma3-27b", "deepseek3-671b", "gpt-oss-120b",
+                                        "mixtral-8x7b", "gpt3-175b",  "gemma4-e2b",     "llama4-17b-16e"};
+    static const char *const shapes[][2] = {
+        {"tpu7x", "4x4x4"}, {"v6e", "16x16"}, {"v5p", "4x4x8"}, {"v5e", "4x4"}};
     adv_err err;
     adv_err_init(&err);
     assert_int_equal(adv_catalog_model(catalog, names[below(8)], &model, &err), ADV_OK);

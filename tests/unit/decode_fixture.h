@@ -25,19 +25,22 @@ static inline adv_code decode(const char *text)
     json_t *root = NULL;
     forget();
     adv_code code = adv_json_parse(text, strlen(text), &root, &err);
-    if (code == ADV_OK) code = adv_decode_estimate_request(catalog, root, "", &arena, &request, &err, &warnings);
+    if (code == ADV_OK)
+        code = adv_decode_estimate_request(catalog, root, "", &arena, &request, &err, &warnings);
     json_decref(root);
     return code;
 }
 
-/* The same for a llama3.1-8b on a tpu7x-2x4x4 (64 devices) with the members of `config` given as JSON text. */
+/* The same for a llama3.1-8b on a tpu7x-2x4x4 (64 devices) with the members of `config` given as JSON text.
+ */
 static inline adv_code decode_config(const char *config)
 {
     char text[4096];
-    (void)snprintf(text, sizeof text,
-                   "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"2x4x4\"},\"config\":{"
-                   "\"per_device_batch_size\":1,\"max_target_length\":8192%s%s}}",
-                   *config ? "," : "", config);
+    (void)snprintf(
+        text, sizeof text,
+        "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"2x4x4\"},\"config\":{"
+        "\"per_device_batch_size\":1,\"max_target_length\":8192%s%s}}",
+        *config ? "," : "", config);
     return decode(text);
 }
 
@@ -59,7 +62,8 @@ static inline const struct adv_finding *find_rule(const adv_err *list, const cha
 
 static inline void print_findings(const adv_err *list)
 {
-    for (int i = 0; i < list->count; i++) print_error("%s: %s\n", list->findings[i].pointer, list->findings[i].detail);
+    for (int i = 0; i < list->count; i++)
+        print_error("%s: %s\n", list->findings[i].pointer, list->findings[i].detail);
 }
 
 /* The finding of a rule; fails the test when there is none. */

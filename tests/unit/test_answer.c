@@ -7,8 +7,9 @@
 #include "engine/json/json_read.h"
 #include "tests/unit/catalog_fixture.h"
 
-static const char advise_request[] = "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"2x4\"},\"search\":{\"top_k\":3},"
-                                     "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":32}}";
+static const char advise_request[] =
+    "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"2x4\"},\"search\":{\"top_k\":3},"
+    "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":32}}";
 
 static struct adv_answer ask(enum adv_request_kind kind, const char *text)
 {
@@ -16,7 +17,8 @@ static struct adv_answer ask(enum adv_request_kind kind, const char *text)
     struct adv_answer answer;
     adv_err_init(&err);
     adv_code code = adv_answer_request(catalog, kind, text, strlen(text), &answer, &err);
-    for (int i = 0; i < err.count; i++) print_error("%s: %s\n", err.findings[i].pointer, err.findings[i].detail);
+    for (int i = 0; i < err.count; i++)
+        print_error("%s: %s\n", err.findings[i].pointer, err.findings[i].detail);
     assert_int_equal(code, ADV_OK);
     return answer;
 }
@@ -30,13 +32,16 @@ static void ranked_plans_given_back_are_estimated_the_same_and_pass_strictly(voi
     assert_int_equal(json_array_size(ranked), 3);
     for (size_t i = 0; i < json_array_size(ranked); i++) {
         json_t *row = json_array_get(ranked, i);
-        json_t *document = json_pack("{s:s, s:{s:s, s:s}, s:O, s:O, s:b}", "model", "llama3.1-8b", "cluster", "chip", "v6e", "topology", "2x4",
-                                     "config", json_object_get(row, "config"), "xla_flags", json_object_get(row, "xla_flags"), "strict", 1);
+        json_t *document =
+            json_pack("{s:s, s:{s:s, s:s}, s:O, s:O, s:b}", "model", "llama3.1-8b", "cluster", "chip", "v6e",
+                      "topology", "2x4", "config", json_object_get(row, "config"), "xla_flags",
+                      json_object_get(row, "xla_flags"), "strict", 1);
         char *text = json_dumps(document, 0);
         struct adv_answer again = ask(ADV_REQUEST_ESTIMATE, text);
         json_t *estimate = json_object_get(row, "estimate");
         assert_close(again.step_time_s, json_number_value(json_object_get(estimate, "step_time_s")), 1e-11);
-        assert_close(again.hbm_bytes_per_device, json_number_value(json_object_get(estimate, "hbm_bytes_per_device")), 1e-9);
+        assert_close(again.hbm_bytes_per_device,
+                     json_number_value(json_object_get(estimate, "hbm_bytes_per_device")), 1e-9);
         adv_answer_free(&again);
         free(text);
         json_decref(document);
@@ -55,7 +60,8 @@ static void elapsed_time_is_filled_in_by_who_has_a_clock(void **state)
     json_t *root = json_loads(answer.json, 0, NULL);
     json_t *search = json_object_get(root, "search");
     assert_close(json_number_value(json_object_get(search, "elapsed_ms")), 500, 0);
-    assert_close(json_number_value(json_object_get(search, "evaluations_per_s")), 2.0 * (double)answer.evaluations, 1e-5);
+    assert_close(json_number_value(json_object_get(search, "evaluations_per_s")),
+                 2.0 * (double)answer.evaluations, 1e-5);
     json_decref(root);
     adv_answer_free(&answer);
 }
@@ -63,9 +69,11 @@ static void elapsed_time_is_filled_in_by_who_has_a_clock(void **state)
 static void answers_carry_what_a_store_wants_to_know(void **state)
 {
     (void)state;
-    struct adv_answer answer = ask(ADV_REQUEST_ESTIMATE, "{\"model\":\"llama3.1-8b\",\"cluster\":{\"accelerator\":\"v6e-8\"},\"store\":true,"
-                                                         "\"label\":\"nightly\",\"project\":\"p\",\"git_ref\":\"abc\","
-                                                         "\"config\":{\"per_device_batch_size\":1}}");
+    struct adv_answer answer =
+        ask(ADV_REQUEST_ESTIMATE,
+            "{\"model\":\"llama3.1-8b\",\"cluster\":{\"accelerator\":\"v6e-8\"},\"store\":true,"
+            "\"label\":\"nightly\",\"project\":\"p\",\"git_ref\":\"abc\","
+            "\"config\":{\"per_device_batch_size\":1}}");
     assert_true(answer.wants_store && answer.fits);
     assert_string_equal(answer.label, "nightly");
     assert_string_equal(answer.project, "p");
@@ -80,9 +88,12 @@ static void tuning_never_loses_to_the_default_tiles(void **state)
 {
     (void)state;
     static const char *const requests[] = {
-        "{\"chip\":\"tpu7x\",\"kernel\":\"splash_bwd_fused\",\"shape\":{\"q_heads\":16,\"kv_heads\":4,\"q_len\":4096,\"head_dim_qk\":128},\"top_k\":2}",
-        "{\"chip\":\"v6e\",\"kernel\":\"gmm\",\"shape\":{\"m\":16384,\"k\":4096,\"n\":14336,\"num_groups\":8},\"top_k\":2}",
-        "{\"chip\":\"tpu7x\",\"kernel\":\"linear_xent\",\"shape\":{\"tokens\":4096,\"emb_dim\":4096,\"vocab\":128256},\"top_k\":2}"};
+        "{\"chip\":\"tpu7x\",\"kernel\":\"splash_bwd_fused\",\"shape\":{\"q_heads\":16,\"kv_heads\":4,\"q_"
+        "len\":4096,\"head_dim_qk\":128},\"top_k\":2}",
+        "{\"chip\":\"v6e\",\"kernel\":\"gmm\",\"shape\":{\"m\":16384,\"k\":4096,\"n\":14336,\"num_groups\":8}"
+        ",\"top_k\":2}",
+        "{\"chip\":\"tpu7x\",\"kernel\":\"linear_xent\",\"shape\":{\"tokens\":4096,\"emb_dim\":4096,"
+        "\"vocab\":128256},\"top_k\":2}"};
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
         struct adv_answer answer = ask(ADV_REQUEST_TUNE, requests[i]);
         json_t *root = json_loads(answer.json, 0, NULL);

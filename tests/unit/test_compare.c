@@ -14,7 +14,8 @@ static struct adv_answer answer_of(const char *config)
     struct adv_answer answer;
     adv_err_init(&err);
     (void)snprintf(text, sizeof text,
-                   "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"2x2x1\"},\"label\":\"a\",\"config\":{"
+                   "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"2x2x1\"},"
+                   "\"label\":\"a\",\"config\":{"
                    "\"per_device_batch_size\":2,\"max_target_length\":8192%s}}",
                    config);
     adv_code code = adv_answer_request(catalog, ADV_REQUEST_ESTIMATE, text, strlen(text), &answer, &err);
@@ -26,7 +27,8 @@ static struct adv_answer answer_of(const char *config)
 static double sum_of(const json_t *rows, const char *member)
 {
     double sum = 0;
-    for (size_t i = 0; i < json_array_size(rows); i++) sum += json_number_value(json_object_get(json_array_get(rows, i), member));
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        sum += json_number_value(json_object_get(json_array_get(rows, i), member));
     return sum;
 }
 
@@ -34,7 +36,8 @@ static void moved_terms_add_up_to_the_difference(void **state)
 {
     (void)state;
     struct adv_answer first = answer_of("");
-    struct adv_answer second = answer_of(",\"remat_policy\":\"minimal_with_context\",\"ici_tensor_parallelism\":2");
+    struct adv_answer second =
+        answer_of(",\"remat_policy\":\"minimal_with_context\",\"ici_tensor_parallelism\":2");
     const char *ids[] = {"one", "two", "three"};
     const char *responses[] = {first.json, second.json, first.json};
     struct adv_answer compared;
@@ -62,9 +65,10 @@ static void parts_that_do_not_add_up_leave_a_row_of_their_own(void **state)
 {
     (void)state;
     const char *ids[] = {"a", "b"};
-    const char *responses[] = {
-        "{\"step_time_s\":2,\"hbm_bytes_per_device\":10,\"time_parts\":[{\"name\":\"x\",\"exposed_seconds\":1}],\"hbm_parts\":[]}",
-        "{\"step_time_s\":3,\"hbm_bytes_per_device\":10,\"time_parts\":[{\"name\":\"x\",\"exposed_seconds\":3}],\"hbm_parts\":[]}"};
+    const char *responses[] = {"{\"step_time_s\":2,\"hbm_bytes_per_device\":10,\"time_parts\":[{\"name\":"
+                               "\"x\",\"exposed_seconds\":1}],\"hbm_parts\":[]}",
+                               "{\"step_time_s\":3,\"hbm_bytes_per_device\":10,\"time_parts\":[{\"name\":"
+                               "\"x\",\"exposed_seconds\":3}],\"hbm_parts\":[]}"};
     struct adv_answer compared;
     adv_err err;
     adv_err_init(&err);
@@ -77,8 +81,9 @@ static void an_advise_answer_is_compared_by_its_first_plan(void **state)
 {
     (void)state;
     const char *ids[] = {"a", "b"};
-    const char *responses[] = {"{\"step_time_s\":2,\"hbm_bytes_per_device\":1}",
-                               "{\"ranked\":[{\"estimate\":{\"step_time_s\":4,\"hbm_bytes_per_device\":1}}]}"};
+    const char *responses[] = {
+        "{\"step_time_s\":2,\"hbm_bytes_per_device\":1}",
+        "{\"ranked\":[{\"estimate\":{\"step_time_s\":4,\"hbm_bytes_per_device\":1}}]}"};
     struct adv_answer compared;
     adv_err err;
     adv_err_init(&err);
@@ -114,7 +119,8 @@ static void a_problem_names_every_finding_even_with_broken_text(void **state)
     assert_int_equal(json_integer_value(json_object_get(root, "status")), 422);
     json_t *errors = json_object_get(root, "errors");
     assert_int_equal(json_array_size(errors), 2);
-    assert_string_equal(json_string_value(json_object_get(json_array_get(errors, 0), "detail")), "cut inside a character: ?");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(errors, 0), "detail")),
+                        "cut inside a character: ?");
     assert_string_equal(json_string_value(json_object_get(json_array_get(errors, 1), "code")), "some-rule");
     assert_string_equal(json_string_value(json_object_get(root, "instance")), "/v1/estimate");
     json_decref(root);

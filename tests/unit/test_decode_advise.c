@@ -13,7 +13,8 @@ static adv_code decode_advise(const char *members)
     char text[4096];
     json_t *root = NULL;
     forget();
-    (void)snprintf(text, sizeof text, "{\"model\":\"llama3.1-70b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x4\"}%s%s}",
+    (void)snprintf(text, sizeof text,
+                   "{\"model\":\"llama3.1-70b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x4\"}%s%s}",
                    *members ? "," : "", members);
     adv_code code = adv_json_parse(text, strlen(text), &root, &err);
     if (code == ADV_OK) code = adv_decode_advise_request(catalog, root, &arena, &advise, &err, &warnings);
@@ -26,8 +27,10 @@ static adv_code decode_advise(const char *members)
 static void the_workload_and_the_pins_make_the_base_plan(void **state)
 {
     (void)state;
-    assert_ok(decode_advise("\"workload\":{\"seq_len\":4096,\"tokens_per_step\":2097152,\"weight_dtype\":\"bfloat16\",\"optimizer\":\"sgd\"},"
-                            "\"pins\":{\"ici_tensor_parallelism\":4,\"remat_policy\":\"full\",\"steps\":30}"));
+    assert_ok(
+        decode_advise("\"workload\":{\"seq_len\":4096,\"tokens_per_step\":2097152,\"weight_dtype\":"
+                      "\"bfloat16\",\"optimizer\":\"sgd\"},"
+                      "\"pins\":{\"ici_tensor_parallelism\":4,\"remat_policy\":\"full\",\"steps\":30}"));
     assert_int_equal(advise.workload.base.seq_len, 4096);
     assert_int_equal(advise.workload.base.optimizer, ADV_OPT_SGD);
     assert_int_equal(advise.workload.base.mu_dtype, ADV_FORMAT_BF16);
@@ -41,9 +44,11 @@ static void the_workload_and_the_pins_make_the_base_plan(void **state)
 static void quantization_any_leaves_the_choice_open(void **state)
 {
     (void)state;
-    assert_ok(decode_advise("\"workload\":{\"seq_len\":8192,\"per_device_batch_size\":2,\"quantization\":\"any\"}"));
+    assert_ok(decode_advise(
+        "\"workload\":{\"seq_len\":8192,\"per_device_batch_size\":2,\"quantization\":\"any\"}"));
     assert_true(advise.workload.any_quantization && advise.batch_pinned);
-    assert_ok(decode_advise("\"workload\":{\"seq_len\":8192,\"per_device_batch_size\":2,\"quantization\":\"fp8_full\"}"));
+    assert_ok(decode_advise(
+        "\"workload\":{\"seq_len\":8192,\"per_device_batch_size\":2,\"quantization\":\"fp8_full\"}"));
     assert_int_equal(advise.workload.base.quantization, ADV_QUANT_FP8_FULL);
     assert_true(advise.workload.base.use_qwix);
 }
@@ -52,7 +57,9 @@ static void the_batch_is_given_exactly_once(void **state)
 {
     (void)state;
     assert_int_equal(decode_advise("\"workload\":{\"seq_len\":8192}"), ADV_E_INVALID);
-    assert_int_equal(decode_advise("\"workload\":{\"seq_len\":8192,\"per_device_batch_size\":2,\"tokens_per_step\":1e6}"), ADV_E_INVALID);
+    assert_int_equal(
+        decode_advise("\"workload\":{\"seq_len\":8192,\"per_device_batch_size\":2,\"tokens_per_step\":1e6}"),
+        ADV_E_INVALID);
     assert_ok(decode_advise(WORKLOAD ",\"pins\":{\"per_device_batch_size\":1}")); /* two accumulation steps */
     assert_true(advise.batch_pinned && advise.workload.per_device_batch_size == 0);
     assert_ok(decode_advise("\"workload\":{\"seq_len\":8192},\"pins\":{\"per_device_batch_size\":2}"));
@@ -79,14 +86,20 @@ static void pinned_axes_must_fit_the_slice(void **state)
 static void a_baseline_is_checked_where_it_stands(void **state)
 {
     (void)state;
-    assert_int_equal(decode_advise(WORKLOAD ",\"baseline\":{\"config\":{\"ici_tensor_parallelism\":16,\"per_device_batch_size\":2},"
-                                            "\"xla_flags\":7}"),
-                     ADV_E_INVALID);
+    assert_int_equal(
+        decode_advise(WORKLOAD
+                      ",\"baseline\":{\"config\":{\"ici_tensor_parallelism\":16,\"per_device_batch_size\":2},"
+                      "\"xla_flags\":7}"),
+        ADV_E_INVALID);
     assert_non_null(find(&err, "/baseline/xla_flags"));
-    assert_int_equal(decode_advise(WORKLOAD ",\"baseline\":{\"config\":{\"ici_tensor_parallelism\":16,\"per_device_batch_size\":2}}"),
-                     ADV_E_ILLEGAL);
+    assert_int_equal(
+        decode_advise(
+            WORKLOAD
+            ",\"baseline\":{\"config\":{\"ici_tensor_parallelism\":16,\"per_device_batch_size\":2}}"),
+        ADV_E_ILLEGAL);
     assert_non_null(find(&err, "/baseline/config/ici_tensor_parallelism"));
-    assert_ok(decode_advise(WORKLOAD ",\"baseline\":{\"config\":{\"per_device_batch_size\":2}},\"search\":{\"max_changes\":2}"));
+    assert_ok(decode_advise(
+        WORKLOAD ",\"baseline\":{\"config\":{\"per_device_batch_size\":2}},\"search\":{\"max_changes\":2}"));
     assert_true(advise.has_baseline);
     assert_int_equal(advise.max_changes, 2);
 }
@@ -94,12 +107,17 @@ static void a_baseline_is_checked_where_it_stands(void **state)
 static void search_options_are_checked(void **state)
 {
     (void)state;
-    assert_int_equal(decode_advise(WORKLOAD ",\"search\":{\"objective\":\"speed\",\"top_k\":0,\"axes\":[\"fsdp\",\"warp\"],\"max_changes\":1}"),
+    assert_int_equal(decode_advise(WORKLOAD ",\"search\":{\"objective\":\"speed\",\"top_k\":0,\"axes\":["
+                                            "\"fsdp\",\"warp\"],\"max_changes\":1}"),
                      ADV_E_INVALID);
-    static const char *const pointers[] = {"/search/objective", "/search/top_k", "/search/axes/1", "/search/max_changes"};
+    static const char *const pointers[] = {"/search/objective", "/search/top_k", "/search/axes/1",
+                                           "/search/max_changes"};
     for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++) assert_non_null(find(&err, pointers[i]));
-    assert_ok(decode_advise(WORKLOAD ",\"search\":{\"axes\":[\"fsdp\",\"ici_tensor_parallelism\"],\"top_k\":3,\"objective\":\"hbm\"}"));
-    assert_true(advise.axis_allowed[ADV_AXIS_FSDP] && advise.axis_allowed[ADV_AXIS_TENSOR] && !advise.axis_allowed[ADV_AXIS_DATA]);
+    assert_ok(decode_advise(
+        WORKLOAD
+        ",\"search\":{\"axes\":[\"fsdp\",\"ici_tensor_parallelism\"],\"top_k\":3,\"objective\":\"hbm\"}"));
+    assert_true(advise.axis_allowed[ADV_AXIS_FSDP] && advise.axis_allowed[ADV_AXIS_TENSOR] &&
+                !advise.axis_allowed[ADV_AXIS_DATA]);
     assert_int_equal(advise.objective, ADV_OBJECTIVE_HBM);
 }
 
@@ -124,11 +142,13 @@ static adv_code decode_kernel(const char *text, bool with_tile)
 static void kernel_requests_take_published_names(void **state)
 {
     (void)state;
-    assert_ok(decode_kernel("{\"chip\":\"v7x\",\"kernel\":\"splash_fwd\",\"shape\":{\"batch\":2,\"q_heads\":32,\"kv_heads\":8,\"q_len\":8192,"
-                            "\"head_dim_qk\":128,\"causal\":true,\"window\":null,\"dtype\":\"bf16\"},\"tile\":{\"block_q\":1024,"
-                            "\"block_kv\":2048,\"block_kv_compute\":512,\"q_layout\":2,\"k_layout\":\"HEAD_DIM_MINOR\"},"
-                            "\"flags\":{\"use_max_logit_estimate\":30,\"xla_tpu_scoped_vmem_limit_kib\":65536}}",
-                            true));
+    assert_ok(decode_kernel(
+        "{\"chip\":\"v7x\",\"kernel\":\"splash_fwd\",\"shape\":{\"batch\":2,\"q_heads\":32,\"kv_heads\":8,"
+        "\"q_len\":8192,"
+        "\"head_dim_qk\":128,\"causal\":true,\"window\":null,\"dtype\":\"bf16\"},\"tile\":{\"block_q\":1024,"
+        "\"block_kv\":2048,\"block_kv_compute\":512,\"q_layout\":2,\"k_layout\":\"HEAD_DIM_MINOR\"},"
+        "\"flags\":{\"use_max_logit_estimate\":30,\"xla_tpu_scoped_vmem_limit_kib\":65536}}",
+        true));
     assert_int_equal(kernel.attention.kv_len, 8192);
     assert_int_equal(kernel.attention.head_dim_v, 128);
     assert_int_equal(kernel.attention_tile.q_layout, ADV_LAYOUT_SEQ_MINOR);
@@ -139,11 +159,13 @@ static void kernel_requests_take_published_names(void **state)
 static void kernel_requests_report_every_missing_member(void **state)
 {
     (void)state;
-    assert_int_equal(decode_kernel("{\"chip\":\"v7x\",\"kernel\":\"gmm\",\"shape\":{\"m\":1024,\"k\":512,\"num_groups\":2,\"group_sizes\":"
+    assert_int_equal(decode_kernel("{\"chip\":\"v7x\",\"kernel\":\"gmm\",\"shape\":{\"m\":1024,\"k\":512,"
+                                   "\"num_groups\":2,\"group_sizes\":"
                                    "[1,2000]},\"tile\":{\"tile_m\":0,\"tile_q\":1}}",
                                    true),
                      ADV_E_INVALID);
-    static const char *const pointers[] = {"/shape/n", "/shape/group_sizes", "/tile/tile_m", "/tile/tile_k", "/tile/tile_n", "/tile/tile_q"};
+    static const char *const pointers[] = {"/shape/n",     "/shape/group_sizes", "/tile/tile_m",
+                                           "/tile/tile_k", "/tile/tile_n",       "/tile/tile_q"};
     for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++) {
         if (!find(&err, pointers[i])) fail_msg("%s is not reported", pointers[i]);
     }

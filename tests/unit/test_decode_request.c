@@ -24,17 +24,19 @@ static void two_open_axes_are_refused(void **state)
 static void slices_fill_the_data_axis_over_dcn(void **state)
 {
     (void)state;
-    assert_ok(decode("{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"8x8\",\"slices\":4},"
-                     "\"config\":{\"per_device_batch_size\":1,\"max_target_length\":4096}}"));
+    assert_ok(
+        decode("{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"8x8\",\"slices\":4},"
+               "\"config\":{\"per_device_batch_size\":1,\"max_target_length\":4096}}"));
     assert_int_equal(request.plan.dcn[ADV_AXIS_DATA], 4);
 }
 
 static void values_are_read_as_maxtext_reads_its_command_line(void **state)
 {
     (void)state;
-    assert_ok(decode_config("\"sa_block_q\":\"1024\",\"use_tokamax_splash\":\"True\",\"num_vocab_tiling\":\"4e0\","
-                            "\"use_iota_embed\":1,\"gradient_clipping_threshold\":\"0\",\"local_sa_block_q\":\"None\","
-                            "\"sa_block_kv\":1024.0,\"mlp_activations\":\"[silu,linear]\""));
+    assert_ok(decode_config(
+        "\"sa_block_q\":\"1024\",\"use_tokamax_splash\":\"True\",\"num_vocab_tiling\":\"4e0\","
+        "\"use_iota_embed\":1,\"gradient_clipping_threshold\":\"0\",\"local_sa_block_q\":\"None\","
+        "\"sa_block_kv\":1024.0,\"mlp_activations\":\"[silu,linear]\""));
     assert_int_equal(request.plan.blocks[0].block_q, 1024);
     assert_int_equal(request.plan.blocks[0].block_kv, 1024);
     assert_int_equal(request.plan.num_vocab_tiling, 4);
@@ -45,11 +47,18 @@ static void values_are_read_as_maxtext_reads_its_command_line(void **state)
 static void wrong_types_and_values_are_errors_with_their_pointer(void **state)
 {
     (void)state;
-    assert_int_equal(decode_config("\"sa_block_q\":true,\"scan_layers\":\"maybe\",\"remat_policy\":\"fulll\",\"opt_type\":\"lion\","
-                                   "\"gradient_accumulation_steps\":0,\"num_vocab_tiling\":2.5,\"steps\":[1]"),
-                     ADV_E_INVALID);
-    static const char *const pointers[] = {"/config/sa_block_q", "/config/scan_layers", "/config/remat_policy", "/config/opt_type",
-                                           "/config/gradient_accumulation_steps", "/config/num_vocab_tiling", "/config/steps"};
+    assert_int_equal(
+        decode_config(
+            "\"sa_block_q\":true,\"scan_layers\":\"maybe\",\"remat_policy\":\"fulll\",\"opt_type\":\"lion\","
+            "\"gradient_accumulation_steps\":0,\"num_vocab_tiling\":2.5,\"steps\":[1]"),
+        ADV_E_INVALID);
+    static const char *const pointers[] = {"/config/sa_block_q",
+                                           "/config/scan_layers",
+                                           "/config/remat_policy",
+                                           "/config/opt_type",
+                                           "/config/gradient_accumulation_steps",
+                                           "/config/num_vocab_tiling",
+                                           "/config/steps"};
     for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++) assert_non_null(find(&err, pointers[i]));
 }
 
@@ -58,7 +67,8 @@ static void unknown_keys_warn_with_the_nearest_name_and_fail_when_strict(void **
     (void)state;
     assert_ok(decode_config("\"atention\":\"flash\""));
     assert_string_equal(must_find(&warnings, "unknown-key")->hint, "did you mean attention?");
-    assert_int_equal(decode("{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"2x4x4\"},\"strict\":true,"
+    assert_int_equal(decode("{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":"
+                            "\"2x4x4\"},\"strict\":true,"
                             "\"config\":{\"atention\":\"flash\",\"int8_training\":true}}"),
                      ADV_E_INVALID);
     assert_non_null(find(&err, "/config/atention"));
@@ -68,9 +78,11 @@ static void unknown_keys_warn_with_the_nearest_name_and_fail_when_strict(void **
 static void old_keys_take_effect_under_their_present_name(void **state)
 {
     (void)state;
-    assert_ok(decode("{\"model\":\"mixtral-8x7b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"2x4\"},\"config\":{"
-                     "\"per_device_batch_size\":1,\"max_target_length\":4096,\"int8_training\":true,\"fsdp_shard_on_exp\":true,"
-                     "\"enable_flash_attention\":false,\"tile_mlp_dim\":2048,\"wo_tile_dlhs_mlp_dim\":512}}"));
+    assert_ok(
+        decode("{\"model\":\"mixtral-8x7b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"2x4\"},\"config\":{"
+               "\"per_device_batch_size\":1,\"max_target_length\":4096,\"int8_training\":true,\"fsdp_shard_"
+               "on_exp\":true,"
+               "\"enable_flash_attention\":false,\"tile_mlp_dim\":2048,\"wo_tile_dlhs_mlp_dim\":512}}"));
     assert_int_equal(request.plan.quantization, ADV_QUANT_INT8);
     assert_true(request.plan.shard_exp_on_fsdp);
     assert_int_equal(request.plan.attention, ADV_ATTENTION_IMPL_DOT_PRODUCT);
@@ -82,7 +94,8 @@ static void old_keys_take_effect_under_their_present_name(void **state)
 static void architecture_keys_in_the_config_reshape_the_model(void **state)
 {
     (void)state;
-    assert_ok(decode_config("\"base_num_decoder_layers\":16,\"base_emb_dim\":\"2048\",\"override_model_config\":true"));
+    assert_ok(decode_config(
+        "\"base_num_decoder_layers\":16,\"base_emb_dim\":\"2048\",\"override_model_config\":true"));
     assert_int_equal(request.model.layers_count, 16);
     assert_int_equal(request.model.emb_dim, 2048);
     assert_null(find_rule(&warnings, "model-key-conflict"));
@@ -101,7 +114,8 @@ static void the_models_own_file_sets_training_defaults(void **state)
 static void tensors_are_placed_under_the_custom_policy_only(void **state)
 {
     (void)state;
-    assert_ok(decode_config("\"remat_policy\":\"custom\",\"query_proj\":\"offload\",\"decoder_layer_input\":\"remat\""));
+    assert_ok(decode_config(
+        "\"remat_policy\":\"custom\",\"query_proj\":\"offload\",\"decoder_layer_input\":\"remat\""));
     assert_int_equal(request.plan.placements[ADV_TENSOR_QUERY_PROJ], ADV_PLACE_OFFLOAD);
     assert_int_equal(request.plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT], ADV_PLACE_DEVICE);
     assert_ok(decode_config("\"remat_policy\":\"full\",\"query_proj\":\"offload\""));
@@ -121,7 +135,8 @@ static void first_moment_follows_the_weights_unless_given(void **state)
 static void local_blocks_inherit_the_global_ones(void **state)
 {
     (void)state;
-    assert_ok(decode_config("\"sa_block_q\":1024,\"local_sa_block_kv\":256,\"local_sa_block_kv_compute\":256"));
+    assert_ok(
+        decode_config("\"sa_block_q\":1024,\"local_sa_block_kv\":256,\"local_sa_block_kv_compute\":256"));
     assert_int_equal(request.plan.blocks[1].block_q, 1024);
     assert_int_equal(request.plan.blocks[1].block_kv, 256);
     assert_int_equal(request.plan.blocks[0].block_kv, 512);
@@ -145,22 +160,25 @@ static void gpu_only_values_are_refused_as_such(void **state)
 static adv_code decode_flags(const char *flags)
 {
     char text[2048];
-    (void)snprintf(text, sizeof text,
-                   "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"2x4\"},\"config\":{"
-                   "\"per_device_batch_size\":1,\"max_target_length\":4096},\"xla_flags\":%s}",
-                   flags);
+    (void)snprintf(
+        text, sizeof text,
+        "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"2x4\"},\"config\":{"
+        "\"per_device_batch_size\":1,\"max_target_length\":4096},\"xla_flags\":%s}",
+        flags);
     return decode(text);
 }
 
 static void flags_mean_the_same_as_a_list_and_as_one_string(void **state)
 {
     (void)state;
-    assert_ok(decode_flags("[\"--xla_tpu_scoped_vmem_limit_kib=98304\",\"--xla_enable_async_all_gather=true\"]"));
+    assert_ok(
+        decode_flags("[\"--xla_tpu_scoped_vmem_limit_kib=98304\",\"--xla_enable_async_all_gather=true\"]"));
     struct adv_flags listed = request.plan.flags;
     assert_int_equal(listed.scoped_vmem_limit_kib, 98304);
     assert_int_equal(listed.async_all_gather, 1);
     assert_int_equal(listed.sc_all_gather, -1);
-    assert_ok(decode_flags("\"LIBTPU_INIT_ARGS='--xla_tpu_scoped_vmem_limit_kib=98304 --xla_enable_async_all_gather=true'\""));
+    assert_ok(decode_flags(
+        "\"LIBTPU_INIT_ARGS='--xla_tpu_scoped_vmem_limit_kib=98304 --xla_enable_async_all_gather=true'\""));
     assert_memory_equal(&listed, &request.plan.flags, sizeof listed);
     assert_string_equal(request.config.flags[1], "--xla_enable_async_all_gather=true");
 }
@@ -178,7 +196,8 @@ static void unknown_flags_warn_and_bad_numbers_fail(void **state)
 {
     (void)state;
     assert_ok(decode_flags("[\"--xla_tpu_scoped_vmem_limit_kb=1\"]"));
-    assert_string_equal(must_find(&warnings, "unknown-flag")->hint, "did you mean xla_tpu_scoped_vmem_limit_kib?");
+    assert_string_equal(must_find(&warnings, "unknown-flag")->hint,
+                        "did you mean xla_tpu_scoped_vmem_limit_kib?");
     assert_int_equal(decode_flags("[\"--xla_tpu_scoped_vmem_limit_kib=lots\"]"), ADV_E_INVALID);
     assert_int_equal(decode_flags("[1]"), ADV_E_INVALID);
     assert_int_equal(decode_flags("7"), ADV_E_INVALID);
@@ -187,11 +206,13 @@ static void unknown_flags_warn_and_bad_numbers_fail(void **state)
 static void every_error_of_a_document_is_reported_at_once(void **state)
 {
     (void)state;
-    assert_int_equal(decode("{\"modle\":\"x\",\"cluster\":{\"chip\":\"v9\",\"topology\":\"4x4\"},\"config\":{\"scan_layers\":7},"
+    assert_int_equal(decode("{\"modle\":\"x\",\"cluster\":{\"chip\":\"v9\",\"topology\":\"4x4\"},\"config\":{"
+                            "\"scan_layers\":7},"
                             "\"xla_flags\":{},\"flops_convention\":\"half\",\"label\":3}"),
                      ADV_E_INVALID);
-    static const char *const pointers[] = {"/modle", "/model", "/cluster/chip", "/config/scan_layers", "/xla_flags",
-                                           "/flops_convention", "/label"};
+    static const char *const pointers[] = {
+        "/modle", "/model", "/cluster/chip", "/config/scan_layers", "/xla_flags", "/flops_convention",
+        "/label"};
     for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++) {
         if (!find(&err, pointers[i])) fail_msg("%s is not reported", pointers[i]);
     }
@@ -217,7 +238,8 @@ static void every_published_run_decodes_and_is_legal(void **state)
     for (size_t i = 0; i < json_array_size(rows); i++) {
         json_t *row = json_array_get(rows, i);
         forget();
-        adv_code code = adv_decode_estimate_request(catalog, json_object_get(row, "request"), "", &arena, &request, &err, &warnings);
+        adv_code code = adv_decode_estimate_request(catalog, json_object_get(row, "request"), "", &arena,
+                                                    &request, &err, &warnings);
         if (code != ADV_OK) print_error("%s\n", json_string_value(json_object_get(row, "id")));
         assert_ok(code);
     }
@@ -227,8 +249,9 @@ static void every_published_run_decodes_and_is_legal(void **state)
 static void an_answer_adds_up_and_is_the_same_every_time(void **state)
 {
     (void)state;
-    static const char text[] = "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"2x4\"},"
-                               "\"config\":{\"per_device_batch_size\":2,\"max_target_length\":8192}}";
+    static const char text[] =
+        "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"2x4\"},"
+        "\"config\":{\"per_device_batch_size\":2,\"max_target_length\":8192}}";
     struct adv_answer first, second;
     forget();
     assert_ok(adv_answer_request(catalog, ADV_REQUEST_ESTIMATE, text, strlen(text), &first, &err));
@@ -250,19 +273,24 @@ static void an_answer_adds_up_and_is_the_same_every_time(void **state)
 static void an_array_is_answered_in_order_or_not_at_all(void **state)
 {
     (void)state;
-    static const char good[] = "[{\"chip\":\"v6e\",\"kernel\":\"matmul\",\"shape\":{\"m\":4096,\"k\":4096,\"n\":4096}},"
-                               "{\"chip\":\"tpu7x\",\"kernel\":\"matmul\",\"shape\":{\"m\":4096,\"k\":4096,\"n\":4096}}]";
-    static const char bad[] = "[{\"chip\":\"v6e\",\"kernel\":\"matmul\",\"shape\":{\"m\":4096,\"k\":4096,\"n\":4096}},{\"chip\":\"v6e\"}]";
+    static const char good[] =
+        "[{\"chip\":\"v6e\",\"kernel\":\"matmul\",\"shape\":{\"m\":4096,\"k\":4096,\"n\":4096}},"
+        "{\"chip\":\"tpu7x\",\"kernel\":\"matmul\",\"shape\":{\"m\":4096,\"k\":4096,\"n\":4096}}]";
+    static const char bad[] = "[{\"chip\":\"v6e\",\"kernel\":\"matmul\",\"shape\":{\"m\":4096,\"k\":4096,"
+                              "\"n\":4096}},{\"chip\":\"v6e\"}]";
     char *answers = NULL;
     size_t bytes = 0;
     forget();
-    assert_ok(adv_answer_documents(catalog, ADV_REQUEST_SIMULATE, good, strlen(good), NULL, &answers, &bytes, &err));
+    assert_ok(adv_answer_documents(catalog, ADV_REQUEST_SIMULATE, good, strlen(good), NULL, &answers, &bytes,
+                                   &err));
     json_t *root = json_loadb(answers, bytes, 0, NULL);
     assert_int_equal(json_array_size(root), 2);
     assert_string_equal(json_string_value(json_object_get(json_array_get(root, 1), "chip")), "tpu7x");
     json_decref(root);
     free(answers);
-    assert_int_not_equal(adv_answer_documents(catalog, ADV_REQUEST_SIMULATE, bad, strlen(bad), NULL, &answers, &bytes, &err), ADV_OK);
+    assert_int_not_equal(
+        adv_answer_documents(catalog, ADV_REQUEST_SIMULATE, bad, strlen(bad), NULL, &answers, &bytes, &err),
+        ADV_OK);
     assert_null(answers);
     assert_non_null(find(&err, "/1/kernel"));
 }

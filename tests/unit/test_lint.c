@@ -29,7 +29,8 @@ static json_t *lint_text(const char *text)
 {
     struct adv_answer answer;
     forget();
-    if (adv_answer_request(catalog, ADV_REQUEST_LINT, text, strlen(text), &answer, &err) != ADV_OK) return NULL;
+    if (adv_answer_request(catalog, ADV_REQUEST_LINT, text, strlen(text), &answer, &err) != ADV_OK)
+        return NULL;
     json_t *root = json_loads(answer.json, 0, NULL);
     adv_answer_free(&answer);
     return root;
@@ -100,8 +101,10 @@ static void refused_recipes_have_exactly_the_keys_maxtext_refuses(void **state)
         assert_int_equal(err.count, (int)json_array_size(refused));
         for (size_t k = 0; k < json_array_size(refused); k++) {
             char pointer[ADV_LIMIT_POINTER];
-            (void)snprintf(pointer, sizeof pointer, "/config/%s", json_string_value(json_array_get(refused, k)));
-            if (!find(&err, pointer)) fail_msg("%s: %s", json_string_value(json_object_get(row, "name")), pointer);
+            (void)snprintf(pointer, sizeof pointer, "/config/%s",
+                           json_string_value(json_array_get(refused, k)));
+            if (!find(&err, pointer))
+                fail_msg("%s: %s", json_string_value(json_object_get(row, "name")), pointer);
         }
     }
     json_decref(rows);
@@ -132,10 +135,11 @@ static void tuned_configurations_pass_but_one_whose_batch_needs_a_removed_axis(v
 static void a_script_is_read_like_the_request_it_stands_for(void **state)
 {
     (void)state;
-    json_t *answer = lint_text("#!/bin/bash\n# not=a_key\nexport LIBTPU_INIT_ARGS=\"--xla_tpu_scoped_vmem_limit_kib=99999999 \\\n"
-                               " --xla_tpu_no_such=1\"\nARGS=\"per_device_batch_size=2 sa_block_q=big\"\n"
-                               "python3 -m MaxText.train base.yml model_name=llama3.1-8b max_target_length=8192 ${ARGS} "
-                               "use_max_logits_estimate=30 run_name='a b'\n");
+    json_t *answer = lint_text(
+        "#!/bin/bash\n# not=a_key\nexport LIBTPU_INIT_ARGS=\"--xla_tpu_scoped_vmem_limit_kib=99999999 \\\n"
+        " --xla_tpu_no_such=1\"\nARGS=\"per_device_batch_size=2 sa_block_q=big\"\n"
+        "python3 -m MaxText.train base.yml model_name=llama3.1-8b max_target_length=8192 ${ARGS} "
+        "use_max_logits_estimate=30 run_name='a b'\n");
     assert_non_null(answer);
     assert_finding(answer, "/config/sa_block_q", "error", "invalid-request");
     assert_finding(answer, "/config/use_max_logits_estimate", "warning", "unknown-key");
@@ -148,8 +152,9 @@ static void a_script_is_read_like_the_request_it_stands_for(void **state)
 static void yaml_is_read_with_its_types(void **state)
 {
     (void)state;
-    json_t *answer = lint_text("# run\nmodel_name: \"llama3.1-8b\"\nper_device_batch_size: 0.5\nscan_layers: yes please\n"
-                               "mlp_activations: [silu, linear]\nici_sequence_parallelism: 4\nquantization:\n");
+    json_t *answer =
+        lint_text("# run\nmodel_name: \"llama3.1-8b\"\nper_device_batch_size: 0.5\nscan_layers: yes please\n"
+                  "mlp_activations: [silu, linear]\nici_sequence_parallelism: 4\nquantization:\n");
     assert_non_null(answer);
     assert_finding(answer, "/config/scan_layers", "error", "invalid-request");
     assert_finding(answer, "/config/ici_sequence_parallelism", "warning", "ignored-axis");
@@ -161,7 +166,8 @@ static void yaml_is_read_with_its_types(void **state)
 static void texts_that_are_nothing_are_refused(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"", "  \n", "{\"config\":", "a: [", "a: &x 1\nb: *x\n", "a: 1\na: 2\n", "[1,2]"};
+    static const char *const texts[] = {
+        "", "  \n", "{\"config\":", "a: [", "a: &x 1\nb: *x\n", "a: 1\na: 2\n", "[1,2]"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         assert_null(lint_text(texts[i]));
         assert_true(err.count > 0);
@@ -171,8 +177,9 @@ static void texts_that_are_nothing_are_refused(void **state)
 static void model_and_slice_come_from_the_configuration(void **state)
 {
     (void)state;
-    json_t *answer = lint_text("{\"model_name\":\"llama3.1-8b\",\"compile_topology\":\"v6e-8\",\"compile_topology_num_slices\":1,"
-                               "\"ici_fsdp_parallelism\":16,\"per_device_batch_size\":1}");
+    json_t *answer = lint_text(
+        "{\"model_name\":\"llama3.1-8b\",\"compile_topology\":\"v6e-8\",\"compile_topology_num_slices\":1,"
+        "\"ici_fsdp_parallelism\":16,\"per_device_batch_size\":1}");
     assert_finding(answer, "/config/ici_fsdp_parallelism", "error", "ici-product");
     json_decref(answer);
     answer = lint_text("{\"model_name\":\"llama3.1-8b\",\"compile_topology\":\"v6e-8\"}");
@@ -183,7 +190,8 @@ static void model_and_slice_come_from_the_configuration(void **state)
 static void swapped_tile_names_are_recognised(void **state)
 {
     (void)state;
-    json_t *answer = lint_text("{\"model_name\":\"deepseek3-671b\",\"wo_tile_fwd_embed_dim\":2048,\"wo_tile_fwd_mlp_dim\":7168}");
+    json_t *answer = lint_text(
+        "{\"model_name\":\"deepseek3-671b\",\"wo_tile_fwd_embed_dim\":2048,\"wo_tile_fwd_mlp_dim\":7168}");
     assert_finding(answer, "/config/wo_tile_fwd_mlp_dim", "warning", "tile-names-permuted");
     json_decref(answer);
 }

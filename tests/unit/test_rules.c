@@ -6,35 +6,46 @@
 static const struct {
     const char *rule, *model, *config, *pointer;
 } illegal[] = {
-    {"ici-product", NULL, "\"ici_fsdp_parallelism\":16,\"ici_tensor_parallelism\":2", "/config/ici_fsdp_parallelism"},
+    {"ici-product", NULL, "\"ici_fsdp_parallelism\":16,\"ici_tensor_parallelism\":2",
+     "/config/ici_fsdp_parallelism"},
     {"ici-product", NULL, "\"ici_tensor_parallelism\":3", "/config/ici_fsdp_parallelism"},
     {"dcn-product", NULL, "\"dcn_data_parallelism\":2", "/config/dcn_data_parallelism"},
-    {"inference-axis", NULL, "\"ici_context_autoregressive_parallelism\":2", "/config/ici_context_autoregressive_parallelism"},
+    {"inference-axis", NULL, "\"ici_context_autoregressive_parallelism\":2",
+     "/config/ici_context_autoregressive_parallelism"},
     {"batch-by-shards", NULL, "\"per_device_batch_size\":0.5", "/config/per_device_batch_size"},
     {"batch-by-shards", NULL, "\"per_device_batch_size\":1.5", "/config/per_device_batch_size"},
     {"vocab-tiling", NULL, "\"num_vocab_tiling\":3", "/config/num_vocab_tiling"},
     {"heads-by-tensor", NULL, "\"ici_tensor_parallelism\":16", "/config/ici_tensor_parallelism"},
-    {"latent-ranks-by-shards", "deepseek3-671b", "\"ici_expert_parallelism\":16,\"dcn_fsdp_parallelism\":16", "/config/ici_fsdp_parallelism"},
+    {"latent-ranks-by-shards", "deepseek3-671b", "\"ici_expert_parallelism\":16,\"dcn_fsdp_parallelism\":16",
+     "/config/ici_fsdp_parallelism"},
     {"learned-positions", "gpt3-175b", "\"max_target_length\":4194304", "/config/max_target_length"},
     {"experts-by-shards", "mixtral-8x7b", "\"ici_expert_parallelism\":16", "/config/ici_expert_parallelism"},
-    {"expert-axis-unused", "mixtral-8x7b", "\"ici_expert_parallelism\":8,\"shard_exp_on_fsdp\":true", "/config/shard_exp_on_fsdp"},
-    {"no-dropping", "gpt-oss-20b", "\"capacity_factor\":1.25,\"sparse_matmul\":false", "/config/capacity_factor"},
+    {"expert-axis-unused", "mixtral-8x7b", "\"ici_expert_parallelism\":8,\"shard_exp_on_fsdp\":true",
+     "/config/shard_exp_on_fsdp"},
+    {"no-dropping", "gpt-oss-20b", "\"capacity_factor\":1.25,\"sparse_matmul\":false",
+     "/config/capacity_factor"},
     {"scan-cycle", "gemma4-e2b", "\"scan_layers\":true", "/config/scan_layers"},
-    {"pipeline", NULL, "\"ici_pipeline_parallelism\":2,\"num_layers_per_pipeline_stage\":3", "/config/pipeline_parallel_layers"},
-    {"pipeline", NULL, "\"ici_pipeline_parallelism\":2,\"num_pipeline_microbatches\":3", "/config/num_pipeline_microbatches"},
-    {"context-load-balance", NULL, "\"ici_context_parallelism\":4,\"max_target_length\":8196", "/config/max_target_length"},
+    {"pipeline", NULL, "\"ici_pipeline_parallelism\":2,\"num_layers_per_pipeline_stage\":3",
+     "/config/pipeline_parallel_layers"},
+    {"pipeline", NULL, "\"ici_pipeline_parallelism\":2,\"num_pipeline_microbatches\":3",
+     "/config/num_pipeline_microbatches"},
+    {"context-load-balance", NULL, "\"ici_context_parallelism\":4,\"max_target_length\":8196",
+     "/config/max_target_length"},
     {"context-ring", NULL, "\"context_parallel_strategy\":\"ring\"", "/config/context_parallel_strategy"},
-    {"context-ring", NULL, "\"context_parallel_strategy\":\"ring\",\"ici_context_parallelism\":2", "/config/context_parallel_strategy"},
+    {"context-ring", NULL, "\"context_parallel_strategy\":\"ring\",\"ici_context_parallelism\":2",
+     "/config/context_parallel_strategy"},
     {"context-ulysses", NULL, "\"context_parallel_strategy\":\"ulysses\",\"ici_context_parallelism\":2",
      "/config/context_parallel_load_balance"},
-    {"context-usp", NULL, "\"ici_context_usp_ulysses_parallelism\":2", "/config/ici_context_usp_ulysses_parallelism"},
+    {"context-usp", NULL, "\"ici_context_usp_ulysses_parallelism\":2",
+     "/config/ici_context_usp_ulysses_parallelism"},
     {"block-q", NULL, "\"sa_block_q\":2048,\"ici_context_parallelism\":8", "/config/sa_block_q"},
     {"block-kv", NULL, "\"sa_block_kv\":3072,\"sa_block_kv_compute\":512", "/config/sa_block_kv"},
     {"block-compute", NULL, "\"sa_block_kv_compute\":192", "/config/sa_block_kv_compute"},
     {"dq-reduction-steps", NULL, "\"dq_reduction_steps\":2", "/config/dq_reduction_steps"},
     {"sparse-attention-kernel", "deepseek3.2-671b", "\"attention\":\"flash\"", "/config/use_tokamax_splash"},
     {"fp8-full-needs-qwix", NULL, "\"quantization\":\"fp8_full\"", "/config/use_qwix_quantization"},
-    {"fp8-with-accumulation", NULL, "\"quantization\":\"fp8\",\"gradient_accumulation_steps\":2", "/config/gradient_accumulation_steps"},
+    {"fp8-with-accumulation", NULL, "\"quantization\":\"fp8\",\"gradient_accumulation_steps\":2",
+     "/config/gradient_accumulation_steps"},
     {"muon-decoder", "mixtral-8x7b", "\"opt_type\":\"muon\"", "/config/opt_type"},
 };
 
@@ -43,8 +54,10 @@ static adv_code decode_case(const char *model, const char *config)
     char text[2048];
     bool multislice = strstr(config, "dcn_fsdp") != NULL;
     (void)snprintf(text, sizeof text,
-                   "{\"model\":\"%s\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"2x4x4\",\"slices\":%d},\"config\":{%s%s%s}}",
-                   model ? model : "llama3.1-8b", multislice ? 16 : 1, config, strstr(config, "per_device_batch_size") ? "" : ",\"per_device_batch_size\":8",
+                   "{\"model\":\"%s\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"2x4x4\",\"slices\":%d},"
+                   "\"config\":{%s%s%s}}",
+                   model ? model : "llama3.1-8b", multislice ? 16 : 1, config,
+                   strstr(config, "per_device_batch_size") ? "" : ",\"per_device_batch_size\":8",
                    strstr(config, "max_target_length") ? "" : ",\"max_target_length\":8192");
     return decode(text);
 }
@@ -75,7 +88,8 @@ static void the_fast_check_names_the_first_rule_of_the_full_one(void **state)
 static void the_axes_product_is_explained_with_numbers(void **state)
 {
     (void)state;
-    assert_int_equal(decode_config("\"ici_fsdp_parallelism\":16,\"ici_tensor_parallelism\":2"), ADV_E_ILLEGAL);
+    assert_int_equal(decode_config("\"ici_fsdp_parallelism\":16,\"ici_tensor_parallelism\":2"),
+                     ADV_E_ILLEGAL);
     const struct adv_finding *finding = must_find(&err, "ici-product");
     assert_string_equal(finding->detail, "64 devices per slice != fsdp 16 x tensor 2 = 32");
     assert_string_equal(finding->hint, "ici_fsdp_parallelism would have to be 32");
@@ -84,10 +98,12 @@ static void the_axes_product_is_explained_with_numbers(void **state)
 static void all_violations_are_reported_at_once(void **state)
 {
     (void)state;
-    assert_int_not_equal(decode_config("\"ici_fsdp_parallelism\":2,\"ici_tensor_parallelism\":16,\"dq_reduction_steps\":1,"
-                                       "\"quantization\":\"fp8_full\",\"sa_block_kv_compute\":100"),
-                         ADV_OK);
-    static const char *const rules[] = {"ici-product", "heads-by-tensor", "dq-reduction-steps", "fp8-full-needs-qwix", "block-compute"};
+    assert_int_not_equal(
+        decode_config("\"ici_fsdp_parallelism\":2,\"ici_tensor_parallelism\":16,\"dq_reduction_steps\":1,"
+                      "\"quantization\":\"fp8_full\",\"sa_block_kv_compute\":100"),
+        ADV_OK);
+    static const char *const rules[] = {"ici-product", "heads-by-tensor", "dq-reduction-steps",
+                                        "fp8-full-needs-qwix", "block-compute"};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) assert_non_null(find_rule(&err, rules[i]));
 }
 

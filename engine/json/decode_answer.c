@@ -1,0 +1,152 @@
+#include "engine/json/decode_answer.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct reader {
+    struct adv_arena *arena;
+    bool full;
+};
+
+static const char *kept(struct reader *reader, const char *text)
+{
+    const char *copy = adv_arena_copy(reader->arena, text ? text : "");
+    if (!copy) reader->full = true;
+    return copy ? copy : "";
+}
+
+static const char *string_of(struct reader *reader, const json_t *object, const char *member)
+{
+    return kept(reader, json_string_value(json_object_get(object, member)));
+}
+
+static double number_of(const json_t *object, const char *member)
+{
+    return json_number_value(json_object_get(object, member));
+}
+
+static void read_config(struct reader *reader, const json_t *keys, const json_t *flags, struct adv_config *config)
+{
+    const char *key = NULL;
+    json_t *value = NULL;
+    json_object_foreach((json_t *)(uintptr_t)keys, key, value)
+    {
+        if (config->count == ADV_LIMIT_CONFIG_KEYS) break;
+        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
+        config->entries[config->count++] = (struct adv_config_entry){kept(reader, key), kept(reader, text)};
+        free(text);
+    }
+    size_t index = 0;
+    json_array_foreach(flags, index, value)
+    {
+        if (config->flags_count == ADV_LIMIT_XLA_FLAGS) break;
+        config->flags[config->flags_count++] = kept(reader, json_string_value(value));
+    }
+}
+
+/* "fsdp=64 context=2" from the estimate's mesh. */
+static const char *mesh_of(struct reader *reader, const json_t *estimate)
+{
+    struct adv_text text;
+    adv_text_init(&text, 512);
+    size_t index = 0;
+    json_t *row = NULL;
+    json_array_foreach(json_object_get(estimate, "mesh"), index, row)
+    {
+        const char *axis = json_string_value(json_object_get(row, "axis"));
+        adv_text_format(&text, "%s%s=%d", index ? " " : "", axis ? axis : "", (int)json_integer_value(json_object_get(row, "size")));
+    }
+    const char *copy = kept(reader, text.data);
+    adv_text_free(&text);
+    return copy;
+}
+
+static struct adv_artifact_row read_row(struct reader *reader, const json_t *plan, const json_t *estimate, int rank)
+{
+    const json_t *config = json_object_get(plan, "config");
+    const json_t *accumulation = json_object_get(config, "gradient_accumulation_steps");
+    return (struct adv_artifact_row){
+        .rank = rank,
+        .tie_group = (int)json_integer_value(json_object_get(plan, "tie_group")),
+        .step_time_s = number_of(estimate, "step_time_s"),
+        .step_time_low_s = number_of(estimate, "step_time_low_s"),
+        .step_time_high_s = number_of(estimate, "step_time_high_s"),
+        .tokens_per_s_per_chip = number_of(estimate, "tokens_per_s_per_chip"),
+        .mfu_frac = number_of(estimate, "mfu_frac"),
+        .hbm_bytes_per_device = number_of(estimate, "hbm_bytes_per_device"),
+        .verdict = string_of(reader, estimate, "fit_verdict"),
+        .mesh = mesh_of(reader, estimate),
+        .remat = string_of(reader, config, "remat_policy"),
+        .per_device_batch_size = number_of(config, "per_device_batch_size"),
+        .gradient_accumulation_steps = accumulation ? (int)json_integer_value(accumulation) : 1,
+    };
+}
+
+static void read_job(struct reader *reader, const json_t *root, struct adv_artifact_source *source)
+{
+    const json_t *cluster = json_object_get(root, "cluster");
+    source->model = string_of(reader, json_object_get(root, "model"), "name");
+    source->chip = string_of(reader, cluster, "chip");
+    source->topology = string_of(reader, cluster, "topology");
+    source->accelerator = string_of(reader, cluster, "accelerator");
+    source->slices = (int)json_integer_value(json_object_get(cluster, "slices"));
+    source->devices = (int)json_integer_value(json_object_get(cluster, "devices"));
+    source->engine_version = string_of(reader, json_object_get(root, "engine"), "version");
+}
+
+static adv_code read_plan(struct reader *reader, const json_t *root, int rank, struct adv_artifact_source *source, adv_err *err)
+{
+    const json_t *ranked = json_object_get(root, "ranked");
+    size_t count = json_array_size(ranked);
+    const json_t *plan = ranked ? json_array_get(ranked, (size_t)(rank > 0 ? rank - 1 : 0)) : root;
+    const json_t *estimate = ranked ? json_object_get(plan, "estimate") : root;
+    if (rank < 1 || !plan || (!ranked && rank > 1))
+        return adv_err_add(err, ADV_E_NOT_FOUND, "/rank", NULL, "the answer has %zu plans, there is no rank %d", ranked ? count : 1, rank);
+    if (!json_is_object(json_object_get(plan, "config")) || !json_is_number(json_object_get(estimate, "step_time_s")))
+        return adv_err_add(err, ADV_E_INVALID, "", NULL, "the document is not the answer of an estimate or an advise request");
+    source->row = read_row(reader, plan, estimate, rank);
+    source->hbm_limit_bytes_per_device = number_of(estimate, "hbm_limit_bytes_per_device");
+    read_config(reader, json_object_get(plan, "config"), json_object_get(plan, "xla_flags"), &source->config);
+    size_t index = 0;
+    json_t *item = NULL;
+    json_array_foreach(json_object_get(plan, "why"), index, item)
+    {
+        if (source->why_count < ADV_ARTIFACT_SENTENCES) source->why[source->why_count++] = kept(reader, json_string_value(item));
+    }
+    json_array_foreach(ranked, index, item)
+    {
+        if (source->rows_count == ADV_LIMIT_RANKED) break;
+        source->rows[source->rows_count++] = read_row(reader, item, json_object_get(item, "estimate"), (int)index + 1);
+    }
+    if (!ranked) source->rows[source->rows_count++] = source->row;
+    return ADV_OK;
+}
+
+adv_code adv_decode_answer(const char *response_json, size_t response_bytes, int rank, struct adv_arena *arena,
+                           struct adv_artifact_source *source, adv_err *err)
+{
+    json_error_t where;
+    json_t *root = json_loadb(response_json, response_bytes, JSON_REJECT_DUPLICATES, &where);
+    memset(source, 0, sizeof *source);
+    if (!root) return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the stored answer is not JSON: %s", where.text);
+    struct reader reader = {arena, false};
+    read_job(&reader, root, source);
+    adv_code code = read_plan(&reader, root, rank, source, err);
+    json_decref(root);
+    if (code == ADV_OK && reader.full) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the stored answer is too large");
+    return code;
+}
+
+adv_code adv_artifact_from_answer(const char *name, const char *response_json, size_t response_bytes, int rank,
+                                  struct adv_text *text, adv_err *err)
+{
+    struct adv_arena arena;
+    adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
+    struct adv_artifact_source *source = adv_arena_alloc(&arena, sizeof *source);
+    adv_code code = source ? adv_decode_answer(response_json, response_bytes, rank, &arena, source, err)
+                           : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
+    if (code == ADV_OK) code = adv_artifact_write(name, source, text, err);
+    adv_arena_free(&arena);
+    return code;
+}

@@ -66,7 +66,7 @@ static const struct setting *find_setting(const char *name, bool *from_file)
 {
     char plain[64];
     size_t length = 0;
-    for (; name[length] && length < sizeof plain - 1; length++)
+    for (; length < sizeof plain - 1 && name[length]; length++)
         plain[length] = name[length] == '-' ? '_' : (char)tolower((unsigned char)name[length]);
     plain[length] = '\0';
     *from_file = false;

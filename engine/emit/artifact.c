@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/emit/config.h"
 
 /* Plain text for comments, prose and cells: control characters become spaces. */
 static void put_plain(struct adv_text *text, const char *string)
@@ -67,15 +68,22 @@ static void put_flags(struct adv_text *text, const struct adv_config *config)
     }
 }
 
-/* The training command; names and paths are the reader's variables. */
+/* The training command; names and paths are the reader's variables, unless the answer has them. */
 static void put_command(struct adv_text *text, const struct adv_artifact_source *source)
 {
-    adv_text_append(text, "python3 -m maxtext.trainers.pre_train.train \\\n"
-                          "  run_name=\"${RUN_NAME}\" base_output_directory=\"${BASE_OUTPUT_DIRECTORY}\" \\\n"
-                          "  dataset_type=\"${DATASET_TYPE:-synthetic}\" steps=\"${STEPS:-30}\" ${EXTRA_ARGS:-}");
+    static const struct {
+        const char *key, *argument;
+    } variables[] = {
+        {"run_name", "run_name=\"${RUN_NAME}\""},
+        {"base_output_directory", "base_output_directory=\"${BASE_OUTPUT_DIRECTORY}\""},
+        {"dataset_type", "dataset_type=\"${DATASET_TYPE:-synthetic}\""},
+        {"steps", "steps=\"${STEPS:-30}\""},
+    };
+    adv_text_append(text, "python3 -m maxtext.trainers.pre_train.train ${EXTRA_ARGS:-}");
+    for (size_t v = 0; v < sizeof variables / sizeof *variables; v++)
+        if (!adv_emit_config_find(&source->config, variables[v].key)) adv_text_format(text, " \\\n  %s", variables[v].argument);
     for (int i = 0; i < source->config.count; i++) {
         const struct adv_config_entry *entry = &source->config.entries[i];
-        if (!strcmp(entry->key, "steps") || !strcmp(entry->key, "dataset_type")) continue; /* the variables above */
         struct adv_text argument;
         adv_text_init(&argument, 4096);
         adv_text_format(&argument, "%s=", entry->key);

@@ -4,6 +4,7 @@
 
 #include "engine/emit/config.h"
 #include "engine/emit/flags.h"
+#include "engine/json/decode_answer.h"
 #include "engine/json/decode_flags.h"
 #include "engine/json/decode_plan.h"
 #include "engine/json/encode_common.h"
@@ -177,6 +178,71 @@ static void each_flag_is_written_once_and_bundles_do_not_override_the_plan(void 
     fixture_close(&fixture);
 }
 
+/* A small answer whose texts try to leave their quotes. */
+static const char hostile_answer[] =
+    "{\"model\":{\"name\":\"x\\nrm -rf /\"},\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x4\",\"slices\":2,\"accelerator\":\"tpu7x-128\"},"
+    "\"ranked\":[{\"rank\":1,\"tie_group\":1,\"config\":{\"model_name\":\"a'; touch /tmp/x; '\",\"steps\":7,\"mlp_activations\":[\"silu\",\"linear\"],"
+    "\"remat_policy\":\"=cmd|x\",\"per_device_batch_size\":0.5},\"xla_flags\":[\"--xla_a=1\",\"--xla_b=2\"],\"why\":[\"a | b\"],"
+    "\"estimate\":{\"step_time_s\":1.5,\"mesh\":[{\"axis\":\"fsdp\",\"size\":64}],\"fit_verdict\":\"fits\"}}],"
+    "\"engine\":{\"version\":\"1\"}}";
+
+static void artifact(const char *name, struct adv_text *text)
+{
+    static adv_err err;
+    adv_err_init(&err);
+    adv_text_init(text, 65536);
+    if (adv_artifact_from_answer(name, hostile_answer, strlen(hostile_answer), 1, text, &err) != ADV_OK) fail_msg("%s", err.findings[0].detail);
+}
+
+static void scripts_quote_what_came_from_a_request(void **state)
+{
+    (void)state;
+    struct adv_text text;
+    artifact("maxtext.sh", &text);
+    assert_non_null(strstr(text.data, "'model_name=a'\\''; touch /tmp/x; '\\'''")); /* still one word */
+    assert_null(strstr(text.data, "\nrm -rf"));                                     /* the comment stays one line */
+    assert_non_null(strstr(text.data, "'mlp_activations=[silu,linear]'"));
+    assert_non_null(strstr(text.data, "'steps=7'")); /* as pinned */
+    assert_null(strstr(text.data, "STEPS"));
+    assert_non_null(strstr(text.data, "export LIBTPU_INIT_ARGS='--xla_a=1 --xla_b=2'"));
+    adv_text_free(&text);
+}
+
+static void every_artifact_is_made_from_a_stored_answer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *holds;
+    } rows[] = {
+        {"maxtext.yaml", "per_device_batch_size: 0.5\n"},
+        {"libtpu.env", "LIBTPU_INIT_ARGS=--xla_a=1 --xla_b=2\n"},
+        {"xpk.sh", "--tpu-type='tpu7x-4x4x4' --num-slices=2"},
+        {"report.md", "- a \\| b\n"},
+        {"ranked.csv", "1,1,1.5,0,0,0,0,0,0.5,1,\"fits\",\"fsdp=64\",\"'=cmd|x\"\r\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct adv_text text;
+        artifact(rows[i].name, &text);
+        if (!strstr(text.data, rows[i].holds)) fail_msg("%s does not hold %s:\n%s", rows[i].name, rows[i].holds, text.data);
+        assert_non_null(adv_artifact_media_type(rows[i].name));
+        adv_text_free(&text);
+    }
+}
+
+static void an_unknown_artifact_or_rank_is_not_found(void **state)
+{
+    (void)state;
+    struct adv_text text;
+    static adv_err err;
+    adv_err_init(&err);
+    adv_text_init(&text, 65536);
+    assert_int_equal(adv_artifact_from_answer("maxtext.exe", hostile_answer, strlen(hostile_answer), 1, &text, &err), ADV_E_NOT_FOUND);
+    assert_int_equal(adv_artifact_from_answer("maxtext.sh", hostile_answer, strlen(hostile_answer), 2, &text, &err), ADV_E_NOT_FOUND);
+    assert_int_equal(adv_artifact_from_answer("maxtext.sh", "[1", 2, 1, &text, &err), ADV_E_SYNTAX);
+    assert_int_equal(adv_artifact_from_answer("maxtext.sh", "{}", 2, 1, &text, &err), ADV_E_INVALID);
+    adv_text_free(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +252,9 @@ int main(void)
         cmocka_unit_test(a_model_without_a_name_is_written_as_dimensions),
         cmocka_unit_test(changes_name_exactly_the_keys_that_differ_with_defaults_spelled_out),
         cmocka_unit_test(each_flag_is_written_once_and_bundles_do_not_override_the_plan),
+        cmocka_unit_test(scripts_quote_what_came_from_a_request),
+        cmocka_unit_test(every_artifact_is_made_from_a_stored_answer),
+        cmocka_unit_test(an_unknown_artifact_or_rank_is_not_found),
     };
     return run_group(tests);
 }

@@ -7,7 +7,7 @@
 static const struct adv_kernel_constant constants[] = {ADV_KERNEL_CONSTANTS(ROW)};
 #undef ROW
 
-enum scale { SAME, CLOCK, BANDWIDTH, WRAPPER };
+enum scale { SAME, CLOCK, BANDWIDTH, WRAPPER, FORWARD };
 
 /* First match wins. "" as chip: any generation. */
 static const struct rule {
@@ -25,7 +25,7 @@ static const struct rule {
     {"v6e", "splash_bwd_vreg_s", "tpu7x", SAME, 1.15,
      "between the ratio of the clocks and that of the arrays"},
     {"", "splash_bwd_step_s", "tpu7x", SAME, 1.0, "copied"},
-    {"", "splash_bwd_mxu_frac", "tpu7x", SAME, 1.0, "copied"},
+    {"", "splash_bwd_mxu_frac", "tpu7x", FORWARD, 1.0, "the generation's own forward rate"},
     {"", "splash_bwd_", "tpu7x", CLOCK, 1.0, "scaled with the clock"},
     {"", "splash_max_logit_frac", "tpu7x", SAME, 1.0, "copied"},
     {"", "splash_imem_pairs", "tpu7x", SAME, 1.0, "copied"},
@@ -82,6 +82,7 @@ static double scale_of(enum scale scale, const struct adv_derive_chip *from, con
     if (scale == BANDWIDTH)
         return from->chip->hbm_bytes_per_s_per_chip / from->chip->devices_per_chip /
                (to->chip->hbm_bytes_per_s_per_chip / to->chip->devices_per_chip);
+    if (scale == FORWARD) return to->constants->splash_mxu_frac / from->constants->splash_bwd_mxu_frac;
     if (scale == WRAPPER) return to->constants->splash_wrapper_frac / from->constants->splash_wrapper_frac;
     return 1.0;
 }

@@ -73,8 +73,8 @@ static double run(struct problem *p, nlopt_algorithm algorithm, double *x, int e
     return loss;
 }
 
-/* One start: from the current values. Several: from fixed points between the bounds, so that the result does not depend
- * on the constants there are. Leaves the best in p->constants. */
+/* One start: from the current values. Several: from fixed points between the bounds, so that the result does
+ * not depend on the constants there are. Leaves the best in p->constants. */
 static double fit(struct problem *p, int starts)
 {
     double best_x[ADV_FIT_CONSTANTS], best = HUGE_VAL;

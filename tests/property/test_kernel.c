@@ -46,7 +46,7 @@ static struct adv_gmm_shape any_gmm(void)
                                   .k = 256 * (1 + pick(20)),
                                   .n = 256 * (1 + pick(20)),
                                   .num_groups = 1 << pick(9),
-                                  .distribution = 1 + (int)pick(4),
+                                  .distribution = (enum adv_group_distribution)(1 + pick(4)),
                                   .lhs = ADV_FORMAT_BF16,
                                   .rhs = ADV_FORMAT_BF16,
                                   .out = ADV_FORMAT_BF16,

@@ -223,10 +223,12 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
     memory->host_bytes_per_host = host * per_host;
     part(ledger, "weights", device_weights, ADV_AT_ALWAYS);
     part(ledger, "optimizer_state", device_moments, ADV_AT_ALWAYS);
-    part(ledger, "saved_activations", sums.saved_device, ADV_AT_ALWAYS);
+    part(ledger, "saved_activations", sums.saved_device, ADV_AT_LOSS); /* gone when the optimizer updates */
+    part(ledger, "saved_activations", sums.saved_device, ADV_AT_BACKWARD);
     part(ledger, "logits", logits, ADV_AT_LOSS);
     part(ledger, "gradients", gradients, ADV_AT_BACKWARD);
     part(ledger, "gathered_weights", sums.gathered, ADV_AT_BACKWARD);
     part(ledger, "layer_working_set", sums.working, ADV_AT_BACKWARD);
-    if (plan->optimizer_host_offload) part(ledger, "optimizer_state_at_update", moments, ADV_AT_UPDATE);
+    if (plan->optimizer_host_offload) part(ledger, "optimizer_state", moments, ADV_AT_UPDATE);
+    part(ledger, "gradients", gradients, ADV_AT_UPDATE);
 }

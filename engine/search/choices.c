@@ -22,9 +22,14 @@ static bool always(const struct adv_advise_request *request)
     return true;
 }
 
-/* Tokamax's kernels are published and tuned for the generations with 256-wide MXUs and v5p. */
+/* Tokamax's kernels are published and tuned for the generations with 256-wide MXUs and v5p; sparse attention (DeepSeek
+ * 3.2 and 4) has no other flash kernel. */
 static bool has_tokamax(const struct adv_advise_request *request)
 {
+    for (int i = 0; i < request->model.layer_kinds_count; i++) {
+        const struct adv_layer *layer = &request->model.layers[i];
+        if (layer->indexer_topk > 0 || layer->attention == ADV_ATTENTION_COMPRESSED) return true;
+    }
     return is_chip(request, "tpu7x") || is_chip(request, "v6e") || is_chip(request, "v5p");
 }
 
@@ -34,6 +39,13 @@ static bool prefers_tokamax_gmm(const struct adv_advise_request *request)
     return is_chip(request, "tpu7x") && adv_model_has_experts(&request->model);
 }
 
+/* Blocks that share keys or embeddings between layers cannot be scanned. */
+static bool cannot_scan(const struct adv_advise_request *request)
+{
+    return request->model.decoder == ADV_DECODER_GEMMA4_SMALL;
+}
+
+static void unrolled(struct adv_plan *plan) { plan->scan_layers = false; }
 static void tokamax_splash(struct adv_plan *plan) { plan->use_tokamax_splash = true; }
 static void fused_backward(struct adv_plan *plan) { plan->use_fused_bwd = true; }
 static void iota_embed(struct adv_plan *plan) { plan->use_iota_embed = true; }
@@ -49,6 +61,7 @@ static const struct {
     {"sa_use_fused_bwd_kernel", always, fused_backward},      /* 5 matmuls instead of 7 in the backward pass */
     {"use_iota_embed", always, iota_embed},                   /* no gather and no scatter-add of the embedding */
     {"use_tokamax_gmm", prefers_tokamax_gmm, tokamax_gmm},
+    {"scan_layers", cannot_scan, unrolled},
 };
 
 /* Flags by generation; -1 leaves a switch at the compiler's default. Sources: published recipes and MaxText's bundle

@@ -1,10 +1,12 @@
 #include "engine/search/near_miss.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/base/units.h"
 #include "engine/rank/rank.h"
+#include "engine/search/bounds.h"
 
 /* A near miss that would gain less is not worth the reader's time. */
 static const double worth_reporting_frac = 0.01;
@@ -99,9 +101,9 @@ static const struct {
 } remedies[] = {
     {"num_vocab_tiling", tile_loss, false},
     {"decoder_layer_input=offload", offload_input, false},
-    {"offloading the saved tensors", offload_saved, false},
+    {"saved tensors on the host", offload_saved, false},
     {"remat_policy=full", full_remat, false},
-    {"gradient_accumulation_steps x 2 at half the per-device batch", accumulate, false},
+    {"twice the gradient_accumulation_steps", accumulate, false},
     {"grad_dtype=bfloat16", bf16_gradients, true},
     {"mu_dtype=bfloat16", bf16_mean, true},
     {"optimizer_memory_host_offload=true", host_optimizer, false},
@@ -131,6 +133,21 @@ static void say(char *text, size_t text_bytes, const char *what, const struct tr
     (void)snprintf(text, text_bytes, "%s%s would fit: %.2f GiB of %.2f, %.3f s a step", what, tiling,
                    trial->estimate.hbm_bytes_per_device / ADV_GIB, trial->estimate.hbm_limit_bytes_per_device / ADV_GIB,
                    trial->estimate.step_time_s);
+}
+
+/* Nothing in the table is enough: what would be. */
+static void say_hopeless(char *text, size_t text_bytes, const struct adv_model *model, const struct adv_cluster *cluster,
+                         const struct adv_plan *plan)
+{
+    struct adv_model_params params = adv_model_params(model);
+    double state = adv_bound_hbm_bytes_per_device(plan, &params);
+    double limit = ADV_RANK_MEMORY_FRAC * cluster->chip.hbm_usable_bytes_per_device;
+    double devices = ceil(state / limit * cluster->devices);
+    if (state > limit)
+        (void)snprintf(text, text_bytes, "weights and moments alone are %.1f GiB on each device: more chips (at least %.0f devices) or a smaller model",
+                       state / ADV_GIB, devices);
+    else
+        (void)snprintf(text, text_bytes, "all memory savers together are not enough: more chips, a shorter sequence or a smaller model");
 }
 
 /* The fastest single change among those that do (or do not) change the training. */
@@ -170,14 +187,14 @@ bool adv_near_miss_remedy(const struct adv_model *model, const struct adv_cluste
                 continue;
             }
             size_t length = strlen(all);
-            (void)snprintf(all + length, sizeof all - length, "%s%s", length ? " with " : "", remedies[i].text);
+            (void)snprintf(all + length, sizeof all - length, "%s%s", length ? ", " : "", remedies[i].text);
             found = fits(&trial);
         }
         if (found) say(text, text_bytes, all, &trial, plan);
         best = trial;
     }
     if (!found)
-        (void)snprintf(text, text_bytes, "tiling, offload, full remat, accumulation and narrower formats together do not make it fit: more chips, a shorter sequence or a smaller model would");
+        say_hopeless(text, text_bytes, model, cluster, plan);
     if (found && fitting) *fitting = best.plan;
     if (found && fitting_estimate) *fitting_estimate = best.estimate;
     return found;
@@ -187,15 +204,17 @@ static void explain(const struct adv_advise_request *request, const struct adv_c
                     struct adv_near_miss *miss)
 {
     const struct adv_estimate *estimate = &miss->candidate.estimate;
-    char remedy[ADV_LIMIT_DETAIL / 2];
+    char remedy[ADV_LIMIT_DETAIL];
     (void)adv_near_miss_remedy(&request->model, &request->cluster, constants, &miss->candidate.plan, remedy, sizeof remedy, NULL, NULL);
     double hbm = estimate->hbm_bytes_per_device - estimate->hbm_limit_bytes_per_device;
     double host = estimate->host_bytes_per_host - estimate->host_limit_bytes_per_host;
     bool host_short = host > 0 && !(hbm > 0);
+    double short_bytes = host_short ? host : hbm;
     char gain[64] = "";
     if (best_s > 0) (void)snprintf(gain, sizeof gain, " (the best that fits takes %.3f s)", best_s);
-    (void)snprintf(miss->reason, sizeof miss->reason, "%.3f s a step%s, but %.2f GiB of %s memory are short (%.2f of %.2f GiB); %s",
-                   estimate->step_time_s, gain, (host_short ? host : hbm) / ADV_GIB, host_short ? "host" : "device",
+    (void)snprintf(miss->reason, sizeof miss->reason, "%.3f s a step%s, but %.2f GiB of %s memory are %s (%.2f of %.2f GiB); %.180s",
+                   estimate->step_time_s, gain, fabs(short_bytes) / ADV_GIB, host_short ? "host" : "device",
+                   short_bytes > 0 ? "short" : "all that is left, too little to be sure",
                    (host_short ? estimate->host_bytes_per_host : estimate->hbm_bytes_per_device) / ADV_GIB,
                    (host_short ? estimate->host_limit_bytes_per_host : estimate->hbm_limit_bytes_per_device) / ADV_GIB, remedy);
 }

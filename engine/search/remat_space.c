@@ -341,6 +341,21 @@ static bool measure_units(struct solve *solve)
     return true;
 }
 
+/* The least HBM of the family: nothing kept, the layer input on the host, the finest tiling (logits only shrink with it).
+ * When even that is too much, so is everything else (P2). */
+static bool can_fit(struct solve *solve)
+{
+    const struct adv_remat_space *space = solve->space;
+    struct adv_plan smallest = solve->plan;
+    struct adv_estimate estimate;
+    set_all(space, &smallest, ADV_PLACE_REMAT);
+    set_input(&smallest, space->input_may_offload);
+    for (int t = 0; t < space->tilings_count; t++)
+        if (tiling_divides(&smallest, space->tilings[t])) smallest.num_vocab_tiling = space->tilings[t];
+    if (!try_plan(solve, &smallest, &estimate)) return false;
+    return estimate.hbm_bytes_per_device <= solve->pricer->memory_frac * estimate.hbm_limit_bytes_per_device;
+}
+
 enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, struct adv_pricer *pricer, double cutoff,
                                        struct adv_plan *plan, struct adv_estimate *estimate)
 {
@@ -349,6 +364,7 @@ enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, stru
     struct adv_estimate priced;
     adv_remat_relax(space, &solve.plan);
     if (!try_plan(&solve, &solve.plan, &priced)) return ADV_REMAT_SLOWER;
+    if (!can_fit(&solve)) return ADV_REMAT_TOO_BIG;
     bool measured = false;
     for (int input = 0; input <= (space->input_may_offload ? 1 : 0) && metric(&priced) < solve.best; input++) {
         double widest = -1; /* room of the tilings tried: one that gives no more room cannot help (P3) */

@@ -40,11 +40,14 @@ struct reader {
     adv_err *err;
 };
 
+/* Never NULL: when memory is exhausted a finding says so. */
 static const char *string_of(const struct reader *r, const char *member)
 {
     const char *value = NULL;
-    (void)adv_json_string(r->json, r->at, member, ADV_JSON_OPTIONAL, &value, r->err);
-    return adv_arena_copy(r->arena, value ? value : "");
+    if (!adv_json_string(r->json, r->at, member, ADV_JSON_OPTIONAL, &value, r->err)) return "";
+    const char *copy = adv_arena_copy(r->arena, value);
+    if (!copy) (void)adv_err_add(r->err, ADV_E_MEMORY, r->at, NULL, "the rows do not fit in memory");
+    return copy ? copy : "";
 }
 
 static int int_of(const struct reader *r, const json_t *object, const char *member, int missing)
@@ -220,7 +223,7 @@ static void read_row(const struct reader *r, struct adv_kernel_row *row)
     row->shape_id = string_of(r, "shape_id");
     row->trusted = !json_is_string(json_object_get(r->json, "suspect"));
     row->kind = ADV_ROW_UNKNOWN;
-    for (size_t i = 0; row->name && i < sizeof kernels / sizeof kernels[0]; i++)
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
         if (strcmp(kernels[i].name, row->name) == 0) {
             row->kind = kernels[i].kind;
             row->kernel = kernels[i].kernel;
@@ -261,10 +264,6 @@ adv_code adv_decode_kernel_rows(const char *text, size_t length_bytes, struct ad
         const json_t *item = json_array_get(root, i);
         if (!adv_json_is_object(item, adv_json_pointer_index(at, "", i), err)) continue;
         read_row(&(struct reader){item, at, arena, err}, &(*rows)[i]);
-        if (!(*rows)[i].chip) {
-            json_decref(root);
-            return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the rows do not fit in memory");
-        }
     }
     *rows_count = (int)count;
     json_decref(root);

@@ -55,11 +55,11 @@ static json_t *encode_row(const struct adv_catalog *catalog, const struct adv_ke
     const struct adv_catalog_chip *chip = adv_catalog_chip(catalog, row->chip);
     struct adv_kernel_time time;
     adv_code code;
-    if (chip) {
+    if (chip && chip->chip.is_tpu) {
         const struct adv_kernel_machine machine = {.chip = &chip->chip, .constants = &chip->constants};
         code = adv_predict_kernel_row(&machine, row, &time, &err);
     } else {
-        code = adv_err_add(&err, ADV_E_NOT_FOUND, "/chip", NULL, "there is no chip '%s'", row->chip);
+        code = adv_err_add(&err, ADV_E_NOT_FOUND, "/chip", NULL, "there is no TPU '%s'", row->chip);
     }
     adv_encode_set_number(object, "time_us", code ? (double)NAN : time.time_s * 1e6);
     adv_encode_set_number(object, "measured_us", row->measured_s > 0.0 ? row->measured_s * 1e6 : (double)NAN);

@@ -79,10 +79,12 @@ void adv_splash_bwd(const struct adv_kernel_machine *machine, enum adv_kernel ke
     const double b = adv_format_bytes(shape->dtype), both = shape->head_dim_qk + shape->head_dim_v;
     const double kv_steps = (double)(shape->kv_len / bkv);
     const bool partials = kernel == ADV_KERNEL_SPLASH_BWD_FUSED;
-    /* partial dQ of each key tile goes to HBM: in the input's format up to four of them, f32 beyond */
+    /* partial dQ of each key tile goes to HBM: in the input's format up to four of them, f32 beyond; with
+     * fewer buffers than key tiles each is read, added to and written back */
     const double partial_bytes = kv_steps <= 4.0 ? b : 4.0;
-    const double q_side =
-        b * (double)bq * both + (partials ? partial_bytes * (double)bq * shape->head_dim_qk : 0.0);
+    const bool in_place = flags->dq_reduction_steps > 0 && kv_steps > flags->dq_reduction_steps;
+    const double partial_moves = partials ? (in_place ? 2.0 : 1.0) * partial_bytes : 0.0;
+    const double q_side = b * (double)bq * both + partial_moves * (double)bq * shape->head_dim_qk;
     const double kv_side = 2.0 * b * (double)bkv * both;
     const double block_vregs = (double)bq * (double)bkv / VREG;
     const double columns =

@@ -69,7 +69,10 @@ export async function startDaemon({ database, args = [], env = {}, waitFor = 're
   const child = spawn(program, ['serve', '--listen', '127.0.0.1:0', ...args],
     { env: environment(database ? { TPU_ADVISOR_DATABASE_URL: database, ...env } : env), stdio: ['ignore', 'inherit', 'pipe'] });
   started.add(child);
-  child.on('close', () => started.delete(child));
+  child.on('close', (status, signal) => {
+    started.delete(child);
+    if (signal || status) process.stdout.write(`# the daemon ended with ${signal ?? status}: ${raw.slice(-3000)}\n`);
+  });
   const log = [];
   let pending = '';
   let raw = '';

@@ -2,10 +2,12 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
-import { execFileSync } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { promisify } from 'node:util';
 import { startDaemon, adviseRequest, estimateRequest, freshDatabase, problem, raw, root, join, sleep, sql, until } from '../api/daemon.mjs';
 
-const cluster = (command) => execFileSync(join(root, 'sql/dev-cluster.sh'), [command], { stdio: 'pipe' });
+// Not synchronously: a client that sleeps for seconds would reuse connections that the daemon has closed by then.
+const cluster = (command) => promisify(execFile)(join(root, 'sql/dev-cluster.sh'), [command]);
 
 test('SIGTERM: not ready, no new connections, requests under way are answered, exit status 0', async () => {
   const daemon = await startDaemon({ args: ['--workers', '1', '--drain-delay', '1'] });
@@ -111,7 +113,7 @@ test('a database that is killed and comes back: answers go on, no stored run is 
   for (let round = 0; round < 3; round++) {
     await until('stored', async () => note(await store()).stored);
     const during = Array.from({ length: 10 }, async () => note(await store()));
-    cluster('kill');
+    await cluster('kill');
     await Promise.all(during);
     await until('noticed', async () => (await (await daemon.fetch('/readyz')).json()).database === 'away');
     const away = await store();
@@ -119,7 +121,7 @@ test('a database that is killed and comes back: answers go on, no stored run is 
     assert.ok(away.step_time_s > 0);
     assert.equal((await daemon.fetch('/readyz')).status, 200);
     await problem(assert, await daemon.fetch('/v1/runs'), 503, 'store-unavailable');
-    cluster('start');
+    await cluster('start');
     await until('back', async () => (await daemon.fetch('/readyz?require=database')).status === 200, 15000);
   }
   for (const id of acknowledged) assert.equal((await daemon.fetch(`/v1/runs/${id}`)).status, 200, id);
@@ -129,13 +131,13 @@ test('a database that is killed and comes back: answers go on, no stored run is 
 
 test('a daemon that starts before its database stores once it is there', async () => {
   const database = freshDatabase('fault_late');
-  cluster('stop');
+  await cluster('stop');
   const daemon = await startDaemon({ database, waitFor: 'listening' });
   try {
     const answer = await (await daemon.post('/v1/estimate', estimateRequest({ store: true }))).json();
     assert.equal(answer.stored, false);
   } finally {
-    cluster('start');
+    await cluster('start');
   }
   await until('stored', async () => (await (await daemon.post('/v1/estimate', estimateRequest({ store: true }))).json()).stored, 15000);
   await daemon.stop();
@@ -143,7 +145,7 @@ test('a daemon that starts before its database stores once it is there', async (
 
 test('a run that locks wait for is not stored, in bounded time', async () => {
   const daemon = await startDaemon({ database: freshDatabase('fault_lock') });
-  const holder = (await import('node:child_process')).spawn('psql', ['-Xq', process.env.CLUSTER_URL.replace('/tpu_advisor?', '/fault_lock?')], { stdio: ['pipe', 'ignore', 'ignore'] });
+  const holder = spawn('psql', ['-Xq', process.env.CLUSTER_URL.replace('/tpu_advisor?', '/fault_lock?')], { stdio: ['pipe', 'ignore', 'ignore'] });
   holder.stdin.write('BEGIN; LOCK TABLE runs IN ACCESS EXCLUSIVE MODE;\n');
   await until('locked', () => sql('postgres', 'SELECT count(*) FROM pg_locks WHERE mode = \'AccessExclusiveLock\' AND granted AND relation IS NOT NULL') !== '0');
   const begin = Date.now();

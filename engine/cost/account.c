@@ -43,12 +43,10 @@ double adv_account_total_s(const struct adv_account *account)
     return total_s;
 }
 
-double adv_account_resource_s(const struct adv_account *account, enum adv_resource resource)
+void adv_account_resources(const struct adv_account *account, double seconds[ADV_RES_COUNT])
 {
-    double total_s = 0.0;
-    for (int i = 0; i < ADV_TERM_COUNT; i++)
-        if (rows[i].resource == resource) total_s += account->slots[i].seconds;
-    return total_s;
+    memset(seconds, 0, ADV_RES_COUNT * sizeof *seconds);
+    for (int i = 0; i < ADV_TERM_COUNT; i++) seconds[rows[i].resource] += account->slots[i].seconds;
 }
 
 void adv_account_write(const struct adv_account *account)

@@ -73,8 +73,8 @@ void adv_account_hidden(struct adv_account *account, enum adv_term_id id, double
 /* Sum of all exposed parts: the step time. */
 double adv_account_total_s(const struct adv_account *account);
 
-/* Seconds a slot's resource is busy, summed over the terms of that resource. */
-double adv_account_resource_s(const struct adv_account *account, enum adv_resource resource);
+/* Seconds each resource is busy, summed over its terms. */
+void adv_account_resources(const struct adv_account *account, double seconds[ADV_RES_COUNT]);
 
 /* Writes the used slots to account->ledger, in table order. */
 void adv_account_write(const struct adv_account *account);

@@ -4,6 +4,7 @@
 
 #include "engine/base/units.h"
 #include "engine/cost/projections.h"
+#include "engine/cost/scratch.h"
 
 static int clamp_block(int block, int64_t length)
 {
@@ -51,63 +52,89 @@ static struct adv_attention_tile tile_of(const struct adv_plan *plan, const stru
     return (struct adv_attention_tile){b, plan->q_layout, plan->k_layout, plan->v_layout};
 }
 
-/* Runs one splash kernel of the simulation and lists it. */
-static adv_code kernel_s(const struct adv_cost *cost, enum adv_kernel kernel,
-                         const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
-                         double times, struct adv_account *account, double *seconds, adv_err *err)
+static void list_kernel(enum adv_kernel kernel, const struct adv_attention_shape *shape,
+                        const struct adv_attention_tile *tile, double seconds, double times,
+                        struct adv_account *account)
 {
+    char shape_text[ADV_LIMIT_NAME], tile_text[ADV_LIMIT_NAME];
+    const struct adv_splash_blocks *b = &tile->blocks;
+    (void)snprintf(shape_text, sizeof shape_text, "%gx%d/%d heads, %lld x %lld, head %d/%d%s", shape->batch,
+                   shape->q_heads, shape->kv_heads, (long long)shape->q_len, (long long)shape->kv_len,
+                   shape->head_dim_qk, shape->head_dim_v,
+                   shape->window  ? ", window"
+                   : shape->chunk ? ", chunks"
+                                  : "");
+    if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS)
+        (void)snprintf(tile_text, sizeof tile_text, "q %d, kv %d, compute %d", b->block_q, b->block_kv,
+                       b->block_kv_compute);
+    else if (kernel == ADV_KERNEL_SPLASH_BWD_DQ)
+        (void)snprintf(tile_text, sizeof tile_text, "q %d, kv %d", b->block_q_dq, b->block_kv_dq);
+    else
+        (void)snprintf(tile_text, sizeof tile_text, "q %d, kv %d, compute %d", b->block_q_dkv,
+                       b->block_kv_dkv, b->block_kv_dkv_compute);
+    adv_account_kernel(account, kernel, shape_text, tile_text, seconds, times);
+}
+
+/* One layer's call of a splash kernel: its shape and tile are worked out when first needed. */
+struct call {
+    const struct adv_cost *cost;
+    const struct adv_layer *layer;
+    double times;
+    struct adv_account *account;
+    bool ready;
+    struct adv_attention_shape shape;
+    struct adv_attention_tile tile;
+};
+
+static adv_code kernel_s(struct call *call, enum adv_kernel kernel, double *seconds, adv_err *err)
+{
+    const struct adv_cost *cost = call->cost;
+    int kind = adv_cost_kind(cost, call->layer);
+    if (cost->scratch && cost->scratch->splash_known[kind][kernel]) {
+        *seconds = cost->scratch->splash_s[kind][kernel];
+        return ADV_OK;
+    }
+    if (!call->ready) {
+        call->shape = shape_of(cost, call->layer);
+        call->tile = tile_of(cost->plan, call->layer, &call->shape);
+        call->ready = true;
+    }
     struct adv_attention_flags flags = {
         .max_logit_constant = cost->plan->max_logit_estimate > 0,
         .dq_reduction_steps = cost->plan->dq_reduction_steps,
         .use_experimental_scheduler = cost->plan->use_splash_scheduler,
     };
     struct adv_kernel_time time;
-    adv_code code = adv_splash_time(&cost->machine, kernel, shape, tile, &flags, &time, err);
+    adv_code code = adv_splash_time(&cost->machine, kernel, &call->shape, &call->tile, &flags, &time, err);
     if (code != ADV_OK) return code;
     *seconds = time.time_s * cost->constants->step_attention_factor;
-    if (account->ledger) {
-        char shape_text[ADV_LIMIT_NAME], tile_text[ADV_LIMIT_NAME];
-        const struct adv_splash_blocks *b = &tile->blocks;
-        (void)snprintf(shape_text, sizeof shape_text, "%gx%d/%d heads, %lld x %lld, head %d/%d%s",
-                       shape->batch, shape->q_heads, shape->kv_heads, (long long)shape->q_len,
-                       (long long)shape->kv_len, shape->head_dim_qk, shape->head_dim_v,
-                       shape->window  ? ", window"
-                       : shape->chunk ? ", chunks"
-                                      : "");
-        if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS)
-            (void)snprintf(tile_text, sizeof tile_text, "q %d, kv %d, compute %d", b->block_q, b->block_kv,
-                           b->block_kv_compute);
-        else if (kernel == ADV_KERNEL_SPLASH_BWD_DQ)
-            (void)snprintf(tile_text, sizeof tile_text, "q %d, kv %d", b->block_q_dq, b->block_kv_dq);
-        else
-            (void)snprintf(tile_text, sizeof tile_text, "q %d, kv %d, compute %d", b->block_q_dkv,
-                           b->block_kv_dkv, b->block_kv_dkv_compute);
-        adv_account_kernel(account, kernel, shape_text, tile_text, *seconds, times);
+    if (cost->scratch) {
+        cost->scratch->splash_s[kind][kernel] = *seconds;
+        cost->scratch->splash_known[kind][kernel] = true;
     }
+    if (call->account->ledger)
+        list_kernel(kernel, &call->shape, &call->tile, *seconds, call->times, call->account);
     return ADV_OK;
 }
 
 static adv_code splash(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                        struct adv_account *account, struct adv_layer_time *time, adv_err *err)
 {
-    struct adv_attention_shape shape = shape_of(cost, layer);
-    struct adv_attention_tile tile = tile_of(cost->plan, layer, &shape);
+    struct call call = {.cost = cost, .layer = layer, .times = times, .account = account};
     bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT);
     double forward_s = 0.0, again_s = 0.0, backward_s = 0.0;
     /* Keeping the context keeps the softmax residuals too; otherwise the plain kernel runs forward and the
      * one that writes residuals runs in the recompute. */
-    adv_code code = kernel_s(cost, kept ? ADV_KERNEL_SPLASH_FWD_RESIDUALS : ADV_KERNEL_SPLASH_FWD, &shape,
-                             &tile, times, account, &forward_s, err);
-    if (code == ADV_OK && !kept)
-        code = kernel_s(cost, ADV_KERNEL_SPLASH_FWD_RESIDUALS, &shape, &tile, times, account, &again_s, err);
+    adv_code code =
+        kernel_s(&call, kept ? ADV_KERNEL_SPLASH_FWD_RESIDUALS : ADV_KERNEL_SPLASH_FWD, &forward_s, err);
+    if (code == ADV_OK && !kept) code = kernel_s(&call, ADV_KERNEL_SPLASH_FWD_RESIDUALS, &again_s, err);
     if (code != ADV_OK) return code;
     if (cost->plan->use_fused_bwd || cost->plan->use_tokamax_splash) {
-        code = kernel_s(cost, ADV_KERNEL_SPLASH_BWD_FUSED, &shape, &tile, times, account, &backward_s, err);
+        code = kernel_s(&call, ADV_KERNEL_SPLASH_BWD_FUSED, &backward_s, err);
     } else {
         double dq_s = 0.0, dkv_s = 0.0;
-        code = kernel_s(cost, ADV_KERNEL_SPLASH_BWD_DQ, &shape, &tile, times, account, &dq_s, err);
-        if (code == ADV_OK)
-            code = kernel_s(cost, ADV_KERNEL_SPLASH_BWD_DKV, &shape, &tile, times, account, &dkv_s, err);
+        code = kernel_s(&call, ADV_KERNEL_SPLASH_BWD_DQ, &dq_s, err);
+        if (code == ADV_OK) code = kernel_s(&call, ADV_KERNEL_SPLASH_BWD_DKV, &dkv_s, err);
         backward_s = dq_s + dkv_s;
     }
     if (code != ADV_OK) return code;

@@ -11,6 +11,8 @@
 #include "engine/cost/estimate.h"
 #include "engine/hardware/collective.h"
 
+struct adv_cost_scratch;
+
 struct adv_cost {
     const struct adv_model *model;
     const struct adv_cluster *cluster;
@@ -19,6 +21,8 @@ struct adv_cost {
     const struct adv_plan *plan;
     struct adv_kernel_machine machine;
     const struct adv_mesh *mesh;
+    struct adv_cost_scratch *scratch; /* NULL: nothing is remembered */
+    struct adv_layer_params layer_params[ADV_LIMIT_LAYER_KINDS];
 
     /* degrees inside a slice */
     int tp;      /* tensor x tensor_sequence: shards heads, mlp, vocabulary */
@@ -45,6 +49,12 @@ struct adv_cost {
     bool recompute_elided; /* unrolled layers whose every activation fits: see adv_memory_keeps_everything */
     double hide_frac;      /* exposed share of hideable collectives under these flags */
 };
+
+/* Which of the model's layer kinds this is. */
+static inline int adv_cost_kind(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    return (int)(layer - cost->model->layers);
+}
 
 /* Fills `cost`; the mesh must have been placed. */
 void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input,

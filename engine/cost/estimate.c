@@ -8,6 +8,7 @@
 #include "engine/cost/interval.h"
 #include "engine/cost/memory.h"
 #include "engine/cost/schedule.h"
+#include "engine/cost/scratch.h"
 
 /* Below this share of the usable HBM a plan fits; between it and 1 + the same margin it is tight: the spread
  * of the memory model against published reports (tests/accuracy). */
@@ -90,15 +91,49 @@ static void set_memory(const struct adv_estimate_input *input, const struct adv_
 
 static enum adv_resource bound_of(const struct adv_account *account)
 {
-    enum adv_resource bound = ADV_RES_MXU;
-    double largest_s = -1.0;
-    for (int r = 0; r < ADV_RES_COUNT; r++) {
-        double seconds = adv_account_resource_s(account, (enum adv_resource)r);
-        if (seconds <= largest_s) continue;
-        largest_s = seconds;
-        bound = (enum adv_resource)r;
-    }
-    return bound;
+    double seconds[ADV_RES_COUNT];
+    adv_account_resources(account, seconds);
+    int bound = ADV_RES_MXU;
+    for (int r = 0; r < ADV_RES_COUNT; r++)
+        if (seconds[r] > seconds[bound]) bound = r;
+    return (enum adv_resource)bound;
+}
+
+/* Mesh, groups and parameter counts: all that a family of plans shares before the first layer is priced. */
+static adv_code prepare(const struct adv_estimate_input *input, struct adv_mesh *mesh, struct adv_cost *cost,
+                        struct adv_model_params *params, adv_err *err)
+{
+    if (!input->cluster->chip.is_tpu)
+        return adv_err_add(err, ADV_E_UNSUPPORTED, "/cluster/chip",
+                           "use a TPU generation; GPUs are headline rows for comparison",
+                           "steps on %s are not modelled", input->cluster->chip.name);
+    adv_code code = adv_mesh_place(input->cluster, input->plan, mesh, err);
+    if (code != ADV_OK) return code;
+    adv_cost_init(cost, input, mesh);
+    *params = adv_model_params(input->model);
+    cost->recompute_elided = adv_memory_keeps_everything(cost, params);
+    return ADV_OK;
+}
+
+static adv_code finish(const struct adv_estimate_input *input, const struct adv_cost *cost,
+                       const struct adv_model_params *params, struct adv_estimate *estimate,
+                       struct adv_ledger *ledger, adv_err *err)
+{
+    struct adv_account account = {.ledger = ledger};
+    adv_code code = add_layers(cost, &account, err);
+    if (code == ADV_OK) code = adv_cost_mtp(cost, &account, err);
+    if (code != ADV_OK) return code;
+    adv_cost_head(cost, &account);
+    adv_schedule_step(cost, params, &account);
+    estimate->step_time_s = adv_account_total_s(&account);
+    estimate->bound = bound_of(&account);
+    struct adv_memory memory;
+    adv_memory_plan(cost, params, &memory, ledger);
+    set_memory(input, &memory, estimate);
+    set_rates(input, &account, estimate);
+    adv_interval_apply(cost, estimate);
+    adv_account_write(&account);
+    return ADV_OK;
 }
 
 adv_code adv_estimate_plan(const struct adv_estimate_input *input, struct adv_estimate *estimate,
@@ -106,29 +141,46 @@ adv_code adv_estimate_plan(const struct adv_estimate_input *input, struct adv_es
 {
     memset(estimate, 0, sizeof *estimate);
     if (ledger) memset(ledger, 0, sizeof *ledger);
-    if (!input->cluster->chip.is_tpu)
-        return adv_err_add(err, ADV_E_UNSUPPORTED, "/cluster/chip",
-                           "use a TPU generation; GPUs are headline rows for comparison",
-                           "steps on %s are not modelled", input->cluster->chip.name);
-    adv_code code = adv_mesh_place(input->cluster, input->plan, &estimate->mesh, err);
-    if (code != ADV_OK) return code;
     struct adv_cost cost;
-    adv_cost_init(&cost, input, &estimate->mesh);
-    struct adv_model_params params = adv_model_params(input->model);
-    cost.recompute_elided = adv_memory_keeps_everything(&cost, &params);
-    struct adv_account account = {.ledger = ledger};
-    code = add_layers(&cost, &account, err);
-    if (code == ADV_OK) code = adv_cost_mtp(&cost, &account, err);
-    if (code != ADV_OK) return code;
-    adv_cost_head(&cost, &account);
-    adv_schedule_step(&cost, &params, &account);
-    estimate->step_time_s = adv_account_total_s(&account);
-    estimate->bound = bound_of(&account);
-    struct adv_memory memory;
-    adv_memory_plan(&cost, &params, &memory, ledger);
-    set_memory(input, &memory, estimate);
-    set_rates(input, &account, estimate);
-    adv_interval_apply(&cost, estimate);
-    adv_account_write(&account);
-    return ADV_OK;
+    struct adv_model_params params;
+    adv_code code = prepare(input, &estimate->mesh, &cost, &params, err);
+    return code == ADV_OK ? finish(input, &cost, &params, estimate, ledger, err) : code;
+}
+
+/* The plan with the members cleared in which plans of one family may differ. */
+static struct adv_plan family_key(const struct adv_plan *plan)
+{
+    struct adv_plan key = *plan;
+    key.policy = ADV_POLICY_CUSTOM;
+    memset(key.placements, 0, sizeof key.placements);
+    key.num_vocab_tiling = 0;
+    key.flags.host_offload_scheduling = 0; /* follows the placements; prices nothing */
+    key.optimizer_host_offload = key.parameter_host_offload = key.shard_optimizer_over_data = false;
+    return key;
+}
+
+adv_code adv_estimate_again(const struct adv_estimate_input *input, struct adv_cost_scratch *scratch,
+                            struct adv_estimate *estimate, adv_err *err)
+{
+    if (!scratch) return adv_estimate_plan(input, estimate, NULL, err);
+    struct adv_plan key = family_key(input->plan);
+    bool same = scratch->valid && scratch->model == input->model && scratch->cluster == input->cluster &&
+                scratch->constants == input->constants && memcmp(&key, &scratch->key, sizeof key) == 0;
+    if (!same) {
+        memset(scratch->splash_known, 0, sizeof scratch->splash_known);
+        memset(scratch->grouped, 0, sizeof scratch->grouped);
+        scratch->valid = false;
+        adv_code code = prepare(input, &scratch->mesh, &scratch->cost, &scratch->params, err);
+        if (code != ADV_OK) return code;
+        scratch->cost.scratch = scratch;
+        scratch->model = input->model;
+        scratch->cluster = input->cluster;
+        scratch->constants = input->constants;
+        scratch->key = key;
+        scratch->valid = true;
+    }
+    scratch->cost.plan = input->plan;
+    memset(estimate, 0, sizeof *estimate);
+    estimate->mesh = scratch->mesh;
+    return finish(input, &scratch->cost, &scratch->params, estimate, NULL, err);
 }

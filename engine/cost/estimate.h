@@ -47,4 +47,13 @@ ADV_MUST_CHECK adv_code adv_estimate_plan(const struct adv_estimate_input *input
                                           struct adv_estimate *estimate, struct adv_ledger *ledger,
                                           adv_err *err);
 
+struct adv_cost_scratch; /* engine/cost/scratch.h */
+
+/* The same without a ledger, for many plans in a row: what `scratch` remembers of the last plan's family is
+ * not computed again (NULL: nothing is remembered). Equal to adv_estimate_plan bit for bit (tested).
+ * input->model, cluster and constants must not change behind their pointers while the scratch is in use. */
+ADV_MUST_CHECK adv_code adv_estimate_again(const struct adv_estimate_input *input,
+                                           struct adv_cost_scratch *scratch, struct adv_estimate *estimate,
+                                           adv_err *err);
+
 #endif

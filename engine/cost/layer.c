@@ -84,7 +84,7 @@ static void add_quantization(const struct adv_cost *cost, const struct adv_layer
                              struct adv_account *account, struct adv_layer_time *time)
 {
     if (!cost->quantizes_dense) return;
-    struct adv_layer_params params = adv_model_layer_params(cost->model, layer);
+    struct adv_layer_params params = cost->layer_params[adv_cost_kind(cost, layer)];
     double dense = (params.attention + params.dense_ffn + params.shared_experts) / cost->tp;
     double experts = cost->quantizes_experts ? params.routed_experts / (cost->ep * cost->tp) : 0.0;
     double weight_s = adv_cost_stream_s(cost, cost->quantize_bytes * (dense + experts));

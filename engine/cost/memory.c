@@ -181,7 +181,7 @@ static struct layer_sums sum_layers(const struct adv_cost *cost)
         sums.saved_device += saved.device_bytes * count;
         sums.saved_host += saved.host_bytes * count;
         sums.working = adv_max(sums.working, working_bytes(cost, layer));
-        struct adv_layer_params p = adv_model_layer_params(model, layer);
+        struct adv_layer_params p = cost->layer_params[i];
         double dense =
             (p.attention + p.dense_ffn + p.router + p.shared_experts + p.norms + p.other) / cost->tp;
         double gathered = 0.0;

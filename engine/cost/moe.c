@@ -1,9 +1,11 @@
 #include "engine/cost/layer.h"
 
+#include <stddef.h>
 #include <stdio.h>
 
 #include "engine/base/units.h"
 #include "engine/cost/projections.h"
+#include "engine/cost/scratch.h"
 
 /* Rows, widths and groups of the expert matmuls on one device. */
 struct expert_shape {
@@ -74,13 +76,8 @@ static struct adv_gmm_tile tile_of(const struct adv_cost *cost, int projection, 
     };
 }
 
-struct grouped {
-    double seconds;
-    struct adv_gmm_tile tile;
-};
-
-static adv_code grouped_s(const struct adv_cost *cost, const struct expert_shape *e, int projection, int pass,
-                          struct grouped *out, adv_err *err)
+static adv_code simulate(const struct adv_cost *cost, const struct expert_shape *e, int projection, int pass,
+                         struct adv_cost_grouped *out, adv_err *err)
 {
     bool wi = projection == 0;
     enum adv_format format = cost->quantizes_experts ? ADV_FORMAT_FP8 : ADV_FORMAT_BF16;
@@ -109,8 +106,25 @@ static adv_code grouped_s(const struct adv_cost *cost, const struct expert_shape
     return code;
 }
 
+/* One grouped matmul pass of a layer kind; remembered in the scratch. */
+static adv_code grouped_s(const struct adv_cost *cost, const struct adv_layer *layer,
+                          const struct expert_shape *e, int projection, int pass,
+                          struct adv_cost_grouped *out, adv_err *err)
+{
+    struct adv_cost_grouped *known =
+        cost->scratch ? &cost->scratch->grouped[adv_cost_kind(cost, layer)][projection][pass] : NULL;
+    if (known && known->known) {
+        *out = *known;
+        return ADV_OK;
+    }
+    adv_code code = simulate(cost, e, projection, pass, out, err);
+    out->known = code == ADV_OK;
+    if (known) *known = *out;
+    return code;
+}
+
 static void list_kernel(struct adv_account *account, const struct expert_shape *e, int projection, int pass,
-                        const struct grouped *g, double count)
+                        const struct adv_cost_grouped *g, double count)
 {
     if (!account->ledger) return;
     char shape[ADV_LIMIT_NAME], tile[ADV_LIMIT_NAME];
@@ -123,8 +137,9 @@ static void list_kernel(struct adv_account *account, const struct expert_shape *
                        g->seconds, count);
 }
 
-static adv_code add_grouped(const struct adv_cost *cost, const struct expert_shape *e, double times,
-                            struct adv_account *account, struct adv_layer_time *time, adv_err *err)
+static adv_code add_grouped(const struct adv_cost *cost, const struct adv_layer *layer,
+                            const struct expert_shape *e, double times, struct adv_account *account,
+                            struct adv_layer_time *time, adv_err *err)
 {
     double flops = 2.0 * e->rows * e->emb * e->width;
     bool kept_in[2] = {adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWI_0) ||
@@ -133,8 +148,8 @@ static adv_code add_grouped(const struct adv_cost *cost, const struct expert_sha
     for (int projection = 0; projection < 2; projection++) {
         int copies = projection == 0 ? e->inputs : 1;
         for (int pass = 0; pass < ADV_GMM_PASSES; pass++) {
-            struct grouped g;
-            adv_code code = grouped_s(cost, e, projection, pass, &g, err);
+            struct adv_cost_grouped g;
+            adv_code code = grouped_s(cost, layer, e, projection, pass, &g, err);
             if (code != ADV_OK) return code;
             enum adv_pass at = pass == ADV_GMM_FWD ? ADV_PASS_FWD : ADV_PASS_BWD;
             enum adv_term_id id = pass == ADV_GMM_FWD ? ADV_TERM_GMM_FWD : ADV_TERM_GMM_BWD;
@@ -162,7 +177,8 @@ static void add_routing(const struct adv_cost *cost, const struct adv_layer *lay
     double row_bytes = 2.0 * e->emb * rows;
     double gathers =
         cost->plan->float32_weight_sum ? 2.5 : 2.0; /* the float32 sum writes and reads a wide copy */
-    /* with experts on other devices, rows are sorted by expert again where they arrive, and back before they leave */
+    /* with experts on other devices, rows are sorted by expert again where they arrive, and back before they
+     * leave */
     if (cost->ep > 1 && !cost->plan->use_ring_of_experts) gathers += 2.0;
     double gather_rate =
         cost->hbm_bytes_per_s / cost->constants->step_elementwise_frac * cost->constants->step_gather_frac;
@@ -228,7 +244,7 @@ adv_code adv_cost_experts(const struct adv_cost *cost, const struct adv_layer *l
         add_dense(cost, layer, &e, times, account, time);
         return ADV_OK;
     }
-    adv_code code = add_grouped(cost, &e, times, account, time, err);
+    adv_code code = add_grouped(cost, layer, &e, times, account, time, err);
     if (code == ADV_OK) add_routing(cost, layer, &e, times, account, time);
     return code;
 }

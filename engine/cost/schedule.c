@@ -29,7 +29,7 @@ static double weight_collective_s(const struct adv_cost *cost, enum adv_collecti
 void adv_schedule_weights(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                           struct adv_layer_time *time, struct adv_account *account)
 {
-    struct adv_layer_params p = adv_model_layer_params(cost->model, layer);
+    struct adv_layer_params p = cost->layer_params[adv_cost_kind(cost, layer)];
     double dense = (p.attention + p.dense_ffn + p.router + p.shared_experts + p.norms + p.other) / cost->tp;
     double experts = p.routed_experts / ((double)cost->ep * cost->tp);
     double format_bytes = adv_format_bytes(cost->plan->dtype);

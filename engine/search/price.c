@@ -46,7 +46,7 @@ bool adv_price(struct adv_pricer *pricer, const struct adv_plan *unfinished, str
     const struct adv_plan *plan = &finished;
     adv_choices_finish(pricer->request, &finished);
     struct adv_estimate_input input = {&pricer->request->model, &pricer->request->cluster, pricer->constants, plan, ADV_FLOPS_CAUSAL_HALF};
-    if (adv_estimate_plan(&input, estimate, NULL, NULL) != ADV_OK) {
+    if (adv_estimate_again(&input, pricer->scratch, estimate, NULL) != ADV_OK) {
         pricer->unsupported++;
         return false;
     }

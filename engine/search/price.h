@@ -17,6 +17,7 @@ struct adv_near_list {
 struct adv_pricer {
     const struct adv_advise_request *request;
     const struct adv_constants *constants;
+    struct adv_cost_scratch *scratch; /* of the family being priced; from the request's arena */
     double memory_frac;          /* of the limits, that a plan may use: rank.h */
     long evaluated, budget;
     bool spent;                  /* the budget ran out: something was left unpriced */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/cost/scratch.h"
 #include "engine/rank/rank.h"
 #include "engine/search/batch.h"
 #include "engine/search/bounds.h"
@@ -241,8 +242,9 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     run->pricer.budget = request->max_evaluations > 0 ? request->max_evaluations : ADV_SEARCH_BUDGET;
     run->pricer.front.capacity = ADV_SEARCH_PARETO;
     run->pricer.front.items = adv_arena_array(arena, ADV_SEARCH_PARETO, sizeof(struct adv_candidate));
+    run->pricer.scratch = adv_arena_alloc(arena, sizeof *run->pricer.scratch);
     run->kept = adv_arena_array(arena, ADV_RANK_KEPT + 1, sizeof *run->kept);
-    if (!run->kept || !run->pricer.front.items) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    if (!run->kept || !run->pricer.front.items || !run->pricer.scratch) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
     adv_code code = check_objective(request, err);
     if (code == ADV_OK) code = price_baseline(run, err);
     if (code == ADV_OK) code = adv_space_build(request, constants, arena, &run->space, err);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/cost/estimate.h"
+#include "engine/cost/scratch.h"
 
 enum { CASES = 3000 };
 
@@ -115,6 +116,37 @@ static void parts_add_up_and_nothing_is_negative_or_nan(void **state)
     assert_true(tried > CASES / 10);
 }
 
+/* Two draws after another share a scratch, then three plans of the second one's family. */
+static void the_shortcut_for_families_changes_no_bit(void **state)
+{
+    (void)state;
+    static struct adv_cost_scratch scratch;
+    static struct example examples[2];
+    int compared = 0;
+    for (int i = 0; i < CASES; i++) {
+        struct example *e = &examples[i % 2];
+        if (!draw(e)) continue;
+        for (int member = 0; member < 4; member++) {
+            e->plan.num_vocab_tiling = 1 << member;
+            e->plan.placements[below(ADV_TENSOR_COUNT)] = (enum adv_placement)(1 + below(2));
+            struct adv_estimate_input input = {&e->model, &e->cluster, &e->constants, &e->plan, ADV_FLOPS_CAUSAL_HALF};
+            struct adv_estimate again;
+            adv_err err;
+            adv_err_init(&err);
+            scratch.valid = scratch.valid && member > 0; /* the example was drawn anew behind its pointers */
+            assert_int_equal(adv_estimate_again(&input, &scratch, &again, &err), ADV_OK);
+            struct adv_estimate fresh = estimate(e, NULL);
+            assert_true(again.step_time_s == fresh.step_time_s);
+            assert_true(again.step_time_high_s == fresh.step_time_high_s);
+            assert_true(again.hbm_bytes_per_device == fresh.hbm_bytes_per_device);
+            assert_true(again.host_bytes_per_host == fresh.host_bytes_per_host);
+            assert_true(again.bound == fresh.bound && again.fit == fresh.fit);
+            compared++;
+        }
+    }
+    assert_true(compared > CASES / 10);
+}
+
 static void never_faster_than_the_peak(void **state)
 {
     (void)state;
@@ -203,6 +235,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_add_up_and_nothing_is_negative_or_nan),
+        cmocka_unit_test(the_shortcut_for_families_changes_no_bit),
         cmocka_unit_test(never_faster_than_the_peak),
         cmocka_unit_test(faster_hardware_is_never_slower),
         cmocka_unit_test(saving_a_tensor_never_adds_flops),

@@ -184,6 +184,11 @@ readme: all ## write the generated parts of README.md: exchange, settings, accur
 lint-readme: all
 	@node tests/readme/update.mjs --check
 
+.PHONY: generated
+generated: all ## write anew all that is generated and committed: accuracy report, golden answers, README
+	$(Q)$(MAKE) --no-print-directory accuracy-update golden-update
+	$(Q)$(MAKE) --no-print-directory readme
+
 .PHONY: everything
 everything: all $(UNIT_BIN) ## the program and every C test, without running them
 

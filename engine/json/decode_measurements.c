@@ -27,7 +27,7 @@ static double measured_s(const json_t *row, const char *at, adv_err *err)
 static double software_year(const json_t *row, const char *at, adv_err *err)
 {
     const char *date = NULL;
-    if (!adv_json_string(row, at, "date_of_result", ADV_JSON_OPTIONAL, &date, err)) return NAN;
+    if (!adv_json_string(row, at, "date_of_result", ADV_JSON_OPTIONAL, &date, err)) return (double)NAN;
     int year = 0, month = 1, day = 1;
     return sscanf(date, "%4d-%2d-%2d", &year, &month, &day) >= 1
                ? year + (month - 1) / 12.0 + (day - 1) / 365.0

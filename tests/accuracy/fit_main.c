@@ -152,7 +152,7 @@ static void print_rows(const struct fit *fit, const double *left_out)
 
 static const char *option(int argc, char **argv, const char *name)
 {
-    for (int i = 2; i + 1 < argc; i++)
+    for (int i = 2; i + 1 < argc && argv[i]; i++)
         if (strcmp(argv[i], name) == 0) return argv[i + 1];
     return NULL;
 }

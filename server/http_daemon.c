@@ -8,9 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CONNECTION_MEMORY_BYTES (32u * 1024u) /* request line and headers; the library answers 431 to more   \
-                                               */
-#define WRITING_LIMIT_MS  60000               /* to take an answer; the largest is a few MiB */
+#define CONNECTION_MEMORY_BYTES                                                                              \
+    (32u * 1024u)               /* request line and headers; the library answers 431 to more                 \
+                                 */
+#define WRITING_LIMIT_MS  60000 /* to take an answer; the largest is a few MiB */
 #define JANITOR_PERIOD_MS 250
 #define DRAIN_IDLE_MS     250 /* while draining, a connection without a request is closed after this */
 

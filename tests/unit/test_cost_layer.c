@@ -1,0 +1,276 @@
+/* What one layer, the head and the loss cost the TensorCore, with rates at their peaks and launches free. */
+#include "tests/unit/cost_fixture.h"
+
+#include "engine/base/units.h"
+
+/* llama3.1-8b on 4x4x4 of `chip`, round constants. */
+static struct bench *open_round(const char *chip)
+{
+    static struct bench b;
+    bench_open(&b, "llama3.1-8b", chip, 4, 4, chip[1] == '6' ? 1 : 4);
+    round_constants(&b);
+    return &b;
+}
+
+static void a_matmul_is_padded_to_the_array(void **state)
+{
+    (void)state;
+    struct bench *b = open_round("tpu7x");
+    bench_place(b);
+    double rate = 1153.5e12; /* half a chip */
+    assert_close(adv_cost_matmul_s(&b->cost, 4096, 4096, 4096, false), 2.0 * 4096 * 4096 * 4096 / rate, 1e-12);
+    /* 300 -> 512 columns, 500 -> 512 rows */
+    assert_close(adv_cost_matmul_s(&b->cost, 1e6, 500, 300, false), 2.0 * 1e6 * 512 * 512 / rate, 1e-12);
+    /* v5p pads to 128 */
+    b = open_round("v5p");
+    bench_place(b);
+    assert_close(adv_cost_matmul_s(&b->cost, 1e6, 500, 300, false), 2.0 * 1e6 * 512 * 384 / 459e12, 1e-12);
+}
+
+static void a_thin_matmul_waits_for_its_weights(void **state)
+{
+    (void)state;
+    struct bench *b = open_round("v5p");
+    bench_place(b);
+    /* 8 rows: 2 B x (8 k + k n + 8 n) at 2765 GB/s */
+    double bytes = 2.0 * (8.0 * 8192 + 8192.0 * 8192 + 8.0 * 8192);
+    assert_close(adv_cost_matmul_s(&b->cost, 8, 8192, 8192, false), bytes / 2765e9, 1e-12);
+    assert_close(adv_cost_matmul_s(&b->cost, 0, 8192, 8192, false), 0.0, 0.0);
+}
+
+static void only_native_formats_are_faster(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *chip;
+        enum adv_quantization quantization;
+        double ratio; /* of the peaks */
+    } cases[] = {{"tpu7x", ADV_QUANT_FP8_FULL, 2.0}, {"tpu7x", ADV_QUANT_INT8, 1.0}, {"v5p", ADV_QUANT_INT8, 2.0},
+                 {"v5p", ADV_QUANT_FP8_FULL, 1.0},   {"v6e", ADV_QUANT_FP8, 1.0},    {"v6e", ADV_QUANT_INT8, 2.0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bench *b = open_round(cases[i].chip);
+        b->plan.quantization = cases[i].quantization;
+        bench_place(b);
+        double ratio = adv_cost_matmul_s(&b->cost, 65536, 8192, 8192, false) / adv_cost_matmul_s(&b->cost, 65536, 8192, 8192, true);
+        assert_close(ratio, cases[i].ratio, 2e-3);
+    }
+}
+
+static void each_device_casts_the_whole_layer_in_every_pass(void **state)
+{
+    (void)state;
+    double seconds[2];
+    for (int large = 0; large < 2; large++) {
+        static struct bench b;
+        bench_open(&b, "llama3.1-8b", "tpu7x", 4, 4, large ? 16 : 4);
+        round_constants(&b);
+        b.plan.quantization = ADV_QUANT_FP8_FULL;
+        (void)bench_layer(&b, 0);
+        seconds[large] = b.account.slots[ADV_TERM_QUANTIZE_WEIGHTS].seconds;
+        /* dynamic scales; 218.1 M parameters of the layer (its norms stay bf16) */
+        double bytes = b.constants.step_quantize_dynamic_bytes * 4096.0 * (4096 + 1024 + 1024 + 4096 + 3 * 14336);
+        assert_close(seconds[large], 3.0 * bytes / 3690e9, 1e-12);
+    }
+    assert_close(seconds[0], seconds[1], 1e-12);
+}
+
+static void fixed_scales_read_fewer_bytes(void **state)
+{
+    (void)state;
+    struct bench *b = open_round("tpu7x");
+    b->plan.quantization = ADV_QUANT_FP8_FULL;
+    (void)bench_layer(b, 0);
+    double dynamic_s = b->account.slots[ADV_TERM_QUANTIZE_ACTIVATIONS].seconds;
+    b->plan.quantization_static = true;
+    (void)bench_layer(b, 0);
+    assert_close(b->account.slots[ADV_TERM_QUANTIZE_ACTIVATIONS].seconds / dynamic_s,
+                 b->constants.step_quantize_static_bytes / b->constants.step_quantize_dynamic_bytes, 1e-12);
+}
+
+static void tensor_parallelism_changes_no_flops(void **state)
+{
+    (void)state;
+    struct bench *b = open_round("v5p");
+    struct adv_layer_time alone = bench_layer(b, 0);
+    double flops = executed_flops(b), matmul_s = b->account.slots[ADV_TERM_MATMUL_FWD].seconds;
+    bench_axes(b, ADV_AXIS_TENSOR, 4);
+    struct adv_layer_time sharded = bench_layer(b, 0);
+    assert_close(executed_flops(b), flops, 1e-12);
+    assert_close(b->account.slots[ADV_TERM_MATMUL_FWD].seconds, matmul_s, 1e-12); /* every side divides by 128 x 4 */
+    assert_close(sharded.pass_s[ADV_PASS_BWD], alone.pass_s[ADV_PASS_BWD], 0.05);
+}
+
+static void a_window_bounds_what_a_token_sees(void **state)
+{
+    (void)state;
+    static struct bench b;
+    bench_open(&b, "gemma3-4b", "v5p", 4, 4, 4);
+    b.plan.seq_len = 32768;
+    int local = b.model.layers[0].window_tokens > 0 ? 0 : 1;
+    (void)bench_layer(&b, local);
+    /* 2 FLOPs x tokens x 1024 of the window x 8 heads x (256 + 256) */
+    assert_close(b.account.slots[ADV_TERM_ATTENTION_FWD].flops, 2.0 * 32768 * 1024 * 8 * 512, 1e-12);
+    (void)bench_layer(&b, 1 - local);
+    assert_close(b.account.slots[ADV_TERM_ATTENTION_FWD].flops, 2.0 * 32768 * 16384 * 8 * 512, 1e-12);
+}
+
+static void a_delta_net_fills_the_array_as_far_as_its_chunk(void **state)
+{
+    (void)state;
+    static struct bench b;
+    bench_open(&b, "qwen3-next-80b-a3b", "tpu7x", 4, 4, 4);
+    round_constants(&b);
+    int linear = b.model.layers[0].attention == ADV_ATTENTION_LINEAR ? 0 : 1;
+    (void)bench_layer(&b, linear);
+    double flops = 4096.0 * 8 * 32 * 128 * 128; /* per token and value head 8 x key x value */
+    const struct adv_slot *forward = &b.account.slots[ADV_TERM_ATTENTION_FWD];
+    assert_close(forward->flops, flops, 1e-12);
+    assert_close(forward->seconds, flops / (1153.5e12 * 64.0 / 256.0), 1e-12); /* chunks of 64 rows */
+    assert_close(b.account.slots[ADV_TERM_ATTENTION_BWD].seconds, 2.0 * forward->seconds, 1e-12);
+    assert_true(b.account.slots[ADV_TERM_ATTENTION_RECOMPUTE].seconds > 0.0);
+}
+
+static void dropless_experts_compute_each_choice_once(void **state)
+{
+    (void)state;
+    static struct bench b;
+    bench_open(&b, "mixtral-8x7b", "v5p", 4, 4, 4);
+    (void)bench_layer(&b, 0);
+    double per_row = 3.0 * 2.0 * 4096 * 14336; /* gate, up, down */
+    assert_close(b.account.slots[ADV_TERM_GMM_FWD].flops, 4096.0 * 2 * per_row, 1e-12);
+    assert_close(b.account.slots[ADV_TERM_GMM_BWD].flops, 4096.0 * 4 * per_row, 1e-12);
+    /* a capacity factor pads every expert to it */
+    b.plan.moe = ADV_MOE_DENSE;
+    b.plan.capacity_factor = 1.25;
+    (void)bench_layer(&b, 0);
+    assert_close(b.account.slots[ADV_TERM_GMM_FWD].flops, 1.25 * 4096 * 2 * per_row, 1e-12);
+    /* without grouping and without dropping every expert computes every token */
+    b.plan.capacity_factor = -1.0;
+    (void)bench_layer(&b, 0);
+    assert_close(b.account.slots[ADV_TERM_GMM_FWD].flops, 4096.0 * 8 * per_row, 1e-12);
+}
+
+static void grouped_experts_recompute_what_is_not_named(void **state)
+{
+    (void)state;
+    static struct bench b;
+    bench_open(&b, "mixtral-8x7b", "v5p", 4, 4, 4);
+    bench_policy(&b, ADV_POLICY_CUSTOM);
+    (void)bench_layer(&b, 0);
+    double forward = b.account.slots[ADV_TERM_GMM_FWD].flops;
+    assert_close(b.account.slots[ADV_TERM_GMM_RECOMPUTE].flops, forward, 1e-12); /* the weighted sum needs wo's rows */
+    b.plan.placements[ADV_TENSOR_MLPWI_0] = ADV_PLACE_DEVICE;                    /* the gate carries this name too */
+    b.plan.placements[ADV_TENSOR_MLPWI_1] = ADV_PLACE_DEVICE;                    /* the other input does not */
+    (void)bench_layer(&b, 0);
+    assert_close(b.account.slots[ADV_TERM_GMM_RECOMPUTE].flops, forward * 2.0 / 3.0, 1e-12);
+    b.plan.placements[ADV_TENSOR_MOE_MLPWI_1] = b.plan.placements[ADV_TENSOR_MOE_MLPWO] = ADV_PLACE_OFFLOAD;
+    (void)bench_layer(&b, 0);
+    assert_close(b.account.slots[ADV_TERM_GMM_RECOMPUTE].flops, 0.0, 0.0);
+}
+
+static void unrolled_layers_with_room_recompute_nothing(void **state)
+{
+    (void)state;
+    static struct bench b;
+    bench_open(&b, "qwen3-0.6b", "tpu7x", 4, 4, 4);
+    bench_place(&b);
+    assert_false(adv_memory_keeps_everything(&b.cost, &b.params)); /* a scan cannot */
+    b.plan.scan_layers = false;
+    bench_place(&b);
+    assert_true(adv_memory_keeps_everything(&b.cost, &b.params));
+    (void)bench_estimate(&b);
+    assert_close(bench_term(&b, "matmul_recompute").seconds, 0.0, 0.0);
+    assert_close(bench_term(&b, "attention_recompute").seconds, 0.0, 0.0);
+    b.plan.per_device_batch_size = 64;
+    (void)bench_estimate(&b);
+    assert_true(bench_term(&b, "matmul_recompute").seconds > 0.0);
+}
+
+static void a_lookup_is_a_gather_or_a_one_hot_matmul(void **state)
+{
+    (void)state;
+    struct bench *b = open_round("v5p");
+    bench_place(b);
+    adv_cost_head(&b->cost, &b->account);
+    /* rows read and written, their gradients read, sorted and added: five times 2 B x 4096 tokens x 4096 */
+    assert_close(b->account.slots[ADV_TERM_EMBEDDING].seconds, 10.0 * 4096 * 4096 / 2765e9, 1e-12);
+    b->plan.use_iota_embed = true;
+    bench_place(b);
+    adv_cost_head(&b->cost, &b->account);
+    double flops = 2.0 * 2.0 * 4096 * 128256.0 * 4096; /* forward and the table's gradient */
+    assert_close(b->account.slots[ADV_TERM_EMBEDDING].flops, flops, 1e-12);
+    assert_close(b->account.slots[ADV_TERM_EMBEDDING].seconds, flops / 459e12, 1e-12); /* 128256 = 1002 x 128 */
+}
+
+static void logits_cost_three_matmuls_and_a_fourth_when_tiled(void **state)
+{
+    (void)state;
+    struct bench *b = open_round("v5p");
+    double matmul = 2.0 * 4096 * 4096 * 128256.0;
+    for (int tiled = 0; tiled < 2; tiled++) {
+        b->plan.num_vocab_tiling = tiled ? 4 : 1;
+        bench_place(b);
+        adv_cost_head(&b->cost, &b->account);
+        assert_close(b->account.slots[ADV_TERM_LOGITS].flops, (tiled ? 4.0 : 3.0) * matmul, 1e-12);
+        double loss_bytes = b->constants.cross_entropy_bytes * 4096 * 128256.0;
+        assert_close(b->account.slots[ADV_TERM_CROSS_ENTROPY].seconds, loss_bytes / 2765e9, 1e-12);
+    }
+}
+
+static void a_prediction_module_is_a_layer_a_projection_and_a_head(void **state)
+{
+    (void)state;
+    static struct bench b;
+    adv_err err;
+    adv_err_init(&err);
+    bench_open(&b, "deepseek3-671b", "v5p", 4, 4, 4);
+    struct adv_layer_time layer = bench_layer(&b, 1);
+    double layer_s = layer.pass_s[ADV_PASS_FWD] + layer.pass_s[ADV_PASS_RECOMPUTE] + layer.pass_s[ADV_PASS_BWD];
+    bench_place(&b);
+    assert_int_equal(adv_cost_mtp(&b.cost, &b.account, &err), ADV_OK);
+    assert_close(b.account.slots[ADV_TERM_MTP].seconds, 0.0, 0.0); /* the model file has none on */
+    b.plan.mtp_layers = 2;
+    bench_place(&b);
+    assert_int_equal(adv_cost_mtp(&b.cost, &b.account, &err), ADV_OK);
+    double extra_s = 3.0 * adv_cost_matmul_s(&b.cost, 4096, 2.0 * 7168, 7168, false) +
+                     3.0 * adv_cost_matmul_s(&b.cost, 4096, 7168, 129280, false);
+    assert_close(b.account.slots[ADV_TERM_MTP].seconds, 2.0 * (layer_s + extra_s), 1e-12);
+}
+
+static void naive_attention_moves_its_scores_through_hbm(void **state)
+{
+    (void)state;
+    static struct bench b;
+    bench_open(&b, "qwen3-14b", "tpu7x", 4, 4, 4);
+    b.plan.seq_len = 8192;
+    (void)bench_layer(&b, 0);
+    double splash_s = b.account.slots[ADV_TERM_ATTENTION_FWD].seconds;
+    b.plan.attention = ADV_ATTENTION_IMPL_DOT_PRODUCT;
+    (void)bench_layer(&b, 0);
+    double naive_s = b.account.slots[ADV_TERM_ATTENTION_FWD].seconds;
+    assert_true(naive_s > splash_s);
+    /* float32 scores written once and read twice: 12 B x 40 heads x 8192 x 8192, at no more than the specified rate */
+    assert_true(naive_s >= 12.0 * 40 * 8192 * 8192 / 3690e9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_matmul_is_padded_to_the_array),
+        cmocka_unit_test(a_thin_matmul_waits_for_its_weights),
+        cmocka_unit_test(only_native_formats_are_faster),
+        cmocka_unit_test(each_device_casts_the_whole_layer_in_every_pass),
+        cmocka_unit_test(fixed_scales_read_fewer_bytes),
+        cmocka_unit_test(tensor_parallelism_changes_no_flops),
+        cmocka_unit_test(a_window_bounds_what_a_token_sees),
+        cmocka_unit_test(a_delta_net_fills_the_array_as_far_as_its_chunk),
+        cmocka_unit_test(dropless_experts_compute_each_choice_once),
+        cmocka_unit_test(grouped_experts_recompute_what_is_not_named),
+        cmocka_unit_test(unrolled_layers_with_room_recompute_nothing),
+        cmocka_unit_test(a_lookup_is_a_gather_or_a_one_hot_matmul),
+        cmocka_unit_test(logits_cost_three_matmuls_and_a_fourth_when_tiled),
+        cmocka_unit_test(a_prediction_module_is_a_layer_a_projection_and_a_head),
+        cmocka_unit_test(naive_attention_moves_its_scores_through_hbm),
+    };
+    return run_group(tests);
+}

@@ -29,6 +29,7 @@ static void save_attention(const struct adv_cost *cost, const struct adv_layer *
     double context = t * (2.0 * heads * layer->head_dim_v + 4.0 * heads);
     place(plan, ADV_TENSOR_QUERY_PROJ, t * 2.0 * heads * layer->head_dim_qk, saved);
     place(plan, ADV_TENSOR_CONTEXT, context, saved);
+    place(plan, ADV_TENSOR_ATTENTION_OUT, t * 2.0 * heads * layer->head_dim_v, saved);
     place(plan, ADV_TENSOR_OUT_PROJ, t * 2.0 * (double)cost->model->emb_dim, saved);
     if (layer->kv_lora_rank > 0) {
         double qk = layer->qk_nope_head_dim + layer->qk_rope_head_dim;
@@ -112,6 +113,14 @@ static double routed_working_bytes(const struct adv_cost *cost, const struct adv
     return 2.0 * rows * (tensors * (double)cost->model->emb_dim + width);
 }
 
+/* XLA's attention has whole score matrices in HBM: at the least the probabilities and their gradient, bf16. */
+static double score_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    if (cost->plan->attention != ADV_ATTENTION_IMPL_DOT_PRODUCT || layer->attention == ADV_ATTENTION_LINEAR)
+        return 0.0;
+    return 2.0 * 2.0 * cost->tokens * (double)cost->plan->seq_len * layer->q_heads;
+}
+
 /* Live bytes while one layer is recomputed and differentiated: each tensor of the layer once, the gradients
  * of the widest neighbours, and for routed experts the permuted inputs and outputs. */
 static double working_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
@@ -128,7 +137,7 @@ static double working_bytes(const struct adv_cost *cost, const struct adv_layer 
     double attention = 2.0 * (q + kv) + 2.0 * out; /* values and their gradients */
     double width = (double)layer->mlp_dim + (layer->shared_experts > 0 ? (double)layer->shared_mlp_dim : 0.0);
     double dense = width * (layer->mlp_inputs + 2.0); /* inputs, product, one gradient */
-    double bytes = 2.0 * cost->tokens * (4.0 * emb + adv_max(attention, dense));
+    double bytes = 2.0 * cost->tokens * (4.0 * emb + adv_max(attention, dense)) + score_bytes(cost, layer);
     if (layer->experts > 0) bytes += routed_working_bytes(cost, layer);
     double blocks = cost->plan->scan_layers ? adv_min(2.0, layer->scan_block) : 1.0;
     return bytes * blocks;
@@ -198,8 +207,6 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
     const struct adv_plan *plan = cost->plan;
     double shard_params = (params->total - params->routed_experts) / cost->weight_shards +
                           params->routed_experts / cost->expert_shards;
-    double dcn_fsdp = (double)plan->dcn[ADV_AXIS_FSDP] * plan->dcn[ADV_AXIS_FSDP_TRANSPOSE];
-    shard_params /= adv_max(1.0, dcn_fsdp);
     double state_shards = plan->shard_optimizer_over_data ? (double)cost->dp * plan->dcn[ADV_AXIS_DATA] : 1.0;
     double weights = adv_format_bytes(plan->weight_dtype) * shard_params;
     double moments = moment_bytes(plan) * shard_params / state_shards;

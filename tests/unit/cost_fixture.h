@@ -128,11 +128,12 @@ static inline struct adv_term bench_term(const struct bench *b, const char *name
     return (struct adv_term){.name = name};
 }
 
-/* A part of the memory by name, in bytes per device; 0 when there is none. */
+/* A part of the memory by name, in bytes per device, before the optimizer updates; 0 when there is none. */
 static inline double bench_bytes(const struct bench *b, const char *name)
 {
     for (int i = 0; i < b->ledger.memory_count; i++)
-        if (strcmp(b->ledger.memory[i].name, name) == 0) return b->ledger.memory[i].bytes_per_device;
+        if (b->ledger.memory[i].at != ADV_AT_UPDATE && strcmp(b->ledger.memory[i].name, name) == 0)
+            return b->ledger.memory[i].bytes_per_device;
     return 0.0;
 }
 

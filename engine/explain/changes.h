@@ -8,14 +8,10 @@
 
 #include "engine/base/arena.h"
 #include "engine/emit/config.h"
+#include "engine/emit/groups.h"
 #include "engine/search/search.h"
 
-enum { ADV_CHANGE_GROUPS = 8, ADV_CHANGES_MAX = 160 };
-
-const char *adv_change_group_name(int group); /* "mesh_and_batch", "remat", … */
-
-/* Copies the members of one group from `from` into `plan`. */
-void adv_change_group_apply(int group, const struct adv_plan *from, struct adv_plan *plan);
+enum { ADV_CHANGES_MAX = 160 };
 
 struct adv_change {
     const char *key, *from_json, *to_json; /* a MaxText key, or an XLA flag without dashes */

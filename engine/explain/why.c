@@ -102,12 +102,12 @@ static void memory_use(struct account *account)
     const struct adv_memory_part *largest[3] = {NULL, NULL, NULL};
     for (int i = 0; i < account->ledger->memory_count; i++) {
         const struct adv_memory_part *part = &account->ledger->memory[i];
-        for (int at = 0; at < 3; at++) {
+        for (int at = 0; at < 3 && part; at++) {
+            if (largest[at] && !strcmp(largest[at]->name, part->name)) break; /* the same bytes at another peak */
             if (largest[at] && largest[at]->bytes_per_device >= part->bytes_per_device) continue;
             const struct adv_memory_part *pushed = largest[at];
             largest[at] = part;
             part = pushed;
-            if (!part) break;
         }
     }
     for (int i = 0; i < 3 && largest[i]; i++)

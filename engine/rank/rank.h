@@ -11,7 +11,7 @@
 #include "engine/rank/candidate.h"
 
 #define ADV_RANK_TIE_FRAC 0.02
-#define ADV_RANK_MEMORY_FRAC 0.96
+#define ADV_RANK_MEMORY_FRAC 0.94 /* the verdict "fits" of cost/estimate.c */
 /* A key that gains less than this share of the step is not worth a line in the configuration. */
 #define ADV_RANK_KEY_FRAC 0.002
 enum {
@@ -24,7 +24,7 @@ enum {
 double adv_rank_metric(enum adv_objective objective, const struct adv_estimate *estimate);
 
 /* Whether the search may propose the plan: HBM and host memory within `memory_frac` of their limits. The search asks for
- * ADV_RANK_MEMORY_FRAC, below the verdict "tight", and for 1 only when nothing fits otherwise: a plan at the very limit
+ * ADV_RANK_MEMORY_FRAC, where the verdict is still "fits", and for 1 only when nothing fits otherwise: a plan at the very limit
  * is as likely to run out of memory as not. */
 bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac);
 

@@ -14,6 +14,7 @@
 #include "engine/search/price.h"
 #include "engine/search/remat_space.h"
 #include "engine/search/space.h"
+#include "engine/search/within.h"
 
 /* One search from start to end. */
 struct run {
@@ -188,6 +189,30 @@ static adv_code check_objective(const struct adv_advise_request *request, adv_er
                        "dollars per token need a price, and no list price of %s is known", request->cluster.chip.name);
 }
 
+/* The baseline's own mesh and batch with tuned tiles and its best placements: what changes fewest keys. */
+static bool improve_in_place(struct run *run, struct adv_candidate *candidate)
+{
+    candidate->plan = run->request->baseline;
+    if (!run->request->tiles_pinned) adv_tile_memo_apply(run->space.tiles, &candidate->plan);
+    if (adv_remat_solve(&run->open, &run->pricer, (double)INFINITY, &candidate->plan, &candidate->estimate) != ADV_REMAT_SOLVED) return false;
+    return true;
+}
+
+/* With a limit on changed keys the answer is made of steps from the baseline (within.h), and no longer proven best. */
+static adv_code stay_within(struct run *run, adv_err *err)
+{
+    const struct adv_advise_request *request = run->request;
+    if (!run->result->has_baseline || request->max_changes <= 0) return ADV_OK;
+    struct adv_candidate *donors = adv_arena_array(run->arena, ADV_WITHIN_DONORS, sizeof *donors);
+    if (!donors) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    int count = improve_in_place(run, &donors[0]) ? 1 : 0;
+    for (int i = 0; i < run->kept_count && count < ADV_WITHIN_DONORS; i++) donors[count++] = run->kept[i];
+    bool complete = true;
+    run->kept_count = adv_search_within(&run->pricer, &request->baseline, donors, count, run->arena, run->kept, ADV_RANK_KEPT, &complete);
+    run->complete = false;
+    return ADV_OK;
+}
+
 static adv_code write_result(struct run *run, adv_err *err)
 {
     struct adv_search_result *result = run->result;
@@ -253,7 +278,8 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     result->base = run->space.base;
     search_space(run);
     search_with_compromises(run);
-    code = write_result(run, err);
+    code = stay_within(run, err);
+    if (code == ADV_OK) code = write_result(run, err);
     if (code == ADV_OK) code = adv_near_misses_find(request, constants, &run->pricer, arena, result, err);
     return code;
 }

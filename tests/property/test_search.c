@@ -53,6 +53,7 @@ static void every_ranked_plan_is_legal_fits_and_is_exhaustively_best(void **stat
             const char *rule = adv_plan_broken_rule(&candidate->plan, &fixture.request->model, &fixture.request->cluster);
             if (rule) fail_msg("%s: rank %d breaks %s", jobs[job].model, i + 1, rule);
             assert_true(adv_rank_fits(&candidate->estimate, result.memory_frac));
+            if (result.memory_frac < 1) assert_int_equal(candidate->estimate.fit, ADV_FIT_FITS);
             assert_close(candidate->estimate.global_batch_sequences, jobs[job].sequences, 1e-12);
             if (i > 0) assert_true(candidate->tie_group >= result.found[i - 1].tie_group);
         }
@@ -237,6 +238,36 @@ static void the_cost_model_has_the_properties_that_the_search_relies_on(void **s
     }
 }
 
+/* What the published recipes of tpu7x do. */
+static void dense_jobs_start_with_fsdp_without_tensor_and_long_ones_with_context(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *accelerator, *workload;
+        bool is_long;
+    } recipes[] = {
+        {"llama3.1-70b", "tpu7x-128", "\"seq_len\":8192,\"global_batch_sequences\":256,\"mu_dtype\":\"bfloat16\"", false},
+        {"llama3.1-70b", "tpu7x-512", "\"seq_len\":8192,\"global_batch_sequences\":1024,\"mu_dtype\":\"bfloat16\"", false},
+        {"llama3.1-405b", "tpu7x-512", "\"seq_len\":8192,\"global_batch_sequences\":1536,\"mu_dtype\":\"bfloat16\"", false},
+        {"gemma4-31b", "tpu7x-128", "\"seq_len\":8192,\"global_batch_sequences\":1024", false},
+        {"llama3.1-70b", "tpu7x-512", "\"seq_len\":131072,\"global_batch_sequences\":64,\"optimizer\":\"adam_pax\"", true},
+    };
+    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {
+        static struct fixture fixture;
+        struct adv_search_result result;
+        char text[512];
+        snprintf(text, sizeof text, "{\"model\":\"%s\",\"cluster\":{\"accelerator\":\"%s\"},\"workload\":{%s}}", recipes[i].model,
+                 recipes[i].accelerator, recipes[i].workload);
+        fixture_search(&fixture, text, &result);
+        assert_true(result.found_count > 0);
+        const int *ici = result.found[0].plan.ici;
+        assert_true(ici[ADV_AXIS_FSDP] > 1);
+        assert_int_equal(ici[ADV_AXIS_TENSOR], 1);
+        if (recipes[i].is_long) assert_true(ici[ADV_AXIS_CONTEXT] > 1);
+        fixture_close(&fixture);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +278,7 @@ int main(void)
         cmocka_unit_test(more_memory_is_never_slower),
         cmocka_unit_test(a_budget_cuts_the_search_and_says_so),
         cmocka_unit_test(the_same_request_gives_the_same_answer),
+        cmocka_unit_test(dense_jobs_start_with_fsdp_without_tensor_and_long_ones_with_context),
         cmocka_unit_test(the_cost_model_has_the_properties_that_the_search_relies_on),
     };
     return run_group(tests);

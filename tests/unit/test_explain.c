@@ -216,11 +216,46 @@ static void all_groups_of_changes_together_are_the_plan(void **state)
     assert_true(changes->count > 5);
     assert_close(changes->gain_frac, 1 - result.found[0].estimate.step_time_s / result.baseline.estimate.step_time_s, 1e-12);
     for (int group = 0; group < ADV_CHANGE_GROUPS; group++) adv_change_group_apply(group, &result.found[0].plan, &plan);
+    struct adv_config_change left[4];
+    int left_count = 0;
+    assert_int_equal(adv_emit_changes(&plan, &result.found[0].plan, &fixture.request->model, &fixture.request->cluster, &fixture.arena, left, 4,
+                                      &left_count, &fixture.err),
+                     ADV_OK);
+    assert_int_equal(left_count, 0);
     struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster, fixture.constants, &plan, ADV_FLOPS_CAUSAL_HALF};
     assert_int_equal(adv_estimate_plan(&input, &estimate, NULL, NULL), ADV_OK);
     assert_close(estimate.step_time_s, result.found[0].estimate.step_time_s, 1e-12);
     assert_close(estimate.hbm_bytes_per_device, result.found[0].estimate.hbm_bytes_per_device, 1e-12);
     fixture_close(&fixture);
+}
+
+static void a_limit_on_changes_is_kept_and_gains_what_it_can(void **state)
+{
+    (void)state;
+    static const int limits[] = {1, 3, 8, 20, 64};
+    double before_s = (double)INFINITY;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        static struct fixture fixture;
+        struct adv_search_result result;
+        fixture_open(&fixture, job);
+        fixture.request->max_changes = limits[i];
+        assert_int_equal(adv_search_run(fixture.request, fixture.constants, &fixture.arena, &result, &fixture.err), ADV_OK);
+        assert_true(result.found_count > 0);
+        assert_false(result.exhaustive);
+        double best_s = (double)INFINITY;
+        for (int k = 0; k < result.found_count; k++) {
+            struct adv_changes *changes = adv_arena_alloc(&fixture.arena, sizeof *changes);
+            assert_int_equal(adv_changes_find(fixture.request, fixture.constants, &result.baseline, &result.found[k], &fixture.arena, changes,
+                                              &fixture.err),
+                             ADV_OK);
+            assert_true(changes->count <= limits[i]);
+            best_s = fmin(best_s, result.found[k].estimate.step_time_s);
+        }
+        assert_true(best_s <= result.baseline.estimate.step_time_s);
+        assert_true(best_s <= before_s * (1 + ADV_RANK_TIE_FRAC));
+        before_s = best_s;
+        fixture_close(&fixture);
+    }
 }
 
 int main(void)
@@ -235,6 +270,7 @@ int main(void)
         cmocka_unit_test(term_moves_add_up_to_the_difference_of_the_steps),
         cmocka_unit_test(ranked_plans_say_what_binds_what_the_next_costs_and_what_memory_is_left),
         cmocka_unit_test(all_groups_of_changes_together_are_the_plan),
+        cmocka_unit_test(a_limit_on_changes_is_kept_and_gains_what_it_can),
     };
     return run_group(tests);
 }

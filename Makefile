@@ -124,6 +124,8 @@ help: ## this list
 # docker/deps.sh puts a newer Node.js here where the machine's is too old for the tests.
 ifneq ($(wildcard build/node/node_modules/node/bin/node),)
 export PATH := $(CURDIR)/build/node/node_modules/node/bin:$(PATH)
+# Unlike Debian's, it does not know the certificates that this machine trusts.
+export NODE_EXTRA_CA_CERTS ?= $(wildcard /etc/ssl/certs/ca-certificates.crt)
 endif
 
 .PHONY: deps deps-run

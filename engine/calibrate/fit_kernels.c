@@ -31,14 +31,15 @@
     {                                                                                                        \
         C(gmm_mxu_frac, 0.7, 1.02), C(gmm_hbm_frac, 0.2, 1.0), C(gmm_overlap_frac, 0.0, 1.0),                \
             C(gmm_step_s, 1e-7, 2e-6), C(gmm_launch_s, 0.0, 1e-4), C(gmm_weight_rows, 0.0, 512.0),           \
-            C(gmm_mask_vreg_s, 0.0, 3e-9), C(gmm_tail_vreg_s, 0.0, 20e-9), C(gmm_scale_vreg_s, 0.0, 5e-9)    \
+            C(gmm_mask_vreg_s, 0.0, 3e-9), C(gmm_tail_vreg_s, 0.1e-9, 1.5e-9),                               \
+            C(gmm_scale_vreg_s, 0.0, 5e-9)                                                                   \
     }
 #define TGMM_CONSTANTS                                                                                       \
     {                                                                                                        \
         C(tgmm_mxu_frac, 0.7, 1.02), C(tgmm_hbm_frac, 0.2, 1.0), C(tgmm_overlap_frac, 0.0, 1.0),             \
             C(tgmm_step_s, 1e-7, 2e-6), C(tgmm_launch_s, 0.0, 1e-4), C(tgmm_transpose_vreg_s, 0.0, 5e-9),    \
             C(tgmm_accumulate_vreg_s, 0.0, 5e-9), C(tgmm_store_vreg_s, 0.0, 10e-9),                          \
-            C(tgmm_tail_vreg_s, 0.0, 20e-9)                                                                  \
+            C(tgmm_tail_vreg_s, 0.5e-9, 3e-9)                                                                \
     }
 #define GMM2_CONSTANTS                                                                                       \
     {                                                                                                        \

@@ -215,6 +215,26 @@ static void take_chips(struct state *state)
     }
 }
 
+/* The fold of a row: all rows of a shape are left out together, whatever their date, group sizes or
+ * residuals. */
+static int fold_of(const struct adv_kernel_row *row)
+{
+    char key[200];
+    if (row->kind == ADV_ROW_SPLASH || row->kind == ADV_ROW_ATTENTION_XLA) {
+        const struct adv_attention_shape *s = &row->attention;
+        (void)snprintf(key, sizeof key, "%d %d %ld %d %d", s->q_heads, s->kv_heads, (long)s->q_len,
+                       s->head_dim_qk, s->causal);
+    } else if (row->kind == ADV_ROW_GMM || row->kind == ADV_ROW_GMM_XLA) {
+        const struct adv_gmm_shape *s = &row->gmm;
+        (void)snprintf(key, sizeof key, "%ld %ld %ld %d", (long)s->m, (long)s->k, (long)s->n, s->num_groups);
+    } else {
+        (void)snprintf(key, sizeof key, "%ld %ld %ld %ld %ld %ld %.0f", (long)row->matmul.m,
+                       (long)row->matmul.k, (long)row->matmul.n, (long)row->xent.tokens,
+                       (long)row->xent.emb_dim, (long)row->xent.vocab, row->copy_bytes);
+    }
+    return (int)(adv_hash_bytes(ADV_HASH_START, key, strlen(key)) % FOLDS);
+}
+
 static struct problem make_problem(const struct state *state, int group)
 {
     struct problem p = {.group = adv_fit_group_at(group), .skip = -1};
@@ -224,8 +244,7 @@ static struct problem make_problem(const struct state *state, int group)
     for (int i = 0; i < state->rows_count; i++) {
         const struct adv_kernel_row *row = state->rows[i];
         if (!adv_fit_uses(p.group, row)) continue;
-        const char *key = row->shape_id[0] ? row->shape_id : row->id;
-        p.folds[p.rows_count] = (int)(adv_hash_bytes(ADV_HASH_START, key, strlen(key)) % FOLDS);
+        p.folds[p.rows_count] = fold_of(row);
         p.rows[p.rows_count++] = row;
     }
     return p;

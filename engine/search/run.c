@@ -1,7 +1,6 @@
 #include "engine/search/search.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "engine/base/units.h"
@@ -10,6 +9,7 @@
 #include "engine/search/batch.h"
 #include "engine/search/bounds.h"
 #include "engine/search/choices.h"
+#include "engine/search/empty.h"
 #include "engine/search/near_miss.h"
 #include "engine/search/price.h"
 #include "engine/search/remat_space.h"
@@ -230,10 +230,7 @@ static adv_code write_result(struct run *run, adv_err *err)
     result->illegal += run->space.illegal;
     result->memory_frac = run->pricer.memory_frac;
     result->exhaustive = run->complete && run->space.complete;
-    if (run->space.families_count == 0 && run->space.most_broken_rule)
-        (void)snprintf(result->empty_why, sizeof result->empty_why,
-                       "none of %ld combinations of axes and batch is legal; the rule that forbids most is %s", run->space.considered,
-                       run->space.most_broken_rule);
+    if (run->space.families_count == 0) adv_space_explain_empty(&run->space, result->empty_why, sizeof result->empty_why);
     return ADV_OK;
 }
 

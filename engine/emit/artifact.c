@@ -55,9 +55,10 @@ static void put_headline(struct adv_text *text, const struct adv_artifact_source
     adv_text_append(text, " ");
     put_plain(text, source->topology);
     if (source->slices > 1) adv_text_format(text, " x %d slices", source->slices);
-    adv_text_format(text, ": predicted %.4g s a step (90 %% between %.4g and %.4g), %.1f of %.1f GiB per device\n", row->step_time_s,
-                    row->step_time_low_s, row->step_time_high_s, row->hbm_bytes_per_device / ADV_GIB,
-                    source->hbm_limit_bytes_per_device / ADV_GIB);
+    adv_text_format(text,
+                    ": predicted %.4g s a step (90 %% between %.4g and %.4g), %.1f of %.1f GiB per device\n",
+                    row->step_time_s, row->step_time_low_s, row->step_time_high_s,
+                    row->hbm_bytes_per_device / ADV_GIB, source->hbm_limit_bytes_per_device / ADV_GIB);
 }
 
 static void put_flags(struct adv_text *text, const struct adv_config *config)
@@ -81,7 +82,8 @@ static void put_command(struct adv_text *text, const struct adv_artifact_source 
     };
     adv_text_append(text, "python3 -m maxtext.trainers.pre_train.train ${EXTRA_ARGS:-}");
     for (size_t v = 0; v < sizeof variables / sizeof *variables; v++)
-        if (!adv_emit_config_find(&source->config, variables[v].key)) adv_text_format(text, " \\\n  %s", variables[v].argument);
+        if (!adv_emit_config_find(&source->config, variables[v].key))
+            adv_text_format(text, " \\\n  %s", variables[v].argument);
     for (int i = 0; i < source->config.count; i++) {
         const struct adv_config_entry *entry = &source->config.entries[i];
         struct adv_text argument;
@@ -110,9 +112,10 @@ static void write_script(const struct adv_artifact_source *source, struct adv_te
 {
     adv_text_append(text, "#!/bin/bash\n");
     put_headline(text, source);
-    adv_text_append(text, "# Run on every host of the slice, in an environment with MaxText installed.\n"
-                          "set -euo pipefail\n"
-                          ": \"${RUN_NAME:?name of the run}\" \"${BASE_OUTPUT_DIRECTORY:?gs://bucket/path}\"\n");
+    adv_text_append(text,
+                    "# Run on every host of the slice, in an environment with MaxText installed.\n"
+                    "set -euo pipefail\n"
+                    ": \"${RUN_NAME:?name of the run}\" \"${BASE_OUTPUT_DIRECTORY:?gs://bucket/path}\"\n");
     put_export(text, source);
     put_command(text, source);
 }
@@ -120,12 +123,15 @@ static void write_script(const struct adv_artifact_source *source, struct adv_te
 static void write_yaml(const struct adv_artifact_source *source, struct adv_text *text)
 {
     put_headline(text, source);
-    adv_text_append(text, "# python3 -m maxtext.trainers.pre_train.train THIS_FILE run_name=... base_output_directory=...\n"
-                          "base_config: base.yml\n");
+    adv_text_append(
+        text,
+        "# python3 -m maxtext.trainers.pre_train.train THIS_FILE run_name=... base_output_directory=...\n"
+        "base_config: base.yml\n");
     for (int i = 0; i < source->config.count; i++) {
         const struct adv_config_entry *entry = &source->config.entries[i];
         bool simple = entry->key[0] != '\0';
-        for (const char *at = entry->key; *at; at++) simple = simple && (isalnum((unsigned char)*at) || *at == '_');
+        for (const char *at = entry->key; *at; at++)
+            simple = simple && (isalnum((unsigned char)*at) || *at == '_');
         if (!simple) continue; /* not a key MaxText could have */
         adv_text_format(text, "%s: ", entry->key);
         put_plain(text, entry->value_json); /* JSON values are YAML values */
@@ -142,26 +148,31 @@ static void write_environment(const struct adv_artifact_source *source, struct a
 
 static void write_xpk(const struct adv_artifact_source *source, struct adv_text *text)
 {
-    bool by_shape = !strncmp(source->chip, "tpu7x", 5) || source->accelerator[0] == '\0'; /* XPK names tpu7x slices by shape */
+    bool by_shape = !strncmp(source->chip, "tpu7x", 5) ||
+                    source->accelerator[0] == '\0'; /* XPK names tpu7x slices by shape */
     char type[2 * ADV_LIMIT_NAME];
-    (void)snprintf(type, sizeof type, "%s%s%s", by_shape ? source->chip : source->accelerator, by_shape ? "-" : "",
-                   by_shape ? source->topology : "");
+    (void)snprintf(type, sizeof type, "%s%s%s", by_shape ? source->chip : source->accelerator,
+                   by_shape ? "-" : "", by_shape ? source->topology : "");
     adv_text_append(text, "#!/bin/bash\n");
     put_headline(text, source);
     adv_text_append(text, "set -euo pipefail\n"
-                          ": \"${CLUSTER:?name of the XPK cluster}\" \"${WORKLOAD:?name of the workload}\" \"${DOCKER_IMAGE:?image with MaxText}\"\n"
+                          ": \"${CLUSTER:?name of the XPK cluster}\" \"${WORKLOAD:?name of the workload}\" "
+                          "\"${DOCKER_IMAGE:?image with MaxText}\"\n"
                           ": \"${BASE_OUTPUT_DIRECTORY:?gs://bucket/path}\"\n"
                           "read -r -d '' COMMAND <<'END_OF_COMMAND' || true\n");
     put_export(text, source);
     put_command(text, source);
     adv_text_append(text, "END_OF_COMMAND\n"
-                          "xpk workload create --cluster \"${CLUSTER}\" --workload \"${WORKLOAD}\" --docker-image \"${DOCKER_IMAGE}\" \\\n"
+                          "xpk workload create --cluster \"${CLUSTER}\" --workload \"${WORKLOAD}\" "
+                          "--docker-image \"${DOCKER_IMAGE}\" \\\n"
                           "  --tpu-type=");
     put_shell(text, type);
-    adv_text_format(text, " --num-slices=%d \\\n"
-                          "  --env \"RUN_NAME=${WORKLOAD}\" --env \"BASE_OUTPUT_DIRECTORY=${BASE_OUTPUT_DIRECTORY}\" \\\n"
-                          "  --command \"${COMMAND}\"\n",
-                    source->slices > 0 ? source->slices : 1);
+    adv_text_format(
+        text,
+        " --num-slices=%d \\\n"
+        "  --env \"RUN_NAME=${WORKLOAD}\" --env \"BASE_OUTPUT_DIRECTORY=${BASE_OUTPUT_DIRECTORY}\" \\\n"
+        "  --command \"${COMMAND}\"\n",
+        source->slices > 0 ? source->slices : 1);
 }
 
 /* A Markdown cell: no bars, no line breaks. */
@@ -178,7 +189,9 @@ static void write_report(const struct adv_artifact_source *source, struct adv_te
 {
     const struct adv_artifact_row *row = &source->row;
     put_headline(text, source);
-    adv_text_format(text, "\n%.0f tokens/s per chip, MFU %.1f %%, memory verdict: ", row->tokens_per_s_per_chip, 100 * row->mfu_frac);
+    adv_text_format(text,
+                    "\n%.0f tokens/s per chip, MFU %.1f %%, memory verdict: ", row->tokens_per_s_per_chip,
+                    100 * row->mfu_frac);
     put_plain(text, row->verdict);
     adv_text_append(text, ".\n");
     if (source->why_count > 0) adv_text_append(text, "\n## Why this plan\n");
@@ -187,13 +200,16 @@ static void write_report(const struct adv_artifact_source *source, struct adv_te
         put_cell(text, source->why[i]);
         adv_text_append(text, "\n");
     }
-    if (source->rows_count > 0) adv_text_append(text, "\n## Ranked plans\n| rank | s a step | MFU % | GiB | mesh | batch | accumulation | remat |\n|---|---|---|---|---|---|---|---|\n");
+    if (source->rows_count > 0)
+        adv_text_append(text, "\n## Ranked plans\n| rank | s a step | MFU % | GiB | mesh | batch | "
+                              "accumulation | remat |\n|---|---|---|---|---|---|---|---|\n");
     for (int i = 0; i < source->rows_count; i++) {
         const struct adv_artifact_row *other = &source->rows[i];
-        adv_text_format(text, "| %d | %.4g | %.1f | %.1f | ", other->rank, other->step_time_s, 100 * other->mfu_frac,
-                        other->hbm_bytes_per_device / ADV_GIB);
+        adv_text_format(text, "| %d | %.4g | %.1f | %.1f | ", other->rank, other->step_time_s,
+                        100 * other->mfu_frac, other->hbm_bytes_per_device / ADV_GIB);
         put_cell(text, other->mesh);
-        adv_text_format(text, " | %.6g | %d | ", other->per_device_batch_size, other->gradient_accumulation_steps);
+        adv_text_format(text, " | %.6g | %d | ", other->per_device_batch_size,
+                        other->gradient_accumulation_steps);
         put_cell(text, other->remat);
         adv_text_append(text, " |\n");
     }
@@ -230,12 +246,15 @@ static void put_csv(struct adv_text *text, const char *string)
 
 static void write_table(const struct adv_artifact_source *source, struct adv_text *text)
 {
-    adv_text_append(text, "rank,tie_group,step_time_s,step_time_low_s,step_time_high_s,tokens_per_s_per_chip,mfu_frac,hbm_bytes_per_device,"
-                          "per_device_batch_size,gradient_accumulation_steps,fit_verdict,mesh,remat_policy\r\n");
+    adv_text_append(text,
+                    "rank,tie_group,step_time_s,step_time_low_s,step_time_high_s,tokens_per_s_per_chip,mfu_"
+                    "frac,hbm_bytes_per_device,"
+                    "per_device_batch_size,gradient_accumulation_steps,fit_verdict,mesh,remat_policy\r\n");
     for (int i = 0; i < source->rows_count; i++) {
         const struct adv_artifact_row *row = &source->rows[i];
-        adv_text_format(text, "%d,%d,%.9g,%.9g,%.9g,%.9g,%.6g,%.0f,%.9g,%d", row->rank, row->tie_group, row->step_time_s, row->step_time_low_s,
-                        row->step_time_high_s, row->tokens_per_s_per_chip, row->mfu_frac, row->hbm_bytes_per_device,
+        adv_text_format(text, "%d,%d,%.9g,%.9g,%.9g,%.9g,%.6g,%.0f,%.9g,%d", row->rank, row->tie_group,
+                        row->step_time_s, row->step_time_low_s, row->step_time_high_s,
+                        row->tokens_per_s_per_chip, row->mfu_frac, row->hbm_bytes_per_device,
                         row->per_device_batch_size, row->gradient_accumulation_steps);
         put_csv(text, row->verdict);
         put_csv(text, row->mesh);
@@ -267,14 +286,18 @@ const char *adv_artifact_media_type(const char *name)
     return NULL;
 }
 
-adv_code adv_artifact_write(const char *name, const struct adv_artifact_source *source, struct adv_text *text, adv_err *err)
+adv_code adv_artifact_write(const char *name, const struct adv_artifact_source *source, struct adv_text *text,
+                            adv_err *err)
 {
     for (int i = 0; i < ARTIFACTS; i++) {
         if (strcmp(artifacts[i].name, name) != 0) continue;
         artifacts[i].write(source, text);
-        if (text->overflow) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "%s would be longer than %zu bytes", name, text->limit_bytes);
+        if (text->overflow)
+            return adv_err_add(err, ADV_E_MEMORY, "", NULL, "%s would be longer than %zu bytes", name,
+                               text->limit_bytes);
         return ADV_OK;
     }
-    return adv_err_add(err, ADV_E_NOT_FOUND, "", "maxtext.sh, maxtext.yaml, libtpu.env, xpk.sh, report.md, ranked.csv",
+    return adv_err_add(err, ADV_E_NOT_FOUND, "",
+                       "maxtext.sh, maxtext.yaml, libtpu.env, xpk.sh, report.md, ranked.csv",
                        "there is no artifact \"%.60s\"", name);
 }

@@ -1,7 +1,7 @@
 /* artifact.h: files made from one stored answer: scripts, configuration, flags, report, table.
  *
- * Everything comes from the answer, nothing is computed. Texts that reached the answer from a request (names, pinned
- * values) are quoted for the shell, YAML, Markdown or CSV they end up in; control characters never do.
+ * Everything comes from the answer, nothing is computed. Texts that reached the answer from a request (names,
+ * pinned values) are quoted for the shell, YAML, Markdown or CSV they end up in; control characters never do.
  */
 #ifndef ADV_EMIT_ARTIFACT_H
 #define ADV_EMIT_ARTIFACT_H
@@ -15,7 +15,8 @@ enum { ADV_ARTIFACT_SENTENCES = 16 };
 /* One plan of the answer, for the table. */
 struct adv_artifact_row {
     int rank, tie_group;
-    double step_time_s, step_time_low_s, step_time_high_s, tokens_per_s_per_chip, mfu_frac, hbm_bytes_per_device;
+    double step_time_s, step_time_low_s, step_time_high_s, tokens_per_s_per_chip, mfu_frac,
+        hbm_bytes_per_device;
     const char *verdict, *mesh, *remat; /* "fits", "fsdp=64 context=2", "custom" */
     double per_device_batch_size;
     int gradient_accumulation_steps;
@@ -29,15 +30,18 @@ struct adv_artifact_source {
     struct adv_artifact_row row; /* its numbers */
     int why_count;
     const char *why[ADV_ARTIFACT_SENTENCES];
-    int rows_count;              /* all ranked plans */
+    int rows_count; /* all ranked plans */
     struct adv_artifact_row rows[ADV_LIMIT_RANKED];
 };
 
-/* The known names: "maxtext.sh", "maxtext.yaml", "libtpu.env", "xpk.sh", "report.md", "ranked.csv"; NULL past the last. */
+/* The known names: "maxtext.sh", "maxtext.yaml", "libtpu.env", "xpk.sh", "report.md", "ranked.csv"; NULL past
+ * the last. */
 const char *adv_artifact_name(int index);
 const char *adv_artifact_media_type(const char *name); /* NULL when unknown */
 
-/* Appends the file to `text`. ADV_E_NOT_FOUND: no such artifact (the hint lists them); ADV_E_MEMORY: text is full. */
-ADV_MUST_CHECK adv_code adv_artifact_write(const char *name, const struct adv_artifact_source *source, struct adv_text *text, adv_err *err);
+/* Appends the file to `text`. ADV_E_NOT_FOUND: no such artifact (the hint lists them); ADV_E_MEMORY: text is
+ * full. */
+ADV_MUST_CHECK adv_code adv_artifact_write(const char *name, const struct adv_artifact_source *source,
+                                           struct adv_text *text, adv_err *err);
 
 #endif

@@ -7,7 +7,18 @@
 
 #include "engine/emit/model_keys.h"
 
-enum kind { KIND_INT, KIND_INT64, KIND_DOUBLE, KIND_BOOL, KIND_FORMAT, KIND_LAYOUT, KIND_QUANT, KIND_OPTIMIZER, KIND_CP, KIND_RULE };
+enum kind {
+    KIND_INT,
+    KIND_INT64,
+    KIND_DOUBLE,
+    KIND_BOOL,
+    KIND_FORMAT,
+    KIND_LAYOUT,
+    KIND_QUANT,
+    KIND_OPTIMIZER,
+    KIND_CP,
+    KIND_RULE
+};
 
 struct row {
     const char *key;
@@ -19,17 +30,21 @@ struct row {
 #define AT(member) offsetof(struct adv_plan, member)
 #define BLOCKS(index, prefix)                                                                                \
     {prefix "sa_block_q", KIND_INT, AT(blocks[index].block_q), false},                                       \
-    {prefix "sa_block_kv", KIND_INT, AT(blocks[index].block_kv), false},                                     \
-    {prefix "sa_block_kv_compute", KIND_INT, AT(blocks[index].block_kv_compute), false},                     \
-    {prefix "sa_block_q_dkv", KIND_INT, AT(blocks[index].block_q_dkv), false},                               \
-    {prefix "sa_block_kv_dkv", KIND_INT, AT(blocks[index].block_kv_dkv), false},                             \
-    {prefix "sa_block_kv_dkv_compute", KIND_INT, AT(blocks[index].block_kv_dkv_compute), false},             \
-    {prefix "sa_block_q_dq", KIND_INT, AT(blocks[index].block_q_dq), false},                                 \
-    {prefix "sa_block_kv_dq", KIND_INT, AT(blocks[index].block_kv_dq), false}
+        {prefix "sa_block_kv", KIND_INT, AT(blocks[index].block_kv), false},                                 \
+        {prefix "sa_block_kv_compute", KIND_INT, AT(blocks[index].block_kv_compute), false},                 \
+        {prefix "sa_block_q_dkv", KIND_INT, AT(blocks[index].block_q_dkv), false},                           \
+        {prefix "sa_block_kv_dkv", KIND_INT, AT(blocks[index].block_kv_dkv), false},                         \
+        {prefix "sa_block_kv_dkv_compute", KIND_INT, AT(blocks[index].block_kv_dkv_compute), false},         \
+        {prefix "sa_block_q_dq", KIND_INT, AT(blocks[index].block_q_dq), false},                             \
+    {                                                                                                        \
+        prefix "sa_block_kv_dq", KIND_INT, AT(blocks[index].block_kv_dq), false                              \
+    }
 #define TILES(matrix, pass, prefix)                                                                          \
     {prefix "_batch_seq", KIND_INT, AT(gmm_blocks[matrix][pass].batch_seq), false},                          \
-    {prefix "_embed_dim", KIND_INT, AT(gmm_blocks[matrix][pass].embed_dim), false},                          \
-    {prefix "_mlp_dim", KIND_INT, AT(gmm_blocks[matrix][pass].mlp_dim), false}
+        {prefix "_embed_dim", KIND_INT, AT(gmm_blocks[matrix][pass].embed_dim), false},                      \
+    {                                                                                                        \
+        prefix "_mlp_dim", KIND_INT, AT(gmm_blocks[matrix][pass].mlp_dim), false                             \
+    }
 
 /* One row per key that is one member of the plan; the order is the order of the answer. */
 static const struct row rows[] = {
@@ -103,16 +118,26 @@ static double number_of(const struct adv_plan *plan, const struct row *row)
 {
     const void *at = member(plan, row);
     switch (row->kind) {
-    case KIND_INT: return *(const int *)at;
-    case KIND_INT64: return (double)*(const int64_t *)at;
-    case KIND_DOUBLE: return *(const double *)at;
-    case KIND_BOOL: return *(const bool *)at;
-    case KIND_FORMAT: return (double)*(const enum adv_format *)at;
-    case KIND_LAYOUT: return (double)*(const enum adv_layout *)at;
-    case KIND_QUANT: return (double)*(const enum adv_quantization *)at;
-    case KIND_OPTIMIZER: return (double)*(const enum adv_optimizer *)at;
-    case KIND_CP: return (double)*(const enum adv_cp_strategy *)at;
-    case KIND_RULE: return (double)*(const enum adv_mesh_rule *)at;
+    case KIND_INT:
+        return *(const int *)at;
+    case KIND_INT64:
+        return (double)*(const int64_t *)at;
+    case KIND_DOUBLE:
+        return *(const double *)at;
+    case KIND_BOOL:
+        return *(const bool *)at;
+    case KIND_FORMAT:
+        return (double)*(const enum adv_format *)at;
+    case KIND_LAYOUT:
+        return (double)*(const enum adv_layout *)at;
+    case KIND_QUANT:
+        return (double)*(const enum adv_quantization *)at;
+    case KIND_OPTIMIZER:
+        return (double)*(const enum adv_optimizer *)at;
+    case KIND_CP:
+        return (double)*(const enum adv_cp_strategy *)at;
+    case KIND_RULE:
+        return (double)*(const enum adv_mesh_rule *)at;
     }
     return 0;
 }
@@ -121,16 +146,23 @@ static const char *name_of(const struct adv_plan *plan, const struct row *row)
 {
     const void *at = member(plan, row);
     switch (row->kind) {
-    case KIND_FORMAT: return adv_format_name(*(const enum adv_format *)at);
-    case KIND_LAYOUT: return adv_layout_name(*(const enum adv_layout *)at);
-    case KIND_QUANT: return adv_quantization_name(*(const enum adv_quantization *)at);
-    case KIND_OPTIMIZER: return adv_optimizer_name(*(const enum adv_optimizer *)at);
-    case KIND_CP: return adv_cp_strategy_name(*(const enum adv_cp_strategy *)at);
-    case KIND_RULE: return adv_mesh_rule_name(*(const enum adv_mesh_rule *)at);
+    case KIND_FORMAT:
+        return adv_format_name(*(const enum adv_format *)at);
+    case KIND_LAYOUT:
+        return adv_layout_name(*(const enum adv_layout *)at);
+    case KIND_QUANT:
+        return adv_quantization_name(*(const enum adv_quantization *)at);
+    case KIND_OPTIMIZER:
+        return adv_optimizer_name(*(const enum adv_optimizer *)at);
+    case KIND_CP:
+        return adv_cp_strategy_name(*(const enum adv_cp_strategy *)at);
+    case KIND_RULE:
+        return adv_mesh_rule_name(*(const enum adv_mesh_rule *)at);
     case KIND_INT:
     case KIND_INT64:
     case KIND_DOUBLE:
-    case KIND_BOOL: break;
+    case KIND_BOOL:
+        break;
     }
     return NULL;
 }
@@ -204,7 +236,8 @@ static char *axis_key(struct writer *writer, const char *network, enum adv_axis 
     return copy;
 }
 
-/* Every degree above 1, and fsdp (ICI) and data (DCN) even at 1, because their default of -1 would fill up. */
+/* Every degree above 1, and fsdp (ICI) and data (DCN) even at 1, because their default of -1 would fill up.
+ */
 static void put_mesh(struct writer *writer, const struct adv_plan *plan, const struct adv_cluster *cluster)
 {
     for (int i = 0; i < ADV_AXIS_COUNT && !writer->full; i++) {
@@ -224,7 +257,8 @@ static void put_mesh(struct writer *writer, const struct adv_plan *plan, const s
 static void put_remat(struct writer *writer, const struct adv_plan *plan)
 {
     put(writer, "remat_policy", "\"%s\"", adv_policy_name(plan->policy));
-    bool custom = plan->policy == ADV_POLICY_CUSTOM; /* under a preset MaxText does not look at the tensors' own keys */
+    bool custom =
+        plan->policy == ADV_POLICY_CUSTOM; /* under a preset MaxText does not look at the tensors' own keys */
     for (int i = 0; i < ADV_TENSOR_COUNT; i++) {
         enum adv_placement usual = i == ADV_TENSOR_DECODER_LAYER_INPUT ? ADV_PLACE_DEVICE : ADV_PLACE_REMAT;
         enum adv_placement placement = custom ? plan->placements[i] : usual;
@@ -254,18 +288,21 @@ static bool has_experts(const struct adv_model *model)
     return false;
 }
 
-/* The keys that are not one member each: formats derived from others, calibration, attention, experts, local tiles. */
+/* The keys that are not one member each: formats derived from others, calibration, attention, experts, local
+ * tiles. */
 static void put_derived(struct writer *writer, const struct adv_plan *plan, const struct adv_model *model)
 {
     put(writer, "attention", "\"%s\"", plan->attention == ADV_ATTENTION_IMPL_FLASH ? "flash" : "dot_product");
-    if (plan->mu_dtype != plan->weight_dtype || writer->all) put(writer, "mu_dtype", "\"%s\"", adv_format_name(plan->mu_dtype));
+    if (plan->mu_dtype != plan->weight_dtype || writer->all)
+        put(writer, "mu_dtype", "\"%s\"", adv_format_name(plan->mu_dtype));
     if (plan->quantization_static || writer->all) {
         const char *method = plan->quantization_static ? "\"fixed,-224,224\"" : "\"absmax\"";
         put_text(writer, "weight_quantization_calibration_method", method);
         put_text(writer, "act_quantization_calibration_method", method);
     }
     if (has_experts(model)) put_moe(writer, plan);
-    put_bool(writer, has_experts(model) ? "moe_fsdp_use_two_stage_all_gather" : "dense_fsdp_use_two_stage_all_gather",
+    put_bool(writer,
+             has_experts(model) ? "moe_fsdp_use_two_stage_all_gather" : "dense_fsdp_use_two_stage_all_gather",
              plan->two_stage_gather, false);
     struct adv_plan inherits = *plan;
     inherits.blocks[1] = plan->blocks[0];
@@ -281,38 +318,43 @@ static void put_pins(struct writer *writer, const struct adv_pin *pins, int pins
         if (adv_emit_config_find(writer->config, pins[i].key)) continue;
         size_t length = strlen(pins[i].key);
         bool mesh = length > 12 && !strcmp(pins[i].key + length - 12, "_parallelism");
-        if (!mesh) put_text(writer, pins[i].key, pins[i].value_json); /* degrees are written out by put_mesh */
+        if (!mesh)
+            put_text(writer, pins[i].key, pins[i].value_json); /* degrees are written out by put_mesh */
     }
 }
 
 /* base.yml's tiles as the decoder would read them for this sequence. */
-static void defaults_for(const struct adv_plan *plan, const struct adv_model *model, struct adv_plan *defaults)
+static void defaults_for(const struct adv_plan *plan, const struct adv_model *model,
+                         struct adv_plan *defaults)
 {
     adv_plan_defaults(defaults, model);
     defaults->seq_len = plan->seq_len;
     adv_plan_clamp_blocks(defaults);
 }
 
-static void put_plan(struct writer *writer, const struct adv_plan *plan, const struct adv_model *model, const struct adv_cluster *cluster)
+static void put_plan(struct writer *writer, const struct adv_plan *plan, const struct adv_model *model,
+                     const struct adv_cluster *cluster)
 {
     struct adv_plan defaults;
     defaults_for(plan, model, &defaults);
     put_mesh(writer, plan, cluster);
     put_remat(writer, plan);
     for (int i = 0; i < ROWS; i++)
-        if (rows[i].always || writer->all || differs(plan, &defaults, &rows[i])) put_row(writer, plan, &rows[i]);
+        if (rows[i].always || writer->all || differs(plan, &defaults, &rows[i]))
+            put_row(writer, plan, &rows[i]);
     put_derived(writer, plan, model);
 }
 
 static adv_code out_of_room(adv_err *err)
 {
-    return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the configuration has more than %d keys or the request's memory is used up",
+    return adv_err_add(err, ADV_E_MEMORY, "", NULL,
+                       "the configuration has more than %d keys or the request's memory is used up",
                        ADV_LIMIT_CONFIG_KEYS);
 }
 
-adv_code adv_emit_config(const struct adv_plan *plan, const struct adv_model *model, const struct adv_cluster *cluster,
-                         const struct adv_pin *pins, int pins_count, struct adv_arena *arena,
-                         struct adv_config *config, adv_err *err)
+adv_code adv_emit_config(const struct adv_plan *plan, const struct adv_model *model,
+                         const struct adv_cluster *cluster, const struct adv_pin *pins, int pins_count,
+                         struct adv_arena *arena, struct adv_config *config, adv_err *err)
 {
     config->count = 0;
     struct writer writer = {arena, config, false, false};
@@ -323,9 +365,10 @@ adv_code adv_emit_config(const struct adv_plan *plan, const struct adv_model *mo
 }
 
 /* Both plans are written with all their keys, in the same order, and compared line by line. */
-adv_code adv_emit_changes(const struct adv_plan *before, const struct adv_plan *after, const struct adv_model *model,
-                          const struct adv_cluster *cluster, struct adv_arena *arena, struct adv_config_change *changes,
-                          int capacity, int *changes_count, adv_err *err)
+adv_code adv_emit_changes(const struct adv_plan *before, const struct adv_plan *after,
+                          const struct adv_model *model, const struct adv_cluster *cluster,
+                          struct adv_arena *arena, struct adv_config_change *changes, int capacity,
+                          int *changes_count, adv_err *err)
 {
     struct adv_config *from = adv_arena_alloc(arena, sizeof *from);
     struct adv_config *to = adv_arena_alloc(arena, sizeof *to);
@@ -337,7 +380,8 @@ adv_code adv_emit_changes(const struct adv_plan *before, const struct adv_plan *
     if (writers[0].full || writers[1].full) return out_of_room(err);
     for (int i = 0; i < to->count && *changes_count < capacity; i++) {
         if (!strcmp(from->entries[i].value_json, to->entries[i].value_json)) continue;
-        changes[(*changes_count)++] = (struct adv_config_change){to->entries[i].key, from->entries[i].value_json, to->entries[i].value_json};
+        changes[(*changes_count)++] = (struct adv_config_change){
+            to->entries[i].key, from->entries[i].value_json, to->entries[i].value_json};
     }
     return ADV_OK;
 }
@@ -362,10 +406,12 @@ int adv_emit_config_changes_count(const struct adv_plan *plan, const struct adv_
     defaults_for(plan, model, &defaults);
     int count = adv_emit_config_axes_count(plan) + (plan->policy != ADV_POLICY_FULL);
     for (int i = 0; i < ROWS; i++) {
-        bool tuned = strstr(rows[i].key, "sa_block") || strstr(rows[i].key, "_tile_") || rows[i].kind == KIND_LAYOUT;
+        bool tuned =
+            strstr(rows[i].key, "sa_block") || strstr(rows[i].key, "_tile_") || rows[i].kind == KIND_LAYOUT;
         count += !tuned && !rows[i].always && differs(plan, &defaults, &rows[i]);
     }
     for (int i = 0; plan->policy == ADV_POLICY_CUSTOM && i < ADV_TENSOR_COUNT; i++)
-        count += plan->placements[i] != (i == ADV_TENSOR_DECODER_LAYER_INPUT ? ADV_PLACE_DEVICE : ADV_PLACE_REMAT);
+        count +=
+            plan->placements[i] != (i == ADV_TENSOR_DECODER_LAYER_INPUT ? ADV_PLACE_DEVICE : ADV_PLACE_REMAT);
     return count + (plan->moe != ADV_MOE_MEGABLOX);
 }

@@ -1,9 +1,10 @@
 /* config.h: a plan written back as MaxText keys: the inverse of the plan decoder.
  *
- * Emits what differs from base.yml plus the keys a reader expects to see (batch, sequence, mesh, remat, attention), in
- * a fixed order, so that MaxText run with the model, these keys and the flags of emit/flags.h trains exactly this plan;
- * only names and paths (run name, output directory, data set, tokenizer) are left to the user. Decoding the result gives
- * the same plan again (tested). A model without a MaxText name is written out as architecture keys.
+ * Emits what differs from base.yml plus the keys a reader expects to see (batch, sequence, mesh, remat,
+ * attention), in a fixed order, so that MaxText run with the model, these keys and the flags of emit/flags.h
+ * trains exactly this plan; only names and paths (run name, output directory, data set, tokenizer) are left
+ * to the user. Decoding the result gives the same plan again (tested). A model without a MaxText name is
+ * written out as architecture keys.
  */
 #ifndef ADV_EMIT_CONFIG_H
 #define ADV_EMIT_CONFIG_H
@@ -12,28 +13,30 @@
 #include "engine/spec/request.h"
 
 /* Fills `config` (keys and values; flags are left alone). Keys and values live in the arena or are static.
- * `pins` are keys the user fixed: those the plan does not speak of (steps, dataset_type, …) are passed through as given.
- * ADV_E_MEMORY: arena exhausted or more than ADV_LIMIT_CONFIG_KEYS keys. */
-ADV_MUST_CHECK adv_code adv_emit_config(const struct adv_plan *plan, const struct adv_model *model, const struct adv_cluster *cluster,
-                                        const struct adv_pin *pins, int pins_count, struct adv_arena *arena,
-                                        struct adv_config *config, adv_err *err);
+ * `pins` are keys the user fixed: those the plan does not speak of (steps, dataset_type, …) are passed
+ * through as given. ADV_E_MEMORY: arena exhausted or more than ADV_LIMIT_CONFIG_KEYS keys. */
+ADV_MUST_CHECK adv_code adv_emit_config(const struct adv_plan *plan, const struct adv_model *model,
+                                        const struct adv_cluster *cluster, const struct adv_pin *pins,
+                                        int pins_count, struct adv_arena *arena, struct adv_config *config,
+                                        adv_err *err);
 
 /* One key by which two plans differ, with MaxText's default spelled out where a plan does not set it. */
 struct adv_config_change {
     const char *key, *from_json, *to_json;
 };
 
-/* The keys that turn `before` into `after` (flags are not among them), at most `capacity`; texts live in the arena.
- * ADV_E_MEMORY only. */
-ADV_MUST_CHECK adv_code adv_emit_changes(const struct adv_plan *before, const struct adv_plan *after, const struct adv_model *model,
-                                         const struct adv_cluster *cluster, struct adv_arena *arena,
-                                         struct adv_config_change *changes, int capacity, int *changes_count, adv_err *err);
+/* The keys that turn `before` into `after` (flags are not among them), at most `capacity`; texts live in the
+ * arena. ADV_E_MEMORY only. */
+ADV_MUST_CHECK adv_code adv_emit_changes(const struct adv_plan *before, const struct adv_plan *after,
+                                         const struct adv_model *model, const struct adv_cluster *cluster,
+                                         struct adv_arena *arena, struct adv_config_change *changes,
+                                         int capacity, int *changes_count, adv_err *err);
 
 /* The value of `key` in `config` as JSON text, or NULL. */
 const char *adv_emit_config_find(const struct adv_config *config, const char *key);
 
-/* What breaks ties. Keys (and mesh axes above 1) by which the plan departs from MaxText's defaults; kernel tiles and layouts
- * are left out, because they are tuned values and not decisions. */
+/* What breaks ties. Keys (and mesh axes above 1) by which the plan departs from MaxText's defaults; kernel
+ * tiles and layouts are left out, because they are tuned values and not decisions. */
 int adv_emit_config_changes_count(const struct adv_plan *plan, const struct adv_model *model);
 /* Mesh axes above 1, ICI and DCN apart. */
 int adv_emit_config_axes_count(const struct adv_plan *plan);

@@ -24,8 +24,8 @@ static const struct {
 };
 enum { SWITCHES = sizeof switches / sizeof *switches };
 
-/* Which bundle completes which switch. A bundle is used on the chips it is published for; of two that set one flag, the
- * earlier row wins. */
+/* Which bundle completes which switch. A bundle is used on the chips it is published for; of two that set one
+ * flag, the earlier row wins. */
 static const struct {
     size_t offset;
     const char *bundle;
@@ -94,7 +94,8 @@ static bool for_chip(const struct adv_catalog_bundle *bundle, const char *chip)
     return false;
 }
 
-static const struct adv_catalog_bundle *find_bundle(const struct adv_catalog *catalog, const char *name, const char *chip)
+static const struct adv_catalog_bundle *find_bundle(const struct adv_catalog *catalog, const char *name,
+                                                    const char *chip)
 {
     for (int i = 0; i < adv_catalog_bundles_count(catalog); i++) {
         const struct adv_catalog_bundle *bundle = adv_catalog_bundle_at(catalog, i);
@@ -103,7 +104,8 @@ static const struct adv_catalog_bundle *find_bundle(const struct adv_catalog *ca
     return NULL;
 }
 
-/* A bundle's flag that is one of the plan's switches is the plan's to set, or to leave at the compiler's default. */
+/* A bundle's flag that is one of the plan's switches is the plan's to set, or to leave at the compiler's
+ * default. */
 static bool is_switch(const char *flag)
 {
     for (int i = 0; i < SWITCHES; i++)
@@ -117,8 +119,9 @@ static void put_bundle(struct writer *writer, const struct adv_catalog_bundle *b
         if (!is_switch(bundle->flags[i])) put(writer, bundle->flags[i]);
 }
 
-adv_code adv_emit_flags(const struct adv_plan *plan, const struct adv_cluster *cluster, const struct adv_catalog *catalog,
-                        struct adv_arena *arena, struct adv_config *config, adv_err *err)
+adv_code adv_emit_flags(const struct adv_plan *plan, const struct adv_cluster *cluster,
+                        const struct adv_catalog *catalog, struct adv_arena *arena, struct adv_config *config,
+                        adv_err *err)
 {
     struct writer writer = {arena, config, false};
     const char *chip = cluster->chip.name;
@@ -134,9 +137,11 @@ adv_code adv_emit_flags(const struct adv_plan *plan, const struct adv_cluster *c
         if (value >= 0) put_switch(&writer, switches[i].name, value ? "true" : "false");
     }
     for (int i = 0; i < BUNDLES; i++)
-        if (state(&plan->flags, bundles[i].offset) == 1) put_bundle(&writer, find_bundle(catalog, bundles[i].bundle, chip));
+        if (state(&plan->flags, bundles[i].offset) == 1)
+            put_bundle(&writer, find_bundle(catalog, bundles[i].bundle, chip));
     if (writer.full)
-        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "more than %d XLA flags, or the request's memory is used up", ADV_LIMIT_XLA_FLAGS);
+        return adv_err_add(err, ADV_E_MEMORY, "", NULL,
+                           "more than %d XLA flags, or the request's memory is used up", ADV_LIMIT_XLA_FLAGS);
     return ADV_OK;
 }
 
@@ -153,7 +158,8 @@ static void limit_json(int kib, char text[16])
         (void)snprintf(text, 16, "null");
 }
 
-int adv_emit_flag_changes(const struct adv_flags *before, const struct adv_flags *after, struct adv_flag_change changes[ADV_FLAG_CHANGES])
+int adv_emit_flag_changes(const struct adv_flags *before, const struct adv_flags *after,
+                          struct adv_flag_change changes[ADV_FLAG_CHANGES])
 {
     int count = 0;
     if (before->scoped_vmem_limit_kib != after->scoped_vmem_limit_kib) {

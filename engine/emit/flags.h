@@ -1,7 +1,8 @@
 /* flags.h: the XLA flags of a plan: its own switches, completed by the catalog's bundles for the chip.
  *
- * The switches that change the prediction are written from the plan, so that reading the flags back gives the same plan;
- * the bundles (published sets that serve one purpose) add what belongs to a switch but has no model of its own.
+ * The switches that change the prediction are written from the plan, so that reading the flags back gives the
+ * same plan; the bundles (published sets that serve one purpose) add what belongs to a switch but has no
+ * model of its own.
  */
 #ifndef ADV_EMIT_FLAGS_H
 #define ADV_EMIT_FLAGS_H
@@ -10,19 +11,21 @@
 #include "engine/catalog/catalog.h"
 #include "engine/spec/request.h"
 
-/* Fills config->flags ("--xla_…=value", each name once, a fixed order). Strings live in the arena or the catalog.
- * ADV_E_MEMORY: arena exhausted or more than ADV_LIMIT_XLA_FLAGS flags. */
-ADV_MUST_CHECK adv_code adv_emit_flags(const struct adv_plan *plan, const struct adv_cluster *cluster, const struct adv_catalog *catalog,
-                                       struct adv_arena *arena, struct adv_config *config, adv_err *err);
+/* Fills config->flags ("--xla_…=value", each name once, a fixed order). Strings live in the arena or the
+ * catalog. ADV_E_MEMORY: arena exhausted or more than ADV_LIMIT_XLA_FLAGS flags. */
+ADV_MUST_CHECK adv_code adv_emit_flags(const struct adv_plan *plan, const struct adv_cluster *cluster,
+                                       const struct adv_catalog *catalog, struct adv_arena *arena,
+                                       struct adv_config *config, adv_err *err);
 
 /* A switch by which two plans differ. */
 struct adv_flag_change {
-    const char *name;        /* without dashes, static */
-    char from[16], to[16];   /* JSON: "true", "false", a number; "null" = the compiler's default */
+    const char *name;      /* without dashes, static */
+    char from[16], to[16]; /* JSON: "true", "false", a number; "null" = the compiler's default */
 };
 enum { ADV_FLAG_CHANGES = 16 };
 
 /* The switches that turn `before` into `after`; returns how many. */
-int adv_emit_flag_changes(const struct adv_flags *before, const struct adv_flags *after, struct adv_flag_change changes[ADV_FLAG_CHANGES]);
+int adv_emit_flag_changes(const struct adv_flags *before, const struct adv_flags *after,
+                          struct adv_flag_change changes[ADV_FLAG_CHANGES]);
 
 #endif

@@ -97,8 +97,9 @@ static const struct {
     const char *name;
     void (*apply)(const struct adv_plan *from, struct adv_plan *plan);
 } groups[ADV_CHANGE_GROUPS] = {
-    {"mesh_and_batch", mesh_and_batch}, {"remat", remat},     {"loss_and_embedding", loss}, {"attention_kernel", attention},
-    {"expert_kernel", experts},         {"formats", formats}, {"optimizer", optimizer},     {"xla_flags", flags},
+    {"mesh_and_batch", mesh_and_batch}, {"remat", remat},           {"loss_and_embedding", loss},
+    {"attention_kernel", attention},    {"expert_kernel", experts}, {"formats", formats},
+    {"optimizer", optimizer},           {"xla_flags", flags},
 };
 
 const char *adv_change_group_name(int group)

@@ -1,7 +1,8 @@
-/* groups.h: the members of a plan in groups that only make sense together, for stepping from one plan to another.
+/* groups.h: the members of a plan in groups that only make sense together, for stepping from one plan to
+ * another.
  *
- * Every member of struct adv_plan that has a key belongs to exactly one group (tested), so taking over all groups of a plan
- * makes that plan.
+ * Every member of struct adv_plan that has a key belongs to exactly one group (tested), so taking over all
+ * groups of a plan makes that plan.
  */
 #ifndef ADV_EMIT_GROUPS_H
 #define ADV_EMIT_GROUPS_H

@@ -3,7 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static adv_code put(struct adv_config *config, struct adv_arena *arena, const char *key, const char *value_json)
+static adv_code put(struct adv_config *config, struct adv_arena *arena, const char *key,
+                    const char *value_json)
 {
     char *copy = adv_arena_copy(arena, value_json);
     if (!copy || config->count >= ADV_LIMIT_CONFIG_KEYS) return ADV_E_MEMORY;
@@ -35,11 +36,13 @@ static int64_t window_of(const struct adv_model *model)
 static int leading_dense(const struct adv_model *model, const struct adv_layer *experts)
 {
     int count = 0;
-    for (int i = 0; i < model->layer_kinds_count && &model->layers[i] != experts; i++) count += model->layers[i].count;
+    for (int i = 0; i < model->layer_kinds_count && &model->layers[i] != experts; i++)
+        count += model->layers[i].count;
     return count;
 }
 
-static adv_code put_dimensions(const struct adv_model *model, struct adv_arena *arena, struct adv_config *config)
+static adv_code put_dimensions(const struct adv_model *model, struct adv_arena *arena,
+                               struct adv_config *config)
 {
     const struct adv_layer *first = &model->layers[0];
     const struct adv_layer *experts = first_with_experts(model);
@@ -57,7 +60,8 @@ static adv_code put_dimensions(const struct adv_model *model, struct adv_arena *
         {"num_experts_per_tok", experts ? experts->experts_per_token : 0},
         {"base_moe_mlp_dim", experts ? experts->moe_mlp_dim : 0},
         {"shared_experts", experts ? experts->shared_experts : 0},
-        {"first_num_dense_layers", experts && model->decoder == ADV_DECODER_DEEPSEEK ? leading_dense(model, experts) : 0},
+        {"first_num_dense_layers",
+         experts && model->decoder == ADV_DECODER_DEEPSEEK ? leading_dense(model, experts) : 0},
         {"q_lora_rank", mla ? first->q_lora_rank : 0},
         {"kv_lora_rank", mla ? first->kv_lora_rank : 0},
         {"qk_nope_head_dim", mla ? first->qk_nope_head_dim : 0},
@@ -74,7 +78,8 @@ static adv_code put_dimensions(const struct adv_model *model, struct adv_arena *
     return ADV_OK;
 }
 
-adv_code adv_emit_model_keys(const struct adv_model *model, struct adv_arena *arena, struct adv_config *config)
+adv_code adv_emit_model_keys(const struct adv_model *model, struct adv_arena *arena,
+                             struct adv_config *config)
 {
     char value[ADV_LIMIT_NAME + 2];
     if (model->maxtext_name[0] != '\0') {
@@ -85,7 +90,9 @@ adv_code adv_emit_model_keys(const struct adv_model *model, struct adv_arena *ar
     snprintf(value, sizeof value, "\"%s\"", adv_decoder_name(model->decoder));
     adv_code code = put(config, arena, "decoder_block", value);
     if (code == ADV_OK) code = put_dimensions(model, arena, config);
-    if (code == ADV_OK) code = put(config, arena, "mlp_activations", first->mlp_inputs > 1 ? "[\"silu\", \"linear\"]" : "[\"gelu\"]");
+    if (code == ADV_OK)
+        code = put(config, arena, "mlp_activations",
+                   first->mlp_inputs > 1 ? "[\"silu\", \"linear\"]" : "[\"gelu\"]");
     if (code == ADV_OK && first->kv_lora_rank > 0) code = put(config, arena, "attention_type", "\"mla\"");
     if (code == ADV_OK && first->has_qk_norm) code = put(config, arena, "use_qk_norm", "true");
     if (code == ADV_OK && first->has_attention_bias) code = put(config, arena, "attention_bias", "true");

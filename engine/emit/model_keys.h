@@ -1,4 +1,5 @@
-/* model_keys.h: a model as MaxText's architecture keys: its name where MaxText knows it, else base_* dimensions. */
+/* model_keys.h: a model as MaxText's architecture keys: its name where MaxText knows it, else base_*
+ * dimensions. */
 #ifndef ADV_EMIT_MODEL_KEYS_H
 #define ADV_EMIT_MODEL_KEYS_H
 
@@ -6,6 +7,7 @@
 #include "engine/spec/request.h"
 
 /* Appends to `config`. Values live in the arena. ADV_E_MEMORY when it is exhausted. */
-ADV_MUST_CHECK adv_code adv_emit_model_keys(const struct adv_model *model, struct adv_arena *arena, struct adv_config *config);
+ADV_MUST_CHECK adv_code adv_emit_model_keys(const struct adv_model *model, struct adv_arena *arena,
+                                            struct adv_config *config);
 
 #endif

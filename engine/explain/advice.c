@@ -21,7 +21,8 @@ const char *adv_severity_name(enum adv_severity severity)
     return severity_names[severity];
 }
 
-bool adv_review_try(const struct adv_review *review, const struct adv_plan *changed, struct adv_estimate *estimate)
+bool adv_review_try(const struct adv_review *review, const struct adv_plan *changed,
+                    struct adv_estimate *estimate)
 {
     if (adv_plan_broken_rule(changed, review->input->model, review->input->cluster)) return false;
     struct adv_estimate_input input = *review->input;
@@ -39,28 +40,31 @@ static struct adv_advice *next_item(struct adv_review *review)
 
 static void put_change(struct adv_advice *advice, const char *key, const char *value_json)
 {
-    if (advice->changes_count >= ADV_ADVICE_CHANGES || strlen(value_json) >= sizeof advice->changes[0].value_json) return;
+    if (advice->changes_count >= ADV_ADVICE_CHANGES ||
+        strlen(value_json) >= sizeof advice->changes[0].value_json)
+        return;
     struct adv_advice_change *change = &advice->changes[advice->changes_count++];
     (void)snprintf(change->key, sizeof change->key, "%s", key);
     (void)snprintf(change->value_json, sizeof change->value_json, "%s", value_json);
 }
 
-static void write_changes(struct adv_review *review, const struct adv_plan *changed, struct adv_advice *advice)
+static void write_changes(struct adv_review *review, const struct adv_plan *changed,
+                          struct adv_advice *advice)
 {
     struct adv_config_change keys[ADV_ADVICE_CHANGES];
     struct adv_flag_change flags[ADV_FLAG_CHANGES];
     int count = 0;
     advice->changes_count = 0;
-    if (adv_emit_changes(review->plan, changed, review->input->model, review->input->cluster, &review->arena, keys,
-                         ADV_ADVICE_CHANGES, &count, NULL) != ADV_OK)
+    if (adv_emit_changes(review->plan, changed, review->input->model, review->input->cluster, &review->arena,
+                         keys, ADV_ADVICE_CHANGES, &count, NULL) != ADV_OK)
         return;
     for (int i = 0; i < count; i++) put_change(advice, keys[i].key, keys[i].to_json);
     count = adv_emit_flag_changes(&review->plan->flags, &changed->flags, flags);
     for (int i = 0; i < count; i++) put_change(advice, flags[i].name, flags[i].to);
 }
 
-bool adv_review_offer(struct adv_review *review, enum adv_severity severity, const char *code, const struct adv_plan *changed,
-                      double least_gain_frac, const char *format, ...)
+bool adv_review_offer(struct adv_review *review, enum adv_severity severity, const char *code,
+                      const struct adv_plan *changed, double least_gain_frac, const char *format, ...)
 {
     struct adv_estimate estimate;
     struct adv_advice *advice = next_item(review);
@@ -74,15 +78,16 @@ bool adv_review_offer(struct adv_review *review, enum adv_severity severity, con
     (void)vsnprintf(advice->message, sizeof advice->message, format, arguments);
     va_end(arguments);
     size_t length = strlen(advice->message);
-    (void)snprintf(advice->message + length, sizeof advice->message - length, ": %.1f %% less time a token (%.3f s a step instead of %.3f s)",
-                   100 * gain, review->estimate->step_time_s * (1 - gain), review->estimate->step_time_s);
+    (void)snprintf(advice->message + length, sizeof advice->message - length,
+                   ": %.1f %% less time a token (%.3f s a step instead of %.3f s)", 100 * gain,
+                   review->estimate->step_time_s * (1 - gain), review->estimate->step_time_s);
     write_changes(review, changed, advice);
     review->list->count++;
     return true;
 }
 
-void adv_review_remark(struct adv_review *review, enum adv_severity severity, const char *code, const struct adv_plan *changed,
-                       const char *format, ...)
+void adv_review_remark(struct adv_review *review, enum adv_severity severity, const char *code,
+                       const struct adv_plan *changed, const char *format, ...)
 {
     struct adv_advice *advice = next_item(review);
     if (!advice) return;
@@ -102,15 +107,17 @@ static void review_memory(struct adv_review *review)
     if (estimate->fit == ADV_FIT_FITS && adv_rank_fits(estimate, 1)) return;
     char remedy[ADV_LIMIT_DETAIL / 2];
     struct adv_plan fitting;
-    bool found = adv_near_miss_remedy(review->input->model, review->input->cluster, review->input->constants, review->plan, remedy,
-                                      sizeof remedy, &fitting, NULL);
+    bool found = adv_near_miss_remedy(review->input->model, review->input->cluster, review->input->constants,
+                                      review->plan, remedy, sizeof remedy, &fitting, NULL);
     bool host = estimate->host_bytes_per_host > estimate->host_limit_bytes_per_host;
     double used = host ? estimate->host_bytes_per_host : estimate->hbm_bytes_per_device;
     double limit = host ? estimate->host_limit_bytes_per_host : estimate->hbm_limit_bytes_per_device;
     bool fails = estimate->fit == ADV_FIT_NO || host;
-    adv_review_remark(review, fails ? ADV_SEVERITY_ERROR : ADV_SEVERITY_WARNING, fails ? "memory_exceeded" : "memory_tight",
-                      found ? &fitting : NULL, "%.2f of %.2f GiB of %s memory: %.2f GiB %s; %s", used / ADV_GIB, limit / ADV_GIB,
-                      host ? "host" : "device", fabs(limit - used) / ADV_GIB, used > limit ? "too much" : "to spare", remedy);
+    adv_review_remark(review, fails ? ADV_SEVERITY_ERROR : ADV_SEVERITY_WARNING,
+                      fails ? "memory_exceeded" : "memory_tight", found ? &fitting : NULL,
+                      "%.2f of %.2f GiB of %s memory: %.2f GiB %s; %s", used / ADV_GIB, limit / ADV_GIB,
+                      host ? "host" : "device", fabs(limit - used) / ADV_GIB,
+                      used > limit ? "too much" : "to spare", remedy);
 }
 
 /* Logits decide the peak: tiling them is the cheapest memory there is. */
@@ -127,9 +134,10 @@ static void review_loss_peak(struct adv_review *review)
         if (tiled.loss_peak_bytes <= tiled.backward_peak_bytes) break;
     }
     adv_review_remark(review, ADV_SEVERITY_INFO, "vocab_tiling", &changed,
-                      "the logits decide the memory peak; num_vocab_tiling=%d needs %.2f GiB instead of %.2f and %.3f s a step instead of %.3f",
-                      changed.num_vocab_tiling, tiled.hbm_bytes_per_device / ADV_GIB, estimate->hbm_bytes_per_device / ADV_GIB,
-                      tiled.step_time_s, estimate->step_time_s);
+                      "the logits decide the memory peak; num_vocab_tiling=%d needs %.2f GiB instead of %.2f "
+                      "and %.3f s a step instead of %.3f",
+                      changed.num_vocab_tiling, tiled.hbm_bytes_per_device / ADV_GIB,
+                      estimate->hbm_bytes_per_device / ADV_GIB, tiled.step_time_s, estimate->step_time_s);
 }
 
 /* Errors, then whatever saves most. */
@@ -158,7 +166,8 @@ void adv_advice_find(const struct adv_estimate_input *input, const struct adv_es
                      const struct adv_ledger *ledger, struct adv_advice_list *list)
 {
     list->count = 0;
-    struct adv_review review = {.input = input, .plan = input->plan, .estimate = estimate, .ledger = ledger, .list = list};
+    struct adv_review review = {
+        .input = input, .plan = input->plan, .estimate = estimate, .ledger = ledger, .list = list};
     adv_arena_init(&review.arena, REVIEW_ARENA_BYTES);
     review.request = adv_arena_alloc(&review.arena, sizeof *review.request);
     if (review.request) {

@@ -1,8 +1,8 @@
 /* advice.h: what would make one estimated plan better, each piece priced by estimating the changed plan.
  *
- * Rules are rows of a table in advice.c; a rule proposes a change of keys, the change is checked for legality and
- * estimated, and its gain is the difference: never a typed-in number. A piece without a gain (NAN) is a remark.
- * Pure and deterministic; some hundred estimates at most; thread safe.
+ * Rules are rows of a table in advice.c; a rule proposes a change of keys, the change is checked for legality
+ * and estimated, and its gain is the difference: never a typed-in number. A piece without a gain (NAN) is a
+ * remark. Pure and deterministic; some hundred estimates at most; thread safe.
  */
 #ifndef ADV_EXPLAIN_ADVICE_H
 #define ADV_EXPLAIN_ADVICE_H
@@ -21,11 +21,11 @@ struct adv_advice_change {
 
 struct adv_advice {
     enum adv_severity severity;
-    const char *code;              /* stable, static: "attention_tiles", "memory_tight", … */
+    const char *code; /* stable, static: "attention_tiles", "memory_tight", … */
     char message[ADV_LIMIT_DETAIL];
-    int changes_count;             /* 0: a remark, nothing to change */
+    int changes_count; /* 0: a remark, nothing to change */
     struct adv_advice_change changes[ADV_ADVICE_CHANGES];
-    double gain_frac;              /* step time saved over the step time now; NAN when not a matter of time */
+    double gain_frac; /* step time saved over the step time now; NAN when not a matter of time */
 };
 
 struct adv_advice_list {

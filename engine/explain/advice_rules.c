@@ -10,7 +10,8 @@
 #include "engine/search/remat_space.h"
 #include "engine/search/tiles.h"
 
-/* Below these shares of a step an advice is noise: of a change of tiles or flags, and of a change of the plan. */
+/* Below these shares of a step an advice is noise: of a change of tiles or flags, and of a change of the
+ * plan. */
 static const double small_gain_frac = 0.003, plain_gain_frac = 0.01;
 enum { LONG_SEQUENCE = 32768 };
 
@@ -31,8 +32,8 @@ static bool is_flash(const struct adv_review *review)
 
 static bool tuned(struct adv_review *review, struct adv_plan *plan)
 {
-    struct adv_tile_memo *memo =
-        adv_tile_memo_create(model_of(review), review->input->cluster, review->input->constants, &review->arena);
+    struct adv_tile_memo *memo = adv_tile_memo_create(model_of(review), review->input->cluster,
+                                                      review->input->constants, &review->arena);
     if (memo) adv_tile_memo_apply(memo, plan);
     return memo != NULL;
 }
@@ -43,9 +44,11 @@ static void attention_tiles(struct adv_review *review)
     if (!is_flash(review) || !tuned(review, &changed)) return;
     memcpy(changed.gmm_blocks, review->plan->gmm_blocks, sizeof changed.gmm_blocks);
     const struct adv_splash_blocks *now = &review->plan->blocks[0], *best = &changed.blocks[0];
-    (void)adv_review_offer(review, ADV_SEVERITY_WARNING, "attention_tiles", &changed, plain_gain_frac,
-                           "attention tiles are far from the best under this VMEM limit (forward %d/%d/%d, better %d/%d/%d)",
-                           now->block_q, now->block_kv, now->block_kv_compute, best->block_q, best->block_kv, best->block_kv_compute);
+    (void)adv_review_offer(
+        review, ADV_SEVERITY_WARNING, "attention_tiles", &changed, plain_gain_frac,
+        "attention tiles are far from the best under this VMEM limit (forward %d/%d/%d, better %d/%d/%d)",
+        now->block_q, now->block_kv, now->block_kv_compute, best->block_q, best->block_kv,
+        best->block_kv_compute);
 }
 
 static void expert_tiles(struct adv_review *review)
@@ -91,17 +94,21 @@ static void sparsecore_offload(struct adv_review *review)
     if (!(chip_of(review)->sparsecores_per_chip > 0) || !(off || (!by_default && unset))) return;
     struct adv_plan changed = *review->plan;
     set_offload(&changed.flags);
-    (void)adv_review_offer(review, by_default ? ADV_SEVERITY_WARNING : ADV_SEVERITY_INFO, "sparsecore_offload", &changed, small_gain_frac,
-                           by_default ? "collectives run on the TensorCore because SparseCore offload is switched off"
-                                      : "collectives would leave the TensorCore with SparseCore offload");
+    (void)adv_review_offer(
+        review, by_default ? ADV_SEVERITY_WARNING : ADV_SEVERITY_INFO, "sparsecore_offload", &changed,
+        small_gain_frac,
+        by_default ? "collectives run on the TensorCore because SparseCore offload is switched off"
+                   : "collectives would leave the TensorCore with SparseCore offload");
 }
 
 static void collective_fusion(struct adv_review *review)
 {
     const struct adv_flags *flags = &review->plan->flags;
-    if (chip_of(review)->offloads_collectives || flags->cf_all_gather == 1 || flags->sc_all_gather == 1) return;
+    if (chip_of(review)->offloads_collectives || flags->cf_all_gather == 1 || flags->sc_all_gather == 1)
+        return;
     struct adv_plan changed = *review->plan;
-    changed.flags.cf_all_gather = changed.flags.cf_reduce_scatter = changed.flags.cf_all_reduce = changed.flags.async_all_gather = 1;
+    changed.flags.cf_all_gather = changed.flags.cf_reduce_scatter = changed.flags.cf_all_reduce =
+        changed.flags.async_all_gather = 1;
     (void)adv_review_offer(review, ADV_SEVERITY_WARNING, "collective_fusion", &changed, small_gain_frac,
                            "weight gathers are not overlapped: async collective fusion is off");
 }
@@ -126,7 +133,8 @@ static void better_remat(struct adv_review *review)
     double now = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, review->estimate);
     if (adv_remat_solve(&space, pricer, now, &changed, &estimate) != ADV_REMAT_SOLVED) return;
     (void)adv_review_offer(review, ADV_SEVERITY_WARNING, "remat", &changed, plain_gain_frac,
-                           "memory allows to keep other tensors than %s does", adv_policy_name(review->plan->policy));
+                           "memory allows to keep other tensors than %s does",
+                           adv_policy_name(review->plan->policy));
 }
 
 /* All devices of `axis` moved to fsdp. */
@@ -136,8 +144,10 @@ static bool to_fsdp(const struct adv_review *review, enum adv_axis axis, struct 
     if (changed->ici[axis] == 1) return false;
     changed->ici[ADV_AXIS_FSDP] *= changed->ici[axis];
     changed->ici[axis] = 1;
-    if (axis == ADV_AXIS_CONTEXT && changed->cp_strategy != ADV_CP_ALL_GATHER) changed->cp_strategy = ADV_CP_ALL_GATHER;
-    if (axis == ADV_AXIS_EXPERT) changed->use_ring_of_experts = changed->use_ragged_sort = changed->use_random_routing = false;
+    if (axis == ADV_AXIS_CONTEXT && changed->cp_strategy != ADV_CP_ALL_GATHER)
+        changed->cp_strategy = ADV_CP_ALL_GATHER;
+    if (axis == ADV_AXIS_EXPERT)
+        changed->use_ring_of_experts = changed->use_ragged_sort = changed->use_random_routing = false;
     if (axis == ADV_AXIS_EXPERT) changed->ragged_buffer_factor = -1;
     return true;
 }
@@ -157,9 +167,10 @@ static void tensor_parallelism(struct adv_review *review)
     if (!to_fsdp(review, ADV_AXIS_TENSOR, &changed)) return;
     int64_t width = widest_mlp(model_of(review));
     (void)adv_review_offer(review, ADV_SEVERITY_WARNING, "tensor_parallelism", &changed, small_gain_frac,
-                           "tensor=%d leaves %lld columns a device (%.0f hide its collectives on one torus axis when nothing else does); fsdp=%d instead",
-                           degree, (long long)(width / degree), adv_roofline_ici_intensity(chip_of(review), 1, false),
-                           changed.ici[ADV_AXIS_FSDP]);
+                           "tensor=%d leaves %lld columns a device (%.0f hide its collectives on one torus "
+                           "axis when nothing else does); fsdp=%d instead",
+                           degree, (long long)(width / degree),
+                           adv_roofline_ici_intensity(chip_of(review), 1, false), changed.ici[ADV_AXIS_FSDP]);
 }
 
 static void other_axes(struct adv_review *review)
@@ -167,8 +178,10 @@ static void other_axes(struct adv_review *review)
     static const struct {
         enum adv_axis axis;
         const char *code;
-    } axes[] = {{ADV_AXIS_CONTEXT, "context_parallelism"}, {ADV_AXIS_EXPERT, "expert_parallelism"},
-                {ADV_AXIS_DATA, "data_parallelism"}, {ADV_AXIS_STAGE, "pipeline_parallelism"}};
+    } axes[] = {{ADV_AXIS_CONTEXT, "context_parallelism"},
+                {ADV_AXIS_EXPERT, "expert_parallelism"},
+                {ADV_AXIS_DATA, "data_parallelism"},
+                {ADV_AXIS_STAGE, "pipeline_parallelism"}};
     for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
         struct adv_plan changed;
         if (!to_fsdp(review, axes[i].axis, &changed)) continue;
@@ -187,8 +200,9 @@ static void accumulation(struct adv_review *review)
         changed.gradient_accumulation_steps = steps / factor;
         changed.per_device_batch_size = review->plan->per_device_batch_size * factor;
         if (adv_review_offer(review, ADV_SEVERITY_INFO, "gradient_accumulation", &changed, plain_gain_frac,
-                             "weights are gathered %d times a step; per_device_batch_size %g fits with %d accumulation steps", steps,
-                             changed.per_device_batch_size, changed.gradient_accumulation_steps))
+                             "weights are gathered %d times a step; per_device_batch_size %g fits with %d "
+                             "accumulation steps",
+                             steps, changed.per_device_batch_size, changed.gradient_accumulation_steps))
             return;
     }
 }
@@ -199,22 +213,26 @@ static void number_formats(struct adv_review *review)
     enum adv_quantization format = review->plan->quantization;
     struct adv_plan changed = *review->plan;
     bool fp8 = format == ADV_QUANT_FP8 || format == ADV_QUANT_FP8_FULL;
-    bool foreign = (fp8 && isnan(chip->peak_fp8_flops_per_s_per_chip)) || (format == ADV_QUANT_INT8 && isnan(chip->peak_int8_ops_per_s_per_chip));
+    bool foreign = (fp8 && isnan(chip->peak_fp8_flops_per_s_per_chip)) ||
+                   (format == ADV_QUANT_INT8 && isnan(chip->peak_int8_ops_per_s_per_chip));
     if (foreign) {
         changed.quantization = ADV_QUANT_NONE;
         changed.use_qwix = changed.quantization_static = false;
         if (!adv_review_offer(review, ADV_SEVERITY_WARNING, "quantization_not_native", &changed, -1,
-                              "%s has no native %s matmuls, so quantising only adds work", chip->title, fp8 ? "fp8" : "int8"))
-            adv_review_remark(review, ADV_SEVERITY_WARNING, "quantization_not_native", &changed, "%s has no native %s matmuls", chip->title,
-                              fp8 ? "fp8" : "int8");
+                              "%s has no native %s matmuls, so quantising only adds work", chip->title,
+                              fp8 ? "fp8" : "int8"))
+            adv_review_remark(review, ADV_SEVERITY_WARNING, "quantization_not_native", &changed,
+                              "%s has no native %s matmuls", chip->title, fp8 ? "fp8" : "int8");
     }
     if (format != ADV_QUANT_NONE) return;
-    bool has_fp8 = !isnan(chip->peak_fp8_flops_per_s_per_chip), has_int8 = !isnan(chip->peak_int8_ops_per_s_per_chip);
+    bool has_fp8 = !isnan(chip->peak_fp8_flops_per_s_per_chip),
+         has_int8 = !isnan(chip->peak_int8_ops_per_s_per_chip);
     if (!has_fp8 && !has_int8) return;
     changed.quantization = has_fp8 ? ADV_QUANT_FP8_FULL : ADV_QUANT_INT8;
     changed.use_qwix = true;
     (void)adv_review_offer(review, ADV_SEVERITY_INFO, "native_quantization", &changed, plain_gain_frac,
-                           "%s matmuls are native to this chip; they change the numerics", adv_quantization_name(changed.quantization));
+                           "%s matmuls are native to this chip; they change the numerics",
+                           adv_quantization_name(changed.quantization));
 }
 
 static void head_size(struct adv_review *review)
@@ -224,8 +242,10 @@ static void head_size(struct adv_review *review)
         const struct adv_layer *layer = &model_of(review)->layers[i];
         if (layer->attention == ADV_ATTENTION_LINEAR || layer->head_dim_qk >= chip->mxu_rows) continue;
         adv_review_remark(review, ADV_SEVERITY_INFO, "head_dim", NULL,
-                          "a head of %d fills %.0f %% of the %.0f rows of a matrix unit in the score product; this is the model's shape, not the plan's",
-                          layer->head_dim_qk, 100 * adv_roofline_mxu_utilisation(chip, layer->head_dim_qk), chip->mxu_rows);
+                          "a head of %d fills %.0f %% of the %.0f rows of a matrix unit in the score "
+                          "product; this is the model's shape, not the plan's",
+                          layer->head_dim_qk, 100 * adv_roofline_mxu_utilisation(chip, layer->head_dim_qk),
+                          chip->mxu_rows);
         return;
     }
 }
@@ -236,8 +256,9 @@ static void long_context(struct adv_review *review)
     struct adv_plan changed = *review->plan;
     if (review->plan->max_logit_estimate <= 0) {
         changed.max_logit_estimate = 30;
-        (void)adv_review_offer(review, ADV_SEVERITY_INFO, "max_logit_estimate", &changed, small_gain_frac,
-                               "a constant maximum spares the running one; safe only while attention logits stay below it");
+        (void)adv_review_offer(
+            review, ADV_SEVERITY_INFO, "max_logit_estimate", &changed, small_gain_frac,
+            "a constant maximum spares the running one; safe only while attention logits stay below it");
     }
     changed = *review->plan;
     if (review->plan->dq_reduction_steps == 0) {
@@ -253,7 +274,8 @@ static void context_strategy(struct adv_review *review)
     struct adv_plan changed = *review->plan;
     if (!changed.cp_load_balance && changed.cp_strategy != ADV_CP_ULYSSES) {
         changed.cp_load_balance = true;
-        (void)adv_review_offer(review, ADV_SEVERITY_WARNING, "context_load_balance", &changed, small_gain_frac,
+        (void)adv_review_offer(review, ADV_SEVERITY_WARNING, "context_load_balance", &changed,
+                               small_gain_frac,
                                "without load balancing the last context shard has most of the causal work");
     }
     static const enum adv_cp_strategy strategies[] = {ADV_CP_ALL_GATHER, ADV_CP_RING, ADV_CP_ULYSSES};
@@ -263,7 +285,8 @@ static void context_strategy(struct adv_review *review)
         changed.cp_strategy = strategies[i];
         changed.cp_load_balance = strategies[i] != ADV_CP_ULYSSES;
         (void)adv_review_offer(review, ADV_SEVERITY_INFO, "context_strategy", &changed, plain_gain_frac,
-                               "context_parallel_strategy=%s suits this shape better", adv_cp_strategy_name(strategies[i]));
+                               "context_parallel_strategy=%s suits this shape better",
+                               adv_cp_strategy_name(strategies[i]));
     }
 }
 
@@ -277,8 +300,9 @@ static void small_switches(struct adv_review *review)
     }
     changed = *review->plan;
     changed.use_iota_embed = true;
-    (void)adv_review_offer(review, ADV_SEVERITY_INFO, "iota_embed", &changed, small_gain_frac,
-                           "embedding by gather and scatter-add is slower than a one-hot matmul for this vocabulary");
+    (void)adv_review_offer(
+        review, ADV_SEVERITY_INFO, "iota_embed", &changed, small_gain_frac,
+        "embedding by gather and scatter-add is slower than a one-hot matmul for this vocabulary");
 }
 
 /* Exposed weight traffic that no other rule removes: say what would hide it. */
@@ -286,17 +310,20 @@ static void exposed_weights(struct adv_review *review)
 {
     double exposed_s = 0;
     for (int i = 0; review->ledger && i < review->ledger->terms_count; i++)
-        if (!strncmp(review->ledger->terms[i].name, "fsdp_", 5)) exposed_s += review->ledger->terms[i].exposed_seconds;
+        if (!strncmp(review->ledger->terms[i].name, "fsdp_", 5))
+            exposed_s += review->ledger->terms[i].exposed_seconds;
     double share = exposed_s / review->estimate->step_time_s;
     if (share < 0.05) return;
     double tokens = adv_plan_tokens(review->plan) * chip_of(review)->devices_per_chip;
     adv_review_remark(review, ADV_SEVERITY_INFO, "exposed_weight_gathers", NULL,
-                      "%.3f s (%.0f %%) of the step wait for weights: %.0f tokens per chip and microstep, %.0f hide a gather over one torus axis; a larger batch per device would",
+                      "%.3f s (%.0f %%) of the step wait for weights: %.0f tokens per chip and microstep, "
+                      "%.0f hide a gather over one torus axis; a larger batch per device would",
                       exposed_s, 100 * share, tokens, adv_roofline_ici_intensity(chip_of(review), 1, true));
 }
 
 adv_advice_rule *const adv_advice_time_rules[] = {
-    attention_tiles, expert_tiles,     fused_backward, tokamax_gmm,    sparsecore_offload, collective_fusion, better_remat,
-    tensor_parallelism, other_axes,    accumulation,   number_formats, head_size,          long_context,      context_strategy,
-    small_switches,  exposed_weights,  NULL,
+    attention_tiles,   expert_tiles, fused_backward,     tokamax_gmm,      sparsecore_offload,
+    collective_fusion, better_remat, tensor_parallelism, other_axes,       accumulation,
+    number_formats,    head_size,    long_context,       context_strategy, small_switches,
+    exposed_weights,   NULL,
 };

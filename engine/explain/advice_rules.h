@@ -12,8 +12,9 @@ struct adv_review {
     const struct adv_plan *plan;
     const struct adv_estimate *estimate;
     const struct adv_ledger *ledger;
-    struct adv_arena arena;              /* of the review, freed at its end */
-    struct adv_advise_request *request;  /* the plan as a search request, for the parts of the search that rules use */
+    struct adv_arena arena; /* of the review, freed at its end */
+    struct adv_advise_request
+        *request; /* the plan as a search request, for the parts of the search that rules use */
     struct adv_advice_list *list;
 };
 
@@ -23,15 +24,17 @@ typedef void adv_advice_rule(struct adv_review *review);
 extern adv_advice_rule *const adv_advice_time_rules[];
 
 /* Estimates `changed`. False: illegal, unsupported, or it breaks a memory limit that the plan keeps. */
-bool adv_review_try(const struct adv_review *review, const struct adv_plan *changed, struct adv_estimate *estimate);
+bool adv_review_try(const struct adv_review *review, const struct adv_plan *changed,
+                    struct adv_estimate *estimate);
 
-/* Adds the advice to change the plan into `changed` when that saves at least `least_gain_frac` of the time of a token;
- * the numbers are appended to the message. Returns whether it was added. */
-bool adv_review_offer(struct adv_review *review, enum adv_severity severity, const char *code, const struct adv_plan *changed,
-                      double least_gain_frac, const char *format, ...) ADV_PRINTF(6, 7);
+/* Adds the advice to change the plan into `changed` when that saves at least `least_gain_frac` of the time of
+ * a token; the numbers are appended to the message. Returns whether it was added. */
+bool adv_review_offer(struct adv_review *review, enum adv_severity severity, const char *code,
+                      const struct adv_plan *changed, double least_gain_frac, const char *format, ...)
+    ADV_PRINTF(6, 7);
 
 /* Adds a remark; `changed` (may be NULL) gives the keys. Gain unknown. */
-void adv_review_remark(struct adv_review *review, enum adv_severity severity, const char *code, const struct adv_plan *changed,
-                       const char *format, ...) ADV_PRINTF(5, 6);
+void adv_review_remark(struct adv_review *review, enum adv_severity severity, const char *code,
+                       const struct adv_plan *changed, const char *format, ...) ADV_PRINTF(5, 6);
 
 #endif

@@ -1,7 +1,8 @@
 /* changes.h: what a plan changes in a baseline, group by group, each with its own gain.
  *
- * Keys that only make sense together (the axes of a mesh, the placements of a remat policy) form a group; a group's gain is
- * that of the baseline with this group alone taken over, estimated. NAN where that is not a legal plan by itself.
+ * Keys that only make sense together (the axes of a mesh, the placements of a remat policy) form a group; a
+ * group's gain is that of the baseline with this group alone taken over, estimated. NAN where that is not a
+ * legal plan by itself.
  */
 #ifndef ADV_EXPLAIN_CHANGES_H
 #define ADV_EXPLAIN_CHANGES_H
@@ -21,14 +22,17 @@ struct adv_change {
 struct adv_changes {
     int count;
     struct adv_change items[ADV_CHANGES_MAX];
-    double group_gain_frac[ADV_CHANGE_GROUPS]; /* of the group alone on the baseline; NAN: nothing changes or not legal alone */
+    double group_gain_frac[ADV_CHANGE_GROUPS]; /* of the group alone on the baseline; NAN: nothing changes or
+                                                  not legal alone */
     bool group_fits[ADV_CHANGE_GROUPS];
-    double gain_frac;                          /* of all changes together */
+    double gain_frac; /* of all changes together */
 };
 
 /* ADV_E_MEMORY only. */
-ADV_MUST_CHECK adv_code adv_changes_find(const struct adv_advise_request *request, const struct adv_constants *constants,
-                                         const struct adv_candidate *baseline, const struct adv_candidate *candidate,
-                                         struct adv_arena *arena, struct adv_changes *changes, adv_err *err);
+ADV_MUST_CHECK adv_code adv_changes_find(const struct adv_advise_request *request,
+                                         const struct adv_constants *constants,
+                                         const struct adv_candidate *baseline,
+                                         const struct adv_candidate *candidate, struct adv_arena *arena,
+                                         struct adv_changes *changes, adv_err *err);
 
 #endif

@@ -17,7 +17,8 @@ static double change(const struct adv_term_move *move)
     return fabs(move->after_s - move->before_s);
 }
 
-int adv_diff_terms(const struct adv_ledger *before, const struct adv_ledger *after, struct adv_term_move moves[ADV_LIMIT_LEDGER_TERMS])
+int adv_diff_terms(const struct adv_ledger *before, const struct adv_ledger *after,
+                   struct adv_term_move moves[ADV_LIMIT_LEDGER_TERMS])
 {
     int count = 0;
     for (int i = 0; i < before->terms_count; i++) {

@@ -5,13 +5,14 @@
 #include "engine/cost/ledger.h"
 
 struct adv_term_move {
-    const char *name;     /* of the term, static */
+    const char *name;         /* of the term, static */
     double before_s, after_s; /* exposed seconds in each plan; 0 where the plan has no such term */
 };
 
-/* Exposed seconds by term, largest change first; terms of either ledger, at most ADV_LIMIT_LEDGER_TERMS. The changes add
- * up to the difference of the two step times. Returns the count. */
-int adv_diff_terms(const struct adv_ledger *before, const struct adv_ledger *after, struct adv_term_move moves[ADV_LIMIT_LEDGER_TERMS]);
+/* Exposed seconds by term, largest change first; terms of either ledger, at most ADV_LIMIT_LEDGER_TERMS. The
+ * changes add up to the difference of the two step times. Returns the count. */
+int adv_diff_terms(const struct adv_ledger *before, const struct adv_ledger *after,
+                   struct adv_term_move moves[ADV_LIMIT_LEDGER_TERMS]);
 
 /* Exposed seconds of all terms whose name contains `part`. */
 double adv_diff_exposed_s(const struct adv_ledger *ledger, const char *part);

@@ -44,9 +44,11 @@ static void append(char *text, size_t text_bytes, const char *format, ...)
     va_end(arguments);
 }
 
-static bool ledger_of(const struct account *account, const struct adv_plan *plan, struct adv_estimate *estimate, struct adv_ledger *ledger)
+static bool ledger_of(const struct account *account, const struct adv_plan *plan,
+                      struct adv_estimate *estimate, struct adv_ledger *ledger)
 {
-    struct adv_estimate_input input = {&account->request->model, &account->request->cluster, account->constants, plan, ADV_FLOPS_CAUSAL_HALF};
+    struct adv_estimate_input input = {&account->request->model, &account->request->cluster,
+                                       account->constants, plan, ADV_FLOPS_CAUSAL_HALF};
     return adv_estimate_plan(&input, estimate, ledger, NULL) == ADV_OK;
 }
 
@@ -60,8 +62,9 @@ static void what_binds(struct account *account)
 {
     static const struct {
         const char *what, *part;
-    } groups[] = {{"dense matmuls", "matmul_"},        {"attention kernels", "attention_"},  {"expert matmuls", "expert_matmul"},
-                  {"expert routing", "expert_routing"}, {"element-wise passes", "elementwise"}, {"logits and loss", "logits"},
+    } groups[] = {{"dense matmuls", "matmul_"},           {"attention kernels", "attention_"},
+                  {"expert matmuls", "expert_matmul"},    {"expert routing", "expert_routing"},
+                  {"element-wise passes", "elementwise"}, {"logits and loss", "logits"},
                   {"cross entropy", "cross_entropy"}};
     enum { GROUPS = sizeof groups / sizeof *groups };
     double seconds[GROUPS];
@@ -69,8 +72,12 @@ static void what_binds(struct account *account)
     for (int i = 0; i < GROUPS; i++) {
         seconds[i] = adv_diff_exposed_s(account->ledger, groups[i].part);
         order[i] = i;
-        if (i == 0) seconds[i] -= adv_diff_exposed_s(account->ledger, "expert_matmul"); /* its name holds "matmul_" too */
-        if (i == 1) seconds[i] -= adv_diff_exposed_s(account->ledger, "ring_attention"); /* merging is counted as exposed */
+        if (i == 0)
+            seconds[i] -=
+                adv_diff_exposed_s(account->ledger, "expert_matmul"); /* its name holds "matmul_" too */
+        if (i == 1)
+            seconds[i] -=
+                adv_diff_exposed_s(account->ledger, "ring_attention"); /* merging is counted as exposed */
         for (int at = i; at > 0 && seconds[order[at]] > seconds[order[at - 1]]; at--) {
             int swap = order[at];
             order[at] = order[at - 1];
@@ -86,24 +93,31 @@ static void what_binds(struct account *account)
     char parts[ADV_LIMIT_DETAIL / 2] = "";
     for (int i = 0; i < 3; i++) {
         if (seconds[order[i]] <= 0) break;
-        append(parts, sizeof parts, "%s%.3f s (%.0f %%) %s", i ? ", " : "", seconds[order[i]], share(seconds[order[i]], account), groups[order[i]].what);
+        append(parts, sizeof parts, "%s%.3f s (%.0f %%) %s", i ? ", " : "", seconds[order[i]],
+               share(seconds[order[i]], account), groups[order[i]].what);
     }
-    say(account->why, "The %s binds the step of %.3f s: %s; %.3f s (%.0f %%) wait for transfers that compute does not hide.",
-        adv_resource_name(account->candidate->estimate.bound), account->candidate->estimate.step_time_s, parts, network_s,
-        share(network_s, account));
+    say(account->why,
+        "The %s binds the step of %.3f s: %s; %.3f s (%.0f %%) wait for transfers that compute does not "
+        "hide.",
+        adv_resource_name(account->candidate->estimate.bound), account->candidate->estimate.step_time_s,
+        parts, network_s, share(network_s, account));
 }
 
 static void memory_use(struct account *account)
 {
     const struct adv_estimate *estimate = &account->candidate->estimate;
-    const char *peak = estimate->loss_peak_bytes >= estimate->backward_peak_bytes ? "the loss" : "the start of the backward pass";
-    if (estimate->update_peak_bytes > adv_max(estimate->loss_peak_bytes, estimate->backward_peak_bytes)) peak = "the optimizer update";
+    const char *peak = estimate->loss_peak_bytes >= estimate->backward_peak_bytes
+                           ? "the loss"
+                           : "the start of the backward pass";
+    if (estimate->update_peak_bytes > adv_max(estimate->loss_peak_bytes, estimate->backward_peak_bytes))
+        peak = "the optimizer update";
     char parts[ADV_LIMIT_DETAIL / 2] = "";
     const struct adv_memory_part *largest[3] = {NULL, NULL, NULL};
     for (int i = 0; i < account->ledger->memory_count; i++) {
         const struct adv_memory_part *part = &account->ledger->memory[i];
         for (int at = 0; at < 3 && part; at++) {
-            if (largest[at] && !strcmp(largest[at]->name, part->name)) break; /* the same bytes at another peak */
+            if (largest[at] && !strcmp(largest[at]->name, part->name))
+                break; /* the same bytes at another peak */
             if (largest[at] && largest[at]->bytes_per_device >= part->bytes_per_device) continue;
             const struct adv_memory_part *pushed = largest[at];
             largest[at] = part;
@@ -111,7 +125,8 @@ static void memory_use(struct account *account)
         }
     }
     for (int i = 0; i < 3 && largest[i]; i++)
-        append(parts, sizeof parts, "%s%s %.1f", i ? ", " : "", largest[i]->name, largest[i]->bytes_per_device / ADV_GIB);
+        append(parts, sizeof parts, "%s%s %.1f", i ? ", " : "", largest[i]->name,
+               largest[i]->bytes_per_device / ADV_GIB);
     say(account->why, "Memory peaks at %s: %.1f of %.1f GiB per device, %.1f to spare (GiB: %s)%s.", peak,
         estimate->hbm_bytes_per_device / ADV_GIB, estimate->hbm_limit_bytes_per_device / ADV_GIB,
         (estimate->hbm_limit_bytes_per_device - estimate->hbm_bytes_per_device) / ADV_GIB, parts,
@@ -133,30 +148,42 @@ static void remat_gain(struct account *account)
     char kept[ADV_LIMIT_DETAIL / 3] = "";
     for (int i = 0; i < ADV_TENSOR_COUNT; i++) {
         bool offload = plan->placements[i] == ADV_PLACE_OFFLOAD;
-        if (plan->placements[i] == ADV_PLACE_REMAT || (i == ADV_TENSOR_DECODER_LAYER_INPUT && !offload)) continue;
-        append(kept, sizeof kept, "%s%s%s", kept[0] ? ", " : "", adv_tensor_name((enum adv_tensor)i), offload ? " (host)" : "");
+        if (plan->placements[i] == ADV_PLACE_REMAT || (i == ADV_TENSOR_DECODER_LAYER_INPUT && !offload))
+            continue;
+        append(kept, sizeof kept, "%s%s%s", kept[0] ? ", " : "", adv_tensor_name((enum adv_tensor)i),
+               offload ? " (host)" : "");
     }
-    if (plan->policy != ADV_POLICY_CUSTOM) (void)snprintf(kept, sizeof kept, "remat_policy=%s", adv_policy_name(plan->policy));
+    if (plan->policy != ADV_POLICY_CUSTOM)
+        (void)snprintf(kept, sizeof kept, "remat_policy=%s", adv_policy_name(plan->policy));
     if (saved_s <= 0 || !kept[0]) {
-        say(account->why, "%.3f s (%.0f %%) go into computing activations again; keeping more does not fit or does not pay.", again_s,
-            share(again_s, account));
+        say(account->why,
+            "%.3f s (%.0f %%) go into computing activations again; keeping more does not fit or does not "
+            "pay.",
+            again_s, share(again_s, account));
         return;
     }
-    say(account->why, "Keeping %s saves %.3f s of recomputing (full remat: %.3f s); %.3f s (%.0f %%) are still computed again.", kept, saved_s,
-        estimate.step_time_s, again_s, share(again_s, account));
+    say(account->why,
+        "Keeping %s saves %.3f s of recomputing (full remat: %.3f s); %.3f s (%.0f %%) are still computed "
+        "again.",
+        kept, saved_s, estimate.step_time_s, again_s, share(again_s, account));
 }
 
 static void mesh_text(const struct adv_plan *plan, char *text, size_t text_bytes)
 {
     text[0] = '\0';
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        if (plan->ici[i] > 1) append(text, text_bytes, "%s%s=%d", text[0] ? " x " : "", adv_axis_key((enum adv_axis)i), plan->ici[i]);
-        if (plan->dcn[i] > 1) append(text, text_bytes, "%sdcn %s=%d", text[0] ? " x " : "", adv_axis_key((enum adv_axis)i), plan->dcn[i]);
+        if (plan->ici[i] > 1)
+            append(text, text_bytes, "%s%s=%d", text[0] ? " x " : "", adv_axis_key((enum adv_axis)i),
+                   plan->ici[i]);
+        if (plan->dcn[i] > 1)
+            append(text, text_bytes, "%sdcn %s=%d", text[0] ? " x " : "", adv_axis_key((enum adv_axis)i),
+                   plan->dcn[i]);
     }
 }
 
 /* "+0.412 s context_collectives, -0.100 s …": the three largest moves from one ledger to another. */
-static void moves_text(const struct adv_ledger *before, const struct adv_ledger *after, char *text, size_t text_bytes)
+static void moves_text(const struct adv_ledger *before, const struct adv_ledger *after, char *text,
+                       size_t text_bytes)
 {
     struct adv_term_move moves[ADV_LIMIT_LEDGER_TERMS];
     int count = adv_diff_terms(before, after, moves);
@@ -174,7 +201,8 @@ static void neighbour(struct account *account)
 {
     const struct adv_search_result *result = account->result;
     if (result->found_count < 2) {
-        say(account->why, "No other plan of the %ld looked at is legal, fits and differs from it.", result->considered);
+        say(account->why, "No other plan of the %ld looked at is legal, fits and differs from it.",
+            result->considered);
         return;
     }
     int at = account->index == 0 ? 1 : 0;
@@ -189,20 +217,28 @@ static void neighbour(struct account *account)
     double percent = 100 * slower_s / other->estimate.step_time_s;
     bool tied = account->candidate->tie_group == other->tie_group;
     if (account->index > 0) {
-        say(account->why, "%+.3f s (%+.1f %%) against the first plan (%s)%s: %s.", slower_s, percent, mesh, tied ? ", which counts as tied" : "", moves);
+        say(account->why, "%+.3f s (%+.1f %%) against the first plan (%s)%s: %s.", slower_s, percent, mesh,
+            tied ? ", which counts as tied" : "", moves);
         return;
     }
-    int axes = adv_emit_config_axes_count(&account->candidate->plan), other_axes = adv_emit_config_axes_count(&other->plan);
+    int axes = adv_emit_config_axes_count(&account->candidate->plan),
+        other_axes = adv_emit_config_axes_count(&other->plan);
     if (tied)
-        say(account->why, "Tied with the next plan (%s, %+.1f %%), and first because it is simpler (%d mesh ax%s against %d, %d keys away from the defaults against %d): %s.",
-            mesh, percent, axes, axes == 1 ? "is" : "es", other_axes, adv_emit_config_changes_count(&account->candidate->plan, &account->request->model),
+        say(account->why,
+            "Tied with the next plan (%s, %+.1f %%), and first because it is simpler (%d mesh ax%s against "
+            "%d, %d keys away from the defaults against %d): %s.",
+            mesh, percent, axes, axes == 1 ? "is" : "es", other_axes,
+            adv_emit_config_changes_count(&account->candidate->plan, &account->request->model),
             adv_emit_config_changes_count(&other->plan, &account->request->model), moves);
     else
-        say(account->why, "%.3f s (%.1f %%) faster than the next plan (%s): %s.", -slower_s, -percent, mesh, moves);
+        say(account->why, "%.3f s (%.1f %%) faster than the next plan (%s): %s.", -slower_s, -percent, mesh,
+            moves);
 }
 
-/* Why an axis cannot hide its collectives, where its arithmetic intensity is under what one torus axis needs; else "". */
-static void axis_reason(const struct account *account, enum adv_axis axis, int degree, char *text, size_t text_bytes)
+/* Why an axis cannot hide its collectives, where its arithmetic intensity is under what one torus axis needs;
+ * else "". */
+static void axis_reason(const struct account *account, enum adv_axis axis, int degree, char *text,
+                        size_t text_bytes)
 {
     const struct adv_chip *chip = &account->request->cluster.chip;
     const struct adv_model *model = &account->request->model;
@@ -218,12 +254,14 @@ static void axis_reason(const struct account *account, enum adv_axis axis, int d
     double all_to_all = adv_roofline_min_expert_mlp_dim(chip, degree, false);
     text[0] = '\0';
     if (axis == ADV_AXIS_TENSOR && (double)(mlp / degree) < one_axis)
-        append(text, text_bytes, "; %lld / %d = %lld columns a device are under the %.0f of one ICI axis", (long long)mlp, degree,
-               (long long)(mlp / degree), one_axis);
+        append(text, text_bytes, "; %lld / %d = %lld columns a device are under the %.0f of one ICI axis",
+               (long long)mlp, degree, (long long)(mlp / degree), one_axis);
     else if (axis == ADV_AXIS_EXPERT && (double)expert_mlp < all_to_all)
-        append(text, text_bytes, "; an expert width of %lld is under the %.0f its all-to-all needs", (long long)expert_mlp, all_to_all);
+        append(text, text_bytes, "; an expert width of %lld is under the %.0f its all-to-all needs",
+               (long long)expert_mlp, all_to_all);
     else if (axis == ADV_AXIS_CONTEXT && context < one_axis)
-        append(text, text_bytes, "; %.0f FLOP per byte of keys and values are under the %.0f of one ICI axis", context, one_axis);
+        append(text, text_bytes, "; %.0f FLOP per byte of keys and values are under the %.0f of one ICI axis",
+               context, one_axis);
 }
 
 /* Why the next family loses: half of fsdp moved to an axis the plan does not use. */
@@ -251,13 +289,15 @@ static void other_families(struct account *account)
         double slower_s = estimate.step_time_s - account->candidate->estimate.step_time_s;
         axis_reason(account, axes[i], 2, reason, sizeof reason);
         bool fits = adv_rank_fits(&estimate, 1);
-        say(account->why, "%s=2 with fsdp=%d instead: %+.3f s (%s%s)%s.", adv_axis_key(axes[i]), other.ici[ADV_AXIS_FSDP], slower_s, moves,
-            slower_s > 0 ? reason : "", fits ? "" : ", and it does not fit");
+        say(account->why, "%s=2 with fsdp=%d instead: %+.3f s (%s%s)%s.", adv_axis_key(axes[i]),
+            other.ici[ADV_AXIS_FSDP], slower_s, moves, slower_s > 0 ? reason : "",
+            fits ? "" : ", and it does not fit");
     }
 }
 
 void adv_why_explain(const struct adv_advise_request *request, const struct adv_constants *constants,
-                     const struct adv_search_result *result, int index, const struct adv_ledger *ledger, struct adv_why *why)
+                     const struct adv_search_result *result, int index, const struct adv_ledger *ledger,
+                     struct adv_why *why)
 {
     struct account account = {request, constants, result, index, &result->found[index], ledger, why};
     why->count = 0;

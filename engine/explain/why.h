@@ -1,7 +1,8 @@
 /* why.h: why a ranked plan stands where it stands, in sentences whose numbers come from ledgers.
  *
- * What binds the step, how the memory is used, how it compares with its neighbour in the answer, and, for the first plan,
- * what the next family (tensor, context, expert parallelism) would cost instead: that plan is estimated too.
+ * What binds the step, how the memory is used, how it compares with its neighbour in the answer, and, for the
+ * first plan, what the next family (tensor, context, expert parallelism) would cost instead: that plan is
+ * estimated too.
  */
 #ifndef ADV_EXPLAIN_WHY_H
 #define ADV_EXPLAIN_WHY_H
@@ -15,8 +16,10 @@ struct adv_why {
     char sentences[ADV_WHY_SENTENCES][ADV_LIMIT_DETAIL];
 };
 
-/* Explains result->found[index]; `ledger` is that plan's. Some ten estimates for index 0, one or two for the others. */
+/* Explains result->found[index]; `ledger` is that plan's. Some ten estimates for index 0, one or two for the
+ * others. */
 void adv_why_explain(const struct adv_advise_request *request, const struct adv_constants *constants,
-                     const struct adv_search_result *result, int index, const struct adv_ledger *ledger, struct adv_why *why);
+                     const struct adv_search_result *result, int index, const struct adv_ledger *ledger,
+                     struct adv_why *why);
 
 #endif

@@ -26,7 +26,8 @@ static double number_of(const json_t *object, const char *member)
     return json_number_value(json_object_get(object, member));
 }
 
-static void read_config(struct reader *reader, const json_t *keys, const json_t *flags, struct adv_config *config)
+static void read_config(struct reader *reader, const json_t *keys, const json_t *flags,
+                        struct adv_config *config)
 {
     const char *key = NULL;
     json_t *value = NULL;
@@ -55,14 +56,16 @@ static const char *mesh_of(struct reader *reader, const json_t *estimate)
     json_array_foreach(json_object_get(estimate, "mesh"), index, row)
     {
         const char *axis = json_string_value(json_object_get(row, "axis"));
-        adv_text_format(&text, "%s%s=%d", index ? " " : "", axis ? axis : "", (int)json_integer_value(json_object_get(row, "size")));
+        adv_text_format(&text, "%s%s=%d", index ? " " : "", axis ? axis : "",
+                        (int)json_integer_value(json_object_get(row, "size")));
     }
     const char *copy = kept(reader, text.data);
     adv_text_free(&text);
     return copy;
 }
 
-static struct adv_artifact_row read_row(struct reader *reader, const json_t *plan, const json_t *estimate, int rank)
+static struct adv_artifact_row read_row(struct reader *reader, const json_t *plan, const json_t *estimate,
+                                        int rank)
 {
     const json_t *config = json_object_get(plan, "config");
     const json_t *accumulation = json_object_get(config, "gradient_accumulation_steps");
@@ -95,16 +98,20 @@ static void read_job(struct reader *reader, const json_t *root, struct adv_artif
     source->engine_version = string_of(reader, json_object_get(root, "engine"), "version");
 }
 
-static adv_code read_plan(struct reader *reader, const json_t *root, int rank, struct adv_artifact_source *source, adv_err *err)
+static adv_code read_plan(struct reader *reader, const json_t *root, int rank,
+                          struct adv_artifact_source *source, adv_err *err)
 {
     const json_t *ranked = json_object_get(root, "ranked");
     size_t count = json_array_size(ranked);
     const json_t *plan = ranked ? json_array_get(ranked, (size_t)(rank > 0 ? rank - 1 : 0)) : root;
     const json_t *estimate = ranked ? json_object_get(plan, "estimate") : root;
     if (rank < 1 || !plan || (!ranked && rank > 1))
-        return adv_err_add(err, ADV_E_NOT_FOUND, "/rank", NULL, "the answer has %zu plans, there is no rank %d", ranked ? count : 1, rank);
-    if (!json_is_object(json_object_get(plan, "config")) || !json_is_number(json_object_get(estimate, "step_time_s")))
-        return adv_err_add(err, ADV_E_INVALID, "", NULL, "the document is not the answer of an estimate or an advise request");
+        return adv_err_add(err, ADV_E_NOT_FOUND, "/rank", NULL,
+                           "the answer has %zu plans, there is no rank %d", ranked ? count : 1, rank);
+    if (!json_is_object(json_object_get(plan, "config")) ||
+        !json_is_number(json_object_get(estimate, "step_time_s")))
+        return adv_err_add(err, ADV_E_INVALID, "", NULL,
+                           "the document is not the answer of an estimate or an advise request");
     source->row = read_row(reader, plan, estimate, rank);
     source->hbm_limit_bytes_per_device = number_of(estimate, "hbm_limit_bytes_per_device");
     read_config(reader, json_object_get(plan, "config"), json_object_get(plan, "xla_flags"), &source->config);
@@ -112,34 +119,38 @@ static adv_code read_plan(struct reader *reader, const json_t *root, int rank, s
     json_t *item = NULL;
     json_array_foreach(json_object_get(plan, "why"), index, item)
     {
-        if (source->why_count < ADV_ARTIFACT_SENTENCES) source->why[source->why_count++] = kept(reader, json_string_value(item));
+        if (source->why_count < ADV_ARTIFACT_SENTENCES)
+            source->why[source->why_count++] = kept(reader, json_string_value(item));
     }
     json_array_foreach(ranked, index, item)
     {
         if (source->rows_count == ADV_LIMIT_RANKED) break;
-        source->rows[source->rows_count++] = read_row(reader, item, json_object_get(item, "estimate"), (int)index + 1);
+        source->rows[source->rows_count++] =
+            read_row(reader, item, json_object_get(item, "estimate"), (int)index + 1);
     }
     if (!ranked) source->rows[source->rows_count++] = source->row;
     return ADV_OK;
 }
 
-adv_code adv_decode_answer(const char *response_json, size_t response_bytes, int rank, struct adv_arena *arena,
-                           struct adv_artifact_source *source, adv_err *err)
+adv_code adv_decode_answer(const char *response_json, size_t response_bytes, int rank,
+                           struct adv_arena *arena, struct adv_artifact_source *source, adv_err *err)
 {
     json_error_t where;
     json_t *root = json_loadb(response_json, response_bytes, JSON_REJECT_DUPLICATES, &where);
     memset(source, 0, sizeof *source);
-    if (!root) return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the stored answer is not JSON: %s", where.text);
+    if (!root)
+        return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the stored answer is not JSON: %s", where.text);
     struct reader reader = {arena, false};
     read_job(&reader, root, source);
     adv_code code = read_plan(&reader, root, rank, source, err);
     json_decref(root);
-    if (code == ADV_OK && reader.full) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the stored answer is too large");
+    if (code == ADV_OK && reader.full)
+        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the stored answer is too large");
     return code;
 }
 
-adv_code adv_artifact_from_answer(const char *name, const char *response_json, size_t response_bytes, int rank,
-                                  struct adv_text *text, adv_err *err)
+adv_code adv_artifact_from_answer(const char *name, const char *response_json, size_t response_bytes,
+                                  int rank, struct adv_text *text, adv_err *err)
 {
     struct adv_arena arena;
     adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);

@@ -37,9 +37,11 @@ static void set_config(struct encoder *encoder, json_t *row, const struct adv_pl
         return;
     }
     const struct adv_advise_request *request = encoder->request;
-    adv_code code = adv_emit_config(plan, &request->model, &request->cluster, request->pins, request->pins_count, encoder->arena, config,
-                                    encoder->err);
-    if (code == ADV_OK) code = adv_emit_flags(plan, &request->cluster, encoder->catalog, encoder->arena, config, encoder->err);
+    adv_code code = adv_emit_config(plan, &request->model, &request->cluster, request->pins,
+                                    request->pins_count, encoder->arena, config, encoder->err);
+    if (code == ADV_OK)
+        code =
+            adv_emit_flags(plan, &request->cluster, encoder->catalog, encoder->arena, config, encoder->err);
     if (code != ADV_OK) encoder->code = code;
     (void)json_object_set_new(row, "config", adv_encode_config(config));
     (void)json_object_set_new(row, "xla_flags", adv_encode_flags(config));
@@ -49,9 +51,11 @@ static void set_changes(struct encoder *encoder, json_t *row, const struct adv_c
 {
     json_t *list = json_array();
     const struct adv_search_result *result = encoder->result;
-    struct adv_changes *changes = result->has_baseline ? adv_arena_alloc(encoder->arena, sizeof *changes) : NULL;
+    struct adv_changes *changes =
+        result->has_baseline ? adv_arena_alloc(encoder->arena, sizeof *changes) : NULL;
     if (changes) {
-        adv_code code = adv_changes_find(encoder->request, encoder->constants, &result->baseline, candidate, encoder->arena, changes, encoder->err);
+        adv_code code = adv_changes_find(encoder->request, encoder->constants, &result->baseline, candidate,
+                                         encoder->arena, changes, encoder->err);
         if (code != ADV_OK) encoder->code = code;
         for (int i = 0; i < changes->count; i++) {
             const struct adv_change *change = &changes->items[i];
@@ -76,13 +80,16 @@ static json_t *encode_why(const struct adv_why *why)
 }
 
 /* Estimate with ledger and advice of a plan. */
-static json_t *estimated(struct encoder *encoder, const struct adv_candidate *candidate, struct adv_ledger *ledger)
+static json_t *estimated(struct encoder *encoder, const struct adv_candidate *candidate,
+                         struct adv_ledger *ledger)
 {
     const struct adv_advise_request *request = encoder->request;
     struct adv_estimate estimate;
-    struct adv_estimate_input input = {&request->model, &request->cluster, encoder->constants, &candidate->plan, ADV_FLOPS_CAUSAL_HALF};
+    struct adv_estimate_input input = {&request->model, &request->cluster, encoder->constants,
+                                       &candidate->plan, ADV_FLOPS_CAUSAL_HALF};
     struct adv_advice_list *advice = adv_arena_alloc(encoder->arena, sizeof *advice);
-    if (!advice) encoder->code = adv_err_add(encoder->err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    if (!advice)
+        encoder->code = adv_err_add(encoder->err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
     adv_code code = adv_estimate_plan(&input, &estimate, ledger, encoder->err);
     if (code != ADV_OK) encoder->code = code;
     if (encoder->code != ADV_OK) return NULL;
@@ -95,7 +102,8 @@ static json_t *encode_ranked(struct encoder *encoder)
     json_t *list = json_array();
     struct adv_ledger *ledger = adv_arena_alloc(encoder->arena, sizeof *ledger);
     struct adv_why *why = adv_arena_alloc(encoder->arena, sizeof *why);
-    if (!ledger || !why) encoder->code = adv_err_add(encoder->err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    if (!ledger || !why)
+        encoder->code = adv_err_add(encoder->err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
     for (int i = 0; i < encoder->result->found_count && encoder->code == ADV_OK; i++) {
         const struct adv_candidate *candidate = &encoder->result->found[i];
         json_t *row = json_object();
@@ -183,8 +191,8 @@ static json_t *encode_search(const struct encoder *encoder)
 }
 
 adv_code adv_encode_advise(const struct adv_catalog *catalog, const struct adv_advise_request *request,
-                           const struct adv_search_result *result, const adv_err *warnings, struct adv_arena *arena,
-                           json_t **answer, adv_err *err)
+                           const struct adv_search_result *result, const adv_err *warnings,
+                           struct adv_arena *arena, json_t **answer, adv_err *err)
 {
     const struct adv_constants *constants = &adv_catalog_chip(catalog, request->cluster.chip.name)->constants;
     struct encoder encoder = {catalog, request, constants, result, arena, err, ADV_OK};

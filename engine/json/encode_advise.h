@@ -1,6 +1,8 @@
-/* encode_advise.h: the result of a search as JSON, with the members of the contract (api.md, POST /v1/advise).
+/* encode_advise.h: the result of a search as JSON, with the members of the contract (api.md, POST
+ * /v1/advise).
  *
- * Writes each ranked plan's keys and flags, estimates it once more with its ledger, and asks explain/ for its sentences.
+ * Writes each ranked plan's keys and flags, estimates it once more with its ledger, and asks explain/ for its
+ * sentences.
  */
 #ifndef ADV_JSON_ENCODE_ADVISE_H
 #define ADV_JSON_ENCODE_ADVISE_H
@@ -9,9 +11,10 @@
 #include "engine/json/encode_common.h"
 #include "engine/search/search.h"
 
-/* The whole answer; a new reference in `answer`. elapsed_ms and evaluations_per_s are null: the engine has no clock, and
- * the same request gives the same bytes. `warnings` may be NULL. ADV_E_MEMORY only. */
-ADV_MUST_CHECK adv_code adv_encode_advise(const struct adv_catalog *catalog, const struct adv_advise_request *request,
+/* The whole answer; a new reference in `answer`. elapsed_ms and evaluations_per_s are null: the engine has no
+ * clock, and the same request gives the same bytes. `warnings` may be NULL. ADV_E_MEMORY only. */
+ADV_MUST_CHECK adv_code adv_encode_advise(const struct adv_catalog *catalog,
+                                          const struct adv_advise_request *request,
                                           const struct adv_search_result *result, const adv_err *warnings,
                                           struct adv_arena *arena, json_t **answer, adv_err *err);
 

@@ -8,7 +8,8 @@
 struct adv_candidate {
     struct adv_plan plan;
     struct adv_estimate estimate;
-    int tie_group; /* of a ranked plan: plans of one group are predicted equal within rank.h's ADV_RANK_TIE_FRAC */
+    int tie_group; /* of a ranked plan: plans of one group are predicted equal within rank.h's
+                      ADV_RANK_TIE_FRAC */
 };
 
 #endif

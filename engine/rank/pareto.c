@@ -24,8 +24,9 @@ static int most_crowded(const struct adv_front *front)
     int crowded = 1;
     double least = 0;
     for (int i = 1; i + 1 < front->count; i++) {
-        double gap = (time_of(&front->items[i + 1]) - time_of(&front->items[i - 1])) / time_of(&front->items[i]) +
-                     (hbm_of(&front->items[i - 1]) - hbm_of(&front->items[i + 1])) / hbm_of(&front->items[i]);
+        double gap =
+            (time_of(&front->items[i + 1]) - time_of(&front->items[i - 1])) / time_of(&front->items[i]) +
+            (hbm_of(&front->items[i - 1]) - hbm_of(&front->items[i + 1])) / hbm_of(&front->items[i]);
         if (i > 1 && gap >= least) continue;
         crowded = i;
         least = gap;
@@ -33,7 +34,8 @@ static int most_crowded(const struct adv_front *front)
     return crowded;
 }
 
-void adv_front_offer(struct adv_front *front, const struct adv_plan *plan, const struct adv_estimate *estimate)
+void adv_front_offer(struct adv_front *front, const struct adv_plan *plan,
+                     const struct adv_estimate *estimate)
 {
     double time_s = estimate->step_time_s, hbm = estimate->hbm_bytes_per_device;
     int at = 0;
@@ -55,7 +57,8 @@ void adv_front_offer(struct adv_front *front, const struct adv_plan *plan, const
 void adv_front_thin(struct adv_front *front, double time_frac)
 {
     int kept = 0;
-    double first_s = 0; /* of the points dropped since the last one kept: what is kept is within time_frac of each */
+    double first_s =
+        0; /* of the points dropped since the last one kept: what is kept is within time_frac of each */
     for (int i = 0; i < front->count; i++) {
         if (first_s == 0) first_s = time_of(&front->items[i]);
         if (i + 1 < front->count && time_of(&front->items[i + 1]) <= first_s * (1 + time_frac)) continue;

@@ -14,7 +14,8 @@ double adv_rank_metric(enum adv_objective objective, const struct adv_estimate *
 bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac)
 {
     return estimate->hbm_bytes_per_device <= memory_frac * estimate->hbm_limit_bytes_per_device &&
-           !(estimate->host_bytes_per_host > memory_frac * estimate->host_limit_bytes_per_host); /* no known limit: NAN */
+           !(estimate->host_bytes_per_host >
+             memory_frac * estimate->host_limit_bytes_per_host); /* no known limit: NAN */
 }
 
 bool adv_rank_same_mesh(const struct adv_plan *a, const struct adv_plan *b)
@@ -22,13 +23,13 @@ bool adv_rank_same_mesh(const struct adv_plan *a, const struct adv_plan *b)
     return !memcmp(a->ici, b->ici, sizeof a->ici) && !memcmp(a->dcn, b->dcn, sizeof a->dcn);
 }
 
-/* Predicted alike on another mesh that shards alike: the same plan by another name (fsdp 128 and fsdp 64 x fsdp_transpose
- * 2 gather the same bytes over the same links). One of them is enough for an answer. */
+/* Predicted alike on another mesh that shards alike: the same plan by another name (fsdp 128 and fsdp 64 x
+ * fsdp_transpose 2 gather the same bytes over the same links). One of them is enough for an answer. */
 static bool same_prediction(const struct adv_candidate *a, const struct adv_candidate *b)
 {
     const int *x = a->plan.ici, *y = b->plan.ici;
-    bool alias = x[ADV_AXIS_FSDP] != y[ADV_AXIS_FSDP] &&
-                 x[ADV_AXIS_FSDP] * x[ADV_AXIS_FSDP_TRANSPOSE] == y[ADV_AXIS_FSDP] * y[ADV_AXIS_FSDP_TRANSPOSE];
+    bool alias = x[ADV_AXIS_FSDP] != y[ADV_AXIS_FSDP] && x[ADV_AXIS_FSDP] * x[ADV_AXIS_FSDP_TRANSPOSE] ==
+                                                             y[ADV_AXIS_FSDP] * y[ADV_AXIS_FSDP_TRANSPOSE];
     for (int i = 0; i < ADV_AXIS_COUNT; i++)
         alias = alias && (i == ADV_AXIS_FSDP || i == ADV_AXIS_FSDP_TRANSPOSE || x[i] == y[i]);
     double apart_s = fabs(a->estimate.step_time_s - b->estimate.step_time_s);
@@ -36,7 +37,8 @@ static bool same_prediction(const struct adv_candidate *a, const struct adv_cand
 }
 
 /* Whether the answer has room for `candidate` beside those taken. */
-static bool adds_something(const struct adv_candidate *sorted, const int *taken, int count, const struct adv_candidate *candidate)
+static bool adds_something(const struct adv_candidate *sorted, const int *taken, int count,
+                           const struct adv_candidate *candidate)
 {
     int same = 0;
     for (int i = 0; i < count; i++) {
@@ -53,11 +55,12 @@ double adv_rank_cutoff(enum adv_objective objective, const struct adv_candidate 
     int taken_count = 0;
     for (int i = 0; i < count && taken_count < top_k && taken_count < ADV_LIMIT_RANKED; i++)
         if (adds_something(sorted, taken, taken_count, &sorted[i])) taken[taken_count++] = i;
-    return taken_count < top_k ? (double)INFINITY : adv_rank_metric(objective, &sorted[taken[taken_count - 1]].estimate);
+    return taken_count < top_k ? (double)INFINITY
+                               : adv_rank_metric(objective, &sorted[taken[taken_count - 1]].estimate);
 }
 
-/* What orders two tied plans. Tensor axes count twice: their collectives stand between the matmuls of every layer, the
- * others run beside them. */
+/* What orders two tied plans. Tensor axes count twice: their collectives stand between the matmuls of every
+ * layer, the others run beside them. */
 struct simplicity {
     int verdict, axes, keys;
 };
@@ -66,7 +69,8 @@ static struct simplicity simplicity_of(const struct adv_candidate *candidate, co
 {
     const int *ici = candidate->plan.ici;
     int tensor = (ici[ADV_AXIS_TENSOR] > 1) + (ici[ADV_AXIS_TENSOR_SEQUENCE] > 1);
-    return (struct simplicity){(int)candidate->estimate.fit, adv_emit_config_axes_count(&candidate->plan) + tensor,
+    return (struct simplicity){(int)candidate->estimate.fit,
+                               adv_emit_config_axes_count(&candidate->plan) + tensor,
                                adv_emit_config_changes_count(&candidate->plan, model)};
 }
 
@@ -77,8 +81,10 @@ static bool simpler(struct simplicity a, struct simplicity b)
     return a.keys < b.keys;
 }
 
-/* Insertion sort of order[first..end) by simplicity; stable, so equal ones stay in the order of their metric. */
-static void order_ties(const struct adv_candidate *sorted, const struct adv_model *model, int *order, int first, int end)
+/* Insertion sort of order[first..end) by simplicity; stable, so equal ones stay in the order of their metric.
+ */
+static void order_ties(const struct adv_candidate *sorted, const struct adv_model *model, int *order,
+                       int first, int end)
 {
     for (int i = first + 1; i < end; i++) {
         int moved = order[i];
@@ -92,8 +98,8 @@ static void order_ties(const struct adv_candidate *sorted, const struct adv_mode
     }
 }
 
-int adv_rank_select(enum adv_objective objective, const struct adv_model *model, struct adv_candidate *sorted, int count,
-                    int top_k, int *order)
+int adv_rank_select(enum adv_objective objective, const struct adv_model *model, struct adv_candidate *sorted,
+                    int count, int top_k, int *order)
 {
     int taken = 0, group = 0;
     for (int first = 0; first < count && taken < top_k; group++) {

@@ -11,9 +11,10 @@ struct adv_batch_split {
     int gradient_accumulation_steps;
 };
 
-/* Fills `splits`, fewest accumulation steps first; returns the count, 0 with a finding when the batch cannot be cut:
- * not a whole number of sequences, or a pinned per-device batch that does not divide it. */
-int adv_batch_splits(const struct adv_advise_request *request, struct adv_batch_split splits[ADV_BATCH_SPLITS], adv_err *err);
+/* Fills `splits`, fewest accumulation steps first; returns the count, 0 with a finding when the batch cannot
+ * be cut: not a whole number of sequences, or a pinned per-device batch that does not divide it. */
+int adv_batch_splits(const struct adv_advise_request *request,
+                     struct adv_batch_split splits[ADV_BATCH_SPLITS], adv_err *err);
 
 /* Whether the request pins `key`. */
 bool adv_request_pins(const struct adv_advise_request *request, const char *key);

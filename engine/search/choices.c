@@ -22,8 +22,8 @@ static bool always(const struct adv_advise_request *request)
     return true;
 }
 
-/* Tokamax's kernels are published and tuned for the generations with 256-wide MXUs and v5p; sparse attention (DeepSeek
- * 3.2 and 4) has no other flash kernel. */
+/* Tokamax's kernels are published and tuned for the generations with 256-wide MXUs and v5p; sparse attention
+ * (DeepSeek 3.2 and 4) has no other flash kernel. */
 static bool has_tokamax(const struct adv_advise_request *request)
 {
     for (int i = 0; i < request->model.layer_kinds_count; i++) {
@@ -45,11 +45,26 @@ static bool cannot_scan(const struct adv_advise_request *request)
     return request->model.decoder == ADV_DECODER_GEMMA4_SMALL;
 }
 
-static void unrolled(struct adv_plan *plan) { plan->scan_layers = false; }
-static void tokamax_splash(struct adv_plan *plan) { plan->use_tokamax_splash = true; }
-static void fused_backward(struct adv_plan *plan) { plan->use_fused_bwd = true; }
-static void iota_embed(struct adv_plan *plan) { plan->use_iota_embed = true; }
-static void tokamax_gmm(struct adv_plan *plan) { plan->moe = ADV_MOE_TOKAMAX; }
+static void unrolled(struct adv_plan *plan)
+{
+    plan->scan_layers = false;
+}
+static void tokamax_splash(struct adv_plan *plan)
+{
+    plan->use_tokamax_splash = true;
+}
+static void fused_backward(struct adv_plan *plan)
+{
+    plan->use_fused_bwd = true;
+}
+static void iota_embed(struct adv_plan *plan)
+{
+    plan->use_iota_embed = true;
+}
+static void tokamax_gmm(struct adv_plan *plan)
+{
+    plan->moe = ADV_MOE_TOKAMAX;
+}
 
 /* Key, when it suits, what it sets. */
 static const struct {
@@ -57,16 +72,18 @@ static const struct {
     bool (*suits)(const struct adv_advise_request *request);
     void (*set)(struct adv_plan *plan);
 } choices[] = {
-    {"use_tokamax_splash", has_tokamax, tokamax_splash},      /* fused backward, layouts; ring attention needs it */
-    {"sa_use_fused_bwd_kernel", always, fused_backward},      /* 5 matmuls instead of 7 in the backward pass */
-    {"use_iota_embed", always, iota_embed},                   /* no gather and no scatter-add of the embedding */
+    {"use_tokamax_splash", has_tokamax,
+     tokamax_splash}, /* fused backward, layouts; ring attention needs it */
+    {"sa_use_fused_bwd_kernel", always, fused_backward}, /* 5 matmuls instead of 7 in the backward pass */
+    {"use_iota_embed", always, iota_embed},              /* no gather and no scatter-add of the embedding */
     {"use_tokamax_gmm", prefers_tokamax_gmm, tokamax_gmm},
     {"scan_layers", cannot_scan, unrolled},
 };
 
-/* Flags by generation; -1 leaves a switch at the compiler's default. Sources: published recipes and MaxText's bundle
- * library. tpu7x offloads collectives to SparseCores; v5e, v5p and v6e overlap them by async collective fusion. VMEM
- * limits: tpu7x 65536 KiB (all but the smallest recipes), v5p and v6e 98304 KiB, with experts 81920 KiB. */
+/* Flags by generation; -1 leaves a switch at the compiler's default. Sources: published recipes and MaxText's
+ * bundle library. tpu7x offloads collectives to SparseCores; v5e, v5p and v6e overlap them by async
+ * collective fusion. VMEM limits: tpu7x 65536 KiB (all but the smallest recipes), v5p and v6e 98304 KiB, with
+ * experts 81920 KiB. */
 static void generation_flags(const struct adv_advise_request *request, struct adv_flags *flags)
 {
     bool experts = adv_model_has_experts(&request->model);
@@ -93,7 +110,8 @@ void adv_choices_apply(const struct adv_advise_request *request, struct adv_plan
 void adv_choices_finish(const struct adv_advise_request *request, struct adv_plan *plan)
 {
     bool offloads = plan->optimizer_host_offload || plan->parameter_host_offload;
-    for (int i = 0; i < ADV_TENSOR_COUNT; i++) offloads = offloads || plan->placements[i] == ADV_PLACE_OFFLOAD;
+    for (int i = 0; i < ADV_TENSOR_COUNT; i++)
+        offloads = offloads || plan->placements[i] == ADV_PLACE_OFFLOAD;
     plan->flags.host_offload_scheduling = offloads ? 1 : -1;
     /* the bundle is published for the generations before tpu7x */
     plan->flags.data_parallel_overlap = request->cluster.slices > 1 && !is_chip(request, "tpu7x") ? 1 : -1;

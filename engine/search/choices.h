@@ -1,8 +1,8 @@
 /* choices.h: keys the search sets to one good value instead of varying them, unless the request pins them.
  *
- * These are the switches every published recipe of a generation agrees on (fused splash backward, one-hot embedding,
- * collective flags): trying the other value would double the space for answers nobody wants. None of them changes what
- * is computed. Each is a row of a table in choices.c with its reason.
+ * These are the switches every published recipe of a generation agrees on (fused splash backward, one-hot
+ * embedding, collective flags): trying the other value would double the space for answers nobody wants. None
+ * of them changes what is computed. Each is a row of a table in choices.c with its reason.
  */
 #ifndef ADV_SEARCH_CHOICES_H
 #define ADV_SEARCH_CHOICES_H

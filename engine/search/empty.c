@@ -39,16 +39,24 @@ void adv_space_explain_empty(const struct adv_space *space, char *text, size_t t
         plan.per_device_batch_size = splits[i].per_device_batch_size;
         plan.gradient_accumulation_steps = splits[i].gradient_accumulation_steps;
         adv_err_init(&broken);
-        if (adv_plan_check(&plan, &request->model, &request->cluster, &broken, NULL) == ADV_OK || broken.count >= nearest_count) continue;
+        if (adv_plan_check(&plan, &request->model, &request->cluster, &broken, NULL) == ADV_OK ||
+            broken.count >= nearest_count)
+            continue;
         nearest_count = broken.count;
         nearest = broken.findings[0];
         nearest_batch = splits[i].per_device_batch_size;
     }
-    if (nearest_count > ADV_LIMIT_FINDINGS) { /* the simplest mesh is legal by itself: the axes asked for exclude it */
-        (void)snprintf(text, text_bytes, "none of %ld combinations is legal: allow more axes in search.axes (the rule that forbids most is %s)",
+    if (nearest_count >
+        ADV_LIMIT_FINDINGS) { /* the simplest mesh is legal by itself: the axes asked for exclude it */
+        (void)snprintf(text, text_bytes,
+                       "none of %ld combinations is legal: allow more axes in search.axes (the rule that "
+                       "forbids most is %s)",
                        space->considered, space->most_broken_rule ? space->most_broken_rule : "ici-product");
         return;
     }
-    (void)snprintf(text, text_bytes, "none of %ld combinations is legal; with fsdp=%d and per_device_batch_size=%.6g %.140s%s%.100s",
-                   space->considered, plan.ici[ADV_AXIS_FSDP], nearest_batch, nearest.detail, nearest.hint[0] ? ": " : "", nearest.hint);
+    (void)snprintf(
+        text, text_bytes,
+        "none of %ld combinations is legal; with fsdp=%d and per_device_batch_size=%.6g %.140s%s%.100s",
+        space->considered, plan.ici[ADV_AXIS_FSDP], nearest_batch, nearest.detail,
+        nearest.hint[0] ? ": " : "", nearest.hint);
 }

@@ -15,7 +15,8 @@ static void remove_at(struct adv_near_list *list, int at)
     list->count--;
 }
 
-static void offer_near(struct adv_near_list *list, double score, const struct adv_plan *plan, const struct adv_estimate *estimate)
+static void offer_near(struct adv_near_list *list, double score, const struct adv_plan *plan,
+                       const struct adv_estimate *estimate)
 {
     if (list->count == ADV_NEAR_KEPT && score >= list->scores[ADV_NEAR_KEPT - 1]) return;
     for (int i = 0; i < list->count; i++) {
@@ -45,7 +46,8 @@ bool adv_price(struct adv_pricer *pricer, const struct adv_plan *unfinished, str
     struct adv_plan finished = *unfinished;
     const struct adv_plan *plan = &finished;
     adv_choices_finish(pricer->request, &finished);
-    struct adv_estimate_input input = {&pricer->request->model, &pricer->request->cluster, pricer->constants, plan, ADV_FLOPS_CAUSAL_HALF};
+    struct adv_estimate_input input = {&pricer->request->model, &pricer->request->cluster, pricer->constants,
+                                       plan, ADV_FLOPS_CAUSAL_HALF};
     if (adv_estimate_again(&input, pricer->scratch, estimate, NULL) != ADV_OK) {
         pricer->unsupported++;
         return false;
@@ -55,7 +57,8 @@ bool adv_price(struct adv_pricer *pricer, const struct adv_plan *unfinished, str
         return true;
     }
     double over = estimate->hbm_bytes_per_device / estimate->hbm_limit_bytes_per_device;
-    if (estimate->host_limit_bytes_per_host > 0) over = adv_max(over, estimate->host_bytes_per_host / estimate->host_limit_bytes_per_host);
+    if (estimate->host_limit_bytes_per_host > 0)
+        over = adv_max(over, estimate->host_bytes_per_host / estimate->host_limit_bytes_per_host);
     double time_s = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate);
     offer_near(&pricer->fast, time_s * over, plan, estimate);
     offer_near(&pricer->small, over, plan, estimate);

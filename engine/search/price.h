@@ -1,4 +1,5 @@
-/* price.h: the one place where the search estimates a plan: counts it, minds the budget, and shows what came out. */
+/* price.h: the one place where the search estimates a plan: counts it, minds the budget, and shows what came
+ * out. */
 #ifndef ADV_SEARCH_PRICE_H
 #define ADV_SEARCH_PRICE_H
 
@@ -18,16 +19,17 @@ struct adv_pricer {
     const struct adv_advise_request *request;
     const struct adv_constants *constants;
     struct adv_cost_scratch *scratch; /* of the family being priced; from the request's arena */
-    double memory_frac;          /* of the limits, that a plan may use: rank.h */
+    double memory_frac;               /* of the limits, that a plan may use: rank.h */
     long evaluated, budget;
-    bool spent;                  /* the budget ran out: something was left unpriced */
-    long unsupported;            /* plans the engine has no model for */
-    struct adv_front front;      /* of the plans that fit */
-    struct adv_near_list fast;   /* by time x (memory over limit): fast and nearly fitting */
-    struct adv_near_list small;  /* by memory over limit */
+    bool spent;                 /* the budget ran out: something was left unpriced */
+    long unsupported;           /* plans the engine has no model for */
+    struct adv_front front;     /* of the plans that fit */
+    struct adv_near_list fast;  /* by time x (memory over limit): fast and nearly fitting */
+    struct adv_near_list small; /* by memory over limit */
 };
 
-/* Estimates `plan` with the flags that belong to it (adv_choices_finish). False: budget spent or plan unsupported; `estimate` is then not to be read. */
+/* Estimates `plan` with the flags that belong to it (adv_choices_finish). False: budget spent or plan
+ * unsupported; `estimate` is then not to be read. */
 bool adv_price(struct adv_pricer *pricer, const struct adv_plan *plan, struct adv_estimate *estimate);
 
 #endif

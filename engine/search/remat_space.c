@@ -53,7 +53,8 @@ void adv_remat_space_build(const struct adv_advise_request *request, struct adv_
     if (named.attention) {
         add(space, ADV_TENSOR_CONTEXT);
         add(space, ADV_TENSOR_QUERY_PROJ);
-        /* MLA makes both from one latent in one matmul: one alone gains nothing. Elsewhere they are equal and small. */
+        /* MLA makes both from one latent in one matmul: one alone gains nothing. Elsewhere they are equal and
+         * small. */
         if (named.key_value) add_pair(space, ADV_TENSOR_KEY_PROJ, ADV_TENSOR_VALUE_PROJ);
         add(space, ADV_TENSOR_OUT_PROJ);
     }
@@ -124,7 +125,8 @@ static void swap_units(struct adv_remat_space *space, double *worth, int a, int 
     worth[b] = value;
 }
 
-void adv_remat_space_order(struct adv_remat_space *space, struct adv_pricer *pricer, const struct adv_plan *plan)
+void adv_remat_space_order(struct adv_remat_space *space, struct adv_pricer *pricer,
+                           const struct adv_plan *plan)
 {
     if (space->pinned) return;
     struct adv_plan trial = *plan;
@@ -138,7 +140,8 @@ void adv_remat_space_order(struct adv_remat_space *space, struct adv_pricer *pri
         put(&space->units[i], &trial, ADV_PLACE_DEVICE);
         double bytes = full.loss_peak_bytes - without.loss_peak_bytes;
         worth[i] = (without.step_time_s - full.step_time_s) / adv_max(bytes, 1);
-        for (int k = 0; space->units[i].has_leader && k < i; k++) /* stays behind its leader: the sort is stable */
+        for (int k = 0; space->units[i].has_leader && k < i;
+             k++) /* stays behind its leader: the sort is stable */
             if (space->units[k].tensors[0] == space->units[i].leader) worth[i] = adv_min(worth[i], worth[k]);
     }
     for (int i = 1; i < space->units_count; i++)
@@ -149,9 +152,9 @@ void adv_remat_space_order(struct adv_remat_space *space, struct adv_pricer *pri
 struct solve {
     const struct adv_remat_space *space;
     struct adv_pricer *pricer;
-    struct adv_plan plan;     /* decided units as decided, the others on device */
-    double best;              /* metric to beat */
-    bool found, bounded;      /* a plan was kept; a branch was closed because it cannot win */
+    struct adv_plan plan; /* decided units as decided, the others on device */
+    double best;          /* metric to beat */
+    bool found, bounded;  /* a plan was kept; a branch was closed because it cannot win */
     struct adv_plan *best_plan;
     struct adv_estimate *best_estimate;
     double device_bytes[ADV_REMAT_UNITS], host_bytes[ADV_REMAT_UNITS]; /* P2: per device, and per host */
@@ -181,30 +184,35 @@ static bool kept(const struct solve *solve, int unit)
     return solve->plan.placements[solve->space->units[unit].tensors[0]] == ADV_PLACE_DEVICE;
 }
 
-/* All smallest host sets: units from `from` on are offered to the host in turn until the rest fits the device. `over`
- * is what is still too much, `host` what the chosen ones take there. A set found this way with a member to spare would
- * only repeat a smaller set's plan more slowly, so members are checked for need. */
-static void choose_host(struct solve *solve, struct adv_plan *plan, int from, double over, double host, unsigned chosen)
+/* All smallest host sets: units from `from` on are offered to the host in turn until the rest fits the
+ * device. `over` is what is still too much, `host` what the chosen ones take there. A set found this way with
+ * a member to spare would only repeat a smaller set's plan more slowly, so members are checked for need. */
+static void choose_host(struct solve *solve, struct adv_plan *plan, int from, double over, double host,
+                        unsigned chosen)
 {
     if (over <= 0) {
-        for (int i = 0; i < solve->space->units_count; i++) /* over is how much too much: a slack above a member's size frees it */
+        for (int i = 0; i < solve->space->units_count;
+             i++) /* over is how much too much: a slack above a member's size frees it */
             if (chosen & 1u << i && -over >= solve->device_bytes[i]) return;
         struct adv_estimate estimate;
         (void)try_plan(solve, plan, &estimate);
         return;
     }
     double rest = 0; /* what all that are left could take away */
-    for (int i = from; i < solve->space->units_count; i++) rest += kept(solve, i) ? solve->device_bytes[i] : 0;
+    for (int i = from; i < solve->space->units_count; i++)
+        rest += kept(solve, i) ? solve->device_bytes[i] : 0;
     if (rest < over) return;
     for (int i = from; i < solve->space->units_count; i++) {
         if (!kept(solve, i) || host + solve->host_bytes[i] > solve->host_room) continue;
         put(&solve->space->units[i], plan, ADV_PLACE_OFFLOAD);
-        choose_host(solve, plan, i + 1, over - solve->device_bytes[i], host + solve->host_bytes[i], chosen | 1u << i);
+        choose_host(solve, plan, i + 1, over - solve->device_bytes[i], host + solve->host_bytes[i],
+                    chosen | 1u << i);
         put(&solve->space->units[i], plan, ADV_PLACE_DEVICE);
     }
 }
 
-/* solve->plan keeps everything but what was decided otherwise; `fast` is its metric, below 0 when not yet priced. */
+/* solve->plan keeps everything but what was decided otherwise; `fast` is its metric, below 0 when not yet
+ * priced. */
 static void branch(struct solve *solve, int decided, double fast)
 {
     struct adv_estimate estimate;
@@ -241,14 +249,19 @@ static void name_policy(const struct adv_remat_space *space, struct adv_plan *pl
 {
     for (int policy = 0; policy < ADV_POLICY_CUSTOM; policy++) {
         enum adv_placement preset[ADV_TENSOR_COUNT];
-        if (policy == ADV_POLICY_NONE) continue; /* the same as full in most blocks, and no remat at all in others */
+        if (policy == ADV_POLICY_NONE)
+            continue; /* the same as full in most blocks, and no remat at all in others */
         adv_policy_placements((enum adv_policy)policy, preset);
-        bool same = preset[ADV_TENSOR_DECODER_LAYER_INPUT] == plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT];
-        /* mlpwi_0 also names the gate's output of routed experts, so there it counts even without a dense feed-forward */
-        same = same && (!space->experts || preset[ADV_TENSOR_MLPWI_0] == plan->placements[ADV_TENSOR_MLPWI_0]);
+        bool same =
+            preset[ADV_TENSOR_DECODER_LAYER_INPUT] == plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT];
+        /* mlpwi_0 also names the gate's output of routed experts, so there it counts even without a dense
+         * feed-forward */
+        same =
+            same && (!space->experts || preset[ADV_TENSOR_MLPWI_0] == plan->placements[ADV_TENSOR_MLPWI_0]);
         for (int i = 0; i < space->units_count; i++)
             for (int k = 0; k < space->units[i].count; k++)
-                same = same && preset[space->units[i].tensors[k]] == plan->placements[space->units[i].tensors[k]];
+                same = same &&
+                       preset[space->units[i].tensors[k]] == plan->placements[space->units[i].tensors[k]];
         if (!same) continue;
         plan->policy = (enum adv_policy)policy;
         memcpy(plan->placements, preset, sizeof preset);
@@ -261,7 +274,9 @@ static void bring_back(struct solve *solve, struct adv_plan *plan, double limit)
 {
     struct adv_estimate estimate;
     for (int i = -1; i < solve->space->units_count; i++) { /* -1: the layer input */
-        const struct adv_remat_unit input = {1, {ADV_TENSOR_DECODER_LAYER_INPUT, ADV_TENSOR_DECODER_LAYER_INPUT}, false,
+        const struct adv_remat_unit input = {1,
+                                             {ADV_TENSOR_DECODER_LAYER_INPUT, ADV_TENSOR_DECODER_LAYER_INPUT},
+                                             false,
                                              ADV_TENSOR_DECODER_LAYER_INPUT};
         const struct adv_remat_unit *unit = i < 0 ? &input : &solve->space->units[i];
         if (plan->placements[unit->tensors[0]] != ADV_PLACE_OFFLOAD) continue;
@@ -304,12 +319,14 @@ static enum adv_remat_outcome solve_pinned(struct solve *solve)
     for (int t = 0; t < solve->space->tilings_count; t++) {
         solve->plan.num_vocab_tiling = solve->space->tilings[t];
         if (!tiling_divides(&solve->plan, solve->space->tilings[t])) continue;
-        if (try_plan(solve, &solve->plan, &estimate) && adv_rank_fits(&estimate, solve->pricer->memory_frac)) solve->bounded = true;
+        if (try_plan(solve, &solve->plan, &estimate) && adv_rank_fits(&estimate, solve->pricer->memory_frac))
+            solve->bounded = true;
     }
     return solve->found ? ADV_REMAT_SOLVED : solve->bounded ? ADV_REMAT_SLOWER : ADV_REMAT_TOO_BIG;
 }
 
-/* Room that `nothing_kept` leaves for kept tensors: on the device under the larger of the two peaks they are part of. */
+/* Room that `nothing_kept` leaves for kept tensors: on the device under the larger of the two peaks they are
+ * part of. */
 static bool measure_room(struct solve *solve, const struct adv_estimate *nothing_kept)
 {
     double limit = nothing_kept->hbm_limit_bytes_per_device * solve->pricer->memory_frac;
@@ -328,7 +345,9 @@ static bool measure_units(struct solve *solve)
     for (int i = 0; i < solve->space->units_count; i++) {
         const struct adv_remat_unit *unit = &solve->space->units[i];
         if (unit->has_leader) trial.placements[unit->leader] = ADV_PLACE_DEVICE;
-        if ((i == 0 || unit->has_leader || solve->space->units[i - 1].has_leader) && !adv_price(solve->pricer, &trial, &none)) return false;
+        if ((i == 0 || unit->has_leader || solve->space->units[i - 1].has_leader) &&
+            !adv_price(solve->pricer, &trial, &none))
+            return false;
         put(&solve->space->units[i], &trial, ADV_PLACE_DEVICE);
         if (!adv_price(solve->pricer, &trial, &one)) return false;
         solve->device_bytes[i] = one.loss_peak_bytes - none.loss_peak_bytes;
@@ -341,8 +360,8 @@ static bool measure_units(struct solve *solve)
     return true;
 }
 
-/* The least HBM of the family: nothing kept, the layer input on the host, the finest tiling (logits only shrink with it).
- * When even that is too much, so is everything else (P2). */
+/* The least HBM of the family: nothing kept, the layer input on the host, the finest tiling (logits only
+ * shrink with it). When even that is too much, so is everything else (P2). */
 static bool can_fit(struct solve *solve)
 {
     const struct adv_remat_space *space = solve->space;
@@ -356,17 +375,23 @@ static bool can_fit(struct solve *solve)
     return estimate.hbm_bytes_per_device <= solve->pricer->memory_frac * estimate.hbm_limit_bytes_per_device;
 }
 
-enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, struct adv_pricer *pricer, double cutoff,
-                                       struct adv_plan *plan, struct adv_estimate *estimate)
+enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, struct adv_pricer *pricer,
+                                       double cutoff, struct adv_plan *plan, struct adv_estimate *estimate)
 {
-    struct solve solve = {.space = space, .pricer = pricer, .plan = *plan, .best = cutoff, .best_plan = plan, .best_estimate = estimate};
+    struct solve solve = {.space = space,
+                          .pricer = pricer,
+                          .plan = *plan,
+                          .best = cutoff,
+                          .best_plan = plan,
+                          .best_estimate = estimate};
     if (space->pinned) return solve_pinned(&solve);
     struct adv_estimate priced;
     adv_remat_relax(space, &solve.plan);
     if (!try_plan(&solve, &solve.plan, &priced)) return ADV_REMAT_SLOWER;
     if (!can_fit(&solve)) return ADV_REMAT_TOO_BIG;
     bool measured = false;
-    for (int input = 0; input <= (space->input_may_offload ? 1 : 0) && metric(&priced) < solve.best; input++) {
+    for (int input = 0; input <= (space->input_may_offload ? 1 : 0) && metric(&priced) < solve.best;
+         input++) {
         double widest = -1; /* room of the tilings tried: one that gives no more room cannot help (P3) */
         for (int t = 0; t < space->tilings_count; t++) {
             if (!tiling_divides(&solve.plan, space->tilings[t])) continue;
@@ -374,7 +399,9 @@ enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, stru
             set_all(space, &solve.plan, ADV_PLACE_REMAT);
             set_input(&solve.plan, input != 0);
             solve.plan.num_vocab_tiling = space->tilings[t];
-            if (!try_plan(&solve, &solve.plan, &none) || !measure_room(&solve, &none) || solve.device_room <= widest) continue;
+            if (!try_plan(&solve, &solve.plan, &none) || !measure_room(&solve, &none) ||
+                solve.device_room <= widest)
+                continue;
             widest = solve.device_room;
             if (!measured && !measure_units(&solve)) return ADV_REMAT_SLOWER;
             measured = true;
@@ -390,7 +417,8 @@ enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, stru
     return ADV_REMAT_SOLVED;
 }
 
-bool adv_remat_smallest(const struct adv_remat_space *space, struct adv_pricer *pricer, struct adv_plan *plan, struct adv_estimate *estimate)
+bool adv_remat_smallest(const struct adv_remat_space *space, struct adv_pricer *pricer, struct adv_plan *plan,
+                        struct adv_estimate *estimate)
 {
     bool found = false;
     struct adv_plan trial = *plan;
@@ -400,9 +428,11 @@ bool adv_remat_smallest(const struct adv_remat_space *space, struct adv_pricer *
             set_all(space, &trial, ADV_PLACE_REMAT);
             if (!space->pinned) set_input(&trial, input != 0);
             trial.num_vocab_tiling = space->tilings[t];
-            if (!tiling_divides(&trial, trial.num_vocab_tiling) || !adv_price(pricer, &trial, &priced)) continue;
+            if (!tiling_divides(&trial, trial.num_vocab_tiling) || !adv_price(pricer, &trial, &priced))
+                continue;
             bool smaller = !found || priced.hbm_bytes_per_device < estimate->hbm_bytes_per_device ||
-                           (priced.hbm_bytes_per_device == estimate->hbm_bytes_per_device && priced.step_time_s < estimate->step_time_s);
+                           (priced.hbm_bytes_per_device == estimate->hbm_bytes_per_device &&
+                            priced.step_time_s < estimate->step_time_s);
             if (!smaller) continue;
             found = true;
             *plan = trial;

@@ -1,13 +1,14 @@
-/* remat_space.h: what is open inside a family: where each named tensor lives, vocabulary tiling, input offload.
+/* remat_space.h: what is open inside a family: where each named tensor lives, vocabulary tiling, input
+ * offload.
  *
- * Solved exactly as a constrained choice, with adv_estimate_plan as the objective and only these properties of it
- * (property tests hold the cost model to them):
- *   P1  moving a tensor from remat or offload to device never makes the step slower;
- *   P2  device and host memory are a constant plus a fixed amount for each tensor kept there, its leader being kept;
- *   P3  tiling the vocabulary never makes the step faster.
- * For each placement of the layer input and each tiling that gives room: all sets of kept tensors are gone through by
- * branch and bound, where "undecided ones on device" bounds the time from below (P1). A kept set that is too big for the
- * device is tried with each smallest set of its tensors on the host that makes it fit (P2): larger ones are not faster (P1).
+ * Solved exactly as a constrained choice, with adv_estimate_plan as the objective and only these properties
+ * of it (property tests hold the cost model to them): P1  moving a tensor from remat or offload to device
+ * never makes the step slower; P2  device and host memory are a constant plus a fixed amount for each tensor
+ * kept there, its leader being kept; P3  tiling the vocabulary never makes the step faster. For each
+ * placement of the layer input and each tiling that gives room: all sets of kept tensors are gone through by
+ * branch and bound, where "undecided ones on device" bounds the time from below (P1). A kept set that is too
+ * big for the device is tried with each smallest set of its tensors on the host that makes it fit (P2):
+ * larger ones are not faster (P1).
  */
 #ifndef ADV_SEARCH_REMAT_SPACE_H
 #define ADV_SEARCH_REMAT_SPACE_H
@@ -16,40 +17,49 @@
 
 enum { ADV_REMAT_UNITS = 14, ADV_REMAT_TILINGS = 5 };
 
-/* Tensors that are decided together: the outputs of one projection, or two of which one alone gains nothing. */
+/* Tensors that are decided together: the outputs of one projection, or two of which one alone gains nothing.
+ */
 struct adv_remat_unit {
     int count;
     enum adv_tensor tensors[2];
-    bool has_leader;        /* kept only where the leader is: the leader gains at least as much for the same bytes, or */
-    enum adv_tensor leader; /* (mlpwi_0 also names the gate of routed experts) keeping this keeps the leader anyway */
+    bool has_leader; /* kept only where the leader is: the leader gains at least as much for the same bytes,
+                        or */
+    enum adv_tensor
+        leader; /* (mlpwi_0 also names the gate of routed experts) keeping this keeps the leader anyway */
 };
 
 struct adv_remat_space {
     int units_count;
     struct adv_remat_unit units[ADV_REMAT_UNITS]; /* in the order they are decided */
     bool experts;
-    bool pinned;                                /* the request fixes all placements */
-    bool input_may_offload;                     /* decoder_layer_input: device or offload */
+    bool pinned;            /* the request fixes all placements */
+    bool input_may_offload; /* decoder_layer_input: device or offload */
     int tilings_count, tilings[ADV_REMAT_TILINGS];
 };
 
 void adv_remat_space_build(const struct adv_advise_request *request, struct adv_remat_space *space);
 
-/* Decides the tensors that save most time per byte first, measured on `plan`: only the speed of the search depends on it. */
-void adv_remat_space_order(struct adv_remat_space *space, struct adv_pricer *pricer, const struct adv_plan *plan);
+/* Decides the tensors that save most time per byte first, measured on `plan`: only the speed of the search
+ * depends on it. */
+void adv_remat_space_order(struct adv_remat_space *space, struct adv_pricer *pricer,
+                           const struct adv_plan *plan);
 
-/* The family's relaxation: everything on device, no tiling. Bounds the time of all its plans from below (P1, P3). */
+/* The family's relaxation: everything on device, no tiling. Bounds the time of all its plans from below (P1,
+ * P3). */
 void adv_remat_relax(const struct adv_remat_space *space, struct adv_plan *plan);
 
-/* The other extreme: least HBM, with the tiling and input placement that need least. False: nothing was priced. */
-bool adv_remat_smallest(const struct adv_remat_space *space, struct adv_pricer *pricer, struct adv_plan *plan, struct adv_estimate *estimate);
+/* The other extreme: least HBM, with the tiling and input placement that need least. False: nothing was
+ * priced. */
+bool adv_remat_smallest(const struct adv_remat_space *space, struct adv_pricer *pricer, struct adv_plan *plan,
+                        struct adv_estimate *estimate);
 
 /* SLOWER: what fits, if anything, is not faster than the cutoff. TOO_BIG: nothing fits. */
 enum adv_remat_outcome { ADV_REMAT_SOLVED, ADV_REMAT_SLOWER, ADV_REMAT_TOO_BIG };
 
-/* The fastest plan that fits, if it is faster than `cutoff` (by adv_rank_metric). In: the family's plan; out: the
- * solution, written with a preset's name where one says the same, and without placements that gain next to nothing. */
-enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, struct adv_pricer *pricer, double cutoff,
-                                       struct adv_plan *plan, struct adv_estimate *estimate);
+/* The fastest plan that fits, if it is faster than `cutoff` (by adv_rank_metric). In: the family's plan; out:
+ * the solution, written with a preset's name where one says the same, and without placements that gain next
+ * to nothing. */
+enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, struct adv_pricer *pricer,
+                                       double cutoff, struct adv_plan *plan, struct adv_estimate *estimate);
 
 #endif

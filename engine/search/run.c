@@ -26,7 +26,7 @@ struct run {
     struct adv_pricer pricer;
     struct adv_candidate *kept; /* best plans of solved families, by metric; ADV_RANK_KEPT entries */
     int kept_count;
-    double cutoff;              /* a family bounded above it cannot enter the answer */
+    double cutoff; /* a family bounded above it cannot enter the answer */
     bool complete;
 };
 
@@ -41,11 +41,12 @@ static void keep(struct run *run, const struct adv_plan *plan, const struct adv_
     int moved = run->kept_count < ADV_RANK_KEPT ? run->kept_count++ - at : ADV_RANK_KEPT - 1 - at;
     memmove(&run->kept[at + 1], &run->kept[at], (size_t)moved * sizeof *run->kept);
     run->kept[at] = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
-    run->cutoff = adv_rank_cutoff(objective, run->kept, run->kept_count, run->request->top_k) * (1 + ADV_RANK_TIE_FRAC);
+    run->cutoff =
+        adv_rank_cutoff(objective, run->kept, run->kept_count, run->request->top_k) * (1 + ADV_RANK_TIE_FRAC);
 }
 
-/* Bounds every family by its relaxation (remat_space.h, P1) into `families`; those whose weights alone are too big
- * leave at once. Returns how many are left. */
+/* Bounds every family by its relaxation (remat_space.h, P1) into `families`; those whose weights alone are
+ * too big leave at once. Returns how many are left. */
 static int bound_families(struct run *run, const struct adv_model_params *params, struct adv_family *families)
 {
     const struct adv_space *space = &run->space;
@@ -67,8 +68,10 @@ static int bound_families(struct run *run, const struct adv_model_params *params
         }
         adv_remat_relax(&run->open, &plan);
         if (!adv_price(&run->pricer, &plan, &estimate)) {
-            if (run->pricer.spent) run->complete = false;
-            else run->result->illegal++;
+            if (run->pricer.spent)
+                run->complete = false;
+            else
+                run->result->illegal++;
             continue;
         }
         family.bound_s = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &estimate);
@@ -81,8 +84,8 @@ static int bound_families(struct run *run, const struct adv_model_params *params
     return left;
 }
 
-/* Merge sort by bound: stable, so that the order of equal families does not depend on the C library. `scratch` is as
- * long; returns whichever of the two holds the result. */
+/* Merge sort by bound: stable, so that the order of equal families does not depend on the C library.
+ * `scratch` is as long; returns whichever of the two holds the result. */
 static struct adv_family *sort_families(struct adv_family *families, struct adv_family *scratch, int count)
 {
     struct adv_family *from = families, *to = scratch;
@@ -135,8 +138,12 @@ static void solve_families(struct run *run, const struct adv_family *families, i
                 adv_choices_finish(run->request, &plan);
                 keep(run, &plan, &estimate);
                 break;
-            case ADV_REMAT_SLOWER: run->result->pruned++; break;
-            case ADV_REMAT_TOO_BIG: run->result->out_of_memory++; break;
+            case ADV_REMAT_SLOWER:
+                run->result->pruned++;
+                break;
+            case ADV_REMAT_TOO_BIG:
+                run->result->out_of_memory++;
+                break;
             }
         }
         if (run->pricer.spent) {
@@ -166,8 +173,8 @@ static void search_space(struct run *run)
     solve_families(run, families, count);
 }
 
-/* Compromises, in order, looked at only when nothing fits without them: optimizer moments on the host (all of them cross
- * the host link each step), memory filled to the very limit, both. */
+/* Compromises, in order, looked at only when nothing fits without them: optimizer moments on the host (all of
+ * them cross the host link each step), memory filled to the very limit, both. */
 static void search_with_compromises(struct run *run)
 {
     struct adv_plan *base = &run->space.base;
@@ -177,16 +184,19 @@ static void search_with_compromises(struct run *run)
         if (compromise & 1 && !may_offload) continue;
         if (may_offload) base->optimizer_host_offload = compromise & 1;
         run->pricer.memory_frac = compromise & 2 ? 1 : ADV_RANK_MEMORY_FRAC;
-        run->result->out_of_memory = run->result->pruned = 0; /* families are counted once, by the last pass */
+        run->result->out_of_memory = run->result->pruned =
+            0; /* families are counted once, by the last pass */
         search_space(run);
     }
 }
 
 static adv_code check_objective(const struct adv_advise_request *request, adv_err *err)
 {
-    if (request->objective != ADV_OBJECTIVE_USD_PER_TOKEN || !isnan(request->cluster.price_usd_per_chip_hour)) return ADV_OK;
+    if (request->objective != ADV_OBJECTIVE_USD_PER_TOKEN || !isnan(request->cluster.price_usd_per_chip_hour))
+        return ADV_OK;
     return adv_err_add(err, ADV_E_INVALID, "/search/objective", "give /cluster/price_usd_per_chip_hour",
-                       "dollars per token need a price, and no list price of %s is known", request->cluster.chip.name);
+                       "dollars per token need a price, and no list price of %s is known",
+                       request->cluster.chip.name);
 }
 
 /* The baseline's own mesh and batch with tuned tiles and its best placements: what changes fewest keys. */
@@ -194,11 +204,14 @@ static bool improve_in_place(struct run *run, struct adv_candidate *candidate)
 {
     candidate->plan = run->request->baseline;
     if (!run->request->tiles_pinned) adv_tile_memo_apply(run->space.tiles, &candidate->plan);
-    if (adv_remat_solve(&run->open, &run->pricer, (double)INFINITY, &candidate->plan, &candidate->estimate) != ADV_REMAT_SOLVED) return false;
+    if (adv_remat_solve(&run->open, &run->pricer, (double)INFINITY, &candidate->plan, &candidate->estimate) !=
+        ADV_REMAT_SOLVED)
+        return false;
     return true;
 }
 
-/* With a limit on changed keys the answer is made of steps from the baseline (within.h), and no longer proven best. */
+/* With a limit on changed keys the answer is made of steps from the baseline (within.h), and no longer proven
+ * best. */
 static adv_code stay_within(struct run *run, adv_err *err)
 {
     const struct adv_advise_request *request = run->request;
@@ -208,7 +221,8 @@ static adv_code stay_within(struct run *run, adv_err *err)
     int count = improve_in_place(run, &donors[0]) ? 1 : 0;
     for (int i = 0; i < run->kept_count && count < ADV_WITHIN_DONORS; i++) donors[count++] = run->kept[i];
     bool complete = true;
-    run->kept_count = adv_search_within(&run->pricer, &request->baseline, donors, count, run->arena, run->kept, ADV_RANK_KEPT, &complete);
+    run->kept_count = adv_search_within(&run->pricer, &request->baseline, donors, count, run->arena,
+                                        run->kept, ADV_RANK_KEPT, &complete);
     run->complete = false;
     return ADV_OK;
 }
@@ -219,8 +233,10 @@ static adv_code write_result(struct run *run, adv_err *err)
     int top_k = run->request->top_k;
     int *order = adv_arena_array(run->arena, (size_t)top_k, sizeof *order);
     result->found = adv_arena_array(run->arena, (size_t)top_k, sizeof *result->found);
-    if (!order || !result->found) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
-    result->found_count = adv_rank_select(run->request->objective, &run->request->model, run->kept, run->kept_count, top_k, order);
+    if (!order || !result->found)
+        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    result->found_count = adv_rank_select(run->request->objective, &run->request->model, run->kept,
+                                          run->kept_count, top_k, order);
     for (int i = 0; i < result->found_count; i++) result->found[i] = run->kept[order[i]];
     adv_front_thin(&run->pricer.front, ADV_RANK_KEY_FRAC);
     result->pareto = run->pricer.front.items;
@@ -230,7 +246,8 @@ static adv_code write_result(struct run *run, adv_err *err)
     result->illegal += run->space.illegal;
     result->memory_frac = run->pricer.memory_frac;
     result->exhaustive = run->complete && run->space.complete;
-    if (run->space.families_count == 0) adv_space_explain_empty(&run->space, result->empty_why, sizeof result->empty_why);
+    if (run->space.families_count == 0)
+        adv_space_explain_empty(&run->space, result->empty_why, sizeof result->empty_why);
     return ADV_OK;
 }
 
@@ -240,7 +257,8 @@ static adv_code price_baseline(struct run *run, adv_err *err)
     const struct adv_advise_request *request = run->request;
     if (!request->has_baseline) return ADV_OK;
     result->baseline.plan = request->baseline;
-    struct adv_estimate_input input = {&request->model, &request->cluster, run->pricer.constants, &request->baseline, ADV_FLOPS_CAUSAL_HALF};
+    struct adv_estimate_input input = {&request->model, &request->cluster, run->pricer.constants,
+                                       &request->baseline, ADV_FLOPS_CAUSAL_HALF};
     run->pricer.evaluated++;
     adv_code code = adv_estimate_plan(&input, &result->baseline.estimate, NULL, err);
     result->has_baseline = code == ADV_OK;
@@ -266,7 +284,8 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     run->pricer.front.items = adv_arena_array(arena, ADV_SEARCH_PARETO, sizeof(struct adv_candidate));
     run->pricer.scratch = adv_arena_alloc(arena, sizeof *run->pricer.scratch);
     run->kept = adv_arena_array(arena, ADV_RANK_KEPT + 1, sizeof *run->kept);
-    if (!run->kept || !run->pricer.front.items || !run->pricer.scratch) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    if (!run->kept || !run->pricer.front.items || !run->pricer.scratch)
+        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
     adv_code code = check_objective(request, err);
     if (code == ADV_OK) code = price_baseline(run, err);
     if (code == ADV_OK) code = adv_space_build(request, constants, arena, &run->space, err);

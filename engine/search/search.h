@@ -1,8 +1,8 @@
 /* search.h: all legal plans of one request, priced, the best kept.
  *
- * space.c enumerates families (mesh x batch x strategies x formats), remat_space.c solves what is open inside one
- * (remat, offload, vocabulary tiling), run.c goes through the families best bound first and stops when no further one
- * can enter the answer. Deterministic; budget in evaluations; allocation only from the arena.
+ * space.c enumerates families (mesh x batch x strategies x formats), remat_space.c solves what is open inside
+ * one (remat, offload, vocabulary tiling), run.c goes through the families best bound first and stops when no
+ * further one can enter the answer. Deterministic; budget in evaluations; allocation only from the arena.
  */
 #ifndef ADV_SEARCH_SEARCH_H
 #define ADV_SEARCH_SEARCH_H
@@ -12,8 +12,8 @@
 
 enum {
     ADV_SEARCH_BUDGET = 500000, /* evaluations when the request names no limit */
-    ADV_SEARCH_NEAR = 5,       /* near misses reported */
-    ADV_SEARCH_PARETO = 48,    /* points of the front kept */
+    ADV_SEARCH_NEAR = 5,        /* near misses reported */
+    ADV_SEARCH_PARETO = 48,     /* points of the front kept */
 };
 
 struct adv_near_miss {
@@ -23,24 +23,27 @@ struct adv_near_miss {
 
 struct adv_search_result {
     int found_count;
-    struct adv_candidate *found;      /* best first by the objective; at most request->top_k */
+    struct adv_candidate *found; /* best first by the objective; at most request->top_k */
     int pareto_count;
-    struct adv_candidate *pareto;     /* step time against HBM, fastest first, of all plans evaluated that fit */
+    struct adv_candidate *pareto; /* step time against HBM, fastest first, of all plans evaluated that fit */
     int near_count;
     struct adv_near_miss *near_misses;
     bool has_baseline;
     struct adv_candidate baseline;
-    struct adv_plan base;             /* the request's base plan with the house choices: what every plan starts from */
-    long considered, illegal, pruned, out_of_memory; /* families: enumerated = illegal + pruned + out_of_memory + solved */
-    long evaluated;                   /* plans priced */
-    double memory_frac;               /* of the memory limits, that the ranked plans were allowed: see rank.h */
-    bool exhaustive;                  /* no plan of the space can be better than found[]: no budget or memory cut */
-    char empty_why[ADV_LIMIT_DETAIL]; /* when no combination is legal: the nearest, and what it breaks; else "" */
+    struct adv_plan base; /* the request's base plan with the house choices: what every plan starts from */
+    long considered, illegal, pruned,
+        out_of_memory;  /* families: enumerated = illegal + pruned + out_of_memory + solved */
+    long evaluated;     /* plans priced */
+    double memory_frac; /* of the memory limits, that the ranked plans were allowed: see rank.h */
+    bool exhaustive;    /* no plan of the space can be better than found[]: no budget or memory cut */
+    char empty_why[ADV_LIMIT_DETAIL]; /* when no combination is legal: the nearest, and what it breaks; else
+                                         "" */
 };
 
-/* ADV_E_INVALID, ADV_E_RANGE: the workload itself is impossible (batch, objective without a price). No plan that fits is
- * not an error: found_count is 0 and the near misses say what is short. */
-ADV_MUST_CHECK adv_code adv_search_run(const struct adv_advise_request *request, const struct adv_constants *constants,
-                                       struct adv_arena *arena, struct adv_search_result *result, adv_err *err);
+/* ADV_E_INVALID, ADV_E_RANGE: the workload itself is impossible (batch, objective without a price). No plan
+ * that fits is not an error: found_count is 0 and the near misses say what is short. */
+ADV_MUST_CHECK adv_code adv_search_run(const struct adv_advise_request *request,
+                                       const struct adv_constants *constants, struct adv_arena *arena,
+                                       struct adv_search_result *result, adv_err *err);
 
 #endif

@@ -57,15 +57,16 @@ static void keep(struct walk *walk)
             space->complete = false;
             return;
         }
-        if (space->families_count) memcpy(larger, space->families, (size_t)space->families_count * sizeof *larger);
+        if (space->families_count)
+            memcpy(larger, space->families, (size_t)space->families_count * sizeof *larger);
         space->families = larger;
         walk->capacity = capacity;
     }
     space->families[space->families_count++] = walk->family;
 }
 
-/* MaxText's default blocks of 512 must divide a context shard's queries; short shards get the largest that does. Tuned
- * tiles replace them, but only for families that get that far. */
+/* MaxText's default blocks of 512 must divide a context shard's queries; short shards get the largest that
+ * does. Tuned tiles replace them, but only for families that get that far. */
 static void fit_blocks(struct adv_plan *plan)
 {
     int64_t shards = plan->cp_strategy == ADV_CP_ULYSSES ? 1 : adv_plan_degree(plan, ADV_AXIS_CONTEXT);
@@ -78,7 +79,8 @@ static void fit_blocks(struct adv_plan *plan)
     plan->blocks[0] = plan->blocks[1] = blocks;
 }
 
-static void write_members(const struct adv_space *space, const struct adv_family *family, struct adv_plan *plan)
+static void write_members(const struct adv_space *space, const struct adv_family *family,
+                          struct adv_plan *plan)
 {
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
         plan->ici[i] = family->ici[i];
@@ -89,9 +91,11 @@ static void write_members(const struct adv_space *space, const struct adv_family
     plan->pipeline_microbatches = family->pipeline_microbatches;
     plan->layers_per_stage = family->layers_per_stage;
     plan->cp_strategy = (enum adv_cp_strategy)family->cp_strategy;
-    if (plan->cp_strategy == ADV_CP_ULYSSES) plan->cp_load_balance = false; /* its rule: sequence order is kept */
+    if (plan->cp_strategy == ADV_CP_ULYSSES)
+        plan->cp_load_balance = false; /* its rule: sequence order is kept */
     plan->quantization = (enum adv_quantization)family->quantization;
-    if (plan->quantization != ADV_QUANT_NONE) plan->use_qwix = true; /* fp8_full needs it; int8 lands on more matmuls */
+    if (plan->quantization != ADV_QUANT_NONE)
+        plan->use_qwix = true; /* fp8_full needs it; int8 lands on more matmuls */
     plan->allow_split_physical_axes = plan->allow_split_physical_axes || family->split_axes;
     plan->use_ring_of_experts = family->ring_of_experts;
     if (!space->request->tiles_pinned) fit_blocks(plan);
@@ -127,8 +131,8 @@ static void over_batches(struct walk *walk)
     }
 }
 
-/* Pipelines: all of a stage's layers at once, or one layer at a time (circular, smaller bubble); as many microbatches
- * as stages, or twice that so that the circular transfer is asynchronous. */
+/* Pipelines: all of a stage's layers at once, or one layer at a time (circular, smaller bubble); as many
+ * microbatches as stages, or twice that so that the circular transfer is asynchronous. */
 static void over_pipelines(struct walk *walk)
 {
     const struct adv_plan *base = &walk->space->base;
@@ -153,7 +157,8 @@ static void over_pipelines(struct walk *walk)
     }
 }
 
-/* Ring attention has no kernel for windows and chunks, and for MLA only without packing, a key this space leaves alone. */
+/* Ring attention has no kernel for windows and chunks, and for MLA only without packing, a key this space
+ * leaves alone. */
 static bool strategy_offered(const struct adv_model *model, enum adv_cp_strategy strategy)
 {
     for (int i = 0; i < model->layer_kinds_count; i++) {
@@ -169,7 +174,8 @@ static void over_strategies(struct walk *walk)
     const struct adv_plan *base = &walk->space->base;
     int context = walk->family.ici[ADV_AXIS_CONTEXT] * walk->family.dcn[ADV_AXIS_CONTEXT];
     walk->family.cp_strategy = (unsigned char)base->cp_strategy;
-    bool both = walk->family.ici[ADV_AXIS_ULYSSES] > 1; /* a second context axis only has a meaning under usp */
+    bool both =
+        walk->family.ici[ADV_AXIS_ULYSSES] > 1; /* a second context axis only has a meaning under usp */
     if (both && !walk->request->cp_strategy_pinned) walk->family.cp_strategy = ADV_CP_USP;
     if (both || context == 1 || walk->request->cp_strategy_pinned) {
         over_pipelines(walk);
@@ -190,7 +196,8 @@ static bool dcn_pinned(const struct adv_advise_request *request, enum adv_axis a
     return request->workload.base.dcn[axis] > 0 && adv_request_pins(request, key);
 }
 
-/* Between slices: gradients only (data), or weights too (fsdp, for models that do not fit a slice), or a pipeline. */
+/* Between slices: gradients only (data), or weights too (fsdp, for models that do not fit a slice), or a
+ * pipeline. */
 static void over_dcn(struct walk *walk)
 {
     const struct adv_advise_request *request = walk->request;
@@ -246,13 +253,16 @@ static bool degree_possible(const struct adv_advise_request *request, enum adv_a
 {
     const struct adv_model *model = &request->model;
     if (degree == 1) return true;
-    if (axis == ADV_AXIS_FSDP_TRANSPOSE) /* the core pair of a two-device chip, for expert models (published recipes) */
+    if (axis == ADV_AXIS_FSDP_TRANSPOSE) /* the core pair of a two-device chip, for expert models (published
+                                            recipes) */
         return degree == 2 && request->cluster.chip.devices_per_chip > 1.5 && adv_model_has_experts(model);
     if (axis == ADV_AXIS_EXPERT) return adv_model_has_experts(model);
     if (axis == ADV_AXIS_STAGE) return degree <= model->layers_count;
     if (axis == ADV_AXIS_CONTEXT) return request->workload.seq_len % degree == 0;
-    if (axis == ADV_AXIS_ULYSSES) return request->workload.seq_len >= usp_least_seq_len && strategy_offered(model, ADV_CP_USP);
-    /* tensor_sequence moves the same bytes and shards the same matmuls as tensor: offered where tensor is not */
+    if (axis == ADV_AXIS_ULYSSES)
+        return request->workload.seq_len >= usp_least_seq_len && strategy_offered(model, ADV_CP_USP);
+    /* tensor_sequence moves the same bytes and shards the same matmuls as tensor: offered where tensor is not
+     */
     if (axis == ADV_AXIS_TENSOR_SEQUENCE && request->axis_allowed[ADV_AXIS_TENSOR]) return false;
     if (axis == ADV_AXIS_TENSOR || axis == ADV_AXIS_TENSOR_SEQUENCE) {
         for (int i = 0; i < model->layer_kinds_count; i++)
@@ -276,7 +286,8 @@ static void over_axes(struct walk *walk, int at, int left)
     for (int degree = 1; degree <= left; degree++) {
         if (left % degree != 0) continue;
         bool wanted = request->axis_pinned[axis] ? degree == request->workload.base.ici[axis]
-                                                 : degree == 1 || (request->axis_allowed[axis] && degree_possible(request, axis, degree));
+                                                 : degree == 1 || (request->axis_allowed[axis] &&
+                                                                   degree_possible(request, axis, degree));
         if (!wanted) continue;
         walk->family.ici[axis] = (short)degree;
         over_axes(walk, at + 1, left / degree);
@@ -291,19 +302,22 @@ static void list_formats(struct walk *walk)
     walk->formats[walk->formats_count++] = walk->request->workload.base.quantization;
     if (!walk->request->workload.any_quantization) return;
     walk->formats[0] = ADV_QUANT_NONE;
-    if (!isnan(chip->peak_fp8_flops_per_s_per_chip)) walk->formats[walk->formats_count++] = ADV_QUANT_FP8_FULL;
+    if (!isnan(chip->peak_fp8_flops_per_s_per_chip))
+        walk->formats[walk->formats_count++] = ADV_QUANT_FP8_FULL;
     if (!isnan(chip->peak_int8_ops_per_s_per_chip)) walk->formats[walk->formats_count++] = ADV_QUANT_INT8;
 }
 
 adv_code adv_space_build(const struct adv_advise_request *request, const struct adv_constants *constants,
                          struct adv_arena *arena, struct adv_space *space, adv_err *err)
 {
-    *space = (struct adv_space){.request = request, .constants = constants, .base = request->workload.base, .complete = true};
+    *space = (struct adv_space){
+        .request = request, .constants = constants, .base = request->workload.base, .complete = true};
     space->base.seq_len = request->workload.seq_len;
     adv_choices_apply(request, &space->base);
     space->tiles = adv_tile_memo_create(&request->model, &request->cluster, constants, arena);
     struct walk *walk = adv_arena_alloc(arena, sizeof *walk);
-    if (!space->tiles || !walk) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    if (!space->tiles || !walk)
+        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
     walk->request = request;
     walk->arena = arena;
     walk->space = space;

@@ -1,8 +1,10 @@
-/* space.h: the families of plans a request allows: everything but remat, vocabulary tiling and memory offload.
+/* space.h: the families of plans a request allows: everything but remat, vocabulary tiling and memory
+ * offload.
  *
- * A family fixes mesh (ICI and DCN), context strategy, pipeline shape, batch and accumulation, number format and the
- * expert exchange; what is left open inside (remat_space.h) trades time for memory. Families are enumerated completely
- * in a fixed order; a family that breaks a legality rule or cannot be placed on the torus is counted, never built.
+ * A family fixes mesh (ICI and DCN), context strategy, pipeline shape, batch and accumulation, number format
+ * and the expert exchange; what is left open inside (remat_space.h) trades time for memory. Families are
+ * enumerated completely in a fixed order; a family that breaks a legality rule or cannot be placed on the
+ * torus is counted, never built.
  */
 #ifndef ADV_SEARCH_SPACE_H
 #define ADV_SEARCH_SPACE_H
@@ -19,13 +21,13 @@ struct adv_family {
     int pipeline_microbatches, layers_per_stage;
     unsigned char cp_strategy, quantization;
     bool split_axes, ring_of_experts;
-    double bound_s;   /* filled by the search: no plan of the family is faster */
+    double bound_s; /* filled by the search: no plan of the family is faster */
 };
 
 struct adv_space {
     const struct adv_advise_request *request;
     const struct adv_constants *constants;
-    struct adv_plan base;         /* the request's base plan with the house choices (choices.h) */
+    struct adv_plan base; /* the request's base plan with the house choices (choices.h) */
     struct adv_tile_memo *tiles;
     struct adv_family *families;
     int families_count;
@@ -34,11 +36,14 @@ struct adv_space {
     const char *most_broken_rule; /* the rule that forbade most combinations, NULL when none did */
 };
 
-/* Enumerates. ADV_E_INVALID: the workload's batch is not a whole number of sequences. An empty space is not an error. */
-ADV_MUST_CHECK adv_code adv_space_build(const struct adv_advise_request *request, const struct adv_constants *constants,
-                                        struct adv_arena *arena, struct adv_space *space, adv_err *err);
+/* Enumerates. ADV_E_INVALID: the workload's batch is not a whole number of sequences. An empty space is not
+ * an error. */
+ADV_MUST_CHECK adv_code adv_space_build(const struct adv_advise_request *request,
+                                        const struct adv_constants *constants, struct adv_arena *arena,
+                                        struct adv_space *space, adv_err *err);
 
-/* Writes the family's members, and tiles tuned for its shapes, into `plan` (a copy of the base; remat untouched). */
+/* Writes the family's members, and tiles tuned for its shapes, into `plan` (a copy of the base; remat
+ * untouched). */
 void adv_space_plan(const struct adv_space *space, const struct adv_family *family, struct adv_plan *plan);
 
 #endif

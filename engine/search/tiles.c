@@ -4,8 +4,8 @@
 #include "engine/kernel/kernel.h"
 
 enum {
-    MEMO_ROWS = 96,  /* shapes a search meets: context degrees x VMEM limits; later ones are tuned again */
-    LISTED = 96,     /* tiles kept per kernel: enough to hold the best of each of the 8 layouts */
+    MEMO_ROWS = 96, /* shapes a search meets: context degrees x VMEM limits; later ones are tuned again */
+    LISTED = 96,    /* tiles kept per kernel: enough to hold the best of each of the 8 layouts */
     LAYOUTS = 8,
     TUNE_GROUPS = 8, /* expert tiles depend on rows per group, not on how many groups there are */
 };
@@ -122,7 +122,9 @@ static void tune(struct adv_tile_memo *memo, enum adv_kernel kernel, const struc
     int found = 0;
     long evaluated = 0;
     *best = (struct by_layout){0};
-    if (adv_splash_tune(&machine, kernel, &shape, &flags, LISTED, memo->tiles, memo->times, &found, &evaluated, NULL) != ADV_OK) return;
+    if (adv_splash_tune(&machine, kernel, &shape, &flags, LISTED, memo->tiles, memo->times, &found,
+                        &evaluated, NULL) != ADV_OK)
+        return;
     for (int i = 0; i < found; i++) {
         int at = layout_index(&memo->tiles[i]);
         if (best->time_s[at] > 0 || !memo->times[i].fits_vmem) continue;
@@ -132,7 +134,8 @@ static void tune(struct adv_tile_memo *memo, enum adv_kernel kernel, const struc
 }
 
 /* Which kernels a training step runs, and which members of the blocks each one decides. */
-static void merge_blocks(enum adv_kernel kernel, const struct adv_splash_blocks *from, struct adv_splash_blocks *into)
+static void merge_blocks(enum adv_kernel kernel, const struct adv_splash_blocks *from,
+                         struct adv_splash_blocks *into)
 {
     if (kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS) {
         into->block_q = from->block_q;
@@ -155,13 +158,15 @@ enum { TUNED_KERNELS = 3 };
 static void tune_row(struct adv_tile_memo *memo, const struct adv_plan *plan, struct attention_row *row)
 {
     const enum adv_kernel fused[] = {ADV_KERNEL_SPLASH_FWD_RESIDUALS, ADV_KERNEL_SPLASH_BWD_FUSED};
-    const enum adv_kernel split[] = {ADV_KERNEL_SPLASH_FWD_RESIDUALS, ADV_KERNEL_SPLASH_BWD_DKV, ADV_KERNEL_SPLASH_BWD_DQ};
+    const enum adv_kernel split[] = {ADV_KERNEL_SPLASH_FWD_RESIDUALS, ADV_KERNEL_SPLASH_BWD_DKV,
+                                     ADV_KERNEL_SPLASH_BWD_DQ};
     const enum adv_kernel *kernels = row->key.fused ? fused : split;
     int kernels_count = row->key.fused ? 2 : 3;
     struct by_layout best[2][TUNED_KERNELS];
     const struct adv_layer *layers[2] = {layer_of(memo->model, false), layer_of(memo->model, true)};
     for (int local = 0; local < 2; local++)
-        for (int k = 0; layers[local] && k < kernels_count; k++) tune(memo, kernels[k], layers[local], &row->key, &best[local][k]);
+        for (int k = 0; layers[local] && k < kernels_count; k++)
+            tune(memo, kernels[k], layers[local], &row->key, &best[local][k]);
     double least_s = 0;
     int chosen = -1;
     for (int layout = 0; layout < LAYOUTS; layout++) {
@@ -193,9 +198,10 @@ static void tune_row(struct adv_tile_memo *memo, const struct adv_plan *plan, st
 
 static bool same_attention(const struct attention_key *a, const struct attention_key *b)
 {
-    return a->q_len == b->q_len && a->kv_len == b->kv_len && a->context_shards == b->context_shards && a->vmem_kib == b->vmem_kib &&
-           a->dq_reduction_steps == b->dq_reduction_steps && a->load_balanced == b->load_balanced &&
-           a->max_logit == b->max_logit && a->scheduler == b->scheduler && a->fused == b->fused;
+    return a->q_len == b->q_len && a->kv_len == b->kv_len && a->context_shards == b->context_shards &&
+           a->vmem_kib == b->vmem_kib && a->dq_reduction_steps == b->dq_reduction_steps &&
+           a->load_balanced == b->load_balanced && a->max_logit == b->max_logit &&
+           a->scheduler == b->scheduler && a->fused == b->fused;
 }
 
 static void apply_attention(struct adv_tile_memo *memo, struct adv_plan *plan)
@@ -204,8 +210,14 @@ static void apply_attention(struct adv_tile_memo *memo, struct adv_plan *plan)
     int context = adv_plan_degree(plan, ADV_AXIS_CONTEXT);
     int shards = ulysses ? 1 : context;
     struct attention_key key = {
-        plan->seq_len / shards, plan->seq_len, shards, plan->flags.scoped_vmem_limit_kib, plan->dq_reduction_steps,
-        plan->cp_load_balance,  plan->max_logit_estimate > 0, plan->use_splash_scheduler,
+        plan->seq_len / shards,
+        plan->seq_len,
+        shards,
+        plan->flags.scoped_vmem_limit_kib,
+        plan->dq_reduction_steps,
+        plan->cp_load_balance,
+        plan->max_logit_estimate > 0,
+        plan->use_splash_scheduler,
         plan->use_fused_bwd || plan->use_tokamax_splash,
     };
     struct attention_row *row = NULL;
@@ -231,7 +243,8 @@ static const struct adv_layer *expert_layer(const struct adv_model *model)
     return NULL;
 }
 
-/* MaxText's names for the tile of one pass: batch_seq the rows, embed_dim and mlp_dim whatever the pass contracts. */
+/* MaxText's names for the tile of one pass: batch_seq the rows, embed_dim and mlp_dim whatever the pass
+ * contracts. */
 static struct adv_gmm_blocks named_tile(int matrix, int pass, const struct adv_gmm_tile *tile)
 {
     bool contracts_embed = pass == ADV_GMM_DRHS ? matrix == 0 : (matrix == 0) == (pass == ADV_GMM_FWD);
@@ -267,9 +280,12 @@ static void tune_experts(struct adv_tile_memo *memo, struct expert_row *row)
             int found = 0;
             long evaluated = 0;
             enum adv_kernel kernel = pass == ADV_GMM_DRHS ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM;
-            if (adv_gmm_tune(&machine, kernel, &shape, SHORT_LIST, tiles, times, &found, &evaluated, NULL) != ADV_OK) continue;
+            if (adv_gmm_tune(&machine, kernel, &shape, SHORT_LIST, tiles, times, &found, &evaluated, NULL) !=
+                ADV_OK)
+                continue;
             for (int i = 0; i < found && !row->found[matrix][pass]; i++) {
-                if (tiles[i].input_buffer_count > 2 || !times[i].fits_vmem) continue; /* MaxText has no key for more buffers */
+                if (tiles[i].input_buffer_count > 2 || !times[i].fits_vmem)
+                    continue; /* MaxText has no key for more buffers */
                 row->found[matrix][pass] = true;
                 row->blocks[matrix][pass] = named_tile(matrix, pass, &tiles[i]);
             }
@@ -288,20 +304,22 @@ static void apply_experts(struct adv_tile_memo *memo, struct adv_plan *plan)
 {
     const struct adv_layer *layer = expert_layer(memo->model);
     bool fp8 = plan->quantization == ADV_QUANT_FP8_FULL;
-    bool keys_reach_kernel = plan->moe == ADV_MOE_MEGABLOX || plan->moe == ADV_MOE_GMM_V2 || (plan->moe == ADV_MOE_TOKAMAX && fp8);
+    bool keys_reach_kernel =
+        plan->moe == ADV_MOE_MEGABLOX || plan->moe == ADV_MOE_GMM_V2 || (plan->moe == ADV_MOE_TOKAMAX && fp8);
     if (!layer || !keys_reach_kernel) return;
     int tp = plan->ici[ADV_AXIS_TENSOR] * plan->ici[ADV_AXIS_TENSOR_SEQUENCE];
     double groups = adv_max(1, (double)layer->experts / plan->ici[ADV_AXIS_EXPERT]);
     double rows = adv_plan_tokens(plan) * tp * layer->experts_per_token;
     struct expert_key key = {
-        power_of_two_near(rows / groups), layer->moe_mlp_dim / tp, plan->flags.scoped_vmem_limit_kib,
-        plan->moe == ADV_MOE_GMM_V2 ? 2 : 1, fp8 ? ADV_FORMAT_FP8 : ADV_FORMAT_BF16,
+        power_of_two_near(rows / groups),       layer->moe_mlp_dim / tp,
+        plan->flags.scoped_vmem_limit_kib,      plan->moe == ADV_MOE_GMM_V2 ? 2 : 1,
+        fp8 ? ADV_FORMAT_FP8 : ADV_FORMAT_BF16,
     };
     struct expert_row *row = NULL;
     for (int i = 0; i < memo->expert_count && !row; i++) {
         const struct expert_key *known = &memo->experts[i].key;
-        if (known->rows_per_group == key.rows_per_group && known->width == key.width && known->vmem_kib == key.vmem_kib &&
-            known->version == key.version && known->format == key.format)
+        if (known->rows_per_group == key.rows_per_group && known->width == key.width &&
+            known->vmem_kib == key.vmem_kib && known->version == key.version && known->format == key.format)
             row = &memo->experts[i];
     }
     if (!row) {

@@ -1,7 +1,8 @@
 /* tiles.h: kernel tiles tuned once for each shape that the search meets, and remembered.
  *
- * The best tiles depend on sequence, context shards and head sizes, not on how many heads or sequences a device has
- * (those only repeat the grid), so a search meets a handful of shapes. Not thread safe: one memo belongs to one request.
+ * The best tiles depend on sequence, context shards and head sizes, not on how many heads or sequences a
+ * device has (those only repeat the grid), so a search meets a handful of shapes. Not thread safe: one memo
+ * belongs to one request.
  */
 #ifndef ADV_SEARCH_TILES_H
 #define ADV_SEARCH_TILES_H
@@ -18,8 +19,8 @@ struct adv_tile_memo;
 struct adv_tile_memo *adv_tile_memo_create(const struct adv_model *model, const struct adv_cluster *cluster,
                                            const struct adv_constants *constants, struct adv_arena *arena);
 
-/* Sets attention blocks and layouts (and expert tiles where MaxText's keys reach the kernel) of `plan` for its mesh,
- * sequence and VMEM limit. Where no legal tile exists the plan keeps what it has. */
+/* Sets attention blocks and layouts (and expert tiles where MaxText's keys reach the kernel) of `plan` for
+ * its mesh, sequence and VMEM limit. Where no legal tile exists the plan keeps what it has. */
 void adv_tile_memo_apply(struct adv_tile_memo *memo, struct adv_plan *plan);
 
 #endif

@@ -10,18 +10,20 @@
 enum { KEYS_MAX = 160 };
 
 /* Keys and flags by which `changed` differs from the baseline; above any limit when memory ran out. */
-static int count_keys(const struct adv_advise_request *request, const struct adv_plan *baseline, const struct adv_plan *changed,
-                      struct adv_arena *arena)
+static int count_keys(const struct adv_advise_request *request, const struct adv_plan *baseline,
+                      const struct adv_plan *changed, struct adv_arena *arena)
 {
     struct adv_config_change keys[KEYS_MAX];
     struct adv_flag_change flags[ADV_FLAG_CHANGES];
     int count = 0;
-    if (adv_emit_changes(baseline, changed, &request->model, &request->cluster, arena, keys, KEYS_MAX, &count, NULL) != ADV_OK)
+    if (adv_emit_changes(baseline, changed, &request->model, &request->cluster, arena, keys, KEYS_MAX, &count,
+                         NULL) != ADV_OK)
         return KEYS_MAX;
     return count + adv_emit_flag_changes(&baseline->flags, &changed->flags, flags);
 }
 
-static void insert(struct adv_candidate *best, int *count, int capacity, const struct adv_plan *plan, const struct adv_estimate *estimate)
+static void insert(struct adv_candidate *best, int *count, int capacity, const struct adv_plan *plan,
+                   const struct adv_estimate *estimate)
 {
     double metric = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate);
     int at = *count;
@@ -34,8 +36,8 @@ static void insert(struct adv_candidate *best, int *count, int capacity, const s
     best[at] = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
 }
 
-static void lend(struct adv_pricer *pricer, const struct adv_plan *baseline, const struct adv_plan *donor, struct adv_arena *arena,
-                 struct adv_candidate *best, int *count, int capacity)
+static void lend(struct adv_pricer *pricer, const struct adv_plan *baseline, const struct adv_plan *donor,
+                 struct adv_arena *arena, struct adv_candidate *best, int *count, int capacity)
 {
     const struct adv_advise_request *request = pricer->request;
     int keys[ADV_CHANGE_GROUPS];
@@ -54,18 +56,23 @@ static void lend(struct adv_pricer *pricer, const struct adv_plan *baseline, con
             total += keys[group];
             adv_change_group_apply(group, donor, &changed);
         }
-        if (idle || total > request->max_changes || adv_plan_broken_rule(&changed, &request->model, &request->cluster)) continue;
+        if (idle || total > request->max_changes ||
+            adv_plan_broken_rule(&changed, &request->model, &request->cluster))
+            continue;
         struct adv_estimate estimate;
-        if (!adv_price(pricer, &changed, &estimate) || !adv_rank_fits(&estimate, pricer->memory_frac)) continue;
+        if (!adv_price(pricer, &changed, &estimate) || !adv_rank_fits(&estimate, pricer->memory_frac))
+            continue;
         insert(best, count, capacity, &changed, &estimate);
     }
 }
 
-int adv_search_within(struct adv_pricer *pricer, const struct adv_plan *baseline, const struct adv_candidate *donors,
-                      int donors_count, struct adv_arena *arena, struct adv_candidate *best, int capacity, bool *complete)
+int adv_search_within(struct adv_pricer *pricer, const struct adv_plan *baseline,
+                      const struct adv_candidate *donors, int donors_count, struct adv_arena *arena,
+                      struct adv_candidate *best, int capacity, bool *complete)
 {
     int count = 0;
-    for (int i = 0; i < donors_count && i < ADV_WITHIN_DONORS; i++) lend(pricer, baseline, &donors[i].plan, arena, best, &count, capacity);
+    for (int i = 0; i < donors_count && i < ADV_WITHIN_DONORS; i++)
+        lend(pricer, baseline, &donors[i].plan, arena, best, &count, capacity);
     *complete = !pricer->spent;
     return count;
 }

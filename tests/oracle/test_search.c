@@ -1,5 +1,6 @@
-/* The search against brute force: every mesh, batch, placement of every tensor, input placement and tiling of small
- * random problems is priced one by one, by loops that share nothing with the search but the cost model and the tiles. */
+/* The search against brute force: every mesh, batch, placement of every tensor, input placement and tiling of
+ * small random problems is priced one by one, by loops that share nothing with the search but the cost model
+ * and the tiles. */
 #include "tests/unit/advise_fixture.h"
 
 #include <string.h>
@@ -22,9 +23,9 @@ static int pick(int count)
 
 /* Tensors of a dense gated layer; key and value are one choice in the search's space, so also here. */
 static const enum adv_tensor tensors[][2] = {
-    {ADV_TENSOR_CONTEXT, ADV_TENSOR_CONTEXT},   {ADV_TENSOR_QUERY_PROJ, ADV_TENSOR_QUERY_PROJ},
+    {ADV_TENSOR_CONTEXT, ADV_TENSOR_CONTEXT},     {ADV_TENSOR_QUERY_PROJ, ADV_TENSOR_QUERY_PROJ},
     {ADV_TENSOR_KEY_PROJ, ADV_TENSOR_VALUE_PROJ}, {ADV_TENSOR_OUT_PROJ, ADV_TENSOR_OUT_PROJ},
-    {ADV_TENSOR_MLPWI_0, ADV_TENSOR_MLPWI_0},   {ADV_TENSOR_MLPWI_1, ADV_TENSOR_MLPWI_1},
+    {ADV_TENSOR_MLPWI_0, ADV_TENSOR_MLPWI_0},     {ADV_TENSOR_MLPWI_1, ADV_TENSOR_MLPWI_1},
 };
 enum { TENSORS = sizeof tensors / sizeof *tensors, COMBINATIONS = 729 }; /* 3^6 */
 
@@ -47,7 +48,8 @@ struct oracle {
 static bool price(const struct oracle *oracle, const struct adv_plan *plan, struct adv_estimate *estimate)
 {
     const struct adv_advise_request *request = oracle->fixture->request;
-    struct adv_estimate_input input = {&request->model, &request->cluster, oracle->fixture->constants, plan, ADV_FLOPS_CAUSAL_HALF};
+    struct adv_estimate_input input = {&request->model, &request->cluster, oracle->fixture->constants, plan,
+                                       ADV_FLOPS_CAUSAL_HALF};
     return adv_estimate_plan(&input, estimate, NULL, NULL) == ADV_OK;
 }
 
@@ -64,9 +66,11 @@ static void enumerate_family(struct oracle *oracle, const struct adv_plan *start
             plan.policy = ADV_POLICY_CUSTOM;
             adv_policy_placements(ADV_POLICY_FULL, plan.placements);
             plan.num_vocab_tiling = tiling;
-            if (combination >= COMBINATIONS) plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = ADV_PLACE_OFFLOAD;
+            if (combination >= COMBINATIONS)
+                plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = ADV_PLACE_OFFLOAD;
             for (int t = 0, digits = combination % COMBINATIONS; t < TENSORS; t++, digits /= 3)
-                plan.placements[tensors[t][0]] = plan.placements[tensors[t][1]] = (enum adv_placement)(digits % 3);
+                plan.placements[tensors[t][0]] = plan.placements[tensors[t][1]] =
+                    (enum adv_placement)(digits % 3);
             struct adv_estimate estimate;
             if (!price(oracle, &plan, &estimate) || !adv_rank_fits(&estimate, ADV_RANK_MEMORY_FRAC)) continue;
             if (family->fits && estimate.step_time_s >= family->best_s) continue;
@@ -84,7 +88,9 @@ static void enumerate(struct oracle *oracle, int sequences)
     for (int tensor = 1; tensor <= devices; tensor++)
         for (int context = 1; context * tensor <= devices; context++)
             for (int data = 1; data * context * tensor <= devices; data++) {
-                if (devices % (data * context * tensor) != 0 || (oracle->narrow && data * context * tensor > 1)) continue;
+                if (devices % (data * context * tensor) != 0 ||
+                    (oracle->narrow && data * context * tensor > 1))
+                    continue;
                 for (int steps = 1; steps <= sequences; steps++) {
                     if (sequences % steps != 0) continue;
                     struct adv_plan plan = oracle->base;
@@ -96,7 +102,9 @@ static void enumerate(struct oracle *oracle, int sequences)
                     plan.gradient_accumulation_steps = steps;
                     plan.per_device_batch_size = (double)sequences / steps / devices;
                     plan.allow_split_physical_axes = adv_mesh_place(cluster, &plan, &mesh, NULL) != ADV_OK;
-                    if (plan.allow_split_physical_axes && adv_mesh_place(cluster, &plan, &mesh, NULL) != ADV_OK) continue;
+                    if (plan.allow_split_physical_axes &&
+                        adv_mesh_place(cluster, &plan, &mesh, NULL) != ADV_OK)
+                        continue;
                     adv_tile_memo_apply(oracle->tiles, &plan);
                     if (adv_plan_broken_rule(&plan, &oracle->fixture->request->model, cluster)) continue;
                     assert_true(oracle->count < FAMILIES_MAX);
@@ -116,8 +124,16 @@ static struct problem random_problem(bool narrow)
     static const int lengths[] = {1024, 2048, 4096};
     int kv = 1 << pick(3);
     return (struct problem){
-        .heads = kv * (1 << pick(3)), .kv_heads = kv, .emb = 1024 * (1 + pick(4)), .mlp = 2048 * (1 + pick(5)), .layers = 2 + pick(12),
-        .vocab = 8192 * (1 + pick(16)), .seq_len = lengths[pick(3)], .sequences = 8 * (1 + pick(3)), .v6e = pick(2), .wide_mean = pick(2),
+        .heads = kv * (1 << pick(3)),
+        .kv_heads = kv,
+        .emb = 1024 * (1 + pick(4)),
+        .mlp = 2048 * (1 + pick(5)),
+        .layers = 2 + pick(12),
+        .vocab = 8192 * (1 + pick(16)),
+        .seq_len = lengths[pick(3)],
+        .sequences = 8 * (1 + pick(3)),
+        .v6e = pick(2),
+        .wide_mean = pick(2),
         .narrow = narrow,
     };
 }
@@ -125,16 +141,23 @@ static struct problem random_problem(bool narrow)
 static void write_request(const struct problem *problem, double hbm_bytes, char *text, size_t text_bytes)
 {
     char override[128] = "";
-    if (hbm_bytes > 0) snprintf(override, sizeof override, ",\"overrides\":{\"hbm_usable_bytes_per_device\":%.0f}", hbm_bytes);
+    if (hbm_bytes > 0)
+        snprintf(override, sizeof override, ",\"overrides\":{\"hbm_usable_bytes_per_device\":%.0f}",
+                 hbm_bytes);
     snprintf(text, text_bytes,
-             "{\"model\":{\"decoder_block\":\"llama2\",\"base_emb_dim\":%d,\"base_num_query_heads\":%d,\"base_num_kv_heads\":%d,"
-             "\"head_dim\":128,\"base_mlp_dim\":%d,\"base_num_decoder_layers\":%d,\"vocab_size\":%d,\"mlp_activations\":[\"silu\",\"linear\"]},"
-             "\"cluster\":{\"chip\":\"%s\",\"topology\":\"%s\"%s},\"workload\":{\"seq_len\":%d,\"global_batch_sequences\":%d%s},"
+             "{\"model\":{\"decoder_block\":\"llama2\",\"base_emb_dim\":%d,\"base_num_query_heads\":%d,"
+             "\"base_num_kv_heads\":%d,"
+             "\"head_dim\":128,\"base_mlp_dim\":%d,\"base_num_decoder_layers\":%d,\"vocab_size\":%d,\"mlp_"
+             "activations\":[\"silu\",\"linear\"]},"
+             "\"cluster\":{\"chip\":\"%s\",\"topology\":\"%s\"%s},\"workload\":{\"seq_len\":%d,\"global_"
+             "batch_sequences\":%d%s},"
              "\"pins\":{\"context_parallel_strategy\":\"all_gather\"%s},"
              "\"search\":{\"top_k\":100,\"axes\":[%s]}}",
-             problem->emb, problem->heads, problem->kv_heads, problem->mlp, problem->layers, problem->vocab, problem->v6e ? "v6e" : "tpu7x",
-             problem->v6e ? "2x2" : "2x2x1", override, problem->seq_len, problem->sequences, problem->wide_mean ? "" : ",\"mu_dtype\":\"bfloat16\"",
-             problem->narrow ? ",\"num_vocab_tiling\":2" : "", problem->narrow ? "\"fsdp\"" : "\"data\",\"fsdp\",\"tensor\",\"context\"");
+             problem->emb, problem->heads, problem->kv_heads, problem->mlp, problem->layers, problem->vocab,
+             problem->v6e ? "v6e" : "tpu7x", problem->v6e ? "2x2" : "2x2x1", override, problem->seq_len,
+             problem->sequences, problem->wide_mean ? "" : ",\"mu_dtype\":\"bfloat16\"",
+             problem->narrow ? ",\"num_vocab_tiling\":2" : "",
+             problem->narrow ? "\"fsdp\"" : "\"data\",\"fsdp\",\"tensor\",\"context\"");
 }
 
 static bool same_family(const struct adv_plan *a, const struct adv_plan *b)
@@ -173,14 +196,18 @@ static void check_answer(const struct oracle *oracle, const struct adv_search_re
         for (int k = 0; k < result->found_count; k++) {
             if (!same_family(&result->found[k].plan, &family->plan)) continue;
             double time_s = result->found[k].estimate.step_time_s;
-            if (time_s < family->best_s * (1 - 1e-12) || time_s > family->best_s * (1 + ADV_RANK_KEY_FRAC) * (1 + 1e-12))
+            if (time_s < family->best_s * (1 - 1e-12) ||
+                time_s > family->best_s * (1 + ADV_RANK_KEY_FRAC) * (1 + 1e-12))
                 fail_msg("family: search %.9f s, brute force %.9f s", time_s, family->best_s);
         }
     }
     for (int k = 0; k < result->found_count; k++)
-        if (k == 0 || result->found[k].estimate.step_time_s < found_s) found_s = result->found[k].estimate.step_time_s;
+        if (k == 0 || result->found[k].estimate.step_time_s < found_s)
+            found_s = result->found[k].estimate.step_time_s;
     if (!any) {
-        for (int k = 0; k < result->found_count; k++) assert_true(result->memory_frac > ADV_RANK_MEMORY_FRAC || result->found[k].plan.optimizer_host_offload);
+        for (int k = 0; k < result->found_count; k++)
+            assert_true(result->memory_frac > ADV_RANK_MEMORY_FRAC ||
+                        result->found[k].plan.optimizer_host_offload);
         return;
     }
     assert_true(result->exhaustive);
@@ -206,14 +233,17 @@ static void compare(bool narrow, int problems)
         oracle.count = 0;
         oracle.narrow = narrow;
         oracle.tiling_pinned = narrow ? 2 : 0;
-        oracle.tiles = adv_tile_memo_create(&fixture.request->model, &fixture.request->cluster, fixture.constants, &fixture.arena);
+        oracle.tiles = adv_tile_memo_create(&fixture.request->model, &fixture.request->cluster,
+                                            fixture.constants, &fixture.arena);
         assert_non_null(oracle.tiles);
         enumerate(&oracle, problem.sequences);
         check_answer(&oracle, &result);
-        for (int i = 0; i < result.found_count; i++) bound_by_memory += result.found[i].plan.policy != ADV_POLICY_MINIMAL_WITH_CONTEXT;
+        for (int i = 0; i < result.found_count; i++)
+            bound_by_memory += result.found[i].plan.policy != ADV_POLICY_MINIMAL_WITH_CONTEXT;
         fixture_close(&fixture);
     }
-    assert_true(bound_by_memory > problems / 2); /* the problems are not trivial: memory decides what is kept */
+    assert_true(bound_by_memory >
+                problems / 2); /* the problems are not trivial: memory decides what is kept */
 }
 
 static void search_equals_brute_force_over_all_axes(void **state)

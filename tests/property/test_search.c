@@ -23,13 +23,16 @@ static const struct {
 enum { JOBS = sizeof jobs / sizeof *jobs };
 
 /* Extra is appended inside the document: ",\"search\":{…}". */
-static void search_job(struct fixture *fixture, int job, const char *overrides, const char *extra, struct adv_search_result *result)
+static void search_job(struct fixture *fixture, int job, const char *overrides, const char *extra,
+                       struct adv_search_result *result)
 {
     char text[2048], cluster[512];
     snprintf(cluster, sizeof cluster, "%s", jobs[job].cluster);
     cluster[strlen(cluster) - 1] = '\0'; /* reopen the object */
-    snprintf(text, sizeof text, "{\"model\":\"%s\",\"cluster\":%s%s},\"workload\":{\"seq_len\":%d,\"global_batch_sequences\":%d}%s}",
-             jobs[job].model, cluster, overrides, jobs[job].seq_len, jobs[job].sequences, extra);
+    snprintf(
+        text, sizeof text,
+        "{\"model\":\"%s\",\"cluster\":%s%s},\"workload\":{\"seq_len\":%d,\"global_batch_sequences\":%d}%s}",
+        jobs[job].model, cluster, overrides, jobs[job].seq_len, jobs[job].sequences, extra);
     fixture_search(fixture, text, result);
 }
 
@@ -50,7 +53,8 @@ static void every_ranked_plan_is_legal_fits_and_is_exhaustively_best(void **stat
         assert_true(result.exhaustive);
         for (int i = 0; i < result.found_count; i++) {
             const struct adv_candidate *candidate = &result.found[i];
-            const char *rule = adv_plan_broken_rule(&candidate->plan, &fixture.request->model, &fixture.request->cluster);
+            const char *rule =
+                adv_plan_broken_rule(&candidate->plan, &fixture.request->model, &fixture.request->cluster);
             if (rule) fail_msg("%s: rank %d breaks %s", jobs[job].model, i + 1, rule);
             assert_true(adv_rank_fits(&candidate->estimate, result.memory_frac));
             if (result.memory_frac < 1) assert_int_equal(candidate->estimate.fit, ADV_FIT_FITS);
@@ -65,7 +69,9 @@ static void allowing_another_axis_never_makes_the_best_worse(void **state)
 {
     (void)state;
     static const char *const steps[] = {
-        ",\"search\":{\"axes\":[\"fsdp\"]}", ",\"search\":{\"axes\":[\"fsdp\",\"data\"]}", ",\"search\":{\"axes\":[\"fsdp\",\"data\",\"context\"]}",
+        ",\"search\":{\"axes\":[\"fsdp\"]}",
+        ",\"search\":{\"axes\":[\"fsdp\",\"data\"]}",
+        ",\"search\":{\"axes\":[\"fsdp\",\"data\",\"context\"]}",
         ",\"search\":{\"axes\":[\"fsdp\",\"data\",\"context\",\"tensor\"]}",
         ",\"search\":{\"axes\":[\"fsdp\",\"data\",\"context\",\"tensor\",\"expert\",\"fsdp_transpose\"]}",
     };
@@ -77,7 +83,8 @@ static void allowing_another_axis_never_makes_the_best_worse(void **state)
             search_job(&fixture, job, "", steps[i], &result);
             double now_s = fastest_s(&result);
             bool compromised = result.found_count > 0 && result.memory_frac > ADV_RANK_MEMORY_FRAC;
-            if (!compromised && now_s > before_s * (1 + ADV_RANK_KEY_FRAC)) fail_msg("%s: %.6f s, without the axis %.6f s", jobs[job].model, now_s, before_s);
+            if (!compromised && now_s > before_s * (1 + ADV_RANK_KEY_FRAC))
+                fail_msg("%s: %.6f s, without the axis %.6f s", jobs[job].model, now_s, before_s);
             before_s = now_s;
             fixture_close(&fixture);
         }
@@ -90,7 +97,8 @@ static void pinned_keys_hold_in_every_answer(void **state)
     static struct fixture fixture;
     struct adv_search_result result;
     search_job(&fixture, 0, "",
-               ",\"pins\":{\"ici_tensor_parallelism\":2,\"num_vocab_tiling\":4,\"remat_policy\":\"custom\",\"context\":\"device\","
+               ",\"pins\":{\"ici_tensor_parallelism\":2,\"num_vocab_tiling\":4,\"remat_policy\":\"custom\","
+               "\"context\":\"device\","
                "\"sa_block_q\":1024,\"gradient_accumulation_steps\":2}",
                &result);
     assert_true(result.found_count > 0);
@@ -117,7 +125,8 @@ static void a_shorter_answer_is_the_beginning_of_a_longer_one(void **state)
         search_job(&many, job, "", ",\"search\":{\"top_k\":12}", &long_answer);
         assert_true(long_answer.found_count >= short_answer.found_count);
         for (int i = 0; i < short_answer.found_count; i++)
-            assert_memory_equal(&short_answer.found[i].plan, &long_answer.found[i].plan, sizeof short_answer.found[i].plan);
+            assert_memory_equal(&short_answer.found[i].plan, &long_answer.found[i].plan,
+                                sizeof short_answer.found[i].plan);
         fixture_close(&few);
         fixture_close(&many);
     }
@@ -133,10 +142,13 @@ static void more_memory_is_never_slower(void **state)
             static struct fixture fixture;
             struct adv_search_result result;
             char overrides[128];
-            snprintf(overrides, sizeof overrides, ",\"overrides\":{\"hbm_usable_bytes_per_device\":%.0f}", gib[i] * 1073741824.0);
+            snprintf(overrides, sizeof overrides, ",\"overrides\":{\"hbm_usable_bytes_per_device\":%.0f}",
+                     gib[i] * 1073741824.0);
             search_job(&fixture, job, overrides, "", &result);
             double now_s = fastest_s(&result);
-            if (now_s > before_s * (1 + ADV_RANK_KEY_FRAC)) fail_msg("%s: %.6f s with %g GiB, %.6f s with less", jobs[job].model, now_s, gib[i], before_s);
+            if (now_s > before_s * (1 + ADV_RANK_KEY_FRAC))
+                fail_msg("%s: %.6f s with %g GiB, %.6f s with less", jobs[job].model, now_s, gib[i],
+                         before_s);
             before_s = now_s;
             fixture_close(&fixture);
         }
@@ -182,9 +194,11 @@ static int pick(int count)
     return (int)(random_state % (uint64_t)count);
 }
 
-static void estimate(const struct fixture *fixture, const struct adv_plan *plan, struct adv_estimate *estimate_out)
+static void estimate(const struct fixture *fixture, const struct adv_plan *plan,
+                     struct adv_estimate *estimate_out)
 {
-    struct adv_estimate_input input = {&fixture->request->model, &fixture->request->cluster, fixture->constants, plan, ADV_FLOPS_CAUSAL_HALF};
+    struct adv_estimate_input input = {&fixture->request->model, &fixture->request->cluster,
+                                       fixture->constants, plan, ADV_FLOPS_CAUSAL_HALF};
     assert_int_equal(adv_estimate_plan(&input, estimate_out, NULL, NULL), ADV_OK);
 }
 
@@ -204,31 +218,38 @@ static void the_cost_model_has_the_properties_that_the_search_relies_on(void **s
         struct adv_remat_space space;
         struct adv_space families;
         adv_remat_space_build(fixture.request, &space);
-        assert_int_equal(adv_space_build(fixture.request, fixture.constants, &fixture.arena, &families, &fixture.err), ADV_OK);
+        assert_int_equal(
+            adv_space_build(fixture.request, fixture.constants, &fixture.arena, &families, &fixture.err),
+            ADV_OK);
         for (int trial = 0; trial < 300; trial++) {
             struct adv_plan plan;
             struct adv_estimate remat, device, offload, tiled;
             adv_space_plan(&families, &families.families[pick(families.families_count)], &plan);
             plan.policy = ADV_POLICY_CUSTOM;
             adv_policy_placements(ADV_POLICY_FULL, plan.placements);
-            for (int i = 0; i < space.units_count; i++) put(&space.units[i], &plan, (enum adv_placement)pick(3));
+            for (int i = 0; i < space.units_count; i++)
+                put(&space.units[i], &plan, (enum adv_placement)pick(3));
             const struct adv_remat_unit *unit = &space.units[pick(space.units_count)];
             if (unit->has_leader) plan.placements[unit->leader] = ADV_PLACE_DEVICE;
             for (int i = 0; i < space.units_count; i++) /* not kept without it */
-                if (space.units[i].has_leader && space.units[i].leader == unit->tensors[0]) put(&space.units[i], &plan, ADV_PLACE_REMAT);
+                if (space.units[i].has_leader && space.units[i].leader == unit->tensors[0])
+                    put(&space.units[i], &plan, ADV_PLACE_REMAT);
             put(unit, &plan, ADV_PLACE_REMAT);
             estimate(&fixture, &plan, &remat);
             put(unit, &plan, ADV_PLACE_OFFLOAD);
             estimate(&fixture, &plan, &offload);
             put(unit, &plan, ADV_PLACE_DEVICE);
             estimate(&fixture, &plan, &device);
-            if (device.step_time_s > remat.step_time_s * (1 + 1e-12) || device.step_time_s > offload.step_time_s * (1 + 1e-12))
-                fail_msg("P1: %s, %s: device %.9f, remat %.9f, offload %.9f s", jobs[job].model, adv_tensor_name(unit->tensors[0]),
-                         device.step_time_s, remat.step_time_s, offload.step_time_s);
+            if (device.step_time_s > remat.step_time_s * (1 + 1e-12) ||
+                device.step_time_s > offload.step_time_s * (1 + 1e-12))
+                fail_msg("P1: %s, %s: device %.9f, remat %.9f, offload %.9f s", jobs[job].model,
+                         adv_tensor_name(unit->tensors[0]), device.step_time_s, remat.step_time_s,
+                         offload.step_time_s);
             assert_true(remat.hbm_bytes_per_device <= device.hbm_bytes_per_device);
             assert_true(remat.host_bytes_per_host <= offload.host_bytes_per_host);
             assert_close(offload.loss_peak_bytes, remat.loss_peak_bytes, 1e-12);
-            assert_close(device.loss_peak_bytes - remat.loss_peak_bytes, device.backward_peak_bytes - remat.backward_peak_bytes, 1e-6);
+            assert_close(device.loss_peak_bytes - remat.loss_peak_bytes,
+                         device.backward_peak_bytes - remat.backward_peak_bytes, 1e-6);
             if (fmod(adv_plan_tokens(&plan), 4) != 0) continue;
             plan.num_vocab_tiling = 4;
             estimate(&fixture, &plan, &tiled);
@@ -246,18 +267,23 @@ static void dense_jobs_start_with_fsdp_without_tensor_and_long_ones_with_context
         const char *model, *accelerator, *workload;
         bool is_long;
     } recipes[] = {
-        {"llama3.1-70b", "tpu7x-128", "\"seq_len\":8192,\"global_batch_sequences\":256,\"mu_dtype\":\"bfloat16\"", false},
-        {"llama3.1-70b", "tpu7x-512", "\"seq_len\":8192,\"global_batch_sequences\":1024,\"mu_dtype\":\"bfloat16\"", false},
-        {"llama3.1-405b", "tpu7x-512", "\"seq_len\":8192,\"global_batch_sequences\":1536,\"mu_dtype\":\"bfloat16\"", false},
+        {"llama3.1-70b", "tpu7x-128",
+         "\"seq_len\":8192,\"global_batch_sequences\":256,\"mu_dtype\":\"bfloat16\"", false},
+        {"llama3.1-70b", "tpu7x-512",
+         "\"seq_len\":8192,\"global_batch_sequences\":1024,\"mu_dtype\":\"bfloat16\"", false},
+        {"llama3.1-405b", "tpu7x-512",
+         "\"seq_len\":8192,\"global_batch_sequences\":1536,\"mu_dtype\":\"bfloat16\"", false},
         {"gemma4-31b", "tpu7x-128", "\"seq_len\":8192,\"global_batch_sequences\":1024", false},
-        {"llama3.1-70b", "tpu7x-512", "\"seq_len\":131072,\"global_batch_sequences\":64,\"optimizer\":\"adam_pax\"", true},
+        {"llama3.1-70b", "tpu7x-512",
+         "\"seq_len\":131072,\"global_batch_sequences\":64,\"optimizer\":\"adam_pax\"", true},
     };
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {
         static struct fixture fixture;
         struct adv_search_result result;
         char text[512];
-        snprintf(text, sizeof text, "{\"model\":\"%s\",\"cluster\":{\"accelerator\":\"%s\"},\"workload\":{%s}}", recipes[i].model,
-                 recipes[i].accelerator, recipes[i].workload);
+        snprintf(text, sizeof text,
+                 "{\"model\":\"%s\",\"cluster\":{\"accelerator\":\"%s\"},\"workload\":{%s}}",
+                 recipes[i].model, recipes[i].accelerator, recipes[i].workload);
         fixture_search(&fixture, text, &result);
         assert_true(result.found_count > 0);
         const int *ici = result.found[0].plan.ici;

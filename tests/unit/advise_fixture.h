@@ -1,4 +1,5 @@
-/* advise_fixture.h: an advise request from JSON text, searched on the embedded catalog; for tests of search, emit, explain. */
+/* advise_fixture.h: an advise request from JSON text, searched on the embedded catalog; for tests of search,
+ * emit, explain. */
 #ifndef TESTS_UNIT_ADVISE_FIXTURE_H
 #define TESTS_UNIT_ADVISE_FIXTURE_H
 
@@ -28,7 +29,8 @@ static struct adv_catalog *fixture_catalog(void)
     if (catalog) return catalog;
     adv_err_init(&err);
     catalog = adv_catalog_load(NULL, &err);
-    if (!catalog) fail_msg("the catalog does not load: %s %s", err.findings[0].pointer, err.findings[0].detail);
+    if (!catalog)
+        fail_msg("the catalog does not load: %s %s", err.findings[0].pointer, err.findings[0].detail);
     return catalog;
 }
 
@@ -42,8 +44,10 @@ static void fixture_open(struct fixture *fixture, const char *json)
     json_error_t where;
     json_t *root = json_loads(json, 0, &where);
     if (!root) fail_msg("%s in %s", where.text, json);
-    adv_code code = adv_decode_advise_request(fixture->catalog, root, &fixture->arena, fixture->request, &fixture->err, &fixture->warnings);
-    if (code != ADV_OK) fail_msg("%s: %s in %s", fixture->err.findings[0].pointer, fixture->err.findings[0].detail, json);
+    adv_code code = adv_decode_advise_request(fixture->catalog, root, &fixture->arena, fixture->request,
+                                              &fixture->err, &fixture->warnings);
+    if (code != ADV_OK)
+        fail_msg("%s: %s in %s", fixture->err.findings[0].pointer, fixture->err.findings[0].detail, json);
     json_decref(root);
     fixture->constants = &adv_catalog_chip(fixture->catalog, fixture->request->cluster.chip.name)->constants;
 }
@@ -57,8 +61,10 @@ static void fixture_close(struct fixture *fixture)
 static void fixture_search(struct fixture *fixture, const char *json, struct adv_search_result *result)
 {
     fixture_open(fixture, json);
-    adv_code code = adv_search_run(fixture->request, fixture->constants, &fixture->arena, result, &fixture->err);
-    if (code != ADV_OK) fail_msg("%s: %s for %s", fixture->err.findings[0].pointer, fixture->err.findings[0].detail, json);
+    adv_code code =
+        adv_search_run(fixture->request, fixture->constants, &fixture->arena, result, &fixture->err);
+    if (code != ADV_OK)
+        fail_msg("%s: %s for %s", fixture->err.findings[0].pointer, fixture->err.findings[0].detail, json);
 }
 
 #endif

@@ -10,37 +10,47 @@
 #include "engine/json/encode_common.h"
 
 static const char *const requests[] = {
-    "{\"model\":\"llama3.1-70b\",\"cluster\":{\"accelerator\":\"tpu7x-128\"},\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":256,"
+    "{\"model\":\"llama3.1-70b\",\"cluster\":{\"accelerator\":\"tpu7x-128\"},\"workload\":{\"seq_len\":8192,"
+    "\"global_batch_sequences\":256,"
     "\"mu_dtype\":\"bfloat16\"}}",
-    "{\"model\":\"gpt-oss-120b\",\"cluster\":{\"accelerator\":\"tpu7x-128\"},\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":1280,"
+    "{\"model\":\"gpt-oss-120b\",\"cluster\":{\"accelerator\":\"tpu7x-128\"},\"workload\":{\"seq_len\":8192,"
+    "\"global_batch_sequences\":1280,"
     "\"quantization\":\"any\"},\"search\":{\"top_k\":4}}",
-    "{\"model\":\"gemma3-27b\",\"cluster\":{\"accelerator\":\"tpu7x-128\"},\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":256}}",
-    "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\",\"slices\":2},\"workload\":{\"seq_len\":8192,"
+    "{\"model\":\"gemma3-27b\",\"cluster\":{\"accelerator\":\"tpu7x-128\"},\"workload\":{\"seq_len\":8192,"
+    "\"global_batch_sequences\":256}}",
+    "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\",\"slices\":2},"
+    "\"workload\":{\"seq_len\":8192,"
     "\"global_batch_sequences\":64,\"quantization\":\"any\"},\"search\":{\"top_k\":5}}",
-    "{\"model\":\"llama3.1-70b\",\"cluster\":{\"accelerator\":\"tpu7x-512\"},\"workload\":{\"seq_len\":131072,\"global_batch_sequences\":64}}",
-    "{\"model\":\"mixtral-8x7b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x4\"},\"workload\":{\"seq_len\":4096,"
-    "\"global_batch_sequences\":256,\"optimizer\":\"adam_pax\"},\"pins\":{\"ici_expert_parallelism\":2,\"steps\":30}}",
+    "{\"model\":\"llama3.1-70b\",\"cluster\":{\"accelerator\":\"tpu7x-512\"},\"workload\":{\"seq_len\":"
+    "131072,\"global_batch_sequences\":64}}",
+    "{\"model\":\"mixtral-8x7b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x4\"},\"workload\":{\"seq_"
+    "len\":4096,"
+    "\"global_batch_sequences\":256,\"optimizer\":\"adam_pax\"},\"pins\":{\"ici_expert_parallelism\":2,"
+    "\"steps\":30}}",
 };
 enum { REQUESTS = sizeof requests / sizeof *requests };
 
-/* Reads the emitted keys and flags back; all warnings of decoding and legality end up in fixture->warnings. */
+/* Reads the emitted keys and flags back; all warnings of decoding and legality end up in fixture->warnings.
+ */
 static void read_back(struct fixture *fixture, struct adv_config *config, struct adv_plan *plan)
 {
     json_t *keys = adv_encode_config(config);
     json_t *flags = adv_encode_flags(config);
     json_t *own = json_deep_copy(keys);
     json_object_del(own, "model_name");
-    struct adv_decode_config_input input = {fixture->catalog, &fixture->request->model, &fixture->request->cluster, own, NULL, "/config",
-                                            true, &fixture->arena};
+    struct adv_decode_config_input input = {
+        fixture->catalog, &fixture->request->model, &fixture->request->cluster, own, NULL, "/config", true,
+        &fixture->arena};
     struct adv_config echo;
     memset(&echo, 0, sizeof echo);
     adv_err_init(&fixture->warnings);
     if (adv_decode_config(&input, plan, &echo, &fixture->err, &fixture->warnings) != ADV_OK)
         fail_msg("%s: %s", fixture->err.findings[0].pointer, fixture->err.findings[0].detail);
-    if (adv_decode_flags(fixture->catalog, flags, "/xla_flags", true, &fixture->arena, &plan->flags, &echo, &fixture->err,
-                         &fixture->warnings) != ADV_OK)
+    if (adv_decode_flags(fixture->catalog, flags, "/xla_flags", true, &fixture->arena, &plan->flags, &echo,
+                         &fixture->err, &fixture->warnings) != ADV_OK)
         fail_msg("%s: %s", fixture->err.findings[0].pointer, fixture->err.findings[0].detail);
-    if (adv_plan_check(plan, &fixture->request->model, &fixture->request->cluster, &fixture->err, &fixture->warnings) != ADV_OK)
+    if (adv_plan_check(plan, &fixture->request->model, &fixture->request->cluster, &fixture->err,
+                       &fixture->warnings) != ADV_OK)
         fail_msg("%s: %s", fixture->err.findings[0].pointer, fixture->err.findings[0].detail);
     json_decref(keys);
     json_decref(flags);
@@ -59,15 +69,20 @@ static void emitted_keys_and_flags_decode_to_the_same_estimate_without_a_warning
         for (int i = 0; i < result.found_count; i++) {
             const struct adv_candidate *candidate = &result.found[i];
             const struct adv_advise_request *request = fixture.request;
-            assert_int_equal(adv_emit_config(&candidate->plan, &request->model, &request->cluster, request->pins, request->pins_count,
-                                             &fixture.arena, &config, &fixture.err),
+            assert_int_equal(adv_emit_config(&candidate->plan, &request->model, &request->cluster,
+                                             request->pins, request->pins_count, &fixture.arena, &config,
+                                             &fixture.err),
                              ADV_OK);
-            assert_int_equal(adv_emit_flags(&candidate->plan, &request->cluster, fixture.catalog, &fixture.arena, &config, &fixture.err), ADV_OK);
+            assert_int_equal(adv_emit_flags(&candidate->plan, &request->cluster, fixture.catalog,
+                                            &fixture.arena, &config, &fixture.err),
+                             ADV_OK);
             struct adv_plan plan;
             read_back(&fixture, &config, &plan);
-            if (fixture.warnings.count > 0) fail_msg("%s: %s", fixture.warnings.findings[0].pointer, fixture.warnings.findings[0].detail);
+            if (fixture.warnings.count > 0)
+                fail_msg("%s: %s", fixture.warnings.findings[0].pointer, fixture.warnings.findings[0].detail);
             struct adv_estimate estimate;
-            struct adv_estimate_input input = {&request->model, &request->cluster, fixture.constants, &plan, ADV_FLOPS_CAUSAL_HALF};
+            struct adv_estimate_input input = {&request->model, &request->cluster, fixture.constants, &plan,
+                                               ADV_FLOPS_CAUSAL_HALF};
             assert_int_equal(adv_estimate_plan(&input, &estimate, NULL, &fixture.err), ADV_OK);
             assert_close(estimate.step_time_s, candidate->estimate.step_time_s, 1e-12);
             assert_close(estimate.hbm_bytes_per_device, candidate->estimate.hbm_bytes_per_device, 1e-12);
@@ -88,7 +103,9 @@ static void mesh_keys_are_complete_so_that_no_axis_fills_up(void **state)
     plan.ici[ADV_AXIS_DATA] = 16;
     plan.dcn[ADV_AXIS_DATA] = 1;
     plan.dcn[ADV_AXIS_FSDP] = 2;
-    assert_int_equal(adv_emit_config(&plan, &fixture.request->model, &fixture.request->cluster, NULL, 0, &fixture.arena, &config, &fixture.err), ADV_OK);
+    assert_int_equal(adv_emit_config(&plan, &fixture.request->model, &fixture.request->cluster, NULL, 0,
+                                     &fixture.arena, &config, &fixture.err),
+                     ADV_OK);
     assert_string_equal(adv_emit_config_find(&config, "ici_fsdp_parallelism"), "1"); /* default -1 */
     assert_string_equal(adv_emit_config_find(&config, "dcn_data_parallelism"), "1"); /* default -1 */
     assert_string_equal(adv_emit_config_find(&config, "dcn_fsdp_parallelism"), "2");
@@ -104,8 +121,9 @@ static void keys_the_plan_does_not_speak_of_pass_through_as_pinned(void **state)
     static struct adv_config config;
     fixture_open(&fixture, requests[5]);
     const struct adv_advise_request *request = fixture.request;
-    assert_int_equal(adv_emit_config(&request->workload.base, &request->model, &request->cluster, request->pins, request->pins_count,
-                                     &fixture.arena, &config, &fixture.err),
+    assert_int_equal(adv_emit_config(&request->workload.base, &request->model, &request->cluster,
+                                     request->pins, request->pins_count, &fixture.arena, &config,
+                                     &fixture.err),
                      ADV_OK);
     assert_string_equal(adv_emit_config_find(&config, "steps"), "30");
     assert_string_equal(adv_emit_config_find(&config, "opt_type"), "\"adam_pax\"");
@@ -119,8 +137,9 @@ static void a_model_without_a_name_is_written_as_dimensions(void **state)
     static struct adv_config config;
     fixture_open(&fixture, requests[0]);
     fixture.request->model.maxtext_name[0] = '\0';
-    assert_int_equal(adv_emit_config(&fixture.request->workload.base, &fixture.request->model, &fixture.request->cluster, NULL, 0,
-                                     &fixture.arena, &config, &fixture.err),
+    assert_int_equal(adv_emit_config(&fixture.request->workload.base, &fixture.request->model,
+                                     &fixture.request->cluster, NULL, 0, &fixture.arena, &config,
+                                     &fixture.err),
                      ADV_OK);
     assert_null(adv_emit_config_find(&config, "model_name"));
     assert_string_equal(adv_emit_config_find(&config, "decoder_block"), "\"llama2\"");
@@ -143,8 +162,8 @@ static void changes_name_exactly_the_keys_that_differ_with_defaults_spelled_out(
     after.num_vocab_tiling = 4;
     struct adv_config_change changes[8];
     int count = 0;
-    assert_int_equal(adv_emit_changes(&before, &after, &fixture.request->model, &fixture.request->cluster, &fixture.arena, changes, 8, &count,
-                                      &fixture.err),
+    assert_int_equal(adv_emit_changes(&before, &after, &fixture.request->model, &fixture.request->cluster,
+                                      &fixture.arena, changes, 8, &count, &fixture.err),
                      ADV_OK);
     assert_int_equal(count, 3);
     assert_string_equal(changes[0].key, "remat_policy");
@@ -167,23 +186,32 @@ static void each_flag_is_written_once_and_bundles_do_not_override_the_plan(void 
     plan.flags.sc_all_gather = 1;
     plan.flags.cf_all_gather = -1;
     plan.flags.host_offload_scheduling = 1;
-    assert_int_equal(adv_emit_flags(&plan, &fixture.request->cluster, fixture.catalog, &fixture.arena, &config, &fixture.err), ADV_OK);
+    assert_int_equal(adv_emit_flags(&plan, &fixture.request->cluster, fixture.catalog, &fixture.arena,
+                                    &config, &fixture.err),
+                     ADV_OK);
     assert_true(config.flags_count > 10);
     for (int i = 0; i < config.flags_count; i++) {
         size_t length = strcspn(config.flags[i], "=");
         assert_int_not_equal(config.flags[i][length], '\0');
-        assert_null(strstr(config.flags[i], "fuse_all_gather")); /* left to the compiler by the plan, set by a bundle */
-        for (int k = 0; k < i; k++) assert_false(strlen(config.flags[k]) > length && !strncmp(config.flags[k], config.flags[i], length + 1));
+        assert_null(strstr(config.flags[i],
+                           "fuse_all_gather")); /* left to the compiler by the plan, set by a bundle */
+        for (int k = 0; k < i; k++)
+            assert_false(strlen(config.flags[k]) > length &&
+                         !strncmp(config.flags[k], config.flags[i], length + 1));
     }
     fixture_close(&fixture);
 }
 
 /* A small answer whose texts try to leave their quotes. */
 static const char hostile_answer[] =
-    "{\"model\":{\"name\":\"x\\nrm -rf /\"},\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x4\",\"slices\":2,\"accelerator\":\"tpu7x-128\"},"
-    "\"ranked\":[{\"rank\":1,\"tie_group\":1,\"config\":{\"model_name\":\"a'; touch /tmp/x; '\",\"steps\":7,\"mlp_activations\":[\"silu\",\"linear\"],"
-    "\"remat_policy\":\"=cmd|x\",\"per_device_batch_size\":0.5},\"xla_flags\":[\"--xla_a=1\",\"--xla_b=2\"],\"why\":[\"a | b\"],"
-    "\"estimate\":{\"step_time_s\":1.5,\"mesh\":[{\"axis\":\"fsdp\",\"size\":64}],\"fit_verdict\":\"fits\"}}],"
+    "{\"model\":{\"name\":\"x\\nrm -rf "
+    "/\"},\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x4\",\"slices\":2,\"accelerator\":\"tpu7x-128\"},"
+    "\"ranked\":[{\"rank\":1,\"tie_group\":1,\"config\":{\"model_name\":\"a'; touch /tmp/x; "
+    "'\",\"steps\":7,\"mlp_activations\":[\"silu\",\"linear\"],"
+    "\"remat_policy\":\"=cmd|x\",\"per_device_batch_size\":0.5},\"xla_flags\":[\"--xla_a=1\",\"--xla_b=2\"],"
+    "\"why\":[\"a | b\"],"
+    "\"estimate\":{\"step_time_s\":1.5,\"mesh\":[{\"axis\":\"fsdp\",\"size\":64}],\"fit_verdict\":\"fits\"}}]"
+    ","
     "\"engine\":{\"version\":\"1\"}}";
 
 static void artifact(const char *name, struct adv_text *text)
@@ -191,7 +219,8 @@ static void artifact(const char *name, struct adv_text *text)
     static adv_err err;
     adv_err_init(&err);
     adv_text_init(text, 65536);
-    if (adv_artifact_from_answer(name, hostile_answer, strlen(hostile_answer), 1, text, &err) != ADV_OK) fail_msg("%s", err.findings[0].detail);
+    if (adv_artifact_from_answer(name, hostile_answer, strlen(hostile_answer), 1, text, &err) != ADV_OK)
+        fail_msg("%s", err.findings[0].detail);
 }
 
 static void scripts_quote_what_came_from_a_request(void **state)
@@ -200,7 +229,7 @@ static void scripts_quote_what_came_from_a_request(void **state)
     struct adv_text text;
     artifact("maxtext.sh", &text);
     assert_non_null(strstr(text.data, "'model_name=a'\\''; touch /tmp/x; '\\'''")); /* still one word */
-    assert_null(strstr(text.data, "\nrm -rf"));                                     /* the comment stays one line */
+    assert_null(strstr(text.data, "\nrm -rf")); /* the comment stays one line */
     assert_non_null(strstr(text.data, "'mlp_activations=[silu,linear]'"));
     assert_non_null(strstr(text.data, "'steps=7'")); /* as pinned */
     assert_null(strstr(text.data, "STEPS"));
@@ -223,7 +252,8 @@ static void every_artifact_is_made_from_a_stored_answer(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct adv_text text;
         artifact(rows[i].name, &text);
-        if (!strstr(text.data, rows[i].holds)) fail_msg("%s does not hold %s:\n%s", rows[i].name, rows[i].holds, text.data);
+        if (!strstr(text.data, rows[i].holds))
+            fail_msg("%s does not hold %s:\n%s", rows[i].name, rows[i].holds, text.data);
         assert_non_null(adv_artifact_media_type(rows[i].name));
         adv_text_free(&text);
     }
@@ -236,8 +266,12 @@ static void an_unknown_artifact_or_rank_is_not_found(void **state)
     static adv_err err;
     adv_err_init(&err);
     adv_text_init(&text, 65536);
-    assert_int_equal(adv_artifact_from_answer("maxtext.exe", hostile_answer, strlen(hostile_answer), 1, &text, &err), ADV_E_NOT_FOUND);
-    assert_int_equal(adv_artifact_from_answer("maxtext.sh", hostile_answer, strlen(hostile_answer), 2, &text, &err), ADV_E_NOT_FOUND);
+    assert_int_equal(
+        adv_artifact_from_answer("maxtext.exe", hostile_answer, strlen(hostile_answer), 1, &text, &err),
+        ADV_E_NOT_FOUND);
+    assert_int_equal(
+        adv_artifact_from_answer("maxtext.sh", hostile_answer, strlen(hostile_answer), 2, &text, &err),
+        ADV_E_NOT_FOUND);
     assert_int_equal(adv_artifact_from_answer("maxtext.sh", "[1", 2, 1, &text, &err), ADV_E_SYNTAX);
     assert_int_equal(adv_artifact_from_answer("maxtext.sh", "{}", 2, 1, &text, &err), ADV_E_INVALID);
     adv_text_free(&text);

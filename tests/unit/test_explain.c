@@ -9,15 +9,19 @@
 #include "engine/rank/rank.h"
 #include "engine/search/near_miss.h"
 
-static const char job[] = "{\"model\":\"llama3.1-70b\",\"cluster\":{\"accelerator\":\"tpu7x-128\"},\"workload\":{\"seq_len\":8192,"
-                          "\"global_batch_sequences\":256,\"mu_dtype\":\"bfloat16\"},\"baseline\":{\"config\":{\"max_target_length\":8192,"
-                          "\"per_device_batch_size\":2,\"ici_fsdp_parallelism\":64,\"ici_tensor_parallelism\":2,\"remat_policy\":\"full\","
-                          "\"mu_dtype\":\"bfloat16\",\"attention\":\"flash\",\"use_tokamax_splash\":true}}}";
+static const char job[] =
+    "{\"model\":\"llama3.1-70b\",\"cluster\":{\"accelerator\":\"tpu7x-128\"},\"workload\":{\"seq_len\":8192,"
+    "\"global_batch_sequences\":256,\"mu_dtype\":\"bfloat16\"},\"baseline\":{\"config\":{\"max_target_"
+    "length\":8192,"
+    "\"per_device_batch_size\":2,\"ici_fsdp_parallelism\":64,\"ici_tensor_parallelism\":2,\"remat_policy\":"
+    "\"full\","
+    "\"mu_dtype\":\"bfloat16\",\"attention\":\"flash\",\"use_tokamax_splash\":true}}}";
 
-static void review(const struct fixture *fixture, const struct adv_plan *plan, struct adv_estimate *estimate, struct adv_ledger *ledger,
-                   struct adv_advice_list *list)
+static void review(const struct fixture *fixture, const struct adv_plan *plan, struct adv_estimate *estimate,
+                   struct adv_ledger *ledger, struct adv_advice_list *list)
 {
-    struct adv_estimate_input input = {&fixture->request->model, &fixture->request->cluster, fixture->constants, plan, ADV_FLOPS_CAUSAL_HALF};
+    struct adv_estimate_input input = {&fixture->request->model, &fixture->request->cluster,
+                                       fixture->constants, plan, ADV_FLOPS_CAUSAL_HALF};
     assert_int_equal(adv_estimate_plan(&input, estimate, ledger, NULL), ADV_OK);
     adv_advice_find(&input, estimate, ledger, list);
 }
@@ -75,7 +79,8 @@ static void small_tiles_and_tensor_parallelism_are_priced_not_guessed(void **sta
     struct adv_plan changed = fixture.request->baseline;
     changed.ici[ADV_AXIS_FSDP] = 128;
     changed.ici[ADV_AXIS_TENSOR] = 1;
-    struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster, fixture.constants, &changed, ADV_FLOPS_CAUSAL_HALF};
+    struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster, fixture.constants,
+                                       &changed, ADV_FLOPS_CAUSAL_HALF};
     assert_int_equal(adv_estimate_plan(&input, &changed_estimate, NULL, NULL), ADV_OK);
     assert_close(advice->gain_frac, 1 - changed_estimate.step_time_s / estimate.step_time_s, 1e-12);
     fixture_close(&fixture);
@@ -92,7 +97,8 @@ static void int8_on_a_chip_without_int8_is_named(void **state)
     struct adv_plan plan = fixture.request->baseline;
     plan.quantization = ADV_QUANT_INT8;
     plan.use_qwix = true;
-    if (!isnan(fixture.request->cluster.chip.peak_int8_ops_per_s_per_chip)) fixture.request->cluster.chip.peak_int8_ops_per_s_per_chip = (double)NAN;
+    if (!isnan(fixture.request->cluster.chip.peak_int8_ops_per_s_per_chip))
+        fixture.request->cluster.chip.peak_int8_ops_per_s_per_chip = (double)NAN;
     review(&fixture, &plan, &estimate, &ledger, &list);
     const struct adv_advice *advice = find(&list, "quantization_not_native");
     assert_string_equal(change_of(advice, "quantization"), "\"\"");
@@ -112,7 +118,8 @@ static void sparsecore_offload_switched_off_is_a_warning_with_its_flags(void **s
     review(&fixture, &plan, &estimate, &ledger, &list);
     const struct adv_advice *advice = find(&list, "sparsecore_offload");
     assert_int_equal(advice->severity, ADV_SEVERITY_WARNING);
-    assert_string_equal(change_of(advice, "xla_tpu_enable_sparse_core_collective_offload_all_gather"), "true");
+    assert_string_equal(change_of(advice, "xla_tpu_enable_sparse_core_collective_offload_all_gather"),
+                        "true");
     fixture_close(&fixture);
 }
 
@@ -133,7 +140,8 @@ static void a_plan_that_does_not_fit_gets_a_change_that_makes_it_fit(void **stat
     assert_int_equal(list.items[0].severity, ADV_SEVERITY_ERROR);
     assert_true(list.items[0].changes_count > 0);
     char text[ADV_LIMIT_DETAIL];
-    assert_true(adv_near_miss_remedy(&fixture.request->model, &fixture.request->cluster, fixture.constants, &plan, text, sizeof text, &changed, &fitting));
+    assert_true(adv_near_miss_remedy(&fixture.request->model, &fixture.request->cluster, fixture.constants,
+                                     &plan, text, sizeof text, &changed, &fitting));
     assert_true(adv_rank_fits(&fitting, ADV_RANK_MEMORY_FRAC));
     fixture_close(&fixture);
 }
@@ -144,7 +152,8 @@ static void what_nothing_can_make_fit_says_what_is_short(void **state)
     static struct fixture fixture;
     struct adv_search_result result;
     fixture_search(&fixture,
-                   "{\"model\":\"deepseek3-671b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"2x2\"},\"workload\":{\"seq_len\":4096,"
+                   "{\"model\":\"deepseek3-671b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"2x2\"},"
+                   "\"workload\":{\"seq_len\":4096,"
                    "\"global_batch_sequences\":16}}",
                    &result);
     assert_int_equal(result.found_count, 0);
@@ -165,7 +174,8 @@ static void term_moves_add_up_to_the_difference_of_the_steps(void **state)
     fixture_search(&fixture, job, &result);
     const struct adv_plan *plans[2] = {&fixture.request->baseline, &result.found[0].plan};
     for (int i = 0; i < 2; i++) {
-        struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster, fixture.constants, plans[i], ADV_FLOPS_CAUSAL_HALF};
+        struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster,
+                                           fixture.constants, plans[i], ADV_FLOPS_CAUSAL_HALF};
         assert_int_equal(adv_estimate_plan(&input, &estimates[i], &ledgers[i], NULL), ADV_OK);
     }
     struct adv_term_move moves[ADV_LIMIT_LEDGER_TERMS];
@@ -173,7 +183,9 @@ static void term_moves_add_up_to_the_difference_of_the_steps(void **state)
     double moved_s = 0;
     for (int i = 0; i < count; i++) {
         moved_s += moves[i].after_s - moves[i].before_s;
-        if (i > 0) assert_true(fabs(moves[i].after_s - moves[i].before_s) <= fabs(moves[i - 1].after_s - moves[i - 1].before_s));
+        if (i > 0)
+            assert_true(fabs(moves[i].after_s - moves[i].before_s) <=
+                        fabs(moves[i - 1].after_s - moves[i - 1].before_s));
     }
     assert_close(moved_s, estimates[1].step_time_s - estimates[0].step_time_s, 1e-9);
     fixture_close(&fixture);
@@ -190,8 +202,8 @@ static void ranked_plans_say_what_binds_what_the_next_costs_and_what_memory_is_l
     fixture_search(&fixture, job, &result);
     assert_true(result.found_count >= 2);
     for (int i = 0; i < 2; i++) {
-        struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster, fixture.constants, &result.found[i].plan,
-                                           ADV_FLOPS_CAUSAL_HALF};
+        struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster,
+                                           fixture.constants, &result.found[i].plan, ADV_FLOPS_CAUSAL_HALF};
         assert_int_equal(adv_estimate_plan(&input, &estimate, &ledger, NULL), ADV_OK);
         adv_why_explain(fixture.request, fixture.constants, &result, i, &ledger, &why);
         assert_true(why.count >= 4);
@@ -212,17 +224,23 @@ static void all_groups_of_changes_together_are_the_plan(void **state)
     struct adv_changes *changes = adv_arena_alloc(&fixture.arena, sizeof *changes);
     struct adv_plan plan = result.baseline.plan;
     struct adv_estimate estimate;
-    assert_int_equal(adv_changes_find(fixture.request, fixture.constants, &result.baseline, &result.found[0], &fixture.arena, changes, &fixture.err), ADV_OK);
+    assert_int_equal(adv_changes_find(fixture.request, fixture.constants, &result.baseline, &result.found[0],
+                                      &fixture.arena, changes, &fixture.err),
+                     ADV_OK);
     assert_true(changes->count > 5);
-    assert_close(changes->gain_frac, 1 - result.found[0].estimate.step_time_s / result.baseline.estimate.step_time_s, 1e-12);
-    for (int group = 0; group < ADV_CHANGE_GROUPS; group++) adv_change_group_apply(group, &result.found[0].plan, &plan);
+    assert_close(changes->gain_frac,
+                 1 - result.found[0].estimate.step_time_s / result.baseline.estimate.step_time_s, 1e-12);
+    for (int group = 0; group < ADV_CHANGE_GROUPS; group++)
+        adv_change_group_apply(group, &result.found[0].plan, &plan);
     struct adv_config_change left[4];
     int left_count = 0;
-    assert_int_equal(adv_emit_changes(&plan, &result.found[0].plan, &fixture.request->model, &fixture.request->cluster, &fixture.arena, left, 4,
-                                      &left_count, &fixture.err),
+    assert_int_equal(adv_emit_changes(&plan, &result.found[0].plan, &fixture.request->model,
+                                      &fixture.request->cluster, &fixture.arena, left, 4, &left_count,
+                                      &fixture.err),
                      ADV_OK);
     assert_int_equal(left_count, 0);
-    struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster, fixture.constants, &plan, ADV_FLOPS_CAUSAL_HALF};
+    struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster, fixture.constants,
+                                       &plan, ADV_FLOPS_CAUSAL_HALF};
     assert_int_equal(adv_estimate_plan(&input, &estimate, NULL, NULL), ADV_OK);
     assert_close(estimate.step_time_s, result.found[0].estimate.step_time_s, 1e-12);
     assert_close(estimate.hbm_bytes_per_device, result.found[0].estimate.hbm_bytes_per_device, 1e-12);
@@ -239,14 +257,16 @@ static void a_limit_on_changes_is_kept_and_gains_what_it_can(void **state)
         struct adv_search_result result;
         fixture_open(&fixture, job);
         fixture.request->max_changes = limits[i];
-        assert_int_equal(adv_search_run(fixture.request, fixture.constants, &fixture.arena, &result, &fixture.err), ADV_OK);
+        assert_int_equal(
+            adv_search_run(fixture.request, fixture.constants, &fixture.arena, &result, &fixture.err),
+            ADV_OK);
         assert_true(result.found_count > 0);
         assert_false(result.exhaustive);
         double best_s = (double)INFINITY;
         for (int k = 0; k < result.found_count; k++) {
             struct adv_changes *changes = adv_arena_alloc(&fixture.arena, sizeof *changes);
-            assert_int_equal(adv_changes_find(fixture.request, fixture.constants, &result.baseline, &result.found[k], &fixture.arena, changes,
-                                              &fixture.err),
+            assert_int_equal(adv_changes_find(fixture.request, fixture.constants, &result.baseline,
+                                              &result.found[k], &fixture.arena, changes, &fixture.err),
                              ADV_OK);
             assert_true(changes->count <= limits[i]);
             best_s = fmin(best_s, result.found[k].estimate.step_time_s);

@@ -9,11 +9,13 @@
 static void build(struct fixture *fixture, const char *json, struct adv_space *space)
 {
     fixture_open(fixture, json);
-    assert_int_equal(adv_space_build(fixture->request, fixture->constants, &fixture->arena, space, &fixture->err), ADV_OK);
+    assert_int_equal(
+        adv_space_build(fixture->request, fixture->constants, &fixture->arena, space, &fixture->err), ADV_OK);
 }
 
-#define JOB(cluster, workload, rest) "{\"model\":\"llama3.1-8b\",\"cluster\":" cluster ",\"workload\":" workload rest "}"
-#define V6E_16 "{\"chip\":\"v6e\",\"topology\":\"4x4\"}"
+#define JOB(cluster, workload, rest)                                                                         \
+    "{\"model\":\"llama3.1-8b\",\"cluster\":" cluster ",\"workload\":" workload rest "}"
+#define V6E_16   "{\"chip\":\"v6e\",\"topology\":\"4x4\"}"
 #define BATCH_64 "{\"seq_len\":8192,\"global_batch_sequences\":64}"
 
 static void every_family_uses_all_devices_and_the_whole_batch_once(void **state)
@@ -32,9 +34,12 @@ static void every_family_uses_all_devices_and_the_whole_batch_once(void **state)
         assert_close(family->per_device_batch_size * 16 * family->gradient_accumulation_steps, 64, 1e-12);
         for (int k = 0; k < i; k++) {
             struct adv_family other = space.families[k];
-            bool same = !memcmp(other.ici, family->ici, sizeof other.ici) && other.gradient_accumulation_steps == family->gradient_accumulation_steps &&
-                        other.cp_strategy == family->cp_strategy && other.layers_per_stage == family->layers_per_stage &&
-                        other.pipeline_microbatches == family->pipeline_microbatches && other.quantization == family->quantization;
+            bool same = !memcmp(other.ici, family->ici, sizeof other.ici) &&
+                        other.gradient_accumulation_steps == family->gradient_accumulation_steps &&
+                        other.cp_strategy == family->cp_strategy &&
+                        other.layers_per_stage == family->layers_per_stage &&
+                        other.pipeline_microbatches == family->pipeline_microbatches &&
+                        other.quantization == family->quantization;
             assert_false(same);
         }
     }
@@ -46,7 +51,10 @@ static void only_allowed_axes_are_used_and_fsdp_takes_the_rest(void **state)
     (void)state;
     static struct fixture fixture;
     struct adv_space space;
-    build(&fixture, JOB(V6E_16, "{\"seq_len\":8192,\"per_device_batch_size\":2}", ",\"search\":{\"axes\":[\"fsdp\",\"tensor\"]}"), &space);
+    build(&fixture,
+          JOB(V6E_16, "{\"seq_len\":8192,\"per_device_batch_size\":2}",
+              ",\"search\":{\"axes\":[\"fsdp\",\"tensor\"]}"),
+          &space);
     /* 8 key-value heads: tensor 1, 2, 4, 8; one batch; no context, so one strategy */
     assert_int_equal(space.families_count, 4);
     for (int i = 0; i < space.families_count; i++)
@@ -59,7 +67,9 @@ static void a_pinned_axis_keeps_its_degree_even_when_it_is_not_searched(void **s
     (void)state;
     static struct fixture fixture;
     struct adv_space space;
-    build(&fixture, JOB(V6E_16, BATCH_64, ",\"pins\":{\"ici_context_parallelism\":4},\"search\":{\"axes\":[\"fsdp\"]}"), &space);
+    build(&fixture,
+          JOB(V6E_16, BATCH_64, ",\"pins\":{\"ici_context_parallelism\":4},\"search\":{\"axes\":[\"fsdp\"]}"),
+          &space);
     assert_true(space.families_count > 0);
     for (int i = 0; i < space.families_count; i++) {
         assert_int_equal(space.families[i].ici[ADV_AXIS_CONTEXT], 4);
@@ -74,8 +84,8 @@ static void slices_are_joined_by_data_or_by_fsdp(void **state)
     static struct fixture fixture;
     struct adv_space space;
     build(&fixture,
-          JOB("{\"chip\":\"v6e\",\"topology\":\"4x4\",\"slices\":4}", "{\"seq_len\":8192,\"per_device_batch_size\":4}",
-              ",\"search\":{\"axes\":[\"fsdp\"]}"),
+          JOB("{\"chip\":\"v6e\",\"topology\":\"4x4\",\"slices\":4}",
+              "{\"seq_len\":8192,\"per_device_batch_size\":4}", ",\"search\":{\"axes\":[\"fsdp\"]}"),
           &space);
     assert_int_equal(space.families_count, 3); /* data x fsdp over slices: 4x1, 2x2, 1x4 */
     for (int i = 0; i < space.families_count; i++)
@@ -89,7 +99,8 @@ static void any_quantization_tries_the_formats_the_chip_is_native_to(void **stat
     static struct fixture fixture;
     struct adv_space space;
     bool seen[ADV_QUANT_FP8_FULL + 1] = {false};
-    build(&fixture, JOB(V6E_16, "{\"seq_len\":8192,\"per_device_batch_size\":2,\"quantization\":\"any\"}", ""), &space);
+    build(&fixture,
+          JOB(V6E_16, "{\"seq_len\":8192,\"per_device_batch_size\":2,\"quantization\":\"any\"}", ""), &space);
     for (int i = 0; i < space.families_count; i++) seen[space.families[i].quantization] = true;
     assert_true(seen[ADV_QUANT_NONE]);
     assert_true(seen[ADV_QUANT_INT8]); /* v6e: int8, no fp8 */
@@ -103,9 +114,12 @@ static void a_batch_of_tokens_must_be_whole_sequences(void **state)
     static struct fixture fixture;
     struct adv_space space;
     fixture_open(&fixture, JOB(V6E_16, "{\"seq_len\":8192,\"tokens_per_step\":100000}", ""));
-    assert_int_equal(adv_space_build(fixture.request, fixture.constants, &fixture.arena, &space, &fixture.err), ADV_E_INVALID);
+    assert_int_equal(
+        adv_space_build(fixture.request, fixture.constants, &fixture.arena, &space, &fixture.err),
+        ADV_E_INVALID);
     assert_string_equal(fixture.err.findings[0].pointer, "/workload/tokens_per_step");
-    assert_non_null(strstr(fixture.err.findings[0].detail, "98304")); /* 12 sequences: the nearest that works */
+    assert_non_null(
+        strstr(fixture.err.findings[0].detail, "98304")); /* 12 sequences: the nearest that works */
     fixture_close(&fixture);
 }
 
@@ -127,7 +141,10 @@ static void an_empty_space_names_the_rule_that_empties_it(void **state)
     static struct fixture fixture;
     struct adv_search_result result;
     /* 3 sequences over 16 devices that may only be fsdp */
-    fixture_search(&fixture, JOB(V6E_16, "{\"seq_len\":8192,\"global_batch_sequences\":3}", ",\"search\":{\"axes\":[\"fsdp\"]}"), &result);
+    fixture_search(
+        &fixture,
+        JOB(V6E_16, "{\"seq_len\":8192,\"global_batch_sequences\":3}", ",\"search\":{\"axes\":[\"fsdp\"]}"),
+        &result);
     assert_int_equal(result.found_count, 0);
     assert_non_null(strstr(result.empty_why, "batch"));
     fixture_close(&fixture);
@@ -144,7 +161,8 @@ static void the_weight_bound_never_exceeds_what_any_plan_of_the_family_needs(voi
         struct adv_plan plan;
         struct adv_estimate estimate;
         adv_space_plan(&space, &space.families[i], &plan);
-        struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster, fixture.constants, &plan, ADV_FLOPS_CAUSAL_HALF};
+        struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster,
+                                           fixture.constants, &plan, ADV_FLOPS_CAUSAL_HALF};
         assert_int_equal(adv_estimate_plan(&input, &estimate, NULL, NULL), ADV_OK);
         assert_true(adv_bound_hbm_bytes_per_device(&plan, &params) <= estimate.hbm_bytes_per_device);
     }

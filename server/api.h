@@ -19,6 +19,7 @@ void adv_api_catalog_entry(struct adv_exchange *exchange);
 void adv_api_runs_list(struct adv_exchange *exchange);
 void adv_api_run_get(struct adv_exchange *exchange);
 void adv_api_run_delete(struct adv_exchange *exchange);
+void adv_api_run_artifact(struct adv_exchange *exchange);
 void adv_api_compare(struct adv_exchange *exchange);
 void adv_api_check(struct adv_exchange *exchange);
 void adv_api_baseline_get(struct adv_exchange *exchange);

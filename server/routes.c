@@ -31,6 +31,8 @@ static const struct adv_route routes[] = {
     {"GET", "/v1/runs/{run_id}", "getRun", adv_api_run_get, ADV_ROUTE_STORE, ADV_SCOPE_READ, NULL, 0},
     {"DELETE", "/v1/runs/{run_id}", "deleteRun", adv_api_run_delete, ADV_ROUTE_STORE, ADV_SCOPE_ADMIN, NULL,
      0},
+    {"GET", "/v1/runs/{run_id}/artifacts/{name}", "getRunArtifact", adv_api_run_artifact, ADV_ROUTE_STORE,
+     ADV_SCOPE_READ, NULL, 0},
     {"GET", "/v1/compare", "compareRuns", adv_api_compare, ADV_ROUTE_STORE, ADV_SCOPE_READ, NULL, 0},
     {"POST", "/v1/checks", "check", adv_api_check, ADV_ROUTE_ENGINE, ADV_SCOPE_READ, JSON, 0},
     {"GET", "/v1/baselines/{project}/{label}", "getBaseline", adv_api_baseline_get, ADV_ROUTE_STORE,

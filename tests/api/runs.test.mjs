@@ -103,6 +103,25 @@ test('a key is forgotten after a day', async () => {
   assert.equal((await store({ project: 'old' }, key)).run_id, second.run_id);
 });
 
+test('a run gives the files to start it with', async () => {
+  const advised = await (await daemon.post('/v1/advise', adviseRequest({ store: true }))).json();
+  const single = await store({});
+  const file = async (run, name, query = '') => daemon.fetch(`/v1/runs/${run}/artifacts/${name}${query}`);
+  for (const name of ['maxtext.sh', 'maxtext.yaml', 'libtpu.env', 'xpk.sh', 'report.md', 'ranked.csv']) {
+    const response = await file(advised.run_id, name);
+    assert.equal(response.status, 200, `${name}: ${await response.clone().text()}`);
+    assert.equal(response.headers.get('content-disposition'), `attachment; filename="${name}"`);
+    assert.ok((await response.text()).length > 10, name);
+  }
+  const yaml = async (rank) => (await file(advised.run_id, 'maxtext.yaml', `?rank=${rank}`)).text();
+  assert.notEqual(await yaml(1), await yaml(2));
+  assert.match(await (await file(single.run_id, 'maxtext.yaml')).text(), /per_device_batch_size: 3/);
+  await problem(assert, await file(advised.run_id, 'wings.txt'), 404, 'not-found');
+  await problem(assert, await file('01a1fc9a-21ef-7bb3-a4fd-a2b739d7a072', 'report.md'), 404, 'not-found');
+  await problem(assert, await file(advised.run_id, 'report.md', '?rank=0'), 400, 'bad-request');
+  assert.ok((await file(advised.run_id, 'report.md', '?rank=100')).status >= 400);
+});
+
 test('two runs are compared, and the differences add up', async () => {
   const one = await store({});
   const request = estimateRequest({ store: true });

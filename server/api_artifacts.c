@@ -1,0 +1,50 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/json/decode_answer.h"
+#include "server/api.h"
+#include "server/store_runs.h"
+
+#define ARTIFACT_LIMIT_BYTES (1024u * 1024u) /* a table of 100 rows takes 20 KiB */
+
+/* ?rank= of an advise run's plan, 1 without. false with the problem in the reply. */
+static bool read_rank(struct adv_exchange *exchange, int *rank)
+{
+    const char *text = adv_exchange_query(exchange, "rank");
+    *rank = 1;
+    if (!text) return true;
+    char *end = NULL;
+    long number = strtol(text, &end, 10);
+    if (end != text && *end == '\0' && number >= 1 && number <= ADV_LIMIT_RANKED) {
+        *rank = (int)number;
+        return true;
+    }
+    adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/rank", NULL, "rank is a whole number from 1 to %d",
+                    ADV_LIMIT_RANKED);
+    return false;
+}
+
+void adv_api_run_artifact(struct adv_exchange *exchange)
+{
+    static const char *const allowed[] = {"rank", NULL};
+    int rank = 1;
+    if (!adv_exchange_check_query(exchange, allowed) || !read_rank(exchange, &rank)) return;
+    const char *name = exchange->parameters[1];
+    adv_err err;
+    adv_err_init(&err);
+    struct adv_stored_run run;
+    if (adv_store_run_get(exchange->db, exchange->parameters[0], &run, &err)) {
+        adv_reply_problem(exchange, &err);
+        return;
+    }
+    struct adv_text text;
+    adv_text_init(&text, ARTIFACT_LIMIT_BYTES);
+    if (adv_artifact_from_answer(name, run.response, strlen(run.response), rank, &text, &err)) {
+        adv_text_free(&text);
+        adv_reply_problem(exchange, &err);
+    } else {
+        adv_reply_header(exchange, "Content-Disposition", "attachment; filename=\"%.64s\"", name);
+        adv_reply_text(exchange, 200, adv_artifact_media_type(name), text.data, text.length_bytes);
+    }
+    adv_store_run_free(&run);
+}

@@ -29,17 +29,22 @@
     }
 #define GMM_CONSTANTS                                                                                        \
     {                                                                                                        \
-        C(gmm_mxu_frac, 0.7, 1.02), C(gmm_hbm_frac, 0.2, 1.0), C(gmm_overlap_frac, 0.0, 1.0),                \
+        C(gmm_mxu_frac, 0.7, 1.02), C(gmm_hbm_frac, 0.4, 1.0), C(gmm_overlap_frac, 0.0, 1.0),                \
             C(gmm_step_s, 1e-7, 2e-6), C(gmm_launch_s, 0.0, 1e-4), C(gmm_weight_rows, 0.0, 512.0),           \
             C(gmm_mask_vreg_s, 0.0, 3e-9), C(gmm_tail_vreg_s, 0.1e-9, 1.5e-9),                               \
             C(gmm_scale_vreg_s, 0.0, 5e-9)                                                                   \
     }
 #define TGMM_CONSTANTS                                                                                       \
     {                                                                                                        \
-        C(tgmm_mxu_frac, 0.7, 1.02), C(tgmm_hbm_frac, 0.2, 1.0), C(tgmm_overlap_frac, 0.0, 1.0),             \
+        C(tgmm_mxu_frac, 0.7, 1.02), C(tgmm_hbm_frac, 0.4, 1.0), C(tgmm_overlap_frac, 0.0, 1.0),             \
             C(tgmm_step_s, 1e-7, 2e-6), C(tgmm_launch_s, 0.0, 1e-4), C(tgmm_transpose_vreg_s, 0.0, 5e-9),    \
             C(tgmm_accumulate_vreg_s, 0.0, 5e-9), C(tgmm_store_vreg_s, 0.0, 10e-9),                          \
             C(tgmm_tail_vreg_s, 0.5e-9, 3e-9)                                                                \
+    }
+/* Five rows: the rest is borrowed. */
+#define TGMM_FEW_CONSTANTS                                                                                   \
+    {                                                                                                        \
+        C(tgmm_mxu_frac, 0.7, 1.02), C(tgmm_hbm_frac, 0.4, 1.0), C(tgmm_store_vreg_s, 0.0, 10e-9)            \
     }
 #define GMM2_CONSTANTS                                                                                       \
     {                                                                                                        \
@@ -87,7 +92,7 @@ static const struct adv_fit_group groups[] = {
     {"tpu7x", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 9, TGMM_CONSTANTS},
     {"v6e", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 9, TGMM_CONSTANTS},
     {"v5p", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 9, TGMM_CONSTANTS},
-    {"v5e", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 9, TGMM_CONSTANTS},
+    {"v5e", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 3, TGMM_FEW_CONSTANTS},
     {"v6e", "gmm v2", BIT(GMM), ADV_ROW_GMM, 2, 4, GMM2_CONSTANTS},
     {"tpu7x", "fused loss", BIT(LINEAR_XENT) | BIT(LINEAR_XENT_BWD), ADV_ROW_XENT, 0, 7, XENT_CONSTANTS},
     {"tpu7x", "XLA attention", ALL_XLA, ADV_ROW_ATTENTION_XLA, 0, 1, ATTENTION_XLA_CONSTANTS},

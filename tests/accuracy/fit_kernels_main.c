@@ -280,12 +280,33 @@ static void cross_validate(struct problem *p, double *spread)
            100 * s.max_frac);
 }
 
+/* True when some group fits the constant on the generation. */
+static bool is_fitted(const char *chip, const char *name)
+{
+    for (int g = 0; g < adv_fit_groups_count(); g++) {
+        const struct adv_fit_group *group = adv_fit_group_at(g);
+        for (int i = 0; i < group->constants_count && strcmp(group->chip, chip) == 0; i++)
+            if (strcmp(group->constants[i].name, name) == 0) return true;
+    }
+    return false;
+}
+
+/* What the fits so far say about constants that nobody fits on `chip`. */
+static void derive(struct state *state, int chip)
+{
+    const char *donor, *how;
+    for (int k = 0; k < adv_kernel_constants_count(); k++)
+        if (!is_fitted(state->chips[chip].chip->name, adv_kernel_constant_at(k)->name))
+            (void)adv_derive_kernel_constant(state->chips, state->chips_count, chip, k, &donor, &how);
+}
+
 static void fit_group(struct state *state, int group, bool do_fit, bool cross, bool list, int starts)
 {
     static struct problem p;
     static double errors[ROWS_MAX];
     double spread[ADV_FIT_CONSTANTS] = {0};
     int count = 0;
+    if (do_fit) derive(state, chip_index(state, adv_fit_group_at(group)->chip));
     p = make_problem(state, group);
     p.machine.constants = &p.constants;
     if (do_fit && p.rows_count > 0) fit(&p, starts);

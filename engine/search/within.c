@@ -28,8 +28,13 @@ static void insert(struct adv_candidate *best, int *count, int capacity, const s
     double metric = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate);
     int at = *count;
     while (at > 0 && adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &best[at - 1].estimate) > metric) at--;
-    for (int i = 0; i < *count; i++)
-        if (!memcmp(&best[i].plan, plan, sizeof *plan)) return;
+    for (int i = 0; i < *count; i++) { /* equal in all that is predicted, on the same mesh: once is enough */
+        const struct adv_estimate *other = &best[i].estimate;
+        bool same = other->step_time_s == estimate->step_time_s &&
+                    other->hbm_bytes_per_device == estimate->hbm_bytes_per_device &&
+                    other->host_bytes_per_host == estimate->host_bytes_per_host;
+        if (same && adv_rank_same_mesh(&best[i].plan, plan)) return;
+    }
     if (at == capacity) return;
     int moved = *count < capacity ? (*count)++ - at : capacity - 1 - at;
     memmove(&best[at + 1], &best[at], (size_t)moved * sizeof *best);

@@ -103,10 +103,14 @@ static enum adv_resource bound_of(const struct adv_account *account)
 static adv_code prepare(const struct adv_estimate_input *input, struct adv_mesh *mesh, struct adv_cost *cost,
                         struct adv_model_params *params, adv_err *err)
 {
-    if (!input->cluster->chip.is_tpu)
-        return adv_err_add(err, ADV_E_UNSUPPORTED, "/cluster/chip",
-                           "use a TPU generation; GPUs are headline rows for comparison",
-                           "steps on %s are not modelled", input->cluster->chip.name);
+    if (!input->cluster->chip.is_tpu) {
+        (void)adv_err_add(err, ADV_E_UNSUPPORTED, "/cluster/chip",
+                           "use a TPU generation;
+        return ADV_E_UNSUPPORTED;
+    }
+    GPUs are headline rows for comparison ",
+                                          "steps on %s are not modelled",
+        input->cluster->chip.name);
     adv_code code = adv_mesh_place(input->cluster, input->plan, mesh, err);
     if (code != ADV_OK) return code;
     adv_cost_init(cost, input, mesh);
@@ -164,8 +168,12 @@ adv_code adv_estimate_again(const struct adv_estimate_input *input, struct adv_c
 {
     if (!scratch) return adv_estimate_plan(input, estimate, NULL, err);
     struct adv_plan key = family_key(input->plan);
-    bool same = scratch->valid && scratch->model == input->model && scratch->cluster == input->cluster &&
-                scratch->constants == input->constants && memcmp(&key, &scratch->key, sizeof key) == 0;
+    /* equal bytes are equal plans; padding could only make equal plans look different, which costs a
+     * recomputation */
+    bool same =
+        scratch->valid && scratch->model == input->model && scratch->cluster == input->cluster &&
+        scratch->constants == input->constants &&
+        memcmp(&key, &scratch->key, sizeof key) == 0; /* NOLINT(bugprone-suspicious-memory-comparison) */
     if (!same) {
         memset(scratch->splash_known, 0, sizeof scratch->splash_known);
         memset(scratch->grouped, 0, sizeof scratch->grouped);

@@ -47,7 +47,7 @@ static bool draw_cluster(struct example *e)
     bool flat = chip->chip.ici_axes < 2.5;
     memcpy(e->cluster.dims, flat ? flat_dims[below(3)] : cube_dims[below(3)], sizeof e->cluster.dims);
     e->cluster.slices = power(2);
-    e->cluster.price_usd_per_chip_hour = NAN;
+    e->cluster.price_usd_per_chip_hour = (double)NAN;
     const char *const *shapes = NULL;
     int shapes_count = adv_catalog_shapes(catalog, chip->chip.name, &shapes);
     adv_err err;

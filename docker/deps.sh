@@ -42,6 +42,8 @@ if [ "$scope" = test ]; then
     command_or node nodejs
     command_or npm npm
     command_or clang clang
+    set -- /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a
+    [ -e "$1" ] || need libclang-rt-14-dev # make fuzz
     command_or clang-format clang-format
     command_or clang-tidy clang-tidy
     command_or cppcheck cppcheck

@@ -105,12 +105,10 @@ static adv_code prepare(const struct adv_estimate_input *input, struct adv_mesh 
 {
     if (!input->cluster->chip.is_tpu) {
         (void)adv_err_add(err, ADV_E_UNSUPPORTED, "/cluster/chip",
-                           "use a TPU generation;
+                          "use a TPU generation; GPUs are headline rows for comparison",
+                          "steps on %s are not modelled", input->cluster->chip.name);
         return ADV_E_UNSUPPORTED;
     }
-    GPUs are headline rows for comparison ",
-                                          "steps on %s are not modelled",
-        input->cluster->chip.name);
     adv_code code = adv_mesh_place(input->cluster, input->plan, mesh, err);
     if (code != ADV_OK) return code;
     adv_cost_init(cost, input, mesh);

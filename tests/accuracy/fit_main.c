@@ -229,7 +229,7 @@ int main(int argc, char **argv)
             (void)fprintf(stderr, "%s: %s\n", err.findings[i].pointer, err.findings[i].detail);
         return 1;
     }
-    struct constants_of_chip chips[16];
+    static struct constants_of_chip chips[16];
     int chips_count = 0;
     for (int i = 0; i < adv_catalog_chips_count(catalog) && chips_count < 16; i++) {
         const struct adv_catalog_chip *chip = adv_catalog_chip_at(catalog, i);

@@ -47,6 +47,6 @@ double *constant_by_name(struct adv_constants *constants, const char *name)
 {
     for (size_t i = 0; i < sizeof constant_rows / sizeof constant_rows[0]; i++)
         if (strcmp(constant_rows[i].name, name) == 0)
-            return (double *)((char *)constants + constant_rows[i].offset);
+            return (double *)(void *)((char *)constants + constant_rows[i].offset);
     return NULL;
 }

@@ -41,7 +41,7 @@ static void leave_models_out(struct fit *fit, double *left_out)
     memcpy(rows, fit->rows, (size_t)fit->rows_count * sizeof *rows);
     trial.rows = rows;
     trial.chips = chips;
-    for (int i = 0; i < fit->rows_count; i++) left_out[i] = NAN;
+    for (int i = 0; i < fit->rows_count; i++) left_out[i] = (double)NAN;
     for (int i = 0; i < fit->rows_count; i++) {
         bool done = false;
         for (int j = 0; j < i; j++) done = done || strcmp(rows[i].family, rows[j].family) == 0;
@@ -107,7 +107,7 @@ static int write_constants(const char *path, const struct fit *fit, const double
     for (int c = 0; c < fit->chips_count; c++) {
         double spread = spread_of(fit, fit->chips[c].chip, left_out);
         json_t *constant = json_object_get(json_object_get(root, fit->chips[c].chip), "interval_log_sd");
-        if (!isnan(spread)) set_constant(constant, spread, NAN, "fitted");
+        if (!isnan(spread)) set_constant(constant, spread, (double)NAN, "fitted");
     }
     FILE *out = fopen(path, "w");
     if (!out) return 1;
@@ -163,7 +163,7 @@ static int run(int argc, char **argv, struct fit *fit)
     bool use[ROWS_MAX];
     for (int i = 0; i < fit->rows_count; i++) {
         use[i] = !isnan(fit->rows[i].measured_step_time_s);
-        left_out[i] = NAN;
+        left_out[i] = (double)NAN;
     }
     const char *constants_path = option(argc, argv, "--write");
     bool leave_out = strcmp(argv[argc - 1], "--leave-one-out") == 0;

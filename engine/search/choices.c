@@ -82,13 +82,13 @@ static const struct {
 
 /* Flags by generation; -1 leaves a switch at the compiler's default. Sources: published recipes and MaxText's
  * bundle library. tpu7x offloads collectives to SparseCores; v5e, v5p and v6e overlap them by async
- * collective fusion. VMEM limits: tpu7x 65536 KiB (all but the smallest recipes), v5p and v6e 98304 KiB, with
- * experts 81920 KiB. */
+ * collective fusion. VMEM limits: tpu7x 61440 KiB (recipes use this or all 65536), v5p and v6e 98304 KiB,
+ * with experts 81920 KiB. */
 static void generation_flags(const struct adv_advise_request *request, struct adv_flags *flags)
 {
     bool experts = adv_model_has_experts(&request->model);
     if (is_chip(request, "tpu7x")) {
-        flags->scoped_vmem_limit_kib = 65536;
+        flags->scoped_vmem_limit_kib = 61440;
         flags->sc_all_gather = flags->sc_reduce_scatter = flags->sc_all_reduce = flags->async_all_gather = 1;
         flags->cf_all_gather = 0;
         if (experts) flags->sc_aggregator = flags->latency_hiding_layer_scheduler = 1;

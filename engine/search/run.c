@@ -173,6 +173,27 @@ static void search_space(struct run *run)
     solve_families(run, families, count);
 }
 
+/* The wider published VMEM limit of tpu7x leaves nothing for spills: taken when its tiles, of attention or
+ * experts, are clearly faster on the first family. */
+static void choose_vmem_limit(struct run *run)
+{
+    enum { NARROW_KIB = 61440, WIDE_KIB = 65536 };
+    static const double worth_frac = 0.01;
+    struct adv_flags *flags = &run->space.base.flags;
+    if (flags->scoped_vmem_limit_kib != NARROW_KIB || run->space.families_count == 0) return;
+    double metric[2];
+    for (int wide = 0; wide < 2; wide++) {
+        struct adv_plan plan;
+        struct adv_estimate estimate;
+        flags->scoped_vmem_limit_kib = wide ? WIDE_KIB : NARROW_KIB;
+        adv_space_plan(&run->space, &run->space.families[0], &plan);
+        adv_remat_relax(&run->open, &plan);
+        bool priced = adv_price(&run->pricer, &plan, &estimate);
+        metric[wide] = priced ? adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &estimate) : (double)INFINITY;
+    }
+    if (!(metric[1] < (1 - worth_frac) * metric[0])) flags->scoped_vmem_limit_kib = NARROW_KIB;
+}
+
 /* Compromises, in order, looked at only when nothing fits without them: optimizer moments on the host (all of
  * them cross the host link each step), memory filled to the very limit, both. */
 static void search_with_compromises(struct run *run)
@@ -291,6 +312,7 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     if (code == ADV_OK) code = adv_space_build(request, constants, arena, &run->space, err);
     if (code != ADV_OK) return code;
     adv_remat_space_build(request, &run->open);
+    choose_vmem_limit(run);
     result->base = run->space.base;
     search_space(run);
     search_with_compromises(run);

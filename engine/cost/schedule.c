@@ -230,6 +230,11 @@ void adv_schedule_step(const struct adv_cost *cost, const struct adv_model_param
         adv_account_hidden(account, ADV_TERM_DATA_REDUCE, seconds, seconds, 1.0, bytes);
     }
     double update_bytes = optimizer_bytes_per_param(plan) * shard_params;
+    /* each accumulated microstep reads the running sum and the new gradient and writes the sum, in the
+     * weights' format */
+    if (plan->gradient_accumulation_steps > 1)
+        update_bytes +=
+            3.0 * adv_format_bytes(plan->weight_dtype) * shard_params * plan->gradient_accumulation_steps;
     adv_account_busy(account, ADV_TERM_OPTIMIZER, adv_cost_stream_s(cost, update_bytes), 1.0, 0.0,
                      update_bytes);
     if (plan->optimizer_host_offload) {

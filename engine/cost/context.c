@@ -35,7 +35,7 @@ static void init_degrees(struct adv_cost *cost)
 {
     const struct adv_plan *plan = cost->plan;
     const int *ici = plan->ici;
-    cost->tp = ici[ADV_AXIS_TENSOR] * ici[ADV_AXIS_TENSOR_SEQUENCE];
+    cost->tp = adv_plan_degree(plan, ADV_AXIS_TENSOR) * adv_plan_degree(plan, ADV_AXIS_TENSOR_SEQUENCE);
     bool all_ulysses = plan->cp_strategy == ADV_CP_ULYSSES;
     cost->cp_ring = all_ulysses ? 1 : adv_plan_degree(plan, ADV_AXIS_CONTEXT);
     cost->ulysses = ici[ADV_AXIS_ULYSSES] * (all_ulysses ? ici[ADV_AXIS_CONTEXT] : 1);

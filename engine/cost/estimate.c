@@ -123,6 +123,7 @@ static adv_code finish(const struct adv_estimate_input *input, const struct adv_
 {
     struct adv_account account = {.ledger = ledger};
     adv_code code = add_layers(cost, &account, err);
+    if (code == ADV_OK) adv_schedule_pipeline(cost, &account);
     if (code == ADV_OK) code = adv_cost_mtp(cost, &account, err);
     if (code != ADV_OK) return code;
     adv_cost_head(cost, &account);

@@ -37,7 +37,12 @@ void adv_interval_apply(const struct adv_cost *cost, struct adv_estimate *estima
         {cost->ep > 1, "expert parallelism has no judged step", 1.6},
         {cost->tp > 1 && (!is_3d || newest) && cost->chip->mxu_rows > 200.0,
          "tensor parallelism has no measured step on this chip", 1.4},
-        {plan->dcn[ADV_AXIS_FSDP] > 1, "FSDP over DCN has no measured step", 1.6},
+        {plan->dcn[ADV_AXIS_FSDP] * plan->dcn[ADV_AXIS_FSDP_TRANSPOSE] > 1,
+         "FSDP over DCN has no measured step", 1.6},
+        {plan->dcn[ADV_AXIS_CONTEXT] * plan->dcn[ADV_AXIS_TENSOR] * plan->dcn[ADV_AXIS_TENSOR_SEQUENCE] *
+                 plan->dcn[ADV_AXIS_EXPERT] >
+             1,
+         "activations over DCN have no measured step", 1.6},
         {cost->quantizes_dense && cost->lowp_speedup <= 1.0, "this number format is not native on this chip",
          1.5},
     };

@@ -113,7 +113,8 @@ static double routed_working_bytes(const struct adv_cost *cost, const struct adv
     return 2.0 * rows * (tensors * (double)cost->model->emb_dim + width);
 }
 
-/* XLA's attention has whole score matrices in HBM: at the least the probabilities and their gradient, bf16. */
+/* XLA's attention has whole score matrices in HBM: at the least the probabilities and their gradient, bf16.
+ */
 static double score_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
 {
     if (cost->plan->attention != ADV_ATTENTION_IMPL_DOT_PRODUCT || layer->attention == ADV_ATTENTION_LINEAR)
@@ -216,7 +217,7 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
     if (plan->gradient_accumulation_steps > 1) gradients *= 2.0;
     struct layer_sums sums = sum_layers(cost);
     /* float32 logits are fused away; what stays live is bf16 */
-    double logits = 2.0 * cost->tokens * cost->stages / cost->microbatches * (double)cost->model->vocab_size /
+    double logits = 2.0 * adv_plan_tokens(plan) * (double)cost->model->vocab_size /
                     ((double)cost->tp * plan->num_vocab_tiling);
     double device_moments = plan->optimizer_host_offload ? 0.0 : moments;
     double device_weights = plan->parameter_host_offload ? 0.0 : weights;

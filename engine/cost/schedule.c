@@ -16,6 +16,20 @@ double adv_schedule_exposed_s(const struct adv_cost *cost, double collective_s, 
     return cost->hide_frac * collective_s + adv_max(0.0, hidden_s - compute_s);
 }
 
+/* A collective over an axis that also spans `slices`: each device's share with its peers over the network,
+ * then inside the slice. Neighbours of a permutation wait for the slower of the two. */
+static double spanning_s(const struct adv_cost *cost, const struct adv_group *group, int slices,
+                         enum adv_collective collective, double bytes)
+{
+    double inside_s = adv_cost_collective_s(cost, group, collective, bytes);
+    if (slices <= 1) return inside_s;
+    bool whole = collective == ADV_COLLECTIVE_ALL_GATHER || collective == ADV_COLLECTIVE_REDUCE_SCATTER;
+    struct adv_collective_time between = adv_collective_dcn_time(
+        cost->cluster, cost->constants, slices, collective, whole ? bytes / group->devices : bytes);
+    double between_s = between.bandwidth_s + between.latency_s;
+    return collective == ADV_COLLECTIVE_PERMUTE ? adv_max(inside_s, between_s) : inside_s + between_s;
+}
+
 static double weight_collective_s(const struct adv_cost *cost, enum adv_collective collective,
                                   double dense_bytes, double expert_bytes)
 {
@@ -57,10 +71,11 @@ void adv_schedule_weights(const struct adv_cost *cost, const struct adv_layer *l
 void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                          struct adv_account *account)
 {
-    if (cost->tensor_group.devices <= 1) return;
+    if (cost->tp <= 1) return;
+    int slices = cost->plan->dcn[ADV_AXIS_TENSOR] * cost->plan->dcn[ADV_AXIS_TENSOR_SEQUENCE];
     double bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens * cost->tp;
-    double gather_s = adv_cost_collective_s(cost, &cost->tensor_group, ADV_COLLECTIVE_ALL_GATHER, bytes);
-    double scatter_s = adv_cost_collective_s(cost, &cost->tensor_group, ADV_COLLECTIVE_REDUCE_SCATTER, bytes);
+    double gather_s = spanning_s(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_ALL_GATHER, bytes);
+    double scatter_s = spanning_s(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_REDUCE_SCATTER, bytes);
     /* gather before queries and before the feed-forward, scatter behind each; mirrored backward; the
      * recompute gathers again, and scatters again only where the output projection itself is recomputed. */
     double again_s = 2.0 * gather_s + (adv_remat_keeps(cost->plan, ADV_TENSOR_OUT_PROJ) ? 0.0 : scatter_s);
@@ -72,7 +87,7 @@ void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *la
          * combined */
         double rows_bytes = bytes * layer->experts_per_token;
         seconds +=
-            2.0 * adv_cost_collective_s(cost, &cost->tensor_group, ADV_COLLECTIVE_REDUCE_SCATTER, rows_bytes);
+            2.0 * spanning_s(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_REDUCE_SCATTER, rows_bytes);
     }
     adv_account_hidden(account, ADV_TERM_TENSOR, seconds, cost->constants->tensor_exposed_frac * seconds,
                        times, 8.0 * bytes);
@@ -82,8 +97,8 @@ static void context_ring(const struct adv_cost *cost, double times, double kv_by
                          const struct adv_layer_time *time, struct adv_account *account)
 {
     double steps = cost->cp_ring - 1.0;
-    double permute_s = steps * adv_cost_collective_s(cost, &cost->context_group, ADV_COLLECTIVE_PERMUTE,
-                                                     kv_bytes / cost->cp_ring);
+    double permute_s = steps * spanning_s(cost, &cost->context_group, cost->plan->dcn[ADV_AXIS_CONTEXT],
+                                          ADV_COLLECTIVE_PERMUTE, kv_bytes / cost->cp_ring);
     double merge_s = steps * (adv_cost_stream_s(cost, 12.0 * output_elements) + cost->constants->ring_step_s);
     bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT);
     double passes = kept ? 2.0 : 3.0;
@@ -100,7 +115,8 @@ void adv_schedule_context(const struct adv_cost *cost, const struct adv_layer *l
     if (layer->attention == ADV_ATTENTION_LINEAR) return;
     double kv_heads = layer->reuses_kv ? 0.0 : layer->kv_heads;
     double kv_width = kv_heads * (layer->head_dim_qk + (layer->shares_kv ? 0.0 : (double)layer->head_dim_v));
-    if (cost->context_group.devices > 1) {
+    if (cost->cp_ring > 1) {
+        int slices = cost->plan->dcn[ADV_AXIS_CONTEXT];
         /* keys and values of the whole sequence; heads are sharded by tp and Ulysses */
         double kv_bytes = 2.0 * kv_width * cost->tokens * cost->cp_ring;
         bool ring = cost->plan->cp_strategy == ADV_CP_RING || cost->plan->cp_strategy == ADV_CP_USP;
@@ -109,9 +125,9 @@ void adv_schedule_context(const struct adv_cost *cost, const struct adv_layer *l
                          account);
         } else {
             double gather_s =
-                adv_cost_collective_s(cost, &cost->context_group, ADV_COLLECTIVE_ALL_GATHER, kv_bytes);
+                spanning_s(cost, &cost->context_group, slices, ADV_COLLECTIVE_ALL_GATHER, kv_bytes);
             double scatter_s =
-                adv_cost_collective_s(cost, &cost->context_group, ADV_COLLECTIVE_REDUCE_SCATTER, kv_bytes);
+                spanning_s(cost, &cost->context_group, slices, ADV_COLLECTIVE_REDUCE_SCATTER, kv_bytes);
             bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT) &&
                         adv_remat_keeps(cost->plan, ADV_TENSOR_KEY_PROJ);
             double seconds = (kept ? 1.0 : 2.0) * gather_s + scatter_s;
@@ -130,18 +146,18 @@ void adv_schedule_context(const struct adv_cost *cost, const struct adv_layer *l
 void adv_schedule_experts(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                           struct adv_account *account)
 {
-    if (layer->experts == 0 || cost->ep_group.devices <= 1) return;
+    if (layer->experts == 0 || cost->ep <= 1) return;
+    int slices = cost->plan->dcn[ADV_AXIS_EXPERT];
     double token_bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens;
     double once_s;
     if (cost->plan->use_ring_of_experts) {
         /* every peer's tokens gathered, outputs reduce-scattered: no top-k copies */
         once_s =
-            adv_cost_collective_s(cost, &cost->ep_group, ADV_COLLECTIVE_ALL_GATHER, token_bytes * cost->ep) +
-            adv_cost_collective_s(cost, &cost->ep_group, ADV_COLLECTIVE_REDUCE_SCATTER,
-                                  token_bytes * cost->ep);
+            spanning_s(cost, &cost->ep_group, slices, ADV_COLLECTIVE_ALL_GATHER, token_bytes * cost->ep) +
+            spanning_s(cost, &cost->ep_group, slices, ADV_COLLECTIVE_REDUCE_SCATTER, token_bytes * cost->ep);
     } else {
-        once_s = 2.0 * adv_cost_collective_s(cost, &cost->ep_group, ADV_COLLECTIVE_ALL_TO_ALL,
-                                             token_bytes * layer->experts_per_token);
+        once_s = 2.0 * spanning_s(cost, &cost->ep_group, slices, ADV_COLLECTIVE_ALL_TO_ALL,
+                                  token_bytes * layer->experts_per_token);
     }
     bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWO) &&
                 adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWI_0);
@@ -162,7 +178,7 @@ void adv_schedule_offload(const struct adv_cost *cost, const struct adv_layer *l
     adv_account_hidden(account, ADV_TERM_HOST_OFFLOAD, 2.0 * seconds, exposed_s, times, 2.0 * bytes);
 }
 
-static void pipeline(const struct adv_cost *cost, struct adv_account *account)
+void adv_schedule_pipeline(const struct adv_cost *cost, struct adv_account *account)
 {
     if (cost->stages <= 1) return;
     const struct adv_plan *plan = cost->plan;
@@ -174,7 +190,8 @@ static void pipeline(const struct adv_cost *cost, struct adv_account *account)
     double bubble_s = work_s * delay * (cost->stages - 1.0) / (repeats * cost->microbatches);
     adv_account_busy(account, ADV_TERM_PIPELINE_BUBBLE, bubble_s, 1.0, 0.0, 0.0);
     double bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens;
-    double permute_s = 2.0 * adv_cost_collective_s(cost, &cost->stage_group, ADV_COLLECTIVE_PERMUTE, bytes);
+    double permute_s =
+        2.0 * spanning_s(cost, &cost->stage_group, plan->dcn[ADV_AXIS_STAGE], ADV_COLLECTIVE_PERMUTE, bytes);
     double iterations = repeats * cost->microbatches + cost->stages - 1.0;
     adv_account_hidden(account, ADV_TERM_PIPELINE_PERMUTE, permute_s, permute_s,
                        2.0 * iterations * plan->gradient_accumulation_steps, 2.0 * bytes);
@@ -192,25 +209,34 @@ static double optimizer_bytes_per_param(const struct adv_plan *plan)
     return 2.0 * w + 2.0 * mu + 2.0 * w + gradients;
 }
 
-static void between_slices(const struct adv_cost *cost, double shard_params, struct adv_account *account)
+/* Weights sharded over slices, bf16: gathered forward and backward, gradients scattered. */
+static double dcn_weights_s(const struct adv_cost *cost, int slices, double shard_params)
+{
+    struct adv_collective_time gather = adv_collective_dcn_time(
+        cost->cluster, cost->constants, slices, ADV_COLLECTIVE_ALL_GATHER, 2.0 * shard_params * slices);
+    return 3.0 * (gather.bandwidth_s + gather.latency_s);
+}
+
+static void between_slices(const struct adv_cost *cost, double dense, double experts,
+                           struct adv_account *account)
 {
     int slices = cost->cluster->slices;
     if (slices <= 1) return;
     const struct adv_plan *plan = cost->plan;
-    double bytes = 4.0 * shard_params; /* gradients cross slices in float32 */
+    double bytes = 4.0 * (dense + experts); /* gradients cross slices in float32 */
     struct adv_collective_time reduce = adv_collective_dcn_time(
         cost->cluster, cost->constants, plan->dcn[ADV_AXIS_DATA], ADV_COLLECTIVE_ALL_REDUCE, bytes);
     double reduce_s = reduce.bandwidth_s + reduce.latency_s;
     adv_account_hidden(account, ADV_TERM_DCN_REDUCE, reduce_s, cost->constants->dcn_exposed_frac * reduce_s,
                        1.0, bytes);
-    int fsdp_slices = plan->dcn[ADV_AXIS_FSDP] * plan->dcn[ADV_AXIS_FSDP_TRANSPOSE];
-    if (fsdp_slices > 1) {
-        struct adv_collective_time gather =
-            adv_collective_dcn_time(cost->cluster, cost->constants, fsdp_slices, ADV_COLLECTIVE_ALL_GATHER,
-                                    2.0 * shard_params * fsdp_slices);
-        double gather_s = 3.0 * (gather.bandwidth_s + gather.latency_s);
+    int expert_slices = plan->dcn[ADV_AXIS_FSDP] * plan->dcn[ADV_AXIS_FSDP_TRANSPOSE] *
+                        plan->dcn[ADV_AXIS_CONTEXT] * plan->dcn[ADV_AXIS_ULYSSES];
+    int dense_slices = expert_slices * (plan->rule == ADV_RULE_EP_AS_DP ? 1 : plan->dcn[ADV_AXIS_EXPERT]);
+    if (dense_slices > 1) {
+        double gather_s =
+            dcn_weights_s(cost, dense_slices, dense) + dcn_weights_s(cost, expert_slices, experts);
         adv_account_hidden(account, ADV_TERM_DCN_WEIGHTS, gather_s, gather_s, cost->passes,
-                           6.0 * shard_params * fsdp_slices);
+                           6.0 * (dense * dense_slices + experts * expert_slices));
     }
     double straggler_s =
         adv_account_total_s(account) * cost->constants->dcn_straggler_frac * pow(slices - 1.0, 0.6);
@@ -221,9 +247,9 @@ void adv_schedule_step(const struct adv_cost *cost, const struct adv_model_param
                        struct adv_account *account)
 {
     const struct adv_plan *plan = cost->plan;
-    pipeline(cost, account);
     double experts = params->routed_experts / cost->expert_shards;
-    double shard_params = (params->total - params->routed_experts) / cost->weight_shards + experts;
+    double dense = (params->total - params->routed_experts) / cost->weight_shards;
+    double shard_params = dense + experts;
     if (cost->data_group.devices > 1) {
         double bytes = adv_format_bytes(plan->grad_dtype) * shard_params;
         double seconds = adv_cost_collective_s(cost, &cost->data_group, ADV_COLLECTIVE_ALL_REDUCE, bytes);
@@ -248,5 +274,5 @@ void adv_schedule_step(const struct adv_cost *cost, const struct adv_model_param
     if (plan->software_date < cost->constants->software_settled_year)
         adv_account_busy(account, ADV_TERM_SOFTWARE_AGE,
                          cost->constants->software_early_frac * adv_account_total_s(account), 1.0, 0.0, 0.0);
-    between_slices(cost, shard_params, account);
+    between_slices(cost, dense, experts, account);
 }

@@ -33,8 +33,11 @@ void adv_schedule_experts(const struct adv_cost *cost, const struct adv_layer *l
 void adv_schedule_offload(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                           const struct adv_layer_time *time, struct adv_account *account);
 
-/* Once per optimizer step: gradient reduction over data and slices, optimizer, pipeline bubble, stragglers.
- */
+/* Idle stages and the hand-over of microbatches, around what the account holds: call it behind the layers,
+ * before embedding and head, which run outside the pipeline. */
+void adv_schedule_pipeline(const struct adv_cost *cost, struct adv_account *account);
+
+/* Once per optimizer step: gradient reduction over data and slices, optimizer, stragglers. */
 void adv_schedule_step(const struct adv_cost *cost, const struct adv_model_params *params,
                        struct adv_account *account);
 

@@ -34,6 +34,7 @@ static inline struct adv_model catalog_model(const char *name)
     static struct adv_catalog *catalog;
     struct adv_model model;
     adv_err err;
+    memset(&model, 0, sizeof model);
     adv_err_init(&err);
     if (!catalog) catalog = adv_catalog_load(NULL, &err);
     if (!catalog || adv_catalog_model(catalog, name, &model, &err) != ADV_OK) fail_msg("%s", err.findings[0].detail);

@@ -270,7 +270,7 @@ static double bubble(struct bench *b, int microbatches, int layers_per_stage, bo
     b->plan.per_device_batch_size = microbatches;
     bench_place(b);
     adv_account_busy(&b->account, ADV_TERM_MATMUL_FWD, 10.0, 1.0, 0.0, 0.0);
-    adv_schedule_step(&b->cost, &b->params, &b->account);
+    adv_schedule_pipeline(&b->cost, &b->account);
     return slot(b, ADV_TERM_PIPELINE_BUBBLE)->exposed_seconds / 10.0;
 }
 

@@ -61,17 +61,27 @@ static void save_dense(const struct adv_cost *cost, const struct adv_layer *laye
         place(plan, ADV_TENSOR_MLPWO, 2.0 * (double)cost->model->emb_dim * cost->tokens, saved);
 }
 
+/* A tensor that goes by two names is where either keeps it. */
+static enum adv_tensor kept_name(const struct adv_plan *plan, enum adv_tensor first, enum adv_tensor second)
+{
+    return adv_remat_keeps(plan, first) ? first : second;
+}
+
 static void save_experts(const struct adv_cost *cost, const struct adv_layer *layer, struct adv_saved *saved)
 {
     const struct adv_plan *plan = cost->plan;
+    bool grouped = plan->moe != ADV_MOE_DENSE;
     double rows = cost->tokens * layer->experts_per_token * routed_growth(cost, layer);
+    if (!grouped)
+        rows = plan->capacity_factor > 0.0 ? rows * plan->capacity_factor : cost->tokens * layer->experts;
     double wide = 2.0 * (double)layer->moe_mlp_dim * rows;
-    /* the gate's output carries both names on the grouped path */
-    enum adv_tensor gate =
-        adv_remat_keeps(plan, ADV_TENSOR_MOE_MLPWI_0) ? ADV_TENSOR_MOE_MLPWI_0 : ADV_TENSOR_MLPWI_0;
-    place(plan, gate, wide, saved);
-    place(plan, ADV_TENSOR_MOE_MLPWI_1, wide, saved);
-    place(plan, ADV_TENSOR_MOE_MLPWO, 2.0 * (double)cost->model->emb_dim * rows, saved);
+    /* every tensor of the einsums carries both names; of the grouped matmuls only the gate's output does */
+    place(plan, kept_name(plan, ADV_TENSOR_MOE_MLPWI_0, ADV_TENSOR_MLPWI_0), wide, saved);
+    place(plan,
+          grouped ? ADV_TENSOR_MOE_MLPWI_1 : kept_name(plan, ADV_TENSOR_MOE_MLPWI_1, ADV_TENSOR_MLPWI_1),
+          wide, saved);
+    place(plan, grouped ? ADV_TENSOR_MOE_MLPWO : kept_name(plan, ADV_TENSOR_MOE_MLPWO, ADV_TENSOR_MLPWO),
+          2.0 * (double)cost->model->emb_dim * rows, saved);
 }
 
 struct adv_saved adv_memory_layer_saved(const struct adv_cost *cost, const struct adv_layer *layer)

@@ -214,13 +214,16 @@ static void add_dense(const struct adv_cost *cost, const struct adv_layer *layer
     double output_s = adv_cost_matmul_s(cost, rows, e->width, e->emb, false);
     double forward_s = e->inputs * input_s + output_s;
     double flops = 2.0 * rows * e->emb * e->width * (e->inputs + 1);
-    int kept =
-        adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_0) + adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_1);
+    int kept = (adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_0) ||
+                adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWI_0)) +
+               (adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_1) ||
+                adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWI_1));
     bool kept_out =
         adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWO) || adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWO);
     double again_s = (e->inputs - kept) * input_s + (kept_out ? 0.0 : output_s);
+    double again_flops = flops * (e->inputs - kept + !kept_out) / (e->inputs + 1);
     adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_GMM_FWD, forward_s, times, flops, 0.0);
-    adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_GMM_RECOMPUTE, again_s, times, flops, 0.0);
+    adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_GMM_RECOMPUTE, again_s, times, again_flops, 0.0);
     adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_GMM_BWD, 2.0 * forward_s, times, 2.0 * flops, 0.0);
     if (cost->plan->capacity_factor <= 0.0) return;
     double einsum_flops = 2.0 * cost->tokens * slots_per_sequence * e->emb;

@@ -183,6 +183,31 @@ static void each_named_tensor_keeps_its_own_bytes(void **state)
     }
 }
 
+/* The capacity path pads rows to its factor and names both inputs of the experts twice. */
+static void padded_experts_keep_padded_rows_under_either_name(void **state)
+{
+    (void)state;
+    static const enum adv_tensor names[][2] = {{ADV_TENSOR_MLPWI_0, ADV_TENSOR_MOE_MLPWI_0},
+                                               {ADV_TENSOR_MLPWI_1, ADV_TENSOR_MOE_MLPWI_1}};
+    struct bench *b = open_cube("mixtral-8x7b");
+    b->plan.moe = ADV_MOE_DENSE;
+    b->plan.capacity_factor = 1.25;
+    for (int matrix = 0; matrix < 2; matrix++) {
+        for (int name = 0; name < 2; name++) {
+            bench_policy(b, ADV_POLICY_CUSTOM);
+            (void)bench_layer(b, 0);
+            double bytes = adv_memory_layer_saved(&b->cost, &b->model.layers[0]).device_bytes;
+            double again = b->account.slots[ADV_TERM_GMM_RECOMPUTE].flops;
+            b->plan.placements[names[matrix][name]] = ADV_PLACE_DEVICE;
+            (void)bench_layer(b, 0);
+            /* what is kept takes memory, and saves its matmul: 14336 of 2 x 1.25 rows a token */
+            double kept = adv_memory_layer_saved(&b->cost, &b->model.layers[0]).device_bytes - bytes;
+            assert_close(kept, 4096.0 * 2 * 1.25 * 2 * 14336, 1e-12);
+            if (b->account.slots[ADV_TERM_GMM_RECOMPUTE].flops >= again) fail_msg("%s saves no work", adv_tensor_name(names[matrix][name]));
+        }
+    }
+}
+
 static void a_delta_net_has_no_names_to_keep(void **state)
 {
     (void)state;
@@ -327,6 +352,7 @@ int main(void)
         cmocka_unit_test(zero_one_shares_the_moments_over_data),
         cmocka_unit_test(moments_on_the_host_come_back_for_the_update),
         cmocka_unit_test(each_named_tensor_keeps_its_own_bytes),
+        cmocka_unit_test(padded_experts_keep_padded_rows_under_either_name),
         cmocka_unit_test(a_delta_net_has_no_names_to_keep),
         cmocka_unit_test(a_layers_input_is_kept_once_a_scan_step),
         cmocka_unit_test(an_offloaded_input_lies_on_the_host),

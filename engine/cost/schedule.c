@@ -263,6 +263,18 @@ void adv_schedule_step(const struct adv_cost *cost, const struct adv_model_param
             3.0 * adv_format_bytes(plan->weight_dtype) * shard_params * plan->gradient_accumulation_steps;
     adv_account_busy(account, ADV_TERM_OPTIMIZER, adv_cost_stream_s(cost, update_bytes), 1.0, 0.0,
                      update_bytes);
+    if (plan->parameter_host_offload) {
+        /* layer by layer to the device in both passes, behind the passes' compute; whole for the update, and
+         * back */
+        double one_s = adv_format_bytes(plan->weight_dtype) * shard_params /
+                       cost->constants->pcie_step_bytes_per_s_per_device;
+        double bytes = adv_format_bytes(plan->weight_dtype) * shard_params;
+        double loads_s = 2.0 * cost->passes * one_s;
+        adv_account_hidden(account, ADV_TERM_HOST_OFFLOAD, loads_s,
+                           adv_max(0.0, loads_s - adv_account_total_s(account)), 1.0,
+                           2.0 * cost->passes * bytes);
+        adv_account_busy(account, ADV_TERM_OPTIMIZER_OFFLOAD, 2.0 * one_s, 1.0, 0.0, 2.0 * bytes);
+    }
     if (plan->optimizer_host_offload) {
         double bytes =
             2.0 * (adv_format_bytes(plan->mu_dtype) + adv_format_bytes(plan->weight_dtype)) * shard_params;

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/advise.h"
+#include "engine/base/version.h"
 
 json_t *adv_encode_number(double value)
 {
@@ -30,7 +30,7 @@ void adv_encode_set_string(json_t *object, const char *member, const char *value
 json_t *adv_encode_engine(const struct adv_catalog *catalog)
 {
     json_t *engine = json_object();
-    adv_encode_set_string(engine, "version", adv_engine_version());
+    adv_encode_set_string(engine, "version", ADV_ENGINE_VERSION);
     adv_encode_set_string(engine, "catalog_hash", adv_catalog_hash(catalog));
     adv_encode_set_string(engine, "calibration", adv_catalog_calibration(catalog));
     return engine;

@@ -9,8 +9,8 @@
 
 #include "server/app.h"
 
-/* Listens and serves. On failure the reason is logged and NULL returned. */
-struct adv_http *adv_http_start(struct adv_app *app);
+/* Sets app->http, listens and serves. On failure the reason is logged and false returned. */
+ADV_MUST_CHECK bool adv_http_start(struct adv_app *app);
 
 /* The address in use, "127.0.0.1:8080"; the port is the real one when 0 was asked. */
 const char *adv_http_address(const struct adv_http *http);

@@ -105,28 +105,30 @@ static struct MHD_Daemon *start_library(struct adv_http *http, int fd)
         adv_http_on_request_line, http, MHD_OPTION_END);
 }
 
-struct adv_http *adv_http_start(struct adv_app *app)
+bool adv_http_start(struct adv_app *app)
 {
     char host[ADV_LIMIT_SETTING];
     char port[6];
     struct adv_http *http = calloc(1, sizeof *http);
     if (!http || !adv_config_address(app->config.listen, host, port)) {
         free(http);
-        return NULL;
+        return false;
     }
     http->app = app;
+    app->http = http; /* before any thread that may look for it */
     (void)pthread_mutex_init(&http->lock, NULL);
     (void)pthread_cond_init(&http->janitor_wake, NULL);
     http->connections = adv_connections_new((int)app->config.connections_count);
     int fd = http->connections ? listen_on(http, host, port) : -1;
     if (fd >= 0 && pthread_create(&http->janitor, NULL, janitor_loop, http) == 0) {
         http->daemon = start_library(http, fd);
-        if (http->daemon) return http;
+        if (http->daemon) return true;
         adv_log_message(&app->log, ADV_LOG_ERROR, "the HTTP server cannot be started: %s", strerror(errno));
         adv_http_stop(http);
     }
     if (fd >= 0) (void)close(fd);
-    return NULL;
+    app->http = NULL;
+    return false;
 }
 
 const char *adv_http_address(const struct adv_http *http)

@@ -80,8 +80,7 @@ static bool start(struct adv_app *app)
         adv_log_message(&app->log, ADV_LOG_ERROR, "threads or memory are exhausted");
         return false;
     }
-    app->http = adv_http_start(app);
-    return app->http != NULL;
+    return adv_http_start(app);
 }
 
 static void free_app(struct adv_app *app)

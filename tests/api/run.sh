@@ -1,7 +1,8 @@
 #!/bin/bash
 # run.sh [FILE...]: the tests of the HTTP API, and of what it does when things fail (tests/fault). Every test file starts
 # daemons of its own on free loopback ports; they share one private PostgreSQL cluster, which is removed at the end.
-# PROGRAM names the program, relative to the top folder; a build with SANITIZER=address,undefined works as well.
+# PROGRAM names the program, relative to the top folder. `make api-test SANITIZER=thread` (or address,undefined) runs
+# them against a build with sanitizers; any report of theirs fails the test whose daemon made it.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 export PROGRAM=${PROGRAM:-build/tpu-advisor} REDOCLY_TELEMETRY=off

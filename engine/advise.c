@@ -107,14 +107,23 @@ static adv_code answer_advise(struct job *job)
                              job->err);
 }
 
+static void tag_kernel(struct job *job, const struct adv_kernel_request *request)
+{
+    const struct adv_store_wish *wish = &request->wish;
+    copy_text(job->answer->chip, request->chip->chip.name);
+    tag_store(job, wish->store, wish->label, wish->project, wish->git_ref);
+}
+
 static adv_code answer_simulate(struct job *job)
 {
     struct adv_kernel_request request;
     struct adv_kernel_time time;
     adv_code code = adv_decode_kernel_request(job->catalog, job->root, true, &job->arena, &request, job->err);
     if (code == ADV_OK) code = adv_kernel_simulate(&request, &time, job->err);
-    if (code == ADV_OK) job->result = adv_encode_simulation(job->catalog, &request, &time);
-    return code;
+    if (code != ADV_OK) return code;
+    tag_kernel(job, &request);
+    job->result = adv_encode_simulation(job->catalog, &request, &time);
+    return ADV_OK;
 }
 
 static adv_code answer_tune(struct job *job)
@@ -132,10 +141,11 @@ static adv_code answer_tune(struct job *job)
     code = adv_kernel_tune(&request, &job->arena, choices, &count, &standard, &has_standard, &evaluated,
                            job->err);
     job->answer->evaluations = evaluated;
-    if (code == ADV_OK)
-        job->result = adv_encode_tuning(job->catalog, &request, choices, count,
-                                        has_standard ? &standard : NULL, evaluated);
-    return code;
+    if (code != ADV_OK) return code;
+    tag_kernel(job, &request);
+    job->result = adv_encode_tuning(job->catalog, &request, choices, count, has_standard ? &standard : NULL,
+                                    evaluated);
+    return ADV_OK;
 }
 
 static adv_code answer_lint(struct job *job)

@@ -24,7 +24,12 @@ bool adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind, const c
               const struct adv_answer *answer, const struct adv_idempotency *idempotency,
               struct adv_text *response, char run_id[ADV_UUID_BYTES], enum adv_store_outcome *outcome)
 {
-    static const char *const kinds[] = {"estimate", "advise", "simulate", "tune", "lint"};
+    static const char *const kinds[] = {
+        [ADV_REQUEST_ESTIMATE] = "estimate",
+        [ADV_REQUEST_ADVISE] = "advise",
+        [ADV_REQUEST_SIMULATE] = "kernel",
+        [ADV_REQUEST_TUNE] = "kernel",
+    };
     struct adv_app *app = exchange->app;
     struct adv_run run = {.kind = kinds[kind],
                           .answer = answer,

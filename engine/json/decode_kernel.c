@@ -333,14 +333,16 @@ static void read_chip(const struct adv_catalog *catalog, const json_t *root,
 adv_code adv_decode_kernel_request(const struct adv_catalog *catalog, const json_t *root, bool with_tile,
                                    struct adv_arena *arena, struct adv_kernel_request *request, adv_err *err)
 {
-    static const char *const simulate_members[] = {"chip", "kernel", "shape",
-                                                   "tile", "flags",  "scoped_vmem_limit_kib"};
-    static const char *const tune_members[] = {"chip",  "kernel", "shape",
-                                               "top_k", "flags",  "scoped_vmem_limit_kib"};
+    static const char *const simulate_members[] = {
+        "chip", "kernel", "shape", "tile", "flags", "scoped_vmem_limit_kib", ADV_STORE_MEMBERS};
+    static const char *const tune_members[] = {
+        "chip", "kernel", "shape", "top_k", "flags", "scoped_vmem_limit_kib", ADV_STORE_MEMBERS};
     int before = err->count + err->lost_count;
     memset(request, 0, sizeof *request);
     if (!adv_json_is_object(root, "", err)) return ADV_E_INVALID;
-    (void)adv_json_known_members(root, "", with_tile ? simulate_members : tune_members, 6, err);
+    (void)adv_json_known_members(root, "", with_tile ? simulate_members : tune_members,
+                                 (int)(sizeof tune_members / sizeof *tune_members), err);
+    adv_decode_store(root, arena, &request->wish, err);
     read_chip(catalog, root, request, err);
     const char *names[ADV_KERNEL_COUNT];
     for (int i = 0; i < ADV_KERNEL_COUNT; i++) names[i] = adv_kernel_name((enum adv_kernel)i);

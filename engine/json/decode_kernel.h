@@ -5,6 +5,7 @@
 
 #include "engine/base/arena.h"
 #include "engine/catalog/catalog.h"
+#include "engine/json/decode_store.h"
 #include "engine/json/json_read.h"
 #include "engine/spec/kernel_shape.h"
 
@@ -13,6 +14,7 @@ struct adv_kernel_request {
     enum adv_kernel kernel;
     double scoped_vmem_limit_bytes; /* 0 = the chip's default */
     int top_k;                      /* tune */
+    struct adv_store_wish wish;
     struct adv_attention_shape attention;
     struct adv_attention_tile attention_tile;
     struct adv_attention_flags attention_flags;

@@ -8,27 +8,11 @@
 #include "engine/json/decode_flags.h"
 #include "engine/json/decode_model.h"
 #include "engine/json/decode_plan.h"
-
-enum { TEXT_BYTES_MAX = ADV_LIMIT_NAME - 1 };
+#include "engine/json/decode_store.h"
 
 static int errors_of(const adv_err *err)
 {
     return err->count + err->lost_count;
-}
-
-static const char *keep_text(const json_t *root, const char *member, struct adv_arena *arena, adv_err *err)
-{
-    const char *text = NULL;
-    if (!adv_json_string(root, "", member, ADV_JSON_OPTIONAL, &text, err)) return NULL;
-    if (strlen(text) > TEXT_BYTES_MAX) {
-        char pointer[ADV_LIMIT_POINTER];
-        (void)adv_err_add(err, ADV_E_RANGE, adv_json_pointer(pointer, "", member), NULL,
-                          "%s is %zu bytes long; at most %d", member, strlen(text), TEXT_BYTES_MAX);
-        return NULL;
-    }
-    const char *copy = adv_arena_copy(arena, text);
-    if (!copy) (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
-    return copy;
 }
 
 json_t *adv_decode_model_pins(const struct adv_catalog *catalog, const char *name)
@@ -143,8 +127,8 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
                                 struct adv_arena *arena, struct adv_estimate_request *request, adv_err *err,
                                 adv_err *warnings)
 {
-    static const char *const members[] = {"model", "cluster", "config",  "xla_flags", "flops_convention",
-                                          "label", "project", "git_ref", "store",     "strict"};
+    static const char *const members[] = {
+        "model", "cluster", "config", "xla_flags", "flops_convention", "strict", ADV_STORE_MEMBERS};
     static const char *const conventions[] = {"causal_half", "full", "params_only"};
     int before = errors_of(err);
     memset(request, 0, sizeof *request);
@@ -152,13 +136,15 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
     (void)adv_json_known_members(root, "", members, (int)(sizeof members / sizeof *members), err);
     bool strict = false;
     (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &strict, err);
-    (void)adv_json_bool(root, "", "store", ADV_JSON_OPTIONAL, &request->store, err);
     int convention = ADV_FLOPS_CAUSAL_HALF;
     (void)adv_json_choice(root, "", "flops_convention", ADV_JSON_OPTIONAL, conventions, 3, &convention, err);
     request->flops_convention = (enum adv_flops_convention)convention;
-    request->label = keep_text(root, "label", arena, err);
-    request->project = keep_text(root, "project", arena, err);
-    request->git_ref = keep_text(root, "git_ref", arena, err);
+    struct adv_store_wish wish;
+    adv_decode_store(root, arena, &wish, err);
+    request->store = wish.store;
+    request->label = wish.label;
+    request->project = wish.project;
+    request->git_ref = wish.git_ref;
 
     const json_t *config = json_object_get(root, "config");
     bool has_job =
@@ -449,18 +435,20 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
                                    struct adv_arena *arena, struct adv_advise_request *request, adv_err *err,
                                    adv_err *warnings)
 {
-    static const char *const members[] = {"model", "cluster", "workload", "pins",  "baseline", "search",
-                                          "label", "project", "git_ref",  "store", "strict"};
+    static const char *const members[] = {"model",    "cluster", "workload", "pins",
+                                          "baseline", "search",  "strict",   ADV_STORE_MEMBERS};
     int before = errors_of(err);
     memset(request, 0, sizeof *request);
     if (!adv_json_is_object(root, "", err)) return ADV_E_INVALID;
     (void)adv_json_known_members(root, "", members, (int)(sizeof members / sizeof *members), err);
     bool strict = false;
     (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &strict, err);
-    (void)adv_json_bool(root, "", "store", ADV_JSON_OPTIONAL, &request->store, err);
-    request->label = keep_text(root, "label", arena, err);
-    request->project = keep_text(root, "project", arena, err);
-    request->git_ref = keep_text(root, "git_ref", arena, err);
+    struct adv_store_wish wish;
+    adv_decode_store(root, arena, &wish, err);
+    request->store = wish.store;
+    request->label = wish.label;
+    request->project = wish.project;
+    request->git_ref = wish.git_ref;
 
     const json_t *pins = adv_json_object(root, "", "pins", ADV_JSON_OPTIONAL, err);
     bool has_job =

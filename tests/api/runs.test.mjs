@@ -1,6 +1,6 @@
 import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
-import { startDaemon, estimateRequest, adviseRequest, freshDatabase, problem, sql } from './daemon.mjs';
+import { startDaemon, estimateRequest, adviseRequest, golden, freshDatabase, problem, sql } from './daemon.mjs';
 
 let daemon;
 before(async () => { daemon = await startDaemon({ database: freshDatabase('api_runs') }); });
@@ -36,6 +36,24 @@ test('an advise is stored too', async () => {
   const run = await get(`/v1/runs/${answer.run_id}`);
   assert.equal(run.kind, 'advise');
   assert.equal(run.response.ranked.length, answer.ranked.length);
+});
+
+test('simulations and tunings are stored as runs of kind kernel, which have no plan to start, compare or check', async () => {
+  for (const [path, name] of [['simulate', 'simulate-matmul.json'], ['tune', 'tune-tgmm.json']]) {
+    const request = { ...JSON.parse(golden(name)), store: true, project: 'kernels', label: path, git_ref: 'abc123' };
+    const answer = await (await daemon.post(`/v1/kernels/${path}`, request)).json();
+    assert.equal(answer.stored, true);
+    const run = await get(`/v1/runs/${answer.run_id}`);
+    assert.deepEqual([run.kind, run.project, run.label, run.git_ref, run.chip, run.model], ['kernel', 'kernels', path, 'abc123', request.chip, null]);
+    assert.deepEqual([run.step_time_s, run.hbm_bytes_per_device, run.fits], [null, null, null]);
+    assert.deepEqual(run.request, request);
+    assert.deepEqual(run.response, answer);
+    assert.deepEqual((await get(`/v1/runs?project=kernels&kind=kernel&label=${path}`)).runs.map((row) => row.run_id), [answer.run_id]);
+    await problem(assert, await daemon.fetch(`/v1/runs/${answer.run_id}/artifacts/maxtext.sh`), 422, 'invalid-request');
+    await problem(assert, await daemon.fetch(`/v1/compare?runs=${answer.run_id},${answer.run_id}`), 422, 'invalid-request');
+    await problem(assert, await check({ baseline: { run_id: answer.run_id }, candidate: { run_id: answer.run_id } }), 422, 'invalid-request');
+    await problem(assert, await daemon.post(`/v1/kernels/${path}`, { ...request, label: 'x'.repeat(96), store: 1 }), 422, 'invalid-request');
+  }
 });
 
 test('runs are listed newest first, in pages that neither skip nor repeat while runs are added', async () => {

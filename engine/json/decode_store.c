@@ -1,0 +1,29 @@
+#include "engine/json/decode_store.h"
+
+#include <string.h>
+
+enum { TEXT_BYTES_MAX = ADV_LIMIT_NAME - 1 };
+
+static const char *keep_text(const json_t *root, const char *member, struct adv_arena *arena, adv_err *err)
+{
+    const char *text = NULL;
+    if (!adv_json_string(root, "", member, ADV_JSON_OPTIONAL, &text, err)) return NULL;
+    if (strlen(text) > TEXT_BYTES_MAX) {
+        char pointer[ADV_LIMIT_POINTER];
+        (void)adv_err_add(err, ADV_E_RANGE, adv_json_pointer(pointer, "", member), NULL,
+                          "%s is %zu bytes long; at most %d", member, strlen(text), TEXT_BYTES_MAX);
+        return NULL;
+    }
+    const char *copy = adv_arena_copy(arena, text);
+    if (!copy) (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
+    return copy;
+}
+
+void adv_decode_store(const json_t *root, struct adv_arena *arena, struct adv_store_wish *wish, adv_err *err)
+{
+    memset(wish, 0, sizeof *wish);
+    (void)adv_json_bool(root, "", "store", ADV_JSON_OPTIONAL, &wish->store, err);
+    wish->label = keep_text(root, "label", arena, err);
+    wish->project = keep_text(root, "project", arena, err);
+    wish->git_ref = keep_text(root, "git_ref", arena, err);
+}

@@ -1,0 +1,19 @@
+/* decode_store.h: the members of a request that say whether and under which names its answer is stored. */
+#ifndef ADV_JSON_DECODE_STORE_H
+#define ADV_JSON_DECODE_STORE_H
+
+#include "engine/base/arena.h"
+#include "engine/json/json_read.h"
+
+/* Their names, for lists of known members. */
+#define ADV_STORE_MEMBERS "store", "label", "project", "git_ref"
+
+struct adv_store_wish {
+    bool store;
+    const char *label, *project, *git_ref; /* NULL when absent; at most ADV_LIMIT_NAME - 1 bytes */
+};
+
+/* Reads them from the document `root`; wrong ones add findings. Strings are copies in `arena`. */
+void adv_decode_store(const json_t *root, struct adv_arena *arena, struct adv_store_wish *wish, adv_err *err);
+
+#endif

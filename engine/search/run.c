@@ -205,8 +205,8 @@ static void search_with_compromises(struct run *run)
         if (compromise & 1 && !may_offload) continue;
         if (may_offload) base->optimizer_host_offload = compromise & 1;
         run->pricer.memory_frac = compromise & 2 ? 1 : ADV_RANK_MEMORY_FRAC;
-        run->result->out_of_memory = run->result->pruned =
-            0; /* families are counted once, by the last pass */
+        /* families are counted once, by the last pass */
+        run->result->illegal = run->result->out_of_memory = run->result->pruned = 0;
         search_space(run);
     }
 }

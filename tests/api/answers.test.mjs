@@ -40,7 +40,17 @@ test('advise ranks plans that fit', async () => {
     assert.equal(row.rank, index + 1);
     assert.equal(row.estimate.fits, true);
   });
-  assert.ok(answer.search.considered > 0);
+  const { considered, illegal, pruned, out_of_memory: tooBig, evaluated, exhaustive, elapsed_ms: elapsed, evaluations_per_s: speed } = answer.search;
+  assert.ok(exhaustive && considered > illegal + pruned + tooBig, 'what is not left out was solved');
+  assert.ok(evaluated >= considered - illegal - tooBig, 'what may be in the answer was priced at least once');
+  assert.ok(elapsed > 0 && Math.abs(evaluated / (elapsed * 1e-3) / speed - 1) < 1e-3);
+});
+
+test('an advise without a batch is refused: plans of different batches do different work', async () => {
+  const request = adviseRequest({ workload: { seq_len: 8192 } });
+  const document = await problem(assert, await daemon.post('/v1/advise', request), 422, 'invalid-request');
+  assert.deepEqual(document.errors.map((error) => error.pointer), ['/workload']);
+  assert.equal((await daemon.post('/v1/advise', { ...request, pins: { per_device_batch_size: 1 } })).status, 200);
 });
 
 test('kernels are simulated and tuned', async () => {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/advise_kernel.h"
+#include "engine/advise_platforms.h"
 #include "engine/base/version.h"
 #include "engine/explain/advice.h"
 #include "engine/json/decode_request.h"
@@ -88,13 +89,13 @@ static adv_code answer_estimate(struct job *job)
     return ADV_OK;
 }
 
-static adv_code answer_advise(struct job *job)
+static adv_code advise_on_one(struct job *job, const json_t *root)
 {
     struct adv_advise_request *request = allocate(job, sizeof *request);
     struct adv_search_result *found = allocate(job, sizeof *found);
     if (!request || !found) return ADV_E_MEMORY;
     adv_code code =
-        adv_decode_advise_request(job->catalog, job->root, &job->arena, request, job->err, job->warnings);
+        adv_decode_advise_request(job->catalog, root, &job->arena, request, job->err, job->warnings);
     if (code != ADV_OK) return code;
     const struct adv_catalog_chip *chip = adv_catalog_chip(job->catalog, request->cluster.chip.name);
     code = adv_search_run(request, &chip->constants, &job->arena, found, job->err);
@@ -112,6 +113,23 @@ static void tag_kernel(struct job *job, const struct adv_kernel_request *request
     const struct adv_store_wish *wish = &request->wish;
     copy_text(job->answer->chip, request->chip->chip.name);
     tag_store(job, wish->store, wish->label, wish->project, wish->git_ref);
+}
+
+/* Several machines: the answer is that of the best one, with all of them beside it. */
+static adv_code answer_advise(struct job *job)
+{
+    if (!adv_platforms_asked(job->root)) return advise_on_one(job, job->root);
+    struct adv_platforms_answer *platforms = allocate(job, sizeof *platforms);
+    if (!platforms) return ADV_E_MEMORY;
+    adv_code code = adv_advise_platforms(job->catalog, job->root, platforms, job->err);
+    if (code == ADV_OK) code = advise_on_one(job, platforms->best);
+    if (code == ADV_OK) {
+        (void)json_object_set(job->result, "platforms", platforms->rows);
+        job->answer->evaluations += platforms->evaluations;
+    }
+    json_decref(platforms->rows);
+    adv_platform_jobs_free(&platforms->jobs);
+    return code;
 }
 
 static adv_code answer_simulate(struct job *job)

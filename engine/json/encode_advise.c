@@ -213,3 +213,28 @@ adv_code adv_encode_advise(const struct adv_catalog *catalog, const struct adv_a
     *answer = root;
     return ADV_OK;
 }
+
+adv_code adv_encode_best(const struct adv_catalog *catalog, const struct adv_advise_request *request,
+                         const struct adv_candidate *candidate, struct adv_arena *arena, json_t **row,
+                         adv_err *err)
+{
+    const struct adv_constants *constants = &adv_catalog_chip(catalog, request->cluster.chip.name)->constants;
+    struct encoder encoder = {
+        .catalog = catalog, .request = request, .constants = constants, .arena = arena, .err = err};
+    struct adv_ledger *ledger = adv_arena_alloc(arena, sizeof *ledger);
+    if (!ledger) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    struct adv_estimate estimate;
+    struct adv_estimate_input input = {&request->model, &request->cluster, constants, &candidate->plan,
+                                       ADV_FLOPS_CAUSAL_HALF};
+    adv_code code = adv_estimate_plan(&input, &estimate, ledger, err);
+    if (code != ADV_OK) return code;
+    json_t *object = json_object();
+    set_config(&encoder, object, &candidate->plan);
+    (void)json_object_set_new(object, "estimate",
+                              adv_encode_estimate(&request->cluster, &estimate, ledger, NULL, NULL));
+    *row = object;
+    if (encoder.code == ADV_OK) return ADV_OK;
+    json_decref(object);
+    *row = NULL;
+    return encoder.code;
+}

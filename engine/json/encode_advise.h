@@ -18,4 +18,11 @@ ADV_MUST_CHECK adv_code adv_encode_advise(const struct adv_catalog *catalog,
                                           const struct adv_search_result *result, const adv_err *warnings,
                                           struct adv_arena *arena, json_t **answer, adv_err *err);
 
+/* One plan as {config, xla_flags, estimate}, the estimate with its ledger and without advice; a new reference
+ * in `row`. ADV_E_MEMORY only. */
+ADV_MUST_CHECK adv_code adv_encode_best(const struct adv_catalog *catalog,
+                                        const struct adv_advise_request *request,
+                                        const struct adv_candidate *candidate, struct adv_arena *arena,
+                                        json_t **row, adv_err *err);
+
 #endif

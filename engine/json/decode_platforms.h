@@ -1,0 +1,46 @@
+/* decode_platforms.h: an advise request that leaves the machine open becomes one request per machine.
+ *
+ * The machine is open when the request has "clusters": [...], or "topology": "any" with a number of chips;
+ * workload.token_budget alone asks for the bill of one machine. Only this module knows those members: the
+ * documents it makes are plain advise requests for adv_decode_advise_request.
+ */
+#ifndef ADV_JSON_DECODE_PLATFORMS_H
+#define ADV_JSON_DECODE_PLATFORMS_H
+
+#include "engine/catalog/catalog.h"
+#include "engine/json/json_read.h"
+
+enum {
+    ADV_PLATFORMS_MAX = 64,      /* machines of one request: a sweep of shapes has about 20 */
+    ADV_PLATFORM_SLICES_ANY = 8, /* slices tried when the request leaves their number open: more, smaller
+                                    slices only move traffic from ICI to DCN */
+};
+
+struct adv_platform_job {
+    json_t *document;               /* the request for this machine; NULL: headline numbers only */
+    char at[ADV_LIMIT_POINTER];     /* where its cluster stands in the request */
+    const struct adv_chip *chip;    /* of a headline row, of the catalog */
+    int chips;                      /* of a headline row */
+    double price_usd_per_chip_hour; /* of a headline row; NAN when unknown */
+    double assumed_mfu_frac;        /* of a headline row; NAN: none is assumed */
+};
+
+struct adv_platform_jobs {
+    int count;
+    int modelled; /* those with a document */
+    struct adv_platform_job items[ADV_PLATFORMS_MAX];
+    double token_budget; /* NAN when not given */
+};
+
+/* Whether the request has any of the members above. */
+bool adv_platforms_asked(const json_t *root);
+
+/* Fills `jobs`, in the order of the request, shapes of "any" with the fewest slices first. ADV_E_INVALID:
+ * both or neither of cluster and clusters, a chip count no slices make up (the nearest that work are named),
+ * more than ADV_PLATFORMS_MAX machines, GPUs alone. Clusters are decoded once for their findings. The caller
+ * gives the documents back with adv_platform_jobs_free, also on error. */
+ADV_MUST_CHECK adv_code adv_decode_platforms(const struct adv_catalog *catalog, const json_t *root,
+                                             struct adv_platform_jobs *jobs, adv_err *err);
+void adv_platform_jobs_free(struct adv_platform_jobs *jobs);
+
+#endif

@@ -1,0 +1,66 @@
+#include "engine/rank/platform.h"
+
+#include <math.h>
+
+static const double seconds_per_day = 86400, seconds_per_hour = 3600, joules_per_kwh = 3.6e6;
+
+static double token_time_s(const struct adv_platform *platform)
+{
+    return platform->step_time_s / platform->tokens_per_step;
+}
+
+static double usd_per_token(const struct adv_platform *platform)
+{
+    return token_time_s(platform) / seconds_per_hour * platform->chips * platform->price_usd_per_chip_hour;
+}
+
+struct adv_platform_bill adv_platform_bill_of(const struct adv_platform *platform, double tokens)
+{
+    double time_s = tokens * token_time_s(platform);
+    return (struct adv_platform_bill){
+        .days = time_s / seconds_per_day,
+        .usd = tokens * usd_per_token(platform),
+        .energy_kwh = time_s * platform->chips * platform->power_watts_per_chip / joules_per_kwh,
+    };
+}
+
+static double metric(enum adv_objective objective, const struct adv_platform *platform)
+{
+    double value = token_time_s(platform);
+    if (objective == ADV_OBJECTIVE_HBM) value = platform->hbm_bytes_per_device;
+    if (objective == ADV_OBJECTIVE_USD_PER_TOKEN) value = usd_per_token(platform);
+    return isnan(value) ? (double)INFINITY : value;
+}
+
+static bool better(enum adv_objective objective, const struct adv_platform *a, const struct adv_platform *b)
+{
+    double of_a = metric(objective, a), of_b = metric(objective, b);
+    if (of_a < of_b || of_b < of_a) return of_a < of_b;
+    bool has_a = !isnan(a->step_time_s), has_b = !isnan(b->step_time_s);
+    if (has_a != has_b) return has_a;
+    return has_a && a->chips < b->chips;
+}
+
+static bool dominates(const struct adv_platform *a, const struct adv_platform *b)
+{
+    double time_a = token_time_s(a), time_b = token_time_s(b);
+    double usd_a = usd_per_token(a), usd_b = usd_per_token(b);
+    return time_a <= time_b && usd_a <= usd_b && (time_a < time_b || usd_a < usd_b);
+}
+
+void adv_platform_rank(enum adv_objective objective, struct adv_platform *platforms, int count, int *order)
+{
+    for (int i = 0; i < count; i++) {
+        int at = i;
+        while (at > 0 && better(objective, &platforms[i], &platforms[order[at - 1]])) {
+            order[at] = order[at - 1];
+            at--;
+        }
+        order[at] = i;
+    }
+    for (int i = 0; i < count; i++) {
+        platforms[i].on_front = !isnan(usd_per_token(&platforms[i]));
+        for (int j = 0; j < count; j++)
+            if (dominates(&platforms[j], &platforms[i])) platforms[i].on_front = false;
+    }
+}

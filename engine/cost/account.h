@@ -35,6 +35,7 @@
     X(FSDP_SCATTER, "fsdp_reduce_scatter", ICI, "T-fsdp", "gradients")                                       \
     X(DATA_REDUCE, "data_all_reduce", ICI, "T-dp", "gradients over the data axis")                           \
     X(TENSOR, "tensor_collectives", ICI, "T-tp", "activations around each block")                            \
+    X(TRANSPOSE, "fsdp_transpose_collectives", ICI, "T-tp", "tokens meet where the width stays sharded")     \
     X(CONTEXT, "context_collectives", ICI, "T-cp", "keys and values, or heads")                              \
     X(RING_MERGE, "ring_attention_merge", HBM, "T-cp", "combining partial attention")                        \
     X(EXPERT, "expert_collectives", ICI, "T-ep", "dispatch and combine")                                     \

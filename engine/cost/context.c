@@ -61,6 +61,7 @@ static void init_groups(struct adv_cost *cost)
     cost->expert_group =
         adv_group_of(cluster, mesh, cost->plan->rule == ADV_RULE_CP_AS_EP ? fsdp & ~AXIS(CONTEXT) : fsdp);
     cost->tensor_group = adv_group_of(cluster, mesh, AXIS(TENSOR) | AXIS(TENSOR_SEQUENCE));
+    cost->transpose_group = adv_group_of(cluster, mesh, AXIS(FSDP_TRANSPOSE));
     bool all_ulysses = cost->plan->cp_strategy == ADV_CP_ULYSSES;
     unsigned ring = all_ulysses ? 0u : AXIS(CONTEXT);
     if (cost->plan->rule == ADV_RULE_EP_AS_CP) ring |= AXIS(EXPERT);

@@ -44,8 +44,8 @@ struct adv_cost {
     double hbm_bytes_per_s; /* per device, achieved in fused elementwise passes */
     double mxu_k, mxu_n;    /* padding granularity of contraction and output columns */
 
-    struct adv_group dense_group, expert_group, tensor_group, context_group, ulysses_group, ep_group,
-        data_group, stage_group;
+    struct adv_group dense_group, expert_group, tensor_group, transpose_group, context_group, ulysses_group,
+        ep_group, data_group, stage_group;
     bool recompute_elided; /* unrolled layers whose every activation fits: see adv_memory_keeps_everything */
     double hide_frac;      /* exposed share of hideable collectives under these flags */
 };

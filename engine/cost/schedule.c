@@ -93,6 +93,25 @@ void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *la
                        times, 8.0 * bytes);
 }
 
+void adv_schedule_transpose(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                            struct adv_account *account)
+{
+    const struct adv_plan *plan = cost->plan;
+    int transpose = plan->ici[ADV_AXIS_FSDP_TRANSPOSE];
+    if (transpose <= 1 || plan->ici[ADV_AXIS_FSDP] <= 1 || plan->two_stage_gather) return;
+    if (layer->mlp_dim <= 0 && layer->experts == 0) return;
+    double bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens * transpose;
+    double gather_s = adv_cost_collective_s(cost, &cost->transpose_group, ADV_COLLECTIVE_ALL_GATHER, bytes);
+    double scatter_s =
+        adv_cost_collective_s(cost, &cost->transpose_group, ADV_COLLECTIVE_REDUCE_SCATTER, bytes);
+    /* forward: inputs gathered, outputs scattered; backward the same for gradients, and inputs once more for
+     * the weight gradients; the recompute gathers inputs too */
+    bool kept = adv_remat_keeps(plan, ADV_TENSOR_MLPWI_0) || cost->recompute_elided;
+    double seconds = (kept ? 3.0 : 4.0) * gather_s + 2.0 * scatter_s;
+    adv_account_hidden(account, ADV_TERM_TRANSPOSE, seconds,
+                       cost->constants->transpose_exposed_frac * seconds, times, (kept ? 5.0 : 6.0) * bytes);
+}
+
 static void context_ring(const struct adv_cost *cost, double times, double kv_bytes, double output_elements,
                          const struct adv_layer_time *time, struct adv_account *account)
 {

@@ -21,6 +21,7 @@ const struct parameter parameters[] = {
     {"overlap_fusion_exposed_frac", {"v5e"}, 0.4, 0.5, 0.0, 1.0},
     {"tensor_exposed_frac", {"v5p"}, 0.75, 0.5, 0.0, 1.0},
     {"tensor_exposed_frac", {"v5e"}, 0.33, 0.5, 0.0, 1.0},
+    {"transpose_exposed_frac", {"tpu7x"}, 0.3, 0.5, 0.0, 1.0},
     {"step_attention_factor", {"v5p", "v5e", "v4"}, 1.0, 0.10, 0.7, 1.5},
     {"step_gmm_factor", {"tpu7x", "v6e"}, 1.0, 0.04, 0.6, 1.6},
     {"step_gmm_factor", {"v5p", "v5e", "v4"}, 0.6, 0.3, 0.4, 1.6},

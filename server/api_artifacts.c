@@ -30,6 +30,12 @@ void adv_api_run_artifact(struct adv_exchange *exchange)
     int rank = 1;
     if (!adv_exchange_check_query(exchange, allowed) || !read_rank(exchange, &rank)) return;
     const char *name = exchange->parameters[1];
+    const char *type = adv_artifact_media_type(name);
+    if (type && !adv_exchange_accepts(exchange, type)) {
+        adv_reply_error(exchange, ADV_E_NOT_ACCEPTABLE, "/headers/Accept", "leave Accept out, or allow it",
+                        "%.64s is %s only", name, type);
+        return;
+    }
     adv_err err;
     adv_err_init(&err);
     struct adv_stored_run run;
@@ -44,7 +50,7 @@ void adv_api_run_artifact(struct adv_exchange *exchange)
         adv_reply_problem(exchange, &err);
     } else {
         adv_reply_header(exchange, "Content-Disposition", "attachment; filename=\"%.64s\"", name);
-        adv_reply_text(exchange, 200, adv_artifact_media_type(name), text.data, text.length_bytes);
+        adv_reply_text(exchange, 200, type, text.data, text.length_bytes);
     }
     adv_store_run_free(&run);
 }

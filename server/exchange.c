@@ -42,35 +42,48 @@ bool adv_exchange_check_query(struct adv_exchange *exchange, const char *const *
     return err.code == ADV_OK;
 }
 
-/* One element of Accept, "type/subtype;q=…", against a type. */
-static bool range_matches(const char *range, size_t length, const char *type)
+/* How closely a range of Accept names a type (up to its parameters): 3 itself, 2 its family, 1 anything, 0
+ * not.
+ */
+static int range_fit(const char *range, size_t length, const char *type)
 {
     size_t name = 0;
-    while (name < length && range[name] != ';' && range[name] != ' ') name++;
-    const char *parameters = memchr(range, ';', length);
-    if (parameters) {
-        size_t left = length - (size_t)(parameters - range);
-        const char *q = memmem(parameters, left, "q=", 2);
-        if (q && strtod(q + 2, NULL) <= 0.0) return false;
+    while (name < length && !strchr("; \t", range[name])) name++;
+    if (name == 3 && strncmp(range, "*/*", 3) == 0) return 1;
+    size_t major = strcspn(type, "/") + 1;
+    if (name == major + 1 && range[major] == '*') return strncasecmp(range, type, major) == 0 ? 2 : 0;
+    return name == strcspn(type, ";") && strncasecmp(range, type, name) == 0 ? 3 : 0;
+}
+
+/* Whether the range's q is above 0; without one it is 1. */
+static bool range_wanted(const char *range, size_t length)
+{
+    const char *end = range + length;
+    for (const char *at = memchr(range, ';', length); at; at = memchr(at, ';', (size_t)(end - at))) {
+        at++;
+        while (at < end && (*at == ' ' || *at == '\t')) at++;
+        if (end - at >= 2 && strncasecmp(at, "q=", 2) == 0) return strtod(at + 2, NULL) > 0.0;
     }
-    if (name == 3 && strncmp(range, "*/*", 3) == 0) return true;
-    const char *slash = strchr(type, '/');
-    size_t major = (size_t)(slash - type) + 1;
-    if (name == major + 1 && range[name - 1] == '*') return strncasecmp(range, type, major) == 0;
-    return name == strlen(type) && strncasecmp(range, type, name) == 0;
+    return true;
 }
 
 bool adv_exchange_accepts(const struct adv_exchange *exchange, const char *type)
 {
     const char *at = exchange->headers[ADV_HEADER_ACCEPT];
     if (!at || !*at) return true;
+    int closest = 0; /* the range that names the type most closely decides (RFC 9110, 12.5.1) */
+    bool wanted = false;
     while (*at) {
         at += strspn(at, ", \t");
         size_t length = strcspn(at, ",");
-        if (length && range_matches(at, length, type)) return true;
+        int fit = range_fit(at, length, type);
+        if (fit > closest) {
+            closest = fit;
+            wanted = range_wanted(at, length);
+        }
         at += length;
     }
-    return false;
+    return wanted;
 }
 
 void adv_reply_clear(struct adv_reply *reply)

@@ -76,7 +76,8 @@ const char *adv_exchange_query(const struct adv_exchange *exchange, const char *
  * (NULL-terminated) or has one twice. */
 ADV_MUST_CHECK bool adv_exchange_check_query(struct adv_exchange *exchange, const char *const *allowed);
 
-/* Whether the Accept header allows `type` ("application/json"); true when there is none. */
+/* Whether the Accept header allows `type` ("application/json"; parameters after it do not count); true when
+ * there is none. */
 bool adv_exchange_accepts(const struct adv_exchange *exchange, const char *type);
 
 /* Replies. `body` must be malloc'ed and is taken over, also on failure; NULL becomes a 503. */

@@ -12,6 +12,13 @@ static bool is_token(const char *text)
     return length > 0 && strspn(text, allowed) == length;
 }
 
+static bool has_blank(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text <= ' ' || *text == 0x7f) return true;
+    return false;
+}
+
 void adv_guard_init(struct adv_guard *guard)
 {
     memset(guard, 0, sizeof *guard);
@@ -40,6 +47,7 @@ void adv_guard_header(struct adv_guard *guard, const char *name, const char *val
 {
     if (!is_token(name)) refuse(guard, "a header name has a character that is not allowed");
     if (!value) value = "";
+    guard->head_bytes += (int64_t)(strlen(name) + strlen(value) + sizeof ": \r\n" - 1);
     if (strpbrk(value, "\r\n")) refuse(guard, "a header value is folded over lines");
     if (strcasecmp(name, "Content-Length") == 0) {
         read_content_length(guard, value);
@@ -65,7 +73,9 @@ const char *adv_guard_finish(struct adv_guard *guard, const char *method, const 
     if (!is_1_1 && guard->transfer_encoding_count) refuse(guard, "HTTP/1.0 has no Transfer-Encoding");
     if (guard->content_length_count && guard->transfer_encoding_count)
         refuse(guard, "Content-Length beside Transfer-Encoding");
+    guard->head_bytes += (int64_t)strlen(target);
     if (target[0] != '/') refuse(guard, "the request target does not start with /");
+    if (has_blank(target)) refuse(guard, "the request target has a blank or a control character");
     if (strstr(target, "%00")) refuse(guard, "the request target has a NUL");
     return guard->reason;
 }

@@ -2,7 +2,7 @@
  * handler.
  *
  * The HTTP library (0.9.75) accepts Content-Length beside Transfer-Encoding, two Content-Lengths, blanks in
- * header names and requests without Host; a proxy in front may not. RFC 9112, sections 3.2, 5.1, 6.1 and 6.3.
+ * header names or the target and requests without Host; a proxy in front may not. RFC 9112, sections 3.2, 5.1, 6.1 and 6.3.
  */
 #ifndef ADV_SERVER_GUARD_H
 #define ADV_SERVER_GUARD_H
@@ -10,9 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define ADV_LIMIT_HEAD_BYTES                                                                                 \
+    (32 * 1024) /* request target and header fields; the longest real token has 4 KiB */
+
 struct adv_guard {
     int content_length_count, transfer_encoding_count, host_count;
     int64_t content_length_bytes; /* -1 = none */
+    int64_t head_bytes;           /* of the fields seen so far; after adv_guard_finish with the target */
     bool chunked;
     const char *reason; /* why the request is refused; NULL = so far fine */
 };

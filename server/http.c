@@ -12,7 +12,7 @@
 #include "server/request_id.h"
 #include "server/routes.h"
 
-/* copies of path, query and headers; the headers are at most 32 KiB */
+/* copies of target, path, query and headers; together they are at most 64 KiB when they arrive */
 #define EXCHANGE_ARENA_BYTES (256u * 1024u)
 
 enum stage {
@@ -358,6 +358,15 @@ static bool check_body(struct request *request, const struct adv_guard *guard)
     return false;
 }
 
+static bool check_accept(struct adv_exchange *exchange)
+{
+    const char *type = exchange->route->answers;
+    if (!type || adv_exchange_accepts(exchange, type)) return true;
+    adv_reply_error(exchange, ADV_E_NOT_ACCEPTABLE, "/headers/Accept", "leave Accept out, or allow it",
+                    "this is answered as %s only", type);
+    return false;
+}
+
 /* Everything that can be said without the body. false: the reply is filled. */
 static bool check_headers(struct request *request, const struct adv_guard *guard)
 {
@@ -380,7 +389,7 @@ static bool check_headers(struct request *request, const struct adv_guard *guard
     case ADV_ROUTE_FOUND:
         break;
     }
-    return check_token(request) && check_body(request, guard);
+    return check_token(request) && check_accept(exchange) && check_body(request, guard);
 }
 
 static enum MHD_Result on_headers(struct request *request, const char *path, const char *method,
@@ -401,6 +410,14 @@ static enum MHD_Result on_headers(struct request *request, const char *path, con
     if (refusal) {
         adv_metrics_add(&request->http->app->metrics, ADV_COUNTER_REJECTED_GUARD, 1);
         adv_reply_error(exchange, ADV_E_BAD_REQUEST, "", NULL, "%s", refusal);
+        request->close_after = true;
+        return send_reply(request, &exchange->reply);
+    }
+    if (guard.head_bytes > ADV_LIMIT_HEAD_BYTES) {
+        adv_metrics_add(&request->http->app->metrics, ADV_COUNTER_REJECTED_SIZE, 1);
+        adv_reply_error(exchange, ADV_E_HEAD, "", NULL,
+                        "the target and the headers have %" PRId64 " bytes; at most %d are taken",
+                        guard.head_bytes, ADV_LIMIT_HEAD_BYTES);
         request->close_after = true;
         return send_reply(request, &exchange->reply);
     }

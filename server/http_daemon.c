@@ -8,12 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CONNECTION_MEMORY_BYTES                                                                              \
-    (32u * 1024u)               /* request line and headers; the library answers 431 to more                 \
-                                 */
-#define WRITING_LIMIT_MS  60000 /* to take an answer; the largest is a few MiB */
-#define JANITOR_PERIOD_MS 250
-#define DRAIN_IDLE_MS     250 /* while draining, a connection without a request is closed after this */
+#include "server/guard.h"
+
+/* Request line and headers of a connection: twice what the guard takes, so that it is the guard who refuses.
+ * Beyond it the library answers 431 or 414 by itself, as HTML. */
+#define CONNECTION_MEMORY_BYTES (2u * ADV_LIMIT_HEAD_BYTES)
+#define WRITING_LIMIT_MS        60000 /* to take an answer; the largest is a few MiB */
+#define JANITOR_PERIOD_MS       250
+#define DRAIN_IDLE_MS           250 /* while draining, a connection without a request is closed after this */
 
 static void *janitor_loop(void *argument)
 {
@@ -93,16 +95,17 @@ static struct MHD_Daemon *start_library(struct adv_http *http, int fd)
 {
     const struct adv_config *config = &http->app->config;
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-    return MHD_start_daemon(
-        flags, 0, NULL, NULL, adv_http_on_access, http, MHD_OPTION_EXTERNAL_LOGGER, on_library_log, http,
-        MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd, MHD_OPTION_THREAD_POOL_SIZE,
-        (unsigned)config->http_threads_count, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)config->connections_count, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        (unsigned)config->connections_per_ip_count, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)config->idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, adv_http_on_completed, NULL,
-        MHD_OPTION_NOTIFY_CONNECTION, adv_http_on_connection, http, MHD_OPTION_URI_LOG_CALLBACK,
-        adv_http_on_request_line, http, MHD_OPTION_END);
+    return MHD_start_daemon(flags, 0, NULL, NULL, adv_http_on_access, http, MHD_OPTION_EXTERNAL_LOGGER,
+                            on_library_log, http, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
+                            MHD_OPTION_THREAD_POOL_SIZE, (unsigned)config->http_threads_count,
+                            MHD_OPTION_CONNECTION_LIMIT, (unsigned)config->connections_count,
+                            MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)config->connections_per_ip_count,
+                            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)config->idle_timeout_s,
+                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
+                            MHD_OPTION_STRICT_FOR_CLIENT, 0 /* the guard is stricter, and says why */,
+                            MHD_OPTION_NOTIFY_COMPLETED, adv_http_on_completed, NULL,
+                            MHD_OPTION_NOTIFY_CONNECTION, adv_http_on_connection, http,
+                            MHD_OPTION_URI_LOG_CALLBACK, adv_http_on_request_line, http, MHD_OPTION_END);
 }
 
 bool adv_http_start(struct adv_app *app)

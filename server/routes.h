@@ -24,6 +24,8 @@ struct adv_route {
     unsigned scope;          /* token scope needed; 0 = none, open to everybody */
     const char *media_types; /* of the body, separated by blanks; NULL = the route takes no body */
     int kind;                /* enum adv_request_kind where the handler serves several */
+    const char *answers;     /* the one media type of a good answer, 406 to who does not accept it; NULL = the
+                                handler sees to it, or (probes, the form) answers whoever asks */
 };
 
 enum adv_route_match { ADV_ROUTE_FOUND, ADV_ROUTE_NO_PATH, ADV_ROUTE_NO_METHOD };

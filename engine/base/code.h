@@ -22,6 +22,7 @@
     X(ADV_E_CONFLICT, 409, "conflict", "The request conflicts with the current state")                       \
     X(ADV_E_TOO_LARGE, 413, "too-large", "The request is larger than the limit")                             \
     X(ADV_E_MEDIA_TYPE, 415, "unsupported-media-type", "The body's media type is not accepted")              \
+    X(ADV_E_HEAD, 431, "head-too-large", "The request's line and headers are larger than the limit")         \
     X(ADV_E_TIMEOUT, 503, "deadline", "The request took longer than its deadline")                           \
     X(ADV_E_BUSY, 503, "busy", "All workers are busy and the queue is full")                                 \
     X(ADV_E_STORE, 503, "store-unavailable", "The database cannot be reached")                               \
@@ -38,7 +39,7 @@ const char *adv_code_slug(adv_code code);
 const char *adv_code_title(adv_code code);
 
 /* Result must be looked at. */
-#define ADV_MUST_CHECK __attribute__((warn_unused_result))
+#define ADV_MUST_CHECK                        __attribute__((warn_unused_result))
 #define ADV_PRINTF(format_index, first_index) __attribute__((format(printf, format_index, first_index)))
 
 #endif

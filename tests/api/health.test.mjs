@@ -88,6 +88,18 @@ test('unknown query parameters and ones given twice are refused', async () => {
   assert.equal(document.errors.length, 3);
 });
 
+test('who does not accept what an operation answers is told so', async () => {
+  const get = (path, accept) => daemon.fetch(path, { headers: { Accept: accept } });
+  for (const accept of ['text/html', 'application/jsonx', 'application/json;q=0', 'application/json; q=0.0, */*', 'application/*;q=0', 'image/*, text/*;q=0.5'])
+    await problem(assert, await get('/v1/catalog/chips', accept), 406, 'not-acceptable');
+  for (const accept of ['', '*/*', 'application/json', 'APPLICATION/JSON;charset=utf-8', 'application/*', 'text/html, */*;q=0.1', 'application/*;q=0, application/json;q=1'])
+    assert.equal((await get('/v1/catalog/chips', accept)).status, 200, accept);
+  await problem(assert, await daemon.post('/v1/estimate', '{}', { Accept: 'text/csv' }), 406, 'not-acceptable');
+  await problem(assert, await get('/v2/none', 'text/csv'), 404, 'not-found');
+  for (const path of ['/livez', '/readyz', '/metrics', '/'])
+    assert.equal((await get(path, 'image/png')).status, 200, `${path} answers whoever asks`);
+});
+
 test('bytes that are not UTF-8 are refused, in the path and in the query', async () => {
   await problem(assert, await daemon.fetch('/v1/catalog/%ff'), 400, 'bad-request');
   await problem(assert, await daemon.fetch('/v1/catalog/chips?a=%c0%80'), 400, 'bad-request');

@@ -135,6 +135,9 @@ test('a run gives the files to start it with', async () => {
   assert.notEqual(await yaml(1), await yaml(2));
   assert.match(await (await file(single.run_id, 'maxtext.yaml')).text(), /per_device_batch_size: 3/);
   await problem(assert, await file(advised.run_id, 'wings.txt'), 404, 'not-found');
+  const csv = async (accept) => daemon.fetch(`/v1/runs/${advised.run_id}/artifacts/ranked.csv`, { headers: { Accept: accept } });
+  await problem(assert, await csv('application/json'), 406, 'not-acceptable');
+  assert.equal((await csv('text/csv')).status, 200);
   await problem(assert, await file('01a1fc9a-21ef-7bb3-a4fd-a2b739d7a072', 'report.md'), 404, 'not-found');
   await problem(assert, await file(advised.run_id, 'report.md', '?rank=0'), 400, 'bad-request');
   assert.ok((await file(advised.run_id, 'report.md', '?rank=100')).status >= 400);

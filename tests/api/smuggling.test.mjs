@@ -28,19 +28,35 @@ const refused = {
   'two Transfer-Encodings': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n`,
   'a Transfer-Encoding in HTTP/1.0': `POST /v1/estimate HTTP/1.0\r\nHost: x\r\n${json}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
   'an absolute target': 'GET http://other/livez HTTP/1.1\r\nHost: x\r\n\r\n',
+  'a blank in the target': 'GET /livez x HTTP/1.1\r\nHost: x\r\n\r\n',
+  'a control character in the target': 'GET /livez\x01 HTTP/1.1\r\nHost: x\r\n\r\n',
   'an unknown version': 'GET /livez HTTP/1.7\r\nHost: x\r\n\r\n',
 };
+// The library reads Content-Length before we see a header, and answers a malformed one itself.
+const refusedByLibrary = /^a (list of|signed|negative|hexadecimal) Content-Length|^a Content-Length beyond/;
 for (const [what, bytes] of Object.entries(refused))
   test(`refused: ${what}`, async () => {
     const answer = await raw(daemon.port, bytes);
     assert.ok(answer.statuses.length > 0, 'it is answered');
     assert.ok(answer.statuses.every((status) => [400, 413, 505].includes(status)), `nothing else is answered: ${answer.text}`);
     assert.ok(answer.closed, 'the connection is closed');
+    if (!refusedByLibrary.test(what)) assert.match(answer.text, /\r\nContent-Type: application\/problem\+json\r\n/);
   });
 
-test('headers beyond the limit are refused', async () => {
-  const answer = await raw(daemon.port, `GET /livez HTTP/1.1\r\nHost: x\r\nBig: ${'x'.repeat(40000)}\r\n\r\n`);
-  assert.deepEqual(answer.statuses, [431]);
+const livez = (target, headers = '') => raw(daemon.port, `GET ${target} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`);
+
+test('a head beyond 32 KiB is refused with a problem document, in the headers or in the target', async () => {
+  for (const answer of [await livez('/livez', `Big: ${'x'.repeat(33000)}\r\n`), await livez('/livez', `Big: ${'x'.repeat(50000)}\r\n`), await livez(`/livez?${'x'.repeat(40000)}`)]) {
+    assert.deepEqual(answer.statuses, [431]);
+    assert.ok(answer.closed);
+    assert.match(answer.text, /"type":"https:\/\/tpu-advisor.dev\/problems\/head-too-large"/);
+  }
+  assert.deepEqual((await livez('/livez', `Big: ${'x'.repeat(32000)}\r\n`)).statuses, [200]);
+});
+
+test('a head beyond what the library reads is refused', async () => {
+  assert.deepEqual((await livez('/livez', `Big: ${'x'.repeat(100000)}\r\n`)).statuses, [431]);
+  assert.deepEqual((await livez('/livez', 'a: b\r\n'.repeat(5000))).statuses, [431]);
 });
 
 test('two proper requests on one connection are both answered', async () => {

@@ -78,6 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const char *reason = adv_guard_finish(&guard, method, path, "HTTP/1.1");
         FUZZ_PROMISE(!reason || reason[0] != '\0');
         FUZZ_PROMISE(reason || guard.host_count == 1);
+        FUZZ_PROMISE(reason || !strpbrk(path, " \t\r\n"));
         FUZZ_PROMISE(reason || !(guard.content_length_count && guard.transfer_encoding_count));
         if (!reason) find_route(method, path);
     }

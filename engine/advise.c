@@ -140,8 +140,16 @@ static adv_code answer_simulate(struct job *job)
     if (code == ADV_OK) code = adv_kernel_simulate(&request, &time, job->err);
     if (code != ADV_OK) return code;
     tag_kernel(job, &request);
-    job->result = adv_encode_simulation(job->catalog, &request, &time);
-    return ADV_OK;
+    struct adv_timeline timeline = {.capacity = ADV_LIMIT_TIMELINE_STEPS};
+    const bool drawn = request.timeline || request.trace;
+    if (drawn) {
+        timeline.steps = allocate(job, ADV_LIMIT_TIMELINE_STEPS * sizeof *timeline.steps);
+        if (!timeline.steps) return ADV_E_MEMORY;
+        code = adv_kernel_timeline(&request, &time, &timeline, job->err);
+    }
+    if (code == ADV_OK)
+        job->result = adv_encode_simulation(job->catalog, &request, &time, drawn ? &timeline : NULL);
+    return code;
 }
 
 static adv_code answer_tune(struct job *job)

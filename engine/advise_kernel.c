@@ -36,6 +36,19 @@ adv_code adv_kernel_simulate(const struct adv_kernel_request *request, struct ad
     return code;
 }
 
+adv_code adv_kernel_timeline(const struct adv_kernel_request *request, const struct adv_kernel_time *time,
+                             struct adv_timeline *timeline, adv_err *err)
+{
+    struct adv_kernel_machine machine = machine_of(request);
+    if (adv_kernel_is_attention(request->kernel))
+        return adv_splash_timeline(&machine, request->kernel, &request->attention, &request->attention_tile,
+                                   &request->attention_flags, timeline, err);
+    if (adv_kernel_is_gmm(request->kernel) && request->gmm.version == 1)
+        return adv_gmm_timeline(&machine, request->kernel, &request->gmm, &request->gmm_tile, timeline, err);
+    adv_one_step_timeline(&machine, time, timeline);
+    return ADV_OK;
+}
+
 /* MaxText's default tiles: 512 for attention (clamped to the sequence), 512/1024/1024 for grouped matmuls,
  * 1024/512/2048 for the fused loss of tokamax. False when they are not legal for this shape. */
 static bool standard_choice(const struct adv_kernel_request *request, struct adv_kernel_choice *choice)

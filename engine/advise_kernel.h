@@ -9,6 +9,11 @@
 ADV_MUST_CHECK adv_code adv_kernel_simulate(const struct adv_kernel_request *request,
                                             struct adv_kernel_time *time, adv_err *err);
 
+/* The same request step by step; *time is its simulation. The caller sets steps and capacity. */
+ADV_MUST_CHECK adv_code adv_kernel_timeline(const struct adv_kernel_request *request,
+                                            const struct adv_kernel_time *time, struct adv_timeline *timeline,
+                                            adv_err *err);
+
 /* The best legal tiles, fastest first, into `choices` (request->top_k entries). *standard: MaxText's default
  * tiles. ADV_E_UNSUPPORTED: matmul, whose tiles XLA chooses. */
 ADV_MUST_CHECK adv_code adv_kernel_tune(const struct adv_kernel_request *request, struct adv_arena *arena,

@@ -13,7 +13,7 @@ static const struct {
     {"serve", "run the daemon (default address 127.0.0.1:8080)", adv_cli_serve},
     {"estimate", "FILE: predict step time and memory of one plan", adv_cli_estimate},
     {"advise", "FILE: rank the plans for a training job", adv_cli_advise},
-    {"simulate", "FILE: run one kernel with given tiles", adv_cli_simulate},
+    {"simulate", "FILE: run one kernel with given tiles; \"timeline\": true and \"trace\": true in FILE add its steps", adv_cli_simulate},
     {"tune", "FILE: find the best tiles for a kernel's shape", adv_cli_tune},
     {"lint", "FILE: check a MaxText configuration and XLA flags", adv_cli_lint},
     {"validate", "FILE: predict every row of a measurement file and compare", adv_cli_validate},

@@ -19,6 +19,8 @@
 #define ADV_LIMIT_RINGS 8                         /* physical factors under one logical axis */
 #define ADV_LIMIT_GROUPS 4096                     /* groups of a grouped matmul; largest known model has 512 experts */
 #define ADV_LIMIT_RANKED 100                      /* search.top_k */
+#define ADV_LIMIT_TIMELINE_STEPS 512              /* grid steps listed one by one; 250 bytes each as JSON, four bars each in a trace */
+#define ADV_LIMIT_TIMELINE_WALK (1 << 20)         /* grid steps walked for one timeline; about 20 ms */
 #define ADV_LIMIT_BATCH_DOCUMENTS 100000          /* documents in the array given to a one-shot command; 5000 kernel timings are published */
 #define ADV_LIMIT_ARENA_BYTES (64u * 1024u * 1024u) /* one request; advise on the largest space uses 9 MiB */
 

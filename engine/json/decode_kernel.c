@@ -333,15 +333,20 @@ static void read_chip(const struct adv_catalog *catalog, const json_t *root,
 adv_code adv_decode_kernel_request(const struct adv_catalog *catalog, const json_t *root, bool with_tile,
                                    struct adv_arena *arena, struct adv_kernel_request *request, adv_err *err)
 {
-    static const char *const simulate_members[] = {
-        "chip", "kernel", "shape", "tile", "flags", "scoped_vmem_limit_kib", ADV_STORE_MEMBERS};
+    static const char *const simulate_members[] = {"chip",     "kernel", "shape",
+                                                   "tile",     "flags",  "scoped_vmem_limit_kib",
+                                                   "timeline", "trace",  ADV_STORE_MEMBERS};
     static const char *const tune_members[] = {
         "chip", "kernel", "shape", "top_k", "flags", "scoped_vmem_limit_kib", ADV_STORE_MEMBERS};
     int before = err->count + err->lost_count;
     memset(request, 0, sizeof *request);
     if (!adv_json_is_object(root, "", err)) return ADV_E_INVALID;
     (void)adv_json_known_members(root, "", with_tile ? simulate_members : tune_members,
-                                 (int)(sizeof tune_members / sizeof *tune_members), err);
+                                 (int)(with_tile ? sizeof simulate_members / sizeof *simulate_members
+                                                 : sizeof tune_members / sizeof *tune_members),
+                                 err);
+    (void)adv_json_bool(root, "", "timeline", ADV_JSON_OPTIONAL, &request->timeline, err);
+    (void)adv_json_bool(root, "", "trace", ADV_JSON_OPTIONAL, &request->trace, err);
     adv_decode_store(root, arena, &request->wish, err);
     read_chip(catalog, root, request, err);
     const char *names[ADV_KERNEL_COUNT];

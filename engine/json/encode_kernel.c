@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "engine/base/units.h"
+#include "engine/json/encode_timeline.h"
 
 static json_t *encode_attention_tile(enum adv_kernel kernel, const struct adv_attention_tile *tile)
 {
@@ -44,7 +45,7 @@ static json_t *encode_tile(enum adv_kernel kernel, const struct adv_kernel_choic
 }
 
 json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct adv_kernel_request *request,
-                              const struct adv_kernel_time *time)
+                              const struct adv_kernel_time *time, const struct adv_timeline *timeline)
 {
     json_t *object = json_object();
     json_t *parts = json_array();
@@ -66,6 +67,11 @@ json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct ad
     adv_encode_set_number(object, "hbm_bytes", round(time->hbm_bytes));
     (void)json_object_set_new(object, "parts", parts);
     (void)json_object_set_new(object, "extrapolated", json_boolean(time->extrapolated));
+    if (timeline && request->timeline)
+        (void)json_object_set_new(object, "timeline", adv_encode_timeline(timeline, time));
+    if (timeline && request->trace)
+        (void)json_object_set_new(object, "trace",
+                                  adv_encode_kernel_trace(timeline, time, adv_kernel_name(request->kernel)));
     (void)json_object_set_new(object, "engine", adv_encode_engine(catalog));
     return object;
 }

@@ -1,3 +1,5 @@
+#include "engine/kernel/gmm.h"
+
 #include "engine/kernel/core.h"
 #include "engine/kernel/gmm_v2.h"
 #include "engine/kernel/gmm_visits.h"
@@ -81,6 +83,7 @@ struct work {
     double steps, flops;
     double fill;             /* array time over that of a full pipeline */
     double vector_s, tail_s; /* per step */
+    double row_bytes, weight_bytes, out_bytes;
 };
 
 /* Grid (n tiles, visits, k tiles). With one k tile the weights stay while the group does and a row tile while
@@ -95,7 +98,8 @@ static struct work gmm_work(const struct adv_kernel_machine *machine, const stru
     const double lhs = tm * k * adv_format_bytes(s->lhs) / k_tiles;
     const double rhs = k * n * adv_format_bytes(s->rhs) / (k_tiles * n_tiles);
     const double out = v->m_tiles / v->visits * tm * n * adv_format_bytes(s->out) / (k_tiles * n_tiles);
-    struct work w = {.steps = n_tiles * v->visits * k_tiles};
+    struct work w = {
+        .steps = n_tiles * v->visits * k_tiles, .row_bytes = lhs, .weight_bytes = rhs, .out_bytes = out};
     if (k_tiles > 1.0) {
         w.kinds[0] = (struct steps){w.steps, lhs + rhs + out};
     } else {
@@ -124,7 +128,7 @@ static struct work tgmm_work(const struct adv_kernel_machine *machine, const str
     const double in = tm * (k / k_tiles * adv_format_bytes(s->lhs) + n / n_tiles * adv_format_bytes(s->rhs));
     const double out = k * n * adv_format_bytes(s->out) / passes;
     const double out_share = out * (double)s->num_groups / v->visits;
-    struct work w = {.steps = passes * (v->visits + v->empty)};
+    struct work w = {.steps = passes * (v->visits + v->empty), .row_bytes = in, .out_bytes = out_share};
     const double shared = adv_max(0.0, v->visits - v->m_tiles);
     w.kinds[0] = (struct steps){passes * v->m_tiles, in + out_share};
     w.kinds[1] = (struct steps){passes * shared, out_share};
@@ -149,12 +153,48 @@ static void residual_copy(const struct adv_kernel_machine *machine, const struct
     time->hbm_bytes += bytes;
 }
 
+static double array_rate(const struct adv_kernel_machine *machine, struct constants c,
+                         const struct adv_gmm_shape *shape)
+{
+    return c.mxu_frac * adv_core_peak_flops_per_s(machine->chip) *
+           adv_core_rate_factor(machine->chip, shape->lhs, shape->rhs);
+}
+
+static struct work work_of(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                           const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile)
+{
+    struct adv_gmm_visits visits;
+    adv_gmm_count_visits(shape, tile->tile_m, &visits);
+    return kernel == ADV_KERNEL_TGMM ? tgmm_work(machine, shape, tile, &visits)
+                                     : gmm_work(machine, shape, tile, &visits);
+}
+
+void adv_gmm_unit_of(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                     const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile,
+                     struct adv_gmm_unit *unit)
+{
+    const struct constants c = constants_of(machine->constants, kernel);
+    const struct work w = work_of(machine, kernel, shape, tile);
+    *unit = (struct adv_gmm_unit){
+        .n_tiles = adv_div_up(shape->n, tile->tile_n),
+        .k_tiles = adv_div_up(shape->k, tile->tile_k),
+        .row_bytes = w.row_bytes,
+        .weight_bytes = w.weight_bytes,
+        .out_bytes = w.out_bytes,
+        .bytes_per_s = c.hbm_frac * adv_core_hbm_bytes_per_s(machine->chip),
+        .mxu_s = w.flops / array_rate(machine, c, shape) * w.fill,
+        .vector_s = w.vector_s + w.tail_s,
+        .step_s = c.step_s,
+        .overlap_frac = c.overlap_frac,
+    };
+    unit->streams_all = kernel == ADV_KERNEL_GMM && unit->k_tiles > 1;
+}
+
 /* Adds up the grid: each kind of step takes the longer of compute and DMA, and a share of the shorter. */
 static void sum_steps(const struct adv_kernel_machine *machine, const struct work *w, struct constants c,
                       const struct adv_gmm_shape *shape, struct adv_kernel_time *time)
 {
-    const double rate = c.mxu_frac * adv_core_peak_flops_per_s(machine->chip) *
-                        adv_core_rate_factor(machine->chip, shape->lhs, shape->rhs);
+    const double rate = array_rate(machine, c, shape);
     const double bw = c.hbm_frac * adv_core_hbm_bytes_per_s(machine->chip);
     const double mxu_s = w->flops / rate, filled_s = mxu_s * w->fill;
     const double compute_s = filled_s + w->vector_s + w->tail_s;
@@ -163,8 +203,7 @@ static void sum_steps(const struct adv_kernel_machine *machine, const struct wor
         const double dma_s = w->kinds[i].bytes / bw;
         count += w->kinds[i].count;
         dma_total_s += w->kinds[i].count * dma_s;
-        exposed_s += w->kinds[i].count *
-                     (adv_max(0.0, dma_s - compute_s) + c.overlap_frac * adv_min(dma_s, compute_s));
+        exposed_s += w->kinds[i].count * adv_gmm_exposed_s(dma_s, compute_s, c.overlap_frac);
         time->hbm_bytes += w->kinds[i].count * w->kinds[i].bytes;
     }
     const double steps_s = w->steps * c.step_s;
@@ -199,10 +238,7 @@ adv_code adv_gmm_time(const struct adv_kernel_machine *machine, enum adv_kernel 
     const adv_code bad_tile = check_tile(shape, tile, err);
     if (bad_tile) return bad_tile;
     const struct constants c = constants_of(machine->constants, kernel);
-    struct adv_gmm_visits visits;
-    adv_gmm_count_visits(shape, tile->tile_m, &visits);
-    const struct work w = kernel == ADV_KERNEL_TGMM ? tgmm_work(machine, shape, tile, &visits)
-                                                    : gmm_work(machine, shape, tile, &visits);
+    const struct work w = work_of(machine, kernel, shape, tile);
     *time = (struct adv_kernel_time){.grid_steps = w.steps};
     sum_steps(machine, &w, c, shape, time);
     adv_kernel_part_add(time, "launch", c.launch_s);

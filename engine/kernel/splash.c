@@ -76,15 +76,59 @@ bool adv_splash_is_old(const struct adv_attention_flags *flags)
     return flags->software_date > 0.0 && flags->software_date < 2026.5;
 }
 
+void adv_splash_unit_of(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                        const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
+                        const struct adv_attention_flags *flags, struct adv_splash_unit *unit)
+{
+    if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS)
+        adv_splash_fwd_unit(machine, kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS, shape, tile, flags, unit);
+    else
+        adv_splash_bwd_unit(machine, kernel, shape, tile, flags, unit);
+}
+
+struct adv_splash_work adv_splash_sum(const struct adv_splash_unit *u,
+                                      const struct adv_attention_shape *shape)
+{
+    struct adv_splash_counts counts;
+    adv_splash_count_blocks(shape, u->block_q, u->block_kv, &counts);
+    const double heads = shape->batch * shape->q_heads;
+    const double each = u->each_in_bytes + u->each_out_bytes, outer = u->outer_in_bytes + u->outer_out_bytes;
+    const double outer_count = u->keys_outside ? (double)(shape->kv_len / u->block_kv) : counts.q_blocks;
+    const double kept = u->keeps_blocks ? counts.kept : 0.0;
+    /* the next query head on the same keys starts with the tile the last one ended with */
+    const double head_kept =
+        u->keeps_blocks && counts.wraps ? shape->batch * (shape->q_heads - shape->kv_heads) : 0.0;
+    return (struct adv_splash_work){
+        .vector_s = heads * counts.active * u->vector_s,
+        .mask_s = heads * (u->mask_all ? counts.active : counts.partial) * u->mask_s,
+        .rescale_s = heads * counts.active * u->rescale_s,
+        .mxu_s = heads * counts.active * u->mxu_s,
+        .hbm_bytes = heads * ((counts.active - kept) * each + outer_count * outer) - head_kept * each,
+        .overlap_frac = u->overlap_frac,
+        .steps = heads * counts.active,
+        .steps_s = heads * (counts.active * u->step_s + (counts.active - counts.q_blocks) * u->carry_s),
+        .cores = u->cores,
+    };
+}
+
+double adv_splash_compute_s(double vector_s, double mxu_s, double mask_s, double overlap_frac)
+{
+    return adv_max(vector_s, mxu_s) + overlap_frac * adv_min(vector_s, mxu_s) + mask_s;
+}
+
+double adv_splash_dma_s(const struct adv_kernel_machine *machine, double hbm_bytes)
+{
+    return hbm_bytes / (machine->chip->hbm_achieved_frac * adv_core_hbm_bytes_per_s(machine->chip));
+}
+
 void adv_splash_finish(const struct adv_kernel_machine *machine, const struct adv_splash_work *work,
                        struct adv_kernel_time *time)
 {
     const double vector_s = (work->vector_s + work->rescale_s) / work->cores;
     const double mxu_s = work->mxu_s / work->cores, mask_s = work->mask_s / work->cores;
     const double exposed = work->overlap_frac * adv_min(vector_s, mxu_s);
-    const double compute_s = adv_max(vector_s, mxu_s) + exposed + mask_s;
-    const double dma_s =
-        work->hbm_bytes / (machine->chip->hbm_achieved_frac * adv_core_hbm_bytes_per_s(machine->chip));
+    const double compute_s = adv_splash_compute_s(vector_s, mxu_s, mask_s, work->overlap_frac);
+    const double dma_s = adv_splash_dma_s(machine, work->hbm_bytes);
     const double steps_s = work->steps_s / work->cores;
     time->time_s = adv_max(compute_s, dma_s) + steps_s;
     time->mxu_busy_s = mxu_s;

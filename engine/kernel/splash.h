@@ -17,6 +17,37 @@ struct adv_splash_work {
     double cores; /* that share the grid */
 };
 
+/* One step of a grid on one core, before overlap: closed forms and timelines are made of these. */
+struct adv_splash_unit {
+    double vector_s, rescale_s, mxu_s;
+    double mask_s;          /* of a step whose tile needs a mask */
+    bool mask_all;          /* unknown segments: every tile needs one */
+    double step_s, carry_s; /* every step; and those that are not the first of their query block */
+    double each_in_bytes, each_out_bytes;   /* fetched when the inner block changes */
+    double outer_in_bytes, outer_out_bytes; /* once per outer block */
+    bool keys_outside; /* dkv kernels: grid (key blocks, query blocks), every key block is written */
+    bool keeps_blocks; /* forward: a key block equal to the last step's is not fetched again */
+    int64_t block_q, block_kv;
+    double overlap_frac, cores;
+};
+void adv_splash_unit_of(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                        const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
+                        const struct adv_attention_flags *flags, struct adv_splash_unit *unit);
+void adv_splash_fwd_unit(const struct adv_kernel_machine *machine, bool residuals,
+                         const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
+                         const struct adv_attention_flags *flags, struct adv_splash_unit *unit);
+void adv_splash_bwd_unit(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                         const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
+                         const struct adv_attention_flags *flags, struct adv_splash_unit *unit);
+
+/* The whole grid of `unit` steps in closed form. */
+struct adv_splash_work adv_splash_sum(const struct adv_splash_unit *unit,
+                                      const struct adv_attention_shape *shape);
+
+/* Seconds the kernel computes, all its overlaps counted, and seconds its bytes take. */
+double adv_splash_compute_s(double vector_s, double mxu_s, double mask_s, double overlap_frac);
+double adv_splash_dma_s(const struct adv_kernel_machine *machine, double hbm_bytes);
+
 /* Turns work into time: the longest of compute and DMA per step plus what does not hide, steps, parts, bound.
  */
 void adv_splash_finish(const struct adv_kernel_machine *machine, const struct adv_splash_work *work,

@@ -247,3 +247,29 @@ void adv_splash_count_blocks(const struct adv_attention_shape *shape, int64_t bl
     }
     counts->wraps = walk.first == walk.last;
 }
+
+void adv_splash_row_tiles(const struct adv_attention_shape *shape, int64_t block_q, int64_t block_kv,
+                          int64_t q_block, struct adv_splash_row *row)
+{
+    const int64_t a = q_block * block_q, b = a + block_q - 1, half = shape->q_len / 2;
+    const int64_t shards = shape->causal ? adv_max_i(1, shape->context_shards) : 1;
+    const bool balanced = shards > 1 && shape->context_load_balanced;
+    const int64_t high = shape->q_len * shards - shape->q_len; /* added to a row of the high half-chunk */
+    const int64_t start = balanced ? 0 : high;
+    const int64_t lowest = balanced && a >= half ? a + high : a + start;
+    const int64_t highest = balanced && b >= half ? b + high : b + start;
+    int64_t see_first, see_last, full_first, full_last;
+    keys_of(shape, lowest, &see_first, &full_last);
+    keys_of(shape, highest, &full_first, &see_last);
+    *row = (struct adv_splash_row){.first = see_first / block_kv,
+                                   .last = see_last / block_kv,
+                                   .full_first = adv_div_up(full_first, block_kv),
+                                   .full_last = (full_last + 1) / block_kv - 1,
+                                   .hole_last = -1};
+    if (!balanced || a >= half || b < half) return;
+    int64_t ignored, low_last, high_first;
+    keys_of(shape, half - 1, &ignored, &low_last);
+    keys_of(shape, half + high, &high_first, &ignored);
+    row->hole_first = low_last / block_kv + 1;
+    row->hole_last = high_first / block_kv - 1;
+}

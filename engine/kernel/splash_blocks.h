@@ -25,6 +25,15 @@ struct adv_splash_counts {
 void adv_splash_count_blocks(const struct adv_attention_shape *shape, int64_t block_q, int64_t block_kv,
                              struct adv_splash_counts *counts);
 
+/* The key tiles of one row of tiles: first..last but hole_first..hole_last (a block whose rows jump from one
+ * half-chunk to the other); those in full_first..full_last need no mask. Empty ranges end before they start.
+ */
+struct adv_splash_row {
+    int64_t first, last, full_first, full_last, hole_first, hole_last;
+};
+void adv_splash_row_tiles(const struct adv_attention_shape *shape, int64_t block_q, int64_t block_kv,
+                          int64_t q_block, struct adv_splash_row *row);
+
 /* Sum over i in [0, n) of floor((a*i + b) / m); n >= 0, m >= 1, a and b >= 0; exact while the sum fits 63
  * bits. */
 int64_t adv_splash_floor_sum(int64_t n, int64_t m, int64_t a, int64_t b);

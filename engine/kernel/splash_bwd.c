@@ -62,9 +62,26 @@ static void wrapper(const struct adv_kernel_machine *machine, struct flavour fla
     time->hbm_bytes += bytes + reduction_bytes;
 }
 
-void adv_splash_bwd(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                    const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
-                    const struct adv_attention_flags *flags, struct adv_kernel_time *time)
+/* What the kernel writes of dQ: a partial per key tile in the input's format up to four of them, f32 beyond;
+ * with fewer buffers than key tiles each is read, added to and written back. */
+struct partials {
+    double kv_steps, bytes; /* bytes: of one number */
+    bool made, in_place;
+};
+
+static struct partials partials_of(enum adv_kernel kernel, const struct adv_attention_shape *shape,
+                                   int64_t bkv, const struct adv_attention_flags *flags)
+{
+    struct partials p = {.kv_steps = (double)(shape->kv_len / bkv),
+                         .made = kernel == ADV_KERNEL_SPLASH_BWD_FUSED};
+    p.bytes = p.kv_steps <= 4.0 ? adv_format_bytes(shape->dtype) : 4.0;
+    p.in_place = p.made && flags->dq_reduction_steps > 0 && p.kv_steps > flags->dq_reduction_steps;
+    return p;
+}
+
+void adv_splash_bwd_unit(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                         const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
+                         const struct adv_attention_flags *flags, struct adv_splash_unit *unit)
 {
     const struct adv_constants *k = machine->constants;
     const struct flavour flavour = flavour_of(kernel);
@@ -72,40 +89,46 @@ void adv_splash_bwd(const struct adv_kernel_machine *machine, enum adv_kernel ke
     const int64_t bq = dq_only ? tile->blocks.block_q_dq : tile->blocks.block_q_dkv;
     const int64_t bkv = dq_only ? tile->blocks.block_kv_dq : tile->blocks.block_kv_dkv;
     const int64_t bc = dq_only ? bkv : tile->blocks.block_kv_dkv_compute;
-    const double heads = shape->batch * shape->q_heads;
-    struct adv_splash_counts counts;
-    adv_splash_count_blocks(shape, bq, bkv, &counts);
-
     const double b = adv_format_bytes(shape->dtype), both = shape->head_dim_qk + shape->head_dim_v;
-    const double kv_steps = (double)(shape->kv_len / bkv);
-    const bool partials = kernel == ADV_KERNEL_SPLASH_BWD_FUSED;
-    /* partial dQ of each key tile goes to HBM: in the input's format up to four of them, f32 beyond; with
-     * fewer buffers than key tiles each is read, added to and written back */
-    const double partial_bytes = kv_steps <= 4.0 ? b : 4.0;
-    const bool in_place = flags->dq_reduction_steps > 0 && kv_steps > flags->dq_reduction_steps;
-    const double partial_moves = partials ? (in_place ? 2.0 : 1.0) * partial_bytes : 0.0;
-    const double q_side = b * (double)bq * both + partial_moves * (double)bq * shape->head_dim_qk;
-    const double kv_side = 2.0 * b * (double)bkv * both;
+    const struct partials p = partials_of(kernel, shape, bkv, flags);
+    const double partial_bytes = p.made ? p.bytes * (double)bq * shape->head_dim_qk : 0.0;
+    const double q_bytes = b * (double)bq * both, kv_bytes = b * (double)bkv * both;
     const double block_vregs = (double)bq * (double)bkv / VREG;
     const double columns =
         (double)(adv_round_up(shape->head_dim_qk, LANES) + adv_round_up(shape->head_dim_v, LANES));
     const double vreg_s = k->splash_bwd_vreg_s + columns / 512.0 * k->splash_bwd_operand_vreg_s;
-    const double masked = shape->segment_ids && !shape->segment_sizes ? counts.active : counts.partial;
-    const struct adv_splash_work work = {
-        .vector_s = heads * counts.active * block_vregs * vreg_s * flavour.vector_share,
-        .mask_s = heads * masked * block_vregs * k->splash_bwd_mask_vreg_s,
-        .mxu_s = heads * counts.active * block_mxu_s(machine, flavour, shape, bq, bkv, bc),
-        .hbm_bytes = heads * (counts.active * (dq_only ? kv_side / 2.0 : q_side) +
-                              (dq_only ? counts.q_blocks * q_side : kv_steps * kv_side)),
-        .steps = heads * counts.active,
-        .steps_s = heads * counts.active * k->splash_bwd_step_s,
+    *unit = (struct adv_splash_unit){
+        .vector_s = block_vregs * vreg_s * flavour.vector_share,
+        .mxu_s = block_mxu_s(machine, flavour, shape, bq, bkv, bc),
+        .mask_s = block_vregs * k->splash_bwd_mask_vreg_s,
+        .mask_all = shape->segment_ids && !shape->segment_sizes,
+        .step_s = k->splash_bwd_step_s,
+        .each_in_bytes = dq_only ? kv_bytes : q_bytes + (p.in_place ? partial_bytes : 0.0),
+        .each_out_bytes = dq_only ? 0.0 : partial_bytes,
+        .outer_in_bytes = dq_only ? q_bytes : kv_bytes,
+        .outer_out_bytes = dq_only ? 0.0 : kv_bytes,
+        .keys_outside = !dq_only,
+        .block_q = bq,
+        .block_kv = bkv,
         .cores = 1.0, /* every axis of these grids is sequential */
     };
+}
+
+void adv_splash_bwd(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                    const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
+                    const struct adv_attention_flags *flags, struct adv_kernel_time *time)
+{
+    struct adv_splash_unit unit;
+    adv_splash_bwd_unit(machine, kernel, shape, tile, flags, &unit);
+    const struct adv_splash_work work = adv_splash_sum(&unit, shape);
     adv_splash_finish(machine, &work, time);
-    const double dq_bytes = heads * (double)shape->q_len * shape->head_dim_qk;
-    double buffers = kv_steps;
+    const double heads = shape->batch * shape->q_heads;
+    const struct partials p = partials_of(kernel, shape, unit.block_kv, flags);
+    const double dq_numbers = heads * (double)shape->q_len * shape->head_dim_qk;
+    double buffers = p.kv_steps;
     if (flags->dq_reduction_steps > 0) buffers = adv_min(buffers, flags->dq_reduction_steps);
     /* a single key tile writes dQ itself */
-    const double sum_bytes = partials && kv_steps > 1.0 ? dq_bytes * (buffers * partial_bytes + b) : 0.0;
-    wrapper(machine, flavour, shape, flags, sum_bytes, time);
+    const double b = adv_format_bytes(shape->dtype);
+    const double sum_bytes = p.made && p.kv_steps > 1.0 ? dq_numbers * (buffers * p.bytes + b) : 0.0;
+    wrapper(machine, flavour_of(kernel), shape, flags, sum_bytes, time);
 }

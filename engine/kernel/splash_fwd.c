@@ -39,19 +39,14 @@ static void wrapper(const struct adv_kernel_machine *machine, bool residuals,
     }
 }
 
-void adv_splash_fwd(const struct adv_kernel_machine *machine, bool residuals,
-                    const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
-                    const struct adv_attention_flags *flags, struct adv_kernel_time *time)
+void adv_splash_fwd_unit(const struct adv_kernel_machine *machine, bool residuals,
+                         const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
+                         const struct adv_attention_flags *flags, struct adv_splash_unit *unit)
 {
     const struct adv_constants *k = machine->constants;
     const struct adv_splash_blocks *blocks = &tile->blocks;
     const double bq = blocks->block_q, bkv = blocks->block_kv, bc = blocks->block_kv_compute;
-    const double heads = shape->batch * shape->q_heads;
-    struct adv_splash_counts counts;
-    adv_splash_count_blocks(shape, blocks->block_q, blocks->block_kv, &counts);
-
     const double block_vregs = bq * bkv / VREG;
-    const double masked = shape->segment_ids && !shape->segment_sizes ? counts.active : counts.partial;
     const double max_frac = flags->max_logit_constant ? k->splash_max_logit_frac : 1.0;
     /* per compute sub-block: the accumulator and the lane-replicated m and l are read, scaled, written */
     const double sub_vregs = bq * (double)(adv_round_up(shape->head_dim_v, LANES) + 2 * LANES) / VREG;
@@ -59,28 +54,36 @@ void adv_splash_fwd(const struct adv_kernel_machine *machine, bool residuals,
         (double)(adv_round_up(shape->head_dim_qk, LANES) + adv_round_up(shape->head_dim_v, LANES));
     const double operand_s = columns / 512.0 * k->splash_fwd_operand_vreg_s;
     const double b = adv_format_bytes(shape->dtype);
-    const double kv_bytes = b * bkv * (shape->head_dim_qk + shape->head_dim_v);
-    const double q_bytes =
-        b * bq * (shape->head_dim_qk + shape->head_dim_v) + (residuals ? 2.0 * bq * LANES * 4.0 : 0.0);
-
     /* the body is unrolled twice over the whole block; past the instruction memory its rest is loaded at
      * every step */
     const double reload_s = adv_max(0.0, bq * bkv - k->splash_imem_pairs) * k->splash_imem_pair_s;
-    /* the next query head on the same keys starts with the tile the last one ended with */
-    const double head_kept = counts.wraps ? shape->batch * (shape->q_heads - shape->kv_heads) : 0.0;
-    const struct adv_splash_work work = {
-        .vector_s = heads * counts.active * block_vregs * (k->splash_fwd_vreg_s * max_frac + operand_s),
-        .mask_s = heads * masked * block_vregs * k->splash_fwd_mask_vreg_s,
-        .rescale_s = heads * counts.active * bkv / bc * sub_vregs * k->splash_fwd_rescale_vreg_s,
-        .mxu_s = heads * counts.active * block_mxu_s(machine, shape, blocks),
-        .hbm_bytes = heads * ((counts.active - counts.kept) * kv_bytes + counts.q_blocks * q_bytes) -
-                     head_kept * kv_bytes,
+    const double heads = shape->batch * shape->q_heads;
+    *unit = (struct adv_splash_unit){
+        .vector_s = block_vregs * (k->splash_fwd_vreg_s * max_frac + operand_s),
+        .rescale_s = bkv / bc * sub_vregs * k->splash_fwd_rescale_vreg_s,
+        .mxu_s = block_mxu_s(machine, shape, blocks),
+        .mask_s = block_vregs * k->splash_fwd_mask_vreg_s,
+        .mask_all = shape->segment_ids && !shape->segment_sizes,
+        .step_s = k->splash_fwd_step_s + reload_s,
+        .carry_s = bq / 1024.0 * k->splash_fwd_carry_s,
+        .each_in_bytes = b * bkv * (shape->head_dim_qk + shape->head_dim_v),
+        .outer_in_bytes = b * bq * shape->head_dim_qk,
+        .outer_out_bytes = b * bq * shape->head_dim_v + (residuals ? 2.0 * bq * LANES * 4.0 : 0.0),
+        .keeps_blocks = true,
+        .block_q = blocks->block_q,
+        .block_kv = blocks->block_kv,
         .overlap_frac = k->splash_overlap_frac,
-        .steps = heads * counts.active,
-        .steps_s = heads * (counts.active * (k->splash_fwd_step_s + reload_s) +
-                            (counts.active - counts.q_blocks) * bq / 1024.0 * k->splash_fwd_carry_s),
         .cores = heads >= 2.0 ? adv_core_count(machine->chip) : 1.0, /* the heads axis is parallel */
     };
+}
+
+void adv_splash_fwd(const struct adv_kernel_machine *machine, bool residuals,
+                    const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
+                    const struct adv_attention_flags *flags, struct adv_kernel_time *time)
+{
+    struct adv_splash_unit unit;
+    adv_splash_fwd_unit(machine, residuals, shape, tile, flags, &unit);
+    const struct adv_splash_work work = adv_splash_sum(&unit, shape);
     adv_splash_finish(machine, &work, time);
     if (!flags->kernel_only) wrapper(machine, residuals, shape, flags, time);
 }

@@ -1,0 +1,72 @@
+#include "engine/kernel/timeline.h"
+
+#include <string.h>
+
+#include "engine/base/limits.h"
+#include "engine/kernel/core.h"
+
+const char *adv_lane_name(enum adv_lane lane)
+{
+    static const char *const names[ADV_LANES] = {"dma_in", "mxu", "vector", "dma_out"};
+    return (unsigned)lane < ADV_LANES ? names[lane] : "unknown";
+}
+
+bool adv_part_is_outside(const struct adv_kernel_part *part)
+{
+    static const char *const names[] = {
+        "wrapper_transposes", "wrapper_residuals", "wrapper_narrow_heads", "dq_reduction", "launch",
+        "residual_copy"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(part->name, names[i]) == 0) return true;
+    return false;
+}
+
+bool adv_timeline_draw(struct adv_timeline_pen *pen, const int64_t at[ADV_TIMELINE_AXES],
+                       const struct adv_timeline_cost *cost)
+{
+    struct adv_timeline *timeline = pen->timeline;
+    const double start = pen->now_s, end = start + cost->total_s, computing = end - cost->compute_s;
+    const double in = adv_min(adv_max(pen->dma_free_s, start), pen->dma_latest_s), out = in + cost->in_s;
+    pen->now_s = end;
+    pen->dma_free_s = out + cost->out_s;
+    pen->dma_latest_s += cost->in_s + cost->out_s;
+    pen->steps += 1.0;
+    if (timeline->count < timeline->capacity) {
+        struct adv_timeline_step *step = &timeline->steps[timeline->count++];
+        memcpy(step->at, at, sizeof step->at);
+        step->whole = (struct adv_span){start, end};
+        step->lanes[ADV_LANE_DMA_IN] = (struct adv_span){in, out};
+        step->lanes[ADV_LANE_VECTOR] = (struct adv_span){computing, computing + cost->vector_s};
+        step->lanes[ADV_LANE_MXU] = (struct adv_span){end - cost->mxu_s, end};
+        step->lanes[ADV_LANE_DMA_OUT] = (struct adv_span){out, pen->dma_free_s};
+    } else {
+        timeline->omitted_s[ADV_LANE_DMA_IN] += cost->in_s;
+        timeline->omitted_s[ADV_LANE_MXU] += cost->mxu_s;
+        timeline->omitted_s[ADV_LANE_VECTOR] += cost->vector_s;
+        timeline->omitted_s[ADV_LANE_DMA_OUT] += cost->out_s;
+    }
+    return pen->steps < ADV_LIMIT_TIMELINE_WALK;
+}
+
+void adv_one_step_timeline(const struct adv_kernel_machine *machine, const struct adv_kernel_time *time,
+                           struct adv_timeline *timeline)
+{
+    double kernel_s = time->time_s, vector_s = 0.0;
+    for (int i = 0; i < time->parts_count; i++) {
+        if (adv_part_is_outside(&time->parts[i])) kernel_s -= time->parts[i].time_s;
+        if (strcmp(time->parts[i].name, "vector") == 0) vector_s = time->parts[i].time_s;
+    }
+    const double bw = machine->chip->hbm_achieved_frac * adv_core_hbm_bytes_per_s(machine->chip);
+    const double mxu_s = adv_min(time->mxu_busy_s, kernel_s);
+    const struct adv_timeline_cost cost = {
+        .in_s = adv_min(kernel_s, time->hbm_bytes / bw),
+        .mxu_s = mxu_s,
+        .vector_s = vector_s,
+        .compute_s = adv_min(kernel_s, mxu_s + vector_s),
+        .total_s = kernel_s,
+    };
+    static const int64_t origin[ADV_TIMELINE_AXES];
+    struct adv_timeline_pen pen = {.timeline = timeline, .dma_latest_s = (double)INFINITY};
+    (void)adv_timeline_draw(&pen, origin, &cost);
+    timeline->end_s = kernel_s;
+}

@@ -1,5 +1,5 @@
 # TPU Advisor. `make help` lists the front doors, and the variables below.
-SANITIZER ?=#  address,undefined or thread: build with these sanitizers
+SANITIZER ?=#  address,undefined or thread: build with these sanitizers (make api-test SANITIZER=thread)
 COVERAGE  ?=#  1: build for gcov
 WERROR    ?=#  1: warnings are errors, as in CI
 OPT       ?= -O2 -g
@@ -251,6 +251,10 @@ fuzz: ## libFuzzer with sanitizers on each entry point, FUZZ_SECONDS each; a fai
 	        -dict=tests/fuzz/request.dict -artifact_prefix=tests/fuzz/regression/$$t/ build-fuzz/corpus/$$t tests/fuzz/corpus/$$t \
 	        2> build-fuzz/$$t.log || { tail -40 build-fuzz/$$t.log; exit 1; }; \
 	    sed -n "s/^stat::number_of_executed_units: *\([0-9]*\)/fuzz: $$t: \1 inputs, nothing found/p" build-fuzz/$$t.log; done
+
+.PHONY: load
+load: all ## the daemon under load for half a minute: a table, and gates on ratios, errors, memory and descriptors
+	@PROGRAM=$(PROGRAM) tests/load/run.sh
 
 .PHONY: compose-test
 compose-test: ## docker/compose.yaml for real, in a container engine of its own (root; minutes)

@@ -49,6 +49,7 @@ if [ "$scope" = test ]; then
     command_or cppcheck cppcheck
     command_or shellcheck shellcheck
     command_or chromium chromium
+    command_or wrk wrk # make load
     command_or docker-compose docker-compose
 fi
 

@@ -372,7 +372,8 @@ static void decode_axes(const json_t *search, struct adv_advise_request *request
 
 static void decode_search(const json_t *root, struct adv_advise_request *request, adv_err *err)
 {
-    static const char *const members[] = {"objective", "top_k", "max_changes", "axes", "max_evaluations"};
+    static const char *const members[] = {"objective", "top_k",           "max_changes",
+                                          "axes",      "max_evaluations", "sensitivities"};
     static const char *const objectives[] = {"step_time", "tokens_per_s", "usd_per_token", "hbm"};
     enum { DEFAULT_TOP_K = 10, CHANGES_MAX = 64 };
     const json_t *search = adv_json_object(root, "", "search", ADV_JSON_OPTIONAL, err);
@@ -381,7 +382,9 @@ static void decode_search(const json_t *root, struct adv_advise_request *request
     if (!search) return;
     int objective = ADV_OBJECTIVE_STEP_TIME;
     int64_t evaluations = 0;
-    (void)adv_json_known_members(search, "/search", members, 5, err);
+    (void)adv_json_known_members(search, "/search", members, (int)(sizeof members / sizeof *members), err);
+    (void)adv_json_bool(search, "/search", "sensitivities", ADV_JSON_OPTIONAL, &request->wants_sensitivities,
+                        err);
     (void)adv_json_choice(search, "/search", "objective", ADV_JSON_OPTIONAL, objectives, 4, &objective, err);
     (void)adv_json_int(search, "/search", "top_k", ADV_JSON_OPTIONAL, 1, ADV_LIMIT_RANKED, &request->top_k,
                        err);

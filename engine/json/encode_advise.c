@@ -7,8 +7,10 @@
 #include "engine/emit/flags.h"
 #include "engine/explain/advice.h"
 #include "engine/explain/changes.h"
+#include "engine/explain/sensitivity.h"
 #include "engine/explain/why.h"
 #include "engine/json/encode_estimate.h"
+#include "engine/json/encode_sensitivity.h"
 #include "engine/rank/rank.h"
 
 /* What every part of the answer is made from. */
@@ -190,6 +192,19 @@ static json_t *encode_search(const struct encoder *encoder)
     return search;
 }
 
+static json_t *encode_sensitivities(struct encoder *encoder)
+{
+    struct adv_sensitivities *found = adv_arena_alloc(encoder->arena, sizeof *found);
+    if (!found) {
+        encoder->code = adv_err_add(encoder->err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+        return json_null();
+    }
+    adv_code code = adv_sensitivity_find(encoder->request, encoder->constants, &encoder->result->found[0],
+                                         encoder->arena, found, encoder->err);
+    if (code != ADV_OK) encoder->code = code;
+    return code == ADV_OK ? adv_encode_sensitivities(found) : json_null();
+}
+
 adv_code adv_encode_advise(const struct adv_catalog *catalog, const struct adv_advise_request *request,
                            const struct adv_search_result *result, const adv_err *warnings,
                            struct adv_arena *arena, json_t **answer, adv_err *err)
@@ -204,6 +219,8 @@ adv_code adv_encode_advise(const struct adv_catalog *catalog, const struct adv_a
     (void)json_object_set_new(root, "baseline", encode_baseline(&encoder));
     (void)json_object_set_new(root, "near_misses", encode_near_misses(&encoder));
     (void)json_object_set_new(root, "search", encode_search(&encoder));
+    if (request->wants_sensitivities && result->found_count > 0)
+        (void)json_object_set_new(root, "sensitivities", encode_sensitivities(&encoder));
     (void)json_object_set_new(root, "warnings", warnings ? adv_encode_findings(warnings) : json_array());
     (void)json_object_set_new(root, "engine", adv_encode_engine(catalog));
     if (encoder.code != ADV_OK) {

@@ -55,6 +55,7 @@ struct adv_advise_request {
     int top_k;
     int max_changes;                       /* 0 = any */
     long max_evaluations;                  /* 0 = the default budget */
+    bool wants_sensitivities;              /* of the first plan, in the answer */
     const char *label, *project, *git_ref;
     bool store;
 };

@@ -155,22 +155,15 @@ static adv_code answer_simulate(struct job *job)
 static adv_code answer_tune(struct job *job)
 {
     struct adv_kernel_request request;
-    struct adv_kernel_choice standard;
-    int count = 0;
-    long evaluated = 0;
-    bool has_standard = false;
+    struct adv_kernel_tuning tuning;
     adv_code code =
         adv_decode_kernel_request(job->catalog, job->root, false, &job->arena, &request, job->err);
     if (code != ADV_OK) return code;
-    struct adv_kernel_choice *choices = allocate(job, (size_t)request.top_k * sizeof *choices);
-    if (!choices) return ADV_E_MEMORY;
-    code = adv_kernel_tune(&request, &job->arena, choices, &count, &standard, &has_standard, &evaluated,
-                           job->err);
-    job->answer->evaluations = evaluated;
+    code = adv_kernel_tune(&request, &job->arena, &tuning, job->err);
+    job->answer->evaluations = tuning.evaluated_count;
     if (code != ADV_OK) return code;
     tag_kernel(job, &request);
-    job->result = adv_encode_tuning(job->catalog, &request, choices, count, has_standard ? &standard : NULL,
-                                    evaluated);
+    job->result = adv_encode_tuning(job->catalog, &request, &tuning);
     return ADV_OK;
 }
 

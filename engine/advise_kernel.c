@@ -7,7 +7,7 @@
 static struct adv_kernel_machine machine_of(const struct adv_kernel_request *request)
 {
     return (struct adv_kernel_machine){&request->chip->chip, &request->chip->constants,
-                                       request->scoped_vmem_limit_bytes};
+                                       request->scoped_vmem_limit_bytes, request->wide_tiles};
 }
 
 static adv_code simulate_choice(const struct adv_kernel_request *request, struct adv_kernel_choice *choice,
@@ -77,55 +77,68 @@ static void keep_best(struct adv_kernel_choice *choices, int *count, int top_k,
 }
 
 /* Every tile triple of tokamax' tuner for the fused loss. */
-static void tune_xent(const struct adv_kernel_request *request, struct adv_kernel_choice *choices, int *count,
-                      long *evaluated)
+static void tune_xent(const struct adv_kernel_request *request, struct adv_kernel_tuning *tuning)
 {
     static const int blocks[] = {128, 256, 512, 1024, 2048, 4096};
     static const int widths[] = {256, 512, 640, 768, 1024, 1280, 2048, 2560};
-    *count = 0;
-    *evaluated = 0;
     for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) {
         for (size_t h = 0; h < sizeof widths / sizeof *widths; h++) {
             for (size_t v = 0; v < sizeof blocks / sizeof *blocks; v++) {
                 struct adv_kernel_choice choice = {.xent = {blocks[b], widths[h], blocks[v]}};
-                ++*evaluated;
+                tuning->evaluated_count++;
                 if (simulate_choice(request, &choice, NULL) != ADV_OK || !choice.time.fits_vmem) continue;
-                keep_best(choices, count, request->top_k, &choice);
+                keep_best(tuning->choices, &tuning->choices_count, request->top_k, &choice);
             }
         }
     }
 }
 
-adv_code adv_kernel_tune(const struct adv_kernel_request *request, struct adv_arena *arena,
-                         struct adv_kernel_choice *choices, int *choices_count,
-                         struct adv_kernel_choice *standard, bool *has_standard, long *evaluated_count,
-                         adv_err *err)
+static adv_code tune_pallas(const struct adv_kernel_request *request, struct adv_arena *arena,
+                            struct adv_kernel_tuning *tuning, adv_err *err)
 {
     struct adv_kernel_machine machine = machine_of(request);
     size_t top_k = (size_t)request->top_k;
     struct adv_kernel_time *times = adv_arena_array(arena, top_k, sizeof *times);
     struct adv_attention_tile *attention = adv_arena_array(arena, top_k, sizeof *attention);
     struct adv_gmm_tile *gmm = adv_arena_array(arena, top_k, sizeof *gmm);
-    adv_code code = ADV_OK;
     if (!times || !attention || !gmm)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
+    const bool splash = adv_kernel_is_attention(request->kernel);
+    adv_code code = splash ? adv_splash_tune(&machine, request->kernel, &request->attention,
+                                             &request->attention_flags, request->top_k, attention, times,
+                                             &tuning->choices_count, &tuning->evaluated_count, err)
+                           : adv_gmm_tune(&machine, request->kernel, &request->gmm, request->top_k, gmm,
+                                          times, &tuning->choices_count, &tuning->evaluated_count, err);
+    if (code != ADV_OK) return code;
+    for (int i = 0; i < tuning->choices_count; i++)
+        tuning->choices[i] =
+            (struct adv_kernel_choice){.attention = attention[i], .gmm = gmm[i], .time = times[i]};
+    struct adv_kernel_choice *next = &tuning->next;
+    tuning->has_next = splash ? adv_splash_next_better(&machine, request->kernel, &request->attention,
+                                                       &request->attention_flags, times[0].time_s,
+                                                       &next->attention, &next->time, &tuning->next_limit_kib)
+                              : adv_gmm_next_better(&machine, request->kernel, &request->gmm, times[0].time_s,
+                                                    &next->gmm, &next->time, &tuning->next_limit_kib);
+    return ADV_OK;
+}
+
+adv_code adv_kernel_tune(const struct adv_kernel_request *request, struct adv_arena *arena,
+                         struct adv_kernel_tuning *tuning, adv_err *err)
+{
+    *tuning = (struct adv_kernel_tuning){
+        .choices = adv_arena_array(arena, (size_t)request->top_k, sizeof *tuning->choices)};
+    if (!tuning->choices) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
     if (request->kernel == ADV_KERNEL_MATMUL) {
         return adv_err_add(err, ADV_E_UNSUPPORTED, "/kernel", "simulate it instead",
                            "XLA chooses the tiles of a dense matmul: nothing to tune");
     }
-    *has_standard = standard_choice(request, standard);
-    if (adv_kernel_is_attention(request->kernel)) {
-        code = adv_splash_tune(&machine, request->kernel, &request->attention, &request->attention_flags,
-                               request->top_k, attention, times, choices_count, evaluated_count, err);
-    } else if (adv_kernel_is_gmm(request->kernel)) {
-        code = adv_gmm_tune(&machine, request->kernel, &request->gmm, request->top_k, gmm, times,
-                            choices_count, evaluated_count, err);
-    } else {
-        tune_xent(request, choices, choices_count, evaluated_count);
-        return ADV_OK;
+    if (adv_kernel_is_gmm(request->kernel) && request->gmm.version == 2) {
+        return adv_err_add(err, ADV_E_UNSUPPORTED, "/shape/version", "simulate it instead, or version 1",
+                           "version 2 of the grouped matmul chooses its own tiles: nothing to tune");
     }
-    for (int i = 0; code == ADV_OK && i < *choices_count; i++) {
-        choices[i] = (struct adv_kernel_choice){.attention = attention[i], .gmm = gmm[i], .time = times[i]};
-    }
-    return code;
+    tuning->has_standard = standard_choice(request, &tuning->standard);
+    if (adv_kernel_is_attention(request->kernel) || adv_kernel_is_gmm(request->kernel))
+        return tune_pallas(request, arena, tuning, err);
+    tune_xent(request, tuning);
+    return ADV_OK;
 }

@@ -14,11 +14,10 @@ ADV_MUST_CHECK adv_code adv_kernel_timeline(const struct adv_kernel_request *req
                                             const struct adv_kernel_time *time, struct adv_timeline *timeline,
                                             adv_err *err);
 
-/* The best legal tiles, fastest first, into `choices` (request->top_k entries). *standard: MaxText's default
- * tiles. ADV_E_UNSUPPORTED: matmul, whose tiles XLA chooses. */
+/* The best legal tiles, fastest first, in tuning->choices (in `arena`, at most request->top_k), MaxText's
+ * default tiles, and the next better tile under a higher VMEM limit. ADV_E_UNSUPPORTED: matmul and version 2
+ * of the grouped matmul, whose tiles are not the user's to choose. */
 ADV_MUST_CHECK adv_code adv_kernel_tune(const struct adv_kernel_request *request, struct adv_arena *arena,
-                                        struct adv_kernel_choice *choices, int *choices_count,
-                                        struct adv_kernel_choice *standard, bool *has_standard,
-                                        long *evaluated_count, adv_err *err);
+                                        struct adv_kernel_tuning *tuning, adv_err *err);
 
 #endif

@@ -337,7 +337,7 @@ adv_code adv_decode_kernel_request(const struct adv_catalog *catalog, const json
                                                    "tile",     "flags",  "scoped_vmem_limit_kib",
                                                    "timeline", "trace",  ADV_STORE_MEMBERS};
     static const char *const tune_members[] = {
-        "chip", "kernel", "shape", "top_k", "flags", "scoped_vmem_limit_kib", ADV_STORE_MEMBERS};
+        "chip", "kernel", "shape", "top_k", "flags", "scoped_vmem_limit_kib", "wide", ADV_STORE_MEMBERS};
     int before = err->count + err->lost_count;
     memset(request, 0, sizeof *request);
     if (!adv_json_is_object(root, "", err)) return ADV_E_INVALID;
@@ -345,6 +345,7 @@ adv_code adv_decode_kernel_request(const struct adv_catalog *catalog, const json
                                  (int)(with_tile ? sizeof simulate_members / sizeof *simulate_members
                                                  : sizeof tune_members / sizeof *tune_members),
                                  err);
+    (void)adv_json_bool(root, "", "wide", ADV_JSON_OPTIONAL, &request->wide_tiles, err);
     (void)adv_json_bool(root, "", "timeline", ADV_JSON_OPTIONAL, &request->timeline, err);
     (void)adv_json_bool(root, "", "trace", ADV_JSON_OPTIONAL, &request->trace, err);
     adv_decode_store(root, arena, &request->wish, err);

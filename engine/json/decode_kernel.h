@@ -15,7 +15,8 @@ struct adv_kernel_request {
     double scoped_vmem_limit_bytes; /* 0 = the chip's default */
     int top_k;                      /* tune */
     struct adv_store_wish wish;
-    bool timeline, trace;           /* simulate: members of the answer */
+    bool wide_tiles;      /* tune: beyond the field's search spaces */
+    bool timeline, trace; /* simulate: members of the answer */
     struct adv_attention_shape attention;
     struct adv_attention_tile attention_tile;
     struct adv_attention_flags attention_flags;

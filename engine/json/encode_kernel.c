@@ -1,6 +1,7 @@
 #include "engine/json/encode_kernel.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "engine/base/units.h"
 #include "engine/json/encode_timeline.h"
@@ -27,7 +28,7 @@ static json_t *encode_attention_tile(enum adv_kernel kernel, const struct adv_at
     return object;
 }
 
-static json_t *encode_tile(enum adv_kernel kernel, const struct adv_kernel_choice *choice)
+json_t *adv_encode_tile(enum adv_kernel kernel, const struct adv_kernel_choice *choice)
 {
     if (adv_kernel_is_attention(kernel)) return encode_attention_tile(kernel, &choice->attention);
     json_t *object = json_object();
@@ -79,7 +80,7 @@ json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct ad
 static json_t *encode_choice(enum adv_kernel kernel, const struct adv_kernel_choice *choice)
 {
     json_t *object = json_object();
-    (void)json_object_set_new(object, "tile", encode_tile(kernel, choice));
+    (void)json_object_set_new(object, "tile", adv_encode_tile(kernel, choice));
     adv_encode_set_number(object, "time_us", choice->time.time_s / ADV_US);
     adv_encode_set_number(object, "vmem_bytes", round(choice->time.vmem_bytes));
     (void)json_object_set_new(object, "fits_vmem", json_boolean(choice->time.fits_vmem));
@@ -87,22 +88,83 @@ static json_t *encode_choice(enum adv_kernel kernel, const struct adv_kernel_cho
     return object;
 }
 
+static json_t *attention_keys(enum adv_kernel kernel, const struct adv_attention_tile *tile)
+{
+    json_t *keys = json_object(), *blocks = encode_attention_tile(kernel, tile);
+    const char *name;
+    json_t *value;
+    json_object_foreach(blocks, name, value)
+    {
+        char key[ADV_LIMIT_NAME];
+        (void)snprintf(key, sizeof key, "sa_%s", name);
+        (void)json_object_set(keys, key, value);
+    }
+    json_decref(blocks);
+    return keys;
+}
+
+/* The contraction of wi is the embedding, that of wo the mlp dimension; in the data gradient the other way
+ * round. */
+static json_t *gmm_keys(const struct adv_kernel_request *request, const struct adv_gmm_tile *tile, bool wi)
+{
+    const bool dlhs = request->kernel == ADV_KERNEL_GMM && request->gmm.rhs_transposed;
+    const char *pass = request->kernel == ADV_KERNEL_TGMM ? "drhs" : dlhs ? "dlhs" : "fwd";
+    const bool embed_first = wi != dlhs;
+    const struct {
+        const char *name;
+        int value;
+    } axes[] = {{"batch_seq", tile->tile_m},
+                {"embed_dim", embed_first ? tile->tile_k : tile->tile_n},
+                {"mlp_dim", embed_first ? tile->tile_n : tile->tile_k}};
+    json_t *keys = json_object();
+    for (int i = 0; i < 3; i++) {
+        char key[ADV_LIMIT_NAME];
+        (void)snprintf(key, sizeof key, "%s_tile_%s_%s", wi ? "wi" : "wo", pass, axes[i].name);
+        adv_encode_set_integer(keys, key, axes[i].value);
+    }
+    return keys;
+}
+
+json_t *adv_encode_maxtext_tiles(const struct adv_kernel_request *request,
+                                 const struct adv_kernel_choice *choice)
+{
+    if (adv_kernel_is_attention(request->kernel))
+        return json_pack("{s:o}", "attention", attention_keys(request->kernel, &choice->attention));
+    if (!adv_kernel_is_gmm(request->kernel)) return json_null();
+    return json_pack("{s:o,s:o}", "wi", gmm_keys(request, &choice->gmm, true), "wo",
+                     gmm_keys(request, &choice->gmm, false));
+}
+
+static json_t *encode_next(const struct adv_kernel_request *request, const struct adv_kernel_tuning *tuning)
+{
+    if (!tuning->has_next) return json_null();
+    json_t *object = encode_choice(request->kernel, &tuning->next);
+    (void)json_object_set_new(object, "fits_vmem", json_true()); /* under that limit */
+    adv_encode_set_number(object, "scoped_vmem_limit_kib", tuning->next_limit_kib);
+    return object;
+}
+
 json_t *adv_encode_tuning(const struct adv_catalog *catalog, const struct adv_kernel_request *request,
-                          const struct adv_kernel_choice *choices, int choices_count,
-                          const struct adv_kernel_choice *standard, long evaluated_count)
+                          const struct adv_kernel_tuning *tuning)
 {
     json_t *object = json_object();
     json_t *ranked = json_array();
     json_t *search = json_object();
-    for (int i = 0; i < choices_count; i++)
-        (void)json_array_append_new(ranked, encode_choice(request->kernel, &choices[i]));
-    adv_encode_set_integer(search, "evaluated", evaluated_count);
+    for (int i = 0; i < tuning->choices_count; i++)
+        (void)json_array_append_new(ranked, encode_choice(request->kernel, &tuning->choices[i]));
+    adv_encode_set_integer(search, "evaluated", tuning->evaluated_count);
     (void)json_object_set_new(search, "exhaustive", json_true());
     adv_encode_set_string(object, "chip", request->chip->chip.name);
     adv_encode_set_string(object, "kernel", adv_kernel_name(request->kernel));
     (void)json_object_set_new(object, "ranked", ranked);
     (void)json_object_set_new(object, "default",
-                              standard ? encode_choice(request->kernel, standard) : json_null());
+                              tuning->has_standard ? encode_choice(request->kernel, &tuning->standard)
+                                                   : json_null());
+    (void)json_object_set_new(object, "next_better", encode_next(request, tuning));
+    (void)json_object_set_new(
+        object, "maxtext_keys",
+        tuning->choices_count > 0 ? adv_encode_maxtext_tiles(request, &tuning->choices[0]) : json_null());
+    (void)json_object_set_new(object, "sweep", adv_encode_sweep(request, tuning));
     (void)json_object_set_new(object, "search", search);
     (void)json_object_set_new(object, "engine", adv_encode_engine(catalog));
     return object;

@@ -16,13 +16,35 @@ struct adv_kernel_choice {
     struct adv_kernel_time time;
 };
 
+/* What tune found. */
+struct adv_kernel_tuning {
+    struct adv_kernel_choice *choices; /* fastest first */
+    int choices_count;
+    long evaluated_count;
+    bool has_standard;
+    struct adv_kernel_choice standard; /* MaxText's default tiles, where they are legal for the shape */
+    bool has_next;
+    struct adv_kernel_choice next; /* faster than the best, under a limit of next_limit_kib */
+    double next_limit_kib;
+};
+
 /* New references. `timeline`: where the request asks for it or for a trace; else NULL. */
 json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct adv_kernel_request *request,
                               const struct adv_kernel_time *time, const struct adv_timeline *timeline);
 
-/* `standard`: MaxText's default tiles, NULL where they are not legal for the shape. */
 json_t *adv_encode_tuning(const struct adv_catalog *catalog, const struct adv_kernel_request *request,
-                          const struct adv_kernel_choice *choices, int choices_count,
-                          const struct adv_kernel_choice *standard, long evaluated_count);
+                          const struct adv_kernel_tuning *tuning);
+
+/* The tile as the tile member of requests and answers. Used by sweeps too. */
+json_t *adv_encode_tile(enum adv_kernel kernel, const struct adv_kernel_choice *choice);
+
+/* {use: {MaxText key: value}}; the use says which matmul of the layer the keys mean: "wi" or "wo" for grouped
+ * matmuls, "attention". Null for kernels that MaxText has no keys for. */
+json_t *adv_encode_maxtext_tiles(const struct adv_kernel_request *request,
+                                 const struct adv_kernel_choice *choice);
+
+/* {tune_jax: python text that times the short list, hyperparams}; null for the fused loss. Defined in
+ * encode_sweep.c. */
+json_t *adv_encode_sweep(const struct adv_kernel_request *request, const struct adv_kernel_tuning *tuning);
 
 #endif

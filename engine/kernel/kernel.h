@@ -48,6 +48,7 @@ struct adv_kernel_machine {
     const struct adv_chip *chip;
     const struct adv_constants *constants;
     double scoped_vmem_limit_bytes; /* 0 = the chip's default */
+    bool wide_tiles; /* tuners look beyond the field's search spaces: smaller and larger tiles */
 };
 
 /* kernel: one of the five SPLASH_*. Illegal tiles (ADV_E_ILLEGAL) name the rule; over VMEM is a result, not
@@ -87,7 +88,8 @@ ADV_MUST_CHECK adv_code adv_xent_time(const struct adv_kernel_machine *machine, 
 /* Seconds to stream bytes through HBM once on one device (reads plus writes), launch cost included. */
 double adv_stream_time_s(const struct adv_kernel_machine *machine, double hbm_bytes);
 
-/* The fastest legal tiles under the VMEM limit for a shape: exact over the tuner's space. */
+/* The fastest legal tiles under the VMEM limit for a shape: exact over the tuner's space. ADV_E_ILLEGAL, no
+ * legal tile: names the largest buffer of the smallest tile, and what would make it fit. */
 ADV_MUST_CHECK adv_code adv_splash_tune(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                                         const struct adv_attention_shape *shape,
                                         const struct adv_attention_flags *flags, int top_k,
@@ -97,5 +99,16 @@ ADV_MUST_CHECK adv_code adv_gmm_tune(const struct adv_kernel_machine *machine, e
                                      const struct adv_gmm_shape *shape, int top_k, struct adv_gmm_tile *tiles,
                                      struct adv_kernel_time *times, int *found_count, long *evaluated_count,
                                      adv_err *err);
+
+/* Of the tiles of the tuner's space that are at least a thousandth faster than `than_s` but do not fit, the
+ * one with the lowest limit (the fastest of those) that the device has VMEM for. False: there is none, or the
+ * shape is not legal. */
+bool adv_splash_next_better(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                            const struct adv_attention_shape *shape, const struct adv_attention_flags *flags,
+                            double than_s, struct adv_attention_tile *tile, struct adv_kernel_time *time,
+                            double *limit_kib);
+bool adv_gmm_next_better(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                         const struct adv_gmm_shape *shape, double than_s, struct adv_gmm_tile *tile,
+                         struct adv_kernel_time *time, double *limit_kib);
 
 #endif

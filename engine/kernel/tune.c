@@ -1,10 +1,10 @@
 #include "engine/kernel/core.h"
+#include "engine/kernel/tune_space.h"
 #include "engine/kernel/vmem.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
-
-enum { BLOCKS_MAX = 16, TILES_MAX = 24 };
 
 /* The k best so far, best first. */
 struct best {
@@ -26,53 +26,83 @@ static int insert(struct best *best, double time_s, size_t tile_bytes, char *til
     return at;
 }
 
-/* Block sizes of the field's tuners: powers of two from 256 to 4096 that divide the length, at least 1024
- * once the length is; a length none of them divides takes multiples of 128, a short one itself. */
-static int blocks_of(int64_t length, int blocks[BLOCKS_MAX])
+/* What would make the smallest tile fit: a limit the device has VMEM for, tiles the space leaves out. */
+static void write_hint(char *hint, size_t size, const struct adv_kernel_machine *machine, double limit_kib,
+                       bool wide_fits)
 {
-    int count = 0;
-    for (int size = length >= 1024 ? 1024 : 256; size <= 4096; size *= 2)
-        if (length % size == 0) blocks[count++] = size;
-    if (count > 0) return count;
-    for (int size = 4096; size >= 128 && count < BLOCKS_MAX; size -= 128)
-        if (length % size == 0) blocks[count++] = size;
-    if (count == 0 && length < 128) blocks[count++] = (int)length;
-    return count;
+    const double capacity_kib = adv_vmem_capacity_bytes(machine->chip) / ADV_KIB;
+    const char *wide = wide_fits ? "\"wide\": true" : "";
+    if (limit_kib <= capacity_kib)
+        (void)snprintf(hint, size, "scoped_vmem_limit_kib %.0f%s%s", limit_kib, wide_fits ? ", or " : "",
+                       wide);
+    else
+        (void)snprintf(hint, size, "%s%s", wide,
+                       wide_fits ? "" : "a smaller shape: the chip has not enough VMEM for any limit");
 }
 
-/* Sub-blocks of a key block, the field's favourites first: among equals the first found stays. */
-static int parts_of(int block, int parts[BLOCKS_MAX])
+static adv_code refuse(const struct adv_kernel_machine *machine, enum adv_kernel kernel, bool wide_fits,
+                       const char *other_hint, const struct adv_vmem_part *parts, int parts_count,
+                       adv_err *err)
 {
-    static const int sizes[] = {512, 256, 1024, 128};
-    int count = 0;
-    for (int i = 0; i < 4; i++)
-        if (sizes[i] <= block && block % sizes[i] == 0 && (sizes[i] > 128 || count == 0))
-            parts[count++] = sizes[i];
-    if (count == 0) parts[count++] = block;
-    return count;
-}
-
-static struct adv_attention_tile tile_of(enum adv_kernel kernel, const struct adv_attention_shape *shape,
-                                         int q, int kv, int c)
-{
-    struct adv_attention_tile tile = {.q_layout = ADV_LAYOUT_HEAD_DIM_MINOR,
-                                      .k_layout = ADV_LAYOUT_SEQ_MINOR,
-                                      .v_layout = ADV_LAYOUT_HEAD_DIM_MINOR};
-    if (shape->head_dim_qk <= 64) tile.q_layout = tile.v_layout = ADV_LAYOUT_SEQ_MINOR; /* no lanes wasted */
-    struct adv_splash_blocks *b = &tile.blocks;
-    if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS) {
-        b->block_q = q;
-        b->block_kv = kv;
-        b->block_kv_compute = c;
-    } else if (kernel == ADV_KERNEL_SPLASH_BWD_DQ) {
-        b->block_q_dq = q;
-        b->block_kv_dq = kv;
-    } else {
-        b->block_q_dkv = q;
-        b->block_kv_dkv = kv;
-        b->block_kv_dkv_compute = c;
+    double bytes = 0.0;
+    int largest = 0;
+    for (int i = 0; i < parts_count; i++) {
+        bytes += parts[i].bytes;
+        if (parts[i].bytes > parts[largest].bytes) largest = i;
     }
-    return tile;
+    char hint[ADV_LIMIT_DETAIL];
+    const double limit_kib = adv_vmem_needed_limit_kib(kernel, bytes);
+    write_hint(hint, sizeof hint, machine, limit_kib, wide_fits);
+    const bool limit_helps = limit_kib * ADV_KIB <= adv_vmem_capacity_bytes(machine->chip);
+    return adv_err_add(
+        err, ADV_E_ILLEGAL, "/scoped_vmem_limit_kib", !limit_helps && other_hint ? other_hint : hint,
+        "no tile fits: the smallest needs %.0f KiB of VMEM, the limit is %.0f KiB; its largest "
+        "buffer is %s with %.0f KiB",
+        ceil(bytes / ADV_KIB), adv_core_vmem_limit_bytes(machine) / ADV_KIB, parts[largest].name,
+        ceil(parts[largest].bytes / ADV_KIB));
+}
+
+/* The tile of a space that needs least VMEM. */
+static int smallest_splash(enum adv_kernel kernel, const struct adv_attention_shape *shape,
+                           const struct adv_attention_tile *tiles, int count)
+{
+    int smallest = 0;
+    for (int i = 1; i < count; i++)
+        if (adv_vmem_splash_bytes(kernel, shape, &tiles[i]) <
+            adv_vmem_splash_bytes(kernel, shape, &tiles[smallest]))
+            smallest = i;
+    return smallest;
+}
+
+static adv_code no_splash_tile(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                               const struct adv_attention_shape *shape,
+                               struct adv_attention_tile tiles[ADV_SPLASH_SPACE_MAX], int count, adv_err *err)
+{
+    struct adv_vmem_part parts[ADV_VMEM_PARTS];
+    if (count == 0) {
+        adv_code code = ADV_E_ILLEGAL;
+        const int64_t lengths[] = {shape->q_len, shape->kv_len};
+        static const char *const names[] = {"q_len", "kv_len"};
+        for (int i = 0; i < 2; i++) {
+            if (lengths[i] % 128 == 0 || lengths[i] < 128) continue;
+            char pointer[ADV_LIMIT_NAME], hint[ADV_LIMIT_NAME];
+            (void)snprintf(pointer, sizeof pointer, "/shape/%s", names[i]);
+            (void)snprintf(hint, sizeof hint, "%ld", (long)adv_round_up(lengths[i], 128));
+            code = adv_err_add(err, ADV_E_ILLEGAL, pointer, hint, "no block size divides %s %ld", names[i],
+                               (long)lengths[i]);
+        }
+        return code;
+    }
+    const struct adv_attention_tile least = tiles[smallest_splash(kernel, shape, tiles, count)];
+    const int wide_count = machine->wide_tiles ? 0 : adv_splash_space(kernel, shape, true, tiles);
+    const bool wide_fits =
+        wide_count > 0 &&
+        adv_vmem_fits(
+            kernel,
+            adv_vmem_splash_bytes(kernel, shape, &tiles[smallest_splash(kernel, shape, tiles, wide_count)]),
+            adv_core_vmem_limit_bytes(machine));
+    const int parts_count = adv_vmem_splash_parts(kernel, shape, &least, parts);
+    return refuse(machine, kernel, wide_fits, NULL, parts, parts_count, err);
 }
 
 adv_code adv_splash_tune(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
@@ -81,60 +111,52 @@ adv_code adv_splash_tune(const struct adv_kernel_machine *machine, enum adv_kern
                          int *found_count, long *evaluated_count, adv_err *err)
 {
     struct best best = {.top_k = top_k, .times = times};
-    int q_blocks[BLOCKS_MAX], kv_blocks[BLOCKS_MAX], parts[BLOCKS_MAX];
-    const int q_count = blocks_of(shape->q_len, q_blocks), kv_count = blocks_of(shape->kv_len, kv_blocks);
-    double smallest_bytes = (double)INFINITY;
-    *evaluated_count = 0;
-    for (int q = 0; q < q_count; q++)
-        for (int kv = 0; kv < kv_count; kv++) {
-            const bool parted = kernel != ADV_KERNEL_SPLASH_BWD_DQ;
-            int part_count = parted ? parts_of(kv_blocks[kv], parts) : 1;
-            if (!parted) parts[0] = kv_blocks[kv];
-            for (int c = 0; c < part_count; c++) {
-                const struct adv_attention_tile tile =
-                    tile_of(kernel, shape, q_blocks[q], kv_blocks[kv], parts[c]);
-                struct adv_kernel_time time;
-                const adv_code bad = adv_splash_time(machine, kernel, shape, &tile, flags, &time, err);
-                if (bad) return bad;
-                ++*evaluated_count;
-                smallest_bytes = adv_min(smallest_bytes, time.vmem_bytes);
-                if (!time.fits_vmem) continue;
-                const int at = insert(&best, time.time_s, sizeof tile, (char *)tiles);
-                if (at < 0) continue;
-                tiles[at] = tile;
-                times[at] = time;
-            }
-        }
+    struct adv_attention_tile space[ADV_SPLASH_SPACE_MAX];
+    const int count = adv_splash_space(kernel, shape, machine->wide_tiles, space);
+    *found_count = 0;
+    for (int i = 0; i < count; i++) {
+        struct adv_kernel_time time;
+        const adv_code bad = adv_splash_time(machine, kernel, shape, &space[i], flags, &time, err);
+        if (bad) return bad;
+        if (!time.fits_vmem) continue;
+        const int at = insert(&best, time.time_s, sizeof space[i], (char *)tiles);
+        if (at < 0) continue;
+        tiles[at] = space[i];
+        times[at] = time;
+    }
+    *evaluated_count = count;
     *found_count = best.count;
-    if (best.count > 0) return ADV_OK;
-    if (*evaluated_count == 0)
-        return adv_err_add(err, ADV_E_ILLEGAL, "/shape", "sequence lengths that a multiple of 128 divides",
-                           "no block size divides q_len %ld and kv_len %ld", (long)shape->q_len,
-                           (long)shape->kv_len);
-    return adv_err_add(err, ADV_E_ILLEGAL, "/scoped_vmem_limit_kib", "a higher limit",
-                       "the smallest tile needs %.0f KiB of VMEM, the limit is %.0f KiB",
-                       smallest_bytes / ADV_KIB, adv_core_vmem_limit_bytes(machine) / ADV_KIB);
+    return best.count > 0 ? ADV_OK : no_splash_tile(machine, kernel, shape, space, count, err);
 }
 
-/* Tiles of an axis: 128 * 2^i up to it, halves of it down to a 32nd, itself. A contraction that 128 does not
- * divide is kept whole: every tile of it would be masked. */
-static int tiles_of(int64_t dim, bool contraction, int tiles[TILES_MAX])
+/* Is a tile that needs limit_kib and takes time_s the one to name next? */
+static bool is_next(const struct adv_kernel_machine *machine, double limit_kib, double time_s, double than_s,
+                    double best_kib, double best_s)
 {
-    int count = 0;
-    if (dim % 128 && contraction) {
-        tiles[0] = (int)adv_round_up(dim, 128);
-        return 1;
+    if (limit_kib * ADV_KIB > adv_vmem_capacity_bytes(machine->chip)) return false;
+    if (time_s > than_s * (1.0 - 1e-3)) return false;
+    return limit_kib < best_kib || (limit_kib == best_kib && time_s < best_s);
+}
+
+bool adv_splash_next_better(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                            const struct adv_attention_shape *shape, const struct adv_attention_flags *flags,
+                            double than_s, struct adv_attention_tile *tile, struct adv_kernel_time *time,
+                            double *limit_kib)
+{
+    struct adv_attention_tile space[ADV_SPLASH_SPACE_MAX];
+    const int count = adv_splash_space(kernel, shape, machine->wide_tiles, space);
+    *limit_kib = (double)INFINITY;
+    for (int i = 0; i < count; i++) {
+        struct adv_kernel_time found;
+        if (adv_splash_time(machine, kernel, shape, &space[i], flags, &found, NULL)) continue;
+        const double needed = adv_vmem_needed_limit_kib(kernel, found.vmem_bytes);
+        if (found.fits_vmem || !is_next(machine, needed, found.time_s, than_s, *limit_kib, time->time_s))
+            continue;
+        *limit_kib = needed;
+        *tile = space[i];
+        *time = found;
     }
-    for (int64_t t = 128; t < dim && count < 12; t *= 2) tiles[count++] = (int)t;
-    for (int i = 0; i < 6 && count < TILES_MAX; i++) {
-        const int64_t t = dim >> i;
-        if (dim % (INT64_C(1) << i) || t < 128 || t % 128 || t > 1 << 15) continue;
-        bool known = false;
-        for (int j = 0; j < count; j++) known = known || tiles[j] == t;
-        if (!known) tiles[count++] = (int)t;
-    }
-    if (dim % 128 || count == 0) tiles[count++] = (int)adv_round_up(dim, 128);
-    return count;
+    return isfinite(*limit_kib);
 }
 
 /* The tile with the buffers its kernel likes: two in gmm; in tgmm, which streams both inputs, up to four that
@@ -149,36 +171,75 @@ static struct adv_gmm_tile deepest(enum adv_kernel kernel, const struct adv_gmm_
     return (struct adv_gmm_tile){m, k, n, 0};
 }
 
+static adv_code no_gmm_tile(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                            const struct adv_gmm_shape *shape, struct adv_gmm_tile tiles[ADV_GMM_SPACE_MAX],
+                            int count, adv_err *err)
+{
+    char hint[ADV_LIMIT_NAME];
+    if (count == 0) {
+        (void)snprintf(hint, sizeof hint, "%ld", (long)adv_round_up(shape->m, 64));
+        return adv_err_add(err, ADV_E_ILLEGAL, "/shape/m", hint, "no row tile divides m %ld", (long)shape->m);
+    }
+    int least = 0;
+    for (int i = 0; i < count; i++) {
+        tiles[i].input_buffer_count = 2;
+        if (adv_vmem_gmm_bytes(kernel, shape, &tiles[i]) < adv_vmem_gmm_bytes(kernel, shape, &tiles[least]))
+            least = i;
+    }
+    const struct adv_gmm_tile smaller = {16, tiles[least].tile_k, tiles[least].tile_n, 2};
+    const bool wide_fits = !machine->wide_tiles && tiles[least].tile_m > 16 && shape->m % 16 == 0 &&
+                           adv_vmem_fits(kernel, adv_vmem_gmm_bytes(kernel, shape, &smaller),
+                                         adv_core_vmem_limit_bytes(machine));
+    (void)snprintf(hint, sizeof hint, "a k of %ld, which 128 divides, can be cut",
+                   (long)adv_round_up(shape->k, 128));
+    struct adv_vmem_part parts[ADV_VMEM_PARTS];
+    const int parts_count = adv_vmem_gmm_parts(kernel, shape, &tiles[least], parts);
+    return refuse(machine, kernel, wide_fits, shape->k % 128 ? hint : NULL, parts, parts_count, err);
+}
+
 adv_code adv_gmm_tune(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                       const struct adv_gmm_shape *shape, int top_k, struct adv_gmm_tile *tiles,
                       struct adv_kernel_time *times, int *found_count, long *evaluated_count, adv_err *err)
 {
     struct best best = {.top_k = top_k, .times = times};
-    static const int rows[] = {64, 128, 256, 512, 1024};
     const double limit = adv_core_vmem_limit_bytes(machine);
-    int k_tiles[TILES_MAX], n_tiles[TILES_MAX];
-    const int k_count = tiles_of(shape->k, true, k_tiles), n_count = tiles_of(shape->n, false, n_tiles);
-    *evaluated_count = 0;
-    for (size_t m = 0; m < sizeof rows / sizeof rows[0]; m++) {
-        if (shape->m % rows[m]) continue;
-        for (int k = 0; k < k_count; k++)
-            for (int n = 0; n < n_count; n++) {
-                const struct adv_gmm_tile tile =
-                    deepest(kernel, shape, limit, rows[m], k_tiles[k], n_tiles[n]);
-                ++*evaluated_count;
-                if (tile.input_buffer_count == 0) continue;
-                struct adv_kernel_time time;
-                const adv_code bad = adv_gmm_time(machine, kernel, shape, &tile, &time, err);
-                if (bad) return bad;
-                const int at = insert(&best, time.time_s, sizeof tile, (char *)tiles);
-                if (at < 0) continue;
-                tiles[at] = tile;
-                times[at] = time;
-            }
+    struct adv_gmm_tile space[ADV_GMM_SPACE_MAX];
+    const int count = adv_gmm_space(shape, machine->wide_tiles, space);
+    *found_count = 0;
+    for (int i = 0; i < count; i++) {
+        const struct adv_gmm_tile tile =
+            deepest(kernel, shape, limit, space[i].tile_m, space[i].tile_k, space[i].tile_n);
+        if (tile.input_buffer_count == 0) continue;
+        struct adv_kernel_time time;
+        const adv_code bad = adv_gmm_time(machine, kernel, shape, &tile, &time, err);
+        if (bad) return bad;
+        const int at = insert(&best, time.time_s, sizeof tile, (char *)tiles);
+        if (at < 0) continue;
+        tiles[at] = tile;
+        times[at] = time;
     }
+    *evaluated_count = count;
     *found_count = best.count;
-    if (best.count > 0) return ADV_OK;
-    return adv_err_add(err, ADV_E_ILLEGAL, "/shape", "an m that 128 divides, a higher scoped VMEM limit",
-                       "no legal tile for m=%ld k=%ld n=%ld under %.0f KiB", (long)shape->m, (long)shape->k,
-                       (long)shape->n, adv_core_vmem_limit_bytes(machine) / ADV_KIB);
+    return best.count > 0 ? ADV_OK : no_gmm_tile(machine, kernel, shape, space, count, err);
+}
+
+bool adv_gmm_next_better(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                         const struct adv_gmm_shape *shape, double than_s, struct adv_gmm_tile *tile,
+                         struct adv_kernel_time *time, double *limit_kib)
+{
+    struct adv_gmm_tile space[ADV_GMM_SPACE_MAX];
+    const int count = adv_gmm_space(shape, machine->wide_tiles, space);
+    *limit_kib = (double)INFINITY;
+    for (int i = 0; i < count; i++) {
+        space[i].input_buffer_count = 2;
+        struct adv_kernel_time found;
+        if (adv_gmm_time(machine, kernel, shape, &space[i], &found, NULL)) continue;
+        const double needed = adv_vmem_needed_limit_kib(kernel, found.vmem_bytes);
+        if (found.fits_vmem || !is_next(machine, needed, found.time_s, than_s, *limit_kib, time->time_s))
+            continue;
+        *limit_kib = needed;
+        *tile = deepest(kernel, shape, needed * ADV_KIB, space[i].tile_m, space[i].tile_k, space[i].tile_n);
+        if (adv_gmm_time(machine, kernel, shape, tile, time, NULL)) *time = found;
+    }
+    return isfinite(*limit_kib);
 }

@@ -1,5 +1,7 @@
 #include "engine/kernel/vmem.h"
 
+#include <math.h>
+
 #include "engine/base/units.h"
 
 enum { LANES = 128 };
@@ -9,55 +11,108 @@ static double lanes(int64_t x)
     return (double)adv_round_up(x, LANES);
 }
 
+struct parts {
+    struct adv_vmem_part *list;
+    int count;
+};
+
+static void add(struct parts *parts, const char *name, double bytes)
+{
+    parts->list[parts->count++] = (struct adv_vmem_part){name, bytes};
+}
+
 /* Forward: Q, K, V windows twice, out twice, m and l, accumulator, two f32 tiles of scores as temporaries. */
-static double splash_fwd(enum adv_kernel kernel, const struct adv_attention_shape *s,
-                         const struct adv_splash_blocks *t)
+static void splash_fwd(enum adv_kernel kernel, const struct adv_attention_shape *s,
+                       const struct adv_splash_blocks *t, struct parts *parts)
 {
     const double b = adv_format_bytes(s->dtype), bq = t->block_q, bkv = t->block_kv, bc = t->block_kv_compute;
     const double qk = lanes(s->head_dim_qk), v = lanes(s->head_dim_v);
-    double bytes = 2.0 * b * (bq * qk + bkv * qk + bkv * v + bq * v);
-    bytes += 2.0 * bq * LANES * 4.0 + bq * v * 4.0 + 2.0 * bq * bc * 4.0;
-    if (s->causal) bytes += 2.0 * bq * LANES * 4.0; /* query positions for the computed mask */
-    if (s->segment_ids) bytes += 2.0 * (bq * LANES * 4.0 + 8.0 * bkv * 4.0);
-    if (kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS) bytes += 2.0 * 2.0 * bq * LANES * 4.0;
-    return bytes;
+    const bool saves = kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS;
+    add(parts, "q and output blocks (block_q)", 2.0 * b * (bq * qk + bq * v));
+    add(parts, "k and v blocks (block_kv)", 2.0 * b * (bkv * qk + bkv * v));
+    add(parts, "statistics and accumulator (block_q)",
+        2.0 * bq * LANES * 4.0 + bq * v * 4.0 + (saves ? 2.0 * 2.0 * bq * LANES * 4.0 : 0.0));
+    add(parts, "scores (block_q x block_kv_compute)", 2.0 * bq * bc * 4.0);
+    if (s->causal) /* query positions for the computed mask */
+        add(parts, "query positions (block_q)", 2.0 * bq * LANES * 4.0);
+    if (s->segment_ids)
+        add(parts, "segment ids (block_q, block_kv)", 2.0 * (bq * LANES * 4.0 + 8.0 * bkv * 4.0));
 }
 
-static double splash_bwd(enum adv_kernel kernel, const struct adv_attention_shape *s,
-                         const struct adv_splash_blocks *t)
+static void splash_bwd(enum adv_kernel kernel, const struct adv_attention_shape *s,
+                       const struct adv_splash_blocks *t, struct parts *parts)
 {
     const bool dq = kernel == ADV_KERNEL_SPLASH_BWD_DQ;
     const double b = adv_format_bytes(s->dtype);
     const double bq = dq ? t->block_q_dq : t->block_q_dkv, bkv = dq ? t->block_kv_dq : t->block_kv_dkv;
     const double bc = dq ? t->block_kv_dq : t->block_kv_dkv_compute;
     const double qk = lanes(s->head_dim_qk), v = lanes(s->head_dim_v);
-    double bytes = 2.0 * b * (bq * (qk + v) + bkv * (qk + v)) + 2.0 * 2.0 * 8.0 * bq * 4.0;
-    if (dq) return bytes + 2.0 * bq * qk * b + bq * qk * 4.0 + 2.0 * bc * bq * 4.0;
-    bytes += 2.0 * bkv * (qk + v) * b + 4.0 * bkv * (qk + v) + 2.0 * bc * bq * 4.0;
-    if (kernel == ADV_KERNEL_SPLASH_BWD_FUSED) {
-        bytes += 2.0 * bq * qk * ((double)s->kv_len / bkv > 4.0 ? 4.0 : b);
-        if (bkv != bc) bytes += 4.0 * bq * qk;
+    add(parts, dq ? "q and dO blocks (block_q_dq)" : "q and dO blocks (block_q_dkv)",
+        2.0 * b * bq * (qk + v) + 2.0 * 2.0 * 8.0 * bq * 4.0);
+    add(parts, dq ? "k and v blocks (block_kv_dq)" : "k and v blocks (block_kv_dkv)",
+        2.0 * b * bkv * (qk + v));
+    add(parts, dq ? "scores (block_q_dq x block_kv_dq)" : "scores (block_q_dkv x block_kv_dkv_compute)",
+        2.0 * bc * bq * 4.0);
+    if (dq) {
+        add(parts, "dQ block and accumulator (block_q_dq)", 2.0 * bq * qk * b + bq * qk * 4.0);
+        return;
     }
+    add(parts, "dK and dV blocks and accumulators (block_kv_dkv)",
+        2.0 * bkv * (qk + v) * b + 4.0 * bkv * (qk + v));
+    if (kernel != ADV_KERNEL_SPLASH_BWD_FUSED) return;
+    const double accumulator = bkv != bc ? 4.0 * bq * qk : 0.0;
+    add(parts, "dQ partials (block_q_dkv)",
+        2.0 * bq * qk * ((double)s->kv_len / bkv > 4.0 ? 4.0 : b) + accumulator);
+}
+
+int adv_vmem_splash_parts(enum adv_kernel kernel, const struct adv_attention_shape *shape,
+                          const struct adv_attention_tile *tile, struct adv_vmem_part list[ADV_VMEM_PARTS])
+{
+    struct parts parts = {list, 0};
+    if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS)
+        splash_fwd(kernel, shape, &tile->blocks, &parts);
+    else
+        splash_bwd(kernel, shape, &tile->blocks, &parts);
+    return parts.count;
+}
+
+static double sum(const struct adv_vmem_part *parts, int count)
+{
+    double bytes = 0.0;
+    for (int i = 0; i < count; i++) bytes += parts[i].bytes;
     return bytes;
 }
 
 double adv_vmem_splash_bytes(enum adv_kernel kernel, const struct adv_attention_shape *shape,
                              const struct adv_attention_tile *tile)
 {
-    if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS)
-        return splash_fwd(kernel, shape, &tile->blocks);
-    return splash_bwd(kernel, shape, &tile->blocks);
+    struct adv_vmem_part parts[ADV_VMEM_PARTS];
+    return sum(parts, adv_vmem_splash_parts(kernel, shape, tile, parts));
+}
+
+int adv_vmem_gmm_parts(enum adv_kernel kernel, const struct adv_gmm_shape *shape,
+                       const struct adv_gmm_tile *tile, struct adv_vmem_part list[ADV_VMEM_PARTS])
+{
+    const double tm = tile->tile_m, tk = tile->tile_k, tn = tile->tile_n, buffers = tile->input_buffer_count;
+    const double lhs = adv_format_bytes(shape->lhs), rhs = adv_format_bytes(shape->rhs),
+                 out = adv_format_bytes(shape->out);
+    struct parts parts = {list, 0};
+    add(&parts, "lhs blocks (tile_m x tile_k)", buffers * tm * tk * lhs);
+    if (kernel == ADV_KERNEL_TGMM) {
+        add(&parts, "rhs blocks (tile_m x tile_n)", buffers * tm * tn * rhs);
+        add(&parts, "output blocks and accumulator (tile_k x tile_n)", 2.0 * tk * tn * out + tk * tn * 4.0);
+    } else {
+        add(&parts, "weight blocks (tile_k x tile_n)", 2.0 * tk * tn * rhs);
+        add(&parts, "output blocks and accumulator (tile_m x tile_n)", 2.0 * tm * tn * out + tm * tn * 4.0);
+    }
+    return parts.count;
 }
 
 double adv_vmem_gmm_bytes(enum adv_kernel kernel, const struct adv_gmm_shape *shape,
                           const struct adv_gmm_tile *tile)
 {
-    const double tm = tile->tile_m, tk = tile->tile_k, tn = tile->tile_n, buffers = tile->input_buffer_count;
-    const double lhs = adv_format_bytes(shape->lhs), rhs = adv_format_bytes(shape->rhs),
-                 out = adv_format_bytes(shape->out);
-    if (kernel == ADV_KERNEL_TGMM)
-        return buffers * (tm * tk * lhs + tm * tn * rhs) + 2.0 * tk * tn * out + tk * tn * 4.0;
-    return buffers * tm * tk * lhs + 2.0 * tk * tn * rhs + 2.0 * tm * tn * out + tm * tn * 4.0;
+    struct adv_vmem_part parts[ADV_VMEM_PARTS];
+    return sum(parts, adv_vmem_gmm_parts(kernel, shape, tile, parts));
 }
 
 double adv_vmem_xent_bytes(enum adv_kernel kernel, const struct adv_xent_tile *tile)
@@ -69,8 +124,23 @@ double adv_vmem_xent_bytes(enum adv_kernel kernel, const struct adv_xent_tile *t
            2.0 * (b * h * 4.0 + h * v * 4.0); /* dx and dw windows; scores become their gradient in place */
 }
 
-bool adv_vmem_fits(enum adv_kernel kernel, double vmem_bytes, double limit_bytes)
+static double slack(enum adv_kernel kernel)
 {
     const bool attention = kernel <= ADV_KERNEL_SPLASH_BWD_DKV; /* the five splash kernels come first */
-    return vmem_bytes <= (attention ? ADV_VMEM_SLACK_ATTENTION : ADV_VMEM_SLACK_MATMUL) * limit_bytes;
+    return attention ? ADV_VMEM_SLACK_ATTENTION : ADV_VMEM_SLACK_MATMUL;
+}
+
+bool adv_vmem_fits(enum adv_kernel kernel, double vmem_bytes, double limit_bytes)
+{
+    return vmem_bytes <= slack(kernel) * limit_bytes;
+}
+
+double adv_vmem_needed_limit_kib(enum adv_kernel kernel, double vmem_bytes)
+{
+    return 1024.0 * ceil(vmem_bytes / (slack(kernel) * ADV_MIB));
+}
+
+double adv_vmem_capacity_bytes(const struct adv_chip *chip)
+{
+    return chip->vmem_bytes_per_core * chip->cores_per_chip / chip->devices_per_chip;
 }

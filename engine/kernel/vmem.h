@@ -15,6 +15,18 @@
 #define ADV_VMEM_SLACK_ATTENTION 1.04
 #define ADV_VMEM_SLACK_MATMUL    1.11
 
+enum { ADV_VMEM_PARTS = 8 };
+struct adv_vmem_part {
+    const char *name; /* static; says which tiles it grows with */
+    double bytes;
+};
+
+/* The buffers of a kernel; return how many. They add up to the bytes below. */
+int adv_vmem_splash_parts(enum adv_kernel kernel, const struct adv_attention_shape *shape,
+                          const struct adv_attention_tile *tile, struct adv_vmem_part list[ADV_VMEM_PARTS]);
+int adv_vmem_gmm_parts(enum adv_kernel kernel, const struct adv_gmm_shape *shape,
+                       const struct adv_gmm_tile *tile, struct adv_vmem_part list[ADV_VMEM_PARTS]);
+
 /* Splash kernels, all five. */
 double adv_vmem_splash_bytes(enum adv_kernel kernel, const struct adv_attention_shape *shape,
                              const struct adv_attention_tile *tile);
@@ -28,5 +40,11 @@ double adv_vmem_xent_bytes(enum adv_kernel kernel, const struct adv_xent_tile *t
 
 /* True when `vmem_bytes` compiles under `limit_bytes`, formula error included. */
 bool adv_vmem_fits(enum adv_kernel kernel, double vmem_bytes, double limit_bytes);
+
+/* The lowest limit, in whole MiB, under which vmem_bytes compile. It may be more than the chip has. */
+double adv_vmem_needed_limit_kib(enum adv_kernel kernel, double vmem_bytes);
+
+/* What one JAX device has: the most a limit can be. */
+double adv_vmem_capacity_bytes(const struct adv_chip *chip);
 
 #endif

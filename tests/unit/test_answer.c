@@ -111,6 +111,157 @@ static void tuning_never_loses_to_the_default_tiles(void **state)
     }
 }
 
+static json_t *tuned(const char *request)
+{
+    struct adv_answer answer = ask(ADV_REQUEST_TUNE, request);
+    json_t *root = json_loads(answer.json, 0, NULL);
+    adv_answer_free(&answer);
+    return root;
+}
+
+/* The first finding of a refused request; the caller frees. */
+static char *refusal(const char *request, char *pointer, size_t pointer_bytes)
+{
+    struct adv_answer answer;
+    adv_err err;
+    adv_err_init(&err);
+    assert_int_not_equal(
+        adv_answer_request(catalog, ADV_REQUEST_TUNE, request, strlen(request), &answer, &err), ADV_OK);
+    (void)snprintf(pointer, pointer_bytes, "%s", err.findings[0].pointer);
+    return strdup(err.findings[0].hint);
+}
+
+static const char *const narrow =
+    "{\"chip\":\"tpu7x\",\"kernel\":\"%s\",\"shape\":%s,\"scoped_vmem_limit_kib\":%.0f,\"top_k\":3}";
+static const char *const attention_shape =
+    "{\"q_heads\":16,\"kv_heads\":16,\"q_len\":8192,\"head_dim_qk\":128}";
+static const char *const gmm_shape = "{\"m\":32768,\"k\":2048,\"n\":4096,\"num_groups\":16}";
+
+/* Under the limit that an answer names, its next better tile is found, and it is as fast as was said. */
+static void the_next_better_tile_wins_under_the_limit_it_needs(void **state)
+{
+    (void)state;
+    const struct {
+        const char *kernel, *shape;
+    } cases[] = {{"splash_fwd", attention_shape},
+                 {"splash_bwd_fused", attention_shape},
+                 {"gmm", gmm_shape},
+                 {"tgmm", gmm_shape}};
+    int climbed_all = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char request[512];
+        double limit_kib = 12288.0, time_us = 0.0;
+        int climbed = 0;
+        for (; climbed < 50; climbed++) {
+            (void)snprintf(request, sizeof request, narrow, cases[i].kernel, cases[i].shape, limit_kib);
+            json_t *root = tuned(request);
+            json_t *best = json_array_get(json_object_get(root, "ranked"), 0);
+            const double best_us = json_number_value(json_object_get(best, "time_us"));
+            if (climbed > 0) assert_true(best_us <= time_us * (1.0 + 1e-9));
+            json_t *next = json_object_get(root, "next_better");
+            const bool ends = json_is_null(next);
+            if (!ends) {
+                const double higher = json_number_value(json_object_get(next, "scoped_vmem_limit_kib"));
+                time_us = json_number_value(json_object_get(next, "time_us"));
+                assert_true(time_us < best_us && higher > limit_kib && higher <= 65536.0);
+                limit_kib = higher;
+            }
+            json_decref(root);
+            if (ends) break;
+        }
+        assert_true(climbed < 50);
+        climbed_all += climbed;
+    }
+    assert_true(climbed_all >= 3);
+}
+
+/* What a refused tuning says would make it fit does make it fit. */
+static void a_refused_tuning_says_what_would_fit(void **state)
+{
+    (void)state;
+    char request[512], pointer[ADV_LIMIT_POINTER];
+    const char *const kernels[] = {"splash_fwd_residuals", "splash_bwd_dkv", "gmm", "tgmm"};
+    for (int i = 0; i < 4; i++) {
+        const char *shape = i < 2 ? attention_shape : gmm_shape;
+        (void)snprintf(request, sizeof request, narrow, kernels[i], shape, 90.0);
+        char *hint = refusal(request, pointer, sizeof pointer);
+        assert_string_equal(pointer, "/scoped_vmem_limit_kib");
+        double limit_kib = 0.0;
+        assert_int_equal(sscanf(hint, "scoped_vmem_limit_kib %lf", &limit_kib), 1);
+        free(hint);
+        (void)snprintf(request, sizeof request, narrow, kernels[i], shape, limit_kib);
+        json_t *root = tuned(request);
+        assert_true(json_array_size(json_object_get(root, "ranked")) > 0);
+        json_decref(root);
+    }
+    char *hint = refusal("{\"chip\":\"v6e\",\"kernel\":\"gmm\",\"shape\":{\"m\":4100,\"k\":2048,\"n\":1024,"
+                         "\"num_groups\":8}}",
+                         pointer, sizeof pointer);
+    assert_string_equal(pointer, "/shape/m");
+    assert_string_equal(hint, "4160");
+    free(hint);
+    hint = refusal("{\"chip\":\"v6e\",\"kernel\":\"gmm\",\"shape\":{\"m\":4096,\"k\":400100,\"n\":1024,"
+                   "\"num_groups\":8}}",
+                   pointer, sizeof pointer);
+    assert_non_null(strstr(hint, "400128"));
+    free(hint);
+    json_decref(tuned("{\"chip\":\"v6e\",\"kernel\":\"gmm\",\"shape\":{\"m\":4096,\"k\":400128,\"n\":1024,"
+                      "\"num_groups\":8}}"));
+}
+
+static void a_tuning_gives_maxtext_keys_and_a_sweep_of_its_list(void **state)
+{
+    (void)state;
+    char request[512];
+    (void)snprintf(request, sizeof request, narrow, "gmm", gmm_shape, 32768.0);
+    json_t *root = tuned(request);
+    json_t *keys = json_object_get(root, "maxtext_keys"), *wi = json_object_get(keys, "wi"),
+           *wo = json_object_get(keys, "wo");
+    json_t *tile = json_object_get(json_array_get(json_object_get(root, "ranked"), 0), "tile");
+    assert_true(json_equal(json_object_get(wi, "wi_tile_fwd_embed_dim"), json_object_get(tile, "tile_k")));
+    assert_true(json_equal(json_object_get(wi, "wi_tile_fwd_mlp_dim"), json_object_get(tile, "tile_n")));
+    assert_true(json_equal(json_object_get(wo, "wo_tile_fwd_mlp_dim"), json_object_get(tile, "tile_k")));
+    json_t *sweep = json_object_get(root, "sweep");
+    assert_int_equal(json_array_size(json_object_get(sweep, "tiles")), 3);
+    assert_non_null(
+        strstr(json_string_value(json_object_get(sweep, "tune_jax")), "M, K, N, GROUPS = 32768, 2048"));
+    json_decref(root);
+    (void)snprintf(request, sizeof request, narrow, "splash_bwd_fused", attention_shape, 32768.0);
+    root = tuned(request);
+    keys = json_object_get(json_object_get(root, "maxtext_keys"), "attention");
+    tile = json_object_get(json_array_get(json_object_get(root, "ranked"), 0), "tile");
+    assert_true(json_equal(json_object_get(keys, "sa_block_q_dkv"), json_object_get(tile, "block_q_dkv")));
+    assert_true(json_is_string(json_object_get(keys, "sa_q_layout")));
+    json_decref(root);
+}
+
+/* The picture of an answer ends where its time does, without what is outside the kernel. */
+static void a_timeline_and_a_trace_are_given_when_asked(void **state)
+{
+    (void)state;
+    char request[512];
+    (void)snprintf(request, sizeof request,
+                   "{\"chip\":\"tpu7x\",\"kernel\":\"splash_fwd\",\"shape\":%s,\"tile\":{\"block_q\":1024,"
+                   "\"block_kv\":1024},\"timeline\":true,\"trace\":true}",
+                   attention_shape);
+    struct adv_answer answer = ask(ADV_REQUEST_SIMULATE, request);
+    json_t *root = json_loads(answer.json, 0, NULL), *timeline = json_object_get(root, "timeline"), *part;
+    size_t i;
+    double outside_us = 0.0;
+    json_array_foreach(json_object_get(timeline, "outside_kernel"), i, part) outside_us +=
+        json_number_value(json_object_get(part, "us"));
+    const double omitted = json_number_value(json_object_get(json_object_get(timeline, "omitted"), "count"));
+    assert_int_equal(json_array_size(json_object_get(timeline, "steps")), ADV_LIMIT_TIMELINE_STEPS);
+    assert_close(omitted + ADV_LIMIT_TIMELINE_STEPS, json_number_value(json_object_get(root, "grid_steps")),
+                 0.0);
+    assert_close(json_number_value(json_object_get(timeline, "end_us")) + outside_us,
+                 json_number_value(json_object_get(root, "time_us")), 1e-5);
+    assert_true(json_array_size(json_object_get(json_object_get(root, "trace"), "traceEvents")) >
+                3 * ADV_LIMIT_TIMELINE_STEPS);
+    json_decref(root);
+    adv_answer_free(&answer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,6 +269,10 @@ int main(void)
         cmocka_unit_test(elapsed_time_is_filled_in_by_who_has_a_clock),
         cmocka_unit_test(answers_carry_what_a_store_wants_to_know),
         cmocka_unit_test(tuning_never_loses_to_the_default_tiles),
+        cmocka_unit_test(the_next_better_tile_wins_under_the_limit_it_needs),
+        cmocka_unit_test(a_refused_tuning_says_what_would_fit),
+        cmocka_unit_test(a_tuning_gives_maxtext_keys_and_a_sweep_of_its_list),
+        cmocka_unit_test(a_timeline_and_a_trace_are_given_when_asked),
     };
     return run_group_with_catalog(tests);
 }

@@ -1,0 +1,157 @@
+/* encode_sweep.c: the short list of a tuning as a sweep that runs on a chip: a Python program for tune-jax.
+ */
+#include <string.h>
+
+#include "engine/base/text.h"
+#include "engine/json/encode_kernel.h"
+
+static const char *jax_dtype(enum adv_format format)
+{
+    if (format == ADV_FORMAT_F32) return "float32";
+    if (format == ADV_FORMAT_FP8) return "float8_e4m3fn";
+    return format == ADV_FORMAT_INT8 ? "int8" : "bfloat16";
+}
+
+static void write_splash(struct adv_text *text, const struct adv_kernel_request *request)
+{
+    const struct adv_attention_shape *s = &request->attention;
+    const bool forward =
+        request->kernel == ADV_KERNEL_SPLASH_FWD || request->kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS;
+    const bool fused = request->kernel == ADV_KERNEL_SPLASH_BWD_FUSED;
+    adv_text_format(
+        text,
+        "from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_kernel as sk\n"
+        "from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as sm\n\n"
+        "Q_HEADS, KV_HEADS, Q_LEN, KV_LEN = %d, %d, %lld, %lld\n"
+        "q = jnp.ones((%d, Q_HEADS, Q_LEN, %d), jnp.%s)\n"
+        "k = jnp.ones((%d, KV_HEADS, KV_LEN, %d), jnp.%s)\n"
+        "v = jnp.ones((%d, KV_HEADS, KV_LEN, %d), jnp.%s)\n",
+        s->q_heads, s->kv_heads, (long long)s->q_len, (long long)s->kv_len,
+        s->batch < 1.0 ? 1 : (int)s->batch, s->head_dim_qk, jax_dtype(s->dtype),
+        s->batch < 1.0 ? 1 : (int)s->batch, s->head_dim_qk, jax_dtype(s->dtype),
+        s->batch < 1.0 ? 1 : (int)s->batch, s->head_dim_v, jax_dtype(s->dtype));
+    if (s->causal && s->window > 0)
+        adv_text_format(text, "mask = sm.LocalMask((Q_LEN, KV_LEN), (%lld, 0), 0)\n",
+                        (long long)s->window - 1);
+    else if (s->causal && s->chunk > 0)
+        adv_text_format(text, "mask = sm.ChunkedCausalMask((Q_LEN, KV_LEN), %lld)\n", (long long)s->chunk);
+    else
+        adv_text_append(text, s->causal ? "mask = sm.CausalMask((Q_LEN, KV_LEN))\n"
+                                        : "mask = sm.FullMask((Q_LEN, KV_LEN))\n");
+    adv_text_append(text, "REST = dict(");
+    if (forward)
+        adv_text_append(text, ")\n");
+    else /* the forward pass that precedes the gradient keeps one tile */
+        adv_text_format(text,
+                        "block_q=min(512, Q_LEN), block_kv=min(512, KV_LEN), use_fused_bwd_kernel=%s)\n",
+                        fused ? "True" : "False");
+    if (request->kernel == ADV_KERNEL_SPLASH_BWD_DQ)
+        adv_text_append(text, "REST.update(block_q_dkv=min(512, Q_LEN), block_kv_dkv=min(512, KV_LEN))\n");
+    if (request->kernel == ADV_KERNEL_SPLASH_BWD_DKV)
+        adv_text_append(text, "REST.update(block_q_dq=min(512, Q_LEN), block_kv_dq=min(512, KV_LEN))\n");
+    adv_text_format(
+        text,
+        "\n\ndef attention(q, k, v, tile):\n"
+        "    blocks = {n: sk.QKVLayout[x] if n.endswith(\"layout\") else x for n, x in zip(NAMES, tile)}\n"
+        "    kernel = sk.make_splash_mha(sm.MultiHeadMask([mask] * Q_HEADS), head_shards=1, "
+        "q_seq_shards=1,\n"
+        "                                save_residuals=%s, block_sizes=sk.BlockSizes(**REST, **blocks))\n"
+        "    return jax.vmap(kernel)(q, k, v)\n",
+        request->kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS ? "True" : "False");
+    if (forward)
+        adv_text_append(text, "\n\nrun, arguments = attention, (q, k, v)\n");
+    else
+        adv_text_append(text, "\n\ndef gradient(q, k, v, tile):\n"
+                              "    loss = lambda *x: attention(*x, tile=tile).astype(jnp.float32).sum()\n"
+                              "    return jax.grad(loss, argnums=(0, 1, 2))(q, k, v)\n"
+                              "\n\nrun, arguments = gradient, (q, k, v)\n");
+}
+
+static void write_gmm(struct adv_text *text, const struct adv_kernel_request *request)
+{
+    const struct adv_gmm_shape *s = &request->gmm;
+    const bool tgmm = request->kernel == ADV_KERNEL_TGMM;
+    adv_text_format(text,
+                    "import importlib  # this kernel takes the first three of a tile\n\n"
+                    "backend = importlib.import_module(\"jax.experimental.pallas.ops.tpu.megablox.gmm\")\n\n"
+                    "M, K, N, GROUPS = %lld, %lld, %lld, %d\n",
+                    (long long)s->m, (long long)s->k, (long long)s->n, s->num_groups);
+    if (s->distribution == ADV_GROUPS_GIVEN) {
+        adv_text_append(text, "sizes = jnp.array([");
+        for (int g = 0; g < s->num_groups; g++)
+            adv_text_format(text, "%s%lld", g ? ", " : "", (long long)s->group_sizes[g]);
+        adv_text_append(text, "], jnp.int32)\n");
+    } else {
+        adv_text_append(text, "rows = jax.random.randint(jax.random.key(0), (M,), 0, GROUPS)\n"
+                              "sizes = jnp.bincount(rows, length=GROUPS).astype(jnp.int32)\n");
+    }
+    if (tgmm)
+        adv_text_format(text, "lhs = jnp.ones((K, M), jnp.%s)\nrhs = jnp.ones((M, N), jnp.%s)\n",
+                        jax_dtype(s->lhs), jax_dtype(s->rhs));
+    else
+        adv_text_format(text, "lhs = jnp.ones((M, K), jnp.%s)\nrhs = jnp.ones((GROUPS, %s), jnp.%s)\n",
+                        jax_dtype(s->lhs), s->rhs_transposed ? "N, K" : "K, N", jax_dtype(s->rhs));
+    adv_text_format(
+        text,
+        "\n\ndef run(lhs, rhs, sizes, tile):\n"
+        "    return backend.%s(lhs, rhs, sizes, preferred_element_type=jnp.%s, tiling=tile[:3]%s)\n"
+        "\n\narguments = (lhs, rhs, sizes)\n",
+        tgmm ? "tgmm" : "gmm", jax_dtype(s->out), !tgmm && s->rhs_transposed ? ", transpose_rhs=True" : "");
+}
+
+/* TILES = [(…), …], names in NAMES, predicted times beside them. */
+static void write_tiles(struct adv_text *text, const json_t *tiles, const struct adv_kernel_tuning *tuning)
+{
+    const char *name;
+    json_t *value;
+    int count = 0;
+    adv_text_append(text, "NAMES = (");
+    json_object_foreach(json_array_get(tiles, 0), name, value)
+        adv_text_format(text, "%s\"%s\"", count++ ? ", " : "", name);
+    adv_text_append(text, ")\nTILES = [\n");
+    for (int i = 0; i < tuning->choices_count; i++) {
+        count = 0;
+        adv_text_append(text, "    (");
+        json_object_foreach(json_array_get(tiles, (size_t)i), name, value)
+        {
+            if (count++) adv_text_append(text, ", ");
+            if (json_is_string(value))
+                adv_text_format(text, "\"%s\"", json_string_value(value));
+            else
+                adv_text_format(text, "%lld", (long long)json_integer_value(value));
+        }
+        adv_text_format(text, "),  # predicted %.1f us\n", tuning->choices[i].time.time_s * 1e6);
+    }
+    adv_text_append(text, "]\n");
+}
+
+json_t *adv_encode_sweep(const struct adv_kernel_request *request, const struct adv_kernel_tuning *tuning)
+{
+    const bool attention = adv_kernel_is_attention(request->kernel);
+    if ((!attention && !adv_kernel_is_gmm(request->kernel)) || tuning->choices_count == 0) return json_null();
+    json_t *tiles = json_array();
+    for (int i = 0; i < tuning->choices_count; i++)
+        (void)json_array_append_new(tiles, adv_encode_tile(request->kernel, &tuning->choices[i]));
+    struct adv_text text;
+    adv_text_init(&text, ADV_LIMIT_BODY_BYTES);
+    adv_text_format(&text, "# Times the short list of %s on a %s. Needs: pip install tune-jax\n",
+                    adv_kernel_name(request->kernel), request->chip->chip.name);
+    if (request->scoped_vmem_limit_bytes > 0.0)
+        adv_text_format(&text, "# Run with LIBTPU_INIT_ARGS=--xla_tpu_scoped_vmem_limit_kib=%.0f\n",
+                        request->scoped_vmem_limit_bytes / 1024.0);
+    adv_text_append(&text, "import jax\nimport jax.numpy as jnp\nimport tune_jax\n");
+    if (attention)
+        write_splash(&text, request);
+    else
+        write_gmm(&text, request);
+    write_tiles(&text, tiles, tuning);
+    adv_text_append(&text, "tune_jax.tune_logger.setLevel(\"INFO\")\n"
+                           "tuned = tune_jax.tune(run, hyperparams={\"tile\": TILES})\n"
+                           "jax.block_until_ready(tuned(*arguments))\n"
+                           "print(tuned.optimal_hyperparams)\n");
+    json_t *sweep = json_object();
+    (void)json_object_set_new(sweep, "tiles", tiles);
+    (void)json_object_set_new(sweep, "tune_jax", text.data ? json_string(text.data) : json_null());
+    adv_text_free(&text);
+    return sweep;
+}

@@ -1,0 +1,107 @@
+#include "engine/kernel/tune_space.h"
+
+#include "engine/base/units.h"
+
+enum { BLOCKS_MAX = 16, TILES_MAX = 24 };
+
+/* Block sizes of the field's tuners: powers of two from 256 to 4096 that divide the length, at least 1024
+ * once the length is; a length none of them divides takes multiples of 128, a short one itself. */
+static int blocks_of(int64_t length, bool wide, int blocks[BLOCKS_MAX])
+{
+    int count = 0;
+    const int least = wide ? 128 : length >= 1024 ? 1024 : 256, most = wide ? 8192 : 4096;
+    for (int size = least; size <= most; size *= 2)
+        if (length % size == 0) blocks[count++] = size;
+    if (count > 0) return count;
+    for (int size = 4096; size >= 128 && count < BLOCKS_MAX; size -= 128)
+        if (length % size == 0) blocks[count++] = size;
+    if (count == 0 && length < 128) blocks[count++] = (int)length;
+    return count;
+}
+
+/* Sub-blocks of a key block, the field's favourites first: among equals the first found stays. */
+static int parts_of(int block, bool wide, int parts[BLOCKS_MAX])
+{
+    static const int sizes[] = {512, 256, 1024, 128, 2048};
+    int count = 0;
+    for (int i = 0; i < (wide ? 5 : 4); i++)
+        if (sizes[i] <= block && block % sizes[i] == 0 && (wide || sizes[i] > 128 || count == 0))
+            parts[count++] = sizes[i];
+    if (count == 0) parts[count++] = block;
+    return count;
+}
+
+static struct adv_attention_tile tile_of(enum adv_kernel kernel, const struct adv_attention_shape *shape,
+                                         int q, int kv, int c)
+{
+    struct adv_attention_tile tile = {.q_layout = ADV_LAYOUT_HEAD_DIM_MINOR,
+                                      .k_layout = ADV_LAYOUT_SEQ_MINOR,
+                                      .v_layout = ADV_LAYOUT_HEAD_DIM_MINOR};
+    if (shape->head_dim_qk <= 64) tile.q_layout = tile.v_layout = ADV_LAYOUT_SEQ_MINOR; /* no lanes wasted */
+    struct adv_splash_blocks *b = &tile.blocks;
+    if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS) {
+        b->block_q = q;
+        b->block_kv = kv;
+        b->block_kv_compute = c;
+    } else if (kernel == ADV_KERNEL_SPLASH_BWD_DQ) {
+        b->block_q_dq = q;
+        b->block_kv_dq = kv;
+    } else {
+        b->block_q_dkv = q;
+        b->block_kv_dkv = kv;
+        b->block_kv_dkv_compute = c;
+    }
+    return tile;
+}
+
+int adv_splash_space(enum adv_kernel kernel, const struct adv_attention_shape *shape, bool wide,
+                     struct adv_attention_tile tiles[ADV_SPLASH_SPACE_MAX])
+{
+    int q_blocks[BLOCKS_MAX], kv_blocks[BLOCKS_MAX], parts[BLOCKS_MAX], count = 0;
+    const int q_count = blocks_of(shape->q_len, wide, q_blocks);
+    const int kv_count = blocks_of(shape->kv_len, wide, kv_blocks);
+    for (int q = 0; q < q_count; q++)
+        for (int kv = 0; kv < kv_count; kv++) {
+            const bool parted = kernel != ADV_KERNEL_SPLASH_BWD_DQ;
+            const int part_count = parted ? parts_of(kv_blocks[kv], wide, parts) : 1;
+            if (!parted) parts[0] = kv_blocks[kv];
+            for (int c = 0; c < part_count; c++)
+                tiles[count++] = tile_of(kernel, shape, q_blocks[q], kv_blocks[kv], parts[c]);
+        }
+    return count;
+}
+
+/* Tiles of an axis: 128 * 2^i up to it, halves of it down to a 32nd, itself. A contraction that 128 does not
+ * divide is kept whole: every tile of it would be masked. */
+static int tiles_of(int64_t dim, bool contraction, int tiles[TILES_MAX])
+{
+    int count = 0;
+    if (dim % 128 && contraction) {
+        tiles[0] = (int)adv_round_up(dim, 128);
+        return 1;
+    }
+    for (int64_t t = 128; t < dim && count < 12; t *= 2) tiles[count++] = (int)t;
+    for (int i = 0; i < 6 && count < TILES_MAX; i++) {
+        const int64_t t = dim >> i;
+        if (dim % (INT64_C(1) << i) || t < 128 || t % 128 || t > 1 << 15) continue;
+        bool known = false;
+        for (int j = 0; j < count; j++) known = known || tiles[j] == t;
+        if (!known) tiles[count++] = (int)t;
+    }
+    if (dim % 128 || count == 0) tiles[count++] = (int)adv_round_up(dim, 128);
+    return count;
+}
+
+int adv_gmm_space(const struct adv_gmm_shape *shape, bool wide, struct adv_gmm_tile tiles[ADV_GMM_SPACE_MAX])
+{
+    static const int rows[] = {64, 128, 256, 512, 1024, 16, 32, 2048};
+    int k_tiles[TILES_MAX], n_tiles[TILES_MAX], count = 0;
+    const int k_count = tiles_of(shape->k, true, k_tiles), n_count = tiles_of(shape->n, false, n_tiles);
+    for (int m = 0; m < (wide ? 8 : 5); m++) {
+        if (shape->m % rows[m]) continue;
+        for (int k = 0; k < k_count; k++)
+            for (int n = 0; n < n_count; n++)
+                tiles[count++] = (struct adv_gmm_tile){rows[m], k_tiles[k], n_tiles[n], 0};
+    }
+    return count;
+}

@@ -118,6 +118,7 @@ bool adv_http_start(struct adv_app *app)
         return false;
     }
     http->app = app;
+    http->quiet_fd = -1;
     app->http = http; /* before any thread that may look for it */
     (void)pthread_mutex_init(&http->lock, NULL);
     (void)pthread_cond_init(&http->janitor_wake, NULL);
@@ -161,8 +162,10 @@ static void sleep_ms(long ms)
 int adv_http_drain(struct adv_http *http, long deadline_s)
 {
     int64_t until_us = adv_http_now_us() + deadline_s * 1000000;
-    MHD_socket fd = MHD_quiesce_daemon(http->daemon);
-    if (fd != MHD_INVALID_SOCKET) (void)close(fd);
+    /* Shut, so that connecting is refused at once; closed only when no thread can be about to accept on it.
+     */
+    http->quiet_fd = MHD_quiesce_daemon(http->daemon);
+    if (http->quiet_fd >= 0) (void)shutdown(http->quiet_fd, SHUT_RDWR);
     while (has_submitted(http) && adv_http_now_us() < until_us) sleep_ms(10);
     /* From here on nothing is submitted and idle connections are closed: a suspended connection would abort
      * the library's stop. */
@@ -178,6 +181,7 @@ int adv_http_drain(struct adv_http *http, long deadline_s)
 void adv_http_stop(struct adv_http *http)
 {
     if (http->daemon) MHD_stop_daemon(http->daemon);
+    if (http->quiet_fd >= 0) (void)close(http->quiet_fd);
     (void)pthread_mutex_lock(&http->lock);
     http->stopping = true;
     (void)pthread_cond_signal(&http->janitor_wake);

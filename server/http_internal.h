@@ -20,6 +20,7 @@ struct adv_http {
     struct request *submitted;
     pthread_t janitor;
     pthread_cond_t janitor_wake;
+    int quiet_fd; /* the listening socket once no more is accepted, -1 before */
     bool stopping, quiesced;
 };
 

@@ -142,8 +142,10 @@ test-suites: # make again, so that what deps has just installed is seen
 	@tests/run.sh
 
 .PHONY: bench
-bench: all ## the engine's own speed: plans per second, latency of fixed searches
-	$(PROGRAM) bench
+bench: all ## the engine's own speed: plans per second, latency of fixed searches, growth with the space (plot in build/bench)
+	@mkdir -p $(BUILD)/bench
+	$(Q)$(PROGRAM) bench --plot $(BUILD)/bench/growth.svg > $(BUILD)/bench/bench.json
+	$(Q)cat $(BUILD)/bench/bench.json
 
 # Lint: each part can be run alone. Files are those git knows, so that build products are never looked at.
 C_FILES      = $(shell git ls-files '*.c' '*.h')

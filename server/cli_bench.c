@@ -1,12 +1,13 @@
-/* cli_bench.c: the engine's own speed on a fixed set of requests, as JSON. Wall clock of this machine, one
- * thread. */
+/* cli_bench.c: the engine's own speed on a fixed set of requests, and how it grows with the space, as JSON.
+ * Wall clock of this machine, one thread. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
-#include "engine/advise.h"
-#include "engine/base/text.h"
+#include "server/bench.h"
 #include "server/cli.h"
 #include "server/cli_io.h"
 
@@ -37,13 +38,23 @@ static const struct bench {
      "{\"model\":\"deepseek3-671b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x8\"},\"workload\":{"
      "\"seq_len\":4096,"
      "\"global_batch_sequences\":2048}}"},
+    {"advise_deepseek3_512_devices", ADV_REQUEST_ADVISE, 3,
+     "{\"model\":\"deepseek3-671b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x8x8\"},\"workload\":{"
+     "\"seq_len\":4096,\"global_batch_sequences\":4096}}"},
+    {"advise_20_slice_shapes", ADV_REQUEST_ADVISE, 3,
+     "{\"model\":\"llama3.1-70b\",\"clusters\":[{\"chip\":\"tpu7x\",\"topology\":\"any\",\"chips\":128},"
+     "{\"chip\":\"tpu7x\",\"topology\":\"any\",\"chips\":64},{\"chip\":\"v6e\",\"topology\":\"any\","
+     "\"chips\":256},"
+     "{\"chip\":\"v5p\",\"topology\":\"any\",\"chips\":256},{\"chip\":\"v5p\",\"topology\":\"any\",\"chips\":"
+     "128}],"
+     "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":512}}"},
     {"tune_splash_forward_8k", ADV_REQUEST_TUNE, 21,
      "{\"chip\":\"tpu7x\",\"kernel\":\"splash_fwd_residuals\",\"shape\":{\"batch\":2,\"q_heads\":64,\"kv_"
      "heads\":8,\"q_len\":8192,"
      "\"kv_len\":8192,\"head_dim_qk\":128,\"head_dim_v\":128,\"causal\":true},\"top_k\":5}"},
 };
 
-static double now_s(void)
+double adv_bench_now_s(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
@@ -57,56 +68,96 @@ static int compare_seconds(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
+adv_code adv_bench_answer(const struct adv_catalog *catalog, enum adv_request_kind kind, const char *request,
+                          int repeats, double *seconds, struct adv_bench_point *point, adv_err *err)
+{
+    static const char considered[] = "\"considered\":";
+    for (int i = 0; i < repeats; i++) {
+        struct adv_answer answer;
+        double start_s = adv_bench_now_s();
+        adv_code code = adv_answer_request(catalog, kind, request, strlen(request), &answer, err);
+        seconds[i] = adv_bench_now_s() - start_s;
+        if (code != ADV_OK) return code;
+        const char *at = strstr(answer.json, considered);
+        point->considered = at ? strtol(at + strlen(considered), NULL, 10) : 0;
+        point->evaluations = answer.evaluations;
+        adv_answer_free(&answer);
+    }
+    qsort(seconds, (size_t)repeats, sizeof *seconds, compare_seconds);
+    return ADV_OK;
+}
+
 static adv_code run_bench(const struct adv_catalog *catalog, const struct bench *bench, struct adv_text *out,
                           adv_err *err)
 {
     enum { REPEATS_MAX = 256 };
-    double seconds[REPEATS_MAX];
-    long evaluations = 0;
-    for (int i = 0; i < bench->repeats && i < REPEATS_MAX; i++) {
-        struct adv_answer answer;
-        double start_s = now_s();
-        adv_code code =
-            adv_answer_request(catalog, bench->kind, bench->request, strlen(bench->request), &answer, err);
-        seconds[i] = now_s() - start_s;
-        if (code != ADV_OK) return code;
-        evaluations = answer.evaluations;
-        adv_answer_free(&answer);
-    }
-    qsort(seconds, (size_t)bench->repeats, sizeof *seconds, compare_seconds);
-    double median_s = seconds[bench->repeats / 2];
+    double seconds[REPEATS_MAX] = {0};
+    struct adv_bench_point point = {0};
+    int repeats = bench->repeats < REPEATS_MAX ? bench->repeats : REPEATS_MAX - 1;
+    adv_code code = adv_bench_answer(catalog, bench->kind, bench->request, repeats, seconds, &point, err);
+    if (code != ADV_OK) return code;
+    double median_s = seconds[repeats / 2];
     adv_text_format(out,
                     "{\"name\":\"%s\",\"repeats\":%d,\"min_ms\":%.4f,\"median_ms\":%.4f,\"max_ms\":%.4f,"
                     "\"evaluations\":%ld,"
                     "\"evaluations_per_s\":%.0f}",
-                    bench->name, bench->repeats, seconds[0] * 1e3, median_s * 1e3,
-                    seconds[bench->repeats - 1] * 1e3, evaluations, (double)evaluations / median_s);
+                    bench->name, repeats, seconds[0] * 1e3, median_s * 1e3, seconds[repeats - 1] * 1e3,
+                    point.evaluations, (double)point.evaluations / median_s);
     return ADV_OK;
+}
+
+static double peak_memory_bytes(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss * 1024 : 0;
+}
+
+/* What one evaluation is: rates of different depth are not comparable. */
+static const char depth[] =
+    "one evaluation = one plan's whole step (every layer, kernel, collective and overlap) and "
+    "memory, equal to the estimate of that plan; shared parts of a family are computed once";
+
+static adv_code run_all(const struct adv_catalog *catalog, double load_s, struct adv_bench_series *series,
+                        struct adv_text *out, adv_err *err)
+{
+    adv_code code = ADV_OK;
+    adv_text_format(out, "{\"catalog_load_ms\":%.4f,\"depth\":\"%s\",\"benches\":[", load_s * 1e3, depth);
+    for (size_t i = 0; code == ADV_OK && i < sizeof benches / sizeof *benches; i++) {
+        if (i) adv_text_append(out, ",");
+        code = run_bench(catalog, &benches[i], out, err);
+    }
+    adv_text_append(out, "],");
+    if (code == ADV_OK) code = adv_bench_growth(catalog, series, out, err);
+    adv_text_format(out,
+                    ",\"peak_memory_bytes\":%.0f,\"engine\":{\"version\":\"%s\",\"catalog_hash\":\"%s\","
+                    "\"calibration\":\"%s\"}}",
+                    peak_memory_bytes(), adv_engine_version(), adv_catalog_hash(catalog),
+                    adv_catalog_calibration(catalog));
+    return code;
 }
 
 int adv_cli_bench(int argc, char **argv)
 {
     adv_err err;
     struct adv_text out;
-    if (argc != 1) {
-        (void)fprintf(stderr, "usage: tpu-advisor %s\n", argv[0]);
+    struct adv_bench_series series[ADV_BENCH_SERIES] = {0};
+    bool plots = argc == 3 && strcmp(argv[1], "--plot") == 0;
+    if (argc != 1 && !plots) {
+        (void)fprintf(stderr, "usage: tpu-advisor %s [--plot FILE.svg]\n", argv[0]);
         return ADV_CLI_USAGE;
     }
     adv_err_init(&err);
-    double start_s = now_s();
+    double start_s = adv_bench_now_s();
     struct adv_catalog *catalog = adv_catalog_load(NULL, &err);
     if (!catalog) return adv_cli_problem(&err);
     adv_text_init(&out, ADV_LIMIT_BODY_BYTES);
-    adv_text_format(&out, "{\"catalog_load_ms\":%.4f,\"benches\":[", (now_s() - start_s) * 1e3);
-    adv_code code = ADV_OK;
-    for (size_t i = 0; code == ADV_OK && i < sizeof benches / sizeof *benches; i++) {
-        if (i) adv_text_append(&out, ",");
-        code = run_bench(catalog, &benches[i], &out, &err);
-    }
-    adv_text_format(&out, "],\"engine\":{\"version\":\"%s\",\"catalog_hash\":\"%s\",\"calibration\":\"%s\"}}",
-                    adv_engine_version(), adv_catalog_hash(catalog), adv_catalog_calibration(catalog));
+    adv_code code = run_all(catalog, adv_bench_now_s() - start_s, series, &out, &err);
     int status = code == ADV_OK ? ADV_CLI_OK : adv_cli_problem(&err);
     if (code == ADV_OK) (void)printf("%s\n", out.data);
+    if (code == ADV_OK && plots && adv_bench_plot(series, ADV_BENCH_SERIES, argv[2]) != 0) {
+        (void)fprintf(stderr, "tpu-advisor: %s: %s\n", argv[2], strerror(errno));
+        status = ADV_CLI_FAILED;
+    }
     adv_text_free(&out);
     adv_catalog_free(catalog);
     return status;

@@ -1,0 +1,43 @@
+/* bench.h: parts of `tpu-advisor bench`: how the cost of a search grows with its space, and the picture of
+ * it. */
+#ifndef ADV_SERVER_BENCH_H
+#define ADV_SERVER_BENCH_H
+
+#include "engine/advise.h"
+#include "engine/base/text.h"
+
+enum { ADV_BENCH_POINTS = 16, ADV_BENCH_SERIES = 4, ADV_BENCH_NAME = 64 };
+
+/* One search: what it looked at and how long it took. */
+struct adv_bench_point {
+    double devices;
+    long considered, evaluations; /* combinations looked at; plans priced */
+    double median_ms;
+};
+
+struct adv_bench_series {
+    char name[ADV_BENCH_NAME];
+    int count;
+    struct adv_bench_point points[ADV_BENCH_POINTS];
+};
+
+/* Wall clock in seconds, from an arbitrary start. */
+double adv_bench_now_s(void);
+
+/* Answers `request` `repeats` times (odd); writes seconds in ascending order and what the last answer
+ * counted. */
+ADV_MUST_CHECK adv_code adv_bench_answer(const struct adv_catalog *catalog, enum adv_request_kind kind,
+                                         const char *request, int repeats, double *seconds,
+                                         struct adv_bench_point *point, adv_err *err);
+
+/* Searches of a dense and an expert model on 64 to 16,384 devices, with the placement of tensors open and
+ * fixed (fills `series`), and with one axis after the other allowed; appends members "growth_devices" and
+ * "growth_axes" to `out`. */
+ADV_MUST_CHECK adv_code adv_bench_growth(const struct adv_catalog *catalog,
+                                         struct adv_bench_series series[ADV_BENCH_SERIES],
+                                         struct adv_text *out, adv_err *err);
+
+/* Writes the series as a picture (SVG, both axes logarithmic) into `path`. 0, or -1 with errno. */
+int adv_bench_plot(const struct adv_bench_series *series, int count, const char *path);
+
+#endif

@@ -1,0 +1,119 @@
+#include "server/bench.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { GROWTH_REPEATS = 3, REQUEST_BYTES = 1024 };
+
+/* tpu7x has two devices per chip. The batch grows with the slice, as it would in a real job. */
+static const struct {
+    int devices;
+    const char *topology;
+} slices[] = {
+    {64, "2x4x4"},    {128, "4x4x4"},    {256, "4x4x8"},     {512, "4x8x8"},      {1024, "8x8x8"},
+    {2048, "8x8x16"}, {4096, "8x16x16"}, {8192, "16x16x16"}, {16384, "16x16x32"},
+};
+enum { SLICES = sizeof slices / sizeof *slices, SEQUENCES_PER_DEVICE = 4, SEQ_LEN = 8192, AXES_AT = 3 };
+
+static const char *const models[] = {"llama3.1-70b", "deepseek3-671b"};
+enum { MODELS = sizeof models / sizeof *models };
+
+static const struct {
+    const char *name, *members;
+} open[] = {
+    {"tensors placed by the search", ""},
+    {"remat_policy and vocabulary tiling pinned",
+     ",\"pins\":{\"remat_policy\":\"full\",\"num_vocab_tiling\":1}"},
+};
+enum { OPEN = sizeof open / sizeof *open };
+
+/* Each allows one axis more. */
+static const char *const axes[] = {"data", "context", "tensor", "expert", "fsdp_transpose", "pipeline"};
+enum { AXES = sizeof axes / sizeof *axes };
+
+static void write_request(char request[REQUEST_BYTES], const char *model, int slice, const char *members)
+{
+    (void)snprintf(
+        request, REQUEST_BYTES,
+        "{\"model\":\"%s\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"%s\"},\"workload\":{\"seq_len\":%d,"
+        "\"global_batch_sequences\":%d}%s}",
+        model, slices[slice].topology, SEQ_LEN, SEQUENCES_PER_DEVICE * slices[slice].devices, members);
+}
+
+static void write_point(struct adv_text *out, const struct adv_bench_point *point)
+{
+    adv_text_format(out,
+                    "\"devices\":%.0f,\"considered\":%ld,\"evaluations\":%ld,\"median_ms\":%.4f,"
+                    "\"evaluations_per_s\":%.0f}",
+                    point->devices, point->considered, point->evaluations, point->median_ms,
+                    (double)point->evaluations / point->median_ms * 1e3);
+}
+
+static adv_code measure(const struct adv_catalog *catalog, const char *model, int slice, const char *members,
+                        struct adv_bench_point *point, adv_err *err)
+{
+    char request[REQUEST_BYTES];
+    double seconds[GROWTH_REPEATS];
+    write_request(request, model, slice, members);
+    adv_code code =
+        adv_bench_answer(catalog, ADV_REQUEST_ADVISE, request, GROWTH_REPEATS, seconds, point, err);
+    if (code != ADV_OK) return code;
+    point->devices = slices[slice].devices;
+    point->median_ms = seconds[GROWTH_REPEATS / 2] * 1e3;
+    return ADV_OK;
+}
+
+static adv_code grow_devices(const struct adv_catalog *catalog, struct adv_bench_series *series,
+                             struct adv_text *out, adv_err *err)
+{
+    adv_text_append(out, "\"growth_devices\":[");
+    for (int i = 0; i < MODELS * OPEN; i++) {
+        struct adv_bench_series *line = &series[i];
+        const char *model = models[i / OPEN];
+        (void)snprintf(line->name, sizeof line->name, "%s, %s", model,
+                       i % OPEN ? "remat pinned" : "tensors open");
+        line->count = 0;
+        for (int slice = 0; slice < SLICES; slice++) {
+            struct adv_bench_point *point = &line->points[line->count++];
+            adv_code code = measure(catalog, model, slice, open[i % OPEN].members, point, err);
+            if (code != ADV_OK) return code;
+            adv_text_format(out, "%s{\"model\":\"%s\",\"open\":\"%s\",", i + slice ? "," : "", model,
+                            open[i % OPEN].name);
+            write_point(out, point);
+        }
+    }
+    adv_text_append(out, "]");
+    return ADV_OK;
+}
+
+static adv_code grow_axes(const struct adv_catalog *catalog, struct adv_text *out, adv_err *err)
+{
+    adv_text_append(out, "\"growth_axes\":[");
+    for (int m = 0; m < MODELS; m++) {
+        char allowed[256] = "\"fsdp\"";
+        for (int i = 0; i <= AXES; i++) {
+            char members[REQUEST_BYTES / 2];
+            struct adv_bench_point point;
+            (void)snprintf(members, sizeof members, ",\"search\":{\"axes\":[%s]}", allowed);
+            adv_code code = measure(catalog, models[m], AXES_AT, members, &point, err);
+            if (code != ADV_OK) return code;
+            adv_text_format(out, "%s{\"model\":\"%s\",\"axes\":[%s],", m + i ? "," : "", models[m], allowed);
+            write_point(out, &point);
+            size_t used = strlen(allowed);
+            if (i < AXES) (void)snprintf(allowed + used, sizeof allowed - used, ",\"%s\"", axes[i]);
+        }
+    }
+    adv_text_append(out, "]");
+    return ADV_OK;
+}
+
+adv_code adv_bench_growth(const struct adv_catalog *catalog, struct adv_bench_series series[ADV_BENCH_SERIES],
+                          struct adv_text *out, adv_err *err)
+{
+    _Static_assert((int)(MODELS * OPEN) <= (int)ADV_BENCH_SERIES && (int)SLICES <= (int)ADV_BENCH_POINTS,
+                   "room for every search");
+    adv_code code = grow_devices(catalog, series, out, err);
+    if (code != ADV_OK) return code;
+    adv_text_append(out, ",");
+    return grow_axes(catalog, out, err);
+}

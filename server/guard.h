@@ -2,7 +2,8 @@
  * handler.
  *
  * The HTTP library (0.9.75) accepts Content-Length beside Transfer-Encoding, two Content-Lengths, blanks in
- * header names or the target and requests without Host; a proxy in front may not. RFC 9112, sections 3.2, 5.1, 6.1 and 6.3.
+ * header names or the target and requests without Host; a proxy in front may not. RFC 9112,
+ * sections 3.2, 5.1, 6.1 and 6.3.
  */
 #ifndef ADV_SERVER_GUARD_H
 #define ADV_SERVER_GUARD_H

@@ -124,14 +124,15 @@ bool adv_http_start(struct adv_app *app)
     (void)pthread_cond_init(&http->janitor_wake, NULL);
     http->connections = adv_connections_new((int)app->config.connections_count);
     int fd = http->connections ? listen_on(http, host, port) : -1;
-    if (fd >= 0 && pthread_create(&http->janitor, NULL, janitor_loop, http) == 0) {
-        http->daemon = start_library(http, fd);
-        if (http->daemon) return true;
+    http->has_janitor = fd >= 0 && pthread_create(&http->janitor, NULL, janitor_loop, http) == 0;
+    if (http->has_janitor) http->daemon = start_library(http, fd);
+    if (http->daemon) return true;
+    if (fd >= 0) {
         adv_log_message(&app->log, ADV_LOG_ERROR, "the HTTP server cannot be started: %s", strerror(errno));
-        adv_http_stop(http);
+        (void)close(fd);
     }
-    if (fd >= 0) (void)close(fd);
     app->http = NULL;
+    adv_http_stop(http);
     return false;
 }
 
@@ -186,7 +187,7 @@ void adv_http_stop(struct adv_http *http)
     http->stopping = true;
     (void)pthread_cond_signal(&http->janitor_wake);
     (void)pthread_mutex_unlock(&http->lock);
-    (void)pthread_join(http->janitor, NULL);
+    if (http->has_janitor) (void)pthread_join(http->janitor, NULL);
     adv_connections_free(http->connections);
     (void)pthread_cond_destroy(&http->janitor_wake);
     (void)pthread_mutex_destroy(&http->lock);

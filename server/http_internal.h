@@ -21,7 +21,7 @@ struct adv_http {
     pthread_t janitor;
     pthread_cond_t janitor_wake;
     int quiet_fd; /* the listening socket once no more is accepted, -1 before */
-    bool stopping, quiesced;
+    bool has_janitor, stopping, quiesced;
 };
 
 /* Microseconds of a clock that only goes forward. */

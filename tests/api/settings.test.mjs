@@ -56,6 +56,7 @@ test('an address in use is said, not shared', async () => {
   const second = await run(['serve', '--listen', `127.0.0.1:${first.port}`]);
   assert.equal(second.status, 1);
   assert.match(second.err, /Address already in use/);
+  assert.ok(!/Sanitizer/.test(second.err), second.err);
   await first.stop();
 });
 

@@ -120,8 +120,8 @@ test('a database that is killed and comes back: answers go on, no stored run is 
     await cluster('kill');
     await Promise.all(during);
     await until('noticed', async () => (await (await daemon.fetch('/readyz')).json()).database === 'away');
-    const away = await store();
-    assert.equal(away.stored, false);
+    // A backend may outlive its killed parent for a moment, and then still commits.
+    const away = await until('nothing is stored', async () => { const answer = note(await store()); return answer.stored ? null : answer; });
     assert.ok(away.step_time_s > 0);
     assert.equal((await daemon.fetch('/readyz')).status, 200);
     await problem(assert, await daemon.fetch('/v1/runs'), 503, 'store-unavailable');

@@ -29,6 +29,7 @@ json_t *adv_encode_platforms(struct adv_platform_row *rows, const struct adv_pla
         (void)json_object_set_new(row, "cluster", from->cluster);
         (void)json_object_set_new(row, "best", from->best ? from->best : json_null());
         if (from->best) {
+            adv_encode_set_integer(row, "tie_group", platform->tie_group + 1);
             (void)json_object_set_new(row, "on_front", json_boolean(platform->on_front));
             set_bill(row, platform, token_budget);
         } else {

@@ -13,8 +13,8 @@ struct adv_platform_row {
     bool refused;                  /* the request does not hold on this machine */
 };
 
-/* {"rank", "cluster", "best", "on_front"} of each in `order`, with the bill where `token_budget` is a number,
- * "reason" where there is no plan. Takes over the rows' values. New reference. */
+/* {"rank", "cluster", "best", "tie_group", "on_front"} of each in `order`, with the bill where `token_budget`
+ * is a number, "reason" where there is no plan. Takes over the rows' values. New reference. */
 json_t *adv_encode_platforms(struct adv_platform_row *rows, const struct adv_platform *platforms,
                              const int *order, int count, double token_budget);
 

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "engine/rank/rank.h"
+
 static const double seconds_per_day = 86400, seconds_per_hour = 3600, joules_per_kwh = 3.6e6;
 
 static double token_time_s(const struct adv_platform *platform)
@@ -57,6 +59,15 @@ void adv_platform_rank(enum adv_objective objective, struct adv_platform *platfo
             at--;
         }
         order[at] = i;
+    }
+    double limit = -1;
+    for (int i = 0, group = -1; i < count; i++) {
+        double value = metric(objective, &platforms[order[i]]);
+        if (group < 0 || value > limit) {
+            group++;
+            limit = value * (1 + ADV_RANK_TIE_FRAC);
+        }
+        platforms[order[i]].tie_group = group;
     }
     for (int i = 0; i < count; i++) {
         platforms[i].on_front = !isnan(usd_per_token(&platforms[i]));

@@ -16,7 +16,9 @@ struct adv_platform {
     double hbm_bytes_per_device;
     double price_usd_per_chip_hour; /* NAN when unknown */
     double power_watts_per_chip;    /* NAN when unpublished */
-    bool on_front;                  /* set by adv_platform_rank */
+    bool on_front;                  /* set by adv_platform_rank, as the next */
+    int tie_group;                  /* from 0: machines of one group are predicted equal within rank.h's
+                                       ADV_RANK_TIE_FRAC */
 };
 
 /* What a number of tokens takes; NAN where the price or the power is unknown, or there is no plan. */

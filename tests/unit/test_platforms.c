@@ -224,15 +224,18 @@ static void ranking_puts_machines_without_a_plan_or_price_last(void **state)
 {
     (void)state;
     struct adv_platform platforms[] = {
-        {8, (double)NAN, (double)NAN, (double)NAN, 1, 1, false},
-        {8, 2, 100, 5, (double)NAN, 1, false},
-        {8, 3, 100, 4, 1, 1, false},
-        {4, 3, 100, 4, 2, 1, false},
+        {8, (double)NAN, (double)NAN, (double)NAN, 1, 1, false, 0},
+        {8, 2, 100, 5, (double)NAN, 1, false, 0},
+        {8, 3, 100, 4, 1, 1, false, 0},
+        {4, 3, 100, 4, 2, 1, false, 0},
     };
     int order[4];
     adv_platform_rank(ADV_OBJECTIVE_STEP_TIME, platforms, 4, order);
     const int by_time[] = {1, 3, 2, 0}, by_usd[] = {3, 2, 1, 0};
     assert_memory_equal(order, by_time, sizeof order);
+    assert_int_equal(platforms[1].tie_group, 0);
+    assert_int_equal(platforms[2].tie_group, platforms[3].tie_group); /* equally fast */
+    assert_int_equal(platforms[3].tie_group, 1);
     adv_platform_rank(ADV_OBJECTIVE_USD_PER_TOKEN, platforms, 4, order);
     assert_memory_equal(order, by_usd, sizeof order);
     assert_true(platforms[2].on_front && platforms[3].on_front);

@@ -190,7 +190,7 @@ lint-readme: all
 
 .PHONY: generated
 generated: all ## write anew all that is generated and committed: accuracy report, golden answers, README
-	$(Q)$(MAKE) --no-print-directory accuracy-update golden-update
+	$(Q)$(MAKE) --no-print-directory accuracy-update kernel-accuracy-update golden-update
 	$(Q)$(MAKE) --no-print-directory readme
 
 .PHONY: everything
@@ -284,6 +284,19 @@ $(KERNEL_FIT_BIN): tests/accuracy/fit_kernels_main.c $(ENGINE_LIB) $(BUILD)/flag
 fit-kernels: $(KERNEL_FIT_BIN) ## fit the kernel constants on the published timings, with cross validation
 	$(Q)$(KERNEL_FIT_BIN) tests/data/kernel_timings.json --write engine/catalog/data/kernel_constants.json > $(BUILD)/fit_kernels.txt
 	$(Q)grep -E 'rows,|left out' $(BUILD)/fit_kernels.txt
+
+KERNEL_REPORT_BIN := $(BUILD)/tests/accuracy/kernels_report
+
+$(KERNEL_REPORT_BIN): tests/accuracy/kernels_report_main.c $(ENGINE_LIB) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes $(LDFLAGS_ALL) -o $@ $< $(ENGINE_LIB) $(PKG_LIBS) -lm
+
+.PHONY: kernel-accuracy kernel-accuracy-update
+kernel-accuracy: $(KERNEL_REPORT_BIN) ## judge the kernel simulation on published timings; fails when worse than tests/accuracy/kernels_report.md
+	$(Q)tests/accuracy/kernels_run.sh $(KERNEL_REPORT_BIN) tests/data/kernel_timings.json $(BUILD)/accuracy
+kernel-accuracy-update: $(KERNEL_REPORT_BIN) ## write tests/accuracy/kernels_report.md anew
+	$(Q)$(KERNEL_REPORT_BIN) tests/data/kernel_timings.json tests/accuracy/kernels_report.md
 
 # The fit of the whole-step constants and the accuracy page (needs libgsl-dev; not part of the program).
 FIT_SRC := $(wildcard tests/accuracy/fit_main.c tests/accuracy/parameters.c tests/accuracy/report.c tests/accuracy/solve.c)

@@ -1,0 +1,28 @@
+#include "engine/kernel/short_list.h"
+
+/* Only the blocks of the tile's kernel are set. */
+static bool same_pair(const struct adv_splash_blocks *a, const struct adv_splash_blocks *b)
+{
+    return a->block_q == b->block_q && a->block_kv == b->block_kv && a->block_q_dkv == b->block_q_dkv &&
+           a->block_kv_dkv == b->block_kv_dkv && a->block_q_dq == b->block_q_dq &&
+           a->block_kv_dq == b->block_kv_dq;
+}
+
+int adv_splash_short_list(const struct adv_attention_tile *tiles, const struct adv_kernel_time *times,
+                          int count, struct adv_short_entry entries[ADV_SHORT_LIST])
+{
+    int found = 0;
+    for (int i = 0; i < count; i++) {
+        int at = 0;
+        while (at < found && !same_pair(&tiles[entries[at].best].blocks, &tiles[i].blocks)) at++;
+        if (at == found) {
+            if (found < ADV_SHORT_LIST) entries[found++] = (struct adv_short_entry){.best = i};
+            continue;
+        }
+        struct adv_short_entry *entry = &entries[at];
+        const double most_s = times[entry->best].time_s * (1.0 + ADV_SHORT_LIST_SAME_FRAC);
+        if (times[i].time_s <= most_s && entry->others_count < ADV_SHORT_LIST_OTHERS)
+            entry->others[entry->others_count++] = i;
+    }
+    return found;
+}

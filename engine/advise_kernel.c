@@ -93,26 +93,56 @@ static void tune_xent(const struct adv_kernel_request *request, struct adv_kerne
     }
 }
 
+/* Attention counts block pairs; grouped matmuls have no duplicates. */
+static void list_pallas(bool splash, const struct adv_attention_tile *attention,
+                        const struct adv_gmm_tile *gmm, const struct adv_kernel_time *times, int found,
+                        struct adv_kernel_tuning *tuning)
+{
+    struct adv_short_entry entries[ADV_SHORT_LIST] = {{0}};
+    int count = found < ADV_SHORT_LIST ? found : ADV_SHORT_LIST;
+    if (splash)
+        count = adv_splash_short_list(attention, times, found, entries);
+    else
+        for (int i = 0; i < count; i++) entries[i].best = i;
+    tuning->short_list_count = count;
+    for (int i = 0; i < count; i++) {
+        struct adv_kernel_listed *listed = &tuning->short_list[i];
+        const int best = entries[i].best;
+        listed->best =
+            (struct adv_kernel_choice){.attention = attention[best], .gmm = gmm[best], .time = times[best]};
+        listed->others_count = entries[i].others_count;
+        for (int k = 0; k < listed->others_count; k++)
+            listed->others[k] = (struct adv_kernel_choice){.attention = attention[entries[i].others[k]],
+                                                           .time = times[entries[i].others[k]]};
+    }
+}
+
 static adv_code tune_pallas(const struct adv_kernel_request *request, struct adv_arena *arena,
                             struct adv_kernel_tuning *tuning, adv_err *err)
 {
     struct adv_kernel_machine machine = machine_of(request);
-    size_t top_k = (size_t)request->top_k;
+    const bool splash = adv_kernel_is_attention(request->kernel);
+    const int ranked = splash && request->top_k < ADV_SHORT_LIST_RANKED ? ADV_SHORT_LIST_RANKED
+                       : request->top_k < ADV_SHORT_LIST                ? ADV_SHORT_LIST
+                                                                        : request->top_k;
+    const size_t top_k = (size_t)ranked;
     struct adv_kernel_time *times = adv_arena_array(arena, top_k, sizeof *times);
     struct adv_attention_tile *attention = adv_arena_array(arena, top_k, sizeof *attention);
     struct adv_gmm_tile *gmm = adv_arena_array(arena, top_k, sizeof *gmm);
     if (!times || !attention || !gmm)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
-    const bool splash = adv_kernel_is_attention(request->kernel);
-    adv_code code = splash ? adv_splash_tune(&machine, request->kernel, &request->attention,
-                                             &request->attention_flags, request->top_k, attention, times,
-                                             &tuning->choices_count, &tuning->evaluated_count, err)
-                           : adv_gmm_tune(&machine, request->kernel, &request->gmm, request->top_k, gmm,
-                                          times, &tuning->choices_count, &tuning->evaluated_count, err);
+    int found = 0;
+    adv_code code =
+        splash ? adv_splash_tune(&machine, request->kernel, &request->attention, &request->attention_flags,
+                                 ranked, attention, times, &found, &tuning->evaluated_count, err)
+               : adv_gmm_tune(&machine, request->kernel, &request->gmm, ranked, gmm, times, &found,
+                              &tuning->evaluated_count, err);
     if (code != ADV_OK) return code;
+    tuning->choices_count = found < request->top_k ? found : request->top_k;
     for (int i = 0; i < tuning->choices_count; i++)
         tuning->choices[i] =
             (struct adv_kernel_choice){.attention = attention[i], .gmm = gmm[i], .time = times[i]};
+    list_pallas(splash, attention, gmm, times, found, tuning);
     struct adv_kernel_choice *next = &tuning->next;
     tuning->has_next = splash ? adv_splash_next_better(&machine, request->kernel, &request->attention,
                                                        &request->attention_flags, times[0].time_s,
@@ -140,5 +170,7 @@ adv_code adv_kernel_tune(const struct adv_kernel_request *request, struct adv_ar
     if (adv_kernel_is_attention(request->kernel) || adv_kernel_is_gmm(request->kernel))
         return tune_pallas(request, arena, tuning, err);
     tune_xent(request, tuning);
+    for (int i = 0; i < tuning->choices_count && i < ADV_SHORT_LIST; i++)
+        tuning->short_list[tuning->short_list_count++].best = tuning->choices[i];
     return ADV_OK;
 }

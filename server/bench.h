@@ -37,6 +37,10 @@ ADV_MUST_CHECK adv_code adv_bench_growth(const struct adv_catalog *catalog,
                                          struct adv_bench_series series[ADV_BENCH_SERIES],
                                          struct adv_text *out, adv_err *err);
 
+/* Simulates attention tiles and grouped matmul tiles over 256 given groups; appends ",{…}" entries to `out`.
+ */
+void adv_bench_tiles(const struct adv_catalog *catalog, struct adv_text *out);
+
 /* Writes the series as a picture (SVG, both axes logarithmic) into `path`. 0, or -1 with errno. */
 int adv_bench_plot(const struct adv_bench_series *series, int count, const char *path);
 

@@ -52,6 +52,10 @@ static const struct bench {
      "{\"chip\":\"tpu7x\",\"kernel\":\"splash_fwd_residuals\",\"shape\":{\"batch\":2,\"q_heads\":64,\"kv_"
      "heads\":8,\"q_len\":8192,"
      "\"kv_len\":8192,\"head_dim_qk\":128,\"head_dim_v\":128,\"causal\":true},\"top_k\":5}"},
+    {"tune_gmm_256_groups", ADV_REQUEST_TUNE, 21,
+     "{\"chip\":\"tpu7x\",\"kernel\":\"gmm\",\"shape\":{\"m\":131072,\"k\":7168,\"n\":2048,\"num_groups\":"
+     "256},"
+     "\"top_k\":5}"},
 };
 
 double adv_bench_now_s(void)
@@ -126,6 +130,7 @@ static adv_code run_all(const struct adv_catalog *catalog, double load_s, struct
         if (i) adv_text_append(out, ",");
         code = run_bench(catalog, &benches[i], out, err);
     }
+    if (code == ADV_OK) adv_bench_tiles(catalog, out);
     adv_text_append(out, "],");
     if (code == ADV_OK) code = adv_bench_growth(catalog, series, out, err);
     adv_text_format(out,

@@ -10,6 +10,7 @@ build    | make -s -j2 all                 | does it compile
 check    | make -s -j2 check               | unit, property and oracle: do the formulas hold
 golden   | make -s -j2 golden              | the same bytes as last time, whatever the compiler
 accuracy | make -s accuracy                | no worse against published measurements than the committed report
+kernel-accuracy | make -s kernel-accuracy         | no worse against published kernel timings than the committed report
 sql      | tests/sql/run.sh                | migrations, constraints, roles, the private cluster
 api      | tests/api/run.sh                | every endpoint, every error, hostile and slow clients
 web      | tests/web/run.sh                | the form in a real browser

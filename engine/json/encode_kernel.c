@@ -135,6 +135,21 @@ json_t *adv_encode_maxtext_tiles(const struct adv_kernel_request *request,
                      gmm_keys(request, &choice->gmm, false));
 }
 
+static json_t *encode_short_list(const struct adv_kernel_request *request,
+                                 const struct adv_kernel_tuning *tuning)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < tuning->short_list_count; i++) {
+        const struct adv_kernel_listed *listed = &tuning->short_list[i];
+        json_t *entry = encode_choice(request->kernel, &listed->best), *others = json_array();
+        for (int k = 0; k < listed->others_count; k++)
+            (void)json_array_append_new(others, encode_choice(request->kernel, &listed->others[k]));
+        (void)json_object_set_new(entry, "near_equal", others);
+        (void)json_array_append_new(list, entry);
+    }
+    return list;
+}
+
 static json_t *encode_next(const struct adv_kernel_request *request, const struct adv_kernel_tuning *tuning)
 {
     if (!tuning->has_next) return json_null();
@@ -164,6 +179,7 @@ json_t *adv_encode_tuning(const struct adv_catalog *catalog, const struct adv_ke
     (void)json_object_set_new(
         object, "maxtext_keys",
         tuning->choices_count > 0 ? adv_encode_maxtext_tiles(request, &tuning->choices[0]) : json_null());
+    (void)json_object_set_new(object, "short_list", encode_short_list(request, tuning));
     (void)json_object_set_new(object, "sweep", adv_encode_sweep(request, tuning));
     (void)json_object_set_new(object, "search", search);
     (void)json_object_set_new(object, "engine", adv_encode_engine(catalog));

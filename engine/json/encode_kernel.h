@@ -5,6 +5,7 @@
 #include "engine/json/decode_kernel.h"
 #include "engine/json/encode_common.h"
 #include "engine/kernel/kernel.h"
+#include "engine/kernel/short_list.h"
 #include "engine/kernel/timeline.h"
 
 /* One tile choice of the request's kernel with its simulated time; which tile struct counts depends on the
@@ -16,8 +17,16 @@ struct adv_kernel_choice {
     struct adv_kernel_time time;
 };
 
+/* One entry of the short list: a choice and those that the model cannot tell from it. */
+struct adv_kernel_listed {
+    struct adv_kernel_choice best, others[ADV_SHORT_LIST_OTHERS];
+    int others_count;
+};
+
 /* What tune found. */
 struct adv_kernel_tuning {
+    struct adv_kernel_listed short_list[ADV_SHORT_LIST];
+    int short_list_count;
     struct adv_kernel_choice *choices; /* fastest first */
     int choices_count;
     long evaluated_count;

@@ -99,28 +99,41 @@ static void write_gmm(struct adv_text *text, const struct adv_kernel_request *re
         tgmm ? "tgmm" : "gmm", jax_dtype(s->out), !tgmm && s->rhs_transposed ? ", transpose_rhs=True" : "");
 }
 
-/* TILES = [(…), …], names in NAMES, predicted times beside them. */
-static void write_tiles(struct adv_text *text, const json_t *tiles, const struct adv_kernel_tuning *tuning)
+/* One row of TILES: values in the order of NAMES, the predicted time beside them. */
+static void write_tile(struct adv_text *text, json_t *tiles, enum adv_kernel kernel,
+                       const struct adv_kernel_choice *choice)
 {
+    json_t *tile = adv_encode_tile(kernel, choice), *value;
     const char *name;
-    json_t *value;
+    int count = 0;
+    adv_text_append(text, "    (");
+    json_object_foreach(tile, name, value)
+    {
+        if (count++) adv_text_append(text, ", ");
+        if (json_is_string(value))
+            adv_text_format(text, "\"%s\"", json_string_value(value));
+        else
+            adv_text_format(text, "%lld", (long long)json_integer_value(value));
+    }
+    adv_text_format(text, "),  # predicted %.1f us\n", choice->time.time_s * 1e6);
+    (void)json_array_append_new(tiles, tile);
+}
+
+static void write_tiles(struct adv_text *text, json_t *tiles, const struct adv_kernel_request *request,
+                        const struct adv_kernel_tuning *tuning)
+{
+    json_t *first = adv_encode_tile(request->kernel, &tuning->short_list[0].best), *value;
+    const char *name;
     int count = 0;
     adv_text_append(text, "NAMES = (");
-    json_object_foreach(json_array_get(tiles, 0), name, value)
-        adv_text_format(text, "%s\"%s\"", count++ ? ", " : "", name);
+    json_object_foreach(first, name, value) adv_text_format(text, "%s\"%s\"", count++ ? ", " : "", name);
+    json_decref(first);
     adv_text_append(text, ")\nTILES = [\n");
-    for (int i = 0; i < tuning->choices_count; i++) {
-        count = 0;
-        adv_text_append(text, "    (");
-        json_object_foreach(json_array_get(tiles, (size_t)i), name, value)
-        {
-            if (count++) adv_text_append(text, ", ");
-            if (json_is_string(value))
-                adv_text_format(text, "\"%s\"", json_string_value(value));
-            else
-                adv_text_format(text, "%lld", (long long)json_integer_value(value));
-        }
-        adv_text_format(text, "),  # predicted %.1f us\n", tuning->choices[i].time.time_s * 1e6);
+    for (int i = 0; i < tuning->short_list_count; i++) {
+        const struct adv_kernel_listed *listed = &tuning->short_list[i];
+        write_tile(text, tiles, request->kernel, &listed->best);
+        for (int k = 0; k < listed->others_count; k++)
+            write_tile(text, tiles, request->kernel, &listed->others[k]);
     }
     adv_text_append(text, "]\n");
 }
@@ -128,10 +141,9 @@ static void write_tiles(struct adv_text *text, const json_t *tiles, const struct
 json_t *adv_encode_sweep(const struct adv_kernel_request *request, const struct adv_kernel_tuning *tuning)
 {
     const bool attention = adv_kernel_is_attention(request->kernel);
-    if ((!attention && !adv_kernel_is_gmm(request->kernel)) || tuning->choices_count == 0) return json_null();
+    if ((!attention && !adv_kernel_is_gmm(request->kernel)) || tuning->short_list_count == 0)
+        return json_null();
     json_t *tiles = json_array();
-    for (int i = 0; i < tuning->choices_count; i++)
-        (void)json_array_append_new(tiles, adv_encode_tile(request->kernel, &tuning->choices[i]));
     struct adv_text text;
     adv_text_init(&text, ADV_LIMIT_BODY_BYTES);
     adv_text_format(&text, "# Times the short list of %s on a %s. Needs: pip install tune-jax\n",
@@ -144,7 +156,7 @@ json_t *adv_encode_sweep(const struct adv_kernel_request *request, const struct 
         write_splash(&text, request);
     else
         write_gmm(&text, request);
-    write_tiles(&text, tiles, tuning);
+    write_tiles(&text, tiles, request, tuning);
     adv_text_append(&text, "tune_jax.tune_logger.setLevel(\"INFO\")\n"
                            "tuned = tune_jax.tune(run, hyperparams={\"tile\": TILES})\n"
                            "jax.block_until_ready(tuned(*arguments))\n"

@@ -222,7 +222,7 @@ static void a_tuning_gives_maxtext_keys_and_a_sweep_of_its_list(void **state)
     assert_true(json_equal(json_object_get(wi, "wi_tile_fwd_mlp_dim"), json_object_get(tile, "tile_n")));
     assert_true(json_equal(json_object_get(wo, "wo_tile_fwd_mlp_dim"), json_object_get(tile, "tile_k")));
     json_t *sweep = json_object_get(root, "sweep");
-    assert_int_equal(json_array_size(json_object_get(sweep, "tiles")), 3);
+    assert_int_equal(json_array_size(json_object_get(sweep, "tiles")), 5);
     assert_non_null(
         strstr(json_string_value(json_object_get(sweep, "tune_jax")), "M, K, N, GROUPS = 32768, 2048"));
     json_decref(root);
@@ -232,6 +232,12 @@ static void a_tuning_gives_maxtext_keys_and_a_sweep_of_its_list(void **state)
     tile = json_object_get(json_array_get(json_object_get(root, "ranked"), 0), "tile");
     assert_true(json_equal(json_object_get(keys, "sa_block_q_dkv"), json_object_get(tile, "block_q_dkv")));
     assert_true(json_is_string(json_object_get(keys, "sa_q_layout")));
+    json_t *list = json_object_get(root, "short_list"), *entry;
+    size_t i, runs = 0;
+    json_array_foreach(list, i, entry) runs += 1 + json_array_size(json_object_get(entry, "near_equal"));
+    assert_int_equal(json_array_size(list), 5);
+    assert_int_equal(runs, json_array_size(json_object_get(json_object_get(root, "sweep"), "tiles")));
+    assert_true(runs > 5); /* sub-blocks do not crowd out pairs */
     json_decref(root);
 }
 

@@ -173,7 +173,7 @@ static void read_group_sizes(const json_t *json, struct adv_arena *arena, struct
     if (!list) return;
     int64_t *sizes = adv_arena_array(arena, json_array_size(list) + 1, sizeof *sizes);
     int64_t total = 0;
-    size_t index = 0;
+    size_t index = 0, valid_count = 0;
     json_t *element = NULL;
     if (!sizes) {
         (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
@@ -195,11 +195,15 @@ static void read_group_sizes(const json_t *json, struct adv_arena *arena, struct
                               "must be a whole number >= 0");
             continue;
         }
+        valid_count++;
         sizes[index] = json_integer_value(element);
         total += sizes[index];
     }
-    if (total > shape->m) {
-        (void)adv_err_add(err, ADV_E_INVALID, "/shape/group_sizes", NULL,
+    if (shape->m > 0 && valid_count == json_array_size(list) && total != shape->m) {
+        char hint[ADV_LIMIT_NAME];
+        (void)snprintf(hint, sizeof hint, "m %lld, or sizes that sum to %lld", (long long)total,
+                       (long long)shape->m);
+        (void)adv_err_add(err, ADV_E_INVALID, "/shape/group_sizes", hint,
                           "the groups hold %lld rows, but m is %lld", (long long)total, (long long)shape->m);
     }
     shape->group_sizes = sizes;

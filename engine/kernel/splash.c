@@ -37,13 +37,16 @@ static adv_code check_shape(const struct adv_attention_shape *s, adv_err *err)
 static adv_code check_block(adv_err *err, const char *pointer, int64_t block, int64_t length,
                             const char *length_name)
 {
-    if (block < 1 || (block % LANES && block != length))
-        return adv_err_add(err, ADV_E_ILLEGAL, pointer, "a positive multiple of 128",
-                           "the block is %ld, not a multiple of 128", (long)block);
-    if (length % block == 0) return ADV_OK;
+    if (block >= 1 && (block % LANES == 0 || block == length) && length % block == 0) return ADV_OK;
     char hint[64];
-    int64_t fit = adv_min_i(block, length);
-    while (fit > 1 && length % fit) fit--;
+    int64_t fit = adv_max_i(1, adv_min_i(block, length)); /* the nearest legal block at or below, or 128 */
+    while (fit > 1 && (length % fit || fit % LANES)) fit--;
+    if (fit == 1) fit = length % LANES ? length : LANES;
+    if (block < 1 || (block % LANES && block != length)) {
+        snprintf(hint, sizeof hint, "%ld, a multiple of 128 that divides %ld", (long)fit, (long)length);
+        return adv_err_add(err, ADV_E_ILLEGAL, pointer, fit % LANES ? "a positive multiple of 128" : hint,
+                           "the block is %ld, not a multiple of 128", (long)block);
+    }
     snprintf(hint, sizeof hint, "%ld divides %ld", (long)fit, (long)length);
     return adv_err_add(err, ADV_E_ILLEGAL, pointer, hint, "the block of %ld does not divide %s, %ld",
                        (long)block, length_name, (long)length);
@@ -154,9 +157,9 @@ adv_code adv_splash_time(const struct adv_kernel_machine *machine, enum adv_kern
                          const struct adv_attention_flags *flags, struct adv_kernel_time *time, adv_err *err)
 {
     const adv_code bad_shape = check_shape(shape, err);
-    if (bad_shape) return bad_shape;
-    const adv_code bad_tile = check_tile(kernel, shape, &tile->blocks, err);
-    if (bad_tile) return bad_tile;
+    const bool has_lengths = shape->q_len > 0 && shape->kv_len > 0; /* tiles of a bad shape are judged too */
+    const adv_code bad_tile = has_lengths ? check_tile(kernel, shape, &tile->blocks, err) : ADV_OK;
+    if (bad_shape || bad_tile) return bad_shape ? bad_shape : bad_tile;
     time->parts_count = 0;
     if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS)
         adv_splash_fwd(machine, kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS, shape, tile, flags, time);

@@ -268,6 +268,32 @@ static void a_timeline_and_a_trace_are_given_when_asked(void **state)
     adv_answer_free(&answer);
 }
 
+/* Every wrong thing of a simulation at once, each with what is legal. */
+static void a_bad_simulation_is_refused_with_the_nearest_legal_values(void **state)
+{
+    (void)state;
+    struct adv_answer answer;
+    adv_err err;
+    adv_err_init(&err);
+    const char *tiles = "{\"chip\":\"v6e\",\"kernel\":\"splash_fwd\",\"shape\":{\"q_heads\":8,\"kv_heads\":8,"
+                        "\"q_len\":4096,\"head_dim_qk\":128},\"tile\":{\"block_q\":1000,\"block_kv\":3072,"
+                        "\"block_kv_compute\":700}}";
+    assert_int_not_equal(
+        adv_answer_request(catalog, ADV_REQUEST_SIMULATE, tiles, strlen(tiles), &answer, &err), ADV_OK);
+    assert_int_equal(err.count, 3);
+    assert_non_null(strstr(err.findings[0].hint, "512"));
+    assert_non_null(strstr(err.findings[1].hint, "2048 divides 4096"));
+    assert_non_null(strstr(err.findings[2].hint, "512"));
+    adv_err_init(&err);
+    const char *groups = "{\"chip\":\"v6e\",\"kernel\":\"gmm\",\"shape\":{\"m\":1024,\"k\":512,\"n\":512,"
+                         "\"num_groups\":3,\"group_sizes\":[1,2,3]},\"tile\":{\"tile_m\":128,\"tile_k\":128,"
+                         "\"tile_n\":128}}";
+    assert_int_not_equal(
+        adv_answer_request(catalog, ADV_REQUEST_SIMULATE, groups, strlen(groups), &answer, &err), ADV_OK);
+    assert_string_equal(err.findings[0].pointer, "/shape/group_sizes");
+    assert_string_equal(err.findings[0].hint, "m 6, or sizes that sum to 1024");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +304,7 @@ int main(void)
         cmocka_unit_test(the_next_better_tile_wins_under_the_limit_it_needs),
         cmocka_unit_test(a_refused_tuning_says_what_would_fit),
         cmocka_unit_test(a_tuning_gives_maxtext_keys_and_a_sweep_of_its_list),
+        cmocka_unit_test(a_bad_simulation_is_refused_with_the_nearest_legal_values),
         cmocka_unit_test(a_timeline_and_a_trace_are_given_when_asked),
     };
     return run_group_with_catalog(tests);

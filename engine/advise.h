@@ -12,45 +12,56 @@
 #include "engine/base/err.h"
 #include "engine/catalog/catalog.h"
 
-enum adv_request_kind { ADV_REQUEST_ESTIMATE, ADV_REQUEST_ADVISE, ADV_REQUEST_SIMULATE, ADV_REQUEST_TUNE, ADV_REQUEST_LINT };
+enum adv_request_kind {
+    ADV_REQUEST_ESTIMATE,
+    ADV_REQUEST_ADVISE,
+    ADV_REQUEST_SIMULATE,
+    ADV_REQUEST_TUNE,
+    ADV_REQUEST_LINT
+};
 
 /* What the caller may add to an answer and store beside it. Strings are copies inside this struct. */
 struct adv_answer {
-    char *json;              /* the response document; NULL on error */
+    char *json; /* the response document; NULL on error */
     size_t json_bytes;
-    bool wants_store;        /* "store": true was asked */
+    bool wants_store; /* "store": true was asked */
     char label[ADV_LIMIT_NAME], project[ADV_LIMIT_NAME], git_ref[ADV_LIMIT_NAME];
     char model[ADV_LIMIT_NAME], chip[ADV_LIMIT_NAME], topology[ADV_LIMIT_NAME];
     double step_time_s, hbm_bytes_per_device; /* of the answer's (first) estimate; NAN when there is none */
     bool fits;
-    long evaluations;        /* of the search, for metrics */
+    long evaluations; /* of the search, for metrics */
 };
 
 /* Answers one JSON document. On error the code, with all findings in `err`; nothing to free then. */
 ADV_MUST_CHECK adv_code adv_answer_request(const struct adv_catalog *catalog, enum adv_request_kind kind,
-                                           const char *json, size_t json_bytes, struct adv_answer *answer, adv_err *err);
+                                           const char *json, size_t json_bytes, struct adv_answer *answer,
+                                           adv_err *err);
 void adv_answer_free(struct adv_answer *answer);
 
-/* The engine has no clock: an advise answer's search.elapsed_ms and evaluations_per_s are null until the caller, who
- * measured the call, fills them in. Does nothing to other answers, nor when memory is exhausted. */
+/* The engine has no clock: an advise answer's search.elapsed_ms and evaluations_per_s are null until the
+ * caller, who measured the call, fills them in. Does nothing to other answers, nor when memory is exhausted.
+ */
 void adv_answer_set_elapsed(struct adv_answer *answer, double elapsed_s);
 
-/* The same for a text that holds one document or a JSON array of them: the answer, or an array of answers in the same order, as
- * malloc'ed text the caller frees. Any error fails the whole: all findings of all documents, pointers below "/<index>".
- * `now_s` (may be NULL) is the caller's clock, for adv_answer_set_elapsed. */
-ADV_MUST_CHECK adv_code adv_answer_documents(const struct adv_catalog *catalog, enum adv_request_kind kind, const char *json,
-                                             size_t json_bytes, double (*now_s)(void), char **answers, size_t *answers_bytes,
-                                             adv_err *err);
+/* The same for a text that holds one document or a JSON array of them: the answer, or an array of answers in
+ * the same order, as malloc'ed text the caller frees. Any error fails the whole: all findings of all
+ * documents, pointers below "/<index>". `now_s` (may be NULL) is the caller's clock, for
+ * adv_answer_set_elapsed. */
+ADV_MUST_CHECK adv_code adv_answer_documents(const struct adv_catalog *catalog, enum adv_request_kind kind,
+                                             const char *json, size_t json_bytes, double (*now_s)(void),
+                                             char **answers, size_t *answers_bytes, adv_err *err);
 
-/* An RFC 9457 problem document for `err`; `instance` may be NULL. Malloc'ed; NULL only when memory is exhausted. */
+/* An RFC 9457 problem document for `err`; `instance` may be NULL. Malloc'ed; NULL only when memory is
+ * exhausted. */
 char *adv_problem_json(const adv_err *err, const char *instance);
 
-/* GET /v1/catalog/{models|chips|topologies|kernels|keys} (name NULL = the list) as JSON; ADV_E_NOT_FOUND otherwise. */
-ADV_MUST_CHECK adv_code adv_catalog_json(const struct adv_catalog *catalog, const char *collection, const char *name,
-                                         struct adv_answer *answer, adv_err *err);
+/* GET /v1/catalog/{models|chips|topologies|kernels|keys} (name NULL = the list) as JSON; ADV_E_NOT_FOUND
+ * otherwise. */
+ADV_MUST_CHECK adv_code adv_catalog_json(const struct adv_catalog *catalog, const char *collection,
+                                         const char *name, struct adv_answer *answer, adv_err *err);
 
-/* Two stored answers side by side: which time and memory terms moved; rows of `terms` add up to the difference.
- * documents: the runs' response JSON texts, first is the reference. */
+/* Two stored answers side by side: which time and memory terms moved; rows of `terms` add up to the
+ * difference. documents: the runs' response JSON texts, first is the reference. */
 ADV_MUST_CHECK adv_code adv_compare_json(const char *const *run_ids, const char *const *responses, int count,
                                          struct adv_answer *answer, adv_err *err);
 

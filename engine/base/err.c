@@ -38,7 +38,11 @@ void adv_err_init(adv_err *err)
 /* Bytes of the UTF-8 sequence at `at`, 0 when it is not one (overlong forms and surrogates included). */
 static int sequence_length(const unsigned char *at)
 {
-    int length = at[0] < 0x80 ? 1 : at[0] >= 0xc2 && at[0] <= 0xdf ? 2 : (at[0] & 0xf0) == 0xe0 ? 3 : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4 : 0;
+    int length = at[0] < 0x80                     ? 1
+                 : at[0] >= 0xc2 && at[0] <= 0xdf ? 2
+                 : (at[0] & 0xf0) == 0xe0         ? 3
+                 : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4
+                                                  : 0;
     for (int i = 1; i < length; i++) {
         if ((at[i] & 0xc0) != 0x80) return 0;
     }
@@ -57,7 +61,8 @@ static void repair(char *text)
     }
 }
 
-adv_code adv_err_add(adv_err *err, adv_code code, const char *pointer, const char *hint, const char *format, ...)
+adv_code adv_err_add(adv_err *err, adv_code code, const char *pointer, const char *hint, const char *format,
+                     ...)
 {
     if (!err) return code;
     if (err->code == ADV_OK) err->code = code;
@@ -90,7 +95,8 @@ void adv_err_merge(adv_err *into, const adv_err *from, const char *pointer_prefi
     for (int i = 0; i < from->count; i++) {
         const struct adv_finding *finding = &from->findings[i];
         char pointer[2 * ADV_LIMIT_POINTER];
-        (void)snprintf(pointer, sizeof pointer, "%.*s%s", ADV_LIMIT_POINTER - 1, pointer_prefix, finding->pointer);
+        (void)snprintf(pointer, sizeof pointer, "%.*s%s", ADV_LIMIT_POINTER - 1, pointer_prefix,
+                       finding->pointer);
         (void)adv_err_add(into, finding->code, pointer, finding->hint, "%s", finding->detail);
         adv_err_rule(into, finding->rule);
     }

@@ -13,16 +13,16 @@
 
 struct adv_finding {
     adv_code code;
-    const char *rule;                /* static name of what was broken ("heads-by-tensor"), NULL when the code says it all */
+    const char *rule; /* static name of what was broken ("heads-by-tensor"), NULL when the code says it all */
     char pointer[ADV_LIMIT_POINTER]; /* RFC 6901, "" for the whole document */
     char detail[ADV_LIMIT_DETAIL];   /* what is wrong, with the numbers */
     char hint[ADV_LIMIT_DETAIL];     /* what would be right, "" if nothing useful can be said */
 };
 
 typedef struct adv_err {
-    adv_code code;   /* of the first finding; ADV_OK when there is none */
-    int count;       /* findings kept */
-    int lost_count;  /* findings beyond the limit */
+    adv_code code;  /* of the first finding; ADV_OK when there is none */
+    int count;      /* findings kept */
+    int lost_count; /* findings beyond the limit */
     struct adv_finding findings[ADV_LIMIT_FINDINGS];
 } adv_err;
 
@@ -30,10 +30,10 @@ typedef struct adv_err {
 void adv_err_init(adv_err *err);
 
 /* Adds a finding; `hint` may be NULL. Returns `code`, so that `return adv_err_add(...)` reads well.
- * `err` may be NULL: then only the code is returned. Texts are cut at their limits, never overflow; bytes that are not UTF-8
- * become '?'. */
-adv_code adv_err_add(adv_err *err, adv_code code, const char *pointer, const char *hint, const char *format, ...)
-    ADV_PRINTF(5, 6);
+ * `err` may be NULL: then only the code is returned. Texts are cut at their limits, never overflow; bytes
+ * that are not UTF-8 become '?'. */
+adv_code adv_err_add(adv_err *err, adv_code code, const char *pointer, const char *hint, const char *format,
+                     ...) ADV_PRINTF(5, 6);
 
 /* Names the rule behind the finding just added (nothing when it was one too many); `rule` is static. */
 void adv_err_rule(adv_err *err, const char *rule);

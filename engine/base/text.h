@@ -7,7 +7,8 @@
 
 #include "engine/base/code.h"
 
-/* Grows up to limit_bytes; past it `overflow` is set and further text is dropped, never written out of bounds. */
+/* Grows up to limit_bytes; past it `overflow` is set and further text is dropped, never written out of
+ * bounds. */
 struct adv_text {
     char *data; /* NUL-terminated once something was appended; NULL before */
     size_t length_bytes;
@@ -25,7 +26,8 @@ void adv_text_free(struct adv_text *text);
 /* Levenshtein distance of two names, at most `cap` + 1 (names longer than 95 bytes count as far). */
 int adv_text_distance(const char *a, const char *b, int cap);
 
-/* The name of `names[0..count)` nearest to `wanted` within a third of its length, or NULL. `names` may hold NULLs. */
+/* The name of `names[0..count)` nearest to `wanted` within a third of its length, or NULL. `names` may hold
+ * NULLs. */
 const char *adv_text_nearest(const char *wanted, const char *const *names, int count);
 
 #endif

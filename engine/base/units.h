@@ -7,8 +7,8 @@
 #define ADV_KIB 1024.0
 #define ADV_MIB (1024.0 * 1024.0)
 #define ADV_GIB (1024.0 * 1024.0 * 1024.0)
-#define ADV_US 1e-6
-#define ADV_NS 1e-9
+#define ADV_US  1e-6
+#define ADV_NS  1e-9
 
 /* ceil(a / b) for a >= 0, b > 0. */
 static inline int64_t adv_div_up(int64_t a, int64_t b)

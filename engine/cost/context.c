@@ -84,8 +84,8 @@ void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input
     cost->constants = constants;
     cost->plan = input->plan;
     cost->mesh = mesh;
-    cost->machine =
-        (struct adv_kernel_machine){chip, constants, 1024.0 * input->plan->flags.scoped_vmem_limit_kib, false};
+    cost->machine = (struct adv_kernel_machine){chip, constants,
+                                                1024.0 * input->plan->flags.scoped_vmem_limit_kib, false};
     for (int i = 0; i < cost->model->layer_kinds_count; i++)
         cost->layer_params[i] = adv_model_layer_params(cost->model, &cost->model->layers[i]);
     init_degrees(cost);

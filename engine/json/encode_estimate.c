@@ -54,7 +54,8 @@ static json_t *encode_mesh(const struct adv_mesh *mesh)
                                         ring->size == ring->whole
                                             ? json_string(name)
                                             : json_sprintf("%s[%d of %d]", name, ring->size, ring->whole));
-            wraps &= ring->wraps || ring->physical == ADV_PHYSICAL_CORE; /* a pair of cores has no ring to close */
+            wraps &=
+                ring->wraps || ring->physical == ADV_PHYSICAL_CORE; /* a pair of cores has no ring to close */
         }
         adv_encode_set_string(row, "axis", adv_axis_mesh((enum adv_axis)i));
         adv_encode_set_integer(row, "size", placement->size);

@@ -8,10 +8,10 @@
 #include "engine/spec/plan.h"
 
 #define ADV_KERNEL_TABLE(X)                                                                                  \
-    X(SPLASH_FWD, "splash_fwd") X(SPLASH_FWD_RESIDUALS, "splash_fwd_residuals")                              \
-    X(SPLASH_BWD_FUSED, "splash_bwd_fused") X(SPLASH_BWD_DQ, "splash_bwd_dq")                                \
-    X(SPLASH_BWD_DKV, "splash_bwd_dkv") X(GMM, "gmm") X(TGMM, "tgmm") X(LINEAR_XENT, "linear_xent")          \
-    X(LINEAR_XENT_BWD, "linear_xent_bwd") X(MATMUL, "matmul")
+    X(SPLASH_FWD, "splash_fwd")                                                                              \
+    X(SPLASH_FWD_RESIDUALS, "splash_fwd_residuals") X(SPLASH_BWD_FUSED, "splash_bwd_fused")                  \
+        X(SPLASH_BWD_DQ, "splash_bwd_dq") X(SPLASH_BWD_DKV, "splash_bwd_dkv") X(GMM, "gmm") X(TGMM, "tgmm")  \
+            X(LINEAR_XENT, "linear_xent") X(LINEAR_XENT_BWD, "linear_xent_bwd") X(MATMUL, "matmul")
 
 #define ADV_KERNEL_ENUM(id, name) ADV_KERNEL_##id,
 enum adv_kernel { ADV_KERNEL_TABLE(ADV_KERNEL_ENUM) ADV_KERNEL_COUNT };
@@ -19,18 +19,21 @@ enum adv_kernel { ADV_KERNEL_TABLE(ADV_KERNEL_ENUM) ADV_KERNEL_COUNT };
 const char *adv_kernel_name(enum adv_kernel kernel);
 
 struct adv_attention_shape {
-    double batch;              /* sequences on this device (fractions arise only inside the step model) */
+    double batch; /* sequences on this device (fractions arise only inside the step model) */
     int q_heads, kv_heads;
-    int64_t q_len, kv_len;     /* q_len: this device's queries; kv_len: the keys they see (whole sequence under CP all-gather) */
+    int64_t q_len, kv_len; /* q_len: this device's queries; kv_len: the keys they see (whole sequence under CP
+                              all-gather) */
     int head_dim_qk, head_dim_v;
     bool causal;
-    int64_t window;            /* 0 = none; causal sliding window */
-    int64_t chunk;             /* 0 = none; attention inside chunks */
+    int64_t window; /* 0 = none; causal sliding window */
+    int64_t chunk;  /* 0 = none; attention inside chunks */
     bool segment_ids;
-    const int64_t *segment_sizes; /* known packing: tiles between unlike segments are skipped; NULL = none; borrowed */
+    const int64_t
+        *segment_sizes; /* known packing: tiles between unlike segments are skipped; NULL = none; borrowed */
     int segment_sizes_count;
-    int context_shards;        /* 1 = whole sequence here; r: q_len = kv_len / r, time of the slowest of the r shards */
-    bool context_load_balanced;/* two half-chunks per shard, so every shard has the mean work */
+    int context_shards; /* 1 = whole sequence here; r: q_len = kv_len / r, time of the slowest of the r shards
+                         */
+    bool context_load_balanced; /* two half-chunks per shard, so every shard has the mean work */
     enum adv_format dtype;
 };
 
@@ -40,31 +43,46 @@ struct adv_attention_tile {
 };
 
 struct adv_attention_flags {
-    bool max_logit_constant;   /* use_max_logit_estimate > 0 */
-    int dq_reduction_steps;    /* 0 or 3 */
-    bool kernel_only;          /* leave transposes, scaling and residual slices out; the sum of dQ partials stays */
+    bool max_logit_constant; /* use_max_logit_estimate > 0 */
+    int dq_reduction_steps;  /* 0 or 3 */
+    bool kernel_only; /* leave transposes, scaling and residual slices out; the sum of dQ partials stays */
     bool use_experimental_scheduler;
-    double software_date;      /* year with fraction of the kernel library; 0 or NAN = current */
+    double software_date; /* year with fraction of the kernel library; 0 or NAN = current */
 };
 
-enum adv_group_distribution { ADV_GROUPS_GIVEN, ADV_GROUPS_BALANCED, ADV_GROUPS_MULTINOMIAL, ADV_GROUPS_ZIPF, ADV_GROUPS_WORST };
+enum adv_group_distribution {
+    ADV_GROUPS_GIVEN,
+    ADV_GROUPS_BALANCED,
+    ADV_GROUPS_MULTINOMIAL,
+    ADV_GROUPS_ZIPF,
+    ADV_GROUPS_WORST
+};
 
 struct adv_gmm_shape {
-    int64_t m, k, n;           /* gmm: [m,k] x [groups,k,n]; tgmm: [m,k]^T x [m,n] -> [groups,k,n] */
+    int64_t m, k, n; /* gmm: [m,k] x [groups,k,n]; tgmm: [m,k]^T x [m,n] -> [groups,k,n] */
     int num_groups;
     enum adv_group_distribution distribution;
     const int64_t *group_sizes; /* num_groups entries for ADV_GROUPS_GIVEN; borrowed */
     bool rhs_transposed, return_residuals;
-    int scale_blocks;          /* quantised lhs: scales along k, each ends one partial product; 0 = none */
+    int scale_blocks; /* quantised lhs: scales along k, each ends one partial product; 0 = none */
     enum adv_format lhs, rhs, out;
-    int version;               /* 1 megablox/tokamax v1, 2 GMM v2 */
+    int version; /* 1 megablox/tokamax v1, 2 GMM v2 */
 };
 
-struct adv_gmm_tile { int tile_m, tile_k, tile_n, input_buffer_count; }; /* tile_k: contraction, tile_n: output columns */
+struct adv_gmm_tile {
+    int tile_m, tile_k, tile_n, input_buffer_count;
+}; /* tile_k: contraction, tile_n: output columns */
 
-struct adv_matmul_shape { int64_t m, k, n; enum adv_format lhs, rhs, out; };
+struct adv_matmul_shape {
+    int64_t m, k, n;
+    enum adv_format lhs, rhs, out;
+};
 
-struct adv_xent_shape { int64_t tokens, emb_dim, vocab; };
-struct adv_xent_tile { int b_block, h_block, v_block; };
+struct adv_xent_shape {
+    int64_t tokens, emb_dim, vocab;
+};
+struct adv_xent_tile {
+    int b_block, h_block, v_block;
+};
 
 #endif

@@ -1,8 +1,8 @@
 /* plan.h: one training configuration, resolved: MaxText's keys after defaults, with every -1 filled.
  *
- * Pure data. engine/json/decode_plan.c makes it from MaxText keys (old names become warnings); adv_plan_check()
- * knows the legality rules; the search makes plans directly. Byte sizes and degrees derived from a plan are
- * functions here, so that cost, memory and legality agree on them.
+ * Pure data. engine/json/decode_plan.c makes it from MaxText keys (old names become warnings);
+ * adv_plan_check() knows the legality rules; the search makes plans directly. Byte sizes and degrees derived
+ * from a plan are functions here, so that cost, memory and legality agree on them.
  */
 #ifndef ADV_SPEC_PLAN_H
 #define ADV_SPEC_PLAN_H
@@ -16,29 +16,32 @@
 
 /* Logical mesh axes in MaxText's mesh order: id, stem of ici_<stem>_parallelism, mesh axis name. */
 #define ADV_AXIS_TABLE(X)                                                                                    \
-    X(DILOCO, "diloco", "diloco") X(DATA, "data", "data") X(STAGE, "pipeline", "stage")                      \
-    X(FSDP, "fsdp", "fsdp") X(FSDP_TRANSPOSE, "fsdp_transpose", "fsdp_transpose")                            \
-    X(SEQUENCE, "sequence", "") X(CONTEXT, "context", "context")                                             \
-    X(ULYSSES, "context_usp_ulysses", "context_usp_ulysses")                                                 \
-    X(CONTEXT_AUTOREGRESSIVE, "context_autoregressive", "context_autoregressive")                            \
-    X(TENSOR, "tensor", "tensor") X(TENSOR_SEQUENCE, "tensor_sequence", "tensor_sequence")                   \
-    X(EXPERT, "expert", "expert") X(AUTOREGRESSIVE, "autoregressive", "autoregressive")
+    X(DILOCO, "diloco", "diloco")                                                                            \
+    X(DATA, "data", "data") X(STAGE, "pipeline", "stage") X(FSDP, "fsdp", "fsdp")                            \
+        X(FSDP_TRANSPOSE, "fsdp_transpose", "fsdp_transpose") X(SEQUENCE, "sequence", "")                    \
+            X(CONTEXT, "context", "context") X(ULYSSES, "context_usp_ulysses", "context_usp_ulysses")        \
+                X(CONTEXT_AUTOREGRESSIVE, "context_autoregressive", "context_autoregressive")                \
+                    X(TENSOR, "tensor", "tensor") X(TENSOR_SEQUENCE, "tensor_sequence", "tensor_sequence")   \
+                        X(EXPERT, "expert", "expert") X(AUTOREGRESSIVE, "autoregressive", "autoregressive")
 
 #define ADV_AXIS_ENUM(id, key, mesh) ADV_AXIS_##id,
 enum adv_axis { ADV_AXIS_TABLE(ADV_AXIS_ENUM) ADV_AXIS_COUNT };
 #undef ADV_AXIS_ENUM
-const char *adv_axis_key(enum adv_axis axis);  /* "fsdp" of ici_fsdp_parallelism */
-const char *adv_axis_mesh(enum adv_axis axis); /* "fsdp"; "" = not in mesh_axes, the key is ignored by MaxText */
+const char *adv_axis_key(enum adv_axis axis); /* "fsdp" of ici_fsdp_parallelism */
+const char *
+adv_axis_mesh(enum adv_axis axis); /* "fsdp"; "" = not in mesh_axes, the key is ignored by MaxText */
 
-/* The tensors remat_policy=custom can place. Also rows for those that cannot be set but are named by policies. */
+/* The tensors remat_policy=custom can place. Also rows for those that cannot be set but are named by
+ * policies. */
 #define ADV_TENSOR_TABLE(X)                                                                                  \
-    X(DECODER_LAYER_INPUT, "decoder_layer_input") X(CONTEXT, "context") X(MLPWI, "mlpwi")                    \
-    X(MLPWI_0, "mlpwi_0") X(MLPWI_1, "mlpwi_1") X(MLPWO, "mlpwo") X(MOE_MLPWI_0, "moe_mlpwi_0")              \
-    X(MOE_MLPWI_1, "moe_mlpwi_1") X(MOE_MLPWO, "moe_mlpwo") X(QUERY_PROJ, "query_proj")                      \
-    X(KEY_PROJ, "key_proj") X(VALUE_PROJ, "value_proj") X(KV_PROJ, "kv_proj") X(QKV_PROJ, "qkv_proj")        \
-    X(OUT_PROJ, "out_proj") X(QUERY_WA_PROJ, "query_wa_proj") X(KV_WA_PROJ, "kv_wa_proj") X(MLA_Q, "mla_q")  \
-    X(MLA_KV, "mla_kv") X(ATTENTION_OUT, "attention_out")                                                    \
-    X(INDEXER_CUTOFF_THRESHOLD, "indexer_cutoff_threshold")
+    X(DECODER_LAYER_INPUT, "decoder_layer_input")                                                            \
+    X(CONTEXT, "context") X(MLPWI, "mlpwi") X(MLPWI_0, "mlpwi_0") X(MLPWI_1, "mlpwi_1") X(MLPWO, "mlpwo")    \
+        X(MOE_MLPWI_0, "moe_mlpwi_0") X(MOE_MLPWI_1, "moe_mlpwi_1") X(MOE_MLPWO, "moe_mlpwo")                \
+            X(QUERY_PROJ, "query_proj") X(KEY_PROJ, "key_proj") X(VALUE_PROJ, "value_proj")                  \
+                X(KV_PROJ, "kv_proj") X(QKV_PROJ, "qkv_proj") X(OUT_PROJ, "out_proj")                        \
+                    X(QUERY_WA_PROJ, "query_wa_proj") X(KV_WA_PROJ, "kv_wa_proj") X(MLA_Q, "mla_q")          \
+                        X(MLA_KV, "mla_kv") X(ATTENTION_OUT, "attention_out")                                \
+                            X(INDEXER_CUTOFF_THRESHOLD, "indexer_cutoff_threshold")
 
 #define ADV_TENSOR_ENUM(id, name) ADV_TENSOR_##id,
 enum adv_tensor { ADV_TENSOR_TABLE(ADV_TENSOR_ENUM) ADV_TENSOR_COUNT };
@@ -49,17 +52,20 @@ enum adv_placement { ADV_PLACE_REMAT, ADV_PLACE_DEVICE, ADV_PLACE_OFFLOAD };
 const char *adv_placement_name(enum adv_placement placement); /* "remat" "device" "offload" */
 
 #define ADV_POLICY_TABLE(X)                                                                                  \
-    X(FULL, "full") X(NONE, "none") X(MINIMAL, "minimal") X(MINIMAL_WITH_CONTEXT, "minimal_with_context")    \
-    X(SAVE_DOT_WITH_CONTEXT_EXCEPT_MLP, "save_dot_with_context_except_mlp")                                  \
-    X(SAVE_DOT_EXCEPT_MLPWI, "save_dot_except_mlpwi") X(SAVE_DOT_EXCEPT_MLP, "save_dot_except_mlp")          \
-    X(SAVE_QKV_PROJ, "save_qkv_proj") X(QKV_PROJ_OFFLOADED, "qkv_proj_offloaded")                            \
-    X(MINIMAL_OFFLOADED, "minimal_offloaded") X(SAVE_OUT_PROJ, "save_out_proj") X(CUSTOM, "custom")
+    X(FULL, "full")                                                                                          \
+    X(NONE, "none") X(MINIMAL, "minimal") X(MINIMAL_WITH_CONTEXT, "minimal_with_context")                    \
+        X(SAVE_DOT_WITH_CONTEXT_EXCEPT_MLP, "save_dot_with_context_except_mlp")                              \
+            X(SAVE_DOT_EXCEPT_MLPWI, "save_dot_except_mlpwi") X(SAVE_DOT_EXCEPT_MLP, "save_dot_except_mlp")  \
+                X(SAVE_QKV_PROJ, "save_qkv_proj") X(QKV_PROJ_OFFLOADED, "qkv_proj_offloaded")                \
+                    X(MINIMAL_OFFLOADED, "minimal_offloaded") X(SAVE_OUT_PROJ, "save_out_proj")              \
+                        X(CUSTOM, "custom")
 
 #define ADV_POLICY_ENUM(id, name) ADV_POLICY_##id,
 enum adv_policy { ADV_POLICY_TABLE(ADV_POLICY_ENUM) ADV_POLICY_COUNT };
 #undef ADV_POLICY_ENUM
 const char *adv_policy_name(enum adv_policy policy);
-/* Placement of each tensor under a preset (CUSTOM: all REMAT). decoder_layer_input is DEVICE in every preset. */
+/* Placement of each tensor under a preset (CUSTOM: all REMAT). decoder_layer_input is DEVICE in every preset.
+ */
 void adv_policy_placements(enum adv_policy policy, enum adv_placement placements[ADV_TENSOR_COUNT]);
 
 enum adv_format { ADV_FORMAT_F32, ADV_FORMAT_BF16, ADV_FORMAT_FP8, ADV_FORMAT_INT8 };
@@ -72,12 +78,18 @@ enum adv_attention_impl { ADV_ATTENTION_IMPL_FLASH, ADV_ATTENTION_IMPL_DOT_PRODU
 enum adv_cp_strategy { ADV_CP_ALL_GATHER, ADV_CP_RING, ADV_CP_ULYSSES, ADV_CP_USP };
 enum adv_moe_impl { ADV_MOE_MEGABLOX, ADV_MOE_TOKAMAX, ADV_MOE_GMM_V2, ADV_MOE_RAGGED_DOT, ADV_MOE_DENSE };
 enum adv_mesh_rule {
-    ADV_RULE_DEFAULT, ADV_RULE_PURE_FSDP, ADV_RULE_CP_AS_EP, ADV_RULE_EP_AS_CP, ADV_RULE_EP_AS_DP,
-    ADV_RULE_SHARD_EXP_ON_FSDP, ADV_RULE_PIPELINE_LARGE_MOE,
+    ADV_RULE_DEFAULT,
+    ADV_RULE_PURE_FSDP,
+    ADV_RULE_CP_AS_EP,
+    ADV_RULE_EP_AS_CP,
+    ADV_RULE_EP_AS_DP,
+    ADV_RULE_SHARD_EXP_ON_FSDP,
+    ADV_RULE_PIPELINE_LARGE_MOE,
 };
 enum adv_layout { ADV_LAYOUT_HEAD_DIM_MINOR = 1, ADV_LAYOUT_SEQ_MINOR = 2 };
 
-/* MaxText's spelling of each value: "fp8_full" ("" = none), "adamw", "all_gather", "cp-as-ep" ("" = default), "SEQ_MINOR". */
+/* MaxText's spelling of each value: "fp8_full" ("" = none), "adamw", "all_gather", "cp-as-ep" ("" = default),
+ * "SEQ_MINOR". */
 const char *adv_quantization_name(enum adv_quantization quantization);
 const char *adv_optimizer_name(enum adv_optimizer optimizer);
 const char *adv_cp_strategy_name(enum adv_cp_strategy strategy);
@@ -92,18 +104,20 @@ struct adv_splash_blocks {
 };
 
 enum { ADV_GMM_FWD, ADV_GMM_DLHS, ADV_GMM_DRHS, ADV_GMM_PASSES };
-struct adv_gmm_blocks { int batch_seq, embed_dim, mlp_dim; };
+struct adv_gmm_blocks {
+    int batch_seq, embed_dim, mlp_dim;
+};
 
 /* What of the XLA flags changes the prediction. Unset tri-states (-1) follow the chip's default. */
 struct adv_flags {
-    int scoped_vmem_limit_kib; /* 0 = the chip's default */
-    signed char sc_all_gather, sc_reduce_scatter, sc_all_reduce;       /* SparseCore offload */
-    signed char async_all_gather;                                       /* xla_enable_async_all_gather */
-    signed char cf_all_gather, cf_reduce_scatter, cf_all_reduce;        /* async collective fusion */
+    int scoped_vmem_limit_kib;                                   /* 0 = the chip's default */
+    signed char sc_all_gather, sc_reduce_scatter, sc_all_reduce; /* SparseCore offload */
+    signed char async_all_gather;                                /* xla_enable_async_all_gather */
+    signed char cf_all_gather, cf_reduce_scatter, cf_all_reduce; /* async collective fusion */
     signed char latency_hiding_layer_scheduler, sc_aggregator;
-    signed char data_parallel_overlap;                                  /* DCN gradient all-reduce overlap */
-    signed char host_offload_scheduling;                                /* the HOST_OFFLOAD set */
-    signed char collective_matmul_disabled;                             /* windowed einsum off */
+    signed char data_parallel_overlap;      /* DCN gradient all-reduce overlap */
+    signed char host_offload_scheduling;    /* the HOST_OFFLOAD set */
+    signed char collective_matmul_disabled; /* windowed einsum off */
 };
 
 struct adv_plan {
@@ -142,9 +156,10 @@ struct adv_plan {
     bool float32_logits;
     /* experts */
     enum adv_moe_impl moe;
-    double capacity_factor;       /* > 0 with ADV_MOE_DENSE: dropping */
-    double ragged_buffer_factor;  /* < 0: worst case */
-    bool use_ring_of_experts, use_ragged_sort, use_random_routing, float32_weight_sum, merge_gating_gmm, use_custom_sort_vjp;
+    double capacity_factor;      /* > 0 with ADV_MOE_DENSE: dropping */
+    double ragged_buffer_factor; /* < 0: worst case */
+    bool use_ring_of_experts, use_ragged_sort, use_random_routing, float32_weight_sum, merge_gating_gmm,
+        use_custom_sort_vjp;
     struct adv_gmm_blocks gmm_blocks[2][ADV_GMM_PASSES]; /* [0] wi, [1] wo */
     /* embedding, logits */
     int num_vocab_tiling;
@@ -154,13 +169,15 @@ struct adv_plan {
     double software_date; /* year with fraction of the MaxText/libtpu release, NAN = current */
 };
 
-/* MaxText's defaults (base.yml) for `model`; parallelism all 1, ici_fsdp and dcn_data to be filled by the caller. */
+/* MaxText's defaults (base.yml) for `model`; parallelism all 1, ici_fsdp and dcn_data to be filled by the
+ * caller. */
 void adv_plan_defaults(struct adv_plan *plan, const struct adv_model *model);
 
 /* All tri-states "as the chip's default". */
 void adv_flags_unset(struct adv_flags *flags);
 
-/* Splash clamps every block to the sequence: min(block, seq_len). Call after the sequence and the blocks are known. */
+/* Splash clamps every block to the sequence: min(block, seq_len). Call after the sequence and the blocks are
+ * known. */
 void adv_plan_clamp_blocks(struct adv_plan *plan);
 
 /* Devices along an axis over ICI and DCN together. */
@@ -182,16 +199,19 @@ double adv_plan_global_batch(const struct adv_plan *plan, const struct adv_clust
 int adv_plan_weight_shards(const struct adv_plan *plan);
 int adv_plan_expert_shards(const struct adv_plan *plan);
 
-/* Every legality rule (axes product, batch divisibility, heads, experts, sequence, blocks, vocabulary tiling, …);
- * all violations are added to `err`, pointers below /config, with the numbers and a remedy. Findings that MaxText
- * accepts but that waste or surprise go to `warnings` (may be NULL). ADV_E_ILLEGAL when any rule is broken. */
+/* Every legality rule (axes product, batch divisibility, heads, experts, sequence, blocks, vocabulary tiling,
+ * …); all violations are added to `err`, pointers below /config, with the numbers and a remedy. Findings that
+ * MaxText accepts but that waste or surprise go to `warnings` (may be NULL). ADV_E_ILLEGAL when any rule is
+ * broken. */
 ADV_MUST_CHECK adv_code adv_plan_check(const struct adv_plan *plan, const struct adv_model *model,
                                        const struct adv_cluster *cluster, adv_err *err, adv_err *warnings);
 
 /* Whether the mesh of these rules has the axis; MaxText ignores the keys of the others. */
 bool adv_plan_axis_in_mesh(enum adv_mesh_rule rule, enum adv_axis axis);
 
-/* The same rules (also those MaxText refuses only in recent releases) as a yes/no for the search's inner loop: no text, no allocation. NULL = legal, else the rule's name. */
-const char *adv_plan_broken_rule(const struct adv_plan *plan, const struct adv_model *model, const struct adv_cluster *cluster);
+/* The same rules (also those MaxText refuses only in recent releases) as a yes/no for the search's inner
+ * loop: no text, no allocation. NULL = legal, else the rule's name. */
+const char *adv_plan_broken_rule(const struct adv_plan *plan, const struct adv_model *model,
+                                 const struct adv_cluster *cluster);
 
 #endif

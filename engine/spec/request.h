@@ -1,4 +1,5 @@
-/* request.h: decoded requests, ready for the engine. Filled by engine/json/decode_*.c; arena-owned strings. */
+/* request.h: decoded requests, ready for the engine. Filled by engine/json/decode_*.c; arena-owned strings.
+ */
 #ifndef ADV_SPEC_REQUEST_H
 #define ADV_SPEC_REQUEST_H
 
@@ -7,7 +8,10 @@
 #include "engine/spec/plan.h"
 
 /* One MaxText key as it was given, kept for the answer: values as JSON text. */
-struct adv_config_entry { const char *key; const char *value_json; };
+struct adv_config_entry {
+    const char *key;
+    const char *value_json;
+};
 
 struct adv_config {
     int count;
@@ -26,18 +30,26 @@ struct adv_estimate_request {
     bool store;
 };
 
-enum adv_objective { ADV_OBJECTIVE_STEP_TIME, ADV_OBJECTIVE_TOKENS_PER_S, ADV_OBJECTIVE_USD_PER_TOKEN, ADV_OBJECTIVE_HBM };
+enum adv_objective {
+    ADV_OBJECTIVE_STEP_TIME,
+    ADV_OBJECTIVE_TOKENS_PER_S,
+    ADV_OBJECTIVE_USD_PER_TOKEN,
+    ADV_OBJECTIVE_HBM
+};
 
 struct adv_workload {
     int64_t seq_len;
     double global_batch_sequences; /* 0 = not given; exactly one of the three is */
     double per_device_batch_size;
     double tokens_per_step;
-    bool any_quantization;         /* "any": none and the chip's native formats */
-    struct adv_plan base;          /* defaults with the workload's formats and the pins applied */
+    bool any_quantization; /* "any": none and the chip's native formats */
+    struct adv_plan base;  /* defaults with the workload's formats and the pins applied */
 };
 
-struct adv_pin { const char *key; const char *value_json; };
+struct adv_pin {
+    const char *key;
+    const char *value_json;
+};
 
 struct adv_advise_request {
     struct adv_model model;
@@ -45,17 +57,17 @@ struct adv_advise_request {
     struct adv_workload workload;
     int pins_count;
     struct adv_pin pins[ADV_LIMIT_CONFIG_KEYS];
-    bool axis_pinned[ADV_AXIS_COUNT];      /* ICI degree fixed by a pin to workload.base.ici[axis] */
+    bool axis_pinned[ADV_AXIS_COUNT]; /* ICI degree fixed by a pin to workload.base.ici[axis] */
     bool remat_pinned, tiles_pinned, batch_pinned, vocab_tiling_pinned, cp_strategy_pinned;
-    bool axis_allowed[ADV_AXIS_COUNT];     /* search.axes; all searchable ones when absent */
+    bool axis_allowed[ADV_AXIS_COUNT]; /* search.axes; all searchable ones when absent */
     bool has_baseline;
     struct adv_plan baseline;
     struct adv_config baseline_config;
     enum adv_objective objective;
     int top_k;
-    int max_changes;                       /* 0 = any */
-    long max_evaluations;                  /* 0 = the default budget */
-    bool wants_sensitivities;              /* of the first plan, in the answer */
+    int max_changes;          /* 0 = any */
+    long max_evaluations;     /* 0 = the default budget */
+    bool wants_sensitivities; /* of the first plan, in the answer */
     const char *label, *project, *git_ref;
     bool store;
 };

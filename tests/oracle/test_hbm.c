@@ -1,4 +1,5 @@
-/* Memory against what runs reported: XLA's own count of bytes, or that a program ran. tests/accuracy/hbm.json. */
+/* Memory against what runs reported: XLA's own count of bytes, or that a program ran.
+ * tests/accuracy/hbm.json. */
 #include "tests/unit/check.h"
 
 #include <stdlib.h>
@@ -16,7 +17,8 @@ static struct adv_estimate predict(const json_t *row)
     assert_ok(decode(text));
     free(text);
     const struct adv_constants *constants = &adv_catalog_chip(catalog, request.cluster.chip.name)->constants;
-    struct adv_estimate_input input = {&request.model, &request.cluster, constants, &request.plan, request.flops_convention};
+    struct adv_estimate_input input = {&request.model, &request.cluster, constants, &request.plan,
+                                       request.flops_convention};
     struct adv_estimate estimate;
     if (adv_estimate_plan(&input, &estimate, &ledger, &err) != ADV_OK) print_findings(&err);
     return estimate;
@@ -34,12 +36,14 @@ static void what_ran_is_not_refused_and_what_did_not_does_not_simply_fit(void **
     assert_true(json_array_size(rows) >= 6);
     size_t index;
     json_t *row;
-    json_array_foreach(rows, index, row) {
+    json_array_foreach(rows, index, row)
+    {
         struct adv_estimate estimate = predict(row);
         bool ran = json_is_true(json_object_get(row, "ran"));
         print_message("%-26s %-12s %6.1f GiB, reported %6.1f, %s\n", id_of(row), adv_fit_name(estimate.fit),
                       estimate.hbm_bytes_per_device / ADV_GIB,
-                      json_number_value(json_object_get(row, "hbm_required_gib_per_device")), ran ? "ran" : "out of memory");
+                      json_number_value(json_object_get(row, "hbm_required_gib_per_device")),
+                      ran ? "ran" : "out of memory");
         if (ran && estimate.fit == ADV_FIT_NO) fail_msg("%s ran", id_of(row));
         if (!ran && estimate.fit == ADV_FIT_FITS) fail_msg("%s ran out of memory", id_of(row));
     }
@@ -52,7 +56,8 @@ static void usable_memory_is_the_reported_limit(void **state)
     json_t *rows = read_rows("tests/accuracy/hbm.json");
     size_t index;
     json_t *row;
-    json_array_foreach(rows, index, row) {
+    json_array_foreach(rows, index, row)
+    {
         struct adv_estimate estimate = predict(row);
         assert_close(estimate.hbm_limit_bytes_per_device / ADV_GIB,
                      json_number_value(json_object_get(row, "hbm_limit_gib_per_device")), 2e-4);
@@ -60,10 +65,10 @@ static void usable_memory_is_the_reported_limit(void **state)
     json_decref(rows);
 }
 
-/* Two rows resist: both are deepseek3 on 2 slices of 4x8x8 with the feed-forward sharded over fsdp_transpose 2. Between
- * their batches of 5 and 8 the report grows by 1.94 MiB a token, the model by 1.59: the tokens of the transposed pair
- * meet at the experts, and what the compiler then keeps of them beside the widened rows is not known. They are
- * predicted 11 to 13 % low; the others are within 2 %. */
+/* Two rows resist: both are deepseek3 on 2 slices of 4x8x8 with the feed-forward sharded over
+ * fsdp_transpose 2. Between their batches of 5 and 8 the report grows by 1.94 MiB a token, the model by 1.59:
+ * the tokens of the transposed pair meet at the experts, and what the compiler then keeps of them beside the
+ * widened rows is not known. They are predicted 11 to 13 % low; the others are within 2 %. */
 static bool resists(const char *id)
 {
     return strncmp(id, "hbm-v7x-dsv3-2x256", 18) == 0;
@@ -76,7 +81,8 @@ static void reported_bytes_are_predicted(void **state)
     int judged = 0;
     size_t index;
     json_t *row;
-    json_array_foreach(rows, index, row) {
+    json_array_foreach(rows, index, row)
+    {
         double reported = json_number_value(json_object_get(row, "hbm_required_gib_per_device"));
         if (!(reported > 0.0)) continue;
         judged++;

@@ -1,4 +1,5 @@
-/* What must hold for every estimate, whatever the constants are fitted to. Random legal plans of real models. */
+/* What must hold for every estimate, whatever the constants are fitted to. Random legal plans of real models.
+ */
 #include "tests/unit/check.h"
 
 #include <string.h>
@@ -32,8 +33,8 @@ struct example {
     struct adv_plan plan;
 };
 
-static const char *const names[] = {"llama3.1-70b",  "llama3.1-8b",   "gemma3-27b",   "deepseek3-671b",
-                                    "gpt-oss-120b",  "qwen3-30b-a3b", "mixtral-8x7b", "qwen3-next-80b-a3b"};
+static const char *const names[] = {"llama3.1-70b", "llama3.1-8b",   "gemma3-27b",   "deepseek3-671b",
+                                    "gpt-oss-120b", "qwen3-30b-a3b", "mixtral-8x7b", "qwen3-next-80b-a3b"};
 static const char *const chips[] = {"tpu7x", "v6e", "v5p", "v5e", "v4"};
 
 static bool draw_cluster(struct example *e)
@@ -81,7 +82,8 @@ static bool draw(struct example *e)
 
 static struct adv_estimate estimate(const struct example *e, struct adv_ledger *book)
 {
-    struct adv_estimate_input input = {&e->model, &e->cluster, &e->constants, &e->plan, ADV_FLOPS_CAUSAL_HALF};
+    struct adv_estimate_input input = {&e->model, &e->cluster, &e->constants, &e->plan,
+                                       ADV_FLOPS_CAUSAL_HALF};
     struct adv_estimate result;
     adv_err err;
     adv_err_init(&err);
@@ -129,7 +131,8 @@ static void the_shortcut_for_families_changes_no_bit(void **state)
         for (int member = 0; member < 4; member++) {
             e->plan.num_vocab_tiling = 1 << member;
             e->plan.placements[below(ADV_TENSOR_COUNT)] = (enum adv_placement)(1 + below(2));
-            struct adv_estimate_input input = {&e->model, &e->cluster, &e->constants, &e->plan, ADV_FLOPS_CAUSAL_HALF};
+            struct adv_estimate_input input = {&e->model, &e->cluster, &e->constants, &e->plan,
+                                               ADV_FLOPS_CAUSAL_HALF};
             struct adv_estimate again;
             adv_err err;
             adv_err_init(&err);
@@ -166,13 +169,15 @@ static void faster_hardware_is_never_slower(void **state)
         struct example e;
         if (!draw(&e)) continue;
         double before_s = estimate(&e, NULL).step_time_s;
-        double *fields[] = {&e.cluster.chip.peak_bf16_flops_per_s_per_chip, &e.cluster.chip.hbm_bytes_per_s_per_chip,
-                            &e.cluster.chip.ici_link_achieved_bytes_per_s, &e.cluster.chip.dcn_bytes_per_s_per_chip};
+        double *fields[] = {
+            &e.cluster.chip.peak_bf16_flops_per_s_per_chip, &e.cluster.chip.hbm_bytes_per_s_per_chip,
+            &e.cluster.chip.ici_link_achieved_bytes_per_s, &e.cluster.chip.dcn_bytes_per_s_per_chip};
         int which = below(4);
         *fields[which] *= 1.5;
         double after_s = estimate(&e, NULL).step_time_s;
         if (after_s > before_s * (1.0 + 1e-12))
-            fail_msg("%s on %s: field %d faster, step %g -> %g", e.model.name, e.cluster.chip.name, which, before_s, after_s);
+            fail_msg("%s on %s: field %d faster, step %g -> %g", e.model.name, e.cluster.chip.name, which,
+                     before_s, after_s);
     }
 }
 

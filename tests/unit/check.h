@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-/* |actual - expected| <= rel * |expected| (or <= rel when expected is 0). cmocka 1.1.5 compares floats only. */
+/* |actual - expected| <= rel * |expected| (or <= rel when expected is 0). cmocka 1.1.5 compares floats only.
+ */
 #define assert_close(actual, expected, rel)                                                                  \
     do {                                                                                                     \
         double a_ = (actual), e_ = (expected), r_ = (rel);                                                   \

@@ -1,7 +1,8 @@
-/* cost_fixture.h: one model on one slice with one plan, for tests of engine/cost: change what matters, then place.
+/* cost_fixture.h: one model on one slice with one plan, for tests of engine/cost: change what matters, then
+ * place.
  *
- * round_constants() replaces the fitted constants by round ones (rates at their peaks, launches free), so that expected
- * values can be worked out by hand and do not move with a refit.
+ * round_constants() replaces the fitted constants by round ones (rates at their peaks, launches free), so
+ * that expected values can be worked out by hand and do not move with a refit.
  */
 #ifndef TESTS_UNIT_COST_FIXTURE_H
 #define TESTS_UNIT_COST_FIXTURE_H
@@ -37,11 +38,13 @@ static inline struct adv_model catalog_model(const char *name)
     memset(&model, 0, sizeof model);
     adv_err_init(&err);
     if (!catalog) catalog = adv_catalog_load(NULL, &err);
-    if (!catalog || adv_catalog_model(catalog, name, &model, &err) != ADV_OK) fail_msg("%s", err.findings[0].detail);
+    if (!catalog || adv_catalog_model(catalog, name, &model, &err) != ADV_OK)
+        fail_msg("%s", err.findings[0].detail);
     return model;
 }
 
-/* The slice x * y * z, all devices under FSDP, one sequence of 4096 tokens a device, everything else MaxText's default. */
+/* The slice x * y * z, all devices under FSDP, one sequence of 4096 tokens a device, everything else
+ * MaxText's default. */
 static inline void bench_open(struct bench *b, const char *model, const char *chip, int x, int y, int z)
 {
     memset(b, 0, sizeof *b);
@@ -87,7 +90,8 @@ static inline void bench_policy(struct bench *b, enum adv_policy policy)
 
 static inline struct adv_estimate_input bench_input(const struct bench *b)
 {
-    return (struct adv_estimate_input){&b->model, &b->cluster, &b->constants, &b->plan, ADV_FLOPS_CAUSAL_HALF};
+    return (struct adv_estimate_input){&b->model, &b->cluster, &b->constants, &b->plan,
+                                       ADV_FLOPS_CAUSAL_HALF};
 }
 
 /* Fills b->cost from what has been set; an empty account. */
@@ -117,7 +121,8 @@ static inline const struct adv_estimate *bench_estimate(struct bench *b)
     struct adv_estimate_input input = bench_input(b);
     adv_err err;
     adv_err_init(&err);
-    if (adv_estimate_plan(&input, &b->estimate, &b->ledger, &err) != ADV_OK) fail_msg("%s", err.findings[0].detail);
+    if (adv_estimate_plan(&input, &b->estimate, &b->ledger, &err) != ADV_OK)
+        fail_msg("%s", err.findings[0].detail);
     return &b->estimate;
 }
 

@@ -21,7 +21,8 @@ static void a_familiar_plan_has_the_spread_of_the_fit(void **state)
         struct bench b;
         bool flat = machine_chip(chips[i]).ici_axes < 2.5;
         bench_open(&b, "llama3.1-8b", chips[i], 4, 4, flat ? 1 : 4);
-        assert_close(half_ln(&b), 1.645 * b.constants.interval_log_sd, 1e-12); /* 5 % of a normal beyond each end */
+        assert_close(half_ln(&b), 1.645 * b.constants.interval_log_sd,
+                     1e-12); /* 5 % of a normal beyond each end */
         assert_int_equal(b.estimate.confidence, ADV_CONFIDENCE_CALIBRATED);
         assert_non_null(strstr(b.estimate.confidence_why, chips[i]));
     }
@@ -91,7 +92,8 @@ static void each_gap_widens_and_says_why(void **state)
         bench_open(&b, "llama3.1-8b", "tpu7x", 4, 4, 4);
         gaps[i].open(&b);
         double half = half_ln(&b);
-        if (!(half >= 1.25 * calibrated)) fail_msg("%s widens %g to %g only", gaps[i].reason, calibrated, half);
+        if (!(half >= 1.25 * calibrated))
+            fail_msg("%s widens %g to %g only", gaps[i].reason, calibrated, half);
         assert_int_equal(b.estimate.confidence, ADV_CONFIDENCE_EXTRAPOLATED);
         if (!strstr(b.estimate.confidence_why, gaps[i].reason))
             fail_msg("\"%s\" does not say %s", b.estimate.confidence_why, gaps[i].reason);
@@ -119,9 +121,10 @@ static void gaps_add_up_in_width_and_words(void **state)
     stages(&b);
     tensor_axis(&b);
     (void)half_ln(&b);
-    assert_string_equal(b.estimate.confidence_why,
-                        "linear or compressed attention has no measurement; pipeline parallelism has no measured step; "
-                        "tensor parallelism has no measured step on this chip");
+    assert_string_equal(
+        b.estimate.confidence_why,
+        "linear or compressed attention has no measurement; pipeline parallelism has no measured step; "
+        "tensor parallelism has no measured step on this chip");
 }
 
 static void tensor_parallelism_is_familiar_where_it_was_published(void **state)

@@ -18,7 +18,8 @@ static void a_matmul_is_padded_to_the_array(void **state)
     struct bench *b = open_round("tpu7x");
     bench_place(b);
     double rate = 1153.5e12; /* half a chip */
-    assert_close(adv_cost_matmul_s(&b->cost, 4096, 4096, 4096, false), 2.0 * 4096 * 4096 * 4096 / rate, 1e-12);
+    assert_close(adv_cost_matmul_s(&b->cost, 4096, 4096, 4096, false), 2.0 * 4096 * 4096 * 4096 / rate,
+                 1e-12);
     /* 300 -> 512 columns, 500 -> 512 rows */
     assert_close(adv_cost_matmul_s(&b->cost, 1e6, 500, 300, false), 2.0 * 1e6 * 512 * 512 / rate, 1e-12);
     /* v5p pads to 128 */
@@ -45,13 +46,15 @@ static void only_native_formats_are_faster(void **state)
         const char *chip;
         enum adv_quantization quantization;
         double ratio; /* of the peaks */
-    } cases[] = {{"tpu7x", ADV_QUANT_FP8_FULL, 2.0}, {"tpu7x", ADV_QUANT_INT8, 1.0}, {"v5p", ADV_QUANT_INT8, 2.0},
-                 {"v5p", ADV_QUANT_FP8_FULL, 1.0},   {"v6e", ADV_QUANT_FP8, 1.0},    {"v6e", ADV_QUANT_INT8, 2.0}};
+    } cases[] = {{"tpu7x", ADV_QUANT_FP8_FULL, 2.0}, {"tpu7x", ADV_QUANT_INT8, 1.0},
+                 {"v5p", ADV_QUANT_INT8, 2.0},       {"v5p", ADV_QUANT_FP8_FULL, 1.0},
+                 {"v6e", ADV_QUANT_FP8, 1.0},        {"v6e", ADV_QUANT_INT8, 2.0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bench *b = open_round(cases[i].chip);
         b->plan.quantization = cases[i].quantization;
         bench_place(b);
-        double ratio = adv_cost_matmul_s(&b->cost, 65536, 8192, 8192, false) / adv_cost_matmul_s(&b->cost, 65536, 8192, 8192, true);
+        double ratio = adv_cost_matmul_s(&b->cost, 65536, 8192, 8192, false) /
+                       adv_cost_matmul_s(&b->cost, 65536, 8192, 8192, true);
         assert_close(ratio, cases[i].ratio, 2e-3);
     }
 }
@@ -68,7 +71,8 @@ static void each_device_casts_the_whole_layer_in_every_pass(void **state)
         (void)bench_layer(&b, 0);
         seconds[large] = b.account.slots[ADV_TERM_QUANTIZE_WEIGHTS].seconds;
         /* dynamic scales; 218.1 M parameters of the layer (its norms stay bf16) */
-        double bytes = b.constants.step_quantize_dynamic_bytes * 4096.0 * (4096 + 1024 + 1024 + 4096 + 3 * 14336);
+        double bytes =
+            b.constants.step_quantize_dynamic_bytes * 4096.0 * (4096 + 1024 + 1024 + 4096 + 3 * 14336);
         assert_close(seconds[large], 3.0 * bytes / 3690e9, 1e-12);
     }
     assert_close(seconds[0], seconds[1], 1e-12);
@@ -96,7 +100,8 @@ static void tensor_parallelism_changes_no_flops(void **state)
     bench_axes(b, ADV_AXIS_TENSOR, 4);
     struct adv_layer_time sharded = bench_layer(b, 0);
     assert_close(executed_flops(b), flops, 1e-12);
-    assert_close(b->account.slots[ADV_TERM_MATMUL_FWD].seconds, matmul_s, 1e-12); /* every side divides by 128 x 4 */
+    assert_close(b->account.slots[ADV_TERM_MATMUL_FWD].seconds, matmul_s,
+                 1e-12); /* every side divides by 128 x 4 */
     assert_close(sharded.pass_s[ADV_PASS_BWD], alone.pass_s[ADV_PASS_BWD], 0.05);
 }
 
@@ -158,9 +163,10 @@ static void grouped_experts_recompute_what_is_not_named(void **state)
     bench_policy(&b, ADV_POLICY_CUSTOM);
     (void)bench_layer(&b, 0);
     double forward = b.account.slots[ADV_TERM_GMM_FWD].flops;
-    assert_close(b.account.slots[ADV_TERM_GMM_RECOMPUTE].flops, forward, 1e-12); /* the weighted sum needs wo's rows */
-    b.plan.placements[ADV_TENSOR_MLPWI_0] = ADV_PLACE_DEVICE;                    /* the gate carries this name too */
-    b.plan.placements[ADV_TENSOR_MLPWI_1] = ADV_PLACE_DEVICE;                    /* the other input does not */
+    assert_close(b.account.slots[ADV_TERM_GMM_RECOMPUTE].flops, forward,
+                 1e-12);                                      /* the weighted sum needs wo's rows */
+    b.plan.placements[ADV_TENSOR_MLPWI_0] = ADV_PLACE_DEVICE; /* the gate carries this name too */
+    b.plan.placements[ADV_TENSOR_MLPWI_1] = ADV_PLACE_DEVICE; /* the other input does not */
     (void)bench_layer(&b, 0);
     assert_close(b.account.slots[ADV_TERM_GMM_RECOMPUTE].flops, forward * 2.0 / 3.0, 1e-12);
     b.plan.placements[ADV_TENSOR_MOE_MLPWI_1] = b.plan.placements[ADV_TENSOR_MOE_MLPWO] = ADV_PLACE_OFFLOAD;
@@ -199,7 +205,8 @@ static void a_lookup_is_a_gather_or_a_one_hot_matmul(void **state)
     adv_cost_head(&b->cost, &b->account);
     double flops = 2.0 * 2.0 * 4096 * 128256.0 * 4096; /* forward and the table's gradient */
     assert_close(b->account.slots[ADV_TERM_EMBEDDING].flops, flops, 1e-12);
-    assert_close(b->account.slots[ADV_TERM_EMBEDDING].seconds, flops / 459e12, 1e-12); /* 128256 = 1002 x 128 */
+    assert_close(b->account.slots[ADV_TERM_EMBEDDING].seconds, flops / 459e12,
+                 1e-12); /* 128256 = 1002 x 128 */
 }
 
 static void logits_cost_three_matmuls_and_a_fourth_when_tiled(void **state)
@@ -225,7 +232,8 @@ static void a_prediction_module_is_a_layer_a_projection_and_a_head(void **state)
     adv_err_init(&err);
     bench_open(&b, "deepseek3-671b", "v5p", 4, 4, 4);
     struct adv_layer_time layer = bench_layer(&b, 1);
-    double layer_s = layer.pass_s[ADV_PASS_FWD] + layer.pass_s[ADV_PASS_RECOMPUTE] + layer.pass_s[ADV_PASS_BWD];
+    double layer_s =
+        layer.pass_s[ADV_PASS_FWD] + layer.pass_s[ADV_PASS_RECOMPUTE] + layer.pass_s[ADV_PASS_BWD];
     bench_place(&b);
     assert_int_equal(adv_cost_mtp(&b.cost, &b.account, &err), ADV_OK);
     assert_close(b.account.slots[ADV_TERM_MTP].seconds, 0.0, 0.0); /* the model file has none on */
@@ -249,7 +257,8 @@ static void naive_attention_moves_its_scores_through_hbm(void **state)
     (void)bench_layer(&b, 0);
     double naive_s = b.account.slots[ADV_TERM_ATTENTION_FWD].seconds;
     assert_true(naive_s > splash_s);
-    /* float32 scores written once and read twice: 12 B x 40 heads x 8192 x 8192, at no more than the specified rate */
+    /* float32 scores written once and read twice: 12 B x 40 heads x 8192 x 8192, at no more than the
+     * specified rate */
     assert_true(naive_s >= 12.0 * 40 * 8192 * 8192 / 3690e9);
 }
 

@@ -14,19 +14,22 @@ static void check_table(const char *model, int kind, const struct expected *expe
     struct adv_projection table[ADV_PROJECTIONS_MAX];
     int count = adv_projections(&m, &m.layers[kind], table);
     for (int i = 0; i < count && i < expected_count; i++) {
-        if (table[i].k == expected[i].k && table[i].n == expected[i].n && table[i].needed_in_backward == expected[i].needed)
+        if (table[i].k == expected[i].k && table[i].n == expected[i].n &&
+            table[i].needed_in_backward == expected[i].needed)
             continue;
-        fail_msg("%s, matmul %d: %g x %g (needed %d), expected %g x %g (%d)", model, i, table[i].k, table[i].n,
-                 table[i].needed_in_backward, expected[i].k, expected[i].n, expected[i].needed);
+        fail_msg("%s, matmul %d: %g x %g (needed %d), expected %g x %g (%d)", model, i, table[i].k,
+                 table[i].n, table[i].needed_in_backward, expected[i].k, expected[i].n, expected[i].needed);
     }
     assert_int_equal(count, expected_count);
 }
-#define CHECK_TABLE(model, kind, expected) check_table(model, kind, expected, (int)(sizeof(expected) / sizeof *(expected)))
+#define CHECK_TABLE(model, kind, expected)                                                                   \
+    check_table(model, kind, expected, (int)(sizeof(expected) / sizeof *(expected)))
 
 static void a_llama_layer_is_seven_matmuls(void **state)
 {
     (void)state;
-    /* emb 4096, 32 query and 8 key-value heads of 128, feed-forward 14336. Nothing behind wo needs its output. */
+    /* emb 4096, 32 query and 8 key-value heads of 128, feed-forward 14336. Nothing behind wo needs its
+     * output. */
     static const struct expected rows[] = {
         {4096, 4096, true},  {4096, 1024, true},  {4096, 1024, true},   {4096, 4096, true},
         {4096, 14336, true}, {4096, 14336, true}, {14336, 4096, false},
@@ -37,10 +40,10 @@ static void a_llama_layer_is_seven_matmuls(void **state)
 static void latent_attention_goes_through_its_ranks(void **state)
 {
     (void)state;
-    /* deepseek3, first (dense) layers: 7168 -> 1536 -> 128 heads x (128 + 64); 7168 -> 512 + 64 rope; 512 -> 128 x (128 +
-     * 128); 128 x 128 -> 7168; feed-forward 18432. */
+    /* deepseek3, first (dense) layers: 7168 -> 1536 -> 128 heads x (128 + 64); 7168 -> 512 + 64 rope; 512 ->
+     * 128 x (128 + 128); 128 x 128 -> 7168; feed-forward 18432. */
     static const struct expected dense[] = {
-        {7168, 1536, true}, {1536, 24576, true}, {7168, 576, true},   {512, 32768, true},
+        {7168, 1536, true},  {1536, 24576, true}, {7168, 576, true},   {512, 32768, true},
         {16384, 7168, true}, {7168, 18432, true}, {7168, 18432, true}, {18432, 7168, false},
     };
     CHECK_TABLE("deepseek3-671b", 0, dense);
@@ -55,7 +58,8 @@ static void latent_attention_goes_through_its_ranks(void **state)
 static void a_norm_behind_the_feed_forward_needs_its_output(void **state)
 {
     (void)state;
-    /* gemma3-4b: emb 2560, 8 query and 4 key-value heads of 256, feed-forward 10240, norms on both sides of each block. */
+    /* gemma3-4b: emb 2560, 8 query and 4 key-value heads of 256, feed-forward 10240, norms on both sides of
+     * each block. */
     static const struct expected rows[] = {
         {2560, 2048, true},  {2560, 1024, true},  {2560, 1024, true},  {2048, 2560, true},
         {2560, 10240, true}, {2560, 10240, true}, {10240, 2560, true},
@@ -78,8 +82,8 @@ static void a_delta_net_projects_keys_values_and_gates_at_once(void **state)
     (void)state;
     struct adv_model model = catalog_model("qwen3-next-80b-a3b");
     int linear = model.layers[0].attention == ADV_ATTENTION_LINEAR ? 0 : 1;
-    /* emb 2048; 16 key heads and 32 value heads of 128: queries and keys 2 x 2048, values and gate 2 x 4096; decay and
-     * beta per value head; 4096 -> 2048; router over 512 experts; shared expert of 512. */
+    /* emb 2048; 16 key heads and 32 value heads of 128: queries and keys 2 x 2048, values and gate 2 x 4096;
+     * decay and beta per value head; 4096 -> 2048; router over 512 experts; shared expert of 512. */
     static const struct expected delta[] = {
         {2048, 12288, true}, {2048, 64, true},  {4096, 2048, true}, {2048, 512, true},
         {2048, 512, true},   {2048, 512, true}, {512, 2048, false},
@@ -108,7 +112,8 @@ static void the_table_holds_the_parameters_of_the_layer(void **state)
             for (int p = 0; p < count; p++) matrices += table[p].k * table[p].n;
             struct adv_layer_params params = adv_model_layer_params(&model, layer);
             /* the rest is biases, norms of queries and keys, and of the latent ranks: vectors */
-            assert_close(matrices, params.attention + params.dense_ffn + params.router + params.shared_experts, 1e-3);
+            assert_close(matrices,
+                         params.attention + params.dense_ffn + params.router + params.shared_experts, 1e-3);
         }
     }
 }
@@ -133,15 +138,16 @@ static void each_policy_recomputes_what_it_does_not_name(void **state)
     assert_close(recomputed("llama3.1-8b", 0, ADV_POLICY_SAVE_OUT_PROJ), 34.0 / 52.0, 1e-12);
     assert_close(recomputed("llama3.1-8b", 0, ADV_POLICY_SAVE_QKV_PROJ), 32.0 / 52.0, 1e-12);
     assert_close(recomputed("llama3.1-8b", 0, ADV_POLICY_SAVE_DOT_EXCEPT_MLP), 28.0 / 52.0, 1e-12);
-    assert_close(recomputed("llama3.1-8b", 0, ADV_POLICY_SAVE_DOT_WITH_CONTEXT_EXCEPT_MLP), 28.0 / 52.0, 1e-12);
+    assert_close(recomputed("llama3.1-8b", 0, ADV_POLICY_SAVE_DOT_WITH_CONTEXT_EXCEPT_MLP), 28.0 / 52.0,
+                 1e-12);
     assert_close(recomputed("llama3.1-8b", 0, ADV_POLICY_QKV_PROJ_OFFLOADED), 32.0 / 52.0, 1e-12);
     assert_close(recomputed("llama3.1-8b", 0, ADV_POLICY_MINIMAL), 0.0, 1e-12);
     assert_close(recomputed("llama3.1-8b", 0, ADV_POLICY_MINIMAL_OFFLOADED), 0.0, 1e-12);
     /* gemma3-4b, in units of 2560 x 1024: q 2, k 1, v 1, out 2, wi 10 and 10, wo 10: 36, and wo is needed. */
     assert_close(recomputed("gemma3-4b", 0, ADV_POLICY_FULL), 1.0, 1e-12);
     assert_close(recomputed("gemma3-4b", 0, ADV_POLICY_SAVE_DOT_EXCEPT_MLPWI), 20.0 / 36.0, 1e-12);
-    /* a delta net's tensors carry no names, so only the shared expert's inputs can be kept. In units of 2048 columns of
-     * 2048: 12288 + 64 + 4096, router 512, inputs 512 and 512, dead output 512. */
+    /* a delta net's tensors carry no names, so only the shared expert's inputs can be kept. In units of 2048
+     * columns of 2048: 12288 + 64 + 4096, router 512, inputs 512 and 512, dead output 512. */
     assert_close(recomputed("qwen3-next-80b-a3b", 0, ADV_POLICY_MINIMAL), 16960.0 / 18496.0, 1e-12);
 }
 
@@ -151,7 +157,8 @@ static void executed_over_model_flops_is_four_thirds_less_the_dead_output(void *
     static struct bench b;
     bench_open(&b, "llama3.1-8b", "v5p", 2, 2, 1);
     (void)bench_layer(&b, 0);
-    double forward = b.account.slots[ADV_TERM_MATMUL_FWD].flops + b.account.slots[ADV_TERM_ATTENTION_FWD].flops;
+    double forward =
+        b.account.slots[ADV_TERM_MATMUL_FWD].flops + b.account.slots[ADV_TERM_ATTENTION_FWD].flops;
     double dead = 2.0 * 4096.0 * 14336.0 * 4096.0; /* tokens x wo */
     assert_close(executed_flops(&b), 4.0 * forward - dead, 1e-12);
     bench_policy(&b, ADV_POLICY_MINIMAL_WITH_CONTEXT);

@@ -1,4 +1,5 @@
-/* Communication against compute: bytes, seconds and what of them shows, with round constants and real links. */
+/* Communication against compute: bytes, seconds and what of them shows, with round constants and real links.
+ */
 #include "tests/unit/cost_fixture.h"
 
 #include "engine/base/units.h"
@@ -115,7 +116,8 @@ static void one_copy_of_the_weights_gathers_nothing(void **state)
     assert_close(adv_account_total_s(&b->account), 0.0, 0.0);
     adv_schedule_step(&b->cost, &b->params, &b->account);
     /* gradients over data instead: float32, once per step, twice through the links */
-    double reduce_s = 2.0 * 4.0 * b->params.total * 63.0 / 64.0 / (cube_bytes_per_s(b) * b->constants.all_reduce_multi_axis_frac);
+    double reduce_s = 2.0 * 4.0 * b->params.total * 63.0 / 64.0 /
+                      (cube_bytes_per_s(b) * b->constants.all_reduce_multi_axis_frac);
     assert_close(slot(b, ADV_TERM_DATA_REDUCE)->exposed_seconds, reduce_s, 1e-12);
 }
 
@@ -126,7 +128,8 @@ static void tensor_parallelism_gathers_activations_around_each_block(void **stat
     bench_axes(b, ADV_AXIS_TENSOR, 4);
     /* one ring of 4: 2 B x 4096 wide x 4096 tokens x 4 devices, 3/4 of it from others */
     double one_s = 2.0 * 4096 * 4096 * 4 * 0.75 / (2.0 * b->cluster.chip.ici_link_achieved_bytes_per_s);
-    /* forward 2 gathers and 2 scatters, backward the same; full recompute gathers twice and scatters once more */
+    /* forward 2 gathers and 2 scatters, backward the same; full recompute gathers twice and scatters once
+     * more */
     bench_place(b);
     adv_schedule_tensor(&b->cost, &b->model.layers[0], 1.0, &b->account);
     assert_close(slot(b, ADV_TERM_TENSOR)->seconds, (8.0 + 3.0) * one_s, 1e-12);
@@ -151,7 +154,8 @@ static void tensor_parallel_experts_reduce_every_choice(void **state)
     bench_place(b);
     adv_schedule_tensor(&b->cost, &b->model.layers[0], 1.0, &b->account);
     double one_s = 2.0 * 4096 * 4096 * 4 * 0.75 / (2.0 * b->cluster.chip.ici_link_achieved_bytes_per_s);
-    assert_close(slot(b, ADV_TERM_TENSOR)->seconds, (8.0 + 2.0 * 2.0) * one_s, 1e-12); /* two experts a token */
+    assert_close(slot(b, ADV_TERM_TENSOR)->seconds, (8.0 + 2.0 * 2.0) * one_s,
+                 1e-12); /* two experts a token */
 }
 
 static void context_shards_gather_keys_and_values(void **state)
@@ -166,7 +170,8 @@ static void context_shards_gather_keys_and_values(void **state)
     bench_place(b);
     adv_schedule_context(&b->cost, &b->model.layers[0], 1.0, &time, &b->account);
     assert_close(slot(b, ADV_TERM_CONTEXT)->bytes, 3.0 * kv_bytes, 1e-12);
-    assert_close(slot(b, ADV_TERM_CONTEXT)->exposed_seconds, 3.0 * one_s, 1e-12); /* twice, and gradients back */
+    assert_close(slot(b, ADV_TERM_CONTEXT)->exposed_seconds, 3.0 * one_s,
+                 1e-12); /* twice, and gradients back */
     bench_policy(b, ADV_POLICY_MINIMAL_WITH_CONTEXT);
     bench_place(b);
     adv_schedule_context(&b->cost, &b->model.layers[0], 1.0, &time, &b->account);
@@ -181,14 +186,16 @@ static void a_ring_passes_a_chunk_behind_each_step(void **state)
     bench_axes(b, ADV_AXIS_CONTEXT, 4);
     b->plan.cp_strategy = ADV_CP_RING;
     double chunk_bytes = 2.0 * 8 * 256 * 4096;
-    double permute_s = 3.0 * chunk_bytes / (b->constants.permute_link_frac * b->cluster.chip.ici_link_achieved_bytes_per_s);
+    double permute_s =
+        3.0 * chunk_bytes / (b->constants.permute_link_frac * b->cluster.chip.ici_link_achieved_bytes_per_s);
     /* merging: partial outputs of 32 x 128 per token, 12 B each, per step, and a fixed cost */
     double merge_s = 3.0 * (12.0 * 4096 * 4096 / 2765e9 + 1e-4);
     struct adv_layer_time long_time = {{1.0, 1.0, 1.0}, false}, no_time = {{0.0, 0.0, 0.0}, false};
     bench_place(b);
     adv_schedule_context(&b->cost, &b->model.layers[0], 1.0, &long_time, &b->account);
     assert_close(slot(b, ADV_TERM_CONTEXT)->exposed_seconds, 0.0, 0.0);
-    assert_close(slot(b, ADV_TERM_CONTEXT)->seconds, 4.0 * permute_s, 0.01); /* three passes, gradients travel too */
+    assert_close(slot(b, ADV_TERM_CONTEXT)->seconds, 4.0 * permute_s,
+                 0.01); /* three passes, gradients travel too */
     assert_close(slot(b, ADV_TERM_RING_MERGE)->exposed_seconds, 3.0 * merge_s, 1e-12);
     bench_place(b);
     adv_schedule_context(&b->cost, &b->model.layers[0], 1.0, &no_time, &b->account);
@@ -207,7 +214,8 @@ static void ulysses_trades_sequence_for_heads(void **state)
     assert_int_equal(b->cost.cp_ring, 1);
     assert_int_equal(b->cost.ulysses, 4);
     adv_schedule_context(&b->cost, &b->model.layers[0], 1.0, &time, &b->account);
-    /* queries, keys, values and outputs of a device's own tokens, three times: (2 x 32 + 2 x 8) x 128 x 2 B */
+    /* queries, keys, values and outputs of a device's own tokens, three times: (2 x 32 + 2 x 8) x 128 x 2 B
+     */
     assert_close(slot(b, ADV_TERM_CONTEXT)->bytes, 3.0 * 2.0 * 80 * 128 * 4096, 1e-12);
 }
 
@@ -218,7 +226,8 @@ static void experts_receive_each_choice_of_a_token(void **state)
     bench_axes(b, ADV_AXIS_EXPERT, 4);
     bench_place(b);
     adv_schedule_experts(&b->cost, &b->model.layers[0], 1.0, &b->account);
-    /* ring of 4: the middle is crossed by 2 x 2 / 4 of what a device holds, two choices of 2 B x 4096 a token */
+    /* ring of 4: the middle is crossed by 2 x 2 / 4 of what a device holds, two choices of 2 B x 4096 a token
+     */
     double once_s = 2.0 * 2.0 * 4096 * 4096 * (2.0 * 2.0 / 4.0) / b->constants.all_to_all_frac /
                     (2.0 * b->cluster.chip.ici_link_achieved_bytes_per_s);
     /* dispatch and combine, in each of three passes; MaxText's default rules keep no expert tensor */
@@ -279,10 +288,10 @@ static void the_bubble_shrinks_with_microbatches_and_repeats(void **state)
     (void)state;
     struct bench *b = open_cube("llama3.1-8b"); /* 32 layers */
     bench_axes(b, ADV_AXIS_STAGE, 4);
-    assert_close(bubble(b, 4, 8, false), 3.0 / 4.0, 1e-12);   /* (stages - 1) / microbatches */
+    assert_close(bubble(b, 4, 8, false), 3.0 / 4.0, 1e-12); /* (stages - 1) / microbatches */
     assert_close(bubble(b, 8, 8, false), 3.0 / 8.0, 1e-12);
-    assert_close(bubble(b, 8, 1, false), 3.0 / 64.0, 1e-12);  /* eight repeats of the circle */
-    assert_close(bubble(b, 8, 8, true), 6.0 / 8.0, 1e-12);    /* delayed forwarding: two iterations a hop */
+    assert_close(bubble(b, 8, 1, false), 3.0 / 64.0, 1e-12); /* eight repeats of the circle */
+    assert_close(bubble(b, 8, 8, true), 6.0 / 8.0, 1e-12);   /* delayed forwarding: two iterations a hop */
 }
 
 static void a_microbatch_has_a_stages_tokens(void **state)
@@ -309,7 +318,8 @@ static void the_update_streams_weights_moments_and_gradients(void **state)
 {
     (void)state;
     struct bench *b = open_cube("llama3.1-8b");
-    assert_close(optimizer_bytes(b), 32.0, 1e-12); /* weights, two moments in and out, the gradient twice; float32 */
+    assert_close(optimizer_bytes(b), 32.0,
+                 1e-12); /* weights, two moments in and out, the gradient twice; float32 */
     b->plan.mu_dtype = ADV_FORMAT_BF16;
     assert_close(optimizer_bytes(b), 28.0, 1e-12);
     b->plan.grad_dtype = ADV_FORMAT_BF16;
@@ -329,10 +339,12 @@ static void moments_on_the_host_cross_pcie_both_ways(void **state)
     bench_place(b);
     adv_schedule_step(&b->cost, &b->params, &b->account);
     double bytes = 2.0 * (2.0 + 4.0) * b->params.total / 64.0;
-    assert_close(slot(b, ADV_TERM_OPTIMIZER_OFFLOAD)->exposed_seconds, bytes / b->constants.pcie_step_bytes_per_s_per_device, 1e-12);
+    assert_close(slot(b, ADV_TERM_OPTIMIZER_OFFLOAD)->exposed_seconds,
+                 bytes / b->constants.pcie_step_bytes_per_s_per_device, 1e-12);
 }
 
-/* Weights that live on the host come in both passes, hidden as far as the step goes, and once more for the update. */
+/* Weights that live on the host come in both passes, hidden as far as the step goes, and once more for the
+ * update. */
 static void weights_on_the_host_cross_pcie_in_every_pass(void **state)
 {
     (void)state;
@@ -363,7 +375,8 @@ static void accumulation_repeats_gathers_and_adds_gradients_up(void **state)
         update[i] = bench_term(b, "optimizer_update").seconds;
     }
     assert_close(gather[1], 4.0 * gather[0], 1e-12);
-    /* float32 AdamW moves 8 x 4 bytes a parameter once; each of 4 microsteps reads two and writes one more: 12 x 4 */
+    /* float32 AdamW moves 8 x 4 bytes a parameter once; each of 4 microsteps reads two and writes one more:
+     * 12 x 4 */
     assert_close(update[1], update[0] * (8.0 + 12.0) / 8.0, 1e-12);
 }
 
@@ -378,7 +391,8 @@ static void slices_reduce_their_shards_over_dcn(void **state)
     b->constants.dcn_straggler_frac = 0.01;
     bench_place(b);
     adv_schedule_step(&b->cost, &b->params, &b->account);
-    /* float32 gradients of a 64th of the model, out and back: 2 x 3/4 of them through a chip's share of the network */
+    /* float32 gradients of a 64th of the model, out and back: 2 x 3/4 of them through a chip's share of the
+     * network */
     double reduce_s = 2.0 * 0.75 * 4.0 * b->params.total / 64.0 / b->cluster.chip.dcn_bytes_per_s_per_chip;
     assert_close(slot(b, ADV_TERM_DCN_REDUCE)->seconds, reduce_s, 1e-12);
     assert_close(slot(b, ADV_TERM_DCN_REDUCE)->exposed_seconds, 0.5 * reduce_s, 1e-12);
@@ -396,8 +410,8 @@ static void fsdp_over_slices_gathers_weights_over_dcn(void **state)
     bench_place(b);
     adv_schedule_step(&b->cost, &b->params, &b->account);
     assert_close(slot(b, ADV_TERM_DCN_REDUCE)->seconds, 0.0, 0.0);
-    /* what one slice's 64 devices hold together is gathered from both slices, bf16, half of it from the other; twice,
-     * and the gradients back */
+    /* what one slice's 64 devices hold together is gathered from both slices, bf16, half of it from the
+     * other; twice, and the gradients back */
     double one_s = 2.0 * b->params.total / 64.0 / 2.0 / b->cluster.chip.dcn_bytes_per_s_per_chip;
     assert_close(slot(b, ADV_TERM_DCN_WEIGHTS)->exposed_seconds, 3.0 * one_s, 1e-12);
 }

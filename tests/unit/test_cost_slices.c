@@ -31,7 +31,8 @@ static void a_pipeline_over_slices_hands_over_through_the_network(void **state)
     b->plan.layers_per_stage = 8;
     bench_place(b);
     adv_schedule_pipeline(&b->cost, &b->account);
-    double microbatch_bytes = 2.0 * 4096 * (4096.0 * 4 / 8); /* bf16, a device's tokens of 4 stages in 8 parts */
+    double microbatch_bytes =
+        2.0 * 4096 * (4096.0 * 4 / 8); /* bf16, a device's tokens of 4 stages in 8 parts */
     /* 8 + 3 iterations, there and back, two permutations each */
     assert_close(seconds(b, ADV_TERM_PIPELINE_PERMUTE), 11.0 * 2 * 2 * microbatch_bytes / dcn(b), 1e-12);
 }
@@ -46,7 +47,8 @@ static void keys_and_values_cross_to_the_shards_of_other_slices(void **state)
     adv_schedule_context(&b->cost, &b->model.layers[0], 1.0, &time, &b->account);
     /* 8 heads x (128 + 128) x 2 B of 2 x 4096 tokens, half of them from the other slice; three times */
     assert_close(seconds(b, ADV_TERM_CONTEXT), 3.0 * 0.5 * 2.0 * 8 * 256 * 8192 / dcn(b), 1e-12);
-    /* inside a slice as well: each device fetches its quarter of the other slice's, then all meet on the torus */
+    /* inside a slice as well: each device fetches its quarter of the other slice's, then all meet on the
+     * torus */
     bench_axes(b, ADV_AXIS_CONTEXT, 4);
     bench_place(b);
     adv_schedule_context(&b->cost, &b->model.layers[0], 1.0, &time, &b->account);
@@ -82,13 +84,15 @@ static void activations_cross_between_tensor_shards_of_slices(void **state)
 static void weights_sharded_over_slices_are_gathered_whatever_the_axis(void **state)
 {
     (void)state;
-    static const enum adv_axis axes[] = {ADV_AXIS_FSDP, ADV_AXIS_FSDP_TRANSPOSE, ADV_AXIS_CONTEXT, ADV_AXIS_EXPERT};
+    static const enum adv_axis axes[] = {ADV_AXIS_FSDP, ADV_AXIS_FSDP_TRANSPOSE, ADV_AXIS_CONTEXT,
+                                         ADV_AXIS_EXPERT};
     for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
         struct bench *b = open_slices("mixtral-8x7b", 2);
         b->plan.dcn[axes[i]] = 2;
         bench_place(b);
         adv_schedule_step(&b->cost, &b->params, &b->account);
-        double gathered = axes[i] == ADV_AXIS_EXPERT ? b->params.total - b->params.routed_experts : b->params.total;
+        double gathered =
+            axes[i] == ADV_AXIS_EXPERT ? b->params.total - b->params.routed_experts : b->params.total;
         assert_close(seconds(b, ADV_TERM_DCN_WEIGHTS), 3.0 * 0.5 * 2.0 * gathered / 64.0 / dcn(b), 1e-12);
     }
 }
@@ -96,7 +100,8 @@ static void weights_sharded_over_slices_are_gathered_whatever_the_axis(void **st
 static void nothing_but_gradients_over_slices_is_calibrated(void **state)
 {
     (void)state;
-    static const enum adv_axis axes[] = {ADV_AXIS_FSDP, ADV_AXIS_FSDP_TRANSPOSE, ADV_AXIS_CONTEXT, ADV_AXIS_TENSOR, ADV_AXIS_STAGE};
+    static const enum adv_axis axes[] = {ADV_AXIS_FSDP, ADV_AXIS_FSDP_TRANSPOSE, ADV_AXIS_CONTEXT,
+                                         ADV_AXIS_TENSOR, ADV_AXIS_STAGE};
     struct bench *b = open_slices("llama3.1-8b", 2);
     b->plan.dcn[ADV_AXIS_DATA] = 2;
     assert_int_equal(bench_estimate(b)->confidence, ADV_CONFIDENCE_CALIBRATED);

@@ -44,8 +44,8 @@ static void deepseek2_16b_on_four_v5p_starts_with_44_6_gib(void **state)
     (void)bench_estimate(&b);
     double state_bytes = bench_bytes(&b, "weights") + bench_bytes(&b, "optimizer_state");
     assert_close(state_bytes, 12.0 * b.params.total / 4.0, 1e-12);
-    /* MaxText's memory report after initialisation: 44.63 GiB. Its release counted 15.93 billion parameters, today's
-     * counts 15.71: 1.4 % less; nothing else differs. */
+    /* MaxText's memory report after initialisation: 44.63 GiB. Its release counted 15.93 billion parameters,
+     * today's counts 15.71: 1.4 % less; nothing else differs. */
     assert_close(state_bytes / ADV_GIB * 15.93 / 15.71, 44.63, 0.005);
     assert_close(state_bytes / ADV_GIB, 44.63, 0.02);
 }
@@ -53,7 +53,8 @@ static void deepseek2_16b_on_four_v5p_starts_with_44_6_gib(void **state)
 static void state_is_shared_by_all_that_shards_weights(void **state)
 {
     (void)state;
-    static const enum adv_axis sharding[] = {ADV_AXIS_TENSOR, ADV_AXIS_CONTEXT, ADV_AXIS_FSDP_TRANSPOSE, ADV_AXIS_STAGE};
+    static const enum adv_axis sharding[] = {ADV_AXIS_TENSOR, ADV_AXIS_CONTEXT, ADV_AXIS_FSDP_TRANSPOSE,
+                                             ADV_AXIS_STAGE};
     struct bench *b = open_cube("llama3.1-8b");
     (void)bench_estimate(b);
     double weights = bench_bytes(b, "weights");
@@ -155,8 +156,8 @@ static void each_named_tensor_keeps_its_own_bytes(void **state)
         {"llama3.1-8b", 0, ADV_TENSOR_OUT_PROJ, 2.0 * 4096},
         {"llama3.1-8b", 0, ADV_TENSOR_MLPWI_0, 2.0 * 14336},
         {"llama3.1-8b", 0, ADV_TENSOR_MLPWI_1, 2.0 * 14336},
-        {"llama3.1-8b", 0, ADV_TENSOR_MLPWI, 0.0}, /* the single input of ungated models */
-        {"llama3.1-8b", 0, ADV_TENSOR_MLPWO, 0.0}, /* nothing behind it needs it: dropped */
+        {"llama3.1-8b", 0, ADV_TENSOR_MLPWI, 0.0},      /* the single input of ungated models */
+        {"llama3.1-8b", 0, ADV_TENSOR_MLPWO, 0.0},      /* nothing behind it needs it: dropped */
         {"gemma3-4b", 0, ADV_TENSOR_MLPWO, 2.0 * 2560}, /* a norm does */
         {"gpt3-175b", 0, ADV_TENSOR_MLPWI, 2.0 * 49152},
         /* latent: ranks 1536 and 512, rope 64, 128 heads of 128 + 64 and 128 */
@@ -167,7 +168,8 @@ static void each_named_tensor_keeps_its_own_bytes(void **state)
         {"deepseek3-671b", 0, ADV_TENSOR_QUERY_PROJ, 2.0 * 24576},
         {"deepseek3-671b", 0, ADV_TENSOR_KEY_PROJ, 2.0 * 24576},
         {"deepseek3-671b", 0, ADV_TENSOR_VALUE_PROJ, 2.0 * 16384},
-        /* two experts a token, 14336 wide; the gate's output carries the dense name as well, the other does not */
+        /* two experts a token, 14336 wide; the gate's output carries the dense name as well, the other does
+           not */
         {"mixtral-8x7b", 0, ADV_TENSOR_MOE_MLPWI_0, 2.0 * 2 * 14336},
         {"mixtral-8x7b", 0, ADV_TENSOR_MLPWI_0, 2.0 * 2 * 14336},
         {"mixtral-8x7b", 0, ADV_TENSOR_MOE_MLPWI_1, 2.0 * 2 * 14336},
@@ -179,7 +181,8 @@ static void each_named_tensor_keeps_its_own_bytes(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double bytes = saved_per_token(rows[i].model, rows[i].kind, rows[i].tensor);
         if (fabs(bytes - rows[i].bytes) > 1e-6)
-            fail_msg("%s %s: %g bytes a token, expected %g", rows[i].model, adv_tensor_name(rows[i].tensor), bytes, rows[i].bytes);
+            fail_msg("%s %s: %g bytes a token, expected %g", rows[i].model, adv_tensor_name(rows[i].tensor),
+                     bytes, rows[i].bytes);
     }
 }
 
@@ -203,7 +206,8 @@ static void padded_experts_keep_padded_rows_under_either_name(void **state)
             /* what is kept takes memory, and saves its matmul: 14336 of 2 x 1.25 rows a token */
             double kept = adv_memory_layer_saved(&b->cost, &b->model.layers[0]).device_bytes - bytes;
             assert_close(kept, 4096.0 * 2 * 1.25 * 2 * 14336, 1e-12);
-            if (b->account.slots[ADV_TERM_GMM_RECOMPUTE].flops >= again) fail_msg("%s saves no work", adv_tensor_name(names[matrix][name]));
+            if (b->account.slots[ADV_TERM_GMM_RECOMPUTE].flops >= again)
+                fail_msg("%s saves no work", adv_tensor_name(names[matrix][name]));
         }
     }
 }
@@ -247,7 +251,8 @@ static void an_offloaded_input_lies_on_the_host(void **state)
 static void more_kept_is_more_memory_and_less_time(void **state)
 {
     (void)state;
-    static const char *const models[] = {"llama3.1-8b", "gemma3-27b", "mixtral-8x7b", "deepseek3-671b", "gpt3-175b"};
+    static const char *const models[] = {"llama3.1-8b", "gemma3-27b", "mixtral-8x7b", "deepseek3-671b",
+                                         "gpt3-175b"};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         struct bench *b = open_cube(models[i]);
         const struct adv_estimate full = *bench_estimate(b);
@@ -260,14 +265,17 @@ static void more_kept_is_more_memory_and_less_time(void **state)
         const struct adv_estimate minimal = *bench_estimate(b);
         for (int t = 0; t < ADV_TENSOR_COUNT; t++) b->plan.placements[t] = ADV_PLACE_DEVICE;
         const struct adv_estimate all = *bench_estimate(b);
-        const struct adv_estimate *const chains[][3] = {{&full, &custom, &all}, {&full, &some, &minimal}, {&some, &minimal, &all}};
+        const struct adv_estimate *const chains[][3] = {
+            {&full, &custom, &all}, {&full, &some, &minimal}, {&some, &minimal, &all}};
         for (size_t c = 0; c < sizeof chains / sizeof *chains; c++) {
             for (int step = 0; step < 2; step++) {
-                assert_true(chains[c][step]->hbm_bytes_per_device <= chains[c][step + 1]->hbm_bytes_per_device);
+                assert_true(chains[c][step]->hbm_bytes_per_device <=
+                            chains[c][step + 1]->hbm_bytes_per_device);
                 assert_true(chains[c][step]->step_time_s >= chains[c][step + 1]->step_time_s);
             }
         }
-        assert_true(full.hbm_bytes_per_device < all.hbm_bytes_per_device && full.step_time_s > all.step_time_s);
+        assert_true(full.hbm_bytes_per_device < all.hbm_bytes_per_device &&
+                    full.step_time_s > all.step_time_s);
     }
 }
 

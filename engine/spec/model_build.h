@@ -65,8 +65,10 @@
     X(logits_via_embedding)                                                                                  \
     X(use_qk_norm)                                                                                           \
     X(attention_bias)                                                                                        \
-    X(mlp_bias) X(routed_bias) X(attention_sink) X(share_kv_projections) X(use_double_wide_mlp)              \
-        X(use_indexer) X(use_post_attn_norm) X(use_post_ffw_norm)
+    X(mlp_bias)                                                                                              \
+    X(routed_bias)                                                                                           \
+    X(attention_sink)                                                                                        \
+    X(share_kv_projections) X(use_double_wide_mlp) X(use_indexer) X(use_post_attn_norm) X(use_post_ffw_norm)
 
 #define ADV_MODEL_NUMBER_KEYS(X) X(final_logits_soft_cap) X(attn_logits_soft_cap)
 

@@ -37,14 +37,14 @@ static void find_spans(const struct adv_bench_series *series, int count, struct 
 
 static void write_axes(FILE *file, const struct span *devices, const struct span *ms)
 {
-    for (double power = ceil(devices->low); power <= devices->high; power++) {
+    for (int power = (int)ceil(devices->low); power <= (int)floor(devices->high); power++) {
         double x = across(devices, exp2(power));
         (void)fprintf(file,
                       "<line x1='%.1f' y1='%d' x2='%.1f' y2='%d' stroke='#ddd'/>"
                       "<text x='%.1f' y='%d' text-anchor='middle'>%.0f</text>\n",
                       x, TOP, x, HEIGHT - BOTTOM, x, HEIGHT - BOTTOM + 18, exp2(power));
     }
-    for (double power = ms->low; power <= ms->high; power++) {
+    for (int power = (int)ceil(ms->low); power <= (int)floor(ms->high); power++) {
         double y = up(ms, pow(10, power));
         (void)fprintf(file,
                       "<line x1='%d' y1='%.1f' x2='%d' y2='%.1f' stroke='#ddd'/>"

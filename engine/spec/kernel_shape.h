@@ -12,8 +12,12 @@
     X(SPLASH_FWD_RESIDUALS, "splash_fwd_residuals")                                                          \
     X(SPLASH_BWD_FUSED, "splash_bwd_fused")                                                                  \
     X(SPLASH_BWD_DQ, "splash_bwd_dq")                                                                        \
-    X(SPLASH_BWD_DKV, "splash_bwd_dkv") X(GMM, "gmm") X(TGMM, "tgmm") X(LINEAR_XENT, "linear_xent")          \
-        X(LINEAR_XENT_BWD, "linear_xent_bwd") X(MATMUL, "matmul")
+    X(SPLASH_BWD_DKV, "splash_bwd_dkv")                                                                      \
+    X(GMM, "gmm")                                                                                            \
+    X(TGMM, "tgmm")                                                                                          \
+    X(LINEAR_XENT, "linear_xent")                                                                            \
+    X(LINEAR_XENT_BWD, "linear_xent_bwd")                                                                    \
+    X(MATMUL, "matmul")
 
 #define ADV_KERNEL_ENUM(id, name) ADV_KERNEL_##id,
 enum adv_kernel { ADV_KERNEL_TABLE(ADV_KERNEL_ENUM) ADV_KERNEL_COUNT };

@@ -23,11 +23,22 @@
     X(GEMMA, "gemma")                                                                                        \
     X(GEMMA2, "gemma2")                                                                                      \
     X(GEMMA3, "gemma3")                                                                                      \
-    X(GEMMA4, "gemma4") X(GEMMA4_SMALL, "gemma4_small") X(GPT3, "gpt3") X(GPT_OSS, "gpt_oss")                \
-        X(QWEN2, "qwen2") X(QWEN3, "qwen3") X(QWEN3_MOE, "qwen3_moe")                                        \
-            X(QWEN3_CUSTOM_MOE, "qwen3_custom_moe") X(QWEN3_NEXT, "qwen3_next") X(QWEN3_5, "qwen3_5")        \
-                X(DEEPSEEK, "deepseek") X(DEEPSEEK4, "deepseek4") X(LLAMA4, "llama4") X(OLMO3, "olmo3")      \
-                    X(ENVY, "envy") X(DEFAULT, "default")
+    X(GEMMA4, "gemma4")                                                                                      \
+    X(GEMMA4_SMALL, "gemma4_small")                                                                          \
+    X(GPT3, "gpt3")                                                                                          \
+    X(GPT_OSS, "gpt_oss")                                                                                    \
+    X(QWEN2, "qwen2")                                                                                        \
+    X(QWEN3, "qwen3")                                                                                        \
+    X(QWEN3_MOE, "qwen3_moe")                                                                                \
+    X(QWEN3_CUSTOM_MOE, "qwen3_custom_moe")                                                                  \
+    X(QWEN3_NEXT, "qwen3_next")                                                                              \
+    X(QWEN3_5, "qwen3_5")                                                                                    \
+    X(DEEPSEEK, "deepseek")                                                                                  \
+    X(DEEPSEEK4, "deepseek4")                                                                                \
+    X(LLAMA4, "llama4")                                                                                      \
+    X(OLMO3, "olmo3")                                                                                        \
+    X(ENVY, "envy")                                                                                          \
+    X(DEFAULT, "default")
 
 #define ADV_DECODER_ENUM(id, name) ADV_DECODER_##id,
 enum adv_decoder { ADV_DECODER_TABLE(ADV_DECODER_ENUM) ADV_DECODER_COUNT };

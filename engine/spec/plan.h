@@ -20,11 +20,15 @@
     X(DATA, "data", "data")                                                                                  \
     X(STAGE, "pipeline", "stage")                                                                            \
     X(FSDP, "fsdp", "fsdp")                                                                                  \
-    X(FSDP_TRANSPOSE, "fsdp_transpose", "fsdp_transpose") X(SEQUENCE, "sequence", "")                        \
-        X(CONTEXT, "context", "context") X(ULYSSES, "context_usp_ulysses", "context_usp_ulysses")            \
-            X(CONTEXT_AUTOREGRESSIVE, "context_autoregressive", "context_autoregressive")                    \
-                X(TENSOR, "tensor", "tensor") X(TENSOR_SEQUENCE, "tensor_sequence", "tensor_sequence")       \
-                    X(EXPERT, "expert", "expert") X(AUTOREGRESSIVE, "autoregressive", "autoregressive")
+    X(FSDP_TRANSPOSE, "fsdp_transpose", "fsdp_transpose")                                                    \
+    X(SEQUENCE, "sequence", "")                                                                              \
+    X(CONTEXT, "context", "context")                                                                         \
+    X(ULYSSES, "context_usp_ulysses", "context_usp_ulysses")                                                 \
+    X(CONTEXT_AUTOREGRESSIVE, "context_autoregressive", "context_autoregressive")                            \
+    X(TENSOR, "tensor", "tensor")                                                                            \
+    X(TENSOR_SEQUENCE, "tensor_sequence", "tensor_sequence")                                                 \
+    X(EXPERT, "expert", "expert")                                                                            \
+    X(AUTOREGRESSIVE, "autoregressive", "autoregressive")
 
 #define ADV_AXIS_ENUM(id, key, mesh) ADV_AXIS_##id,
 enum adv_axis { ADV_AXIS_TABLE(ADV_AXIS_ENUM) ADV_AXIS_COUNT };
@@ -40,12 +44,23 @@ adv_axis_mesh(enum adv_axis axis); /* "fsdp"; "" = not in mesh_axes, the key is 
     X(CONTEXT, "context")                                                                                    \
     X(MLPWI, "mlpwi")                                                                                        \
     X(MLPWI_0, "mlpwi_0")                                                                                    \
-    X(MLPWI_1, "mlpwi_1") X(MLPWO, "mlpwo") X(MOE_MLPWI_0, "moe_mlpwi_0") X(MOE_MLPWI_1, "moe_mlpwi_1")      \
-        X(MOE_MLPWO, "moe_mlpwo") X(QUERY_PROJ, "query_proj") X(KEY_PROJ, "key_proj")                        \
-            X(VALUE_PROJ, "value_proj") X(KV_PROJ, "kv_proj") X(QKV_PROJ, "qkv_proj")                        \
-                X(OUT_PROJ, "out_proj") X(QUERY_WA_PROJ, "query_wa_proj") X(KV_WA_PROJ, "kv_wa_proj")        \
-                    X(MLA_Q, "mla_q") X(MLA_KV, "mla_kv") X(ATTENTION_OUT, "attention_out")                  \
-                        X(INDEXER_CUTOFF_THRESHOLD, "indexer_cutoff_threshold")
+    X(MLPWI_1, "mlpwi_1")                                                                                    \
+    X(MLPWO, "mlpwo")                                                                                        \
+    X(MOE_MLPWI_0, "moe_mlpwi_0")                                                                            \
+    X(MOE_MLPWI_1, "moe_mlpwi_1")                                                                            \
+    X(MOE_MLPWO, "moe_mlpwo")                                                                                \
+    X(QUERY_PROJ, "query_proj")                                                                              \
+    X(KEY_PROJ, "key_proj")                                                                                  \
+    X(VALUE_PROJ, "value_proj")                                                                              \
+    X(KV_PROJ, "kv_proj")                                                                                    \
+    X(QKV_PROJ, "qkv_proj")                                                                                  \
+    X(OUT_PROJ, "out_proj")                                                                                  \
+    X(QUERY_WA_PROJ, "query_wa_proj")                                                                        \
+    X(KV_WA_PROJ, "kv_wa_proj")                                                                              \
+    X(MLA_Q, "mla_q")                                                                                        \
+    X(MLA_KV, "mla_kv")                                                                                      \
+    X(ATTENTION_OUT, "attention_out")                                                                        \
+    X(INDEXER_CUTOFF_THRESHOLD, "indexer_cutoff_threshold")
 
 #define ADV_TENSOR_ENUM(id, name) ADV_TENSOR_##id,
 enum adv_tensor { ADV_TENSOR_TABLE(ADV_TENSOR_ENUM) ADV_TENSOR_COUNT };
@@ -62,9 +77,12 @@ const char *adv_placement_name(enum adv_placement placement); /* "remat" "device
     X(MINIMAL_WITH_CONTEXT, "minimal_with_context")                                                          \
     X(SAVE_DOT_WITH_CONTEXT_EXCEPT_MLP, "save_dot_with_context_except_mlp")                                  \
     X(SAVE_DOT_EXCEPT_MLPWI, "save_dot_except_mlpwi")                                                        \
-    X(SAVE_DOT_EXCEPT_MLP, "save_dot_except_mlp") X(SAVE_QKV_PROJ, "save_qkv_proj")                          \
-        X(QKV_PROJ_OFFLOADED, "qkv_proj_offloaded") X(MINIMAL_OFFLOADED, "minimal_offloaded")                \
-            X(SAVE_OUT_PROJ, "save_out_proj") X(CUSTOM, "custom")
+    X(SAVE_DOT_EXCEPT_MLP, "save_dot_except_mlp")                                                            \
+    X(SAVE_QKV_PROJ, "save_qkv_proj")                                                                        \
+    X(QKV_PROJ_OFFLOADED, "qkv_proj_offloaded")                                                              \
+    X(MINIMAL_OFFLOADED, "minimal_offloaded")                                                                \
+    X(SAVE_OUT_PROJ, "save_out_proj")                                                                        \
+    X(CUSTOM, "custom")
 
 #define ADV_POLICY_ENUM(id, name) ADV_POLICY_##id,
 enum adv_policy { ADV_POLICY_TABLE(ADV_POLICY_ENUM) ADV_POLICY_COUNT };

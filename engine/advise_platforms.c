@@ -33,16 +33,17 @@ static void note_refusal(struct tour *tour, const struct adv_platform_job *job, 
     (void)snprintf(row->reason, sizeof row->reason, "%s", first->detail);
     size_t used = strlen(row->reason);
     if (first->hint[0] && used + strlen(first->hint) + 4 < sizeof row->reason)
-        (void)snprintf(row->reason + used, sizeof row->reason - used, " (%s)", first->hint);
+        (void)snprintf(row->reason + used, sizeof row->reason - used, " (%.*s)",
+                       (int)(sizeof row->reason - used - 4), first->hint);
     row->refused = true;
     if (tour->refused.code != ADV_OK) return;
     tour->refused = *found;
     for (int i = 0; i < tour->refused.count; i++) {
         struct adv_finding *finding = &tour->refused.findings[i];
         if (strncmp(finding->pointer, own, strlen(own)) != 0) continue;
-        char rest[ADV_LIMIT_POINTER];
-        (void)snprintf(rest, sizeof rest, "%s", finding->pointer + strlen(own));
-        (void)snprintf(finding->pointer, sizeof finding->pointer, "%s%s", job->at, rest);
+        char joined[2 * ADV_LIMIT_POINTER];
+        (void)snprintf(joined, sizeof joined, "%s%s", job->at, finding->pointer + strlen(own));
+        (void)snprintf(finding->pointer, sizeof finding->pointer, "%.*s", ADV_LIMIT_POINTER - 1, joined);
     }
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <gsl/gsl_cdf.h>
 #include <jansson.h>
 
 #include "engine/catalog/catalog.h"
@@ -69,15 +70,48 @@ static void rows_behind(const struct fit *fit, const struct parameter *parameter
     (void)json_object_set_new(constant, "rows", json_integer(count));
 }
 
-/* The spread of ln(measured / predicted) of one chip's left-out rows, robust: the 68 % quantile of its size.
- */
+struct weighted {
+    double size, weight;
+};
+
+static int by_size(const void *a, const void *b)
+{
+    double x = ((const struct weighted *)a)->size;
+    double y = ((const struct weighted *)b)->size;
+    return (x > y) - (x < y);
+}
+
+/* How much wider a 90 % interval is when its spread was learnt from few models; two degrees of freedom at the
+ * least. */
+static double few_models(double models)
+{
+    return gsl_cdf_tdist_Pinv(0.95, fmax(models - 1.0, 2.0)) / gsl_cdf_ugaussian_Pinv(0.95);
+}
+
+/* The spread of ln(measured / predicted) of one chip's left-out rows: their 90 % quantile over that of a
+ * normal distribution. Each model counts once however often it was published, because a user's model is a new
+ * one. */
 static double spread_of(const struct fit *fit, const char *chip, const double *left_out)
 {
-    double logs[ROWS_MAX];
+    struct weighted logs[ROWS_MAX];
     int n = 0;
-    for (int i = 0; i < fit->rows_count; i++)
-        if (strcmp(fit->rows[i].chip, chip) == 0 && !isnan(left_out[i])) logs[n++] = fabs(log1p(left_out[i]));
-    return n ? adv_quantile(logs, n, 0.9) / 1.645 : (double)NAN;
+    double total = 0.0;
+    for (int i = 0; i < fit->rows_count; i++) {
+        if (strcmp(fit->rows[i].chip, chip) != 0 || isnan(left_out[i])) continue;
+        int same = 0;
+        for (int j = 0; j < fit->rows_count; j++)
+            same += strcmp(fit->rows[j].chip, chip) == 0 && !isnan(left_out[j]) &&
+                    strcmp(fit->rows[i].family, fit->rows[j].family) == 0;
+        logs[n++] = (struct weighted){fabs(log1p(left_out[i])), 1.0 / same};
+        total += 1.0 / same;
+    }
+    qsort(logs, (size_t)n, sizeof logs[0], by_size);
+    double below = 0.0;
+    for (int i = 0; i < n; i++) {
+        below += logs[i].weight;
+        if (below >= 0.9 * total) return logs[i].size * few_models(total) / gsl_cdf_ugaussian_Pinv(0.95);
+    }
+    return (double)NAN;
 }
 
 static void set_constant(json_t *constant, double value, double error, const char *kind)

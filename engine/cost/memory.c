@@ -103,21 +103,16 @@ struct adv_saved adv_memory_layer_saved(const struct adv_cost *cost, const struc
 /* The experts' backward pass has two moments, and they do not coincide. Around the activation the wide
  * tensors live (every input, their product, one gradient) beside the permuted inputs and part of the gradient
  * that arrives; around the permutation the narrow ones do: permuted inputs, expert outputs, their unpermuted
- * copies, the gradients of all three, and both data gradients until they are added, beside the gradients of
- * the inputs. Counts from reports: 112.4 GiB on v5p, 105.7 on tpu7x, and recipes that ran within 31 GiB on
- * v6e. */
-static const double wide_moment_emb_tensors = 1.6;
-static const double narrow_moment_emb_tensors = 7.5;
-static const double narrow_moment_width_tensors = 2.0;
-/* The einsums of the capacity path keep no permuted copies: inputs, outputs and half of their gradients in
- * flight. */
-static const double dense_emb_tensors = 2.5;
+ * copies, the gradients of all three, and both data gradients until they are added. The einsums of the
+ * capacity path keep no permuted copies. How many narrow tensors that makes are constants set on the
+ * published reports, not derived: step_constants.json. */
 
 /* What the experts keep alive. fsdp_transpose beside fsdp shards the expert width, so the tokens of its group
  * meet: more rows, narrower (reported: the same model needs 2 MB per token with it and 1.1 to 1.4 without).
  */
 static double routed_working_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
 {
+    const struct adv_constants *k = cost->constants;
     const struct adv_plan *plan = cost->plan;
     double rows = cost->tokens * layer->experts_per_token * routed_growth(cost, layer);
     if (plan->moe == ADV_MOE_DENSE && plan->capacity_factor > 0.0) rows *= plan->capacity_factor;
@@ -126,10 +121,11 @@ static double routed_working_bytes(const struct adv_cost *cost, const struct adv
     double emb = (double)cost->model->emb_dim;
     double width = (double)layer->moe_mlp_dim / narrow;
     double wide_tensors = layer->mlp_inputs + 2.0;
-    if (plan->moe == ADV_MOE_DENSE) return 2.0 * rows * (dense_emb_tensors * emb + wide_tensors * width);
+    if (plan->moe == ADV_MOE_DENSE)
+        return 2.0 * rows * (k->dense_expert_emb_tensors * emb + wide_tensors * width);
     return 2.0 * rows *
-           adv_max(wide_moment_emb_tensors * emb + wide_tensors * width,
-                   narrow_moment_emb_tensors * emb + narrow_moment_width_tensors * width);
+           adv_max(k->routed_wide_emb_tensors * emb + wide_tensors * width,
+                   k->routed_narrow_emb_tensors * emb + k->routed_narrow_width_tensors * width);
 }
 
 /* XLA's attention has whole score matrices in HBM: at the least the probabilities and their gradient, bf16.

@@ -10,8 +10,9 @@
 #include "engine/cost/schedule.h"
 #include "engine/cost/scratch.h"
 
-/* Below this share of the usable HBM a plan fits; between it and 1 + the same margin it is tight: the spread
- * of the memory model against published reports (tests/accuracy). */
+/* Up to 1 - this share of the usable HBM a plan fits; up to 1 + it the plan is tight. Chosen, not fitted: the
+ * smallest round margin at which no published plan that ran is refused and no reported out-of-memory is
+ * called fitting. */
 static const double tight_margin_frac = 0.06;
 
 static const char *const fit_names[] = {"fits", "tight", "does_not_fit"};

@@ -7,7 +7,8 @@
 /* Half-width of a normal 90 % interval in standard deviations. */
 static const double z90 = 1.645;
 
-/* What no published step of this generation exercises; each widens the interval by a factor on the spread. */
+/* What no published step of this generation exercises; each widens the interval by a factor on the spread.
+ * The factors are judgement: where nothing was measured there is nothing to learn them from. */
 struct gap {
     bool present;
     const char *what;

@@ -116,7 +116,10 @@ void report_write(FILE *out, const struct fit *fit, const double *left_out)
                        "tests/accuracy/e2e.json; do not edit. "
                        "Errors are |predicted / measured - 1| in percent.\n\"Left out\" repeats the whole "
                        "fit without the row's model, on all chips, "
-                       "and predicts it then: what a user with a new model sees.\n");
+                       "and predicts it then: at best what a user with a new model sees, because terms and "
+                       "priors were revised "
+                       "while looking at these rows. Memory verdicts and interval coverage are on the rows "
+                       "they were set on.\n");
     head(out, "all");
     line(out, "all chips", fit, left_out, all);
     (void)fprintf(out,

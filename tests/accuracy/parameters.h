@@ -1,8 +1,9 @@
 /* parameters.h: which constants of the whole-step model are fitted, per generation or shared, and how freely.
  *
  * A parameter is one number. `chips` lists the generations that share it; a constant that no parameter covers
- * keeps its value from the data file. The prior is the physical expectation: its spread says how far the data
- * may pull.
+ * keeps its value from the data file. The prior is the expectation beforehand, some of it from
+ * an earlier model of the same rows; its spread says how far the data may pull. Priors and terms were revised
+ * while looking at the left-out errors, which are therefore optimistic.
  */
 #ifndef TESTS_ACCURACY_PARAMETERS_H
 #define TESTS_ACCURACY_PARAMETERS_H

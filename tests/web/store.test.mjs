@@ -35,6 +35,11 @@ test('answers stored from the form are listed, opened and compared', async () =>
   assert.match(first, /^[0-9a-f-]{36}$/);
   assert.notEqual(first, second);
 
+  const asked = [];
+  page.on('request', (request) => {
+    const { pathname } = new URL(request.url());
+    if (pathname.startsWith('/v1/')) asked.push(pathname);
+  });
   await page.click('#nav-runs');
   const list = page.getByRole('table', { name: 'Stored runs' });
   await list.waitFor();
@@ -42,6 +47,7 @@ test('answers stored from the form are listed, opened and compared', async () =>
   assert.equal(rows.length, 2);
   assert.match(rows[0], /^large-batch advise llama3\.1-8b v6e 4x4 .*\d m?s .*GiB fits/);
   assert.deepEqual(await axe(page), []);
+  assert.deepEqual(asked, ['/v1/runs'], 'one visit asks once');
 
   await page.getByLabel('Compare large-batch').check();
   await page.getByLabel('Compare small-batch').check();

@@ -2,7 +2,7 @@
 
 import { loadCatalog } from './catalog.js';
 import { showCompare } from './compare.js';
-import { byId } from './dom.js';
+import { byId, h } from './dom.js';
 import { clearErrors, showErrors } from './errors.js';
 import { connectForm, readState, useCatalog, writeState } from './form.js';
 import { queryToState } from './permalink.js';
@@ -16,20 +16,21 @@ const TITLES = {
   compare: 'Comparison – TPU Advisor',
 };
 
+// Each visit fills a place of its own, so an answer that arrives after the reader has moved on is not seen.
 async function showOther(route) {
-  const place = byId('view-other');
+  const place = h('div');
   const views = {
     runs: () => showRuns(place, route.query),
     run: () => showRun(place, route.id),
     compare: () => showCompare(place, route.runs),
   };
-  place.replaceChildren();
+  byId('view-other').replaceChildren(place);
   try {
     await views[route.view]();
   } catch (error) {
     place.replaceChildren(failure(error));
   }
-  place.focus();
+  if (place.isConnected) byId('view-other').focus();
 }
 
 function show(route) {
@@ -37,10 +38,6 @@ function show(route) {
   document.title = TITLES[route.view];
   byId('view-plan').hidden = !plan;
   byId('view-other').hidden = plan;
-  byId('token').addEventListener('change', async () => {
-    clearErrors(byId('form'));
-    await fillCatalog();
-  });
   byId('skip').hidden = !plan;
   for (const [id, current] of [
     ['nav-plan', plan],

@@ -9,12 +9,12 @@ export function parseRoute(hash) {
   return { view: 'plan', query };
 }
 
-// Calls show(route) now and whenever the address changes; anchors without a slash are not routes.
+// Calls show(route) now and whenever the address changes; anchors without a slash are not routes. Going back fires
+// popstate as well as hashchange, so only one of them is heard: both would draw each view twice.
 export function startRouter(show) {
   const follow = () => {
     if (location.hash === '' || location.hash.startsWith('#/')) show(parseRoute(location.hash));
   };
   window.addEventListener('hashchange', follow);
-  window.addEventListener('popstate', follow);
   follow();
 }

@@ -202,7 +202,9 @@ static void add_routing(const struct adv_cost *cost, const struct adv_layer *lay
 }
 
 /* Capacity-based dense path: experts on padded rows, dispatch and combine as one-hot matmuls over the slots
- * of a sequence, their masks through HBM. int8 and fp8 do not reach these einsums. */
+ * of a sequence. The combine mask is written in bfloat16, read and written again as the dispatch mask; its gradient
+ * is written and read. A recompute repeats the dispatch but not the combine, whose result nobody needs. int8 and fp8
+ * do not reach these einsums. */
 static void add_dense(const struct adv_cost *cost, const struct adv_layer *layer,
                       const struct expert_shape *e, double times, struct adv_account *account,
                       struct adv_layer_time *time)
@@ -227,14 +229,14 @@ static void add_dense(const struct adv_cost *cost, const struct adv_layer *layer
     adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_GMM_BWD, 2.0 * forward_s, times, 2.0 * flops, 0.0);
     if (cost->plan->capacity_factor <= 0.0) return;
     double einsum_flops = 2.0 * cost->tokens * slots_per_sequence * e->emb;
-    double mask_bytes = 12.0 * cost->tokens * slots_per_sequence;
+    double mask_bytes = 6.0 * cost->tokens * slots_per_sequence;
     double einsum_s = einsum_flops / cost->bf16_flops_per_s;
     double mask_s = adv_cost_stream_s(cost, mask_bytes);
     double activation_s = adv_cost_stream_s(cost, 2.0 * rows * e->width * (e->inputs + 1.0));
     adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ROUTE_FWD, 2.0 * einsum_s + mask_s + activation_s,
                  times, 2.0 * einsum_flops, mask_bytes);
     adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ROUTE_RECOMPUTE,
-                 2.0 * einsum_s + mask_s + activation_s, times, 2.0 * einsum_flops, mask_bytes);
+                 einsum_s + mask_s + activation_s, times, einsum_flops, mask_bytes);
     adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ROUTE_BWD,
                  3.0 * einsum_s + mask_s + 2.0 * activation_s, times, 3.0 * einsum_flops, mask_bytes);
 }

@@ -59,6 +59,8 @@ static struct links links_of(const struct adv_cluster *cluster, const struct adv
         links.ici_bytes_per_s += rate;
         links.axes += rate > 0.0;
     }
+    if (group->scattered)
+        links.ici_bytes_per_s = adv_min(links.ici_bytes_per_s, 2.0 * links.link_bytes_per_s);
     /* On a lone line the message that closes the ring travels back over the whole line. */
     if (links.axes == 1 && group->rings_count == 1 && !group->rings[0].wraps) links.next_hops = links.hops;
     links.groups_per_chip = group->other_core_too ? cluster->chip.devices_per_chip : 1.0;

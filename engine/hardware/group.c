@@ -25,13 +25,18 @@ struct adv_group adv_group_of(const struct adv_cluster *cluster, const struct ad
 {
     struct adv_group group = {.devices = 1};
     bool has_core = false;
+    int last = -1;
+    unsigned seen = 0;
     /* From the last axis, as placed: the inner parts of a split axis come first, so that touching parts meet.
      */
     for (int axis = ADV_AXIS_COUNT - 1; axis >= 0; axis--) {
         if (!(axes_mask & 1u << axis)) continue;
         const struct adv_axis_placement *placement = &mesh->axes[axis];
-        for (int i = 0; i < placement->rings_count; i++) {
+        for (int i = placement->rings_count - 1; i >= 0; i--) {
             const struct adv_ring *ring = &placement->rings[i];
+            group.scattered = group.scattered || (seen & 1u << ring->physical && ring->physical != last);
+            seen |= 1u << ring->physical;
+            last = ring->physical;
             group.devices *= ring->size;
             has_core = has_core || ring->physical == ADV_PHYSICAL_CORE;
             if (!join(&group, ring) && group.rings_count < ADV_LIMIT_RINGS)

@@ -1,6 +1,7 @@
 #include "engine/cost/layer.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "engine/base/units.h"
 #include "engine/cost/projections.h"
@@ -86,6 +87,60 @@ struct call {
     struct adv_attention_tile tile;
 };
 
+/* Everything of a call that is not of the layer kind. Two numbers of 32 bits share a word. */
+static void write_key(const struct call *call, enum adv_kernel kernel,
+                      const struct adv_attention_flags *flags, uint64_t key[16])
+{
+    const struct adv_attention_shape *shape = &call->shape;
+    const struct adv_splash_blocks *b = &call->tile.blocks;
+#define PAIR(a, b) ((uint64_t)(uint32_t)(a) << 32 | (uint32_t)(b))
+    const uint64_t words[16] = {
+        PAIR(kernel, adv_cost_kind(call->cost, call->layer)),
+        adv_scratch_bits(shape->batch),
+        PAIR(shape->q_heads, shape->kv_heads),
+        (uint64_t)shape->q_len,
+        (uint64_t)shape->kv_len,
+        PAIR(shape->context_shards, shape->context_load_balanced),
+        PAIR(b->block_q, b->block_kv),
+        PAIR(b->block_kv_compute, b->block_q_dkv),
+        PAIR(b->block_kv_dkv, b->block_kv_dkv_compute),
+        PAIR(b->block_q_dq, b->block_kv_dq),
+        PAIR(call->tile.q_layout, call->tile.k_layout),
+        PAIR(call->tile.v_layout, flags->dq_reduction_steps),
+        PAIR(flags->max_logit_constant, flags->use_experimental_scheduler),
+        adv_scratch_bits(call->cost->machine.scoped_vmem_limit_bytes),
+        0,
+        0,
+    };
+#undef PAIR
+    memcpy(key, words, sizeof words);
+}
+
+static adv_code simulated_s(const struct call *call, enum adv_kernel kernel,
+                            const struct adv_attention_flags *flags, double *time_s, adv_err *err)
+{
+    struct adv_cost_kernel *known = NULL;
+    if (call->cost->scratch) {
+        uint64_t key[16];
+        write_key(call, kernel, flags, key);
+        known = adv_scratch_kernel(call->cost->scratch, key);
+    }
+    if (known && known->known) {
+        *time_s = known->time_s;
+        return ADV_OK;
+    }
+    struct adv_kernel_time time;
+    adv_code code =
+        adv_splash_time(&call->cost->machine, kernel, &call->shape, &call->tile, flags, &time, err);
+    if (code != ADV_OK) return code;
+    *time_s = time.time_s;
+    if (known) {
+        known->time_s = time.time_s;
+        known->known = true;
+    }
+    return ADV_OK;
+}
+
 static adv_code kernel_s(struct call *call, enum adv_kernel kernel, double *seconds, adv_err *err)
 {
     const struct adv_cost *cost = call->cost;
@@ -104,10 +159,10 @@ static adv_code kernel_s(struct call *call, enum adv_kernel kernel, double *seco
         .dq_reduction_steps = cost->plan->dq_reduction_steps,
         .use_experimental_scheduler = cost->plan->use_splash_scheduler,
     };
-    struct adv_kernel_time time;
-    adv_code code = adv_splash_time(&cost->machine, kernel, &call->shape, &call->tile, &flags, &time, err);
+    double time_s = 0.0;
+    adv_code code = simulated_s(call, kernel, &flags, &time_s, err);
     if (code != ADV_OK) return code;
-    *seconds = time.time_s * cost->constants->step_attention_factor;
+    *seconds = time_s * cost->constants->step_attention_factor;
     if (cost->scratch) {
         cost->scratch->splash_s[kind][kernel] = *seconds;
         cost->scratch->splash_known[kind][kernel] = true;

@@ -1,9 +1,11 @@
 #include "engine/cost/context.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/cost/scratch.h"
 
 #define AXIS(id) (1u << ADV_AXIS_##id)
 
@@ -73,9 +75,10 @@ static void init_groups(struct adv_cost *cost)
     cost->stage_group = adv_group_of(cluster, mesh, AXIS(STAGE));
 }
 
-void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input, const struct adv_mesh *mesh)
+void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input, const struct adv_mesh *mesh,
+                   bool same_mesh)
 {
-    memset(cost, 0, sizeof *cost);
+    memset(cost, 0, offsetof(struct adv_cost, layer_params));
     const struct adv_chip *chip = &input->cluster->chip;
     const struct adv_constants *constants = input->constants;
     cost->model = input->model;
@@ -86,10 +89,12 @@ void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input
     cost->mesh = mesh;
     cost->machine = (struct adv_kernel_machine){chip, constants,
                                                 1024.0 * input->plan->flags.scoped_vmem_limit_kib, false};
-    for (int i = 0; i < cost->model->layer_kinds_count; i++)
-        cost->layer_params[i] = adv_model_layer_params(cost->model, &cost->model->layers[i]);
     init_degrees(cost);
-    init_groups(cost);
+    if (!same_mesh) {
+        for (int i = 0; i < cost->model->layer_kinds_count; i++)
+            cost->layer_params[i] = adv_model_layer_params(cost->model, &cost->model->layers[i]);
+        init_groups(cost);
+    }
     cost->bf16_flops_per_s =
         chip->peak_bf16_flops_per_s_per_chip / chip->devices_per_chip * constants->step_matmul_frac;
     cost->hbm_bytes_per_s =
@@ -121,12 +126,29 @@ double adv_cost_matmul_s(const struct adv_cost *cost, double rows, double k, dou
     return adv_max(mxu_s, hbm_s) + cost->constants->step_matmul_launch_s;
 }
 
-double adv_cost_collective_s(const struct adv_cost *cost, const struct adv_group *group,
-                             enum adv_collective collective, double bytes_per_device)
+static double collective_s(const struct adv_cost *cost, const struct adv_group *group,
+                           enum adv_collective collective, double bytes_per_device)
 {
-    if (group->devices <= 1 || bytes_per_device <= 0.0) return 0.0;
     struct adv_collective_time time =
         adv_collective_time(cost->cluster, cost->constants, group, collective, bytes_per_device);
     return time.bandwidth_s / cost->constants->link_step_frac + time.latency_s +
            cost->constants->collective_launch_s;
+}
+
+double adv_cost_collective_s(const struct adv_cost *cost, const struct adv_group *group,
+                             enum adv_collective collective, double bytes_per_device)
+{
+    if (group->devices <= 1 || bytes_per_device <= 0.0) return 0.0;
+    struct adv_cost_scratch *scratch = cost->scratch;
+    if (!scratch) return collective_s(cost, group, collective, bytes_per_device);
+    uint64_t hash =
+        (adv_scratch_bits(bytes_per_device) ^ (uint64_t)(uintptr_t)group ^ (uint64_t)collective << 4) *
+        0x9e3779b97f4a7c15u;
+    struct adv_cost_sent *sent = &scratch->sent[(hash >> 32) % ADV_SCRATCH_COLLECTIVES];
+    if (sent->group == group && sent->collective == collective && sent->mesh == scratch->mesh_number &&
+        sent->bytes == bytes_per_device)
+        return sent->seconds;
+    *sent = (struct adv_cost_sent){group, collective, scratch->mesh_number, bytes_per_device,
+                                   collective_s(cost, group, collective, bytes_per_device)};
+    return sent->seconds;
 }

@@ -22,7 +22,6 @@ struct adv_cost {
     struct adv_kernel_machine machine;
     const struct adv_mesh *mesh;
     struct adv_cost_scratch *scratch; /* NULL: nothing is remembered */
-    struct adv_layer_params layer_params[ADV_LIMIT_LAYER_KINDS];
 
     /* degrees inside a slice */
     int tp;      /* tensor x tensor_sequence: shards heads, mlp, vocabulary */
@@ -43,11 +42,13 @@ struct adv_cost {
     double quantize_bytes;  /* HBM bytes per quantised element */
     double hbm_bytes_per_s; /* per device, achieved in fused elementwise passes */
     double mxu_k, mxu_n;    /* padding granularity of contraction and output columns */
+    bool recompute_elided;  /* unrolled layers whose every activation fits: see adv_memory_keeps_everything */
+    double hide_frac;       /* exposed share of hideable collectives under these flags */
 
+    /* from here on: of the model, the mesh and the sharding rules alone (adv_cost_init) */
+    struct adv_layer_params layer_params[ADV_LIMIT_LAYER_KINDS];
     struct adv_group dense_group, expert_group, tensor_group, transpose_group, context_group, ulysses_group,
         ep_group, data_group, stage_group;
-    bool recompute_elided; /* unrolled layers whose every activation fits: see adv_memory_keeps_everything */
-    double hide_frac;      /* exposed share of hideable collectives under these flags */
 };
 
 /* Which of the model's layer kinds this is. */
@@ -56,9 +57,10 @@ static inline int adv_cost_kind(const struct adv_cost *cost, const struct adv_la
     return (int)(layer - cost->model->layers);
 }
 
-/* Fills `cost`; the mesh must have been placed. */
-void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input,
-                   const struct adv_mesh *mesh);
+/* Fills `cost`; the mesh must have been placed. `same_mesh`: `cost` was filled for the same model, ICI mesh,
+ * sharding rule and context strategy, and layer parameters and groups are still good. */
+void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input, const struct adv_mesh *mesh,
+                   bool same_mesh);
 
 /* Seconds of [rows, k] x [k, n] on one device inside a step; `low` = in the plan's 8-bit format. */
 double adv_cost_matmul_s(const struct adv_cost *cost, double rows, double k, double n, bool low);

@@ -46,23 +46,28 @@ static adv_code add_layers(const struct adv_cost *cost, struct adv_account *acco
     return ADV_OK;
 }
 
-static void set_rates(const struct adv_estimate_input *input, const struct adv_account *account,
+static double model_flops(const struct adv_estimate_input *input)
+{
+    const struct adv_plan *plan = input->plan;
+    double sequences = plan->per_device_batch_size * plan->gradient_accumulation_steps;
+    return adv_model_flops(input->model, sequences, plan->seq_len, input->flops_convention).total;
+}
+
+/* `flops`: the model's, of one device and step. */
+static void set_rates(const struct adv_estimate_input *input, const struct adv_account *account, double flops,
                       struct adv_estimate *estimate)
 {
     const struct adv_cluster *cluster = input->cluster;
     const struct adv_plan *plan = input->plan;
     double per_chip = cluster->chip.devices_per_chip;
     double step_s = estimate->step_time_s;
-    double sequences = plan->per_device_batch_size * plan->gradient_accumulation_steps;
-    struct adv_model_flops flops =
-        adv_model_flops(input->model, sequences, plan->seq_len, input->flops_convention);
     estimate->global_batch_sequences = adv_plan_global_batch(plan, cluster);
     estimate->tokens_per_step = estimate->global_batch_sequences * (double)plan->seq_len;
     double chips = (double)cluster->devices / per_chip;
     estimate->tokens_per_s_per_chip = estimate->tokens_per_step / chips / step_s;
-    estimate->tflops_per_s_per_chip = flops.total * per_chip / step_s * 1e-12;
+    estimate->tflops_per_s_per_chip = flops * per_chip / step_s * 1e-12;
     double peak = cluster->chip.peak_bf16_flops_per_s_per_chip;
-    estimate->mfu_frac = flops.total * per_chip / step_s / peak;
+    estimate->mfu_frac = flops * per_chip / step_s / peak;
     double executed = 0.0;
     for (int i = 0; i < ADV_TERM_COUNT; i++) executed += account->slots[i].flops;
     estimate->hfu_frac = executed * per_chip / step_s / peak;
@@ -101,9 +106,10 @@ static enum adv_resource bound_of(const struct adv_account *account)
     return (enum adv_resource)bound;
 }
 
-/* Mesh, groups and parameter counts: all that a family of plans shares before the first layer is priced. */
-static adv_code prepare(const struct adv_estimate_input *input, struct adv_mesh *mesh, struct adv_cost *cost,
-                        struct adv_model_params *params, adv_err *err)
+/* Mesh, groups and parameter counts: all that a family of plans shares before the first layer is priced.
+ * `same_mesh`: they are there already (adv_cost_init). */
+static adv_code prepare(const struct adv_estimate_input *input, bool same_mesh, struct adv_mesh *mesh,
+                        struct adv_cost *cost, struct adv_model_params *params, adv_err *err)
 {
     if (!input->cluster->chip.is_tpu) {
         (void)adv_err_add(err, ADV_E_UNSUPPORTED, "/cluster/chip",
@@ -111,33 +117,32 @@ static adv_code prepare(const struct adv_estimate_input *input, struct adv_mesh 
                           "steps on %s are not modelled", input->cluster->chip.name);
         return ADV_E_UNSUPPORTED;
     }
-    adv_code code = adv_mesh_place(input->cluster, input->plan, mesh, err);
-    if (code != ADV_OK) return code;
-    adv_cost_init(cost, input, mesh);
-    *params = adv_model_params(input->model);
+    if (!same_mesh) {
+        adv_code code = adv_mesh_place(input->cluster, input->plan, mesh, err);
+        if (code != ADV_OK) return code;
+        *params = adv_model_params(input->model);
+    }
+    adv_cost_init(cost, input, mesh, same_mesh);
     cost->recompute_elided = adv_memory_keeps_everything(cost, params);
     return ADV_OK;
 }
 
-static adv_code finish(const struct adv_estimate_input *input, const struct adv_cost *cost,
-                       const struct adv_model_params *params, struct adv_estimate *estimate,
-                       struct adv_ledger *ledger, adv_err *err)
+/* Step time, bound and memory; `account` starts empty. */
+static adv_code price(const struct adv_estimate_input *input, const struct adv_cost *cost,
+                      const struct adv_model_params *params, struct adv_estimate *estimate,
+                      struct adv_account *account, adv_err *err)
 {
-    struct adv_account account = {.ledger = ledger};
-    adv_code code = add_layers(cost, &account, err);
-    if (code == ADV_OK) adv_schedule_pipeline(cost, &account);
-    if (code == ADV_OK) code = adv_cost_mtp(cost, &account, err);
+    adv_code code = add_layers(cost, account, err);
+    if (code == ADV_OK) adv_schedule_pipeline(cost, account);
+    if (code == ADV_OK) code = adv_cost_mtp(cost, account, err);
     if (code != ADV_OK) return code;
-    adv_cost_head(cost, &account);
-    adv_schedule_step(cost, params, &account);
-    estimate->step_time_s = adv_account_total_s(&account);
-    estimate->bound = bound_of(&account);
+    adv_cost_head(cost, account);
+    adv_schedule_step(cost, params, account);
+    estimate->step_time_s = adv_account_total_s(account);
+    estimate->bound = bound_of(account);
     struct adv_memory memory;
-    adv_memory_plan(cost, params, &memory, ledger);
+    adv_memory_plan(cost, params, &memory, account->ledger);
     set_memory(input, &memory, estimate);
-    set_rates(input, &account, estimate);
-    adv_interval_apply(cost, estimate);
-    adv_account_write(&account);
     return ADV_OK;
 }
 
@@ -148,8 +153,14 @@ adv_code adv_estimate_plan(const struct adv_estimate_input *input, struct adv_es
     if (ledger) memset(ledger, 0, sizeof *ledger);
     struct adv_cost cost;
     struct adv_model_params params;
-    adv_code code = prepare(input, &estimate->mesh, &cost, &params, err);
-    return code == ADV_OK ? finish(input, &cost, &params, estimate, ledger, err) : code;
+    struct adv_account account = {.ledger = ledger};
+    adv_code code = prepare(input, false, &estimate->mesh, &cost, &params, err);
+    if (code == ADV_OK) code = price(input, &cost, &params, estimate, &account, err);
+    if (code != ADV_OK) return code;
+    set_rates(input, &account, model_flops(input), estimate);
+    adv_interval_apply(&cost, estimate);
+    adv_account_write(&account);
+    return ADV_OK;
 }
 
 /* The plan with the members cleared in which plans of one family may differ. */
@@ -164,10 +175,54 @@ static struct adv_plan family_key(const struct adv_plan *plan)
     return key;
 }
 
+/* Families with the same ICI mesh, sharding rule and context strategy communicate in the same groups. */
+static bool same_mesh(const struct adv_plan *a, const struct adv_plan *b)
+{
+    return memcmp(a->ici, b->ici, sizeof a->ici) == 0 && a->rule == b->rule &&
+           a->cp_strategy == b->cp_strategy;
+}
+
+/* Gets the scratch ready for another family; what still holds of the last one is kept. */
+static adv_code enter_family(const struct adv_estimate_input *input, const struct adv_plan *key,
+                             struct adv_cost_scratch *scratch, adv_err *err)
+{
+    bool same_request = scratch->valid && scratch->model == input->model &&
+                        scratch->cluster == input->cluster && scratch->constants == input->constants;
+    bool keeps_mesh = same_request && same_mesh(&scratch->key, key);
+    if (!same_request) memset(scratch, 0, sizeof *scratch);
+    scratch->valid = scratch->rates_known = false;
+    memset(scratch->splash_known, 0, sizeof scratch->splash_known);
+    memset(scratch->grouped, 0, sizeof scratch->grouped);
+    memset(scratch->matmuls_known, 0, sizeof scratch->matmuls_known);
+    memset(scratch->working_known, 0, sizeof scratch->working_known);
+    scratch->mesh_number += !keeps_mesh;
+    adv_code code = prepare(input, keeps_mesh, &scratch->mesh, &scratch->cost, &scratch->params, err);
+    if (code != ADV_OK) return code;
+    scratch->cost.scratch = scratch;
+    scratch->model = input->model;
+    scratch->cluster = input->cluster;
+    scratch->constants = input->constants;
+    scratch->key = *key;
+    scratch->valid = true;
+    return ADV_OK;
+}
+
+/* Model FLOPs, and the interval of a step of one second: both are the family's. */
+static void learn_rates(const struct adv_estimate_input *input, struct adv_cost_scratch *scratch)
+{
+    struct adv_estimate second;
+    second.step_time_s = 1.0;
+    adv_interval_apply(&scratch->cost, &second);
+    scratch->low_frac = second.step_time_low_s;
+    scratch->high_frac = second.step_time_high_s;
+    scratch->confidence = second.confidence;
+    scratch->model_flops = model_flops(input);
+    scratch->rates_known = true;
+}
+
 adv_code adv_estimate_again(const struct adv_estimate_input *input, struct adv_cost_scratch *scratch,
                             struct adv_estimate *estimate, adv_err *err)
 {
-    if (!scratch) return adv_estimate_plan(input, estimate, NULL, err);
     struct adv_plan key = family_key(input->plan);
     /* equal bytes are equal plans; padding could only make equal plans look different, which costs a
      * recomputation */
@@ -175,21 +230,17 @@ adv_code adv_estimate_again(const struct adv_estimate_input *input, struct adv_c
         scratch->valid && scratch->model == input->model && scratch->cluster == input->cluster &&
         scratch->constants == input->constants &&
         memcmp(&key, &scratch->key, sizeof key) == 0; /* NOLINT(bugprone-suspicious-memory-comparison) */
-    if (!same) {
-        memset(scratch->splash_known, 0, sizeof scratch->splash_known);
-        memset(scratch->grouped, 0, sizeof scratch->grouped);
-        scratch->valid = false;
-        adv_code code = prepare(input, &scratch->mesh, &scratch->cost, &scratch->params, err);
-        if (code != ADV_OK) return code;
-        scratch->cost.scratch = scratch;
-        scratch->model = input->model;
-        scratch->cluster = input->cluster;
-        scratch->constants = input->constants;
-        scratch->key = key;
-        scratch->valid = true;
-    }
+    adv_code code = same ? ADV_OK : enter_family(input, &key, scratch, err);
+    if (code != ADV_OK) return code;
     scratch->cost.plan = input->plan;
-    memset(estimate, 0, sizeof *estimate);
-    estimate->mesh = scratch->mesh;
-    return finish(input, &scratch->cost, &scratch->params, estimate, NULL, err);
+    memset(scratch->saved_known, 0, sizeof scratch->saved_known);
+    struct adv_account account = {.ledger = NULL};
+    code = price(input, &scratch->cost, &scratch->params, estimate, &account, err);
+    if (code != ADV_OK) return code;
+    if (!scratch->rates_known) learn_rates(input, scratch);
+    set_rates(input, &account, scratch->model_flops, estimate);
+    estimate->step_time_low_s = estimate->step_time_s * scratch->low_frac;
+    estimate->step_time_high_s = estimate->step_time_s * scratch->high_frac;
+    estimate->confidence = scratch->confidence;
+    return ADV_OK;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/cost/projections.h"
+#include "engine/cost/scratch.h"
 
 void adv_cost_add(struct adv_account *account, struct adv_layer_time *time, enum adv_pass pass,
                   enum adv_term_id id, double seconds, double times, double flops, double bytes)
@@ -22,14 +23,27 @@ static double projection_s(const struct adv_cost *cost, const struct adv_project
     return adv_cost_matmul_s(cost, rows, k, n, cost->quantizes_dense);
 }
 
+/* A layer kind's matmuls with their times; remembered in the scratch, or else written to `fresh`. */
+static const struct adv_cost_matmuls *matmuls_of(const struct adv_cost *cost, const struct adv_layer *layer,
+                                                 struct adv_cost_matmuls *fresh)
+{
+    int kind = adv_cost_kind(cost, layer);
+    struct adv_cost_matmuls *matmuls = cost->scratch ? &cost->scratch->matmuls[kind] : fresh;
+    if (cost->scratch && cost->scratch->matmuls_known[kind]) return matmuls;
+    matmuls->count = adv_projections(cost->model, layer, matmuls->table);
+    for (int i = 0; i < matmuls->count; i++) matmuls->seconds[i] = projection_s(cost, &matmuls->table[i]);
+    if (cost->scratch) cost->scratch->matmuls_known[kind] = true;
+    return matmuls;
+}
+
 static void add_projections(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                             struct adv_account *account, struct adv_layer_time *time)
 {
-    struct adv_projection table[ADV_PROJECTIONS_MAX];
-    int count = adv_projections(cost->model, layer, table);
-    for (int i = 0; i < count; i++) {
-        const struct adv_projection *p = &table[i];
-        double forward_s = projection_s(cost, p);
+    struct adv_cost_matmuls fresh;
+    const struct adv_cost_matmuls *matmuls = matmuls_of(cost, layer, &fresh);
+    for (int i = 0; i < matmuls->count; i++) {
+        const struct adv_projection *p = &matmuls->table[i];
+        double forward_s = matmuls->seconds[i];
         double flops = 2.0 * cost->tokens * p->k * p->n;
         adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_MATMUL_FWD, forward_s, times, flops, 0.0);
         adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_MATMUL_BWD, 2.0 * forward_s, times, 2.0 * flops,

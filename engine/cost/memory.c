@@ -4,6 +4,7 @@
 
 #include "engine/base/units.h"
 #include "engine/cost/projections.h"
+#include "engine/cost/scratch.h"
 
 /* Adds one named tensor to where the policy puts it. */
 static void place(const struct adv_plan *plan, enum adv_tensor name, double bytes, struct adv_saved *saved)
@@ -84,7 +85,7 @@ static void save_experts(const struct adv_cost *cost, const struct adv_layer *la
           2.0 * (double)cost->model->emb_dim * rows, saved);
 }
 
-struct adv_saved adv_memory_layer_saved(const struct adv_cost *cost, const struct adv_layer *layer)
+static struct adv_saved layer_saved(const struct adv_cost *cost, const struct adv_layer *layer)
 {
     struct adv_saved saved = {0.0, 0.0};
     double input = 2.0 * (double)cost->model->emb_dim * cost->tokens / adv_max(1.0, layer->scan_block);
@@ -98,6 +99,16 @@ struct adv_saved adv_memory_layer_saved(const struct adv_cost *cost, const struc
     if (layer->shared_experts > 0) save_dense(cost, layer, (double)layer->shared_mlp_dim, &saved);
     if (layer->experts > 0) save_experts(cost, layer, &saved);
     return saved;
+}
+
+struct adv_saved adv_memory_layer_saved(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    struct adv_cost_scratch *scratch = cost->scratch;
+    int kind = adv_cost_kind(cost, layer);
+    if (!scratch) return layer_saved(cost, layer);
+    if (!scratch->saved_known[kind]) scratch->saved[kind] = layer_saved(cost, layer);
+    scratch->saved_known[kind] = true;
+    return scratch->saved[kind];
 }
 
 /* The experts' backward pass has two moments, and they do not coincide. Around the activation the wide
@@ -139,7 +150,7 @@ static double score_bytes(const struct adv_cost *cost, const struct adv_layer *l
 
 /* Live bytes while one layer is recomputed and differentiated: each tensor of the layer once, the gradients
  * of the widest neighbours, and for routed experts the permuted inputs and outputs. */
-static double working_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
+static double layer_working_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
 {
     double emb = (double)cost->model->emb_dim;
     double q = (double)layer->q_heads * layer->head_dim_qk;
@@ -162,6 +173,16 @@ static double working_bytes(const struct adv_cost *cost, const struct adv_layer 
     }
     double blocks = cost->plan->scan_layers ? adv_min(2.0, layer->scan_block) : 1.0;
     return bytes * blocks;
+}
+
+static double working_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    struct adv_cost_scratch *scratch = cost->scratch;
+    int kind = adv_cost_kind(cost, layer);
+    if (!scratch) return layer_working_bytes(cost, layer);
+    if (!scratch->working_known[kind]) scratch->working_bytes[kind] = layer_working_bytes(cost, layer);
+    scratch->working_known[kind] = true;
+    return scratch->working_bytes[kind];
 }
 
 /* HBM left for the compiler's own temporaries when nothing is recomputed. */

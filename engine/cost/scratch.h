@@ -1,18 +1,48 @@
-/* scratch.h: what estimates of one family share. A family is a set of plans that differ only in where tensors
- * are kept (remat policy and placements), in vocabulary tiling and in host offload of state: mesh, collective
- * groups and kernel times are theirs in common, and simulated once. The numbers are those of a fresh
- * estimate, bit for bit: the same functions computed them. Owned by the caller, one per thread;
- * zero-initialised means empty.
+/* scratch.h: what estimates in a row share, so that it is worked out once.
+ *
+ * A family is a set of plans that differ only in where tensors are kept (remat policy and placements), in
+ * vocabulary tiling and in host offload of state: mesh, collective groups, matmul and kernel times, interval
+ * and model FLOPs are theirs in common. Families of one mesh share its placement and what is sent over it;
+ * families of one request share simulated kernels of equal shape. Everything remembered is keyed by all
+ * numbers it depends on, so the results are those of a fresh estimate, bit for bit: the same functions
+ * computed them. Owned by the caller, one per thread; zero-initialised means empty.
  */
 #ifndef ADV_COST_SCRATCH_H
 #define ADV_COST_SCRATCH_H
 
 #include "engine/cost/context.h"
+#include "engine/cost/memory.h"
+#include "engine/cost/projections.h"
+
+enum {
+    ADV_SCRATCH_COLLECTIVES = 128, /* (group, collective, bytes) of one mesh: some twenty per family */
+    ADV_SCRATCH_KERNELS = 512, /* kernel shapes of one request: batch splits x tensor and context degrees */
+};
 
 struct adv_cost_grouped {
     bool known;
     double seconds;
     struct adv_gmm_tile tile;
+};
+
+/* A kernel time by everything that decides it beside the model, the chip and its constants. */
+struct adv_cost_kernel {
+    bool known;
+    uint64_t key[16];
+    double time_s;
+};
+
+struct adv_cost_sent {
+    const struct adv_group *group;
+    enum adv_collective collective;
+    unsigned mesh; /* the mesh it was sent over: adv_cost_scratch.mesh_number */
+    double bytes, seconds;
+};
+
+struct adv_cost_matmuls {
+    int count;
+    struct adv_projection table[ADV_PROJECTIONS_MAX];
+    double seconds[ADV_PROJECTIONS_MAX]; /* forward */
 };
 
 struct adv_cost_scratch {
@@ -22,11 +52,33 @@ struct adv_cost_scratch {
     const struct adv_constants *constants;
     struct adv_plan key; /* the plan with the family's free members cleared */
     struct adv_mesh mesh;
+    unsigned mesh_number; /* grows with every new mesh; 0: none yet */
     struct adv_cost cost;
     struct adv_model_params params;
+    /* of the family */
+    bool rates_known;
+    double model_flops, low_frac, high_frac; /* interval over the step time */
+    enum adv_confidence confidence;
     bool splash_known[ADV_LIMIT_LAYER_KINDS][ADV_KERNEL_COUNT];
     double splash_s[ADV_LIMIT_LAYER_KINDS][ADV_KERNEL_COUNT];
     struct adv_cost_grouped grouped[ADV_LIMIT_LAYER_KINDS][2][ADV_GMM_PASSES]; /* wi, wo; pass */
+    bool matmuls_known[ADV_LIMIT_LAYER_KINDS];
+    struct adv_cost_matmuls matmuls[ADV_LIMIT_LAYER_KINDS];
+    bool working_known[ADV_LIMIT_LAYER_KINDS];
+    double working_bytes[ADV_LIMIT_LAYER_KINDS];
+    /* of the plan being priced */
+    bool saved_known[ADV_LIMIT_LAYER_KINDS];
+    struct adv_saved saved[ADV_LIMIT_LAYER_KINDS];
+    /* of the mesh */
+    struct adv_cost_sent sent[ADV_SCRATCH_COLLECTIVES];
+    /* of the request */
+    struct adv_cost_kernel kernels[ADV_SCRATCH_KERNELS];
 };
+
+/* The row that holds the kernel of `key`, or the one to write it to (known: false, key set). */
+struct adv_cost_kernel *adv_scratch_kernel(struct adv_cost_scratch *scratch, const uint64_t key[16]);
+
+/* The bits of a number, for keys. */
+uint64_t adv_scratch_bits(double number);
 
 #endif

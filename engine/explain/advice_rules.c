@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/cost/scratch.h"
 #include "engine/hardware/roofline.h"
 #include "engine/rank/rank.h"
 #include "engine/search/choices.h"
@@ -118,7 +119,9 @@ static void better_remat(struct adv_review *review)
 {
     struct adv_pricer *pricer = adv_arena_alloc(&review->arena, sizeof *pricer);
     struct adv_candidate *front = adv_arena_array(&review->arena, 4, sizeof *front);
-    if (!pricer || !front) return;
+    struct adv_cost_scratch *scratch = adv_arena_alloc(&review->arena, sizeof *scratch);
+    if (!pricer || !front || !scratch) return;
+    pricer->scratch = scratch;
     pricer->request = review->request;
     pricer->constants = review->input->constants;
     pricer->memory_frac = ADV_RANK_MEMORY_FRAC;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "engine/cost/scratch.h"
 #include "engine/rank/rank.h"
 #include "engine/search/remat_space.h"
 #include "engine/search/space.h"
@@ -259,6 +260,49 @@ static void the_cost_model_has_the_properties_that_the_search_relies_on(void **s
     }
 }
 
+/* One scratch through all kinds of families in turn, as in a search: what it remembers of other meshes,
+ * batches and kernels changes no number. */
+static void the_search_prices_a_plan_as_estimate_does(void **state)
+{
+    (void)state;
+    static struct adv_cost_scratch scratch;
+    for (int job = 0; job < JOBS; job++) {
+        static struct fixture fixture;
+        struct adv_search_result result;
+        struct adv_space families;
+        struct adv_remat_space space;
+        search_job(&fixture, job, "", "", &result);
+        adv_remat_space_build(fixture.request, &space);
+        assert_int_equal(
+            adv_space_build(fixture.request, fixture.constants, &fixture.arena, &families, &fixture.err),
+            ADV_OK);
+        memset(&scratch, 0, sizeof scratch);
+        for (int trial = 0; trial < 1000; trial++) {
+            struct adv_plan plan;
+            struct adv_estimate fresh, again;
+            int neighbour = trial % 2 ? trial % families.families_count : pick(families.families_count);
+            adv_space_plan(&families, &families.families[neighbour], &plan);
+            plan.policy = ADV_POLICY_CUSTOM;
+            adv_policy_placements(ADV_POLICY_FULL, plan.placements);
+            for (int i = 0; i < space.units_count; i++)
+                put(&space.units[i], &plan, (enum adv_placement)pick(3));
+            plan.optimizer_host_offload = pick(2);
+            estimate(&fixture, &plan, &fresh);
+            struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster,
+                                               fixture.constants, &plan, ADV_FLOPS_CAUSAL_HALF};
+            assert_int_equal(adv_estimate_again(&input, &scratch, &again, NULL), ADV_OK);
+            assert_true(again.step_time_s == fresh.step_time_s && again.bound == fresh.bound);
+            assert_true(again.step_time_high_s == fresh.step_time_high_s);
+            assert_true(again.mfu_frac == fresh.mfu_frac && again.hfu_frac == fresh.hfu_frac);
+            assert_true(again.loss_peak_bytes == fresh.loss_peak_bytes);
+            assert_true(again.backward_peak_bytes == fresh.backward_peak_bytes);
+            assert_true(again.hbm_bytes_per_device == fresh.hbm_bytes_per_device);
+            assert_true(again.host_bytes_per_host == fresh.host_bytes_per_host);
+        }
+        fixture_close(&fixture);
+    }
+}
+
 /* What the published recipes of tpu7x do. */
 static void dense_jobs_start_with_fsdp_without_tensor_and_long_ones_with_context(void **state)
 {
@@ -306,6 +350,7 @@ int main(void)
         cmocka_unit_test(the_same_request_gives_the_same_answer),
         cmocka_unit_test(dense_jobs_start_with_fsdp_without_tensor_and_long_ones_with_context),
         cmocka_unit_test(the_cost_model_has_the_properties_that_the_search_relies_on),
+        cmocka_unit_test(the_search_prices_a_plan_as_estimate_does),
     };
     return run_group(tests);
 }

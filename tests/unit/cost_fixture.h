@@ -99,7 +99,7 @@ static inline void bench_place(struct bench *b)
 {
     struct adv_estimate_input input = bench_input(b);
     b->mesh = machine_place(&b->cluster, &b->plan);
-    adv_cost_init(&b->cost, &input, &b->mesh);
+    adv_cost_init(&b->cost, &input, &b->mesh, false);
     memset(&b->account, 0, sizeof b->account);
 }
 

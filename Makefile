@@ -299,7 +299,8 @@ kernel-accuracy-update: $(KERNEL_REPORT_BIN) ## write tests/accuracy/kernels_rep
 	$(Q)$(KERNEL_REPORT_BIN) tests/data/kernel_timings.json tests/accuracy/kernels_report.md
 
 # The fit of the whole-step constants and the accuracy page (needs libgsl-dev; not part of the program).
-FIT_SRC := $(wildcard tests/accuracy/fit_main.c tests/accuracy/parameters.c tests/accuracy/report.c tests/accuracy/solve.c)
+FIT_SRC := $(wildcard tests/accuracy/fit_main.c tests/accuracy/parameters.c tests/accuracy/report.c tests/accuracy/solve.c \
+    tests/accuracy/spread.c)
 FIT_BIN := $(BUILD)/tests/accuracy/fit_steps
 
 $(FIT_BIN): $(FIT_SRC) $(wildcard tests/accuracy/*.h) $(ENGINE_LIB)

@@ -36,6 +36,9 @@
     X(routed_narrow_emb_tensors, "tensors", "live [rows, emb] tensors around the experts' permutation")      \
     X(routed_narrow_width_tensors, "tensors", "live [rows, width] tensors around the permutation")           \
     X(dense_expert_emb_tensors, "tensors", "live [rows, emb] tensors of the capacity path")                  \
-    X(interval_log_sd, "ln", "spread of ln(measured/predicted) in leave-one-family-out")
+    X(interval_log_sd, "ln", "spread of ln(measured/predicted) in leave-one-family-out")                     \
+    X(interval_experts_ratio, "ratio", "the spread with experts over without")                               \
+    X(interval_long_context_ratio, "ratio", "the spread at long context over shorter")                       \
+    X(interval_8bit_ratio, "ratio", "the spread with 8-bit matmuls over bf16")
 
 #endif

@@ -24,6 +24,47 @@ static bool has_linear_attention(const struct adv_model *model)
     return false;
 }
 
+static bool has_experts(const struct adv_model *model)
+{
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        if (model->layers[i].experts > 0) return true;
+    return false;
+}
+
+unsigned adv_regimes_of(const struct adv_model *model, const struct adv_plan *plan)
+{
+    const bool in[ADV_REGIME_COUNT] = {
+        [ADV_REGIME_EXPERTS] = has_experts(model),
+        [ADV_REGIME_LONG_CONTEXT] = plan->seq_len >= 32768,
+        [ADV_REGIME_EIGHT_BIT] = plan->quantization != ADV_QUANT_NONE,
+    };
+    unsigned regimes = 0;
+    for (int r = 0; r < ADV_REGIME_COUNT; r++) regimes |= (unsigned)in[r] << r;
+    return regimes;
+}
+
+/* The spread of the chip times those of the regimes; their names go to `words`. */
+static double spread_of_regimes(const struct adv_constants *constants, unsigned regimes, char *words,
+                                size_t words_bytes)
+{
+#define RATIO(name, constant, words) constants->constant,
+#define WORDS(name, constant, words) words,
+    const double ratios[] = {ADV_REGIMES(RATIO)};
+    static const char *const names[] = {ADV_REGIMES(WORDS)};
+#undef RATIO
+#undef WORDS
+    double log_sd = constants->interval_log_sd;
+    size_t used = 0;
+    words[0] = '\0';
+    for (int r = 0; r < ADV_REGIME_COUNT; r++) {
+        if (!(regimes & 1u << r)) continue;
+        log_sd *= ratios[r];
+        int length = snprintf(words + used, words_bytes - used, "%s%s", used ? ", " : " with ", names[r]);
+        if (length > 0 && (size_t)length < words_bytes - used) used += (size_t)length;
+    }
+    return log_sd;
+}
+
 void adv_interval_apply(const struct adv_cost *cost, struct adv_estimate *estimate)
 {
     const struct adv_constants *constants = cost->constants;
@@ -47,7 +88,10 @@ void adv_interval_apply(const struct adv_cost *cost, struct adv_estimate *estima
         {cost->quantizes_dense && cost->lowp_speedup <= 1.0, "this number format is not native on this chip",
          1.5},
     };
-    double log_sd = constants->interval_log_sd;
+    char regimes[96];
+    double regime_log_sd =
+        spread_of_regimes(constants, adv_regimes_of(cost->model, plan), regimes, sizeof regimes);
+    double log_sd = regime_log_sd;
     char *why = estimate->confidence_why;
     size_t room = sizeof estimate->confidence_why;
     size_t used = 0;
@@ -60,8 +104,8 @@ void adv_interval_apply(const struct adv_cost *cost, struct adv_estimate *estima
         if (length > 0) used = (size_t)length < room - used ? used + (size_t)length : room - 1;
     }
     if (estimate->confidence == ADV_CONFIDENCE_CALIBRATED)
-        (void)snprintf(why, room, "fitted on published steps of %s, leave-one-family-out spread %.1f %%",
-                       cost->chip->name, 100.0 * constants->interval_log_sd);
+        (void)snprintf(why, room, "fitted on published steps of %s, leave-one-family-out spread%s %.1f %%",
+                       cost->chip->name, regimes, 100.0 * regime_log_sd);
     double half = z90 * log_sd;
     estimate->step_time_low_s = estimate->step_time_s * exp(-half);
     estimate->step_time_high_s = estimate->step_time_s * exp(half);

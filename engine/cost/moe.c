@@ -236,9 +236,9 @@ static void add_routing(const struct adv_cost *cost, const struct adv_layer *lay
 }
 
 /* Capacity-based dense path: experts on padded rows, dispatch and combine as one-hot matmuls over the slots
- * of a sequence. The combine mask is written in bfloat16, read and written again as the dispatch mask; its gradient
- * is written and read. A recompute repeats the dispatch but not the combine, whose result nobody needs. int8 and fp8
- * do not reach these einsums. */
+ * of a sequence. The combine mask is written in bfloat16, read and written again as the dispatch mask; its
+ * gradient is written and read. A recompute repeats the dispatch but not the combine, whose result nobody
+ * needs. int8 and fp8 do not reach these einsums. */
 static void add_dense(const struct adv_cost *cost, const struct adv_layer *layer,
                       const struct expert_shape *e, double times, struct adv_account *account,
                       struct adv_layer_time *time)

@@ -11,11 +11,12 @@
  * runs beside it all-reduce                   twice that; over several torus axes divided by
  * all_reduce_multi_axis_frac all-to-all                   the worst cut: per ring of m chips floor(m/2)
  * ceil(m/2)/m V_chip / W_ring permute                      c V / link Without wrap-around W is the intake of
- * a corner chip, one link per axis. A scattered group is no torus to the compiler: its gathers and reductions run
- * round one ring, W at most 2 links. No microbenchmark shows this; it is read off context parallelism on v5p, where
- * the two of five strategies that split an axis between ring and Ulysses take 0.2 s a step longer at any length. Ranges: all-gather measured on tpu7x from 1.5 MB to 400 MB per chip;
- * all-reduce 2 to 8 MiB on tpu7x, 600 MB on v6e; permute 1 and 64 MiB on v5p and v6e. All-to-all is not
- * measured anywhere. tests/unit/test_microbench.c prints all.
+ * a corner chip, one link per axis. A scattered group is no torus to the compiler: its gathers and reductions
+ * run round one ring, W at most 2 links. No microbenchmark shows this; it is read off context parallelism on
+ * v5p, where the two of five strategies that split an axis between ring and Ulysses take 0.2 s a step longer
+ * at any length. Ranges: all-gather measured on tpu7x from 1.5 MB to 400 MB per chip; all-reduce 2 to 8 MiB
+ * on tpu7x, 600 MB on v6e; permute 1 and 64 MiB on v5p and v6e. All-to-all is not measured anywhere.
+ * tests/unit/test_microbench.c prints all.
  */
 #ifndef ADV_HARDWARE_COLLECTIVE_H
 #define ADV_HARDWARE_COLLECTIVE_H
@@ -40,7 +41,8 @@ struct adv_group {
     struct adv_ring rings[ADV_LIMIT_RINGS];
     bool other_core_too; /* the chip's two devices are in two such groups that share the links (core axis not
                             inside) */
-    bool scattered; /* in the group's order the parts of a physical axis lie apart, another axis between them */
+    bool scattered; /* in the group's order the parts of a physical axis lie apart, another axis between them
+                     */
 };
 
 /* The union of the axes in `axes_mask` (bit 1u << enum adv_axis). Parts of one physical axis that touch are

@@ -10,12 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <gsl/gsl_cdf.h>
 #include <jansson.h>
 
 #include "engine/catalog/catalog.h"
+#include "engine/cost/interval.h"
 #include "engine/json/decode_measurements.h"
 #include "tests/accuracy/report.h"
+#include "tests/accuracy/spread.h"
 
 enum { ROWS_MAX = 1024 };
 
@@ -70,50 +71,6 @@ static void rows_behind(const struct fit *fit, const struct parameter *parameter
     (void)json_object_set_new(constant, "rows", json_integer(count));
 }
 
-struct weighted {
-    double size, weight;
-};
-
-static int by_size(const void *a, const void *b)
-{
-    double x = ((const struct weighted *)a)->size;
-    double y = ((const struct weighted *)b)->size;
-    return (x > y) - (x < y);
-}
-
-/* How much wider a 90 % interval is when its spread was learnt from few models; two degrees of freedom at the
- * least. */
-static double few_models(double models)
-{
-    return gsl_cdf_tdist_Pinv(0.95, fmax(models - 1.0, 2.0)) / gsl_cdf_ugaussian_Pinv(0.95);
-}
-
-/* The spread of ln(measured / predicted) of one chip's left-out rows: their 90 % quantile over that of a
- * normal distribution. Each model counts once however often it was published, because a user's model is a new
- * one. */
-static double spread_of(const struct fit *fit, const char *chip, const double *left_out)
-{
-    struct weighted logs[ROWS_MAX];
-    int n = 0;
-    double total = 0.0;
-    for (int i = 0; i < fit->rows_count; i++) {
-        if (strcmp(fit->rows[i].chip, chip) != 0 || isnan(left_out[i])) continue;
-        int same = 0;
-        for (int j = 0; j < fit->rows_count; j++)
-            same += strcmp(fit->rows[j].chip, chip) == 0 && !isnan(left_out[j]) &&
-                    strcmp(fit->rows[i].family, fit->rows[j].family) == 0;
-        logs[n++] = (struct weighted){fabs(log1p(left_out[i])), 1.0 / same};
-        total += 1.0 / same;
-    }
-    qsort(logs, (size_t)n, sizeof logs[0], by_size);
-    double below = 0.0;
-    for (int i = 0; i < n; i++) {
-        below += logs[i].weight;
-        if (below >= 0.9 * total) return logs[i].size * few_models(total) / gsl_cdf_ugaussian_Pinv(0.95);
-    }
-    return (double)NAN;
-}
-
 static void set_constant(json_t *constant, double value, double error, const char *kind)
 {
     (void)json_object_set_new(constant, "value", json_real(value));
@@ -123,7 +80,7 @@ static void set_constant(json_t *constant, double value, double error, const cha
                               json_string("make fit on the published steps in tests/accuracy/e2e.json"));
 }
 
-static int write_constants(const char *path, const struct fit *fit, const double *left_out)
+static int write_constants(const char *path, struct fit *fit, const double *left_out)
 {
     json_error_t problem;
     json_t *root = json_load_file(path, 0, &problem);
@@ -138,11 +95,13 @@ static int write_constants(const char *path, const struct fit *fit, const double
             set_constant(constant, fit->values[p], fit->values[p] * fit->log_error[p], "fitted");
             rows_behind(fit, &parameters[p], constant);
         }
-    for (int c = 0; c < fit->chips_count; c++) {
-        double spread = spread_of(fit, fit->chips[c].chip, left_out);
-        json_t *constant = json_object_get(json_object_get(root, fit->chips[c].chip), "interval_log_sd");
-        if (!isnan(spread)) set_constant(constant, spread, (double)NAN, "fitted");
-    }
+#define REGIME_NAME(name, member, words) #member,
+    static const char *const interval[] = {"interval_log_sd", ADV_REGIMES(REGIME_NAME)};
+#undef REGIME_NAME
+    for (int c = 0; c < fit->chips_count; c++)
+        for (size_t i = 0; i < sizeof interval / sizeof interval[0]; i++)
+            set_constant(json_object_get(json_object_get(root, fit->chips[c].chip), interval[i]),
+                         *constant_by_name(&fit->chips[c].constants, interval[i]), (double)NAN, "fitted");
     FILE *out = fopen(path, "w");
     if (!out) return 1;
     const char *member, *name;
@@ -203,10 +162,7 @@ static int run(int argc, char **argv, struct fit *fit)
     bool leave_out = strcmp(argv[argc - 1], "--leave-one-out") == 0;
     if (leave_out) leave_models_out(fit, left_out);
     if (constants_path || option(argc, argv, "--try")) fit_solve(fit, use);
-    for (int c = 0; c < fit->chips_count && constants_path; c++) {
-        double spread = spread_of(fit, fit->chips[c].chip, left_out);
-        if (!isnan(spread)) fit->chips[c].constants.interval_log_sd = spread;
-    }
+    if (constants_path) spread_learn(fit, left_out);
     fit_predict(fit);
     print_rows(fit, left_out);
     struct adv_accuracy a = adv_accuracy_of(fit->rows, fit->rows_count, NULL);

@@ -140,7 +140,26 @@ static void parts_of_an_axis_that_do_not_touch_share_its_links(void **state)
         machine_plan(ADV_AXIS_FSDP, 128, ADV_AXIS_CONTEXT, 2, ADV_AXIS_TENSOR, 2, ADV_AXIS_COUNT);
     double s = bandwidth_s(&cluster, &plan, 1u << ADV_AXIS_FSDP | 1u << ADV_AXIS_TENSOR,
                            ADV_COLLECTIVE_ALL_GATHER, 1e9);
-    assert_close(s, 1e9 * 255 / 256 / (180e9 / 4 + 2 * 180e9), 1e-12);
+    /* y and z lie between the parts in the group's order: one ring, as fast as its slowest hop. */
+    assert_close(s, 1e9 * 255 / 256 / (180e9 / 4), 1e-12);
+}
+
+static void a_group_whose_parts_of_an_axis_lie_apart_runs_round_one_ring(void **state)
+{
+    (void)state;
+    /* Ring of 8 and Ulysses of 8 on a cube of 4: y is split between them, z and x come between its parts. */
+    struct adv_cluster cluster = machine("v5p", 4, 4, 4);
+    struct adv_plan apart = machine_plan(ADV_AXIS_CONTEXT, 8, ADV_AXIS_ULYSSES, 8, ADV_AXIS_COUNT);
+    struct adv_plan whole = machine_plan(ADV_AXIS_CONTEXT, 16, ADV_AXIS_ULYSSES, 4, ADV_AXIS_COUNT);
+    unsigned both = 1u << ADV_AXIS_CONTEXT | 1u << ADV_AXIS_ULYSSES;
+    double bytes = 1e9 * 64 / 63;
+    assert_close(bandwidth_s(&cluster, &apart, both, ADV_COLLECTIVE_ALL_GATHER, bytes), 1e9 / 180e9, 1e-12);
+    assert_close(bandwidth_s(&cluster, &apart, both, ADV_COLLECTIVE_REDUCE_SCATTER, bytes), 1e9 / 180e9,
+                 1e-12);
+    assert_close(bandwidth_s(&cluster, &whole, both, ADV_COLLECTIVE_ALL_GATHER, bytes), 1e9 / 540e9, 1e-12);
+    /* Alone, either axis is a torus of its own. */
+    assert_close(bandwidth_s(&cluster, &apart, 1u << ADV_AXIS_CONTEXT, ADV_COLLECTIVE_ALL_GATHER, 1e9),
+                 1e9 * 7 / 8 / (180e9 + 90e9), 1e-12);
 }
 
 static void latency_counts_the_hops_to_the_farthest_chip(void **state)
@@ -212,6 +231,7 @@ int main(void)
         cmocka_unit_test(the_mesh_bound_is_the_corner_chips_intake),
         cmocka_unit_test(parts_of_an_axis_that_touch_form_the_whole_ring),
         cmocka_unit_test(parts_of_an_axis_that_do_not_touch_share_its_links),
+        cmocka_unit_test(a_group_whose_parts_of_an_axis_lie_apart_runs_round_one_ring),
         cmocka_unit_test(latency_counts_the_hops_to_the_farthest_chip),
         cmocka_unit_test(a_permute_sends_over_one_link_and_cores_share_it),
         cmocka_unit_test(slices_exchange_over_each_chips_share_of_the_dcn),

@@ -28,6 +28,25 @@ static void a_familiar_plan_has_the_spread_of_the_fit(void **state)
     }
 }
 
+static void regimes_scale_the_spread_and_are_named(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_open(&b, "deepseek3-671b", "tpu7x", 4, 4, 8);
+    b.plan.quantization = ADV_QUANT_FP8_FULL;
+    b.plan.seq_len = 32768;
+    b.constants.interval_experts_ratio = 1.5;
+    b.constants.interval_long_context_ratio = 0.8;
+    b.constants.interval_8bit_ratio = 1.1;
+    assert_close(half_ln(&b), 1.645 * b.constants.interval_log_sd * 1.5 * 0.8 * 1.1, 1e-12);
+    assert_non_null(strstr(b.estimate.confidence_why, "with experts, 32k context or more, 8-bit matmuls"));
+    b.plan.quantization = ADV_QUANT_NONE;
+    b.plan.seq_len = 32767;
+    assert_int_equal(adv_regimes_of(&b.model, &b.plan), 1u << ADV_REGIME_EXPERTS);
+    bench_open(&b, "llama3.1-70b", "tpu7x", 4, 4, 8);
+    assert_int_equal(adv_regimes_of(&b.model, &b.plan), 0);
+}
+
 static void unfitted_chip(struct bench *b)
 {
     b->constants.steps_extrapolated = true;
@@ -171,6 +190,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_familiar_plan_has_the_spread_of_the_fit),
+        cmocka_unit_test(regimes_scale_the_spread_and_are_named),
         cmocka_unit_test(each_gap_widens_and_says_why),
         cmocka_unit_test(gaps_add_up_in_width_and_words),
         cmocka_unit_test(tensor_parallelism_is_familiar_where_it_was_published),

@@ -7,8 +7,35 @@
 #include "engine/json/decode_measurements.h"
 #include "server/cli_io.h"
 
-/* 4,000 rows of 40 KiB each. */
-static const size_t arena_limit_bytes = 192u * 1024u * 1024u;
+/* 4,096 rows of some 50 KiB each. */
+static const size_t arena_limit_bytes = 512u * 1024u * 1024u;
+
+/* How many rows have a prediction; what stands against one goes to the row's findings. */
+static int predict(const struct adv_catalog *catalog, struct adv_measurement *rows, int count,
+                   struct adv_arena *arena, adv_err *err)
+{
+    int answered = 0;
+    for (int i = 0; i < count; i++) {
+        adv_err own;
+        adv_err_init(&own);
+        const struct adv_catalog_chip *chip = adv_catalog_chip(catalog, rows[i].chip);
+        if (chip) answered += adv_measurement_predict(&rows[i], &chip->constants, &own);
+        if (adv_measurement_keep_findings(&rows[i], (size_t)i, &own, arena) != ADV_OK)
+            (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "%d rows need more memory than the limit", count);
+    }
+    return answered;
+}
+
+static void report_findings(const struct adv_measurement *rows, int count, adv_err *err)
+{
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < rows[i].findings_count; k++) {
+            const struct adv_finding *finding = &rows[i].findings[k];
+            (void)adv_err_add(err, finding->code, finding->pointer, finding->hint, "%s", finding->detail);
+            adv_err_rule(err, finding->rule);
+        }
+    }
+}
 
 static int validate(const struct adv_catalog *catalog, const char *text, size_t text_bytes, adv_err *err)
 {
@@ -17,10 +44,9 @@ static int validate(const struct adv_catalog *catalog, const char *text, size_t 
     struct adv_measurement *rows = NULL;
     int count = 0;
     adv_code code = adv_decode_measurements(catalog, text, text_bytes, &arena, &rows, &count, err);
-    for (int i = 0; i < count && code == ADV_OK; i++)
-        (void)adv_measurement_predict(&rows[i], &adv_catalog_chip(catalog, rows[i].chip)->constants, err);
-    code = err->code;
-    char *answer = code == ADV_OK ? adv_encode_validation(catalog, rows, count) : NULL;
+    int answered = code == ADV_OK ? predict(catalog, rows, count, &arena, err) : 0;
+    if (answered == 0) report_findings(rows, count, err); /* not one row: the file is at fault */
+    char *answer = err->code == ADV_OK ? adv_encode_validation(catalog, rows, count) : NULL;
     adv_arena_free(&arena);
     if (!answer) return adv_cli_problem(err);
     (void)puts(answer);

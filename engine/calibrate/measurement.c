@@ -10,7 +10,7 @@ bool adv_measurement_predict(struct adv_measurement *row, const struct adv_const
 {
     struct adv_estimate_input input = {&row->model, &row->cluster, constants, &row->plan,
                                        row->flops_convention};
-    row->answered = adv_estimate_plan(&input, &row->estimate, &row->ledger, err) == ADV_OK;
+    row->answered = row->decoded && adv_estimate_plan(&input, &row->estimate, &row->ledger, err) == ADV_OK;
     row->error_frac =
         row->answered ? row->estimate.step_time_s / row->measured_step_time_s - 1.0 : (double)NAN;
     return row->answered;
@@ -74,7 +74,7 @@ struct adv_ranking adv_ranking_of(const struct adv_measurement *rows, int count,
             const struct adv_measurement *a = &rows[i];
             const struct adv_measurement *b = &rows[j];
             if (strcmp(a->chip, b->chip) != 0 || strcmp(a->family, b->family) != 0) continue;
-            if (isnan(a->error_frac) || isnan(b->error_frac)) continue;
+            if (!a->answered || !b->answered || isnan(a->error_frac) || isnan(b->error_frac)) continue;
             double measured =
                 log((a->measured_step_time_s / a->estimate.tokens_per_step * a->cluster.devices) /
                     (b->measured_step_time_s / b->estimate.tokens_per_step * b->cluster.devices));

@@ -20,6 +20,11 @@ struct adv_measurement {
     struct adv_cluster cluster;
     struct adv_plan plan;
     enum adv_flops_convention flops_convention;
+    bool decoded; /* model, cluster and plan are there; else the row stays without a prediction */
+    /* What is wrong with the row: why it is not decoded, or which rules a plan that ran breaks all the same.
+     */
+    const struct adv_finding *findings;
+    int findings_count;
     /* prediction */
     bool answered;
     struct adv_estimate estimate;
@@ -27,7 +32,8 @@ struct adv_measurement {
     double error_frac; /* predicted / measured - 1, NAN when not judged */
 };
 
-/* Predicts one row with the given constants; false (and err) when the engine refuses. */
+/* Predicts one row with the given constants; false when it is not decoded or (with err) the engine refuses.
+ */
 bool adv_measurement_predict(struct adv_measurement *row, const struct adv_constants *constants,
                              adv_err *err);
 

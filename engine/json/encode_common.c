@@ -42,11 +42,11 @@ const char *adv_encode_finding_code(const struct adv_finding *finding)
     return finding->code == ADV_OK ? "note" : adv_code_slug(finding->code);
 }
 
-json_t *adv_encode_findings(const adv_err *err)
+json_t *adv_encode_finding_list(const struct adv_finding *findings, int count)
 {
     json_t *list = json_array();
-    for (int i = 0; i < err->count; i++) {
-        const struct adv_finding *finding = &err->findings[i];
+    for (int i = 0; i < count; i++) {
+        const struct adv_finding *finding = &findings[i];
         json_t *row = json_object();
         (void)json_object_set_new(row, "pointer", json_string(finding->pointer));
         (void)json_object_set_new(row, "code", json_string(adv_encode_finding_code(finding)));
@@ -55,6 +55,11 @@ json_t *adv_encode_findings(const adv_err *err)
         (void)json_array_append_new(list, row);
     }
     return list;
+}
+
+json_t *adv_encode_findings(const adv_err *err)
+{
+    return adv_encode_finding_list(err->findings, err->count);
 }
 
 json_t *adv_encode_config(const struct adv_config *config)

@@ -28,6 +28,7 @@ json_t *adv_encode_engine(const struct adv_catalog *catalog);
 const char *adv_encode_finding_code(const struct adv_finding *finding);
 /* [{pointer, code, detail, hint}], hint only where there is one. */
 json_t *adv_encode_findings(const adv_err *err);
+json_t *adv_encode_finding_list(const struct adv_finding *findings, int count);
 
 /* The keys of a configuration as an object, its flags as an array. */
 json_t *adv_encode_config(const struct adv_config *config);

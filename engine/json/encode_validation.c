@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,13 +9,21 @@
 static json_t *row_json(const struct adv_measurement *row)
 {
     const struct adv_estimate *e = &row->estimate;
-    return json_pack(
-        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:s, s:o, s:s}", "id", row->id, "chip", row->chip,
-        "model", row->family, "measured_step_time_s", adv_encode_number(row->measured_step_time_s),
-        "step_time_s", adv_encode_number(e->step_time_s), "error_frac", adv_encode_number(row->error_frac),
-        "low_s", adv_encode_number(e->step_time_low_s), "high_s", adv_encode_number(e->step_time_high_s),
-        "fits", e->fit != ADV_FIT_NO, "fit_verdict", adv_fit_name(e->fit), "hbm_bytes_per_device",
-        adv_encode_number(e->hbm_bytes_per_device), "confidence", adv_confidence_name(e->confidence));
+    bool known = row->answered;
+    json_t *json = json_pack("{s:s, s:s, s:s, s:o}", "id", row->id, "chip", row->chip, "model", row->family,
+                             "measured_step_time_s", adv_encode_number(row->measured_step_time_s));
+    adv_encode_set_number(json, "step_time_s", known ? e->step_time_s : (double)NAN);
+    adv_encode_set_number(json, "error_frac", row->error_frac);
+    adv_encode_set_number(json, "low_s", known ? e->step_time_low_s : (double)NAN);
+    adv_encode_set_number(json, "high_s", known ? e->step_time_high_s : (double)NAN);
+    (void)json_object_set_new(json, "fits", known ? json_boolean(e->fit != ADV_FIT_NO) : json_null());
+    adv_encode_set_string(json, "fit_verdict", known ? adv_fit_name(e->fit) : NULL);
+    adv_encode_set_number(json, "hbm_bytes_per_device", known ? e->hbm_bytes_per_device : (double)NAN);
+    adv_encode_set_string(json, "confidence", known ? adv_confidence_name(e->confidence) : NULL);
+    if (row->findings_count > 0)
+        (void)json_object_set_new(json, "findings",
+                                  adv_encode_finding_list(row->findings, row->findings_count));
+    return json;
 }
 
 static void put_accuracy(json_t *object, const struct adv_accuracy *accuracy)
@@ -35,7 +44,7 @@ static json_t *groups_json(const struct adv_measurement *rows, int count)
     json_t *groups = json_array();
     bool *keep = calloc(count > 0 ? (size_t)count : 1, sizeof *keep);
     for (int i = 0; i < count && keep; i++) {
-        bool first = true;
+        bool first = rows[i].answered;
         for (int j = 0; j < i && first; j++)
             first = strcmp(rows[i].chip, rows[j].chip) != 0 || strcmp(rows[i].family, rows[j].family) != 0;
         if (!first) continue;
@@ -55,11 +64,17 @@ char *adv_encode_validation(const struct adv_catalog *catalog, const struct adv_
 {
     json_t *root = json_object();
     json_t *list = json_array();
-    for (int i = 0; i < rows_count; i++) (void)json_array_append_new(list, row_json(&rows[i]));
+    int answered = 0;
+    for (int i = 0; i < rows_count; i++) {
+        (void)json_array_append_new(list, row_json(&rows[i]));
+        answered += rows[i].answered;
+    }
     (void)json_object_set_new(root, "rows", list);
     (void)json_object_set_new(root, "groups", groups_json(rows, rows_count));
     struct adv_accuracy accuracy = adv_accuracy_of(rows, rows_count, NULL);
     put_accuracy(root, &accuracy);
+    adv_encode_set_integer(root, "rows_count", rows_count);
+    adv_encode_set_integer(root, "answered_count", answered);
     struct adv_ranking ranking = adv_ranking_of(rows, rows_count, 0.03);
     (void)json_object_set_new(root, "ranked_pairs_count", json_integer(ranking.pairs_count));
     (void)json_object_set_new(root, "ranked_right_count", json_integer(ranking.right_count));

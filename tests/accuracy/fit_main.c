@@ -219,6 +219,11 @@ int main(int argc, char **argv)
             (void)fprintf(stderr, "%s: %s\n", err.findings[i].pointer, err.findings[i].detail);
         return 1;
     }
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < rows[i].findings_count; k++)
+            (void)fprintf(stderr, "%s: %s\n", rows[i].findings[k].pointer, rows[i].findings[k].detail);
+        if (rows[i].findings_count > 0) return 1; /* constants come from rows that are beyond doubt */
+    }
     static struct constants_of_chip chips[16];
     int chips_count = 0;
     for (int i = 0; i < adv_catalog_chips_count(catalog) && chips_count < 16; i++) {

@@ -1,11 +1,14 @@
 #include "engine/json/decode_cluster.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "engine/base/text.h"
+#include "engine/base/units.h"
 
 struct reader {
     const struct adv_catalog *catalog;
@@ -22,10 +25,26 @@ static adv_code refuse(const struct reader *reader, adv_code code, const char *m
     return adv_err_add(reader->err, code, adv_json_pointer(pointer, reader->at, member), hint, "%s", detail);
 }
 
+/* By name or alias; "TPU v5p", "tpu_v6e" and "cloud-tpu-v4" mean the chip without the maker's words. */
+static const struct adv_catalog_chip *find_chip(const struct adv_catalog *catalog, const char *name)
+{
+    static const char *const words[] = {"google", "cloud", "tpu"};
+    const struct adv_catalog_chip *row = adv_catalog_chip(catalog, name);
+    for (size_t i = 0; i < sizeof words / sizeof *words && !row; i++) {
+        name += strspn(name, " -_");
+        size_t length = strlen(words[i]);
+        if (strncasecmp(name, words[i], length) != 0 || !name[length] || !strchr(" -_", name[length]))
+            continue;
+        name += length + strspn(name + length, " -_");
+        row = adv_catalog_chip(catalog, name);
+    }
+    return row;
+}
+
 /* Chip by name or alias into the cluster; false with a finding for `member`. */
 static bool set_chip(const struct reader *reader, const char *name, const char *member)
 {
-    const struct adv_catalog_chip *row = adv_catalog_chip(reader->catalog, name);
+    const struct adv_catalog_chip *row = find_chip(reader->catalog, name);
     char text[ADV_LIMIT_DETAIL];
     char hint[ADV_LIMIT_DETAIL] = "known:";
     if (row && row->chip.is_tpu) {
@@ -48,10 +67,44 @@ static bool set_chip(const struct reader *reader, const char *name, const char *
     return false;
 }
 
+/* Without spaces, with small "x": "4 X 4 x 4" is "4x4x4". Cut when it is too long to be a shape. */
+static void tidy_shape(const char *shape, char *tidy, size_t tidy_bytes)
+{
+    size_t used = 0;
+    for (; *shape && used + 1 < tidy_bytes; shape++) {
+        if (!isspace((unsigned char)*shape)) tidy[used++] = *shape == 'X' ? 'x' : *shape;
+    }
+    tidy[used] = '\0';
+}
+
+/* A slice has no first axis: sizes in another order than the catalog's are the same slice. */
+static void order_dims(const struct reader *reader)
+{
+    int *dims = reader->cluster->dims;
+    const char *const *shapes = NULL;
+    int axes = reader->cluster->chip.ici_axes >= 3 ? 3 : 2;
+    int count = adv_catalog_shapes(reader->catalog, reader->cluster->chip.name, &shapes);
+    for (int i = 0; i < count; i++) {
+        int legal[3];
+        if (!adv_cluster_parse_shape(shapes[i], axes, legal)) continue;
+        bool same = adv_min_i(adv_min_i(dims[0], dims[1]), axes == 3 ? dims[2] : dims[0]) ==
+                        adv_min_i(adv_min_i(legal[0], legal[1]), axes == 3 ? legal[2] : legal[0]) &&
+                    dims[0] + dims[1] + dims[2] == legal[0] + legal[1] + legal[2] &&
+                    (int64_t)dims[0] * dims[1] * dims[2] == (int64_t)legal[0] * legal[1] * legal[2];
+        if (same) memcpy(dims, legal, sizeof legal);
+        if (same) return;
+    }
+}
+
 static bool set_shape(const struct reader *reader, const char *shape, const char *member)
 {
     int axes = reader->cluster->chip.ici_axes >= 3 ? 3 : 2;
-    if (adv_cluster_parse_shape(shape, axes, reader->cluster->dims)) return true;
+    char tidy[ADV_LIMIT_NAME];
+    tidy_shape(shape, tidy, sizeof tidy);
+    if (adv_cluster_parse_shape(tidy, axes, reader->cluster->dims)) {
+        order_dims(reader);
+        return true;
+    }
     char text[ADV_LIMIT_DETAIL];
     (void)snprintf(text, sizeof text, "\"%.80s\" is not a slice shape of %s", shape,
                    reader->cluster->chip.name);
@@ -100,7 +153,7 @@ static bool set_accelerator(const struct reader *reader, const char *name)
     }
     (void)snprintf(chip, sizeof chip, "%.*s", (int)(dash - name), name);
     if (!set_chip(reader, chip, "accelerator")) return false;
-    if (strchr(dash + 1, 'x')) return set_shape(reader, dash + 1, "accelerator");
+    if (strpbrk(dash + 1, "xX")) return set_shape(reader, dash + 1, "accelerator");
     return set_compile_topology(reader, name, dash + 1);
 }
 

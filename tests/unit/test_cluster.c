@@ -60,6 +60,27 @@ static void one_slice_is_the_same_however_it_is_named(void **state)
     }
 }
 
+static void spelling_and_order_of_sizes_do_not_matter(void **state)
+{
+    (void)state;
+    static const char *const same[] = {"{\"chip\": \"v5p\", \"topology\": \"4x4x8\"}",
+                                       "{\"chip\": \"TPU v5p\", \"topology\": \"8x4x4\"}",
+                                       "{\"chip\": \"tpu_v5p\", \"topology\": \"4 X 8 X 4\"}",
+                                       "{\"chip\": \"Cloud TPU v5p\", \"topology\": \"4x4x8\"}",
+                                       "{\"accelerator\": \"v5p-8x4x4\"}",
+                                       "{\"accelerator\": \"v5p-256\"}"};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        if (decode(same[i]) != ADV_OK) fail_msg("%s: %s", same[i], err.findings[0].detail);
+        assert_string_equal(cluster.chip.name, "v5p");
+        assert_string_equal(cluster.topology, "4x4x8");
+        assert_string_equal(cluster.accelerator, "v5p-256");
+    }
+    assert_int_equal(decode("{\"chip\": \"v6e\", \"topology\": \"16x8\"}"), ADV_OK);
+    assert_string_equal(cluster.topology, "8x16");
+    assert_true(cluster.wraps[1] && !cluster.wraps[0]);
+    assert_int_equal(decode("{\"chip\": \"tpu\", \"topology\": \"16x8\"}"), ADV_E_INVALID);
+}
+
 static void a_shape_that_is_no_slice_names_the_nearest_ones(void **state)
 {
     (void)state;
@@ -120,6 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wraps_and_counts_of_all_known_slices_are_reproduced),
         cmocka_unit_test(one_slice_is_the_same_however_it_is_named),
+        cmocka_unit_test(spelling_and_order_of_sizes_do_not_matter),
         cmocka_unit_test(a_shape_that_is_no_slice_names_the_nearest_ones),
         cmocka_unit_test(everything_wrong_with_a_cluster_is_reported_at_once),
         cmocka_unit_test(overrides_and_price_reach_the_cluster),

@@ -33,26 +33,27 @@ bool adv_decode_is_model_key(const char *name)
     return false;
 }
 
+static void keep_model_key(const struct adv_catalog *catalog, const char *name, json_t *json, json_t *keys)
+{
+    const struct adv_catalog_key *key = adv_catalog_key(catalog, name);
+    struct adv_value value;
+    if (!key || !adv_decode_is_model_key(name) || json_is_null(json) ||
+        adv_decode_value(key, json, "", &value, NULL) != ADV_OK)
+        return;
+    bool is_typed = !json_is_string(json) || value.kind == ADV_VALUE_STRING;
+    (void)json_object_set_new(keys, name,
+                              is_typed ? json_incref(json) : adv_decode_scalar_text(json_string_value(json)));
+}
+
 json_t *adv_decode_config_model(const struct adv_catalog *catalog, const json_t *config)
 {
     json_t *keys = json_object();
     const char *name = NULL;
     json_t *json = NULL;
     if (!keys || !json_is_object(config)) return keys;
-    void *iterator = json_object_iter((json_t *)(uintptr_t)config);
-    for (; iterator; iterator = json_object_iter_next((json_t *)(uintptr_t)config, iterator)) {
-        name = json_object_iter_key(iterator);
-        json = json_object_iter_value(iterator);
-        const struct adv_catalog_key *key = adv_catalog_key(catalog, name);
-        struct adv_value value;
-        if (!key || !adv_decode_is_model_key(name) || adv_decode_value(key, json, "", &value, NULL) != ADV_OK)
-            continue;
-        if (json_is_string(json) && !(value.kind == ADV_VALUE_STRING))
-            json = adv_decode_scalar_text(json_string_value(json));
-        else
-            json = json_incref(json);
-        (void)json_object_set_new(keys, name, json);
-    }
+    /* Old names of dimensions (scale, base_num_heads) are told, not applied: requests that carry them have
+     * the dimensions they resulted in as the model. */
+    json_object_foreach((json_t *)(uintptr_t)config, name, json) keep_model_key(catalog, name, json, keys);
     return keys;
 }
 
@@ -62,7 +63,17 @@ static const struct rewrite {
     const char *when_true, *when_false; /* value under the current name, NULL = leave the default */
 } rewrites[] = {
     {"int8_training", "quantization", "int8", NULL},
+    {"use_int8_training", "quantization", "int8", NULL},
+    {"enable_profiler", "profiler", "xplane", NULL},
     {"enable_flash_attention", "attention", "flash", "dot_product"},
+};
+
+/* Values MaxText once took, and what they are called now. */
+static const struct {
+    const char *key, *old, *current;
+} old_values[] = {
+    {"remat_policy", "proj", "save_qkv_proj"},
+    {"quantization", "aqt_fp8", "fp8"},
 };
 
 /* One old key that now is several. */
@@ -169,6 +180,24 @@ static void check_model_conflict(struct config_reader *reader, const char *name,
     adv_err_rule(reader->warnings, "model-key-conflict");
 }
 
+/* The present name of an old value, with a finding; NULL when the value is none. */
+static const char *current_value(const struct config_reader *reader, const char *name, const json_t *json,
+                                 const char *pointer)
+{
+    const char *text = json_string_value(json);
+    for (size_t i = 0; text && i < sizeof old_values / sizeof *old_values; i++) {
+        if (strcmp(old_values[i].key, name) != 0 || strcmp(old_values[i].old, text) != 0) continue;
+        char hint[ADV_LIMIT_DETAIL];
+        (void)snprintf(hint, sizeof hint, "use %s", old_values[i].current);
+        adv_err *into = reader->input->strict ? reader->err : reader->warnings;
+        (void)adv_err_add(into, reader->input->strict ? ADV_E_INVALID : ADV_OK, pointer, hint,
+                          "%s no longer takes \"%s\"", name, text);
+        adv_err_rule(into, "renamed-value");
+        return old_values[i].current;
+    }
+    return NULL;
+}
+
 static void read_key(struct config_reader *reader, const char *name, const json_t *json)
 {
     char pointer[ADV_LIMIT_POINTER];
@@ -186,10 +215,13 @@ static void read_key(struct config_reader *reader, const char *name, const json_
         return;
     }
     check_model_conflict(reader, name, json, pointer);
+    const char *renamed = current_value(reader, name, json, pointer);
+    json_t *current = renamed ? json_string(renamed) : NULL;
+    if (current) json = current;
     struct adv_config_sink sink = {pointer, reader->err, reader->warnings};
-    if (adv_decode_value(key, json, pointer, &value, reader->err) != ADV_OK || adv_decode_is_model_key(name))
-        return;
-    (void)adv_config_apply(reader->state, key, &value, &sink);
+    if (adv_decode_value(key, json, pointer, &value, reader->err) == ADV_OK && !adv_decode_is_model_key(name))
+        (void)adv_config_apply(reader->state, key, &value, &sink);
+    json_decref(current);
 }
 
 static void read_model_defaults(struct config_reader *reader)

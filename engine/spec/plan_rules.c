@@ -145,13 +145,14 @@ static bool rule_batch_whole(const struct adv_rule_facts *facts, struct adv_rule
     if (sequences >= 1 - 1e-6 && fabs(sequences - round(sequences)) <= 1e-6 * sequences) return false;
     if (!report) return true;
     double batch = facts->plan->per_device_batch_size;
-    int scalar = facts->cluster->devices / facts->batch_shards;
-    double nearest = fmax(1, round(sequences)) / scalar;
+    double unit = (double)facts->batch_shards / facts->cluster->devices; /* one sequence per shard */
+    double nearest = fmax(1, round(sequences)) * unit;
     return adv_rule_broken(
         report, "/config/per_device_batch_size",
-        scalar == 1
-            ? adv_rule_hint(report, "it must be a whole number; the nearest is %.10g", nearest)
-            : adv_rule_hint(report, "it must be a multiple of 1/%d; the nearest is %.10g", scalar, nearest),
+        unit > 0.999999
+            ? adv_rule_hint(report, "it must be a multiple of %.6g; the nearest is %.10g", unit, nearest)
+            : adv_rule_hint(report, "it must be a multiple of 1/%.6g; the nearest is %.10g", 1 / unit,
+                            nearest),
         "%.10g sequences per device x %d devices over %d batch shards leaves %.6g sequences per shard, not a "
         "whole number >= 1",
         batch, facts->cluster->devices, facts->batch_shards, sequences);

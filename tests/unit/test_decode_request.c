@@ -91,6 +91,41 @@ static void old_keys_take_effect_under_their_present_name(void **state)
     assert_string_equal(find(&warnings, "/config/fsdp_shard_on_exp")->hint, "use shard_exp_on_fsdp");
 }
 
+static void old_values_take_effect_under_their_present_name(void **state)
+{
+    (void)state;
+    assert_ok(decode_config("\"remat_policy\":\"proj\",\"quantization\":\"aqt_fp8\""));
+    assert_int_equal(request.plan.policy, ADV_POLICY_SAVE_QKV_PROJ);
+    assert_int_equal(request.plan.quantization, ADV_QUANT_FP8);
+    assert_string_equal(must_find(&warnings, "renamed-value")->hint, "use save_qkv_proj");
+}
+
+static void old_names_of_dimensions_leave_the_given_model_alone(void **state)
+{
+    (void)state;
+    assert_ok(decode_config("\"scale\":3,\"base_num_heads\":8"));
+    assert_int_equal(request.model.layers[0].q_heads, 32);
+    assert_int_equal(request.model.emb_dim, 4096);
+    assert_non_null(find(&warnings, "/config/base_num_heads"));
+}
+
+static void the_nearest_batch_is_one_that_is_legal(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        decode("{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x8\"},\"config\":{"
+               "\"per_device_batch_size\":1,\"max_target_length\":4096,\"ici_fsdp_parallelism\":64}}"),
+        ADV_E_ILLEGAL);
+    assert_string_equal(must_find(&err, "batch-by-shards")->hint,
+                        "it must be a multiple of 2; the nearest is 2");
+    assert_int_equal(
+        decode("{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x8\"},\"config\":{"
+               "\"per_device_batch_size\":0.3,\"max_target_length\":4000,\"ici_context_parallelism\":4}}"),
+        ADV_E_ILLEGAL);
+    assert_string_equal(must_find(&err, "batch-by-shards")->hint,
+                        "it must be a multiple of 1/4; the nearest is 0.25");
+}
+
 static void architecture_keys_in_the_config_reshape_the_model(void **state)
 {
     (void)state;
@@ -305,6 +340,9 @@ int main(void)
         cmocka_unit_test(wrong_types_and_values_are_errors_with_their_pointer),
         cmocka_unit_test(unknown_keys_warn_with_the_nearest_name_and_fail_when_strict),
         cmocka_unit_test(old_keys_take_effect_under_their_present_name),
+        cmocka_unit_test(old_values_take_effect_under_their_present_name),
+        cmocka_unit_test(old_names_of_dimensions_leave_the_given_model_alone),
+        cmocka_unit_test(the_nearest_batch_is_one_that_is_legal),
         cmocka_unit_test(architecture_keys_in_the_config_reshape_the_model),
         cmocka_unit_test(the_models_own_file_sets_training_defaults),
         cmocka_unit_test(tensors_are_placed_under_the_custom_policy_only),

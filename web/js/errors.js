@@ -1,7 +1,7 @@
 // Shows what is wrong where it is wrong: a list beside each field and a linked summary on top. Clears only its own marks.
+// locate(pointer) gives {field, below}: the id of the control a JSON pointer is about (null: none) and what lies below it.
 
 import { byId, h } from './dom.js';
-import { fieldOfPointer } from './request.js';
 
 function sentence(error, below) {
   const detail = error.detail ?? error.code ?? 'is not accepted';
@@ -24,7 +24,7 @@ export function clearErrors(form) {
     describe(control, list.id, false);
     list.remove();
   }
-  byId('error-summary').hidden = true;
+  form.querySelector('.error-summary').hidden = true;
 }
 
 // kind: "error" marks the field as invalid, "warning" only adds the text.
@@ -46,9 +46,9 @@ function showAtField(name, entries, kind) {
 }
 
 // [{field, error, below}] for the fields of the page; field null where there is none.
-function placed(errors, state) {
+function placed(errors, locate) {
   return errors.map((error) => {
-    const { field, below } = fieldOfPointer(error.pointer ?? '', state);
+    const { field, below } = locate(error.pointer ?? '');
     const known = field && byId(field);
     return { field: known ? field : null, error, below: known ? below : error.pointer };
   });
@@ -65,8 +65,8 @@ function showBeside(entries, kind) {
 }
 
 // What an answer warns about, beside the fields it is about. The focus stays where it is.
-export function showWarnings(state, warnings) {
-  showBeside(placed(warnings, state), 'warning');
+export function showWarnings(locate, warnings) {
+  showBeside(placed(warnings, locate), 'warning');
 }
 
 function summaryLine({ field, error, below }) {
@@ -105,19 +105,17 @@ export function generalText(problem) {
 }
 
 // problem: {title, detail?, errors[], status?, retryAfter?}. Moves the focus to the summary.
-export function showErrors(form, state, problem) {
+export function showErrors(form, locate, problem) {
   clearErrors(form);
   const entries = placed(
     problem.errors.filter((error) => error.pointer),
-    state,
+    locate,
   );
   showBeside(entries, 'error');
-  if (problem.status === 401 || problem.status === 403) byId('options-details').open = true;
-
-  byId('error-summary-title').textContent = problem.message ?? problem.title;
-  byId('error-summary-detail').textContent = generalText(problem);
-  byId('error-summary-list').replaceChildren(...entries.map(summaryLine));
-  const summary = byId('error-summary');
+  const summary = form.querySelector('.error-summary');
+  summary.querySelector('h2').textContent = problem.message ?? problem.title;
+  summary.querySelector('p').textContent = generalText(problem);
+  summary.querySelector('ul').replaceChildren(...entries.map(summaryLine));
   summary.hidden = false;
   summary.focus();
 }

@@ -1,12 +1,13 @@
 // The form view: fields to state and back, what shows in which mode, sending, and keeping the address up to date.
 
-import { Problem, post, setToken, token } from './api.js';
+import { setToken, token } from './api.js';
+import { connectAsk } from './ask.js';
 import { modelNote, sliceNote, slicesOf } from './catalog.js';
 import { copyFrom } from './copy.js';
 import { announce, byId, h } from './dom.js';
-import { clearErrors, showErrors, showWarnings } from './errors.js';
+import { clearErrors, showErrors } from './errors.js';
 import { configToLines } from './config_text.js';
-import { DEFAULTS, buildRequest } from './request.js';
+import { DEFAULTS, buildRequest, fieldOfPointer } from './request.js';
 import { stateToQuery } from './permalink.js';
 import { showAnswer } from './results.js';
 
@@ -20,7 +21,7 @@ const MODEL_TEXT = {
 };
 
 let catalog = { models: [], chips: [], slices: [] };
-let running = null;
+let ask = null;
 
 const form = () => byId('form');
 const hash = (state) => `#/${stateToQuery(state) ? `?${stateToQuery(state)}` : ''}`;
@@ -82,7 +83,7 @@ function showModes() {
   const mine = byId('mine-details');
   mine.classList.toggle('forced', mode === 'estimate');
   if (mode === 'estimate') mine.open = true;
-  if (!running) byId('submit').textContent = SUBMIT_TEXT[mode];
+  ask?.relabel();
   showNotes();
 }
 
@@ -136,67 +137,29 @@ function planActions(plan) {
   return [button];
 }
 
-function setBusy(controller) {
-  running = controller;
-  const busy = Boolean(controller);
-  byId('results').setAttribute('aria-busy', String(busy));
-  byId('results').classList.toggle('busy', busy);
-  byId('submit').setAttribute('aria-disabled', String(busy));
-  byId('submit').textContent = busy ? 'Working …' : SUBMIT_TEXT[readState().mode];
-  byId('cancel').hidden = !busy;
-  if (busy) announce('Working');
+const locatorOf = (state) => (pointer) => fieldOfPointer(pointer, state);
+
+function openWhatIsNeeded(problem) {
+  if (problem.status === 401 || problem.status === 403) byId('options-details').open = true;
 }
 
-function showFailure(state, error) {
-  const problem =
-    error instanceof Problem
-      ? error
-      : new Problem({
-          title: 'The page failed to show the answer',
-          detail: `${error.message}. Reload the page; the address keeps what you entered.`,
-        });
-  showErrors(form(), state, problem);
-  byId('results')
-    .querySelectorAll('.panel')
-    .forEach((panel) => panel.classList.add('stale'));
-}
-
-export async function submit() {
-  if (running) return;
-  clearErrors(form());
-  const state = readState();
-  const { path, body, errors } = buildRequest(state);
-  if (errors.length) {
-    showFailure(
-      state,
-      new Problem({
-        title: errors.length === 1 ? 'One entry needs a change' : `${errors.length} entries need a change`,
-        errors,
-      }),
-    );
-    return;
-  }
-  if (location.hash !== hash(state)) history.pushState(null, '', hash(state));
-  const controller = new AbortController();
-  setBusy(controller);
-  try {
-    const answer = await post(path, body, controller.signal);
-    showAnswer(byId('results'), body, answer, planActions);
-    showWarnings(state, answer.warnings ?? []);
-    byId('results').focus({ preventScroll: true });
-    if (window.matchMedia('(max-width: 60rem)').matches) byId('results').scrollIntoView({ block: 'start' });
-  } catch (error) {
-    if (error.name === 'AbortError') announce('Cancelled');
-    else showFailure(state, error);
-  } finally {
-    setBusy(null);
-  }
+// A failure that no request of the form caused, such as a catalog that cannot be read.
+export function showFormFailure(problem) {
+  showErrors(form(), locatorOf(readState()), problem);
+  openWhatIsNeeded(problem);
 }
 
 export function connectForm() {
-  form().addEventListener('submit', (event) => {
-    event.preventDefault();
-    submit();
+  ask = connectAsk({
+    form: form(),
+    results: byId('results'),
+    build: () => {
+      const state = readState();
+      return { ...buildRequest(state), address: hash(state), locate: locatorOf(state) };
+    },
+    label: () => SUBMIT_TEXT[readState().mode],
+    show: (body, answer) => showAnswer(byId('results'), body, answer, planActions),
+    failed: openWhatIsNeeded,
   });
   form().addEventListener('input', (event) => {
     if (event.target.id === 'chip') fillSlices(sliceLike(byId('topology').value));
@@ -205,10 +168,6 @@ export function connectForm() {
     keepAddress();
   });
   byId('token').value = token();
-  byId('cancel').addEventListener('click', () => {
-    running?.abort();
-    byId('submit').focus();
-  });
   byId('copy-link').addEventListener('click', (event) => {
     keepAddress();
     copyFrom(event.currentTarget, location.href);

@@ -3,8 +3,8 @@
 import { loadCatalog } from './catalog.js';
 import { showCompare } from './compare.js';
 import { byId, h } from './dom.js';
-import { clearErrors, showErrors } from './errors.js';
-import { connectForm, readState, useCatalog, writeState } from './form.js';
+import { clearErrors } from './errors.js';
+import { connectForm, showFormFailure, useCatalog, writeState } from './form.js';
 import { queryToState } from './permalink.js';
 import { startRouter } from './router.js';
 import { failure, showRun, showRuns } from './runs.js';
@@ -56,7 +56,7 @@ async function fillCatalog() {
     useCatalog(catalog);
     if (catalog.engine?.version) byId('engine').textContent = `engine ${catalog.engine.version}`;
   } catch (error) {
-    showErrors(byId('form'), readState(), error);
+    showFormFailure(error);
   }
 }
 

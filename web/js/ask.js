@@ -1,0 +1,83 @@
+// A form that asks the daemon and a place for the answer: sending, cancelling, the busy mark, failures beside the fields.
+
+import { Problem, post } from './api.js';
+import { announce } from './dom.js';
+import { clearErrors, showErrors, showWarnings } from './errors.js';
+
+function problemOf(error) {
+  if (error instanceof Problem) return error;
+  return new Problem({
+    title: 'The page failed to show the answer',
+    detail: `${error.message}. Reload the page; the address keeps what you entered.`,
+  });
+}
+
+function entriesProblem(errors) {
+  const title = errors.length === 1 ? 'One entry needs a change' : `${errors.length} entries need a change`;
+  return new Problem({ title, errors });
+}
+
+// build() gives {path, body, errors, address, locate}; label() the text of the submit button; show(body, answer) fills
+// `results`; failed(problem), if given, comes after the errors are shown. The form has a button.cancel and an
+// .error-summary. Returns {submit, relabel, fail}.
+export function connectAsk({ form, results, build, label, show, failed }) {
+  const button = form.querySelector('button[type="submit"]');
+  const cancel = form.querySelector('.cancel');
+  let running = null;
+
+  const relabel = () => {
+    button.textContent = running ? 'Working …' : label();
+  };
+
+  const setRunning = (controller) => {
+    running = controller;
+    const busy = Boolean(controller);
+    results.setAttribute('aria-busy', String(busy));
+    results.classList.toggle('busy', busy);
+    button.setAttribute('aria-disabled', String(busy));
+    cancel.hidden = !busy;
+    relabel();
+    if (busy) announce('Working');
+  };
+
+  const fail = (locate, error) => {
+    showErrors(form, locate, problemOf(error));
+    results.querySelectorAll('.panel').forEach((panel) => panel.classList.add('stale'));
+    failed?.(error);
+  };
+
+  const submit = async () => {
+    if (running) return;
+    clearErrors(form);
+    const { path, body, errors, address, locate } = build();
+    if (errors.length) {
+      fail(locate, entriesProblem(errors));
+      return;
+    }
+    if (location.hash !== address) history.pushState(null, '', address);
+    const controller = new AbortController();
+    setRunning(controller);
+    try {
+      const answer = await post(path, body, controller.signal);
+      await show(body, answer);
+      showWarnings(locate, answer.warnings ?? []);
+      results.focus({ preventScroll: true });
+      if (window.matchMedia('(max-width: 60rem)').matches) results.scrollIntoView({ block: 'start' });
+    } catch (error) {
+      if (error.name === 'AbortError') announce('Cancelled');
+      else fail(locate, error);
+    } finally {
+      setRunning(null);
+    }
+  };
+
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    submit();
+  });
+  cancel.addEventListener('click', () => {
+    running?.abort();
+    button.focus();
+  });
+  return { submit, relabel, fail };
+}

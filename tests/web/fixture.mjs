@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { readFile } from 'node:fs/promises';
 import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { KERNELS, simulation, tuning } from './kernel_fixture.mjs';
 
 const WEB = fileURLToPath(new URL('../../web/', import.meta.url));
 const TYPES = {
@@ -237,8 +238,11 @@ export async function startFixture(answers = {}) {
     'GET /v1/catalog/models': () => ({ engine: ENGINE, models: CATALOG.models }),
     'GET /v1/catalog/chips': () => ({ engine: ENGINE, chips: CATALOG.chips }),
     'GET /v1/catalog/topologies': () => ({ engine: ENGINE, topologies: CATALOG.topologies }),
+    'GET /v1/catalog/kernels': () => ({ engine: ENGINE, kernels: KERNELS }),
     'POST /v1/advise': () => advice(),
     'POST /v1/estimate': () => estimate(),
+    'POST /v1/kernels/tune': () => tuning(),
+    'POST /v1/kernels/simulate': (body) => simulation(body),
   };
   const server = createServer(async (request, response) => {
     const path = new URL(request.url, 'http://fixture').pathname;

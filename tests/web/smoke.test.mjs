@@ -149,6 +149,33 @@ test('every configuration that breaks a rule is answered with errors beside the 
     },
   ));
 
+test('tiles of every kernel of the catalog are found or the reason is beside a field', () =>
+  withPage({ path: '/#/kernels' }, async (page) => {
+    await page.waitForSelector('#k-shape input');
+    const names = await page.locator('#k-kernel option').evaluateAll((all) => all.map((option) => option.value));
+    assert.ok(names.length >= 10);
+    for (const name of names) {
+      await page.selectOption('#k-kernel', name);
+      await page.click('#k-submit');
+      if (name === 'matmul') await page.waitForSelector('#k-kernel-error');
+      else await page.getByRole('heading', { name: `${name} on tpu7x` }).waitFor({ timeout: 20000 });
+      await page.waitForSelector('#k-results[aria-busy="false"]');
+    }
+    assert.match(await page.locator('#k-kernel-error').innerText(), /simulate it instead/);
+  }));
+
+test('a tile of splash attention is drawn step by step from the real simulation', () =>
+  withPage({ path: '/#/kernels?chip=v6e&shape.q_len=4096' }, async (page) => {
+    await page.waitForSelector('#k-shape input');
+    await page.click('#k-submit');
+    await page.getByRole('img', { name: /^Steps 1 to 12 of \d/ }).waitFor({ timeout: 20000 });
+    assert.ok((await page.locator('.lane-mxu').count()) >= 10, 'matrix unit');
+    assert.ok((await page.locator('.lane-vector').count()) >= 10, 'vector unit');
+    assert.match(await page.getByRole('region', { name: 'MaxText settings' }).innerText(), /sa_block_q=\d+/);
+    assert.doesNotMatch(await page.locator('#k-results').innerText(), /\bNaN\b|undefined|\[object/);
+    assert.deepEqual(await axe(page), []);
+  }));
+
 for (const [scheme, width] of [
   ['light', 1280],
   ['dark', 1280],

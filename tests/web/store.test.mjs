@@ -66,6 +66,7 @@ test('answers stored from the form are listed, opened and compared', async () =>
   assert.equal(new Set(ids).size, ids.length, 'every id is used once');
   assert.equal(await page.locator('h1').locator('visible=true').innerText(), 'small-batch');
   await page.getByRole('link', { name: 'Open in the form' }).click();
+  await page.locator('#form').waitFor(); // shown and filled in one go
   assert.equal(await page.inputValue('#model'), 'llama3.1-8b');
   assert.equal(await page.inputValue('#topology'), '4x4');
   assert.deepEqual(opened.complaints, [], 'the console stays free of errors');

@@ -25,28 +25,13 @@ function termsTable(title, terms, names, show) {
     { title: names[1], number: true },
     { title: 'Difference', number: true },
   ];
+  const total = (member) => terms.reduce((all, term) => all + term[member], 0);
   const list = table(
     title,
     columns,
     movedTerms(terms).map((term) => [words(term.name), show(term.from), show(term.to), signed(show, term.delta)]),
+    { footer: ['Sum', show(total('from')), show(total('to')), signed(show, total('delta'))] },
   );
-  const total = (member) => terms.reduce((all, term) => all + term[member], 0);
-  list
-    .querySelector('table')
-    .append(
-      h(
-        'tfoot',
-        null,
-        h(
-          'tr',
-          null,
-          h('th', { scope: 'row' }, 'Sum'),
-          h('td', { class: 'number' }, show(total('from'))),
-          h('td', { class: 'number' }, show(total('to'))),
-          h('td', { class: 'number' }, signed(show, total('delta'))),
-        ),
-      ),
-    );
   return h('section', { class: 'panel' }, h('h2', null, title), list);
 }
 

@@ -17,20 +17,23 @@ async function toClipboard(text) {
 }
 
 // The button says for two seconds what happened.
-export async function copyFrom(button, text) {
+function flash(button, text) {
   const usual = button.dataset.usual ?? button.textContent;
   button.dataset.usual = usual;
-  try {
-    await toClipboard(text);
-    button.textContent = 'Copied';
-    announce('Copied');
-  } catch {
-    button.textContent = 'Copying was refused';
-    announce('Copying was refused; select the text instead');
-  }
+  button.textContent = text;
+  announce(text);
   setTimeout(() => {
     button.textContent = usual;
   }, 2000);
+}
+
+export async function copyFrom(button, text) {
+  try {
+    await toClipboard(text);
+    flash(button, 'Copied');
+  } catch {
+    flash(button, 'Copying was refused; select the text instead');
+  }
 }
 
 export function codeBlock(title, text) {
@@ -51,4 +54,17 @@ export function saveAs(name, text, type = 'application/json') {
   link.click();
   link.remove();
   setTimeout(() => URL.revokeObjectURL(address), 1000);
+}
+
+// A button that saves what load() gives or promises; a failure to load is said on the button.
+export function saveButton(text, name, load, type) {
+  const button = h('button', { type: 'button', class: 'small' }, text);
+  button.addEventListener('click', async () => {
+    try {
+      saveAs(name, await load(), type);
+    } catch (error) {
+      flash(button, error.message);
+    }
+  });
+  return button;
 }

@@ -2,7 +2,7 @@
 
 import { configToCommand, configToLines } from './config_text.js';
 import { codeBlock } from './copy.js';
-import { h, table } from './dom.js';
+import { fact, h, table } from './dom.js';
 import {
   bandwidth,
   compact,
@@ -19,15 +19,6 @@ import {
 } from './format.js';
 import { memoryBar } from './memory_bar.js';
 import { timeBar } from './time_bar.js';
-
-function fact(name, value, second) {
-  return h(
-    'div',
-    null,
-    h('dt', null, name),
-    h('dd', null, value, second ? h('span', { class: 'second' }, second) : null),
-  );
-}
 
 function confidenceOf(estimate) {
   const confidence = estimate.confidence;

@@ -24,40 +24,47 @@ export function byId(id) {
   return document.getElementById(id);
 }
 
-// A table with a caption; columns: [{title, number?}], rows: arrays of cells (text or elements); the first cell heads its row.
-export function table(caption, columns, rows, options = {}) {
+// One figure of a <dl class="facts">: a name, a value and what is said small below it.
+export function fact(name, value, second) {
+  return h(
+    'div',
+    null,
+    h('dt', null, name),
+    h('dd', null, value, second ? h('span', { class: 'second' }, second) : null),
+  );
+}
+
+function lineOf(columns, cells) {
   const kind = (index) => (columns[index].number ? 'number' : null);
+  return h(
+    'tr',
+    null,
+    cells.map((cell, index) =>
+      index === 0 ? h('th', { scope: 'row', class: kind(index) }, cell) : h('td', { class: kind(index) }, cell),
+    ),
+  );
+}
+
+// A table with a caption; columns: [{title, number?}], rows: arrays of cells (text or elements), options.footer one more such
+// array; the first cell heads its row.
+export function table(caption, columns, rows, options = {}) {
+  const head = columns.map((column) =>
+    h('th', { scope: 'col', class: column.number ? 'number' : null }, column.title),
+  );
   return h(
     'div',
     { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption },
     h(
       'table',
       { class: options.class },
-      h('caption', { class: options.showCaption ? null : 'visually-hidden' }, caption),
-      h(
-        'thead',
-        null,
-        h(
-          'tr',
-          null,
-          columns.map((column, index) => h('th', { scope: 'col', class: kind(index) }, column.title)),
-        ),
-      ),
+      h('caption', { class: 'visually-hidden' }, caption),
+      h('thead', null, h('tr', null, head)),
       h(
         'tbody',
         null,
-        rows.map((cells) =>
-          h(
-            'tr',
-            null,
-            cells.map((cell, index) =>
-              index === 0
-                ? h('th', { scope: 'row', class: kind(index) }, cell)
-                : h('td', { class: kind(index) }, cell),
-            ),
-          ),
-        ),
+        rows.map((cells) => lineOf(columns, cells)),
       ),
+      options.footer ? h('tfoot', null, lineOf(columns, options.footer)) : null,
     ),
   );
 }

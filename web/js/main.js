@@ -4,13 +4,16 @@ import { loadCatalog } from './catalog.js';
 import { showCompare } from './compare.js';
 import { byId, h } from './dom.js';
 import { clearErrors } from './errors.js';
+import { failure } from './failure.js';
 import { connectForm, showFormFailure, useCatalog, writeState } from './form.js';
+import { connectKernels, openKernels } from './kernel_form.js';
 import { queryToState } from './permalink.js';
 import { startRouter } from './router.js';
-import { failure, showRun, showRuns } from './runs.js';
+import { showRun, showRuns } from './runs.js';
 
 const TITLES = {
   plan: 'TPU Advisor',
+  kernels: 'Kernels – TPU Advisor',
   runs: 'Runs – TPU Advisor',
   run: 'Run – TPU Advisor',
   compare: 'Comparison – TPU Advisor',
@@ -33,20 +36,21 @@ async function showOther(route) {
   if (place.isConnected) byId('view-other').focus();
 }
 
+const RESULTS = { plan: 'results', kernels: 'k-results' };
+
 function show(route) {
-  const plan = route.view === 'plan';
-  document.title = TITLES[route.view];
-  byId('view-plan').hidden = !plan;
-  byId('view-other').hidden = plan;
-  byId('skip').hidden = !plan;
-  for (const [id, current] of [
-    ['nav-plan', plan],
-    ['nav-runs', !plan],
-  ]) {
-    if (current) byId(id).setAttribute('aria-current', 'page');
-    else byId(id).removeAttribute('aria-current');
+  const { view } = route;
+  const other = !(view in RESULTS);
+  document.title = TITLES[view];
+  for (const name of Object.keys(RESULTS)) byId(`view-${name}`).hidden = name !== view;
+  byId('view-other').hidden = !other;
+  byId('skip').hidden = other;
+  for (const name of [...Object.keys(RESULTS), 'runs']) {
+    if (name === view || (name === 'runs' && other)) byId(`nav-${name}`).setAttribute('aria-current', 'page');
+    else byId(`nav-${name}`).removeAttribute('aria-current');
   }
-  if (!plan) showOther(route);
+  if (other) showOther(route);
+  else if (view === 'kernels') openKernels(route.query);
   else if (route.query) writeState(queryToState(route.query));
 }
 
@@ -61,11 +65,15 @@ async function fillCatalog() {
 }
 
 connectForm();
+connectKernels();
 writeState(queryToState(''));
 startRouter(show);
 byId('token').addEventListener('change', async () => {
   clearErrors(byId('form'));
   await fillCatalog();
 });
-byId('skip').addEventListener('click', () => byId('results').focus());
+byId('skip').addEventListener('click', () => {
+  const shown = Object.keys(RESULTS).find((view) => !byId(`view-${view}`).hidden);
+  byId(RESULTS[shown]).focus();
+});
 fillCatalog();

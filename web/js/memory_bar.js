@@ -48,27 +48,15 @@ export function verdict(name) {
 
 function partsTable(stacks) {
   const cell = (bytes) => (bytes > 0 ? gib(bytes) : '–');
-  const list = table(
+  return table(
     'Memory parts of one device at each moment',
     [{ title: 'Part' }, ...stacks.map((stack) => ({ title: stack.title, number: true }))],
     stacks[0].parts.map((part, index) => [
       [swatch(part.index), words(part.name)],
       ...stacks.map((stack) => cell(stack.parts[index].bytes)),
     ]),
+    { footer: ['Sum', ...stacks.map((stack) => gib(stack.total))] },
   );
-  list.querySelector('table').append(
-    h(
-      'tfoot',
-      null,
-      h(
-        'tr',
-        null,
-        h('th', { scope: 'row' }, 'Sum'),
-        stacks.map((stack) => h('td', { class: 'number' }, gib(stack.total))),
-      ),
-    ),
-  );
-  return list;
 }
 
 export function memoryBar(estimate) {

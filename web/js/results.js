@@ -1,41 +1,18 @@
 // The answer of advise or estimate: a ranked table to choose from, and the chosen plan in full below it.
 
-import { saveAs } from './copy.js';
-import { changeText, findingsPanel, planDetail } from './detail.js';
+import { saveButton } from './copy.js';
+import { checkChoice } from './choice_table.js';
+import { findingsPanel, planDetail } from './detail.js';
 import { announce, h, table } from './dom.js';
 import { count, gib, percent, plural, rounded, seconds, secondsRange, words } from './format.js';
 import { verdict } from './memory_bar.js';
 import { batchText, formatText, jobSize, jobTitle, meshOfConfig, meshText, rematText } from './plan_text.js';
+import { rankedTable } from './ranked_table.js';
+import { runNote } from './run_note.js';
 import { tradeoff } from './tradeoff.js';
 
-const COLUMNS = [
-  { title: 'Rank' },
-  { title: 'Mesh, remat, format' },
-  { title: 'Batch per device', number: true, wide: true },
-  { title: 'Step time', number: true },
-  { title: 'MFU', number: true, wide: true },
-  { title: 'Tokens/s/chip', number: true, wide: true },
-  { title: 'HBM per device', number: true },
-];
-
-function runNote(request, answer) {
-  if (answer.run_id)
-    return h(
-      'p',
-      { class: 'soft' },
-      'Stored as run ',
-      h('a', { href: `#/runs/${encodeURIComponent(answer.run_id)}` }, answer.run_id),
-      '.',
-    );
-  if (request.store && !answer.stored)
-    return h('p', { class: 'soft' }, 'Not stored: the daemon has no database at the moment.');
-  return null;
-}
-
 function downloadButton(answer, name) {
-  const button = h('button', { type: 'button', class: 'small' }, 'Download JSON');
-  button.addEventListener('click', () => saveAs(`${name}.json`, `${JSON.stringify(answer, null, 2)}\n`));
-  return button;
+  return saveButton('Download JSON', `${name}.json`, () => `${JSON.stringify(answer, null, 2)}\n`);
 }
 
 function searchNote(search) {
@@ -52,101 +29,6 @@ function searchNote(search) {
     'p',
     { class: 'soft' },
     `${parts.join(', ')}${time}. ${search.exhaustive ? 'The whole space was covered.' : 'The budget ended the search early; more evaluations may find better.'}`,
-  );
-}
-
-function rankedRow(plan, prefix, baseline, tied, onChoose) {
-  const { config, estimate } = plan;
-  const remat = rematText(config);
-  const isMine = plan.rank === 'mine';
-  const radio = h('input', {
-    type: 'radio',
-    name: `${prefix}plan`,
-    value: plan.rank,
-    id: `${prefix}plan-${plan.rank}`,
-  });
-  radio.addEventListener('change', () => onChoose(plan));
-  const change = baseline && !isMine ? changeText(baseline.estimate.step_time_s, estimate.step_time_s) : '';
-  const row = h(
-    'tr',
-    { class: isMine ? 'mine' : null },
-    h(
-      'th',
-      { scope: 'row' },
-      h('label', null, radio, isMine ? 'Mine' : [h('span', { class: 'visually-hidden' }, 'Plan '), plan.rank]),
-      tied ? h('span', { class: 'second' }, `tie ${plan.tie_group}`) : null,
-    ),
-    h(
-      'td',
-      null,
-      meshText(estimate.mesh),
-      h('span', { class: 'second', title: remat.tensors || null }, `${remat.text} · ${formatText(config)}`),
-      h('span', { class: 'second narrow' }, `batch ${batchText(config)} per device`),
-    ),
-    h('td', { class: 'number wide' }, batchText(config)),
-    h(
-      'td',
-      { class: 'number' },
-      seconds(estimate.step_time_s),
-      h(
-        'span',
-        { class: 'second' },
-        secondsRange(estimate.step_time_low_s, estimate.step_time_high_s, estimate.step_time_s),
-      ),
-      change ? h('span', { class: 'second' }, `${change} to mine`) : null,
-    ),
-    h('td', { class: 'number wide' }, percent(estimate.mfu_frac)),
-    h('td', { class: 'number wide' }, rounded(estimate.tokens_per_s_per_chip)),
-    h(
-      'td',
-      { class: 'number' },
-      `${gib(estimate.hbm_bytes_per_device)} `,
-      verdict(estimate.fit_verdict),
-      h('span', { class: 'second' }, `of ${gib(estimate.hbm_limit_bytes_per_device)}`),
-    ),
-  );
-  row.addEventListener('click', (event) => {
-    if (event.target.closest('label') || String(window.getSelection())) return;
-    radio.checked = true;
-    radio.focus({ preventScroll: true });
-    onChoose(plan);
-  });
-  return row;
-}
-
-function rankedTable(ranked, prefix, baseline, onChoose) {
-  const tied = (plan) => plan.tie_group && ranked.filter((other) => other.tie_group === plan.tie_group).length > 1;
-  return h(
-    'div',
-    { class: 'scroll', role: 'group', 'aria-label': 'Plans, best first; choose one to see it in full' },
-    h(
-      'table',
-      { class: 'ranked', id: `${prefix}ranked` },
-      h('caption', { class: 'visually-hidden' }, 'Plans, best first'),
-      h(
-        'thead',
-        null,
-        h(
-          'tr',
-          null,
-          COLUMNS.map((column) =>
-            h(
-              'th',
-              {
-                scope: 'col',
-                class: [column.number && 'number', column.wide && 'wide'].filter(Boolean).join(' ') || null,
-              },
-              column.title,
-            ),
-          ),
-        ),
-      ),
-      h(
-        'tbody',
-        null,
-        ranked.map((plan) => rankedRow(plan, prefix, baseline, tied(plan), onChoose)),
-      ),
-    ),
   );
 }
 
@@ -237,7 +119,7 @@ function showAdvice(place, request, answer, actions) {
     detail,
   );
   if (choices.length) {
-    place.querySelector('.ranked input').checked = true;
+    checkChoice(place, `${prefix}plan`, choices[0].rank);
     choose(choices[0], true);
   }
   announce(

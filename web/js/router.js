@@ -1,4 +1,4 @@
-// Views by the part after "#": "#/?…" the plan form, "#/runs", "#/runs/ID", "#/compare?runs=a,b".
+// Views by the part after "#": "#/?…" the plan form, "#/kernels?…" the kernel form, "#/runs", "#/runs/ID", "#/compare?runs=a,b".
 
 export function parseRoute(hash) {
   const [path, query = ''] = hash.replace(/^#/, '').split('?');
@@ -6,6 +6,7 @@ export function parseRoute(hash) {
   if (parts[0] === 'runs') return parts[1] ? { view: 'run', id: parts[1] } : { view: 'runs', query };
   if (parts[0] === 'compare')
     return { view: 'compare', runs: (new URLSearchParams(query).get('runs') ?? '').split(',').filter(Boolean) };
+  if (parts[0] === 'kernels') return { view: 'kernels', query };
   return { view: 'plan', query };
 }
 

@@ -3,40 +3,15 @@
 import { get } from './api.js';
 import { codeBlock } from './copy.js';
 import { announce, h, table } from './dom.js';
-import { generalText } from './errors.js';
 import { dateTime, gib, seconds, words } from './format.js';
+import { KERNEL_DEFAULTS, stateOfKernelRequest } from './kernel_request.js';
+import { showKernelAnswer } from './kernel_results.js';
 import { verdict } from './memory_bar.js';
 import { stateToQuery } from './permalink.js';
 import { stateOfRequest } from './request.js';
 import { showAnswer } from './results.js';
 
 const PAGE = 50;
-
-export function failure(error) {
-  const findings = (error.errors ?? []).filter((item) => item.pointer);
-  return h(
-    'section',
-    { class: 'error-summary', role: 'alert' },
-    h('h2', null, error.message),
-    h(
-      'p',
-      null,
-      generalText({
-        message: error.message,
-        detail: error.detail,
-        errors: error.errors ?? [],
-        retryAfter: error.retryAfter,
-      }),
-    ),
-    findings.length
-      ? h(
-          'ul',
-          null,
-          findings.map((item) => h('li', null, item.detail)),
-        )
-      : null,
-  );
-}
 
 function runRow(run, onTick) {
   const name = run.label || run.run_id.slice(0, 13);
@@ -135,38 +110,39 @@ export async function showRuns(place, query) {
   announce(`${runs.length} runs`);
 }
 
+// How a stored answer of each kind is drawn, and the address at which its request can be changed and sent again.
+const KINDS = {
+  advise: { show: showAnswer, address: (request) => `#/?${stateToQuery(stateOfRequest(request))}` },
+  estimate: { show: showAnswer, address: (request) => `#/?${stateToQuery(stateOfRequest(request))}` },
+  kernel: {
+    show: showKernelAnswer,
+    address: (request) => `#/kernels?${stateToQuery(stateOfKernelRequest(request), KERNEL_DEFAULTS)}`,
+  },
+};
+
+function showUnknown(place, request, answer) {
+  place.append(h('section', { class: 'panel' }, codeBlock('Answer', JSON.stringify(answer, null, 2))));
+}
+
 export async function showRun(place, id) {
   const run = await get(`/v1/runs/${encodeURIComponent(id)}`);
-  const isPlan = run.kind === 'advise' || run.kind === 'estimate';
+  const kind = KINDS[run.kind];
   const body = h('div', { class: 'results' });
-  place.replaceChildren(
+  const head = h(
+    'section',
+    { class: 'panel' },
     h(
       'div',
-      { class: 'results' },
+      { class: 'panel-head' },
+      h('h1', null, run.label || `Run ${run.run_id}`),
       h(
-        'section',
-        { class: 'panel' },
-        h(
-          'div',
-          { class: 'panel-head' },
-          h('h1', null, run.label || `Run ${run.run_id}`),
-          h(
-            'p',
-            { class: 'soft' },
-            `${words(run.kind)}, stored ${dateTime(run.created_at)}, engine ${run.engine_version}`,
-          ),
-          isPlan
-            ? h(
-                'p',
-                { class: 'actions' },
-                h('a', { href: `#/?${stateToQuery(stateOfRequest(run.request))}` }, 'Open in the form'),
-              )
-            : null,
-        ),
+        'p',
+        { class: 'soft' },
+        `${words(run.kind)}, stored ${dateTime(run.created_at)}, engine ${run.engine_version}`,
       ),
-      body,
+      kind ? h('p', { class: 'actions' }, h('a', { href: kind.address(run.request) }, 'Open in the form')) : null,
     ),
   );
-  if (isPlan) showAnswer(body, run.request, run.response);
-  else body.append(h('section', { class: 'panel' }, codeBlock('Answer', JSON.stringify(run.response, null, 2))));
+  place.replaceChildren(h('div', { class: 'results' }, head, body));
+  await (kind?.show ?? showUnknown)(body, run.request, run.response);
 }

@@ -33,7 +33,8 @@ function sourceOf(part) {
 
 function exposedTable(parts, step) {
   const exposed = parts.filter((part) => part.exposed_seconds > SMALL);
-  const list = table(
+  const total = exposed.reduce((all, part) => all + part.exposed_seconds, 0);
+  return table(
     'Exposed parts of the step, adding up to the step time',
     [
       { title: 'Part' },
@@ -47,24 +48,8 @@ function exposedTable(parts, step) {
       secondsLike(part.exposed_seconds, step),
       percent(part.exposed_seconds / step),
     ]),
+    { footer: ['Step', '', secondsLike(total, step), percent(total / step)] },
   );
-  const total = exposed.reduce((all, part) => all + part.exposed_seconds, 0);
-  list
-    .querySelector('table')
-    .append(
-      h(
-        'tfoot',
-        null,
-        h(
-          'tr',
-          null,
-          h('th', { scope: 'row', colspan: 2 }, 'Step'),
-          h('td', { class: 'number' }, secondsLike(total, step)),
-          h('td', { class: 'number' }, percent(total / step)),
-        ),
-      ),
-    );
-  return list;
 }
 
 function hiddenTable(parts, step) {

@@ -2,35 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import test, { after, afterEach, before } from 'node:test';
-import { axe, launch, openPage } from '../browser.mjs';
-import { advice, estimate, startFixture } from '../fixture.mjs';
+import test from 'node:test';
+import { axe } from '../browser.mjs';
+import { advice, estimate } from '../fixture.mjs';
+import { pages } from '../pages_setup.mjs';
 
-let browser;
-let fixture;
-let opened;
-
-before(async () => {
-  browser = await launch();
-});
-after(async () => {
-  await browser?.close();
-});
-afterEach(async () => {
-  const complaints = opened?.complaints ?? [];
-  const foreign = opened?.foreign ?? [];
-  await opened?.close();
-  await fixture?.stop();
-  opened = fixture = null;
-  assert.deepEqual(complaints, [], 'the console stays free of errors');
-  assert.deepEqual(foreign, [], 'no request leaves the host');
-});
-
-async function open(answers = {}, options = {}) {
-  fixture = await startFixture(answers);
-  opened = await openPage(browser, fixture.origin, options);
-  return opened.page;
-}
+const { open } = pages();
 
 const withJob = '/#/?model=llama3.1-70b';
 const text = (page, selector) => page.locator(selector).innerText();

@@ -1,43 +1,20 @@
 // Stored runs against the stand-in daemon: the list, one run, and a store that is away.
 
 import assert from 'node:assert/strict';
-import test, { after, afterEach, before } from 'node:test';
-import { axe, launch, openPage } from '../browser.mjs';
-import { RUNS, estimate, startFixture } from '../fixture.mjs';
+import test from 'node:test';
+import { axe } from '../browser.mjs';
+import { RUNS, estimate } from '../fixture.mjs';
+import { tuning } from '../kernel_fixture.mjs';
+import { pages } from '../pages_setup.mjs';
 
-let browser;
-let fixture;
-let opened;
-
-before(async () => {
-  browser = await launch();
-});
-after(async () => {
-  await browser?.close();
-});
-afterEach(async () => {
-  const complaints = opened?.complaints ?? [];
-  await opened?.close();
-  await fixture?.stop();
-  opened = fixture = null;
-  assert.deepEqual(complaints, [], 'the console stays free of errors');
-});
-
-async function open(answers, path = '/#/runs', options = {}) {
-  fixture = await startFixture(answers);
-  opened = await openPage(browser, fixture.origin, { path, ...options });
-  return opened.page;
-}
+const { open } = pages({ path: '/#/runs' });
 
 for (const [scheme, width] of [
   ['light', 1280],
   ['dark', 375],
 ]) {
   test(`stored runs are listed with model, cluster, time and memory: ${scheme}, ${width} px`, async () => {
-    const page = await open({ 'GET /v1/runs': () => ({ runs: RUNS, next_cursor: null }) }, '/#/runs', {
-      scheme,
-      width,
-    });
+    const page = await open({ 'GET /v1/runs': () => ({ runs: RUNS, next_cursor: null }) }, { scheme, width });
     const first = page.getByRole('row').nth(1);
     await first.waitFor();
     assert.match(
@@ -84,11 +61,12 @@ test('a stored estimate opens in full and goes back into the form', async () => 
   };
   const page = await open(
     { [`GET /v1/runs/${id}`]: () => ({ ...RUNS[1], request, response: estimate() }) },
-    `/#/runs/${id}`,
+    { path: `/#/runs/${id}` },
   );
   await page.getByRole('heading', { name: 'Step time' }).waitFor();
   assert.equal(await page.locator('h1').locator('visible=true').innerText(), 'before');
   await page.getByRole('link', { name: 'Open in the form' }).click();
+  await page.locator('#form').waitFor(); // shown and filled in one go
   assert.equal(await page.inputValue('#topology'), '2x2x1');
   assert.equal(await page.inputValue('#config'), 'remat_policy=full');
   assert.equal(await page.locator('#submit').innerText(), 'Estimate my configuration');
@@ -112,7 +90,7 @@ test('two runs side by side show which terms moved and that they add up', async 
       [`GET /v1/runs/${before_.run_id}`]: () => before_,
       [`GET /v1/runs/${after_.run_id}`]: () => after_,
     },
-    path,
+    { path },
   );
   const time = page.getByRole('table', { name: /Where the time went/ });
   await time.waitFor();
@@ -138,4 +116,21 @@ test('a store that is away is said plainly', async () => {
   const alert = page.getByRole('alert');
   await alert.waitFor();
   assert.match(await alert.innerText(), /The store is away[\s\S]*Try again in 5 s/);
+});
+
+test('a stored tuning opens with its tiles and goes back into its form', async () => {
+  const id = RUNS[0].run_id;
+  const request = { chip: 'v6e', kernel: 'splash_fwd', shape: { q_heads: 4, q_len: 2048 }, top_k: 3 };
+  const run = { ...RUNS[0], kind: 'kernel', label: 'tuned', request, response: tuning() };
+  const page = await open({ [`GET /v1/runs/${id}`]: () => run }, { path: `/#/runs/${id}` });
+  await page.waitForSelector('.lanes');
+  await page.check('#run-choice-2');
+  await page.getByText('block_q 1024 · block_kv 2048 · k_layout SEQ_MINOR').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Edit this tile' }).count(), 0, 'no form is open');
+  assert.deepEqual(await axe(page), []);
+  await page.getByRole('link', { name: 'Open in the form' }).click();
+  await page.locator('#k-form').waitFor();
+  await page.waitForSelector('#k-shape-q_len');
+  assert.equal(await page.inputValue('#k-shape-q_len'), '2048');
+  assert.equal(await page.inputValue('#k-chip'), 'v6e');
 });

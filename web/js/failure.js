@@ -1,0 +1,22 @@
+// A failed request as a notice in the page, for views that have no form to put the errors beside.
+
+import { h } from './dom.js';
+import { generalText } from './errors.js';
+
+export function failure(error) {
+  const findings = (error.errors ?? []).filter((item) => item.pointer);
+  const { message, detail, errors = [], retryAfter } = error;
+  return h(
+    'section',
+    { class: 'error-summary', role: 'alert' },
+    h('h2', null, message),
+    h('p', null, generalText({ message, detail, errors, retryAfter })),
+    findings.length
+      ? h(
+          'ul',
+          null,
+          findings.map((item) => h('li', null, item.detail, item.hint ? ` ${item.hint}` : '')),
+        )
+      : null,
+  );
+}

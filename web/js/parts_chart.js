@@ -1,0 +1,28 @@
+// Parts that add up to a whole, as a bar with letters and the same as a table.
+
+import { linkRows, stackedBars, swatch } from './bar.js';
+import { table } from './dom.js';
+import { percent } from './format.js';
+
+// parts: [{name, value}]; show(value) gives a number its unit. The chart and the table, as a pair.
+export function letteredParts({ title, parts, total, show }) {
+  const sorted = [...parts].sort((a, b) => b.value - a.value).map((part, index) => ({ ...part, index }));
+  const chart = stackedBars({
+    label: `${title}: ${sorted.map((part) => `${part.name} ${show(part.value)}`).join(', ')}.`,
+    scale: total || 1,
+    rows: [
+      {
+        label: title,
+        parts: sorted.map((part) => ({ ...part, title: `${part.name}: ${show(part.value)}` })),
+      },
+    ],
+  });
+  const list = table(
+    title,
+    [{ title: 'Part' }, { title: 'Time', number: true }, { title: 'Of it all', number: true }],
+    sorted.map((part) => [[swatch(part.index), part.name], show(part.value), percent(part.value / total)]),
+    { footer: ['Sum', show(sorted.reduce((all, part) => all + part.value, 0)), ''], class: 'compact' },
+  );
+  linkRows(chart, list.querySelectorAll('tbody tr'));
+  return [chart, list];
+}

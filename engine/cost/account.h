@@ -46,6 +46,7 @@
     X(OPTIMIZER_OFFLOAD, "optimizer_offload", PCIE, "T-optimizer", "moments from the host and back")         \
     X(DCN_REDUCE, "dcn_gradient_reduce", DCN, "T-dcn", "gradients between slices")                           \
     X(DCN_WEIGHTS, "dcn_weight_gather", DCN, "T-dcn", "weights sharded over slices")                         \
+    X(DCN_ACTIVATIONS, "dcn_activations", DCN, "T-dcn", "activations of axes that span slices")              \
     X(DCN_STRAGGLER, "multislice_straggler", DCN, "T-dcn", "the slowest slice of many")                      \
     X(SOFTWARE_AGE, "software_age", LATENCY, "T-software", "compilers of the generation's first months")     \
     X(STEP_OVERHEAD, "step_overhead", LATENCY, "T-overhead", "dispatch of one step")

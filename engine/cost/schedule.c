@@ -16,18 +16,52 @@ double adv_schedule_exposed_s(const struct adv_cost *cost, double collective_s, 
     return cost->hide_frac * collective_s + adv_max(0.0, hidden_s - compute_s);
 }
 
+/* Seconds of a collective on the torus and on the network between slices. */
+struct spanning {
+    double inside_s, between_s;
+};
+
 /* A collective over an axis that also spans `slices`: each device's share with its peers over the network,
- * then inside the slice. Neighbours of a permutation wait for the slower of the two. */
-static double spanning_s(const struct adv_cost *cost, const struct adv_group *group, int slices,
-                         enum adv_collective collective, double bytes)
+ * then inside the slice. Neighbours of a permutation wait for the slower of the two, which then counts alone.
+ */
+static struct spanning spanning_of(const struct adv_cost *cost, const struct adv_group *group, int slices,
+                                   enum adv_collective collective, double bytes)
 {
-    double inside_s = adv_cost_collective_s(cost, group, collective, bytes);
-    if (slices <= 1) return inside_s;
+    struct spanning time = {adv_cost_collective_s(cost, group, collective, bytes), 0.0};
+    if (slices <= 1) return time;
     bool whole = collective == ADV_COLLECTIVE_ALL_GATHER || collective == ADV_COLLECTIVE_REDUCE_SCATTER;
     struct adv_collective_time between = adv_collective_dcn_time(
         cost->cluster, cost->constants, slices, collective, whole ? bytes / group->devices : bytes);
-    double between_s = between.bandwidth_s + between.latency_s;
-    return collective == ADV_COLLECTIVE_PERMUTE ? adv_max(inside_s, between_s) : inside_s + between_s;
+    time.between_s = between.bandwidth_s + between.latency_s;
+    if (collective != ADV_COLLECTIVE_PERMUTE) return time;
+    if (time.between_s > time.inside_s) return (struct spanning){0.0, time.between_s};
+    return (struct spanning){time.inside_s, 0.0};
+}
+
+static double total_of(struct spanning time)
+{
+    return time.inside_s + time.between_s;
+}
+
+static struct spanning plus(struct spanning a, double times, struct spanning b)
+{
+    return (struct spanning){a.inside_s + times * b.inside_s, a.between_s + times * b.between_s};
+}
+
+/* The part on the torus to `id`, the part between slices to its own term; what shows is shared like the time.
+ */
+static void add_spanning(struct adv_account *account, enum adv_term_id id, struct spanning time,
+                         double exposed_s, double times, double bytes)
+{
+    double total_s = total_of(time);
+    if (time.between_s <= 0.0) {
+        adv_account_hidden(account, id, total_s, exposed_s, times, bytes);
+        return;
+    }
+    double between_frac = time.between_s / total_s;
+    adv_account_hidden(account, id, time.inside_s, (1.0 - between_frac) * exposed_s, times, bytes);
+    adv_account_hidden(account, ADV_TERM_DCN_ACTIVATIONS, time.between_s, between_frac * exposed_s, times,
+                       bytes);
 }
 
 static double weight_collective_s(const struct adv_cost *cost, enum adv_collective collective,
@@ -74,23 +108,24 @@ void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *la
     if (cost->tp <= 1) return;
     int slices = cost->plan->dcn[ADV_AXIS_TENSOR] * cost->plan->dcn[ADV_AXIS_TENSOR_SEQUENCE];
     double bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens * cost->tp;
-    double gather_s = spanning_s(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_ALL_GATHER, bytes);
-    double scatter_s = spanning_s(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_REDUCE_SCATTER, bytes);
-    /* gather before queries and before the feed-forward, scatter behind each; mirrored backward; the
-     * recompute gathers again, and scatters again only where the output projection itself is recomputed. */
-    double again_s = 2.0 * gather_s + (adv_remat_keeps(cost->plan, ADV_TENSOR_OUT_PROJ) ? 0.0 : scatter_s);
-    if (adv_remat_keeps(cost->plan, ADV_TENSOR_QUERY_PROJ) && adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_0))
-        again_s = 0.0;
-    double seconds = 4.0 * (gather_s + scatter_s) + again_s;
+    struct spanning gather = spanning_of(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_ALL_GATHER, bytes);
+    struct spanning scatter =
+        spanning_of(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_REDUCE_SCATTER, bytes);
+    /* gather before queries and before the feed-forward, scatter behind each; mirrored backward; the inputs
+     * of both are gathered once more for the weight gradients, which a recompute of the projections shares;
+     * it scatters again only where the output projection itself is recomputed. */
+    double scatters = adv_remat_keeps(cost->plan, ADV_TENSOR_OUT_PROJ) ? 4.0 : 5.0;
+    struct spanning time = plus(plus((struct spanning){0.0, 0.0}, 6.0, gather), scatters, scatter);
     if (layer->experts > 0) {
         /* the partial expert outputs, experts_per_token copies of each token, are reduced before they are
          * combined */
         double rows_bytes = bytes * layer->experts_per_token;
-        seconds +=
-            2.0 * spanning_s(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_REDUCE_SCATTER, rows_bytes);
+        time =
+            plus(time, 2.0,
+                 spanning_of(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_REDUCE_SCATTER, rows_bytes));
     }
-    adv_account_hidden(account, ADV_TERM_TENSOR, seconds, cost->constants->tensor_exposed_frac * seconds,
-                       times, 8.0 * bytes);
+    add_spanning(account, ADV_TERM_TENSOR, time, cost->constants->tensor_exposed_frac * total_of(time), times,
+                 10.0 * bytes);
 }
 
 void adv_schedule_transpose(const struct adv_cost *cost, const struct adv_layer *layer, double times,
@@ -116,16 +151,17 @@ static void context_ring(const struct adv_cost *cost, double times, double kv_by
                          const struct adv_layer_time *time, struct adv_account *account)
 {
     double steps = cost->cp_ring - 1.0;
-    double permute_s = steps * spanning_s(cost, &cost->context_group, cost->plan->dcn[ADV_AXIS_CONTEXT],
-                                          ADV_COLLECTIVE_PERMUTE, kv_bytes / cost->cp_ring);
+    struct spanning permute = plus((struct spanning){0.0, 0.0}, steps,
+                                   spanning_of(cost, &cost->context_group, cost->plan->dcn[ADV_AXIS_CONTEXT],
+                                               ADV_COLLECTIVE_PERMUTE, kv_bytes / cost->cp_ring));
     double merge_s = steps * (adv_cost_stream_s(cost, 12.0 * output_elements) + cost->constants->ring_step_s);
     bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT);
     double passes = kept ? 2.0 : 3.0;
     adv_account_busy(account, ADV_TERM_RING_MERGE, merge_s, times * passes, 0.0,
                      steps * 12.0 * output_elements);
     double attention_s = time->pass_s[ADV_PASS_FWD]; /* the permutes hide behind the step's own attention */
-    adv_account_hidden(account, ADV_TERM_CONTEXT, permute_s, adv_max(0.0, permute_s - attention_s),
-                       times * (passes + 1.0), steps * kv_bytes / cost->cp_ring);
+    add_spanning(account, ADV_TERM_CONTEXT, permute, adv_max(0.0, total_of(permute) - attention_s),
+                 times * (passes + 1.0), steps * kv_bytes / cost->cp_ring);
 }
 
 void adv_schedule_context(const struct adv_cost *cost, const struct adv_layer *layer, double times,
@@ -143,14 +179,14 @@ void adv_schedule_context(const struct adv_cost *cost, const struct adv_layer *l
             context_ring(cost, times, kv_bytes, cost->tokens * layer->q_heads * layer->head_dim_v, time,
                          account);
         } else {
-            double gather_s =
-                spanning_s(cost, &cost->context_group, slices, ADV_COLLECTIVE_ALL_GATHER, kv_bytes);
-            double scatter_s =
-                spanning_s(cost, &cost->context_group, slices, ADV_COLLECTIVE_REDUCE_SCATTER, kv_bytes);
+            struct spanning gather =
+                spanning_of(cost, &cost->context_group, slices, ADV_COLLECTIVE_ALL_GATHER, kv_bytes);
+            struct spanning scatter =
+                spanning_of(cost, &cost->context_group, slices, ADV_COLLECTIVE_REDUCE_SCATTER, kv_bytes);
             bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT) &&
                         adv_remat_keeps(cost->plan, ADV_TENSOR_KEY_PROJ);
-            double seconds = (kept ? 1.0 : 2.0) * gather_s + scatter_s;
-            adv_account_hidden(account, ADV_TERM_CONTEXT, seconds, seconds, times, 3.0 * kv_bytes);
+            struct spanning sum = plus(scatter, kept ? 1.0 : 2.0, gather);
+            add_spanning(account, ADV_TERM_CONTEXT, sum, total_of(sum), times, 3.0 * kv_bytes);
         }
     }
     if (cost->ulysses_group.devices > 1) {
@@ -168,21 +204,22 @@ void adv_schedule_experts(const struct adv_cost *cost, const struct adv_layer *l
     if (layer->experts == 0 || cost->ep <= 1) return;
     int slices = cost->plan->dcn[ADV_AXIS_EXPERT];
     double token_bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens;
-    double once_s;
+    struct spanning once = {0.0, 0.0};
     if (cost->plan->use_ring_of_experts) {
         /* every peer's tokens gathered, outputs reduce-scattered: no top-k copies */
-        once_s =
-            spanning_s(cost, &cost->ep_group, slices, ADV_COLLECTIVE_ALL_GATHER, token_bytes * cost->ep) +
-            spanning_s(cost, &cost->ep_group, slices, ADV_COLLECTIVE_REDUCE_SCATTER, token_bytes * cost->ep);
+        double all_bytes = token_bytes * cost->ep;
+        once = plus(spanning_of(cost, &cost->ep_group, slices, ADV_COLLECTIVE_ALL_GATHER, all_bytes), 1.0,
+                    spanning_of(cost, &cost->ep_group, slices, ADV_COLLECTIVE_REDUCE_SCATTER, all_bytes));
     } else {
-        once_s = 2.0 * spanning_s(cost, &cost->ep_group, slices, ADV_COLLECTIVE_ALL_TO_ALL,
-                                  token_bytes * layer->experts_per_token);
+        once = plus(once, 2.0,
+                    spanning_of(cost, &cost->ep_group, slices, ADV_COLLECTIVE_ALL_TO_ALL,
+                                token_bytes * layer->experts_per_token));
     }
     bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWO) &&
                 adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWI_0);
-    double seconds = once_s * (kept ? 2.0 : 3.0);
-    adv_account_hidden(account, ADV_TERM_EXPERT, seconds, seconds, times,
-                       2.0 * token_bytes * layer->experts_per_token);
+    struct spanning sum = plus((struct spanning){0.0, 0.0}, kept ? 2.0 : 3.0, once);
+    add_spanning(account, ADV_TERM_EXPERT, sum, total_of(sum), times,
+                 2.0 * token_bytes * layer->experts_per_token);
 }
 
 void adv_schedule_offload(const struct adv_cost *cost, const struct adv_layer *layer, double times,
@@ -209,11 +246,12 @@ void adv_schedule_pipeline(const struct adv_cost *cost, struct adv_account *acco
     double bubble_s = work_s * delay * (cost->stages - 1.0) / (repeats * cost->microbatches);
     adv_account_busy(account, ADV_TERM_PIPELINE_BUBBLE, bubble_s, 1.0, 0.0, 0.0);
     double bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens;
-    double permute_s =
-        2.0 * spanning_s(cost, &cost->stage_group, plan->dcn[ADV_AXIS_STAGE], ADV_COLLECTIVE_PERMUTE, bytes);
+    struct spanning permute =
+        plus((struct spanning){0.0, 0.0}, 2.0,
+             spanning_of(cost, &cost->stage_group, plan->dcn[ADV_AXIS_STAGE], ADV_COLLECTIVE_PERMUTE, bytes));
     double iterations = repeats * cost->microbatches + cost->stages - 1.0;
-    adv_account_hidden(account, ADV_TERM_PIPELINE_PERMUTE, permute_s, permute_s,
-                       2.0 * iterations * plan->gradient_accumulation_steps, 2.0 * bytes);
+    add_spanning(account, ADV_TERM_PIPELINE_PERMUTE, permute, total_of(permute),
+                 2.0 * iterations * plan->gradient_accumulation_steps, 2.0 * bytes);
 }
 
 /* HBM bytes per parameter of an Adam update: weights read and written, gradient read twice (norm, update),

@@ -35,12 +35,11 @@ static void gather(const struct fit *fit, const double *left_out, struct sample 
         for (int j = 0; j < fit->rows_count; j++)
             same += !isnan(left_out[j]) && strcmp(fit->rows[j].chip, row->chip) == 0 &&
                     strcmp(fit->rows[j].family, row->family) == 0;
-        sample->rows[sample->count++] =
-            (struct residual){.size = fabs(log1p(left_out[i])),
-                              .weight = 1.0 / same,
-                              .chip = row->chip,
-                              .family = row->family,
-                              .regimes = adv_regimes_of(&row->model, &row->plan)};
+        sample->rows[sample->count++] = (struct residual){.size = fabs(log1p(left_out[i])),
+                                                          .weight = 1.0 / same,
+                                                          .chip = row->chip,
+                                                          .family = row->family,
+                                                          .regimes = adv_regimes_of(&row->model, &row->plan)};
     }
 }
 

@@ -414,7 +414,7 @@ bool adv_config_apply(struct adv_config_state *state, const struct adv_catalog_k
         return true;
     }
     if (strcmp(key->name, "max_target_length") == 0) {
-        if (in_range(key, value, 1, 1 << 28, sink)) state->plan.seq_len = value->integer;
+        if (in_range(key, value, 1, 1 << 24, sink)) state->plan.seq_len = value->integer;
         return true;
     }
     if (apply_axis(state, key, value, sink) || apply_placement(state, key, value) ||

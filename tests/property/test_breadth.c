@@ -148,6 +148,8 @@ static bool draw(void)
     draw_kernels();
     static const double batches[] = {0.125, 0.25, 0.5, 1, 1, 2, 3, 4, 8, 16};
     plan.per_device_batch_size = batches[below(10)];
+    double tokens = adv_plan_tokens(&plan) * plan.ici[ADV_AXIS_TENSOR] * plan.ici[ADV_AXIS_TENSOR_SEQUENCE];
+    if (tokens > 1 << 22) return false; /* more rows than requests may have */
     return adv_plan_broken_rule(&plan, &model, &cluster) == NULL;
 }
 

@@ -126,6 +126,22 @@ static void the_nearest_batch_is_one_that_is_legal(void **state)
                         "it must be a multiple of 1/4; the nearest is 0.25");
 }
 
+static void sizes_beyond_counting_are_told_in_the_words_of_the_request(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        decode("{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x8\"},"
+               "\"config\":{\"per_device_batch_size\":1,\"max_target_length\":33554432}}"),
+        ADV_E_RANGE);
+    assert_non_null(find(&err, "/config/max_target_length"));
+    assert_int_equal(
+        decode("{\"model\":\"deepseek3-671b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x8\"},"
+               "\"config\":{\"per_device_batch_size\":64,\"max_target_length\":1048576}}"),
+        ADV_E_RANGE);
+    assert_int_equal(err.count, 1);
+    assert_string_equal(err.findings[0].pointer, "/config/per_device_batch_size");
+}
+
 static void architecture_keys_in_the_config_reshape_the_model(void **state)
 {
     (void)state;
@@ -343,6 +359,7 @@ int main(void)
         cmocka_unit_test(old_values_take_effect_under_their_present_name),
         cmocka_unit_test(old_names_of_dimensions_leave_the_given_model_alone),
         cmocka_unit_test(the_nearest_batch_is_one_that_is_legal),
+        cmocka_unit_test(sizes_beyond_counting_are_told_in_the_words_of_the_request),
         cmocka_unit_test(architecture_keys_in_the_config_reshape_the_model),
         cmocka_unit_test(the_models_own_file_sets_training_defaults),
         cmocka_unit_test(tensors_are_placed_under_the_custom_policy_only),

@@ -9,6 +9,7 @@
 #include "engine/json/decode_model.h"
 #include "engine/json/decode_plan.h"
 #include "engine/json/decode_store.h"
+#include "engine/json/decode_value.h"
 
 static int errors_of(const adv_err *err)
 {
@@ -166,7 +167,7 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
     request->project = wish.project;
     request->git_ref = wish.git_ref;
 
-    const json_t *config = json_object_get(root, "config");
+    json_t *config = adv_decode_typed_config(catalog, json_object_get(root, "config"));
     bool has_job =
         adv_decode_job(catalog, root, config, "/config", &request->model, &request->cluster, err, warnings);
     json_t *defaults = model_pins(catalog, root);
@@ -174,6 +175,7 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
         catalog, &request->model, &request->cluster, config, defaults, "/config", strict, arena};
     bool valid = adv_decode_config(&input, &request->plan, &request->config, err, warnings) == ADV_OK;
     json_decref(defaults);
+    json_decref(config);
     valid &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena,
                               &request->plan.flags, &request->config, err, warnings) == ADV_OK;
     if (has_job) {
@@ -428,17 +430,13 @@ static void decode_baseline(const struct adv_catalog *catalog, const json_t *roo
     int before = errors_of(err);
     (void)adv_json_known_members(baseline, "/baseline", members, 2, err);
     json_t *defaults = model_pins(catalog, root);
-    struct adv_decode_config_input input = {catalog,
-                                            &request->model,
-                                            &request->cluster,
-                                            json_object_get(baseline, "config"),
-                                            defaults,
-                                            "/baseline/config",
-                                            strict,
-                                            arena};
+    json_t *config = adv_decode_typed_config(catalog, json_object_get(baseline, "config"));
+    struct adv_decode_config_input input = {
+        catalog, &request->model, &request->cluster, config, defaults, "/baseline/config", strict, arena};
     bool has_config =
         adv_decode_config(&input, &request->baseline, &request->baseline_config, err, warnings) == ADV_OK;
     json_decref(defaults);
+    json_decref(config);
     bool has_flags =
         adv_decode_flags(catalog, json_object_get(baseline, "xla_flags"), "/baseline/xla_flags", strict,
                          arena, &request->baseline.flags, &request->baseline_config, err, warnings) == ADV_OK;
@@ -475,7 +473,8 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
     request->project = wish.project;
     request->git_ref = wish.git_ref;
 
-    const json_t *pins = adv_json_object(root, "", "pins", ADV_JSON_OPTIONAL, err);
+    json_t *pins =
+        adv_decode_typed_config(catalog, adv_json_object(root, "", "pins", ADV_JSON_OPTIONAL, err));
     bool has_job =
         adv_decode_job(catalog, root, pins, "/pins", &request->model, &request->cluster, err, warnings);
     json_t *keys = NULL;
@@ -483,6 +482,7 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
     decode_workload(root, pins, request, &keys, err);
     decode_base(catalog, root, pins, keys, strict, arena, request, err, warnings);
     json_decref(keys);
+    json_decref(pins);
     bool is_global = request->workload.global_batch_sequences > 0 || request->workload.tokens_per_step > 0;
     if (request->batch_pinned && !is_global)
         request->workload.per_device_batch_size = request->workload.base.per_device_batch_size;

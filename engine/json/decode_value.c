@@ -275,3 +275,19 @@ json_t *adv_decode_scalar_text(const char *text)
     json_t *string = json_string(text);
     return string ? string : json_string("");
 }
+
+json_t *adv_decode_typed_config(const struct adv_catalog *catalog, const json_t *config)
+{
+    json_t *given = (json_t *)(uintptr_t)config;
+    if (!json_is_object(config)) return json_incref(given);
+    json_t *typed = json_copy(given);
+    const char *name = NULL;
+    json_t *value = NULL;
+    json_object_foreach(given, name, value)
+    {
+        const struct adv_catalog_key *key = adv_catalog_key(catalog, name);
+        if (typed && json_is_string(value) && key && key->types != 0 && !takes(key, ADV_KEY_STRING))
+            (void)json_object_set_new(typed, name, adv_decode_scalar_text(json_string_value(value)));
+    }
+    return typed;
+}

@@ -7,6 +7,8 @@
 
 #include "engine/json/decode_value.h"
 
+enum { ANCHORS_MAX = 64 };
+
 /* Containers that are still open, innermost last. */
 struct yaml_reader {
     yaml_parser_t parser;
@@ -14,6 +16,11 @@ struct yaml_reader {
     json_t *open[ADV_LIMIT_JSON_DEPTH];
     char *keys[ADV_LIMIT_JSON_DEPTH]; /* a mapping's key that waits for its value */
     int depth;
+    int anchors_count;
+    struct {
+        char *name;
+        json_t *value;
+    } anchors[ANCHORS_MAX];
     adv_err *err;
 };
 
@@ -39,16 +46,64 @@ static adv_code put(struct yaml_reader *reader, json_t *value, const yaml_mark_t
         return fail(reader, ADV_E_SYNTAX, mark, "a mapping's key must be a plain word");
     }
     adv_code code = ADV_OK;
-    if (json_object_get(parent, *key)) {
-        json_decref(value);
-        code = adv_err_add(reader->err, ADV_E_SYNTAX, "", NULL, "line %zu: the key %.80s is there twice",
-                           mark->line + 1, *key);
-    } else if (json_object_set_new(parent, *key, value) != 0) {
+    if (json_object_get(parent, *key)) { /* the last one counts; read on, to report them all */
+        (void)adv_err_add(reader->err, ADV_E_SYNTAX, "", "keep one of the two",
+                          "line %zu: the key %.80s is there twice", mark->line + 1, *key);
+    }
+    if (json_object_set_new(parent, *key, value) != 0) {
         code = fail(reader, ADV_E_SYNTAX, mark, "not UTF-8");
     }
     free(*key);
     *key = NULL;
     return code;
+}
+
+/* "&name" before a value: kept under its name, the last of a name counts. */
+static adv_code remember(struct yaml_reader *reader, const yaml_char_t *anchor, json_t *value,
+                         const yaml_mark_t *mark)
+{
+    if (!anchor || !value) return ADV_OK;
+    if (reader->anchors_count == ANCHORS_MAX)
+        return fail(reader, ADV_E_TOO_LARGE, mark, "more than 64 anchors");
+    char *name = strdup((const char *)anchor);
+    if (!name) return adv_err_add(reader->err, ADV_E_MEMORY, "", NULL, "out of memory");
+    reader->anchors[reader->anchors_count].name = name;
+    reader->anchors[reader->anchors_count++].value = json_incref(value);
+    return ADV_OK;
+}
+
+static bool holds_containers(const json_t *value)
+{
+    const char *key = NULL;
+    json_t *member = NULL;
+    size_t index = 0;
+    json_object_foreach((json_t *)(uintptr_t)value, key, member)
+    {
+        if (json_is_object(member) || json_is_array(member)) return true;
+    }
+    json_array_foreach(value, index, member)
+    {
+        if (json_is_object(member) || json_is_array(member)) return true;
+    }
+    return false;
+}
+
+/* "*name": what stands behind the anchor. Nested values are refused, so that a few lines cannot grow into a
+ * document without end. */
+static adv_code put_alias(struct yaml_reader *reader, const yaml_event_t *event)
+{
+    const char *name = (const char *)event->data.alias.anchor;
+    for (int i = reader->anchors_count - 1; i >= 0; i--) {
+        json_t *value = reader->anchors[i].value;
+        if (strcmp(reader->anchors[i].name, name) != 0) continue;
+        bool is_open = false;
+        for (int d = 0; d < reader->depth; d++) is_open |= reader->open[d] == value;
+        if (is_open || holds_containers(value))
+            return fail(reader, ADV_E_UNSUPPORTED, &event->start_mark,
+                        "aliases of nested values are not read");
+        return put(reader, json_copy(value), &event->start_mark);
+    }
+    return fail(reader, ADV_E_SYNTAX, &event->start_mark, "an alias without its anchor");
 }
 
 static adv_code put_scalar(struct yaml_reader *reader, const yaml_event_t *event)
@@ -66,20 +121,26 @@ static adv_code put_scalar(struct yaml_reader *reader, const yaml_event_t *event
     }
     bool is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     bool is_null = is_plain && (!*text || strcmp(text, "~") == 0);
-    return put(reader,
-               is_null    ? json_null()
-               : is_plain ? adv_decode_scalar_text(text)
-                          : json_string(text),
-               &event->start_mark);
+    json_t *value = is_null ? json_null() : is_plain ? adv_decode_scalar_text(text) : json_string(text);
+    adv_code code = remember(reader, event->data.scalar.anchor, value, &event->start_mark);
+    if (code == ADV_OK) return put(reader, value, &event->start_mark);
+    json_decref(value);
+    return code;
 }
 
-static adv_code open_container(struct yaml_reader *reader, json_t *container, const yaml_event_t *event)
+static adv_code open_container(struct yaml_reader *reader, json_t *container, const yaml_char_t *anchor,
+                               const yaml_event_t *event)
 {
     if (reader->depth == ADV_LIMIT_JSON_DEPTH) {
         json_decref(container);
         return fail(reader, ADV_E_SYNTAX, &event->start_mark, "nested too deeply");
     }
-    adv_code code = put(reader, container, &event->start_mark);
+    adv_code code = remember(reader, anchor, container, &event->start_mark);
+    if (code != ADV_OK) {
+        json_decref(container);
+        return code;
+    }
+    code = put(reader, container, &event->start_mark);
     if (code == ADV_OK) reader->open[reader->depth++] = container;
     return code;
 }
@@ -90,15 +151,15 @@ static adv_code read_event(struct yaml_reader *reader, const yaml_event_t *event
     case YAML_SCALAR_EVENT:
         return put_scalar(reader, event);
     case YAML_MAPPING_START_EVENT:
-        return open_container(reader, json_object(), event);
+        return open_container(reader, json_object(), event->data.mapping_start.anchor, event);
     case YAML_SEQUENCE_START_EVENT:
-        return open_container(reader, json_array(), event);
+        return open_container(reader, json_array(), event->data.sequence_start.anchor, event);
     case YAML_MAPPING_END_EVENT:
     case YAML_SEQUENCE_END_EVENT:
         reader->depth--;
         return ADV_OK;
     case YAML_ALIAS_EVENT:
-        return fail(reader, ADV_E_UNSUPPORTED, &event->start_mark, "aliases are not read");
+        return put_alias(reader, event);
     case YAML_NO_EVENT:
     case YAML_STREAM_START_EVENT:
     case YAML_STREAM_END_EVENT:
@@ -128,6 +189,7 @@ static adv_code read_document(struct yaml_reader *reader)
 adv_code adv_decode_yaml(const char *text, size_t text_bytes, json_t **root, adv_err *err)
 {
     struct yaml_reader reader = {.err = err};
+    int errors_before = err->count;
     *root = NULL;
     if (!yaml_parser_initialize(&reader.parser))
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "out of memory");
@@ -135,6 +197,11 @@ adv_code adv_decode_yaml(const char *text, size_t text_bytes, json_t **root, adv
     adv_code code = read_document(&reader);
     yaml_parser_delete(&reader.parser);
     for (int i = 0; i < ADV_LIMIT_JSON_DEPTH; i++) free(reader.keys[i]);
+    for (int i = 0; i < reader.anchors_count; i++) {
+        free(reader.anchors[i].name);
+        json_decref(reader.anchors[i].value);
+    }
+    if (code == ADV_OK && err->count > errors_before) code = ADV_E_SYNTAX;
     if (code == ADV_OK && !reader.root)
         code = adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the document is empty");
     if (code != ADV_OK) {

@@ -10,6 +10,7 @@
 #include "engine/json/decode_flags.h"
 #include "engine/json/decode_plan.h"
 #include "engine/json/decode_request.h"
+#include "engine/json/decode_value.h"
 #include "engine/json/encode_common.h"
 
 enum lint_severity { LINT_ERROR, LINT_WARNING, LINT_INFO };
@@ -221,7 +222,7 @@ adv_code adv_lint(const struct adv_catalog *catalog, const json_t *root, struct 
     bool strict = false;
     bool known = adv_json_known_members(root, "", members, (int)(sizeof members / sizeof *members), err);
     (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &strict, err);
-    const json_t *config = adv_json_object(root, "", "config", ADV_JSON_OPTIONAL, err);
+    const json_t *given = adv_json_object(root, "", "config", ADV_JSON_OPTIONAL, err);
     struct lint_job *job = adv_arena_alloc(arena, sizeof *job);
     adv_err *errors = adv_arena_alloc(arena, sizeof *errors);
     if (!known || err->code != ADV_OK) return err->code;
@@ -229,7 +230,9 @@ adv_code adv_lint(const struct adv_catalog *catalog, const json_t *root, struct 
     adv_err_init(&job->errors);
     adv_err_init(&job->notes);
     adv_err_init(errors);
+    json_t *config = adv_decode_typed_config(catalog, given);
     inspect(catalog, root, config, strict, arena, job);
+    json_decref(config);
     json_t *findings = json_array();
     int errors_count = add_findings(findings, &job->errors, true, errors);
     errors_count += add_findings(findings, &job->notes, false, errors);

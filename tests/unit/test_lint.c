@@ -163,11 +163,37 @@ static void yaml_is_read_with_its_types(void **state)
     json_decref(answer);
 }
 
+static void yaml_aliases_are_followed_as_long_as_they_stay_flat(void **state)
+{
+    (void)state;
+    json_t *answer =
+        lint_text("ici_tensor_parallelism: &two 2\nici_fsdp_parallelism: *two\nprofiler_steps: *two\n"
+                  "mlp_activations: &gated [silu, linear]\nmodel_name: llama3.1-8b\n");
+    assert_non_null(answer);
+    assert_true(json_is_true(json_object_get(answer, "valid")));
+    json_decref(answer);
+    answer = lint_text("ici_tensor_parallelism: &x 3\nici_fsdp_parallelism: *x\nmodel_name: llama3.1-8b\n");
+    assert_finding(answer, "/config/ici_tensor_parallelism", "error", "heads-by-tensor");
+    json_decref(answer);
+    assert_null(
+        lint_text("a: &a [1, 2]\nb: &b [*a, *a]\nc: [*b, *b]\n")); /* the way to a document without end */
+    assert_null(lint_text("a: &a\n  b: *a\n"));
+    assert_null(lint_text("a: *nothing\n"));
+}
+
+static void keys_given_twice_in_yaml_are_reported_all_at_once(void **state)
+{
+    (void)state;
+    assert_null(lint_text("steps: 1\nscan_layers: true\nsteps: 2\nscan_layers: false\nsteps: 3\n"));
+    assert_int_equal(err.count, 3);
+    assert_non_null(strstr(err.findings[1].detail, "line 4: the key scan_layers"));
+}
+
 static void texts_that_are_nothing_are_refused(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "", "  \n", "{\"config\":", "a: [", "a: &x 1\nb: *x\n", "a: 1\na: 2\n", "[1,2]"};
+        "", "  \n", "{\"config\":", "a: [", "b: *x\n", "a: 1\na: 2\n", "[1,2]"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         assert_null(lint_text(texts[i]));
         assert_true(err.count > 0);
@@ -204,6 +230,8 @@ int main(void)
         cmocka_unit_test(tuned_configurations_pass_but_one_whose_batch_needs_a_removed_axis),
         cmocka_unit_test(a_script_is_read_like_the_request_it_stands_for),
         cmocka_unit_test(yaml_is_read_with_its_types),
+        cmocka_unit_test(yaml_aliases_are_followed_as_long_as_they_stay_flat),
+        cmocka_unit_test(keys_given_twice_in_yaml_are_reported_all_at_once),
         cmocka_unit_test(texts_that_are_nothing_are_refused),
         cmocka_unit_test(model_and_slice_come_from_the_configuration),
         cmocka_unit_test(swapped_tile_names_are_recognised),

@@ -156,9 +156,11 @@ static void a_null_in_a_configuration_is_a_key_not_given(void **state)
 static void an_id_is_cut_between_characters(void **state)
 {
     (void)state;
-    char text[2048] = "[{\"id\":\"", *at = text + strlen(text);
-    for (int i = 0; i < 70; i++) at += sprintf(at, "\xe6\xb8\xac");
-    (void)sprintf(at, "\",\"request\":%s}]", GOOD);
+    char id_text[3 * 70 + 1];
+    for (size_t i = 0; i + 1 < sizeof id_text; i++) id_text[i] = "\xe6\xb8\xac"[i % 3];
+    id_text[sizeof id_text - 1] = '\0';
+    char text[2048];
+    (void)snprintf(text, sizeof text, "[{\"id\":\"%s\",\"request\":%s}]", id_text, GOOD);
     assert_int_equal(decode(text), ADV_OK);
     json_t *id = json_string(rows[0].id);
     assert_non_null(id);

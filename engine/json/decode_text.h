@@ -15,9 +15,9 @@
 ADV_MUST_CHECK adv_code adv_decode_lint_text(const char *text, size_t text_bytes, json_t **root,
                                              adv_err *err);
 
-/* A YAML document as JSON: plain scalars as MaxText reads them, quoted ones as strings; aliases of scalars and
- * of flat lists and mappings are followed. ADV_E_SYNTAX with the line, all keys that are there twice at once;
- * ADV_E_UNSUPPORTED for aliases of nested values. Only the first document of a stream is read. */
+/* A YAML document as JSON: plain scalars as MaxText reads them, quoted ones as strings; aliases of scalars
+ * and of flat lists and mappings are followed. ADV_E_SYNTAX with the line, all keys that are there twice at
+ * once; ADV_E_UNSUPPORTED for aliases of nested values. Only the first document of a stream is read. */
 ADV_MUST_CHECK adv_code adv_decode_yaml(const char *text, size_t text_bytes, json_t **root, adv_err *err);
 
 /* The words of a shell text. Never fails on content; ADV_E_MEMORY. */

@@ -36,10 +36,10 @@ ADV_MUST_CHECK adv_code adv_decode_value(const struct adv_catalog_key *key, cons
  * New reference; NULL only when memory is exhausted. */
 json_t *adv_decode_scalar_text(const char *text);
 
-/* A configuration whose strings have the types of their keys ("4" of an integer key is 4), as if it had come as
- * JSON in the first place: what reads `config` by hand then sees one spelling only. New reference; keys that
- * take strings, keys MaxText does not have and what is no object stay as they are. NULL: out of memory, or
- * `config` is NULL. */
+/* A configuration whose strings have the types of their keys ("4" of an integer key is 4), as if it had come
+ * as JSON in the first place: what reads `config` by hand then sees one spelling only. New reference; keys
+ * that take strings, keys MaxText does not have and what is no object stay as they are. NULL: out of memory,
+ * or `config` is NULL. */
 json_t *adv_decode_typed_config(const struct adv_catalog *catalog, const json_t *config);
 
 #endif

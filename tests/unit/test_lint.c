@@ -192,8 +192,8 @@ static void keys_given_twice_in_yaml_are_reported_all_at_once(void **state)
 static void texts_that_are_nothing_are_refused(void **state)
 {
     (void)state;
-    static const char *const texts[] = {
-        "", "  \n", "{\"config\":", "a: [", "b: *x\n", "a: 1\na: 2\n", "[1,2]"};
+    static const char *const texts[] = {"",        "  \n",         "{\"config\":", "a: [",
+                                        "b: *x\n", "a: 1\na: 2\n", "[1,2]"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         assert_null(lint_text(texts[i]));
         assert_true(err.count > 0);

@@ -49,6 +49,8 @@ static void init_degrees(struct adv_cost *cost)
     cost->microbatches = cost->stages > 1 ? (int)adv_max_i(plan->pipeline_microbatches, cost->stages) : 1;
     cost->weight_shards = adv_plan_weight_shards(plan);
     cost->expert_shards = adv_plan_expert_shards(plan);
+    bool meets = ici[ADV_AXIS_FSDP] > 1 && !plan->two_stage_gather;
+    cost->width_shards = meets ? ici[ADV_AXIS_FSDP_TRANSPOSE] : 1;
     cost->tokens = adv_plan_tokens(plan) * cost->stages / cost->microbatches;
     cost->passes = (double)cost->microbatches * plan->gradient_accumulation_steps;
 }
@@ -59,9 +61,11 @@ static void init_groups(struct adv_cost *cost)
     const struct adv_mesh *mesh = cost->mesh;
     unsigned fsdp = AXIS(FSDP) | AXIS(FSDP_TRANSPOSE) | AXIS(CONTEXT) | AXIS(ULYSSES);
     unsigned expert = cost->plan->rule == ADV_RULE_EP_AS_DP ? 0u : AXIS(EXPERT);
+    unsigned kept = cost->width_shards > 1 ? AXIS(FSDP_TRANSPOSE) : 0u;
+    unsigned routed = cost->plan->rule == ADV_RULE_CP_AS_EP ? fsdp & ~AXIS(CONTEXT) : fsdp;
     cost->dense_group = adv_group_of(cluster, mesh, fsdp | expert);
-    cost->expert_group =
-        adv_group_of(cluster, mesh, cost->plan->rule == ADV_RULE_CP_AS_EP ? fsdp & ~AXIS(CONTEXT) : fsdp);
+    cost->feed_forward_group = adv_group_of(cluster, mesh, (fsdp | expert) & ~kept);
+    cost->expert_group = adv_group_of(cluster, mesh, routed & ~kept);
     cost->tensor_group = adv_group_of(cluster, mesh, AXIS(TENSOR) | AXIS(TENSOR_SEQUENCE));
     cost->transpose_group = adv_group_of(cluster, mesh, AXIS(FSDP_TRANSPOSE));
     bool all_ulysses = cost->plan->cp_strategy == ADV_CP_ULYSSES;

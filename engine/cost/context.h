@@ -33,6 +33,9 @@ struct adv_cost {
     int weight_shards; /* ICI devices that share one copy of attention and dense weights, tp and stages
                           included */
     int expert_shards; /* the same for routed experts */
+    int width_shards;  /* devices of fsdp_transpose that keep their part of each feed-forward's width while it
+                          runs  (the tokens of the group meet instead); 1 without fsdp beside it, or with
+                          two-stage gathers,  which bring the weights together */
 
     double tokens;           /* per device and layer pass */
     double passes;           /* how often a layer runs per optimizer step: microbatches x accumulation */
@@ -45,10 +48,12 @@ struct adv_cost {
     bool recompute_elided;  /* unrolled layers whose every activation fits: see adv_memory_keeps_everything */
     double hide_frac;       /* exposed share of hideable collectives under these flags */
 
-    /* from here on: of the model, the mesh and the sharding rules alone (adv_cost_init) */
+    /* from here on: of the model, the mesh, the sharding rules and two-stage gathers alone (adv_cost_init) */
     struct adv_layer_params layer_params[ADV_LIMIT_LAYER_KINDS];
-    struct adv_group dense_group, expert_group, tensor_group, transpose_group, context_group, ulysses_group,
-        ep_group, data_group, stage_group;
+    struct adv_group dense_group;                      /* shards of attention and dense weights */
+    struct adv_group feed_forward_group, expert_group; /* what gathers feed-forwards and routed experts */
+    struct adv_group tensor_group, transpose_group, context_group, ulysses_group, ep_group, data_group,
+        stage_group;
 };
 
 /* Which of the model's layer kinds this is. */
@@ -58,7 +63,7 @@ static inline int adv_cost_kind(const struct adv_cost *cost, const struct adv_la
 }
 
 /* Fills `cost`; the mesh must have been placed. `same_mesh`: `cost` was filled for the same model, ICI mesh,
- * sharding rule and context strategy, and layer parameters and groups are still good. */
+ * sharding rule, context strategy and two-stage gathers, and layer parameters and groups are still good. */
 void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input, const struct adv_mesh *mesh,
                    bool same_mesh);
 

@@ -127,10 +127,9 @@ static double routed_working_bytes(const struct adv_cost *cost, const struct adv
     const struct adv_plan *plan = cost->plan;
     double rows = cost->tokens * layer->experts_per_token * routed_growth(cost, layer);
     if (plan->moe == ADV_MOE_DENSE && plan->capacity_factor > 0.0) rows *= plan->capacity_factor;
-    if (plan->ici[ADV_AXIS_FSDP] > 1) rows *= plan->ici[ADV_AXIS_FSDP_TRANSPOSE];
-    double narrow = plan->ici[ADV_AXIS_FSDP] > 1 ? plan->ici[ADV_AXIS_FSDP_TRANSPOSE] : 1.0;
+    rows *= cost->width_shards;
     double emb = (double)cost->model->emb_dim;
-    double width = (double)layer->moe_mlp_dim / narrow;
+    double width = (double)layer->moe_mlp_dim / cost->width_shards;
     double wide_tensors = layer->mlp_inputs + 2.0;
     if (plan->moe == ADV_MOE_DENSE)
         return 2.0 * rows * (k->dense_expert_emb_tensors * emb + wide_tensors * width);
@@ -233,11 +232,12 @@ static struct layer_sums sum_layers(const struct adv_cost *cost)
         sums.saved_host += saved.host_bytes * count;
         sums.working = adv_max(sums.working, working_bytes(cost, layer));
         struct adv_layer_params p = cost->layer_params[i];
+        double wide = (double)cost->tp * cost->width_shards;
         double dense =
-            (p.attention + p.dense_ffn + p.router + p.shared_experts + p.norms + p.other) / cost->tp;
+            (p.attention + p.router + p.norms + p.other) / cost->tp + (p.dense_ffn + p.shared_experts) / wide;
         double gathered = 0.0;
         if (cost->dense_group.devices > 1) gathered += dense;
-        if (cost->expert_group.devices > 1) gathered += p.routed_experts / ((double)cost->ep * cost->tp);
+        if (cost->expert_group.devices > 1) gathered += p.routed_experts / (cost->ep * wide);
         sums.gathered = adv_max(sums.gathered, adv_format_bytes(cost->plan->dtype) * gathered);
     }
     return sums;
@@ -256,6 +256,10 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
      * reads */
     double gradients = adv_format_bytes(plan->weight_dtype) * shard_params;
     if (plan->gradient_accumulation_steps > 1) gradients *= 2.0;
+    /* Gradients cross slices while the backward pass still runs, out of one buffer into another. Reported:
+     * with two slices DeepSeek needs 8 GiB and more over the same shards on one slice, which ran. */
+    double between_slices =
+        plan->dcn[ADV_AXIS_DATA] > 1 ? 2.0 * adv_format_bytes(plan->weight_dtype) * shard_params : 0.0;
     struct layer_sums sums = sum_layers(cost);
     /* float32 logits are fused away; what stays live is bf16 */
     double logits = 2.0 * adv_plan_tokens(plan) * (double)cost->model->vocab_size /
@@ -264,7 +268,8 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
     double device_weights = plan->parameter_host_offload ? 0.0 : weights;
     double state = device_weights + device_moments;
     memory->loss_peak_bytes = state + sums.saved_device + logits;
-    memory->backward_peak_bytes = state + sums.saved_device + gradients + sums.gathered + sums.working;
+    memory->backward_peak_bytes =
+        state + sums.saved_device + gradients + between_slices + sums.gathered + sums.working;
     memory->update_peak_bytes = weights + moments + gradients;
     double per_host = cost->cluster->devices_per_host;
     double host = sums.saved_host + (plan->optimizer_host_offload ? moments : 0.0) +
@@ -276,6 +281,7 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
     part(ledger, "saved_activations", sums.saved_device, ADV_AT_BACKWARD);
     part(ledger, "logits", logits, ADV_AT_LOSS);
     part(ledger, "gradients", gradients, ADV_AT_BACKWARD);
+    part(ledger, "gradients_between_slices", between_slices, ADV_AT_BACKWARD);
     part(ledger, "gathered_weights", sums.gathered, ADV_AT_BACKWARD);
     part(ledger, "layer_working_set", sums.working, ADV_AT_BACKWARD);
     if (plan->optimizer_host_offload) part(ledger, "optimizer_state", moments, ADV_AT_UPDATE);

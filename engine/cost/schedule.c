@@ -64,11 +64,21 @@ static void add_spanning(struct adv_account *account, enum adv_term_id id, struc
                        bytes);
 }
 
+/* Weight bytes of one layer that a device gathers. */
+struct layer_bytes {
+    double dense, feed_forward, experts;
+};
+
 static double weight_collective_s(const struct adv_cost *cost, enum adv_collective collective,
-                                  double dense_bytes, double expert_bytes)
+                                  const struct layer_bytes *bytes)
 {
-    double seconds = adv_cost_collective_s(cost, &cost->dense_group, collective, dense_bytes) +
-                     adv_cost_collective_s(cost, &cost->expert_group, collective, expert_bytes);
+    double seconds = adv_cost_collective_s(cost, &cost->expert_group, collective, bytes->experts);
+    if (cost->width_shards > 1)
+        seconds += adv_cost_collective_s(cost, &cost->dense_group, collective, bytes->dense) +
+                   adv_cost_collective_s(cost, &cost->feed_forward_group, collective, bytes->feed_forward);
+    else /* one group: the bytes go together */
+        seconds +=
+            adv_cost_collective_s(cost, &cost->dense_group, collective, bytes->dense + bytes->feed_forward);
     if (cost->dense_group.devices > 1)
         seconds += (gathers_per_layer - 1.0) * cost->constants->collective_launch_s;
     return seconds;
@@ -78,16 +88,20 @@ void adv_schedule_weights(const struct adv_cost *cost, const struct adv_layer *l
                           struct adv_layer_time *time, struct adv_account *account)
 {
     struct adv_layer_params p = cost->layer_params[adv_cost_kind(cost, layer)];
-    double dense = (p.attention + p.dense_ffn + p.router + p.shared_experts + p.norms + p.other) / cost->tp;
-    double experts = p.routed_experts / ((double)cost->ep * cost->tp);
     double format_bytes = adv_format_bytes(cost->plan->dtype);
     bool gathers_fp8 =
         cost->quantizes_experts && cost->plan->quantization_static && cost->plan->shard_exp_on_fsdp;
-    double dense_bytes = format_bytes * dense;
-    double expert_bytes = (gathers_fp8 ? 1.0 : format_bytes) * experts;
-    double gather_s = weight_collective_s(cost, ADV_COLLECTIVE_ALL_GATHER, dense_bytes, expert_bytes);
-    double scatter_s =
-        weight_collective_s(cost, ADV_COLLECTIVE_REDUCE_SCATTER, dense_bytes, format_bytes * experts);
+    double wide = (double)cost->tp * cost->width_shards;
+    struct layer_bytes gathered = {
+        .dense = format_bytes * (p.attention + p.router + p.norms + p.other) / cost->tp,
+        .feed_forward = format_bytes * (p.dense_ffn + p.shared_experts) / wide,
+        .experts = (gathers_fp8 ? 1.0 : format_bytes) * p.routed_experts / (cost->ep * wide),
+    };
+    struct layer_bytes scattered = gathered;
+    scattered.experts = format_bytes * p.routed_experts / (cost->ep * wide);
+    double all_bytes = gathered.dense + gathered.feed_forward + gathered.experts;
+    double gather_s = weight_collective_s(cost, ADV_COLLECTIVE_ALL_GATHER, &gathered);
+    double scatter_s = weight_collective_s(cost, ADV_COLLECTIVE_REDUCE_SCATTER, &scattered);
     double backward_s = time->pass_s[ADV_PASS_RECOMPUTE] + time->pass_s[ADV_PASS_BWD];
     double forward_exposed_s = adv_schedule_exposed_s(cost, gather_s, time->pass_s[ADV_PASS_FWD]);
     double backward_exposed_s = adv_schedule_exposed_s(cost, gather_s + scatter_s, backward_s);
@@ -96,10 +110,9 @@ void adv_schedule_weights(const struct adv_cost *cost, const struct adv_layer *l
     time->pass_s[ADV_PASS_FWD] += forward_exposed_s;
     time->pass_s[ADV_PASS_BWD] += backward_exposed_s;
     adv_account_hidden(account, ADV_TERM_FSDP_GATHER, 2.0 * gather_s,
-                       forward_exposed_s + backward_exposed_s * gather_s / total_s, times,
-                       2.0 * (dense_bytes + expert_bytes));
+                       forward_exposed_s + backward_exposed_s * gather_s / total_s, times, 2.0 * all_bytes);
     adv_account_hidden(account, ADV_TERM_FSDP_SCATTER, scatter_s, backward_exposed_s * scatter_s / total_s,
-                       times, dense_bytes + expert_bytes);
+                       times, all_bytes);
 }
 
 void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *layer, double times,
@@ -131,17 +144,15 @@ void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *la
 void adv_schedule_transpose(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                             struct adv_account *account)
 {
-    const struct adv_plan *plan = cost->plan;
-    int transpose = plan->ici[ADV_AXIS_FSDP_TRANSPOSE];
-    if (transpose <= 1 || plan->ici[ADV_AXIS_FSDP] <= 1 || plan->two_stage_gather) return;
+    if (cost->width_shards <= 1) return;
     if (layer->mlp_dim <= 0 && layer->experts == 0) return;
-    double bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens * transpose;
+    double bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens * cost->width_shards;
     double gather_s = adv_cost_collective_s(cost, &cost->transpose_group, ADV_COLLECTIVE_ALL_GATHER, bytes);
     double scatter_s =
         adv_cost_collective_s(cost, &cost->transpose_group, ADV_COLLECTIVE_REDUCE_SCATTER, bytes);
     /* forward: inputs gathered, outputs scattered; backward the same for gradients, and inputs once more for
      * the weight gradients; the recompute gathers inputs too */
-    bool kept = adv_remat_keeps(plan, ADV_TENSOR_MLPWI_0) || cost->recompute_elided;
+    bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_0) || cost->recompute_elided;
     double seconds = (kept ? 3.0 : 4.0) * gather_s + 2.0 * scatter_s;
     adv_account_hidden(account, ADV_TERM_TRANSPOSE, seconds,
                        cost->constants->transpose_exposed_frac * seconds, times, (kept ? 5.0 : 6.0) * bytes);

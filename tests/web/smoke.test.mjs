@@ -176,6 +176,29 @@ test('a tile of splash attention is drawn step by step from the real simulation'
     assert.deepEqual(await axe(page), []);
   }));
 
+test('machines are compared with dollars, a GPU as a roofline, and the best plan says what would change it', () =>
+  withPage(
+    {
+      path: '/#/?model=llama3.1-8b&mode=machines&batch_kind=global_batch_sequences&batch=64&token_budget=1T&machines=tpu7x,any,16,,12;v6e,4x4,,1,2.7;v5e,1x1,,1;H100,,16,,4,0.4',
+    },
+    async (page) => {
+      await advise(page);
+      const table = page.getByRole('table', { name: 'Machines, best first' });
+      assert.ok((await table.locator('tbody tr').count()) >= 3, 'shapes of tpu7x and one of v6e');
+      assert.match(await table.innerText(), /v6e 4x4[\s\S]*\$2\.70 per chip and hour[\s\S]*\$\d/);
+      assert.match(await page.getByRole('table', { name: 'Machines without a plan' }).innerText(), /v5e 1x1/);
+      assert.match(
+        await page.getByRole('table', { name: 'Headline rooflines of GPUs' }).innerText(),
+        /16 H100[\s\S]*not modelled/,
+      );
+      assert.match(await page.getByRole('table', { name: /hardware rate changes/ }).innerText(), /Peak FLOP\/s/);
+      await page.locator('summary', { hasText: /^Hardware figures of/ }).click();
+      await page.getByRole('table', { name: /^Hardware figures of/ }).waitFor();
+      assert.doesNotMatch(await page.locator('#results').innerText(), /\bNaN\b|undefined|\[object/);
+      assert.deepEqual(await axe(page), []);
+    },
+  ));
+
 for (const [scheme, width] of [
   ['light', 1280],
   ['dark', 1280],

@@ -3,8 +3,8 @@
 import { get } from './api.js';
 import { compact, count } from './format.js';
 
-// {engine, models[{name, params, active}], chips[{name, title}], slices[{name, chip, topology, chips, devices}]}; chips are
-// those that come in slices.
+// {engine, models[{name, params, active}], chips[{name, title}], gpus[{name, title}], slices[{name, chip, topology, chips,
+// devices}]}; chips are those that come in slices.
 export async function loadCatalog() {
   const [{ engine, models }, { chips }, { topologies }] = await Promise.all(
     ['models', 'chips', 'topologies'].map((name) => get(`/v1/catalog/${name}`)),
@@ -14,6 +14,7 @@ export async function loadCatalog() {
     engine,
     models: models.map((row) => ({ name: row.name, params: row.total_params, active: row.active_params })),
     chips: chips.filter((chip) => sold.has(chip.name)),
+    gpus: chips.filter((chip) => chip.is_tpu === false),
     slices: topologies,
   };
 }

@@ -18,6 +18,8 @@ import {
   words,
 } from './format.js';
 import { memoryBar } from './memory_bar.js';
+import { sensitivitiesPanel } from './sensitivities.js';
+import { sourcesPanel } from './sources.js';
 import { timeBar } from './time_bar.js';
 
 function confidenceOf(estimate) {
@@ -218,7 +220,7 @@ export function changeText(from, to) {
   return typeof from === 'number' && typeof to === 'number' && from > 0 ? signedPercent(to / from - 1) : '';
 }
 
-// plan: {title, config, xla_flags, estimate, why, changes_from_baseline}; actions: buttons beside the settings.
+// plan: {title, config, xla_flags, estimate, why?, changes_from_baseline?, cluster?, sensitivities?}; actions: buttons beside the settings.
 export function planDetail(plan, actions = []) {
   const { estimate } = plan;
   return [
@@ -232,8 +234,10 @@ export function planDetail(plan, actions = []) {
       whyPanel(plan.why, plan.changes_from_baseline),
       findingsPanel('Advice', estimate.advice, 'info'),
     ),
+    sensitivitiesPanel(plan.sensitivities),
     runPanel(plan.config, plan.xla_flags, actions),
     meshPanel(estimate.mesh),
     kernelsPanel(estimate.kernels),
+    sourcesPanel(estimate, plan.cluster?.chip),
   ].filter((part) => part && (part.className !== 'columns' || part.children.length));
 }

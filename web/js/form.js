@@ -7,11 +7,12 @@ import { copyFrom } from './copy.js';
 import { announce, byId, h } from './dom.js';
 import { clearErrors, showErrors } from './errors.js';
 import { configToLines } from './config_text.js';
+import { connectMachines, drawMachines } from './machines_form.js';
 import { DEFAULTS, buildRequest, fieldOfPointer } from './request.js';
 import { stateToQuery } from './permalink.js';
 import { showAnswer } from './results.js';
 
-const SUBMIT_TEXT = { advise: 'Advise', estimate: 'Estimate my configuration' };
+const SUBMIT_TEXT = { advise: 'Advise', machines: 'Compare', estimate: 'Estimate my configuration' };
 const MODEL_TEXT = {
   hf: { label: 'Hugging Face config.json', hint: 'The whole file as it is on the hub.' },
   dims: {
@@ -20,7 +21,7 @@ const MODEL_TEXT = {
   },
 };
 
-let catalog = { models: [], chips: [], slices: [] };
+let catalog = { models: [], chips: [], gpus: [], slices: [] };
 let ask = null;
 
 const form = () => byId('form');
@@ -73,7 +74,8 @@ function showNotes() {
 
 function showModes() {
   const { mode, model_kind: kind } = readState();
-  for (const part of form().querySelectorAll('[data-mode]')) part.hidden = part.dataset.mode !== mode;
+  for (const part of form().querySelectorAll('[data-mode]'))
+    part.hidden = !part.dataset.mode.split(' ').includes(mode);
   form().querySelector('[data-field="model"]').hidden = kind !== 'catalog';
   form().querySelector('[data-field="model_text"]').hidden = kind === 'catalog';
   if (kind !== 'catalog') {
@@ -96,10 +98,11 @@ export function writeState(state) {
         value,
       );
     else if (name === 'topology') fillSlices(value);
-    else if (name === 'store') byId('store').checked = Boolean(value);
+    else if (name === 'store' || name === 'sensitivities') byId(name).checked = Boolean(value);
     else if (form().elements[name] instanceof RadioNodeList) form().elements[name].value = value;
     else form().elements[name].value = value;
   }
+  drawMachines(catalog);
   byId('pins-details').open ||= Boolean(state.pins);
   byId('mine-details').open ||= Boolean(state.config || state.xla_flags);
   byId('options-details').open ||= Boolean(state.price || state.label || state.store);
@@ -120,12 +123,20 @@ function keepAddress() {
   history.replaceState(null, '', hash(readState()));
 }
 
+// The machine of a plan, which is not the form's one where several were compared.
+function clusterState(cluster) {
+  if (readState().mode !== 'machines' || !cluster) return {};
+  const { chip, topology, slices, price_usd_per_chip_hour: price } = cluster;
+  return { chip, topology, slices: String(slices ?? 1), price: String(price ?? '') };
+}
+
 function planActions(plan) {
   if (!plan.config) return [];
   const button = h('button', { type: 'button', class: 'small' }, 'Edit as my configuration');
   button.addEventListener('click', () => {
     writeState({
       ...readState(),
+      ...clusterState(plan.cluster),
       mode: 'estimate',
       config: configToLines(plan.config),
       xla_flags: (plan.xla_flags ?? []).join('\n'),
@@ -161,6 +172,7 @@ export function connectForm() {
     show: (body, answer) => showAnswer(byId('results'), body, answer, planActions),
     failed: openWhatIsNeeded,
   });
+  connectMachines();
   form().addEventListener('input', (event) => {
     if (event.target.id === 'chip') fillSlices(sliceLike(byId('topology').value));
     if (event.target.id === 'token') setToken(event.target.value.trim());

@@ -91,7 +91,20 @@ export function bandwidth(bytesPerSecond) {
 }
 
 export function usd(value) {
-  return known(value) ? `$${fixed(value, Math.abs(value) < 1 ? 4 : 2)}` : MISSING;
+  if (!known(value)) return MISSING;
+  const size = Math.abs(value);
+  return `$${fixed(value, size < 1 ? 4 : size < 10000 ? 2 : 0)}`;
+}
+
+// 0.4 days read as hours.
+export function days(value) {
+  if (!known(value)) return MISSING;
+  return value < 1 ? `${fixed(value * 24, digitsFor(value * 24, 3))} h` : `${fixed(value, digitsFor(value, 3))} days`;
+}
+
+export function energy(kwh) {
+  if (!known(kwh)) return MISSING;
+  return kwh >= 1000 ? `${fixed(kwh / 1000, digitsFor(kwh / 1000, 3))} MWh` : `${fixed(kwh, digitsFor(kwh, 3))} kWh`;
 }
 
 export function dateTime(text) {

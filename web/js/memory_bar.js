@@ -52,7 +52,7 @@ function partsTable(stacks) {
     'Memory parts of one device at each moment',
     [{ title: 'Part' }, ...stacks.map((stack) => ({ title: stack.title, number: true }))],
     stacks[0].parts.map((part, index) => [
-      [swatch(part.index), words(part.name)],
+      [swatch(part.index), ' ', words(part.name)],
       ...stacks.map((stack) => cell(stack.parts[index].bytes)),
     ]),
     { footer: ['Sum', ...stacks.map((stack) => gib(stack.total))] },

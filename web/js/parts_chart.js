@@ -4,8 +4,8 @@ import { linkRows, stackedBars, swatch } from './bar.js';
 import { table } from './dom.js';
 import { percent } from './format.js';
 
-// parts: [{name, value}]; show(value) gives a number its unit. The chart and the table, as a pair.
-export function letteredParts({ title, parts, total, show }) {
+// parts: [{name, value}]; unit heads the column of values, show(value) gives one its unit. The chart and the table, as a pair.
+export function letteredParts({ title, unit = 'Time', parts, total, show }) {
   const sorted = [...parts].sort((a, b) => b.value - a.value).map((part, index) => ({ ...part, index }));
   const chart = stackedBars({
     label: `${title}: ${sorted.map((part) => `${part.name} ${show(part.value)}`).join(', ')}.`,
@@ -19,8 +19,8 @@ export function letteredParts({ title, parts, total, show }) {
   });
   const list = table(
     title,
-    [{ title: 'Part' }, { title: 'Time', number: true }, { title: 'Of it all', number: true }],
-    sorted.map((part) => [[swatch(part.index), part.name], show(part.value), percent(part.value / total)]),
+    [{ title: 'Part' }, { title: unit, number: true }, { title: 'Of it all', number: true }],
+    sorted.map((part) => [[swatch(part.index), ' ', part.name], show(part.value), percent(part.value / total)]),
     { footer: ['Sum', show(sorted.reduce((all, part) => all + part.value, 0)), ''], class: 'compact' },
   );
   linkRows(chart, list.querySelectorAll('tbody tr'));

@@ -53,14 +53,22 @@ export function rematText(config) {
 }
 
 export function formatText(config) {
-  return config?.quantization ? config.quantization : (config?.dtype ?? 'bfloat16');
+  const name = config?.quantization || (config?.dtype ?? 'bfloat16');
+  return name === 'bfloat16' ? 'bf16' : name;
+}
+
+// "2 × tpu7x 4x4x4"
+export function clusterText({ chip, topology, accelerator, slices }) {
+  const where = [chip, topology ?? accelerator].filter(Boolean).join(' ');
+  return `${slices > 1 ? `${slices} × ` : ''}${where}`;
 }
 
 export function jobTitle(request) {
   const model = typeof request.model === 'string' ? request.model : (request.model?.name ?? 'Given model');
-  const { chip, topology, accelerator, slices } = request.cluster ?? {};
-  const where = [chip, topology ?? accelerator].filter(Boolean).join(' ');
-  return `${model} on ${slices > 1 ? `${slices} × ` : ''}${where}`;
+  const { clusters } = request;
+  return clusters?.length > 1
+    ? `${model} on several machines`
+    : `${model} on ${clusterText(request.cluster ?? clusters?.[0] ?? {})}`;
 }
 
 // How large the job is, from the answer's model and cluster: "70.6 B parameters; 64 chips, 128 devices, 16 hosts".

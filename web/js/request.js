@@ -1,6 +1,7 @@
 // Form state to API request, and an error's JSON pointer back to the field it is about. Pure: no page, no network.
 
 import { parseConfig, parseFlags } from './config_text.js';
+import { clustersOf, machineField, machinesOf, parseMachines } from './machines_text.js';
 
 export const DEFAULTS = Object.freeze({
   mode: 'advise',
@@ -11,12 +12,15 @@ export const DEFAULTS = Object.freeze({
   topology: '4x4x4',
   slices: '1',
   price: '',
+  machines: 'tpu7x,any,64;v6e,any,256;H100,,64,,,0.4',
   seq_len: '8192',
   batch_kind: 'per_device_batch_size',
   batch: '1',
   quantization: '',
+  token_budget: '',
   objective: 'step_time',
   top_k: '10',
+  sensitivities: 'true',
   pins: '',
   config: '',
   xla_flags: '',
@@ -35,12 +39,14 @@ const FIELD_OF_POINTER = [
   ['/cluster', 'chip'],
   ['/workload/seq_len', 'seq_len'],
   ['/workload/quantization', 'quantization'],
+  ['/workload/token_budget', 'token_budget'],
   ['/workload/global_batch_sequences', 'batch'],
   ['/workload/per_device_batch_size', 'batch'],
   ['/workload/tokens_per_step', 'batch'],
   ['/workload', 'batch'],
   ['/search/objective', 'objective'],
   ['/search/top_k', 'top_k'],
+  ['/machines', 'add-machine'],
   ['/pins', 'pins'],
   ['/baseline/config', 'config'],
   ['/baseline/xla_flags', 'xla_flags'],
@@ -52,6 +58,7 @@ const FIELD_OF_POINTER = [
 
 // The field's name and what of the pointer lies below it ("/config/seq" -> config, "seq"); field null: the whole page.
 export function fieldOfPointer(pointer, state) {
+  if (/^\/clusters(\/|$)/.test(pointer ?? '')) return { field: machineField(pointer), below: '' };
   const row = FIELD_OF_POINTER.find(([prefix]) => pointer === prefix || pointer?.startsWith(`${prefix}/`));
   if (!row) return { field: null, below: pointer ?? '' };
   const field = row[1] === 'model' && state.model_kind !== 'catalog' ? 'model_text' : row[1];
@@ -73,6 +80,15 @@ function number(text, pointer, what, errors) {
     });
   }
   return value;
+}
+
+// "15T" is 15e12 tokens.
+function tokens(text, pointer, errors) {
+  const found = /^([\d.]+)\s*([kMBT])$/.exec(text.trim());
+  const scale = { k: 1e3, M: 1e6, B: 1e9, T: 1e12 };
+  return found && Number.isFinite(Number(found[1]))
+    ? Number(found[1]) * scale[found[2]]
+    : number(text, pointer, 'Tokens of the whole training', errors);
 }
 
 function modelOf(state, errors) {
@@ -97,6 +113,14 @@ function modelOf(state, errors) {
   const parsed = parseConfig(state.model_text);
   parsed.errors.forEach((error) => errors.push({ pointer: '/model', ...error }));
   return state.model_kind === 'hf' ? { hf_config: parsed.value } : parsed.value;
+}
+
+// {cluster} or, to compare several machines, {clusters}.
+function machinesOrCluster(state, errors) {
+  if (state.mode !== 'machines') return { cluster: clusterOf(state, errors) };
+  const rows = parseMachines(state.machines);
+  if (!rows.length) errors.push({ pointer: '/machines', detail: 'Add a machine to compare.' });
+  return { clusters: clustersOf(rows, (text, pointer, what) => number(text, pointer, what, errors)) };
 }
 
 function clusterOf(state, errors) {
@@ -128,13 +152,15 @@ function adviseRequest(state, errors) {
   const workload = { seq_len: number(state.seq_len, '/workload/seq_len', 'Sequence length', errors) };
   workload[state.batch_kind] = number(state.batch, `/workload/${state.batch_kind}`, 'Batch', errors);
   if (state.quantization) workload.quantization = state.quantization;
+  if (state.token_budget.trim()) workload.token_budget = tokens(state.token_budget, '/workload/token_budget', errors);
   const body = {
     model: modelOf(state, errors),
-    cluster: clusterOf(state, errors),
+    ...machinesOrCluster(state, errors),
     workload,
     search: { objective: state.objective, top_k: number(state.top_k, '/search/top_k', 'Number of plans', errors) },
     ...storing(state),
   };
+  if (state.sensitivities) body.search.sensitivities = true;
   if (state.pins.trim()) body.pins = settingsOf(state.pins, '/pins', errors).value;
   if (state.config.trim()) {
     const mine = settingsOf(state.config, '/baseline/config', errors);
@@ -177,7 +203,9 @@ export function stateOfRequest(request) {
   else if (request.model?.hf_config)
     Object.assign(state, { model_kind: 'hf', model_text: JSON.stringify(request.model.hf_config, null, 2) });
   else Object.assign(state, { model_kind: 'dims', model_text: JSON.stringify(request.model ?? {}, null, 2) });
-  const cluster = request.cluster ?? {};
+  const several = request.clusters ?? (request.cluster?.topology === 'any' ? [request.cluster] : null);
+  if (several) Object.assign(state, { mode: 'machines', machines: machinesOf(several) });
+  const cluster = (several ? null : request.cluster) ?? DEFAULTS;
   state.chip = cluster.chip ?? '';
   state.topology = cluster.topology ?? cluster.accelerator ?? '';
   state.slices = String(cluster.slices ?? 1);
@@ -189,6 +217,8 @@ export function stateOfRequest(request) {
     DEFAULTS.batch_kind;
   state.batch = String(workload[state.batch_kind] ?? DEFAULTS.batch);
   state.quantization = workload.quantization ?? '';
+  state.token_budget = String(workload.token_budget ?? '');
+  state.sensitivities = request.workload && !request.search?.sensitivities ? '' : 'true';
   state.objective = request.search?.objective ?? DEFAULTS.objective;
   state.top_k = String(request.search?.top_k ?? DEFAULTS.top_k);
   const asLines = (object) =>

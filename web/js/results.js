@@ -4,32 +4,17 @@ import { saveButton } from './copy.js';
 import { checkChoice } from './choice_table.js';
 import { findingsPanel, planDetail } from './detail.js';
 import { announce, h, table } from './dom.js';
-import { count, gib, percent, plural, rounded, seconds, secondsRange, words } from './format.js';
+import { gib, percent, plural, seconds, words } from './format.js';
+import { machinesPanel, planOfMachine, trainingNote } from './machines.js';
 import { verdict } from './memory_bar.js';
-import { batchText, formatText, jobSize, jobTitle, meshOfConfig, meshText, rematText } from './plan_text.js';
+import { batchText, clusterText, jobSize, jobTitle, meshOfConfig, meshText, rematText } from './plan_text.js';
 import { rankedTable } from './ranked_table.js';
 import { runNote } from './run_note.js';
+import { searchStats } from './search_stats.js';
 import { tradeoff } from './tradeoff.js';
 
 function downloadButton(answer, name) {
   return saveButton('Download JSON', `${name}.json`, () => `${JSON.stringify(answer, null, 2)}\n`);
-}
-
-function searchNote(search) {
-  if (!search) return null;
-  const parts = [
-    `${count(search.considered)} plans considered`,
-    `${count(search.illegal)} illegal`,
-    `${count(search.out_of_memory)} out of memory`,
-    `${count(search.pruned)} pruned`,
-    `${count(search.evaluated)} evaluated`,
-  ];
-  const time = typeof search.elapsed_ms === 'number' ? ` in ${seconds(search.elapsed_ms / 1000)}` : '';
-  return h(
-    'p',
-    { class: 'soft' },
-    `${parts.join(', ')}${time}. ${search.exhaustive ? 'The whole space was covered.' : 'The budget ended the search early; more evaluations may find better.'}`,
-  );
 }
 
 function nearMisses(misses, open) {
@@ -72,60 +57,90 @@ function fileName(request, kind) {
     .replaceAll(/[^a-z0-9.]+/g, '-')}`;
 }
 
-function showAdvice(place, request, answer, actions) {
-  const ranked = answer.ranked ?? [];
-  const prefix = place.id === 'results' ? '' : 'run-'; // a stored run may be open while the form keeps its answer
-  const detail = h('div', { class: 'results', id: `${prefix}detail` });
-  const baseline = answer.baseline?.estimate
+// The reader's own configuration as the last row of the plans, where one was given.
+function baselineOf(request, answer) {
+  return answer.baseline?.estimate
     ? { xla_flags: request.baseline?.xla_flags, config: request.baseline?.config, ...answer.baseline, rank: 'mine' }
     : null;
-  const choices = baseline ? [...ranked, baseline] : ranked;
-  const choose = (plan, quiet) => {
-    const name = plan.rank === 'mine' ? 'My configuration' : `Plan ${plan.rank}`;
-    detail.replaceChildren(
-      ...planDetail({ ...plan, title: `${name}: ${meshText(plan.estimate.mesh)}` }, actions(plan)),
-    );
-    if (!quiet)
-      announce(`${name}, ${seconds(plan.estimate.step_time_s)} per step, ${words(plan.estimate.fit_verdict)}`);
-  };
+}
+
+function plansPanel({ request, answer, plans, prefix, baseline, title, onChoose, actions }) {
+  const ranked = answer.ranked ?? [];
   const none = ranked.length === 0;
-  place.replaceChildren(
+  const best = `The best ${ranked.length === 1 ? 'plan' : `${ranked.length} plans`}`;
+  return h(
+    'section',
+    { class: 'panel' },
     h(
-      'section',
-      { class: 'panel' },
-      h(
-        'div',
-        { class: 'panel-head' },
-        h('h2', null, jobTitle(request)),
-        h(
-          'p',
-          null,
-          none
-            ? 'No legal plan fits in memory.'
-            : `The best ${ranked.length === 1 ? 'plan' : `${ranked.length} plans`}`,
-        ),
-        h('p', { class: 'actions' }, downloadButton(answer, fileName(request, 'advice'))),
-      ),
-      choices.length ? rankedTable(choices, prefix, baseline, choose) : null,
-      none && answer.search?.empty_why ? h('p', null, answer.search.empty_why) : null,
-      tieNote(ranked, answer.search),
-      tradeoff(ranked, answer.pareto),
-      nearMisses(answer.near_misses, none),
-      h('p', { class: 'soft' }, jobSize(answer)),
-      searchNote(answer.search),
-      runNote(request, answer),
+      'div',
+      { class: 'panel-head' },
+      h('h2', null, title),
+      h('p', null, none ? 'No legal plan fits in memory.' : best),
+      h('p', { class: 'actions' }, actions),
     ),
+    plans.length ? rankedTable(plans, prefix, baseline, onChoose) : null,
+    none && answer.search?.empty_why ? h('p', null, answer.search.empty_why) : null,
+    tieNote(ranked, answer.search),
+    trainingNote(answer.platforms, request.workload?.token_budget),
+    tradeoff(ranked, answer.pareto),
+    nearMisses(answer.near_misses, none),
+    searchStats(answer.search),
+    h('p', { class: 'soft' }, jobSize(answer)),
+    runNote(request, answer),
+  );
+}
+
+// Plans of one machine, below the machines where several were compared; the best plan is open at first.
+function showAdvice(place, request, answer, actions) {
+  const prefix = place.id === 'results' ? '' : 'run-'; // a stored run may be open while the form keeps its answer
+  const name = `${prefix}plan`;
+  const detail = h('div', { class: 'results', id: `${prefix}detail` });
+  const baseline = baselineOf(request, answer);
+  const ranked = (answer.ranked ?? []).map((plan) => ({ cluster: answer.cluster, ...plan }));
+  const plans = baseline ? [...ranked, baseline] : ranked;
+  const machines = answer.platforms?.length > 1 ? answer.platforms : null;
+  const show = (plan) => {
+    const sensitivities = plan.rank === 1 ? answer.sensitivities : null;
+    detail.replaceChildren(...planDetail({ ...plan, sensitivities }, actions(plan)));
+    return `${plan.title}, ${seconds(plan.estimate.step_time_s)} per step, ${words(plan.estimate.fit_verdict)}`;
+  };
+  const titled = (plan) => ({
+    ...plan,
+    title: `${plan.rank === 'mine' ? 'My configuration' : `Plan ${plan.rank}`}: ${meshText(plan.estimate.mesh)}`,
+  });
+  const download = downloadButton(answer, fileName(request, 'advice'));
+  place.replaceChildren(
+    machines
+      ? machinesPanel({
+          platforms: machines,
+          budget: request.workload?.token_budget,
+          name,
+          title: jobTitle(request),
+          actions: download,
+          onChoose: (machine) => announce(show(planOfMachine(machine))),
+        })
+      : '',
+    plansPanel({
+      request,
+      answer,
+      plans,
+      prefix,
+      baseline,
+      title: machines ? `Plans on ${clusterText(answer.cluster ?? {})}` : jobTitle(request),
+      onChoose: (plan) => announce(show(titled(plan))),
+      actions: machines ? [] : download,
+    }),
     findingsPanel('Warnings', answer.warnings, 'warning') ?? '',
     detail,
   );
-  if (choices.length) {
-    checkChoice(place, `${prefix}plan`, choices[0].rank);
-    choose(choices[0], true);
+  if (plans.length) {
+    checkChoice(place, name, plans[0].rank);
+    show(titled(plans[0]));
   }
   announce(
-    none
-      ? 'No legal plan fits in memory'
-      : `${ranked.length} plans; the best takes ${seconds(ranked[0].estimate.step_time_s)} per step`,
+    ranked.length
+      ? `${ranked.length} plans; the best takes ${seconds(ranked[0].estimate.step_time_s)} per step`
+      : 'No legal plan fits in memory',
   );
 }
 
@@ -135,6 +150,7 @@ function showEstimate(place, request, answer, actions) {
     config: answer.config ?? request.config,
     xla_flags: answer.xla_flags ?? [request.xla_flags ?? []].flat(),
     estimate: answer,
+    cluster: answer.cluster,
   };
   place.replaceChildren(
     h(

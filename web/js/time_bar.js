@@ -26,11 +26,6 @@ export function byResource(parts) {
   return [...found.values()].sort((a, b) => b.exposed + b.hidden - a.exposed - a.hidden);
 }
 
-// How the number came about, for those who point at it.
-function sourceOf(part) {
-  return [part.formula && `formula ${part.formula}`, part.source].filter(Boolean).join('; ') || null;
-}
-
 function exposedTable(parts, step) {
   const exposed = parts.filter((part) => part.exposed_seconds > SMALL);
   const total = exposed.reduce((all, part) => all + part.exposed_seconds, 0);
@@ -43,7 +38,7 @@ function exposedTable(parts, step) {
       { title: 'Of step', number: true },
     ],
     exposed.map((part) => [
-      [swatch(part.index), h('span', { title: sourceOf(part) }, words(part.name))],
+      [swatch(part.index), ' ', words(part.name)],
       words(part.resource),
       secondsLike(part.exposed_seconds, step),
       percent(part.exposed_seconds / step),
@@ -70,7 +65,7 @@ function hiddenTable(parts, step) {
         { title: 'Of it all', number: true },
       ],
       hidden.map((part) => [
-        [swatch(part.index), h('span', { title: sourceOf(part) }, words(part.name))],
+        [swatch(part.index), ' ', words(part.name)],
         words(part.resource),
         secondsLike(part.hidden_seconds, step),
         percent(part.hidden_seconds / part.seconds),

@@ -41,7 +41,7 @@ test('advise sends the form as the contract says', async () => {
     model: 'llama3.1-70b',
     cluster: { chip: 'tpu7x', topology: '4x4x4', slices: 1 },
     workload: { seq_len: 8192, per_device_batch_size: 2 },
-    search: { objective: 'step_time', top_k: 10 },
+    search: { objective: 'step_time', top_k: 10, sensitivities: true },
     pins: { ici_tensor_parallelism: 1, scan_layers: true },
     strict: true,
   });

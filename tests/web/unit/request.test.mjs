@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { queryToState, stateToQuery } from '../../../web/js/permalink.js';
+import { parseMachines, writeMachines } from '../../../web/js/machines_text.js';
 import { DEFAULTS, buildRequest, fieldOfPointer, stateOfRequest } from '../../../web/js/request.js';
 
 const job = { ...DEFAULTS, model: 'llama3.1-70b', chip: 'tpu7x', topology: '4x4x4' };
@@ -21,7 +22,7 @@ test('the form becomes an advise request of the contract', () => {
     model: 'llama3.1-70b',
     cluster: { chip: 'tpu7x', topology: '4x4x4', slices: 1, price_usd_per_chip_hour: 3.5 },
     workload: { seq_len: 8192, per_device_batch_size: 2, quantization: 'any' },
-    search: { objective: 'step_time', top_k: 10 },
+    search: { objective: 'step_time', top_k: 10, sensitivities: true },
     pins: { ici_tensor_parallelism: 1 },
     strict: true,
     label: 'a',
@@ -99,9 +100,47 @@ test('a stored request opens in the form and would be sent again unchanged', () 
   for (const state of [
     { ...job, pins: 'a=1\nb=x', price: '2' },
     { ...job, mode: 'estimate', config: 'steps=3\nremat_policy=full', xla_flags: '--xla_a=1' },
+    { ...job, mode: 'machines', machines: 'v6e,any,64,2,2.5;H100,,8,,,0.4', token_budget: '2T', sensitivities: '' },
     { ...job, model: '', model_kind: 'dims', model_text: '{"base_emb_dim": 8}' },
   ]) {
     const { body } = buildRequest(state);
     assert.deepEqual(buildRequest(stateOfRequest(body)).body, body);
   }
+});
+
+test('machines are kept as text that survives a link, and each sends what it needs', () => {
+  const rows = [
+    { chip: 'v6e', topology: '4x4', chips: '99', slices: '2', price: '1,5;%', mfu: '' },
+    { chip: 'H100', topology: '', chips: '8', slices: '7', price: '', mfu: '0.4' },
+  ];
+  const text = writeMachines(rows);
+  assert.deepEqual(parseMachines(text), rows);
+  assert.deepEqual(queryToState(stateToQuery({ ...job, machines: text })).machines, text);
+  const { body, errors } = buildRequest({ ...job, mode: 'machines', machines: text });
+  assert.deepEqual(body.clusters, [
+    { chip: 'v6e', topology: '4x4', slices: 2, price_usd_per_chip_hour: NaN },
+    { chip: 'H100', chips: 8, assumed_mfu_frac: 0.4 },
+  ]);
+  assert.deepEqual(
+    errors.map((error) => error.pointer),
+    ['/clusters/0/price_usd_per_chip_hour'],
+  );
+  const missing = buildRequest({ ...job, mode: 'machines', machines: 'v6e,any' });
+  assert.equal(missing.errors[0].pointer, '/clusters/0/chips');
+  assert.equal(buildRequest({ ...job, mode: 'machines', machines: '' }).errors[0].pointer, '/machines');
+});
+
+test('an error of a machine leads to its entry', () => {
+  assert.equal(fieldOfPointer('/clusters/2/assumed_mfu_frac', job).field, 'machine-2-mfu');
+  assert.equal(fieldOfPointer('/clusters/1/topology', job).field, 'machine-1-topology');
+  assert.equal(fieldOfPointer('/clusters/1/overrides/x', job).field, 'machine-1-chip');
+  assert.equal(fieldOfPointer('/clusters', job).field, 'machine-0-chip');
+});
+
+test('a search over any shape opens as a comparison of machines', () => {
+  const { mode, machines, chip } = stateOfRequest({
+    workload: {},
+    cluster: { chip: 'v6e', topology: 'any', chips: 64 },
+  });
+  assert.deepEqual([mode, machines, chip], ['machines', 'v6e,any,64', DEFAULTS.chip]);
 });

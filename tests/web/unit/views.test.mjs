@@ -1,11 +1,23 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { gib, percent, seconds, secondsLike, secondsRange, usd, words } from '../../../web/js/format.js';
+import {
+  days,
+  energy,
+  gib,
+  percent,
+  seconds,
+  secondsLike,
+  secondsRange,
+  usd,
+  words,
+} from '../../../web/js/format.js';
 import { memoryRows, memoryStacks } from '../../../web/js/memory_bar.js';
 import { batchText, jobSize, meshOfConfig, meshText, rematText } from '../../../web/js/plan_text.js';
 import { parseRoute } from '../../../web/js/router.js';
 import { byResource, orderParts } from '../../../web/js/time_bar.js';
-import { pointsOf, range } from '../../../web/js/tradeoff.js';
+import { fates } from '../../../web/js/search_stats.js';
+import { range } from '../../../web/js/scatter.js';
+import { pointsOf } from '../../../web/js/tradeoff.js';
 import { generalText } from '../../../web/js/errors.js';
 import { letter } from '../../../web/js/bar.js';
 
@@ -22,11 +34,14 @@ test('numbers carry their unit and about four digits', () => {
   assert.equal(gib(3 * 1024 * 1024), '3.0 MiB');
   assert.equal(percent(0.4321), '43.2 %');
   assert.equal(usd(0.1234), '$0.1234');
+  assert.deepEqual([usd(1189.014), usd(1117698.5)], ['$1,189.01', '$1,117,699']);
+  assert.deepEqual([days(30.25), days(0.4)], ['30.3 days', '9.60 h']);
+  assert.deepEqual([energy(900), energy(101058)], ['900 kWh', '101 MWh']);
   assert.equal(words('fsdp_all_gather'), 'FSDP all gather');
 });
 
 test('what is unknown is a dash, never NaN or zero', () => {
-  for (const show of [seconds, gib, percent, usd]) {
+  for (const show of [seconds, gib, percent, usd, days, energy]) {
     assert.equal(show(null), '–');
     assert.equal(show(NaN), '–');
     assert.equal(show(undefined), '–');
@@ -139,4 +154,15 @@ test('the size of a job counts chips, devices and hosts', () => {
     '671 B parameters, 37.5 B active; 64 chips, 128 devices, 1 host',
   );
   assert.equal(jobSize({}), '');
+});
+
+test('the fates of a search add up, and are not drawn when they cannot', () => {
+  const search = { considered: 10, illegal: 4, pruned: 3, out_of_memory: 1 };
+  assert.equal(
+    fates(search).reduce((all, part) => all + part.value, 0),
+    10,
+  );
+  assert.deepEqual(fates({ considered: 0, illegal: 0, pruned: 0, out_of_memory: 0 }), []);
+  assert.deepEqual(fates({ considered: 5, illegal: 9, pruned: 0, out_of_memory: 0 }), []);
+  assert.deepEqual(fates({}), []);
 });

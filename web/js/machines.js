@@ -1,0 +1,184 @@
+// The same training on several machines: predicted ones to choose from, those without a plan, and GPUs as headline rooflines.
+
+import { choiceTable } from './choice_table.js';
+import { h, table } from './dom.js';
+import { compact, count, days, energy, percent, plural, seconds, secondsRange, usd } from './format.js';
+import { intervalMark, intervalScale } from './interval.js';
+import { verdict } from './memory_bar.js';
+import { clusterText, meshText } from './plan_text.js';
+import { scatter } from './scatter.js';
+
+const COLUMNS = [
+  { title: 'Machine' },
+  { title: 'Chips', number: true },
+  { title: 'Step time', number: true },
+  { title: '90 % interval', wide: true },
+  { title: 'MFU', number: true, wide: true },
+];
+
+function priceNote(cluster) {
+  const price = cluster.price_usd_per_chip_hour;
+  return Number.isFinite(price) ? `${usd(price)} per chip and hour` : 'no price given';
+}
+
+// What the whole training takes; without a token budget the dollars are for a billion tokens.
+function costColumns(budget) {
+  if (!budget) return [{ title: 'Per billion tokens', number: true }];
+  return [
+    { title: 'Time', number: true },
+    { title: 'Dollars', number: true },
+    { title: 'Energy', number: true, wide: true },
+  ];
+}
+
+function costCells(numbers, perBillion, budget) {
+  if (!budget) return [usd(perBillion)];
+  return [days(numbers.days_for_tokens), usd(numbers.usd_for_tokens), energy(numbers.energy_kwh)];
+}
+
+function machineRow(machine, scale, tied, budget) {
+  const { estimate } = machine.best;
+  const small = (text) => h('span', { class: 'second' }, text);
+  return {
+    value: `machine-${machine.rank}`,
+    head: `${machine.rank}. ${clusterText(machine.cluster)}`,
+    note: [
+      priceNote(machine.cluster),
+      tied ? ` · tie ${machine.tie_group}` : '',
+      machine.on_front
+        ? h('span', { title: 'No other machine is both as fast and as cheap' }, ' · on the front')
+        : null,
+    ],
+    item: machine,
+    cells: [
+      count(machine.cluster.chips),
+      [
+        seconds(estimate.step_time_s),
+        small(secondsRange(estimate.step_time_low_s, estimate.step_time_high_s, estimate.step_time_s)),
+      ],
+      intervalMark(estimate, scale),
+      percent(estimate.mfu_frac),
+      ...costCells(machine, estimate.usd_per_billion_tokens, budget),
+      verdict(estimate.fit_verdict),
+    ],
+  };
+}
+
+function headlineTable(rows, budget) {
+  if (!rows.length) return null;
+  const cells = ({ cluster, headline }) => [
+    [`${count(cluster.chips)} ${cluster.chip}`, h('span', { class: 'second' }, priceNote(cluster))],
+    [seconds(headline.roofline_step_time_s), h('span', { class: 'second' }, headline.label)],
+    percent(headline.mfu_frac),
+    ...(budget ? costCells(headline, null, budget) : []),
+  ];
+  const columns = [
+    { title: 'GPUs' },
+    { title: 'Roofline step time', number: true },
+    { title: 'MFU assumed', number: true },
+  ];
+  return [
+    h('h3', null, 'Headline rooflines of GPUs: not predictions'),
+    h(
+      'p',
+      { class: 'soft' },
+      'The FLOPs of the model over the peak rate times an assumed MFU. Nothing of the machine is modelled: no memory, no network, no kernels.',
+    ),
+    table('Headline rooflines of GPUs', [...columns, ...(budget ? costColumns(budget) : [])], rows.map(cells)),
+  ];
+}
+
+function withoutPlan(rows) {
+  if (!rows.length) return null;
+  return table(
+    'Machines without a plan',
+    [{ title: 'Machine' }, { title: 'Chips', number: true }, { title: 'Why it has no plan' }],
+    rows.map((machine) => [clusterText(machine.cluster), count(machine.cluster.chips), machine.reason ?? '–']),
+  );
+}
+
+// Days against dollars: lower left is better on both. GPUs are squares.
+function daysAgainstDollars(platforms) {
+  const numbers = (machine) => machine.headline ?? machine;
+  const shown = platforms.filter(
+    (machine) =>
+      Number.isFinite(numbers(machine).days_for_tokens) && Number.isFinite(numbers(machine).usd_for_tokens),
+  );
+  if (shown.length < 2) return null;
+  const points = shown.map((machine) => {
+    const { days_for_tokens: time, usd_for_tokens: cost } = numbers(machine);
+    const name = machine.best ? String(machine.rank) : machine.cluster.chip;
+    const what = machine.best ? clusterText(machine.cluster) : `${machine.cluster.chip}, headline roofline`;
+    return {
+      x: cost,
+      y: time,
+      name,
+      class: machine.best ? 'ranked-dot' : 'headline',
+      title: `${what}: ${days(time)}, ${usd(cost)}`,
+    };
+  });
+  const some = points.some((point) => point.class === 'headline');
+  return [
+    scatter({
+      label: `Days against dollars of ${points.length} machines; the values are in the tables.`,
+      points,
+      xTitle: 'dollars',
+      yTitle: 'time',
+      show: { x: usd, y: days },
+    }),
+    h(
+      'p',
+      { class: 'soft' },
+      `Lower and further left is better.${some ? ' Squares are headline rooflines, not predictions.' : ''}`,
+    ),
+  ];
+}
+
+// What a chosen machine shows in full.
+export function planOfMachine(machine) {
+  const { best, cluster } = machine;
+  return { ...best, cluster, title: `${clusterText(cluster)}: ${meshText(best.estimate.mesh)}` };
+}
+
+// One machine and a token budget: the whole training in a sentence.
+export function trainingNote(platforms, budget) {
+  const only = platforms?.length === 1 && budget ? platforms[0] : null;
+  if (!only?.best) return null;
+  const said = [days(only.days_for_tokens), usd(only.usd_for_tokens), energy(only.energy_kwh)].filter(
+    (text) => text !== '–',
+  );
+  return h('p', null, `${compact(budget)} tokens with plan 1: ${said.join(', ')}.`);
+}
+
+export function machinesPanel({ platforms, budget, name, title, actions, onChoose }) {
+  const predicted = platforms.filter((machine) => machine.best);
+  const scale = intervalScale(predicted.map((machine) => machine.best.estimate));
+  const tied = (machine) => predicted.filter((other) => other.tie_group === machine.tie_group).length > 1;
+  const rows = predicted.map((machine) => machineRow(machine, scale, tied(machine), budget));
+  const columns = [...COLUMNS, ...costColumns(budget), { title: 'Fit' }];
+  return h(
+    'section',
+    { class: 'panel' },
+    h(
+      'div',
+      { class: 'panel-head' },
+      h('h2', null, title),
+      h('p', null, budget ? `for ${compact(budget)} tokens` : 'best first'),
+      h('p', { class: 'actions' }, actions),
+    ),
+    rows.length
+      ? choiceTable({ caption: 'Machines, best first', columns, rows, name, onChoose })
+      : h('p', null, 'No legal plan fits on any of these machines.'),
+    h(
+      'p',
+      { class: 'soft' },
+      `${plural(platforms.length, 'machine', 'machines')}, each with its best plan. Choose one to see it.`,
+    ),
+    daysAgainstDollars(platforms),
+    withoutPlan(platforms.filter((machine) => !machine.best && !machine.headline)),
+    headlineTable(
+      platforms.filter((machine) => machine.headline),
+      budget,
+    ),
+  );
+}

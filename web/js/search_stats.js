@@ -1,0 +1,48 @@
+// How the plans were searched: what became of every combination looked at, and how long it took.
+
+import { h } from './dom.js';
+import { count, plural, rounded, seconds } from './format.js';
+import { letteredParts } from './parts_chart.js';
+
+const FATES = [
+  ['illegal', 'against a rule, or not placeable'],
+  ['pruned', 'cannot be among the best, by a lower bound'],
+  ['out_of_memory', 'every plan inside needs too much memory'],
+];
+
+// {name, value} for each fate; what is left was searched to its best plan. Without all numbers: nothing to draw.
+export function fates(search) {
+  const known = FATES.filter(([name]) => Number.isFinite(search[name]));
+  const rest = search.considered - known.reduce((all, [name]) => all + search[name], 0);
+  if (known.length < FATES.length || !(rest >= 0) || !(search.considered > 0)) return [];
+  const parts = known.map(([name, title]) => ({ name: title, value: search[name] }));
+  return [...parts, { name: 'best plan found inside', value: rest }];
+}
+
+export function searchStats(search) {
+  if (!search) return null;
+  const parts = fates(search);
+  const time = Number.isFinite(search.elapsed_ms) ? ` in ${seconds(search.elapsed_ms / 1000)}` : '';
+  const end = search.exhaustive
+    ? 'the whole space was covered'
+    : 'the budget ended the search early; more evaluations may find better';
+  const summary = `${plural(search.considered, 'combination', 'combinations')} considered, ${plural(search.evaluated, 'plan', 'plans')} evaluated${time}; ${end}`;
+  if (!parts.length) return h('p', { class: 'soft' }, `${summary}.`);
+  return h(
+    'details',
+    null,
+    h('summary', null, summary),
+    letteredParts({
+      title: 'Combinations of mesh, batch and format',
+      unit: 'Count',
+      parts,
+      total: search.considered,
+      show: count,
+    }),
+    h(
+      'p',
+      { class: 'soft' },
+      `Inside each, what is saved, recomputed or offloaded is chosen too, so more plans are evaluated than combinations considered. ${rounded(search.evaluations_per_s)} evaluations a second.`,
+    ),
+  );
+}

@@ -1,0 +1,113 @@
+// What would change the best plan: each hardware rate 10 % lower and higher, one step of batch, and where something else binds.
+
+import { h, svg, table } from './dom.js';
+import { count, gib, percent, rounded, seconds, signedPercent } from './format.js';
+import { verdict } from './memory_bar.js';
+
+const HEIGHT = 14;
+const NAMES = {
+  peak_flops: 'Peak FLOP/s',
+  hbm_bandwidth: 'HBM bandwidth',
+  ici_link: 'ICI links',
+  die_to_die: 'Die to die',
+  dcn: 'Data-centre network',
+  pcie: 'Host link (PCIe)',
+};
+const QUESTIONS = {
+  fsdp_hidden_per_device_batch: 'Batch per device that hides FSDP',
+  dcn_binds_slices_at_per_device_batch: 'Slices until their network binds, same batch per device',
+  dcn_binds_slices_at_global_batch: 'Slices until their network binds, same global batch',
+};
+
+// Around a zero in the middle: to the left what a faster rate saves, to the right what a slower one costs.
+function tornado({ faster_step_time_change_frac: faster, slower_step_time_change_frac: slower }, scale) {
+  const half = (frac) => (50 * Math.min(1, Math.abs(frac) / scale)).toFixed(2);
+  const bar = (kind, x, width) =>
+    svg('rect', { class: kind, x: `${x}%`, width: `${width}%`, y: 1, height: HEIGHT - 2 });
+  return svg(
+    'svg',
+    { class: 'tornado', height: HEIGHT, 'aria-hidden': 'true', focusable: 'false' },
+    bar('faster', (50 - half(faster)).toFixed(2), half(faster)),
+    bar('slower', 50, half(slower)),
+    svg('line', { x1: '50%', x2: '50%', y1: 0, y2: HEIGHT }),
+  );
+}
+
+function ratesTable(rates) {
+  if (!rates?.length) return null;
+  const sizes = rates.flatMap((rate) => [rate.faster_step_time_change_frac, rate.slower_step_time_change_frac]);
+  const scale = Math.max(...sizes.map(Math.abs).filter(Number.isFinite)) || 1;
+  const matters = (rate) => Math.abs(rate.slower_step_time_change_frac) + Math.abs(rate.faster_step_time_change_frac);
+  const sorted = [...rates].sort((a, b) => matters(b) - matters(a));
+  const change = percent(rates[0].change_frac ?? 0.1, 0);
+  const shown = (frac) => (frac === 0 ? 'no change' : signedPercent(frac));
+  return table(
+    'Step time when a hardware rate changes',
+    [
+      { title: 'Rate' },
+      { title: `${change} faster`, number: true },
+      { title: 'Step time' },
+      { title: `${change} slower`, number: true },
+    ],
+    sorted.map((rate) => [
+      h('span', { title: rate.fields?.join(', ') }, NAMES[rate.rate] ?? rate.rate),
+      shown(rate.faster_step_time_change_frac),
+      tornado(rate, scale),
+      shown(rate.slower_step_time_change_frac),
+    ]),
+  );
+}
+
+function batchTable(batches) {
+  if (!batches?.length) return null;
+  const cells = (batch) =>
+    batch.broken_rule
+      ? [count(batch.per_device_batch_size), '–', '–', '–', ['not legal: ', h('code', null, batch.broken_rule)]]
+      : [
+          count(batch.per_device_batch_size),
+          [seconds(batch.step_time_s), h('span', { class: 'second' }, signedPercent(batch.step_time_change_frac))],
+          rounded(batch.tokens_per_s_per_chip),
+          gib(batch.hbm_bytes_per_device),
+          verdict(batch.fit_verdict),
+        ];
+  return table(
+    'The same plan with another batch',
+    [
+      { title: 'Batch per device' },
+      { title: 'Step time', number: true },
+      { title: 'Tokens/s/chip', number: true },
+      { title: 'HBM', number: true },
+      { title: 'Fit' },
+    ],
+    batches.map(cells),
+  );
+}
+
+function breakEvens(rows) {
+  if (!rows?.length) return null;
+  return table(
+    'Break-evens',
+    [{ title: 'Where something else decides' }, { title: 'At', number: true }, { title: 'In words' }],
+    rows.map((row) => [
+      QUESTIONS[row.name] ?? row.name,
+      row.reached ? count(row.value) : h('span', { class: 'nowrap' }, 'not reached'),
+      row.sentence ?? '–',
+    ]),
+  );
+}
+
+export function sensitivitiesPanel(sensitivities) {
+  if (!sensitivities) return null;
+  return h(
+    'section',
+    { class: 'panel' },
+    h(
+      'div',
+      { class: 'panel-head' },
+      h('h3', null, 'What would change it'),
+      h('p', { class: 'soft' }, 'This plan estimated again with one thing changed; mesh, placements and tiles stay.'),
+    ),
+    h('div', { class: 'columns' }, ratesTable(sensitivities.rates), batchTable(sensitivities.batch)),
+    breakEvens(sensitivities.break_evens),
+  );
+}

@@ -284,6 +284,7 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
     part(ledger, "gradients_between_slices", between_slices, ADV_AT_BACKWARD);
     part(ledger, "gathered_weights", sums.gathered, ADV_AT_BACKWARD);
     part(ledger, "layer_working_set", sums.working, ADV_AT_BACKWARD);
+    if (plan->parameter_host_offload) part(ledger, "weights", weights, ADV_AT_UPDATE);
     if (plan->optimizer_host_offload) part(ledger, "optimizer_state", moments, ADV_AT_UPDATE);
     part(ledger, "gradients", gradients, ADV_AT_UPDATE);
 }

@@ -96,7 +96,7 @@ static void draw_formats(void)
     plan.mu_dtype = one_in(3) ? ADV_FORMAT_BF16 : plan.weight_dtype;
     plan.grad_dtype = one_in(3) ? ADV_FORMAT_BF16 : ADV_FORMAT_F32;
     plan.optimizer_host_offload = one_in(6);
-    plan.parameter_host_offload = false; /* its weights come back for the update without a part in the list */
+    plan.parameter_host_offload = one_in(10);
     plan.shard_optimizer_over_data = one_in(6);
     plan.gradient_accumulation_steps = one_in(3) ? 1 << below(5) : 1;
     plan.gradient_clipping_threshold = one_in(2) ? 0 : 1;

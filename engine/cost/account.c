@@ -19,23 +19,6 @@ const char *adv_memory_at_name(enum adv_memory_at at)
     return at_names[at];
 }
 
-void adv_account_busy(struct adv_account *account, enum adv_term_id id, double seconds, double times,
-                      double flops, double bytes)
-{
-    adv_account_hidden(account, id, seconds, seconds, times, bytes);
-    account->slots[id].flops += flops * times;
-}
-
-void adv_account_hidden(struct adv_account *account, enum adv_term_id id, double seconds,
-                        double exposed_seconds, double times, double bytes)
-{
-    struct adv_slot *slot = &account->slots[id];
-    slot->seconds += seconds * times;
-    slot->exposed_seconds += exposed_seconds * times;
-    slot->count += times;
-    slot->bytes += bytes * times;
-}
-
 double adv_account_total_s(const struct adv_account *account)
 {
     double total_s = 0.0;

@@ -64,13 +64,24 @@ struct adv_account {
     struct adv_ledger *ledger; /* NULL in the search; kernels are listed here */
 };
 
-/* Adds time that the TensorCore itself spends: all of it is exposed. `times` = how often. */
-void adv_account_busy(struct adv_account *account, enum adv_term_id id, double seconds, double times,
-                      double flops, double bytes);
+/* Adds time of another resource of which only `exposed_seconds` lengthen the step. `times` = how often. */
+static inline void adv_account_hidden(struct adv_account *account, enum adv_term_id id, double seconds,
+                                      double exposed_seconds, double times, double bytes)
+{
+    struct adv_slot *slot = &account->slots[id];
+    slot->seconds += seconds * times;
+    slot->exposed_seconds += exposed_seconds * times;
+    slot->count += times;
+    slot->bytes += bytes * times;
+}
 
-/* Adds time of another resource of which only `exposed_seconds` lengthen the step. */
-void adv_account_hidden(struct adv_account *account, enum adv_term_id id, double seconds,
-                        double exposed_seconds, double times, double bytes);
+/* Adds time that the TensorCore itself spends: all of it is exposed. */
+static inline void adv_account_busy(struct adv_account *account, enum adv_term_id id, double seconds,
+                                    double times, double flops, double bytes)
+{
+    adv_account_hidden(account, id, seconds, seconds, times, bytes);
+    account->slots[id].flops += flops * times;
+}
 
 /* Sum of all exposed parts: the step time. */
 double adv_account_total_s(const struct adv_account *account);

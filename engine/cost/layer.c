@@ -5,14 +5,6 @@
 #include "engine/cost/projections.h"
 #include "engine/cost/scratch.h"
 
-void adv_cost_add(struct adv_account *account, struct adv_layer_time *time, enum adv_pass pass,
-                  enum adv_term_id id, double seconds, double times, double flops, double bytes)
-{
-    if (seconds <= 0.0 || (pass == ADV_PASS_RECOMPUTE && time->recompute_elided)) return;
-    time->pass_s[pass] += seconds;
-    adv_account_busy(account, id, seconds, times, flops, bytes);
-}
-
 /* [tokens x tp, k] x [k, n / tp], or k / tp: the same work on each device, padded after sharding. */
 static double projection_s(const struct adv_cost *cost, const struct adv_projection *p)
 {

@@ -32,7 +32,12 @@ ADV_MUST_CHECK adv_code adv_cost_experts(const struct adv_cost *cost, const stru
                                          struct adv_layer_time *time, adv_err *err);
 
 /* Adds `seconds` of one layer to a pass and to its term. */
-void adv_cost_add(struct adv_account *account, struct adv_layer_time *time, enum adv_pass pass,
-                  enum adv_term_id id, double seconds, double times, double flops, double bytes);
+static inline void adv_cost_add(struct adv_account *account, struct adv_layer_time *time, enum adv_pass pass,
+                                enum adv_term_id id, double seconds, double times, double flops, double bytes)
+{
+    if (seconds <= 0.0 || (pass == ADV_PASS_RECOMPUTE && time->recompute_elided)) return;
+    time->pass_s[pass] += seconds;
+    adv_account_busy(account, id, seconds, times, flops, bytes);
+}
 
 #endif

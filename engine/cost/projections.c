@@ -102,11 +102,6 @@ int adv_projections(const struct adv_model *model, const struct adv_layer *layer
     return to.count;
 }
 
-bool adv_remat_keeps(const struct adv_plan *plan, enum adv_tensor tensor)
-{
-    return plan->placements[tensor] != ADV_PLACE_REMAT;
-}
-
 bool adv_projection_kept(const struct adv_plan *plan, const struct adv_projection *projection)
 {
     if (projection->names_count == 0) return false;

@@ -24,7 +24,10 @@ int adv_projections(const struct adv_model *model, const struct adv_layer *layer
                     struct adv_projection table[ADV_PROJECTIONS_MAX]);
 
 /* Is the tensor kept (on the device or the host) for the backward pass? */
-bool adv_remat_keeps(const struct adv_plan *plan, enum adv_tensor tensor);
+static inline bool adv_remat_keeps(const struct adv_plan *plan, enum adv_tensor tensor)
+{
+    return plan->placements[tensor] != ADV_PLACE_REMAT;
+}
 
 /* Is the projection's output kept? */
 bool adv_projection_kept(const struct adv_plan *plan, const struct adv_projection *projection);

@@ -133,8 +133,8 @@ static void better_remat(struct adv_review *review)
     adv_remat_space_order(&space, pricer, review->plan);
     struct adv_plan changed = *review->plan;
     struct adv_estimate estimate;
-    double now = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, review->estimate);
-    if (adv_remat_solve(&space, pricer, now, &changed, &estimate) != ADV_REMAT_SOLVED) return;
+    double worth = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, review->estimate) * (1 - plain_gain_frac);
+    if (adv_remat_solve(&space, pricer, worth, &changed, &estimate) != ADV_REMAT_SOLVED) return;
     (void)adv_review_offer(review, ADV_SEVERITY_WARNING, "remat", &changed, plain_gain_frac,
                            "memory allows to keep other tensors than %s does",
                            adv_policy_name(review->plan->policy));

@@ -292,8 +292,6 @@ static void note_pin(struct adv_advise_request *request, const char *key, const 
         bool is_fill = json_is_integer(value) && json_integer_value(value) == -1;
         if (strcmp(key, name) == 0 && !is_fill) request->axis_pinned[i] = true;
     }
-    for (int i = 0; i < ADV_TENSOR_COUNT; i++)
-        request->remat_pinned |= strcmp(key, adv_tensor_name((enum adv_tensor)i)) == 0;
     request->remat_pinned |= strcmp(key, "remat_policy") == 0;
     request->tiles_pinned |= strstr(key, "sa_block_") != NULL || strstr(key, "_tile_") != NULL;
     request->vocab_tiling_pinned |= strcmp(key, "num_vocab_tiling") == 0;
@@ -328,6 +326,15 @@ static void check_pinned_axes(struct adv_advise_request *request, adv_err *err)
                       "the pinned axes multiply to %.10g; a slice has %d devices", product, devices);
 }
 
+/* Whether the place of a tensor is pinned. */
+static bool pins_tensor(const json_t *pins)
+{
+    bool found = false;
+    for (int i = 0; i < ADV_TENSOR_COUNT; i++)
+        found |= json_object_get(pins, adv_tensor_name((enum adv_tensor)i)) != NULL;
+    return found;
+}
+
 /* Pins and workload together are the plan the search starts from. */
 static void decode_base(const struct adv_catalog *catalog, const json_t *root, const json_t *pins,
                         json_t *keys, bool strict, struct adv_arena *arena,
@@ -347,6 +354,8 @@ static void decode_base(const struct adv_catalog *catalog, const json_t *root, c
         (void)json_object_set(merged, key, value);
     }
     json_object_foreach((json_t *)(uintptr_t)pins, key, value) note_pin(request, key, value);
+    if (!request->remat_pinned && pins_tensor(pins))
+        (void)json_object_set_new(merged, "remat_policy", json_string("custom")); /* else it says nothing */
     struct adv_config *config = adv_arena_alloc(arena, sizeof *config);
     if (!config) {
         (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");

@@ -33,10 +33,12 @@ static bool has_tokamax(const struct adv_advise_request *request)
     return is_chip(request, "tpu7x") || is_chip(request, "v6e") || is_chip(request, "v5p");
 }
 
-/* Recipes of tpu7x with experts run Tokamax's grouped matmul; older generations run megablox, the default. */
+/* Recipes of tpu7x with experts run Tokamax's grouped matmul; older generations run megablox, the default. A
+ * pinned other path (sparse_matmul=false, GMM v2) stays. */
 static bool prefers_tokamax_gmm(const struct adv_advise_request *request)
 {
-    return is_chip(request, "tpu7x") && adv_model_has_experts(&request->model);
+    return is_chip(request, "tpu7x") && adv_model_has_experts(&request->model) &&
+           request->workload.base.moe == ADV_MOE_MEGABLOX;
 }
 
 /* Blocks that share keys or embeddings between layers cannot be scanned. */

@@ -1,48 +1,65 @@
 /* remat_space.h: what is open inside a family: where each named tensor lives, vocabulary tiling, input
  * offload.
  *
- * Solved exactly as a constrained choice, with adv_estimate_plan as the objective and only these properties
- * of it (property tests hold the cost model to them): P1  moving a tensor from remat or offload to device
- * never makes the step slower; P2  device and host memory are a constant plus a fixed amount for each tensor
- * kept there, its leader being kept; P3  tiling the vocabulary never makes the step faster. For each
- * placement of the layer input and each tiling that gives room: all sets of kept tensors are gone through by
- * branch and bound, where "undecided ones on device" bounds the time from below (P1). A kept set that is too
- * big for the device is tried with each smallest set of its tensors on the host that makes it fit (P2):
- * larger ones are not faster (P1).
+ * Solved exactly as a constrained choice over single tensors, with adv_estimate_again as the objective and
+ * only these properties of it (property tests hold the cost model to them): P1  moving a tensor from remat or
+ * offload to device never makes the step slower; P2  device and host memory are a constant plus a fixed
+ * amount for each tensor kept there, its leader being kept; P3  tiling the vocabulary never makes the step
+ * faster. For each placement of the layer input and each tiling that gives room: all sets of kept tensors are
+ * gone through by branch and bound, where "undecided ones on device" bounds the time from below (P1). A kept
+ * set that is too big for the device is tried with each smallest set of its tensors on the host that makes it
+ * fit (P2): larger ones are not faster (P1).
+ *
+ * remat_space.c says which tensors are open, remat_solve.c decides them.
  */
 #ifndef ADV_SEARCH_REMAT_SPACE_H
 #define ADV_SEARCH_REMAT_SPACE_H
 
 #include "engine/search/price.h"
 
-enum { ADV_REMAT_UNITS = 14, ADV_REMAT_TILINGS = 5 };
+enum { ADV_REMAT_UNITS = ADV_TENSOR_COUNT, ADV_REMAT_TILINGS = 5 };
 
-/* Tensors that are decided together: the outputs of one projection, or two of which one alone gains nothing.
- */
+/* One open tensor. */
 struct adv_remat_unit {
-    int count;
-    enum adv_tensor tensors[2];
-    bool has_leader; /* kept only where the leader is: the leader gains at least as much for the same bytes,
-                        or */
-    enum adv_tensor
-        leader; /* (mlpwi_0 also names the gate of routed experts) keeping this keeps the leader anyway */
+    enum adv_tensor tensor;
+    bool has_leader;        /* kept only where the leader is kept: what that leaves out is no better, by a
+                               proof in remat_space.c */
+    enum adv_tensor leader; /* decided earlier */
 };
 
 struct adv_remat_space {
     int units_count;
     struct adv_remat_unit units[ADV_REMAT_UNITS]; /* in the order they are decided */
-    bool experts;
-    bool pinned;            /* the request fixes all placements */
+    bool pinned;                                  /* the request fixes all placements (pins remat_policy) */
+    bool fixed[ADV_TENSOR_COUNT];                 /* pinned alone: the others stay open */
+    enum adv_placement placements[ADV_TENSOR_COUNT]; /* of the fixed ones */
+    bool any_fixed;
     bool input_may_offload; /* decoder_layer_input: device or offload */
     int tilings_count, tilings[ADV_REMAT_TILINGS];
 };
 
+/* A pinned remat_policy says where all tensors are, with the tensor keys given beside it; tensor keys pinned
+ * without it fix these tensors and leave the others to the search. */
 void adv_remat_space_build(const struct adv_advise_request *request, struct adv_remat_space *space);
 
 /* Decides the tensors that save most time per byte first, measured on `plan`: only the speed of the search
  * depends on it. */
 void adv_remat_space_order(struct adv_remat_space *space, struct adv_pricer *pricer,
                            const struct adv_plan *plan);
+
+/* All open tensors of `plan` to `placement`, the fixed ones where they belong, the rest recomputed, the input
+ * on the device. Does nothing to a pinned space. */
+void adv_remat_set_all(const struct adv_remat_space *space, struct adv_plan *plan,
+                       enum adv_placement placement);
+
+/* The layer input, unless a pin fixes it. */
+void adv_remat_set_input(const struct adv_remat_space *space, struct adv_plan *plan, bool offload);
+
+/* Tiles must split the device's tokens evenly. */
+bool adv_remat_tiling_divides(const struct adv_plan *plan, int tiling);
+
+/* Gives placements that a preset says too the preset's name. */
+void adv_remat_name_policy(const struct adv_remat_space *space, struct adv_plan *plan);
 
 /* The family's relaxation: everything on device, no tiling. Bounds the time of all its plans from below (P1,
  * P3). */

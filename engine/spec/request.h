@@ -58,7 +58,9 @@ struct adv_advise_request {
     int pins_count;
     struct adv_pin pins[ADV_LIMIT_CONFIG_KEYS];
     bool axis_pinned[ADV_AXIS_COUNT]; /* ICI degree fixed by a pin to workload.base.ici[axis] */
-    bool remat_pinned, tiles_pinned, batch_pinned, vocab_tiling_pinned, cp_strategy_pinned;
+    bool remat_pinned; /* remat_policy is: it and the tensor keys say where everything is; tensor keys alone
+                          fix these tensors only */
+    bool tiles_pinned, batch_pinned, vocab_tiling_pinned, cp_strategy_pinned;
     bool axis_allowed[ADV_AXIS_COUNT]; /* search.axes; all searchable ones when absent */
     bool has_baseline;
     struct adv_plan baseline;

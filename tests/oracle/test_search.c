@@ -5,11 +5,12 @@
 
 #include <string.h>
 
+#include "engine/cost/scratch.h"
 #include "engine/hardware/mesh.h"
 #include "engine/rank/rank.h"
 #include "engine/search/tiles.h"
 
-enum { WIDE_PROBLEMS = 10, NARROW_PROBLEMS = 300, FAMILIES_MAX = 512 };
+enum { WIDE_PROBLEMS = 10, NARROW_PROBLEMS = 2500, FAMILIES_MAX = 512 };
 
 /* xorshift: the same problems on every machine. */
 static uint64_t random_state = 0x9e3779b97f4a7c15u;
@@ -21,13 +22,13 @@ static int pick(int count)
     return (int)(random_state % (uint64_t)count);
 }
 
-/* Tensors of a dense gated layer; key and value are one choice in the search's space, so also here. */
-static const enum adv_tensor tensors[][2] = {
-    {ADV_TENSOR_CONTEXT, ADV_TENSOR_CONTEXT},     {ADV_TENSOR_QUERY_PROJ, ADV_TENSOR_QUERY_PROJ},
-    {ADV_TENSOR_KEY_PROJ, ADV_TENSOR_VALUE_PROJ}, {ADV_TENSOR_OUT_PROJ, ADV_TENSOR_OUT_PROJ},
-    {ADV_TENSOR_MLPWI_0, ADV_TENSOR_MLPWI_0},     {ADV_TENSOR_MLPWI_1, ADV_TENSOR_MLPWI_1},
+/* Tensors of a dense gated layer, each on its own. */
+static const enum adv_tensor tensors[] = {
+    ADV_TENSOR_CONTEXT,  ADV_TENSOR_QUERY_PROJ, ADV_TENSOR_KEY_PROJ, ADV_TENSOR_VALUE_PROJ,
+    ADV_TENSOR_OUT_PROJ, ADV_TENSOR_MLPWI_0,    ADV_TENSOR_MLPWI_1,
 };
-enum { TENSORS = sizeof tensors / sizeof *tensors, COMBINATIONS = 729 }; /* 3^6 */
+enum { TENSORS = sizeof tensors / sizeof *tensors, COMBINATIONS = 2187 }; /* 3^7 */
+#define NOT_PINNED ((enum adv_placement)3)
 
 struct family {
     struct adv_plan plan;
@@ -39,18 +40,20 @@ struct oracle {
     const struct fixture *fixture;
     struct adv_plan base;
     struct adv_tile_memo *tiles;
-    bool narrow;       /* only fsdp */
-    int tiling_pinned; /* 0 = open */
+    bool narrow;                      /* only fsdp */
+    int tiling_pinned;                /* 0 = open */
+    const enum adv_placement *pinned; /* of each of the tensors; NOT_PINNED: open */
+    struct adv_cost_scratch scratch;
     int count;
     struct family families[FAMILIES_MAX];
 };
 
-static bool price(const struct oracle *oracle, const struct adv_plan *plan, struct adv_estimate *estimate)
+static bool price(struct oracle *oracle, const struct adv_plan *plan, struct adv_estimate *estimate)
 {
     const struct adv_advise_request *request = oracle->fixture->request;
     struct adv_estimate_input input = {&request->model, &request->cluster, oracle->fixture->constants, plan,
                                        ADV_FLOPS_CAUSAL_HALF};
-    return adv_estimate_plan(&input, estimate, NULL, NULL) == ADV_OK;
+    return adv_estimate_again(&input, &oracle->scratch, estimate, NULL) == ADV_OK;
 }
 
 /* All placements of one family. */
@@ -68,11 +71,16 @@ static void enumerate_family(struct oracle *oracle, const struct adv_plan *start
             plan.num_vocab_tiling = tiling;
             if (combination >= COMBINATIONS)
                 plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = ADV_PLACE_OFFLOAD;
-            for (int t = 0, digits = combination % COMBINATIONS; t < TENSORS; t++, digits /= 3)
-                plan.placements[tensors[t][0]] = plan.placements[tensors[t][1]] =
-                    (enum adv_placement)(digits % 3);
+            bool honours_pins = true;
+            for (int t = 0, digits = combination % COMBINATIONS; t < TENSORS; t++, digits /= 3) {
+                plan.placements[tensors[t]] = (enum adv_placement)(digits % 3);
+                honours_pins = honours_pins && (oracle->pinned[t] == NOT_PINNED ||
+                                                oracle->pinned[t] == plan.placements[tensors[t]]);
+            }
             struct adv_estimate estimate;
-            if (!price(oracle, &plan, &estimate) || !adv_rank_fits(&estimate, ADV_RANK_MEMORY_FRAC)) continue;
+            if (!honours_pins || !price(oracle, &plan, &estimate) ||
+                !adv_rank_fits(&estimate, ADV_RANK_MEMORY_FRAC))
+                continue;
             if (family->fits && estimate.step_time_s >= family->best_s) continue;
             family->fits = true;
             family->best_s = estimate.step_time_s;
@@ -117,13 +125,14 @@ static void enumerate(struct oracle *oracle, int sequences)
 struct problem {
     int heads, kv_heads, emb, mlp, layers, vocab, seq_len, sequences;
     bool v6e, wide_mean, narrow;
+    enum adv_placement pinned[TENSORS];
 };
 
 static struct problem random_problem(bool narrow)
 {
     static const int lengths[] = {1024, 2048, 4096};
     int kv = 1 << pick(3);
-    return (struct problem){
+    struct problem problem = {
         .heads = kv * (1 << pick(3)),
         .kv_heads = kv,
         .emb = 1024 * (1 + pick(4)),
@@ -136,11 +145,27 @@ static struct problem random_problem(bool narrow)
         .wide_mean = pick(2),
         .narrow = narrow,
     };
+    /* most problems pin some tensors alone; brute force over all of them is for the others */
+    bool pins = narrow && pick(4) > 0;
+    for (int t = 0; t < TENSORS; t++)
+        problem.pinned[t] = pins && pick(2) ? (enum adv_placement)pick(3) : NOT_PINNED;
+    return problem;
+}
+
+static void write_pins(const struct problem *problem, char *text, size_t text_bytes)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int t = 0; t < TENSORS; t++)
+        if (problem->pinned[t] != NOT_PINNED)
+            used += (size_t)snprintf(text + used, text_bytes - used, ",\"%s\":\"%s\"",
+                                     adv_tensor_name(tensors[t]), adv_placement_name(problem->pinned[t]));
 }
 
 static void write_request(const struct problem *problem, double hbm_bytes, char *text, size_t text_bytes)
 {
-    char override[128] = "";
+    char override[128] = "", pins[512];
+    write_pins(problem, pins, sizeof pins);
     if (hbm_bytes > 0)
         snprintf(override, sizeof override, ",\"overrides\":{\"hbm_usable_bytes_per_device\":%.0f}",
                  hbm_bytes);
@@ -151,12 +176,12 @@ static void write_request(const struct problem *problem, double hbm_bytes, char 
              "activations\":[\"silu\",\"linear\"]},"
              "\"cluster\":{\"chip\":\"%s\",\"topology\":\"%s\"%s},\"workload\":{\"seq_len\":%d,\"global_"
              "batch_sequences\":%d%s},"
-             "\"pins\":{\"context_parallel_strategy\":\"all_gather\"%s},"
+             "\"pins\":{\"context_parallel_strategy\":\"all_gather\"%s%s},"
              "\"search\":{\"top_k\":100,\"axes\":[%s]}}",
              problem->emb, problem->heads, problem->kv_heads, problem->mlp, problem->layers, problem->vocab,
              problem->v6e ? "v6e" : "tpu7x", problem->v6e ? "2x2" : "2x2x1", override, problem->seq_len,
              problem->sequences, problem->wide_mean ? "" : ",\"mu_dtype\":\"bfloat16\"",
-             problem->narrow ? ",\"num_vocab_tiling\":2" : "",
+             problem->narrow ? ",\"num_vocab_tiling\":2" : "", pins,
              problem->narrow ? "\"fsdp\"" : "\"data\",\"fsdp\",\"tensor\",\"context\"");
 }
 
@@ -220,7 +245,7 @@ static void compare(bool narrow, int problems)
 {
     static struct fixture fixture;
     static struct oracle oracle;
-    int bound_by_memory = 0;
+    int bound_by_memory = 0, pinned = 0;
     for (int p = 0; p < problems; p++) {
         struct problem problem = random_problem(narrow);
         char text[1024];
@@ -232,16 +257,27 @@ static void compare(bool narrow, int problems)
         oracle.base.optimizer_host_offload = false;
         oracle.count = 0;
         oracle.narrow = narrow;
+        oracle.pinned = problem.pinned;
+        memset(&oracle.scratch, 0, sizeof oracle.scratch);
         oracle.tiling_pinned = narrow ? 2 : 0;
         oracle.tiles = adv_tile_memo_create(&fixture.request->model, &fixture.request->cluster,
                                             fixture.constants, &fixture.arena);
         assert_non_null(oracle.tiles);
         enumerate(&oracle, problem.sequences);
         check_answer(&oracle, &result);
-        for (int i = 0; i < result.found_count; i++)
-            bound_by_memory += result.found[i].plan.policy != ADV_POLICY_MINIMAL_WITH_CONTEXT;
+        for (int i = 0; i < result.found_count; i++) {
+            const struct adv_plan *plan = &result.found[i].plan;
+            bound_by_memory += plan->policy != ADV_POLICY_MINIMAL_WITH_CONTEXT;
+            for (int t = 0; t < TENSORS; t++) {
+                if (problem.pinned[t] == NOT_PINNED) continue;
+                pinned++;
+                assert_int_equal(plan->placements[tensors[t]], problem.pinned[t]);
+                assert_int_equal(plan->policy, ADV_POLICY_CUSTOM);
+            }
+        }
         fixture_close(&fixture);
     }
+    assert_true(!narrow || pinned > problems);
     assert_true(bound_by_memory >
                 problems / 2); /* the problems are not trivial: memory decides what is kept */
 }

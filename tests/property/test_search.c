@@ -205,7 +205,7 @@ static void estimate(const struct fixture *fixture, const struct adv_plan *plan,
 
 static void put(const struct adv_remat_unit *unit, struct adv_plan *plan, enum adv_placement placement)
 {
-    for (int i = 0; i < unit->count; i++) plan->placements[unit->tensors[i]] = placement;
+    plan->placements[unit->tensor] = placement;
 }
 
 /* What remat_space.h assumes of the cost model (P1, P2, P3), on random plans of every job. */
@@ -233,7 +233,7 @@ static void the_cost_model_has_the_properties_that_the_search_relies_on(void **s
             const struct adv_remat_unit *unit = &space.units[pick(space.units_count)];
             if (unit->has_leader) plan.placements[unit->leader] = ADV_PLACE_DEVICE;
             for (int i = 0; i < space.units_count; i++) /* not kept without it */
-                if (space.units[i].has_leader && space.units[i].leader == unit->tensors[0])
+                if (space.units[i].has_leader && space.units[i].leader == unit->tensor)
                     put(&space.units[i], &plan, ADV_PLACE_REMAT);
             put(unit, &plan, ADV_PLACE_REMAT);
             estimate(&fixture, &plan, &remat);
@@ -244,7 +244,7 @@ static void the_cost_model_has_the_properties_that_the_search_relies_on(void **s
             if (device.step_time_s > remat.step_time_s * (1 + 1e-12) ||
                 device.step_time_s > offload.step_time_s * (1 + 1e-12))
                 fail_msg("P1: %s, %s: device %.9f, remat %.9f, offload %.9f s", jobs[job].model,
-                         adv_tensor_name(unit->tensors[0]), device.step_time_s, remat.step_time_s,
+                         adv_tensor_name(unit->tensor), device.step_time_s, remat.step_time_s,
                          offload.step_time_s);
             assert_true(remat.hbm_bytes_per_device <= device.hbm_bytes_per_device);
             assert_true(remat.host_bytes_per_host <= offload.host_bytes_per_host);
@@ -257,6 +257,101 @@ static void the_cost_model_has_the_properties_that_the_search_relies_on(void **s
             assert_true(tiled.step_time_s >= device.step_time_s * (1 - 1e-12));
         }
         fixture_close(&fixture);
+    }
+}
+
+/* What remat_space.c says of the names that it leaves recomputed, and of those that follow a leader. */
+static void tensors_that_are_not_open_save_no_time_and_followers_no_more_than_their_leaders(void **state)
+{
+    (void)state;
+    for (int job = 0; job < JOBS; job++) {
+        static struct fixture fixture;
+        struct adv_search_result result;
+        struct adv_space families;
+        struct adv_remat_space space;
+        search_job(&fixture, job, "", "", &result);
+        adv_remat_space_build(fixture.request, &space);
+        assert_int_equal(
+            adv_space_build(fixture.request, fixture.constants, &fixture.arena, &families, &fixture.err),
+            ADV_OK);
+        bool open[ADV_TENSOR_COUNT] = {[ADV_TENSOR_DECODER_LAYER_INPUT] = true};
+        for (int i = 0; i < space.units_count; i++) open[space.units[i].tensor] = true;
+        for (int trial = 0; trial < 200; trial++) {
+            struct adv_plan plan, changed;
+            struct adv_estimate before, after;
+            adv_space_plan(&families, &families.families[pick(families.families_count)], &plan);
+            plan.policy = ADV_POLICY_CUSTOM;
+            adv_policy_placements(ADV_POLICY_FULL, plan.placements);
+            for (int i = 0; i < space.units_count; i++)
+                put(&space.units[i], &plan, (enum adv_placement)pick(3));
+            for (int tensor = 0; tensor < ADV_TENSOR_COUNT; tensor++) {
+                if (open[tensor]) continue;
+                changed = plan;
+                changed.placements[tensor] = ADV_PLACE_DEVICE;
+                estimate(&fixture, &plan, &before);
+                estimate(&fixture, &changed, &after);
+                if (after.step_time_s < before.step_time_s)
+                    fail_msg("%s: keeping %s saves time, but it is not open", jobs[job].model,
+                             adv_tensor_name((enum adv_tensor)tensor));
+                assert_true(after.hbm_bytes_per_device >= before.hbm_bytes_per_device);
+            }
+            const struct adv_remat_unit *unit = &space.units[pick(space.units_count)];
+            if (!unit->has_leader) continue;
+            for (int i = 0; i < space.units_count; i++) /* one follower at a time */
+                if (space.units[i].has_leader && space.units[i].leader == unit->leader)
+                    put(&space.units[i], &plan, ADV_PLACE_REMAT);
+            plan.placements[unit->leader] = ADV_PLACE_REMAT;
+            plan.placements[unit->tensor] = ADV_PLACE_DEVICE;
+            changed = plan; /* the leader in the follower's place, or beside it where that costs nothing */
+            changed.placements[unit->leader] = ADV_PLACE_DEVICE;
+            estimate(&fixture, &plan, &before);
+            estimate(&fixture, &changed, &after);
+            if (after.hbm_bytes_per_device > before.hbm_bytes_per_device) {
+                changed.placements[unit->tensor] = ADV_PLACE_REMAT;
+                estimate(&fixture, &changed, &after);
+            }
+            bool mla_value = unit->tensor == ADV_TENSOR_VALUE_PROJ &&
+                             after.hbm_bytes_per_device > before.hbm_bytes_per_device;
+            if (mla_value) { /* wider keys than values: then the value alone is as good as nothing */
+                changed = plan;
+                changed.placements[unit->tensor] = ADV_PLACE_REMAT;
+                estimate(&fixture, &changed, &after);
+            }
+            if (after.step_time_s > before.step_time_s * (1 + 1e-12) ||
+                after.hbm_bytes_per_device > before.hbm_bytes_per_device)
+                fail_msg("%s: %s without %s is better", jobs[job].model, adv_tensor_name(unit->tensor),
+                         adv_tensor_name(unit->leader));
+        }
+        fixture_close(&fixture);
+    }
+}
+
+static void a_tensor_pinned_alone_stays_where_it_is_pinned_and_the_others_are_open(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"value_proj", "key_proj", "context", "decoder_layer_input"};
+    static const enum adv_tensor tensors[] = {ADV_TENSOR_VALUE_PROJ, ADV_TENSOR_KEY_PROJ, ADV_TENSOR_CONTEXT,
+                                              ADV_TENSOR_DECODER_LAYER_INPUT};
+    static const char *const places[] = {"remat", "device", "offload"};
+    for (int i = 0; i < 4; i++) {
+        for (int place = i == 3 ? 1 : 0; place < 3; place++) {
+            static struct fixture fixture;
+            struct adv_search_result result;
+            char pins[128];
+            snprintf(pins, sizeof pins, ",\"pins\":{\"%s\":\"%s\"}", names[i], places[place]);
+            search_job(&fixture, 0, "", pins, &result);
+            assert_true(result.found_count > 0 && result.exhaustive);
+            assert_int_equal(fixture.warnings.count, 0);
+            bool others = false;
+            for (int k = 0; k < result.found_count; k++) {
+                const struct adv_plan *plan = &result.found[k].plan;
+                assert_int_equal(plan->placements[tensors[i]], place);
+                assert_int_equal(plan->policy, ADV_POLICY_CUSTOM);
+                others = others || plan->placements[ADV_TENSOR_MLPWI_0] != ADV_PLACE_REMAT;
+            }
+            assert_true(others);
+            fixture_close(&fixture);
+        }
     }
 }
 
@@ -351,6 +446,8 @@ int main(void)
         cmocka_unit_test(dense_jobs_start_with_fsdp_without_tensor_and_long_ones_with_context),
         cmocka_unit_test(the_cost_model_has_the_properties_that_the_search_relies_on),
         cmocka_unit_test(the_search_prices_a_plan_as_estimate_does),
+        cmocka_unit_test(tensors_that_are_not_open_save_no_time_and_followers_no_more_than_their_leaders),
+        cmocka_unit_test(a_tensor_pinned_alone_stays_where_it_is_pinned_and_the_others_are_open),
     };
     return run_group(tests);
 }

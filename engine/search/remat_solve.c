@@ -1,0 +1,275 @@
+#include "engine/search/remat_space.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/base/units.h"
+#include "engine/rank/rank.h"
+
+/* The solution of one family in the making. */
+struct solve {
+    const struct adv_remat_space *space;
+    struct adv_pricer *pricer;
+    struct adv_plan plan; /* decided units as decided, the others on device */
+    double best;          /* metric to beat */
+    bool found, bounded;  /* a plan was kept; a branch was closed because it cannot win */
+    struct adv_plan *best_plan;
+    struct adv_estimate *best_estimate;
+    double device_bytes[ADV_REMAT_UNITS], host_bytes[ADV_REMAT_UNITS]; /* P2: per device, and per host */
+    int largest_first[ADV_REMAT_UNITS];                                /* units by device_bytes */
+    double device_room, host_room; /* left by the plan with nothing kept */
+};
+
+static double metric(const struct adv_estimate *estimate)
+{
+    return adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate);
+}
+
+static void put(const struct solve *solve, int unit, struct adv_plan *plan, enum adv_placement placement)
+{
+    plan->placements[solve->space->units[unit].tensor] = placement;
+}
+
+/* Prices `plan`; keeps it when it fits and wins. */
+static bool try_plan(struct solve *solve, const struct adv_plan *plan, struct adv_estimate *estimate)
+{
+    if (!adv_price(solve->pricer, plan, estimate)) return false;
+    if (adv_rank_fits(estimate, solve->pricer->memory_frac) && metric(estimate) < solve->best) {
+        solve->best = metric(estimate);
+        solve->found = true;
+        *solve->best_plan = *plan;
+        *solve->best_estimate = *estimate;
+    }
+    return true;
+}
+
+static bool kept(const struct solve *solve, int unit)
+{
+    return solve->plan.placements[solve->space->units[unit].tensor] == ADV_PLACE_DEVICE;
+}
+
+/* The kept units that may go to the host, largest first. */
+struct guests {
+    int count;
+    int units[ADV_REMAT_UNITS];
+    double rest_bytes[ADV_REMAT_UNITS + 1]; /* what this one and all behind it take on the device */
+};
+
+/* All smallest host sets: guests from `from` on are offered to the host in turn until the rest fits the
+ * device. `over` is what is still too much, `host` what the chosen ones take there. As guests come largest
+ * first, the last one chosen is the smallest and was needed, so each is: no set holds a smaller one that is
+ * enough. */
+static void choose_host(struct solve *solve, struct adv_plan *plan, const struct guests *guests, int from,
+                        double over, double host)
+{
+    for (int i = from; i < guests->count && guests->rest_bytes[i] >= over; i++) {
+        int unit = guests->units[i];
+        double taken = host + solve->host_bytes[unit], still_over = over - solve->device_bytes[unit];
+        if (taken > solve->host_room) continue;
+        put(solve, unit, plan, ADV_PLACE_OFFLOAD);
+        if (still_over <= 0) {
+            struct adv_estimate estimate;
+            (void)try_plan(solve, plan, &estimate);
+        } else {
+            choose_host(solve, plan, guests, i + 1, still_over, taken);
+        }
+        put(solve, unit, plan, ADV_PLACE_DEVICE);
+    }
+}
+
+/* All units are decided and the plan in hand does not fit the device: what of it goes to the host? */
+static void relieve(struct solve *solve)
+{
+    /* summed and subtracted in another order than the estimate does: what is short by rounding alone is
+     * still offered, and try_plan judges */
+    static const double rounding_frac = 1e-9;
+    struct guests guests = {0};
+    double kept_bytes = 0;
+    for (int i = 0; i < solve->space->units_count; i++)
+        if (kept(solve, solve->largest_first[i])) guests.units[guests.count++] = solve->largest_first[i];
+    for (int i = guests.count - 1; i >= 0; i--) {
+        kept_bytes += solve->device_bytes[guests.units[i]];
+        guests.rest_bytes[i] = kept_bytes * (1 + rounding_frac);
+    }
+    double over = kept_bytes - solve->device_room;
+    struct adv_plan plan = solve->plan;
+    if (over > 0) choose_host(solve, &plan, &guests, 0, over, 0); /* else it was tried as `fast` */
+}
+
+/* solve->plan keeps everything but what was decided otherwise; `fast` is its metric, below 0 when not yet
+ * priced. */
+static void branch(struct solve *solve, int decided, double fast)
+{
+    struct adv_estimate estimate;
+    if (fast < 0) {
+        if (!try_plan(solve, &solve->plan, &estimate)) return;
+        fast = metric(&estimate);
+    }
+    if (fast >= solve->best) { /* P1: nothing below is faster; or this very plan was kept */
+        solve->bounded = true;
+        return;
+    }
+    if (decided == solve->space->units_count) {
+        relieve(solve);
+        return;
+    }
+    const struct adv_remat_unit *unit = &solve->space->units[decided];
+    /* what takes no memory stays: P1 (another name of a tensor that is kept anyway) */
+    bool free_of_charge = solve->device_bytes[decided] <= 0;
+    bool may_stay = !unit->has_leader || solve->plan.placements[unit->leader] == ADV_PLACE_DEVICE;
+    if (may_stay) branch(solve, decided + 1, fast);
+    if (may_stay && free_of_charge) return;
+    put(solve, decided, &solve->plan, ADV_PLACE_REMAT);
+    branch(solve, decided + 1, -1);
+    put(solve, decided, &solve->plan, ADV_PLACE_DEVICE);
+}
+
+/* Takes `changed` for the solution when it fits and is not slower than `limit`. */
+static bool accept(struct solve *solve, const struct adv_plan *changed, double limit)
+{
+    struct adv_estimate estimate;
+    if (!adv_price(solve->pricer, changed, &estimate)) return false;
+    if (!adv_rank_fits(&estimate, solve->pricer->memory_frac) || metric(&estimate) > limit) return false;
+    *solve->best_plan = *changed;
+    *solve->best_estimate = estimate;
+    return true;
+}
+
+/* Brings back from the host what the device has room for now (P1: that is not slower). */
+static void bring_back(struct solve *solve, struct adv_plan *plan, double limit)
+{
+    const struct adv_remat_space *space = solve->space;
+    for (int i = -1; i < space->units_count; i++) { /* -1: the layer input */
+        if (i < 0 && !space->input_may_offload) continue;
+        enum adv_tensor tensor = i < 0 ? ADV_TENSOR_DECODER_LAYER_INPUT : space->units[i].tensor;
+        if (plan->placements[tensor] != ADV_PLACE_OFFLOAD) continue;
+        plan->placements[tensor] = ADV_PLACE_DEVICE;
+        if (!accept(solve, plan, limit)) plan->placements[tensor] = ADV_PLACE_OFFLOAD;
+    }
+}
+
+/* Gives up placements that gain next to nothing: fewer keys and more memory to spare. */
+static void simplify(struct solve *solve)
+{
+    double limit = metric(solve->best_estimate) * (1 + ADV_RANK_KEY_FRAC);
+    struct adv_plan simpler = *solve->best_plan;
+    for (int i = solve->space->units_count - 1; i >= 0; i--) {
+        enum adv_placement before = simpler.placements[solve->space->units[i].tensor];
+        if (before == ADV_PLACE_REMAT) continue;
+        put(solve, i, &simpler, ADV_PLACE_REMAT);
+        if (!accept(solve, &simpler, limit)) put(solve, i, &simpler, before);
+    }
+    bring_back(solve, &simpler, limit);
+}
+
+static enum adv_remat_outcome solve_pinned(struct solve *solve)
+{
+    struct adv_estimate estimate;
+    for (int t = 0; t < solve->space->tilings_count; t++) {
+        solve->plan.num_vocab_tiling = solve->space->tilings[t];
+        if (!adv_remat_tiling_divides(&solve->plan, solve->space->tilings[t])) continue;
+        if (try_plan(solve, &solve->plan, &estimate) && adv_rank_fits(&estimate, solve->pricer->memory_frac))
+            solve->bounded = true;
+    }
+    return solve->found ? ADV_REMAT_SOLVED : solve->bounded ? ADV_REMAT_SLOWER : ADV_REMAT_TOO_BIG;
+}
+
+/* Room that `nothing_kept` leaves for kept tensors: on the device under the larger of the two peaks they are
+ * part of. */
+static bool measure_room(struct solve *solve, const struct adv_estimate *nothing_kept)
+{
+    double limit = nothing_kept->hbm_limit_bytes_per_device * solve->pricer->memory_frac;
+    double host_limit = nothing_kept->host_limit_bytes_per_host * solve->pricer->memory_frac;
+    solve->device_room = limit - adv_max(nothing_kept->loss_peak_bytes, nothing_kept->backward_peak_bytes);
+    solve->host_room = isnan(host_limit) ? (double)INFINITY : host_limit - nothing_kept->host_bytes_per_host;
+    return adv_rank_fits(nothing_kept, solve->pricer->memory_frac);
+}
+
+/* P2: what each unit takes on the device and, instead, on a host. */
+static bool measure_units(struct solve *solve)
+{
+    const struct adv_remat_unit *units = solve->space->units;
+    int count = solve->space->units_count;
+    struct adv_plan trial = solve->plan;
+    struct adv_estimate none, one;
+    adv_remat_set_all(solve->space, &trial, ADV_PLACE_REMAT);
+    for (int i = 0; i < count; i++) {
+        if (units[i].has_leader) trial.placements[units[i].leader] = ADV_PLACE_DEVICE;
+        if ((i == 0 || units[i].has_leader || units[i - 1].has_leader) &&
+            !adv_price(solve->pricer, &trial, &none))
+            return false;
+        put(solve, i, &trial, ADV_PLACE_DEVICE);
+        if (!adv_price(solve->pricer, &trial, &one)) return false;
+        solve->device_bytes[i] = one.loss_peak_bytes - none.loss_peak_bytes;
+        put(solve, i, &trial, ADV_PLACE_OFFLOAD);
+        if (!adv_price(solve->pricer, &trial, &one)) return false;
+        solve->host_bytes[i] = one.host_bytes_per_host - none.host_bytes_per_host;
+        put(solve, i, &trial, ADV_PLACE_REMAT);
+        if (units[i].has_leader) trial.placements[units[i].leader] = ADV_PLACE_REMAT;
+        int at = i;
+        while (at > 0 && solve->device_bytes[solve->largest_first[at - 1]] < solve->device_bytes[i]) {
+            solve->largest_first[at] = solve->largest_first[at - 1];
+            at--;
+        }
+        solve->largest_first[at] = i;
+    }
+    return true;
+}
+
+/* The least HBM of the family: nothing kept, the layer input on the host, the finest tiling (logits only
+ * shrink with it). When even that is too much, so is everything else (P2). */
+static bool can_fit(struct solve *solve)
+{
+    const struct adv_remat_space *space = solve->space;
+    struct adv_plan smallest = solve->plan;
+    struct adv_estimate estimate;
+    adv_remat_set_all(space, &smallest, ADV_PLACE_REMAT);
+    adv_remat_set_input(space, &smallest, space->input_may_offload);
+    for (int t = 0; t < space->tilings_count; t++)
+        if (adv_remat_tiling_divides(&smallest, space->tilings[t]))
+            smallest.num_vocab_tiling = space->tilings[t];
+    if (!try_plan(solve, &smallest, &estimate)) return false;
+    return estimate.hbm_bytes_per_device <= solve->pricer->memory_frac * estimate.hbm_limit_bytes_per_device;
+}
+
+enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, struct adv_pricer *pricer,
+                                       double cutoff, struct adv_plan *plan, struct adv_estimate *estimate)
+{
+    struct solve solve = {.space = space,
+                          .pricer = pricer,
+                          .plan = *plan,
+                          .best = cutoff,
+                          .best_plan = plan,
+                          .best_estimate = estimate};
+    if (space->pinned) return solve_pinned(&solve);
+    struct adv_estimate priced;
+    adv_remat_relax(space, &solve.plan);
+    if (!try_plan(&solve, &solve.plan, &priced)) return ADV_REMAT_SLOWER;
+    if (!can_fit(&solve)) return ADV_REMAT_TOO_BIG;
+    bool measured = false;
+    for (int input = 0; input <= (space->input_may_offload ? 1 : 0) && metric(&priced) < solve.best;
+         input++) {
+        double widest = -1; /* room of the tilings tried: one that gives no more room cannot help (P3) */
+        for (int t = 0; t < space->tilings_count; t++) {
+            if (!adv_remat_tiling_divides(&solve.plan, space->tilings[t])) continue;
+            struct adv_estimate none;
+            adv_remat_set_all(space, &solve.plan, ADV_PLACE_REMAT);
+            adv_remat_set_input(space, &solve.plan, input != 0);
+            solve.plan.num_vocab_tiling = space->tilings[t];
+            if (!try_plan(&solve, &solve.plan, &none) || !measure_room(&solve, &none) ||
+                solve.device_room <= widest)
+                continue;
+            widest = solve.device_room;
+            if (!measured && !measure_units(&solve)) return ADV_REMAT_SLOWER;
+            measured = true;
+            adv_remat_set_all(space, &solve.plan, ADV_PLACE_DEVICE);
+            adv_remat_set_input(space, &solve.plan, input != 0);
+            branch(&solve, 0, -1);
+        }
+    }
+    if (metric(&priced) >= solve.best) solve.bounded = true;
+    if (!solve.found) return solve.bounded ? ADV_REMAT_SLOWER : ADV_REMAT_TOO_BIG;
+    simplify(&solve);
+    adv_remat_name_policy(space, plan);
+    return ADV_REMAT_SOLVED;
+}

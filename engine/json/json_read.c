@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/text.h"
@@ -101,11 +102,39 @@ static json_t *lookup(const json_t *object, const char *at, const char *member, 
 }
 
 static bool refuse_type(const json_t *value, const char *at, const char *member, const char *wanted,
-                        adv_err *err)
+                        const char *hint, adv_err *err)
 {
     char pointer[ADV_LIMIT_POINTER];
-    (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), NULL,
+    (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), hint,
                       "`%s` must be %s, not %s", member, wanted, adv_json_type_name(value));
+    return false;
+}
+
+/* A number of the wrong kind or outside its range; `member` is whole or not. The hint is what was probably
+ * meant: a quoted number without its quotes, the whole numbers around a fraction, the nearest end of the
+ * range. */
+static bool refuse_number(const json_t *value, const char *at, const char *member, bool whole, double low,
+                          double high, adv_err *err)
+{
+    char pointer[ADV_LIMIT_POINTER], hint[ADV_LIMIT_NAME], *end = NULL;
+    const char *wanted = whole ? "a whole number" : "a number", *text = json_string_value(value);
+    if (!json_is_number(value)) {
+        const double quoted = text ? strtod(text, &end) : 0.0;
+        (void)snprintf(hint, sizeof hint, "a number from %.15g to %.15g", low, high);
+        if (text && end != text && !*end && quoted >= low && quoted <= high && strlen(text) < 24)
+            (void)snprintf(hint, sizeof hint, "%s, without quotes", text);
+        return refuse_type(value, at, member, wanted, hint, err);
+    }
+    const double number = json_number_value(value);
+    if (whole && number > low && number < high) {
+        (void)snprintf(hint, sizeof hint, "%.0f or %.0f", floor(number), ceil(number));
+        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), hint,
+                          "`%s` must be a whole number, not %.15g", member, number);
+        return false;
+    }
+    (void)snprintf(hint, sizeof hint, "%.15g, the nearest legal value", number < low ? low : high);
+    (void)adv_err_add(err, ADV_E_RANGE, adv_json_pointer(pointer, at, member), hint,
+                      "`%s` is %.15g, must be in %.15g..%.15g", member, number, low, high);
     return false;
 }
 
@@ -114,7 +143,7 @@ bool adv_json_string(const json_t *object, const char *at, const char *member, e
 {
     json_t *found = lookup(object, at, member, need, err);
     if (!found) return false;
-    if (!json_is_string(found)) return refuse_type(found, at, member, "a string", err);
+    if (!json_is_string(found)) return refuse_type(found, at, member, "a string", NULL, err);
     *value = json_string_value(found);
     return true;
 }
@@ -124,23 +153,15 @@ bool adv_json_integer(const json_t *object, const char *at, const char *member, 
 {
     json_t *found = lookup(object, at, member, need, err);
     if (!found) return false;
-    int64_t number;
-    if (json_is_integer(found)) {
-        number = (int64_t)json_integer_value(found);
-    } else if (json_is_real(found) && json_real_value(found) == floor(json_real_value(found)) &&
-               fabs(json_real_value(found)) < 9e15) {
-        number = (int64_t)json_real_value(found);
-    } else {
-        return refuse_type(found, at, member, "a whole number", err);
-    }
-    if (number < low || number > high) {
-        char pointer[ADV_LIMIT_POINTER];
-        (void)adv_err_add(err, ADV_E_RANGE, adv_json_pointer(pointer, at, member), NULL,
-                          "`%s` is %lld, must be in %lld..%lld", member, (long long)number, (long long)low,
-                          (long long)high);
-        return false;
-    }
-    *value = number;
+    const double number = json_number_value(found);
+    const bool whole = json_is_integer(found) || (json_is_real(found) && number == floor(number));
+    const int64_t exact = json_is_integer(found) ? (int64_t)json_integer_value(found)
+                          : fabs(number) < 9e15  ? (int64_t)number
+                                                 : 0;
+    const bool beyond = json_is_real(found) && fabs(number) >= 9e15;
+    if (!whole || beyond || exact < low || exact > high)
+        return refuse_number(found, at, member, true, (double)low, (double)high, err);
+    *value = exact;
     return true;
 }
 
@@ -158,14 +179,9 @@ bool adv_json_number(const json_t *object, const char *at, const char *member, e
 {
     json_t *found = lookup(object, at, member, need, err);
     if (!found) return false;
-    if (!json_is_number(found)) return refuse_type(found, at, member, "a number", err);
-    double number = json_number_value(found);
-    if (!(number >= low && number <= high)) {
-        char pointer[ADV_LIMIT_POINTER];
-        (void)adv_err_add(err, ADV_E_RANGE, adv_json_pointer(pointer, at, member), NULL,
-                          "`%s` is %g, must be in %g..%g", member, number, low, high);
-        return false;
-    }
+    const double number = json_number_value(found);
+    if (!json_is_number(found) || !(number >= low && number <= high))
+        return refuse_number(found, at, member, false, low, high, err);
     *value = number;
     return true;
 }
@@ -175,7 +191,9 @@ bool adv_json_bool(const json_t *object, const char *at, const char *member, enu
 {
     json_t *found = lookup(object, at, member, need, err);
     if (!found) return false;
-    if (!json_is_boolean(found)) return refuse_type(found, at, member, "true or false", err);
+    if (!json_is_boolean(found))
+        return refuse_type(found, at, member, "true or false",
+                           json_is_string(found) ? "true or false, without quotes" : NULL, err);
     *value = json_is_true(found);
     return true;
 }
@@ -185,7 +203,7 @@ json_t *adv_json_object(const json_t *object, const char *at, const char *member
 {
     json_t *found = lookup(object, at, member, need, err);
     if (found && !json_is_object(found)) {
-        (void)refuse_type(found, at, member, "an object", err);
+        (void)refuse_type(found, at, member, "an object", NULL, err);
         return NULL;
     }
     return found;
@@ -196,13 +214,15 @@ json_t *adv_json_array(const json_t *object, const char *at, const char *member,
 {
     json_t *found = lookup(object, at, member, need, err);
     if (found && !json_is_array(found)) {
-        (void)refuse_type(found, at, member, "an array", err);
+        (void)refuse_type(found, at, member, "an array", NULL, err);
         return NULL;
     }
     return found;
 }
 
-/* "did you mean `x`?", else the whole list when it is short, else "". */
+enum { NAMES_LISTED = 16 };
+
+/* "did you mean `x`?", else the whole list when it is short, as far as it goes into a hint, else "". */
 static void suggest(char hint[ADV_LIMIT_DETAIL], const char *given, const char *const *names, int names_count)
 {
     hint[0] = '\0';
@@ -211,9 +231,9 @@ static void suggest(char hint[ADV_LIMIT_DETAIL], const char *given, const char *
         (void)snprintf(hint, ADV_LIMIT_DETAIL, "did you mean `%s`?", nearest);
         return;
     }
-    if (names_count > 12) return;
+    if (names_count > NAMES_LISTED) return;
     size_t used = (size_t)snprintf(hint, ADV_LIMIT_DETAIL, "known:");
-    for (int i = 0; i < names_count && used < ADV_LIMIT_DETAIL; i++)
+    for (int i = 0; i < names_count && used + strlen(names[i]) + 4 < ADV_LIMIT_DETAIL; i++)
         used += (size_t)snprintf(hint + used, ADV_LIMIT_DETAIL - used, " `%s`", names[i]);
 }
 

@@ -36,7 +36,8 @@ const char *adv_json_pointer_index(char pointer[ADV_LIMIT_POINTER], const char *
 /* "an object", "a string", …: for findings. */
 const char *adv_json_type_name(const json_t *value);
 
-/* JSON null counts as absent in all getters below. Numbers must be finite. */
+/* JSON null counts as absent in all getters below. Numbers must be finite; a refused one names the nearest
+ * legal value. */
 bool adv_json_string(const json_t *object, const char *at, const char *member, enum adv_json_need need,
                      const char **value, adv_err *err);
 /* Integers also in the spelling 8.0. */
@@ -55,7 +56,7 @@ json_t *adv_json_array(const json_t *object, const char *at, const char *member,
                        adv_err *err);
 
 /* One of `names`; *index is its place. A finding lists the nearest name, or all of them when there are at
- * most 12. */
+ * most 16. */
 bool adv_json_choice(const json_t *object, const char *at, const char *member, enum adv_json_need need,
                      const char *const *names, int names_count, int *index, adv_err *err);
 

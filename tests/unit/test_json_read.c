@@ -60,6 +60,37 @@ static void all_wrong_members_are_reported_with_their_pointers(void **state)
     json_decref(root);
 }
 
+/* The hint of a refused number is what was probably meant. */
+static void refused_numbers_name_the_nearest_legal_value(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *hint;
+        adv_code code;
+    } cases[] = {
+        {"{\"n\": 0}", "1, the nearest legal value", ADV_E_RANGE},
+        {"{\"n\": -7}", "1, the nearest legal value", ADV_E_RANGE},
+        {"{\"n\": 65}", "64, the nearest legal value", ADV_E_RANGE},
+        {"{\"n\": 1e30}", "64, the nearest legal value", ADV_E_RANGE},
+        {"{\"n\": 9223372036854775807}", "64, the nearest legal value", ADV_E_RANGE},
+        {"{\"n\": 1.5}", "1 or 2", ADV_E_INVALID},
+        {"{\"n\": \"16\"}", "16, without quotes", ADV_E_INVALID},
+        {"{\"n\": \"many\"}", "a number from 1 to 64", ADV_E_INVALID},
+        {"{\"n\": [3]}", "a number from 1 to 64", ADV_E_INVALID},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        adv_err err;
+        int value = 5;
+        json_t *root = parse(cases[i].text, &err);
+        assert_false(adv_json_int(root, "", "n", ADV_JSON_OPTIONAL, 1, 64, &value, &err));
+        assert_int_equal(value, 5);
+        assert_int_equal(err.count, 1);
+        assert_int_equal(err.findings[0].code, cases[i].code);
+        assert_string_equal(err.findings[0].hint, cases[i].hint);
+        json_decref(root);
+    }
+}
+
 static void unknown_members_name_the_nearest_known_one(void **state)
 {
     (void)state;
@@ -90,6 +121,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(syntax_errors_duplicates_and_deep_nesting_are_refused),
         cmocka_unit_test(all_wrong_members_are_reported_with_their_pointers),
+        cmocka_unit_test(refused_numbers_name_the_nearest_legal_value),
         cmocka_unit_test(unknown_members_name_the_nearest_known_one),
         cmocka_unit_test(pointers_are_escaped_and_cut),
     };

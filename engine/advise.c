@@ -136,8 +136,9 @@ static adv_code answer_simulate(struct job *job)
 {
     struct adv_kernel_request request;
     struct adv_kernel_time time;
-    adv_code code = adv_decode_kernel_request(job->catalog, job->root, true, &job->arena, &request, job->err);
-    if (code == ADV_OK) code = adv_kernel_simulate(&request, &time, job->err);
+    adv_code code = adv_decode_kernel_request(job->catalog, job->root, true, &job->arena, &request, job->err,
+                                              job->warnings);
+    if (code == ADV_OK) code = adv_kernel_simulate(&request, &time, job->err, job->warnings);
     if (code != ADV_OK) return code;
     tag_kernel(job, &request);
     struct adv_timeline timeline = {.capacity = ADV_LIMIT_TIMELINE_STEPS};
@@ -148,7 +149,8 @@ static adv_code answer_simulate(struct job *job)
         code = adv_kernel_timeline(&request, &time, &timeline, job->err);
     }
     if (code == ADV_OK)
-        job->result = adv_encode_simulation(job->catalog, &request, &time, drawn ? &timeline : NULL);
+        job->result =
+            adv_encode_simulation(job->catalog, &request, &time, drawn ? &timeline : NULL, job->warnings);
     return code;
 }
 
@@ -156,14 +158,14 @@ static adv_code answer_tune(struct job *job)
 {
     struct adv_kernel_request request;
     struct adv_kernel_tuning tuning;
-    adv_code code =
-        adv_decode_kernel_request(job->catalog, job->root, false, &job->arena, &request, job->err);
+    adv_code code = adv_decode_kernel_request(job->catalog, job->root, false, &job->arena, &request, job->err,
+                                              job->warnings);
     if (code != ADV_OK) return code;
     code = adv_kernel_tune(&request, &job->arena, &tuning, job->err);
     job->answer->evaluations = tuning.evaluated_count;
     if (code != ADV_OK) return code;
     tag_kernel(job, &request);
-    job->result = adv_encode_tuning(job->catalog, &request, &tuning);
+    job->result = adv_encode_tuning(job->catalog, &request, &tuning, job->warnings);
     return ADV_OK;
 }
 

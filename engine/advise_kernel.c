@@ -1,8 +1,12 @@
 #include "engine/advise_kernel.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/kernel/legal.h"
+#include "engine/kernel/vmem.h"
 
 static struct adv_kernel_machine machine_of(const struct adv_kernel_request *request)
 {
@@ -26,13 +30,47 @@ static adv_code simulate_choice(const struct adv_kernel_request *request, struct
     return adv_xent_time(&machine, request->kernel, &request->xent, &choice->xent, &choice->time, err);
 }
 
+/* A tile over the limit does not compile: which buffer is too large, and what would do. */
+static void warn_vmem(const struct adv_kernel_request *request, const struct adv_kernel_time *time,
+                      adv_err *warnings)
+{
+    struct adv_vmem_part parts[ADV_VMEM_PARTS];
+    const int count = adv_kernel_vmem_parts(request, parts);
+    const double limit_kib = adv_vmem_needed_limit_kib(request->kernel, time->vmem_bytes);
+    const bool can = limit_kib * ADV_KIB <= adv_vmem_capacity_bytes(&request->chip->chip);
+    int largest = 0;
+    char hint[ADV_LIMIT_DETAIL], buffer[ADV_LIMIT_NAME] = "";
+    if (time->fits_vmem || !warnings) return;
+    for (int i = 1; i < count; i++)
+        if (parts[i].bytes > parts[largest].bytes) largest = i;
+    if (count > 0)
+        (void)snprintf(buffer, sizeof buffer, "; its largest buffer is %s with %.0f KiB", parts[largest].name,
+                       ceil(parts[largest].bytes / ADV_KIB));
+    if (can)
+        (void)snprintf(hint, sizeof hint,
+                       "scoped_vmem_limit_kib %.0f (--xla_tpu_scoped_vmem_limit_kib), or a "
+                       "smaller tile: tune finds the best that fits",
+                       limit_kib);
+    else
+        (void)snprintf(hint, sizeof hint,
+                       "a smaller tile: it needs a limit of %.0f KiB, and a %s device has "
+                       "%.0f KiB",
+                       limit_kib, request->chip->chip.name,
+                       adv_vmem_capacity_bytes(&request->chip->chip) / ADV_KIB);
+    (void)adv_err_add(warnings, ADV_OK, "/tile", hint,
+                      "the tile does not compile: it takes %.0f KiB of VMEM, the limit is %.0f KiB%s",
+                      ceil(time->vmem_bytes / ADV_KIB), time->vmem_limit_bytes / ADV_KIB, buffer);
+    adv_err_rule(warnings, "over-vmem");
+}
+
 adv_code adv_kernel_simulate(const struct adv_kernel_request *request, struct adv_kernel_time *time,
-                             adv_err *err)
+                             adv_err *err, adv_err *warnings)
 {
     struct adv_kernel_choice choice = {
         .attention = request->attention_tile, .gmm = request->gmm_tile, .xent = request->xent_tile};
     adv_code code = simulate_choice(request, &choice, err);
     *time = choice.time;
+    if (code == ADV_OK) warn_vmem(request, time, warnings);
     return code;
 }
 
@@ -49,8 +87,9 @@ adv_code adv_kernel_timeline(const struct adv_kernel_request *request, const str
     return ADV_OK;
 }
 
-/* MaxText's default tiles: 512 for attention (clamped to the sequence), 512/1024/1024 for grouped matmuls,
- * 1024/512/2048 for the fused loss of tokamax. False when they are not legal for this shape. */
+/* MaxText's default tiles: 512 for attention (clamped to the sequence), 512/1024/1024 for grouped matmuls
+ * (clamped to the axes), 1024/512/2048 for the fused loss of tokamax. False when they are not legal for this
+ * shape. */
 static bool standard_choice(const struct adv_kernel_request *request, struct adv_kernel_choice *choice)
 {
     int64_t longest = adv_min_i(request->attention.q_len, request->attention.kv_len);
@@ -60,117 +99,111 @@ static bool standard_choice(const struct adv_kernel_request *request, struct adv
         (struct adv_splash_blocks){block, block, block, block, block, block, block, block};
     choice->attention.q_layout = choice->attention.k_layout = choice->attention.v_layout =
         ADV_LAYOUT_HEAD_DIM_MINOR;
-    choice->gmm = (struct adv_gmm_tile){512, 1024, 1024, 2};
+    choice->gmm =
+        (struct adv_gmm_tile){(int)adv_min_i(512, request->gmm.m), (int)adv_min_i(1024, request->gmm.k),
+                              (int)adv_min_i(1024, request->gmm.n), 2};
     choice->xent = (struct adv_xent_tile){1024, 512, 2048};
+    if (adv_kernel_is_gmm(request->kernel) &&
+        adv_legal_gmm(request->kernel, &request->gmm, &choice->gmm, NULL, NULL) != ADV_OK)
+        return false;
     return simulate_choice(request, choice, NULL) == ADV_OK;
 }
 
-static void keep_best(struct adv_kernel_choice *choices, int *count, int top_k,
-                      const struct adv_kernel_choice *choice)
+/* A ranking of the request's kernel: the array of its tiles is set. */
+struct ranking {
+    struct adv_attention_tile *attention;
+    struct adv_gmm_tile *gmm;
+    struct adv_xent_tile *xent;
+    struct adv_kernel_time *times;
+    int count;
+};
+
+static struct adv_kernel_choice choice_at(const struct ranking *ranking, int i)
 {
-    int at = *count;
-    while (at > 0 && choice->time.time_s < choices[at - 1].time.time_s) at--;
-    if (at >= top_k) return;
-    if (*count < top_k) (*count)++;
-    for (int i = *count - 1; i > at; i--) choices[i] = choices[i - 1];
-    choices[at] = *choice;
+    struct adv_kernel_choice choice = {.time = ranking->times[i]};
+    if (ranking->attention) choice.attention = ranking->attention[i];
+    if (ranking->gmm) choice.gmm = ranking->gmm[i];
+    if (ranking->xent) choice.xent = ranking->xent[i];
+    return choice;
 }
 
-/* Every tile triple of tokamax' tuner for the fused loss. */
-static void tune_xent(const struct adv_kernel_request *request, struct adv_kernel_tuning *tuning)
-{
-    static const int blocks[] = {128, 256, 512, 1024, 2048, 4096};
-    static const int widths[] = {256, 512, 640, 768, 1024, 1280, 2048, 2560};
-    for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) {
-        for (size_t h = 0; h < sizeof widths / sizeof *widths; h++) {
-            for (size_t v = 0; v < sizeof blocks / sizeof *blocks; v++) {
-                struct adv_kernel_choice choice = {.xent = {blocks[b], widths[h], blocks[v]}};
-                tuning->evaluated_count++;
-                if (simulate_choice(request, &choice, NULL) != ADV_OK || !choice.time.fits_vmem) continue;
-                keep_best(tuning->choices, &tuning->choices_count, request->top_k, &choice);
-            }
-        }
-    }
-}
-
-/* Attention counts block pairs; grouped matmuls have no duplicates. */
-static void list_pallas(bool splash, const struct adv_attention_tile *attention,
-                        const struct adv_gmm_tile *gmm, const struct adv_kernel_time *times, int found,
-                        struct adv_kernel_tuning *tuning)
+/* Attention counts block pairs; the other kernels have no duplicates. */
+static void make_short_list(const struct ranking *ranking, struct adv_kernel_tuning *tuning)
 {
     struct adv_short_entry entries[ADV_SHORT_LIST] = {{0}};
-    int count = found < ADV_SHORT_LIST ? found : ADV_SHORT_LIST;
-    if (splash)
-        count = adv_splash_short_list(attention, times, found, entries);
+    int count = ranking->count < ADV_SHORT_LIST ? ranking->count : ADV_SHORT_LIST;
+    if (ranking->attention)
+        count = adv_splash_short_list(ranking->attention, ranking->times, ranking->count, entries);
     else
         for (int i = 0; i < count; i++) entries[i].best = i;
     tuning->short_list_count = count;
     for (int i = 0; i < count; i++) {
         struct adv_kernel_listed *listed = &tuning->short_list[i];
-        const int best = entries[i].best;
-        listed->best =
-            (struct adv_kernel_choice){.attention = attention[best], .gmm = gmm[best], .time = times[best]};
+        listed->best = choice_at(ranking, entries[i].best);
         listed->others_count = entries[i].others_count;
         for (int k = 0; k < listed->others_count; k++)
-            listed->others[k] = (struct adv_kernel_choice){.attention = attention[entries[i].others[k]],
-                                                           .time = times[entries[i].others[k]]};
+            listed->others[k] = choice_at(ranking, entries[i].others[k]);
     }
 }
 
-static adv_code tune_pallas(const struct adv_kernel_request *request, struct adv_arena *arena,
-                            struct adv_kernel_tuning *tuning, adv_err *err)
+/* Ranks the tuner's space; top_k entries of every array. */
+static adv_code rank(const struct adv_kernel_request *request, int top_k, struct adv_arena *arena,
+                     struct ranking *ranking, long *evaluated, adv_err *err)
 {
     struct adv_kernel_machine machine = machine_of(request);
-    const bool splash = adv_kernel_is_attention(request->kernel);
-    const int ranked = splash && request->top_k < ADV_SHORT_LIST_RANKED ? ADV_SHORT_LIST_RANKED
-                       : request->top_k < ADV_SHORT_LIST                ? ADV_SHORT_LIST
-                                                                        : request->top_k;
-    const size_t top_k = (size_t)ranked;
-    struct adv_kernel_time *times = adv_arena_array(arena, top_k, sizeof *times);
-    struct adv_attention_tile *attention = adv_arena_array(arena, top_k, sizeof *attention);
-    struct adv_gmm_tile *gmm = adv_arena_array(arena, top_k, sizeof *gmm);
-    if (!times || !attention || !gmm)
-        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
-    int found = 0;
-    adv_code code =
-        splash ? adv_splash_tune(&machine, request->kernel, &request->attention, &request->attention_flags,
-                                 ranked, attention, times, &found, &tuning->evaluated_count, err)
-               : adv_gmm_tune(&machine, request->kernel, &request->gmm, ranked, gmm, times, &found,
-                              &tuning->evaluated_count, err);
-    if (code != ADV_OK) return code;
-    tuning->choices_count = found < request->top_k ? found : request->top_k;
-    for (int i = 0; i < tuning->choices_count; i++)
-        tuning->choices[i] =
-            (struct adv_kernel_choice){.attention = attention[i], .gmm = gmm[i], .time = times[i]};
-    list_pallas(splash, attention, gmm, times, found, tuning);
-    struct adv_kernel_choice *next = &tuning->next;
-    tuning->has_next = splash ? adv_splash_next_better(&machine, request->kernel, &request->attention,
-                                                       &request->attention_flags, times[0].time_s,
-                                                       &next->attention, &next->time, &tuning->next_limit_kib)
-                              : adv_gmm_next_better(&machine, request->kernel, &request->gmm, times[0].time_s,
-                                                    &next->gmm, &next->time, &tuning->next_limit_kib);
-    return ADV_OK;
+    const size_t entries = (size_t)top_k;
+    ranking->times = adv_arena_array(arena, entries, sizeof *ranking->times);
+    if (adv_kernel_is_attention(request->kernel)) {
+        ranking->attention = adv_arena_array(arena, entries, sizeof *ranking->attention);
+        if (ranking->times && ranking->attention)
+            return adv_splash_tune(&machine, request->kernel, &request->attention, &request->attention_flags,
+                                   top_k, ranking->attention, ranking->times, &ranking->count, evaluated,
+                                   err);
+    } else if (adv_kernel_is_gmm(request->kernel)) {
+        ranking->gmm = adv_arena_array(arena, entries, sizeof *ranking->gmm);
+        if (ranking->times && ranking->gmm)
+            return adv_gmm_tune(&machine, request->kernel, &request->gmm, top_k, ranking->gmm, ranking->times,
+                                &ranking->count, evaluated, err);
+    } else {
+        ranking->xent = adv_arena_array(arena, entries, sizeof *ranking->xent);
+        if (ranking->times && ranking->xent)
+            return adv_xent_tune(&machine, request->kernel, &request->xent, top_k, ranking->xent,
+                                 ranking->times, &ranking->count, evaluated, err);
+    }
+    return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
+}
+
+static bool next_better(const struct adv_kernel_request *request, double than_s,
+                        struct adv_kernel_choice *next, double *limit_kib)
+{
+    struct adv_kernel_machine machine = machine_of(request);
+    const enum adv_kernel kernel = request->kernel;
+    if (adv_kernel_is_attention(kernel))
+        return adv_splash_next_better(&machine, kernel, &request->attention, &request->attention_flags,
+                                      than_s, &next->attention, &next->time, limit_kib);
+    if (adv_kernel_is_gmm(kernel))
+        return adv_gmm_next_better(&machine, kernel, &request->gmm, than_s, &next->gmm, &next->time,
+                                   limit_kib);
+    return adv_xent_next_better(&machine, kernel, &request->xent, than_s, &next->xent, &next->time,
+                                limit_kib);
 }
 
 adv_code adv_kernel_tune(const struct adv_kernel_request *request, struct adv_arena *arena,
                          struct adv_kernel_tuning *tuning, adv_err *err)
 {
-    *tuning = (struct adv_kernel_tuning){
-        .choices = adv_arena_array(arena, (size_t)request->top_k, sizeof *tuning->choices)};
+    const int top_k = request->top_k;
+    const int least = adv_kernel_is_attention(request->kernel) ? ADV_SHORT_LIST_RANKED : ADV_SHORT_LIST;
+    struct ranking ranking = {.count = 0};
+    *tuning =
+        (struct adv_kernel_tuning){.choices = adv_arena_array(arena, (size_t)top_k, sizeof *tuning->choices)};
     if (!tuning->choices) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
-    if (request->kernel == ADV_KERNEL_MATMUL) {
-        return adv_err_add(err, ADV_E_UNSUPPORTED, "/kernel", "simulate it instead",
-                           "XLA chooses the tiles of a dense matmul: nothing to tune");
-    }
-    if (adv_kernel_is_gmm(request->kernel) && request->gmm.version == 2) {
-        return adv_err_add(err, ADV_E_UNSUPPORTED, "/shape/version", "simulate it instead, or version 1",
-                           "version 2 of the grouped matmul chooses its own tiles: nothing to tune");
-    }
     tuning->has_standard = standard_choice(request, &tuning->standard);
-    if (adv_kernel_is_attention(request->kernel) || adv_kernel_is_gmm(request->kernel))
-        return tune_pallas(request, arena, tuning, err);
-    tune_xent(request, tuning);
-    for (int i = 0; i < tuning->choices_count && i < ADV_SHORT_LIST; i++)
-        tuning->short_list[tuning->short_list_count++].best = tuning->choices[i];
+    const adv_code code =
+        rank(request, top_k < least ? least : top_k, arena, &ranking, &tuning->evaluated_count, err);
+    if (code != ADV_OK) return code;
+    tuning->choices_count = ranking.count < top_k ? ranking.count : top_k;
+    for (int i = 0; i < tuning->choices_count; i++) tuning->choices[i] = choice_at(&ranking, i);
+    make_short_list(&ranking, tuning);
+    tuning->has_next = next_better(request, ranking.times[0].time_s, &tuning->next, &tuning->next_limit_kib);
     return ADV_OK;
 }

@@ -5,9 +5,10 @@
 #include "engine/base/arena.h"
 #include "engine/json/encode_kernel.h"
 
-/* ADV_E_ILLEGAL: the tiles do not go together (pointers below /tile); over VMEM is a result. */
+/* ADV_E_ILLEGAL: the tiles do not go together (pointers below /tile). Over VMEM is a result, and a warning
+ * (`warnings` may be NULL) that names the largest buffer and what would make the tile fit. */
 ADV_MUST_CHECK adv_code adv_kernel_simulate(const struct adv_kernel_request *request,
-                                            struct adv_kernel_time *time, adv_err *err);
+                                            struct adv_kernel_time *time, adv_err *err, adv_err *warnings);
 
 /* The same request step by step; *time is its simulation. The caller sets steps and capacity. */
 ADV_MUST_CHECK adv_code adv_kernel_timeline(const struct adv_kernel_request *request,
@@ -15,8 +16,8 @@ ADV_MUST_CHECK adv_code adv_kernel_timeline(const struct adv_kernel_request *req
                                             adv_err *err);
 
 /* The best legal tiles, fastest first, in tuning->choices (in `arena`, at most request->top_k), MaxText's
- * default tiles, and the next better tile under a higher VMEM limit. ADV_E_UNSUPPORTED: matmul and version 2
- * of the grouped matmul, whose tiles are not the user's to choose. */
+ * default tiles, and the next better tile under a higher VMEM limit. The request was decoded for tuning: its
+ * kernel has tiles to choose. ADV_E_ILLEGAL: no tile fits. */
 ADV_MUST_CHECK adv_code adv_kernel_tune(const struct adv_kernel_request *request, struct adv_arena *arena,
                                         struct adv_kernel_tuning *tuning, adv_err *err);
 

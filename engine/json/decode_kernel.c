@@ -1,19 +1,17 @@
 #include "engine/json/decode_kernel.h"
 
-#include <stddef.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/text.h"
 #include "engine/base/units.h"
+#include "engine/json/kernel_members.h"
 #include "engine/kernel/kernel.h"
+#include "engine/kernel/legal.h"
+#include "engine/kernel/vmem.h"
 
-enum { SIZE_MAX_DIM = 1 << 28, HEADS_MAX = 1 << 16, BLOCK_MAX = 1 << 24, DEFAULT_TOP_K = 10 };
-
-static const char *const dtype_names[] = {"bfloat16", "float32", "float8",        "int8",       "bf16",
-                                          "f32",      "fp8",     "float8_e4m3fn", "float8_e5m2"};
-static const enum adv_format dtype_formats[] = {ADV_FORMAT_BF16, ADV_FORMAT_F32,  ADV_FORMAT_FP8,
-                                                ADV_FORMAT_INT8, ADV_FORMAT_BF16, ADV_FORMAT_F32,
-                                                ADV_FORMAT_FP8,  ADV_FORMAT_FP8,  ADV_FORMAT_FP8};
+enum { DEFAULT_TOP_K = 10, BAD_SIZES_SHOWN = 8 };
 
 bool adv_kernel_is_attention(enum adv_kernel kernel)
 {
@@ -25,360 +23,324 @@ bool adv_kernel_is_gmm(enum adv_kernel kernel)
     return kernel == ADV_KERNEL_GMM || kernel == ADV_KERNEL_TGMM;
 }
 
-struct int_member {
-    const char *name;
-    size_t offset;
-    int low, high;
-    enum adv_json_need need;
+static bool is_xent(enum adv_kernel kernel)
+{
+    return kernel == ADV_KERNEL_LINEAR_XENT || kernel == ADV_KERNEL_LINEAR_XENT_BWD;
+}
+
+/* One request while it is read. */
+struct decoder {
+    const json_t *root, *shape, *tile;
+    struct adv_arena *arena;
+    struct adv_kernel_request *request;
+    adv_err *err, *warnings;
+    bool with_tile;
 };
 
-static void read_ints(const json_t *object, const char *at, const struct int_member *members, int count,
-                      void *out, adv_err *err)
+/* What members mean when they are left out. */
+static void set_defaults(struct adv_kernel_request *request)
 {
-    for (int i = 0; i < count; i++) {
-        const struct int_member *member = &members[i];
-        int value = 0;
-        if (adv_json_int(object, at, member->name, member->need, member->low, member->high, &value, err)) {
-            memcpy((char *)out + member->offset, &value, sizeof value);
-        }
-    }
+    memset(request, 0, sizeof *request);
+    request->top_k = DEFAULT_TOP_K;
+    request->attention = (struct adv_attention_shape){
+        .batch = 1, .causal = true, .context_shards = 1, .dtype = ADV_FORMAT_BF16};
+    request->attention_tile.q_layout = request->attention_tile.k_layout = request->attention_tile.v_layout =
+        ADV_LAYOUT_HEAD_DIM_MINOR;
+    request->gmm = (struct adv_gmm_shape){.version = 1, .lhs = ADV_FORMAT_BF16};
+    request->gmm.distribution = ADV_GROUPS_MULTINOMIAL; /* what random routing gives */
+    request->gmm_tile.input_buffer_count = 2;
+    request->matmul.lhs = ADV_FORMAT_BF16;
 }
 
-static void read_size(const json_t *shape, const char *member, enum adv_json_need need, int64_t *value,
-                      adv_err *err)
+static bool has(const json_t *object, const char *member)
 {
-    (void)adv_json_integer(shape, "/shape", member, need, 1, SIZE_MAX_DIM, value, err);
+    const json_t *value = json_object_get(object, member);
+    return value && !json_is_null(value);
 }
 
-static enum adv_format read_dtype(const json_t *object, const char *member, enum adv_format fallback,
-                                  adv_err *err)
+/* Members that take another's value when they are left out. */
+static void derive(struct decoder *d)
 {
-    int index = 0;
-    enum { NAMES_COUNT = sizeof dtype_names / sizeof *dtype_names };
-    bool given =
-        adv_json_choice(object, "/shape", member, ADV_JSON_OPTIONAL, dtype_names, NAMES_COUNT, &index, err);
-    return given ? dtype_formats[index] : fallback;
+    struct adv_kernel_request *r = d->request;
+    struct adv_splash_blocks *blocks = &r->attention_tile.blocks;
+    if (!has(d->shape, "kv_len")) r->attention.kv_len = r->attention.q_len * r->attention.context_shards;
+    if (!has(d->shape, "head_dim_v")) r->attention.head_dim_v = r->attention.head_dim_qk;
+    if (!has(d->tile, "block_kv_compute")) blocks->block_kv_compute = blocks->block_kv;
+    if (!has(d->tile, "block_kv_dkv_compute")) blocks->block_kv_dkv_compute = blocks->block_kv_dkv;
+    const bool narrow = r->gmm.lhs == ADV_FORMAT_FP8 || r->gmm.lhs == ADV_FORMAT_INT8;
+    if (!has(d->shape, "rhs_dtype")) r->gmm.rhs = r->gmm.lhs, r->matmul.rhs = r->matmul.lhs;
+    if (has(d->shape, "out_dtype")) return;
+    r->gmm.out = narrow ? ADV_FORMAT_BF16 : r->gmm.lhs;
+    r->matmul.out = r->matmul.lhs == ADV_FORMAT_F32 ? ADV_FORMAT_F32 : ADV_FORMAT_BF16;
 }
 
-static void read_attention_shape(const json_t *json, struct adv_attention_shape *shape, adv_err *err)
+/* A size of a group; -1, with a finding while few are bad, when it is none. */
+static int64_t read_group_size(const json_t *element, size_t index, int64_t *bad_count, adv_err *err)
 {
-    static const char *const members[] = {"batch",
-                                          "q_heads",
-                                          "kv_heads",
-                                          "q_len",
-                                          "kv_len",
-                                          "head_dim_qk",
-                                          "head_dim_v",
-                                          "causal",
-                                          "window",
-                                          "chunk",
-                                          "segment_ids",
-                                          "context_shards",
-                                          "context_load_balanced",
-                                          "dtype"};
-    static const struct int_member ints[] = {
-        {"q_heads", offsetof(struct adv_attention_shape, q_heads), 1, HEADS_MAX, ADV_JSON_REQUIRED},
-        {"kv_heads", offsetof(struct adv_attention_shape, kv_heads), 1, HEADS_MAX, ADV_JSON_REQUIRED},
-        {"head_dim_qk", offsetof(struct adv_attention_shape, head_dim_qk), 1, 8192, ADV_JSON_REQUIRED},
-        {"head_dim_v", offsetof(struct adv_attention_shape, head_dim_v), 1, 8192, ADV_JSON_OPTIONAL},
-        {"context_shards", offsetof(struct adv_attention_shape, context_shards), 1, 65536, ADV_JSON_OPTIONAL},
-    };
-    *shape = (struct adv_attention_shape){.batch = 1, .causal = true, .context_shards = 1};
-    (void)adv_json_known_members(json, "/shape", members, (int)(sizeof members / sizeof *members), err);
-    read_ints(json, "/shape", ints, (int)(sizeof ints / sizeof *ints), shape, err);
-    if (shape->head_dim_v == 0) shape->head_dim_v = shape->head_dim_qk;
-    (void)adv_json_number(json, "/shape", "batch", ADV_JSON_OPTIONAL, 1e-6, 1e6, &shape->batch, err);
-    read_size(json, "q_len", ADV_JSON_REQUIRED, &shape->q_len, err);
-    shape->kv_len = shape->q_len;
-    read_size(json, "kv_len", ADV_JSON_OPTIONAL, &shape->kv_len, err);
-    (void)adv_json_bool(json, "/shape", "causal", ADV_JSON_OPTIONAL, &shape->causal, err);
-    (void)adv_json_integer(json, "/shape", "window", ADV_JSON_OPTIONAL, 0, SIZE_MAX_DIM, &shape->window, err);
-    (void)adv_json_integer(json, "/shape", "chunk", ADV_JSON_OPTIONAL, 0, SIZE_MAX_DIM, &shape->chunk, err);
-    (void)adv_json_bool(json, "/shape", "segment_ids", ADV_JSON_OPTIONAL, &shape->segment_ids, err);
-    (void)adv_json_bool(json, "/shape", "context_load_balanced", ADV_JSON_OPTIONAL,
-                        &shape->context_load_balanced, err);
-    shape->dtype = read_dtype(json, "dtype", ADV_FORMAT_BF16, err);
-    if (shape->q_heads > 0 && shape->kv_heads > 0 && shape->q_heads % shape->kv_heads != 0) {
-        (void)adv_err_add(err, ADV_E_INVALID, "/shape/kv_heads", "a divisor of q_heads",
-                          "%d query heads are not a multiple of %d key-value heads", shape->q_heads,
-                          shape->kv_heads);
-    }
-}
-
-/* 1 or "HEAD_DIM_MINOR", 2 or "SEQ_MINOR". */
-static enum adv_layout read_layout(const json_t *tile, const char *member, adv_err *err)
-{
-    const json_t *value = json_object_get(tile, member);
+    const bool whole = json_is_integer(element) ||
+                       (json_is_real(element) && json_real_value(element) == floor(json_real_value(element)));
+    const double size = whole ? json_number_value(element) : -1.0;
+    if (whole && size >= 0.0 && size <= ADV_KERNEL_SIZE_MAX) return (int64_t)size;
+    if ((*bad_count)++ >= BAD_SIZES_SHOWN) return -1;
     char pointer[ADV_LIMIT_POINTER];
-    if (!value || json_is_null(value)) return ADV_LAYOUT_HEAD_DIM_MINOR;
-    for (int layout = ADV_LAYOUT_HEAD_DIM_MINOR; layout <= ADV_LAYOUT_SEQ_MINOR; layout++) {
-        const char *name = json_string_value(value);
-        if (json_is_integer(value) && json_integer_value(value) == layout) return (enum adv_layout)layout;
-        if (name && strcmp(name, adv_layout_name((enum adv_layout)layout)) == 0)
-            return (enum adv_layout)layout;
-    }
-    (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, "/tile", member),
-                      "HEAD_DIM_MINOR (1) or SEQ_MINOR (2)", "%s is not a layout", member);
-    return ADV_LAYOUT_HEAD_DIM_MINOR;
+    if (json_is_number(element))
+        (void)adv_err_add(err, whole ? ADV_E_RANGE : ADV_E_INVALID,
+                          adv_json_pointer_index(pointer, "/shape/group_sizes", index),
+                          json_number_value(element) < 0.0 ? "0, an empty group" : "a whole number of rows",
+                          "group %zu has %.15g rows", index, json_number_value(element));
+    else
+        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer_index(pointer, "/shape/group_sizes", index),
+                          "a whole number of rows", "group %zu must be a whole number, not %s", index,
+                          adv_json_type_name(element));
+    return -1;
 }
 
-/* The blocks a kernel reads; a compute block left out is the whole block. */
-static void read_attention_tile(const json_t *json, enum adv_kernel kernel, struct adv_attention_tile *tile,
-                                adv_err *err)
+static void judge_group_sizes(struct decoder *d, size_t count, int64_t bad_count, int64_t total)
 {
-    static const char *const members[] = {"block_q",
-                                          "block_kv",
-                                          "block_kv_compute",
-                                          "block_q_dkv",
-                                          "block_kv_dkv",
-                                          "block_kv_dkv_compute",
-                                          "block_q_dq",
-                                          "block_kv_dq",
-                                          "q_layout",
-                                          "k_layout",
-                                          "v_layout",
-                                          "use_base2_exp",
-                                          "use_experimental_scheduler"};
-    bool forward = kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS;
-    bool dq = kernel == ADV_KERNEL_SPLASH_BWD_DQ;
-    enum adv_json_need of_forward = forward ? ADV_JSON_REQUIRED : ADV_JSON_OPTIONAL;
-    enum adv_json_need of_dq = dq ? ADV_JSON_REQUIRED : ADV_JSON_OPTIONAL;
-    enum adv_json_need of_dkv = !forward && !dq ? ADV_JSON_REQUIRED : ADV_JSON_OPTIONAL;
-    const struct int_member ints[] = {
-        {"block_q", offsetof(struct adv_splash_blocks, block_q), 1, BLOCK_MAX, of_forward},
-        {"block_kv", offsetof(struct adv_splash_blocks, block_kv), 1, BLOCK_MAX, of_forward},
-        {"block_kv_compute", offsetof(struct adv_splash_blocks, block_kv_compute), 1, BLOCK_MAX,
-         ADV_JSON_OPTIONAL},
-        {"block_q_dkv", offsetof(struct adv_splash_blocks, block_q_dkv), 1, BLOCK_MAX, of_dkv},
-        {"block_kv_dkv", offsetof(struct adv_splash_blocks, block_kv_dkv), 1, BLOCK_MAX, of_dkv},
-        {"block_kv_dkv_compute", offsetof(struct adv_splash_blocks, block_kv_dkv_compute), 1, BLOCK_MAX,
-         ADV_JSON_OPTIONAL},
-        {"block_q_dq", offsetof(struct adv_splash_blocks, block_q_dq), 1, BLOCK_MAX, of_dq},
-        {"block_kv_dq", offsetof(struct adv_splash_blocks, block_kv_dq), 1, BLOCK_MAX, of_dq},
-    };
-    struct adv_splash_blocks *blocks = &tile->blocks;
-    (void)adv_json_known_members(json, "/tile", members, (int)(sizeof members / sizeof *members), err);
-    read_ints(json, "/tile", ints, (int)(sizeof ints / sizeof *ints), blocks, err);
-    if (blocks->block_kv_compute == 0) blocks->block_kv_compute = blocks->block_kv;
-    if (blocks->block_kv_dkv_compute == 0) blocks->block_kv_dkv_compute = blocks->block_kv_dkv;
-    tile->q_layout = read_layout(json, "q_layout", err);
-    tile->k_layout = read_layout(json, "k_layout", err);
-    tile->v_layout = read_layout(json, "v_layout", err);
-}
-
-static void read_group_sizes(const json_t *json, struct adv_arena *arena, struct adv_gmm_shape *shape,
-                             adv_err *err)
-{
-    json_t *list = adv_json_array(json, "/shape", "group_sizes", ADV_JSON_OPTIONAL, err);
-    if (!list) return;
-    int64_t *sizes = adv_arena_array(arena, json_array_size(list) + 1, sizeof *sizes);
-    int64_t total = 0;
-    size_t index = 0, valid_count = 0;
-    json_t *element = NULL;
-    if (!sizes) {
-        (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
-        return;
+    const struct adv_gmm_shape *shape = &d->request->gmm;
+    char hint[ADV_LIMIT_NAME];
+    if (bad_count > BAD_SIZES_SHOWN)
+        (void)adv_err_add(d->err, ADV_E_INVALID, "/shape/group_sizes", "whole numbers of rows, 0 or more",
+                          "%lld more sizes are no numbers of rows", (long long)(bad_count - BAD_SIZES_SHOWN));
+    if (shape->num_groups > 0 && count != (size_t)shape->num_groups) {
+        (void)snprintf(hint, sizeof hint, "num_groups %zu, or %d sizes", count, shape->num_groups);
+        (void)adv_err_add(d->err, ADV_E_INVALID, "/shape/group_sizes", hint, "%zu sizes for %d groups", count,
+                          shape->num_groups);
     }
-    if (json_array_size(list) != (size_t)shape->num_groups) {
-        (void)adv_err_add(err, ADV_E_INVALID, "/shape/group_sizes", "one size per group",
-                          "%zu sizes for %d groups", json_array_size(list), shape->num_groups);
-        return;
-    }
-    json_array_foreach(list, index, element)
-    {
-        char pointer[ADV_LIMIT_POINTER];
-        bool valid = json_is_integer(element) && json_integer_value(element) >= 0 &&
-                     json_integer_value(element) <= SIZE_MAX_DIM;
-        if (!valid) {
-            (void)adv_err_add(err, ADV_E_INVALID,
-                              adv_json_pointer_index(pointer, "/shape/group_sizes", index), NULL,
-                              "must be a whole number >= 0");
-            continue;
-        }
-        valid_count++;
-        sizes[index] = json_integer_value(element);
-        total += sizes[index];
-    }
-    if (shape->m > 0 && valid_count == json_array_size(list) && total != shape->m) {
-        char hint[ADV_LIMIT_NAME];
+    if (shape->m > 0 && bad_count == 0 && total != shape->m) {
         (void)snprintf(hint, sizeof hint, "m %lld, or sizes that sum to %lld", (long long)total,
                        (long long)shape->m);
-        (void)adv_err_add(err, ADV_E_INVALID, "/shape/group_sizes", hint,
+        (void)adv_err_add(d->err, ADV_E_INVALID, "/shape/group_sizes", hint,
                           "the groups hold %lld rows, but m is %lld", (long long)total, (long long)shape->m);
     }
+}
+
+static void read_groups(struct decoder *d)
+{
+    static const char *const distributions[] = {"balanced", "multinomial", "zipf", "worst"};
+    struct adv_gmm_shape *shape = &d->request->gmm;
+    int index = 0;
+    if (adv_json_choice(d->shape, "/shape", "group_distribution", ADV_JSON_OPTIONAL, distributions, 4, &index,
+                        d->err))
+        shape->distribution = (enum adv_group_distribution)(ADV_GROUPS_BALANCED + index);
+    json_t *list = adv_json_array(d->shape, "/shape", "group_sizes", ADV_JSON_OPTIONAL, d->err), *element;
+    if (!list) return;
+    const size_t count = json_array_size(list);
+    int64_t *sizes = adv_arena_array(d->arena, count + 1, sizeof *sizes), total = 0, bad_count = 0;
+    size_t i;
+    if (!sizes) {
+        (void)adv_err_add(d->err, ADV_E_MEMORY, "", NULL, "the request is too large");
+        return;
+    }
+    json_array_foreach(list, i, element)
+    {
+        sizes[i] = read_group_size(element, i, &bad_count, d->err);
+        total += sizes[i];
+    }
+    judge_group_sizes(d, count, bad_count, total);
+    if (has(d->shape, "group_distribution") && d->warnings) {
+        (void)adv_err_add(d->warnings, ADV_OK, "/shape/group_distribution", "leave it out",
+                          "group_sizes say how the rows are spread: the distribution is not used");
+        adv_err_rule(d->warnings, "not-used");
+    }
+    if (bad_count > 0 || count != (size_t)shape->num_groups) return;
     shape->group_sizes = sizes;
     shape->distribution = ADV_GROUPS_GIVEN;
 }
 
-static void read_gmm_shape(const json_t *json, struct adv_arena *arena, struct adv_gmm_shape *shape,
-                           adv_err *err)
+/* Each block of the fused loss goes by two names. */
+static void judge_xent_names(struct decoder *d)
 {
-    static const char *const members[] = {"m",
-                                          "k",
-                                          "n",
-                                          "num_groups",
-                                          "group_sizes",
-                                          "group_distribution",
-                                          "rhs_transposed",
-                                          "return_residuals",
-                                          "dtype",
-                                          "rhs_dtype",
-                                          "out_dtype",
-                                          "version"};
-    static const char *const distributions[] = {"balanced", "multinomial", "zipf", "worst"};
-    int index = 1; /* multinomial: what random routing gives */
-    (void)adv_json_known_members(json, "/shape", members, (int)(sizeof members / sizeof *members), err);
-    read_size(json, "m", ADV_JSON_REQUIRED, &shape->m, err);
-    read_size(json, "k", ADV_JSON_REQUIRED, &shape->k, err);
-    read_size(json, "n", ADV_JSON_REQUIRED, &shape->n, err);
-    (void)adv_json_int(json, "/shape", "num_groups", ADV_JSON_REQUIRED, 1, ADV_LIMIT_GROUPS,
-                       &shape->num_groups, err);
-    (void)adv_json_choice(json, "/shape", "group_distribution", ADV_JSON_OPTIONAL, distributions, 4, &index,
-                          err);
-    shape->distribution = (enum adv_group_distribution)(ADV_GROUPS_BALANCED + index);
-    (void)adv_json_bool(json, "/shape", "rhs_transposed", ADV_JSON_OPTIONAL, &shape->rhs_transposed, err);
-    (void)adv_json_bool(json, "/shape", "return_residuals", ADV_JSON_OPTIONAL, &shape->return_residuals, err);
-    shape->lhs = read_dtype(json, "dtype", ADV_FORMAT_BF16, err);
-    shape->rhs = read_dtype(json, "rhs_dtype", shape->lhs, err);
-    bool narrow = shape->lhs == ADV_FORMAT_FP8 || shape->lhs == ADV_FORMAT_INT8;
-    shape->out = read_dtype(json, "out_dtype", narrow ? ADV_FORMAT_BF16 : shape->lhs, err);
-    shape->version = 1;
-    (void)adv_json_int(json, "/shape", "version", ADV_JSON_OPTIONAL, 1, 2, &shape->version, err);
-    if (shape->num_groups > 0) read_group_sizes(json, arena, shape, err);
-}
-
-static void read_gmm_tile(const json_t *json, struct adv_gmm_tile *tile, adv_err *err)
-{
-    static const char *const members[] = {"tile_m", "tile_k", "tile_n", "input_buffer_count"};
-    static const struct int_member ints[] = {
-        {"tile_m", offsetof(struct adv_gmm_tile, tile_m), 1, BLOCK_MAX, ADV_JSON_REQUIRED},
-        {"tile_k", offsetof(struct adv_gmm_tile, tile_k), 1, BLOCK_MAX, ADV_JSON_REQUIRED},
-        {"tile_n", offsetof(struct adv_gmm_tile, tile_n), 1, BLOCK_MAX, ADV_JSON_REQUIRED},
-        {"input_buffer_count", offsetof(struct adv_gmm_tile, input_buffer_count), 2, 8, ADV_JSON_OPTIONAL},
-    };
-    tile->input_buffer_count = 2;
-    (void)adv_json_known_members(json, "/tile", members, 4, err);
-    read_ints(json, "/tile", ints, 4, tile, err);
-}
-
-static void read_matmul_shape(const json_t *json, struct adv_matmul_shape *shape, adv_err *err)
-{
-    static const char *const members[] = {"m", "k", "n", "dtype", "rhs_dtype", "out_dtype"};
-    (void)adv_json_known_members(json, "/shape", members, 6, err);
-    read_size(json, "m", ADV_JSON_REQUIRED, &shape->m, err);
-    read_size(json, "k", ADV_JSON_REQUIRED, &shape->k, err);
-    read_size(json, "n", ADV_JSON_REQUIRED, &shape->n, err);
-    shape->lhs = read_dtype(json, "dtype", ADV_FORMAT_BF16, err);
-    shape->rhs = read_dtype(json, "rhs_dtype", shape->lhs, err);
-    shape->out =
-        read_dtype(json, "out_dtype", shape->lhs == ADV_FORMAT_F32 ? ADV_FORMAT_F32 : ADV_FORMAT_BF16, err);
-}
-
-static void read_xent(const json_t *shape_json, const json_t *tile_json, struct adv_xent_shape *shape,
-                      struct adv_xent_tile *tile, adv_err *err)
-{
-    static const char *const members[] = {"tokens", "emb_dim", "vocab"};
-    static const char *const tile_members[] = {"b_block",      "h_block",      "v_block",
-                                               "b_block_size", "h_block_size", "v_block_size"};
-    int *const blocks[] = {&tile->b_block, &tile->h_block, &tile->v_block};
-    (void)adv_json_known_members(shape_json, "/shape", members, 3, err);
-    read_size(shape_json, "tokens", ADV_JSON_REQUIRED, &shape->tokens, err);
-    read_size(shape_json, "emb_dim", ADV_JSON_REQUIRED, &shape->emb_dim, err);
-    read_size(shape_json, "vocab", ADV_JSON_REQUIRED, &shape->vocab, err);
-    if (!tile_json) return;
-    (void)adv_json_known_members(tile_json, "/tile", tile_members, 6, err);
-    for (int i = 0; i < 3; i++) {
-        bool long_name = json_object_get(tile_json, tile_members[i + 3]) != NULL;
-        (void)adv_json_int(tile_json, "/tile", tile_members[long_name ? i + 3 : i], ADV_JSON_REQUIRED, 1,
-                           BLOCK_MAX, blocks[i], err);
+    static const char *const names[] = {"b_block", "h_block", "v_block"};
+    for (int i = 0; i < 3 && d->tile; i++) {
+        char pointer[ADV_LIMIT_NAME], full[ADV_LIMIT_NAME];
+        (void)snprintf(pointer, sizeof pointer, "/tile/%s", names[i]);
+        (void)snprintf(full, sizeof full, "%s_size", names[i]);
+        if (has(d->tile, names[i]) && has(d->tile, full))
+            (void)adv_err_add(d->err, ADV_E_INVALID, pointer, "one of the two names",
+                              "`%s` and `%s` say the same thing twice", names[i], full);
     }
 }
 
-static void read_flags(const json_t *root, const json_t *tile, struct adv_kernel_request *request,
-                       adv_err *err)
+static void warn_unused_tile(struct decoder *d, const char *why)
+{
+    if (!d->tile || json_object_size(d->tile) == 0 || !d->warnings) return;
+    (void)adv_err_add(d->warnings, ADV_OK, "/tile", "leave it out", "%s: the tile is not used", why);
+    adv_err_rule(d->warnings, "not-used");
+}
+
+static void read_flags(struct decoder *d)
 {
     static const char *const members[] = {"use_max_logit_estimate", "dq_reduction_steps", "kernel_only",
                                           "use_experimental_scheduler", "xla_tpu_scoped_vmem_limit_kib"};
-    struct adv_attention_flags *flags = &request->attention_flags;
-    const json_t *json = adv_json_object(root, "", "flags", ADV_JSON_OPTIONAL, err);
-    int estimate = -1;
-    double limit_kib = 0;
-    (void)adv_json_bool(tile, "/tile", "use_experimental_scheduler", ADV_JSON_OPTIONAL,
-                        &flags->use_experimental_scheduler, err);
-    (void)adv_json_number(root, "", "scoped_vmem_limit_kib", ADV_JSON_OPTIONAL, 1, 1e7, &limit_kib, err);
+    struct adv_attention_flags *flags = &d->request->attention_flags;
+    const json_t *json = adv_json_object(d->root, "", "flags", ADV_JSON_OPTIONAL, d->err);
+    double estimate = -1.0, limit_kib = 0.0, flag_kib = 0.0;
+    (void)adv_json_number(d->root, "", "scoped_vmem_limit_kib", ADV_JSON_OPTIONAL, 1, 1e7, &limit_kib,
+                          d->err);
     if (json) {
-        (void)adv_json_known_members(json, "/flags", members, 5, err);
-        (void)adv_json_int(json, "/flags", "use_max_logit_estimate", ADV_JSON_OPTIONAL, -1, 1 << 24,
-                           &estimate, err);
+        (void)adv_json_known_members(json, "/flags", members, 5, d->err);
+        (void)adv_json_number(json, "/flags", "use_max_logit_estimate", ADV_JSON_OPTIONAL, -1, 1 << 24,
+                              &estimate, d->err);
         (void)adv_json_int(json, "/flags", "dq_reduction_steps", ADV_JSON_OPTIONAL, 0, 3,
-                           &flags->dq_reduction_steps, err);
-        (void)adv_json_bool(json, "/flags", "kernel_only", ADV_JSON_OPTIONAL, &flags->kernel_only, err);
+                           &flags->dq_reduction_steps, d->err);
+        (void)adv_json_bool(json, "/flags", "kernel_only", ADV_JSON_OPTIONAL, &flags->kernel_only, d->err);
         (void)adv_json_bool(json, "/flags", "use_experimental_scheduler", ADV_JSON_OPTIONAL,
-                            &flags->use_experimental_scheduler, err);
+                            &flags->use_experimental_scheduler, d->err);
         (void)adv_json_number(json, "/flags", "xla_tpu_scoped_vmem_limit_kib", ADV_JSON_OPTIONAL, 1, 1e7,
-                              &limit_kib, err);
+                              &flag_kib, d->err);
     }
-    flags->max_logit_constant = estimate > 0;
-    request->scoped_vmem_limit_bytes = limit_kib * ADV_KIB;
+    if (flags->dq_reduction_steps % 3 != 0)
+        (void)adv_err_add(d->err, ADV_E_ILLEGAL, "/flags/dq_reduction_steps", "0 or 3",
+                          "the kernel sums its dQ partials in 0 or 3 steps, not in %d",
+                          flags->dq_reduction_steps);
+    if (limit_kib > 0.0 && flag_kib > 0.0 && limit_kib != flag_kib)
+        (void)adv_err_add(d->err, ADV_E_INVALID, "/scoped_vmem_limit_kib", "one of the two",
+                          "scoped_vmem_limit_kib is %.15g, the XLA flag of the same meaning %.15g", limit_kib,
+                          flag_kib);
+    flags->max_logit_constant = estimate > 0.0;
+    d->request->scoped_vmem_limit_bytes = (flag_kib > 0.0 ? flag_kib : limit_kib) * ADV_KIB;
 }
 
-static void read_chip(const struct adv_catalog *catalog, const json_t *root,
-                      struct adv_kernel_request *request, adv_err *err)
+static void read_chip(const struct adv_catalog *catalog, struct decoder *d)
 {
     const char *name = NULL;
-    if (!adv_json_string(root, "", "chip", ADV_JSON_REQUIRED, &name, err)) return;
-    request->chip = adv_catalog_chip(catalog, name);
-    if (request->chip && request->chip->chip.is_tpu) return;
-    request->chip = NULL;
-    (void)adv_err_add(err, ADV_E_INVALID, "/chip", "tpu7x, v6e, v5p, v5e or v4",
+    if (!adv_json_string(d->root, "", "chip", ADV_JSON_REQUIRED, &name, d->err)) return;
+    d->request->chip = adv_catalog_chip(catalog, name);
+    if (d->request->chip && d->request->chip->chip.is_tpu) return;
+    d->request->chip = NULL;
+    (void)adv_err_add(d->err, ADV_E_INVALID, "/chip", "tpu7x, v6e, v5p, v5e or v4",
                       "\"%.60s\" is not a TPU generation the catalog knows", name);
 }
 
-adv_code adv_decode_kernel_request(const struct adv_catalog *catalog, const json_t *root, bool with_tile,
-                                   struct adv_arena *arena, struct adv_kernel_request *request, adv_err *err)
+/* A limit beyond the VMEM that there is counts as all of it. */
+static void judge_limit(struct decoder *d)
+{
+    struct adv_kernel_request *r = d->request;
+    if (!r->chip) return;
+    const double capacity = adv_vmem_capacity_bytes(&r->chip->chip);
+    if (!(r->scoped_vmem_limit_bytes > capacity)) return; /* also when the capacity is unknown */
+    char hint[ADV_LIMIT_NAME];
+    (void)snprintf(hint, sizeof hint, "%.0f at most", capacity / ADV_KIB);
+    if (d->warnings) {
+        (void)adv_err_add(d->warnings, ADV_OK, "/scoped_vmem_limit_kib", hint,
+                          "a limit of %.0f KiB is more than the %.0f KiB of VMEM of a %s device: counted as "
+                          "all of it",
+                          r->scoped_vmem_limit_bytes / ADV_KIB, capacity / ADV_KIB, r->chip->chip.name);
+        adv_err_rule(d->warnings, "vmem-limit");
+    }
+    r->scoped_vmem_limit_bytes = capacity;
+}
+
+/* The rules of the kernel on what could be read. */
+static void judge(struct decoder *d, enum adv_kernel kernel)
+{
+    struct adv_kernel_request *r = d->request;
+    if (adv_kernel_is_attention(kernel)) {
+        (void)adv_legal_attention(kernel, &r->attention, d->tile ? &r->attention_tile : NULL, d->err,
+                                  d->warnings);
+        if ((r->timeline || r->trace) && r->attention.batch != floor(r->attention.batch))
+            (void)adv_err_add(d->err, ADV_E_RANGE, "/shape/batch", "a whole number, or no timeline and trace",
+                              "the steps of %.15g sequences cannot be drawn", r->attention.batch);
+    } else if (adv_kernel_is_gmm(kernel)) {
+        (void)adv_legal_gmm(kernel, &r->gmm, d->tile ? &r->gmm_tile : NULL, d->err, d->warnings);
+    } else if (is_xent(kernel)) {
+        (void)adv_legal_xent(&r->xent, d->tile ? &r->xent_tile : NULL, d->err, d->warnings);
+    }
+    if (d->with_tile) return;
+    if (kernel == ADV_KERNEL_MATMUL)
+        (void)adv_err_add(d->err, ADV_E_UNSUPPORTED, "/kernel", "simulate it instead",
+                          "XLA chooses the tiles of a dense matmul: nothing to tune");
+    else if (adv_kernel_is_gmm(kernel) && r->gmm.version == 2)
+        (void)adv_err_add(d->err, ADV_E_UNSUPPORTED, "/shape/version", "simulate it instead, or version 1",
+                          "version 2 of the grouped matmul chooses its own tiles: nothing to tune");
+    else
+        (void)adv_legal_tunable(kernel, &r->attention, &r->gmm, &r->xent, r->wide_tiles, d->err);
+}
+
+/* Shape and tile of a kernel that is known. */
+static void read_known(struct decoder *d)
+{
+    const enum adv_kernel kernel = d->request->kernel;
+    adv_kernel_members_read(kernel, ADV_KERNEL_SHAPE, d->shape, true, d->request, d->err);
+    const bool own_tile =
+        kernel == ADV_KERNEL_MATMUL || (adv_kernel_is_gmm(kernel) && d->request->gmm.version == 2);
+    if (d->with_tile)
+        d->tile =
+            adv_json_object(d->root, "", "tile", own_tile ? ADV_JSON_OPTIONAL : ADV_JSON_REQUIRED, d->err);
+    adv_kernel_members_read(kernel, ADV_KERNEL_TILE, d->tile, !own_tile, d->request, d->err);
+    if (adv_kernel_is_gmm(kernel) && d->shape) read_groups(d);
+    if (is_xent(kernel)) judge_xent_names(d);
+    if (own_tile)
+        warn_unused_tile(d, kernel == ADV_KERNEL_MATMUL ? "XLA tiles a dense matmul itself"
+                                                        : "version 2 of the grouped matmul picks its own");
+    derive(d);
+    judge(d, kernel);
+}
+
+/* The kernel is not known: what is there is judged as far as its name tells what it is. */
+static void read_unknown(struct decoder *d, const char *nearest)
+{
+    if (d->with_tile) d->tile = adv_json_object(d->root, "", "tile", ADV_JSON_OPTIONAL, d->err);
+    adv_kernel_members_read_any(ADV_KERNEL_SHAPE, d->shape, d->request, d->err);
+    adv_kernel_members_read_any(ADV_KERNEL_TILE, d->tile, d->request, d->err);
+    if (d->shape) read_groups(d);
+    derive(d);
+    for (int i = 0; nearest && i < ADV_KERNEL_COUNT; i++)
+        if (adv_kernel_name((enum adv_kernel)i) == nearest) judge(d, (enum adv_kernel)i);
+}
+
+static void read_top(const struct adv_catalog *catalog, struct decoder *d)
 {
     static const char *const simulate_members[] = {"chip",     "kernel", "shape",
                                                    "tile",     "flags",  "scoped_vmem_limit_kib",
                                                    "timeline", "trace",  ADV_STORE_MEMBERS};
     static const char *const tune_members[] = {
         "chip", "kernel", "shape", "top_k", "flags", "scoped_vmem_limit_kib", "wide", ADV_STORE_MEMBERS};
-    int before = err->count + err->lost_count;
-    memset(request, 0, sizeof *request);
+    struct adv_kernel_request *r = d->request;
+    (void)adv_json_known_members(d->root, "", d->with_tile ? simulate_members : tune_members,
+                                 (int)(d->with_tile ? sizeof simulate_members / sizeof *simulate_members
+                                                    : sizeof tune_members / sizeof *tune_members),
+                                 d->err);
+    if (d->with_tile) {
+        (void)adv_json_bool(d->root, "", "timeline", ADV_JSON_OPTIONAL, &r->timeline, d->err);
+        (void)adv_json_bool(d->root, "", "trace", ADV_JSON_OPTIONAL, &r->trace, d->err);
+    } else {
+        (void)adv_json_bool(d->root, "", "wide", ADV_JSON_OPTIONAL, &r->wide_tiles, d->err);
+        (void)adv_json_int(d->root, "", "top_k", ADV_JSON_OPTIONAL, 1, ADV_LIMIT_RANKED, &r->top_k, d->err);
+    }
+    adv_decode_store(d->root, d->arena, &r->wish, d->err);
+    read_chip(catalog, d);
+    read_flags(d);
+    judge_limit(d);
+}
+
+adv_code adv_decode_kernel_request(const struct adv_catalog *catalog, const json_t *root, bool with_tile,
+                                   struct adv_arena *arena, struct adv_kernel_request *request, adv_err *err,
+                                   adv_err *warnings)
+{
+    const int before = err->count + err->lost_count;
+    struct decoder d = {.root = root,
+                        .arena = arena,
+                        .request = request,
+                        .err = err,
+                        .warnings = warnings,
+                        .with_tile = with_tile};
+    set_defaults(request);
     if (!adv_json_is_object(root, "", err)) return ADV_E_INVALID;
-    (void)adv_json_known_members(root, "", with_tile ? simulate_members : tune_members,
-                                 (int)(with_tile ? sizeof simulate_members / sizeof *simulate_members
-                                                 : sizeof tune_members / sizeof *tune_members),
-                                 err);
-    (void)adv_json_bool(root, "", "wide", ADV_JSON_OPTIONAL, &request->wide_tiles, err);
-    (void)adv_json_bool(root, "", "timeline", ADV_JSON_OPTIONAL, &request->timeline, err);
-    (void)adv_json_bool(root, "", "trace", ADV_JSON_OPTIONAL, &request->trace, err);
-    adv_decode_store(root, arena, &request->wish, err);
-    read_chip(catalog, root, request, err);
+    read_top(catalog, &d);
     const char *names[ADV_KERNEL_COUNT];
     for (int i = 0; i < ADV_KERNEL_COUNT; i++) names[i] = adv_kernel_name((enum adv_kernel)i);
     int kernel = 0;
-    bool has_kernel =
+    const bool known =
         adv_json_choice(root, "", "kernel", ADV_JSON_REQUIRED, names, ADV_KERNEL_COUNT, &kernel, err);
     request->kernel = (enum adv_kernel)kernel;
-    request->top_k = DEFAULT_TOP_K;
-    (void)adv_json_int(root, "", "top_k", ADV_JSON_OPTIONAL, 1, ADV_LIMIT_RANKED, &request->top_k, err);
-    const json_t *shape = adv_json_object(root, "", "shape", ADV_JSON_REQUIRED, err);
-    bool needs_tile = with_tile && request->kernel != ADV_KERNEL_MATMUL;
-    const json_t *tile =
-        with_tile ? adv_json_object(root, "", "tile", needs_tile ? ADV_JSON_REQUIRED : ADV_JSON_OPTIONAL, err)
-                  : NULL;
-    read_flags(root, tile, request, err);
-    if (!has_kernel || !shape) return err->code;
-    if (adv_kernel_is_attention(request->kernel)) {
-        read_attention_shape(shape, &request->attention, err);
-        if (tile) read_attention_tile(tile, request->kernel, &request->attention_tile, err);
-    } else if (adv_kernel_is_gmm(request->kernel)) {
-        read_gmm_shape(shape, arena, &request->gmm, err);
-        if (tile) read_gmm_tile(tile, &request->gmm_tile, err);
-    } else if (request->kernel == ADV_KERNEL_MATMUL) {
-        read_matmul_shape(shape, &request->matmul, err);
+    d.shape = adv_json_object(root, "", "shape", ADV_JSON_REQUIRED, err);
+    if (known) {
+        read_known(&d);
     } else {
-        read_xent(shape, tile, &request->xent, &request->xent_tile, err);
+        const char *given = json_string_value(json_object_get(root, "kernel"));
+        read_unknown(&d, given ? adv_text_nearest(given, names, ADV_KERNEL_COUNT) : NULL);
     }
     return err->count + err->lost_count > before ? err->code : ADV_OK;
 }

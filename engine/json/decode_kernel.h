@@ -20,6 +20,7 @@ struct adv_kernel_request {
     struct adv_attention_shape attention;
     struct adv_attention_tile attention_tile;
     struct adv_attention_flags attention_flags;
+    bool attention_base2_exp; /* taken, without effect on the time */
     struct adv_gmm_shape gmm;
     struct adv_gmm_tile gmm_tile;
     struct adv_matmul_shape matmul;
@@ -30,11 +31,13 @@ struct adv_kernel_request {
 bool adv_kernel_is_attention(enum adv_kernel kernel);
 bool adv_kernel_is_gmm(enum adv_kernel kernel);
 
-/* ADV_E_INVALID with every member that is missing, unknown or wrong; pointers are those of the document.
- * `with_tile`: simulate (tiles are needed, except for matmul); otherwise tune. Group sizes live in `arena`.
- */
+/* Every member that is missing, unknown, mistyped or out of range (ADV_E_INVALID, ADV_E_RANGE) and every rule
+ * of the kernel that the readable rest breaks (ADV_E_ILLEGAL, kernel/legal.h), at once; pointers are those of
+ * the document. `with_tile`: simulate (tiles are needed, except where the kernel chooses them); otherwise
+ * tune. `warnings`: what is legal at a price or not used; may be NULL. Group sizes live in `arena`. */
 ADV_MUST_CHECK adv_code adv_decode_kernel_request(const struct adv_catalog *catalog, const json_t *root,
                                                   bool with_tile, struct adv_arena *arena,
-                                                  struct adv_kernel_request *request, adv_err *err);
+                                                  struct adv_kernel_request *request, adv_err *err,
+                                                  adv_err *warnings);
 
 #endif

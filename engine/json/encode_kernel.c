@@ -45,8 +45,42 @@ json_t *adv_encode_tile(enum adv_kernel kernel, const struct adv_kernel_choice *
     return object;
 }
 
+int adv_kernel_vmem_parts(const struct adv_kernel_request *request,
+                          struct adv_vmem_part parts[ADV_VMEM_PARTS])
+{
+    if (adv_kernel_is_attention(request->kernel))
+        return adv_vmem_splash_parts(request->kernel, &request->attention, &request->attention_tile, parts);
+    if (adv_kernel_is_gmm(request->kernel))
+        return request->gmm.version == 2
+                   ? 0
+                   : adv_vmem_gmm_parts(request->kernel, &request->gmm, &request->gmm_tile, parts);
+    return request->kernel == ADV_KERNEL_MATMUL
+               ? 0
+               : adv_vmem_xent_parts(request->kernel, &request->xent_tile, parts);
+}
+
+static json_t *encode_vmem_parts(const struct adv_kernel_request *request)
+{
+    struct adv_vmem_part parts[ADV_VMEM_PARTS];
+    const int count = adv_kernel_vmem_parts(request, parts);
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++) {
+        json_t *part = json_object();
+        adv_encode_set_string(part, "name", parts[i].name);
+        adv_encode_set_number(part, "bytes", round(parts[i].bytes));
+        (void)json_array_append_new(list, part);
+    }
+    return list;
+}
+
+static json_t *encode_warnings(const adv_err *warnings)
+{
+    return warnings ? adv_encode_findings(warnings) : json_array();
+}
+
 json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct adv_kernel_request *request,
-                              const struct adv_kernel_time *time, const struct adv_timeline *timeline)
+                              const struct adv_kernel_time *time, const struct adv_timeline *timeline,
+                              const adv_err *warnings)
 {
     json_t *object = json_object();
     json_t *parts = json_array();
@@ -62,12 +96,18 @@ json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct ad
     (void)json_object_set_new(object, "fits_vmem", json_boolean(time->fits_vmem));
     adv_encode_set_number(object, "vmem_bytes", round(time->vmem_bytes));
     adv_encode_set_number(object, "vmem_limit_bytes", round(time->vmem_limit_bytes));
+    adv_encode_set_number(object, "scoped_vmem_limit_needed_kib",
+                          time->vmem_bytes > 0.0
+                              ? adv_vmem_needed_limit_kib(request->kernel, time->vmem_bytes)
+                              : (double)NAN); /* XLA fits a dense matmul itself */
+    (void)json_object_set_new(object, "vmem_parts", encode_vmem_parts(request));
     adv_encode_set_number(object, "grid_steps", time->grid_steps);
     adv_encode_set_string(object, "bound", adv_resource_name(time->bound));
     adv_encode_set_number(object, "mxu_busy_us", time->mxu_busy_s / ADV_US);
     adv_encode_set_number(object, "hbm_bytes", round(time->hbm_bytes));
     (void)json_object_set_new(object, "parts", parts);
     (void)json_object_set_new(object, "extrapolated", json_boolean(time->extrapolated));
+    (void)json_object_set_new(object, "warnings", encode_warnings(warnings));
     if (timeline && request->timeline)
         (void)json_object_set_new(object, "timeline", adv_encode_timeline(timeline, time));
     if (timeline && request->trace)
@@ -160,7 +200,7 @@ static json_t *encode_next(const struct adv_kernel_request *request, const struc
 }
 
 json_t *adv_encode_tuning(const struct adv_catalog *catalog, const struct adv_kernel_request *request,
-                          const struct adv_kernel_tuning *tuning)
+                          const struct adv_kernel_tuning *tuning, const adv_err *warnings)
 {
     json_t *object = json_object();
     json_t *ranked = json_array();
@@ -182,6 +222,7 @@ json_t *adv_encode_tuning(const struct adv_catalog *catalog, const struct adv_ke
     (void)json_object_set_new(object, "short_list", encode_short_list(request, tuning));
     (void)json_object_set_new(object, "sweep", adv_encode_sweep(request, tuning));
     (void)json_object_set_new(object, "search", search);
+    (void)json_object_set_new(object, "warnings", encode_warnings(warnings));
     (void)json_object_set_new(object, "engine", adv_encode_engine(catalog));
     return object;
 }

@@ -7,6 +7,7 @@
 #include "engine/kernel/kernel.h"
 #include "engine/kernel/short_list.h"
 #include "engine/kernel/timeline.h"
+#include "engine/kernel/vmem.h"
 
 /* One tile choice of the request's kernel with its simulated time; which tile struct counts depends on the
  * kernel. */
@@ -37,12 +38,18 @@ struct adv_kernel_tuning {
     double next_limit_kib;
 };
 
-/* New references. `timeline`: where the request asks for it or for a trace; else NULL. */
+/* New references. `timeline`: where the request asks for it or for a trace; else NULL. `warnings` may be
+ * NULL. */
 json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct adv_kernel_request *request,
-                              const struct adv_kernel_time *time, const struct adv_timeline *timeline);
+                              const struct adv_kernel_time *time, const struct adv_timeline *timeline,
+                              const adv_err *warnings);
 
 json_t *adv_encode_tuning(const struct adv_catalog *catalog, const struct adv_kernel_request *request,
-                          const struct adv_kernel_tuning *tuning);
+                          const struct adv_kernel_tuning *tuning, const adv_err *warnings);
+
+/* The VMEM buffers of the request's tile; returns how many, 0 for kernels that choose their own. */
+int adv_kernel_vmem_parts(const struct adv_kernel_request *request,
+                          struct adv_vmem_part parts[ADV_VMEM_PARTS]);
 
 /* The tile as the tile member of requests and answers. Used by sweeps too. */
 json_t *adv_encode_tile(enum adv_kernel kernel, const struct adv_kernel_choice *choice);

@@ -99,6 +99,10 @@ ADV_MUST_CHECK adv_code adv_gmm_tune(const struct adv_kernel_machine *machine, e
                                      const struct adv_gmm_shape *shape, int top_k, struct adv_gmm_tile *tiles,
                                      struct adv_kernel_time *times, int *found_count, long *evaluated_count,
                                      adv_err *err);
+ADV_MUST_CHECK adv_code adv_xent_tune(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                                      const struct adv_xent_shape *shape, int top_k,
+                                      struct adv_xent_tile *tiles, struct adv_kernel_time *times,
+                                      int *found_count, long *evaluated_count, adv_err *err);
 
 /* Of the tiles of the tuner's space that are at least a thousandth faster than `than_s` but do not fit, the
  * one with the lowest limit (the fastest of those) that the device has VMEM for. False: there is none, or the
@@ -110,5 +114,8 @@ bool adv_splash_next_better(const struct adv_kernel_machine *machine, enum adv_k
 bool adv_gmm_next_better(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                          const struct adv_gmm_shape *shape, double than_s, struct adv_gmm_tile *tile,
                          struct adv_kernel_time *time, double *limit_kib);
+bool adv_xent_next_better(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                          const struct adv_xent_shape *shape, double than_s, struct adv_xent_tile *tile,
+                          struct adv_kernel_time *time, double *limit_kib);
 
 #endif

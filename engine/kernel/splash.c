@@ -1,11 +1,14 @@
 #include "engine/kernel/splash.h"
 
 #include "engine/kernel/core.h"
+#include "engine/kernel/legal.h"
 #include "engine/kernel/vmem.h"
 
-#include <stdio.h>
-
-enum { LANES = 128, LEN_MAX = 1 << 24, HEADS_MAX = 1 << 16, HEAD_DIM_MAX = 4096 };
+enum {
+    LEN_MAX = ADV_KERNEL_LEN_MAX,
+    HEADS_MAX = ADV_KERNEL_HEADS_MAX,
+    HEAD_DIM_MAX = ADV_KERNEL_HEAD_DIM_MAX
+};
 
 static adv_code bad(adv_err *err, const char *pointer, const char *hint, const char *what, double got)
 {
@@ -30,47 +33,6 @@ static adv_code check_shape(const struct adv_attention_shape *s, adv_err *err)
         code = bad(err, "/shape/head_dim_v", "1..4096", "head_dim_v", s->head_dim_v);
     if (s->window < 0 || s->chunk < 0)
         code = bad(err, "/shape/window", "0 or more", "window", (double)s->window);
-    return code;
-}
-
-/* A block size must be a multiple of the 128 lanes and divide its length, or be the whole (short) length. */
-static adv_code check_block(adv_err *err, const char *pointer, int64_t block, int64_t length,
-                            const char *length_name)
-{
-    if (block >= 1 && (block % LANES == 0 || block == length) && length % block == 0) return ADV_OK;
-    char hint[64];
-    int64_t fit = adv_max_i(1, adv_min_i(block, length)); /* the nearest legal block at or below, or 128 */
-    while (fit > 1 && (length % fit || fit % LANES)) fit--;
-    if (fit == 1) fit = length % LANES ? length : LANES;
-    if (block < 1 || (block % LANES && block != length)) {
-        snprintf(hint, sizeof hint, "%ld, a multiple of 128 that divides %ld", (long)fit, (long)length);
-        return adv_err_add(err, ADV_E_ILLEGAL, pointer, fit % LANES ? "a positive multiple of 128" : hint,
-                           "the block is %ld, not a multiple of 128", (long)block);
-    }
-    snprintf(hint, sizeof hint, "%ld divides %ld", (long)fit, (long)length);
-    return adv_err_add(err, ADV_E_ILLEGAL, pointer, hint, "the block of %ld does not divide %s, %ld",
-                       (long)block, length_name, (long)length);
-}
-
-static adv_code check_tile(enum adv_kernel kernel, const struct adv_attention_shape *s,
-                           const struct adv_splash_blocks *t, adv_err *err)
-{
-    adv_code code = ADV_OK, found;
-#define CHECK(name, length, what)                                                                            \
-    if ((found = check_block(err, "/tile/" #name, t->name, length, what))) code = found
-    if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS) {
-        CHECK(block_q, s->q_len, "q_len");
-        CHECK(block_kv, s->kv_len, "kv_len");
-        CHECK(block_kv_compute, t->block_kv, "block_kv");
-    } else if (kernel == ADV_KERNEL_SPLASH_BWD_DQ) {
-        CHECK(block_q_dq, s->q_len, "q_len");
-        CHECK(block_kv_dq, s->kv_len, "kv_len");
-    } else {
-        CHECK(block_q_dkv, s->q_len, "q_len");
-        CHECK(block_kv_dkv, s->kv_len, "kv_len");
-        CHECK(block_kv_dkv_compute, t->block_kv_dkv, "block_kv_dkv");
-    }
-#undef CHECK
     return code;
 }
 
@@ -158,7 +120,8 @@ adv_code adv_splash_time(const struct adv_kernel_machine *machine, enum adv_kern
 {
     const adv_code bad_shape = check_shape(shape, err);
     const bool has_lengths = shape->q_len > 0 && shape->kv_len > 0; /* tiles of a bad shape are judged too */
-    const adv_code bad_tile = has_lengths ? check_tile(kernel, shape, &tile->blocks, err) : ADV_OK;
+    const adv_code bad_tile =
+        has_lengths ? adv_legal_splash_blocks(kernel, shape, &tile->blocks, err) : ADV_OK;
     if (bad_shape || bad_tile) return bad_shape ? bad_shape : bad_tile;
     time->parts_count = 0;
     if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS)

@@ -1,66 +1,11 @@
-#include "engine/kernel/core.h"
-#include "engine/kernel/tune_space.h"
-#include "engine/kernel/vmem.h"
+#include "engine/kernel/tune.h"
 
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
-/* The k best so far, best first. */
-struct best {
-    int top_k, count;
-    struct adv_kernel_time *times;
-};
-
-/* Where `time_s` belongs among the best, or -1. Makes room; the caller stores tile and time there. */
-static int insert(struct best *best, double time_s, size_t tile_bytes, char *tiles)
-{
-    int at = best->count;
-    while (at > 0 && time_s < best->times[at - 1].time_s) at--;
-    if (at >= best->top_k) return -1;
-    const int last = best->count < best->top_k ? best->count++ : best->top_k - 1;
-    for (int i = last; i > at; i--) {
-        best->times[i] = best->times[i - 1];
-        memcpy(tiles + (size_t)i * tile_bytes, tiles + (size_t)(i - 1) * tile_bytes, tile_bytes);
-    }
-    return at;
-}
-
-/* What would make the smallest tile fit: a limit the device has VMEM for, tiles the space leaves out. */
-static void write_hint(char *hint, size_t size, const struct adv_kernel_machine *machine, double limit_kib,
-                       bool wide_fits)
-{
-    const double capacity_kib = adv_vmem_capacity_bytes(machine->chip) / ADV_KIB;
-    const char *wide = wide_fits ? "\"wide\": true" : "";
-    if (limit_kib <= capacity_kib)
-        (void)snprintf(hint, size, "scoped_vmem_limit_kib %.0f%s%s", limit_kib, wide_fits ? ", or " : "",
-                       wide);
-    else
-        (void)snprintf(hint, size, "%s%s", wide,
-                       wide_fits ? "" : "a smaller shape: the chip has not enough VMEM for any limit");
-}
-
-static adv_code refuse(const struct adv_kernel_machine *machine, enum adv_kernel kernel, bool wide_fits,
-                       const char *other_hint, const struct adv_vmem_part *parts, int parts_count,
-                       adv_err *err)
-{
-    double bytes = 0.0;
-    int largest = 0;
-    for (int i = 0; i < parts_count; i++) {
-        bytes += parts[i].bytes;
-        if (parts[i].bytes > parts[largest].bytes) largest = i;
-    }
-    char hint[ADV_LIMIT_DETAIL];
-    const double limit_kib = adv_vmem_needed_limit_kib(kernel, bytes);
-    write_hint(hint, sizeof hint, machine, limit_kib, wide_fits);
-    const bool limit_helps = limit_kib * ADV_KIB <= adv_vmem_capacity_bytes(machine->chip);
-    return adv_err_add(
-        err, ADV_E_ILLEGAL, "/scoped_vmem_limit_kib", !limit_helps && other_hint ? other_hint : hint,
-        "no tile fits: the smallest needs %.0f KiB of VMEM, the limit is %.0f KiB; its largest "
-        "buffer is %s with %.0f KiB",
-        ceil(bytes / ADV_KIB), adv_core_vmem_limit_bytes(machine) / ADV_KIB, parts[largest].name,
-        ceil(parts[largest].bytes / ADV_KIB));
-}
+#include "engine/kernel/core.h"
+#include "engine/kernel/legal.h"
+#include "engine/kernel/tune_space.h"
 
 /* The tile of a space that needs least VMEM. */
 static int smallest_splash(enum adv_kernel kernel, const struct adv_attention_shape *shape,
@@ -79,20 +24,7 @@ static adv_code no_splash_tile(const struct adv_kernel_machine *machine, enum ad
                                struct adv_attention_tile tiles[ADV_SPLASH_SPACE_MAX], int count, adv_err *err)
 {
     struct adv_vmem_part parts[ADV_VMEM_PARTS];
-    if (count == 0) {
-        adv_code code = ADV_E_ILLEGAL;
-        const int64_t lengths[] = {shape->q_len, shape->kv_len};
-        static const char *const names[] = {"q_len", "kv_len"};
-        for (int i = 0; i < 2; i++) {
-            if (lengths[i] % 128 == 0 || lengths[i] < 128) continue;
-            char pointer[ADV_LIMIT_NAME], hint[ADV_LIMIT_NAME];
-            (void)snprintf(pointer, sizeof pointer, "/shape/%s", names[i]);
-            (void)snprintf(hint, sizeof hint, "%ld", (long)adv_round_up(lengths[i], 128));
-            code = adv_err_add(err, ADV_E_ILLEGAL, pointer, hint, "no block size divides %s %ld", names[i],
-                               (long)lengths[i]);
-        }
-        return code;
-    }
+    if (count == 0) return adv_legal_tunable(kernel, shape, NULL, NULL, machine->wide_tiles, err);
     const struct adv_attention_tile least = tiles[smallest_splash(kernel, shape, tiles, count)];
     const int wide_count = machine->wide_tiles ? 0 : adv_splash_space(kernel, shape, true, tiles);
     const bool wide_fits =
@@ -102,7 +34,9 @@ static adv_code no_splash_tile(const struct adv_kernel_machine *machine, enum ad
             adv_vmem_splash_bytes(kernel, shape, &tiles[smallest_splash(kernel, shape, tiles, wide_count)]),
             adv_core_vmem_limit_bytes(machine));
     const int parts_count = adv_vmem_splash_parts(kernel, shape, &least, parts);
-    return refuse(machine, kernel, wide_fits, NULL, parts, parts_count, err);
+    const struct adv_tune_refusal refusal = {.wide_fits = wide_fits,
+                                             .limit_bytes = adv_core_vmem_limit_bytes(machine)};
+    return adv_tune_refuse(machine, kernel, &refusal, parts, parts_count, err);
 }
 
 adv_code adv_splash_tune(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
@@ -110,7 +44,7 @@ adv_code adv_splash_tune(const struct adv_kernel_machine *machine, enum adv_kern
                          int top_k, struct adv_attention_tile *tiles, struct adv_kernel_time *times,
                          int *found_count, long *evaluated_count, adv_err *err)
 {
-    struct best best = {.top_k = top_k, .times = times};
+    struct adv_tune_best best = {.top_k = top_k, .times = times};
     struct adv_attention_tile space[ADV_SPLASH_SPACE_MAX];
     const int count = adv_splash_space(kernel, shape, machine->wide_tiles, space);
     *found_count = 0;
@@ -119,7 +53,7 @@ adv_code adv_splash_tune(const struct adv_kernel_machine *machine, enum adv_kern
         const adv_code bad = adv_splash_time(machine, kernel, shape, &space[i], flags, &time, err);
         if (bad) return bad;
         if (!time.fits_vmem) continue;
-        const int at = insert(&best, time.time_s, sizeof space[i], (char *)tiles);
+        const int at = adv_tune_insert(&best, time.time_s, sizeof space[i], (char *)tiles);
         if (at < 0) continue;
         tiles[at] = space[i];
         times[at] = time;
@@ -127,15 +61,6 @@ adv_code adv_splash_tune(const struct adv_kernel_machine *machine, enum adv_kern
     *evaluated_count = count;
     *found_count = best.count;
     return best.count > 0 ? ADV_OK : no_splash_tile(machine, kernel, shape, space, count, err);
-}
-
-/* Is a tile that needs limit_kib and takes time_s the one to name next? */
-static bool is_next(const struct adv_kernel_machine *machine, double limit_kib, double time_s, double than_s,
-                    double best_kib, double best_s)
-{
-    if (limit_kib * ADV_KIB > adv_vmem_capacity_bytes(machine->chip)) return false;
-    if (time_s > than_s * (1.0 - 1e-3)) return false;
-    return limit_kib < best_kib || (limit_kib == best_kib && time_s < best_s);
 }
 
 bool adv_splash_next_better(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
@@ -150,7 +75,8 @@ bool adv_splash_next_better(const struct adv_kernel_machine *machine, enum adv_k
         struct adv_kernel_time found;
         if (adv_splash_time(machine, kernel, shape, &space[i], flags, &found, NULL)) continue;
         const double needed = adv_vmem_needed_limit_kib(kernel, found.vmem_bytes);
-        if (found.fits_vmem || !is_next(machine, needed, found.time_s, than_s, *limit_kib, time->time_s))
+        if (found.fits_vmem ||
+            !adv_tune_is_next(machine, needed, found.time_s, than_s, *limit_kib, time->time_s))
             continue;
         *limit_kib = needed;
         *tile = space[i];
@@ -176,10 +102,7 @@ static adv_code no_gmm_tile(const struct adv_kernel_machine *machine, enum adv_k
                             int count, adv_err *err)
 {
     char hint[ADV_LIMIT_NAME];
-    if (count == 0) {
-        (void)snprintf(hint, sizeof hint, "%ld", (long)adv_round_up(shape->m, 64));
-        return adv_err_add(err, ADV_E_ILLEGAL, "/shape/m", hint, "no row tile divides m %ld", (long)shape->m);
-    }
+    if (count == 0) return adv_legal_tunable(kernel, NULL, shape, NULL, machine->wide_tiles, err);
     int least = 0;
     for (int i = 0; i < count; i++) {
         tiles[i].input_buffer_count = 2;
@@ -194,14 +117,17 @@ static adv_code no_gmm_tile(const struct adv_kernel_machine *machine, enum adv_k
                    (long)adv_round_up(shape->k, 128));
     struct adv_vmem_part parts[ADV_VMEM_PARTS];
     const int parts_count = adv_vmem_gmm_parts(kernel, shape, &tiles[least], parts);
-    return refuse(machine, kernel, wide_fits, shape->k % 128 ? hint : NULL, parts, parts_count, err);
+    const struct adv_tune_refusal refusal = {.wide_fits = wide_fits,
+                                             .other_hint = shape->k % 128 ? hint : NULL,
+                                             .limit_bytes = adv_core_vmem_limit_bytes(machine)};
+    return adv_tune_refuse(machine, kernel, &refusal, parts, parts_count, err);
 }
 
 adv_code adv_gmm_tune(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                       const struct adv_gmm_shape *shape, int top_k, struct adv_gmm_tile *tiles,
                       struct adv_kernel_time *times, int *found_count, long *evaluated_count, adv_err *err)
 {
-    struct best best = {.top_k = top_k, .times = times};
+    struct adv_tune_best best = {.top_k = top_k, .times = times};
     const double limit = adv_core_vmem_limit_bytes(machine);
     struct adv_gmm_tile space[ADV_GMM_SPACE_MAX];
     const int count = adv_gmm_space(shape, machine->wide_tiles, space);
@@ -213,7 +139,7 @@ adv_code adv_gmm_tune(const struct adv_kernel_machine *machine, enum adv_kernel 
         struct adv_kernel_time time;
         const adv_code bad = adv_gmm_time(machine, kernel, shape, &tile, &time, err);
         if (bad) return bad;
-        const int at = insert(&best, time.time_s, sizeof tile, (char *)tiles);
+        const int at = adv_tune_insert(&best, time.time_s, sizeof tile, (char *)tiles);
         if (at < 0) continue;
         tiles[at] = tile;
         times[at] = time;
@@ -235,7 +161,8 @@ bool adv_gmm_next_better(const struct adv_kernel_machine *machine, enum adv_kern
         struct adv_kernel_time found;
         if (adv_gmm_time(machine, kernel, shape, &space[i], &found, NULL)) continue;
         const double needed = adv_vmem_needed_limit_kib(kernel, found.vmem_bytes);
-        if (found.fits_vmem || !is_next(machine, needed, found.time_s, than_s, *limit_kib, time->time_s))
+        if (found.fits_vmem ||
+            !adv_tune_is_next(machine, needed, found.time_s, than_s, *limit_kib, time->time_s))
             continue;
         *limit_kib = needed;
         *tile = deepest(kernel, shape, needed * ADV_KIB, space[i].tile_m, space[i].tile_k, space[i].tile_n);

@@ -1,8 +1,9 @@
 #include "engine/kernel/tune_space.h"
 
 #include "engine/base/units.h"
+#include "engine/kernel/legal.h"
 
-enum { BLOCKS_MAX = 16, TILES_MAX = 24 };
+enum { BLOCKS_MAX = 16, TILES_MAX = 24, ROWS_WHOLE = 1024 };
 
 /* Block sizes of the field's tuners: powers of two from 256 to 4096 that divide the length, at least 1024
  * once the length is; a length none of them divides takes multiples of 128, a short one itself. */
@@ -92,16 +93,64 @@ static int tiles_of(int64_t dim, bool contraction, int tiles[TILES_MAX])
     return count;
 }
 
-int adv_gmm_space(const struct adv_gmm_shape *shape, bool wide, struct adv_gmm_tile tiles[ADV_GMM_SPACE_MAX])
+/* Row tiles: those of the tuners that divide m and that the format's registers hold whole; few rows that none
+ * of them divides are taken whole. */
+static int row_tiles_of(const struct adv_gmm_shape *shape, bool wide, int tiles[BLOCKS_MAX])
 {
     static const int rows[] = {64, 128, 256, 512, 1024, 16, 32, 2048};
-    int k_tiles[TILES_MAX], n_tiles[TILES_MAX], count = 0;
+    const int unit = adv_legal_row_unit(shape->lhs);
+    int count = 0;
+    for (int i = 0; i < (wide ? 8 : 5); i++)
+        if (shape->m % rows[i] == 0 && rows[i] % unit == 0) tiles[count++] = rows[i];
+    if (count == 0 && shape->m <= ROWS_WHOLE) tiles[count++] = (int)shape->m;
+    return count;
+}
+
+int adv_gmm_space(const struct adv_gmm_shape *shape, bool wide, struct adv_gmm_tile tiles[ADV_GMM_SPACE_MAX])
+{
+    int m_tiles[BLOCKS_MAX], k_tiles[TILES_MAX], n_tiles[TILES_MAX], count = 0;
+    const int m_count = row_tiles_of(shape, wide, m_tiles);
     const int k_count = tiles_of(shape->k, true, k_tiles), n_count = tiles_of(shape->n, false, n_tiles);
-    for (int m = 0; m < (wide ? 8 : 5); m++) {
-        if (shape->m % rows[m]) continue;
+    for (int m = 0; m < m_count; m++)
         for (int k = 0; k < k_count; k++)
             for (int n = 0; n < n_count; n++)
-                tiles[count++] = (struct adv_gmm_tile){rows[m], k_tiles[k], n_tiles[n], 0};
-    }
+                tiles[count++] = (struct adv_gmm_tile){m_tiles[m], k_tiles[k], n_tiles[n], 0};
+    return count;
+}
+
+/* Token blocks: the published winners have 1024 or 2048; tokens that 1024 does not divide take the powers of
+ * two that do, or all of them. */
+static int token_blocks_of(int64_t tokens, bool wide, int blocks[BLOCKS_MAX])
+{
+    int count = 0;
+    for (int block = 4096; block >= (wide ? 128 : 1024); block /= 2)
+        if (tokens % block == 0) blocks[count++] = block;
+    for (int block = 512; count == 0 && block >= 128; block /= 2)
+        if (tokens % block == 0) blocks[count++] = block;
+    if (count == 0 && tokens <= ROWS_WHOLE) blocks[count++] = (int)tokens;
+    return count;
+}
+
+/* Blocks of an axis whose tail is masked: none wider than the axis needs. */
+static int masked_blocks_of(int64_t axis, const int *sizes, int sizes_count, int blocks[BLOCKS_MAX])
+{
+    int count = 0;
+    for (int i = 0; i < sizes_count; i++)
+        if (i == 0 || sizes[i] <= adv_round_up(axis, 128)) blocks[count++] = sizes[i];
+    return count;
+}
+
+int adv_xent_space(const struct adv_xent_shape *shape, bool wide,
+                   struct adv_xent_tile tiles[ADV_XENT_SPACE_MAX])
+{
+    static const int widths[] = {128, 256, 512, 640, 768, 1024, 1280, 2048, 2560};
+    static const int words[] = {128, 256, 512, 1024, 2048, 4096};
+    int b[BLOCKS_MAX], h[BLOCKS_MAX], v[BLOCKS_MAX], count = 0;
+    const int b_count = token_blocks_of(shape->tokens, wide, b);
+    const int h_count = masked_blocks_of(shape->emb_dim, widths, sizeof widths / sizeof *widths, h);
+    const int v_count = masked_blocks_of(shape->vocab, words, sizeof words / sizeof *words, v);
+    for (int i = 0; i < b_count; i++)
+        for (int j = 0; j < h_count; j++)
+            for (int k = 0; k < v_count; k++) tiles[count++] = (struct adv_xent_tile){b[i], h[j], v[k]};
     return count;
 }

@@ -115,13 +115,26 @@ double adv_vmem_gmm_bytes(enum adv_kernel kernel, const struct adv_gmm_shape *sh
     return sum(parts, adv_vmem_gmm_parts(kernel, shape, tile, parts));
 }
 
-double adv_vmem_xent_bytes(enum adv_kernel kernel, const struct adv_xent_tile *tile)
+int adv_vmem_xent_parts(enum adv_kernel kernel, const struct adv_xent_tile *tile,
+                        struct adv_vmem_part list[ADV_VMEM_PARTS])
 {
     const double b = tile->b_block, h = tile->h_block, v = tile->v_block;
-    const double forward = 2.0 * (b * h * 4.0 + h * v * 2.0) + b * v * 4.0 + 3.0 * b * LANES * 4.0;
-    if (kernel == ADV_KERNEL_LINEAR_XENT) return forward;
-    return forward +
-           2.0 * (b * h * 4.0 + h * v * 4.0); /* dx and dw windows; scores become their gradient in place */
+    struct parts parts = {list, 0};
+    add(&parts, "x blocks (b_block x h_block)", 2.0 * b * h * 4.0);
+    add(&parts, "weight blocks (h_block x v_block)", 2.0 * h * v * 2.0);
+    add(&parts, "logits (b_block x v_block)", b * v * 4.0);
+    add(&parts, "statistics (b_block)", 3.0 * b * LANES * 4.0);
+    if (kernel == ADV_KERNEL_LINEAR_XENT) return parts.count;
+    /* the logits become their gradient in place */
+    add(&parts, "dx blocks (b_block x h_block)", 2.0 * b * h * 4.0);
+    add(&parts, "dW blocks (h_block x v_block)", 2.0 * h * v * 4.0);
+    return parts.count;
+}
+
+double adv_vmem_xent_bytes(enum adv_kernel kernel, const struct adv_xent_tile *tile)
+{
+    struct adv_vmem_part parts[ADV_VMEM_PARTS];
+    return sum(parts, adv_vmem_xent_parts(kernel, tile, parts));
 }
 
 static double slack(enum adv_kernel kernel)

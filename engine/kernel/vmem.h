@@ -26,6 +26,8 @@ int adv_vmem_splash_parts(enum adv_kernel kernel, const struct adv_attention_sha
                           const struct adv_attention_tile *tile, struct adv_vmem_part list[ADV_VMEM_PARTS]);
 int adv_vmem_gmm_parts(enum adv_kernel kernel, const struct adv_gmm_shape *shape,
                        const struct adv_gmm_tile *tile, struct adv_vmem_part list[ADV_VMEM_PARTS]);
+int adv_vmem_xent_parts(enum adv_kernel kernel, const struct adv_xent_tile *tile,
+                        struct adv_vmem_part list[ADV_VMEM_PARTS]);
 
 /* Splash kernels, all five. */
 double adv_vmem_splash_bytes(enum adv_kernel kernel, const struct adv_attention_shape *shape,

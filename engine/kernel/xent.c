@@ -1,7 +1,8 @@
 #include "engine/kernel/core.h"
+#include "engine/kernel/legal.h"
 #include "engine/kernel/vmem.h"
 
-enum { LANES = 128, VREG = 1024, DIM_MAX = 1 << 28 };
+enum { VREG = 1024, DIM_MAX = ADV_KERNEL_SIZE_MAX };
 
 static adv_code check(const struct adv_xent_shape *s, const struct adv_xent_tile *t, adv_err *err)
 {
@@ -14,16 +15,13 @@ static adv_code check(const struct adv_xent_shape *s, const struct adv_xent_tile
         if (sizes[i].value < 1 || sizes[i].value > DIM_MAX)
             code = adv_err_add(err, ADV_E_RANGE, sizes[i].pointer, "1..268435456", "the size is %ld",
                                (long)sizes[i].value);
-    const struct {
-        const char *pointer;
-        int value;
-    } blocks[] = {
-        {"/tile/b_block", t->b_block}, {"/tile/h_block", t->h_block}, {"/tile/v_block", t->v_block}};
+    const int blocks[] = {t->b_block, t->h_block, t->v_block};
     for (int i = 0; i < 3; i++)
-        if (blocks[i].value < LANES || blocks[i].value % LANES)
-            code = adv_err_add(err, ADV_E_ILLEGAL, blocks[i].pointer, "a positive multiple of 128",
-                               "the block is %d", blocks[i].value);
-    return code;
+        if (blocks[i] < 1 || blocks[i] > ADV_GMM_TILE_MAX)
+            code = adv_err_add(err, ADV_E_ILLEGAL, "/tile", "blocks of 128 to 65536", "a block is %d",
+                               blocks[i]);
+    if (code) return code;
+    return adv_legal_xent(s, t, err, NULL);
 }
 
 /* Grid (token blocks, vocabulary blocks, embedding blocks): x and W tiles are loaded at every step; forward

@@ -24,6 +24,17 @@ enum adv_kernel { ADV_KERNEL_TABLE(ADV_KERNEL_ENUM) ADV_KERNEL_COUNT };
 #undef ADV_KERNEL_ENUM
 const char *adv_kernel_name(enum adv_kernel kernel);
 
+/* The largest sizes that are simulated: beyond them is a typing error, and sums stay exact. */
+enum {
+    ADV_KERNEL_SIZE_MAX = 1 << 28,  /* rows and axes of matrices: 2^28 rows are 100 times the largest known */
+    ADV_KERNEL_LEN_MAX = 1 << 24,   /* queries or keys of one sequence */
+    ADV_KERNEL_HEADS_MAX = 1 << 16, /* attention heads */
+    ADV_KERNEL_HEAD_DIM_MAX = 4096, /* columns of one head; the largest known has 512 */
+    ADV_KERNEL_SHARDS_MAX = 1 << 16, /* context shards */
+    ADV_GMM_TILE_MAX = 1 << 16,      /* any side of a tile: more fits no VMEM */
+    ADV_GMM_BUFFERS_MAX = 8          /* buffers of a streamed operand; tuners try 2 to 4 */
+};
+
 struct adv_attention_shape {
     double batch; /* sequences on this device (fractions arise only inside the step model) */
     int q_heads, kv_heads;

@@ -143,7 +143,7 @@ static void simulate_knows_every_listed_member(void **state)
         adv_err err;
         adv_err_init(&err);
         adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
-        (void)!adv_decode_kernel_request(catalog, request, true, &arena, &decoded, &err);
+        (void)!adv_decode_kernel_request(catalog, request, true, &arena, &decoded, &err, NULL);
         for (int f = 0; f < err.count; f++)
             if (strstr(err.findings[f].detail, "unknown member"))
                 fail_msg("%s: %s", json_string_value(json_object_get(kernel, "name")),

@@ -134,7 +134,8 @@ static adv_code decode_kernel(const char *text, bool with_tile)
     json_t *root = NULL;
     forget();
     adv_code code = adv_json_parse(text, strlen(text), &root, &err);
-    if (code == ADV_OK) code = adv_decode_kernel_request(catalog, root, with_tile, &arena, &kernel, &err);
+    if (code == ADV_OK)
+        code = adv_decode_kernel_request(catalog, root, with_tile, &arena, &kernel, &err, &warnings);
     json_decref(root);
     return code;
 }

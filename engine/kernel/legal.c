@@ -1,0 +1,339 @@
+#include "engine/kernel/legal.h"
+
+#include <stdio.h>
+
+#include "engine/base/units.h"
+
+enum { LANES = 128, LABELS = 1024, LEAST_ROWS = 64 /* of the tuners' row tiles */ };
+
+static void consider(struct adv_legal_near *near, int64_t value, int64_t unit, int64_t length, int64_t wanted)
+{
+    if (value % unit && value != length) return;
+    if (value <= wanted && value > near->below) near->below = value;
+    if (value >= wanted && (near->above == 0 || value < near->above)) near->above = value;
+}
+
+struct adv_legal_near adv_legal_divisors(int64_t length, int64_t unit, int64_t wanted)
+{
+    struct adv_legal_near near = {0, 0};
+    for (int64_t i = 1; i * i <= length; i++) {
+        if (length % i) continue;
+        consider(&near, i, unit, length, wanted);
+        consider(&near, length / i, unit, length, wanted);
+    }
+    return near;
+}
+
+/* The multiples of `unit` next to `wanted`, at least one unit. */
+static struct adv_legal_near multiples(int64_t unit, int64_t wanted)
+{
+    const int64_t below = wanted / unit * unit;
+    return (struct adv_legal_near){below > 0 ? below : 0, below > 0 ? below + unit : unit};
+}
+
+const char *adv_legal_near_text(struct adv_legal_near near, char *text, int text_bytes)
+{
+    const long long below = near.below, above = near.above;
+    if (below > 0 && above > 0 && below != above)
+        (void)snprintf(text, (size_t)text_bytes, "%lld or %lld", below, above);
+    else
+        (void)snprintf(text, (size_t)text_bytes, "%lld", below > 0 ? below : above);
+    return text;
+}
+
+/* One block and the length it has to cut. */
+struct block {
+    const char *name;
+    int64_t block;
+    const char *length_name;
+    int64_t length;
+};
+
+static int blocks_of(enum adv_kernel kernel, const struct adv_attention_shape *s,
+                     const struct adv_splash_blocks *b, struct block list[3])
+{
+    if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS) {
+        list[0] = (struct block){"block_q", b->block_q, "q_len", s->q_len};
+        list[1] = (struct block){"block_kv", b->block_kv, "kv_len", s->kv_len};
+        list[2] = (struct block){"block_kv_compute", b->block_kv_compute, "block_kv", b->block_kv};
+        return 3;
+    }
+    if (kernel == ADV_KERNEL_SPLASH_BWD_DQ) {
+        list[0] = (struct block){"block_q_dq", b->block_q_dq, "q_len", s->q_len};
+        list[1] = (struct block){"block_kv_dq", b->block_kv_dq, "kv_len", s->kv_len};
+        return 2;
+    }
+    list[0] = (struct block){"block_q_dkv", b->block_q_dkv, "q_len", s->q_len};
+    list[1] = (struct block){"block_kv_dkv", b->block_kv_dkv, "kv_len", s->kv_len};
+    list[2] = (struct block){"block_kv_dkv_compute", b->block_kv_dkv_compute, "block_kv_dkv", b->block_kv_dkv};
+    return 3;
+}
+
+static adv_code refuse_block(const struct block *b, adv_err *err)
+{
+    char pointer[ADV_LIMIT_NAME], hint[ADV_LIMIT_DETAIL], near[64];
+    if (!err) return ADV_E_ILLEGAL;
+    (void)snprintf(pointer, sizeof pointer, "/tile/%s", b->name);
+    const bool cut = b->length % LANES == 0;
+    (void)adv_legal_near_text(adv_legal_divisors(b->length, LANES, b->block), near, sizeof near);
+    (void)snprintf(hint, sizeof hint, "%s%s%s %lld", near,
+                   cut ? ", a multiple of 128 that divides " : ", the whole of ", b->length_name,
+                   (long long)b->length);
+    if (b->block < 1 || (b->block % LANES && b->block != b->length))
+        return adv_err_add(err, ADV_E_ILLEGAL, pointer, hint, "%s is %lld, not a multiple of 128", b->name,
+                           (long long)b->block);
+    return adv_err_add(err, ADV_E_ILLEGAL, pointer, hint, "%s %lld does not divide %s %lld", b->name,
+                       (long long)b->block, b->length_name, (long long)b->length);
+}
+
+static bool block_is_legal(const struct block *b)
+{
+    return b->block >= 1 && (b->block % LANES == 0 || b->block == b->length) && b->length % b->block == 0;
+}
+
+adv_code adv_legal_splash_blocks(enum adv_kernel kernel, const struct adv_attention_shape *shape,
+                                 const struct adv_splash_blocks *blocks, adv_err *err)
+{
+    adv_code code = ADV_OK;
+    struct block list[3];
+    const int count = blocks_of(kernel, shape, blocks, list);
+    for (int i = 0; i < count; i++)
+        if (!block_is_legal(&list[i])) code = refuse_block(&list[i], err);
+    return code;
+}
+
+static adv_code judge_context(const struct adv_attention_shape *s, adv_err *err)
+{
+    adv_code code = ADV_OK;
+    char hint[ADV_LIMIT_NAME];
+    const int64_t shards = s->context_shards;
+    if (shards <= 1) return ADV_OK;
+    if (s->q_len > 0 && s->kv_len > 0 && s->q_len * shards != s->kv_len) {
+        (void)snprintf(hint, sizeof hint, "q_len %lld, or kv_len %lld",
+                       (long long)adv_max_i(1, s->kv_len / shards), (long long)(s->q_len * shards));
+        code = adv_err_add(err, ADV_E_ILLEGAL, "/shape/q_len", hint,
+                           "%lld context shards of %lld queries do not make up the %lld keys",
+                           (long long)shards, (long long)s->q_len, (long long)s->kv_len);
+    }
+    if (s->context_load_balanced && s->q_len % 2) {
+        (void)snprintf(hint, sizeof hint, "%lld or %lld", (long long)s->q_len - 1, (long long)s->q_len + 1);
+        code = adv_err_add(err, ADV_E_ILLEGAL, "/shape/q_len", hint,
+                           "load balancing cuts the %lld queries of a shard in two halves",
+                           (long long)s->q_len);
+    }
+    return code;
+}
+
+adv_code adv_legal_attention(enum adv_kernel kernel, const struct adv_attention_shape *s,
+                             const struct adv_attention_tile *tile, adv_err *err, adv_err *warnings)
+{
+    char near[64], hint[ADV_LIMIT_NAME];
+    adv_code code = judge_context(s, err);
+    if (s->q_heads > 0 && s->kv_heads > 0 && s->q_heads % s->kv_heads) {
+        (void)snprintf(hint, sizeof hint, "%s, a divisor of q_heads %d",
+                       adv_legal_near_text(adv_legal_divisors(s->q_heads, 1, s->kv_heads), near, sizeof near),
+                       s->q_heads);
+        code = adv_err_add(err, ADV_E_ILLEGAL, "/shape/kv_heads", hint,
+                           "%d query heads are not a multiple of %d key-value heads", s->q_heads,
+                           s->kv_heads);
+    }
+    if (!s->causal && (s->window > 0 || s->chunk > 0)) {
+        const char *name = s->window > 0 ? "window" : "chunk";
+        (void)snprintf(hint, sizeof hint, "causal true, or no %s", name);
+        code = adv_err_add(err, ADV_E_ILLEGAL, s->window > 0 ? "/shape/window" : "/shape/chunk", hint,
+                           "a %s limits causal attention, but causal is false", name);
+    }
+    if (s->window > 0 && s->kv_len > 0 && s->window >= s->kv_len && warnings) {
+        (void)adv_err_add(warnings, ADV_OK, "/shape/window", "leave it out",
+                          "a window of %lld keys hides none of the %lld", (long long)s->window,
+                          (long long)s->kv_len);
+        adv_err_rule(warnings, "no-effect");
+    }
+    if (!tile) return code;
+    struct block list[3];
+    const int count = blocks_of(kernel, s, &tile->blocks, list);
+    for (int i = 0; i < count; i++)
+        if (list[i].block > 0 && list[i].length > 0 && !block_is_legal(&list[i]))
+            code = refuse_block(&list[i], err);
+    return code;
+}
+
+int adv_legal_row_unit(enum adv_format lhs)
+{
+    const double bytes = adv_format_bytes(lhs);
+    return bytes > 2.0 ? 8 : bytes > 1.0 ? 16 : 32;
+}
+
+/* The tiles near `tile`, within a factor of two, that leave no remainder; "" when there is none. */
+static const char *whole_tiles_text(int64_t length, int64_t tile, char *text, size_t text_bytes)
+{
+    char values[64];
+    struct adv_legal_near near = adv_legal_divisors(length, LANES, tile);
+    if (2 * near.below < tile) near.below = 0;
+    if (near.above > 2 * tile || near.above > ADV_GMM_TILE_MAX) near.above = 0;
+    text[0] = '\0';
+    if (near.below || near.above)
+        (void)snprintf(text, text_bytes, "%s leaves no remainder",
+                       adv_legal_near_text(near, values, sizeof values));
+    return text;
+}
+
+/* A tile along an axis whose last tile may hold less: a multiple of 128 or the whole axis. */
+static adv_code judge_masked(const char *name, const char *axis, int64_t tile, int64_t length, bool contracts,
+                             adv_err *err, adv_err *warnings)
+{
+    char pointer[ADV_LIMIT_NAME], hint[ADV_LIMIT_DETAIL], near[64];
+    if (tile <= 0 || length <= 0) return ADV_OK;
+    (void)snprintf(pointer, sizeof pointer, "/tile/%s", name);
+    if (tile % LANES && tile != length) {
+        (void)adv_legal_near_text(multiples(LANES, tile), near, sizeof near);
+        if (length % LANES && length <= ADV_GMM_TILE_MAX)
+            (void)snprintf(hint, sizeof hint, "%s, or %lld, the whole of %s", near, (long long)length, axis);
+        else
+            (void)snprintf(hint, sizeof hint, "%s", near);
+        return adv_err_add(err, ADV_E_ILLEGAL, pointer, hint,
+                           "%s is %lld, neither a multiple of 128 nor the whole of %s %lld", name,
+                           (long long)tile, axis, (long long)length);
+    }
+    const int64_t count = adv_div_up(length, tile), held = length - (count - 1) * tile;
+    if (held == tile || !warnings) return ADV_OK;
+    const double padding = 100.0 * (double)(count * tile - length) / (double)(count * tile);
+    (void)whole_tiles_text(length, tile, hint, sizeof hint);
+    if (count == 1)
+        (void)adv_err_add(warnings, ADV_OK, pointer, hint,
+                          "%s %lld is wider than %s %lld: %.1f %% of what it computes is padding", name,
+                          (long long)tile, axis, (long long)length, padding);
+    else
+        (void)adv_err_add(warnings, ADV_OK, pointer, hint,
+                          "%s %lld does not divide %s %lld: the last of %lld tiles holds %lld%s, %.1f %% of "
+                          "what is computed is padding",
+                          name, (long long)tile, axis, (long long)length, (long long)count, (long long)held,
+                          contracts ? " and is masked on both sides" : "", padding);
+    adv_err_rule(warnings, "masked-tail");
+    return ADV_OK;
+}
+
+/* Rows are never masked at the end: tile_m divides m. */
+static adv_code judge_rows(const struct adv_gmm_shape *s, int64_t tile_m, adv_err *err)
+{
+    char hint[ADV_LIMIT_DETAIL], near[64];
+    const int64_t unit = adv_legal_row_unit(s->lhs), m = s->m;
+    if (tile_m <= 0 || m <= 0 || (m % tile_m == 0 && (tile_m % unit == 0 || tile_m == m))) return ADV_OK;
+    (void)adv_legal_near_text(adv_legal_divisors(m, unit, tile_m), near, sizeof near);
+    (void)snprintf(hint, sizeof hint, "%s; or pad m to %lld", near,
+                   (long long)adv_round_up(m, tile_m % unit ? adv_round_up(tile_m, unit) : tile_m));
+    if (m % tile_m)
+        return adv_err_add(err, ADV_E_ILLEGAL, "/tile/tile_m", hint,
+                           "tile_m %lld does not divide m %lld: %lld rows are left over", (long long)tile_m,
+                           (long long)m, (long long)(m % tile_m));
+    return adv_err_add(err, ADV_E_ILLEGAL, "/tile/tile_m", hint,
+                       "tile_m %lld is not a multiple of %lld, the rows of a register tile of the lhs",
+                       (long long)tile_m, (long long)unit);
+}
+
+adv_code adv_legal_gmm(enum adv_kernel kernel, const struct adv_gmm_shape *s, const struct adv_gmm_tile *tile,
+                       adv_err *err, adv_err *warnings)
+{
+    adv_code code = ADV_OK, found;
+    if (!tile || s->version == 2) return code;
+    if ((found = judge_rows(s, tile->tile_m, err))) code = found;
+    if ((found = judge_masked("tile_k", "k", tile->tile_k, s->k, kernel == ADV_KERNEL_GMM, err, warnings)))
+        code = found;
+    if ((found = judge_masked("tile_n", "n", tile->tile_n, s->n, false, err, warnings))) code = found;
+    return code;
+}
+
+bool adv_legal_token_block(int64_t tokens, int64_t block)
+{
+    if (block < 1 || tokens % block) return false;
+    return block == tokens || block % LABELS == 0 || (block >= LANES && (block & (block - 1)) == 0);
+}
+
+/* The legal token blocks next to `wanted`. */
+static struct adv_legal_near token_blocks(int64_t tokens, int64_t wanted)
+{
+    struct adv_legal_near near = adv_legal_divisors(tokens, LABELS, wanted);
+    for (int64_t block = LANES; block < LABELS; block *= 2)
+        if (tokens % block == 0) consider(&near, block, LANES, tokens, wanted);
+    return near;
+}
+
+static adv_code judge_token_block(int64_t tokens, int64_t block, adv_err *err, adv_err *warnings)
+{
+    char hint[ADV_LIMIT_DETAIL], near[64];
+    if (tokens <= 0 || block <= 0) return ADV_OK;
+    (void)adv_legal_near_text(token_blocks(tokens, block), near, sizeof near);
+    if (!adv_legal_token_block(tokens, block)) {
+        (void)snprintf(hint, sizeof hint, "%s; or pad the tokens to %lld", near,
+                       (long long)adv_round_up(tokens, LABELS));
+        if (tokens % block)
+            return adv_err_add(err, ADV_E_ILLEGAL, "/tile/b_block", hint,
+                               "b_block %lld does not divide the %lld tokens", (long long)block,
+                               (long long)tokens);
+        return adv_err_add(err, ADV_E_ILLEGAL, "/tile/b_block", hint,
+                           "b_block %lld is neither a multiple of 1024, nor a power of two from 128, nor all "
+                           "tokens: labels have no such block",
+                           (long long)block);
+    }
+    if (block % LABELS && tokens >= LABELS && warnings) {
+        (void)adv_err_add(warnings, ADV_OK, "/tile/b_block", "1024 or more",
+                          "b_block %lld is below the tuner's space: several compilers refuse label blocks "
+                          "that 1024 does not divide",
+                          (long long)block);
+        adv_err_rule(warnings, "label-layout");
+    }
+    return ADV_OK;
+}
+
+adv_code adv_legal_xent(const struct adv_xent_shape *s, const struct adv_xent_tile *tile, adv_err *err,
+                        adv_err *warnings)
+{
+    adv_code code = ADV_OK, found;
+    char near[64];
+    if (s->emb_dim % 8)
+        code = adv_err_add(err, ADV_E_ILLEGAL, "/shape/emb_dim",
+                           adv_legal_near_text(multiples(8, s->emb_dim), near, sizeof near),
+                           "emb_dim %lld is not a multiple of 8, which the weight's rows are stored in",
+                           (long long)s->emb_dim);
+    if (!tile) return code;
+    if ((found = judge_token_block(s->tokens, tile->b_block, err, warnings))) code = found;
+    if ((found = judge_masked("h_block", "emb_dim", tile->h_block, s->emb_dim, true, err, warnings)))
+        code = found;
+    if ((found = judge_masked("v_block", "vocab", tile->v_block, s->vocab, false, err, warnings)))
+        code = found;
+    return code;
+}
+
+static adv_code untunable(adv_err *err, const char *name, int64_t length, int64_t unit)
+{
+    char pointer[ADV_LIMIT_NAME], near[64];
+    (void)snprintf(pointer, sizeof pointer, "/shape/%s", name);
+    return adv_err_add(err, ADV_E_ILLEGAL, pointer,
+                       adv_legal_near_text(multiples(unit, length), near, sizeof near),
+                       "no tile divides %s %lld, which is not a multiple of %lld", name, (long long)length,
+                       (long long)unit);
+}
+
+adv_code adv_legal_tunable(enum adv_kernel kernel, const struct adv_attention_shape *attention,
+                           const struct adv_gmm_shape *gmm, const struct adv_xent_shape *xent, bool wide,
+                           adv_err *err)
+{
+    adv_code code = ADV_OK;
+    if (kernel <= ADV_KERNEL_SPLASH_BWD_DKV) {
+        const int64_t lengths[] = {attention->q_len, attention->kv_len};
+        static const char *const names[] = {"q_len", "kv_len"};
+        for (int i = 0; i < 2; i++)
+            if (lengths[i] > LANES && lengths[i] % LANES)
+                code = untunable(err, names[i], lengths[i], LANES);
+        return code;
+    }
+    if (kernel == ADV_KERNEL_GMM || kernel == ADV_KERNEL_TGMM) {
+        const int unit = adv_legal_row_unit(gmm->lhs), wide_rows = unit > 16 ? unit : 16;
+        const int rows = wide ? wide_rows : LEAST_ROWS;
+        return gmm->m > LABELS && gmm->m % rows ? untunable(err, "m", gmm->m, rows) : ADV_OK;
+    }
+    if ((kernel == ADV_KERNEL_LINEAR_XENT || kernel == ADV_KERNEL_LINEAR_XENT_BWD) &&
+        xent->tokens > LABELS && xent->tokens % LANES)
+        return untunable(err, "tokens", xent->tokens, LANES);
+    return code;
+}

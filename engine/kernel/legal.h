@@ -1,0 +1,61 @@
+/* legal.h: which shapes and tiles the kernels take, judged before anything is simulated.
+ *
+ * Two kinds of verdict. A finding in `err` (ADV_E_ILLEGAL): the kernel would not compile or would raise; its
+ * hint holds the nearest legal values. A finding in `warnings`: the kernel runs, but computes padding, masks
+ * a tail or ignores a member. Both lists may be NULL.
+ * Sizes and tiles that are 0 are unknown (missing, or refused when they were read): rules that need them are
+ * left out, so that what is known of a broken request is judged together with what is wrong in it.
+ * Rules: splash blocks and the label block of the fused loss follow the block shapes that Pallas accepts on
+ * TPU (last axis a multiple of 128 or the whole, second last a multiple of the 8 sublanes times the packing
+ * of the format); megablox checks that tile_m divides m and masks the tails of k and n; the fused loss checks
+ * that its token block divides the tokens and masks the tails of the other two axes.
+ * Allocates nothing; thread safe.
+ */
+#ifndef ADV_KERNEL_LEGAL_H
+#define ADV_KERNEL_LEGAL_H
+
+#include "engine/base/err.h"
+#include "engine/spec/kernel_shape.h"
+
+/* The values next to `wanted` that divide `length` and are multiples of `unit`, or are `length` itself;
+ * 0: there is none on that side. Cost: the square root of length. */
+struct adv_legal_near {
+    int64_t below, above;
+};
+struct adv_legal_near adv_legal_divisors(int64_t length, int64_t unit, int64_t wanted);
+
+/* Writes "512 or 1024" (or the one there is) to `text` and returns it. */
+const char *adv_legal_near_text(struct adv_legal_near near, char *text, int text_bytes);
+
+/* Attention: heads, windows, context shards; and, when `tile` is not NULL, the blocks of `kernel`. */
+adv_code adv_legal_attention(enum adv_kernel kernel, const struct adv_attention_shape *shape,
+                             const struct adv_attention_tile *tile, adv_err *err, adv_err *warnings);
+
+/* The blocks alone: what every simulation asks first. A block that is 0 or negative is illegal here. */
+ADV_MUST_CHECK adv_code adv_legal_splash_blocks(enum adv_kernel kernel,
+                                                const struct adv_attention_shape *shape,
+                                                const struct adv_splash_blocks *blocks, adv_err *err);
+
+/* The tile of a grouped matmul; `tile` may be NULL, and is not judged for version 2, which picks its own. */
+adv_code adv_legal_gmm(enum adv_kernel kernel, const struct adv_gmm_shape *shape,
+                       const struct adv_gmm_tile *tile, adv_err *err, adv_err *warnings);
+
+/* Rows a tile of the format's grouped matmul must be a multiple of: 8 for float32, 16 for bfloat16, 32 for 8
+ * bits. */
+int adv_legal_row_unit(enum adv_format lhs);
+
+/* Fused logits and loss; `tile` may be NULL. */
+adv_code adv_legal_xent(const struct adv_xent_shape *shape, const struct adv_xent_tile *tile, adv_err *err,
+                        adv_err *warnings);
+
+/* True when a token block is one that Pallas can lay out: the whole axis, a multiple of 1024, or a power of
+ * two from 128. */
+bool adv_legal_token_block(int64_t tokens, int64_t block);
+
+/* Lengths that no tile of the kernel's tuner cuts; only the shape of `kernel` is read. `wide`: its wide
+ * space. */
+adv_code adv_legal_tunable(enum adv_kernel kernel, const struct adv_attention_shape *attention,
+                           const struct adv_gmm_shape *gmm, const struct adv_xent_shape *xent, bool wide,
+                           adv_err *err);
+
+#endif

@@ -51,7 +51,8 @@ json_t *adv_encode_catalog_kernels(const struct adv_catalog *catalog)
 {
     (void)catalog;
     json_t *list = json_array();
-    for (int i = 0; i < ADV_KERNEL_COUNT; i++) (void)json_array_append_new(list, encode_kernel(i));
+    for (int i = 0; i < ADV_KERNEL_COUNT; i++)
+        (void)json_array_append_new(list, encode_kernel((enum adv_kernel)i));
     return list;
 }
 

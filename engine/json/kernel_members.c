@@ -1,6 +1,5 @@
 #include "engine/json/kernel_members.h"
 
-
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,56 +38,73 @@ struct member {
 static const struct member attention_shape[] = {
     {"batch", NUMBER, A(batch), 1e-3, 1e6, EVERY, 0, "sequences on the device; 1 when left out"},
     {"q_heads", INT, A(q_heads), 1, ADV_KERNEL_HEADS_MAX, EVERY, EVERY, "query heads on the device"},
-    {"kv_heads", INT, A(kv_heads), 1, ADV_KERNEL_HEADS_MAX, EVERY, EVERY, "key-value heads on the device; a divisor of q_heads"},
+    {"kv_heads", INT, A(kv_heads), 1, ADV_KERNEL_HEADS_MAX, EVERY, EVERY,
+     "key-value heads on the device; a divisor of q_heads"},
     {"q_len", SIZE, A(q_len), 1, ADV_KERNEL_LEN_MAX, EVERY, EVERY, "queries of one sequence on the device"},
-    {"kv_len", SIZE, A(kv_len), 1, ADV_KERNEL_LEN_MAX, EVERY, 0, "keys they may see; q_len times context_shards when left out"},
-    {"head_dim_qk", INT, A(head_dim_qk), 1, ADV_KERNEL_HEAD_DIM_MAX, EVERY, EVERY, "size of a query and key head"},
-    {"head_dim_v", INT, A(head_dim_v), 1, ADV_KERNEL_HEAD_DIM_MAX, EVERY, 0, "size of a value head; head_dim_qk when left out"},
+    {"kv_len", SIZE, A(kv_len), 1, ADV_KERNEL_LEN_MAX, EVERY, 0,
+     "keys they may see; q_len times context_shards when left out"},
+    {"head_dim_qk", INT, A(head_dim_qk), 1, ADV_KERNEL_HEAD_DIM_MAX, EVERY, EVERY,
+     "size of a query and key head"},
+    {"head_dim_v", INT, A(head_dim_v), 1, ADV_KERNEL_HEAD_DIM_MAX, EVERY, 0,
+     "size of a value head; head_dim_qk when left out"},
     {"causal", BOOL, A(causal), 0, 0, EVERY, 0, "true when left out"},
     {"window", SIZE, A(window), 0, ADV_KERNEL_LEN_MAX, EVERY, 0, "sliding window in tokens; causal only"},
-    {"chunk", SIZE, A(chunk), 0, ADV_KERNEL_LEN_MAX, EVERY, 0, "attention inside chunks of this many tokens; causal only"},
+    {"chunk", SIZE, A(chunk), 0, ADV_KERNEL_LEN_MAX, EVERY, 0,
+     "attention inside chunks of this many tokens; causal only"},
     {"segment_ids", BOOL, A(segment_ids), 0, 0, EVERY, 0, "packed sequences are masked from each other"},
-    {"context_shards", INT, A(context_shards), 1, ADV_KERNEL_SHARDS_MAX, EVERY, 0, "devices that share one sequence"},
-    {"context_load_balanced", BOOL, A(context_load_balanced), 0, 0, EVERY, 0, "each shard holds an early and a late part"},
+    {"context_shards", INT, A(context_shards), 1, ADV_KERNEL_SHARDS_MAX, EVERY, 0,
+     "devices that share one sequence"},
+    {"context_load_balanced", BOOL, A(context_load_balanced), 0, 0, EVERY, 0,
+     "each shard holds an early and a late part"},
     {"dtype", DTYPE, A(dtype), 0, 0, EVERY, 0, "bfloat16 when left out"},
 };
 
 static const struct member attention_tile[] = {
     {"block_q", INT, B(block_q), 1, ADV_KERNEL_LEN_MAX, OF_FWD, OF_FWD, "queries per grid step"},
     {"block_kv", INT, B(block_kv), 1, ADV_KERNEL_LEN_MAX, OF_FWD, OF_FWD, "keys per grid step"},
-    {"block_kv_compute", INT, B(block_kv_compute), 1, ADV_KERNEL_LEN_MAX, OF_FWD, 0, "keys per inner step; block_kv when left out"},
+    {"block_kv_compute", INT, B(block_kv_compute), 1, ADV_KERNEL_LEN_MAX, OF_FWD, 0,
+     "keys per inner step; block_kv when left out"},
     {"block_q_dkv", INT, B(block_q_dkv), 1, ADV_KERNEL_LEN_MAX, OF_DKV, OF_DKV, "queries per grid step"},
     {"block_kv_dkv", INT, B(block_kv_dkv), 1, ADV_KERNEL_LEN_MAX, OF_DKV, OF_DKV, "keys per grid step"},
-    {"block_kv_dkv_compute", INT, B(block_kv_dkv_compute), 1, ADV_KERNEL_LEN_MAX, OF_DKV, 0, "keys per inner step; block_kv_dkv when left out"},
+    {"block_kv_dkv_compute", INT, B(block_kv_dkv_compute), 1, ADV_KERNEL_LEN_MAX, OF_DKV, 0,
+     "keys per inner step; block_kv_dkv when left out"},
     {"block_q_dq", INT, B(block_q_dq), 1, ADV_KERNEL_LEN_MAX, OF_DQ, OF_DQ, "queries per grid step"},
     {"block_kv_dq", INT, B(block_kv_dq), 1, ADV_KERNEL_LEN_MAX, OF_DQ, OF_DQ, "keys per grid step"},
     {"q_layout", LAYOUT, AT(attention_tile.q_layout), 0, 0, EVERY, 0, "HEAD_DIM_MINOR (1) or SEQ_MINOR (2)"},
     {"k_layout", LAYOUT, AT(attention_tile.k_layout), 0, 0, EVERY, 0, "HEAD_DIM_MINOR (1) or SEQ_MINOR (2)"},
     {"v_layout", LAYOUT, AT(attention_tile.v_layout), 0, 0, EVERY, 0, "HEAD_DIM_MINOR (1) or SEQ_MINOR (2)"},
     {"use_base2_exp", BOOL, AT(attention_base2_exp), 0, 0, EVERY, 0, "taken, without effect on the time"},
-    {"use_experimental_scheduler", BOOL, AT(attention_flags.use_experimental_scheduler), 0, 0, EVERY, 0, "the compiler's other instruction scheduler"},
+    {"use_experimental_scheduler", BOOL, AT(attention_flags.use_experimental_scheduler), 0, 0, EVERY, 0,
+     "the compiler's other instruction scheduler"},
 };
 
 static const struct member gmm_shape[] = {
     {"m", SIZE, AT(gmm.m), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY, "rows of all groups"},
-    {"k", SIZE, AT(gmm.k), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY, "contraction (columns of the output's first axis in tgmm)"},
+    {"k", SIZE, AT(gmm.k), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY,
+     "contraction (columns of the output's first axis in tgmm)"},
     {"n", SIZE, AT(gmm.n), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY, "output columns"},
     {"num_groups", INT, AT(gmm.num_groups), 1, ADV_LIMIT_GROUPS, EVERY, EVERY, "experts on the device"},
     {"group_sizes", SIZES, 0, 0, 0, EVERY, 0, "rows of each group, adding up to m"},
-    {"group_distribution", NAME, 0, 0, 0, EVERY, 0, "balanced, multinomial, zipf or worst when sizes are not given; multinomial when left out"},
+    {"group_distribution", NAME, 0, 0, 0, EVERY, 0,
+     "balanced, multinomial, zipf or worst when sizes are not given; multinomial when left out"},
     {"rhs_transposed", BOOL, AT(gmm.rhs_transposed), 0, 0, EVERY, 0, "weights stored transposed"},
-    {"return_residuals", BOOL, AT(gmm.return_residuals), 0, 0, EVERY, 0, "inputs are kept for the backward pass"},
+    {"return_residuals", BOOL, AT(gmm.return_residuals), 0, 0, EVERY, 0,
+     "inputs are kept for the backward pass"},
     {"dtype", DTYPE, AT(gmm.lhs), 0, 0, EVERY, 0, "of the rows; bfloat16 when left out"},
     {"rhs_dtype", DTYPE, AT(gmm.rhs), 0, 0, EVERY, 0, "of the weights; dtype when left out"},
-    {"out_dtype", DTYPE, AT(gmm.out), 0, 0, EVERY, 0, "of the result; dtype, bfloat16 for 8-bit rows, when left out"},
+    {"out_dtype", DTYPE, AT(gmm.out), 0, 0, EVERY, 0,
+     "of the result; dtype, bfloat16 for 8-bit rows, when left out"},
     {"version", INT, AT(gmm.version), 1, 2, EVERY, 0, "1, or 2: the kernel that picks its own tiles"},
 };
 
 static const struct member gmm_tile[] = {
     {"tile_m", INT, AT(gmm_tile.tile_m), 1, ADV_GMM_TILE_MAX, EVERY, EVERY, "rows per grid step; divides m"},
-    {"tile_k", INT, AT(gmm_tile.tile_k), 1, ADV_GMM_TILE_MAX, EVERY, EVERY, "contraction per grid step: a multiple of 128 or all of k"},
-    {"tile_n", INT, AT(gmm_tile.tile_n), 1, ADV_GMM_TILE_MAX, EVERY, EVERY, "columns per grid step: a multiple of 128 or all of n"},
-    {"input_buffer_count", INT, AT(gmm_tile.input_buffer_count), 2, ADV_GMM_BUFFERS_MAX, EVERY, 0, "buffers of the inputs; 2 when left out"},
+    {"tile_k", INT, AT(gmm_tile.tile_k), 1, ADV_GMM_TILE_MAX, EVERY, EVERY,
+     "contraction per grid step: a multiple of 128 or all of k"},
+    {"tile_n", INT, AT(gmm_tile.tile_n), 1, ADV_GMM_TILE_MAX, EVERY, EVERY,
+     "columns per grid step: a multiple of 128 or all of n"},
+    {"input_buffer_count", INT, AT(gmm_tile.input_buffer_count), 2, ADV_GMM_BUFFERS_MAX, EVERY, 0,
+     "buffers of the inputs; 2 when left out"},
 };
 
 static const struct member matmul_shape[] = {
@@ -97,20 +113,25 @@ static const struct member matmul_shape[] = {
     {"n", SIZE, AT(matmul.n), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY, "columns"},
     {"dtype", DTYPE, AT(matmul.lhs), 0, 0, EVERY, 0, "of the left operand; bfloat16 when left out"},
     {"rhs_dtype", DTYPE, AT(matmul.rhs), 0, 0, EVERY, 0, "of the right operand; dtype when left out"},
-    {"out_dtype", DTYPE, AT(matmul.out), 0, 0, EVERY, 0, "of the result; bfloat16, float32 for float32, when left out"},
+    {"out_dtype", DTYPE, AT(matmul.out), 0, 0, EVERY, 0,
+     "of the result; bfloat16, float32 for float32, when left out"},
 };
 
 static const struct member xent_shape[] = {
     {"tokens", SIZE, AT(xent.tokens), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY, "tokens on the device"},
-    {"emb_dim", SIZE, AT(xent.emb_dim), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY, "width of the residual stream; a multiple of 8"},
+    {"emb_dim", SIZE, AT(xent.emb_dim), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY,
+     "width of the residual stream; a multiple of 8"},
     {"vocab", SIZE, AT(xent.vocab), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY, "vocabulary on the device"},
 };
 
 /* Each block under two names: the short one and that of the kernel's own configuration. */
 static const struct member xent_tile[] = {
-    {"b_block", INT, AT(xent_tile.b_block), 1, ADV_GMM_TILE_MAX, EVERY, EVERY, "tokens per grid step; divides tokens"},
-    {"h_block", INT, AT(xent_tile.h_block), 1, ADV_GMM_TILE_MAX, EVERY, EVERY, "width per grid step: a multiple of 128 or all of it"},
-    {"v_block", INT, AT(xent_tile.v_block), 1, ADV_GMM_TILE_MAX, EVERY, EVERY, "vocabulary per grid step: a multiple of 128 or all of it"},
+    {"b_block", INT, AT(xent_tile.b_block), 1, ADV_GMM_TILE_MAX, EVERY, EVERY,
+     "tokens per grid step; divides tokens"},
+    {"h_block", INT, AT(xent_tile.h_block), 1, ADV_GMM_TILE_MAX, EVERY, EVERY,
+     "width per grid step: a multiple of 128 or all of it"},
+    {"v_block", INT, AT(xent_tile.v_block), 1, ADV_GMM_TILE_MAX, EVERY, EVERY,
+     "vocabulary per grid step: a multiple of 128 or all of it"},
     {"b_block_size", INT, AT(xent_tile.b_block), 1, ADV_GMM_TILE_MAX, EVERY, 0, NULL},
     {"h_block_size", INT, AT(xent_tile.h_block), 1, ADV_GMM_TILE_MAX, EVERY, 0, NULL},
     {"v_block_size", INT, AT(xent_tile.v_block), 1, ADV_GMM_TILE_MAX, EVERY, 0, NULL},
@@ -125,7 +146,10 @@ struct table {
     int count;
 };
 
-#define TABLE(rows)        {rows, (int)(sizeof(rows) / sizeof *(rows))}
+#define TABLE(rows)                                                                                          \
+    {                                                                                                        \
+        rows, (int)(sizeof(rows) / sizeof *(rows))                                                           \
+    }
 enum { FAMILIES = 4, NAMES_MAX = 64 };
 static const struct table tables[FAMILIES][2] = {
     {TABLE(attention_shape), TABLE(attention_tile)},
@@ -194,8 +218,8 @@ static void read_member(const struct reader *r)
     const struct member *m = r->member;
     int64_t whole = 0;
     int narrow = 0;
-    if (m->kind == INT && adv_json_int(r->object, r->at, m->name, r->need, (int)m->low, (int)m->high, &narrow,
-                                       r->err))
+    if (m->kind == INT &&
+        adv_json_int(r->object, r->at, m->name, r->need, (int)m->low, (int)m->high, &narrow, r->err))
         memcpy(r->out, &narrow, sizeof narrow);
     if (m->kind == SIZE && adv_json_integer(r->object, r->at, m->name, r->need, (int64_t)m->low,
                                             (int64_t)m->high, &whole, r->err))
@@ -222,7 +246,8 @@ static void read_table(const struct table *table, const struct reader *about, un
         reader.member = &table->rows[i];
         char full_name[ADV_LIMIT_NAME]; /* of the blocks that go by two names */
         (void)snprintf(full_name, sizeof full_name, "%s_size", reader.member->name);
-        const bool needed = reader.member->needed_by & kernel_bit && !json_object_get(reader.object, full_name);
+        const bool needed =
+            reader.member->needed_by & kernel_bit && !json_object_get(reader.object, full_name);
         reader.need = needed ? ADV_JSON_REQUIRED : ADV_JSON_OPTIONAL;
         reader.out = (char *)request + reader.member->offset;
         read_member(&reader);
@@ -243,9 +268,9 @@ void adv_kernel_members_read(enum adv_kernel kernel, enum adv_kernel_object whic
 
 json_t *adv_kernel_members_describe(enum adv_kernel kernel, enum adv_kernel_object which)
 {
-    static const char *const types[] = {[INT] = "int",       [SIZE] = "int",      [NUMBER] = "number",
-                                        [BOOL] = "bool",     [DTYPE] = "string",  [LAYOUT] = "string",
-                                        [NAME] = "string",   [SIZES] = "int[]"};
+    static const char *const types[] = {
+        [INT] = "int",      [SIZE] = "int",      [NUMBER] = "number", [BOOL] = "bool",
+        [DTYPE] = "string", [LAYOUT] = "string", [NAME] = "string",   [SIZES] = "int[]"};
     const struct table *table = &tables[family_of(kernel)][which];
     json_t *list = json_array();
     for (int i = 0; i < table->count; i++) {

@@ -65,7 +65,8 @@ static int blocks_of(enum adv_kernel kernel, const struct adv_attention_shape *s
     }
     list[0] = (struct block){"block_q_dkv", b->block_q_dkv, "q_len", s->q_len};
     list[1] = (struct block){"block_kv_dkv", b->block_kv_dkv, "kv_len", s->kv_len};
-    list[2] = (struct block){"block_kv_dkv_compute", b->block_kv_dkv_compute, "block_kv_dkv", b->block_kv_dkv};
+    list[2] =
+        (struct block){"block_kv_dkv_compute", b->block_kv_dkv_compute, "block_kv_dkv", b->block_kv_dkv};
     return 3;
 }
 
@@ -105,21 +106,24 @@ adv_code adv_legal_splash_blocks(enum adv_kernel kernel, const struct adv_attent
 static adv_code judge_context(const struct adv_attention_shape *s, adv_err *err)
 {
     adv_code code = ADV_OK;
-    char hint[ADV_LIMIT_NAME];
+    char hint[ADV_LIMIT_NAME], near[64];
     const int64_t shards = s->context_shards;
     if (shards <= 1) return ADV_OK;
-    if (s->q_len > 0 && s->kv_len > 0 && s->q_len * shards != s->kv_len) {
+    const int64_t made_up = s->q_len * shards;
+    if (s->q_len > 0 && s->kv_len > 0 && made_up != s->kv_len) {
         (void)snprintf(hint, sizeof hint, "q_len %lld, or kv_len %lld",
-                       (long long)adv_max_i(1, s->kv_len / shards), (long long)(s->q_len * shards));
+                       (long long)adv_max_i(1, s->kv_len / shards), (long long)made_up);
         code = adv_err_add(err, ADV_E_ILLEGAL, "/shape/q_len", hint,
                            "%lld context shards of %lld queries do not make up the %lld keys",
                            (long long)shards, (long long)s->q_len, (long long)s->kv_len);
     }
     if (s->context_load_balanced && s->q_len % 2) {
-        (void)snprintf(hint, sizeof hint, "%lld or %lld", (long long)s->q_len - 1, (long long)s->q_len + 1);
-        code = adv_err_add(err, ADV_E_ILLEGAL, "/shape/q_len", hint,
-                           "load balancing cuts the %lld queries of a shard in two halves",
-                           (long long)s->q_len);
+        (void)snprintf(
+            hint, sizeof hint, "%s",
+            adv_legal_near_text((struct adv_legal_near){s->q_len - 1, s->q_len + 1}, near, sizeof near));
+        code =
+            adv_err_add(err, ADV_E_ILLEGAL, "/shape/q_len", hint,
+                        "load balancing cuts the %lld queries of a shard in two halves", (long long)s->q_len);
     }
     return code;
 }
@@ -133,9 +137,9 @@ adv_code adv_legal_attention(enum adv_kernel kernel, const struct adv_attention_
         (void)snprintf(hint, sizeof hint, "%s, a divisor of q_heads %d",
                        adv_legal_near_text(adv_legal_divisors(s->q_heads, 1, s->kv_heads), near, sizeof near),
                        s->q_heads);
-        code = adv_err_add(err, ADV_E_ILLEGAL, "/shape/kv_heads", hint,
-                           "%d query heads are not a multiple of %d key-value heads", s->q_heads,
-                           s->kv_heads);
+        code =
+            adv_err_add(err, ADV_E_ILLEGAL, "/shape/kv_heads", hint,
+                        "%d query heads are not a multiple of %d key-value heads", s->q_heads, s->kv_heads);
     }
     if (!s->causal && (s->window > 0 || s->chunk > 0)) {
         const char *name = s->window > 0 ? "window" : "chunk";
@@ -308,10 +312,9 @@ static adv_code untunable(adv_err *err, const char *name, int64_t length, int64_
 {
     char pointer[ADV_LIMIT_NAME], near[64];
     (void)snprintf(pointer, sizeof pointer, "/shape/%s", name);
-    return adv_err_add(err, ADV_E_ILLEGAL, pointer,
-                       adv_legal_near_text(multiples(unit, length), near, sizeof near),
-                       "no tile divides %s %lld, which is not a multiple of %lld", name, (long long)length,
-                       (long long)unit);
+    return adv_err_add(
+        err, ADV_E_ILLEGAL, pointer, adv_legal_near_text(multiples(unit, length), near, sizeof near),
+        "no tile divides %s %lld, which is not a multiple of %lld", name, (long long)length, (long long)unit);
 }
 
 adv_code adv_legal_tunable(enum adv_kernel kernel, const struct adv_attention_shape *attention,
@@ -323,8 +326,7 @@ adv_code adv_legal_tunable(enum adv_kernel kernel, const struct adv_attention_sh
         const int64_t lengths[] = {attention->q_len, attention->kv_len};
         static const char *const names[] = {"q_len", "kv_len"};
         for (int i = 0; i < 2; i++)
-            if (lengths[i] > LANES && lengths[i] % LANES)
-                code = untunable(err, names[i], lengths[i], LANES);
+            if (lengths[i] > LANES && lengths[i] % LANES) code = untunable(err, names[i], lengths[i], LANES);
         return code;
     }
     if (kernel == ADV_KERNEL_GMM || kernel == ADV_KERNEL_TGMM) {
@@ -332,8 +334,8 @@ adv_code adv_legal_tunable(enum adv_kernel kernel, const struct adv_attention_sh
         const int rows = wide ? wide_rows : LEAST_ROWS;
         return gmm->m > LABELS && gmm->m % rows ? untunable(err, "m", gmm->m, rows) : ADV_OK;
     }
-    if ((kernel == ADV_KERNEL_LINEAR_XENT || kernel == ADV_KERNEL_LINEAR_XENT_BWD) &&
-        xent->tokens > LABELS && xent->tokens % LANES)
+    if ((kernel == ADV_KERNEL_LINEAR_XENT || kernel == ADV_KERNEL_LINEAR_XENT_BWD) && xent->tokens > LABELS &&
+        xent->tokens % LANES)
         return untunable(err, "tokens", xent->tokens, LANES);
     return code;
 }

@@ -56,7 +56,8 @@ adv_code adv_tune_refuse(const struct adv_kernel_machine *machine, enum adv_kern
     write_hint(hint, sizeof hint, machine, limit_kib, refusal->wide_fits);
     const bool limit_helps = limit_kib * ADV_KIB <= adv_vmem_capacity_bytes(machine->chip);
     return adv_err_add(
-        err, ADV_E_ILLEGAL, "/scoped_vmem_limit_kib", !limit_helps && refusal->other_hint ? refusal->other_hint : hint,
+        err, ADV_E_ILLEGAL, "/scoped_vmem_limit_kib",
+        !limit_helps && refusal->other_hint ? refusal->other_hint : hint,
         "no tile fits: the smallest needs a limit of %.0f KiB (%.0f KiB by a formula that over-counts), the "
         "limit is %.0f KiB; its largest "
         "buffer is %s with %.0f KiB",

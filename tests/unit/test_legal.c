@@ -219,7 +219,8 @@ static void tuners_offer_legal_tiles_for_every_tunable_shape(void **state)
     static struct adv_gmm_tile gmm_tiles[ADV_GMM_SPACE_MAX];
     static struct adv_xent_tile xent_tiles[ADV_XENT_SPACE_MAX];
     static struct adv_attention_tile splash_tiles[ADV_SPLASH_SPACE_MAX];
-    static const int64_t lengths[] = {1, 8, 100, 128, 200, 384, 1000, 1024, 1536, 2880, 4096, 4100, 4160, 5000, 12288};
+    static const int64_t lengths[] = {1,    8,    100,  128,  200,  384,  1000, 1024,
+                                      1536, 2880, 4096, 4100, 4160, 5000, 12288};
     static const enum adv_format formats[] = {ADV_FORMAT_F32, ADV_FORMAT_BF16, ADV_FORMAT_FP8};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         for (int wide = 0; wide < 2; wide++) {
@@ -235,8 +236,9 @@ static void tuners_offer_legal_tiles_for_every_tunable_shape(void **state)
             const struct adv_xent_shape xent = {lengths[i], 4096, 128256};
             const int count = adv_xent_space(&xent, wide, xent_tiles);
             assert_true(count <= ADV_XENT_SPACE_MAX);
-            assert_int_equal(
-                adv_legal_tunable(ADV_KERNEL_LINEAR_XENT, NULL, NULL, &xent, wide, NULL) == ADV_OK, count > 0);
+            assert_int_equal(adv_legal_tunable(ADV_KERNEL_LINEAR_XENT, NULL, NULL, &xent, wide, NULL) ==
+                                 ADV_OK,
+                             count > 0);
             for (int t = 0; t < count; t++)
                 assert_int_equal(adv_legal_xent(&xent, &xent_tiles[t], NULL, NULL), ADV_OK);
             const struct adv_attention_shape shape = attention_of(lengths[i], 4096);

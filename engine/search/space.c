@@ -30,18 +30,20 @@ struct walk {
     enum adv_quantization formats[FORMATS];
     int formats_count;
     int capacity;
-    bool pins_expert_ring, pins_layers_per_stage, pins_microbatches;
+    bool pins_expert_ring, pins_layers_per_stage, pins_microbatches, pins_split_axes;
     const char *rules[RULES];
     long rule_counts[RULES];
 };
 
-static void count_illegal(struct walk *walk, const char *rule)
+/* `combinations` that were looked at break `rule`. */
+static void count_illegal(struct walk *walk, const char *rule, long combinations)
 {
-    walk->space->illegal++;
+    walk->space->considered += combinations;
+    walk->space->illegal += combinations;
     for (int i = 0; i < RULES; i++) {
         if (!walk->rules[i]) walk->rules[i] = rule;
         if (!strcmp(walk->rules[i], rule)) {
-            walk->rule_counts[i]++;
+            walk->rule_counts[i] += combinations;
             return;
         }
     }
@@ -79,44 +81,60 @@ static void fit_blocks(struct adv_plan *plan)
     plan->blocks[0] = plan->blocks[1] = blocks;
 }
 
-static void write_members(const struct adv_space *space, const struct adv_family *family,
-                          struct adv_plan *plan)
+/* What batches on one mesh share. */
+static void write_mesh(const struct adv_space *space, const struct adv_family *family, struct adv_plan *plan)
 {
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
         plan->ici[i] = family->ici[i];
         plan->dcn[i] = family->dcn[i];
     }
-    plan->per_device_batch_size = family->per_device_batch_size;
-    plan->gradient_accumulation_steps = family->gradient_accumulation_steps;
     plan->pipeline_microbatches = family->pipeline_microbatches;
     plan->layers_per_stage = family->layers_per_stage;
     plan->cp_strategy = (enum adv_cp_strategy)family->cp_strategy;
     if (plan->cp_strategy == ADV_CP_ULYSSES)
         plan->cp_load_balance = false; /* its rule: sequence order is kept */
-    plan->quantization = (enum adv_quantization)family->quantization;
-    if (plan->quantization != ADV_QUANT_NONE)
-        plan->use_qwix = true; /* fp8_full needs it; int8 lands on more matmuls */
     plan->allow_split_physical_axes = plan->allow_split_physical_axes || family->split_axes;
-    plan->use_ring_of_experts = family->ring_of_experts;
     if (!space->request->tiles_pinned) fit_blocks(plan);
 }
 
-/* The innermost level: one combination, legal or not. */
-static void offer(struct walk *walk)
+static void write_batch(const struct adv_space *space, const struct adv_family *family, struct adv_plan *plan)
 {
-    walk->space->considered++;
-    struct adv_plan *plan = &walk->plan;
-    *plan = walk->space->base;
-    write_members(walk->space, &walk->family, plan);
-    const char *rule = adv_plan_broken_rule(plan, &walk->request->model, &walk->request->cluster);
-    if (rule)
-        count_illegal(walk, rule);
-    else
-        keep(walk);
+    plan->per_device_batch_size = family->per_device_batch_size;
+    plan->gradient_accumulation_steps = family->gradient_accumulation_steps;
+    plan->quantization = (enum adv_quantization)family->quantization;
+    /* fp8_full needs it; int8 lands on more matmuls */
+    plan->use_qwix = space->base.use_qwix || plan->quantization != ADV_QUANT_NONE;
+    plan->use_ring_of_experts = family->ring_of_experts;
 }
 
+/* The innermost level: one combination whose mesh is legal. */
+static void offer(struct walk *walk)
+{
+    struct adv_plan *plan = &walk->plan;
+    write_batch(walk->space, &walk->family, plan);
+    const char *rule = adv_plan_broken_rule_among(plan, &walk->request->model, &walk->request->cluster,
+                                                  ADV_RULES_OF_BATCH);
+    if (rule) {
+        count_illegal(walk, rule, 1);
+        return;
+    }
+    walk->space->considered++;
+    keep(walk);
+}
+
+/* Batches, formats and expert exchanges on one mesh. What is wrong with the mesh is wrong with all of them. */
 static void over_batches(struct walk *walk)
 {
+    struct adv_plan *plan = &walk->plan;
+    *plan = walk->space->base;
+    write_mesh(walk->space, &walk->family, plan);
+    const char *rule = adv_plan_broken_rule_among(plan, &walk->request->model, &walk->request->cluster,
+                                                  ADV_RULES_OF_MESH);
+    if (rule) {
+        bool exchanges = walk->family.ici[ADV_AXIS_EXPERT] > 1 && !walk->pins_expert_ring;
+        count_illegal(walk, rule, (long)walk->splits_count * walk->formats_count * (exchanges ? 2 : 1));
+        return;
+    }
     for (int i = 0; i < walk->splits_count; i++) {
         walk->family.per_device_batch_size = walk->splits[i].per_device_batch_size;
         walk->family.gradient_accumulation_steps = walk->splits[i].gradient_accumulation_steps;
@@ -235,17 +253,13 @@ static void with_mesh(struct walk *walk)
     struct adv_mesh mesh;
     *plan = walk->space->base;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) plan->ici[i] = walk->family.ici[i];
-    walk->family.split_axes = false;
-    if (adv_mesh_place(&walk->request->cluster, plan, &mesh, NULL) != ADV_OK) {
-        plan->allow_split_physical_axes = walk->family.split_axes = true;
-        bool pinned = adv_request_pins(walk->request, "allow_split_physical_axes");
-        if (pinned || adv_mesh_place(&walk->request->cluster, plan, &mesh, NULL) != ADV_OK) {
-            walk->space->considered++;
-            count_illegal(walk, "mesh_placement");
-            return;
-        }
-    }
-    over_dcn(walk);
+    bool placed = adv_mesh_place(&walk->request->cluster, plan, &mesh, NULL) == ADV_OK;
+    walk->family.split_axes = placed && mesh.split_axes_count > 0;
+    bool unsplit = walk->pins_split_axes && !walk->space->base.allow_split_physical_axes;
+    if (!placed || (walk->family.split_axes && unsplit))
+        count_illegal(walk, "mesh-placement", 1);
+    else
+        over_dcn(walk);
 }
 
 /* Whether a degree of an axis is worth offering at all: divisibility that no other choice can repair. */
@@ -323,6 +337,7 @@ adv_code adv_space_build(const struct adv_advise_request *request, const struct 
     walk->space = space;
     walk->pins_expert_ring = adv_request_pins(request, "use_ring_of_experts");
     walk->pins_layers_per_stage = adv_request_pins(request, "num_layers_per_pipeline_stage");
+    walk->pins_split_axes = adv_request_pins(request, "allow_split_physical_axes");
     walk->pins_microbatches = adv_request_pins(request, "num_pipeline_microbatches");
     walk->splits_count = adv_batch_splits(request, walk->splits, err);
     if (walk->splits_count == 0) return ADV_E_INVALID;
@@ -351,6 +366,7 @@ adv_code adv_space_build(const struct adv_advise_request *request, const struct 
 void adv_space_plan(const struct adv_space *space, const struct adv_family *family, struct adv_plan *plan)
 {
     *plan = space->base;
-    write_members(space, family, plan);
+    write_mesh(space, family, plan);
+    write_batch(space, family, plan);
     if (!space->request->tiles_pinned) adv_tile_memo_apply(space->tiles, plan);
 }

@@ -388,52 +388,55 @@ static bool rule_pipeline(const struct adv_rule_facts *facts, struct adv_rule_re
 }
 
 enum severity { ILLEGAL, REFUSED, WASTE };
+enum reads { MESH, BATCH }; /* adv_plan_broken_rule_among: BATCH rules read the batch, the number format or the expert
+                               exchange, MESH rules none of them */
 
 /* ILLEGAL: MaxText or XLA fails. REFUSED: MaxText's validation refuses it today, earlier releases ran it, so
  * the engine predicts it with a warning. WASTE: runs, but not as the writer expects. */
 static const struct {
     const char *name;
     enum severity severity;
+    enum reads reads;
     rule_check *check;
 } rules[] = {
-    {"ici-product", ILLEGAL, rule_ici_product},
-    {"dcn-product", ILLEGAL, rule_dcn_product},
-    {"axis-not-in-mesh", ILLEGAL, rule_axis_in_mesh},
-    {"inference-axis", ILLEGAL, rule_inference_axes},
-    {"batch-by-shards", ILLEGAL, rule_batch_whole},
-    {"vocab-tiling", ILLEGAL, rule_vocab_tiling},
-    {"heads-by-tensor", ILLEGAL, rule_heads},
-    {"embedding-by-shards", ILLEGAL, rule_embedding},
-    {"mlp-by-shards", ILLEGAL, rule_mlp},
-    {"vocab-by-tensor", ILLEGAL, rule_vocab},
-    {"latent-ranks-by-shards", ILLEGAL, rule_latent_ranks},
-    {"learned-positions", ILLEGAL, rule_positions},
-    {"experts-by-shards", ILLEGAL, rule_experts},
-    {"expert-axis-unused", ILLEGAL, rule_expert_axis_unused},
-    {"expert-options-without-experts-axis", REFUSED, rule_expert_options},
-    {"ring-of-experts", ILLEGAL, rule_ring_of_experts},
-    {"no-dropping", ILLEGAL, rule_dropping},
-    {"capacity-factor-ignored", WASTE, rule_capacity_unused},
-    {"scan-cycle", ILLEGAL, rule_scan},
-    {"pipeline", ILLEGAL, rule_pipeline},
-    {"context-load-balance", ILLEGAL, adv_rule_load_balance},
-    {"context-ring", ILLEGAL, adv_rule_ring},
-    {"context-ulysses", ILLEGAL, adv_rule_ulysses},
-    {"context-usp", ILLEGAL, adv_rule_usp},
-    {"local-layers-under-ring", WASTE, adv_rule_local_under_ring},
-    {"block-q", ILLEGAL, adv_rule_block_q},
-    {"block-kv", ILLEGAL, adv_rule_block_kv},
-    {"block-compute", ILLEGAL, adv_rule_block_compute},
-    {"dq-reduction-steps", ILLEGAL, adv_rule_dq_reduction},
-    {"sparse-attention-kernel", ILLEGAL, adv_rule_sparse_attention_kernel},
-    {"fp8-full-needs-qwix", ILLEGAL, adv_rule_fp8_full},
-    {"fp8-with-accumulation", ILLEGAL, adv_rule_fp8_accumulation},
-    {"format-not-native", WASTE, adv_rule_native_format},
-    {"muon-decoder", ILLEGAL, adv_rule_muon},
-    {"vmem-limit", WASTE, adv_rule_vmem_limit},
-    {"fusion-and-offload", WASTE, adv_rule_fusion_and_offload},
-    {"tile-names-permuted", WASTE, adv_rule_tile_names},
-    {"offload-with-clipping", WASTE, adv_rule_offload_unclipped},
+    {"ici-product", ILLEGAL, MESH, rule_ici_product},
+    {"dcn-product", ILLEGAL, MESH, rule_dcn_product},
+    {"axis-not-in-mesh", ILLEGAL, MESH, rule_axis_in_mesh},
+    {"inference-axis", ILLEGAL, MESH, rule_inference_axes},
+    {"batch-by-shards", ILLEGAL, BATCH, rule_batch_whole},
+    {"vocab-tiling", ILLEGAL, BATCH, rule_vocab_tiling},
+    {"heads-by-tensor", ILLEGAL, MESH, rule_heads},
+    {"embedding-by-shards", ILLEGAL, MESH, rule_embedding},
+    {"mlp-by-shards", ILLEGAL, MESH, rule_mlp},
+    {"vocab-by-tensor", ILLEGAL, MESH, rule_vocab},
+    {"latent-ranks-by-shards", ILLEGAL, MESH, rule_latent_ranks},
+    {"learned-positions", ILLEGAL, MESH, rule_positions},
+    {"experts-by-shards", ILLEGAL, MESH, rule_experts},
+    {"expert-axis-unused", ILLEGAL, MESH, rule_expert_axis_unused},
+    {"expert-options-without-experts-axis", REFUSED, BATCH, rule_expert_options},
+    {"ring-of-experts", ILLEGAL, BATCH, rule_ring_of_experts},
+    {"no-dropping", ILLEGAL, MESH, rule_dropping},
+    {"capacity-factor-ignored", WASTE, MESH, rule_capacity_unused},
+    {"scan-cycle", ILLEGAL, MESH, rule_scan},
+    {"pipeline", ILLEGAL, BATCH, rule_pipeline},
+    {"context-load-balance", ILLEGAL, MESH, adv_rule_load_balance},
+    {"context-ring", ILLEGAL, MESH, adv_rule_ring},
+    {"context-ulysses", ILLEGAL, MESH, adv_rule_ulysses},
+    {"context-usp", ILLEGAL, MESH, adv_rule_usp},
+    {"local-layers-under-ring", WASTE, MESH, adv_rule_local_under_ring},
+    {"block-q", ILLEGAL, MESH, adv_rule_block_q},
+    {"block-kv", ILLEGAL, MESH, adv_rule_block_kv},
+    {"block-compute", ILLEGAL, MESH, adv_rule_block_compute},
+    {"dq-reduction-steps", ILLEGAL, MESH, adv_rule_dq_reduction},
+    {"sparse-attention-kernel", ILLEGAL, MESH, adv_rule_sparse_attention_kernel},
+    {"fp8-full-needs-qwix", ILLEGAL, BATCH, adv_rule_fp8_full},
+    {"fp8-with-accumulation", ILLEGAL, BATCH, adv_rule_fp8_accumulation},
+    {"format-not-native", WASTE, BATCH, adv_rule_native_format},
+    {"muon-decoder", ILLEGAL, MESH, adv_rule_muon},
+    {"vmem-limit", WASTE, MESH, adv_rule_vmem_limit},
+    {"fusion-and-offload", WASTE, MESH, adv_rule_fusion_and_offload},
+    {"tile-names-permuted", WASTE, MESH, adv_rule_tile_names},
+    {"offload-with-clipping", WASTE, MESH, adv_rule_offload_unclipped},
 };
 enum { RULES_COUNT = sizeof rules / sizeof *rules };
 
@@ -504,12 +507,21 @@ adv_code adv_plan_check(const struct adv_plan *plan, const struct adv_model *mod
     return illegal ? ADV_E_ILLEGAL : ADV_OK;
 }
 
-const char *adv_plan_broken_rule(const struct adv_plan *plan, const struct adv_model *model,
-                                 const struct adv_cluster *cluster)
+const char *adv_plan_broken_rule_among(const struct adv_plan *plan, const struct adv_model *model,
+                                       const struct adv_cluster *cluster, enum adv_rules which)
 {
     struct adv_rule_facts facts = facts_of(plan, model, cluster);
     for (int i = 0; i < RULES_COUNT; i++) {
-        if (rules[i].severity != WASTE && rules[i].check(&facts, NULL)) return rules[i].name;
+        if (rules[i].severity == WASTE || (which == ADV_RULES_OF_MESH && rules[i].reads != MESH) ||
+            (which == ADV_RULES_OF_BATCH && rules[i].reads != BATCH))
+            continue;
+        if (rules[i].check(&facts, NULL)) return rules[i].name;
     }
     return NULL;
+}
+
+const char *adv_plan_broken_rule(const struct adv_plan *plan, const struct adv_model *model,
+                                 const struct adv_cluster *cluster)
+{
+    return adv_plan_broken_rule_among(plan, model, cluster, ADV_RULES_ALL);
 }

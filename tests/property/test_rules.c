@@ -103,6 +103,27 @@ static void the_fast_check_agrees_with_the_one_that_explains(void **state)
     assert_in_range(legal_count, CASES / 50, CASES - CASES / 50); /* both sides were seen */
 }
 
+static void rules_of_the_mesh_do_not_read_the_batch_and_the_two_shares_are_all(void **state)
+{
+    (void)state;
+    int broken = 0;
+    for (int i = 0; i < CASES; i++) {
+        draw_job();
+        draw_plan();
+        const char *of_mesh = adv_plan_broken_rule_among(&plan, &model, &cluster, ADV_RULES_OF_MESH);
+        const char *of_batch = adv_plan_broken_rule_among(&plan, &model, &cluster, ADV_RULES_OF_BATCH);
+        assert_int_equal(of_mesh || of_batch, adv_plan_broken_rule(&plan, &model, &cluster) != NULL);
+        plan.per_device_batch_size = 1 + below(7) / 2.0;
+        plan.gradient_accumulation_steps = 1 + below(5);
+        plan.quantization = (enum adv_quantization)below(4);
+        plan.use_qwix = below(2);
+        plan.use_ring_of_experts = below(2);
+        assert_ptr_equal(adv_plan_broken_rule_among(&plan, &model, &cluster, ADV_RULES_OF_MESH), of_mesh);
+        broken += of_mesh != NULL;
+    }
+    assert_in_range(broken, CASES / 50, CASES - CASES / 50);
+}
+
 static void every_finding_has_a_pointer_a_rule_and_numbers_or_names(void **state)
 {
     (void)state;
@@ -141,6 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fast_check_agrees_with_the_one_that_explains),
+        cmocka_unit_test(rules_of_the_mesh_do_not_read_the_batch_and_the_two_shares_are_all),
         cmocka_unit_test(every_finding_has_a_pointer_a_rule_and_numbers_or_names),
         cmocka_unit_test(legal_plans_have_whole_batches_on_every_shard),
     };

@@ -62,6 +62,29 @@ static void only_allowed_axes_are_used_and_fsdp_takes_the_rest(void **state)
     fixture_close(&fixture);
 }
 
+static void splitting_physical_axes_is_asked_for_exactly_where_the_mesh_needs_it(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    struct adv_space space;
+    int split = 0, legal = 0;
+    build(&fixture, JOB(V6E_16, BATCH_64, ""), &space);
+    for (int i = 0; i < space.families_count; i++) {
+        struct adv_plan plan;
+        struct adv_mesh mesh;
+        adv_space_plan(&space, &space.families[i], &plan);
+        assert_int_equal(adv_mesh_place(&fixture.request->cluster, &plan, &mesh, NULL), ADV_OK);
+        assert_int_equal(plan.allow_split_physical_axes, mesh.split_axes_count > 0);
+        split += plan.allow_split_physical_axes;
+        legal++;
+    }
+    assert_in_range(split, 1, legal - 1);
+    fixture_close(&fixture);
+    build(&fixture, JOB(V6E_16, BATCH_64, ",\"pins\":{\"allow_split_physical_axes\":false}"), &space);
+    assert_int_equal(space.families_count, legal - split);
+    fixture_close(&fixture);
+}
+
 static void a_pinned_axis_keeps_its_degree_even_when_it_is_not_searched(void **state)
 {
     (void)state;
@@ -174,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_family_uses_all_devices_and_the_whole_batch_once),
         cmocka_unit_test(only_allowed_axes_are_used_and_fsdp_takes_the_rest),
+        cmocka_unit_test(splitting_physical_axes_is_asked_for_exactly_where_the_mesh_needs_it),
         cmocka_unit_test(a_pinned_axis_keeps_its_degree_even_when_it_is_not_searched),
         cmocka_unit_test(slices_are_joined_by_data_or_by_fsdp),
         cmocka_unit_test(any_quantization_tries_the_formats_the_chip_is_native_to),

@@ -9,8 +9,7 @@
     X(step_matmul_launch_s, "s", "fixed cost of one matmul inside a step")                                   \
     X(step_attention_factor, "ratio", "splash time inside a step over the isolated kernel")                  \
     X(step_gmm_factor, "ratio", "grouped matmul time inside a step over the isolated kernel")                \
-    X(step_tokamax_factor, "ratio",                                                                          \
-      "the same where tokamax picks the tiles itself, against its heuristic's")                              \
+    X(step_tokamax_factor, "ratio", "the same through tokamax, with its own tiles or given ones")            \
     X(step_elementwise_frac, "frac", "HBM rate of fused elementwise passes over specification")              \
     X(step_gather_frac, "frac", "HBM rate of token gathers and scatters (permute, unpermute)")               \
     X(step_lowp_gain_frac, "frac", "share of the peak ratio an 8-bit matmul gets over bf16")                 \

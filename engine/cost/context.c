@@ -148,7 +148,8 @@ double adv_cost_collective_s(const struct adv_cost *cost, const struct adv_group
     uint64_t hash =
         (adv_scratch_bits(bytes_per_device) ^ (uint64_t)(uintptr_t)group ^ (uint64_t)collective << 4) *
         0x9e3779b97f4a7c15u;
-    struct adv_cost_sent *sent = &scratch->sent[(hash >> 48) % ADV_SCRATCH_COLLECTIVES]; /* high bits: all others go into them */
+    struct adv_cost_sent *sent =
+        &scratch->sent[(hash >> 48) % ADV_SCRATCH_COLLECTIVES]; /* high bits: all others go into them */
     if (sent->group == group && sent->collective == collective && sent->mesh == scratch->mesh_number &&
         sent->bytes == bytes_per_device)
         return sent->seconds;

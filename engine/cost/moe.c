@@ -134,8 +134,8 @@ static adv_code simulate(const struct adv_cost *cost, const struct expert_shape 
     double time_s = 0.0;
     adv_code code = simulated_s(cost, pass == ADV_GMM_DRHS ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM, &shape,
                                 &out->tile, &time_s, err);
-    double factor =
-        tokamax_picks(cost->plan) ? cost->constants->step_tokamax_factor : cost->constants->step_gmm_factor;
+    double factor = cost->plan->moe == ADV_MOE_TOKAMAX ? cost->constants->step_tokamax_factor
+                                                       : cost->constants->step_gmm_factor;
     out->seconds = time_s * factor;
     return code;
 }

@@ -1,5 +1,6 @@
 #include "engine/json/decode_plan.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -395,6 +396,55 @@ static void resolve_dropping(struct config_reader *reader)
                       state->plan.capacity_factor);
 }
 
+static bool tiles(int tile, int64_t dim)
+{
+    return tile >= 1 && tile <= dim && dim % tile == 0;
+}
+
+/* Until April 2026 MaxText read (embed_dim, mlp_dim) of every grouped matmul as (contraction, columns); since
+ * then they mean what they say. The two differ for wi dlhs, wo fwd and wo drhs, where configurations of that
+ * time carry them the other way round: their tiles divide the dimensions only then. */
+static void resolve_tile_order(const struct config_reader *reader)
+{
+    static const struct {
+        int matrix, pass;
+        const char *key;
+    } turned[] = {{0, ADV_GMM_DLHS, "wi_tile_dlhs_mlp_dim"},
+                  {1, ADV_GMM_FWD, "wo_tile_fwd_mlp_dim"},
+                  {1, ADV_GMM_DRHS, "wo_tile_drhs_mlp_dim"}};
+    enum { TURNED = sizeof turned / sizeof *turned };
+    const struct adv_model *model = reader->input->model;
+    struct adv_plan *plan = &reader->state->plan;
+    int64_t emb = model->emb_dim, mlp = 0;
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        if (model->layers[i].experts > 0) mlp = model->layers[i].moe_mlp_dim;
+    int first = TURNED;
+    for (int i = TURNED - 1; i >= 0; i--) {
+        const struct adv_gmm_blocks *tile = &plan->gmm_blocks[turned[i].matrix][turned[i].pass];
+        bool as_named = tiles(tile->embed_dim, emb) && tiles(tile->mlp_dim, mlp);
+        bool turned_round = tiles(tile->embed_dim, mlp) && tiles(tile->mlp_dim, emb);
+        if (as_named && !turned_round) return;
+        if (turned_round && !as_named) first = i;
+    }
+    if (first == TURNED) return;
+    const struct adv_gmm_blocks *tile = &plan->gmm_blocks[turned[first].matrix][turned[first].pass];
+    char pointer[ADV_LIMIT_POINTER];
+    (void)adv_err_add(
+        reader->warnings, ADV_E_INVALID, adv_json_pointer(pointer, reader->input->at, turned[first].key),
+        "exchange embed_dim and mlp_dim of wi_tile_dlhs, wo_tile_fwd and wo_tile_drhs for MaxText from "
+        "April 2026 on",
+        "embed_dim %d with mlp_dim %d divides %" PRId64 " x %" PRId64
+        " only the other way round: read as (contraction, columns), as MaxText did before April 2026",
+        tile->embed_dim, tile->mlp_dim, emb, mlp);
+    adv_err_rule(reader->warnings, "old-tile-order");
+    for (int i = 0; i < TURNED; i++) {
+        struct adv_gmm_blocks *swapped = &plan->gmm_blocks[turned[i].matrix][turned[i].pass];
+        int embed_dim = swapped->embed_dim;
+        swapped->embed_dim = swapped->mlp_dim;
+        swapped->mlp_dim = embed_dim;
+    }
+}
+
 static void resolve(struct config_reader *reader)
 {
     struct adv_config_state *state = reader->state;
@@ -407,6 +457,7 @@ static void resolve(struct config_reader *reader)
     resolve_remat(reader);
     resolve_dropping(reader);
     resolve_kernels(state);
+    resolve_tile_order(reader);
     resolve_pipeline(plan, reader->input->model);
 }
 

@@ -112,8 +112,8 @@ static void offer(struct walk *walk)
 {
     struct adv_plan *plan = &walk->plan;
     write_batch(walk->space, &walk->family, plan);
-    const char *rule = adv_plan_broken_rule_among(plan, &walk->request->model, &walk->request->cluster,
-                                                  ADV_RULES_OF_BATCH);
+    const char *rule =
+        adv_plan_broken_rule_among(plan, &walk->request->model, &walk->request->cluster, ADV_RULES_OF_BATCH);
     if (rule) {
         count_illegal(walk, rule, 1);
         return;
@@ -122,14 +122,15 @@ static void offer(struct walk *walk)
     keep(walk);
 }
 
-/* Batches, formats and expert exchanges on one mesh. What is wrong with the mesh is wrong with all of them. */
+/* Batches, formats and expert exchanges on one mesh. What is wrong with the mesh is wrong with all of them.
+ */
 static void over_batches(struct walk *walk)
 {
     struct adv_plan *plan = &walk->plan;
     *plan = walk->space->base;
     write_mesh(walk->space, &walk->family, plan);
-    const char *rule = adv_plan_broken_rule_among(plan, &walk->request->model, &walk->request->cluster,
-                                                  ADV_RULES_OF_MESH);
+    const char *rule =
+        adv_plan_broken_rule_among(plan, &walk->request->model, &walk->request->cluster, ADV_RULES_OF_MESH);
     if (rule) {
         bool exchanges = walk->family.ici[ADV_AXIS_EXPERT] > 1 && !walk->pins_expert_ring;
         count_illegal(walk, rule, (long)walk->splits_count * walk->formats_count * (exchanges ? 2 : 1));

@@ -239,8 +239,8 @@ const char *adv_plan_broken_rule(const struct adv_plan *plan, const struct adv_m
                                  const struct adv_cluster *cluster);
 
 /* The same in two shares, for loops over batches on one mesh: OF_MESH are the rules that read neither
- * per_device_batch_size nor gradient_accumulation_steps, quantization, use_qwix or use_ring_of_experts; OF_BATCH
- * the others. A plan is legal when it breaks none of both. */
+ * per_device_batch_size nor gradient_accumulation_steps, quantization, use_qwix or use_ring_of_experts;
+ * OF_BATCH the others. A plan is legal when it breaks none of both. */
 enum adv_rules { ADV_RULES_ALL, ADV_RULES_OF_MESH, ADV_RULES_OF_BATCH };
 const char *adv_plan_broken_rule_among(const struct adv_plan *plan, const struct adv_model *model,
                                        const struct adv_cluster *cluster, enum adv_rules which);

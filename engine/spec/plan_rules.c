@@ -388,8 +388,11 @@ static bool rule_pipeline(const struct adv_rule_facts *facts, struct adv_rule_re
 }
 
 enum severity { ILLEGAL, REFUSED, WASTE };
-enum reads { MESH, BATCH }; /* adv_plan_broken_rule_among: BATCH rules read the batch, the number format or the expert
-                               exchange, MESH rules none of them */
+enum reads {
+    MESH,
+    BATCH
+}; /* adv_plan_broken_rule_among: BATCH rules read the batch, the number format or the expert
+      exchange, MESH rules none of them */
 
 /* ILLEGAL: MaxText or XLA fails. REFUSED: MaxText's validation refuses it today, earlier releases ran it, so
  * the engine predicts it with a warning. WASTE: runs, but not as the writer expects. */

@@ -80,7 +80,7 @@ static void set_constant(json_t *constant, double value, double error, const cha
                               json_string("make fit on the published steps in tests/accuracy/e2e.json"));
 }
 
-static int write_constants(const char *path, struct fit *fit, const double *left_out)
+static int write_constants(const char *path, struct fit *fit)
 {
     json_error_t problem;
     json_t *root = json_load_file(path, 0, &problem);
@@ -179,7 +179,7 @@ static int run(int argc, char **argv, struct fit *fit)
         (void)printf("  %-32s %-6s %10.4g  (prior %.4g, +-%.0f%%)\n", parameters[p].constant,
                      parameters[p].chips[1] ? "*" : parameters[p].chips[0], fit->values[p],
                      parameters[p].prior, 100.0 * fit->log_error[p]);
-    if (constants_path && write_constants(constants_path, fit, left_out) != 0) return 1;
+    if (constants_path && write_constants(constants_path, fit) != 0) return 1;
     const char *page = option(argc, argv, "--report");
     FILE *out = page ? fopen(page, "w") : NULL;
     if (out) {

@@ -25,7 +25,7 @@ const struct parameter parameters[] = {
     {"step_attention_factor", {"v5p", "v5e", "v4"}, 1.0, 0.10, 0.7, 1.5},
     {"step_gmm_factor", {"tpu7x", "v6e"}, 1.0, 0.04, 0.6, 1.6},
     {"step_gmm_factor", {"v5p", "v5e", "v4"}, 0.6, 0.3, 0.4, 1.6},
-    {"step_tokamax_factor", ALL_CHIPS, 1.1, 0.1, 0.6, 2.0},
+    {"step_tokamax_factor", ALL_CHIPS, 1.1, 0.2, 0.6, 2.0},
     {"step_elementwise_frac", ALL_CHIPS, 0.87, 0.10, 0.4, 1.0},
     {"step_gather_frac", ALL_CHIPS, 0.40, 0.5, 0.05, 0.9},
     {"step_lowp_gain_frac", ALL_CHIPS, 0.95, 0.05, 0.6, 1.0},

@@ -91,6 +91,34 @@ static void old_keys_take_effect_under_their_present_name(void **state)
     assert_string_equal(find(&warnings, "/config/fsdp_shard_on_exp")->hint, "use shard_exp_on_fsdp");
 }
 
+static void tiles_in_the_order_of_2025_are_turned_with_a_warning(void **state)
+{
+    (void)state;
+    static const char form[] =
+        "{\"model\":\"deepseek3-671b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":"
+        "\"4x4x8\"},\"config\":{\"per_device_batch_size\":1,\"max_target_length\":4096,"
+        "\"wi_tile_dlhs_embed_dim\":%d,\"wi_tile_dlhs_mlp_dim\":%d,"
+        "\"wo_tile_drhs_embed_dim\":%d,\"wo_tile_drhs_mlp_dim\":%d}}";
+    char text[1024];
+    /* 7168 x 2048: 3584 is no part of the width, and 1792 divides the embedding only */
+    (void)snprintf(text, sizeof text, form, 2048, 3584, 2048, 1792);
+    assert_ok(decode(text));
+    const struct adv_gmm_blocks *wi = &request.plan.gmm_blocks[0][ADV_GMM_DLHS];
+    const struct adv_gmm_blocks *wo = &request.plan.gmm_blocks[1][ADV_GMM_DRHS];
+    assert_true(wi->embed_dim == 3584 && wi->mlp_dim == 2048);
+    assert_true(wo->embed_dim == 1792 && wo->mlp_dim == 2048);
+    assert_string_equal(must_find(&warnings, "old-tile-order")->pointer, "/config/wi_tile_dlhs_mlp_dim");
+    /* tiles that divide as they are named stay */
+    (void)snprintf(text, sizeof text, form, 3584, 2048, 1792, 2048);
+    assert_ok(decode(text));
+    assert_true(wi->embed_dim == 3584 && wi->mlp_dim == 2048);
+    assert_null(find_rule(&warnings, "old-tile-order"));
+    /* and so do those that say one thing here and another there */
+    (void)snprintf(text, sizeof text, form, 2048, 3584, 1792, 2048);
+    assert_ok(decode(text));
+    assert_true(wi->embed_dim == 2048 && wi->mlp_dim == 3584);
+}
+
 static void old_values_take_effect_under_their_present_name(void **state)
 {
     (void)state;
@@ -364,6 +392,7 @@ int main(void)
         cmocka_unit_test(the_models_own_file_sets_training_defaults),
         cmocka_unit_test(tensors_are_placed_under_the_custom_policy_only),
         cmocka_unit_test(first_moment_follows_the_weights_unless_given),
+        cmocka_unit_test(tiles_in_the_order_of_2025_are_turned_with_a_warning),
         cmocka_unit_test(local_blocks_inherit_the_global_ones),
         cmocka_unit_test(axes_outside_the_mesh_are_ignored_with_a_warning),
         cmocka_unit_test(gpu_only_values_are_refused_as_such),

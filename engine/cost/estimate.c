@@ -191,7 +191,7 @@ static adv_code enter_family(const struct adv_estimate_input *input, const struc
                         scratch->cluster == input->cluster && scratch->constants == input->constants;
     bool keeps_mesh = same_request && same_mesh(&scratch->key, key);
     if (!same_request) memset(scratch, 0, sizeof *scratch);
-    scratch->valid = scratch->rates_known = false;
+    scratch->valid = scratch->flops_known = false;
     memset(scratch->splash_known, 0, sizeof scratch->splash_known);
     memset(scratch->grouped, 0, sizeof scratch->grouped);
     memset(scratch->matmuls_known, 0, sizeof scratch->matmuls_known);
@@ -206,19 +206,6 @@ static adv_code enter_family(const struct adv_estimate_input *input, const struc
     scratch->key = *key;
     scratch->valid = true;
     return ADV_OK;
-}
-
-/* Model FLOPs, and the interval of a step of one second: both are the family's. */
-static void learn_rates(const struct adv_estimate_input *input, struct adv_cost_scratch *scratch)
-{
-    struct adv_estimate second;
-    second.step_time_s = 1.0;
-    adv_interval_apply(&scratch->cost, &second);
-    scratch->low_frac = second.step_time_low_s;
-    scratch->high_frac = second.step_time_high_s;
-    scratch->confidence = second.confidence;
-    scratch->model_flops = model_flops(input);
-    scratch->rates_known = true;
 }
 
 adv_code adv_estimate_again(const struct adv_estimate_input *input, struct adv_cost_scratch *scratch,
@@ -238,10 +225,13 @@ adv_code adv_estimate_again(const struct adv_estimate_input *input, struct adv_c
     struct adv_account account = {.ledger = NULL};
     code = price(input, &scratch->cost, &scratch->params, estimate, &account, err);
     if (code != ADV_OK) return code;
-    if (!scratch->rates_known) learn_rates(input, scratch);
+    if (!scratch->flops_known) scratch->model_flops = model_flops(input);
+    scratch->flops_known = true;
     set_rates(input, &account, scratch->model_flops, estimate);
-    estimate->step_time_low_s = estimate->step_time_s * scratch->low_frac;
-    estimate->step_time_high_s = estimate->step_time_s * scratch->high_frac;
-    estimate->confidence = scratch->confidence;
     return ADV_OK;
+}
+
+void adv_estimate_again_interval(const struct adv_cost_scratch *scratch, struct adv_estimate *estimate)
+{
+    adv_interval_apply(&scratch->cost, estimate);
 }

@@ -1,8 +1,8 @@
 /* scratch.h: what estimates in a row share, so that it is worked out once.
  *
  * A family is a set of plans that differ only in where tensors are kept (remat policy and placements), in
- * vocabulary tiling and in host offload of state: mesh, collective groups, matmul and kernel times, interval
- * and model FLOPs are theirs in common. Families of one mesh share its placement and what is sent over it;
+ * vocabulary tiling and in host offload of state: mesh, collective groups, matmul and kernel times and model
+ * FLOPs are theirs in common. Families of one mesh share its placement and what is sent over it;
  * families of one request share simulated kernels of equal shape. Everything remembered is keyed by all
  * numbers it depends on, so the results are those of a fresh estimate, bit for bit: the same functions
  * computed them. Owned by the caller, one per thread; zero-initialised means empty.
@@ -56,9 +56,8 @@ struct adv_cost_scratch {
     struct adv_cost cost;
     struct adv_model_params params;
     /* of the family */
-    bool rates_known;
-    double model_flops, low_frac, high_frac; /* interval over the step time */
-    enum adv_confidence confidence;
+    bool flops_known;
+    double model_flops;
     bool splash_known[ADV_LIMIT_LAYER_KINDS][ADV_KERNEL_COUNT];
     double splash_s[ADV_LIMIT_LAYER_KINDS][ADV_KERNEL_COUNT];
     struct adv_cost_grouped grouped[ADV_LIMIT_LAYER_KINDS][2][ADV_GMM_PASSES]; /* wi, wo; pass */

@@ -123,10 +123,10 @@ static bool place_split(struct placing *placing, int axis, int size)
         if (left[0] % x != 0 || size % x != 0) continue;
         for (int y = 1; y <= left[1]; y++) {
             if (left[1] % y != 0 || size / x % y != 0) continue;
-            for (int z = 1; z <= left[2]; z++) {
-                if (left[2] % z != 0 || size / x / y % z != 0) continue;
-                int factors[ADV_PHYSICAL_COUNT] = {x, y, z, size / x / y / z};
-                if (left[3] % factors[3] != 0) continue;
+            for (int core = 1; core <= left[3]; core++) { /* z takes what is left */
+                if (left[3] % core != 0 || size / x / y % core != 0) continue;
+                int factors[ADV_PHYSICAL_COUNT] = {x, y, size / x / y / core, core};
+                if (left[2] % factors[2] != 0) continue;
                 if (found && !split_is_better(placing, factors, best)) continue;
                 memcpy(best, factors, sizeof best);
                 found = true;

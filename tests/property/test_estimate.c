@@ -138,6 +138,7 @@ static void the_shortcut_for_families_changes_no_bit(void **state)
             adv_err_init(&err);
             scratch.valid = scratch.valid && member > 0; /* the example was drawn anew behind its pointers */
             assert_int_equal(adv_estimate_again(&input, &scratch, &again, &err), ADV_OK);
+            adv_estimate_again_interval(&scratch, &again);
             struct adv_estimate fresh = estimate(e, NULL);
             assert_true(again.step_time_s == fresh.step_time_s);
             assert_true(again.step_time_low_s == fresh.step_time_low_s);

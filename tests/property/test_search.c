@@ -397,6 +397,7 @@ static void the_search_prices_a_plan_as_estimate_does(void **state)
             struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster,
                                                fixture.constants, &plan, ADV_FLOPS_CAUSAL_HALF};
             assert_int_equal(adv_estimate_again(&input, &scratch, &again, NULL), ADV_OK);
+            adv_estimate_again_interval(&scratch, &again);
             assert_true(again.step_time_s == fresh.step_time_s && again.bound == fresh.bound);
             assert_true(again.step_time_high_s == fresh.step_time_high_s);
             assert_true(again.mfu_frac == fresh.mfu_frac && again.hfu_frac == fresh.hfu_frac);

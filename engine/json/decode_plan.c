@@ -436,7 +436,7 @@ static void resolve_tile_order(const struct config_reader *reader)
         "embed_dim %d with mlp_dim %d divides %" PRId64 " x %" PRId64
         " only the other way round: read as (contraction, columns), as MaxText did before April 2026",
         tile->embed_dim, tile->mlp_dim, emb, mlp);
-    adv_err_rule(reader->warnings, "old-tile-order");
+    adv_err_rule(reader->warnings, "tile-names-permuted");
     for (int i = 0; i < TURNED; i++) {
         struct adv_gmm_blocks *swapped = &plan->gmm_blocks[turned[i].matrix][turned[i].pass];
         int embed_dim = swapped->embed_dim;

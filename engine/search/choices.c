@@ -33,14 +33,6 @@ static bool has_tokamax(const struct adv_advise_request *request)
     return is_chip(request, "tpu7x") || is_chip(request, "v6e") || is_chip(request, "v5p");
 }
 
-/* Recipes of tpu7x with experts run Tokamax's grouped matmul; older generations run megablox, the default. A
- * pinned other path (sparse_matmul=false, GMM v2) stays. */
-static bool prefers_tokamax_gmm(const struct adv_advise_request *request)
-{
-    return is_chip(request, "tpu7x") && adv_model_has_experts(&request->model) &&
-           request->workload.base.moe == ADV_MOE_MEGABLOX;
-}
-
 /* Blocks that share keys or embeddings between layers cannot be scanned. */
 static bool cannot_scan(const struct adv_advise_request *request)
 {
@@ -63,12 +55,10 @@ static void iota_embed(struct adv_plan *plan)
 {
     plan->use_iota_embed = true;
 }
-static void tokamax_gmm(struct adv_plan *plan)
-{
-    plan->moe = ADV_MOE_TOKAMAX;
-}
 
-/* Key, when it suits, what it sets. */
+/* Key, when it suits, what it sets. Grouped matmuls stay with megablox, MaxText's default, whose tiles are
+ * searched: published steps through tokamax take longer (step_tokamax_factor), and without quantisation it
+ * ignores the tiles. */
 static const struct {
     const char *key;
     bool (*suits)(const struct adv_advise_request *request);
@@ -78,7 +68,6 @@ static const struct {
      tokamax_splash}, /* fused backward, layouts; ring attention needs it */
     {"sa_use_fused_bwd_kernel", always, fused_backward}, /* 5 matmuls instead of 7 in the backward pass */
     {"use_iota_embed", always, iota_embed},              /* no gather and no scatter-add of the embedding */
-    {"use_tokamax_gmm", prefers_tokamax_gmm, tokamax_gmm},
     {"scan_layers", cannot_scan, unrolled},
 };
 

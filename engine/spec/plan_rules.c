@@ -438,7 +438,6 @@ static const struct {
     {"muon-decoder", ILLEGAL, MESH, adv_rule_muon},
     {"vmem-limit", WASTE, MESH, adv_rule_vmem_limit},
     {"fusion-and-offload", WASTE, MESH, adv_rule_fusion_and_offload},
-    {"tile-names-permuted", WASTE, MESH, adv_rule_tile_names},
     {"offload-with-clipping", WASTE, MESH, adv_rule_offload_unclipped},
 };
 enum { RULES_COUNT = sizeof rules / sizeof *rules };

@@ -325,29 +325,3 @@ bool adv_rule_offload_unclipped(const struct adv_rule_facts *facts, struct adv_r
         report, "/config/gradient_clipping_threshold", "set it to 0",
         "clipping needs the global norm before the first optimizer state can be brought back from the host");
 }
-
-bool adv_rule_tile_names(const struct adv_rule_facts *facts, struct adv_rule_report *report)
-{
-    static const char *const passes[ADV_GMM_PASSES] = {"fwd", "dlhs", "drhs"};
-    if (!facts->has_experts || facts->plan->moe == ADV_MOE_DENSE) return false;
-    int64_t emb = facts->model->emb_dim;
-    int64_t mlp = 0;
-    for (int i = 0; i < facts->model->layer_kinds_count; i++)
-        mlp = adv_max_i(mlp, facts->model->layers[i].moe_mlp_dim);
-    for (int i = 0; i < 2 * ADV_GMM_PASSES; i++) {
-        const struct adv_gmm_blocks *tile = &facts->plan->gmm_blocks[i / ADV_GMM_PASSES][i % ADV_GMM_PASSES];
-        bool too_large = tile->mlp_dim > mlp || tile->embed_dim > emb;
-        bool fits_swapped = tile->mlp_dim <= emb && tile->embed_dim <= mlp;
-        if (!too_large || !fits_swapped) continue;
-        if (!report) return true;
-        const char *matrix = i < ADV_GMM_PASSES ? "wi" : "wo";
-        char pointer[ADV_LIMIT_POINTER];
-        (void)snprintf(pointer, sizeof pointer, "/config/%s_tile_%s_mlp_dim", matrix,
-                       passes[i % ADV_GMM_PASSES]);
-        return adv_rule_broken(report, pointer, "swap the embed_dim and mlp_dim values of this pass",
-                               "%s_tile_%s: embed_dim %d, mlp_dim %d fit the model only when swapped; "
-                               "recipes before 2026-04 named them so",
-                               matrix, passes[i % ADV_GMM_PASSES], tile->embed_dim, tile->mlp_dim);
-    }
-    return false;
-}

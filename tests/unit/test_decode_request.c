@@ -107,12 +107,12 @@ static void tiles_in_the_order_of_2025_are_turned_with_a_warning(void **state)
     const struct adv_gmm_blocks *wo = &request.plan.gmm_blocks[1][ADV_GMM_DRHS];
     assert_true(wi->embed_dim == 3584 && wi->mlp_dim == 2048);
     assert_true(wo->embed_dim == 1792 && wo->mlp_dim == 2048);
-    assert_string_equal(must_find(&warnings, "old-tile-order")->pointer, "/config/wi_tile_dlhs_mlp_dim");
+    assert_string_equal(must_find(&warnings, "tile-names-permuted")->pointer, "/config/wi_tile_dlhs_mlp_dim");
     /* tiles that divide as they are named stay */
     (void)snprintf(text, sizeof text, form, 3584, 2048, 1792, 2048);
     assert_ok(decode(text));
     assert_true(wi->embed_dim == 3584 && wi->mlp_dim == 2048);
-    assert_null(find_rule(&warnings, "old-tile-order"));
+    assert_null(find_rule(&warnings, "tile-names-permuted"));
     /* and so do those that say one thing here and another there */
     (void)snprintf(text, sizeof text, form, 2048, 3584, 1792, 2048);
     assert_ok(decode(text));

@@ -12,22 +12,25 @@ struct adv_arena_block {
     alignas(max_align_t) unsigned char bytes[];
 };
 
-enum { FIRST_BLOCK_BYTES = 64 * 1024 };
+enum { FIRST_BLOCK_BYTES = 64 * 1024, MOST_BLOCK_BYTES = 1024 * 1024 };
 
 void adv_arena_init(struct adv_arena *arena, size_t limit_bytes)
 {
     arena->blocks = NULL;
     arena->used_bytes = 0;
+    arena->held_bytes = 0;
     arena->limit_bytes = limit_bytes;
 }
 
 static struct adv_arena_block *add_block(struct adv_arena *arena, size_t bytes)
 {
     size_t capacity = arena->blocks ? 2 * arena->blocks->capacity_bytes : FIRST_BLOCK_BYTES;
+    if (capacity > MOST_BLOCK_BYTES) capacity = MOST_BLOCK_BYTES; /* zeroing memory that nobody asked for */
     if (capacity < bytes) capacity = bytes;
     struct adv_arena_block *block = calloc(1, sizeof *block + capacity);
     if (!block) return NULL;
     block->capacity_bytes = capacity;
+    arena->held_bytes += capacity;
     block->next = arena->blocks;
     arena->blocks = block;
     return block;
@@ -69,5 +72,5 @@ void adv_arena_free(struct adv_arena *arena)
         free(arena->blocks);
         arena->blocks = next;
     }
-    arena->used_bytes = 0;
+    arena->used_bytes = arena->held_bytes = 0;
 }

@@ -1,7 +1,7 @@
 /* arena.h: all memory of one request, given back in one call.
  *
- * Blocks are chained and doubled; the total is capped, so a request cannot take the machine down. Memory is
- * zeroed. Not thread safe: one arena belongs to one request.
+ * Blocks are chained and doubled up to 1 MiB, beyond which they are as large as what is asked; the total is
+ * capped, so a request cannot take the machine down. Memory is zeroed. Not thread safe: one arena belongs to one request.
  */
 #ifndef ADV_BASE_ARENA_H
 #define ADV_BASE_ARENA_H
@@ -13,6 +13,7 @@ struct adv_arena_block;
 struct adv_arena {
     struct adv_arena_block *blocks;
     size_t used_bytes;
+    size_t held_bytes; /* of all blocks: what the system gave */
     size_t limit_bytes;
 };
 

@@ -45,9 +45,15 @@ static void keep(struct run *run, const struct adv_plan *plan, const struct adv_
         adv_rank_cutoff(objective, run->kept, run->kept_count, run->request->top_k) * (1 + ADV_RANK_TIE_FRAC);
 }
 
-/* Bounds every family by its relaxation (remat_space.h, P1) into `families`; those whose weights alone are
- * too big leave at once. Returns how many are left. */
-static int bound_families(struct run *run, const struct adv_model_params *params, struct adv_family *families)
+/* No plan of the family is faster. */
+struct bound {
+    double metric;
+    int family; /* of space.families */
+};
+
+/* Bounds every family by its relaxation (remat_space.h, P1) into `bounds`; those whose weights alone are too
+ * big leave at once. Returns how many are left. */
+static int bound_families(struct run *run, const struct adv_model_params *params, struct bound *bounds)
 {
     const struct adv_space *space = &run->space;
     double limit = run->request->cluster.chip.hbm_usable_bytes_per_device;
@@ -57,8 +63,7 @@ static int bound_families(struct run *run, const struct adv_model_params *params
     struct adv_estimate estimate;
     int left = 0;
     for (int i = 0; i < space->families_count; i++) {
-        struct adv_family family = space->families[i];
-        adv_space_plan(space, &family, &plan);
+        adv_space_plan(space, &space->families[i], &plan);
         double bytes = adv_bound_hbm_bytes_per_device(&plan, params);
         if (bytes > limit) {
             run->result->out_of_memory++;
@@ -74,8 +79,7 @@ static int bound_families(struct run *run, const struct adv_model_params *params
                 run->result->illegal++;
             continue;
         }
-        family.bound_s = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &estimate);
-        families[left++] = family;
+        bounds[left++] = (struct bound){adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &estimate), i};
     }
     if (left == 0 && smallest) { /* nothing can fit: say by how much the nearest misses */
         adv_space_plan(space, smallest, &plan);
@@ -86,20 +90,20 @@ static int bound_families(struct run *run, const struct adv_model_params *params
 
 /* Merge sort by bound: stable, so that the order of equal families does not depend on the C library.
  * `scratch` is as long; returns whichever of the two holds the result. */
-static struct adv_family *sort_families(struct adv_family *families, struct adv_family *scratch, int count)
+static struct bound *sort_bounds(struct bound *bounds, struct bound *scratch, int count)
 {
-    struct adv_family *from = families, *to = scratch;
+    struct bound *from = bounds, *to = scratch;
     for (int width = 1; width < count; width *= 2) {
         for (int first = 0; first < count; first += 2 * width) {
             int middle = first + width < count ? first + width : count;
             int end = first + 2 * width < count ? first + 2 * width : count;
             int a = first, b = middle;
             for (int i = first; i < end; i++) {
-                bool left = a < middle && (b >= end || from[a].bound_s <= from[b].bound_s);
+                bool left = a < middle && (b >= end || from[a].metric <= from[b].metric);
                 to[i] = left ? from[a++] : from[b++];
             }
         }
-        struct adv_family *swap = from;
+        struct bound *swap = from;
         from = to;
         to = swap;
     }
@@ -119,17 +123,17 @@ static void solve_smallest(struct run *run, struct adv_plan *plan)
     keep(run, plan, &estimate);
 }
 
-static void solve_families(struct run *run, const struct adv_family *families, int count)
+static void solve_families(struct run *run, const struct bound *bounds, int count)
 {
     bool smallest = run->request->objective == ADV_OBJECTIVE_HBM;
     for (int i = 0; i < count; i++) {
-        if (!smallest && families[i].bound_s > run->cutoff) { /* sorted: all further ones are above it too */
+        if (!smallest && bounds[i].metric > run->cutoff) { /* sorted: all further ones are above it too */
             run->result->pruned += count - i;
             return;
         }
         struct adv_plan plan;
         struct adv_estimate estimate;
-        adv_space_plan(&run->space, &families[i], &plan);
+        adv_space_plan(&run->space, &run->space.families[bounds[i].family], &plan);
         if (smallest) {
             solve_smallest(run, &plan);
         } else {
@@ -158,19 +162,19 @@ static void search_space(struct run *run)
 {
     struct adv_model_params params = adv_model_params(&run->request->model);
     size_t room = (size_t)(run->space.families_count > 0 ? run->space.families_count : 1);
-    struct adv_family *families = adv_arena_array(run->arena, room, sizeof *families);
-    struct adv_family *scratch = adv_arena_array(run->arena, room, sizeof *scratch);
-    if (!families || !scratch) {
+    struct bound *bounds = adv_arena_array(run->arena, room, sizeof *bounds);
+    struct bound *scratch = adv_arena_array(run->arena, room, sizeof *scratch);
+    if (!bounds || !scratch) {
         run->complete = false;
         return;
     }
-    int count = bound_families(run, &params, families);
+    int count = bound_families(run, &params, bounds);
     if (count == 0) return;
-    families = sort_families(families, scratch, count);
+    bounds = sort_bounds(bounds, scratch, count);
     struct adv_plan plan;
-    adv_space_plan(&run->space, &families[0], &plan);
+    adv_space_plan(&run->space, &run->space.families[bounds[0].family], &plan);
     adv_remat_space_order(&run->open, &run->pricer, &plan);
-    solve_families(run, families, count);
+    solve_families(run, bounds, count);
 }
 
 /* The wider published VMEM limit of tpu7x leaves nothing for spills: taken when its tiles, of attention or

@@ -21,7 +21,6 @@ struct adv_family {
     int pipeline_microbatches, layers_per_stage;
     unsigned char cp_strategy, quantization;
     bool split_axes, ring_of_experts;
-    double bound_s; /* filled by the search: no plan of the family is faster */
 };
 
 struct adv_space {

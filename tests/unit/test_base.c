@@ -6,6 +6,20 @@
 #include "engine/base/err.h"
 #include "engine/base/text.h"
 
+static void arena_holds_little_more_than_is_used(void **state)
+{
+    (void)state;
+    struct adv_arena arena;
+    adv_arena_init(&arena, 64u << 20);
+    for (size_t bytes = 64; bytes <= 8u << 20; bytes *= 2) {
+        assert_non_null(adv_arena_alloc(&arena, bytes));
+        assert_true(arena.held_bytes >= arena.used_bytes);
+        assert_true(arena.held_bytes <= 2 * arena.used_bytes + (1u << 20));
+    }
+    adv_arena_free(&arena);
+    assert_int_equal(arena.held_bytes, 0);
+}
+
 static void arena_gives_zeroed_memory_and_refuses_past_its_cap(void **state)
 {
     (void)state;
@@ -58,6 +72,7 @@ static void nearest_name_is_found_within_a_third_of_the_length(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arena_holds_little_more_than_is_used),
         cmocka_unit_test(arena_gives_zeroed_memory_and_refuses_past_its_cap),
         cmocka_unit_test(findings_beyond_the_limit_are_counted_not_written),
         cmocka_unit_test(text_past_its_limit_is_dropped_and_flagged),

@@ -31,15 +31,16 @@ ADV_MUST_CHECK adv_code adv_bench_answer(const struct adv_catalog *catalog, enum
                                          struct adv_bench_point *point, adv_err *err);
 
 /* Searches of a dense and an expert model on 64 to 16,384 devices, with the placement of tensors open and
- * fixed (fills `series`), and with one axis after the other allowed; appends members "growth_devices" and
- * "growth_axes" to `out`. */
-ADV_MUST_CHECK adv_code adv_bench_growth(const struct adv_catalog *catalog,
+ * fixed (fills `series`), with one tensor after the other open, and with one axis after the other allowed;
+ * appends members "growth_devices", "growth_tensors" and "growth_axes" to `out`. `quick`: the smallest slices
+ * only, each search once. */
+ADV_MUST_CHECK adv_code adv_bench_growth(const struct adv_catalog *catalog, bool quick,
                                          struct adv_bench_series series[ADV_BENCH_SERIES],
                                          struct adv_text *out, adv_err *err);
 
-/* Simulates attention tiles and grouped matmul tiles over 256 given groups; appends ",{…}" entries to `out`.
- */
-void adv_bench_tiles(const struct adv_catalog *catalog, struct adv_text *out);
+/* Simulates attention tiles and grouped matmul tiles over 256 given groups, `quick`: a hundredth as many;
+ * appends ",{…}" entries to `out`. */
+void adv_bench_tiles(const struct adv_catalog *catalog, bool quick, struct adv_text *out);
 
 /* Writes the series as a picture (SVG, both axes logarithmic) into `path`. 0, or -1 with errno. */
 int adv_bench_plot(const struct adv_bench_series *series, int count, const char *path);

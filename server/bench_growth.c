@@ -27,6 +27,13 @@ static const struct {
 };
 enum { OPEN = sizeof open / sizeof *open };
 
+/* Opened one after the other, the others recomputed. */
+static const char *const tensors[] = {
+    "context",  "mlpwi_0",    "mlpwi_1",  "moe_mlpwi_0",   "moe_mlpwi_1", "moe_mlpwo",           "query_proj",
+    "key_proj", "value_proj", "out_proj", "query_wa_proj", "kv_wa_proj",  "decoder_layer_input",
+};
+enum { TENSORS = sizeof tensors / sizeof *tensors };
+
 /* Each allows one axis more. */
 static const char *const axes[] = {"data", "context", "tensor", "expert", "fsdp_transpose", "pipeline"};
 enum { AXES = sizeof axes / sizeof *axes };
@@ -49,23 +56,24 @@ static void write_point(struct adv_text *out, const struct adv_bench_point *poin
                     (double)point->evaluations / point->median_ms * 1e3);
 }
 
-static adv_code measure(const struct adv_catalog *catalog, const char *model, int slice, const char *members,
-                        struct adv_bench_point *point, adv_err *err)
+static adv_code measure(const struct adv_catalog *catalog, bool quick, const char *model, int slice,
+                        const char *members, struct adv_bench_point *point, adv_err *err)
 {
+    const int repeats = quick ? 1 : GROWTH_REPEATS;
     char request[REQUEST_BYTES];
     double seconds[GROWTH_REPEATS];
     write_request(request, model, slice, members);
-    adv_code code =
-        adv_bench_answer(catalog, ADV_REQUEST_ADVISE, request, GROWTH_REPEATS, seconds, point, err);
+    adv_code code = adv_bench_answer(catalog, ADV_REQUEST_ADVISE, request, repeats, seconds, point, err);
     if (code != ADV_OK) return code;
     point->devices = slices[slice].devices;
-    point->median_ms = seconds[GROWTH_REPEATS / 2] * 1e3;
+    point->median_ms = seconds[repeats / 2] * 1e3;
     return ADV_OK;
 }
 
-static adv_code grow_devices(const struct adv_catalog *catalog, struct adv_bench_series *series,
+static adv_code grow_devices(const struct adv_catalog *catalog, bool quick, struct adv_bench_series *series,
                              struct adv_text *out, adv_err *err)
 {
+    const int slices_count = quick ? 2 : SLICES;
     adv_text_append(out, "\"growth_devices\":[");
     for (int i = 0; i < MODELS * OPEN; i++) {
         struct adv_bench_series *line = &series[i];
@@ -73,9 +81,9 @@ static adv_code grow_devices(const struct adv_catalog *catalog, struct adv_bench
         (void)snprintf(line->name, sizeof line->name, "%s, %s", model,
                        i % OPEN ? "remat pinned" : "tensors open");
         line->count = 0;
-        for (int slice = 0; slice < SLICES; slice++) {
+        for (int slice = 0; slice < slices_count; slice++) {
             struct adv_bench_point *point = &line->points[line->count++];
-            adv_code code = measure(catalog, model, slice, open[i % OPEN].members, point, err);
+            adv_code code = measure(catalog, quick, model, slice, open[i % OPEN].members, point, err);
             if (code != ADV_OK) return code;
             adv_text_format(out, "%s{\"model\":\"%s\",\"open\":\"%s\",", i + slice ? "," : "", model,
                             open[i % OPEN].name);
@@ -86,7 +94,34 @@ static adv_code grow_devices(const struct adv_catalog *catalog, struct adv_bench
     return ADV_OK;
 }
 
-static adv_code grow_axes(const struct adv_catalog *catalog, struct adv_text *out, adv_err *err)
+static adv_code grow_tensors(const struct adv_catalog *catalog, bool quick, struct adv_text *out,
+                             adv_err *err)
+{
+    adv_text_append(out, "\"growth_tensors\":[");
+    for (int m = 0; m < MODELS; m++) {
+        for (int opened = 0; opened <= TENSORS; opened++) {
+            char members[REQUEST_BYTES / 2] = ",\"pins\":{";
+            struct adv_bench_point point;
+            for (int i = opened; i < TENSORS; i++) {
+                size_t used = strlen(members);
+                bool input = i == TENSORS - 1; /* always there: on the device or on the host */
+                (void)snprintf(members + used, sizeof members - used, "%s\"%s\":\"%s\"",
+                               i > opened ? "," : "", tensors[i], input ? "device" : "remat");
+            }
+            size_t used = strlen(members);
+            (void)snprintf(members + used, sizeof members - used, "}");
+            adv_code code = measure(catalog, quick, models[m], quick ? 0 : AXES_AT, members, &point, err);
+            if (code != ADV_OK) return code;
+            adv_text_format(out, "%s{\"model\":\"%s\",\"open_tensors\":%d,", m + opened ? "," : "", models[m],
+                            opened);
+            write_point(out, &point);
+        }
+    }
+    adv_text_append(out, "]");
+    return ADV_OK;
+}
+
+static adv_code grow_axes(const struct adv_catalog *catalog, bool quick, struct adv_text *out, adv_err *err)
 {
     adv_text_append(out, "\"growth_axes\":[");
     for (int m = 0; m < MODELS; m++) {
@@ -95,7 +130,7 @@ static adv_code grow_axes(const struct adv_catalog *catalog, struct adv_text *ou
             char members[REQUEST_BYTES / 2];
             struct adv_bench_point point;
             (void)snprintf(members, sizeof members, ",\"search\":{\"axes\":[%s]}", allowed);
-            adv_code code = measure(catalog, models[m], AXES_AT, members, &point, err);
+            adv_code code = measure(catalog, quick, models[m], quick ? 0 : AXES_AT, members, &point, err);
             if (code != ADV_OK) return code;
             adv_text_format(out, "%s{\"model\":\"%s\",\"axes\":[%s],", m + i ? "," : "", models[m], allowed);
             write_point(out, &point);
@@ -107,13 +142,16 @@ static adv_code grow_axes(const struct adv_catalog *catalog, struct adv_text *ou
     return ADV_OK;
 }
 
-adv_code adv_bench_growth(const struct adv_catalog *catalog, struct adv_bench_series series[ADV_BENCH_SERIES],
-                          struct adv_text *out, adv_err *err)
+adv_code adv_bench_growth(const struct adv_catalog *catalog, bool quick,
+                          struct adv_bench_series series[ADV_BENCH_SERIES], struct adv_text *out,
+                          adv_err *err)
 {
     _Static_assert((int)(MODELS * OPEN) <= (int)ADV_BENCH_SERIES && (int)SLICES <= (int)ADV_BENCH_POINTS,
                    "room for every search");
-    adv_code code = grow_devices(catalog, series, out, err);
-    if (code != ADV_OK) return code;
+    adv_code code = grow_devices(catalog, quick, series, out, err);
     adv_text_append(out, ",");
-    return grow_axes(catalog, out, err);
+    if (code == ADV_OK) code = grow_tensors(catalog, quick, out, err);
+    adv_text_append(out, ",");
+    if (code == ADV_OK) code = grow_axes(catalog, quick, out, err);
+    return code;
 }

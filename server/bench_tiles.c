@@ -4,9 +4,9 @@
 #include "server/bench.h"
 
 /* Attention tiles; the sum of times keeps the compiler from leaving them out. */
-static long evaluate_attention(const struct adv_kernel_machine *machine, double *sum_s)
+static long evaluate_attention(const struct adv_kernel_machine *machine, bool quick, double *sum_s)
 {
-    enum { ROUNDS = 20000 };
+    const int rounds = quick ? 200 : 20000;
     struct adv_attention_tile tiles[ADV_SPLASH_SPACE_MAX];
     const struct adv_attention_shape shape = {.batch = 2,
                                               .q_heads = 64,
@@ -20,20 +20,21 @@ static long evaluate_attention(const struct adv_kernel_machine *machine, double 
                                               .dtype = ADV_FORMAT_BF16};
     const struct adv_attention_flags flags = {0};
     const int count = adv_splash_space(ADV_KERNEL_SPLASH_FWD_RESIDUALS, &shape, false, tiles);
-    for (int i = 0; i < ROUNDS * count; i++) {
+    for (int i = 0; i < rounds * count; i++) {
         struct adv_kernel_time time = {0};
         if (adv_splash_time(machine, ADV_KERNEL_SPLASH_FWD_RESIDUALS, &shape, &tiles[i % count], &flags,
                             &time, NULL))
             return 0;
         *sum_s += time.time_s;
     }
-    return (long)ROUNDS * count;
+    return (long)rounds * count;
 }
 
 /* Grouped matmul tiles over 256 groups of given, unequal sizes. */
-static long evaluate_gmm(const struct adv_kernel_machine *machine, double *sum_s)
+static long evaluate_gmm(const struct adv_kernel_machine *machine, bool quick, double *sum_s)
 {
-    enum { ROUNDS = 400, GROUPS = 256 };
+    enum { GROUPS = 256 };
+    const int rounds = quick ? 4 : 400;
     static struct adv_gmm_tile tiles[ADV_GMM_SPACE_MAX];
     int64_t sizes[GROUPS];
     for (int g = 0; g < GROUPS; g++) sizes[g] = 512 + (g % 2 ? g : -(g + 1));
@@ -48,29 +49,29 @@ static long evaluate_gmm(const struct adv_kernel_machine *machine, double *sum_s
                                         .out = ADV_FORMAT_BF16,
                                         .version = 1};
     const int count = adv_gmm_space(&shape, false, tiles);
-    for (int i = 0; i < ROUNDS * count; i++) {
+    for (int i = 0; i < rounds * count; i++) {
         struct adv_kernel_time time = {0};
         struct adv_gmm_tile tile = tiles[i % count];
         tile.input_buffer_count = 2;
         if (adv_gmm_time(machine, ADV_KERNEL_GMM, &shape, &tile, &time, NULL)) return 0;
         *sum_s += time.time_s;
     }
-    return (long)ROUNDS * count;
+    return (long)rounds * count;
 }
 
 /* Raw tile evaluations, without JSON: what the tuners are made of. */
-void adv_bench_tiles(const struct adv_catalog *catalog, struct adv_text *out)
+void adv_bench_tiles(const struct adv_catalog *catalog, bool quick, struct adv_text *out)
 {
     static const struct {
         const char *name;
-        long (*evaluate)(const struct adv_kernel_machine *machine, double *sum_s);
+        long (*evaluate)(const struct adv_kernel_machine *machine, bool quick, double *sum_s);
     } kinds[] = {{"attention_tiles", evaluate_attention}, {"gmm_tiles_256_groups", evaluate_gmm}};
     const struct adv_catalog_chip *chip = adv_catalog_chip(catalog, "tpu7x");
     const struct adv_kernel_machine machine = {.chip = &chip->chip, .constants = &chip->constants};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         double sum_s = 0.0;
         const double start_s = adv_bench_now_s();
-        const long evaluations = kinds[i].evaluate(&machine, &sum_s);
+        const long evaluations = kinds[i].evaluate(&machine, quick, &sum_s);
         const double took_s = adv_bench_now_s() - start_s;
         adv_text_format(out,
                         ",{\"name\":\"%s\",\"repeats\":1,\"min_ms\":%.4f,\"median_ms\":%.4f,\"max_ms\":%.4f,"

@@ -91,13 +91,13 @@ adv_code adv_bench_answer(const struct adv_catalog *catalog, enum adv_request_ki
     return ADV_OK;
 }
 
-static adv_code run_bench(const struct adv_catalog *catalog, const struct bench *bench, struct adv_text *out,
-                          adv_err *err)
+static adv_code run_bench(const struct adv_catalog *catalog, const struct bench *bench, bool quick,
+                          struct adv_text *out, adv_err *err)
 {
     enum { REPEATS_MAX = 256 };
     double seconds[REPEATS_MAX] = {0};
     struct adv_bench_point point = {0};
-    int repeats = bench->repeats < REPEATS_MAX ? bench->repeats : REPEATS_MAX - 1;
+    int repeats = quick ? 1 : bench->repeats < REPEATS_MAX ? bench->repeats : REPEATS_MAX - 1;
     adv_code code = adv_bench_answer(catalog, bench->kind, bench->request, repeats, seconds, &point, err);
     if (code != ADV_OK) return code;
     double median_s = seconds[repeats / 2];
@@ -121,18 +121,18 @@ static const char depth[] =
     "one evaluation = one plan's whole step (every layer, kernel, collective and overlap) and "
     "memory, equal to the estimate of that plan; shared parts of a family are computed once";
 
-static adv_code run_all(const struct adv_catalog *catalog, double load_s, struct adv_bench_series *series,
-                        struct adv_text *out, adv_err *err)
+static adv_code run_all(const struct adv_catalog *catalog, double load_s, bool quick,
+                        struct adv_bench_series *series, struct adv_text *out, adv_err *err)
 {
     adv_code code = ADV_OK;
     adv_text_format(out, "{\"catalog_load_ms\":%.4f,\"depth\":\"%s\",\"benches\":[", load_s * 1e3, depth);
     for (size_t i = 0; code == ADV_OK && i < sizeof benches / sizeof *benches; i++) {
         if (i) adv_text_append(out, ",");
-        code = run_bench(catalog, &benches[i], out, err);
+        code = run_bench(catalog, &benches[i], quick, out, err);
     }
-    if (code == ADV_OK) adv_bench_tiles(catalog, out);
+    if (code == ADV_OK) adv_bench_tiles(catalog, quick, out);
     adv_text_append(out, "],");
-    if (code == ADV_OK) code = adv_bench_growth(catalog, series, out, err);
+    if (code == ADV_OK) code = adv_bench_growth(catalog, quick, series, out, err);
     adv_text_format(out,
                     ",\"peak_memory_bytes\":%.0f,\"engine\":{\"version\":\"%s\",\"catalog_hash\":\"%s\","
                     "\"calibration\":\"%s\"}}",
@@ -141,28 +141,35 @@ static adv_code run_all(const struct adv_catalog *catalog, double load_s, struct
     return code;
 }
 
+static int cannot_write(const char *path)
+{
+    (void)fprintf(stderr, "tpu-advisor: %s: %s\n", path, strerror(errno));
+    return ADV_CLI_FAILED;
+}
+
 int adv_cli_bench(int argc, char **argv)
 {
     adv_err err;
     struct adv_text out;
     struct adv_bench_series series[ADV_BENCH_SERIES] = {0};
-    bool plots = argc == 3 && strcmp(argv[1], "--plot") == 0;
-    if (argc != 1 && !plots) {
-        (void)fprintf(stderr, "usage: tpu-advisor %s [--plot FILE.svg]\n", argv[0]);
+    bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0; /* for tests: everything once, small */
+    int rest = quick ? 2 : 1;
+    const char *plot = argc == rest + 2 && strcmp(argv[rest], "--plot") == 0 ? argv[rest + 1] : NULL;
+    if (argc != rest && !plot) {
+        (void)fprintf(stderr, "usage: tpu-advisor %s [--quick] [--plot FILE.svg]\n", argv[0]);
         return ADV_CLI_USAGE;
     }
+    if (plot && adv_bench_plot(series, 0, plot) != 0) return cannot_write(plot); /* before the long run */
     adv_err_init(&err);
     double start_s = adv_bench_now_s();
     struct adv_catalog *catalog = adv_catalog_load(NULL, &err);
     if (!catalog) return adv_cli_problem(&err);
     adv_text_init(&out, ADV_LIMIT_BODY_BYTES);
-    adv_code code = run_all(catalog, adv_bench_now_s() - start_s, series, &out, &err);
+    adv_code code = run_all(catalog, adv_bench_now_s() - start_s, quick, series, &out, &err);
     int status = code == ADV_OK ? ADV_CLI_OK : adv_cli_problem(&err);
     if (code == ADV_OK) (void)printf("%s\n", out.data);
-    if (code == ADV_OK && plots && adv_bench_plot(series, ADV_BENCH_SERIES, argv[2]) != 0) {
-        (void)fprintf(stderr, "tpu-advisor: %s: %s\n", argv[2], strerror(errno));
-        status = ADV_CLI_FAILED;
-    }
+    if (code == ADV_OK && plot && adv_bench_plot(series, ADV_BENCH_SERIES, plot) != 0)
+        status = cannot_write(plot);
     adv_text_free(&out);
     adv_catalog_free(catalog);
     return status;

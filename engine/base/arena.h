@@ -1,7 +1,8 @@
 /* arena.h: all memory of one request, given back in one call.
  *
  * Blocks are chained and doubled up to 1 MiB, beyond which they are as large as what is asked; the total is
- * capped, so a request cannot take the machine down. Memory is zeroed. Not thread safe: one arena belongs to one request.
+ * capped, so a request cannot take the machine down. Memory is zeroed. Not thread safe: one arena belongs to
+ * one request.
  */
 #ifndef ADV_BASE_ARENA_H
 #define ADV_BASE_ARENA_H

@@ -232,7 +232,7 @@ async function serveFile(path, response) {
   }
 }
 
-// answers: {"POST /v1/advise": (body) => object | {status, title, errors, headers}}; missing ones get the defaults above.
+// answers: {"POST /v1/advise": (body) => object | {text} | {status, title, errors, headers}}; missing ones get the defaults above.
 export async function startFixture(answers = {}) {
   const usual = {
     'GET /v1/catalog/models': () => ({ engine: ENGINE, models: CATALOG.models }),
@@ -259,8 +259,8 @@ export async function startFixture(answers = {}) {
       problem(response, body.status, body.title, body.errors ?? [], body.headers);
       return;
     }
-    response.writeHead(200, { 'Content-Type': 'application/json' });
-    response.end(JSON.stringify(body));
+    response.writeHead(200, { 'Content-Type': 'text' in body ? 'text/plain' : 'application/json' });
+    response.end('text' in body ? body.text : JSON.stringify(body));
   });
   await new Promise((resolve) => {
     server.listen(0, '127.0.0.1', resolve);

@@ -32,18 +32,14 @@ async function problemOf(response) {
   });
 }
 
-async function call(method, path, body, signal) {
-  const headers = { Accept: 'application/json' };
+async function send(method, path, { body, signal, accept }) {
+  const headers = { Accept: accept };
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   if (token()) headers.Authorization = `Bearer ${token()}`;
+  const text = body === undefined ? undefined : JSON.stringify(body);
   let response;
   try {
-    response = await fetch(path, {
-      method,
-      headers,
-      signal,
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
+    response = await fetch(path, { method, headers, signal, body: text });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
     throw new Problem({
@@ -53,6 +49,11 @@ async function call(method, path, body, signal) {
     });
   }
   if (!response.ok) throw await problemOf(response);
+  return response;
+}
+
+async function call(method, path, body, signal) {
+  const response = await send(method, path, { body, signal, accept: 'application/json' });
   if (response.status === 204) return null;
   try {
     return await response.json();
@@ -67,4 +68,10 @@ async function call(method, path, body, signal) {
 
 export const get = (path, signal) => call('GET', path, undefined, signal);
 export const post = (path, body, signal) => call('POST', path, body, signal);
-export const remove = (path) => call('DELETE', path);
+export const put = (path, body, signal) => call('PUT', path, body, signal);
+
+// A file as it is, such as one made from a run.
+export async function getText(path) {
+  const response = await send('GET', path, { accept: '*/*' });
+  return response.text();
+}

@@ -1,7 +1,7 @@
 // Stored runs side by side, and which time and memory terms moved between the first and each other.
 
 import { get } from './api.js';
-import { changeText } from './detail.js';
+import { changeText } from './changes.js';
 import { h, table } from './dom.js';
 import { gib, percent, rounded, seconds, secondsLike, words } from './format.js';
 import { verdict } from './memory_bar.js';

@@ -16,33 +16,60 @@ async function toClipboard(text) {
   if (!done) throw new Error('the browser refused');
 }
 
+const usualOf = new WeakMap(); // button -> {text, label} while it says something else
+
 // The button says for two seconds what happened.
 function flash(button, text) {
-  const usual = button.dataset.usual ?? button.textContent;
-  button.dataset.usual = usual;
+  const usual = usualOf.get(button) ?? { text: button.textContent, label: button.getAttribute('aria-label') };
+  usualOf.set(button, usual);
   button.textContent = text;
+  button.removeAttribute('aria-label');
   announce(text);
   setTimeout(() => {
-    button.textContent = usual;
+    button.textContent = usual.text;
+    if (usual.label) button.setAttribute('aria-label', usual.label);
+    usualOf.delete(button);
   }, 2000);
 }
 
+// text may be a promise, as of a file that the daemon is asked for.
 export async function copyFrom(button, text) {
+  let known;
   try {
-    await toClipboard(text);
+    known = await text;
+  } catch (error) {
+    flash(button, error.message);
+    return;
+  }
+  try {
+    await toClipboard(known);
     flash(button, 'Copied');
   } catch {
     flash(button, 'Copying was refused; select the text instead');
   }
 }
 
+// A button that copies what load() gives or promises.
+export function copyButton(text, load, label) {
+  const button = h('button', { type: 'button', class: 'small copy', 'aria-label': label }, text);
+  button.addEventListener('click', () => copyFrom(button, load()));
+  return button;
+}
+
 export function codeBlock(title, text) {
-  const button = h('button', { type: 'button', class: 'small copy', 'aria-label': `Copy: ${title}` }, 'Copy');
-  button.addEventListener('click', () => copyFrom(button, text));
   return h(
     'div',
     { class: 'code' },
-    h('div', { class: 'panel-head' }, h('h4', null, title), h('p', { class: 'actions' }, button)),
+    h(
+      'div',
+      { class: 'panel-head' },
+      h('h4', null, title),
+      h(
+        'p',
+        { class: 'actions' },
+        copyButton('Copy', () => text, `Copy: ${title}`),
+      ),
+    ),
     h('pre', { tabindex: '0', role: 'region', 'aria-label': title }, text),
   );
 }
@@ -57,8 +84,8 @@ export function saveAs(name, text, type = 'application/json') {
 }
 
 // A button that saves what load() gives or promises; a failure to load is said on the button.
-export function saveButton(text, name, load, type) {
-  const button = h('button', { type: 'button', class: 'small' }, text);
+export function saveButton(text, name, load, type, label) {
+  const button = h('button', { type: 'button', class: 'small', 'aria-label': label }, text);
   button.addEventListener('click', async () => {
     try {
       saveAs(name, await load(), type);

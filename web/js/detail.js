@@ -1,5 +1,7 @@
 // Everything about one plan: figures, time, memory, reasons, placement, kernels and the settings to run.
 
+import { artifactsTable } from './artifacts.js';
+import { changesPanel } from './changes.js';
 import { configToCommand, configToLines } from './config_text.js';
 import { codeBlock } from './copy.js';
 import { fact, h, table } from './dom.js';
@@ -13,7 +15,6 @@ import {
   rounded,
   seconds,
   secondsRange,
-  signedPercent,
   usd,
   words,
 } from './format.js';
@@ -93,51 +94,18 @@ export function findingsPanel(title, items, kind) {
   );
 }
 
-function whyPanel(why, changes) {
-  if (!why?.length && !changes?.length) return null;
+function whyPanel(why) {
+  if (!why?.length) return null;
   const text = (item) => (typeof item === 'string' ? item : (item.message ?? item.detail ?? JSON.stringify(item)));
   return h(
     'section',
     { class: 'panel' },
-    why?.length
-      ? [
-          h('h3', null, 'Why this plan'),
-          h(
-            'ul',
-            { class: 'reasons' },
-            why.map((item) => h('li', null, text(item))),
-          ),
-        ]
-      : null,
-    changes?.length ? [h('h3', null, 'Changes from my configuration'), changesTable(changes)] : null,
-  );
-}
-
-function changesTable(changes) {
-  const shown = (value) =>
-    value === null || value === undefined
-      ? 'unset'
-      : typeof value === 'object'
-        ? JSON.stringify(value)
-        : String(value);
-  const gain = (change, index) =>
-    changes.findIndex((other) => other.group === change.group) === index ? percent(change.group_gain_frac) : '';
-  return table(
-    'Changes from my configuration',
-    [
-      { title: 'Key' },
-      { title: 'Mine' },
-      { title: 'This plan' },
-      { title: 'Group' },
-      { title: 'Step time saved', number: true },
-    ],
-    changes.map((change, index) => [
-      h('code', null, change.key),
-      shown(change.from),
-      shown(change.to),
-      words(change.group),
-      gain(change, index),
-    ]),
+    h('h3', null, 'Why this plan'),
+    h(
+      'ul',
+      { class: 'reasons' },
+      why.map((item) => h('li', null, text(item))),
+    ),
   );
 }
 
@@ -200,7 +168,19 @@ function kernelsPanel(kernels) {
   );
 }
 
-function runPanel(config, flags, actions) {
+function filesOf({ run, config }) {
+  if (run) return artifactsTable(run);
+  return config
+    ? h(
+        'p',
+        { class: 'soft' },
+        'Stored as a run, the plan also comes as files: a start script, YAML, an XPK job, a report.',
+      )
+    : null;
+}
+
+function runPanel(plan, actions) {
+  const { config, xla_flags: flags } = plan;
   if (!config) return null;
   return h(
     'section',
@@ -213,14 +193,12 @@ function runPanel(config, flags, actions) {
       flags?.length ? codeBlock('LIBTPU_INIT_ARGS', flags.join(' \\\n')) : null,
     ),
     h('details', null, h('summary', null, 'As one command'), codeBlock('Command', configToCommand(config, flags))),
+    filesOf(plan),
   );
 }
 
-export function changeText(from, to) {
-  return typeof from === 'number' && typeof to === 'number' && from > 0 ? signedPercent(to / from - 1) : '';
-}
-
-// plan: {title, config, xla_flags, estimate, why?, changes_from_baseline?, cluster?, sensitivities?}; actions: buttons beside the settings.
+// plan: {title, config, xla_flags, estimate, why?, changes_from_baseline?, cluster?, sensitivities?, run?};
+// run {id, rank} says where it is stored; actions: buttons beside the settings.
 export function planDetail(plan, actions = []) {
   const { estimate } = plan;
   return [
@@ -228,14 +206,10 @@ export function planDetail(plan, actions = []) {
     timeBar(estimate),
     memoryBar(estimate),
     findingsPanel('Warnings', estimate.warnings, 'warning'),
-    h(
-      'div',
-      { class: 'columns' },
-      whyPanel(plan.why, plan.changes_from_baseline),
-      findingsPanel('Advice', estimate.advice, 'info'),
-    ),
+    h('div', { class: 'columns' }, whyPanel(plan.why), findingsPanel('Advice', estimate.advice, 'info')),
+    changesPanel(plan),
     sensitivitiesPanel(plan.sensitivities),
-    runPanel(plan.config, plan.xla_flags, actions),
+    runPanel(plan, actions),
     meshPanel(estimate.mesh),
     kernelsPanel(estimate.kernels),
     sourcesPanel(estimate, plan.cluster?.chip),

@@ -1,7 +1,7 @@
 // The ranked plans as a table to choose from; the last row may be the reader's own configuration.
 
 import { choiceTable } from './choice_table.js';
-import { changeText } from './detail.js';
+import { changeText } from './changes.js';
 import { h } from './dom.js';
 import { gib, percent, rounded, seconds, secondsRange } from './format.js';
 import { intervalMark, intervalScale } from './interval.js';
@@ -29,7 +29,7 @@ function cellsOf({ config, estimate }, change, scale) {
     [
       seconds(estimate.step_time_s),
       small(secondsRange(estimate.step_time_low_s, estimate.step_time_high_s, estimate.step_time_s)),
-      change ? small(`${change} to mine`) : null,
+      change ? small(change) : null,
     ],
     intervalMark(estimate, scale),
     percent(estimate.mfu_frac),
@@ -42,12 +42,22 @@ function cellsOf({ config, estimate }, change, scale) {
   ];
 }
 
+// Plans of another batch do other work: then the time of a token is compared, and said so.
+export function changeToMine(mine, estimate) {
+  if (mine.tokens_per_step === estimate.tokens_per_step) {
+    const change = changeText(mine.step_time_s, estimate.step_time_s);
+    return change && `${change} to mine`;
+  }
+  const change = changeText(mine.step_time_s / mine.tokens_per_step, estimate.step_time_s / estimate.tokens_per_step);
+  return change && `${change} per token to mine`;
+}
+
 export function rankedTable(ranked, prefix, baseline, onChoose) {
   const scale = intervalScale(ranked.filter((plan) => plan.rank !== 'mine').map((plan) => plan.estimate));
   const tied = (plan) => plan.tie_group && ranked.filter((other) => other.tie_group === plan.tie_group).length > 1;
   const rows = ranked.map((plan) => {
     const isMine = plan.rank === 'mine';
-    const change = baseline && !isMine ? changeText(baseline.estimate.step_time_s, plan.estimate.step_time_s) : '';
+    const change = baseline && !isMine ? changeToMine(baseline.estimate, plan.estimate) : '';
     return {
       value: plan.rank,
       head: isMine ? 'Mine' : [h('span', { class: 'visually-hidden' }, 'Plan '), plan.rank],

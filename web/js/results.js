@@ -96,7 +96,11 @@ function showAdvice(place, request, answer, actions) {
   const name = `${prefix}plan`;
   const detail = h('div', { class: 'results', id: `${prefix}detail` });
   const baseline = baselineOf(request, answer);
-  const ranked = (answer.ranked ?? []).map((plan) => ({ cluster: answer.cluster, ...plan }));
+  const ranked = (answer.ranked ?? []).map((plan) => ({
+    cluster: answer.cluster,
+    run: answer.run_id ? { id: answer.run_id, rank: plan.rank } : null,
+    ...plan,
+  }));
   const plans = baseline ? [...ranked, baseline] : ranked;
   const machines = answer.platforms?.length > 1 ? answer.platforms : null;
   const show = (plan) => {
@@ -151,6 +155,7 @@ function showEstimate(place, request, answer, actions) {
     xla_flags: answer.xla_flags ?? [request.xla_flags ?? []].flat(),
     estimate: answer,
     cluster: answer.cluster,
+    run: answer.run_id ? { id: answer.run_id, rank: 1 } : null,
   };
   place.replaceChildren(
     h(

@@ -14,6 +14,7 @@ import {
 import { memoryRows, memoryStacks } from '../../../web/js/memory_bar.js';
 import { batchText, jobSize, meshOfConfig, meshText, rematText } from '../../../web/js/plan_text.js';
 import { parseRoute } from '../../../web/js/router.js';
+import { changeToMine } from '../../../web/js/ranked_table.js';
 import { byResource, orderParts } from '../../../web/js/time_bar.js';
 import { fates } from '../../../web/js/search_stats.js';
 import { range } from '../../../web/js/scatter.js';
@@ -165,4 +166,11 @@ test('the fates of a search add up, and are not drawn when they cannot', () => {
   assert.deepEqual(fates({ considered: 0, illegal: 0, pruned: 0, out_of_memory: 0 }), []);
   assert.deepEqual(fates({ considered: 5, illegal: 9, pruned: 0, out_of_memory: 0 }), []);
   assert.deepEqual(fates({}), []);
+});
+
+test('plans of another batch are compared per token, and that is said', () => {
+  const mine = { step_time_s: 2, tokens_per_step: 100 };
+  assert.equal(changeToMine(mine, { step_time_s: 1.8, tokens_per_step: 100 }), '-10.0 % to mine');
+  assert.equal(changeToMine(mine, { step_time_s: 6, tokens_per_step: 400 }), '-25.0 % per token to mine');
+  assert.equal(changeToMine(mine, { step_time_s: null, tokens_per_step: 400 }), '');
 });

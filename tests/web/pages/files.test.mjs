@@ -1,0 +1,64 @@
+// Files of a stored plan against the stand-in daemon.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import test from 'node:test';
+import { axe } from '../browser.mjs';
+import { RUNS, advice } from '../fixture.mjs';
+import { pages } from '../pages_setup.mjs';
+
+const ID = RUNS[0].run_id;
+const REQUEST = { model: 'llama3.1-70b', cluster: { chip: 'tpu7x', topology: '4x4x4' }, workload: { seq_len: 8192 } };
+const { open } = pages({ path: `/#/runs/${ID}`, ready: '#run-ranked' });
+
+function stored(files = {}) {
+  const answers = {
+    [`GET /v1/runs/${ID}`]: () => ({ ...RUNS[0], request: REQUEST, response: { ...advice(2), run_id: ID } }),
+  };
+  for (const [name, answer] of Object.entries(files)) answers[`GET /v1/runs/${ID}/artifacts/${name}`] = answer;
+  return answers;
+}
+
+test('each file of the chosen plan is downloaded as the daemon made it', async () => {
+  const asked = [];
+  const file = (body, request) => {
+    asked.push(request.url);
+    return { text: '#!/bin/bash\necho start\n' };
+  };
+  const page = await open(stored({ 'xpk.sh': file }));
+  await page.check('#run-plan-2');
+  const table = page.getByRole('table', { name: 'Files of plan 2' });
+  const names = ['maxtext.sh', 'maxtext.yaml', 'libtpu.env', 'xpk.sh', 'report.md', 'ranked.csv'];
+  assert.deepEqual(await table.locator('tbody th').allInnerTexts(), names);
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Download: xpk.sh' }).click(),
+  ]);
+  assert.equal(download.suggestedFilename(), 'xpk.sh');
+  assert.equal(await readFile(await download.path(), 'utf8'), '#!/bin/bash\necho start\n');
+  assert.deepEqual(asked, [`/v1/runs/${ID}/artifacts/xpk.sh?rank=2`]);
+  assert.deepEqual(await axe(page), []);
+});
+
+test('a file is copied, and a refusal is said on its button', async () => {
+  const page = await open(
+    stored({
+      'libtpu.env': () => ({ text: 'LIBTPU_INIT_ARGS=--xla_a=1\n' }),
+      'maxtext.sh': () => ({ status: 503, title: 'The database cannot be reached' }),
+    }),
+  );
+  const row = (name) => page.getByRole('row', { name: new RegExp(`^${name}`) });
+  await page.getByRole('button', { name: 'Copy: libtpu.env' }).click();
+  await row('libtpu.env').getByText('Copied').waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'LIBTPU_INIT_ARGS=--xla_a=1\n');
+  await page.getByRole('button', { name: 'Download: maxtext.sh' }).click();
+  await row('maxtext.sh').getByText('The database cannot be reached').waitFor();
+  await page.getByRole('button', { name: 'Download: maxtext.sh' }).waitFor();
+});
+
+test('a plan that is not stored says how its files are had', async () => {
+  const answers = { [`GET /v1/runs/${ID}`]: () => ({ ...RUNS[0], request: REQUEST, response: advice(1) }) };
+  const page = await open(answers);
+  await page.getByText('Stored as a run, the plan also comes as files').waitFor();
+  assert.equal(await page.getByRole('button', { name: /^Download:/ }).count(), 0);
+});

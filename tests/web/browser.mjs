@@ -55,6 +55,13 @@ export async function openPage(browser, origin, { scheme = 'light', width = 1280
   return { page, complaints, foreign, close: () => context.close() };
 }
 
+// The page's own address opened afresh. Not page.reload(): that may overtake an address just written by the page.
+export async function reopen(page) {
+  const address = await page.evaluate(() => window.location.href);
+  await page.goto('about:blank');
+  await page.goto(address);
+}
+
 // Violations as readable lines; CSP forbids injected script elements, so axe comes in as an evaluated script.
 export async function axe(page) {
   const { readFile } = await import('node:fs/promises');

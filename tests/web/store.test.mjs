@@ -1,6 +1,7 @@
 // Runs in a real PostgreSQL, from the form to the comparison; ORIGIN comes from run.sh.
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import test, { after, before } from 'node:test';
 import { axe, launch, openPage } from './browser.mjs';
 
@@ -17,10 +18,10 @@ after(async () => {
 });
 
 async function adviseAndStore(page, label, batch) {
+  await page.goto('about:blank');
   await page.goto(
     `${process.env.ORIGIN}/#/?model=llama3.1-8b&chip=v6e&topology=4x4&seq_len=4096&batch=${batch}&label=${label}`,
   );
-  await page.reload();
   await page.waitForSelector('#models option', { state: 'attached' });
   await page.check('#store');
   await page.click('#submit');
@@ -51,17 +52,51 @@ test('answers stored from the form are listed, opened and compared', async () =>
 
   await page.getByLabel('Compare large-batch').check();
   await page.getByLabel('Compare small-batch').check();
-  await page.getByRole('button', { name: 'Compare two' }).click();
+  await page.getByRole('button', { name: 'Compare', exact: true }).click();
   const time = page.getByRole('table', { name: /Where the time went/ });
   await time.waitFor();
   assert.match(await time.locator('thead').innerText(), /small-batch\s+large-batch/);
   assert.ok((await time.locator('tbody tr').count()) >= 3, 'terms');
   assert.deepEqual(await axe(page), []);
 
+  await page.getByLabel('Step time may grow by').fill('1000');
+  await page.getByRole('button', { name: 'Check' }).click();
+  const verdict = page.getByRole('group', { name: 'Verdict' });
+  await verdict.getByText('passes').waitFor();
+  assert.match(await verdict.innerText(), /Step time [+-]?\d+\.\d %, memory/);
+  await page.getByLabel('Step time may grow by').fill('-99');
+  await page.keyboard.press('Enter');
+  await verdict.getByText('fails').waitFor();
+  await page.getByLabel('Step time may grow by').fill('-500');
+  await page.keyboard.press('Enter');
+  await page
+    .getByText(/must be in -1/)
+    .first()
+    .waitFor();
+  assert.match(await page.locator('#gate-step-error').innerText(), /must be in -1/);
+
   await page.getByRole('link', { name: 'small-batch' }).first().click();
   await page.waitForSelector('#run-ranked');
   await page.check('#run-plan-2');
   assert.match(await page.locator('#run-detail h2').innerText(), /^Plan 2/);
+  for (const name of await page
+    .getByRole('table', { name: 'Files of plan 2' })
+    .locator('tbody code')
+    .allInnerTexts()) {
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: `Download: ${name}` }).click(),
+    ]);
+    assert.equal(download.suggestedFilename(), name);
+    assert.match(await readFile(await download.path(), 'utf8'), /\S/, name);
+  }
+  await page.getByText('Make this run a baseline for CI').click();
+  await page.fill('#baseline-project', 'web');
+  await page.fill('#baseline-label', 'main');
+  await page.keyboard.press('Enter');
+  await page.getByText('This run is now the baseline main of web.').first().waitFor();
+  assert.equal((await (await fetch(`${process.env.ORIGIN}/v1/baselines/web/main`)).json()).run_id, first);
+
   const ids = await page.locator('[id]').evaluateAll((all) => all.map((element) => element.id));
   assert.equal(new Set(ids).size, ids.length, 'every id is used once');
   assert.equal(await page.locator('h1').locator('visible=true').innerText(), 'small-batch');
@@ -71,6 +106,23 @@ test('answers stored from the form are listed, opened and compared', async () =>
   assert.equal(await page.inputValue('#topology'), '4x4');
   assert.deepEqual(opened.complaints, [], 'the console stays free of errors');
   assert.deepEqual(opened.foreign, [], 'no request leaves the host');
+});
+
+test('a tuning is stored from its form, listed, opened and drawn again', async () => {
+  const { page } = opened;
+  await page.goto('about:blank');
+  await page.goto(`${process.env.ORIGIN}/#/kernels?chip=v6e&shape.q_len=4096&label=tuned`);
+  await page.waitForSelector('#k-shape input');
+  await page.check('#k-store');
+  await page.click('#k-submit');
+  await page.locator('#k-results').getByText('Stored as run').waitFor({ timeout: 20000 });
+  await page.click('#nav-runs');
+  await page.getByRole('link', { name: 'tuned' }).click();
+  await page.waitForSelector('#view-other .lanes', { timeout: 20000 });
+  assert.equal(await page.locator('h1').locator('visible=true').innerText(), 'tuned');
+  const ids = await page.locator('[id]').evaluateAll((all) => all.map((element) => element.id));
+  assert.equal(new Set(ids).size, ids.length, 'every id is used once');
+  assert.deepEqual(await axe(page), []);
 });
 
 test('a run that does not exist is said plainly', async () => {

@@ -17,9 +17,10 @@ function entriesProblem(errors) {
   return new Problem({ title, errors });
 }
 
-// build() gives {path, body, errors, address, locate}; label() the text of the submit button; show(body, answer) fills
-// `results`; failed(problem), if given, comes after the errors are shown. The form has a button.cancel and an
-// .error-summary. Returns {submit, relabel, fail}.
+// build() gives {path, body, errors, locate, address?, send?}: send is post unless the request is another, address where the
+// answer can be found again; label() is the text of the submit button; show(body, answer) fills
+// `results`; failed(problem), if given, comes after the errors are shown. The form has an .error-summary, and
+// a button.cancel if its request may take long. Returns {submit, relabel, fail}.
 export function connectAsk({ form, results, build, label, show, failed }) {
   const button = form.querySelector('button[type="submit"]');
   const cancel = form.querySelector('.cancel');
@@ -35,7 +36,7 @@ export function connectAsk({ form, results, build, label, show, failed }) {
     results.setAttribute('aria-busy', String(busy));
     results.classList.toggle('busy', busy);
     button.setAttribute('aria-disabled', String(busy));
-    cancel.hidden = !busy;
+    if (cancel) cancel.hidden = !busy;
     relabel();
     if (busy) announce('Working');
   };
@@ -49,7 +50,7 @@ export function connectAsk({ form, results, build, label, show, failed }) {
   const submit = async () => {
     if (running) return;
     clearErrors(form);
-    const { path, body, errors, address, locate } = build();
+    const { path, body, errors, locate, address = location.hash, send = post } = build();
     if (errors.length) {
       fail(locate, entriesProblem(errors));
       return;
@@ -58,7 +59,7 @@ export function connectAsk({ form, results, build, label, show, failed }) {
     const controller = new AbortController();
     setRunning(controller);
     try {
-      const answer = await post(path, body, controller.signal);
+      const answer = await send(path, body, controller.signal);
       await show(body, answer);
       showWarnings(locate, answer.warnings ?? []);
       results.focus({ preventScroll: true });
@@ -75,7 +76,7 @@ export function connectAsk({ form, results, build, label, show, failed }) {
     event.preventDefault();
     submit();
   });
-  cancel.addEventListener('click', () => {
+  cancel?.addEventListener('click', () => {
     running?.abort();
     button.focus();
   });

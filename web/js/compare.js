@@ -3,63 +3,102 @@
 import { get } from './api.js';
 import { changeText } from './changes.js';
 import { h, table } from './dom.js';
-import { gib, percent, rounded, seconds, secondsLike, words } from './format.js';
+import { gib, percent, rounded, seconds, secondsLike, secondsRange, words } from './format.js';
+import { gatePanel } from './gate.js';
+import { intervalMark, intervalScale } from './interval.js';
 import { verdict } from './memory_bar.js';
+import { clusterText } from './plan_text.js';
+import { signedBar } from './signed_bar.js';
 
-// Terms that moved, the largest move first, and one row for all that stayed; the differences add up to the whole.
+const SMALL = 5e-4; // of the whole: less would be shown as +0.000
+
+// Terms that moved, the largest move first, and one row for all that hardly did; the differences add up to the whole.
 export function movedTerms(terms) {
-  const moved = terms.filter((term) => term.delta !== 0).sort((a, b) => Math.abs(b.delta) - Math.abs(a.delta));
-  const still = terms.filter((term) => term.delta === 0).reduce((all, term) => all + term.from, 0);
-  return still > 0 ? [...moved, { name: 'unchanged', from: still, to: still, delta: 0 }] : moved;
+  const whole = Math.max(...['from', 'to'].map((side) => terms.reduce((all, term) => all + term[side], 0)));
+  const isMove = (term) => Math.abs(term.delta) > SMALL * whole;
+  const moved = terms.filter(isMove).sort((a, b) => Math.abs(b.delta) - Math.abs(a.delta));
+  const rest = terms.filter((term) => !isMove(term));
+  const sum = (side) => rest.reduce((all, term) => all + term[side], 0);
+  if (!rest.some((term) => term.from > 0 || term.to > 0)) return moved;
+  const name = rest.every((term) => term.delta === 0) ? 'unchanged' : 'all other terms';
+  return [...moved, { name, from: sum('from'), to: sum('to'), delta: sum('delta') }];
 }
 
 function signed(show, value) {
   return value > 0 ? `+${show(value)}` : show(value);
 }
 
-function termsTable(title, terms, names, show) {
+function termsPanel(title, terms, names, show) {
   if (!terms?.length) return null;
-  const columns = [
-    { title: 'Term' },
-    { title: names[0], number: true },
-    { title: names[1], number: true },
-    { title: 'Difference', number: true },
-  ];
+  const rows = movedTerms(terms);
+  const scale = Math.max(...rows.map((term) => Math.abs(term.delta)));
   const total = (member) => terms.reduce((all, term) => all + term[member], 0);
-  const list = table(
-    title,
-    columns,
-    movedTerms(terms).map((term) => [words(term.name), show(term.from), show(term.to), signed(show, term.delta)]),
-    { footer: ['Sum', show(total('from')), show(total('to')), signed(show, total('delta'))] },
+  return h(
+    'section',
+    { class: 'panel' },
+    h('h2', null, title),
+    table(
+      title,
+      [
+        { title: 'Term' },
+        { title: names[0], number: true },
+        { title: names[1], number: true },
+        { title: 'Difference', number: true },
+        { title: 'Less or more' },
+      ],
+      rows.map(({ name, from, to, delta }) => [
+        words(name),
+        show(from),
+        show(to),
+        signed(show, delta),
+        signedBar({ less: Math.min(0, delta), more: Math.max(0, delta), scale }),
+      ]),
+      { footer: ['Sum', show(total('from')), show(total('to')), signed(show, total('delta')), ''] },
+    ),
   );
-  return h('section', { class: 'panel' }, h('h2', null, title), list);
 }
 
 function sidesTable(runs, nameOf) {
   const first = runs[0];
+  const small = (text) => h('span', { class: 'second' }, text);
   const change = (run, member) => (run === first ? '' : changeText(first[member], run[member]));
+  const scale = intervalScale(runs);
   return table(
     'Runs side by side',
     [
       { title: 'Run' },
       { title: 'Step time', number: true },
+      { title: '90 % interval' },
       { title: 'Tokens/s per chip', number: true },
       { title: 'MFU', number: true },
       { title: 'HBM per device', number: true },
     ],
     runs.map((run) => [
-      h('a', { href: `#/runs/${encodeURIComponent(run.run_id)}` }, nameOf(run.run_id)),
-      [seconds(run.step_time_s), h('span', { class: 'second' }, change(run, 'step_time_s'))],
-      rounded(run.tokens_per_s_per_chip),
-      percent(run.mfu_frac),
       [
-        gib(run.hbm_bytes_per_device),
-        ' ',
-        verdict(run.fit_verdict),
-        h('span', { class: 'second' }, change(run, 'hbm_bytes_per_device')),
+        h('a', { href: `#/runs/${encodeURIComponent(run.run_id)}` }, nameOf(run.run_id)),
+        small([run.model?.name, run.cluster ? clusterText(run.cluster) : null].filter(Boolean).join(' on ')),
       ],
+      [seconds(run.step_time_s), small(change(run, 'step_time_s'))],
+      [
+        secondsRange(run.step_time_low_s, run.step_time_high_s, run.step_time_s),
+        run.confidence ? small(words(run.confidence)) : null,
+        intervalMark(run, scale),
+      ],
+      [rounded(run.tokens_per_s_per_chip), small(change(run, 'tokens_per_s_per_chip'))],
+      percent(run.mfu_frac),
+      [gib(run.hbm_bytes_per_device), ' ', verdict(run.fit_verdict), small(change(run, 'hbm_bytes_per_device'))],
     ]),
   );
+}
+
+// Whether the prediction can tell two runs apart at all.
+export function overlapNote(first, other, nameOf) {
+  const [low, high] = [
+    Math.max(first.step_time_low_s, other.step_time_low_s),
+    Math.min(first.step_time_high_s, other.step_time_high_s),
+  ];
+  if (!(low <= high)) return null;
+  return `The intervals of ${nameOf(first.run_id)} and ${nameOf(other.run_id)} overlap: what both share in error cancels in the difference, but a small difference may not show on a chip.`;
 }
 
 export async function showCompare(place, ids) {
@@ -69,20 +108,31 @@ export async function showCompare(place, ids) {
   ]);
   const nameOf = (id) => stored.find((run) => run.run_id === id)?.label || id.slice(0, 13);
   const step = Math.max(...answer.runs.map((run) => run.step_time_s));
+  const [first, ...others] = answer.runs;
+  const named = ({ run_id: id }) => ({ id, name: nameOf(id) });
   place.replaceChildren(
     h(
       'div',
       { class: 'results' },
-      h('section', { class: 'panel' }, h('h1', null, 'Comparison'), sidesTable(answer.runs, nameOf)),
+      h(
+        'section',
+        { class: 'panel' },
+        h('h1', null, 'Comparison'),
+        sidesTable(answer.runs, nameOf),
+        others.map((run) => overlapNote(first, run, nameOf)).map((said) => said && h('p', { class: 'soft' }, said)),
+      ),
       answer.differences.map((difference) => {
         const names = [nameOf(difference.from), nameOf(difference.to)];
-        return [
-          termsTable('Where the time went (exposed)', difference.time_terms, names, (value) =>
+        return h(
+          'div',
+          { class: 'columns' },
+          termsPanel('Where the time went (exposed)', difference.time_terms, names, (value) =>
             secondsLike(value, step),
           ),
-          termsTable('Where the memory went', difference.memory_terms, names, gib),
-        ];
+          termsPanel('Where the memory went', difference.memory_terms, names, gib),
+        );
       }),
+      gatePanel(named(first), others.map(named)),
     ),
   );
 }

@@ -56,14 +56,14 @@ export function copyButton(text, load, label) {
   return button;
 }
 
-export function codeBlock(title, text) {
+export function codeBlock(title, text, heading = 'h4') {
   return h(
     'div',
     { class: 'code' },
     h(
       'div',
       { class: 'panel-head' },
-      h('h4', null, title),
+      h(heading, null, title),
       h(
         'p',
         { class: 'actions' },

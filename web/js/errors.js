@@ -104,6 +104,17 @@ export function generalText(problem) {
   return said.join(' ');
 }
 
+// The summary of a form that is made by the page: hidden until there is a problem.
+export function errorSummary(id) {
+  return h(
+    'div',
+    { class: 'error-summary', role: 'group', tabindex: '-1', 'aria-labelledby': id, hidden: true },
+    h('h2', { id }),
+    h('p'),
+    h('ul'),
+  );
+}
+
 // problem: {title, detail?, errors[], status?, retryAfter?}. Moves the focus to the summary.
 export function showErrors(form, locate, problem) {
   clearErrors(form);

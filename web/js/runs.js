@@ -1,6 +1,7 @@
 // Stored runs: the list and one run opened.
 
 import { get } from './api.js';
+import { baselineForm } from './baseline.js';
 import { codeBlock } from './copy.js';
 import { announce, h, table } from './dom.js';
 import { dateTime, gib, seconds, words } from './format.js';
@@ -12,12 +13,19 @@ import { stateOfRequest } from './request.js';
 import { showAnswer } from './results.js';
 
 const PAGE = 50;
+const MOST = 16; // runs of one comparison
 
 function runRow(run, onTick) {
   const name = run.label || run.run_id.slice(0, 13);
-  const box = h('input', { type: 'checkbox', value: run.run_id, 'aria-label': `Compare ${name}` });
+  const comparable = Number.isFinite(run.step_time_s);
+  const box = h('input', {
+    type: 'checkbox',
+    value: run.run_id,
+    'aria-label': `Compare ${name}`,
+    disabled: !comparable,
+  });
   box.addEventListener('change', onTick);
-  const fits = run.fits === null || run.fits === undefined ? '–' : verdict(run.fits ? 'fits' : 'does_not_fit');
+  const fits = run.fits === null || run.fits === undefined ? '' : verdict(run.fits ? 'fits' : 'does_not_fit');
   return [
     h('span', { class: 'nowrap' }, box, ' ', h('a', { href: `#/runs/${encodeURIComponent(run.run_id)}` }, name)),
     [words(run.kind), run.project ? h('span', { class: 'second' }, run.project) : null],
@@ -75,11 +83,12 @@ export async function showRuns(place, query) {
     if (asked.get(name)) request.set(name, asked.get(name));
   const answer = await get(`/v1/runs?${request}`);
   const runs = answer.runs ?? [];
-  const compare = h('button', { type: 'button', 'aria-disabled': 'true' }, 'Compare two');
+  const compare = h('button', { type: 'button', 'aria-disabled': 'true' }, 'Compare');
   const ticked = () => [...place.querySelectorAll('input[type="checkbox"]:checked')].map((box) => box.value);
+  const isEnough = () => ticked().length >= 2 && ticked().length <= MOST;
   compare.addEventListener('click', () => {
-    if (ticked().length === 2) location.hash = `#/compare?runs=${ticked().reverse().join(',')}`;
-    else announce('Tick exactly two runs first');
+    if (isEnough()) location.hash = `#/compare?runs=${ticked().reverse().join(',')}`;
+    else announce(`Tick two to ${MOST} runs first`);
   });
   const older = new URLSearchParams(asked);
   if (answer.next_cursor) older.set('cursor', answer.next_cursor);
@@ -91,7 +100,7 @@ export async function showRuns(place, query) {
         'div',
         { class: 'panel-head' },
         h('h1', null, 'Stored runs'),
-        h('p', { class: 'soft' }, 'Tick two to compare the later with the earlier.'),
+        h('p', { class: 'soft' }, 'Tick two or more to compare the later with the earliest.'),
         h('p', { class: 'actions' }, compare),
       ),
       filterForm(asked),
@@ -99,9 +108,7 @@ export async function showRuns(place, query) {
         ? table(
             'Stored runs',
             RUN_COLUMNS,
-            runs.map((run) =>
-              runRow(run, () => compare.setAttribute('aria-disabled', String(ticked().length !== 2))),
-            ),
+            runs.map((run) => runRow(run, () => compare.setAttribute('aria-disabled', String(!isEnough())))),
           )
         : h('p', null, 'No such run is stored. Tick “Store the answer as a run” in the form, or send "store": true.'),
       answer.next_cursor ? h('p', null, h('a', { href: `#/runs?${older}` }, 'Older runs')) : null,
@@ -142,6 +149,7 @@ export async function showRun(place, id) {
       ),
       kind ? h('p', { class: 'actions' }, h('a', { href: kind.address(run.request) }, 'Open in the form')) : null,
     ),
+    Number.isFinite(run.step_time_s) ? baselineForm(run) : null,
   );
   place.replaceChildren(h('div', { class: 'results' }, head, body));
   await (kind?.show ?? showUnknown)(body, run.request, run.response);

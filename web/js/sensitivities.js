@@ -1,10 +1,10 @@
 // What would change the best plan: each hardware rate 10 % lower and higher, one step of batch, and where something else binds.
 
-import { h, svg, table } from './dom.js';
+import { h, table } from './dom.js';
 import { count, gib, percent, rounded, seconds, signedPercent } from './format.js';
 import { verdict } from './memory_bar.js';
+import { signedBar } from './signed_bar.js';
 
-const HEIGHT = 14;
 const NAMES = {
   peak_flops: 'Peak FLOP/s',
   hbm_bandwidth: 'HBM bandwidth',
@@ -18,20 +18,6 @@ const QUESTIONS = {
   dcn_binds_slices_at_per_device_batch: 'Slices until their network binds, same batch per device',
   dcn_binds_slices_at_global_batch: 'Slices until their network binds, same global batch',
 };
-
-// Around a zero in the middle: to the left what a faster rate saves, to the right what a slower one costs.
-function tornado({ faster_step_time_change_frac: faster, slower_step_time_change_frac: slower }, scale) {
-  const half = (frac) => (50 * Math.min(1, Math.abs(frac) / scale)).toFixed(2);
-  const bar = (kind, x, width) =>
-    svg('rect', { class: kind, x: `${x}%`, width: `${width}%`, y: 1, height: HEIGHT - 2 });
-  return svg(
-    'svg',
-    { class: 'tornado', height: HEIGHT, 'aria-hidden': 'true', focusable: 'false' },
-    bar('faster', (50 - half(faster)).toFixed(2), half(faster)),
-    bar('slower', 50, half(slower)),
-    svg('line', { x1: '50%', x2: '50%', y1: 0, y2: HEIGHT }),
-  );
-}
 
 function ratesTable(rates) {
   if (!rates?.length) return null;
@@ -52,7 +38,7 @@ function ratesTable(rates) {
     sorted.map((rate) => [
       h('span', { title: rate.fields?.join(', ') }, NAMES[rate.rate] ?? rate.rate),
       shown(rate.faster_step_time_change_frac),
-      tornado(rate, scale),
+      signedBar({ less: rate.faster_step_time_change_frac, more: rate.slower_step_time_change_frac, scale }),
       shown(rate.slower_step_time_change_frac),
     ]),
   );

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import test from 'node:test';
-import { axe } from '../browser.mjs';
+import { axe, reopen } from '../browser.mjs';
 import { simulation, tuning } from '../kernel_fixture.mjs';
 import { pages } from '../pages_setup.mjs';
 
@@ -127,7 +127,7 @@ test('a tile goes into the form to be changed, and the address brings it back', 
   await page.getByRole('button', { name: 'Edit this tile' }).click();
   assert.equal(await page.evaluate(() => document.activeElement.id), 'k-tile-block_q');
   await page.fill('#k-tile-block_q', '256');
-  await page.reload();
+  await reopen(page);
   await page.waitForSelector('#k-tile input');
   assert.equal(await page.inputValue('#k-tile-block_q'), '256');
   assert.equal(await text(page, '#k-submit'), 'Simulate');

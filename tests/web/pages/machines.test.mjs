@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { axe } from '../browser.mjs';
+import { axe, reopen } from '../browser.mjs';
 import { CATALOG, advice, estimate } from '../fixture.mjs';
 import { CHIP, SENSITIVITIES, machines } from '../machines_fixture.mjs';
 import { pages } from '../pages_setup.mjs';
@@ -52,7 +52,7 @@ test('the listed machines are sent as clusters, each with what it needs', async 
   ]);
   assert.equal(sent.cluster, undefined);
   assert.equal(sent.workload.token_budget, 1e12);
-  await page.reload();
+  await reopen(page);
   await page.waitForSelector('#models option', { state: 'attached' });
   assert.equal(await page.locator('.machine').count(), 3, 'the address holds the machines');
   assert.equal(await page.inputValue('#machine-0-price'), '12.5');

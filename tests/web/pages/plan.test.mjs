@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import test from 'node:test';
-import { axe } from '../browser.mjs';
+import { axe, reopen } from '../browser.mjs';
 import { advice, estimate } from '../fixture.mjs';
 import { pages } from '../pages_setup.mjs';
 
@@ -222,7 +222,7 @@ test('the address brings the whole form back', async () => {
   await page.selectOption('#topology', '2x2x1');
   await page.selectOption('#batch_kind', 'tokens_per_step');
   await page.fill('#batch', '1048576');
-  await page.reload();
+  await reopen(page);
   await page.waitForSelector('#models option', { state: 'attached' });
   assert.equal(await page.inputValue('#model'), 'deepseek3-671b');
   assert.equal(await page.inputValue('#topology'), '2x2x1');

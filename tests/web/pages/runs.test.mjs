@@ -32,7 +32,7 @@ for (const [scheme, width] of [
 
 test('two ticked runs are compared, the earlier first', async () => {
   const page = await open({ 'GET /v1/runs': () => ({ runs: RUNS, next_cursor: null }) });
-  const button = page.getByRole('button', { name: 'Compare two' });
+  const button = page.getByRole('button', { name: 'Compare' });
   await page.getByLabel('Compare after').check();
   assert.equal(await button.getAttribute('aria-disabled'), 'true');
   await page.getByLabel('Compare before').check();
@@ -96,7 +96,7 @@ test('two runs side by side show which terms moved and that they add up', async 
   await time.waitFor();
   const rows = (await time.locator('tr').allInnerTexts()).map((row) => row.replaceAll(/\s+/g, ' ').trim());
   assert.deepEqual(rows, [
-    'Term before after Difference',
+    'Term before after Difference Less or more',
     'FSDP all gather 1.000 s 0.250 s -0.750 s',
     'recompute 3.200 s 3.550 s +0.350 s',
     'unchanged 3.000 s 3.000 s 0.000 s',
@@ -107,6 +107,113 @@ test('two runs side by side show which terms moved and that they add up', async 
     /after\s+6\.800 s\s*-5\.6 %/,
   );
   assert.deepEqual(await axe(page), []);
+});
+
+const [AFTER, BEFORE] = RUNS;
+const PAIR = `/#/compare?runs=${BEFORE.run_id},${AFTER.run_id}`;
+
+function compared(more = {}) {
+  const side = (run) => ({ ...run, step_time_low_s: run.step_time_s - 0.1, step_time_high_s: run.step_time_s + 0.1 });
+  return {
+    'GET /v1/compare': () => ({ runs: [side(BEFORE), side(AFTER)], differences: [] }),
+    [`GET /v1/runs/${BEFORE.run_id}`]: () => BEFORE,
+    [`GET /v1/runs/${AFTER.run_id}`]: () => AFTER,
+    ...more,
+  };
+}
+
+test('a check within limits says pass or fail, why, and how CI does the same', async () => {
+  const sent = [];
+  const check = (body) => {
+    sent.push(body);
+    const verdict = body.limits.step_time_increase_frac < 0.05 ? 'fail' : 'pass';
+    const reasons = verdict === 'fail' ? [{ code: 'step_time', detail: '+8.14 %; the limit is +3.00 %' }] : [];
+    return { verdict, reasons, step_time_increase_frac: 0.0814, hbm_increase_frac: -0.01, limits: {} };
+  };
+  const page = await open(compared({ 'POST /v1/checks': check }), { path: PAIR });
+  await page.getByRole('button', { name: 'Check' }).click();
+  const place = page.getByRole('group', { name: 'Verdict' });
+  await place.getByText('fails').waitFor();
+  assert.match(await place.innerText(), /Step time \+8\.1 %, memory -1\.0 %\.\s+\+8\.14 %; the limit is \+3\.00 %/);
+  await page.getByText('The same in CI').click();
+  const command = await page.getByRole('region', { name: 'Check in CI' }).innerText();
+  assert.match(command, /fail_status=true[\s\S]*"run_id": "0193a000-[^"]*1"[\s\S]*"step_time_increase_frac":0\.03/);
+  await page.getByLabel('Step time may grow by').fill('10 %');
+  await page.getByLabel('Memory may grow by').fill('0');
+  await page.keyboard.press('Enter');
+  await place.getByText('passes').waitFor();
+  assert.deepEqual(
+    sent.map((body) => body.limits),
+    [
+      { must_fit: true, step_time_increase_frac: 0.03 },
+      { must_fit: true, step_time_increase_frac: 0.1, hbm_increase_frac: 0 },
+    ],
+  );
+  assert.deepEqual(sent[0].candidate, { run_id: AFTER.run_id });
+  assert.deepEqual(await axe(page), []);
+});
+
+test('a limit that is no number is said beside it', async () => {
+  const page = await open(compared(), { path: PAIR });
+  await page.getByLabel('Step time may grow by').fill('little');
+  await page.getByRole('button', { name: 'Check' }).click();
+  assert.match(await page.locator('#gate-step-error').innerText(), /“little” is not a number of percent/);
+  assert.equal(await page.inputValue('#gate-step'), 'little');
+  assert.deepEqual(await axe(page), []);
+});
+
+test('runs whose intervals overlap are not told apart without a word', async () => {
+  const near = { ...BEFORE, step_time_s: 6.85 };
+  const page = await open(
+    compared({
+      'GET /v1/compare': () => ({
+        runs: [near, AFTER].map((run) => ({
+          ...run,
+          step_time_low_s: run.step_time_s - 0.1,
+          step_time_high_s: run.step_time_s + 0.1,
+        })),
+        differences: [],
+      }),
+    }),
+    { path: PAIR },
+  );
+  await page.getByText('The intervals of before and after overlap').waitFor();
+});
+
+test('a run becomes the baseline of a project', async () => {
+  let sent = null;
+  const path = `/v1/baselines/demo/main%20branch`;
+  const page = await open(
+    {
+      [`GET /v1/runs/${BEFORE.run_id}`]: () => ({
+        ...BEFORE,
+        request: { model: 'llama3.1-70b', cluster: {}, config: {} },
+        response: estimate(),
+      }),
+      [`PUT ${path}`]: (body) => {
+        sent = body;
+        return { project: 'demo', label: 'main branch', run_id: BEFORE.run_id };
+      },
+    },
+    { path: `/#/runs/${BEFORE.run_id}` },
+  );
+  await page.getByText('Make this run a baseline for CI').click();
+  await page.fill('#baseline-label', '');
+  await page.getByRole('button', { name: 'Make it the baseline' }).click();
+  assert.match(await page.locator('#baseline-label-error').innerText(), /Label is missing/);
+  await page.fill('#baseline-label', 'main branch');
+  await page.keyboard.press('Enter');
+  await page.getByText('This run is now the baseline main branch of demo.').first().waitFor();
+  assert.deepEqual(sent, { run_id: BEFORE.run_id });
+  assert.deepEqual(await axe(page), []);
+});
+
+test('what has no step time cannot be ticked for a comparison', async () => {
+  const kernel = { ...AFTER, run_id: 'k', kind: 'kernel', label: 'tuned', step_time_s: null, fits: null };
+  const page = await open({ 'GET /v1/runs': () => ({ runs: [kernel, ...RUNS], next_cursor: null }) });
+  await page.getByLabel('Compare after').waitFor();
+  assert.equal(await page.getByLabel('Compare tuned').isDisabled(), true);
+  assert.doesNotMatch(await page.locator('#view-other').innerText(), /null|NaN/);
 });
 
 test('a store that is away is said plainly', async () => {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { movedTerms, overlapNote } from '../../../web/js/compare.js';
+import { limitsOf } from '../../../web/js/gate.js';
 import {
   days,
   energy,
@@ -173,4 +175,31 @@ test('plans of another batch are compared per token, and that is said', () => {
   assert.equal(changeToMine(mine, { step_time_s: 1.8, tokens_per_step: 100 }), '-10.0 % to mine');
   assert.equal(changeToMine(mine, { step_time_s: 6, tokens_per_step: 400 }), '-25.0 % per token to mine');
   assert.equal(changeToMine(mine, { step_time_s: null, tokens_per_step: 400 }), '');
+});
+
+test('terms that hardly moved are one row, and the differences still add up', () => {
+  const term = (name, from, to) => ({ name, from, to, delta: to - from });
+  const rows = movedTerms([term('a', 3, 3), term('b', 1, 1.5), term('c', 2, 2.0001), term('d', 0, 0)]);
+  assert.deepEqual(
+    rows.map((row) => row.name),
+    ['b', 'all other terms'],
+  );
+  assert.ok(Math.abs(rows.reduce((all, row) => all + row.delta, 0) - 0.5001) < 1e-12);
+  assert.deepEqual(movedTerms([term('a', 1, 2)]).length, 1, 'no empty rest');
+  assert.deepEqual(movedTerms([term('a', 0, 0)]), []);
+});
+
+test('limits in percent become fractions, and what is empty is not checked', () => {
+  const form = { 'gate-step': '3 %', 'gate-hbm': '', 'gate-fit': false };
+  assert.deepEqual(
+    limitsOf((id) => form[id]),
+    { limits: { must_fit: false, step_time_increase_frac: 0.03 }, errors: [] },
+  );
+});
+
+test('intervals overlap, touch or are apart', () => {
+  const run = (low, high) => ({ run_id: 'r', step_time_low_s: low, step_time_high_s: high });
+  assert.ok(overlapNote(run(1, 2), run(2, 3), String));
+  assert.equal(overlapNote(run(1, 2), run(2.1, 3), String), null);
+  assert.equal(overlapNote(run(1, 2), run(null, undefined), String), null);
 });

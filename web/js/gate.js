@@ -1,0 +1,126 @@
+// A check of one run against another within limits, as CI does it, and the command that does the same there.
+
+import { connectAsk } from './ask.js';
+import { codeBlock } from './copy.js';
+import { announce, h } from './dom.js';
+import { errorSummary } from './errors.js';
+import { signedPercent } from './format.js';
+
+const LIMITS = {
+  step_time_increase_frac: ['gate-step', 'Step time may grow by', '3'],
+  hbm_increase_frac: ['gate-hbm', 'Memory may grow by', ''],
+};
+
+// {limits, errors}: what is left empty is not checked. Percent exists only here; the API has fractions.
+export function limitsOf(read) {
+  const limits = { must_fit: read('gate-fit') };
+  const errors = [];
+  for (const [name, [id, title]] of Object.entries(LIMITS)) {
+    const text = read(id).trim().replace(/\s*%$/, '');
+    if (!text) continue;
+    limits[name] = Number(text) / 100;
+    if (!Number.isFinite(limits[name]))
+      errors.push({ pointer: `/limits/${name}`, detail: `${title}: “${text}” is not a number of percent.` });
+  }
+  return { limits, errors };
+}
+
+export function ciCommand(baseline, limits) {
+  const body = `{"baseline": {"run_id": "${baseline}"}, "candidate": '"$(cat train.json)"', "limits": ${JSON.stringify(limits)}}`;
+  return [
+    'curl -sS --fail-with-body "$TPU_ADVISOR_URL/v1/checks?fail_status=true"',
+    '  -H "Authorization: Bearer $TPU_ADVISOR_TOKEN" -H "Content-Type: application/json"',
+    `  -d '${body}'`,
+  ].join(' \\\n');
+}
+
+function verdictOf(answer, baseline, limits) {
+  const passed = answer.verdict === 'pass';
+  const reasons = answer.reasons ?? [];
+  announce(passed ? 'The check passes' : `The check fails: ${reasons.map((reason) => reason.detail).join('; ')}`);
+  return [
+    h(
+      'p',
+      { class: 'gate-verdict' },
+      h('span', { class: `verdict verdict-${passed ? 'pass' : 'fail'}` }, passed ? 'passes' : 'fails'),
+      ` Step time ${signedPercent(answer.step_time_increase_frac)}, memory ${signedPercent(answer.hbm_increase_frac)}.`,
+    ),
+    reasons.length
+      ? h(
+          'ul',
+          { class: 'findings' },
+          reasons.map((reason) => h('li', { class: 'severity-error' }, reason.detail)),
+        )
+      : '',
+    h(
+      'details',
+      null,
+      h('summary', null, 'The same in CI'),
+      codeBlock('Check in CI', ciCommand(baseline, limits), 'h3'),
+    ),
+  ];
+}
+
+function field(id, title, value) {
+  return h(
+    'div',
+    { class: 'field' },
+    h('label', { for: id }, title, ' ', h('span', { class: 'unit' }, '%')),
+    h('input', { type: 'text', id, value, inputmode: 'decimal', autocomplete: 'off', placeholder: 'not checked' }),
+  );
+}
+
+// candidates: [{id, name}]; the first run of the comparison is the baseline.
+export function gatePanel(baseline, candidates) {
+  const place = h('div', { class: 'results', tabindex: '-1', 'aria-label': 'Verdict', role: 'group' });
+  const choice = h(
+    'select',
+    { id: 'gate-candidate' },
+    candidates.map((run) => h('option', { value: run.id }, run.name)),
+  );
+  const fit = h('input', { type: 'checkbox', id: 'gate-fit' });
+  fit.checked = true;
+  const form = h(
+    'form',
+    { class: 'inline-form', novalidate: true, 'aria-label': 'Check against limits' },
+    errorSummary('gate-problem'),
+    h('div', { class: 'field', hidden: candidates.length < 2 }, h('label', { for: 'gate-candidate' }, 'Run'), choice),
+    Object.values(LIMITS).map(([id, title, usual]) => field(id, title, usual)),
+    h('p', { class: 'check' }, h('label', null, fit, ' Must fit in memory')),
+    h('button', { type: 'submit' }),
+  );
+  const read = (id) => {
+    const control = form.querySelector(`#${id}`);
+    return control.type === 'checkbox' ? control.checked : control.value;
+  };
+  const ask = connectAsk({
+    form,
+    results: place,
+    build: () => {
+      const { limits, errors } = limitsOf(read);
+      const body = { baseline: { run_id: baseline.id }, candidate: { run_id: choice.value }, limits };
+      return { path: '/v1/checks', body, errors, locate };
+    },
+    label: () => 'Check',
+    show: (body, answer) => place.replaceChildren(...verdictOf(answer, baseline.id, body.limits)),
+  });
+  ask.relabel();
+  return h(
+    'section',
+    { class: 'panel' },
+    h(
+      'div',
+      { class: 'panel-head' },
+      h('h2', null, 'Check against limits'),
+      h('p', { class: 'soft' }, `${baseline.name} is the baseline.`),
+    ),
+    form,
+    place,
+  );
+}
+
+function locate(pointer) {
+  const [, first, second] = pointer.split('/');
+  if (first === 'limits') return { field: LIMITS[second]?.[0] ?? 'gate-fit', below: '' };
+  return { field: first === 'candidate' ? 'gate-candidate' : null, below: pointer };
+}

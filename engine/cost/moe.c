@@ -1,6 +1,7 @@
 #include "engine/cost/layer.h"
 
 #include <stddef.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "engine/base/units.h"
@@ -136,7 +137,13 @@ static adv_code simulate(const struct adv_cost *cost, const struct expert_shape 
                                 &out->tile, &time_s, err);
     double factor = cost->plan->moe == ADV_MOE_TOKAMAX ? cost->constants->step_tokamax_factor
                                                        : cost->constants->step_gmm_factor;
-    out->seconds = time_s * factor;
+    /* the factor is fitted to steps of other generations too: it must not carry a product beyond the peak */
+    const struct adv_chip *chip = cost->chip;
+    double peak = chip->peak_bf16_flops_per_s_per_chip;
+    if (cost->quantizes_experts)
+        peak = fmax(peak, fmax(chip->peak_fp8_flops_per_s_per_chip, chip->peak_int8_ops_per_s_per_chip));
+    double floor_s = 2.0 * e->rows * in * to * chip->devices_per_chip / peak;
+    out->seconds = adv_max(time_s * factor, floor_s);
     return code;
 }
 

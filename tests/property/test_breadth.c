@@ -255,7 +255,10 @@ static void no_plan_beats_the_roofline(void **state)
             describe("faster than the roofline", &e);
             fail_msg("the bound is %g s", bound_s);
         }
-        if (plan.quantization == ADV_QUANT_NONE) assert_true(e.mfu_frac < 1 && e.hfu_frac < 1);
+        /* executed FLOPs, not the model's: MaxText's count of olmo3 has full attention where windows run */
+        if (plan.quantization != ADV_QUANT_NONE || e.hfu_frac < 1) continue;
+        describe("more FLOPs than the peak", &e);
+        fail();
     }
 }
 

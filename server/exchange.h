@@ -27,6 +27,7 @@ struct adv_route;
 #define ADV_HEADER_TABLE(X)                                                                                  \
     X(ACCEPT, "Accept")                                                                                      \
     X(AUTHORIZATION, "Authorization")                                                                        \
+    X(CONTENT_ENCODING, "Content-Encoding")                                                                  \
     X(CONTENT_TYPE, "Content-Type")                                                                          \
     X(IDEMPOTENCY_KEY, "Idempotency-Key")                                                                    \
     X(IF_NONE_MATCH, "If-None-Match")                                                                        \

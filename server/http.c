@@ -350,6 +350,12 @@ static bool check_body(struct request *request, const struct adv_guard *guard)
         if (has_body) adv_reply_error(exchange, ADV_E_BAD_REQUEST, "", NULL, "this operation takes no body");
         return !has_body;
     }
+    const char *encoding = exchange->headers[ADV_HEADER_CONTENT_ENCODING];
+    if (encoding && strcasecmp(encoding, "identity") != 0) {
+        adv_reply_error(exchange, ADV_E_MEDIA_TYPE, "/headers/Content-Encoding", "send the body as it is",
+                        "bodies in the encoding %.40s are not read", encoding);
+        return false;
+    }
     if (media_type_allowed(exchange->headers[ADV_HEADER_CONTENT_TYPE], exchange->route->media_types))
         return true;
     adv_reply_error(exchange, ADV_E_MEDIA_TYPE, "", "set Content-Type", "the body must be %s%s",
@@ -382,6 +388,11 @@ static bool check_headers(struct request *request, const struct adv_guard *guard
                         "there is no resource %.200s", exchange->path);
         return false;
     case ADV_ROUTE_NO_METHOD:
+        if (strcmp(exchange->method, "OPTIONS") == 0) {
+            adv_reply_empty(exchange, 204);
+            adv_reply_header(exchange, "Allow", "%s, OPTIONS", allow);
+            return false;
+        }
         adv_reply_error(exchange, ADV_E_METHOD, "", NULL, "%.200s takes %s, not %.20s", exchange->path, allow,
                         exchange->method);
         adv_reply_header(exchange, "Allow", "%s", allow);

@@ -82,6 +82,7 @@ adv_code adv_answer_documents(const struct adv_catalog *catalog, enum adv_reques
     const struct batch batch = {catalog, kind, now_s};
     *answers = NULL;
     *answers_bytes = 0;
+    json = adv_json_after_mark(json, &json_bytes);
     if (!is_array(json, json_bytes)) {
         struct adv_answer answer;
         adv_code code = answer_one(&batch, json, json_bytes, &answer, err);

@@ -106,7 +106,7 @@ static adv_code read_plan(struct reader *reader, const json_t *root, int rank,
     const json_t *plan = ranked ? json_array_get(ranked, (size_t)(rank > 0 ? rank - 1 : 0)) : root;
     const json_t *estimate = ranked ? json_object_get(plan, "estimate") : root;
     if (rank < 1 || !plan || (!ranked && rank > 1))
-        return adv_err_add(err, ADV_E_NOT_FOUND, "/rank", NULL,
+        return adv_err_add(err, ADV_E_NOT_FOUND, "/query/rank", NULL,
                            "the answer has %zu plans, there is no rank %d", ranked ? count : 1, rank);
     if (!json_is_object(json_object_get(plan, "config")) ||
         !json_is_number(json_object_get(estimate, "step_time_s")))

@@ -185,6 +185,7 @@ static bool looks_like_yaml(const char *text, const char *end)
 
 adv_code adv_decode_lint_text(const char *text, size_t text_bytes, json_t **root, adv_err *err)
 {
+    text = adv_json_after_mark(text, &text_bytes);
     const char *end = text + text_bytes;
     const char *at = text;
     *root = NULL;

@@ -29,9 +29,19 @@ static int nesting_depth(const char *text, size_t length_bytes)
     return deepest;
 }
 
+const char *adv_json_after_mark(const char *text, size_t *length_bytes)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    const size_t mark_bytes = sizeof mark - 1;
+    if (*length_bytes < mark_bytes || memcmp(text, mark, mark_bytes) != 0) return text;
+    *length_bytes -= mark_bytes;
+    return text + mark_bytes;
+}
+
 adv_code adv_json_parse_file_text(const char *text, size_t length_bytes, json_t **root, adv_err *err)
 {
     *root = NULL;
+    text = adv_json_after_mark(text, &length_bytes);
     int depth = nesting_depth(text, length_bytes);
     if (depth > ADV_LIMIT_JSON_DEPTH)
         return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "nesting is %d deep, the limit is %d", depth,

@@ -20,9 +20,13 @@
 
 enum adv_json_need { ADV_JSON_OPTIONAL, ADV_JSON_REQUIRED };
 
-/* Parses one document (object or array). ADV_E_SYNTAX: not JSON (line and column in the detail), a member
- * twice in an object, nesting beyond ADV_LIMIT_JSON_DEPTH. ADV_E_TOO_LARGE: longer than ADV_LIMIT_BODY_BYTES.
- * The caller gives *root back with json_decref. *root is NULL on error. */
+/* The text after a UTF-8 byte order mark, which some editors put first; `text` itself without one. */
+const char *adv_json_after_mark(const char *text, size_t *length_bytes);
+
+/* Parses one document (object or array), a byte order mark before it is passed over. ADV_E_SYNTAX: not JSON
+ * (line and column in the detail), a member twice in an object, nesting beyond ADV_LIMIT_JSON_DEPTH.
+ * ADV_E_TOO_LARGE: longer than ADV_LIMIT_BODY_BYTES. The caller gives *root back with json_decref. *root is
+ * NULL on error. */
 ADV_MUST_CHECK adv_code adv_json_parse(const char *text, size_t length_bytes, json_t **root, adv_err *err);
 
 /* Like adv_json_parse without the length limit: for our own data files. */

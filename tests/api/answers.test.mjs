@@ -1,5 +1,6 @@
 import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
+import { gzipSync } from 'node:zlib';
 import { startDaemon, estimateRequest, adviseRequest, golden, problem, raw, run } from './daemon.mjs';
 
 let daemon;
@@ -28,6 +29,17 @@ test('the same request gives the same bytes, over HTTP and on the command line',
   const [first, second] = await Promise.all([0, 1].map(async () => (await daemon.post('/v1/estimate', body)).text()));
   assert.equal(first, second);
   assert.equal((await run(['estimate', '-'], { input: body })).out.trim(), first.trim());
+});
+
+test('a compressed body is refused as such; a byte order mark before JSON is not', async () => {
+  const body = JSON.stringify(estimateRequest());
+  const headers = { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' };
+  const refused = await daemon.fetch('/v1/estimate', { method: 'POST', headers, body: gzipSync(body) });
+  const document = await problem(assert, refused, 415, 'unsupported-media-type');
+  assert.deepEqual(document.errors.map((error) => error.pointer), ['/headers/Content-Encoding']);
+  const marked = await daemon.post('/v1/estimate', `\ufeff${body}`);
+  assert.equal(marked.status, 200);
+  assert.equal(await marked.text(), await (await daemon.post('/v1/estimate', body)).text());
 });
 
 test('advise ranks plans that fit', async () => {

@@ -68,6 +68,13 @@ test('a request id is taken over when it is one, and made otherwise', async () =
     assert.match((await daemon.fetch('/livez', { headers: { 'X-Request-Id': bad } })).headers.get('x-request-id'), /^[0-9a-f-]{36}$/);
 });
 
+test('OPTIONS tells the methods of a path', async () => {
+  const response = await daemon.fetch('/v1/runs', { method: 'OPTIONS' });
+  assert.equal(response.status, 204);
+  assert.equal(response.headers.get('allow'), 'GET, HEAD, OPTIONS');
+  assert.equal((await daemon.fetch('/nothing', { method: 'OPTIONS' })).status, 404);
+});
+
 test('unknown paths are 404, wrong methods 405 with Allow, HEAD is GET without a body', async () => {
   await problem(assert, await daemon.fetch('/v2/estimate'), 404, 'not-found');
   await problem(assert, await daemon.fetch('/v1/estimate/'), 404, 'not-found');

@@ -181,6 +181,19 @@ static void yaml_aliases_are_followed_as_long_as_they_stay_flat(void **state)
     assert_null(lint_text("a: *nothing\n"));
 }
 
+static void a_byte_order_mark_is_passed_over(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"\xef\xbb\xbf{\"config\":{\"steps\":5}}", "\xef\xbb\xbfsteps: 5\n",
+                                        "\xef\xbb\xbfpython3 train.py steps=5"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        json_t *answer = lint_text(texts[i]);
+        assert_non_null(answer);
+        assert_true(json_is_true(json_object_get(answer, "valid")));
+        json_decref(answer);
+    }
+}
+
 static void keys_given_twice_in_yaml_are_reported_all_at_once(void **state)
 {
     (void)state;
@@ -231,6 +244,7 @@ int main(void)
         cmocka_unit_test(a_script_is_read_like_the_request_it_stands_for),
         cmocka_unit_test(yaml_is_read_with_its_types),
         cmocka_unit_test(yaml_aliases_are_followed_as_long_as_they_stay_flat),
+        cmocka_unit_test(a_byte_order_mark_is_passed_over),
         cmocka_unit_test(keys_given_twice_in_yaml_are_reported_all_at_once),
         cmocka_unit_test(texts_that_are_nothing_are_refused),
         cmocka_unit_test(model_and_slice_come_from_the_configuration),

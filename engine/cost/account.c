@@ -29,7 +29,7 @@ double adv_account_total_s(const struct adv_account *account)
 void adv_account_resources(const struct adv_account *account, double seconds[ADV_RES_COUNT])
 {
     memset(seconds, 0, ADV_RES_COUNT * sizeof *seconds);
-    for (int i = 0; i < ADV_TERM_COUNT; i++) seconds[rows[i].resource] += account->slots[i].seconds;
+    for (int i = 0; i < ADV_TERM_COUNT; i++) seconds[rows[i].resource] += account->slots[i].exposed_seconds;
 }
 
 void adv_account_write(const struct adv_account *account)

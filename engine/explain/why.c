@@ -101,6 +101,16 @@ static void what_binds(struct account *account)
         "hide.",
         adv_resource_name(account->candidate->estimate.bound), account->candidate->estimate.step_time_s,
         parts, network_s, share(network_s, account));
+    static const double busy_percent = 75.0; /* from here on little more can be hidden */
+    double host_s = 0.0;
+    for (int i = 0; i < account->ledger->terms_count; i++)
+        if (account->ledger->terms[i].resource == ADV_RES_PCIE)
+            host_s += account->ledger->terms[i].seconds - account->ledger->terms[i].exposed_seconds;
+    if (share(host_s, account) >= busy_percent)
+        say(account->why,
+            "The host link is busy %.0f %% of the step behind the compute: more offload, or a slower link, "
+            "would show.",
+            share(host_s, account));
 }
 
 static void memory_use(struct account *account)

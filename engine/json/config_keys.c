@@ -222,7 +222,9 @@ static bool in_range(const struct adv_catalog_key *key, const struct adv_value *
 {
     if (value->kind == ADV_VALUE_NULL) return false;
     if (value->number >= low && value->number <= high) return true;
-    (void)adv_err_add(sink->err, ADV_E_RANGE, sink->pointer, NULL,
+    char hint[ADV_LIMIT_NAME];
+    (void)snprintf(hint, sizeof hint, "%.12g, the nearest legal value", value->number < low ? low : high);
+    (void)adv_err_add(sink->err, ADV_E_RANGE, sink->pointer, hint,
                       "%s is %.12g; it must be from %.12g to %.12g", key->name, value->number, low, high);
     return false;
 }

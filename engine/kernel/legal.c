@@ -2,44 +2,10 @@
 
 #include <stdio.h>
 
+#include "engine/base/near.h"
 #include "engine/base/units.h"
 
 enum { LANES = 128, LABELS = 1024, LEAST_ROWS = 64 /* of the tuners' row tiles */ };
-
-static void consider(struct adv_legal_near *near, int64_t value, int64_t unit, int64_t length, int64_t wanted)
-{
-    if (value % unit && value != length) return;
-    if (value <= wanted && value > near->below) near->below = value;
-    if (value >= wanted && (near->above == 0 || value < near->above)) near->above = value;
-}
-
-struct adv_legal_near adv_legal_divisors(int64_t length, int64_t unit, int64_t wanted)
-{
-    struct adv_legal_near near = {0, 0};
-    for (int64_t i = 1; i * i <= length; i++) {
-        if (length % i) continue;
-        consider(&near, i, unit, length, wanted);
-        consider(&near, length / i, unit, length, wanted);
-    }
-    return near;
-}
-
-/* The multiples of `unit` next to `wanted`, at least one unit. */
-static struct adv_legal_near multiples(int64_t unit, int64_t wanted)
-{
-    const int64_t below = wanted / unit * unit;
-    return (struct adv_legal_near){below > 0 ? below : 0, below > 0 ? below + unit : unit};
-}
-
-const char *adv_legal_near_text(struct adv_legal_near near, char *text, int text_bytes)
-{
-    const long long below = near.below, above = near.above;
-    if (below > 0 && above > 0 && below != above)
-        (void)snprintf(text, (size_t)text_bytes, "%lld or %lld", below, above);
-    else
-        (void)snprintf(text, (size_t)text_bytes, "%lld", below > 0 ? below : above);
-    return text;
-}
 
 /* One block and the length it has to cut. */
 struct block {
@@ -76,7 +42,7 @@ static adv_code refuse_block(const struct block *b, adv_err *err)
     if (!err) return ADV_E_ILLEGAL;
     (void)snprintf(pointer, sizeof pointer, "/tile/%s", b->name);
     const bool cut = b->length % LANES == 0;
-    (void)adv_legal_near_text(adv_legal_divisors(b->length, LANES, b->block), near, sizeof near);
+    (void)adv_near_text(adv_near_divisors(b->length, LANES, b->block), near, sizeof near);
     (void)snprintf(hint, sizeof hint, "%s%s%s %lld", near,
                    cut ? ", a multiple of 128 that divides " : ", the whole of ", b->length_name,
                    (long long)b->length);
@@ -92,15 +58,39 @@ static bool block_is_legal(const struct block *b)
     return b->block >= 1 && (b->block % LANES == 0 || b->block == b->length) && b->length % b->block == 0;
 }
 
+/* A sub-block of a key block that 128 does not divide either: any multiple of 128 may divide the right one.
+ */
+static adv_code judge_part_of_refused(const struct block *part, adv_err *err)
+{
+    char pointer[ADV_LIMIT_NAME], hint[ADV_LIMIT_DETAIL], near[64];
+    if (part->block >= 1 && (part->block % LANES == 0 || part->block == part->length)) return ADV_OK;
+    (void)snprintf(pointer, sizeof pointer, "/tile/%s", part->name);
+    (void)snprintf(hint, sizeof hint, "%s, once %s is a multiple of it",
+                   adv_near_text(adv_near_multiples(LANES, part->block), near, sizeof near),
+                   part->length_name);
+    return adv_err_add(err, ADV_E_ILLEGAL, pointer, hint, "%s is %lld, not a multiple of 128", part->name,
+                       (long long)part->block);
+}
+
+/* The blocks of one kernel; with `known_only`, blocks and lengths that are 0 are left out. */
+static adv_code judge_blocks(const struct block *list, int count, bool known_only, adv_err *err)
+{
+    adv_code code = ADV_OK, found;
+    for (int i = 0; i < count; i++) {
+        if (known_only && (list[i].block == 0 || list[i].length == 0)) continue;
+        if (block_is_legal(&list[i])) continue;
+        const bool whole_refused = i == 2 && list[1].block % LANES != 0 && !block_is_legal(&list[1]);
+        found = whole_refused ? judge_part_of_refused(&list[i], err) : refuse_block(&list[i], err);
+        if (found) code = found;
+    }
+    return code;
+}
+
 adv_code adv_legal_splash_blocks(enum adv_kernel kernel, const struct adv_attention_shape *shape,
                                  const struct adv_splash_blocks *blocks, adv_err *err)
 {
-    adv_code code = ADV_OK;
     struct block list[3];
-    const int count = blocks_of(kernel, shape, blocks, list);
-    for (int i = 0; i < count; i++)
-        if (!block_is_legal(&list[i])) code = refuse_block(&list[i], err);
-    return code;
+    return judge_blocks(list, blocks_of(kernel, shape, blocks, list), false, err);
 }
 
 static adv_code judge_context(const struct adv_attention_shape *s, adv_err *err)
@@ -118,9 +108,8 @@ static adv_code judge_context(const struct adv_attention_shape *s, adv_err *err)
                            (long long)shards, (long long)s->q_len, (long long)s->kv_len);
     }
     if (s->context_load_balanced && s->q_len % 2) {
-        (void)snprintf(
-            hint, sizeof hint, "%s",
-            adv_legal_near_text((struct adv_legal_near){s->q_len - 1, s->q_len + 1}, near, sizeof near));
+        (void)snprintf(hint, sizeof hint, "%s",
+                       adv_near_text((struct adv_near){s->q_len - 1, s->q_len + 1}, near, sizeof near));
         code =
             adv_err_add(err, ADV_E_ILLEGAL, "/shape/q_len", hint,
                         "load balancing cuts the %lld queries of a shard in two halves", (long long)s->q_len);
@@ -135,7 +124,7 @@ adv_code adv_legal_attention(enum adv_kernel kernel, const struct adv_attention_
     adv_code code = judge_context(s, err);
     if (s->q_heads > 0 && s->kv_heads > 0 && s->q_heads % s->kv_heads) {
         (void)snprintf(hint, sizeof hint, "%s, a divisor of q_heads %d",
-                       adv_legal_near_text(adv_legal_divisors(s->q_heads, 1, s->kv_heads), near, sizeof near),
+                       adv_near_text(adv_near_divisors(s->q_heads, 1, s->kv_heads), near, sizeof near),
                        s->q_heads);
         code =
             adv_err_add(err, ADV_E_ILLEGAL, "/shape/kv_heads", hint,
@@ -155,11 +144,8 @@ adv_code adv_legal_attention(enum adv_kernel kernel, const struct adv_attention_
     }
     if (!tile) return code;
     struct block list[3];
-    const int count = blocks_of(kernel, s, &tile->blocks, list);
-    for (int i = 0; i < count; i++)
-        if (list[i].block > 0 && list[i].length > 0 && !block_is_legal(&list[i]))
-            code = refuse_block(&list[i], err);
-    return code;
+    const adv_code bad = judge_blocks(list, blocks_of(kernel, s, &tile->blocks, list), true, err);
+    return bad ? bad : code;
 }
 
 int adv_legal_row_unit(enum adv_format lhs)
@@ -172,13 +158,13 @@ int adv_legal_row_unit(enum adv_format lhs)
 static const char *whole_tiles_text(int64_t length, int64_t tile, char *text, size_t text_bytes)
 {
     char values[64];
-    struct adv_legal_near near = adv_legal_divisors(length, LANES, tile);
+    struct adv_near near = adv_near_divisors(length, LANES, tile);
     if (2 * near.below < tile) near.below = 0;
     if (near.above > 2 * tile || near.above > ADV_GMM_TILE_MAX) near.above = 0;
     text[0] = '\0';
     if (near.below || near.above)
         (void)snprintf(text, text_bytes, "%s leaves no remainder",
-                       adv_legal_near_text(near, values, sizeof values));
+                       adv_near_text(near, values, sizeof values));
     return text;
 }
 
@@ -190,7 +176,7 @@ static adv_code judge_masked(const char *name, const char *axis, int64_t tile, i
     if (tile <= 0 || length <= 0) return ADV_OK;
     (void)snprintf(pointer, sizeof pointer, "/tile/%s", name);
     if (tile % LANES && tile != length) {
-        (void)adv_legal_near_text(multiples(LANES, tile), near, sizeof near);
+        (void)adv_near_text(adv_near_multiples(LANES, tile), near, sizeof near);
         if (length % LANES && length <= ADV_GMM_TILE_MAX)
             (void)snprintf(hint, sizeof hint, "%s, or %lld, the whole of %s", near, (long long)length, axis);
         else
@@ -223,7 +209,7 @@ static adv_code judge_rows(const struct adv_gmm_shape *s, int64_t tile_m, adv_er
     char hint[ADV_LIMIT_DETAIL], near[64];
     const int64_t unit = adv_legal_row_unit(s->lhs), m = s->m;
     if (tile_m <= 0 || m <= 0 || (m % tile_m == 0 && (tile_m % unit == 0 || tile_m == m))) return ADV_OK;
-    (void)adv_legal_near_text(adv_legal_divisors(m, unit, tile_m), near, sizeof near);
+    (void)adv_near_text(adv_near_divisors(m, unit, tile_m), near, sizeof near);
     (void)snprintf(hint, sizeof hint, "%s; or pad m to %lld", near,
                    (long long)adv_round_up(m, tile_m % unit ? adv_round_up(tile_m, unit) : tile_m));
     if (m % tile_m)
@@ -254,11 +240,11 @@ bool adv_legal_token_block(int64_t tokens, int64_t block)
 }
 
 /* The legal token blocks next to `wanted`. */
-static struct adv_legal_near token_blocks(int64_t tokens, int64_t wanted)
+static struct adv_near token_blocks(int64_t tokens, int64_t wanted)
 {
-    struct adv_legal_near near = adv_legal_divisors(tokens, LABELS, wanted);
+    struct adv_near near = adv_near_divisors(tokens, LABELS, wanted);
     for (int64_t block = LANES; block < LABELS; block *= 2)
-        if (tokens % block == 0) consider(&near, block, LANES, tokens, wanted);
+        if (tokens % block == 0) adv_near_consider(&near, block, wanted);
     return near;
 }
 
@@ -266,7 +252,7 @@ static adv_code judge_token_block(int64_t tokens, int64_t block, adv_err *err, a
 {
     char hint[ADV_LIMIT_DETAIL], near[64];
     if (tokens <= 0 || block <= 0) return ADV_OK;
-    (void)adv_legal_near_text(token_blocks(tokens, block), near, sizeof near);
+    (void)adv_near_text(token_blocks(tokens, block), near, sizeof near);
     if (!adv_legal_token_block(tokens, block)) {
         (void)snprintf(hint, sizeof hint, "%s; or pad the tokens to %lld", near,
                        (long long)adv_round_up(tokens, LABELS));
@@ -296,7 +282,7 @@ adv_code adv_legal_xent(const struct adv_xent_shape *s, const struct adv_xent_ti
     char near[64];
     if (s->emb_dim % 8)
         code = adv_err_add(err, ADV_E_ILLEGAL, "/shape/emb_dim",
-                           adv_legal_near_text(multiples(8, s->emb_dim), near, sizeof near),
+                           adv_near_text(adv_near_multiples(8, s->emb_dim), near, sizeof near),
                            "emb_dim %lld is not a multiple of 8, which the weight's rows are stored in",
                            (long long)s->emb_dim);
     if (!tile) return code;
@@ -313,7 +299,7 @@ static adv_code untunable(adv_err *err, const char *name, int64_t length, int64_
     char pointer[ADV_LIMIT_NAME], near[64];
     (void)snprintf(pointer, sizeof pointer, "/shape/%s", name);
     return adv_err_add(
-        err, ADV_E_ILLEGAL, pointer, adv_legal_near_text(multiples(unit, length), near, sizeof near),
+        err, ADV_E_ILLEGAL, pointer, adv_near_text(adv_near_multiples(unit, length), near, sizeof near),
         "no tile divides %s %lld, which is not a multiple of %lld", name, (long long)length, (long long)unit);
 }
 

@@ -17,16 +17,6 @@
 #include "engine/base/err.h"
 #include "engine/spec/kernel_shape.h"
 
-/* The values next to `wanted` that divide `length` and are multiples of `unit`, or are `length` itself;
- * 0: there is none on that side. Cost: the square root of length. */
-struct adv_legal_near {
-    int64_t below, above;
-};
-struct adv_legal_near adv_legal_divisors(int64_t length, int64_t unit, int64_t wanted);
-
-/* Writes "512 or 1024" (or the one there is) to `text` and returns it. */
-const char *adv_legal_near_text(struct adv_legal_near near, char *text, int text_bytes);
-
 /* Attention: heads, windows, context shards; and, when `tile` is not NULL, the blocks of `kernel`. */
 adv_code adv_legal_attention(enum adv_kernel kernel, const struct adv_attention_shape *shape,
                              const struct adv_attention_tile *tile, adv_err *err, adv_err *warnings);

@@ -38,10 +38,15 @@ bool adv_rule_broken(struct adv_rule_report *report, const char *pointer, const 
 /* A hint with numbers in it; NULL when nobody listens. Valid until the next call with the same report. */
 const char *adv_rule_hint(struct adv_rule_report *report, const char *format, ...) ADV_PRINTF(2, 3);
 
-/* Rules of plan_rules_kernel.c. */
+/* Rules of plan_rules_tiles.c. */
 bool adv_rule_block_q(const struct adv_rule_facts *facts, struct adv_rule_report *report);
 bool adv_rule_block_kv(const struct adv_rule_facts *facts, struct adv_rule_report *report);
 bool adv_rule_block_compute(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+bool adv_rule_tile_lanes(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+bool adv_rule_tile_rows(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+bool adv_rule_tile_tails(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+
+/* Rules of plan_rules_kernel.c. */
 bool adv_rule_dq_reduction(const struct adv_rule_facts *facts, struct adv_rule_report *report);
 bool adv_rule_sparse_attention_kernel(const struct adv_rule_facts *facts, struct adv_rule_report *report);
 bool adv_rule_load_balance(const struct adv_rule_facts *facts, struct adv_rule_report *report);

@@ -4,6 +4,7 @@
 
 #include "engine/base/arena.h"
 #include "engine/base/err.h"
+#include "engine/base/near.h"
 #include "engine/base/text.h"
 
 static void arena_holds_little_more_than_is_used(void **state)
@@ -69,10 +70,59 @@ static void nearest_name_is_found_within_a_third_of_the_length(void **state)
     assert_null(adv_text_nearest("gpt", names, 4));
 }
 
+/* By hand: the divisors of 2880 that 64 divides are 64, 192, 320, 576, 960, 2880. */
+static void neighbours_are_the_nearest_divisors(void **state)
+{
+    (void)state;
+    struct adv_near near = adv_near_divisors(2880, 64, 700);
+    assert_int_equal(near.below, 576);
+    assert_int_equal(near.above, 960);
+    near = adv_near_divisors(2880, 64, 10);
+    assert_int_equal(near.below, 0);
+    assert_int_equal(near.above, 64);
+    near = adv_near_divisors(2880, 64, 5000);
+    assert_int_equal(near.below, 2880);
+    assert_int_equal(near.above, 0);
+    near = adv_near_divisors(1000, 16, 128); /* nothing but the whole */
+    assert_int_equal(near.below, 0);
+    assert_int_equal(near.above, 1000);
+    char text[32];
+    assert_string_equal(adv_near_text((struct adv_near){576, 960}, text, sizeof text), "576 or 960");
+    assert_string_equal(adv_near_text((struct adv_near){576, 576}, text, sizeof text), "576");
+    assert_string_equal(adv_near_text((struct adv_near){0, 64}, text, sizeof text), "64");
+    near = adv_near_multiples(128, 1000);
+    assert_int_equal(near.below, 896);
+    assert_int_equal(near.above, 1024);
+    near = adv_near_multiples(128, -5);
+    assert_int_equal(near.below, 0);
+    assert_int_equal(near.above, 128);
+}
+
+/* The same by trying every value. */
+static void neighbours_agree_with_trying_every_value(void **state)
+{
+    (void)state;
+    for (int64_t length = 1; length <= 600; length++) {
+        for (int64_t wanted = 1; wanted <= 700; wanted += 13) {
+            int64_t below = 0, above = 0;
+            for (int64_t v = 1; v <= length; v++) {
+                if (length % v || (v % 8 && v != length)) continue;
+                if (v <= wanted) below = v;
+                if (v >= wanted && above == 0) above = v;
+            }
+            const struct adv_near near = adv_near_divisors(length, 8, wanted);
+            assert_int_equal(near.below, below);
+            assert_int_equal(near.above, above);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_holds_little_more_than_is_used),
+        cmocka_unit_test(neighbours_are_the_nearest_divisors),
+        cmocka_unit_test(neighbours_agree_with_trying_every_value),
         cmocka_unit_test(arena_gives_zeroed_memory_and_refuses_past_its_cap),
         cmocka_unit_test(findings_beyond_the_limit_are_counted_not_written),
         cmocka_unit_test(text_past_its_limit_is_dropped_and_flagged),

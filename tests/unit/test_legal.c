@@ -21,48 +21,6 @@ static const struct adv_finding *at(const adv_err *list, const char *pointer)
     return &list->findings[0];
 }
 
-/* By hand: the divisors of 2880 that 64 divides are 64, 192, 320, 576, 960, 2880. */
-static void neighbours_are_the_nearest_divisors(void **state)
-{
-    (void)state;
-    struct adv_legal_near near = adv_legal_divisors(2880, 64, 700);
-    assert_int_equal(near.below, 576);
-    assert_int_equal(near.above, 960);
-    near = adv_legal_divisors(2880, 64, 10);
-    assert_int_equal(near.below, 0);
-    assert_int_equal(near.above, 64);
-    near = adv_legal_divisors(2880, 64, 5000);
-    assert_int_equal(near.below, 2880);
-    assert_int_equal(near.above, 0);
-    near = adv_legal_divisors(1000, 16, 128); /* nothing but the whole */
-    assert_int_equal(near.below, 0);
-    assert_int_equal(near.above, 1000);
-    char text[32];
-    assert_string_equal(adv_legal_near_text((struct adv_legal_near){576, 960}, text, sizeof text),
-                        "576 or 960");
-    assert_string_equal(adv_legal_near_text((struct adv_legal_near){576, 576}, text, sizeof text), "576");
-    assert_string_equal(adv_legal_near_text((struct adv_legal_near){0, 64}, text, sizeof text), "64");
-}
-
-/* The same by trying every value. */
-static void neighbours_agree_with_trying_every_value(void **state)
-{
-    (void)state;
-    for (int64_t length = 1; length <= 600; length++) {
-        for (int64_t wanted = 1; wanted <= 700; wanted += 13) {
-            int64_t below = 0, above = 0;
-            for (int64_t v = 1; v <= length; v++) {
-                if (length % v || (v % 8 && v != length)) continue;
-                if (v <= wanted) below = v;
-                if (v >= wanted && above == 0) above = v;
-            }
-            const struct adv_legal_near near = adv_legal_divisors(length, 8, wanted);
-            assert_int_equal(near.below, below);
-            assert_int_equal(near.above, above);
-        }
-    }
-}
-
 static struct adv_gmm_shape gmm_of(int64_t m, int64_t k, int64_t n, enum adv_format format)
 {
     return (struct adv_gmm_shape){.m = m,
@@ -258,8 +216,6 @@ static void tuners_offer_legal_tiles_for_every_tunable_shape(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(neighbours_are_the_nearest_divisors),
-        cmocka_unit_test(neighbours_agree_with_trying_every_value),
         cmocka_unit_test(row_tiles_divide_the_rows_and_fill_registers),
         cmocka_unit_test(column_tiles_are_lanes_or_whole_and_tails_are_priced),
         cmocka_unit_test(token_blocks_follow_the_label_layout),

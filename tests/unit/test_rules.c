@@ -41,6 +41,10 @@ static const struct {
     {"block-q", NULL, "\"sa_block_q\":2048,\"ici_context_parallelism\":8", "/config/sa_block_q"},
     {"block-kv", NULL, "\"sa_block_kv\":3072,\"sa_block_kv_compute\":512", "/config/sa_block_kv"},
     {"block-compute", NULL, "\"sa_block_kv_compute\":192", "/config/sa_block_kv_compute"},
+    {"block-q", NULL, "\"sa_block_q_dq\":64", "/config/sa_block_q_dq"},
+    {"expert-tile-lanes", "mixtral-8x7b", "\"wi_tile_fwd_embed_dim\":1000", "/config/wi_tile_fwd_embed_dim"},
+    {"expert-tile-lanes", "mixtral-8x7b", "\"wo_tile_drhs_mlp_dim\":3000", "/config/wo_tile_drhs_mlp_dim"},
+    {"expert-tile-rows", "mixtral-8x7b", "\"wi_tile_dlhs_batch_seq\":384", "/config/wi_tile_dlhs_batch_seq"},
     {"dq-reduction-steps", NULL, "\"dq_reduction_steps\":2", "/config/dq_reduction_steps"},
     {"sparse-attention-kernel", "deepseek3.2-671b", "\"attention\":\"flash\"", "/config/use_tokamax_splash"},
     {"fp8-full-needs-qwix", NULL, "\"quantization\":\"fp8_full\"", "/config/use_qwix_quantization"},
@@ -107,6 +111,47 @@ static void all_violations_are_reported_at_once(void **state)
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) assert_non_null(find_rule(&err, rules[i]));
 }
 
+/* Each key that does not fit is named with the nearest values that do; */
+static void every_tile_key_names_its_nearest_legal_values(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pointer, *hint;
+    } expected[] = {
+        {"/config/sa_block_q", "512 or 1024, a divisor of 8192"},
+        {"/config/sa_block_q_dkv", "2048 or 4096, a divisor of 8192"},
+        {"/config/sa_block_kv", "2048 or 4096, a divisor of 8192"},
+        {"/config/sa_block_kv_compute", "128, once sa_block_kv is a multiple of it"},
+        {"/config/wi_tile_fwd_embed_dim", "896 or 1024, or 4096, the whole"},
+        {"/config/wo_tile_fwd_mlp_dim", "2944 or 3072, or 14336, the whole"},
+        {"/config/wo_tile_drhs_batch_seq", "256 or 512"},
+    };
+    (void)decode_case("mixtral-8x7b", "\"attention\":\"flash\",\"sa_block_q\":1000,\"sa_block_q_dkv\":3000,"
+                                      "\"sa_block_kv\":3000,\"sa_block_kv_compute\":100,"
+                                      "\"wi_tile_fwd_embed_dim\":1000,\"wo_tile_fwd_mlp_dim\":3000,"
+                                      "\"wo_tile_drhs_batch_seq\":384");
+    assert_int_equal(err.count, sizeof expected / sizeof *expected);
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        const struct adv_finding *finding = find(&err, expected[i].pointer);
+        assert_non_null(finding);
+        assert_string_equal(finding->hint, expected[i].hint);
+    }
+}
+
+/* Tiles that tokamax ignores, that the axis clamps or that only leave a tail do not stop a plan. */
+static void tiles_that_run_are_not_refused(void **state)
+{
+    (void)state;
+    assert_ok(decode_case("mixtral-8x7b", "\"wi_tile_fwd_embed_dim\":1000,\"use_tokamax_gmm\":true"));
+    assert_ok(decode_case("mixtral-8x7b", "\"wi_tile_fwd_mlp_dim\":99999,\"wi_tile_fwd_embed_dim\":9999"));
+    assert_int_equal(warnings.count, 0);
+    assert_ok(decode_case("deepseek2-16b", "\"ici_expert_parallelism\":1"));
+    const struct adv_finding *finding = must_find(&warnings, "expert-tile-tails");
+    assert_string_equal(finding->pointer, "/config/wi_tile_fwd_mlp_dim");
+    assert_non_null(strstr(finding->detail, "1024 (and 5 more tile keys) does not divide 1408"));
+    assert_null(adv_plan_broken_rule(&request.plan, &request.model, &request.cluster));
+}
+
 static void fractional_batches_are_legal_when_context_shards_fill_up(void **state)
 {
     (void)state;
@@ -136,6 +181,8 @@ int main(void)
         cmocka_unit_test(the_fast_check_names_the_first_rule_of_the_full_one),
         cmocka_unit_test(the_axes_product_is_explained_with_numbers),
         cmocka_unit_test(all_violations_are_reported_at_once),
+        cmocka_unit_test(every_tile_key_names_its_nearest_legal_values),
+        cmocka_unit_test(tiles_that_run_are_not_refused),
         cmocka_unit_test(fractional_batches_are_legal_when_context_shards_fill_up),
         cmocka_unit_test(what_maxtext_only_refuses_today_is_predicted_with_a_warning),
         cmocka_unit_test(what_only_wastes_is_a_warning),

@@ -313,7 +313,7 @@ accuracy: $(FIT_BIN) ## judge predictions on published steps; fails when worse t
 	$(Q)tests/accuracy/run.sh $(FIT_BIN) $(BUILD)/accuracy
 
 accuracy-update: $(FIT_BIN) ## write tests/accuracy/report.md anew from the committed constants
-	$(Q)$(FIT_BIN) tests/accuracy/e2e.json --report tests/accuracy/report.md --picture tests/accuracy/predicted.svg --leave-one-out | tail -40
+	$(Q)$(FIT_BIN) tests/accuracy/e2e.json --report tests/accuracy/report.md --accounts tests/accuracy/resisting.json --picture tests/accuracy/predicted.svg --leave-one-out | tail -40
 
 fit: $(FIT_BIN) ## fit the step constants on the published steps, then write the accuracy page
 	$(Q)$(FIT_BIN) tests/accuracy/e2e.json --write engine/catalog/data/step_constants.json --leave-one-out > $(BUILD)/fit.txt

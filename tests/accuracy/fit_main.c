@@ -1,6 +1,6 @@
 /* fit_main.c: fits the constants of the whole-step model and writes the accuracy page.
  *
- *   fit_steps ROWS [--write CONSTANTS] [--report PAGE] [--picture SVG] [--leave-one-out]
+ *   fit_steps ROWS [--write CONSTANTS] [--report PAGE] [--accounts FILE] [--picture SVG] [--leave-one-out]
  *
  * --write fits on all judged rows and rewrites the data file (value, standard error, number of rows); without
  * it the embedded constants are judged as they are. Leaving each model out needs one fit per model.
@@ -183,7 +183,10 @@ static int run(int argc, char **argv, struct fit *fit)
     const char *page = option(argc, argv, "--report");
     FILE *out = page ? fopen(page, "w") : NULL;
     if (out) {
-        report_write(out, fit, left_out);
+        const char *path = option(argc, argv, "--accounts");
+        json_t *accounts = path ? json_load_file(path, 0, NULL) : NULL;
+        report_write(out, fit, left_out, accounts);
+        json_decref(accounts);
         (void)fclose(out);
     }
     const char *picture = option(argc, argv, "--picture");
@@ -198,9 +201,8 @@ static int run(int argc, char **argv, struct fit *fit)
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        (void)fprintf(
-            stderr,
-            "usage: fit_steps ROWS [--write CONSTANTS] [--report PAGE] [--picture SVG] [--leave-one-out]\n");
+        (void)fprintf(stderr, "usage: fit_steps ROWS [--write CONSTANTS] [--report PAGE] [--accounts FILE] "
+                              "[--picture SVG] [--leave-one-out]\n");
         return 2;
     }
     adv_err err;

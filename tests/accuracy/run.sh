@@ -7,7 +7,7 @@ fit_steps=$1
 out=$2
 here=$(dirname "$0")
 mkdir -p "$out"
-"$fit_steps" "$here/e2e.json" --report "$out/report.md" --picture "$out/predicted.svg" --leave-one-out > "$out/rows.txt"
+"$fit_steps" "$here/e2e.json" --report "$out/report.md" --accounts "$here/resisting.json" --picture "$out/predicted.svg" --leave-one-out > "$out/rows.txt"
 sed -n '/^| all |/,/^| model |/p' "$out/report.md" | sed '$d'
 awk -F'|' '
     function number(text) { gsub(/[ ±%]/, "", text); return text + 0 }

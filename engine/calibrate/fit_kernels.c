@@ -49,7 +49,7 @@
 #define GMM2_CONSTANTS                                                                                       \
     {                                                                                                        \
         C(gmm2_mxu_frac, 0.5, 1.02), C(gmm2_hbm_frac, 0.2, 1.0), C(gmm2_overlap_frac, 0.0, 1.0),             \
-            C(gmm2_step_s, 0.0, 4e-6)                                                                        \
+            C(gmm2_step_s, 0.0, 4e-6), C(gmm2_imem_macs, 2e9, 7e9), C(gmm2_imem_mac_s, 0.0, 3e-14)           \
     }
 #define XENT_CONSTANTS                                                                                       \
     {                                                                                                        \
@@ -93,7 +93,7 @@ static const struct adv_fit_group groups[] = {
     {"v6e", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 9, TGMM_CONSTANTS},
     {"v5p", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 9, TGMM_CONSTANTS},
     {"v5e", "tgmm", BIT(TGMM), ADV_ROW_GMM, 1, 3, TGMM_FEW_CONSTANTS},
-    {"v6e", "gmm v2", BIT(GMM), ADV_ROW_GMM, 2, 4, GMM2_CONSTANTS},
+    {"v6e", "gmm v2", BIT(GMM), ADV_ROW_GMM, 2, 6, GMM2_CONSTANTS},
     {"tpu7x", "fused loss", BIT(LINEAR_XENT) | BIT(LINEAR_XENT_BWD), ADV_ROW_XENT, 0, 7, XENT_CONSTANTS},
     {"tpu7x", "XLA attention", ALL_XLA, ADV_ROW_ATTENTION_XLA, 0, 1, ATTENTION_XLA_CONSTANTS},
     {"v6e", "XLA attention", ALL_XLA, ADV_ROW_ATTENTION_XLA, 0, 1, ATTENTION_XLA_CONSTANTS},

@@ -59,8 +59,10 @@
     X(tgmm_tail_vreg_s, "s", "masking misaligned row tiles, per vreg")                                       \
     X(gmm2_mxu_frac, "frac", "MXU rate of grouped matmul version 2 over one core's peak")                    \
     X(gmm2_hbm_frac, "frac", "its DMA bandwidth over specification")                                         \
-    X(gmm2_overlap_frac, "frac", "share of the shorter of its compute and DMA that is not hidden")           \
+    X(gmm2_overlap_frac, "frac", "share of the shorter of its compute and row traffic that is not hidden")   \
     X(gmm2_step_s, "s", "one of its row tiles")                                                              \
+    X(gmm2_imem_macs, "multiply-adds", "of a tile whose unrolled body fills the instruction memory")         \
+    X(gmm2_imem_mac_s, "s", "reloading the body's rest, per multiply-add beyond and row tile")               \
     X(gmm_xla_frac, "frac", "MXU rate of XLA's ragged dot over the device's peak")                           \
     X(gmm_xla_dense, "flag",                                                                                 \
       "1: XLA multiplies all rows by every group's weights unless they are transposed")                      \

@@ -127,13 +127,15 @@ static struct adv_kernel_choice choice_at(const struct ranking *ranking, int i)
     return choice;
 }
 
-/* Attention counts block pairs; the other kernels have no duplicates. */
+/* Attention counts block pairs, grouped matmuls tiles that are no duplicates, the rest tiles. */
 static void make_short_list(const struct ranking *ranking, struct adv_kernel_tuning *tuning)
 {
     struct adv_short_entry entries[ADV_SHORT_LIST] = {{0}};
     int count = ranking->count < ADV_SHORT_LIST ? ranking->count : ADV_SHORT_LIST;
     if (ranking->attention)
         count = adv_splash_short_list(ranking->attention, ranking->times, ranking->count, entries);
+    else if (ranking->gmm)
+        count = adv_gmm_short_list(ranking->gmm, ranking->times, ranking->count, entries);
     else
         for (int i = 0; i < count; i++) entries[i].best = i;
     tuning->short_list_count = count;
@@ -192,7 +194,8 @@ adv_code adv_kernel_tune(const struct adv_kernel_request *request, struct adv_ar
                          struct adv_kernel_tuning *tuning, adv_err *err)
 {
     const int top_k = request->top_k;
-    const int least = adv_kernel_is_attention(request->kernel) ? ADV_SHORT_LIST_RANKED : ADV_SHORT_LIST;
+    const bool listed = adv_kernel_is_attention(request->kernel) || adv_kernel_is_gmm(request->kernel);
+    const int least = listed ? ADV_SHORT_LIST_RANKED : ADV_SHORT_LIST;
     struct ranking ranking = {.count = 0};
     *tuning =
         (struct adv_kernel_tuning){.choices = adv_arena_array(arena, (size_t)top_k, sizeof *tuning->choices)};

@@ -65,10 +65,8 @@ void adv_gmm_v2(const struct adv_kernel_machine *machine, const struct adv_gmm_s
     const double bw = k->gmm2_hbm_frac * adv_core_hbm_bytes_per_s(chip);
     const double exposed_s =
         exposed(k, compute_s, row_bytes / bw, weight_bytes / bw, steps, n_tiles * rows.nonempty);
-    *time = (struct adv_kernel_time){.mxu_busy_s = mxu_s,
-                                     .hbm_bytes = row_bytes + weight_bytes,
-                                     .grid_steps = steps,
-                                     .vmem_bytes = vmem};
+    *time = (struct adv_kernel_time){
+        .mxu_busy_s = mxu_s, .hbm_bytes = row_bytes + weight_bytes, .grid_steps = steps, .vmem_bytes = vmem};
     time->time_s = compute_s + exposed_s + steps_s + k->matmul_launch_s;
     const double dma_s = time->hbm_bytes / bw;
     time->bound = dma_s > compute_s ? ADV_RES_HBM : ADV_RES_MXU;

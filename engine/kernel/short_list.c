@@ -26,3 +26,35 @@ int adv_splash_short_list(const struct adv_attention_tile *tiles, const struct a
     }
     return found;
 }
+
+/* Do two tiles differ in one axis only, and little? */
+static bool alike(const struct adv_gmm_tile *a, const struct adv_gmm_tile *b)
+{
+    const double x[] = {a->tile_m, a->tile_k, a->tile_n}, y[] = {b->tile_m, b->tile_k, b->tile_n};
+    int differ = 0;
+    for (int i = 0; i < 3; i++) {
+        if (x[i] == y[i]) continue;
+        differ++;
+        if (x[i] > ADV_SHORT_LIST_ALIKE_FACTOR * y[i] || y[i] > ADV_SHORT_LIST_ALIKE_FACTOR * x[i])
+            return false;
+    }
+    return differ <= 1;
+}
+
+int adv_gmm_short_list(const struct adv_gmm_tile *tiles, const struct adv_kernel_time *times, int count,
+                       struct adv_short_entry entries[ADV_SHORT_LIST])
+{
+    int found = 0;
+    for (int i = 0; i < count && found < ADV_SHORT_LIST; i++) {
+        int at = 0;
+        while (at < found) {
+            const int best = entries[at].best;
+            if (times[i].time_s <= times[best].time_s * (1.0 + ADV_SHORT_LIST_ALIKE_FRAC) &&
+                alike(&tiles[i], &tiles[best]))
+                break;
+            at++;
+        }
+        if (at == found) entries[found++] = (struct adv_short_entry){.best = i};
+    }
+    return found;
+}

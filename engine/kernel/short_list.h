@@ -2,7 +2,8 @@
  *
  * Sub-blocks of one pair of attention blocks are near duplicates: the model's error is larger than what it
  * predicts between them. So the list counts block pairs, and names the sub-blocks of each that it cannot tell
- * apart; without that, five tiles are often two pairs. Grouped matmuls have no such duplicates.
+ * apart; without that, five tiles are often two pairs. Of a grouped matmul's tiles that differ in one axis
+ * only and hardly there, and that are predicted alike, the list holds the faster one.
  */
 #ifndef ADV_KERNEL_SHORT_LIST_H
 #define ADV_KERNEL_SHORT_LIST_H
@@ -12,11 +13,16 @@
 enum {
     ADV_SHORT_LIST = 5,         /* entries */
     ADV_SHORT_LIST_OTHERS = 5,  /* sub-blocks of one pair beside the best; the space has five in all */
-    ADV_SHORT_LIST_RANKED = 64, /* tiles to rank for it: the field's largest space has 48 */
+    ADV_SHORT_LIST_RANKED = 64, /* tiles to rank for it: the field's largest attention space has 48 */
 };
 
 /* Sub-blocks within this share of their pair's best cannot be told from it: twice the median error. */
 #define ADV_SHORT_LIST_SAME_FRAC 0.05
+
+/* Grouped matmul tiles are duplicates when one axis differs by at most this factor (896 and 1024)... */
+#define ADV_SHORT_LIST_ALIKE_FACTOR 1.25
+/* ... and they are predicted within this share: less than the model's median error. */
+#define ADV_SHORT_LIST_ALIKE_FRAC 0.015
 
 struct adv_short_entry {
     int best;                          /* index in the ranking */
@@ -27,5 +33,10 @@ struct adv_short_entry {
 /* The first ADV_SHORT_LIST block pairs of a ranking, fastest first; returns how many. */
 int adv_splash_short_list(const struct adv_attention_tile *tiles, const struct adv_kernel_time *times,
                           int count, struct adv_short_entry entries[ADV_SHORT_LIST]);
+
+/* The first ADV_SHORT_LIST tiles of a ranking that are no duplicates of one before, fastest first; returns
+ * how many. */
+int adv_gmm_short_list(const struct adv_gmm_tile *tiles, const struct adv_kernel_time *times, int count,
+                       struct adv_short_entry entries[ADV_SHORT_LIST]);
 
 #endif

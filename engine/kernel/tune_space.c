@@ -83,8 +83,10 @@ static int tiles_of(int64_t dim, bool contraction, int tiles[TILES_MAX])
     }
     for (int64_t t = 128; t < dim && count < 12; t *= 2) tiles[count++] = (int)t;
     for (int i = 0; i < 6 && count < TILES_MAX; i++) {
-        const int64_t t = dim >> i;
-        if (dim % (INT64_C(1) << i) || t < 128 || t % 128 || t > 1 << 15) continue;
+        int64_t t = dim >> i;
+        if (!contraction && t % 128) t = adv_round_up(t, 128); /* a share of an axis may overhang it */
+        if (contraction && (dim % (INT64_C(1) << i) || t % 128)) continue;
+        if (t < 128 || t > 1 << 15) continue;
         bool known = false;
         for (int j = 0; j < count; j++) known = known || tiles[j] == t;
         if (!known) tiles[count++] = (int)t;

@@ -8,13 +8,17 @@
 #include "engine/calibrate/fit_kernels.h"
 #include "engine/calibrate/validate_kernels.h"
 #include "engine/catalog/catalog.h"
+#include "engine/base/units.h"
 #include "engine/kernel/short_list.h"
+#include "engine/kernel/tune_space.h"
 
-enum { FILE_MOST = 8 << 20, ROWS_MOST = 8192, GROUPS_MOST = 64 };
+enum { FILE_MOST = 8 << 20, ROWS_MOST = 8192, GROUPS_MOST = 64, ROWS_OF_SHAPE = 64 };
 
 struct group {
     const char *chip, *name;
-    int rows, winners, exact, listed, runs, faster, cheap;
+    bool swapped; /* sweeps of grouped matmuls that took their tiles from the wrong axes */
+    int winners, exact, listed, runs, faster, cheap, swept;
+    int several, first, pairs, ordered; /* among the published tiles of a shape */
 };
 
 static double errors[ROWS_MOST];
@@ -70,34 +74,136 @@ static double judge_splash(const struct adv_kernel_machine *machine, const struc
     return times[0].time_s;
 }
 
+static bool same_tile(const struct adv_gmm_tile *a, const struct adv_gmm_tile *b)
+{
+    return a->tile_m == b->tile_m && a->tile_k == b->tile_k && a->tile_n == b->tile_n;
+}
+
+static bool is_listed(const struct adv_gmm_tile *tiles, const struct adv_kernel_time *times, int count,
+                      const struct adv_gmm_tile *own)
+{
+    struct adv_short_entry list[ADV_SHORT_LIST];
+    const int listed = adv_gmm_short_list(tiles, times, count, list);
+    for (int i = 0; i < listed; i++)
+        if (same_tile(&tiles[list[i].best], own)) return true;
+    return false;
+}
+
+/* The sweeps of transposed weights took their tiles from the axes the wrong way round until the meaning of
+ * the tiles was settled. */
+static bool has_swapped_axes(const struct adv_kernel_row *row)
+{
+    return row->kind == ADV_ROW_GMM && row->kernel == ADV_KERNEL_GMM && row->gmm.rhs_transposed &&
+           strcmp(row->commit_date, "2026-07-14") < 0;
+}
+
+struct tried {
+    struct adv_gmm_tile tile;
+    struct adv_kernel_time time;
+};
+
+static int faster(const void *a, const void *b)
+{
+    const double x = ((const struct tried *)a)->time.time_s, y = ((const struct tried *)b)->time.time_s;
+    return (x > y) - (x < y);
+}
+
+/* Is the winner in the short list of what such a sweep tried: tiles of one axis on the other, cut to it
+ * unless the row shows that they were not? */
+static bool is_listed_swapped(const struct adv_kernel_machine *machine, const struct adv_kernel_row *row)
+{
+    static struct adv_gmm_tile space[ADV_GMM_SPACE_MAX];
+    static struct tried all[ADV_GMM_SPACE_MAX];
+    struct adv_gmm_shape swapped = row->gmm;
+    swapped.k = row->gmm.n;
+    swapped.n = row->gmm.k;
+    const int k_most = (int)adv_round_up(row->gmm.k, 128), n_most = (int)adv_round_up(row->gmm.n, 128);
+    const bool cuts = row->gmm_tile.tile_k <= k_most && row->gmm_tile.tile_n <= n_most;
+    const int count = adv_gmm_space(&swapped, false, space);
+    int found = 0;
+    for (int i = 0; i < count; i++) {
+        struct tried *now = &all[found];
+        now->tile = (struct adv_gmm_tile){space[i].tile_m, space[i].tile_k, space[i].tile_n, 2};
+        if (cuts && now->tile.tile_k > k_most) now->tile.tile_k = k_most;
+        if (cuts && now->tile.tile_n > n_most) now->tile.tile_n = n_most;
+        bool known = false;
+        for (int j = 0; j < found; j++) known = known || same_tile(&all[j].tile, &now->tile);
+        if (!known && !adv_gmm_time(machine, row->kernel, &row->gmm, &now->tile, &now->time, NULL))
+            found += now->time.fits_vmem;
+    }
+    qsort(all, (size_t)found, sizeof *all, faster);
+    struct adv_gmm_tile tiles[ADV_SHORT_LIST_RANKED];
+    struct adv_kernel_time times[ADV_SHORT_LIST_RANKED];
+    if (found > ADV_SHORT_LIST_RANKED) found = ADV_SHORT_LIST_RANKED;
+    for (int i = 0; i < found; i++) {
+        tiles[i] = all[i].tile;
+        times[i] = all[i].time;
+    }
+    return is_listed(tiles, times, found, &row->gmm_tile);
+}
+
 static double judge_gmm(const struct adv_kernel_machine *machine, const struct adv_kernel_row *row,
                         struct group *group)
 {
-    struct adv_gmm_tile tiles[5];
-    struct adv_kernel_time times[5];
+    static struct adv_gmm_tile tiles[ADV_SHORT_LIST_RANKED];
+    static struct adv_kernel_time times[ADV_SHORT_LIST_RANKED];
+    const struct adv_gmm_tile *own = &row->gmm_tile;
     int found = 0;
     long evaluated = 0;
-    if (adv_gmm_tune(machine, row->kernel, &row->gmm, 5, tiles, times, &found, &evaluated, NULL))
+    if (adv_gmm_tune(machine, row->kernel, &row->gmm, ADV_SHORT_LIST_RANKED, tiles, times, &found, &evaluated,
+                     NULL))
         return (double)NAN;
-    for (int i = 0; i < found; i++) {
-        const struct adv_gmm_tile *own = &row->gmm_tile;
-        const bool same = tiles[i].tile_m == own->tile_m && tiles[i].tile_k == own->tile_k &&
-                          tiles[i].tile_n == own->tile_n;
-        group->exact += same && tiles[i].input_buffer_count == own->input_buffer_count;
-        group->listed += same;
-    }
-    group->runs += found;
+    for (int i = 0; i < found && i < 5; i++)
+        group->exact += same_tile(&tiles[i], own) && tiles[i].input_buffer_count == own->input_buffer_count;
+    const bool listed = is_listed(tiles, times, found, own);
+    group->listed += listed;
+    group->swept += listed || (has_swapped_axes(row) && is_listed_swapped(machine, row));
+    group->runs += found < ADV_SHORT_LIST ? found : ADV_SHORT_LIST;
     return times[0].time_s;
 }
 
 static struct group *group_of(struct group *groups, int *count, const struct adv_kernel_row *row)
 {
+    const bool swapped = has_swapped_axes(row);
     for (int i = 0; i < *count; i++)
-        if (strcmp(groups[i].chip, row->chip) == 0 && strcmp(groups[i].name, row->name) == 0)
+        if (strcmp(groups[i].chip, row->chip) == 0 && strcmp(groups[i].name, row->name) == 0 &&
+            groups[i].swapped == swapped)
             return &groups[i];
     if (*count == GROUPS_MOST) return NULL;
-    groups[*count] = (struct group){.chip = row->chip, .name = row->name};
+    groups[*count] = (struct group){.chip = row->chip, .name = row->name, .swapped = swapped};
     return &groups[(*count)++];
+}
+
+/* Among the published tiles of the winner's shape: does the model put the winner first, and which pairs more
+ * than 5 % apart does it order right? */
+static void judge_published(const struct adv_kernel_machine *machine, const struct adv_kernel_row *rows,
+                            int count, int winner, struct group *group)
+{
+    double measured[ROWS_OF_SHAPE], predicted[ROWS_OF_SHAPE];
+    int found = 0, best = 0;
+    for (int j = 0; j < count && found < ROWS_OF_SHAPE; j++) {
+        if (!is_tiled(&rows[j]) || strcmp(rows[j].chip, rows[winner].chip) != 0 ||
+            strcmp(rows[j].name, rows[winner].name) != 0 ||
+            strcmp(rows[j].shape_id, rows[winner].shape_id) != 0)
+            continue;
+        struct adv_kernel_time time;
+        if (adv_predict_kernel_row(machine, &rows[j], &time, NULL)) continue;
+        measured[found] = rows[j].measured_s;
+        predicted[found++] = time.time_s;
+    }
+    int slower = 0;
+    for (int a = 0; a < found; a++) {
+        if (predicted[a] < predicted[best]) best = a;
+        slower += measured[a] > 1.05 * rows[winner].measured_s;
+        for (int b = 0; b < found; b++) {
+            if (measured[a] <= 1.05 * measured[b]) continue;
+            group->pairs++;
+            group->ordered += predicted[a] > predicted[b];
+        }
+    }
+    if (slower == 0) return;
+    group->several++;
+    group->first += measured[best] <= 1.03 * rows[winner].measured_s;
 }
 
 static void judge_winners(const struct adv_catalog *catalog, const struct adv_kernel_row *rows, int count,
@@ -114,6 +220,7 @@ static void judge_winners(const struct adv_catalog *catalog, const struct adv_ke
         struct adv_kernel_time own;
         if (isnan(best_s) || adv_predict_kernel_row(&machine, &rows[i], &own, NULL)) continue;
         group->winners++;
+        judge_published(&machine, rows, count, i, group);
         group->cheap += own.time_s <= 1.03 * best_s;
         /* the model knows the winner's own time, and expects a tile outside the sweep to beat it clearly */
         group->faster += group->listed == hits && fabs(own.time_s / rows[i].measured_s - 1.0) <= 0.06 &&
@@ -141,26 +248,54 @@ static void write_errors(FILE *out, const struct adv_catalog *catalog, const str
     }
 }
 
+static const char *name_of(const struct group *group, char text[64])
+{
+    (void)snprintf(text, 64, "%s%s", group->name, group->swapped ? ", swapped axes" : "");
+    return text;
+}
+
 static void write_winners(FILE *out, const struct group *groups, int count)
 {
     (void)fprintf(
         out,
         "\n## The short list\n\n"
-        "Per shape the fastest published tile. Five tiles: it is among the first five of the ranking, "
-        "number of buffers included. Short list: it is in the list that `tune` gives for a sweep: five "
-        "block pairs with the sub-blocks the model cannot tell apart (attention), five tiles whatever "
-        "their buffers (grouped matmul). Runs: tiles of that list on average. Beyond: winners outside "
-        "the list whose own time is predicted within 6 %% while the pick is predicted more than 6 %% "
-        "faster: the published sweep may not have tried it. Within 3 %%: the model predicts the "
-        "published tile to cost at most 3 %% more than its own pick.\n\n"
-        "| kernel winners | chip | shapes | five tiles | short list | share | runs | beyond | within 3 %% |\n"
-        "|---|---|---|---|---|---|---|---|---|\n");
+        "Per shape the fastest published tile. Five tiles: it is among the first five of the ranking of all "
+        "legal tiles, number of buffers included. Short list: it is in the list that `tune` gives for a "
+        "sweep: five block pairs with the sub-blocks the model cannot tell apart (attention), five tiles "
+        "that are no near duplicates, whatever their buffers (grouped matmul). Runs: tiles of that list on "
+        "average. Beyond: winners outside the list whose own time is predicted within 6 %% while the pick is "
+        "predicted more than 6 %% faster: the published sweep may not have tried it. Within 3 %%: the model "
+        "predicts the published tile to cost at most 3 %% more than its own pick.\n\n"
+        "Swapped axes: most sweeps of transposed weights before mid-July 2026 took the tiles of the "
+        "contraction "
+        "from the output axis and the other way round, so that the good tiles were never tried (some winners "
+        "have tiles longer than their axis). In the sweep: the winner is in the list of `tune`, or of tiles "
+        "taken so.\n\n"
+        "| kernel winners | chip | shapes | five tiles | short list | share | runs | beyond | within 3 %% | "
+        "in the sweep |\n"
+        "|---|---|---|---|---|---|---|---|---|---|\n");
+    char name[64];
     for (int i = 0; i < count; i++) {
         const struct group *g = &groups[i];
         if (g->winners == 0) continue;
-        (void)fprintf(out, "| %s winners | %s | %d | %d | %d | %.0f %% | %.1f | %d | %d |\n", g->name,
-                      g->chip, g->winners, g->exact, g->listed, 100.0 * g->listed / g->winners,
-                      (double)g->runs / g->winners, g->faster, g->cheap);
+        const bool splash = strncmp(g->name, "splash", 6) == 0;
+        (void)fprintf(out, "| %s winners | %s | %d | %d | %d | %.0f %% | %.1f | %d | %d | %d |\n",
+                      name_of(g, name), g->chip, g->winners, g->exact, g->listed,
+                      100.0 * g->listed / g->winners, (double)g->runs / g->winners, g->faster, g->cheap,
+                      splash ? g->listed : g->swept);
+    }
+    (void)fprintf(out,
+                  "\n## Among published tiles\n\n"
+                  "Pairs of published tiles of one shape more than 5 %% apart, and how many the model puts "
+                  "in the measured order. Picked: shapes whose published tile that the model puts first "
+                  "costs at most 3 %% more than the fastest one.\n\n"
+                  "| kernel tiles | chip | pairs | shapes | ordered | share | picked |\n"
+                  "|---|---|---|---|---|---|---|\n");
+    for (int i = 0; i < count; i++) {
+        const struct group *g = &groups[i];
+        if (g->several == 0) continue;
+        (void)fprintf(out, "| %s tiles | %s | %d | %d | %d | %.0f %% | %d |\n", name_of(g, name), g->chip,
+                      g->pairs, g->several, g->ordered, 100.0 * g->ordered / g->pairs, g->first);
     }
 }
 

@@ -118,6 +118,13 @@ static struct work gmm_work(const struct adv_kernel_machine *machine, const stru
     return w;
 }
 
+/* Past double buffering row tiles are asked for early enough to spread over the visits, shared ones included.
+ */
+static bool spreads_rows(const struct adv_gmm_tile *tile)
+{
+    return tile->input_buffer_count > 2;
+}
+
 /* Grid (n tiles, k tiles, visits); empty groups are visited to write zeros. The contraction runs over rows.
  */
 static struct work tgmm_work(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *s,
@@ -130,8 +137,14 @@ static struct work tgmm_work(const struct adv_kernel_machine *machine, const str
     const double out_share = out * (double)s->num_groups / v->visits;
     struct work w = {.steps = passes * (v->visits + v->empty), .row_bytes = in, .out_bytes = out_share};
     const double shared = adv_max(0.0, v->visits - v->m_tiles);
-    w.kinds[0] = (struct steps){passes * v->m_tiles, in + out_share};
-    w.kinds[1] = (struct steps){passes * shared, out_share};
+    if (spreads_rows(t)) {
+        const double visits = v->m_tiles + shared;
+        w.row_bytes = in * v->m_tiles / visits;
+        w.kinds[0] = (struct steps){passes * visits, w.row_bytes + out_share};
+    } else {
+        w.kinds[0] = (struct steps){passes * v->m_tiles, in + out_share};
+        w.kinds[1] = (struct steps){passes * shared, out_share};
+    }
     w.flops = adv_core_padded_flops(machine->chip, t->tile_k, t->tile_m, t->tile_n);
     const struct adv_constants *c = machine->constants;
     const double out_vregs = (double)t->tile_k * t->tile_n / VREG;
@@ -187,7 +200,7 @@ void adv_gmm_unit_of(const struct adv_kernel_machine *machine, enum adv_kernel k
         .step_s = c.step_s,
         .overlap_frac = c.overlap_frac,
     };
-    unit->streams_all = kernel == ADV_KERNEL_GMM && unit->k_tiles > 1;
+    unit->streams_all = kernel == ADV_KERNEL_TGMM ? spreads_rows(tile) : unit->k_tiles > 1;
 }
 
 /* Adds up the grid: each kind of step takes the longer of compute and DMA, and a share of the shorter. */

@@ -6,10 +6,10 @@
 
 struct adv_gmm_unit {
     int64_t n_tiles, k_tiles;
-    double row_bytes;    /* of the rows, when the row tile changes */
+    double row_bytes;    /* of the rows, when the row tile changes; of each step when they are spread */
     double weight_bytes; /* of the weights, when the group changes; 0 in tgmm */
     double out_bytes;    /* a visit's share of the output */
-    bool streams_all;    /* several k tiles in gmm: everything moves at every step */
+    bool streams_all;    /* everything moves at every step: several k tiles in gmm, deep buffers in tgmm */
     double bytes_per_s;
     double mxu_s, vector_s, step_s, overlap_frac;
 };

@@ -140,6 +140,7 @@ double adv_vmem_xent_bytes(enum adv_kernel kernel, const struct adv_xent_tile *t
 static double slack(enum adv_kernel kernel)
 {
     const bool attention = kernel <= ADV_KERNEL_SPLASH_BWD_DKV; /* the five splash kernels come first */
+    if (kernel == ADV_KERNEL_TGMM) return ADV_VMEM_SLACK_TRANSPOSED;
     return attention ? ADV_VMEM_SLACK_ATTENTION : ADV_VMEM_SLACK_MATMUL;
 }
 

@@ -16,8 +16,9 @@
         C(splash_fwd_vreg_s, 0.9e-9, 2e-9), C(splash_fwd_operand_vreg_s, 0.0, 2e-9),                         \
             C(splash_fwd_mask_vreg_s, 0.0, 3e-9), C(splash_fwd_step_s, 0.0, 2e-6),                           \
             C(splash_fwd_carry_s, 0.0, 2e-6), C(splash_overlap_frac, 0.0, 1.0),                              \
-            C(splash_wrapper_frac, 0.2, 1.0), C(splash_mxu_frac, 0.8, 1.0),                                  \
-            C(splash_fwd_rescale_vreg_s, 0.0, 4e-11), C(splash_old_wrapper_factor, 1.0, 3.0)                 \
+            C(splash_wrapper_frac, 0.2, 1.0), C(splash_mxu_frac, 0.9, 1.0),                                  \
+            C(splash_fetch_s, 0.0, 2e-6), C(splash_fwd_rescale_vreg_s, 0.0, 4e-11),                          \
+            C(splash_old_wrapper_factor, 1.0, 3.0)                                                           \
     }
 #define SPLASH_BWD_CONSTANTS                                                                                 \
     {                                                                                                        \
@@ -81,9 +82,9 @@ static const struct adv_fit_group groups[] = {
     {"v6e", "HBM copy", BIT(MATMUL), ADV_ROW_HBM_COPY, 0, 1, COPY_CONSTANTS},
     {"tpu7x", "matmul", BIT(MATMUL), ADV_ROW_MATMUL, 0, 3, MATMUL_CONSTANTS},
     {"v6e", "matmul", BIT(MATMUL), ADV_ROW_MATMUL, 0, 1, MATMUL_CONSTANTS},
-    {"tpu7x", "splash forward", FWD, ADV_ROW_SPLASH, 0, 10, SPLASH_FWD_CONSTANTS},
-    {"v6e", "splash forward", FWD, ADV_ROW_SPLASH, 0, 8, SPLASH_FWD_CONSTANTS},
-    {"v5p", "splash forward", FWD, ADV_ROW_SPLASH, 0, 8, SPLASH_FWD_CONSTANTS},
+    {"tpu7x", "splash forward", FWD, ADV_ROW_SPLASH, 0, 11, SPLASH_FWD_CONSTANTS},
+    {"v6e", "splash forward", FWD, ADV_ROW_SPLASH, 0, 9, SPLASH_FWD_CONSTANTS},
+    {"v5p", "splash forward", FWD, ADV_ROW_SPLASH, 0, 9, SPLASH_FWD_CONSTANTS},
     {"tpu7x", "splash backward", BIT(SPLASH_BWD_FUSED), ADV_ROW_SPLASH, 0, 9, SPLASH_BWD_CONSTANTS},
     {"tpu7x", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 9, GMM_CONSTANTS},
     {"v6e", "gmm", BIT(GMM), ADV_ROW_GMM, 1, 8, GMM_CONSTANTS},

@@ -25,6 +25,7 @@
     X(splash_fwd_rescale_vreg_s, "s", "accumulator rescale per vreg and compute sub-block")                  \
     X(splash_fwd_step_s, "s", "one grid step of the forward kernel")                                         \
     X(splash_fwd_carry_s, "s", "per 1024 query rows of a step that continues a query block")                 \
+    X(splash_fetch_s, "s", "latency of a grid step's block fetch, forward and backward")                     \
     X(splash_imem_pairs, "pairs",                                                                            \
       "scores of a forward block whose unrolled body fills the instruction memory")                          \
     X(splash_imem_pair_s, "s", "reloading the body's rest, per pair beyond and step")                        \

@@ -71,7 +71,9 @@ struct adv_splash_work adv_splash_sum(const struct adv_splash_unit *u,
         .hbm_bytes = heads * ((counts.active - kept) * each + outer_count * outer) - head_kept * each,
         .overlap_frac = u->overlap_frac,
         .steps = heads * counts.active,
-        .steps_s = heads * (counts.active * u->step_s + (counts.active - counts.q_blocks) * u->carry_s),
+        .steps_s = heads * (counts.active * u->step_s + (counts.active - counts.q_blocks) * u->carry_s +
+                            counts.q_blocks * u->outer_s),
+        .fetches_s = heads * counts.active * u->fetch_s,
         .cores = u->cores,
     };
 }
@@ -86,6 +88,16 @@ double adv_splash_dma_s(const struct adv_kernel_machine *machine, double hbm_byt
     return hbm_bytes / (machine->chip->hbm_achieved_frac * adv_core_hbm_bytes_per_s(machine->chip));
 }
 
+double adv_splash_stall_s(const struct adv_kernel_machine *machine, const struct adv_splash_work *work)
+{
+    const double cores = work->cores;
+    const double compute_s =
+        adv_splash_compute_s((work->vector_s + work->rescale_s) / cores, work->mxu_s / cores,
+                             work->mask_s / cores, work->overlap_frac);
+    const double dma_s = adv_splash_dma_s(machine, work->hbm_bytes) + work->fetches_s / cores;
+    return adv_max(0.0, dma_s - compute_s - work->steps_s / cores);
+}
+
 void adv_splash_finish(const struct adv_kernel_machine *machine, const struct adv_splash_work *work,
                        struct adv_kernel_time *time)
 {
@@ -94,13 +106,14 @@ void adv_splash_finish(const struct adv_kernel_machine *machine, const struct ad
     const double exposed = work->overlap_frac * adv_min(vector_s, mxu_s);
     const double compute_s = adv_splash_compute_s(vector_s, mxu_s, mask_s, work->overlap_frac);
     const double dma_s = adv_splash_dma_s(machine, work->hbm_bytes);
-    const double steps_s = work->steps_s / work->cores;
-    time->time_s = adv_max(compute_s, dma_s) + steps_s;
+    const double steps_s = work->steps_s / work->cores, stall_s = adv_splash_stall_s(machine, work);
+    time->time_s = compute_s + steps_s + stall_s;
     time->mxu_busy_s = mxu_s;
     time->hbm_bytes = work->hbm_bytes;
     time->grid_steps = work->steps;
     time->bound = dma_s > compute_s ? ADV_RES_HBM : mxu_s > vector_s + mask_s ? ADV_RES_MXU : ADV_RES_VPU;
-    if (steps_s > adv_max(compute_s, dma_s)) time->bound = ADV_RES_LATENCY;
+    if (adv_max(steps_s, work->fetches_s / work->cores) > adv_max(compute_s, dma_s))
+        time->bound = ADV_RES_LATENCY;
     if (mxu_s > vector_s) {
         adv_kernel_part_add(time, "mxu", mxu_s);
         adv_kernel_part_add(time, "vector_exposed", exposed);
@@ -110,7 +123,7 @@ void adv_splash_finish(const struct adv_kernel_machine *machine, const struct ad
         adv_kernel_part_add(time, "mxu_exposed", exposed);
     }
     adv_kernel_part_add(time, "mask", mask_s);
-    adv_kernel_part_add(time, "dma_exposed", adv_max(0.0, dma_s - compute_s));
+    adv_kernel_part_add(time, "dma_exposed", stall_s);
     adv_kernel_part_add(time, "grid_steps", steps_s);
 }
 

@@ -14,7 +14,8 @@ struct adv_splash_work {
     double mxu_s, overlap_frac;
     double hbm_bytes; /* block traffic of the grid */
     double steps, steps_s;
-    double cores; /* that share the grid */
+    double fetches_s; /* latencies of the steps' block fetches */
+    double cores;     /* that share the grid */
 };
 
 /* One step of a grid on one core, before overlap: closed forms and timelines are made of these. */
@@ -23,6 +24,8 @@ struct adv_splash_unit {
     double mask_s;          /* of a step whose tile needs a mask */
     bool mask_all;          /* unknown segments: every tile needs one */
     double step_s, carry_s; /* every step; and those that are not the first of their query block */
+    double outer_s;         /* closing a query block: its residuals */
+    double fetch_s;         /* latency of a step's block fetch: blocks are asked for one step ahead */
     double each_in_bytes, each_out_bytes;   /* fetched when the inner block changes */
     double outer_in_bytes, outer_out_bytes; /* once per outer block */
     bool keys_outside; /* dkv kernels: grid (key blocks, query blocks), every key block is written */
@@ -47,6 +50,9 @@ struct adv_splash_work adv_splash_sum(const struct adv_splash_unit *unit,
 /* Seconds the kernel computes, all its overlaps counted, and seconds its bytes take. */
 double adv_splash_compute_s(double vector_s, double mxu_s, double mask_s, double overlap_frac);
 double adv_splash_dma_s(const struct adv_kernel_machine *machine, double hbm_bytes);
+
+/* Seconds the kernel waits for its blocks: what their bytes and latencies take beyond compute and steps. */
+double adv_splash_stall_s(const struct adv_kernel_machine *machine, const struct adv_splash_work *work);
 
 /* Turns work into time: the longest of compute and DMA per step plus what does not hide, steps, parts, bound.
  */

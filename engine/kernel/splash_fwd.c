@@ -33,8 +33,9 @@ static void wrapper(const struct adv_kernel_machine *machine, bool residuals,
     if (residuals) { /* logsumexp and maximum leave the kernel replicated over 128 lanes, one of which is
                         kept: both are read whole */
         const double sliced = q_rows * 2.0 * LANES * 4.0;
-        adv_kernel_part_add(time, "wrapper_residuals", sliced / bw);
-        time->time_s += sliced / bw;
+        const double slice_s = adv_splash_dma_s(machine, sliced);
+        adv_kernel_part_add(time, "wrapper_residuals", slice_s);
+        time->time_s += slice_s;
         time->hbm_bytes += sliced;
     }
 }
@@ -60,12 +61,17 @@ void adv_splash_fwd_unit(const struct adv_kernel_machine *machine, bool residual
     const double heads = shape->batch * shape->q_heads;
     *unit = (struct adv_splash_unit){
         .vector_s = block_vregs * (k->splash_fwd_vreg_s * max_frac + operand_s),
-        .rescale_s = bkv / bc * sub_vregs * k->splash_fwd_rescale_vreg_s,
+        /* with a constant maximum nothing that was summed is ever scaled again */
+        .rescale_s =
+            flags->max_logit_constant ? 0.0 : bkv / bc * sub_vregs * k->splash_fwd_rescale_vreg_s,
         .mxu_s = block_mxu_s(machine, shape, blocks),
         .mask_s = block_vregs * k->splash_fwd_mask_vreg_s,
         .mask_all = shape->segment_ids && !shape->segment_sizes,
         .step_s = k->splash_fwd_step_s + reload_s,
         .carry_s = bq / 1024.0 * k->splash_fwd_carry_s,
+        /* logsumexp and maximum are made for every row and stored over all lanes */
+        .outer_s = residuals ? bq * 2.0 * LANES / VREG * k->splash_fwd_vreg_s : 0.0,
+        .fetch_s = k->splash_fetch_s,
         .each_in_bytes = b * bkv * (shape->head_dim_qk + shape->head_dim_v),
         .outer_in_bytes = b * bq * shape->head_dim_qk,
         .outer_out_bytes = b * bq * shape->head_dim_v + (residuals ? 2.0 * bq * LANES * 4.0 : 0.0),

@@ -22,7 +22,8 @@ static double stall_s(const struct walk *walk, double dma_s)
     return walk->dma_total_s > 0.0 ? walk->stall_total_s * dma_s / walk->dma_total_s : 0.0;
 }
 
-static bool draw(struct walk *walk, const int64_t at[ADV_TIMELINE_AXES], bool masked, bool first_of_row,
+/* extra_s: what a step costs for its place in its row. */
+static bool draw(struct walk *walk, const int64_t at[ADV_TIMELINE_AXES], bool masked, double extra_s,
                  double in_bytes, double out_bytes)
 {
     const struct adv_splash_unit *u = &walk->unit;
@@ -33,8 +34,7 @@ static bool draw(struct walk *walk, const int64_t at[ADV_TIMELINE_AXES], bool ma
                                      .mxu_s = mxu_s,
                                      .vector_s = mask_s + vector_s};
     cost.compute_s = adv_splash_compute_s(vector_s, mxu_s, mask_s, u->overlap_frac);
-    cost.lead_s =
-        (u->step_s + (first_of_row ? 0.0 : u->carry_s)) / u->cores + stall_s(walk, cost.in_s + cost.out_s);
+    cost.lead_s = (u->step_s + extra_s) / u->cores + stall_s(walk, cost.in_s + cost.out_s);
     cost.total_s = cost.lead_s + cost.compute_s;
     return adv_timeline_draw(&walk->pen, at, &cost);
 }
@@ -62,7 +62,8 @@ static bool walk_queries(struct walk *walk, int64_t head, int64_t kv_head)
             const bool first = kv == row.first;
             const bool kept = u->keeps_blocks && kv_head == walk->kv_head && kv == walk->kv_block;
             const int64_t at[ADV_TIMELINE_AXES] = {head, q, kv};
-            if (!draw(walk, at, is_partial(&row, kv), first,
+            if (!draw(walk, at, is_partial(&row, kv),
+                      (first ? 0.0 : u->carry_s) + (kv == row.last ? u->outer_s : 0.0),
                       (kept ? 0.0 : u->each_in_bytes) + (first ? u->outer_in_bytes : 0.0),
                       u->each_out_bytes + (kv == row.last ? u->outer_out_bytes : 0.0)))
                 return false;
@@ -87,7 +88,7 @@ static bool walk_keys(struct walk *walk, int64_t head)
             if (!in_row(&row, kv)) continue;
             const int64_t at[ADV_TIMELINE_AXES] = {head, q, kv};
             const bool more =
-                draw(walk, at, is_partial(&row, kv), true, u->each_in_bytes + walk->pending_in_bytes,
+                draw(walk, at, is_partial(&row, kv), 0.0, u->each_in_bytes + walk->pending_in_bytes,
                      u->each_out_bytes + walk->pending_out_bytes);
             walk->pending_in_bytes = walk->pending_out_bytes = 0.0;
             if (!more) return false;
@@ -124,12 +125,11 @@ adv_code adv_splash_timeline(const struct adv_kernel_machine *machine, enum adv_
     struct walk walk = {.machine = machine, .shape = shape, .kv_head = -1, .kv_block = -1};
     adv_splash_unit_of(machine, kernel, shape, tile, flags, &walk.unit);
     const struct adv_splash_work work = adv_splash_sum(&walk.unit, shape);
-    const double compute_s =
-        adv_splash_compute_s((work.vector_s + work.rescale_s) / work.cores, work.mxu_s / work.cores,
-                             work.mask_s / work.cores, work.overlap_frac);
     walk.dma_total_s = adv_splash_dma_s(machine, work.hbm_bytes);
-    walk.stall_total_s = adv_max(0.0, walk.dma_total_s - compute_s);
-    const double end_s = adv_max(compute_s, walk.dma_total_s) + work.steps_s / work.cores;
+    walk.stall_total_s = adv_splash_stall_s(machine, &work);
+    double end_s = time.time_s;
+    for (int i = 0; i < time.parts_count; i++)
+        if (adv_part_is_outside(&time.parts[i])) end_s -= time.parts[i].time_s;
     timeline->axes[0] = "head";
     timeline->axes[1] = "query_block";
     timeline->axes[2] = "key_block";

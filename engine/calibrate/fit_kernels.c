@@ -16,9 +16,8 @@
         C(splash_fwd_vreg_s, 0.9e-9, 2e-9), C(splash_fwd_operand_vreg_s, 0.0, 2e-9),                         \
             C(splash_fwd_mask_vreg_s, 0.0, 3e-9), C(splash_fwd_step_s, 0.0, 2e-6),                           \
             C(splash_fwd_carry_s, 0.0, 2e-6), C(splash_overlap_frac, 0.0, 1.0),                              \
-            C(splash_wrapper_frac, 0.2, 1.0), C(splash_mxu_frac, 0.9, 1.0),                                  \
-            C(splash_fetch_s, 0.0, 2e-6), C(splash_fwd_rescale_vreg_s, 0.0, 4e-11),                          \
-            C(splash_old_wrapper_factor, 1.0, 3.0)                                                           \
+            C(splash_wrapper_frac, 0.2, 1.0), C(splash_mxu_frac, 0.9, 1.0), C(splash_fetch_s, 0.0, 2e-6),    \
+            C(splash_fwd_rescale_vreg_s, 0.0, 4e-11), C(splash_old_wrapper_factor, 1.0, 3.0)                 \
     }
 #define SPLASH_BWD_CONSTANTS                                                                                 \
     {                                                                                                        \
@@ -64,7 +63,9 @@
     }
 #define GMM_XLA_CONSTANTS                                                                                    \
     {                                                                                                        \
-        C(gmm_xla_frac, 0.05, 1.0)                                                                           \
+        C(gmm_xla_frac, 0.05, 1.0), C(gmm_xla_out_vreg_s, 0.0, 2e-8), C(gmm_xla_exposed_frac, 0.0, 2.0),     \
+            C(tgmm_xla_frac, 0.05, 1.0), C(tgmm_xla_row_vreg_s, 0.0, 4e-8),                                  \
+            C(tgmm_xla_store_vreg_s, 0.0, 4e-8)                                                              \
     }
 #define MATMUL_CONSTANTS                                                                                     \
     {                                                                                                        \
@@ -99,10 +100,10 @@ static const struct adv_fit_group groups[] = {
     {"tpu7x", "XLA attention", ALL_XLA, ADV_ROW_ATTENTION_XLA, 0, 1, ATTENTION_XLA_CONSTANTS},
     {"v6e", "XLA attention", ALL_XLA, ADV_ROW_ATTENTION_XLA, 0, 1, ATTENTION_XLA_CONSTANTS},
     {"v5p", "XLA attention", ALL_XLA, ADV_ROW_ATTENTION_XLA, 0, 1, ATTENTION_XLA_CONSTANTS},
-    {"tpu7x", "XLA ragged dot", BIT(GMM) | BIT(TGMM), ADV_ROW_GMM_XLA, 0, 1, GMM_XLA_CONSTANTS},
-    {"v6e", "XLA ragged dot", BIT(GMM) | BIT(TGMM), ADV_ROW_GMM_XLA, 0, 1, GMM_XLA_CONSTANTS},
-    {"v5p", "XLA ragged dot", BIT(GMM) | BIT(TGMM), ADV_ROW_GMM_XLA, 0, 1, GMM_XLA_CONSTANTS},
-    {"v5e", "XLA ragged dot", BIT(GMM) | BIT(TGMM), ADV_ROW_GMM_XLA, 0, 1, GMM_XLA_CONSTANTS},
+    {"tpu7x", "XLA ragged dot", BIT(GMM) | BIT(TGMM), ADV_ROW_GMM_XLA, 0, 6, GMM_XLA_CONSTANTS},
+    {"v6e", "XLA ragged dot", BIT(GMM) | BIT(TGMM), ADV_ROW_GMM_XLA, 0, 6, GMM_XLA_CONSTANTS},
+    {"v5p", "XLA ragged dot", BIT(GMM) | BIT(TGMM), ADV_ROW_GMM_XLA, 0, 6, GMM_XLA_CONSTANTS},
+    {"v5e", "XLA ragged dot", BIT(GMM) | BIT(TGMM), ADV_ROW_GMM_XLA, 0, 6, GMM_XLA_CONSTANTS},
 };
 
 int adv_fit_groups_count(void)

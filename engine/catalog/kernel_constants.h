@@ -65,6 +65,11 @@
     X(gmm2_imem_macs, "multiply-adds", "of a tile whose unrolled body fills the instruction memory")         \
     X(gmm2_imem_mac_s, "s", "reloading the body's rest, per multiply-add beyond and row tile")               \
     X(gmm_xla_frac, "frac", "MXU rate of XLA's ragged dot over the device's peak")                           \
+    X(gmm_xla_out_vreg_s, "s", "its masked store, per vreg of a visited output tile")                        \
+    X(gmm_xla_exposed_frac, "frac", "share of its weight traffic that is not hidden")                        \
+    X(tgmm_xla_frac, "frac", "MXU rate of XLA's transposed ragged dot over the device's peak")               \
+    X(tgmm_xla_row_vreg_s, "s", "transposing its rows, per vreg of a visited row tile")                      \
+    X(tgmm_xla_store_vreg_s, "s", "storing a group's result, per vreg")                                      \
     X(gmm_xla_dense, "flag",                                                                                 \
       "1: XLA multiplies all rows by every group's weights unless they are transposed")                      \
     X(xent_step_s, "s", "one grid step of the fused logits and loss")                                        \

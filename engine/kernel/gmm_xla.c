@@ -1,10 +1,64 @@
 #include "engine/kernel/core.h"
 #include "engine/kernel/gmm_visits.h"
 
-enum { XLA_TILE_M = 512 };
+enum { ROWS = 256, ROWS_OF_TRANSPOSED = 512, VREG = 1024 };
 
-/* XLA lowers ragged dot to row tiles that are visited once per group they touch. On megacore chips it has no
- * such lowering unless the weights are transposed: every row meets every group's weights. */
+struct work {
+    double rows, mxu_s, vector_s, exposed_s;
+};
+
+/* Rows are cut into tiles that are visited once per group they touch; tiles of transposed weights are twice
+ * as long. Every visit stores its output under a mask, and a part of the weights comes in with nothing to
+ * hide behind. On megacore chips there is no such lowering unless the weights are transposed: every row meets
+ * every group's weights, on one core. */
+static struct work gmm_work(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *shape,
+                            double weights_s)
+{
+    const struct adv_constants *k = machine->constants;
+    const double peak = adv_core_count(machine->chip) * adv_core_peak_flops_per_s(machine->chip);
+    struct work w;
+    if (k->gmm_xla_dense > 0.5 && !shape->rhs_transposed) {
+        w.rows = (double)shape->m * (double)shape->num_groups;
+        w.mxu_s = adv_core_padded_flops(machine->chip, w.rows, shape->k, shape->n) /
+                  adv_core_peak_flops_per_s(machine->chip);
+        w.vector_s = w.exposed_s = 0.0;
+        return w;
+    }
+    struct adv_gmm_visits visits;
+    const int tile_m = shape->rhs_transposed ? ROWS_OF_TRANSPOSED : ROWS;
+    adv_gmm_count_visits(shape, tile_m, &visits);
+    w.rows = visits.visits * tile_m;
+    w.mxu_s = adv_core_padded_flops(machine->chip, w.rows, shape->k, shape->n) / (k->gmm_xla_frac * peak);
+    w.vector_s = w.rows * (double)shape->n / VREG * k->gmm_xla_out_vreg_s;
+    w.exposed_s = k->gmm_xla_exposed_frac * weights_s;
+    return w;
+}
+
+/* The gradient of the weights: rows are transposed at every visit, every group's result is stored. */
+static struct work tgmm_work(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *shape)
+{
+    const struct adv_constants *k = machine->constants;
+    const double cores = adv_core_count(machine->chip);
+    struct work w;
+    if (k->gmm_xla_dense > 0.5) {
+        w.rows = (double)shape->m * (double)shape->num_groups;
+        w.mxu_s = adv_core_padded_flops(machine->chip, w.rows, shape->k, shape->n) /
+                  adv_core_peak_flops_per_s(machine->chip);
+        w.vector_s = w.exposed_s = 0.0;
+        return w;
+    }
+    struct adv_gmm_visits visits;
+    adv_gmm_count_visits(shape, ROWS_OF_TRANSPOSED, &visits);
+    w.rows = visits.visits * ROWS_OF_TRANSPOSED;
+    w.mxu_s = adv_core_padded_flops(machine->chip, w.rows, shape->k, shape->n) /
+              (k->tgmm_xla_frac * cores * adv_core_peak_flops_per_s(machine->chip));
+    w.vector_s =
+        w.rows * (double)shape->k / VREG * k->tgmm_xla_row_vreg_s +
+        (double)shape->num_groups * (double)shape->k * (double)shape->n / VREG * k->tgmm_xla_store_vreg_s;
+    w.exposed_s = 0.0;
+    return w;
+}
+
 adv_code adv_gmm_xla_time(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                           const struct adv_gmm_shape *shape, struct adv_kernel_time *time, adv_err *err)
 {
@@ -12,25 +66,29 @@ adv_code adv_gmm_xla_time(const struct adv_kernel_machine *machine, enum adv_ker
         return adv_err_add(err, ADV_E_RANGE, "/shape", "positive sizes",
                            "a size of the grouped matmul is not positive");
     const struct adv_chip *chip = machine->chip;
-    const struct adv_constants *k = machine->constants;
-    struct adv_gmm_visits visits;
-    adv_gmm_count_visits(shape, XLA_TILE_M, &visits);
-    double rows = visits.visits * XLA_TILE_M, frac = k->gmm_xla_frac;
-    if (k->gmm_xla_dense > 0.5 && (kernel == ADV_KERNEL_TGMM || !shape->rhs_transposed)) {
-        rows = (double)shape->m * (double)shape->num_groups;
-        frac = 1.0 / adv_core_count(chip); /* on one core */
-    }
-    const double flops = adv_core_padded_flops(chip, rows, shape->k, shape->n);
-    const double weights = (double)shape->num_groups * (double)shape->k * (double)shape->n;
-    const double bytes = 2.0 * ((double)shape->m * (double)(shape->k + shape->n) + weights);
-    const double mxu_s = flops / (frac * adv_core_count(chip) * adv_core_peak_flops_per_s(chip));
-    const double dma_s = bytes / (chip->hbm_achieved_frac * adv_core_hbm_bytes_per_s(chip));
-    *time = (struct adv_kernel_time){.mxu_busy_s = mxu_s, .hbm_bytes = bytes, .fits_vmem = true};
+    const double bw = chip->hbm_achieved_frac * adv_core_hbm_bytes_per_s(chip);
+    const double weight_bytes = 2.0 * (double)shape->num_groups * (double)shape->k * (double)shape->n;
+    const double bytes = 2.0 * (double)shape->m * (double)(shape->k + shape->n) + weight_bytes;
+    const struct work w =
+        kernel == ADV_KERNEL_TGMM ? tgmm_work(machine, shape) : gmm_work(machine, shape, weight_bytes / bw);
+    const double compute_s = w.mxu_s + w.vector_s, dma_s = bytes / bw;
+    const double exposed_s = adv_max(w.exposed_s, dma_s - compute_s);
+    const double launch_s = machine->constants->matmul_launch_s;
+    *time = (struct adv_kernel_time){.mxu_busy_s = w.mxu_s, .hbm_bytes = bytes, .fits_vmem = true};
     time->vmem_limit_bytes = adv_core_vmem_limit_bytes(machine);
-    time->time_s = adv_max(mxu_s, dma_s) + k->matmul_launch_s;
-    time->bound = dma_s > mxu_s ? ADV_RES_HBM : ADV_RES_MXU;
-    time->extrapolated = k->gmm_measured < 0.5;
-    adv_kernel_part_add(time, dma_s > mxu_s ? "dma" : "mxu", adv_max(mxu_s, dma_s));
-    adv_kernel_part_add(time, "launch", k->matmul_launch_s);
+    time->time_s = compute_s + exposed_s + launch_s;
+    time->bound = dma_s > compute_s ? ADV_RES_HBM : w.vector_s > w.mxu_s ? ADV_RES_VPU : ADV_RES_MXU;
+    time->extrapolated = machine->constants->gmm_measured < 0.5;
+    adv_kernel_part_add(time, "mxu", w.mxu_s);
+    adv_kernel_part_add(time, "vector", w.vector_s);
+    adv_kernel_part_add(time, "dma_exposed", exposed_s);
+    adv_kernel_part_add(time, "launch", launch_s);
+    if (shape->return_residuals) {
+        const double copied = 4.0 * (double)shape->m * (double)shape->n;
+        const double copy_s = adv_stream_time_s(machine, copied);
+        adv_kernel_part_add(time, "residual_copy", copy_s);
+        time->time_s += copy_s;
+        time->hbm_bytes += copied;
+    }
     return ADV_OK;
 }

@@ -2,6 +2,7 @@
 
 #include "engine/kernel/gmm_v2.h"
 #include "engine/kernel/gmm_visits.h"
+#include "engine/kernel/short_list.h"
 #include "tests/unit/kernel_machine.h"
 
 static struct adv_gmm_shape shape_of(int64_t m, int64_t k, int64_t n, int groups,
@@ -232,6 +233,120 @@ static void version_2_pads_groups_to_buckets(void **state)
     assert_true(time.fits_vmem);
 }
 
+/* k = 4096, n = 8192: a quarter of the columns would need 48 + 8 + 4 + 4 MiB beside four buckets, 0.9 of 64
+ * MiB are 57.6; a fifth, 1664 columns, needs 39 + 8 + 3.25 + 3.25. */
+static void version_2_cuts_columns_until_four_buckets_fit(void **state)
+{
+    (void)state;
+    const struct adv_gmm_shape shape = shape_of(4096, 4096, 8192, 4, ADV_GROUPS_BALANCED);
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    int tile_m = 0, tile_n = 0;
+    const double bytes = adv_gmm_v2_tiles(&bench.machine, &shape, &tile_m, &tile_n);
+    assert_int_equal(tile_m, 512);
+    assert_int_equal(tile_n, 1664);
+    assert_close(bytes, 53.5 * 1048576.0, 0.0);
+}
+
+/* Two groups of two row tiles: nothing is waited for when the weights come in while two of them compute. A
+ * body past the instruction memory is loaded at each of the four. */
+static void version_2_waits_for_large_weights_and_reloads_large_bodies(void **state)
+{
+    (void)state;
+    const struct adv_gmm_shape shape = {.m = 2048,
+                                        .k = 512,
+                                        .n = 512,
+                                        .num_groups = 2,
+                                        .distribution = ADV_GROUPS_BALANCED,
+                                        .lhs = ADV_FORMAT_BF16,
+                                        .rhs = ADV_FORMAT_BF16,
+                                        .out = ADV_FORMAT_BF16,
+                                        .version = 2};
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    struct adv_kernel_time time;
+    assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_GMM, &shape, NULL, &time, NULL), ADV_OK);
+    assert_close(kernel_part(&time, "dma_exposed"), 0.0, 0.0);
+    assert_close(kernel_part(&time, "code_reload"), 0.0, 0.0);
+    bench.chip.peak_bf16_flops_per_s_per_chip =
+        1e15; /* now rows take longer than compute and leave nothing */
+    assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_GMM, &shape, NULL, &time, NULL), ADV_OK);
+    const double compute_s = 2.0 * 2048.0 * 512.0 * 512.0 / 1e15, rows_s = 2048.0 * 1024.0 * 2.0 / 1e12;
+    assert_close(kernel_part(&time, "dma_exposed"), rows_s - compute_s + 2.0 * 512.0 * 512.0 * 2.0 / 1e12,
+                 1e-12);
+    bench.constants.gmm2_imem_macs = 512.0 * 512.0 * 256.0;
+    bench.constants.gmm2_imem_mac_s = 1e-15;
+    assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_GMM, &shape, NULL, &time, NULL), ADV_OK);
+    assert_close(kernel_part(&time, "code_reload"), 4.0 * 512.0 * 512.0 * 256.0 * 1e-15, 1e-12);
+}
+
+/* tGMM, rows 0..99 and 100..255 of two groups, tile 128: three visits, two row tiles. With two buffers the
+ * shared visit has only its output to move and the others wait; with three the rows spread and all three
+ * hide. */
+static void deep_buffers_spread_rows_over_shared_visits(void **state)
+{
+    (void)state;
+    const int64_t sizes[] = {100, 156};
+    struct adv_gmm_shape shape = shape_of(256, 128, 128, 2, ADV_GROUPS_GIVEN);
+    shape.group_sizes = sizes;
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    const double out = 2.0 / 3.0 * 128.0 * 128.0 * 2.0, in = 128.0 * 256.0 * 2.0;
+    bench.chip
+        .peak_bf16_flops_per_s_per_chip = /* a visit computes for as long as the mean of its bytes moves */
+        2.0 * 128.0 * 128.0 * 128.0 * 1e12 / (in * 2.0 / 3.0 + out);
+    struct adv_gmm_tile tile = {128, 128, 128, 2};
+    struct adv_kernel_time two, three;
+    assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_TGMM, &shape, &tile, &two, NULL), ADV_OK);
+    tile.input_buffer_count = 3;
+    assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_TGMM, &shape, &tile, &three, NULL), ADV_OK);
+    assert_close(two.hbm_bytes, three.hbm_bytes, 1e-12);
+    assert_close(kernel_part(&two, "dma_exposed"), 2.0 * in / 3.0 / 1e12, 1e-9);
+    assert_true(kernel_part(&three, "dma_exposed") < 1e-15);
+}
+
+/* 896 beside 1024 columns within a percent is the same tile to the model; 512 is another, and so is 896 when
+ * it is predicted to cost more. */
+static void near_duplicates_are_listed_once(void **state)
+{
+    (void)state;
+    const struct adv_gmm_tile tiles[] = {{512, 1024, 1024, 2},
+                                         {512, 1024, 896, 2},
+                                         {512, 1024, 512, 2},
+                                         {256, 1024, 896, 2},
+                                         {512, 1152, 1024, 2}};
+    const struct adv_kernel_time times[] = {
+        {.time_s = 1.0}, {.time_s = 1.01}, {.time_s = 1.011}, {.time_s = 1.012}, {.time_s = 1.02}};
+    struct adv_short_entry list[ADV_SHORT_LIST];
+    assert_int_equal(adv_gmm_short_list(tiles, times, 5, list), 4);
+    assert_int_equal(list[0].best, 0);
+    assert_int_equal(list[1].best, 2);
+    assert_int_equal(list[2].best, 3);
+    assert_int_equal(list[3].best, 4);
+}
+
+/* XLA's ragged dot, groups of 100 and 156 rows: three visits of 256... a single tile of 256 rows visited
+ * twice, of 512 when the weights are transposed; every visit stores its output; residuals are a copy. */
+static void xla_visits_its_own_row_tiles(void **state)
+{
+    (void)state;
+    const int64_t sizes[] = {100, 156};
+    struct adv_gmm_shape shape = shape_of(256, 128, 1024, 2, ADV_GROUPS_GIVEN);
+    shape.group_sizes = sizes;
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    bench.constants.gmm_xla_out_vreg_s = 1e-6;
+    struct adv_kernel_time time, transposed;
+    assert_int_equal(adv_gmm_xla_time(&bench.machine, ADV_KERNEL_GMM, &shape, &time, NULL), ADV_OK);
+    assert_close(time.mxu_busy_s, 2.0 * 512.0 * 128.0 * 1024.0 / 1e12, 1e-12);
+    assert_close(kernel_part(&time, "vector"), 512e-6, 1e-12);
+    shape.rhs_transposed = shape.return_residuals = true;
+    assert_int_equal(adv_gmm_xla_time(&bench.machine, ADV_KERNEL_GMM, &shape, &transposed, NULL), ADV_OK);
+    assert_close(transposed.mxu_busy_s, 2.0 * time.mxu_busy_s, 1e-12);
+    assert_close(kernel_part(&transposed, "residual_copy"), 2.0 * 256.0 * 1024.0 * 2.0 / 1e12, 1e-12);
+    assert_close(kernel_parts_sum(&transposed), transposed.time_s, 1e-12);
+}
+
 static void wrong_groups_and_tiles_are_all_reported(void **state)
 {
     (void)state;
@@ -267,6 +382,11 @@ int main(void)
         cmocka_unit_test(fp8_is_twice_as_fast_only_where_native),
         cmocka_unit_test(empty_groups_still_write_zeros),
         cmocka_unit_test(version_2_pads_groups_to_buckets),
+        cmocka_unit_test(version_2_cuts_columns_until_four_buckets_fit),
+        cmocka_unit_test(version_2_waits_for_large_weights_and_reloads_large_bodies),
+        cmocka_unit_test(deep_buffers_spread_rows_over_shared_visits),
+        cmocka_unit_test(near_duplicates_are_listed_once),
+        cmocka_unit_test(xla_visits_its_own_row_tiles),
         cmocka_unit_test(wrong_groups_and_tiles_are_all_reported),
     };
     return run_group(tests);

@@ -164,6 +164,64 @@ static void residuals_cost_a_kibibyte_per_row_twice(void **state)
     assert_close(kernel_part(&residuals, "wrapper_residuals"), 1024.0 * 1024.0 / 1e12, 1e-12);
 }
 
+/* A constant maximum takes its share of the vector work and all of the rescaling away. */
+static void a_constant_maximum_never_rescales(void **state)
+{
+    (void)state;
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    bench.chip.peak_bf16_flops_per_s_per_chip = 1e18;
+    bench.constants.splash_fwd_vreg_s = 1e-9;
+    bench.constants.splash_fwd_rescale_vreg_s = 0.5e-9;
+    bench.constants.splash_max_logit_frac = 0.75;
+    const struct adv_attention_shape shape = shape_of(1024, 1024, false);
+    const struct adv_attention_tile tile = tile_of(1024, 1024, 512);
+    const struct adv_attention_flags flags = {.max_logit_constant = true};
+    struct adv_kernel_time time;
+    assert_int_equal(
+        adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &shape, &tile, &flags, &time, NULL), ADV_OK);
+    assert_close(kernel_part(&time, "vector"), 768e-9, 1e-12);
+    assert_close(kernel_part(&time, "rescale"), 0.0, 0.0);
+}
+
+/* Four tiles of 512 x 512 that compute for nothing: each takes the latency of its fetch, beside the bytes. */
+static void small_tiles_wait_for_their_fetch(void **state)
+{
+    (void)state;
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    bench.chip.peak_bf16_flops_per_s_per_chip = 1e18;
+    bench.constants.splash_fetch_s = 5e-6;
+    bench.constants.splash_fwd_step_s = 1e-6;
+    const struct adv_attention_shape shape = shape_of(1024, 1024, false);
+    const struct adv_attention_tile tile = tile_of(512, 512, 512);
+    const struct adv_attention_flags flags = {.kernel_only = true};
+    struct adv_kernel_time time;
+    assert_int_equal(
+        adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_FWD, &shape, &tile, &flags, &time, NULL), ADV_OK);
+    assert_close(time.time_s, time.hbm_bytes / 1e12 + 20e-6, 1e-9);
+    assert_close(kernel_parts_sum(&time), time.time_s, 1e-12);
+    assert_int_equal(time.bound, ADV_RES_LATENCY);
+}
+
+/* The dq kernel reads q and dO once per query block, k and v per tile, and writes dQ: 1024 rows in two
+ * blocks. */
+static void the_dq_kernel_writes_its_output(void **state)
+{
+    (void)state;
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    const struct adv_attention_shape shape = shape_of(1024, 1024, false);
+    const struct adv_attention_tile tile = tile_of(512, 1024, 1024);
+    const struct adv_attention_flags flags = {.kernel_only = true};
+    struct adv_kernel_time time;
+    assert_int_equal(
+        adv_splash_time(&bench.machine, ADV_KERNEL_SPLASH_BWD_DQ, &shape, &tile, &flags, &time, NULL),
+        ADV_OK);
+    const double rows = 1024.0 * 128.0 * 2.0;
+    assert_close(time.hbm_bytes, 2.0 * rows + 2.0 * 2.0 * rows + rows, 1e-12);
+}
+
 /* 8 key tiles: partial dQ in f32, eight times written by the kernel and read by the sum, which writes bf16.
  * 2048 rows * 128 columns * (8 * 4 + 2) bytes; with 3 buffers 3 * 4 + 2. A single key tile needs no sum. */
 static void dq_partials_are_summed_after_the_fused_backward(void **state)
@@ -318,6 +376,9 @@ int main(void)
         cmocka_unit_test(known_segments_skip_tiles),
         cmocka_unit_test(forward_time_adds_up_by_hand),
         cmocka_unit_test(residuals_cost_a_kibibyte_per_row_twice),
+        cmocka_unit_test(a_constant_maximum_never_rescales),
+        cmocka_unit_test(small_tiles_wait_for_their_fetch),
+        cmocka_unit_test(the_dq_kernel_writes_its_output),
         cmocka_unit_test(dq_partials_are_summed_after_the_fused_backward),
         cmocka_unit_test(split_backward_does_seven_products),
         cmocka_unit_test(odd_head_sizes_cost_the_padded_array),

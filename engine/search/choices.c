@@ -51,6 +51,15 @@ static void fused_backward(struct adv_plan *plan)
 {
     plan->use_fused_bwd = true;
 }
+/* From 32768 tokens on there are more than four partial query gradients of the widest key blocks. */
+static bool is_long(const struct adv_advise_request *request)
+{
+    return request->workload.base.seq_len >= 32768;
+}
+static void three_partials(struct adv_plan *plan)
+{
+    if (plan->use_tokamax_splash) plan->dq_reduction_steps = 3;
+}
 static void iota_embed(struct adv_plan *plan)
 {
     plan->use_iota_embed = true;
@@ -67,7 +76,8 @@ static const struct {
     {"use_tokamax_splash", has_tokamax,
      tokamax_splash}, /* fused backward, layouts; ring attention needs it */
     {"sa_use_fused_bwd_kernel", always, fused_backward}, /* 5 matmuls instead of 7 in the backward pass */
-    {"use_iota_embed", always, iota_embed},              /* no gather and no scatter-add of the embedding */
+    {"dq_reduction_steps", is_long, three_partials}, /* query gradients summed in place, as long recipes do */
+    {"use_iota_embed", always, iota_embed},          /* no gather and no scatter-add of the embedding */
     {"scan_layers", cannot_scan, unrolled},
 };
 

@@ -325,8 +325,8 @@ static void near_duplicates_are_listed_once(void **state)
     assert_int_equal(list[3].best, 4);
 }
 
-/* XLA's ragged dot, groups of 100 and 156 rows: three visits of 256... a single tile of 256 rows visited
- * twice, of 512 when the weights are transposed; every visit stores its output; residuals are a copy. */
+/* XLA's ragged dot, groups of 100 and 156 rows: a single tile of 256 rows, of 512 when the weights are
+ * transposed, visited twice; every visit stores its output; residuals are a copy. */
 static void xla_visits_its_own_row_tiles(void **state)
 {
     (void)state;

@@ -62,8 +62,7 @@ void adv_splash_fwd_unit(const struct adv_kernel_machine *machine, bool residual
     *unit = (struct adv_splash_unit){
         .vector_s = block_vregs * (k->splash_fwd_vreg_s * max_frac + operand_s),
         /* with a constant maximum nothing that was summed is ever scaled again */
-        .rescale_s =
-            flags->max_logit_constant ? 0.0 : bkv / bc * sub_vregs * k->splash_fwd_rescale_vreg_s,
+        .rescale_s = flags->max_logit_constant ? 0.0 : bkv / bc * sub_vregs * k->splash_fwd_rescale_vreg_s,
         .mxu_s = block_mxu_s(machine, shape, blocks),
         .mask_s = block_vregs * k->splash_fwd_mask_vreg_s,
         .mask_all = shape->segment_ids && !shape->segment_sizes,

@@ -3,6 +3,8 @@
 #include "engine/base/units.h"
 #include "engine/kernel/kernel.h"
 
+#include <math.h>
+
 enum {
     MEMO_ROWS = 96, /* shapes a search meets: context degrees x VMEM limits; later ones are tuned again */
     LISTED = 96,    /* tiles kept per kernel: enough to hold the best of each of the 8 layouts */
@@ -283,9 +285,14 @@ static void tune_experts(struct adv_tile_memo *memo, struct expert_row *row)
             if (adv_gmm_tune(&machine, kernel, &shape, SHORT_LIST, tiles, times, &found, &evaluated, NULL) !=
                 ADV_OK)
                 continue;
-            for (int i = 0; i < found && !row->found[matrix][pass]; i++) {
-                if (tiles[i].input_buffer_count > 2 || !times[i].fits_vmem)
-                    continue; /* MaxText has no key for more buffers */
+            double best_s = (double)INFINITY;
+            for (int i = 0; i < found; i++) {
+                struct adv_kernel_time time;
+                tiles[i].input_buffer_count = 2; /* MaxText has no key for more */
+                if (adv_gmm_time(&machine, kernel, &shape, &tiles[i], &time, NULL) || !time.fits_vmem ||
+                    time.time_s >= best_s)
+                    continue;
+                best_s = time.time_s;
                 row->found[matrix][pass] = true;
                 row->blocks[matrix][pass] = named_tile(matrix, pass, &tiles[i]);
             }

@@ -290,18 +290,31 @@ static void read_unknown(struct decoder *d, const char *nearest)
         if (adv_kernel_name((enum adv_kernel)i) == nearest) judge(d, (enum adv_kernel)i);
 }
 
+/* Members of the other question about kernels. */
+static void refuse_foreign(struct decoder *d)
+{
+    static const char *const of_simulate[] = {"tile", "timeline", "trace"};
+    static const char *const of_tune[] = {"top_k", "wide"};
+    const char *const *names = d->with_tile ? of_tune : of_simulate;
+    const int count = d->with_tile ? 2 : 3;
+    for (int i = 0; i < count; i++) {
+        char pointer[ADV_LIMIT_POINTER];
+        if (!json_object_get(d->root, names[i])) continue;
+        (void)adv_err_add(d->err, ADV_E_INVALID, adv_json_pointer(pointer, "", names[i]), "leave it out",
+                          d->with_tile ? "`%s` belongs to tune, which chooses the tile"
+                                       : "`%s` belongs to simulate, which is given a tile",
+                          names[i]);
+    }
+}
+
 static void read_top(const struct adv_catalog *catalog, struct decoder *d)
 {
-    static const char *const simulate_members[] = {"chip",     "kernel", "shape",
-                                                   "tile",     "flags",  "scoped_vmem_limit_kib",
-                                                   "timeline", "trace",  ADV_STORE_MEMBERS};
-    static const char *const tune_members[] = {
-        "chip", "kernel", "shape", "top_k", "flags", "scoped_vmem_limit_kib", "wide", ADV_STORE_MEMBERS};
+    static const char *const members[] = {
+        "chip",     "kernel", "shape", "flags", "scoped_vmem_limit_kib", "tile",
+        "timeline", "trace",  "top_k", "wide",  ADV_STORE_MEMBERS};
     struct adv_kernel_request *r = d->request;
-    (void)adv_json_known_members(d->root, "", d->with_tile ? simulate_members : tune_members,
-                                 (int)(d->with_tile ? sizeof simulate_members / sizeof *simulate_members
-                                                    : sizeof tune_members / sizeof *tune_members),
-                                 d->err);
+    (void)adv_json_known_members(d->root, "", members, (int)(sizeof members / sizeof *members), d->err);
+    refuse_foreign(d);
     if (d->with_tile) {
         (void)adv_json_bool(d->root, "", "timeline", ADV_JSON_OPTIONAL, &r->timeline, d->err);
         (void)adv_json_bool(d->root, "", "trace", ADV_JSON_OPTIONAL, &r->trace, d->err);

@@ -73,7 +73,8 @@ static void assert_adds_up(const json_t *answer)
     if (json_array_size(buffers) > 0) assert_close(sum_of(buffers, "bytes"), bytes, 1e-9);
     needed = json_object_get(answer, "scoped_vmem_limit_needed_kib");
     if (json_is_true(json_object_get(answer, "fits_vmem")) && json_is_number(needed))
-        assert_true(json_number_value(needed) <= 1024.0 * ceil(number(answer, "vmem_limit_bytes") / 1048576.0));
+        assert_true(json_number_value(needed) <=
+                    1024.0 * ceil(number(answer, "vmem_limit_bytes") / 1048576.0));
     else if (json_is_number(needed))
         assert_true(json_number_value(needed) * 1024.0 > number(answer, "vmem_limit_bytes"));
 }
@@ -98,7 +99,8 @@ static void assert_pictures_add_up(const json_t *answer)
             const json_t *span = json_object_get(step, lanes[lane]);
             if (json_is_null(span)) continue;
             assert_true(json_number_value(json_array_get(span, 1)) <= end_us + 2e-4);
-            assert_true(json_number_value(json_array_get(span, 0)) < json_number_value(json_array_get(span, 1)));
+            assert_true(json_number_value(json_array_get(span, 0)) <
+                        json_number_value(json_array_get(span, 1)));
         }
     }
     assert_true(now_us <= end_us + 2e-4);
@@ -162,10 +164,14 @@ static void every_kernel_is_tuned_simulated_and_drawn_on_every_chip(void **state
     static const struct {
         const char *kernel, *const *shape;
     } rows[] = {
-        {"splash_fwd", &typical_attention},       {"splash_fwd_residuals", &typical_attention},
-        {"splash_bwd_fused", &typical_attention}, {"splash_bwd_dq", &typical_attention},
-        {"splash_bwd_dkv", &typical_attention},   {"gmm", &typical_gmm},
-        {"tgmm", &typical_gmm},                   {"linear_xent", &typical_xent},
+        {"splash_fwd", &typical_attention},
+        {"splash_fwd_residuals", &typical_attention},
+        {"splash_bwd_fused", &typical_attention},
+        {"splash_bwd_dq", &typical_attention},
+        {"splash_bwd_dkv", &typical_attention},
+        {"gmm", &typical_gmm},
+        {"tgmm", &typical_gmm},
+        {"linear_xent", &typical_xent},
         {"linear_xent_bwd", &typical_xent},
     };
     for (int c = 0; c < CHIPS; c++) {
@@ -187,7 +193,8 @@ static void every_attention_shape_works_with_every_kernel(void **state)
         "{\"q_heads\":8,\"kv_heads\":1,\"q_len\":4096,\"head_dim_qk\":128,\"window\":1000}",
         "{\"q_heads\":8,\"kv_heads\":8,\"q_len\":4096,\"head_dim_qk\":128,\"chunk\":1024}",
         "{\"q_heads\":8,\"kv_heads\":8,\"q_len\":4096,\"head_dim_qk\":128,\"segment_ids\":true}",
-        "{\"q_heads\":8,\"kv_heads\":8,\"q_len\":2048,\"kv_len\":8192,\"head_dim_qk\":128,\"context_shards\":4,"
+        "{\"q_heads\":8,\"kv_heads\":8,\"q_len\":2048,\"kv_len\":8192,\"head_dim_qk\":128,\"context_shards\":"
+        "4,"
         "\"context_load_balanced\":true}",
         "{\"q_heads\":8,\"kv_heads\":8,\"q_len\":2048,\"head_dim_qk\":128,\"context_shards\":4}",
         "{\"q_heads\":8,\"kv_heads\":8,\"q_len\":4096,\"head_dim_qk\":192,\"head_dim_v\":128}",
@@ -219,9 +226,10 @@ static void masks_save_time(void **state)
         for (int i = 0; i < 4; i++) {
             char shape[256];
             (void)snprintf(shape, sizeof shape, whole, rest[i]);
-            json_t *tile = json_loads("{\"block_q\":512,\"block_kv\":512,\"block_q_dkv\":512,\"block_kv_dkv\":512,"
-                                      "\"block_q_dq\":512,\"block_kv_dq\":512}",
-                                      0, NULL);
+            json_t *tile =
+                json_loads("{\"block_q\":512,\"block_kv\":512,\"block_q_dkv\":512,\"block_kv_dkv\":512,"
+                           "\"block_q_dq\":512,\"block_kv_dq\":512}",
+                           0, NULL);
             const double time_us = simulate("v6e", splash_kernels[k], shape, tile, "{}");
             assert_true(time_us < before_us);
             before_us = time_us;
@@ -235,17 +243,16 @@ static void every_layout_and_flag_is_taken(void **state)
     (void)state;
     static const char *const flags[] = {
         "{\"flags\":{\"use_max_logit_estimate\":30.5}}", "{\"flags\":{\"dq_reduction_steps\":3}}",
-        "{\"flags\":{\"kernel_only\":true}}",            "{\"flags\":{\"use_experimental_scheduler\":true}}",
+        "{\"flags\":{\"kernel_only\":true}}", "{\"flags\":{\"use_experimental_scheduler\":true}}",
         "{\"flags\":{\"xla_tpu_scoped_vmem_limit_kib\":49152}}"};
     for (int c = 0; c < CHIPS; c++)
         for (int k = 0; k < SPLASH; k++) {
             for (int layouts = 0; layouts < 8; layouts++) {
-                json_t *tile = json_pack("{s:i,s:i,s:i,s:i,s:i,s:i,s:s,s:i,s:i,s:b,s:b}", "block_q", 1024,
-                                         "block_kv", 1024, "block_q_dkv", 1024, "block_kv_dkv", 1024,
-                                         "block_q_dq", 512, "block_kv_dq", 512, "q_layout",
-                                         layouts & 4 ? "SEQ_MINOR" : "HEAD_DIM_MINOR", "k_layout",
-                                         layouts & 2 ? 2 : 1, "v_layout", layouts & 1 ? 2 : 1, "use_base2_exp", 1,
-                                         "use_experimental_scheduler", 1);
+                json_t *tile = json_pack(
+                    "{s:i,s:i,s:i,s:i,s:i,s:i,s:s,s:i,s:i,s:b,s:b}", "block_q", 1024, "block_kv", 1024,
+                    "block_q_dkv", 1024, "block_kv_dkv", 1024, "block_q_dq", 512, "block_kv_dq", 512,
+                    "q_layout", layouts & 4 ? "SEQ_MINOR" : "HEAD_DIM_MINOR", "k_layout", layouts & 2 ? 2 : 1,
+                    "v_layout", layouts & 1 ? 2 : 1, "use_base2_exp", 1, "use_experimental_scheduler", 1);
                 (void)simulate(chips[c], splash_kernels[k], typical_attention, tile, flags[layouts % 5]);
                 json_decref(tile);
             }

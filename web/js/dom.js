@@ -35,7 +35,7 @@ export function fact(name, value, second) {
 }
 
 function lineOf(columns, cells) {
-  const kind = (index) => (columns[index].number ? 'number' : null);
+  const kind = (index) => (columns[index].number ? 'number' : columns[index].prose ? 'prose' : null);
   return h(
     'tr',
     null,
@@ -45,7 +45,7 @@ function lineOf(columns, cells) {
   );
 }
 
-// A table with a caption; columns: [{title, number?}], rows: arrays of cells (text or elements), options.footer one more such
+// A table with a caption; columns: [{title, number?, prose?}], rows: arrays of cells (text or elements), options.footer one more such
 // array; the first cell heads its row.
 export function table(caption, columns, rows, options = {}) {
   const head = columns.map((column) =>

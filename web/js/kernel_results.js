@@ -93,6 +93,7 @@ function nextBetter(next, ranked, useLimit) {
   if (next === undefined) return null;
   if (!next) return h('p', { class: 'soft' }, 'No VMEM limit of this chip admits a faster tile.');
   const limit = next.scoped_vmem_limit_kib;
+  if (!Number.isFinite(limit)) return null;
   const gain = ranked.length ? ` (${signedPercent(next.time_us / ranked[0].time_us - 1)})` : '';
   const button = h('button', { type: 'button', class: 'small' }, `Find tiles with ${count(limit)} KiB`);
   button.addEventListener('click', () => useLimit(limit));

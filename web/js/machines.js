@@ -92,7 +92,7 @@ function withoutPlan(rows) {
   if (!rows.length) return null;
   return table(
     'Machines without a plan',
-    [{ title: 'Machine' }, { title: 'Chips', number: true }, { title: 'Why it has no plan' }],
+    [{ title: 'Machine' }, { title: 'Chips', number: true }, { title: 'Why it has no plan', prose: true }],
     rows.map((machine) => [clusterText(machine.cluster), count(machine.cluster.chips), machine.reason ?? '–']),
   );
 }

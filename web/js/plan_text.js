@@ -27,7 +27,7 @@ export function meshOfPlan(plan) {
 }
 
 export function batchText(config) {
-  const batch = count(Number(config?.per_device_batch_size));
+  const batch = count(Number(config?.per_device_batch_size ?? NaN));
   const steps = Number(config?.gradient_accumulation_steps ?? 1);
   return steps > 1 ? `${batch} × ${steps} accumulated` : batch;
 }

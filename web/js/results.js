@@ -26,7 +26,7 @@ function nearMisses(misses, open) {
       { title: 'Batch per device', number: true },
       { title: 'Step time', number: true },
       { title: 'HBM per device', number: true },
-      { title: 'What is short and what would make it fit' },
+      { title: 'What is short and what would make it fit', prose: true },
     ],
     misses.map((miss) => [
       [meshOfConfig(miss.config), h('span', { class: 'second' }, rematText(miss.config).text)],

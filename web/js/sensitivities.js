@@ -73,11 +73,10 @@ function breakEvens(rows) {
   if (!rows?.length) return null;
   return table(
     'Break-evens',
-    [{ title: 'Where something else decides' }, { title: 'At', number: true }, { title: 'In words' }],
+    [{ title: 'Where something else decides' }, { title: 'At', number: true }],
     rows.map((row) => [
-      QUESTIONS[row.name] ?? row.name,
-      row.reached ? count(row.value) : h('span', { class: 'nowrap' }, 'not reached'),
-      row.sentence ?? '–',
+      [QUESTIONS[row.name] ?? row.name, h('span', { class: 'second' }, row.sentence ?? '')],
+      row.reached ? count(row.value) : 'not reached',
     ]),
   );
 }

@@ -44,7 +44,12 @@ export function figuresOf(chip) {
 function hardwareTable(chip) {
   return table(
     `Hardware figures of ${chip.title ?? chip.name}`,
-    [{ title: 'Figure' }, { title: 'Value', number: true }, { title: 'Confidence' }, { title: 'Source' }],
+    [
+      { title: 'Figure' },
+      { title: 'Value', number: true },
+      { title: 'Confidence' },
+      { title: 'Source', prose: true },
+    ],
     figuresOf(chip).map(([name, member]) => [
       h('span', { title: name }, member.what ?? words(name)),
       figure(member),

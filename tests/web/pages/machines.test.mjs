@@ -147,8 +147,8 @@ test('what would change the first plan is shown with it, and only with it', asyn
     '3 10.20 s +50.0 % 2,060 100.0 GiB does not fit',
   ]);
   assert.deepEqual(await lines(page.getByRole('table', { name: 'Break-evens' })), [
-    'Batch per device that hides FSDP 4 from 4 sequences on, FSDP is hidden',
-    'something_new not reached not reached in range',
+    'Batch per device that hides FSDP from 4 sequences on, FSDP is hidden 4',
+    'something_new not reached in range not reached',
   ]);
   await page.check('#plan-2');
   assert.equal(await page.getByRole('heading', { name: 'What would change it' }).count(), 0);

@@ -106,6 +106,44 @@ test('the timeline shows a window of steps that moves, with the same numbers as 
   assert.equal(line(await row.innerText()), '13 head 0, query block 12 60.00 µs 5.00 µs 1.00 µs 3.00 µs – –');
 });
 
+test('the keyboard alone leads from the kernel to a later window of the second tile', async () => {
+  const page = await open();
+  const tabTo = async (matches) => {
+    for (let i = 0; i < 80; i += 1) {
+      if (
+        await page.evaluate(({ id, text }) => {
+          const at = document.activeElement;
+          return id ? at.id === id : at.textContent === text;
+        }, matches)
+      )
+        return;
+      await page.keyboard.press('Tab');
+    }
+    assert.fail(`${JSON.stringify(matches)} cannot be reached with Tab`);
+  };
+  await tabTo({ id: 'k-kernel' });
+  await tabTo({ id: 'k-shape-q_len' });
+  await page.keyboard.press('Control+A');
+  await page.keyboard.type('4096');
+  await tabTo({ id: 'k-submit' });
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('.lanes');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'k-results');
+  await tabTo({ id: 'k-choice-1' });
+  await page.keyboard.press('ArrowDown');
+  await page.getByText('block_q 1024 · block_kv 2048 · k_layout SEQ_MINOR').waitFor();
+  await tabTo({ text: 'Later' });
+  await page.keyboard.press('Enter');
+  await page.getByRole('img', { name: /^Steps 13 to 24 of 50/ }).waitFor();
+  await page.locator('#skip').focus();
+  await page.keyboard.press('Enter');
+  assert.equal(
+    await page.evaluate(() => document.activeElement.id),
+    'k-results',
+    'the skip link goes to these results',
+  );
+});
+
 test('the next better limit goes into the form and is tried', async () => {
   const limits = [];
   const page = await open({

@@ -31,7 +31,8 @@ export function pages(usual = {}) {
   const open = async (answers = {}, options = {}) => {
     fixture = await startFixture(answers);
     opened = await openPage(browser, fixture.origin, { ...usual, ...options });
-    if (usual.ready) await opened.page.waitForSelector(usual.ready);
+    const { ready } = { ...usual, ...options };
+    if (ready) await opened.page.waitForSelector(ready);
     return opened.page;
   };
   return { open, daemon: () => fixture };

@@ -22,11 +22,14 @@ async function problemOf(response) {
   const retryAfter = response.headers.get('Retry-After');
   let body = {};
   if ((response.headers.get('Content-Type') ?? '').includes('json')) body = await response.json().catch(() => ({}));
+  const errors = Array.isArray(body.errors) ? body.errors : [];
+  if (response.status === 401)
+    errors.push({ pointer: '', detail: 'Enter an access token on the Plan page, under Options' });
   return new Problem({
     status: response.status,
     title: body.title ?? `The server answered ${response.status} ${response.statusText}`.trim(),
     detail: body.detail,
-    errors: Array.isArray(body.errors) ? body.errors : [],
+    errors,
     notShown: body.errors_not_shown ?? 0,
     retryAfter,
   });

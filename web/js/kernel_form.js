@@ -4,6 +4,7 @@ import { get } from './api.js';
 import { connectAsk } from './ask.js';
 import { copyFrom } from './copy.js';
 import { announce, byId, h } from './dom.js';
+import { clearErrors } from './errors.js';
 import {
   KERNEL_DEFAULTS,
   buildKernelRequest,
@@ -153,6 +154,7 @@ export async function openKernels(query) {
   if (kernels.length) return;
   try {
     await fillLists();
+    clearErrors(form());
   } catch (error) {
     ask.fail(fieldOfKernelPointer, error);
   }

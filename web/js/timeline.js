@@ -60,6 +60,24 @@ function lane(title, share, spans) {
   );
 }
 
+// The whole kernel as a thin bar, and which part of it the window shows.
+function overview(end, from, to) {
+  const percentOf = (value) => `${Math.max(0.3, (100 * value) / (end || 1)).toFixed(2)}%`;
+  const x = `${((100 * from) / (end || 1)).toFixed(2)}%`;
+  const part = svg('rect', { class: 'window', x, width: percentOf(to - from), y: LANE / 2 - 3, height: 6 });
+  return h(
+    'div',
+    { class: 'lane' },
+    h('span', null, 'Whole kernel'),
+    svg(
+      'svg',
+      { height: LANE, 'aria-hidden': 'true', focusable: 'false' },
+      svg('rect', { class: 'track', x: 0, y: LANE / 2 - 3, width: '100%', height: 6 }),
+      part,
+    ),
+  );
+}
+
 function lanesOf(timeline, shares, shown, from, to) {
   const x = (value) => `${((100 * (value - from)) / (to - from || 1)).toFixed(3)}%`;
   const wide = (start, end) => `${Math.max(0.05, (100 * (end - start)) / (to - from || 1)).toFixed(3)}%`;
@@ -79,6 +97,7 @@ function lanesOf(timeline, shares, shown, from, to) {
     ];
   });
   return [
+    overview(timeline.end_us, from, to),
     lane('Grid step', null, steps.flat()),
     ...LANES.map(([name, title]) =>
       lane(

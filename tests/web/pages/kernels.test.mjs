@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import test from 'node:test';
 import { axe, reopen } from '../browser.mjs';
-import { simulation, tuning } from '../kernel_fixture.mjs';
+import { KERNELS, simulation, tuning } from '../kernel_fixture.mjs';
 import { pages } from '../pages_setup.mjs';
 
 const { open } = pages({ path: '/#/kernels', ready: '#k-shape input' });
@@ -226,6 +226,22 @@ test('a kernel that is not walked and a tile that cannot be simulated are said p
   assert.equal(await page.getByRole('button', { name: 'Later' }).count(), 0);
   await page.check('#k-choice-2');
   await page.getByRole('alert').getByText('No model of this tile').waitFor();
+});
+
+test('without a token the page says where to enter one, and goes on when it is there', async () => {
+  const guarded = (answer) => (body, request) =>
+    request.headers.authorization === 'Bearer secret' ? answer : { status: 401, title: 'A token is needed' };
+  const page = await open(
+    { 'GET /v1/catalog/kernels': guarded({ kernels: KERNELS }) },
+    { ready: '#k-form .error-summary:not([hidden])' },
+  );
+  assert.match(await text(page, '#k-form .error-summary'), /A token is needed[\s\S]*on the Plan page, under Options/);
+  await page.click('#nav-plan');
+  await page.click('#options-details summary');
+  await page.fill('#token', 'secret');
+  await page.click('#nav-kernels');
+  await page.waitForSelector('#k-shape input');
+  await page.locator('#k-form .error-summary').waitFor({ state: 'hidden' });
 });
 
 for (const [scheme, width] of [

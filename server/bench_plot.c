@@ -97,7 +97,7 @@ int adv_bench_plot(const struct adv_bench_series *series, int count, const char 
         "<text x='%d' y='28' font-size='15'>Time of one advise request as the slice grows (tpu7x, whole "
         "space, one thread)</text>\n",
         WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT);
-    write_axes(file, &devices, &ms);
+    if (count > 0) write_axes(file, &devices, &ms);
     for (int i = 0; i < count; i++) write_series(file, &series[i], i, &devices, &ms);
     (void)fprintf(file, "</svg>\n");
     bool failed = ferror(file) != 0;

@@ -42,8 +42,8 @@ ADV_MUST_CHECK adv_code adv_bench_growth(const struct adv_catalog *catalog, bool
  * appends ",{…}" entries to `out`. */
 void adv_bench_tiles(const struct adv_catalog *catalog, bool quick, struct adv_text *out);
 
-/* Writes the series as a picture (SVG, both axes logarithmic) into `path`; no series: an empty frame. 0, or -1 with
- * errno. */
+/* Writes the series as a picture (SVG, both axes logarithmic) into `path`; no series: an empty frame. 0, or
+ * -1 with errno. */
 int adv_bench_plot(const struct adv_bench_series *series, int count, const char *path);
 
 #endif

@@ -233,5 +233,5 @@ adv_code adv_estimate_again(const struct adv_estimate_input *input, struct adv_c
 
 void adv_estimate_again_interval(const struct adv_cost_scratch *scratch, struct adv_estimate *estimate)
 {
-    adv_interval_apply(&scratch->cost, estimate);
+    adv_interval_apply_numbers(&scratch->cost, estimate);
 }

@@ -57,7 +57,8 @@ ADV_MUST_CHECK adv_code adv_estimate_again(const struct adv_estimate_input *inpu
                                            struct adv_cost_scratch *scratch, struct adv_estimate *estimate,
                                            adv_err *err);
 
-/* Adds interval and confidence to an estimate of the family that was priced last with this scratch. */
+/* Adds interval and confidence (but not why) to an estimate of the family that was priced last with this
+ * scratch. */
 void adv_estimate_again_interval(const struct adv_cost_scratch *scratch, struct adv_estimate *estimate);
 
 #endif

@@ -7,6 +7,9 @@
 /* Half-width of a normal 90 % interval in standard deviations. */
 static const double z90 = 1.645;
 
+/* Shorter sequences are published without context parallelism only. */
+static const int64_t long_context_tokens = 32768;
+
 /* What no published step of this generation exercises; each widens the interval by a factor on the spread.
  * The factors are judgement: where nothing was measured there is nothing to learn them from. */
 struct gap {
@@ -35,7 +38,7 @@ unsigned adv_regimes_of(const struct adv_model *model, const struct adv_plan *pl
 {
     const bool in[ADV_REGIME_COUNT] = {
         [ADV_REGIME_EXPERTS] = has_experts(model),
-        [ADV_REGIME_LONG_CONTEXT] = plan->seq_len >= 32768,
+        [ADV_REGIME_LONG_CONTEXT] = plan->seq_len >= long_context_tokens,
         [ADV_REGIME_EIGHT_BIT] = plan->quantization != ADV_QUANT_NONE,
     };
     unsigned regimes = 0;
@@ -43,42 +46,51 @@ unsigned adv_regimes_of(const struct adv_model *model, const struct adv_plan *pl
     return regimes;
 }
 
-/* The spread of the chip times those of the regimes; their names go to `words`. */
-static double spread_of_regimes(const struct adv_constants *constants, unsigned regimes, char *words,
-                                size_t words_bytes)
+/* The spread of the chip times those of the regimes. */
+static double spread_of_regimes(const struct adv_constants *constants, unsigned regimes)
 {
 #define RATIO(name, constant, words) constants->constant,
-#define WORDS(name, constant, words) words,
     const double ratios[] = {ADV_REGIMES(RATIO)};
-    static const char *const names[] = {ADV_REGIMES(WORDS)};
 #undef RATIO
-#undef WORDS
     double log_sd = constants->interval_log_sd;
+    for (int r = 0; r < ADV_REGIME_COUNT; r++)
+        if (regimes & 1u << r) log_sd *= ratios[r];
+    return log_sd;
+}
+
+static void name_regimes(unsigned regimes, char *words, size_t words_bytes)
+{
+#define WORDS(name, constant, words) words,
+    static const char *const names[] = {ADV_REGIMES(WORDS)};
+#undef WORDS
     size_t used = 0;
     words[0] = '\0';
     for (int r = 0; r < ADV_REGIME_COUNT; r++) {
         if (!(regimes & 1u << r)) continue;
-        log_sd *= ratios[r];
         int length = snprintf(words + used, words_bytes - used, "%s%s", used ? ", " : " with ", names[r]);
         if (length > 0 && (size_t)length < words_bytes - used) used += (size_t)length;
     }
-    return log_sd;
 }
 
-void adv_interval_apply(const struct adv_cost *cost, struct adv_estimate *estimate)
+enum { GAPS = 11 };
+
+static void list_gaps(const struct adv_cost *cost, struct gap gaps[GAPS])
 {
-    const struct adv_constants *constants = cost->constants;
     const struct adv_plan *plan = cost->plan;
     bool is_3d = cost->chip->ici_axes > 2.5;
     bool newest = cost->chip->devices_per_chip > 1.5;
-    const struct gap gaps[] = {
-        {constants->steps_extrapolated, "no whole-step measurement of this chip", 2.0},
+    int contexts = cost->cp_ring * cost->ulysses;
+    const struct gap all[GAPS] = {
+        {cost->constants->steps_extrapolated, "no whole-step measurement of this chip", 2.0},
         {!cost->model->confident, cost->model->caveat, 1.5},
         {has_linear_attention(cost->model), "linear or compressed attention has no measurement", 1.5},
         {cost->stages > 1, "pipeline parallelism has no measured step", 1.6},
         {cost->ep > 1, "expert parallelism has no judged step", 1.6},
         {cost->tp > 1 && (!is_3d || newest) && cost->chip->mxu_rows > 200.0,
          "tensor parallelism has no measured step on this chip", 1.4},
+        {contexts > 1 && plan->seq_len < long_context_tokens,
+         "context parallelism at a short sequence has no measured step", 1.3},
+        {plan->gradient_accumulation_steps > 1, "gradient accumulation has no measured step", 1.3},
         {plan->dcn[ADV_AXIS_FSDP] * plan->dcn[ADV_AXIS_FSDP_TRANSPOSE] > 1,
          "FSDP over DCN has no measured step", 1.6},
         {plan->dcn[ADV_AXIS_CONTEXT] * plan->dcn[ADV_AXIS_TENSOR] * plan->dcn[ADV_AXIS_TENSOR_SEQUENCE] *
@@ -88,25 +100,44 @@ void adv_interval_apply(const struct adv_cost *cost, struct adv_estimate *estima
         {cost->quantizes_dense && cost->lowp_speedup <= 1.0, "this number format is not native on this chip",
          1.5},
     };
-    char regimes[96];
-    double regime_log_sd =
-        spread_of_regimes(constants, adv_regimes_of(cost->model, plan), regimes, sizeof regimes);
-    double log_sd = regime_log_sd;
-    char *why = estimate->confidence_why;
-    size_t room = sizeof estimate->confidence_why;
-    size_t used = 0;
+    memcpy(gaps, all, sizeof all);
+}
+
+void adv_interval_apply_numbers(const struct adv_cost *cost, struct adv_estimate *estimate)
+{
+    struct gap gaps[GAPS];
+    list_gaps(cost, gaps);
+    double log_sd = spread_of_regimes(cost->constants, adv_regimes_of(cost->model, cost->plan));
     estimate->confidence = ADV_CONFIDENCE_CALIBRATED;
-    for (size_t i = 0; i < sizeof gaps / sizeof gaps[0]; i++) {
+    for (int i = 0; i < GAPS; i++) {
         if (!gaps[i].present) continue;
         log_sd *= gaps[i].widening;
         estimate->confidence = ADV_CONFIDENCE_EXTRAPOLATED;
-        int length = snprintf(why + used, room - used, "%s%s", used ? "; " : "", gaps[i].what);
-        if (length > 0) used = (size_t)length < room - used ? used + (size_t)length : room - 1;
     }
-    if (estimate->confidence == ADV_CONFIDENCE_CALIBRATED)
-        (void)snprintf(why, room, "fitted on published steps of %s, leave-one-family-out spread%s %.1f %%",
-                       cost->chip->name, regimes, 100.0 * regime_log_sd);
     double half = z90 * log_sd;
     estimate->step_time_low_s = estimate->step_time_s * exp(-half);
     estimate->step_time_high_s = estimate->step_time_s * exp(half);
+}
+
+void adv_interval_apply(const struct adv_cost *cost, struct adv_estimate *estimate)
+{
+    struct gap gaps[GAPS];
+    char *why = estimate->confidence_why;
+    size_t room = sizeof estimate->confidence_why;
+    size_t used = 0;
+    adv_interval_apply_numbers(cost, estimate);
+    if (estimate->confidence == ADV_CONFIDENCE_CALIBRATED) {
+        char regimes[96];
+        unsigned in = adv_regimes_of(cost->model, cost->plan);
+        name_regimes(in, regimes, sizeof regimes);
+        (void)snprintf(why, room, "fitted on published steps of %s, leave-one-family-out spread%s %.1f %%",
+                       cost->chip->name, regimes, 100.0 * spread_of_regimes(cost->constants, in));
+        return;
+    }
+    list_gaps(cost, gaps);
+    for (int i = 0; i < GAPS; i++) {
+        if (!gaps[i].present) continue;
+        int length = snprintf(why + used, room - used, "%s%s", used ? "; " : "", gaps[i].what);
+        if (length > 0) used = (size_t)length < room - used ? used + (size_t)length : room - 1;
+    }
 }

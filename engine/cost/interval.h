@@ -23,4 +23,7 @@ unsigned adv_regimes_of(const struct adv_model *model, const struct adv_plan *pl
  * set). */
 void adv_interval_apply(const struct adv_cost *cost, struct adv_estimate *estimate);
 
+/* The same without the words, for the search: confidence_why stays as it is. */
+void adv_interval_apply_numbers(const struct adv_cost *cost, struct adv_estimate *estimate);
+
 #endif

@@ -240,6 +240,13 @@ static void neighbour(struct account *account)
             mesh, percent, axes, axes == 1 ? "is" : "es", other_axes,
             adv_emit_config_changes_count(&account->candidate->plan, &account->request->model),
             adv_emit_config_changes_count(&other->plan, &account->request->model), moves);
+    else if (slower_s > 0)
+        say(account->why,
+            "Predicted %.3f s (%.1f %%) slower than the next plan (%s), but surer: at the upper end of the "
+            "90 %% "
+            "intervals it is the faster one (%.3f s against %.3f s): %s.",
+            slower_s, percent, mesh, account->candidate->estimate.step_time_high_s,
+            other->estimate.step_time_high_s, moves);
     else
         say(account->why, "%.3f s (%.1f %%) faster than the next plan (%s): %s.", -slower_s, -percent, mesh,
             moves);

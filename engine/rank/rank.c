@@ -11,6 +11,12 @@ double adv_rank_metric(enum adv_objective objective, const struct adv_estimate *
     return estimate->step_time_s / estimate->tokens_per_step;
 }
 
+double adv_rank_cautious(enum adv_objective objective, const struct adv_estimate *estimate)
+{
+    if (objective == ADV_OBJECTIVE_HBM) return estimate->hbm_bytes_per_device;
+    return estimate->step_time_high_s / estimate->tokens_per_step;
+}
+
 bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac)
 {
     return estimate->hbm_bytes_per_device <= memory_frac * estimate->hbm_limit_bytes_per_device &&
@@ -56,27 +62,28 @@ double adv_rank_cutoff(enum adv_objective objective, const struct adv_candidate 
     for (int i = 0; i < count && taken_count < top_k && taken_count < ADV_LIMIT_RANKED; i++)
         if (adds_something(sorted, taken, taken_count, &sorted[i])) taken[taken_count++] = i;
     return taken_count < top_k ? (double)INFINITY
-                               : adv_rank_metric(objective, &sorted[taken[taken_count - 1]].estimate);
+                               : adv_rank_cautious(objective, &sorted[taken[taken_count - 1]].estimate);
 }
 
 /* What orders two tied plans. Tensor axes count twice: their collectives stand between the matmuls of every
  * layer, the others run beside them. */
 struct simplicity {
-    int verdict, axes, keys;
+    int dangerous, axes, keys;
 };
 
 static struct simplicity simplicity_of(const struct adv_candidate *candidate, const struct adv_model *model)
 {
     const int *ici = candidate->plan.ici;
     int tensor = (ici[ADV_AXIS_TENSOR] > 1) + (ici[ADV_AXIS_TENSOR_SEQUENCE] > 1);
-    return (struct simplicity){(int)candidate->estimate.fit,
-                               adv_emit_config_axes_count(&candidate->plan) + tensor,
+    int accumulates = candidate->plan.gradient_accumulation_steps > 1;
+    return (struct simplicity){!adv_rank_fits(&candidate->estimate, ADV_RANK_DANGER_FRAC),
+                               adv_emit_config_axes_count(&candidate->plan) + tensor + accumulates,
                                adv_emit_config_changes_count(&candidate->plan, model)};
 }
 
 static bool simpler(struct simplicity a, struct simplicity b)
 {
-    if (a.verdict != b.verdict) return a.verdict < b.verdict;
+    if (a.dangerous != b.dangerous) return a.dangerous < b.dangerous;
     if (a.axes != b.axes) return a.axes < b.axes;
     return a.keys < b.keys;
 }
@@ -103,9 +110,9 @@ int adv_rank_select(enum adv_objective objective, const struct adv_model *model,
 {
     int taken = 0, group = 0;
     for (int first = 0; first < count && taken < top_k; group++) {
-        double limit = adv_rank_metric(objective, &sorted[first].estimate) * (1 + ADV_RANK_TIE_FRAC);
+        double limit = adv_rank_cautious(objective, &sorted[first].estimate) * (1 + ADV_RANK_TIE_FRAC);
         int end = first;
-        while (end < count && adv_rank_metric(objective, &sorted[end].estimate) <= limit) {
+        while (end < count && adv_rank_cautious(objective, &sorted[end].estimate) <= limit) {
             sorted[end].tie_group = group;
             end++;
         }

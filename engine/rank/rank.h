@@ -1,9 +1,18 @@
 /* rank.h: which plan is better, when two are as good, and how many of a kind an answer holds.
  *
- * Order: by the objective; plans within ADV_RANK_TIE_FRAC of the first of their group count as tied
- * (published repetitions of one configuration differ by 1 to 1.5 %, and the model is not asked to tell plans
- * closer than 3 % apart) and are ordered by safety of the memory verdict, then by simplicity: fewer mesh
- * axes, fewer keys away from MaxText's defaults. At most ADV_RANK_PER_MESH plans of one mesh.
+ * Order: by the objective, where a time counts at the upper end of its 90 % interval (adv_rank_cautious): a
+ * plan of a kind that nobody has published has to be faster by as much as its interval is wider, which is
+ * what somebody asks of it who books the machine. Among plans of one kind that is the order of the
+ * predictions. Plans within ADV_RANK_TIE_FRAC of the first of their group count as tied (published
+ * repetitions of one configuration differ by 1 to 1.5 %, and the model is not asked to tell plans closer than
+ * 3 % apart) and the simplest strategy that meets memory comes first:
+ *  1. memory that is not dangerous: a search proposes plans of the verdict "fits" whenever there are any, so
+ * this only speaks where none fits; tight plans run as long as a reserve is left, and below
+ * ADV_RANK_DANGER_FRAC of a limit (half of the margin that "fits" asks for) they are no worse than the
+ * others;
+ *  2. fewer mesh axes, tensor axes counted twice, gradient accumulation like one more;
+ *  3. fewer keys away from MaxText's defaults.
+ * At most ADV_RANK_PER_MESH plans of one mesh.
  */
 #ifndef ADV_RANK_RANK_H
 #define ADV_RANK_RANK_H
@@ -12,6 +21,7 @@
 
 #define ADV_RANK_TIE_FRAC    0.02
 #define ADV_RANK_MEMORY_FRAC 0.94 /* the verdict "fits" of cost/estimate.c */
+#define ADV_RANK_DANGER_FRAC 0.97
 /* A key that gains less than this share of the step is not worth a line in the configuration. */
 #define ADV_RANK_KEY_FRAC 0.002
 enum {
@@ -19,9 +29,13 @@ enum {
     ADV_RANK_KEPT = 512, /* best plans of families a search holds at once: top_k and its ties */
 };
 
-/* Lower is better. Step time, tokens/s and dollars per token order plans of one cluster and workload alike:
- * all are the time of one token. */
+/* Lower is better; the prediction itself. Step time, tokens/s and dollars per token order plans of one
+ * cluster and workload alike: all are the time of one token. */
 double adv_rank_metric(enum adv_objective objective, const struct adv_estimate *estimate);
+
+/* What the answer is ordered by: the metric at the upper end of the interval (which must be set); HBM as it
+ * is. */
+double adv_rank_cautious(enum adv_objective objective, const struct adv_estimate *estimate);
 
 /* Whether the search may propose the plan: HBM and host memory within `memory_frac` of their limits. The
  * search asks for ADV_RANK_MEMORY_FRAC, where the verdict is still "fits", and for 1 only when nothing fits
@@ -30,13 +44,14 @@ bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac);
 
 bool adv_rank_same_mesh(const struct adv_plan *a, const struct adv_plan *b);
 
-/* The metric of the top_k-th plan if plans were taken by metric alone (at most ADV_RANK_PER_MESH of one
- * mesh), or INFINITY when there are fewer. `sorted` is by metric. No plan slower than (1 + tie) times it can
- * be in the answer. */
+/* The cautious metric of the top_k-th plan if plans were taken by it alone (at most ADV_RANK_PER_MESH of one
+ * mesh), or INFINITY when there are fewer. `sorted` is by that metric. No plan slower than (1 + tie) times it
+ * can be in the answer. */
 double adv_rank_cutoff(enum adv_objective objective, const struct adv_candidate *sorted, int count,
                        int top_k);
 
-/* Puts the answer's order into `order` (indices into `sorted`, by metric), sets tie_group; returns how many
+/* Puts the answer's order into `order` (indices into `sorted`, by cautious metric), sets tie_group; returns
+ * how many
  * <= top_k. */
 int adv_rank_select(enum adv_objective objective, const struct adv_model *model, struct adv_candidate *sorted,
                     int count, int top_k, int *order);

@@ -24,19 +24,21 @@ struct run {
     struct adv_space space;
     struct adv_remat_space open;
     struct adv_pricer pricer;
-    struct adv_candidate *kept; /* best plans of solved families, by metric; ADV_RANK_KEPT entries */
+    struct adv_candidate *kept; /* best plans of solved families, by cautious metric; ADV_RANK_KEPT entries */
     int kept_count;
     double cutoff; /* a family bounded above it cannot enter the answer */
     bool complete;
 };
 
-/* The answer's last plan, with room for its ties (rank.h proves that no more is needed). */
-static void keep(struct run *run, const struct adv_plan *plan, const struct adv_estimate *estimate)
+/* The answer's last plan, with room for its ties (rank.h proves that no more is needed). The plan is of the
+ * family that was priced last. */
+static void keep(struct run *run, const struct adv_plan *plan, struct adv_estimate *estimate)
 {
     enum adv_objective objective = run->request->objective;
-    double metric = adv_rank_metric(objective, estimate);
+    adv_estimate_again_interval(run->pricer.scratch, estimate);
+    double metric = adv_rank_cautious(objective, estimate);
     int at = run->kept_count;
-    while (at > 0 && adv_rank_metric(objective, &run->kept[at - 1].estimate) > metric) at--;
+    while (at > 0 && adv_rank_cautious(objective, &run->kept[at - 1].estimate) > metric) at--;
     if (at == ADV_RANK_KEPT) return;
     int moved = run->kept_count < ADV_RANK_KEPT ? run->kept_count++ - at : ADV_RANK_KEPT - 1 - at;
     memmove(&run->kept[at + 1], &run->kept[at], (size_t)moved * sizeof *run->kept);
@@ -45,9 +47,10 @@ static void keep(struct run *run, const struct adv_plan *plan, const struct adv_
         adv_rank_cutoff(objective, run->kept, run->kept_count, run->request->top_k) * (1 + ADV_RANK_TIE_FRAC);
 }
 
-/* No plan of the family is faster. */
+/* No plan of the family is better by the cautious metric, which is `doubt` times the plain one: the interval
+ * is as wide for all of a family. */
 struct bound {
-    double metric;
+    double metric, doubt;
     int family; /* of space.families */
 };
 
@@ -79,7 +82,9 @@ static int bound_families(struct run *run, const struct adv_model_params *params
                 run->result->illegal++;
             continue;
         }
-        bounds[left++] = (struct bound){adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &estimate), i};
+        adv_estimate_again_interval(run->pricer.scratch, &estimate);
+        bounds[left++] = (struct bound){adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &estimate),
+                                        estimate.step_time_high_s / estimate.step_time_s, i};
     }
     if (left == 0 && smallest) { /* nothing can fit: say by how much the nearest misses */
         adv_space_plan(space, smallest, &plan);
@@ -137,7 +142,8 @@ static void solve_families(struct run *run, const struct bound *bounds, int coun
         if (smallest) {
             solve_smallest(run, &plan);
         } else {
-            switch (adv_remat_solve(&run->open, &run->pricer, run->cutoff, &plan, &estimate)) {
+            double cutoff = run->cutoff / bounds[i].doubt;
+            switch (adv_remat_solve(&run->open, &run->pricer, cutoff, &plan, &estimate)) {
             case ADV_REMAT_SOLVED:
                 adv_choices_finish(run->request, &plan);
                 keep(run, &plan, &estimate);

@@ -25,9 +25,9 @@ static int count_keys(const struct adv_advise_request *request, const struct adv
 static void insert(struct adv_candidate *best, int *count, int capacity, const struct adv_plan *plan,
                    const struct adv_estimate *estimate)
 {
-    double metric = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate);
+    double metric = adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, estimate);
     int at = *count;
-    while (at > 0 && adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &best[at - 1].estimate) > metric) at--;
+    while (at > 0 && adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &best[at - 1].estimate) > metric) at--;
     for (int i = 0; i < *count; i++) { /* equal in all that is predicted, on the same mesh: once is enough */
         const struct adv_estimate *other = &best[i].estimate;
         bool same = other->step_time_s == estimate->step_time_s &&
@@ -67,6 +67,7 @@ static void lend(struct adv_pricer *pricer, const struct adv_plan *baseline, con
         struct adv_estimate estimate;
         if (!adv_price(pricer, &changed, &estimate) || !adv_rank_fits(&estimate, pricer->memory_frac))
             continue;
+        adv_estimate_again_interval(pricer->scratch, &estimate);
         insert(best, count, capacity, &changed, &estimate);
     }
 }

@@ -76,6 +76,15 @@ static void tensor_axis(struct bench *b)
 {
     bench_axes(b, ADV_AXIS_TENSOR, 2);
 }
+static void short_context(struct bench *b)
+{
+    b->plan.seq_len = 16384;
+    bench_axes(b, ADV_AXIS_CONTEXT, 2);
+}
+static void accumulation(struct bench *b)
+{
+    b->plan.gradient_accumulation_steps = 2;
+}
 static void dcn_fsdp(struct bench *b)
 {
     b->cluster.slices = 2;
@@ -97,6 +106,8 @@ static const struct {
     {stages, "pipeline parallelism"},
     {expert_axis, "expert parallelism"},
     {tensor_axis, "tensor parallelism"},
+    {short_context, "context parallelism at a short sequence"},
+    {accumulation, "gradient accumulation"},
     {dcn_fsdp, "FSDP over DCN"},
     {foreign_format, "not native"},
 };

@@ -1,0 +1,130 @@
+/* Order of an answer, on made-up estimates: who is first, and who counts as tied. */
+#include "tests/unit/advise_fixture.h"
+
+#include <string.h>
+
+#include "engine/rank/rank.h"
+
+#define GIB 1073741824.0
+#define REQUEST                                                                                              \
+    "{\"model\":\"llama3.1-8b\",\"cluster\":{\"accelerator\":\"tpu7x-128\"},\"workload\":{\"seq_len\":8192," \
+    "\"global_batch_sequences\":128}}"
+
+static struct fixture fixture;
+
+/* fsdp over 128 devices, `time_s` a step, sure to +-5 %, well inside 100 GiB. */
+static struct adv_candidate candidate(double time_s)
+{
+    struct adv_candidate made;
+    memset(&made, 0, sizeof made);
+    made.plan = fixture.request->workload.base;
+    made.plan.ici[ADV_AXIS_FSDP] = 128;
+    made.plan.per_device_batch_size = 1;
+    made.estimate.step_time_s = time_s;
+    made.estimate.step_time_high_s = 1.05 * time_s;
+    made.estimate.tokens_per_step = 1e6;
+    made.estimate.hbm_bytes_per_device = 80 * GIB;
+    made.estimate.hbm_limit_bytes_per_device = 100 * GIB;
+    made.estimate.host_limit_bytes_per_host = (double)NAN;
+    return made;
+}
+
+static struct adv_candidate with_tensor(double time_s)
+{
+    struct adv_candidate made = candidate(time_s);
+    made.plan.ici[ADV_AXIS_FSDP] = 64;
+    made.plan.ici[ADV_AXIS_TENSOR] = 2;
+    return made;
+}
+
+/* Which of two, given in any order, comes first. */
+static int first_of(struct adv_candidate a, struct adv_candidate b, bool *tied)
+{
+    struct adv_candidate sorted[2] = {a, b};
+    int order[2], swapped = adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &b.estimate) <
+                            adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &a.estimate);
+    if (swapped) {
+        sorted[0] = b;
+        sorted[1] = a;
+    }
+    assert_int_equal(adv_rank_select(ADV_OBJECTIVE_STEP_TIME, &fixture.request->model, sorted, 2, 2, order),
+                     2);
+    *tied = sorted[0].tie_group == sorted[1].tie_group;
+    return swapped ? !order[0] : order[0];
+}
+
+static void the_simplest_of_tied_plans_is_first(void **state)
+{
+    (void)state;
+    bool tied;
+    assert_int_equal(first_of(with_tensor(10), candidate(10.15), &tied), 1);
+    assert_true(tied);
+    assert_int_equal(first_of(with_tensor(10), candidate(10.3), &tied), 0);
+    assert_false(tied);
+    struct adv_candidate accumulates = candidate(10);
+    accumulates.plan.ici[ADV_AXIS_FSDP] = 64;
+    accumulates.plan.ici[ADV_AXIS_DATA] = 2;
+    struct adv_candidate whole = accumulates;
+    accumulates.plan.ici[ADV_AXIS_FSDP] = 32;
+    accumulates.plan.ici[ADV_AXIS_DATA] = 4;
+    accumulates.plan.gradient_accumulation_steps = 2;
+    whole.estimate.step_time_s *= 1.01;
+    whole.estimate.step_time_high_s *= 1.01;
+    assert_int_equal(first_of(accumulates, whole, &tied), 1);
+}
+
+static void of_two_equal_predictions_the_surer_one_is_first(void **state)
+{
+    (void)state;
+    bool tied;
+    struct adv_candidate bold = candidate(10);
+    bold.plan.ici[ADV_AXIS_FSDP] = 64;
+    bold.plan.ici[ADV_AXIS_DATA] = 2;
+    bold.estimate.step_time_high_s = 11.5;                       /* +15 % against +5 % */
+    assert_int_equal(first_of(bold, candidate(10.6), &tied), 1); /* at most 11.13 */
+    assert_false(tied);
+    assert_int_equal(first_of(bold, candidate(11.3), &tied), 0); /* perhaps 11.87 */
+    assert_false(tied);
+}
+
+static void a_simple_plan_may_be_tight_but_not_at_the_very_limit(void **state)
+{
+    (void)state;
+    bool tied;
+    struct adv_candidate simple = candidate(10.1);
+    simple.estimate.hbm_bytes_per_device = 96 * GIB;
+    simple.estimate.fit = ADV_FIT_TIGHT;
+    assert_int_equal(first_of(with_tensor(10), simple, &tied), 1);
+    assert_true(tied);
+    simple.estimate.hbm_bytes_per_device = 98 * GIB;
+    assert_int_equal(first_of(with_tensor(10), simple, &tied), 0);
+    simple.estimate.hbm_bytes_per_device = 80 * GIB; /* the host's memory counts as well */
+    simple.estimate.host_limit_bytes_per_host = 100 * GIB;
+    simple.estimate.host_bytes_per_host = 99 * GIB;
+    assert_int_equal(first_of(with_tensor(10), simple, &tied), 0);
+}
+
+static void least_memory_is_ordered_by_memory(void **state)
+{
+    (void)state;
+    struct adv_candidate sorted[2] = {with_tensor(12), candidate(10)};
+    int order[2];
+    sorted[0].estimate.hbm_bytes_per_device = 40 * GIB;
+    assert_int_equal(adv_rank_select(ADV_OBJECTIVE_HBM, &fixture.request->model, sorted, 2, 2, order), 2);
+    assert_int_equal(order[0], 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_simplest_of_tied_plans_is_first),
+        cmocka_unit_test(of_two_equal_predictions_the_surer_one_is_first),
+        cmocka_unit_test(a_simple_plan_may_be_tight_but_not_at_the_very_limit),
+        cmocka_unit_test(least_memory_is_ordered_by_memory),
+    };
+    struct adv_search_result result;
+    fixture_search(&fixture, REQUEST, &result);
+    int failed = run_group(tests);
+    fixture_close(&fixture);
+    return failed;
+}

@@ -11,7 +11,7 @@
 #define ADV_LIMIT_LAYER_KINDS  8             /* unlike decoder layers in one model; deepseek4 has 5 */
 #define ADV_LIMIT_XLA_FLAGS    128           /* flags of one plan; the longest recipe has 43 */
 #define ADV_LIMIT_XLA_FLAG     160           /* one flag with its value; longest known 96 */
-#define ADV_LIMIT_CONFIG_KEYS  400           /* keys of one configuration; MaxText has 775, recipes 60 */
+#define ADV_LIMIT_CONFIG_KEYS  1024          /* keys of one configuration; MaxText has 775, recipes 60 */
 #define ADV_LIMIT_LEDGER_TERMS 96            /* cost terms of one step; the fullest plan writes about 60 */
 #define ADV_LIMIT_MEMORY_PARTS 24            /* memory parts of one plan */
 #define ADV_LIMIT_KERNELS      24            /* distinct kernels listed in one estimate */

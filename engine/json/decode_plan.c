@@ -242,11 +242,7 @@ static void keep_entry(const struct config_reader *reader, struct adv_config *co
                        const json_t *json)
 {
     if (!config) return;
-    if (config->count == ADV_LIMIT_CONFIG_KEYS) {
-        (void)adv_err_add(reader->err, ADV_E_TOO_LARGE, reader->input->at, NULL, "more than %d keys",
-                          ADV_LIMIT_CONFIG_KEYS);
-        return;
-    }
+    if (config->count == ADV_LIMIT_CONFIG_KEYS) return; /* said once, by adv_decode_config */
     char *text = json_dumps(json, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(12));
     struct adv_config_entry entry = {adv_arena_copy(reader->input->arena, name),
                                      text ? adv_arena_copy(reader->input->arena, text) : NULL};
@@ -474,6 +470,10 @@ adv_code adv_decode_config(const struct adv_decode_config_input *input, struct a
     if (json && !json_is_null(json) && !json_is_object(json)) {
         (void)adv_err_add(err, ADV_E_INVALID, input->at, NULL, "must be an object of MaxText keys, not %s",
                           adv_json_type_name(json));
+    }
+    if (json_object_size(json) > ADV_LIMIT_CONFIG_KEYS) {
+        (void)adv_err_add(err, ADV_E_TOO_LARGE, input->at, NULL, "%zu keys; at most %d",
+                          json_object_size(json), ADV_LIMIT_CONFIG_KEYS);
     }
     for (void *at = json_object_iter(json); at; at = json_object_iter_next(json, at)) {
         read_key(&reader, json_object_iter_key(at), json_object_iter_value(at));

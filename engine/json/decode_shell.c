@@ -160,6 +160,20 @@ static json_t *as_request(json_t *root)
     return request;
 }
 
+/* Whether a line is "name:" or "name: value" (the name in quotes or not), or one only YAML has. */
+static bool is_yaml_line(const char *text, const char *stop)
+{
+    static const char *const openings[] = {"- ", "? ", "%YAML", "<<:"};
+    for (size_t i = 0; i < sizeof openings / sizeof *openings; i++) {
+        size_t length = strlen(openings[i]);
+        if ((size_t)(stop - text) >= length && strncmp(text, openings[i], length) == 0) return true;
+    }
+    const char *name_end = text;
+    while (name_end < stop && !isspace((unsigned char)*name_end) && !strchr(":=", *name_end)) name_end++;
+    return name_end > text && name_end < stop && *name_end == ':' &&
+           (name_end + 1 == stop || isspace((unsigned char)name_end[1]));
+}
+
 /* YAML starts its first line that says something with "key:"; a shell text with a command or an assignment.
  */
 static bool looks_like_yaml(const char *text, const char *end)
@@ -170,17 +184,19 @@ static bool looks_like_yaml(const char *text, const char *end)
         while (text < stop && isspace((unsigned char)*text)) text++;
         bool says_something =
             text < stop && *text != '#' && !(stop - text >= 3 && strncmp(text, "---", 3) == 0);
-        if (says_something) {
-            const char *name_end = text;
-            while (name_end < stop &&
-                   (isalnum((unsigned char)*name_end) || *name_end == '_' || *name_end == '"'))
-                name_end++;
-            return name_end < stop && *name_end == ':' &&
-                   (name_end + 1 == stop || isspace((unsigned char)name_end[1]));
-        }
+        if (says_something) return is_yaml_line(text, stop);
         text = stop < end ? stop + 1 : end;
     }
     return false;
+}
+
+/* A text without a key and without a flag says nothing that could be right or wrong. */
+static bool says_nothing(const json_t *root)
+{
+    const json_t *config = json_object_get(root, "config");
+    const json_t *flags = json_object_get(root, "xla_flags");
+    return json_object_size(root) == 2 && json_is_object(config) && json_object_size(config) == 0 &&
+           json_is_array(flags) && json_array_size(flags) == 0;
 }
 
 adv_code adv_decode_lint_text(const char *text, size_t text_bytes, json_t **root, adv_err *err)
@@ -197,9 +213,17 @@ adv_code adv_decode_lint_text(const char *text, size_t text_bytes, json_t **root
     if (at == end)
         return adv_err_add(err, ADV_E_SYNTAX, "", "a MaxText configuration as JSON, YAML or a command line",
                            "the document is empty");
-    adv_code code = *at == '{' || *at == '['     ? adv_json_parse(text, text_bytes, root, err)
-                    : looks_like_yaml(text, end) ? adv_decode_yaml(text, text_bytes, root, err)
-                                                 : adv_decode_shell(text, text_bytes, root, err);
+    bool is_json = *at == '{' || *at == '[';
+    bool is_yaml = !is_json && looks_like_yaml(text, end);
+    adv_code code = is_json   ? adv_json_parse(text, text_bytes, root, err)
+                    : is_yaml ? adv_decode_yaml(text, text_bytes, root, err)
+                              : adv_decode_shell(text, text_bytes, root, err);
+    if (code == ADV_OK && !is_json && !is_yaml && says_nothing(*root)) {
+        json_decref(*root);
+        *root = NULL;
+        return adv_err_add(err, ADV_E_SYNTAX, "", "a MaxText configuration as JSON, YAML or a command line",
+                           "there is no key=value, no \"key: value\" and no XLA flag in the text");
+    }
     if (code == ADV_OK) *root = as_request(*root);
     return code;
 }

@@ -128,6 +128,15 @@ static bool type_fits(const struct adv_catalog_key *key, const json_t *json, con
                                 : takes(key, ADV_KEY_LIST) || takes(key, ADV_KEY_OBJECT);
 }
 
+/* base.yml's own value is right whatever the type says: an empty string stands for "no list" there. */
+static bool is_default(const struct adv_catalog_key *key, const json_t *json)
+{
+    char *text = key->default_json ? json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    bool same = text && strcmp(text, key->default_json) == 0;
+    free(text);
+    return same;
+}
+
 static void describe_types(const struct adv_catalog_key *key, char *text, size_t text_bytes)
 {
     static const char *const names[] = {"true or false", "an integer", "a number",
@@ -213,6 +222,7 @@ adv_code adv_decode_value(const struct adv_catalog_key *key, const json_t *json,
     *value = read_json(key, json);
     char text[ADV_LIMIT_DETAIL] = "";
     if (!type_fits(key, json, value)) {
+        if (is_default(key, json)) return ADV_OK;
         describe_types(key, text, sizeof text);
         if (value->kind == ADV_VALUE_STRING) {
             return adv_err_add(err, ADV_E_INVALID, pointer, NULL, "%s takes %s, not \"%.80s\"", key->name,

@@ -20,6 +20,7 @@ static json_t *row_json(const struct adv_measurement *row)
     adv_encode_set_string(json, "fit_verdict", known ? adv_fit_name(e->fit) : NULL);
     adv_encode_set_number(json, "hbm_bytes_per_device", known ? e->hbm_bytes_per_device : (double)NAN);
     adv_encode_set_string(json, "confidence", known ? adv_confidence_name(e->confidence) : NULL);
+    if (!known && row->findings_count > 0) adv_encode_set_string(json, "reason", row->findings[0].detail);
     if (row->findings_count > 0)
         (void)json_object_set_new(json, "findings",
                                   adv_encode_finding_list(row->findings, row->findings_count));

@@ -181,6 +181,55 @@ static void yaml_aliases_are_followed_as_long_as_they_stay_flat(void **state)
     assert_null(lint_text("a: *nothing\n"));
 }
 
+static void yaml_is_known_by_its_first_key_whatever_its_letters(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"st\xc3\xa9ps: 5\n", "'stepz': 5\n", "<<: {stepz: 5}\nsteps: 5\n",
+                                        "%YAML 1.1\n---\nstepz: 5\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        json_t *answer = lint_text(texts[i]);
+        assert_non_null(answer);
+        const json_t *finding = finding_at(answer, i ? "/config/stepz" : "/config/st\xc3\xa9ps");
+        assert_string_equal(json_string_value(json_object_get(finding, "code")), "unknown-key");
+        json_decref(answer);
+    }
+}
+
+static void yaml_words_for_true_and_false_are_read(void **state)
+{
+    (void)state;
+    json_t *answer = lint_text("scan_layers: yes\nuse_iota_embed: Off\nmodel_name: gemma4-e2b\n");
+    assert_finding(answer, "/config/scan_layers", "error", "scan-cycle");
+    assert_null(finding_at(answer, "/config/use_iota_embed"));
+    json_decref(answer);
+}
+
+/* A run's whole configuration, as MaxText prints it, is something to lint too. */
+static void every_key_at_its_default_is_valid(void **state)
+{
+    (void)state;
+    json_t *config = json_object();
+    for (int i = 0; i < adv_catalog_keys_count(catalog); i++) {
+        const struct adv_catalog_key *key = adv_catalog_key_at(catalog, i);
+        json_t *value = key->default_json ? json_loads(key->default_json, JSON_DECODE_ANY, NULL) : NULL;
+        if (value && !key->derived) (void)json_object_set_new(config, key->name, value);
+    }
+    assert_true(json_object_size(config) > 600);
+    json_t *root = json_pack("{s:o}", "config", config);
+    char *text = json_dumps(root, 0);
+    json_t *answer = lint_text(text);
+    for (int i = 0; i < err.count; i++)
+        print_error("%s: %s\n", err.findings[i].pointer, err.findings[i].detail);
+    assert_non_null(answer);
+    if (!json_is_true(json_object_get(answer, "valid"))) {
+        char *findings = json_dumps(json_object_get(answer, "findings"), 0);
+        fail_msg("%s", findings);
+    }
+    json_decref(answer);
+    json_decref(root);
+    free(text);
+}
+
 static void a_byte_order_mark_is_passed_over(void **state)
 {
     (void)state;
@@ -205,8 +254,9 @@ static void keys_given_twice_in_yaml_are_reported_all_at_once(void **state)
 static void texts_that_are_nothing_are_refused(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"",        "  \n",         "{\"config\":", "a: [",
-                                        "b: *x\n", "a: 1\na: 2\n", "[1,2]"};
+    static const char *const texts[] = {
+        "",           "  \n",         "{\"config\":", "a: [", "b: *x\n", "# nothing\n", "just words\n",
+        "\xff\xfe\n", "a: 1\na: 2\n", "[1,2]"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         assert_null(lint_text(texts[i]));
         assert_true(err.count > 0);
@@ -244,6 +294,9 @@ int main(void)
         cmocka_unit_test(a_script_is_read_like_the_request_it_stands_for),
         cmocka_unit_test(yaml_is_read_with_its_types),
         cmocka_unit_test(yaml_aliases_are_followed_as_long_as_they_stay_flat),
+        cmocka_unit_test(yaml_is_known_by_its_first_key_whatever_its_letters),
+        cmocka_unit_test(yaml_words_for_true_and_false_are_read),
+        cmocka_unit_test(every_key_at_its_default_is_valid),
         cmocka_unit_test(a_byte_order_mark_is_passed_over),
         cmocka_unit_test(keys_given_twice_in_yaml_are_reported_all_at_once),
         cmocka_unit_test(texts_that_are_nothing_are_refused),

@@ -78,6 +78,14 @@ static json_t *encode_warnings(const adv_err *warnings)
     return warnings ? adv_encode_findings(warnings) : json_array();
 }
 
+/* Null where the kernel has no tiles of the caller's. */
+static json_t *encode_simulated_keys(const struct adv_kernel_request *request)
+{
+    if (adv_kernel_is_gmm(request->kernel) && request->gmm.version == 2) return json_null();
+    const struct adv_kernel_choice choice = {.attention = request->attention_tile, .gmm = request->gmm_tile};
+    return adv_encode_maxtext_tiles(request, &choice);
+}
+
 json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct adv_kernel_request *request,
                               const struct adv_kernel_time *time, const struct adv_timeline *timeline,
                               const adv_err *warnings)
@@ -107,6 +115,7 @@ json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct ad
     adv_encode_set_number(object, "hbm_bytes", round(time->hbm_bytes));
     (void)json_object_set_new(object, "parts", parts);
     (void)json_object_set_new(object, "extrapolated", json_boolean(time->extrapolated));
+    (void)json_object_set_new(object, "maxtext_keys", encode_simulated_keys(request));
     (void)json_object_set_new(object, "warnings", encode_warnings(warnings));
     if (timeline && request->timeline)
         (void)json_object_set_new(object, "timeline", adv_encode_timeline(timeline, time));

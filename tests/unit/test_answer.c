@@ -268,6 +268,30 @@ static void a_timeline_and_a_trace_are_given_when_asked(void **state)
     adv_answer_free(&answer);
 }
 
+static void a_simulation_gives_the_maxtext_keys_of_its_tile(void **state)
+{
+    (void)state;
+    char request[512];
+    (void)snprintf(request, sizeof request,
+                   "{\"chip\":\"tpu7x\",\"kernel\":\"splash_fwd\",\"shape\":%s,\"tile\":{\"block_q\":1024,"
+                   "\"block_kv\":2048}}",
+                   attention_shape);
+    struct adv_answer answer = ask(ADV_REQUEST_SIMULATE, request);
+    json_t *root = json_loads(answer.json, 0, NULL);
+    const json_t *keys = json_object_get(json_object_get(root, "maxtext_keys"), "attention");
+    assert_int_equal(json_integer_value(json_object_get(keys, "sa_block_q")), 1024);
+    assert_int_equal(json_integer_value(json_object_get(keys, "sa_block_kv")), 2048);
+    json_decref(root);
+    adv_answer_free(&answer);
+    answer = ask(ADV_REQUEST_SIMULATE,
+                 "{\"chip\":\"tpu7x\",\"kernel\":\"matmul\",\"shape\":{\"m\":4096,\"k\":4096,"
+                 "\"n\":4096}}");
+    root = json_loads(answer.json, 0, NULL);
+    assert_true(json_is_null(json_object_get(root, "maxtext_keys")));
+    json_decref(root);
+    adv_answer_free(&answer);
+}
+
 /* Every wrong thing of a simulation at once, each with what is legal. */
 static void a_bad_simulation_is_refused_with_the_nearest_legal_values(void **state)
 {
@@ -304,6 +328,7 @@ int main(void)
         cmocka_unit_test(the_next_better_tile_wins_under_the_limit_it_needs),
         cmocka_unit_test(a_refused_tuning_says_what_would_fit),
         cmocka_unit_test(a_tuning_gives_maxtext_keys_and_a_sweep_of_its_list),
+        cmocka_unit_test(a_simulation_gives_the_maxtext_keys_of_its_tile),
         cmocka_unit_test(a_bad_simulation_is_refused_with_the_nearest_legal_values),
         cmocka_unit_test(a_timeline_and_a_trace_are_given_when_asked),
     };

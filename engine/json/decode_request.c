@@ -144,6 +144,45 @@ static bool rows_are_countable(const struct adv_estimate_request *request, adv_e
     return true;
 }
 
+static void contradict(adv_err *warnings, const char *key, const char *given, const char *member,
+                       const char *counts)
+{
+    char pointer[ADV_LIMIT_POINTER];
+    (void)adv_err_add(warnings, ADV_OK, adv_json_pointer(pointer, "/config", key), "leave it out",
+                      "%s says %.60s, but the request's %s is %.60s, which counts", key, given, member,
+                      counts);
+    adv_err_rule(warnings, "contradiction");
+}
+
+/* Keys of a configuration that name another model or machine than the request does. */
+static void warn_of_contradictions(const struct adv_catalog *catalog, const json_t *root,
+                                   const json_t *config, const struct adv_cluster *cluster, adv_err *warnings)
+{
+    const char *model = json_string_value(json_object_get(root, "model"));
+    const char *model_name = json_string_value(json_object_get(config, "model_name"));
+    if (model && model_name && *model_name && strcmp(model, model_name) != 0)
+        contradict(warnings, "model_name", model_name, "model", model);
+    const char *name = json_string_value(json_object_get(config, "compile_topology"));
+    const struct adv_catalog_topology *topology = name ? adv_catalog_topology(catalog, name) : NULL;
+    bool same = topology && strcmp(topology->chip, cluster->chip.name) == 0 &&
+                strcmp(topology->topology, cluster->topology) == 0;
+    if (name && *name && !same && cluster->devices > 0)
+        contradict(warnings, "compile_topology", name, "cluster",
+                   *cluster->accelerator ? cluster->accelerator : cluster->topology);
+    static const char *const counts[] = {"num_slices", "compile_topology_num_slices"};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        json_int_t slices = json_integer_value(json_object_get(config, counts[i]));
+        char given[32], real[32];
+        (void)snprintf(given, sizeof given, "%lld", (long long)slices);
+        (void)snprintf(real, sizeof real, "%d", cluster->slices);
+        if (slices > 0 && cluster->slices > 0 && slices != cluster->slices)
+            contradict(warnings, counts[i], given, "number of slices", real);
+    }
+    const char *hardware = json_string_value(json_object_get(config, "hardware"));
+    if (hardware && strcmp(hardware, "tpu") != 0)
+        contradict(warnings, "hardware", hardware, "cluster", cluster->chip.name);
+}
+
 static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t *root,
                                 struct adv_arena *arena, struct adv_estimate_request *request, adv_err *err,
                                 adv_err *warnings)
@@ -175,6 +214,7 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
         catalog, &request->model, &request->cluster, config, defaults, "/config", strict, arena};
     bool valid = adv_decode_config(&input, &request->plan, &request->config, err, warnings) == ADV_OK;
     json_decref(defaults);
+    warn_of_contradictions(catalog, root, config, &request->cluster, warnings);
     json_decref(config);
     valid &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena,
                               &request->plan.flags, &request->config, err, warnings) == ADV_OK;

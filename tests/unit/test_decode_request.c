@@ -154,6 +154,23 @@ static void the_nearest_batch_is_one_that_is_legal(void **state)
                         "it must be a multiple of 1/4; the nearest is 0.25");
 }
 
+static void a_configuration_for_another_model_or_machine_is_told(void **state)
+{
+    (void)state;
+    assert_ok(
+        decode_config("\"model_name\":\"llama3.1-70b\",\"compile_topology\":\"v5p-128\",\"num_slices\":4,"
+                      "\"hardware\":\"gpu\""));
+    static const char *const pointers[] = {"/config/model_name", "/config/compile_topology",
+                                           "/config/num_slices", "/config/hardware"};
+    for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++) {
+        const struct adv_finding *finding = find(&warnings, pointers[i]);
+        assert_true(finding && finding->rule && strcmp(finding->rule, "contradiction") == 0);
+    }
+    assert_ok(decode_config("\"model_name\":\"llama3.1-8b\",\"compile_topology\":\"tpu7x-64\","
+                            "\"compile_topology_num_slices\":1,\"hardware\":\"tpu\",\"num_slices\":-1"));
+    assert_null(find_rule(&warnings, "contradiction"));
+}
+
 static void sizes_beyond_counting_are_told_in_the_words_of_the_request(void **state)
 {
     (void)state;
@@ -387,6 +404,7 @@ int main(void)
         cmocka_unit_test(old_values_take_effect_under_their_present_name),
         cmocka_unit_test(old_names_of_dimensions_leave_the_given_model_alone),
         cmocka_unit_test(the_nearest_batch_is_one_that_is_legal),
+        cmocka_unit_test(a_configuration_for_another_model_or_machine_is_told),
         cmocka_unit_test(sizes_beyond_counting_are_told_in_the_words_of_the_request),
         cmocka_unit_test(architecture_keys_in_the_config_reshape_the_model),
         cmocka_unit_test(the_models_own_file_sets_training_defaults),

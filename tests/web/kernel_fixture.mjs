@@ -2,16 +2,16 @@
 
 const SIZES = [
   { name: 'batch', type: 'number', what: 'sequences on the device; 1 when left out' },
-  { name: 'q_heads', type: 'int', what: 'query heads on the device' },
-  { name: 'kv_heads', type: 'int', what: 'key-value heads on the device' },
-  { name: 'q_len', type: 'int', what: 'queries of one sequence' },
-  { name: 'head_dim_qk', type: 'int', what: 'size of a query and key head' },
+  { name: 'q_heads', type: 'int', what: 'query heads on the device', required: true },
+  { name: 'kv_heads', type: 'int', what: 'key-value heads on the device', required: true },
+  { name: 'q_len', type: 'int', what: 'queries of one sequence', required: true },
+  { name: 'head_dim_qk', type: 'int', what: 'size of a query and key head', required: true },
   { name: 'causal', type: 'bool', what: 'true when left out' },
   { name: 'dtype', type: 'string', what: 'bf16 when left out' },
 ];
 const BLOCKS = [
-  { name: 'block_q', type: 'int', what: 'queries per grid step' },
-  { name: 'block_kv', type: 'int', what: 'keys per grid step' },
+  { name: 'block_q', type: 'int', what: 'queries per grid step', required: true },
+  { name: 'block_kv', type: 'int', what: 'keys per grid step', required: true },
   { name: 'k_layout', type: 'string', what: 'HEAD_DIM_MINOR or SEQ_MINOR' },
 ];
 
@@ -21,8 +21,8 @@ export const KERNELS = [
     name: 'gmm',
     what: 'grouped matmul',
     shape: [
-      { name: 'm', type: 'int', what: 'rows of all groups' },
-      { name: 'k', type: 'int', what: 'contraction' },
+      { name: 'm', type: 'int', what: 'rows of all groups', required: true },
+      { name: 'k', type: 'int', what: 'contraction', required: true },
       { name: 'group_sizes', type: 'int[]', what: 'rows of each group' },
     ],
     tile: [{ name: 'tile_m', type: 'int', what: 'rows per grid step' }],
@@ -76,6 +76,11 @@ export function simulation(body, steps = 40) {
     fits_vmem: true,
     vmem_bytes: 25 * 2 ** 20,
     vmem_limit_bytes: 32 * 2 ** 20,
+    scoped_vmem_limit_needed_kib: 25600,
+    vmem_parts: [
+      { name: 'query blocks', bytes: 20 * 2 ** 20 },
+      { name: 'key blocks', bytes: 5 * 2 ** 20 },
+    ],
     grid_steps: steps + 10,
     bound: 'mxu',
     mxu_busy_us: 3 * (steps + 10),
@@ -85,6 +90,8 @@ export function simulation(body, steps = 40) {
       { name: 'launch', us: 30 },
     ],
     extrapolated: false,
+    maxtext_keys: { attention: { sa_block_q: body?.tile?.block_q ?? null } },
+    warnings: [],
     timeline: body?.timeline && {
       end_us: end,
       walked: true,

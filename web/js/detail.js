@@ -72,10 +72,10 @@ function finding(item, kind) {
     { class: `severity-${item.severity ?? kind}` },
     item.pointer && !text.includes(item.pointer) ? [h('code', null, item.pointer), ' '] : null,
     text,
-    item.hint ? ` ${item.hint}` : '',
     typeof item.gain_frac === 'number' && item.gain_frac > 0
       ? h('span', { class: 'gain' }, ` Saves ${percent(item.gain_frac)} of the step time.`)
       : null,
+    item.hint ? h('span', { class: 'second' }, item.hint) : null,
     change ? h('span', { class: 'second' }, 'Change: ', change) : null,
   );
 }

@@ -71,9 +71,9 @@ function fieldOf(kind, field) {
   );
 }
 
-// Sizes that have no default of their own stand in the open, the rest behind "More of the shape".
+// What the kernel cannot do without stands in the open, the rest behind "More of the shape".
 function isNeeded(field) {
-  return `shape.${field.name}` in KERNEL_DEFAULTS || field.name === 'batch';
+  return field.required || field.name === 'batch';
 }
 
 function fillFields() {

@@ -2,7 +2,6 @@
 
 import { choiceTable, checkChoice } from './choice_table.js';
 import { codeBlock, saveButton } from './copy.js';
-import { configToLines } from './config_text.js';
 import { announce, h, table } from './dom.js';
 import { count, gib, microseconds, plural, signedPercent, words } from './format.js';
 import { loadSimulation, simulationPanels } from './kernel_simulation.js';
@@ -107,23 +106,6 @@ function nextBetter(next, ranked, useLimit) {
   );
 }
 
-function keysPanel(groups) {
-  const names = Object.keys(groups ?? {});
-  if (!names.length) return null;
-  return h(
-    'section',
-    { class: 'panel' },
-    h('h3', null, 'MaxText keys of the best tile'),
-    h(
-      'div',
-      { class: 'columns' },
-      names.map((name) =>
-        codeBlock(names.length > 1 ? `As ${words(name)}` : `MaxText settings`, configToLines(groups[name])),
-      ),
-    ),
-  );
-}
-
 function sweepPanel(answer) {
   const { short_list: list, sweep } = answer;
   if (!list?.length) return null;
@@ -186,7 +168,6 @@ function showTuning(place, request, answer, actions) {
       ),
       runNote(request, answer),
     ),
-    keysPanel(answer.maxtext_keys) ?? '',
     detail,
     sweepPanel(answer) ?? '',
   );

@@ -2,7 +2,9 @@
 
 import { post } from './api.js';
 import { letteredParts } from './parts_chart.js';
-import { saveButton } from './copy.js';
+import { configToLines } from './config_text.js';
+import { codeBlock, saveButton } from './copy.js';
+import { findingsPanel } from './detail.js';
 import { fact, h } from './dom.js';
 import { failure } from './failure.js';
 import { bandwidth, count, gib, microseconds, percent, resource, words } from './format.js';
@@ -45,6 +47,57 @@ function partsPanel(answer) {
   );
 }
 
+function vmemPanel(answer) {
+  const parts = (answer.vmem_parts ?? []).map((part) => ({ name: part.name, value: part.bytes }));
+  if (!parts.length) return null;
+  const limit = answer.vmem_limit_bytes;
+  return h(
+    'section',
+    { class: 'panel' },
+    h('h3', null, 'VMEM'),
+    letteredParts({
+      title: 'Buffers in VMEM',
+      unit: 'Size',
+      parts,
+      total: answer.vmem_bytes,
+      show: gib,
+      limit: Number.isFinite(limit) ? { value: limit, label: `limit ${gib(limit)}` } : null,
+    }),
+  );
+}
+
+// The limit under which a tile that is too large compiles; useLimit, if given, tries it.
+function limitNote(answer, useLimit) {
+  const limit = answer.scoped_vmem_limit_needed_kib;
+  if (answer.fits_vmem !== false || !Number.isFinite(limit)) return null;
+  const button = h('button', { type: 'button', class: 'small' }, `Try with ${count(limit)} KiB`);
+  button.addEventListener('click', () => useLimit(limit));
+  return h(
+    'p',
+    { class: 'next-better' },
+    `This tile needs a VMEM limit of ${count(limit)} KiB: `,
+    h('code', null, `--xla_tpu_scoped_vmem_limit_kib=${limit}`),
+    ' ',
+    useLimit ? button : null,
+  );
+}
+
+function keysPanel(groups) {
+  const names = Object.keys(groups ?? {});
+  if (!names.length) return null;
+  const title = (name) => (names.length > 1 ? `As ${words(name)}` : 'MaxText settings');
+  return h(
+    'section',
+    { class: 'panel' },
+    h('h3', null, 'MaxText keys of this tile'),
+    h(
+      'div',
+      { class: 'columns' },
+      names.map((name) => codeBlock(title(name), configToLines(groups[name]))),
+    ),
+  );
+}
+
 function traceButton(request, tile) {
   const name = `${request.kernel}-${request.chip}.trace.json`;
   const load = async () => {
@@ -83,8 +136,11 @@ export function simulationPanels(request, tile, answer, actions) {
             'Extrapolated: no measurement of this kernel is near this shape, tile and chip.',
           )
         : null,
+      limitNote(answer, actions.useLimit),
     ),
-    partsPanel(answer),
+    findingsPanel('Warnings', answer.warnings, 'warning'),
+    keysPanel(answer.maxtext_keys),
+    h('div', { class: 'columns' }, partsPanel(answer), vmemPanel(answer)),
     answer.timeline ? timelinePanel(answer.timeline, traceButton(request, tile)) : null,
   ].filter(Boolean);
 }

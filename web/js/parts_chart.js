@@ -4,12 +4,14 @@ import { linkRows, stackedBars, swatch } from './bar.js';
 import { table } from './dom.js';
 import { percent } from './format.js';
 
-// parts: [{name, value}]; unit heads the column of values, show(value) gives one its unit. The chart and the table, as a pair.
-export function letteredParts({ title, unit = 'Time', parts, total, show }) {
+// parts: [{name, value}]; unit heads the column of values, show(value) gives one its unit; limit {value, label} is drawn as a
+// line. The chart and the table, as a pair.
+export function letteredParts({ title, unit = 'Time', parts, total, show, limit }) {
   const sorted = [...parts].sort((a, b) => b.value - a.value).map((part, index) => ({ ...part, index }));
   const chart = stackedBars({
     label: `${title}: ${sorted.map((part) => `${part.name} ${show(part.value)}`).join(', ')}.`,
-    scale: total || 1,
+    scale: limit ? Math.max(limit.value, total) * 1.02 : total || 1,
+    limit,
     rows: [
       {
         label: title,

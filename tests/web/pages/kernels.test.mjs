@@ -66,10 +66,7 @@ test('the tiles are listed with time and VMEM, the usual one last, the best one 
     await text(page, '#k-results'),
     /With a VMEM limit of 49,152 KiB, block_q 4096 · block_kv 2048 .*\(-10\.0 %\)/,
   );
-  assert.equal(
-    await page.getByRole('region', { name: 'MaxText settings' }).innerText(),
-    'sa_block_q=2048\nsa_block_kv=2048',
-  );
+  assert.equal(await page.getByRole('region', { name: 'MaxText settings' }).innerText(), 'sa_block_q=2048');
 });
 
 test('another tile is chosen with the arrow keys and simulated', async () => {
@@ -85,6 +82,7 @@ test('another tile is chosen with the arrow keys and simulated', async () => {
   await page.keyboard.press('ArrowDown');
   await page.getByText('block_q 1024 · block_kv 2048 · k_layout SEQ_MINOR').waitFor();
   assert.deepEqual(asked, [2048, 1024]);
+  assert.equal(await page.getByRole('region', { name: 'MaxText settings' }).innerText(), 'sa_block_q=1024');
 });
 
 test('the timeline shows a window of steps that moves, with the same numbers as a table', async () => {
@@ -171,6 +169,26 @@ test('a tile goes into the form to be changed, and the address brings it back', 
   assert.equal(await text(page, '#k-submit'), 'Simulate');
   await find(page);
   assert.match(line(await text(page, '#k-results .facts')), /^Time 280\.0 µs .* MXU busy 53\.6 %/);
+});
+
+test('the buffers of a tile are drawn against the VMEM limit, and a tile too large says what it needs', async () => {
+  const page = await open({
+    'POST /v1/kernels/simulate': (body) => ({
+      ...simulation(body),
+      fits_vmem: Boolean(body.scoped_vmem_limit_kib),
+      warnings: [{ severity: 'warning', pointer: '/tile/block_q', detail: 'not a multiple of 256' }],
+    }),
+  });
+  await find(page);
+  assert.deepEqual(
+    (await page.getByRole('table', { name: 'Buffers in VMEM' }).locator('tr').allInnerTexts()).map(line),
+    ['Part Size Of it all', 'A query blocks 20.0 MiB 80.0 %', 'B key blocks 5.0 MiB 20.0 %', 'Sum 25.0 MiB'],
+  );
+  assert.equal(await page.locator('#k-results .limit-text').textContent(), 'limit 32.0 MiB');
+  await page.getByText('not a multiple of 256').waitFor();
+  await page.getByRole('button', { name: 'Try with 25,600 KiB' }).click();
+  await page.locator('#k-results .facts').getByText('does not fit').waitFor({ state: 'hidden' });
+  assert.equal(await page.inputValue('#k-limit_kib'), '25600');
 });
 
 test('the trace is saved as a file', async () => {

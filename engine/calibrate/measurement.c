@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_MAX = 4096 };
-
 bool adv_measurement_predict(struct adv_measurement *row, const struct adv_constants *constants, adv_err *err)
 {
     struct adv_estimate_input input = {&row->model, &row->cluster, constants, &row->plan,
@@ -40,11 +38,13 @@ static double median(double *values, int count)
 
 struct adv_accuracy adv_accuracy_of(const struct adv_measurement *rows, int count, const bool *keep)
 {
-    static _Thread_local double absolute[ROWS_MAX], signed_errors[ROWS_MAX], widths[ROWS_MAX];
+    size_t room = count > 0 ? (size_t)count : 1;
+    double *absolute = calloc(3 * room, sizeof *absolute);
+    double *signed_errors = absolute + room, *widths = absolute + 2 * room;
     struct adv_accuracy accuracy = {0};
     int n = 0;
     int covered = 0;
-    for (int i = 0; i < count && n < ROWS_MAX; i++) {
+    for (int i = 0; i < count && absolute; i++) {
         const struct adv_measurement *row = &rows[i];
         if ((keep && !keep[i]) || !row->answered) continue;
         accuracy.fits_count += row->estimate.fit != ADV_FIT_NO;
@@ -63,6 +63,7 @@ struct adv_accuracy adv_accuracy_of(const struct adv_measurement *rows, int coun
     accuracy.median_abs_error_frac = median(absolute, n);
     accuracy.p90_abs_error_frac = adv_quantile(absolute, n, 0.9);
     accuracy.max_abs_error_frac = adv_quantile(absolute, n, 1.0);
+    free(absolute);
     return accuracy;
 }
 

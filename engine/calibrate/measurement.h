@@ -46,7 +46,7 @@ struct adv_accuracy {
     int fits_count;                  /* rows whose verdict is fits or tight: they ran */
 };
 
-/* Statistics over rows[i] with keep[i] (keep NULL = all). */
+/* Statistics over rows[i] with keep[i] (keep NULL = all); nothing is judged when memory is exhausted. */
 struct adv_accuracy adv_accuracy_of(const struct adv_measurement *rows, int count, const bool *keep);
 
 /* Of pairs of rows of one chip and family whose measured times per token differ by more than `gap_frac`: how

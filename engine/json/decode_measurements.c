@@ -73,18 +73,30 @@ static bool is_forgivable(const struct adv_finding *finding)
     return finding->code == ADV_E_ILLEGAL || !about_step;
 }
 
-/* Degrees that do not multiply to the machine: the axis that usually takes the rest takes it. */
-static bool refill(int degrees[ADV_AXIS_COUNT], enum adv_axis filling, int total)
+/* Gives axis `filling` what the others leave of `total`; false when they do not divide it. */
+static bool refill(int degrees[ADV_AXIS_COUNT], int filling, int total)
 {
     int64_t others = 1;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        if (i == (int)filling) continue;
+        if (i == filling) continue;
         if (degrees[i] < 1 || others > total) return false;
         others *= degrees[i];
     }
     if (others > total || total % others != 0) return false;
     degrees[filling] = (int)(total / others);
     return true;
+}
+
+/* Degrees that do not multiply to the machine: the axis that usually takes the rest takes it, else the
+ * largest one; between slices that are only one there is nothing to divide. */
+static bool fit_axes(int degrees[ADV_AXIS_COUNT], enum adv_axis usual, int total)
+{
+    int largest = 0;
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) {
+        if (total == 1) degrees[i] = 1;
+        if (degrees[i] > degrees[largest]) largest = i;
+    }
+    return refill(degrees, (int)usual, total) || refill(degrees, largest, total);
 }
 
 /* A table of measurements has a null wherever nothing was published: such keys are not given. */
@@ -102,12 +114,30 @@ static json_t *without_nulls(const json_t *body)
     return copy;
 }
 
-static void decode_request(const struct row_reader *reader, const json_t *body, struct adv_measurement *row)
+/* A published model that the catalog does not have: its dimensions are in the row beside the request. */
+static void name_dims(const struct row_reader *reader, const json_t *json, json_t *request)
+{
+    const char *name = json_string_value(json_object_get(request, "model"));
+    json_t *dims = json_object_get(json, "model_dims");
+    if (!name || strcmp(name, "default") == 0 || !json_is_object(dims) ||
+        adv_catalog_model_keys(reader->catalog, name))
+        return;
+    json_t *model = json_copy(dims);
+    (void)json_object_set_new(model, "name", json_string(name));
+    (void)adv_err_add(reader->err, ADV_OK, "/request/model", NULL,
+                      "the catalog has no model %.80s: the row's model_dims are used", name);
+    adv_err_rule(reader->err, "model-dims");
+    (void)json_object_set_new(request, "model", model);
+}
+
+static void decode_request(const struct row_reader *reader, const json_t *json, const json_t *body,
+                           struct adv_measurement *row)
 {
     struct adv_estimate_request *request = reader->request;
     adv_err own;
     adv_err_init(&own);
     json_t *given = without_nulls(body);
+    name_dims(reader, json, given);
     adv_code code =
         given ? adv_decode_estimate_request(reader->catalog, given, "", reader->arena, request, &own, NULL)
               : adv_err_add(&own, ADV_E_MEMORY, "", NULL, "out of memory");
@@ -124,8 +154,8 @@ static void decode_request(const struct row_reader *reader, const json_t *body, 
     (void)snprintf(row->family, sizeof row->family, "%s", request->model.name);
     (void)snprintf(row->format, sizeof row->format, "%s", format_name(&request->plan));
     if (!row->decoded) return;
-    row->decoded = refill(row->plan.ici, ADV_AXIS_FSDP, row->cluster.devices_per_slice) &&
-                   refill(row->plan.dcn, ADV_AXIS_DATA, row->cluster.slices);
+    row->decoded = fit_axes(row->plan.ici, ADV_AXIS_FSDP, row->cluster.devices_per_slice) &&
+                   fit_axes(row->plan.dcn, ADV_AXIS_DATA, row->cluster.slices);
 }
 
 adv_code adv_measurement_keep_findings(struct adv_measurement *row, size_t index, const adv_err *found,
@@ -156,7 +186,7 @@ static adv_code decode_row(const struct row_reader *reader, const json_t *json, 
     if (adv_json_is_object(json, "", reader->err)) {
         row->measured_step_time_s = measured_s(reader, json);
         const json_t *body = adv_json_object(json, "", "request", ADV_JSON_REQUIRED, reader->err);
-        if (body) decode_request(reader, body, row);
+        if (body) decode_request(reader, json, body, row);
         row->plan.software_date = software_year(json);
     }
     return adv_measurement_keep_findings(row, index, reader->err, reader->arena);

@@ -124,6 +124,45 @@ static void a_plan_that_ran_is_predicted_whatever_the_rules_say(void **state)
     assert_string_equal(rows[2].findings[0].pointer, "/2/request/author");
 }
 
+static void degrees_of_another_machine_are_fitted_to_the_one_given(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        decode("[{\"request\":" REQUEST(
+            "llama2-7b", "4x4",
+            ",\"dcn_fsdp_parallelism\":2") "},"
+                                           "{\"request\":" REQUEST(
+                                               "llama2-7b", "4x4",
+                                               ",\"ici_fsdp_transpose_parallelism\":32,\"ici_fsdp_"
+                                               "parallelism\":1") "},"
+                                                                  "{\"request\":" REQUEST(
+                                                                      "llama2-7b", "4x4",
+                                                                      ",\"ici_tensor_parallelism\":3,\"ici_"
+                                                                      "data_parallelism\":5") "}]"),
+        ADV_OK);
+    assert_int_equal(predict(), 2);
+    assert_int_equal(rows[0].plan.dcn[ADV_AXIS_FSDP], 1);
+    assert_int_equal(rows[1].plan.ici[ADV_AXIS_FSDP_TRANSPOSE], 16);
+    assert_false(rows[2].decoded);
+    for (int i = 0; i < count; i++) assert_true(rows[i].findings_count > 0);
+}
+
+static void a_model_the_catalog_lacks_is_taken_from_the_rows_dimensions(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        decode("[{\"model_dims\":{\"base_emb_dim\":4096,\"base_num_query_heads\":32,\"base_num_kv_heads\":32,"
+               "\"base_mlp_dim\":11008,\"base_num_decoder_layers\":32,\"head_dim\":128,\"vocab_size\":32000,"
+               "\"mlp_activations\":[\"silu\",\"linear\"]},\"request\":" REQUEST(
+                   "our-7b", "4x4", "") "},"
+                                        "{\"request\":" GOOD "}]"),
+        ADV_OK);
+    assert_int_equal(predict(), 2);
+    assert_string_equal(rows[0].family, "our-7b");
+    assert_string_equal(rows[0].findings[0].rule, "model-dims");
+    assert_close(rows[0].estimate.step_time_s, rows[1].estimate.step_time_s, 0);
+}
+
 static void odd_ids_dates_and_times_are_no_obstacle(void **state)
 {
     (void)state;
@@ -183,6 +222,8 @@ int main(void)
         cmocka_unit_test(a_row_that_cannot_be_answered_does_not_spoil_the_rest),
         cmocka_unit_test(the_answer_has_every_row_and_null_for_what_is_not_known),
         cmocka_unit_test(a_plan_that_ran_is_predicted_whatever_the_rules_say),
+        cmocka_unit_test(degrees_of_another_machine_are_fitted_to_the_one_given),
+        cmocka_unit_test(a_model_the_catalog_lacks_is_taken_from_the_rows_dimensions),
         cmocka_unit_test(odd_ids_dates_and_times_are_no_obstacle),
         cmocka_unit_test(a_null_in_a_configuration_is_a_key_not_given),
         cmocka_unit_test(an_id_is_cut_between_characters),

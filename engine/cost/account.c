@@ -54,22 +54,17 @@ void adv_account_write(const struct adv_account *account)
     }
 }
 
-void adv_account_kernel(struct adv_account *account, enum adv_kernel kernel, const char *shape,
-                        const char *tile, double time_s, double count)
+void adv_account_kernel(struct adv_account *account, const struct adv_kernel_use *use)
 {
     struct adv_ledger *ledger = account->ledger;
     if (!ledger) return;
     for (int i = 0; i < ledger->kernels_count; i++) {
-        struct adv_kernel_use *use = &ledger->kernels[i];
-        if (use->kernel != kernel || strcmp(use->shape, shape) != 0 || strcmp(use->tile, tile) != 0) continue;
-        use->count += count;
+        struct adv_kernel_use *known = &ledger->kernels[i];
+        if (known->kernel != use->kernel || strcmp(known->shape, use->shape) != 0 ||
+            strcmp(known->tile, use->tile) != 0)
+            continue;
+        known->count += use->count;
         return;
     }
-    if (ledger->kernels_count == ADV_LIMIT_KERNELS) return;
-    struct adv_kernel_use *use = &ledger->kernels[ledger->kernels_count++];
-    use->kernel = kernel;
-    (void)snprintf(use->shape, sizeof use->shape, "%s", shape);
-    (void)snprintf(use->tile, sizeof use->tile, "%s", tile);
-    use->time_us = time_s * 1e6;
-    use->count = count;
+    if (ledger->kernels_count < ADV_LIMIT_KERNELS) ledger->kernels[ledger->kernels_count++] = *use;
 }

@@ -93,8 +93,7 @@ void adv_account_resources(const struct adv_account *account, double seconds[ADV
 /* Writes the used slots to account->ledger, in table order. */
 void adv_account_write(const struct adv_account *account);
 
-/* Lists a kernel with its shape and tile in the ledger, merging equal ones. */
-void adv_account_kernel(struct adv_account *account, enum adv_kernel kernel, const char *shape,
-                        const char *tile, double time_s, double count);
+/* Lists a kernel with its shape and tile in the ledger; of equal ones the counts are added up. */
+void adv_account_kernel(struct adv_account *account, const struct adv_kernel_use *use);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/kernel/vmem.h"
 #include "engine/cost/projections.h"
 #include "engine/cost/scratch.h"
 
@@ -57,23 +58,26 @@ static void list_kernel(enum adv_kernel kernel, const struct adv_attention_shape
                         const struct adv_attention_tile *tile, double seconds, double times,
                         struct adv_account *account)
 {
-    char shape_text[ADV_LIMIT_NAME], tile_text[ADV_LIMIT_NAME];
+    struct adv_kernel_use use = {.kernel = kernel,
+                                 .time_us = seconds / ADV_US,
+                                 .count = times,
+                                 .vmem_bytes = adv_vmem_splash_bytes(kernel, shape, tile)};
     const struct adv_splash_blocks *b = &tile->blocks;
-    (void)snprintf(shape_text, sizeof shape_text, "%gx%d/%d heads, %lld x %lld, head %d/%d%s", shape->batch,
+    (void)snprintf(use.shape, sizeof use.shape, "%gx%d/%d heads, %lld x %lld, head %d/%d%s", shape->batch,
                    shape->q_heads, shape->kv_heads, (long long)shape->q_len, (long long)shape->kv_len,
                    shape->head_dim_qk, shape->head_dim_v,
                    shape->window  ? ", window"
                    : shape->chunk ? ", chunks"
                                   : "");
     if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS)
-        (void)snprintf(tile_text, sizeof tile_text, "q %d, kv %d, compute %d", b->block_q, b->block_kv,
+        (void)snprintf(use.tile, sizeof use.tile, "q %d, kv %d, compute %d", b->block_q, b->block_kv,
                        b->block_kv_compute);
     else if (kernel == ADV_KERNEL_SPLASH_BWD_DQ)
-        (void)snprintf(tile_text, sizeof tile_text, "q %d, kv %d", b->block_q_dq, b->block_kv_dq);
+        (void)snprintf(use.tile, sizeof use.tile, "q %d, kv %d", b->block_q_dq, b->block_kv_dq);
     else
-        (void)snprintf(tile_text, sizeof tile_text, "q %d, kv %d, compute %d", b->block_q_dkv,
-                       b->block_kv_dkv, b->block_kv_dkv_compute);
-    adv_account_kernel(account, kernel, shape_text, tile_text, seconds, times);
+        (void)snprintf(use.tile, sizeof use.tile, "q %d, kv %d, compute %d", b->block_q_dkv, b->block_kv_dkv,
+                       b->block_kv_dkv_compute);
+    adv_account_kernel(account, &use);
 }
 
 /* One layer's call of a splash kernel: its shape and tile are worked out when first needed. */

@@ -31,7 +31,8 @@ struct adv_kernel_use {
     enum adv_kernel kernel;
     char shape[ADV_LIMIT_NAME], tile[ADV_LIMIT_NAME]; /* readable */
     double time_us;
-    double count; /* per step */
+    double count;      /* per step */
+    double vmem_bytes; /* by formula; 0: the kernel picks its own tiles */
 };
 
 struct adv_ledger {

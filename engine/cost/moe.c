@@ -7,6 +7,7 @@
 #include "engine/base/units.h"
 #include "engine/cost/projections.h"
 #include "engine/cost/scratch.h"
+#include "engine/kernel/vmem.h"
 
 /* Rows, widths and groups of the expert matmuls on one device. */
 struct expert_shape {
@@ -164,18 +165,31 @@ static adv_code grouped_s(const struct adv_cost *cost, const struct adv_layer *l
     return code;
 }
 
-static void list_kernel(struct adv_account *account, const struct expert_shape *e, int projection, int pass,
+/* Bytes of VMEM of a version 1 kernel with given tiles; 0 where the kernel picks them. */
+static double vmem_bytes(const struct adv_cost *cost, enum adv_kernel kernel, const struct adv_gmm_tile *tile)
+{
+    const enum adv_format format = cost->quantizes_experts ? ADV_FORMAT_FP8 : ADV_FORMAT_BF16;
+    const struct adv_gmm_shape shape = {.lhs = format, .rhs = format, .out = ADV_FORMAT_BF16};
+    if (tokamax_picks(cost->plan) || cost->plan->moe == ADV_MOE_GMM_V2) return 0.0;
+    return adv_vmem_gmm_bytes(kernel, &shape, tile);
+}
+
+static void list_kernel(const struct adv_cost *cost, struct adv_account *account,
+                        const struct expert_shape *e, int projection, int pass,
                         const struct adv_cost_grouped *g, double count)
 {
     if (!account->ledger) return;
-    char shape[ADV_LIMIT_NAME], tile[ADV_LIMIT_NAME];
     static const char *const passes[] = {"", " dlhs", " drhs"};
-    (void)snprintf(shape, sizeof shape, "%s%s: %.0f rows, %.0f x %.0f, %d groups",
+    struct adv_kernel_use use = {.kernel = pass == ADV_GMM_DRHS ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM,
+                                 .time_us = g->seconds / ADV_US,
+                                 .count = count};
+    use.vmem_bytes = vmem_bytes(cost, use.kernel, &g->tile);
+    (void)snprintf(use.shape, sizeof use.shape, "%s%s: %.0f rows, %.0f x %.0f, %d groups",
                    projection == 0 ? "wi" : "wo", passes[pass], e->rows, projection == 0 ? e->emb : e->width,
                    projection == 0 ? e->width : e->emb, e->groups);
-    (void)snprintf(tile, sizeof tile, "m %d, k %d, n %d", g->tile.tile_m, g->tile.tile_k, g->tile.tile_n);
-    adv_account_kernel(account, pass == ADV_GMM_DRHS ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM, shape, tile,
-                       g->seconds, count);
+    (void)snprintf(use.tile, sizeof use.tile, "m %d, k %d, n %d", g->tile.tile_m, g->tile.tile_k,
+                   g->tile.tile_n);
+    adv_account_kernel(account, &use);
 }
 
 static adv_code add_grouped(const struct adv_cost *cost, const struct adv_layer *layer,
@@ -195,7 +209,7 @@ static adv_code add_grouped(const struct adv_cost *cost, const struct adv_layer 
             enum adv_pass at = pass == ADV_GMM_FWD ? ADV_PASS_FWD : ADV_PASS_BWD;
             enum adv_term_id id = pass == ADV_GMM_FWD ? ADV_TERM_GMM_FWD : ADV_TERM_GMM_BWD;
             adv_cost_add(account, time, at, id, copies * g.seconds, times, copies * flops, 0.0);
-            list_kernel(account, e, projection, pass, &g, times * copies);
+            list_kernel(cost, account, e, projection, pass, &g, times * copies);
             if (pass != ADV_GMM_FWD) continue;
             int again = 0;
             for (int copy = 0; copy < copies; copy++)

@@ -78,6 +78,8 @@ static json_t *encode_kernels(const struct adv_ledger *ledger)
         adv_encode_set_string(row, "tile", use->tile);
         adv_encode_set_number(row, "time_us", use->time_us);
         adv_encode_set_number(row, "count", use->count);
+        adv_encode_set_number(row, "vmem_bytes",
+                              use->vmem_bytes > 0.0 ? round(use->vmem_bytes) : (double)NAN);
         (void)json_array_append_new(list, row);
     }
     return list;

@@ -1,6 +1,6 @@
-/* Bytes as choices: nearly valid kernel requests, so that rules, simulations, tuners and pictures are reached.
- * What is answered adds up, what is tuned can be simulated, and a refusal that names a legal value is right:
- * with those values put in, the request is refused for nothing that still has one. */
+/* Bytes as choices: nearly valid kernel requests, so that rules, simulations, tuners and pictures are
+ * reached. What is answered adds up, what is tuned can be simulated, and a refusal that names a legal value
+ * is right: with those values put in, the request is refused for nothing that still has one. */
 #include "tests/fuzz/fuzz.h"
 
 #include <math.h>
@@ -19,36 +19,65 @@ static unsigned choose(struct choices *choices, size_t count)
 
 #define PICK(choices, list) (list)[choose(choices, sizeof(list) / sizeof((list)[0]))]
 
-static const char *const kernels[] = {"splash_fwd",  "splash_fwd_residuals", "splash_bwd_fused", "splash_bwd_dq",
-                                      "splash_bwd_dkv", "gmm",               "tgmm",             "linear_xent",
-                                      "linear_xent_bwd", "matmul",           "splash_fw"};
+static const char *const kernels[] = {
+    "splash_fwd", "splash_fwd_residuals", "splash_bwd_fused", "splash_bwd_dq", "splash_bwd_dkv", "gmm",
+    "tgmm",       "linear_xent",          "linear_xent_bwd",  "matmul",        "splash_fw"};
 static const char *const chips[] = {"tpu7x", "v6e", "v5p", "v5e", "v4", "tpu7"};
-static const char *const sizes[] = {"4096", "8192", "1024", "128",  "256",  "512", "2048", "2880", "100",
-                                    "1000", "1",    "64",   "1536", "7168", "0",   "-5",   "1e30", "1.5",
-                                    "\"8\"", "384", "300",  "65536", "192", "96",  "3000", "16777216"};
+static const char *const sizes[] = {"4096",  "8192", "1024", "128",   "256",  "512", "2048", "2880",    "100",
+                                    "1000",  "1",    "64",   "1536",  "7168", "0",   "-5",   "1e30",    "1.5",
+                                    "\"8\"", "384",  "300",  "65536", "192",  "96",  "3000", "16777216"};
 static const char *const small[] = {"8", "1", "4", "2", "16", "3", "0", "100", "-1", "5000", "72"};
-static const char *const words[] = {"true",   "false",      "\"bf16\"", "\"fp8\"", "\"float32\"", "\"zipf\"",
-                                    "\"worst\"", "\"SEQ_MINOR\"", "2",    "1",     "3",          "\"odd\"",
-                                    "[100,28]",  "[0,1,-3]", "{}",       "0.5",    "65536"};
+static const char *const words[] = {
+    "true", "false", "\"bf16\"", "\"fp8\"",  "\"float32\"", "\"zipf\"", "\"worst\"", "\"SEQ_MINOR\"", "2",
+    "1",    "3",     "\"odd\"",  "[100,28]", "[0,1,-3]",    "{}",       "0.5",       "65536"};
 static const struct {
     const char *object, *name;
     enum { SIZE, SMALL, WORD } kind;
 } members[] = {
-    {"shape", "q_heads", SMALL},        {"shape", "kv_heads", SMALL},     {"shape", "q_len", SIZE},
-    {"shape", "kv_len", SIZE},          {"shape", "head_dim_qk", SIZE},   {"shape", "head_dim_v", SIZE},
-    {"shape", "causal", WORD},          {"shape", "window", SIZE},        {"shape", "chunk", SIZE},
-    {"shape", "segment_ids", WORD},     {"shape", "context_shards", SMALL}, {"shape", "context_load_balanced", WORD},
-    {"shape", "batch", WORD},           {"shape", "dtype", WORD},         {"shape", "m", SIZE},
-    {"shape", "k", SIZE},               {"shape", "n", SIZE},             {"shape", "num_groups", SMALL},
-    {"shape", "group_sizes", WORD},     {"shape", "group_distribution", WORD}, {"shape", "rhs_transposed", WORD},
-    {"shape", "version", WORD},         {"shape", "tokens", SIZE},        {"shape", "emb_dim", SIZE},
-    {"shape", "vocab", SIZE},           {"tile", "block_q", SIZE},        {"tile", "block_kv", SIZE},
-    {"tile", "block_kv_compute", SIZE}, {"tile", "block_q_dkv", SIZE},    {"tile", "block_kv_dkv", SIZE},
-    {"tile", "block_kv_dkv_compute", SIZE}, {"tile", "block_q_dq", SIZE}, {"tile", "block_kv_dq", SIZE},
-    {"tile", "q_layout", WORD},         {"tile", "tile_m", SIZE},         {"tile", "tile_k", SIZE},
-    {"tile", "tile_n", SIZE},           {"tile", "input_buffer_count", SMALL}, {"tile", "b_block", SIZE},
-    {"tile", "h_block", SIZE},          {"tile", "v_block", SIZE},        {"flags", "dq_reduction_steps", SMALL},
-    {"flags", "use_max_logit_estimate", SMALL}, {"flags", "kernel_only", WORD},
+    {"shape", "q_heads", SMALL},
+    {"shape", "kv_heads", SMALL},
+    {"shape", "q_len", SIZE},
+    {"shape", "kv_len", SIZE},
+    {"shape", "head_dim_qk", SIZE},
+    {"shape", "head_dim_v", SIZE},
+    {"shape", "causal", WORD},
+    {"shape", "window", SIZE},
+    {"shape", "chunk", SIZE},
+    {"shape", "segment_ids", WORD},
+    {"shape", "context_shards", SMALL},
+    {"shape", "context_load_balanced", WORD},
+    {"shape", "batch", WORD},
+    {"shape", "dtype", WORD},
+    {"shape", "m", SIZE},
+    {"shape", "k", SIZE},
+    {"shape", "n", SIZE},
+    {"shape", "num_groups", SMALL},
+    {"shape", "group_sizes", WORD},
+    {"shape", "group_distribution", WORD},
+    {"shape", "rhs_transposed", WORD},
+    {"shape", "version", WORD},
+    {"shape", "tokens", SIZE},
+    {"shape", "emb_dim", SIZE},
+    {"shape", "vocab", SIZE},
+    {"tile", "block_q", SIZE},
+    {"tile", "block_kv", SIZE},
+    {"tile", "block_kv_compute", SIZE},
+    {"tile", "block_q_dkv", SIZE},
+    {"tile", "block_kv_dkv", SIZE},
+    {"tile", "block_kv_dkv_compute", SIZE},
+    {"tile", "block_q_dq", SIZE},
+    {"tile", "block_kv_dq", SIZE},
+    {"tile", "q_layout", WORD},
+    {"tile", "tile_m", SIZE},
+    {"tile", "tile_k", SIZE},
+    {"tile", "tile_n", SIZE},
+    {"tile", "input_buffer_count", SMALL},
+    {"tile", "b_block", SIZE},
+    {"tile", "h_block", SIZE},
+    {"tile", "v_block", SIZE},
+    {"flags", "dq_reduction_steps", SMALL},
+    {"flags", "use_max_logit_estimate", SMALL},
+    {"flags", "kernel_only", WORD},
     {"flags", "xla_tpu_scoped_vmem_limit_kib", SIZE},
 };
 enum { MEMBERS = sizeof members / sizeof *members };
@@ -57,16 +86,19 @@ enum { MEMBERS = sizeof members / sizeof *members };
 static const char *base_of(unsigned kernel, bool with_tile)
 {
     if (kernel < 5 || kernel == 10)
-        return with_tile ? "{\"shape\":{\"q_heads\":8,\"kv_heads\":8,\"q_len\":4096,\"head_dim_qk\":128},\"tile\":{"
-                           "\"block_q\":512,\"block_kv\":512,\"block_q_dkv\":512,\"block_kv_dkv\":512,"
-                           "\"block_q_dq\":512,\"block_kv_dq\":512}}"
-                         : "{\"shape\":{\"q_heads\":8,\"kv_heads\":8,\"q_len\":4096,\"head_dim_qk\":128}}";
+        return with_tile
+                   ? "{\"shape\":{\"q_heads\":8,\"kv_heads\":8,\"q_len\":4096,\"head_dim_qk\":128},\"tile\":{"
+                     "\"block_q\":512,\"block_kv\":512,\"block_q_dkv\":512,\"block_kv_dkv\":512,"
+                     "\"block_q_dq\":512,\"block_kv_dq\":512}}"
+                   : "{\"shape\":{\"q_heads\":8,\"kv_heads\":8,\"q_len\":4096,\"head_dim_qk\":128}}";
     if (kernel < 7)
-        return with_tile ? "{\"shape\":{\"m\":4096,\"k\":2048,\"n\":1536,\"num_groups\":8},\"tile\":{\"tile_m\":128,"
+        return with_tile ? "{\"shape\":{\"m\":4096,\"k\":2048,\"n\":1536,\"num_groups\":8},\"tile\":{\"tile_"
+                           "m\":128,"
                            "\"tile_k\":512,\"tile_n\":512}}"
                          : "{\"shape\":{\"m\":4096,\"k\":2048,\"n\":1536,\"num_groups\":8}}";
     if (kernel < 9)
-        return with_tile ? "{\"shape\":{\"tokens\":4096,\"emb_dim\":4096,\"vocab\":128256},\"tile\":{\"b_block\":1024,"
+        return with_tile ? "{\"shape\":{\"tokens\":4096,\"emb_dim\":4096,\"vocab\":128256},\"tile\":{\"b_"
+                           "block\":1024,"
                            "\"h_block\":512,\"v_block\":2048}}"
                          : "{\"shape\":{\"tokens\":4096,\"emb_dim\":4096,\"vocab\":128256}}";
     return with_tile ? "{\"shape\":{\"m\":4096,\"k\":4096,\"n\":4096},\"tile\":{}}"
@@ -138,7 +170,8 @@ static bool mend(json_t *request, const struct adv_finding *finding)
 {
     char object[16], member[64], *end;
     const double value = strtod(finding->hint, &end);
-    if (end == finding->hint || sscanf(finding->pointer, "/%15[a-z]/%63[a-z_]", object, member) != 2) return false;
+    if (end == finding->hint || sscanf(finding->pointer, "/%15[a-z]/%63[a-z_]", object, member) != 2)
+        return false;
     if (strstr(finding->pointer, "group_sizes")) return false; /* one of its numbers says what m would be */
     json_t *into = json_object_get(request, object);
     if (!json_is_object(into)) return false;

@@ -164,6 +164,40 @@ static void what_nothing_can_make_fit_says_what_is_short(void **state)
     fixture_close(&fixture);
 }
 
+static bool has(const struct adv_advice_list *list, const char *code)
+{
+    for (int i = 0; i < list->count; i++)
+        if (!strcmp(list->items[i].code, code)) return true;
+    return false;
+}
+
+/* Scores of 2048 x 2048 in float32, twice, are 32 MiB: under a limit of 48 MiB the kernel compiles, under the
+ * default of 32 it does not. */
+static void tiles_over_the_vmem_limit_are_an_error_with_the_limit_that_would_do(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    static struct adv_ledger ledger;
+    static struct adv_advice_list list;
+    struct adv_estimate estimate;
+    fixture_open(&fixture, job);
+    struct adv_plan plan = fixture.request->baseline;
+    plan.blocks[0].block_q = plan.blocks[0].block_kv = plan.blocks[0].block_kv_compute = 2048;
+    plan.blocks[1] = plan.blocks[0];
+    review(&fixture, &plan, &estimate, &ledger, &list);
+    const struct adv_advice *advice = find(&list, "kernel_over_vmem");
+    assert_int_equal(advice->severity, ADV_SEVERITY_ERROR);
+    const int needed_kib = atoi(change_of(advice, "xla_tpu_scoped_vmem_limit_kib"));
+    assert_true(needed_kib > 32768 && needed_kib <= 65536);
+    plan.flags.scoped_vmem_limit_kib = needed_kib;
+    review(&fixture, &plan, &estimate, &ledger, &list);
+    assert_false(has(&list, "kernel_over_vmem"));
+    plan.flags.scoped_vmem_limit_kib = needed_kib - 1024;
+    review(&fixture, &plan, &estimate, &ledger, &list);
+    assert_true(has(&list, "kernel_over_vmem"));
+    fixture_close(&fixture);
+}
+
 static void term_moves_add_up_to_the_difference_of_the_steps(void **state)
 {
     (void)state;
@@ -287,6 +321,7 @@ int main(void)
         cmocka_unit_test(sparsecore_offload_switched_off_is_a_warning_with_its_flags),
         cmocka_unit_test(a_plan_that_does_not_fit_gets_a_change_that_makes_it_fit),
         cmocka_unit_test(what_nothing_can_make_fit_says_what_is_short),
+        cmocka_unit_test(tiles_over_the_vmem_limit_are_an_error_with_the_limit_that_would_do),
         cmocka_unit_test(term_moves_add_up_to_the_difference_of_the_steps),
         cmocka_unit_test(ranked_plans_say_what_binds_what_the_next_costs_and_what_memory_is_left),
         cmocka_unit_test(all_groups_of_changes_together_are_the_plan),

@@ -188,14 +188,15 @@ static void every_kernel_is_tuned_simulated_and_drawn_on_every_chip(void **state
 static void every_attention_shape_works_with_every_kernel(void **state)
 {
     (void)state;
-    static const char *const shapes[] = {
+    const char *const load_balanced =
+        "{\"q_heads\":8,\"kv_heads\":8,\"q_len\":2048,\"kv_len\":8192,\"head_dim_qk\":128,"
+        "\"context_shards\":4,\"context_load_balanced\":true}";
+    const char *const shapes[] = {
         "{\"q_heads\":8,\"kv_heads\":8,\"q_len\":4096,\"head_dim_qk\":128,\"causal\":false}",
         "{\"q_heads\":8,\"kv_heads\":1,\"q_len\":4096,\"head_dim_qk\":128,\"window\":1000}",
         "{\"q_heads\":8,\"kv_heads\":8,\"q_len\":4096,\"head_dim_qk\":128,\"chunk\":1024}",
         "{\"q_heads\":8,\"kv_heads\":8,\"q_len\":4096,\"head_dim_qk\":128,\"segment_ids\":true}",
-        "{\"q_heads\":8,\"kv_heads\":8,\"q_len\":2048,\"kv_len\":8192,\"head_dim_qk\":128,\"context_shards\":"
-        "4,"
-        "\"context_load_balanced\":true}",
+        load_balanced,
         "{\"q_heads\":8,\"kv_heads\":8,\"q_len\":2048,\"head_dim_qk\":128,\"context_shards\":4}",
         "{\"q_heads\":8,\"kv_heads\":8,\"q_len\":4096,\"head_dim_qk\":192,\"head_dim_v\":128}",
         "{\"q_heads\":8,\"kv_heads\":8,\"q_len\":4096,\"head_dim_qk\":64}",

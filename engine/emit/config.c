@@ -386,6 +386,96 @@ adv_code adv_emit_changes(const struct adv_plan *before, const struct adv_plan *
     return ADV_OK;
 }
 
+static size_t bytes_of(enum kind kind)
+{
+    switch (kind) {
+    case KIND_INT64:
+        return sizeof(int64_t);
+    case KIND_DOUBLE:
+        return sizeof(double);
+    case KIND_BOOL:
+        return sizeof(bool);
+    case KIND_INT:
+    case KIND_FORMAT:
+    case KIND_LAYOUT:
+    case KIND_QUANT:
+    case KIND_OPTIMIZER:
+    case KIND_CP:
+    case KIND_RULE:
+        break;
+    }
+    return sizeof(int); /* enums too */
+}
+
+static void copy_row(const struct row *row, const struct adv_plan *from, struct adv_plan *plan)
+{
+    memcpy((char *)plan + row->offset, (const char *)from + row->offset, bytes_of(row->kind));
+}
+
+static bool copy_degree(const char *key, const struct adv_plan *from, struct adv_plan *plan)
+{
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) {
+        char name[ADV_LIMIT_NAME];
+        snprintf(name, sizeof name, "_%s_parallelism", adv_axis_key((enum adv_axis)i));
+        if (strcmp(key + 3, name) != 0) continue;
+        if (key[0] == 'i')
+            plan->ici[i] = from->ici[i];
+        else
+            plan->dcn[i] = from->dcn[i];
+        return true;
+    }
+    return false;
+}
+
+static bool copy_derived(const char *key, const struct adv_plan *from, struct adv_plan *plan)
+{
+    if (!strcmp(key, "attention"))
+        plan->attention = from->attention;
+    else if (!strcmp(key, "mu_dtype"))
+        plan->mu_dtype = from->mu_dtype;
+    else if (strstr(key, "_quantization_calibration_method"))
+        plan->quantization_static = from->quantization_static;
+    else if (!strcmp(key, "use_tokamax_gmm") || !strcmp(key, "use_gmm_v2") || !strcmp(key, "megablox") ||
+             !strcmp(key, "sparse_matmul"))
+        plan->moe = from->moe; /* four keys say one choice */
+    else if (strstr(key, "_fsdp_use_two_stage_all_gather"))
+        plan->two_stage_gather = from->two_stage_gather;
+    else
+        return false;
+    return true;
+}
+
+bool adv_emit_copy_key(const char *key, const struct adv_plan *from, struct adv_plan *plan)
+{
+    if (!strcmp(key, "remat_policy")) {
+        plan->policy = from->policy;
+        adv_policy_placements(plan->policy, plan->placements);
+        return true;
+    }
+    for (int i = 0; i < ADV_TENSOR_COUNT; i++) {
+        if (strcmp(key, adv_tensor_name((enum adv_tensor)i)) != 0) continue;
+        if (plan->policy == ADV_POLICY_CUSTOM) plan->placements[i] = from->placements[i];
+        return true; /* under a preset it says nothing */
+    }
+    if (!strncmp(key, "ici_", 4) || !strncmp(key, "dcn_", 4)) return copy_degree(key, from, plan);
+    for (int i = 0; i < ROWS; i++) {
+        if (strcmp(key, rows[i].key) != 0) continue;
+        for (int k = 0; k < LOCAL_ROWS; k++) {
+            bool same_block = !strcmp(local_rows[k].key + strlen("local_"), key);
+            if (same_block && number_of(plan, &local_rows[k]) == number_of(plan, &rows[i]))
+                memcpy((char *)plan + local_rows[k].offset, (const char *)from + rows[i].offset, sizeof(int));
+        }
+        copy_row(&rows[i], from, plan);
+        return true;
+    }
+    for (int i = 0; i < LOCAL_ROWS; i++) {
+        if (strcmp(key, local_rows[i].key) != 0) continue;
+        copy_row(&local_rows[i], from, plan);
+        return true;
+    }
+    return copy_derived(key, from, plan);
+}
+
 const char *adv_emit_config_find(const struct adv_config *config, const char *key)
 {
     for (int i = 0; i < config->count; i++)

@@ -32,6 +32,11 @@ ADV_MUST_CHECK adv_code adv_emit_changes(const struct adv_plan *before, const st
                                          struct adv_arena *arena, struct adv_config_change *changes,
                                          int capacity, int *changes_count, adv_err *err);
 
+/* Takes the value of one key of adv_emit_changes over from another plan. A remat_policy that is a preset
+ * brings its placements; local_sa_* follow sa_* where they did. False: the key is not one a plan is written
+ * with. */
+bool adv_emit_copy_key(const char *key, const struct adv_plan *from, struct adv_plan *plan);
+
 /* The value of `key` in `config` as JSON text, or NULL. */
 const char *adv_emit_config_find(const struct adv_config *config, const char *key);
 

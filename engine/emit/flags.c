@@ -178,3 +178,17 @@ int adv_emit_flag_changes(const struct adv_flags *before, const struct adv_flags
     }
     return count;
 }
+
+bool adv_emit_copy_flag(const char *name, const struct adv_flags *from, struct adv_flags *flags)
+{
+    if (!strcmp(name, "xla_tpu_scoped_vmem_limit_kib")) {
+        flags->scoped_vmem_limit_kib = from->scoped_vmem_limit_kib;
+        return true;
+    }
+    for (int i = 0; i < SWITCHES; i++) {
+        if (strcmp(name, switches[i].name) != 0) continue;
+        memcpy((char *)flags + switches[i].offset, (const char *)from + switches[i].offset, 1);
+        return true;
+    }
+    return false;
+}

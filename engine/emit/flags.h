@@ -24,6 +24,9 @@ struct adv_flag_change {
 };
 enum { ADV_FLAG_CHANGES = 16 };
 
+/* Takes one switch of adv_emit_flag_changes over from another plan's. False: it is no such switch. */
+bool adv_emit_copy_flag(const char *name, const struct adv_flags *from, struct adv_flags *flags);
+
 /* The switches that turn `before` into `after`; returns how many. */
 int adv_emit_flag_changes(const struct adv_flags *before, const struct adv_flags *after,
                           struct adv_flag_change changes[ADV_FLAG_CHANGES]);

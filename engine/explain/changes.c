@@ -15,18 +15,95 @@ static adv_code list_group(const struct adv_advise_request *request, const struc
     adv_code code = adv_emit_changes(baseline, changed, &request->model, &request->cluster, arena, keys,
                                      ADV_CHANGES_MAX - changes->count, &count, err);
     for (int i = 0; i < count; i++)
-        changes->items[changes->count++] =
-            (struct adv_change){keys[i].key, keys[i].from_json, keys[i].to_json, group};
+        changes->items[changes->count++] = (struct adv_change){
+            keys[i].key, keys[i].from_json, keys[i].to_json, group, 0, (double)NAN, (double)NAN};
     struct adv_flag_change switches[ADV_FLAG_CHANGES];
     count = code == ADV_OK ? adv_emit_flag_changes(&baseline->flags, &changed->flags, switches) : 0;
     for (int i = 0; i < count && changes->count < ADV_CHANGES_MAX; i++) {
-        struct adv_change change = {switches[i].name, adv_arena_copy(arena, switches[i].from),
-                                    adv_arena_copy(arena, switches[i].to), group};
+        struct adv_change change = {switches[i].name,
+                                    adv_arena_copy(arena, switches[i].from),
+                                    adv_arena_copy(arena, switches[i].to),
+                                    group,
+                                    0,
+                                    (double)NAN,
+                                    (double)NAN};
         if (!change.from_json || !change.to_json)
             return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
         changes->items[changes->count++] = change;
     }
     return code;
+}
+
+/* On the way from the baseline to the candidate. */
+struct path {
+    struct adv_estimate_input input;
+    const struct adv_plan *goal;
+    struct adv_changes *changes;
+    double whole;      /* the baseline's metric */
+    double batches[2]; /* global, of the baseline and of the goal */
+};
+
+static void take_over(const struct path *path, const struct adv_change *change, struct adv_plan *plan)
+{
+    if (!adv_emit_copy_flag(change->key, &path->goal->flags, &plan->flags))
+        (void)adv_emit_copy_key(change->key, path->goal, plan);
+}
+
+/* NAN: not legal, or another batch than that of either end. */
+static double metric_of(struct path *path, const struct adv_plan *plan)
+{
+    struct adv_estimate estimate;
+    double batch = adv_plan_global_batch(plan, path->input.cluster);
+    path->input.plan = plan;
+    if (batch != path->batches[0] && batch != path->batches[1]) return (double)NAN;
+    if (adv_plan_broken_rule(plan, path->input.model, path->input.cluster) ||
+        adv_estimate_plan(&path->input, &estimate, NULL, NULL) != ADV_OK)
+        return (double)NAN;
+    return adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &estimate);
+}
+
+/* The next step from `plan` at metric `now`: members of items get its number. Returns the metric behind it.
+ */
+static double step(struct path *path, struct adv_plan *plan, double now, int number)
+{
+    struct adv_changes *changes = path->changes;
+    int best = -1, first = -1;
+    double least = 0;
+    for (int i = 0; i < changes->count; i++) {
+        if (changes->items[i].order) continue;
+        if (first < 0) first = i;
+        struct adv_plan changed = *plan;
+        take_over(path, &changes->items[i], &changed);
+        double metric = metric_of(path, &changed);
+        if (number == 1) changes->items[i].own_gain_frac = (path->whole - metric) / path->whole;
+        if (isnan(metric) || (best >= 0 && metric >= least)) continue;
+        best = i;
+        least = metric;
+    }
+    for (int i = 0; i < changes->count; i++) { /* the best one, or the whole group of the first */
+        struct adv_change *change = &changes->items[i];
+        bool taken = best >= 0 ? i == best : change->group == changes->items[first].group;
+        if (change->order || !taken) continue;
+        take_over(path, change, plan);
+        change->order = number;
+    }
+    if (best < 0) least = metric_of(path, plan);
+    for (int i = 0; i < changes->count; i++)
+        if (changes->items[i].order == number)
+            changes->items[i].gain_frac = isnan(least) ? (double)NAN : (now - least) / path->whole;
+    return isnan(least) ? now : least; /* still illegal: what follows makes up for it */
+}
+
+static void order(struct path *path, const struct adv_plan *baseline)
+{
+    struct adv_plan plan = *baseline;
+    double now = path->whole;
+    for (int number = 1; number <= path->changes->count; number++) {
+        bool left = false;
+        for (int i = 0; i < path->changes->count; i++) left = left || path->changes->items[i].order == 0;
+        if (!left) return;
+        now = step(path, &plan, now, number);
+    }
 }
 
 adv_code adv_changes_find(const struct adv_advise_request *request, const struct adv_constants *constants,
@@ -52,6 +129,17 @@ adv_code adv_changes_find(const struct adv_advise_request *request, const struct
         if (adv_estimate_plan(&input, &estimate, NULL, NULL) != ADV_OK) continue;
         changes->group_gain_frac[group] = 1 - adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &estimate) / now;
         changes->group_fits[group] = adv_rank_fits(&estimate, 1);
+    }
+    if (changes->count <= ADV_CHANGES_ORDERED) {
+        struct path path = {
+            .input = {&request->model, &request->cluster, constants, NULL, ADV_FLOPS_CAUSAL_HALF},
+            .goal = &candidate->plan,
+            .changes = changes,
+            .whole = now,
+            .batches = {adv_plan_global_batch(&baseline->plan, &request->cluster),
+                        adv_plan_global_batch(&candidate->plan, &request->cluster)},
+        };
+        order(&path, &baseline->plan);
     }
     return ADV_OK;
 }

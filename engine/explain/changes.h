@@ -1,8 +1,10 @@
-/* changes.h: what a plan changes in a baseline, group by group, each with its own gain.
+/* changes.h: what a plan changes in a baseline, group by group and key by key, each with its own gain.
  *
  * Keys that only make sense together (the axes of a mesh, the placements of a remat policy) form a group; a
  * group's gain is that of the baseline with this group alone taken over, estimated. NAN where that is not a
- * legal plan by itself.
+ * legal plan by itself. Up to ADV_CHANGES_ORDERED keys are also put in order: each step takes over the key
+ * that gains most by itself on what is there, or, where no single one is legal, all that is left of a group.
+ * The gains of the steps add up to the whole.
  */
 #ifndef ADV_EXPLAIN_CHANGES_H
 #define ADV_EXPLAIN_CHANGES_H
@@ -12,11 +14,14 @@
 #include "engine/emit/groups.h"
 #include "engine/search/search.h"
 
-enum { ADV_CHANGES_MAX = 160 };
+enum { ADV_CHANGES_MAX = 160, ADV_CHANGES_ORDERED = 24 };
 
 struct adv_change {
     const char *key, *from_json, *to_json; /* a MaxText key, or an XLA flag without dashes */
     int group;
+    int order;            /* the step it is taken in, from 1; 0: too many keys to be put in order */
+    double gain_frac;     /* of that step, of the baseline's time; the whole step's at each of its keys */
+    double own_gain_frac; /* of the key alone on the baseline; NAN: not legal alone */
 };
 
 struct adv_changes {

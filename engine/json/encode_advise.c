@@ -67,6 +67,9 @@ static void set_changes(struct encoder *encoder, json_t *row, const struct adv_c
             (void)json_object_set_new(item, "to", parsed(change->to_json));
             adv_encode_set_string(item, "group", adv_change_group_name(change->group));
             adv_encode_set_number(item, "group_gain_frac", changes->group_gain_frac[change->group]);
+            adv_encode_set_number(item, "order", change->order > 0 ? change->order : (double)NAN);
+            adv_encode_set_number(item, "gain_frac", change->gain_frac);
+            adv_encode_set_number(item, "own_gain_frac", change->own_gain_frac);
             (void)json_array_append_new(list, item);
         }
         adv_encode_set_number(row, "gain_from_baseline_frac", changes->gain_frac);

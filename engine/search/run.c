@@ -241,8 +241,7 @@ static bool improve_in_place(struct run *run, struct adv_candidate *candidate)
     return true;
 }
 
-/* With a limit on changed keys the answer is made of steps from the baseline (within.h), and no longer proven
- * best. */
+/* With a limit on changed keys the answer is made of steps from the baseline (within.h). */
 static adv_code stay_within(struct run *run, adv_err *err)
 {
     const struct adv_advise_request *request = run->request;
@@ -254,7 +253,9 @@ static adv_code stay_within(struct run *run, adv_err *err)
     bool complete = true;
     run->kept_count = adv_search_within(&run->pricer, &request->baseline, donors, count, run->arena,
                                         run->kept, ADV_RANK_KEPT, &complete);
-    run->complete = false;
+    run->complete =
+        complete; /* of the plans within the limit; how far the search for donors got is no matter */
+    run->space.complete = true;
     return ADV_OK;
 }
 

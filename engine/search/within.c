@@ -6,53 +6,83 @@
 #include "engine/emit/flags.h"
 #include "engine/emit/groups.h"
 #include "engine/rank/rank.h"
+#include "engine/search/single_keys.h"
 
-enum { KEYS_MAX = 160 };
+enum { KEYS_MAX = 160, COUNT_BYTES = 256 * 1024 };
 
 /* Keys and flags by which `changed` differs from the baseline; above any limit when memory ran out. */
 static int count_keys(const struct adv_advise_request *request, const struct adv_plan *baseline,
-                      const struct adv_plan *changed, struct adv_arena *arena)
+                      const struct adv_plan *changed)
 {
     struct adv_config_change keys[KEYS_MAX];
     struct adv_flag_change flags[ADV_FLAG_CHANGES];
+    struct adv_arena arena; /* two whole configurations, for this count only */
     int count = 0;
-    if (adv_emit_changes(baseline, changed, &request->model, &request->cluster, arena, keys, KEYS_MAX, &count,
-                         NULL) != ADV_OK)
-        return KEYS_MAX;
-    return count + adv_emit_flag_changes(&baseline->flags, &changed->flags, flags);
+    adv_arena_init(&arena, COUNT_BYTES);
+    adv_code code = adv_emit_changes(baseline, changed, &request->model, &request->cluster, &arena, keys,
+                                     KEYS_MAX, &count, NULL);
+    adv_arena_free(&arena);
+    return code == ADV_OK ? count + adv_emit_flag_changes(&baseline->flags, &changed->flags, flags)
+                          : KEYS_MAX;
 }
 
-static void insert(struct adv_candidate *best, int *count, int capacity, const struct adv_plan *plan,
-                   const struct adv_estimate *estimate)
+/* The best plans so far, by cautious metric. */
+struct best {
+    struct adv_pricer *pricer;
+    const struct adv_plan *baseline;
+    struct adv_candidate *items;
+    int count, capacity;
+};
+
+static double metric_of(const struct adv_estimate *estimate)
 {
-    double metric = adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, estimate);
-    int at = *count;
-    while (at > 0 && adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &best[at - 1].estimate) > metric) at--;
-    for (int i = 0; i < *count; i++) { /* equal in all that is predicted, on the same mesh: once is enough */
-        const struct adv_estimate *other = &best[i].estimate;
+    return adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, estimate);
+}
+
+static void insert(struct best *best, const struct adv_plan *plan, const struct adv_estimate *estimate)
+{
+    double metric = metric_of(estimate);
+    int at = best->count;
+    while (at > 0 && metric_of(&best->items[at - 1].estimate) > metric) at--;
+    for (int i = 0; i < best->count;
+         i++) { /* equal in all that is predicted, on the same mesh: once is enough */
+        const struct adv_estimate *other = &best->items[i].estimate;
         bool same = other->step_time_s == estimate->step_time_s &&
                     other->hbm_bytes_per_device == estimate->hbm_bytes_per_device &&
                     other->host_bytes_per_host == estimate->host_bytes_per_host;
-        if (same && adv_rank_same_mesh(&best[i].plan, plan)) return;
+        if (same && adv_rank_same_mesh(&best->items[i].plan, plan)) return;
     }
-    if (at == capacity) return;
-    int moved = *count < capacity ? (*count)++ - at : capacity - 1 - at;
-    memmove(&best[at + 1], &best[at], (size_t)moved * sizeof *best);
-    best[at] = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
+    int moved = best->count < best->capacity ? best->count++ - at : best->capacity - 1 - at;
+    memmove(&best->items[at + 1], &best->items[at], (size_t)moved * sizeof *best->items);
+    best->items[at] = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
 }
 
-static void lend(struct adv_pricer *pricer, const struct adv_plan *baseline, const struct adv_plan *donor,
-                 struct adv_arena *arena, struct adv_candidate *best, int *count, int capacity)
+/* Prices a legal plan; keeps it when it fits, is good enough and does not change too many keys after all. */
+static void offer(void *context, const struct adv_plan *plan)
 {
-    const struct adv_advise_request *request = pricer->request;
+    struct best *best = context;
+    const struct adv_advise_request *request = best->pricer->request;
+    struct adv_estimate estimate;
+    if (!adv_price(best->pricer, plan, &estimate) || !adv_rank_fits(&estimate, best->pricer->memory_frac))
+        return;
+    adv_estimate_again_interval(best->pricer->scratch, &estimate);
+    bool full = best->count == best->capacity;
+    if (full && metric_of(&estimate) >= metric_of(&best->items[best->count - 1].estimate)) return;
+    if (count_keys(request, best->baseline, plan) <= request->max_changes) insert(best, plan, &estimate);
+}
+
+/* All subsets of the groups of keys in which the donor differs. */
+static void lend(struct best *best, const struct adv_plan *donor)
+{
+    const struct adv_advise_request *request = best->pricer->request;
     int keys[ADV_CHANGE_GROUPS];
     for (int group = 0; group < ADV_CHANGE_GROUPS; group++) {
-        struct adv_plan changed = *baseline;
+        struct adv_plan changed = *best->baseline;
         adv_change_group_apply(group, donor, &changed);
-        keys[group] = count_keys(request, baseline, &changed, arena);
+        keys[group] = count_keys(request, best->baseline, &changed);
     }
     for (unsigned subset = 0; subset < 1u << ADV_CHANGE_GROUPS; subset++) {
-        struct adv_plan changed = *baseline;
+        struct adv_plan changed = *best->baseline;
         int total = 0;
         bool idle = false; /* a group that changes nothing only repeats a smaller subset */
         for (int group = 0; group < ADV_CHANGE_GROUPS; group++) {
@@ -61,24 +91,37 @@ static void lend(struct adv_pricer *pricer, const struct adv_plan *baseline, con
             total += keys[group];
             adv_change_group_apply(group, donor, &changed);
         }
-        if (idle || total > request->max_changes ||
-            adv_plan_broken_rule(&changed, &request->model, &request->cluster))
-            continue;
-        struct adv_estimate estimate;
-        if (!adv_price(pricer, &changed, &estimate) || !adv_rank_fits(&estimate, pricer->memory_frac))
-            continue;
-        adv_estimate_again_interval(pricer->scratch, &estimate);
-        insert(best, count, capacity, &changed, &estimate);
+        if (!idle && total <= request->max_changes &&
+            !adv_plan_broken_rule(&changed, &request->model, &request->cluster))
+            offer(best, &changed);
+    }
+}
+
+/* Where single keys cannot be exact for the whole limit: on from the best plans so far, with the keys they
+ * leave. */
+static void go_on(struct best *best, int asked, struct adv_arena *arena)
+{
+    enum { ROUNDS = 3, BEAM = 3 };
+    struct adv_plan from[BEAM];
+    for (int round = 0; round < ROUNDS; round++) {
+        int count = best->count < BEAM ? best->count : BEAM;
+        for (int i = 0; i < count; i++) from[i] = best->items[i].plan;
+        for (int i = 0; i < count; i++) {
+            int left = asked - count_keys(best->pricer->request, best->baseline, &from[i]);
+            if (left > 0) (void)adv_single_keys_visit(best->pricer, &from[i], left, arena, offer, best);
+        }
     }
 }
 
 int adv_search_within(struct adv_pricer *pricer, const struct adv_plan *baseline,
                       const struct adv_candidate *donors, int donors_count, struct adv_arena *arena,
-                      struct adv_candidate *best, int capacity, bool *complete)
+                      struct adv_candidate *items, int capacity, bool *complete)
 {
-    int count = 0;
-    for (int i = 0; i < donors_count && i < ADV_WITHIN_DONORS; i++)
-        lend(pricer, baseline, &donors[i].plan, arena, best, &count, capacity);
-    *complete = !pricer->spent;
-    return count;
+    struct best best = {pricer, baseline, items, 0, capacity < ADV_WITHIN_KEPT ? capacity : ADV_WITHIN_KEPT};
+    int asked = pricer->request->max_changes;
+    for (int i = 0; i < donors_count && i < ADV_WITHIN_DONORS; i++) lend(&best, &donors[i].plan);
+    int shown = adv_single_keys_visit(pricer, baseline, asked, arena, offer, &best);
+    if (shown < asked) go_on(&best, asked, arena);
+    *complete = shown >= asked && !pricer->spent;
+    return best.count;
 }

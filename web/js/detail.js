@@ -23,15 +23,7 @@ import { sensitivitiesPanel } from './sensitivities.js';
 import { sourcesPanel } from './sources.js';
 import { timeBar } from './time_bar.js';
 
-function confidenceOf(estimate) {
-  const confidence = estimate.confidence;
-  if (confidence && typeof confidence === 'object')
-    return { level: confidence.level ?? confidence.name, why: confidence.why };
-  return { level: confidence, why: estimate.confidence_why };
-}
-
 function figures(estimate) {
-  const confidence = confidenceOf(estimate);
   return h(
     'dl',
     { class: 'facts' },
@@ -49,7 +41,7 @@ function figures(estimate) {
       `${compact(estimate.tokens_per_step)} tokens per step`,
     ),
     fact('Decided by', resource(estimate.bound)),
-    fact('Confidence', words(confidence.level), confidence.why),
+    fact('Confidence', words(estimate.confidence), estimate.confidence_why),
     estimate.usd_per_step === null || estimate.usd_per_step === undefined
       ? null
       : fact(

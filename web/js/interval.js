@@ -1,6 +1,7 @@
 // The 90 % interval of several values on one scale, so that one sees which of them the prediction can tell apart.
 
-import { svg } from './dom.js';
+import { h, svg } from './dom.js';
+import { words } from './format.js';
 
 const HEIGHT = 16;
 
@@ -31,4 +32,11 @@ export function intervalMark(estimate, scale) {
     tick(high, 3),
     svg('circle', { cx: at(value), cy: middle, r: 4 }),
   );
+}
+
+// The mark for a table, with the confidence below it where that is not the usual one.
+export function intervalCell(estimate, scale) {
+  const { confidence } = estimate;
+  const unusual = confidence && confidence !== 'calibrated';
+  return [intervalMark(estimate, scale), unusual ? h('span', { class: 'second' }, words(confidence)) : null];
 }

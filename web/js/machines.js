@@ -3,7 +3,7 @@
 import { choiceTable } from './choice_table.js';
 import { h, table } from './dom.js';
 import { compact, count, days, energy, percent, plural, seconds, secondsRange, usd } from './format.js';
-import { intervalMark, intervalScale } from './interval.js';
+import { intervalCell, intervalScale } from './interval.js';
 import { verdict } from './memory_bar.js';
 import { clusterText, meshText } from './plan_text.js';
 import { scatter } from './scatter.js';
@@ -56,7 +56,7 @@ function machineRow(machine, scale, tied, budget) {
         seconds(estimate.step_time_s),
         small(secondsRange(estimate.step_time_low_s, estimate.step_time_high_s, estimate.step_time_s)),
       ],
-      intervalMark(estimate, scale),
+      intervalCell(estimate, scale),
       percent(estimate.mfu_frac),
       ...costCells(machine, estimate.usd_per_billion_tokens, budget),
       verdict(estimate.fit_verdict),

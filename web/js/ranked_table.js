@@ -4,7 +4,7 @@ import { choiceTable } from './choice_table.js';
 import { changeText } from './changes.js';
 import { h } from './dom.js';
 import { gib, percent, rounded, seconds, secondsRange } from './format.js';
-import { intervalMark, intervalScale } from './interval.js';
+import { intervalCell, intervalScale } from './interval.js';
 import { verdict } from './memory_bar.js';
 import { batchText, formatText, meshText, rematText } from './plan_text.js';
 
@@ -31,7 +31,7 @@ function cellsOf({ config, estimate }, change, scale) {
       small(secondsRange(estimate.step_time_low_s, estimate.step_time_high_s, estimate.step_time_s)),
       change ? small(change) : null,
     ],
-    intervalMark(estimate, scale),
+    intervalCell(estimate, scale),
     percent(estimate.mfu_frac),
     rounded(estimate.tokens_per_s_per_chip),
     [

@@ -40,15 +40,19 @@ function nearMisses(misses, open) {
   return open ? list : h('details', null, h('summary', null, summary), list);
 }
 
-// Plans whose predicted times differ less than the prediction can tell share a tie group.
-function tieNote(ranked, search) {
-  if (!ranked.some((plan, index) => index > 0 && plan.tie_group && plan.tie_group === ranked[index - 1].tie_group))
-    return null;
-  return h(
-    'p',
-    { class: 'soft' },
-    `Plans of one tie differ by less than ${percent(search?.tie_frac)}: take them as equally fast.`,
+// What the order of the plans means; those whose predicted times differ less than the prediction can tell share a tie group.
+function orderNote(ranked, search) {
+  if (ranked.length < 2) return null;
+  const tied = ranked.some(
+    (plan, index) => index > 0 && plan.tie_group && plan.tie_group === ranked[index - 1].tie_group,
   );
+  const said = [];
+  if (search?.objective !== 'hbm') said.push('Ordered by the upper end of the interval, which one can count on.');
+  if (tied)
+    said.push(
+      `Plans of one tie differ by less than ${percent(search?.tie_frac)}: take them as equally fast; the simplest stands first.`,
+    );
+  return said.length ? h('p', { class: 'soft' }, said.join(' ')) : null;
 }
 
 function fileName(request, kind) {
@@ -80,7 +84,7 @@ function plansPanel({ request, answer, plans, prefix, baseline, title, onChoose,
     ),
     plans.length ? rankedTable(plans, prefix, baseline, onChoose) : null,
     none && answer.search?.empty_why ? h('p', null, answer.search.empty_why) : null,
-    tieNote(ranked, answer.search),
+    orderNote(ranked, answer.search),
     trainingNote(answer.platforms, request.workload?.token_budget),
     tradeoff(ranked, answer.pareto),
     nearMisses(answer.near_misses, none),

@@ -1,0 +1,105 @@
+// The table of ranked plans against the stand-in daemon: what a row says, ties and order, choosing one.
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { advice, estimate } from '../fixture.mjs';
+import { pages } from '../pages_setup.mjs';
+
+const withJob = '/#/?model=llama3.1-70b';
+const { open } = pages();
+const text = (page, selector) => page.locator(selector).innerText();
+
+test('the ranked table shows each plan with units and the first one in full', async () => {
+  const page = await open({}, { path: withJob });
+  await page.click('#submit');
+  await page.waitForSelector('#ranked');
+  const first = await text(page, '#ranked tbody tr:first-child');
+  for (const part of [
+    'fsdp 64 × context 2',
+    'custom: saves 1, offloads 1',
+    '6.800 s',
+    '6.460–7.208 s',
+    '40.3 %',
+    '71.5 GiB',
+    'fits',
+    'of 94.7 GiB',
+  ]) {
+    assert.ok(first.includes(part), `${part} in ${first}`);
+  }
+  assert.match(await text(page, '#detail h2'), /^Plan 1: fsdp 64 × context 2$/);
+});
+
+test('plans that the prediction cannot tell apart are marked as tied', async () => {
+  const page = await open({}, { path: withJob });
+  await page.click('#submit');
+  await page.waitForSelector('#ranked');
+  assert.deepEqual(
+    (await page.locator('#ranked tbody th').allInnerTexts()).map((cell) => cell.replaceAll(/\s+/g, ' ').trim()),
+    ['Plan 1 tie 1', 'Plan 2 tie 1', 'Plan 3'],
+  );
+  await page.getByText('differ by less than 0.5 %').waitFor();
+  await page.getByText('Ordered by the upper end of the interval').waitFor();
+});
+
+test('each plan shows its interval on one scale, and a confidence that is not the usual one', async () => {
+  const page = await open(
+    {
+      'POST /v1/advise': () => {
+        const answer = advice(2);
+        answer.ranked[1].estimate.confidence = 'extrapolated';
+        return answer;
+      },
+    },
+    { path: withJob },
+  );
+  await page.click('#submit');
+  await page.waitForSelector('#ranked');
+  const ends = await page
+    .locator('#ranked .interval')
+    .evaluateAll((marks) =>
+      marks.map(
+        (mark) => mark.querySelector('line').getBoundingClientRect().right - mark.getBoundingClientRect().left,
+      ),
+    );
+  assert.equal(ends.length, 2);
+  assert.ok(ends[0] < ends[1], 'the slower plan reaches further right');
+  const rows = await page.locator('#ranked tbody tr').allInnerTexts();
+  assert.doesNotMatch(rows[0], /calibrated|extrapolated/);
+  assert.match(rows[1], /extrapolated/);
+});
+
+test('my configuration stands beside the plans, with what each gains', async () => {
+  const page = await open(
+    {
+      'POST /v1/advise': () => {
+        const answer = advice(2);
+        answer.baseline = { config: { remat_policy: 'full' }, xla_flags: [], estimate: estimate(1.25) };
+        answer.ranked[0].changes_from_baseline = [
+          { key: 'remat_policy', from: 'full', to: 'custom', group: 'remat', group_gain_frac: 0.15 },
+          { key: 'out_proj', from: null, to: 'device', group: 'remat', group_gain_frac: 0.15 },
+        ];
+        return answer;
+      },
+    },
+    { path: `${withJob}&config=remat_policy%3Dfull` },
+  );
+  await page.click('#submit');
+  await page.waitForSelector('#ranked');
+  assert.match(await text(page, '#ranked tbody tr:first-child'), /-20\.0 % to mine/);
+  const changes = page.getByRole('table', { name: 'Changes from my configuration' }).locator('tbody tr');
+  const cells = (await changes.allInnerTexts()).map((row) => row.replaceAll(/\s+/g, ' ').trim());
+  assert.deepEqual(cells, ['remat_policy full custom remat 15.0 %', 'out_proj unset device remat']);
+  await page.check('#plan-mine');
+  assert.match(await text(page, '#detail h2'), /^My configuration/);
+  assert.match(await page.locator('#detail pre').first().innerText(), /^remat_policy=full$/);
+});
+
+test('a plan is chosen by the mouse on its row and by arrow keys', async () => {
+  const page = await open({}, { path: withJob });
+  await page.click('#submit');
+  await page.waitForSelector('#ranked');
+  await page.locator('#ranked tbody tr').nth(2).locator('td').nth(3).click();
+  assert.match(await text(page, '#detail h2'), /^Plan 3/);
+  await page.keyboard.press('ArrowUp');
+  assert.match(await text(page, '#detail h2'), /^Plan 2/);
+});

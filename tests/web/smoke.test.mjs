@@ -164,6 +164,15 @@ test('tiles of every kernel of the catalog are found or the reason is beside a f
     assert.match(await page.locator('#k-kernel-error').innerText(), /simulate it instead/);
   }));
 
+test("a matmul, whose tiles are not the reader's, is simulated without them", () =>
+  withPage({ path: '/#/kernels?kernel=matmul&task=simulate' }, async (page) => {
+    await page.waitForSelector('#k-shape input');
+    await page.click('#k-submit');
+    await page.waitForSelector('.lanes', { timeout: 20000 });
+    assert.match(await page.locator('#k-results .facts').innerText(), /VMEM\s+chosen by XLA/);
+    assert.doesNotMatch(await page.locator('#k-results').innerText(), /\bNaN\b|undefined|\[object|0\.0 GiB/);
+  }));
+
 test('a tile of splash attention is drawn step by step from the real simulation', () =>
   withPage({ path: '/#/kernels?chip=v6e&shape.q_len=4096' }, async (page) => {
     await page.waitForSelector('#k-shape input');

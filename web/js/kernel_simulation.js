@@ -21,16 +21,18 @@ function figures(answer) {
     { class: 'facts' },
     fact('Time', microseconds(answer.time_us), 'of the whole operation on one device'),
     fact('Decided by', resource(answer.bound)),
-    fact(
-      'VMEM',
-      [
-        gib(answer.vmem_bytes),
-        ' ',
-        h('span', { class: `verdict verdict-${over ? 'does_not_fit' : 'fits'}` }, over ? 'does not fit' : 'fits'),
-      ],
-      `of ${gib(answer.vmem_limit_bytes)}`,
-    ),
-    fact('Grid steps', count(Math.round(answer.grid_steps))),
+    answer.vmem_bytes === 0
+      ? fact('VMEM', 'chosen by XLA', `of ${gib(answer.vmem_limit_bytes)}`)
+      : fact(
+          'VMEM',
+          [
+            gib(answer.vmem_bytes),
+            ' ',
+            h('span', { class: `verdict verdict-${over ? 'does_not_fit' : 'fits'}` }, over ? 'does not fit' : 'fits'),
+          ],
+          `of ${gib(answer.vmem_limit_bytes)}`,
+        ),
+    answer.grid_steps === 0 ? null : fact('Grid steps', count(Math.round(answer.grid_steps))),
     fact('MXU busy', percent(answer.mxu_busy_us / answer.time_us), microseconds(answer.mxu_busy_us)),
     fact('HBM traffic', gib(answer.hbm_bytes), bandwidth(answer.hbm_bytes / (answer.time_us * 1e-6))),
   );

@@ -67,13 +67,16 @@ function machineRow(machine, scale, tied, budget) {
 function headlineTable(rows, budget) {
   if (!rows.length) return null;
   const cells = ({ cluster, headline }) => [
-    [`${count(cluster.chips)} ${cluster.chip}`, h('span', { class: 'second' }, priceNote(cluster))],
-    [seconds(headline.roofline_step_time_s), h('span', { class: 'second' }, headline.label)],
+    [
+      `${count(cluster.chips)} ${cluster.chip}`,
+      h('span', { class: 'second' }, `${headline.label} · ${priceNote(cluster)}`),
+    ],
+    seconds(headline.roofline_step_time_s),
     percent(headline.mfu_frac),
     ...(budget ? costCells(headline, null, budget) : []),
   ];
   const columns = [
-    { title: 'GPUs' },
+    { title: 'GPUs', prose: true },
     { title: 'Roofline step time', number: true },
     { title: 'MFU assumed', number: true },
   ];

@@ -180,7 +180,7 @@ export function timelinePanel(timeline, actions = []) {
       `${said}, ${us(from, to)} to ${us(to, to)}; the values are in the table of steps.`,
     );
     list.replaceChildren(stepsTable(shown, to));
-    position.textContent = said;
+    position.textContent = total > 1 ? said : '';
     return said;
   };
   const mover = (move, text) => {

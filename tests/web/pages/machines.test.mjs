@@ -69,7 +69,7 @@ test('machines are listed with time, dollars and energy, GPUs apart as rooflines
     'v5e 2x2 4 weights alone are 65.7 GiB on each device',
   ]);
   assert.deepEqual(await lines(page.getByRole('table', { name: 'Headline rooflines of GPUs' })), [
-    '128 H100 $4.00 per chip and hour 3.250 s roofline at peak, not modelled 100.0 % 18.0 days $2,000,000 900 kWh',
+    '128 H100 roofline at peak, not modelled · $4.00 per chip and hour 3.250 s 100.0 % 18.0 days $2,000,000 900 kWh',
   ]);
   await page.getByRole('heading', { name: 'Headline rooflines of GPUs: not predictions' }).waitFor();
   await page.getByRole('img', { name: /Days against dollars of 2 machines/ }).waitFor();

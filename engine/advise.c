@@ -66,6 +66,20 @@ static void tag_store(struct job *job, bool store, const char *label, const char
     copy_text(job->answer->git_ref, git_ref);
 }
 
+/* MFU follows MaxText's count of model FLOPs, which for a few models holds work that no plan does (olmo3's
+ * windows, keys a sparse indexer leaves out): then it is told beside the rate. */
+static void warn_of_count(const struct adv_estimate *estimate, adv_err *warnings)
+{
+    const double notable_frac = 0.98;
+    if (estimate->hfu_frac >= notable_frac * estimate->mfu_frac) return;
+    (void)adv_err_add(
+        warnings, ADV_OK, "", "compare hfu_frac, or step times",
+        "mfu_frac counts %.3g times the FLOPs that the plan executes: this convention, or MaxText's count "
+        "of this model, has attention that windows, sparsity or causality skip",
+        estimate->mfu_frac / estimate->hfu_frac);
+    adv_err_rule(warnings, "flops-count");
+}
+
 static adv_code answer_estimate(struct job *job)
 {
     struct adv_estimate_request *request = allocate(job, sizeof *request);
@@ -81,6 +95,7 @@ static adv_code answer_estimate(struct job *job)
                                        request->flops_convention};
     code = adv_estimate_plan(&input, estimate, ledger, job->err);
     if (code != ADV_OK) return code;
+    warn_of_count(estimate, job->warnings);
     adv_advice_find(&input, estimate, ledger, advice);
     tag_answer(job, &request->model, &request->cluster, estimate);
     tag_store(job, request->store, request->label, request->project, request->git_ref);

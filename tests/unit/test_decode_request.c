@@ -366,6 +366,29 @@ static void an_answer_adds_up_and_is_the_same_every_time(void **state)
     adv_answer_free(&second);
 }
 
+static void a_count_of_flops_beyond_the_executed_ones_is_told(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"olmo3-7b", "llama3.1-8b"};
+    for (size_t i = 0; i < 2; i++) {
+        char text[512];
+        (void)snprintf(text, sizeof text,
+                       "{\"model\":\"%s\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\"},\"config\":{"
+                       "\"per_device_batch_size\":1,\"max_target_length\":65536}}",
+                       models[i]);
+        struct adv_answer answer;
+        forget();
+        assert_ok(adv_answer_request(catalog, ADV_REQUEST_ESTIMATE, text, strlen(text), &answer, &err));
+        json_t *root = json_loads(answer.json, 0, NULL);
+        double mfu = json_number_value(json_object_get(root, "mfu_frac"));
+        double hfu = json_number_value(json_object_get(root, "hfu_frac"));
+        assert_int_equal(strstr(answer.json, "flops-count") != NULL, hfu < mfu);
+        assert_int_equal(hfu < mfu, i == 0);
+        json_decref(root);
+        adv_answer_free(&answer);
+    }
+}
+
 static void an_array_is_answered_in_order_or_not_at_all(void **state)
 {
     (void)state;
@@ -420,6 +443,7 @@ int main(void)
         cmocka_unit_test(every_error_of_a_document_is_reported_at_once),
         cmocka_unit_test(every_published_run_decodes_and_is_legal),
         cmocka_unit_test(an_answer_adds_up_and_is_the_same_every_time),
+        cmocka_unit_test(a_count_of_flops_beyond_the_executed_ones_is_told),
         cmocka_unit_test(an_array_is_answered_in_order_or_not_at_all),
     };
     int failed = run_group_with_catalog(tests);

@@ -206,7 +206,9 @@ static void decode_catalog_model(const struct adv_catalog_file *file, const json
     if (adv_decode_model_keys(json_object_get(row, "keys"), keys_at, keys, file->err, file->err) != ADV_OK)
         return;
     (void)snprintf(keys->name, sizeof keys->name, "%s", name);
-    (void)snprintf(keys->maxtext_name, sizeof keys->maxtext_name, "%s", name);
+    const char *maxtext_name = name; /* what MaxText's model_name takes, where it is another */
+    (void)adv_json_string(row, at, "maxtext_name", ADV_JSON_OPTIONAL, &maxtext_name, file->err);
+    (void)snprintf(keys->maxtext_name, sizeof keys->maxtext_name, "%s", maxtext_name);
     file->catalog->model_names[index] = model->name;
 }
 

@@ -1,6 +1,7 @@
 #include "engine/json/decode_model.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/text.h"
@@ -229,4 +230,78 @@ adv_code adv_decode_model_over(const struct adv_catalog *catalog, const json_t *
         members_wrong = true;
     code = adv_model_build(&keys, at, model, err);
     return members_wrong ? ADV_E_INVALID : code;
+}
+
+/* Keys that differ from MaxText's defaults, as MaxText would read them. */
+static json_t *keys_as_json(const struct adv_model_keys *keys)
+{
+    struct adv_model_keys defaults;
+    adv_model_keys_defaults(&defaults);
+    json_t *object = json_object();
+    (void)json_object_set_new(object, "decoder_block", json_string(adv_decoder_name(keys->decoder_block)));
+#define PUT_INTEGER(key, fallback, low, high)                                                                \
+    if (keys->key != defaults.key)                                                                           \
+        (void)json_object_set_new(object, #key, json_integer((json_int_t)keys->key));
+#define PUT_BOOL(key)                                                                                        \
+    if (keys->key != defaults.key) (void)json_object_set_new(object, #key, json_boolean(keys->key));
+#define PUT_NUMBER(key)                                                                                      \
+    if (keys->key < defaults.key || keys->key > defaults.key)                                                \
+        (void)json_object_set_new(object, #key, json_real(keys->key));
+    ADV_MODEL_INTEGER_KEYS(PUT_INTEGER)
+    ADV_MODEL_BOOL_KEYS(PUT_BOOL)
+    ADV_MODEL_NUMBER_KEYS(PUT_NUMBER)
+#undef PUT_INTEGER
+#undef PUT_BOOL
+#undef PUT_NUMBER
+    if (keys->is_mla) (void)json_object_set_new(object, "attention_type", json_string("mla"));
+    if (keys->mlp_activations_count == 1)
+        (void)json_object_set_new(object, "mlp_activations", json_pack("[s]", "gelu"));
+    return object;
+}
+
+/* The members of `value` that shape the decoder; new reference. */
+static json_t *given_keys(const json_t *value)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < KEY_NAMES; i++) {
+        json_t *member = json_object_get(value, key_names[i]);
+        if (member && !json_is_null(member) && strcmp(key_names[i], "name") != 0)
+            (void)json_object_set(object, key_names[i], member);
+    }
+    return object;
+}
+
+adv_code adv_decode_model_given(const json_t *value, struct adv_arena *arena, const struct adv_pin **keys,
+                                int *count)
+{
+    *keys = NULL;
+    *count = 0;
+    if (!json_is_object(value)) return ADV_OK;
+    const json_t *hf = json_object_get(value, "hf_config");
+    struct adv_model_keys decoded;
+    adv_err reported; /* the decoder of the model has told it all */
+    adv_err_init(&reported);
+    json_t *object = NULL;
+    if (!hf)
+        object = given_keys(value);
+    else if (adv_decode_hf_config(hf, "", &decoded, &reported, NULL) == ADV_OK)
+        object = keys_as_json(&decoded);
+    size_t room = json_object_size(object);
+    struct adv_pin *made = adv_arena_array(arena, room ? room : 1, sizeof *made);
+    adv_code code = made ? ADV_OK : ADV_E_MEMORY;
+    const char *name = NULL;
+    json_t *member = NULL;
+    json_object_foreach(object, name, member)
+    {
+        char *text = json_dumps(member, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(12));
+        if (code == ADV_OK)
+            made[*count] =
+                (struct adv_pin){adv_arena_copy(arena, name), text ? adv_arena_copy(arena, text) : NULL};
+        free(text);
+        if (code == ADV_OK && (!made[*count].key || !made[*count].value_json)) code = ADV_E_MEMORY;
+        if (code == ADV_OK) ++*count;
+    }
+    json_decref(object);
+    *keys = made;
+    return code;
 }

@@ -3,9 +3,11 @@
 #ifndef ADV_JSON_DECODE_MODEL_H
 #define ADV_JSON_DECODE_MODEL_H
 
+#include "engine/base/arena.h"
 #include "engine/catalog/catalog.h"
 #include "engine/json/json_read.h"
 #include "engine/spec/model_build.h"
+#include "engine/spec/request.h"
 
 /* Builds the model `value` (at JSON pointer `at`) describes.
  * Everything wrong is reported at once in `err`: missing dims, wrong types, an unknown name or architecture
@@ -31,5 +33,11 @@ ADV_MUST_CHECK adv_code adv_decode_model_keys(const json_t *object, const char *
  * here. */
 ADV_MUST_CHECK adv_code adv_decode_hf_config(const json_t *config, const char *at,
                                              struct adv_model_keys *keys, adv_err *err, adv_err *warnings);
+
+/* The architecture keys of a model given as an object, as MaxText takes them: what was given of MaxText's
+ * keys, or what a Hugging Face configuration comes to (only where it differs from MaxText's defaults). *count
+ * is 0 for a name. Keys and values are in `arena`. ADV_E_MEMORY when it is exhausted. */
+ADV_MUST_CHECK adv_code adv_decode_model_given(const json_t *value, struct adv_arena *arena,
+                                               const struct adv_pin **keys, int *count);
 
 #endif

@@ -25,6 +25,7 @@ bool adv_decode_is_model_key(const char *name)
         "attention_type",
         "mlp_activations",
         "compress_ratios",
+        "engram_layers",
     };
 #undef ADV_INTEGER_NAME
 #undef ADV_PLAIN_NAME

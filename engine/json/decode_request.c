@@ -530,6 +530,9 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
     decode_search(root, request, err);
     decode_workload(root, pins, request, &keys, err);
     decode_base(catalog, root, pins, keys, strict, arena, request, err, warnings);
+    if (has_job && adv_decode_model_given(json_object_get(root, "model"), arena, &request->model_keys,
+                                          &request->model_keys_count) != ADV_OK)
+        (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
     json_decref(keys);
     json_decref(pins);
     bool is_global = request->workload.global_batch_sequences > 0 || request->workload.tokens_per_step > 0;

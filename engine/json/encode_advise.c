@@ -30,6 +30,27 @@ static json_t *parsed(const char *text)
     return value ? value : json_string(text);
 }
 
+static bool is_pinned(const struct adv_advise_request *request, const char *key)
+{
+    for (int i = 0; i < request->pins_count; i++) {
+        if (strcmp(request->pins[i].key, key) == 0) return true;
+    }
+    return false;
+}
+
+/* The model's own keys as they were given, in place of what its layers can be described by. */
+static void put_model_keys(const struct adv_advise_request *request, struct adv_config *config)
+{
+    for (int k = 0; k < request->model_keys_count; k++) {
+        const struct adv_pin *key = &request->model_keys[k];
+        int at = 0;
+        while (at < config->count && strcmp(config->entries[at].key, key->key) != 0) at++;
+        if (at == ADV_LIMIT_CONFIG_KEYS || is_pinned(request, key->key)) continue;
+        config->entries[at] = (struct adv_config_entry){key->key, key->value_json};
+        if (at == config->count) config->count++;
+    }
+}
+
 /* Keys and flags of a plan, as "config" and "xla_flags" of `row`. */
 static void set_config(struct encoder *encoder, json_t *row, const struct adv_plan *plan)
 {
@@ -41,6 +62,7 @@ static void set_config(struct encoder *encoder, json_t *row, const struct adv_pl
     const struct adv_advise_request *request = encoder->request;
     adv_code code = adv_emit_config(plan, &request->model, &request->cluster, request->pins,
                                     request->pins_count, encoder->arena, config, encoder->err);
+    if (code == ADV_OK) put_model_keys(request, config);
     if (code == ADV_OK)
         code =
             adv_emit_flags(plan, &request->cluster, encoder->catalog, encoder->arena, config, encoder->err);

@@ -57,6 +57,8 @@ struct adv_advise_request {
     struct adv_workload workload;
     int pins_count;
     struct adv_pin pins[ADV_LIMIT_CONFIG_KEYS];
+    int model_keys_count; /* architecture keys of a model that is not one of MaxText's own, as given */
+    const struct adv_pin *model_keys;
     bool axis_pinned[ADV_AXIS_COUNT]; /* ICI degree fixed by a pin to workload.base.ici[axis] */
     bool remat_pinned; /* remat_policy is: it and the tensor keys say where everything is; tensor keys alone
                           fix these tensors only */

@@ -262,6 +262,61 @@ static void lint_finds_the_same_in_json_yaml_and_a_command(void **state)
     for_each_recipe(check_documents);
 }
 
+/* The first plan for `model` (reference taken over), as MaxText would run it: nothing but its config and
+ * flags. */
+static void assert_config_is_complete(json_t *model, const char *what)
+{
+    json_t *request = json_pack("{s:o, s:{s:s, s:s}, s:{s:i, s:i}, s:{s:i, s:i}}", "model", model, "cluster",
+                                "chip", "v5p", "topology", "4x4x4", "workload", "seq_len", 1024,
+                                "global_batch_sequences", 64, "search", "top_k", 1, "max_evaluations", 20000);
+    json_t *answer = answer_to(request, ADV_REQUEST_ADVISE, what);
+    json_t *first = json_array_get(json_object_get(answer, "ranked"), 0);
+    if (first) {
+        json_t *config = json_object_get(first, "config");
+        json_t *name = json_object_get(config, "model_name");
+        json_t *again =
+            json_pack("{s:O, s:{s:s, s:s}, s:O, s:O, s:b}", "model", name ? name : json_string("default"),
+                      "cluster", "chip", "v5p", "topology", "4x4x4", "config", config, "xla_flags",
+                      json_object_get(first, "xla_flags"), "strict", 1);
+        json_t *run = answer_to(again, ADV_REQUEST_ESTIMATE, what);
+        json_t *estimate = json_object_get(first, "estimate");
+        static const char *const members[] = {"step_time_s", "hbm_bytes_per_device", "mfu_frac"};
+        for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+            double ran = json_number_value(json_object_get(run, members[i]));
+            double advised = json_number_value(json_object_get(estimate, members[i]));
+            if (fabs(ran / advised - 1) > 1e-9)
+                fail_msg("%s: %s is %g, advised as %g", what, members[i], ran, advised);
+        }
+        json_decref(run);
+    }
+    json_decref(answer);
+}
+
+static void an_advised_configuration_is_the_whole_model(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "llama3-405b",   "llama3.1-8b",      "gpt-oss-20b",        "gemma4-26b",
+        "gemma4-e2b",    "llama4-17b-16e",   "qwen3-next-80b-a3b", "gemma2-9b",
+        "gemma3-12b",    "deepseek2-16b",    "mixtral-8x7b",       "olmo3-7b",
+        "qwen3-30b-a3b", "envy-switch-base", "deepseek-custom",    "gpt3-6b"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        json_t *entry = catalog_entry("models", names[i]);
+        json_t *own = json_deep_copy(json_object_get(entry, "keys"));
+        (void)json_object_set_new(own, "name", json_string("own"));
+        assert_config_is_complete(json_string(names[i]), names[i]);
+        assert_config_is_complete(own, names[i]);
+        json_decref(entry);
+    }
+    static const char *const configs[] = {"gpt-oss-20b", "gemma3-27b", "deepseek2-16b", "gpt-neox-20b",
+                                          "qwen3-30b-a3b"};
+    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
+        char path[128];
+        (void)snprintf(path, sizeof path, "tests/data/hf/%s.json", configs[i]);
+        assert_config_is_complete(json_pack("{s:o}", "hf_config", json_load_file(path, 0, NULL)), configs[i]);
+    }
+}
+
 static void flags_mean_the_same_however_they_are_given(void **state)
 {
     (void)state;
@@ -293,6 +348,7 @@ int main(void)
         cmocka_unit_test(a_slice_is_the_same_by_shape_count_and_name),
         cmocka_unit_test(values_mean_the_same_typed_and_as_words),
         cmocka_unit_test(lint_finds_the_same_in_json_yaml_and_a_command),
+        cmocka_unit_test(an_advised_configuration_is_the_whole_model),
         cmocka_unit_test(flags_mean_the_same_however_they_are_given),
     };
     return run_group_with_catalog(tests);

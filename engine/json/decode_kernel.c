@@ -103,13 +103,19 @@ static void judge_group_sizes(struct decoder *d, size_t count, int64_t bad_count
         (void)adv_err_add(d->err, ADV_E_INVALID, "/shape/group_sizes", "whole numbers of rows, 0 or more",
                           "%lld more sizes are no numbers of rows", (long long)(bad_count - BAD_SIZES_SHOWN));
     if (shape->num_groups > 0 && count != (size_t)shape->num_groups) {
-        (void)snprintf(hint, sizeof hint, "num_groups %zu, or %d sizes", count, shape->num_groups);
+        if (count > 0)
+            (void)snprintf(hint, sizeof hint, "num_groups %zu, or %d sizes", count, shape->num_groups);
+        else
+            (void)snprintf(hint, sizeof hint, "%d sizes, or no group_sizes", shape->num_groups);
         (void)adv_err_add(d->err, ADV_E_INVALID, "/shape/group_sizes", hint, "%zu sizes for %d groups", count,
                           shape->num_groups);
     }
-    if (shape->m > 0 && bad_count == 0 && total != shape->m) {
-        (void)snprintf(hint, sizeof hint, "m %lld, or sizes that sum to %lld", (long long)total,
-                       (long long)shape->m);
+    if (shape->m > 0 && count > 0 && bad_count == 0 && total != shape->m) {
+        if (total > 0)
+            (void)snprintf(hint, sizeof hint, "m %lld, or sizes that sum to %lld", (long long)total,
+                           (long long)shape->m);
+        else
+            (void)snprintf(hint, sizeof hint, "sizes that sum to %lld", (long long)shape->m);
         (void)adv_err_add(d->err, ADV_E_INVALID, "/shape/group_sizes", hint,
                           "the groups hold %lld rows, but m is %lld", (long long)total, (long long)shape->m);
     }
@@ -204,12 +210,17 @@ static void read_flags(struct decoder *d)
 
 static void read_chip(const struct adv_catalog *catalog, struct decoder *d)
 {
+    static const char generations[] = "tpu7x, v6e, v5p, v5e or v4";
     const char *name = NULL;
+    if (!has(d->root, "chip")) {
+        (void)adv_err_add(d->err, ADV_E_INVALID, "/chip", generations, "`chip` is required");
+        return;
+    }
     if (!adv_json_string(d->root, "", "chip", ADV_JSON_REQUIRED, &name, d->err)) return;
     d->request->chip = adv_catalog_chip(catalog, name);
     if (d->request->chip && d->request->chip->chip.is_tpu) return;
     d->request->chip = NULL;
-    (void)adv_err_add(d->err, ADV_E_INVALID, "/chip", "tpu7x, v6e, v5p, v5e or v4",
+    (void)adv_err_add(d->err, ADV_E_INVALID, "/chip", generations,
                       "\"%.60s\" is not a TPU generation the catalog knows", name);
 }
 
@@ -265,9 +276,10 @@ static void read_known(struct decoder *d)
     adv_kernel_members_read(kernel, ADV_KERNEL_SHAPE, d->shape, true, d->request, d->err);
     const bool own_tile =
         kernel == ADV_KERNEL_MATMUL || (adv_kernel_is_gmm(kernel) && d->request->gmm.version == 2);
-    if (d->with_tile)
-        d->tile =
-            adv_json_object(d->root, "", "tile", own_tile ? ADV_JSON_OPTIONAL : ADV_JSON_REQUIRED, d->err);
+    if (d->with_tile) d->tile = adv_json_object(d->root, "", "tile", ADV_JSON_OPTIONAL, d->err);
+    if (d->with_tile && !own_tile && !has(d->root, "tile"))
+        (void)adv_err_add(d->err, ADV_E_INVALID, "/tile", "tune finds the best tiles of a shape",
+                          "`tile` is required");
     adv_kernel_members_read(kernel, ADV_KERNEL_TILE, d->tile, !own_tile, d->request, d->err);
     if (adv_kernel_is_gmm(kernel) && d->shape) read_groups(d);
     if (is_xent(kernel)) judge_xent_names(d);

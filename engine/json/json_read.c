@@ -48,6 +48,11 @@ adv_code adv_json_parse_file_text(const char *text, size_t length_bytes, json_t 
                            ADV_LIMIT_JSON_DEPTH);
     json_error_t error;
     json_t *value = json_loadb(text, length_bytes, JSON_REJECT_DUPLICATES, &error);
+    if (!value && json_error_code(&error) == json_error_numeric_overflow) {
+        /* an integer beyond 64 bits becomes a real, so that its member is reported with the others */
+        json_error_t ignored;
+        value = json_loadb(text, length_bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &ignored);
+    }
     if (!value)
         return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "not valid JSON at line %d, column %d: %s",
                            error.line, error.column, error.text);
@@ -232,11 +237,30 @@ json_t *adv_json_array(const json_t *object, const char *at, const char *member,
 
 enum { NAMES_LISTED = 16 };
 
-/* "did you mean `x`?", else the whole list when it is short, as far as it goes into a hint, else "". */
+/* The name nearest to `given`, whatever its case; else one that begins like it. */
+static const char *nearest_name(const char *given, const char *const *names, int names_count)
+{
+    char lower[ADV_LIMIT_NAME];
+    size_t length = 0;
+    for (; given[length] && length + 1 < sizeof lower; length++)
+        lower[length] =
+            given[length] >= 'A' && given[length] <= 'Z' ? (char)(given[length] - 'A' + 'a') : given[length];
+    lower[length] = '\0';
+    const char *nearest = adv_text_nearest(given, names, names_count);
+    if (!nearest) nearest = adv_text_nearest(lower, names, names_count);
+    for (int i = 0; i < names_count && !nearest && length >= 3; i++) {
+        const size_t name_length = strlen(names[i]), shorter = name_length < length ? name_length : length;
+        if (shorter >= 3 && strncmp(lower, names[i], shorter) == 0) nearest = names[i];
+    }
+    return nearest;
+}
+
+/* "did you mean `x`?", else the whole list when it is short, as far as it goes into a hint, else "". `given`
+ * may be NULL. */
 static void suggest(char hint[ADV_LIMIT_DETAIL], const char *given, const char *const *names, int names_count)
 {
     hint[0] = '\0';
-    const char *nearest = adv_text_nearest(given, names, names_count);
+    const char *nearest = given ? nearest_name(given, names, names_count) : NULL;
     if (nearest) {
         (void)snprintf(hint, ADV_LIMIT_DETAIL, "did you mean `%s`?", nearest);
         return;
@@ -250,9 +274,12 @@ static void suggest(char hint[ADV_LIMIT_DETAIL], const char *given, const char *
 bool adv_json_choice(const json_t *object, const char *at, const char *member, enum adv_json_need need,
                      const char *const *names, int names_count, int *index, adv_err *err)
 {
-    const char *given;
-    if (!adv_json_string(object, at, member, need, &given, err)) return false;
-    for (int i = 0; i < names_count; i++) {
+    const char *given = NULL;
+    const json_t *found = json_object_get(object, member);
+    if (found && !json_is_null(found) && !adv_json_string(object, at, member, need, &given, err))
+        return false;
+    if (!given && need == ADV_JSON_OPTIONAL) return false;
+    for (int i = 0; given && i < names_count; i++) {
         if (strcmp(given, names[i]) != 0) continue;
         *index = i;
         return true;
@@ -261,7 +288,7 @@ bool adv_json_choice(const json_t *object, const char *at, const char *member, e
     char hint[ADV_LIMIT_DETAIL];
     suggest(hint, given, names, names_count);
     (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), hint,
-                      "`%s` does not know the value \"%.80s\"", member, given);
+                      given ? "`%s` does not know the value \"%.80s\"" : "`%s` is required", member, given);
     return false;
 }
 

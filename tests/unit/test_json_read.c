@@ -72,6 +72,7 @@ static void refused_numbers_name_the_nearest_legal_value(void **state)
         {"{\"n\": -7}", "1, the nearest legal value", ADV_E_RANGE},
         {"{\"n\": 65}", "64, the nearest legal value", ADV_E_RANGE},
         {"{\"n\": 1e30}", "64, the nearest legal value", ADV_E_RANGE},
+        {"{\"n\": 99999999999999999999}", "64, the nearest legal value", ADV_E_RANGE},
         {"{\"n\": 9223372036854775807}", "64, the nearest legal value", ADV_E_RANGE},
         {"{\"n\": 1.5}", "1 or 2", ADV_E_INVALID},
         {"{\"n\": \"16\"}", "16, without quotes", ADV_E_INVALID},
@@ -104,6 +105,30 @@ static void unknown_members_name_the_nearest_known_one(void **state)
     json_decref(root);
 }
 
+static void names_are_suggested_whatever_their_case_and_ending(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *hint;
+    } cases[] = {
+        {"{\"kernel\": \"GMM\"}", "did you mean `gmm`?"},
+        {"{\"kernel\": \"gmm_pallas_v2\"}", "did you mean `gmm`?"},
+        {"{\"kernel\": \"splash_fw\"}", "did you mean `splash_fwd`?"},
+        {"{\"kernel\": \"softmax\"}", "known: `gmm` `splash_fwd`"},
+        {"{}", "known: `gmm` `splash_fwd`"},
+    };
+    static const char *const names[] = {"gmm", "splash_fwd"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        adv_err err;
+        int index = 0;
+        json_t *root = parse(cases[i].text, &err);
+        assert_false(adv_json_choice(root, "", "kernel", ADV_JSON_REQUIRED, names, 2, &index, &err));
+        assert_int_equal(err.count, 1);
+        assert_string_equal(err.findings[0].hint, cases[i].hint);
+        json_decref(root);
+    }
+}
+
 static void pointers_are_escaped_and_cut(void **state)
 {
     (void)state;
@@ -123,6 +148,7 @@ int main(void)
         cmocka_unit_test(all_wrong_members_are_reported_with_their_pointers),
         cmocka_unit_test(refused_numbers_name_the_nearest_legal_value),
         cmocka_unit_test(unknown_members_name_the_nearest_known_one),
+        cmocka_unit_test(names_are_suggested_whatever_their_case_and_ending),
         cmocka_unit_test(pointers_are_escaped_and_cut),
     };
     return run_group(tests);

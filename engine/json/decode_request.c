@@ -281,14 +281,15 @@ static void decode_batch(const json_t *workload, const json_t *pins, struct adv_
 {
     struct adv_workload *out = &request->workload;
     bool pinned = json_object_get(pins, "per_device_batch_size") != NULL;
-    int given = 0;
-    given += adv_json_number(workload, "/workload", "global_batch_sequences", ADV_JSON_OPTIONAL, 1, 1e9,
-                             &out->global_batch_sequences, err);
-    given += adv_json_number(workload, "/workload", "tokens_per_step", ADV_JSON_OPTIONAL, 1, 1e15,
-                             &out->tokens_per_step, err);
+    int given = (json_object_get(workload, "global_batch_sequences") != NULL) +
+                (json_object_get(workload, "tokens_per_step") != NULL) +
+                (json_object_get(workload, "per_device_batch_size") != NULL);
+    (void)adv_json_number(workload, "/workload", "global_batch_sequences", ADV_JSON_OPTIONAL, 1, 1e9,
+                          &out->global_batch_sequences, err);
+    (void)adv_json_number(workload, "/workload", "tokens_per_step", ADV_JSON_OPTIONAL, 1, 1e15,
+                          &out->tokens_per_step, err);
     bool per_device = adv_json_number(workload, "/workload", "per_device_batch_size", ADV_JSON_OPTIONAL, 1e-9,
                                       1e6, &out->per_device_batch_size, err);
-    given += per_device;
     if (per_device)
         (void)json_object_set_new(keys, "per_device_batch_size", json_real(out->per_device_batch_size));
     /* A pinned per-device batch alone says the batch; beside a global size it fixes the accumulation steps.
@@ -361,9 +362,17 @@ static void check_pinned_axes(struct adv_advise_request *request, adv_err *err)
     int devices = request->cluster.devices_per_slice;
     bool divides = devices > 0 && fmod(devices, product) < 0.5;
     if (devices == 0 || (divides && (free_axes > 0 || product >= devices))) return;
-    (void)adv_err_add(err, ADV_E_ILLEGAL, "/pins",
-                      "the pinned ici axes must multiply to a divisor of the slice's devices",
-                      "the pinned axes multiply to %.10g; a slice has %d devices", product, devices);
+    if (divides)
+        (void)adv_err_add(
+            err, ADV_E_ILLEGAL, "/pins",
+            "allow one more axis in search.axes, or pin degrees whose product is the slice's devices",
+            "the pinned axes multiply to %.10g, and no axis of search.axes is left to take the other "
+            "%.10g of the slice's %d devices",
+            product, devices / product, devices);
+    else
+        (void)adv_err_add(err, ADV_E_ILLEGAL, "/pins",
+                          "the pinned ici axes must multiply to a divisor of the slice's devices",
+                          "the pinned axes multiply to %.10g; a slice has %d devices", product, devices);
 }
 
 /* Whether the place of a tensor is pinned. */

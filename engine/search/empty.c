@@ -1,7 +1,10 @@
 #include "engine/search/empty.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "engine/emit/config.h"
 #include "engine/search/batch.h"
 
 /* The pinned axes, fsdp for what is left of the slice, data between slices. False: fsdp may not take it. */
@@ -24,7 +27,115 @@ static bool simplest_mesh(const struct adv_space *space, struct adv_plan *plan)
     return left == 1 || request->axis_pinned[ADV_AXIS_FSDP] || request->axis_allowed[ADV_AXIS_FSDP];
 }
 
-void adv_space_explain_empty(const struct adv_space *space, char *text, size_t text_bytes)
+/* A requirement less. False: the request does not have it. */
+struct relief {
+    bool (*apply)(struct adv_advise_request *request, int which, char *what, size_t what_bytes);
+    int count; /* of `which` */
+};
+
+static void drop_pin(struct adv_advise_request *request, int at)
+{
+    request->pins[at] = request->pins[--request->pins_count];
+}
+
+static bool without_axis(struct adv_advise_request *request, int axis, char *what, size_t what_bytes)
+{
+    char key[ADV_LIMIT_NAME];
+    (void)snprintf(key, sizeof key, "ici_%s_parallelism", adv_axis_key((enum adv_axis)axis));
+    if (!request->axis_pinned[axis]) return false;
+    (void)snprintf(what, what_bytes, "without the pin %s", key);
+    request->axis_pinned[axis] = false;
+    request->workload.base.ici[axis] = 1;
+    for (int i = 0; i < request->pins_count; i++)
+        if (!strcmp(request->pins[i].key, key)) drop_pin(request, i);
+    return true;
+}
+
+/* The key goes back to MaxText's default, and is open where the search varies it. */
+static bool without_key(struct adv_advise_request *request, int at, char *what, size_t what_bytes)
+{
+    if (at >= request->pins_count || strstr(request->pins[at].key, "_parallelism")) return false;
+    const char *key = request->pins[at].key;
+    struct adv_plan defaults;
+    adv_plan_defaults(&defaults, &request->model);
+    defaults.seq_len = request->workload.seq_len;
+    if (!adv_emit_copy_key(key, &defaults, &request->workload.base)) return false;
+    (void)snprintf(what, what_bytes, "without the pin %s", key);
+    request->vocab_tiling_pinned = request->vocab_tiling_pinned && strcmp(key, "num_vocab_tiling") != 0;
+    request->batch_pinned = request->batch_pinned && strcmp(key, "per_device_batch_size") != 0;
+    drop_pin(request, at);
+    return true;
+}
+
+static bool with_all_axes(struct adv_advise_request *request, int which, char *what, size_t what_bytes)
+{
+    static const enum adv_axis all[] = {ADV_AXIS_DATA,           ADV_AXIS_STAGE,   ADV_AXIS_FSDP,
+                                        ADV_AXIS_FSDP_TRANSPOSE, ADV_AXIS_CONTEXT, ADV_AXIS_ULYSSES,
+                                        ADV_AXIS_TENSOR,         ADV_AXIS_EXPERT};
+    bool restricted = false;
+    (void)which;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        restricted = restricted || !request->axis_allowed[all[i]];
+        request->axis_allowed[all[i]] = true;
+    }
+    (void)snprintf(what, what_bytes, "without search.axes");
+    return restricted;
+}
+
+/* The nearest batch with a whole number of sequences on every device. */
+static bool with_another_batch(struct adv_advise_request *request, int which, char *what, size_t what_bytes)
+{
+    struct adv_workload *workload = &request->workload;
+    double devices = request->cluster.devices, sequences = workload->global_batch_sequences;
+    if (workload->tokens_per_step > 0) sequences = workload->tokens_per_step / (double)workload->seq_len;
+    if (workload->per_device_batch_size > 0) sequences = workload->per_device_batch_size * devices;
+    double near = floor(sequences / devices + 0.5) * devices;
+    if (near < devices) near = devices;
+    (void)which;
+    if (near == sequences) return false;
+    workload->global_batch_sequences = near;
+    workload->tokens_per_step = workload->per_device_batch_size = 0;
+    (void)snprintf(what, what_bytes, "with global_batch_sequences=%.0f", near);
+    return true;
+}
+
+static bool has_plans(const struct adv_advise_request *request, const struct adv_constants *constants)
+{
+    struct adv_arena arena;
+    struct adv_space space;
+    adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
+    bool found =
+        adv_space_build(request, constants, &arena, &space, NULL) == ADV_OK && space.families_count > 0;
+    adv_arena_free(&arena);
+    return found;
+}
+
+/* "; it works without the pin x, or with y=z": single requirements given up in turn, each asked for. */
+static void name_reliefs(const struct adv_space *space, struct adv_arena *arena, char *text,
+                         size_t text_bytes)
+{
+    enum { NAMED = 3 };
+    const struct relief reliefs[] = {{without_axis, ADV_AXIS_COUNT},
+                                     {without_key, space->request->pins_count},
+                                     {with_all_axes, 1},
+                                     {with_another_batch, 1}};
+    struct adv_advise_request *trial = adv_arena_alloc(arena, sizeof *trial);
+    int named = 0;
+    text[0] = '\0';
+    for (size_t i = 0; trial && i < sizeof reliefs / sizeof *reliefs; i++) {
+        for (int which = 0; which < reliefs[i].count && named < NAMED; which++) {
+            char what[ADV_LIMIT_NAME + 24];
+            *trial = *space->request;
+            if (!reliefs[i].apply(trial, which, what, sizeof what) || !has_plans(trial, space->constants))
+                continue;
+            size_t used = strlen(text);
+            (void)snprintf(text + used, text_bytes - used, "%s%s", named++ ? ", or " : "; it works ", what);
+        }
+    }
+}
+
+void adv_space_explain_empty(const struct adv_space *space, struct adv_arena *arena, char *text,
+                             size_t text_bytes)
 {
     const struct adv_advise_request *request = space->request;
     struct adv_batch_split splits[ADV_BATCH_SPLITS];
@@ -46,17 +157,16 @@ void adv_space_explain_empty(const struct adv_space *space, char *text, size_t t
         nearest = broken.findings[0];
         nearest_batch = splits[i].per_device_batch_size;
     }
+    char reliefs[ADV_LIMIT_DETAIL / 2];
+    name_reliefs(space, arena, reliefs, sizeof reliefs);
     if (nearest_count >
-        ADV_LIMIT_FINDINGS) { /* the simplest mesh is legal by itself: the axes asked for exclude it */
-        (void)snprintf(text, text_bytes,
-                       "none of %ld combinations is legal: allow more axes in search.axes (the rule that "
-                       "forbids most is %s)",
-                       space->considered, space->most_broken_rule ? space->most_broken_rule : "ici-product");
-        return;
-    }
-    (void)snprintf(
-        text, text_bytes,
-        "none of %ld combinations is legal; with fsdp=%d and per_device_batch_size=%.6g %.140s%s%.100s",
-        space->considered, plan.ici[ADV_AXIS_FSDP], nearest_batch, nearest.detail,
-        nearest.hint[0] ? ": " : "", nearest.hint);
+        ADV_LIMIT_FINDINGS) /* the simplest mesh is legal by itself: the axes asked for exclude it */
+        (void)snprintf(
+            text, text_bytes, "none of %ld combinations is legal (the rule that forbids most is %s)%s",
+            space->considered, space->most_broken_rule ? space->most_broken_rule : "ici-product", reliefs);
+    else
+        (void)snprintf(
+            text, text_bytes,
+            "none of %ld combinations is legal; with fsdp=%d and per_device_batch_size=%.6g: %.140s%s",
+            space->considered, plan.ici[ADV_AXIS_FSDP], nearest_batch, nearest.detail, reliefs);
 }

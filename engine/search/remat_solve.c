@@ -232,6 +232,13 @@ static bool can_fit(struct solve *solve)
     return estimate.hbm_bytes_per_device <= solve->pricer->memory_frac * estimate.hbm_limit_bytes_per_device;
 }
 
+/* What was found so far, as it is. */
+static enum adv_remat_outcome out_of_budget(struct solve *solve)
+{
+    if (solve->found) adv_remat_name_policy(solve->space, solve->best_plan);
+    return solve->found ? ADV_REMAT_SOLVED : ADV_REMAT_SLOWER;
+}
+
 enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, struct adv_pricer *pricer,
                                        double cutoff, struct adv_plan *plan, struct adv_estimate *estimate)
 {
@@ -260,7 +267,7 @@ enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, stru
                 solve.device_room <= widest)
                 continue;
             widest = solve.device_room;
-            if (!measured && !measure_units(&solve)) return ADV_REMAT_SLOWER;
+            if (!measured && !measure_units(&solve)) return out_of_budget(&solve);
             measured = true;
             adv_remat_set_all(space, &solve.plan, ADV_PLACE_DEVICE);
             adv_remat_set_input(space, &solve.plan, input != 0);

@@ -1,6 +1,7 @@
 #include "engine/search/search.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/base/units.h"
@@ -15,6 +16,9 @@
 #include "engine/search/remat_space.h"
 #include "engine/search/space.h"
 #include "engine/search/within.h"
+
+/* Evaluations below which none go into what only makes a search faster or a little better. */
+enum { LEAST_BUDGET = 100 };
 
 /* One search from start to end. */
 struct run {
@@ -65,7 +69,14 @@ static int bound_families(struct run *run, const struct adv_model_params *params
     struct adv_plan plan;
     struct adv_estimate estimate;
     int left = 0;
+    /* a budget that ends among the bounds would leave nothing solved: families come simplest first */
+    long most = run->pricer.evaluated + (run->pricer.budget - run->pricer.evaluated + 1) / 2;
     for (int i = 0; i < space->families_count; i++) {
+        if (run->pricer.evaluated >= most) {
+            run->complete = false;
+            run->result->pruned += space->families_count - i;
+            break;
+        }
         adv_space_plan(space, &space->families[i], &plan);
         double bytes = adv_bound_hbm_bytes_per_device(&plan, params);
         if (bytes > limit) {
@@ -179,7 +190,7 @@ static void search_space(struct run *run)
     bounds = sort_bounds(bounds, scratch, count);
     struct adv_plan plan;
     adv_space_plan(&run->space, &run->space.families[bounds[0].family], &plan);
-    adv_remat_space_order(&run->open, &run->pricer, &plan);
+    if (run->pricer.budget >= LEAST_BUDGET) adv_remat_space_order(&run->open, &run->pricer, &plan);
     solve_families(run, bounds, count);
 }
 
@@ -190,7 +201,9 @@ static void choose_vmem_limit(struct run *run)
     enum { NARROW_KIB = 61440, WIDE_KIB = 65536 };
     static const double worth_frac = 0.01;
     struct adv_flags *flags = &run->space.base.flags;
-    if (flags->scoped_vmem_limit_kib != NARROW_KIB || run->space.families_count == 0) return;
+    if (flags->scoped_vmem_limit_kib != NARROW_KIB || run->space.families_count == 0 ||
+        run->pricer.budget < LEAST_BUDGET)
+        return;
     double metric[2];
     for (int wide = 0; wide < 2; wide++) {
         struct adv_plan plan;
@@ -279,7 +292,13 @@ static adv_code write_result(struct run *run, adv_err *err)
     result->memory_frac = run->pricer.memory_frac;
     result->exhaustive = run->complete && run->space.complete;
     if (run->space.families_count == 0)
-        adv_space_explain_empty(&run->space, result->empty_why, sizeof result->empty_why);
+        adv_space_explain_empty(&run->space, run->arena, result->empty_why, sizeof result->empty_why);
+    else if (result->found_count == 0 && !run->complete)
+        (void)snprintf(
+            result->empty_why, sizeof result->empty_why,
+            "%ld evaluations were not enough to find a plan that fits among %d legal combinations; allow "
+            "more in search.max_evaluations",
+            run->pricer.budget, run->space.families_count);
     return ADV_OK;
 }
 

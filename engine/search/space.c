@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/emit/config.h"
 #include "engine/hardware/mesh.h"
 #include "engine/search/batch.h"
 #include "engine/search/choices.h"
@@ -30,7 +31,7 @@ struct walk {
     enum adv_quantization formats[FORMATS];
     int formats_count;
     int capacity;
-    bool pins_expert_ring, pins_layers_per_stage, pins_microbatches, pins_split_axes;
+    bool varies_expert_ring, pins_layers_per_stage, pins_microbatches, pins_split_axes;
     const char *rules[RULES];
     long rule_counts[RULES];
 };
@@ -127,12 +128,12 @@ static void offer(struct walk *walk)
 static void over_batches(struct walk *walk)
 {
     struct adv_plan *plan = &walk->plan;
+    bool exchanges = walk->family.ici[ADV_AXIS_EXPERT] > 1 && walk->varies_expert_ring;
     *plan = walk->space->base;
     write_mesh(walk->space, &walk->family, plan);
     const char *rule =
         adv_plan_broken_rule_among(plan, &walk->request->model, &walk->request->cluster, ADV_RULES_OF_MESH);
     if (rule) {
-        bool exchanges = walk->family.ici[ADV_AXIS_EXPERT] > 1 && !walk->pins_expert_ring;
         count_illegal(walk, rule, (long)walk->splits_count * walk->formats_count * (exchanges ? 2 : 1));
         return;
     }
@@ -143,7 +144,7 @@ static void over_batches(struct walk *walk)
             walk->family.quantization = (unsigned char)walk->formats[f];
             walk->family.ring_of_experts = walk->space->base.use_ring_of_experts;
             offer(walk);
-            if (walk->family.ici[ADV_AXIS_EXPERT] == 1 || walk->pins_expert_ring) continue;
+            if (!exchanges) continue;
             walk->family.ring_of_experts = !walk->family.ring_of_experts;
             offer(walk);
         }
@@ -336,7 +337,8 @@ adv_code adv_space_build(const struct adv_advise_request *request, const struct 
     walk->request = request;
     walk->arena = arena;
     walk->space = space;
-    walk->pins_expert_ring = adv_request_pins(request, "use_ring_of_experts");
+    walk->varies_expert_ring =
+        adv_model_has_experts(&request->model) && !adv_request_pins(request, "use_ring_of_experts");
     walk->pins_layers_per_stage = adv_request_pins(request, "num_layers_per_pipeline_stage");
     walk->pins_split_axes = adv_request_pins(request, "allow_split_physical_axes");
     walk->pins_microbatches = adv_request_pins(request, "num_pipeline_microbatches");
@@ -364,10 +366,32 @@ adv_code adv_space_build(const struct adv_advise_request *request, const struct 
     return ADV_OK;
 }
 
+/* Tuned tiles, with the pinned ones put back and inner blocks cut to what then divides. Where that is not
+ * legal, the tiles stay as MaxText has them. */
+static void tune_around_pins(const struct adv_space *space, struct adv_plan *plan)
+{
+    const struct adv_advise_request *request = space->request;
+    struct adv_plan tuned = *plan;
+    adv_tile_memo_apply(space->tiles, &tuned);
+    for (int i = 0; i < request->pins_count; i++)
+        if (strstr(request->pins[i].key, "sa_") || strstr(request->pins[i].key, "_tile_"))
+            (void)adv_emit_copy_key(request->pins[i].key, &space->base, &tuned);
+    for (int local = 0; local < 2; local++) {
+        struct adv_splash_blocks *blocks = &tuned.blocks[local];
+        if (blocks->block_kv % blocks->block_kv_compute != 0) blocks->block_kv_compute = blocks->block_kv;
+        if (blocks->block_kv_dkv % blocks->block_kv_dkv_compute != 0)
+            blocks->block_kv_dkv_compute = blocks->block_kv_dkv;
+    }
+    if (!adv_plan_broken_rule(&tuned, &request->model, &request->cluster)) *plan = tuned;
+}
+
 void adv_space_plan(const struct adv_space *space, const struct adv_family *family, struct adv_plan *plan)
 {
     *plan = space->base;
     write_mesh(space, family, plan);
     write_batch(space, family, plan);
-    if (!space->request->tiles_pinned) adv_tile_memo_apply(space->tiles, plan);
+    if (space->request->tiles_pinned)
+        tune_around_pins(space, plan);
+    else
+        adv_tile_memo_apply(space->tiles, plan);
 }

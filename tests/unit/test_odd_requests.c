@@ -1,0 +1,142 @@
+/* Requests that somebody gets wrong, or means differently: each has an answer that helps. */
+#include "tests/unit/advise_fixture.h"
+
+#include <string.h>
+
+#include "engine/advise.h"
+
+#define TPU7X "\"cluster\":{\"accelerator\":\"tpu7x-128\"}"
+#define BATCH "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":256}"
+#define JOB   "\"model\":\"llama3.1-70b\"," TPU7X "," BATCH
+
+/* What must be in the answer (or in the problem document, for a refused request); `also` may be NULL. */
+static const struct {
+    const char *request;
+    bool refused;
+    const char *holds, *also;
+} odd[] = {
+    {"{" JOB ",\"pins\":{\"ici_fsdp_parallelism\":64,\"ici_tensor_parallelism\":4}}", true, "multiply to 256",
+     "\"/pins\""},
+    {"{" JOB ",\"pins\":{\"ici_fsdp_parallelism\":32},\"search\":{\"axes\":[\"fsdp\"]}}", true,
+     "no axis of search.axes is left to take the other 4", "search.axes"},
+    {"{" JOB ",\"pins\":{\"ici_tensor_parallelism\":3}}", true, "multiply to 3", NULL},
+    {"{" JOB ",\"pins\":{\"per_device_batch_size\":3}}", true, "384 a microstep",
+     "/pins/per_device_batch_size"},
+    {"{" JOB ",\"pins\":{\"remat_policy\":\"keep_all\"}}", true, "keep_all", "minimal_with_context"},
+    {"{" JOB ",\"search\":{\"axes\":[\"fsdp\",\"warp\"]}}", true, "warp", "/search/axes/1"},
+    {"{" JOB ",\"search\":{\"max_changes\":2}}", true, "baseline", "/search/max_changes"},
+    {"{\"model\":\"llama3.1-70b\"," TPU7X ",\"workload\":{\"seq_len\":8192,\"tokens_per_step\":1000000}}",
+     true, "the nearest that works is 122", "/workload/tokens_per_step"},
+    {"{" JOB ",\"pins\":{\"ici_tensor_parallelism\":16}}", false, "cannot be split over 16 shards",
+     "it works without the pin ici_tensor_parallelism"},
+    {"{" JOB ",\"pins\":{\"num_vocab_tiling\":3}}", false, "do not split into 3 equal tiles",
+     "it works without the pin num_vocab_tiling"},
+    {"{\"model\":\"llama3.1-70b\"," TPU7X
+     ",\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":7},\"search\":{\"axes\":[\"fsdp\"]}}",
+     false, "it works without search.axes", "with global_batch_sequences=128"},
+    {"{\"model\":\"llama3.1-70b\"," TPU7X ",\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":1}}",
+     false, "\"rank\":1", "\"exhaustive\":true"},
+    {"{\"model\":\"llama3.1-70b\"," TPU7X ",\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":257}}",
+     false, "\"rank\":1", NULL},
+    {"{" JOB ",\"search\":{\"top_k\":1}}", false, "\"rank\":1", NULL},
+    {"{" JOB ",\"search\":{\"top_k\":100}}", false, "\"rank\":60", NULL},
+    {"{" JOB ",\"search\":{\"max_evaluations\":1}}", false, "not enough to find a plan",
+     "\"exhaustive\":false"},
+    {"{" JOB ",\"search\":{\"max_evaluations\":10}}", false, "\"rank\":1", "\"exhaustive\":false"},
+    {"{" JOB ",\"search\":{\"max_evaluations\":1000}}", false, "\"rank\":1", "\"exhaustive\":false"},
+    {"{" JOB ",\"pins\":{\"ici_pipeline_parallelism\":4}}", false, "\"ici_pipeline_parallelism\":4", NULL},
+    {"{\"model\":\"llama3.1-70b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x4\",\"slices\":4}," BATCH
+     "}",
+     false, "\"dcn_data_parallelism\":4", NULL},
+    {"{\"model\":\"llama3.1-70b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"2x2\"}," BATCH "}", false,
+     "more chips (at least 9 devices)", "\"ranked\":[]"},
+    {"{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"1x1\"}," BATCH "}", false,
+     "more chips (at least 2 devices)", NULL},
+    {"{\"model\":\"llama3.1-405b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"16x16x32\"},"
+     "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":16384}}",
+     false, "\"ici_fsdp_parallelism\":16384", "\"exhaustive\":true"},
+    {"{\"model\":\"llama3.1-70b\"," TPU7X ",\"workload\":{\"seq_len\":1048576,\"global_batch_sequences\":8}}",
+     false, "\"ici_context_parallelism\":128", NULL},
+    {"{" JOB ",\"pins\":{\"ici_warp\":3}}", false, "ici_warp is not a MaxText key", "\"rank\":1"},
+    {"{" JOB
+     ",\"pins\":{\"ici_fsdp_parallelism\":128,\"ici_tensor_parallelism\":1,\"ici_data_parallelism\":1,"
+     "\"per_device_batch_size\":2,\"gradient_accumulation_steps\":1,\"remat_policy\":\"full\","
+     "\"num_vocab_tiling\":1,\"sa_block_q\":1024}}",
+     false, "\"considered\":1,", "\"sa_block_q\":1024"},
+};
+
+static void every_odd_request_has_an_answer_that_helps(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        struct adv_answer answer;
+        adv_err err;
+        adv_err_init(&err);
+        adv_code code = adv_answer_request(fixture_catalog(), ADV_REQUEST_ADVISE, odd[i].request,
+                                           strlen(odd[i].request), &answer, &err);
+        if ((code != ADV_OK) != odd[i].refused) fail_msg("%s: code %d", odd[i].request, code);
+        char *text = code == ADV_OK ? answer.json : adv_problem_json(&err, NULL);
+        assert_non_null(text);
+        if (!strstr(text, odd[i].holds) || (odd[i].also && !strstr(text, odd[i].also)))
+            fail_msg("%s\nlacks \"%s\" or \"%s\":\n%.3000s", odd[i].request, odd[i].holds,
+                     odd[i].also ? odd[i].also : "", text);
+        free(text);
+    }
+}
+
+static void a_batch_of_nothing_is_one_finding_not_two(void **state)
+{
+    (void)state;
+    static const char request[] =
+        "{\"model\":\"llama3.1-70b\"," TPU7X ",\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":0}}";
+    struct adv_answer answer;
+    adv_err err;
+    adv_err_init(&err);
+    assert_int_not_equal(
+        adv_answer_request(fixture_catalog(), ADV_REQUEST_ADVISE, request, strlen(request), &answer, &err),
+        ADV_OK);
+    assert_int_equal(err.count, 1);
+}
+
+static void one_pinned_tile_leaves_the_others_tuned(void **state)
+{
+    (void)state;
+    static struct fixture free_tiles, pinned;
+    struct adv_search_result tuned, around;
+    fixture_search(&free_tiles, "{" JOB ",\"search\":{\"axes\":[\"fsdp\"]}}", &tuned);
+    fixture_search(&pinned, "{" JOB ",\"pins\":{\"sa_block_kv_dkv\":1024},\"search\":{\"axes\":[\"fsdp\"]}}",
+                   &around);
+    assert_true(tuned.found_count > 0 && around.found_count > 0);
+    const struct adv_splash_blocks *blocks = &around.found[0].plan.blocks[0];
+    assert_int_equal(blocks->block_kv_dkv, 1024);
+    assert_int_equal(blocks->block_q, tuned.found[0].plan.blocks[0].block_q);
+    assert_int_equal(blocks->block_kv, tuned.found[0].plan.blocks[0].block_kv);
+    assert_true(around.found[0].estimate.step_time_s < 1.05 * tuned.found[0].estimate.step_time_s);
+    fixture_close(&free_tiles);
+    fixture_close(&pinned);
+}
+
+static void an_expert_axis_on_a_dense_model_repeats_no_plan(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    struct adv_search_result result;
+    fixture_search(&fixture, "{" JOB ",\"pins\":{\"ici_expert_parallelism\":2}}", &result);
+    for (int i = 0; i < result.found_count; i++)
+        for (int k = 0; k < i; k++)
+            assert_false(
+                result.found[i].estimate.step_time_s == result.found[k].estimate.step_time_s &&
+                !memcmp(result.found[i].plan.ici, result.found[k].plan.ici, sizeof result.found[i].plan.ici));
+    fixture_close(&fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_odd_request_has_an_answer_that_helps),
+        cmocka_unit_test(a_batch_of_nothing_is_one_finding_not_two),
+        cmocka_unit_test(one_pinned_tile_leaves_the_others_tuned),
+        cmocka_unit_test(an_expert_axis_on_a_dense_model_repeats_no_plan),
+    };
+    return run_group(tests);
+}

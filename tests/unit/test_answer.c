@@ -135,6 +135,7 @@ static const char *const narrow =
     "{\"chip\":\"tpu7x\",\"kernel\":\"%s\",\"shape\":%s,\"scoped_vmem_limit_kib\":%.0f,\"top_k\":3}";
 static const char *const attention_shape =
     "{\"q_heads\":16,\"kv_heads\":16,\"q_len\":8192,\"head_dim_qk\":128}";
+static const char *const xent_shape = "{\"tokens\":8192,\"emb_dim\":4096,\"vocab\":128256}";
 static const char *const gmm_shape = "{\"m\":32768,\"k\":2048,\"n\":4096,\"num_groups\":16}";
 
 /* Under the limit that an answer names, its next better tile is found, and it is as fast as was said. */
@@ -146,7 +147,9 @@ static void the_next_better_tile_wins_under_the_limit_it_needs(void **state)
     } cases[] = {{"splash_fwd", attention_shape},
                  {"splash_bwd_fused", attention_shape},
                  {"gmm", gmm_shape},
-                 {"tgmm", gmm_shape}};
+                 {"tgmm", gmm_shape},
+                 {"linear_xent", xent_shape},
+                 {"linear_xent_bwd", xent_shape}};
     int climbed_all = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char request[512];
@@ -180,9 +183,10 @@ static void a_refused_tuning_says_what_would_fit(void **state)
 {
     (void)state;
     char request[512], pointer[ADV_LIMIT_POINTER];
-    const char *const kernels[] = {"splash_fwd_residuals", "splash_bwd_dkv", "gmm", "tgmm"};
-    for (int i = 0; i < 4; i++) {
-        const char *shape = i < 2 ? attention_shape : gmm_shape;
+    const char *const kernels[] = {"splash_fwd_residuals", "splash_bwd_dkv", "gmm", "tgmm",
+                                   "linear_xent_bwd"};
+    for (int i = 0; i < 5; i++) {
+        const char *shape = i < 2 ? attention_shape : i < 4 ? gmm_shape : xent_shape;
         (void)snprintf(request, sizeof request, narrow, kernels[i], shape, 90.0);
         char *hint = refusal(request, pointer, sizeof pointer);
         assert_string_equal(pointer, "/scoped_vmem_limit_kib");

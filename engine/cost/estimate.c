@@ -220,7 +220,8 @@ adv_code adv_estimate_again(const struct adv_estimate_input *input, struct adv_c
         memcmp(&key, &scratch->key, sizeof key) == 0; /* NOLINT(bugprone-suspicious-memory-comparison) */
     adv_code code = same ? ADV_OK : enter_family(input, &key, scratch, err);
     if (code != ADV_OK) return code;
-    scratch->cost.plan = input->plan;
+    scratch->plan = *input->plan;
+    scratch->cost.plan = &scratch->plan;
     memset(scratch->saved_known, 0, sizeof scratch->saved_known);
     struct adv_account account = {.ledger = NULL};
     code = price(input, &scratch->cost, &scratch->params, estimate, &account, err);

@@ -50,7 +50,8 @@ struct adv_cost_scratch {
     const struct adv_model *model; /* identity of what the family was priced for */
     const struct adv_cluster *cluster;
     const struct adv_constants *constants;
-    struct adv_plan key; /* the plan with the family's free members cleared */
+    struct adv_plan key;  /* the plan with the family's free members cleared */
+    struct adv_plan plan; /* the plan priced last: the caller's may be gone when its interval is asked for */
     struct adv_mesh mesh;
     unsigned mesh_number; /* grows with every new mesh; 0: none yet */
     struct adv_cost cost;

@@ -1,5 +1,6 @@
 #include "engine/search/single_keys.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,9 +83,9 @@ static void list_batch(struct walk *walk)
     for (int i = 0; i < count; i++) add_value(walk, size, &splits[i].per_device_batch_size);
     struct key *steps = OPEN("gradient_accumulation_steps", gradient_accumulation_steps);
     for (int i = 0; i < count; i++) add_value(walk, steps, &splits[i].gradient_accumulation_steps);
-    for (double factor = 0.125; factor <= 8; factor *= 2) { /* of the baseline's own batch */
-        double scaled = walk->baseline->per_device_batch_size * factor;
-        int scaled_steps = (int)(walk->baseline->gradient_accumulation_steps * factor);
+    for (int power = -3; power <= 3; power++) { /* of the baseline's own batch */
+        double scaled = walk->baseline->per_device_batch_size * exp2(power);
+        int scaled_steps = (int)(walk->baseline->gradient_accumulation_steps * exp2(power));
         add_value(walk, size, &scaled);
         if (scaled_steps >= 1) add_value(walk, steps, &scaled_steps);
     }

@@ -204,6 +204,10 @@ static adv_code splash(const struct adv_cost *cost, const struct adv_layer *laye
     adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ATTENTION_FWD, forward_s, times, flops, 0.0);
     adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ATTENTION_RECOMPUTE, again_s, times, flops, 0.0);
     adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ATTENTION_BWD, backward_s, times, 2.0 * flops, 0.0);
+    if (!kept && !time->recompute_elided) {
+        time->attention_again_s = again_s;
+        time->residuals_s = adv_max(0.0, again_s - forward_s);
+    }
     return ADV_OK;
 }
 

@@ -72,6 +72,20 @@ static double elementwise_bytes_per_token(const struct adv_model *model, const s
 static const double recompute_share = 0.8;
 static const double backward_share = 2.0;
 
+/* HBM bytes per token of the biases' gradients: each reads the gradient of its projection's output once more.
+ * The additions themselves ride on the matmuls; biases of routed experts are T-route's. */
+static double bias_gradient_bytes_per_token(const struct adv_model *model, const struct adv_layer *layer)
+{
+    double columns = 0.0;
+    if (layer->has_attention_bias)
+        columns += (double)layer->q_heads * layer->head_dim_qk +
+                   (double)layer->kv_heads * (layer->head_dim_qk + layer->head_dim_v);
+    if (layer->has_attention_out_bias) columns += (double)model->emb_dim;
+    if (layer->has_mlp_bias && layer->mlp_dim > 0)
+        columns += (double)layer->mlp_inputs * (double)layer->mlp_dim + (double)model->emb_dim;
+    return 2.0 * columns;
+}
+
 static void add_elementwise(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                             struct adv_account *account, struct adv_layer_time *time)
 {
@@ -80,8 +94,10 @@ static void add_elementwise(const struct adv_cost *cost, const struct adv_layer 
     adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ELEMENTWISE_FWD, seconds, times, 0.0, bytes);
     adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ELEMENTWISE_RECOMPUTE, recompute_share * seconds,
                  times, 0.0, recompute_share * bytes);
-    adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ELEMENTWISE_BWD, backward_share * seconds, times, 0.0,
-                 backward_share * bytes);
+    double backward =
+        backward_share * bytes + cost->tokens * bias_gradient_bytes_per_token(cost->model, layer);
+    adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ELEMENTWISE_BWD, adv_cost_stream_s(cost, backward),
+                 times, 0.0, backward);
 }
 
 /* 8-bit matmuls: activations are scaled and cast in every pass; each device casts the whole gathered weights

@@ -14,6 +14,9 @@ enum adv_pass { ADV_PASS_FWD, ADV_PASS_RECOMPUTE, ADV_PASS_BWD, ADV_PASS_COUNT }
 struct adv_layer_time {
     double pass_s[ADV_PASS_COUNT];
     bool recompute_elided; /* XLA keeps the forward values: nothing is recomputed */
+    /* 0 where the attention context is kept */
+    double attention_again_s; /* its share of the recompute */
+    double residuals_s;       /* what writing the softmax residuals takes there, and would take forward */
 };
 
 /* All of a layer: projections, attention, experts, elementwise, quantisation. */

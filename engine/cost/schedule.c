@@ -84,6 +84,24 @@ static double weight_collective_s(const struct adv_cost *cost, enum adv_collecti
     return seconds;
 }
 
+/* Where the backward pass waits for its weights, computing attention again costs nothing there, and the
+ * forward pass that leaves the softmax residuals unwritten would come out faster than one that keeps the
+ * context. Nobody has seen that; the residuals are HBM traffic as what the transfers bring is. A step without
+ * the context is therefore never taken to be faster than with it, which the search relies on.
+ * `forward_done_s`: the forward pass with what shows. */
+static double residuals_wait_s(const struct adv_cost *cost, double gather_s, double scatter_s,
+                               double forward_done_s, double backward_s, const struct adv_layer_time *time)
+{
+    if (time->residuals_s <= 0.0) return 0.0;
+    double both_s = gather_s + scatter_s;
+    double kept_forward_s = time->pass_s[ADV_PASS_FWD] + time->residuals_s;
+    double kept_backward_s = backward_s - time->attention_again_s;
+    double kept_s = kept_forward_s + adv_schedule_exposed_s(cost, gather_s, kept_forward_s) +
+                    kept_backward_s + adv_schedule_exposed_s(cost, both_s, kept_backward_s);
+    double again_s = forward_done_s + backward_s + adv_schedule_exposed_s(cost, both_s, backward_s);
+    return adv_max(0.0, kept_s - again_s);
+}
+
 void adv_schedule_weights(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                           struct adv_layer_time *time, struct adv_account *account)
 {
@@ -97,22 +115,29 @@ void adv_schedule_weights(const struct adv_cost *cost, const struct adv_layer *l
         .feed_forward = format_bytes * (p.dense_ffn + p.shared_experts) / wide,
         .experts = (gathers_fp8 ? 1.0 : format_bytes) * p.routed_experts / (cost->ep * wide),
     };
-    struct layer_bytes scattered = gathered;
-    scattered.experts = format_bytes * p.routed_experts / (cost->ep * wide);
+    double gradient_bytes = adv_cost_gradient_bytes(cost->plan);
+    struct layer_bytes scattered = {
+        .dense = gathered.dense * gradient_bytes / format_bytes,
+        .feed_forward = gathered.feed_forward * gradient_bytes / format_bytes,
+        .experts = gradient_bytes * p.routed_experts / (cost->ep * wide),
+    };
     double all_bytes = gathered.dense + gathered.feed_forward + gathered.experts;
     double gather_s = weight_collective_s(cost, ADV_COLLECTIVE_ALL_GATHER, &gathered);
     double scatter_s = weight_collective_s(cost, ADV_COLLECTIVE_REDUCE_SCATTER, &scattered);
+    double forward_s = time->pass_s[ADV_PASS_FWD];
     double backward_s = time->pass_s[ADV_PASS_RECOMPUTE] + time->pass_s[ADV_PASS_BWD];
-    double forward_exposed_s = adv_schedule_exposed_s(cost, gather_s, time->pass_s[ADV_PASS_FWD]);
-    double backward_exposed_s = adv_schedule_exposed_s(cost, gather_s + scatter_s, backward_s);
+    double forward_exposed_s = adv_schedule_exposed_s(cost, gather_s, forward_s);
+    double backward_exposed_s =
+        adv_schedule_exposed_s(cost, gather_s + scatter_s, backward_s) +
+        residuals_wait_s(cost, gather_s, scatter_s, forward_s + forward_exposed_s, backward_s, time);
     double total_s = gather_s + scatter_s;
     if (total_s <= 0.0) return;
-    time->pass_s[ADV_PASS_FWD] += forward_exposed_s;
+    time->pass_s[ADV_PASS_FWD] = forward_s + forward_exposed_s;
     time->pass_s[ADV_PASS_BWD] += backward_exposed_s;
     adv_account_hidden(account, ADV_TERM_FSDP_GATHER, 2.0 * gather_s,
                        forward_exposed_s + backward_exposed_s * gather_s / total_s, times, 2.0 * all_bytes);
     adv_account_hidden(account, ADV_TERM_FSDP_SCATTER, scatter_s, backward_exposed_s * scatter_s / total_s,
-                       times, all_bytes);
+                       times, scattered.dense + scattered.feed_forward + scattered.experts);
 }
 
 void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *layer, double times,
@@ -291,7 +316,7 @@ static void between_slices(const struct adv_cost *cost, double dense, double exp
     int slices = cost->cluster->slices;
     if (slices <= 1) return;
     const struct adv_plan *plan = cost->plan;
-    double bytes = 4.0 * (dense + experts); /* gradients cross slices in float32 */
+    double bytes = adv_cost_gradient_bytes(plan) * (dense + experts);
     struct adv_collective_time reduce = adv_collective_dcn_time(
         cost->cluster, cost->constants, plan->dcn[ADV_AXIS_DATA], ADV_COLLECTIVE_ALL_REDUCE, bytes);
     double reduce_s = reduce.bandwidth_s + reduce.latency_s;
@@ -319,7 +344,7 @@ void adv_schedule_step(const struct adv_cost *cost, const struct adv_model_param
     double dense = (params->total - params->routed_experts) / cost->weight_shards;
     double shard_params = dense + experts;
     if (cost->data_group.devices > 1) {
-        double bytes = adv_format_bytes(plan->grad_dtype) * shard_params;
+        double bytes = adv_cost_gradient_bytes(plan) * shard_params;
         double seconds = adv_cost_collective_s(cost, &cost->data_group, ADV_COLLECTIVE_ALL_REDUCE, bytes);
         adv_account_hidden(account, ADV_TERM_DATA_REDUCE, seconds, seconds, 1.0, bytes);
     }

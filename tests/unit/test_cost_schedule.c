@@ -69,47 +69,68 @@ static void weights_are_gathered_twice_and_gradients_scattered_once(void **state
 {
     (void)state;
     struct bench *b = open_cube("llama3.1-8b");
-    struct adv_layer_time time = {{1.0, 1.0, 1.0}, false};
+    struct adv_layer_time time = {.pass_s = {1.0, 1.0, 1.0}};
     bench_place(b);
     adv_schedule_weights(&b->cost, &b->model.layers[0], 1.0, &time, &b->account);
     /* 4096 x (4096 + 1024 + 1024 + 4096 + 3 x 14336) weights and two norms of 4096, bf16 */
     double bytes = 2.0 * (4096.0 * 53248 + 2 * 4096);
     double gather_s = bytes * 63.0 / 64.0 / cube_bytes_per_s(b);
     assert_close(slot(b, ADV_TERM_FSDP_GATHER)->bytes, 2.0 * bytes, 1e-12);
-    assert_close(slot(b, ADV_TERM_FSDP_SCATTER)->bytes, bytes, 1e-12);
+    assert_close(slot(b, ADV_TERM_FSDP_SCATTER)->bytes, 2.0 * bytes, 1e-12); /* gradients in float32 */
     assert_close(slot(b, ADV_TERM_FSDP_GATHER)->seconds, 2.0 * gather_s, 1e-12);
-    assert_close(slot(b, ADV_TERM_FSDP_SCATTER)->seconds, gather_s, 1e-12);
+    assert_close(slot(b, ADV_TERM_FSDP_SCATTER)->seconds, 2.0 * gather_s, 1e-12);
     /* wholly exposed: the passes take that much longer */
     assert_close(time.pass_s[ADV_PASS_FWD], 1.0 + gather_s, 1e-12);
-    assert_close(time.pass_s[ADV_PASS_BWD], 1.0 + 2.0 * gather_s, 1e-12);
+    assert_close(time.pass_s[ADV_PASS_BWD], 1.0 + 3.0 * gather_s, 1e-12);
+}
+
+static void gradients_are_scattered_in_the_narrower_of_two_formats(void **state)
+{
+    (void)state;
+    static const struct {
+        enum adv_format weight, gradient;
+        double bytes;
+    } cases[] = {{ADV_FORMAT_F32, ADV_FORMAT_F32, 4.0},
+                 {ADV_FORMAT_F32, ADV_FORMAT_BF16, 2.0},
+                 {ADV_FORMAT_BF16, ADV_FORMAT_F32, 2.0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bench *b = open_cube("llama3.1-8b");
+        struct adv_layer_time time = {.pass_s = {1.0, 1.0, 1.0}};
+        b->plan.weight_dtype = cases[i].weight;
+        b->plan.grad_dtype = cases[i].gradient;
+        bench_place(b);
+        adv_schedule_weights(&b->cost, &b->model.layers[0], 1.0, &time, &b->account);
+        assert_close(slot(b, ADV_TERM_FSDP_SCATTER)->bytes, cases[i].bytes * (4096.0 * 53248 + 2 * 4096),
+                     1e-12);
+    }
 }
 
 static void tensor_and_expert_shards_gather_less(void **state)
 {
     (void)state;
     struct bench *b = open_cube("llama3.1-8b");
-    struct adv_layer_time time = {{1.0, 1.0, 1.0}, false};
+    struct adv_layer_time time = {.pass_s = {1.0, 1.0, 1.0}};
     bench_axes(b, ADV_AXIS_TENSOR, 4);
     bench_place(b);
     adv_schedule_weights(&b->cost, &b->model.layers[0], 1.0, &time, &b->account);
-    assert_close(slot(b, ADV_TERM_FSDP_SCATTER)->bytes, 2.0 * (4096.0 * 53248 + 2 * 4096) / 4.0, 1e-12);
+    assert_close(slot(b, ADV_TERM_FSDP_SCATTER)->bytes, 4.0 * (4096.0 * 53248 + 2 * 4096) / 4.0, 1e-12);
 
     b = open_cube("mixtral-8x7b");
     double experts = 8.0 * 3 * 4096 * 14336, dense = 4096.0 * (4096 + 1024 + 1024 + 4096 + 8) + 2 * 4096;
     bench_place(b);
     adv_schedule_weights(&b->cost, &b->model.layers[0], 1.0, &time, &b->account);
-    assert_close(slot(b, ADV_TERM_FSDP_SCATTER)->bytes, 2.0 * (dense + experts), 1e-6);
+    assert_close(slot(b, ADV_TERM_FSDP_SCATTER)->bytes, 4.0 * (dense + experts), 1e-6);
     bench_axes(b, ADV_AXIS_EXPERT, 4);
     bench_place(b);
     adv_schedule_weights(&b->cost, &b->model.layers[0], 1.0, &time, &b->account);
-    assert_close(slot(b, ADV_TERM_FSDP_SCATTER)->bytes, 2.0 * (dense + experts / 4.0), 1e-6);
+    assert_close(slot(b, ADV_TERM_FSDP_SCATTER)->bytes, 4.0 * (dense + experts / 4.0), 1e-6);
 }
 
 static void one_copy_of_the_weights_gathers_nothing(void **state)
 {
     (void)state;
     struct bench *b = open_cube("llama3.1-8b");
-    struct adv_layer_time time = {{1.0, 1.0, 1.0}, false};
+    struct adv_layer_time time = {.pass_s = {1.0, 1.0, 1.0}};
     bench_axes(b, ADV_AXIS_DATA, 64);
     bench_place(b);
     adv_schedule_weights(&b->cost, &b->model.layers[0], 1.0, &time, &b->account);
@@ -162,7 +183,7 @@ static void context_shards_gather_keys_and_values(void **state)
 {
     (void)state;
     struct bench *b = open_cube("llama3.1-8b");
-    struct adv_layer_time time = {{1.0, 1.0, 1.0}, false};
+    struct adv_layer_time time = {.pass_s = {1.0, 1.0, 1.0}};
     bench_axes(b, ADV_AXIS_CONTEXT, 4);
     /* 8 heads x (128 + 128) x 2 B, the sequence of 4 devices */
     double kv_bytes = 2.0 * 8 * 256 * 4096 * 4;
@@ -206,7 +227,7 @@ static void ulysses_trades_sequence_for_heads(void **state)
 {
     (void)state;
     struct bench *b = open_cube("llama3.1-8b");
-    struct adv_layer_time time = {{1.0, 1.0, 1.0}, false};
+    struct adv_layer_time time = {.pass_s = {1.0, 1.0, 1.0}};
     bench_axes(b, ADV_AXIS_CONTEXT, 4);
     b->plan.cp_strategy = ADV_CP_ULYSSES;
     b->plan.cp_load_balance = false;
@@ -435,6 +456,7 @@ int main(void)
         cmocka_unit_test(exposed_is_a_share_and_what_compute_cannot_cover),
         cmocka_unit_test(flags_choose_how_collectives_hide),
         cmocka_unit_test(weights_are_gathered_twice_and_gradients_scattered_once),
+        cmocka_unit_test(gradients_are_scattered_in_the_narrower_of_two_formats),
         cmocka_unit_test(tensor_and_expert_shards_gather_less),
         cmocka_unit_test(one_copy_of_the_weights_gathers_nothing),
         cmocka_unit_test(tensor_parallelism_gathers_activations_around_each_block),

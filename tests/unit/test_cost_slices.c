@@ -41,7 +41,7 @@ static void keys_and_values_cross_to_the_shards_of_other_slices(void **state)
 {
     (void)state;
     struct bench *b = open_slices("llama3.1-8b", 2);
-    struct adv_layer_time time = {{1.0, 1.0, 1.0}, false};
+    struct adv_layer_time time = {.pass_s = {1.0, 1.0, 1.0}};
     b->plan.dcn[ADV_AXIS_CONTEXT] = 2;
     bench_place(b);
     adv_schedule_context(&b->cost, &b->model.layers[0], 1.0, &time, &b->account);

@@ -211,7 +211,7 @@ static void a_ring_passes_a_chunk_behind_each_step(void **state)
         3.0 * chunk_bytes / (b->constants.permute_link_frac * b->cluster.chip.ici_link_achieved_bytes_per_s);
     /* merging: partial outputs of 32 x 128 per token, 12 B each, per step, and a fixed cost */
     double merge_s = 3.0 * (12.0 * 4096 * 4096 / 2765e9 + 1e-4);
-    struct adv_layer_time long_time = {{1.0, 1.0, 1.0}, false}, no_time = {{0.0, 0.0, 0.0}, false};
+    struct adv_layer_time long_time = {.pass_s = {1.0, 1.0, 1.0}}, no_time = {.pass_s = {0.0, 0.0, 0.0}};
     bench_place(b);
     adv_schedule_context(&b->cost, &b->model.layers[0], 1.0, &long_time, &b->account);
     assert_close(slot(b, ADV_TERM_CONTEXT)->exposed_seconds, 0.0, 0.0);
@@ -278,7 +278,7 @@ static void offloaded_tensors_hide_behind_their_passes(void **state)
     b->plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = ADV_PLACE_OFFLOAD;
     bench_place(b);
     double one_s = 2.0 * 4096 * 4096 / b->constants.pcie_step_bytes_per_s_per_device;
-    struct adv_layer_time enough = {{1.0, 0.5, 0.5}, false}, half = {{one_s / 2.0, 0.0, one_s}, false};
+    struct adv_layer_time enough = {.pass_s = {1.0, 0.5, 0.5}}, half = {.pass_s = {one_s / 2.0, 0.0, one_s}};
     adv_schedule_offload(&b->cost, &b->model.layers[0], 1.0, &enough, &b->account);
     assert_close(slot(b, ADV_TERM_HOST_OFFLOAD)->seconds, 2.0 * one_s, 1e-12); /* there and back */
     assert_close(slot(b, ADV_TERM_HOST_OFFLOAD)->exposed_seconds, 0.0, 0.0);

@@ -126,7 +126,7 @@ static void better_remat(struct adv_review *review)
     pricer->request = review->request;
     pricer->constants = review->input->constants;
     pricer->memory_frac = ADV_RANK_MEMORY_FRAC;
-    pricer->budget = 20000;
+    pricer->budget = 4000; /* best tensors first: what is found later gains little more */
     pricer->front.capacity = 4;
     pricer->front.items = front;
     struct adv_remat_space space;

@@ -1,7 +1,9 @@
 #include "tests/unit/advise_fixture.h"
 
+#include <pthread.h>
 #include <string.h>
 
+#include "engine/advise.h"
 #include "engine/cost/scratch.h"
 #include "engine/rank/rank.h"
 #include "engine/search/remat_space.h"
@@ -184,6 +186,51 @@ static void the_same_request_gives_the_same_answer(void **state)
         assert_memory_equal(&first.found[i].plan, &second.found[i].plan, sizeof first.found[i].plan);
     fixture_close(&a);
     fixture_close(&b);
+}
+
+/* One of several threads that ask the same catalog at the same time. */
+struct asker {
+    pthread_t thread;
+    const char *request;
+    char *json;
+};
+
+static void *ask(void *context)
+{
+    struct asker *asker = context;
+    struct adv_answer answer;
+    adv_err err;
+    adv_err_init(&err);
+    if (adv_answer_request(fixture_catalog(), ADV_REQUEST_ADVISE, asker->request, strlen(asker->request),
+                           &answer, &err) == ADV_OK)
+        asker->json = answer.json;
+    return NULL;
+}
+
+static void the_answer_does_not_depend_on_how_many_threads_ask(void **state)
+{
+    (void)state;
+    enum { ASKERS = 6 };
+    static const char *const requests[] = {
+        "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\"},"
+        "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":64}}",
+        "{\"model\":\"qwen3-30b-a3b\",\"cluster\":{\"accelerator\":\"tpu7x-32\"},"
+        "\"workload\":{\"seq_len\":4096,\"global_batch_sequences\":128}}",
+    };
+    struct asker alone[2] = {{.request = requests[0]}, {.request = requests[1]}}, together[ASKERS] = {0};
+    (void)fixture_catalog(); /* loaded before any thread needs it */
+    for (int i = 0; i < 2; i++) (void)ask(&alone[i]);
+    for (int i = 0; i < ASKERS; i++) {
+        together[i].request = requests[i % 2];
+        assert_int_equal(pthread_create(&together[i].thread, NULL, ask, &together[i]), 0);
+    }
+    for (int i = 0; i < ASKERS; i++) {
+        assert_int_equal(pthread_join(together[i].thread, NULL), 0);
+        assert_non_null(together[i].json);
+        assert_string_equal(together[i].json, alone[i % 2].json);
+        free(together[i].json);
+    }
+    for (int i = 0; i < 2; i++) free(alone[i].json);
 }
 
 static uint64_t random_state = 0x2545f4914f6cdd1du;
@@ -455,6 +502,7 @@ int main(void)
         cmocka_unit_test(more_memory_is_never_slower),
         cmocka_unit_test(a_budget_cuts_the_search_and_says_so),
         cmocka_unit_test(the_same_request_gives_the_same_answer),
+        cmocka_unit_test(the_answer_does_not_depend_on_how_many_threads_ask),
         cmocka_unit_test(dense_jobs_start_with_fsdp_without_tensor_and_long_ones_with_context),
         cmocka_unit_test(the_cost_model_has_the_properties_that_the_search_relies_on),
         cmocka_unit_test(the_search_prices_a_plan_as_estimate_does),

@@ -89,7 +89,10 @@ static void set_changes(struct encoder *encoder, json_t *row, const struct adv_c
             (void)json_object_set_new(item, "to", parsed(change->to_json));
             adv_encode_set_string(item, "group", adv_change_group_name(change->group));
             adv_encode_set_number(item, "group_gain_frac", changes->group_gain_frac[change->group]);
-            adv_encode_set_number(item, "order", change->order > 0 ? change->order : (double)NAN);
+            if (change->order > 0)
+                adv_encode_set_integer(item, "order", change->order);
+            else
+                (void)json_object_set_new(item, "order", json_null());
             adv_encode_set_number(item, "gain_frac", change->gain_frac);
             adv_encode_set_number(item, "own_gain_frac", change->own_gain_frac);
             (void)json_array_append_new(list, item);

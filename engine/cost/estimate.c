@@ -36,10 +36,11 @@ static adv_code add_layers(const struct adv_cost *cost, struct adv_account *acco
         struct adv_layer_time time;
         adv_code code = adv_cost_layer(cost, layer, times, account, &time, err);
         if (code != ADV_OK) return code;
+        adv_schedule_context(cost, layer, times, &time,
+                             account); /* before the weights: it is needed sooner */
         adv_schedule_weights(cost, layer, times, &time, account);
         adv_schedule_tensor(cost, layer, times, account);
         adv_schedule_transpose(cost, layer, times, account);
-        adv_schedule_context(cost, layer, times, &time, account);
         adv_schedule_experts(cost, layer, times, account);
         adv_schedule_offload(cost, layer, times, &time, account);
     }

@@ -13,7 +13,8 @@ enum adv_pass { ADV_PASS_FWD, ADV_PASS_RECOMPUTE, ADV_PASS_BWD, ADV_PASS_COUNT }
 
 struct adv_layer_time {
     double pass_s[ADV_PASS_COUNT];
-    bool recompute_elided; /* XLA keeps the forward values: nothing is recomputed */
+    bool recompute_elided;          /* XLA keeps the forward values: nothing is recomputed */
+    double links_s[ADV_PASS_COUNT]; /* of each pass: its links carry what a ring of context shards sends */
     /* 0 where the attention context is kept */
     double attention_again_s; /* its share of the recompute */
     double residuals_s;       /* what writing the softmax residuals takes there, and would take forward */

@@ -1,6 +1,7 @@
 #include "engine/cost/schedule.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "engine/base/units.h"
 #include "engine/cost/memory.h"
@@ -84,22 +85,42 @@ static double weight_collective_s(const struct adv_cost *cost, enum adv_collecti
     return seconds;
 }
 
+/* What of a pass hides weights: a ring of context shards has the links first. */
+static double free_s(double pass_s, double links_s)
+{
+    return adv_max(0.0, pass_s - links_s);
+}
+
+/* A layer's passes with what shows of ring and weights in them. */
+static double passes_s(const struct adv_cost *cost, double gather_s, double scatter_s,
+                       const double pass_s[ADV_PASS_COUNT], const double links_s[ADV_PASS_COUNT])
+{
+    double behind_s[ADV_PASS_COUNT], seconds = 0.0;
+    for (int p = 0; p < ADV_PASS_COUNT; p++) {
+        behind_s[p] = free_s(pass_s[p], links_s[p]);
+        seconds += adv_max(pass_s[p], links_s[p]);
+    }
+    return seconds + adv_schedule_exposed_s(cost, gather_s, behind_s[ADV_PASS_FWD]) +
+           adv_schedule_exposed_s(cost, gather_s + scatter_s,
+                                  behind_s[ADV_PASS_RECOMPUTE] + behind_s[ADV_PASS_BWD]);
+}
+
 /* Where the backward pass waits for its weights, computing attention again costs nothing there, and the
  * forward pass that leaves the softmax residuals unwritten would come out faster than one that keeps the
  * context. Nobody has seen that; the residuals are HBM traffic as what the transfers bring is. A step without
- * the context is therefore never taken to be faster than with it, which the search relies on.
- * `forward_done_s`: the forward pass with what shows. */
+ * the context is therefore never taken to be faster than with it, which the search relies on. */
 static double residuals_wait_s(const struct adv_cost *cost, double gather_s, double scatter_s,
-                               double forward_done_s, double backward_s, const struct adv_layer_time *time)
+                               const struct adv_layer_time *time)
 {
     if (time->residuals_s <= 0.0) return 0.0;
-    double both_s = gather_s + scatter_s;
-    double kept_forward_s = time->pass_s[ADV_PASS_FWD] + time->residuals_s;
-    double kept_backward_s = backward_s - time->attention_again_s;
-    double kept_s = kept_forward_s + adv_schedule_exposed_s(cost, gather_s, kept_forward_s) +
-                    kept_backward_s + adv_schedule_exposed_s(cost, both_s, kept_backward_s);
-    double again_s = forward_done_s + backward_s + adv_schedule_exposed_s(cost, both_s, backward_s);
-    return adv_max(0.0, kept_s - again_s);
+    double kept_s[ADV_PASS_COUNT], links_s[ADV_PASS_COUNT];
+    memcpy(kept_s, time->pass_s, sizeof kept_s);
+    memcpy(links_s, time->links_s, sizeof links_s);
+    kept_s[ADV_PASS_FWD] += time->residuals_s;
+    kept_s[ADV_PASS_RECOMPUTE] -= time->attention_again_s;
+    links_s[ADV_PASS_RECOMPUTE] = 0.0;
+    return adv_max(0.0, passes_s(cost, gather_s, scatter_s, kept_s, links_s) -
+                            passes_s(cost, gather_s, scatter_s, time->pass_s, time->links_s));
 }
 
 void adv_schedule_weights(const struct adv_cost *cost, const struct adv_layer *layer, double times,
@@ -124,15 +145,18 @@ void adv_schedule_weights(const struct adv_cost *cost, const struct adv_layer *l
     double all_bytes = gathered.dense + gathered.feed_forward + gathered.experts;
     double gather_s = weight_collective_s(cost, ADV_COLLECTIVE_ALL_GATHER, &gathered);
     double scatter_s = weight_collective_s(cost, ADV_COLLECTIVE_REDUCE_SCATTER, &scattered);
-    double forward_s = time->pass_s[ADV_PASS_FWD];
-    double backward_s = time->pass_s[ADV_PASS_RECOMPUTE] + time->pass_s[ADV_PASS_BWD];
-    double forward_exposed_s = adv_schedule_exposed_s(cost, gather_s, forward_s);
-    double backward_exposed_s =
-        adv_schedule_exposed_s(cost, gather_s + scatter_s, backward_s) +
-        residuals_wait_s(cost, gather_s, scatter_s, forward_s + forward_exposed_s, backward_s, time);
+    const double *pass_s = time->pass_s, *links_s = time->links_s;
+    double backward_free_s = free_s(pass_s[ADV_PASS_RECOMPUTE], links_s[ADV_PASS_RECOMPUTE]) +
+                             free_s(pass_s[ADV_PASS_BWD], links_s[ADV_PASS_BWD]);
+    double forward_exposed_s =
+        adv_schedule_exposed_s(cost, gather_s, free_s(pass_s[ADV_PASS_FWD], links_s[ADV_PASS_FWD]));
+    double backward_exposed_s = adv_schedule_exposed_s(cost, gather_s + scatter_s, backward_free_s) +
+                                residuals_wait_s(cost, gather_s, scatter_s, time);
     double total_s = gather_s + scatter_s;
+    for (int pass = 0; pass < ADV_PASS_COUNT; pass++)
+        time->pass_s[pass] = adv_max(pass_s[pass], links_s[pass]);
     if (total_s <= 0.0) return;
-    time->pass_s[ADV_PASS_FWD] = forward_s + forward_exposed_s;
+    time->pass_s[ADV_PASS_FWD] += forward_exposed_s;
     time->pass_s[ADV_PASS_BWD] += backward_exposed_s;
     adv_account_hidden(account, ADV_TERM_FSDP_GATHER, 2.0 * gather_s,
                        forward_exposed_s + backward_exposed_s * gather_s / total_s, times, 2.0 * all_bytes);
@@ -184,7 +208,7 @@ void adv_schedule_transpose(const struct adv_cost *cost, const struct adv_layer 
 }
 
 static void context_ring(const struct adv_cost *cost, double times, double kv_bytes, double output_elements,
-                         const struct adv_layer_time *time, struct adv_account *account)
+                         struct adv_layer_time *time, struct adv_account *account)
 {
     double steps = cost->cp_ring - 1.0;
     struct spanning permute = plus((struct spanning){0.0, 0.0}, steps,
@@ -195,13 +219,18 @@ static void context_ring(const struct adv_cost *cost, double times, double kv_by
     double passes = kept ? 2.0 : 3.0;
     adv_account_busy(account, ADV_TERM_RING_MERGE, merge_s, times * passes, 0.0,
                      steps * 12.0 * output_elements);
-    double attention_s = time->pass_s[ADV_PASS_FWD]; /* the permutes hide behind the step's own attention */
-    add_spanning(account, ADV_TERM_CONTEXT, permute, adv_max(0.0, total_of(permute) - attention_s),
-                 times * (passes + 1.0), steps * kv_bytes / cost->cp_ring);
+    /* each pass hides its own; the backward pass sends gradients round as well */
+    double once_s = total_of(permute), exposed_s = 0.0;
+    time->links_s[ADV_PASS_FWD] = once_s;
+    time->links_s[ADV_PASS_RECOMPUTE] = kept ? 0.0 : once_s;
+    time->links_s[ADV_PASS_BWD] = 2.0 * once_s;
+    for (int p = 0; p < ADV_PASS_COUNT; p++) exposed_s += adv_max(0.0, time->links_s[p] - time->pass_s[p]);
+    add_spanning(account, ADV_TERM_CONTEXT, plus((struct spanning){0.0, 0.0}, passes + 1.0, permute),
+                 exposed_s, times, (passes + 1.0) * steps * kv_bytes / cost->cp_ring);
 }
 
 void adv_schedule_context(const struct adv_cost *cost, const struct adv_layer *layer, double times,
-                          const struct adv_layer_time *time, struct adv_account *account)
+                          struct adv_layer_time *time, struct adv_account *account)
 {
     if (layer->attention == ADV_ATTENTION_LINEAR) return;
     double kv_heads = layer->reuses_kv ? 0.0 : layer->kv_heads;

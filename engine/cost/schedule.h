@@ -28,7 +28,7 @@ void adv_schedule_transpose(const struct adv_cost *cost, const struct adv_layer 
 
 /* Context: keys and values gathered, passed around the ring, or heads traded (Ulysses). */
 void adv_schedule_context(const struct adv_cost *cost, const struct adv_layer *layer, double times,
-                          const struct adv_layer_time *time, struct adv_account *account);
+                          struct adv_layer_time *time, struct adv_account *account);
 
 /* Expert dispatch and combine. */
 void adv_schedule_experts(const struct adv_cost *cost, const struct adv_layer *layer, double times,

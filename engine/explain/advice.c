@@ -117,7 +117,10 @@ static void review_memory(struct adv_review *review)
                       fails ? "memory_exceeded" : "memory_tight", found ? &fitting : NULL,
                       "%.2f of %.2f GiB of %s memory: %.2f GiB %s; %s", used / ADV_GIB, limit / ADV_GIB,
                       host ? "host" : "device", fabs(limit - used) / ADV_GIB,
-                      used > limit ? "too much" : "to spare", remedy);
+                      used <= limit ? "to spare"
+                      : fails       ? "too much"
+                                    : "over, within what the prediction may be off",
+                      remedy);
 }
 
 /* Logits decide the peak: tiling them is the cheapest memory there is. */

@@ -262,13 +262,11 @@ static void no_plan_beats_the_roofline(void **state)
     }
 }
 
-/* Left out: rings of context shards. Their permutes are priced as hidden behind the forward attention alone,
- * in every pass, so that faster attention can show more of them than it saves. */
 static void better_hardware_is_never_slower(void **state)
 {
     (void)state;
     for (int i = 0; i < DRAWS; i++) {
-        if (!draw() || plan.cp_strategy == ADV_CP_RING || plan.cp_strategy == ADV_CP_USP) continue;
+        if (!draw()) continue;
         struct adv_chip *chip = &cluster.chip;
         struct {
             const char *name;

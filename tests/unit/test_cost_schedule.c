@@ -221,6 +221,11 @@ static void a_ring_passes_a_chunk_behind_each_step(void **state)
     bench_place(b);
     adv_schedule_context(&b->cost, &b->model.layers[0], 1.0, &no_time, &b->account);
     assert_close(slot(b, ADV_TERM_CONTEXT)->exposed_seconds, 4.0 * permute_s, 0.01);
+    /* each pass hides what it sends itself: one forward, one again, two backward */
+    struct adv_layer_time uneven = {.pass_s = {0.5 * permute_s, 2.0 * permute_s, 1.5 * permute_s}};
+    bench_place(b);
+    adv_schedule_context(&b->cost, &b->model.layers[0], 1.0, &uneven, &b->account);
+    assert_close(slot(b, ADV_TERM_CONTEXT)->exposed_seconds, permute_s, 0.01);
 }
 
 static void ulysses_trades_sequence_for_heads(void **state)

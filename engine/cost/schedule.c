@@ -200,11 +200,10 @@ void adv_schedule_transpose(const struct adv_cost *cost, const struct adv_layer 
     double scatter_s =
         adv_cost_collective_s(cost, &cost->transpose_group, ADV_COLLECTIVE_REDUCE_SCATTER, bytes);
     /* forward: inputs gathered, outputs scattered; backward the same for gradients, and inputs once more for
-     * the weight gradients; the recompute gathers inputs too */
-    bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_0) || cost->recompute_elided;
-    double seconds = (kept ? 3.0 : 4.0) * gather_s + 2.0 * scatter_s;
+     * the weight gradients, which a recompute shares */
+    double seconds = 3.0 * gather_s + 2.0 * scatter_s;
     adv_account_hidden(account, ADV_TERM_TRANSPOSE, seconds,
-                       cost->constants->transpose_exposed_frac * seconds, times, (kept ? 5.0 : 6.0) * bytes);
+                       cost->constants->transpose_exposed_frac * seconds, times, 5.0 * bytes);
 }
 
 static void context_ring(const struct adv_cost *cost, double times, double kv_bytes, double output_elements,

@@ -126,6 +126,35 @@ static void tensor_and_expert_shards_gather_less(void **state)
     assert_close(slot(b, ADV_TERM_FSDP_SCATTER)->bytes, 4.0 * (dense + experts / 4.0), 1e-6);
 }
 
+static void tokens_meet_where_the_width_stays_sharded(void **state)
+{
+    (void)state;
+    struct bench *b = open_cube("llama3.1-8b");
+    struct adv_layer_time time = {.pass_s = {1.0, 1.0, 1.0}};
+    bench_axes(b, ADV_AXIS_FSDP_TRANSPOSE, 4);
+    b->constants.transpose_exposed_frac = 0.5;
+    bench_place(b);
+    adv_schedule_weights(&b->cost, &b->model.layers[0], 1.0, &time, &b->account);
+    adv_schedule_transpose(&b->cost, &b->model.layers[0], 1.0, &b->account);
+    double attention = 4096.0 * (4096 + 1024 + 1024 + 4096) + 2 * 4096, feed_forward = 3.0 * 4096 * 14336;
+    assert_close(slot(b, ADV_TERM_FSDP_GATHER)->bytes, 2.0 * 2.0 * (attention + feed_forward / 4.0), 1e-12);
+    /* 4096 tokens of 4 devices on one ring: in and out forward, the same backward, inputs for the weight
+     * gradients */
+    double one_s = 2.0 * 4096 * 4096 * 4 * 0.75 / (2.0 * b->cluster.chip.ici_link_achieved_bytes_per_s);
+    assert_close(slot(b, ADV_TERM_TRANSPOSE)->seconds, 5.0 * one_s, 1e-12);
+    assert_close(slot(b, ADV_TERM_TRANSPOSE)->exposed_seconds, 2.5 * one_s, 1e-12);
+
+    /* gathered in two stages, weights come together and tokens stay */
+    b = open_cube("llama3.1-8b");
+    bench_axes(b, ADV_AXIS_FSDP_TRANSPOSE, 4);
+    b->plan.two_stage_gather = true;
+    bench_place(b);
+    adv_schedule_weights(&b->cost, &b->model.layers[0], 1.0, &time, &b->account);
+    adv_schedule_transpose(&b->cost, &b->model.layers[0], 1.0, &b->account);
+    assert_close(slot(b, ADV_TERM_FSDP_GATHER)->bytes, 2.0 * 2.0 * (attention + feed_forward), 1e-12);
+    assert_close(slot(b, ADV_TERM_TRANSPOSE)->seconds, 0.0, 0.0);
+}
+
 static void one_copy_of_the_weights_gathers_nothing(void **state)
 {
     (void)state;
@@ -463,6 +492,7 @@ int main(void)
         cmocka_unit_test(weights_are_gathered_twice_and_gradients_scattered_once),
         cmocka_unit_test(gradients_are_scattered_in_the_narrower_of_two_formats),
         cmocka_unit_test(tensor_and_expert_shards_gather_less),
+        cmocka_unit_test(tokens_meet_where_the_width_stays_sharded),
         cmocka_unit_test(one_copy_of_the_weights_gathers_nothing),
         cmocka_unit_test(tensor_parallelism_gathers_activations_around_each_block),
         cmocka_unit_test(tensor_parallel_experts_reduce_every_choice),

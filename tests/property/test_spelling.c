@@ -274,10 +274,10 @@ static void assert_config_is_complete(json_t *model, const char *what)
     if (first) {
         json_t *config = json_object_get(first, "config");
         json_t *name = json_object_get(config, "model_name");
-        json_t *again =
-            json_pack("{s:O, s:{s:s, s:s}, s:O, s:O, s:b}", "model", name ? name : json_string("default"),
-                      "cluster", "chip", "v5p", "topology", "4x4x4", "config", config, "xla_flags",
-                      json_object_get(first, "xla_flags"), "strict", 1);
+        json_t *again = json_pack("{s:o, s:{s:s, s:s}, s:O, s:O, s:b}", "model",
+                                  name ? json_incref(name) : json_string("default"), "cluster", "chip", "v5p",
+                                  "topology", "4x4x4", "config", config, "xla_flags",
+                                  json_object_get(first, "xla_flags"), "strict", 1);
         json_t *run = answer_to(again, ADV_REQUEST_ESTIMATE, what);
         json_t *estimate = json_object_get(first, "estimate");
         static const char *const members[] = {"step_time_s", "hbm_bytes_per_device", "mfu_frac"};

@@ -235,9 +235,10 @@ static void neighbour(struct account *account)
         other_axes = adv_emit_config_axes_count(&other->plan);
     if (tied)
         say(account->why,
-            "Tied with the next plan (%s, %+.1f %%), and first because it is simpler (%d mesh ax%s against "
-            "%d, %d keys away from the defaults against %d): %s.",
-            mesh, percent, axes, axes == 1 ? "is" : "es", other_axes,
+            "Tied with the next plan (%s, predicted %.1f %% %s), and first because it is simpler (%d mesh "
+            "ax%s "
+            "against %d, %d keys away from the defaults against %d): %s.",
+            mesh, fabs(percent), percent > 0 ? "faster" : "slower", axes, axes == 1 ? "is" : "es", other_axes,
             adv_emit_config_changes_count(&account->candidate->plan, &account->request->model),
             adv_emit_config_changes_count(&other->plan, &account->request->model), moves);
     else if (slower_s > 0)

@@ -81,6 +81,19 @@ test('llama3.1-70b on tpu7x 4x4x4 gets ranked plans that fit, with bars', () =>
     assert.doesNotMatch(await page.locator('#results').innerText(), /\bNaN\b|undefined|\[object/);
   }));
 
+test('on a laptop no table of the answer is cut', () =>
+  withPage({ width: 1366, path: JOB }, async (page) => {
+    await page.check('#sensitivities');
+    await advise(page);
+    await page.getByRole('table', { name: 'The same plan with another batch' }).waitFor();
+    const cut = await page
+      .locator('#results .scroll')
+      .evaluateAll((all) =>
+        all.filter((box) => box.scrollWidth > box.clientWidth).map((box) => box.querySelector('caption')?.textContent),
+      );
+    assert.deepEqual(cut, []);
+  }));
+
 test('the found plan estimates to the same step time', () =>
   withPage({ path: JOB }, async (page) => {
     await advise(page);

@@ -92,7 +92,7 @@ export function sensitivitiesPanel(sensitivities) {
       h('h3', null, 'What would change it'),
       h('p', { class: 'soft' }, 'This plan estimated again with one thing changed; mesh, placements and tiles stay.'),
     ),
-    h('div', { class: 'columns' }, ratesTable(sensitivities.rates), batchTable(sensitivities.batch)),
+    h('div', { class: 'columns wide-right' }, ratesTable(sensitivities.rates), batchTable(sensitivities.batch)),
     breakEvens(sensitivities.break_evens),
   );
 }

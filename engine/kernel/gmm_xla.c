@@ -7,23 +7,25 @@ struct work {
     double rows, mxu_s, vector_s, exposed_s;
 };
 
+/* No lowering of its own: every row meets every group's weights, on one core. */
+static struct work dense_work(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *shape)
+{
+    const double rows = (double)shape->m * (double)shape->num_groups;
+    return (struct work){.rows = rows,
+                         .mxu_s = adv_core_padded_flops(machine->chip, rows, shape->k, shape->n) /
+                                  adv_core_peak_flops_per_s(machine->chip)};
+}
+
 /* Rows are cut into tiles that are visited once per group they touch; tiles of transposed weights are twice
  * as long. Every visit stores its output under a mask, and a part of the weights comes in with nothing to
- * hide behind. On megacore chips there is no such lowering unless the weights are transposed: every row meets
- * every group's weights, on one core. */
+ * hide behind. On megacore chips there is no such lowering unless the weights are transposed. */
 static struct work gmm_work(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *shape,
                             double weights_s)
 {
     const struct adv_constants *k = machine->constants;
     const double peak = adv_core_count(machine->chip) * adv_core_peak_flops_per_s(machine->chip);
+    if (k->gmm_xla_dense > 0.5 && !shape->rhs_transposed) return dense_work(machine, shape);
     struct work w;
-    if (k->gmm_xla_dense > 0.5 && !shape->rhs_transposed) {
-        w.rows = (double)shape->m * (double)shape->num_groups;
-        w.mxu_s = adv_core_padded_flops(machine->chip, w.rows, shape->k, shape->n) /
-                  adv_core_peak_flops_per_s(machine->chip);
-        w.vector_s = w.exposed_s = 0.0;
-        return w;
-    }
     struct adv_gmm_visits visits;
     const int tile_m = shape->rhs_transposed ? ROWS_OF_TRANSPOSED : ROWS;
     adv_gmm_count_visits(shape, tile_m, &visits);
@@ -39,14 +41,8 @@ static struct work tgmm_work(const struct adv_kernel_machine *machine, const str
 {
     const struct adv_constants *k = machine->constants;
     const double cores = adv_core_count(machine->chip);
+    if (k->gmm_xla_dense > 0.5) return dense_work(machine, shape);
     struct work w;
-    if (k->gmm_xla_dense > 0.5) {
-        w.rows = (double)shape->m * (double)shape->num_groups;
-        w.mxu_s = adv_core_padded_flops(machine->chip, w.rows, shape->k, shape->n) /
-                  adv_core_peak_flops_per_s(machine->chip);
-        w.vector_s = w.exposed_s = 0.0;
-        return w;
-    }
     struct adv_gmm_visits visits;
     adv_gmm_count_visits(shape, ROWS_OF_TRANSPOSED, &visits);
     w.rows = visits.visits * ROWS_OF_TRANSPOSED;

@@ -256,8 +256,9 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
      * reads */
     double gradients = adv_format_bytes(plan->weight_dtype) * shard_params;
     if (plan->gradient_accumulation_steps > 1) gradients *= 2.0;
-    /* Gradients cross slices while the backward pass still runs, out of one buffer into another. Reported:
-     * with two slices DeepSeek needs 8 GiB and more over the same shards on one slice, which ran. */
+    /* Gradients cross slices while the backward pass still runs, out of one buffer into another, both in the
+     * weights' format though grad_dtype is what is sent. Not derived: with two slices DeepSeek (grad_dtype
+     * bfloat16) is reported to need 8 GiB and more over the same shards on one slice, which ran. */
     double between_slices =
         plan->dcn[ADV_AXIS_DATA] > 1 ? 2.0 * adv_format_bytes(plan->weight_dtype) * shard_params : 0.0;
     struct layer_sums sums = sum_layers(cost);

@@ -184,7 +184,13 @@ static int run(int argc, char **argv, struct fit *fit)
     FILE *out = page ? fopen(page, "w") : NULL;
     if (out) {
         const char *path = option(argc, argv, "--accounts");
-        json_t *accounts = path ? json_load_file(path, 0, NULL) : NULL;
+        json_error_t problem;
+        json_t *accounts = path ? json_load_file(path, 0, &problem) : NULL;
+        if (path && !accounts) {
+            (void)fprintf(stderr, "%s:%d: %s\n", path, problem.line, problem.text);
+            (void)fclose(out);
+            return 1;
+        }
         report_write(out, fit, left_out, accounts);
         json_decref(accounts);
         (void)fclose(out);

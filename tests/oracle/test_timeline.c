@@ -2,27 +2,10 @@
 #include "tests/unit/check.h"
 
 #include "engine/base/limits.h"
-#include "engine/catalog/catalog.h"
 #include "engine/kernel/timeline.h"
+#include "tests/unit/catalog_fixture.h"
 
-static struct adv_catalog *catalog;
 static struct adv_timeline_step steps[2048];
-
-static int load(void **state)
-{
-    (void)state;
-    adv_err err;
-    adv_err_init(&err);
-    catalog = adv_catalog_load(NULL, &err);
-    return catalog ? 0 : -1;
-}
-
-static int unload(void **state)
-{
-    (void)state;
-    adv_catalog_free(catalog);
-    return 0;
-}
 
 static struct adv_kernel_machine machine_of(const char *name)
 {
@@ -236,5 +219,5 @@ int main(void)
         cmocka_unit_test(made_up_groups_cost_what_their_distribution_does),
         cmocka_unit_test(a_long_grid_is_cut_and_counted),
     };
-    return cmocka_run_group_tests_name(__FILE__, tests, load, unload);
+    return run_group_with_catalog(tests);
 }

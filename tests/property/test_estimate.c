@@ -6,10 +6,10 @@
 
 #include "engine/cost/estimate.h"
 #include "engine/cost/scratch.h"
+#include "tests/unit/catalog_fixture.h"
 
 enum { CASES = 3000 };
 
-static struct adv_catalog *catalog;
 static struct adv_ledger ledger;
 static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15);
 
@@ -229,22 +229,6 @@ static void one_device_communicates_nothing(void **state)
     }
 }
 
-static int load(void **state)
-{
-    (void)state;
-    adv_err err;
-    adv_err_init(&err);
-    catalog = adv_catalog_load(NULL, &err);
-    return catalog ? 0 : -1;
-}
-
-static int unload(void **state)
-{
-    (void)state;
-    adv_catalog_free(catalog);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,5 +239,5 @@ int main(void)
         cmocka_unit_test(saving_a_tensor_never_adds_flops),
         cmocka_unit_test(one_device_communicates_nothing),
     };
-    return cmocka_run_group_tests_name(__FILE__, tests, load, unload);
+    return run_group_with_catalog(tests);
 }

@@ -65,9 +65,9 @@ static void iota_embed(struct adv_plan *plan)
     plan->use_iota_embed = true;
 }
 
-/* Key, when it suits, what it sets. Grouped matmuls stay with megablox, MaxText's default, whose tiles are
- * searched: published steps through tokamax take longer (step_tokamax_factor), and without quantisation it
- * ignores the tiles. */
+/* Key, when it suits, what it sets. Grouped matmuls in bf16 stay with megablox, MaxText's default, whose
+ * tiles are searched: published steps through tokamax take longer (step_tokamax_factor), and without
+ * quantisation it ignores the tiles. */
 static const struct {
     const char *key;
     bool (*suits)(const struct adv_advise_request *request);

@@ -106,6 +106,9 @@ static void write_batch(const struct adv_space *space, const struct adv_family *
     /* fp8_full needs it; int8 lands on more matmuls */
     plan->use_qwix = space->base.use_qwix || plan->quantization != ADV_QUANT_NONE;
     plan->use_ring_of_experts = family->ring_of_experts;
+    /* Quantised megablox asserts that tiles divide the dimensions, and no published fp8 step runs it. */
+    bool tokamax = space->fp8_through_tokamax && plan->quantization == ADV_QUANT_FP8_FULL;
+    plan->moe = tokamax ? ADV_MOE_TOKAMAX : space->base.moe;
 }
 
 /* The innermost level: one combination whose mesh is legal. */
@@ -330,6 +333,9 @@ adv_code adv_space_build(const struct adv_advise_request *request, const struct 
         .request = request, .constants = constants, .base = request->workload.base, .complete = true};
     space->base.seq_len = request->workload.seq_len;
     adv_choices_apply(request, &space->base);
+    space->fp8_through_tokamax =
+        adv_model_has_experts(&request->model) && space->base.moe == ADV_MOE_MEGABLOX &&
+        !adv_request_pins(request, "use_tokamax_gmm") && !adv_request_pins(request, "megablox");
     space->tiles = adv_tile_memo_create(&request->model, &request->cluster, constants, arena);
     struct walk *walk = adv_arena_alloc(arena, sizeof *walk);
     if (!space->tiles || !walk)

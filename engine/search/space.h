@@ -26,7 +26,8 @@ struct adv_family {
 struct adv_space {
     const struct adv_advise_request *request;
     const struct adv_constants *constants;
-    struct adv_plan base; /* the request's base plan with the house choices (choices.h) */
+    struct adv_plan base;     /* the request's base plan with the house choices (choices.h) */
+    bool fp8_through_tokamax; /* fp8_full takes tokamax's grouped matmuls: see space.c */
     struct adv_tile_memo *tiles;
     struct adv_family *families;
     int families_count;

@@ -131,6 +131,27 @@ static void any_quantization_tries_the_formats_the_chip_is_native_to(void **stat
     fixture_close(&fixture);
 }
 
+static void fp8_experts_run_through_tokamax_and_bf16_ones_through_megablox(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    struct adv_space space;
+    int through[2] = {0, 0};
+    build(&fixture,
+          "{\"model\":\"gpt-oss-120b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x4\"},\"workload\":{"
+          "\"seq_len\":4096,\"per_device_batch_size\":4,\"quantization\":\"any\"}}",
+          &space);
+    for (int i = 0; i < space.families_count; i++) {
+        struct adv_plan plan;
+        adv_space_plan(&space, &space.families[i], &plan);
+        bool fp8 = plan.quantization == ADV_QUANT_FP8_FULL;
+        assert_int_equal(plan.moe, fp8 ? ADV_MOE_TOKAMAX : ADV_MOE_MEGABLOX);
+        through[fp8]++;
+    }
+    assert_true(through[0] > 0 && through[1] > 0);
+    fixture_close(&fixture);
+}
+
 static void a_batch_of_tokens_must_be_whole_sequences(void **state)
 {
     (void)state;
@@ -201,6 +222,7 @@ int main(void)
         cmocka_unit_test(a_pinned_axis_keeps_its_degree_even_when_it_is_not_searched),
         cmocka_unit_test(slices_are_joined_by_data_or_by_fsdp),
         cmocka_unit_test(any_quantization_tries_the_formats_the_chip_is_native_to),
+        cmocka_unit_test(fp8_experts_run_through_tokamax_and_bf16_ones_through_megablox),
         cmocka_unit_test(a_batch_of_tokens_must_be_whole_sequences),
         cmocka_unit_test(batches_split_into_every_number_of_accumulation_steps),
         cmocka_unit_test(an_empty_space_names_the_rule_that_empties_it),

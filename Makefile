@@ -2,7 +2,7 @@
 SANITIZER ?=#  address,undefined or thread: build with these sanitizers (make api-test SANITIZER=thread)
 COVERAGE  ?=#  1: build for gcov
 WERROR    ?=#  1: warnings are errors, as in CI
-OPT       ?= -O2 -g
+OPT       ?= -O3 -g
 V         ?=#  1: show the commands
 PREFIX    ?= /usr/local
 DESTDIR   ?=

@@ -19,24 +19,6 @@ const char *adv_memory_at_name(enum adv_memory_at at)
     return at_names[at];
 }
 
-void adv_account_of_family(const struct adv_account *layers, struct adv_account *family)
-{
-    static const enum adv_term_id same[] = {
-        ADV_TERM_MATMUL_FWD,      ADV_TERM_MATMUL_BWD,
-        ADV_TERM_GMM_FWD,         ADV_TERM_GMM_BWD,
-        ADV_TERM_ROUTE_FWD,       ADV_TERM_ROUTE_RECOMPUTE,
-        ADV_TERM_ROUTE_BWD,       ADV_TERM_ELEMENTWISE_FWD,
-        ADV_TERM_ELEMENTWISE_BWD, ADV_TERM_ELEMENTWISE_RECOMPUTE,
-        ADV_TERM_ATTENTION_BWD,   ADV_TERM_QUANTIZE_WEIGHTS,
-        ADV_TERM_TRANSPOSE,       ADV_TERM_QUANTIZE_ACTIVATIONS,
-    };
-    memset(family, 0, sizeof *family);
-    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
-        family->slots[same[i]] = layers->slots[same[i]];
-        family->filled |= UINT64_C(1) << same[i];
-    }
-}
-
 double adv_account_total_s(const struct adv_account *account)
 {
     double total_s = 0.0;
@@ -50,10 +32,25 @@ void adv_account_resources(const struct adv_account *account, double seconds[ADV
     for (int i = 0; i < ADV_TERM_COUNT; i++) seconds[rows[i].resource] += account->slots[i].exposed_seconds;
 }
 
+/* Forward before backward; what is equal stays in the order of the layers. */
+static void sort_kernels(struct adv_ledger *ledger)
+{
+    for (int i = 1; i < ledger->kernels_count; i++) {
+        struct adv_kernel_use moved = ledger->kernels[i];
+        int at = i;
+        while (at > 0 && ledger->kernels[at - 1].kernel > moved.kernel) {
+            ledger->kernels[at] = ledger->kernels[at - 1];
+            at--;
+        }
+        ledger->kernels[at] = moved;
+    }
+}
+
 void adv_account_write(const struct adv_account *account)
 {
     struct adv_ledger *ledger = account->ledger;
     if (!ledger) return;
+    sort_kernels(ledger);
     ledger->terms_count = 0;
     for (int i = 0; i < ADV_TERM_COUNT; i++) {
         const struct adv_slot *slot = &account->slots[i];

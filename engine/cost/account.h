@@ -62,16 +62,7 @@ struct adv_slot {
 struct adv_account {
     struct adv_slot slots[ADV_TERM_COUNT];
     struct adv_ledger *ledger; /* NULL in the search; kernels are listed here */
-    uint64_t filled; /* bit per term: its slot holds what this plan will add, because all plans of its family
-                        do (adv_account_of_family); nothing more is added */
 };
-
-_Static_assert(ADV_TERM_COUNT <= 64, "a bit for each term");
-
-static inline bool adv_account_is_filled(const struct adv_account *account, enum adv_term_id id)
-{
-    return account->filled >> id & 1u;
-}
 
 /* Adds time of another resource of which only `exposed_seconds` lengthen the step. `times` = how often. */
 static inline void adv_account_hidden(struct adv_account *account, enum adv_term_id id, double seconds,
@@ -92,10 +83,6 @@ static inline void adv_account_busy(struct adv_account *account, enum adv_term_i
     account->slots[id].flops += flops * times;
 }
 
-/* From the account of one plan's layers: what every plan of its family starts with. The terms of layers that
- * neither placements nor vocabulary tiling nor host offload of state change are in it, the others empty. */
-void adv_account_of_family(const struct adv_account *layers, struct adv_account *family);
-
 /* Sum of all exposed parts: the step time. */
 double adv_account_total_s(const struct adv_account *account);
 
@@ -103,7 +90,7 @@ double adv_account_total_s(const struct adv_account *account);
  * nothing. */
 void adv_account_resources(const struct adv_account *account, double seconds[ADV_RES_COUNT]);
 
-/* Writes the used slots to account->ledger, in table order. */
+/* Writes the used slots to account->ledger, in table order, and brings its kernels into theirs. */
 void adv_account_write(const struct adv_account *account);
 
 /* Lists a kernel with its shape and tile in the ledger; of equal ones the counts are added up. */

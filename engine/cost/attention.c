@@ -80,13 +80,10 @@ static void list_kernel(enum adv_kernel kernel, const struct adv_attention_shape
     adv_account_kernel(account, &use);
 }
 
-/* One layer's call of a splash kernel: its shape and tile are worked out when first needed. */
+/* One layer's call of a splash kernel. */
 struct call {
     const struct adv_cost *cost;
     const struct adv_layer *layer;
-    double times;
-    struct adv_account *account;
-    bool ready;
     struct adv_attention_shape shape;
     struct adv_attention_tile tile;
 };
@@ -145,66 +142,78 @@ static adv_code simulated_s(const struct call *call, enum adv_kernel kernel,
     return ADV_OK;
 }
 
-static adv_code kernel_s(struct call *call, enum adv_kernel kernel, double *seconds, adv_err *err)
+static adv_code call_s(const struct adv_cost *cost, const struct adv_layer *layer, enum adv_kernel kernel,
+                       double times, struct adv_account *account, double *seconds, adv_err *err)
 {
-    const struct adv_cost *cost = call->cost;
-    int kind = adv_cost_kind(cost, call->layer);
-    struct adv_cost_compute *compute = cost->scratch ? cost->scratch->compute : NULL;
-    if (compute && compute->splash_known[kind][kernel]) {
-        *seconds = compute->splash_s[kind][kernel];
-        return ADV_OK;
-    }
-    if (!call->ready) {
-        call->shape = shape_of(cost, call->layer);
-        call->tile = tile_of(cost->plan, call->layer, &call->shape);
-        call->ready = true;
-    }
+    struct call call = {.cost = cost, .layer = layer, .shape = shape_of(cost, layer)};
+    call.tile = tile_of(cost->plan, layer, &call.shape);
     struct adv_attention_flags flags = {
         .max_logit_constant = cost->plan->max_logit_estimate > 0,
         .dq_reduction_steps = cost->plan->dq_reduction_steps,
         .use_experimental_scheduler = cost->plan->use_splash_scheduler,
     };
     double time_s = 0.0;
-    adv_code code = simulated_s(call, kernel, &flags, &time_s, err);
+    adv_code code = simulated_s(&call, kernel, &flags, &time_s, err);
     if (code != ADV_OK) return code;
     *seconds = time_s * cost->constants->step_attention_factor;
-    if (compute) {
-        compute->splash_s[kind][kernel] = *seconds;
-        compute->splash_known[kind][kernel] = true;
-    }
-    if (call->account->ledger)
-        list_kernel(kernel, &call->shape, &call->tile, *seconds, call->times, call->account);
+    if (account->ledger) list_kernel(kernel, &call.shape, &call.tile, *seconds, times, account);
     return ADV_OK;
 }
 
-static adv_code splash(const struct adv_cost *cost, const struct adv_layer *layer, double times,
-                       struct adv_account *account, struct adv_layer_time *time, adv_err *err)
+/* One kernel of a layer kind; remembered in the scratch. */
+static adv_code kernel_s(const struct adv_cost *cost, const struct adv_layer *layer, enum adv_kernel kernel,
+                         double times, struct adv_account *account, double *seconds, adv_err *err)
 {
-    struct call call = {.cost = cost, .layer = layer, .times = times, .account = account};
-    bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT);
-    double forward_s = 0.0, again_s = 0.0, backward_s = 0.0;
-    /* Keeping the context keeps the softmax residuals too; otherwise the plain kernel runs forward and the
-     * one that writes residuals runs in the recompute. */
-    adv_code code =
-        kernel_s(&call, kept ? ADV_KERNEL_SPLASH_FWD_RESIDUALS : ADV_KERNEL_SPLASH_FWD, &forward_s, err);
-    if (code == ADV_OK && !kept) code = kernel_s(&call, ADV_KERNEL_SPLASH_FWD_RESIDUALS, &again_s, err);
-    if (code != ADV_OK) return code;
-    if (cost->plan->use_fused_bwd || cost->plan->use_tokamax_splash) {
-        code = kernel_s(&call, ADV_KERNEL_SPLASH_BWD_FUSED, &backward_s, err);
-    } else {
-        double dq_s = 0.0, dkv_s = 0.0;
-        code = kernel_s(&call, ADV_KERNEL_SPLASH_BWD_DQ, &dq_s, err);
-        if (code == ADV_OK) code = kernel_s(&call, ADV_KERNEL_SPLASH_BWD_DKV, &dkv_s, err);
-        backward_s = dq_s + dkv_s;
+    int kind = adv_cost_kind(cost, layer);
+    struct adv_cost_compute *compute = cost->scratch ? cost->scratch->compute : NULL;
+    if (!compute) return call_s(cost, layer, kernel, times, account, seconds, err);
+    adv_code code = ADV_OK;
+    if (!compute->splash_known[kind][kernel]) {
+        code = call_s(cost, layer, kernel, times, account, &compute->splash_s[kind][kernel], err);
+        compute->splash_known[kind][kernel] = code == ADV_OK;
     }
+    *seconds = compute->splash_s[kind][kernel];
+    return code;
+}
+
+/* Of one layer's scores and weighted values, forward. */
+static double splash_flops(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    double half = (double)cost->plan->seq_len / 2.0;
+    double span = layer->window_tokens > 0 ? adv_min((double)layer->window_tokens, half) : half;
+    return 2.0 * cost->tokens * span * layer->q_heads * (layer->head_dim_qk + layer->head_dim_v);
+}
+
+static adv_code splash_backward(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                                struct adv_account *account, struct adv_layer_time *time, adv_err *err)
+{
+    const bool fused = cost->plan->use_fused_bwd || cost->plan->use_tokamax_splash;
+    double first_s = 0.0, second_s = 0.0;
+    adv_code code = kernel_s(cost, layer, fused ? ADV_KERNEL_SPLASH_BWD_FUSED : ADV_KERNEL_SPLASH_BWD_DQ,
+                             times, account, &first_s, err);
+    if (code == ADV_OK && !fused)
+        code = kernel_s(cost, layer, ADV_KERNEL_SPLASH_BWD_DKV, times, account, &second_s, err);
     if (code != ADV_OK) return code;
-    double span = layer->window_tokens > 0
-                      ? adv_min((double)layer->window_tokens, (double)cost->plan->seq_len / 2.0)
-                      : (double)cost->plan->seq_len / 2.0;
-    double flops = 2.0 * cost->tokens * span * layer->q_heads * (layer->head_dim_qk + layer->head_dim_v);
+    adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ATTENTION_BWD, first_s + second_s, times,
+                 2.0 * splash_flops(cost, layer), 0.0);
+    return ADV_OK;
+}
+
+/* Keeping the context keeps the softmax residuals too; otherwise the plain kernel runs forward and the one
+ * that writes residuals runs in the recompute. */
+static adv_code splash_forward(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                               struct adv_account *account, struct adv_layer_time *time, adv_err *err)
+{
+    bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT);
+    double forward_s = 0.0, again_s = 0.0;
+    adv_code code = kernel_s(cost, layer, kept ? ADV_KERNEL_SPLASH_FWD_RESIDUALS : ADV_KERNEL_SPLASH_FWD,
+                             times, account, &forward_s, err);
+    if (code == ADV_OK && !kept)
+        code = kernel_s(cost, layer, ADV_KERNEL_SPLASH_FWD_RESIDUALS, times, account, &again_s, err);
+    if (code != ADV_OK) return code;
+    double flops = splash_flops(cost, layer);
     adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ATTENTION_FWD, forward_s, times, flops, 0.0);
     adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ATTENTION_RECOMPUTE, again_s, times, flops, 0.0);
-    adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ATTENTION_BWD, backward_s, times, 2.0 * flops, 0.0);
     if (!kept && !time->recompute_elided) {
         time->attention_again_s = again_s;
         time->residuals_s = adv_max(0.0, again_s - forward_s);
@@ -212,24 +221,44 @@ static adv_code splash(const struct adv_cost *cost, const struct adv_layer *laye
     return ADV_OK;
 }
 
+/* XLA's own attention: scores of the whole square. */
+static double square_flops(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    return 2.0 * cost->tokens * (double)cost->plan->seq_len * layer->q_heads *
+           (layer->head_dim_qk + layer->head_dim_v);
+}
+
+static adv_code xla_s(const struct adv_cost *cost, const struct adv_layer *layer, bool backward,
+                      double *seconds, adv_err *err)
+{
+    struct adv_attention_shape shape = shape_of(cost, layer);
+    struct adv_kernel_time time = {.time_s = 0.0};
+    adv_code code = adv_attention_xla_time(&cost->machine, backward, &shape, &time, err);
+    *seconds = cost->constants->step_attention_factor * time.time_s;
+    return code;
+}
+
 static adv_code dot_product(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                             struct adv_account *account, struct adv_layer_time *time, adv_err *err)
 {
-    struct adv_attention_shape shape = shape_of(cost, layer);
-    struct adv_kernel_time forward, backward;
-    adv_code code = adv_attention_xla_time(&cost->machine, false, &shape, &forward, err);
-    if (code == ADV_OK) code = adv_attention_xla_time(&cost->machine, true, &shape, &backward, err);
+    double forward_s = 0.0, backward_s = 0.0, flops = square_flops(cost, layer);
+    adv_code code = xla_s(cost, layer, false, &forward_s, err);
+    if (code == ADV_OK) code = xla_s(cost, layer, true, &backward_s, err);
     if (code != ADV_OK) return code;
-    double flops = 2.0 * cost->tokens * (double)cost->plan->seq_len * layer->q_heads *
-                   (layer->head_dim_qk + layer->head_dim_v);
-    double factor = cost->constants->step_attention_factor;
-    adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ATTENTION_FWD, factor * forward.time_s, times, flops,
-                 0.0);
-    if (!adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT))
-        adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ATTENTION_RECOMPUTE, factor * forward.time_s,
-                     times, flops, 0.0);
-    adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ATTENTION_BWD, factor * backward.time_s, times,
-                 2.0 * flops, 0.0);
+    adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ATTENTION_FWD, forward_s, times, flops, 0.0);
+    adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ATTENTION_BWD, backward_s, times, 2.0 * flops, 0.0);
+    return ADV_OK;
+}
+
+static adv_code dot_product_again(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                                  struct adv_account *account, struct adv_layer_time *time, adv_err *err)
+{
+    if (adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT)) return ADV_OK;
+    double forward_s = 0.0;
+    adv_code code = xla_s(cost, layer, false, &forward_s, err);
+    if (code != ADV_OK) return code;
+    adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ATTENTION_RECOMPUTE, forward_s, times,
+                 square_flops(cost, layer), 0.0);
     return ADV_OK;
 }
 
@@ -250,8 +279,8 @@ static void gated_delta_net(const struct adv_cost *cost, const struct adv_layer 
     adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ATTENTION_BWD, 2.0 * seconds, times, 2.0 * flops, 0.0);
 }
 
-adv_code adv_cost_attention(const struct adv_cost *cost, const struct adv_layer *layer, double times,
-                            struct adv_account *account, struct adv_layer_time *time, adv_err *err)
+adv_code adv_cost_attention_fixed(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                                  struct adv_account *account, struct adv_layer_time *time, adv_err *err)
 {
     if (layer->attention == ADV_ATTENTION_LINEAR) {
         gated_delta_net(cost, layer, times, account, time);
@@ -259,5 +288,14 @@ adv_code adv_cost_attention(const struct adv_cost *cost, const struct adv_layer 
     }
     if (cost->plan->attention == ADV_ATTENTION_IMPL_DOT_PRODUCT)
         return dot_product(cost, layer, times, account, time, err);
-    return splash(cost, layer, times, account, time, err);
+    return splash_backward(cost, layer, times, account, time, err);
+}
+
+adv_code adv_cost_attention_placed(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                                   struct adv_account *account, struct adv_layer_time *time, adv_err *err)
+{
+    if (layer->attention == ADV_ATTENTION_LINEAR) return ADV_OK;
+    if (cost->plan->attention == ADV_ATTENTION_IMPL_DOT_PRODUCT)
+        return dot_product_again(cost, layer, times, account, time, err);
+    return splash_forward(cost, layer, times, account, time, err);
 }

@@ -28,23 +28,54 @@ const char *adv_confidence_name(enum adv_confidence confidence)
     return confidence_names[confidence];
 }
 
-static adv_code add_layers(const struct adv_cost *cost, struct adv_account *account, adv_err *err)
+/* How often a layer of this kind runs in a step. */
+static double times_of(const struct adv_cost *cost, const struct adv_layer *layer)
 {
-    for (int i = 0; i < cost->model->layer_kinds_count; i++) {
+    return (double)layer->count / cost->stages * cost->passes;
+}
+
+/* What is the same for all plans of a family, of every layer kind; remembered in the scratch. */
+static adv_code add_fixed(const struct adv_cost *cost, struct adv_account *account,
+                          struct adv_layer_time times[ADV_LIMIT_LAYER_KINDS], adv_err *err)
+{
+    struct adv_cost_scratch *scratch = cost->scratch;
+    const int count = cost->model->layer_kinds_count;
+    if (scratch && scratch->fixed_known) {
+        *account = scratch->account;
+        memcpy(times, scratch->fixed, (size_t)count * sizeof *times);
+        return ADV_OK;
+    }
+    for (int i = 0; i < count; i++) {
         const struct adv_layer *layer = &cost->model->layers[i];
-        double times = (double)layer->count / cost->stages * cost->passes;
-        struct adv_layer_time time;
-        adv_code code = adv_cost_layer(cost, layer, times, account, &time, err);
+        adv_code code = adv_cost_layer_fixed(cost, layer, times_of(cost, layer), account, &times[i], err);
         if (code != ADV_OK) return code;
-        adv_schedule_context(cost, layer, times, &time,
-                             account); /* before the weights: it is needed sooner */
-        adv_schedule_weights(cost, layer, times, &time, account);
-        adv_schedule_tensor(cost, layer, times, account);
-        adv_schedule_transpose(cost, layer, times, account);
-        adv_schedule_experts(cost, layer, times, account);
-        adv_schedule_offload(cost, layer, times, &time, account);
+        adv_schedule_transpose(cost, layer, times_of(cost, layer), account);
+    }
+    if (scratch) {
+        scratch->account = *account;
+        memcpy(scratch->fixed, times, (size_t)count * sizeof *times);
+        scratch->fixed_known = true;
     }
     return ADV_OK;
+}
+
+static adv_code add_layers(const struct adv_cost *cost, struct adv_account *account, adv_err *err)
+{
+    struct adv_layer_time layer_times[ADV_LIMIT_LAYER_KINDS];
+    adv_code code = add_fixed(cost, account, layer_times, err);
+    for (int i = 0; i < cost->model->layer_kinds_count && code == ADV_OK; i++) {
+        const struct adv_layer *layer = &cost->model->layers[i];
+        struct adv_layer_time *time = &layer_times[i];
+        double times = times_of(cost, layer);
+        code = adv_cost_layer_placed(cost, layer, times, account, time, err);
+        if (code != ADV_OK) return code;
+        adv_schedule_context(cost, layer, times, time, account); /* before the weights: it is needed sooner */
+        adv_schedule_weights(cost, layer, times, time, account);
+        adv_schedule_tensor(cost, layer, times, account);
+        adv_schedule_experts(cost, layer, times, account);
+        adv_schedule_offload(cost, layer, times, time, account);
+    }
+    return code;
 }
 
 static double model_flops(const struct adv_estimate_input *input)
@@ -54,16 +85,20 @@ static double model_flops(const struct adv_estimate_input *input)
     return adv_model_flops(input->model, sequences, plan->seq_len, input->flops_convention).total;
 }
 
-/* `flops`: the model's, of one device and step. */
-static void set_rates(const struct adv_estimate_input *input, const struct adv_account *account, double flops,
+static void set_batch(const struct adv_estimate_input *input, struct adv_estimate *estimate)
+{
+    estimate->global_batch_sequences = adv_plan_global_batch(input->plan, input->cluster);
+    estimate->tokens_per_step = estimate->global_batch_sequences * (double)input->plan->seq_len;
+}
+
+/* Of a step whose time and batch are known. */
+static void set_rates(const struct adv_estimate_input *input, const struct adv_account *account,
                       struct adv_estimate *estimate)
 {
     const struct adv_cluster *cluster = input->cluster;
-    const struct adv_plan *plan = input->plan;
     double per_chip = cluster->chip.devices_per_chip;
     double step_s = estimate->step_time_s;
-    estimate->global_batch_sequences = adv_plan_global_batch(plan, cluster);
-    estimate->tokens_per_step = estimate->global_batch_sequences * (double)plan->seq_len;
+    double flops = model_flops(input); /* of one device and step */
     double chips = (double)cluster->devices / per_chip;
     estimate->tokens_per_s_per_chip = estimate->tokens_per_step / chips / step_s;
     estimate->tflops_per_s_per_chip = flops * per_chip / step_s * 1e-12;
@@ -128,26 +163,22 @@ static adv_code prepare(const struct adv_estimate_input *input, bool same_mesh, 
     return ADV_OK;
 }
 
-/* Step time, bound and memory; `account` starts empty, or with what the family has in common. */
+/* Step time, batch and memory; `account` starts empty where the family's fixed part is not known. */
 static adv_code price(const struct adv_estimate_input *input, const struct adv_cost *cost,
                       const struct adv_model_params *params, struct adv_estimate *estimate,
                       struct adv_account *account, adv_err *err)
 {
     adv_code code = add_layers(cost, account, err);
-    if (code == ADV_OK && cost->scratch && !cost->scratch->account_known) {
-        adv_account_of_family(account, &cost->scratch->account);
-        cost->scratch->account_known = true;
-    }
     if (code == ADV_OK) adv_schedule_pipeline(cost, account);
     if (code == ADV_OK) code = adv_cost_mtp(cost, account, err);
     if (code != ADV_OK) return code;
     adv_cost_head(cost, account);
     adv_schedule_step(cost, params, account);
     estimate->step_time_s = adv_account_total_s(account);
-    estimate->bound = bound_of(account);
     struct adv_memory memory;
     adv_memory_plan(cost, params, &memory, account->ledger);
     set_memory(input, &memory, estimate);
+    set_batch(input, estimate);
     return ADV_OK;
 }
 
@@ -162,22 +193,11 @@ adv_code adv_estimate_plan(const struct adv_estimate_input *input, struct adv_es
     adv_code code = prepare(input, false, &estimate->mesh, &cost, &params, err);
     if (code == ADV_OK) code = price(input, &cost, &params, estimate, &account, err);
     if (code != ADV_OK) return code;
-    set_rates(input, &account, model_flops(input), estimate);
+    estimate->bound = bound_of(&account);
+    set_rates(input, &account, estimate);
     adv_interval_apply(&cost, estimate);
     adv_account_write(&account);
     return ADV_OK;
-}
-
-/* The plan with the members cleared in which plans of one family may differ. */
-static struct adv_plan family_key(const struct adv_plan *plan)
-{
-    struct adv_plan key = *plan;
-    key.policy = ADV_POLICY_CUSTOM;
-    memset(key.placements, 0, sizeof key.placements);
-    key.num_vocab_tiling = 0;
-    key.flags.host_offload_scheduling = 0; /* follows the placements; prices nothing */
-    key.optimizer_host_offload = key.parameter_host_offload = key.shard_optimizer_over_data = false;
-    return key;
 }
 
 /* Families with the same ICI mesh and device order, sharding rule, context strategy and two-stage gathers
@@ -190,27 +210,25 @@ static bool same_mesh(const struct adv_plan *a, const struct adv_plan *b)
 }
 
 /* Gets the scratch ready for another family; what still holds of the last one is kept. */
-static adv_code enter_family(const struct adv_estimate_input *input, const struct adv_plan *key,
-                             struct adv_cost_scratch *scratch, adv_err *err)
+static adv_code enter_family(const struct adv_estimate_input *input, struct adv_cost_scratch *scratch,
+                             adv_err *err)
 {
     bool same_request = scratch->valid && scratch->model == input->model &&
                         scratch->cluster == input->cluster && scratch->constants == input->constants;
-    bool keeps_mesh = same_request && same_mesh(&scratch->key, key);
+    bool keeps_mesh = same_request && same_mesh(&scratch->plan, input->plan);
     if (!same_request) memset(scratch, 0, sizeof *scratch);
-    scratch->valid = scratch->flops_known = false;
+    scratch->valid = false;
     memset(scratch->working_known, 0, sizeof scratch->working_known);
     memset(scratch->weights, 0, sizeof scratch->weights);
-    scratch->account_known = false;
-    memset(&scratch->account, 0, sizeof scratch->account);
+    scratch->fixed_known = scratch->head.known = false;
     scratch->mesh_number += !keeps_mesh;
     adv_code code = prepare(input, keeps_mesh, &scratch->mesh, &scratch->cost, &scratch->params, err);
     if (code != ADV_OK) return code;
     scratch->cost.scratch = scratch;
-    adv_scratch_enter_compute(scratch, key);
+    adv_scratch_enter_compute(scratch, input->plan);
     scratch->model = input->model;
     scratch->cluster = input->cluster;
     scratch->constants = input->constants;
-    scratch->key = *key;
     scratch->valid = true;
     return ADV_OK;
 }
@@ -218,25 +236,19 @@ static adv_code enter_family(const struct adv_estimate_input *input, const struc
 adv_code adv_estimate_again(const struct adv_estimate_input *input, struct adv_cost_scratch *scratch,
                             struct adv_estimate *estimate, adv_err *err)
 {
-    struct adv_plan key = family_key(input->plan);
     /* equal bytes are equal plans; padding could only make equal plans look different, which costs a
      * recomputation */
-    bool same =
-        scratch->valid && scratch->model == input->model && scratch->cluster == input->cluster &&
-        scratch->constants == input->constants &&
-        memcmp(&key, &scratch->key, sizeof key) == 0; /* NOLINT(bugprone-suspicious-memory-comparison) */
-    adv_code code = same ? ADV_OK : enter_family(input, &key, scratch, err);
+    bool same = scratch->valid && scratch->model == input->model && scratch->cluster == input->cluster &&
+                scratch->constants == input->constants &&
+                memcmp(input->plan, &scratch->plan, ADV_PLAN_FAMILY_BYTES) == 0;
+    adv_code code = same ? ADV_OK : enter_family(input, scratch, err);
     if (code != ADV_OK) return code;
     scratch->plan = *input->plan;
     scratch->cost.plan = &scratch->plan;
     memset(scratch->saved_known, 0, sizeof scratch->saved_known);
-    struct adv_account account = scratch->account; /* empty for the first of a family */
-    code = price(input, &scratch->cost, &scratch->params, estimate, &account, err);
-    if (code != ADV_OK) return code;
-    if (!scratch->flops_known) scratch->model_flops = model_flops(input);
-    scratch->flops_known = true;
-    set_rates(input, &account, scratch->model_flops, estimate);
-    return ADV_OK;
+    struct adv_account account;
+    if (!scratch->fixed_known) memset(&account, 0, sizeof account);
+    return price(input, &scratch->cost, &scratch->params, estimate, &account, err);
 }
 
 void adv_estimate_again_interval(const struct adv_cost_scratch *scratch, struct adv_estimate *estimate)

@@ -50,9 +50,9 @@ ADV_MUST_CHECK adv_code adv_estimate_plan(const struct adv_estimate_input *input
 struct adv_cost_scratch; /* engine/cost/scratch.h */
 
 /* The same without a ledger, for many plans in a row: what `scratch` remembers is not computed again. Equal
- * to adv_estimate_plan bit for bit (tested), but for `mesh`, the interval and the confidence, which are left
- * as they are: a search does not look at them plan by plan. input->model, cluster and constants must not
- * change behind their pointers while the scratch is in use. */
+ * to adv_estimate_plan bit for bit (tested) in step time, batch and memory; the rest (rates, bound, mesh, the
+ * interval and the confidence) is left as it is: a search does not look at it plan by plan. input->model,
+ * cluster and constants must not change behind their pointers while the scratch is in use. */
 ADV_MUST_CHECK adv_code adv_estimate_again(const struct adv_estimate_input *input,
                                            struct adv_cost_scratch *scratch, struct adv_estimate *estimate,
                                            adv_err *err);

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "engine/cost/schedule.h"
+#include "engine/cost/scratch.h"
 
 /* Tokens of all microbatches: embedding and logits run outside the pipeline, on every stage's share. */
 static double head_tokens(const struct adv_cost *cost)
@@ -17,48 +18,73 @@ static double head_matmul_s(const struct adv_cost *cost)
                              (double)cost->model->vocab_size / cost->tp, false);
 }
 
-static void add_logits(const struct adv_cost *cost, double times, struct adv_account *account)
+/* Of one device's share of the vocabulary. */
+static double head_weight_bytes(const struct adv_cost *cost)
 {
-    double tokens = head_tokens(cost);
-    double vocab = (double)cost->model->vocab_size;
-    double emb = (double)cost->model->emb_dim;
-    /* forward, data gradient, weight gradient; tiling recomputes each tile's logits in the backward pass */
-    double matmuls = cost->plan->num_vocab_tiling > 1 ? 4.0 : 3.0;
-    double matmul_s = head_matmul_s(cost);
-    adv_account_busy(account, ADV_TERM_LOGITS, matmuls * matmul_s, times,
-                     matmuls * 2.0 * tokens * vocab * emb, 0.0);
-    double bytes = cost->constants->cross_entropy_bytes * tokens * vocab;
-    adv_account_busy(account, ADV_TERM_CROSS_ENTROPY, adv_cost_stream_s(cost, bytes), times, 0.0, bytes);
-    double weight_bytes = 2.0 * vocab * emb / cost->tp;
-    double gather_s =
-        adv_cost_collective_s(cost, &cost->dense_group, ADV_COLLECTIVE_ALL_GATHER, weight_bytes);
-    double gradient_bytes = weight_bytes / 2.0 * adv_cost_gradient_bytes(cost->plan);
-    double scatter_s =
-        adv_cost_collective_s(cost, &cost->dense_group, ADV_COLLECTIVE_REDUCE_SCATTER, gradient_bytes);
-    double exposed_s = adv_schedule_exposed_s(cost, 2.0 * gather_s, scatter_s, matmuls * matmul_s);
-    adv_account_hidden(account, ADV_TERM_FSDP_GATHER, 2.0 * gather_s + scatter_s, exposed_s, times,
-                       2.0 * weight_bytes + gradient_bytes);
+    return 2.0 * (double)cost->model->vocab_size * (double)cost->model->emb_dim / cost->tp;
 }
 
-static void add_embedding(const struct adv_cost *cost, double times, struct adv_account *account)
+static double head_gradient_bytes(const struct adv_cost *cost)
+{
+    return head_weight_bytes(cost) / 2.0 * adv_cost_gradient_bytes(cost->plan);
+}
+
+/* What gathering the head's weights forward, scattering their gradients, its matmul and the embedding take.
+ */
+static struct adv_cost_head_times head_times(const struct adv_cost *cost)
 {
     double tokens = head_tokens(cost);
-    double emb = (double)cost->model->emb_dim;
     double vocab = (double)cost->model->vocab_size;
-    if (cost->plan->use_iota_embed) {
-        double seconds = 2.0 * adv_cost_matmul_s(cost, tokens * cost->tp, vocab / cost->tp, emb, false);
-        adv_account_busy(account, ADV_TERM_EMBEDDING, seconds, times, 4.0 * tokens * vocab * emb, 0.0);
-        return;
-    }
-    double bytes = 2.0 * emb * tokens * 5.0; /* rows read and written, gradient rows read, sorted and added */
-    adv_account_busy(account, ADV_TERM_EMBEDDING, adv_cost_stream_s(cost, bytes), times, 0.0, bytes);
+    double emb = (double)cost->model->emb_dim;
+    double weight_bytes = head_weight_bytes(cost);
+    double rows_bytes = 2.0 * emb * tokens * 5.0; /* read and written, gradient rows read, sorted and added */
+    return (struct adv_cost_head_times){
+        .known = true,
+        .matmul_s = head_matmul_s(cost),
+        .gather_s = adv_cost_collective_s(cost, &cost->dense_group, ADV_COLLECTIVE_ALL_GATHER, weight_bytes),
+        .scatter_s = adv_cost_collective_s(cost, &cost->dense_group, ADV_COLLECTIVE_REDUCE_SCATTER,
+                                           head_gradient_bytes(cost)),
+        .embedding_s = cost->plan->use_iota_embed
+                           ? 2.0 * adv_cost_matmul_s(cost, tokens * cost->tp, vocab / cost->tp, emb, false)
+                           : adv_cost_stream_s(cost, rows_bytes),
+        .embedding_flops = cost->plan->use_iota_embed ? 4.0 * tokens * vocab * emb : 0.0,
+        .embedding_bytes = cost->plan->use_iota_embed ? 0.0 : rows_bytes,
+    };
+}
+
+/* The same, remembered in the scratch. */
+static struct adv_cost_head_times head_times_of(const struct adv_cost *cost)
+{
+    if (!cost->scratch) return head_times(cost);
+    struct adv_cost_head_times *known = &cost->scratch->head;
+    if (!known->known) *known = head_times(cost);
+    return *known;
+}
+
+static void add_logits(const struct adv_cost *cost, const struct adv_cost_head_times *head, double times,
+                       struct adv_account *account)
+{
+    double tokens = head_tokens(cost);
+    double vocab = (double)cost->model->vocab_size;
+    /* forward, data gradient, weight gradient; tiling recomputes each tile's logits in the backward pass */
+    double matmuls = cost->plan->num_vocab_tiling > 1 ? 4.0 : 3.0;
+    adv_account_busy(account, ADV_TERM_LOGITS, matmuls * head->matmul_s, times,
+                     matmuls * 2.0 * tokens * vocab * (double)cost->model->emb_dim, 0.0);
+    double bytes = cost->constants->cross_entropy_bytes * tokens * vocab;
+    adv_account_busy(account, ADV_TERM_CROSS_ENTROPY, adv_cost_stream_s(cost, bytes), times, 0.0, bytes);
+    double exposed_s =
+        adv_schedule_exposed_s(cost, 2.0 * head->gather_s, head->scatter_s, matmuls * head->matmul_s);
+    adv_account_hidden(account, ADV_TERM_FSDP_GATHER, 2.0 * head->gather_s + head->scatter_s, exposed_s,
+                       times, 2.0 * head_weight_bytes(cost) + head_gradient_bytes(cost));
 }
 
 void adv_cost_head(const struct adv_cost *cost, struct adv_account *account)
 {
     double times = cost->plan->gradient_accumulation_steps;
-    add_logits(cost, times, account);
-    add_embedding(cost, times, account);
+    const struct adv_cost_head_times head = head_times_of(cost);
+    add_logits(cost, &head, times, account);
+    adv_account_busy(account, ADV_TERM_EMBEDDING, head.embedding_s, times, head.embedding_flops,
+                     head.embedding_bytes);
 }
 
 adv_code adv_cost_mtp(const struct adv_cost *cost, struct adv_account *account, adv_err *err)
@@ -67,7 +93,8 @@ adv_code adv_cost_mtp(const struct adv_cost *cost, struct adv_account *account, 
     const struct adv_layer *last = &cost->model->layers[cost->model->layer_kinds_count - 1];
     struct adv_account scratch = {.ledger = NULL};
     struct adv_layer_time time;
-    adv_code code = adv_cost_layer(cost, last, 1.0, &scratch, &time, err);
+    adv_code code = adv_cost_layer_fixed(cost, last, 1.0, &scratch, &time, err);
+    if (code == ADV_OK) code = adv_cost_layer_placed(cost, last, 1.0, &scratch, &time, err);
     if (code != ADV_OK) return code;
     double emb = (double)cost->model->emb_dim;
     double projection_s = 3.0 * adv_cost_matmul_s(cost, cost->tokens, 2.0 * emb, emb, cost->quantizes_dense);

@@ -35,14 +35,23 @@ static const struct adv_cost_matmuls *matmuls_of(const struct adv_cost *cost, co
     struct adv_cost_matmuls *matmuls =
         cost->scratch ? &cost->scratch->compute->matmuls[adv_cost_kind(cost, layer)] : fresh;
     if (cost->scratch && matmuls->known) return matmuls;
-    matmuls->forward_s = matmuls->backward_s = 0.0;
+    matmuls->forward_s = matmuls->flops = 0.0;
     for (int i = 0; i < projections->count; i++) {
-        matmuls->seconds[i] = projection_s(cost, &projections->table[i]);
+        const struct adv_projection *p = &projections->table[i];
+        matmuls->seconds[i] = projection_s(cost, p);
         matmuls->forward_s += matmuls->seconds[i];
-        matmuls->backward_s += 2.0 * matmuls->seconds[i];
+        matmuls->flops += 2.0 * cost->tokens * p->k * p->n;
     }
     matmuls->known = true;
     return matmuls;
+}
+
+/* `count` matmuls of one layer; `seconds` and `flops` of all of them. */
+static void add_matmuls(struct adv_account *account, struct adv_layer_time *time, enum adv_pass pass,
+                        enum adv_term_id id, int count, double seconds, double times, double flops)
+{
+    adv_cost_add(account, time, pass, id, seconds, times, flops, 0.0);
+    account->slots[id].count += times * (count - 1); /* one by one, as the device runs them */
 }
 
 static void add_projections(const struct adv_cost *cost, const struct adv_layer *layer, double times,
@@ -52,24 +61,33 @@ static void add_projections(const struct adv_cost *cost, const struct adv_layer 
     struct adv_cost_matmuls fresh_matmuls;
     const struct adv_cost_projections *projections = projections_of(cost, layer, &fresh_projections);
     const struct adv_cost_matmuls *matmuls = matmuls_of(cost, layer, projections, &fresh_matmuls);
-    /* the first of a layer's terms: where their slots are filled, the passes start with the sums */
-    bool filled = adv_account_is_filled(account, ADV_TERM_MATMUL_FWD) &&
-                  adv_account_is_filled(account, ADV_TERM_MATMUL_BWD);
-    if (filled) time->pass_s[ADV_PASS_FWD] = matmuls->forward_s;
-    if (filled) time->pass_s[ADV_PASS_BWD] = matmuls->backward_s;
+    add_matmuls(account, time, ADV_PASS_FWD, ADV_TERM_MATMUL_FWD, projections->count, matmuls->forward_s,
+                times, matmuls->flops);
+    /* gradients of the inputs and of the weights */
+    add_matmuls(account, time, ADV_PASS_BWD, ADV_TERM_MATMUL_BWD, projections->count,
+                2.0 * matmuls->forward_s, times, 2.0 * matmuls->flops);
+}
+
+static void add_projections_again(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                                  struct adv_account *account, struct adv_layer_time *time)
+{
+    struct adv_cost_projections fresh_projections;
+    struct adv_cost_matmuls fresh_matmuls;
+    const struct adv_cost_projections *projections = projections_of(cost, layer, &fresh_projections);
+    const struct adv_cost_matmuls *matmuls = matmuls_of(cost, layer, projections, &fresh_matmuls);
+    uint32_t kept = adv_remat_kept(cost->plan);
+    double seconds = 0.0, flops = 0.0;
+    int again = 0;
     for (int i = 0; i < projections->count; i++) {
         const struct adv_projection *p = &projections->table[i];
-        double forward_s = matmuls->seconds[i];
-        double flops = 2.0 * cost->tokens * p->k * p->n;
-        if (!filled) {
-            adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_MATMUL_FWD, forward_s, times, flops, 0.0);
-            adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_MATMUL_BWD, 2.0 * forward_s, times,
-                         2.0 * flops, 0.0);
-        }
-        if (p->needed_in_backward && !adv_projection_kept(cost->plan, p))
-            adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_MATMUL_RECOMPUTE, forward_s, times,
-                         flops, 0.0);
+        if (!p->needed_in_backward || adv_projection_kept(kept, p)) continue;
+        seconds += matmuls->seconds[i];
+        flops += 2.0 * cost->tokens * p->k * p->n;
+        again++;
     }
+    if (again > 0)
+        add_matmuls(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_MATMUL_RECOMPUTE, again, seconds, times,
+                    flops);
 }
 
 /* HBM bytes per token of a layer's fused elementwise work, forward: each norm reads and writes the residual
@@ -149,19 +167,27 @@ static void add_quantization(const struct adv_cost *cost, const struct adv_layer
     }
 }
 
-adv_code adv_cost_layer(const struct adv_cost *cost, const struct adv_layer *layer, double times,
-                        struct adv_account *account, struct adv_layer_time *time, adv_err *err)
+adv_code adv_cost_layer_fixed(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                              struct adv_account *account, struct adv_layer_time *time, adv_err *err)
 {
     memset(time, 0, sizeof *time);
     time->recompute_elided = cost->recompute_elided;
     add_projections(cost, layer, times, account, time);
-    adv_code code = adv_cost_attention(cost, layer, times, account, time, err);
+    adv_code code = adv_cost_attention_fixed(cost, layer, times, account, time, err);
+    if (code == ADV_OK && layer->experts > 0)
+        code = adv_cost_experts_fixed(cost, layer, times, account, time, err);
     if (code != ADV_OK) return code;
-    if (layer->experts > 0) {
-        code = adv_cost_experts(cost, layer, times, account, time, err);
-        if (code != ADV_OK) return code;
-    }
     add_elementwise(cost, layer, times, account, time);
     add_quantization(cost, layer, times, account, time);
     return ADV_OK;
+}
+
+adv_code adv_cost_layer_placed(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                               struct adv_account *account, struct adv_layer_time *time, adv_err *err)
+{
+    add_projections_again(cost, layer, times, account, time);
+    adv_code code = adv_cost_attention_placed(cost, layer, times, account, time, err);
+    if (code == ADV_OK && layer->experts > 0)
+        code = adv_cost_experts_placed(cost, layer, times, account, time, err);
+    return code;
 }

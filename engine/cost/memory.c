@@ -9,8 +9,7 @@
 /* Adds one named tensor to where the policy puts it. */
 static void place(const struct adv_plan *plan, enum adv_tensor name, double bytes, struct adv_saved *saved)
 {
-    if (plan->placements[name] == ADV_PLACE_DEVICE) saved->device_bytes += bytes;
-    if (plan->placements[name] == ADV_PLACE_OFFLOAD) saved->host_bytes += bytes;
+    saved->bytes[plan->placements[name]] += bytes;
 }
 
 double adv_memory_routed_growth(const struct adv_cost *cost, const struct adv_layer *layer)
@@ -88,12 +87,10 @@ static void save_experts(const struct adv_cost *cost, const struct adv_layer *la
 
 static struct adv_saved layer_saved(const struct adv_cost *cost, const struct adv_layer *layer)
 {
-    struct adv_saved saved = {0.0, 0.0};
+    struct adv_saved saved = {{0.0}};
     double input = 2.0 * (double)cost->model->emb_dim * cost->tokens / adv_max(1.0, layer->scan_block);
-    if (cost->plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] == ADV_PLACE_OFFLOAD)
-        saved.host_bytes += input;
-    else
-        saved.device_bytes += input;
+    bool offloads = cost->plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] == ADV_PLACE_OFFLOAD;
+    saved.bytes[offloads ? ADV_PLACE_OFFLOAD : ADV_PLACE_DEVICE] += input;
     if (layer->attention == ADV_ATTENTION_LINEAR) return saved; /* its tensors carry no names */
     save_attention(cost, layer, &saved);
     if (layer->mlp_dim > 0) save_dense(cost, layer, (double)layer->mlp_dim, &saved);
@@ -240,9 +237,9 @@ static struct layer_sums sum_layers(const struct adv_cost *cost)
         const struct adv_layer *layer = &model->layers[i];
         struct adv_saved saved = adv_memory_layer_saved(cost, layer);
         double count = (double)layer->count / cost->stages * in_flight;
-        if (cost->recompute_elided) saved.device_bytes += unrecomputed_bytes(cost, layer);
-        sums.saved_device += saved.device_bytes * count;
-        sums.saved_host += saved.host_bytes * count;
+        if (cost->recompute_elided) saved.bytes[ADV_PLACE_DEVICE] += unrecomputed_bytes(cost, layer);
+        sums.saved_device += saved.bytes[ADV_PLACE_DEVICE] * count;
+        sums.saved_host += saved.bytes[ADV_PLACE_OFFLOAD] * count;
         sums.working = adv_max(sums.working, working_bytes(cost, layer));
         struct adv_layer_params p = cost->layer_params[i];
         double wide = (double)cost->tp * cost->width_shards;

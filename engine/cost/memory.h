@@ -9,11 +9,12 @@
 
 #include "engine/cost/context.h"
 
+/* Bytes per device by where they go; those under ADV_PLACE_REMAT are not saved. */
 struct adv_saved {
-    double device_bytes, host_bytes;
+    double bytes[ADV_PLACE_COUNT];
 };
 
-/* What one layer pass keeps for the backward pass, on the device and on the host; bytes per device. */
+/* What one layer pass keeps for the backward pass, on the device and on the host. */
 struct adv_saved adv_memory_layer_saved(const struct adv_cost *cost, const struct adv_layer *layer);
 
 /* Rows of the buffers in which routed tokens arrive, over the balanced tokens x experts_per_token; 1 without

@@ -197,9 +197,6 @@ static adv_code add_grouped(const struct adv_cost *cost, const struct adv_layer 
                             struct adv_layer_time *time, adv_err *err)
 {
     double flops = 2.0 * e->rows * e->emb * e->width;
-    bool kept_in[2] = {adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWI_0) ||
-                           adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_0),
-                       adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWI_1)};
     for (int projection = 0; projection < 2; projection++) {
         int copies = projection == 0 ? e->inputs : 1;
         for (int pass = 0; pass < ADV_GMM_PASSES; pass++) {
@@ -210,14 +207,27 @@ static adv_code add_grouped(const struct adv_cost *cost, const struct adv_layer 
             enum adv_term_id id = pass == ADV_GMM_FWD ? ADV_TERM_GMM_FWD : ADV_TERM_GMM_BWD;
             adv_cost_add(account, time, at, id, copies * g.seconds, times, copies * flops, 0.0);
             list_kernel(cost, account, e, projection, pass, &g, times * copies);
-            if (pass != ADV_GMM_FWD) continue;
-            int again = 0;
-            for (int copy = 0; copy < copies; copy++)
-                again +=
-                    projection == 0 ? !kept_in[copy] : !adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWO);
-            adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_GMM_RECOMPUTE, again * g.seconds, times,
-                         again * flops, 0.0);
         }
+    }
+    return ADV_OK;
+}
+
+/* The forward products that are not kept. */
+static adv_code add_grouped_again(const struct adv_cost *cost, const struct adv_layer *layer,
+                                  const struct expert_shape *e, double times, struct adv_account *account,
+                                  struct adv_layer_time *time, adv_err *err)
+{
+    const struct adv_plan *plan = cost->plan;
+    double flops = 2.0 * e->rows * e->emb * e->width;
+    bool gate = adv_remat_keeps(plan, ADV_TENSOR_MOE_MLPWI_0) || adv_remat_keeps(plan, ADV_TENSOR_MLPWI_0);
+    int again[2] = {!gate + (e->inputs > 1 && !adv_remat_keeps(plan, ADV_TENSOR_MOE_MLPWI_1)),
+                    !adv_remat_keeps(plan, ADV_TENSOR_MOE_MLPWO)};
+    for (int projection = 0; projection < 2; projection++) {
+        struct adv_cost_grouped g;
+        adv_code code = grouped_s(cost, layer, e, projection, ADV_GMM_FWD, &g, err);
+        if (code != ADV_OK) return code;
+        adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_GMM_RECOMPUTE, again[projection] * g.seconds,
+                     times, again[projection] * flops, 0.0);
     }
     return ADV_OK;
 }
@@ -273,38 +283,39 @@ static void add_routing(const struct adv_cost *cost, const struct adv_layer *lay
                  times, 0.0, backward * 2.0 * row_bytes + 2.0 * activation_bytes);
 }
 
-/* Capacity-based dense path: experts on padded rows, dispatch and combine as one-hot matmuls over the slots
- * of a sequence. The combine mask is written in bfloat16, read and written again as the dispatch mask; its
- * gradient is written and read. A recompute repeats the dispatch but not the combine, whose result nobody
- * needs. int8 and fp8 do not reach these einsums. */
+/* Capacity-based dense path: experts on padded rows. int8 and fp8 do not reach these einsums. */
+struct dense {
+    double rows, input_s, output_s, flops; /* of one matrix into and out of the experts' width; of all */
+};
+
+static struct dense dense_of(const struct adv_cost *cost, const struct adv_layer *layer,
+                             const struct expert_shape *e)
+{
+    double rows = cost->plan->capacity_factor > 0.0 ? e->rows : cost->tokens * cost->tp * layer->experts;
+    return (struct dense){.rows = rows,
+                          .input_s = adv_cost_matmul_s(cost, rows, e->emb, e->width, false),
+                          .output_s = adv_cost_matmul_s(cost, rows, e->width, e->emb, false),
+                          .flops = 2.0 * rows * e->emb * e->width * (e->inputs + 1)};
+}
+
+/* Dispatch and combine are one-hot matmuls over the slots of a sequence. The combine mask is written in
+ * bfloat16, read and written again as the dispatch mask; its gradient is written and read. A recompute
+ * repeats the dispatch but not the combine, whose result nobody needs. */
 static void add_dense(const struct adv_cost *cost, const struct adv_layer *layer,
                       const struct expert_shape *e, double times, struct adv_account *account,
                       struct adv_layer_time *time)
 {
-    double rows = e->rows;
-    double slots_per_sequence = rows / (cost->tokens * cost->tp) * (double)cost->plan->seq_len;
-    if (cost->plan->capacity_factor <= 0.0) rows = cost->tokens * cost->tp * layer->experts;
-    double input_s = adv_cost_matmul_s(cost, rows, e->emb, e->width, false);
-    double output_s = adv_cost_matmul_s(cost, rows, e->width, e->emb, false);
-    double forward_s = e->inputs * input_s + output_s;
-    double flops = 2.0 * rows * e->emb * e->width * (e->inputs + 1);
-    int kept = (adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_0) ||
-                adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWI_0)) +
-               (adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWI_1) ||
-                adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWI_1));
-    bool kept_out =
-        adv_remat_keeps(cost->plan, ADV_TENSOR_MLPWO) || adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWO);
-    double again_s = (e->inputs - kept) * input_s + (kept_out ? 0.0 : output_s);
-    double again_flops = flops * (e->inputs - kept + !kept_out) / (e->inputs + 1);
-    adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_GMM_FWD, forward_s, times, flops, 0.0);
-    adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_GMM_RECOMPUTE, again_s, times, again_flops, 0.0);
-    adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_GMM_BWD, 2.0 * forward_s, times, 2.0 * flops, 0.0);
+    struct dense d = dense_of(cost, layer, e);
+    double forward_s = e->inputs * d.input_s + d.output_s;
+    adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_GMM_FWD, forward_s, times, d.flops, 0.0);
+    adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_GMM_BWD, 2.0 * forward_s, times, 2.0 * d.flops, 0.0);
     if (cost->plan->capacity_factor <= 0.0) return;
+    double slots_per_sequence = e->rows / (cost->tokens * cost->tp) * (double)cost->plan->seq_len;
     double einsum_flops = 2.0 * cost->tokens * slots_per_sequence * e->emb;
     double mask_bytes = 6.0 * cost->tokens * slots_per_sequence;
     double einsum_s = einsum_flops / cost->bf16_flops_per_s;
     double mask_s = adv_cost_stream_s(cost, mask_bytes);
-    double activation_s = adv_cost_stream_s(cost, 2.0 * rows * e->width * (e->inputs + 1.0));
+    double activation_s = adv_cost_stream_s(cost, 2.0 * d.rows * e->width * (e->inputs + 1.0));
     adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ROUTE_FWD, 2.0 * einsum_s + mask_s + activation_s,
                  times, 2.0 * einsum_flops, mask_bytes);
     adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ROUTE_RECOMPUTE,
@@ -313,15 +324,38 @@ static void add_dense(const struct adv_cost *cost, const struct adv_layer *layer
                  3.0 * einsum_s + mask_s + 2.0 * activation_s, times, 3.0 * einsum_flops, mask_bytes);
 }
 
-adv_code adv_cost_experts(const struct adv_cost *cost, const struct adv_layer *layer, double times,
-                          struct adv_account *account, struct adv_layer_time *time, adv_err *err)
+static void add_dense_again(const struct adv_cost *cost, const struct adv_layer *layer,
+                            const struct expert_shape *e, double times, struct adv_account *account,
+                            struct adv_layer_time *time)
+{
+    const struct adv_plan *plan = cost->plan;
+    struct dense d = dense_of(cost, layer, e);
+    int kept = (adv_remat_keeps(plan, ADV_TENSOR_MLPWI_0) || adv_remat_keeps(plan, ADV_TENSOR_MOE_MLPWI_0)) +
+               (adv_remat_keeps(plan, ADV_TENSOR_MLPWI_1) || adv_remat_keeps(plan, ADV_TENSOR_MOE_MLPWI_1));
+    bool kept_out = adv_remat_keeps(plan, ADV_TENSOR_MLPWO) || adv_remat_keeps(plan, ADV_TENSOR_MOE_MLPWO);
+    double again_s = (e->inputs - kept) * d.input_s + (kept_out ? 0.0 : d.output_s);
+    double again_flops = d.flops * (e->inputs - kept + !kept_out) / (e->inputs + 1);
+    adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_GMM_RECOMPUTE, again_s, times, again_flops, 0.0);
+}
+
+adv_code adv_cost_experts_fixed(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                                struct adv_account *account, struct adv_layer_time *time, adv_err *err)
 {
     struct expert_shape e = shape_of(cost, layer);
     if (cost->plan->moe == ADV_MOE_DENSE) {
         add_dense(cost, layer, &e, times, account, time);
         return ADV_OK;
     }
-    adv_code code = add_grouped(cost, layer, &e, times, account, time, err);
-    if (code == ADV_OK) add_routing(cost, layer, &e, times, account, time);
-    return code;
+    add_routing(cost, layer, &e, times, account, time);
+    return add_grouped(cost, layer, &e, times, account, time, err);
+}
+
+adv_code adv_cost_experts_placed(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                                 struct adv_account *account, struct adv_layer_time *time, adv_err *err)
+{
+    struct expert_shape e = shape_of(cost, layer);
+    if (cost->plan->moe != ADV_MOE_DENSE)
+        return add_grouped_again(cost, layer, &e, times, account, time, err);
+    add_dense_again(cost, layer, &e, times, account, time);
+    return ADV_OK;
 }

@@ -5,21 +5,22 @@ struct builder {
     int count;
 };
 
-static void add(struct builder *to, double k, double n, enum adv_split split, bool needed, int names_count,
-                enum adv_tensor first, enum adv_tensor second)
+#define NAMED(tensor) (UINT32_C(1) << (tensor))
+
+static void add(struct builder *to, double k, double n, enum adv_split split, bool needed, uint32_t names)
 {
     if (k <= 0.0 || n <= 0.0) return;
-    to->table[to->count++] = (struct adv_projection){k, n, split, names_count, {first, second}, needed};
+    to->table[to->count++] = (struct adv_projection){k, n, split, names, needed};
 }
 
 static void add_named(struct builder *to, double k, double n, enum adv_split split, enum adv_tensor name)
 {
-    add(to, k, n, split, true, 1, name, name);
+    add(to, k, n, split, true, NAMED(name));
 }
 
 static void add_unnamed(struct builder *to, double k, double n, enum adv_split split)
 {
-    add(to, k, n, split, true, 0, ADV_TENSOR_CONTEXT, ADV_TENSOR_CONTEXT);
+    add(to, k, n, split, true, 0);
 }
 
 static void add_latent_attention(struct builder *to, double emb, const struct adv_layer *layer)
@@ -31,8 +32,8 @@ static void add_latent_attention(struct builder *to, double emb, const struct ad
     if (q_rank > 0.0) add_named(to, emb, q_rank, ADV_SPLIT_NONE, ADV_TENSOR_QUERY_WA_PROJ);
     add_named(to, q_rank > 0.0 ? q_rank : emb, heads * qk, ADV_SPLIT_N, ADV_TENSOR_QUERY_PROJ);
     add_named(to, emb, kv_rank + layer->qk_rope_head_dim, ADV_SPLIT_NONE, ADV_TENSOR_KV_WA_PROJ);
-    add(to, kv_rank, heads * (layer->qk_nope_head_dim + layer->head_dim_v), ADV_SPLIT_N, true, 2,
-        ADV_TENSOR_KEY_PROJ, ADV_TENSOR_VALUE_PROJ);
+    add(to, kv_rank, heads * (layer->qk_nope_head_dim + layer->head_dim_v), ADV_SPLIT_N, true,
+        NAMED(ADV_TENSOR_KEY_PROJ) | NAMED(ADV_TENSOR_VALUE_PROJ));
     if (layer->indexer_topk > 0) {
         add_unnamed(to, q_rank > 0.0 ? q_rank : emb, (double)layer->indexer_heads * layer->indexer_head_dim,
                     ADV_SPLIT_NONE);
@@ -76,7 +77,7 @@ static void add_feed_forward(struct builder *to, double emb, double width, const
     } else {
         add_named(to, emb, width, ADV_SPLIT_N, ADV_TENSOR_MLPWI);
     }
-    add(to, width, emb, ADV_SPLIT_K, output_needed, 1, ADV_TENSOR_MLPWO, ADV_TENSOR_MLPWO);
+    add(to, width, emb, ADV_SPLIT_K, output_needed, NAMED(ADV_TENSOR_MLPWO));
 }
 
 int adv_projections(const struct adv_model *model, const struct adv_layer *layer,
@@ -100,12 +101,4 @@ int adv_projections(const struct adv_model *model, const struct adv_layer *layer
         add_unnamed(&to, (double)layer->per_layer_embedding_dim, emb, ADV_SPLIT_NONE);
     }
     return to.count;
-}
-
-bool adv_projection_kept(const struct adv_plan *plan, const struct adv_projection *projection)
-{
-    if (projection->names_count == 0) return false;
-    for (int i = 0; i < projection->names_count; i++)
-        if (!adv_remat_keeps(plan, projection->names[i])) return false;
-    return true;
 }

@@ -14,8 +14,7 @@ enum adv_split { ADV_SPLIT_NONE, ADV_SPLIT_N, ADV_SPLIT_K }; /* which side tenso
 struct adv_projection {
     double k, n; /* unsharded; tokens x k times k x n */
     enum adv_split split;
-    int names_count; /* saved if all of these are saved; 0 = has no name, never saved */
-    enum adv_tensor names[2];
+    uint32_t names; /* a bit per tensor: saved if all of these are saved; 0 = has no name, never saved */
     bool needed_in_backward; /* false: recomputing it would be dead code */
 };
 
@@ -29,7 +28,21 @@ static inline bool adv_remat_keeps(const struct adv_plan *plan, enum adv_tensor 
     return plan->placements[tensor] != ADV_PLACE_REMAT;
 }
 
-/* Is the projection's output kept? */
-bool adv_projection_kept(const struct adv_plan *plan, const struct adv_projection *projection);
+_Static_assert(ADV_TENSOR_COUNT <= 32, "a bit for each tensor");
+
+/* All tensors that are kept, a bit each. */
+static inline uint32_t adv_remat_kept(const struct adv_plan *plan)
+{
+    uint32_t kept = 0;
+    for (int i = 0; i < ADV_TENSOR_COUNT; i++)
+        kept |= (uint32_t)adv_remat_keeps(plan, (enum adv_tensor)i) << i;
+    return kept;
+}
+
+/* Is the projection's output kept, when these tensors are? */
+static inline bool adv_projection_kept(uint32_t kept, const struct adv_projection *projection)
+{
+    return projection->names != 0 && (projection->names & ~kept) == 0;
+}
 
 #endif

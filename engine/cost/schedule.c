@@ -216,7 +216,7 @@ void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *la
 void adv_schedule_transpose(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                             struct adv_account *account)
 {
-    if (cost->width_shards <= 1 || adv_account_is_filled(account, ADV_TERM_TRANSPOSE)) return;
+    if (cost->width_shards <= 1) return;
     if (layer->mlp_dim <= 0 && layer->experts == 0) return;
     double bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens * cost->width_shards;
     double gather_s = adv_cost_collective_s(cost, &cost->transpose_group, ADV_COLLECTIVE_ALL_GATHER, bytes);
@@ -331,7 +331,7 @@ void adv_schedule_experts(const struct adv_cost *cost, const struct adv_layer *l
 void adv_schedule_offload(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                           const struct adv_layer_time *time, struct adv_account *account)
 {
-    double bytes = adv_memory_layer_saved(cost, layer).host_bytes;
+    double bytes = adv_memory_layer_saved(cost, layer).bytes[ADV_PLACE_OFFLOAD];
     if (bytes <= 0.0) return;
     double seconds = bytes / cost->pcie_bytes_per_s;
     double backward_s = time->pass_s[ADV_PASS_RECOMPUTE] + time->pass_s[ADV_PASS_BWD];

@@ -24,11 +24,11 @@ struct adv_cost_kernel *adv_scratch_kernel(struct adv_cost_scratch *scratch, con
 }
 
 /* Cleared is what matmuls and kernels do not read, or read by way of the numbers behind it. */
-static void write_shapes(const struct adv_cost *cost, const struct adv_plan *family,
+static void write_shapes(const struct adv_cost *cost, const struct adv_plan *of,
                          struct adv_cost_shapes *shapes)
 {
     memset(shapes, 0, sizeof *shapes); /* padding too: it is compared */
-    shapes->plan = *family;
+    memcpy(&shapes->plan, of, ADV_PLAN_FAMILY_BYTES);
     struct adv_plan *plan = &shapes->plan;
     memset(plan->ici, 0, sizeof plan->ici);
     memset(plan->dcn, 0, sizeof plan->dcn);
@@ -43,16 +43,16 @@ static void write_shapes(const struct adv_cost *cost, const struct adv_plan *fam
     shapes->ep = cost->ep;
 }
 
-void adv_scratch_enter_compute(struct adv_cost_scratch *scratch, const struct adv_plan *family)
+void adv_scratch_enter_compute(struct adv_cost_scratch *scratch, const struct adv_plan *plan)
 {
     struct adv_cost_shapes shapes;
-    write_shapes(&scratch->cost, family, &shapes);
+    write_shapes(&scratch->cost, plan, &shapes);
     /* what differs between most families; the rest is only compared */
     const uint64_t words[] = {
         adv_scratch_bits(shapes.tokens),
         (uint64_t)shapes.tp << 32 | (uint64_t)shapes.cp_ring,
         (uint64_t)shapes.ulysses << 32 | (uint64_t)shapes.ep,
-        (uint64_t)family->quantization << 32 | (uint64_t)family->cp_strategy,
+        (uint64_t)plan->quantization << 32 | (uint64_t)plan->cp_strategy,
     };
     uint64_t hash = 0;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)

@@ -11,6 +11,7 @@
 #define ADV_COST_SCRATCH_H
 
 #include "engine/cost/context.h"
+#include "engine/cost/layer.h"
 #include "engine/cost/memory.h"
 #include "engine/cost/projections.h"
 
@@ -43,7 +44,7 @@ struct adv_cost_sent {
 struct adv_cost_matmuls {
     bool known;
     double seconds[ADV_PROJECTIONS_MAX]; /* forward, of the layer kind's table */
-    double forward_s, backward_s;        /* all of them, added up in the table's order */
+    double forward_s, flops;             /* of all, forward */
 };
 
 /* What gathering and scattering one layer's weights takes. */
@@ -52,14 +53,20 @@ struct adv_cost_weights {
     double gather_s, scatter_s, gathered_bytes, scattered_bytes;
 };
 
+/* Of the head and the embedding, that vocabulary tiling does not change. */
+struct adv_cost_head_times {
+    bool known;
+    double matmul_s, gather_s, scatter_s, embedding_s, embedding_flops, embedding_bytes;
+};
+
 struct adv_cost_projections {
     bool known;
     int count;
     struct adv_projection table[ADV_PROJECTIONS_MAX];
 };
 
-/* What a family's matmuls and kernels depend on: the plan with mesh, batch, pipeline and expert exchange
- * cleared, and what these make of shapes. */
+/* What a family's matmuls and kernels depend on: the plan with mesh, batch, pipeline, expert exchange and
+ * what differs within a family cleared, and what these make of shapes. */
 struct adv_cost_shapes {
     struct adv_plan plan;
     double tokens;
@@ -81,19 +88,18 @@ struct adv_cost_scratch {
     const struct adv_model *model; /* identity of what the family was priced for */
     const struct adv_cluster *cluster;
     const struct adv_constants *constants;
-    struct adv_plan key;  /* the plan with the family's free members cleared */
     struct adv_plan plan; /* the plan priced last: the caller's may be gone when its interval is asked for */
     struct adv_mesh mesh;
     unsigned mesh_number; /* grows with every new mesh; 0: none yet */
     struct adv_cost cost;
     struct adv_model_params params;
     /* of the family */
-    bool flops_known;
-    double model_flops;
     struct adv_cost_compute *compute; /* the row of `computed` with its shapes */
     struct adv_cost_weights weights[ADV_LIMIT_LAYER_KINDS];
-    bool account_known;
-    struct adv_account account; /* what all of its plans start with */
+    struct adv_cost_head_times head;
+    bool fixed_known;
+    struct adv_account account; /* what all of its plans start with: the fixed part of every layer */
+    struct adv_layer_time fixed[ADV_LIMIT_LAYER_KINDS];
     bool working_known[ADV_LIMIT_LAYER_KINDS];
     double working_bytes[ADV_LIMIT_LAYER_KINDS];
     /* of the plan being priced */
@@ -112,7 +118,7 @@ struct adv_cost_scratch {
 struct adv_cost_kernel *adv_scratch_kernel(struct adv_cost_scratch *scratch, const uint64_t key[16]);
 
 /* Points scratch->compute to the row of the family that scratch->cost describes; empty where it is new. */
-void adv_scratch_enter_compute(struct adv_cost_scratch *scratch, const struct adv_plan *family);
+void adv_scratch_enter_compute(struct adv_cost_scratch *scratch, const struct adv_plan *plan);
 
 /* The bits of a number, for keys. */
 uint64_t adv_scratch_bits(double number);

@@ -390,7 +390,19 @@ static const struct adv_config *write_all(const struct adv_plan *plan, const str
     return writer.full ? NULL : config;
 }
 
-/* Both plans are written with all their keys, in the same order, and compared line by line. */
+/* Both plans were written with all their keys, in the same order: they are compared line by line. */
+static int differing(const struct adv_config *from, const struct adv_config *to,
+                     struct adv_config_change *changes, int capacity)
+{
+    int count = 0;
+    for (int i = 0; i < to->count && count < capacity; i++) {
+        if (!strcmp(from->entries[i].value_json, to->entries[i].value_json)) continue;
+        changes[count++] = (struct adv_config_change){to->entries[i].key, from->entries[i].value_json,
+                                                      to->entries[i].value_json};
+    }
+    return count;
+}
+
 adv_code adv_emit_changes(const struct adv_plan *before, const struct adv_plan *after,
                           const struct adv_model *model, const struct adv_cluster *cluster,
                           struct adv_arena *arena, struct adv_config_change *changes, int capacity,
@@ -400,11 +412,7 @@ adv_code adv_emit_changes(const struct adv_plan *before, const struct adv_plan *
     const struct adv_config *to = write_all(after, model, cluster, arena);
     *changes_count = 0;
     if (!from || !to) return out_of_room(err);
-    for (int i = 0; i < to->count && *changes_count < capacity; i++) {
-        if (!strcmp(from->entries[i].value_json, to->entries[i].value_json)) continue;
-        changes[(*changes_count)++] = (struct adv_config_change){
-            to->entries[i].key, from->entries[i].value_json, to->entries[i].value_json};
-    }
+    *changes_count = differing(from, to, changes, capacity);
     return ADV_OK;
 }
 
@@ -422,15 +430,18 @@ adv_code adv_emit_changes_over(const struct adv_reread *reread, const struct adv
                                bool *exact, adv_err *err)
 {
     enum { ROUNDS = 4 }; /* a key set for another may wake a third */
-    adv_code code =
-        adv_emit_changes(before, after, model, cluster, arena, changes, capacity, changes_count, err);
     const struct adv_config *from = write_all(before, model, cluster, arena);
     const struct adv_config *to = write_all(after, model, cluster, arena);
+    *changes_count = 0;
     *exact = false;
-    if (code != ADV_OK || !from || !to) return code != ADV_OK ? code : out_of_room(err);
+    if (!from || !to) return out_of_room(err);
+    *changes_count = differing(from, to, changes, capacity);
     for (int round = 0; round < ROUNDS; round++) {
         struct adv_plan read;
         if (!reread->read(reread->configuration, changes, *changes_count, &read)) return ADV_OK;
+        /* padding that differs only costs the comparison below */
+        *exact = memcmp(&read, after, sizeof read) == 0; /* NOLINT(bugprone-suspicious-memory-comparison) */
+        if (*exact) return ADV_OK;
         const struct adv_config *now = write_all(&read, model, cluster, arena);
         if (!now) return out_of_room(err);
         int added = 0;

@@ -189,7 +189,7 @@ bool adv_json_integer(const json_t *object, const char *at, const char *member, 
 bool adv_json_int(const json_t *object, const char *at, const char *member, enum adv_json_need need, int low,
                   int high, int *value, adv_err *err)
 {
-    int64_t wide;
+    int64_t wide = 0;
     if (!adv_json_integer(object, at, member, need, low, high, &wide, err)) return false;
     *value = (int)wide;
     return true;

@@ -401,6 +401,14 @@ static void say_budget(const struct run *run, char *text, size_t text_bytes)
         run->space.families_count);
 }
 
+/* A plan that is in the answer, with all of its estimate. */
+static adv_code complete_estimate(const struct run *run, struct adv_candidate *candidate, adv_err *err)
+{
+    struct adv_estimate_input input = {&run->request->model, &run->request->cluster, run->pricer.constants,
+                                       &candidate->plan, ADV_FLOPS_CAUSAL_HALF};
+    return adv_estimate_plan(&input, &candidate->estimate, NULL, err);
+}
+
 static adv_code write_result(struct run *run, adv_err *err)
 {
     struct adv_search_result *result = run->result;
@@ -411,7 +419,11 @@ static adv_code write_result(struct run *run, adv_err *err)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
     result->found_count = adv_rank_select(run->request->objective, &run->request->model, run->kept,
                                           run->kept_count, top_k, order);
-    for (int i = 0; i < result->found_count; i++) result->found[i] = run->kept[order[i]];
+    for (int i = 0; i < result->found_count; i++) {
+        result->found[i] = run->kept[order[i]];
+        adv_code code = complete_estimate(run, &result->found[i], err);
+        if (code != ADV_OK) return code;
+    }
     adv_front_thin(&run->pricer.front, ADV_RANK_KEY_FRAC);
     result->pareto = run->pricer.front.items;
     result->pareto_count = run->pricer.front.count;

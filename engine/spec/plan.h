@@ -8,6 +8,7 @@
 #define ADV_SPEC_PLAN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "engine/base/err.h"
@@ -67,7 +68,7 @@ enum adv_tensor { ADV_TENSOR_TABLE(ADV_TENSOR_ENUM) ADV_TENSOR_COUNT };
 #undef ADV_TENSOR_ENUM
 const char *adv_tensor_name(enum adv_tensor tensor);
 
-enum adv_placement { ADV_PLACE_REMAT, ADV_PLACE_DEVICE, ADV_PLACE_OFFLOAD };
+enum adv_placement { ADV_PLACE_REMAT, ADV_PLACE_DEVICE, ADV_PLACE_OFFLOAD, ADV_PLACE_COUNT };
 const char *adv_placement_name(enum adv_placement placement); /* "remat" "device" "offload" */
 
 #define ADV_POLICY_TABLE(X)                                                                                  \
@@ -144,8 +145,8 @@ struct adv_flags {
     signed char cf_all_gather, cf_reduce_scatter, cf_all_reduce; /* async collective fusion */
     signed char latency_hiding_layer_scheduler, sc_aggregator;
     signed char data_parallel_overlap;      /* DCN gradient all-reduce overlap */
-    signed char host_offload_scheduling;    /* the HOST_OFFLOAD set */
     signed char collective_matmul_disabled; /* windowed einsum off */
+    signed char host_offload_scheduling;    /* the HOST_OFFLOAD set; last: see ADV_PLAN_FAMILY_BYTES */
 };
 
 struct adv_plan {
@@ -158,19 +159,15 @@ struct adv_plan {
     enum adv_custom_mesh custom_mesh;
     enum adv_cp_strategy cp_strategy;
     bool cp_load_balance;
-    bool shard_optimizer_over_data, allow_split_physical_axes, use_2d_fsdp_sharding, shard_exp_on_fsdp;
+    bool allow_split_physical_axes, use_2d_fsdp_sharding, shard_exp_on_fsdp;
     bool two_stage_gather;
     /* pipeline */
     int pipeline_microbatches, pipeline_layers, layers_per_stage;
     bool pipeline_fsdp_ag_once, pipeline_delay_activation_forwarding;
-    /* remat */
-    enum adv_policy policy;
-    enum adv_placement placements[ADV_TENSOR_COUNT];
     bool scan_layers;
     /* formats */
     enum adv_format weight_dtype, dtype, grad_dtype, mu_dtype;
     enum adv_optimizer optimizer;
-    bool optimizer_host_offload, parameter_host_offload;
     enum adv_quantization quantization;
     bool quantization_static; /* calibration 'fixed,…' for weights and activations */
     bool use_qwix;
@@ -191,12 +188,24 @@ struct adv_plan {
         use_custom_sort_vjp;
     struct adv_gmm_blocks gmm_blocks[2][ADV_GMM_PASSES]; /* [0] wi, [1] wo */
     /* embedding, logits */
-    int num_vocab_tiling;
     bool use_iota_embed, cast_logits_to_fp32, logits_dot_in_fp32;
     int mtp_layers;
-    struct adv_flags flags;
     double software_date; /* year with fraction of the MaxText/libtpu release, NAN = current */
+    struct adv_flags flags;
+    /* from here on: where things are kept, in which plans of one family differ */
+    enum adv_policy policy; /* remat */
+    enum adv_placement placements[ADV_TENSOR_COUNT];
+    int num_vocab_tiling;
+    bool optimizer_host_offload, parameter_host_offload, shard_optimizer_over_data;
 };
+
+/* The first bytes of a plan, equal in all plans of one family: all but where things are kept and the flag
+ * that follows from it. */
+#define ADV_PLAN_FAMILY_BYTES                                                                                \
+    (offsetof(struct adv_plan, flags) + offsetof(struct adv_flags, host_offload_scheduling))
+_Static_assert(ADV_PLAN_FAMILY_BYTES < offsetof(struct adv_plan, policy) &&
+                   ADV_PLAN_FAMILY_BYTES + _Alignof(struct adv_flags) >= offsetof(struct adv_plan, policy),
+               "what is not of the family comes last");
 
 /* MaxText's defaults (base.yml) for `model`; parallelism all 1, ici_fsdp and dcn_data to be filled by the
  * caller. */

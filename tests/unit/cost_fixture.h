@@ -110,7 +110,9 @@ static inline struct adv_layer_time bench_layer(struct bench *b, int kind)
     adv_err err;
     adv_err_init(&err);
     bench_place(b);
-    if (adv_cost_layer(&b->cost, &b->model.layers[kind], 1.0, &b->account, &time, &err) != ADV_OK)
+    const struct adv_layer *layer = &b->model.layers[kind];
+    if (adv_cost_layer_fixed(&b->cost, layer, 1.0, &b->account, &time, &err) != ADV_OK ||
+        adv_cost_layer_placed(&b->cost, layer, 1.0, &b->account, &time, &err) != ADV_OK)
         fail_msg("%s", err.findings[0].detail);
     return time;
 }

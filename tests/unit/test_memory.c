@@ -125,17 +125,17 @@ static double saved_per_token(const char *model, int kind, enum adv_tensor tenso
     struct bench *b = open_cube(model);
     bench_policy(b, ADV_POLICY_CUSTOM);
     bench_place(b);
-    double input = adv_memory_layer_saved(&b->cost, &b->model.layers[kind]).device_bytes;
+    double input = adv_memory_layer_saved(&b->cost, &b->model.layers[kind]).bytes[ADV_PLACE_DEVICE];
     b->plan.placements[tensor] = ADV_PLACE_DEVICE;
     struct adv_saved device = adv_memory_layer_saved(&b->cost, &b->model.layers[kind]);
     b->plan.placements[tensor] = ADV_PLACE_OFFLOAD;
     struct adv_saved host = adv_memory_layer_saved(&b->cost, &b->model.layers[kind]);
-    assert_close(device.host_bytes, 0.0, 0.0);
+    assert_close(device.bytes[ADV_PLACE_OFFLOAD], 0.0, 0.0);
     if (tensor != ADV_TENSOR_DECODER_LAYER_INPUT) {
-        assert_close(host.device_bytes, input, 1e-12);
-        assert_close(host.host_bytes, device.device_bytes - input, 1e-12);
+        assert_close(host.bytes[ADV_PLACE_DEVICE], input, 1e-12);
+        assert_close(host.bytes[ADV_PLACE_OFFLOAD], device.bytes[ADV_PLACE_DEVICE] - input, 1e-12);
     }
-    return (device.device_bytes - input) / 4096.0;
+    return (device.bytes[ADV_PLACE_DEVICE] - input) / 4096.0;
 }
 
 static void each_named_tensor_keeps_its_own_bytes(void **state)
@@ -199,12 +199,12 @@ static void padded_experts_keep_padded_rows_under_either_name(void **state)
         for (int name = 0; name < 2; name++) {
             bench_policy(b, ADV_POLICY_CUSTOM);
             (void)bench_layer(b, 0);
-            double bytes = adv_memory_layer_saved(&b->cost, &b->model.layers[0]).device_bytes;
+            double bytes = adv_memory_layer_saved(&b->cost, &b->model.layers[0]).bytes[ADV_PLACE_DEVICE];
             double again = b->account.slots[ADV_TERM_GMM_RECOMPUTE].flops;
             b->plan.placements[names[matrix][name]] = ADV_PLACE_DEVICE;
             (void)bench_layer(b, 0);
             /* what is kept takes memory, and saves its matmul: 14336 of 2 x 1.25 rows a token */
-            double kept = adv_memory_layer_saved(&b->cost, &b->model.layers[0]).device_bytes - bytes;
+            double kept = adv_memory_layer_saved(&b->cost, &b->model.layers[0]).bytes[ADV_PLACE_DEVICE] - bytes;
             assert_close(kept, 4096.0 * 2 * 1.25 * 2 * 14336, 1e-12);
             if (b->account.slots[ADV_TERM_GMM_RECOMPUTE].flops >= again)
                 fail_msg("%s saves no work", adv_tensor_name(names[matrix][name]));
@@ -231,7 +231,7 @@ static void a_layers_input_is_kept_once_a_scan_step(void **state)
     bench_place(b);
     double kept = 0.0;
     for (int i = 0; i < b->model.layer_kinds_count; i++)
-        kept += b->model.layers[i].count * adv_memory_layer_saved(&b->cost, &b->model.layers[i]).device_bytes;
+        kept += b->model.layers[i].count * adv_memory_layer_saved(&b->cost, &b->model.layers[i]).bytes[ADV_PLACE_DEVICE];
     assert_close(kept, 12.0 * 2 * 2880 * 4096, 1e-12);
 }
 

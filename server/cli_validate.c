@@ -57,10 +57,10 @@ static int validate(const struct adv_catalog *catalog, const char *text, size_t 
 int adv_cli_validate(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--kernels") == 0) return adv_cli_validate_kernels(argv[2]);
-    if (argc != 2) {
+    if (argc != 2 || strncmp(argv[1], "--", 2) == 0) {
         (void)fprintf(stderr,
                       "usage: tpu-advisor validate FILE | validate --kernels FILE   (- is standard input)\n");
-        return 2;
+        return ADV_CLI_USAGE;
     }
     adv_err err;
     adv_err_init(&err);

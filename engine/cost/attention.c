@@ -149,6 +149,7 @@ static adv_code call_s(const struct adv_cost *cost, const struct adv_layer *laye
     call.tile = tile_of(cost->plan, layer, &call.shape);
     struct adv_attention_flags flags = {
         .max_logit_constant = cost->plan->max_logit_estimate > 0,
+        .soft_cap = cost->model->attention_soft_cap > 0.0,
         .dq_reduction_steps = cost->plan->dq_reduction_steps,
         .use_experimental_scheduler = cost->plan->use_splash_scheduler,
     };

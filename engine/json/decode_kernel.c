@@ -239,17 +239,20 @@ static void warn_unused_tile(struct decoder *d, const char *why)
 
 static void read_flags(struct decoder *d)
 {
-    static const char *const members[] = {"use_max_logit_estimate", "dq_reduction_steps", "kernel_only",
+    static const char *const members[] = {"use_max_logit_estimate",     "attn_logits_soft_cap",
+                                          "dq_reduction_steps",         "kernel_only",
                                           "use_experimental_scheduler", "xla_tpu_scoped_vmem_limit_kib"};
     struct adv_attention_flags *flags = &d->request->attention_flags;
     const json_t *json = adv_json_object(d->root, "", "flags", ADV_JSON_OPTIONAL, d->err);
-    double estimate = -1.0, limit_kib = 0.0, flag_kib = 0.0;
+    double estimate = -1.0, cap = 0.0, limit_kib = 0.0, flag_kib = 0.0;
     (void)adv_json_number(d->root, "", "scoped_vmem_limit_kib", ADV_JSON_OPTIONAL, 1, 1e7, &limit_kib,
                           d->err);
     if (json) {
-        (void)adv_json_known_members(json, "/flags", members, 5, d->err);
+        (void)adv_json_known_members(json, "/flags", members, 6, d->err);
         (void)adv_json_number(json, "/flags", "use_max_logit_estimate", ADV_JSON_OPTIONAL, -1, 1 << 24,
                               &estimate, d->err);
+        (void)adv_json_number(json, "/flags", "attn_logits_soft_cap", ADV_JSON_OPTIONAL, 0, 1e6, &cap,
+                              d->err);
         (void)adv_json_int(json, "/flags", "dq_reduction_steps", ADV_JSON_OPTIONAL, 0, 3,
                            &flags->dq_reduction_steps, d->err);
         (void)adv_json_bool(json, "/flags", "kernel_only", ADV_JSON_OPTIONAL, &flags->kernel_only, d->err);
@@ -267,6 +270,7 @@ static void read_flags(struct decoder *d)
                           "scoped_vmem_limit_kib is %.15g, the XLA flag of the same meaning %.15g", limit_kib,
                           flag_kib);
     flags->max_logit_constant = estimate > 0.0;
+    flags->soft_cap = cap > 0.0;
     d->request->scoped_vmem_limit_bytes = (flag_kib > 0.0 ? flag_kib : limit_kib) * ADV_KIB;
 }
 

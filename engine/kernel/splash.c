@@ -38,6 +38,16 @@ static adv_code check_shape(const struct adv_attention_shape *s, adv_err *err)
     return code;
 }
 
+double adv_splash_fwd_cap_vreg_s(const struct adv_constants *constants)
+{
+    return constants->splash_fwd_mask_vreg_s;
+}
+
+double adv_splash_bwd_cap_vreg_s(const struct adv_constants *constants)
+{
+    return 2.0 * constants->splash_bwd_mask_vreg_s;
+}
+
 bool adv_splash_is_old(const struct adv_attention_flags *flags)
 {
     return flags->software_date > 0.0 && flags->software_date < 2026.5;
@@ -176,7 +186,8 @@ adv_code adv_splash_time(const struct adv_kernel_machine *machine, enum adv_kern
     time->fits_vmem = adv_vmem_fits(kernel, time->vmem_bytes, time->vmem_limit_bytes);
     const struct adv_constants *k = machine->constants;
     const bool forward = kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS;
-    time->extrapolated = forward ? k->splash_fwd_measured < 0.5
-                                 : kernel != ADV_KERNEL_SPLASH_BWD_FUSED || k->splash_bwd_measured < 0.5;
+    const bool measured = forward ? k->splash_fwd_measured >= 0.5
+                                  : kernel == ADV_KERNEL_SPLASH_BWD_FUSED && k->splash_bwd_measured >= 0.5;
+    time->extrapolated = !measured || flags->soft_cap;
     return ADV_OK;
 }

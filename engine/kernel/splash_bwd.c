@@ -96,9 +96,10 @@ void adv_splash_bwd_unit(const struct adv_kernel_machine *machine, enum adv_kern
     const double block_vregs = (double)bq * (double)bkv / VREG;
     const double columns =
         (double)(adv_round_up(shape->head_dim_qk, LANES) + adv_round_up(shape->head_dim_v, LANES));
+    const double cap_s = flags->soft_cap ? adv_splash_bwd_cap_vreg_s(k) : 0.0;
     const double vreg_s = k->splash_bwd_vreg_s + columns / 512.0 * k->splash_bwd_operand_vreg_s;
     *unit = (struct adv_splash_unit){
-        .vector_s = block_vregs * vreg_s * flavour.vector_share,
+        .vector_s = block_vregs * (vreg_s * flavour.vector_share + cap_s), /* each makes the scores */
         .mxu_s = block_mxu_s(machine, flavour, shape, bq, bkv, bc),
         .mask_s = block_vregs * k->splash_bwd_mask_vreg_s,
         .mask_all = shape->segment_ids && !shape->segment_sizes,

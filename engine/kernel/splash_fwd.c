@@ -59,8 +59,9 @@ void adv_splash_fwd_unit(const struct adv_kernel_machine *machine, bool residual
      * every step */
     const double reload_s = adv_max(0.0, bq * bkv - k->splash_imem_pairs) * k->splash_imem_pair_s;
     const double heads = shape->batch * shape->q_heads;
+    const double cap_s = flags->soft_cap ? adv_splash_fwd_cap_vreg_s(k) : 0.0;
     *unit = (struct adv_splash_unit){
-        .vector_s = block_vregs * (k->splash_fwd_vreg_s * max_frac + operand_s),
+        .vector_s = block_vregs * (k->splash_fwd_vreg_s * max_frac + operand_s + cap_s),
         /* with a constant maximum nothing that was summed is ever scaled again */
         .rescale_s = flags->max_logit_constant ? 0.0 : bkv / bc * sub_vregs * k->splash_fwd_rescale_vreg_s,
         .mxu_s = block_mxu_s(machine, shape, blocks),

@@ -118,6 +118,7 @@ static void tune(struct adv_tile_memo *memo, enum adv_kernel kernel, const struc
     struct adv_attention_shape shape = shape_of(layer, key);
     struct adv_attention_flags flags = {
         .max_logit_constant = key->max_logit,
+        .soft_cap = memo->model->attention_soft_cap > 0.0,
         .dq_reduction_steps = key->dq_reduction_steps,
         .use_experimental_scheduler = key->scheduler,
     };

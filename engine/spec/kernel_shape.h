@@ -63,6 +63,7 @@ struct adv_attention_tile {
 
 struct adv_attention_flags {
     bool max_logit_constant; /* use_max_logit_estimate > 0 */
+    bool soft_cap;           /* attn_logits_soft_cap > 0: scores go through a hyperbolic tangent */
     int dq_reduction_steps;  /* 0 or 3 */
     bool kernel_only; /* leave transposes, scaling and residual slices out; the sum of dQ partials stays */
     bool use_experimental_scheduler;

@@ -120,6 +120,7 @@ struct adv_model {
     double per_layer_embedding_params; /* gemma4 small: the big per-layer table, 0 otherwise */
     int mtp_layers;                    /* multi-token-prediction modules */
     double logits_soft_cap;            /* 0 = none */
+    double attention_soft_cap;         /* of the attention scores, 0 = none */
     int hyper_connections;             /* mhc_expansion_rate, 1 = none */
     int engram_layers; /* layers with an n-gram memory; counted in FLOPs, its tables are not in the parameters
                         */

@@ -408,6 +408,7 @@ static void fill_model(const struct adv_model_keys *keys, const struct scaled *d
                                             (double)keys->hidden_size_per_layer_input;
     model->mtp_layers = (int)keys->mtp_num_layers;
     model->logits_soft_cap = keys->final_logits_soft_cap;
+    model->attention_soft_cap = keys->attn_logits_soft_cap;
     model->hyper_connections = (int)keys->mhc_expansion_rate;
     model->engram_layers = keys->engram_layers_count;
     model->engram_width = (keys->engram_max_ngram_size - 1) * keys->engram_num_heads * keys->engram_head_dim;

@@ -15,6 +15,15 @@ test('beyond loopback the daemon wants tokens or an explicit word', async () => 
   assert.equal((await run(['serve', '--listen', '0.0.0.0:0', '--print-config', '--insecure'])).status, 0);
 });
 
+test('every command says how it is called', async () => {
+  const commands = (await run(['--help'])).out.match(/^ {2}\w+/gm).map((line) => line.trim());
+  assert.ok(commands.length >= 10, commands.join());
+  for (const command of commands) {
+    const told = await run([command, '--help']);
+    assert.match(told.out + told.err, new RegExp(`^usage: tpu-advisor ${command}`, 'm'));
+  }
+});
+
 test('settings come from the file, the environment and the flags, the later winning', async () => {
   const { folder, remove } = scratchFolder();
   const file = join(folder, 'settings');

@@ -105,6 +105,10 @@ static void other_hardware(struct bench *b)
 {
     b->cluster.has_overrides = true;
 }
+static void capped_scores(struct bench *b)
+{
+    b->model.attention_soft_cap = 50.0;
+}
 static void wide_activations(struct bench *b)
 {
     b->plan.dtype = ADV_FORMAT_F32;
@@ -127,6 +131,7 @@ static const struct {
     {foreign_format, "not native"},
     {unseen_context, "no published step of this chip with 32k context"},
     {other_hardware, "not the published one"},
+    {capped_scores, "attention with a soft cap"},
     {wide_activations, "float32 activations"},
 };
 

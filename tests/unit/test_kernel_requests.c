@@ -281,10 +281,12 @@ static void masks_save_time(void **state)
 static void every_layout_and_flag_is_taken(void **state)
 {
     (void)state;
-    static const char *const flags[] = {
-        "{\"flags\":{\"use_max_logit_estimate\":30.5}}", "{\"flags\":{\"dq_reduction_steps\":3}}",
-        "{\"flags\":{\"kernel_only\":true}}", "{\"flags\":{\"use_experimental_scheduler\":true}}",
-        "{\"flags\":{\"xla_tpu_scoped_vmem_limit_kib\":49152}}"};
+    static const char *const flags[] = {"{\"flags\":{\"use_max_logit_estimate\":30.5}}",
+                                        "{\"flags\":{\"dq_reduction_steps\":3}}",
+                                        "{\"flags\":{\"attn_logits_soft_cap\":50}}",
+                                        "{\"flags\":{\"kernel_only\":true}}",
+                                        "{\"flags\":{\"use_experimental_scheduler\":true}}",
+                                        "{\"flags\":{\"xla_tpu_scoped_vmem_limit_kib\":49152}}"};
     for (int c = 0; c < CHIPS; c++)
         for (int k = 0; k < SPLASH; k++) {
             for (int layouts = 0; layouts < 8; layouts++) {
@@ -293,7 +295,7 @@ static void every_layout_and_flag_is_taken(void **state)
                     "block_q_dkv", 1024, "block_kv_dkv", 1024, "block_q_dq", 512, "block_kv_dq", 512,
                     "q_layout", layouts & 4 ? "SEQ_MINOR" : "HEAD_DIM_MINOR", "k_layout", layouts & 2 ? 2 : 1,
                     "v_layout", layouts & 1 ? 2 : 1, "use_base2_exp", 1, "use_experimental_scheduler", 1);
-                (void)simulate(chips[c], splash_kernels[k], typical_attention, tile, flags[layouts % 5]);
+                (void)simulate(chips[c], splash_kernels[k], typical_attention, tile, flags[layouts % 6]);
                 json_decref(tile);
             }
         }

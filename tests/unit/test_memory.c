@@ -204,7 +204,8 @@ static void padded_experts_keep_padded_rows_under_either_name(void **state)
             b->plan.placements[names[matrix][name]] = ADV_PLACE_DEVICE;
             (void)bench_layer(b, 0);
             /* what is kept takes memory, and saves its matmul: 14336 of 2 x 1.25 rows a token */
-            double kept = adv_memory_layer_saved(&b->cost, &b->model.layers[0]).bytes[ADV_PLACE_DEVICE] - bytes;
+            double kept =
+                adv_memory_layer_saved(&b->cost, &b->model.layers[0]).bytes[ADV_PLACE_DEVICE] - bytes;
             assert_close(kept, 4096.0 * 2 * 1.25 * 2 * 14336, 1e-12);
             if (b->account.slots[ADV_TERM_GMM_RECOMPUTE].flops >= again)
                 fail_msg("%s saves no work", adv_tensor_name(names[matrix][name]));
@@ -231,7 +232,8 @@ static void a_layers_input_is_kept_once_a_scan_step(void **state)
     bench_place(b);
     double kept = 0.0;
     for (int i = 0; i < b->model.layer_kinds_count; i++)
-        kept += b->model.layers[i].count * adv_memory_layer_saved(&b->cost, &b->model.layers[i]).bytes[ADV_PLACE_DEVICE];
+        kept += b->model.layers[i].count *
+                adv_memory_layer_saved(&b->cost, &b->model.layers[i]).bytes[ADV_PLACE_DEVICE];
     assert_close(kept, 12.0 * 2 * 2880 * 4096, 1e-12);
 }
 

@@ -184,6 +184,35 @@ static void a_constant_maximum_never_rescales(void **state)
     assert_close(kernel_part(&time, "rescale"), 0.0, 0.0);
 }
 
+/* Three more vector operations a score forward, six backward, at the price of the mask's three; and nobody
+ * has measured it. */
+static void a_soft_cap_is_counted_in_operations_of_the_mask(void **state)
+{
+    (void)state;
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    bench.chip.peak_bf16_flops_per_s_per_chip = 1e18;
+    bench.constants.splash_fwd_measured = bench.constants.splash_bwd_measured = 1.0;
+    bench.constants.splash_fwd_mask_vreg_s = 0.3e-9;
+    bench.constants.splash_bwd_mask_vreg_s = 0.2e-9;
+    const struct adv_attention_shape shape = shape_of(1024, 1024, false);
+    const struct adv_attention_tile tile = tile_of(1024, 1024, 512);
+    const enum adv_kernel kernels[] = {ADV_KERNEL_SPLASH_FWD, ADV_KERNEL_SPLASH_BWD_FUSED};
+    const double expected_s[] = {1024 * 0.3e-9, 1024 * 2 * 0.2e-9};
+    for (int i = 0; i < 2; i++) {
+        struct adv_attention_flags flags = {0};
+        struct adv_kernel_time plain, capped;
+        assert_int_equal(adv_splash_time(&bench.machine, kernels[i], &shape, &tile, &flags, &plain, NULL),
+                         ADV_OK);
+        flags.soft_cap = true;
+        assert_int_equal(adv_splash_time(&bench.machine, kernels[i], &shape, &tile, &flags, &capped, NULL),
+                         ADV_OK);
+        assert_close(kernel_part(&capped, "vector") - kernel_part(&plain, "vector"), expected_s[i], 1e-9);
+        assert_false(plain.extrapolated);
+        assert_true(capped.extrapolated);
+    }
+}
+
 /* Four tiles of 512 x 512 that compute for nothing: each takes the latency of its fetch, beside the bytes. */
 static void small_tiles_wait_for_their_fetch(void **state)
 {
@@ -435,6 +464,7 @@ int main(void)
         cmocka_unit_test(forward_time_adds_up_by_hand),
         cmocka_unit_test(residuals_cost_a_kibibyte_per_row_twice),
         cmocka_unit_test(a_constant_maximum_never_rescales),
+        cmocka_unit_test(a_soft_cap_is_counted_in_operations_of_the_mask),
         cmocka_unit_test(small_tiles_wait_for_their_fetch),
         cmocka_unit_test(the_dq_kernel_writes_its_output),
         cmocka_unit_test(dq_partials_are_summed_after_the_fused_backward),

@@ -160,11 +160,8 @@ static adv_code advise_on_one(struct job *job, const json_t *root)
         adv_decode_advise_request(job->catalog, root, &job->arena, request, job->err, job->warnings);
     if (code != ADV_OK) return code;
     struct adv_reread_source source;
-    const char *model = request->model_keys_count > 0 ? NULL : request->model.name;
-    adv_reread_open(&source, job->catalog, &request->model, model, &request->cluster,
-                    &request->baseline_config);
-    struct adv_reread reread = adv_reread_of(&source);
-    if (request->has_baseline) request->baseline_reread = &reread;
+    struct adv_reread reread;
+    adv_reread_open_baseline(&source, job->catalog, request, &reread);
     code = search(job, request, found);
     adv_reread_close(&source);
     return code;

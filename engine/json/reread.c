@@ -19,6 +19,15 @@ void adv_reread_open(struct adv_reread_source *source, const struct adv_catalog 
         set(source->config, config->entries[i].key, config->entries[i].value_json);
 }
 
+void adv_reread_open_baseline(struct adv_reread_source *source, const struct adv_catalog *catalog,
+                              struct adv_advise_request *request, struct adv_reread *reread)
+{
+    const char *model = request->model_keys_count > 0 ? NULL : request->model.name;
+    adv_reread_open(source, catalog, &request->model, model, &request->cluster, &request->baseline_config);
+    *reread = adv_reread_of(source);
+    if (request->has_baseline) request->baseline_reread = reread;
+}
+
 void adv_reread_close(struct adv_reread_source *source)
 {
     json_decref(source->config);

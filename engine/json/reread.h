@@ -5,6 +5,7 @@
 #include "engine/catalog/catalog.h"
 #include "engine/emit/config.h"
 #include "engine/json/json_read.h"
+#include "engine/spec/request.h"
 
 /* What was read. Its keys live as long as between open and close. */
 struct adv_reread_source {
@@ -20,6 +21,11 @@ void adv_reread_open(struct adv_reread_source *source, const struct adv_catalog 
                      const struct adv_model *model, const char *model_name, const struct adv_cluster *cluster,
                      const struct adv_config *config);
 void adv_reread_close(struct adv_reread_source *source);
+
+/* Opens the baseline of `request`, and lets its search read it once more by `reread`; both stay the caller's,
+ * who closes `source` when the request is done with. */
+void adv_reread_open_baseline(struct adv_reread_source *source, const struct adv_catalog *catalog,
+                              struct adv_advise_request *request, struct adv_reread *reread);
 
 /* Reading `source`, which stays the caller's. */
 struct adv_reread adv_reread_of(const struct adv_reread_source *source);

@@ -182,8 +182,9 @@ static bool differs(const struct adv_plan *plan, const struct adv_plan *from, co
 struct writer {
     struct adv_arena *arena;
     struct adv_config *config;
-    bool all;  /* every key, defaults too: for comparing two plans */
-    bool full; /* memory or keys exhausted */
+    bool all;                     /* every key, defaults too: for comparing two plans */
+    bool full;                    /* memory or keys exhausted */
+    const struct adv_plan *other; /* when comparing: what it has alike need not be written */
 };
 
 static void put_text(struct writer *writer, const char *key, const char *value_json)
@@ -216,6 +217,10 @@ static void put(struct writer *writer, const char *key, const char *format, ...)
 static void put_double(struct writer *writer, const char *key, double value)
 {
     char digits[40];
+    if (fabs(value) < 1e15 && value == floor(value)) { /* most are */
+        put(writer, key, "%lld", (long long)value);
+        return;
+    }
     snprintf(digits, sizeof digits, "%.15g", value);
     double back = 0;
     if (sscanf(digits, "%lf", &back) != 1 || back != value) snprintf(digits, sizeof digits, "%.17g", value);
@@ -231,6 +236,14 @@ static void put_row(struct writer *writer, const struct adv_plan *plan, const st
         put_text(writer, row->key, *(const bool *)member(plan, row) ? "true" : "false");
     else
         put_double(writer, row->key, number_of(plan, row));
+}
+
+/* Is the row written, where `usual` goes without saying? */
+static bool is_said(const struct writer *writer, const struct adv_plan *plan, const struct adv_plan *usual,
+                    const struct row *row)
+{
+    if (writer->other) return differs(plan, writer->other, row);
+    return writer->all || differs(plan, usual, row);
 }
 
 static char *axis_key(struct writer *writer, const char *network, enum adv_axis axis)
@@ -249,26 +262,34 @@ static void put_mesh(struct writer *writer, const struct adv_plan *plan, const s
     for (int i = 0; i < ADV_AXIS_COUNT && !writer->full; i++) {
         enum adv_axis axis = (enum adv_axis)i;
         if (plan->ici[i] == 1 && axis != ADV_AXIS_FSDP && !writer->all) continue;
+        if (writer->other && writer->other->ici[i] == plan->ici[i]) continue;
         char *key = axis_key(writer, "ici", axis);
         if (key) put(writer, key, "%d", plan->ici[i]);
     }
     for (int i = 0; i < ADV_AXIS_COUNT && cluster->slices > 1 && !writer->full; i++) {
         enum adv_axis axis = (enum adv_axis)i;
         if (plan->dcn[i] == 1 && axis != ADV_AXIS_DATA && !writer->all) continue;
+        if (writer->other && writer->other->dcn[i] == plan->dcn[i]) continue;
         char *key = axis_key(writer, "dcn", axis);
         if (key) put(writer, key, "%d", plan->dcn[i]);
     }
 }
 
+/* What a tensor's own key says; under a preset MaxText does not look at it. */
+static enum adv_placement said_placement(const struct adv_plan *plan, int tensor)
+{
+    enum adv_placement usual = tensor == ADV_TENSOR_DECODER_LAYER_INPUT ? ADV_PLACE_DEVICE : ADV_PLACE_REMAT;
+    return plan->policy == ADV_POLICY_CUSTOM ? plan->placements[tensor] : usual;
+}
+
 static void put_remat(struct writer *writer, const struct adv_plan *plan)
 {
+    static const struct adv_plan preset = {.policy = ADV_POLICY_FULL};
     put(writer, "remat_policy", "\"%s\"", adv_policy_name(plan->policy));
-    bool custom =
-        plan->policy == ADV_POLICY_CUSTOM; /* under a preset MaxText does not look at the tensors' own keys */
     for (int i = 0; i < ADV_TENSOR_COUNT; i++) {
-        enum adv_placement usual = i == ADV_TENSOR_DECODER_LAYER_INPUT ? ADV_PLACE_DEVICE : ADV_PLACE_REMAT;
-        enum adv_placement placement = custom ? plan->placements[i] : usual;
-        if (placement == usual && !writer->all) continue;
+        enum adv_placement placement = said_placement(plan, i);
+        if (placement == said_placement(&preset, i) && !writer->all) continue;
+        if (writer->other && said_placement(writer->other, i) == placement) continue;
         put(writer, adv_tensor_name((enum adv_tensor)i), "\"%s\"", adv_placement_name(placement));
     }
 }
@@ -324,7 +345,7 @@ static void put_derived(struct writer *writer, const struct adv_plan *plan, cons
     bool local = false;
     for (int i = 0; i < model->layer_kinds_count; i++) local = local || model->layers[i].window_tokens > 0;
     for (int i = 0; i < LOCAL_ROWS && local; i++)
-        if (writer->all || differs(plan, &inherits, &local_rows[i])) put_row(writer, plan, &local_rows[i]);
+        if (is_said(writer, plan, &inherits, &local_rows[i])) put_row(writer, plan, &local_rows[i]);
 }
 
 static void put_pins(struct writer *writer, const struct adv_pin *pins, int pins_count)
@@ -355,8 +376,7 @@ static void put_plan(struct writer *writer, const struct adv_plan *plan, const s
     put_mesh(writer, plan, cluster);
     put_remat(writer, plan);
     for (int i = 0; i < ROWS; i++)
-        if (rows[i].always || writer->all || differs(plan, &defaults, &rows[i]))
-            put_row(writer, plan, &rows[i]);
+        if (rows[i].always || is_said(writer, plan, &defaults, &rows[i])) put_row(writer, plan, &rows[i]);
     put_derived(writer, plan, model);
 }
 
@@ -372,34 +392,50 @@ adv_code adv_emit_config(const struct adv_plan *plan, const struct adv_model *mo
                          struct adv_arena *arena, struct adv_config *config, adv_err *err)
 {
     config->count = 0;
-    struct writer writer = {arena, config, false, false};
+    struct writer writer = {.arena = arena, .config = config};
     if (adv_emit_model_keys(model, arena, config) != ADV_OK) writer.full = true;
     put_plan(&writer, plan, model, cluster);
     put_pins(&writer, pins, pins_count);
     return writer.full ? out_of_room(err) : ADV_OK;
 }
 
-/* A plan with all its keys, in the order that all plans have; NULL: out of room. */
-static const struct adv_config *write_all(const struct adv_plan *plan, const struct adv_model *model,
-                                          const struct adv_cluster *cluster, struct adv_arena *arena)
+/* Two plans with all keys in which they may differ, the same keys in the same order. */
+struct pair {
+    const struct adv_config *from, *to;
+};
+
+static const struct adv_config *write_beside(const struct adv_plan *plan, const struct adv_plan *other,
+                                             const struct adv_model *model, const struct adv_cluster *cluster,
+                                             struct adv_arena *arena)
 {
     struct adv_config *config = adv_arena_alloc(arena, sizeof *config);
-    struct writer writer = {arena, config, true, false};
+    struct writer writer = {arena, config, true, false, other};
     if (!config) return NULL;
     put_plan(&writer, plan, model, cluster);
     return writer.full ? NULL : config;
 }
 
-/* Both plans were written with all their keys, in the same order: they are compared line by line. */
-static int differing(const struct adv_config *from, const struct adv_config *to,
-                     struct adv_config_change *changes, int capacity)
+/* False: out of room. */
+static bool write_pair(const struct adv_plan *from, const struct adv_plan *to, const struct adv_model *model,
+                       const struct adv_cluster *cluster, struct adv_arena *arena, struct pair *pair)
+{
+    pair->from = write_beside(from, to, model, cluster, arena);
+    pair->to = write_beside(to, from, model, cluster, arena);
+    return pair->from && pair->to;
+}
+
+static bool is_alike(const struct pair *pair, int i)
+{
+    return strcmp(pair->from->entries[i].value_json, pair->to->entries[i].value_json) == 0;
+}
+
+static int differing(const struct pair *pair, struct adv_config_change *changes, int capacity)
 {
     int count = 0;
-    for (int i = 0; i < to->count && count < capacity; i++) {
-        if (!strcmp(from->entries[i].value_json, to->entries[i].value_json)) continue;
-        changes[count++] = (struct adv_config_change){to->entries[i].key, from->entries[i].value_json,
-                                                      to->entries[i].value_json};
-    }
+    for (int i = 0; i < pair->to->count && count < capacity; i++)
+        if (!is_alike(pair, i))
+            changes[count++] = (struct adv_config_change){
+                pair->to->entries[i].key, pair->from->entries[i].value_json, pair->to->entries[i].value_json};
     return count;
 }
 
@@ -408,11 +444,10 @@ adv_code adv_emit_changes(const struct adv_plan *before, const struct adv_plan *
                           struct adv_arena *arena, struct adv_config_change *changes, int capacity,
                           int *changes_count, adv_err *err)
 {
-    const struct adv_config *from = write_all(before, model, cluster, arena);
-    const struct adv_config *to = write_all(after, model, cluster, arena);
+    struct pair pair;
     *changes_count = 0;
-    if (!from || !to) return out_of_room(err);
-    *changes_count = differing(from, to, changes, capacity);
+    if (!write_pair(before, after, model, cluster, arena, &pair)) return out_of_room(err);
+    *changes_count = differing(&pair, changes, capacity);
     return ADV_OK;
 }
 
@@ -430,28 +465,25 @@ adv_code adv_emit_changes_over(const struct adv_reread *reread, const struct adv
                                bool *exact, adv_err *err)
 {
     enum { ROUNDS = 4 }; /* a key set for another may wake a third */
-    const struct adv_config *from = write_all(before, model, cluster, arena);
-    const struct adv_config *to = write_all(after, model, cluster, arena);
+    struct pair pair, left;
     *changes_count = 0;
     *exact = false;
-    if (!from || !to) return out_of_room(err);
-    *changes_count = differing(from, to, changes, capacity);
+    if (!write_pair(before, after, model, cluster, arena, &pair)) return out_of_room(err);
+    *changes_count = differing(&pair, changes, capacity);
     for (int round = 0; round < ROUNDS; round++) {
         struct adv_plan read;
         if (!reread->read(reread->configuration, changes, *changes_count, &read)) return ADV_OK;
-        /* padding that differs only costs the comparison below */
-        *exact = memcmp(&read, after, sizeof read) == 0; /* NOLINT(bugprone-suspicious-memory-comparison) */
-        if (*exact) return ADV_OK;
-        const struct adv_config *now = write_all(&read, model, cluster, arena);
-        if (!now) return out_of_room(err);
+        if (!write_pair(&read, after, model, cluster, arena, &left)) return out_of_room(err);
         int added = 0;
         *exact = true;
-        for (int i = 0; i < to->count; i++) {
-            if (!strcmp(now->entries[i].value_json, to->entries[i].value_json)) continue;
+        for (int i = 0; i < left.to->count; i++) {
+            const struct adv_config_entry *wanted = &left.to->entries[i];
+            if (is_alike(&left, i)) continue;
             *exact = false;
-            if (*changes_count == capacity || among(changes, *changes_count, to->entries[i].key)) continue;
+            if (*changes_count == capacity || among(changes, *changes_count, wanted->key)) continue;
+            const char *from = adv_emit_config_find(pair.from, wanted->key);
             changes[(*changes_count)++] = (struct adv_config_change){
-                to->entries[i].key, from->entries[i].value_json, to->entries[i].value_json};
+                wanted->key, from ? from : wanted->value_json /* alike in both plans */, wanted->value_json};
             added++;
         }
         if (added == 0) return ADV_OK;

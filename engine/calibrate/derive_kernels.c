@@ -41,6 +41,10 @@ static const struct rule {
     {"", "splash_fwd_carry_s", "v5p", CLOCK, 1.0, "scaled with the clock"},
     {"", "splash_fwd_", "v5p", CLOCK, 1.0, "scaled with the clock"},
     {"", "splash_", "v5p", SAME, 1.0, "copied"},
+    {"", "attention_xla_wide_moves", "tpu7x", SAME, 0.0, "not seen in the timings"},
+    {"", "attention_xla_bias_even_passes", "tpu7x", SAME, 0.0, "not seen in the timings"},
+    {"", "attention_xla_bias_held_bytes", "v6e", SAME, 0.0, "not seen in the timings"},
+    {"", "attention_xla_far_frac", "v6e", SAME, 0.0, "not seen in the timings"},
     {"v4", "attention_xla_", "v5p", SAME, 1.0, "copied"},
     {"v5e", "attention_xla_", "v5p", SAME, 1.0, "copied"},
     {"v4", "gmm_xla_frac", "v5p", SAME, 1.0, "copied"},
@@ -65,6 +69,7 @@ static const struct rule {
     {"", "xent_", "tpu7x", SAME, 1.0, "copied"},
     {"", "matmul_launch_s", "tpu7x", SAME, 1.0, "copied"},
     {"", "matmul_overlap_bytes", "tpu7x", SAME, 1.0, "copied"},
+    {"", "matmul_row_s", "tpu7x", CLOCK, 1.0, "scaled with the clock"},
 };
 
 int adv_kernel_constants_count(void)

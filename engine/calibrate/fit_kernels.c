@@ -72,11 +72,24 @@
             C(xent_overlap_frac, 0.0, 1.0), C(xent_step_s, 0.0, 2e-6), C(xent_fwd_vreg_s, 0.0, 10e-9),       \
             C(xent_bwd_vreg_s, 0.0, 20e-9)                                                                   \
     }
+#define ATTENTION_XLA_COMMON                                                                                 \
+    C(attention_xla_frac, 0.3, 1.2), C(attention_xla_row_moves, 0.0, 8.0),                                   \
+        C(attention_xla_tile_rows, 64.0, 4096.0), C(attention_xla_cast_moves, 0.0, 4.0),                     \
+        C(attention_xla_bias_passes, 0.0, 4.0), C(attention_xla_mask_bytes, 0.0, 4.0)
 #define ATTENTION_XLA_CONSTANTS                                                                              \
     {                                                                                                        \
-        C(attention_xla_frac, 0.3, 1.2), C(attention_xla_row_moves, 0.0, 8.0),                               \
-            C(attention_xla_tile_rows, 64.0, 4096.0), C(attention_xla_cast_moves, 0.0, 4.0),                 \
-            C(attention_xla_bias_passes, 0.0, 2.0), C(attention_xla_mask_bytes, 0.0, 4.0)                    \
+        ATTENTION_XLA_COMMON                                                                                 \
+    }
+/* Each generation's own habits, seen on no other. */
+#define ATTENTION_XLA_TPU7X_CONSTANTS                                                                        \
+    {                                                                                                        \
+        ATTENTION_XLA_COMMON, C(attention_xla_wide_moves, 0.0, 8.0),                                         \
+            C(attention_xla_bias_even_passes, 0.0, 2.0)                                                      \
+    }
+#define ATTENTION_XLA_V6E_CONSTANTS                                                                          \
+    {                                                                                                        \
+        ATTENTION_XLA_COMMON, C(attention_xla_bias_held_bytes, 0.0, 1e8),                                    \
+            C(attention_xla_far_frac, 0.0, 1.0)                                                              \
     }
 #define GMM_XLA_CONSTANTS                                                                                    \
     {                                                                                                        \
@@ -86,14 +99,15 @@
     }
 #define MATMUL_CONSTANTS                                                                                     \
     {                                                                                                        \
-        C(matmul_peak_frac, 0.5, 1.0), C(matmul_launch_s, 0.0, 5e-6), C(matmul_overlap_bytes, 0.0, 2e8)      \
+        C(matmul_peak_frac, 0.5, 1.0), C(matmul_launch_s, 0.0, 5e-6), C(matmul_overlap_bytes, 0.0, 2e8),     \
+            C(matmul_row_s, 0.0, 2e-9)                                                                       \
     }
 #define ALL_XLA (BIT(SPLASH_FWD) | BIT(SPLASH_BWD_FUSED))
 #define FWD     (BIT(SPLASH_FWD) | BIT(SPLASH_FWD_RESIDUALS))
 
 static const struct adv_fit_group groups[] = {
     /* copies and matmuls pay the same launch */
-    {"tpu7x", "matmul, HBM copy", BIT(MATMUL), KIND(MATMUL) | KIND(HBM_COPY), 0, 3, MATMUL_CONSTANTS},
+    {"tpu7x", "matmul, HBM copy", BIT(MATMUL), KIND(MATMUL) | KIND(HBM_COPY), 0, 4, MATMUL_CONSTANTS},
     {"v6e", "matmul, HBM copy", BIT(MATMUL), KIND(MATMUL) | KIND(HBM_COPY), 0, 1, MATMUL_CONSTANTS},
     {"v5p", "splash forward", FWD, KIND(SPLASH), 0, 6, SPLASH_ARRAY_CONSTANTS},
     {"tpu7x", "splash forward", FWD, KIND(SPLASH), 0, 9, SPLASH_VECTOR_CONSTANTS},
@@ -109,8 +123,8 @@ static const struct adv_fit_group groups[] = {
     {"v5e", "tgmm", BIT(TGMM), KIND(GMM), 1, 3, TGMM_FEW_CONSTANTS},
     {"v6e", "gmm v2", BIT(GMM), KIND(GMM), 2, 6, GMM2_CONSTANTS},
     {"tpu7x", "fused loss", BIT(LINEAR_XENT) | BIT(LINEAR_XENT_BWD), KIND(XENT), 0, 7, XENT_CONSTANTS},
-    {"tpu7x", "XLA attention", ALL_XLA, KIND(ATTENTION_XLA), 0, 6, ATTENTION_XLA_CONSTANTS},
-    {"v6e", "XLA attention", ALL_XLA, KIND(ATTENTION_XLA), 0, 6, ATTENTION_XLA_CONSTANTS},
+    {"tpu7x", "XLA attention", ALL_XLA, KIND(ATTENTION_XLA), 0, 8, ATTENTION_XLA_TPU7X_CONSTANTS},
+    {"v6e", "XLA attention", ALL_XLA, KIND(ATTENTION_XLA), 0, 8, ATTENTION_XLA_V6E_CONSTANTS},
     {"v5p", "XLA attention", ALL_XLA, KIND(ATTENTION_XLA), 0, 6, ATTENTION_XLA_CONSTANTS},
     {"tpu7x", "XLA ragged dot", BIT(GMM) | BIT(TGMM), KIND(GMM_XLA), 0, 7, GMM_XLA_CONSTANTS},
     {"v6e", "XLA ragged dot", BIT(GMM) | BIT(TGMM), KIND(GMM_XLA), 0, 7, GMM_XLA_CONSTANTS},

@@ -11,6 +11,7 @@
     X(matmul_peak_frac, "frac", "best dense XLA matmul over peak, large aligned shapes")                     \
     X(matmul_launch_s, "s", "fixed cost of one XLA operation: a matmul, a copy, a kernel's call")            \
     X(matmul_overlap_bytes, "bytes", "operand bytes a matmul must move before its pipeline is full")         \
+    X(matmul_row_s, "s", "per row of a matmul's result that nothing hides")                                  \
     X(splash_mxu_frac, "frac", "MXU issue rate inside attention over peak, operands padded to the array")    \
     X(splash_wrapper_frac, "frac", "bandwidth of the transposes around forward over specification")          \
     X(splash_old_wrapper_factor, "factor", "forward transposes before mid-2026 over current ones")           \
@@ -40,8 +41,12 @@
     X(attention_xla_tile_rows, "rows", "of one operand that its products hold while they read the other")    \
     X(attention_xla_row_moves, "factor", "times its inputs and outputs are moved around it")                 \
     X(attention_xla_cast_moves, "factor", "times float16 ones are moved besides")                            \
+    X(attention_xla_wide_moves, "moves", "of heads wider than 128 besides, in either pass")                  \
     X(attention_xla_mask_bytes, "bytes", "of a causal mask in each pass over the scores, per score")         \
     X(attention_xla_bias_passes, "factor", "passes over the scores that a bias adds to the forward pass")    \
+    X(attention_xla_bias_even_passes, "passes", "more of them with an even number of blocks of 512 keys")    \
+    X(attention_xla_bias_held_bytes, "bytes", "of a bias that stay in VMEM from one sequence to the next")   \
+    X(attention_xla_far_frac, "frac", "by which scores beyond the first 4 GiB take longer")                  \
     X(gmm_mxu_frac, "frac", "MXU rate of grouped matmul over one core's peak")                               \
     X(gmm_hbm_frac, "frac", "DMA bandwidth of grouped matmul over specification")                            \
     X(gmm_overlap_frac, "frac", "share of the shorter of compute and DMA that is not hidden")                \

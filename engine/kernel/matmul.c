@@ -27,8 +27,11 @@ adv_code adv_matmul_time(const struct adv_kernel_machine *machine, const struct 
                          (double)s->m * (double)s->n * adv_format_bytes(s->out);
     const double bw = chip->hbm_achieved_frac * adv_core_hbm_bytes_per_s(chip);
     const double dma_s = bytes / bw;
-    /* the first tiles come in and the last go out with nothing to hide behind */
-    const double exposed_s = adv_min(compute_s, adv_min(bytes, k->matmul_overlap_bytes) / bw);
+    /* the first tiles come in and the last go out with nothing to hide behind; each row of the result costs
+       about a cycle on top (only square products were timed: rows, columns and contraction cannot be told
+       apart) */
+    const double fill_s = adv_min(compute_s, adv_min(bytes, k->matmul_overlap_bytes) / bw);
+    const double exposed_s = fill_s + k->matmul_row_s * (double)s->m;
     *time = (struct adv_kernel_time){.mxu_busy_s = compute_s, .hbm_bytes = bytes, .fits_vmem = true};
     time->vmem_limit_bytes = adv_core_vmem_limit_bytes(machine);
     time->time_s = adv_max(compute_s, dma_s) + exposed_s + k->matmul_launch_s;

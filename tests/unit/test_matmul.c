@@ -29,6 +29,19 @@ static void large_matmul_runs_at_its_fraction_of_peak(void **state)
     assert_close(kernel_parts_sum(&time), time.time_s, 1e-12);
 }
 
+/* 512 rows at a nanosecond each, whatever the rest takes. */
+static void every_row_of_the_result_shows(void **state)
+{
+    (void)state;
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    const double before_s = time_of(&bench, 512, 1024, 256).time_s;
+    bench.constants.matmul_row_s = 1e-9;
+    const struct adv_kernel_time time = time_of(&bench, 512, 1024, 256);
+    assert_close(time.time_s, before_s + 512e-9, 1e-12);
+    assert_close(kernel_parts_sum(&time), time.time_s, 1e-12);
+}
+
 /* One row times a wide matrix moves 16 MiB of weights and computes a 16-row slab: HBM decides on a fast
  * array. */
 static void thin_matmul_is_bound_by_its_weights(void **state)
@@ -82,6 +95,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_matmul_runs_at_its_fraction_of_peak),
+        cmocka_unit_test(every_row_of_the_result_shows),
         cmocka_unit_test(thin_matmul_is_bound_by_its_weights),
         cmocka_unit_test(contraction_and_columns_are_padded_to_the_array),
         cmocka_unit_test(streaming_pays_its_launch_once),

@@ -421,6 +421,30 @@ static void narrow_heads_move_less_with_the_sequence_along_the_lanes(void **stat
     }
 }
 
+static struct adv_kernel_time xla_time(const struct kernel_bench *bench, bool backward,
+                                       const struct adv_attention_shape *shape)
+{
+    struct adv_kernel_time time;
+    assert_int_equal(adv_attention_xla_time(&bench->machine, backward, shape, &time, NULL), ADV_OK);
+    return time;
+}
+
+/* Two heads of 128, a sequence of 512. */
+static struct adv_attention_shape xla_shape(void)
+{
+    return (struct adv_attention_shape){.batch = 1,
+                                        .q_heads = 2,
+                                        .kv_heads = 2,
+                                        .q_len = 512,
+                                        .kv_len = 512,
+                                        .head_dim_qk = 128,
+                                        .head_dim_v = 128,
+                                        .context_shards = 1,
+                                        .dtype = ADV_FORMAT_BF16};
+}
+
+static const double xla_scores = 2.0 * 512.0 * 512.0;
+
 /* XLA's attention moves 12 bytes a score; a mask, a bias and the operands it reads again for every 1024 rows
  * come on top, its inputs and outputs as often as its constant says. */
 static void xla_attention_moves_scores_masks_biases_and_operands(void **state)
@@ -433,23 +457,77 @@ static void xla_attention_moves_scores_masks_biases_and_operands(void **state)
     bench.constants.attention_xla_bias_passes = 1.0;
     bench.constants.attention_xla_row_moves = 2.0;
     bench.constants.attention_xla_cast_moves = 1.0;
-    struct adv_attention_shape shape = {.batch = 1,
-                                        .q_heads = 2,
-                                        .kv_heads = 2,
-                                        .q_len = 512,
-                                        .kv_len = 512,
-                                        .head_dim_qk = 128,
-                                        .head_dim_v = 128,
-                                        .context_shards = 1,
-                                        .dtype = ADV_FORMAT_BF16};
-    struct adv_kernel_time time;
-    const double scores = 2.0 * 512.0 * 512.0, rows = 2.0 * (2.0 * 512.0 + 2.0 * 512.0) * 256.0;
-    assert_int_equal(adv_attention_xla_time(&bench.machine, false, &shape, &time, NULL), ADV_OK);
-    const double plain = scores * (12.0 + 4.0 * 256.0 / 1024.0) + 2.0 * rows;
-    assert_close(time.hbm_bytes, plain, 1e-12);
+    struct adv_attention_shape shape = xla_shape();
+    const double rows = 2.0 * (2.0 * 512.0 + 2.0 * 512.0) * 256.0;
+    const double plain = xla_scores * (12.0 + 4.0 * 256.0 / 1024.0) + 2.0 * rows;
+    assert_close(xla_time(&bench, false, &shape).hbm_bytes, plain, 1e-12);
     shape.causal = shape.has_bias = shape.is_float16 = true;
-    assert_int_equal(adv_attention_xla_time(&bench.machine, false, &shape, &time, NULL), ADV_OK);
-    assert_close(time.hbm_bytes, plain + scores * 4.5 + rows, 1e-12);
+    assert_close(xla_time(&bench, false, &shape).hbm_bytes, plain + xla_scores * 4.5 + rows, 1e-12);
+}
+
+/* The bias is 1 MiB in all: half of it held in VMEM, half a pass. An even number of blocks of 512 keys adds
+ * its own passes; the backward pass writes and reads the gradient of the scores for the bias' own. */
+static void xla_attention_reads_again_what_it_does_not_hold_of_a_bias(void **state)
+{
+    (void)state;
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    bench.constants.attention_xla_bias_passes = 1.0;
+    bench.constants.attention_xla_bias_even_passes = 0.25;
+    struct adv_attention_shape plain = xla_shape(), biased = plain;
+    biased.has_bias = true;
+    const double held_bytes[] = {0.0, 524288.0, 1048576.0, 4194304.0}, passes[] = {1.0, 0.5, 0.0, 0.0};
+    for (int i = 0; i < 4; i++) {
+        bench.constants.attention_xla_bias_held_bytes = held_bytes[i];
+        for (int backward = 0; backward < 2; backward++)
+            assert_close(xla_time(&bench, backward, &biased).hbm_bytes -
+                             xla_time(&bench, backward, &plain).hbm_bytes,
+                         xla_scores * (4.0 * passes[i] + (backward ? 8.0 : 0.0)), 1e-9);
+    }
+    plain.kv_len = biased.kv_len = 1024;
+    assert_close(xla_time(&bench, false, &biased).hbm_bytes - xla_time(&bench, false, &plain).hbm_bytes,
+                 2.0 * xla_scores * 4.0 * 0.25, 1e-9);
+}
+
+/* Heads of 256 are moved 1.5 times more than their constant for all heads says, in either pass. */
+static void xla_attention_moves_wide_heads_more_often(void **state)
+{
+    (void)state;
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    for (int backward = 0; backward < 2; backward++) {
+        struct adv_attention_shape shape = xla_shape();
+        shape.head_dim_qk = shape.head_dim_v = 256;
+        const double rows = 2.0 * (2.0 * 512.0 + 2.0 * 512.0) * 512.0;
+        bench.constants.attention_xla_wide_moves = 0.0;
+        const double before = xla_time(&bench, backward, &shape).hbm_bytes;
+        bench.constants.attention_xla_wide_moves = 1.5;
+        assert_close(xla_time(&bench, backward, &shape).hbm_bytes, before + 1.5 * rows, 1e-12);
+        shape.head_dim_qk = shape.head_dim_v = 128;
+        const double narrow = xla_time(&bench, backward, &shape).hbm_bytes;
+        bench.constants.attention_xla_wide_moves = 0.0;
+        assert_close(xla_time(&bench, backward, &shape).hbm_bytes, narrow, 0.0);
+    }
+}
+
+/* 4096 sequences: an f32 matrix of 8 GiB, half of it beyond the first 4; with 2048 sequences nothing is. More
+ * time, not more bytes. */
+static void xla_attention_slows_down_beyond_four_gibibytes_of_scores(void **state)
+{
+    (void)state;
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    bench.chip.peak_bf16_flops_per_s_per_chip = 1e16;
+    struct adv_attention_shape shape = xla_shape();
+    for (int half = 0; half < 2; half++) {
+        shape.batch = half ? 4096.0 : 2048.0;
+        bench.constants.attention_xla_far_frac = 0.0;
+        const struct adv_kernel_time near = xla_time(&bench, false, &shape);
+        bench.constants.attention_xla_far_frac = 0.5;
+        const struct adv_kernel_time far = xla_time(&bench, false, &shape);
+        assert_close(far.hbm_bytes, near.hbm_bytes, 0.0);
+        assert_close(far.time_s, near.time_s * (half ? 1.25 : 1.0), 1e-12);
+    }
 }
 
 int main(void)
@@ -475,6 +553,9 @@ int main(void)
         cmocka_unit_test(absurd_shapes_are_reported_together),
         cmocka_unit_test(narrow_heads_move_less_with_the_sequence_along_the_lanes),
         cmocka_unit_test(xla_attention_moves_scores_masks_biases_and_operands),
+        cmocka_unit_test(xla_attention_reads_again_what_it_does_not_hold_of_a_bias),
+        cmocka_unit_test(xla_attention_moves_wide_heads_more_often),
+        cmocka_unit_test(xla_attention_slows_down_beyond_four_gibibytes_of_scores),
     };
     return run_group(tests);
 }

@@ -303,23 +303,51 @@ static void decode_batch(const json_t *workload, const json_t *pins, struct adv_
     request->batch_pinned = pinned || per_device;
 }
 
+#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+
+static const char *const advise_members[] = {"model",    "cluster", "workload", "pins",
+                                             "baseline", "search",  "strict",   ADV_STORE_MEMBERS};
+static const char *const workload_members[] = {"seq_len",
+                                               "global_batch_sequences",
+                                               "per_device_batch_size",
+                                               "tokens_per_step",
+                                               "quantization",
+                                               "optimizer",
+                                               "weight_dtype",
+                                               "mu_dtype",
+                                               "grad_dtype"};
+static const char *const search_members[] = {"objective", "top_k",           "max_changes",
+                                             "axes",      "max_evaluations", "sensitivities"};
+
+/* Of a member that is unknown where it was given but known elsewhere in the request: where it belongs. */
+static void point_to_places(adv_err *err, int first)
+{
+    static const struct {
+        const char *at;
+        const char *const *members;
+        int count;
+    } places[] = {{"", advise_members, COUNT(advise_members)},
+                  {"/workload", workload_members, COUNT(workload_members)},
+                  {"/search", search_members, COUNT(search_members)}};
+    for (int i = first; i < err->count; i++) {
+        struct adv_finding *finding = &err->findings[i];
+        const char *slash = strrchr(finding->pointer, '/');
+        if (!slash || strncmp(finding->detail, "unknown member", strlen("unknown member")) != 0) continue;
+        for (int place = 0; place < COUNT(places); place++)
+            for (int m = 0; m < places[place].count; m++)
+                if (strcmp(slash + 1, places[place].members[m]) == 0)
+                    (void)snprintf(finding->hint, sizeof finding->hint, "it belongs at %s%s",
+                                   places[place].at, slash);
+    }
+}
+
 static void decode_workload(const json_t *root, const json_t *pins, struct adv_advise_request *request,
                             json_t **keys, adv_err *err)
 {
-    static const char *const members[] = {"seq_len",
-                                          "global_batch_sequences",
-                                          "per_device_batch_size",
-                                          "tokens_per_step",
-                                          "quantization",
-                                          "optimizer",
-                                          "weight_dtype",
-                                          "mu_dtype",
-                                          "grad_dtype"};
     json_t *workload = adv_json_object(root, "", "workload", ADV_JSON_REQUIRED, err);
     *keys = NULL;
     if (!workload) return;
-    (void)adv_json_known_members(workload, "/workload", members, (int)(sizeof members / sizeof *members),
-                                 err);
+    (void)adv_json_known_members(workload, "/workload", workload_members, COUNT(workload_members), err);
     *keys = workload_keys(workload, &request->workload, err);
     decode_batch(workload, pins, request, *keys, err);
 }
@@ -395,8 +423,6 @@ static void decode_base(const struct adv_catalog *catalog, const json_t *root, c
 
 static void decode_search(const json_t *root, struct adv_advise_request *request, adv_err *err)
 {
-    static const char *const members[] = {"objective", "top_k",           "max_changes",
-                                          "axes",      "max_evaluations", "sensitivities"};
     static const char *const objectives[] = {"step_time", "tokens_per_s", "usd_per_token", "hbm"};
     enum { DEFAULT_TOP_K = 10, CHANGES_MAX = 64 };
     const json_t *search = adv_json_object(root, "", "search", ADV_JSON_OPTIONAL, err);
@@ -405,7 +431,7 @@ static void decode_search(const json_t *root, struct adv_advise_request *request
     if (!search) return;
     int objective = ADV_OBJECTIVE_STEP_TIME;
     int64_t evaluations = 0;
-    (void)adv_json_known_members(search, "/search", members, (int)(sizeof members / sizeof *members), err);
+    (void)adv_json_known_members(search, "/search", search_members, COUNT(search_members), err);
     (void)adv_json_bool(search, "/search", "sensitivities", ADV_JSON_OPTIONAL, &request->wants_sensitivities,
                         err);
     (void)adv_json_choice(search, "/search", "objective", ADV_JSON_OPTIONAL, objectives, 4, &objective, err);
@@ -486,12 +512,10 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
                                    struct adv_arena *arena, struct adv_advise_request *request, adv_err *err,
                                    adv_err *warnings)
 {
-    static const char *const members[] = {"model",    "cluster", "workload", "pins",
-                                          "baseline", "search",  "strict",   ADV_STORE_MEMBERS};
-    int before = errors_of(err);
+    int before = errors_of(err), first = err->count;
     memset(request, 0, sizeof *request);
     if (!adv_json_is_object(root, "", err)) return ADV_E_INVALID;
-    (void)adv_json_known_members(root, "", members, (int)(sizeof members / sizeof *members), err);
+    (void)adv_json_known_members(root, "", advise_members, COUNT(advise_members), err);
     bool strict = false;
     (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &strict, err);
     struct adv_store_wish wish;
@@ -529,5 +553,6 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
                           "give baseline, or leave max_changes out",
                           "changes are counted from a baseline, which is missing");
     }
+    point_to_places(err, first);
     return errors_of(err) == before ? ADV_OK : err->code;
 }

@@ -124,6 +124,24 @@ static void search_options_are_checked(void **state)
     assert_int_equal(advise.objective, ADV_OBJECTIVE_HBM);
 }
 
+static void misplaced_members_are_sent_to_their_place(void **state)
+{
+    (void)state;
+    static const char *const moved[][2] = {
+        {"/search/pins", "it belongs at /pins"},
+        {"/search/seq_len", "it belongs at /workload/seq_len"},
+        {"/top_k", "it belongs at /search/top_k"},
+        {"/search/top", "did you mean `top_k`?"},
+    };
+    assert_int_equal(decode_advise(WORKLOAD ",\"top_k\":3,\"search\":{\"pins\":{},\"seq_len\":1,\"top\":2}"),
+                     ADV_E_INVALID);
+    for (size_t i = 0; i < sizeof moved / sizeof *moved; i++) {
+        const struct adv_finding *finding = find(&err, moved[i][0]);
+        assert_non_null(finding);
+        assert_string_equal(finding->hint, moved[i][1]);
+    }
+}
+
 static void dollars_need_a_price(void **state)
 {
     (void)state;
@@ -185,6 +203,7 @@ int main(void)
         cmocka_unit_test(pinned_axes_must_fit_the_slice),
         cmocka_unit_test(a_baseline_is_checked_where_it_stands),
         cmocka_unit_test(search_options_are_checked),
+        cmocka_unit_test(misplaced_members_are_sent_to_their_place),
         cmocka_unit_test(dollars_need_a_price),
         cmocka_unit_test(kernel_requests_take_published_names),
         cmocka_unit_test(kernel_requests_report_every_missing_member),

@@ -494,24 +494,9 @@ adv_code adv_emit_changes_over(const struct adv_reread *reread, const struct adv
 
 static size_t bytes_of(enum kind kind)
 {
-    switch (kind) {
-    case KIND_INT64:
-        return sizeof(int64_t);
-    case KIND_DOUBLE:
-        return sizeof(double);
-    case KIND_BOOL:
-        return sizeof(bool);
-    case KIND_INT:
-    case KIND_FORMAT:
-    case KIND_LAYOUT:
-    case KIND_QUANT:
-    case KIND_OPTIMIZER:
-    case KIND_CP:
-    case KIND_RULE:
-    case KIND_CUSTOM_MESH:
-        break;
-    }
-    return sizeof(int); /* enums too */
+    if (kind == KIND_INT64) return sizeof(int64_t);
+    if (kind == KIND_DOUBLE) return sizeof(double);
+    return kind == KIND_BOOL ? sizeof(bool) : sizeof(int); /* enums too */
 }
 
 static void copy_row(const struct row *row, const struct adv_plan *from, struct adv_plan *plan)

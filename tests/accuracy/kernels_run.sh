@@ -25,6 +25,12 @@ awk -F'|' '
                         printf "worse:%s %s was %.1f %%, is %.1f %%\n", key, i == 5 ? "median" : "p90", value[1, key, i], value[2, key, i]
                         bad = 1
                     }
+            } else if (kind[key] == 10) {
+                for (i = 5; i <= 7; i += 2)
+                    if (value[2, key, i + 1] * value[1, key, i] < value[1, key, i + 1] * value[2, key, i]) {
+                        printf "worse:%s %d of %d %s were ordered, %d of %d are\n", key, value[1, key, i + 1], value[1, key, i], i == 5 ? "pairs" : "dates", value[2, key, i + 1], value[2, key, i]
+                        bad = 1
+                    }
             } else if (kind[key] > 10 && value[2, key, 5] / value[2, key, 4] < value[1, key, 5] / value[1, key, 4] - 1e-9) {
                 printf "worse:%s five tiles held %d of %d, hold %d of %d\n", key, value[1, key, 5], value[1, key, 4], value[2, key, 5], value[2, key, 4]
                 bad = 1

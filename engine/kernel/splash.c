@@ -40,12 +40,12 @@ static adv_code check_shape(const struct adv_attention_shape *s, adv_err *err)
 
 double adv_splash_fwd_cap_vreg_s(const struct adv_constants *constants)
 {
-    return constants->splash_fwd_mask_vreg_s;
+    return 2.0 / 3.0 * constants->splash_fwd_mask_vreg_s;
 }
 
 double adv_splash_bwd_cap_vreg_s(const struct adv_constants *constants)
 {
-    return 2.0 * constants->splash_bwd_mask_vreg_s;
+    return 5.0 / 3.0 * constants->splash_bwd_mask_vreg_s;
 }
 
 bool adv_splash_is_old(const struct adv_attention_flags *flags)

@@ -60,10 +60,10 @@ void adv_splash_finish(const struct adv_kernel_machine *machine, const struct ad
                        struct adv_kernel_time *time);
 
 /* Seconds that a soft cap adds per vreg of scores: cap * tanh(s / cap) is a product, a tangent and a product;
- * the backward pass makes it again, and the product of the gradient with 1 - tanh^2, as many once more. The
- * tangent has a unit of its own beside the vector unit's, and leaves it a result to fetch; what the vector
- * unit takes for three operations is known from the mask (index, comparison, selection). From the count of
- * operations: no published timing has a soft cap. */
+ * the backward pass makes it again, and multiplies the gradient by 1 - tanh^2: three operations more. The
+ * tangent has a unit of its own, idle but for the exponential; what the vector unit takes for three
+ * operations is known from the mask (index, comparison, selection). Counted: no published timing has a soft
+ * cap. */
 double adv_splash_fwd_cap_vreg_s(const struct adv_constants *constants);
 double adv_splash_bwd_cap_vreg_s(const struct adv_constants *constants);
 

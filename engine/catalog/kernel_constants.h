@@ -73,14 +73,14 @@
     X(gmm2_imem_macs, "multiply-adds", "of a tile whose unrolled body fills the instruction memory")         \
     X(gmm2_imem_mac_s, "s", "reloading the body's rest, per multiply-add beyond and row tile")               \
     X(gmm_xla_frac, "frac", "MXU rate of XLA's ragged dot over the device's peak")                           \
-    X(gmm_xla_out_vreg_s, "s", "its masked store, per vreg of a visited output tile")                        \
-    X(gmm_xla_wide_vreg_s, "s", "the same in f32, when the weights are transposed")                          \
+    X(gmm_xla_dense_frac, "frac", "MXU rate over the peak of the cores at work where it is dense")           \
+    X(gmm_xla_out_vreg_s, "s", "masked store of XLA's ragged dot, per vreg of a visited output tile")        \
     X(gmm_xla_overlap_frac, "frac", "share of the shorter of its compute and DMA that is not hidden")        \
-    X(tgmm_xla_frac, "frac", "MXU rate of XLA's transposed ragged dot over the device's peak")               \
-    X(tgmm_xla_row_vreg_s, "s", "transposing its rows, per vreg of a visited row tile")                      \
-    X(tgmm_xla_store_vreg_s, "s", "storing a group's result, per vreg")                                      \
+    X(gmm_xla_copy_factor, "factor", "time of transposing the weights first over moving their bytes")        \
+    X(tgmm_xla_accumulate_vreg_s, "s", "adding a visit to the gradient's accumulator, per vreg")             \
     X(gmm_xla_dense, "flag",                                                                                 \
       "1: XLA multiplies all rows by every group's weights unless they are transposed")                      \
+    X(gmm_xla_late, "flag", "1: XLA's ragged dot is known in the lowering of August 2026")                   \
     X(xent_step_s, "s", "one grid step of the fused logits and loss")                                        \
     X(xent_overlap_frac, "frac", "share of the shorter of its compute and DMA that is not hidden")           \
     X(xent_mxu_frac, "frac", "MXU rate of the fused logits and loss over one core's peak")                   \

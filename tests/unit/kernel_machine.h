@@ -39,7 +39,7 @@ static inline void kernel_bench_init(struct kernel_bench *bench)
     k->splash_old_wrapper_factor = k->attention_xla_frac = k->gmm_mxu_frac = k->gmm_hbm_frac = 1.0;
     k->tgmm_mxu_frac = k->tgmm_hbm_frac = k->gmm2_mxu_frac = k->gmm2_hbm_frac = k->gmm_xla_frac = 1.0;
     k->xent_mxu_frac = k->xent_bwd_mxu_frac = k->xent_hbm_frac = 1.0;
-    k->tgmm_xla_frac = k->attention_xla_tile_rows = 1.0;
+    k->gmm_xla_dense_frac = k->gmm_xla_copy_factor = k->attention_xla_tile_rows = 1.0;
     k->splash_imem_pairs = k->gmm2_imem_macs = k->tgmm_shared_rows = 1e18;
     bench->machine = (struct adv_kernel_machine){.chip = &bench->chip, .constants = &bench->constants};
 }

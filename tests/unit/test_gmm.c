@@ -345,8 +345,17 @@ static void near_duplicates_are_listed_once(void **state)
     assert_int_equal(list[3].best, 4);
 }
 
-/* XLA's ragged dot, groups of 100 and 156 rows: a single tile of 256 rows, visited twice; every visit stores
- * its output; residuals are a copy. */
+static struct adv_kernel_time xla_time(struct kernel_bench *bench, enum adv_kernel kernel,
+                                       const struct adv_gmm_shape *shape)
+{
+    struct adv_kernel_time time;
+    assert_int_equal(adv_gmm_xla_time(&bench->machine, kernel, shape, &time, NULL), ADV_OK);
+    assert_close(kernel_parts_sum(&time), time.time_s, 1e-12);
+    return time;
+}
+
+/* XLA's ragged dot, groups of 100 and 156 rows: of two tiles of 128 rows the first is visited twice; every
+ * visit stores its output; residuals are a copy. */
 static void xla_visits_its_own_row_tiles(void **state)
 {
     (void)state;
@@ -356,36 +365,139 @@ static void xla_visits_its_own_row_tiles(void **state)
     struct kernel_bench bench;
     kernel_bench_init(&bench);
     bench.constants.gmm_xla_out_vreg_s = 1e-6;
-    struct adv_kernel_time time;
     shape.return_residuals = true;
-    assert_int_equal(adv_gmm_xla_time(&bench.machine, ADV_KERNEL_GMM, &shape, &time, NULL), ADV_OK);
-    assert_close(time.mxu_busy_s, 2.0 * 512.0 * 128.0 * 1024.0 / 1e12, 1e-12);
-    assert_close(kernel_part(&time, "vector"), 512e-6, 1e-12);
+    const struct adv_kernel_time time = xla_time(&bench, ADV_KERNEL_GMM, &shape);
+    assert_close(time.mxu_busy_s, 2.0 * 384.0 * 128.0 * 1024.0 / 1e12, 1e-12);
+    assert_close(kernel_part(&time, "vector"), 384e-6, 1e-12);
     assert_close(kernel_part(&time, "residual_copy"), 2.0 * 256.0 * 1024.0 * 2.0 / 1e12, 1e-12);
-    assert_close(kernel_parts_sum(&time), time.time_s, 1e-12);
 }
 
-/* 1024 columns are two tiles of 512, so the rows are read twice; with a k of 8192 a step's weights hold 256
- * columns and the rows are read four times. Transposed weights are copied first, and their f32 output is
- * converted behind: 2 weights and 3 outputs more, and twice the output inside. */
+/* 1024 columns fit VMEM at once, so the rows are read once, however often they are visited; 768 go in three
+ * steps of 256; with a k of 8192 a step holds 128. Transposed weights are copied first: read and written. */
 static void xla_reads_rows_again_for_every_tile_of_columns(void **state)
 {
     (void)state;
     struct adv_gmm_shape shape = shape_of(256, 1024, 1024, 2, ADV_GROUPS_BALANCED);
     struct kernel_bench bench;
     kernel_bench_init(&bench);
-    struct adv_kernel_time time;
     const double rows = 2.0 * 256.0 * 1024.0, weights = 2.0 * 2.0 * 1024.0 * 1024.0, out = rows;
-    assert_int_equal(adv_gmm_xla_time(&bench.machine, ADV_KERNEL_GMM, &shape, &time, NULL), ADV_OK);
-    assert_close(time.hbm_bytes, 2.0 * rows + weights + out, 1e-12);
+    assert_close(xla_time(&bench, ADV_KERNEL_GMM, &shape).hbm_bytes, rows + weights + out, 1e-12);
+    shape.n = 768;
+    assert_close(xla_time(&bench, ADV_KERNEL_GMM, &shape).hbm_bytes, 3.0 * rows + 0.75 * (weights + out),
+                 1e-12);
+    shape.n = 1024;
     shape.rhs_transposed = true;
-    assert_int_equal(adv_gmm_xla_time(&bench.machine, ADV_KERNEL_GMM, &shape, &time, NULL), ADV_OK);
-    assert_close(time.hbm_bytes, 2.0 * rows + weights + 2.0 * out + 2.0 * weights + 3.0 * out, 1e-12);
-    assert_close(kernel_part(&time, "copies"), (2.0 * weights + 3.0 * out) / 1e12, 1e-12);
+    const struct adv_kernel_time copied = xla_time(&bench, ADV_KERNEL_GMM, &shape);
+    assert_close(copied.hbm_bytes, rows + weights + out + 2.0 * weights, 1e-12);
+    assert_close(kernel_part(&copied, "copies"), 2.0 * weights / 1e12, 1e-12);
     shape.rhs_transposed = false;
     shape.k = 8192;
-    assert_int_equal(adv_gmm_xla_time(&bench.machine, ADV_KERNEL_GMM, &shape, &time, NULL), ADV_OK);
-    assert_close(time.hbm_bytes, 4.0 * 8.0 * rows + 8.0 * weights + out, 1e-12);
+    assert_close(xla_time(&bench, ADV_KERNEL_GMM, &shape).hbm_bytes, 8.0 * 8.0 * rows + 8.0 * weights + out,
+                 1e-12);
+}
+
+/* The later lowering: tiles of 512 rows, and behind transposed weights an f32 output that is converted: 4
+ * bytes a number inside, 6 behind. */
+static void xla_later_tiles_are_taller(void **state)
+{
+    (void)state;
+    const int64_t sizes[] = {100, 412};
+    struct adv_gmm_shape shape = shape_of(512, 1024, 1024, 2, ADV_GROUPS_GIVEN);
+    shape.group_sizes = sizes;
+    shape.rhs_transposed = true;
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    bench.constants.gmm_xla_late = 1.0;
+    const struct adv_kernel_time time = xla_time(&bench, ADV_KERNEL_GMM, &shape);
+    const double numbers = 512.0 * 1024.0, weights = 2.0 * 2.0 * 1024.0 * 1024.0;
+    assert_close(time.mxu_busy_s, 2.0 * 1024.0 * 1024.0 * 1024.0 / 1e12, 1e-12);
+    assert_close(time.hbm_bytes, (2.0 + 4.0 + 6.0) * numbers + 3.0 * weights, 1e-12);
+    assert_close(kernel_part(&time, "copies"), (6.0 * numbers + 2.0 * weights) / 1e12, 1e-12);
+}
+
+/* The gradient holds all of k: 512 columns at a time, so rows of lhs are read twice; it leaves in f32 and is
+ * converted, 10 bytes a number. Later its tile holds 1024 x 1024 and it leaves in bf16. An empty group is
+ * stored, too. */
+static void xla_stores_every_groups_gradient(void **state)
+{
+    (void)state;
+    const int64_t sizes[] = {128, 0, 128};
+    struct adv_gmm_shape shape = shape_of(256, 1024, 1024, 3, ADV_GROUPS_GIVEN);
+    shape.group_sizes = sizes;
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    bench.constants.tgmm_xla_accumulate_vreg_s = 1e-9;
+    const double operand = 2.0 * 256.0 * 1024.0, numbers = 3.0 * 1024.0 * 1024.0;
+    struct adv_kernel_time time = xla_time(&bench, ADV_KERNEL_TGMM, &shape);
+    assert_close(time.hbm_bytes, 3.0 * operand + 10.0 * numbers, 1e-12);
+    assert_close(kernel_part(&time, "vector"), 2.0 * 1024.0 * 1e-9, 1e-12);
+    assert_close(kernel_part(&time, "copies"), 10.0 * numbers / 1e12, 1e-12);
+    bench.constants.gmm_xla_late = 1.0;
+    time = xla_time(&bench, ADV_KERNEL_TGMM, &shape);
+    assert_close(time.hbm_bytes, 2.0 * operand + 2.0 * numbers, 1e-12);
+}
+
+/* Two cores, no lowering for groups: every row meets both groups. The cores share columns in tiles of 256:
+ * of three one core has two; a gradient's second core works only past 1024 columns. */
+static void xla_dense_shares_columns_between_cores(void **state)
+{
+    (void)state;
+    struct adv_gmm_shape shape = shape_of(256, 1024, 1024, 2, ADV_GROUPS_BALANCED);
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    bench.chip.cores_per_chip = 2;
+    bench.constants.gmm_xla_dense = 1.0;
+    const double core_s = 2.0 * 512.0 * 1024.0 * 1024.0 / 0.5e12;
+    const double least = 2.0 * (2.0 * 256.0 * 1024.0) + 2.0 * 2.0 * 1024.0 * 1024.0;
+    struct adv_kernel_time time = xla_time(&bench, ADV_KERNEL_GMM, &shape);
+    assert_close(time.mxu_busy_s, core_s / 2.0, 1e-12);
+    assert_close(time.hbm_bytes, least + 512.0 * (2.0 + 4.0) * 1024.0, 1e-12);
+    assert_close(time.time_s, time.mxu_busy_s + time.hbm_bytes / 1e12, 1e-12); /* nothing is hidden */
+    shape.n = 768;
+    assert_close(xla_time(&bench, ADV_KERNEL_GMM, &shape).mxu_busy_s, 0.75 * core_s * 2.0 / 3.0, 1e-12);
+    shape.n = 1024;
+    assert_close(xla_time(&bench, ADV_KERNEL_TGMM, &shape).mxu_busy_s, core_s, 1e-12);
+    shape.n = 2048;
+    assert_close(xla_time(&bench, ADV_KERNEL_TGMM, &shape).mxu_busy_s, core_s, 1e-12);
+}
+
+/* Quantised operands are brought to bf16 in HBM first: 11 bytes a number of the rows, 7 of the weights. */
+static void xla_expands_quantised_operands(void **state)
+{
+    (void)state;
+    struct adv_gmm_shape shape = shape_of(256, 512, 1024, 2, ADV_GROUPS_BALANCED);
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    const double plain = xla_time(&bench, ADV_KERNEL_GMM, &shape).hbm_bytes;
+    shape.lhs = shape.rhs = ADV_FORMAT_FP8;
+    const struct adv_kernel_time time = xla_time(&bench, ADV_KERNEL_GMM, &shape);
+    const double expanded = 11.0 * 256.0 * 512.0 + 7.0 * 2.0 * 512.0 * 1024.0;
+    assert_close(time.hbm_bytes, plain + expanded, 1e-12);
+    assert_close(kernel_part(&time, "copies"), expanded / 1e12, 1e-12);
+}
+
+/* Every lowering, aligned and misaligned sizes: at least the useful FLOPs at the peak, and at least every
+ * operand and the result moved once. */
+static void xla_is_never_below_its_roofline(void **state)
+{
+    (void)state;
+    struct kernel_bench bench;
+    const int64_t sizes[] = {16, 128, 200, 768, 1024, 2880, 7168, 32768};
+    const int count = (int)(sizeof sizes / sizeof sizes[0]);
+    for (int i = 0; i < 12 * count * count; i++) {
+        kernel_bench_init(&bench);
+        bench.constants.gmm_xla_late = i % 3 == 1 ? 1.0 : 0.0;
+        bench.constants.gmm_xla_dense = i % 3 == 2 ? 1.0 : 0.0;
+        const enum adv_kernel kernel = i / 3 % 2 ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM;
+        struct adv_gmm_shape shape =
+            shape_of(4096, sizes[i / 12 % count], sizes[i / 12 / count], 8, ADV_GROUPS_BALANCED);
+        shape.rhs_transposed = kernel == ADV_KERNEL_GMM && i / 6 % 2;
+        const struct adv_kernel_time time = xla_time(&bench, kernel, &shape);
+        const double k = (double)shape.k, n = (double)shape.n;
+        const double least_bytes = 2.0 * (4096.0 * (k + n) + 8.0 * k * n);
+        assert_true(time.time_s >= 2.0 * 4096.0 * k * n / 1e12 * (1.0 - 1e-12));
+        assert_true(time.time_s >= least_bytes / 1e12 * (1.0 - 1e-12));
+    }
 }
 
 static void wrong_groups_and_tiles_are_all_reported(void **state)
@@ -430,6 +542,11 @@ int main(void)
         cmocka_unit_test(near_duplicates_are_listed_once),
         cmocka_unit_test(xla_visits_its_own_row_tiles),
         cmocka_unit_test(xla_reads_rows_again_for_every_tile_of_columns),
+        cmocka_unit_test(xla_later_tiles_are_taller),
+        cmocka_unit_test(xla_stores_every_groups_gradient),
+        cmocka_unit_test(xla_dense_shares_columns_between_cores),
+        cmocka_unit_test(xla_expands_quantised_operands),
+        cmocka_unit_test(xla_is_never_below_its_roofline),
         cmocka_unit_test(wrong_groups_and_tiles_are_all_reported),
     };
     return run_group(tests);

@@ -72,7 +72,7 @@ static void name_regimes(unsigned regimes, char *words, size_t words_bytes)
     }
 }
 
-enum { GAPS = 14 + ADV_REGIME_COUNT };
+enum { GAPS = 15 + ADV_REGIME_COUNT };
 
 static void list_gaps(const struct adv_cost *cost, struct gap gaps[GAPS])
 {
@@ -91,6 +91,8 @@ static void list_gaps(const struct adv_cost *cost, struct gap gaps[GAPS])
         {!cost->model->confident, cost->model->caveat, 1.5},
         {has_linear_attention(cost->model), "linear or compressed attention has no measurement", 1.5},
         {cost->model->attention_soft_cap > 0.0, "attention with a soft cap has no measurement", 1.3},
+        {cost->plan->moe == ADV_MOE_RAGGED_DOT && has_experts(cost->model),
+         "XLA's ragged dot has no measured step", 1.3},
         {cost->stages > 1, "pipeline parallelism has no measured step", 1.6},
         {cost->ep > 1, "expert parallelism has no judged step", 1.6},
         {cost->tp > 1 && (!is_3d || newest) && cost->chip->mxu_rows > 200.0,

@@ -42,6 +42,18 @@ static bool tokamax_picks(const struct adv_plan *plan)
     return plan->moe == ADV_MOE_TOKAMAX && plan->quantization != ADV_QUANT_FP8_FULL;
 }
 
+/* Without megablox MaxText calls jax.lax.ragged_dot, which XLA lowers itself. */
+static bool xla_lowers(const struct adv_plan *plan)
+{
+    return plan->moe == ADV_MOE_RAGGED_DOT;
+}
+
+/* MaxText's keys decide the tiles, and rows are padded to them. */
+static bool has_given_tiles(const struct adv_plan *plan)
+{
+    return !tokamax_picks(plan) && !xla_lowers(plan);
+}
+
 /* The tile of one grouped matmul pass from MaxText's keys: the contraction of wi forward is the embedding, of
  * its data gradient the mlp dimension, and the other way round for wo. */
 static struct adv_gmm_tile tile_of(const struct adv_cost *cost, int projection, int pass,
@@ -81,7 +93,7 @@ static adv_code simulated_s(const struct adv_cost *cost, enum adv_kernel kernel,
                             const struct adv_gmm_shape *shape, struct adv_gmm_tile *tile, double *time_s,
                             adv_err *err)
 {
-    const bool tuned = tokamax_picks(cost->plan);
+    const bool given = has_given_tiles(cost->plan);
     struct adv_cost_kernel *known = NULL;
     if (cost->scratch) {
         const uint64_t key[16] = {
@@ -89,10 +101,10 @@ static adv_code simulated_s(const struct adv_cost *cost, enum adv_kernel kernel,
             (uint64_t)shape->m,
             (uint64_t)shape->k,
             (uint64_t)shape->n,
-            (uint64_t)shape->num_groups << 32 | (uint64_t)shape->version,
-            tuned ? 0 : (uint64_t)tile->tile_m << 32 | (uint64_t)tile->tile_k,
-            tuned ? 0 : (uint64_t)tile->tile_n << 32 | (uint64_t)tile->input_buffer_count,
-            tuned ? 0 : adv_scratch_bits(cost->machine.scoped_vmem_limit_bytes),
+            (uint64_t)shape->num_groups << 32 | (uint64_t)cost->plan->moe,
+            given ? (uint64_t)tile->tile_m << 32 | (uint64_t)tile->tile_k : 0,
+            given ? (uint64_t)tile->tile_n << 32 | (uint64_t)tile->input_buffer_count : 0,
+            given ? adv_scratch_bits(cost->machine.scoped_vmem_limit_bytes) : 0,
         };
         known = adv_scratch_kernel(cost->scratch, key);
     }
@@ -101,8 +113,9 @@ static adv_code simulated_s(const struct adv_cost *cost, enum adv_kernel kernel,
         return ADV_OK;
     }
     struct adv_kernel_time time;
-    adv_code code = tuned ? tuned_by_tokamax(cost, kernel, shape, tile, &time, err)
-                          : adv_gmm_time(&cost->machine, kernel, shape, tile, &time, err);
+    adv_code code = given                    ? adv_gmm_time(&cost->machine, kernel, shape, tile, &time, err)
+                    : xla_lowers(cost->plan) ? adv_gmm_xla_time(&cost->machine, kernel, shape, &time, err)
+                                             : tuned_by_tokamax(cost, kernel, shape, tile, &time, err);
     if (code != ADV_OK) return code;
     *time_s = time.time_s;
     if (known) {
@@ -132,7 +145,7 @@ static adv_code simulate(const struct adv_cost *cost, const struct expert_shape 
         .version = cost->plan->moe == ADV_MOE_GMM_V2 ? 2 : 1,
     };
     out->tile = tile_of(cost, projection, pass, &shape);
-    if (!tokamax_picks(cost->plan)) shape.m = adv_round_up(adv_max_i(shape.m, 1), out->tile.tile_m);
+    if (has_given_tiles(cost->plan)) shape.m = adv_round_up(adv_max_i(shape.m, 1), out->tile.tile_m);
     double time_s = 0.0;
     adv_code code = simulated_s(cost, pass == ADV_GMM_DRHS ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM, &shape,
                                 &out->tile, &time_s, err);
@@ -170,7 +183,7 @@ static double vmem_bytes(const struct adv_cost *cost, enum adv_kernel kernel, co
 {
     const enum adv_format format = cost->quantizes_experts ? ADV_FORMAT_FP8 : ADV_FORMAT_BF16;
     const struct adv_gmm_shape shape = {.lhs = format, .rhs = format, .out = ADV_FORMAT_BF16};
-    if (tokamax_picks(cost->plan) || cost->plan->moe == ADV_MOE_GMM_V2) return 0.0;
+    if (!has_given_tiles(cost->plan) || cost->plan->moe == ADV_MOE_GMM_V2) return 0.0;
     return adv_vmem_gmm_bytes(&cost->cluster->chip, kernel, &shape, tile);
 }
 
@@ -187,8 +200,11 @@ static void list_kernel(const struct adv_cost *cost, struct adv_account *account
     (void)snprintf(use.shape, sizeof use.shape, "%s%s: %.0f rows, %.0f x %.0f, %d groups",
                    projection == 0 ? "wi" : "wo", passes[pass], e->rows, projection == 0 ? e->emb : e->width,
                    projection == 0 ? e->width : e->emb, e->groups);
-    (void)snprintf(use.tile, sizeof use.tile, "m %d, k %d, n %d", g->tile.tile_m, g->tile.tile_k,
-                   g->tile.tile_n);
+    if (xla_lowers(cost->plan))
+        (void)snprintf(use.tile, sizeof use.tile, "XLA's own (ragged_dot)");
+    else
+        (void)snprintf(use.tile, sizeof use.tile, "m %d, k %d, n %d", g->tile.tile_m, g->tile.tile_k,
+                       g->tile.tile_n);
     adv_account_kernel(account, &use);
 }
 

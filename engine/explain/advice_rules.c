@@ -154,6 +154,16 @@ static void tokamax_gmm(struct adv_review *review)
                            "Tokamax's grouped matmul picks better tiles than the configured ones");
 }
 
+static void ragged_dot(struct adv_review *review)
+{
+    struct adv_plan changed = *review->plan;
+    if (!adv_model_has_experts(model_of(review)) || changed.moe != ADV_MOE_RAGGED_DOT) return;
+    changed.moe = ADV_MOE_MEGABLOX;
+    if (!tuned(review, &changed)) return;
+    (void)adv_review_offer(review, ADV_SEVERITY_WARNING, "ragged_dot", &changed, plain_gain_frac,
+                           "XLA's own grouped matmul is slower than the megablox kernel with tuned tiles");
+}
+
 static void set_offload(struct adv_flags *flags)
 {
     flags->sc_all_gather = flags->sc_reduce_scatter = flags->sc_all_reduce = flags->async_all_gather = 1;
@@ -424,10 +434,9 @@ static void over_vmem(struct adv_review *review)
 }
 
 adv_advice_rule *const adv_advice_time_rules[] = {
-    attention_tiles, expert_tiles,       fused_backward,
-    tokamax_gmm,     sparsecore_offload, collective_fusion,
-    better_remat,    tensor_parallelism, other_axes,
-    accumulation,    number_formats,     head_size,
-    long_context,    context_strategy,   small_switches,
-    exposed_weights, over_vmem,          NULL,
+    attention_tiles,    expert_tiles,      fused_backward, tokamax_gmm,
+    sparsecore_offload, collective_fusion, better_remat,   tensor_parallelism,
+    other_axes,         accumulation,      number_formats, head_size,
+    long_context,       context_strategy,  small_switches, exposed_weights,
+    over_vmem,          ragged_dot,        NULL,
 };

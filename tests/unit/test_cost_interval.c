@@ -109,6 +109,12 @@ static void capped_scores(struct bench *b)
 {
     b->model.attention_soft_cap = 50.0;
 }
+static void ragged_dot(struct bench *b)
+{
+    b->model.layers[0].experts = 8;
+    b->constants.interval_experts_ratio = 1.0;
+    b->plan.moe = ADV_MOE_RAGGED_DOT;
+}
 static void wide_activations(struct bench *b)
 {
     b->plan.dtype = ADV_FORMAT_F32;
@@ -132,6 +138,7 @@ static const struct {
     {unseen_context, "no published step of this chip with 32k context"},
     {other_hardware, "not the published one"},
     {capped_scores, "attention with a soft cap"},
+    {ragged_dot, "XLA's ragged dot"},
     {wide_activations, "float32 activations"},
 };
 

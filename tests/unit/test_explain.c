@@ -17,6 +17,13 @@ static const char job[] =
     "\"full\","
     "\"mu_dtype\":\"bfloat16\",\"attention\":\"flash\",\"use_tokamax_splash\":true}}}";
 
+static const char expert_job[] =
+    "{\"model\":\"mixtral-8x7b\",\"cluster\":{\"accelerator\":\"tpu7x-128\"},\"workload\":{\"seq_len\":4096,"
+    "\"global_batch_sequences\":512},\"baseline\":{\"config\":{\"max_target_length\":4096,"
+    "\"per_device_batch_size\":4,\"ici_fsdp_parallelism\":-1,\"remat_policy\":\"full\",\"sparse_matmul\":"
+    "true,"
+    "\"attention\":\"flash\",\"use_tokamax_splash\":true}}}";
+
 static void review(const struct fixture *fixture, const struct adv_plan *plan, struct adv_estimate *estimate,
                    struct adv_ledger *ledger, struct adv_advice_list *list)
 {
@@ -84,6 +91,28 @@ static void small_tiles_and_tensor_parallelism_are_priced_not_guessed(void **sta
                                        &changed, ADV_FLOPS_CAUSAL_HALF};
     assert_int_equal(adv_estimate_plan(&input, &changed_estimate, NULL, NULL), ADV_OK);
     assert_close(advice->gain_frac, 1 - changed_estimate.step_time_s / estimate.step_time_s, 1e-12);
+    fixture_close(&fixture);
+}
+
+/* Priced as XLA lowers it, not as the kernel it stands in for; and the kernel is offered. */
+static void ragged_dot_is_told_of_the_kernel(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    static struct adv_ledger ledger;
+    static struct adv_advice_list list;
+    struct adv_estimate estimate;
+    fixture_open(&fixture, expert_job);
+    struct adv_plan plan = fixture.request->baseline;
+    plan.moe = ADV_MOE_RAGGED_DOT;
+    review(&fixture, &plan, &estimate, &ledger, &list);
+    bool listed = false;
+    for (int i = 0; i < ledger.kernels_count; i++)
+        listed = listed || strstr(ledger.kernels[i].tile, "ragged_dot");
+    assert_true(listed);
+    const struct adv_advice *advice = find(&list, "ragged_dot");
+    assert_string_equal(change_of(advice, "megablox"), "true");
+    assert_true(advice->gain_frac > 0.05);
     fixture_close(&fixture);
 }
 
@@ -403,6 +432,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plan_with_full_remat_and_room_is_told_to_keep_tensors),
         cmocka_unit_test(small_tiles_and_tensor_parallelism_are_priced_not_guessed),
+        cmocka_unit_test(ragged_dot_is_told_of_the_kernel),
         cmocka_unit_test(int8_on_a_chip_without_int8_is_named),
         cmocka_unit_test(sparsecore_offload_switched_off_is_a_warning_with_its_flags),
         cmocka_unit_test(a_plan_that_does_not_fit_gets_a_change_that_makes_it_fit),

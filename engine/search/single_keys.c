@@ -20,6 +20,7 @@ enum need {
     NEEDS_CONTEXT,
     NEEDS_STAGES,
     NEEDS_EXPERTS,
+    NEEDS_EXPERT_TILES,
     NEEDS_SPLIT_BACKWARD
 };
 
@@ -166,14 +167,14 @@ static void list_expert_tiles(struct walk *walk)
     static const int sizes[] = {128, 256, 512, 1024, 2048, 4096};
     static const char *const passes[ADV_GMM_PASSES] = {"fwd", "dlhs", "drhs"};
     static const char *const sides[] = {"batch_seq", "embed_dim", "mlp_dim"};
-    bool reach = walk->baseline->moe == ADV_MOE_MEGABLOX || walk->baseline->moe == ADV_MOE_GMM_V2;
-    if (!reach || !adv_model_has_experts(&walk->request->model)) return;
+    if (!adv_model_has_experts(&walk->request->model)) return;
     for (int i = 0; i < 2 * ADV_GMM_PASSES * 3; i++) {
         char name[ADV_LIMIT_NAME];
         (void)snprintf(name, sizeof name, "%s_tile_%s_%s", i / 9 ? "wo" : "wi", passes[i / 3 % 3],
                        sides[i % 3]);
         struct key *key = open_key(
             walk, name, offsetof(struct adv_plan, gmm_blocks) + (size_t)i * sizeof(int), sizeof(int));
+        if (key) key->need = NEEDS_EXPERT_TILES;
         add_ints(walk, key, sizes, sizeof sizes / sizeof *sizes);
     }
 }
@@ -184,6 +185,18 @@ static void list_bool(struct walk *walk, const char *name, size_t offset, enum n
     struct key *key = open_key(walk, name, offset, sizeof(bool));
     if (key) key->need = need;
     for (int i = 0; i < 2; i++) add_value(walk, key, &values[i]);
+}
+
+/* Kernels that differ from the baseline's by one key. */
+static void list_grouped_matmul(struct walk *walk)
+{
+    static const enum adv_moe_impl kernels[] = {ADV_MOE_MEGABLOX, ADV_MOE_TOKAMAX};
+    enum adv_moe_impl now = walk->baseline->moe;
+    struct key *moe = NULL;
+    if (!adv_model_has_experts(&walk->request->model)) return;
+    if (now == ADV_MOE_MEGABLOX || now == ADV_MOE_TOKAMAX) moe = OPEN("use_tokamax_gmm", moe);
+    if (now == ADV_MOE_RAGGED_DOT) moe = OPEN("megablox", moe);
+    for (int i = 0; i < (now == ADV_MOE_RAGGED_DOT ? 1 : 2); i++) add_value(walk, moe, &kernels[i]);
 }
 
 static void list_kernels(struct walk *walk)
@@ -223,12 +236,7 @@ static void list_kernels(struct walk *walk)
             enum adv_layout value = (enum adv_layout)l;
             add_value(walk, layouts[i], &value);
         }
-    if (walk->baseline->moe > ADV_MOE_TOKAMAX) return; /* those two differ by the one key use_tokamax_gmm */
-    struct key *moe = OPEN("use_tokamax_gmm", moe);
-    for (int i = ADV_MOE_MEGABLOX; i <= ADV_MOE_TOKAMAX; i++) {
-        enum adv_moe_impl value = (enum adv_moe_impl)i;
-        add_value(walk, moe, &value);
-    }
+    list_grouped_matmul(walk);
 }
 
 static void list_pipeline(struct walk *walk)
@@ -332,6 +340,8 @@ static bool is_read(const struct key *key, const struct adv_plan *plan)
         return adv_plan_degree(plan, ADV_AXIS_STAGE) > 1;
     case NEEDS_EXPERTS:
         return adv_plan_degree(plan, ADV_AXIS_EXPERT) > 1;
+    case NEEDS_EXPERT_TILES:
+        return plan->moe == ADV_MOE_MEGABLOX || plan->moe == ADV_MOE_GMM_V2;
     case NEEDS_SPLIT_BACKWARD:
         return !plan->use_fused_bwd && !plan->use_tokamax_splash;
     case NEEDS_NOTHING:

@@ -427,6 +427,22 @@ static void a_limit_on_changes_is_kept_and_gains_what_it_can(void **state)
     }
 }
 
+static void one_key_leads_from_ragged_dot_to_the_kernel(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    struct adv_search_result result;
+    fixture_open(&fixture, expert_job);
+    fixture.request->baseline.moe = ADV_MOE_RAGGED_DOT;
+    fixture.request->max_changes = 1;
+    assert_int_equal(
+        adv_search_run(fixture.request, fixture.constants, &fixture.arena, &result, &fixture.err), ADV_OK);
+    assert_true(result.found_count > 0 && result.exhaustive);
+    assert_int_equal(result.found[0].plan.moe, ADV_MOE_MEGABLOX);
+    assert_true(result.found[0].estimate.step_time_s < result.baseline.estimate.step_time_s);
+    fixture_close(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -443,6 +459,7 @@ int main(void)
         cmocka_unit_test(all_groups_of_changes_together_are_the_plan),
         cmocka_unit_test(sentences_are_true_of_the_numbers_beside_them),
         cmocka_unit_test(a_limit_on_changes_is_kept_and_gains_what_it_can),
+        cmocka_unit_test(one_key_leads_from_ragged_dot_to_the_kernel),
     };
     return run_group(tests);
 }

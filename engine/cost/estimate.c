@@ -200,13 +200,13 @@ adv_code adv_estimate_plan(const struct adv_estimate_input *input, struct adv_es
     return ADV_OK;
 }
 
-/* Families with the same ICI mesh and device order, sharding rule, context strategy and two-stage gathers
- * communicate in the same groups. */
+/* Families with the same ICI mesh and device order (split axes are part of one made by hand), sharding rule,
+ * context strategy and two-stage gathers communicate in the same groups. */
 static bool same_mesh(const struct adv_plan *a, const struct adv_plan *b)
 {
     return memcmp(a->ici, b->ici, sizeof a->ici) == 0 && a->rule == b->rule &&
            a->cp_strategy == b->cp_strategy && a->two_stage_gather == b->two_stage_gather &&
-           a->custom_mesh == b->custom_mesh;
+           a->custom_mesh == b->custom_mesh && a->allow_split_physical_axes == b->allow_split_physical_axes;
 }
 
 /* Gets the scratch ready for another family; what still holds of the last one is kept. */

@@ -36,22 +36,10 @@ static struct expert_shape shape_of(const struct adv_cost *cost, const struct ad
     };
 }
 
-/* Without quantisation tokamax ignores MaxText's keys and takes its own tiles. */
-static bool tokamax_picks(const struct adv_plan *plan)
-{
-    return plan->moe == ADV_MOE_TOKAMAX && plan->quantization != ADV_QUANT_FP8_FULL;
-}
-
 /* Without megablox MaxText calls jax.lax.ragged_dot, which XLA lowers itself. */
 static bool xla_lowers(const struct adv_plan *plan)
 {
     return plan->moe == ADV_MOE_RAGGED_DOT;
-}
-
-/* MaxText's keys decide the tiles, and rows are padded to them. */
-static bool has_given_tiles(const struct adv_plan *plan)
-{
-    return !tokamax_picks(plan) && !xla_lowers(plan);
 }
 
 /* The tile of one grouped matmul pass from MaxText's keys: the contraction of wi forward is the embedding, of
@@ -72,9 +60,9 @@ static struct adv_gmm_tile tile_of(const struct adv_cost *cost, int projection, 
     };
 }
 
-/* What tokamax's own tuning found for a shape: the best tile of its space under the chip's default limit,
- * which it was tuned under, whatever the flags of the step. The rows are padded so that its row tiles divide
- * them. */
+/* What tokamax's own tuning found for a shape, where it does not read MaxText's keys: the best tile of its
+ * space under the chip's default limit, which it was tuned under, whatever the flags of the step. The rows
+ * are padded so that its row tiles divide them. */
 static adv_code tuned_by_tokamax(const struct adv_cost *cost, enum adv_kernel kernel,
                                  const struct adv_gmm_shape *shape, struct adv_gmm_tile *tile,
                                  struct adv_kernel_time *time, adv_err *err)
@@ -93,7 +81,7 @@ static adv_code simulated_s(const struct adv_cost *cost, enum adv_kernel kernel,
                             const struct adv_gmm_shape *shape, struct adv_gmm_tile *tile, double *time_s,
                             adv_err *err)
 {
-    const bool given = has_given_tiles(cost->plan);
+    const bool given = adv_plan_reads_expert_tiles(cost->plan);
     struct adv_cost_kernel *known = NULL;
     if (cost->scratch) {
         const uint64_t key[16] = {
@@ -145,7 +133,8 @@ static adv_code simulate(const struct adv_cost *cost, const struct expert_shape 
         .version = cost->plan->moe == ADV_MOE_GMM_V2 ? 2 : 1,
     };
     out->tile = tile_of(cost, projection, pass, &shape);
-    if (has_given_tiles(cost->plan)) shape.m = adv_round_up(adv_max_i(shape.m, 1), out->tile.tile_m);
+    if (adv_plan_reads_expert_tiles(cost->plan))
+        shape.m = adv_round_up(adv_max_i(shape.m, 1), out->tile.tile_m);
     double time_s = 0.0;
     adv_code code = simulated_s(cost, pass == ADV_GMM_DRHS ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM, &shape,
                                 &out->tile, &time_s, err);
@@ -183,7 +172,7 @@ static double vmem_bytes(const struct adv_cost *cost, enum adv_kernel kernel, co
 {
     const enum adv_format format = cost->quantizes_experts ? ADV_FORMAT_FP8 : ADV_FORMAT_BF16;
     const struct adv_gmm_shape shape = {.lhs = format, .rhs = format, .out = ADV_FORMAT_BF16};
-    if (!has_given_tiles(cost->plan) || cost->plan->moe == ADV_MOE_GMM_V2) return 0.0;
+    if (!adv_plan_reads_expert_tiles(cost->plan) || cost->plan->moe == ADV_MOE_GMM_V2) return 0.0;
     return adv_vmem_gmm_bytes(&cost->cluster->chip, kernel, &shape, tile);
 }
 

@@ -182,9 +182,9 @@ static bool differs(const struct adv_plan *plan, const struct adv_plan *from, co
 struct writer {
     struct adv_arena *arena;
     struct adv_config *config;
-    bool all;                     /* every key, defaults too: for comparing two plans */
     bool full;                    /* memory or keys exhausted */
-    const struct adv_plan *other; /* when comparing: what it has alike need not be written */
+    const struct adv_plan *other; /* when comparing: every key in which it may differ, defaults too */
+    const struct adv_plan *goal;  /* when comparing: the one that the other is to become */
 };
 
 static void put_text(struct writer *writer, const char *key, const char *value_json)
@@ -242,8 +242,7 @@ static void put_row(struct writer *writer, const struct adv_plan *plan, const st
 static bool is_said(const struct writer *writer, const struct adv_plan *plan, const struct adv_plan *usual,
                     const struct row *row)
 {
-    if (writer->other) return differs(plan, writer->other, row);
-    return writer->all || differs(plan, usual, row);
+    return differs(plan, writer->other ? writer->other : usual, row);
 }
 
 static char *axis_key(struct writer *writer, const char *network, enum adv_axis axis)
@@ -261,14 +260,14 @@ static void put_mesh(struct writer *writer, const struct adv_plan *plan, const s
 {
     for (int i = 0; i < ADV_AXIS_COUNT && !writer->full; i++) {
         enum adv_axis axis = (enum adv_axis)i;
-        if (plan->ici[i] == 1 && axis != ADV_AXIS_FSDP && !writer->all) continue;
+        if (plan->ici[i] == 1 && axis != ADV_AXIS_FSDP && !writer->other) continue;
         if (writer->other && writer->other->ici[i] == plan->ici[i]) continue;
         char *key = axis_key(writer, "ici", axis);
         if (key) put(writer, key, "%d", plan->ici[i]);
     }
     for (int i = 0; i < ADV_AXIS_COUNT && cluster->slices > 1 && !writer->full; i++) {
         enum adv_axis axis = (enum adv_axis)i;
-        if (plan->dcn[i] == 1 && axis != ADV_AXIS_DATA && !writer->all) continue;
+        if (plan->dcn[i] == 1 && axis != ADV_AXIS_DATA && !writer->other) continue;
         if (writer->other && writer->other->dcn[i] == plan->dcn[i]) continue;
         char *key = axis_key(writer, "dcn", axis);
         if (key) put(writer, key, "%d", plan->dcn[i]);
@@ -288,7 +287,7 @@ static void put_remat(struct writer *writer, const struct adv_plan *plan)
     put(writer, "remat_policy", "\"%s\"", adv_policy_name(plan->policy));
     for (int i = 0; i < ADV_TENSOR_COUNT; i++) {
         enum adv_placement placement = said_placement(plan, i);
-        if (placement == said_placement(&preset, i) && !writer->all) continue;
+        if (placement == said_placement(&preset, i) && !writer->other) continue;
         if (writer->other && said_placement(writer->other, i) == placement) continue;
         put(writer, adv_tensor_name((enum adv_tensor)i), "\"%s\"", adv_placement_name(placement));
     }
@@ -296,7 +295,7 @@ static void put_remat(struct writer *writer, const struct adv_plan *plan)
 
 static void put_bool(struct writer *writer, const char *key, bool value, bool usual)
 {
-    if (value != usual || writer->all) put_text(writer, key, value ? "true" : "false");
+    if (value != usual || writer->other) put_text(writer, key, value ? "true" : "false");
 }
 
 /* Which grouped matmul: a choice of four keys. */
@@ -304,7 +303,9 @@ static void put_moe(struct writer *writer, const struct adv_plan *plan)
 {
     put_bool(writer, "use_tokamax_gmm", plan->moe == ADV_MOE_TOKAMAX || plan->moe == ADV_MOE_GMM_V2, false);
     put_bool(writer, "use_gmm_v2", plan->moe == ADV_MOE_GMM_V2, false);
-    put_bool(writer, "megablox", plan->moe != ADV_MOE_RAGGED_DOT, true);
+    enum adv_moe_impl goal = writer->goal ? writer->goal->moe : plan->moe;
+    bool unread = goal == ADV_MOE_TOKAMAX || goal == ADV_MOE_GMM_V2; /* MaxText asks for these first */
+    if (!unread) put_bool(writer, "megablox", plan->moe != ADV_MOE_RAGGED_DOT, true);
     put_bool(writer, "sparse_matmul", plan->moe != ADV_MOE_DENSE, true);
 }
 
@@ -327,10 +328,10 @@ static bool has_dense(const struct adv_model *model)
 static void put_derived(struct writer *writer, const struct adv_plan *plan, const struct adv_model *model)
 {
     put(writer, "attention", "\"%s\"", plan->attention == ADV_ATTENTION_IMPL_FLASH ? "flash" : "dot_product");
-    if (plan->mu_dtype != plan->weight_dtype || writer->all)
+    if (plan->mu_dtype != plan->weight_dtype || writer->other)
         put(writer, "mu_dtype", "\"%s\"", adv_format_name(plan->mu_dtype));
     bool fixed = plan->quantization_static && plan->quantization == ADV_QUANT_FP8_FULL;
-    if (fixed || writer->all) {
+    if (fixed || writer->other) {
         const char *method = fixed ? "\"fixed,-224,224\"" : "\"absmax\"";
         put_text(writer, "weight_quantization_calibration_method", method);
         put_text(writer, "act_quantization_calibration_method", method);
@@ -405,11 +406,11 @@ struct pair {
 };
 
 static const struct adv_config *write_beside(const struct adv_plan *plan, const struct adv_plan *other,
-                                             const struct adv_model *model, const struct adv_cluster *cluster,
-                                             struct adv_arena *arena)
+                                             const struct adv_plan *goal, const struct adv_model *model,
+                                             const struct adv_cluster *cluster, struct adv_arena *arena)
 {
     struct adv_config *config = adv_arena_alloc(arena, sizeof *config);
-    struct writer writer = {arena, config, true, false, other};
+    struct writer writer = {arena, config, false, other, goal};
     if (!config) return NULL;
     put_plan(&writer, plan, model, cluster);
     return writer.full ? NULL : config;
@@ -419,8 +420,8 @@ static const struct adv_config *write_beside(const struct adv_plan *plan, const 
 static bool write_pair(const struct adv_plan *from, const struct adv_plan *to, const struct adv_model *model,
                        const struct adv_cluster *cluster, struct adv_arena *arena, struct pair *pair)
 {
-    pair->from = write_beside(from, to, model, cluster, arena);
-    pair->to = write_beside(to, from, model, cluster, arena);
+    pair->from = write_beside(from, to, to, model, cluster, arena);
+    pair->to = write_beside(to, from, to, model, cluster, arena);
     return pair->from && pair->to;
 }
 

@@ -319,7 +319,7 @@ static const char *const workload_members[] = {"seq_len",
 static const char *const search_members[] = {"objective", "top_k",           "max_changes",
                                              "axes",      "max_evaluations", "sensitivities"};
 
-/* Of a member that is unknown where it was given but known elsewhere in the request: where it belongs. */
+/* Of a member of one of these objects that another of them knows: where it belongs. */
 static void point_to_places(adv_err *err, int first)
 {
     static const struct {
@@ -333,7 +333,12 @@ static void point_to_places(adv_err *err, int first)
         struct adv_finding *finding = &err->findings[i];
         const char *slash = strrchr(finding->pointer, '/');
         if (!slash || strncmp(finding->detail, "unknown member", strlen("unknown member")) != 0) continue;
+        size_t parent = (size_t)(slash - finding->pointer);
+        bool inside = false;
         for (int place = 0; place < COUNT(places); place++)
+            inside = inside || (strlen(places[place].at) == parent &&
+                                strncmp(finding->pointer, places[place].at, parent) == 0);
+        for (int place = 0; place < COUNT(places) && inside; place++)
             for (int m = 0; m < places[place].count; m++)
                 if (strcmp(slash + 1, places[place].members[m]) == 0)
                     (void)snprintf(finding->hint, sizeof finding->hint, "it belongs at %s%s",

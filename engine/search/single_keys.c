@@ -187,16 +187,23 @@ static void list_bool(struct walk *walk, const char *name, size_t offset, enum n
     for (int i = 0; i < 2; i++) add_value(walk, key, &values[i]);
 }
 
-/* Kernels that differ from the baseline's by one key. */
+/* Kernels that are one key away from the baseline's. Nobody leaves a kernel for ragged dot, nor one of the
+ * dropless ones for the einsums: those keys are not tried. */
 static void list_grouped_matmul(struct walk *walk)
 {
-    static const enum adv_moe_impl kernels[] = {ADV_MOE_MEGABLOX, ADV_MOE_TOKAMAX};
-    enum adv_moe_impl now = walk->baseline->moe;
-    struct key *moe = NULL;
+    static const struct {
+        enum adv_moe_impl from, to;
+        const char *name;
+    } steps[] = {{ADV_MOE_MEGABLOX, ADV_MOE_TOKAMAX, "use_tokamax_gmm"},
+                 {ADV_MOE_TOKAMAX, ADV_MOE_MEGABLOX, "use_tokamax_gmm"},
+                 {ADV_MOE_RAGGED_DOT, ADV_MOE_TOKAMAX, "use_tokamax_gmm"},
+                 {ADV_MOE_RAGGED_DOT, ADV_MOE_MEGABLOX, "megablox"}};
     if (!adv_model_has_experts(&walk->request->model)) return;
-    if (now == ADV_MOE_MEGABLOX || now == ADV_MOE_TOKAMAX) moe = OPEN("use_tokamax_gmm", moe);
-    if (now == ADV_MOE_RAGGED_DOT) moe = OPEN("megablox", moe);
-    for (int i = 0; i < (now == ADV_MOE_RAGGED_DOT ? 1 : 2); i++) add_value(walk, moe, &kernels[i]);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        if (steps[i].from != walk->baseline->moe) continue;
+        struct key *key = open_key(walk, steps[i].name, offsetof(struct adv_plan, moe), sizeof steps[i].to);
+        add_value(walk, key, &steps[i].to);
+    }
 }
 
 static void list_kernels(struct walk *walk)
@@ -341,7 +348,7 @@ static bool is_read(const struct key *key, const struct adv_plan *plan)
     case NEEDS_EXPERTS:
         return adv_plan_degree(plan, ADV_AXIS_EXPERT) > 1;
     case NEEDS_EXPERT_TILES:
-        return plan->moe == ADV_MOE_MEGABLOX || plan->moe == ADV_MOE_GMM_V2;
+        return adv_plan_reads_expert_tiles(plan);
     case NEEDS_SPLIT_BACKWARD:
         return !plan->use_fused_bwd && !plan->use_tokamax_splash;
     case NEEDS_NOTHING:
@@ -412,8 +419,8 @@ int adv_single_keys_visit(struct adv_pricer *pricer, const struct adv_plan *base
     list_kernels(walk);
     list_pipeline(walk);
     list_blocks(walk);
-    list_expert_tiles(walk);
     list_formats(walk);
+    list_expert_tiles(walk); /* behind what decides whether they are read */
     list_flags(walk);
     bool room = walk->keys_count < KEYS;
     drop_idle(walk);

@@ -312,9 +312,7 @@ static void apply_experts(struct adv_tile_memo *memo, struct adv_plan *plan)
 {
     const struct adv_layer *layer = expert_layer(memo->model);
     bool fp8 = plan->quantization == ADV_QUANT_FP8_FULL;
-    bool keys_reach_kernel =
-        plan->moe == ADV_MOE_MEGABLOX || plan->moe == ADV_MOE_GMM_V2 || (plan->moe == ADV_MOE_TOKAMAX && fp8);
-    if (!layer || !keys_reach_kernel) return;
+    if (!layer || !adv_plan_reads_expert_tiles(plan)) return;
     int tp = plan->ici[ADV_AXIS_TENSOR] * plan->ici[ADV_AXIS_TENSOR_SEQUENCE];
     double groups = adv_max(1, (double)layer->experts / plan->ici[ADV_AXIS_EXPERT]);
     double rows = adv_plan_tokens(plan) * tp * layer->experts_per_token;

@@ -224,6 +224,14 @@ static inline int adv_plan_degree(const struct adv_plan *plan, enum adv_axis axi
     return plan->ici[axis] * plan->dcn[axis];
 }
 
+/* Do MaxText's keys decide the tiles of the expert matmuls? Tokamax tunes its own unless the experts are
+ * quantised; ragged dot and the einsums have none. */
+static inline bool adv_plan_reads_expert_tiles(const struct adv_plan *plan)
+{
+    return plan->moe == ADV_MOE_MEGABLOX || plan->moe == ADV_MOE_GMM_V2 ||
+           (plan->moe == ADV_MOE_TOKAMAX && plan->quantization == ADV_QUANT_FP8_FULL);
+}
+
 /* Tokens of one microstep per device, after every axis: per_device_batch_size * seq_len. */
 static inline double adv_plan_tokens(const struct adv_plan *plan)
 {

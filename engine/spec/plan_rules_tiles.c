@@ -131,13 +131,9 @@ bool adv_rule_block_compute(const struct adv_rule_facts *facts, struct adv_rule_
 
 static const char *const pass_names[ADV_GMM_PASSES] = {"fwd", "dlhs", "drhs"};
 
-/* Which kernels read the tile keys: tokamax tunes its own tiles unless the experts are quantised. */
 static bool tiles_are_read(const struct adv_rule_facts *facts)
 {
-    const enum adv_moe_impl moe = facts->plan->moe;
-    if (!facts->has_experts) return false;
-    return moe == ADV_MOE_MEGABLOX || moe == ADV_MOE_GMM_V2 ||
-           (moe == ADV_MOE_TOKAMAX && facts->plan->quantization == ADV_QUANT_FP8_FULL);
+    return facts->has_experts && adv_plan_reads_expert_tiles(facts->plan);
 }
 
 static const struct adv_layer *expert_layer(const struct adv_rule_facts *facts)

@@ -118,41 +118,169 @@ static void parts_add_up_and_nothing_is_negative_or_nan(void **state)
     assert_true(tried > CASES / 10);
 }
 
-/* Two draws after another share a scratch, then three plans of the second one's family. */
+static void assert_again_is_fresh(const struct example *e, const struct adv_plan *plan,
+                                  struct adv_cost_scratch *scratch)
+{
+    struct adv_plan passing = *plan; /* gone when the interval is asked for, as in the search */
+    struct adv_estimate_input input = {&e->model, &e->cluster, &e->constants, &passing,
+                                       ADV_FLOPS_CAUSAL_HALF};
+    struct adv_estimate fresh, again;
+    assert_int_equal(adv_estimate_plan(&input, &fresh, NULL, NULL),
+                     adv_estimate_again(&input, scratch, &again, NULL));
+    memset(&passing, 0x55, sizeof passing);
+    adv_estimate_again_interval(scratch, &again);
+    assert_true(again.step_time_s == fresh.step_time_s);
+    assert_true(again.step_time_low_s == fresh.step_time_low_s);
+    assert_true(again.step_time_high_s == fresh.step_time_high_s);
+    assert_true(again.tokens_per_step == fresh.tokens_per_step);
+    assert_true(again.loss_peak_bytes == fresh.loss_peak_bytes);
+    assert_true(again.backward_peak_bytes == fresh.backward_peak_bytes);
+    assert_true(again.update_peak_bytes == fresh.update_peak_bytes);
+    assert_true(again.confidence == fresh.confidence);
+    assert_true(again.hbm_bytes_per_device == fresh.hbm_bytes_per_device);
+    assert_true(again.host_bytes_per_host == fresh.host_bytes_per_host);
+    assert_true(again.fit == fresh.fit);
+}
+
+#define MEMBER(member, lowest, count)                                                                        \
+    {                                                                                                        \
+        offsetof(struct adv_plan, member), sizeof((struct adv_plan *)0)->member, lowest, count               \
+    }
+static const struct {
+    size_t offset, bytes;
+    int lowest, count; /* values, one apart */
+} members[] = {
+    MEMBER(gradient_accumulation_steps, 1, 3),
+    MEMBER(rule, 0, 7),
+    MEMBER(custom_mesh, 0, 3),
+    MEMBER(cp_strategy, 0, 4),
+    MEMBER(cp_load_balance, 0, 2),
+    MEMBER(allow_split_physical_axes, 0, 2),
+    MEMBER(shard_exp_on_fsdp, 0, 2),
+    MEMBER(two_stage_gather, 0, 2),
+    MEMBER(scan_layers, 0, 2),
+    MEMBER(weight_dtype, 0, 2),
+    MEMBER(grad_dtype, 0, 2),
+    MEMBER(mu_dtype, 0, 2),
+    MEMBER(quantization, 0, 4),
+    MEMBER(quantization_static, 0, 2),
+    MEMBER(attention, 0, 2),
+    MEMBER(use_tokamax_splash, 0, 2),
+    MEMBER(use_fused_bwd, 0, 2),
+    MEMBER(use_splash_scheduler, 0, 2),
+    MEMBER(max_logit_estimate, 0, 2),
+    MEMBER(moe, 0, 5),
+    MEMBER(use_ring_of_experts, 0, 2),
+    MEMBER(float32_weight_sum, 0, 2),
+    MEMBER(use_iota_embed, 0, 2),
+    MEMBER(mtp_layers, 0, 2),
+    MEMBER(flags.sc_all_gather, -1, 3),
+    MEMBER(flags.sc_reduce_scatter, -1, 3),
+    MEMBER(flags.cf_all_gather, -1, 3),
+    MEMBER(flags.data_parallel_overlap, -1, 3),
+    MEMBER(flags.host_offload_scheduling, -1, 3),
+    MEMBER(num_vocab_tiling, 1, 4),
+    MEMBER(optimizer_host_offload, 0, 2),
+    MEMBER(parameter_host_offload, 0, 2),
+    MEMBER(shard_optimizer_over_data, 0, 2),
+};
+#undef MEMBER
+
+/* Little-endian: the low bytes of the number are the member. */
+static void change_member(struct adv_plan *plan)
+{
+    int at = below((int)(sizeof members / sizeof *members));
+    int value = members[at].lowest + below(members[at].count);
+    memcpy((char *)plan + members[at].offset, &value, members[at].bytes);
+}
+
+static void change_mesh(const struct example *e, struct adv_plan *plan)
+{
+    static const enum adv_axis axes[] = {ADV_AXIS_TENSOR,         ADV_AXIS_CONTEXT, ADV_AXIS_EXPERT,
+                                         ADV_AXIS_FSDP_TRANSPOSE, ADV_AXIS_DATA,    ADV_AXIS_STAGE};
+    int rest = e->cluster.devices_per_slice;
+    for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
+        int degree = below(3) ? 1 : power(4);
+        plan->ici[axes[i]] = rest % degree == 0 ? degree : 1;
+        rest /= plan->ici[axes[i]];
+    }
+    plan->ici[ADV_AXIS_FSDP] = rest;
+}
+
+/* Whatever plans follow each other, what the scratch remembers of one is right for the next or not used. */
+static void plans_of_one_job_share_a_scratch_in_any_order(void **state)
+{
+    (void)state;
+    static struct adv_cost_scratch scratch;
+    static struct example e;
+    int compared = 0;
+    for (int job = 0; job < CASES / 20; job++) {
+        if (!draw(&e)) continue;
+        memset(&scratch, 0, sizeof scratch);
+        struct adv_plan plan = e.plan, kept = e.plan;
+        for (int i = 0; i < 60; i++) {
+            if (below(4) == 0) change_mesh(&e, &plan);
+            for (int change = below(4); change >= 0; change--) change_member(&plan);
+            plan.placements[below(ADV_TENSOR_COUNT)] = (enum adv_placement)(1 + below(2));
+            if (below(6) == 0) plan = kept; /* back to an old mesh */
+            if (adv_plan_broken_rule(&plan, &e.model, &e.cluster)) {
+                plan = kept;
+                continue;
+            }
+            if (below(3) == 0) kept = plan;
+            assert_again_is_fresh(&e, &plan, &scratch);
+            compared++;
+        }
+    }
+    assert_true(compared > CASES);
+}
+
+/* A mesh made by hand is laid out by whether its axes may be split. */
+static void split_axes_are_part_of_a_mesh_made_by_hand(void **state)
+{
+    (void)state;
+    static struct adv_cost_scratch scratch;
+    static struct example e;
+    adv_err err;
+    adv_err_init(&err);
+    assert_int_equal(adv_catalog_model(catalog, "llama3.1-70b", &e.model, &err), ADV_OK);
+    const struct adv_catalog_chip *chip = adv_catalog_chip(catalog, "v6e");
+    const char *const *shapes = NULL;
+    int shapes_count = adv_catalog_shapes(catalog, "v6e", &shapes);
+    e.cluster = (struct adv_cluster){.chip = chip->chip, .dims = {16, 16, 1}, .slices = 1};
+    e.constants = chip->constants;
+    assert_int_equal(adv_cluster_build(&e.cluster, shapes, shapes_count, &err), ADV_OK);
+    adv_plan_defaults(&e.plan, &e.model);
+    for (int axis = 0; axis < ADV_AXIS_COUNT; axis++) e.plan.ici[axis] = e.plan.dcn[axis] = 1;
+    e.plan.ici[ADV_AXIS_FSDP] = 64;
+    e.plan.ici[ADV_AXIS_TENSOR] = 4;
+    e.plan.custom_mesh = ADV_CUSTOM_MESH_64X4;
+    e.plan.per_device_batch_size = 1;
+    e.plan.seq_len = 4096;
+    adv_plan_clamp_blocks(&e.plan);
+    double step_s[2];
+    for (int split = 0; split < 2; split++) {
+        e.plan.allow_split_physical_axes = split;
+        assert_again_is_fresh(&e, &e.plan, &scratch);
+        step_s[split] = estimate(&e, NULL).step_time_s;
+    }
+    assert_true(step_s[0] != step_s[1]);
+}
+
+/* Four plans of each draw's family share a scratch. */
 static void the_shortcut_for_families_changes_no_bit(void **state)
 {
     (void)state;
     static struct adv_cost_scratch scratch;
-    static struct example examples[2];
+    static struct example e;
     int compared = 0;
     for (int i = 0; i < CASES; i++) {
-        struct example *e = &examples[i % 2];
-        if (!draw(e)) continue;
+        if (!draw(&e)) continue;
+        scratch.valid = false; /* the example was drawn anew behind its pointers */
         for (int member = 0; member < 4; member++) {
-            e->plan.num_vocab_tiling = 1 << member;
-            e->plan.placements[below(ADV_TENSOR_COUNT)] = (enum adv_placement)(1 + below(2));
-            struct adv_plan passing = e->plan; /* gone when the interval is asked for, as in the search */
-            struct adv_estimate_input input = {&e->model, &e->cluster, &e->constants, &passing,
-                                               ADV_FLOPS_CAUSAL_HALF};
-            struct adv_estimate again;
-            adv_err err;
-            adv_err_init(&err);
-            scratch.valid = scratch.valid && member > 0; /* the example was drawn anew behind its pointers */
-            assert_int_equal(adv_estimate_again(&input, &scratch, &again, &err), ADV_OK);
-            memset(&passing, 0x55, sizeof passing);
-            adv_estimate_again_interval(&scratch, &again);
-            struct adv_estimate fresh = estimate(e, NULL);
-            assert_true(again.step_time_s == fresh.step_time_s);
-            assert_true(again.step_time_low_s == fresh.step_time_low_s);
-            assert_true(again.step_time_high_s == fresh.step_time_high_s);
-            assert_true(again.tokens_per_step == fresh.tokens_per_step);
-            assert_true(again.loss_peak_bytes == fresh.loss_peak_bytes);
-            assert_true(again.backward_peak_bytes == fresh.backward_peak_bytes);
-            assert_true(again.update_peak_bytes == fresh.update_peak_bytes);
-            assert_true(again.confidence == fresh.confidence);
-            assert_true(again.hbm_bytes_per_device == fresh.hbm_bytes_per_device);
-            assert_true(again.host_bytes_per_host == fresh.host_bytes_per_host);
-            assert_true(again.fit == fresh.fit);
+            e.plan.num_vocab_tiling = 1 << member;
+            e.plan.placements[below(ADV_TENSOR_COUNT)] = (enum adv_placement)(1 + below(2));
+            assert_again_is_fresh(&e, &e.plan, &scratch);
             compared++;
         }
     }
@@ -274,6 +402,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_add_up_and_nothing_is_negative_or_nan),
         cmocka_unit_test(the_shortcut_for_families_changes_no_bit),
+        cmocka_unit_test(plans_of_one_job_share_a_scratch_in_any_order),
+        cmocka_unit_test(split_axes_are_part_of_a_mesh_made_by_hand),
         cmocka_unit_test(keys_that_nothing_reads_change_no_prediction),
         cmocka_unit_test(never_faster_than_the_peak),
         cmocka_unit_test(faster_hardware_is_never_slower),

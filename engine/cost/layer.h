@@ -20,33 +20,22 @@ struct adv_layer_time {
     double residuals_s;       /* what writing the softmax residuals takes there, and would take forward */
 };
 
+/* Adds terms of one layer to the account, `times` over, and their seconds to `time`. */
+typedef adv_code adv_cost_part(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                               struct adv_account *account, struct adv_layer_time *time, adv_err *err);
+
 /* A layer's terms in two parts. `fixed`: what is the same wherever tensors are kept, for all plans of a
  * family; it starts `time`. `placed`: what depends on it (forward attention and all that is recomputed by
  * choice), added to that. */
 
 /* All of a layer: projections, attention, experts, elementwise, quantisation. */
-ADV_MUST_CHECK adv_code adv_cost_layer_fixed(const struct adv_cost *cost, const struct adv_layer *layer,
-                                             double times, struct adv_account *account,
-                                             struct adv_layer_time *time, adv_err *err);
-ADV_MUST_CHECK adv_code adv_cost_layer_placed(const struct adv_cost *cost, const struct adv_layer *layer,
-                                              double times, struct adv_account *account,
-                                              struct adv_layer_time *time, adv_err *err);
+ADV_MUST_CHECK adv_cost_part adv_cost_layer_fixed, adv_cost_layer_placed;
 
 /* Scores and weighted values: splash, XLA attention or the gated delta net. */
-ADV_MUST_CHECK adv_code adv_cost_attention_fixed(const struct adv_cost *cost, const struct adv_layer *layer,
-                                                 double times, struct adv_account *account,
-                                                 struct adv_layer_time *time, adv_err *err);
-ADV_MUST_CHECK adv_code adv_cost_attention_placed(const struct adv_cost *cost, const struct adv_layer *layer,
-                                                  double times, struct adv_account *account,
-                                                  struct adv_layer_time *time, adv_err *err);
+ADV_MUST_CHECK adv_cost_part adv_cost_attention_fixed, adv_cost_attention_placed;
 
 /* Routed experts: routing, permutation, grouped or dense expert matmuls. */
-ADV_MUST_CHECK adv_code adv_cost_experts_fixed(const struct adv_cost *cost, const struct adv_layer *layer,
-                                               double times, struct adv_account *account,
-                                               struct adv_layer_time *time, adv_err *err);
-ADV_MUST_CHECK adv_code adv_cost_experts_placed(const struct adv_cost *cost, const struct adv_layer *layer,
-                                                double times, struct adv_account *account,
-                                                struct adv_layer_time *time, adv_err *err);
+ADV_MUST_CHECK adv_cost_part adv_cost_experts_fixed, adv_cost_experts_placed;
 
 /* Adds `seconds` of one layer to a pass and to its term. */
 static inline void adv_cost_add(struct adv_account *account, struct adv_layer_time *time, enum adv_pass pass,

@@ -121,7 +121,7 @@ static adv_code simulate(const struct adv_cost *cost, const struct expert_shape 
     double in = wi ? e->emb : e->width;
     double to = wi ? e->width : e->emb;
     struct adv_gmm_shape shape = {
-        .m = (int64_t)(e->rows + 0.5),
+        .m = adv_max_i(1, (int64_t)(e->rows + 0.5)),
         .k = (int64_t)(pass == ADV_GMM_DLHS ? to : in),
         .n = (int64_t)(pass == ADV_GMM_DLHS ? in : to),
         .num_groups = e->groups,
@@ -133,8 +133,7 @@ static adv_code simulate(const struct adv_cost *cost, const struct expert_shape 
         .version = cost->plan->moe == ADV_MOE_GMM_V2 ? 2 : 1,
     };
     out->tile = tile_of(cost, projection, pass, &shape);
-    if (adv_plan_reads_expert_tiles(cost->plan))
-        shape.m = adv_round_up(adv_max_i(shape.m, 1), out->tile.tile_m);
+    if (adv_plan_reads_expert_tiles(cost->plan)) shape.m = adv_round_up(shape.m, out->tile.tile_m);
     double time_s = 0.0;
     adv_code code = simulated_s(cost, pass == ADV_GMM_DRHS ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM, &shape,
                                 &out->tile, &time_s, err);

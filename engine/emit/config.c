@@ -274,21 +274,23 @@ static void put_mesh(struct writer *writer, const struct adv_plan *plan, const s
     }
 }
 
+static enum adv_placement usual_placement(int tensor)
+{
+    return tensor == ADV_TENSOR_DECODER_LAYER_INPUT ? ADV_PLACE_DEVICE : ADV_PLACE_REMAT;
+}
+
 /* What a tensor's own key says; under a preset MaxText does not look at it. */
 static enum adv_placement said_placement(const struct adv_plan *plan, int tensor)
 {
-    enum adv_placement usual = tensor == ADV_TENSOR_DECODER_LAYER_INPUT ? ADV_PLACE_DEVICE : ADV_PLACE_REMAT;
-    return plan->policy == ADV_POLICY_CUSTOM ? plan->placements[tensor] : usual;
+    return plan->policy == ADV_POLICY_CUSTOM ? plan->placements[tensor] : usual_placement(tensor);
 }
 
 static void put_remat(struct writer *writer, const struct adv_plan *plan)
 {
-    static const struct adv_plan preset = {.policy = ADV_POLICY_FULL};
     put(writer, "remat_policy", "\"%s\"", adv_policy_name(plan->policy));
     for (int i = 0; i < ADV_TENSOR_COUNT; i++) {
         enum adv_placement placement = said_placement(plan, i);
-        if (placement == said_placement(&preset, i) && !writer->other) continue;
-        if (writer->other && said_placement(writer->other, i) == placement) continue;
+        if (placement == (writer->other ? said_placement(writer->other, i) : usual_placement(i))) continue;
         put(writer, adv_tensor_name((enum adv_tensor)i), "\"%s\"", adv_placement_name(placement));
     }
 }
@@ -593,8 +595,6 @@ int adv_emit_config_changes_count(const struct adv_plan *plan, const struct adv_
             strstr(rows[i].key, "sa_block") || strstr(rows[i].key, "_tile_") || rows[i].kind == KIND_LAYOUT;
         count += !tuned && !rows[i].always && differs(plan, &defaults, &rows[i]);
     }
-    for (int i = 0; plan->policy == ADV_POLICY_CUSTOM && i < ADV_TENSOR_COUNT; i++)
-        count +=
-            plan->placements[i] != (i == ADV_TENSOR_DECODER_LAYER_INPUT ? ADV_PLACE_DEVICE : ADV_PLACE_REMAT);
+    for (int i = 0; i < ADV_TENSOR_COUNT; i++) count += said_placement(plan, i) != usual_placement(i);
     return count + (plan->moe != ADV_MOE_MEGABLOX);
 }

@@ -29,13 +29,16 @@ typedef adv_code adv_cost_part(const struct adv_cost *cost, const struct adv_lay
  * choice), added to that. */
 
 /* All of a layer: projections, attention, experts, elementwise, quantisation. */
-ADV_MUST_CHECK adv_cost_part adv_cost_layer_fixed, adv_cost_layer_placed;
+adv_cost_part adv_cost_layer_fixed ADV_MUST_CHECK;
+adv_cost_part adv_cost_layer_placed ADV_MUST_CHECK;
 
 /* Scores and weighted values: splash, XLA attention or the gated delta net. */
-ADV_MUST_CHECK adv_cost_part adv_cost_attention_fixed, adv_cost_attention_placed;
+adv_cost_part adv_cost_attention_fixed ADV_MUST_CHECK;
+adv_cost_part adv_cost_attention_placed ADV_MUST_CHECK;
 
 /* Routed experts: routing, permutation, grouped or dense expert matmuls. */
-ADV_MUST_CHECK adv_cost_part adv_cost_experts_fixed, adv_cost_experts_placed;
+adv_cost_part adv_cost_experts_fixed ADV_MUST_CHECK;
+adv_cost_part adv_cost_experts_placed ADV_MUST_CHECK;
 
 /* Adds `seconds` of one layer to a pass and to its term. */
 static inline void adv_cost_add(struct adv_account *account, struct adv_layer_time *time, enum adv_pass pass,

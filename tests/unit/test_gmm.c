@@ -373,14 +373,16 @@ static void xla_visits_its_own_row_tiles(void **state)
 }
 
 /* 1024 columns fit VMEM at once, so the rows are read once, however often they are visited; 768 go in three
- * steps of 256; with a k of 8192 a step holds 128. Transposed weights are copied first: read and written. */
+ * steps of 256; with a k of 8192 a step holds 128. The result leaves in bf16 by way of f32, 2 + 6 bytes a
+ * number. Transposed weights are copied first, read and written, and so are those that leave lanes over. */
 static void xla_reads_rows_again_for_every_tile_of_columns(void **state)
 {
     (void)state;
     struct adv_gmm_shape shape = shape_of(256, 1024, 1024, 2, ADV_GROUPS_BALANCED);
     struct kernel_bench bench;
     kernel_bench_init(&bench);
-    const double rows = 2.0 * 256.0 * 1024.0, weights = 2.0 * 2.0 * 1024.0 * 1024.0, out = rows;
+    const double rows = 2.0 * 256.0 * 1024.0, weights = 2.0 * 2.0 * 1024.0 * 1024.0;
+    const double numbers = 256.0 * 1024.0, out = 8.0 * numbers;
     assert_close(xla_time(&bench, ADV_KERNEL_GMM, &shape).hbm_bytes, rows + weights + out, 1e-12);
     shape.n = 768;
     assert_close(xla_time(&bench, ADV_KERNEL_GMM, &shape).hbm_bytes, 3.0 * rows + 0.75 * (weights + out),
@@ -389,15 +391,20 @@ static void xla_reads_rows_again_for_every_tile_of_columns(void **state)
     shape.rhs_transposed = true;
     const struct adv_kernel_time copied = xla_time(&bench, ADV_KERNEL_GMM, &shape);
     assert_close(copied.hbm_bytes, rows + weights + out + 2.0 * weights, 1e-12);
-    assert_close(kernel_part(&copied, "copies"), 2.0 * weights / 1e12, 1e-12);
+    assert_close(kernel_part(&copied, "copies"), (2.0 * weights + 6.0 * numbers) / 1e12, 1e-12);
+    shape.n = 1000;
+    const double part = 1000.0 / 1024.0;
+    assert_close(xla_time(&bench, ADV_KERNEL_GMM, &shape).hbm_bytes,
+                 4.0 * rows + part * (weights + out + 2.0 * weights), 1e-12);
+    shape.n = 1024;
     shape.rhs_transposed = false;
     shape.k = 8192;
     assert_close(xla_time(&bench, ADV_KERNEL_GMM, &shape).hbm_bytes, 8.0 * 8.0 * rows + 8.0 * weights + out,
                  1e-12);
 }
 
-/* The later lowering: tiles of 512 rows, and behind transposed weights an f32 output that is converted: 4
- * bytes a number inside, 6 behind. */
+/* The later lowering: tiles of 512 rows, and only behind copied weights an f32 output that is converted: 4
+ * bytes a number inside, 6 behind. Misaligned columns go 128 at a time. */
 static void xla_later_tiles_are_taller(void **state)
 {
     (void)state;
@@ -413,6 +420,11 @@ static void xla_later_tiles_are_taller(void **state)
     assert_close(time.mxu_busy_s, 2.0 * 1024.0 * 1024.0 * 1024.0 / 1e12, 1e-12);
     assert_close(time.hbm_bytes, (2.0 + 4.0 + 6.0) * numbers + 3.0 * weights, 1e-12);
     assert_close(kernel_part(&time, "copies"), (6.0 * numbers + 2.0 * weights) / 1e12, 1e-12);
+    shape.rhs_transposed = false;
+    assert_close(xla_time(&bench, ADV_KERNEL_GMM, &shape).hbm_bytes, (2.0 + 2.0) * numbers + weights, 1e-12);
+    shape.n = 1000;
+    assert_close(xla_time(&bench, ADV_KERNEL_GMM, &shape).hbm_bytes,
+                 8.0 * 2.0 * numbers + 1000.0 / 1024.0 * ((4.0 + 6.0) * numbers + 3.0 * weights), 1e-12);
 }
 
 /* The gradient holds all of k: 512 columns at a time, so rows of lhs are read twice; it leaves in f32 and is
@@ -454,14 +466,17 @@ static void xla_dense_shares_columns_between_cores(void **state)
     assert_close(time.hbm_bytes, least + 512.0 * (2.0 + 4.0) * 1024.0, 1e-12);
     assert_close(time.time_s, time.mxu_busy_s + time.hbm_bytes / 1e12, 1e-12); /* nothing is hidden */
     shape.n = 768;
-    assert_close(xla_time(&bench, ADV_KERNEL_GMM, &shape).mxu_busy_s, 0.75 * core_s * 2.0 / 3.0, 1e-12);
+    time = xla_time(&bench, ADV_KERNEL_GMM, &shape);
+    assert_close(time.mxu_busy_s, 0.75 * core_s * 2.0 / 3.0, 1e-12);
+    assert_close(time.time_s, time.mxu_busy_s + 4.0 / 3.0 * time.hbm_bytes / 1e12, 1e-12);
     shape.n = 1024;
     assert_close(xla_time(&bench, ADV_KERNEL_TGMM, &shape).mxu_busy_s, core_s, 1e-12);
     shape.n = 2048;
     assert_close(xla_time(&bench, ADV_KERNEL_TGMM, &shape).mxu_busy_s, core_s, 1e-12);
 }
 
-/* Quantised operands are brought to bf16 in HBM first: 11 bytes a number of the rows, 7 of the weights. */
+/* Quantised operands are brought to bf16 in HBM first: 11 bytes a number of the rows, 7 of the weights. The
+ * result is converted behind either. */
 static void xla_expands_quantised_operands(void **state)
 {
     (void)state;
@@ -473,7 +488,7 @@ static void xla_expands_quantised_operands(void **state)
     const struct adv_kernel_time time = xla_time(&bench, ADV_KERNEL_GMM, &shape);
     const double expanded = 11.0 * 256.0 * 512.0 + 7.0 * 2.0 * 512.0 * 1024.0;
     assert_close(time.hbm_bytes, plain + expanded, 1e-12);
-    assert_close(kernel_part(&time, "copies"), expanded / 1e12, 1e-12);
+    assert_close(kernel_part(&time, "copies"), (expanded + 6.0 * 256.0 * 1024.0) / 1e12, 1e-12);
 }
 
 /* Every lowering, aligned and misaligned sizes: at least the useful FLOPs at the peak, and at least every

@@ -5,124 +5,26 @@
 #include <string.h>
 
 #include "engine/base/units.h"
-#include "engine/emit/config.h"
-
-/* Plain text for comments, prose and cells: control characters become spaces. */
-static void put_plain(struct adv_text *text, const char *string)
-{
-    for (const char *at = string; *at; at++) {
-        char character = iscntrl((unsigned char)*at) ? ' ' : *at;
-        adv_text_append_bytes(text, &character, 1);
-    }
-}
-
-/* One shell word in single quotes. */
-static void put_shell(struct adv_text *text, const char *string)
-{
-    adv_text_append(text, "'");
-    for (const char *at = string; *at; at++) {
-        char character = iscntrl((unsigned char)*at) ? ' ' : *at;
-        if (character == '\'')
-            adv_text_append(text, "'\\''");
-        else
-            adv_text_append_bytes(text, &character, 1);
-    }
-    adv_text_append(text, "'");
-}
-
-/* A JSON value as MaxText's command line takes it: strings bare, lists without quotes. */
-static void bare_value(const char *json, struct adv_text *text)
-{
-    bool list = json[0] == '[';
-    for (const char *at = json; *at; at++) {
-        if (*at == '\\' && at[1]) {
-            at++;
-            if (*at == '"' || *at == '\\' || *at == '/') adv_text_append_bytes(text, at, 1);
-            continue; /* other escapes are control characters */
-        }
-        if (*at == '"' || (list && *at == ' ')) continue;
-        adv_text_append_bytes(text, at, 1);
-    }
-}
-
-static void put_headline(struct adv_text *text, const struct adv_artifact_source *source)
-{
-    const struct adv_artifact_row *row = &source->row;
-    adv_text_append(text, "# ");
-    put_plain(text, source->model);
-    adv_text_append(text, " on ");
-    put_plain(text, source->chip);
-    adv_text_append(text, " ");
-    put_plain(text, source->topology);
-    if (source->slices > 1) adv_text_format(text, " x %d slices", source->slices);
-    adv_text_format(text,
-                    ": predicted %.4g s a step (90 %% between %.4g and %.4g), %.1f of %.1f GiB per device\n",
-                    row->step_time_s, row->step_time_low_s, row->step_time_high_s,
-                    row->hbm_bytes_per_device / ADV_GIB, source->hbm_limit_bytes_per_device / ADV_GIB);
-}
-
-static void put_flags(struct adv_text *text, const struct adv_config *config)
-{
-    for (int i = 0; i < config->flags_count; i++) {
-        if (i > 0) adv_text_append(text, " ");
-        put_plain(text, config->flags[i]);
-    }
-}
-
-/* The training command; names and paths are the reader's variables, unless the answer has them. */
-static void put_command(struct adv_text *text, const struct adv_artifact_source *source)
-{
-    static const struct {
-        const char *key, *argument;
-    } variables[] = {
-        {"run_name", "run_name=\"${RUN_NAME}\""},
-        {"base_output_directory", "base_output_directory=\"${BASE_OUTPUT_DIRECTORY}\""},
-        {"dataset_type", "dataset_type=\"${DATASET_TYPE:-synthetic}\""},
-        {"steps", "steps=\"${STEPS:-30}\""},
-    };
-    adv_text_append(text, "python3 -m maxtext.trainers.pre_train.train ${EXTRA_ARGS:-}");
-    for (size_t v = 0; v < sizeof variables / sizeof *variables; v++)
-        if (!adv_emit_config_find(&source->config, variables[v].key))
-            adv_text_format(text, " \\\n  %s", variables[v].argument);
-    for (int i = 0; i < source->config.count; i++) {
-        const struct adv_config_entry *entry = &source->config.entries[i];
-        struct adv_text argument;
-        adv_text_init(&argument, 4096);
-        adv_text_format(&argument, "%s=", entry->key);
-        bare_value(entry->value_json, &argument);
-        adv_text_append(text, " \\\n  ");
-        put_shell(text, argument.data ? argument.data : "");
-        adv_text_free(&argument);
-    }
-    adv_text_append(text, "\n");
-}
-
-static void put_export(struct adv_text *text, const struct adv_artifact_source *source)
-{
-    struct adv_text flags;
-    adv_text_init(&flags, 64 * 1024);
-    put_flags(&flags, &source->config);
-    adv_text_append(text, "export LIBTPU_INIT_ARGS=");
-    put_shell(text, flags.data ? flags.data : "");
-    adv_text_append(text, "\n");
-    adv_text_free(&flags);
-}
+#include "engine/emit/jobset.h"
+#include "engine/emit/script.h"
+#include "engine/emit/step_trace.h"
+#include "engine/emit/verify.h"
 
 static void write_script(const struct adv_artifact_source *source, struct adv_text *text)
 {
     adv_text_append(text, "#!/bin/bash\n");
-    put_headline(text, source);
+    adv_script_headline(text, source);
     adv_text_append(text,
                     "# Run on every host of the slice, in an environment with MaxText installed.\n"
                     "set -euo pipefail\n"
                     ": \"${RUN_NAME:?name of the run}\" \"${BASE_OUTPUT_DIRECTORY:?gs://bucket/path}\"\n");
-    put_export(text, source);
-    put_command(text, source);
+    adv_script_export(text, source);
+    adv_script_command(text, source, "train", "");
 }
 
 static void write_yaml(const struct adv_artifact_source *source, struct adv_text *text)
 {
-    put_headline(text, source);
+    adv_script_headline(text, source);
     adv_text_append(
         text,
         "# python3 -m maxtext.trainers.pre_train.train THIS_FILE run_name=... base_output_directory=...\n"
@@ -134,7 +36,7 @@ static void write_yaml(const struct adv_artifact_source *source, struct adv_text
             simple = simple && (isalnum((unsigned char)*at) || *at == '_');
         if (!simple) continue; /* not a key MaxText could have */
         adv_text_format(text, "%s: ", entry->key);
-        put_plain(text, entry->value_json); /* JSON values are YAML values */
+        adv_script_plain(text, entry->value_json); /* JSON values are YAML values */
         adv_text_append(text, "\n");
     }
 }
@@ -142,7 +44,7 @@ static void write_yaml(const struct adv_artifact_source *source, struct adv_text
 static void write_environment(const struct adv_artifact_source *source, struct adv_text *text)
 {
     adv_text_append(text, "LIBTPU_INIT_ARGS=");
-    put_flags(text, &source->config);
+    adv_script_flags(text, &source->config);
     adv_text_append(text, "\n");
 }
 
@@ -154,19 +56,19 @@ static void write_xpk(const struct adv_artifact_source *source, struct adv_text 
     (void)snprintf(type, sizeof type, "%s%s%s", by_shape ? source->chip : source->accelerator,
                    by_shape ? "-" : "", by_shape ? source->topology : "");
     adv_text_append(text, "#!/bin/bash\n");
-    put_headline(text, source);
+    adv_script_headline(text, source);
     adv_text_append(text, "set -euo pipefail\n"
                           ": \"${CLUSTER:?name of the XPK cluster}\" \"${WORKLOAD:?name of the workload}\" "
                           "\"${DOCKER_IMAGE:?image with MaxText}\"\n"
                           ": \"${BASE_OUTPUT_DIRECTORY:?gs://bucket/path}\"\n"
                           "read -r -d '' COMMAND <<'END_OF_COMMAND' || true\n");
-    put_export(text, source);
-    put_command(text, source);
+    adv_script_export(text, source);
+    adv_script_command(text, source, "train", "");
     adv_text_append(text, "END_OF_COMMAND\n"
                           "xpk workload create --cluster \"${CLUSTER}\" --workload \"${WORKLOAD}\" "
                           "--docker-image \"${DOCKER_IMAGE}\" \\\n"
                           "  --tpu-type=");
-    put_shell(text, type);
+    adv_script_word(text, type);
     adv_text_format(
         text,
         " --num-slices=%d \\\n"
@@ -188,11 +90,11 @@ static void put_cell(struct adv_text *text, const char *string)
 static void write_report(const struct adv_artifact_source *source, struct adv_text *text)
 {
     const struct adv_artifact_row *row = &source->row;
-    put_headline(text, source);
+    adv_script_headline(text, source);
     adv_text_format(text,
                     "\n%.0f tokens/s per chip, MFU %.1f %%, memory verdict: ", row->tokens_per_s_per_chip,
                     100 * row->mfu_frac);
-    put_plain(text, row->verdict);
+    adv_script_plain(text, row->verdict);
     adv_text_append(text, ".\n");
     if (source->why_count > 0) adv_text_append(text, "\n## Why this plan\n");
     for (int i = 0; i < source->why_count; i++) {
@@ -224,11 +126,11 @@ static void write_report(const struct adv_artifact_source *source, struct adv_te
     adv_text_append(text, "\n## XLA flags\n");
     for (int i = 0; i < source->config.flags_count; i++) {
         adv_text_append(text, "    ");
-        put_plain(text, source->config.flags[i]);
+        adv_script_plain(text, source->config.flags[i]);
         adv_text_append(text, "\n");
     }
     adv_text_append(text, "\nEngine ");
-    put_plain(text, source->engine_version);
+    adv_script_plain(text, source->engine_version);
     adv_text_append(text, "\n");
 }
 
@@ -268,9 +170,15 @@ static const struct {
     const char *name, *media_type;
     void (*write)(const struct adv_artifact_source *source, struct adv_text *text);
 } artifacts[] = {
-    {"maxtext.sh", "text/x-shellscript", write_script}, {"maxtext.yaml", "application/yaml", write_yaml},
-    {"libtpu.env", "text/plain", write_environment},    {"xpk.sh", "text/x-shellscript", write_xpk},
-    {"report.md", "text/markdown", write_report},       {"ranked.csv", "text/csv", write_table},
+    {"maxtext.sh", "text/x-shellscript", write_script},
+    {"maxtext.yaml", "application/yaml", write_yaml},
+    {"libtpu.env", "text/plain", write_environment},
+    {"xpk.sh", "text/x-shellscript", write_xpk},
+    {"jobset.yaml", "application/yaml", adv_jobset_write},
+    {"verify.sh", "text/x-shellscript", adv_verify_write},
+    {"report.md", "text/markdown", write_report},
+    {"trace.json", "application/json", adv_step_trace_write},
+    {"ranked.csv", "text/csv", write_table},
 };
 enum { ARTIFACTS = sizeof artifacts / sizeof *artifacts };
 
@@ -297,7 +205,8 @@ adv_code adv_artifact_write(const char *name, const struct adv_artifact_source *
                                text->limit_bytes);
         return ADV_OK;
     }
-    return adv_err_add(err, ADV_E_NOT_FOUND, "",
-                       "maxtext.sh, maxtext.yaml, libtpu.env, xpk.sh, report.md, ranked.csv",
-                       "there is no artifact \"%.60s\"", name);
+    char known[256] = "";
+    for (int i = 0, used = 0; i < ARTIFACTS && used < (int)sizeof known; i++)
+        used += snprintf(known + used, sizeof known - (size_t)used, "%s%s", i ? ", " : "", artifacts[i].name);
+    return adv_err_add(err, ADV_E_NOT_FOUND, "", known, "there is no artifact \"%.60s\"", name);
 }

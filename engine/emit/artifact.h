@@ -1,4 +1,5 @@
-/* artifact.h: files made from one stored answer: scripts, configuration, flags, report, table.
+/* artifact.h: files made from one stored answer: scripts, configuration, flags, manifest, report, trace,
+ * table.
  *
  * Everything comes from the answer, nothing is computed. Texts that reached the answer from a request (names,
  * pinned values) are quoted for the shell, YAML, Markdown or CSV they end up in; control characters never do.
@@ -10,7 +11,7 @@
 #include "engine/base/text.h"
 #include "engine/spec/request.h"
 
-enum { ADV_ARTIFACT_SENTENCES = 16 };
+enum { ADV_ARTIFACT_SENTENCES = 16, ADV_ARTIFACT_TERMS = 64 };
 
 /* One plan of the answer, for the table. */
 struct adv_artifact_row {
@@ -22,20 +23,27 @@ struct adv_artifact_row {
     int gradient_accumulation_steps;
 };
 
+/* One term of the step's ledger. */
+struct adv_artifact_term {
+    const char *name, *resource; /* "fsdp_all_gather", "ici" */
+    double seconds, exposed_seconds;
+};
+
 struct adv_artifact_source {
     const char *model, *chip, *topology, *accelerator, *engine_version; /* "" where the answer has none */
-    int slices, devices;
+    int slices, devices, chips, hosts;                                  /* in all slices together */
     double hbm_limit_bytes_per_device;
     struct adv_config config;    /* keys and flags of the chosen plan */
     struct adv_artifact_row row; /* its numbers */
     int why_count;
     const char *why[ADV_ARTIFACT_SENTENCES];
+    int terms_count;
+    struct adv_artifact_term terms[ADV_ARTIFACT_TERMS];
     int rows_count; /* all ranked plans */
     struct adv_artifact_row rows[ADV_LIMIT_RANKED];
 };
 
-/* The known names: "maxtext.sh", "maxtext.yaml", "libtpu.env", "xpk.sh", "report.md", "ranked.csv"; NULL past
- * the last. */
+/* The known names, "maxtext.sh" first; NULL past the last. */
 const char *adv_artifact_name(int index);
 const char *adv_artifact_media_type(const char *name); /* NULL when unknown */
 

@@ -95,7 +95,25 @@ static void read_job(struct reader *reader, const json_t *root, struct adv_artif
     source->accelerator = string_of(reader, cluster, "accelerator");
     source->slices = (int)json_integer_value(json_object_get(cluster, "slices"));
     source->devices = (int)json_integer_value(json_object_get(cluster, "devices"));
+    source->chips = (int)json_integer_value(json_object_get(cluster, "chips"));
+    source->hosts = (int)json_integer_value(json_object_get(cluster, "hosts"));
     source->engine_version = string_of(reader, json_object_get(root, "engine"), "version");
+}
+
+static void read_terms(struct reader *reader, const json_t *parts, struct adv_artifact_source *source)
+{
+    size_t index = 0;
+    json_t *part = NULL;
+    json_array_foreach(parts, index, part)
+    {
+        if (source->terms_count == ADV_ARTIFACT_TERMS) break;
+        source->terms[source->terms_count++] = (struct adv_artifact_term){
+            .name = string_of(reader, part, "name"),
+            .resource = string_of(reader, part, "resource"),
+            .seconds = number_of(part, "seconds"),
+            .exposed_seconds = number_of(part, "exposed_seconds"),
+        };
+    }
 }
 
 static adv_code read_plan(struct reader *reader, const json_t *root, int rank,
@@ -114,6 +132,7 @@ static adv_code read_plan(struct reader *reader, const json_t *root, int rank,
                            "the document is not the answer of an estimate or an advise request");
     source->row = read_row(reader, plan, estimate, rank);
     source->hbm_limit_bytes_per_device = number_of(estimate, "hbm_limit_bytes_per_device");
+    read_terms(reader, json_object_get(estimate, "time_parts"), source);
     read_config(reader, json_object_get(plan, "config"), json_object_get(plan, "xla_flags"), &source->config);
     size_t index = 0;
     json_t *item = NULL;

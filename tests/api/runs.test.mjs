@@ -1,5 +1,10 @@
 import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'yaml';
 import { startDaemon, estimateRequest, adviseRequest, golden, freshDatabase, problem, sql } from './daemon.mjs';
 
 let daemon;
@@ -125,7 +130,7 @@ test('a run gives the files to start it with', async () => {
   const advised = await (await daemon.post('/v1/advise', adviseRequest({ store: true }))).json();
   const single = await store({});
   const file = async (run, name, query = '') => daemon.fetch(`/v1/runs/${run}/artifacts/${name}${query}`);
-  for (const name of ['maxtext.sh', 'maxtext.yaml', 'libtpu.env', 'xpk.sh', 'report.md', 'ranked.csv']) {
+  for (const name of ['maxtext.sh', 'maxtext.yaml', 'libtpu.env', 'xpk.sh', 'jobset.yaml', 'verify.sh', 'report.md', 'trace.json', 'ranked.csv']) {
     const response = await file(advised.run_id, name);
     assert.equal(response.status, 200, `${name}: ${await response.clone().text()}`);
     assert.equal(response.headers.get('content-disposition'), `attachment; filename="${name}"`);
@@ -141,6 +146,62 @@ test('a run gives the files to start it with', async () => {
   await problem(assert, await file('01a1fc9a-21ef-7bb3-a4fd-a2b739d7a072', 'report.md'), 404, 'not-found');
   await problem(assert, await file(advised.run_id, 'report.md', '?rank=0'), 400, 'bad-request');
   assert.ok((await file(advised.run_id, 'report.md', '?rank=100')).status >= 400);
+});
+
+test('the files of a run are read by what they are for', async () => {
+  const advised = await (await daemon.post('/v1/advise', adviseRequest({ store: true }))).json();
+  const [{ estimate, config }] = advised.ranked;
+  const file = async (name) => (await daemon.fetch(`/v1/runs/${advised.run_id}/artifacts/${name}`)).text();
+  for (const name of ['maxtext.sh', 'xpk.sh', 'verify.sh']) {
+    const { status, stderr } = spawnSync('bash', ['-n'], { input: await file(name), encoding: 'utf8' });
+    assert.equal(status, 0, `${name}: ${stderr}`);
+  }
+  assert.equal(parse(await file('maxtext.yaml')).per_device_batch_size, config.per_device_batch_size);
+
+  const job = parse(await file('jobset.yaml')).spec.replicatedJobs[0];
+  const pod = job.template.spec.template.spec;
+  const { hosts, chips, slices, topology } = advised.cluster;
+  assert.deepEqual([job.replicas, job.template.spec.parallelism], [slices, hosts / slices]);
+  assert.equal(pod.nodeSelector['cloud.google.com/gke-tpu-topology'], topology);
+  assert.equal(pod.containers[0].resources.limits['google.com/tpu'], chips / hosts);
+  const script = spawnSync('bash', ['-n'], { input: pod.containers[0].args[0], encoding: 'utf8' });
+  assert.equal(script.status, 0, script.stderr);
+
+  const { traceEvents } = JSON.parse(await file('trace.json'));
+  const waited = traceEvents.filter(({ ph, tid }) => ph === 'X' && tid === 1);
+  const sum = waited.reduce((total, { dur }) => total + dur, 0);
+  assert.ok(Math.abs(sum - 1e6 * estimate.step_time_s) < 1, `${sum} us of ${estimate.step_time_s} s`);
+  assert.deepEqual(waited.map(({ ts }) => ts), [...waited].sort((a, b) => a.ts - b.ts).map(({ ts }) => ts));
+});
+
+test('verify.sh tells what fits, what does not and what could not be compiled', async () => {
+  const advised = await (await daemon.post('/v1/advise', adviseRequest({ store: true }))).json();
+  const script = await (await daemon.fetch(`/v1/runs/${advised.run_id}/artifacts/verify.sh`)).text();
+  const folder = mkdtempSync(join(tmpdir(), 'verify-'));
+  const run = (words, status = 0) => { // with a compiler that says these words
+    writeFileSync(join(folder, 'python3'), `#!/bin/bash\nprintf '%s\\n' "$@" > ${folder}/arguments\ncat <<'END'\n${words}\nEND\nexit ${status}\n`, { mode: 0o755 });
+    return spawnSync('bash', ['-c', script], { encoding: 'utf8', env: { PATH: `${folder}:${process.env.PATH}` } });
+  };
+  try {
+    const gib = 2 ** 30;
+    const memory = (temp) => `Memory analysis: CompiledMemoryStats(generated_code_size_in_bytes=0, argument_size_in_bytes=${10 * gib}, output_size_in_bytes=${10 * gib}, alias_size_in_bytes=${10 * gib}, temp_size_in_bytes=${temp}, host_generated_code_size_in_bytes=7, host_argument_size_in_bytes=7)`;
+    const fits = run(memory(6 * gib));
+    assert.equal(fits.status, 0, fits.stderr);
+    assert.match(fits.stdout, /^fits: XLA 16\.00 GiB per device, predicted [0-9.]+ GiB \([-+][0-9.]+ %\)/);
+    const asked = spawnSync('cat', [join(folder, 'arguments')], { encoding: 'utf8' }).stdout.split('\n');
+    assert.deepEqual(asked.slice(0, 2), ['-m', 'maxtext.trainers.pre_train.train_compile']);
+    assert.ok(asked.includes(`compile_topology=${advised.cluster.accelerator}`));
+    assert.ok(asked.includes(`compile_xla_flags=${advised.ranked[0].xla_flags.join(' ')}`));
+    const over = run('jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 101.38G of 94.75G', 1);
+    assert.equal(over.status, 1);
+    assert.match(over.stderr, /Used 101\.38G of 94\.75G[^]*does not fit/);
+    const broken = run('ModuleNotFoundError: No module named maxtext', 1);
+    assert.equal(broken.status, 2);
+    assert.match(broken.stderr, /No module named maxtext[^]*could not be compiled/);
+    assert.equal(run('Finished train_compile.py successfully!').status, 2, 'no memory printed is not "fits"');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('two runs are compared, and the differences add up', async () => {

@@ -205,12 +205,16 @@ static void each_flag_is_written_once_and_bundles_do_not_override_the_plan(void 
 /* A small answer whose texts try to leave their quotes. */
 static const char hostile_answer[] =
     "{\"model\":{\"name\":\"x\\nrm -rf "
-    "/\"},\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x4\",\"slices\":2,\"accelerator\":\"tpu7x-128\"},"
+    "/\"},\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x4\",\"slices\":2,\"accelerator\":\"tpu7x-128\","
+    "\"chips\":128,\"hosts\":32},"
     "\"ranked\":[{\"rank\":1,\"tie_group\":1,\"config\":{\"model_name\":\"a'; touch /tmp/x; "
     "'\",\"steps\":7,\"mlp_activations\":[\"silu\",\"linear\"],"
     "\"remat_policy\":\"=cmd|x\",\"per_device_batch_size\":0.5},\"xla_flags\":[\"--xla_a=1\",\"--xla_b=2\"],"
     "\"why\":[\"a | b\"],"
-    "\"estimate\":{\"step_time_s\":1.5,\"mesh\":[{\"axis\":\"fsdp\",\"size\":64}],\"fit_verdict\":\"fits\"}}]"
+    "\"estimate\":{\"step_time_s\":1.5,\"time_parts\":["
+    "{\"name\":\"matmul\",\"resource\":\"mxu\",\"seconds\":1,\"exposed_seconds\":1},"
+    "{\"name\":\"fsdp\\\"\",\"resource\":\"ici\",\"seconds\":2,\"exposed_seconds\":0.5}],\"mesh\":[{\"axis\":"
+    "\"fsdp\",\"size\":64}],\"fit_verdict\":\"fits\"}}]"
     ","
     "\"engine\":{\"version\":\"1\"}}";
 
@@ -247,6 +251,13 @@ static void every_artifact_is_made_from_a_stored_answer(void **state)
         {"libtpu.env", "LIBTPU_INIT_ARGS=--xla_a=1 --xla_b=2\n"},
         {"xpk.sh", "--tpu-type='tpu7x-4x4x4' --num-slices=2"},
         {"report.md", "- a \\| b\n"},
+        {"jobset.yaml", "                cloud.google.com/gke-tpu-topology: 4x4x4\n"},
+        {"jobset.yaml", "      replicas: 2\n      template:\n        spec:\n          parallelism: 16\n"},
+        {"jobset.yaml", "                      export LIBTPU_INIT_ARGS='--xla_a=1 --xla_b=2'\n"},
+        {"jobset.yaml", "google.com/tpu: 4}"},
+        {"verify.sh", "TOPOLOGY='tpu7x-128' SLICES=2\n"},
+        {"verify.sh", "FLAGS='--xla_a=1 --xla_b=2'\n"},
+        {"trace.json", "\"ts\":1000000.000,\"dur\":500000.000,\"name\":\"fsdp\\\"\",\"cat\":\"ici\""},
         {"ranked.csv", "1,1,1.5,0,0,0,0,0,0.5,1,\"fits\",\"fsdp=64\",\"'=cmd|x\"\r\n"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

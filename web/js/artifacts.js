@@ -9,7 +9,10 @@ const FILES = [
   ['maxtext.yaml', 'the settings as a MaxText configuration file'],
   ['libtpu.env', 'the XLA flags as an environment file'],
   ['xpk.sh', 'submits the job to a cluster with XPK'],
+  ['jobset.yaml', 'submits the job to GKE as a JobSet'],
+  ['verify.sh', 'has XLA compile the step and check its memory, without a TPU'],
   ['report.md', 'the plan and its reasons to read and to review'],
+  ['trace.json', 'what the step spends its time on, for Perfetto'],
   ['ranked.csv', 'all ranked plans as a spreadsheet'],
 ];
 

@@ -1,0 +1,97 @@
+#include "engine/emit/jobset.h"
+
+#include <string.h>
+
+#include "engine/emit/script.h"
+
+/* Values of the node label cloud.google.com/gke-tpu-accelerator (GKE's "Plan TPUs" page). */
+static const struct {
+    const char *chip, *label;
+} accelerators[] = {
+    {"tpu7x", "tpu7x"},        {"v6e", "tpu-v6e-slice"},
+    {"v5p", "tpu-v5p-slice"},  {"v5e", "tpu-v5-lite-podslice"},
+    {"v4", "tpu-v4-podslice"},
+};
+
+static const char *accelerator_of(const char *chip)
+{
+    for (size_t i = 0; i < sizeof accelerators / sizeof *accelerators; i++)
+        if (strcmp(accelerators[i].chip, chip) == 0) return accelerators[i].label;
+    return chip;
+}
+
+/* A literal block of YAML: every line of `block` indented. */
+static void put_block(struct adv_text *text, const char *block, int indent)
+{
+    while (*block) {
+        const size_t length = strcspn(block, "\n");
+        adv_text_format(text, "%*s", indent, "");
+        adv_text_append_bytes(text, block, length);
+        adv_text_append(text, "\n");
+        block += length + (block[length] == '\n');
+    }
+}
+
+static void put_container(const struct adv_artifact_source *source, int chips_per_host, struct adv_text *text)
+{
+    adv_text_append(text, "                - name: maxtext\n"
+                          "                  image: \"${DOCKER_IMAGE}\"\n"
+                          "                  securityContext: {privileged: true}\n"
+                          "                  ports: [{containerPort: 8471}, {containerPort: 8080}]\n"
+                          "                  env:\n"
+                          "                    - {name: RUN_NAME, value: \"${WORKLOAD}\"}\n"
+                          "                    - {name: BASE_OUTPUT_DIRECTORY, value: "
+                          "\"${BASE_OUTPUT_DIRECTORY}\"}\n"
+                          "                  command: [bash, -c]\n"
+                          "                  args:\n"
+                          "                    - |\n");
+    struct adv_text script;
+    adv_text_init(&script, text->limit_bytes);
+    adv_text_append(&script, "set -euo pipefail\n");
+    adv_script_export(&script, source);
+    adv_script_command(&script, source, "train", "");
+    put_block(text, script.data ? script.data : "", 22);
+    adv_text_free(&script);
+    adv_text_format(text, "                  resources: {limits: {google.com/tpu: %d}}\n", chips_per_host);
+}
+
+void adv_jobset_write(const struct adv_artifact_source *source, struct adv_text *text)
+{
+    const int slices = source->slices > 0 ? source->slices : 1;
+    const int hosts = source->hosts > slices ? source->hosts / slices : 1;
+    adv_script_headline(text, source);
+    adv_text_append(text, "# export WORKLOAD=name DOCKER_IMAGE=image-with-MaxText "
+                          "BASE_OUTPUT_DIRECTORY=gs://bucket/path\n"
+                          "# envsubst '$WORKLOAD $DOCKER_IMAGE $BASE_OUTPUT_DIRECTORY' < jobset.yaml | "
+                          "kubectl apply -f -\n"
+                          "apiVersion: jobset.x-k8s.io/v1alpha2\n"
+                          "kind: JobSet\n"
+                          "metadata:\n"
+                          "  name: \"${WORKLOAD}\"\n"
+                          "  annotations:\n"
+                          "    alpha.jobset.sigs.k8s.io/exclusive-topology: cloud.google.com/gke-nodepool\n"
+                          "spec:\n"
+                          "  failurePolicy: {maxRestarts: 0}\n"
+                          "  replicatedJobs:\n"
+                          "    - name: slice\n");
+    adv_text_format(text,
+                    "      replicas: %d\n"
+                    "      template:\n"
+                    "        spec:\n"
+                    "          parallelism: %d\n"
+                    "          completions: %d\n"
+                    "          backoffLimit: 0\n",
+                    slices, hosts, hosts);
+    adv_text_append(text, "          template:\n"
+                          "            spec:\n"
+                          "              restartPolicy: Never\n"
+                          "              hostNetwork: true\n"
+                          "              dnsPolicy: ClusterFirstWithHostNet\n"
+                          "              nodeSelector:\n"
+                          "                cloud.google.com/gke-tpu-accelerator: ");
+    adv_script_plain(text, accelerator_of(source->chip));
+    adv_text_append(text, "\n                cloud.google.com/gke-tpu-topology: ");
+    adv_script_plain(text, source->topology);
+    adv_text_append(text, "\n              containers:\n");
+    put_container(source, source->chips / (slices * hosts), text);
+}

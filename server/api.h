@@ -13,6 +13,11 @@ void adv_api_answer(
 ADV_MUST_CHECK adv_code adv_api_run_engine(struct adv_exchange *exchange, int kind, const char *json,
                                            size_t json_bytes, struct adv_answer *answer, adv_err *err);
 
+/* ?limit= of a list's page and ?rank= of an advise run's plan, 50 and 1 without. false with the problem in
+ * the reply. */
+ADV_MUST_CHECK bool adv_api_read_limit(struct adv_exchange *exchange, int *limit);
+ADV_MUST_CHECK bool adv_api_read_rank(struct adv_exchange *exchange, int *rank);
+
 void adv_api_catalog_list(struct adv_exchange *exchange);
 void adv_api_catalog_entry(struct adv_exchange *exchange);
 
@@ -20,6 +25,10 @@ void adv_api_runs_list(struct adv_exchange *exchange);
 void adv_api_run_get(struct adv_exchange *exchange);
 void adv_api_run_delete(struct adv_exchange *exchange);
 void adv_api_run_artifact(struct adv_exchange *exchange);
+void adv_api_measurement_post(struct adv_exchange *exchange);
+void adv_api_measurements_list(struct adv_exchange *exchange);
+void adv_api_measurement_delete(struct adv_exchange *exchange);
+void adv_api_accuracy(struct adv_exchange *exchange);
 void adv_api_compare(struct adv_exchange *exchange);
 void adv_api_check(struct adv_exchange *exchange);
 void adv_api_baseline_get(struct adv_exchange *exchange);

@@ -7,8 +7,7 @@
 
 #define ARTIFACT_LIMIT_BYTES (1024u * 1024u) /* a table of 100 rows takes 20 KiB */
 
-/* ?rank= of an advise run's plan, 1 without. false with the problem in the reply. */
-static bool read_rank(struct adv_exchange *exchange, int *rank)
+bool adv_api_read_rank(struct adv_exchange *exchange, int *rank)
 {
     const char *text = adv_exchange_query(exchange, "rank");
     *rank = 1;
@@ -28,7 +27,7 @@ void adv_api_run_artifact(struct adv_exchange *exchange)
 {
     static const char *const allowed[] = {"rank", NULL};
     int rank = 1;
-    if (!adv_exchange_check_query(exchange, allowed) || !read_rank(exchange, &rank)) return;
+    if (!adv_exchange_check_query(exchange, allowed) || !adv_api_read_rank(exchange, &rank)) return;
     const char *name = exchange->parameters[1];
     const char *type = adv_artifact_media_type(name);
     if (type && !adv_exchange_accepts(exchange, type)) {

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/json/decode_measured.h"
 #include "server/api.h"
 #include "server/app.h"
 #include "server/store_runs.h"
@@ -12,7 +13,7 @@
 
 static const char *const no_query[] = {NULL};
 
-static bool read_limit(struct adv_exchange *exchange, int *limit)
+bool adv_api_read_limit(struct adv_exchange *exchange, int *limit)
 {
     const char *text = adv_exchange_query(exchange, "limit");
     *limit = PAGE_COUNT;
@@ -26,19 +27,6 @@ static bool read_limit(struct adv_exchange *exchange, int *limit)
     adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/limit", NULL, "limit is a whole number from 1 to %d",
                     LONGEST_PAGE_COUNT);
     return false;
-}
-
-/* 2026-11-21 or 2026-11-21T05:00:00Z (fractions and offsets are fine); the database decides about the
- * calendar. */
-static bool looks_like_time(const char *text)
-{
-    static const char shape[] = "dddd-dd-dd";
-    for (int i = 0; shape[i]; i++) {
-        bool digit = text[i] >= '0' && text[i] <= '9';
-        if (shape[i] == 'd' ? !digit : text[i] != shape[i]) return false;
-    }
-    return text[10] == '\0' ||
-           (text[10] == 'T' && strspn(text + 11, "0123456789:.+-Z") == strlen(text + 11) && text[11]);
 }
 
 static void reply_text(struct adv_exchange *exchange, struct adv_text *text)
@@ -58,7 +46,8 @@ void adv_api_runs_list(struct adv_exchange *exchange)
                                     .kind = adv_exchange_query(exchange, "kind"),
                                     .since = adv_exchange_query(exchange, "since"),
                                     .after = adv_exchange_query(exchange, "cursor")};
-    if (!adv_exchange_check_query(exchange, allowed) || !read_limit(exchange, &filter.limit_count)) return;
+    if (!adv_exchange_check_query(exchange, allowed) || !adv_api_read_limit(exchange, &filter.limit_count))
+        return;
     if (filter.after && !adv_uuid_valid(filter.after)) {
         adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/cursor", "use next_cursor of the page before",
                         "this is not a cursor of this list");
@@ -69,7 +58,7 @@ void adv_api_runs_list(struct adv_exchange *exchange)
     struct adv_text json;
     adv_text_init(&json, LIST_LIMIT_BYTES);
     adv_code code = ADV_E_BAD_REQUEST;
-    if (!filter.since || looks_like_time(filter.since))
+    if (!filter.since || adv_looks_like_time(filter.since))
         code = adv_store_runs_list(exchange->db, &filter, &json, &err);
     if (!code) {
         reply_text(exchange, &json);

@@ -204,6 +204,90 @@ test('verify.sh tells what fits, what does not and what could not be compiled', 
   }
 });
 
+const measure = (run, body, query = '') => daemon.post(`/v1/runs/${run}/measurements${query}`, body);
+const AT = '2026-11-20T10:00:00Z';
+
+test('a measurement is kept beside its prediction, once however often it is sent', async () => {
+  const run = await store({ project: 'measured' });
+  const tokens = (run.tokens_per_s_per_chip * run.step_time_s) / 2;
+  const body = { step_time_s: 2, tokens_per_s_per_chip: tokens, hbm_bytes_per_device: run.hbm_bytes_per_device / 2, source: 'nightly', at: AT };
+  const first = await measure(run.run_id, body);
+  assert.equal(first.status, 201, await first.clone().text());
+  const row = await first.json();
+  assert.ok(Math.abs(row.error_frac - (run.step_time_s / 2 - 1)) < 1e-9);
+  assert.deepEqual([row.run_id, row.rank, row.source, row.at, row.hbm_error_frac], [run.run_id, 1, 'nightly', '2026-11-20T10:00:00.000000Z', 1]);
+  assert.equal(row.inside_interval, run.step_time_low_s <= 2 && 2 <= run.step_time_high_s);
+  const again = await measure(run.run_id, body);
+  assert.deepEqual([again.status, (await again.json()).measurement_id], [200, row.measurement_id]);
+  await problem(assert, await measure(run.run_id, { ...body, step_time_s: 2.001 }), 409, 'conflict');
+  assert.equal((await measure(run.run_id, { ...body, at: '2026-11-21' })).status, 201);
+  const list = (await get(`/v1/runs/${run.run_id}/measurements`)).measurements;
+  assert.equal(list.length, 2);
+  assert.equal(list[1].measurement_id, row.measurement_id, 'newest first');
+  const gone = () => daemon.fetch(`/v1/runs/${run.run_id}/measurements/${row.measurement_id}`, { method: 'DELETE' });
+  assert.equal((await gone()).status, 204);
+  await problem(assert, await gone(), 404, 'not-found');
+  assert.equal((await daemon.fetch(`/v1/runs/${run.run_id}`, { method: 'DELETE' })).status, 204);
+  assert.equal(sql('api_runs', `SELECT count(*) FROM measurements WHERE run_id = '${run.run_id}'`).trim(), '0', 'measurements go with their run');
+});
+
+test('a training log is read as the median of its steps after the first', async () => {
+  const advised = await (await daemon.post('/v1/advise', adviseRequest({ store: true, project: 'logged' }))).json();
+  const { estimate } = advised.ranked[1];
+  const per_device = (estimate.tokens_per_step / advised.cluster.devices);
+  const line = (step, seconds) => `I1120 10:00:00 metric_logger.py:158] completed step: ${step}, seconds: ${seconds}, TFLOP/s/device: 400.1, Tokens/s/device: ${(per_device / seconds).toFixed(3)}, total_weights: 1, loss: 9.1\n`;
+  const log = ['starting\n', line(0, 90), line(1, 0.1), line(2, 7), line(3, 5), line(4, 6), line(5, 5.5), 'done\n'].join('');
+  const post = (text, query) => daemon.fetch(`/v1/runs/${advised.run_id}/measurements${query}`, { method: 'POST', body: text, headers: { 'Content-Type': 'text/plain' } });
+  const stored = await post(log, '?rank=2&source=night%20run');
+  assert.equal(stored.status, 201, await stored.clone().text());
+  const row = await stored.json();
+  assert.deepEqual([row.measured_step_time_s, row.steps_count, row.rank, row.source], [5.5, 3, 2, 'night run']);
+  assert.ok(Math.abs(row.measured_tokens_per_s_per_chip / (estimate.tokens_per_step / 5.5 / advised.cluster.chips) - 1) < 1e-3, 'of a chip');
+  const half = log.replaceAll(/device: ([0-9.]+), total/g, (_, rate) => `device: ${rate / 2}, total`);
+  const other = await problem(assert, await post(half, '?rank=2'), 422, 'invalid-request');
+  assert.match(other.errors[0].detail, /another batch/);
+  await problem(assert, await post('no steps here', ''), 422, 'invalid-request');
+  const early = await problem(assert, await post(line(0, 90) + line(1, 1) + line(2, 5), ''), 422, 'invalid-request');
+  assert.match(early.errors[0].detail, /first steps/);
+  await problem(assert, await post(log, '?rank=99'), 404, 'not-found');
+  await problem(assert, await post(log, '?at=yesterday'), 400, 'bad-request');
+});
+
+test('accuracy is predicted against measured, by chip and model and in all', async () => {
+  const empty = await get('/v1/accuracy?project=nobody');
+  assert.deepEqual([empty.rows, empty.groups, empty.judged_count, empty.median_abs_error_frac], [[], [], 0, null]);
+  const run = await store({ project: 'accuracy' });
+  for (const [at, factor] of [1.1, 0.9, 1.3, 1.01].entries())
+    assert.equal((await measure(run.run_id, { step_time_s: run.step_time_s / factor, source: 's', at: `2026-11-1${at}` })).status, 201);
+  const whole = await get('/v1/accuracy?project=accuracy');
+  const close = (actual, expected) => assert.ok(Math.abs(actual - expected) < 1e-9, `${actual} is not ${expected}`);
+  close(whole.median_abs_error_frac, 0.1);
+  close(whole.p90_abs_error_frac, 0.3);
+  close(whole.max_abs_error_frac, 0.3);
+  close(whole.bias_frac, 0.055);
+  close(whole.interval_coverage_frac, whole.rows.filter((row) => row.inside_interval).length / 4);
+  assert.deepEqual(whole.groups.map(({ chip, model, judged_count }) => [chip, model, judged_count]), [['v6e', 'llama3.1-8b', 4]]);
+  const page = await get('/v1/accuracy?project=accuracy&limit=3');
+  const rest = await get(`/v1/accuracy?project=accuracy&limit=3&cursor=${page.next_cursor}`);
+  assert.deepEqual([...page.rows, ...rest.rows].map((row) => row.measurement_id), whole.rows.map((row) => row.measurement_id));
+  assert.deepEqual([rest.next_cursor, rest.judged_count], [null, 4]);
+  assert.equal((await get('/v1/accuracy?project=accuracy&since=2026-11-12')).judged_count, 2);
+  for (const bad of ['since=soon', 'since=2026-13-40', 'limit=0', 'cursor=x', 'colour=red'])
+    await problem(assert, await daemon.fetch(`/v1/accuracy?${bad}`), 400, 'bad-request');
+});
+
+test('a measurement that cannot be is refused, every fault at once', async () => {
+  const run = await store({});
+  const faults = await problem(assert, await measure(run.run_id, { step_time_s: -1, source: '', speed: 3 }), 422, 'invalid-request');
+  assert.deepEqual(faults.errors.map((error) => error.pointer).sort(), ['/at', '/source', '/speed', '/step_time_s']);
+  const body = { step_time_s: 1, source: 's', at: AT };
+  await problem(assert, await measure(run.run_id, { ...body, at: '2026-02-31' }), 422, 'invalid-request');
+  await problem(assert, await measure(run.run_id, { ...body, tokens_per_s_per_chip: 1 }), 422, 'invalid-request');
+  await problem(assert, await measure(run.run_id, body, '?rank=2'), 404, 'not-found');
+  await problem(assert, await measure('01a1fc9a-21ef-7bb3-a4fd-a2b739d7a072', body), 404, 'not-found');
+  await problem(assert, await daemon.fetch('/v1/runs/x/measurements'), 404, 'not-found');
+});
+
 test('two runs are compared, and the differences add up', async () => {
   const one = await store({});
   const request = estimateRequest({ store: true });

@@ -66,6 +66,13 @@ test('what is read is as documented', async () => {
   await assertAnswer('get', '/v1/runs', '/v1/runs?limit=0');
   await assertAnswer('get', '/v1/runs/{run_id}', `/v1/runs/${stored.run_id}`);
   await assertAnswer('get', '/v1/runs/{run_id}', '/v1/runs/x');
+  const measured = json({ step_time_s: 3, source: 's', at: '2026-11-20T10:00:00Z' });
+  for (const status of [201, 200])
+    assert.equal((await assertAnswer('post', '/v1/runs/{run_id}/measurements', `/v1/runs/${stored.run_id}/measurements`, measured)).status, status);
+  await assertAnswer('post', '/v1/runs/{run_id}/measurements', `/v1/runs/${stored.run_id}/measurements`, json({}));
+  await assertAnswer('get', '/v1/runs/{run_id}/measurements', `/v1/runs/${stored.run_id}/measurements`);
+  await assertAnswer('get', '/v1/accuracy', '/v1/accuracy');
+  await assertAnswer('get', '/v1/accuracy', '/v1/accuracy?limit=0');
   await assertAnswer('put', '/v1/baselines/{project}/{label}', '/v1/baselines/p/l', json({ run_id: stored.run_id }));
   await assertAnswer('get', '/v1/baselines/{project}/{label}', '/v1/baselines/p/l');
   await assertAnswer('delete', '/v1/runs/{run_id}', `/v1/runs/${stored.run_id}`);

@@ -77,6 +77,14 @@ done
 refuses 'a label has at most 95 bytes' 'runs_label_check' sql one "$(run_row 2 label "repeat('x', 96)")"
 refuses 'a run does not change' 'immutable' sql one "UPDATE runs SET label = 'other'"
 refuses 'runs are not swept away' 'immutable' sql one 'TRUNCATE runs CASCADE'
+measured() { # [COLUMN VALUE]: a statement that measures the run
+    echo "INSERT INTO measurements (id, run_id, source, measured_at, measured_step_time_s, step_time_s, step_time_low_s, step_time_high_s,
+        hbm_bytes_per_device${1:+, $1}) VALUES (gen_random_uuid(), '00000000-0000-7000-8000-000000000001', 's', '2026-11-20', 1, 1, 1, 1, 1${1:+, $2})"
+}
+holds 'a measurement is stored' sql one "$(measured)"
+refuses 'the same one only once' 'measurements_run_id_rank_source_measured_at_key' sql one "$(measured)"
+refuses 'bytes are positive' 'measurements_measured_hbm_bytes_per_device_check' sql one "$(measured measured_hbm_bytes_per_device 0)"
+refuses 'a rank is one of an answer' 'measurements_rank_check' sql one "$(measured rank 101)"
 holds 'a run becomes a baseline' sql one "INSERT INTO baselines (project, label, run_id) SELECT 'p', 'l', id FROM runs"
 refuses 'a baseline keeps its run' 'baselines_run_id_fkey' sql one 'DELETE FROM runs'
 refuses 'a baseline has a name' 'baselines_label_check' sql one "INSERT INTO baselines (project, label, run_id) SELECT 'p', '', id FROM runs"

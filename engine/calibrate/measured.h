@@ -1,0 +1,45 @@
+/* measured.h: what a plan took on the machine: read from a training log, and checked against the plan.
+ *
+ * Pure functions; thread safe.
+ */
+#ifndef ADV_CALIBRATE_MEASURED_H
+#define ADV_CALIBRATE_MEASURED_H
+
+#include <stddef.h>
+
+#include "engine/base/err.h"
+#include "engine/base/limits.h"
+
+/* A measured step. Numbers that were not measured are NAN. */
+struct adv_measured {
+    double step_time_s;           /* of one optimizer step */
+    double tokens_per_s_per_chip; /* of a chip, not of a device */
+    double hbm_bytes_per_device;
+    int steps_count; /* steps that the time is the median of; 0 when it was given */
+    char source[ADV_LIMIT_NAME];
+    char at[40]; /* 2026-11-21T05:00:00Z; "" = now */
+};
+
+/* The plan that was run, as it was answered. */
+struct adv_measured_plan {
+    double step_time_s, step_time_low_s, step_time_high_s;
+    double tokens_per_s_per_chip, hbm_bytes_per_device;
+    int devices, chips;
+};
+
+enum { ADV_LOG_WARM_UP_STEPS = 3 };
+
+/* Reads the "completed step:" lines of a MaxText log: the medians of the seconds and of the tokens per second
+ * of all but the first three steps, which compile and fill queues. Lines of several hosts may be mixed;
+ * gradient accumulation is inside a step. Leaves source and at alone. ADV_E_INVALID: no such lines, or too
+ * few steps. */
+ADV_MUST_CHECK adv_code adv_measured_from_log(const char *log, size_t log_bytes,
+                                              const struct adv_measured_plan *plan,
+                                              struct adv_measured *measured, adv_err *err);
+
+/* Refuses what cannot be the plan: tokens per second that are not the plan's tokens over the measured time
+ * (2 % apart: another batch, length or number of chips). ADV_E_INVALID at /tokens_per_s_per_chip. */
+ADV_MUST_CHECK adv_code adv_measured_check(const struct adv_measured *measured,
+                                           const struct adv_measured_plan *plan, adv_err *err);
+
+#endif

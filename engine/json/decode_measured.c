@@ -1,0 +1,82 @@
+#include "engine/json/decode_measured.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/json/decode_answer.h"
+#include "engine/json/json_read.h"
+
+#define MOST_SECONDS      1e6 /* eleven days a step */
+#define MOST_TOKENS_PER_S 1e9
+#define MOST_BYTES        1e15
+#define LEAST             1e-9
+
+bool adv_looks_like_time(const char *text)
+{
+    static const char shape[] = "dddd-dd-dd";
+    for (int i = 0; shape[i]; i++) {
+        bool digit = text[i] >= '0' && text[i] <= '9';
+        if (shape[i] == 'd' ? !digit : text[i] != shape[i]) return false;
+    }
+    return text[10] == '\0' ||
+           (text[10] == 'T' && strspn(text + 11, "0123456789:.+-Z") == strlen(text + 11) && text[11]);
+}
+
+static void take_text(const json_t *root, const char *member, char *text, size_t size, adv_err *err)
+{
+    const char *value = NULL;
+    char pointer[ADV_LIMIT_POINTER];
+    if (!adv_json_string(root, "", member, ADV_JSON_REQUIRED, &value, err)) return;
+    if (value[0] == '\0' || strlen(value) >= size)
+        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, "", member), NULL,
+                          "%s has 1 to %zu bytes", member, size - 1);
+    else
+        memcpy(text, value, strlen(value) + 1);
+}
+
+adv_code adv_decode_measured(const char *json, size_t json_bytes, struct adv_measured *measured, adv_err *err)
+{
+    static const char *const names[] = {"step_time_s", "tokens_per_s_per_chip", "hbm_bytes_per_device",
+                                        "source", "at"};
+    memset(measured, 0, sizeof *measured);
+    measured->step_time_s = measured->tokens_per_s_per_chip = measured->hbm_bytes_per_device = (double)NAN;
+    json_t *root = NULL;
+    adv_code code = adv_json_parse(json, json_bytes, &root, err);
+    if (code) return code;
+    if (adv_json_is_object(root, "", err)) {
+        (void)adv_json_known_members(root, "", names, sizeof names / sizeof *names, err);
+        (void)adv_json_number(root, "", "step_time_s", ADV_JSON_REQUIRED, LEAST, MOST_SECONDS,
+                              &measured->step_time_s, err);
+        (void)adv_json_number(root, "", "tokens_per_s_per_chip", ADV_JSON_OPTIONAL, LEAST, MOST_TOKENS_PER_S,
+                              &measured->tokens_per_s_per_chip, err);
+        (void)adv_json_number(root, "", "hbm_bytes_per_device", ADV_JSON_OPTIONAL, 1.0, MOST_BYTES,
+                              &measured->hbm_bytes_per_device, err);
+        take_text(root, "source", measured->source, sizeof measured->source, err);
+        take_text(root, "at", measured->at, sizeof measured->at, err);
+        if (measured->at[0] && !adv_looks_like_time(measured->at))
+            (void)adv_err_add(err, ADV_E_INVALID, "/at", "2026-11-21 or 2026-11-21T05:00:00Z",
+                              "at is not a time");
+    }
+    json_decref(root);
+    return err->code;
+}
+
+adv_code adv_decode_measured_plan(const char *response_json, size_t response_bytes, int rank,
+                                  struct adv_measured_plan *plan, adv_err *err)
+{
+    struct adv_arena arena;
+    adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
+    struct adv_artifact_source *source = adv_arena_alloc(&arena, sizeof *source);
+    if (!source) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
+    const adv_code code = adv_decode_answer(response_json, response_bytes, rank, &arena, source, err);
+    *plan = (struct adv_measured_plan){.step_time_s = source->row.step_time_s,
+                                       .step_time_low_s = source->row.step_time_low_s,
+                                       .step_time_high_s = source->row.step_time_high_s,
+                                       .tokens_per_s_per_chip = source->row.tokens_per_s_per_chip,
+                                       .hbm_bytes_per_device = source->row.hbm_bytes_per_device,
+                                       .devices = source->devices,
+                                       .chips = source->chips};
+    adv_arena_free(&arena);
+    return code;
+}

@@ -1,0 +1,171 @@
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/json/decode_measured.h"
+#include "server/api.h"
+#include "server/store_measurements.h"
+#include "server/store_runs.h"
+
+#define MEASUREMENT_LIMIT_BYTES 4096
+#define LIST_LIMIT_BYTES        (8u * 1024u * 1024u)
+#define LOG_SOURCE              "MaxText log"
+
+static const char *const no_query[] = {NULL};
+
+static void reply_text(struct adv_exchange *exchange, int status, struct adv_text *text)
+{
+    if (text->overflow) adv_text_free(text);
+    adv_reply_json(exchange, status, text->data, text->length_bytes);
+}
+
+static bool is_log(const struct adv_exchange *exchange)
+{
+    const char *type = exchange->headers[ADV_HEADER_CONTENT_TYPE];
+    return type && strncasecmp(type, "text/plain", strlen("text/plain")) == 0;
+}
+
+/* A query parameter as a text of the measurement of a log. */
+static void take_query(struct adv_exchange *exchange, const char *name, char *text, size_t size, adv_err *err)
+{
+    const char *value = adv_exchange_query(exchange, name);
+    if (!value) return;
+    if (value[0] == '\0' || strlen(value) >= size)
+        (void)adv_err_add(err, ADV_E_BAD_REQUEST, strcmp(name, "at") == 0 ? "/query/at" : "/query/source",
+                          NULL, "%s has 1 to %zu bytes", name, size - 1);
+    else
+        memcpy(text, value, strlen(value) + 1);
+}
+
+static adv_code read_log(struct adv_exchange *exchange, const struct adv_measured_plan *plan,
+                         struct adv_measured *measured, adv_err *err)
+{
+    memset(measured, 0, sizeof *measured);
+    memcpy(measured->source, LOG_SOURCE, sizeof LOG_SOURCE);
+    take_query(exchange, "source", measured->source, sizeof measured->source, err);
+    take_query(exchange, "at", measured->at, sizeof measured->at, err);
+    if (measured->at[0] && !adv_looks_like_time(measured->at))
+        (void)adv_err_add(err, ADV_E_BAD_REQUEST, "/query/at", "2026-11-21 or 2026-11-21T05:00:00Z",
+                          "at is not a time");
+    adv_code code = adv_measured_from_log(exchange->body ? exchange->body : "", exchange->body_bytes, plan,
+                                          measured, err);
+    return err->code ? err->code : code;
+}
+
+/* The plan of the run that is measured. */
+static adv_code read_plan(struct adv_exchange *exchange, int rank, struct adv_measured_plan *plan,
+                          adv_err *err)
+{
+    struct adv_stored_run run;
+    adv_code code = adv_store_run_get(exchange->db, exchange->parameters[0], &run, err);
+    if (code) return code;
+    code = adv_decode_measured_plan(run.response, strlen(run.response), rank, plan, err);
+    adv_store_run_free(&run);
+    return code;
+}
+
+static adv_code store(struct adv_exchange *exchange, int rank, bool *created, struct adv_text *json,
+                      adv_err *err)
+{
+    struct adv_measured_plan plan;
+    struct adv_measured measured;
+    const struct adv_measurement_key key = {exchange->parameters[0], rank};
+    adv_code code = read_plan(exchange, rank, &plan, err);
+    if (code) return code;
+    code = is_log(exchange) ? read_log(exchange, &plan, &measured, err)
+                            : adv_decode_measured(exchange->body ? exchange->body : "", exchange->body_bytes,
+                                                  &measured, err);
+    if (code) return code;
+    code = adv_measured_check(&measured, &plan, err);
+    if (code) return code;
+    adv_err database;
+    adv_err_init(&database);
+    code = adv_store_measurement_save(exchange->db, &key, &measured, &plan, created, json, &database);
+    if (code == ADV_E_BAD_REQUEST) /* every other value was read as a number */
+        return adv_err_add(err, ADV_E_INVALID, is_log(exchange) ? "/query/at" : "/at", NULL,
+                           "there is no such time in the calendar");
+    if (code) adv_err_merge(err, &database, "");
+    return code;
+}
+
+void adv_api_measurement_post(struct adv_exchange *exchange)
+{
+    static const char *const of_log[] = {"rank", "source", "at", NULL}, *const of_json[] = {"rank", NULL};
+    int rank = 1;
+    if (!adv_exchange_check_query(exchange, is_log(exchange) ? of_log : of_json) ||
+        !adv_api_read_rank(exchange, &rank))
+        return;
+    adv_err err;
+    adv_err_init(&err);
+    struct adv_text json;
+    adv_text_init(&json, MEASUREMENT_LIMIT_BYTES);
+    bool created = false;
+    if (store(exchange, rank, &created, &json, &err)) {
+        adv_text_free(&json);
+        adv_reply_problem(exchange, &err);
+    } else {
+        reply_text(exchange, created ? 201 : 200, &json);
+    }
+}
+
+void adv_api_measurements_list(struct adv_exchange *exchange)
+{
+    if (!adv_exchange_check_query(exchange, no_query)) return;
+    adv_err err;
+    adv_err_init(&err);
+    struct adv_text json;
+    adv_text_init(&json, LIST_LIMIT_BYTES);
+    if (adv_store_measurements_list(exchange->db, exchange->parameters[0], &json, &err)) {
+        adv_text_free(&json);
+        adv_reply_problem(exchange, &err);
+    } else {
+        reply_text(exchange, 200, &json);
+    }
+}
+
+void adv_api_measurement_delete(struct adv_exchange *exchange)
+{
+    if (!adv_exchange_check_query(exchange, no_query)) return;
+    adv_err err;
+    adv_err_init(&err);
+    if (adv_store_measurement_delete(exchange->db, exchange->parameters[0], exchange->parameters[1], &err))
+        adv_reply_problem(exchange, &err);
+    else
+        adv_reply_empty(exchange, 204);
+}
+
+void adv_api_accuracy(struct adv_exchange *exchange)
+{
+    static const char *const allowed[] = {"project", "label", "model",  "chip",
+                                          "since",   "limit", "cursor", NULL};
+    struct adv_accuracy_filter filter = {.project = adv_exchange_query(exchange, "project"),
+                                         .label = adv_exchange_query(exchange, "label"),
+                                         .model = adv_exchange_query(exchange, "model"),
+                                         .chip = adv_exchange_query(exchange, "chip"),
+                                         .since = adv_exchange_query(exchange, "since"),
+                                         .after = adv_exchange_query(exchange, "cursor")};
+    if (!adv_exchange_check_query(exchange, allowed) || !adv_api_read_limit(exchange, &filter.limit_count))
+        return;
+    if (filter.after && !adv_uuid_valid(filter.after)) {
+        adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/cursor", "use next_cursor of the page before",
+                        "this is not a cursor of this list");
+        return;
+    }
+    adv_err err;
+    adv_err_init(&err);
+    struct adv_text json;
+    adv_text_init(&json, LIST_LIMIT_BYTES);
+    adv_code code = ADV_E_BAD_REQUEST;
+    if (!filter.since || adv_looks_like_time(filter.since))
+        code = adv_store_accuracy(exchange->db, &filter, &json, &err);
+    if (!code) {
+        reply_text(exchange, 200, &json);
+        return;
+    }
+    adv_text_free(&json);
+    if (code == ADV_E_BAD_REQUEST)
+        adv_reply_error(exchange, code, "/query/since", "2026-11-21 or 2026-11-21T05:00:00Z",
+                        "since is not a time");
+    else
+        adv_reply_problem(exchange, &err);
+}

@@ -1,0 +1,168 @@
+#include "server/store_measurements.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "server/request_id.h"
+
+#define STAMP(column) "to_char(" column " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
+
+/* One measurement as JSON; the database builds it. */
+#define MEASUREMENT_MEMBERS                                                                                  \
+    "'measurement_id', m.id, 'run_id', m.run_id, 'rank', m.rank, 'at', " STAMP(                              \
+        "m.measured_at") ", 'source', m.source, 'steps_count', m.steps_count, "                              \
+                         "'measured_step_time_s', m.measured_step_time_s, 'step_time_s', m.step_time_s, "    \
+                         "'step_time_low_s', m.step_time_low_s, 'step_time_high_s', m.step_time_high_s, "    \
+                         "'error_frac', m.step_time_s / m.measured_step_time_s - 1, 'inside_interval', "     \
+                         "m.measured_step_time_s BETWEEN m.step_time_low_s AND m.step_time_high_s, "         \
+                         "'measured_tokens_per_s_per_chip', m.measured_tokens_per_s_per_chip, "              \
+                         "'measured_hbm_bytes_per_device', m.measured_hbm_bytes_per_device, "                \
+                         "'hbm_bytes_per_device', m.hbm_bytes_per_device, 'hbm_error_frac', "                \
+                         "m.hbm_bytes_per_device / m.measured_hbm_bytes_per_device - 1"
+
+/* A number as SQL text in `buffer`, NULL when it is not one. */
+static const char *number_text(double value, char buffer[32])
+{
+    if (!isfinite(value)) return NULL;
+    (void)snprintf(buffer, 32, "%.17g", value);
+    return buffer;
+}
+
+/* Appends the first field of the first row; whether there was one. */
+static bool append_field(struct adv_rows *rows, struct adv_text *json)
+{
+    const char *text = rows->count > 0 ? adv_rows_text(rows, 0, 0) : NULL;
+    if (text) adv_text_append(json, text);
+    return text != NULL;
+}
+
+static adv_code run_for_json(struct adv_db *db, const char *sql, int count, const char *const *values,
+                             struct adv_text *json, bool *found, adv_err *err)
+{
+    struct adv_rows rows;
+    adv_code code = adv_db_run(db, sql, count, values, &rows, err);
+    if (code) return code;
+    *found = append_field(&rows, json);
+    adv_rows_free(&rows);
+    return ADV_OK;
+}
+
+adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurement_key *key,
+                                    const struct adv_measured *measured, const struct adv_measured_plan *plan,
+                                    bool *created, struct adv_text *json, adv_err *err)
+{
+    static const char insert[] =
+        "WITH m AS (INSERT INTO measurements (id, run_id, rank, measured_at, source, steps_count, "
+        "measured_step_time_s, measured_tokens_per_s_per_chip, measured_hbm_bytes_per_device, step_time_s, "
+        "step_time_low_s, step_time_high_s, hbm_bytes_per_device) VALUES ($1::uuid, $2::uuid, $3::int, "
+        "coalesce($4::timestamptz, now()), $5, $6::int, $7::float8, $8::float8, $9::float8, $10::float8, "
+        "$11::float8, $12::float8, $13::float8) ON CONFLICT (run_id, rank, source, measured_at) DO NOTHING "
+        "RETURNING *) SELECT json_build_object(" MEASUREMENT_MEMBERS ") FROM m";
+    static const char again[] =
+        "SELECT json_build_object(" MEASUREMENT_MEMBERS ") FROM measurements m WHERE run_id = $1::uuid AND "
+        "rank = $2::int AND measured_at = $3::timestamptz AND source = $4 AND measured_step_time_s = "
+        "$5::float8 "
+        "AND measured_tokens_per_s_per_chip IS NOT DISTINCT FROM $6::float8 AND "
+        "measured_hbm_bytes_per_device IS NOT DISTINCT FROM $7::float8";
+    char id[ADV_UUID_BYTES], rank[16], steps[16], numbers[7][32];
+    adv_uuid_make(id);
+    (void)snprintf(rank, sizeof rank, "%d", key->rank);
+    (void)snprintf(steps, sizeof steps, "%d", measured->steps_count);
+    const char *at = measured->at[0] ? measured->at : NULL;
+    const char *step_time = number_text(measured->step_time_s, numbers[0]);
+    const char *tokens = number_text(measured->tokens_per_s_per_chip, numbers[1]);
+    const char *hbm = number_text(measured->hbm_bytes_per_device, numbers[2]);
+    const char *const values[] = {id,
+                                  key->run_id,
+                                  rank,
+                                  at,
+                                  measured->source,
+                                  measured->steps_count > 0 ? steps : NULL,
+                                  step_time,
+                                  tokens,
+                                  hbm,
+                                  number_text(plan->step_time_s, numbers[3]),
+                                  number_text(plan->step_time_low_s, numbers[4]),
+                                  number_text(plan->step_time_high_s, numbers[5]),
+                                  number_text(plan->hbm_bytes_per_device, numbers[6])};
+    adv_code code = run_for_json(db, insert, 13, values, json, created, err);
+    if (code || *created) return code;
+    const char *const known[] = {key->run_id, rank, at, measured->source, step_time, tokens, hbm};
+    bool same = false;
+    code = run_for_json(db, again, 7, known, json, &same, err);
+    if (code || same) return code;
+    return adv_err_add(err, ADV_E_CONFLICT, "", "give each measurement the time at which it was taken",
+                       "'%.64s' has measured this plan at that time with other numbers", measured->source);
+}
+
+adv_code adv_store_measurements_list(struct adv_db *db, const char *run_id, struct adv_text *json,
+                                     adv_err *err)
+{
+    static const char sql[] = "SELECT json_build_object('measurements', coalesce((SELECT "
+                              "json_agg(json_build_object(" MEASUREMENT_MEMBERS
+                              ") ORDER BY m.id DESC) FROM measurements m WHERE m.run_id = r.id), "
+                              "'[]'::json)) FROM runs r WHERE r.id "
+                              "= $1::uuid";
+    bool found = false;
+    if (adv_uuid_valid(run_id)) {
+        adv_code code = run_for_json(db, sql, 1, &run_id, json, &found, err);
+        if (code) return code;
+    }
+    return found ? ADV_OK
+                 : adv_err_add(err, ADV_E_NOT_FOUND, "", "a run id is a UUID", "there is no run '%.64s'",
+                               run_id);
+}
+
+adv_code adv_store_measurement_delete(struct adv_db *db, const char *run_id, const char *id, adv_err *err)
+{
+    const char *const values[] = {run_id, id};
+    int deleted = 0;
+    if (adv_uuid_valid(run_id) && adv_uuid_valid(id)) {
+        struct adv_rows rows;
+        adv_code code = adv_db_run(db, "DELETE FROM measurements WHERE run_id = $1::uuid AND id = $2::uuid",
+                                   2, values, &rows, err);
+        if (code) return code;
+        deleted = rows.affected_count;
+        adv_rows_free(&rows);
+    }
+    return deleted ? ADV_OK
+                   : adv_err_add(err, ADV_E_NOT_FOUND, "", NULL, "the run has no measurement '%.64s'", id);
+}
+
+#define STATISTICS                                                                                           \
+    "'judged_count', count(*), 'median_abs_error_frac', percentile_cont(0.5) WITHIN GROUP (ORDER BY "        \
+    "abs(error)), 'p90_abs_error_frac', percentile_disc(0.9) WITHIN GROUP (ORDER BY abs(error)), "           \
+    "'max_abs_error_frac', max(abs(error)), 'bias_frac', percentile_cont(0.5) WITHIN GROUP (ORDER BY "       \
+    "error), 'interval_coverage_frac', avg(inside::int)::float8"
+
+adv_code adv_store_accuracy(struct adv_db *db, const struct adv_accuracy_filter *filter,
+                            struct adv_text *json, adv_err *err)
+{
+    /* One row more than asked tells whether there is another page; ids sort by time. */
+    static const char sql[] =
+        "WITH picked AS (SELECT m.*, r.project, r.label, r.model, r.chip, r.topology, m.step_time_s / "
+        "m.measured_step_time_s - 1 AS error, m.measured_step_time_s BETWEEN m.step_time_low_s AND "
+        "m.step_time_high_s AS inside FROM measurements m JOIN runs r ON r.id = m.run_id WHERE ($1::text IS "
+        "NULL OR r.project = $1) AND ($2::text IS NULL OR r.label = $2) AND ($3::text IS NULL OR r.model = "
+        "$3) "
+        "AND ($4::text IS NULL OR r.chip = $4) AND ($5::timestamptz IS NULL OR m.measured_at >= "
+        "$5::timestamptz)), "
+        "shown AS (SELECT *, row_number() OVER (ORDER BY id DESC) AS place FROM picked WHERE $6::uuid IS "
+        "NULL "
+        "OR id < $6::uuid ORDER BY id DESC LIMIT $7::int + 1) "
+        "SELECT json_build_object('rows', coalesce((SELECT json_agg(json_build_object('project', "
+        "nullif(m.project, ''), 'label', nullif(m.label, ''), 'model', m.model, 'chip', m.chip, 'topology', "
+        "m.topology, " MEASUREMENT_MEMBERS ") ORDER BY m.place) FROM shown m WHERE m.place <= $7::int), "
+        "'[]'::json), 'groups', coalesce((SELECT json_agg(g.json) FROM (SELECT json_build_object('chip', "
+        "chip, "
+        "'model', model, " STATISTICS ") AS json FROM picked GROUP BY chip, model ORDER BY chip, model) g), "
+        "'[]'::json), " STATISTICS ", 'next_cursor', (SELECT m.id FROM shown m WHERE m.place = $7::int AND "
+        "(SELECT count(*) FROM shown) > $7::int)) FROM picked";
+    char limit[16];
+    (void)snprintf(limit, sizeof limit, "%d", filter->limit_count);
+    const char *const values[] = {filter->project, filter->label, filter->model, filter->chip,
+                                  filter->since,   filter->after, limit};
+    bool found = false;
+    return run_for_json(db, sql, 7, values, json, &found, err);
+}

@@ -1,0 +1,42 @@
+/* store_measurements.h: what plans of runs took on the machine, beside what was predicted for them. */
+#ifndef ADV_SERVER_STORE_MEASUREMENTS_H
+#define ADV_SERVER_STORE_MEASUREMENTS_H
+
+#include "engine/base/text.h"
+#include "engine/calibrate/measured.h"
+#include "server/db.h"
+
+struct adv_measurement_key {
+    const char *run_id;
+    int rank; /* which plan of the run */
+};
+
+/* Stores a measurement and appends it as JSON. `created` is false when the same one was stored before: same
+ * plan, source and time, same numbers. ADV_E_CONFLICT: same plan, source and time but other numbers;
+ * ADV_E_BAD_REQUEST: the time is not in the calendar. */
+ADV_MUST_CHECK adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurement_key *key,
+                                                   const struct adv_measured *measured,
+                                                   const struct adv_measured_plan *plan, bool *created,
+                                                   struct adv_text *json, adv_err *err);
+
+/* {"measurements": [...]} of a run, newest first, appended. ADV_E_NOT_FOUND when there is no such run. */
+ADV_MUST_CHECK adv_code adv_store_measurements_list(struct adv_db *db, const char *run_id,
+                                                    struct adv_text *json, adv_err *err);
+
+/* ADV_E_NOT_FOUND when the run has no such measurement. */
+ADV_MUST_CHECK adv_code adv_store_measurement_delete(struct adv_db *db, const char *run_id, const char *id,
+                                                     adv_err *err);
+
+/* Filters of the accuracy; NULL = any. `after` is the measurement that the previous page ended with. */
+struct adv_accuracy_filter {
+    const char *project, *label, *model, *chip, *since, *after;
+    int limit_count;
+};
+
+/* {"rows": [...], "groups": [...], totals, "next_cursor"} appended: predicted against measured. Rows are a
+ * page, newest first; groups (chip and model) and totals are of all that match. Median, nearest-rank p90 and
+ * interval coverage as `validate` has them. ADV_E_BAD_REQUEST: `since` is not in the calendar. */
+ADV_MUST_CHECK adv_code adv_store_accuracy(struct adv_db *db, const struct adv_accuracy_filter *filter,
+                                           struct adv_text *json, adv_err *err);
+
+#endif

@@ -1,0 +1,105 @@
+/* A training log becomes a measurement of the plan that was run. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/calibrate/measured.h"
+#include "engine/json/decode_measured.h"
+#include "tests/unit/check.h"
+
+static const struct adv_measured_plan plan = {
+    .step_time_s = 2.0, .tokens_per_s_per_chip = 1000.0, .devices = 128, .chips = 64};
+
+static adv_code read_log(const char *log, struct adv_measured *measured, adv_err *err)
+{
+    adv_err_init(err);
+    memset(measured, 0, sizeof *measured);
+    return adv_measured_from_log(log, strlen(log), &plan, measured, err);
+}
+
+static void the_first_three_steps_are_left_out_and_hosts_may_be_mixed(void **state)
+{
+    (void)state;
+    static adv_err err;
+    struct adv_measured measured;
+    static const char log[] =
+        "host0 completed step: 10, seconds: 99.0, Tokens/s/device: 1\n"
+        "host1 completed step: 10, seconds: 98.0, Tokens/s/device: 1\n"
+        "completed step: 11, seconds: 0.1, Tokens/s/device: 1\n"
+        "completed step: 12, seconds: 3.0, Tokens/s/device: 1\n"
+        "completed step: 13, seconds: 2.0, TFLOP/s/device: 7, Tokens/s/device: 500.0, loss: 1\n"
+        "completed step: 14, seconds: 4.0, TFLOP/s/device: 7, Tokens/s/device: 250.0, loss: 1\n"
+        "completed step: 15, seconds: 2.2, TFLOP/s/device: 7, Tokens/s/device: 454.5, loss: 1";
+    assert_int_equal(read_log(log, &measured, &err), ADV_OK);
+    assert_int_equal(measured.steps_count, 3);
+    assert_true(measured.step_time_s == 2.2);
+    assert_true(measured.tokens_per_s_per_chip == 909.0); /* two devices to a chip */
+    assert_true(isnan(measured.hbm_bytes_per_device));
+    assert_int_equal(adv_measured_check(&measured, &plan, &err), ADV_OK);
+}
+
+static void a_log_without_rates_still_has_a_time(void **state)
+{
+    (void)state;
+    static adv_err err;
+    struct adv_measured measured;
+    assert_int_equal(
+        read_log("completed step: 0, seconds: 9\ncompleted step: 3, seconds: 2.5\n", &measured, &err),
+        ADV_OK);
+    assert_true(measured.step_time_s == 2.5);
+    assert_true(isnan(measured.tokens_per_s_per_chip));
+    assert_int_equal(adv_measured_check(&measured, &plan, &err), ADV_OK);
+}
+
+static void a_log_that_tells_nothing_is_refused(void **state)
+{
+    (void)state;
+    static const char *const logs[] = {"",
+                                       "\n\n",
+                                       "completed step: ",
+                                       "completed step: 9, seconds: nan\n",
+                                       "completed step: 9, seconds: -1\n",
+                                       "completed step: x, seconds: 1\n",
+                                       "completed step: 5\nseconds: 2\n",
+                                       "completed step: 0, seconds: 2\ncompleted step: 2, seconds: 2"};
+    for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
+        static adv_err err;
+        struct adv_measured measured;
+        assert_int_equal(read_log(logs[i], &measured, &err), ADV_E_INVALID);
+        assert_non_null(strstr(err.findings[0].hint, "completed step: 9"));
+    }
+}
+
+static void tokens_of_another_plan_are_refused(void **state)
+{
+    (void)state;
+    static adv_err err;
+    adv_err_init(&err);
+    struct adv_measured measured = {.step_time_s = 4.0, .tokens_per_s_per_chip = 509.0};
+    assert_int_equal(adv_measured_check(&measured, &plan, &err), ADV_OK); /* 1.8 % off: rounded */
+    measured.tokens_per_s_per_chip = 1000.0;
+    assert_int_equal(adv_measured_check(&measured, &plan, &err), ADV_E_INVALID);
+    assert_string_equal(err.findings[0].pointer, "/tokens_per_s_per_chip");
+}
+
+static void times_are_told_by_their_looks(void **state)
+{
+    (void)state;
+    static const char *const times[] = {"2026-11-21", "2026-11-21T05:00:00Z", "2026-11-21T05:00:00.25+01:00"};
+    static const char *const others[] = {"",          "now", "2026-11", "2026-11-21 05:00", "2026-11-21T",
+                                         "21.11.2026"};
+    for (size_t i = 0; i < 3; i++) assert_true(adv_looks_like_time(times[i]));
+    for (size_t i = 0; i < 6; i++) assert_false(adv_looks_like_time(others[i]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_three_steps_are_left_out_and_hosts_may_be_mixed),
+        cmocka_unit_test(a_log_without_rates_still_has_a_time),
+        cmocka_unit_test(a_log_that_tells_nothing_is_refused),
+        cmocka_unit_test(tokens_of_another_plan_are_refused),
+        cmocka_unit_test(times_are_told_by_their_looks),
+    };
+    return run_group(tests);
+}

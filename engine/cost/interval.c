@@ -72,7 +72,7 @@ static void name_regimes(unsigned regimes, char *words, size_t words_bytes)
     }
 }
 
-enum { GAPS = 15 + ADV_REGIME_COUNT };
+enum { GAPS = 16 + ADV_REGIME_COUNT };
 
 static void list_gaps(const struct adv_cost *cost, struct gap gaps[GAPS])
 {
@@ -99,6 +99,8 @@ static void list_gaps(const struct adv_cost *cost, struct gap gaps[GAPS])
          "tensor parallelism has no measured step on this chip", 1.4},
         {contexts > 1 && plan->seq_len < long_context_tokens,
          "context parallelism at a short sequence has no measured step", 1.3},
+        {plan->optimizer_host_offload || plan->parameter_host_offload,
+         "weights or optimizer state on the host have no measured step", 1.3},
         {plan->gradient_accumulation_steps > 1, "gradient accumulation has no measured step", 1.3},
         {plan->dcn[ADV_AXIS_FSDP] * plan->dcn[ADV_AXIS_FSDP_TRANSPOSE] > 1,
          "FSDP over DCN has no measured step", 1.6},

@@ -33,6 +33,8 @@ struct run {
     struct adv_candidate *kept; /* best plans of solved families, by cautious metric; ADV_RANK_KEPT entries */
     int kept_count;
     double cutoff;      /* a family bounded above it cannot enter the answer */
+    double *least;      /* of each family: what none of its plans is below by the cautious metric */
+    bool offloaded;     /* families were looked at once more with the optimizer state on the host */
     double memory_frac; /* of the limits, that plans may use before any compromise */
     bool complete;
 };
@@ -46,11 +48,25 @@ static bool comes_before(enum adv_objective objective, const struct adv_estimate
     return adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, a) < adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, b);
 }
 
-/* The answer's last plan, with room for its ties (rank.h proves that no more is needed). The interval is
- * set. */
+/* Takes a plan of the same family out of the answer when it is not as good; false when it is as good. */
+static bool replaces(struct run *run, const struct adv_plan *plan, const struct adv_estimate *estimate)
+{
+    for (int i = 0; i < run->kept_count; i++) {
+        if (memcmp(&run->kept[i].plan, plan, ADV_PLAN_FAMILY_BYTES) != 0) continue;
+        if (!comes_before(run->request->objective, estimate, &run->kept[i].estimate)) return false;
+        run->kept_count--;
+        memmove(&run->kept[i], &run->kept[i + 1], (size_t)(run->kept_count - i) * sizeof *run->kept);
+        return true;
+    }
+    return true;
+}
+
+/* The answer's last plan, with room for its ties (rank.h proves that no more is needed); of a family the best
+ * only. The interval is set. */
 static void insert(struct run *run, const struct adv_plan *plan, const struct adv_estimate *estimate)
 {
     enum adv_objective objective = run->request->objective;
+    if (!replaces(run, plan, estimate)) return;
     int at = run->kept_count;
     while (at > 0 && comes_before(objective, estimate, &run->kept[at - 1].estimate)) at--;
     if (at == ADV_RANK_KEPT) return;
@@ -76,7 +92,8 @@ struct bound {
 };
 
 /* Bounds every family by its relaxation (remat_space.h, P1) into `bounds`; those whose weights alone are too
- * big leave at once. Returns how many are left. */
+ * big leave at once, and so do those that an earlier pass bounded above the cutoff: optimizer state on the
+ * host only adds its way there and back, and doubt. Returns how many are left. */
 static int bound_families(struct run *run, const struct adv_model_params *params, struct bound *bounds)
 {
     const struct adv_space *space = &run->space;
@@ -93,6 +110,10 @@ static int bound_families(struct run *run, const struct adv_model_params *params
             run->complete = false;
             run->result->pruned += space->families_count - i;
             break;
+        }
+        if (run->request->objective != ADV_OBJECTIVE_HBM && run->least[i] > run->cutoff) {
+            run->result->pruned++;
+            continue;
         }
         adv_space_plan(space, &space->families[i], &plan);
         double bytes = adv_bound_hbm_bytes_per_device(&plan, params);
@@ -111,8 +132,9 @@ static int bound_families(struct run *run, const struct adv_model_params *params
             continue;
         }
         adv_estimate_again_interval(run->pricer.scratch, &estimate);
-        bounds[left++] = (struct bound){adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &estimate),
-                                        estimate.step_time_high_s / estimate.step_time_s, i};
+        double metric = adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &estimate);
+        run->least[i] = adv_max(run->least[i], metric);
+        bounds[left++] = (struct bound){metric, estimate.step_time_high_s / estimate.step_time_s, i};
     }
     if (left == 0 && smallest) { /* nothing can fit: say by how much the nearest misses */
         adv_space_plan(space, smallest, &plan);
@@ -198,16 +220,19 @@ static void search_space(struct run *run)
     size_t room = (size_t)(run->space.families_count > 0 ? run->space.families_count : 1);
     struct bound *bounds = adv_arena_array(run->arena, room, sizeof *bounds);
     struct bound *scratch = adv_arena_array(run->arena, room, sizeof *scratch);
-    if (!bounds || !scratch) {
+    bool first = !run->least;
+    if (first) run->least = adv_arena_array(run->arena, room, sizeof *run->least);
+    if (!bounds || !scratch || !run->least) {
         run->complete = false;
         return;
     }
+    for (size_t i = 0; i < room && first; i++) run->least[i] = -(double)INFINITY;
     int count = bound_families(run, &params, bounds);
     if (count == 0) return;
     bounds = sort_bounds(bounds, scratch, count);
     struct adv_plan plan;
     adv_space_plan(&run->space, &run->space.families[bounds[0].family], &plan);
-    if (run->pricer.budget >= LEAST_BUDGET) adv_remat_space_order(&run->open, &run->pricer, &plan);
+    if (first && run->pricer.budget >= LEAST_BUDGET) adv_remat_space_order(&run->open, &run->pricer, &plan);
     solve_families(run, bounds, count);
 }
 
@@ -234,22 +259,34 @@ static void choose_vmem_limit(struct run *run)
     if (!(metric[1] < (1 - worth_frac) * metric[0])) flags->scoped_vmem_limit_kib = NARROW_KIB;
 }
 
-/* Compromises, in order, looked at only when nothing fits without them: optimizer moments on the host (all of
- * them cross the host link each step), memory filled to the very limit, both. */
-static void search_with_compromises(struct run *run)
+static bool may_offload_optimizer(const struct run *run)
 {
-    struct adv_plan *base = &run->space.base;
-    bool pinned = adv_request_pins(run->request, "optimizer_memory_host_offload");
-    bool may_offload = !pinned && !base->optimizer_host_offload && base->optimizer != ADV_OPT_SGD;
-    for (int compromise = 1; compromise < 4 && run->kept_count == 0; compromise++) {
-        if (run->pricer.spent || !run->complete) return; /* whether nothing fits is not known */
-        if (compromise & 1 && !may_offload) continue;
-        if (may_offload) base->optimizer_host_offload = compromise & 1;
-        run->pricer.memory_frac = compromise & 2 ? 1 : run->memory_frac;
-        /* families are counted once, by the last pass */
-        run->result->illegal = run->result->out_of_memory = run->result->pruned = 0;
-        search_space(run);
-    }
+    const struct adv_plan *base = &run->request->workload.base;
+    return !adv_request_pins(run->request, "optimizer_memory_host_offload") &&
+           !base->optimizer_host_offload && base->optimizer != ADV_OPT_SGD;
+}
+
+/* All families with the optimizer state on the device, then on the host (all of it crosses the host link each
+ * step). */
+static void search_devices_and_hosts(struct run *run)
+{
+    search_space(run);
+    if (run->pricer.spent || !run->complete || !may_offload_optimizer(run)) return;
+    run->offloaded = true;
+    run->space.base.optimizer_host_offload = true;
+    search_space(run);
+    run->space.base.optimizer_host_offload = false;
+}
+
+/* Memory filled to the very limit is a compromise: looked at only when nothing fits without. */
+static void search_with_compromise(struct run *run)
+{
+    search_devices_and_hosts(run);
+    if (run->kept_count > 0 || run->pricer.spent || !run->complete) return; /* or it is not known */
+    run->pricer.memory_frac = 1;
+    /* families are counted once, by the last pass */
+    run->result->illegal = run->result->out_of_memory = run->result->pruned = 0;
+    search_devices_and_hosts(run);
 }
 
 /* The first of the most frugal families' plans that fits; or, with memory filled to the very limit, the first
@@ -335,18 +372,63 @@ static bool is_within(const struct run *run)
     return run->result->has_baseline && run->request->max_changes > 0;
 }
 
-/* The whole space; of the budget so much is kept back that the answer need not be empty, or half of it for
- * the steps from a baseline. */
+/* The front's thrifty end, where a search for speed has no business: the smallest plans of the families in
+ * the answer, and the most frugal families of all, with the optimizer state on the device and on the host.
+ * They are shown to the front as they are priced. */
+static void widen_front(struct run *run)
+{
+    struct adv_frugal frugal[ADV_FRUGAL_PLANS];
+    struct adv_plan plan;
+    struct adv_estimate estimate;
+    for (int i = 0; i < run->kept_count && !run->pricer.spent; i++) {
+        plan = run->kept[i].plan;
+        (void)adv_remat_smallest(&run->open, &run->pricer, &plan, &estimate);
+    }
+    int count = adv_frugal_families(&run->space, 0, frugal);
+    for (int i = 0; i < count; i++)
+        for (int offload = 0; offload <= (may_offload_optimizer(run) ? 1 : 0) && !run->pricer.spent;
+             offload++) {
+            adv_space_plan(&run->space, frugal[i].family, &plan);
+            if (offload) plan.optimizer_host_offload = true;
+            (void)adv_remat_smallest(&run->open, &run->pricer, &plan, &estimate);
+        }
+}
+
+/* A limited budget first goes, up to RESERVE evaluations, into a plan that is likely to fit: whatever is left
+ * can only improve on it. Returns true when that plan fills memory to the very limit: it is then in `tight`
+ * and stands back behind any that does not. */
+static bool start_frugally(struct run *run, struct adv_candidate *tight)
+{
+    long budget = run->pricer.budget, reserve = run->pricer.evaluated + RESERVE;
+    run->pricer.budget = budget < reserve ? budget : reserve;
+    search_frugally(run);
+    run->pricer.spent = run->pricer.evaluated >= budget;
+    run->pricer.budget = budget;
+    run->complete = !run->pricer.spent;
+    if (run->kept_count == 0 || run->pricer.memory_frac <= run->memory_frac) return false;
+    *tight = run->kept[0];
+    run->kept_count = 0;
+    run->cutoff = (double)INFINITY;
+    run->pricer.memory_frac = run->memory_frac;
+    return true;
+}
+
+/* The whole space; half of the budget is kept back for the steps from a baseline. */
 static void search_all(struct run *run)
 {
-    long budget = run->pricer.budget, left = budget - run->pricer.evaluated;
-    long reserve = is_within(run) ? (left + 1) / 2 : left < RESERVE ? left : RESERVE;
-    run->pricer.budget = budget - reserve;
-    search_space(run);
-    search_with_compromises(run);
+    struct adv_candidate tight;
+    bool has_tight = false;
+    long budget = run->pricer.budget;
+    if (is_within(run))
+        run->pricer.budget = budget - (budget - run->pricer.evaluated + 1) / 2;
+    else if (run->request->max_evaluations > 0 && run->space.families_count > 0)
+        has_tight = start_frugally(run, &tight);
+    if (!run->pricer.spent) search_with_compromise(run);
+    if (run->complete && run->request->objective != ADV_OBJECTIVE_HBM) widen_front(run);
     run->pricer.budget = budget;
-    bool cut = run->pricer.spent || !run->complete;
-    if (cut && !is_within(run) && run->kept_count == 0 && run->space.families_count > 0) search_frugally(run);
+    if (!has_tight || (run->kept_count > 0 && run->pricer.memory_frac <= run->memory_frac)) return;
+    run->pricer.memory_frac = 1;
+    insert(run, &tight.plan, &tight.estimate);
 }
 
 static adv_code check_objective(const struct adv_advise_request *request, adv_err *err)
@@ -428,7 +510,7 @@ static adv_code write_result(struct run *run, adv_err *err)
     result->pareto = run->pricer.front.items;
     result->pareto_count = run->pricer.front.count;
     result->evaluated = run->pricer.evaluated;
-    result->considered = run->space.considered;
+    result->considered = run->space.considered + (run->offloaded ? run->space.families_count : 0);
     result->illegal += run->space.illegal;
     result->memory_frac = run->pricer.memory_frac;
     result->exhaustive = run->complete && run->space.complete;

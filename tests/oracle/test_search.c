@@ -1,6 +1,6 @@
-/* The search against brute force: every mesh, batch, placement of every tensor, input placement and tiling of
- * small random problems is priced one by one, by loops that share nothing with the search but the cost model
- * and the tiles. */
+/* The search against brute force: every mesh, batch, placement of every tensor, of the input and of the
+ * optimizer state, and tiling of small random problems is priced one by one, by loops that share nothing with
+ * the search but the cost model and the tiles. */
 #include "tests/unit/advise_fixture.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ enum { TENSORS = sizeof tensors / sizeof *tensors, COMBINATIONS = 2187 }; /* 3^7
 struct family {
     struct adv_plan plan;
     bool fits;
-    double best_s;
+    double best_s, cautious_s; /* of the fastest that fits: its time and the upper end of its interval */
 };
 
 struct oracle {
@@ -82,8 +82,10 @@ static void enumerate_family(struct oracle *oracle, const struct adv_plan *start
                 !adv_rank_fits(&estimate, ADV_RANK_MEMORY_FRAC))
                 continue;
             if (family->fits && estimate.step_time_s >= family->best_s) continue;
+            adv_estimate_again_interval(&oracle->scratch, &estimate);
             family->fits = true;
             family->best_s = estimate.step_time_s;
+            family->cautious_s = estimate.step_time_high_s;
         }
     }
 }
@@ -115,8 +117,11 @@ static void enumerate(struct oracle *oracle, int sequences)
                         continue;
                     adv_tile_memo_apply(oracle->tiles, &plan);
                     if (adv_plan_broken_rule(&plan, &oracle->fixture->request->model, cluster)) continue;
-                    assert_true(oracle->count < FAMILIES_MAX);
-                    enumerate_family(oracle, &plan);
+                    assert_true(oracle->count + 1 < FAMILIES_MAX);
+                    for (int offload = 0; offload < 2; offload++) {
+                        plan.optimizer_host_offload = offload;
+                        enumerate_family(oracle, &plan);
+                    }
                 }
             }
 }
@@ -187,7 +192,8 @@ static void write_request(const struct problem *problem, double hbm_bytes, char 
 
 static bool same_family(const struct adv_plan *a, const struct adv_plan *b)
 {
-    return adv_rank_same_mesh(a, b) && a->gradient_accumulation_steps == b->gradient_accumulation_steps;
+    return adv_rank_same_mesh(a, b) && a->gradient_accumulation_steps == b->gradient_accumulation_steps &&
+           a->optimizer_host_offload == b->optimizer_host_offload;
 }
 
 /* Memory between the smallest and the largest plan of the unconstrained front, so that it binds. */
@@ -216,7 +222,7 @@ static void check_answer(const struct oracle *oracle, const struct adv_search_re
     for (int i = 0; i < oracle->count; i++) {
         const struct family *family = &oracle->families[i];
         if (!family->fits) continue;
-        if (!any || family->best_s < best_s) best_s = family->best_s;
+        if (!any || family->cautious_s < best_s) best_s = family->cautious_s;
         any = true;
         for (int k = 0; k < result->found_count; k++) {
             if (!same_family(&result->found[k].plan, &family->plan)) continue;
@@ -227,12 +233,10 @@ static void check_answer(const struct oracle *oracle, const struct adv_search_re
         }
     }
     for (int k = 0; k < result->found_count; k++)
-        if (k == 0 || result->found[k].estimate.step_time_s < found_s)
-            found_s = result->found[k].estimate.step_time_s;
+        if (k == 0 || result->found[k].estimate.step_time_high_s < found_s)
+            found_s = result->found[k].estimate.step_time_high_s;
     if (!any) {
-        for (int k = 0; k < result->found_count; k++)
-            assert_true(result->memory_frac > ADV_RANK_MEMORY_FRAC ||
-                        result->found[k].plan.optimizer_host_offload);
+        assert_true(result->found_count == 0 || result->memory_frac > ADV_RANK_MEMORY_FRAC);
         return;
     }
     assert_true(result->exhaustive);
@@ -245,7 +249,7 @@ static void compare(bool narrow, int problems)
 {
     static struct fixture fixture;
     static struct oracle oracle;
-    int bound_by_memory = 0, pinned = 0;
+    int bound_by_memory = 0, pinned = 0, offloaded = 0;
     for (int p = 0; p < problems; p++) {
         struct problem problem = random_problem(narrow);
         char text[1024];
@@ -254,7 +258,6 @@ static void compare(bool narrow, int problems)
         fixture_search(&fixture, text, &result);
         oracle.fixture = &fixture;
         oracle.base = result.base;
-        oracle.base.optimizer_host_offload = false;
         oracle.count = 0;
         oracle.narrow = narrow;
         oracle.pinned = problem.pinned;
@@ -267,6 +270,7 @@ static void compare(bool narrow, int problems)
         check_answer(&oracle, &result);
         for (int i = 0; i < result.found_count; i++) {
             const struct adv_plan *plan = &result.found[i].plan;
+            offloaded += plan->optimizer_host_offload;
             bound_by_memory += plan->policy != ADV_POLICY_MINIMAL_WITH_CONTEXT;
             for (int t = 0; t < TENSORS; t++) {
                 if (problem.pinned[t] == NOT_PINNED) continue;
@@ -278,6 +282,7 @@ static void compare(bool narrow, int problems)
         fixture_close(&fixture);
     }
     assert_true(!narrow || pinned > problems);
+    assert_true(offloaded > problems / 20);
     assert_true(bound_by_memory >
                 problems / 2); /* the problems are not trivial: memory decides what is kept */
 }

@@ -88,7 +88,7 @@ static const struct {
     {"{" JOB
      ",\"pins\":{\"ici_fsdp_parallelism\":128,\"ici_tensor_parallelism\":1,\"ici_data_parallelism\":1,"
      "\"per_device_batch_size\":2,\"gradient_accumulation_steps\":1,\"remat_policy\":\"full\","
-     "\"num_vocab_tiling\":1,\"sa_block_q\":1024}}",
+     "\"num_vocab_tiling\":1,\"optimizer_memory_host_offload\":false,\"sa_block_q\":1024}}",
      false, "\"considered\":1,", "\"sa_block_q\":1024"},
 };
 

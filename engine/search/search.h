@@ -25,7 +25,8 @@ struct adv_search_result {
     int found_count;
     struct adv_candidate *found; /* best first by the objective; at most request->top_k */
     int pareto_count;
-    struct adv_candidate *pareto; /* step time against HBM, fastest first, of all plans evaluated that fit */
+    struct adv_candidate *pareto; /* step time against HBM, fastest first, of all plans evaluated that fit:
+                                     run.c sees to both ends */
     int near_count;
     struct adv_near_miss *near_misses;
     bool has_baseline;

@@ -13,14 +13,12 @@
 /* The number behind `name` on the line, NAN when there is none. */
 static double number_after(const char *line, const char *end, const char *name)
 {
-    const size_t length = strlen(name);
-    for (const char *at = line; at + length < end; at++) {
-        if (strncmp(at, name, length) != 0) continue;
-        char *stop = NULL;
-        const double value = strtod(at + length, &stop);
-        return stop > at + length && stop <= end ? value : (double)NAN;
-    }
-    return (double)NAN;
+    const char *at = memmem(line, (size_t)(end - line), name, strlen(name));
+    if (!at) return (double)NAN;
+    char *stop = NULL;
+    at += strlen(name);
+    const double value = strtod(at, &stop);
+    return stop > at && stop <= end ? value : (double)NAN; /* strtod also passes over line ends */
 }
 
 static const char *end_of_line(const char *line, const char *end)

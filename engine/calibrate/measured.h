@@ -29,7 +29,7 @@ struct adv_measured_plan {
 
 enum { ADV_LOG_WARM_UP_STEPS = 3 };
 
-/* Reads the "completed step:" lines of a MaxText log: the medians of the seconds and of the tokens per second
+/* Reads the "completed step:" lines of a MaxText log (NUL-terminated, log_bytes long): the medians of the seconds and of the tokens per second
  * of all but the first three steps, which compile and fill queues. Lines of several hosts may be mixed;
  * gradient accumulation is inside a step. Leaves source and at alone. ADV_E_INVALID: no such lines, or too
  * few steps. */

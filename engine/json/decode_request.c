@@ -534,6 +534,8 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
         adv_decode_typed_config(catalog, adv_json_object(root, "", "pins", ADV_JSON_OPTIONAL, err));
     bool has_job =
         adv_decode_job(catalog, root, pins, "/pins", &request->model, &request->cluster, err, warnings);
+    if (has_job)
+        request->shapes_count = adv_catalog_shapes(catalog, request->cluster.chip.name, &request->shapes);
     json_t *keys = NULL;
     decode_search(root, request, err);
     decode_workload(root, pins, request, &keys, err);

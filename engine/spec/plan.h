@@ -241,6 +241,9 @@ static inline double adv_plan_tokens(const struct adv_plan *plan)
 /* Global batch of one optimizer step, in sequences. */
 double adv_plan_global_batch(const struct adv_plan *plan, const struct adv_cluster *cluster);
 
+/* Sequences of one microstep for each shard of the batch: a whole number in a legal plan. */
+double adv_plan_sequences_per_shard(const struct adv_plan *plan, const struct adv_cluster *cluster);
+
 /* How many devices share one copy of the weights: attention and dense feed-forward, and routed experts. */
 int adv_plan_weight_shards(const struct adv_plan *plan);
 int adv_plan_expert_shards(const struct adv_plan *plan);

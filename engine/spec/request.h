@@ -56,6 +56,8 @@ struct adv_reread;
 struct adv_advise_request {
     struct adv_model model;
     struct adv_cluster cluster;
+    const char *const *shapes; /* "4x4x4": the slices of this chip in the catalog, by size; for advice */
+    int shapes_count;
     struct adv_workload workload;
     int pins_count;
     struct adv_pin pins[ADV_LIMIT_CONFIG_KEYS];

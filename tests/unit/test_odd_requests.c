@@ -53,7 +53,7 @@ static const struct {
     {"{" JOB ",\"search\":{\"max_evaluations\":1}}", false, "\"rank\":1", "\"exhaustive\":false"},
     {"{\"model\":\"llama3.1-405b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"2x2x1\"}," BATCH
      ",\"search\":{\"max_evaluations\":1}}",
-     false, "1 evaluation was not enough to find a plan", "more chips (at least 17 devices)"},
+     false, "1 evaluation was not enough to find a plan", "(4x4x4, 128 devices, would hold it)"},
     {"{" JOB ",\"pins\":{\"ici_fsdp_parallelism\":16,\"ici_tensor_parallelism\":3}}", true,
      "(fsdp 16 x tensor 3) multiply to 48", "ici_tensor_parallelism 2 or 4 would do"},
     {"{" JOB ",\"search\":{\"axes\":[\"tensr\"]}}", true, "did you mean tensor?", "/search/axes/0"},
@@ -76,9 +76,9 @@ static const struct {
      "}",
      false, "\"dcn_data_parallelism\":4", NULL},
     {"{\"model\":\"llama3.1-70b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"2x2\"}," BATCH "}", false,
-     "more chips (at least 9 devices)", "\"ranked\":[]"},
+     "(8x8, 64 devices, would hold it)", "\"ranked\":[]"},
     {"{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"1x1\"}," BATCH "}", false,
-     "more chips (at least 2 devices)", NULL},
+     "(2x4, 8 devices, would hold it)", NULL},
     {"{\"model\":\"llama3.1-405b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"16x16x32\"},"
      "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":16384}}",
      false, "\"ici_fsdp_parallelism\":16384", "\"exhaustive\":true"},

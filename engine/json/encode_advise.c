@@ -128,7 +128,7 @@ static bool ranked_are_searched(const struct encoder *encoder)
     const struct adv_advise_request *request = encoder->request;
     struct adv_remat_space open;
     adv_remat_space_build(request, &open);
-    bool within = encoder->result->has_baseline && request->max_changes > 0;
+    bool within = encoder->result->has_baseline && request->max_changes != ADV_CHANGES_ANY;
     return encoder->result->exhaustive && !within && request->objective != ADV_OBJECTIVE_HBM &&
            !open.pinned && !open.any_fixed && open.tilings_count > 1 && !request->tiles_pinned;
 }

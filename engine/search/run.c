@@ -332,7 +332,7 @@ static void search_frugally(struct run *run)
 /* With a limit on changed keys the answer is made of steps from the baseline (within.h). */
 static bool is_within(const struct run *run)
 {
-    return run->result->has_baseline && run->request->max_changes > 0;
+    return run->result->has_baseline && run->request->max_changes != ADV_CHANGES_ANY;
 }
 
 /* The whole space; of the budget so much is kept back that the answer need not be empty, or half of it for

@@ -119,6 +119,8 @@ enum adv_layout { ADV_LAYOUT_HEAD_DIM_MINOR = 1, ADV_LAYOUT_SEQ_MINOR = 2 };
 /* MaxText's spelling of each value: "fp8_full" ("" = none), "adamw", "all_gather", "cp-as-ep" ("" = default),
  * "SEQ_MINOR". */
 const char *adv_quantization_name(enum adv_quantization quantization);
+/* Whether the chip's matrix units take the 8-bit format faster than bf16; true of no quantisation. */
+bool adv_quantization_pays(enum adv_quantization quantization, const struct adv_chip *chip);
 const char *adv_optimizer_name(enum adv_optimizer optimizer);
 const char *adv_cp_strategy_name(enum adv_cp_strategy strategy);
 const char *adv_mesh_rule_name(enum adv_mesh_rule rule);

@@ -9,13 +9,13 @@
 #include "engine/advise_platforms.h"
 #include "engine/base/version.h"
 #include "engine/explain/advice.h"
-#include "engine/explain/over_vmem.h"
 #include "engine/explain/whatif.h"
 #include "engine/json/decode_request.h"
 #include "engine/json/decode_text.h"
 #include "engine/json/encode_advise.h"
 #include "engine/json/encode_estimate.h"
 #include "engine/json/lint.h"
+#include "engine/json/plan_warnings.h"
 #include "engine/json/reread.h"
 #include "engine/search/search.h"
 
@@ -69,20 +69,6 @@ static void tag_store(struct job *job, bool store, const char *label, const char
     copy_text(job->answer->git_ref, git_ref);
 }
 
-/* MFU follows MaxText's count of model FLOPs, which for a few models holds work that no plan does (olmo3's
- * windows, keys a sparse indexer leaves out): then it is told beside the rate. */
-static void warn_of_count(const struct adv_estimate *estimate, adv_err *warnings)
-{
-    const double notable_frac = 0.98;
-    if (estimate->hfu_frac >= notable_frac * estimate->mfu_frac) return;
-    (void)adv_err_add(
-        warnings, ADV_OK, "", "compare hfu_frac, or step times",
-        "mfu_frac counts %.3g times the FLOPs that the plan executes: this convention, or MaxText's count "
-        "of this model, has attention that windows, sparsity or causality skip",
-        estimate->mfu_frac / estimate->hfu_frac);
-    adv_err_rule(warnings, "flops-count");
-}
-
 /* The tuners of the field leave tiles out that a simulation may like: short blocks on long sequences, tiles
  * with a masked tail. MaxText's default can be one of them. */
 static void warn_of_standard(const struct adv_kernel_request *request, const struct adv_kernel_tuning *tuning,
@@ -116,9 +102,7 @@ static adv_code answer_estimate(struct job *job)
                                        request->flops_convention};
     code = adv_estimate_plan(&input, estimate, ledger, job->err);
     if (code != ADV_OK) return code;
-    warn_of_count(estimate, job->warnings);
-    adv_over_vmem_report(ledger, &request->cluster.chip, &request->plan.flags, ADV_OK, job->warnings);
-    if (request->cluster.has_overrides) adv_whatif_idle(&chip->chip, &input, estimate, job->warnings);
+    adv_warn_of_estimate(job->catalog, &input, estimate, ledger, job->warnings);
     struct adv_reread_source source;
     adv_reread_open(&source, job->catalog, &request->model,
                     json_string_value(json_object_get(job->root, "model")), &request->cluster,
@@ -133,7 +117,8 @@ static adv_code answer_estimate(struct job *job)
     return ADV_OK;
 }
 
-static adv_code search(struct job *job, struct adv_advise_request *request, struct adv_search_result *found)
+static adv_code search(struct job *job, const json_t *root, struct adv_advise_request *request,
+                       struct adv_search_result *found)
 {
     const struct adv_catalog_chip *chip = adv_catalog_chip(job->catalog, request->cluster.chip.name);
     adv_code code = adv_search_run(request, &chip->constants, &job->arena, found, job->err);
@@ -147,7 +132,7 @@ static adv_code search(struct job *job, struct adv_advise_request *request, stru
                found->found_count > 0 ? &found->found[0].estimate : NULL);
     tag_store(job, request->store, request->label, request->project, request->git_ref);
     job->answer->evaluations = found->evaluated;
-    return adv_encode_advise(job->catalog, request, found, job->warnings, &job->arena, &job->result,
+    return adv_encode_advise(job->catalog, root, request, found, job->warnings, &job->arena, &job->result,
                              job->err);
 }
 
@@ -162,7 +147,7 @@ static adv_code advise_on_one(struct job *job, const json_t *root)
     struct adv_reread_source source;
     struct adv_reread reread;
     adv_reread_open_baseline(&source, job->catalog, request, &reread);
-    code = search(job, request, found);
+    code = search(job, root, request, found);
     adv_reread_close(&source);
     return code;
 }

@@ -98,7 +98,8 @@ static adv_code search_one(struct tour *tour, const struct adv_platform_job *job
     platform->step_time_s = estimate->step_time_s;
     platform->tokens_per_step = estimate->tokens_per_step;
     platform->hbm_bytes_per_device = estimate->hbm_bytes_per_device;
-    return adv_encode_best(tour->catalog, request, &found->found[0], arena, &row->best, tour->err);
+    return adv_encode_best(tour->catalog, job->document, request, &found->found[0], arena, &row->best,
+                           tour->err);
 }
 
 static adv_code search_all(struct tour *tour)

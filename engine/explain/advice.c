@@ -10,7 +10,7 @@
 #include "engine/emit/flags.h"
 #include "engine/explain/advice_rules.h"
 #include "engine/rank/rank.h"
-#include "engine/search/near_miss.h"
+#include "engine/search/remedy.h"
 
 enum { REVIEW_ARENA_BYTES = 8 * 1024 * 1024 }; /* configurations of all tried changes take about 1 MiB */
 
@@ -116,22 +116,21 @@ static void review_memory(struct adv_review *review)
 {
     const struct adv_estimate *estimate = review->estimate;
     if (estimate->fit == ADV_FIT_FITS && adv_rank_fits(estimate, 1)) return;
-    char remedy[ADV_LIMIT_DETAIL / 2];
-    struct adv_plan fitting;
-    bool found = adv_near_miss_remedy(review->input->model, review->input->cluster, review->input->constants,
-                                      review->plan, remedy, sizeof remedy, &fitting, NULL);
+    struct adv_remedy remedy;
+    adv_remedy_find(review->input->model, review->input->cluster, review->input->constants, review->plan,
+                    &remedy);
     bool host = estimate->host_bytes_per_host > estimate->host_limit_bytes_per_host;
     double used = host ? estimate->host_bytes_per_host : estimate->hbm_bytes_per_device;
     double limit = host ? estimate->host_limit_bytes_per_host : estimate->hbm_limit_bytes_per_device;
     bool fails = estimate->fit == ADV_FIT_NO || host;
     adv_review_remark(review, fails ? ADV_SEVERITY_ERROR : ADV_SEVERITY_WARNING,
-                      fails ? "memory_exceeded" : "memory_tight", found ? &fitting : NULL,
+                      fails ? "memory_exceeded" : "memory_tight", remedy.found ? &remedy.plan : NULL,
                       "%.2f of %.2f GiB of %s memory: %.2f GiB %s; %s", used / ADV_GIB, limit / ADV_GIB,
                       host ? "host" : "device", fabs(limit - used) / ADV_GIB,
                       used <= limit ? "to spare"
                       : fails       ? "too much"
                                     : "over, within what the prediction may be off",
-                      remedy);
+                      remedy.text);
 }
 
 /* Logits decide the peak: tiling them is the cheapest memory there is. */

@@ -311,9 +311,7 @@ static void number_formats(struct adv_review *review)
     enum adv_quantization format = review->plan->quantization;
     struct adv_plan changed = *review->plan;
     bool fp8 = format == ADV_QUANT_FP8 || format == ADV_QUANT_FP8_FULL;
-    bool foreign = (fp8 && isnan(chip->peak_fp8_flops_per_s_per_chip)) ||
-                   (format == ADV_QUANT_INT8 && isnan(chip->peak_int8_ops_per_s_per_chip));
-    if (foreign) {
+    if (!adv_quantization_pays(format, chip)) {
         changed.quantization = ADV_QUANT_NONE;
         changed.use_qwix = changed.quantization_static = false;
         if (!adv_review_offer(review, ADV_SEVERITY_WARNING, "quantization_not_native", &changed, -1,
@@ -323,8 +321,8 @@ static void number_formats(struct adv_review *review)
                               "%s has no native %s matmuls", chip->title, fp8 ? "fp8" : "int8");
     }
     if (format != ADV_QUANT_NONE) return;
-    bool has_fp8 = !isnan(chip->peak_fp8_flops_per_s_per_chip),
-         has_int8 = !isnan(chip->peak_int8_ops_per_s_per_chip);
+    bool has_fp8 = adv_quantization_pays(ADV_QUANT_FP8_FULL, chip),
+         has_int8 = adv_quantization_pays(ADV_QUANT_INT8, chip);
     if (!has_fp8 && !has_int8) return;
     changed.quantization = has_fp8 ? ADV_QUANT_FP8_FULL : ADV_QUANT_INT8;
     changed.use_qwix = true;

@@ -150,7 +150,7 @@ static const char *why_not_kept(const struct account *account)
     const struct adv_advise_request *request = account->request;
     if (request->remat_pinned) return ", as remat_policy is pinned";
     if (request->objective == ADV_OBJECTIVE_HBM) return "; keeping more takes memory";
-    if (account->result->has_baseline && request->max_changes > 0)
+    if (account->result->has_baseline && request->max_changes != ADV_CHANGES_ANY)
         return "; to keep more takes more changes or more memory, or does not pay";
     return account->result->exhaustive ? "; keeping more does not fit or does not pay" : "";
 }

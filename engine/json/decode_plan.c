@@ -343,10 +343,14 @@ static void resolve_remat(const struct config_reader *reader)
             continue;
         char pointer[ADV_LIMIT_POINTER];
         const char *name = adv_tensor_name((enum adv_tensor)i);
-        (void)adv_err_add(reader->warnings, ADV_OK, adv_json_pointer(pointer, reader->input->at, name),
-                          "set remat_policy custom", "%s %s is ignored under remat_policy %s", name,
+        bool refused = reader->input->binding;
+        adv_err *findings = refused ? reader->err : reader->warnings;
+        (void)adv_err_add(findings, refused ? ADV_E_INVALID : ADV_OK,
+                          adv_json_pointer(pointer, reader->input->at, name),
+                          refused ? "remat_policy=custom lets it hold" : "set remat_policy custom",
+                          "%s %s is ignored under remat_policy %s", name,
                           adv_placement_name(state->placements[i]), adv_policy_name(state->plan.policy));
-        adv_err_rule(reader->warnings, "ignored-placement");
+        adv_err_rule(findings, "ignored-placement");
     }
 }
 

@@ -34,6 +34,7 @@ struct adv_decode_config_input {
     const char *at;               /* pointer of `config`: "/config", "/pins", "/baseline/config" */
     bool strict;                  /* unknown and old keys are errors */
     struct adv_arena *arena;      /* owns the texts of `config` */
+    bool binding; /* every key is to hold (pins): a placement that the policy ignores is an error */
 };
 
 /* Fills `plan` and the echo `config` (may be NULL; its flags are untouched). Every wrong key adds a finding;

@@ -210,7 +210,7 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
         adv_decode_job(catalog, root, config, "/config", &request->model, &request->cluster, err, warnings);
     json_t *defaults = model_pins(catalog, root);
     struct adv_decode_config_input input = {
-        catalog, &request->model, &request->cluster, config, defaults, "/config", strict, arena};
+        catalog, &request->model, &request->cluster, config, defaults, "/config", strict, arena, false};
     bool valid = adv_decode_config(&input, &request->plan, &request->config, err, warnings) == ADV_OK;
     json_decref(defaults);
     warn_of_contradictions(catalog, root, config, &request->cluster, warnings);
@@ -419,11 +419,25 @@ static void decode_base(const struct adv_catalog *catalog, const json_t *root, c
     }
     json_t *defaults = model_pins(catalog, root);
     struct adv_decode_config_input input = {
-        catalog, &request->model, &request->cluster, merged, defaults, "/pins", strict, arena};
+        catalog, &request->model, &request->cluster, merged, defaults, "/pins", strict, arena, true};
     if (adv_decode_config(&input, &request->workload.base, config, err, warnings) == ADV_OK)
         keep_pins(config, pins, request);
     json_decref(defaults);
     json_decref(merged);
+}
+
+/* Asked for, so it is searched with; each plan's estimate says so too. */
+static void warn_of_format(const json_t *pins, const struct adv_advise_request *request, adv_err *warnings)
+{
+    enum adv_quantization quantization = request->workload.base.quantization;
+    const struct adv_chip *chip = &request->cluster.chip;
+    if (adv_quantization_pays(quantization, chip)) return;
+    (void)adv_err_add(warnings, ADV_OK,
+                      json_object_get(pins, "quantization") ? "/pins/quantization" : "/workload/quantization",
+                      "leave it out, or say \"any\" for the formats that pay",
+                      "%s has no faster matmul rate for %s: quantisation only adds work", chip->name,
+                      adv_quantization_name(quantization));
+    adv_err_rule(warnings, "format-not-native");
 }
 
 static void decode_search(const json_t *root, struct adv_advise_request *request, adv_err *err)
@@ -432,6 +446,7 @@ static void decode_search(const json_t *root, struct adv_advise_request *request
     enum { DEFAULT_TOP_K = 10, CHANGES_MAX = 64 };
     const json_t *search = adv_json_object(root, "", "search", ADV_JSON_OPTIONAL, err);
     request->top_k = DEFAULT_TOP_K;
+    request->max_changes = ADV_CHANGES_ANY;
     adv_decode_axes(search, request, err);
     if (!search) return;
     int objective = ADV_OBJECTIVE_STEP_TIME;
@@ -489,8 +504,9 @@ static void decode_baseline(const struct adv_catalog *catalog, const json_t *roo
     (void)adv_json_known_members(baseline, "/baseline", members, 2, err);
     json_t *defaults = model_pins(catalog, root);
     json_t *config = adv_decode_typed_config(catalog, json_object_get(baseline, "config"));
-    struct adv_decode_config_input input = {
-        catalog, &request->model, &request->cluster, config, defaults, "/baseline/config", strict, arena};
+    struct adv_decode_config_input input = {catalog, &request->model, &request->cluster,
+                                            config,  defaults,        "/baseline/config",
+                                            strict,  arena,           false};
     bool has_config =
         adv_decode_config(&input, &request->baseline, &request->baseline_config, err, warnings) == ADV_OK;
     if (has_job) check_baseline_model(catalog, root, pins, config, request, err);
@@ -534,10 +550,13 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
         adv_decode_typed_config(catalog, adv_json_object(root, "", "pins", ADV_JSON_OPTIONAL, err));
     bool has_job =
         adv_decode_job(catalog, root, pins, "/pins", &request->model, &request->cluster, err, warnings);
+    if (has_job)
+        request->shapes_count = adv_catalog_shapes(catalog, request->cluster.chip.name, &request->shapes);
     json_t *keys = NULL;
     decode_search(root, request, err);
     decode_workload(root, pins, request, &keys, err);
     decode_base(catalog, root, pins, keys, strict, arena, request, err, warnings);
+    if (has_job && warnings) warn_of_format(pins, request, warnings);
     if (has_job && adv_decode_model_given(json_object_get(root, "model"), arena, &request->model_keys,
                                           &request->model_keys_count) != ADV_OK)
         (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
@@ -553,7 +572,7 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
         (void)adv_err_add(err, ADV_E_INVALID, "/search/objective", "give cluster.price_usd_per_chip_hour",
                           "no price of a chip hour is known");
     }
-    if (request->max_changes > 0 && !json_object_get(root, "baseline")) {
+    if (request->max_changes != ADV_CHANGES_ANY && !json_object_get(root, "baseline")) {
         (void)adv_err_add(err, ADV_E_INVALID, "/search/max_changes",
                           "give baseline, or leave max_changes out",
                           "changes are counted from a baseline, which is missing");

@@ -11,6 +11,7 @@
 #include "engine/explain/why.h"
 #include "engine/json/encode_estimate.h"
 #include "engine/json/encode_sensitivity.h"
+#include "engine/json/plan_warnings.h"
 #include "engine/json/reread.h"
 #include "engine/rank/rank.h"
 #include "engine/search/remat_space.h"
@@ -18,6 +19,7 @@
 /* What every part of the answer is made from. */
 struct encoder {
     const struct adv_catalog *catalog;
+    const json_t *root;
     const struct adv_advise_request *request;
     const struct adv_constants *constants;
     const struct adv_search_result *result;
@@ -126,13 +128,29 @@ static bool ranked_are_searched(const struct encoder *encoder)
     const struct adv_advise_request *request = encoder->request;
     struct adv_remat_space open;
     adv_remat_space_build(request, &open);
-    bool within = encoder->result->has_baseline && request->max_changes > 0;
+    bool within = encoder->result->has_baseline && request->max_changes != ADV_CHANGES_ANY;
     return encoder->result->exhaustive && !within && request->objective != ADV_OBJECTIVE_HBM &&
            !open.pinned && !open.any_fixed && open.tilings_count > 1 && !request->tiles_pinned;
 }
 
-/* Estimate with ledger and advice of a plan. */
-static json_t *estimated(struct encoder *encoder, const struct adv_candidate *candidate,
+/* What the estimate of a plan warns of that is written as `row`; NULL without one. */
+static const adv_err *warnings_of(const struct encoder *encoder, const json_t *row,
+                                  const struct adv_estimate_input *input, const struct adv_estimate *estimate,
+                                  const struct adv_ledger *ledger)
+{
+    struct adv_arena scratch;
+    adv_err *warnings = row ? adv_arena_alloc(encoder->arena, sizeof *warnings) : NULL;
+    if (!warnings) return NULL;
+    adv_err_init(warnings);
+    adv_arena_init(&scratch, ADV_LIMIT_ARENA_BYTES);
+    adv_warn_of_row(encoder->catalog, encoder->root, row, input, estimate, ledger, &scratch, warnings);
+    adv_arena_free(&scratch);
+    return warnings;
+}
+
+/* Estimate with ledger and advice of a plan. `row`: its keys and flags as written, NULL when its warnings are
+ * told elsewhere. */
+static json_t *estimated(struct encoder *encoder, const struct adv_candidate *candidate, const json_t *row,
                          const struct adv_reread *reread, bool searched, struct adv_ledger *ledger)
 {
     const struct adv_advise_request *request = encoder->request;
@@ -146,12 +164,14 @@ static json_t *estimated(struct encoder *encoder, const struct adv_candidate *ca
     if (code != ADV_OK) encoder->code = code;
     if (encoder->code != ADV_OK) return NULL;
     adv_advice_find(&input, &estimate, ledger, reread, searched, advice);
-    return adv_encode_estimate(&request->cluster, &estimate, ledger, advice, NULL);
+    return adv_encode_estimate(&request->cluster, &estimate, ledger, advice,
+                               warnings_of(encoder, row, &input, &estimate, ledger));
 }
 
 /* The same of a plan that was written as `config`. */
 static json_t *estimated_as(struct encoder *encoder, const struct adv_candidate *candidate,
-                            const struct adv_config *config, bool searched, struct adv_ledger *ledger)
+                            const struct adv_config *config, const json_t *row, bool searched,
+                            struct adv_ledger *ledger)
 {
     const struct adv_advise_request *request = encoder->request;
     struct adv_reread_source source;
@@ -159,7 +179,7 @@ static json_t *estimated_as(struct encoder *encoder, const struct adv_candidate 
     adv_reread_open(&source, encoder->catalog, &request->model, model_name(request), &request->cluster,
                     config);
     struct adv_reread reread = adv_reread_of(&source);
-    json_t *object = estimated(encoder, candidate, &reread, searched, ledger);
+    json_t *object = estimated(encoder, candidate, row, &reread, searched, ledger);
     adv_reread_close(&source);
     return object;
 }
@@ -179,7 +199,7 @@ static json_t *encode_ranked(struct encoder *encoder)
         adv_encode_set_integer(row, "tie_group", candidate->tie_group + 1);
         const struct adv_config *config = set_config(encoder, row, &candidate->plan);
         (void)json_object_set_new(row, "estimate",
-                                  estimated_as(encoder, candidate, config, searched, ledger));
+                                  estimated_as(encoder, candidate, config, row, searched, ledger));
         if (encoder->code == ADV_OK) {
             adv_why_explain(encoder->request, encoder->constants, encoder->result, i, ledger, why);
             (void)json_object_set_new(row, "why", encode_why(why));
@@ -232,9 +252,9 @@ static json_t *encode_baseline(struct encoder *encoder)
     (void)json_object_set_new(row, "config", adv_encode_config(&encoder->request->baseline_config));
     (void)json_object_set_new(row, "xla_flags", adv_encode_flags(&encoder->request->baseline_config));
     if (ledger)
-        (void)json_object_set_new(
-            row, "estimate",
-            estimated(encoder, &encoder->result->baseline, encoder->request->baseline_reread, false, ledger));
+        (void)json_object_set_new(row, "estimate",
+                                  estimated(encoder, &encoder->result->baseline, NULL,
+                                            encoder->request->baseline_reread, false, ledger));
     else
         encoder->code = adv_err_add(encoder->err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
     return row;
@@ -274,39 +294,43 @@ static json_t *encode_sensitivities(struct encoder *encoder)
     return code == ADV_OK ? adv_encode_sensitivities(found) : json_null();
 }
 
-adv_code adv_encode_advise(const struct adv_catalog *catalog, const struct adv_advise_request *request,
-                           const struct adv_search_result *result, const adv_err *warnings,
-                           struct adv_arena *arena, json_t **answer, adv_err *err)
+adv_code adv_encode_advise(const struct adv_catalog *catalog, const json_t *root,
+                           const struct adv_advise_request *request, const struct adv_search_result *result,
+                           const adv_err *warnings, struct adv_arena *arena, json_t **answer, adv_err *err)
 {
     const struct adv_constants *constants = &adv_catalog_chip(catalog, request->cluster.chip.name)->constants;
-    struct encoder encoder = {catalog, request, constants, result, arena, err, ADV_OK};
-    json_t *root = json_object();
-    (void)json_object_set_new(root, "model", adv_encode_model(&request->model));
-    (void)json_object_set_new(root, "cluster", adv_encode_cluster(&request->cluster));
-    (void)json_object_set_new(root, "ranked", encode_ranked(&encoder));
-    (void)json_object_set_new(root, "pareto", encode_pareto(&encoder));
-    (void)json_object_set_new(root, "baseline", encode_baseline(&encoder));
-    (void)json_object_set_new(root, "near_misses", encode_near_misses(&encoder));
-    (void)json_object_set_new(root, "search", encode_search(&encoder));
+    struct encoder encoder = {catalog, root, request, constants, result, arena, err, ADV_OK};
+    json_t *object = json_object();
+    (void)json_object_set_new(object, "model", adv_encode_model(&request->model));
+    (void)json_object_set_new(object, "cluster", adv_encode_cluster(&request->cluster));
+    (void)json_object_set_new(object, "ranked", encode_ranked(&encoder));
+    (void)json_object_set_new(object, "pareto", encode_pareto(&encoder));
+    (void)json_object_set_new(object, "baseline", encode_baseline(&encoder));
+    (void)json_object_set_new(object, "near_misses", encode_near_misses(&encoder));
+    (void)json_object_set_new(object, "search", encode_search(&encoder));
     if (request->wants_sensitivities && result->found_count > 0)
-        (void)json_object_set_new(root, "sensitivities", encode_sensitivities(&encoder));
-    (void)json_object_set_new(root, "warnings", warnings ? adv_encode_findings(warnings) : json_array());
-    (void)json_object_set_new(root, "engine", adv_encode_engine(catalog));
+        (void)json_object_set_new(object, "sensitivities", encode_sensitivities(&encoder));
+    (void)json_object_set_new(object, "warnings", warnings ? adv_encode_findings(warnings) : json_array());
+    (void)json_object_set_new(object, "engine", adv_encode_engine(catalog));
     if (encoder.code != ADV_OK) {
-        json_decref(root);
+        json_decref(object);
         return encoder.code;
     }
-    *answer = root;
+    *answer = object;
     return ADV_OK;
 }
 
-adv_code adv_encode_best(const struct adv_catalog *catalog, const struct adv_advise_request *request,
-                         const struct adv_candidate *candidate, struct adv_arena *arena, json_t **row,
-                         adv_err *err)
+adv_code adv_encode_best(const struct adv_catalog *catalog, const json_t *root,
+                         const struct adv_advise_request *request, const struct adv_candidate *candidate,
+                         struct adv_arena *arena, json_t **row, adv_err *err)
 {
     const struct adv_constants *constants = &adv_catalog_chip(catalog, request->cluster.chip.name)->constants;
-    struct encoder encoder = {
-        .catalog = catalog, .request = request, .constants = constants, .arena = arena, .err = err};
+    struct encoder encoder = {.catalog = catalog,
+                              .root = root,
+                              .request = request,
+                              .constants = constants,
+                              .arena = arena,
+                              .err = err};
     struct adv_ledger *ledger = adv_arena_alloc(arena, sizeof *ledger);
     if (!ledger) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
     struct adv_estimate estimate;
@@ -317,7 +341,8 @@ adv_code adv_encode_best(const struct adv_catalog *catalog, const struct adv_adv
     json_t *object = json_object();
     (void)set_config(&encoder, object, &candidate->plan);
     (void)json_object_set_new(object, "estimate",
-                              adv_encode_estimate(&request->cluster, &estimate, ledger, NULL, NULL));
+                              adv_encode_estimate(&request->cluster, &estimate, ledger, NULL,
+                                                  warnings_of(&encoder, object, &input, &estimate, ledger)));
     *row = object;
     if (encoder.code == ADV_OK) return ADV_OK;
     json_decref(object);

@@ -7,10 +7,10 @@
 
 /* One machine after its search. */
 struct adv_platform_row {
-    json_t *cluster;               /* owned by the row until encoded */
-    json_t *best;                  /* {config, xla_flags, estimate}; NULL: no plan */
-    char reason[ADV_LIMIT_DETAIL]; /* why there is no plan; "" */
-    bool refused;                  /* the request does not hold on this machine */
+    json_t *cluster;                   /* owned by the row until encoded */
+    json_t *best;                      /* {config, xla_flags, estimate}; NULL: no plan */
+    char reason[2 * ADV_LIMIT_DETAIL]; /* why there is no plan; "" */
+    bool refused;                      /* the request does not hold on this machine */
 };
 
 /* {"rank", "cluster", "best", "tie_group", "on_front"} of each in `order`, with the bill where `token_budget`

@@ -255,8 +255,8 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
         json_string_value(json_object_get(root, "model") ? json_object_get(root, "model")
                                                          : json_object_get(config, "model_name"));
     json_t *defaults = adv_decode_model_pins(catalog, name);
-    struct adv_decode_config_input input = {catalog,  &job->model, &job->cluster, config,
-                                            defaults, "/config",   strict,        arena};
+    struct adv_decode_config_input input = {catalog,   &job->model, &job->cluster, config, defaults,
+                                            "/config", strict,      arena,         false};
     bool decoded = adv_decode_config(&input, &job->plan, &job->config, &job->errors, &job->notes) == ADV_OK;
     json_decref(defaults);
     decoded &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena,

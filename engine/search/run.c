@@ -369,7 +369,7 @@ static void search_frugally(struct run *run)
 /* With a limit on changed keys the answer is made of steps from the baseline (within.h). */
 static bool is_within(const struct run *run)
 {
-    return run->result->has_baseline && run->request->max_changes > 0;
+    return run->result->has_baseline && run->request->max_changes != ADV_CHANGES_ANY;
 }
 
 /* The front's thrifty end, where a search for speed has no business: the smallest plans of the families in

@@ -18,7 +18,8 @@ enum {
 
 struct adv_near_miss {
     struct adv_candidate candidate;
-    char reason[ADV_LIMIT_DETAIL]; /* what is short, by how much, and the cheapest change that would fit */
+    char
+        reason[2 * ADV_LIMIT_DETAIL]; /* what is short, by how much, and the cheapest change that would fit */
 };
 
 struct adv_search_result {

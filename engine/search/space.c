@@ -400,16 +400,16 @@ static void over_axes(struct walk *walk, int at, int left)
     walk->family.ici[axis] = 1;
 }
 
-/* "any": no quantisation, and the 8-bit formats that the chip's matrix units run natively. */
+/* "any": no quantisation, and the 8-bit formats that the chip's matrix units run faster. */
 static void list_formats(struct walk *walk)
 {
     const struct adv_chip *chip = &walk->request->cluster.chip;
     walk->formats[walk->formats_count++] = walk->request->workload.base.quantization;
     if (!walk->request->workload.any_quantization) return;
     walk->formats[0] = ADV_QUANT_NONE;
-    if (!isnan(chip->peak_fp8_flops_per_s_per_chip))
-        walk->formats[walk->formats_count++] = ADV_QUANT_FP8_FULL;
-    if (!isnan(chip->peak_int8_ops_per_s_per_chip)) walk->formats[walk->formats_count++] = ADV_QUANT_INT8;
+    static const enum adv_quantization eight_bit[] = {ADV_QUANT_FP8_FULL, ADV_QUANT_INT8};
+    for (int i = 0; i < 2; i++)
+        if (adv_quantization_pays(eight_bit[i], chip)) walk->formats[walk->formats_count++] = eight_bit[i];
 }
 
 adv_code adv_space_build(const struct adv_advise_request *request, const struct adv_constants *constants,

@@ -73,6 +73,14 @@ const char *adv_quantization_name(enum adv_quantization quantization)
     return quantization_names[quantization];
 }
 
+bool adv_quantization_pays(enum adv_quantization quantization, const struct adv_chip *chip)
+{
+    if (quantization == ADV_QUANT_NONE) return true;
+    double peak = quantization == ADV_QUANT_INT8 ? chip->peak_int8_ops_per_s_per_chip
+                                                 : chip->peak_fp8_flops_per_s_per_chip;
+    return peak > chip->peak_bf16_flops_per_s_per_chip; /* no rate of its own: NAN */
+}
+
 const char *adv_optimizer_name(enum adv_optimizer optimizer)
 {
     return optimizer_names[optimizer];

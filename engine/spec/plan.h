@@ -119,6 +119,8 @@ enum adv_layout { ADV_LAYOUT_HEAD_DIM_MINOR = 1, ADV_LAYOUT_SEQ_MINOR = 2 };
 /* MaxText's spelling of each value: "fp8_full" ("" = none), "adamw", "all_gather", "cp-as-ep" ("" = default),
  * "SEQ_MINOR". */
 const char *adv_quantization_name(enum adv_quantization quantization);
+/* Whether the chip's matrix units take the 8-bit format faster than bf16; true of no quantisation. */
+bool adv_quantization_pays(enum adv_quantization quantization, const struct adv_chip *chip);
 const char *adv_optimizer_name(enum adv_optimizer optimizer);
 const char *adv_cp_strategy_name(enum adv_cp_strategy strategy);
 const char *adv_mesh_rule_name(enum adv_mesh_rule rule);
@@ -240,6 +242,9 @@ static inline double adv_plan_tokens(const struct adv_plan *plan)
 
 /* Global batch of one optimizer step, in sequences. */
 double adv_plan_global_batch(const struct adv_plan *plan, const struct adv_cluster *cluster);
+
+/* Sequences of one microstep for each shard of the batch: a whole number in a legal plan. */
+double adv_plan_sequences_per_shard(const struct adv_plan *plan, const struct adv_cluster *cluster);
 
 /* How many devices share one copy of the weights: attention and dense feed-forward, and routed experts. */
 int adv_plan_weight_shards(const struct adv_plan *plan);

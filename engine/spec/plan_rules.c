@@ -149,7 +149,7 @@ static int batch_shards(const struct adv_plan *plan)
            adv_plan_degree(plan, ADV_AXIS_FSDP) * adv_plan_degree(plan, ADV_AXIS_FSDP_TRANSPOSE) * experts;
 }
 
-static double sequences_per_shard(const struct adv_plan *plan, const struct adv_cluster *cluster)
+double adv_plan_sequences_per_shard(const struct adv_plan *plan, const struct adv_cluster *cluster)
 {
     return plan->per_device_batch_size * cluster->devices / batch_shards(plan);
 }
@@ -432,7 +432,7 @@ static bool rule_pipeline_batch(const struct adv_rule_facts *facts, struct adv_r
 
 const char *adv_plan_batch_too_small(const struct adv_plan *plan, const struct adv_cluster *cluster)
 {
-    if (sequences_per_shard(plan, cluster) < 1 - batch_rounding_frac) return "batch-by-shards";
+    if (adv_plan_sequences_per_shard(plan, cluster) < 1 - batch_rounding_frac) return "batch-by-shards";
     if (adv_plan_degree(plan, ADV_AXIS_STAGE) == 1) return NULL;
     return sequences_per_microbatch(plan, cluster) < 1 ? "pipeline" : NULL;
 }
@@ -540,7 +540,7 @@ static struct adv_rule_facts facts_of(const struct adv_plan *plan, const struct 
     facts.mlp_shards = facts.head_shards * facts.fsdp_transpose;
     facts.embed_shards = embed_shards(&facts);
     facts.batch_shards = batch_shards(plan);
-    facts.sequences_per_shard = sequences_per_shard(plan, cluster);
+    facts.sequences_per_shard = adv_plan_sequences_per_shard(plan, cluster);
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
         facts.has_experts |= layer->experts > 0;

@@ -163,12 +163,10 @@ bool adv_rule_native_format(const struct adv_rule_facts *facts, struct adv_rule_
 {
     const struct adv_chip *chip = &facts->cluster->chip;
     enum adv_quantization quantization = facts->plan->quantization;
-    bool fp8 = quantization == ADV_QUANT_FP8 || quantization == ADV_QUANT_FP8_FULL;
-    bool missing = (fp8 && isnan(chip->peak_fp8_flops_per_s_per_chip)) ||
-                   (quantization == ADV_QUANT_INT8 && isnan(chip->peak_int8_ops_per_s_per_chip));
-    if (!missing) return false;
-    return adv_rule_broken(report, "/config/quantization", "int8 suits v5e and v6e, fp8_full suits tpu7x",
-                           "%s has no native %s arithmetic: expect no gain", chip->name,
+    if (adv_quantization_pays(quantization, chip)) return false;
+    return adv_rule_broken(report, "/config/quantization",
+                           "leave it out: int8 suits v5e, v5p and v6e, fp8_full suits tpu7x",
+                           "%s has no faster matmul rate for %s: quantisation only adds work", chip->name,
                            adv_quantization_name(quantization));
 }
 

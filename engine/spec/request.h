@@ -53,9 +53,13 @@ struct adv_pin {
 
 struct adv_reread;
 
+enum { ADV_CHANGES_ANY = -1 };
+
 struct adv_advise_request {
     struct adv_model model;
     struct adv_cluster cluster;
+    const char *const *shapes; /* "4x4x4": the slices of this chip in the catalog, by size; for advice */
+    int shapes_count;
     struct adv_workload workload;
     int pins_count;
     struct adv_pin pins[ADV_LIMIT_CONFIG_KEYS];
@@ -73,7 +77,8 @@ struct adv_advise_request {
                                                  between plans */
     enum adv_objective objective;
     int top_k;
-    int max_changes;          /* 0 = any */
+    int max_changes; /* keys of the baseline; 0 = the baseline itself, ADV_CHANGES_ANY = as many as it takes
+                      */
     long max_evaluations;     /* 0 = the default budget */
     bool wants_sensitivities; /* of the first plan, in the answer */
     const char *label, *project, *git_ref;

@@ -38,9 +38,15 @@ static void read_back(struct fixture *fixture, struct adv_config *config, struct
     json_t *flags = adv_encode_flags(config);
     json_t *own = json_deep_copy(keys);
     json_object_del(own, "model_name");
-    struct adv_decode_config_input input = {
-        fixture->catalog, &fixture->request->model, &fixture->request->cluster, own, NULL, "/config", true,
-        &fixture->arena};
+    struct adv_decode_config_input input = {fixture->catalog,
+                                            &fixture->request->model,
+                                            &fixture->request->cluster,
+                                            own,
+                                            NULL,
+                                            "/config",
+                                            true,
+                                            &fixture->arena,
+                                            false};
     struct adv_config echo;
     memset(&echo, 0, sizeof echo);
     adv_err_init(&fixture->warnings);

@@ -35,6 +35,19 @@ static const struct {
      "\"base_num_decoder_layers\":80}}}",
      false, "gain_from_baseline_frac", NULL},
     {"{" JOB ",\"search\":{\"max_changes\":2}}", true, "baseline", "/search/max_changes"},
+    {"{" JOB ",\"search\":{\"max_changes\":0}}", true, "baseline", "/search/max_changes"},
+    {"{" JOB ",\"pins\":{\"remat_policy\":\"full\",\"context\":\"device\"}}", true,
+     "context device is ignored under remat_policy full", "remat_policy=custom"},
+    {"{" JOB ",\"pins\":{\"remat_policy\":\"custom\",\"context\":\"device\"}}", false,
+     "\"context\":\"device\"", "\"rank\":1"},
+    {"{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v4\",\"topology\":\"4x4x4\"},\"workload\":{\"seq_"
+     "len\":8192,"
+     "\"global_batch_sequences\":64,\"quantization\":\"int8\"}}",
+     false, "v4 has no faster matmul rate for int8", "\"/workload/quantization\""},
+    {"{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v4\",\"topology\":\"4x4x4\"},\"workload\":{\"seq_"
+     "len\":8192,"
+     "\"global_batch_sequences\":64},\"pins\":{\"quantization\":\"fp8\"}}",
+     false, "v4 has no faster matmul rate for fp8", "\"/pins/quantization\""},
     {"{\"model\":\"llama3.1-70b\"," TPU7X ",\"workload\":{\"seq_len\":8192,\"tokens_per_step\":1000000}}",
      true, "the nearest that works is 122", "/workload/tokens_per_step"},
     {"{" JOB ",\"pins\":{\"ici_tensor_parallelism\":16}}", false, "cannot be split over 16 shards",
@@ -53,7 +66,7 @@ static const struct {
     {"{" JOB ",\"search\":{\"max_evaluations\":1}}", false, "\"rank\":1", "\"exhaustive\":false"},
     {"{\"model\":\"llama3.1-405b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"2x2x1\"}," BATCH
      ",\"search\":{\"max_evaluations\":1}}",
-     false, "1 evaluation was not enough to find a plan", "more chips (at least 17 devices)"},
+     false, "1 evaluation was not enough to find a plan", "(4x4x4, 128 devices, would hold it)"},
     {"{" JOB ",\"pins\":{\"ici_fsdp_parallelism\":16,\"ici_tensor_parallelism\":3}}", true,
      "(fsdp 16 x tensor 3) multiply to 48", "ici_tensor_parallelism 2 or 4 would do"},
     {"{" JOB ",\"search\":{\"axes\":[\"tensr\"]}}", true, "did you mean tensor?", "/search/axes/0"},
@@ -76,9 +89,9 @@ static const struct {
      "}",
      false, "\"dcn_data_parallelism\":4", NULL},
     {"{\"model\":\"llama3.1-70b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"2x2\"}," BATCH "}", false,
-     "more chips (at least 9 devices)", "\"ranked\":[]"},
+     "(8x8, 64 devices, would hold it)", "\"ranked\":[]"},
     {"{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"1x1\"}," BATCH "}", false,
-     "more chips (at least 2 devices)", NULL},
+     "(2x4, 8 devices, would hold it)", NULL},
     {"{\"model\":\"llama3.1-405b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"16x16x32\"},"
      "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":16384}}",
      false, "\"ici_fsdp_parallelism\":16384", "\"exhaustive\":true"},
@@ -109,6 +122,39 @@ static void every_odd_request_has_an_answer_that_helps(void **state)
                      odd[i].also ? odd[i].also : "", text);
         free(text);
     }
+}
+
+static void within_no_changes_the_answer_is_the_baseline(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    struct adv_search_result result;
+    fixture_search(&fixture,
+                   "{" JOB
+                   ",\"baseline\":{\"config\":{\"per_device_batch_size\":2,\"max_target_length\":8192,"
+                   "\"remat_policy\":\"full\"}},\"search\":{\"max_changes\":0}}",
+                   &result);
+    assert_int_equal(result.found_count, 1);
+    assert_true(result.exhaustive);
+    assert_memory_equal(&result.found[0].plan, &fixture.request->baseline, sizeof result.found[0].plan);
+    fixture_close(&fixture);
+}
+
+static void any_format_is_one_that_the_chip_runs_faster(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    struct adv_search_result result;
+    fixture_search(
+        &fixture,
+        "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v4\",\"topology\":\"2x2x4\"},\"workload\":{"
+        "\"seq_len\":4096,\"global_batch_sequences\":64,\"quantization\":\"any\"},"
+        "\"search\":{\"top_k\":60}}",
+        &result);
+    assert_true(result.found_count > 0);
+    for (int i = 0; i < result.found_count; i++)
+        assert_int_equal(result.found[i].plan.quantization, ADV_QUANT_NONE);
+    fixture_close(&fixture);
 }
 
 static void a_batch_of_nothing_is_one_finding_not_two(void **state)
@@ -170,6 +216,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_odd_request_has_an_answer_that_helps),
+        cmocka_unit_test(within_no_changes_the_answer_is_the_baseline),
+        cmocka_unit_test(any_format_is_one_that_the_chip_runs_faster),
         cmocka_unit_test(a_batch_of_nothing_is_one_finding_not_two),
         cmocka_unit_test(one_pinned_tile_leaves_the_others_tuned),
         cmocka_unit_test(an_expert_axis_on_a_dense_model_repeats_no_plan),

@@ -1,0 +1,163 @@
+/* What a request that does not fit is told: each change that is named makes it fit, and more chips are asked
+ * for only where no change does. */
+#include "tests/unit/advise_fixture.h"
+
+#include <string.h>
+
+#include "engine/rank/rank.h"
+#include "engine/search/remedy.h"
+
+static struct fixture fixture;
+
+#define V5E(topology) "\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v5e\",\"topology\":\"" topology "\"}"
+#define LLAMA_70B     "\"model\":\"llama3.1-70b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x4\"}"
+
+static void assert_says(const struct adv_search_result *result, int miss, const char *what)
+{
+    const char *reason = result->near_misses[miss].reason;
+    if (!strstr(reason, what)) fail_msg("near miss %d lacks \"%s\": %s", miss + 1, what, reason);
+}
+
+static void assert_silent(const struct adv_search_result *result, const char *what)
+{
+    for (int i = 0; i < result->near_count; i++) {
+        const char *reason = result->near_misses[i].reason;
+        if (strstr(reason, what)) fail_msg("near miss %d says \"%s\": %s", i + 1, what, reason);
+    }
+}
+
+/* Whether the search finds a plan for the request that was followed. */
+static void assert_ranks(const char *request, enum adv_fit fit)
+{
+    struct adv_search_result result;
+    fixture_search(&fixture, request, &result);
+    assert_true(result.found_count > 0);
+    assert_int_equal(result.found[0].estimate.fit, fit);
+    fixture_close(&fixture);
+}
+
+static void a_change_that_ends_tight_is_offered_as_such(void **state)
+{
+    (void)state;
+    struct adv_search_result result;
+    fixture_search(&fixture, "{" V5E("2x2") ",\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":4}}",
+                   &result);
+    assert_int_equal(result.found_count, 0);
+    assert_says(&result, 0, "weight_dtype=bfloat16 would be a tight fit");
+    assert_silent(&result, "more chips");
+    fixture_close(&fixture);
+    assert_ranks("{" V5E("2x2") ",\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":4,"
+                                "\"weight_dtype\":\"bfloat16\"}}",
+                 ADV_FIT_TIGHT);
+}
+
+static void the_cheapest_change_comes_first_and_no_near_miss_asks_for_chips(void **state)
+{
+    (void)state;
+    struct adv_search_result result;
+    fixture_search(&fixture,
+                   "{\"model\":\"deepseek3-671b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x4\"},"
+                   "\"workload\":{\"seq_len\":4096,\"global_batch_sequences\":256}}",
+                   &result);
+    assert_int_equal(result.near_count, ADV_SEARCH_NEAR);
+    assert_says(&result, 0, "; weight_dtype=bfloat16 would fit");
+    assert_silent(&result, "more chips");
+    fixture_close(&fixture);
+}
+
+static void a_batch_far_too_large_is_cut_into_as_many_microsteps_as_it_takes(void **state)
+{
+    (void)state;
+    struct adv_search_result result;
+    fixture_search(&fixture, "{" LLAMA_70B ",\"workload\":{\"seq_len\":8192,\"per_device_batch_size\":64}}",
+                   &result);
+    assert_int_equal(result.found_count, 0);
+    assert_says(&result, 0, "gradient_accumulation_steps=8 with per_device_batch_size=8 would fit");
+    assert_silent(&result, "more chips");
+    fixture_close(&fixture);
+    assert_ranks("{" LLAMA_70B ",\"workload\":{\"seq_len\":8192,\"per_device_batch_size\":8},"
+                 "\"pins\":{\"gradient_accumulation_steps\":8}}",
+                 ADV_FIT_FITS);
+}
+
+/* fp8 allows no accumulation in MaxText. */
+static void where_nothing_can_accumulate_the_largest_batch_that_fits_is_named(void **state)
+{
+    (void)state;
+    fixture_open(&fixture, "{" LLAMA_70B ",\"workload\":{\"seq_len\":8192,\"per_device_batch_size\":64}}");
+    struct adv_plan plan = fixture.request->workload.base;
+    plan.ici[ADV_AXIS_FSDP] = 128;
+    plan.dcn[ADV_AXIS_DATA] = 1;
+    plan.quantization = ADV_QUANT_FP8;
+    plan.policy = ADV_POLICY_FULL;
+    adv_policy_placements(plan.policy, plan.placements);
+    plan.num_vocab_tiling = 16;
+    plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = ADV_PLACE_OFFLOAD;
+    plan.policy = ADV_POLICY_CUSTOM;
+    static struct adv_remedy remedy;
+    adv_remedy_find(&fixture.request->model, &fixture.request->cluster, fixture.constants, &plan, &remedy);
+    assert_true(remedy.found);
+    assert_int_equal(remedy.plan.gradient_accumulation_steps, 1);
+    assert_non_null(strstr(remedy.text, "a batch of "));
+    struct adv_plan larger = remedy.plan;
+    larger.per_device_batch_size += 1;
+    struct adv_estimate estimate;
+    struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster, fixture.constants,
+                                       &larger, ADV_FLOPS_CAUSAL_HALF};
+    assert_int_equal(adv_estimate_plan(&input, &estimate, NULL, NULL), ADV_OK);
+    assert_true(adv_rank_fits(&remedy.estimate, ADV_RANK_MEMORY_FRAC));
+    assert_false(adv_rank_fits(&estimate, ADV_RANK_MEMORY_FRAC));
+    fixture_close(&fixture);
+}
+
+/* The same words with and without the weights on the host, for they come back for the update. */
+static void a_slice_that_is_named_holds_the_request(void **state)
+{
+    (void)state;
+    static const char *const pins[] = {"", ",\"pins\":{\"parameter_memory_host_offload\":true}"};
+    for (int i = 0; i < 2; i++) {
+        char request[512];
+        struct adv_search_result result;
+        (void)snprintf(request, sizeof request,
+                       "{" V5E("1x1") ",\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":4}%s}",
+                       pins[i]);
+        fixture_search(&fixture, request, &result);
+        assert_says(&result, 0,
+                    "the bfloat16 weights, their gradients and the optimizer's moments alone are 59.8 GiB");
+        assert_says(&result, 0, "(4x4, 16 devices, would hold it)");
+        fixture_close(&fixture);
+        (void)snprintf(request, sizeof request,
+                       "{" V5E("4x4") ",\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":4}%s}",
+                       pins[i]);
+        assert_ranks(request, ADV_FIT_FITS);
+    }
+}
+
+static void a_plan_that_is_tight_is_not_helped_by_another_tight_one(void **state)
+{
+    (void)state;
+    struct adv_search_result result;
+    fixture_search(&fixture,
+                   "{" V5E("2x2") ",\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":4,"
+                                  "\"weight_dtype\":\"bfloat16\"}}",
+                   &result);
+    assert_true(result.found_count > 0);
+    static struct adv_remedy remedy;
+    adv_remedy_find(&fixture.request->model, &fixture.request->cluster, fixture.constants,
+                    &result.found[0].plan, &remedy);
+    assert_false(remedy.found && remedy.tight);
+    fixture_close(&fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_change_that_ends_tight_is_offered_as_such),
+        cmocka_unit_test(the_cheapest_change_comes_first_and_no_near_miss_asks_for_chips),
+        cmocka_unit_test(a_batch_far_too_large_is_cut_into_as_many_microsteps_as_it_takes),
+        cmocka_unit_test(where_nothing_can_accumulate_the_largest_batch_that_fits_is_named),
+        cmocka_unit_test(a_slice_that_is_named_holds_the_request),
+        cmocka_unit_test(a_plan_that_is_tight_is_not_helped_by_another_tight_one),
+    };
+    return run_group(tests);
+}

@@ -8,8 +8,19 @@
 #include "engine/emit/config.h"
 #include "engine/search/batch.h"
 
-/* The pinned axes, fsdp for what is left of the slice, data between slices. False: fsdp may not take it. */
-static bool simplest_mesh(const struct adv_space *space, struct adv_plan *plan)
+/* The axis that takes what pins leave of the slice: fsdp, or the first that the search may use. */
+static enum adv_axis filling_axis(const struct adv_advise_request *request)
+{
+    static const enum adv_axis others[] = {ADV_AXIS_CONTEXT, ADV_AXIS_TENSOR, ADV_AXIS_EXPERT, ADV_AXIS_DATA,
+                                           ADV_AXIS_STAGE};
+    if (request->axis_allowed[ADV_AXIS_FSDP] || request->axis_pinned[ADV_AXIS_FSDP]) return ADV_AXIS_FSDP;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (request->axis_allowed[others[i]] && !request->axis_pinned[others[i]]) return others[i];
+    return ADV_AXIS_FSDP;
+}
+
+/* The pinned axes, one axis for what is left of the slice, data between slices. False: none may take it. */
+static bool simplest_mesh(const struct adv_space *space, enum adv_axis fill, struct adv_plan *plan)
 {
     const struct adv_advise_request *request = space->request;
     int left = request->cluster.devices_per_slice, slices = request->cluster.slices;
@@ -23,12 +34,12 @@ static bool simplest_mesh(const struct adv_space *space, struct adv_plan *plan)
         slices /= plan->dcn[i] <= slices ? plan->dcn[i] : 1;
         if (plan->ici[i] > 0 && left % plan->ici[i] == 0) left /= plan->ici[i];
     }
-    if (!request->axis_pinned[ADV_AXIS_FSDP]) plan->ici[ADV_AXIS_FSDP] = left;
+    if (!request->axis_pinned[fill]) plan->ici[fill] = left;
     plan->dcn[ADV_AXIS_DATA] *= slices;
-    return left == 1 || request->axis_pinned[ADV_AXIS_FSDP] || request->axis_allowed[ADV_AXIS_FSDP];
+    return left == 1 || request->axis_pinned[fill] || request->axis_allowed[fill];
 }
 
-enum { EVERY_PIN = -1 };
+enum { EVERY_PIN = -1, MORE_AXES = 4 };
 
 /* A requirement less. False: the request does not have it. */
 struct relief {
@@ -97,20 +108,40 @@ static bool with_all_axes(struct adv_advise_request *request, int which, char *w
     return restricted;
 }
 
-/* The nearest batch with a whole number of sequences on every device. */
+/* One axis beside those of search.axes. */
+static bool with_one_more_axis(struct adv_advise_request *request, int which, char *what, size_t what_bytes)
+{
+    static const enum adv_axis axes[MORE_AXES] = {ADV_AXIS_FSDP, ADV_AXIS_TENSOR, ADV_AXIS_EXPERT,
+                                                  ADV_AXIS_DATA};
+    enum adv_axis axis = axes[which];
+    if (request->axis_allowed[axis] || request->axis_pinned[axis]) return false;
+    request->axis_allowed[axis] = true;
+    (void)snprintf(what, what_bytes, "with %s in search.axes", adv_axis_key(axis));
+    return true;
+}
+
+/* The nearest batch of whole sequences, and the nearest with a whole number of them on every device; by the
+ * member that the request has. */
 static bool with_another_batch(struct adv_advise_request *request, int which, char *what, size_t what_bytes)
 {
     struct adv_workload *workload = &request->workload;
     double devices = request->cluster.devices, sequences = workload->global_batch_sequences;
     if (workload->tokens_per_step > 0) sequences = workload->tokens_per_step / (double)workload->seq_len;
     if (workload->per_device_batch_size > 0) sequences = workload->per_device_batch_size * devices;
-    double near = floor(sequences / devices + 0.5) * devices;
-    if (near < devices) near = devices;
-    (void)which;
-    if (near == sequences) return false;
-    workload->global_batch_sequences = near;
-    workload->tokens_per_step = workload->per_device_batch_size = 0;
-    (void)snprintf(what, what_bytes, "with global_batch_sequences=%.0f", near);
+    double unit = which == 0 ? 1 : devices;
+    double near = floor(sequences / unit + 0.5) * unit;
+    if (near < unit) near = unit;
+    if (fabs(near - sequences) <= 1e-9 * near) return false;
+    if (workload->per_device_batch_size > 0) {
+        workload->per_device_batch_size = workload->base.per_device_batch_size = near / devices;
+        (void)snprintf(what, what_bytes, "with per_device_batch_size=%.10g", near / devices);
+    } else if (workload->tokens_per_step > 0) {
+        workload->tokens_per_step = near * (double)workload->seq_len;
+        (void)snprintf(what, what_bytes, "with tokens_per_step=%.0f", workload->tokens_per_step);
+    } else {
+        workload->global_batch_sequences = near;
+        (void)snprintf(what, what_bytes, "with global_batch_sequences=%.0f", near);
+    }
     return true;
 }
 
@@ -144,9 +175,10 @@ static bool has_plans(const struct adv_advise_request *request, const struct adv
 
 /* Requirements that can be given up, one row per kind. */
 static const struct relief reliefs[] = {
-    {without_axis, ADV_AXIS_COUNT}, {without_network_axis, ADV_AXIS_COUNT},
-    {without_key, EVERY_PIN},       {with_all_axes, 1},
-    {with_another_batch, 1},        {with_another_length, 2},
+    {without_axis, ADV_AXIS_COUNT},  {without_network_axis, ADV_AXIS_COUNT},
+    {without_key, EVERY_PIN},        {with_all_axes, 1},
+    {with_another_batch, 2},         {with_another_length, 2},
+    {with_one_more_axis, MORE_AXES},
 };
 enum { RELIEF_KINDS = sizeof reliefs / sizeof *reliefs, NAMED = 3, TRIALS = 64 };
 
@@ -202,42 +234,108 @@ static void name_reliefs(const struct adv_space *space, struct adv_arena *arena,
     }
 }
 
+/* What a plan of the space breaks. */
+struct nearest {
+    struct adv_plan plan;
+    struct adv_finding finding;
+    int broken_count; /* ADV_LIMIT_FINDINGS + 1: no plan was looked at */
+    bool of_pin;      /* the finding is about a pinned key */
+};
+
+/* Of a plan's findings the one to tell: of a pinned key before others, then the first. Returns how many
+ * forbid the plan. */
+static int pick(const struct adv_space *space, const adv_err *found, struct nearest *nearest)
+{
+    int count = 0;
+    nearest->of_pin = false;
+    for (int i = 0; i < found->count; i++) {
+        const struct adv_finding *finding = &found->findings[i];
+        const char *slash = strrchr(finding->pointer, '/');
+        if (finding->code == ADV_OK) continue; /* only a warning */
+        bool of_pin = slash && !strstr(slash, "_parallelism") && adv_request_pins(space->request, slash + 1);
+        if (count++ == 0 || (of_pin && !nearest->of_pin)) {
+            nearest->finding = *finding;
+            nearest->of_pin = of_pin;
+        }
+    }
+    return count;
+}
+
+/* Of the simplest mesh and each split of the batch the plan that breaks fewest rules. */
+static void find_nearest(const struct adv_space *space, enum adv_axis fill, struct nearest *nearest)
+{
+    const struct adv_advise_request *request = space->request;
+    struct adv_batch_split splits[ADV_BATCH_SPLITS];
+    struct nearest next;
+    nearest->broken_count = ADV_LIMIT_FINDINGS + 1;
+    bool has_mesh = simplest_mesh(space, fill, &next.plan);
+    int splits_count = has_mesh ? adv_batch_splits(request, splits, NULL) : 0;
+    for (int i = 0; i < splits_count; i++) {
+        adv_err found;
+        adv_err_init(&found);
+        next.plan.per_device_batch_size = splits[i].per_device_batch_size;
+        next.plan.gradient_accumulation_steps = splits[i].gradient_accumulation_steps;
+        (void)!adv_plan_check(&next.plan, &request->model, &request->cluster, &found, &found);
+        next.broken_count = pick(space, &found, &next);
+        if (next.broken_count > 0 && next.broken_count < nearest->broken_count) *nearest = next;
+    }
+}
+
+/* "8192 tokens over 128 context shards …": what no tile can put right. False: something else is wrong. */
+static bool say_short_shards(const struct nearest *nearest, char *text, size_t text_bytes)
+{
+    enum { LANES = 128 }; /* of a register: the least rows of an attention block */
+    int context = nearest->plan.ici[ADV_AXIS_CONTEXT];
+    if (nearest->broken_count > ADV_LIMIT_FINDINGS || context == 1 ||
+        nearest->plan.seq_len / context >= LANES)
+        return false;
+    (void)snprintf(text, text_bytes,
+                   "%lld tokens over %d context shards are %lld a shard, and attention takes blocks of %d",
+                   (long long)nearest->plan.seq_len, context, (long long)(nearest->plan.seq_len / context),
+                   LANES);
+    return true;
+}
+
+/* "38.4 sequences": a batch that no mesh can share out. */
+static bool say_broken_batch(const struct adv_advise_request *request, char *text, size_t text_bytes)
+{
+    double batch = request->workload.per_device_batch_size, sequences = batch * request->cluster.devices;
+    if (batch <= 0 || (sequences >= 1 && fabs(sequences - floor(sequences + 0.5)) <= 1e-6 * sequences))
+        return false;
+    (void)snprintf(text, text_bytes,
+                   "%.10g sequences per device x %d devices are %.10g, not a whole number of sequences",
+                   batch, request->cluster.devices, sequences);
+    return true;
+}
+
 void adv_space_explain_empty(const struct adv_space *space, struct adv_arena *arena, char *text,
                              size_t text_bytes)
 {
     const struct adv_advise_request *request = space->request;
-    struct adv_batch_split splits[ADV_BATCH_SPLITS];
-    adv_err broken;
-    struct adv_finding nearest;
-    double nearest_batch = 0;
-    int nearest_count = ADV_LIMIT_FINDINGS + 1;
-    struct adv_plan plan;
-    bool has_mesh = simplest_mesh(space, &plan);
-    int splits_count = has_mesh ? adv_batch_splits(request, splits, NULL) : 0;
-    for (int i = 0; i < splits_count; i++) {
-        plan.per_device_batch_size = splits[i].per_device_batch_size;
-        plan.gradient_accumulation_steps = splits[i].gradient_accumulation_steps;
-        adv_err_init(&broken);
-        if (adv_plan_check(&plan, &request->model, &request->cluster, &broken, NULL) == ADV_OK ||
-            broken.count >= nearest_count)
-            continue;
-        nearest_count = broken.count;
-        nearest = broken.findings[0];
-        nearest_batch = splits[i].per_device_batch_size;
-    }
-    char instead[ADV_LIMIT_DETAIL / 2];
+    enum adv_axis fill = filling_axis(request);
+    struct nearest nearest;
+    char instead[ADV_LIMIT_DETAIL / 2], clash[ADV_LIMIT_DETAIL / 2];
+    find_nearest(space, fill, &nearest);
     name_reliefs(space, arena, instead, sizeof instead);
     if (space->considered == 0)
         (void)snprintf(text, text_bytes, "no mesh of the allowed axes has the %d devices of a slice%s",
                        request->cluster.devices_per_slice, instead);
-    else if (nearest_count >
+    else if (say_broken_batch(request, clash, sizeof clash) ||
+             say_short_shards(&nearest, clash, sizeof clash))
+        (void)snprintf(text, text_bytes, "none of %ld combinations is legal: %s%s", space->considered, clash,
+                       instead);
+    else if (nearest.broken_count >
              ADV_LIMIT_FINDINGS) /* the simplest mesh is legal by itself: the axes asked for exclude it */
         (void)snprintf(
             text, text_bytes, "none of %ld combinations is legal (the rule that forbids most is %s)%s",
             space->considered, space->most_broken_rule ? space->most_broken_rule : "ici-product", instead);
+    else if (nearest.of_pin)
+        (void)snprintf(text, text_bytes, "none of %ld combinations is legal: %.140s%s", space->considered,
+                       nearest.finding.detail, instead);
     else
         (void)snprintf(
             text, text_bytes,
-            "none of %ld combinations is legal; with fsdp=%d and per_device_batch_size=%.6g: %.140s%s",
-            space->considered, plan.ici[ADV_AXIS_FSDP], nearest_batch, nearest.detail, instead);
+            "none of %ld combinations is legal; with %s=%d and per_device_batch_size=%.6g: %.140s%s",
+            space->considered, adv_axis_key(fill), nearest.plan.ici[fill], nearest.plan.per_device_batch_size,
+            nearest.finding.detail, instead);
 }

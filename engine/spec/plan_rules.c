@@ -326,7 +326,8 @@ static bool rule_expert_options(const struct adv_rule_facts *facts, struct adv_r
         char pointer[ADV_LIMIT_POINTER];
         (void)snprintf(pointer, sizeof pointer, "/config/%s", options[i].key);
         any = adv_rule_broken(report, pointer, "leave it at its default",
-                              "MaxText refuses %s while expert parallelism is 1", options[i].key);
+                              "MaxText refuses %s while expert parallelism is 1%s", options[i].key,
+                              facts->has_experts ? "" : ", and the model has no experts");
     }
     return any;
 }
@@ -438,11 +439,9 @@ const char *adv_plan_batch_too_small(const struct adv_plan *plan, const struct a
 }
 
 enum severity { ILLEGAL, REFUSED, WASTE };
-enum reads {
-    MESH,
-    BATCH
-}; /* adv_plan_broken_rule_among: BATCH rules read the batch, the number format or the expert
-      exchange, MESH rules none of them */
+/* adv_plan_broken_rule_among: BATCH rules read the batch, the number format or the expert exchange, MESH
+ * rules none of them. */
+enum reads { MESH, BATCH };
 
 /* ILLEGAL: MaxText or XLA fails. REFUSED: MaxText's validation refuses it today, earlier releases ran it (or
  * it passes and the kernels do not support it), so the engine predicts it with a warning and never proposes

@@ -26,16 +26,8 @@ static adv_code check_dim(adv_err *err, const char *pointer, int64_t value)
     return adv_err_add(err, ADV_E_RANGE, pointer, "1..268435456", "the size is %ld", (long)value);
 }
 
-static adv_code check_shape(const struct adv_gmm_shape *s, adv_err *err)
+static adv_code check_groups(const struct adv_gmm_shape *s, adv_err *err)
 {
-    adv_code code = ADV_OK, found;
-    if ((found = check_dim(err, "/shape/m", s->m))) code = found;
-    if ((found = check_dim(err, "/shape/k", s->k))) code = found;
-    if ((found = check_dim(err, "/shape/n", s->n))) code = found;
-    if (s->num_groups < 1 || s->num_groups > ADV_LIMIT_GROUPS)
-        return adv_err_add(err, ADV_E_RANGE, "/shape/num_groups", "1..4096", "num_groups is %d",
-                           s->num_groups);
-    if (s->distribution != ADV_GROUPS_GIVEN) return code;
     int64_t sum = 0;
     for (int g = 0; g < s->num_groups; g++) {
         if (s->group_sizes[g] < 0 || s->group_sizes[g] > DIM_MAX)
@@ -46,6 +38,27 @@ static adv_code check_shape(const struct adv_gmm_shape *s, adv_err *err)
     if (sum > s->m)
         return adv_err_add(err, ADV_E_RANGE, "/shape/group_sizes", "sizes that sum to m",
                            "the groups hold %ld rows, m is %ld", (long)sum, (long)s->m);
+    return ADV_OK;
+}
+
+adv_code adv_gmm_check_version(enum adv_kernel kernel, const struct adv_gmm_shape *s, adv_err *err)
+{
+    if (kernel != ADV_KERNEL_TGMM || s->version != 2) return ADV_OK;
+    return adv_err_add(err, ADV_E_UNSUPPORTED, "/shape/version", "version 1",
+                       "version 2 of the grouped matmul is known only forward: no timing and no description "
+                       "of its transposed product is published");
+}
+
+static adv_code check_shape(enum adv_kernel kernel, const struct adv_gmm_shape *s, adv_err *err)
+{
+    adv_code code = adv_gmm_check_version(kernel, s, err), found;
+    if ((found = check_dim(err, "/shape/m", s->m))) code = found;
+    if ((found = check_dim(err, "/shape/k", s->k))) code = found;
+    if ((found = check_dim(err, "/shape/n", s->n))) code = found;
+    if (s->num_groups < 1 || s->num_groups > ADV_LIMIT_GROUPS)
+        return adv_err_add(err, ADV_E_RANGE, "/shape/num_groups", "1..4096", "num_groups is %d",
+                           s->num_groups);
+    if (s->distribution == ADV_GROUPS_GIVEN && (found = check_groups(s, err))) code = found;
     return code;
 }
 
@@ -240,7 +253,7 @@ adv_code adv_gmm_time(const struct adv_kernel_machine *machine, enum adv_kernel 
                       const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile,
                       struct adv_kernel_time *time, adv_err *err)
 {
-    const adv_code bad_shape = check_shape(shape, err);
+    const adv_code bad_shape = check_shape(kernel, shape, err);
     if (bad_shape) return bad_shape;
     if (shape->version == 2) {
         adv_gmm_v2(machine, shape, time);
@@ -260,7 +273,7 @@ adv_code adv_gmm_time(const struct adv_kernel_machine *machine, enum adv_kernel 
     sum_steps(machine, &w, c, shape, time);
     adv_kernel_part_add(time, "launch", c.launch_s);
     time->time_s += c.launch_s;
-    if (shape->return_residuals) residual_copy(machine, shape, time);
+    if (shape->return_residuals && kernel == ADV_KERNEL_GMM) residual_copy(machine, shape, time);
     time->vmem_bytes = adv_vmem_gmm_bytes(machine->chip, kernel, shape, tile);
     time->vmem_limit_bytes = adv_core_vmem_limit_bytes(machine);
     time->fits_vmem = adv_vmem_fits(kernel, time->vmem_bytes, time->vmem_limit_bytes);

@@ -8,7 +8,9 @@
 #include "tests/unit/catalog_fixture.h"
 
 #define GROUPED "\"m\":4096,\"k\":7168,\"n\":2048,\"num_groups\":16"
-#define TILE    "\"tile\":{\"tile_m\":256,\"tile_k\":1024,\"tile_n\":1024}"
+#define SHARDED                                                                                              \
+    "\"batch\":2,\"q_heads\":16,\"kv_heads\":4,\"q_len\":2048,\"head_dim_qk\":128,\"context_shards\":4"
+#define TILE "\"tile\":{\"tile_m\":256,\"tile_k\":1024,\"tile_n\":1024}"
 
 /* What must be in the answer (or in the problem document, for a refused request) and what must not; `holds`
  * alone is never NULL. */
@@ -31,6 +33,27 @@ static const struct {
     {ADV_REQUEST_SIMULATE,
      "{\"chip\":\"v6e\",\"kernel\":\"gmm\",\"shape\":{" GROUPED ",\"return_residuals\":true}," TILE "}",
      false, "residual_copy", "\"warnings\":[]", NULL},
+    {ADV_REQUEST_TUNE,
+     "{\"chip\":\"v6e\",\"kernel\":\"splash_fwd\",\"shape\":{" SHARDED ",\"segment_ids\":true},"
+     "\"flags\":{\"attn_logits_soft_cap\":30,\"use_max_logit_estimate\":8}}",
+     false, "q_sequence = np.arange(KV_LEN - Q_LEN, KV_LEN", "attn_logits_soft_cap=50.0",
+     "attn_logits_soft_cap=None"},
+    {ADV_REQUEST_TUNE,
+     "{\"chip\":\"v6e\",\"kernel\":\"splash_fwd\",\"shape\":{" SHARDED
+     ",\"segment_ids\":true,\"context_parallel_load_balance\":true}}",
+     false, "np.arange(HALF)", "sk.SegmentIds(", "IDS = None"},
+    {ADV_REQUEST_TUNE,
+     "{\"chip\":\"v6e\",\"kernel\":\"splash_fwd\",\"shape\":{" SHARDED
+     ",\"context_parallel_strategy\":\"ring\"}}",
+     false, "# Not as tuned: a ring", "the sweep is not as tuned: a ring", "q_sequence"},
+    {ADV_REQUEST_TUNE,
+     "{\"chip\":\"v6e\",\"kernel\":\"gmm\",\"shape\":{\"m\":4096,\"k\":1024,\"n\":1024,\"num_groups\":4,"
+     "\"group_distribution\":\"balanced\"}}",
+     false, "sizes = jnp.array([1024, 1024, 1024, 1024]", "# Not as tuned: input_buffer_count", "random"},
+    {ADV_REQUEST_TUNE,
+     "{\"chip\":\"v6e\",\"kernel\":\"linear_xent\",\"shape\":{\"tokens\":8192,\"emb_dim\":4096,"
+     "\"vocab\":32768}}",
+     false, "\"sweep\":null", "no program for the fused loss", NULL},
 };
 
 static void every_kernel_request_has_an_answer_that_helps(void **state)

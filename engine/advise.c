@@ -198,6 +198,17 @@ static adv_code answer_simulate(struct job *job)
     return code;
 }
 
+/* What its program does not time as it was tuned. */
+static void warn_of_sweep(const struct adv_kernel_request *request, adv_err *warnings)
+{
+    const char *lines[ADV_SWEEP_DIFFERENCES];
+    const int count = warnings ? adv_sweep_differences(request, lines) : 0;
+    for (int i = 0; i < count; i++) {
+        (void)adv_err_add(warnings, ADV_OK, "/sweep", NULL, "the sweep is not as tuned: %s", lines[i]);
+        adv_err_rule(warnings, "sweep");
+    }
+}
+
 static adv_code answer_tune(struct job *job)
 {
     struct adv_kernel_request request;
@@ -210,6 +221,7 @@ static adv_code answer_tune(struct job *job)
     if (code != ADV_OK) return code;
     tag_kernel(job, &request);
     warn_of_standard(&request, &tuning, job->warnings);
+    warn_of_sweep(&request, job->warnings);
     job->result = adv_encode_tuning(job->catalog, &request, &tuning, job->warnings);
     return ADV_OK;
 }

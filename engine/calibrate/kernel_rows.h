@@ -32,6 +32,7 @@ struct adv_kernel_row {
     bool backward;          /* XLA attention */
     bool has_tile;          /* false: the tile is not published, or XLA chose */
     bool trusted;           /* usable for fits: not suspect, tile meaning certain, unmodified kernel */
+    const char *fault;      /* why the row contradicts itself and is not predicted: static; NULL = sound */
     double measured_s;
     struct adv_attention_shape attention;
     struct adv_attention_tile attention_tile;

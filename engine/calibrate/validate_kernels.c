@@ -29,6 +29,7 @@ static adv_code predict_gmm(const struct adv_kernel_machine *machine, const stru
 adv_code adv_predict_kernel_row(const struct adv_kernel_machine *machine, const struct adv_kernel_row *row,
                                 struct adv_kernel_time *time, adv_err *err)
 {
+    if (row->fault) return adv_err_add(err, ADV_E_INVALID, "", NULL, "%s", row->fault);
     static const struct adv_xent_tile default_xent = {1024, 512, 2048};
     switch (row->kind) {
     case ADV_ROW_SPLASH:

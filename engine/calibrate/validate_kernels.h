@@ -22,7 +22,8 @@ struct adv_catalog;
 
 /* The answer of `validate --kernels`: {rows: [{id, chip, kernel, time_us, measured_us, error_frac, fits_vmem,
  * extrapolated, trusted}], groups: [{chip, kernel, count, median_abs_error_frac, p90_…, max_…}], the same
- * three over all rows}. A row that cannot be predicted has time_us null and a `reason`. malloc'ed text; NULL:
+ * three over all rows}. A row that cannot be predicted, or that contradicts itself, has time_us null, a
+ * `reason` and trusted false. malloc'ed text; NULL:
  * out of memory. Defined in engine/json/encode_kernel_validation.c. */
 char *adv_encode_kernel_validation(const struct adv_catalog *catalog, const struct adv_kernel_row *rows,
                                    int rows_count);

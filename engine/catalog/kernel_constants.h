@@ -65,7 +65,7 @@
     X(tgmm_transpose_vreg_s, "s", "masking and transposing a row tile of lhs, per vreg")                     \
     X(tgmm_accumulate_vreg_s, "s", "read, add, write of the accumulator per visit, per vreg")                \
     X(tgmm_store_vreg_s, "s", "cast and store of a finished group's tile, per vreg")                         \
-    X(tgmm_tail_vreg_s, "s", "shifting and masking misaligned rhs rows, per vreg")                           \
+    X(tgmm_tail_vreg_s, "s", "per vreg of lhs that meets a last column tile which ends inside a register")   \
     X(gmm2_mxu_frac, "frac", "MXU rate of grouped matmul version 2 over one core's peak")                    \
     X(gmm2_hbm_frac, "frac", "its DMA bandwidth over specification")                                         \
     X(gmm2_overlap_frac, "frac", "share of the shorter of its compute and row traffic that is not hidden")   \
@@ -95,6 +95,7 @@
     X(gmm_measured, "flag", "1: grouped matmul was measured on this generation")                             \
     X(gmm2_measured, "flag", "1: grouped matmul version 2 was measured on this generation")                  \
     X(xent_measured, "flag", "1: the fused loss was measured on this generation")                            \
-    X(attention_xla_measured, "flag", "1: XLA attention was measured on this generation")
+    X(attention_xla_measured, "flag", "1: XLA attention was measured on this generation")                    \
+    X(matmul_measured, "flag", "1: dense matmul was measured on this generation, in bfloat16")
 
 #endif

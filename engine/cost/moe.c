@@ -135,8 +135,10 @@ static adv_code simulate(const struct adv_cost *cost, const struct expert_shape 
     out->tile = tile_of(cost, projection, pass, &shape);
     if (adv_plan_reads_expert_tiles(cost->plan)) shape.m = adv_round_up(shape.m, out->tile.tile_m);
     double time_s = 0.0;
-    adv_code code = simulated_s(cost, pass == ADV_GMM_DRHS ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM, &shape,
-                                &out->tile, &time_s, err);
+    /* nothing is published of version 2's weight gradient: it counts as its forward product */
+    const bool transposed = pass == ADV_GMM_DRHS && shape.version == 1;
+    adv_code code =
+        simulated_s(cost, transposed ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM, &shape, &out->tile, &time_s, err);
     double factor = cost->plan->moe == ADV_MOE_TOKAMAX ? cost->constants->step_tokamax_factor
                                                        : cost->constants->step_gmm_factor;
     /* the factor is fitted to steps of other generations too: it must not carry a product beyond the peak */

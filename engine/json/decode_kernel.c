@@ -8,7 +8,7 @@
 #include "engine/base/text.h"
 #include "engine/base/units.h"
 #include "engine/json/kernel_members.h"
-#include "engine/kernel/kernel.h"
+#include "engine/kernel/gmm.h"
 #include "engine/kernel/legal.h"
 #include "engine/kernel/vmem.h"
 
@@ -309,6 +309,27 @@ static void judge_limit(struct decoder *d)
     r->scoped_vmem_limit_bytes = capacity;
 }
 
+/* The gradient of the weights has no weights to transpose, and no pass of its own that would want its inputs.
+ */
+static void drop_forward_members(struct decoder *d)
+{
+    struct adv_gmm_shape *s = &d->request->gmm;
+    const struct {
+        const char *name;
+        bool *value;
+    } members[] = {{"rhs_transposed", &s->rhs_transposed}, {"return_residuals", &s->return_residuals}};
+    for (int i = 0; i < 2; i++) {
+        char pointer[ADV_LIMIT_POINTER];
+        if (!*members[i].value) continue;
+        *members[i].value = false;
+        if (!d->warnings) continue;
+        (void)adv_err_add(d->warnings, ADV_OK, adv_json_pointer(pointer, "/shape", members[i].name),
+                          "leave it out", "%s is of the forward kernel: tgmm does not use it",
+                          members[i].name);
+        adv_err_rule(d->warnings, "not-used");
+    }
+}
+
 /* The rules of the kernel on what could be read. */
 static void judge(struct decoder *d, enum adv_kernel kernel)
 {
@@ -320,6 +341,7 @@ static void judge(struct decoder *d, enum adv_kernel kernel)
             (void)adv_err_add(d->err, ADV_E_RANGE, "/shape/batch", "a whole number, or no timeline and trace",
                               "the steps of %.15g sequences cannot be drawn", r->attention.batch);
     } else if (adv_kernel_is_gmm(kernel)) {
+        (void)adv_gmm_check_version(kernel, &r->gmm, d->err);
         (void)adv_legal_gmm(kernel, &r->gmm, d->tile ? &r->gmm_tile : NULL, d->err, d->warnings);
     } else if (is_xent(kernel)) {
         (void)adv_legal_xent(&r->xent, d->tile ? &r->xent_tile : NULL, d->err, d->warnings);
@@ -328,7 +350,7 @@ static void judge(struct decoder *d, enum adv_kernel kernel)
     if (kernel == ADV_KERNEL_MATMUL)
         (void)adv_err_add(d->err, ADV_E_UNSUPPORTED, "/kernel", "simulate it instead",
                           "XLA chooses the tiles of a dense matmul: nothing to tune");
-    else if (adv_kernel_is_gmm(kernel) && r->gmm.version == 2)
+    else if (kernel == ADV_KERNEL_GMM && r->gmm.version == 2)
         (void)adv_err_add(d->err, ADV_E_UNSUPPORTED, "/shape/version", "simulate it instead, or version 1",
                           "version 2 of the grouped matmul chooses its own tiles: nothing to tune");
     else
@@ -348,8 +370,9 @@ static void read_known(struct decoder *d)
                           "`tile` is required");
     adv_kernel_members_read(kernel, ADV_KERNEL_TILE, d->tile, !own_tile, d->request, d->err);
     if (adv_kernel_is_gmm(kernel) && d->shape) read_groups(d);
+    if (kernel == ADV_KERNEL_TGMM) drop_forward_members(d);
     if (is_xent(kernel)) judge_xent_names(d);
-    if (own_tile)
+    if (own_tile && kernel != ADV_KERNEL_TGMM)
         warn_unused_tile(d, kernel == ADV_KERNEL_MATMUL ? "XLA tiles a dense matmul itself"
                                                         : "version 2 of the grouped matmul picks its own");
     derive(d);

@@ -75,6 +75,26 @@ static enum adv_format format_of(const json_t *dtypes, const char *member)
     return ADV_FORMAT_BF16;
 }
 
+/* Rows of groups that contradict the row are not guessed at. */
+static void judge_groups(const json_t *list, struct adv_kernel_row *row)
+{
+    const struct adv_gmm_shape *s = &row->gmm;
+    int64_t sum = 0;
+    size_t i;
+    json_t *size;
+    if (!list || json_is_null(list)) return;
+    if (!json_is_array(list)) row->fault = "group_sizes is not a list";
+    if (json_array_size(list) != (size_t)s->num_groups) row->fault = "group_sizes has not num_groups entries";
+    json_array_foreach(list, i, size)
+    {
+        const bool good = json_is_integer(size) && json_integer_value(size) >= 0 &&
+                          json_integer_value(size) <= SIZE_MAX_ROWS;
+        if (!good) row->fault = "group_sizes holds something that is no number of rows";
+        if (good) sum += json_integer_value(size);
+    }
+    if (!row->fault && sum != s->m) row->fault = "group_sizes do not add up to m";
+}
+
 static int64_t *sizes_of(const struct reader *r, const json_t *list, int *count)
 {
     const size_t n = json_array_size(list);
@@ -176,6 +196,10 @@ static void read_gmm(const struct reader *r, const json_t *tile, struct adv_kern
     row->gmm_tile.tile_n = int_of(r, r->json, "tile_out", int_of(r, tile, "tile_n", 0));
     row->gmm_tile.input_buffer_count = int_of(r, tile, "input_buffer_count", 2);
     row->has_tile = row->gmm_tile.tile_m > 0;
+    judge_groups(json_object_get(r->json, "group_sizes"), row);
+    if (row->has_tile && row->kind == ADV_ROW_GMM && s->version == 1 && s->m % row->gmm_tile.tile_m)
+        row->fault = "tile_m does not divide m";
+    if (row->fault) row->trusted = false;
     /* transposed weights: tile_k tiled the contraction until the kernel of 2026-07-14 swapped the names */
     if (s->rhs_transposed && row->has_tile && row->commit_date[0]) {
         const bool swapped = strcmp(row->commit_date, "2026-07-14") >= 0;

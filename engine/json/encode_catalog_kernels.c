@@ -71,9 +71,10 @@ static double measured_flag(const struct adv_constants *constants, int kernel)
     case ADV_KERNEL_LINEAR_XENT:
     case ADV_KERNEL_LINEAR_XENT_BWD:
         return constants->xent_measured;
+    case ADV_KERNEL_MATMUL:
+        return constants->matmul_measured;
     case ADV_KERNEL_SPLASH_BWD_DQ:
     case ADV_KERNEL_SPLASH_BWD_DKV:
-    case ADV_KERNEL_MATMUL:
     case ADV_KERNEL_COUNT:
         break;
     }

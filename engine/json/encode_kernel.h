@@ -60,6 +60,11 @@ json_t *adv_encode_tile(enum adv_kernel kernel, const struct adv_kernel_choice *
 json_t *adv_encode_maxtext_tiles(const struct adv_kernel_request *request,
                                  const struct adv_kernel_choice *choice);
 
+/* What the sweep's program does not time as it was tuned: static sentences, also comments in the program.
+ * Returns how many. */
+enum { ADV_SWEEP_DIFFERENCES = 5 };
+int adv_sweep_differences(const struct adv_kernel_request *request, const char *lines[ADV_SWEEP_DIFFERENCES]);
+
 /* {tune_jax: python text that times the short list, hyperparams}; null for the fused loss. Defined in
  * encode_sweep.c. */
 json_t *adv_encode_sweep(const struct adv_kernel_request *request, const struct adv_kernel_tuning *tuning);

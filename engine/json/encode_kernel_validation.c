@@ -65,6 +65,7 @@ static json_t *encode_row(const struct adv_catalog *catalog, const struct adv_ke
     adv_encode_set_number(object, "measured_us", row->measured_s > 0.0 ? row->measured_s * 1e6 : (double)NAN);
     if (code) {
         (void)json_object_set_new(object, "reason", json_string(err.findings[0].detail));
+        (void)json_object_set_new(object, "trusted", json_false());
         return object;
     }
     if (row->measured_s > 0.0) {

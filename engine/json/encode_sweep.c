@@ -4,12 +4,37 @@
 
 #include "engine/base/text.h"
 #include "engine/json/encode_kernel.h"
+#include "engine/kernel/gmm_visits.h"
 
 static const char *jax_dtype(enum adv_format format)
 {
     if (format == ADV_FORMAT_F32) return "float32";
     if (format == ADV_FORMAT_FP8) return "float8_e4m3fn";
     return format == ADV_FORMAT_INT8 ? "int8" : "bfloat16";
+}
+
+/* The queries of the shard that was priced, by their places in the sequence: the last shard's, which sees the
+ * most keys, or an early and a late half, which see the mean. */
+static void write_places(struct adv_text *text, const struct adv_attention_shape *s)
+{
+    if (s->context_shards <= 1 || !s->causal || s->context_ring) return;
+    if (s->context_load_balanced)
+        adv_text_append(text, "HALF = Q_LEN // 2\n"
+                              "mask.q_sequence = np.concatenate((np.arange(HALF), "
+                              "np.arange(KV_LEN - Q_LEN + HALF, KV_LEN))).astype(np.int32)\n");
+    else
+        adv_text_append(text, "mask.q_sequence = np.arange(KV_LEN - Q_LEN, KV_LEN, dtype=np.int32)\n");
+}
+
+/* One id for all tokens: ids are compared, and no tile is skipped, as it was priced. */
+static void write_segments(struct adv_text *text, const struct adv_attention_shape *s)
+{
+    if (!s->segment_ids) {
+        adv_text_append(text, "IDS = None\n");
+        return;
+    }
+    adv_text_append(text, "IDS = sk.SegmentIds(q=jnp.zeros(Q_LEN, jnp.int32), kv=jnp.zeros(KV_LEN, "
+                          "jnp.int32))\n");
 }
 
 static void write_splash(struct adv_text *text, const struct adv_kernel_request *request)
@@ -38,6 +63,8 @@ static void write_splash(struct adv_text *text, const struct adv_kernel_request 
     else
         adv_text_append(text, s->causal ? "mask = sm.CausalMask((Q_LEN, KV_LEN))\n"
                                         : "mask = sm.FullMask((Q_LEN, KV_LEN))\n");
+    write_places(text, s);
+    write_segments(text, s);
     adv_text_append(text, "REST = dict(");
     if (forward)
         adv_text_append(text, ")\n");
@@ -55,9 +82,11 @@ static void write_splash(struct adv_text *text, const struct adv_kernel_request 
         "    blocks = {n: sk.QKVLayout[x] if n.endswith(\"layout\") else x for n, x in zip(NAMES, tile)}\n"
         "    kernel = sk.make_splash_mha(sm.MultiHeadMask([mask] * Q_HEADS), head_shards=1, "
         "q_seq_shards=1,\n"
-        "                                save_residuals=%s, block_sizes=sk.BlockSizes(**REST, **blocks))\n"
-        "    return jax.vmap(kernel)(q, k, v)\n",
-        request->kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS ? "True" : "False");
+        "                                save_residuals=%s, attn_logits_soft_cap=%s,\n"
+        "                                block_sizes=sk.BlockSizes(**REST, **blocks))\n"
+        "    return jax.vmap(lambda q, k, v: kernel(q, k, v, IDS))(q, k, v)\n",
+        request->kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS ? "True" : "False",
+        request->attention_flags.soft_cap ? "50.0" : "None");
     if (forward)
         adv_text_append(text, "\n\nrun, arguments = attention, (q, k, v)\n");
     else
@@ -76,10 +105,11 @@ static void write_gmm(struct adv_text *text, const struct adv_kernel_request *re
                     "backend = importlib.import_module(\"jax.experimental.pallas.ops.tpu.megablox.gmm\")\n\n"
                     "M, K, N, GROUPS = %lld, %lld, %lld, %d\n",
                     (long long)s->m, (long long)s->k, (long long)s->n, s->num_groups);
-    if (s->distribution == ADV_GROUPS_GIVEN) {
+    int64_t sizes[ADV_LIMIT_GROUPS];
+    if (adv_gmm_sizes(s, sizes)) {
         adv_text_append(text, "sizes = jnp.array([");
         for (int g = 0; g < s->num_groups; g++)
-            adv_text_format(text, "%s%lld", g ? ", " : "", (long long)s->group_sizes[g]);
+            adv_text_format(text, "%s%lld", g ? ", " : "", (long long)sizes[g]);
         adv_text_append(text, "], jnp.int32)\n");
     } else {
         adv_text_append(text, "rows = jax.random.randint(jax.random.key(0), (M,), 0, GROUPS)\n"
@@ -138,6 +168,32 @@ static void write_tiles(struct adv_text *text, json_t *tiles, const struct adv_k
     adv_text_append(text, "]\n");
 }
 
+int adv_sweep_differences(const struct adv_kernel_request *request, const char *lines[ADV_SWEEP_DIFFERENCES])
+{
+    const bool attention = adv_kernel_is_attention(request->kernel);
+    const struct adv_attention_flags *flags = &request->attention_flags;
+    const struct {
+        bool holds;
+        const char *line;
+    } all[ADV_SWEEP_DIFFERENCES] = {
+        {attention && request->attention.context_ring,
+         "a ring is a call for each shard's keys; the program times one call over all keys"},
+        {attention && flags->max_logit_constant,
+         "use_max_logit_estimate: the kernel of jax.experimental keeps its running maximum"},
+        {attention && flags->dq_reduction_steps > 0,
+         "dq_reduction_steps: the kernel of jax.experimental sums its dQ partials at once"},
+        {adv_kernel_is_gmm(request->kernel),
+         "input_buffer_count: megablox of jax.experimental has two buffers; tiles that differ in it alone "
+         "time alike"},
+        {!attention && !adv_kernel_is_gmm(request->kernel),
+         "there is no program for the fused loss: sweep is null"},
+    };
+    int count = 0;
+    for (int i = 0; i < ADV_SWEEP_DIFFERENCES; i++)
+        if (all[i].holds) lines[count++] = all[i].line;
+    return count;
+}
+
 json_t *adv_encode_sweep(const struct adv_kernel_request *request, const struct adv_kernel_tuning *tuning)
 {
     const bool attention = adv_kernel_is_attention(request->kernel);
@@ -151,7 +207,10 @@ json_t *adv_encode_sweep(const struct adv_kernel_request *request, const struct 
     if (request->scoped_vmem_limit_bytes > 0.0)
         adv_text_format(&text, "# Run with LIBTPU_INIT_ARGS=--xla_tpu_scoped_vmem_limit_kib=%.0f\n",
                         request->scoped_vmem_limit_bytes / 1024.0);
-    adv_text_append(&text, "import jax\nimport jax.numpy as jnp\nimport tune_jax\n");
+    const char *lines[ADV_SWEEP_DIFFERENCES];
+    const int differences = adv_sweep_differences(request, lines);
+    for (int i = 0; i < differences; i++) adv_text_format(&text, "# Not as tuned: %s\n", lines[i]);
+    adv_text_append(&text, "import jax\nimport jax.numpy as jnp\nimport numpy as np\nimport tune_jax\n");
     if (attention)
         write_splash(&text, request);
     else

@@ -14,6 +14,10 @@ struct adv_gmm_unit {
     double mxu_s, vector_s, step_s, overlap_frac;
 };
 
+/* ADV_E_UNSUPPORTED for tgmm of version 2: only its forward product was ever described or timed. `err` may be
+ * NULL. */
+adv_code adv_gmm_check_version(enum adv_kernel kernel, const struct adv_gmm_shape *shape, adv_err *err);
+
 /* Shape and tile already checked. */
 void adv_gmm_unit_of(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                      const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile,

@@ -15,8 +15,8 @@
 double adv_gmm_v2_tiles(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *shape,
                         int *tile_m, int *tile_n);
 
-/* Fills everything of `time` but limits; the shape is checked. gmm and tgmm move and compute the same
- * amounts. */
+/* Fills everything of `time` but limits; the shape is checked. The forward product alone: no timing and no
+ * description of a transposed one is published, adv_gmm_time refuses it. */
 void adv_gmm_v2(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *shape,
                 struct adv_kernel_time *time);
 

@@ -22,7 +22,8 @@ struct adv_gmm_visits {
  * edge. */
 void adv_gmm_count_visits(const struct adv_gmm_shape *shape, int64_t tile_m, struct adv_gmm_visits *visits);
 
-/* Version 2 of the kernel: every group is cut on its own. */
+/* Version 2 of the kernel: every group is cut on its own. Multinomial: the expectation over the binomial size
+ * of a group; the others as their sizes are counted (adv_gmm_sizes). O(1), Zipf and given sizes O(groups). */
 struct adv_gmm_rows {
     double padded; /* rows computed: every group rounded up to the bucket */
     double tiles;  /* row tiles: sum of ceil(size / tile_m) */
@@ -30,5 +31,11 @@ struct adv_gmm_rows {
 };
 void adv_gmm_count_rows(const struct adv_gmm_shape *shape, int64_t bucket, int64_t tile_m,
                         struct adv_gmm_rows *rows);
+
+/* Sizes of the groups that a distribution stands for, num_groups of them, adding up to m; false for
+ * multinomial, which is drawn. Balanced: within a row of each other. Zipf: in proportion to 1/rank, rounded
+ * where they add up. Worst: version 1, boundaries off the tile edges (of even tiles); version 2, single rows
+ * and the rest in one group, which no other sizes exceed in buckets, whatever these hold. */
+bool adv_gmm_sizes(const struct adv_gmm_shape *shape, int64_t *sizes);
 
 #endif

@@ -268,7 +268,7 @@ adv_code adv_gmm_xla_time(const struct adv_kernel_machine *machine, enum adv_ker
     adv_kernel_part_add(time, "dma_exposed", exposed_s);
     adv_kernel_part_add(time, "copies", around_s);
     adv_kernel_part_add(time, "launch", launch_s);
-    if (shape->return_residuals) {
+    if (shape->return_residuals && kernel == ADV_KERNEL_GMM) {
         const double copied = 4.0 * (double)shape->m * (double)shape->n;
         const double copy_s = adv_stream_time_s(machine, copied);
         adv_kernel_part_add(time, "residual_copy", copy_s);

@@ -64,7 +64,7 @@ ADV_MUST_CHECK adv_code adv_attention_xla_time(const struct adv_kernel_machine *
                                                const struct adv_attention_shape *shape,
                                                struct adv_kernel_time *time, adv_err *err);
 
-/* kernel: ADV_KERNEL_GMM or ADV_KERNEL_TGMM. */
+/* kernel: ADV_KERNEL_GMM or ADV_KERNEL_TGMM, the latter only of version 1 (ADV_E_UNSUPPORTED). */
 ADV_MUST_CHECK adv_code adv_gmm_time(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                                      const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile,
                                      struct adv_kernel_time *time, adv_err *err);

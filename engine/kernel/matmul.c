@@ -35,6 +35,8 @@ adv_code adv_matmul_time(const struct adv_kernel_machine *machine, const struct 
     *time = (struct adv_kernel_time){.mxu_busy_s = compute_s, .hbm_bytes = bytes, .fits_vmem = true};
     time->vmem_limit_bytes = adv_core_vmem_limit_bytes(machine);
     time->time_s = adv_max(compute_s, dma_s) + exposed_s + k->matmul_launch_s;
+    /* what was timed multiplies bfloat16 by bfloat16 */
+    time->extrapolated = k->matmul_measured < 0.5 || s->lhs != ADV_FORMAT_BF16 || s->rhs != ADV_FORMAT_BF16;
     time->bound = dma_s > compute_s ? ADV_RES_HBM : ADV_RES_MXU;
     if (k->matmul_launch_s > adv_max(compute_s, dma_s)) time->bound = ADV_RES_LATENCY;
     adv_kernel_part_add(time, dma_s > compute_s ? "dma" : "mxu", adv_max(compute_s, dma_s));

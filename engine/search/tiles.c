@@ -282,7 +282,8 @@ static void tune_experts(struct adv_tile_memo *memo, struct expert_row *row)
             struct adv_kernel_time times[SHORT_LIST];
             int found = 0;
             long evaluated = 0;
-            enum adv_kernel kernel = pass == ADV_GMM_DRHS ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM;
+            const bool transposed = pass == ADV_GMM_DRHS && shape.version == 1; /* as in cost/moe.c */
+            const enum adv_kernel kernel = transposed ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM;
             if (adv_gmm_tune(&machine, kernel, &shape, SHORT_LIST, tiles, times, &found, &evaluated, NULL) !=
                 ADV_OK)
                 continue;

@@ -248,6 +248,7 @@ static void unmeasured_generations_say_extrapolated(void **state)
     static const bool forward[CHIPS] = {false, false, false, true, true};
     static const bool backward[CHIPS] = {false, true, true, true, true};
     static const bool grouped[CHIPS] = {false, false, false, false, true};
+    static const bool dense[CHIPS] = {false, false, true, true, true};
     const struct adv_attention_shape s = {.batch = 1,
                                           .q_heads = 8,
                                           .kv_heads = 8,
@@ -277,6 +278,42 @@ static void unmeasured_generations_say_extrapolated(void **state)
                          backward[chip]);
         assert_true(attention_time(&machine, ADV_KERNEL_SPLASH_BWD_DKV, &s, &tile).extrapolated);
         assert_int_equal(gmm_time(&machine, ADV_KERNEL_GMM, &gmm, &blocks).extrapolated, grouped[chip]);
+        for (int format = 0; format < 2; format++) {
+            struct adv_matmul_shape matmul = {4096,           4096, 4096, ADV_FORMAT_BF16, ADV_FORMAT_BF16,
+                                              ADV_FORMAT_BF16};
+            struct adv_kernel_time time;
+            if (format) matmul.rhs = ADV_FORMAT_INT8;
+            assert_int_equal(adv_matmul_time(&machine, &matmul, &time, NULL), ADV_OK);
+            assert_int_equal(time.extrapolated, format || dense[chip]);
+        }
+    }
+}
+
+/* Columns that end inside a register cost the last column tile alone: a few columns less never take several
+ * times as long, and the narrower the other tiles, the less of them there is. */
+static void a_misaligned_gradient_pays_for_its_last_columns_only(void **state)
+{
+    (void)state;
+    struct adv_gmm_shape shape = {.m = 4096,
+                                  .k = 7168,
+                                  .n = 2880,
+                                  .num_groups = 64,
+                                  .distribution = ADV_GROUPS_MULTINOMIAL,
+                                  .lhs = ADV_FORMAT_BF16,
+                                  .rhs = ADV_FORMAT_BF16,
+                                  .out = ADV_FORMAT_BF16,
+                                  .version = 1};
+    const struct adv_gmm_tile tile = {512, 256, 1024, 2}, narrow = {512, 256, 512, 2};
+    for (int chip = 0; chip < CHIPS; chip++) {
+        const struct adv_kernel_machine machine = machine_of(chip);
+        shape.n = 2880;
+        const double off_s = gmm_time(&machine, ADV_KERNEL_TGMM, &shape, &tile).time_s;
+        const double narrow_off_s = gmm_time(&machine, ADV_KERNEL_TGMM, &shape, &narrow).time_s;
+        shape.n = 2944;
+        const double on_s = gmm_time(&machine, ADV_KERNEL_TGMM, &shape, &tile).time_s;
+        const double narrow_on_s = gmm_time(&machine, ADV_KERNEL_TGMM, &shape, &narrow).time_s;
+        assert_true(off_s < 1.9 * on_s);
+        assert_close(narrow_off_s - narrow_on_s, off_s - on_s, 0.1);
     }
 }
 
@@ -294,6 +331,7 @@ int main(void)
         cmocka_unit_test(tuner_ranks_legal_tiles_by_time),
         cmocka_unit_test(grouped_tuner_ranks_legal_tiles_by_time),
         cmocka_unit_test(unmeasured_generations_say_extrapolated),
+        cmocka_unit_test(a_misaligned_gradient_pays_for_its_last_columns_only),
     };
     const int failed = run_group(tests);
     adv_catalog_free(catalog);

@@ -233,6 +233,28 @@ static void version_2_pads_groups_to_buckets(void **state)
     assert_true(time.fits_vmem);
 }
 
+/* Nothing is known of version 2's transposed product: no time is made up for it, with a tile or without. */
+static void version_2_has_no_transposed_product(void **state)
+{
+    (void)state;
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    struct adv_gmm_shape shape = shape_of(4096, 512, 512, 2, ADV_GROUPS_BALANCED);
+    shape.version = 2;
+    struct adv_gmm_tile tile = {128, 128, 128, 2};
+    struct adv_kernel_time time;
+    adv_err err;
+    adv_err_init(&err);
+    assert_int_equal(adv_gmm_time(&bench.machine, ADV_KERNEL_TGMM, &shape, NULL, &time, &err),
+                     ADV_E_UNSUPPORTED);
+    assert_string_equal(err.findings[0].pointer, "/shape/version");
+    int found_count = 0;
+    long evaluated_count = 0;
+    assert_int_equal(adv_gmm_tune(&bench.machine, ADV_KERNEL_TGMM, &shape, 1, &tile, &time, &found_count,
+                                  &evaluated_count, &err),
+                     ADV_E_UNSUPPORTED);
+}
+
 /* k = 4096, n = 8192: a quarter of the columns would need 48 + 8 + 4 + 4 MiB beside four buckets, 0.9 of 64
  * MiB are 57.6; a fifth, 1664 columns, needs 39 + 8 + 3.25 + 3.25. */
 static void version_2_cuts_columns_until_four_buckets_fit(void **state)
@@ -550,6 +572,7 @@ int main(void)
         cmocka_unit_test(fp8_is_twice_as_fast_only_where_native),
         cmocka_unit_test(empty_groups_still_write_zeros),
         cmocka_unit_test(version_2_pads_groups_to_buckets),
+        cmocka_unit_test(version_2_has_no_transposed_product),
         cmocka_unit_test(version_2_cuts_columns_until_four_buckets_fit),
         cmocka_unit_test(version_2_waits_for_large_weights_and_reloads_large_bodies),
         cmocka_unit_test(deep_buffers_spread_rows_over_shared_visits),

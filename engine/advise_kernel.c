@@ -233,6 +233,7 @@ adv_code adv_kernel_tune(const struct adv_kernel_request *request, struct adv_ar
     if (code == ADV_OK) code = choose(request, &ranking, arena, tuning, err);
     if (code != ADV_OK) return code;
     make_short_list(&ranking, tuning);
-    tuning->has_next = next_better(request, ranking.times[0].time_s, &tuning->next, &tuning->next_limit_kib);
+    tuning->has_next = tuning->choices_count > 0 && next_better(request, tuning->choices[0].time.time_s,
+                                                                &tuning->next, &tuning->next_limit_kib);
     return ADV_OK;
 }

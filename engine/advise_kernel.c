@@ -7,6 +7,7 @@
 #include "engine/base/units.h"
 #include "engine/kernel/legal.h"
 #include "engine/kernel/tune_choice.h"
+#include "engine/kernel/tune_space.h"
 #include "engine/kernel/vmem.h"
 
 static struct adv_kernel_machine machine_of(const struct adv_kernel_request *request)
@@ -89,22 +90,15 @@ adv_code adv_kernel_timeline(const struct adv_kernel_request *request, const str
     return ADV_OK;
 }
 
-/* MaxText's default tiles: 512 for attention (clamped to the sequence), 512/1024/1024 for grouped matmuls
- * (clamped to the axes), 1024/512/2048 for the fused loss of tokamax. False when they are not legal for this
- * shape. */
+/* MaxText's default tile. False when it is not legal for this shape. */
 static bool standard_choice(const struct adv_kernel_request *request, struct adv_kernel_choice *choice)
 {
-    int64_t longest = adv_min_i(request->attention.q_len, request->attention.kv_len);
-    int block = (int)adv_min_i(512, longest > 0 ? longest : 512);
     memset(choice, 0, sizeof *choice);
-    choice->attention.blocks =
-        (struct adv_splash_blocks){block, block, block, block, block, block, block, block};
+    choice->attention.blocks = adv_tune_default_blocks(&request->attention);
     choice->attention.q_layout = choice->attention.k_layout = choice->attention.v_layout =
         ADV_LAYOUT_HEAD_DIM_MINOR;
-    choice->gmm =
-        (struct adv_gmm_tile){(int)adv_min_i(512, request->gmm.m), (int)adv_min_i(1024, request->gmm.k),
-                              (int)adv_min_i(1024, request->gmm.n), 2};
-    choice->xent = (struct adv_xent_tile){1024, 512, 2048};
+    choice->gmm = adv_tune_default_gmm(&request->gmm);
+    choice->xent = adv_tune_default_xent();
     if (adv_kernel_is_gmm(request->kernel) &&
         adv_legal_gmm(request->kernel, &request->gmm, &choice->gmm, NULL, NULL) != ADV_OK)
         return false;
@@ -239,6 +233,7 @@ adv_code adv_kernel_tune(const struct adv_kernel_request *request, struct adv_ar
     if (code == ADV_OK) code = choose(request, &ranking, arena, tuning, err);
     if (code != ADV_OK) return code;
     make_short_list(&ranking, tuning);
-    tuning->has_next = next_better(request, ranking.times[0].time_s, &tuning->next, &tuning->next_limit_kib);
+    tuning->has_next = tuning->choices_count > 0 && next_better(request, tuning->choices[0].time.time_s,
+                                                                &tuning->next, &tuning->next_limit_kib);
     return ADV_OK;
 }

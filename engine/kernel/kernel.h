@@ -104,9 +104,10 @@ ADV_MUST_CHECK adv_code adv_xent_tune(const struct adv_kernel_machine *machine, 
                                       struct adv_xent_tile *tiles, struct adv_kernel_time *times,
                                       int *found_count, long *evaluated_count, adv_err *err);
 
-/* Of the tiles of the tuner's space that are at least a thousandth faster than `than_s` but do not fit, the
- * one with the lowest limit (the fastest of those) that the device has VMEM for. False: there is none, or the
- * shape is not legal. */
+/* The smallest larger limit under which tuning finds something at least a thousandth faster than `than_s`,
+ * and what: of the tiles of the tuner's space that do not fit, grouped matmuls' with every number of buffers,
+ * the one with the lowest limit (the fastest of those) that the device has VMEM for. False: there is none, or
+ * the shape is not legal. */
 bool adv_splash_next_better(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                             const struct adv_attention_shape *shape, const struct adv_attention_flags *flags,
                             double than_s, struct adv_attention_tile *tile, struct adv_kernel_time *time,

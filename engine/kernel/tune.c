@@ -55,6 +55,19 @@ static void favour_parts(const struct adv_chip *chip, enum adv_kernel kernel,
         }
 }
 
+/* The space in the order in which equals are preferred, with the layouts the chip's winners have. */
+static int splash_space(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                        const struct adv_attention_shape *shape,
+                        struct adv_attention_tile space[ADV_SPLASH_SPACE_MAX])
+{
+    const int count = adv_splash_space(kernel, shape, machine->wide_tiles, space);
+    const bool keys_along_head =
+        machine->constants->splash_keys_head_minor > 0.5 && shape->head_dim_qk % 128 == 0;
+    favour_parts(machine->chip, kernel, space, count);
+    for (int i = 0; keys_along_head && i < count; i++) space[i].k_layout = ADV_LAYOUT_HEAD_DIM_MINOR;
+    return count;
+}
+
 adv_code adv_splash_tune(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                          const struct adv_attention_shape *shape, const struct adv_attention_flags *flags,
                          int top_k, struct adv_attention_tile *tiles, struct adv_kernel_time *times,
@@ -62,14 +75,10 @@ adv_code adv_splash_tune(const struct adv_kernel_machine *machine, enum adv_kern
 {
     struct adv_tune_best best = {.top_k = top_k, .times = times};
     struct adv_attention_tile space[ADV_SPLASH_SPACE_MAX];
-    const int count = adv_splash_space(kernel, shape, machine->wide_tiles, space);
-    const bool keys_along_head =
-        machine->constants->splash_keys_head_minor > 0.5 && shape->head_dim_qk % 128 == 0;
-    favour_parts(machine->chip, kernel, space, count);
+    const int count = splash_space(machine, kernel, shape, space);
     *found_count = 0;
     for (int i = 0; i < count; i++) {
         struct adv_kernel_time time;
-        if (keys_along_head) space[i].k_layout = ADV_LAYOUT_HEAD_DIM_MINOR;
         const adv_code bad = adv_splash_time(machine, kernel, shape, &space[i], flags, &time, err);
         if (bad) return bad;
         if (!time.fits_vmem) continue;
@@ -89,7 +98,7 @@ bool adv_splash_next_better(const struct adv_kernel_machine *machine, enum adv_k
                             double *limit_kib)
 {
     struct adv_attention_tile space[ADV_SPLASH_SPACE_MAX];
-    const int count = adv_splash_space(kernel, shape, machine->wide_tiles, space);
+    const int count = splash_space(machine, kernel, shape, space);
     *limit_kib = (double)INFINITY;
     for (int i = 0; i < count; i++) {
         struct adv_kernel_time found;
@@ -176,17 +185,19 @@ bool adv_gmm_next_better(const struct adv_kernel_machine *machine, enum adv_kern
     struct adv_gmm_tile space[ADV_GMM_SPACE_MAX];
     const int count = adv_gmm_space(shape, machine->wide_tiles, space);
     *limit_kib = (double)INFINITY;
-    for (int i = 0; i < count; i++) {
-        space[i].input_buffer_count = 2;
+    for (int i = 0; i < count * (ADV_TUNE_BUFFERS_MOST - 1); i++) { /* every tile, with 2, 3 and 4 buffers */
+        struct adv_gmm_tile candidate = space[i / (ADV_TUNE_BUFFERS_MOST - 1)];
+        candidate.input_buffer_count = 2 + i % (ADV_TUNE_BUFFERS_MOST - 1);
+        const double bytes = adv_vmem_gmm_bytes(machine->chip, kernel, shape, &candidate);
+        const double needed = adv_vmem_needed_limit_kib(kernel, bytes);
         struct adv_kernel_time found;
-        if (adv_gmm_time(machine, kernel, shape, &space[i], &found, NULL)) continue;
-        const double needed = adv_vmem_needed_limit_kib(kernel, found.vmem_bytes);
+        if (needed > *limit_kib || adv_gmm_time(machine, kernel, shape, &candidate, &found, NULL)) continue;
         if (found.fits_vmem ||
             !adv_tune_is_next(machine, needed, found.time_s, than_s, *limit_kib, time->time_s))
             continue;
         *limit_kib = needed;
-        *tile = deepest(machine, kernel, shape, needed * ADV_KIB, space[i]);
-        if (adv_gmm_time(machine, kernel, shape, tile, time, NULL)) *time = found;
+        *tile = candidate;
+        *time = found;
     }
     return isfinite(*limit_kib);
 }

@@ -1,22 +1,36 @@
 /* tune_space.h: the tiles that the tuners evaluate.
  *
  * The field's spaces: attention blocks are powers of two from 1024 (256 for short sequences) to 4096, key
- * blocks cut in 256 to 1024; grouped matmuls take 64 to 1024 rows and powers of two or halves of the other
- * axes. `wide` adds attention blocks from 128 to 8192 with sub-blocks from 128 to 2048, and row tiles of 16,
- * 32 and 2048. The fused loss takes 1024 to 4096 tokens, 128 to 2560 embedding columns, 128 to 4096 words;
- * `wide` adds fewer tokens. Every tile is legal (legal.h), whether it fits VMEM or not.
+ * blocks cut in 256 to 1024; lengths that are no power of two are also cut in multiples of 128 of that range.
+ * Grouped matmuls take 64 to 1024 rows and powers of two or halves of the other axes; the fused loss 1024 to
+ * 4096 tokens, 128 to 2560 embedding columns, 128 to 4096 words. MaxText's default tile is added where the
+ * space leaves it out. `wide` only adds: every multiple of 128 up to 8192 that divides a length of attention,
+ * with sub-blocks up to 2048; row tiles of 16, 32 and every multiple of 128 up to 2048; blocks of fewer and
+ * of 3072 tokens. Every tile is legal (legal.h), whether it fits VMEM or not.
  */
 #ifndef ADV_KERNEL_TUNE_SPACE_H
 #define ADV_KERNEL_TUNE_SPACE_H
 
 #include "engine/spec/kernel_shape.h"
 
-enum { ADV_SPLASH_SPACE_MAX = 16 * 16 * 5, ADV_GMM_SPACE_MAX = 8 * 24 * 24, ADV_XENT_SPACE_MAX = 6 * 9 * 6 };
+/* Attention: of the lengths up to ADV_KERNEL_LEN_MAX, 110880 * 128 has most blocks, 35 queries by 152 keys
+ * and parts; and the default pair. Rows: 16 multiples of 128, three shorter tiles, all of m. */
+enum {
+    ADV_SPLASH_SPACE_MAX = 35 * 152 + 8,
+    ADV_GMM_SPACE_MAX = 20 * 24 * 24 + 1,
+    ADV_XENT_SPACE_MAX = 8 * 9 * 6,
+};
 
 /* The layout of queries and values: the sequence along the lanes where a head would leave lanes empty, which
  * moves and holds fewer bytes (published winners: heads of 64 and 192). Whole lanes cost the same either way:
  * the layout of most published winners, keys along the sequence unless splash_keys_head_minor. */
 enum adv_layout adv_tune_layout(int head_dim);
+
+/* MaxText's default tiles, legal for the shape or not: 512 for attention (clamped to the sequence),
+ * 512/1024/1024 for grouped matmuls (clamped to the axes), 1024/512/2048 for the fused loss of tokamax. */
+struct adv_splash_blocks adv_tune_default_blocks(const struct adv_attention_shape *shape);
+struct adv_gmm_tile adv_tune_default_gmm(const struct adv_gmm_shape *shape);
+struct adv_xent_tile adv_tune_default_xent(void);
 
 /* Return how many; none: the shape is not tunable (adv_legal_tunable). Of equals the field's
  * favourite comes first. input_buffer_count of grouped tiles is left 0. */

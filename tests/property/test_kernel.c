@@ -2,6 +2,7 @@
 #include "tests/unit/check.h"
 
 #include "engine/catalog/catalog.h"
+#include "engine/kernel/tune_space.h"
 #include "tests/unit/kernel_machine.h"
 
 static struct adv_catalog *catalog;
@@ -241,6 +242,107 @@ static void grouped_tuner_ranks_legal_tiles_by_time(void **state)
     }
 }
 
+/* Lengths that tuners meet: powers of two, and what models and shards make of them. */
+static int64_t any_length(void)
+{
+    static const int64_t factors[] = {1, 1, 2, 3, 5, 6, 7, 10, 12, 15, 20, 24, 45};
+    return pick(12) == 0 ? 1 + pick(127) : (128 * factors[pick(13)]) << pick(5);
+}
+
+/* Time of the fastest attention tile. */
+static double best_attention_s(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                               const struct adv_attention_shape *shape)
+{
+    const struct adv_attention_flags flags = {0};
+    struct adv_attention_tile tile;
+    struct adv_kernel_time time;
+    int found = 0;
+    long evaluated = 0;
+    if (adv_splash_tune(machine, kernel, shape, &flags, 1, &tile, &time, &found, &evaluated, NULL) != ADV_OK)
+        return (double)INFINITY;
+    return time.time_s;
+}
+
+static double best_gmm_s(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                         const struct adv_gmm_shape *shape)
+{
+    struct adv_gmm_tile tile;
+    struct adv_kernel_time time;
+    int found = 0;
+    long evaluated = 0;
+    if (adv_gmm_tune(machine, kernel, shape, 1, &tile, &time, &found, &evaluated, NULL) != ADV_OK)
+        return (double)INFINITY;
+    return time.time_s;
+}
+
+static double best_xent_s(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                          const struct adv_xent_shape *shape)
+{
+    struct adv_xent_tile tile;
+    struct adv_kernel_time time;
+    int found = 0;
+    long evaluated = 0;
+    if (adv_xent_tune(machine, kernel, shape, 1, &tile, &time, &found, &evaluated, NULL) != ADV_OK)
+        return (double)INFINITY;
+    return time.time_s;
+}
+
+/* The wide space has every tile of the usual one. */
+static void wide_tuning_is_never_slower(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CASES / 2; i++) {
+        const struct adv_kernel_machine usual = machine_of((int)pick(CHIPS));
+        struct adv_kernel_machine wide = usual;
+        wide.wide_tiles = true;
+        struct adv_attention_shape attention = any_attention();
+        attention.context_shards = 1;
+        attention.q_len = any_length();
+        attention.kv_len = pick(2) ? attention.q_len : any_length();
+        const enum adv_kernel kernel = (enum adv_kernel)pick(5);
+        assert_true(best_attention_s(&wide, kernel, &attention) <=
+                    best_attention_s(&usual, kernel, &attention));
+        struct adv_gmm_shape gmm = any_gmm();
+        gmm.m = pick(4) ? any_length() : 16 * (1 + pick(64));
+        const enum adv_kernel grouped = pick(2) ? ADV_KERNEL_GMM : ADV_KERNEL_TGMM;
+        assert_true(best_gmm_s(&wide, grouped, &gmm) <= best_gmm_s(&usual, grouped, &gmm));
+        const struct adv_xent_shape xent = {any_length(), 8 * (1 + pick(1024)), 1000 * (1 + pick(200))};
+        const enum adv_kernel loss = pick(2) ? ADV_KERNEL_LINEAR_XENT : ADV_KERNEL_LINEAR_XENT_BWD;
+        assert_true(best_xent_s(&wide, loss, &xent) <= best_xent_s(&usual, loss, &xent));
+    }
+}
+
+/* MaxText's default tile takes part in the ranking: it never beats it. Only a masked contraction, which costs
+ * more than the model says, is left out. */
+static void no_default_tile_beats_the_ranking(void **state)
+{
+    (void)state;
+    const struct adv_attention_flags flags = {0};
+    for (int i = 0; i < CASES; i++) {
+        const struct adv_kernel_machine machine = machine_of((int)pick(CHIPS));
+        struct adv_attention_shape a = any_attention();
+        a.q_len = any_length();
+        a.kv_len = a.q_len * a.context_shards;
+        a.context_load_balanced = a.context_load_balanced && a.q_len % 2 == 0;
+        const enum adv_kernel kernel = (enum adv_kernel)pick(5);
+        const struct adv_attention_tile tile = {.blocks = adv_tune_default_blocks(&a),
+                                                .q_layout = ADV_LAYOUT_HEAD_DIM_MINOR,
+                                                .k_layout = ADV_LAYOUT_HEAD_DIM_MINOR,
+                                                .v_layout = ADV_LAYOUT_HEAD_DIM_MINOR};
+        struct adv_kernel_time time;
+        if (adv_splash_time(&machine, kernel, &a, &tile, &flags, &time, NULL) == ADV_OK && time.fits_vmem)
+            assert_true(best_attention_s(&machine, kernel, &a) <= time.time_s * (1.0 + 1e-9));
+        struct adv_gmm_shape g = any_gmm();
+        g.n = 8 * (1 + pick(1024));
+        const struct adv_gmm_tile blocks = adv_tune_default_gmm(&g);
+        const enum adv_kernel grouped = pick(2) ? ADV_KERNEL_GMM : ADV_KERNEL_TGMM;
+        if (g.k % blocks.tile_k || adv_gmm_time(&machine, grouped, &g, &blocks, &time, NULL) ||
+            !time.fits_vmem)
+            continue;
+        assert_true(best_gmm_s(&machine, grouped, &g) <= time.time_s * (1.0 + 1e-9));
+    }
+}
+
 /* What no timing stands behind says so. */
 static void unmeasured_generations_say_extrapolated(void **state)
 {
@@ -330,6 +432,8 @@ int main(void)
         cmocka_unit_test(masks_never_add_work_to_large_sequences),
         cmocka_unit_test(tuner_ranks_legal_tiles_by_time),
         cmocka_unit_test(grouped_tuner_ranks_legal_tiles_by_time),
+        cmocka_unit_test(wide_tuning_is_never_slower),
+        cmocka_unit_test(no_default_tile_beats_the_ranking),
         cmocka_unit_test(unmeasured_generations_say_extrapolated),
         cmocka_unit_test(a_misaligned_gradient_pays_for_its_last_columns_only),
     };

@@ -178,6 +178,43 @@ static void the_next_better_tile_wins_under_the_limit_it_needs(void **state)
     assert_true(climbed_all >= 3);
 }
 
+/* The fastest time and the next better's limit and time of tgmm on v5e; 0 where there is no next. */
+static void tgmm_under(const char *shape, int limit_kib, double *best_us, double *next_kib, double *next_us)
+{
+    char request[512];
+    (void)snprintf(request, sizeof request,
+                   "{\"chip\":\"v5e\",\"kernel\":\"tgmm\",\"shape\":%s,"
+                   "\"scoped_vmem_limit_kib\":%d,\"top_k\":1}",
+                   shape, limit_kib);
+    json_t *root = tuned(request), *next = json_object_get(root, "next_better");
+    *best_us =
+        json_number_value(json_object_get(json_array_get(json_object_get(root, "ranked"), 0), "time_us"));
+    *next_kib = json_number_value(json_object_get(next, "scoped_vmem_limit_kib"));
+    *next_us = json_number_value(json_object_get(next, "time_us"));
+    json_decref(root);
+}
+
+/* Also when all that a higher limit gives is one more buffer of the same tile; and no lower limit gives a
+ * faster one. */
+static void the_next_better_tile_needs_the_lowest_limit_that_helps(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {"{\"m\":8192,\"k\":768,\"n\":2048,\"num_groups\":256}",
+                                         "{\"m\":8192,\"k\":7168,\"n\":2048,\"num_groups\":64}"};
+    for (int i = 0; i < 2; i++)
+        for (int limit_kib = 4096; limit_kib <= 12288; limit_kib += 4096) {
+            double best_us, next_kib, next_us, between_us, unused_kib, unused_us;
+            tgmm_under(shapes[i], limit_kib, &best_us, &next_kib, &next_us);
+            if (next_kib <= 0.0) continue;
+            assert_true(next_us < best_us);
+            for (int kib = limit_kib + 1024; kib <= (int)next_kib; kib += 1024) {
+                tgmm_under(shapes[i], kib, &between_us, &unused_kib, &unused_us);
+                if (kib < (int)next_kib) assert_true(between_us > best_us * (1.0 - 1e-3));
+            }
+            assert_close(between_us, next_us, 1e-9);
+        }
+}
+
 /* What a refused tuning says would make it fit does make it fit. */
 static void a_refused_tuning_says_what_would_fit(void **state)
 {
@@ -330,6 +367,7 @@ int main(void)
         cmocka_unit_test(answers_carry_what_a_store_wants_to_know),
         cmocka_unit_test(tuning_never_loses_to_the_default_tiles),
         cmocka_unit_test(the_next_better_tile_wins_under_the_limit_it_needs),
+        cmocka_unit_test(the_next_better_tile_needs_the_lowest_limit_that_helps),
         cmocka_unit_test(a_refused_tuning_says_what_would_fit),
         cmocka_unit_test(a_tuning_gives_maxtext_keys_and_a_sweep_of_its_list),
         cmocka_unit_test(a_simulation_gives_the_maxtext_keys_of_its_tile),

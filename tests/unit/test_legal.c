@@ -177,8 +177,8 @@ static void tuners_offer_legal_tiles_for_every_tunable_shape(void **state)
     static struct adv_gmm_tile gmm_tiles[ADV_GMM_SPACE_MAX];
     static struct adv_xent_tile xent_tiles[ADV_XENT_SPACE_MAX];
     static struct adv_attention_tile splash_tiles[ADV_SPLASH_SPACE_MAX];
-    static const int64_t lengths[] = {1,    8,    100,  128,  200,  384,  1000, 1024,
-                                      1536, 2880, 4096, 4100, 4160, 5000, 12288};
+    static const int64_t lengths[] = {1,    8,    100,  128,  200,  384,  1000,  1024,
+                                      1536, 2880, 4096, 4100, 4160, 5000, 12288, 110880 * 128};
     static const enum adv_format formats[] = {ADV_FORMAT_F32, ADV_FORMAT_BF16, ADV_FORMAT_FP8};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         for (int wide = 0; wide < 2; wide++) {
@@ -199,10 +199,12 @@ static void tuners_offer_legal_tiles_for_every_tunable_shape(void **state)
                              count > 0);
             for (int t = 0; t < count; t++)
                 assert_int_equal(adv_legal_xent(&xent, &xent_tiles[t], NULL, NULL), ADV_OK);
-            const struct adv_attention_shape shape = attention_of(lengths[i], 4096);
+            const struct adv_attention_shape shape =
+                attention_of(lengths[i], lengths[i] > 12288 ? lengths[i] : 4096);
             for (int kernel = 0; kernel <= ADV_KERNEL_SPLASH_BWD_DKV; kernel++) {
                 const enum adv_kernel splash = (enum adv_kernel)kernel;
                 const int found = adv_splash_space(splash, &shape, wide, splash_tiles);
+                assert_true(found <= ADV_SPLASH_SPACE_MAX);
                 assert_int_equal(adv_legal_tunable(splash, &shape, NULL, NULL, wide, NULL) == ADV_OK,
                                  found > 0);
                 for (int t = 0; t < found; t++)
@@ -210,6 +212,39 @@ static void tuners_offer_legal_tiles_for_every_tunable_shape(void **state)
                                      ADV_OK);
             }
         }
+    }
+}
+
+static bool offers(bool wide, int64_t length, int q, int kv, int part)
+{
+    static struct adv_attention_tile tiles[ADV_SPLASH_SPACE_MAX];
+    const struct adv_attention_shape shape = attention_of(length, length);
+    const int count = adv_splash_space(ADV_KERNEL_SPLASH_FWD, &shape, wide, tiles);
+    for (int i = 0; i < count; i++) {
+        const struct adv_splash_blocks *b = &tiles[i].blocks;
+        if (b->block_q == q && b->block_kv == kv && b->block_kv_compute == part) return true;
+    }
+    return false;
+}
+
+/* 3072 = 3 * 1024: powers of two up to 1024 divide it, and so do larger multiples of 128. A power of two is
+ * cut in powers of two alone, and in MaxText's default blocks. */
+static void other_lengths_than_powers_of_two_are_cut_in_multiples_of_128(void **state)
+{
+    (void)state;
+    static struct adv_attention_tile tiles[ADV_SPLASH_SPACE_MAX];
+    assert_true(offers(false, 3072, 3072, 1536, 512));
+    assert_true(offers(false, 5120, 2560, 2560, 512));
+    assert_true(offers(true, 5120, 640, 5120, 1280));
+    assert_true(offers(true, 2560, 2560, 2560, 512));
+    assert_false(offers(false, 3072, 384, 3072, 512));
+    assert_true(offers(false, 3072, 512, 512, 512));
+    const struct adv_attention_shape shape = attention_of(8192, 8192);
+    const int count = adv_splash_space(ADV_KERNEL_SPLASH_FWD, &shape, false, tiles);
+    assert_int_equal(count, 3 * 3 * 3 + 1); /* 1024, 2048, 4096 twice; 256, 512, 1024; the default */
+    for (int i = 0; i < count; i++) {
+        const int block = tiles[i].blocks.block_q;
+        assert_int_equal(block & (block - 1), 0);
     }
 }
 
@@ -222,6 +257,7 @@ int main(void)
         cmocka_unit_test(attention_shapes_are_judged_with_their_numbers),
         cmocka_unit_test(unknown_sizes_leave_the_other_rules_standing),
         cmocka_unit_test(tuners_offer_legal_tiles_for_every_tunable_shape),
+        cmocka_unit_test(other_lengths_than_powers_of_two_are_cut_in_multiples_of_128),
     };
     return run_group(tests);
 }

@@ -75,9 +75,11 @@ struct bound {
     int family; /* of space.families */
 };
 
-/* Bounds every family by its relaxation (remat_space.h, P1) into `bounds`; those whose weights alone are too
- * big leave at once. Returns how many are left. */
-static int bound_families(struct run *run, const struct adv_model_params *params, struct bound *bounds)
+/* Bounds every family by its relaxation (remat_space.h, P1), or by that of one that is no slower, into
+ * `bounds`; those whose weights alone are too big leave at once. `of_family` has room for all. Returns how
+ * many are left. */
+static int bound_families(struct run *run, const struct adv_model_params *params, struct bound *bounds,
+                          struct bound *of_family)
 {
     const struct adv_space *space = &run->space;
     double limit = run->request->cluster.chip.hbm_usable_bytes_per_device;
@@ -93,6 +95,14 @@ static int bound_families(struct run *run, const struct adv_model_params *params
             run->complete = false;
             run->result->pruned += space->families_count - i;
             break;
+        }
+        int by = space->families[i].bounded_by;
+        of_family[i].doubt = 0; /* until it is bounded */
+        if (by >= 0 && of_family[by].doubt > 0) {
+            of_family[i] = of_family[by];
+            of_family[i].family = i;
+            bounds[left++] = of_family[i];
+            continue;
         }
         adv_space_plan(space, &space->families[i], &plan);
         double bytes = adv_bound_hbm_bytes_per_device(&plan, params);
@@ -111,8 +121,9 @@ static int bound_families(struct run *run, const struct adv_model_params *params
             continue;
         }
         adv_estimate_again_interval(run->pricer.scratch, &estimate);
-        bounds[left++] = (struct bound){adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &estimate),
-                                        estimate.step_time_high_s / estimate.step_time_s, i};
+        of_family[i] = (struct bound){adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &estimate),
+                                      estimate.step_time_high_s / estimate.step_time_s, i};
+        bounds[left++] = of_family[i];
     }
     if (left == 0 && smallest) { /* nothing can fit: say by how much the nearest misses */
         adv_space_plan(space, smallest, &plan);
@@ -202,7 +213,7 @@ static void search_space(struct run *run)
         run->complete = false;
         return;
     }
-    int count = bound_families(run, &params, bounds);
+    int count = bound_families(run, &params, bounds, scratch);
     if (count == 0) return;
     bounds = sort_bounds(bounds, scratch, count);
     struct adv_plan plan;

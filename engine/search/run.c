@@ -245,6 +245,36 @@ static void choose_vmem_limit(struct run *run)
     if (!(metric[1] < (1 - worth_frac) * metric[0])) flags->scoped_vmem_limit_kib = NARROW_KIB;
 }
 
+/* The step of the first family, all on the device, with `base`; INFINITY where that is not legal. */
+static double first_family_s(struct run *run, const struct adv_plan *base)
+{
+    const struct adv_advise_request *request = run->request;
+    struct adv_plan kept = run->space.base, plan;
+    struct adv_estimate estimate;
+    run->space.base = *base;
+    adv_space_plan(&run->space, &run->space.families[0], &plan);
+    run->space.base = kept;
+    if (adv_plan_broken_rule(&plan, &request->model, &request->cluster)) return (double)INFINITY;
+    adv_remat_relax(&run->open, &plan);
+    bool priced = adv_price(&run->pricer, &plan, &estimate);
+    return priced ? adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &estimate) : (double)INFINITY;
+}
+
+/* Keys that recipes agree on, but whose other value is faster for this job. */
+static void flip_choices(struct run *run)
+{
+    if (run->space.families_count == 0 || run->pricer.budget < LEAST_BUDGET) return;
+    double best_s = first_family_s(run, &run->space.base);
+    for (int i = 0; i < ADV_CHOICES_FLIPS; i++) {
+        struct adv_plan flipped = run->space.base;
+        if (!adv_choices_flip(run->request, i, &flipped)) continue;
+        double time_s = first_family_s(run, &flipped);
+        if (!(time_s < best_s * (1 - ADV_RANK_KEY_FRAC))) continue;
+        best_s = time_s;
+        run->space.base = flipped;
+    }
+}
+
 /* Compromises, in order, looked at only when nothing fits without them: optimizer moments on the host (all of
  * them cross the host link each step), memory filled to the very limit, both. */
 static void search_with_compromises(struct run *run)
@@ -505,6 +535,7 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     run->pricer.memory_frac = run->memory_frac;
     adv_remat_space_build(request, &run->open);
     choose_vmem_limit(run);
+    flip_choices(run);
     result->base = run->space.base;
     search_all(run);
     code = stay_within(run, err);

@@ -20,6 +20,10 @@ enum { SEARCHED = sizeof searched / sizeof *searched, RULES = 48, FORMATS = 3 };
 /* Two context axes are published for sequences far beyond this; below, one is never short of shards. */
 static const int64_t usp_least_seq_len = 32768;
 
+/* fsdp_transpose keeps the feed-forward's width sharded: of experts, whose gathers are the largest, and up to
+ * what published steps have. */
+static const int most_width_shards = 8;
+
 /* The enumeration's state. */
 struct walk {
     const struct adv_advise_request *request;
@@ -399,7 +403,7 @@ static bool two_stages_matter(const struct walk *walk)
     bool divides_experts = base->shard_exp_on_fsdp || base->use_2d_fsdp_sharding ||
                            base->rule != ADV_RULE_DEFAULT || base->quantization_static;
     if (divides_experts) return true;
-    return ici[ADV_AXIS_DATA] > 1 || ici[ADV_AXIS_STAGE] > 1;
+    return ici[ADV_AXIS_FSDP_TRANSPOSE] == 2 && (ici[ADV_AXIS_DATA] > 1 || ici[ADV_AXIS_STAGE] > 1);
 }
 
 /* A complete ICI mesh. */
@@ -425,9 +429,7 @@ static bool degree_possible(const struct adv_advise_request *request, enum adv_a
 {
     const struct adv_model *model = &request->model;
     if (degree == 1) return true;
-    if (axis == ADV_AXIS_FSDP_TRANSPOSE) /* the core pair of a two-device chip, for expert models (published
-                                            recipes) */
-        return degree == 2 && request->cluster.chip.devices_per_chip > 1.5 && adv_model_has_experts(model);
+    if (axis == ADV_AXIS_FSDP_TRANSPOSE) return degree <= most_width_shards && adv_model_has_experts(model);
     if (axis == ADV_AXIS_EXPERT) return adv_model_has_experts(model);
     if (axis == ADV_AXIS_STAGE) return degree <= model->layers_count;
     if (axis == ADV_AXIS_CONTEXT) return request->workload.seq_len % degree == 0;
@@ -450,6 +452,9 @@ static void over_axes(struct walk *walk, int at, int left)
         bool pinned = request->axis_pinned[ADV_AXIS_FSDP];
         if (pinned && request->workload.base.ici[ADV_AXIS_FSDP] != left) return;
         if (!pinned && !request->axis_allowed[ADV_AXIS_FSDP] && left > 1) return;
+        bool stands_for_fsdp = left == 1 && !pinned && !request->axis_pinned[ADV_AXIS_FSDP_TRANSPOSE] &&
+                               request->axis_allowed[ADV_AXIS_FSDP];
+        if (stands_for_fsdp && walk->family.ici[ADV_AXIS_FSDP_TRANSPOSE] > 1) return; /* fsdp says the same */
         walk->family.ici[ADV_AXIS_FSDP] = (short)left;
         with_mesh(walk);
         return;

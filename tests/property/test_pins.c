@@ -38,6 +38,20 @@ static double search_s(const char *job, const char *pins)
     JOB("deepseek3-671b", "{\"chip\":\"v5p\",\"topology\":\"4x4x4\",\"slices\":4}",                          \
         "{\"seq_len\":2048,\"global_batch_sequences\":512}")
 
+#define QWEN                                                                                                 \
+    JOB("qwen3-235b-a22b", "{\"chip\":\"v5p\",\"topology\":\"4x8x8\"}",                                      \
+        "{\"seq_len\":4096,\"global_batch_sequences\":512,\"weight_dtype\":\"bfloat16\"}")
+
+#define LLAMA                                                                                                \
+    JOB("llama3.1-8b", "{\"chip\":\"v4\",\"topology\":\"4x4x4\",\"slices\":4}",                              \
+        "{\"seq_len\":4096,\"global_batch_sequences\":1024}")
+#define GEMMA_LONG                                                                                           \
+    JOB("gemma3-27b", "{\"chip\":\"v4\",\"topology\":\"2x4x4\",\"slices\":4}",                               \
+        "{\"seq_len\":131072,\"global_batch_sequences\":128}")
+#define QWEN_LONG                                                                                            \
+    JOB("qwen3-235b-a22b", "{\"chip\":\"v5e\",\"topology\":\"16x16\",\"slices\":2}",                         \
+        "{\"seq_len\":131072,\"global_batch_sequences\":256}")
+
 static const struct {
     const char *job, *pins;
 } shrunk[] = {
@@ -46,6 +60,12 @@ static const struct {
     {GEMMA, "\"num_layers_per_pipeline_stage\":8,\"num_pipeline_microbatches\":8"},
     {DEEPSEEK_4_SLICES, "\"dcn_pipeline_parallelism\":2"},
     {DEEPSEEK_4_SLICES, "\"dcn_fsdp_parallelism\":2"},
+    {QWEN, "\"ici_fsdp_transpose_parallelism\":4"},
+    {QWEN, "\"ici_fsdp_transpose_parallelism\":8"},
+    {LLAMA, "\"use_iota_embed\":false"},
+    {LLAMA, "\"use_iota_embed\":true"},
+    {GEMMA_LONG, "\"sa_use_fused_bwd_kernel\":false"},
+    {QWEN_LONG, "\"dq_reduction_steps\":3"},
 };
 
 static void no_pin_makes_a_plan_better(void **state)
@@ -53,8 +73,9 @@ static void no_pin_makes_a_plan_better(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof shrunk / sizeof *shrunk; i++) {
         double open_s = search_s(shrunk[i].job, ""), pinned_s = search_s(shrunk[i].job, shrunk[i].pins);
-        if (open_s > pinned_s * (1 + ADV_RANK_KEY_FRAC))
-            fail_msg("%s: %.4f s, with %s %.4f s", shrunk[i].job, open_s, shrunk[i].pins, pinned_s);
+        /* a key that gains less than ADV_RANK_KEY_FRAC is not set, and placements are solved up to as much */
+        if (open_s > pinned_s * (1 + 2 * ADV_RANK_KEY_FRAC))
+            fail_msg("%s: %.4g, with %s %.4g", shrunk[i].job, open_s, shrunk[i].pins, pinned_s);
     }
 }
 

@@ -72,7 +72,7 @@ static void name_regimes(unsigned regimes, char *words, size_t words_bytes)
     }
 }
 
-enum { GAPS = 16 + ADV_REGIME_COUNT };
+enum { GAPS = 17 + ADV_REGIME_COUNT };
 
 static void list_gaps(const struct adv_cost *cost, struct gap gaps[GAPS])
 {
@@ -97,6 +97,8 @@ static void list_gaps(const struct adv_cost *cost, struct gap gaps[GAPS])
         {cost->ep > 1, "expert parallelism has no judged step", 1.6},
         {cost->tp > 1 && (!is_3d || newest) && cost->chip->mxu_rows > 200.0,
          "tensor parallelism has no measured step on this chip", 1.4},
+        {cost->width_shards > 1 && !newest, "fsdp_transpose beside fsdp has no published step of this chip",
+         1.4},
         {contexts > 1 && plan->seq_len < long_context_tokens,
          "context parallelism at a short sequence has no measured step", 1.3},
         {plan->optimizer_host_offload || plan->parameter_host_offload,

@@ -378,18 +378,12 @@ static void resolve_kernels(struct adv_config_state *state)
                                                               : ADV_MOE_RAGGED_DOT;
 }
 
-static void resolve_pipeline(struct adv_plan *plan, const struct adv_model *model)
+static void resolve_pipeline(struct adv_plan *plan)
 {
     int stages = adv_plan_degree(plan, ADV_AXIS_STAGE);
     if (stages == 1) return;
     if (plan->pipeline_microbatches < 1)
         plan->pipeline_microbatches = stages * (plan->pipeline_delay_activation_forwarding ? 2 : 1);
-    if (plan->pipeline_layers >= 1) return;
-    plan->pipeline_layers = model->layers_count;
-    for (int i = 0; model->decoder == ADV_DECODER_DEEPSEEK && i < model->layer_kinds_count; i++) {
-        if (model->layers[i].experts == 0)
-            plan->pipeline_layers -= model->layers[i].count; /* only the expert layers are piped */
-    }
 }
 
 /* Configurations older than sparse_matmul chose the dropping path by megablox=false and a capacity factor. */
@@ -476,7 +470,7 @@ static void resolve(struct config_reader *reader)
     resolve_dropping(reader);
     resolve_kernels(state);
     resolve_tile_order(reader);
-    resolve_pipeline(plan, reader->input->model);
+    resolve_pipeline(plan);
 }
 
 adv_code adv_decode_config(const struct adv_decode_config_input *input, struct adv_plan *plan,

@@ -129,6 +129,25 @@ void adv_choices_apply(const struct adv_advise_request *request, struct adv_plan
     plan->flags.data_parallel_overlap = request->cluster.slices > 1 && !is_chip(request, "tpu7x") ? 1 : -1;
 }
 
+/* Keys on which recipes agree, but whose other value may be priced faster. */
+enum { FLIP_IOTA, FLIP_FUSED, FLIP_PARTIALS };
+
+bool adv_choices_flip(const struct adv_advise_request *request, int which, struct adv_plan *plan)
+{
+    static const char *const keys[ADV_CHOICES_FLIPS] = {"use_iota_embed", "sa_use_fused_bwd_kernel",
+                                                        "dq_reduction_steps"};
+    if (adv_request_pins(request, keys[which])) return false;
+    if (which == FLIP_IOTA) {
+        plan->use_iota_embed = !plan->use_iota_embed;
+    } else if (which == FLIP_FUSED) {
+        if (plan->use_tokamax_splash) return false; /* its backward is always fused */
+        plan->use_fused_bwd = !plan->use_fused_bwd;
+    } else {
+        plan->dq_reduction_steps = plan->dq_reduction_steps ? 0 : 3;
+    }
+    return true;
+}
+
 void adv_choices_finish(struct adv_plan *plan)
 {
     bool offloads = plan->optimizer_host_offload || plan->parameter_host_offload;

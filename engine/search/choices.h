@@ -1,8 +1,9 @@
 /* choices.h: keys the search sets to one good value instead of varying them, unless the request pins them.
  *
- * These are the switches every published recipe of a generation agrees on (fused splash backward, one-hot
- * embedding, collective flags): trying the other value would double the space for answers nobody wants. None
- * of them changes what is computed. Each is a row of a table in choices.c with its reason.
+ * These are the switches every published recipe of a generation agrees on (collective flags, kernels): trying
+ * the other value would double the space for answers nobody wants. None of them changes what is computed.
+ * Those that are priced differently from job to job may be flipped once for the whole search. Each is a row
+ * of a table in choices.c with its reason.
  */
 #ifndef ADV_SEARCH_CHOICES_H
 #define ADV_SEARCH_CHOICES_H
@@ -11,6 +12,12 @@
 
 /* Applies the rows that suit the request's chip and model to `plan`. */
 void adv_choices_apply(const struct adv_advise_request *request, struct adv_plan *plan);
+
+/* Keys whose other value may be priced faster for a model, chip and sequence: embedding by one-hot matmul or
+ * gather, fused or split backward attention, partial query gradients. Sets the other value of key `which`;
+ * false where a pin or another key decides. Both values are priced before a search (run.c). */
+enum { ADV_CHOICES_FLIPS = 3 };
+bool adv_choices_flip(const struct adv_advise_request *request, int which, struct adv_plan *plan);
 
 /* The flag that depends on the rest of the plan: host-offload scheduling. */
 void adv_choices_finish(struct adv_plan *plan);

@@ -15,12 +15,14 @@
 #include "engine/search/near_miss.h"
 #include "engine/search/price.h"
 #include "engine/search/remat_space.h"
+#include "engine/search/settle.h"
 #include "engine/search/space.h"
 #include "engine/search/within.h"
 
-/* Evaluations below which none go into what only makes a search faster or a little better; and those kept
- * back for a plan that is likely to fit, in case the others find none: about what one family takes. */
-enum { LEAST_BUDGET = 100, RESERVE = 64 };
+/* Evaluations of a limited budget that first go into a plan that is likely to fit: about what one family
+ * takes.
+ */
+enum { RESERVE = 64 };
 
 /* One search from start to end. */
 struct run {
@@ -91,10 +93,12 @@ struct bound {
     int family; /* of space.families */
 };
 
-/* Bounds every family by its relaxation (remat_space.h, P1) into `bounds`; those whose weights alone are too
- * big leave at once, and so do those that an earlier pass bounded above the cutoff: optimizer state on the
- * host only adds its way there and back, and doubt. Returns how many are left. */
-static int bound_families(struct run *run, const struct adv_model_params *params, struct bound *bounds)
+/* Bounds every family by its relaxation (remat_space.h, P1), or by that of one that is no slower, into
+ * `bounds`; those whose weights alone are too big leave at once, and so do those that an earlier pass bounded
+ * above the cutoff: optimizer state on the host only adds its way there and back, and doubt. `of_family` has
+ * room for all. Returns how many are left. */
+static int bound_families(struct run *run, const struct adv_model_params *params, struct bound *bounds,
+                          struct bound *of_family)
 {
     const struct adv_space *space = &run->space;
     double limit = run->request->cluster.chip.hbm_usable_bytes_per_device;
@@ -111,8 +115,17 @@ static int bound_families(struct run *run, const struct adv_model_params *params
             run->result->pruned += space->families_count - i;
             break;
         }
+        int by = space->families[i].bounded_by;
+        of_family[i].doubt = 0; /* until it is bounded */
         if (run->request->objective != ADV_OBJECTIVE_HBM && run->least[i] > run->cutoff) {
             run->result->pruned++;
+            continue;
+        }
+        if (by >= 0 && of_family[by].doubt > 0) {
+            of_family[i] = of_family[by];
+            of_family[i].family = i;
+            run->least[i] = adv_max(run->least[i], of_family[i].metric);
+            bounds[left++] = of_family[i];
             continue;
         }
         adv_space_plan(space, &space->families[i], &plan);
@@ -132,9 +145,10 @@ static int bound_families(struct run *run, const struct adv_model_params *params
             continue;
         }
         adv_estimate_again_interval(run->pricer.scratch, &estimate);
-        double metric = adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &estimate);
-        run->least[i] = adv_max(run->least[i], metric);
-        bounds[left++] = (struct bound){metric, estimate.step_time_high_s / estimate.step_time_s, i};
+        of_family[i] = (struct bound){adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &estimate),
+                                      estimate.step_time_high_s / estimate.step_time_s, i};
+        run->least[i] = adv_max(run->least[i], of_family[i].metric);
+        bounds[left++] = of_family[i];
     }
     if (left == 0 && smallest) { /* nothing can fit: say by how much the nearest misses */
         adv_space_plan(space, smallest, &plan);
@@ -227,36 +241,14 @@ static void search_space(struct run *run)
         return;
     }
     for (size_t i = 0; i < room && first; i++) run->least[i] = -(double)INFINITY;
-    int count = bound_families(run, &params, bounds);
+    int count = bound_families(run, &params, bounds, scratch);
     if (count == 0) return;
     bounds = sort_bounds(bounds, scratch, count);
     struct adv_plan plan;
     adv_space_plan(&run->space, &run->space.families[bounds[0].family], &plan);
-    if (first && run->pricer.budget >= LEAST_BUDGET) adv_remat_space_order(&run->open, &run->pricer, &plan);
+    if (first && run->pricer.budget >= ADV_SETTLE_LEAST_BUDGET)
+        adv_remat_space_order(&run->open, &run->pricer, &plan);
     solve_families(run, bounds, count);
-}
-
-/* The wider published VMEM limit of tpu7x leaves nothing for spills: taken when its tiles, of attention or
- * experts, are clearly faster on the first family. */
-static void choose_vmem_limit(struct run *run)
-{
-    enum { NARROW_KIB = 61440, WIDE_KIB = 65536 };
-    static const double worth_frac = 0.01;
-    struct adv_flags *flags = &run->space.base.flags;
-    if (flags->scoped_vmem_limit_kib != NARROW_KIB || run->space.families_count == 0 ||
-        run->pricer.budget < LEAST_BUDGET)
-        return;
-    double metric[2];
-    for (int wide = 0; wide < 2; wide++) {
-        struct adv_plan plan;
-        struct adv_estimate estimate;
-        flags->scoped_vmem_limit_kib = wide ? WIDE_KIB : NARROW_KIB;
-        adv_space_plan(&run->space, &run->space.families[0], &plan);
-        adv_remat_relax(&run->open, &plan);
-        bool priced = adv_price(&run->pricer, &plan, &estimate);
-        metric[wide] = priced ? adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &estimate) : (double)INFINITY;
-    }
-    if (!(metric[1] < (1 - worth_frac) * metric[0])) flags->scoped_vmem_limit_kib = NARROW_KIB;
 }
 
 static bool may_offload_optimizer(const struct run *run)
@@ -575,7 +567,7 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     if (code != ADV_OK) return code;
     run->pricer.memory_frac = run->memory_frac;
     adv_remat_space_build(request, &run->open);
-    choose_vmem_limit(run);
+    adv_settle_base(&run->space, &run->open, &run->pricer);
     result->base = run->space.base;
     search_all(run);
     code = stay_within(run, err);

@@ -252,9 +252,10 @@ static void list_pipeline(struct walk *walk)
     struct key *micro = OPEN("num_pipeline_microbatches", pipeline_microbatches);
     if (depth) depth->need = NEEDS_STAGES;
     if (micro) micro->need = NEEDS_STAGES;
-    for (int stages = STAGES_LEAST; stages <= walk->request->model.layers_count; stages++) {
-        if (walk->request->model.layers_count % stages != 0) continue;
-        int layers = walk->request->model.layers_count / stages, twice = 2 * stages;
+    int pipelined = adv_plan_pipelined_layers(walk->baseline, &walk->request->model);
+    for (int stages = STAGES_LEAST; stages <= pipelined; stages++) {
+        if (pipelined % stages != 0) continue;
+        int layers = pipelined / stages, twice = 2 * stages;
         add_value(walk, depth, &layers);
         add_value(walk, micro, &stages);
         add_value(walk, micro, &twice);

@@ -8,6 +8,7 @@
 #include "engine/hardware/mesh.h"
 #include "engine/search/batch.h"
 #include "engine/search/choices.h"
+#include "engine/search/pipelines.h"
 
 /* Axes whose ICI degree is enumerated, in this order; fsdp takes what is left of the slice. */
 static const enum adv_axis searched[] = {
@@ -19,6 +20,10 @@ enum { SEARCHED = sizeof searched / sizeof *searched, RULES = 48, FORMATS = 3 };
 /* Two context axes are published for sequences far beyond this; below, one is never short of shards. */
 static const int64_t usp_least_seq_len = 32768;
 
+/* fsdp_transpose keeps the feed-forward's width sharded: of experts, whose gathers are the largest, and up to
+ * what published steps have. */
+static const int most_width_shards = 8;
+
 /* The enumeration's state. */
 struct walk {
     const struct adv_advise_request *request;
@@ -28,12 +33,16 @@ struct walk {
     struct adv_plan plan; /* the family written out, for the legality rules */
     struct adv_batch_split splits[ADV_BATCH_SPLITS];
     int splits_count;
+    int64_t sequences; /* of one optimizer step */
     enum adv_quantization formats[FORMATS];
     int formats_count;
     int capacity;
     bool varies_expert_ring, pins_layers_per_stage, pins_microbatches, pins_split_axes;
     bool dcn_pinned[ADV_AXIS_COUNT], pins_two_stage;
-    bool placed; /* family.split_axes is known */
+    bool placed; /* family.split_axes and mesh are known */
+    struct adv_mesh mesh;
+    double least_work_s; /* of a step's layers */
+    int pipeline_start;  /* the first family of the pipeline that is gone through */
     const char *rules[RULES];
     long rule_counts[RULES];
 };
@@ -140,11 +149,29 @@ static void write_batch(const struct adv_space *space, const struct adv_family *
  * none. Splitting physical axes is asked for only where it is needed. */
 static bool place(struct walk *walk)
 {
-    struct adv_mesh mesh;
     if (walk->placed) return true;
-    walk->placed = adv_mesh_place(&walk->request->cluster, &walk->plan, &mesh, NULL) == ADV_OK;
-    walk->family.split_axes = walk->placed && mesh.split_axes_count > 0;
+    walk->placed = adv_mesh_place(&walk->request->cluster, &walk->plan, &walk->mesh, NULL) == ADV_OK;
+    walk->family.split_axes = walk->placed && walk->mesh.split_axes_count > 0;
     return walk->placed;
+}
+
+/* The family that makes as many passes in one accumulation step, -1 when that is not in the space. Fewer
+ * steps of more microbatches leave a smaller bubble, fewer hand-overs, and add up gradients less often, on
+ * microbatches of the same tokens; they only save more tensors at once. */
+static int without_accumulation(const struct walk *walk)
+{
+    const struct adv_family *family = &walk->family;
+    int passes = family->pipeline_microbatches * family->gradient_accumulation_steps;
+    if (family->gradient_accumulation_steps == 1 || adv_plan_degree(&walk->plan, ADV_AXIS_STAGE) == 1)
+        return -1;
+    for (int i = walk->pipeline_start; i < walk->space->families_count; i++) {
+        const struct adv_family *other = &walk->space->families[i];
+        if (other->gradient_accumulation_steps > 1) return -1;
+        if (other->pipeline_microbatches == passes && other->layers_per_stage == family->layers_per_stage &&
+            other->quantization == family->quantization && other->ring_of_experts == family->ring_of_experts)
+            return i;
+    }
+    return -1;
 }
 
 /* The innermost level: one combination whose mesh is legal. */
@@ -160,47 +187,105 @@ static void offer(struct walk *walk)
         return;
     }
     walk->space->considered++;
+    walk->family.bounded_by = without_accumulation(walk);
     keep(walk);
 }
 
-/* Batches, formats and expert exchanges on one mesh. What is wrong with the mesh is wrong with all of them.
- */
-static void over_batches(struct walk *walk)
+static bool exchanges_vary(const struct walk *walk)
+{
+    return walk->family.ici[ADV_AXIS_EXPERT] > 1 && walk->varies_expert_ring;
+}
+
+/* Combinations of one batch on one mesh. */
+static long formats_and_exchanges(const struct walk *walk)
+{
+    return (long)walk->formats_count * (exchanges_vary(walk) ? 2 : 1);
+}
+
+/* Writes the mesh into walk->plan. What is wrong with the mesh is wrong with all batches on it. */
+static bool mesh_is_legal(struct walk *walk)
+{
+    walk->plan = walk->space->base;
+    write_mesh(walk->space, &walk->family, &walk->plan);
+    const char *rule = adv_plan_broken_rule_among(&walk->plan, &walk->request->model, &walk->request->cluster,
+                                                  ADV_RULES_OF_MESH);
+    if (rule) count_illegal(walk, rule, walk->splits_count * formats_and_exchanges(walk));
+    return !rule;
+}
+
+static void take_split(struct walk *walk, int i)
 {
     struct adv_plan *plan = &walk->plan;
-    bool exchanges = walk->family.ici[ADV_AXIS_EXPERT] > 1 && walk->varies_expert_ring;
-    long each = (long)walk->formats_count * (exchanges ? 2 : 1); /* combinations of one batch */
-    *plan = walk->space->base;
-    write_mesh(walk->space, &walk->family, plan);
-    const char *rule =
-        adv_plan_broken_rule_among(plan, &walk->request->model, &walk->request->cluster, ADV_RULES_OF_MESH);
-    if (rule) {
-        count_illegal(walk, rule, walk->splits_count * each);
-        return;
+    plan->per_device_batch_size = walk->family.per_device_batch_size = walk->splits[i].per_device_batch_size;
+    plan->gradient_accumulation_steps = walk->family.gradient_accumulation_steps =
+        walk->splits[i].gradient_accumulation_steps;
+}
+
+static void over_formats(struct walk *walk)
+{
+    for (int f = 0; f < walk->formats_count; f++) {
+        walk->family.quantization = (unsigned char)walk->formats[f];
+        walk->family.ring_of_experts = walk->space->base.use_ring_of_experts;
+        offer(walk);
+        if (!exchanges_vary(walk)) continue;
+        walk->family.ring_of_experts = !walk->family.ring_of_experts;
+        offer(walk);
     }
+}
+
+/* Batches, formats and expert exchanges on one mesh without a pipeline. */
+static void over_batches(struct walk *walk)
+{
     for (int i = 0; i < walk->splits_count; i++) {
-        walk->family.per_device_batch_size = walk->splits[i].per_device_batch_size;
-        walk->family.gradient_accumulation_steps = walk->splits[i].gradient_accumulation_steps;
-        plan->per_device_batch_size = walk->family.per_device_batch_size;
-        plan->gradient_accumulation_steps = walk->family.gradient_accumulation_steps;
-        rule = adv_plan_batch_too_small(plan, &walk->request->cluster);
+        take_split(walk, i);
+        const char *rule = adv_plan_batch_too_small(&walk->plan, &walk->request->cluster);
         if (rule) { /* microsteps shrink from here */
-            count_illegal(walk, rule, (walk->splits_count - i) * each);
+            count_illegal(walk, rule, (walk->splits_count - i) * formats_and_exchanges(walk));
             return;
         }
-        for (int f = 0; f < walk->formats_count; f++) {
-            walk->family.quantization = (unsigned char)walk->formats[f];
-            walk->family.ring_of_experts = walk->space->base.use_ring_of_experts;
-            offer(walk);
-            if (!exchanges) continue;
-            walk->family.ring_of_experts = !walk->family.ring_of_experts;
-            offer(walk);
+        over_formats(walk);
+    }
+}
+
+/* Depths, formats and expert exchanges of one batch in one number of microbatches. */
+static void over_depths(struct walk *walk, int *depths, int depths_count)
+{
+    struct adv_plan *plan = &walk->plan;
+    plan->pipeline_microbatches = walk->family.pipeline_microbatches;
+    if (!walk->pins_layers_per_stage)
+        depths_count = adv_pipeline_depths(walk->request, walk->space->constants, &walk->mesh, plan,
+                                           walk->least_work_s, depths);
+    for (int d = 0; d < depths_count; d++) {
+        walk->family.layers_per_stage = plan->layers_per_stage = depths[d];
+        over_formats(walk);
+    }
+}
+
+/* Pipelines: all numbers of microbatches that split the batch, of layers that a stage runs at once those that
+ * may be the fastest. */
+static void over_microbatches(struct walk *walk, int stages)
+{
+    struct adv_plan *plan = &walk->plan;
+    int depths[ADV_PIPELINE_DEPTHS] = {walk->space->base.layers_per_stage};
+    int shards = adv_plan_batch_shards(plan) * stages;
+    walk->pipeline_start = walk->space->families_count;
+    for (int i = 0; i < walk->splits_count; i++) {
+        take_split(walk, i);
+        int64_t of_stage = walk->sequences / walk->splits[i].gradient_accumulation_steps / shards;
+        int64_t step = (int64_t)walk->splits[i].gradient_accumulation_steps * shards;
+        if (of_stage < 1 || walk->sequences % step != 0) {
+            count_illegal(walk, "pipeline", 1);
+            continue;
+        }
+        for (int64_t each = 1; each <= of_stage; each++) {
+            if (of_stage % each != 0) continue;
+            if (!walk->pins_microbatches) walk->family.pipeline_microbatches = (int)(each * stages);
+            over_depths(walk, depths, 1);
+            if (walk->pins_microbatches) break;
         }
     }
 }
 
-/* Pipelines: all of a stage's layers at once, or one layer at a time (circular, smaller bubble); as many
- * microbatches as stages, or twice that so that the circular transfer is asynchronous. */
 static void over_pipelines(struct walk *walk)
 {
     const struct adv_plan *base = &walk->space->base;
@@ -208,21 +293,16 @@ static void over_pipelines(struct walk *walk)
     walk->family.pipeline_microbatches = base->pipeline_microbatches;
     walk->family.layers_per_stage = base->layers_per_stage;
     if (stages == 1) {
-        over_batches(walk);
+        if (mesh_is_legal(walk)) over_batches(walk);
         return;
     }
-    int layers = base->pipeline_layers > 0 ? base->pipeline_layers : walk->request->model.layers_count;
-    int depths[2] = {1, layers / stages};
-    int depths_count = walk->pins_layers_per_stage || layers % stages != 0 || depths[1] <= 1 ? 1 : 2;
-    if (walk->pins_layers_per_stage) depths[0] = base->layers_per_stage;
-    for (int d = 0; d < depths_count; d++) {
-        walk->family.layers_per_stage = depths[d];
-        for (int m = 1; m <= 2; m++) {
-            if (!walk->pins_microbatches) walk->family.pipeline_microbatches = m * stages;
-            over_batches(walk);
-            if (walk->pins_microbatches) break;
-        }
-    }
+    if (!walk->pins_microbatches) walk->family.pipeline_microbatches = stages;
+    if (!walk->pins_layers_per_stage) walk->family.layers_per_stage = 1;
+    if (!mesh_is_legal(walk)) return;
+    if (place(walk))
+        over_microbatches(walk, stages);
+    else
+        count_illegal(walk, "mesh-placement", walk->splits_count * formats_and_exchanges(walk));
 }
 
 /* Ring attention has no kernel for windows and chunks, and for MLA only without packing, a key this space
@@ -267,51 +347,42 @@ static void list_dcn_pins(struct walk *walk)
     }
 }
 
-/* Between slices: gradients only (data), or weights too (fsdp, for models that do not fit a slice), or a
- * pipeline. */
+/* The degrees between slices that `axis` may take of the `left` ones: its pin, or every divisor. */
+static bool takes_slices(const struct walk *walk, enum adv_axis axis, int degree, int left)
+{
+    if (left % degree != 0) return false;
+    if (walk->dcn_pinned[axis]) return degree == walk->request->workload.base.dcn[axis];
+    return degree == 1 || axis == ADV_AXIS_DATA || walk->request->axis_allowed[axis];
+}
+
+/* Between slices: gradients only (data), weights too (fsdp, for models that do not fit a slice), pipelines,
+ * and their products; other axes only where they are pinned. */
 static void over_dcn(struct walk *walk)
 {
     const struct adv_advise_request *request = walk->request;
     short *dcn = walk->family.dcn;
-    int slices = request->cluster.slices, fixed = 1;
-    bool pinned = false;
+    int left = request->cluster.slices;
+    bool built = false;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        bool pin = walk->dcn_pinned[i];
-        dcn[i] = (short)(pin ? request->workload.base.dcn[i] : 1);
-        if (i != ADV_AXIS_DATA) fixed *= dcn[i];
-        pinned = pinned || (pin && dcn[i] > 1);
+        dcn[i] = (short)(walk->dcn_pinned[i] ? request->workload.base.dcn[i] : 1);
+        bool open = i == ADV_AXIS_DATA || i == ADV_AXIS_FSDP || i == ADV_AXIS_STAGE;
+        if (!open) left = left % dcn[i] == 0 ? left / dcn[i] : 0;
     }
-    if (slices == 1 || pinned) {
-        /* data takes what pins leave; a pinned data axis leaves the network's other two in turn */
-        int left = slices / fixed, by_data = dcn[ADV_AXIS_DATA];
-        if (slices > 1 && slices % fixed == 0 && !walk->dcn_pinned[ADV_AXIS_DATA])
-            dcn[ADV_AXIS_DATA] = (short)left;
-        bool rest =
-            slices % fixed == 0 && walk->dcn_pinned[ADV_AXIS_DATA] && left % by_data == 0 && left > by_data;
-        if (!rest) {
+    for (int stages = 1; stages <= left; stages++) {
+        if (!takes_slices(walk, ADV_AXIS_STAGE, stages, left)) continue;
+        for (int fsdp = 1; fsdp <= left / stages; fsdp++) {
+            int data = left / stages / fsdp;
+            if (!takes_slices(walk, ADV_AXIS_FSDP, fsdp, left / stages) ||
+                !takes_slices(walk, ADV_AXIS_DATA, data, data))
+                continue;
+            dcn[ADV_AXIS_STAGE] = (short)stages;
+            dcn[ADV_AXIS_FSDP] = (short)fsdp;
+            dcn[ADV_AXIS_DATA] = (short)data;
             over_strategies(walk);
-            return;
+            built = true;
         }
-        static const enum adv_axis others[] = {ADV_AXIS_FSDP, ADV_AXIS_STAGE};
-        for (int i = 0; i < 2; i++) {
-            if (walk->dcn_pinned[others[i]] || !request->axis_allowed[others[i]]) continue;
-            dcn[others[i]] = (short)(left / by_data);
-            over_strategies(walk);
-            dcn[others[i]] = 1;
-        }
-        return;
     }
-    for (int fsdp = 1; fsdp <= slices; fsdp++) {
-        if (slices % fsdp != 0 || (fsdp > 1 && !request->axis_allowed[ADV_AXIS_FSDP])) continue;
-        dcn[ADV_AXIS_FSDP] = (short)fsdp;
-        dcn[ADV_AXIS_DATA] = (short)(slices / fsdp);
-        over_strategies(walk);
-    }
-    dcn[ADV_AXIS_FSDP] = dcn[ADV_AXIS_DATA] = 1;
-    if (!request->axis_allowed[ADV_AXIS_STAGE]) return;
-    dcn[ADV_AXIS_STAGE] = (short)slices;
-    over_strategies(walk);
-    dcn[ADV_AXIS_STAGE] = 1;
+    if (!built) over_strategies(walk); /* the rule that pins break is known */
 }
 
 /* Gathered in two stages, weights come together over fsdp and fsdp_transpose instead of tokens over the
@@ -332,7 +403,7 @@ static bool two_stages_matter(const struct walk *walk)
     bool divides_experts = base->shard_exp_on_fsdp || base->use_2d_fsdp_sharding ||
                            base->rule != ADV_RULE_DEFAULT || base->quantization_static;
     if (divides_experts) return true;
-    return ici[ADV_AXIS_DATA] > 1 || ici[ADV_AXIS_STAGE] > 1;
+    return ici[ADV_AXIS_FSDP_TRANSPOSE] == 2 && (ici[ADV_AXIS_DATA] > 1 || ici[ADV_AXIS_STAGE] > 1);
 }
 
 /* A complete ICI mesh. */
@@ -358,9 +429,7 @@ static bool degree_possible(const struct adv_advise_request *request, enum adv_a
 {
     const struct adv_model *model = &request->model;
     if (degree == 1) return true;
-    if (axis == ADV_AXIS_FSDP_TRANSPOSE) /* the core pair of a two-device chip, for expert models (published
-                                            recipes) */
-        return degree == 2 && request->cluster.chip.devices_per_chip > 1.5 && adv_model_has_experts(model);
+    if (axis == ADV_AXIS_FSDP_TRANSPOSE) return degree <= most_width_shards && adv_model_has_experts(model);
     if (axis == ADV_AXIS_EXPERT) return adv_model_has_experts(model);
     if (axis == ADV_AXIS_STAGE) return degree <= model->layers_count;
     if (axis == ADV_AXIS_CONTEXT) return request->workload.seq_len % degree == 0;
@@ -383,6 +452,9 @@ static void over_axes(struct walk *walk, int at, int left)
         bool pinned = request->axis_pinned[ADV_AXIS_FSDP];
         if (pinned && request->workload.base.ici[ADV_AXIS_FSDP] != left) return;
         if (!pinned && !request->axis_allowed[ADV_AXIS_FSDP] && left > 1) return;
+        bool stands_for_fsdp = left == 1 && !pinned && !request->axis_pinned[ADV_AXIS_FSDP_TRANSPOSE] &&
+                               request->axis_allowed[ADV_AXIS_FSDP];
+        if (stands_for_fsdp && walk->family.ici[ADV_AXIS_FSDP_TRANSPOSE] > 1) return; /* fsdp says the same */
         walk->family.ici[ADV_AXIS_FSDP] = (short)left;
         with_mesh(walk);
         return;
@@ -441,6 +513,12 @@ adv_code adv_space_build(const struct adv_advise_request *request, const struct 
     walk->pins_microbatches = adv_request_pins(request, "num_pipeline_microbatches");
     walk->splits_count = adv_batch_splits(request, walk->splits, err);
     if (walk->splits_count == 0) return ADV_E_INVALID;
+    walk->sequences = llround(walk->splits[0].per_device_batch_size * request->cluster.devices *
+                              walk->splits[0].gradient_accumulation_steps);
+    take_split(walk, 0);
+    walk->plan.seq_len = space->base.seq_len;
+    walk->plan.moe = space->base.moe;
+    walk->least_work_s = adv_pipeline_least_work_s(request, &walk->plan);
     list_formats(walk);
     list_dcn_pins(walk);
     int left = request->cluster.devices_per_slice;

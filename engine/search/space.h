@@ -21,6 +21,7 @@ struct adv_family {
     int pipeline_microbatches, layers_per_stage;
     unsigned char cp_strategy, quantization;
     bool split_axes, ring_of_experts, two_stage_gather;
+    int bounded_by; /* the earlier family that is no slower and needs no more weights, -1: none is known */
 };
 
 struct adv_space {

@@ -316,7 +316,10 @@ static void apply_experts(struct adv_tile_memo *memo, struct adv_plan *plan)
     if (!layer || !adv_plan_reads_expert_tiles(plan)) return;
     int tp = plan->ici[ADV_AXIS_TENSOR] * plan->ici[ADV_AXIS_TENSOR_SEQUENCE];
     double groups = adv_max(1, (double)layer->experts / plan->ici[ADV_AXIS_EXPERT]);
-    double rows = adv_plan_tokens(plan) * tp * layer->experts_per_token;
+    int stages = adv_plan_degree(plan, ADV_AXIS_STAGE); /* work on one microbatch at a time */
+    double tokens = adv_plan_tokens(plan);
+    if (stages > 1) tokens *= stages / adv_max(stages, plan->pipeline_microbatches);
+    double rows = tokens * tp * layer->experts_per_token;
     struct expert_key key = {
         power_of_two_near(rows / groups),       layer->moe_mlp_dim / tp,
         plan->flags.scoped_vmem_limit_kib,      plan->moe == ADV_MOE_GMM_V2 ? 2 : 1,

@@ -197,6 +197,15 @@ void adv_plan_clamp_blocks(struct adv_plan *plan)
     }
 }
 
+int adv_plan_pipelined_layers(const struct adv_plan *plan, const struct adv_model *model)
+{
+    if (plan->pipeline_layers >= 1) return plan->pipeline_layers;
+    int layers = model->layers_count;
+    for (int i = 0; model->decoder == ADV_DECODER_DEEPSEEK && i < model->layer_kinds_count; i++)
+        if (model->layers[i].experts == 0) layers -= model->layers[i].count;
+    return layers;
+}
+
 double adv_plan_global_batch(const struct adv_plan *plan, const struct adv_cluster *cluster)
 {
     /* MaxText: int(devices * per_device_batch_size) sequences a microstep; the guard absorbs decimal

@@ -240,6 +240,10 @@ static inline double adv_plan_tokens(const struct adv_plan *plan)
     return plan->per_device_batch_size * (double)plan->seq_len;
 }
 
+/* Layers that are spread over pipeline stages: pipeline_layers, or where that is -1 all of them, of DeepSeek
+ * only those with experts (the dense first ones run on every stage). */
+int adv_plan_pipelined_layers(const struct adv_plan *plan, const struct adv_model *model);
+
 /* Global batch of one optimizer step, in sequences. */
 double adv_plan_global_batch(const struct adv_plan *plan, const struct adv_cluster *cluster);
 
@@ -249,6 +253,9 @@ double adv_plan_sequences_per_shard(const struct adv_plan *plan, const struct ad
 /* How many devices share one copy of the weights: attention and dense feed-forward, and routed experts. */
 int adv_plan_weight_shards(const struct adv_plan *plan);
 int adv_plan_expert_shards(const struct adv_plan *plan);
+
+/* How many devices the sequences of a microstep are shared out to. */
+int adv_plan_batch_shards(const struct adv_plan *plan);
 
 /* Every legality rule (axes product, batch divisibility, heads, experts, sequence, blocks, vocabulary tiling,
  * …); all violations are added to `err`, pointers below /config, with the numbers and a remedy. Findings that

@@ -142,7 +142,7 @@ static bool rule_inference_axes(const struct adv_rule_facts *facts, struct adv_r
 /* Sequences of one microstep on each batch shard, for a whole one: rounding of fractions is forgiven. */
 static const double batch_rounding_frac = 1e-6;
 
-static int batch_shards(const struct adv_plan *plan)
+int adv_plan_batch_shards(const struct adv_plan *plan)
 {
     int experts = plan->rule == ADV_RULE_EP_AS_CP ? 1 : adv_plan_degree(plan, ADV_AXIS_EXPERT);
     return adv_plan_degree(plan, ADV_AXIS_DATA) * adv_plan_degree(plan, ADV_AXIS_DILOCO) *
@@ -151,7 +151,7 @@ static int batch_shards(const struct adv_plan *plan)
 
 double adv_plan_sequences_per_shard(const struct adv_plan *plan, const struct adv_cluster *cluster)
 {
-    return plan->per_device_batch_size * cluster->devices / batch_shards(plan);
+    return plan->per_device_batch_size * cluster->devices / adv_plan_batch_shards(plan);
 }
 
 static bool rule_batch_whole(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -391,7 +391,7 @@ static bool rule_pipeline_layers(const struct adv_rule_facts *facts, struct adv_
     const struct adv_plan *plan = facts->plan;
     int stages = facts->stage;
     if (stages == 1) return false;
-    int layers = plan->pipeline_layers > 0 ? plan->pipeline_layers : facts->model->layers_count;
+    int layers = adv_plan_pipelined_layers(plan, facts->model);
     int per_pass = stages * plan->layers_per_stage;
     if (layers % per_pass == 0) return false;
     return adv_rule_broken(report, "/config/pipeline_parallel_layers",
@@ -413,7 +413,7 @@ static bool rule_pipeline_microbatches(const struct adv_rule_facts *facts, struc
 static double sequences_per_microbatch(const struct adv_plan *plan, const struct adv_cluster *cluster)
 {
     double batch = adv_plan_global_batch(plan, cluster) / plan->gradient_accumulation_steps;
-    return batch / ((double)microbatches(plan) * batch_shards(plan));
+    return batch / ((double)microbatches(plan) * adv_plan_batch_shards(plan));
 }
 
 static bool rule_pipeline_batch(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -538,7 +538,7 @@ static struct adv_rule_facts facts_of(const struct adv_plan *plan, const struct 
     facts.head_shards = facts.tensor * facts.tensor_sequence * facts.autoregressive;
     facts.mlp_shards = facts.head_shards * facts.fsdp_transpose;
     facts.embed_shards = embed_shards(&facts);
-    facts.batch_shards = batch_shards(plan);
+    facts.batch_shards = adv_plan_batch_shards(plan);
     facts.sequences_per_shard = adv_plan_sequences_per_shard(plan, cluster);
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];

@@ -68,7 +68,7 @@ static void enumerate(struct oracle *oracle, int sequences)
 {
     const struct adv_cluster *cluster = &oracle->fixture->request->cluster;
     int devices = cluster->devices;
-    for (int transpose = 1; transpose <= 2; transpose++)
+    for (int transpose = 1; transpose <= 8; transpose *= 2)
         for (int expert = 1; expert * transpose <= devices; expert++)
             for (int data = 1; data * expert * transpose <= devices; data++) {
                 if (devices % (data * expert * transpose) != 0) continue;

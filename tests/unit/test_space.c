@@ -1,9 +1,11 @@
 #include "tests/unit/advise_fixture.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "engine/search/batch.h"
 #include "engine/search/bounds.h"
+#include "engine/search/remat_space.h"
 #include "engine/search/space.h"
 
 static void build(struct fixture *fixture, const char *json, struct adv_space *space)
@@ -116,6 +118,137 @@ static void slices_are_joined_by_data_or_by_fsdp(void **state)
     fixture_close(&fixture);
 }
 
+static void slices_are_joined_by_every_product_of_data_fsdp_and_pipelines(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    struct adv_space space;
+    bool seen[5][5] = {{false}};
+    build(&fixture,
+          JOB("{\"chip\":\"v6e\",\"topology\":\"4x4\",\"slices\":4}",
+              "{\"seq_len\":8192,\"per_device_batch_size\":4}", ""),
+          &space);
+    for (int i = 0; i < space.families_count; i++)
+        seen[space.families[i].dcn[ADV_AXIS_STAGE]][space.families[i].dcn[ADV_AXIS_FSDP]] = true;
+    for (int stages = 1; stages <= 4; stages *= 2)
+        for (int fsdp = 1; fsdp <= 4 / stages; fsdp *= 2) assert_true(seen[stages][fsdp]);
+    fixture_close(&fixture);
+}
+
+#define MOE_JOB                                                                                              \
+    "{\"model\":\"deepseek2-16b\",\"cluster\":{\"chip\":\"v4\",\"topology\":\"2x2x2\",\"slices\":2},"        \
+    "\"workload\":{\"seq_len\":2048,\"global_batch_sequences\":32}}"
+
+static struct adv_estimate relaxed(const struct fixture *fixture, const struct adv_plan *plan)
+{
+    struct adv_plan kept = *plan;
+    struct adv_estimate estimate;
+    struct adv_remat_space open;
+    adv_remat_space_build(fixture->request, &open);
+    adv_remat_relax(&open, &kept);
+    struct adv_estimate_input input = {&fixture->request->model, &fixture->request->cluster,
+                                       fixture->constants, &kept, ADV_FLOPS_CAUSAL_HALF};
+    assert_int_equal(adv_estimate_plan(&input, &estimate, NULL, NULL), ADV_OK);
+    return estimate;
+}
+
+static void pipelines_of_deepseek_are_of_its_expert_layers(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    struct adv_space space;
+    int pipelines = 0;
+    build(&fixture, MOE_JOB, &space);
+    for (int i = 0; i < space.families_count; i++) {
+        const struct adv_family *family = &space.families[i];
+        int stages = family->ici[ADV_AXIS_STAGE] * family->dcn[ADV_AXIS_STAGE];
+        if (stages == 1) continue;
+        pipelines++;
+        assert_int_equal(26 % (stages * family->layers_per_stage), 0); /* 27 layers, the first is dense */
+    }
+    assert_true(pipelines > 100);
+    fixture_close(&fixture);
+}
+
+/* The fastest of the space with this mesh, batch and number of microbatches. */
+static double fastest_pipeline_s(const struct fixture *fixture, const struct adv_space *space,
+                                 const struct adv_family *like)
+{
+    double best_s = (double)INFINITY;
+    for (int i = 0; i < space->families_count; i++) {
+        const struct adv_family *family = &space->families[i];
+        struct adv_plan plan;
+        if (memcmp(family->ici, like->ici, sizeof like->ici) ||
+            memcmp(family->dcn, like->dcn, sizeof like->dcn) ||
+            family->pipeline_microbatches != like->pipeline_microbatches ||
+            family->gradient_accumulation_steps != like->gradient_accumulation_steps ||
+            family->ring_of_experts != like->ring_of_experts ||
+            family->two_stage_gather != like->two_stage_gather)
+            continue;
+        adv_space_plan(space, family, &plan);
+        best_s = fmin(best_s, relaxed(fixture, &plan).step_time_s);
+    }
+    return best_s;
+}
+
+static void no_pipeline_that_is_left_out_is_faster(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    struct adv_space space;
+    int left_out = 0;
+    build(&fixture, MOE_JOB, &space);
+    for (int i = 0; i < space.families_count; i += 7) {
+        struct adv_family other = space.families[i];
+        int stages = other.ici[ADV_AXIS_STAGE] * other.dcn[ADV_AXIS_STAGE];
+        if (stages == 1) continue;
+        for (int micro = 1; micro <= 32; micro++) {
+            for (int depth = 1; depth <= 26; depth++) {
+                struct adv_plan plan;
+                other.pipeline_microbatches = micro;
+                other.layers_per_stage = depth;
+                adv_space_plan(&space, &other, &plan);
+                if (adv_plan_broken_rule(&plan, &fixture.request->model, &fixture.request->cluster)) continue;
+                double best_s = fastest_pipeline_s(&fixture, &space, &other);
+                double time_s = relaxed(&fixture, &plan).step_time_s;
+                assert_true(best_s <= time_s * (1 + 1e-12));
+                left_out += best_s < time_s;
+            }
+        }
+    }
+    assert_true(left_out > 20);
+    fixture_close(&fixture);
+}
+
+static void check_bounds_of(const char *job)
+{
+    static struct fixture fixture;
+    struct adv_space space;
+    int bounded = 0;
+    build(&fixture, job, &space);
+    for (int i = 0; i < space.families_count; i++) {
+        struct adv_plan plan, by;
+        if (space.families[i].bounded_by < 0) continue;
+        assert_true(space.families[i].bounded_by < i);
+        adv_space_plan(&space, &space.families[i], &plan);
+        adv_space_plan(&space, &space.families[space.families[i].bounded_by], &by);
+        struct adv_estimate slower = relaxed(&fixture, &plan), faster = relaxed(&fixture, &by);
+        assert_true(faster.step_time_s <= slower.step_time_s * (1 + 1e-12));
+        assert_true(faster.step_time_high_s <= slower.step_time_high_s * (1 + 1e-12));
+        bounded++;
+    }
+    assert_true(bounded > 50);
+    fixture_close(&fixture);
+}
+
+static void what_bounds_a_family_is_no_slower(void **state)
+{
+    (void)state;
+    check_bounds_of(MOE_JOB);
+    check_bounds_of(JOB("{\"chip\":\"tpu7x\",\"topology\":\"2x2x2\",\"slices\":2}",
+                        "{\"seq_len\":8192,\"global_batch_sequences\":64,\"quantization\":\"any\"}", ""));
+}
+
 static void any_quantization_tries_the_formats_the_chip_is_native_to(void **state)
 {
     (void)state;
@@ -221,6 +354,10 @@ int main(void)
         cmocka_unit_test(splitting_physical_axes_is_asked_for_exactly_where_the_mesh_needs_it),
         cmocka_unit_test(a_pinned_axis_keeps_its_degree_even_when_it_is_not_searched),
         cmocka_unit_test(slices_are_joined_by_data_or_by_fsdp),
+        cmocka_unit_test(slices_are_joined_by_every_product_of_data_fsdp_and_pipelines),
+        cmocka_unit_test(pipelines_of_deepseek_are_of_its_expert_layers),
+        cmocka_unit_test(no_pipeline_that_is_left_out_is_faster),
+        cmocka_unit_test(what_bounds_a_family_is_no_slower),
         cmocka_unit_test(any_quantization_tries_the_formats_the_chip_is_native_to),
         cmocka_unit_test(fp8_experts_run_through_tokamax_and_bf16_ones_through_megablox),
         cmocka_unit_test(a_batch_of_tokens_must_be_whole_sequences),

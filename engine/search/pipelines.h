@@ -1,0 +1,27 @@
+/* pipelines.h: which pipelines are worth a look: how many layers a stage runs at once, how many microbatches.
+ *
+ * Legal are all numbers of layers that divide those of a stage, and all multiples of the stages that divide
+ * the batch. Which of them may be skipped follows from the two terms of cost/schedule.c that read them,
+ * bubble and hand-overs; memory does not depend on the layers that a stage runs at once.
+ */
+#ifndef ADV_SEARCH_PIPELINES_H
+#define ADV_SEARCH_PIPELINES_H
+
+#include "engine/catalog/constants.h"
+#include "engine/hardware/mesh.h"
+#include "engine/spec/request.h"
+
+enum { ADV_PIPELINE_DEPTHS = 32 }; /* more divisors than any number of layers below 1000 has */
+
+/* Seconds that the layers of one optimizer step take at the very least, `plan` with whatever is kept: their
+ * matmuls at the highest peak of the chip. Experts that drop tokens count nothing. */
+double adv_pipeline_least_work_s(const struct adv_advise_request *request, const struct adv_plan *plan);
+
+/* Layers a stage runs at once, ascending, without those that are no faster than others for any plan of the
+ * family. `plan` has mesh, batch and microbatches, and stages that divide the pipelined layers. Returns how
+ * many, at least 1. Thread safe. */
+int adv_pipeline_depths(const struct adv_advise_request *request, const struct adv_constants *constants,
+                        const struct adv_mesh *mesh, const struct adv_plan *plan, double least_work_s,
+                        int depths[ADV_PIPELINE_DEPTHS]);
+
+#endif

@@ -25,7 +25,12 @@ static adv_code simulate_choice(const struct adv_kernel_request *request, struct
                                &request->attention_flags, &choice->time, err);
     }
     if (adv_kernel_is_gmm(request->kernel)) {
-        return adv_gmm_time(&machine, request->kernel, &request->gmm, &choice->gmm, &choice->time, err);
+        struct adv_kernel_time *time = &choice->time;
+        const adv_code code = adv_gmm_time(&machine, request->kernel, &request->gmm, &choice->gmm, time, err);
+        if (code == ADV_OK)
+            time->fits_vmem =
+                adv_vmem_compiles(machine.chip, request->kernel, time->vmem_bytes, time->vmem_limit_bytes);
+        return code;
     }
     if (request->kernel == ADV_KERNEL_MATMUL)
         return adv_matmul_time(&machine, &request->matmul, &choice->time, err);
@@ -38,7 +43,8 @@ static void warn_vmem(const struct adv_kernel_request *request, const struct adv
 {
     struct adv_vmem_part parts[ADV_VMEM_PARTS];
     const int count = adv_kernel_vmem_parts(request, parts);
-    const double limit_kib = adv_vmem_needed_limit_kib(request->kernel, time->vmem_bytes);
+    const double limit_kib =
+        adv_vmem_needed_limit_kib(&request->chip->chip, request->kernel, time->vmem_bytes);
     const bool can = limit_kib * ADV_KIB <= adv_vmem_capacity_bytes(&request->chip->chip);
     int largest = 0;
     char hint[ADV_LIMIT_DETAIL], buffer[ADV_LIMIT_NAME] = "";

@@ -13,11 +13,11 @@ bool adv_over_vmem_find(const struct adv_ledger *ledger, const struct adv_chip *
     const struct adv_kernel_use *worst = NULL;
     for (int i = 0; ledger && i < ledger->kernels_count; i++) {
         const struct adv_kernel_use *use = &ledger->kernels[i];
-        if (adv_vmem_fits(use->kernel, use->vmem_bytes, limit)) continue;
+        if (adv_vmem_compiles(chip, use->kernel, use->vmem_bytes, limit)) continue;
         if (!worst || use->vmem_bytes > worst->vmem_bytes) worst = use;
     }
     if (!worst) return false;
-    found->needed_kib = adv_vmem_needed_limit_kib(worst->kernel, worst->vmem_bytes);
+    found->needed_kib = adv_vmem_needed_limit_kib(chip, worst->kernel, worst->vmem_bytes);
     found->can_raise = found->needed_kib * ADV_KIB <= adv_vmem_capacity_bytes(chip);
     found->remedy = found->can_raise ? "raise xla_tpu_scoped_vmem_limit_kib, or take smaller tiles"
                                      : "take smaller tiles";

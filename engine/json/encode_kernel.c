@@ -104,10 +104,11 @@ json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct ad
     (void)json_object_set_new(object, "fits_vmem", json_boolean(time->fits_vmem));
     adv_encode_set_number(object, "vmem_bytes", round(time->vmem_bytes));
     adv_encode_set_number(object, "vmem_limit_bytes", round(time->vmem_limit_bytes));
-    adv_encode_set_number(object, "scoped_vmem_limit_needed_kib",
-                          time->vmem_bytes > 0.0
-                              ? adv_vmem_needed_limit_kib(request->kernel, time->vmem_bytes)
-                              : (double)NAN); /* XLA fits a dense matmul itself */
+    adv_encode_set_number(
+        object, "scoped_vmem_limit_needed_kib",
+        time->vmem_bytes > 0.0
+            ? adv_vmem_needed_limit_kib(&request->chip->chip, request->kernel, time->vmem_bytes)
+            : (double)NAN); /* XLA fits a dense matmul itself */
     (void)json_object_set_new(object, "vmem_parts", encode_vmem_parts(request));
     adv_encode_set_number(object, "grid_steps", time->grid_steps);
     adv_encode_set_string(object, "bound", adv_resource_name(time->bound));

@@ -58,11 +58,13 @@ static inline double adv_core_head_columns(enum adv_layout layout, int head_dim)
     return (double)adv_round_up(head_dim, layout == ADV_LAYOUT_SEQ_MINOR ? 16 : 128);
 }
 
-/* The scoped VMEM limit in force. */
+/* The scoped VMEM limit in force: a limit beyond the core's VMEM counts as all of it. */
 static inline double adv_core_vmem_limit_bytes(const struct adv_kernel_machine *machine)
 {
-    return machine->scoped_vmem_limit_bytes > 0.0 ? machine->scoped_vmem_limit_bytes
-                                                  : machine->chip->vmem_scoped_default_bytes;
+    const double limit = machine->scoped_vmem_limit_bytes > 0.0 ? machine->scoped_vmem_limit_bytes
+                                                                : machine->chip->vmem_scoped_default_bytes;
+    const double capacity = machine->chip->vmem_bytes_per_core;
+    return limit > capacity ? capacity : limit;
 }
 
 /* Appends a named part; silently nothing for zero, so that answers list what matters. */

@@ -183,7 +183,7 @@ adv_code adv_splash_time(const struct adv_kernel_machine *machine, enum adv_kern
     ring(machine, kernel, shape, time);
     time->vmem_bytes = adv_vmem_splash_bytes(kernel, shape, tile);
     time->vmem_limit_bytes = adv_core_vmem_limit_bytes(machine);
-    time->fits_vmem = adv_vmem_fits(kernel, time->vmem_bytes, time->vmem_limit_bytes);
+    time->fits_vmem = adv_vmem_compiles(machine->chip, kernel, time->vmem_bytes, time->vmem_limit_bytes);
     const struct adv_constants *k = machine->constants;
     const bool forward = kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS;
     const bool measured = forward ? k->splash_fwd_measured >= 0.5

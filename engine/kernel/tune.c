@@ -30,8 +30,8 @@ static adv_code no_splash_tile(const struct adv_kernel_machine *machine, enum ad
     const int wide_count = machine->wide_tiles ? 0 : adv_splash_space(kernel, shape, true, tiles);
     const bool wide_fits =
         wide_count > 0 &&
-        adv_vmem_fits(
-            kernel,
+        adv_vmem_compiles(
+            machine->chip, kernel,
             adv_vmem_splash_bytes(kernel, shape, &tiles[smallest_splash(kernel, shape, tiles, wide_count)]),
             adv_core_vmem_limit_bytes(machine));
     const int parts_count = adv_vmem_splash_parts(kernel, shape, &least, parts);
@@ -103,7 +103,7 @@ bool adv_splash_next_better(const struct adv_kernel_machine *machine, enum adv_k
     for (int i = 0; i < count; i++) {
         struct adv_kernel_time found;
         if (adv_splash_time(machine, kernel, shape, &space[i], flags, &found, NULL)) continue;
-        const double needed = adv_vmem_needed_limit_kib(kernel, found.vmem_bytes);
+        const double needed = adv_vmem_needed_limit_kib(machine->chip, kernel, found.vmem_bytes);
         if (found.fits_vmem ||
             !adv_tune_is_next(machine, needed, found.time_s, than_s, *limit_kib, time->time_s))
             continue;
@@ -120,7 +120,8 @@ static struct adv_gmm_tile deepest(const struct adv_kernel_machine *machine, enu
 {
     tile.input_buffer_count = adv_tune_likes_buffers(machine, kernel) ? ADV_TUNE_BUFFERS_MOST : 2;
     while (tile.input_buffer_count >= 2 &&
-           !adv_vmem_fits(kernel, adv_vmem_gmm_bytes(machine->chip, kernel, shape, &tile), limit))
+           !adv_vmem_compiles(machine->chip, kernel, adv_vmem_gmm_bytes(machine->chip, kernel, shape, &tile),
+                              limit))
         tile.input_buffer_count--;
     if (tile.input_buffer_count < 2) tile.input_buffer_count = 0;
     return tile;
@@ -140,9 +141,10 @@ static adv_code no_gmm_tile(const struct adv_kernel_machine *machine, enum adv_k
             least = i;
     }
     const struct adv_gmm_tile smaller = {16, tiles[least].tile_k, tiles[least].tile_n, 2};
-    const bool wide_fits = !machine->wide_tiles && tiles[least].tile_m > 16 && shape->m % 16 == 0 &&
-                           adv_vmem_fits(kernel, adv_vmem_gmm_bytes(machine->chip, kernel, shape, &smaller),
-                                         adv_core_vmem_limit_bytes(machine));
+    const bool wide_fits =
+        !machine->wide_tiles && tiles[least].tile_m > 16 && shape->m % 16 == 0 &&
+        adv_vmem_compiles(machine->chip, kernel, adv_vmem_gmm_bytes(machine->chip, kernel, shape, &smaller),
+                          adv_core_vmem_limit_bytes(machine));
     (void)snprintf(hint, sizeof hint, "a k of %ld, which 128 divides, can be cut",
                    (long)adv_round_up(shape->k, 128));
     struct adv_vmem_part parts[ADV_VMEM_PARTS];
@@ -184,17 +186,18 @@ bool adv_gmm_next_better(const struct adv_kernel_machine *machine, enum adv_kern
 {
     struct adv_gmm_tile space[ADV_GMM_SPACE_MAX];
     const int count = adv_gmm_space(shape, machine->wide_tiles, space);
+    const double now = adv_core_vmem_limit_bytes(machine);
     *limit_kib = (double)INFINITY;
     for (int i = 0; i < count * (ADV_TUNE_BUFFERS_MOST - 1); i++) { /* every tile, with 2, 3 and 4 buffers */
         struct adv_gmm_tile candidate = space[i / (ADV_TUNE_BUFFERS_MOST - 1)];
         candidate.input_buffer_count = 2 + i % (ADV_TUNE_BUFFERS_MOST - 1);
         const double bytes = adv_vmem_gmm_bytes(machine->chip, kernel, shape, &candidate);
-        const double needed = adv_vmem_needed_limit_kib(kernel, bytes);
+        const double needed = adv_vmem_needed_limit_kib(machine->chip, kernel, bytes);
         struct adv_kernel_time found;
-        if (needed > *limit_kib || adv_gmm_time(machine, kernel, shape, &candidate, &found, NULL)) continue;
-        if (found.fits_vmem ||
-            !adv_tune_is_next(machine, needed, found.time_s, than_s, *limit_kib, time->time_s))
+        if (needed > *limit_kib || adv_vmem_compiles(machine->chip, kernel, bytes, now) ||
+            adv_gmm_time(machine, kernel, shape, &candidate, &found, NULL))
             continue;
+        if (!adv_tune_is_next(machine, needed, found.time_s, than_s, *limit_kib, time->time_s)) continue;
         *limit_kib = needed;
         *tile = candidate;
         *time = found;

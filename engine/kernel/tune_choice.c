@@ -81,7 +81,9 @@ int adv_gmm_candidates(const struct adv_kernel_machine *machine, enum adv_kernel
             struct adv_gmm_tile tile = tiles[i];
             struct adv_kernel_time time;
             tile.input_buffer_count = buffers;
-            if (adv_gmm_time(machine, kernel, shape, &tile, &time, NULL) || !time.fits_vmem) continue;
+            if (adv_gmm_time(machine, kernel, shape, &tile, &time, NULL) ||
+                !adv_vmem_compiles(machine->chip, kernel, time.vmem_bytes, time.vmem_limit_bytes))
+                continue;
             /* the ranking has the number that the kernel likes best; with fewer buffers than it likes it
              * still runs, and the reverse */
             const double share = pow(ADV_CHOICE_BUFFER_SHARE, abs(buffers - tiles[i].input_buffer_count));

@@ -57,7 +57,7 @@ adv_code adv_tune_refuse(const struct adv_kernel_machine *machine, enum adv_kern
         if (parts[i].bytes > parts[largest].bytes) largest = i;
     }
     char hint[ADV_LIMIT_DETAIL];
-    const double limit_kib = adv_vmem_needed_limit_kib(kernel, bytes);
+    const double limit_kib = adv_vmem_needed_limit_kib(machine->chip, kernel, bytes);
     write_hint(hint, sizeof hint, machine, limit_kib, refusal->wide_fits);
     const bool limit_helps = limit_kib * ADV_KIB <= adv_vmem_capacity_bytes(machine->chip);
     return adv_err_add(

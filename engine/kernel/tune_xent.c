@@ -64,7 +64,7 @@ bool adv_xent_next_better(const struct adv_kernel_machine *machine, enum adv_ker
     for (int i = 0; i < count; i++) {
         struct adv_kernel_time found;
         if (adv_xent_time(machine, kernel, shape, &space[i], &found, NULL)) continue;
-        const double needed = adv_vmem_needed_limit_kib(kernel, found.vmem_bytes);
+        const double needed = adv_vmem_needed_limit_kib(machine->chip, kernel, found.vmem_bytes);
         if (found.fits_vmem ||
             !adv_tune_is_next(machine, needed, found.time_s, than_s, *limit_kib, time->time_s))
             continue;

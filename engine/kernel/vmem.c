@@ -127,14 +127,14 @@ int adv_vmem_xent_parts(enum adv_kernel kernel, const struct adv_xent_tile *tile
 {
     const double b = tile->b_block, h = tile->h_block, v = tile->v_block;
     struct parts parts = {list, 0};
-    add(&parts, "x blocks (b_block x h_block)", 2.0 * b * h * 4.0);
+    add(&parts, "x blocks (b_block x h_block)", 2.0 * b * h * 2.0);
     add(&parts, "weight blocks (h_block x v_block)", 2.0 * h * v * 2.0);
-    add(&parts, "logits (b_block x v_block)", b * v * 4.0);
-    add(&parts, "statistics (b_block)", 3.0 * b * LANES * 4.0);
+    add(&parts, "logits and one-hot labels (b_block x v_block)", b * v * (4.0 + 2.0));
+    add(&parts, "labels and statistics (b_block)", 2.0 * 2.0 * b * 4.0);
     if (kernel == ADV_KERNEL_LINEAR_XENT) return parts.count;
-    /* the logits become their gradient in place */
-    add(&parts, "dx blocks (b_block x h_block)", 2.0 * b * h * 4.0);
-    add(&parts, "dW blocks (h_block x v_block)", 2.0 * h * v * 4.0);
+    /* the logits become their gradient in place; one tile of each sum goes to HBM and back */
+    add(&parts, "dx tile (b_block x h_block)", b * h * 4.0);
+    add(&parts, "dW tile (h_block x v_block)", h * v * 4.0);
     return parts.count;
 }
 
@@ -147,6 +147,8 @@ double adv_vmem_xent_bytes(enum adv_kernel kernel, const struct adv_xent_tile *t
 static double slack(enum adv_kernel kernel)
 {
     const bool attention = kernel <= ADV_KERNEL_SPLASH_BWD_DKV; /* the five splash kernels come first */
+    const bool loss = kernel == ADV_KERNEL_LINEAR_XENT || kernel == ADV_KERNEL_LINEAR_XENT_BWD;
+    if (loss) return ADV_VMEM_SLACK_LOSS;
     if (kernel == ADV_KERNEL_TGMM) return ADV_VMEM_SLACK_TRANSPOSED;
     return attention ? ADV_VMEM_SLACK_ATTENTION : ADV_VMEM_SLACK_MATMUL;
 }
@@ -156,12 +158,26 @@ bool adv_vmem_fits(enum adv_kernel kernel, double vmem_bytes, double limit_bytes
     return vmem_bytes <= slack(kernel) * limit_bytes;
 }
 
-double adv_vmem_needed_limit_kib(enum adv_kernel kernel, double vmem_bytes)
+/* A kernel gets no more than the core has, whatever the limit. NAN: unknown. */
+static double usable_bytes(const struct adv_chip *chip)
 {
+    return chip->vmem_bytes_per_core - ADV_VMEM_RESERVED_BYTES;
+}
+
+bool adv_vmem_compiles(const struct adv_chip *chip, enum adv_kernel kernel, double vmem_bytes,
+                       double limit_bytes)
+{
+    return adv_vmem_fits(kernel, vmem_bytes, limit_bytes) && !(vmem_bytes > usable_bytes(chip));
+}
+
+double adv_vmem_needed_limit_kib(const struct adv_chip *chip, enum adv_kernel kernel, double vmem_bytes)
+{
+    if (vmem_bytes > usable_bytes(chip))
+        return 1024.0 * ceil((vmem_bytes + ADV_VMEM_RESERVED_BYTES) / ADV_MIB);
     return 1024.0 * ceil(vmem_bytes / (slack(kernel) * ADV_MIB));
 }
 
 double adv_vmem_capacity_bytes(const struct adv_chip *chip)
 {
-    return chip->vmem_bytes_per_core * chip->cores_per_chip / chip->devices_per_chip;
+    return chip->vmem_bytes_per_core;
 }

@@ -62,9 +62,9 @@ adv_code adv_xent_time(const struct adv_kernel_machine *machine, enum adv_kernel
     adv_kernel_part_add(time, "grid_steps", steps_s);
     adv_kernel_part_add(time, "launch", k->matmul_launch_s);
     time->vmem_bytes = adv_vmem_xent_bytes(kernel, tile);
-    time->vmem_limit_bytes = machine->scoped_vmem_limit_bytes > 0.0 ? machine->scoped_vmem_limit_bytes
+    time->vmem_limit_bytes = machine->scoped_vmem_limit_bytes > 0.0 ? adv_core_vmem_limit_bytes(machine)
                                                                     : 0.5 * chip->vmem_bytes_per_core;
-    time->fits_vmem = adv_vmem_fits(kernel, time->vmem_bytes, time->vmem_limit_bytes);
+    time->fits_vmem = adv_vmem_compiles(chip, kernel, time->vmem_bytes, time->vmem_limit_bytes);
     time->extrapolated = k->xent_measured < 0.5;
     return ADV_OK;
 }

@@ -2,6 +2,7 @@
 
 #include "engine/base/units.h"
 #include "engine/kernel/kernel.h"
+#include "engine/kernel/vmem.h"
 
 #include <math.h>
 
@@ -291,7 +292,8 @@ static void tune_experts(struct adv_tile_memo *memo, struct expert_row *row)
             for (int i = 0; i < found; i++) {
                 struct adv_kernel_time time;
                 tiles[i].input_buffer_count = 2; /* MaxText has no key for more */
-                if (adv_gmm_time(&machine, kernel, &shape, &tiles[i], &time, NULL) || !time.fits_vmem ||
+                if (adv_gmm_time(&machine, kernel, &shape, &tiles[i], &time, NULL) ||
+                    !adv_vmem_compiles(machine.chip, kernel, time.vmem_bytes, time.vmem_limit_bytes) ||
                     time.time_s >= best_s)
                     continue;
                 best_s = time.time_s;

@@ -185,7 +185,8 @@ bool adv_rule_muon(const struct adv_rule_facts *facts, struct adv_rule_report *r
 bool adv_rule_vmem_limit(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     double limit = facts->plan->flags.scoped_vmem_limit_kib * ADV_KIB;
-    /* A megacore device compiles for both cores together: published v5p runs set more than one core has. */
+    /* Published v5p runs set more than one core has, and no more than both: the flag is taken, though kernels
+     * have one core's (kernel/vmem.h). */
     const struct adv_chip *chip = &facts->cluster->chip;
     double capacity = chip->vmem_bytes_per_core * chip->cores_per_chip / chip->devices_per_chip;
     if (!(limit > capacity)) return false; /* also when the capacity is unknown */

@@ -88,6 +88,7 @@ static const struct row rows[] = {
     {"capacity_factor", KIND_DOUBLE, AT(capacity_factor), false},
     {"ragged_buffer_factor", KIND_DOUBLE, AT(ragged_buffer_factor), false},
     {"use_ring_of_experts", KIND_BOOL, AT(use_ring_of_experts), false},
+    {"packing", KIND_BOOL, AT(packing), false},
     {"use_ragged_sort", KIND_BOOL, AT(use_ragged_sort), false},
     {"use_random_routing", KIND_BOOL, AT(use_random_routing), false},
     {"float32_weight_sum", KIND_BOOL, AT(float32_weight_sum), false},
@@ -325,8 +326,7 @@ static bool has_dense(const struct adv_model *model)
     return false;
 }
 
-/* The keys that are not one member each: formats derived from others, calibration, attention, experts, local
- * tiles. */
+/* The keys that are not one member each: derived formats, calibration, attention, experts, local tiles. */
 static void put_derived(struct writer *writer, const struct adv_plan *plan, const struct adv_model *model)
 {
     put(writer, "attention", "\"%s\"", plan->attention == ADV_ATTENTION_IMPL_FLASH ? "flash" : "dot_product");

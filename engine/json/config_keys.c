@@ -25,6 +25,7 @@ static const struct bool_row {
     {"merge_gating_gmm", IN_PLAN(merge_gating_gmm)},
     {"moe_fsdp_use_two_stage_all_gather", IN_STATE(moe_two_stage)},
     {"optimizer_memory_host_offload", IN_PLAN(optimizer_host_offload)},
+    {"packing", IN_PLAN(packing)},
     {"override_model_config", IN_STATE(override_model_config)},
     {"parameter_memory_host_offload", IN_PLAN(parameter_host_offload)},
     {"pipeline_delay_activation_forwarding", IN_PLAN(pipeline_delay_activation_forwarding)},

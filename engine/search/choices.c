@@ -138,6 +138,7 @@ bool adv_choices_flip(const struct adv_advise_request *request, int which, struc
                                                         "dq_reduction_steps"};
     if (adv_request_pins(request, keys[which])) return false;
     if (which == FLIP_IOTA) {
+        if (request->workload.base.use_iota_embed) return false; /* the model's own file asks for it */
         plan->use_iota_embed = !plan->use_iota_embed;
     } else if (which == FLIP_FUSED) {
         if (plan->use_tokamax_splash) return false; /* its backward is always fused */

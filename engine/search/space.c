@@ -305,13 +305,15 @@ static void over_pipelines(struct walk *walk)
         count_illegal(walk, "mesh-placement", walk->splits_count * formats_and_exchanges(walk));
 }
 
-/* Ring attention has no kernel for windows and chunks, and for MLA only without packing, a key this space
- * leaves alone. */
-static bool strategy_offered(const struct adv_model *model, enum adv_cp_strategy strategy)
+/* Ring attention has no kernel for windows and chunks, and for MLA only without packing, which only a
+ * pin turns off. */
+static bool strategy_offered(const struct adv_model *model, const struct adv_plan *base,
+                             enum adv_cp_strategy strategy)
 {
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
-        bool plain = layer->attention == ADV_ATTENTION_FULL && layer->kv_lora_rank == 0;
+        bool plain = layer->attention == ADV_ATTENTION_FULL &&
+                     (layer->kv_lora_rank == 0 || (strategy == ADV_CP_RING && !base->packing));
         if (strategy != ADV_CP_ALL_GATHER && !plain) return false;
     }
     return true;
@@ -331,7 +333,7 @@ static void over_strategies(struct walk *walk)
     }
     static const enum adv_cp_strategy strategies[] = {ADV_CP_ALL_GATHER, ADV_CP_RING, ADV_CP_ULYSSES};
     for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
-        if (!strategy_offered(&walk->request->model, strategies[i])) continue;
+        if (!strategy_offered(&walk->request->model, base, strategies[i])) continue;
         walk->family.cp_strategy = (unsigned char)strategies[i];
         over_pipelines(walk);
     }
@@ -434,7 +436,8 @@ static bool degree_possible(const struct adv_advise_request *request, enum adv_a
     if (axis == ADV_AXIS_STAGE) return degree <= model->layers_count;
     if (axis == ADV_AXIS_CONTEXT) return request->workload.seq_len % degree == 0;
     if (axis == ADV_AXIS_ULYSSES)
-        return request->workload.seq_len >= usp_least_seq_len && strategy_offered(model, ADV_CP_USP);
+        return request->workload.seq_len >= usp_least_seq_len &&
+               strategy_offered(model, &request->workload.base, ADV_CP_USP);
     /* tensor_sequence moves the same bytes and shards the same matmuls as tensor: offered where tensor is not
      */
     if (axis == ADV_AXIS_TENSOR_SEQUENCE && request->axis_allowed[ADV_AXIS_TENSOR]) return false;

@@ -148,7 +148,7 @@ void adv_plan_defaults(struct adv_plan *plan, const struct adv_model *model)
     plan->per_device_batch_size = 12;
     plan->seq_len = 2048;
     plan->gradient_accumulation_steps = 1;
-    plan->cp_load_balance = true;
+    plan->cp_load_balance = plan->packing = true;
     plan->pipeline_microbatches = plan->pipeline_layers = -1;
     plan->layers_per_stage = 1;
     plan->policy = ADV_POLICY_FULL;

@@ -161,6 +161,7 @@ struct adv_plan {
     enum adv_custom_mesh custom_mesh;
     enum adv_cp_strategy cp_strategy;
     bool cp_load_balance;
+    bool packing; /* documents share sequences: segment ids, which MLA cannot pass round a ring */
     bool allow_split_physical_axes, use_2d_fsdp_sharding, shard_exp_on_fsdp;
     bool two_stage_gather;
     /* pipeline */

@@ -62,6 +62,12 @@ bool adv_rule_ring(const struct adv_rule_facts *facts, struct adv_rule_report *r
                                "set attention flash and use_tokamax_splash true",
                                "the ring strategy runs with the tokamax splash kernel only");
     }
+    for (int i = 0; plan->packing && i < facts->model->layer_kinds_count; i++) {
+        if (facts->model->layers[i].kv_lora_rank > 0)
+            return adv_rule_broken(
+                report, "/config/packing", "set packing false, or use all_gather",
+                "the ring strategy with multi-head latent attention takes no packed sequences");
+    }
     int64_t square = (int64_t)facts->context * facts->context;
     if (plan->seq_len % square == 0) return false;
     return adv_rule_broken(

@@ -24,6 +24,13 @@
  */
 enum { RESERVE = 64 };
 
+/* No plan of the family is better by the cautious metric, which is `doubt` times the plain one: the interval
+ * is as wide for all of a family. */
+struct bound {
+    double metric, doubt;
+    int family; /* of space.families */
+};
+
 /* One search from start to end. */
 struct run {
     const struct adv_advise_request *request;
@@ -34,8 +41,9 @@ struct run {
     struct adv_pricer pricer;
     struct adv_candidate *kept; /* best plans of solved families, by cautious metric; ADV_RANK_KEPT entries */
     int kept_count;
-    double cutoff;      /* a family bounded above it cannot enter the answer */
-    double *least;      /* of each family: what none of its plans is below by the cautious metric */
+    double cutoff; /* a family bounded above it cannot enter the answer */
+    double *least; /* of each family: what none of its plans is below by the cautious metric */
+    struct bound *bounds, *scratch; /* room for one of each family */
     bool offloaded;     /* families were looked at once more with the optimizer state on the host */
     double memory_frac; /* of the limits, that plans may use before any compromise */
     bool complete;
@@ -85,13 +93,6 @@ static void keep(struct run *run, const struct adv_plan *plan, struct adv_estima
     adv_estimate_again_interval(run->pricer.scratch, estimate);
     insert(run, plan, estimate);
 }
-
-/* No plan of the family is better by the cautious metric, which is `doubt` times the plain one: the interval
- * is as wide for all of a family. */
-struct bound {
-    double metric, doubt;
-    int family; /* of space.families */
-};
 
 /* Bounds every family by its relaxation (remat_space.h, P1), or by that of one that is no slower, into
  * `bounds`; those whose weights alone are too big leave at once, and so do those that an earlier pass bounded
@@ -228,22 +229,29 @@ static void solve_families(struct run *run, const struct bound *bounds, int coun
     }
 }
 
+/* What all passes over the families write to. False: no memory. */
+static bool make_room(struct run *run)
+{
+    size_t room = (size_t)(run->space.families_count > 0 ? run->space.families_count : 1);
+    run->bounds = adv_arena_array(run->arena, room, sizeof *run->bounds);
+    run->scratch = adv_arena_array(run->arena, room, sizeof *run->scratch);
+    run->least = adv_arena_array(run->arena, room, sizeof *run->least);
+    if (!run->bounds || !run->scratch || !run->least) return false;
+    for (size_t i = 0; i < room; i++) run->least[i] = -(double)INFINITY;
+    return true;
+}
+
 static void search_space(struct run *run)
 {
     struct adv_model_params params = adv_model_params(&run->request->model);
-    size_t room = (size_t)(run->space.families_count > 0 ? run->space.families_count : 1);
-    struct bound *bounds = adv_arena_array(run->arena, room, sizeof *bounds);
-    struct bound *scratch = adv_arena_array(run->arena, room, sizeof *scratch);
     bool first = !run->least;
-    if (first) run->least = adv_arena_array(run->arena, room, sizeof *run->least);
-    if (!bounds || !scratch || !run->least) {
+    if (first && !make_room(run)) {
         run->complete = false;
         return;
     }
-    for (size_t i = 0; i < room && first; i++) run->least[i] = -(double)INFINITY;
-    int count = bound_families(run, &params, bounds, scratch);
+    int count = bound_families(run, &params, run->bounds, run->scratch);
     if (count == 0) return;
-    bounds = sort_bounds(bounds, scratch, count);
+    struct bound *bounds = sort_bounds(run->bounds, run->scratch, count);
     struct adv_plan plan;
     adv_space_plan(&run->space, &run->space.families[bounds[0].family], &plan);
     if (first && run->pricer.budget >= ADV_SETTLE_LEAST_BUDGET)

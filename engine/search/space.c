@@ -66,13 +66,12 @@ static void keep(struct walk *walk)
     struct adv_space *space = walk->space;
     if (space->families_count == walk->capacity) {
         int capacity = walk->capacity ? walk->capacity * 2 : 512;
-        struct adv_family *larger = adv_arena_array(walk->arena, (size_t)capacity, sizeof *larger);
+        struct adv_family *larger = adv_arena_grow(walk->arena, space->families, (size_t)walk->capacity,
+                                                   (size_t)capacity, sizeof *larger);
         if (!larger) {
             space->complete = false;
             return;
         }
-        if (space->families_count)
-            memcpy(larger, space->families, (size_t)space->families_count * sizeof *larger);
         space->families = larger;
         walk->capacity = capacity;
     }
@@ -261,8 +260,17 @@ static void over_depths(struct walk *walk, int *depths, int depths_count)
     }
 }
 
-/* Pipelines: all numbers of microbatches that split the batch, of layers that a stage runs at once those that
- * may be the fastest. */
+/* Whether `each` microbatches of a stage are looked at: the doublings that split its part of the batch, and
+ * the most there can be. Accumulation splits the batch, too: beside it only one or two. */
+static bool microbatches_offered(const struct walk *walk, int64_t each, int64_t of_stage)
+{
+    if (of_stage % each != 0) return false;
+    if (walk->plan.gradient_accumulation_steps > 1) return each <= 2;
+    return (each & (each - 1)) == 0 || each == of_stage;
+}
+
+/* Pipelines: some numbers of microbatches, and of layers that a stage runs at once those that may be the
+ * fastest. */
 static void over_microbatches(struct walk *walk, int stages)
 {
     struct adv_plan *plan = &walk->plan;
@@ -278,7 +286,7 @@ static void over_microbatches(struct walk *walk, int stages)
             continue;
         }
         for (int64_t each = 1; each <= of_stage; each++) {
-            if (of_stage % each != 0) continue;
+            if (!walk->pins_microbatches && !microbatches_offered(walk, each, of_stage)) continue;
             if (!walk->pins_microbatches) walk->family.pipeline_microbatches = (int)(each * stages);
             over_depths(walk, depths, 1);
             if (walk->pins_microbatches) break;
@@ -448,6 +456,15 @@ static bool degree_possible(const struct adv_advise_request *request, enum adv_a
     return true;
 }
 
+/* Shards of the width by fsdp_transpose are for plans that do not shard it (tensor) or the layers (stage)
+ * already, unless it is pinned: so are all published ones. */
+static bool shards_width_twice(const struct walk *walk)
+{
+    const short *ici = walk->family.ici;
+    return ici[ADV_AXIS_FSDP_TRANSPOSE] > 1 && !walk->request->axis_pinned[ADV_AXIS_FSDP_TRANSPOSE] &&
+           ici[ADV_AXIS_TENSOR] * ici[ADV_AXIS_TENSOR_SEQUENCE] * ici[ADV_AXIS_STAGE] > 1;
+}
+
 static void over_axes(struct walk *walk, int at, int left)
 {
     const struct adv_advise_request *request = walk->request;
@@ -458,6 +475,7 @@ static void over_axes(struct walk *walk, int at, int left)
         bool stands_for_fsdp = left == 1 && !pinned && !request->axis_pinned[ADV_AXIS_FSDP_TRANSPOSE] &&
                                request->axis_allowed[ADV_AXIS_FSDP];
         if (stands_for_fsdp && walk->family.ici[ADV_AXIS_FSDP_TRANSPOSE] > 1) return; /* fsdp says the same */
+        if (shards_width_twice(walk)) return;
         walk->family.ici[ADV_AXIS_FSDP] = (short)left;
         with_mesh(walk);
         return;

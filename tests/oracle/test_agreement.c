@@ -80,15 +80,18 @@ static struct place place_of(struct fixture *fixture, const struct adv_estimate 
     struct adv_remat_space open;
     struct adv_plan plan;
     struct adv_estimate estimate;
-    assert_int_equal(
-        adv_space_build(fixture->request, fixture->constants, &fixture->arena, &space, &fixture->err),
-        ADV_OK);
+    struct adv_arena arena; /* the search has filled that of the request */
+    adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
+    assert_int_equal(adv_space_build(fixture->request, fixture->constants, &arena, &space, &fixture->err),
+                     ADV_OK);
+    assert_true(space.complete);
     adv_remat_space_build(fixture->request, &open);
     pricer = (struct adv_pricer){
         .request = fixture->request, .constants = fixture->constants, .memory_frac = 1, .budget = 100000000};
     pricer.front.items = front;
     pricer.front.capacity = ADV_SEARCH_PARETO;
-    pricer.scratch = adv_arena_alloc(&fixture->arena, sizeof *pricer.scratch);
+    pricer.scratch = adv_arena_alloc(&arena, sizeof *pricer.scratch);
+    assert_non_null(pricer.scratch);
     struct place place = {0, 0};
     int stride = 1 + space.families_count / LOOKED_AT;
     for (int i = 0; i < space.families_count; i += stride) {
@@ -103,6 +106,7 @@ static struct place place_of(struct fixture *fixture, const struct adv_estimate 
         if (adv_remat_solve(&open, &pricer, published / doubt, &plan, &estimate) == ADV_REMAT_SOLVED)
             place.better++;
     }
+    adv_arena_free(&arena);
     return place;
 }
 

@@ -117,9 +117,33 @@ static void neighbours_agree_with_trying_every_value(void **state)
     }
 }
 
+/* An array that grows to megabytes holds them once, not every size it ever had. */
+static void a_growing_array_gives_its_old_block_back(void **state)
+{
+    (void)state;
+    struct adv_arena arena;
+    adv_arena_init(&arena, 16u << 20);
+    char *first = adv_arena_copy(&arena, "first");
+    size_t count = 16;
+    int *numbers = adv_arena_grow(&arena, NULL, 0, count, sizeof *numbers);
+    for (; count < 2u << 20; count *= 2) {
+        numbers[count - 1] = (int)count;
+        numbers = adv_arena_grow(&arena, numbers, count, 2 * count, sizeof *numbers);
+        assert_non_null(numbers);
+        assert_int_equal(numbers[count - 1], (int)count);
+        assert_int_equal(numbers[count], 0);
+    }
+    assert_true(arena.held_bytes < 10u << 20);
+    assert_null(adv_arena_grow(&arena, numbers, count, 4 * count, sizeof *numbers));
+    assert_int_equal(numbers[count / 2 - 1], (int)(count / 2));
+    assert_string_equal(first, "first");
+    adv_arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_growing_array_gives_its_old_block_back),
         cmocka_unit_test(arena_holds_little_more_than_is_used),
         cmocka_unit_test(neighbours_are_the_nearest_divisors),
         cmocka_unit_test(neighbours_agree_with_trying_every_value),

@@ -327,6 +327,16 @@ static void every_grouped_shape_works_with_both_kernels(void **state)
                    pictures);
 }
 
+static bool warns_of(const json_t *answer, const char *code)
+{
+    size_t index;
+    json_t *warning;
+    json_array_foreach(
+        json_object_get(answer, "warnings"), index,
+        warning) if (!strcmp(json_string_value(json_object_get(warning, "code")), code)) return true;
+    return false;
+}
+
 /* Short blocks waste less of a short causal square: the default ranks there, though the field's space starts
  * at 1024. A default that masks the contraction's tail is not ranked, and said to be faster. */
 static void a_default_beats_the_ranking_only_where_its_tail_is_masked(void **state)
@@ -350,7 +360,7 @@ static void a_default_beats_the_ranking_only_where_its_tail_is_masked(void **sta
             double best_us = number(json_array_get(json_object_get(answer, "ranked"), 0), "time_us");
             double default_us = number(json_object_get(answer, "default"), "time_us");
             assert_int_equal(default_us < best_us, cases[i].beats);
-            assert_int_equal(json_array_size(json_object_get(answer, "warnings")), cases[i].beats);
+            assert_int_equal(warns_of(answer, "default-outside-space"), cases[i].beats);
             json_decref(answer);
         }
 }

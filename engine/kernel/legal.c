@@ -14,6 +14,7 @@ struct block {
     int64_t block;
     const char *length_name;
     int64_t length;
+    bool whole; /* queries: a length under 128 is taken whole; the kernels refuse such blocks of keys */
 };
 
 static int blocks_of(enum adv_kernel kernel, const struct adv_attention_shape *s,
@@ -22,21 +23,47 @@ static int blocks_of(enum adv_kernel kernel, const struct adv_attention_shape *s
     const int64_t keys = adv_splash_call_keys(s);
     const char *keys_name = keys == s->kv_len ? "kv_len" : "a ring shard's share of kv_len,";
     if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS) {
-        list[0] = (struct block){"block_q", b->block_q, "q_len", s->q_len};
-        list[1] = (struct block){"block_kv", b->block_kv, keys_name, keys};
-        list[2] = (struct block){"block_kv_compute", b->block_kv_compute, "block_kv", b->block_kv};
+        list[0] = (struct block){"block_q", b->block_q, "q_len", s->q_len, true};
+        list[1] = (struct block){"block_kv", b->block_kv, keys_name, keys, false};
+        list[2] = (struct block){"block_kv_compute", b->block_kv_compute, "block_kv", b->block_kv, false};
         return 3;
     }
     if (kernel == ADV_KERNEL_SPLASH_BWD_DQ) {
-        list[0] = (struct block){"block_q_dq", b->block_q_dq, "q_len", s->q_len};
-        list[1] = (struct block){"block_kv_dq", b->block_kv_dq, keys_name, keys};
+        list[0] = (struct block){"block_q_dq", b->block_q_dq, "q_len", s->q_len, true};
+        list[1] = (struct block){"block_kv_dq", b->block_kv_dq, keys_name, keys, false};
         return 2;
     }
-    list[0] = (struct block){"block_q_dkv", b->block_q_dkv, "q_len", s->q_len};
-    list[1] = (struct block){"block_kv_dkv", b->block_kv_dkv, keys_name, keys};
-    list[2] =
-        (struct block){"block_kv_dkv_compute", b->block_kv_dkv_compute, "block_kv_dkv", b->block_kv_dkv};
+    list[0] = (struct block){"block_q_dkv", b->block_q_dkv, "q_len", s->q_len, true};
+    list[1] = (struct block){"block_kv_dkv", b->block_kv_dkv, keys_name, keys, false};
+    list[2] = (struct block){"block_kv_dkv_compute", b->block_kv_dkv_compute, "block_kv_dkv", b->block_kv_dkv,
+                             false};
     return 3;
+}
+
+/* Can any block cut the length? */
+static bool can_cut(int64_t length, bool whole)
+{
+    return length % LANES == 0 || (whole && length < LANES);
+}
+
+static adv_code untunable(adv_err *err, const char *name, int64_t length, int64_t unit)
+{
+    char pointer[ADV_LIMIT_NAME], near[64];
+    (void)snprintf(pointer, sizeof pointer, "/shape/%s", name);
+    return adv_err_add(
+        err, ADV_E_ILLEGAL, pointer, adv_near_text(adv_near_multiples(unit, length), near, sizeof near),
+        "no tile divides %s %lld, which is not a multiple of %lld", name, (long long)length, (long long)unit);
+}
+
+/* Lengths that no block can cut, of those that are known. Keys are cut by the shard in a ring. */
+static adv_code judge_lengths(const struct adv_attention_shape *s, adv_err *err)
+{
+    adv_code code = ADV_OK;
+    const int64_t keys = s->kv_len > 0 ? adv_splash_call_keys(s) : 0;
+    const int64_t calls = keys > 0 ? adv_max_i(1, s->kv_len / keys) : 1;
+    if (s->q_len > 0 && !can_cut(s->q_len, true)) code = untunable(err, "q_len", s->q_len, LANES);
+    if (keys > 0 && !can_cut(keys, false)) code = untunable(err, "kv_len", s->kv_len, LANES * calls);
+    return code;
 }
 
 static adv_code refuse_block(const struct block *b, adv_err *err)
@@ -49,7 +76,7 @@ static adv_code refuse_block(const struct block *b, adv_err *err)
     (void)snprintf(hint, sizeof hint, "%s%s%s %lld", near,
                    cut ? ", a multiple of 128 that divides " : ", the whole of ", b->length_name,
                    (long long)b->length);
-    if (b->block < 1 || (b->block % LANES && b->block != b->length))
+    if (b->block < 1 || b->block % LANES)
         return adv_err_add(err, ADV_E_ILLEGAL, pointer, hint, "%s is %lld, not a multiple of 128", b->name,
                            (long long)b->block);
     return adv_err_add(err, ADV_E_ILLEGAL, pointer, hint, "%s %lld does not divide %s %lld", b->name,
@@ -58,7 +85,8 @@ static adv_code refuse_block(const struct block *b, adv_err *err)
 
 static bool block_is_legal(const struct block *b)
 {
-    return b->block >= 1 && (b->block % LANES == 0 || b->block == b->length) && b->length % b->block == 0;
+    if (b->block < 1 || b->length % b->block) return false;
+    return b->block % LANES == 0 || (b->whole && b->block == b->length && b->length < LANES);
 }
 
 /* A sub-block of a key block that 128 does not divide either: any multiple of 128 may divide the right one.
@@ -66,7 +94,7 @@ static bool block_is_legal(const struct block *b)
 static adv_code judge_part_of_refused(const struct block *part, adv_err *err)
 {
     char pointer[ADV_LIMIT_NAME], hint[ADV_LIMIT_DETAIL], near[64];
-    if (part->block >= 1 && (part->block % LANES == 0 || part->block == part->length)) return ADV_OK;
+    if (part->block >= 1 && part->block % LANES == 0) return ADV_OK;
     (void)snprintf(pointer, sizeof pointer, "/tile/%s", part->name);
     (void)snprintf(hint, sizeof hint, "%s, once %s is a multiple of it",
                    adv_near_text(adv_near_multiples(LANES, part->block), near, sizeof near),
@@ -81,7 +109,7 @@ static adv_code judge_blocks(const struct block *list, int count, bool known_onl
     adv_code code = ADV_OK, found;
     for (int i = 0; i < count; i++) {
         if (known_only && (list[i].block == 0 || list[i].length == 0)) continue;
-        if (block_is_legal(&list[i])) continue;
+        if (block_is_legal(&list[i]) || (i < 2 && !can_cut(list[i].length, list[i].whole))) continue;
         const bool whole_refused = i == 2 && list[1].block % LANES != 0 && !block_is_legal(&list[1]);
         found = whole_refused ? judge_part_of_refused(&list[i], err) : refuse_block(&list[i], err);
         if (found) code = found;
@@ -93,7 +121,9 @@ adv_code adv_legal_splash_blocks(enum adv_kernel kernel, const struct adv_attent
                                  const struct adv_splash_blocks *blocks, adv_err *err)
 {
     struct block list[3];
-    return judge_blocks(list, blocks_of(kernel, shape, blocks, list), false, err);
+    const adv_code bad = judge_lengths(shape, err);
+    const adv_code bad_blocks = judge_blocks(list, blocks_of(kernel, shape, blocks, list), false, err);
+    return bad ? bad : bad_blocks;
 }
 
 static adv_code judge_context(const struct adv_attention_shape *s, adv_err *err)
@@ -145,8 +175,10 @@ adv_code adv_legal_attention(enum adv_kernel kernel, const struct adv_attention_
                           (long long)s->kv_len);
         adv_err_rule(warnings, "no-effect");
     }
-    if (!tile) return code;
+    if (!tile) return code; /* the tuners' lengths: adv_legal_tunable */
     struct block list[3];
+    const adv_code bad_lengths = judge_lengths(s, err);
+    if (bad_lengths) code = bad_lengths;
     const adv_code bad = judge_blocks(list, blocks_of(kernel, s, &tile->blocks, list), true, err);
     return bad ? bad : code;
 }
@@ -297,27 +329,12 @@ adv_code adv_legal_xent(const struct adv_xent_shape *s, const struct adv_xent_ti
     return code;
 }
 
-static adv_code untunable(adv_err *err, const char *name, int64_t length, int64_t unit)
-{
-    char pointer[ADV_LIMIT_NAME], near[64];
-    (void)snprintf(pointer, sizeof pointer, "/shape/%s", name);
-    return adv_err_add(
-        err, ADV_E_ILLEGAL, pointer, adv_near_text(adv_near_multiples(unit, length), near, sizeof near),
-        "no tile divides %s %lld, which is not a multiple of %lld", name, (long long)length, (long long)unit);
-}
-
 adv_code adv_legal_tunable(enum adv_kernel kernel, const struct adv_attention_shape *attention,
                            const struct adv_gmm_shape *gmm, const struct adv_xent_shape *xent, bool wide,
                            adv_err *err)
 {
     adv_code code = ADV_OK;
-    if (kernel <= ADV_KERNEL_SPLASH_BWD_DKV) {
-        const int64_t lengths[] = {attention->q_len, adv_splash_call_keys(attention)};
-        static const char *const names[] = {"q_len", "kv_len"};
-        for (int i = 0; i < 2; i++)
-            if (lengths[i] > LANES && lengths[i] % LANES) code = untunable(err, names[i], lengths[i], LANES);
-        return code;
-    }
+    if (kernel <= ADV_KERNEL_SPLASH_BWD_DKV) return judge_lengths(attention, err);
     if (kernel == ADV_KERNEL_GMM || kernel == ADV_KERNEL_TGMM) {
         const int unit = adv_legal_row_unit(gmm->lhs), wide_rows = unit > 16 ? unit : 16;
         const int rows = wide ? wide_rows : LEAST_ROWS;

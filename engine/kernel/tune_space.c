@@ -20,15 +20,16 @@ static int add_divisors(int64_t length, int least, int most, int blocks[BLOCKS_M
 
 /* Block sizes of the field's tuners: powers of two from 256 to 4096 that divide the length, at least 1024
  * once the length is; and what they stand for where other lengths are cut, multiples of 128 in the same
- * range. A length that no power of two in the range divides takes all of them, a short one itself. */
-static int blocks_of(int64_t length, bool wide, int blocks[BLOCKS_MAX])
+ * range. A length that no power of two in the range divides takes all of them, a short one of queries itself.
+ */
+static int blocks_of(int64_t length, bool wide, bool whole, int blocks[BLOCKS_MAX])
 {
     int least = length >= 1024 ? 1024 : 256, most = wide ? 8192 : 4096;
     bool cut = false;
     for (int size = least; size <= most; size *= 2) cut = cut || length % size == 0;
     if (wide || !cut) least = LANES;
     const int count = add_divisors(length, least, most, blocks, 0);
-    if (count > 0 || length >= LANES) return count;
+    if (count > 0 || length >= LANES || !whole) return count;
     blocks[0] = (int)length;
     return 1;
 }
@@ -94,8 +95,8 @@ int adv_splash_space(enum adv_kernel kernel, const struct adv_attention_shape *s
                      struct adv_attention_tile tiles[ADV_SPLASH_SPACE_MAX])
 {
     int q_blocks[BLOCKS_MAX], kv_blocks[BLOCKS_MAX], count = 0;
-    const int q_count = blocks_of(shape->q_len, wide, q_blocks);
-    const int kv_count = blocks_of(adv_splash_call_keys(shape), wide, kv_blocks);
+    const int q_count = blocks_of(shape->q_len, wide, true, q_blocks);
+    const int kv_count = blocks_of(adv_splash_call_keys(shape), wide, false, kv_blocks);
     const struct adv_splash_blocks standard = adv_tune_default_blocks(shape);
     const int block = standard.block_q;
     bool missing = adv_legal_splash_blocks(kernel, shape, &standard, NULL) == ADV_OK;

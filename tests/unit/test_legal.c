@@ -147,6 +147,39 @@ static void attention_shapes_are_judged_with_their_numbers(void **state)
     assert_string_equal(at(&err, "/shape/chunk")->hint, "causal true, or no chunk");
 }
 
+/* The kernels take sub-blocks of keys in whole lanes of 128, and queries of under 128 as a whole: what tune
+ * says no tile divides, no tile of a simulation does, and the length is what is wrong. */
+static void attention_blocks_are_multiples_of_128(void **state)
+{
+    (void)state;
+    const struct {
+        int64_t q_len, kv_len;
+        int q, kv;
+        const char *pointer, *hint; /* NULL: legal */
+    } cases[] = {
+        {1000, 1024, 1000, 1024, "/shape/q_len", "896 or 1024"},
+        {8190, 1024, 1000, 1024, "/shape/q_len", "8064 or 8192"},
+        {1024, 1000, 1024, 1000, "/shape/kv_len", "896 or 1024"},
+        {1024, 64, 1024, 64, "/shape/kv_len", "128"},
+        {64, 1024, 64, 1024, NULL, NULL},
+        {64, 1024, 32, 1024, "/tile/block_q", "64, the whole of q_len 64"},
+        {1024, 1024, 64, 1024, "/tile/block_q", "128, a multiple of 128 that divides q_len 1024"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct adv_attention_shape shape = attention_of(cases[i].q_len, cases[i].kv_len);
+        const struct adv_attention_tile tile = {
+            .blocks = {.block_q = cases[i].q, .block_kv = cases[i].kv, .block_kv_compute = cases[i].kv}};
+        forget();
+        const adv_code code = adv_legal_attention(ADV_KERNEL_SPLASH_FWD, &shape, &tile, &err, &warnings);
+        assert_int_equal(code, cases[i].hint ? ADV_E_ILLEGAL : ADV_OK);
+        assert_int_equal(adv_legal_splash_blocks(ADV_KERNEL_SPLASH_FWD, &shape, &tile.blocks, NULL), code);
+        if (cases[i].hint) assert_string_equal(at(&err, cases[i].pointer)->hint, cases[i].hint);
+        if (cases[i].pointer && strncmp(cases[i].pointer, "/shape", 6) == 0)
+            assert_int_equal(adv_legal_tunable(ADV_KERNEL_SPLASH_FWD, &shape, NULL, NULL, true, NULL),
+                             ADV_E_ILLEGAL);
+    }
+}
+
 /* What is unknown is not judged, and hides nothing else. */
 static void unknown_sizes_leave_the_other_rules_standing(void **state)
 {
@@ -255,6 +288,7 @@ int main(void)
         cmocka_unit_test(column_tiles_are_lanes_or_whole_and_tails_are_priced),
         cmocka_unit_test(token_blocks_follow_the_label_layout),
         cmocka_unit_test(attention_shapes_are_judged_with_their_numbers),
+        cmocka_unit_test(attention_blocks_are_multiples_of_128),
         cmocka_unit_test(unknown_sizes_leave_the_other_rules_standing),
         cmocka_unit_test(tuners_offer_legal_tiles_for_every_tunable_shape),
         cmocka_unit_test(other_lengths_than_powers_of_two_are_cut_in_multiples_of_128),

@@ -50,20 +50,21 @@ static double gathered_bytes(const struct adv_model *model, const struct adv_fam
     return 2.0 * most / tensor;
 }
 
+/* `plan`: a copy of the base to write to, made once for all families. */
 static struct adv_frugal measure(const struct adv_space *space, const struct adv_model_params *params,
-                                 double trusted_frac, const struct adv_family *family)
+                                 double trusted_frac, const struct adv_family *family, struct adv_plan *plan)
 {
     const struct adv_advise_request *request = space->request;
     const struct adv_plan *base = &space->base;
-    struct adv_plan plan = *base;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        plan.ici[i] = family->ici[i];
-        plan.dcn[i] = family->dcn[i];
+        plan->ici[i] = family->ici[i];
+        plan->dcn[i] = family->dcn[i];
     }
+    plan->optimizer_host_offload = base->optimizer_host_offload;
     double limit = ADV_RANK_MEMORY_FRAC * request->cluster.chip.hbm_usable_bytes_per_device;
-    double state = adv_bound_hbm_bytes_per_device(&plan, params);
-    plan.optimizer_host_offload = true;
-    double weights = adv_bound_hbm_bytes_per_device(&plan, params);
+    double state = adv_bound_hbm_bytes_per_device(plan, params);
+    plan->optimizer_host_offload = true;
+    double weights = adv_bound_hbm_bytes_per_device(plan, params);
     double gradients = (family->gradient_accumulation_steps > 1 ? 2.0 : 1.0) * weights;
     double tokens = family->per_device_batch_size * (double)request->workload.seq_len;
     double live = 2.0 * tokens * elements_per_token(space, family) + gathered_bytes(&request->model, family);
@@ -92,9 +93,10 @@ int adv_frugal_families(const struct adv_space *space, double trusted_frac,
                         struct adv_frugal frugal[ADV_FRUGAL_PLANS])
 {
     struct adv_model_params params = adv_model_params(&space->request->model);
+    struct adv_plan plan = space->base;
     int count = 0;
     for (int i = 0; i < space->families_count; i++) {
-        struct adv_frugal next = measure(space, &params, trusted_frac, &space->families[i]);
+        struct adv_frugal next = measure(space, &params, trusted_frac, &space->families[i], &plan);
         int at = count;
         while (at > 0 && before(&next, &frugal[at - 1])) at--;
         if (at == ADV_FRUGAL_PLANS) continue;

@@ -65,7 +65,7 @@ static void keep(struct walk *walk)
 {
     struct adv_space *space = walk->space;
     if (space->families_count == walk->capacity) {
-        int capacity = walk->capacity ? walk->capacity * 2 : 512;
+        int capacity = walk->capacity ? walk->capacity + walk->capacity / 2 : 512;
         struct adv_family *larger = adv_arena_grow(walk->arena, space->families, (size_t)walk->capacity,
                                                    (size_t)capacity, sizeof *larger);
         if (!larger) {
@@ -260,13 +260,13 @@ static void over_depths(struct walk *walk, int *depths, int depths_count)
     }
 }
 
-/* Whether `each` microbatches of a stage are looked at: the doublings that split its part of the batch, and
- * the most there can be. Accumulation splits the batch, too: beside it only one or two. */
+/* Whether `each` microbatches of a stage are looked at: one or two, and the most that its part of the batch
+ * splits into. Accumulation splits the batch, too: beside it only one. */
 static bool microbatches_offered(const struct walk *walk, int64_t each, int64_t of_stage)
 {
     if (of_stage % each != 0) return false;
-    if (walk->plan.gradient_accumulation_steps > 1) return each <= 2;
-    return (each & (each - 1)) == 0 || each == of_stage;
+    if (walk->plan.gradient_accumulation_steps > 1) return each == 1;
+    return each <= 2 || each == of_stage;
 }
 
 /* Pipelines: some numbers of microbatches, and of layers that a stage runs at once those that may be the
@@ -441,7 +441,8 @@ static bool degree_possible(const struct adv_advise_request *request, enum adv_a
     if (degree == 1) return true;
     if (axis == ADV_AXIS_FSDP_TRANSPOSE) return degree <= most_width_shards && adv_model_has_experts(model);
     if (axis == ADV_AXIS_EXPERT) return adv_model_has_experts(model);
-    if (axis == ADV_AXIS_STAGE) return degree <= model->layers_count;
+    /* of several slices pipelines go between them: stages need the links least */
+    if (axis == ADV_AXIS_STAGE) return degree <= model->layers_count && request->cluster.slices == 1;
     if (axis == ADV_AXIS_CONTEXT) return request->workload.seq_len % degree == 0;
     if (axis == ADV_AXIS_ULYSSES)
         return request->workload.seq_len >= usp_least_seq_len &&

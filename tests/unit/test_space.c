@@ -191,7 +191,7 @@ static double fastest_pipeline_s(const struct fixture *fixture, const struct adv
     return best_s;
 }
 
-static void no_pipeline_that_is_left_out_is_faster(void **state)
+static void no_depth_of_a_pipeline_that_is_left_out_is_faster(void **state)
 {
     (void)state;
     static struct fixture fixture;
@@ -202,18 +202,15 @@ static void no_pipeline_that_is_left_out_is_faster(void **state)
         struct adv_family other = space.families[i];
         int stages = other.ici[ADV_AXIS_STAGE] * other.dcn[ADV_AXIS_STAGE];
         if (stages == 1) continue;
-        for (int micro = 1; micro <= 32; micro++) {
-            for (int depth = 1; depth <= 26; depth++) {
-                struct adv_plan plan;
-                other.pipeline_microbatches = micro;
-                other.layers_per_stage = depth;
-                adv_space_plan(&space, &other, &plan);
-                if (adv_plan_broken_rule(&plan, &fixture.request->model, &fixture.request->cluster)) continue;
-                double best_s = fastest_pipeline_s(&fixture, &space, &other);
-                double time_s = relaxed(&fixture, &plan).step_time_s;
-                assert_true(best_s <= time_s * (1 + 1e-12));
-                left_out += best_s < time_s;
-            }
+        for (int depth = 1; depth <= 26; depth++) {
+            struct adv_plan plan;
+            other.layers_per_stage = depth;
+            adv_space_plan(&space, &other, &plan);
+            if (adv_plan_broken_rule(&plan, &fixture.request->model, &fixture.request->cluster)) continue;
+            double best_s = fastest_pipeline_s(&fixture, &space, &other);
+            double time_s = relaxed(&fixture, &plan).step_time_s;
+            assert_true(best_s <= time_s * (1 + 1e-12));
+            left_out += best_s < time_s;
         }
     }
     assert_true(left_out > 20);
@@ -356,7 +353,7 @@ int main(void)
         cmocka_unit_test(slices_are_joined_by_data_or_by_fsdp),
         cmocka_unit_test(slices_are_joined_by_every_product_of_data_fsdp_and_pipelines),
         cmocka_unit_test(pipelines_of_deepseek_are_of_its_expert_layers),
-        cmocka_unit_test(no_pipeline_that_is_left_out_is_faster),
+        cmocka_unit_test(no_depth_of_a_pipeline_that_is_left_out_is_faster),
         cmocka_unit_test(what_bounds_a_family_is_no_slower),
         cmocka_unit_test(any_quantization_tries_the_formats_the_chip_is_native_to),
         cmocka_unit_test(fp8_experts_run_through_tokamax_and_bf16_ones_through_megablox),

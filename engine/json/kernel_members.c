@@ -99,6 +99,7 @@ static const struct member gmm_shape[] = {
     {"rhs_dtype", DTYPE, AT(gmm.rhs), 0, 0, EVERY, 0, "of the weights; dtype when left out"},
     {"out_dtype", DTYPE, AT(gmm.out), 0, 0, EVERY, 0,
      "of the result; dtype, bfloat16 for 8-bit rows, when left out"},
+    /* the last: XLA's ragged dot has no versions */
     {"version", INT, AT(gmm.version), 1, 2, EVERY, 0, "1, or 2: the kernel that picks its own tiles"},
 };
 
@@ -155,12 +156,15 @@ struct table {
     {                                                                                                        \
         rows, (int)(sizeof(rows) / sizeof *(rows))                                                           \
     }
-enum { FAMILIES = 4, NAMES_MAX = 64 };
+enum { FAMILIES = 6, NAMES_MAX = 64, GMM_SHAPE = sizeof gmm_shape / sizeof *gmm_shape };
+/* A matmul's tile is not used: decode_kernel.c says so. What follows has none; the version comes last. */
 static const struct table tables[FAMILIES][2] = {
     {TABLE(attention_shape), TABLE(attention_tile)},
     {TABLE(gmm_shape), TABLE(gmm_tile)},
-    {TABLE(matmul_shape), TABLE(gmm_tile)}, /* a matmul's tile is not used: decode_kernel.c says so */
+    {TABLE(matmul_shape), TABLE(gmm_tile)},
     {TABLE(xent_shape), TABLE(xent_tile)},
+    {TABLE(attention_shape), {NULL, 0}},
+    {{gmm_shape, GMM_SHAPE - 1}, {NULL, 0}},
 };
 #undef TABLE
 
@@ -168,6 +172,8 @@ static int family_of(enum adv_kernel kernel)
 {
     if (adv_kernel_is_attention(kernel)) return 0;
     if (adv_kernel_is_gmm(kernel)) return 1;
+    if (adv_kernel_is_xla_attention(kernel)) return 4;
+    if (adv_kernel_is_xla_ragged_dot(kernel)) return 5;
     return kernel == ADV_KERNEL_MATMUL ? 2 : 3;
 }
 

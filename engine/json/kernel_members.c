@@ -32,6 +32,7 @@ struct member {
 #define OF_FWD    (BIT(SPLASH_FWD) | BIT(SPLASH_FWD_RESIDUALS))
 #define OF_DKV    (BIT(SPLASH_BWD_FUSED) | BIT(SPLASH_BWD_DKV))
 #define OF_DQ     BIT(SPLASH_BWD_DQ)
+#define OF_ROWS   (~(BIT(TGMM) | BIT(RAGGED_DOT_XLA_TGMM))) /* the gradient takes and ignores them */
 #define A(member) AT(attention.member)
 #define B(member) AT(attention_tile.blocks.member)
 
@@ -92,8 +93,8 @@ static const struct member gmm_shape[] = {
     {"group_sizes", SIZES, 0, 0, 0, EVERY, 0, "rows of each group, adding up to m"},
     {"group_distribution", NAME, 0, 0, 0, EVERY, 0,
      "balanced, multinomial, zipf or worst when sizes are not given; multinomial when left out"},
-    {"rhs_transposed", BOOL, AT(gmm.rhs_transposed), 0, 0, EVERY, 0, "weights stored transposed"},
-    {"return_residuals", BOOL, AT(gmm.return_residuals), 0, 0, EVERY, 0,
+    {"rhs_transposed", BOOL, AT(gmm.rhs_transposed), 0, 0, OF_ROWS, 0, "weights stored transposed"},
+    {"return_residuals", BOOL, AT(gmm.return_residuals), 0, 0, OF_ROWS, 0,
      "inputs are kept for the backward pass"},
     {"dtype", DTYPE, AT(gmm.lhs), 0, 0, EVERY, 0, "of the rows; bfloat16 when left out"},
     {"rhs_dtype", DTYPE, AT(gmm.rhs), 0, 0, EVERY, 0, "of the weights; dtype when left out"},

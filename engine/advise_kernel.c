@@ -16,6 +16,18 @@ static struct adv_kernel_machine machine_of(const struct adv_kernel_request *req
                                        request->scoped_vmem_limit_bytes, request->wide_tiles};
 }
 
+static adv_code simulate_xla(const struct adv_kernel_request *request, struct adv_kernel_time *time,
+                             adv_err *err)
+{
+    struct adv_kernel_machine machine = machine_of(request);
+    if (adv_kernel_is_xla_attention(request->kernel))
+        return adv_attention_xla_time(&machine, request->kernel == ADV_KERNEL_ATTENTION_XLA_BWD,
+                                      &request->attention, time, err);
+    if (request->kernel == ADV_KERNEL_MATMUL) return adv_matmul_time(&machine, &request->matmul, time, err);
+    const bool gradient = request->kernel == ADV_KERNEL_RAGGED_DOT_XLA_TGMM;
+    return adv_gmm_xla_time(&machine, gradient ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM, &request->gmm, time, err);
+}
+
 static adv_code simulate_choice(const struct adv_kernel_request *request, struct adv_kernel_choice *choice,
                                 adv_err *err)
 {
@@ -32,8 +44,7 @@ static adv_code simulate_choice(const struct adv_kernel_request *request, struct
                 adv_vmem_compiles(machine.chip, request->kernel, time->vmem_bytes, time->vmem_limit_bytes);
         return code;
     }
-    if (request->kernel == ADV_KERNEL_MATMUL)
-        return adv_matmul_time(&machine, &request->matmul, &choice->time, err);
+    if (adv_kernel_is_xla(request->kernel)) return simulate_xla(request, &choice->time, err);
     return adv_xent_time(&machine, request->kernel, &request->xent, &choice->xent, &choice->time, err);
 }
 

@@ -29,10 +29,10 @@ struct adv_measured_plan {
 
 enum { ADV_LOG_WARM_UP_STEPS = 3 };
 
-/* Reads the "completed step:" lines of a MaxText log (NUL-terminated, log_bytes long): the medians of the seconds and of the tokens per second
- * of all but the first three steps, which compile and fill queues. Lines of several hosts may be mixed;
- * gradient accumulation is inside a step. Leaves source and at alone. ADV_E_INVALID: no such lines, or too
- * few steps. */
+/* Reads the "completed step:" lines of a MaxText log (NUL-terminated, log_bytes long): the medians of the
+ * seconds and of the tokens per second of all but the first three steps, which compile and fill queues. Lines
+ * of several hosts may be mixed; gradient accumulation is inside a step. Leaves source and at alone.
+ * ADV_E_INVALID: no such lines, or too few steps. */
 ADV_MUST_CHECK adv_code adv_measured_from_log(const char *log, size_t log_bytes,
                                               const struct adv_measured_plan *plan,
                                               struct adv_measured *measured, adv_err *err);

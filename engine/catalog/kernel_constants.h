@@ -96,6 +96,7 @@
     X(gmm2_measured, "flag", "1: grouped matmul version 2 was measured on this generation")                  \
     X(xent_measured, "flag", "1: the fused loss was measured on this generation")                            \
     X(attention_xla_measured, "flag", "1: XLA attention was measured on this generation")                    \
+    X(attention_xla_bwd_measured, "flag", "1: its backward pass was measured on this generation")            \
     X(matmul_measured, "flag", "1: dense matmul was measured on this generation, in bfloat16")
 
 #endif

@@ -24,6 +24,32 @@ bool adv_kernel_is_gmm(enum adv_kernel kernel)
     return kernel == ADV_KERNEL_GMM || kernel == ADV_KERNEL_TGMM;
 }
 
+bool adv_kernel_is_xla_attention(enum adv_kernel kernel)
+{
+    return kernel == ADV_KERNEL_ATTENTION_XLA || kernel == ADV_KERNEL_ATTENTION_XLA_BWD;
+}
+
+bool adv_kernel_is_xla_ragged_dot(enum adv_kernel kernel)
+{
+    return kernel == ADV_KERNEL_RAGGED_DOT_XLA || kernel == ADV_KERNEL_RAGGED_DOT_XLA_TGMM;
+}
+
+bool adv_kernel_is_xla(enum adv_kernel kernel)
+{
+    return kernel == ADV_KERNEL_MATMUL || adv_kernel_is_xla_attention(kernel) ||
+           adv_kernel_is_xla_ragged_dot(kernel);
+}
+
+static bool has_attention_shape(enum adv_kernel kernel)
+{
+    return adv_kernel_is_attention(kernel) || adv_kernel_is_xla_attention(kernel);
+}
+
+static bool has_gmm_shape(enum adv_kernel kernel)
+{
+    return adv_kernel_is_gmm(kernel) || adv_kernel_is_xla_ragged_dot(kernel);
+}
+
 static bool is_xent(enum adv_kernel kernel)
 {
     return kernel == ADV_KERNEL_LINEAR_XENT || kernel == ADV_KERNEL_LINEAR_XENT_BWD;
@@ -311,7 +337,7 @@ static void judge_limit(struct decoder *d)
 
 /* The gradient of the weights has no weights to transpose, and no pass of its own that would want its inputs.
  */
-static void drop_forward_members(struct decoder *d)
+static void drop_forward_members(struct decoder *d, enum adv_kernel kernel)
 {
     struct adv_gmm_shape *s = &d->request->gmm;
     const struct {
@@ -324,17 +350,79 @@ static void drop_forward_members(struct decoder *d)
         *members[i].value = false;
         if (!d->warnings) continue;
         (void)adv_err_add(d->warnings, ADV_OK, adv_json_pointer(pointer, "/shape", members[i].name),
-                          "leave it out", "%s is of the forward kernel: tgmm does not use it",
-                          members[i].name);
+                          "leave it out", "%s is of the forward kernel: %s does not use it", members[i].name,
+                          adv_kernel_name(kernel));
         adv_err_rule(d->warnings, "not-used");
     }
+}
+
+/* XLA's attention makes every score and hides some behind its masks; its keys are all there at once. */
+static void warn_masks(struct decoder *d)
+{
+    const struct adv_attention_shape *s = &d->request->attention;
+    const struct {
+        const char *name;
+        bool given;
+    } masks[] = {{"window", s->window > 0}, {"chunk", s->chunk > 0}, {"segment_ids", s->segment_ids}};
+    if (!d->warnings) return;
+    for (int i = 0; i < 3; i++) {
+        char pointer[ADV_LIMIT_POINTER];
+        if (!masks[i].given) continue;
+        (void)adv_err_add(d->warnings, ADV_OK, adv_json_pointer(pointer, "/shape", masks[i].name),
+                          "leave it out, or compare with the splash kernels, which skip hidden tiles",
+                          "XLA's attention makes the scores that %s hides too: the time is the same without",
+                          masks[i].name);
+        adv_err_rule(d->warnings, "no-effect");
+    }
+    if (!s->context_ring) return;
+    (void)adv_err_add(d->warnings, ADV_OK, "/shape/context_parallel_strategy", "all_gather",
+                      "XLA's attention has no ring: the time is that of all keys at once");
+    adv_err_rule(d->warnings, "not-used");
+}
+
+/* What XLA tiles itself and the kernel that computes the same with tiles to choose; NULL = there is none. */
+static void xla_tiles(enum adv_kernel kernel, const char **what, const char **rival)
+{
+    const bool attention = adv_kernel_is_xla_attention(kernel);
+    *what = attention ? "its own attention" : "its own ragged dot";
+    *rival = attention ? "splash_fwd" : "gmm";
+    if (kernel == ADV_KERNEL_ATTENTION_XLA_BWD) *rival = "splash_bwd_fused";
+    if (kernel == ADV_KERNEL_RAGGED_DOT_XLA_TGMM) *rival = "tgmm";
+    if (kernel == ADV_KERNEL_MATMUL) *what = "a dense matmul", *rival = NULL;
+}
+
+/* Tiles of a baseline would be a mistake about what is compared: they are refused, an empty object is not. */
+static void refuse_xla_tile(struct decoder *d, enum adv_kernel kernel)
+{
+    const char *what, *rival;
+    char hint[ADV_LIMIT_NAME];
+    if (!d->tile || json_object_size(d->tile) == 0) return;
+    xla_tiles(kernel, &what, &rival);
+    (void)snprintf(hint, sizeof hint, "leave it out, or %s, which takes tiles", rival);
+    (void)adv_err_add(d->err, ADV_E_INVALID, "/tile", hint, "XLA chooses the tiles of %s: %s takes no tile",
+                      what, adv_kernel_name(kernel));
+}
+
+static void refuse_xla_tuning(struct decoder *d, enum adv_kernel kernel)
+{
+    const char *what, *rival;
+    char hint[ADV_LIMIT_NAME] = "simulate it instead";
+    xla_tiles(kernel, &what, &rival);
+    if (rival)
+        (void)snprintf(hint, sizeof hint, "simulate it instead, to compare with %s as simulated or tuned",
+                       rival);
+    (void)adv_err_add(d->err, ADV_E_UNSUPPORTED, "/kernel", hint,
+                      "XLA chooses the tiles of %s: nothing to tune", what);
 }
 
 /* The rules of the kernel on what could be read. */
 static void judge(struct decoder *d, enum adv_kernel kernel)
 {
     struct adv_kernel_request *r = d->request;
-    if (adv_kernel_is_attention(kernel)) {
+    if (adv_kernel_is_xla_attention(kernel)) {
+        (void)adv_legal_attention(kernel, &r->attention, NULL, d->err, NULL);
+        warn_masks(d);
+    } else if (adv_kernel_is_attention(kernel)) {
         (void)adv_legal_attention(kernel, &r->attention, d->tile ? &r->attention_tile : NULL, d->err,
                                   d->warnings);
         if ((r->timeline || r->trace) && r->attention.batch != floor(r->attention.batch))
@@ -346,10 +434,10 @@ static void judge(struct decoder *d, enum adv_kernel kernel)
     } else if (is_xent(kernel)) {
         (void)adv_legal_xent(&r->xent, d->tile ? &r->xent_tile : NULL, d->err, d->warnings);
     }
+    if (adv_kernel_is_xla(kernel) && kernel != ADV_KERNEL_MATMUL) refuse_xla_tile(d, kernel);
     if (d->with_tile) return;
-    if (kernel == ADV_KERNEL_MATMUL)
-        (void)adv_err_add(d->err, ADV_E_UNSUPPORTED, "/kernel", "simulate it instead",
-                          "XLA chooses the tiles of a dense matmul: nothing to tune");
+    if (adv_kernel_is_xla(kernel))
+        refuse_xla_tuning(d, kernel);
     else if (kernel == ADV_KERNEL_GMM && r->gmm.version == 2)
         (void)adv_err_add(d->err, ADV_E_UNSUPPORTED, "/shape/version", "simulate it instead, or version 1",
                           "version 2 of the grouped matmul chooses its own tiles: nothing to tune");
@@ -363,20 +451,22 @@ static void read_known(struct decoder *d)
     const enum adv_kernel kernel = d->request->kernel;
     adv_kernel_members_read(kernel, ADV_KERNEL_SHAPE, d->shape, true, d->request, d->err);
     const bool own_tile =
-        kernel == ADV_KERNEL_MATMUL || (adv_kernel_is_gmm(kernel) && d->request->gmm.version == 2);
+        adv_kernel_is_xla(kernel) || (adv_kernel_is_gmm(kernel) && d->request->gmm.version == 2);
     if (d->with_tile) d->tile = adv_json_object(d->root, "", "tile", ADV_JSON_OPTIONAL, d->err);
     if (d->with_tile && !own_tile && !has(d->root, "tile"))
         (void)adv_err_add(d->err, ADV_E_INVALID, "/tile", "tune finds the best tiles of a shape",
                           "`tile` is required");
-    adv_kernel_members_read(kernel, ADV_KERNEL_TILE, d->tile, !own_tile, d->request, d->err);
-    if (adv_kernel_is_gmm(kernel) && d->shape) read_groups(d);
-    if (kernel == ADV_KERNEL_TGMM) drop_forward_members(d);
+    if (!adv_kernel_is_xla(kernel) || kernel == ADV_KERNEL_MATMUL)
+        adv_kernel_members_read(kernel, ADV_KERNEL_TILE, d->tile, !own_tile, d->request, d->err);
+    if (has_gmm_shape(kernel) && d->shape) read_groups(d);
+    if (kernel == ADV_KERNEL_TGMM || kernel == ADV_KERNEL_RAGGED_DOT_XLA_TGMM)
+        drop_forward_members(d, kernel);
     if (is_xent(kernel)) judge_xent_names(d);
-    if (own_tile && kernel != ADV_KERNEL_TGMM)
+    if (kernel == ADV_KERNEL_MATMUL || (kernel == ADV_KERNEL_GMM && own_tile))
         warn_unused_tile(d, kernel == ADV_KERNEL_MATMUL ? "XLA tiles a dense matmul itself"
                                                         : "version 2 of the grouped matmul picks its own");
     derive(d);
-    if (adv_kernel_is_attention(kernel) && d->shape) read_strategy(d);
+    if (has_attention_shape(kernel) && d->shape) read_strategy(d);
     judge(d, kernel);
 }
 

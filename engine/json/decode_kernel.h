@@ -28,8 +28,11 @@ struct adv_kernel_request {
     struct adv_xent_tile xent_tile;
 };
 
-bool adv_kernel_is_attention(enum adv_kernel kernel);
+bool adv_kernel_is_attention(enum adv_kernel kernel); /* of Pallas, with tiles, as the next */
 bool adv_kernel_is_gmm(enum adv_kernel kernel);
+bool adv_kernel_is_xla(enum adv_kernel kernel); /* XLA's own operation: it has no tiles of the caller's */
+bool adv_kernel_is_xla_attention(enum adv_kernel kernel);
+bool adv_kernel_is_xla_ragged_dot(enum adv_kernel kernel);
 
 /* Every member that is missing, unknown, mistyped or out of range (ADV_E_INVALID, ADV_E_RANGE) and every rule
  * of the kernel that the readable rest breaks (ADV_E_ILLEGAL, kernel/legal.h), at once; pointers are those of

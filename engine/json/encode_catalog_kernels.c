@@ -31,6 +31,12 @@ static const struct {
     [ADV_KERNEL_LINEAR_XENT] = {"logits and cross-entropy in one kernel", XENT_SPACE},
     [ADV_KERNEL_LINEAR_XENT_BWD] = {"its backward pass", XENT_SPACE},
     [ADV_KERNEL_MATMUL] = {"dense matmul as XLA compiles it", NULL},
+    [ADV_KERNEL_ATTENTION_XLA] = {"XLA's own attention (dot_product), forward: the baseline of splash_fwd",
+                                  NULL},
+    [ADV_KERNEL_ATTENTION_XLA_BWD] = {"its backward pass: the baseline of splash_bwd_fused", NULL},
+    [ADV_KERNEL_RAGGED_DOT_XLA] = {"XLA's own ragged dot: the baseline of gmm", NULL},
+    [ADV_KERNEL_RAGGED_DOT_XLA_TGMM] =
+        {"XLA's own ragged dot for the gradient of the weights: the baseline of tgmm", NULL},
 };
 
 static json_t *encode_kernel(enum adv_kernel kernel)
@@ -40,7 +46,7 @@ static json_t *encode_kernel(enum adv_kernel kernel)
     adv_encode_set_string(object, "what", kernels[kernel].what);
     (void)json_object_set_new(object, "shape", adv_kernel_members_describe(kernel, ADV_KERNEL_SHAPE));
     (void)json_object_set_new(object, "tile",
-                              kernel == ADV_KERNEL_MATMUL
+                              adv_kernel_is_xla(kernel)
                                   ? json_array() /* XLA tiles it itself */
                                   : adv_kernel_members_describe(kernel, ADV_KERNEL_TILE));
     adv_encode_set_string(object, "search_space", kernels[kernel].space);
@@ -67,12 +73,18 @@ static double measured_flag(const struct adv_constants *constants, int kernel)
         return constants->splash_bwd_measured;
     case ADV_KERNEL_GMM:
     case ADV_KERNEL_TGMM:
+    case ADV_KERNEL_RAGGED_DOT_XLA:
+    case ADV_KERNEL_RAGGED_DOT_XLA_TGMM:
         return constants->gmm_measured;
     case ADV_KERNEL_LINEAR_XENT:
     case ADV_KERNEL_LINEAR_XENT_BWD:
         return constants->xent_measured;
     case ADV_KERNEL_MATMUL:
         return constants->matmul_measured;
+    case ADV_KERNEL_ATTENTION_XLA:
+        return constants->attention_xla_measured;
+    case ADV_KERNEL_ATTENTION_XLA_BWD:
+        return constants->attention_xla_bwd_measured;
     case ADV_KERNEL_SPLASH_BWD_DQ:
     case ADV_KERNEL_SPLASH_BWD_DKV:
     case ADV_KERNEL_COUNT:

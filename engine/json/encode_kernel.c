@@ -54,7 +54,7 @@ int adv_kernel_vmem_parts(const struct adv_kernel_request *request,
         return request->gmm.version == 2 ? 0
                                          : adv_vmem_gmm_parts(&request->chip->chip, request->kernel,
                                                               &request->gmm, &request->gmm_tile, parts);
-    return request->kernel == ADV_KERNEL_MATMUL
+    return adv_kernel_is_xla(request->kernel)
                ? 0
                : adv_vmem_xent_parts(request->kernel, &request->xent_tile, parts);
 }
@@ -108,7 +108,7 @@ json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct ad
         object, "scoped_vmem_limit_needed_kib",
         time->vmem_bytes > 0.0
             ? adv_vmem_needed_limit_kib(&request->chip->chip, request->kernel, time->vmem_bytes)
-            : (double)NAN); /* XLA fits a dense matmul itself */
+            : (double)NAN); /* XLA fits its own operations itself */
     (void)json_object_set_new(object, "vmem_parts", encode_vmem_parts(request));
     adv_encode_set_number(object, "grid_steps", time->grid_steps);
     adv_encode_set_string(object, "bound", adv_resource_name(time->bound));

@@ -32,6 +32,7 @@ struct member {
 #define OF_FWD    (BIT(SPLASH_FWD) | BIT(SPLASH_FWD_RESIDUALS))
 #define OF_DKV    (BIT(SPLASH_BWD_FUSED) | BIT(SPLASH_BWD_DKV))
 #define OF_DQ     BIT(SPLASH_BWD_DQ)
+#define OF_ROWS   (~(BIT(TGMM) | BIT(RAGGED_DOT_XLA_TGMM))) /* the gradient takes and ignores them */
 #define A(member) AT(attention.member)
 #define B(member) AT(attention_tile.blocks.member)
 
@@ -92,13 +93,14 @@ static const struct member gmm_shape[] = {
     {"group_sizes", SIZES, 0, 0, 0, EVERY, 0, "rows of each group, adding up to m"},
     {"group_distribution", NAME, 0, 0, 0, EVERY, 0,
      "balanced, multinomial, zipf or worst when sizes are not given; multinomial when left out"},
-    {"rhs_transposed", BOOL, AT(gmm.rhs_transposed), 0, 0, EVERY, 0, "weights stored transposed"},
-    {"return_residuals", BOOL, AT(gmm.return_residuals), 0, 0, EVERY, 0,
+    {"rhs_transposed", BOOL, AT(gmm.rhs_transposed), 0, 0, OF_ROWS, 0, "weights stored transposed"},
+    {"return_residuals", BOOL, AT(gmm.return_residuals), 0, 0, OF_ROWS, 0,
      "inputs are kept for the backward pass"},
     {"dtype", DTYPE, AT(gmm.lhs), 0, 0, EVERY, 0, "of the rows; bfloat16 when left out"},
     {"rhs_dtype", DTYPE, AT(gmm.rhs), 0, 0, EVERY, 0, "of the weights; dtype when left out"},
     {"out_dtype", DTYPE, AT(gmm.out), 0, 0, EVERY, 0,
      "of the result; dtype, bfloat16 for 8-bit rows, when left out"},
+    /* the last: XLA's ragged dot has no versions */
     {"version", INT, AT(gmm.version), 1, 2, EVERY, 0, "1, or 2: the kernel that picks its own tiles"},
 };
 
@@ -155,12 +157,15 @@ struct table {
     {                                                                                                        \
         rows, (int)(sizeof(rows) / sizeof *(rows))                                                           \
     }
-enum { FAMILIES = 4, NAMES_MAX = 64 };
+enum { FAMILIES = 6, NAMES_MAX = 64, GMM_SHAPE = sizeof gmm_shape / sizeof *gmm_shape };
+/* A matmul's tile is not used: decode_kernel.c says so. What follows has none; the version comes last. */
 static const struct table tables[FAMILIES][2] = {
     {TABLE(attention_shape), TABLE(attention_tile)},
     {TABLE(gmm_shape), TABLE(gmm_tile)},
-    {TABLE(matmul_shape), TABLE(gmm_tile)}, /* a matmul's tile is not used: decode_kernel.c says so */
+    {TABLE(matmul_shape), TABLE(gmm_tile)},
     {TABLE(xent_shape), TABLE(xent_tile)},
+    {TABLE(attention_shape), {NULL, 0}},
+    {{gmm_shape, GMM_SHAPE - 1}, {NULL, 0}},
 };
 #undef TABLE
 
@@ -168,6 +173,8 @@ static int family_of(enum adv_kernel kernel)
 {
     if (adv_kernel_is_attention(kernel)) return 0;
     if (adv_kernel_is_gmm(kernel)) return 1;
+    if (adv_kernel_is_xla_attention(kernel)) return 4;
+    if (adv_kernel_is_xla_ragged_dot(kernel)) return 5;
     return kernel == ADV_KERNEL_MATMUL ? 2 : 3;
 }
 

@@ -90,6 +90,6 @@ adv_code adv_attention_xla_time(const struct adv_kernel_machine *machine, bool b
     time->bound = dma_s > mxu_s ? ADV_RES_HBM : ADV_RES_MXU;
     adv_kernel_part_add(time, dma_s > mxu_s ? "score_traffic" : "mxu", adv_max(mxu_s, dma_s));
     adv_kernel_part_add(time, "launch", k->matmul_launch_s * (backward ? 5.0 : 2.0));
-    time->extrapolated = k->attention_xla_measured < 0.5;
+    time->extrapolated = (backward ? k->attention_xla_bwd_measured : k->attention_xla_measured) < 0.5;
     return ADV_OK;
 }

@@ -17,7 +17,11 @@
     X(TGMM, "tgmm")                                                                                          \
     X(LINEAR_XENT, "linear_xent")                                                                            \
     X(LINEAR_XENT_BWD, "linear_xent_bwd")                                                                    \
-    X(MATMUL, "matmul")
+    X(MATMUL, "matmul")                                                                                      \
+    X(ATTENTION_XLA, "attention_xla")                                                                        \
+    X(ATTENTION_XLA_BWD, "attention_xla_bwd")                                                                \
+    X(RAGGED_DOT_XLA, "ragged_dot_xla")                                                                      \
+    X(RAGGED_DOT_XLA_TGMM, "ragged_dot_xla_tgmm")
 
 #define ADV_KERNEL_ENUM(id, name) ADV_KERNEL_##id,
 enum adv_kernel { ADV_KERNEL_TABLE(ADV_KERNEL_ENUM) ADV_KERNEL_COUNT };

@@ -19,9 +19,21 @@ static unsigned choose(struct choices *choices, size_t count)
 
 #define PICK(choices, list) (list)[choose(choices, sizeof(list) / sizeof((list)[0]))]
 
-static const char *const kernels[] = {
-    "splash_fwd", "splash_fwd_residuals", "splash_bwd_fused", "splash_bwd_dq", "splash_bwd_dkv", "gmm",
-    "tgmm",       "linear_xent",          "linear_xent_bwd",  "matmul",        "splash_fw"};
+static const char *const kernels[] = {"splash_fwd",
+                                      "splash_fwd_residuals",
+                                      "splash_bwd_fused",
+                                      "splash_bwd_dq",
+                                      "splash_bwd_dkv",
+                                      "gmm",
+                                      "tgmm",
+                                      "linear_xent",
+                                      "linear_xent_bwd",
+                                      "matmul",
+                                      "splash_fw",
+                                      "attention_xla",
+                                      "attention_xla_bwd",
+                                      "ragged_dot_xla",
+                                      "ragged_dot_xla_tgmm"};
 static const char *const chips[] = {"tpu7x", "v6e", "v5p", "v5e", "v4", "tpu7"};
 static const char *const sizes[] = {"4096",  "8192", "1024", "128",   "256",  "512", "2048", "2880",    "100",
                                     "1000",  "1",    "64",   "1536",  "7168", "0",   "-5",   "1e30",    "1.5",
@@ -91,6 +103,9 @@ static const char *base_of(unsigned kernel, bool with_tile)
                      "\"block_q\":512,\"block_kv\":512,\"block_q_dkv\":512,\"block_kv_dkv\":512,"
                      "\"block_q_dq\":512,\"block_kv_dq\":512}}"
                    : "{\"shape\":{\"q_heads\":8,\"kv_heads\":8,\"q_len\":4096,\"head_dim_qk\":128}}";
+    if (kernel == 11 || kernel == 12)
+        return "{\"shape\":{\"q_heads\":8,\"kv_heads\":8,\"q_len\":4096,\"head_dim_qk\":128}}";
+    if (kernel > 12) return "{\"shape\":{\"m\":4096,\"k\":2048,\"n\":1536,\"num_groups\":8}}";
     if (kernel < 7)
         return with_tile ? "{\"shape\":{\"m\":4096,\"k\":2048,\"n\":1536,\"num_groups\":8},\"tile\":{\"tile_"
                            "m\":128,"

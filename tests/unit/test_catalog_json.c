@@ -154,6 +154,38 @@ static void simulate_knows_every_listed_member(void **state)
     json_decref(root);
 }
 
+static bool lists(const json_t *members, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(members); i++)
+        if (strcmp(json_string_value(json_object_get(json_array_get(members, i), "name")), name) == 0)
+            return true;
+    return false;
+}
+
+/* What only the forward product uses is not listed for the gradient; what XLA tiles has neither tiles nor
+ * versions. */
+static void kernels_list_what_they_use(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool forward_members, version, tile;
+    } cases[] = {{"gmm", true, true, true},
+                 {"tgmm", false, true, true},
+                 {"ragged_dot_xla", true, false, false},
+                 {"ragged_dot_xla_tgmm", false, false, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *root = ask("kernels", cases[i].name);
+        const json_t *shape = json_object_get(root, "shape");
+        assert_true(lists(shape, "num_groups"));
+        assert_int_equal(lists(shape, "rhs_transposed"), cases[i].forward_members);
+        assert_int_equal(lists(shape, "return_residuals"), cases[i].forward_members);
+        assert_int_equal(lists(shape, "version"), cases[i].version);
+        assert_int_equal(json_array_size(json_object_get(root, "tile")) > 0, cases[i].tile);
+        json_decref(root);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +196,7 @@ int main(void)
         cmocka_unit_test(old_keys_and_flags_answer_under_keys),
         cmocka_unit_test(unknown_names_are_not_found_and_get_a_hint),
         cmocka_unit_test(simulate_knows_every_listed_member),
+        cmocka_unit_test(kernels_list_what_they_use),
     };
     return run_group_with_catalog(tests);
 }

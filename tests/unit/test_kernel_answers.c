@@ -10,7 +10,8 @@
 #define GROUPED "\"m\":4096,\"k\":7168,\"n\":2048,\"num_groups\":16"
 #define SHARDED                                                                                              \
     "\"batch\":2,\"q_heads\":16,\"kv_heads\":4,\"q_len\":2048,\"head_dim_qk\":128,\"context_shards\":4"
-#define TILE "\"tile\":{\"tile_m\":256,\"tile_k\":1024,\"tile_n\":1024}"
+#define ATTENTION "\"q_heads\":8,\"kv_heads\":8,\"q_len\":4096,\"head_dim_qk\":128"
+#define TILE      "\"tile\":{\"tile_m\":256,\"tile_k\":1024,\"tile_n\":1024}"
 
 /* What must be in the answer (or in the problem document, for a refused request) and what must not; `holds`
  * alone is never NULL. */
@@ -54,6 +55,36 @@ static const struct {
      "{\"chip\":\"v6e\",\"kernel\":\"linear_xent\",\"shape\":{\"tokens\":8192,\"emb_dim\":4096,"
      "\"vocab\":32768}}",
      false, "\"sweep\":null", "no program for the fused loss", NULL},
+    {ADV_REQUEST_SIMULATE,
+     "{\"chip\":\"v6e\",\"kernel\":\"attention_xla\",\"shape\":{" ATTENTION "},\"tile\":{\"block_q\":512}}",
+     true, "\"pointer\":\"/tile\"", "attention_xla takes no tile", "unknown member"},
+    {ADV_REQUEST_SIMULATE,
+     "{\"chip\":\"v6e\",\"kernel\":\"ragged_dot_xla\",\"shape\":{" GROUPED "}," TILE "}", true,
+     "\"pointer\":\"/tile\"", "leave it out, or gmm", "unknown member"},
+    {ADV_REQUEST_SIMULATE,
+     "{\"chip\":\"v6e\",\"kernel\":\"ragged_dot_xla\",\"shape\":{" GROUPED ",\"version\":1}}", true,
+     "/shape/version", "unknown member", NULL},
+    {ADV_REQUEST_TUNE, "{\"chip\":\"v6e\",\"kernel\":\"attention_xla\",\"shape\":{" ATTENTION "}}", true,
+     "nothing to tune", "compare with splash_fwd", "/tile"},
+    {ADV_REQUEST_TUNE, "{\"chip\":\"v6e\",\"kernel\":\"ragged_dot_xla_tgmm\",\"shape\":{" GROUPED "}}", true,
+     "nothing to tune", "compare with tgmm", "/tile"},
+    {ADV_REQUEST_TUNE, "{\"chip\":\"v6e\",\"kernel\":\"matmul\",\"shape\":{\"m\":512,\"k\":512,\"n\":512}}",
+     true, "nothing to tune", "\"hint\":\"simulate it instead\"", "compare"},
+    {ADV_REQUEST_SIMULATE,
+     "{\"chip\":\"v6e\",\"kernel\":\"attention_xla\",\"shape\":{" ATTENTION ",\"window\":1024}}", false,
+     "/shape/window", "no-effect", "segment_ids"},
+    {ADV_REQUEST_SIMULATE,
+     "{\"chip\":\"v6e\",\"kernel\":\"attention_xla\",\"shape\":{" SHARDED
+     ",\"context_parallel_strategy\":\"ring\"}}",
+     false, "has no ring", "not-used", NULL},
+    {ADV_REQUEST_SIMULATE,
+     "{\"chip\":\"v6e\",\"kernel\":\"ragged_dot_xla_tgmm\",\"shape\":{" GROUPED
+     ",\"rhs_transposed\":true},\"tile\":{}}",
+     false, "/shape/rhs_transposed", "ragged_dot_xla_tgmm does not use it", NULL},
+    {ADV_REQUEST_SIMULATE, "{\"chip\":\"v6e\",\"kernel\":\"attention_xla_bwd\",\"shape\":{" ATTENTION "}}",
+     false, "\"extrapolated\":true", "\"scoped_vmem_limit_needed_kib\":null", "head_dim"},
+    {ADV_REQUEST_SIMULATE, "{\"chip\":\"tpu7x\",\"kernel\":\"attention_xla_bwd\",\"shape\":{" ATTENTION "}}",
+     false, "\"extrapolated\":false", "\"maxtext_keys\":null", NULL},
 };
 
 static void every_kernel_request_has_an_answer_that_helps(void **state)

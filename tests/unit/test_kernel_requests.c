@@ -184,6 +184,34 @@ static void every_kernel_is_tuned_simulated_and_drawn_on_every_chip(void **state
     }
 }
 
+/* What XLA does without a Pallas kernel is simulated beside it: attention that keeps its scores in VMEM is
+ * faster everywhere, and where nothing was timed the answer says so. */
+static void baselines_of_xla_are_simulated_on_every_chip(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kernel, *const *shape, *rival, *timed_on;
+    } rows[] = {
+        {"attention_xla", &typical_attention, "splash_fwd", "tpu7x v6e v5p"},
+        {"attention_xla_bwd", &typical_attention, "splash_bwd_fused", "tpu7x"},
+        {"ragged_dot_xla", &typical_gmm, NULL, "tpu7x v6e v5p v5e"},
+        {"ragged_dot_xla_tgmm", &typical_gmm, NULL, "tpu7x v6e v5p v5e"},
+    };
+    for (int c = 0; c < CHIPS; c++)
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            const double xla_us = simulate(chips[c], rows[i].kernel, *rows[i].shape, NULL, pictures);
+            json_t *best = rows[i].rival ? tune(chips[c], rows[i].rival, *rows[i].shape, "{}") : NULL;
+            if (best) assert_true(simulate(chips[c], rows[i].rival, *rows[i].shape, best, "{}") < xla_us);
+            json_decref(best);
+            json_t *answer = answer_of(ADV_REQUEST_SIMULATE,
+                                       request_of(chips[c], rows[i].kernel, *rows[i].shape, NULL, "{}"));
+            assert_int_equal(json_is_true(json_object_get(answer, "extrapolated")),
+                             !strstr(rows[i].timed_on, chips[c]));
+            assert_int_equal(json_array_size(json_object_get(answer, "vmem_parts")), 0);
+            json_decref(answer);
+        }
+}
+
 /* Masks, head sizes, sharings: each with every splash kernel, tuned, simulated and drawn. */
 static void every_attention_shape_works_with_every_kernel(void **state)
 {
@@ -388,6 +416,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_is_tuned_simulated_and_drawn_on_every_chip),
+        cmocka_unit_test(baselines_of_xla_are_simulated_on_every_chip),
         cmocka_unit_test(every_attention_shape_works_with_every_kernel),
         cmocka_unit_test(masks_save_time),
         cmocka_unit_test(context_strategies_differ_in_what_a_device_computes),

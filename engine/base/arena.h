@@ -27,8 +27,8 @@ void *adv_arena_alloc(struct adv_arena *arena, size_t bytes);
 /* Like adv_arena_alloc for `count` elements; NULL also when the product overflows. */
 void *adv_arena_array(struct adv_arena *arena, size_t count, size_t element_bytes);
 
-/* An array of `count` elements that starts with the `old_count` of `memory`, which must not be used any more: a
- * large one is given back. NULL on failure, `memory` is then as it was; `memory` NULL: adv_arena_array. */
+/* An array of `count` elements that starts with the `old_count` of `memory`, which must not be used any more:
+ * a large one is given back. NULL on failure, `memory` is then as it was; `memory` NULL: adv_arena_array. */
 void *adv_arena_grow(struct adv_arena *arena, void *memory, size_t old_count, size_t count,
                      size_t element_bytes);
 

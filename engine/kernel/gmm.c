@@ -169,9 +169,10 @@ static struct work tgmm_work(const struct adv_kernel_machine *machine, const str
     w.fill = 1.0;
     w.vector_s = tm * t->tile_k / VREG * c->tgmm_transpose_vreg_s + out_vregs * c->tgmm_accumulate_vreg_s +
                  out_vregs * (double)s->num_groups / v->visits * c->tgmm_store_vreg_s;
-    /* columns that end inside a register cost the last column tile's products, whatever its width: timed with
-       column tiles of 512, 768 and 1024 of 2880, all rows passing once */
-    if (s->n % LANES) w.tail_s = tm * t->tile_k / n_tiles / VREG * c->tgmm_tail_vreg_s;
+    /* rhs rows that end inside a register are shifted and masked, in every tile that is loaded (kernel rows
+       of 2880 columns, and steps of a model whose experts are 704 wide, agree on it); those of lhs are
+       transposed anyway */
+    if (s->n % LANES) w.tail_s = tm * t->tile_n / VREG * c->tgmm_tail_vreg_s;
     w.tail = "column_tail";
     return w;
 }

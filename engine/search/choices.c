@@ -132,18 +132,26 @@ void adv_choices_apply(const struct adv_advise_request *request, struct adv_plan
 /* Keys on which recipes agree, but whose other value may be priced faster. */
 enum { FLIP_IOTA, FLIP_FUSED, FLIP_PARTIALS };
 
+/* Generations with published steps that gather their embedding. */
+static bool has_lookups(const struct adv_advise_request *request)
+{
+    return is_chip(request, "v4") || is_chip(request, "v5p") || is_chip(request, "v6e");
+}
+
 bool adv_choices_flip(const struct adv_advise_request *request, int which, struct adv_plan *plan)
 {
     static const char *const keys[ADV_CHOICES_FLIPS] = {"use_iota_embed", "sa_use_fused_bwd_kernel",
                                                         "dq_reduction_steps"};
     if (adv_request_pins(request, keys[which])) return false;
     if (which == FLIP_IOTA) {
-        if (request->workload.base.use_iota_embed) return false; /* the model's own file asks for it */
+        /* the model's own file asks for it, or no published step of the chip looks its tokens up */
+        if (request->workload.base.use_iota_embed || !has_lookups(request)) return false;
         plan->use_iota_embed = !plan->use_iota_embed;
     } else if (which == FLIP_FUSED) {
         if (plan->use_tokamax_splash) return false; /* its backward is always fused */
         plan->use_fused_bwd = !plan->use_fused_bwd;
     } else {
+        if (!is_long(request)) return false; /* no recipe of shorter steps sets it */
         plan->dq_reduction_steps = plan->dq_reduction_steps ? 0 : 3;
     }
     return true;

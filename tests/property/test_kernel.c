@@ -391,34 +391,6 @@ static void unmeasured_generations_say_extrapolated(void **state)
     }
 }
 
-/* Columns that end inside a register cost the last column tile alone: a few columns less never take several
- * times as long, and the narrower the other tiles, the less of them there is. */
-static void a_misaligned_gradient_pays_for_its_last_columns_only(void **state)
-{
-    (void)state;
-    struct adv_gmm_shape shape = {.m = 4096,
-                                  .k = 7168,
-                                  .n = 2880,
-                                  .num_groups = 64,
-                                  .distribution = ADV_GROUPS_MULTINOMIAL,
-                                  .lhs = ADV_FORMAT_BF16,
-                                  .rhs = ADV_FORMAT_BF16,
-                                  .out = ADV_FORMAT_BF16,
-                                  .version = 1};
-    const struct adv_gmm_tile tile = {512, 256, 1024, 2}, narrow = {512, 256, 512, 2};
-    for (int chip = 0; chip < CHIPS; chip++) {
-        const struct adv_kernel_machine machine = machine_of(chip);
-        shape.n = 2880;
-        const double off_s = gmm_time(&machine, ADV_KERNEL_TGMM, &shape, &tile).time_s;
-        const double narrow_off_s = gmm_time(&machine, ADV_KERNEL_TGMM, &shape, &narrow).time_s;
-        shape.n = 2944;
-        const double on_s = gmm_time(&machine, ADV_KERNEL_TGMM, &shape, &tile).time_s;
-        const double narrow_on_s = gmm_time(&machine, ADV_KERNEL_TGMM, &shape, &narrow).time_s;
-        assert_true(off_s < 1.9 * on_s);
-        assert_close(narrow_off_s - narrow_on_s, off_s - on_s, 0.1);
-    }
-}
-
 int main(void)
 {
     adv_err err;
@@ -435,7 +407,6 @@ int main(void)
         cmocka_unit_test(wide_tuning_is_never_slower),
         cmocka_unit_test(no_default_tile_beats_the_ranking),
         cmocka_unit_test(unmeasured_generations_say_extrapolated),
-        cmocka_unit_test(a_misaligned_gradient_pays_for_its_last_columns_only),
     };
     const int failed = run_group(tests);
     adv_catalog_free(catalog);

@@ -57,12 +57,12 @@ void *adv_arena_array(struct adv_arena *arena, size_t count, size_t element_byte
     return adv_arena_alloc(arena, count * element_bytes);
 }
 
-/* Gives back the block that holds nothing but `memory`, if there is one. */
+/* Gives back the block that holds nothing but `memory`, if there is one; never the newest, which holds more. */
 static void release(struct adv_arena *arena, const void *memory, size_t bytes)
 {
     const size_t align = alignof(max_align_t);
     bytes = (bytes + align - 1) / align * align;
-    for (struct adv_arena_block **at = &arena->blocks; *at; at = &(*at)->next) {
+    for (struct adv_arena_block **at = &arena->blocks->next; *at; at = &(*at)->next) {
         struct adv_arena_block *block = *at;
         if (memory != block->bytes || block->used_bytes != bytes) continue;
         *at = block->next;
@@ -77,7 +77,7 @@ void *adv_arena_grow(struct adv_arena *arena, void *memory, size_t old_count, si
                      size_t element_bytes)
 {
     void *larger = adv_arena_array(arena, count, element_bytes);
-    if (!larger || !memory) return larger;
+    if (!larger || !memory || old_count == 0) return larger;
     memcpy(larger, memory, old_count * element_bytes);
     release(arena, memory, old_count * element_bytes);
     return larger;

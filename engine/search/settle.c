@@ -21,8 +21,8 @@ static double first_family_s(struct adv_space *space, const struct adv_remat_spa
     return priced ? adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &estimate) : (double)INFINITY;
 }
 
-/* The wider published VMEM limit of tpu7x leaves nothing for spills: its tiles, of attention or experts, have
- * to be clearly faster. */
+/* The wider published VMEM limit of tpu7x leaves nothing for spills: its tiles, of attention or experts,
+ * have to save more of the step than `limit_worth_frac`. */
 static bool widen_vmem_limit(struct adv_plan *base)
 {
     enum { NARROW_KIB = 61440, WIDE_KIB = 65536 };
@@ -33,7 +33,7 @@ static bool widen_vmem_limit(struct adv_plan *base)
 
 void adv_settle_base(struct adv_space *space, const struct adv_remat_space *open, struct adv_pricer *pricer)
 {
-    static const double limit_worth_frac = 0.01;
+    static const double limit_worth_frac = 0.002;
     if (space->families_count == 0 || pricer->budget < ADV_SETTLE_LEAST_BUDGET) return;
     double best_s = first_family_s(space, open, pricer, &space->base);
     for (int i = -1; i < ADV_CHOICES_FLIPS; i++) {

@@ -178,8 +178,8 @@ static double fastest_pipeline_s(const struct fixture *fixture, const struct adv
     for (int i = 0; i < space->families_count; i++) {
         const struct adv_family *family = &space->families[i];
         struct adv_plan plan;
-        if (memcmp(family->ici, like->ici, sizeof like->ici) ||
-            memcmp(family->dcn, like->dcn, sizeof like->dcn) ||
+        if (memcmp(family->ici, like->ici, sizeof like->ici) != 0 ||
+            memcmp(family->dcn, like->dcn, sizeof like->dcn) != 0 ||
             family->pipeline_microbatches != like->pipeline_microbatches ||
             family->gradient_accumulation_steps != like->gradient_accumulation_steps ||
             family->ring_of_experts != like->ring_of_experts ||

@@ -57,7 +57,8 @@ void *adv_arena_array(struct adv_arena *arena, size_t count, size_t element_byte
     return adv_arena_alloc(arena, count * element_bytes);
 }
 
-/* Gives back the block that holds nothing but `memory`, if there is one; never the newest, which holds more. */
+/* Gives back the block that holds nothing but `memory`, if there is one; never the newest, which holds more.
+ */
 static void release(struct adv_arena *arena, const void *memory, size_t bytes)
 {
     const size_t align = alignof(max_align_t);

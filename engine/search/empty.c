@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/base/near.h"
+#include "engine/base/units.h"
 #include "engine/emit/config.h"
 #include "engine/search/batch.h"
 
@@ -39,12 +40,15 @@ static bool simplest_mesh(const struct adv_space *space, enum adv_axis fill, str
     return left == 1 || request->axis_pinned[fill] || request->axis_allowed[fill];
 }
 
-enum { EVERY_PIN = -1, MORE_AXES = 4 };
+enum { EVERY_PIN = -1, MORE_AXES = 4, BATCHES = 24 };
 
 /* A requirement less. False: the request does not have it. */
 struct relief {
     bool (*apply)(struct adv_advise_request *request, int which, char *what, size_t what_bytes);
-    int count; /* of `which`; EVERY_PIN: as many as the request has */
+    int count;     /* of `which`; EVERY_PIN: as many as the request has */
+    int pair_step; /* beside another requirement every so many are looked at */
+    bool
+        farther; /* the next is farther from what was asked for: the first that works and the last are told */
 };
 
 static void drop_pin(struct adv_advise_request *request, int at)
@@ -120,7 +124,32 @@ static bool with_one_more_axis(struct adv_advise_request *request, int which, ch
     return true;
 }
 
-/* The nearest batch of whole sequences, and the nearest with a whole number of them on every device; by the
+/* Multiples of the number of devices' divisors around `sequences`, nearest first, of two as near the larger;
+ * without `sequences` itself. Returns how many of at most `BATCHES`. */
+static int nearest_batches(double sequences, int devices, double nearest[BATCHES])
+{
+    int count = 0;
+    for (int unit = 1; unit <= devices; unit++) {
+        if (devices % unit != 0) continue;
+        double below = floor(sequences / unit + 1e-9) * unit, above = ceil(sequences / unit - 1e-9) * unit;
+        double two[] = {above, below};
+        for (int i = 0; i < 2; i++) {
+            double away = fabs(two[i] - sequences);
+            if (two[i] < 1 || away <= 1e-9 * sequences) continue;
+            int at = count;
+            while (at > 0 && fabs(nearest[at - 1] - sequences) > away) at--;
+            bool known = false;
+            for (int j = 0; j < at; j++) known = known || fabs(nearest[j] - two[i]) < 0.5;
+            if (known || at == BATCHES) continue;
+            if (count < BATCHES) count++;
+            memmove(nearest + at + 1, nearest + at, (size_t)(count - at - 1) * sizeof *nearest);
+            nearest[at] = two[i];
+        }
+    }
+    return count;
+}
+
+/* The nearest batches that some part of the devices shares out evenly, the last one that all do; by the
  * member that the request has. */
 static bool with_another_batch(struct adv_advise_request *request, int which, char *what, size_t what_bytes)
 {
@@ -128,9 +157,11 @@ static bool with_another_batch(struct adv_advise_request *request, int which, ch
     double devices = request->cluster.devices, sequences = workload->global_batch_sequences;
     if (workload->tokens_per_step > 0) sequences = workload->tokens_per_step / (double)workload->seq_len;
     if (workload->per_device_batch_size > 0) sequences = workload->per_device_batch_size * devices;
-    double unit = which == 0 ? 1 : devices;
-    double near = floor(sequences / unit + 0.5) * unit;
-    if (near < unit) near = unit;
+    double nearest[BATCHES], near = adv_max(1, floor(sequences / devices + 0.5)) * devices;
+    if (which < BATCHES) {
+        if (which >= nearest_batches(sequences, request->cluster.devices, nearest)) return false;
+        near = nearest[which];
+    }
     if (fabs(near - sequences) <= 1e-9 * near) return false;
     if (workload->per_device_batch_size > 0) {
         workload->per_device_batch_size = workload->base.per_device_batch_size = near / devices;
@@ -155,10 +186,13 @@ static bool with_another_length(struct adv_advise_request *request, int which, c
                           ? near.above
                           : near.below;
     if (nearest == workload->seq_len) return false;
-    if (workload->tokens_per_step > 0) /* as many sequences as before */
+    int used = snprintf(what, what_bytes, "with seq_len=%lld", (long long)nearest);
+    if (workload->tokens_per_step > 0) { /* as many sequences as before */
         workload->tokens_per_step *= (double)nearest / (double)workload->seq_len;
+        (void)snprintf(what + used, what_bytes - (size_t)used, " and tokens_per_step=%.0f",
+                       workload->tokens_per_step);
+    }
     workload->seq_len = workload->base.seq_len = nearest;
-    (void)snprintf(what, what_bytes, "with seq_len=%lld", (long long)nearest);
     return true;
 }
 
@@ -175,10 +209,13 @@ static bool has_plans(const struct adv_advise_request *request, const struct adv
 
 /* Requirements that can be given up, one row per kind. */
 static const struct relief reliefs[] = {
-    {without_axis, ADV_AXIS_COUNT},  {without_network_axis, ADV_AXIS_COUNT},
-    {without_key, EVERY_PIN},        {with_all_axes, 1},
-    {with_another_batch, 2},         {with_another_length, 2},
-    {with_one_more_axis, MORE_AXES},
+    {without_axis, ADV_AXIS_COUNT, 1, false},
+    {without_network_axis, ADV_AXIS_COUNT, 1, false},
+    {without_key, EVERY_PIN, 1, false},
+    {with_all_axes, 1, 1, false},
+    {with_another_batch, BATCHES + 1, BATCHES, true},
+    {with_another_length, 2, 1, true},
+    {with_one_more_axis, MORE_AXES, 1, false},
 };
 enum { RELIEF_KINDS = sizeof reliefs / sizeof *reliefs, NAMED = 3, TRIALS = 64 };
 
@@ -191,13 +228,14 @@ struct reliever {
 };
 
 /* Names what is given up in the trial when that leaves plans. */
-static void name_if_it_works(struct reliever *reliever, const char *what)
+static bool name_if_it_works(struct reliever *reliever, const char *what)
 {
-    if (reliever->trials++ >= TRIALS || strstr(reliever->text, what)) return;
-    if (!has_plans(reliever->trial, reliever->space->constants)) return;
+    if (reliever->trials++ >= TRIALS || strstr(reliever->text, what)) return false;
+    if (!has_plans(reliever->trial, reliever->space->constants)) return false;
     size_t used = strlen(reliever->text);
     (void)snprintf(reliever->text + used, reliever->text_bytes - used, "%s%s",
                    reliever->named++ ? ", or " : "; it works ", what);
+    return true;
 }
 
 /* Gives up one more requirement, from `kind` and `which` on: each in turn on its own, or `more` beside it. */
@@ -207,15 +245,16 @@ static void give_up(struct reliever *reliever, int kind, int which, int more, co
     const struct adv_advise_request saved = *trial;
     for (; kind < RELIEF_KINDS; kind++, which = 0) {
         int count = reliefs[kind].count == EVERY_PIN ? saved.pins_count : reliefs[kind].count;
-        for (; which < count && reliever->named < NAMED; which++) {
-            char what[ADV_LIMIT_NAME + 24], both[2 * sizeof what + 8];
+        int step = more > 0 || *before ? reliefs[kind].pair_step : 1;
+        for (; which < count && reliever->named < NAMED; which += step) {
+            char what[2 * ADV_LIMIT_NAME], both[2 * sizeof what + 8];
             *trial = saved;
             if (!reliefs[kind].apply(trial, which, what, sizeof what)) continue;
             (void)snprintf(both, sizeof both, "%s%s%s", before, *before ? " and " : "", what);
             if (more > 0)
-                give_up(reliever, kind, which + 1, more - 1, both);
-            else
-                name_if_it_works(reliever, both);
+                give_up(reliever, kind, reliefs[kind].farther ? count : which + 1, more - 1, both);
+            else if (name_if_it_works(reliever, both) && reliefs[kind].farther && which < count - 1)
+                which = count - 1 - step;
         }
     }
     *trial = saved;
@@ -314,7 +353,7 @@ void adv_space_explain_empty(const struct adv_space *space, struct adv_arena *ar
     const struct adv_advise_request *request = space->request;
     enum adv_axis fill = filling_axis(request);
     struct nearest nearest;
-    char instead[ADV_LIMIT_DETAIL / 2], clash[ADV_LIMIT_DETAIL / 2];
+    char instead[ADV_LIMIT_DETAIL], clash[ADV_LIMIT_DETAIL / 2];
     find_nearest(space, fill, &nearest);
     name_reliefs(space, arena, instead, sizeof instead);
     if (space->considered == 0)
@@ -330,12 +369,12 @@ void adv_space_explain_empty(const struct adv_space *space, struct adv_arena *ar
             text, text_bytes, "none of %ld combinations is legal (the rule that forbids most is %s)%s",
             space->considered, space->most_broken_rule ? space->most_broken_rule : "ici-product", instead);
     else if (nearest.of_pin)
-        (void)snprintf(text, text_bytes, "none of %ld combinations is legal: %.140s%s", space->considered,
+        (void)snprintf(text, text_bytes, "none of %ld combinations is legal: %.200s%s", space->considered,
                        nearest.finding.detail, instead);
     else
         (void)snprintf(
             text, text_bytes,
-            "none of %ld combinations is legal; with %s=%d and per_device_batch_size=%.6g: %.140s%s",
+            "none of %ld combinations is legal; with %s=%d and per_device_batch_size=%.6g: %.200s%s",
             space->considered, adv_axis_key(fill), nearest.plan.ici[fill], nearest.plan.per_device_batch_size,
             nearest.finding.detail, instead);
 }

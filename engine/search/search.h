@@ -38,8 +38,8 @@ struct adv_search_result {
     long evaluated;     /* plans priced */
     double memory_frac; /* of the memory limits, that the ranked plans were allowed: see rank.h */
     bool exhaustive;    /* no plan of the space can be better than found[]: no budget or memory cut */
-    char empty_why[ADV_LIMIT_DETAIL]; /* when no combination is legal: the nearest, and what it breaks; else
-                                         "" */
+    /* when no combination is legal: the nearest, what it breaks, and what would work; else "" */
+    char empty_why[2 * ADV_LIMIT_DETAIL];
 };
 
 /* ADV_E_INVALID, ADV_E_RANGE: the workload itself is impossible (batch, objective without a price). No plan

@@ -88,7 +88,14 @@ static const struct {
     {"{\"model\":\"llama3.1-70b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x4\",\"slices\":3}," BATCH
      ",\"pins\":{\"dcn_data_parallelism\":2}}",
      false, "3 slice(s) != data 2",
-     "it works without the pin dcn_data_parallelism and with global_batch_sequences=384"},
+     "or without the pin dcn_data_parallelism and with global_batch_sequences=384"},
+    {"{\"model\":\"qwen3-480b-a35b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x8\",\"slices\":3},"
+     "\"workload\":{\"seq_len\":2048,\"global_batch_sequences\":16}}",
+     false, "it works with global_batch_sequences=18, or with global_batch_sequences=768\"", NULL},
+    {"{\"model\":\"gemma3-27b\",\"cluster\":{\"chip\":\"v4\",\"topology\":\"4x4x4\"},\"workload\":{\"seq_"
+     "len\":1000,"
+     "\"tokens_per_step\":16000}}",
+     false, "it works with seq_len=1024 and tokens_per_step=16384\"", NULL},
     {"{\"model\":\"llama3.1-70b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x4\",\"slices\":4}," BATCH
      ",\"pins\":{\"dcn_data_parallelism\":2}}",
      false, "\"dcn_data_parallelism\":2,\"dcn_fsdp_parallelism\":2", "\"rank\":1"},

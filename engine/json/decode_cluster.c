@@ -304,7 +304,13 @@ adv_code adv_decode_cluster(const struct adv_catalog *catalog, const json_t *val
     struct reader reader = {.catalog = catalog, .value = value, .at = at, .cluster = cluster, .err = err};
     int before = err->count + err->lost_count;
     memset(cluster, 0, sizeof *cluster);
-    if (!adv_json_is_object(value, at, err)) return ADV_E_INVALID;
+    if (!json_is_object(value)) {
+        bool list = json_is_array(value);
+        return adv_err_add(err, ADV_E_INVALID, at,
+                           list ? "advise compares several machines in the member `clusters`"
+                                : "{\"chip\": \"tpu7x\", \"topology\": \"4x4x4\"}",
+                           "must be an object, not %s", adv_json_type_name(value));
+    }
     (void)adv_json_known_members(value, at, members, sizeof members / sizeof members[0], err);
     cluster->slices = 1;
     (void)adv_json_int(value, at, "slices", ADV_JSON_OPTIONAL, 1, ADV_CLUSTER_SLICES_MAX, &cluster->slices,

@@ -72,6 +72,8 @@ static const struct {
      false, "\"rank\":1", "\"exhaustive\":true"},
     {"{\"model\":\"llama3.1-70b\"," TPU7X ",\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":257}}",
      false, "\"rank\":1", NULL},
+    {"{\"model\":\"llama3.1-70b\",\"cluster\":[{\"chip\":\"tpu7x\",\"topology\":\"4x4x4\"}]," BATCH "}", true,
+     "must be an object, not an array", "in the member `clusters`"},
     {"{" JOB ",\"search\":{\"top_k\":1}}", false, "\"rank\":1", NULL},
     {"{" JOB ",\"search\":{\"top_k\":100}}", false, "\"rank\":60", NULL},
     {"{" JOB ",\"search\":{\"max_evaluations\":1}}", false, "\"rank\":1", "\"exhaustive\":false"},

@@ -171,12 +171,7 @@ static void check_model_conflict(struct config_reader *reader, const char *name,
 {
     const json_t *pinned = json_object_get(reader->input->model_defaults, name);
     if (!pinned || json_is_true(json_object_get(reader->input->config, "override_model_config"))) return;
-    if (json_equal((json_t *)(uintptr_t)pinned, (json_t *)(uintptr_t)json)) return;
-    if (json_is_number(pinned) && json_is_number(json) &&
-        !(json_number_value(pinned) < json_number_value(json)) &&
-        !(json_number_value(pinned) > json_number_value(json))) {
-        return;
-    }
+    if (adv_json_same_value(pinned, json)) return;
     (void)adv_err_add(reader->warnings, ADV_E_ILLEGAL, pointer, "set override_model_config true",
                       "the model's own configuration sets %s to another value", name);
     adv_err_rule(reader->warnings, "model-key-conflict");

@@ -11,6 +11,7 @@
 #include "engine/explain/why.h"
 #include "engine/json/encode_estimate.h"
 #include "engine/json/encode_sensitivity.h"
+#include "engine/json/over_model.h"
 #include "engine/json/plan_warnings.h"
 #include "engine/json/reread.h"
 #include "engine/rank/rank.h"
@@ -73,6 +74,9 @@ static const struct adv_config *set_config(struct encoder *encoder, json_t *row,
     adv_code code = adv_emit_config(plan, &request->model, &request->cluster, request->pins,
                                     request->pins_count, encoder->arena, config, encoder->err);
     if (code == ADV_OK) put_model_keys(request, config);
+    if (code == ADV_OK)
+        code = adv_say_over_model(encoder->catalog, model_name(request), &request->model, &request->cluster,
+                                  plan, encoder->arena, config, encoder->err);
     if (code == ADV_OK)
         code =
             adv_emit_flags(plan, &request->cluster, encoder->catalog, encoder->arena, config, encoder->err);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/kernel/splash_blocks.h"
 #include "engine/kernel/vmem.h"
 #include "engine/cost/projections.h"
 #include "engine/cost/scratch.h"
@@ -34,6 +35,7 @@ static struct adv_attention_shape shape_of(const struct adv_cost *cost, const st
         .chunk = layer->attention == ADV_ATTENTION_CHUNKED ? layer->window_tokens : 0,
         .context_shards = cost->cp_ring,
         .context_load_balanced = plan->cp_load_balance,
+        .context_ring = adv_plan_circulates_keys(plan),
         .dtype = ADV_FORMAT_BF16,
     };
 }
@@ -47,7 +49,7 @@ static struct adv_attention_tile tile_of(const struct adv_plan *plan, const stru
     int *kv_blocks[] = {&b.block_kv, &b.block_kv_dkv, &b.block_kv_dq};
     for (int i = 0; i < 3; i++) {
         *q_blocks[i] = clamp_block(*q_blocks[i], shape->q_len);
-        *kv_blocks[i] = clamp_block(*kv_blocks[i], shape->kv_len);
+        *kv_blocks[i] = clamp_block(*kv_blocks[i], adv_splash_call_keys(shape));
     }
     b.block_kv_compute = clamp_block(b.block_kv_compute, b.block_kv);
     b.block_kv_dkv_compute = clamp_block(b.block_kv_dkv_compute, b.block_kv_dkv);
@@ -110,7 +112,7 @@ static void write_key(const struct call *call, enum adv_kernel kernel,
         PAIR(call->tile.v_layout, flags->dq_reduction_steps),
         PAIR(flags->max_logit_constant, flags->use_experimental_scheduler),
         adv_scratch_bits(call->cost->machine.scoped_vmem_limit_bytes),
-        0,
+        shape->context_ring,
         0,
     };
 #undef PAIR

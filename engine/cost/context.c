@@ -126,8 +126,8 @@ void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input
     cost->quantizes_experts = quantization == ADV_QUANT_FP8_FULL;
     double ratio = lowp_ratio(chip, quantization);
     cost->lowp_speedup = ratio > 1.0 ? ratio * constants->step_lowp_gain_frac : 1.0;
-    cost->quantize_bytes = input->plan->quantization_static ? constants->step_quantize_static_bytes
-                                                            : constants->step_quantize_dynamic_bytes;
+    cost->quantize_bytes = adv_plan_scales_are_fixed(input->plan) ? constants->step_quantize_static_bytes
+                                                                  : constants->step_quantize_dynamic_bytes;
     init_exposure(cost);
 }
 

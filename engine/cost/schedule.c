@@ -131,7 +131,7 @@ static struct adv_cost_weights sent_weights(const struct adv_cost *cost, const s
     struct adv_layer_params p = cost->layer_params[adv_cost_kind(cost, layer)];
     double format_bytes = adv_format_bytes(cost->plan->dtype);
     bool whole_experts = cost->plan->shard_exp_on_fsdp || cost->plan->rule == ADV_RULE_SHARD_EXP_ON_FSDP;
-    bool gathers_fp8 = cost->quantizes_experts && cost->plan->quantization_static && whole_experts;
+    bool gathers_fp8 = adv_plan_scales_are_fixed(cost->plan) && whole_experts;
     double wide = (double)cost->tp * cost->width_shards;
     struct layer_bytes gathered = {
         .dense = format_bytes * (p.attention + p.router + p.norms + p.other) / cost->tp,
@@ -229,18 +229,18 @@ void adv_schedule_transpose(const struct adv_cost *cost, const struct adv_layer 
                        cost->constants->transpose_exposed_frac * seconds, times, 5.0 * bytes);
 }
 
-static void context_ring(const struct adv_cost *cost, double times, double kv_bytes, double output_elements,
+/* What a ring takes beside its kernels, which merge partial outputs themselves. */
+static void context_ring(const struct adv_cost *cost, double times, double kv_bytes,
                          struct adv_layer_time *time, struct adv_account *account)
 {
     double steps = cost->cp_ring - 1.0;
     struct spanning permute = plus((struct spanning){0.0, 0.0}, steps,
                                    spanning_of(cost, &cost->context_group, cost->plan->dcn[ADV_AXIS_CONTEXT],
                                                ADV_COLLECTIVE_PERMUTE, kv_bytes / cost->cp_ring));
-    double merge_s = steps * (adv_cost_stream_s(cost, 12.0 * output_elements) + cost->constants->ring_step_s);
     bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT);
     double passes = kept ? 2.0 : 3.0;
-    adv_account_busy(account, ADV_TERM_RING_MERGE, merge_s, times * passes, 0.0,
-                     steps * 12.0 * output_elements);
+    adv_account_busy(account, ADV_TERM_RING_STEPS, steps * cost->constants->ring_step_s, times * passes, 0.0,
+                     0.0);
     /* each pass hides its own; the backward pass sends gradients round as well */
     double once_s = total_of(permute), exposed_s = 0.0;
     time->links_s[ADV_PASS_FWD] = once_s;
@@ -261,10 +261,8 @@ void adv_schedule_context(const struct adv_cost *cost, const struct adv_layer *l
         int slices = cost->plan->dcn[ADV_AXIS_CONTEXT];
         /* keys and values of the whole sequence; heads are sharded by tp and Ulysses */
         double kv_bytes = 2.0 * kv_width * cost->tokens * cost->cp_ring;
-        bool ring = cost->plan->cp_strategy == ADV_CP_RING || cost->plan->cp_strategy == ADV_CP_USP;
-        if (ring) {
-            context_ring(cost, times, kv_bytes, cost->tokens * layer->q_heads * layer->head_dim_v, time,
-                         account);
+        if (adv_plan_circulates_keys(cost->plan)) {
+            context_ring(cost, times, kv_bytes, time, account);
         } else {
             struct spanning gather =
                 spanning_of(cost, &cost->context_group, slices, ADV_COLLECTIVE_ALL_GATHER, kv_bytes);

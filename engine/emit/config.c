@@ -332,7 +332,7 @@ static void put_derived(struct writer *writer, const struct adv_plan *plan, cons
     put(writer, "attention", "\"%s\"", plan->attention == ADV_ATTENTION_IMPL_FLASH ? "flash" : "dot_product");
     if (plan->mu_dtype != plan->weight_dtype || writer->other)
         put(writer, "mu_dtype", "\"%s\"", adv_format_name(plan->mu_dtype));
-    bool fixed = plan->quantization_static && plan->quantization == ADV_QUANT_FP8_FULL;
+    bool fixed = adv_plan_scales_are_fixed(plan);
     if (fixed || writer->other) {
         const char *method = fixed ? "\"fixed,-224,224\"" : "\"absmax\"";
         put_text(writer, "weight_quantization_calibration_method", method);

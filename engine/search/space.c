@@ -117,8 +117,7 @@ static void write_mesh(const struct adv_space *space, const struct adv_family *f
 static void shard_experts(const struct adv_space *space, struct adv_plan *plan)
 {
     const struct adv_advise_request *request = space->request;
-    if (!space->may_shard_experts || plan->quantization != ADV_QUANT_FP8_FULL || !plan->quantization_static)
-        return;
+    if (!space->may_shard_experts || !adv_plan_scales_are_fixed(plan)) return;
     struct adv_plan sharded = *plan;
     if (adv_plan_degree(plan, ADV_AXIS_EXPERT) > 1)
         sharded.rule = ADV_RULE_SHARD_EXP_ON_FSDP;

@@ -16,7 +16,7 @@ enum {
 struct attention_key {
     int64_t q_len, kv_len;
     int context_shards, vmem_kib, dq_reduction_steps;
-    bool load_balanced, max_logit, scheduler, fused;
+    bool load_balanced, ring, max_logit, scheduler, fused;
 };
 struct attention_row {
     struct attention_key key;
@@ -96,6 +96,7 @@ static struct adv_attention_shape shape_of(const struct adv_layer *layer, const 
         .chunk = layer->attention == ADV_ATTENTION_CHUNKED ? layer->window_tokens : 0,
         .context_shards = key->context_shards,
         .context_load_balanced = key->load_balanced,
+        .context_ring = key->ring,
         .dtype = ADV_FORMAT_BF16,
     };
 }
@@ -204,7 +205,7 @@ static bool same_attention(const struct attention_key *a, const struct attention
 {
     return a->q_len == b->q_len && a->kv_len == b->kv_len && a->context_shards == b->context_shards &&
            a->vmem_kib == b->vmem_kib && a->dq_reduction_steps == b->dq_reduction_steps &&
-           a->load_balanced == b->load_balanced && a->max_logit == b->max_logit &&
+           a->load_balanced == b->load_balanced && a->ring == b->ring && a->max_logit == b->max_logit &&
            a->scheduler == b->scheduler && a->fused == b->fused;
 }
 
@@ -220,6 +221,7 @@ static void apply_attention(struct adv_tile_memo *memo, struct adv_plan *plan)
         plan->flags.scoped_vmem_limit_kib,
         plan->dq_reduction_steps,
         plan->cp_load_balance,
+        adv_plan_circulates_keys(plan),
         plan->max_logit_estimate > 0,
         plan->use_splash_scheduler,
         plan->use_fused_bwd || plan->use_tokamax_splash,
@@ -311,6 +313,29 @@ static int64_t power_of_two_near(double value)
     return power;
 }
 
+static int64_t greatest_common_divisor(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Tiles are tuned for a round number of rows. Rows are padded to the row tile of wi's forward pass; those of
+ * the other passes shrink to what cuts them evenly, too (plan_rules_tiles.c). */
+static void cut_rows_evenly(double rows, struct adv_plan *plan)
+{
+    const int64_t padded =
+        adv_round_up((int64_t)(rows + 0.5), adv_max_i(1, plan->gmm_blocks[0][0].batch_seq));
+    for (int i = 0; i < 2 * ADV_GMM_PASSES; i++) {
+        struct adv_gmm_blocks *blocks = &plan->gmm_blocks[i / ADV_GMM_PASSES][i % ADV_GMM_PASSES];
+        if (blocks->batch_seq < padded)
+            blocks->batch_seq = (int)greatest_common_divisor(blocks->batch_seq, padded);
+    }
+}
+
 static void apply_experts(struct adv_tile_memo *memo, struct adv_plan *plan)
 {
     const struct adv_layer *layer = expert_layer(memo->model);
@@ -318,10 +343,7 @@ static void apply_experts(struct adv_tile_memo *memo, struct adv_plan *plan)
     if (!layer || !adv_plan_reads_expert_tiles(plan)) return;
     int tp = plan->ici[ADV_AXIS_TENSOR] * plan->ici[ADV_AXIS_TENSOR_SEQUENCE];
     double groups = adv_max(1, (double)layer->experts / plan->ici[ADV_AXIS_EXPERT]);
-    int stages = adv_plan_degree(plan, ADV_AXIS_STAGE); /* work on one microbatch at a time */
-    double tokens = adv_plan_tokens(plan);
-    if (stages > 1) tokens *= stages / adv_max(stages, plan->pipeline_microbatches);
-    double rows = tokens * tp * layer->experts_per_token;
+    double rows = adv_plan_expert_rows(plan, layer);
     struct expert_key key = {
         power_of_two_near(rows / groups),       layer->moe_mlp_dim / tp,
         plan->flags.scoped_vmem_limit_kib,      plan->moe == ADV_MOE_GMM_V2 ? 2 : 1,
@@ -342,6 +364,7 @@ static void apply_experts(struct adv_tile_memo *memo, struct adv_plan *plan)
     for (int matrix = 0; matrix < 2; matrix++)
         for (int pass = 0; pass < ADV_GMM_PASSES; pass++)
             if (row->found[matrix][pass]) plan->gmm_blocks[matrix][pass] = row->blocks[matrix][pass];
+    if (key.version == 1 && adv_plan_degree(plan, ADV_AXIS_EXPERT) == 1) cut_rows_evenly(rows, plan);
 }
 
 void adv_tile_memo_apply(struct adv_tile_memo *memo, struct adv_plan *plan)

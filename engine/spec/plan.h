@@ -227,6 +227,19 @@ static inline int adv_plan_degree(const struct adv_plan *plan, enum adv_axis axi
     return plan->ici[axis] * plan->dcn[axis];
 }
 
+/* Whether context shards hand their keys on, so that one call of the kernel meets one shard's share. */
+static inline bool adv_plan_circulates_keys(const struct adv_plan *plan)
+{
+    return plan->cp_strategy == ADV_CP_RING || plan->cp_strategy == ADV_CP_USP;
+}
+
+/* Whether values are quantised with given scales, without a pass for their maxima: fp8_full reads the
+ * calibration, other formats find their scales themselves. */
+static inline bool adv_plan_scales_are_fixed(const struct adv_plan *plan)
+{
+    return plan->quantization_static && plan->quantization == ADV_QUANT_FP8_FULL;
+}
+
 /* Do MaxText's keys decide the tiles of the expert matmuls? Tokamax tunes its own unless the experts are
  * quantised; ragged dot and the einsums have none. */
 static inline bool adv_plan_reads_expert_tiles(const struct adv_plan *plan)
@@ -239,6 +252,17 @@ static inline bool adv_plan_reads_expert_tiles(const struct adv_plan *plan)
 static inline double adv_plan_tokens(const struct adv_plan *plan)
 {
     return plan->per_device_batch_size * (double)plan->seq_len;
+}
+
+/* Rows that the expert matmuls of a device take at once where its share of the experts is all of them: the
+ * tokens of its tensor group, once for each chosen expert; in a pipeline those of one microbatch. */
+static inline double adv_plan_expert_rows(const struct adv_plan *plan, const struct adv_layer *layer)
+{
+    int stages = adv_plan_degree(plan, ADV_AXIS_STAGE);
+    int microbatches = plan->pipeline_microbatches > stages ? plan->pipeline_microbatches : stages;
+    double tokens = adv_plan_tokens(plan) * (stages > 1 ? (double)stages / microbatches : 1.0);
+    int tensor = adv_plan_degree(plan, ADV_AXIS_TENSOR) * adv_plan_degree(plan, ADV_AXIS_TENSOR_SEQUENCE);
+    return tokens * tensor * layer->experts_per_token;
 }
 
 /* Layers that are spread over pipeline stages: pipeline_layers, or where that is -1 all of them, of DeepSeek

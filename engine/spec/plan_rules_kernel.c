@@ -141,8 +141,7 @@ bool adv_rule_usp(const struct adv_rule_facts *facts, struct adv_rule_report *re
 
 bool adv_rule_local_under_ring(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    bool ring = facts->plan->cp_strategy == ADV_CP_RING || facts->plan->cp_strategy == ADV_CP_USP;
-    if (!ring || !facts->has_local) return false;
+    if (!adv_plan_circulates_keys(facts->plan) || !facts->has_local) return false;
     return adv_rule_broken(
         report, "/config/context_parallel_strategy", "use all_gather",
         "window or chunk layers under the ring strategy pass validation but are not supported by the kernel");

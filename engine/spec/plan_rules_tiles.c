@@ -23,8 +23,8 @@ static int64_t query_length(const struct adv_rule_facts *facts)
 
 static int64_t key_length(const struct adv_rule_facts *facts)
 {
-    bool travels = facts->plan->cp_strategy == ADV_CP_RING || facts->plan->cp_strategy == ADV_CP_USP;
-    return travels ? facts->plan->seq_len / facts->context : facts->plan->seq_len;
+    return adv_plan_circulates_keys(facts->plan) ? facts->plan->seq_len / facts->context
+                                                 : facts->plan->seq_len;
 }
 
 struct block_key {
@@ -200,8 +200,7 @@ bool adv_rule_tile_rows(const struct adv_rule_facts *facts, struct adv_rule_repo
     const struct adv_plan *plan = facts->plan;
     const struct adv_layer *layer = tiles_are_read(facts) ? expert_layer(facts) : NULL;
     if (!layer || plan->moe == ADV_MOE_GMM_V2 || facts->expert > 1) return false;
-    const double rows =
-        adv_plan_tokens(plan) * facts->tensor * facts->tensor_sequence * layer->experts_per_token;
+    const double rows = adv_plan_expert_rows(plan, layer);
     const int64_t unit = plan->quantization == ADV_QUANT_FP8_FULL ? 32 : 16;
     const int64_t padded =
         adv_round_up((int64_t)(rows + 0.5), adv_max_i(1, plan->gmm_blocks[0][0].batch_seq));
@@ -215,11 +214,12 @@ bool adv_rule_tile_rows(const struct adv_rule_facts *facts, struct adv_rule_repo
         (void)snprintf(pointer, sizeof pointer, "/config/%s_tile_%s_batch_seq",
                        i < ADV_GMM_PASSES ? "wi" : "wo", pass_names[i % ADV_GMM_PASSES]);
         (void)adv_near_text(adv_near_divisors(padded, unit, tile), near, sizeof near);
-        (void)adv_rule_broken(
-            report, pointer, adv_rule_hint(report, "%s", near),
-            "a row tile of %lld must be a multiple of %lld and divide the %lld rows of a device's experts, "
-            "padded to wi_tile_fwd_batch_seq %d",
-            (long long)tile, (long long)unit, (long long)padded, plan->gmm_blocks[0][0].batch_seq);
+        (void)adv_rule_broken(report, pointer, adv_rule_hint(report, "%s", near),
+                              "a row tile of %lld must be a multiple of %lld and divide the %lld rows that a "
+                              "device's experts take at once, "
+                              "padded to wi_tile_fwd_batch_seq %d",
+                              (long long)tile, (long long)unit, (long long)padded,
+                              plan->gmm_blocks[0][0].batch_seq);
     }
     return any;
 }

@@ -7,12 +7,13 @@
 #include "engine/base/near.h"
 #include "engine/base/text.h"
 #include "engine/base/units.h"
+#include "engine/json/decode_groups.h"
 #include "engine/json/kernel_members.h"
 #include "engine/kernel/gmm.h"
 #include "engine/kernel/legal.h"
 #include "engine/kernel/vmem.h"
 
-enum { DEFAULT_TOP_K = 10, BAD_SIZES_SHOWN = 8 };
+enum { DEFAULT_TOP_K = 10 };
 
 bool adv_kernel_is_attention(enum adv_kernel kernel)
 {
@@ -171,86 +172,6 @@ static void read_strategy(struct decoder *d)
     }
     s->context_ring = strategy == 1;
     if (strategy == 2) apply_ulysses(d);
-}
-
-/* A size of a group; -1, with a finding while few are bad, when it is none. */
-static int64_t read_group_size(const json_t *element, size_t index, int64_t *bad_count, adv_err *err)
-{
-    const bool whole = json_is_integer(element) ||
-                       (json_is_real(element) && json_real_value(element) == floor(json_real_value(element)));
-    const double size = whole ? json_number_value(element) : -1.0;
-    if (whole && size >= 0.0 && size <= ADV_KERNEL_SIZE_MAX) return (int64_t)size;
-    if ((*bad_count)++ >= BAD_SIZES_SHOWN) return -1;
-    char pointer[ADV_LIMIT_POINTER];
-    if (json_is_number(element))
-        (void)adv_err_add(err, whole ? ADV_E_RANGE : ADV_E_INVALID,
-                          adv_json_pointer_index(pointer, "/shape/group_sizes", index),
-                          json_number_value(element) < 0.0 ? "0, an empty group" : "a whole number of rows",
-                          "group %zu has %.15g rows", index, json_number_value(element));
-    else
-        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer_index(pointer, "/shape/group_sizes", index),
-                          "a whole number of rows", "group %zu must be a whole number, not %s", index,
-                          adv_json_type_name(element));
-    return -1;
-}
-
-static void judge_group_sizes(struct decoder *d, size_t count, int64_t bad_count, int64_t total)
-{
-    const struct adv_gmm_shape *shape = &d->request->gmm;
-    char hint[ADV_LIMIT_NAME];
-    if (bad_count > BAD_SIZES_SHOWN)
-        (void)adv_err_add(d->err, ADV_E_INVALID, "/shape/group_sizes", "whole numbers of rows, 0 or more",
-                          "%lld more sizes are no numbers of rows", (long long)(bad_count - BAD_SIZES_SHOWN));
-    if (shape->num_groups > 0 && count != (size_t)shape->num_groups) {
-        if (count > 0)
-            (void)snprintf(hint, sizeof hint, "num_groups %zu, or %d sizes", count, shape->num_groups);
-        else
-            (void)snprintf(hint, sizeof hint, "%d sizes, or no group_sizes", shape->num_groups);
-        (void)adv_err_add(d->err, ADV_E_INVALID, "/shape/group_sizes", hint, "%zu sizes for %d groups", count,
-                          shape->num_groups);
-    }
-    if (shape->m > 0 && count > 0 && bad_count == 0 && total != shape->m) {
-        if (total > 0)
-            (void)snprintf(hint, sizeof hint, "m %lld, or sizes that sum to %lld", (long long)total,
-                           (long long)shape->m);
-        else
-            (void)snprintf(hint, sizeof hint, "sizes that sum to %lld", (long long)shape->m);
-        (void)adv_err_add(d->err, ADV_E_INVALID, "/shape/group_sizes", hint,
-                          "the groups hold %lld rows, but m is %lld", (long long)total, (long long)shape->m);
-    }
-}
-
-static void read_groups(struct decoder *d)
-{
-    static const char *const distributions[] = {"balanced", "multinomial", "zipf", "worst"};
-    struct adv_gmm_shape *shape = &d->request->gmm;
-    int index = 0;
-    if (adv_json_choice(d->shape, "/shape", "group_distribution", ADV_JSON_OPTIONAL, distributions, 4, &index,
-                        d->err))
-        shape->distribution = (enum adv_group_distribution)(ADV_GROUPS_BALANCED + index);
-    json_t *list = adv_json_array(d->shape, "/shape", "group_sizes", ADV_JSON_OPTIONAL, d->err), *element;
-    if (!list) return;
-    const size_t count = json_array_size(list);
-    int64_t *sizes = adv_arena_array(d->arena, count + 1, sizeof *sizes), total = 0, bad_count = 0;
-    size_t i;
-    if (!sizes) {
-        (void)adv_err_add(d->err, ADV_E_MEMORY, "", NULL, "the request is too large");
-        return;
-    }
-    json_array_foreach(list, i, element)
-    {
-        sizes[i] = read_group_size(element, i, &bad_count, d->err);
-        total += sizes[i];
-    }
-    judge_group_sizes(d, count, bad_count, total);
-    if (has(d->shape, "group_distribution") && d->warnings) {
-        (void)adv_err_add(d->warnings, ADV_OK, "/shape/group_distribution", "leave it out",
-                          "group_sizes say how the rows are spread: the distribution is not used");
-        adv_err_rule(d->warnings, "not-used");
-    }
-    if (bad_count > 0 || count != (size_t)shape->num_groups) return;
-    shape->group_sizes = sizes;
-    shape->distribution = ADV_GROUPS_GIVEN;
 }
 
 /* Each block of the fused loss goes by two names. */
@@ -507,7 +428,8 @@ static void read_known(struct decoder *d)
 {
     const enum adv_kernel kernel = d->request->kernel;
     adv_kernel_members_read(kernel, ADV_KERNEL_SHAPE, d->shape, true, d->request, d->err);
-    if (has_gmm_shape(kernel) && d->shape) read_groups(d);
+    if (has_gmm_shape(kernel) && d->shape)
+        adv_decode_groups(d->shape, d->arena, &d->request->gmm, d->err, d->warnings);
     if (kernel == ADV_KERNEL_TGMM || kernel == ADV_KERNEL_RAGGED_DOT_XLA_TGMM)
         drop_forward_members(d, kernel);
     derive_shape(d);
@@ -521,7 +443,7 @@ static void read_unknown(struct decoder *d, const char *nearest)
 {
     if (d->with_tile) d->tile = adv_json_object(d->root, "", "tile", ADV_JSON_OPTIONAL, d->err);
     adv_kernel_members_read_any(ADV_KERNEL_SHAPE, d->shape, d->request, d->err);
-    if (d->shape) read_groups(d);
+    if (d->shape) adv_decode_groups(d->shape, d->arena, &d->request->gmm, d->err, d->warnings);
     derive_shape(d);
     if (d->shape) read_strategy(d);
     adv_kernel_members_read_any(ADV_KERNEL_TILE, d->tile, d->request, d->err);
@@ -589,6 +511,7 @@ adv_code adv_decode_kernel_request(const struct adv_catalog *catalog, const json
         adv_json_choice(root, "", "kernel", ADV_JSON_REQUIRED, names, ADV_KERNEL_COUNT, &kernel, err);
     request->kernel = (enum adv_kernel)kernel;
     d.shape = adv_json_object(root, "", "shape", ADV_JSON_REQUIRED, err);
+    if (known && !d.shape) adv_kernel_members_hint(request->kernel, ADV_KERNEL_SHAPE, err);
     if (known) {
         read_known(&d);
     } else {

@@ -236,6 +236,7 @@ static double meant(const json_t *value)
     const char *text = json_string_value(value);
     char *end = NULL;
     if (!text) return json_is_number(value) ? json_number_value(value) : (double)NAN;
+    if (strspn(text, "-.0123456789eE") != strlen(text)) return (double)NAN; /* no 0x10, no infinity */
     const double number = strtod(text, &end);
     return end != text && !*end ? number : (double)NAN;
 }
@@ -267,18 +268,20 @@ static void hint_tile(const struct reader *r)
     adv_err_hint(r->err, hint);
 }
 
-/* The hint of a size of the shape that was just refused: what is larger than 0 but can hold no tile is not
- * the nearest legal value. */
+/* The hint of a size of the shape that was just refused: what it is when it is missing; and what is larger
+ * than 0 but can hold no tile is not the nearest legal value. */
 static void hint_shape(const struct reader *r)
 {
+    const json_t *value = json_object_get(r->object, r->member->name);
     static const struct {
         const char *name, *hint;
     } least[] = {{"batch", "1, or a part of a sequence from 0.001"},
                  {"q_len", "128, a multiple of 128"},
                  {"kv_len", "128, a multiple of 128"},
                  {"emb_dim", "8, a multiple of 8"}};
-    const double number = meant(json_object_get(r->object, r->member->name));
+    const double number = meant(value);
     const bool lengths_are_free = adv_kernel_is_xla(r->request->kernel);
+    if ((!value || json_is_null(value)) && r->member->what) adv_err_hint(r->err, r->member->what);
     if (!(number < r->member->low)) return;
     for (int i = 0; i < (int)(sizeof least / sizeof *least); i++)
         if (strcmp(least[i].name, r->member->name) == 0 && (i == 0 || !lengths_are_free))
@@ -311,7 +314,7 @@ static void read_member(const struct reader *r)
     if (m->kind == LAYOUT) read_layout(r);
     if (r->err->count + r->err->lost_count == before) return;
     if (m->kind == TILE) hint_tile(r);
-    if (m->kind == SIZE || m->kind == NUMBER) hint_shape(r);
+    if (m->kind == INT || m->kind == SIZE || m->kind == NUMBER) hint_shape(r);
 }
 
 static void read_table(const struct table *table, const struct reader *about, unsigned kernel_bit,
@@ -341,6 +344,18 @@ void adv_kernel_members_read(enum adv_kernel kernel, enum adv_kernel_object whic
     (void)adv_json_known_members(object, pointer_of(which), names, table->count, err);
     const struct reader reader = {.object = object, .at = pointer_of(which), .err = err};
     read_table(table, &reader, needs_all ? 1u << kernel : 0u, request);
+}
+
+void adv_kernel_members_hint(enum adv_kernel kernel, enum adv_kernel_object which, adv_err *err)
+{
+    const struct table *table = &tables[family_of(kernel)][which];
+    char hint[ADV_LIMIT_DETAIL];
+    size_t used = (size_t)snprintf(hint, sizeof hint, "an object with at least");
+    for (int i = 0; i < table->count; i++) {
+        if (!(table->rows[i].needed_by & 1u << kernel) || used >= sizeof hint) continue;
+        used += (size_t)snprintf(hint + used, sizeof hint - used, " `%s`", table->rows[i].name);
+    }
+    adv_err_hint(err, hint);
 }
 
 json_t *adv_kernel_members_describe(enum adv_kernel kernel, enum adv_kernel_object which)

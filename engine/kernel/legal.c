@@ -100,8 +100,11 @@ static adv_code judge_context(const struct adv_attention_shape *s, adv_err *err)
     if (shards <= 1) return ADV_OK;
     const int64_t made_up = s->q_len * shards;
     if (s->q_len > 0 && s->kv_len > 0 && made_up != s->kv_len) {
-        (void)snprintf(hint, sizeof hint, "q_len %lld, or kv_len %lld",
-                       (long long)adv_max_i(1, s->kv_len / shards), (long long)made_up);
+        if (s->kv_len % shards == 0)
+            (void)snprintf(hint, sizeof hint, "q_len %lld, or kv_len %lld", (long long)(s->kv_len / shards),
+                           (long long)made_up);
+        else
+            (void)snprintf(hint, sizeof hint, "kv_len %lld", (long long)made_up);
         code = adv_err_add(err, ADV_E_ILLEGAL, "/shape/q_len", hint,
                            "%lld context shards of %lld queries do not make up the %lld keys",
                            (long long)shards, (long long)s->q_len, (long long)s->kv_len);

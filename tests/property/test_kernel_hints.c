@@ -175,13 +175,25 @@ static void an_unreadable_shape_leaves_the_members_own_rule(void **state)
 static void hints_of_what_is_not_a_tile_size(void **state)
 {
     (void)state;
-    static const struct kernel_case others[] = {{"matmul", "{\"m\":8,\"k\":8,\"n\":8}", {"tile_m"}, {8}},
+    static const struct kernel_case others[] = {{"gmm", "[]", {"tile_n"}, {0}},
+                                                {"gmm", "{\"m\":128}", {"tile_n"}, {0}},
+                                                {"splash_fwd",
+                                                 "{\"q_heads\":4,\"kv_heads\":2,\"q_len\":384,"
+                                                 "\"kv_len\":1024,\"head_dim_qk\":64,\"context_shards\":3}",
+                                                 {"block_q"},
+                                                 {0}},
+                                                {"matmul", "{\"m\":8,\"k\":8,\"n\":8}", {"tile_m"}, {8}},
                                                 {"splash_fwd", "{\"q_len\":0,\"batch\":0}", {"block_q"}, {0}},
                                                 {"linear_xent", "{\"emb_dim\":-8}", {"h_block"}, {0}}};
     static const struct {
         const char *pointer, *hint;
-    } expected[] = {{"/tile/tile_m", "leave it out"}, {"/shape/q_len", "128"}, {"/shape/emb_dim", "8"}};
-    for (int c = 0; c < 3; c++) {
+    } expected[] = {{"/shape", "an object with at least `m` `k` `n` `num_groups`"},
+                    {"/shape/k", "contraction"},
+                    {"/shape/q_len", "kv_len 1152"}, /* 1024 keys are no three shards of anything */
+                    {"/tile/tile_m", "leave it out"},
+                    {"/shape/q_len", "128"},
+                    {"/shape/emb_dim", "8"}};
+    for (size_t c = 0; c < sizeof others / sizeof *others; c++) {
         static adv_err err;
         ask(&others[c], 0, json_integer(0), &err);
         int found = 0;

@@ -64,8 +64,12 @@ bool adv_timeline_draw(struct adv_timeline_pen *pen, const int64_t at[ADV_TIMELI
         memcpy(step->at, at, sizeof step->at);
         step->whole = (struct adv_span){start, end};
         step->lanes[ADV_LANE_DMA_IN] = (struct adv_span){in, loaded};
-        step->lanes[ADV_LANE_VECTOR] = (struct adv_span){computing, computing + cost->vector_s};
-        step->lanes[ADV_LANE_MXU] = (struct adv_span){computed - cost->mxu_s, computed};
+        const int before = cost->product_first ? ADV_LANE_MXU : ADV_LANE_VECTOR;
+        const int after = cost->product_first ? ADV_LANE_VECTOR : ADV_LANE_MXU;
+        const double before_s = cost->product_first ? cost->mxu_s : cost->vector_s;
+        const double after_s = cost->product_first ? cost->vector_s : cost->mxu_s;
+        step->lanes[before] = (struct adv_span){computing, computing + before_s};
+        step->lanes[after] = (struct adv_span){computed - after_s, computed};
         step->lanes[ADV_LANE_DMA_OUT] = (struct adv_span){out, pen->dma_free_s};
     } else {
         timeline->omitted_s[ADV_LANE_DMA_IN] += cost->in_s;

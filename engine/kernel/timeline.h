@@ -83,7 +83,8 @@ struct adv_timeline_cost {
     double lead_s; /* step overhead */
     double wait_s; /* for DMA */
     double in_s, out_s, mxu_s, vector_s;
-    double compute_s; /* of both units, overlaps counted */
+    double compute_s;   /* of both units, overlaps counted */
+    bool product_first; /* the vector unit works on what the array made; else the other way round */
 };
 
 /* A pen for a grid of `all_steps` that takes end_s and moves for dma_s. Then: of `wait_s` that it waits,

@@ -15,6 +15,7 @@ static bool draw(struct adv_timeline_pen *pen, const struct adv_xent_unit *u,
         .out_s = gradients ? u->gradient_s : 0.0,
         .mxu_s = u->product_s * (gradients ? 2.0 : 1.0),
         .vector_s = logits_done ? u->vector_s : 0.0,
+        .product_first = !gradients,
     };
     cost.compute_s = cost.mxu_s + cost.vector_s;
     cost.wait_s = pen->wait_frac * (cost.in_s + cost.out_s);

@@ -273,6 +273,35 @@ static void the_loss_ends_when_the_closed_form_says(void **state)
             }
 }
 
+/* Statistics are taken of logits that are made, gradients are made of a softmax that is taken. */
+static void the_loss_works_in_the_order_of_its_operations(void **state)
+{
+    (void)state;
+    const struct adv_kernel_machine machine = machine_of("v6e");
+    const struct adv_xent_shape s = {2048, 2048, 8192};
+    const struct adv_xent_tile tile = {1024, 512, 2048};
+    for (int kernel = ADV_KERNEL_LINEAR_XENT; kernel <= ADV_KERNEL_LINEAR_XENT_BWD; kernel++) {
+        struct adv_timeline timeline = {.steps = steps, .capacity = 2048};
+        adv_err err;
+        adv_err_init(&err);
+        assert_int_equal(adv_xent_timeline(&machine, (enum adv_kernel)kernel, &s, &tile, &timeline, &err),
+                         ADV_OK);
+        int seen = 0;
+        for (int i = 0; i < timeline.count; i++) {
+            const struct adv_span mxu = steps[i].lanes[ADV_LANE_MXU],
+                                  vector = steps[i].lanes[ADV_LANE_VECTOR];
+            if (!(vector.end_s > vector.start_s)) continue;
+            const bool forward = kernel == ADV_KERNEL_LINEAR_XENT;
+            const double later_s = forward ? vector.start_s - mxu.end_s : mxu.start_s - vector.end_s;
+            assert_true(later_s >= -timeline.end_s * 1e-12);
+            assert_int_equal(steps[i].at[2], forward ? 3 : 0); /* the last block of the width; the first */
+            assert_int_equal(steps[i].at[3], forward ? 0 : 1);
+            seen++;
+        }
+        assert_int_equal(seen, 2 * 4);
+    }
+}
+
 /* XLA's tiles are not known: one step, and why. */
 static void what_xla_tiles_is_one_step(void **state)
 {
@@ -362,6 +391,7 @@ int main(void)
         cmocka_unit_test(a_ring_ends_when_the_closed_form_says),
         cmocka_unit_test(version_2_ends_when_the_closed_form_says),
         cmocka_unit_test(the_loss_ends_when_the_closed_form_says),
+        cmocka_unit_test(the_loss_works_in_the_order_of_its_operations),
         cmocka_unit_test(what_xla_tiles_is_one_step),
         cmocka_unit_test(made_up_groups_cost_what_their_distribution_does),
         cmocka_unit_test(a_long_grid_is_cut_and_counted),

@@ -416,6 +416,7 @@ static void read_tile(struct decoder *d, enum adv_kernel kernel)
                           "`tile` is required");
     if (!adv_kernel_is_xla(kernel) || kernel == ADV_KERNEL_MATMUL)
         adv_kernel_members_read(kernel, ADV_KERNEL_TILE, d->tile, !own_tile, d->request, d->err);
+    if (adv_kernel_is_attention(kernel)) adv_kernel_members_warn_unused(kernel, d->tile, d->warnings);
     if (is_xent(kernel)) judge_xent_names(d);
     if (kernel == ADV_KERNEL_MATMUL || (kernel == ADV_KERNEL_GMM && own_tile))
         warn_unused_tile(d, kernel == ADV_KERNEL_MATMUL ? "XLA tiles a dense matmul itself"

@@ -346,6 +346,20 @@ void adv_kernel_members_read(enum adv_kernel kernel, enum adv_kernel_object whic
     read_table(table, &reader, needs_all ? 1u << kernel : 0u, request);
 }
 
+void adv_kernel_members_warn_unused(enum adv_kernel kernel, const json_t *tile, adv_err *warnings)
+{
+    const struct table *table = &tables[family_of(kernel)][ADV_KERNEL_TILE];
+    for (int i = 0; i < table->count && warnings; i++) {
+        const struct member *m = &table->rows[i];
+        const json_t *value = json_object_get(tile, m->name);
+        char pointer[ADV_LIMIT_POINTER];
+        if (m->of & 1u << kernel || !value || json_is_null(value)) continue;
+        (void)adv_err_add(warnings, ADV_OK, adv_json_pointer(pointer, "/tile", m->name), "leave it out",
+                          "%s is of another pass: %s does not use it", m->name, adv_kernel_name(kernel));
+        adv_err_rule(warnings, "not-used");
+    }
+}
+
 void adv_kernel_members_hint(enum adv_kernel kernel, enum adv_kernel_object which, adv_err *err)
 {
     const struct table *table = &tables[family_of(kernel)][which];

@@ -34,6 +34,10 @@ static const struct {
     {ADV_REQUEST_SIMULATE,
      "{\"chip\":\"v6e\",\"kernel\":\"gmm\",\"shape\":{" GROUPED ",\"return_residuals\":true}," TILE "}",
      false, "residual_copy", "\"warnings\":[]", NULL},
+    {ADV_REQUEST_SIMULATE,
+     "{\"chip\":\"v6e\",\"kernel\":\"splash_fwd\",\"shape\":{" ATTENTION "},"
+     "\"tile\":{\"block_q\":512,\"block_kv\":512,\"block_kv_dkv\":777}}",
+     false, "\"pointer\":\"/tile/block_kv_dkv\"", "of another pass", "/tile/block_q"},
     {ADV_REQUEST_TUNE,
      "{\"chip\":\"v6e\",\"kernel\":\"splash_fwd\",\"shape\":{" SHARDED ",\"segment_ids\":true},"
      "\"flags\":{\"attn_logits_soft_cap\":30,\"use_max_logit_estimate\":8}}",

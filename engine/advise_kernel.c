@@ -97,12 +97,14 @@ adv_code adv_kernel_timeline(const struct adv_kernel_request *request, const str
                              struct adv_timeline *timeline, adv_err *err)
 {
     struct adv_kernel_machine machine = machine_of(request);
-    const bool one_grid = !request->attention.context_ring; /* a ring is a grid per call */
-    if (adv_kernel_is_attention(request->kernel) && one_grid)
+    if (adv_kernel_is_attention(request->kernel))
         return adv_splash_timeline(&machine, request->kernel, &request->attention, &request->attention_tile,
                                    &request->attention_flags, timeline, err);
-    if (adv_kernel_is_gmm(request->kernel) && request->gmm.version == 1)
+    if (adv_kernel_is_gmm(request->kernel))
         return adv_gmm_timeline(&machine, request->kernel, &request->gmm, &request->gmm_tile, timeline, err);
+    if (!adv_kernel_is_xla(request->kernel))
+        return adv_xent_timeline(&machine, request->kernel, &request->xent, &request->xent_tile, timeline,
+                                 err);
     adv_one_step_timeline(&machine, time, timeline);
     return ADV_OK;
 }

@@ -90,6 +90,14 @@ void adv_err_rule(adv_err *err, const char *rule)
     if (err && err->count > 0 && err->lost_count == 0) err->findings[err->count - 1].rule = rule;
 }
 
+void adv_err_hint(adv_err *err, const char *hint)
+{
+    if (!err || err->count == 0 || err->lost_count > 0) return;
+    struct adv_finding *last = &err->findings[err->count - 1];
+    (void)snprintf(last->hint, sizeof last->hint, "%s", hint);
+    repair(last->hint);
+}
+
 void adv_err_merge(adv_err *into, const adv_err *from, const char *pointer_prefix)
 {
     for (int i = 0; i < from->count; i++) {

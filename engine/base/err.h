@@ -38,6 +38,9 @@ adv_code adv_err_add(adv_err *err, adv_code code, const char *pointer, const cha
 /* Names the rule behind the finding just added (nothing when it was one too many); `rule` is static. */
 void adv_err_rule(adv_err *err, const char *rule);
 
+/* Gives the finding just added another hint (nothing when it was one too many). */
+void adv_err_hint(adv_err *err, const char *hint);
+
 /* Adds the findings of `from` to `into`, each pointer prefixed with `pointer_prefix`. */
 void adv_err_merge(adv_err *into, const adv_err *from, const char *pointer_prefix);
 

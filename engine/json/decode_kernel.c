@@ -7,12 +7,13 @@
 #include "engine/base/near.h"
 #include "engine/base/text.h"
 #include "engine/base/units.h"
+#include "engine/json/decode_groups.h"
 #include "engine/json/kernel_members.h"
 #include "engine/kernel/gmm.h"
 #include "engine/kernel/legal.h"
 #include "engine/kernel/vmem.h"
 
-enum { DEFAULT_TOP_K = 10, BAD_SIZES_SHOWN = 8 };
+enum { DEFAULT_TOP_K = 10 };
 
 bool adv_kernel_is_attention(enum adv_kernel kernel)
 {
@@ -38,6 +39,12 @@ bool adv_kernel_is_xla(enum adv_kernel kernel)
 {
     return kernel == ADV_KERNEL_MATMUL || adv_kernel_is_xla_attention(kernel) ||
            adv_kernel_is_xla_ragged_dot(kernel);
+}
+
+bool adv_kernel_tiles_itself(const struct adv_kernel_request *request)
+{
+    return adv_kernel_is_xla(request->kernel) ||
+           (adv_kernel_is_gmm(request->kernel) && request->gmm.version == 2);
 }
 
 static bool has_attention_shape(enum adv_kernel kernel)
@@ -85,15 +92,20 @@ static bool has(const json_t *object, const char *member)
     return value && !json_is_null(value);
 }
 
-/* Members that take another's value when they are left out. */
-static void derive(struct decoder *d)
+/* Blocks that take another's value when they are left out. */
+static void derive_tile(struct decoder *d)
 {
-    struct adv_kernel_request *r = d->request;
-    struct adv_splash_blocks *blocks = &r->attention_tile.blocks;
-    if (!has(d->shape, "kv_len")) r->attention.kv_len = r->attention.q_len * r->attention.context_shards;
-    if (!has(d->shape, "head_dim_v")) r->attention.head_dim_v = r->attention.head_dim_qk;
+    struct adv_splash_blocks *blocks = &d->request->attention_tile.blocks;
     if (!has(d->tile, "block_kv_compute")) blocks->block_kv_compute = blocks->block_kv;
     if (!has(d->tile, "block_kv_dkv_compute")) blocks->block_kv_dkv_compute = blocks->block_kv_dkv;
+}
+
+/* The same of the shape. */
+static void derive_shape(struct decoder *d)
+{
+    struct adv_kernel_request *r = d->request;
+    if (!has(d->shape, "kv_len")) r->attention.kv_len = r->attention.q_len * r->attention.context_shards;
+    if (!has(d->shape, "head_dim_v")) r->attention.head_dim_v = r->attention.head_dim_qk;
     const bool narrow = r->gmm.lhs == ADV_FORMAT_FP8 || r->gmm.lhs == ADV_FORMAT_INT8;
     if (!has(d->shape, "rhs_dtype")) r->gmm.rhs = r->gmm.lhs, r->matmul.rhs = r->matmul.lhs;
     if (has(d->shape, "out_dtype")) return;
@@ -162,86 +174,6 @@ static void read_strategy(struct decoder *d)
     if (strategy == 2) apply_ulysses(d);
 }
 
-/* A size of a group; -1, with a finding while few are bad, when it is none. */
-static int64_t read_group_size(const json_t *element, size_t index, int64_t *bad_count, adv_err *err)
-{
-    const bool whole = json_is_integer(element) ||
-                       (json_is_real(element) && json_real_value(element) == floor(json_real_value(element)));
-    const double size = whole ? json_number_value(element) : -1.0;
-    if (whole && size >= 0.0 && size <= ADV_KERNEL_SIZE_MAX) return (int64_t)size;
-    if ((*bad_count)++ >= BAD_SIZES_SHOWN) return -1;
-    char pointer[ADV_LIMIT_POINTER];
-    if (json_is_number(element))
-        (void)adv_err_add(err, whole ? ADV_E_RANGE : ADV_E_INVALID,
-                          adv_json_pointer_index(pointer, "/shape/group_sizes", index),
-                          json_number_value(element) < 0.0 ? "0, an empty group" : "a whole number of rows",
-                          "group %zu has %.15g rows", index, json_number_value(element));
-    else
-        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer_index(pointer, "/shape/group_sizes", index),
-                          "a whole number of rows", "group %zu must be a whole number, not %s", index,
-                          adv_json_type_name(element));
-    return -1;
-}
-
-static void judge_group_sizes(struct decoder *d, size_t count, int64_t bad_count, int64_t total)
-{
-    const struct adv_gmm_shape *shape = &d->request->gmm;
-    char hint[ADV_LIMIT_NAME];
-    if (bad_count > BAD_SIZES_SHOWN)
-        (void)adv_err_add(d->err, ADV_E_INVALID, "/shape/group_sizes", "whole numbers of rows, 0 or more",
-                          "%lld more sizes are no numbers of rows", (long long)(bad_count - BAD_SIZES_SHOWN));
-    if (shape->num_groups > 0 && count != (size_t)shape->num_groups) {
-        if (count > 0)
-            (void)snprintf(hint, sizeof hint, "num_groups %zu, or %d sizes", count, shape->num_groups);
-        else
-            (void)snprintf(hint, sizeof hint, "%d sizes, or no group_sizes", shape->num_groups);
-        (void)adv_err_add(d->err, ADV_E_INVALID, "/shape/group_sizes", hint, "%zu sizes for %d groups", count,
-                          shape->num_groups);
-    }
-    if (shape->m > 0 && count > 0 && bad_count == 0 && total != shape->m) {
-        if (total > 0)
-            (void)snprintf(hint, sizeof hint, "m %lld, or sizes that sum to %lld", (long long)total,
-                           (long long)shape->m);
-        else
-            (void)snprintf(hint, sizeof hint, "sizes that sum to %lld", (long long)shape->m);
-        (void)adv_err_add(d->err, ADV_E_INVALID, "/shape/group_sizes", hint,
-                          "the groups hold %lld rows, but m is %lld", (long long)total, (long long)shape->m);
-    }
-}
-
-static void read_groups(struct decoder *d)
-{
-    static const char *const distributions[] = {"balanced", "multinomial", "zipf", "worst"};
-    struct adv_gmm_shape *shape = &d->request->gmm;
-    int index = 0;
-    if (adv_json_choice(d->shape, "/shape", "group_distribution", ADV_JSON_OPTIONAL, distributions, 4, &index,
-                        d->err))
-        shape->distribution = (enum adv_group_distribution)(ADV_GROUPS_BALANCED + index);
-    json_t *list = adv_json_array(d->shape, "/shape", "group_sizes", ADV_JSON_OPTIONAL, d->err), *element;
-    if (!list) return;
-    const size_t count = json_array_size(list);
-    int64_t *sizes = adv_arena_array(d->arena, count + 1, sizeof *sizes), total = 0, bad_count = 0;
-    size_t i;
-    if (!sizes) {
-        (void)adv_err_add(d->err, ADV_E_MEMORY, "", NULL, "the request is too large");
-        return;
-    }
-    json_array_foreach(list, i, element)
-    {
-        sizes[i] = read_group_size(element, i, &bad_count, d->err);
-        total += sizes[i];
-    }
-    judge_group_sizes(d, count, bad_count, total);
-    if (has(d->shape, "group_distribution") && d->warnings) {
-        (void)adv_err_add(d->warnings, ADV_OK, "/shape/group_distribution", "leave it out",
-                          "group_sizes say how the rows are spread: the distribution is not used");
-        adv_err_rule(d->warnings, "not-used");
-    }
-    if (bad_count > 0 || count != (size_t)shape->num_groups) return;
-    shape->group_sizes = sizes;
-    shape->distribution = ADV_GROUPS_GIVEN;
-}
-
 /* Each block of the fused loss goes by two names. */
 static void judge_xent_names(struct decoder *d)
 {
@@ -254,6 +186,26 @@ static void judge_xent_names(struct decoder *d)
             (void)adv_err_add(d->err, ADV_E_INVALID, pointer, "one of the two names",
                               "`%s` and `%s` say the same thing twice", names[i], full);
     }
+}
+
+/* What was found about a block that goes by its long name is said of that name. */
+static void rename_xent_blocks(const struct decoder *d, adv_err *findings, int from)
+{
+    for (int i = from; findings && i < findings->count; i++) {
+        char *pointer = findings->findings[i].pointer, full[ADV_LIMIT_POINTER];
+        if (strncmp(pointer, "/tile/", 6) != 0) continue;
+        (void)snprintf(full, sizeof full, "%.*s_size", ADV_LIMIT_NAME, pointer);
+        if (has(d->tile, full + 6)) (void)snprintf(pointer, ADV_LIMIT_POINTER, "%s", full);
+    }
+}
+
+static void judge_xent(struct decoder *d)
+{
+    struct adv_kernel_request *r = d->request;
+    const int errors = d->err->count, warnings = d->warnings ? d->warnings->count : 0;
+    (void)adv_legal_xent(&r->xent, d->tile ? &r->xent_tile : NULL, d->err, d->warnings);
+    rename_xent_blocks(d, d->err, errors);
+    rename_xent_blocks(d, d->warnings, warnings);
 }
 
 static void warn_unused_tile(struct decoder *d, const char *why)
@@ -415,6 +367,19 @@ static void refuse_xla_tuning(struct decoder *d, enum adv_kernel kernel)
                       "XLA chooses the tiles of %s: nothing to tune", what);
 }
 
+/* Sub-blocks that were left out are their blocks: nothing to find about them. */
+static void judge_attention(struct decoder *d, enum adv_kernel kernel)
+{
+    struct adv_kernel_request *r = d->request;
+    struct adv_attention_tile given = r->attention_tile;
+    if (!has(d->tile, "block_kv_compute")) given.blocks.block_kv_compute = 0;
+    if (!has(d->tile, "block_kv_dkv_compute")) given.blocks.block_kv_dkv_compute = 0;
+    (void)adv_legal_attention(kernel, &r->attention, d->tile ? &given : NULL, d->err, d->warnings);
+    if ((r->timeline || r->trace) && r->attention.batch != floor(r->attention.batch))
+        (void)adv_err_add(d->err, ADV_E_RANGE, "/shape/batch", "a whole number, or no timeline and trace",
+                          "the steps of %.15g sequences cannot be drawn", r->attention.batch);
+}
+
 /* The rules of the kernel on what could be read. */
 static void judge(struct decoder *d, enum adv_kernel kernel)
 {
@@ -423,16 +388,12 @@ static void judge(struct decoder *d, enum adv_kernel kernel)
         (void)adv_legal_attention(kernel, &r->attention, NULL, d->err, NULL);
         warn_masks(d);
     } else if (adv_kernel_is_attention(kernel)) {
-        (void)adv_legal_attention(kernel, &r->attention, d->tile ? &r->attention_tile : NULL, d->err,
-                                  d->warnings);
-        if ((r->timeline || r->trace) && r->attention.batch != floor(r->attention.batch))
-            (void)adv_err_add(d->err, ADV_E_RANGE, "/shape/batch", "a whole number, or no timeline and trace",
-                              "the steps of %.15g sequences cannot be drawn", r->attention.batch);
+        judge_attention(d, kernel);
     } else if (adv_kernel_is_gmm(kernel)) {
         (void)adv_gmm_check_version(kernel, &r->gmm, d->err);
         (void)adv_legal_gmm(kernel, &r->gmm, d->tile ? &r->gmm_tile : NULL, d->err, d->warnings);
     } else if (is_xent(kernel)) {
-        (void)adv_legal_xent(&r->xent, d->tile ? &r->xent_tile : NULL, d->err, d->warnings);
+        judge_xent(d);
     }
     if (adv_kernel_is_xla(kernel) && kernel != ADV_KERNEL_MATMUL) refuse_xla_tile(d, kernel);
     if (d->with_tile) return;
@@ -445,28 +406,36 @@ static void judge(struct decoder *d, enum adv_kernel kernel)
         (void)adv_legal_tunable(kernel, &r->attention, &r->gmm, &r->xent, r->wide_tiles, d->err);
 }
 
-/* Shape and tile of a kernel that is known. */
-static void read_known(struct decoder *d)
+/* The tile of a kernel that is known, after its shape: hints name what the shape allows. */
+static void read_tile(struct decoder *d, enum adv_kernel kernel)
 {
-    const enum adv_kernel kernel = d->request->kernel;
-    adv_kernel_members_read(kernel, ADV_KERNEL_SHAPE, d->shape, true, d->request, d->err);
-    const bool own_tile =
-        adv_kernel_is_xla(kernel) || (adv_kernel_is_gmm(kernel) && d->request->gmm.version == 2);
+    const bool own_tile = adv_kernel_tiles_itself(d->request);
     if (d->with_tile) d->tile = adv_json_object(d->root, "", "tile", ADV_JSON_OPTIONAL, d->err);
     if (d->with_tile && !own_tile && !has(d->root, "tile"))
         (void)adv_err_add(d->err, ADV_E_INVALID, "/tile", "tune finds the best tiles of a shape",
                           "`tile` is required");
     if (!adv_kernel_is_xla(kernel) || kernel == ADV_KERNEL_MATMUL)
         adv_kernel_members_read(kernel, ADV_KERNEL_TILE, d->tile, !own_tile, d->request, d->err);
-    if (has_gmm_shape(kernel) && d->shape) read_groups(d);
-    if (kernel == ADV_KERNEL_TGMM || kernel == ADV_KERNEL_RAGGED_DOT_XLA_TGMM)
-        drop_forward_members(d, kernel);
+    if (adv_kernel_is_attention(kernel)) adv_kernel_members_warn_unused(kernel, d->tile, d->warnings);
     if (is_xent(kernel)) judge_xent_names(d);
     if (kernel == ADV_KERNEL_MATMUL || (kernel == ADV_KERNEL_GMM && own_tile))
         warn_unused_tile(d, kernel == ADV_KERNEL_MATMUL ? "XLA tiles a dense matmul itself"
                                                         : "version 2 of the grouped matmul picks its own");
-    derive(d);
+    derive_tile(d);
+}
+
+/* Shape and tile of a kernel that is known. */
+static void read_known(struct decoder *d)
+{
+    const enum adv_kernel kernel = d->request->kernel;
+    adv_kernel_members_read(kernel, ADV_KERNEL_SHAPE, d->shape, true, d->request, d->err);
+    if (has_gmm_shape(kernel) && d->shape)
+        adv_decode_groups(d->shape, d->arena, &d->request->gmm, d->err, d->warnings);
+    if (kernel == ADV_KERNEL_TGMM || kernel == ADV_KERNEL_RAGGED_DOT_XLA_TGMM)
+        drop_forward_members(d, kernel);
+    derive_shape(d);
     if (has_attention_shape(kernel) && d->shape) read_strategy(d);
+    read_tile(d, kernel);
     judge(d, kernel);
 }
 
@@ -475,10 +444,11 @@ static void read_unknown(struct decoder *d, const char *nearest)
 {
     if (d->with_tile) d->tile = adv_json_object(d->root, "", "tile", ADV_JSON_OPTIONAL, d->err);
     adv_kernel_members_read_any(ADV_KERNEL_SHAPE, d->shape, d->request, d->err);
-    adv_kernel_members_read_any(ADV_KERNEL_TILE, d->tile, d->request, d->err);
-    if (d->shape) read_groups(d);
-    derive(d);
+    if (d->shape) adv_decode_groups(d->shape, d->arena, &d->request->gmm, d->err, d->warnings);
+    derive_shape(d);
     if (d->shape) read_strategy(d);
+    adv_kernel_members_read_any(ADV_KERNEL_TILE, d->tile, d->request, d->err);
+    derive_tile(d);
     for (int i = 0; nearest && i < ADV_KERNEL_COUNT; i++)
         if (adv_kernel_name((enum adv_kernel)i) == nearest) judge(d, (enum adv_kernel)i);
 }
@@ -542,6 +512,7 @@ adv_code adv_decode_kernel_request(const struct adv_catalog *catalog, const json
         adv_json_choice(root, "", "kernel", ADV_JSON_REQUIRED, names, ADV_KERNEL_COUNT, &kernel, err);
     request->kernel = (enum adv_kernel)kernel;
     d.shape = adv_json_object(root, "", "shape", ADV_JSON_REQUIRED, err);
+    if (known && !d.shape) adv_kernel_members_hint(request->kernel, ADV_KERNEL_SHAPE, err);
     if (known) {
         read_known(&d);
     } else {

@@ -31,6 +31,7 @@ struct adv_kernel_request {
 bool adv_kernel_is_attention(enum adv_kernel kernel); /* of Pallas, with tiles, as the next */
 bool adv_kernel_is_gmm(enum adv_kernel kernel);
 bool adv_kernel_is_xla(enum adv_kernel kernel); /* XLA's own operation: it has no tiles of the caller's */
+bool adv_kernel_tiles_itself(const struct adv_kernel_request *request); /* those, and GMM v2 */
 bool adv_kernel_is_xla_attention(enum adv_kernel kernel);
 bool adv_kernel_is_xla_ragged_dot(enum adv_kernel kernel);
 

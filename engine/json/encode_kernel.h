@@ -62,11 +62,12 @@ json_t *adv_encode_maxtext_tiles(const struct adv_kernel_request *request,
 
 /* What the sweep's program does not time as it was tuned: static sentences, also comments in the program.
  * Returns how many. */
-enum { ADV_SWEEP_DIFFERENCES = 5 };
+enum { ADV_SWEEP_DIFFERENCES = 4 };
 int adv_sweep_differences(const struct adv_kernel_request *request, const char *lines[ADV_SWEEP_DIFFERENCES]);
 
-/* {tune_jax: python text that times the short list, hyperparams}; null for the fused loss. Defined in
- * encode_sweep.c. */
+/* {tune_jax: python text that times the short list, tiles: its rows}; null when the list is empty. Names of
+ * kernels and their arguments are those of jax.experimental and, for grouped matmuls and the fused loss, of
+ * tokamax's kernel modules, which MaxText calls too. Defined in encode_sweep.c. */
 json_t *adv_encode_sweep(const struct adv_kernel_request *request, const struct adv_kernel_tuning *tuning);
 
 #endif

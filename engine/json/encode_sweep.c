@@ -96,15 +96,31 @@ static void write_splash(struct adv_text *text, const struct adv_kernel_request 
                               "\n\nrun, arguments = gradient, (q, k, v)\n");
 }
 
+/* Tokamax's kernel is the one that MaxText runs and the one with a number of buffers; it and the older one of
+ * jax.experimental name the format of the result differently. */
+static void write_gmm_backend(struct adv_text *text, const struct adv_gmm_shape *s)
+{
+    adv_text_format(
+        text,
+        "try:\n"
+        "    from tokamax._src.ops.ragged_dot import pallas_mosaic_tpu_kernel as backend\n\n"
+        "    HAS_BUFFERS = True\n"
+        "    REST = dict(precision=jax.lax.Precision.DEFAULT, out_dtype=jnp.%s)\n"
+        "except ImportError:  # two buffers: tiles that differ in their number alone time alike\n"
+        "    import importlib\n\n"
+        "    backend = importlib.import_module(\"jax.experimental.pallas.ops.tpu.megablox.gmm\")\n"
+        "    HAS_BUFFERS = False\n"
+        "    REST = dict(preferred_element_type=jnp.%s)\n\n",
+        jax_dtype(s->out), jax_dtype(s->out));
+}
+
 static void write_gmm(struct adv_text *text, const struct adv_kernel_request *request)
 {
     const struct adv_gmm_shape *s = &request->gmm;
     const bool tgmm = request->kernel == ADV_KERNEL_TGMM;
-    adv_text_format(text,
-                    "import importlib  # this kernel takes the first three of a tile\n\n"
-                    "backend = importlib.import_module(\"jax.experimental.pallas.ops.tpu.megablox.gmm\")\n\n"
-                    "M, K, N, GROUPS = %lld, %lld, %lld, %d\n",
-                    (long long)s->m, (long long)s->k, (long long)s->n, s->num_groups);
+    write_gmm_backend(text, s);
+    adv_text_format(text, "M, K, N, GROUPS = %lld, %lld, %lld, %d\n", (long long)s->m, (long long)s->k,
+                    (long long)s->n, s->num_groups);
     int64_t sizes[ADV_LIMIT_GROUPS];
     if (adv_gmm_sizes(s, sizes)) {
         adv_text_append(text, "sizes = jnp.array([");
@@ -121,12 +137,38 @@ static void write_gmm(struct adv_text *text, const struct adv_kernel_request *re
     else
         adv_text_format(text, "lhs = jnp.ones((M, K), jnp.%s)\nrhs = jnp.ones((GROUPS, %s), jnp.%s)\n",
                         jax_dtype(s->lhs), s->rhs_transposed ? "N, K" : "K, N", jax_dtype(s->rhs));
+    adv_text_format(text,
+                    "\n\ndef run(lhs, rhs, sizes, tile):\n"
+                    "    buffers = dict(input_buffer_count=tile[3]) if HAS_BUFFERS else {}\n"
+                    "    return backend.%s(lhs, rhs, sizes, tiling=tile[:3]%s, **REST, **buffers)\n"
+                    "\n\narguments = (lhs, rhs, sizes)\n",
+                    tgmm ? "tgmm" : "gmm", !tgmm && s->rhs_transposed ? ", transpose_rhs=True" : "");
+}
+
+/* The two passes of tokamax's loss by themselves; backward takes the log-sum-exp that forward leaves. */
+static void write_xent(struct adv_text *text, const struct adv_kernel_request *request)
+{
+    const struct adv_xent_shape *s = &request->xent;
+    const bool backward = request->kernel == ADV_KERNEL_LINEAR_XENT_BWD;
+    const char *operands = backward ? "dout, lse, x, labels, w" : "x, labels, w";
+    adv_text_format(text,
+                    "from tokamax._src.ops.linear_softmax_cross_entropy_loss import pallas_mosaic_tpu_kernel "
+                    "as backend\n\n"
+                    "TOKENS, EMB_DIM, VOCAB = %lld, %lld, %lld\n"
+                    "x = jnp.ones((TOKENS, EMB_DIM), jnp.bfloat16)\n"
+                    "w = jnp.ones((EMB_DIM, VOCAB), jnp.bfloat16)\n"
+                    "labels = jax.random.randint(jax.random.key(0), (TOKENS,), 0, VOCAB)\n",
+                    (long long)s->tokens, (long long)s->emb_dim, (long long)s->vocab);
+    if (backward)
+        adv_text_append(text, "dout = jnp.ones((), jnp.float32)\n"
+                              "lse = jnp.full((TOKENS,), np.log(VOCAB) + EMB_DIM, jnp.float32)\n");
     adv_text_format(
         text,
-        "\n\ndef run(lhs, rhs, sizes, tile):\n"
-        "    return backend.%s(lhs, rhs, sizes, preferred_element_type=jnp.%s, tiling=tile[:3]%s)\n"
-        "\n\narguments = (lhs, rhs, sizes)\n",
-        tgmm ? "tgmm" : "gmm", jax_dtype(s->out), !tgmm && s->rhs_transposed ? ", transpose_rhs=True" : "");
+        "\n\ndef run(%s, tile):\n"
+        "    blocks = {name + \"_size\": size for name, size in zip(NAMES, tile)}\n"
+        "    return backend.linear_softmax_cross_entropy_loss_%s_pallas_mosaic_tpu(%s, **blocks)\n"
+        "\n\narguments = (%s)\n",
+        operands, backward ? "bwd" : "fwd", operands, operands);
 }
 
 /* One row of TILES: values in the order of NAMES, the predicted time beside them. */
@@ -182,11 +224,8 @@ int adv_sweep_differences(const struct adv_kernel_request *request, const char *
          "use_max_logit_estimate: the kernel of jax.experimental keeps its running maximum"},
         {attention && flags->dq_reduction_steps > 0,
          "dq_reduction_steps: the kernel of jax.experimental sums its dQ partials at once"},
-        {adv_kernel_is_gmm(request->kernel),
-         "input_buffer_count: megablox of jax.experimental has two buffers; tiles that differ in it alone "
-         "time alike"},
-        {!attention && !adv_kernel_is_gmm(request->kernel),
-         "there is no program for the fused loss: sweep is null"},
+        {adv_kernel_is_gmm(request->kernel) && request->gmm.return_residuals,
+         "return_residuals: the program times the kernel without the copy of its result"},
     };
     int count = 0;
     for (int i = 0; i < ADV_SWEEP_DIFFERENCES; i++)
@@ -197,13 +236,12 @@ int adv_sweep_differences(const struct adv_kernel_request *request, const char *
 json_t *adv_encode_sweep(const struct adv_kernel_request *request, const struct adv_kernel_tuning *tuning)
 {
     const bool attention = adv_kernel_is_attention(request->kernel);
-    if ((!attention && !adv_kernel_is_gmm(request->kernel)) || tuning->short_list_count == 0)
-        return json_null();
+    if (tuning->short_list_count == 0) return json_null();
     json_t *tiles = json_array();
     struct adv_text text;
     adv_text_init(&text, ADV_LIMIT_BODY_BYTES);
-    adv_text_format(&text, "# Times the short list of %s on a %s. Needs: pip install tune-jax\n",
-                    adv_kernel_name(request->kernel), request->chip->chip.name);
+    adv_text_format(&text, "# Times the short list of %s on a %s. Needs: pip install tune-jax%s\n",
+                    adv_kernel_name(request->kernel), request->chip->chip.name, attention ? "" : " tokamax");
     if (request->scoped_vmem_limit_bytes > 0.0)
         adv_text_format(&text, "# Run with LIBTPU_INIT_ARGS=--xla_tpu_scoped_vmem_limit_kib=%.0f\n",
                         request->scoped_vmem_limit_bytes / 1024.0);
@@ -213,8 +251,10 @@ json_t *adv_encode_sweep(const struct adv_kernel_request *request, const struct 
     adv_text_append(&text, "import jax\nimport jax.numpy as jnp\nimport numpy as np\nimport tune_jax\n");
     if (attention)
         write_splash(&text, request);
-    else
+    else if (adv_kernel_is_gmm(request->kernel))
         write_gmm(&text, request);
+    else
+        write_xent(&text, request);
     write_tiles(&text, tiles, request, tuning);
     adv_text_append(&text, "tune_jax.tune_logger.setLevel(\"INFO\")\n"
                            "tuned = tune_jax.tune(run, hyperparams={\"tile\": TILES})\n"

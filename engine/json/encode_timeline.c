@@ -67,6 +67,8 @@ json_t *adv_encode_timeline(const struct adv_timeline *timeline, const struct ad
                                                            adv_encode_number(us(time->parts[i].time_s))));
     adv_encode_set_number(object, "end_us", us(timeline->end_s));
     (void)json_object_set_new(object, "walked", json_boolean(timeline->walked));
+    (void)json_object_set_new(object, "why_not_walked",
+                              timeline->why_not ? json_string(timeline->why_not) : json_null());
     (void)json_object_set_new(object, "representative_groups", json_boolean(timeline->representative));
     (void)json_object_set_new(object, "steps", steps);
     (void)json_object_set_new(object, "omitted", encode_omitted(timeline));

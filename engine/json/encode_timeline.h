@@ -6,8 +6,8 @@
 
 #include "engine/kernel/timeline.h"
 
-/* New reference: {end_us, walked, representative_groups, steps: [{at, start_us, end_us, dma_in, mxu, vector,
- * dma_out: [start_us, end_us] or null}], omitted, outside_kernel}. */
+/* New reference: {end_us, walked, why_not_walked, representative_groups, steps: [{at, start_us, end_us,
+ * dma_in, mxu, vector, dma_out: [start_us, end_us] or null}], omitted, outside_kernel}. */
 json_t *adv_encode_timeline(const struct adv_timeline *timeline, const struct adv_kernel_time *time);
 
 /* New reference: the same as trace events that Perfetto and chrome://tracing read; one thread per unit. */

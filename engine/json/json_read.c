@@ -140,9 +140,10 @@ static bool refuse_number(const json_t *value, const char *at, const char *membe
     char pointer[ADV_LIMIT_POINTER], hint[ADV_LIMIT_NAME], *end = NULL;
     const char *wanted = whole ? "a whole number" : "a number", *text = json_string_value(value);
     if (!json_is_number(value)) {
-        const double quoted = text ? strtod(text, &end) : 0.0;
+        const bool is_decimal = text && strspn(text, "-.0123456789eE") == strlen(text);
+        const double quoted = is_decimal ? strtod(text, &end) : 0.0;
         (void)snprintf(hint, sizeof hint, "a number from %.15g to %.15g", low, high);
-        if (text && end != text && !*end && quoted >= low && quoted <= high && strlen(text) < 24)
+        if (is_decimal && end != text && !*end && quoted >= low && quoted <= high && strlen(text) < 24)
             (void)snprintf(hint, sizeof hint, "%s, without quotes", text);
         return refuse_type(value, at, member, wanted, hint, err);
     }

@@ -1,13 +1,17 @@
 #include "engine/json/kernel_members.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/json/encode_common.h"
+#include "engine/kernel/legal_near.h"
 
 enum kind {
     INT,
+    TILE, /* INT, of a tile: which values are legal depends on the shape */
     SIZE, /* int64_t */
     NUMBER,
     BOOL,
@@ -66,16 +70,16 @@ static const struct member attention_shape[] = {
 };
 
 static const struct member attention_tile[] = {
-    {"block_q", INT, B(block_q), 1, ADV_KERNEL_LEN_MAX, OF_FWD, OF_FWD, "queries per grid step"},
-    {"block_kv", INT, B(block_kv), 1, ADV_KERNEL_LEN_MAX, OF_FWD, OF_FWD, "keys per grid step"},
-    {"block_kv_compute", INT, B(block_kv_compute), 1, ADV_KERNEL_LEN_MAX, OF_FWD, 0,
+    {"block_q", TILE, B(block_q), 1, ADV_KERNEL_LEN_MAX, OF_FWD, OF_FWD, "queries per grid step"},
+    {"block_kv", TILE, B(block_kv), 1, ADV_KERNEL_LEN_MAX, OF_FWD, OF_FWD, "keys per grid step"},
+    {"block_kv_compute", TILE, B(block_kv_compute), 1, ADV_KERNEL_LEN_MAX, OF_FWD, 0,
      "keys per inner step; block_kv when left out"},
-    {"block_q_dkv", INT, B(block_q_dkv), 1, ADV_KERNEL_LEN_MAX, OF_DKV, OF_DKV, "queries per grid step"},
-    {"block_kv_dkv", INT, B(block_kv_dkv), 1, ADV_KERNEL_LEN_MAX, OF_DKV, OF_DKV, "keys per grid step"},
-    {"block_kv_dkv_compute", INT, B(block_kv_dkv_compute), 1, ADV_KERNEL_LEN_MAX, OF_DKV, 0,
+    {"block_q_dkv", TILE, B(block_q_dkv), 1, ADV_KERNEL_LEN_MAX, OF_DKV, OF_DKV, "queries per grid step"},
+    {"block_kv_dkv", TILE, B(block_kv_dkv), 1, ADV_KERNEL_LEN_MAX, OF_DKV, OF_DKV, "keys per grid step"},
+    {"block_kv_dkv_compute", TILE, B(block_kv_dkv_compute), 1, ADV_KERNEL_LEN_MAX, OF_DKV, 0,
      "keys per inner step; block_kv_dkv when left out"},
-    {"block_q_dq", INT, B(block_q_dq), 1, ADV_KERNEL_LEN_MAX, OF_DQ, OF_DQ, "queries per grid step"},
-    {"block_kv_dq", INT, B(block_kv_dq), 1, ADV_KERNEL_LEN_MAX, OF_DQ, OF_DQ, "keys per grid step"},
+    {"block_q_dq", TILE, B(block_q_dq), 1, ADV_KERNEL_LEN_MAX, OF_DQ, OF_DQ, "queries per grid step"},
+    {"block_kv_dq", TILE, B(block_kv_dq), 1, ADV_KERNEL_LEN_MAX, OF_DQ, OF_DQ, "keys per grid step"},
     {"q_layout", LAYOUT, AT(attention_tile.q_layout), 0, 0, EVERY, 0, "HEAD_DIM_MINOR (1) or SEQ_MINOR (2)"},
     {"k_layout", LAYOUT, AT(attention_tile.k_layout), 0, 0, EVERY, 0, "HEAD_DIM_MINOR (1) or SEQ_MINOR (2)"},
     {"v_layout", LAYOUT, AT(attention_tile.v_layout), 0, 0, EVERY, 0, "HEAD_DIM_MINOR (1) or SEQ_MINOR (2)"},
@@ -105,10 +109,10 @@ static const struct member gmm_shape[] = {
 };
 
 static const struct member gmm_tile[] = {
-    {"tile_m", INT, AT(gmm_tile.tile_m), 1, ADV_GMM_TILE_MAX, EVERY, EVERY, "rows per grid step; divides m"},
-    {"tile_k", INT, AT(gmm_tile.tile_k), 1, ADV_GMM_TILE_MAX, EVERY, EVERY,
+    {"tile_m", TILE, AT(gmm_tile.tile_m), 1, ADV_GMM_TILE_MAX, EVERY, EVERY, "rows per grid step; divides m"},
+    {"tile_k", TILE, AT(gmm_tile.tile_k), 1, ADV_GMM_TILE_MAX, EVERY, EVERY,
      "contraction per grid step: a multiple of 128 or all of k"},
-    {"tile_n", INT, AT(gmm_tile.tile_n), 1, ADV_GMM_TILE_MAX, EVERY, EVERY,
+    {"tile_n", TILE, AT(gmm_tile.tile_n), 1, ADV_GMM_TILE_MAX, EVERY, EVERY,
      "columns per grid step: a multiple of 128 or all of n"},
     {"input_buffer_count", INT, AT(gmm_tile.input_buffer_count), 2, ADV_GMM_BUFFERS_MAX, EVERY, 0,
      "buffers of the inputs; 2 when left out"},
@@ -133,15 +137,15 @@ static const struct member xent_shape[] = {
 
 /* Each block under two names: the short one and that of the kernel's own configuration. */
 static const struct member xent_tile[] = {
-    {"b_block", INT, AT(xent_tile.b_block), 1, ADV_GMM_TILE_MAX, EVERY, EVERY,
+    {"b_block", TILE, AT(xent_tile.b_block), 1, ADV_GMM_TILE_MAX, EVERY, EVERY,
      "tokens per grid step; divides tokens"},
-    {"h_block", INT, AT(xent_tile.h_block), 1, ADV_GMM_TILE_MAX, EVERY, EVERY,
+    {"h_block", TILE, AT(xent_tile.h_block), 1, ADV_GMM_TILE_MAX, EVERY, EVERY,
      "width per grid step: a multiple of 128 or all of it"},
-    {"v_block", INT, AT(xent_tile.v_block), 1, ADV_GMM_TILE_MAX, EVERY, EVERY,
+    {"v_block", TILE, AT(xent_tile.v_block), 1, ADV_GMM_TILE_MAX, EVERY, EVERY,
      "vocabulary per grid step: a multiple of 128 or all of it"},
-    {"b_block_size", INT, AT(xent_tile.b_block), 1, ADV_GMM_TILE_MAX, EVERY, 0, NULL},
-    {"h_block_size", INT, AT(xent_tile.h_block), 1, ADV_GMM_TILE_MAX, EVERY, 0, NULL},
-    {"v_block_size", INT, AT(xent_tile.v_block), 1, ADV_GMM_TILE_MAX, EVERY, 0, NULL},
+    {"b_block_size", TILE, AT(xent_tile.b_block), 1, ADV_GMM_TILE_MAX, EVERY, 0, NULL},
+    {"h_block_size", TILE, AT(xent_tile.h_block), 1, ADV_GMM_TILE_MAX, EVERY, 0, NULL},
+    {"v_block_size", TILE, AT(xent_tile.v_block), 1, ADV_GMM_TILE_MAX, EVERY, 0, NULL},
 };
 
 #undef AT
@@ -189,6 +193,7 @@ struct reader {
     const char *at;
     const struct member *member;
     enum adv_json_need need;
+    struct adv_kernel_request *request;
     char *out;
     adv_err *err;
 };
@@ -225,12 +230,71 @@ static void read_layout(const struct reader *r)
                       "HEAD_DIM_MINOR (1) or SEQ_MINOR (2)", "%s is not a layout", r->member->name);
 }
 
+/* What was meant by a value that is no tile size: the number, or that in quotes; NAN: neither. */
+static double meant(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    char *end = NULL;
+    if (!text) return json_is_number(value) ? json_number_value(value) : (double)NAN;
+    if (strspn(text, "-.0123456789eE") != strlen(text)) return (double)NAN; /* no 0x10, no infinity */
+    const double number = strtod(text, &end);
+    return end != text && !*end ? number : (double)NAN;
+}
+
+/* The hint of a tile size that was just refused: the nearest values that the shape allows, or what they are.
+ */
+static void hint_tile(const struct reader *r)
+{
+    const struct member *m = r->member;
+    const struct adv_kernel_request *k = r->request;
+    const json_t *value = json_object_get(r->object, m->name);
+    const struct adv_legal_context context = {k->kernel, &k->attention, &k->attention_tile.blocks, &k->gmm,
+                                              &k->xent};
+    const double number = floor(meant(value));
+    const int64_t wanted = number > m->high ? (int64_t)m->high : number > 0.0 ? (int64_t)number : 0;
+    struct adv_legal_values values;
+    char hint[ADV_LIMIT_DETAIL];
+    if (adv_kernel_tiles_itself(k)) {
+        adv_err_hint(r->err, "leave it out: this kernel takes no tile");
+        return;
+    }
+    if (!adv_legal_near_member(&context, m->name, wanted, &values)) return;
+    const bool meant_legal = values.near.below == wanted && values.near.above == wanted;
+    if (json_is_string(value) && meant_legal) return; /* its own number, without quotes */
+    if (isnan(number))
+        (void)snprintf(hint, sizeof hint, "%s", values.rule);
+    else
+        (void)adv_legal_values_text(&values, hint);
+    adv_err_hint(r->err, hint);
+}
+
+/* The hint of a size of the shape that was just refused: what it is when it is missing; and what is larger
+ * than 0 but can hold no tile is not the nearest legal value. */
+static void hint_shape(const struct reader *r)
+{
+    const json_t *value = json_object_get(r->object, r->member->name);
+    static const struct {
+        const char *name, *hint;
+    } least[] = {{"batch", "1, or a part of a sequence from 0.001"},
+                 {"q_len", "128, a multiple of 128"},
+                 {"kv_len", "128, a multiple of 128"},
+                 {"emb_dim", "8, a multiple of 8"}};
+    const double number = meant(value);
+    const bool lengths_are_free = adv_kernel_is_xla(r->request->kernel);
+    if ((!value || json_is_null(value)) && r->member->what) adv_err_hint(r->err, r->member->what);
+    if (!(number < r->member->low)) return;
+    for (int i = 0; i < (int)(sizeof least / sizeof *least); i++)
+        if (strcmp(least[i].name, r->member->name) == 0 && (i == 0 || !lengths_are_free))
+            adv_err_hint(r->err, least[i].hint);
+}
+
 static void read_member(const struct reader *r)
 {
     const struct member *m = r->member;
+    const int before = r->err->count + r->err->lost_count;
     int64_t whole = 0;
     int narrow = 0;
-    if (m->kind == INT &&
+    if ((m->kind == INT || m->kind == TILE) &&
         adv_json_int(r->object, r->at, m->name, r->need, (int)m->low, (int)m->high, &narrow, r->err))
         memcpy(r->out, &narrow, sizeof narrow);
     if (m->kind == SIZE && adv_json_integer(r->object, r->at, m->name, r->need, (int64_t)m->low,
@@ -248,6 +312,9 @@ static void read_member(const struct reader *r)
     }
     if (m->kind == DTYPE) read_dtype(r);
     if (m->kind == LAYOUT) read_layout(r);
+    if (r->err->count + r->err->lost_count == before) return;
+    if (m->kind == TILE) hint_tile(r);
+    if (m->kind == INT || m->kind == SIZE || m->kind == NUMBER) hint_shape(r);
 }
 
 static void read_table(const struct table *table, const struct reader *about, unsigned kernel_bit,
@@ -261,6 +328,7 @@ static void read_table(const struct table *table, const struct reader *about, un
         const bool needed =
             reader.member->needed_by & kernel_bit && !json_object_get(reader.object, full_name);
         reader.need = needed ? ADV_JSON_REQUIRED : ADV_JSON_OPTIONAL;
+        reader.request = request;
         reader.out = (char *)request + reader.member->offset;
         read_member(&reader);
     }
@@ -278,11 +346,37 @@ void adv_kernel_members_read(enum adv_kernel kernel, enum adv_kernel_object whic
     read_table(table, &reader, needs_all ? 1u << kernel : 0u, request);
 }
 
+void adv_kernel_members_warn_unused(enum adv_kernel kernel, const json_t *tile, adv_err *warnings)
+{
+    const struct table *table = &tables[family_of(kernel)][ADV_KERNEL_TILE];
+    for (int i = 0; i < table->count && warnings; i++) {
+        const struct member *m = &table->rows[i];
+        const json_t *value = json_object_get(tile, m->name);
+        char pointer[ADV_LIMIT_POINTER];
+        if (m->of & 1u << kernel || !value || json_is_null(value)) continue;
+        (void)adv_err_add(warnings, ADV_OK, adv_json_pointer(pointer, "/tile", m->name), "leave it out",
+                          "%s is of another pass: %s does not use it", m->name, adv_kernel_name(kernel));
+        adv_err_rule(warnings, "not-used");
+    }
+}
+
+void adv_kernel_members_hint(enum adv_kernel kernel, enum adv_kernel_object which, adv_err *err)
+{
+    const struct table *table = &tables[family_of(kernel)][which];
+    char hint[ADV_LIMIT_DETAIL];
+    size_t used = (size_t)snprintf(hint, sizeof hint, "an object with at least");
+    for (int i = 0; i < table->count; i++) {
+        if (!(table->rows[i].needed_by & 1u << kernel) || used >= sizeof hint) continue;
+        used += (size_t)snprintf(hint + used, sizeof hint - used, " `%s`", table->rows[i].name);
+    }
+    adv_err_hint(err, hint);
+}
+
 json_t *adv_kernel_members_describe(enum adv_kernel kernel, enum adv_kernel_object which)
 {
     static const char *const types[] = {
-        [INT] = "int",      [SIZE] = "int",      [NUMBER] = "number", [BOOL] = "bool",
-        [DTYPE] = "string", [LAYOUT] = "string", [NAME] = "string",   [SIZES] = "int[]"};
+        [INT] = "int",      [TILE] = "int",      [SIZE] = "int",    [NUMBER] = "number", [BOOL] = "bool",
+        [DTYPE] = "string", [LAYOUT] = "string", [NAME] = "string", [SIZES] = "int[]"};
     const struct table *table = &tables[family_of(kernel)][which];
     json_t *list = json_array();
     for (int i = 0; i < table->count; i++) {

@@ -18,6 +18,15 @@ void adv_kernel_members_read(enum adv_kernel kernel, enum adv_kernel_object whic
 void adv_kernel_members_read_any(enum adv_kernel_object which, const json_t *object,
                                  struct adv_kernel_request *request, adv_err *err);
 
+/* Warns of members of `tile` that are read but belong to another kernel of the family; `warnings` may be
+ * NULL.
+ */
+void adv_kernel_members_warn_unused(enum adv_kernel kernel, const json_t *tile, adv_err *warnings);
+
+/* Gives the finding just added, that the object is missing or none, the members that `kernel` needs as hint.
+ */
+void adv_kernel_members_hint(enum adv_kernel kernel, enum adv_kernel_object which, adv_err *err);
+
 /* The members of `kernel` for users: a list of {name, type, what, required, minimum, maximum}. */
 json_t *adv_kernel_members_describe(enum adv_kernel kernel, enum adv_kernel_object which);
 

@@ -180,8 +180,7 @@ static struct work tgmm_work(const struct adv_kernel_machine *machine, const str
 static void residual_copy(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *s,
                           struct adv_kernel_time *time)
 {
-    const double rows = (double)s->m, out = adv_format_bytes(s->out);
-    const double bytes = 2.0 * rows * (double)s->n * out;
+    const double bytes = adv_gmm_residual_bytes(s);
     const double copy_s = adv_stream_time_s(machine, bytes);
     adv_kernel_part_add(time, "residual_copy", copy_s);
     time->time_s += copy_s;

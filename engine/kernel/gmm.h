@@ -23,6 +23,12 @@ void adv_gmm_unit_of(const struct adv_kernel_machine *machine, enum adv_kernel k
                      const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile,
                      struct adv_gmm_unit *unit);
 
+/* Bytes of the copy that return_residuals adds behind the kernel. */
+static inline double adv_gmm_residual_bytes(const struct adv_gmm_shape *shape)
+{
+    return 2.0 * (double)shape->m * (double)shape->n * adv_format_bytes(shape->out);
+}
+
 /* What a step takes beyond its compute: the rest of a longer DMA and the share that does not hide. */
 static inline double adv_gmm_exposed_s(double dma_s, double compute_s, double overlap_frac)
 {

@@ -20,4 +20,21 @@ double adv_gmm_v2_tiles(const struct adv_kernel_machine *machine, const struct a
 void adv_gmm_v2(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *shape,
                 struct adv_kernel_time *time);
 
+/* One grid step, from which the timeline is made: a row tile of one group against one tile of columns. */
+struct adv_gmm_v2_unit {
+    int64_t n_tiles;
+    int64_t tile_m, bucket; /* rows of a group come tile_m at a time, the last of them in buckets */
+    double row_mxu_s;       /* per computed row */
+    double row_tail_s;      /* masking of a contraction, per computed row and per `tail_rows` of every step */
+    double tail_rows;
+    double step_s;              /* of every step, code reload included */
+    double row_in_s, row_out_s; /* DMA per row of a group */
+    double weight_s;            /* DMA of a group's first step */
+    double dma_s, exposed_s;    /* of the whole grid; the second does not hide behind compute */
+};
+
+/* The shape is checked. */
+void adv_gmm_v2_unit_of(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *shape,
+                        struct adv_gmm_v2_unit *unit);
+
 #endif

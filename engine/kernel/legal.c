@@ -4,47 +4,10 @@
 
 #include "engine/base/near.h"
 #include "engine/base/units.h"
+#include "engine/kernel/legal_near.h"
 #include "engine/kernel/splash_blocks.h"
 
-enum { LANES = 128, LABELS = 1024, LEAST_ROWS = 64 /* of the tuners' row tiles */ };
-
-/* One block and the length it has to cut. */
-struct block {
-    const char *name;
-    int64_t block;
-    const char *length_name;
-    int64_t length;
-    bool whole; /* queries: a length under 128 is taken whole; the kernels refuse such blocks of keys */
-};
-
-static int blocks_of(enum adv_kernel kernel, const struct adv_attention_shape *s,
-                     const struct adv_splash_blocks *b, struct block list[3])
-{
-    const int64_t keys = adv_splash_call_keys(s);
-    const char *keys_name = keys == s->kv_len ? "kv_len" : "a ring shard's share of kv_len,";
-    if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS) {
-        list[0] = (struct block){"block_q", b->block_q, "q_len", s->q_len, true};
-        list[1] = (struct block){"block_kv", b->block_kv, keys_name, keys, false};
-        list[2] = (struct block){"block_kv_compute", b->block_kv_compute, "block_kv", b->block_kv, false};
-        return 3;
-    }
-    if (kernel == ADV_KERNEL_SPLASH_BWD_DQ) {
-        list[0] = (struct block){"block_q_dq", b->block_q_dq, "q_len", s->q_len, true};
-        list[1] = (struct block){"block_kv_dq", b->block_kv_dq, keys_name, keys, false};
-        return 2;
-    }
-    list[0] = (struct block){"block_q_dkv", b->block_q_dkv, "q_len", s->q_len, true};
-    list[1] = (struct block){"block_kv_dkv", b->block_kv_dkv, keys_name, keys, false};
-    list[2] = (struct block){"block_kv_dkv_compute", b->block_kv_dkv_compute, "block_kv_dkv", b->block_kv_dkv,
-                             false};
-    return 3;
-}
-
-/* Can any block cut the length? */
-static bool can_cut(int64_t length, bool whole)
-{
-    return length % LANES == 0 || (whole && length < LANES);
-}
+enum { LANES = ADV_LEGAL_LANES, LABELS = ADV_LEGAL_LABELS, LEAST_ROWS = 64 /* of the tuners' row tiles */ };
 
 static adv_code untunable(adv_err *err, const char *name, int64_t length, int64_t unit)
 {
@@ -61,12 +24,13 @@ static adv_code judge_lengths(const struct adv_attention_shape *s, adv_err *err)
     adv_code code = ADV_OK;
     const int64_t keys = s->kv_len > 0 ? adv_splash_call_keys(s) : 0;
     const int64_t calls = keys > 0 ? adv_max_i(1, s->kv_len / keys) : 1;
-    if (s->q_len > 0 && !can_cut(s->q_len, true)) code = untunable(err, "q_len", s->q_len, LANES);
-    if (keys > 0 && !can_cut(keys, false)) code = untunable(err, "kv_len", s->kv_len, LANES * calls);
+    if (s->q_len > 0 && !adv_legal_can_cut(s->q_len, true)) code = untunable(err, "q_len", s->q_len, LANES);
+    if (keys > 0 && !adv_legal_can_cut(keys, false))
+        code = untunable(err, "kv_len", s->kv_len, LANES * calls);
     return code;
 }
 
-static adv_code refuse_block(const struct block *b, adv_err *err)
+static adv_code refuse_block(const struct adv_legal_block *b, adv_err *err)
 {
     char pointer[ADV_LIMIT_NAME], hint[ADV_LIMIT_DETAIL], near[64];
     if (!err) return ADV_E_ILLEGAL;
@@ -83,7 +47,7 @@ static adv_code refuse_block(const struct block *b, adv_err *err)
                        (long long)b->block, b->length_name, (long long)b->length);
 }
 
-static bool block_is_legal(const struct block *b)
+static bool block_is_legal(const struct adv_legal_block *b)
 {
     if (b->block < 1 || b->length % b->block) return false;
     return b->block % LANES == 0 || (b->whole && b->block == b->length && b->length < LANES);
@@ -91,7 +55,7 @@ static bool block_is_legal(const struct block *b)
 
 /* A sub-block of a key block that 128 does not divide either: any multiple of 128 may divide the right one.
  */
-static adv_code judge_part_of_refused(const struct block *part, adv_err *err)
+static adv_code judge_part_of_refused(const struct adv_legal_block *part, adv_err *err)
 {
     char pointer[ADV_LIMIT_NAME], hint[ADV_LIMIT_DETAIL], near[64];
     if (part->block >= 1 && part->block % LANES == 0) return ADV_OK;
@@ -104,12 +68,13 @@ static adv_code judge_part_of_refused(const struct block *part, adv_err *err)
 }
 
 /* The blocks of one kernel; with `known_only`, blocks and lengths that are 0 are left out. */
-static adv_code judge_blocks(const struct block *list, int count, bool known_only, adv_err *err)
+static adv_code judge_blocks(const struct adv_legal_block *list, int count, bool known_only, adv_err *err)
 {
     adv_code code = ADV_OK, found;
     for (int i = 0; i < count; i++) {
         if (known_only && (list[i].block == 0 || list[i].length == 0)) continue;
-        if (block_is_legal(&list[i]) || (i < 2 && !can_cut(list[i].length, list[i].whole))) continue;
+        if (block_is_legal(&list[i]) || (i < 2 && !adv_legal_can_cut(list[i].length, list[i].whole)))
+            continue;
         const bool whole_refused = i == 2 && list[1].block % LANES != 0 && !block_is_legal(&list[1]);
         found = whole_refused ? judge_part_of_refused(&list[i], err) : refuse_block(&list[i], err);
         if (found) code = found;
@@ -120,9 +85,10 @@ static adv_code judge_blocks(const struct block *list, int count, bool known_onl
 adv_code adv_legal_splash_blocks(enum adv_kernel kernel, const struct adv_attention_shape *shape,
                                  const struct adv_splash_blocks *blocks, adv_err *err)
 {
-    struct block list[3];
+    struct adv_legal_block list[3];
     const adv_code bad = judge_lengths(shape, err);
-    const adv_code bad_blocks = judge_blocks(list, blocks_of(kernel, shape, blocks, list), false, err);
+    const adv_code bad_blocks =
+        judge_blocks(list, adv_legal_blocks_of(kernel, shape, blocks, list), false, err);
     return bad ? bad : bad_blocks;
 }
 
@@ -134,8 +100,11 @@ static adv_code judge_context(const struct adv_attention_shape *s, adv_err *err)
     if (shards <= 1) return ADV_OK;
     const int64_t made_up = s->q_len * shards;
     if (s->q_len > 0 && s->kv_len > 0 && made_up != s->kv_len) {
-        (void)snprintf(hint, sizeof hint, "q_len %lld, or kv_len %lld",
-                       (long long)adv_max_i(1, s->kv_len / shards), (long long)made_up);
+        if (s->kv_len % shards == 0)
+            (void)snprintf(hint, sizeof hint, "q_len %lld, or kv_len %lld", (long long)(s->kv_len / shards),
+                           (long long)made_up);
+        else
+            (void)snprintf(hint, sizeof hint, "kv_len %lld", (long long)made_up);
         code = adv_err_add(err, ADV_E_ILLEGAL, "/shape/q_len", hint,
                            "%lld context shards of %lld queries do not make up the %lld keys",
                            (long long)shards, (long long)s->q_len, (long long)s->kv_len);
@@ -176,10 +145,10 @@ adv_code adv_legal_attention(enum adv_kernel kernel, const struct adv_attention_
         adv_err_rule(warnings, "no-effect");
     }
     if (!tile) return code; /* the tuners' lengths: adv_legal_tunable */
-    struct block list[3];
+    struct adv_legal_block list[3];
     const adv_code bad_lengths = judge_lengths(s, err);
     if (bad_lengths) code = bad_lengths;
-    const adv_code bad = judge_blocks(list, blocks_of(kernel, s, &tile->blocks, list), true, err);
+    const adv_code bad = judge_blocks(list, adv_legal_blocks_of(kernel, s, &tile->blocks, list), true, err);
     return bad ? bad : code;
 }
 
@@ -211,11 +180,15 @@ static adv_code judge_masked(const char *name, const char *axis, int64_t tile, i
     if (tile <= 0 || length <= 0) return ADV_OK;
     (void)snprintf(pointer, sizeof pointer, "/tile/%s", name);
     if (tile % LANES && tile != length) {
-        (void)adv_near_text(adv_near_multiples(LANES, tile), near, sizeof near);
-        if (length % LANES && length <= ADV_GMM_TILE_MAX)
+        struct adv_legal_values values;
+        adv_legal_near_masked(axis, length, tile, &values);
+        (void)adv_near_text(values.near, near, sizeof near);
+        const bool offers_whole = values.near.below == length || values.near.above == length;
+        if (length % LANES && length <= ADV_GMM_TILE_MAX && !offers_whole)
             (void)snprintf(hint, sizeof hint, "%s, or %lld, the whole of %s", near, (long long)length, axis);
         else
-            (void)snprintf(hint, sizeof hint, "%s", near);
+            (void)snprintf(hint, sizeof hint, "%s%s%s", near, offers_whole ? ", the whole of " : "",
+                           offers_whole ? axis : "");
         return adv_err_add(err, ADV_E_ILLEGAL, pointer, hint,
                            "%s is %lld, neither a multiple of 128 nor the whole of %s %lld", name,
                            (long long)tile, axis, (long long)length);
@@ -238,15 +211,32 @@ static adv_code judge_masked(const char *name, const char *axis, int64_t tile, i
     return ADV_OK;
 }
 
+/* The legal row tiles next to one that is not, and the rows that would take it, or the next that fills its
+ * registers. */
+static void hint_rows(int64_t m, int64_t unit, int64_t tile_m, char hint[ADV_LIMIT_DETAIL])
+{
+    struct adv_legal_values values;
+    char near[64], padding[128] = "";
+    adv_legal_near_rows(m, unit, tile_m, &values);
+    const int64_t tile = adv_round_up(tile_m, unit), padded = adv_round_up(m, tile);
+    const bool some = values.near.below || values.near.above;
+    if (tile == tile_m)
+        (void)snprintf(padding, sizeof padding, "pad m to %lld", (long long)padded);
+    else if (padded != m)
+        (void)snprintf(padding, sizeof padding, "%lld, with m padded to %lld", (long long)tile,
+                       (long long)padded);
+    (void)snprintf(hint, ADV_LIMIT_DETAIL, "%s%s%s",
+                   some ? adv_near_text(values.near, near, sizeof near) : "",
+                   some && padding[0] ? "; or " : "", padding);
+}
+
 /* Rows are never masked at the end: tile_m divides m. */
 static adv_code judge_rows(const struct adv_gmm_shape *s, int64_t tile_m, adv_err *err)
 {
-    char hint[ADV_LIMIT_DETAIL], near[64];
+    char hint[ADV_LIMIT_DETAIL];
     const int64_t unit = adv_legal_row_unit(s->lhs), m = s->m;
     if (tile_m <= 0 || m <= 0 || (m % tile_m == 0 && (tile_m % unit == 0 || tile_m == m))) return ADV_OK;
-    (void)adv_near_text(adv_near_divisors(m, unit, tile_m), near, sizeof near);
-    (void)snprintf(hint, sizeof hint, "%s; or pad m to %lld", near,
-                   (long long)adv_round_up(m, tile_m % unit ? adv_round_up(tile_m, unit) : tile_m));
+    hint_rows(m, unit, tile_m, hint);
     if (m % tile_m)
         return adv_err_add(err, ADV_E_ILLEGAL, "/tile/tile_m", hint,
                            "tile_m %lld does not divide m %lld: %lld rows are left over", (long long)tile_m,
@@ -274,22 +264,16 @@ bool adv_legal_token_block(int64_t tokens, int64_t block)
     return block == tokens || block % LABELS == 0 || (block >= LANES && (block & (block - 1)) == 0);
 }
 
-/* The legal token blocks next to `wanted`. */
-static struct adv_near token_blocks(int64_t tokens, int64_t wanted)
-{
-    struct adv_near near = adv_near_divisors(tokens, LABELS, wanted);
-    for (int64_t block = LANES; block < LABELS; block *= 2)
-        if (tokens % block == 0) adv_near_consider(&near, block, wanted);
-    return near;
-}
-
 static adv_code judge_token_block(int64_t tokens, int64_t block, adv_err *err, adv_err *warnings)
 {
     char hint[ADV_LIMIT_DETAIL], near[64];
     if (tokens <= 0 || block <= 0) return ADV_OK;
-    (void)adv_near_text(token_blocks(tokens, block), near, sizeof near);
     if (!adv_legal_token_block(tokens, block)) {
-        (void)snprintf(hint, sizeof hint, "%s; or pad the tokens to %lld", near,
+        struct adv_legal_values values;
+        adv_legal_near_tokens(tokens, block, &values);
+        const bool some = values.near.below || values.near.above;
+        (void)snprintf(hint, sizeof hint, "%s%spad the tokens to %lld",
+                       some ? adv_near_text(values.near, near, sizeof near) : "", some ? "; or " : "",
                        (long long)adv_round_up(tokens, LABELS));
         if (tokens % block)
             return adv_err_add(err, ADV_E_ILLEGAL, "/tile/b_block", hint,

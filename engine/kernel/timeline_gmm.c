@@ -1,4 +1,5 @@
 #include <math.h>
+#include <string.h>
 
 #include "engine/base/limits.h"
 #include "engine/base/units.h"
@@ -27,8 +28,8 @@ static bool draw(struct walk *walk, const int64_t at[ADV_TIMELINE_AXES], bool ne
                                      .mxu_s = u->mxu_s,
                                      .vector_s = u->vector_s};
     cost.compute_s = u->mxu_s + u->vector_s;
-    cost.total_s = cost.lead_s + cost.compute_s +
-                   adv_gmm_exposed_s(cost.in_s + cost.out_s, cost.compute_s, u->overlap_frac);
+    cost.wait_s =
+        walk->pen.wait_frac * adv_gmm_exposed_s(cost.in_s + cost.out_s, cost.compute_s, u->overlap_frac);
     return adv_timeline_draw(&walk->pen, at, &cost);
 }
 
@@ -41,7 +42,7 @@ static bool walk_visits(struct walk *walk, int64_t at[ADV_TIMELINE_AXES])
         if (++walk->looked > ADV_LIMIT_TIMELINE_WALK) return false;
         at[2] = g;
         if (size <= 0) {
-            const struct adv_timeline_cost cost = {.lead_s = walk->unit.step_s, .total_s = walk->unit.step_s};
+            const struct adv_timeline_cost cost = {.lead_s = walk->unit.step_s};
             at[3] = -1;
             if (walk->is_tgmm && !adv_timeline_draw(&walk->pen, at, &cost)) return false;
             continue;
@@ -95,6 +96,64 @@ static void represent(const struct adv_gmm_shape *shape, int64_t tile_m, int64_t
     }
 }
 
+/* Sizes spread like those of a multinomial draw, from the smallest to the largest, adding up to m: the
+ * quantiles of a logistic curve, which is near enough to the bell of a binomial (within 0.01 of its
+ * distribution, at 1.702 per deviation). */
+static void draw_sizes(const struct adv_gmm_shape *shape, int64_t *sizes)
+{
+    const double groups = shape->num_groups, mean = (double)shape->m / groups;
+    const double deviation = sqrt(mean * (1.0 - 1.0 / groups));
+    int64_t edge = 0;
+    double sum = 0.0, all = 0.0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t g = 0; g < shape->num_groups; g++) {
+            const double place = ((double)g + 0.5) / groups;
+            const double size = adv_max(0.0, mean + deviation * log(place / (1.0 - place)) / 1.702);
+            if (pass == 0) {
+                all += size;
+                continue;
+            }
+            sum += size;
+            const int64_t end = g + 1 < shape->num_groups ? llround((double)shape->m * sum / all) : shape->m;
+            sizes[g] = end - edge;
+            edge = end;
+        }
+}
+
+/* Waiting is shared out as the closed form has its kinds of steps wait. */
+static void share_waits(struct walk *walk, const struct adv_kernel_time *time)
+{
+    const struct adv_gmm_unit *u = &walk->unit;
+    double wait_s = 0.0, hbm_bytes = time->hbm_bytes;
+    for (int i = 0; i < time->parts_count; i++) {
+        if (strcmp(time->parts[i].name, "dma_exposed") == 0) wait_s = time->parts[i].time_s;
+        if (strcmp(time->parts[i].name, "residual_copy") == 0)
+            hbm_bytes -= adv_gmm_residual_bytes(walk->shape);
+    }
+    walk->pen = adv_timeline_pen_of(walk->pen.timeline, time->grid_steps, adv_timeline_inside_s(time),
+                                    hbm_bytes / u->bytes_per_s);
+    adv_timeline_share_waits(&walk->pen, wait_s, wait_s, (u->row_bytes + u->weight_bytes) / u->bytes_per_s,
+                             u->out_bytes / u->bytes_per_s);
+}
+
+static void walk_v1(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                    const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile,
+                    const struct adv_kernel_time *time, struct adv_timeline *timeline)
+{
+    struct walk walk = {.shape = shape,
+                        .sizes = shape->group_sizes,
+                        .tile_m = tile->tile_m,
+                        .is_tgmm = kernel == ADV_KERNEL_TGMM,
+                        .pen = {.timeline = timeline}};
+    adv_gmm_unit_of(machine, kernel, shape, tile, &walk.unit);
+    timeline->axes[0] = "n_tile";
+    timeline->axes[1] = "k_tile";
+    timeline->axes[2] = "group";
+    timeline->axes[3] = "row_tile";
+    share_waits(&walk, time);
+    adv_timeline_close(&walk.pen, walk_grid(&walk), adv_timeline_inside_s(time));
+}
+
 adv_code adv_gmm_timeline(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                           const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile,
                           struct adv_timeline *timeline, adv_err *err)
@@ -106,30 +165,18 @@ adv_code adv_gmm_timeline(const struct adv_kernel_machine *machine, enum adv_ker
     struct adv_gmm_shape walked = *shape;
     timeline->representative = shape->distribution != ADV_GROUPS_GIVEN;
     if (timeline->representative) {
-        represent(shape, tile->tile_m, made);
+        if (shape->version == 1)
+            represent(shape, tile->tile_m, made);
+        else if (!adv_gmm_sizes(shape, made))
+            draw_sizes(shape, made);
         walked.distribution = ADV_GROUPS_GIVEN;
         walked.group_sizes = made;
         const adv_code worse = adv_gmm_time(machine, kernel, &walked, tile, &time, err);
         if (worse) return worse;
     }
-    struct walk walk = {.shape = &walked,
-                        .sizes = walked.group_sizes,
-                        .tile_m = tile->tile_m,
-                        .is_tgmm = kernel == ADV_KERNEL_TGMM,
-                        .pen = {.timeline = timeline, .dma_latest_s = (double)INFINITY}};
-    adv_gmm_unit_of(machine, kernel, &walked, tile, &walk.unit);
-    timeline->axes[0] = "n_tile";
-    timeline->axes[1] = "k_tile";
-    timeline->axes[2] = "group";
-    timeline->axes[3] = "row_tile";
-    timeline->walked = walk_grid(&walk);
-    timeline->end_s = walk.pen.now_s;
-    if (!timeline->walked) {
-        timeline->end_s = time.time_s;
-        for (int i = 0; i < time.parts_count; i++)
-            if (adv_part_is_outside(&time.parts[i])) timeline->end_s -= time.parts[i].time_s;
-        for (int i = 0; i < ADV_LANES; i++) timeline->omitted_s[i] = (double)NAN;
-    }
-    timeline->omitted_count = time.grid_steps - timeline->count;
+    if (shape->version == 1)
+        walk_v1(machine, kernel, &walked, tile, &time, timeline);
+    else
+        adv_gmm_v2_walk(machine, &walked, &time, timeline);
     return ADV_OK;
 }

@@ -76,6 +76,7 @@ static void refused_numbers_name_the_nearest_legal_value(void **state)
         {"{\"n\": 9223372036854775807}", "64, the nearest legal value", ADV_E_RANGE},
         {"{\"n\": 1.5}", "1 or 2", ADV_E_INVALID},
         {"{\"n\": \"16\"}", "16, without quotes", ADV_E_INVALID},
+        {"{\"n\": \"0x10\"}", "a number from 1 to 64", ADV_E_INVALID}, /* JSON has no such number */
         {"{\"n\": \"many\"}", "a number from 1 to 64", ADV_E_INVALID},
         {"{\"n\": [3]}", "a number from 1 to 64", ADV_E_INVALID},
     };

@@ -34,6 +34,10 @@ static const struct {
     {ADV_REQUEST_SIMULATE,
      "{\"chip\":\"v6e\",\"kernel\":\"gmm\",\"shape\":{" GROUPED ",\"return_residuals\":true}," TILE "}",
      false, "residual_copy", "\"warnings\":[]", NULL},
+    {ADV_REQUEST_SIMULATE,
+     "{\"chip\":\"v6e\",\"kernel\":\"splash_fwd\",\"shape\":{" ATTENTION "},"
+     "\"tile\":{\"block_q\":512,\"block_kv\":512,\"block_kv_dkv\":777}}",
+     false, "\"pointer\":\"/tile/block_kv_dkv\"", "of another pass", "/tile/block_q"},
     {ADV_REQUEST_TUNE,
      "{\"chip\":\"v6e\",\"kernel\":\"splash_fwd\",\"shape\":{" SHARDED ",\"segment_ids\":true},"
      "\"flags\":{\"attn_logits_soft_cap\":30,\"use_max_logit_estimate\":8}}",
@@ -50,11 +54,20 @@ static const struct {
     {ADV_REQUEST_TUNE,
      "{\"chip\":\"v6e\",\"kernel\":\"gmm\",\"shape\":{\"m\":4096,\"k\":1024,\"n\":1024,\"num_groups\":4,"
      "\"group_distribution\":\"balanced\"}}",
-     false, "sizes = jnp.array([1024, 1024, 1024, 1024]", "# Not as tuned: input_buffer_count", "random"},
+     false, "sizes = jnp.array([1024, 1024, 1024, 1024]", "input_buffer_count=tile[3]", "random"},
+    {ADV_REQUEST_TUNE,
+     "{\"chip\":\"v6e\",\"kernel\":\"gmm\",\"shape\":{" GROUPED ",\"return_residuals\":true}}", false,
+     "# Not as tuned: return_residuals", "out_dtype=jnp.bfloat16", NULL},
     {ADV_REQUEST_TUNE,
      "{\"chip\":\"v6e\",\"kernel\":\"linear_xent\",\"shape\":{\"tokens\":8192,\"emb_dim\":4096,"
      "\"vocab\":32768}}",
-     false, "\"sweep\":null", "no program for the fused loss", NULL},
+     false, "linear_softmax_cross_entropy_loss_fwd_pallas_mosaic_tpu(x, labels, w, **blocks)",
+     "TOKENS, EMB_DIM, VOCAB = 8192, 4096, 32768", "dout"},
+    {ADV_REQUEST_TUNE,
+     "{\"chip\":\"v6e\",\"kernel\":\"linear_xent_bwd\",\"shape\":{\"tokens\":8192,\"emb_dim\":4096,"
+     "\"vocab\":32768}}",
+     false, "linear_softmax_cross_entropy_loss_bwd_pallas_mosaic_tpu(dout, lse, x, labels, w, **blocks)",
+     "arguments = (dout, lse, x, labels, w)", "not as tuned"},
     {ADV_REQUEST_SIMULATE,
      "{\"chip\":\"v6e\",\"kernel\":\"attention_xla\",\"shape\":{" ATTENTION "},\"tile\":{\"block_q\":512}}",
      true, "\"pointer\":\"/tile\"", "attention_xla takes no tile", "unknown member"},

@@ -106,15 +106,27 @@ static void assert_pictures_add_up(const json_t *answer)
     assert_true(now_us <= end_us + 2e-4);
     const json_t *events = json_object_get(json_object_get(answer, "trace"), "traceEvents");
     double last_us = 0.0;
+    size_t traced = 0;
     for (size_t i = 0; i < json_array_size(events); i++) {
         const json_t *event = json_array_get(events, i);
         const char *phase = json_string_value(json_object_get(event, "ph"));
         if (strcmp(phase, "M") == 0) continue;
+        if (strcmp(json_string_value(json_object_get(event, "name")), "step") == 0) {
+            const json_t *step = json_array_get(steps, traced++);
+            assert_close(number(event, "ts"), number(step, "start_us"), 0.0);
+            assert_true(fabs(number(event, "ts") + number(event, "dur") - number(step, "end_us")) < 2.1e-4);
+        }
         assert_string_equal(phase, "X");
         assert_true(number(event, "dur") >= 0.0);
         last_us = fmax(last_us, number(event, "ts") + number(event, "dur"));
     }
+    assert_int_equal(traced, json_array_size(steps));
     assert_close(last_us, end_us + outside_us, 2e-3 / last_us + 1e-9);
+    const bool walked = json_is_true(json_object_get(timeline, "walked"));
+    assert_true(walked == json_is_null(json_object_get(timeline, "why_not_walked")));
+    if (walked)
+        assert_close((double)json_array_size(steps) + number(json_object_get(timeline, "omitted"), "count"),
+                     number(answer, "grid_steps"), rough ? 0.1 : 0.0);
 }
 
 static double simulate(const char *chip, const char *kernel, const char *shape, const json_t *tile,
@@ -174,6 +186,7 @@ static void every_kernel_is_tuned_simulated_and_drawn_on_every_chip(void **state
         {"linear_xent", &typical_xent},
         {"linear_xent_bwd", &typical_xent},
     };
+    static const char *const spreads[] = {"balanced", "multinomial", "zipf", "worst", "multinomial"};
     for (int c = 0; c < CHIPS; c++) {
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
             json_t *best = tune(chips[c], rows[i].kernel, *rows[i].shape, "{}");
@@ -181,6 +194,22 @@ static void every_kernel_is_tuned_simulated_and_drawn_on_every_chip(void **state
             json_decref(best);
         }
         (void)simulate(chips[c], "matmul", "{\"m\":4096,\"k\":4096,\"n\":4096}", NULL, pictures);
+        for (size_t i = 0; i < sizeof spreads / sizeof *spreads; i++) {
+            char shape[256];
+            (void)snprintf(shape, sizeof shape,
+                           "{\"m\":16384,\"k\":2048,\"n\":1536,\"num_groups\":%d,\"version\":2,"
+                           "\"group_distribution\":\"%s\"}",
+                           i % 2 ? 16 : 128, spreads[i]);
+            (void)simulate(chips[c], "gmm", shape, NULL, pictures);
+        }
+        for (size_t i = 0; i < SPLASH; i++) {
+            static const char *const ring =
+                "{\"q_heads\":8,\"kv_heads\":2,\"q_len\":1024,\"head_dim_qk\":128,\"context_shards\":4,"
+                "\"context_parallel_strategy\":\"ring\",\"context_load_balanced\":true}";
+            json_t *best = tune(chips[c], splash_kernels[i], ring, "{}");
+            (void)simulate(chips[c], splash_kernels[i], ring, best, pictures);
+            json_decref(best);
+        }
     }
 }
 

@@ -47,9 +47,11 @@ static void row_tiles_divide_the_rows_and_fill_registers(void **state)
     } cases[] = {
         {4096, 128, ADV_FORMAT_BF16, true, NULL},
         {4096, 16, ADV_FORMAT_BF16, true, NULL},
-        {4096, 8, ADV_FORMAT_BF16, false, "16; or pad m to 4096"},
+        {4096, 8, ADV_FORMAT_BF16, false, "16"},
         {4096, 8, ADV_FORMAT_F32, true, NULL},
-        {4096, 16, ADV_FORMAT_FP8, false, "32; or pad m to 4096"},
+        {4096, 16, ADV_FORMAT_FP8, false, "32"},
+        {4096, 100, ADV_FORMAT_BF16, false, "64 or 128; or 112, with m padded to 4144"},
+        {200003, 128, ADV_FORMAT_BF16, false, "pad m to 200064"}, /* no tile is as wide as the axis */
         {4096, 384, ADV_FORMAT_BF16, false, "256 or 512; or pad m to 4224"},
         {4100, 128, ADV_FORMAT_BF16, false, "4100; or pad m to 4224"},
         {4100, 4100, ADV_FORMAT_BF16, true, NULL}, /* the whole axis */

@@ -95,6 +95,7 @@ export function simulation(body, steps = 40) {
     timeline: body?.timeline && {
       end_us: end,
       walked: true,
+      why_not_walked: null,
       representative_groups: false,
       steps: listed,
       omitted: {

@@ -150,7 +150,11 @@ function note(timeline) {
   const said = ['Beside each unit: the share of the kernel in which it is busy.'];
   const { omitted, outside_kernel: outside } = timeline;
   if (!timeline.walked)
-    said.push('The grid of this kernel is not walked step by step; the picture is one step as long as the kernel.');
+    said.push(
+      timeline.why_not_walked
+        ? `Not every step is here: ${timeline.why_not_walked}.`
+        : 'The grid of this kernel is not walked step by step; the picture is one step as long as the kernel.',
+    );
   if (timeline.representative_groups) said.push('Group sizes were made up from their distribution.');
   if (omitted?.count > 0) said.push(`${plural(omitted.count, 'later step is', 'later steps are')} not listed.`);
   for (const part of outside ?? [])

@@ -61,6 +61,7 @@ struct adv_slot {
 
 struct adv_account {
     struct adv_slot slots[ADV_TERM_COUNT];
+    double hand_overs_s;       /* of a pipeline, in and between slices: exposed, counted in slots */
     struct adv_ledger *ledger; /* NULL in the search; kernels are listed here */
 };
 

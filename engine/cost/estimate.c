@@ -248,7 +248,10 @@ adv_code adv_estimate_again(const struct adv_estimate_input *input, struct adv_c
     memset(scratch->saved_known, 0, sizeof scratch->saved_known);
     struct adv_account account;
     if (!scratch->fixed_known) memset(&account, 0, sizeof account);
-    return price(input, &scratch->cost, &scratch->params, estimate, &account, err);
+    code = price(input, &scratch->cost, &scratch->params, estimate, &account, err);
+    scratch->bubble_s = account.slots[ADV_TERM_PIPELINE_BUBBLE].exposed_seconds;
+    scratch->hand_overs_s = account.hand_overs_s;
+    return code;
 }
 
 void adv_estimate_again_interval(const struct adv_cost_scratch *scratch, struct adv_estimate *estimate)

@@ -354,8 +354,9 @@ void adv_schedule_pipeline(const struct adv_cost *cost, struct adv_account *acco
         plus((struct spanning){0.0, 0.0}, 2.0,
              spanning_of(cost, &cost->stage_group, plan->dcn[ADV_AXIS_STAGE], ADV_COLLECTIVE_PERMUTE, bytes));
     double iterations = repeats * cost->microbatches + cost->stages - 1.0;
-    add_spanning(account, ADV_TERM_PIPELINE_PERMUTE, permute, total_of(permute),
-                 2.0 * iterations * plan->gradient_accumulation_steps, 2.0 * bytes);
+    double times = 2.0 * iterations * plan->gradient_accumulation_steps;
+    add_spanning(account, ADV_TERM_PIPELINE_PERMUTE, permute, total_of(permute), times, 2.0 * bytes);
+    account->hand_overs_s = times * total_of(permute);
 }
 
 /* HBM bytes per parameter of an Adam update: weights read and written, gradient read twice (norm, update),

@@ -105,6 +105,7 @@ struct adv_cost_scratch {
     /* of the plan being priced */
     bool saved_known[ADV_LIMIT_LAYER_KINDS];
     struct adv_saved saved[ADV_LIMIT_LAYER_KINDS];
+    double bubble_s, hand_overs_s; /* of its pipeline, exposed in a step */
     /* of the mesh */
     struct adv_cost_sent sent[ADV_SCRATCH_COLLECTIVES];
     /* of the request */

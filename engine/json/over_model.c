@@ -39,8 +39,8 @@ static adv_code append_unsaid(const struct adv_reread_source *source, const stru
     int count = 0;
     const struct adv_reread reread = adv_reread_of(source);
     if (!reread.read(reread.configuration, NULL, 0, &read)) return ADV_OK; /* the file is not to blame */
-    adv_code code = adv_emit_changes(&read, plan, source->model, source->cluster, arena, changes, CHANGES,
-                                     &count, err);
+    adv_code code =
+        adv_emit_changes(&read, plan, source->model, source->cluster, arena, changes, CHANGES, &count, err);
     for (int i = 0; code == ADV_OK && i < count; i++)
         if (json_object_get(source->defaults, changes[i].key))
             code = append(config, changes[i].key, changes[i].to_json, err);

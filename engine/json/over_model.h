@@ -10,8 +10,8 @@
 
 /* Appends to `config`, which `plan` was written to (emit/config.h), the keys that the file of the catalog's
  * model `model_name` (NULL: none) sets to something else than the plan although the plan's value is
- * base.yml's, and override_model_config where any key contradicts the file. Keys and values live in the arena.
- * ADV_E_MEMORY only. */
+ * base.yml's, and override_model_config where any key contradicts the file. Keys and values live in the
+ * arena. ADV_E_MEMORY only. */
 ADV_MUST_CHECK adv_code adv_say_over_model(const struct adv_catalog *catalog, const char *model_name,
                                            const struct adv_model *model, const struct adv_cluster *cluster,
                                            const struct adv_plan *plan, struct adv_arena *arena,

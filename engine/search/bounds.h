@@ -1,10 +1,8 @@
-/* bounds.h: what can be said of a family without pricing it. */
+/* bounds.h: what can be said of families without pricing them, or by pricing others. */
 #ifndef ADV_SEARCH_BOUNDS_H
 #define ADV_SEARCH_BOUNDS_H
 
-#include "engine/spec/cluster.h"
-#include "engine/spec/model.h"
-#include "engine/spec/plan.h"
+#include "engine/search/space.h"
 
 /* HBM that no choice of remat, offload of activations or tiling gives back: this device's weights and, unless
  * they live on the host, optimizer moments. Proof: adv_estimate_plan's peaks are sums of non-negative parts,
@@ -12,5 +10,21 @@
  * of the loss and backward peaks unless offloaded. So a family whose value is above the device's memory holds
  * no plan that fits. */
 double adv_bound_hbm_bytes_per_device(const struct adv_plan *plan, const struct adv_model_params *params);
+
+/* No plan of the family is better by the cautious metric, which is `doubt` times the plain one: the interval
+ * is as wide for all of a family. */
+struct adv_bound {
+    double metric, doubt;
+    double bubble, hand_overs; /* of the metric: what its pipeline takes */
+    int family;                /* of space.families */
+    bool derived;              /* from another family's: solved when the cutoff is known, most are above it */
+};
+
+/* The bound of a family that another one bounds (struct adv_family, bounded_by): `by` is that one's. */
+struct adv_bound adv_bound_derived(const struct adv_space *space, const struct adv_bound *by, int family);
+
+/* Merge sort, derived bounds behind the others, then by metric: stable, so that the order of equal families
+ * does not depend on the C library. `scratch` is as long; returns whichever of the two holds the result. */
+struct adv_bound *adv_bound_sort(struct adv_bound *bounds, struct adv_bound *scratch, int count);
 
 #endif

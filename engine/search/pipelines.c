@@ -41,6 +41,22 @@ static double hand_over_s(const struct adv_advise_request *request, const struct
     return adv_max(inside.bandwidth_s + inside.latency_s, between.bandwidth_s + between.latency_s);
 }
 
+/* Microbatches that pass a stage, and as often a hand-over. */
+static double iterations(const struct adv_pipeline *pipeline, int depth)
+{
+    double repeats = adv_max(1.0, pipeline->layers / (pipeline->stages * depth));
+    return repeats * pipeline->microbatches + pipeline->stages - 1.0;
+}
+
+double adv_pipeline_deeper_s(const struct adv_pipeline *pipeline, int less_deep, int deeper, double bubble_s,
+                             double hand_overs_s)
+{
+    static const double lengthening = 1.5;
+    double longer_s = bubble_s * ((double)deeper / less_deep - 1.0);
+    double fewer = 1.0 - iterations(pipeline, deeper) / iterations(pipeline, less_deep);
+    return longer_s - lengthening * fewer * hand_overs_s;
+}
+
 /* With r repeats (layers of a stage over layers run at once) bubble and hand-overs of a accumulation steps of
  * m microbatches over s stages take work · delay · (s - 1) / (r · m) + 4 · hand-over · (r · m + s - 1) · a.
  * So r2 > r1 repeats are no slower when work · delay · (s - 1) >= 4 · hand-over · m² · a · r1 · r2, and what
@@ -65,4 +81,49 @@ int adv_pipeline_depths(const struct adv_advise_request *request, const struct a
         if (!slower) depths[count++] = depth;
     }
     return count;
+}
+
+static bool same_but_for_its_pipeline(const struct adv_family *a, const struct adv_family *b)
+{
+    return a->quantization == b->quantization && a->ring_of_experts == b->ring_of_experts;
+}
+
+/* The family that makes as many passes in one accumulation step, -1 when that is not in the space. Fewer
+ * steps of more microbatches leave a smaller bubble, fewer hand-overs, and add up gradients less often, on
+ * microbatches of the same tokens; they only save more tensors at once. */
+static int without_accumulation(const struct adv_space *space, int from, const struct adv_family *family)
+{
+    int passes = family->pipeline_microbatches * family->gradient_accumulation_steps;
+    if (family->gradient_accumulation_steps == 1) return -1;
+    for (int i = from; i < space->families_count; i++) {
+        const struct adv_family *other = &space->families[i];
+        if (other->gradient_accumulation_steps > 1) return -1;
+        if (other->pipeline_microbatches == passes && other->layers_per_stage == family->layers_per_stage &&
+            same_but_for_its_pipeline(other, family))
+            return i;
+    }
+    return -1;
+}
+
+/* The family that differs only in running fewer layers of a stage at once, and is not bounded itself; -1 when
+ * there is none. */
+static int less_deep(const struct adv_space *space, int from, const struct adv_family *family)
+{
+    for (int i = from; i < space->families_count; i++) {
+        const struct adv_family *other = &space->families[i];
+        if (other->layers_per_stage < family->layers_per_stage && other->bounded_by < 0 &&
+            same_but_for_its_pipeline(other, family))
+            return i;
+    }
+    return -1;
+}
+
+void adv_pipeline_bound(const struct adv_space *space, int pipeline_start, int depths_start,
+                        struct adv_family *family)
+{
+    family->bounded_by = without_accumulation(space, pipeline_start, family);
+    family->deeper = false;
+    if (family->bounded_by >= 0) return;
+    family->bounded_by = less_deep(space, depths_start, family);
+    family->deeper = family->bounded_by >= 0;
 }

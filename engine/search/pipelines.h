@@ -7,9 +7,8 @@
 #ifndef ADV_SEARCH_PIPELINES_H
 #define ADV_SEARCH_PIPELINES_H
 
-#include "engine/catalog/constants.h"
 #include "engine/hardware/mesh.h"
-#include "engine/spec/request.h"
+#include "engine/search/space.h"
 
 enum { ADV_PIPELINE_DEPTHS = 32 }; /* more divisors than any number of layers below 1000 has */
 
@@ -17,11 +16,29 @@ enum { ADV_PIPELINE_DEPTHS = 32 }; /* more divisors than any number of layers be
  * matmuls at the highest peak of the chip. Experts that drop tokens count nothing. */
 double adv_pipeline_least_work_s(const struct adv_advise_request *request, const struct adv_plan *plan);
 
+struct adv_pipeline {
+    double layers; /* of all stages */
+    double stages, microbatches;
+};
+
+/* By how much a step is longer at the least when a stage runs `deeper` layers at once in place of
+ * `less_deep`, with which bubble and hand-overs take that long; negative where it may be shorter. The bubble
+ * grows with the layers, hand-overs become fewer; terms that lengthen a whole step (waiting between slices,
+ * early compilers) lengthen it by less than half. */
+double adv_pipeline_deeper_s(const struct adv_pipeline *pipeline, int less_deep, int deeper, double bubble_s,
+                             double hand_overs_s);
+
 /* Layers a stage runs at once, ascending, without those that are no faster than others for any plan of the
  * family. `plan` has mesh, batch and microbatches, and stages that divide the pipelined layers. Returns how
  * many, at least 1. Thread safe. */
 int adv_pipeline_depths(const struct adv_advise_request *request, const struct adv_constants *constants,
                         const struct adv_mesh *mesh, const struct adv_plan *plan, double least_work_s,
                         int depths[ADV_PIPELINE_DEPTHS]);
+
+/* Sets bounded_by and deeper of a family with a pipeline that is about to join `space`, which keeps the
+ * families of the same mesh from `pipeline_start`, those with its batch and microbatches from `depths_start`.
+ */
+void adv_pipeline_bound(const struct adv_space *space, int pipeline_start, int depths_start,
+                        struct adv_family *family);
 
 #endif

@@ -13,6 +13,7 @@
 #include "engine/search/empty.h"
 #include "engine/search/frugal.h"
 #include "engine/search/near_miss.h"
+#include "engine/search/pipelines.h"
 #include "engine/search/price.h"
 #include "engine/search/remat_space.h"
 #include "engine/search/settle.h"
@@ -23,13 +24,6 @@
  * takes.
  */
 enum { RESERVE = 64 };
-
-/* No plan of the family is better by the cautious metric, which is `doubt` times the plain one: the interval
- * is as wide for all of a family. */
-struct bound {
-    double metric, doubt;
-    int family; /* of space.families */
-};
 
 /* One search from start to end. */
 struct run {
@@ -43,7 +37,7 @@ struct run {
     int kept_count;
     double cutoff; /* a family bounded above it cannot enter the answer */
     double *least; /* of each family: what none of its plans is below by the cautious metric */
-    struct bound *bounds, *scratch; /* room for one of each family */
+    struct adv_bound *bounds, *scratch; /* room for one of each family */
     bool offloaded;     /* families were looked at once more with the optimizer state on the host */
     double memory_frac; /* of the limits, that plans may use before any compromise */
     bool complete;
@@ -98,8 +92,8 @@ static void keep(struct run *run, const struct adv_plan *plan, struct adv_estima
  * `bounds`; those whose weights alone are too big leave at once, and so do those that an earlier pass bounded
  * above the cutoff: optimizer state on the host only adds its way there and back, and doubt. `of_family` has
  * room for all. Returns how many are left. */
-static int bound_families(struct run *run, const struct adv_model_params *params, struct bound *bounds,
-                          struct bound *of_family)
+static int bound_families(struct run *run, const struct adv_model_params *params, struct adv_bound *bounds,
+                          struct adv_bound *of_family)
 {
     const struct adv_space *space = &run->space;
     double limit = run->request->cluster.chip.hbm_usable_bytes_per_device;
@@ -123,8 +117,7 @@ static int bound_families(struct run *run, const struct adv_model_params *params
             continue;
         }
         if (by >= 0 && of_family[by].doubt > 0) {
-            of_family[i] = of_family[by];
-            of_family[i].family = i;
+            of_family[i] = adv_bound_derived(space, &of_family[by], i);
             run->least[i] = adv_max(run->least[i], of_family[i].metric);
             bounds[left++] = of_family[i];
             continue;
@@ -146,8 +139,14 @@ static int bound_families(struct run *run, const struct adv_model_params *params
             continue;
         }
         adv_estimate_again_interval(run->pricer.scratch, &estimate);
-        of_family[i] = (struct bound){adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &estimate),
-                                      estimate.step_time_high_s / estimate.step_time_s, i};
+        double metric = adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &estimate);
+        double per_s = metric / estimate.step_time_s;
+        of_family[i] = (struct adv_bound){metric,
+                                          estimate.step_time_high_s / estimate.step_time_s,
+                                          run->pricer.scratch->bubble_s * per_s,
+                                          run->pricer.scratch->hand_overs_s * per_s,
+                                          i,
+                                          false};
         run->least[i] = adv_max(run->least[i], of_family[i].metric);
         bounds[left++] = of_family[i];
     }
@@ -156,28 +155,6 @@ static int bound_families(struct run *run, const struct adv_model_params *params
         (void)adv_remat_smallest(&run->open, &run->pricer, &plan, &estimate);
     }
     return left;
-}
-
-/* Merge sort by bound: stable, so that the order of equal families does not depend on the C library.
- * `scratch` is as long; returns whichever of the two holds the result. */
-static struct bound *sort_bounds(struct bound *bounds, struct bound *scratch, int count)
-{
-    struct bound *from = bounds, *to = scratch;
-    for (int width = 1; width < count; width *= 2) {
-        for (int first = 0; first < count; first += 2 * width) {
-            int middle = first + width < count ? first + width : count;
-            int end = first + 2 * width < count ? first + 2 * width : count;
-            int a = first, b = middle;
-            for (int i = first; i < end; i++) {
-                bool left = a < middle && (b >= end || from[a].metric <= from[b].metric);
-                to[i] = left ? from[a++] : from[b++];
-            }
-        }
-        struct bound *swap = from;
-        from = to;
-        to = swap;
-    }
-    return from;
 }
 
 /* Least HBM is the goal: each family's smallest plan. */
@@ -193,13 +170,13 @@ static void solve_smallest(struct run *run, struct adv_plan *plan)
     keep(run, plan, &estimate);
 }
 
-static void solve_families(struct run *run, const struct bound *bounds, int count)
+static void solve_families(struct run *run, const struct adv_bound *bounds, int count)
 {
     bool smallest = run->request->objective == ADV_OBJECTIVE_HBM;
     for (int i = 0; i < count; i++) {
-        if (!smallest && bounds[i].metric > run->cutoff) { /* sorted: all further ones are above it too */
-            run->result->pruned += count - i;
-            return;
+        if (!smallest && bounds[i].metric > run->cutoff) {
+            run->result->pruned++;
+            continue;
         }
         struct adv_plan plan;
         struct adv_estimate estimate;
@@ -251,7 +228,7 @@ static void search_space(struct run *run)
     }
     int count = bound_families(run, &params, run->bounds, run->scratch);
     if (count == 0) return;
-    struct bound *bounds = sort_bounds(run->bounds, run->scratch, count);
+    struct adv_bound *bounds = adv_bound_sort(run->bounds, run->scratch, count);
     struct adv_plan plan;
     adv_space_plan(&run->space, &run->space.families[bounds[0].family], &plan);
     if (first && run->pricer.budget >= ADV_SETTLE_LEAST_BUDGET)

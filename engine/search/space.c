@@ -43,6 +43,7 @@ struct walk {
     struct adv_mesh mesh;
     double least_work_s; /* of a step's layers */
     int pipeline_start;  /* the first family of the pipeline that is gone through */
+    int depths_start;    /* the first family of its batch and number of microbatches */
     const char *rules[RULES];
     long rule_counts[RULES];
 };
@@ -153,25 +154,6 @@ static bool place(struct walk *walk)
     return walk->placed;
 }
 
-/* The family that makes as many passes in one accumulation step, -1 when that is not in the space. Fewer
- * steps of more microbatches leave a smaller bubble, fewer hand-overs, and add up gradients less often, on
- * microbatches of the same tokens; they only save more tensors at once. */
-static int without_accumulation(const struct walk *walk)
-{
-    const struct adv_family *family = &walk->family;
-    int passes = family->pipeline_microbatches * family->gradient_accumulation_steps;
-    if (family->gradient_accumulation_steps == 1 || adv_plan_degree(&walk->plan, ADV_AXIS_STAGE) == 1)
-        return -1;
-    for (int i = walk->pipeline_start; i < walk->space->families_count; i++) {
-        const struct adv_family *other = &walk->space->families[i];
-        if (other->gradient_accumulation_steps > 1) return -1;
-        if (other->pipeline_microbatches == passes && other->layers_per_stage == family->layers_per_stage &&
-            other->quantization == family->quantization && other->ring_of_experts == family->ring_of_experts)
-            return i;
-    }
-    return -1;
-}
-
 /* The innermost level: one combination whose mesh is legal. */
 static void offer(struct walk *walk)
 {
@@ -185,7 +167,10 @@ static void offer(struct walk *walk)
         return;
     }
     walk->space->considered++;
-    walk->family.bounded_by = without_accumulation(walk);
+    walk->family.bounded_by = -1;
+    walk->family.deeper = false;
+    if (adv_plan_degree(plan, ADV_AXIS_STAGE) > 1)
+        adv_pipeline_bound(walk->space, walk->pipeline_start, walk->depths_start, &walk->family);
     keep(walk);
 }
 
@@ -253,6 +238,7 @@ static void over_depths(struct walk *walk, int *depths, int depths_count)
     if (!walk->pins_layers_per_stage)
         depths_count = adv_pipeline_depths(walk->request, walk->space->constants, &walk->mesh, plan,
                                            walk->least_work_s, depths);
+    walk->depths_start = walk->space->families_count;
     for (int d = 0; d < depths_count; d++) {
         walk->family.layers_per_stage = plan->layers_per_stage = depths[d];
         over_formats(walk);

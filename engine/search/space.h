@@ -21,7 +21,10 @@ struct adv_family {
     int pipeline_microbatches, layers_per_stage;
     unsigned char cp_strategy, quantization;
     bool split_axes, ring_of_experts, two_stage_gather;
-    int bounded_by; /* the earlier family that is no slower and needs no more weights, -1: none is known */
+    /* the earlier family that is no slower and needs no more weights, -1: none is known; `deeper`: the
+     * difference is at least what adv_pipeline_deeper_s says */
+    int bounded_by;
+    bool deeper;
 };
 
 struct adv_space {

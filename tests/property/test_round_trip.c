@@ -80,13 +80,13 @@ static void assert_reads_as_ranked(const json_t *request, json_t *ranked)
                             "xla_flags", json_object_get(ranked, "xla_flags"));
     char *text = json_dumps(job, 0), *what = json_dumps(request, 0);
     json_t *again = answer_to(ADV_REQUEST_ESTIMATE, text, &err);
-    if (!again) fail_msg("%s: estimate refuses the plan: %s: %s", what, err.findings[0].pointer,
-                         err.findings[0].detail);
+    if (!again)
+        fail_msg("%s: estimate refuses the plan: %s: %s", what, err.findings[0].pointer,
+                 err.findings[0].detail);
     const json_t *estimate = json_object_get(ranked, "estimate");
-    static const char *const members[] = {"step_time_s",          "step_time_low_s",
-                                          "step_time_high_s",     "mfu_frac",
-                                          "hbm_bytes_per_device", "host_bytes_per_host",
-                                          "tokens_per_step",      "global_batch_sequences"};
+    static const char *const members[] = {"step_time_s",     "step_time_low_s",       "step_time_high_s",
+                                          "mfu_frac",        "hbm_bytes_per_device",  "host_bytes_per_host",
+                                          "tokens_per_step", "global_batch_sequences"};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         assert_same(estimate, again, members[i], what);
     json_t *before = json_object_get(estimate, "warnings"), *after = json_object_get(again, "warnings");

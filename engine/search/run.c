@@ -88,6 +88,20 @@ static void keep(struct run *run, const struct adv_plan *plan, struct adv_estima
     insert(run, plan, estimate);
 }
 
+/* Of the family whose relaxation was priced last. */
+static struct adv_bound bound_by_price(const struct adv_pricer *pricer, struct adv_estimate *estimate,
+                                       int family)
+{
+    adv_estimate_again_interval(pricer->scratch, estimate);
+    double metric = adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, estimate);
+    double per_s = metric / estimate->step_time_s;
+    return (struct adv_bound){.metric = metric,
+                              .doubt = estimate->step_time_high_s / estimate->step_time_s,
+                              .bubble = pricer->scratch->bubble_s * per_s,
+                              .hand_overs = pricer->scratch->hand_overs_s * per_s,
+                              .family = family};
+}
+
 /* Bounds every family by its relaxation (remat_space.h, P1), or by that of one that is no slower, into
  * `bounds`; those whose weights alone are too big leave at once, and so do those that an earlier pass bounded
  * above the cutoff: optimizer state on the host only adds its way there and back, and doubt. `of_family` has
@@ -138,15 +152,7 @@ static int bound_families(struct run *run, const struct adv_model_params *params
                 run->result->illegal++;
             continue;
         }
-        adv_estimate_again_interval(run->pricer.scratch, &estimate);
-        double metric = adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &estimate);
-        double per_s = metric / estimate.step_time_s;
-        of_family[i] = (struct adv_bound){metric,
-                                          estimate.step_time_high_s / estimate.step_time_s,
-                                          run->pricer.scratch->bubble_s * per_s,
-                                          run->pricer.scratch->hand_overs_s * per_s,
-                                          i,
-                                          false};
+        of_family[i] = bound_by_price(&run->pricer, &estimate, i);
         run->least[i] = adv_max(run->least[i], of_family[i].metric);
         bounds[left++] = of_family[i];
     }

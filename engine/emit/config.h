@@ -62,6 +62,11 @@ const char *adv_emit_config_find(const struct adv_config *config, const char *ke
  * tiles and layouts are left out, because they are tuned values and not decisions. */
 int adv_emit_config_changes_count(const struct adv_plan *plan, const struct adv_model *model);
 /* Mesh axes above 1, ICI and DCN apart. */
-int adv_emit_config_axes_count(const struct adv_plan *plan);
+static inline int adv_emit_config_axes_count(const struct adv_plan *plan)
+{
+    int count = 0;
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) count += (plan->ici[i] > 1) + (plan->dcn[i] > 1);
+    return count;
+}
 
 #endif

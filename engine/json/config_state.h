@@ -1,4 +1,4 @@
-/* config_state.h: a MaxText configuration while it is being read. Private to engine/json/decode_plan*.c.
+/* config_state.h: a MaxText configuration while it is being read. Private to decode_plan.c and reread.c.
  *
  * Most keys go straight into the plan; those whose meaning depends on other keys wait here until all were
  * seen. config_keys.c holds the table of keys (adding a key = adding a row); decode_plan.c drives and
@@ -19,7 +19,7 @@ struct adv_config_state {
     bool moe_two_stage, dense_two_stage;
     bool weight_calibration_fixed, act_calibration_fixed;
     bool mu_dtype_given;
-    bool override_model_config;
+    bool override_model_config, sparse_matmul_given;
     bool placement_given[ADV_TENSOR_COUNT];
     enum adv_placement placements[ADV_TENSOR_COUNT];
     int local_blocks[8]; /* in the order of struct adv_splash_blocks, 0 = as the global ones */

@@ -385,12 +385,10 @@ static void resolve_pipeline(struct adv_plan *plan)
 static void resolve_dropping(struct config_reader *reader)
 {
     struct adv_config_state *state = reader->state;
-    const json_t *config = reader->input->config;
     bool has_experts = false;
     for (int i = 0; i < reader->input->model->layer_kinds_count; i++)
         has_experts |= reader->input->model->layers[i].experts > 0;
-    if (!has_experts || state->megablox || state->plan.capacity_factor <= 0.0 ||
-        json_object_get(config, "sparse_matmul"))
+    if (!has_experts || state->megablox || state->plan.capacity_factor <= 0.0 || state->sparse_matmul_given)
         return;
     state->sparse_matmul = false;
     char pointer[ADV_LIMIT_POINTER];
@@ -468,6 +466,43 @@ static void resolve(struct config_reader *reader)
     resolve_pipeline(plan);
 }
 
+static void read_given_key(struct config_reader *reader, const char *name, const json_t *json)
+{
+    read_key(reader, name, json);
+    if (strcmp(name, "sparse_matmul") == 0) reader->state->sparse_matmul_given = true;
+}
+
+void adv_decode_config_keys(const struct adv_decode_config_input *input, struct adv_config_state *state)
+{
+    adv_err findings;
+    adv_err_init(&findings);
+    struct config_reader reader = {input, state, &findings, &findings};
+    adv_config_state_init(state, input->model);
+    read_model_defaults(&reader);
+    json_t *json = (json_t *)(uintptr_t)input->config;
+    for (void *at = json_object_iter(json); at; at = json_object_iter_next(json, at))
+        read_given_key(&reader, json_object_iter_key(at), json_object_iter_value(at));
+}
+
+adv_code adv_decode_config_over(const struct adv_decode_config_input *input,
+                                const struct adv_config_state *state, const struct adv_config_change *changes,
+                                int changes_count, struct adv_plan *plan)
+{
+    struct adv_config_state changed = *state;
+    adv_err err, warnings;
+    adv_err_init(&err);
+    adv_err_init(&warnings);
+    struct config_reader reader = {input, &changed, &err, &warnings};
+    for (int i = 0; i < changes_count; i++) {
+        json_t *value = json_loads(changes[i].to_json, JSON_DECODE_ANY, NULL);
+        if (value) read_given_key(&reader, changes[i].key, value);
+        json_decref(value);
+    }
+    resolve(&reader);
+    *plan = changed.plan;
+    return err.count > 0 ? err.code : ADV_OK;
+}
+
 adv_code adv_decode_config(const struct adv_decode_config_input *input, struct adv_plan *plan,
                            struct adv_config *config, adv_err *err, adv_err *warnings)
 {
@@ -487,7 +522,7 @@ adv_code adv_decode_config(const struct adv_decode_config_input *input, struct a
                           json_object_size(json), ADV_LIMIT_CONFIG_KEYS);
     }
     for (void *at = json_object_iter(json); at; at = json_object_iter_next(json, at)) {
-        read_key(&reader, json_object_iter_key(at), json_object_iter_value(at));
+        read_given_key(&reader, json_object_iter_key(at), json_object_iter_value(at));
         keep_entry(&reader, config, json_object_iter_key(at), json_object_iter_value(at));
     }
     resolve(&reader);

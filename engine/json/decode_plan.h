@@ -14,6 +14,8 @@
 
 #include "engine/base/arena.h"
 #include "engine/catalog/catalog.h"
+#include "engine/emit/config.h"
+#include "engine/json/config_state.h"
 #include "engine/json/json_read.h"
 #include "engine/spec/request.h"
 
@@ -42,6 +44,15 @@ struct adv_decode_config_input {
  * unset. */
 ADV_MUST_CHECK adv_code adv_decode_config(const struct adv_decode_config_input *input, struct adv_plan *plan,
                                           struct adv_config *config, adv_err *err, adv_err *warnings);
+
+/* The same in two steps, for a configuration that is read over and over with a few keys set over it: its
+ * keys, once; then those of `changes` and what follows from all together. Findings are not told: ADV_OK when
+ * the changes have no errors. */
+void adv_decode_config_keys(const struct adv_decode_config_input *input, struct adv_config_state *state);
+ADV_MUST_CHECK adv_code adv_decode_config_over(const struct adv_decode_config_input *input,
+                                               const struct adv_config_state *state,
+                                               const struct adv_config_change *changes, int changes_count,
+                                               struct adv_plan *plan);
 
 /* A batch that does not split over its shards may only be so small because an axis that was to split
  * sequences is ignored: the hint of that error says what the warning does, which a refusal does not show. */

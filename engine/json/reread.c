@@ -9,14 +9,29 @@ static void set(json_t *config, const char *key, const char *value_json)
     if (value) (void)json_object_set_new(config, key, value);
 }
 
+static struct adv_decode_config_input input_of(const struct adv_reread_source *source)
+{
+    return (struct adv_decode_config_input){.catalog = source->catalog,
+                                            .model = source->model,
+                                            .cluster = source->cluster,
+                                            .config = source->config,
+                                            .model_defaults = source->defaults,
+                                            .at = ""};
+}
+
 void adv_reread_open(struct adv_reread_source *source, const struct adv_catalog *catalog,
                      const struct adv_model *model, const char *model_name, const struct adv_cluster *cluster,
                      const struct adv_config *config)
 {
-    *source = (struct adv_reread_source){catalog, model, cluster, json_object(),
-                                         adv_decode_model_pins(catalog, model_name)};
+    *source = (struct adv_reread_source){.catalog = catalog,
+                                         .model = model,
+                                         .cluster = cluster,
+                                         .config = json_object(),
+                                         .defaults = adv_decode_model_pins(catalog, model_name)};
     for (int i = 0; i < config->count; i++)
         set(source->config, config->entries[i].key, config->entries[i].value_json);
+    const struct adv_decode_config_input input = input_of(source);
+    adv_decode_config_keys(&input, &source->read);
 }
 
 void adv_reread_open_baseline(struct adv_reread_source *source, const struct adv_catalog *catalog,
@@ -39,20 +54,8 @@ static bool reread(const void *configuration, const struct adv_config_change *ch
                    struct adv_plan *plan)
 {
     const struct adv_reread_source *source = configuration;
-    json_t *config = json_copy(source->config);
-    adv_err err, warnings;
-    adv_err_init(&err);
-    adv_err_init(&warnings);
-    for (int i = 0; i < changes_count; i++) set(config, changes[i].key, changes[i].to_json);
-    struct adv_decode_config_input input = {.catalog = source->catalog,
-                                            .model = source->model,
-                                            .cluster = source->cluster,
-                                            .config = config,
-                                            .model_defaults = source->defaults,
-                                            .at = ""};
-    adv_code code = adv_decode_config(&input, plan, NULL, &err, &warnings);
-    json_decref(config);
-    return code == ADV_OK;
+    const struct adv_decode_config_input input = input_of(source);
+    return adv_decode_config_over(&input, &source->read, changes, changes_count, plan) == ADV_OK;
 }
 
 struct adv_reread adv_reread_of(const struct adv_reread_source *source)

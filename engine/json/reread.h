@@ -4,6 +4,7 @@
 
 #include "engine/catalog/catalog.h"
 #include "engine/emit/config.h"
+#include "engine/json/config_state.h"
 #include "engine/json/json_read.h"
 #include "engine/spec/request.h"
 
@@ -13,6 +14,7 @@ struct adv_reread_source {
     const struct adv_model *model;
     const struct adv_cluster *cluster;
     json_t *config, *defaults;
+    struct adv_config_state read; /* its keys */
 };
 
 /* `config`: the keys as they were decoded. `model_name`: the catalog's, NULL for a model without a name

@@ -45,19 +45,25 @@ static double metric_of(const struct adv_estimate *estimate)
     return adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, estimate);
 }
 
+/* Equal in all that is predicted, on the same mesh: once is enough. */
+static bool is_known(const struct best *best, const struct adv_plan *plan,
+                     const struct adv_estimate *estimate)
+{
+    for (int i = 0; i < best->count; i++) {
+        const struct adv_estimate *other = &best->items[i].estimate;
+        bool same = other->step_time_s == estimate->step_time_s &&
+                    other->hbm_bytes_per_device == estimate->hbm_bytes_per_device &&
+                    other->host_bytes_per_host == estimate->host_bytes_per_host;
+        if (same && adv_rank_same_mesh(&best->items[i].plan, plan)) return true;
+    }
+    return false;
+}
+
 static void insert(struct best *best, const struct adv_plan *plan, const struct adv_estimate *estimate)
 {
     double metric = metric_of(estimate);
     int at = best->count;
     while (at > 0 && metric_of(&best->items[at - 1].estimate) > metric) at--;
-    for (int i = 0; i < best->count;
-         i++) { /* equal in all that is predicted, on the same mesh: once is enough */
-        const struct adv_estimate *other = &best->items[i].estimate;
-        bool same = other->step_time_s == estimate->step_time_s &&
-                    other->hbm_bytes_per_device == estimate->hbm_bytes_per_device &&
-                    other->host_bytes_per_host == estimate->host_bytes_per_host;
-        if (same && adv_rank_same_mesh(&best->items[i].plan, plan)) return;
-    }
     int moved = best->count < best->capacity ? best->count++ - at : best->capacity - 1 - at;
     memmove(&best->items[at + 1], &best->items[at], (size_t)moved * sizeof *best->items);
     best->items[at] = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
@@ -74,6 +80,7 @@ static void offer(void *context, const struct adv_plan *plan)
     adv_estimate_again_interval(best->pricer->scratch, &estimate);
     bool full = best->count == best->capacity;
     if (full && metric_of(&estimate) >= metric_of(&best->items[best->count - 1].estimate)) return;
+    if (is_known(best, plan, &estimate)) return;
     if (count_keys(request, best->baseline, plan) <= request->max_changes) insert(best, plan, &estimate);
 }
 

@@ -1,0 +1,152 @@
+/* "The best plan within k changed keys", as a user takes it: the changes of a ranked plan, set in the baseline,
+ * are that plan; there are no more than were allowed; and the limit does not make an answer slow. */
+#include "tests/unit/check.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/advise.h"
+#include "tests/unit/catalog_fixture.h"
+
+/* Dense and expert models; presets and tensors that sleep under them; kernels that read no tile. */
+static const struct {
+    const char *model, *cluster, *config, *workload;
+} jobs[] = {
+    {"mistral-7b", "{\"chip\":\"v5p\",\"topology\":\"2x2x4\"}",
+     "{\"ici_fsdp_parallelism\":16,\"remat_policy\":\"minimal_with_context\",\"max_target_length\":4096,"
+     "\"per_device_batch_size\":2,\"use_tokamax_splash\":false,\"sa_block_q\":1024,\"sa_block_kv\":256,"
+     "\"sa_block_kv_compute\":256,\"attention\":\"dot_product\"}",
+     "{\"seq_len\":4096,\"per_device_batch_size\":2}"},
+    {"qwen3-30b-a3b", "{\"chip\":\"tpu7x\",\"topology\":\"2x2x4\"}",
+     "{\"ici_fsdp_parallelism\":32,\"remat_policy\":\"full\",\"context\":\"offload\",\"max_target_length\":4096,"
+     "\"per_device_batch_size\":2,\"megablox\":false,\"attention\":\"flash\"}",
+     "{\"seq_len\":4096,\"per_device_batch_size\":2}"},
+    {"gemma3-12b", "{\"chip\":\"v6e\",\"topology\":\"4x4\"}",
+     "{\"ici_fsdp_parallelism\":8,\"ici_tensor_parallelism\":2,\"remat_policy\":\"custom\",\"mlpwi_0\":"
+     "\"offload\",\"max_target_length\":8192,\"per_device_batch_size\":1,\"local_sa_block_kv\":512,"
+     "\"attention\":\"flash\",\"optimizer_memory_host_offload\":true}",
+     "{\"seq_len\":8192,\"per_device_batch_size\":1}"},
+    {"gpt3-6b", "{\"chip\":\"v5e\",\"topology\":\"4x8\"}",
+     "{\"ici_fsdp_parallelism\":32,\"remat_policy\":\"minimal\",\"max_target_length\":2048,"
+     "\"per_device_batch_size\":2,\"override_model_config\":true,\"attention\":\"flash\"}",
+     "{\"seq_len\":2048,\"per_device_batch_size\":2}"},
+};
+enum { JOBS = sizeof jobs / sizeof *jobs };
+static const int limits[] = {0, 1, 3, 5};
+enum { LIMITS = sizeof limits / sizeof *limits };
+
+static json_t *answer_to(enum adv_request_kind kind, const json_t *request)
+{
+    struct adv_answer answer;
+    adv_err err;
+    adv_err_init(&err);
+    char *text = json_dumps(request, 0);
+    if (adv_answer_request(catalog, kind, text, strlen(text), &answer, &err) != ADV_OK)
+        fail_msg("%s: %s: %s", text, err.findings[0].pointer, err.findings[0].detail);
+    json_t *root = json_loadb(answer.json, answer.json_bytes, 0, NULL);
+    adv_answer_free(&answer);
+    free(text);
+    return root;
+}
+
+static json_t *request_of(int job, const char *search)
+{
+    json_t *request = json_pack("{s:s, s:o, s:o, s:{s:o}, s:o}", "model", jobs[job].model, "cluster",
+                                json_loads(jobs[job].cluster, 0, NULL), "workload",
+                                json_loads(jobs[job].workload, 0, NULL), "baseline", "config",
+                                json_loads(jobs[job].config, 0, NULL), "search", json_loads(search, 0, NULL));
+    assert_non_null(request);
+    return request;
+}
+
+/* Keys into the configuration, flags into the list; a flag that goes back to the default is left out. */
+static void set_change(const json_t *change, json_t *config, json_t *flags)
+{
+    const char *key = json_string_value(json_object_get(change, "key"));
+    json_t *to = json_object_get(change, "to");
+    if (strncmp(key, "xla", 3) != 0 && strncmp(key, "--", 2) != 0) {
+        (void)json_object_set(config, key, to);
+        return;
+    }
+    char *value = json_dumps(to, JSON_ENCODE_ANY);
+    const char *bare = json_is_string(to) ? json_string_value(to) : value;
+    if (!json_is_null(to))
+        (void)json_array_append_new(flags, json_sprintf("--%s=%s", key + strspn(key, "-"), bare));
+    free(value);
+}
+
+static void assert_changes_are_the_plan(int job, const json_t *ranked, int limit)
+{
+    json_t *changes = json_object_get(ranked, "changes_from_baseline");
+    json_t *config = json_loads(jobs[job].config, 0, NULL), *flags = json_array();
+    if (limit >= 0 && json_array_size(changes) > (size_t)limit)
+        fail_msg("%s: %zu changes, at most %d were allowed", jobs[job].model, json_array_size(changes), limit);
+    for (size_t i = 0; i < json_array_size(changes); i++)
+        set_change(json_array_get(changes, i), config, flags);
+    json_t *request =
+        json_pack("{s:s, s:o, s:o, s:o}", "model", jobs[job].model, "cluster",
+                  json_loads(jobs[job].cluster, 0, NULL), "config", config, "xla_flags", flags);
+    json_t *again = answer_to(ADV_REQUEST_ESTIMATE, request);
+    double a = json_number_value(json_object_get(json_object_get(ranked, "estimate"), "step_time_s"));
+    double b = json_number_value(json_object_get(again, "step_time_s"));
+    if (fabs(a - b) > 1e-9 * a)
+        fail_msg("%s within %d: %.12g s ranked, %.12g s with the changes %s", jobs[job].model, limit, a, b,
+                 json_dumps(changes, 0));
+    json_decref(again);
+    json_decref(request);
+}
+
+static void the_changes_of_a_plan_set_in_the_baseline_are_that_plan(void **state)
+{
+    (void)state;
+    for (int job = 0; job < JOBS; job++) {
+        for (int l = -1; l < LIMITS; l++) {
+            char search[96] = "{\"top_k\":3}";
+            if (l >= 0) (void)snprintf(search, sizeof search, "{\"top_k\":3,\"max_changes\":%d}", limits[l]);
+            json_t *request = request_of(job, search);
+            json_t *answer = answer_to(ADV_REQUEST_ADVISE, request);
+            json_t *ranked = json_object_get(answer, "ranked");
+            assert_true(json_array_size(ranked) > 0);
+            for (size_t i = 0; i < json_array_size(ranked); i++)
+                assert_changes_are_the_plan(job, json_array_get(ranked, i), l < 0 ? -1 : limits[l]);
+            json_decref(answer);
+            json_decref(request);
+        }
+    }
+}
+
+/* Seconds of processor time for each plan priced. */
+static double seconds_each(int job, const char *search)
+{
+    json_t *request = request_of(job, search);
+    const clock_t start = clock();
+    json_t *answer = answer_to(ADV_REQUEST_ADVISE, request);
+    const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    double evaluated =
+        json_number_value(json_object_get(json_object_get(answer, "search"), "evaluated"));
+    json_decref(answer);
+    json_decref(request);
+    return seconds / evaluated;
+}
+
+/* Counting the keys of a plan in MaxText's words costs some hundred evaluations: only what may enter the answer
+ * may be counted, where attention reads no tile, too. */
+static void plans_that_predict_the_same_are_counted_once(void **state)
+{
+    (void)state;
+    double free_s = seconds_each(0, "{\"top_k\":3}");
+    double within_s = seconds_each(0, "{\"top_k\":3,\"max_changes\":5}");
+    if (within_s > 10 * free_s)
+        fail_msg("%.3g us a plan within 5 changes, %.3g us without a limit", within_s * 1e6, free_s * 1e6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_changes_of_a_plan_set_in_the_baseline_are_that_plan),
+        cmocka_unit_test(plans_that_predict_the_same_are_counted_once),
+    };
+    return run_group_with_catalog(tests);
+}

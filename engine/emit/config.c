@@ -476,8 +476,9 @@ adv_code adv_emit_changes_over(const struct adv_reread *reread, const struct adv
     for (int round = 0; round < ROUNDS; round++) {
         struct adv_plan read;
         if (!reread->read(reread->configuration, changes, *changes_count, &read)) return ADV_OK;
-        read.flags = after->flags;                       /* not read here */
-        *exact = memcmp(&read, after, sizeof read) == 0; /* padding only costs the comparison of keys */
+        read.flags = after->flags; /* not read here */
+        /* padding only costs the comparison of keys. NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
+        *exact = memcmp(&read, after, sizeof read) == 0;
         if (*exact) return ADV_OK;
         if (!write_pair(&read, after, model, cluster, arena, &left)) return out_of_room(err);
         int added = 0;

@@ -1,5 +1,6 @@
-/* "The best plan within k changed keys", as a user takes it: the changes of a ranked plan, set in the baseline,
- * are that plan; there are no more than were allowed; and the limit does not make an answer slow. */
+/* "The best plan within k changed keys", as a user takes it: the changes of a ranked plan, set in the
+ * baseline, are that plan; there are no more than were allowed; and the limit does not make an answer slow.
+ */
 #include "tests/unit/check.h"
 
 #include <jansson.h>
@@ -20,7 +21,8 @@ static const struct {
      "\"sa_block_kv_compute\":256,\"attention\":\"dot_product\"}",
      "{\"seq_len\":4096,\"per_device_batch_size\":2}"},
     {"qwen3-30b-a3b", "{\"chip\":\"tpu7x\",\"topology\":\"2x2x4\"}",
-     "{\"ici_fsdp_parallelism\":32,\"remat_policy\":\"full\",\"context\":\"offload\",\"max_target_length\":4096,"
+     "{\"ici_fsdp_parallelism\":32,\"remat_policy\":\"full\",\"context\":\"offload\",\"max_target_length\":"
+     "4096,"
      "\"per_device_batch_size\":2,\"megablox\":false,\"attention\":\"flash\"}",
      "{\"seq_len\":4096,\"per_device_batch_size\":2}"},
     {"gemma3-12b", "{\"chip\":\"v6e\",\"topology\":\"4x4\"}",
@@ -82,12 +84,12 @@ static void assert_changes_are_the_plan(int job, const json_t *ranked, int limit
     json_t *changes = json_object_get(ranked, "changes_from_baseline");
     json_t *config = json_loads(jobs[job].config, 0, NULL), *flags = json_array();
     if (limit >= 0 && json_array_size(changes) > (size_t)limit)
-        fail_msg("%s: %zu changes, at most %d were allowed", jobs[job].model, json_array_size(changes), limit);
+        fail_msg("%s: %zu changes, at most %d were allowed", jobs[job].model, json_array_size(changes),
+                 limit);
     for (size_t i = 0; i < json_array_size(changes); i++)
         set_change(json_array_get(changes, i), config, flags);
-    json_t *request =
-        json_pack("{s:s, s:o, s:o, s:o}", "model", jobs[job].model, "cluster",
-                  json_loads(jobs[job].cluster, 0, NULL), "config", config, "xla_flags", flags);
+    json_t *request = json_pack("{s:s, s:o, s:o, s:o}", "model", jobs[job].model, "cluster",
+                                json_loads(jobs[job].cluster, 0, NULL), "config", config, "xla_flags", flags);
     json_t *again = answer_to(ADV_REQUEST_ESTIMATE, request);
     double a = json_number_value(json_object_get(json_object_get(ranked, "estimate"), "step_time_s"));
     double b = json_number_value(json_object_get(again, "step_time_s"));
@@ -124,15 +126,14 @@ static double seconds_each(int job, const char *search)
     const clock_t start = clock();
     json_t *answer = answer_to(ADV_REQUEST_ADVISE, request);
     const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
-    double evaluated =
-        json_number_value(json_object_get(json_object_get(answer, "search"), "evaluated"));
+    double evaluated = json_number_value(json_object_get(json_object_get(answer, "search"), "evaluated"));
     json_decref(answer);
     json_decref(request);
     return seconds / evaluated;
 }
 
-/* Counting the keys of a plan in MaxText's words costs some hundred evaluations: only what may enter the answer
- * may be counted, where attention reads no tile, too. */
+/* Counting the keys of a plan in MaxText's words costs some hundred evaluations: only what may enter the
+ * answer may be counted, where attention reads no tile, too. */
 static void plans_that_predict_the_same_are_counted_once(void **state)
 {
     (void)state;

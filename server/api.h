@@ -2,6 +2,7 @@
 #ifndef ADV_SERVER_API_H
 #define ADV_SERVER_API_H
 
+#include "engine/base/text.h"
 #include "engine/advise.h"
 #include "server/exchange.h"
 
@@ -17,6 +18,13 @@ ADV_MUST_CHECK adv_code adv_api_run_engine(struct adv_exchange *exchange, int ki
  * the reply. */
 ADV_MUST_CHECK bool adv_api_read_limit(struct adv_exchange *exchange, int *limit);
 ADV_MUST_CHECK bool adv_api_read_rank(struct adv_exchange *exchange, int *rank);
+/* The same with ?cursor= and ?since=, NULL when left out, by their form. */
+ADV_MUST_CHECK bool adv_api_read_page(struct adv_exchange *exchange, const char *since, const char *cursor,
+                                      int *limit);
+
+/* Answers with a page from the store, or with why there is none; `page` is given away. */
+void adv_api_reply_page(struct adv_exchange *exchange, adv_code code, struct adv_text *page,
+                        const adv_err *err);
 
 void adv_api_catalog_list(struct adv_exchange *exchange);
 void adv_api_catalog_entry(struct adv_exchange *exchange);

@@ -144,28 +144,13 @@ void adv_api_accuracy(struct adv_exchange *exchange)
                                          .chip = adv_exchange_query(exchange, "chip"),
                                          .since = adv_exchange_query(exchange, "since"),
                                          .after = adv_exchange_query(exchange, "cursor")};
-    if (!adv_exchange_check_query(exchange, allowed) || !adv_api_read_limit(exchange, &filter.limit_count))
+    if (!adv_exchange_check_query(exchange, allowed) ||
+        !adv_api_read_page(exchange, filter.since, filter.after, &filter.limit_count))
         return;
-    if (filter.after && !adv_uuid_valid(filter.after)) {
-        adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/cursor", "use next_cursor of the page before",
-                        "this is not a cursor of this list");
-        return;
-    }
     adv_err err;
     adv_err_init(&err);
-    struct adv_text json;
-    adv_text_init(&json, LIST_LIMIT_BYTES);
-    adv_code code = ADV_E_BAD_REQUEST;
-    if (!filter.since || adv_looks_like_time(filter.since))
-        code = adv_store_accuracy(exchange->db, &filter, &json, &err);
-    if (!code) {
-        reply_text(exchange, 200, &json);
-        return;
-    }
-    adv_text_free(&json);
-    if (code == ADV_E_BAD_REQUEST)
-        adv_reply_error(exchange, code, "/query/since", "2026-11-21 or 2026-11-21T05:00:00Z",
-                        "since is not a time");
-    else
-        adv_reply_problem(exchange, &err);
+    struct adv_text page;
+    adv_text_init(&page, LIST_LIMIT_BYTES);
+    adv_code code = adv_store_accuracy(exchange->db, &filter, &page, &err);
+    adv_api_reply_page(exchange, code, &page, &err);
 }

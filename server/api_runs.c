@@ -29,10 +29,42 @@ bool adv_api_read_limit(struct adv_exchange *exchange, int *limit)
     return false;
 }
 
+static void refuse_since(struct adv_exchange *exchange)
+{
+    adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/since", "2026-11-21 or 2026-11-21T05:00:00Z",
+                    "since is not a time");
+}
+
+bool adv_api_read_page(struct adv_exchange *exchange, const char *since, const char *cursor, int *limit)
+{
+    if (!adv_api_read_limit(exchange, limit)) return false;
+    bool is_cursor = !cursor || adv_uuid_valid(cursor), is_time = !since || adv_looks_like_time(since);
+    if (!is_cursor)
+        adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/cursor", "use next_cursor of the page before",
+                        "this is not a cursor of this list");
+    else if (!is_time)
+        refuse_since(exchange);
+    return is_cursor && is_time;
+}
+
 static void reply_text(struct adv_exchange *exchange, struct adv_text *text)
 {
     if (text->overflow) adv_text_free(text);
     adv_reply_json(exchange, 200, text->data, text->length_bytes);
+}
+
+void adv_api_reply_page(struct adv_exchange *exchange, adv_code code, struct adv_text *page,
+                        const adv_err *err)
+{
+    if (code == ADV_OK) {
+        reply_text(exchange, page);
+        return;
+    }
+    adv_text_free(page);
+    if (code == ADV_E_BAD_REQUEST)
+        refuse_since(exchange); /* every other value was looked at: a day that is not in the calendar */
+    else
+        adv_reply_problem(exchange, err);
 }
 
 void adv_api_runs_list(struct adv_exchange *exchange)
@@ -46,30 +78,15 @@ void adv_api_runs_list(struct adv_exchange *exchange)
                                     .kind = adv_exchange_query(exchange, "kind"),
                                     .since = adv_exchange_query(exchange, "since"),
                                     .after = adv_exchange_query(exchange, "cursor")};
-    if (!adv_exchange_check_query(exchange, allowed) || !adv_api_read_limit(exchange, &filter.limit_count))
+    if (!adv_exchange_check_query(exchange, allowed) ||
+        !adv_api_read_page(exchange, filter.since, filter.after, &filter.limit_count))
         return;
-    if (filter.after && !adv_uuid_valid(filter.after)) {
-        adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/cursor", "use next_cursor of the page before",
-                        "this is not a cursor of this list");
-        return;
-    }
     adv_err err;
     adv_err_init(&err);
-    struct adv_text json;
-    adv_text_init(&json, LIST_LIMIT_BYTES);
-    adv_code code = ADV_E_BAD_REQUEST;
-    if (!filter.since || adv_looks_like_time(filter.since))
-        code = adv_store_runs_list(exchange->db, &filter, &json, &err);
-    if (!code) {
-        reply_text(exchange, &json);
-        return;
-    }
-    adv_text_free(&json);
-    if (code == ADV_E_BAD_REQUEST)
-        adv_reply_error(exchange, code, "/query/since", "2026-11-21 or 2026-11-21T05:00:00Z",
-                        "since is not a time");
-    else
-        adv_reply_problem(exchange, &err);
+    struct adv_text page;
+    adv_text_init(&page, LIST_LIMIT_BYTES);
+    adv_code code = adv_store_runs_list(exchange->db, &filter, &page, &err);
+    adv_api_reply_page(exchange, code, &page, &err);
 }
 
 void adv_api_run_get(struct adv_exchange *exchange)

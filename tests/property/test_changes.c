@@ -1,15 +1,9 @@
 /* "The best plan within k changed keys", as a user takes it: the changes of a ranked plan, set in the
  * baseline, are that plan; there are no more than were allowed; and the limit does not make an answer slow.
  */
-#include "tests/unit/check.h"
+#include "tests/unit/answer_fixture.h"
 
-#include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include "engine/advise.h"
-#include "tests/unit/catalog_fixture.h"
 
 /* Dense and expert models; presets and tensors that sleep under them; kernels that read no tile. */
 static const struct {
@@ -38,20 +32,6 @@ static const struct {
 enum { JOBS = sizeof jobs / sizeof *jobs };
 static const int limits[] = {0, 1, 3, 5};
 enum { LIMITS = sizeof limits / sizeof *limits };
-
-static json_t *answer_to(enum adv_request_kind kind, const json_t *request)
-{
-    struct adv_answer answer;
-    adv_err err;
-    adv_err_init(&err);
-    char *text = json_dumps(request, 0);
-    if (adv_answer_request(catalog, kind, text, strlen(text), &answer, &err) != ADV_OK)
-        fail_msg("%s: %s: %s", text, err.findings[0].pointer, err.findings[0].detail);
-    json_t *root = json_loadb(answer.json, answer.json_bytes, 0, NULL);
-    adv_answer_free(&answer);
-    free(text);
-    return root;
-}
 
 static json_t *request_of(int job, const char *search)
 {
@@ -90,7 +70,7 @@ static void assert_changes_are_the_plan(int job, const json_t *ranked, int limit
         set_change(json_array_get(changes, i), config, flags);
     json_t *request = json_pack("{s:s, s:o, s:o, s:o}", "model", jobs[job].model, "cluster",
                                 json_loads(jobs[job].cluster, 0, NULL), "config", config, "xla_flags", flags);
-    json_t *again = answer_to(ADV_REQUEST_ESTIMATE, request);
+    json_t *again = answer_to_document(ADV_REQUEST_ESTIMATE, request);
     double a = json_number_value(json_object_get(json_object_get(ranked, "estimate"), "step_time_s"));
     double b = json_number_value(json_object_get(again, "step_time_s"));
     if (fabs(a - b) > 1e-9 * a)
@@ -108,7 +88,7 @@ static void the_changes_of_a_plan_set_in_the_baseline_are_that_plan(void **state
             char search[96] = "{\"top_k\":3}";
             if (l >= 0) (void)snprintf(search, sizeof search, "{\"top_k\":3,\"max_changes\":%d}", limits[l]);
             json_t *request = request_of(job, search);
-            json_t *answer = answer_to(ADV_REQUEST_ADVISE, request);
+            json_t *answer = answer_to_document(ADV_REQUEST_ADVISE, request);
             json_t *ranked = json_object_get(answer, "ranked");
             assert_true(json_array_size(ranked) > 0);
             for (size_t i = 0; i < json_array_size(ranked); i++)
@@ -124,7 +104,7 @@ static double seconds_each(int job, const char *search)
 {
     json_t *request = request_of(job, search);
     const clock_t start = clock();
-    json_t *answer = answer_to(ADV_REQUEST_ADVISE, request);
+    json_t *answer = answer_to_document(ADV_REQUEST_ADVISE, request);
     const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
     double evaluated = json_number_value(json_object_get(json_object_get(answer, "search"), "evaluated"));
     json_decref(answer);

@@ -1,13 +1,6 @@
 /* A plan of an answer carries the warnings that an estimate of its configuration gives: whatever the model,
  * the machine and what is pinned. */
-#include "tests/unit/check.h"
-
-#include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "engine/advise.h"
-#include "tests/unit/catalog_fixture.h"
+#include "tests/unit/answer_fixture.h"
 
 #define JOB(model, cluster, workload)                                                                        \
     "{\"model\":" model ",\"cluster\":{" cluster "},\"workload\":{" workload "}"
@@ -45,18 +38,6 @@ static const struct {
          "\"chip\":\"v6e\",\"topology\":\"2x4\"", "\"seq_len\":4096,\"global_batch_sequences\":64") SEARCH,
      NULL},
 };
-
-static json_t *answer_to(enum adv_request_kind kind, const char *text)
-{
-    struct adv_answer answer;
-    adv_err err;
-    adv_err_init(&err);
-    if (adv_answer_request(catalog, kind, text, strlen(text), &answer, &err) != ADV_OK)
-        fail_msg("%s: %s: %s", text, err.findings[0].pointer, err.findings[0].detail);
-    json_t *root = json_loadb(answer.json, answer.json_bytes, 0, NULL);
-    adv_answer_free(&answer);
-    return root;
-}
 
 /* What an estimate of the row's configuration warns of. */
 static json_t *warnings_given_back(const json_t *request, const json_t *row)

@@ -1,13 +1,6 @@
 /* What advise ranks is a configuration of MaxText: estimated again it is the same plan, with the same numbers
  * and warnings, and lint finds no error in it; for every model of the catalog and whatever is asked for. */
-#include "tests/unit/check.h"
-
-#include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "engine/advise.h"
-#include "tests/unit/catalog_fixture.h"
+#include "tests/unit/answer_fixture.h"
 
 static uint64_t seed;
 
@@ -54,17 +47,6 @@ static const char *const pins[] = {"",
                                    "\"attention\":\"flash\",\"use_tokamax_splash\":false"};
 static const char *const objectives[] = {"step_time", "step_time", "tokens_per_s", "hbm"};
 
-/* NULL: refused. */
-static json_t *answer_to(enum adv_request_kind kind, const char *text, adv_err *err)
-{
-    struct adv_answer answer;
-    adv_err_init(err);
-    if (adv_answer_request(catalog, kind, text, strlen(text), &answer, err) != ADV_OK) return NULL;
-    json_t *root = json_loadb(answer.json, answer.json_bytes, 0, NULL);
-    adv_answer_free(&answer);
-    return root;
-}
-
 static void assert_same(const json_t *ranked, const json_t *again, const char *member, const char *what)
 {
     double a = json_number_value(json_object_get(ranked, member));
@@ -79,7 +61,7 @@ static void assert_reads_as_ranked(const json_t *request, json_t *ranked)
                             json_object_get(request, "cluster"), "config", json_object_get(ranked, "config"),
                             "xla_flags", json_object_get(ranked, "xla_flags"));
     char *text = json_dumps(job, 0), *what = json_dumps(request, 0);
-    json_t *again = answer_to(ADV_REQUEST_ESTIMATE, text, &err);
+    json_t *again = answer_or_refusal(ADV_REQUEST_ESTIMATE, text, &err);
     if (!again)
         fail_msg("%s: estimate refuses the plan: %s: %s", what, err.findings[0].pointer,
                  err.findings[0].detail);
@@ -93,7 +75,7 @@ static void assert_reads_as_ranked(const json_t *request, json_t *ranked)
     if (json_array_size(before) != json_array_size(after))
         fail_msg("%s: %zu warnings ranked, %zu estimated", what, json_array_size(before),
                  json_array_size(after));
-    json_t *lint = answer_to(ADV_REQUEST_LINT, text, &err);
+    json_t *lint = answer_or_refusal(ADV_REQUEST_LINT, text, &err);
     if (!lint || !json_is_true(json_object_get(lint, "valid"))) {
         char *findings = lint ? json_dumps(json_object_get(lint, "findings"), 0) : NULL;
         fail_msg("%s: lint: %s", what, findings ? findings : err.findings[0].detail);
@@ -120,7 +102,7 @@ static void every_ranked_plan_is_a_configuration_that_reads_as_it(void **state)
                        adv_catalog_model_name(catalog, i / ROUNDS), ONE_OF(clusters), ONE_OF(lengths),
                        ONE_OF(batches), ONE_OF(formats), ONE_OF(pins), ONE_OF(objectives));
         adv_err err;
-        json_t *answer = answer_to(ADV_REQUEST_ADVISE, text, &err);
+        json_t *answer = answer_or_refusal(ADV_REQUEST_ADVISE, text, &err);
         if (!answer) continue; /* pins that clash are refused */
         json_t *request = json_loads(text, 0, NULL), *ranked = json_object_get(answer, "ranked");
         for (size_t r = 0; r < json_array_size(ranked); r++, plans++)

@@ -40,7 +40,7 @@ static bool simplest_mesh(const struct adv_space *space, enum adv_axis fill, str
     return left == 1 || request->axis_pinned[fill] || request->axis_allowed[fill];
 }
 
-enum { EVERY_PIN = -1, MORE_AXES = 4, BATCHES = 24 };
+enum { EVERY_PIN = -1, MORE_AXES = 4, BATCHES = 24, LENGTHS = 3 };
 
 /* A requirement less. False: the request does not have it. */
 struct relief {
@@ -176,15 +176,20 @@ static bool with_another_batch(struct adv_advise_request *request, int which, ch
     return true;
 }
 
-/* The nearest length that kernels can cut into blocks. */
+/* The nearest length that kernels can cut into blocks, or the longest that the model has positions for. */
 static bool with_another_length(struct adv_advise_request *request, int which, char *what, size_t what_bytes)
 {
-    static const int64_t units[] = {128, 1024};
+    enum { LEARNED = -1 };
+    static const int64_t units[LENGTHS] = {LEARNED, 128, 1024};
     struct adv_workload *workload = &request->workload;
-    struct adv_near near = adv_near_multiples(units[which], workload->seq_len);
-    int64_t nearest = near.below <= 0 || near.above - workload->seq_len <= workload->seq_len - near.below
-                          ? near.above
-                          : near.below;
+    int64_t nearest = workload->seq_len;
+    if (units[which] != LEARNED) {
+        struct adv_near near = adv_near_multiples(units[which], workload->seq_len);
+        bool up = near.below <= 0 || near.above - workload->seq_len <= workload->seq_len - near.below;
+        nearest = up ? near.above : near.below;
+    } else if (request->model.has_learned_positions) {
+        nearest = adv_min_i(nearest, request->model.position_rows);
+    }
     if (nearest == workload->seq_len) return false;
     int used = snprintf(what, what_bytes, "with seq_len=%lld", (long long)nearest);
     if (workload->tokens_per_step > 0) { /* as many sequences as before */
@@ -193,6 +198,18 @@ static bool with_another_length(struct adv_advise_request *request, int which, c
                        workload->tokens_per_step);
     }
     workload->seq_len = workload->base.seq_len = nearest;
+    return true;
+}
+
+/* Not every decoder has every optimizer; all have MaxText's default. */
+static bool with_another_optimizer(struct adv_advise_request *request, int which, char *what,
+                                   size_t what_bytes)
+{
+    struct adv_plan *base = &request->workload.base;
+    (void)which;
+    if (base->optimizer == ADV_OPT_ADAMW || adv_request_pins(request, "opt_type")) return false;
+    base->optimizer = ADV_OPT_ADAMW;
+    (void)snprintf(what, what_bytes, "with optimizer=adamw");
     return true;
 }
 
@@ -214,7 +231,8 @@ static const struct relief reliefs[] = {
     {without_key, EVERY_PIN, 1, false},
     {with_all_axes, 1, 1, false},
     {with_another_batch, BATCHES + 1, BATCHES, true},
-    {with_another_length, 2, 1, true},
+    {with_another_length, LENGTHS, 1, true},
+    {with_another_optimizer, 1, 1, false},
     {with_one_more_axis, MORE_AXES, 1, false},
 };
 enum { RELIEF_KINDS = sizeof reliefs / sizeof *reliefs, NAMED = 3, TRIALS = 64 };

@@ -94,6 +94,11 @@ static const struct {
     {"{\"model\":\"qwen3-480b-a35b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x8\",\"slices\":3},"
      "\"workload\":{\"seq_len\":2048,\"global_batch_sequences\":16}}",
      false, "it works with global_batch_sequences=18, or with global_batch_sequences=768\"", NULL},
+    {"{\"model\":\"mistral-7b\"," TPU7X
+     ",\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":256,\"optimizer\":\"muon\"}}",
+     false, "muon is not available for decoder_block mistral; it works with optimizer=adamw\"", NULL},
+    {"{\"model\":\"gpt3-175b\"," TPU7X ",\"workload\":{\"seq_len\":32768,\"global_batch_sequences\":256}}",
+     false, "the model learned 16384 positions; it works with seq_len=16384\"", NULL},
     {"{\"model\":\"gemma3-27b\",\"cluster\":{\"chip\":\"v4\",\"topology\":\"4x4x4\"},\"workload\":{\"seq_"
      "len\":1000,"
      "\"tokens_per_step\":16000}}",

@@ -37,7 +37,7 @@
     X(TENSOR, "tensor_collectives", ICI, "T-tp", "activations around each block")                            \
     X(TRANSPOSE, "fsdp_transpose_collectives", ICI, "T-tp", "tokens meet where the width stays sharded")     \
     X(CONTEXT, "context_collectives", ICI, "T-cp", "keys and values, or heads")                              \
-    X(RING_STEPS, "ring_attention_steps", LATENCY, "T-cp", "fixed cost of the ring's steps")                 \
+    X(RING_MERGE, "ring_attention_merge", LATENCY, "T-cp", "fixed cost of each step of the ring")            \
     X(EXPERT, "expert_collectives", ICI, "T-ep", "dispatch and combine")                                     \
     X(PIPELINE_PERMUTE, "pipeline_permute", ICI, "T-pp", "microbatch hand-over")                             \
     X(PIPELINE_BUBBLE, "pipeline_bubble", LATENCY, "T-pp", "idle stages")                                    \

@@ -249,9 +249,10 @@ adv_code adv_estimate_again(const struct adv_estimate_input *input, struct adv_c
     struct adv_account account;
     if (!scratch->fixed_known) memset(&account, 0, sizeof account);
     code = price(input, &scratch->cost, &scratch->params, estimate, &account, err);
+    if (code != ADV_OK) return code;
     scratch->bubble_s = account.slots[ADV_TERM_PIPELINE_BUBBLE].exposed_seconds;
     scratch->hand_overs_s = account.hand_overs_s;
-    return code;
+    return ADV_OK;
 }
 
 void adv_estimate_again_interval(const struct adv_cost_scratch *scratch, struct adv_estimate *estimate)

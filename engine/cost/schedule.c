@@ -239,7 +239,7 @@ static void context_ring(const struct adv_cost *cost, double times, double kv_by
                                                ADV_COLLECTIVE_PERMUTE, kv_bytes / cost->cp_ring));
     bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT);
     double passes = kept ? 2.0 : 3.0;
-    adv_account_busy(account, ADV_TERM_RING_STEPS, steps * cost->constants->ring_step_s, times * passes, 0.0,
+    adv_account_busy(account, ADV_TERM_RING_MERGE, steps * cost->constants->ring_step_s, times * passes, 0.0,
                      0.0);
     /* each pass hides its own; the backward pass sends gradients round as well */
     double once_s = total_of(permute), exposed_s = 0.0;

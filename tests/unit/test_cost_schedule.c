@@ -286,7 +286,7 @@ static void a_ring_passes_a_chunk_behind_each_step(void **state)
     assert_close(slot(b, ADV_TERM_CONTEXT)->exposed_seconds, 0.0, 0.0);
     assert_close(slot(b, ADV_TERM_CONTEXT)->seconds, 4.0 * permute_s,
                  0.01); /* three passes, gradients travel too */
-    assert_close(slot(b, ADV_TERM_RING_STEPS)->exposed_seconds, 3.0 * 3.0 * 1e-4, 1e-12);
+    assert_close(slot(b, ADV_TERM_RING_MERGE)->exposed_seconds, 3.0 * 3.0 * 1e-4, 1e-12);
     bench_place(b);
     adv_schedule_context(&b->cost, &b->model.layers[0], 1.0, &no_time, &b->account);
     assert_close(slot(b, ADV_TERM_CONTEXT)->exposed_seconds, 4.0 * permute_s, 0.01);

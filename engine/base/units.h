@@ -42,4 +42,15 @@ static inline int64_t adv_min_i(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* The greatest common divisor of two numbers that are not negative. */
+static inline int64_t adv_gcd(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 #endif

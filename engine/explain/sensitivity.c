@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/units.h"
 #include "engine/explain/diff.h"
 #include "engine/search/choices.h"
 
@@ -205,16 +206,6 @@ static void find_fsdp(struct study *study, struct adv_break_even *row)
     fsdp_sentence(row, row->sentence, sizeof row->sentence);
 }
 
-static int common_divisor(int a, int b)
-{
-    while (b != 0) {
-        int rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* The plan on `slices` slices of the same shape, the new ones along the data axis. */
 static struct probe dcn_probe(struct study *study, int slices, bool keeps_global_batch)
 {
@@ -228,7 +219,7 @@ static struct probe dcn_probe(struct study *study, int slices, bool keeps_global
     cluster->hosts = study->cluster->hosts / study->cluster->slices * slices;
     plan.dcn[ADV_AXIS_DATA] *= growth;
     if (keeps_global_batch) { /* fewer accumulation steps first, then fewer sequences per device */
-        int fewer = common_divisor(plan.gradient_accumulation_steps, growth);
+        int fewer = (int)adv_gcd(plan.gradient_accumulation_steps, growth);
         plan.gradient_accumulation_steps /= fewer;
         plan.per_device_batch_size /= (double)growth / fewer;
     }

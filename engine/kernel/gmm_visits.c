@@ -26,13 +26,7 @@ static void count_given(const struct adv_gmm_shape *shape, int64_t tile_m, struc
 static double balanced_boundaries(int64_t m, int64_t groups, int64_t tile_m)
 {
     if (m % groups) return (double)(groups - 1) * (1.0 - 1.0 / (double)tile_m);
-    int64_t a = m / groups, b = tile_m;
-    while (b) {
-        const int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return (double)(groups - 1 - (groups - 1) / (tile_m / a));
+    return (double)(groups - 1 - (groups - 1) / (tile_m / adv_gcd(m / groups, tile_m)));
 }
 
 static double harmonic_of(int groups)

@@ -97,23 +97,13 @@ static void count_causal(const struct adv_attention_shape *shape, struct segment
     }
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        const int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a;
-}
-
 /* Query blocks after which the pattern of tiles repeats, and the first block from which it does. */
 static int64_t period(const struct adv_attention_shape *shape, struct segment part, int64_t bq, int64_t bkv,
                       int64_t *from)
 {
     int64_t step = bkv; /* positions after which key tiles line up again */
-    if (shape->chunk > 0) step = step / gcd(step, shape->chunk) * shape->chunk;
-    const int64_t blocks = step / gcd(step, bq);
+    if (shape->chunk > 0) step = step / adv_gcd(step, shape->chunk) * shape->chunk;
+    const int64_t blocks = step / adv_gcd(step, bq);
     const int64_t clear =
         shape->window > 0 ? shape->window : 0; /* before this the window is cut by the start */
     *from = part.start >= clear ? 0 : adv_div_up(clear - part.start, bq);

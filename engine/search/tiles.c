@@ -313,16 +313,6 @@ static int64_t power_of_two_near(double value)
     return power;
 }
 
-static int64_t greatest_common_divisor(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Tiles are tuned for a round number of rows. Rows are padded to the row tile of wi's forward pass; those of
  * the other passes shrink to what cuts them evenly, too (plan_rules_tiles.c). */
 static void cut_rows_evenly(double rows, struct adv_plan *plan)
@@ -331,8 +321,7 @@ static void cut_rows_evenly(double rows, struct adv_plan *plan)
         adv_round_up((int64_t)(rows + 0.5), adv_max_i(1, plan->gmm_blocks[0][0].batch_seq));
     for (int i = 0; i < 2 * ADV_GMM_PASSES; i++) {
         struct adv_gmm_blocks *blocks = &plan->gmm_blocks[i / ADV_GMM_PASSES][i % ADV_GMM_PASSES];
-        if (blocks->batch_seq < padded)
-            blocks->batch_seq = (int)greatest_common_divisor(blocks->batch_seq, padded);
+        if (blocks->batch_seq < padded) blocks->batch_seq = (int)adv_gcd(blocks->batch_seq, padded);
     }
 }
 

@@ -450,6 +450,23 @@ static void resolve_tile_order(const struct config_reader *reader)
     }
 }
 
+/* Only fp8_full reads the calibration; a published run of another format with fixed scales is not known. */
+static void resolve_scales(const struct config_reader *reader)
+{
+    struct adv_plan *plan = &reader->state->plan;
+    plan->quantization_static =
+        reader->state->weight_calibration_fixed && reader->state->act_calibration_fixed;
+    if (!plan->quantization_static || plan->quantization == ADV_QUANT_NONE || adv_plan_scales_are_fixed(plan))
+        return;
+    char pointer[ADV_LIMIT_POINTER];
+    (void)adv_err_add(reader->warnings, ADV_OK,
+                      adv_json_pointer(pointer, reader->input->at, "weight_quantization_calibration_method"),
+                      "use quantization fp8_full, or leave it out",
+                      "fixed scales count under quantization fp8_full only: this format is priced with a "
+                      "pass for its maxima");
+    adv_err_rule(reader->warnings, "ignored-calibration");
+}
+
 static void resolve(struct config_reader *reader)
 {
     struct adv_config_state *state = reader->state;
@@ -457,7 +474,7 @@ static void resolve(struct config_reader *reader)
     fill_axes(reader, "ici", plan->ici, reader->input->cluster->devices_per_slice);
     fill_axes(reader, "dcn", plan->dcn, reader->input->cluster->slices);
     if (!state->mu_dtype_given) plan->mu_dtype = plan->weight_dtype;
-    plan->quantization_static = state->weight_calibration_fixed && state->act_calibration_fixed;
+    resolve_scales(reader);
     plan->two_stage_gather = state->moe_two_stage || state->dense_two_stage;
     resolve_remat(reader);
     resolve_dropping(reader);

@@ -7,7 +7,8 @@
  *
  * Order of a decode: adv_decode_config_model() on the keys of the architecture, then the model is built, then
  * adv_decode_config() for the rest. Names of the warnings' rules: "unknown-key", "renamed-key",
- * "dropped-key", "derived-key", "ignored-axis", "ignored-placement", "not-modelled", "approximated-value".
+ * "dropped-key", "derived-key", "ignored-axis", "ignored-calibration", "ignored-placement", "not-modelled",
+ * "approximated-value".
  */
 #ifndef ADV_JSON_DECODE_PLAN_H
 #define ADV_JSON_DECODE_PLAN_H

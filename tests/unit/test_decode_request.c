@@ -219,6 +219,19 @@ static void tensors_are_placed_under_the_custom_policy_only(void **state)
     assert_non_null(find_rule(&warnings, "ignored-placement"));
 }
 
+static void fixed_scales_without_effect_are_said_to_be(void **state)
+{
+    (void)state;
+    assert_ok(decode_config("\"quantization\":\"fp8_full\",\"use_qwix_quantization\":true,"
+                            "\"weight_quantization_calibration_method\":\"fixed,-224,224\","
+                            "\"act_quantization_calibration_method\":\"fixed,-224,224\""));
+    assert_null(find_rule(&warnings, "ignored-calibration"));
+    assert_ok(decode_config("\"quantization\":\"int8\","
+                            "\"weight_quantization_calibration_method\":\"fixed,-224,224\","
+                            "\"act_quantization_calibration_method\":\"fixed,-224,224\""));
+    assert_non_null(find_rule(&warnings, "ignored-calibration"));
+}
+
 static void first_moment_follows_the_weights_unless_given(void **state)
 {
     (void)state;
@@ -478,6 +491,7 @@ int main(void)
         cmocka_unit_test(architecture_keys_in_the_config_reshape_the_model),
         cmocka_unit_test(the_models_own_file_sets_training_defaults),
         cmocka_unit_test(tensors_are_placed_under_the_custom_policy_only),
+        cmocka_unit_test(fixed_scales_without_effect_are_said_to_be),
         cmocka_unit_test(first_moment_follows_the_weights_unless_given),
         cmocka_unit_test(tiles_in_the_order_of_2025_are_turned_with_a_warning),
         cmocka_unit_test(local_blocks_inherit_the_global_ones),

@@ -1,0 +1,186 @@
+"""Reads what XLA dumps of a compiled step: bytes by memory space, buffers by value, and what is alive when.
+
+Times are positions in XLA's flattened schedule. All bytes are per device.
+"""
+import glob
+import re
+
+SPACES = {"0": "hbm", "1": "vmem", "2": "smem", "5": "host"}
+MOMENTS = ("before", "forward", "loss", "backward", "update")
+SHOWN_BYTES_FRAC = 0.0005  # of the peak: smaller buffers are summed up
+SHOWN_COUNT = 60
+
+
+def _one(folder, suffix):
+    found = sorted(glob.glob(f"{folder}/*train_step*{suffix}"))
+    return found[0] if found else None
+
+
+def space_bytes(folder):
+    """Total bytes of each memory space; empty when XLA wrote no report."""
+    path = _one(folder, "after_optimizations-memory-usage-report.txt")
+    totals, name = {}, None
+    for line in open(path, errors="replace") if path else ():
+        if m := re.match(r"Memory Space: .*\(color=(\d+)\)", line):
+            name = SPACES.get(m.group(1))
+        elif (m := re.match(r"Total bytes: (\d+)", line)) and name:
+            totals[name] = int(m.group(1))
+    return totals
+
+
+def program(folder):
+    """The scheduled program: ({instruction: op_name}, {instruction: computation}, loops over layers).
+
+    A loop is (op_name of its while, name of its body).
+    """
+    names, homes, loops, home = {}, {}, [], ""
+    path = _one(folder, "after_optimizations.txt")
+    for line in open(path, errors="replace") if path else ():
+        if line.startswith(("%", "ENTRY")):
+            home = line.split("(")[0].replace("ENTRY", "").strip().lstrip("%")
+            continue
+        m = re.match(r"\s*(?:ROOT )?%(\S+) = ", line)
+        if not m:
+            continue
+        op = re.search(r'op_name="([^"]*)"', line)
+        names[m.group(1)], homes[m.group(1)] = op.group(1) if op else "", home
+        body = re.search(r"\bwhile\(.*body=%?([\w.\-]+)", line)
+        if body and op and "jvp" in op.group(1):
+            loops.append((op.group(1), body.group(1)))
+    return names, homes, loops
+
+
+def buffers(folder):
+    """Buffers of HBM: {allocation, size, offset, shape, values[], kind: argument|output|constant|temporary}.
+
+    Values with one allocation and one offset that never live together share a row per value.
+    """
+    path = _one(folder, "after_optimizations-buffer-assignment.txt")
+    rows, kind, color = [], None, "0"
+    for line in open(path, errors="replace") if path else ():
+        if m := re.match(r"allocation (\d+): size (\d+)(.*)", line):
+            text = m.group(3)
+            found = re.search(r"color (\d+)", text)
+            color = found.group(1) if found else "0"
+            kind = ("argument" if "parameter" in text else "constant" if "constant" in text
+                    else "temporary" if "preallocated-temp" in text else "output" if "maybe-live-out" in text
+                    else "other")
+            allocation, total = int(m.group(1)), int(m.group(2))
+        elif m := re.match(r" value: <\d+ (\S+?)(\{[\d,]*\})?(?: \(phi\))? @(\d+)> \(size=(\d+),offset=(\d+)\): (.*)", line):
+            rows.append({"allocation": allocation, "allocation_bytes": total, "kind": kind, "color": color,
+                         "value": m.group(1) + (m.group(2) or ""), "size": int(m.group(4)),
+                         "offset": int(m.group(5)), "shape": m.group(6)})
+    return rows
+
+
+def schedule(folder):
+    """(instruction names in order, {value: (begin, end)}, peak position or None)."""
+    path = _one(folder, "after_optimizations-live-range.txt")
+    order, ranges, peak, part = [], {}, None, None
+    for line in open(path, errors="replace") if path else ():
+        if "InstructionSequence:" in line:
+            part = "order"
+        elif "BufferLiveRange:" in line:
+            part = "ranges"
+        elif m := re.match(r"\s*Live ranges at (\d+) \(peak\)", line):
+            peak = int(m.group(1))
+            break
+        elif part == "order" and (m := re.match(r"\s*\d+:(\S+)", line)):
+            order.append(m.group(1))
+        elif part == "ranges" and (m := re.match(r"\s*(\S+):(\d+)-(\d+)\s*$", line)):
+            name = m.group(1)
+            ranges[name[:-2] if name.endswith("{}") else name] = (int(m.group(2)), int(m.group(3)))
+    return order, ranges, peak
+
+
+def moments(order, names, homes, loops):
+    """The moment of every position: the loops over layers part the step."""
+    spans = {"forward": [], "backward": []}
+    bodies = {body: "backward" if "transpose(jvp" in op else "forward" for op, body in loops}
+    for i, name in enumerate(order):
+        side = bodies.get(homes.get(name, ""))
+        if side:
+            spans[side].append(i)
+    if not spans["backward"]:  # unrolled layers
+        for i, name in enumerate(order):
+            op = names.get(name, "")
+            if "layers" in op or "/checkpoint" in op:
+                spans["backward" if "transpose(jvp" in op else "forward"].append(i)
+    backward = spans["backward"] or [len(order), len(order)]
+    begin, end = backward[0], backward[-1]
+    before = [i for i in spans["forward"] if i < begin] or [0]
+    return ["before" if i < before[0] else "forward" if i <= before[-1] else "loss" if i < begin
+            else "backward" if i <= end else "update" for i in range(len(order))]
+
+
+def _intervals(rows, ranges):
+    """(begin, end, buffer) of the temporaries. Values at one offset with one size whose lives touch are one buffer
+    (a loop's state and what its body writes into it)."""
+    places = {}
+    for r in rows:
+        if r["kind"] == "temporary" and r["value"] in ranges and r["size"] > 0:
+            places.setdefault((r["offset"], r["size"]), []).append((*ranges[r["value"]], r))
+    merged = []
+    for lives in places.values():
+        lives.sort(key=lambda x: (x[0], x[1]))
+        begin, end, first = lives[0]
+        for b, e, r in lives[1:]:
+            if b <= end:
+                end = max(end, e)
+                if not first["op"] or "dynamic_update_slice" in first["op"]:
+                    first = r if r["op"] else first
+            else:
+                merged.append((begin, end, first))
+                begin, end, first = b, e, r
+        merged.append((begin, end, first))
+    return merged
+
+
+def _plain(shape):
+    return re.sub(r"\{.*", "", shape)
+
+
+def summary(folder):
+    """What a row keeps of a dump: bytes by space, the temporary heap, the peak of each moment, buffers at the peak."""
+    spaces = space_bytes(folder)
+    rows = [r for r in buffers(folder) if r["color"] == "0"]
+    order, ranges, peak = schedule(folder)
+    if not rows or not order:
+        return {"spaces": spaces}
+    names, homes, loops = program(folder)
+    when = moments(order, names, homes, loops)
+    totals = {}
+    for r in rows:
+        r["op"] = names.get(r["value"].split("{")[0], "").replace("jit(train_step)/", "")
+        totals.setdefault(r["kind"], {})[r["allocation"]] = r["allocation_bytes"]
+    by_kind = {kind: sum(v.values()) for kind, v in totals.items()}
+    always = by_kind.get("argument", 0)
+    live = _intervals(rows, ranges)
+    deltas = [0] * (len(order) + 2)
+    for begin, end, r in live:
+        deltas[begin] += r["size"]
+        deltas[end + 1] -= r["size"]
+    peaks, now, top, at = {}, 0, -1, 0
+    for i in range(len(order)):
+        now += deltas[i]
+        moment = when[i]
+        if now > peaks.get(moment, (-1, 0))[0]:
+            peaks[moment] = (now, i)
+        if now > top:
+            top, at = now, i
+    shown = {}
+    for moment, (_, position) in peaks.items():
+        merged = {}
+        for begin, end, r in live:
+            if begin <= position <= end:
+                key = (_plain(r["shape"]), r["op"])
+                entry = merged.setdefault(key, [0, 0])
+                entry[0] += r["size"]
+                entry[1] += 1
+        cut = SHOWN_BYTES_FRAC * max(1, top)
+        large = sorted(((b, n, s, o) for (s, o), (b, n) in merged.items() if b >= cut), key=lambda x: (-x[0], x[2], x[3]))
+        shown[moment] = [list(x) for x in large[:SHOWN_COUNT]]
+    return {"spaces": spaces, "allocations": by_kind, "argument_bytes": always,
+            "heap_bytes": by_kind.get("temporary", 0), "live_peak_bytes": top,
+            "peak_moment": when[at] if order else None, "peak_operation": names.get(order[at], "") if order else "",
+            "moments": {m: b for m, (b, _) in peaks.items()}, "alive": shown}

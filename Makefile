@@ -321,6 +321,38 @@ fit: $(FIT_BIN) ## fit the step constants on the published steps, then write the
 	$(Q)tail -40 $(BUILD)/fit.txt
 	$(Q)$(MAKE) --no-print-directory accuracy-update
 
+# Memory against the real compiler: rows of compiled steps, their page, the fit of the counts.
+COMPILED_ROWS  = $(sort $(wildcard tests/compile/truth/*.json))
+FIT_MEMORY_BIN := $(BUILD)/tests/compile/fit_memory
+
+$(FIT_MEMORY_BIN): tests/compile/fit_main.c tests/compile/rows.c tests/compile/rows.h $(ENGINE_LIB)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes $(LDFLAGS_ALL) -o $@ $(filter %.c,$^) $(ENGINE_LIB) $(PKG_LIBS) -lgsl -lgslcblas -lm
+
+MEMORY_REPORT_BIN := $(BUILD)/tests/compile/memory_report
+
+$(MEMORY_REPORT_BIN): tests/compile/report_main.c tests/compile/rows.c tests/compile/rows.h $(ENGINE_LIB)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes $(LDFLAGS_ALL) -o $@ $(filter %.c,$^) $(ENGINE_LIB) $(PKG_LIBS) -lm
+
+.PHONY: memory-accuracy memory-accuracy-update explain-memory compile-env compile-truth
+memory-accuracy: $(MEMORY_REPORT_BIN) ## judge predicted memory on compiled steps; fails when worse than tests/compile/report.md
+	$(Q)tests/compile/accuracy.sh $(MEMORY_REPORT_BIN) $(BUILD)/accuracy $(COMPILED_ROWS)
+memory-accuracy-update: $(MEMORY_REPORT_BIN) ## write tests/compile/report.md anew
+	$(Q)$(MEMORY_REPORT_BIN) $(COMPILED_ROWS) > tests/compile/report.md
+explain-memory: $(MEMORY_REPORT_BIN) ## ROW=id: our parts beside the buffers that the compiler had at its peak
+	$(Q)$(MEMORY_REPORT_BIN) --explain '$(ROW)' $(COMPILED_ROWS)
+compile-env: ## the private Python with the pinned MaxText, JAX and libtpu, outside the tree (minutes, 3 GB, PyPI)
+	@tests/compile/environment.sh
+compile-truth: ## CASES=file OUT=file.jsonl: compile the cases of tests/compile/cases.py with the real MaxText and libtpu
+	$(Q)"$$(tests/compile/environment.sh)" tests/compile/compile.py $(CASES) $(or $(OUT),$(BUILD)/compiled.jsonl)
+
+.PHONY: fit-memory
+fit-memory: $(FIT_MEMORY_BIN) ## fit the counts of tensors in memory on the compiled steps
+	$(Q)$(FIT_MEMORY_BIN) --write engine/catalog/data/memory_constants.json $(COMPILED_ROWS)
+
 .PHONY: clean
 clean: ## remove the build folders
 	rm -rf build build-*

@@ -11,6 +11,7 @@ check    | make -s -j2 check               | unit, property and oracle: do the f
 golden   | make -s -j2 golden              | the same bytes as last time, whatever the compiler
 accuracy | make -s accuracy                | no worse against published measurements than the committed report
 kernel-accuracy | make -s kernel-accuracy         | no worse against published kernel timings than the committed report
+memory-accuracy | make -s memory-accuracy         | no worse against compiled steps than the committed report
 sql      | tests/sql/run.sh                | migrations, constraints, roles, the private cluster
 api      | tests/api/run.sh                | every endpoint, every error, hostile and slow clients
 web      | tests/web/run.sh                | the form in a real browser

@@ -13,7 +13,7 @@
 #define ADV_LIMIT_XLA_FLAG     160           /* one flag with its value; longest known 96 */
 #define ADV_LIMIT_CONFIG_KEYS  1024          /* keys of one configuration; MaxText has 775, recipes 60 */
 #define ADV_LIMIT_LEDGER_TERMS 96            /* cost terms of one step; the fullest plan writes about 60 */
-#define ADV_LIMIT_MEMORY_PARTS 24            /* memory parts of one plan */
+#define ADV_LIMIT_MEMORY_PARTS 40            /* memory parts of one plan */
 #define ADV_LIMIT_KERNELS      24            /* distinct kernels listed in one estimate */
 #define ADV_LIMIT_ADVICE       24            /* pieces of advice in one estimate */
 #define ADV_LIMIT_RINGS        8             /* physical factors under one logical axis */

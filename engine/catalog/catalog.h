@@ -18,7 +18,7 @@ struct adv_provenance {
     const char *unit, *source, *date, *confidence, *note; /* note may be "" */
 };
 
-enum { ADV_CATALOG_CONSTANT_FILES = 3 }; /* kernel, link, step */
+enum { ADV_CATALOG_CONSTANT_FILES = 4 }; /* kernel, link, step, memory */
 
 struct adv_catalog_chip {
     struct adv_chip chip;

@@ -1,9 +1,9 @@
 /* constants.h: the fitted physics, one record per chip generation.
  *
- * Values live in catalog/data/kernel_constants.json, link_constants.json and step_constants.json (value,
- * unit, standard error, rows behind it, "fitted" | "measured" | "assumed" | "borrowed from <chip>"); `make
- * fit` regenerates them. A constant belongs to a generation or a kernel, never to a model or a row. NAN is
- * not allowed: the loader refuses it.
+ * Values live in catalog/data/kernel_, link_, step_ and memory_constants.json (value, unit, standard error,
+ * rows behind it, "fitted" | "measured" | "assumed" | "borrowed from <chip>"); `make fit` regenerates them. A
+ * constant belongs to a generation or a kernel, never to a model or a row. NAN is not allowed: the loader
+ * refuses it.
  */
 #ifndef ADV_CATALOG_CONSTANTS_H
 #define ADV_CATALOG_CONSTANTS_H
@@ -12,6 +12,7 @@
 
 #include "engine/catalog/kernel_constants.h"
 #include "engine/catalog/link_constants.h"
+#include "engine/catalog/memory_constants.h"
 #include "engine/catalog/step_constants.h"
 
 struct adv_constants {
@@ -19,6 +20,7 @@ struct adv_constants {
     ADV_KERNEL_CONSTANTS(ADV_CONSTANT_MEMBER)
     ADV_LINK_CONSTANTS(ADV_CONSTANT_MEMBER)
     ADV_STEP_CONSTANTS(ADV_CONSTANT_MEMBER)
+    ADV_MEMORY_CONSTANTS(ADV_CONSTANT_MEMBER)
 #undef ADV_CONSTANT_MEMBER
     bool steps_extrapolated; /* no whole-step measurement of this chip */
 };

@@ -33,10 +33,6 @@
     X(pcie_step_bytes_per_s_per_device, "bytes/s", "host link rate of one device inside a step, one way")    \
     X(software_early_frac, "frac", "step lengthening of software older than software_settled_year")          \
     X(software_settled_year, "year", "compilers from this date on are current; 0 = always")                  \
-    X(routed_wide_emb_tensors, "tensors", "live [rows, emb] tensors around the experts' activation")         \
-    X(routed_narrow_emb_tensors, "tensors", "live [rows, emb] tensors around the experts' permutation")      \
-    X(routed_narrow_width_tensors, "tensors", "live [rows, width] tensors around the permutation")           \
-    X(dense_expert_emb_tensors, "tensors", "live [rows, emb] tensors of the capacity path")                  \
     X(interval_log_sd, "ln", "spread of ln(measured/predicted) in leave-one-family-out")                     \
     X(interval_experts_ratio, "ratio", "the spread with experts over without")                               \
     X(interval_long_context_ratio, "ratio", "the spread at long context over shorter")                       \

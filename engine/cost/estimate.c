@@ -6,14 +6,15 @@
 #include "engine/base/units.h"
 #include "engine/cost/head.h"
 #include "engine/cost/interval.h"
+#include "engine/cost/fit.h"
 #include "engine/cost/memory.h"
 #include "engine/cost/schedule.h"
 #include "engine/cost/scratch.h"
 
-/* Up to 1 - the first share of the usable HBM a plan fits; up to 1 + the second it is tight. Chosen, not
- * fitted, within the 5 % to which reported bytes are reproduced: every published plan that ran is below 1,
- * the reported out-of-memory that comes nearest is predicted 4 % above. */
-static const double tight_below_frac = 0.06, tight_above_frac = 0.03;
+/* A plan fits from the first probability on, and is tight from the second on: a published plan that ran may
+ * be predicted somewhat above the limit. */
+static const double fits_probability = 0.95, tight_probability = 0.01;
+static const double interval_z = 1.645; /* 90 % of a normal distribution */
 
 static const char *const fit_names[] = {"fits", "tight", "does_not_fit"};
 static const char *const confidence_names[] = {"calibrated", "extrapolated", "unsupported"};
@@ -124,12 +125,16 @@ static void set_memory(const struct adv_estimate_input *input, const struct adv_
     estimate->hbm_limit_bytes_per_device = chip->hbm_usable_bytes_per_device;
     estimate->host_bytes_per_host = memory->host_bytes_per_host;
     estimate->host_limit_bytes_per_host = chip->host_dram_bytes_per_host;
+    double log_sd = estimate->memory_log_sd = input->constants->memory_log_sd;
+    estimate->hbm_low_bytes_per_device = estimate->hbm_bytes_per_device * exp(-interval_z * log_sd);
+    estimate->hbm_high_bytes_per_device = estimate->hbm_bytes_per_device * exp(interval_z * log_sd);
     double used = estimate->hbm_bytes_per_device / estimate->hbm_limit_bytes_per_device;
     if (!isnan(chip->host_dram_bytes_per_host))
         used = adv_max(used, estimate->host_bytes_per_host / estimate->host_limit_bytes_per_host);
-    estimate->fit = used <= 1.0 - tight_below_frac   ? ADV_FIT_FITS
-                    : used <= 1.0 + tight_above_frac ? ADV_FIT_TIGHT
-                                                     : ADV_FIT_NO;
+    estimate->fit_probability = adv_fit_probability(used, 1.0, log_sd);
+    estimate->fit = estimate->fit_probability >= fits_probability    ? ADV_FIT_FITS
+                    : estimate->fit_probability >= tight_probability ? ADV_FIT_TIGHT
+                                                                     : ADV_FIT_NO;
 }
 
 static enum adv_resource bound_of(const struct adv_account *account)

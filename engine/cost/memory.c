@@ -3,184 +3,34 @@
 #include <string.h>
 
 #include "engine/base/units.h"
-#include "engine/cost/projections.h"
+#include "engine/cost/saved.h"
 #include "engine/cost/scratch.h"
+#include "engine/cost/working.h"
 
-/* Adds one named tensor to where the policy puts it. */
-static void place(const struct adv_plan *plan, enum adv_tensor name, double bytes, struct adv_saved *saved)
-{
-    saved->bytes[plan->placements[name]] += bytes;
-}
-
-double adv_memory_routed_growth(const struct adv_cost *cost, const struct adv_layer *layer)
-{
-    const struct adv_plan *plan = cost->plan;
-    if (cost->ep <= 1 || plan->moe == ADV_MOE_DENSE) return 1.0;
-    if (plan->ragged_buffer_factor > 0.0) return plan->ragged_buffer_factor;
-    if (plan->use_ring_of_experts) return cost->ep;
-    return adv_min(cost->ep, adv_max(1.0, (double)layer->experts / layer->experts_per_token));
-}
-
-static void save_attention(const struct adv_cost *cost, const struct adv_layer *layer,
-                           struct adv_saved *saved)
-{
-    const struct adv_plan *plan = cost->plan;
-    double t = cost->tokens;
-    double heads = layer->q_heads;
-    double context = t * (2.0 * heads * layer->head_dim_v + 4.0 * heads);
-    place(plan, ADV_TENSOR_QUERY_PROJ, t * 2.0 * heads * layer->head_dim_qk, saved);
-    place(plan, ADV_TENSOR_CONTEXT, context, saved);
-    place(plan, ADV_TENSOR_ATTENTION_OUT, t * 2.0 * heads * layer->head_dim_v, saved);
-    place(plan, ADV_TENSOR_OUT_PROJ, t * 2.0 * (double)cost->model->emb_dim, saved);
-    if (layer->kv_lora_rank > 0) {
-        double qk = layer->qk_nope_head_dim + layer->qk_rope_head_dim;
-        place(plan, ADV_TENSOR_QUERY_WA_PROJ, t * 2.0 * layer->q_lora_rank, saved);
-        place(plan, ADV_TENSOR_MLA_Q, t * 2.0 * layer->q_lora_rank, saved);
-        place(plan, ADV_TENSOR_KV_WA_PROJ, t * 2.0 * (layer->kv_lora_rank + layer->qk_rope_head_dim), saved);
-        place(plan, ADV_TENSOR_MLA_KV, t * 2.0 * layer->kv_lora_rank, saved);
-        place(plan, ADV_TENSOR_KEY_PROJ, t * 2.0 * heads * qk, saved);
-        place(plan, ADV_TENSOR_VALUE_PROJ, t * 2.0 * heads * layer->head_dim_v, saved);
-        return;
-    }
-    if (layer->reuses_kv) return;
-    place(plan, ADV_TENSOR_KEY_PROJ, t * 2.0 * layer->kv_heads * layer->head_dim_qk, saved);
-    place(plan, ADV_TENSOR_VALUE_PROJ, t * 2.0 * layer->kv_heads * layer->head_dim_v, saved);
-}
-
-static void save_dense(const struct adv_cost *cost, const struct adv_layer *layer, double width,
-                       struct adv_saved *saved)
-{
-    const struct adv_plan *plan = cost->plan;
-    double bytes = 2.0 * width * cost->tokens;
-    if (layer->mlp_inputs == 2) {
-        place(plan, ADV_TENSOR_MLPWI_0, bytes, saved);
-        place(plan, ADV_TENSOR_MLPWI_1, bytes, saved);
-    } else {
-        place(plan, ADV_TENSOR_MLPWI, bytes, saved);
-    }
-    if (layer->has_post_ffw_norm)
-        place(plan, ADV_TENSOR_MLPWO, 2.0 * (double)cost->model->emb_dim * cost->tokens, saved);
-}
-
-/* A tensor that goes by two names is where either keeps it. */
-static enum adv_tensor kept_name(const struct adv_plan *plan, enum adv_tensor first, enum adv_tensor second)
-{
-    return adv_remat_keeps(plan, first) ? first : second;
-}
-
-static void save_experts(const struct adv_cost *cost, const struct adv_layer *layer, struct adv_saved *saved)
-{
-    const struct adv_plan *plan = cost->plan;
-    bool grouped = plan->moe != ADV_MOE_DENSE;
-    double rows = cost->tokens * layer->experts_per_token * adv_memory_routed_growth(cost, layer);
-    if (!grouped)
-        rows = plan->capacity_factor > 0.0 ? rows * plan->capacity_factor : cost->tokens * layer->experts;
-    double wide = 2.0 * (double)layer->moe_mlp_dim * rows;
-    /* every tensor of the einsums carries both names; of the grouped matmuls only the gate's output does */
-    place(plan, kept_name(plan, ADV_TENSOR_MOE_MLPWI_0, ADV_TENSOR_MLPWI_0), wide, saved);
-    place(plan,
-          grouped ? ADV_TENSOR_MOE_MLPWI_1 : kept_name(plan, ADV_TENSOR_MOE_MLPWI_1, ADV_TENSOR_MLPWI_1),
-          wide, saved);
-    place(plan, grouped ? ADV_TENSOR_MOE_MLPWO : kept_name(plan, ADV_TENSOR_MOE_MLPWO, ADV_TENSOR_MLPWO),
-          2.0 * (double)cost->model->emb_dim * rows, saved);
-}
-
-static struct adv_saved layer_saved(const struct adv_cost *cost, const struct adv_layer *layer)
-{
-    struct adv_saved saved = {{0.0}};
-    double input = 2.0 * (double)cost->model->emb_dim * cost->tokens / adv_max(1.0, layer->scan_block);
-    bool offloads = cost->plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] == ADV_PLACE_OFFLOAD;
-    saved.bytes[offloads ? ADV_PLACE_OFFLOAD : ADV_PLACE_DEVICE] += input;
-    if (layer->attention == ADV_ATTENTION_LINEAR) return saved; /* its tensors carry no names */
-    save_attention(cost, layer, &saved);
-    if (layer->mlp_dim > 0) save_dense(cost, layer, (double)layer->mlp_dim, &saved);
-    if (layer->shared_experts > 0) save_dense(cost, layer, (double)layer->shared_mlp_dim, &saved);
-    if (layer->experts > 0) save_experts(cost, layer, &saved);
-    return saved;
-}
-
-struct adv_saved adv_memory_layer_saved(const struct adv_cost *cost, const struct adv_layer *layer)
+static struct adv_working known_working(const struct adv_cost *cost, const struct adv_layer *layer)
 {
     struct adv_cost_scratch *scratch = cost->scratch;
     int kind = adv_cost_kind(cost, layer);
-    if (!scratch) return layer_saved(cost, layer);
-    if (!scratch->saved_known[kind]) scratch->saved[kind] = layer_saved(cost, layer);
-    scratch->saved_known[kind] = true;
-    return scratch->saved[kind];
-}
-
-/* The experts' backward pass has two moments, and they do not coincide. Around the activation the wide
- * tensors live (every input, their product, one gradient) beside the permuted inputs and part of the gradient
- * that arrives; around the permutation the narrow ones do: permuted inputs, expert outputs, their unpermuted
- * copies, the gradients of all three, and both data gradients until they are added. The einsums of the
- * capacity path keep no permuted copies. How many narrow tensors that makes are constants set on the
- * published reports, not derived: step_constants.json. */
-
-/* What the experts keep alive. fsdp_transpose beside fsdp shards the expert width, so the tokens of its group
- * meet: more rows, narrower (reported: the same model needs 2 MB per token with it and 1.1 to 1.4 without).
- * Tensor axes do the same. */
-static double routed_working_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
-{
-    const struct adv_constants *k = cost->constants;
-    const struct adv_plan *plan = cost->plan;
-    double rows = cost->tokens * layer->experts_per_token * adv_memory_routed_growth(cost, layer);
-    if (plan->moe == ADV_MOE_DENSE && plan->capacity_factor > 0.0) rows *= plan->capacity_factor;
-    double meet = plan->moe == ADV_MOE_DENSE ? cost->width_shards : (double)cost->width_shards * cost->tp;
-    rows *= meet;
-    double emb = (double)cost->model->emb_dim;
-    double width = (double)layer->moe_mlp_dim / meet;
-    double wide_tensors = layer->mlp_inputs + 2.0;
-    if (plan->moe == ADV_MOE_DENSE)
-        return 2.0 * rows * (k->dense_expert_emb_tensors * emb + wide_tensors * width);
-    return 2.0 * rows *
-           adv_max(k->routed_wide_emb_tensors * emb + wide_tensors * width,
-                   k->routed_narrow_emb_tensors * emb + k->routed_narrow_width_tensors * width);
-}
-
-/* XLA's attention has whole score matrices in HBM: at the least the probabilities and their gradient, bf16.
- */
-static double score_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
-{
-    if (cost->plan->attention != ADV_ATTENTION_IMPL_DOT_PRODUCT || layer->attention == ADV_ATTENTION_LINEAR)
-        return 0.0;
-    return 2.0 * 2.0 * cost->tokens * (double)cost->plan->seq_len * layer->q_heads;
-}
-
-/* Live bytes while one layer is recomputed and differentiated: each tensor of the layer once, the gradients
- * of the widest neighbours, and for routed experts the permuted inputs and outputs. */
-static double layer_working_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
-{
-    double emb = (double)cost->model->emb_dim;
-    double q = (double)layer->q_heads * layer->head_dim_qk;
-    double kv = (double)layer->kv_heads * (layer->head_dim_qk + layer->head_dim_v);
-    double out = (double)layer->q_heads * layer->head_dim_v;
-    if (layer->attention == ADV_ATTENTION_LINEAR) {
-        q = 2.0 * (double)layer->linear_key_heads * layer->linear_key_head_dim;
-        kv = 0.0;
-        out = 3.0 * (double)layer->linear_value_heads * layer->linear_value_head_dim;
-    }
-    double attention = 2.0 * (q + kv) + 2.0 * out; /* values and their gradients */
-    double width = (double)layer->mlp_dim + (layer->shared_experts > 0 ? (double)layer->shared_mlp_dim : 0.0);
-    double dense = width * (layer->mlp_inputs + 2.0); /* inputs, product, one gradient */
-    double bytes = 2.0 * cost->tokens * (4.0 * emb + adv_max(attention, dense)) + score_bytes(cost, layer);
-    if (layer->experts > 0) {
-        /* while the experts are differentiated, attention has its forward values only */
-        double beside = 2.0 * cost->tokens * (3.0 * emb + adv_max(0.5 * attention, dense)) +
-                        routed_working_bytes(cost, layer);
-        bytes = adv_max(bytes, beside);
-    }
-    double blocks = cost->plan->scan_layers ? adv_min(2.0, layer->scan_block) : 1.0;
-    return bytes * blocks;
-}
-
-static double working_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
-{
-    struct adv_cost_scratch *scratch = cost->scratch;
-    int kind = adv_cost_kind(cost, layer);
-    if (!scratch) return layer_working_bytes(cost, layer);
-    if (!scratch->working_known[kind]) scratch->working_bytes[kind] = layer_working_bytes(cost, layer);
+    if (!scratch) return adv_memory_layer_working(cost, layer, cost->layer_params[kind]);
+    if (!scratch->working_known[kind])
+        scratch->working[kind] = adv_memory_layer_working(cost, layer, cost->layer_params[kind]);
     scratch->working_known[kind] = true;
-    return scratch->working_bytes[kind];
+    return scratch->working[kind];
+}
+
+/* The experimental scheduler orders a layer's operations so that less lives at once. It goes with where
+ * tensors are kept, not with the family, so it is not remembered. */
+static struct adv_working working(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    struct adv_working w = known_working(cost, layer);
+    if (cost->plan->flags.host_offload_scheduling == 1)
+        w.tokens_bytes *= cost->constants->scheduled_layer_frac;
+    return w;
+}
+
+static double total(struct adv_working w)
+{
+    return w.tokens_bytes + w.routed_bytes + w.weights_bytes;
 }
 
 /* HBM left for the compiler's own temporaries when nothing is recomputed. */
@@ -192,7 +42,7 @@ bool adv_memory_keeps_everything(const struct adv_cost *cost, const struct adv_m
     double bytes = 16.0 * (params->total - params->routed_experts) / cost->weight_shards +
                    16.0 * params->routed_experts / cost->expert_shards;
     for (int i = 0; i < cost->model->layer_kinds_count; i++)
-        bytes += working_bytes(cost, &cost->model->layers[i]) * cost->model->layers[i].count;
+        bytes += total(working(cost, &cost->model->layers[i])) * cost->model->layers[i].count;
     return bytes <= everything_frac * cost->chip->hbm_usable_bytes_per_device;
 }
 
@@ -206,12 +56,6 @@ static double unrecomputed_bytes(const struct adv_cost *cost, const struct adv_l
     return 2.0 * cost->tokens * ((1.0 + layer->norms) * emb + attention + dense);
 }
 
-static void part(struct adv_ledger *ledger, const char *name, double bytes, enum adv_memory_at at)
-{
-    if (!ledger || bytes <= 0.0 || ledger->memory_count == ADV_LIMIT_MEMORY_PARTS) return;
-    ledger->memory[ledger->memory_count++] = (struct adv_memory_part){name, bytes, at};
-}
-
 /* Persistent bytes per parameter of the optimizer's moments. */
 static double moment_bytes(const struct adv_plan *plan)
 {
@@ -223,13 +67,55 @@ static double moment_bytes(const struct adv_plan *plan)
     return mu + w;
 }
 
+/* Sums and maxima over the layers of one device. */
 struct layer_sums {
-    double saved_device, saved_host, working, gathered;
+    double saved_device, saved_host;
+    double staged;          /* of one layer's tensors that go to the host */
+    double inputs;          /* the stack of layer inputs, where it is on the device */
+    double halves;          /* the stack of one feed-forward input whose twin is on the host */
+    double turned;          /* the stack that the backward loop reads in another layout */
+    struct adv_working top; /* of the layer kind that needs most */
 };
+
+/* Beside a tensor that goes to the host XLA may turn one stack of saved tensors whole before the backward
+ * loop, where it otherwise turns a layer's share in it: the layer inputs, or where they are on the host too,
+ * a feed-forward's input. It wants the longer of sequence and embedding to be contiguous, and the forward
+ * pass wrote the embedding so. */
+static double turned_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    static const enum adv_tensor causes[] = {
+        ADV_TENSOR_CONTEXT,  ADV_TENSOR_QUERY_PROJ, ADV_TENSOR_KEY_PROJ, ADV_TENSOR_VALUE_PROJ,
+        ADV_TENSOR_OUT_PROJ, ADV_TENSOR_MLPWI_0,    ADV_TENSOR_MLPWI_1};
+    const enum adv_placement *places = cost->plan->placements;
+    bool caused = false;
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
+        caused |= places[causes[i]] == ADV_PLACE_OFFLOAD;
+    double sequence = (double)cost->plan->seq_len / cost->cp_ring;
+    if (!caused || !cost->plan->scan_layers || layer->experts > 0 || sequence < (double)cost->model->emb_dim)
+        return 0.0;
+    double emb = (double)cost->model->emb_dim / adv_max(1.0, layer->scan_block);
+    if (places[ADV_TENSOR_DECODER_LAYER_INPUT] != ADV_PLACE_OFFLOAD) return 2.0 * cost->tokens * emb;
+    bool kept =
+        places[ADV_TENSOR_MLPWI_0] == ADV_PLACE_DEVICE || places[ADV_TENSOR_MLPWI_1] == ADV_PLACE_DEVICE;
+    return kept ? 2.0 * cost->tokens * (double)layer->mlp_dim : 0.0;
+}
+
+/* Of a gated feed-forward with one input on the host, the other's stack is copied whole before the backward
+ * loop. */
+static double half_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    enum adv_placement first = cost->plan->placements[ADV_TENSOR_MLPWI_0];
+    enum adv_placement second = cost->plan->placements[ADV_TENSOR_MLPWI_1];
+    bool half = (first == ADV_PLACE_OFFLOAD && second == ADV_PLACE_DEVICE) ||
+                (first == ADV_PLACE_DEVICE && second == ADV_PLACE_OFFLOAD);
+    return half && layer->mlp_inputs == 2 && cost->plan->scan_layers
+               ? 2.0 * cost->tokens * (double)layer->mlp_dim
+               : 0.0;
+}
 
 static struct layer_sums sum_layers(const struct adv_cost *cost)
 {
-    struct layer_sums sums = {0.0, 0.0, 0.0, 0.0};
+    struct layer_sums sums = {0};
     const struct adv_model *model = cost->model;
     /* a stage holds its own layers for every microbatch in flight */
     double in_flight = cost->stages > 1 ? cost->microbatches : 1.0;
@@ -240,64 +126,182 @@ static struct layer_sums sum_layers(const struct adv_cost *cost)
         if (cost->recompute_elided) saved.bytes[ADV_PLACE_DEVICE] += unrecomputed_bytes(cost, layer);
         sums.saved_device += saved.bytes[ADV_PLACE_DEVICE] * count;
         sums.saved_host += saved.bytes[ADV_PLACE_OFFLOAD] * count;
-        sums.working = adv_max(sums.working, working_bytes(cost, layer));
-        struct adv_layer_params p = cost->layer_params[i];
-        double wide = (double)cost->tp * cost->width_shards;
-        double dense =
-            (p.attention + p.router + p.norms + p.other) / cost->tp + (p.dense_ffn + p.shared_experts) / wide;
-        double gathered = 0.0;
-        if (cost->dense_group.devices > 1) gathered += dense;
-        if (cost->expert_group.devices > 1) gathered += p.routed_experts / (cost->ep * wide);
-        sums.gathered = adv_max(sums.gathered, adv_format_bytes(cost->plan->dtype) * gathered);
+        if (cost->plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] != ADV_PLACE_OFFLOAD &&
+            cost->plan->scan_layers)
+            sums.inputs +=
+                2.0 * (double)model->emb_dim * cost->tokens / adv_max(1.0, layer->scan_block) * count;
+        sums.halves += half_bytes(cost, layer) * count;
+        sums.turned += turned_bytes(cost, layer) * count;
+        sums.staged = adv_max(sums.staged, saved.bytes[ADV_PLACE_OFFLOAD]);
+        struct adv_working w = working(cost, layer);
+        if (total(w) > total(sums.top)) sums.top = w;
     }
     return sums;
+}
+
+/* What the optimizer holds, and what is made of it; bytes per device. */
+struct state {
+    double weights, moments, device_weights, device_moments;
+    double copies;         /* the layers' weights in the compute format and the matmuls' layout */
+    double gradients;      /* in the weights' format: grad_dtype only casts what the optimizer reads */
+    double between_slices; /* gradients on their way to other slices */
+};
+
+/* Gradients cross slices out of one buffer into another, both in the weights' format though grad_dtype is
+ * what is sent: with two slices DeepSeek (grad_dtype bfloat16) is reported to need 8 GiB and more over
+ * the same shards on one slice. With the data-parallel overlap flags the reduction is pipelined through
+ * the layers' loop instead, a layer at a time: published steps on many slices ran where whole buffers
+ * would not have fitted. */
+static double between_slices_bytes(const struct adv_plan *plan, double weights)
+{
+    return plan->dcn[ADV_AXIS_DATA] > 1 && plan->flags.data_parallel_overlap != 1 ? 2.0 * weights : 0.0;
+}
+
+static struct state state_of(const struct adv_cost *cost, const struct adv_model_params *params)
+{
+    const struct adv_plan *plan = cost->plan;
+    double shard = (params->total - params->routed_experts) / cost->weight_shards +
+                   params->routed_experts / cost->expert_shards;
+    double state_shards = plan->shard_optimizer_over_data ? (double)cost->dp * plan->dcn[ADV_AXIS_DATA] : 1.0;
+    struct state s = {.weights = adv_format_bytes(plan->weight_dtype) * shard,
+                      .moments = moment_bytes(plan) * shard / state_shards};
+    s.device_weights = plan->parameter_host_offload ? 0.0 : s.weights;
+    s.device_moments = plan->optimizer_host_offload ? 0.0 : s.moments;
+    /* before the loop over layers XLA casts and turns all that it will slice in it */
+    if (plan->scan_layers)
+        s.copies = adv_format_bytes(plan->dtype) * (shard - params->embedding / cost->weight_shards);
+    s.gradients = s.weights * (plan->gradient_accumulation_steps > 1 ? 2.0 : 1.0);
+    s.between_slices = between_slices_bytes(plan, s.weights);
+    return s;
+}
+
+static void part(struct adv_ledger *ledger, const char *name, double bytes, enum adv_memory_at at)
+{
+    if (!ledger || bytes <= 0.0 || ledger->memory_count == ADV_LIMIT_MEMORY_PARTS) return;
+    ledger->memory[ledger->memory_count++] = (struct adv_memory_part){name, bytes, at};
+}
+
+/* One moment in the making: the state is the program's arguments, all else lies in the heap. */
+struct moment {
+    struct adv_ledger *ledger;
+    enum adv_memory_at at;
+    double arguments, heap;
+};
+
+static void add(struct moment *moment, const char *name, double bytes)
+{
+    moment->heap += bytes;
+    part(moment->ledger, name, bytes, moment->at);
+}
+
+static double peak(struct moment *moment, double fragmentation_frac)
+{
+    add(moment, "fragmentation", moment->heap * fragmentation_frac);
+    return moment->arguments + moment->heap;
+}
+
+/* Where the embedding is the head, the logits' gradient is made inside the matmuls that read it; Gemma scales
+ * in between. */
+static bool fuses_tied_head(const struct adv_model *model)
+{
+    return model->ties_embedding && model->decoder != ADV_DECODER_GEMMA &&
+           model->decoder != ADV_DECODER_GEMMA2 && model->decoder != ADV_DECODER_GEMMA3 &&
+           model->decoder != ADV_DECODER_GEMMA4 && model->decoder != ADV_DECODER_GEMMA4_SMALL;
+}
+
+/* The head at the loss: logits in bf16 (float32 ones are fused away) and their gradient, a tile at a time. */
+static double loss_peak(const struct adv_cost *cost, const struct state *state, const struct layer_sums *sums,
+                        struct adv_ledger *ledger)
+{
+    const struct adv_constants *k = cost->constants;
+    const struct adv_plan *plan = cost->plan;
+    double tokens = adv_plan_tokens(plan), emb = (double)cost->model->emb_dim,
+           vocab = (double)cost->model->vocab_size;
+    struct moment moment = {ledger, ADV_AT_LOSS, state->device_weights + state->device_moments, 0.0};
+    add(&moment, "saved_activations", sums->saved_device);
+    add(&moment, "weight_copies", state->copies);
+    bool windowed = adv_memory_windowed(cost);
+    bool fuses = !windowed || fuses_tied_head(cost->model);
+    double logits = plan->num_vocab_tiling > 1 ? k->tiled_logits_tensors
+                    : fuses                    ? k->gathered_loss_logits_tensors
+                                               : k->loss_logits_tensors;
+    double heads = windowed ? k->loss_head_copies : k->gathered_loss_head_copies;
+    add(&moment, "logits", logits * 2.0 * tokens * vocab / plan->num_vocab_tiling);
+    add(&moment, "head_weights", heads * adv_format_bytes(plan->dtype) * emb * vocab / cost->tp);
+    add(&moment, "hidden_states", k->loss_emb_tensors * 2.0 * tokens * emb);
+    add(&moment, "host_staging", k->loss_staging_tensors * sums->staged);
+    return peak(&moment, k->heap_fragmentation_frac);
+}
+
+/* How many logits outlive the loss: their gradient, when the head's own gradient is computed after the
+ * layers. The experimental scheduler may compute it before them, except beside routed experts. */
+static double late_logits(const struct adv_cost *cost)
+{
+    const struct adv_constants *k = cost->constants;
+    bool routed = false;
+    for (int i = 0; i < cost->model->layer_kinds_count; i++) routed |= cost->model->layers[i].experts > 0;
+    if (!adv_memory_windowed(cost)) return k->gathered_late_logits_tensors;
+    return cost->plan->flags.host_offload_scheduling == 1 && !routed ? k->scheduled_late_logits_tensors
+                                                                     : k->late_logits_tensors;
+}
+
+static double backward_peak(const struct adv_cost *cost, const struct state *state,
+                            const struct layer_sums *sums, struct adv_ledger *ledger)
+{
+    const struct adv_constants *k = cost->constants;
+    const struct adv_plan *plan = cost->plan;
+    double tokens = adv_plan_tokens(plan), emb = (double)cost->model->emb_dim,
+           vocab = (double)cost->model->vocab_size;
+    struct moment moment = {ledger, ADV_AT_BACKWARD, state->device_weights + state->device_moments, 0.0};
+    add(&moment, "saved_activations", sums->saved_device);
+    add(&moment, "weight_copies", state->copies);
+    add(&moment, "gradients", state->gradients);
+    add(&moment, "gradients_between_slices", state->between_slices);
+    if (plan->num_vocab_tiling == 1) add(&moment, "logits", late_logits(cost) * 2.0 * tokens * vocab);
+    add(&moment, "head_weights",
+        (adv_memory_windowed(cost) ? k->late_head_copies : k->gathered_late_head_copies) *
+            adv_format_bytes(plan->dtype) * emb * vocab / cost->tp);
+    add(&moment, "hidden_states",
+        (adv_memory_windowed(cost) ? k->late_emb_tensors : k->gathered_late_emb_tensors) * 2.0 * tokens *
+            emb);
+    add(&moment, "gathered_weights", sums->top.weights_bytes);
+    add(&moment, "layer_working_set", sums->top.tokens_bytes);
+    add(&moment, "routed_working_set", sums->top.routed_bytes);
+    add(&moment, "host_staging", k->offload_staging_tensors * sums->staged);
+    add(&moment, "turned_activations",
+        k->stack_relayout_copies * sums->turned + k->half_stack_copies * sums->halves);
+    if (plan->dcn[ADV_AXIS_DATA] > 1)
+        add(&moment, "turned_activations", k->sliced_stack_copies * sums->inputs);
+    return peak(&moment, k->heap_fragmentation_frac);
+}
+
+static double update_peak(const struct adv_cost *cost, const struct state *state, struct adv_ledger *ledger)
+{
+    const struct adv_constants *k = cost->constants;
+    const struct adv_plan *plan = cost->plan;
+    double tokens = adv_plan_tokens(plan), emb = (double)cost->model->emb_dim,
+           vocab = (double)cost->model->vocab_size;
+    struct moment moment = {ledger, ADV_AT_UPDATE, state->weights + state->moments, 0.0};
+    if (plan->parameter_host_offload) part(ledger, "weights", state->weights, ADV_AT_UPDATE);
+    if (plan->optimizer_host_offload) part(ledger, "optimizer_state", state->moments, ADV_AT_UPDATE);
+    add(&moment, "gradients", state->gradients);
+    if (plan->num_vocab_tiling == 1) add(&moment, "logits", late_logits(cost) * 2.0 * tokens * vocab);
+    add(&moment, "head_weights", adv_format_bytes(plan->dtype) * emb * vocab / cost->tp);
+    return peak(&moment, k->heap_fragmentation_frac);
 }
 
 void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params *params,
                      struct adv_memory *memory, struct adv_ledger *ledger)
 {
     const struct adv_plan *plan = cost->plan;
-    double shard_params = (params->total - params->routed_experts) / cost->weight_shards +
-                          params->routed_experts / cost->expert_shards;
-    double state_shards = plan->shard_optimizer_over_data ? (double)cost->dp * plan->dcn[ADV_AXIS_DATA] : 1.0;
-    double weights = adv_format_bytes(plan->weight_dtype) * shard_params;
-    double moments = moment_bytes(plan) * shard_params / state_shards;
-    /* the backward pass makes gradients in the weights' format; grad_dtype only casts what the optimizer
-     * reads */
-    double gradients = adv_format_bytes(plan->weight_dtype) * shard_params;
-    if (plan->gradient_accumulation_steps > 1) gradients *= 2.0;
-    /* Gradients cross slices out of one buffer into another, both in the weights' format though grad_dtype is
-     * what is sent: with two slices DeepSeek (grad_dtype bfloat16) is reported to need 8 GiB and more over
-     * the same shards on one slice. With the data-parallel overlap flags the reduction is pipelined through
-     * the layers' loop instead, a layer at a time: published steps on many slices ran where whole buffers
-     * would not have fitted. */
-    bool whole_buffers = plan->dcn[ADV_AXIS_DATA] > 1 && plan->flags.data_parallel_overlap != 1;
-    double between_slices = whole_buffers ? 2.0 * adv_format_bytes(plan->weight_dtype) * shard_params : 0.0;
+    struct state state = state_of(cost, params);
     struct layer_sums sums = sum_layers(cost);
-    /* float32 logits are fused away; what stays live is bf16 */
-    double logits = 2.0 * adv_plan_tokens(plan) * (double)cost->model->vocab_size /
-                    ((double)cost->tp * plan->num_vocab_tiling);
-    double device_moments = plan->optimizer_host_offload ? 0.0 : moments;
-    double device_weights = plan->parameter_host_offload ? 0.0 : weights;
-    double state = device_weights + device_moments;
-    memory->loss_peak_bytes = state + sums.saved_device + logits;
-    memory->backward_peak_bytes =
-        state + sums.saved_device + gradients + between_slices + sums.gathered + sums.working;
-    memory->update_peak_bytes = weights + moments + gradients;
-    double per_host = cost->cluster->devices_per_host;
-    double host = sums.saved_host + (plan->optimizer_host_offload ? moments : 0.0) +
-                  (plan->parameter_host_offload ? weights : 0.0);
-    memory->host_bytes_per_host = host * per_host;
-    part(ledger, "weights", device_weights, ADV_AT_ALWAYS);
-    part(ledger, "optimizer_state", device_moments, ADV_AT_ALWAYS);
-    part(ledger, "saved_activations", sums.saved_device, ADV_AT_LOSS); /* gone when the optimizer updates */
-    part(ledger, "saved_activations", sums.saved_device, ADV_AT_BACKWARD);
-    part(ledger, "logits", logits, ADV_AT_LOSS);
-    part(ledger, "gradients", gradients, ADV_AT_BACKWARD);
-    part(ledger, "gradients_between_slices", between_slices, ADV_AT_BACKWARD);
-    part(ledger, "gathered_weights", sums.gathered, ADV_AT_BACKWARD);
-    part(ledger, "layer_working_set", sums.working, ADV_AT_BACKWARD);
-    if (plan->parameter_host_offload) part(ledger, "weights", weights, ADV_AT_UPDATE);
-    if (plan->optimizer_host_offload) part(ledger, "optimizer_state", moments, ADV_AT_UPDATE);
-    part(ledger, "gradients", gradients, ADV_AT_UPDATE);
+    part(ledger, "weights", state.device_weights, ADV_AT_ALWAYS);
+    part(ledger, "optimizer_state", state.device_moments, ADV_AT_ALWAYS);
+    memory->loss_peak_bytes = loss_peak(cost, &state, &sums, ledger);
+    memory->backward_peak_bytes = backward_peak(cost, &state, &sums, ledger);
+    memory->update_peak_bytes = update_peak(cost, &state, ledger);
+    double host = sums.saved_host + (plan->optimizer_host_offload ? state.moments : 0.0) +
+                  (plan->parameter_host_offload ? state.weights : 0.0);
+    memory->host_bytes_per_host = host * cost->cluster->devices_per_host;
 }

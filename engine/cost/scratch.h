@@ -14,6 +14,7 @@
 #include "engine/cost/layer.h"
 #include "engine/cost/memory.h"
 #include "engine/cost/projections.h"
+#include "engine/cost/working.h"
 
 enum {
     ADV_SCRATCH_COLLECTIVES = 512, /* (group, collective, bytes) of one mesh: some twenty per family */
@@ -101,7 +102,7 @@ struct adv_cost_scratch {
     struct adv_account account; /* what all of its plans start with: the fixed part of every layer */
     struct adv_layer_time fixed[ADV_LIMIT_LAYER_KINDS];
     bool working_known[ADV_LIMIT_LAYER_KINDS];
-    double working_bytes[ADV_LIMIT_LAYER_KINDS];
+    struct adv_working working[ADV_LIMIT_LAYER_KINDS];
     /* of the plan being priced */
     bool saved_known[ADV_LIMIT_LAYER_KINDS];
     struct adv_saved saved[ADV_LIMIT_LAYER_KINDS];

@@ -21,6 +21,7 @@ static const struct data_file {
     {"kernel_constants.json", adv_decode_catalog_constants, true},
     {"link_constants.json", adv_decode_catalog_constants, true},
     {"step_constants.json", adv_decode_catalog_constants, true},
+    {"memory_constants.json", adv_decode_catalog_constants, true},
     {"models.json", adv_decode_catalog_models, false},
     {"topologies.json", adv_decode_catalog_topologies, false},
     {"keys.json", adv_decode_catalog_keys, false},

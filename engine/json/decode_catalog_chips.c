@@ -112,7 +112,8 @@ static const struct constant {
 }
 #define CONSTANT(name, unit, what) {#name, unit, offsetof(struct adv_constants, name)},
 kernel_constants[] = {ADV_KERNEL_CONSTANTS(CONSTANT)},
-    link_constants[] = {ADV_LINK_CONSTANTS(CONSTANT)}, step_constants[] = {ADV_STEP_CONSTANTS(CONSTANT)};
+    link_constants[] = {ADV_LINK_CONSTANTS(CONSTANT)}, step_constants[] = {ADV_STEP_CONSTANTS(CONSTANT)},
+    memory_constants[] = {ADV_MEMORY_CONSTANTS(CONSTANT)};
 #undef CONSTANT
 
 /* Which constants a file must hold, and the flag that says they were derived for a chip. */
@@ -128,6 +129,8 @@ static const struct constants_file {
     {"/link_constants.json", link_constants, sizeof link_constants / sizeof link_constants[0], NULL, 0},
     {"/step_constants.json", step_constants, sizeof step_constants / sizeof step_constants[0],
      "steps_extrapolated", offsetof(struct adv_constants, steps_extrapolated)},
+    {"/memory_constants.json", memory_constants, sizeof memory_constants / sizeof memory_constants[0], NULL,
+     0},
 };
 
 static void decode_constant(const struct adv_catalog_file *file, const json_t *row, const char *at,

@@ -1,0 +1,135 @@
+#include "engine/cost/working.h"
+
+#include <math.h>
+
+#include "engine/base/units.h"
+#include "engine/cost/saved.h"
+
+static const double activation_bytes =
+    2.0; /* bf16, also of quantised matmuls: XLA keeps what it casts from */
+
+/* XLA's attention has whole score matrices in HBM: at the least the probabilities and their gradient, bf16.
+ */
+static double score_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    if (cost->plan->attention != ADV_ATTENTION_IMPL_DOT_PRODUCT || layer->attention == ADV_ATTENTION_LINEAR)
+        return 0.0;
+    return 2.0 * activation_bytes * cost->tokens * (double)cost->plan->seq_len * layer->q_heads;
+}
+
+/* The fused backward kernel writes one query gradient for each block of keys, which XLA then adds up.
+ * Tokamax's adds within the kernel, and leaves three. Block sizes that are left to MaxText are 512. */
+static double query_partials(const struct adv_cost *cost)
+{
+    enum { TOKAMAX_PARTIALS = 3, DEFAULT_BLOCK = 512 };
+    const struct adv_plan *plan = cost->plan;
+    if (plan->attention != ADV_ATTENTION_IMPL_FLASH || !plan->use_fused_bwd) return 0.0;
+    int block = plan->blocks[0].block_kv_dkv > 0 ? plan->blocks[0].block_kv_dkv : DEFAULT_BLOCK;
+    double blocks = ceil((double)plan->seq_len / block);
+    return plan->use_tokamax_splash ? adv_min(blocks, TOKAMAX_PARTIALS) : blocks;
+}
+
+/* Elements per token of all heads together. */
+struct widths {
+    double query, key_value, mlp;
+};
+
+static struct widths widths_of(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    struct widths w = {0};
+    w.mlp = (double)layer->mlp_dim + (layer->shared_experts > 0 ? (double)layer->shared_mlp_dim : 0.0);
+    if (layer->attention == ADV_ATTENTION_LINEAR) {
+        w.query = (double)layer->linear_key_heads * layer->linear_key_head_dim +
+                  1.5 * (double)layer->linear_value_heads * layer->linear_value_head_dim;
+        return w;
+    }
+    w.query = (double)layer->q_heads * (layer->head_dim_qk + layer->head_dim_v) / 2.0;
+    /* keys and values of all context shards meet on each device */
+    w.key_value = (double)layer->kv_heads * (layer->head_dim_qk + layer->head_dim_v) * cost->cp_ring;
+    return w;
+}
+
+/* What lives besides routed rows while the feed-forward is differentiated, and while attention is, when
+ * values of the feed-forward still wait for its weight gradients. */
+struct moments {
+    double in_feed_forward_bytes, in_attention_bytes;
+};
+
+static struct moments moments_of(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    const struct adv_constants *k = cost->constants;
+    struct widths w = widths_of(cost, layer);
+    double emb =
+        (double)cost->model->emb_dim * (k->layer_emb_tensors + k->layer_gathered_emb_tensors * cost->tp);
+    double in_mlp = k->mlp_width_tensors * w.mlp + k->mlp_query_tensors * w.query;
+    double in_attention =
+        k->attention_width_tensors * w.mlp +
+        (k->attention_query_tensors + k->query_partials_frac * query_partials(cost)) * w.query +
+        k->attention_key_value_tensors * w.key_value;
+    double scores = score_bytes(cost, layer);
+    return (struct moments){activation_bytes * cost->tokens * (emb + in_mlp) + scores,
+                            activation_bytes * cost->tokens * (emb + in_attention) + scores};
+}
+
+/* fsdp_transpose beside fsdp shards the expert width, so the tokens of its group meet: more rows, narrower.
+ * Tensor axes do the same. */
+static double routed_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    const struct adv_constants *k = cost->constants;
+    const struct adv_plan *plan = cost->plan;
+    if (layer->experts == 0) return 0.0;
+    double rows = cost->tokens * layer->experts_per_token * adv_memory_routed_growth(cost, layer);
+    double emb = (double)cost->model->emb_dim, width = (double)layer->moe_mlp_dim;
+    if (plan->moe != ADV_MOE_DENSE) {
+        double meet = (double)cost->width_shards * cost->tp;
+        return activation_bytes * rows * meet *
+               (k->routed_emb_tensors * emb + k->routed_width_tensors * width / meet);
+    }
+    if (plan->capacity_factor <= 0.0) rows = cost->tokens * layer->experts;
+    double slots_per_token =
+        plan->capacity_factor > 0.0 ? layer->experts_per_token * plan->capacity_factor : 0.0;
+    double sequence = (double)plan->seq_len; /* each token has a mask over the slots of its sequence */
+    double mask = k->slot_mask_tensors * cost->tokens * slots_per_token * sequence;
+    if (slots_per_token > 0.0) rows = cost->tokens * slots_per_token;
+    return activation_bytes *
+           (rows * cost->width_shards *
+                (k->slot_emb_tensors * emb + k->slot_width_tensors * width / cost->width_shards) +
+            mask);
+}
+
+bool adv_memory_windowed(const struct adv_cost *cost)
+{
+    return cost->dense_group.devices > 1 &&
+           cost->dense_group.devices <= (int)cost->constants->windowed_devices_most &&
+           cost->plan->flags.collective_matmul_disabled != 1;
+}
+
+static double weights_bytes(const struct adv_cost *cost, struct adv_layer_params params)
+{
+    const struct adv_constants *k = cost->constants;
+    double wide = (double)cost->tp * cost->width_shards;
+    double dense = (params.attention + params.router + params.norms + params.other) / cost->tp +
+                   (params.dense_ffn + params.shared_experts) / wide;
+    double copies = 0.0;
+    if (cost->dense_group.devices > 1)
+        copies +=
+            (adv_memory_windowed(cost) ? k->layer_weights_copies : k->gathered_layer_weights_copies) * dense;
+    if (cost->expert_group.devices > 1)
+        copies += k->expert_weights_copies * params.routed_experts / (cost->ep * wide);
+    return adv_format_bytes(cost->plan->dtype) * copies;
+}
+
+struct adv_working adv_memory_layer_working(const struct adv_cost *cost, const struct adv_layer *layer,
+                                            struct adv_layer_params params)
+{
+    const struct adv_constants *k = cost->constants;
+    double block = cost->plan->scan_layers ? layer->scan_block : 1.0;
+    double layers = 1.0 + k->block_layers_frac * (block - 1.0);
+    struct moments moments = moments_of(cost, layer);
+    double routed = routed_bytes(cost, layer);
+    bool attends = moments.in_attention_bytes + k->attention_routed_frac * routed >
+                   moments.in_feed_forward_bytes + routed;
+    if (attends) routed *= k->attention_routed_frac;
+    double tokens = attends ? moments.in_attention_bytes : moments.in_feed_forward_bytes;
+    return (struct adv_working){tokens * layers, routed * layers, weights_bytes(cost, params) * layers};
+}

@@ -1,0 +1,38 @@
+#!/bin/sh
+# accuracy.sh MEMORY_REPORT OUT_DIR ROWS...: writes the page of memory accuracy to OUT_DIR and fails when a group got worse
+# than on the committed page by more than rounding.
+set -eu
+here=$(dirname "$0")
+report=$1
+out=$2
+shift 2
+mkdir -p "$out"
+"$report" "$@" > "$out/memory.md"
+awk -F'|' '
+    function number(text) { gsub(/[ %]/, "", text); return text + 0 }
+    FNR == 1 { file++ }
+    NF != 11 || $4 !~ /[0-9]/ { next }
+    {
+        key = $2 $3
+        if (file == 1) keys[++count] = key
+        seen[file, key] = 1
+        for (i = 4; i <= 10; i++) value[file, key, i] = number($i)
+    }
+    END {
+        for (n = 1; n <= count; n++) {
+            key = keys[n]
+            if (!seen[2, key]) { print "missing: " key; bad = 1; continue }
+            for (i = 5; i <= 6; i++)
+                if (value[2, key, i] > value[1, key, i] + 0.11) {
+                    printf "worse:%s %s was %.1f %%, is %.1f %%\n", key, i == 5 ? "median" : "p90", value[1, key, i], value[2, key, i]
+                    bad = 1
+                }
+            if (value[2, key, 10] < value[1, key, 10] - 0.5) {
+                printf "worse:%s verdicts were right in %d %%, are in %d %%\n", key, value[1, key, 10], value[2, key, 10]
+                bad = 1
+            }
+        }
+        if (count < 10) { print "the committed page has no rows to compare with"; bad = 1 }
+        print bad ? "memory accuracy: FAILED" : "memory accuracy: no worse than the committed page (" count " groups)"
+        exit bad
+    }' "$here/report.md" "$out/memory.md"

@@ -1,0 +1,315 @@
+/* fit_main.c: fits the counts of memory_constants.json on compiled steps.
+ *
+ *   fit_memory [--write CONSTANTS] ROWS...
+ *
+ * Levenberg-Marquardt on ln(predicted / compiled) through a pseudo-Huber loss; a count may not be negative.
+ * Each count is shared by the generations that its row names. Prints each row's error with --rows.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gsl/gsl_blas.h>
+#include <gsl/gsl_multifit_nlinear.h>
+
+#include "tests/compile/rows.h"
+
+enum { CHIPS_MAX = 8, PARAMETERS_MAX = 96 };
+static const double huber_log = 0.03; /* beyond 3 % a residual counts linearly */
+
+static const struct constant {
+    const char *name, *unit;
+    size_t offset;
+}
+#define ROW(name, unit, what) {#name, unit, offsetof(struct adv_constants, name)},
+constants[] = {ADV_MEMORY_CONSTANTS(ROW)};
+#undef ROW
+enum { CONSTANTS = sizeof constants / sizeof *constants };
+
+/* A count that is fitted: for the generations of a group, spelled "tpu7x v6e". */
+static const struct parameter {
+    const char *constant, *chips;
+    double prior, sd, high;
+} parameters[] = {
+#define ALL "tpu7x v6e v5p v5e v4"
+    {"loss_logits_tensors", ALL, 2.0, 0.03, 4.0},
+    {"tiled_logits_tensors", ALL, 1.0, 0.2, 3.0},
+    {"loss_emb_tensors", ALL, 3.0, 0.5, 8.0},
+    {"loss_head_copies", ALL, 1.0, 0.3, 3.0},
+    {"late_logits_tensors", ALL, 1.0, 0.03, 2.0},
+    {"gathered_late_logits_tensors", "tpu7x", 0.3, 0.5, 2.0},
+    {"gathered_late_logits_tensors", "v6e v5p v5e v4", 0.1, 0.05, 2.0},
+    {"scheduled_late_logits_tensors", ALL, 0.1, 0.05, 2.0},
+    {"scheduled_layer_frac", ALL, 0.9, 0.2, 1.5},
+    {"loss_staging_tensors", ALL, 1.0, 0.5, 4.0},
+    {"query_partials_frac", ALL, 1.0, 0.05, 1.0},
+    {"half_stack_copies", ALL, 1.0, 0.3, 2.0},
+    {"sliced_stack_copies", ALL, 0.7, 0.4, 2.0},
+    {"stack_relayout_copies", "tpu7x", 1.0, 0.3, 2.0},
+    {"gathered_loss_logits_tensors", "tpu7x", 1.5, 0.5, 3.0},
+    {"gathered_loss_logits_tensors", "v6e v5p v5e", 1.2, 0.4, 3.0},
+    {"gathered_loss_logits_tensors", "v4", 1.8, 0.4, 3.0},
+    {"gathered_loss_head_copies", ALL, 1.5, 0.7, 4.0},
+    {"gathered_late_head_copies", ALL, 1.0, 0.7, 4.0},
+    {"gathered_layer_weights_copies", ALL, 1.2, 0.7, 4.0},
+    {"late_head_copies", ALL, 0.1, 0.3, 2.0},
+    {"late_emb_tensors", ALL, 4.0, 0.5, 8.0},
+    {"gathered_late_emb_tensors", ALL, 1.0, 0.5, 8.0},
+    {"layer_emb_tensors", ALL, 2.0, 0.5, 16.0},
+    {"layer_gathered_emb_tensors", ALL, 2.0, 0.5, 16.0},
+    {"mlp_width_tensors", ALL, 4.0, 0.3, 8.0},
+    {"mlp_query_tensors", ALL, 2.0, 0.5, 8.0},
+    {"attention_width_tensors", ALL, 3.0, 0.2, 8.0},
+    {"attention_query_tensors", ALL, 3.0, 0.5, 16.0},
+    {"attention_key_value_tensors", ALL, 2.0, 0.5, 16.0},
+    {"layer_weights_copies", ALL, 0.7, 0.5, 4.0},
+    {"expert_weights_copies", ALL, 1.0, 0.7, 4.0},
+    {"routed_emb_tensors", ALL, 5.5, 0.5, 16.0},
+    {"routed_width_tensors", ALL, 3.0, 0.2, 16.0},
+    {"attention_routed_frac", ALL, 0.3, 0.3, 1.0},
+    {"slot_emb_tensors", ALL, 3.0, 1.5, 16.0},
+    {"slot_width_tensors", ALL, 3.0, 1.5, 16.0},
+    {"slot_mask_tensors", ALL, 2.0, 1.0, 16.0},
+    {"block_layers_frac", ALL, 0.5, 0.3, 2.0},
+    {"offload_staging_tensors", ALL, 1.5, 1.0, 8.0},
+    {"heap_fragmentation_frac", ALL, 0.015, 0.005, 0.2},
+#undef ALL
+};
+enum { PARAMETERS = sizeof parameters / sizeof *parameters };
+
+struct chip {
+    const char *name;
+    struct adv_constants constants;
+};
+
+struct problem {
+    struct compiled_rows *rows;
+    struct chip chips[CHIPS_MAX];
+    int chips_count;
+    const bool *use;
+    double log_error[PARAMETERS];
+};
+
+static double *value_of(struct chip *chip, const char *constant)
+{
+    static double nowhere;
+    for (int i = 0; i < CONSTANTS; i++)
+        if (strcmp(constants[i].name, constant) == 0)
+            return (double *)(void *)((char *)&chip->constants + constants[i].offset);
+    return &nowhere;
+}
+
+static struct chip *chip_of(struct problem *problem, const char *name)
+{
+    for (int i = 0; i < problem->chips_count; i++)
+        if (strcmp(problem->chips[i].name, name) == 0) return &problem->chips[i];
+    return NULL;
+}
+
+static void set_values(struct problem *problem, const gsl_vector *x)
+{
+    for (int p = 0; p < PARAMETERS; p++) {
+        double value = fmin(fmax(gsl_vector_get(x, (size_t)p), 0.0), parameters[p].high);
+        for (int c = 0; c < problem->chips_count; c++)
+            if (strstr(parameters[p].chips, problem->chips[c].name))
+                *value_of(&problem->chips[c], parameters[p].constant) = value;
+    }
+}
+
+static double soften(double residual)
+{
+    double s = residual / huber_log;
+    return copysign(huber_log * sqrt(2.0 * (sqrt(1.0 + s * s) - 1.0)), residual);
+}
+
+/* Models that people train count twice as much as the small ones that take the physics apart. */
+static double weight_of(const struct compiled_row *row)
+{
+    return row->row->model.maxtext_name[0] ? 1.0 : 0.5;
+}
+
+static void predict(struct problem *problem, int i)
+{
+    struct compiled_row *row = &problem->rows->rows[i];
+    struct chip *chip = row->row->decoded ? chip_of(problem, row->row->cluster.chip.name) : NULL;
+    row->judged = chip && compiled_row_predict(row, &chip->constants);
+}
+
+static int residuals(const gsl_vector *x, void *data, gsl_vector *f)
+{
+    struct problem *problem = data;
+    set_values(problem, x);
+    size_t n = 0;
+    for (int i = 0; i < problem->rows->count; i++) {
+        if (!problem->use[i]) continue;
+        predict(problem, i);
+        gsl_vector_set(f, n++, weight_of(&problem->rows->rows[i]) * soften(problem->rows->rows[i].error_log));
+    }
+    for (int p = 0; p < PARAMETERS; p++) /* a prior counts as one row of 3 % */
+        gsl_vector_set(f, n++,
+                       0.03 * (gsl_vector_get(x, (size_t)p) - parameters[p].prior) / parameters[p].sd);
+    return GSL_SUCCESS;
+}
+
+static void solve(struct problem *problem)
+{
+    size_t rows = 0;
+    for (int i = 0; i < problem->rows->count; i++) rows += problem->use[i];
+    gsl_multifit_nlinear_parameters settings = gsl_multifit_nlinear_default_parameters();
+    settings.h_df = 1e-4;
+    gsl_multifit_nlinear_fdf fdf = {
+        .f = residuals, .n = rows + PARAMETERS, .p = PARAMETERS, .params = problem};
+    gsl_multifit_nlinear_workspace *work =
+        gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &settings, fdf.n, fdf.p);
+    gsl_vector *start = gsl_vector_alloc(PARAMETERS);
+    for (int p = 0; p < PARAMETERS; p++) gsl_vector_set(start, (size_t)p, parameters[p].prior);
+    gsl_multifit_nlinear_init(start, &fdf, work);
+    int info = 0;
+    gsl_multifit_nlinear_driver(60, 1e-6, 1e-6, 1e-6, NULL, NULL, &info, work);
+    set_values(problem, gsl_multifit_nlinear_position(work));
+    gsl_matrix *covariance = gsl_matrix_alloc(PARAMETERS, PARAMETERS);
+    gsl_multifit_nlinear_covar(gsl_multifit_nlinear_jac(work), 0.0, covariance);
+    double chi2 = 0.0;
+    gsl_blas_ddot(gsl_multifit_nlinear_residual(work), gsl_multifit_nlinear_residual(work), &chi2);
+    double scale = chi2 / (double)(fdf.n - fdf.p);
+    for (int p = 0; p < PARAMETERS; p++)
+        problem->log_error[p] = sqrt(scale * gsl_matrix_get(covariance, (size_t)p, (size_t)p));
+    gsl_matrix_free(covariance);
+    gsl_vector_free(start);
+    gsl_multifit_nlinear_free(work);
+}
+
+static void show(const struct problem *problem)
+{
+    double errors[8192];
+    int n = 0;
+    for (int i = 0; i < problem->rows->count && n < 8192; i++) {
+        const struct compiled_row *row = &problem->rows->rows[i];
+        if (row->judged) errors[n++] = fabs(row->error_log);
+    }
+    double copy[8192];
+    memcpy(copy, errors, sizeof copy);
+    (void)printf("%d rows: median %.2f %%, p90 %.2f %%, max %.1f %%\n", n, 100 * adv_quantile(copy, n, 0.5),
+                 100 * adv_quantile(copy, n, 0.9), 100 * adv_quantile(copy, n, 1.0));
+}
+
+static void print_rows(const struct problem *problem)
+{
+    for (int i = 0; i < problem->rows->count; i++) {
+        const struct compiled_row *row = &problem->rows->rows[i];
+        if (!row->judged) continue;
+        const struct adv_estimate *e = &row->row->estimate;
+        (void)printf("%+7.2f %% %8.2f GB compiled %8.2f (loss %.2f backward %.2f update %.2f; %s) %s\n",
+                     100 * expm1(row->error_log), row->predicted_bytes / 1e9, row->need_bytes / 1e9,
+                     e->loss_peak_bytes / 1e9, e->backward_peak_bytes / 1e9, e->update_peak_bytes / 1e9,
+                     json_string_value(json_object_get(row->compiled, "peak_moment"))
+                         ? json_string_value(json_object_get(row->compiled, "peak_moment"))
+                         : "-",
+                     row->row->id);
+    }
+}
+
+static const struct parameter *parameter_of(const char *constant, const char *chip, int *index)
+{
+    for (*index = 0; *index < PARAMETERS; ++*index)
+        if (strcmp(parameters[*index].constant, constant) == 0 && strstr(parameters[*index].chips, chip))
+            return &parameters[*index];
+    return NULL;
+}
+
+/* Standard deviation of ln(compiled / predicted) of models that people train, from the 80 % quantile of the
+ * errors so that odd rows do not rule. */
+static double spread(const struct problem *problem)
+{
+    double errors[8192];
+    int n = 0;
+    for (int i = 0; i < problem->rows->count && n < 8192; i++)
+        if (problem->rows->rows[i].judged && problem->rows->rows[i].row->model.maxtext_name[0])
+            errors[n++] = fabs(problem->rows->rows[i].error_log);
+    return n > 0 ? adv_quantile(errors, n, 0.8) / 1.282 : 0.05;
+}
+
+static void write_constants(struct problem *problem, const char *path, const char *date)
+{
+    FILE *file = fopen(path, "w");
+    if (!file) exit(1);
+    double log_sd = spread(problem);
+    (void)fprintf(file, "{\"fitted_at\":\"%s\",\n", date);
+    for (int c = 0; c < problem->chips_count; c++) {
+        struct chip *chip = &problem->chips[c];
+        int rows = 0;
+        for (int i = 0; i < problem->rows->count; i++)
+            rows += problem->rows->rows[i].judged &&
+                    strcmp(problem->rows->rows[i].row->cluster.chip.name, chip->name) == 0;
+        (void)fprintf(file, "\"%s\":{\n", chip->name);
+        for (int i = 0; i < CONSTANTS; i++) {
+            int p;
+            const struct parameter *fitted = parameter_of(constants[i].name, chip->name, &p);
+            bool is_spread = strcmp(constants[i].name, "memory_log_sd") == 0;
+            double value = is_spread ? log_sd : *value_of(chip, constants[i].name);
+            (void)fprintf(
+                file, " \"%s\":{\"value\":%.5g,\"unit\":\"%s\",\"kind\":\"%s\",\"error\":", constants[i].name,
+                value, constants[i].unit, fitted || is_spread ? "fitted" : "assumed");
+            if (fitted)
+                (void)fprintf(file, "%.3g", problem->log_error[p]);
+            else
+                (void)fprintf(file, "null");
+            (void)fprintf(file,
+                          ",\"rows\":%d,\"source\":\"make fit-memory on the compiled steps in "
+                          "tests/compile/truth\"}%s\n",
+                          rows, i + 1 < CONSTANTS ? "," : "}");
+        }
+        (void)fprintf(file, "%s", c + 1 < problem->chips_count ? ",\n" : "}\n");
+    }
+    (void)fclose(file);
+}
+
+int main(int argc, char **argv)
+{
+    adv_err err;
+    adv_err_init(&err);
+    struct adv_catalog *catalog = adv_catalog_load(NULL, &err);
+    const char *write_to = NULL, *date = "2026-11-22";
+    bool print = false;
+    int first = 1;
+    for (; first < argc && argv[first][0] == '-'; first++) {
+        if (strcmp(argv[first], "--rows") == 0)
+            print = true;
+        else if (strcmp(argv[first], "--write") == 0 && first + 1 < argc)
+            write_to = argv[++first];
+        else if (strcmp(argv[first], "--date") == 0 && first + 1 < argc)
+            date = argv[++first];
+    }
+    struct compiled_rows rows = compiled_rows_load(catalog, argv + first, argc - first);
+    static struct problem problem;
+    problem.rows = &rows;
+    for (int i = 0; i < adv_catalog_chips_count(catalog); i++) {
+        const struct adv_catalog_chip *chip = adv_catalog_chip_at(catalog, i);
+        if (chip->chip.is_tpu)
+            problem.chips[problem.chips_count++] = (struct chip){chip->chip.name, chip->constants};
+    }
+    bool *use = calloc((size_t)rows.count, sizeof *use);
+    for (int i = 0; i < rows.count; i++) {
+        predict(&problem, i);
+        use[i] = rows.rows[i].judged;
+    }
+    problem.use = use;
+    show(&problem);
+    if (write_to) {
+        solve(&problem);
+        for (int i = 0; i < rows.count; i++) predict(&problem, i);
+        show(&problem);
+        for (int p = 0; p < PARAMETERS; p++)
+            for (int c = 0; c < problem.chips_count; c++)
+                if (strstr(parameters[p].chips, problem.chips[c].name)) {
+                    (void)printf("%-28s %-22s %8.3f +- %.3f\n", parameters[p].constant, parameters[p].chips,
+                                 *value_of(&problem.chips[c], parameters[p].constant), problem.log_error[p]);
+                    break;
+                }
+        write_constants(&problem, write_to, date);
+    }
+    if (print) print_rows(&problem);
+    free(use);
+    return 0;
+}

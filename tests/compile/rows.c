@@ -1,0 +1,72 @@
+#include "tests/compile/rows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/json/decode_measurements.h"
+
+static double number(const json_t *object, const char *member)
+{
+    const json_t *value = json_object_get(object, member);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+static void stop(const char *path, const char *why)
+{
+    (void)fprintf(stderr, "%s: %s\n", path, why);
+    exit(1);
+}
+
+static void load_file(const struct adv_catalog *catalog, const char *path, struct compiled_rows *all)
+{
+    json_error_t problem;
+    json_t *list = json_load_file(path, 0, &problem); /* kept: rows point into it */
+    if (!json_is_array(list)) stop(path, list ? "no array of rows" : problem.text);
+    char *text = json_dumps(list, JSON_COMPACT);
+    struct adv_arena *arena = calloc(1, sizeof *arena);
+    struct adv_measurement *rows = NULL;
+    int count = 0;
+    adv_err err;
+    adv_err_init(&err);
+    if (!text || !arena) stop(path, "out of memory");
+    adv_arena_init(arena, (size_t)1 << 30);
+    if (adv_decode_measurements(catalog, text, strlen(text), arena, &rows, &count, &err) != ADV_OK)
+        stop(path, err.findings[0].detail);
+    free(text);
+    all->rows = realloc(all->rows, (size_t)(all->count + count) * sizeof *all->rows);
+    if (!all->rows) stop(path, "out of memory");
+    for (int i = 0; i < count; i++) {
+        const json_t *compiled = json_object_get(json_array_get(list, (size_t)i), "compiled");
+        const char *verdict = json_string_value(json_object_get(compiled, "verdict"));
+        all->rows[all->count++] = (struct compiled_row){
+            .row = &rows[i],
+            .compiled = compiled,
+            .need_bytes = number(compiled, "need_bytes_per_device"),
+            .argument_bytes = number(compiled, "argument_bytes"),
+            .heap_bytes = number(compiled, "heap_bytes"),
+            .host_bytes = number(compiled, "host_bytes_per_device"),
+            .fits = verdict && strcmp(verdict, "fits") == 0,
+        };
+    }
+}
+
+struct compiled_rows compiled_rows_load(const struct adv_catalog *catalog, char *const *paths,
+                                        int paths_count)
+{
+    struct compiled_rows all = {NULL, 0};
+    for (int i = 0; i < paths_count; i++) load_file(catalog, paths[i], &all);
+    return all;
+}
+
+bool compiled_row_predict(struct compiled_row *row, const struct adv_constants *constants)
+{
+    adv_err err;
+    adv_err_init(&err);
+    row->judged =
+        isfinite(row->need_bytes) && row->row->decoded && adv_measurement_predict(row->row, constants, &err);
+    row->predicted_bytes = row->judged ? row->row->estimate.hbm_bytes_per_device : (double)NAN;
+    row->error_log = row->judged ? log(row->predicted_bytes / row->need_bytes) : (double)NAN;
+    return row->judged;
+}

@@ -1,0 +1,31 @@
+/* rows.h: compiled steps (tests/compile/truth/(*).json) beside what the engine says of them. */
+#ifndef TESTS_COMPILE_ROWS_H
+#define TESTS_COMPILE_ROWS_H
+
+#include <jansson.h>
+
+#include "engine/calibrate/measurement.h"
+
+struct compiled_row {
+    struct adv_measurement *row;
+    const json_t *compiled; /* the row's member of that name */
+    double need_bytes, argument_bytes, heap_bytes,
+        host_bytes;                    /* per device; NAN where the compiler did not say */
+    bool fits;                         /* the compiler's verdict */
+    bool judged;                       /* both the compiler and the engine counted bytes */
+    double predicted_bytes, error_log; /* ln(predicted / compiled) */
+};
+
+struct compiled_rows {
+    struct compiled_row *rows;
+    int count;
+};
+
+/* Reads the files; what cannot be read ends the program with a message. Owned by the process. */
+struct compiled_rows compiled_rows_load(const struct adv_catalog *catalog, char *const *paths,
+                                        int paths_count);
+
+/* Predicts a row with these constants; false where the engine refuses it. */
+bool compiled_row_predict(struct compiled_row *row, const struct adv_constants *constants);
+
+#endif

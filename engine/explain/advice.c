@@ -31,7 +31,7 @@ bool adv_review_try(const struct adv_review *review, const struct adv_plan *chan
     if (adv_estimate_plan(&input, estimate, NULL, NULL) != ADV_OK) return false;
     bool smaller = estimate->hbm_bytes_per_device <= review->estimate->hbm_bytes_per_device &&
                    !(estimate->host_bytes_per_host > review->estimate->host_bytes_per_host);
-    return smaller || adv_rank_fits(estimate, ADV_RANK_MEMORY_FRAC);
+    return smaller || adv_rank_fits(estimate, adv_rank_memory_frac(estimate));
 }
 
 static struct adv_advice *next_item(struct adv_review *review)

@@ -209,7 +209,7 @@ static void better_remat(struct adv_review *review)
     pricer->scratch = scratch;
     pricer->request = review->request;
     pricer->constants = review->input->constants;
-    pricer->memory_frac = ADV_RANK_MEMORY_FRAC;
+    pricer->memory_frac = adv_rank_memory_frac(review->estimate);
     pricer->budget = 4000; /* best tensors first: what is found later gains little more */
     pricer->front.capacity = 4;
     pricer->front.items = front;

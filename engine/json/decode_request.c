@@ -316,8 +316,9 @@ static const char *const workload_members[] = {"seq_len",
                                                "weight_dtype",
                                                "mu_dtype",
                                                "grad_dtype"};
-static const char *const search_members[] = {"objective", "top_k",           "max_changes",
-                                             "axes",      "max_evaluations", "sensitivities"};
+static const char *const search_members[] = {
+    "objective",       "top_k",         "max_changes",     "axes",
+    "max_evaluations", "sensitivities", "fit_probability", "memory_frac"};
 
 /* Of a member of one of these objects that another of them knows: where it belongs. */
 static void point_to_places(adv_err *err, int first)
@@ -440,6 +441,8 @@ static void warn_of_format(const json_t *pins, const struct adv_advise_request *
     adv_err_rule(warnings, "format-not-native");
 }
 
+static const double default_fit_probability = 0.95;
+
 static void decode_search(const json_t *root, struct adv_advise_request *request, adv_err *err)
 {
     static const char *const objectives[] = {"step_time", "tokens_per_s", "usd_per_token", "hbm"};
@@ -447,6 +450,8 @@ static void decode_search(const json_t *root, struct adv_advise_request *request
     const json_t *search = adv_json_object(root, "", "search", ADV_JSON_OPTIONAL, err);
     request->top_k = DEFAULT_TOP_K;
     request->max_changes = ADV_CHANGES_ANY;
+    request->fit_probability = default_fit_probability;
+    request->memory_frac = 1.0;
     adv_decode_axes(search, request, err);
     if (!search) return;
     int objective = ADV_OBJECTIVE_STEP_TIME;
@@ -461,6 +466,10 @@ static void decode_search(const json_t *root, struct adv_advise_request *request
                        &request->max_changes, err);
     (void)adv_json_integer(search, "/search", "max_evaluations", ADV_JSON_OPTIONAL, 1, 100000000,
                            &evaluations, err);
+    (void)adv_json_number(search, "/search", "fit_probability", ADV_JSON_OPTIONAL, 0.5, 0.9999,
+                          &request->fit_probability, err);
+    (void)adv_json_number(search, "/search", "memory_frac", ADV_JSON_OPTIONAL, 0.1, 1.0,
+                          &request->memory_frac, err);
     request->objective = (enum adv_objective)objective;
     request->max_evaluations = (long)evaluations;
 }

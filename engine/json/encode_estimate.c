@@ -125,6 +125,9 @@ static void set_memory(json_t *object, const struct adv_estimate *estimate)
     (void)json_object_set_new(object, "fits", json_boolean(estimate->fit != ADV_FIT_NO));
     adv_encode_set_string(object, "fit_verdict", adv_fit_name(estimate->fit));
     adv_encode_set_number(object, "hbm_bytes_per_device", round(estimate->hbm_bytes_per_device));
+    adv_encode_set_number(object, "fit_probability", estimate->fit_probability);
+    adv_encode_set_number(object, "hbm_low_bytes_per_device", round(estimate->hbm_low_bytes_per_device));
+    adv_encode_set_number(object, "hbm_high_bytes_per_device", round(estimate->hbm_high_bytes_per_device));
     adv_encode_set_number(object, "hbm_limit_bytes_per_device", round(estimate->hbm_limit_bytes_per_device));
     adv_encode_set_number(object, "hbm_loss_peak_bytes_per_device", round(estimate->loss_peak_bytes));
     adv_encode_set_number(object, "hbm_backward_peak_bytes_per_device", round(estimate->backward_peak_bytes));

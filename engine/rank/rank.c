@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/cost/fit.h"
 #include "engine/emit/config.h"
 
 double adv_rank_metric(enum adv_objective objective, const struct adv_estimate *estimate)
@@ -15,6 +16,11 @@ double adv_rank_cautious(enum adv_objective objective, const struct adv_estimate
 {
     if (objective == ADV_OBJECTIVE_HBM) return estimate->hbm_bytes_per_device;
     return estimate->step_time_high_s / estimate->tokens_per_step;
+}
+
+double adv_rank_memory_frac(const struct adv_estimate *estimate)
+{
+    return adv_fit_limit_frac(ADV_RANK_FIT_PROBABILITY, estimate->memory_log_sd);
 }
 
 bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac)
@@ -73,7 +79,8 @@ struct adv_simplicity adv_rank_simplicity(const struct adv_candidate *candidate,
     const int *ici = candidate->plan.ici;
     int tensor = (ici[ADV_AXIS_TENSOR] > 1) + (ici[ADV_AXIS_TENSOR_SEQUENCE] > 1);
     int accumulates = candidate->plan.gradient_accumulation_steps > 1;
-    return (struct adv_simplicity){!adv_rank_fits(&candidate->estimate, ADV_RANK_DANGER_FRAC),
+    double danger_frac = 0.5 * (1.0 + adv_rank_memory_frac(&candidate->estimate));
+    return (struct adv_simplicity){!adv_rank_fits(&candidate->estimate, danger_frac),
                                    adv_emit_config_axes_count(&candidate->plan) + tensor + accumulates,
                                    adv_emit_config_changes_count(&candidate->plan, model)};
 }

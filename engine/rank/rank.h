@@ -7,9 +7,8 @@
  * repetitions of one configuration differ by 1 to 1.5 %, and the model is not asked to tell plans closer than
  * 3 % apart) and the simplest strategy that meets memory comes first:
  *  1. memory that is not dangerous: a search proposes plans of the verdict "fits" whenever there are any, so
- * this only speaks where none fits; tight plans run as long as a reserve is left, and below
- * ADV_RANK_DANGER_FRAC of a limit (half of the margin that "fits" asks for) they are no worse than the
- * others;
+ * this only speaks where none fits; tight plans that leave half of the margin that "fits" asks for are no
+ * worse than the others;
  *  2. fewer mesh axes, tensor axes counted twice, gradient accumulation like one more;
  *  3. fewer keys away from MaxText's defaults.
  * At most ADV_RANK_PER_MESH plans of one mesh.
@@ -19,9 +18,9 @@
 
 #include "engine/rank/candidate.h"
 
-#define ADV_RANK_TIE_FRAC    0.02
-#define ADV_RANK_MEMORY_FRAC 0.94 /* the verdict "fits" of cost/estimate.c */
-#define ADV_RANK_DANGER_FRAC 0.97
+#define ADV_RANK_TIE_FRAC        0.02
+#define ADV_RANK_FIT_PROBABILITY 0.95 /* the verdict "fits" of cost/estimate.c, and what a search asks for   \
+                                       */
 /* A key that gains less than this share of the step is not worth a line in the configuration. */
 #define ADV_RANK_KEY_FRAC 0.002
 enum {
@@ -38,10 +37,13 @@ double adv_rank_metric(enum adv_objective objective, const struct adv_estimate *
 double adv_rank_cautious(enum adv_objective objective, const struct adv_estimate *estimate);
 
 /* Whether the search may propose the plan: HBM and host memory within `memory_frac` of their limits. The
- * search asks for ADV_RANK_MEMORY_FRAC, where the verdict is still "fits", or for what the baseline takes if
- * that is more, and for 1 only when nothing fits otherwise: a plan at the very limit is as likely to run out
- * of memory as not. */
+ * search asks for search.memory_frac times adv_rank_memory_frac(), or for what the baseline takes if that is
+ * more, and for the limit itself only when nothing fits otherwise: a plan there is as likely to run out of
+ * memory as not. */
 bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac);
+
+/* The share of the limits within which a plan of this estimate's chip fits with ADV_RANK_FIT_PROBABILITY. */
+double adv_rank_memory_frac(const struct adv_estimate *estimate);
 
 /* What orders two tied plans, most important first; less is simpler. */
 struct adv_simplicity {

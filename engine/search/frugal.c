@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "engine/base/units.h"
+#include "engine/cost/fit.h"
 #include "engine/rank/rank.h"
 #include "engine/search/batch.h"
 #include "engine/search/bounds.h"
@@ -19,8 +20,7 @@ static double routed_elements(const struct adv_constants *k, const struct adv_mo
         grows = adv_min(expert, adv_max(1, (double)layer->experts / layer->experts_per_token));
     double emb = (double)model->emb_dim, width = (double)layer->moe_mlp_dim / meet;
     return grows * meet * layer->experts_per_token *
-           adv_max(k->routed_wide_emb_tensors * emb + (layer->mlp_inputs + 2.0) * width,
-                   k->routed_narrow_emb_tensors * emb + k->routed_narrow_width_tensors * width);
+           (k->routed_emb_tensors * emb + k->routed_width_tensors * width);
 }
 
 /* What a layer keeps alive per token while it is differentiated, in elements of 2 bytes: a handful of tensors
@@ -61,7 +61,8 @@ static struct adv_frugal measure(const struct adv_space *space, const struct adv
         plan->dcn[i] = family->dcn[i];
     }
     plan->optimizer_host_offload = base->optimizer_host_offload;
-    double limit = ADV_RANK_MEMORY_FRAC * request->cluster.chip.hbm_usable_bytes_per_device;
+    double limit = adv_fit_limit_frac(ADV_RANK_FIT_PROBABILITY, space->constants->memory_log_sd) *
+                   request->cluster.chip.hbm_usable_bytes_per_device;
     double state = adv_bound_hbm_bytes_per_device(plan, params);
     plan->optimizer_host_offload = true;
     double weights = adv_bound_hbm_bytes_per_device(plan, params);

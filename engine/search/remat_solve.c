@@ -18,6 +18,7 @@ struct solve {
     double device_bytes[ADV_REMAT_UNITS], host_bytes[ADV_REMAT_UNITS]; /* P2: per device, and per host */
     int largest_first[ADV_REMAT_UNITS];                                /* units by device_bytes */
     double device_room, host_room; /* left by the plan with nothing kept */
+    double shared_room;            /* on the device where something goes to the host */
 };
 
 static double metric(const struct adv_estimate *estimate)
@@ -30,17 +31,29 @@ static void put(const struct solve *solve, int unit, struct adv_plan *plan, enum
     plan->placements[solve->space->units[unit].tensor] = placement;
 }
 
+static bool fits(const struct solve *solve, const struct adv_estimate *estimate)
+{
+    return adv_rank_fits(estimate, solve->pricer->memory_frac);
+}
+
 /* Prices `plan`; keeps it when it fits and wins. */
 static bool try_plan(struct solve *solve, const struct adv_plan *plan, struct adv_estimate *estimate)
 {
     if (!adv_price(solve->pricer, plan, estimate)) return false;
-    if (adv_rank_fits(estimate, solve->pricer->memory_frac) && metric(estimate) < solve->best) {
+    if (fits(solve, estimate) && metric(estimate) < solve->best) {
         solve->best = metric(estimate);
         solve->found = true;
         *solve->best_plan = *plan;
         *solve->best_estimate = *estimate;
     }
     return true;
+}
+
+/* What a plan leaves of the device under the larger of the two peaks that kept tensors are part of. */
+static double room(const struct solve *solve, const struct adv_estimate *estimate)
+{
+    return estimate->hbm_limit_bytes_per_device * solve->pricer->memory_frac -
+           adv_max(estimate->loss_peak_bytes, estimate->backward_peak_bytes);
 }
 
 static bool kept(const struct solve *solve, int unit)
@@ -55,6 +68,20 @@ struct guests {
     double rest_bytes[ADV_REMAT_UNITS + 1]; /* what this one and all behind it take on the device */
 };
 
+/* What waits on its way to the host, and copies made for it, may still be too much: the next ones go there
+ * too. */
+static void add_until_it_fits(struct solve *solve, struct adv_plan plan, const struct guests *guests,
+                              int from, double host)
+{
+    struct adv_estimate estimate;
+    for (int i = from; i < guests->count; i++) {
+        host += solve->host_bytes[guests->units[i]];
+        if (host > solve->host_room) return;
+        put(solve, guests->units[i], &plan, ADV_PLACE_OFFLOAD);
+        if (!try_plan(solve, &plan, &estimate) || room(solve, &estimate) >= 0) return;
+    }
+}
+
 /* All smallest host sets: guests from `from` on are offered to the host in turn until the rest fits the
  * device. `over` is what is still too much, `host` what the chosen ones take there. As guests come largest
  * first, the last one chosen is the smallest and was needed, so each is: no set holds a smaller one that is
@@ -67,12 +94,11 @@ static void choose_host(struct solve *solve, struct adv_plan *plan, const struct
         double taken = host + solve->host_bytes[unit], still_over = over - solve->device_bytes[unit];
         if (taken > solve->host_room) continue;
         put(solve, unit, plan, ADV_PLACE_OFFLOAD);
-        if (still_over <= 0) {
-            struct adv_estimate estimate;
-            (void)try_plan(solve, plan, &estimate);
-        } else {
+        struct adv_estimate estimate;
+        if (still_over > 0)
             choose_host(solve, plan, guests, i + 1, still_over, taken);
-        }
+        else if (try_plan(solve, plan, &estimate) && room(solve, &estimate) < 0)
+            add_until_it_fits(solve, *plan, guests, i + 1, taken);
         put(solve, unit, plan, ADV_PLACE_DEVICE);
     }
 }
@@ -91,9 +117,9 @@ static void relieve(struct solve *solve)
         kept_bytes += solve->device_bytes[guests.units[i]];
         guests.rest_bytes[i] = kept_bytes * (1 + rounding_frac);
     }
-    double over = kept_bytes - solve->device_room;
     struct adv_plan plan = solve->plan;
-    if (over > 0) choose_host(solve, &plan, &guests, 0, over, 0); /* else it was tried as `fast` */
+    if (kept_bytes > solve->device_room) /* else it was tried as `fast` */
+        choose_host(solve, &plan, &guests, 0, adv_max(kept_bytes - solve->shared_room, 0), 0);
 }
 
 /* solve->plan keeps everything but what was decided otherwise; `fast` is its metric, below 0 when not yet
@@ -174,15 +200,33 @@ static enum adv_remat_outcome solve_pinned(struct solve *solve)
     return solve->found ? ADV_REMAT_SOLVED : solve->bounded ? ADV_REMAT_SLOWER : ADV_REMAT_TOO_BIG;
 }
 
-/* Room that `nothing_kept` leaves for kept tensors: on the device under the larger of the two peaks they are
- * part of. */
+/* Sends the tensor that is last in order of worth to the host. False: there is none. */
+static bool share_last(const struct solve *solve, struct adv_plan *plan)
+{
+    int last = solve->space->units_count - 1;
+    if (last < 0) return false;
+    const struct adv_remat_unit *unit = &solve->space->units[last];
+    if (unit->has_leader) plan->placements[unit->leader] = ADV_PLACE_OFFLOAD;
+    put(solve, last, plan, ADV_PLACE_OFFLOAD);
+    return true;
+}
+
+/* Room that `nothing_kept` leaves for kept tensors. Another schedule goes with tensors on the host: its room
+ * is that of the same plan under that schedule, before anything waits to be sent. */
 static bool measure_room(struct solve *solve, const struct adv_estimate *nothing_kept)
 {
-    double limit = nothing_kept->hbm_limit_bytes_per_device * solve->pricer->memory_frac;
-    double host_limit = nothing_kept->host_limit_bytes_per_host * solve->pricer->memory_frac;
-    solve->device_room = limit - adv_max(nothing_kept->loss_peak_bytes, nothing_kept->backward_peak_bytes);
+    const struct adv_pricer *pricer = solve->pricer;
+    double host_limit = nothing_kept->host_limit_bytes_per_host * pricer->memory_frac;
+    struct adv_estimate sharing;
+    struct adv_plan trial = solve->plan;
+    trial.flags.host_offload_scheduling = 1;
+    struct adv_estimate_input input = {&pricer->request->model, &pricer->request->cluster, pricer->constants,
+                                       &trial, ADV_FLOPS_CAUSAL_HALF};
+    solve->device_room = solve->shared_room = room(solve, nothing_kept);
     solve->host_room = isnan(host_limit) ? (double)INFINITY : host_limit - nothing_kept->host_bytes_per_host;
-    return adv_rank_fits(nothing_kept, solve->pricer->memory_frac);
+    if (adv_estimate_again(&input, pricer->scratch, &sharing, NULL) == ADV_OK)
+        solve->shared_room = adv_max(room(solve, &sharing), solve->device_room);
+    return solve->shared_room >= 0;
 }
 
 /* P2: what each unit takes on the device and, instead, on a host. */
@@ -216,20 +260,27 @@ static bool measure_units(struct solve *solve)
     return true;
 }
 
-/* The least HBM of the family: nothing kept, the layer input on the host, the finest tiling (logits only
- * shrink with it). When even that is too much, so is everything else (P2). */
+/* The least HBM of the family: nothing kept, the finest tiling (logits only shrink with it), and what waits
+ * for or goes with tensors on the host makes one of four the smallest: the layer input there or not, another
+ * tensor there or not. When even those are too much, so is everything else (P2). */
 static bool can_fit(struct solve *solve)
 {
     const struct adv_remat_space *space = solve->space;
-    struct adv_plan smallest = solve->plan;
-    struct adv_estimate estimate;
-    adv_remat_set_all(space, &smallest, ADV_PLACE_REMAT);
-    adv_remat_set_input(space, &smallest, space->input_may_offload);
-    for (int t = 0; t < space->tilings_count; t++)
-        if (adv_remat_tiling_divides(&smallest, space->tilings[t]))
-            smallest.num_vocab_tiling = space->tilings[t];
-    if (!try_plan(solve, &smallest, &estimate)) return false;
-    return estimate.hbm_bytes_per_device <= solve->pricer->memory_frac * estimate.hbm_limit_bytes_per_device;
+    for (int way = 0; way < 4; way++) {
+        bool input = way < 2, shares = way % 2 == 1;
+        struct adv_plan smallest = solve->plan;
+        struct adv_estimate estimate;
+        if (input && !space->input_may_offload) continue;
+        adv_remat_set_all(space, &smallest, ADV_PLACE_REMAT);
+        adv_remat_set_input(space, &smallest, input);
+        for (int t = 0; t < space->tilings_count; t++)
+            if (adv_remat_tiling_divides(&smallest, space->tilings[t]))
+                smallest.num_vocab_tiling = space->tilings[t];
+        if (shares && !share_last(solve, &smallest)) continue;
+        if (!try_plan(solve, &smallest, &estimate)) return false;
+        if (fits(solve, &estimate)) return true;
+    }
+    return false;
 }
 
 /* What was found so far, as it is. */
@@ -264,9 +315,9 @@ enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, stru
             adv_remat_set_input(space, &solve.plan, input != 0);
             solve.plan.num_vocab_tiling = space->tilings[t];
             if (!try_plan(&solve, &solve.plan, &none) || !measure_room(&solve, &none) ||
-                solve.device_room <= widest)
+                solve.shared_room <= widest)
                 continue;
-            widest = solve.device_room;
+            widest = solve.shared_room;
             if (!measured && !measure_units(&solve)) return out_of_budget(&solve);
             measured = true;
             adv_remat_set_all(space, &solve.plan, ADV_PLACE_DEVICE);

@@ -4,7 +4,8 @@
  * Solved exactly as a constrained choice over single tensors, with adv_estimate_again as the objective and
  * only these properties of it (property tests hold the cost model to them): P1  moving a tensor from remat or
  * offload to device never makes the step slower; P2  device and host memory are a constant plus a fixed
- * amount for each tensor kept there, its leader being kept; P3  tiling the vocabulary never makes the step
+ * amount for each tensor kept there, its leader being kept (beside tensors on the host, what waits on its way
+ * there comes on top, and the price has the last word); P3  tiling the vocabulary never makes the step
  * faster. For each placement of the layer input and each tiling that gives room: all sets of kept tensors are
  * gone through by branch and bound, where "undecided ones on device" bounds the time from below (P1). A kept
  * set that is too big for the device is tried with each smallest set of its tensors on the host that makes it

@@ -276,7 +276,7 @@ static void say(const struct trial *trial, unsigned set, struct adv_remedy *reme
         if (wrote > 0 && used + (size_t)wrote < sizeof remedy->text) used += (size_t)wrote;
         changes_training = changes_training || changes[i].changes_training;
     }
-    remedy->tight = !adv_rank_fits(&trial->estimate, ADV_RANK_MEMORY_FRAC);
+    remedy->tight = !adv_rank_fits(&trial->estimate, adv_rank_memory_frac(&trial->estimate));
     remedy->cost = count + (changes_training ? CHANGES : 0) + (remedy->tight ? 2 * CHANGES : 0);
     (void)snprintf(remedy->text + used, sizeof remedy->text - used,
                    " would %s: %.2f GiB of %.2f, %.3f s a step", remedy->tight ? "be a tight fit" : "fit",
@@ -315,7 +315,7 @@ void adv_remedy_find(const struct adv_model *model, const struct adv_cluster *cl
     bool tight_already = fits(&trial);
     unsigned set = 0;
     for (int tight = 0; tight < (tight_already ? 1 : 2) && !set; tight++) {
-        best.memory_frac = trial.memory_frac = tight ? 1 : ADV_RANK_MEMORY_FRAC;
+        best.memory_frac = trial.memory_frac = tight ? 1 : adv_rank_memory_frac(&trial.estimate);
         set = best_single(&trial, false, &best);
         if (!set) set = best_single(&trial, true, &best);
         if (!set) {

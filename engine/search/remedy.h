@@ -6,7 +6,7 @@
 
 struct adv_remedy {
     bool found;
-    bool tight;           /* fits, with less left than a search leaves (ADV_RANK_MEMORY_FRAC) */
+    bool tight;           /* fits, with less left than a search leaves (adv_rank_memory_frac) */
     int cost;             /* orders remedies: less is better, INT_MAX where none is found */
     struct adv_plan plan; /* changed, and its estimate; of all savers together where none is found */
     struct adv_estimate estimate;

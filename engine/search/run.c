@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/cost/fit.h"
 #include "engine/cost/scratch.h"
 #include "engine/rank/rank.h"
 #include "engine/search/batch.h"
@@ -506,13 +507,13 @@ static adv_code write_result(struct run *run, adv_err *err)
 
 /* A baseline that fills more of its memory than the search would dare shows how much can be used: what is no
  * fuller is as safe. Beyond the limit it shows nothing. */
-static double baseline_memory_frac(const struct adv_estimate *baseline)
+static double baseline_memory_frac(const struct adv_estimate *baseline, double memory_frac)
 {
     double used = baseline->hbm_bytes_per_device / baseline->hbm_limit_bytes_per_device;
     if (!isnan(baseline->host_limit_bytes_per_host))
         used = adv_max(used, baseline->host_bytes_per_host / baseline->host_limit_bytes_per_host);
     double rounded_up = used * (1 + 1e-12); /* the baseline itself is among the plans */
-    return used <= 1 ? adv_max(ADV_RANK_MEMORY_FRAC, rounded_up) : ADV_RANK_MEMORY_FRAC;
+    return used <= 1 ? adv_max(memory_frac, rounded_up) : memory_frac;
 }
 
 static adv_code price_baseline(struct run *run, adv_err *err)
@@ -527,7 +528,8 @@ static adv_code price_baseline(struct run *run, adv_err *err)
     run->pricer.budget++; /* is for the plans that are searched */
     adv_code code = adv_estimate_plan(&input, &result->baseline.estimate, NULL, err);
     result->has_baseline = code == ADV_OK;
-    if (result->has_baseline) run->memory_frac = baseline_memory_frac(&result->baseline.estimate);
+    if (result->has_baseline)
+        run->memory_frac = baseline_memory_frac(&result->baseline.estimate, run->memory_frac);
     return code;
 }
 
@@ -544,7 +546,8 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     run->complete = true;
     run->pricer.request = request;
     run->pricer.constants = constants;
-    run->memory_frac = ADV_RANK_MEMORY_FRAC;
+    run->memory_frac =
+        request->memory_frac * adv_fit_limit_frac(request->fit_probability, constants->memory_log_sd);
     run->pricer.budget = request->max_evaluations > 0 ? request->max_evaluations : ADV_SEARCH_BUDGET;
     run->pricer.front.capacity = ADV_SEARCH_PARETO;
     run->pricer.front.items = adv_arena_array(arena, ADV_SEARCH_PARETO, sizeof(struct adv_candidate));

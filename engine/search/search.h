@@ -11,7 +11,7 @@
 #include "engine/rank/candidate.h"
 
 enum {
-    ADV_SEARCH_BUDGET = 500000, /* evaluations when the request names no limit */
+    ADV_SEARCH_BUDGET = 1000000, /* evaluations when the request names no limit */
     ADV_SEARCH_NEAR = 5,        /* near misses reported */
     ADV_SEARCH_PARETO = 48,     /* points of the front kept */
 };

@@ -80,6 +80,8 @@ struct adv_advise_request {
     int max_changes; /* keys of the baseline; 0 = the baseline itself, ADV_CHANGES_ANY = as many as it takes
                       */
     long max_evaluations;     /* 0 = the default budget */
+    double fit_probability;   /* with which a ranked plan must fit its memory */
+    double memory_frac;       /* of the memory limits, that a ranked plan may plan with */
     bool wants_sensitivities; /* of the first plan, in the answer */
     const char *label, *project, *git_ref;
     bool store;

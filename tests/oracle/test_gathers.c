@@ -45,7 +45,7 @@ static void price(struct oracle *oracle, struct adv_plan plan)
     oracle->two_stage += plan.two_stage_gather;
     oracle->sharded += plan.shard_exp_on_fsdp || plan.use_2d_fsdp_sharding || plan.rule != ADV_RULE_DEFAULT;
     double metric = adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &estimate);
-    if (!adv_rank_fits(&estimate, ADV_RANK_MEMORY_FRAC) || metric >= oracle->best) return;
+    if (!adv_rank_fits(&estimate, adv_rank_memory_frac(&estimate)) || metric >= oracle->best) return;
     oracle->best = metric;
     oracle->best_plan = plan;
 }

@@ -8,6 +8,7 @@
 #include "engine/cost/scratch.h"
 #include "engine/hardware/mesh.h"
 #include "engine/rank/rank.h"
+#include "engine/search/choices.h"
 #include "engine/search/tiles.h"
 
 enum { WIDE_PROBLEMS = 10, NARROW_PROBLEMS = 2500, FAMILIES_MAX = 512 };
@@ -51,8 +52,10 @@ struct oracle {
 static bool price(struct oracle *oracle, const struct adv_plan *plan, struct adv_estimate *estimate)
 {
     const struct adv_advise_request *request = oracle->fixture->request;
-    struct adv_estimate_input input = {&request->model, &request->cluster, oracle->fixture->constants, plan,
-                                       ADV_FLOPS_CAUSAL_HALF};
+    struct adv_plan finished = *plan;
+    adv_choices_finish(&finished); /* the flags that go with its placements */
+    struct adv_estimate_input input = {&request->model, &request->cluster, oracle->fixture->constants,
+                                       &finished, ADV_FLOPS_CAUSAL_HALF};
     return adv_estimate_again(&input, &oracle->scratch, estimate, NULL) == ADV_OK;
 }
 
@@ -79,7 +82,7 @@ static void enumerate_family(struct oracle *oracle, const struct adv_plan *start
             }
             struct adv_estimate estimate;
             if (!honours_pins || !price(oracle, &plan, &estimate) ||
-                !adv_rank_fits(&estimate, ADV_RANK_MEMORY_FRAC))
+                !adv_rank_fits(&estimate, adv_rank_memory_frac(&estimate)))
                 continue;
             if (family->fits && estimate.step_time_s >= family->best_s) continue;
             adv_estimate_again_interval(&oracle->scratch, &estimate);
@@ -209,11 +212,15 @@ static double binding_memory(const struct problem *problem)
         double most = result.pareto[0].estimate.hbm_bytes_per_device;
         double least = result.pareto[result.pareto_count - 1].estimate.hbm_bytes_per_device;
         bytes = least + (most - least) * (1 + pick(100)) / 100.0;
-        bytes /= ADV_RANK_MEMORY_FRAC;
+        bytes /= adv_rank_memory_frac(&result.pareto[0].estimate);
     }
     fixture_close(&fixture);
     return bytes;
 }
+
+/* Copies that come and go with tensors on the host are not fixed amounts per tensor, so the solver may miss
+ * the best set by this much. */
+static const double host_frac = 0.03;
 
 static void check_answer(const struct oracle *oracle, const struct adv_search_result *result)
 {
@@ -228,7 +235,7 @@ static void check_answer(const struct oracle *oracle, const struct adv_search_re
             if (!same_family(&result->found[k].plan, &family->plan)) continue;
             double time_s = result->found[k].estimate.step_time_s;
             if (time_s < family->best_s * (1 - 1e-12) ||
-                time_s > family->best_s * (1 + ADV_RANK_KEY_FRAC) * (1 + 1e-12))
+                time_s > family->best_s * (1 + ADV_RANK_KEY_FRAC + host_frac))
                 fail_msg("family: search %.9f s, brute force %.9f s", time_s, family->best_s);
         }
     }
@@ -236,12 +243,12 @@ static void check_answer(const struct oracle *oracle, const struct adv_search_re
         if (k == 0 || result->found[k].estimate.step_time_high_s < found_s)
             found_s = result->found[k].estimate.step_time_high_s;
     if (!any) {
-        assert_true(result->found_count == 0 || result->memory_frac > ADV_RANK_MEMORY_FRAC);
+        assert_true(result->found_count == 0 || result->memory_frac == 1);
         return;
     }
     assert_true(result->exhaustive);
     assert_true(result->found_count > 0);
-    if (found_s < best_s * (1 - 1e-12) || found_s > best_s * (1 + ADV_RANK_KEY_FRAC) * (1 + 1e-12))
+    if (found_s < best_s * (1 - 1e-12) || found_s > best_s * (1 + ADV_RANK_KEY_FRAC + host_frac))
         fail_msg("search %.9f s, brute force %.9f s", found_s, best_s);
 }
 

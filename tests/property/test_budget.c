@@ -77,7 +77,8 @@ static void plans_may_fill_memory_as_far_as_the_baseline_does(void **state)
                  bytes / fills[i]);
         search_job(&fixture, 0, limit, baseline, &result);
         assert_true(result.found_count > 0);
-        double allowed = i == 1 ? fills[i] : ADV_RANK_MEMORY_FRAC;
+        double usual = adv_rank_memory_frac(&result.baseline.estimate);
+        double allowed = i == 1 ? fills[i] : usual;
         assert_true(fabs(result.memory_frac - allowed) < 1e-6);
         for (int k = 0; k < result.found_count; k++)
             assert_true(adv_rank_fits(&result.found[k].estimate, result.memory_frac));

@@ -49,7 +49,7 @@ static void allowing_another_axis_never_makes_the_best_worse(void **state)
             struct adv_search_result result;
             search_job(&fixture, job, "", steps[i], &result);
             double now_s = fastest_s(&result);
-            bool compromised = result.found_count > 0 && result.memory_frac > ADV_RANK_MEMORY_FRAC;
+            bool compromised = result.found_count > 0 && result.memory_frac == 1;
             if (!compromised && now_s > before_s * (1 + ADV_RANK_KEY_FRAC))
                 fail_msg("%s: %.6f s, without the axis %.6f s", jobs[job].model, now_s, before_s);
             before_s = now_s;
@@ -250,9 +250,13 @@ static void the_cost_model_has_the_properties_that_the_search_relies_on(void **s
                          offload.step_time_s);
             assert_true(remat.hbm_bytes_per_device <= device.hbm_bytes_per_device);
             assert_true(remat.host_bytes_per_host <= offload.host_bytes_per_host);
-            assert_close(offload.loss_peak_bytes, remat.loss_peak_bytes, 1e-12);
-            assert_close(device.loss_peak_bytes - remat.loss_peak_bytes,
-                         device.backward_peak_bytes - remat.backward_peak_bytes, 1e-6);
+            bool alone = true; /* beside tensors on the host a stack may be turned whole */
+            for (int i = 0; i < ADV_TENSOR_COUNT; i++)
+                alone = alone && plan.placements[i] != ADV_PLACE_OFFLOAD;
+            double at_loss = device.loss_peak_bytes - remat.loss_peak_bytes;
+            double in_backward = device.backward_peak_bytes - remat.backward_peak_bytes;
+            if (alone) assert_close(at_loss, in_backward, 1e-6);
+            assert_true(in_backward >= at_loss * (1 - 1e-6));
             if (fmod(adv_plan_tokens(&plan), 4) != 0) continue;
             plan.num_vocab_tiling = 4;
             estimate(&fixture, &plan, &tiled);

@@ -17,15 +17,9 @@ static int errors_of(const adv_err *err)
     return err->count + err->lost_count;
 }
 
-json_t *adv_decode_model_pins(const struct adv_catalog *catalog, const char *name)
+static const char *name_of_model(const json_t *root)
 {
-    const struct adv_catalog_model *info = name ? adv_catalog_model_info(catalog, name) : NULL;
-    return info && info->pins_json ? json_loads(info->pins_json, 0, NULL) : NULL;
-}
-
-static json_t *model_pins(const struct adv_catalog *catalog, const json_t *root)
-{
-    return adv_decode_model_pins(catalog, json_string_value(json_object_get(root, "model")));
+    return json_string_value(json_object_get(root, "model"));
 }
 
 json_t *adv_decode_default_model(const struct adv_catalog *catalog)
@@ -208,11 +202,10 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
     json_t *config = adv_decode_typed_config(catalog, json_object_get(root, "config"));
     bool has_job =
         adv_decode_job(catalog, root, config, "/config", &request->model, &request->cluster, err, warnings);
-    json_t *defaults = model_pins(catalog, root);
     struct adv_decode_config_input input = {
-        catalog, &request->model, &request->cluster, config, defaults, "/config", strict, arena, false};
+        catalog, &request->model, &request->cluster, config, name_of_model(root), "/config", strict, arena,
+        false};
     bool valid = adv_decode_config(&input, &request->plan, &request->config, err, warnings) == ADV_OK;
-    json_decref(defaults);
     warn_of_contradictions(catalog, root, config, &request->cluster, warnings);
     json_decref(config);
     valid &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena,
@@ -417,12 +410,11 @@ static void decode_base(const struct adv_catalog *catalog, const json_t *root, c
         json_decref(merged);
         return;
     }
-    json_t *defaults = model_pins(catalog, root);
     struct adv_decode_config_input input = {
-        catalog, &request->model, &request->cluster, merged, defaults, "/pins", strict, arena, true};
+        catalog, &request->model, &request->cluster, merged, name_of_model(root), "/pins", strict, arena,
+        true};
     if (adv_decode_config(&input, &request->workload.base, config, err, warnings) == ADV_OK)
         keep_pins(config, pins, request);
-    json_decref(defaults);
     json_decref(merged);
 }
 
@@ -502,15 +494,19 @@ static void decode_baseline(const struct adv_catalog *catalog, const json_t *roo
     if (!baseline) return;
     int before = errors_of(err);
     (void)adv_json_known_members(baseline, "/baseline", members, 2, err);
-    json_t *defaults = model_pins(catalog, root);
     json_t *config = adv_decode_typed_config(catalog, json_object_get(baseline, "config"));
-    struct adv_decode_config_input input = {catalog, &request->model, &request->cluster,
-                                            config,  defaults,        "/baseline/config",
-                                            strict,  arena,           false};
+    struct adv_decode_config_input input = {catalog,
+                                            &request->model,
+                                            &request->cluster,
+                                            config,
+                                            name_of_model(root),
+                                            "/baseline/config",
+                                            strict,
+                                            arena,
+                                            false};
     bool has_config =
         adv_decode_config(&input, &request->baseline, &request->baseline_config, err, warnings) == ADV_OK;
     if (has_job) check_baseline_model(catalog, root, pins, config, request, err);
-    json_decref(defaults);
     json_decref(config);
     bool has_flags =
         adv_decode_flags(catalog, json_object_get(baseline, "xla_flags"), "/baseline/xla_flags", strict,

@@ -149,8 +149,6 @@ static void drop_batch(adv_err *broken)
 
 static void note_blocks(const json_t *config, struct lint_job *job)
 {
-    static const char *const unused[] = {"sa_block_q_dq", "sa_block_kv_dq", "local_sa_block_q_dq",
-                                         "local_sa_block_kv_dq"};
     const struct adv_plan *plan = &job->plan;
     char pointer[ADV_LIMIT_POINTER];
     const char *key = NULL;
@@ -163,9 +161,10 @@ static void note_blocks(const json_t *config, struct lint_job *job)
                  "the block is longer than the sequence and is clamped to it");
         }
     }
-    for (size_t i = 0; plan->use_fused_bwd && i < sizeof unused / sizeof *unused; i++) {
-        if (!config_member(config, unused[i])) continue;
-        note(job, "block-unused", adv_json_pointer(pointer, "/config", unused[i]), NULL,
+    for (int i = 0; plan->use_fused_bwd && i < adv_keys_count; i++) {
+        if (adv_keys[i].needs != ADV_NEEDS_SPLIT_BACKWARD || !config_member(config, adv_keys[i].name))
+            continue;
+        note(job, "block-unused", adv_json_pointer(pointer, "/config", adv_keys[i].name), NULL,
              "the fused backward kernel does not read this block");
     }
 }
@@ -254,11 +253,9 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
     const char *name =
         json_string_value(json_object_get(root, "model") ? json_object_get(root, "model")
                                                          : json_object_get(config, "model_name"));
-    json_t *defaults = adv_decode_model_pins(catalog, name);
-    struct adv_decode_config_input input = {catalog,   &job->model, &job->cluster, config, defaults,
+    struct adv_decode_config_input input = {catalog,   &job->model, &job->cluster, config, name,
                                             "/config", strict,      arena,         false};
     bool decoded = adv_decode_config(&input, &job->plan, &job->config, &job->errors, &job->notes) == ADV_OK;
-    json_decref(defaults);
     decoded &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena,
                                 &job->plan.flags, &job->config, &job->errors, &job->notes) == ADV_OK;
     adv_err broken;

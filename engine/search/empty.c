@@ -6,7 +6,7 @@
 
 #include "engine/base/near.h"
 #include "engine/base/units.h"
-#include "engine/emit/config.h"
+#include "engine/maxtext/changes.h"
 #include "engine/search/batch.h"
 
 /* The axis that takes what pins leave of the slice: fsdp, or the first that the search may use. */
@@ -89,7 +89,7 @@ static bool without_key(struct adv_advise_request *request, int at, char *what, 
     struct adv_plan defaults;
     adv_plan_defaults(&defaults, &request->model);
     defaults.seq_len = request->workload.seq_len;
-    if (!adv_emit_copy_key(key, &defaults, &request->workload.base)) return false;
+    if (!adv_key_copy(key, &defaults, &request->workload.base)) return false;
     (void)snprintf(what, what_bytes, "without the pin %s", key);
     request->vocab_tiling_pinned = request->vocab_tiling_pinned && strcmp(key, "num_vocab_tiling") != 0;
     request->batch_pinned = request->batch_pinned && strcmp(key, "per_device_batch_size") != 0;

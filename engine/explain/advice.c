@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/explain/advice_rules.h"
 #include "engine/maxtext/changes.h"
 #include "engine/maxtext/flags.h"
-#include "engine/explain/advice_rules.h"
 #include "engine/rank/rank.h"
 #include "engine/search/remedy.h"
 

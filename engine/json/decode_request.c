@@ -354,8 +354,7 @@ static void decode_workload(const json_t *root, const json_t *pins, struct adv_a
 static void note_pin(struct adv_advise_request *request, const char *key, const json_t *value)
 {
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        char name[ADV_LIMIT_NAME];
-        (void)snprintf(name, sizeof name, "ici_%s_parallelism", adv_axis_key((enum adv_axis)i));
+        const char *name = adv_key_of_axis(false, (enum adv_axis)i);
         bool is_fill = json_is_integer(value) && json_integer_value(value) == -1;
         if (strcmp(key, name) == 0 && !is_fill) request->axis_pinned[i] = true;
     }

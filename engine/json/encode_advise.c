@@ -3,16 +3,16 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/maxtext/write.h"
-#include "engine/maxtext/flags.h"
 #include "engine/explain/advice.h"
 #include "engine/explain/changes.h"
 #include "engine/explain/sensitivity.h"
 #include "engine/explain/why.h"
 #include "engine/json/encode_estimate.h"
 #include "engine/json/encode_sensitivity.h"
-#include "engine/maxtext/over_model.h"
 #include "engine/json/plan_warnings.h"
+#include "engine/maxtext/flags.h"
+#include "engine/maxtext/over_model.h"
+#include "engine/maxtext/write.h"
 #include "engine/rank/rank.h"
 #include "engine/search/remat_space.h"
 

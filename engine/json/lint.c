@@ -96,12 +96,10 @@ static void assume_devices(const json_t *config, struct lint_job *job)
     double ici = 1;
     double dcn = 1;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        char name[ADV_LIMIT_NAME];
-        (void)snprintf(name, sizeof name, "ici_%s_parallelism", adv_axis_key((enum adv_axis)i));
-        double degree = json_number_value(json_object_get(config, name));
+        const enum adv_axis axis = (enum adv_axis)i;
+        double degree = json_number_value(json_object_get(config, adv_key_of_axis(false, axis)));
         if (i != ADV_AXIS_SEQUENCE && degree > 1) ici *= degree;
-        (void)snprintf(name, sizeof name, "dcn_%s_parallelism", adv_axis_key((enum adv_axis)i));
-        degree = json_number_value(json_object_get(config, name));
+        degree = json_number_value(json_object_get(config, adv_key_of_axis(true, axis)));
         if (i != ADV_AXIS_SEQUENCE && degree > 1) dcn *= degree;
     }
     job->cluster.devices_per_slice = (int)adv_min(ici, 1 << 20);
@@ -125,9 +123,7 @@ static bool fill_is_a_batch_axis(const json_t *config)
                                            ADV_AXIS_AUTOREGRESSIVE,
                                            ADV_AXIS_CONTEXT_AUTOREGRESSIVE};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        char name[ADV_LIMIT_NAME];
-        (void)snprintf(name, sizeof name, "ici_%s_parallelism", adv_axis_key(others[i]));
-        const json_t *degree = json_object_get(config, name);
+        const json_t *degree = json_object_get(config, adv_key_of_axis(false, others[i]));
         if (json_is_number(degree) && json_number_value(degree) < 0) return false;
     }
     return true;

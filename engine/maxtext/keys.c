@@ -380,6 +380,11 @@ const struct adv_key *adv_key_find(const char *name)
     return NULL;
 }
 
+const char *adv_key_of_axis(bool is_dcn, enum adv_axis axis)
+{
+    return adv_keys[(is_dcn ? ADV_AXIS_COUNT : 0) + (int)axis].name; /* the first rows */
+}
+
 void adv_keys_spoken(const struct adv_model *model, const struct adv_cluster *cluster,
                      const struct adv_plan *plan, bool spoken[ADV_OFS])
 {

@@ -132,6 +132,9 @@ extern const int adv_keys_count;
 
 const struct adv_key *adv_key_find(const char *name); /* NULL: the key changes no prediction */
 
+/* The key of an axis' degree inside a slice ("ici_fsdp_parallelism"), or between slices ("dcn_…"). */
+const char *adv_key_of_axis(bool is_dcn, enum adv_axis axis);
+
 /* Which kinds of keys the configuration of `plan` speaks of. */
 void adv_keys_spoken(const struct adv_model *model, const struct adv_cluster *cluster,
                      const struct adv_plan *plan, bool spoken[ADV_OFS]);

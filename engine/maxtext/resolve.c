@@ -5,12 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static void warn_axis(const struct adv_config_reader *reader, const char *stem, enum adv_axis axis,
-                      int degree, const char *why)
+static void warn_axis(const struct adv_config_reader *reader, bool is_dcn, enum adv_axis axis, int degree,
+                      const char *why)
 {
-    char member[ADV_LIMIT_NAME];
+    const char *member = adv_key_of_axis(is_dcn, axis);
     char pointer[ADV_LIMIT_POINTER];
-    (void)snprintf(member, sizeof member, "%s_%s_parallelism", stem, adv_axis_key(axis));
     (void)adv_err_add(reader->warnings, ADV_OK, adv_json_pointer(pointer, reader->source->at, member),
                       axis == ADV_AXIS_SEQUENCE ? "sequences are split by ici_context_parallelism today"
                                                 : "leave it out",
@@ -20,7 +19,7 @@ static void warn_axis(const struct adv_config_reader *reader, const char *stem, 
 
 /* Fills the one -1 so that the degrees multiply to `total`. When they cannot, the -1 becomes the nearest
  * whole number below and adv_plan_check says what the product is. */
-static void fill_axes(const struct adv_config_reader *reader, const char *stem, int degrees[ADV_AXIS_COUNT],
+static void fill_axes(const struct adv_config_reader *reader, bool is_dcn, int degrees[ADV_AXIS_COUNT],
                       int total)
 {
     int unfilled = -1;
@@ -28,10 +27,10 @@ static void fill_axes(const struct adv_config_reader *reader, const char *stem, 
     char pointer[ADV_LIMIT_POINTER];
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
         enum adv_axis axis = (enum adv_axis)i;
-        bool is_default = strcmp(stem, "ici") == 0 && axis == ADV_AXIS_FSDP && degrees[i] == -1;
+        bool is_default = !is_dcn && axis == ADV_AXIS_FSDP && degrees[i] == -1;
         if (!adv_plan_axis_in_mesh(reader->state->plan.rule, axis)) {
-            if (degrees[i] != 1 && !is_default && !(strcmp(stem, "dcn") == 0 && degrees[i] == -1)) {
-                warn_axis(reader, stem, axis, degrees[i],
+            if (degrees[i] != 1 && !is_default && !(is_dcn && degrees[i] == -1)) {
+                warn_axis(reader, is_dcn, axis, degrees[i],
                           "the axis is not in the mesh of this configuration");
             }
             degrees[i] = 1;
@@ -40,14 +39,13 @@ static void fill_axes(const struct adv_config_reader *reader, const char *stem, 
         } else if (degrees[i] == -1 && total == 1) {
             degrees[i] = 1; /* one slice: MaxText does not look at the dcn axes */
         } else if (degrees[i] == -1) {
-            char member[ADV_LIMIT_NAME];
-            (void)snprintf(member, sizeof member, "%s_%s_parallelism", stem, adv_axis_key(axis));
+            const char *member = adv_key_of_axis(is_dcn, axis);
             (void)adv_err_add(reader->err, ADV_E_ILLEGAL,
                               adv_json_pointer(pointer, reader->source->at, member),
                               "give one of the two a number (ici_fsdp_parallelism and dcn_data_parallelism "
                               "are -1 by default)",
-                              "%s and %s_%s_parallelism are both -1: only one axis can take what is left",
-                              member, stem, adv_axis_key((enum adv_axis)unfilled));
+                              "%s and %s are both -1: only one axis can take what is left", member,
+                              adv_key_of_axis(is_dcn, (enum adv_axis)unfilled));
             degrees[i] = 1;
         } else {
             product *= degrees[i];
@@ -55,9 +53,10 @@ static void fill_axes(const struct adv_config_reader *reader, const char *stem, 
     }
     if (product > 1 << 24) {
         (void)adv_err_add(reader->err, ADV_E_RANGE, reader->source->at, NULL,
-                          "the %s axes multiply to %.6g devices; there are %d", stem, product, total);
+                          "the %s axes multiply to %.6g devices; there are %d", is_dcn ? "dcn" : "ici",
+                          product, total);
         for (int i = 0; i < ADV_AXIS_COUNT; i++) degrees[i] = 1;
-        degrees[strcmp(stem, "ici") == 0 ? ADV_AXIS_FSDP : ADV_AXIS_DATA] = total;
+        degrees[!is_dcn ? ADV_AXIS_FSDP : ADV_AXIS_DATA] = total;
         return;
     }
     if (unfilled >= 0) degrees[unfilled] = product < total ? (int)(total / product) : 1;
@@ -217,8 +216,8 @@ void adv_reader_resolve(struct adv_config_reader *reader)
 {
     struct adv_config_state *state = reader->state;
     struct adv_plan *plan = &state->plan;
-    fill_axes(reader, "ici", plan->ici, reader->source->cluster->devices_per_slice);
-    fill_axes(reader, "dcn", plan->dcn, reader->source->cluster->slices);
+    fill_axes(reader, false, plan->ici, reader->source->cluster->devices_per_slice);
+    fill_axes(reader, true, plan->dcn, reader->source->cluster->slices);
     follow(state);
     resolve_scales(reader);
     plan->two_stage_gather = state->moe_two_stage || state->dense_two_stage;

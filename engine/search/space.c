@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/maxtext/changes.h"
 #include "engine/hardware/mesh.h"
+#include "engine/maxtext/changes.h"
 #include "engine/search/batch.h"
 #include "engine/search/choices.h"
 #include "engine/search/pipelines.h"
@@ -336,8 +336,7 @@ static void list_dcn_pins(struct walk *walk)
 {
     const struct adv_advise_request *request = walk->request;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        char key[ADV_LIMIT_NAME];
-        (void)snprintf(key, sizeof key, "dcn_%s_parallelism", adv_axis_key((enum adv_axis)i));
+        const char *key = adv_key_of_axis(true, (enum adv_axis)i);
         walk->dcn_pinned[i] = request->workload.base.dcn[i] > 0 && adv_request_pins(request, key);
     }
 }

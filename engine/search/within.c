@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "engine/maxtext/flags.h"
 #include "engine/maxtext/changes.h"
+#include "engine/maxtext/flags.h"
 #include "engine/rank/rank.h"
 #include "engine/search/single_keys.h"
 

@@ -2,13 +2,13 @@
 
 #include <string.h>
 
-#include "engine/maxtext/changes.h"
-#include "engine/maxtext/write.h"
-#include "engine/maxtext/flags.h"
 #include "engine/json/decode_answer.h"
 #include "engine/json/decode_flags.h"
 #include "engine/json/decode_plan.h"
 #include "engine/json/encode_common.h"
+#include "engine/maxtext/changes.h"
+#include "engine/maxtext/flags.h"
+#include "engine/maxtext/write.h"
 
 static const char *const requests[] = {
     "{\"model\":\"llama3.1-70b\",\"cluster\":{\"accelerator\":\"tpu7x-128\"},\"workload\":{\"seq_len\":8192,"

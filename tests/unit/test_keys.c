@@ -124,6 +124,9 @@ static void every_key_is_in_the_catalog_with_its_default(void **state)
             return;
         }
         assert_ptr_equal(adv_key_find(key->name), key); /* one row a key */
+        if (key->holds == ADV_HOLDS_DEGREE)
+            assert_ptr_equal(adv_key_of_axis(key->of == ADV_OF_SLICES, (enum adv_axis)(i % ADV_AXIS_COUNT)),
+                             key->name);
         if (key->holds == ADV_HOLDS_NOTHING || is_filled_in(key)) continue;
         assert_true(adv_key_text(key, key->usual, text, sizeof text));
         if (!adv_value_of_json(text, room, &own) ||

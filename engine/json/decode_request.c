@@ -239,14 +239,10 @@ static json_t *workload_keys(const json_t *workload, struct adv_workload *out, a
     static const char *const quantizations[] = {"any", "none", "", "int8", "fp8", "fp8_full"};
     static const struct {
         const char *member, *key;
-        const char *names[5];
-        int count;
-    } formats[] = {
-        {"optimizer", "opt_type", {"adamw", "adam_pax", "sgd", "muon"}, 4},
-        {"weight_dtype", "weight_dtype", {"float32", "bfloat16"}, 2},
-        {"mu_dtype", "mu_dtype", {"float32", "bfloat16"}, 2},
-        {"grad_dtype", "grad_dtype", {"float32", "bfloat16"}, 2},
-    };
+    } formats[] = {{"optimizer", "opt_type"},
+                   {"weight_dtype", "weight_dtype"},
+                   {"mu_dtype", "mu_dtype"},
+                   {"grad_dtype", "grad_dtype"}};
     json_t *keys = json_object();
     int index = 0;
     if (adv_json_integer(workload, "/workload", "seq_len", ADV_JSON_REQUIRED, 1, 1 << 24, &out->seq_len,
@@ -260,11 +256,11 @@ static json_t *workload_keys(const json_t *workload, struct adv_workload *out, a
         if (index == 5) (void)json_object_set_new(keys, "use_qwix_quantization", json_true());
     }
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        if (!adv_json_choice(workload, "/workload", formats[i].member, ADV_JSON_OPTIONAL, formats[i].names,
-                             formats[i].count, &index, err)) {
-            continue;
-        }
-        (void)json_object_set_new(keys, formats[i].key, json_string(formats[i].names[index]));
+        const char *names[ADV_KEY_CHOICES_MAX];
+        int count = adv_key_plain_choices(adv_key_find(formats[i].key), names);
+        if (adv_json_choice(workload, "/workload", formats[i].member, ADV_JSON_OPTIONAL, names, count, &index,
+                            err))
+            (void)json_object_set_new(keys, formats[i].key, json_string(names[index]));
     }
     return keys;
 }

@@ -81,23 +81,13 @@ static const struct adv_key_choice custom_meshes[] = {
 static const struct adv_key_choice layouts[] = {{"HEAD_DIM_MINOR", ADV_LAYOUT_HEAD_DIM_MINOR, NULL},
                                                 {"SEQ_MINOR", ADV_LAYOUT_SEQ_MINOR, NULL},
                                                 {NULL, 0, NULL}};
+#define POLICY(id, name) {name, ADV_POLICY_##id, NULL},
 static const struct adv_key_choice policies[] = {
-    {"none", ADV_POLICY_NONE, NULL},
-    {"full", ADV_POLICY_FULL, NULL},
-    {"minimal", ADV_POLICY_MINIMAL, NULL},
-    {"minimal_with_context", ADV_POLICY_MINIMAL_WITH_CONTEXT, NULL},
-    {"minimal_flash", ADV_POLICY_MINIMAL_WITH_CONTEXT, "a deprecated name of minimal_with_context"},
+    ADV_POLICY_TABLE(POLICY){"minimal_flash", ADV_POLICY_MINIMAL_WITH_CONTEXT,
+                             "a deprecated name of minimal_with_context"},
     {"minimal_with_quantization", ADV_POLICY_MINIMAL, "the same as minimal on TPU"},
     {"minimal_with_context_and_quantization", ADV_POLICY_MINIMAL_WITH_CONTEXT,
      "the same as minimal_with_context on TPU"},
-    {"save_dot_with_context_except_mlp", ADV_POLICY_SAVE_DOT_WITH_CONTEXT_EXCEPT_MLP, NULL},
-    {"save_dot_except_mlpwi", ADV_POLICY_SAVE_DOT_EXCEPT_MLPWI, NULL},
-    {"save_dot_except_mlp", ADV_POLICY_SAVE_DOT_EXCEPT_MLP, NULL},
-    {"save_qkv_proj", ADV_POLICY_SAVE_QKV_PROJ, NULL},
-    {"qkv_proj_offloaded", ADV_POLICY_QKV_PROJ_OFFLOADED, NULL},
-    {"minimal_offloaded", ADV_POLICY_MINIMAL_OFFLOADED, NULL},
-    {"save_out_proj", ADV_POLICY_SAVE_OUT_PROJ, NULL},
-    {"custom", ADV_POLICY_CUSTOM, NULL},
     {NULL, 0, NULL},
 };
 
@@ -497,4 +487,13 @@ bool adv_key_text(const struct adv_key *key, double value, char *text, size_t by
         length = number_text(value, text, bytes);
     }
     return length >= 0 && (size_t)length < bytes;
+}
+
+int adv_key_plain_choices(const struct adv_key *key, const char *names[ADV_KEY_CHOICES_MAX])
+{
+    int count = 0;
+    for (const struct adv_key_choice *choice = key->choices; choice->name; choice++)
+        if (choice->value >= 0 && !choice->caveat && count < ADV_KEY_CHOICES_MAX)
+            names[count++] = choice->name;
+    return count;
 }

@@ -158,4 +158,8 @@ bool adv_key_is_read(const struct adv_key *key, const struct adv_plan *plan);
 /* The key's value in MaxText's spelling as JSON text, at most `bytes` long; false when longer. */
 bool adv_key_text(const struct adv_key *key, double value, char *text, size_t bytes);
 
+/* The choices that are priced as what they say; returns how many. */
+enum { ADV_KEY_CHOICES_MAX = 16 };
+int adv_key_plain_choices(const struct adv_key *key, const char *names[ADV_KEY_CHOICES_MAX]);
+
 #endif

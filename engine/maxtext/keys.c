@@ -207,7 +207,7 @@ static double says_sparse(const struct adv_plan *plan)
         .name = (key), .holds = ADV_HOLDS_NOTHING, .uncounted = true, GROUP(NONE)                            \
     }
 
-/* The order is that of an answer. */
+/* The order is that of an answer. The axes come first, for adv_key_of_axis(). */
 const struct adv_key adv_keys[] = {
     /* the default of ici_fsdp and dcn_data is -1, which would fill up: they are written at 1, too */
     ADV_AXIS_TABLE(ICI) ADV_AXIS_TABLE(DCN)
@@ -303,8 +303,7 @@ const struct adv_key adv_keys[] = {
          .always = true, GROUP(ATTENTION)),
     CHOICE("mu_dtype", mu_dtype, formats, .follows_at = offsetof(struct adv_plan, weight_dtype),
            .uncounted = true, GROUP(FORMATS)),
-    /* fixed scales: no pass for the maxima, as six of the seven published fp8 recipes; count under fp8_full
-     */
+    /* fixed scales spare the pass for the maxima, as in six of the seven published fp8 recipes */
     PART("weight_quantization_calibration_method", CALIBRATION, weight_calibration_fixed, quantization_static,
          .says = says_fixed, GROUP(FORMATS), RECIPE(FIXED_SCALES, 1)),
     PART("act_quantization_calibration_method", CALIBRATION, act_calibration_fixed, quantization_static,

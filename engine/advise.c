@@ -16,7 +16,6 @@
 #include "engine/json/encode_estimate.h"
 #include "engine/json/lint.h"
 #include "engine/json/plan_warnings.h"
-#include "engine/json/reread.h"
 #include "engine/search/search.h"
 
 /* One request on its way through the pipeline: document -> request -> numbers -> document. */
@@ -99,13 +98,13 @@ static adv_code answer_estimate(struct job *job)
     code = adv_estimate_plan(&input, estimate, ledger, job->err);
     if (code != ADV_OK) return code;
     adv_warn_of_estimate(job->catalog, &input, estimate, ledger, job->warnings);
-    struct adv_reread_source source;
-    adv_reread_open(&source, job->catalog, &request->model,
-                    json_string_value(json_object_get(job->root, "model")), &request->cluster,
-                    &request->config);
-    struct adv_reread reread = adv_reread_of(&source);
-    adv_advice_find(&input, estimate, ledger, &reread, false, advice);
-    adv_reread_close(&source);
+    struct adv_reread *reread = allocate(job, sizeof *reread);
+    if (!reread) return ADV_E_MEMORY;
+    code = adv_reread_open(reread, job->catalog, &request->model,
+                           json_string_value(json_object_get(job->root, "model")), &request->cluster,
+                           &request->config, &job->arena, job->err);
+    if (code != ADV_OK) return code;
+    adv_advice_find(&input, estimate, ledger, reread, false, advice);
     tag_answer(job, &request->model, &request->cluster, estimate);
     tag_store(job, request->store, request->label, request->project, request->git_ref);
     job->answer->evaluations = 1;
@@ -117,7 +116,10 @@ static adv_code search(struct job *job, const json_t *root, struct adv_advise_re
                        struct adv_search_result *found)
 {
     const struct adv_catalog_chip *chip = adv_catalog_chip(job->catalog, request->cluster.chip.name);
-    adv_code code = adv_search_run(request, &chip->constants, &job->arena, found, job->err);
+    const struct adv_reread *baseline;
+    adv_code code = adv_reread_baseline(job->catalog, request, &job->arena, &baseline, job->err);
+    if (code == ADV_OK)
+        code = adv_search_run(request, baseline, &chip->constants, &job->arena, found, job->err);
     if (code != ADV_OK) return code;
     if (request->cluster.has_overrides && found->found_count > 0) {
         struct adv_estimate_input input = {&request->model, &request->cluster, &chip->constants,
@@ -140,12 +142,7 @@ static adv_code advise_on_one(struct job *job, const json_t *root)
     adv_code code =
         adv_decode_advise_request(job->catalog, root, &job->arena, request, job->err, job->warnings);
     if (code != ADV_OK) return code;
-    struct adv_reread_source source;
-    struct adv_reread reread;
-    adv_reread_open_baseline(&source, job->catalog, request, &reread);
-    code = search(job, root, request, found);
-    adv_reread_close(&source);
-    return code;
+    return search(job, root, request, found);
 }
 
 static void tag_kernel(struct job *job, const struct adv_kernel_request *request)

@@ -7,7 +7,6 @@
 #include "engine/json/decode_request.h"
 #include "engine/json/encode_advise.h"
 #include "engine/json/encode_platforms.h"
-#include "engine/json/reread.h"
 #include "engine/search/search.h"
 
 struct tour {
@@ -73,11 +72,9 @@ static adv_code search_one(struct tour *tour, const struct adv_platform_job *job
         tour->has_model = true;
         request->top_k = 1;
         const struct adv_catalog_chip *chip = adv_catalog_chip(tour->catalog, request->cluster.chip.name);
-        struct adv_reread_source source;
-        struct adv_reread reread;
-        adv_reread_open_baseline(&source, tour->catalog, request, &reread);
-        code = adv_search_run(request, &chip->constants, arena, found, own);
-        adv_reread_close(&source);
+        const struct adv_reread *baseline;
+        code = adv_reread_baseline(tour->catalog, request, arena, &baseline, own);
+        if (code == ADV_OK) code = adv_search_run(request, baseline, &chip->constants, arena, found, own);
         tour->answer->evaluations += found->evaluated;
     }
     if (code == ADV_E_MEMORY) return adv_err_add(tour->err, code, "", NULL, "%s", own->findings[0].detail);

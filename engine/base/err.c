@@ -110,3 +110,20 @@ void adv_err_merge(adv_err *into, const adv_err *from, const char *pointer_prefi
     }
     into->lost_count += from->lost_count;
 }
+
+const char *adv_json_pointer(char pointer[ADV_LIMIT_POINTER], const char *at, const char *member)
+{
+    int length = snprintf(pointer, ADV_LIMIT_POINTER, "%s/", at);
+    size_t used = length < 0 ? 0 : (size_t)length;
+    for (; *member && used + 2 < ADV_LIMIT_POINTER; member++) {
+        if (*member == '~' || *member == '/') {
+            pointer[used++] = '~';
+            pointer[used++] = *member == '~' ? '0' : '1';
+        } else {
+            pointer[used++] = *member;
+        }
+    }
+    if (used >= ADV_LIMIT_POINTER) used = ADV_LIMIT_POINTER - 1;
+    pointer[used] = '\0';
+    return pointer;
+}

@@ -44,4 +44,7 @@ void adv_err_hint(adv_err *err, const char *hint);
 /* Adds the findings of `from` to `into`, each pointer prefixed with `pointer_prefix`. */
 void adv_err_merge(adv_err *into, const adv_err *from, const char *pointer_prefix);
 
+/* Writes `at`/`member` to `pointer` with RFC 6901 escapes; too long pointers are cut. Returns `pointer`. */
+const char *adv_json_pointer(char pointer[ADV_LIMIT_POINTER], const char *at, const char *member);
+
 #endif

@@ -32,6 +32,8 @@ struct adv_catalog_chip {
 #undef ADV_CHIP_PROVENANCE
 };
 
+struct adv_config_entry; /* of spec/request.h */
+
 /* A model's pedigree, and what else MaxText's own model file sets. */
 struct adv_catalog_model {
     const char *name;
@@ -39,6 +41,8 @@ struct adv_catalog_model {
     const char *keys_json;     /* object: its architecture as MaxText keys */
     const char
         *pins_json; /* object: MaxText keys the model file pins that are not architecture (opt_type, …) */
+    const struct adv_config_entry *pins; /* the same, one by one */
+    int pins_count;
     struct adv_provenance provenance; /* of all its dims; unit "" */
 };
 

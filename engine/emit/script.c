@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
-#include "engine/emit/config.h"
+#include "engine/maxtext/write.h"
 
 void adv_script_plain(struct adv_text *text, const char *string)
 {
@@ -79,7 +79,7 @@ void adv_script_command(struct adv_text *text, const struct adv_artifact_source 
     };
     adv_text_format(text, "python3 -m maxtext.trainers.pre_train.%s%s ${EXTRA_ARGS:-}", module, arguments);
     for (size_t v = 0; v < sizeof variables / sizeof *variables; v++)
-        if (!adv_emit_config_find(&source->config, variables[v].key))
+        if (!adv_config_find(&source->config, variables[v].key))
             adv_text_format(text, " \\\n  %s", variables[v].argument);
     for (int i = 0; i < source->config.count; i++) {
         const struct adv_config_entry *entry = &source->config.entries[i];

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "engine/base/units.h"
-#include "engine/emit/config.h"
-#include "engine/emit/flags.h"
 #include "engine/explain/advice_rules.h"
+#include "engine/maxtext/changes.h"
+#include "engine/maxtext/flags.h"
 #include "engine/rank/rank.h"
 #include "engine/search/remedy.h"
 
@@ -61,14 +61,14 @@ static bool write_changes(struct adv_review *review, const struct adv_plan *chan
     int count = 0;
     bool exact = true;
     advice->changes_count = 0;
-    adv_code code =
-        review->reread ? adv_emit_changes_over(review->reread, review->plan, changed, model, cluster,
-                                               &review->arena, keys, ADV_ADVICE_CHANGES, &count, &exact, NULL)
-                       : adv_emit_changes(review->plan, changed, model, cluster, &review->arena, keys,
-                                          ADV_ADVICE_CHANGES, &count, NULL);
+    adv_code code = review->reread ? adv_config_changes_over(review->reread, review->plan, changed, model,
+                                                             cluster, &review->arena, keys,
+                                                             ADV_ADVICE_CHANGES, &count, &exact, NULL)
+                                   : adv_config_changes(review->plan, changed, model, cluster, &review->arena,
+                                                        keys, ADV_ADVICE_CHANGES, &count, NULL);
     exact = exact && code == ADV_OK;
     for (int i = 0; i < count && exact; i++) exact = put_change(advice, keys[i].key, keys[i].to_json);
-    count = adv_emit_flag_changes(&review->plan->flags, &changed->flags, flags);
+    count = adv_flags_changes(&review->plan->flags, &changed->flags, flags);
     for (int i = 0; i < count && exact; i++) exact = put_change(advice, flags[i].name, flags[i].to);
     if (!exact) advice->changes_count = 0;
     return exact;

@@ -8,7 +8,7 @@
 #define ADV_EXPLAIN_ADVICE_H
 
 #include "engine/cost/estimate.h"
-#include "engine/emit/config.h"
+#include "engine/maxtext/read.h"
 
 enum adv_severity { ADV_SEVERITY_INFO, ADV_SEVERITY_WARNING, ADV_SEVERITY_ERROR };
 const char *adv_severity_name(enum adv_severity severity); /* "info" "warning" "error" */

@@ -9,6 +9,7 @@
 #include "engine/cost/scratch.h"
 #include "engine/explain/over_vmem.h"
 #include "engine/hardware/roofline.h"
+#include "engine/maxtext/keys.h"
 #include "engine/rank/rank.h"
 #include "engine/search/choices.h"
 #include "engine/search/remat_space.h"
@@ -42,17 +43,6 @@ static bool tuned(struct adv_review *review, struct adv_plan *plan)
     return memo != NULL;
 }
 
-#define BLOCK(member)                                                                                        \
-    {                                                                                                        \
-        "sa_" #member, offsetof(struct adv_splash_blocks, member)                                            \
-    }
-static const struct {
-    const char *key;
-    size_t offset;
-} block_keys[] = {BLOCK(block_q),      BLOCK(block_kv),   BLOCK(block_kv_compute),     BLOCK(block_q_dkv),
-                  BLOCK(block_kv_dkv), BLOCK(block_q_dq), BLOCK(block_kv_dkv_compute), BLOCK(block_kv_dq)};
-#undef BLOCK
-
 /* "; sa_block_kv=512 alone costs 4.1 %": the block whose change to the best one gains most by itself; "" when
  * none does. */
 static void worst_block(const struct adv_review *review, const struct adv_plan *best, char *text,
@@ -60,19 +50,20 @@ static void worst_block(const struct adv_review *review, const struct adv_plan *
 {
     double now = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, review->estimate), most = small_gain_frac;
     text[0] = '\0';
-    for (size_t i = 0; i < sizeof block_keys / sizeof *block_keys; i++) {
+    for (int i = 0; i < adv_keys_count; i++) {
         struct adv_plan changed = *review->plan;
         struct adv_estimate estimate;
+        size_t at = adv_keys[i].plan_at;
         int was = 0;
-        memcpy(&was, (const char *)&changed.blocks[0] + block_keys[i].offset, sizeof was);
-        for (int local = 0; local < 2; local++)
-            memcpy((char *)&changed.blocks[local] + block_keys[i].offset,
-                   (const char *)&best->blocks[local] + block_keys[i].offset, sizeof was);
+        if (adv_keys[i].tries != ADV_TRIES_UP_TO_SEQ) continue;
+        memcpy(&was, (const char *)&changed + at, sizeof was);
+        for (int local = 0; local < 2; local++, at += sizeof changed.blocks[0])
+            memcpy((char *)&changed + at, (const char *)best + at, sizeof was);
         if (!adv_review_try(review, &changed, &estimate)) continue;
         double gain = 1 - adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &estimate) / now;
         if (gain <= most) continue;
         most = gain;
-        (void)snprintf(text, text_bytes, "; %s=%d alone costs %.1f %%", block_keys[i].key, was, 100 * gain);
+        (void)snprintf(text, text_bytes, "; %s=%d alone costs %.1f %%", adv_keys[i].name, was, 100 * gain);
     }
 }
 

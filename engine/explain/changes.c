@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/emit/flags.h"
+#include "engine/maxtext/flags.h"
 #include "engine/rank/rank.h"
 
 /* Keys of one group: those by which the baseline with the group taken over differs from the baseline. */
@@ -13,13 +13,13 @@ static adv_code list_group(const struct adv_advise_request *request, const struc
 {
     struct adv_config_change keys[ADV_CHANGES_MAX];
     int count = 0;
-    adv_code code = adv_emit_changes(baseline, changed, &request->model, &request->cluster, arena, keys,
-                                     ADV_CHANGES_MAX - changes->count, &count, err);
+    adv_code code = adv_config_changes(baseline, changed, &request->model, &request->cluster, arena, keys,
+                                       ADV_CHANGES_MAX - changes->count, &count, err);
     for (int i = 0; i < count; i++)
         changes->items[changes->count++] = (struct adv_change){
             keys[i].key, keys[i].from_json, keys[i].to_json, group, 0, (double)NAN, (double)NAN};
     struct adv_flag_change switches[ADV_FLAG_CHANGES];
-    count = code == ADV_OK ? adv_emit_flag_changes(&baseline->flags, &changed->flags, switches) : 0;
+    count = code == ADV_OK ? adv_flags_changes(&baseline->flags, &changed->flags, switches) : 0;
     for (int i = 0; i < count && changes->count < ADV_CHANGES_MAX; i++) {
         struct adv_change change = {switches[i].name,
                                     adv_arena_copy(arena, switches[i].from),
@@ -50,8 +50,8 @@ static adv_code list_awakened(const struct adv_advise_request *request, const st
     struct adv_config_change keys[ADV_CHANGES_MAX];
     int count = 0;
     bool exact;
-    adv_code code = adv_emit_changes_over(reread, baseline, candidate, &request->model, &request->cluster,
-                                          arena, keys, ADV_CHANGES_MAX, &count, &exact, err);
+    adv_code code = adv_config_changes_over(reread, baseline, candidate, &request->model, &request->cluster,
+                                            arena, keys, ADV_CHANGES_MAX, &count, &exact, err);
     for (int i = 0; i < count && code == ADV_OK && changes->count < ADV_CHANGES_MAX; i++) {
         if (is_listed(changes, keys[i].key)) continue;
         changes->items[changes->count++] = (struct adv_change){
@@ -72,8 +72,8 @@ struct path {
 
 static void take_over(const struct path *path, const struct adv_change *change, struct adv_plan *plan)
 {
-    if (!adv_emit_copy_flag(change->key, &path->goal->flags, &plan->flags))
-        (void)adv_emit_copy_key(change->key, path->goal, plan);
+    if (!adv_flags_copy(change->key, &path->goal->flags, &plan->flags))
+        (void)adv_key_copy(change->key, path->goal, plan);
 }
 
 /* NAN: not legal, or another batch than that of either end. */
@@ -141,7 +141,7 @@ adv_code adv_changes_find(const struct adv_advise_request *request, const struct
     changes->count = 0;
     double now = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &baseline->estimate);
     changes->gain_frac = 1 - adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &candidate->estimate) / now;
-    for (int group = 0; group < ADV_CHANGE_GROUPS; group++) {
+    for (int group = 0; group < ADV_GROUPS; group++) {
         struct adv_plan changed = baseline->plan;
         adv_change_group_apply(group, &candidate->plan, &changed);
         int before = changes->count;

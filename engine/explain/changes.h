@@ -10,8 +10,7 @@
 #define ADV_EXPLAIN_CHANGES_H
 
 #include "engine/base/arena.h"
-#include "engine/emit/config.h"
-#include "engine/emit/groups.h"
+#include "engine/maxtext/changes.h"
 #include "engine/search/search.h"
 
 enum { ADV_CHANGES_MAX = 160, ADV_CHANGES_ORDERED = 24 };
@@ -27,9 +26,9 @@ struct adv_change {
 struct adv_changes {
     int count;
     struct adv_change items[ADV_CHANGES_MAX];
-    double group_gain_frac[ADV_CHANGE_GROUPS]; /* of the group alone on the baseline; NAN: nothing changes or
+    double group_gain_frac[ADV_GROUPS]; /* of the group alone on the baseline; NAN: nothing changes or
                                                   not legal alone */
-    bool group_fits[ADV_CHANGE_GROUPS];
+    bool group_fits[ADV_GROUPS];
     double gain_frac; /* of all changes together */
 };
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "engine/base/units.h"
-#include "engine/emit/config.h"
 #include "engine/explain/diff.h"
 #include "engine/hardware/roofline.h"
 #include "engine/rank/rank.h"
@@ -254,9 +253,8 @@ static void plan_text(const struct adv_plan *plan, const struct adv_plan *beside
 static void tie_text(const struct account *account, const struct adv_candidate *other, char *text,
                      size_t text_bytes)
 {
-    const struct adv_model *model = &account->request->model;
-    struct adv_simplicity mine = adv_rank_simplicity(account->candidate, model);
-    struct adv_simplicity its = adv_rank_simplicity(other, model);
+    struct adv_simplicity mine = adv_rank_simplicity(account->candidate);
+    struct adv_simplicity its = adv_rank_simplicity(other);
     text[0] = '\0';
     if (!adv_rank_simpler(mine, its))
         append(text, text_bytes, "which is no simpler");

@@ -7,6 +7,7 @@
 #include "engine/base/near.h"
 #include "engine/base/text.h"
 #include "engine/json/json_read.h"
+#include "engine/maxtext/keys.h"
 
 void adv_decode_axes(const json_t *search, struct adv_advise_request *request, adv_err *err)
 {
@@ -25,10 +26,8 @@ void adv_decode_axes(const json_t *search, struct adv_advise_request *request, a
         const char *name = json_is_string(element) ? json_string_value(element) : "";
         bool found = false;
         for (int i = 0; i < SEARCHABLE && !found; i++) {
-            char key[ADV_LIMIT_NAME];
-            const char *axis = adv_axis_key(searchable[i]);
-            (void)snprintf(key, sizeof key, "ici_%s_parallelism", axis);
-            found = strcmp(name, axis) == 0 || strcmp(name, key) == 0;
+            found = strcmp(name, adv_axis_key(searchable[i])) == 0 ||
+                    strcmp(name, adv_key_of_axis(false, searchable[i])) == 0;
             if (found) request->axis_allowed[searchable[i]] = true;
         }
         char pointer[ADV_LIMIT_POINTER];

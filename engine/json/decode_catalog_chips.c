@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/json/decode_model.h"
+#include "engine/spec/request.h"
 
 static const struct field {
     const char *name, *unit;
@@ -22,7 +23,7 @@ static const struct field {
 /* An object as text, for the catalog's own answers. */
 static const char *keep_json(const struct adv_catalog_file *file, const json_t *object)
 {
-    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    char *text = object ? json_dumps(object, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     const char *kept = adv_catalog_keep(file, text ? text : "{}");
     free(text);
     return kept;
@@ -180,6 +181,18 @@ void adv_decode_catalog_constants(const struct adv_catalog_file *file)
     }
 }
 
+static const struct adv_config_entry *keep_entries(const struct adv_catalog_file *file, const json_t *object,
+                                                   int *count)
+{
+    struct adv_config_entry *entries = adv_catalog_rows(file, json_object_size(object), sizeof *entries);
+    json_t *json = (json_t *)(uintptr_t)object;
+    *count = 0;
+    for (void *at = json_object_iter(json); entries && at; at = json_object_iter_next(json, at))
+        entries[(*count)++] = (struct adv_config_entry){adv_catalog_keep(file, json_object_iter_key(at)),
+                                                        keep_json(file, json_object_iter_value(at))};
+    return entries;
+}
+
 static void decode_catalog_model(const struct adv_catalog_file *file, const json_t *row, const char *at,
                                  int index)
 {
@@ -204,6 +217,7 @@ static void decode_catalog_model(const struct adv_catalog_file *file, const json
                           &model->advertised_total_b, file->err);
     const json_t *pins = adv_json_object(row, at, "pins", ADV_JSON_REQUIRED, file->err);
     model->pins_json = keep_json(file, pins);
+    model->pins = keep_entries(file, pins, &model->pins_count);
     model->keys_json = keep_json(file, json_object_get(row, "keys"));
     char keys_at[ADV_LIMIT_POINTER];
     (void)adv_json_pointer(keys_at, at, "keys");

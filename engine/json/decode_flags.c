@@ -1,37 +1,14 @@
 #include "engine/json/decode_flags.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "engine/base/text.h"
+#include "engine/maxtext/flags.h"
 
-/* Flags with an effect on the prediction. Adding one = adding a row. */
-static const struct {
-    const char *name;
-    size_t offset; /* of a tri-state in struct adv_flags */
-} switches[] = {
-    {"xla_tpu_enable_sparse_core_collective_offload_all_gather", offsetof(struct adv_flags, sc_all_gather)},
-    {"xla_tpu_enable_sparse_core_collective_offload_reduce_scatter",
-     offsetof(struct adv_flags, sc_reduce_scatter)},
-    {"xla_tpu_enable_sparse_core_collective_offload_all_reduce", offsetof(struct adv_flags, sc_all_reduce)},
-    {"xla_enable_async_all_gather", offsetof(struct adv_flags, async_all_gather)},
-    {"xla_tpu_enable_async_collective_fusion_fuse_all_gather", offsetof(struct adv_flags, cf_all_gather)},
-    {"xla_tpu_enable_async_collective_fusion_fuse_reduce_scatter",
-     offsetof(struct adv_flags, cf_reduce_scatter)},
-    {"xla_tpu_enable_async_collective_fusion_fuse_all_reduce", offsetof(struct adv_flags, cf_all_reduce)},
-    {"xla_tpu_enable_latency_hiding_layer_scheduler",
-     offsetof(struct adv_flags, latency_hiding_layer_scheduler)},
-    {"xla_tpu_enable_sparse_core_collective_aggregator", offsetof(struct adv_flags, sc_aggregator)},
-    {"xla_tpu_enable_data_parallel_all_reduce_opt", offsetof(struct adv_flags, data_parallel_overlap)},
-    {"xla_tpu_enable_all_experimental_scheduler_features",
-     offsetof(struct adv_flags, host_offload_scheduling)},
-};
-
-static const char vmem_limit_name[] = "xla_tpu_scoped_vmem_limit_kib";
 static const char fusion_name[] = "xla_tpu_enable_async_collective_fusion";
 static const char einsum_threshold_name[] = "xla_jf_spmd_threshold_for_windowed_einsum_mib";
 enum { EINSUM_NEVER_MIB = 100000 }; /* recipes switch the windowed einsum off with 1000000 */
@@ -117,7 +94,7 @@ static void apply_number(struct flag_reader *reader, const char *name, const cha
                           "%s does not take \"%.60s\"", name, value);
         return;
     }
-    if (strcmp(name, vmem_limit_name) == 0)
+    if (strcmp(name, ADV_FLAG_VMEM_LIMIT) == 0)
         reader->flags->scoped_vmem_limit_kib = (int)number;
     else
         reader->flags->collective_matmul_disabled = number >= EINSUM_NEVER_MIB;
@@ -129,16 +106,13 @@ static void apply_switch(struct flag_reader *reader, const char *name, const cha
     if (strcmp(name, fusion_name) == 0 && truth == 0) {
         reader->flags->cf_all_gather = reader->flags->cf_reduce_scatter = reader->flags->cf_all_reduce = 0;
     }
-    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
-        if (strcmp(name, switches[i].name) != 0) continue;
-        if (truth < 0) {
-            (void)adv_err_add(reader->warnings, ADV_OK, pointer, "true or false",
-                              "%s: \"%.60s\" is neither true nor false", name, value);
-            adv_err_rule(reader->warnings, "flag-value");
-        }
-        memcpy((char *)reader->flags + switches[i].offset, &truth, sizeof truth);
-        return;
+    signed char *own = adv_flags_switch(reader->flags, name);
+    if (own && truth < 0) {
+        (void)adv_err_add(reader->warnings, ADV_OK, pointer, "true or false",
+                          "%s: \"%.60s\" is neither true nor false", name, value);
+        adv_err_rule(reader->warnings, "flag-value");
     }
+    if (own) *own = truth;
 }
 
 /* One "--name=value", "name=value" or bare "--name" (true). Modifies `text`. */
@@ -158,7 +132,7 @@ static void read_flag(struct flag_reader *reader, char *text, const char *pointe
         return;
     }
     if (!adv_catalog_flag(reader->catalog, name)) report_unknown(reader, name, pointer);
-    if (strcmp(name, vmem_limit_name) == 0 || strcmp(name, einsum_threshold_name) == 0)
+    if (strcmp(name, ADV_FLAG_VMEM_LIMIT) == 0 || strcmp(name, einsum_threshold_name) == 0)
         apply_number(reader, name, value, pointer);
     else
         apply_switch(reader, name, value, pointer);

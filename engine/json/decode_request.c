@@ -17,15 +17,9 @@ static int errors_of(const adv_err *err)
     return err->count + err->lost_count;
 }
 
-json_t *adv_decode_model_pins(const struct adv_catalog *catalog, const char *name)
+static const char *name_of_model(const json_t *root)
 {
-    const struct adv_catalog_model *info = name ? adv_catalog_model_info(catalog, name) : NULL;
-    return info && info->pins_json ? json_loads(info->pins_json, 0, NULL) : NULL;
-}
-
-static json_t *model_pins(const struct adv_catalog *catalog, const json_t *root)
-{
-    return adv_decode_model_pins(catalog, json_string_value(json_object_get(root, "model")));
+    return json_string_value(json_object_get(root, "model"));
 }
 
 json_t *adv_decode_default_model(const struct adv_catalog *catalog)
@@ -208,11 +202,10 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
     json_t *config = adv_decode_typed_config(catalog, json_object_get(root, "config"));
     bool has_job =
         adv_decode_job(catalog, root, config, "/config", &request->model, &request->cluster, err, warnings);
-    json_t *defaults = model_pins(catalog, root);
     struct adv_decode_config_input input = {
-        catalog, &request->model, &request->cluster, config, defaults, "/config", strict, arena, false};
+        catalog, &request->model, &request->cluster, config, name_of_model(root), "/config", strict, arena,
+        false};
     bool valid = adv_decode_config(&input, &request->plan, &request->config, err, warnings) == ADV_OK;
-    json_decref(defaults);
     warn_of_contradictions(catalog, root, config, &request->cluster, warnings);
     json_decref(config);
     valid &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena,
@@ -246,14 +239,10 @@ static json_t *workload_keys(const json_t *workload, struct adv_workload *out, a
     static const char *const quantizations[] = {"any", "none", "", "int8", "fp8", "fp8_full"};
     static const struct {
         const char *member, *key;
-        const char *names[5];
-        int count;
-    } formats[] = {
-        {"optimizer", "opt_type", {"adamw", "adam_pax", "sgd", "muon"}, 4},
-        {"weight_dtype", "weight_dtype", {"float32", "bfloat16"}, 2},
-        {"mu_dtype", "mu_dtype", {"float32", "bfloat16"}, 2},
-        {"grad_dtype", "grad_dtype", {"float32", "bfloat16"}, 2},
-    };
+    } formats[] = {{"optimizer", "opt_type"},
+                   {"weight_dtype", "weight_dtype"},
+                   {"mu_dtype", "mu_dtype"},
+                   {"grad_dtype", "grad_dtype"}};
     json_t *keys = json_object();
     int index = 0;
     if (adv_json_integer(workload, "/workload", "seq_len", ADV_JSON_REQUIRED, 1, 1 << 24, &out->seq_len,
@@ -267,11 +256,11 @@ static json_t *workload_keys(const json_t *workload, struct adv_workload *out, a
         if (index == 5) (void)json_object_set_new(keys, "use_qwix_quantization", json_true());
     }
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        if (!adv_json_choice(workload, "/workload", formats[i].member, ADV_JSON_OPTIONAL, formats[i].names,
-                             formats[i].count, &index, err)) {
-            continue;
-        }
-        (void)json_object_set_new(keys, formats[i].key, json_string(formats[i].names[index]));
+        const char *names[ADV_KEY_CHOICES_MAX];
+        int count = adv_key_plain_choices(adv_key_find(formats[i].key), names);
+        if (adv_json_choice(workload, "/workload", formats[i].member, ADV_JSON_OPTIONAL, names, count, &index,
+                            err))
+            (void)json_object_set_new(keys, formats[i].key, json_string(names[index]));
     }
     return keys;
 }
@@ -362,8 +351,7 @@ static void decode_workload(const json_t *root, const json_t *pins, struct adv_a
 static void note_pin(struct adv_advise_request *request, const char *key, const json_t *value)
 {
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        char name[ADV_LIMIT_NAME];
-        (void)snprintf(name, sizeof name, "ici_%s_parallelism", adv_axis_key((enum adv_axis)i));
+        const char *name = adv_key_of_axis(false, (enum adv_axis)i);
         bool is_fill = json_is_integer(value) && json_integer_value(value) == -1;
         if (strcmp(key, name) == 0 && !is_fill) request->axis_pinned[i] = true;
     }
@@ -418,12 +406,11 @@ static void decode_base(const struct adv_catalog *catalog, const json_t *root, c
         json_decref(merged);
         return;
     }
-    json_t *defaults = model_pins(catalog, root);
     struct adv_decode_config_input input = {
-        catalog, &request->model, &request->cluster, merged, defaults, "/pins", strict, arena, true};
+        catalog, &request->model, &request->cluster, merged, name_of_model(root), "/pins", strict, arena,
+        true};
     if (adv_decode_config(&input, &request->workload.base, config, err, warnings) == ADV_OK)
         keep_pins(config, pins, request);
-    json_decref(defaults);
     json_decref(merged);
 }
 
@@ -511,15 +498,19 @@ static void decode_baseline(const struct adv_catalog *catalog, const json_t *roo
     if (!baseline) return;
     int before = errors_of(err);
     (void)adv_json_known_members(baseline, "/baseline", members, 2, err);
-    json_t *defaults = model_pins(catalog, root);
     json_t *config = adv_decode_typed_config(catalog, json_object_get(baseline, "config"));
-    struct adv_decode_config_input input = {catalog, &request->model, &request->cluster,
-                                            config,  defaults,        "/baseline/config",
-                                            strict,  arena,           false};
+    struct adv_decode_config_input input = {catalog,
+                                            &request->model,
+                                            &request->cluster,
+                                            config,
+                                            name_of_model(root),
+                                            "/baseline/config",
+                                            strict,
+                                            arena,
+                                            false};
     bool has_config =
         adv_decode_config(&input, &request->baseline, &request->baseline_config, err, warnings) == ADV_OK;
     if (has_job) check_baseline_model(catalog, root, pins, config, request, err);
-    json_decref(defaults);
     json_decref(config);
     bool has_flags =
         adv_decode_flags(catalog, json_object_get(baseline, "xla_flags"), "/baseline/xla_flags", strict,

@@ -44,8 +44,4 @@ bool adv_decode_rows_are_countable(const struct adv_plan *plan, const struct adv
 /* MaxText's own model "default": the base_* dimensions of base.yml as an object; new reference. */
 json_t *adv_decode_default_model(const struct adv_catalog *catalog);
 
-/* The keys MaxText's own file of a model sets beside the architecture ("opt_type" of gpt3-175b); new
- * reference, NULL = none (also when `name` is NULL or unknown). */
-json_t *adv_decode_model_pins(const struct adv_catalog *catalog, const char *name);
-
 #endif

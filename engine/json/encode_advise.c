@@ -3,17 +3,16 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/emit/config.h"
-#include "engine/emit/flags.h"
 #include "engine/explain/advice.h"
 #include "engine/explain/changes.h"
 #include "engine/explain/sensitivity.h"
 #include "engine/explain/why.h"
 #include "engine/json/encode_estimate.h"
 #include "engine/json/encode_sensitivity.h"
-#include "engine/json/over_model.h"
 #include "engine/json/plan_warnings.h"
-#include "engine/json/reread.h"
+#include "engine/maxtext/flags.h"
+#include "engine/maxtext/over_model.h"
+#include "engine/maxtext/write.h"
 #include "engine/rank/rank.h"
 #include "engine/search/remat_space.h"
 
@@ -71,15 +70,15 @@ static const struct adv_config *set_config(struct encoder *encoder, json_t *row,
         return NULL;
     }
     const struct adv_advise_request *request = encoder->request;
-    adv_code code = adv_emit_config(plan, &request->model, &request->cluster, request->pins,
-                                    request->pins_count, encoder->arena, config, encoder->err);
+    adv_code code = adv_config_write(plan, &request->model, &request->cluster, request->pins,
+                                     request->pins_count, encoder->arena, config, encoder->err);
     if (code == ADV_OK) put_model_keys(request, config);
     if (code == ADV_OK)
         code = adv_say_over_model(encoder->catalog, model_name(request), &request->model, &request->cluster,
                                   plan, encoder->arena, config, encoder->err);
     if (code == ADV_OK)
         code =
-            adv_emit_flags(plan, &request->cluster, encoder->catalog, encoder->arena, config, encoder->err);
+            adv_flags_write(plan, &request->cluster, encoder->catalog, encoder->arena, config, encoder->err);
     if (code != ADV_OK) encoder->code = code;
     (void)json_object_set_new(row, "config", adv_encode_config(config));
     (void)json_object_set_new(row, "xla_flags", adv_encode_flags(config));
@@ -95,7 +94,7 @@ static void set_changes(struct encoder *encoder, json_t *row, const struct adv_c
     if (changes) {
         adv_code code =
             adv_changes_find(encoder->request, encoder->constants, &result->baseline, candidate,
-                             encoder->request->baseline_reread, encoder->arena, changes, encoder->err);
+                             encoder->result->baseline_reread, encoder->arena, changes, encoder->err);
         if (code != ADV_OK) encoder->code = code;
         for (int i = 0; i < changes->count; i++) {
             const struct adv_change *change = &changes->items[i];
@@ -178,14 +177,13 @@ static json_t *estimated_as(struct encoder *encoder, const struct adv_candidate 
                             struct adv_ledger *ledger)
 {
     const struct adv_advise_request *request = encoder->request;
-    struct adv_reread_source source;
-    if (!config) return NULL;
-    adv_reread_open(&source, encoder->catalog, &request->model, model_name(request), &request->cluster,
-                    config);
-    struct adv_reread reread = adv_reread_of(&source);
-    json_t *object = estimated(encoder, candidate, row, &reread, searched, ledger);
-    adv_reread_close(&source);
-    return object;
+    struct adv_reread *reread = adv_arena_alloc(encoder->arena, sizeof *reread);
+    if (!reread)
+        encoder->code = adv_err_add(encoder->err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    if (!config || !reread) return NULL;
+    encoder->code = adv_reread_open(reread, encoder->catalog, &request->model, model_name(request),
+                                    &request->cluster, config, encoder->arena, encoder->err);
+    return encoder->code == ADV_OK ? estimated(encoder, candidate, row, reread, searched, ledger) : NULL;
 }
 
 static json_t *encode_ranked(struct encoder *encoder)
@@ -258,7 +256,7 @@ static json_t *encode_baseline(struct encoder *encoder)
     if (ledger)
         (void)json_object_set_new(row, "estimate",
                                   estimated(encoder, &encoder->result->baseline, NULL,
-                                            encoder->request->baseline_reread, false, ledger));
+                                            encoder->result->baseline_reread, false, ledger));
     else
         encoder->code = adv_err_add(encoder->err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
     return row;

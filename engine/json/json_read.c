@@ -75,23 +75,6 @@ adv_code adv_json_parse(const char *text, size_t length_bytes, json_t **root, ad
     return adv_json_parse_file_text(text, length_bytes, root, err);
 }
 
-const char *adv_json_pointer(char pointer[ADV_LIMIT_POINTER], const char *at, const char *member)
-{
-    int length = snprintf(pointer, ADV_LIMIT_POINTER, "%s/", at);
-    size_t used = length < 0 ? 0 : (size_t)length;
-    for (; *member && used + 2 < ADV_LIMIT_POINTER; member++) {
-        if (*member == '~' || *member == '/') {
-            pointer[used++] = '~';
-            pointer[used++] = *member == '~' ? '0' : '1';
-        } else {
-            pointer[used++] = *member;
-        }
-    }
-    if (used >= ADV_LIMIT_POINTER) used = ADV_LIMIT_POINTER - 1;
-    pointer[used] = '\0';
-    return pointer;
-}
-
 const char *adv_json_pointer_index(char pointer[ADV_LIMIT_POINTER], const char *at, size_t index)
 {
     (void)snprintf(pointer, ADV_LIMIT_POINTER, "%s/%zu", at, index);

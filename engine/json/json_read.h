@@ -33,8 +33,7 @@ ADV_MUST_CHECK adv_code adv_json_parse(const char *text, size_t length_bytes, js
 ADV_MUST_CHECK adv_code adv_json_parse_file_text(const char *text, size_t length_bytes, json_t **root,
                                                  adv_err *err);
 
-/* Writes `at`/`member` to `pointer` with RFC 6901 escapes; too long pointers are cut. Returns `pointer`. */
-const char *adv_json_pointer(char pointer[ADV_LIMIT_POINTER], const char *at, const char *member);
+/* `at`/`index`, like adv_json_pointer of err.h. */
 const char *adv_json_pointer_index(char pointer[ADV_LIMIT_POINTER], const char *at, size_t index);
 
 /* "an object", "a string", …: for findings. */

@@ -96,12 +96,10 @@ static void assume_devices(const json_t *config, struct lint_job *job)
     double ici = 1;
     double dcn = 1;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        char name[ADV_LIMIT_NAME];
-        (void)snprintf(name, sizeof name, "ici_%s_parallelism", adv_axis_key((enum adv_axis)i));
-        double degree = json_number_value(json_object_get(config, name));
+        const enum adv_axis axis = (enum adv_axis)i;
+        double degree = json_number_value(json_object_get(config, adv_key_of_axis(false, axis)));
         if (i != ADV_AXIS_SEQUENCE && degree > 1) ici *= degree;
-        (void)snprintf(name, sizeof name, "dcn_%s_parallelism", adv_axis_key((enum adv_axis)i));
-        degree = json_number_value(json_object_get(config, name));
+        degree = json_number_value(json_object_get(config, adv_key_of_axis(true, axis)));
         if (i != ADV_AXIS_SEQUENCE && degree > 1) dcn *= degree;
     }
     job->cluster.devices_per_slice = (int)adv_min(ici, 1 << 20);
@@ -125,9 +123,7 @@ static bool fill_is_a_batch_axis(const json_t *config)
                                            ADV_AXIS_AUTOREGRESSIVE,
                                            ADV_AXIS_CONTEXT_AUTOREGRESSIVE};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        char name[ADV_LIMIT_NAME];
-        (void)snprintf(name, sizeof name, "ici_%s_parallelism", adv_axis_key(others[i]));
-        const json_t *degree = json_object_get(config, name);
+        const json_t *degree = json_object_get(config, adv_key_of_axis(false, others[i]));
         if (json_is_number(degree) && json_number_value(degree) < 0) return false;
     }
     return true;
@@ -149,8 +145,6 @@ static void drop_batch(adv_err *broken)
 
 static void note_blocks(const json_t *config, struct lint_job *job)
 {
-    static const char *const unused[] = {"sa_block_q_dq", "sa_block_kv_dq", "local_sa_block_q_dq",
-                                         "local_sa_block_kv_dq"};
     const struct adv_plan *plan = &job->plan;
     char pointer[ADV_LIMIT_POINTER];
     const char *key = NULL;
@@ -163,9 +157,10 @@ static void note_blocks(const json_t *config, struct lint_job *job)
                  "the block is longer than the sequence and is clamped to it");
         }
     }
-    for (size_t i = 0; plan->use_fused_bwd && i < sizeof unused / sizeof *unused; i++) {
-        if (!config_member(config, unused[i])) continue;
-        note(job, "block-unused", adv_json_pointer(pointer, "/config", unused[i]), NULL,
+    for (int i = 0; plan->use_fused_bwd && i < adv_keys_count; i++) {
+        if (adv_keys[i].needs != ADV_NEEDS_SPLIT_BACKWARD || !config_member(config, adv_keys[i].name))
+            continue;
+        note(job, "block-unused", adv_json_pointer(pointer, "/config", adv_keys[i].name), NULL,
              "the fused backward kernel does not read this block");
     }
 }
@@ -254,11 +249,9 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
     const char *name =
         json_string_value(json_object_get(root, "model") ? json_object_get(root, "model")
                                                          : json_object_get(config, "model_name"));
-    json_t *defaults = adv_decode_model_pins(catalog, name);
-    struct adv_decode_config_input input = {catalog,   &job->model, &job->cluster, config, defaults,
+    struct adv_decode_config_input input = {catalog,   &job->model, &job->cluster, config, name,
                                             "/config", strict,      arena,         false};
     bool decoded = adv_decode_config(&input, &job->plan, &job->config, &job->errors, &job->notes) == ADV_OK;
-    json_decref(defaults);
     decoded &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena,
                                 &job->plan.flags, &job->config, &job->errors, &job->notes) == ADV_OK;
     adv_err broken;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/cost/fit.h"
-#include "engine/emit/config.h"
+#include "engine/maxtext/write.h"
 
 double adv_rank_metric(enum adv_objective objective, const struct adv_estimate *estimate)
 {
@@ -73,16 +73,15 @@ double adv_rank_cutoff(enum adv_objective objective, const struct adv_candidate 
 
 /* Tensor axes count twice: their collectives stand between the matmuls of every layer, the others run beside
  * them. */
-struct adv_simplicity adv_rank_simplicity(const struct adv_candidate *candidate,
-                                          const struct adv_model *model)
+struct adv_simplicity adv_rank_simplicity(const struct adv_candidate *candidate)
 {
     const int *ici = candidate->plan.ici;
     int tensor = (ici[ADV_AXIS_TENSOR] > 1) + (ici[ADV_AXIS_TENSOR_SEQUENCE] > 1);
     int accumulates = candidate->plan.gradient_accumulation_steps > 1;
     double danger_frac = 0.5 * (1.0 + adv_rank_memory_frac(&candidate->estimate));
     return (struct adv_simplicity){!adv_rank_fits(&candidate->estimate, danger_frac),
-                                   adv_emit_config_axes_count(&candidate->plan) + tensor + accumulates,
-                                   adv_emit_config_changes_count(&candidate->plan, model)};
+                                   adv_config_axes_count(&candidate->plan) + tensor + accumulates,
+                                   adv_config_departures(&candidate->plan)};
 }
 
 bool adv_rank_simpler(struct adv_simplicity a, struct adv_simplicity b)
@@ -94,14 +93,13 @@ bool adv_rank_simpler(struct adv_simplicity a, struct adv_simplicity b)
 
 /* Insertion sort of order[first..end) by simplicity; stable, so equal ones stay in the order of their metric.
  */
-static void order_ties(const struct adv_candidate *sorted, const struct adv_model *model, int *order,
-                       int first, int end)
+static void order_ties(const struct adv_candidate *sorted, int *order, int first, int end)
 {
     for (int i = first + 1; i < end; i++) {
         int moved = order[i];
-        struct adv_simplicity key = adv_rank_simplicity(&sorted[moved], model);
+        struct adv_simplicity key = adv_rank_simplicity(&sorted[moved]);
         int at = i;
-        while (at > first && adv_rank_simpler(key, adv_rank_simplicity(&sorted[order[at - 1]], model))) {
+        while (at > first && adv_rank_simpler(key, adv_rank_simplicity(&sorted[order[at - 1]]))) {
             order[at] = order[at - 1];
             at--;
         }
@@ -109,8 +107,8 @@ static void order_ties(const struct adv_candidate *sorted, const struct adv_mode
     }
 }
 
-int adv_rank_select(enum adv_objective objective, const struct adv_model *model, struct adv_candidate *sorted,
-                    int count, int top_k, int *order)
+int adv_rank_select(enum adv_objective objective, struct adv_candidate *sorted, int count, int top_k,
+                    int *order)
 {
     int taken = 0, group = 0;
     for (int first = 0; first < count && taken < top_k; group++) {
@@ -123,7 +121,7 @@ int adv_rank_select(enum adv_objective objective, const struct adv_model *model,
         int tied[ADV_RANK_KEPT];
         int tied_count = 0;
         for (int i = first; i < end && tied_count < ADV_RANK_KEPT; i++) tied[tied_count++] = i;
-        order_ties(sorted, model, tied, 0, tied_count);
+        order_ties(sorted, tied, 0, tied_count);
         for (int i = 0; i < tied_count && taken < top_k; i++) {
             if (adds_something(sorted, order, taken, &sorted[tied[i]])) order[taken++] = tied[i];
         }

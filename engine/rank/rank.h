@@ -51,8 +51,7 @@ struct adv_simplicity {
     int axes;      /* mesh axes, tensor axes twice, gradient accumulation like one more */
     int keys;      /* away from MaxText's defaults */
 };
-struct adv_simplicity adv_rank_simplicity(const struct adv_candidate *candidate,
-                                          const struct adv_model *model);
+struct adv_simplicity adv_rank_simplicity(const struct adv_candidate *candidate);
 bool adv_rank_simpler(struct adv_simplicity a, struct adv_simplicity b);
 
 bool adv_rank_same_mesh(const struct adv_plan *a, const struct adv_plan *b);
@@ -66,7 +65,7 @@ double adv_rank_cutoff(enum adv_objective objective, const struct adv_candidate 
 /* Puts the answer's order into `order` (indices into `sorted`, by cautious metric), sets tie_group; returns
  * how many
  * <= top_k. */
-int adv_rank_select(enum adv_objective objective, const struct adv_model *model, struct adv_candidate *sorted,
-                    int count, int top_k, int *order);
+int adv_rank_select(enum adv_objective objective, struct adv_candidate *sorted, int count, int top_k,
+                    int *order);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "engine/maxtext/keys.h"
 #include "engine/search/batch.h"
 
 bool adv_model_has_experts(const struct adv_model *model)
@@ -16,12 +17,6 @@ static bool is_chip(const struct adv_advise_request *request, const char *name)
     return !strcmp(request->cluster.chip.name, name);
 }
 
-static bool always(const struct adv_advise_request *request)
-{
-    (void)request;
-    return true;
-}
-
 /* Tokamax's kernels are published and tuned for the generations with 256-wide MXUs and v5p; sparse attention
  * (DeepSeek 3.2 and 4) has no other flash kernel. */
 static bool has_tokamax(const struct adv_advise_request *request)
@@ -33,64 +28,34 @@ static bool has_tokamax(const struct adv_advise_request *request)
     return is_chip(request, "tpu7x") || is_chip(request, "v6e") || is_chip(request, "v5p");
 }
 
-/* Blocks that share keys or embeddings between layers cannot be scanned. */
-static bool cannot_scan(const struct adv_advise_request *request)
-{
-    return request->model.decoder == ADV_DECODER_GEMMA4_SMALL;
-}
-
-static void unrolled(struct adv_plan *plan)
-{
-    plan->scan_layers = false;
-}
-static void tokamax_splash(struct adv_plan *plan)
-{
-    plan->use_tokamax_splash = true;
-}
-static void fused_backward(struct adv_plan *plan)
-{
-    plan->use_fused_bwd = true;
-}
 /* From 32768 tokens on there are more than four partial query gradients of the widest key blocks. */
 static bool is_long(const struct adv_advise_request *request)
 {
     return request->workload.base.seq_len >= 32768;
 }
-static void three_partials(struct adv_plan *plan)
-{
-    if (plan->use_tokamax_splash) plan->dq_reduction_steps = 3;
-}
-/* fp8 with fixed scales, as six of the seven published fp8 recipes: no pass for the maxima. */
-static bool has_fp8(const struct adv_advise_request *request)
-{
-    return is_chip(request, "tpu7x");
-}
-static void fixed_scales(struct adv_plan *plan)
-{
-    plan->quantization_static = true;
-}
-static void iota_embed(struct adv_plan *plan)
-{
-    plan->use_iota_embed = true;
-}
 
-/* Key, when it suits, what it sets. Grouped matmuls in bf16 stay with megablox, MaxText's default, whose
- * tiles are searched: published steps through tokamax take longer (step_tokamax_factor), and without
+/* Whether a key is to have its recipe's value. Grouped matmuls in bf16 stay with megablox, MaxText's default,
+ * whose tiles are searched: published steps through tokamax take longer (step_tokamax_factor), and without
  * quantisation it ignores the tiles. */
-static const struct {
-    const char *key;
-    bool (*suits)(const struct adv_advise_request *request);
-    void (*set)(struct adv_plan *plan);
-} choices[] = {
-    {"use_tokamax_splash", has_tokamax,
-     tokamax_splash}, /* fused backward, layouts; ring attention needs it */
-    {"sa_use_fused_bwd_kernel", always, fused_backward}, /* 5 matmuls instead of 7 in the backward pass */
-    {"dq_reduction_steps", is_long, three_partials}, /* query gradients summed in place, as long recipes do */
-    {"use_iota_embed", always, iota_embed},          /* no gather and no scatter-add of the embedding */
-    {"scan_layers", cannot_scan, unrolled},
-    {"weight_quantization_calibration_method", has_fp8,
-     fixed_scales}, /* counts under quantization fp8_full */
-};
+static bool suits(enum adv_key_suits when, const struct adv_advise_request *request,
+                  const struct adv_plan *plan)
+{
+    switch (when) {
+    case ADV_SUITS_ALWAYS:
+        return true;
+    case ADV_SUITS_TOKAMAX:
+        return has_tokamax(request);
+    case ADV_SUITS_LONG:
+        return is_long(request) && plan->use_tokamax_splash;
+    case ADV_SUITS_UNSCANNABLE: /* blocks that share keys or embeddings between layers */
+        return request->model.decoder == ADV_DECODER_GEMMA4_SMALL;
+    case ADV_SUITS_FIXED_SCALES:
+        return is_chip(request, "tpu7x");
+    case ADV_SUITS_NEVER:
+        break;
+    }
+    return false;
+}
 
 /* Flags by generation; -1 leaves a switch at the compiler's default. Sources: published recipes and MaxText's
  * bundle library. tpu7x offloads collectives to SparseCores, v6e those of gradients; v5e, v5p and v6e
@@ -122,8 +87,11 @@ static void generation_flags(const struct adv_advise_request *request, struct ad
 
 void adv_choices_apply(const struct adv_advise_request *request, struct adv_plan *plan)
 {
-    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
-        if (!adv_request_pins(request, choices[i].key) && choices[i].suits(request)) choices[i].set(plan);
+    for (int i = 0; i < adv_keys_count; i++) {
+        const struct adv_key *key = &adv_keys[i];
+        if (suits(key->suits, request, plan) && !adv_request_pins(request, key->name))
+            adv_key_put(key, (char *)plan + key->plan_at, key->plan_bytes, key->recipe);
+    }
     generation_flags(request, &plan->flags);
     /* the bundle is published for the generations before tpu7x */
     plan->flags.data_parallel_overlap = request->cluster.slices > 1 && !is_chip(request, "tpu7x") ? 1 : -1;

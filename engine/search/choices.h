@@ -2,8 +2,8 @@
  *
  * These are the switches every published recipe of a generation agrees on (collective flags, kernels): trying
  * the other value would double the space for answers nobody wants. None of them changes what is computed.
- * Those that are priced differently from job to job may be flipped once for the whole search. Each is a row
- * of a table in choices.c with its reason.
+ * Those that are priced differently from job to job may be flipped once for the whole search. Keys have their
+ * values and reasons in the rows of maxtext/keys.h (suits, recipe).
  */
 #ifndef ADV_SEARCH_CHOICES_H
 #define ADV_SEARCH_CHOICES_H

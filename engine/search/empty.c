@@ -6,7 +6,7 @@
 
 #include "engine/base/near.h"
 #include "engine/base/units.h"
-#include "engine/emit/config.h"
+#include "engine/maxtext/changes.h"
 #include "engine/search/batch.h"
 
 /* The axis that takes what pins leave of the slice: fsdp, or the first that the search may use. */
@@ -28,8 +28,7 @@ static bool simplest_mesh(const struct adv_space *space, enum adv_axis fill, str
     *plan = space->base;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
         plan->ici[i] = request->axis_pinned[i] ? request->workload.base.ici[i] : 1;
-        char key[ADV_LIMIT_NAME];
-        (void)snprintf(key, sizeof key, "dcn_%s_parallelism", adv_axis_key((enum adv_axis)i));
+        const char *key = adv_key_of_axis(true, (enum adv_axis)i);
         bool pinned = request->workload.base.dcn[i] > 0 && adv_request_pins(request, key);
         plan->dcn[i] = pinned ? request->workload.base.dcn[i] : 1;
         slices /= plan->dcn[i] <= slices ? plan->dcn[i] : 1;
@@ -58,8 +57,7 @@ static void drop_pin(struct adv_advise_request *request, int at)
 
 static bool without_axis(struct adv_advise_request *request, int axis, char *what, size_t what_bytes)
 {
-    char key[ADV_LIMIT_NAME];
-    (void)snprintf(key, sizeof key, "ici_%s_parallelism", adv_axis_key((enum adv_axis)axis));
+    const char *key = adv_key_of_axis(false, (enum adv_axis)axis);
     if (!request->axis_pinned[axis]) return false;
     (void)snprintf(what, what_bytes, "without the pin %s", key);
     request->axis_pinned[axis] = false;
@@ -71,8 +69,7 @@ static bool without_axis(struct adv_advise_request *request, int axis, char *wha
 
 static bool without_network_axis(struct adv_advise_request *request, int axis, char *what, size_t what_bytes)
 {
-    char key[ADV_LIMIT_NAME];
-    (void)snprintf(key, sizeof key, "dcn_%s_parallelism", adv_axis_key((enum adv_axis)axis));
+    const char *key = adv_key_of_axis(true, (enum adv_axis)axis);
     int at = 0;
     while (at < request->pins_count && strcmp(request->pins[at].key, key) != 0) at++;
     if (at == request->pins_count) return false;
@@ -89,7 +86,7 @@ static bool without_key(struct adv_advise_request *request, int at, char *what, 
     struct adv_plan defaults;
     adv_plan_defaults(&defaults, &request->model);
     defaults.seq_len = request->workload.seq_len;
-    if (!adv_emit_copy_key(key, &defaults, &request->workload.base)) return false;
+    if (!adv_key_copy(key, &defaults, &request->workload.base)) return false;
     (void)snprintf(what, what_bytes, "without the pin %s", key);
     request->vocab_tiling_pinned = request->vocab_tiling_pinned && strcmp(key, "num_vocab_tiling") != 0;
     request->batch_pinned = request->batch_pinned && strcmp(key, "per_device_batch_size") != 0;

@@ -3,6 +3,7 @@
 #ifndef ADV_SEARCH_PRICE_H
 #define ADV_SEARCH_PRICE_H
 
+#include "engine/maxtext/read.h"
 #include "engine/rank/pareto.h"
 #include "engine/spec/request.h"
 
@@ -17,6 +18,7 @@ struct adv_near_list {
 
 struct adv_pricer {
     const struct adv_advise_request *request;
+    const struct adv_reread *baseline; /* see adv_search_run */
     const struct adv_constants *constants;
     struct adv_cost_scratch *scratch; /* of the family being priced; from the request's arena */
     double memory_frac;               /* of the limits, that a plan may use: rank.h */

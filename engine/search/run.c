@@ -483,8 +483,7 @@ static adv_code write_result(struct run *run, adv_err *err)
     result->found = adv_arena_array(run->arena, (size_t)top_k, sizeof *result->found);
     if (!order || !result->found)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
-    result->found_count = adv_rank_select(run->request->objective, &run->request->model, run->kept,
-                                          run->kept_count, top_k, order);
+    result->found_count = adv_rank_select(run->request->objective, run->kept, run->kept_count, top_k, order);
     for (int i = 0; i < result->found_count; i++) {
         result->found[i] = run->kept[order[i]];
         adv_code code = complete_estimate(run, &result->found[i], err);
@@ -533,8 +532,9 @@ static adv_code price_baseline(struct run *run, adv_err *err)
     return code;
 }
 
-adv_code adv_search_run(const struct adv_advise_request *request, const struct adv_constants *constants,
-                        struct adv_arena *arena, struct adv_search_result *result, adv_err *err)
+adv_code adv_search_run(const struct adv_advise_request *request, const struct adv_reread *baseline,
+                        const struct adv_constants *constants, struct adv_arena *arena,
+                        struct adv_search_result *result, adv_err *err)
 {
     memset(result, 0, sizeof *result);
     struct run *run = adv_arena_alloc(arena, sizeof *run);
@@ -544,7 +544,9 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     run->result = result;
     run->cutoff = (double)INFINITY;
     run->complete = true;
+    result->baseline_reread = baseline;
     run->pricer.request = request;
+    run->pricer.baseline = baseline;
     run->pricer.constants = constants;
     run->memory_frac =
         request->memory_frac * adv_fit_limit_frac(request->fit_probability, constants->memory_log_sd);

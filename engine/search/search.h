@@ -8,6 +8,7 @@
 #define ADV_SEARCH_SEARCH_H
 
 #include "engine/base/arena.h"
+#include "engine/maxtext/read.h"
 #include "engine/rank/candidate.h"
 
 enum {
@@ -32,6 +33,7 @@ struct adv_search_result {
     struct adv_near_miss *near_misses;
     bool has_baseline;
     struct adv_candidate baseline;
+    const struct adv_reread *baseline_reread; /* as it was given to the search */
     struct adv_plan base; /* the request's base plan with the house choices: what every plan starts from */
     long considered, illegal, pruned,
         out_of_memory;  /* families: enumerated = illegal + pruned + out_of_memory + solved */
@@ -42,9 +44,12 @@ struct adv_search_result {
     char empty_why[2 * ADV_LIMIT_DETAIL];
 };
 
-/* ADV_E_INVALID, ADV_E_RANGE: the workload itself is impossible (batch, objective without a price). No plan
- * that fits is not an error: found_count is 0 and the near misses say what is short. */
+/* `baseline`: the configuration that the request's baseline was read from, in which changes are counted;
+ * NULL: they are counted between plans. ADV_E_INVALID, ADV_E_RANGE: the workload itself is impossible (batch,
+ * objective without a price). No plan that fits is not an error: found_count is 0 and the near misses say
+ * what is short. */
 ADV_MUST_CHECK adv_code adv_search_run(const struct adv_advise_request *request,
+                                       const struct adv_reread *baseline,
                                        const struct adv_constants *constants, struct adv_arena *arena,
                                        struct adv_search_result *result, adv_err *err);
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/emit/config.h"
 #include "engine/hardware/mesh.h"
+#include "engine/maxtext/changes.h"
 #include "engine/search/batch.h"
 #include "engine/search/choices.h"
 #include "engine/search/pipelines.h"
@@ -336,8 +336,7 @@ static void list_dcn_pins(struct walk *walk)
 {
     const struct adv_advise_request *request = walk->request;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        char key[ADV_LIMIT_NAME];
-        (void)snprintf(key, sizeof key, "dcn_%s_parallelism", adv_axis_key((enum adv_axis)i));
+        const char *key = adv_key_of_axis(true, (enum adv_axis)i);
         walk->dcn_pinned[i] = request->workload.base.dcn[i] > 0 && adv_request_pins(request, key);
     }
 }
@@ -558,7 +557,7 @@ static void tune_around_pins(const struct adv_space *space, struct adv_plan *pla
     adv_tile_memo_apply(space->tiles, &tuned);
     for (int i = 0; i < request->pins_count; i++)
         if (strstr(request->pins[i].key, "sa_") || strstr(request->pins[i].key, "_tile_"))
-            (void)adv_emit_copy_key(request->pins[i].key, &space->base, &tuned);
+            (void)adv_key_copy(request->pins[i].key, &space->base, &tuned);
     for (int local = 0; local < 2; local++) {
         struct adv_splash_blocks *blocks = &tuned.blocks[local];
         if (blocks->block_kv % blocks->block_kv_compute != 0) blocks->block_kv_compute = blocks->block_kv;

@@ -2,9 +2,8 @@
 
 #include <string.h>
 
-#include "engine/emit/config.h"
-#include "engine/emit/flags.h"
-#include "engine/emit/groups.h"
+#include "engine/maxtext/changes.h"
+#include "engine/maxtext/flags.h"
 #include "engine/rank/rank.h"
 #include "engine/search/single_keys.h"
 
@@ -12,9 +11,10 @@ enum { KEYS_MAX = 160, COUNT_BYTES = 512 * 1024 };
 
 /* Keys and flags that make the baseline's configuration `changed`; above any limit when none do, or when
  * memory ran out. */
-static int count_keys(const struct adv_advise_request *request, const struct adv_plan *baseline,
+static int count_keys(const struct adv_pricer *pricer, const struct adv_plan *baseline,
                       const struct adv_plan *changed)
 {
+    const struct adv_advise_request *request = pricer->request;
     struct adv_config_change keys[KEYS_MAX];
     struct adv_flag_change flags[ADV_FLAG_CHANGES];
     struct adv_arena arena; /* some whole configurations, for this count only */
@@ -22,13 +22,13 @@ static int count_keys(const struct adv_advise_request *request, const struct adv
     adv_arena_init(&arena, COUNT_BYTES);
     bool exact = true;
     adv_code code =
-        request->baseline_reread
-            ? adv_emit_changes_over(request->baseline_reread, baseline, changed, &request->model,
-                                    &request->cluster, &arena, keys, KEYS_MAX, &count, &exact, NULL)
-            : adv_emit_changes(baseline, changed, &request->model, &request->cluster, &arena, keys, KEYS_MAX,
-                               &count, NULL);
+        pricer->baseline
+            ? adv_config_changes_over(pricer->baseline, baseline, changed, &request->model, &request->cluster,
+                                      &arena, keys, KEYS_MAX, &count, &exact, NULL)
+            : adv_config_changes(baseline, changed, &request->model, &request->cluster, &arena, keys,
+                                 KEYS_MAX, &count, NULL);
     adv_arena_free(&arena);
-    return code == ADV_OK && exact ? count + adv_emit_flag_changes(&baseline->flags, &changed->flags, flags)
+    return code == ADV_OK && exact ? count + adv_flags_changes(&baseline->flags, &changed->flags, flags)
                                    : KEYS_MAX;
 }
 
@@ -81,32 +81,32 @@ static void offer(void *context, const struct adv_plan *plan)
     bool full = best->count == best->capacity;
     if (full && metric_of(&estimate) >= metric_of(&best->items[best->count - 1].estimate)) return;
     if (is_known(best, plan, &estimate)) return;
-    if (count_keys(request, best->baseline, plan) <= request->max_changes) insert(best, plan, &estimate);
+    if (count_keys(best->pricer, best->baseline, plan) <= request->max_changes) insert(best, plan, &estimate);
 }
 
 /* All subsets of the groups of keys in which the donor differs. */
 static void lend(struct best *best, const struct adv_plan *donor)
 {
     const struct adv_advise_request *request = best->pricer->request;
-    int keys[ADV_CHANGE_GROUPS];
-    for (int group = 0; group < ADV_CHANGE_GROUPS; group++) {
+    int keys[ADV_GROUPS];
+    for (int group = 0; group < ADV_GROUPS; group++) {
         struct adv_plan changed = *best->baseline;
         adv_change_group_apply(group, donor, &changed);
-        keys[group] = count_keys(request, best->baseline, &changed);
+        keys[group] = count_keys(best->pricer, best->baseline, &changed);
     }
-    for (unsigned subset = 0; subset < 1u << ADV_CHANGE_GROUPS; subset++) {
+    for (unsigned subset = 0; subset < 1u << ADV_GROUPS; subset++) {
         struct adv_plan changed = *best->baseline;
         int total = 0;
         bool idle = false; /* a group that changes nothing only repeats a smaller subset */
-        for (int group = 0; group < ADV_CHANGE_GROUPS; group++) {
+        for (int group = 0; group < ADV_GROUPS; group++) {
             if (!(subset & 1u << group)) continue;
             idle = idle || keys[group] == 0;
             total += keys[group];
-            adv_change_group_apply(group, donor, &changed);
         }
-        if (!idle && total <= request->max_changes &&
-            !adv_plan_broken_rule(&changed, &request->model, &request->cluster))
-            offer(best, &changed);
+        if (idle || total > request->max_changes) continue;
+        for (int group = 0; group < ADV_GROUPS; group++)
+            if (subset & 1u << group) adv_change_group_apply(group, donor, &changed);
+        if (!adv_plan_broken_rule(&changed, &request->model, &request->cluster)) offer(best, &changed);
     }
 }
 
@@ -120,7 +120,7 @@ static void go_on(struct best *best, int asked, struct adv_arena *arena)
         int count = best->count < BEAM ? best->count : BEAM;
         for (int i = 0; i < count; i++) from[i] = best->items[i].plan;
         for (int i = 0; i < count; i++) {
-            int left = asked - count_keys(best->pricer->request, best->baseline, &from[i]);
+            int left = asked - count_keys(best->pricer, best->baseline, &from[i]);
             if (left > 0) (void)adv_single_keys_visit(best->pricer, &from[i], left, arena, offer, best);
         }
     }

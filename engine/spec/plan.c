@@ -27,11 +27,7 @@ static const struct {
 
 static const char *const placement_names[] = {"remat", "device", "offload"};
 static const char *const quantization_names[] = {"", "int8", "fp8", "fp8_full"};
-static const char *const optimizer_names[] = {"adamw", "adam_pax", "sgd", "muon"};
 static const char *const cp_strategy_names[] = {"all_gather", "ring", "ulysses", "usp"};
-static const char *const rule_names[] = {
-    "", "pure-fsdp", "cp-as-ep", "ep-as-cp", "ep-as-dp", "shard-exp-on-fsdp", "pipeline-large-moe",
-};
 
 const char *adv_axis_key(enum adv_axis axis)
 {
@@ -81,19 +77,9 @@ bool adv_quantization_pays(enum adv_quantization quantization, const struct adv_
     return peak > chip->peak_bf16_flops_per_s_per_chip; /* no rate of its own: NAN */
 }
 
-const char *adv_optimizer_name(enum adv_optimizer optimizer)
-{
-    return optimizer_names[optimizer];
-}
-
 const char *adv_cp_strategy_name(enum adv_cp_strategy strategy)
 {
     return cp_strategy_names[strategy];
-}
-
-const char *adv_mesh_rule_name(enum adv_mesh_rule rule)
-{
-    return rule_names[rule];
 }
 
 const char *adv_custom_mesh_name(enum adv_custom_mesh mesh)
@@ -136,42 +122,6 @@ void adv_policy_placements(enum adv_policy policy, enum adv_placement placements
                         : device & (1u << i) ? ADV_PLACE_DEVICE
                                              : ADV_PLACE_REMAT;
     }
-}
-
-/* base.yml: all eight block keys are 512. */
-static const struct adv_splash_blocks default_blocks = {512, 512, 512, 512, 512, 512, 512, 512};
-
-void adv_plan_defaults(struct adv_plan *plan, const struct adv_model *model)
-{
-    memset(plan, 0, sizeof *plan);
-    for (int i = 0; i < ADV_AXIS_COUNT; i++) plan->ici[i] = plan->dcn[i] = 1;
-    plan->per_device_batch_size = 12;
-    plan->seq_len = 2048;
-    plan->gradient_accumulation_steps = 1;
-    plan->cp_load_balance = plan->packing = true;
-    plan->pipeline_microbatches = plan->pipeline_layers = -1;
-    plan->layers_per_stage = 1;
-    plan->policy = ADV_POLICY_FULL;
-    adv_policy_placements(plan->policy, plan->placements);
-    plan->scan_layers = true;
-    plan->weight_dtype = plan->grad_dtype = plan->mu_dtype = ADV_FORMAT_F32;
-    plan->dtype = ADV_FORMAT_BF16;
-    plan->gradient_clipping_threshold = 1.0;
-    plan->blocks[0] = plan->blocks[1] = default_blocks;
-    plan->q_layout = plan->k_layout = plan->v_layout = ADV_LAYOUT_HEAD_DIM_MINOR;
-    plan->max_logit_estimate = -1;
-    plan->capacity_factor = plan->ragged_buffer_factor = -1;
-    plan->float32_weight_sum = plan->use_custom_sort_vjp = true;
-    for (int matrix = 0; matrix < 2; matrix++) {
-        for (int pass = 0; pass < ADV_GMM_PASSES; pass++) {
-            plan->gmm_blocks[matrix][pass] = (struct adv_gmm_blocks){512, 1024, 1024};
-        }
-    }
-    plan->num_vocab_tiling = 1;
-    plan->cast_logits_to_fp32 = true;
-    plan->mtp_layers = model->mtp_layers;
-    adv_flags_unset(&plan->flags);
-    plan->software_date = (double)NAN;
 }
 
 void adv_flags_unset(struct adv_flags *flags)

@@ -1,6 +1,6 @@
 /* plan.h: one training configuration, resolved: MaxText's keys after defaults, with every -1 filled.
  *
- * Pure data. engine/json/decode_plan.c makes it from MaxText keys (old names become warnings);
+ * Pure data. engine/maxtext/read.h makes it from MaxText keys (old names become warnings);
  * adv_plan_check() knows the legality rules; the search makes plans directly. Byte sizes and degrees derived
  * from a plan are functions here, so that cost, memory and legality agree on them.
  */
@@ -116,14 +116,11 @@ enum adv_mesh_rule {
 enum adv_custom_mesh { ADV_CUSTOM_MESH_NONE, ADV_CUSTOM_MESH_64X4, ADV_CUSTOM_MESH_32X8 };
 enum adv_layout { ADV_LAYOUT_HEAD_DIM_MINOR = 1, ADV_LAYOUT_SEQ_MINOR = 2 };
 
-/* MaxText's spelling of each value: "fp8_full" ("" = none), "adamw", "all_gather", "cp-as-ep" ("" = default),
- * "SEQ_MINOR". */
+/* MaxText's spelling of each value: "fp8_full" ("" = none), "all_gather", "hybrid_ring_64x4", "SEQ_MINOR". */
 const char *adv_quantization_name(enum adv_quantization quantization);
 /* Whether the chip's matrix units take the 8-bit format faster than bf16; true of no quantisation. */
 bool adv_quantization_pays(enum adv_quantization quantization, const struct adv_chip *chip);
-const char *adv_optimizer_name(enum adv_optimizer optimizer);
 const char *adv_cp_strategy_name(enum adv_cp_strategy strategy);
-const char *adv_mesh_rule_name(enum adv_mesh_rule rule);
 const char *adv_custom_mesh_name(enum adv_custom_mesh mesh);
 const char *adv_layout_name(enum adv_layout layout);
 
@@ -209,10 +206,6 @@ struct adv_plan {
 _Static_assert(ADV_PLAN_FAMILY_BYTES < offsetof(struct adv_plan, policy) &&
                    ADV_PLAN_FAMILY_BYTES + _Alignof(struct adv_flags) >= offsetof(struct adv_plan, policy),
                "what is not of the family comes last");
-
-/* MaxText's defaults (base.yml) for `model`; parallelism all 1, ici_fsdp and dcn_data to be filled by the
- * caller. */
-void adv_plan_defaults(struct adv_plan *plan, const struct adv_model *model);
 
 /* All tri-states "as the chip's default". */
 void adv_flags_unset(struct adv_flags *flags);

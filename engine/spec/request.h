@@ -51,8 +51,6 @@ struct adv_pin {
     const char *value_json;
 };
 
-struct adv_reread;
-
 enum { ADV_CHANGES_ANY = -1 };
 
 struct adv_advise_request {
@@ -73,8 +71,6 @@ struct adv_advise_request {
     bool has_baseline;
     struct adv_plan baseline;
     struct adv_config baseline_config;
-    const struct adv_reread *baseline_reread; /* of emit/config.h: baseline_config; NULL: changes are those
-                                                 between plans */
     enum adv_objective objective;
     int top_k;
     int max_changes; /* keys of the baseline; 0 = the baseline itself, ADV_CHANGES_ANY = as many as it takes

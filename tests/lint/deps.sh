@@ -1,11 +1,11 @@
 #!/bin/bash
 # deps.sh: dependencies point down only, and each third-party library has one folder that may include it.
 # A layer may include itself and the layers before it in this list; engine/*.[ch] (the pipeline) is above all folders.
-# emit (a plan as keys, an estimate as files) and rank come before search, which ranks as it goes.
+# emit (files for people) comes before json, which answers with them.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 set -f # patterns below are for `case`, not for file names
-layers='base spec catalog hardware kernel cost emit rank search explain calibrate json pipeline server'
+layers='base spec catalog maxtext hardware kernel cost rank search explain calibrate emit json pipeline server'
 findings=$(mktemp)
 trap 'rm -f "$findings"' EXIT
 

@@ -157,7 +157,7 @@ static void explain(struct fixture *fixture, const struct adv_search_result *res
                                       &result->found[0], NULL, &fixture->arena, &changes, &fixture->err),
                      ADV_OK);
     int best = -1;
-    for (int i = 0; i < ADV_CHANGE_GROUPS; i++)
+    for (int i = 0; i < ADV_GROUPS; i++)
         if (changes.group_gain_frac[i] > 0 &&
             (best < 0 || changes.group_gain_frac[i] > changes.group_gain_frac[best]))
             best = i;

@@ -11,7 +11,6 @@
 #include "engine/explain/advice.h"
 #include "engine/json/decode_plan.h"
 #include "engine/json/decode_request.h"
-#include "engine/json/reread.h"
 #include "engine/rank/rank.h"
 #include "tests/unit/catalog_fixture.h"
 
@@ -43,12 +42,11 @@ static void estimate(struct run *run, bool advised)
     if (adv_estimate_plan(&input, &run->estimate, &run->ledger, &run->err) != ADV_OK)
         fail_msg("%s", run->err.findings[0].detail);
     if (!advised) return;
-    struct adv_reread_source source;
-    adv_reread_open(&source, catalog, &run->request.model, run->request.model.name, &run->request.cluster,
-                    &run->request.config);
-    struct adv_reread reread = adv_reread_of(&source);
+    struct adv_reread reread;
+    if (adv_reread_open(&reread, catalog, &run->request.model, run->request.model.name, &run->request.cluster,
+                        &run->request.config, &run->arena, &run->err) != ADV_OK)
+        fail_msg("%s", run->err.findings[0].detail);
     adv_advice_find(&input, &run->estimate, &run->ledger, &reread, false, &run->advice);
-    adv_reread_close(&source);
 }
 
 /* Recipes name their slice; tuned configurations a chip in their name, here on one slice of some size. */

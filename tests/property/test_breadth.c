@@ -7,6 +7,7 @@
 
 #include "engine/base/units.h"
 #include "engine/cost/estimate.h"
+#include "engine/maxtext/keys.h"
 #include "tests/unit/catalog_fixture.h"
 
 enum { DRAWS = 200000 };

@@ -6,6 +6,7 @@
 
 #include "engine/cost/estimate.h"
 #include "engine/cost/scratch.h"
+#include "engine/maxtext/keys.h"
 #include "tests/unit/catalog_fixture.h"
 
 enum { CASES = 3000 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/cost/estimate.h"
+#include "engine/maxtext/keys.h"
 #include "tests/unit/catalog_fixture.h"
 
 enum { CASES = 20000 };

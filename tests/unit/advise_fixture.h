@@ -62,7 +62,7 @@ static void fixture_search(struct fixture *fixture, const char *json, struct adv
 {
     fixture_open(fixture, json);
     adv_code code =
-        adv_search_run(fixture->request, fixture->constants, &fixture->arena, result, &fixture->err);
+        adv_search_run(fixture->request, NULL, fixture->constants, &fixture->arena, result, &fixture->err);
     if (code != ADV_OK)
         fail_msg("%s: %s for %s", fixture->err.findings[0].pointer, fixture->err.findings[0].detail, json);
 }

@@ -15,6 +15,7 @@
 #include "engine/cost/head.h"
 #include "engine/cost/memory.h"
 #include "engine/cost/schedule.h"
+#include "engine/maxtext/keys.h"
 #include "tests/unit/machine.h"
 
 struct bench {

@@ -2,12 +2,13 @@
 
 #include <string.h>
 
-#include "engine/emit/config.h"
-#include "engine/emit/flags.h"
 #include "engine/json/decode_answer.h"
 #include "engine/json/decode_flags.h"
 #include "engine/json/decode_plan.h"
 #include "engine/json/encode_common.h"
+#include "engine/maxtext/changes.h"
+#include "engine/maxtext/flags.h"
+#include "engine/maxtext/write.h"
 
 static const char *const requests[] = {
     "{\"model\":\"llama3.1-70b\",\"cluster\":{\"accelerator\":\"tpu7x-128\"},\"workload\":{\"seq_len\":8192,"
@@ -75,12 +76,12 @@ static void emitted_keys_and_flags_decode_to_the_same_estimate_without_a_warning
         for (int i = 0; i < result.found_count; i++) {
             const struct adv_candidate *candidate = &result.found[i];
             const struct adv_advise_request *request = fixture.request;
-            assert_int_equal(adv_emit_config(&candidate->plan, &request->model, &request->cluster,
-                                             request->pins, request->pins_count, &fixture.arena, &config,
-                                             &fixture.err),
+            assert_int_equal(adv_config_write(&candidate->plan, &request->model, &request->cluster,
+                                              request->pins, request->pins_count, &fixture.arena, &config,
+                                              &fixture.err),
                              ADV_OK);
-            assert_int_equal(adv_emit_flags(&candidate->plan, &request->cluster, fixture.catalog,
-                                            &fixture.arena, &config, &fixture.err),
+            assert_int_equal(adv_flags_write(&candidate->plan, &request->cluster, fixture.catalog,
+                                             &fixture.arena, &config, &fixture.err),
                              ADV_OK);
             struct adv_plan plan;
             read_back(&fixture, &config, &plan);
@@ -109,14 +110,14 @@ static void mesh_keys_are_complete_so_that_no_axis_fills_up(void **state)
     plan.ici[ADV_AXIS_DATA] = 16;
     plan.dcn[ADV_AXIS_DATA] = 1;
     plan.dcn[ADV_AXIS_FSDP] = 2;
-    assert_int_equal(adv_emit_config(&plan, &fixture.request->model, &fixture.request->cluster, NULL, 0,
-                                     &fixture.arena, &config, &fixture.err),
+    assert_int_equal(adv_config_write(&plan, &fixture.request->model, &fixture.request->cluster, NULL, 0,
+                                      &fixture.arena, &config, &fixture.err),
                      ADV_OK);
-    assert_string_equal(adv_emit_config_find(&config, "ici_fsdp_parallelism"), "1"); /* default -1 */
-    assert_string_equal(adv_emit_config_find(&config, "dcn_data_parallelism"), "1"); /* default -1 */
-    assert_string_equal(adv_emit_config_find(&config, "dcn_fsdp_parallelism"), "2");
-    assert_string_equal(adv_emit_config_find(&config, "model_name"), "\"llama3.1-8b\"");
-    assert_null(adv_emit_config_find(&config, "ici_tensor_parallelism"));
+    assert_string_equal(adv_config_find(&config, "ici_fsdp_parallelism"), "1"); /* default -1 */
+    assert_string_equal(adv_config_find(&config, "dcn_data_parallelism"), "1"); /* default -1 */
+    assert_string_equal(adv_config_find(&config, "dcn_fsdp_parallelism"), "2");
+    assert_string_equal(adv_config_find(&config, "model_name"), "\"llama3.1-8b\"");
+    assert_null(adv_config_find(&config, "ici_tensor_parallelism"));
     fixture_close(&fixture);
 }
 
@@ -127,12 +128,12 @@ static void keys_the_plan_does_not_speak_of_pass_through_as_pinned(void **state)
     static struct adv_config config;
     fixture_open(&fixture, requests[5]);
     const struct adv_advise_request *request = fixture.request;
-    assert_int_equal(adv_emit_config(&request->workload.base, &request->model, &request->cluster,
-                                     request->pins, request->pins_count, &fixture.arena, &config,
-                                     &fixture.err),
+    assert_int_equal(adv_config_write(&request->workload.base, &request->model, &request->cluster,
+                                      request->pins, request->pins_count, &fixture.arena, &config,
+                                      &fixture.err),
                      ADV_OK);
-    assert_string_equal(adv_emit_config_find(&config, "steps"), "30");
-    assert_string_equal(adv_emit_config_find(&config, "opt_type"), "\"adam_pax\"");
+    assert_string_equal(adv_config_find(&config, "steps"), "30");
+    assert_string_equal(adv_config_find(&config, "opt_type"), "\"adam_pax\"");
     fixture_close(&fixture);
 }
 
@@ -143,16 +144,16 @@ static void a_model_without_a_name_is_written_as_dimensions(void **state)
     static struct adv_config config;
     fixture_open(&fixture, requests[0]);
     fixture.request->model.maxtext_name[0] = '\0';
-    assert_int_equal(adv_emit_config(&fixture.request->workload.base, &fixture.request->model,
-                                     &fixture.request->cluster, NULL, 0, &fixture.arena, &config,
-                                     &fixture.err),
+    assert_int_equal(adv_config_write(&fixture.request->workload.base, &fixture.request->model,
+                                      &fixture.request->cluster, NULL, 0, &fixture.arena, &config,
+                                      &fixture.err),
                      ADV_OK);
-    assert_null(adv_emit_config_find(&config, "model_name"));
-    assert_string_equal(adv_emit_config_find(&config, "decoder_block"), "\"llama2\"");
-    assert_string_equal(adv_emit_config_find(&config, "base_emb_dim"), "8192");
-    assert_string_equal(adv_emit_config_find(&config, "base_num_kv_heads"), "8");
-    assert_string_equal(adv_emit_config_find(&config, "base_mlp_dim"), "28672");
-    assert_string_equal(adv_emit_config_find(&config, "base_num_decoder_layers"), "80");
+    assert_null(adv_config_find(&config, "model_name"));
+    assert_string_equal(adv_config_find(&config, "decoder_block"), "\"llama2\"");
+    assert_string_equal(adv_config_find(&config, "base_emb_dim"), "8192");
+    assert_string_equal(adv_config_find(&config, "base_num_kv_heads"), "8");
+    assert_string_equal(adv_config_find(&config, "base_mlp_dim"), "28672");
+    assert_string_equal(adv_config_find(&config, "base_num_decoder_layers"), "80");
     fixture_close(&fixture);
 }
 
@@ -168,8 +169,8 @@ static void changes_name_exactly_the_keys_that_differ_with_defaults_spelled_out(
     after.num_vocab_tiling = 4;
     struct adv_config_change changes[8];
     int count = 0;
-    assert_int_equal(adv_emit_changes(&before, &after, &fixture.request->model, &fixture.request->cluster,
-                                      &fixture.arena, changes, 8, &count, &fixture.err),
+    assert_int_equal(adv_config_changes(&before, &after, &fixture.request->model, &fixture.request->cluster,
+                                        &fixture.arena, changes, 8, &count, &fixture.err),
                      ADV_OK);
     assert_int_equal(count, 3);
     assert_string_equal(changes[0].key, "remat_policy");
@@ -192,8 +193,8 @@ static void each_flag_is_written_once_and_bundles_do_not_override_the_plan(void 
     plan.flags.sc_all_gather = 1;
     plan.flags.cf_all_gather = -1;
     plan.flags.host_offload_scheduling = 1;
-    assert_int_equal(adv_emit_flags(&plan, &fixture.request->cluster, fixture.catalog, &fixture.arena,
-                                    &config, &fixture.err),
+    assert_int_equal(adv_flags_write(&plan, &fixture.request->cluster, fixture.catalog, &fixture.arena,
+                                     &config, &fixture.err),
                      ADV_OK);
     assert_true(config.flags_count > 10);
     for (int i = 0; i < config.flags_count; i++) {

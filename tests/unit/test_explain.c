@@ -294,13 +294,13 @@ static void all_groups_of_changes_together_are_the_plan(void **state)
     assert_true(changes->count > 5);
     assert_close(changes->gain_frac,
                  1 - result.found[0].estimate.step_time_s / result.baseline.estimate.step_time_s, 1e-12);
-    for (int group = 0; group < ADV_CHANGE_GROUPS; group++)
+    for (int group = 0; group < ADV_GROUPS; group++)
         adv_change_group_apply(group, &result.found[0].plan, &plan);
     struct adv_config_change left[4];
     int left_count = 0;
-    assert_int_equal(adv_emit_changes(&plan, &result.found[0].plan, &fixture.request->model,
-                                      &fixture.request->cluster, &fixture.arena, left, 4, &left_count,
-                                      &fixture.err),
+    assert_int_equal(adv_config_changes(&plan, &result.found[0].plan, &fixture.request->model,
+                                        &fixture.request->cluster, &fixture.arena, left, 4, &left_count,
+                                        &fixture.err),
                      ADV_OK);
     assert_int_equal(left_count, 0);
     struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster, fixture.constants,
@@ -342,8 +342,7 @@ static void check_sentences(const struct fixture *fixture, const struct adv_sear
     for (const char *name = parts + 6; name; name = strchr(name, ',') ? strchr(name, ',') + 2 : NULL)
         if (!is_alive(&ledger, name, strcspn(name, " "), peak)) fail_msg("%s", memory);
     bool simpler = index == 0 && result->found_count > 1 &&
-                   adv_rank_simpler(adv_rank_simplicity(candidate, &fixture->request->model),
-                                    adv_rank_simplicity(&result->found[1], &fixture->request->model));
+                   adv_rank_simpler(adv_rank_simplicity(candidate), adv_rank_simplicity(&result->found[1]));
     for (int i = 0; i < why.count; i++) {
         if (strstr(why.sentences[i], "first because") && !simpler) fail_msg("%s", why.sentences[i]);
         if (strstr(why.sentences[i], "decoder_layer_input")) fail_msg("%s", why.sentences[i]);
@@ -405,7 +404,7 @@ static void a_limit_on_changes_is_kept_and_gains_what_it_can(void **state)
         fixture_open(&fixture, job);
         fixture.request->max_changes = limits[i];
         assert_int_equal(
-            adv_search_run(fixture.request, fixture.constants, &fixture.arena, &result, &fixture.err),
+            adv_search_run(fixture.request, NULL, fixture.constants, &fixture.arena, &result, &fixture.err),
             ADV_OK);
         assert_true(result.found_count > 0);
         assert_int_equal(result.exhaustive,
@@ -438,7 +437,8 @@ static void assert_one_key_reaches(const struct adv_plan *from, const struct adv
     fixture.request->workload.base.quantization = from->quantization;
     fixture.request->max_changes = 1;
     assert_int_equal(
-        adv_search_run(fixture.request, fixture.constants, &fixture.arena, &result, &fixture.err), ADV_OK);
+        adv_search_run(fixture.request, NULL, fixture.constants, &fixture.arena, &result, &fixture.err),
+        ADV_OK);
     struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster, fixture.constants,
                                        to, ADV_FLOPS_CAUSAL_HALF};
     assert_int_equal(adv_estimate_plan(&input, &reached, NULL, NULL), ADV_OK);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "engine/maxtext/keys.h"
 #include "engine/spec/plan.h"
 
 static struct adv_model model;

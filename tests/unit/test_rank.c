@@ -48,8 +48,7 @@ static int first_of(struct adv_candidate a, struct adv_candidate b, bool *tied)
         sorted[0] = b;
         sorted[1] = a;
     }
-    assert_int_equal(adv_rank_select(ADV_OBJECTIVE_STEP_TIME, &fixture.request->model, sorted, 2, 2, order),
-                     2);
+    assert_int_equal(adv_rank_select(ADV_OBJECTIVE_STEP_TIME, sorted, 2, 2, order), 2);
     *tied = sorted[0].tie_group == sorted[1].tie_group;
     return swapped ? !order[0] : order[0];
 }
@@ -111,7 +110,7 @@ static void least_memory_is_ordered_by_memory(void **state)
     struct adv_candidate sorted[2] = {with_tensor(12), candidate(10)};
     int order[2];
     sorted[0].estimate.hbm_bytes_per_device = 40 * GIB;
-    assert_int_equal(adv_rank_select(ADV_OBJECTIVE_HBM, &fixture.request->model, sorted, 2, 2, order), 2);
+    assert_int_equal(adv_rank_select(ADV_OBJECTIVE_HBM, sorted, 2, 2, order), 2);
     assert_int_equal(order[0], 0);
 }
 

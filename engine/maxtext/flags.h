@@ -4,18 +4,24 @@
  * same plan; the bundles (published sets that serve one purpose) add what belongs to a switch but has no
  * model of its own.
  */
-#ifndef ADV_EMIT_FLAGS_H
-#define ADV_EMIT_FLAGS_H
+#ifndef ADV_MAXTEXT_FLAGS_H
+#define ADV_MAXTEXT_FLAGS_H
 
 #include "engine/base/arena.h"
 #include "engine/catalog/catalog.h"
 #include "engine/spec/request.h"
 
+#define ADV_FLAG_VMEM_LIMIT "xla_tpu_scoped_vmem_limit_kib"
+
+/* The tri-state of a flag with an effect on the prediction, by its name without dashes; NULL: it is none. A
+ * new one is a row of flags.c. */
+signed char *adv_flags_switch(struct adv_flags *flags, const char *name);
+
 /* Fills config->flags ("--xla_…=value", each name once, a fixed order). Strings live in the arena or the
  * catalog. ADV_E_MEMORY: arena exhausted or more than ADV_LIMIT_XLA_FLAGS flags. */
-ADV_MUST_CHECK adv_code adv_emit_flags(const struct adv_plan *plan, const struct adv_cluster *cluster,
-                                       const struct adv_catalog *catalog, struct adv_arena *arena,
-                                       struct adv_config *config, adv_err *err);
+ADV_MUST_CHECK adv_code adv_flags_write(const struct adv_plan *plan, const struct adv_cluster *cluster,
+                                        const struct adv_catalog *catalog, struct adv_arena *arena,
+                                        struct adv_config *config, adv_err *err);
 
 /* A switch by which two plans differ. */
 struct adv_flag_change {
@@ -24,11 +30,11 @@ struct adv_flag_change {
 };
 enum { ADV_FLAG_CHANGES = 16 };
 
-/* Takes one switch of adv_emit_flag_changes over from another plan's. False: it is no such switch. */
-bool adv_emit_copy_flag(const char *name, const struct adv_flags *from, struct adv_flags *flags);
+/* Takes one switch of adv_flags_changes over from another plan's. False: it is no such switch. */
+bool adv_flags_copy(const char *name, const struct adv_flags *from, struct adv_flags *flags);
 
 /* The switches that turn `before` into `after`; returns how many. */
-int adv_emit_flag_changes(const struct adv_flags *before, const struct adv_flags *after,
-                          struct adv_flag_change changes[ADV_FLAG_CHANGES]);
+int adv_flags_changes(const struct adv_flags *before, const struct adv_flags *after,
+                      struct adv_flag_change changes[ADV_FLAG_CHANGES]);
 
 #endif

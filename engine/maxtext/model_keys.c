@@ -1,4 +1,4 @@
-#include "engine/emit/model_keys.h"
+#include "engine/maxtext/model_keys.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -78,8 +78,8 @@ static adv_code put_dimensions(const struct adv_model *model, struct adv_arena *
     return ADV_OK;
 }
 
-adv_code adv_emit_model_keys(const struct adv_model *model, struct adv_arena *arena,
-                             struct adv_config *config)
+adv_code adv_config_write_model(const struct adv_model *model, struct adv_arena *arena,
+                                struct adv_config *config)
 {
     char value[ADV_LIMIT_NAME + 2];
     if (model->maxtext_name[0] != '\0') {

@@ -1,14 +1,14 @@
 /* over_model.h: what an emitted configuration has to say because MaxText's own file of the model says
  * otherwise. */
-#ifndef ADV_JSON_OVER_MODEL_H
-#define ADV_JSON_OVER_MODEL_H
+#ifndef ADV_MAXTEXT_OVER_MODEL_H
+#define ADV_MAXTEXT_OVER_MODEL_H
 
 #include "engine/base/arena.h"
 #include "engine/catalog/catalog.h"
 #include "engine/spec/plan.h"
 #include "engine/spec/request.h"
 
-/* Appends to `config`, which `plan` was written to (emit/config.h), the keys that the file of the catalog's
+/* Appends to `config`, which `plan` was written to (write.h), the keys that the file of the catalog's
  * model `model_name` (NULL: none) sets to something else than the plan although the plan's value is
  * base.yml's, and override_model_config where any key contradicts the file. Keys and values live in the
  * arena. ADV_E_MEMORY only. */

@@ -1,4 +1,4 @@
-#include "engine/emit/flags.h"
+#include "engine/maxtext/flags.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -119,9 +119,9 @@ static void put_bundle(struct writer *writer, const struct adv_catalog_bundle *b
         if (!is_switch(bundle->flags[i])) put(writer, bundle->flags[i]);
 }
 
-adv_code adv_emit_flags(const struct adv_plan *plan, const struct adv_cluster *cluster,
-                        const struct adv_catalog *catalog, struct adv_arena *arena, struct adv_config *config,
-                        adv_err *err)
+adv_code adv_flags_write(const struct adv_plan *plan, const struct adv_cluster *cluster,
+                         const struct adv_catalog *catalog, struct adv_arena *arena,
+                         struct adv_config *config, adv_err *err)
 {
     struct writer writer = {arena, config, false};
     const char *chip = cluster->chip.name;
@@ -129,7 +129,7 @@ adv_code adv_emit_flags(const struct adv_plan *plan, const struct adv_cluster *c
     if (plan->flags.scoped_vmem_limit_kib > 0) {
         char value[24];
         (void)snprintf(value, sizeof value, "%d", plan->flags.scoped_vmem_limit_kib);
-        put_switch(&writer, "xla_tpu_scoped_vmem_limit_kib", value);
+        put_switch(&writer, ADV_FLAG_VMEM_LIMIT, value);
     }
     put_bundle(&writer, find_bundle(catalog, always_bundle, chip));
     for (int i = 0; i < SWITCHES; i++) {
@@ -158,13 +158,13 @@ static void limit_json(int kib, char text[16])
         (void)snprintf(text, 16, "null");
 }
 
-int adv_emit_flag_changes(const struct adv_flags *before, const struct adv_flags *after,
-                          struct adv_flag_change changes[ADV_FLAG_CHANGES])
+int adv_flags_changes(const struct adv_flags *before, const struct adv_flags *after,
+                      struct adv_flag_change changes[ADV_FLAG_CHANGES])
 {
     int count = 0;
     if (before->scoped_vmem_limit_kib != after->scoped_vmem_limit_kib) {
         struct adv_flag_change *change = &changes[count++];
-        change->name = "xla_tpu_scoped_vmem_limit_kib";
+        change->name = ADV_FLAG_VMEM_LIMIT;
         limit_json(before->scoped_vmem_limit_kib, change->from);
         limit_json(after->scoped_vmem_limit_kib, change->to);
     }
@@ -179,16 +179,19 @@ int adv_emit_flag_changes(const struct adv_flags *before, const struct adv_flags
     return count;
 }
 
-bool adv_emit_copy_flag(const char *name, const struct adv_flags *from, struct adv_flags *flags)
+signed char *adv_flags_switch(struct adv_flags *flags, const char *name)
 {
-    if (!strcmp(name, "xla_tpu_scoped_vmem_limit_kib")) {
+    for (int i = 0; i < SWITCHES; i++)
+        if (!strcmp(name, switches[i].name)) return (signed char *)flags + switches[i].offset;
+    return NULL;
+}
+
+bool adv_flags_copy(const char *name, const struct adv_flags *from, struct adv_flags *flags)
+{
+    signed char *own = adv_flags_switch(flags, name);
+    if (!strcmp(name, ADV_FLAG_VMEM_LIMIT))
         flags->scoped_vmem_limit_kib = from->scoped_vmem_limit_kib;
-        return true;
-    }
-    for (int i = 0; i < SWITCHES; i++) {
-        if (strcmp(name, switches[i].name) != 0) continue;
-        memcpy((char *)flags + switches[i].offset, (const char *)from + switches[i].offset, 1);
-        return true;
-    }
-    return false;
+    else if (own)
+        *own = state(from, (size_t)(own - (signed char *)flags));
+    return own || !strcmp(name, ADV_FLAG_VMEM_LIMIT);
 }

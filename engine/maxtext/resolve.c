@@ -1,0 +1,229 @@
+/* resolve.c: what follows from all keys of a configuration together. */
+#include "engine/maxtext/reader.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void warn_axis(const struct adv_config_reader *reader, bool is_dcn, enum adv_axis axis, int degree,
+                      const char *why)
+{
+    const char *member = adv_key_of_axis(is_dcn, axis);
+    char pointer[ADV_LIMIT_POINTER];
+    (void)adv_err_add(reader->warnings, ADV_OK, adv_json_pointer(pointer, reader->source->at, member),
+                      axis == ADV_AXIS_SEQUENCE ? "sequences are split by ici_context_parallelism today"
+                                                : "leave it out",
+                      "%s %d is ignored: %s", member, degree, why);
+    adv_err_rule(reader->warnings, "ignored-axis");
+}
+
+/* Fills the one -1 so that the degrees multiply to `total`. When they cannot, the -1 becomes the nearest
+ * whole number below and adv_plan_check says what the product is. */
+static void fill_axes(const struct adv_config_reader *reader, bool is_dcn, int degrees[ADV_AXIS_COUNT],
+                      int total)
+{
+    int unfilled = -1;
+    double product = 1;
+    char pointer[ADV_LIMIT_POINTER];
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) {
+        enum adv_axis axis = (enum adv_axis)i;
+        bool is_default = !is_dcn && axis == ADV_AXIS_FSDP && degrees[i] == -1;
+        if (!adv_plan_axis_in_mesh(reader->state->plan.rule, axis)) {
+            if (degrees[i] != 1 && !is_default && !(is_dcn && degrees[i] == -1)) {
+                warn_axis(reader, is_dcn, axis, degrees[i],
+                          "the axis is not in the mesh of this configuration");
+            }
+            degrees[i] = 1;
+        } else if (degrees[i] == -1 && unfilled < 0) {
+            unfilled = i;
+        } else if (degrees[i] == -1 && total == 1) {
+            degrees[i] = 1; /* one slice: MaxText does not look at the dcn axes */
+        } else if (degrees[i] == -1) {
+            const char *member = adv_key_of_axis(is_dcn, axis);
+            (void)adv_err_add(reader->err, ADV_E_ILLEGAL,
+                              adv_json_pointer(pointer, reader->source->at, member),
+                              "give one of the two a number (ici_fsdp_parallelism and dcn_data_parallelism "
+                              "are -1 by default)",
+                              "%s and %s are both -1: only one axis can take what is left", member,
+                              adv_key_of_axis(is_dcn, (enum adv_axis)unfilled));
+            degrees[i] = 1;
+        } else {
+            product *= degrees[i];
+        }
+    }
+    if (product > 1 << 24) {
+        (void)adv_err_add(reader->err, ADV_E_RANGE, reader->source->at, NULL,
+                          "the %s axes multiply to %.6g devices; there are %d", is_dcn ? "dcn" : "ici",
+                          product, total);
+        for (int i = 0; i < ADV_AXIS_COUNT; i++) degrees[i] = 1;
+        degrees[!is_dcn ? ADV_AXIS_FSDP : ADV_AXIS_DATA] = total;
+        return;
+    }
+    if (unfilled >= 0) degrees[unfilled] = product < total ? (int)(total / product) : 1;
+}
+
+/* Under the custom policy tensors are where their keys say; else where the preset has them. */
+static void resolve_remat(const struct adv_config_reader *reader)
+{
+    struct adv_config_state *state = reader->state;
+    enum adv_placement said[ADV_TENSOR_COUNT];
+    memcpy(said, state->plan.placements, sizeof said);
+    adv_policy_placements(state->plan.policy, state->plan.placements);
+    for (int k = 0; k < adv_keys_count; k++) {
+        if (adv_keys[k].holds != ADV_HOLDS_PLACEMENT || !state->given[k]) continue;
+        size_t i = (adv_keys[k].plan_at - offsetof(struct adv_plan, placements)) / sizeof *said;
+        const char *name = adv_keys[k].name;
+        if (state->plan.policy == ADV_POLICY_CUSTOM) {
+            bool stays = i == ADV_TENSOR_DECODER_LAYER_INPUT && said[i] == ADV_PLACE_REMAT;
+            state->plan.placements[i] = stays ? ADV_PLACE_DEVICE : said[i];
+            continue;
+        }
+        if (said[i] == state->plan.placements[i] || said[i] == ADV_PLACE_REMAT) continue;
+        char pointer[ADV_LIMIT_POINTER];
+        bool refused = reader->source->binding;
+        adv_err *findings = refused ? reader->err : reader->warnings;
+        (void)adv_err_add(findings, refused ? ADV_E_INVALID : ADV_OK,
+                          adv_json_pointer(pointer, reader->source->at, name),
+                          refused ? "remat_policy=custom lets it hold" : "set remat_policy custom",
+                          "%s %s is ignored under remat_policy %s", name, adv_placement_name(said[i]),
+                          adv_policy_name(state->plan.policy));
+        adv_err_rule(findings, "ignored-placement");
+    }
+}
+
+static void resolve_kernels(struct adv_config_state *state)
+{
+    enum { FLASH_FROM_TOKENS = 128 }; /* autoselected takes flash from here on */
+    struct adv_plan *plan = &state->plan;
+    bool is_flash = state->attention == ADV_CHOICE_FLASH ||
+                    (state->attention == ADV_CHOICE_AUTO && plan->seq_len >= FLASH_FROM_TOKENS);
+    plan->attention = is_flash ? ADV_ATTENTION_IMPL_FLASH : ADV_ATTENTION_IMPL_DOT_PRODUCT;
+    plan->use_fused_bwd |= plan->use_tokamax_splash; /* the tokamax backward is always fused */
+    adv_plan_clamp_blocks(plan);
+    plan->moe = !state->sparse_matmul                         ? ADV_MOE_DENSE
+                : state->use_tokamax_gmm && state->use_gmm_v2 ? ADV_MOE_GMM_V2
+                : state->use_tokamax_gmm                      ? ADV_MOE_TOKAMAX
+                : state->megablox                             ? ADV_MOE_MEGABLOX
+                                                              : ADV_MOE_RAGGED_DOT;
+}
+
+static void resolve_pipeline(struct adv_plan *plan)
+{
+    int stages = adv_plan_degree(plan, ADV_AXIS_STAGE);
+    if (stages == 1) return;
+    if (plan->pipeline_microbatches < 1)
+        plan->pipeline_microbatches = stages * (plan->pipeline_delay_activation_forwarding ? 2 : 1);
+}
+
+/* Configurations older than sparse_matmul chose the dropping path by megablox=false and a capacity factor. */
+static void resolve_dropping(struct adv_config_reader *reader)
+{
+    struct adv_config_state *state = reader->state;
+    bool has_experts = false;
+    for (int i = 0; i < reader->source->model->layer_kinds_count; i++)
+        has_experts |= reader->source->model->layers[i].experts > 0;
+    if (!has_experts || state->megablox || state->plan.capacity_factor <= 0.0 || state->says_sparse_matmul)
+        return;
+    state->sparse_matmul = false;
+    char pointer[ADV_LIMIT_POINTER];
+    (void)adv_err_add(reader->warnings, ADV_E_INVALID,
+                      adv_json_pointer(pointer, reader->source->at, "capacity_factor"),
+                      "set sparse_matmul=false to say so, or capacity_factor=-1 for dropless",
+                      "megablox=false with capacity_factor %g and no sparse_matmul: read as the dropping "
+                      "einsum path, as MaxText did "
+                      "before sparse_matmul existed; today it would run ragged_dot and ignore the factor",
+                      state->plan.capacity_factor);
+}
+
+static bool tiles(int tile, int64_t dim)
+{
+    return tile >= 1 && tile <= dim && dim % tile == 0;
+}
+
+/* Until April 2026 MaxText read (embed_dim, mlp_dim) of every grouped matmul as (contraction, columns); since
+ * then they mean what they say. The two differ for wi dlhs, wo fwd and wo drhs, where configurations of that
+ * time carry them the other way round: their tiles divide the dimensions only then. */
+static void resolve_tile_order(const struct adv_config_reader *reader)
+{
+    static const struct {
+        int matrix, pass;
+        const char *key;
+    } turned[] = {{0, ADV_GMM_DLHS, "wi_tile_dlhs_mlp_dim"},
+                  {1, ADV_GMM_FWD, "wo_tile_fwd_mlp_dim"},
+                  {1, ADV_GMM_DRHS, "wo_tile_drhs_mlp_dim"}};
+    enum { TURNED = sizeof turned / sizeof *turned };
+    const struct adv_model *model = reader->source->model;
+    struct adv_plan *plan = &reader->state->plan;
+    int64_t emb = model->emb_dim, mlp = 0;
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        if (model->layers[i].experts > 0) mlp = model->layers[i].moe_mlp_dim;
+    int first = TURNED;
+    for (int i = TURNED - 1; i >= 0; i--) {
+        const struct adv_gmm_blocks *tile = &plan->gmm_blocks[turned[i].matrix][turned[i].pass];
+        bool as_named = tiles(tile->embed_dim, emb) && tiles(tile->mlp_dim, mlp);
+        bool turned_round = tiles(tile->embed_dim, mlp) && tiles(tile->mlp_dim, emb);
+        if (as_named && !turned_round) return;
+        if (turned_round && !as_named) first = i;
+    }
+    if (first == TURNED) return;
+    const struct adv_gmm_blocks *tile = &plan->gmm_blocks[turned[first].matrix][turned[first].pass];
+    char pointer[ADV_LIMIT_POINTER];
+    (void)adv_err_add(
+        reader->warnings, ADV_E_INVALID, adv_json_pointer(pointer, reader->source->at, turned[first].key),
+        "exchange embed_dim and mlp_dim of wi_tile_dlhs, wo_tile_fwd and wo_tile_drhs for MaxText from "
+        "April 2026 on",
+        "embed_dim %d with mlp_dim %d divides %" PRId64 " x %" PRId64
+        " only the other way round: read as (contraction, columns), as MaxText did before April 2026",
+        tile->embed_dim, tile->mlp_dim, emb, mlp);
+    adv_err_rule(reader->warnings, "tile-names-permuted");
+    for (int i = 0; i < TURNED; i++) {
+        struct adv_gmm_blocks *swapped = &plan->gmm_blocks[turned[i].matrix][turned[i].pass];
+        int embed_dim = swapped->embed_dim;
+        swapped->embed_dim = swapped->mlp_dim;
+        swapped->mlp_dim = embed_dim;
+    }
+}
+
+/* Only fp8_full reads the calibration; a published run of another format with fixed scales is not known. */
+static void resolve_scales(const struct adv_config_reader *reader)
+{
+    struct adv_plan *plan = &reader->state->plan;
+    plan->quantization_static =
+        reader->state->weight_calibration_fixed && reader->state->act_calibration_fixed;
+    if (!plan->quantization_static || plan->quantization == ADV_QUANT_NONE || adv_plan_scales_are_fixed(plan))
+        return;
+    char pointer[ADV_LIMIT_POINTER];
+    (void)adv_err_add(reader->warnings, ADV_OK,
+                      adv_json_pointer(pointer, reader->source->at, "weight_quantization_calibration_method"),
+                      "use quantization fp8_full, or leave it out",
+                      "fixed scales count under quantization fp8_full only: this format is priced with a "
+                      "pass for its maxima");
+    adv_err_rule(reader->warnings, "ignored-calibration");
+}
+
+/* Keys that were not given, and take the value of another. */
+static void follow(struct adv_config_state *state)
+{
+    for (int i = 0; i < adv_keys_count; i++) {
+        const struct adv_key *key = &adv_keys[i];
+        if (key->follows_at == 0 || state->given[i]) continue;
+        memcpy((char *)&state->plan + key->plan_at, (const char *)&state->plan + key->follows_at,
+               key->plan_bytes);
+    }
+}
+
+void adv_reader_resolve(struct adv_config_reader *reader)
+{
+    struct adv_config_state *state = reader->state;
+    struct adv_plan *plan = &state->plan;
+    fill_axes(reader, false, plan->ici, reader->source->cluster->devices_per_slice);
+    fill_axes(reader, true, plan->dcn, reader->source->cluster->slices);
+    follow(state);
+    resolve_scales(reader);
+    plan->two_stage_gather = state->moe_two_stage || state->dense_two_stage;
+    resolve_remat(reader);
+    resolve_dropping(reader);
+    resolve_kernels(state);
+    resolve_tile_order(reader);
+    resolve_pipeline(plan);
+}

@@ -1,0 +1,87 @@
+#include "engine/maxtext/write.h"
+
+#include <string.h>
+
+#include "engine/maxtext/keys.h"
+#include "engine/maxtext/model_keys.h"
+
+/* Where a configuration is being written. */
+struct writer {
+    struct adv_arena *arena;
+    struct adv_config *config;
+    bool full; /* memory or keys exhausted */
+};
+
+static void put(struct writer *writer, const char *key, const char *value_json)
+{
+    struct adv_config *config = writer->config;
+    char *copy = adv_arena_copy(writer->arena, value_json);
+    if (!copy || config->count >= ADV_LIMIT_CONFIG_KEYS) {
+        writer->full = true;
+        return;
+    }
+    config->entries[config->count++] = (struct adv_config_entry){key, copy};
+}
+
+static void put_plan(struct writer *writer, const struct adv_plan *plan, const struct adv_model *model,
+                     const struct adv_cluster *cluster)
+{
+    bool spoken[ADV_OFS];
+    struct adv_plan defaults;
+    adv_keys_spoken(model, cluster, plan, spoken);
+    adv_plan_defaults(&defaults, model);
+    defaults.seq_len = plan->seq_len; /* base.yml's tiles as they are read for this sequence */
+    adv_plan_clamp_blocks(&defaults);
+    for (int i = 0; i < adv_keys_count && !writer->full; i++) {
+        const struct adv_key *key = &adv_keys[i];
+        char text[ADV_LIMIT_NAME];
+        if (key->plan_bytes == 0 || !spoken[key->of]) continue;
+        double value = adv_key_says(key, plan);
+        double usual = key->follows_at ? adv_key_number(key, (const char *)plan + key->follows_at)
+                                       : adv_key_says(key, &defaults);
+        if (value == usual && !key->always) continue; /* exact: both are copied, never computed */
+        writer->full |= !adv_key_text(key, value, text, sizeof text);
+        put(writer, key->name, text);
+    }
+}
+
+static void put_pins(struct writer *writer, const struct adv_pin *pins, int pins_count)
+{
+    for (int i = 0; i < pins_count; i++) {
+        size_t length = strlen(pins[i].key);
+        bool is_degree = length > 12 && strcmp(pins[i].key + length - 12, "_parallelism") == 0;
+        if (!is_degree && !adv_config_find(writer->config, pins[i].key)) /* degrees above 1 are written */
+            put(writer, pins[i].key, pins[i].value_json);
+    }
+}
+
+adv_code adv_config_write(const struct adv_plan *plan, const struct adv_model *model,
+                          const struct adv_cluster *cluster, const struct adv_pin *pins, int pins_count,
+                          struct adv_arena *arena, struct adv_config *config, adv_err *err)
+{
+    config->count = 0;
+    struct writer writer = {arena, config, false};
+    if (adv_config_write_model(model, arena, config) != ADV_OK) writer.full = true;
+    put_plan(&writer, plan, model, cluster);
+    put_pins(&writer, pins, pins_count);
+    if (!writer.full) return ADV_OK;
+    return adv_err_add(err, ADV_E_MEMORY, "", NULL,
+                       "the configuration has more than %d keys or the request's memory is used up",
+                       ADV_LIMIT_CONFIG_KEYS);
+}
+
+const char *adv_config_find(const struct adv_config *config, const char *key)
+{
+    for (int i = 0; i < config->count; i++)
+        if (!strcmp(config->entries[i].key, key)) return config->entries[i].value_json;
+    return NULL;
+}
+
+int adv_config_departures(const struct adv_plan *plan)
+{
+    int count =
+        adv_config_axes_count(plan) + (plan->policy != ADV_POLICY_FULL) + (plan->moe != ADV_MOE_MEGABLOX);
+    for (int i = 0; i < adv_keys_count; i++)
+        count += !adv_keys[i].uncounted && adv_key_says(&adv_keys[i], plan) != adv_keys[i].usual;
+    return count;
+}

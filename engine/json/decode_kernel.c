@@ -13,7 +13,7 @@
 #include "engine/kernel/legal.h"
 #include "engine/kernel/vmem.h"
 
-enum { DEFAULT_TOP_K = 10 };
+enum { DEFAULT_TOP_K = 10, CHIPS_MAX = 32 };
 
 bool adv_kernel_is_attention(enum adv_kernel kernel)
 {
@@ -252,10 +252,30 @@ static void read_flags(struct decoder *d)
     d->request->scoped_vmem_limit_bytes = (flag_kib > 0.0 ? flag_kib : limit_kib) * ADV_KIB;
 }
 
+/* "tpu7x, v6e or v4": the TPUs of the catalog. */
+static const char *generations_of(const struct adv_catalog *catalog, char text[ADV_LIMIT_DETAIL])
+{
+    const char *names[CHIPS_MAX];
+    int count = 0;
+    size_t used = 0;
+    for (int i = 0; i < adv_catalog_chips_count(catalog) && count < CHIPS_MAX; i++) {
+        const struct adv_chip *chip = &adv_catalog_chip_at(catalog, i)->chip;
+        if (chip->is_tpu) names[count++] = chip->name;
+    }
+    text[0] = '\0';
+    for (int i = 0; i < count && used < ADV_LIMIT_DETAIL; i++)
+        used += (size_t)snprintf(text + used, ADV_LIMIT_DETAIL - used, "%s%s",
+                                 i == 0           ? ""
+                                 : i == count - 1 ? " or "
+                                                  : ", ",
+                                 names[i]);
+    return text;
+}
+
 static void read_chip(const struct adv_catalog *catalog, struct decoder *d)
 {
-    static const char generations[] = "tpu7x, v6e, v5p, v5e or v4";
-    const char *name = NULL;
+    char text[ADV_LIMIT_DETAIL];
+    const char *name = NULL, *generations = generations_of(catalog, text);
     if (!has(d->root, "chip")) {
         (void)adv_err_add(d->err, ADV_E_INVALID, "/chip", generations, "`chip` is required");
         return;

@@ -1,7 +1,5 @@
 #include "engine/search/choices.h"
 
-#include <string.h>
-
 #include "engine/search/batch.h"
 
 bool adv_model_has_experts(const struct adv_model *model)
@@ -11,26 +9,21 @@ bool adv_model_has_experts(const struct adv_model *model)
     return false;
 }
 
-static bool is_chip(const struct adv_advise_request *request, const char *name)
-{
-    return !strcmp(request->cluster.chip.name, name);
-}
-
 static bool always(const struct adv_advise_request *request)
 {
     (void)request;
     return true;
 }
 
-/* Tokamax's kernels are published and tuned for the generations with 256-wide MXUs and v5p; sparse attention
- * (DeepSeek 3.2 and 4) has no other flash kernel. */
+/* Where tokamax's kernels are tuned for the chip; sparse attention (DeepSeek 3.2 and 4) has no other flash
+ * kernel. */
 static bool has_tokamax(const struct adv_advise_request *request)
 {
     for (int i = 0; i < request->model.layer_kinds_count; i++) {
         const struct adv_layer *layer = &request->model.layers[i];
         if (layer->indexer_topk > 0 || layer->attention == ADV_ATTENTION_COMPRESSED) return true;
     }
-    return is_chip(request, "tpu7x") || is_chip(request, "v6e") || is_chip(request, "v5p");
+    return request->cluster.chip.recipe.tokamax_splash;
 }
 
 /* Blocks that share keys or embeddings between layers cannot be scanned. */
@@ -60,10 +53,9 @@ static void three_partials(struct adv_plan *plan)
 {
     if (plan->use_tokamax_splash) plan->dq_reduction_steps = 3;
 }
-/* fp8 with fixed scales, as six of the seven published fp8 recipes: no pass for the maxima. */
-static bool has_fp8(const struct adv_advise_request *request)
+static bool has_fixed_scales(const struct adv_advise_request *request)
 {
-    return is_chip(request, "tpu7x");
+    return request->cluster.chip.recipe.fixed_fp8_scales;
 }
 static void fixed_scales(struct adv_plan *plan)
 {
@@ -88,55 +80,22 @@ static const struct {
     {"dq_reduction_steps", is_long, three_partials}, /* query gradients summed in place, as long recipes do */
     {"use_iota_embed", always, iota_embed},          /* no gather and no scatter-add of the embedding */
     {"scan_layers", cannot_scan, unrolled},
-    {"weight_quantization_calibration_method", has_fp8,
+    {"weight_quantization_calibration_method", has_fixed_scales,
      fixed_scales}, /* counts under quantization fp8_full */
 };
-
-/* Flags by generation; -1 leaves a switch at the compiler's default. Sources: published recipes and MaxText's
- * bundle library. tpu7x offloads collectives to SparseCores, v6e those of gradients; v5e, v5p and v6e
- * overlap them by async collective fusion. VMEM limits: tpu7x 61440 KiB (recipes use this or all 65536), v5p
- * and v6e 98304 KiB, with experts 81920 KiB. */
-static void generation_flags(const struct adv_advise_request *request, struct adv_flags *flags)
-{
-    bool experts = adv_model_has_experts(&request->model);
-    if (is_chip(request, "tpu7x")) {
-        flags->scoped_vmem_limit_kib = 61440;
-        flags->sc_all_gather = flags->sc_reduce_scatter = flags->sc_all_reduce = flags->async_all_gather = 1;
-        flags->cf_all_gather = 0;
-        if (experts) flags->sc_aggregator = flags->latency_hiding_layer_scheduler = 1;
-    } else if (is_chip(request, "v6e") || is_chip(request, "v5p")) {
-        flags->scoped_vmem_limit_kib = experts ? 81920 : 98304;
-        flags->cf_all_gather = flags->async_all_gather = 1;
-        if (is_chip(request, "v6e")) { /* gradients by SparseCore, as its later recipes */
-            flags->sc_all_reduce = 1;
-            flags->cf_all_reduce = 0;
-        } else {
-            flags->cf_all_reduce = 1;
-        }
-    } else if (is_chip(request, "v5e")) {
-        flags->cf_all_gather = flags->cf_all_reduce = flags->async_all_gather = 1;
-    } else if (is_chip(request, "v4")) {
-        flags->async_all_gather = 1; /* all that published steps of it set */
-    }
-}
 
 void adv_choices_apply(const struct adv_advise_request *request, struct adv_plan *plan)
 {
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
         if (!adv_request_pins(request, choices[i].key) && choices[i].suits(request)) choices[i].set(plan);
-    generation_flags(request, &plan->flags);
-    /* the bundle is published for the generations before tpu7x */
-    plan->flags.data_parallel_overlap = request->cluster.slices > 1 && !is_chip(request, "tpu7x") ? 1 : -1;
+    const struct adv_chip_recipe *recipe = &request->cluster.chip.recipe;
+    const bool experts = adv_model_has_experts(&request->model);
+    adv_flags_overlay(&plan->flags, experts ? &recipe->flags_with_experts : &recipe->flags);
+    plan->flags.data_parallel_overlap = request->cluster.slices > 1 && recipe->overlap_gradients ? 1 : -1;
 }
 
 /* Keys on which recipes agree, but whose other value may be priced faster. */
 enum { FLIP_IOTA, FLIP_FUSED, FLIP_PARTIALS };
-
-/* Generations with published steps that gather their embedding. */
-static bool has_lookups(const struct adv_advise_request *request)
-{
-    return is_chip(request, "v4") || is_chip(request, "v5p") || is_chip(request, "v6e");
-}
 
 bool adv_choices_flip(const struct adv_advise_request *request, int which, struct adv_plan *plan)
 {
@@ -145,7 +104,8 @@ bool adv_choices_flip(const struct adv_advise_request *request, int which, struc
     if (adv_request_pins(request, keys[which])) return false;
     if (which == FLIP_IOTA) {
         /* the model's own file asks for it, or no published step of the chip looks its tokens up */
-        if (request->workload.base.use_iota_embed || !has_lookups(request)) return false;
+        if (request->workload.base.use_iota_embed || !request->cluster.chip.recipe.embedding_lookups)
+            return false;
         plan->use_iota_embed = !plan->use_iota_embed;
     } else if (which == FLIP_FUSED) {
         if (plan->use_tokamax_splash) return false; /* its backward is always fused */

@@ -174,11 +174,6 @@ void adv_plan_defaults(struct adv_plan *plan, const struct adv_model *model)
     plan->software_date = (double)NAN;
 }
 
-void adv_flags_unset(struct adv_flags *flags)
-{
-    *flags = (struct adv_flags){0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-}
-
 static int clamp_block(int block, int64_t length)
 {
     return (int64_t)block > length ? (int)length : block;

@@ -138,7 +138,7 @@ static const struct adv_fit_group groups[] = {
     {"v5p", "tgmm", BIT(TGMM), KIND(GMM), 1, 8, TGMM_CONSTANTS},
     {"v5e", "tgmm", BIT(TGMM), KIND(GMM), 1, 3, TGMM_FEW_CONSTANTS},
     {"v6e", "gmm v2", BIT(GMM), KIND(GMM), 2, 6, GMM2_CONSTANTS},
-    {"tpu7x", "fused loss", BIT(LINEAR_XENT) | BIT(LINEAR_XENT_BWD), KIND(XENT), 0, 7, XENT_CONSTANTS},
+    {"tpu7x", "fused loss", ~0u, KIND(XENT), 0, 7, XENT_CONSTANTS},
     {"tpu7x", "XLA attention", ALL_XLA, KIND(ATTENTION_XLA), 0, 8, ATTENTION_XLA_TPU7X_CONSTANTS},
     {"v6e", "XLA attention", ALL_XLA, KIND(ATTENTION_XLA), 0, 8, ATTENTION_XLA_V6E_CONSTANTS},
     {"v5p", "XLA attention", ALL_XLA, KIND(ATTENTION_XLA), 0, 6, ATTENTION_XLA_CONSTANTS},

@@ -28,7 +28,7 @@ struct adv_kernel_row {
     const char *id, *chip, *name; /* name: the kernel as the file calls it; chip as the file spells it */
     const char *commit_date, *shape_id;
     enum adv_row_kind kind;
-    enum adv_kernel kernel; /* SPLASH_*, GMM, TGMM, LINEAR_XENT* */
+    enum adv_kernel kernel; /* of XLA's own: the kernel of the same result that has tiles */
     bool backward;          /* XLA attention */
     bool has_tile;          /* false: the tile is not published, or XLA chose */
     bool trusted;           /* usable for fits: not suspect, tile meaning certain, unmodified kernel */

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "engine/kernel/xent.h"
+
 static adv_code predict_splash(const struct adv_kernel_machine *machine, const struct adv_kernel_row *row,
                                struct adv_kernel_time *time, adv_err *err)
 {
@@ -30,7 +32,6 @@ adv_code adv_predict_kernel_row(const struct adv_kernel_machine *machine, const 
                                 struct adv_kernel_time *time, adv_err *err)
 {
     if (row->fault) return adv_err_add(err, ADV_E_INVALID, "", NULL, "%s", row->fault);
-    static const struct adv_xent_tile default_xent = {1024, 512, 2048};
     switch (row->kind) {
     case ADV_ROW_SPLASH:
         return predict_splash(machine, row, time, err);
@@ -44,7 +45,7 @@ adv_code adv_predict_kernel_row(const struct adv_kernel_machine *machine, const 
         return adv_matmul_time(machine, &row->matmul, time, err);
     case ADV_ROW_XENT:
         return adv_xent_time(machine, row->kernel, &row->xent,
-                             row->has_tile ? &row->xent_tile : &default_xent, time, err);
+                             row->has_tile ? &row->xent_tile : &adv_xent_default, time, err);
     case ADV_ROW_HBM_COPY:
         *time = (struct adv_kernel_time){.time_s = adv_stream_time_s(machine, row->copy_bytes),
                                          .fits_vmem = true};

@@ -2,7 +2,7 @@
 
 const char *adv_kernel_name(enum adv_kernel kernel)
 {
-#define NAME(id, name) name,
+#define NAME(id, name, formula) name,
     static const char *const names[] = {ADV_KERNEL_TABLE(NAME)};
 #undef NAME
     return (unsigned)kernel < ADV_KERNEL_COUNT ? names[kernel] : "unknown";

@@ -42,7 +42,7 @@ void adv_splash_unit_of(const struct adv_kernel_machine *machine, enum adv_kerne
                         const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
                         const struct adv_attention_flags *flags, struct adv_splash_unit *unit)
 {
-    if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS)
+    if (adv_splash_is_forward(kernel))
         adv_splash_fwd_unit(machine, kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS, shape, tile, flags, unit);
     else
         adv_splash_bwd_unit(machine, kernel, shape, tile, flags, unit);
@@ -59,8 +59,7 @@ static void ring(const struct adv_kernel_machine *machine, enum adv_kernel kerne
     const double kv_rows = shape->batch * shape->kv_heads * (double)adv_splash_call_keys(shape);
     const double both = shape->head_dim_qk + shape->head_dim_v;
     double numbers = 0.0;
-    if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS)
-        numbers = q_rows * shape->head_dim_v;
+    if (adv_splash_is_forward(kernel)) numbers = q_rows * shape->head_dim_v;
     if (kernel == ADV_KERNEL_SPLASH_BWD_DQ || kernel == ADV_KERNEL_SPLASH_BWD_FUSED)
         numbers += q_rows * shape->head_dim_qk;
     if (kernel == ADV_KERNEL_SPLASH_BWD_DKV || kernel == ADV_KERNEL_SPLASH_BWD_FUSED)
@@ -83,7 +82,7 @@ adv_code adv_splash_time(const struct adv_kernel_machine *machine, enum adv_kern
         has_lengths ? adv_legal_splash_blocks(kernel, shape, &tile->blocks, err) : ADV_OK;
     if (bad_shape || bad_tile) return bad_shape ? bad_shape : bad_tile;
     time->parts_count = 0;
-    if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS)
+    if (adv_splash_is_forward(kernel))
         adv_splash_fwd(machine, kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS, shape, tile, flags, time);
     else
         adv_splash_bwd(machine, kernel, shape, tile, flags, time);
@@ -92,7 +91,7 @@ adv_code adv_splash_time(const struct adv_kernel_machine *machine, enum adv_kern
     time->vmem_limit_bytes = adv_core_vmem_limit_bytes(machine);
     time->fits_vmem = adv_vmem_compiles(machine->chip, kernel, time->vmem_bytes, time->vmem_limit_bytes);
     const struct adv_constants *k = machine->constants;
-    const bool forward = kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS;
+    const bool forward = adv_splash_is_forward(kernel);
     const bool measured = forward ? k->splash_fwd_measured >= 0.5
                                   : kernel == ADV_KERNEL_SPLASH_BWD_FUSED && k->splash_bwd_measured >= 0.5;
     time->extrapolated = !measured || flags->soft_cap;

@@ -57,11 +57,6 @@ ADV_MUST_CHECK adv_code adv_gmm_timeline(const struct adv_kernel_machine *machin
                                          const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile,
                                          struct adv_timeline *timeline, adv_err *err);
 
-ADV_MUST_CHECK adv_code adv_xent_timeline(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                                          const struct adv_xent_shape *shape,
-                                          const struct adv_xent_tile *tile, struct adv_timeline *timeline,
-                                          adv_err *err);
-
 /* XLA's own operations as one step: it chooses their tiles, the model has no grid of theirs. */
 void adv_one_step_timeline(const struct adv_kernel_machine *machine, const struct adv_kernel_time *time,
                            struct adv_timeline *timeline);

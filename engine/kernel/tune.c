@@ -25,7 +25,7 @@ static adv_code no_splash_tile(const struct adv_kernel_machine *machine, enum ad
                                struct adv_attention_tile tiles[ADV_SPLASH_SPACE_MAX], int count, adv_err *err)
 {
     struct adv_vmem_part parts[ADV_VMEM_PARTS];
-    if (count == 0) return adv_legal_tunable(kernel, shape, NULL, NULL, machine->wide_tiles, err);
+    if (count == 0) return adv_legal_attention_tunable(shape, err);
     const struct adv_attention_tile least = tiles[smallest_splash(kernel, shape, tiles, count)];
     const int wide_count = machine->wide_tiles ? 0 : adv_splash_space(kernel, shape, true, tiles);
     const bool wide_fits =
@@ -132,7 +132,7 @@ static adv_code no_gmm_tile(const struct adv_kernel_machine *machine, enum adv_k
                             int count, adv_err *err)
 {
     char hint[ADV_LIMIT_NAME];
-    if (count == 0) return adv_legal_tunable(kernel, NULL, shape, NULL, machine->wide_tiles, err);
+    if (count == 0) return adv_legal_gmm_tunable(shape, machine->wide_tiles, err);
     int least = 0;
     for (int i = 0; i < count; i++) {
         tiles[i].input_buffer_count = 2;

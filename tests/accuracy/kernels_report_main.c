@@ -65,7 +65,7 @@ static double judge_splash(const struct adv_kernel_machine *machine, const struc
 {
     static struct adv_attention_tile tiles[ADV_CHOICE_RANKED];
     static struct adv_kernel_time times[ADV_CHOICE_RANKED];
-    struct adv_candidate chosen[ADV_CHOICE_CANDIDATES];
+    struct adv_tile_candidate chosen[ADV_CHOICE_CANDIDATES];
     struct adv_short_entry list[ADV_SHORT_LIST];
     int found = 0;
     long evaluated = 0;
@@ -164,7 +164,7 @@ static double judge_gmm(const struct adv_kernel_machine *machine, const struct a
 {
     static struct adv_gmm_tile tiles[ADV_CHOICE_RANKED];
     static struct adv_kernel_time times[ADV_CHOICE_RANKED];
-    struct adv_candidate chosen[ADV_CHOICE_CANDIDATES];
+    struct adv_tile_candidate chosen[ADV_CHOICE_CANDIDATES];
     const struct adv_gmm_tile *own = &row->gmm_tile;
     int found = 0;
     long evaluated = 0;

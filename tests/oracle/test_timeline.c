@@ -5,6 +5,7 @@
 
 #include "engine/base/limits.h"
 #include "engine/kernel/timeline.h"
+#include "engine/kernel/xent.h"
 #include "tests/unit/catalog_fixture.h"
 
 static struct adv_timeline_step steps[2048];

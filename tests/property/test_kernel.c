@@ -3,6 +3,7 @@
 
 #include "engine/catalog/catalog.h"
 #include "engine/kernel/tune_space.h"
+#include "engine/kernel/xent.h"
 #include "tests/unit/kernel_machine.h"
 
 static struct adv_catalog *catalog;

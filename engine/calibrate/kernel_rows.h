@@ -1,7 +1,7 @@
 /* kernel_rows.h: published kernel timings as the engine sees them: shape, tile, flags, measured time.
  *
  * engine/json/decode_measurements_kernel.c makes them from a measurement file; validate_kernels.c predicts
- * them, fit_kernels.c fits constants to those that can be trusted.
+ * them, tests/accuracy/fit_kernels.c fits constants to those that can be trusted.
  */
 #ifndef ADV_CALIBRATE_KERNEL_ROWS_H
 #define ADV_CALIBRATE_KERNEL_ROWS_H

@@ -15,8 +15,8 @@
 #include <nlopt.h>
 
 #include "engine/base/hash.h"
-#include "engine/calibrate/derive_kernels.h"
-#include "engine/calibrate/fit_kernels.h"
+#include "tests/accuracy/derive_kernels.h"
+#include "tests/accuracy/fit_kernels.h"
 #include "engine/calibrate/validate_kernels.h"
 #include "engine/catalog/catalog.h"
 

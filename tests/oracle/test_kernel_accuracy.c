@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/calibrate/fit_kernels.h"
+#include "tests/accuracy/fit_kernels.h"
 #include "engine/calibrate/validate_kernels.h"
 #include "engine/catalog/catalog.h"
 

@@ -1,4 +1,4 @@
-#include "engine/calibrate/fit_kernels.h"
+#include "tests/accuracy/fit_kernels.h"
 
 #include <math.h>
 #include <string.h>

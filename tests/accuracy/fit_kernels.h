@@ -2,10 +2,10 @@
  * fits.
  *
  * A group is one family of kernels on one generation with the constants that decide it. The optimiser is not
- * here (tests/accuracy/fit_kernels_main.c drives one); this part knows rows, constants, bounds and the loss.
+ * here (fit_kernels_main.c drives one); this part knows rows, constants, bounds and the loss.
  */
-#ifndef ADV_CALIBRATE_FIT_KERNELS_H
-#define ADV_CALIBRATE_FIT_KERNELS_H
+#ifndef TESTS_ACCURACY_FIT_KERNELS_H
+#define TESTS_ACCURACY_FIT_KERNELS_H
 
 #include <stddef.h>
 

@@ -24,7 +24,6 @@ struct adv_fit_constant {
 struct adv_fit_group {
     const char *chip, *name;
     unsigned kernels; /* bit set of 1u << enum adv_kernel */
-    unsigned kinds;   /* bit set of 1u << enum adv_row_kind */
     int version;      /* of grouped matmul; 0 elsewhere */
     int constants_count;
     struct adv_fit_constant constants[ADV_FIT_CONSTANTS];

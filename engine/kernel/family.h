@@ -27,7 +27,7 @@ enum adv_member_kind {
     ADV_MEMBER_BOOL,
     ADV_MEMBER_DTYPE,
     ADV_MEMBER_LAYOUT,
-    ADV_MEMBER_STRATEGY, /* this and the next are read together with others, after them */
+    ADV_MEMBER_STRATEGY, /* from here on: read after the others, by functions of their own */
     ADV_MEMBER_GROUPS,   /* group_sizes, a list of whole numbers, and group_distribution, a name */
     ADV_MEMBER_DISTRIBUTION,
 };

@@ -1,6 +1,7 @@
 /* kernel.h: simulated time of one kernel on one JAX device, and what it is made of.
  *
- * Each kernel has its file (splash.c, gmm.c, matmul.c, vector.c, xent.c); this header is their common ground.
+ * Each kernel has its file (splash.c, gmm.c, matmul.c, vector.c, xent.c); this header is their common ground,
+ * and family.h says what else is asked of one.
  * Mechanics and sources: engine/README.md, "Kernels". Functions are pure, allocate nothing, are thread safe.
  */
 #ifndef ADV_KERNEL_KERNEL_H

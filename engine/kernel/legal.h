@@ -6,11 +6,8 @@
  * Sizes and tiles that are 0 are unknown (missing, or refused when they were read): rules that need them are
  * left out, so that what is known of a broken request is judged together with what is wrong in it.
  * Rules: splash blocks are multiples of 128 that divide their length (the kernels check their sub-blocks of
- * keys), or all of fewer than 128 queries; a length that no block can cut is refused itself. The label block
- * of the fused loss follows the block shapes that Pallas accepts on TPU (last axis a multiple of 128 or the
- * whole, second last a multiple of the 8 sublanes times the packing of the format); megablox checks that
- * tile_m divides m and masks the tails of k and n; the fused loss checks that its token block divides the
- * tokens and masks the tails of the other two axes. Allocates nothing; thread safe.
+ * keys), or all of fewer than 128 queries; a length that no block can cut is refused itself; megablox checks
+ * that tile_m divides m and masks the tails of k and n. Allocates nothing; thread safe.
  */
 #ifndef ADV_KERNEL_LEGAL_H
 #define ADV_KERNEL_LEGAL_H

@@ -42,7 +42,7 @@ struct adv_timeline {
 };
 
 /* Fill *timeline, of which the caller sets steps and capacity. Errors are those of adv_splash_time,
- * adv_gmm_time and adv_xent_time, and ADV_E_RANGE for a batch that is not whole. Cost: one pass over at most
+ * adv_gmm_time, and ADV_E_RANGE for a batch that is not whole. Cost: one pass over at most
  * ADV_LIMIT_TIMELINE_WALK grid steps. */
 ADV_MUST_CHECK adv_code adv_splash_timeline(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                                             const struct adv_attention_shape *shape,

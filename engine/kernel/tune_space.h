@@ -2,10 +2,10 @@
  *
  * The field's spaces: attention blocks are powers of two from 1024 (256 for short sequences) to 4096, key
  * blocks cut in 256 to 1024; lengths that are no power of two are also cut in multiples of 128 of that range.
- * Grouped matmuls take 64 to 1024 rows and powers of two or halves of the other axes; MaxText's default tile
+ * Grouped matmuls take 64 to 1024 rows and powers of two or halves of the other axes. MaxText's default tile
  * is added where the space leaves it out. `wide` only adds: every multiple of 128 up to 8192 that divides a
- * length of attention, with sub-blocks up to 2048; row tiles of 16, 32 and every multiple of 128 up to 2048;
- * blocks of fewer and of 3072 tokens. Every tile is legal (legal.h), whether it fits VMEM or not.
+ * length of attention, with sub-blocks up to 2048; row tiles of 16, 32 and every multiple of 128 up to 2048.
+ * Every tile is legal (legal.h), whether it fits VMEM or not. The fused loss has its own in xent.h.
  */
 #ifndef ADV_KERNEL_TUNE_SPACE_H
 #define ADV_KERNEL_TUNE_SPACE_H

@@ -18,8 +18,6 @@ enum {
     BLOCKS_MAX = 9 /* of one axis of the space */
 };
 
-const struct adv_xent_tile adv_xent_default = {1024, 512, 2048};
-
 /* The legal token blocks next to one that is not. */
 static void near_tokens(int64_t tokens, int64_t wanted, struct adv_legal_values *values)
 {
@@ -97,8 +95,8 @@ adv_code adv_xent_legal(const struct adv_xent_shape *s, const struct adv_xent_ti
     return code;
 }
 
-int adv_xent_vmem_parts(enum adv_kernel kernel, const struct adv_xent_tile *tile,
-                        struct adv_vmem_part list[ADV_VMEM_PARTS])
+static int vmem_parts_of(enum adv_kernel kernel, const struct adv_xent_tile *tile,
+                         struct adv_vmem_part list[ADV_VMEM_PARTS])
 {
     const double b = tile->b_block, h = tile->h_block, v = tile->v_block;
     const struct adv_vmem_part parts[] = {
@@ -117,7 +115,7 @@ int adv_xent_vmem_parts(enum adv_kernel kernel, const struct adv_xent_tile *tile
 double adv_xent_vmem_bytes(enum adv_kernel kernel, const struct adv_xent_tile *tile)
 {
     struct adv_vmem_part parts[ADV_VMEM_PARTS];
-    return adv_vmem_sum(parts, adv_xent_vmem_parts(kernel, tile, parts));
+    return adv_vmem_sum(parts, vmem_parts_of(kernel, tile, parts));
 }
 
 static adv_code check(const struct adv_xent_shape *s, const struct adv_xent_tile *t, adv_err *err)
@@ -219,9 +217,9 @@ static void unit_of(const struct adv_kernel_machine *machine, enum adv_kernel ke
     };
 }
 
-adv_code adv_xent_time(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                       const struct adv_xent_shape *shape, const struct adv_xent_tile *tile,
-                       struct adv_kernel_time *time, adv_err *err)
+static adv_code simulate(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                         const struct adv_xent_shape *shape, const struct adv_xent_tile *tile,
+                         struct adv_kernel_time *time, adv_err *err)
 {
     const adv_code bad = check(shape, tile, err);
     if (bad) return bad;
@@ -292,69 +290,67 @@ static adv_code untunable(const struct adv_xent_shape *shape, adv_err *err)
 }
 
 /* No tile fits: names the buffers of the smallest, and whether the wide space has a smaller one. */
-static adv_code no_tile(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                        const struct adv_xent_shape *shape, struct adv_xent_tile tiles[ADV_XENT_SPACE_MAX],
-                        int count, adv_err *err)
+static adv_code no_tile(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                        struct adv_xent_tile tiles[ADV_XENT_SPACE_MAX], int count, adv_err *err)
 {
-    struct adv_tune_refusal refusal = {.limit_bytes = 0.0};
+    const enum adv_kernel kernel = request->kernel;
     struct adv_vmem_part parts[ADV_VMEM_PARTS];
     struct adv_kernel_time time;
     struct adv_xent_tile least[2];
-    if (count == 0) return untunable(shape, err);
+    if (count == 0) return untunable(&request->xent, err);
     for (int wide = 0; wide < 2; wide++) { /* the second time for the wide space */
-        if (wide) count = adv_xent_space(shape, true, tiles);
+        if (wide) count = adv_xent_space(&request->xent, true, tiles);
         least[wide] = tiles[0];
         for (int i = 1; i < count; i++)
             if (adv_xent_vmem_bytes(kernel, &tiles[i]) < adv_xent_vmem_bytes(kernel, &least[wide]))
                 least[wide] = tiles[i];
-        const adv_code bad = adv_xent_time(machine, kernel, shape, &least[wide], &time, err);
+        const adv_code bad = simulate(machine, kernel, &request->xent, &least[wide], &time, err);
         if (bad) return bad;
     }
-    refusal.limit_bytes = time.vmem_limit_bytes;
-    refusal.wide_fits = !machine->wide_tiles && time.fits_vmem;
-    const int parts_count = adv_xent_vmem_parts(kernel, &least[0], parts);
-    return adv_tune_refuse(machine, kernel, &refusal, parts, parts_count, err);
+    const struct adv_tune_refusal refusal = {.limit_bytes = time.vmem_limit_bytes,
+                                             .wide_fits = !machine->wide_tiles && time.fits_vmem};
+    return adv_tune_refuse(machine, kernel, &refusal, parts, vmem_parts_of(kernel, &least[0], parts), err);
 }
 
-adv_code adv_xent_tune(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                       const struct adv_xent_shape *shape, int top_k, struct adv_xent_tile *tiles,
-                       struct adv_kernel_time *times, int *found_count, long *evaluated_count, adv_err *err)
+static adv_code tune_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                         int top_k, void *tiles, struct adv_kernel_time *times, int *found_count,
+                         long *evaluated_count, adv_err *err)
 {
     struct adv_tune_best best = {.top_k = top_k, .times = times};
-    struct adv_xent_tile space[ADV_XENT_SPACE_MAX];
-    const int count = adv_xent_space(shape, machine->wide_tiles, space);
+    struct adv_xent_tile space[ADV_XENT_SPACE_MAX], *found = tiles;
+    const int count = adv_xent_space(&request->xent, machine->wide_tiles, space);
     *found_count = 0;
     for (int i = 0; i < count; i++) {
         struct adv_kernel_time time;
-        const adv_code bad = adv_xent_time(machine, kernel, shape, &space[i], &time, err);
+        const adv_code bad = simulate(machine, request->kernel, &request->xent, &space[i], &time, err);
         if (bad) return bad;
         if (!time.fits_vmem) continue;
-        const int at = adv_tune_insert(&best, time.time_s, sizeof space[i], (char *)tiles);
+        const int at = adv_tune_insert(&best, time.time_s, sizeof space[i], tiles);
         if (at < 0) continue;
-        tiles[at] = space[i];
+        found[at] = space[i];
         times[at] = time;
     }
     *evaluated_count = count;
     *found_count = best.count;
-    return best.count > 0 ? ADV_OK : no_tile(machine, kernel, shape, space, count, err);
+    return best.count > 0 ? ADV_OK : no_tile(machine, request, space, count, err);
 }
 
-bool adv_xent_next_better(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                          const struct adv_xent_shape *shape, double than_s, struct adv_xent_tile *tile,
-                          struct adv_kernel_time *time, double *limit_kib)
+static bool next_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                     double than_s, struct adv_kernel_tile *tile, struct adv_kernel_time *time,
+                     double *limit_kib)
 {
     struct adv_xent_tile space[ADV_XENT_SPACE_MAX];
-    const int count = adv_xent_space(shape, machine->wide_tiles, space);
+    const int count = adv_xent_space(&request->xent, machine->wide_tiles, space);
     *limit_kib = (double)INFINITY;
     for (int i = 0; i < count; i++) {
         struct adv_kernel_time found;
-        if (adv_xent_time(machine, kernel, shape, &space[i], &found, NULL)) continue;
-        const double needed = adv_vmem_needed_limit_kib(machine->chip, kernel, found.vmem_bytes);
+        if (simulate(machine, request->kernel, &request->xent, &space[i], &found, NULL)) continue;
+        const double needed = adv_vmem_needed_limit_kib(machine->chip, request->kernel, found.vmem_bytes);
         if (found.fits_vmem ||
             !adv_tune_is_next(machine, needed, found.time_s, than_s, *limit_kib, time->time_s))
             continue;
         *limit_kib = needed;
-        *tile = space[i];
+        tile->xent = space[i];
         *time = found;
     }
     return isfinite(*limit_kib);
@@ -392,16 +388,16 @@ static bool walk_grid(struct adv_timeline_pen *pen, const struct unit *u)
     return true;
 }
 
-adv_code adv_xent_timeline(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                           const struct adv_xent_shape *shape, const struct adv_xent_tile *tile,
-                           struct adv_timeline *timeline, adv_err *err)
+static adv_code timeline_row(const struct adv_kernel_machine *machine,
+                             const struct adv_kernel_request *request, struct adv_timeline *timeline,
+                             adv_err *err)
 {
     struct adv_kernel_time time;
     struct unit unit;
-    const adv_code bad = adv_xent_time(machine, kernel, shape, tile, &time, err);
+    const adv_code bad = simulate(machine, request->kernel, &request->xent, &request->tile.xent, &time, err);
     if (bad) return bad;
     const double end_s = adv_timeline_inside_s(&time);
-    unit_of(machine, kernel, shape, tile, &unit);
+    unit_of(machine, request->kernel, &request->xent, &request->tile.xent, &unit);
     timeline->axes[0] = "token_block";
     timeline->axes[1] = "vocab_block";
     timeline->axes[2] = "width_block";
@@ -450,12 +446,12 @@ static void judge_row(const struct adv_kernel_request *request, const struct adv
 static adv_code time_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
                          const struct adv_kernel_tile *tile, struct adv_kernel_time *time, adv_err *err)
 {
-    return adv_xent_time(machine, request->kernel, &request->xent, &tile->xent, time, err);
+    return simulate(machine, request->kernel, &request->xent, &tile->xent, time, err);
 }
 
 static int vmem_row(const struct adv_kernel_request *request, struct adv_vmem_part parts[ADV_VMEM_PARTS])
 {
-    return adv_xent_vmem_parts(request->kernel, &request->tile.xent, parts);
+    return vmem_parts_of(request->kernel, &request->tile.xent, parts);
 }
 
 static bool near_row(const struct adv_kernel_request *request, const char *member, int64_t wanted,
@@ -468,13 +464,6 @@ static bool near_row(const struct adv_kernel_request *request, const char *membe
     return true;
 }
 
-static adv_code timeline_row(const struct adv_kernel_machine *machine,
-                             const struct adv_kernel_request *request, struct adv_timeline *timeline,
-                             adv_err *err)
-{
-    return adv_xent_timeline(machine, request->kernel, &request->xent, &request->tile.xent, timeline, err);
-}
-
 static void tunable_row(const struct adv_kernel_request *request, adv_err *err)
 {
     (void)untunable(&request->xent, err);
@@ -483,24 +472,8 @@ static void tunable_row(const struct adv_kernel_request *request, adv_err *err)
 static bool standard_row(const struct adv_kernel_request *request, struct adv_kernel_tile *tile)
 {
     (void)request;
-    tile->xent = adv_xent_default;
+    tile->xent = (struct adv_xent_tile){1024, 512, 2048}; /* tokamax's */
     return true;
-}
-
-static adv_code tune_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
-                         int top_k, void *tiles, struct adv_kernel_time *times, int *found_count,
-                         long *evaluated_count, adv_err *err)
-{
-    return adv_xent_tune(machine, request->kernel, &request->xent, top_k, tiles, times, found_count,
-                         evaluated_count, err);
-}
-
-static bool next_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
-                     double than_s, struct adv_kernel_tile *tile, struct adv_kernel_time *time,
-                     double *limit_kib)
-{
-    return adv_xent_next_better(machine, request->kernel, &request->xent, than_s, &tile->xent, time,
-                                limit_kib);
 }
 
 #define EVERY      ADV_KERNEL_EVERY

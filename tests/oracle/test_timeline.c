@@ -259,13 +259,15 @@ static void the_loss_ends_when_the_closed_form_says(void **state)
                 const enum adv_kernel kernel =
                     variant % 2 ? ADV_KERNEL_LINEAR_XENT_BWD : ADV_KERNEL_LINEAR_XENT;
                 const struct adv_kernel_machine machine = machine_of(chips[chip]);
-                const struct adv_xent_shape *s = &shapes[variant / 2];
+                const struct adv_kernel_request request = {
+                    .kernel = kernel, .xent = shapes[variant / 2], .tile.xent = tiles[t]};
                 struct adv_kernel_time time;
                 struct adv_timeline timeline = {.steps = steps, .capacity = 2048};
                 adv_err err;
                 adv_err_init(&err);
-                assert_int_equal(adv_xent_time(&machine, kernel, s, &tiles[t], &time, &err), ADV_OK);
-                assert_int_equal(adv_xent_timeline(&machine, kernel, s, &tiles[t], &timeline, &err), ADV_OK);
+                assert_int_equal(adv_family_xent.time(&machine, &request, &request.tile, &time, &err),
+                                 ADV_OK);
+                assert_int_equal(adv_family_xent.timeline(&machine, &request, &timeline, &err), ADV_OK);
                 assert_true(timeline.walked);
                 assert_close(timeline.end_s, inside_s(&time), 1e-9);
                 assert_close((double)timeline.count + timeline.omitted_count, time.grid_steps, 0.0);
@@ -285,8 +287,9 @@ static void the_loss_works_in_the_order_of_its_operations(void **state)
         struct adv_timeline timeline = {.steps = steps, .capacity = 2048};
         adv_err err;
         adv_err_init(&err);
-        assert_int_equal(adv_xent_timeline(&machine, (enum adv_kernel)kernel, &s, &tile, &timeline, &err),
-                         ADV_OK);
+        const struct adv_kernel_request request = {
+            .kernel = (enum adv_kernel)kernel, .xent = s, .tile.xent = tile};
+        assert_int_equal(adv_family_xent.timeline(&machine, &request, &timeline, &err), ADV_OK);
         int seen = 0;
         for (int i = 0; i < timeline.count; i++) {
             const struct adv_span mxu = steps[i].lanes[ADV_LANE_MXU],

@@ -6,6 +6,7 @@
 #include "engine/kernel/family.h"
 #include "engine/kernel/legal.h"
 #include "engine/kernel/splash_blocks.h"
+#include "engine/kernel/tune.h"
 #include "engine/kernel/tune_space.h"
 
 #define AT(path)  ADV_KERNEL_AT(path)
@@ -122,14 +123,6 @@ static bool near_row(const struct adv_kernel_request *request, const char *membe
                                 wanted, values);
 }
 
-static adv_code timeline_row(const struct adv_kernel_machine *machine,
-                             const struct adv_kernel_request *request, struct adv_timeline *timeline,
-                             adv_err *err)
-{
-    return adv_splash_timeline(machine, request->kernel, &request->attention, &request->tile.attention,
-                               &request->attention_flags, timeline, err);
-}
-
 static void tunable_row(const struct adv_kernel_request *request, adv_err *err)
 {
     (void)adv_legal_attention_tunable(&request->attention, err);
@@ -149,20 +142,6 @@ static adv_code tune_row(const struct adv_kernel_machine *machine, const struct 
 {
     return adv_splash_tune(machine, request->kernel, &request->attention, &request->attention_flags, top_k,
                            tiles, times, found_count, evaluated_count, err);
-}
-
-static bool next_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
-                     double than_s, struct adv_kernel_tile *tile, struct adv_kernel_time *time,
-                     double *limit_kib)
-{
-    return adv_splash_next_better(machine, request->kernel, &request->attention, &request->attention_flags,
-                                  than_s, &tile->attention, time, limit_kib);
-}
-
-static int short_list_row(const void *tiles, const struct adv_kernel_time *times, int count,
-                          struct adv_short_entry entries[ADV_SHORT_LIST])
-{
-    return adv_splash_short_list(tiles, times, count, entries);
 }
 
 static int candidates_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
@@ -311,7 +290,7 @@ const struct adv_kernel_family adv_family_splash = {
     .time = time_row,
     .vmem_parts = vmem_row,
     .near = near_row,
-    .timeline = timeline_row,
+    .timeline = adv_splash_timeline,
     .space = "blocks of 1024 to 4096 (256 to 4096 below 1024 tokens) that divide the length, key blocks cut "
              "in 256 to 1024; wide: 128 to 8192, cut in 128 to 2048",
     .tunable = tunable_row,
@@ -319,8 +298,8 @@ const struct adv_kernel_family adv_family_splash = {
     .tile_offset = offsetof(struct adv_kernel_tile, attention),
     .tile_bytes = sizeof(struct adv_attention_tile),
     .tune = tune_row,
-    .next_better = next_row,
-    .short_list = short_list_row,
+    .next_better = adv_splash_next_better,
+    .short_list = adv_splash_short_list,
     .candidates = candidates_row,
     .layouts = layouts_row,
     .maxtext_keys = keys_row,

@@ -6,6 +6,7 @@
 #include "engine/kernel/gmm.h"
 #include "engine/kernel/gmm_visits.h"
 #include "engine/kernel/legal.h"
+#include "engine/kernel/tune.h"
 #include "engine/kernel/tune_space.h"
 
 #define AT(path) ADV_KERNEL_AT(path)
@@ -102,13 +103,6 @@ static bool near_row(const struct adv_kernel_request *request, const char *membe
     }
 }
 
-static adv_code timeline_row(const struct adv_kernel_machine *machine,
-                             const struct adv_kernel_request *request, struct adv_timeline *timeline,
-                             adv_err *err)
-{
-    return adv_gmm_timeline(machine, request->kernel, &request->gmm, &request->tile.gmm, timeline, err);
-}
-
 static void tunable_row(const struct adv_kernel_request *request, adv_err *err)
 {
     if (request->kernel == ADV_KERNEL_GMM && own_tiles(request))
@@ -130,19 +124,6 @@ static adv_code tune_row(const struct adv_kernel_machine *machine, const struct 
 {
     return adv_gmm_tune(machine, request->kernel, &request->gmm, top_k, tiles, times, found_count,
                         evaluated_count, err);
-}
-
-static bool next_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
-                     double than_s, struct adv_kernel_tile *tile, struct adv_kernel_time *time,
-                     double *limit_kib)
-{
-    return adv_gmm_next_better(machine, request->kernel, &request->gmm, than_s, &tile->gmm, time, limit_kib);
-}
-
-static int short_list_row(const void *tiles, const struct adv_kernel_time *times, int count,
-                          struct adv_short_entry entries[ADV_SHORT_LIST])
-{
-    return adv_gmm_short_list(tiles, times, count, entries);
 }
 
 static int candidates_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
@@ -243,7 +224,7 @@ const struct adv_kernel_family adv_family_gmm = {
     .time = time_row,
     .vmem_parts = vmem_row,
     .near = near_row,
-    .timeline = timeline_row,
+    .timeline = adv_gmm_timeline,
     .space = "tile_m of 64 to 1024 that divides m, tile_k and tile_n of 128 x 2^i, dim / 2^i and dim, 2 to 4 "
              "buffers; wide: tile_m of 16 to 2048",
     .tunable = tunable_row,
@@ -251,8 +232,8 @@ const struct adv_kernel_family adv_family_gmm = {
     .tile_offset = offsetof(struct adv_kernel_tile, gmm),
     .tile_bytes = sizeof(struct adv_gmm_tile),
     .tune = tune_row,
-    .next_better = next_row,
-    .short_list = short_list_row,
+    .next_better = adv_gmm_next_better,
+    .short_list = adv_gmm_short_list,
     .candidates = candidates_row,
     .maxtext_keys = keys_row,
     .sweep = sweep_row,

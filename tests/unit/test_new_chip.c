@@ -188,6 +188,28 @@ static void hints_name_it(void **state)
     assert_string_equal(err.findings[0].hint, "tpu7x, v6e, v5p, v5e, v4 or v9x");
 }
 
+/* A flag that no prediction reads would be set on every plan without anybody pricing it. */
+static void a_recipe_of_unknown_flags_is_refused(void **state)
+{
+    (void)state;
+    char other[] = "/tmp/adv-bad-recipe-XXXXXX", path[256];
+    json_t *root = embedded("chips.json");
+    json_t *chip = json_array_get(json_object_get(root, "chips"), 0);
+    json_t *flags = json_array_get(json_object_get(json_object_get(chip, "recipe"), "flags"), 0);
+    json_object_set_new(flags, "xla_tpu_go_faster", json_true());
+    assert_non_null(mkdtemp(other));
+    (void)snprintf(path, sizeof path, "%s/chips.json", other);
+    assert_int_equal(json_dump_file(root, path, 0), 0);
+    json_decref(root);
+    adv_err err;
+    adv_err_init(&err);
+    assert_null(adv_catalog_load(other, &err));
+    assert_string_equal(err.findings[0].pointer, "/chips.json/chips/0/recipe/flags");
+    assert_non_null(strstr(err.findings[0].detail, "xla_tpu_go_faster is no flag"));
+    (void)unlink(path);
+    (void)rmdir(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +217,7 @@ int main(void)
         cmocka_unit_test(it_is_advised_with_its_own_recipe_and_written_as_files),
         cmocka_unit_test(its_kernels_are_simulated_and_tuned),
         cmocka_unit_test(hints_name_it),
+        cmocka_unit_test(a_recipe_of_unknown_flags_is_refused),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, write_folder, remove_folder);
 }

@@ -62,26 +62,18 @@ static void decode_recipe_flags(const struct adv_catalog_file *file, const json_
     char pointer[ADV_LIMIT_POINTER];
     json_object_foreach(given, flag, value)
     {
-        const signed char state = json_is_true(value);
-        const struct adv_flags all = {(int)json_integer_value(value),
-                                      state,
-                                      state,
-                                      state,
-                                      state,
-                                      state,
-                                      state,
-                                      state,
-                                      state,
-                                      state,
-                                      state,
-                                      state,
-                                      state};
-        if ((json_is_boolean(value) || json_is_integer(value)) && adv_emit_copy_flag(flag, &all, flags))
+        struct adv_flags all, set, unset;
+        adv_flags_unset(&set);
+        all = unset = set;
+        if (json_is_boolean(value)) memset(&all, json_is_true(value), sizeof all);
+        all.scoped_vmem_limit_kib = 0;
+        if (json_is_integer(value)) all.scoped_vmem_limit_kib = (int)json_integer_value(value);
+        if (adv_emit_copy_flag(flag, &all, &set) && memcmp(&set, &unset, sizeof set) != 0) {
+            adv_flags_overlay(flags, &set);
             continue;
+        }
         (void)adv_err_add(file->err, ADV_E_INVALID, adv_json_pointer(pointer, at, name), NULL,
-                          "%.80s is no flag that changes a prediction, or its value is neither true, false "
-                          "nor a whole number",
-                          flag);
+                          "%.80s is no flag that changes a prediction, or has a value of another kind", flag);
     }
 }
 

@@ -1,9 +1,9 @@
 /* family.h: all that the rest of the program asks about a kernel, as one row per family of kernels.
  *
- * Kernels of one family read the same shape and tile. Each family is a constant in a file of its own (xent.c
- * holds all of one kernel) and a row of ADV_KERNEL_FAMILIES; families.h looks kernels up, and nobody else
- * tells families apart. Functions are pure and thread safe; `request` and `tile` are what the row's members
- * say, `err` and `warnings` may be NULL unless it says otherwise.
+ * Kernels of one family read the same shape and tile. Each family is a constant, in family_*.c or in
+ * the file of its kernel (xent.c holds all of one), and a row of ADV_KERNEL_FAMILIES; families.h looks
+ * kernels up, and nobody else tells them apart. Functions are pure and thread safe; `request` and `tile` are
+ * what the row's members say, `err` and `warnings` may be NULL unless it says otherwise.
  */
 #ifndef ADV_KERNEL_FAMILY_H
 #define ADV_KERNEL_FAMILY_H
@@ -100,9 +100,9 @@ struct adv_kernel_family {
     void (*tunable)(const struct adv_kernel_request *request, adv_err *err);
     /* MaxText's default tile; false: it is not legal for the shape. */
     bool (*standard)(const struct adv_kernel_request *request, struct adv_kernel_tile *tile);
-    size_t tile_offset,
-        tile_bytes; /* of the family's tile in struct adv_kernel_tile; rankings are arrays of it */
-    /* As adv_splash_tune and adv_splash_next_better of kernel.h. */
+    /* Of the family's tile in struct adv_kernel_tile; rankings are arrays of it. */
+    size_t tile_offset, tile_bytes;
+    /* As adv_splash_tune of kernel.h and adv_splash_next_better of tune.h. */
     adv_code (*tune)(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
                      int top_k, void *tiles, struct adv_kernel_time *times, int *found_count,
                      long *evaluated_count, adv_err *err);
@@ -147,7 +147,8 @@ static inline void adv_kernel_member_value(const struct adv_kernel_member *membe
 {
     memcpy(value, (const char *)tile + member->offset - offsetof(struct adv_kernel_request, tile),
            sizeof *value);
-    *text = member->kind == ADV_MEMBER_LAYOUT ? adv_layout_name((enum adv_layout) * value) : NULL;
+    const enum adv_layout layout = (enum adv_layout)value[0];
+    *text = member->kind == ADV_MEMBER_LAYOUT ? adv_layout_name(layout) : NULL;
 }
 
 /* A number format as JAX calls it. */

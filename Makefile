@@ -105,7 +105,11 @@ UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
 $(BUILD)/tests/%: tests/%.c $(ENGINE_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)
-	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $< $(ENGINE_LIB) $(PKG_LIBS) -lcmocka -lm
+	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $(filter %.c,$^) $(ENGINE_LIB) $(PKG_LIBS) -lcmocka -lm
+
+# What is fitted to which timings is known beside the fit.
+$(BUILD)/tests/oracle/test_kernel_accuracy: tests/accuracy/fit_kernels.c
+$(BUILD)/tests/unit/test_kernel_rows: tests/accuracy/fit_kernels.c tests/accuracy/derive_kernels.c
 
 -include $(UNIT_BIN:%=%.d)
 
@@ -276,10 +280,10 @@ install: all ## copy the program and the systemd unit below PREFIX
 # The fit of the kernel constants (needs libnlopt-dev; not part of the program).
 KERNEL_FIT_BIN := $(BUILD)/tests/accuracy/fit_kernels
 
-$(KERNEL_FIT_BIN): tests/accuracy/fit_kernels_main.c $(ENGINE_LIB) $(BUILD)/flags
+$(KERNEL_FIT_BIN): tests/accuracy/fit_kernels_main.c tests/accuracy/fit_kernels.c tests/accuracy/derive_kernels.c $(ENGINE_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes $(LDFLAGS_ALL) -o $@ $< $(ENGINE_LIB) $(PKG_LIBS) -lnlopt -lm
+	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes $(LDFLAGS_ALL) -o $@ $(filter %.c,$^) $(ENGINE_LIB) $(PKG_LIBS) -lnlopt -lm
 
 .PHONY: fit-kernels
 fit-kernels: $(KERNEL_FIT_BIN) ## fit the kernel constants on the published timings, with cross validation
@@ -288,10 +292,10 @@ fit-kernels: $(KERNEL_FIT_BIN) ## fit the kernel constants on the published timi
 
 KERNEL_REPORT_BIN := $(BUILD)/tests/accuracy/kernels_report
 
-$(KERNEL_REPORT_BIN): tests/accuracy/kernels_report_main.c $(ENGINE_LIB) $(BUILD)/flags
+$(KERNEL_REPORT_BIN): tests/accuracy/kernels_report_main.c tests/accuracy/fit_kernels.c $(ENGINE_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes $(LDFLAGS_ALL) -o $@ $< $(ENGINE_LIB) $(PKG_LIBS) -lm
+	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes $(LDFLAGS_ALL) -o $@ $(filter %.c,$^) $(ENGINE_LIB) $(PKG_LIBS) -lm
 
 .PHONY: kernel-accuracy kernel-accuracy-update
 kernel-accuracy: $(KERNEL_REPORT_BIN) ## judge the kernel simulation on published timings; fails when worse than tests/accuracy/kernels_report.md

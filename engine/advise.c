@@ -17,6 +17,7 @@
 #include "engine/json/lint.h"
 #include "engine/json/plan_warnings.h"
 #include "engine/search/search.h"
+#include "engine/kernel/families.h"
 
 /* One request on its way through the pipeline: document -> request -> numbers -> document. */
 struct job {
@@ -195,7 +196,8 @@ static adv_code answer_simulate(struct job *job)
 static void warn_of_sweep(const struct adv_kernel_request *request, adv_err *warnings)
 {
     const char *lines[ADV_SWEEP_DIFFERENCES];
-    const int count = warnings ? adv_sweep_differences(request, lines) : 0;
+    const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
+    const int count = warnings && family->differences ? family->differences(request, lines) : 0;
     for (int i = 0; i < count; i++) {
         (void)adv_err_add(warnings, ADV_OK, "/sweep", NULL, "the sweep is not as tuned: %s", lines[i]);
         adv_err_rule(warnings, "sweep");

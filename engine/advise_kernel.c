@@ -5,10 +5,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
-#include "engine/kernel/legal.h"
-#include "engine/kernel/tune_choice.h"
-#include "engine/kernel/tune_space.h"
-#include "engine/kernel/vmem.h"
+#include "engine/kernel/families.h"
 
 static struct adv_kernel_machine machine_of(const struct adv_kernel_request *request)
 {
@@ -16,36 +13,11 @@ static struct adv_kernel_machine machine_of(const struct adv_kernel_request *req
                                        request->scoped_vmem_limit_bytes, request->wide_tiles};
 }
 
-static adv_code simulate_xla(const struct adv_kernel_request *request, struct adv_kernel_time *time,
-                             adv_err *err)
-{
-    struct adv_kernel_machine machine = machine_of(request);
-    if (adv_kernel_is_xla_attention(request->kernel))
-        return adv_attention_xla_time(&machine, request->kernel == ADV_KERNEL_ATTENTION_XLA_BWD,
-                                      &request->attention, time, err);
-    if (request->kernel == ADV_KERNEL_MATMUL) return adv_matmul_time(&machine, &request->matmul, time, err);
-    const bool gradient = request->kernel == ADV_KERNEL_RAGGED_DOT_XLA_TGMM;
-    return adv_gmm_xla_time(&machine, gradient ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM, &request->gmm, time, err);
-}
-
 static adv_code simulate_choice(const struct adv_kernel_request *request, struct adv_kernel_choice *choice,
                                 adv_err *err)
 {
     struct adv_kernel_machine machine = machine_of(request);
-    if (adv_kernel_is_attention(request->kernel)) {
-        return adv_splash_time(&machine, request->kernel, &request->attention, &choice->attention,
-                               &request->attention_flags, &choice->time, err);
-    }
-    if (adv_kernel_is_gmm(request->kernel)) {
-        struct adv_kernel_time *time = &choice->time;
-        const adv_code code = adv_gmm_time(&machine, request->kernel, &request->gmm, &choice->gmm, time, err);
-        if (code == ADV_OK)
-            time->fits_vmem =
-                adv_vmem_compiles(machine.chip, request->kernel, time->vmem_bytes, time->vmem_limit_bytes);
-        return code;
-    }
-    if (adv_kernel_is_xla(request->kernel)) return simulate_xla(request, &choice->time, err);
-    return adv_xent_time(&machine, request->kernel, &request->xent, &choice->xent, &choice->time, err);
+    return adv_kernel_family_of(request->kernel)->time(&machine, request, &choice->tile, &choice->time, err);
 }
 
 /* A tile over the limit does not compile: which buffer is too large, and what would do. */
@@ -53,7 +25,8 @@ static void warn_vmem(const struct adv_kernel_request *request, const struct adv
                       adv_err *warnings)
 {
     struct adv_vmem_part parts[ADV_VMEM_PARTS];
-    const int count = adv_kernel_vmem_parts(request, parts);
+    const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
+    const int count = family->vmem_parts ? family->vmem_parts(request, parts) : 0;
     const double limit_kib =
         adv_vmem_needed_limit_kib(&request->chip->chip, request->kernel, time->vmem_bytes);
     const bool can = limit_kib * ADV_KIB <= adv_vmem_capacity_bytes(&request->chip->chip);
@@ -85,8 +58,7 @@ static void warn_vmem(const struct adv_kernel_request *request, const struct adv
 adv_code adv_kernel_simulate(const struct adv_kernel_request *request, struct adv_kernel_time *time,
                              adv_err *err, adv_err *warnings)
 {
-    struct adv_kernel_choice choice = {
-        .attention = request->attention_tile, .gmm = request->gmm_tile, .xent = request->xent_tile};
+    struct adv_kernel_choice choice = {.tile = request->tile};
     adv_code code = simulate_choice(request, &choice, err);
     *time = choice.time;
     if (code == ADV_OK) warn_vmem(request, time, warnings);
@@ -97,14 +69,8 @@ adv_code adv_kernel_timeline(const struct adv_kernel_request *request, const str
                              struct adv_timeline *timeline, adv_err *err)
 {
     struct adv_kernel_machine machine = machine_of(request);
-    if (adv_kernel_is_attention(request->kernel))
-        return adv_splash_timeline(&machine, request->kernel, &request->attention, &request->attention_tile,
-                                   &request->attention_flags, timeline, err);
-    if (adv_kernel_is_gmm(request->kernel))
-        return adv_gmm_timeline(&machine, request->kernel, &request->gmm, &request->gmm_tile, timeline, err);
-    if (!adv_kernel_is_xla(request->kernel))
-        return adv_xent_timeline(&machine, request->kernel, &request->xent, &request->xent_tile, timeline,
-                                 err);
+    const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
+    if (family->timeline) return family->timeline(&machine, request, timeline, err);
     adv_one_step_timeline(&machine, time, timeline);
     return ADV_OK;
 }
@@ -113,32 +79,24 @@ adv_code adv_kernel_timeline(const struct adv_kernel_request *request, const str
 static bool standard_choice(const struct adv_kernel_request *request, struct adv_kernel_choice *choice)
 {
     memset(choice, 0, sizeof *choice);
-    choice->attention.blocks = adv_tune_default_blocks(&request->attention);
-    choice->attention.q_layout = choice->attention.k_layout = choice->attention.v_layout =
-        ADV_LAYOUT_HEAD_DIM_MINOR;
-    choice->gmm = adv_tune_default_gmm(&request->gmm);
-    choice->xent = adv_tune_default_xent();
-    if (adv_kernel_is_gmm(request->kernel) &&
-        adv_legal_gmm(request->kernel, &request->gmm, &choice->gmm, NULL, NULL) != ADV_OK)
-        return false;
-    return simulate_choice(request, choice, NULL) == ADV_OK;
+    return adv_kernel_family_of(request->kernel)->standard(request, &choice->tile) &&
+           simulate_choice(request, choice, NULL) == ADV_OK;
 }
 
-/* A ranking of the request's kernel: the array of its tiles is set. */
+/* A ranking of the request's kernel: tiles of its family. */
 struct ranking {
-    struct adv_attention_tile *attention;
-    struct adv_gmm_tile *gmm;
-    struct adv_xent_tile *xent;
+    const struct adv_kernel_family *family;
+    void *tiles;
     struct adv_kernel_time *times;
     int count;
 };
 
 static struct adv_kernel_choice choice_at(const struct ranking *ranking, int i)
 {
+    const struct adv_kernel_family *family = ranking->family;
     struct adv_kernel_choice choice = {.time = ranking->times[i], .chance_frac = (double)NAN};
-    if (ranking->attention) choice.attention = ranking->attention[i];
-    if (ranking->gmm) choice.gmm = ranking->gmm[i];
-    if (ranking->xent) choice.xent = ranking->xent[i];
+    memcpy((char *)&choice.tile + family->tile_offset,
+           (const char *)ranking->tiles + (size_t)i * family->tile_bytes, family->tile_bytes);
     return choice;
 }
 
@@ -147,10 +105,8 @@ static void make_short_list(const struct ranking *ranking, struct adv_kernel_tun
 {
     struct adv_short_entry entries[ADV_SHORT_LIST] = {{0}};
     int count = ranking->count < ADV_SHORT_LIST ? ranking->count : ADV_SHORT_LIST;
-    if (ranking->attention)
-        count = adv_splash_short_list(ranking->attention, ranking->times, ranking->count, entries);
-    else if (ranking->gmm)
-        count = adv_gmm_short_list(ranking->gmm, ranking->times, ranking->count, entries);
+    if (ranking->family->short_list)
+        count = ranking->family->short_list(ranking->tiles, ranking->times, ranking->count, entries);
     else
         for (int i = 0; i < count; i++) entries[i].best = i;
     tuning->short_list_count = count;
@@ -170,39 +126,11 @@ static adv_code rank(const struct adv_kernel_request *request, int top_k, struct
     struct adv_kernel_machine machine = machine_of(request);
     const size_t entries = (size_t)top_k;
     ranking->times = adv_arena_array(arena, entries, sizeof *ranking->times);
-    if (adv_kernel_is_attention(request->kernel)) {
-        ranking->attention = adv_arena_array(arena, entries, sizeof *ranking->attention);
-        if (ranking->times && ranking->attention)
-            return adv_splash_tune(&machine, request->kernel, &request->attention, &request->attention_flags,
-                                   top_k, ranking->attention, ranking->times, &ranking->count, evaluated,
-                                   err);
-    } else if (adv_kernel_is_gmm(request->kernel)) {
-        ranking->gmm = adv_arena_array(arena, entries, sizeof *ranking->gmm);
-        if (ranking->times && ranking->gmm)
-            return adv_gmm_tune(&machine, request->kernel, &request->gmm, top_k, ranking->gmm, ranking->times,
-                                &ranking->count, evaluated, err);
-    } else {
-        ranking->xent = adv_arena_array(arena, entries, sizeof *ranking->xent);
-        if (ranking->times && ranking->xent)
-            return adv_xent_tune(&machine, request->kernel, &request->xent, top_k, ranking->xent,
-                                 ranking->times, &ranking->count, evaluated, err);
-    }
-    return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
-}
-
-static bool next_better(const struct adv_kernel_request *request, double than_s,
-                        struct adv_kernel_choice *next, double *limit_kib)
-{
-    struct adv_kernel_machine machine = machine_of(request);
-    const enum adv_kernel kernel = request->kernel;
-    if (adv_kernel_is_attention(kernel))
-        return adv_splash_next_better(&machine, kernel, &request->attention, &request->attention_flags,
-                                      than_s, &next->attention, &next->time, limit_kib);
-    if (adv_kernel_is_gmm(kernel))
-        return adv_gmm_next_better(&machine, kernel, &request->gmm, than_s, &next->gmm, &next->time,
-                                   limit_kib);
-    return adv_xent_next_better(&machine, kernel, &request->xent, than_s, &next->xent, &next->time,
-                                limit_kib);
+    ranking->tiles = adv_arena_array(arena, entries, ranking->family->tile_bytes);
+    if (!ranking->times || !ranking->tiles)
+        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
+    return ranking->family->tune(&machine, request, top_k, ranking->tiles, ranking->times, &ranking->count,
+                                 evaluated, err);
 }
 
 /* What of the ranking to run: the likeliest winners, and as many buffers as each is likely to want. The loss
@@ -211,26 +139,23 @@ static adv_code choose(const struct adv_kernel_request *request, const struct ra
                        struct adv_arena *arena, struct adv_kernel_tuning *tuning, adv_err *err)
 {
     struct adv_kernel_machine machine = machine_of(request);
-    struct adv_candidate *candidates = adv_arena_array(arena, ADV_CHOICE_CANDIDATES, sizeof *candidates);
+    struct adv_tile_candidate *candidates = adv_arena_array(arena, ADV_CHOICE_CANDIDATES, sizeof *candidates);
     if (!candidates) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
     int count = 0;
-    if (ranking->attention)
-        count = adv_splash_candidates(&machine, request->kernel, ranking->attention, ranking->times,
-                                      ranking->count, candidates);
-    else if (ranking->gmm)
-        count = adv_gmm_candidates(&machine, request->kernel, &request->gmm, ranking->gmm, ranking->times,
-                                   ranking->count, candidates);
+    if (ranking->family->candidates)
+        count = ranking->family->candidates(&machine, request, ranking->tiles, ranking->times, ranking->count,
+                                            candidates);
     tuning->choices_count = adv_tune_choose(candidates, count, request->top_k);
     for (int i = 0; i < tuning->choices_count; i++) {
         struct adv_kernel_choice *choice = &tuning->choices[i];
         *choice = choice_at(ranking, candidates[i].tile);
         choice->chance_frac = candidates[i].chance_frac;
-        if (!ranking->gmm || candidates[i].buffers == choice->gmm.input_buffer_count) continue;
-        choice->gmm.input_buffer_count = candidates[i].buffers;
+        if (!candidates[i].buffers || candidates[i].buffers == choice->tile.gmm.input_buffer_count) continue;
+        choice->tile.gmm.input_buffer_count = candidates[i].buffers;
         const adv_code code = simulate_choice(request, choice, err);
         if (code != ADV_OK) return code;
     }
-    if (!ranking->xent) return ADV_OK;
+    if (ranking->family->candidates) return ADV_OK;
     tuning->choices_count = ranking->count < request->top_k ? ranking->count : request->top_k;
     for (int i = 0; i < tuning->choices_count; i++) tuning->choices[i] = choice_at(ranking, i);
     return ADV_OK;
@@ -240,9 +165,9 @@ adv_code adv_kernel_tune(const struct adv_kernel_request *request, struct adv_ar
                          struct adv_kernel_tuning *tuning, adv_err *err)
 {
     const int top_k = request->top_k;
-    const bool listed = adv_kernel_is_attention(request->kernel) || adv_kernel_is_gmm(request->kernel);
-    const int least = listed ? ADV_CHOICE_RANKED : ADV_SHORT_LIST;
-    struct ranking ranking = {.count = 0};
+    const struct adv_kernel_machine machine = machine_of(request);
+    struct ranking ranking = {.family = adv_kernel_family_of(request->kernel)};
+    const int least = ranking.family->candidates ? ADV_CHOICE_RANKED : ADV_SHORT_LIST;
     *tuning =
         (struct adv_kernel_tuning){.choices = adv_arena_array(arena, (size_t)top_k, sizeof *tuning->choices)};
     if (!tuning->choices) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
@@ -252,7 +177,9 @@ adv_code adv_kernel_tune(const struct adv_kernel_request *request, struct adv_ar
     if (code == ADV_OK) code = choose(request, &ranking, arena, tuning, err);
     if (code != ADV_OK) return code;
     make_short_list(&ranking, tuning);
-    tuning->has_next = tuning->choices_count > 0 && next_better(request, tuning->choices[0].time.time_s,
-                                                                &tuning->next, &tuning->next_limit_kib);
+    tuning->has_next =
+        tuning->choices_count > 0 &&
+        ranking.family->next_better(&machine, request, tuning->choices[0].time.time_s, &tuning->next.tile,
+                                    &tuning->next.time, &tuning->next_limit_kib);
     return ADV_OK;
 }

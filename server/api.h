@@ -26,6 +26,8 @@ ADV_MUST_CHECK bool adv_api_read_page(struct adv_exchange *exchange, const char 
 void adv_api_reply_page(struct adv_exchange *exchange, adv_code code, struct adv_text *page,
                         const adv_err *err);
 
+/* For files that do not see the app. */
+const struct adv_catalog *adv_api_catalog(const struct adv_exchange *exchange);
 void adv_api_catalog_list(struct adv_exchange *exchange);
 void adv_api_catalog_entry(struct adv_exchange *exchange);
 

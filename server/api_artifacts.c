@@ -44,7 +44,8 @@ void adv_api_run_artifact(struct adv_exchange *exchange)
     }
     struct adv_text text;
     adv_text_init(&text, ARTIFACT_LIMIT_BYTES);
-    if (adv_artifact_from_answer(name, run.response, strlen(run.response), rank, &text, &err)) {
+    if (adv_artifact_from_answer(adv_api_catalog(exchange), name, run.response, strlen(run.response), rank,
+                                 &text, &err)) {
         adv_text_free(&text);
         adv_reply_problem(exchange, &err);
     } else {

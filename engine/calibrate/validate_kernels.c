@@ -2,59 +2,37 @@
 
 #include <stdlib.h>
 
-static adv_code predict_splash(const struct adv_kernel_machine *machine, const struct adv_kernel_row *row,
-                               struct adv_kernel_time *time, adv_err *err)
-{
-    if (row->has_tile)
-        return adv_splash_time(machine, row->kernel, &row->attention, &row->attention_tile,
-                               &row->attention_flags, time, err);
-    struct adv_attention_tile best;
-    int found = 0;
-    long evaluated = 0;
-    return adv_splash_tune(machine, row->kernel, &row->attention, &row->attention_flags, 1, &best, time,
-                           &found, &evaluated, err);
-}
+#include "engine/kernel/families.h"
 
-static adv_code predict_gmm(const struct adv_kernel_machine *machine, const struct adv_kernel_row *row,
-                            struct adv_kernel_time *time, adv_err *err)
+/* The tile that ran; where it is not published the tuner's best, or MaxText's default where winners are not
+ * published either. */
+static adv_code predict(const struct adv_kernel_machine *machine, const struct adv_kernel_row *row,
+                        struct adv_kernel_time *time, adv_err *err)
 {
-    if (row->has_tile || row->gmm.version == 2)
-        return adv_gmm_time(machine, row->kernel, &row->gmm, &row->gmm_tile, time, err);
-    struct adv_gmm_tile best;
+    const struct adv_kernel_request *request = &row->request;
+    const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
+    struct adv_kernel_tile tile = request->tile;
     int found = 0;
     long evaluated = 0;
-    return adv_gmm_tune(machine, row->kernel, &row->gmm, 1, &best, time, &found, &evaluated, err);
+    if (!row->has_tile && !adv_kernel_tiles_itself(request)) {
+        if (family->candidates)
+            return family->tune(machine, request, 1, &tile, time, &found, &evaluated, err);
+        (void)family->standard(request, &tile);
+    }
+    return family->time(machine, request, &tile, time, err);
 }
 
 adv_code adv_predict_kernel_row(const struct adv_kernel_machine *machine, const struct adv_kernel_row *row,
                                 struct adv_kernel_time *time, adv_err *err)
 {
     if (row->fault) return adv_err_add(err, ADV_E_INVALID, "", NULL, "%s", row->fault);
-    static const struct adv_xent_tile default_xent = {1024, 512, 2048};
-    switch (row->kind) {
-    case ADV_ROW_SPLASH:
-        return predict_splash(machine, row, time, err);
-    case ADV_ROW_GMM:
-        return predict_gmm(machine, row, time, err);
-    case ADV_ROW_ATTENTION_XLA:
-        return adv_attention_xla_time(machine, row->backward, &row->attention, time, err);
-    case ADV_ROW_GMM_XLA:
-        return adv_gmm_xla_time(machine, row->kernel, &row->gmm, time, err);
-    case ADV_ROW_MATMUL:
-        return adv_matmul_time(machine, &row->matmul, time, err);
-    case ADV_ROW_XENT:
-        return adv_xent_time(machine, row->kernel, &row->xent,
-                             row->has_tile ? &row->xent_tile : &default_xent, time, err);
-    case ADV_ROW_HBM_COPY:
-        *time = (struct adv_kernel_time){.time_s = adv_stream_time_s(machine, row->copy_bytes),
-                                         .fits_vmem = true};
-        return ADV_OK;
-    case ADV_ROW_UNKNOWN:
-    case ADV_ROW_KINDS:
-        break;
-    }
-    return adv_err_add(err, ADV_E_UNSUPPORTED, "/kernel", NULL, "there is no model of kernel '%s'",
-                       row->name);
+    if (!row->known)
+        return adv_err_add(err, ADV_E_UNSUPPORTED, "/kernel", NULL, "there is no model of kernel '%s'",
+                           row->name);
+    if (!row->is_copy) return predict(machine, row, time, err);
+    *time =
+        (struct adv_kernel_time){.time_s = adv_stream_time_s(machine, row->copy_bytes), .fits_vmem = true};
+    return ADV_OK;
 }
 
 static int compare(const void *a, const void *b)

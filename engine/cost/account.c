@@ -3,10 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ADV_TERM_ROW(id, name, resource, formula, source) {name, formula, source, ADV_RES_##resource},
+#define ADV_TERM_ROW(id, name, resource, formula, group, source)                                             \
+    {name, formula, source, ADV_RES_##resource, ADV_TERM_GROUP_##group},
 static const struct {
     const char *name, *formula, *source;
     enum adv_resource resource;
+    unsigned group;
 } rows[ADV_TERM_COUNT] = {ADV_TERM_TABLE(ADV_TERM_ROW)};
 #undef ADV_TERM_ROW
 
@@ -58,6 +60,7 @@ void adv_account_write(const struct adv_account *account)
         ledger->terms[ledger->terms_count++] = (struct adv_term){
             .name = rows[i].name,
             .formula = rows[i].formula,
+            .group = rows[i].group,
             .source = rows[i].source,
             .resource = rows[i].resource,
             .seconds = slot->seconds,

@@ -8,50 +8,58 @@
 
 #include "engine/cost/ledger.h"
 
-/* id, name, resource, formula (engine/README.md), source of the formula */
+/* id, name, resource, formula (engine/README.md), group, source of the formula */
 #define ADV_TERM_TABLE(X)                                                                                    \
-    X(MATMUL_FWD, "matmul_forward", MXU, "T-matmul", "padded FLOPs over MXU rate, or HBM bytes")             \
-    X(MATMUL_RECOMPUTE, "matmul_recompute", MXU, "T-matmul", "matmuls whose outputs are not saved")          \
-    X(MATMUL_BWD, "matmul_backward", MXU, "T-matmul", "data and weight gradients")                           \
-    X(ATTENTION_FWD, "attention_forward", VPU, "T-attention", "kernel simulation")                           \
-    X(ATTENTION_RECOMPUTE, "attention_recompute", VPU, "T-attention", "kernel simulation")                   \
-    X(ATTENTION_BWD, "attention_backward", VPU, "T-attention", "kernel simulation")                          \
-    X(GMM_FWD, "expert_matmul_forward", MXU, "T-gmm", "kernel simulation")                                   \
-    X(GMM_RECOMPUTE, "expert_matmul_recompute", MXU, "T-gmm", "kernel simulation")                           \
-    X(GMM_BWD, "expert_matmul_backward", MXU, "T-gmm", "kernel simulation")                                  \
-    X(ROUTE_FWD, "expert_routing_forward", HBM, "T-route", "permute, unpermute, activation traffic")         \
-    X(ROUTE_RECOMPUTE, "expert_routing_recompute", HBM, "T-route", "permute and activation again")           \
-    X(ROUTE_BWD, "expert_routing_backward", HBM, "T-route", "gradients of permute and unpermute")            \
-    X(ELEMENTWISE_FWD, "elementwise_forward", HBM, "T-elementwise", "norms, rotary, residual, activation")   \
-    X(ELEMENTWISE_RECOMPUTE, "elementwise_recompute", HBM, "T-elementwise", "the same, recomputed")          \
-    X(ELEMENTWISE_BWD, "elementwise_backward", HBM, "T-elementwise", "their gradients")                      \
-    X(QUANTIZE_ACTIVATIONS, "quantize_activations", HBM, "T-quantize", "scaling and casting activations")    \
-    X(QUANTIZE_WEIGHTS, "quantize_weights", HBM, "T-quantize", "casting gathered weights, every pass")       \
-    X(EMBEDDING, "embedding", MXU, "T-embedding", "one-hot matmul or gather")                                \
-    X(LOGITS, "logits", MXU, "T-logits", "head matmuls")                                                     \
-    X(CROSS_ENTROPY, "cross_entropy", HBM, "T-logits", "loss over the vocabulary")                           \
-    X(MTP, "multi_token_prediction", MXU, "T-mtp", "extra decoder layer and head")                           \
-    X(FSDP_GATHER, "fsdp_all_gather", ICI, "T-fsdp", "weights, forward and backward")                        \
-    X(FSDP_SCATTER, "fsdp_reduce_scatter", ICI, "T-fsdp", "gradients")                                       \
-    X(DATA_REDUCE, "data_all_reduce", ICI, "T-dp", "gradients over the data axis")                           \
-    X(TENSOR, "tensor_collectives", ICI, "T-tp", "activations around each block")                            \
-    X(TRANSPOSE, "fsdp_transpose_collectives", ICI, "T-tp", "tokens meet where the width stays sharded")     \
-    X(CONTEXT, "context_collectives", ICI, "T-cp", "keys and values, or heads")                              \
-    X(RING_MERGE, "ring_attention_merge", LATENCY, "T-cp", "fixed cost of each step of the ring")            \
-    X(EXPERT, "expert_collectives", ICI, "T-ep", "dispatch and combine")                                     \
-    X(PIPELINE_PERMUTE, "pipeline_permute", ICI, "T-pp", "microbatch hand-over")                             \
-    X(PIPELINE_BUBBLE, "pipeline_bubble", LATENCY, "T-pp", "idle stages")                                    \
-    X(HOST_OFFLOAD, "host_offload", PCIE, "T-host", "saved tensors to the host and back")                    \
-    X(OPTIMIZER, "optimizer_update", HBM, "T-optimizer", "weights, gradients and moments")                   \
-    X(OPTIMIZER_OFFLOAD, "optimizer_offload", PCIE, "T-optimizer", "moments from the host and back")         \
-    X(DCN_REDUCE, "dcn_gradient_reduce", DCN, "T-dcn", "gradients between slices")                           \
-    X(DCN_WEIGHTS, "dcn_weight_gather", DCN, "T-dcn", "weights sharded over slices")                         \
-    X(DCN_ACTIVATIONS, "dcn_activations", DCN, "T-dcn", "activations of axes that span slices")              \
-    X(DCN_STRAGGLER, "multislice_straggler", DCN, "T-dcn", "the slowest slice of many")                      \
-    X(SOFTWARE_AGE, "software_age", LATENCY, "T-software", "compilers of the generation's first months")     \
-    X(STEP_OVERHEAD, "step_overhead", LATENCY, "T-overhead", "dispatch of one step")
+    X(MATMUL_FWD, "matmul_forward", MXU, "T-matmul", MATMUL, "padded FLOPs over MXU rate, or HBM bytes")     \
+    X(MATMUL_RECOMPUTE, "matmul_recompute", MXU, "T-matmul", MATMUL_AGAIN,                                   \
+      "matmuls whose outputs are not saved")                                                                 \
+    X(MATMUL_BWD, "matmul_backward", MXU, "T-matmul", MATMUL, "data and weight gradients")                   \
+    X(ATTENTION_FWD, "attention_forward", VPU, "T-attention", ATTENTION, "kernel simulation")                \
+    X(ATTENTION_RECOMPUTE, "attention_recompute", VPU, "T-attention", ATTENTION_AGAIN, "kernel simulation")  \
+    X(ATTENTION_BWD, "attention_backward", VPU, "T-attention", ATTENTION, "kernel simulation")               \
+    X(GMM_FWD, "expert_matmul_forward", MXU, "T-gmm", EXPERTS, "kernel simulation")                          \
+    X(GMM_RECOMPUTE, "expert_matmul_recompute", MXU, "T-gmm", EXPERTS_AGAIN, "kernel simulation")            \
+    X(GMM_BWD, "expert_matmul_backward", MXU, "T-gmm", EXPERTS, "kernel simulation")                         \
+    X(ROUTE_FWD, "expert_routing_forward", HBM, "T-route", ROUTING,                                          \
+      "permute, unpermute, activation traffic")                                                              \
+    X(ROUTE_RECOMPUTE, "expert_routing_recompute", HBM, "T-route", ROUTING_AGAIN,                            \
+      "permute and activation again")                                                                        \
+    X(ROUTE_BWD, "expert_routing_backward", HBM, "T-route", ROUTING, "gradients of permute and unpermute")   \
+    X(ELEMENTWISE_FWD, "elementwise_forward", HBM, "T-elementwise", ELEMENTWISE,                             \
+      "norms, rotary, residual, activation")                                                                 \
+    X(ELEMENTWISE_RECOMPUTE, "elementwise_recompute", HBM, "T-elementwise", ELEMENTWISE_AGAIN,               \
+      "the same, recomputed")                                                                                \
+    X(ELEMENTWISE_BWD, "elementwise_backward", HBM, "T-elementwise", ELEMENTWISE, "their gradients")         \
+    X(QUANTIZE_ACTIVATIONS, "quantize_activations", HBM, "T-quantize", NONE,                                 \
+      "scaling and casting activations")                                                                     \
+    X(QUANTIZE_WEIGHTS, "quantize_weights", HBM, "T-quantize", NONE, "casting gathered weights, every pass") \
+    X(EMBEDDING, "embedding", MXU, "T-embedding", NONE, "one-hot matmul or gather")                          \
+    X(LOGITS, "logits", MXU, "T-logits", LOGITS, "head matmuls")                                             \
+    X(CROSS_ENTROPY, "cross_entropy", HBM, "T-logits", LOSS, "loss over the vocabulary")                     \
+    X(MTP, "multi_token_prediction", MXU, "T-mtp", NONE, "extra decoder layer and head")                     \
+    X(FSDP_GATHER, "fsdp_all_gather", ICI, "T-fsdp", GATHER, "weights, forward and backward")                \
+    X(FSDP_SCATTER, "fsdp_reduce_scatter", ICI, "T-fsdp", SCATTER, "gradients")                              \
+    X(DATA_REDUCE, "data_all_reduce", ICI, "T-dp", NONE, "gradients over the data axis")                     \
+    X(TENSOR, "tensor_collectives", ICI, "T-tp", NONE, "activations around each block")                      \
+    X(TRANSPOSE, "fsdp_transpose_collectives", ICI, "T-tp", NONE,                                            \
+      "tokens meet where the width stays sharded")                                                           \
+    X(CONTEXT, "context_collectives", ICI, "T-cp", NONE, "keys and values, or heads")                        \
+    X(RING_MERGE, "ring_attention_merge", LATENCY, "T-cp", NONE, "fixed cost of each step of the ring")      \
+    X(EXPERT, "expert_collectives", ICI, "T-ep", NONE, "dispatch and combine")                               \
+    X(PIPELINE_PERMUTE, "pipeline_permute", ICI, "T-pp", NONE, "microbatch hand-over")                       \
+    X(PIPELINE_BUBBLE, "pipeline_bubble", LATENCY, "T-pp", NONE, "idle stages")                              \
+    X(HOST_OFFLOAD, "host_offload", PCIE, "T-host", NONE, "saved tensors to the host and back")              \
+    X(OPTIMIZER, "optimizer_update", HBM, "T-optimizer", NONE, "weights, gradients and moments")             \
+    X(OPTIMIZER_OFFLOAD, "optimizer_offload", PCIE, "T-optimizer", NONE, "moments from the host and back")   \
+    X(DCN_REDUCE, "dcn_gradient_reduce", DCN, "T-dcn", SLICES, "gradients between slices")                   \
+    X(DCN_WEIGHTS, "dcn_weight_gather", DCN, "T-dcn", SLICES, "weights sharded over slices")                 \
+    X(DCN_ACTIVATIONS, "dcn_activations", DCN, "T-dcn", SLICES, "activations of axes that span slices")      \
+    X(DCN_STRAGGLER, "multislice_straggler", DCN, "T-dcn", SLICES, "the slowest slice of many")              \
+    X(SOFTWARE_AGE, "software_age", LATENCY, "T-software", NONE,                                             \
+      "compilers of the generation's first months")                                                          \
+    X(STEP_OVERHEAD, "step_overhead", LATENCY, "T-overhead", NONE, "dispatch of one step")
 
-#define ADV_TERM_ENUM(id, name, resource, formula, source) ADV_TERM_##id,
+#define ADV_TERM_ENUM(id, name, resource, formula, group, source) ADV_TERM_##id,
 enum adv_term_id { ADV_TERM_TABLE(ADV_TERM_ENUM) ADV_TERM_COUNT };
 #undef ADV_TERM_ENUM
 

@@ -1,4 +1,4 @@
-#include "engine/cost/layer.h"
+#include "engine/cost/attention.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #define ADV_COST_CONTEXT_H
 
 #include "engine/cost/account.h"
-#include "engine/cost/estimate.h"
+#include "engine/cost/input.h"
 #include "engine/hardware/collective.h"
 
 struct adv_cost_scratch;

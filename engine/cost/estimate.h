@@ -7,12 +7,9 @@
 #ifndef ADV_COST_ESTIMATE_H
 #define ADV_COST_ESTIMATE_H
 
-#include "engine/catalog/catalog.h"
+#include "engine/cost/input.h"
 #include "engine/cost/ledger.h"
 #include "engine/hardware/mesh.h"
-#include "engine/spec/cluster.h"
-#include "engine/spec/model.h"
-#include "engine/spec/plan.h"
 
 enum adv_fit { ADV_FIT_FITS, ADV_FIT_TIGHT, ADV_FIT_NO };
 const char *adv_fit_name(enum adv_fit fit); /* "fits" "tight" "does_not_fit" */
@@ -35,14 +32,6 @@ struct adv_estimate {
     char confidence_why[ADV_LIMIT_DETAIL];
     double usd_per_step, usd_per_billion_tokens; /* NAN without a price */
     struct adv_mesh mesh;
-};
-
-struct adv_estimate_input {
-    const struct adv_model *model;
-    const struct adv_cluster *cluster;
-    const struct adv_constants *constants;
-    const struct adv_plan *plan;
-    enum adv_flops_convention flops_convention;
 };
 
 /* `ledger` may be NULL (the search's fast path); the numbers are the same with and without. */

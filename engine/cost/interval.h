@@ -4,6 +4,7 @@
 #define ADV_COST_INTERVAL_H
 
 #include "engine/cost/context.h"
+#include "engine/cost/estimate.h"
 
 /* Regimes whose residuals are spread differently from those of a dense model in bf16 at a shorter context:
  * the bit, the constant with the ratio of the spreads, that with the number of models in the regime that are

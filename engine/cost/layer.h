@@ -1,52 +1,11 @@
-/* layer.h: what one decoder layer costs the TensorCore, pass by pass.
- *
- * Three passes: forward, recompute (what the remat policy did not keep), backward. Terms go to the account,
- * scaled by `times` (layer count x passes per step); the returned seconds are of one layer, for the overlap
- * schedule.
- */
+/* layer.h: what one decoder layer costs the TensorCore, pass by pass (passes.h): projections, attention,
+ * experts, elementwise, quantisation. */
 #ifndef ADV_COST_LAYER_H
 #define ADV_COST_LAYER_H
 
-#include "engine/cost/context.h"
+#include "engine/cost/passes.h"
 
-enum adv_pass { ADV_PASS_FWD, ADV_PASS_RECOMPUTE, ADV_PASS_BWD, ADV_PASS_COUNT };
-
-struct adv_layer_time {
-    double pass_s[ADV_PASS_COUNT];
-    bool recompute_elided;          /* XLA keeps the forward values: nothing is recomputed */
-    double links_s[ADV_PASS_COUNT]; /* of each pass: its links carry what a ring of context shards sends */
-    /* 0 where the attention context is kept */
-    double attention_again_s; /* its share of the recompute */
-    double residuals_s;       /* what writing the softmax residuals takes there, and would take forward */
-};
-
-/* Adds terms of one layer to the account, `times` over, and their seconds to `time`. */
-typedef adv_code adv_cost_part(const struct adv_cost *cost, const struct adv_layer *layer, double times,
-                               struct adv_account *account, struct adv_layer_time *time, adv_err *err);
-
-/* A layer's terms in two parts. `fixed`: what is the same wherever tensors are kept, for all plans of a
- * family; it starts `time`. `placed`: what depends on it (forward attention and all that is recomputed by
- * choice), added to that. */
-
-/* All of a layer: projections, attention, experts, elementwise, quantisation. */
 adv_cost_part adv_cost_layer_fixed ADV_MUST_CHECK;
 adv_cost_part adv_cost_layer_placed ADV_MUST_CHECK;
-
-/* Scores and weighted values: splash, XLA attention or the gated delta net. */
-adv_cost_part adv_cost_attention_fixed ADV_MUST_CHECK;
-adv_cost_part adv_cost_attention_placed ADV_MUST_CHECK;
-
-/* Routed experts: routing, permutation, grouped or dense expert matmuls. */
-adv_cost_part adv_cost_experts_fixed ADV_MUST_CHECK;
-adv_cost_part adv_cost_experts_placed ADV_MUST_CHECK;
-
-/* Adds `seconds` of one layer to a pass and to its term. */
-static inline void adv_cost_add(struct adv_account *account, struct adv_layer_time *time, enum adv_pass pass,
-                                enum adv_term_id id, double seconds, double times, double flops, double bytes)
-{
-    if (seconds <= 0.0 || (pass == ADV_PASS_RECOMPUTE && time->recompute_elided)) return;
-    time->pass_s[pass] += seconds;
-    adv_account_busy(account, id, seconds, times, flops, bytes);
-}
 
 #endif

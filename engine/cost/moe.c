@@ -1,4 +1,4 @@
-#include "engine/cost/layer.h"
+#include "engine/cost/moe.h"
 
 #include <stddef.h>
 #include <math.h>

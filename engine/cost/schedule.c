@@ -1,12 +1,14 @@
 #include "engine/cost/schedule.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "engine/base/units.h"
 #include "engine/cost/memory.h"
 #include "engine/cost/projections.h"
 #include "engine/cost/scratch.h"
+#include "engine/cost/slices.h"
+#include "engine/cost/software_age.h"
+#include "engine/cost/update.h"
 
 /* Weight tensors gathered one by one in a layer and pass (query, key, value, out, two or three of the
  * feed-forward). */
@@ -187,6 +189,11 @@ void adv_schedule_weights(const struct adv_cost *cost, const struct adv_layer *l
                        times, sent.scattered_bytes);
 }
 
+/* Tensor parallelism in a layer: gather before queries and before the feed-forward, scatter behind each;
+ * mirrored backward; the inputs of both are gathered once more for the weight gradients, which a recompute of
+ * the projections shares; it scatters again only where the output projection itself is recomputed. */
+static const double tensor_gathers = 2.0 + 2.0 + 2.0, tensor_scatters = 2.0 + 2.0;
+
 void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                          struct adv_account *account)
 {
@@ -196,11 +203,9 @@ void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *la
     struct spanning gather = spanning_of(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_ALL_GATHER, bytes);
     struct spanning scatter =
         spanning_of(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_REDUCE_SCATTER, bytes);
-    /* gather before queries and before the feed-forward, scatter behind each; mirrored backward; the inputs
-     * of both are gathered once more for the weight gradients, which a recompute of the projections shares;
-     * it scatters again only where the output projection itself is recomputed. */
-    double scatters = adv_remat_keeps(cost->plan, ADV_TENSOR_OUT_PROJ) ? 4.0 : 5.0;
-    struct spanning time = plus(plus((struct spanning){0.0, 0.0}, 6.0, gather), scatters, scatter);
+    double again = adv_remat_keeps(cost->plan, ADV_TENSOR_OUT_PROJ) ? 0.0 : 1.0;
+    struct spanning time =
+        plus(plus((struct spanning){0.0, 0.0}, tensor_gathers, gather), tensor_scatters + again, scatter);
     if (layer->experts > 0) {
         /* the partial expert outputs, experts_per_token copies of each token, are reduced before they are
          * combined */
@@ -210,7 +215,7 @@ void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *la
                  spanning_of(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_REDUCE_SCATTER, rows_bytes));
     }
     add_spanning(account, ADV_TERM_TENSOR, time, cost->constants->tensor_exposed_frac * total_of(time), times,
-                 10.0 * bytes);
+                 (tensor_gathers + tensor_scatters) * bytes);
 }
 
 void adv_schedule_transpose(const struct adv_cost *cost, const struct adv_layer *layer, double times,
@@ -283,18 +288,21 @@ void adv_schedule_context(const struct adv_cost *cost, const struct adv_layer *l
     }
 }
 
-/* The capacity path trades padded slots. Compiled from einsums, its all-to-alls are the scheduler's to hide;
- * a recompute repeats the dispatch but not the combine, whose result nobody needs. */
+/* The capacity path trades padded slots. Compiled from einsums, its all-to-alls are the scheduler's to hide:
+ * dispatch and combine, both backward, and in a recompute the dispatch but not the combine, whose result
+ * nobody needs. */
+static const double slot_exchanges = 2.0 + 2.0 + 1.0;
+
 static void exchange_slots(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                            struct adv_account *account)
 {
     double bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens * layer->experts_per_token *
                    cost->plan->capacity_factor;
-    struct spanning sum = plus((struct spanning){0.0, 0.0}, 5.0,
+    struct spanning sum = plus((struct spanning){0.0, 0.0}, slot_exchanges,
                                spanning_of(cost, &cost->ep_group, cost->plan->dcn[ADV_AXIS_EXPERT],
                                            ADV_COLLECTIVE_ALL_TO_ALL, bytes));
     add_spanning(account, ADV_TERM_EXPERT, sum, cost->constants->slots_exposed_frac * total_of(sum), times,
-                 5.0 * bytes);
+                 slot_exchanges * bytes);
 }
 
 void adv_schedule_experts(const struct adv_cost *cost, const struct adv_layer *layer, double times,
@@ -359,95 +367,19 @@ void adv_schedule_pipeline(const struct adv_cost *cost, struct adv_account *acco
     account->hand_overs_s = times * total_of(permute);
 }
 
-/* HBM bytes per parameter of an Adam update: weights read and written, gradient read twice (norm, update),
- * moments read and written. */
-static double optimizer_bytes_per_param(const struct adv_plan *plan)
-{
-    double w = adv_format_bytes(plan->weight_dtype);
-    double mu = adv_format_bytes(plan->mu_dtype);
-    double gradients = 2.0 * adv_format_bytes(plan->grad_dtype);
-    if (plan->optimizer == ADV_OPT_SGD) return 2.0 * w + gradients;
-    if (plan->optimizer == ADV_OPT_MUON) return 2.0 * w + 2.0 * mu + gradients;
-    return 2.0 * w + 2.0 * mu + 2.0 * w + gradients;
-}
-
-/* Weights sharded over slices, bf16: gathered forward and backward, gradients scattered. */
-static double dcn_weights_s(const struct adv_cost *cost, int slices, double shard_params)
-{
-    struct adv_collective_time gather = adv_collective_dcn_time(
-        cost->cluster, cost->constants, slices, ADV_COLLECTIVE_ALL_GATHER, 2.0 * shard_params * slices);
-    return 3.0 * (gather.bandwidth_s + gather.latency_s);
-}
-
-static void between_slices(const struct adv_cost *cost, double dense, double experts,
-                           struct adv_account *account)
-{
-    int slices = cost->cluster->slices;
-    if (slices <= 1) return;
-    const struct adv_plan *plan = cost->plan;
-    double bytes = adv_cost_gradient_bytes(plan) * (dense + experts);
-    struct adv_collective_time reduce = adv_collective_dcn_time(
-        cost->cluster, cost->constants, plan->dcn[ADV_AXIS_DATA], ADV_COLLECTIVE_ALL_REDUCE, bytes);
-    double reduce_s = reduce.bandwidth_s + reduce.latency_s;
-    adv_account_hidden(account, ADV_TERM_DCN_REDUCE, reduce_s, cost->constants->dcn_exposed_frac * reduce_s,
-                       1.0, bytes);
-    int expert_slices = plan->dcn[ADV_AXIS_FSDP] * plan->dcn[ADV_AXIS_FSDP_TRANSPOSE] *
-                        plan->dcn[ADV_AXIS_CONTEXT] * plan->dcn[ADV_AXIS_ULYSSES];
-    int dense_slices = expert_slices * (plan->rule == ADV_RULE_EP_AS_DP ? 1 : plan->dcn[ADV_AXIS_EXPERT]);
-    if (dense_slices > 1) {
-        double gather_s =
-            dcn_weights_s(cost, dense_slices, dense) + dcn_weights_s(cost, expert_slices, experts);
-        adv_account_hidden(account, ADV_TERM_DCN_WEIGHTS, gather_s, gather_s, cost->passes,
-                           6.0 * (dense * dense_slices + experts * expert_slices));
-    }
-    /* slices step together: two already wait for each other, more have more stragglers among them */
-    const struct adv_constants *k = cost->constants;
-    double straggler_s = adv_account_total_s(account) *
-                         (k->dcn_lockstep_frac + k->dcn_straggler_frac * pow(slices - 1.0, 0.6));
-    adv_account_busy(account, ADV_TERM_DCN_STRAGGLER, straggler_s, 1.0, 0.0, 0.0);
-}
-
 void adv_schedule_step(const struct adv_cost *cost, const struct adv_model_params *params,
                        struct adv_account *account)
 {
-    const struct adv_plan *plan = cost->plan;
     double experts = params->routed_experts / cost->expert_shards;
     double dense = (params->total - params->routed_experts) / cost->weight_shards;
     double shard_params = dense + experts;
     if (cost->data_group.devices > 1) {
-        double bytes = adv_cost_gradient_bytes(plan) * shard_params;
+        double bytes = adv_cost_gradient_bytes(cost->plan) * shard_params;
         double seconds = adv_cost_collective_s(cost, &cost->data_group, ADV_COLLECTIVE_ALL_REDUCE, bytes);
         adv_account_hidden(account, ADV_TERM_DATA_REDUCE, seconds, seconds, 1.0, bytes);
     }
-    double update_bytes = optimizer_bytes_per_param(plan) * shard_params;
-    /* each accumulated microstep reads the running sum and the new gradient and writes the sum, in the
-     * weights' format */
-    if (plan->gradient_accumulation_steps > 1)
-        update_bytes +=
-            3.0 * adv_format_bytes(plan->weight_dtype) * shard_params * plan->gradient_accumulation_steps;
-    adv_account_busy(account, ADV_TERM_OPTIMIZER, adv_cost_stream_s(cost, update_bytes), 1.0, 0.0,
-                     update_bytes);
-    if (plan->parameter_host_offload) {
-        /* layer by layer to the device in both passes, behind the passes' compute; whole for the update, and
-         * back */
-        double one_s = adv_format_bytes(plan->weight_dtype) * shard_params / cost->pcie_bytes_per_s;
-        double bytes = adv_format_bytes(plan->weight_dtype) * shard_params;
-        double loads_s = 2.0 * cost->passes * one_s;
-        adv_account_hidden(account, ADV_TERM_HOST_OFFLOAD, loads_s,
-                           adv_max(0.0, loads_s - adv_account_total_s(account)), 1.0,
-                           2.0 * cost->passes * bytes);
-        adv_account_busy(account, ADV_TERM_OPTIMIZER_OFFLOAD, 2.0 * one_s, 1.0, 0.0, 2.0 * bytes);
-    }
-    if (plan->optimizer_host_offload) {
-        double bytes =
-            2.0 * (adv_format_bytes(plan->mu_dtype) + adv_format_bytes(plan->weight_dtype)) * shard_params;
-        double seconds = bytes / cost->pcie_bytes_per_s;
-        adv_account_busy(account, ADV_TERM_OPTIMIZER_OFFLOAD, seconds, 1.0, 0.0, bytes);
-    }
+    adv_cost_update(cost, shard_params, account);
     adv_account_busy(account, ADV_TERM_STEP_OVERHEAD, cost->constants->step_overhead_s, 1.0, 0.0, 0.0);
-    /* a dated factor of the generation, only for runs that say how old their software is */
-    if (plan->software_date < cost->constants->software_settled_year)
-        adv_account_busy(account, ADV_TERM_SOFTWARE_AGE,
-                         cost->constants->software_early_frac * adv_account_total_s(account), 1.0, 0.0, 0.0);
-    between_slices(cost, dense, experts, account);
+    adv_cost_software_age(cost, account);
+    adv_cost_slices(cost, dense, experts, account);
 }

@@ -8,7 +8,7 @@
 #ifndef ADV_COST_SCHEDULE_H
 #define ADV_COST_SCHEDULE_H
 
-#include "engine/cost/layer.h"
+#include "engine/cost/passes.h"
 
 /* Weights: all-gather forward and backward, reduce-scatter of gradients behind the backward pass. What is
  * exposed lengthens the passes in `time`, so that resources scheduled later can hide behind it: a pass takes

@@ -11,7 +11,7 @@
 #define ADV_COST_SCRATCH_H
 
 #include "engine/cost/context.h"
-#include "engine/cost/layer.h"
+#include "engine/cost/passes.h"
 #include "engine/cost/memory.h"
 #include "engine/cost/projections.h"
 #include "engine/cost/working.h"

@@ -50,8 +50,7 @@ static void write_environment(const struct adv_artifact_source *source, struct a
 
 static void write_xpk(const struct adv_artifact_source *source, struct adv_text *text)
 {
-    bool by_shape = !strncmp(source->chip, "tpu7x", 5) ||
-                    source->accelerator[0] == '\0'; /* XPK names tpu7x slices by shape */
+    bool by_shape = source->named_by_shape || source->accelerator[0] == '\0';
     char type[2 * ADV_LIMIT_NAME];
     (void)snprintf(type, sizeof type, "%s%s%s", by_shape ? source->chip : source->accelerator,
                    by_shape ? "-" : "", by_shape ? source->topology : "");

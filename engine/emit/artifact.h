@@ -31,7 +31,9 @@ struct adv_artifact_term {
 
 struct adv_artifact_source {
     const char *model, *chip, *topology, *accelerator, *engine_version; /* "" where the answer has none */
-    int slices, devices, chips, hosts;                                  /* in all slices together */
+    const char *node_label; /* cloud.google.com/gke-tpu-accelerator of the chip; its name where not known */
+    bool named_by_shape;    /* XPK names slices of the chip by their shape */
+    int slices, devices, chips, hosts; /* in all slices together */
     double hbm_limit_bytes_per_device;
     struct adv_config config;    /* keys and flags of the chosen plan */
     struct adv_artifact_row row; /* its numbers */

@@ -4,22 +4,6 @@
 
 #include "engine/emit/script.h"
 
-/* Values of the node label cloud.google.com/gke-tpu-accelerator (GKE's "Plan TPUs" page). */
-static const struct {
-    const char *chip, *label;
-} accelerators[] = {
-    {"tpu7x", "tpu7x"},        {"v6e", "tpu-v6e-slice"},
-    {"v5p", "tpu-v5p-slice"},  {"v5e", "tpu-v5-lite-podslice"},
-    {"v4", "tpu-v4-podslice"},
-};
-
-static const char *accelerator_of(const char *chip)
-{
-    for (size_t i = 0; i < sizeof accelerators / sizeof *accelerators; i++)
-        if (strcmp(accelerators[i].chip, chip) == 0) return accelerators[i].label;
-    return chip;
-}
-
 /* A literal block of YAML: every line of `block` indented. */
 static void put_block(struct adv_text *text, const char *block, int indent)
 {
@@ -89,7 +73,7 @@ void adv_jobset_write(const struct adv_artifact_source *source, struct adv_text 
                           "              dnsPolicy: ClusterFirstWithHostNet\n"
                           "              nodeSelector:\n"
                           "                cloud.google.com/gke-tpu-accelerator: ");
-    adv_script_plain(text, accelerator_of(source->chip));
+    adv_script_plain(text, source->node_label);
     adv_text_append(text, "\n                cloud.google.com/gke-tpu-topology: ");
     adv_script_plain(text, source->topology);
     adv_text_append(text, "\n              containers:\n");

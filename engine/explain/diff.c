@@ -41,10 +41,10 @@ int adv_diff_terms(const struct adv_ledger *before, const struct adv_ledger *aft
     return count;
 }
 
-double adv_diff_exposed_s(const struct adv_ledger *ledger, const char *part)
+double adv_diff_group_s(const struct adv_ledger *ledger, unsigned groups)
 {
     double seconds = 0;
     for (int i = 0; i < ledger->terms_count; i++)
-        if (strstr(ledger->terms[i].name, part)) seconds += ledger->terms[i].exposed_seconds;
+        if (ledger->terms[i].group & groups) seconds += ledger->terms[i].exposed_seconds;
     return seconds;
 }

@@ -14,7 +14,7 @@ struct adv_term_move {
 int adv_diff_terms(const struct adv_ledger *before, const struct adv_ledger *after,
                    struct adv_term_move moves[ADV_LIMIT_LEDGER_TERMS]);
 
-/* Exposed seconds of all terms whose name contains `part`. */
-double adv_diff_exposed_s(const struct adv_ledger *ledger, const char *part);
+/* Exposed seconds of all terms of any of the groups, bits of enum adv_term_group. */
+double adv_diff_group_s(const struct adv_ledger *ledger, unsigned groups);
 
 #endif

@@ -117,8 +117,7 @@ static struct probe fsdp_probe(struct study *study, double batch)
     struct adv_estimate at;
     struct probe probe = {.legal = at_batch(study, batch, &at) == NULL};
     if (!probe.legal) return probe;
-    double exposed_s = adv_diff_exposed_s(study->ledger, "fsdp_all_gather") +
-                       adv_diff_exposed_s(study->ledger, "fsdp_reduce_scatter");
+    double exposed_s = adv_diff_group_s(study->ledger, ADV_TERM_GROUP_GATHER | ADV_TERM_GROUP_SCATTER);
     probe.share = exposed_s / at.step_time_s;
     probe.holds = probe.share < ADV_SENSITIVITY_HIDDEN_FRAC;
     probe.fit = at.fit;
@@ -174,7 +173,7 @@ static void find_fsdp(struct study *study, struct adv_break_even *row)
     row->value = (double)NAN;
     row->low = row->high = batch;
     struct probe probe = fsdp_probe(study, batch);
-    row->applies = adv_diff_exposed_s(study->ledger, "fsdp_all_gather") > 0;
+    row->applies = adv_diff_group_s(study->ledger, ADV_TERM_GROUP_GATHER) > 0;
     if (!row->applies) {
         (void)snprintf(row->sentence, sizeof row->sentence, "the plan gathers no weights over FSDP");
         return;
@@ -227,9 +226,7 @@ static struct probe dcn_probe(struct study *study, int slices, bool keeps_global
     probe.legal = try_plan(study, &plan, &at) == NULL;
     *cluster = *study->cluster;
     if (!probe.legal) return probe;
-    probe.share = (adv_diff_exposed_s(study->ledger, "dcn_") +
-                   adv_diff_exposed_s(study->ledger, "multislice_straggler")) /
-                  at.step_time_s;
+    probe.share = adv_diff_group_s(study->ledger, ADV_TERM_GROUP_SLICES) / at.step_time_s;
     probe.holds = at.bound == ADV_RES_DCN;
     probe.fit = at.fit;
     return probe;

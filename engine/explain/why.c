@@ -60,23 +60,21 @@ static double share(double seconds, const struct account *account)
 static void what_binds(struct account *account)
 {
     static const struct {
-        const char *what, *part;
-    } groups[] = {{"dense matmuls", "matmul_"},           {"attention kernels", "attention_"},
-                  {"expert matmuls", "expert_matmul"},    {"expert routing", "expert_routing"},
-                  {"element-wise passes", "elementwise"}, {"logits and loss", "logits"},
-                  {"cross entropy", "cross_entropy"}};
+        const char *what;
+        enum adv_term_group group;
+    } groups[] = {{"dense matmuls", ADV_TERM_GROUP_MATMUL},
+                  {"attention kernels", ADV_TERM_GROUP_ATTENTION},
+                  {"expert matmuls", ADV_TERM_GROUP_EXPERTS},
+                  {"expert routing", ADV_TERM_GROUP_ROUTING},
+                  {"element-wise passes", ADV_TERM_GROUP_ELEMENTWISE},
+                  {"logits and loss", ADV_TERM_GROUP_LOGITS},
+                  {"cross entropy", ADV_TERM_GROUP_LOSS}};
     enum { GROUPS = sizeof groups / sizeof *groups };
     double seconds[GROUPS];
     int order[GROUPS];
     for (int i = 0; i < GROUPS; i++) {
-        seconds[i] = adv_diff_exposed_s(account->ledger, groups[i].part);
+        seconds[i] = adv_diff_group_s(account->ledger, groups[i].group);
         order[i] = i;
-        if (i == 0)
-            seconds[i] -=
-                adv_diff_exposed_s(account->ledger, "expert_matmul"); /* its name holds "matmul_" too */
-        if (i == 1)
-            seconds[i] -=
-                adv_diff_exposed_s(account->ledger, "ring_attention"); /* merging is counted as exposed */
         for (int at = i; at > 0 && seconds[order[at]] > seconds[order[at - 1]]; at--) {
             int swap = order[at];
             order[at] = order[at - 1];
@@ -158,7 +156,7 @@ static const char *why_not_kept(const struct account *account)
 static void remat_gain(struct account *account)
 {
     const struct adv_plan *plan = &account->candidate->plan;
-    double again_s = adv_diff_exposed_s(account->ledger, "recompute");
+    double again_s = adv_diff_group_s(account->ledger, ADV_TERM_GROUP_AGAIN);
     struct adv_plan full = *plan;
     full.policy = ADV_POLICY_FULL;
     adv_policy_placements(ADV_POLICY_FULL, full.placements);

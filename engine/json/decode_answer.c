@@ -86,11 +86,15 @@ static struct adv_artifact_row read_row(struct reader *reader, const json_t *pla
     };
 }
 
-static void read_job(struct reader *reader, const json_t *root, struct adv_artifact_source *source)
+static void read_job(struct reader *reader, const struct adv_catalog *catalog, const json_t *root,
+                     struct adv_artifact_source *source)
 {
     const json_t *cluster = json_object_get(root, "cluster");
     source->model = string_of(reader, json_object_get(root, "model"), "name");
     source->chip = string_of(reader, cluster, "chip");
+    const struct adv_catalog_chip *known = catalog ? adv_catalog_chip(catalog, source->chip) : NULL;
+    source->node_label = known ? known->chip.node_label : source->chip;
+    source->named_by_shape = known && known->chip.slices_named_by_shape;
     source->topology = string_of(reader, cluster, "topology");
     source->accelerator = string_of(reader, cluster, "accelerator");
     source->slices = (int)json_integer_value(json_object_get(cluster, "slices"));
@@ -151,8 +155,9 @@ static adv_code read_plan(struct reader *reader, const json_t *root, int rank,
     return ADV_OK;
 }
 
-adv_code adv_decode_answer(const char *response_json, size_t response_bytes, int rank,
-                           struct adv_arena *arena, struct adv_artifact_source *source, adv_err *err)
+adv_code adv_decode_answer(const struct adv_catalog *catalog, const char *response_json,
+                           size_t response_bytes, int rank, struct adv_arena *arena,
+                           struct adv_artifact_source *source, adv_err *err)
 {
     json_error_t where;
     json_t *root = json_loadb(response_json, response_bytes, JSON_REJECT_DUPLICATES, &where);
@@ -160,7 +165,7 @@ adv_code adv_decode_answer(const char *response_json, size_t response_bytes, int
     if (!root)
         return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the stored answer is not JSON: %s", where.text);
     struct reader reader = {arena, false};
-    read_job(&reader, root, source);
+    read_job(&reader, catalog, root, source);
     adv_code code = read_plan(&reader, root, rank, source, err);
     json_decref(root);
     if (code == ADV_OK && reader.full)
@@ -168,14 +173,16 @@ adv_code adv_decode_answer(const char *response_json, size_t response_bytes, int
     return code;
 }
 
-adv_code adv_artifact_from_answer(const char *name, const char *response_json, size_t response_bytes,
-                                  int rank, struct adv_text *text, adv_err *err)
+adv_code adv_artifact_from_answer(const struct adv_catalog *catalog, const char *name,
+                                  const char *response_json, size_t response_bytes, int rank,
+                                  struct adv_text *text, adv_err *err)
 {
     struct adv_arena arena;
     adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
     struct adv_artifact_source *source = adv_arena_alloc(&arena, sizeof *source);
-    adv_code code = source ? adv_decode_answer(response_json, response_bytes, rank, &arena, source, err)
-                           : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
+    adv_code code = source
+                        ? adv_decode_answer(catalog, response_json, response_bytes, rank, &arena, source, err)
+                        : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
     if (code == ADV_OK) code = adv_artifact_write(name, source, text, err);
     adv_arena_free(&arena);
     return code;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/maxtext/flags.h"
 #include "engine/json/decode_model.h"
 #include "engine/spec/request.h"
 
@@ -35,6 +36,71 @@ static const char *source_row(const struct adv_catalog_file *file, const char *i
     const json_t *row = json_object_get(json_object_get(file->root, "sources"), id);
     *text = json_string_value(json_array_get(row, 0));
     return *text ? json_string_value(json_array_get(row, 1)) : NULL;
+}
+
+/* The value of `name`, a row [value, source, confidence, note?]; NULL and a finding when it is none. */
+static json_t *sourced(const struct adv_catalog_file *file, const json_t *object, const char *at,
+                       const char *name)
+{
+    char pointer[ADV_LIMIT_POINTER];
+    const char *text = NULL;
+    const json_t *row = json_object_get(object, name);
+    const char *id = json_string_value(json_array_get(row, 1));
+    if (id && source_row(file, id, &text) && json_is_string(json_array_get(row, 2)))
+        return json_array_get(row, 0);
+    if (row)
+        (void)adv_err_add(file->err, ADV_E_INVALID, adv_json_pointer(pointer, at, name), NULL,
+                          "must be [value, source of the table, confidence, note?]");
+    return NULL;
+}
+
+/* {flag: value} of a recipe; flags must be some that change a prediction. */
+static void decode_recipe_flags(const struct adv_catalog_file *file, const json_t *recipe, const char *at,
+                                const char *name, struct adv_flags *flags)
+{
+    const char *flag;
+    json_t *value, *given = sourced(file, recipe, at, name);
+    char pointer[ADV_LIMIT_POINTER];
+    json_object_foreach(given, flag, value)
+    {
+        struct adv_flags all, set, unset;
+        adv_flags_unset(&set);
+        all = unset = set;
+        if (json_is_boolean(value)) memset(&all, json_is_true(value), sizeof all);
+        all.scoped_vmem_limit_kib = 0;
+        if (json_is_integer(value)) all.scoped_vmem_limit_kib = (int)json_integer_value(value);
+        if (adv_flags_copy(flag, &all, &set) && memcmp(&set, &unset, sizeof set) != 0) {
+            adv_flags_overlay(flags, &set);
+            continue;
+        }
+        (void)adv_err_add(file->err, ADV_E_INVALID, adv_json_pointer(pointer, at, name), NULL,
+                          "%.80s is no flag that changes a prediction, or has a value of another kind", flag);
+    }
+}
+
+/* What a recipe does not have stays unset. */
+static void decode_recipe(const struct adv_catalog_file *file, const json_t *row, const char *row_at,
+                          struct adv_chip_recipe *recipe)
+{
+    static const char *const members[] = {"flags",
+                                          "flags_with_experts",
+                                          "tokamax_splash",
+                                          "fixed_fp8_scales",
+                                          "embedding_lookups",
+                                          "overlap_gradients"};
+    char at[ADV_LIMIT_POINTER];
+    const json_t *object = adv_json_object(row, row_at, "recipe", ADV_JSON_OPTIONAL, file->err);
+    adv_flags_unset(&recipe->flags);
+    (void)adv_json_pointer(at, row_at, "recipe");
+    if (object)
+        (void)adv_json_known_members(object, at, members, sizeof members / sizeof *members, file->err);
+    decode_recipe_flags(file, object, at, "flags", &recipe->flags);
+    recipe->flags_with_experts = recipe->flags;
+    decode_recipe_flags(file, object, at, "flags_with_experts", &recipe->flags_with_experts);
+    recipe->tokamax_splash = json_is_true(sourced(file, object, at, "tokamax_splash"));
+    recipe->fixed_fp8_scales = json_is_true(sourced(file, object, at, "fixed_fp8_scales"));
+    recipe->embedding_lookups = json_is_true(sourced(file, object, at, "embedding_lookups"));
+    recipe->overlap_gradients = json_is_true(sourced(file, object, at, "overlap_gradients"));
 }
 
 /* [value, source, confidence, note?] */
@@ -84,6 +150,10 @@ static void decode_chip(const struct adv_catalog_file *file, const json_t *row, 
     (void)adv_json_pointer(fields_at, at, "fields");
     for (size_t i = 0; fields && i < sizeof chip_fields / sizeof chip_fields[0]; i++)
         decode_field(file, fields, fields_at, &chip_fields[i], chip);
+    const char *label = json_string_value(sourced(file, row, at, "node_label"));
+    (void)snprintf(chip->chip.node_label, sizeof chip->chip.node_label, "%s", label ? label : name);
+    chip->chip.slices_named_by_shape = json_is_true(sourced(file, row, at, "slices_named_by_shape"));
+    decode_recipe(file, row, at, &chip->chip.recipe);
     chip->chip.pcie_published_bytes_per_s_per_chip = chip->chip.pcie_bytes_per_s_per_chip;
 }
 

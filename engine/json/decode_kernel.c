@@ -9,64 +9,16 @@
 #include "engine/base/units.h"
 #include "engine/json/decode_groups.h"
 #include "engine/json/kernel_members.h"
-#include "engine/kernel/gmm.h"
-#include "engine/kernel/legal.h"
-#include "engine/kernel/vmem.h"
+#include "engine/kernel/families.h"
 
-enum { DEFAULT_TOP_K = 10 };
-
-bool adv_kernel_is_attention(enum adv_kernel kernel)
-{
-    return kernel <= ADV_KERNEL_SPLASH_BWD_DKV;
-}
-
-bool adv_kernel_is_gmm(enum adv_kernel kernel)
-{
-    return kernel == ADV_KERNEL_GMM || kernel == ADV_KERNEL_TGMM;
-}
-
-bool adv_kernel_is_xla_attention(enum adv_kernel kernel)
-{
-    return kernel == ADV_KERNEL_ATTENTION_XLA || kernel == ADV_KERNEL_ATTENTION_XLA_BWD;
-}
-
-bool adv_kernel_is_xla_ragged_dot(enum adv_kernel kernel)
-{
-    return kernel == ADV_KERNEL_RAGGED_DOT_XLA || kernel == ADV_KERNEL_RAGGED_DOT_XLA_TGMM;
-}
-
-bool adv_kernel_is_xla(enum adv_kernel kernel)
-{
-    return kernel == ADV_KERNEL_MATMUL || adv_kernel_is_xla_attention(kernel) ||
-           adv_kernel_is_xla_ragged_dot(kernel);
-}
-
-bool adv_kernel_tiles_itself(const struct adv_kernel_request *request)
-{
-    return adv_kernel_is_xla(request->kernel) ||
-           (adv_kernel_is_gmm(request->kernel) && request->gmm.version == 2);
-}
-
-static bool has_attention_shape(enum adv_kernel kernel)
-{
-    return adv_kernel_is_attention(kernel) || adv_kernel_is_xla_attention(kernel);
-}
-
-static bool has_gmm_shape(enum adv_kernel kernel)
-{
-    return adv_kernel_is_gmm(kernel) || adv_kernel_is_xla_ragged_dot(kernel);
-}
-
-static bool is_xent(enum adv_kernel kernel)
-{
-    return kernel == ADV_KERNEL_LINEAR_XENT || kernel == ADV_KERNEL_LINEAR_XENT_BWD;
-}
+enum { DEFAULT_TOP_K = 10, CHIPS_MAX = 32 };
 
 /* One request while it is read. */
 struct decoder {
     const json_t *root, *shape, *tile;
     struct adv_arena *arena;
     struct adv_kernel_request *request;
+    struct adv_kernel_tile given; /* the tile before blocks that were left out got a value */
     adv_err *err, *warnings;
     bool with_tile;
 };
@@ -78,37 +30,33 @@ static void set_defaults(struct adv_kernel_request *request)
     request->top_k = DEFAULT_TOP_K;
     request->attention = (struct adv_attention_shape){
         .batch = 1, .causal = true, .context_shards = 1, .dtype = ADV_FORMAT_BF16};
-    request->attention_tile.q_layout = request->attention_tile.k_layout = request->attention_tile.v_layout =
+    request->tile.attention.q_layout = request->tile.attention.k_layout = request->tile.attention.v_layout =
         ADV_LAYOUT_HEAD_DIM_MINOR;
     request->gmm = (struct adv_gmm_shape){.version = 1, .lhs = ADV_FORMAT_BF16};
     request->gmm.distribution = ADV_GROUPS_MULTINOMIAL; /* what random routing gives */
-    request->gmm_tile.input_buffer_count = 2;
+    request->tile.gmm.input_buffer_count = 2;
     request->matmul.lhs = ADV_FORMAT_BF16;
-}
-
-static bool has(const json_t *object, const char *member)
-{
-    const json_t *value = json_object_get(object, member);
-    return value && !json_is_null(value);
 }
 
 /* Blocks that take another's value when they are left out. */
 static void derive_tile(struct decoder *d)
 {
-    struct adv_splash_blocks *blocks = &d->request->attention_tile.blocks;
-    if (!has(d->tile, "block_kv_compute")) blocks->block_kv_compute = blocks->block_kv;
-    if (!has(d->tile, "block_kv_dkv_compute")) blocks->block_kv_dkv_compute = blocks->block_kv_dkv;
+    d->given = d->request->tile;
+    struct adv_splash_blocks *blocks = &d->request->tile.attention.blocks;
+    if (!adv_json_has(d->tile, "block_kv_compute")) blocks->block_kv_compute = blocks->block_kv;
+    if (!adv_json_has(d->tile, "block_kv_dkv_compute")) blocks->block_kv_dkv_compute = blocks->block_kv_dkv;
 }
 
 /* The same of the shape. */
 static void derive_shape(struct decoder *d)
 {
     struct adv_kernel_request *r = d->request;
-    if (!has(d->shape, "kv_len")) r->attention.kv_len = r->attention.q_len * r->attention.context_shards;
-    if (!has(d->shape, "head_dim_v")) r->attention.head_dim_v = r->attention.head_dim_qk;
+    if (!adv_json_has(d->shape, "kv_len"))
+        r->attention.kv_len = r->attention.q_len * r->attention.context_shards;
+    if (!adv_json_has(d->shape, "head_dim_v")) r->attention.head_dim_v = r->attention.head_dim_qk;
     const bool narrow = r->gmm.lhs == ADV_FORMAT_FP8 || r->gmm.lhs == ADV_FORMAT_INT8;
-    if (!has(d->shape, "rhs_dtype")) r->gmm.rhs = r->gmm.lhs, r->matmul.rhs = r->matmul.lhs;
-    if (has(d->shape, "out_dtype")) return;
+    if (!adv_json_has(d->shape, "rhs_dtype")) r->gmm.rhs = r->gmm.lhs, r->matmul.rhs = r->matmul.lhs;
+    if (adv_json_has(d->shape, "out_dtype")) return;
     r->gmm.out = narrow ? ADV_FORMAT_BF16 : r->gmm.lhs;
     r->matmul.out = r->matmul.lhs == ADV_FORMAT_F32 ? ADV_FORMAT_F32 : ADV_FORMAT_BF16;
 }
@@ -134,7 +82,7 @@ static void apply_ulysses(struct decoder *d)
     if (uneven_q) refuse_heads(d, "q_heads", s->q_heads, shards);
     if (uneven_kv) refuse_heads(d, "kv_heads", s->kv_heads, shards);
     if (s->context_load_balanced && d->warnings) {
-        const bool own_name = has(d->shape, "context_load_balanced");
+        const bool own_name = adv_json_has(d->shape, "context_load_balanced");
         (void)adv_err_add(d->warnings, ADV_OK,
                           own_name ? "/shape/context_load_balanced" : "/shape/context_parallel_load_balance",
                           "leave it out",
@@ -155,10 +103,6 @@ static void read_strategy(struct decoder *d)
     static const char *const names[] = {"all_gather", "ring", "ulysses"};
     struct adv_attention_shape *s = &d->request->attention;
     int strategy = 0;
-    if (has(d->shape, "context_load_balanced") && has(d->shape, "context_parallel_load_balance"))
-        (void)adv_err_add(d->err, ADV_E_INVALID, "/shape/context_load_balanced", "one of the two names",
-                          "`context_load_balanced` and `context_parallel_load_balance` say the same thing "
-                          "twice");
     if (!adv_json_choice(d->shape, "/shape", "context_parallel_strategy", ADV_JSON_OPTIONAL, names, 3,
                          &strategy, d->err))
         return;
@@ -172,40 +116,6 @@ static void read_strategy(struct decoder *d)
     }
     s->context_ring = strategy == 1;
     if (strategy == 2) apply_ulysses(d);
-}
-
-/* Each block of the fused loss goes by two names. */
-static void judge_xent_names(struct decoder *d)
-{
-    static const char *const names[] = {"b_block", "h_block", "v_block"};
-    for (int i = 0; i < 3 && d->tile; i++) {
-        char pointer[ADV_LIMIT_NAME], full[ADV_LIMIT_NAME];
-        (void)snprintf(pointer, sizeof pointer, "/tile/%s", names[i]);
-        (void)snprintf(full, sizeof full, "%s_size", names[i]);
-        if (has(d->tile, names[i]) && has(d->tile, full))
-            (void)adv_err_add(d->err, ADV_E_INVALID, pointer, "one of the two names",
-                              "`%s` and `%s` say the same thing twice", names[i], full);
-    }
-}
-
-/* What was found about a block that goes by its long name is said of that name. */
-static void rename_xent_blocks(const struct decoder *d, adv_err *findings, int from)
-{
-    for (int i = from; findings && i < findings->count; i++) {
-        char *pointer = findings->findings[i].pointer, full[ADV_LIMIT_POINTER];
-        if (strncmp(pointer, "/tile/", 6) != 0) continue;
-        (void)snprintf(full, sizeof full, "%.*s_size", ADV_LIMIT_NAME, pointer);
-        if (has(d->tile, full + 6)) (void)snprintf(pointer, ADV_LIMIT_POINTER, "%s", full);
-    }
-}
-
-static void judge_xent(struct decoder *d)
-{
-    struct adv_kernel_request *r = d->request;
-    const int errors = d->err->count, warnings = d->warnings ? d->warnings->count : 0;
-    (void)adv_legal_xent(&r->xent, d->tile ? &r->xent_tile : NULL, d->err, d->warnings);
-    rename_xent_blocks(d, d->err, errors);
-    rename_xent_blocks(d, d->warnings, warnings);
 }
 
 static void warn_unused_tile(struct decoder *d, const char *why)
@@ -252,11 +162,31 @@ static void read_flags(struct decoder *d)
     d->request->scoped_vmem_limit_bytes = (flag_kib > 0.0 ? flag_kib : limit_kib) * ADV_KIB;
 }
 
+/* "tpu7x, v6e or v4": the TPUs of the catalog. */
+static const char *generations_of(const struct adv_catalog *catalog, char text[ADV_LIMIT_DETAIL])
+{
+    const char *names[CHIPS_MAX];
+    int count = 0;
+    size_t used = 0;
+    for (int i = 0; i < adv_catalog_chips_count(catalog) && count < CHIPS_MAX; i++) {
+        const struct adv_chip *chip = &adv_catalog_chip_at(catalog, i)->chip;
+        if (chip->is_tpu) names[count++] = chip->name;
+    }
+    text[0] = '\0';
+    for (int i = 0; i < count && used < ADV_LIMIT_DETAIL; i++)
+        used += (size_t)snprintf(text + used, ADV_LIMIT_DETAIL - used, "%s%s",
+                                 i == 0           ? ""
+                                 : i == count - 1 ? " or "
+                                                  : ", ",
+                                 names[i]);
+    return text;
+}
+
 static void read_chip(const struct adv_catalog *catalog, struct decoder *d)
 {
-    static const char generations[] = "tpu7x, v6e, v5p, v5e or v4";
-    const char *name = NULL;
-    if (!has(d->root, "chip")) {
+    char text[ADV_LIMIT_DETAIL];
+    const char *name = NULL, *generations = generations_of(catalog, text);
+    if (!adv_json_has(d->root, "chip")) {
         (void)adv_err_add(d->err, ADV_E_INVALID, "/chip", generations, "`chip` is required");
         return;
     }
@@ -287,140 +217,60 @@ static void judge_limit(struct decoder *d)
     r->scoped_vmem_limit_bytes = capacity;
 }
 
-/* The gradient of the weights has no weights to transpose, and no pass of its own that would want its inputs.
- */
-static void drop_forward_members(struct decoder *d, enum adv_kernel kernel)
-{
-    struct adv_gmm_shape *s = &d->request->gmm;
-    const struct {
-        const char *name;
-        bool *value;
-    } members[] = {{"rhs_transposed", &s->rhs_transposed}, {"return_residuals", &s->return_residuals}};
-    for (int i = 0; i < 2; i++) {
-        char pointer[ADV_LIMIT_POINTER];
-        if (!*members[i].value) continue;
-        *members[i].value = false;
-        if (!d->warnings) continue;
-        (void)adv_err_add(d->warnings, ADV_OK, adv_json_pointer(pointer, "/shape", members[i].name),
-                          "leave it out", "%s is of the forward kernel: %s does not use it", members[i].name,
-                          adv_kernel_name(kernel));
-        adv_err_rule(d->warnings, "not-used");
-    }
-}
-
-/* XLA's attention makes every score and hides some behind its masks; its keys are all there at once. */
-static void warn_masks(struct decoder *d)
-{
-    const struct adv_attention_shape *s = &d->request->attention;
-    const struct {
-        const char *name;
-        bool given;
-    } masks[] = {{"window", s->window > 0}, {"chunk", s->chunk > 0}, {"segment_ids", s->segment_ids}};
-    if (!d->warnings) return;
-    for (int i = 0; i < 3; i++) {
-        char pointer[ADV_LIMIT_POINTER];
-        if (!masks[i].given) continue;
-        (void)adv_err_add(d->warnings, ADV_OK, adv_json_pointer(pointer, "/shape", masks[i].name),
-                          "leave it out, or compare with the splash kernels, which skip hidden tiles",
-                          "XLA's attention makes the scores that %s hides too: the time is the same without",
-                          masks[i].name);
-        adv_err_rule(d->warnings, "no-effect");
-    }
-    if (!s->context_ring) return;
-    (void)adv_err_add(d->warnings, ADV_OK, "/shape/context_parallel_strategy", "all_gather",
-                      "XLA's attention has no ring: the time is that of all keys at once");
-    adv_err_rule(d->warnings, "not-used");
-}
-
-/* What XLA tiles itself and the kernel that computes the same with tiles to choose; NULL = there is none. */
-static void xla_tiles(enum adv_kernel kernel, const char **what, const char **rival)
-{
-    const bool attention = adv_kernel_is_xla_attention(kernel);
-    *what = attention ? "its own attention" : "its own ragged dot";
-    *rival = attention ? "splash_fwd" : "gmm";
-    if (kernel == ADV_KERNEL_ATTENTION_XLA_BWD) *rival = "splash_bwd_fused";
-    if (kernel == ADV_KERNEL_RAGGED_DOT_XLA_TGMM) *rival = "tgmm";
-    if (kernel == ADV_KERNEL_MATMUL) *what = "a dense matmul", *rival = NULL;
-}
-
 /* Tiles of a baseline would be a mistake about what is compared: they are refused, an empty object is not. */
-static void refuse_xla_tile(struct decoder *d, enum adv_kernel kernel)
+static void refuse_xla_tile(struct decoder *d, const char *operation)
 {
-    const char *what, *rival;
+    const struct adv_kernel_info *kernel = adv_kernel_info_of(d->request->kernel);
     char hint[ADV_LIMIT_NAME];
-    if (!d->tile || json_object_size(d->tile) == 0) return;
-    xla_tiles(kernel, &what, &rival);
-    (void)snprintf(hint, sizeof hint, "leave it out, or %s, which takes tiles", rival);
+    if (!d->tile || json_object_size(d->tile) == 0 || !kernel->rival) return;
+    (void)snprintf(hint, sizeof hint, "leave it out, or %s, which takes tiles", kernel->rival);
     (void)adv_err_add(d->err, ADV_E_INVALID, "/tile", hint, "XLA chooses the tiles of %s: %s takes no tile",
-                      what, adv_kernel_name(kernel));
+                      operation, adv_kernel_name(kernel->kernel));
 }
 
-static void refuse_xla_tuning(struct decoder *d, enum adv_kernel kernel)
+static void refuse_xla_tuning(struct decoder *d, const char *operation)
 {
-    const char *what, *rival;
+    const char *rival = adv_kernel_info_of(d->request->kernel)->rival;
     char hint[ADV_LIMIT_NAME] = "simulate it instead";
-    xla_tiles(kernel, &what, &rival);
     if (rival)
         (void)snprintf(hint, sizeof hint, "simulate it instead, to compare with %s as simulated or tuned",
                        rival);
     (void)adv_err_add(d->err, ADV_E_UNSUPPORTED, "/kernel", hint,
-                      "XLA chooses the tiles of %s: nothing to tune", what);
+                      "XLA chooses the tiles of %s: nothing to tune", operation);
 }
 
-/* Sub-blocks that were left out are their blocks: nothing to find about them. */
-static void judge_attention(struct decoder *d, enum adv_kernel kernel)
+/* The rules of request->kernel on what could be read. */
+static void judge(struct decoder *d)
 {
-    struct adv_kernel_request *r = d->request;
-    struct adv_attention_tile given = r->attention_tile;
-    if (!has(d->tile, "block_kv_compute")) given.blocks.block_kv_compute = 0;
-    if (!has(d->tile, "block_kv_dkv_compute")) given.blocks.block_kv_dkv_compute = 0;
-    (void)adv_legal_attention(kernel, &r->attention, d->tile ? &given : NULL, d->err, d->warnings);
-    if ((r->timeline || r->trace) && r->attention.batch != floor(r->attention.batch))
-        (void)adv_err_add(d->err, ADV_E_RANGE, "/shape/batch", "a whole number, or no timeline and trace",
-                          "the steps of %.15g sequences cannot be drawn", r->attention.batch);
-}
-
-/* The rules of the kernel on what could be read. */
-static void judge(struct decoder *d, enum adv_kernel kernel)
-{
-    struct adv_kernel_request *r = d->request;
-    if (adv_kernel_is_xla_attention(kernel)) {
-        (void)adv_legal_attention(kernel, &r->attention, NULL, d->err, NULL);
-        warn_masks(d);
-    } else if (adv_kernel_is_attention(kernel)) {
-        judge_attention(d, kernel);
-    } else if (adv_kernel_is_gmm(kernel)) {
-        (void)adv_gmm_check_version(kernel, &r->gmm, d->err);
-        (void)adv_legal_gmm(kernel, &r->gmm, d->tile ? &r->gmm_tile : NULL, d->err, d->warnings);
-    } else if (is_xent(kernel)) {
-        judge_xent(d);
-    }
-    if (adv_kernel_is_xla(kernel) && kernel != ADV_KERNEL_MATMUL) refuse_xla_tile(d, kernel);
+    const struct adv_kernel_request *r = d->request;
+    const struct adv_kernel_family *family = adv_kernel_family_of(r->kernel);
+    const int errors = d->err->count, warnings = d->warnings ? d->warnings->count : 0;
+    /* blocks that were left out are their neighbours: nothing to find about them */
+    if (family->judge) family->judge(r, d->tile ? &d->given : NULL, d->err, d->warnings);
+    adv_kernel_members_rename(r->kernel, d->tile, d->err, errors);
+    adv_kernel_members_rename(r->kernel, d->tile, d->warnings, warnings);
+    if (family->operation) refuse_xla_tile(d, family->operation);
     if (d->with_tile) return;
-    if (adv_kernel_is_xla(kernel))
-        refuse_xla_tuning(d, kernel);
-    else if (kernel == ADV_KERNEL_GMM && r->gmm.version == 2)
-        (void)adv_err_add(d->err, ADV_E_UNSUPPORTED, "/shape/version", "simulate it instead, or version 1",
-                          "version 2 of the grouped matmul chooses its own tiles: nothing to tune");
+    if (family->operation)
+        refuse_xla_tuning(d, family->operation);
     else
-        (void)adv_legal_tunable(kernel, &r->attention, &r->gmm, &r->xent, r->wide_tiles, d->err);
+        family->tunable(r, d->err);
 }
 
 /* The tile of a kernel that is known, after its shape: hints name what the shape allows. */
 static void read_tile(struct decoder *d, enum adv_kernel kernel)
 {
+    const struct adv_kernel_family *family = adv_kernel_family_of(kernel);
     const bool own_tile = adv_kernel_tiles_itself(d->request);
     if (d->with_tile) d->tile = adv_json_object(d->root, "", "tile", ADV_JSON_OPTIONAL, d->err);
-    if (d->with_tile && !own_tile && !has(d->root, "tile"))
+    if (d->with_tile && !own_tile && !adv_json_has(d->root, "tile"))
         (void)adv_err_add(d->err, ADV_E_INVALID, "/tile", "tune finds the best tiles of a shape",
                           "`tile` is required");
-    if (!adv_kernel_is_xla(kernel) || kernel == ADV_KERNEL_MATMUL)
+    if (family->tile.count > 0)
         adv_kernel_members_read(kernel, ADV_KERNEL_TILE, d->tile, !own_tile, d->request, d->err);
-    if (adv_kernel_is_attention(kernel)) adv_kernel_members_warn_unused(kernel, d->tile, d->warnings);
-    if (is_xent(kernel)) judge_xent_names(d);
-    if (kernel == ADV_KERNEL_MATMUL || (kernel == ADV_KERNEL_GMM && own_tile))
-        warn_unused_tile(d, kernel == ADV_KERNEL_MATMUL ? "XLA tiles a dense matmul itself"
-                                                        : "version 2 of the grouped matmul picks its own");
+    adv_kernel_members_warn_unused(kernel, d->tile, d->warnings);
+    adv_kernel_members_judge_names(kernel, ADV_KERNEL_TILE, d->tile, d->err);
+    if (own_tile && family->own_tiles) warn_unused_tile(d, family->own_tiles(d->request));
     derive_tile(d);
 }
 
@@ -429,14 +279,14 @@ static void read_known(struct decoder *d)
 {
     const enum adv_kernel kernel = d->request->kernel;
     adv_kernel_members_read(kernel, ADV_KERNEL_SHAPE, d->shape, true, d->request, d->err);
-    if (has_gmm_shape(kernel) && d->shape)
+    if (adv_kernel_members_have(kernel, ADV_MEMBER_GROUPS) && d->shape)
         adv_decode_groups(d->shape, d->arena, &d->request->gmm, d->err, d->warnings);
-    if (kernel == ADV_KERNEL_TGMM || kernel == ADV_KERNEL_RAGGED_DOT_XLA_TGMM)
-        drop_forward_members(d, kernel);
+    adv_kernel_members_drop_unused(kernel, d->request, d->warnings);
     derive_shape(d);
-    if (has_attention_shape(kernel) && d->shape) read_strategy(d);
+    adv_kernel_members_judge_names(kernel, ADV_KERNEL_SHAPE, d->shape, d->err);
+    if (adv_kernel_members_have(kernel, ADV_MEMBER_STRATEGY) && d->shape) read_strategy(d);
     read_tile(d, kernel);
-    judge(d, kernel);
+    judge(d);
 }
 
 /* The kernel is not known: what is there is judged as far as its name tells what it is. */
@@ -446,11 +296,15 @@ static void read_unknown(struct decoder *d, const char *nearest)
     adv_kernel_members_read_any(ADV_KERNEL_SHAPE, d->shape, d->request, d->err);
     if (d->shape) adv_decode_groups(d->shape, d->arena, &d->request->gmm, d->err, d->warnings);
     derive_shape(d);
+    adv_kernel_members_judge_names_any(ADV_KERNEL_SHAPE, d->shape, d->err);
     if (d->shape) read_strategy(d);
     adv_kernel_members_read_any(ADV_KERNEL_TILE, d->tile, d->request, d->err);
     derive_tile(d);
-    for (int i = 0; nearest && i < ADV_KERNEL_COUNT; i++)
-        if (adv_kernel_name((enum adv_kernel)i) == nearest) judge(d, (enum adv_kernel)i);
+    for (int i = 0; nearest && i < ADV_KERNEL_COUNT; i++) {
+        if (adv_kernel_name((enum adv_kernel)i) != nearest) continue;
+        d->request->kernel = (enum adv_kernel)i;
+        judge(d);
+    }
 }
 
 /* Members of the other question about kernels. */

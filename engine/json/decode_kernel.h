@@ -7,33 +7,7 @@
 #include "engine/catalog/catalog.h"
 #include "engine/json/decode_store.h"
 #include "engine/json/json_read.h"
-#include "engine/spec/kernel_shape.h"
-
-struct adv_kernel_request {
-    const struct adv_catalog_chip *chip;
-    enum adv_kernel kernel;
-    double scoped_vmem_limit_bytes; /* 0 = the chip's default */
-    int top_k;                      /* tune */
-    struct adv_store_wish wish;
-    bool wide_tiles;      /* tune: beyond the field's search spaces */
-    bool timeline, trace; /* simulate: members of the answer */
-    struct adv_attention_shape attention;
-    struct adv_attention_tile attention_tile;
-    struct adv_attention_flags attention_flags;
-    bool attention_base2_exp; /* taken, without effect on the time */
-    struct adv_gmm_shape gmm;
-    struct adv_gmm_tile gmm_tile;
-    struct adv_matmul_shape matmul;
-    struct adv_xent_shape xent;
-    struct adv_xent_tile xent_tile;
-};
-
-bool adv_kernel_is_attention(enum adv_kernel kernel); /* of Pallas, with tiles, as the next */
-bool adv_kernel_is_gmm(enum adv_kernel kernel);
-bool adv_kernel_is_xla(enum adv_kernel kernel); /* XLA's own operation: it has no tiles of the caller's */
-bool adv_kernel_tiles_itself(const struct adv_kernel_request *request); /* those, and GMM v2 */
-bool adv_kernel_is_xla_attention(enum adv_kernel kernel);
-bool adv_kernel_is_xla_ragged_dot(enum adv_kernel kernel);
+#include "engine/kernel/request.h"
 
 /* Every member that is missing, unknown, mistyped or out of range (ADV_E_INVALID, ADV_E_RANGE) and every rule
  * of the kernel that the readable rest breaks (ADV_E_ILLEGAL, kernel/legal.h), at once; pointers are those of

@@ -5,32 +5,36 @@
 
 #include "engine/base/units.h"
 #include "engine/json/json_read.h"
+#include "engine/kernel/families.h"
+#include "engine/kernel/splash_blocks.h"
 
 enum { SIZE_MAX_ROWS = 1 << 28 };
 
+/* Kernels that timings call otherwise than the engine, XLA's own baselines among them. */
 static const struct {
     const char *name;
-    enum adv_row_kind kind;
     enum adv_kernel kernel;
-    bool backward;
-} kernels[] = {
-    {"splash_fwd", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_FWD, false},
-    {"splash_fwd_residuals", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_FWD_RESIDUALS, false},
-    {"splash_bwd_fused", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_BWD_FUSED, true},
-    {"splash_bwd_dq", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_BWD_DQ, true},
-    {"splash_bwd_dkv", ADV_ROW_SPLASH, ADV_KERNEL_SPLASH_BWD_DKV, true},
-    {"gmm", ADV_ROW_GMM, ADV_KERNEL_GMM, false},
-    {"tgmm", ADV_ROW_GMM, ADV_KERNEL_TGMM, false},
-    {"gmm_pallas_v2", ADV_ROW_GMM, ADV_KERNEL_GMM, false},
-    {"gmm_xla_default", ADV_ROW_GMM_XLA, ADV_KERNEL_GMM, false},
-    {"tgmm_xla_default", ADV_ROW_GMM_XLA, ADV_KERNEL_TGMM, false},
-    {"attention_xla_default_fwd", ADV_ROW_ATTENTION_XLA, ADV_KERNEL_SPLASH_FWD, false},
-    {"attention_xla_default_bwd", ADV_ROW_ATTENTION_XLA, ADV_KERNEL_SPLASH_BWD_FUSED, true},
-    {"linear_xent", ADV_ROW_XENT, ADV_KERNEL_LINEAR_XENT, false},
-    {"linear_xent_bwd", ADV_ROW_XENT, ADV_KERNEL_LINEAR_XENT_BWD, true},
-    {"matmul", ADV_ROW_MATMUL, ADV_KERNEL_MATMUL, false},
-    {"hbm_copy_bandwidth", ADV_ROW_HBM_COPY, ADV_KERNEL_MATMUL, false},
+} other_names[] = {
+    {"gmm_pallas_v2", ADV_KERNEL_GMM},
+    {"gmm_xla_default", ADV_KERNEL_RAGGED_DOT_XLA},
+    {"tgmm_xla_default", ADV_KERNEL_RAGGED_DOT_XLA_TGMM},
+    {"attention_xla_default_fwd", ADV_KERNEL_ATTENTION_XLA},
+    {"attention_xla_default_bwd", ADV_KERNEL_ATTENTION_XLA_BWD},
+    {"hbm_copy_bandwidth", ADV_KERNEL_MATMUL}, /* pays its launch */
 };
+
+static void find_kernel(struct adv_kernel_row *row)
+{
+    for (int i = 0; i < ADV_KERNEL_COUNT && !row->known; i++) {
+        row->request.kernel = (enum adv_kernel)i;
+        row->known = !adv_kernel_info_of(row->request.kernel)->rival &&
+                     strcmp(adv_kernel_name(row->request.kernel), row->name) == 0;
+    }
+    for (size_t i = 0; i < sizeof other_names / sizeof *other_names && !row->known; i++) {
+        row->request.kernel = other_names[i].kernel;
+        row->known = strcmp(other_names[i].name, row->name) == 0;
+    }
+}
 
 /* One row while it is read. */
 struct reader {
@@ -78,7 +82,7 @@ static enum adv_format format_of(const json_t *dtypes, const char *member)
 /* Rows of groups that contradict the row are not guessed at. */
 static void judge_groups(const json_t *list, struct adv_kernel_row *row)
 {
-    const struct adv_gmm_shape *s = &row->gmm;
+    const struct adv_gmm_shape *s = &row->request.gmm;
     int64_t sum = 0;
     size_t i;
     json_t *size;
@@ -114,7 +118,7 @@ static double date_of(const char *text)
 
 static void read_attention(const struct reader *r, const json_t *tile, struct adv_kernel_row *row)
 {
-    struct adv_attention_shape *s = &row->attention;
+    struct adv_attention_shape *s = &row->request.attention;
     s->batch = int_of(r, r->json, "batch", 1);
     s->q_heads = int_of(r, r->json, "q_heads", 1);
     s->kv_heads = int_of(r, r->json, "kv_heads", s->q_heads);
@@ -132,7 +136,7 @@ static void read_attention(const struct reader *r, const json_t *tile, struct ad
     s->has_bias = json_object_get(extra, "bias") != NULL;
     const char *format = json_string_value(json_object_get(json_object_get(r->json, "dtypes"), "q"));
     s->is_float16 = format && strcmp(format, "f16") == 0;
-    struct adv_attention_tile *t = &row->attention_tile;
+    struct adv_attention_tile *t = &row->request.tile.attention;
     struct adv_splash_blocks *b = &t->blocks;
     b->block_q = int_of(r, tile, "block_q", 0);
     b->block_kv = int_of(r, tile, "block_kv", 0);
@@ -142,23 +146,24 @@ static void read_attention(const struct reader *r, const json_t *tile, struct ad
     b->block_kv_dkv_compute = int_of(r, tile, "block_kv_dkv_compute", b->block_kv_dkv);
     b->block_q_dq = int_of(r, tile, "block_q_dq", 0);
     b->block_kv_dq = int_of(r, tile, "block_kv_dq", 0);
-    row->has_tile = row->backward ? b->block_q_dkv > 0 || b->block_q_dq > 0 : b->block_q > 0;
+    row->has_tile =
+        adv_splash_is_forward(row->request.kernel) ? b->block_q > 0 : b->block_q_dkv > 0 || b->block_q_dq > 0;
     t->q_layout = int_of(r, tile, "q_layout", 1) == 2 ? ADV_LAYOUT_SEQ_MINOR : ADV_LAYOUT_HEAD_DIM_MINOR;
     t->k_layout = int_of(r, tile, "k_layout", 1) == 2 ? ADV_LAYOUT_SEQ_MINOR : ADV_LAYOUT_HEAD_DIM_MINOR;
     t->v_layout = int_of(r, tile, "v_layout", 1) == 2 ? ADV_LAYOUT_SEQ_MINOR : ADV_LAYOUT_HEAD_DIM_MINOR;
-    row->attention_flags.use_experimental_scheduler =
+    row->request.attention_flags.use_experimental_scheduler =
         json_is_true(json_object_get(tile, "use_experimental_scheduler"));
-    row->attention_flags.software_date = date_of(row->commit_date);
+    row->request.attention_flags.software_date = date_of(row->commit_date);
     /* forks of the kernel: no running maximum, timed without the wrapper */
     if (json_is_string(json_object_get(r->json, "modified_kernel"))) {
-        row->attention_flags.max_logit_constant = true;
-        row->attention_flags.kernel_only = true;
+        row->request.attention_flags.max_logit_constant = true;
+        row->request.attention_flags.kernel_only = true;
         row->trusted = false;
     }
     const char *timing = json_string_value(json_object_get(r->json, "timing_method"));
     if (timing && (strstr(timing, "kernel ONLY") || strstr(timing, "tuned on pallas calls")))
-        row->attention_flags.kernel_only = true;
-    if (!row->has_tile && row->kind == ADV_ROW_SPLASH) row->trusted = false;
+        row->request.attention_flags.kernel_only = true;
+    if (!row->has_tile && !adv_kernel_tiles_itself(&row->request)) row->trusted = false;
 }
 
 /* Quantised lhs: how many scales a row has, from "... 'scale': 'bf16[524288,28]' ..."; 0 = one per tensor or
@@ -174,7 +179,7 @@ static int scale_blocks_of(const struct reader *r)
 
 static void read_gmm(const struct reader *r, const json_t *tile, struct adv_kernel_row *row)
 {
-    struct adv_gmm_shape *s = &row->gmm;
+    struct adv_gmm_shape *s = &row->request.gmm;
     const json_t *dtypes = json_object_get(r->json, "dtypes");
     s->m = int_of(r, r->json, "m", 1);
     s->k = int_of(r, r->json, "k", 1);
@@ -191,48 +196,52 @@ static void read_gmm(const struct reader *r, const json_t *tile, struct adv_kern
     int count = 0;
     s->group_sizes = sizes_of(r, json_object_get(r->json, "group_sizes"), &count);
     s->distribution = s->group_sizes && count == s->num_groups ? ADV_GROUPS_GIVEN : ADV_GROUPS_MULTINOMIAL;
-    row->gmm_tile.tile_m = int_of(r, tile, "tile_m", 0);
-    row->gmm_tile.tile_k = int_of(r, r->json, "tile_contract", int_of(r, tile, "tile_k", 0));
-    row->gmm_tile.tile_n = int_of(r, r->json, "tile_out", int_of(r, tile, "tile_n", 0));
-    row->gmm_tile.input_buffer_count = int_of(r, tile, "input_buffer_count", 2);
-    row->has_tile = row->gmm_tile.tile_m > 0;
+    row->request.tile.gmm.tile_m = int_of(r, tile, "tile_m", 0);
+    row->request.tile.gmm.tile_k = int_of(r, r->json, "tile_contract", int_of(r, tile, "tile_k", 0));
+    row->request.tile.gmm.tile_n = int_of(r, r->json, "tile_out", int_of(r, tile, "tile_n", 0));
+    row->request.tile.gmm.input_buffer_count = int_of(r, tile, "input_buffer_count", 2);
+    row->has_tile = row->request.tile.gmm.tile_m > 0;
     judge_groups(json_object_get(r->json, "group_sizes"), row);
-    if (row->has_tile && row->kind == ADV_ROW_GMM && s->version == 1 && s->m % row->gmm_tile.tile_m)
+    const bool tiled = !adv_kernel_tiles_itself(&row->request);
+    if (row->has_tile && tiled && s->m % row->request.tile.gmm.tile_m)
         row->fault = "tile_m does not divide m";
     if (row->fault) row->trusted = false;
     /* transposed weights: tile_k tiled the contraction until the kernel of 2026-07-14 swapped the names */
     if (s->rhs_transposed && row->has_tile && row->commit_date[0]) {
         const bool swapped = strcmp(row->commit_date, "2026-07-14") >= 0;
-        row->gmm_tile.tile_k = int_of(r, tile, swapped ? "tile_n" : "tile_k", row->gmm_tile.tile_k);
-        row->gmm_tile.tile_n = int_of(r, tile, swapped ? "tile_k" : "tile_n", row->gmm_tile.tile_n);
+        row->request.tile.gmm.tile_k =
+            int_of(r, tile, swapped ? "tile_n" : "tile_k", row->request.tile.gmm.tile_k);
+        row->request.tile.gmm.tile_n =
+            int_of(r, tile, swapped ? "tile_k" : "tile_n", row->request.tile.gmm.tile_n);
     }
-    if (!row->has_tile && s->version == 1 && row->kind == ADV_ROW_GMM) row->trusted = false;
+    if (!row->has_tile && tiled) row->trusted = false;
     /* XLA's ragged dot got a new lowering in March 2026: the same shapes were two to thirteen times slower */
-    if (row->kind == ADV_ROW_GMM_XLA && row->commit_date[0] && strcmp(row->commit_date, "2026-03") < 0)
+    if (adv_kernel_family_of(row->request.kernel)->operation && row->commit_date[0] &&
+        strcmp(row->commit_date, "2026-03") < 0)
         row->trusted = false;
 }
 
 static void read_xent(const struct reader *r, const json_t *tile, struct adv_kernel_row *row)
 {
-    row->xent.tokens = int_of(r, r->json, "m", 1);
-    row->xent.emb_dim = int_of(r, r->json, "k", 1);
-    row->xent.vocab = int_of(r, r->json, "n", 1);
-    row->xent_tile.b_block = int_of(r, tile, "b_block_size", 0);
-    row->xent_tile.h_block = int_of(r, tile, "h_block_size", 0);
-    row->xent_tile.v_block = int_of(r, tile, "v_block_size", 0);
-    row->has_tile = row->xent_tile.b_block > 0;
+    row->request.xent.tokens = int_of(r, r->json, "m", 1);
+    row->request.xent.emb_dim = int_of(r, r->json, "k", 1);
+    row->request.xent.vocab = int_of(r, r->json, "n", 1);
+    row->request.tile.xent.b_block = int_of(r, tile, "b_block_size", 0);
+    row->request.tile.xent.h_block = int_of(r, tile, "h_block_size", 0);
+    row->request.tile.xent.v_block = int_of(r, tile, "v_block_size", 0);
+    row->has_tile = row->request.tile.xent.b_block > 0;
     if (!row->has_tile) row->trusted = false;
 }
 
 static void read_matmul(const struct reader *r, struct adv_kernel_row *row)
 {
     const json_t *dtypes = json_object_get(r->json, "dtypes");
-    row->matmul.m = int_of(r, r->json, "m", 1);
-    row->matmul.k = int_of(r, r->json, "k", 1);
-    row->matmul.n = int_of(r, r->json, "n", 1);
-    row->matmul.lhs = format_of(dtypes, "lhs");
-    row->matmul.rhs = format_of(dtypes, "rhs");
-    row->matmul.out = format_of(dtypes, "out");
+    row->request.matmul.m = int_of(r, r->json, "m", 1);
+    row->request.matmul.k = int_of(r, r->json, "k", 1);
+    row->request.matmul.n = int_of(r, r->json, "n", 1);
+    row->request.matmul.lhs = format_of(dtypes, "lhs");
+    row->request.matmul.rhs = format_of(dtypes, "rhs");
+    row->request.matmul.out = format_of(dtypes, "out");
 }
 
 static void read_measured(const struct reader *r, struct adv_kernel_row *row)
@@ -252,22 +261,23 @@ static void read_row(const struct reader *r, struct adv_kernel_row *row)
     row->commit_date = string_of(r, "commit_date");
     row->shape_id = string_of(r, "shape_id");
     row->trusted = !json_is_string(json_object_get(r->json, "suspect"));
-    row->kind = ADV_ROW_UNKNOWN;
-    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
-        if (strcmp(kernels[i].name, row->name) == 0) {
-            row->kind = kernels[i].kind;
-            row->kernel = kernels[i].kernel;
-            row->backward = kernels[i].backward;
-        }
+    find_kernel(row);
     read_measured(r, row);
     const json_t *tile = json_object_get(r->json, "tile");
     if (!json_is_object(tile)) tile = NULL;
-    if (row->kind == ADV_ROW_SPLASH || row->kind == ADV_ROW_ATTENTION_XLA) read_attention(r, tile, row);
-    if (row->kind == ADV_ROW_GMM || row->kind == ADV_ROW_GMM_XLA) read_gmm(r, tile, row);
-    if (row->kind == ADV_ROW_XENT) read_xent(r, tile, row);
-    if (row->kind == ADV_ROW_MATMUL) read_matmul(r, row);
-    if (row->kind == ADV_ROW_HBM_COPY)
+    const struct adv_kernel_family *family = adv_kernel_family_of(row->request.kernel);
+    if (!row->known) return;
+    row->is_copy = strcmp(row->name, "hbm_copy_bandwidth") == 0;
+    if (row->is_copy)
         row->copy_bytes = 2.0 * json_number_value(json_object_get(r->json, "array_bytes"));
+    else if (family == &adv_family_splash || family == &adv_family_attention_xla)
+        read_attention(r, tile, row);
+    else if (family == &adv_family_gmm || family == &adv_family_ragged_dot_xla)
+        read_gmm(r, tile, row);
+    else if (family == &adv_family_xent)
+        read_xent(r, tile, row);
+    else
+        read_matmul(r, row);
 }
 
 adv_code adv_decode_kernel_rows(const char *text, size_t length_bytes, struct adv_arena *arena,

@@ -4,14 +4,10 @@
 
 #include "engine/base/arena.h"
 #include "engine/json/json_read.h"
+#include "engine/spec/store_wish.h"
 
 /* Their names, for lists of known members. */
 #define ADV_STORE_MEMBERS "store", "label", "project", "git_ref"
-
-struct adv_store_wish {
-    bool store;
-    const char *label, *project, *git_ref; /* NULL when absent; at most ADV_LIMIT_NAME - 1 bytes */
-};
 
 /* Reads them from the document `root`; wrong ones add findings. Strings are copies in `arena`. */
 void adv_decode_store(const json_t *root, struct adv_arena *arena, struct adv_store_wish *wish, adv_err *err);

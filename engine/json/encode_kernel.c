@@ -1,68 +1,34 @@
 #include "engine/json/encode_kernel.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <string.h>
 
 #include "engine/base/units.h"
 #include "engine/json/encode_timeline.h"
-
-static json_t *encode_attention_tile(enum adv_kernel kernel, const struct adv_attention_tile *tile)
-{
-    json_t *object = json_object();
-    const struct adv_splash_blocks *blocks = &tile->blocks;
-    if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS) {
-        adv_encode_set_integer(object, "block_q", blocks->block_q);
-        adv_encode_set_integer(object, "block_kv", blocks->block_kv);
-        adv_encode_set_integer(object, "block_kv_compute", blocks->block_kv_compute);
-    } else if (kernel == ADV_KERNEL_SPLASH_BWD_DQ) {
-        adv_encode_set_integer(object, "block_q_dq", blocks->block_q_dq);
-        adv_encode_set_integer(object, "block_kv_dq", blocks->block_kv_dq);
-    } else {
-        adv_encode_set_integer(object, "block_q_dkv", blocks->block_q_dkv);
-        adv_encode_set_integer(object, "block_kv_dkv", blocks->block_kv_dkv);
-        adv_encode_set_integer(object, "block_kv_dkv_compute", blocks->block_kv_dkv_compute);
-    }
-    adv_encode_set_string(object, "q_layout", adv_layout_name(tile->q_layout));
-    adv_encode_set_string(object, "k_layout", adv_layout_name(tile->k_layout));
-    adv_encode_set_string(object, "v_layout", adv_layout_name(tile->v_layout));
-    return object;
-}
+#include "engine/kernel/families.h"
 
 json_t *adv_encode_tile(enum adv_kernel kernel, const struct adv_kernel_choice *choice)
 {
-    if (adv_kernel_is_attention(kernel)) return encode_attention_tile(kernel, &choice->attention);
+    const struct adv_kernel_members *members = &adv_kernel_family_of(kernel)->tile;
     json_t *object = json_object();
-    if (adv_kernel_is_gmm(kernel)) {
-        adv_encode_set_integer(object, "tile_m", choice->gmm.tile_m);
-        adv_encode_set_integer(object, "tile_k", choice->gmm.tile_k);
-        adv_encode_set_integer(object, "tile_n", choice->gmm.tile_n);
-        adv_encode_set_integer(object, "input_buffer_count", choice->gmm.input_buffer_count);
-    } else {
-        adv_encode_set_integer(object, "b_block", choice->xent.b_block);
-        adv_encode_set_integer(object, "h_block", choice->xent.h_block);
-        adv_encode_set_integer(object, "v_block", choice->xent.v_block);
+    for (int i = 0; i < members->count; i++) {
+        const char *text;
+        int value;
+        if (!adv_kernel_member_is_written(&members->rows[i], kernel)) continue;
+        adv_kernel_member_value(&members->rows[i], &choice->tile, &value, &text);
+        if (text)
+            adv_encode_set_string(object, members->rows[i].name, text);
+        else
+            adv_encode_set_integer(object, members->rows[i].name, value);
     }
     return object;
-}
-
-int adv_kernel_vmem_parts(const struct adv_kernel_request *request,
-                          struct adv_vmem_part parts[ADV_VMEM_PARTS])
-{
-    if (adv_kernel_is_attention(request->kernel))
-        return adv_vmem_splash_parts(request->kernel, &request->attention, &request->attention_tile, parts);
-    if (adv_kernel_is_gmm(request->kernel))
-        return request->gmm.version == 2 ? 0
-                                         : adv_vmem_gmm_parts(&request->chip->chip, request->kernel,
-                                                              &request->gmm, &request->gmm_tile, parts);
-    return adv_kernel_is_xla(request->kernel)
-               ? 0
-               : adv_vmem_xent_parts(request->kernel, &request->xent_tile, parts);
 }
 
 static json_t *encode_vmem_parts(const struct adv_kernel_request *request)
 {
     struct adv_vmem_part parts[ADV_VMEM_PARTS];
-    const int count = adv_kernel_vmem_parts(request, parts);
+    const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
+    const int count = family->vmem_parts ? family->vmem_parts(request, parts) : 0;
     json_t *list = json_array();
     for (int i = 0; i < count; i++) {
         json_t *part = json_object();
@@ -81,9 +47,8 @@ static json_t *encode_warnings(const adv_err *warnings)
 /* Null where the kernel has no tiles of the caller's. */
 static json_t *encode_simulated_keys(const struct adv_kernel_request *request)
 {
-    if (adv_kernel_is_gmm(request->kernel) && request->gmm.version == 2) return json_null();
-    const struct adv_kernel_choice choice = {.attention = request->attention_tile, .gmm = request->gmm_tile};
-    return adv_encode_maxtext_tiles(request, &choice);
+    const struct adv_kernel_choice choice = {.tile = request->tile};
+    return adv_kernel_tiles_itself(request) ? json_null() : adv_encode_maxtext_tiles(request, &choice);
 }
 
 json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct adv_kernel_request *request,
@@ -145,51 +110,23 @@ static json_t *encode_ranked(enum adv_kernel kernel, const struct adv_kernel_cho
     return object;
 }
 
-static json_t *attention_keys(enum adv_kernel kernel, const struct adv_attention_tile *tile)
-{
-    json_t *keys = json_object(), *blocks = encode_attention_tile(kernel, tile);
-    const char *name;
-    json_t *value;
-    json_object_foreach(blocks, name, value)
-    {
-        char key[ADV_LIMIT_NAME];
-        (void)snprintf(key, sizeof key, "sa_%s", name);
-        (void)json_object_set(keys, key, value);
-    }
-    json_decref(blocks);
-    return keys;
-}
-
-/* The contraction of wi is the embedding, that of wo the mlp dimension; in the data gradient the other way
- * round. */
-static json_t *gmm_keys(const struct adv_kernel_request *request, const struct adv_gmm_tile *tile, bool wi)
-{
-    const bool dlhs = request->kernel == ADV_KERNEL_GMM && request->gmm.rhs_transposed;
-    const char *pass = request->kernel == ADV_KERNEL_TGMM ? "drhs" : dlhs ? "dlhs" : "fwd";
-    const bool embed_first = wi != dlhs;
-    const struct {
-        const char *name;
-        int value;
-    } axes[] = {{"batch_seq", tile->tile_m},
-                {"embed_dim", embed_first ? tile->tile_k : tile->tile_n},
-                {"mlp_dim", embed_first ? tile->tile_n : tile->tile_k}};
-    json_t *keys = json_object();
-    for (int i = 0; i < 3; i++) {
-        char key[ADV_LIMIT_NAME];
-        (void)snprintf(key, sizeof key, "%s_tile_%s_%s", wi ? "wi" : "wo", pass, axes[i].name);
-        adv_encode_set_integer(keys, key, axes[i].value);
-    }
-    return keys;
-}
-
 json_t *adv_encode_maxtext_tiles(const struct adv_kernel_request *request,
                                  const struct adv_kernel_choice *choice)
 {
-    if (adv_kernel_is_attention(request->kernel))
-        return json_pack("{s:o}", "attention", attention_keys(request->kernel, &choice->attention));
-    if (!adv_kernel_is_gmm(request->kernel)) return json_null();
-    return json_pack("{s:o,s:o}", "wi", gmm_keys(request, &choice->gmm, true), "wo",
-                     gmm_keys(request, &choice->gmm, false));
+    const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
+    struct adv_kernel_key keys[ADV_KERNEL_KEYS];
+    if (!family->maxtext_keys) return json_null();
+    json_t *uses = json_object(), *use = NULL;
+    const int count = family->maxtext_keys(request, &choice->tile, keys);
+    for (int i = 0; i < count; i++) {
+        if (i == 0 || strcmp(keys[i].use, keys[i - 1].use) != 0)
+            (void)json_object_set_new(uses, keys[i].use, use = json_object());
+        if (keys[i].text)
+            adv_encode_set_string(use, keys[i].name, keys[i].text);
+        else
+            adv_encode_set_integer(use, keys[i].name, keys[i].value);
+    }
+    return uses;
 }
 
 static json_t *encode_short_list(const struct adv_kernel_request *request,
@@ -210,24 +147,12 @@ static json_t *encode_short_list(const struct adv_kernel_request *request,
 /* Why the ranked tiles have the layouts they have; null where the kernel has none. */
 static json_t *encode_layouts(const struct adv_kernel_request *request)
 {
-    static const char *const simulated =
-        "heads that 128 does not divide leave lanes empty when they lie along them: with the sequence along "
-        "the lanes fewer bytes move and less VMEM is held";
-    static const char *const assumed =
-        "heads of whole lanes cost the same in every layout that the model knows: these are the commonest of "
-        "published winners (the keys' is a toss-up on tpu7x and v5p, nearly always HEAD_DIM_MINOR on v6e); "
-        "simulate takes and prices any";
-    static const char *const backward =
-        "the backward kernels are priced alike in every layout: MaxText has one set of keys for both "
-        "directions, so these are the forward kernel's";
-    const enum adv_kernel kernel = request->kernel;
-    const struct adv_attention_shape *shape = &request->attention;
-    if (!adv_kernel_is_attention(kernel)) return json_null();
-    const bool forward = kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS;
-    const bool padded = shape->head_dim_qk % 128 || shape->head_dim_v % 128;
+    const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
+    const char *why;
+    if (!family->layouts) return json_null();
     json_t *object = json_object();
-    adv_encode_set_string(object, "decided_by", forward && padded ? "simulation" : "default");
-    adv_encode_set_string(object, "why", !forward ? backward : padded ? simulated : assumed);
+    adv_encode_set_string(object, "decided_by", family->layouts(request, &why));
+    adv_encode_set_string(object, "why", why);
     return object;
 }
 

@@ -4,17 +4,11 @@
 
 #include "engine/json/decode_kernel.h"
 #include "engine/json/encode_common.h"
-#include "engine/kernel/kernel.h"
-#include "engine/kernel/short_list.h"
-#include "engine/kernel/timeline.h"
-#include "engine/kernel/vmem.h"
+#include "engine/kernel/family.h"
 
-/* One tile choice of the request's kernel with its simulated time; which tile struct counts depends on the
- * kernel. */
+/* One tile choice of the request's kernel with its simulated time. */
 struct adv_kernel_choice {
-    struct adv_attention_tile attention;
-    struct adv_gmm_tile gmm;
-    struct adv_xent_tile xent;
+    struct adv_kernel_tile tile;
     struct adv_kernel_time time;
     double chance_frac; /* of a ranking: that it is the fastest of a sweep; NAN where that is not judged */
 };
@@ -48,10 +42,6 @@ json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct ad
 json_t *adv_encode_tuning(const struct adv_catalog *catalog, const struct adv_kernel_request *request,
                           const struct adv_kernel_tuning *tuning, const adv_err *warnings);
 
-/* The VMEM buffers of the request's tile; returns how many, 0 for kernels that choose their own. */
-int adv_kernel_vmem_parts(const struct adv_kernel_request *request,
-                          struct adv_vmem_part parts[ADV_VMEM_PARTS]);
-
 /* The tile as the tile member of requests and answers. Used by sweeps too. */
 json_t *adv_encode_tile(enum adv_kernel kernel, const struct adv_kernel_choice *choice);
 
@@ -59,11 +49,6 @@ json_t *adv_encode_tile(enum adv_kernel kernel, const struct adv_kernel_choice *
  * matmuls, "attention". Null for kernels that MaxText has no keys for. */
 json_t *adv_encode_maxtext_tiles(const struct adv_kernel_request *request,
                                  const struct adv_kernel_choice *choice);
-
-/* What the sweep's program does not time as it was tuned: static sentences, also comments in the program.
- * Returns how many. */
-enum { ADV_SWEEP_DIFFERENCES = 4 };
-int adv_sweep_differences(const struct adv_kernel_request *request, const char *lines[ADV_SWEEP_DIFFERENCES]);
 
 /* {tune_jax: python text that times the short list, tiles: its rows}; null when the list is empty. Names of
  * kernels and their arguments are those of jax.experimental and, for grouped matmuls and the fused loss, of

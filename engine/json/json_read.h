@@ -74,4 +74,11 @@ bool adv_json_is_object(const json_t *value, const char *at, adv_err *err);
 bool adv_json_known_members(const json_t *object, const char *at, const char *const *names, int names_count,
                             adv_err *err);
 
+/* Is the member there, and not null? `object` may be NULL. */
+static inline bool adv_json_has(const json_t *object, const char *member)
+{
+    const json_t *value = json_object_get(object, member);
+    return value && !json_is_null(value);
+}
+
 #endif

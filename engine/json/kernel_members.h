@@ -1,9 +1,10 @@
-/* kernel_members.h: the members of `shape` and `tile` of kernel requests, as tables: where each is written,
- * its range, and which kernels need it. */
+/* kernel_members.h: reads and describes the members of `shape` and `tile` of kernel requests, which the
+ * family of the kernel lists (kernel/family.h). */
 #ifndef ADV_JSON_KERNEL_MEMBERS_H
 #define ADV_JSON_KERNEL_MEMBERS_H
 
-#include "engine/json/decode_kernel.h"
+#include "engine/json/json_read.h"
+#include "engine/kernel/family.h"
 
 enum adv_kernel_object { ADV_KERNEL_SHAPE, ADV_KERNEL_TILE };
 
@@ -22,6 +23,22 @@ void adv_kernel_members_read_any(enum adv_kernel_object which, const json_t *obj
  * NULL.
  */
 void adv_kernel_members_warn_unused(enum adv_kernel kernel, const json_t *tile, adv_err *warnings);
+
+/* Unsets switches of the shape that the kernel has no use for, and warns of them. */
+void adv_kernel_members_drop_unused(enum adv_kernel kernel, struct adv_kernel_request *request,
+                                    adv_err *warnings);
+
+/* Has the shape a member of that kind? */
+bool adv_kernel_members_have(enum adv_kernel kernel, enum adv_member_kind kind);
+
+/* Members that are there by two names are findings; the second when the kernel is not known. */
+void adv_kernel_members_judge_names(enum adv_kernel kernel, enum adv_kernel_object which,
+                                    const json_t *object, adv_err *err);
+void adv_kernel_members_judge_names_any(enum adv_kernel_object which, const json_t *object, adv_err *err);
+
+/* What was found, from the finding `from` on, about a tile member that goes by its other name is said of that
+ * name. */
+void adv_kernel_members_rename(enum adv_kernel kernel, const json_t *tile, adv_err *findings, int from);
 
 /* Gives the finding just added, that the object is missing or none, the members that `kernel` needs as hint.
  */

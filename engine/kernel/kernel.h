@@ -1,6 +1,7 @@
 /* kernel.h: simulated time of one kernel on one JAX device, and what it is made of.
  *
- * Each kernel has its file (splash.c, gmm.c, matmul.c, vector.c, xent.c); this header is their common ground.
+ * Each kernel has its file (splash.c, gmm.c, matmul.c, xent.c); this header is their common ground,
+ * and family.h says what else is asked of one.
  * Mechanics and sources: engine/README.md, "Kernels". Functions are pure, allocate nothing, are thread safe.
  */
 #ifndef ADV_KERNEL_KERNEL_H
@@ -80,11 +81,6 @@ ADV_MUST_CHECK adv_code adv_matmul_time(const struct adv_kernel_machine *machine
                                         const struct adv_matmul_shape *shape, struct adv_kernel_time *time,
                                         adv_err *err);
 
-/* Fused logits and cross-entropy; kernel LINEAR_XENT or LINEAR_XENT_BWD. */
-ADV_MUST_CHECK adv_code adv_xent_time(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                                      const struct adv_xent_shape *shape, const struct adv_xent_tile *tile,
-                                      struct adv_kernel_time *time, adv_err *err);
-
 /* Seconds to stream bytes through HBM once on one device (reads plus writes), launch cost included. */
 double adv_stream_time_s(const struct adv_kernel_machine *machine, double hbm_bytes);
 
@@ -99,24 +95,5 @@ ADV_MUST_CHECK adv_code adv_gmm_tune(const struct adv_kernel_machine *machine, e
                                      const struct adv_gmm_shape *shape, int top_k, struct adv_gmm_tile *tiles,
                                      struct adv_kernel_time *times, int *found_count, long *evaluated_count,
                                      adv_err *err);
-ADV_MUST_CHECK adv_code adv_xent_tune(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                                      const struct adv_xent_shape *shape, int top_k,
-                                      struct adv_xent_tile *tiles, struct adv_kernel_time *times,
-                                      int *found_count, long *evaluated_count, adv_err *err);
-
-/* The smallest larger limit under which tuning finds something at least a thousandth faster than `than_s`,
- * and what: of the tiles of the tuner's space that do not fit, grouped matmuls' with every number of buffers,
- * the one with the lowest limit (the fastest of those) that the device has VMEM for. False: there is none, or
- * the shape is not legal. */
-bool adv_splash_next_better(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                            const struct adv_attention_shape *shape, const struct adv_attention_flags *flags,
-                            double than_s, struct adv_attention_tile *tile, struct adv_kernel_time *time,
-                            double *limit_kib);
-bool adv_gmm_next_better(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                         const struct adv_gmm_shape *shape, double than_s, struct adv_gmm_tile *tile,
-                         struct adv_kernel_time *time, double *limit_kib);
-bool adv_xent_next_better(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                          const struct adv_xent_shape *shape, double than_s, struct adv_xent_tile *tile,
-                          struct adv_kernel_time *time, double *limit_kib);
 
 #endif

@@ -9,24 +9,16 @@
 
 enum { LANES = ADV_LEGAL_LANES, LABELS = ADV_LEGAL_LABELS, LEAST_ROWS = 64 /* of the tuners' row tiles */ };
 
-static adv_code untunable(adv_err *err, const char *name, int64_t length, int64_t unit)
-{
-    char pointer[ADV_LIMIT_NAME], near[64];
-    (void)snprintf(pointer, sizeof pointer, "/shape/%s", name);
-    return adv_err_add(
-        err, ADV_E_ILLEGAL, pointer, adv_near_text(adv_near_multiples(unit, length), near, sizeof near),
-        "no tile divides %s %lld, which is not a multiple of %lld", name, (long long)length, (long long)unit);
-}
-
 /* Lengths that no block can cut, of those that are known. Keys are cut by the shard in a ring. */
 static adv_code judge_lengths(const struct adv_attention_shape *s, adv_err *err)
 {
     adv_code code = ADV_OK;
     const int64_t keys = s->kv_len > 0 ? adv_splash_call_keys(s) : 0;
     const int64_t calls = keys > 0 ? adv_max_i(1, s->kv_len / keys) : 1;
-    if (s->q_len > 0 && !adv_legal_can_cut(s->q_len, true)) code = untunable(err, "q_len", s->q_len, LANES);
+    if (s->q_len > 0 && !adv_legal_can_cut(s->q_len, true))
+        code = adv_legal_untunable("q_len", s->q_len, LANES, err);
     if (keys > 0 && !adv_legal_can_cut(keys, false))
-        code = untunable(err, "kv_len", s->kv_len, LANES * calls);
+        code = adv_legal_untunable("kv_len", s->kv_len, LANES * calls, err);
     return code;
 }
 
@@ -152,65 +144,6 @@ adv_code adv_legal_attention(enum adv_kernel kernel, const struct adv_attention_
     return bad ? bad : code;
 }
 
-int adv_legal_row_unit(enum adv_format lhs)
-{
-    const double bytes = adv_format_bytes(lhs);
-    return bytes > 2.0 ? 8 : bytes > 1.0 ? 16 : 32;
-}
-
-/* The tiles near `tile`, within a factor of two, that leave no remainder; "" when there is none. */
-static const char *whole_tiles_text(int64_t length, int64_t tile, char *text, size_t text_bytes)
-{
-    char values[64];
-    struct adv_near near = adv_near_divisors(length, LANES, tile);
-    if (2 * near.below < tile) near.below = 0;
-    if (near.above > 2 * tile || near.above > ADV_GMM_TILE_MAX) near.above = 0;
-    text[0] = '\0';
-    if (near.below || near.above)
-        (void)snprintf(text, text_bytes, "%s leaves no remainder",
-                       adv_near_text(near, values, sizeof values));
-    return text;
-}
-
-/* A tile along an axis whose last tile may hold less: a multiple of 128 or the whole axis. */
-static adv_code judge_masked(const char *name, const char *axis, int64_t tile, int64_t length, bool contracts,
-                             adv_err *err, adv_err *warnings)
-{
-    char pointer[ADV_LIMIT_NAME], hint[ADV_LIMIT_DETAIL], near[64];
-    if (tile <= 0 || length <= 0) return ADV_OK;
-    (void)snprintf(pointer, sizeof pointer, "/tile/%s", name);
-    if (tile % LANES && tile != length) {
-        struct adv_legal_values values;
-        adv_legal_near_masked(axis, length, tile, &values);
-        (void)adv_near_text(values.near, near, sizeof near);
-        const bool offers_whole = values.near.below == length || values.near.above == length;
-        if (length % LANES && length <= ADV_GMM_TILE_MAX && !offers_whole)
-            (void)snprintf(hint, sizeof hint, "%s, or %lld, the whole of %s", near, (long long)length, axis);
-        else
-            (void)snprintf(hint, sizeof hint, "%s%s%s", near, offers_whole ? ", the whole of " : "",
-                           offers_whole ? axis : "");
-        return adv_err_add(err, ADV_E_ILLEGAL, pointer, hint,
-                           "%s is %lld, neither a multiple of 128 nor the whole of %s %lld", name,
-                           (long long)tile, axis, (long long)length);
-    }
-    const int64_t count = adv_div_up(length, tile), held = length - (count - 1) * tile;
-    if (held == tile || !warnings) return ADV_OK;
-    const double padding = 100.0 * (double)(count * tile - length) / (double)(count * tile);
-    (void)whole_tiles_text(length, tile, hint, sizeof hint);
-    if (count == 1)
-        (void)adv_err_add(warnings, ADV_OK, pointer, hint,
-                          "%s %lld is wider than %s %lld: %.1f %% of what it computes is padding", name,
-                          (long long)tile, axis, (long long)length, padding);
-    else
-        (void)adv_err_add(warnings, ADV_OK, pointer, hint,
-                          "%s %lld does not divide %s %lld: the last of %lld tiles holds %lld%s, %.1f %% of "
-                          "what is computed is padding",
-                          name, (long long)tile, axis, (long long)length, (long long)count, (long long)held,
-                          contracts ? " and is masked on both sides" : "", padding);
-    adv_err_rule(warnings, "masked-tail");
-    return ADV_OK;
-}
-
 /* The legal row tiles next to one that is not, and the rows that would take it, or the next that fills its
  * registers. */
 static void hint_rows(int64_t m, int64_t unit, int64_t tile_m, char hint[ADV_LIMIT_DETAIL])
@@ -252,80 +185,21 @@ adv_code adv_legal_gmm(enum adv_kernel kernel, const struct adv_gmm_shape *s, co
     adv_code code = ADV_OK, found;
     if (!tile || s->version == 2) return code;
     if ((found = judge_rows(s, tile->tile_m, err))) code = found;
-    if ((found = judge_masked("tile_k", "k", tile->tile_k, s->k, kernel == ADV_KERNEL_GMM, err, warnings)))
+    if ((found =
+             adv_legal_masked("tile_k", "k", tile->tile_k, s->k, kernel == ADV_KERNEL_GMM, err, warnings)))
         code = found;
-    if ((found = judge_masked("tile_n", "n", tile->tile_n, s->n, false, err, warnings))) code = found;
+    if ((found = adv_legal_masked("tile_n", "n", tile->tile_n, s->n, false, err, warnings))) code = found;
     return code;
 }
 
-bool adv_legal_token_block(int64_t tokens, int64_t block)
+adv_code adv_legal_attention_tunable(const struct adv_attention_shape *shape, adv_err *err)
 {
-    if (block < 1 || tokens % block) return false;
-    return block == tokens || block % LABELS == 0 || (block >= LANES && (block & (block - 1)) == 0);
+    return judge_lengths(shape, err);
 }
 
-static adv_code judge_token_block(int64_t tokens, int64_t block, adv_err *err, adv_err *warnings)
+adv_code adv_legal_gmm_tunable(const struct adv_gmm_shape *shape, bool wide, adv_err *err)
 {
-    char hint[ADV_LIMIT_DETAIL], near[64];
-    if (tokens <= 0 || block <= 0) return ADV_OK;
-    if (!adv_legal_token_block(tokens, block)) {
-        struct adv_legal_values values;
-        adv_legal_near_tokens(tokens, block, &values);
-        const bool some = values.near.below || values.near.above;
-        (void)snprintf(hint, sizeof hint, "%s%spad the tokens to %lld",
-                       some ? adv_near_text(values.near, near, sizeof near) : "", some ? "; or " : "",
-                       (long long)adv_round_up(tokens, LABELS));
-        if (tokens % block)
-            return adv_err_add(err, ADV_E_ILLEGAL, "/tile/b_block", hint,
-                               "b_block %lld does not divide the %lld tokens", (long long)block,
-                               (long long)tokens);
-        return adv_err_add(err, ADV_E_ILLEGAL, "/tile/b_block", hint,
-                           "b_block %lld is neither a multiple of 1024, nor a power of two from 128, nor all "
-                           "tokens: labels have no such block",
-                           (long long)block);
-    }
-    if (block % LABELS && tokens >= LABELS && warnings) {
-        (void)adv_err_add(warnings, ADV_OK, "/tile/b_block", "1024 or more",
-                          "b_block %lld is below the tuner's space: several compilers refuse label blocks "
-                          "that 1024 does not divide",
-                          (long long)block);
-        adv_err_rule(warnings, "label-layout");
-    }
-    return ADV_OK;
-}
-
-adv_code adv_legal_xent(const struct adv_xent_shape *s, const struct adv_xent_tile *tile, adv_err *err,
-                        adv_err *warnings)
-{
-    adv_code code = ADV_OK, found;
-    char near[64];
-    if (s->emb_dim % 8)
-        code = adv_err_add(err, ADV_E_ILLEGAL, "/shape/emb_dim",
-                           adv_near_text(adv_near_multiples(8, s->emb_dim), near, sizeof near),
-                           "emb_dim %lld is not a multiple of 8, which the weight's rows are stored in",
-                           (long long)s->emb_dim);
-    if (!tile) return code;
-    if ((found = judge_token_block(s->tokens, tile->b_block, err, warnings))) code = found;
-    if ((found = judge_masked("h_block", "emb_dim", tile->h_block, s->emb_dim, true, err, warnings)))
-        code = found;
-    if ((found = judge_masked("v_block", "vocab", tile->v_block, s->vocab, false, err, warnings)))
-        code = found;
-    return code;
-}
-
-adv_code adv_legal_tunable(enum adv_kernel kernel, const struct adv_attention_shape *attention,
-                           const struct adv_gmm_shape *gmm, const struct adv_xent_shape *xent, bool wide,
-                           adv_err *err)
-{
-    adv_code code = ADV_OK;
-    if (kernel <= ADV_KERNEL_SPLASH_BWD_DKV) return judge_lengths(attention, err);
-    if (kernel == ADV_KERNEL_GMM || kernel == ADV_KERNEL_TGMM) {
-        const int unit = adv_legal_row_unit(gmm->lhs), wide_rows = unit > 16 ? unit : 16;
-        const int rows = wide ? wide_rows : LEAST_ROWS;
-        return gmm->m > LABELS && gmm->m % rows ? untunable(err, "m", gmm->m, rows) : ADV_OK;
-    }
-    if ((kernel == ADV_KERNEL_LINEAR_XENT || kernel == ADV_KERNEL_LINEAR_XENT_BWD) && xent->tokens > LABELS &&
-        xent->tokens % LANES)
-        return untunable(err, "tokens", xent->tokens, LANES);
-    return code;
+    const int unit = adv_legal_row_unit(shape->lhs), wide_rows = unit > 16 ? unit : 16;
+    const int rows = wide ? wide_rows : LEAST_ROWS;
+    return shape->m > LABELS && shape->m % rows ? adv_legal_untunable("m", shape->m, rows, err) : ADV_OK;
 }

@@ -6,11 +6,8 @@
  * Sizes and tiles that are 0 are unknown (missing, or refused when they were read): rules that need them are
  * left out, so that what is known of a broken request is judged together with what is wrong in it.
  * Rules: splash blocks are multiples of 128 that divide their length (the kernels check their sub-blocks of
- * keys), or all of fewer than 128 queries; a length that no block can cut is refused itself. The label block
- * of the fused loss follows the block shapes that Pallas accepts on TPU (last axis a multiple of 128 or the
- * whole, second last a multiple of the 8 sublanes times the packing of the format); megablox checks that
- * tile_m divides m and masks the tails of k and n; the fused loss checks that its token block divides the
- * tokens and masks the tails of the other two axes. Allocates nothing; thread safe.
+ * keys), or all of fewer than 128 queries; a length that no block can cut is refused itself; megablox checks
+ * that tile_m divides m and masks the tails of k and n. Allocates nothing; thread safe.
  */
 #ifndef ADV_KERNEL_LEGAL_H
 #define ADV_KERNEL_LEGAL_H
@@ -31,22 +28,8 @@ ADV_MUST_CHECK adv_code adv_legal_splash_blocks(enum adv_kernel kernel,
 adv_code adv_legal_gmm(enum adv_kernel kernel, const struct adv_gmm_shape *shape,
                        const struct adv_gmm_tile *tile, adv_err *err, adv_err *warnings);
 
-/* Rows a tile of the format's grouped matmul must be a multiple of: 8 for float32, 16 for bfloat16, 32 for 8
- * bits. */
-int adv_legal_row_unit(enum adv_format lhs);
-
-/* Fused logits and loss; `tile` may be NULL. */
-adv_code adv_legal_xent(const struct adv_xent_shape *shape, const struct adv_xent_tile *tile, adv_err *err,
-                        adv_err *warnings);
-
-/* True when a token block is one that Pallas can lay out: the whole axis, a multiple of 1024, or a power of
- * two from 128. */
-bool adv_legal_token_block(int64_t tokens, int64_t block);
-
-/* Lengths that no tile of the kernel's tuner cuts; only the shape of `kernel` is read. `wide`: its wide
- * space. */
-adv_code adv_legal_tunable(enum adv_kernel kernel, const struct adv_attention_shape *attention,
-                           const struct adv_gmm_shape *gmm, const struct adv_xent_shape *xent, bool wide,
-                           adv_err *err);
+/* Lengths that no tile of the tuner cuts. `wide`: of its wide space. */
+adv_code adv_legal_attention_tunable(const struct adv_attention_shape *shape, adv_err *err);
+adv_code adv_legal_gmm_tunable(const struct adv_gmm_shape *shape, bool wide, adv_err *err);
 
 #endif

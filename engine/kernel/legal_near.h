@@ -1,6 +1,6 @@
-/* legal_near.h: the legal values next to a tile member that is not one: what hints of legal.h and of the
- * request reader are made of. Lengths of 0 are unknown: the member's own rule is all that is said then.
- * Allocates nothing; thread safe.
+/* legal_near.h: the legal values next to a tile member that is not one, and the findings that several kernels
+ * share: what the rules of legal.h and the hints of the request reader are made of. Lengths of 0 are unknown:
+ * the member's own rule is all that is said then. Allocates nothing; thread safe.
  */
 #ifndef ADV_KERNEL_LEGAL_NEAR_H
 #define ADV_KERNEL_LEGAL_NEAR_H
@@ -33,31 +33,34 @@ struct adv_legal_values {
     char rule[2 * ADV_LIMIT_NAME]; /* "a multiple of 128 that divides q_len 4096" */
 };
 
+/* Rows a tile of the format's grouped matmul must be a multiple of: 8 for float32, 16 for bfloat16, 32 for 8
+ * bits. */
+int adv_legal_row_unit(enum adv_format lhs);
+
 /* Row tiles of a grouped matmul: divisors of m that fill registers of `unit` rows. */
 void adv_legal_near_rows(int64_t m, int64_t unit, int64_t wanted, struct adv_legal_values *values);
 
 /* Tiles along an axis whose last tile may hold less: multiples of 128, not beyond the axis, or all of it. */
 void adv_legal_near_masked(const char *axis, int64_t length, int64_t wanted, struct adv_legal_values *values);
 
-/* Token blocks of the fused loss. */
-void adv_legal_near_tokens(int64_t tokens, int64_t wanted, struct adv_legal_values *values);
+/* Leaves out values beyond `most`. */
+void adv_legal_near_drop(struct adv_near *near, int64_t most);
 
-/* The shape that a tile member is judged with, and the tile it belongs to: borrowed, none of them NULL. */
-struct adv_legal_context {
-    enum adv_kernel kernel;
-    const struct adv_attention_shape *attention;
-    const struct adv_splash_blocks *blocks;
-    const struct adv_gmm_shape *gmm;
-    const struct adv_xent_shape *xent;
-};
-
-/* The legal values of the tile member `name` next to `wanted` (any number). False: `name` is no size of a
- * tile that a shape decides about (a buffer count, a layout). A block that the kernel does not read is judged
- * by its own rule. */
-bool adv_legal_near_member(const struct adv_legal_context *context, const char *name, int64_t wanted,
-                           struct adv_legal_values *values);
+/* Blocks of attention. A block that the kernel does not read is judged by its own rule; false: `name` is no
+ * block. */
+bool adv_legal_near_block(enum adv_kernel kernel, const struct adv_attention_shape *shape,
+                          const struct adv_splash_blocks *blocks, const char *name, int64_t wanted,
+                          struct adv_legal_values *values);
 
 /* Writes "512 or 1024, a multiple of …" to `hint` and returns it; the rule alone when nothing is legal. */
 const char *adv_legal_values_text(const struct adv_legal_values *values, char hint[ADV_LIMIT_DETAIL]);
+
+/* ADV_E_ILLEGAL: no tile divides the member `name` of a shape; `unit` does not either. */
+adv_code adv_legal_untunable(const char *name, int64_t length, int64_t unit, adv_err *err);
+
+/* A tile along an axis whose last tile may hold less, which is a warning: a multiple of 128 or the whole
+ * axis. `contracts`: the tail is masked on both sides. */
+adv_code adv_legal_masked(const char *name, const char *axis, int64_t tile, int64_t length, bool contracts,
+                          adv_err *err, adv_err *warnings);
 
 #endif

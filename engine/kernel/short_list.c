@@ -10,9 +10,10 @@ bool adv_tune_same_pair(const struct adv_splash_blocks *a, const struct adv_spla
            a->block_kv_dq == b->block_kv_dq;
 }
 
-int adv_splash_short_list(const struct adv_attention_tile *tiles, const struct adv_kernel_time *times,
-                          int count, struct adv_short_entry entries[ADV_SHORT_LIST])
+int adv_splash_short_list(const void *attention_tiles, const struct adv_kernel_time *times, int count,
+                          struct adv_short_entry entries[ADV_SHORT_LIST])
 {
+    const struct adv_attention_tile *tiles = attention_tiles;
     int found = 0;
     for (int i = 0; i < count; i++) {
         int at = 0;
@@ -42,9 +43,10 @@ bool adv_gmm_tiles_alike(const struct adv_gmm_tile *a, const struct adv_gmm_tile
     return differ <= 1;
 }
 
-int adv_gmm_short_list(const struct adv_gmm_tile *tiles, const struct adv_kernel_time *times, int count,
+int adv_gmm_short_list(const void *gmm_tiles, const struct adv_kernel_time *times, int count,
                        struct adv_short_entry entries[ADV_SHORT_LIST])
 {
+    const struct adv_gmm_tile *tiles = gmm_tiles;
     int found = 0;
     for (int i = 0; i < count && found < ADV_SHORT_LIST; i++) {
         int at = 0;

@@ -31,15 +31,15 @@ struct adv_short_entry {
 };
 
 /* The first ADV_SHORT_LIST block pairs of a ranking, fastest first; returns how many. */
-int adv_splash_short_list(const struct adv_attention_tile *tiles, const struct adv_kernel_time *times,
-                          int count, struct adv_short_entry entries[ADV_SHORT_LIST]);
+int adv_splash_short_list(const void *attention_tiles, const struct adv_kernel_time *times, int count,
+                          struct adv_short_entry entries[ADV_SHORT_LIST]);
 
 /* Do two tiles differ in one axis only, and there by at most ADV_SHORT_LIST_ALIKE_FACTOR? */
 bool adv_gmm_tiles_alike(const struct adv_gmm_tile *a, const struct adv_gmm_tile *b);
 
 /* The first ADV_SHORT_LIST tiles of a ranking that are no duplicates of one before, fastest first; returns
  * how many. */
-int adv_gmm_short_list(const struct adv_gmm_tile *tiles, const struct adv_kernel_time *times, int count,
+int adv_gmm_short_list(const void *gmm_tiles, const struct adv_kernel_time *times, int count,
                        struct adv_short_entry entries[ADV_SHORT_LIST]);
 
 #endif

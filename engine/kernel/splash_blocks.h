@@ -9,6 +9,12 @@
 
 #include "engine/spec/kernel_shape.h"
 
+/* Is the splash kernel one of the two forward ones? */
+static inline bool adv_splash_is_forward(enum adv_kernel kernel)
+{
+    return kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS;
+}
+
 struct adv_splash_counts {
     double active;   /* tiles in the grid, per head */
     double partial;  /* of those, tiles that need a mask */

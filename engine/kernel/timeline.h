@@ -15,6 +15,7 @@
 #define ADV_KERNEL_TIMELINE_H
 
 #include "engine/kernel/kernel.h"
+#include "engine/kernel/request.h"
 
 enum adv_lane { ADV_LANE_DMA_IN, ADV_LANE_MXU, ADV_LANE_VECTOR, ADV_LANE_DMA_OUT, ADV_LANES };
 enum { ADV_TIMELINE_AXES = 4 };
@@ -42,25 +43,18 @@ struct adv_timeline {
 };
 
 /* Fill *timeline, of which the caller sets steps and capacity. Errors are those of adv_splash_time,
- * adv_gmm_time and adv_xent_time, and ADV_E_RANGE for a batch that is not whole. Cost: one pass over at most
+ * adv_gmm_time, and ADV_E_RANGE for a batch that is not whole. Cost: one pass over at most
  * ADV_LIMIT_TIMELINE_WALK grid steps. */
-ADV_MUST_CHECK adv_code adv_splash_timeline(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                                            const struct adv_attention_shape *shape,
-                                            const struct adv_attention_tile *tile,
-                                            const struct adv_attention_flags *flags,
+ADV_MUST_CHECK adv_code adv_splash_timeline(const struct adv_kernel_machine *machine,
+                                            const struct adv_kernel_request *request,
                                             struct adv_timeline *timeline, adv_err *err);
 
 /* Without given sizes the groups are representative. Version 1: as many non-empty ones as expected, of about
  * equal size (Zipf: proportional to 1/rank) and off the tile edges unless balanced. Version 2: the sizes the
  * closed form counts (adv_gmm_sizes); multinomial ones are spread as widely as their draws. */
-ADV_MUST_CHECK adv_code adv_gmm_timeline(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                                         const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile,
+ADV_MUST_CHECK adv_code adv_gmm_timeline(const struct adv_kernel_machine *machine,
+                                         const struct adv_kernel_request *request,
                                          struct adv_timeline *timeline, adv_err *err);
-
-ADV_MUST_CHECK adv_code adv_xent_timeline(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                                          const struct adv_xent_shape *shape,
-                                          const struct adv_xent_tile *tile, struct adv_timeline *timeline,
-                                          adv_err *err);
 
 /* XLA's own operations as one step: it chooses their tiles, the model has no grid of theirs. */
 void adv_one_step_timeline(const struct adv_kernel_machine *machine, const struct adv_kernel_time *time,

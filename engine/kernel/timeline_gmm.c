@@ -154,10 +154,12 @@ static void walk_v1(const struct adv_kernel_machine *machine, enum adv_kernel ke
     adv_timeline_close(&walk.pen, walk_grid(&walk), adv_timeline_inside_s(time));
 }
 
-adv_code adv_gmm_timeline(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                          const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile,
+adv_code adv_gmm_timeline(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
                           struct adv_timeline *timeline, adv_err *err)
 {
+    const enum adv_kernel kernel = request->kernel;
+    const struct adv_gmm_shape *shape = &request->gmm;
+    const struct adv_gmm_tile *tile = &request->tile.gmm;
     struct adv_kernel_time time;
     const adv_code bad = adv_gmm_time(machine, kernel, shape, tile, &time, err);
     if (bad) return bad;

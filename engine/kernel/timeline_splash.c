@@ -178,11 +178,14 @@ static void start_pen(struct walk *walk, const struct adv_splash_work *work, dou
                              walk->last_out_s);
 }
 
-adv_code adv_splash_timeline(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                             const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
-                             const struct adv_attention_flags *flags, struct adv_timeline *timeline,
+adv_code adv_splash_timeline(const struct adv_kernel_machine *machine,
+                             const struct adv_kernel_request *request, struct adv_timeline *timeline,
                              adv_err *err)
 {
+    const enum adv_kernel kernel = request->kernel;
+    const struct adv_attention_shape *shape = &request->attention;
+    const struct adv_attention_tile *tile = &request->tile.attention;
+    const struct adv_attention_flags *flags = &request->attention_flags;
     struct adv_kernel_time time;
     const adv_code bad = adv_splash_time(machine, kernel, shape, tile, flags, &time, err);
     if (bad) return bad;

@@ -25,7 +25,7 @@ static adv_code no_splash_tile(const struct adv_kernel_machine *machine, enum ad
                                struct adv_attention_tile tiles[ADV_SPLASH_SPACE_MAX], int count, adv_err *err)
 {
     struct adv_vmem_part parts[ADV_VMEM_PARTS];
-    if (count == 0) return adv_legal_tunable(kernel, shape, NULL, NULL, machine->wide_tiles, err);
+    if (count == 0) return adv_legal_attention_tunable(shape, err);
     const struct adv_attention_tile least = tiles[smallest_splash(kernel, shape, tiles, count)];
     const int wide_count = machine->wide_tiles ? 0 : adv_splash_space(kernel, shape, true, tiles);
     const bool wide_fits =
@@ -92,23 +92,24 @@ adv_code adv_splash_tune(const struct adv_kernel_machine *machine, enum adv_kern
     return best.count > 0 ? ADV_OK : no_splash_tile(machine, kernel, shape, space, count, err);
 }
 
-bool adv_splash_next_better(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                            const struct adv_attention_shape *shape, const struct adv_attention_flags *flags,
-                            double than_s, struct adv_attention_tile *tile, struct adv_kernel_time *time,
-                            double *limit_kib)
+bool adv_splash_next_better(const struct adv_kernel_machine *machine,
+                            const struct adv_kernel_request *request, double than_s,
+                            struct adv_kernel_tile *tile, struct adv_kernel_time *time, double *limit_kib)
 {
     struct adv_attention_tile space[ADV_SPLASH_SPACE_MAX];
-    const int count = splash_space(machine, kernel, shape, space);
+    const int count = splash_space(machine, request->kernel, &request->attention, space);
     *limit_kib = (double)INFINITY;
     for (int i = 0; i < count; i++) {
         struct adv_kernel_time found;
-        if (adv_splash_time(machine, kernel, shape, &space[i], flags, &found, NULL)) continue;
-        const double needed = adv_vmem_needed_limit_kib(machine->chip, kernel, found.vmem_bytes);
+        if (adv_splash_time(machine, request->kernel, &request->attention, &space[i],
+                            &request->attention_flags, &found, NULL))
+            continue;
+        const double needed = adv_vmem_needed_limit_kib(machine->chip, request->kernel, found.vmem_bytes);
         if (found.fits_vmem ||
             !adv_tune_is_next(machine, needed, found.time_s, than_s, *limit_kib, time->time_s))
             continue;
         *limit_kib = needed;
-        *tile = space[i];
+        tile->attention = space[i];
         *time = found;
     }
     return isfinite(*limit_kib);
@@ -132,7 +133,7 @@ static adv_code no_gmm_tile(const struct adv_kernel_machine *machine, enum adv_k
                             int count, adv_err *err)
 {
     char hint[ADV_LIMIT_NAME];
-    if (count == 0) return adv_legal_tunable(kernel, NULL, shape, NULL, machine->wide_tiles, err);
+    if (count == 0) return adv_legal_gmm_tunable(shape, machine->wide_tiles, err);
     int least = 0;
     for (int i = 0; i < count; i++) {
         tiles[i].input_buffer_count = 2;
@@ -180,10 +181,12 @@ adv_code adv_gmm_tune(const struct adv_kernel_machine *machine, enum adv_kernel 
     return best.count > 0 ? ADV_OK : no_gmm_tile(machine, kernel, shape, space, count, err);
 }
 
-bool adv_gmm_next_better(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                         const struct adv_gmm_shape *shape, double than_s, struct adv_gmm_tile *tile,
-                         struct adv_kernel_time *time, double *limit_kib)
+bool adv_gmm_next_better(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                         double than_s, struct adv_kernel_tile *tile, struct adv_kernel_time *time,
+                         double *limit_kib)
 {
+    const struct adv_gmm_shape *shape = &request->gmm;
+    const enum adv_kernel kernel = request->kernel;
     struct adv_gmm_tile space[ADV_GMM_SPACE_MAX];
     const int count = adv_gmm_space(shape, machine->wide_tiles, space);
     const double now = adv_core_vmem_limit_bytes(machine);
@@ -199,7 +202,7 @@ bool adv_gmm_next_better(const struct adv_kernel_machine *machine, enum adv_kern
             continue;
         if (!adv_tune_is_next(machine, needed, found.time_s, than_s, *limit_kib, time->time_s)) continue;
         *limit_kib = needed;
-        *tile = candidate;
+        tile->gmm = candidate;
         *time = found;
     }
     return isfinite(*limit_kib);

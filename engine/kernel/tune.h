@@ -3,6 +3,7 @@
 #define ADV_KERNEL_TUNE_H
 
 #include "engine/kernel/kernel.h"
+#include "engine/kernel/request.h"
 #include "engine/kernel/vmem.h"
 
 /* The k best so far, best first. */
@@ -36,5 +37,16 @@ struct adv_tune_refusal {
 adv_code adv_tune_refuse(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                          const struct adv_tune_refusal *refusal, const struct adv_vmem_part *parts,
                          int parts_count, adv_err *err);
+
+/* The smallest larger limit under which tuning finds something at least a thousandth faster than `than_s`,
+ * and what: of the tiles of the tuner's space that do not fit, grouped matmuls' with every number of buffers,
+ * the one with the lowest limit (the fastest of those) that the device has VMEM for. False: there is none, or
+ * the shape is not legal. */
+bool adv_splash_next_better(const struct adv_kernel_machine *machine,
+                            const struct adv_kernel_request *request, double than_s,
+                            struct adv_kernel_tile *tile, struct adv_kernel_time *time, double *limit_kib);
+bool adv_gmm_next_better(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                         double than_s, struct adv_kernel_tile *tile, struct adv_kernel_time *time,
+                         double *limit_kib);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "engine/base/units.h"
 #include "engine/kernel/short_list.h"
+#include "engine/kernel/splash_blocks.h"
 #include "engine/kernel/tune.h"
 
 enum { USUAL_BLOCK = 2048, LEAST_PART = 256, MOST_PART = 512, WIDE_ARRAY = 256 };
@@ -16,8 +17,7 @@ struct blocks {
 
 static struct blocks blocks_of(enum adv_kernel kernel, const struct adv_splash_blocks *b)
 {
-    if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS)
-        return (struct blocks){b->block_q, b->block_kv, b->block_kv_compute};
+    if (adv_splash_is_forward(kernel)) return (struct blocks){b->block_q, b->block_kv, b->block_kv_compute};
     if (kernel == ADV_KERNEL_SPLASH_BWD_DQ) return (struct blocks){b->block_q_dq, b->block_kv_dq, 0};
     return (struct blocks){b->block_q_dkv, b->block_kv_dkv, b->block_kv_dkv_compute};
 }
@@ -36,7 +36,7 @@ double adv_tune_part_share(const struct adv_chip *chip, enum adv_kernel kernel,
 
 int adv_splash_candidates(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                           const struct adv_attention_tile *tiles, const struct adv_kernel_time *times,
-                          int count, struct adv_candidate candidates[ADV_CHOICE_CANDIDATES])
+                          int count, struct adv_tile_candidate candidates[ADV_CHOICE_CANDIDATES])
 {
     if (count > ADV_CHOICE_RANKED) count = ADV_CHOICE_RANKED;
     for (int i = 0; i < count; i++) {
@@ -47,11 +47,11 @@ int adv_splash_candidates(const struct adv_kernel_machine *machine, enum adv_ker
             if (first.q == b.q && first.kv == b.kv) break;
         }
         candidates[i] =
-            (struct adv_candidate){.tile = i,
-                                   .family = family,
-                                   .usual = b.q <= USUAL_BLOCK && b.kv <= USUAL_BLOCK,
-                                   .share = adv_tune_part_share(machine->chip, kernel, &tiles[i].blocks),
-                                   .time_s = times[i].time_s};
+            (struct adv_tile_candidate){.tile = i,
+                                        .family = family,
+                                        .usual = b.q <= USUAL_BLOCK && b.kv <= USUAL_BLOCK,
+                                        .share = adv_tune_part_share(machine->chip, kernel, &tiles[i].blocks),
+                                        .time_s = times[i].time_s};
     }
     return count;
 }
@@ -70,7 +70,7 @@ static bool is_duplicate(const struct adv_gmm_tile *tiles, const struct adv_kern
 int adv_gmm_candidates(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                        const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tiles,
                        const struct adv_kernel_time *times, int count,
-                       struct adv_candidate candidates[ADV_CHOICE_CANDIDATES])
+                       struct adv_tile_candidate candidates[ADV_CHOICE_CANDIDATES])
 {
     bool duplicate[ADV_CHOICE_RANKED] = {false};
     int found = 0;
@@ -87,12 +87,12 @@ int adv_gmm_candidates(const struct adv_kernel_machine *machine, enum adv_kernel
             /* the ranking has the number that the kernel likes best; with fewer buffers than it likes it
              * still runs, and the reverse */
             const double share = pow(ADV_CHOICE_BUFFER_SHARE, abs(buffers - tiles[i].input_buffer_count));
-            candidates[found++] = (struct adv_candidate){.tile = i,
-                                                         .buffers = buffers,
-                                                         .family = i,
-                                                         .usual = true,
-                                                         .share = duplicate[i] ? 0.0 : share,
-                                                         .time_s = time.time_s};
+            candidates[found++] = (struct adv_tile_candidate){.tile = i,
+                                                              .buffers = buffers,
+                                                              .family = i,
+                                                              .usual = true,
+                                                              .share = duplicate[i] ? 0.0 : share,
+                                                              .time_s = time.time_s};
         }
     }
     return found;
@@ -104,25 +104,25 @@ static double falls(double time_s, double best_s)
 }
 
 /* Adds `weight` times the chances inside the whole or the usual space. False: nothing is in it. */
-static bool add_chances(struct adv_candidate *candidates, int count, bool usual, double weight)
+static bool add_chances(struct adv_tile_candidate *candidates, int count, bool usual, double weight)
 {
     double best[ADV_CHOICE_RANKED], shares[ADV_CHOICE_RANKED] = {0.0}, all_best = (double)INFINITY, all = 0.0;
     for (int f = 0; f < ADV_CHOICE_RANKED; f++) best[f] = (double)INFINITY;
     for (int i = 0; i < count; i++) {
-        const struct adv_candidate *c = &candidates[i];
+        const struct adv_tile_candidate *c = &candidates[i];
         if ((usual && !c->usual) || c->share <= 0.0) continue;
         best[c->family] = adv_min(best[c->family], c->time_s);
         all_best = adv_min(all_best, c->time_s);
     }
     for (int i = 0; i < count; i++) {
-        const struct adv_candidate *c = &candidates[i];
+        const struct adv_tile_candidate *c = &candidates[i];
         if ((!usual || c->usual) && c->share > 0.0)
             shares[c->family] += c->share * falls(c->time_s, best[c->family]);
     }
     for (int f = 0; f < ADV_CHOICE_RANKED; f++)
         if (isfinite(best[f])) all += falls(best[f], all_best);
     for (int i = 0; i < count; i++) {
-        struct adv_candidate *c = &candidates[i];
+        struct adv_tile_candidate *c = &candidates[i];
         if ((usual && !c->usual) || c->share <= 0.0) continue;
         c->chance_frac += weight * falls(best[c->family], all_best) / all * c->share *
                           falls(c->time_s, best[c->family]) / shares[c->family];
@@ -133,7 +133,7 @@ static bool add_chances(struct adv_candidate *candidates, int count, bool usual,
 /* The likelier first; equals as they were ranked. */
 static int by_chance(const void *a, const void *b)
 {
-    const struct adv_candidate *x = a, *y = b;
+    const struct adv_tile_candidate *x = a, *y = b;
     if (x->chance_frac != y->chance_frac) return x->chance_frac < y->chance_frac ? 1 : -1;
     if (x->time_s != y->time_s) return x->time_s < y->time_s ? -1 : 1;
     if (x->tile != y->tile) return x->tile < y->tile ? -1 : 1;
@@ -142,12 +142,12 @@ static int by_chance(const void *a, const void *b)
 
 static int by_time(const void *a, const void *b)
 {
-    const struct adv_candidate *x = a, *y = b;
+    const struct adv_tile_candidate *x = a, *y = b;
     if (x->time_s != y->time_s) return x->time_s < y->time_s ? -1 : 1;
     return by_chance(a, b);
 }
 
-int adv_tune_choose(struct adv_candidate *candidates, int count, int top_k)
+int adv_tune_choose(struct adv_tile_candidate *candidates, int count, int top_k)
 {
     for (int i = 0; i < count; i++) candidates[i].chance_frac = 0.0;
     if (count == 0) return 0;
@@ -159,7 +159,7 @@ int adv_tune_choose(struct adv_candidate *candidates, int count, int top_k)
         if (by_time(&candidates[i], &candidates[fastest]) < 0) fastest = i;
     const int kept = count < top_k ? count : top_k;
     if (fastest >= kept) {
-        const struct adv_candidate first = candidates[fastest];
+        const struct adv_tile_candidate first = candidates[fastest];
         candidates[fastest] = candidates[kept - 1];
         candidates[kept - 1] = first;
     }

@@ -24,7 +24,7 @@ enum {
     ADV_CHOICE_CANDIDATES = 3 * ADV_CHOICE_RANKED, /* with two, three and four buffers */
 };
 
-struct adv_candidate {
+struct adv_tile_candidate {
     int tile;     /* index in the ranking */
     int buffers;  /* grouped matmuls: input_buffer_count; else 0 */
     int family;   /* the ranking's first tile of the same blocks */
@@ -45,17 +45,17 @@ bool adv_tune_same_pair(const struct adv_splash_blocks *a, const struct adv_spla
 /* The candidates of a ranking of attention tiles, fastest first; returns how many. */
 int adv_splash_candidates(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                           const struct adv_attention_tile *tiles, const struct adv_kernel_time *times,
-                          int count, struct adv_candidate candidates[ADV_CHOICE_CANDIDATES]);
+                          int count, struct adv_tile_candidate candidates[ADV_CHOICE_CANDIDATES]);
 
 /* The same for grouped matmuls, each tile with every number of buffers that fits. */
 int adv_gmm_candidates(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                        const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tiles,
                        const struct adv_kernel_time *times, int count,
-                       struct adv_candidate candidates[ADV_CHOICE_CANDIDATES]);
+                       struct adv_tile_candidate candidates[ADV_CHOICE_CANDIDATES]);
 
 /* Reorders `candidates`: the top_k likeliest to be fastest come first, the predicted fastest always among
  * them, in the order of their predicted times (equals: the likelier first). Returns how many there are, at
  * most top_k. */
-int adv_tune_choose(struct adv_candidate *candidates, int count, int top_k);
+int adv_tune_choose(struct adv_tile_candidate *candidates, int count, int top_k);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "engine/base/units.h"
 #include "engine/kernel/legal.h"
+#include "engine/kernel/legal_near.h"
 #include "engine/kernel/splash_blocks.h"
 
 enum { BLOCKS_MAX = 48, TILES_MAX = 24, ROWS_WHOLE = 1024, LANES = 128 };
@@ -59,7 +60,7 @@ static struct adv_attention_tile tile_of(enum adv_kernel kernel, const struct ad
                                       .k_layout = ADV_LAYOUT_SEQ_MINOR,
                                       .v_layout = adv_tune_layout(shape->head_dim_v)};
     struct adv_splash_blocks *b = &tile.blocks;
-    if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS) {
+    if (adv_splash_is_forward(kernel)) {
         b->block_q = q;
         b->block_kv = kv;
         b->block_kv_compute = c;
@@ -173,48 +174,5 @@ int adv_gmm_space(const struct adv_gmm_shape *shape, bool wide, struct adv_gmm_t
                 tiles[count++] = tile;
             }
     if (missing) tiles[count++] = standard;
-    return count;
-}
-
-/* Token blocks: the published winners have 1024 or 2048; tokens that 1024 does not divide take the powers of
- * two that do, or all of them. */
-static int token_blocks_of(int64_t tokens, bool wide, int blocks[BLOCKS_MAX])
-{
-    int count = 0;
-    for (int block = 4096; block >= (wide ? 128 : 1024); block /= 2)
-        if (tokens % block == 0) blocks[count++] = block;
-    if (wide && tokens % 3072 == 0) blocks[count++] = 3072;
-    for (int block = 512; count == 0 && block >= 128; block /= 2)
-        if (tokens % block == 0) blocks[count++] = block;
-    if (count == 0 && tokens <= ROWS_WHOLE) blocks[count++] = (int)tokens;
-    return count;
-}
-
-/* Blocks of an axis whose tail is masked: none wider than the axis needs. */
-static int masked_blocks_of(int64_t axis, const int *sizes, int sizes_count, int blocks[BLOCKS_MAX])
-{
-    int count = 0;
-    for (int i = 0; i < sizes_count; i++)
-        if (i == 0 || sizes[i] <= adv_round_up(axis, 128)) blocks[count++] = sizes[i];
-    return count;
-}
-
-struct adv_xent_tile adv_tune_default_xent(void)
-{
-    return (struct adv_xent_tile){1024, 512, 2048};
-}
-
-int adv_xent_space(const struct adv_xent_shape *shape, bool wide,
-                   struct adv_xent_tile tiles[ADV_XENT_SPACE_MAX])
-{
-    static const int widths[] = {128, 256, 512, 640, 768, 1024, 1280, 2048, 2560};
-    static const int words[] = {128, 256, 512, 1024, 2048, 4096};
-    int b[BLOCKS_MAX], h[BLOCKS_MAX], v[BLOCKS_MAX], count = 0;
-    const int b_count = token_blocks_of(shape->tokens, wide, b);
-    const int h_count = masked_blocks_of(shape->emb_dim, widths, sizeof widths / sizeof *widths, h);
-    const int v_count = masked_blocks_of(shape->vocab, words, sizeof words / sizeof *words, v);
-    for (int i = 0; i < b_count; i++)
-        for (int j = 0; j < h_count; j++)
-            for (int k = 0; k < v_count; k++) tiles[count++] = (struct adv_xent_tile){b[i], h[j], v[k]};
     return count;
 }

@@ -2,11 +2,10 @@
  *
  * The field's spaces: attention blocks are powers of two from 1024 (256 for short sequences) to 4096, key
  * blocks cut in 256 to 1024; lengths that are no power of two are also cut in multiples of 128 of that range.
- * Grouped matmuls take 64 to 1024 rows and powers of two or halves of the other axes; the fused loss 1024 to
- * 4096 tokens, 128 to 2560 embedding columns, 128 to 4096 words. MaxText's default tile is added where the
- * space leaves it out. `wide` only adds: every multiple of 128 up to 8192 that divides a length of attention,
- * with sub-blocks up to 2048; row tiles of 16, 32 and every multiple of 128 up to 2048; blocks of fewer and
- * of 3072 tokens. Every tile is legal (legal.h), whether it fits VMEM or not.
+ * Grouped matmuls take 64 to 1024 rows and powers of two or halves of the other axes. MaxText's default tile
+ * is added where the space leaves it out. `wide` only adds: every multiple of 128 up to 8192 that divides a
+ * length of attention, with sub-blocks up to 2048; row tiles of 16, 32 and every multiple of 128 up to 2048.
+ * Every tile is legal (legal.h), whether it fits VMEM or not. The fused loss has its own in xent.h.
  */
 #ifndef ADV_KERNEL_TUNE_SPACE_H
 #define ADV_KERNEL_TUNE_SPACE_H
@@ -18,7 +17,6 @@
 enum {
     ADV_SPLASH_SPACE_MAX = 35 * 152 + 8,
     ADV_GMM_SPACE_MAX = 20 * 24 * 24 + 1,
-    ADV_XENT_SPACE_MAX = 8 * 9 * 6,
 };
 
 /* The layout of queries and values: the sequence along the lanes where a head would leave lanes empty, which
@@ -27,17 +25,14 @@ enum {
 enum adv_layout adv_tune_layout(int head_dim);
 
 /* MaxText's default tiles, legal for the shape or not: 512 for attention (clamped to the sequence),
- * 512/1024/1024 for grouped matmuls (clamped to the axes), 1024/512/2048 for the fused loss of tokamax. */
+ * 512/1024/1024 for grouped matmuls (clamped to the axes). */
 struct adv_splash_blocks adv_tune_default_blocks(const struct adv_attention_shape *shape);
 struct adv_gmm_tile adv_tune_default_gmm(const struct adv_gmm_shape *shape);
-struct adv_xent_tile adv_tune_default_xent(void);
 
 /* Return how many; none: the shape is not tunable (adv_legal_tunable). Of equals the field's
  * favourite comes first. input_buffer_count of grouped tiles is left 0. */
 int adv_splash_space(enum adv_kernel kernel, const struct adv_attention_shape *shape, bool wide,
                      struct adv_attention_tile tiles[ADV_SPLASH_SPACE_MAX]);
 int adv_gmm_space(const struct adv_gmm_shape *shape, bool wide, struct adv_gmm_tile tiles[ADV_GMM_SPACE_MAX]);
-int adv_xent_space(const struct adv_xent_shape *shape, bool wide,
-                   struct adv_xent_tile tiles[ADV_XENT_SPACE_MAX]);
 
 #endif

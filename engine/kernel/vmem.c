@@ -74,14 +74,14 @@ int adv_vmem_splash_parts(enum adv_kernel kernel, const struct adv_attention_sha
                           const struct adv_attention_tile *tile, struct adv_vmem_part list[ADV_VMEM_PARTS])
 {
     struct parts parts = {list, 0};
-    if (kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS)
+    if (adv_splash_is_forward(kernel))
         splash_fwd(kernel, shape, tile, &parts);
     else
         splash_bwd(kernel, shape, &tile->blocks, &parts);
     return parts.count;
 }
 
-static double sum(const struct adv_vmem_part *parts, int count)
+double adv_vmem_sum(const struct adv_vmem_part *parts, int count)
 {
     double bytes = 0.0;
     for (int i = 0; i < count; i++) bytes += parts[i].bytes;
@@ -92,7 +92,7 @@ double adv_vmem_splash_bytes(enum adv_kernel kernel, const struct adv_attention_
                              const struct adv_attention_tile *tile)
 {
     struct adv_vmem_part parts[ADV_VMEM_PARTS];
-    return sum(parts, adv_vmem_splash_parts(kernel, shape, tile, parts));
+    return adv_vmem_sum(parts, adv_vmem_splash_parts(kernel, shape, tile, parts));
 }
 
 int adv_vmem_gmm_parts(const struct adv_chip *chip, enum adv_kernel kernel, const struct adv_gmm_shape *shape,
@@ -119,38 +119,17 @@ double adv_vmem_gmm_bytes(const struct adv_chip *chip, enum adv_kernel kernel,
                           const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile)
 {
     struct adv_vmem_part parts[ADV_VMEM_PARTS];
-    return sum(parts, adv_vmem_gmm_parts(chip, kernel, shape, tile, parts));
-}
-
-int adv_vmem_xent_parts(enum adv_kernel kernel, const struct adv_xent_tile *tile,
-                        struct adv_vmem_part list[ADV_VMEM_PARTS])
-{
-    const double b = tile->b_block, h = tile->h_block, v = tile->v_block;
-    struct parts parts = {list, 0};
-    add(&parts, "x blocks (b_block x h_block)", 2.0 * b * h * 2.0);
-    add(&parts, "weight blocks (h_block x v_block)", 2.0 * h * v * 2.0);
-    add(&parts, "logits and one-hot labels (b_block x v_block)", b * v * (4.0 + 2.0));
-    add(&parts, "labels and statistics (b_block)", 2.0 * 2.0 * b * 4.0);
-    if (kernel == ADV_KERNEL_LINEAR_XENT) return parts.count;
-    /* the logits become their gradient in place; one tile of each sum goes to HBM and back */
-    add(&parts, "dx tile (b_block x h_block)", b * h * 4.0);
-    add(&parts, "dW tile (h_block x v_block)", h * v * 4.0);
-    return parts.count;
-}
-
-double adv_vmem_xent_bytes(enum adv_kernel kernel, const struct adv_xent_tile *tile)
-{
-    struct adv_vmem_part parts[ADV_VMEM_PARTS];
-    return sum(parts, adv_vmem_xent_parts(kernel, tile, parts));
+    return adv_vmem_sum(parts, adv_vmem_gmm_parts(chip, kernel, shape, tile, parts));
 }
 
 static double slack(enum adv_kernel kernel)
 {
-    const bool attention = kernel <= ADV_KERNEL_SPLASH_BWD_DKV; /* the five splash kernels come first */
-    const bool loss = kernel == ADV_KERNEL_LINEAR_XENT || kernel == ADV_KERNEL_LINEAR_XENT_BWD;
-    if (loss) return ADV_VMEM_SLACK_LOSS;
-    if (kernel == ADV_KERNEL_TGMM) return ADV_VMEM_SLACK_TRANSPOSED;
-    return attention ? ADV_VMEM_SLACK_ATTENTION : ADV_VMEM_SLACK_MATMUL;
+    static const double slacks[ADV_KERNEL_COUNT] = {
+#define SLACK(id, name, formula) ADV_VMEM_SLACK_##formula,
+        ADV_KERNEL_TABLE(SLACK)
+#undef SLACK
+    };
+    return slacks[kernel];
 }
 
 bool adv_vmem_fits(enum adv_kernel kernel, double vmem_bytes, double limit_bytes)

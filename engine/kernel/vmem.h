@@ -40,8 +40,8 @@ int adv_vmem_splash_parts(enum adv_kernel kernel, const struct adv_attention_sha
                           const struct adv_attention_tile *tile, struct adv_vmem_part list[ADV_VMEM_PARTS]);
 int adv_vmem_gmm_parts(const struct adv_chip *chip, enum adv_kernel kernel, const struct adv_gmm_shape *shape,
                        const struct adv_gmm_tile *tile, struct adv_vmem_part list[ADV_VMEM_PARTS]);
-int adv_vmem_xent_parts(enum adv_kernel kernel, const struct adv_xent_tile *tile,
-                        struct adv_vmem_part list[ADV_VMEM_PARTS]);
+/* Their sum. */
+double adv_vmem_sum(const struct adv_vmem_part *parts, int count);
 
 /* Splash kernels, all five. */
 double adv_vmem_splash_bytes(enum adv_kernel kernel, const struct adv_attention_shape *shape,
@@ -50,9 +50,6 @@ double adv_vmem_splash_bytes(enum adv_kernel kernel, const struct adv_attention_
 /* gmm and tgmm, version 1; input_buffer_count counts the buffers of each streamed operand. */
 double adv_vmem_gmm_bytes(const struct adv_chip *chip, enum adv_kernel kernel,
                           const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile);
-
-/* Fused logits and loss: blocks of x and weights, logits, labels and their one-hot form, gradient tiles. */
-double adv_vmem_xent_bytes(enum adv_kernel kernel, const struct adv_xent_tile *tile);
 
 /* True when `vmem_bytes` is within `limit_bytes`, formula error included. The limit alone: not the core. */
 bool adv_vmem_fits(enum adv_kernel kernel, double vmem_bytes, double limit_bytes);

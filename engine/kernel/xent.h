@@ -1,26 +1,30 @@
-/* xent.h: one grid step of the fused loss, from which its timeline is made. */
+/* xent.h: fused logits and cross-entropy: forward (LINEAR_XENT) and backward (LINEAR_XENT_BWD). What is not
+ * declared here is asked of the family's row, adv_family_xent.
+ */
 #ifndef ADV_KERNEL_XENT_H
 #define ADV_KERNEL_XENT_H
 
-#include "engine/kernel/kernel.h"
+#include "engine/kernel/family.h"
 
-/* Grid (token blocks, vocabulary blocks, stages, width blocks). The one stage forward makes logits, a product
- * a step; backward makes them again, then dx and dW in a second stage, two products a step. */
-struct adv_xent_unit {
-    int64_t b_tiles, v_tiles, h_tiles;
-    int stages;
-    double product_s;        /* of one step's tiles */
-    double vector_s;         /* of a block of logits, when they are whole */
-    double step_s;           /* of every step */
-    double w_s;              /* DMA of every step */
-    double x_s;              /* DMA of every step; of a token block's first when one block is as wide as x */
-    double gradient_s;       /* DMA out of every step of the second stage: tiles of dx and dW */
-    double dma_s, exposed_s; /* of the whole grid; the second does not hide behind compute */
-};
+enum { ADV_XENT_SPACE_MAX = 8 * 9 * 6 }; /* tiles of the tuner's space: blocks of tokens, width and words */
 
-/* Shape and tile already checked. */
-void adv_xent_unit_of(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                      const struct adv_xent_shape *shape, const struct adv_xent_tile *tile,
-                      struct adv_xent_unit *unit);
+/* Can Pallas lay the token block out? The whole axis, a multiple of 1024, or a power of two from 128. */
+bool adv_xent_is_token_block(int64_t tokens, int64_t block);
+
+/* As legal.h; `tile` may be NULL: the shape alone. The label block follows the block shapes that Pallas
+ * accepts on TPU (last axis a multiple of 128 or the whole, second last a multiple of the 8 sublanes times
+ * the packing of the format); the kernel checks that its token block divides the tokens and masks the tails
+ * of the others.
+ */
+adv_code adv_xent_legal(const struct adv_xent_shape *shape, const struct adv_xent_tile *tile, adv_err *err,
+                        adv_err *warnings);
+
+/* Blocks of x and weights, logits, labels and their one-hot form, gradient tiles. */
+double adv_xent_vmem_bytes(enum adv_kernel kernel, const struct adv_xent_tile *tile);
+
+/* The tuner's tiles, as tune_space.h: 1024 to 4096 tokens, 128 to 2560 embedding columns, 128 to 4096 words;
+ * `wide` adds blocks of fewer and of 3072 tokens. */
+int adv_xent_space(const struct adv_xent_shape *shape, bool wide,
+                   struct adv_xent_tile tiles[ADV_XENT_SPACE_MAX]);
 
 #endif

@@ -1,7 +1,5 @@
 #include "engine/search/choices.h"
 
-#include <string.h>
-
 #include "engine/maxtext/keys.h"
 #include "engine/search/batch.h"
 
@@ -12,20 +10,15 @@ bool adv_model_has_experts(const struct adv_model *model)
     return false;
 }
 
-static bool is_chip(const struct adv_advise_request *request, const char *name)
-{
-    return !strcmp(request->cluster.chip.name, name);
-}
-
-/* Tokamax's kernels are published and tuned for the generations with 256-wide MXUs and v5p; sparse attention
- * (DeepSeek 3.2 and 4) has no other flash kernel. */
+/* Where tokamax's kernels are tuned for the chip; sparse attention (DeepSeek 3.2 and 4) has no other flash
+ * kernel. */
 static bool has_tokamax(const struct adv_advise_request *request)
 {
     for (int i = 0; i < request->model.layer_kinds_count; i++) {
         const struct adv_layer *layer = &request->model.layers[i];
         if (layer->indexer_topk > 0 || layer->attention == ADV_ATTENTION_COMPRESSED) return true;
     }
-    return is_chip(request, "tpu7x") || is_chip(request, "v6e") || is_chip(request, "v5p");
+    return request->cluster.chip.recipe.tokamax_splash;
 }
 
 /* From 32768 tokens on there are more than four partial query gradients of the widest key blocks. */
@@ -50,39 +43,11 @@ static bool suits(enum adv_key_suits when, const struct adv_advise_request *requ
     case ADV_SUITS_UNSCANNABLE: /* blocks that share keys or embeddings between layers */
         return request->model.decoder == ADV_DECODER_GEMMA4_SMALL;
     case ADV_SUITS_FIXED_SCALES:
-        return is_chip(request, "tpu7x");
+        return request->cluster.chip.recipe.fixed_fp8_scales;
     case ADV_SUITS_NEVER:
         break;
     }
     return false;
-}
-
-/* Flags by generation; -1 leaves a switch at the compiler's default. Sources: published recipes and MaxText's
- * bundle library. tpu7x offloads collectives to SparseCores, v6e those of gradients; v5e, v5p and v6e
- * overlap them by async collective fusion. VMEM limits: tpu7x 61440 KiB (recipes use this or all 65536), v5p
- * and v6e 98304 KiB, with experts 81920 KiB. */
-static void generation_flags(const struct adv_advise_request *request, struct adv_flags *flags)
-{
-    bool experts = adv_model_has_experts(&request->model);
-    if (is_chip(request, "tpu7x")) {
-        flags->scoped_vmem_limit_kib = 61440;
-        flags->sc_all_gather = flags->sc_reduce_scatter = flags->sc_all_reduce = flags->async_all_gather = 1;
-        flags->cf_all_gather = 0;
-        if (experts) flags->sc_aggregator = flags->latency_hiding_layer_scheduler = 1;
-    } else if (is_chip(request, "v6e") || is_chip(request, "v5p")) {
-        flags->scoped_vmem_limit_kib = experts ? 81920 : 98304;
-        flags->cf_all_gather = flags->async_all_gather = 1;
-        if (is_chip(request, "v6e")) { /* gradients by SparseCore, as its later recipes */
-            flags->sc_all_reduce = 1;
-            flags->cf_all_reduce = 0;
-        } else {
-            flags->cf_all_reduce = 1;
-        }
-    } else if (is_chip(request, "v5e")) {
-        flags->cf_all_gather = flags->cf_all_reduce = flags->async_all_gather = 1;
-    } else if (is_chip(request, "v4")) {
-        flags->async_all_gather = 1; /* all that published steps of it set */
-    }
 }
 
 void adv_choices_apply(const struct adv_advise_request *request, struct adv_plan *plan)
@@ -92,19 +57,14 @@ void adv_choices_apply(const struct adv_advise_request *request, struct adv_plan
         if (suits(key->suits, request, plan) && !adv_request_pins(request, key->name))
             adv_key_put(key, (char *)plan + key->plan_at, key->plan_bytes, key->recipe);
     }
-    generation_flags(request, &plan->flags);
-    /* the bundle is published for the generations before tpu7x */
-    plan->flags.data_parallel_overlap = request->cluster.slices > 1 && !is_chip(request, "tpu7x") ? 1 : -1;
+    const struct adv_chip_recipe *recipe = &request->cluster.chip.recipe;
+    const bool experts = adv_model_has_experts(&request->model);
+    adv_flags_overlay(&plan->flags, experts ? &recipe->flags_with_experts : &recipe->flags);
+    plan->flags.data_parallel_overlap = request->cluster.slices > 1 && recipe->overlap_gradients ? 1 : -1;
 }
 
 /* Keys on which recipes agree, but whose other value may be priced faster. */
 enum { FLIP_IOTA, FLIP_FUSED, FLIP_PARTIALS };
-
-/* Generations with published steps that gather their embedding. */
-static bool has_lookups(const struct adv_advise_request *request)
-{
-    return is_chip(request, "v4") || is_chip(request, "v5p") || is_chip(request, "v6e");
-}
 
 bool adv_choices_flip(const struct adv_advise_request *request, int which, struct adv_plan *plan)
 {
@@ -113,7 +73,8 @@ bool adv_choices_flip(const struct adv_advise_request *request, int which, struc
     if (adv_request_pins(request, keys[which])) return false;
     if (which == FLIP_IOTA) {
         /* the model's own file asks for it, or no published step of the chip looks its tokens up */
-        if (request->workload.base.use_iota_embed || !has_lookups(request)) return false;
+        if (request->workload.base.use_iota_embed || !request->cluster.chip.recipe.embedding_lookups)
+            return false;
         plan->use_iota_embed = !plan->use_iota_embed;
     } else if (which == FLIP_FUSED) {
         if (plan->use_tokamax_splash) return false; /* its backward is always fused */

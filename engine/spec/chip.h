@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "engine/base/limits.h"
+#include "engine/spec/flags.h"
 
 /* Fields of a chip record: member (also the JSON name and the name in cluster.overrides), unit, what. */
 #define ADV_CHIP_FIELDS(X)                                                                                   \
@@ -41,6 +42,15 @@
     X(price_usd_per_chip_hour, "USD", "on-demand list price; null = unpublished")                            \
     X(power_watts_per_chip, "W", "all-in power; null = unpublished")
 
+/* What published recipes of the generation set; nothing where it has none. From the chip's `recipe`. */
+struct adv_chip_recipe {
+    struct adv_flags flags, flags_with_experts; /* the second for models with experts */
+    bool tokamax_splash;    /* its attention kernels are published and tuned for the generation */
+    bool fixed_fp8_scales;  /* fp8 with given scales: no pass for the maxima */
+    bool embedding_lookups; /* some published steps gather their embedding */
+    bool overlap_gradients; /* the bundle that hides gradients between slices is published for it */
+};
+
 struct adv_chip {
     char name[ADV_LIMIT_NAME];  /* "tpu7x" */
     char title[ADV_LIMIT_NAME]; /* "TPU7x (Ironwood)" */
@@ -50,6 +60,9 @@ struct adv_chip {
 #define ADV_CHIP_MEMBER(name, unit, what) double name;
     ADV_CHIP_FIELDS(ADV_CHIP_MEMBER)
 #undef ADV_CHIP_MEMBER
+    char node_label[ADV_LIMIT_NAME]; /* of its nodes on GKE: cloud.google.com/gke-tpu-accelerator */
+    bool slices_named_by_shape;      /* XPK calls a slice "tpu7x-4x4x4", not by its count of devices */
+    struct adv_chip_recipe recipe;
     double pcie_published_bytes_per_s_per_chip; /* the catalog's: a what-if host link differs from it */
 };
 

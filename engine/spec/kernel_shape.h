@@ -7,23 +7,24 @@
 
 #include "engine/spec/plan.h"
 
+/* Kernels, their names, and which slack their VMEM formula has (kernel/vmem.h). */
 #define ADV_KERNEL_TABLE(X)                                                                                  \
-    X(SPLASH_FWD, "splash_fwd")                                                                              \
-    X(SPLASH_FWD_RESIDUALS, "splash_fwd_residuals")                                                          \
-    X(SPLASH_BWD_FUSED, "splash_bwd_fused")                                                                  \
-    X(SPLASH_BWD_DQ, "splash_bwd_dq")                                                                        \
-    X(SPLASH_BWD_DKV, "splash_bwd_dkv")                                                                      \
-    X(GMM, "gmm")                                                                                            \
-    X(TGMM, "tgmm")                                                                                          \
-    X(LINEAR_XENT, "linear_xent")                                                                            \
-    X(LINEAR_XENT_BWD, "linear_xent_bwd")                                                                    \
-    X(MATMUL, "matmul")                                                                                      \
-    X(ATTENTION_XLA, "attention_xla")                                                                        \
-    X(ATTENTION_XLA_BWD, "attention_xla_bwd")                                                                \
-    X(RAGGED_DOT_XLA, "ragged_dot_xla")                                                                      \
-    X(RAGGED_DOT_XLA_TGMM, "ragged_dot_xla_tgmm")
+    X(SPLASH_FWD, "splash_fwd", ATTENTION)                                                                   \
+    X(SPLASH_FWD_RESIDUALS, "splash_fwd_residuals", ATTENTION)                                               \
+    X(SPLASH_BWD_FUSED, "splash_bwd_fused", ATTENTION)                                                       \
+    X(SPLASH_BWD_DQ, "splash_bwd_dq", ATTENTION)                                                             \
+    X(SPLASH_BWD_DKV, "splash_bwd_dkv", ATTENTION)                                                           \
+    X(GMM, "gmm", MATMUL)                                                                                    \
+    X(TGMM, "tgmm", TRANSPOSED)                                                                              \
+    X(LINEAR_XENT, "linear_xent", LOSS)                                                                      \
+    X(LINEAR_XENT_BWD, "linear_xent_bwd", LOSS)                                                              \
+    X(MATMUL, "matmul", MATMUL)                                                                              \
+    X(ATTENTION_XLA, "attention_xla", MATMUL)                                                                \
+    X(ATTENTION_XLA_BWD, "attention_xla_bwd", MATMUL)                                                        \
+    X(RAGGED_DOT_XLA, "ragged_dot_xla", MATMUL)                                                              \
+    X(RAGGED_DOT_XLA_TGMM, "ragged_dot_xla_tgmm", MATMUL)
 
-#define ADV_KERNEL_ENUM(id, name) ADV_KERNEL_##id,
+#define ADV_KERNEL_ENUM(id, name, formula) ADV_KERNEL_##id,
 enum adv_kernel { ADV_KERNEL_TABLE(ADV_KERNEL_ENUM) ADV_KERNEL_COUNT };
 #undef ADV_KERNEL_ENUM
 const char *adv_kernel_name(enum adv_kernel kernel);
@@ -107,6 +108,13 @@ struct adv_xent_shape {
 };
 struct adv_xent_tile {
     int b_block, h_block, v_block;
+};
+
+/* The tile of one kernel: that of its family counts. */
+struct adv_kernel_tile {
+    struct adv_attention_tile attention;
+    struct adv_gmm_tile gmm;
+    struct adv_xent_tile xent;
 };
 
 #endif

@@ -124,11 +124,6 @@ void adv_policy_placements(enum adv_policy policy, enum adv_placement placements
     }
 }
 
-void adv_flags_unset(struct adv_flags *flags)
-{
-    *flags = (struct adv_flags){0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-}
-
 static int clamp_block(int block, int64_t length)
 {
     return (int64_t)block > length ? (int)length : block;

@@ -13,6 +13,7 @@
 
 #include "engine/base/err.h"
 #include "engine/spec/cluster.h"
+#include "engine/spec/flags.h"
 #include "engine/spec/model.h"
 
 /* Logical mesh axes in MaxText's mesh order: id, stem of ici_<stem>_parallelism, mesh axis name. */
@@ -136,18 +137,6 @@ struct adv_gmm_blocks {
     int batch_seq, embed_dim, mlp_dim;
 };
 
-/* What of the XLA flags changes the prediction. Unset tri-states (-1) follow the chip's default. */
-struct adv_flags {
-    int scoped_vmem_limit_kib;                                   /* 0 = the chip's default */
-    signed char sc_all_gather, sc_reduce_scatter, sc_all_reduce; /* SparseCore offload */
-    signed char async_all_gather;                                /* xla_enable_async_all_gather */
-    signed char cf_all_gather, cf_reduce_scatter, cf_all_reduce; /* async collective fusion */
-    signed char latency_hiding_layer_scheduler, sc_aggregator;
-    signed char data_parallel_overlap;      /* DCN gradient all-reduce overlap */
-    signed char collective_matmul_disabled; /* windowed einsum off */
-    signed char host_offload_scheduling;    /* the HOST_OFFLOAD set; last: see ADV_PLAN_FAMILY_BYTES */
-};
-
 struct adv_plan {
     int ici[ADV_AXIS_COUNT], dcn[ADV_AXIS_COUNT]; /* all >= 1 */
     double per_device_batch_size;                 /* sequences per device and microstep; may be fractional */
@@ -207,8 +196,6 @@ _Static_assert(ADV_PLAN_FAMILY_BYTES < offsetof(struct adv_plan, policy) &&
                    ADV_PLAN_FAMILY_BYTES + _Alignof(struct adv_flags) >= offsetof(struct adv_plan, policy),
                "what is not of the family comes last");
 
-/* All tri-states "as the chip's default". */
-void adv_flags_unset(struct adv_flags *flags);
 
 /* Splash clamps every block to the sequence: min(block, seq_len). Call after the sequence and the blocks are
  * known. */

@@ -15,10 +15,11 @@
 #include <nlopt.h>
 
 #include "engine/base/hash.h"
-#include "engine/calibrate/derive_kernels.h"
-#include "engine/calibrate/fit_kernels.h"
+#include "tests/accuracy/derive_kernels.h"
+#include "tests/accuracy/fit_kernels.h"
 #include "engine/calibrate/validate_kernels.h"
 #include "engine/catalog/catalog.h"
+#include "engine/kernel/families.h"
 
 enum { FOLDS = 10, ROWS_MAX = 8192 };
 
@@ -118,29 +119,34 @@ static char *read_file(const char *path, size_t *length)
 
 static void describe(const struct adv_kernel_row *r, char *text, size_t size)
 {
-    if (r->kind == ADV_ROW_SPLASH || r->kind == ADV_ROW_ATTENTION_XLA) {
-        const struct adv_attention_shape *s = &r->attention;
-        const struct adv_splash_blocks *b = &r->attention_tile.blocks;
+    const struct adv_kernel_family *family = adv_kernel_family_of(r->request.kernel);
+    if (family == &adv_family_splash || family == &adv_family_attention_xla) {
+        const struct adv_attention_shape *s = &r->request.attention;
+        const struct adv_splash_blocks *b = &r->request.tile.attention.blocks;
+        const bool backward = !b->block_q;
         (void)snprintf(text, size, "B%.0f H%d/%d T%ld d%d/%d %s L%d%d%d s%d tile %d/%d/%d", s->batch,
                        s->q_heads, s->kv_heads, (long)s->q_len, s->head_dim_qk, s->head_dim_v,
-                       s->causal ? "causal" : "full", (int)r->attention_tile.q_layout,
-                       (int)r->attention_tile.k_layout, (int)r->attention_tile.v_layout,
-                       r->attention_flags.use_experimental_scheduler,
-                       r->backward ? b->block_q_dkv : b->block_q, r->backward ? b->block_kv_dkv : b->block_kv,
-                       r->backward ? b->block_kv_dkv_compute : b->block_kv_compute);
-    } else if (r->kind == ADV_ROW_GMM || r->kind == ADV_ROW_GMM_XLA) {
-        (void)snprintf(
-            text, size, "m%ld k%ld n%ld g%d %s%s%s tile %d/%d/%d x%d", (long)r->gmm.m, (long)r->gmm.k,
-            (long)r->gmm.n, r->gmm.num_groups, r->gmm.distribution == ADV_GROUPS_GIVEN ? "given" : "multi",
-            r->gmm.rhs_transposed ? " T" : "", r->gmm.return_residuals ? " res" : "", r->gmm_tile.tile_m,
-            r->gmm_tile.tile_k, r->gmm_tile.tile_n, r->gmm_tile.input_buffer_count);
-    } else if (r->kind == ADV_ROW_XENT) {
-        (void)snprintf(text, size, "t%ld e%ld v%ld tile %d/%d/%d", (long)r->xent.tokens,
-                       (long)r->xent.emb_dim, (long)r->xent.vocab, r->xent_tile.b_block, r->xent_tile.h_block,
-                       r->xent_tile.v_block);
+                       s->causal ? "causal" : "full", (int)r->request.tile.attention.q_layout,
+                       (int)r->request.tile.attention.k_layout, (int)r->request.tile.attention.v_layout,
+                       r->request.attention_flags.use_experimental_scheduler,
+                       backward ? b->block_q_dkv : b->block_q, backward ? b->block_kv_dkv : b->block_kv,
+                       backward ? b->block_kv_dkv_compute : b->block_kv_compute);
+    } else if (family == &adv_family_gmm || family == &adv_family_ragged_dot_xla) {
+        (void)snprintf(text, size, "m%ld k%ld n%ld g%d %s%s%s tile %d/%d/%d x%d", (long)r->request.gmm.m,
+                       (long)r->request.gmm.k, (long)r->request.gmm.n, r->request.gmm.num_groups,
+                       r->request.gmm.distribution == ADV_GROUPS_GIVEN ? "given" : "multi",
+                       r->request.gmm.rhs_transposed ? " T" : "",
+                       r->request.gmm.return_residuals ? " res" : "", r->request.tile.gmm.tile_m,
+                       r->request.tile.gmm.tile_k, r->request.tile.gmm.tile_n,
+                       r->request.tile.gmm.input_buffer_count);
+    } else if (family == &adv_family_xent) {
+        (void)snprintf(text, size, "t%ld e%ld v%ld tile %d/%d/%d", (long)r->request.xent.tokens,
+                       (long)r->request.xent.emb_dim, (long)r->request.xent.vocab,
+                       r->request.tile.xent.b_block, r->request.tile.xent.h_block,
+                       r->request.tile.xent.v_block);
     } else {
-        (void)snprintf(text, size, "m%ld k%ld n%ld copy %.0f", (long)r->matmul.m, (long)r->matmul.k,
-                       (long)r->matmul.n, r->copy_bytes);
+        (void)snprintf(text, size, "m%ld k%ld n%ld copy %.0f", (long)r->request.matmul.m,
+                       (long)r->request.matmul.k, (long)r->request.matmul.n, r->copy_bytes);
     }
 }
 
@@ -220,17 +226,19 @@ static void take_chips(struct state *state)
 static int fold_of(const struct adv_kernel_row *row)
 {
     char key[200];
-    if (row->kind == ADV_ROW_SPLASH || row->kind == ADV_ROW_ATTENTION_XLA) {
-        const struct adv_attention_shape *s = &row->attention;
+    const struct adv_kernel_family *family = adv_kernel_family_of(row->request.kernel);
+    if (family == &adv_family_splash || family == &adv_family_attention_xla) {
+        const struct adv_attention_shape *s = &row->request.attention;
         (void)snprintf(key, sizeof key, "%d %d %ld %d %d", s->q_heads, s->kv_heads, (long)s->q_len,
                        s->head_dim_qk, s->causal);
-    } else if (row->kind == ADV_ROW_GMM || row->kind == ADV_ROW_GMM_XLA) {
-        const struct adv_gmm_shape *s = &row->gmm;
+    } else if (family == &adv_family_gmm || family == &adv_family_ragged_dot_xla) {
+        const struct adv_gmm_shape *s = &row->request.gmm;
         (void)snprintf(key, sizeof key, "%ld %ld %ld %d", (long)s->m, (long)s->k, (long)s->n, s->num_groups);
     } else {
-        (void)snprintf(key, sizeof key, "%ld %ld %ld %ld %ld %ld %.0f", (long)row->matmul.m,
-                       (long)row->matmul.k, (long)row->matmul.n, (long)row->xent.tokens,
-                       (long)row->xent.emb_dim, (long)row->xent.vocab, row->copy_bytes);
+        (void)snprintf(key, sizeof key, "%ld %ld %ld %ld %ld %ld %.0f", (long)row->request.matmul.m,
+                       (long)row->request.matmul.k, (long)row->request.matmul.n,
+                       (long)row->request.xent.tokens, (long)row->request.xent.emb_dim,
+                       (long)row->request.xent.vocab, row->copy_bytes);
     }
     return (int)(adv_hash_bytes(ADV_HASH_START, key, strlen(key)) % FOLDS);
 }

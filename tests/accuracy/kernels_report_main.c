@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/calibrate/fit_kernels.h"
+#include "tests/accuracy/fit_kernels.h"
 #include "engine/calibrate/validate_kernels.h"
 #include "engine/catalog/catalog.h"
 #include "engine/base/units.h"
+#include "engine/kernel/families.h"
 #include "engine/kernel/short_list.h"
 #include "engine/kernel/tune_choice.h"
 #include "engine/kernel/tune_space.h"
@@ -28,7 +29,7 @@ static double errors[ROWS_MOST];
 static bool is_tiled(const struct adv_kernel_row *row)
 {
     if (!row->trusted || !row->has_tile) return false;
-    return row->kind == ADV_ROW_SPLASH || (row->kind == ADV_ROW_GMM && row->gmm.version == 1);
+    return !adv_kernel_tiles_itself(&row->request) && adv_kernel_family_of(row->request.kernel)->candidates;
 }
 
 static bool is_winner(const struct adv_kernel_row *rows, int count, int i)
@@ -65,26 +66,26 @@ static double judge_splash(const struct adv_kernel_machine *machine, const struc
 {
     static struct adv_attention_tile tiles[ADV_CHOICE_RANKED];
     static struct adv_kernel_time times[ADV_CHOICE_RANKED];
-    struct adv_candidate chosen[ADV_CHOICE_CANDIDATES];
+    struct adv_tile_candidate chosen[ADV_CHOICE_CANDIDATES];
     struct adv_short_entry list[ADV_SHORT_LIST];
     int found = 0;
     long evaluated = 0;
-    if (adv_splash_tune(machine, row->kernel, &row->attention, &row->attention_flags, ADV_CHOICE_RANKED,
-                        tiles, times, &found, &evaluated, NULL))
+    if (adv_splash_tune(machine, row->request.kernel, &row->request.attention, &row->request.attention_flags,
+                        ADV_CHOICE_RANKED, tiles, times, &found, &evaluated, NULL))
         return (double)NAN;
-    const int candidates = adv_splash_candidates(machine, row->kernel, tiles, times, found, chosen);
+    const int candidates = adv_splash_candidates(machine, row->request.kernel, tiles, times, found, chosen);
     const int five = adv_tune_choose(chosen, candidates, 5);
     bool blocks = false;
     for (int i = 0; i < five; i++) {
-        group->exact += same_blocks(&tiles[chosen[i].tile], &row->attention_tile);
-        blocks = blocks || same_pair(&tiles[chosen[i].tile], &row->attention_tile);
+        group->exact += same_blocks(&tiles[chosen[i].tile], &row->request.tile.attention);
+        blocks = blocks || same_pair(&tiles[chosen[i].tile], &row->request.tile.attention);
     }
     group->blocks += blocks;
     const int listed = adv_splash_short_list(tiles, times, found, list);
     for (int i = 0; i < listed; i++) {
-        bool hit = same_blocks(&tiles[list[i].best], &row->attention_tile);
+        bool hit = same_blocks(&tiles[list[i].best], &row->request.tile.attention);
         for (int k = 0; k < list[i].others_count; k++)
-            hit = hit || same_blocks(&tiles[list[i].others[k]], &row->attention_tile);
+            hit = hit || same_blocks(&tiles[list[i].others[k]], &row->request.tile.attention);
         group->listed += hit;
         group->runs += 1 + list[i].others_count;
     }
@@ -110,7 +111,7 @@ static bool is_listed(const struct adv_gmm_tile *tiles, const struct adv_kernel_
  * the tiles was settled. */
 static bool has_swapped_axes(const struct adv_kernel_row *row)
 {
-    return row->kind == ADV_ROW_GMM && row->kernel == ADV_KERNEL_GMM && row->gmm.rhs_transposed &&
+    return row->request.kernel == ADV_KERNEL_GMM && row->request.gmm.rhs_transposed &&
            strcmp(row->commit_date, "2026-07-14") < 0;
 }
 
@@ -131,11 +132,12 @@ static bool is_listed_swapped(const struct adv_kernel_machine *machine, const st
 {
     static struct adv_gmm_tile space[ADV_GMM_SPACE_MAX];
     static struct tried all[ADV_GMM_SPACE_MAX];
-    struct adv_gmm_shape swapped = row->gmm;
-    swapped.k = row->gmm.n;
-    swapped.n = row->gmm.k;
-    const int k_most = (int)adv_round_up(row->gmm.k, 128), n_most = (int)adv_round_up(row->gmm.n, 128);
-    const bool cuts = row->gmm_tile.tile_k <= k_most && row->gmm_tile.tile_n <= n_most;
+    struct adv_gmm_shape swapped = row->request.gmm;
+    swapped.k = row->request.gmm.n;
+    swapped.n = row->request.gmm.k;
+    const int k_most = (int)adv_round_up(row->request.gmm.k, 128),
+              n_most = (int)adv_round_up(row->request.gmm.n, 128);
+    const bool cuts = row->request.tile.gmm.tile_k <= k_most && row->request.tile.gmm.tile_n <= n_most;
     const int count = adv_gmm_space(&swapped, false, space);
     int found = 0;
     for (int i = 0; i < count; i++) {
@@ -145,7 +147,8 @@ static bool is_listed_swapped(const struct adv_kernel_machine *machine, const st
         if (cuts && now->tile.tile_n > n_most) now->tile.tile_n = n_most;
         bool known = false;
         for (int j = 0; j < found; j++) known = known || same_tile(&all[j].tile, &now->tile);
-        if (!known && !adv_gmm_time(machine, row->kernel, &row->gmm, &now->tile, &now->time, NULL))
+        if (!known &&
+            !adv_gmm_time(machine, row->request.kernel, &row->request.gmm, &now->tile, &now->time, NULL))
             found += now->time.fits_vmem;
     }
     qsort(all, (size_t)found, sizeof *all, faster);
@@ -156,7 +159,7 @@ static bool is_listed_swapped(const struct adv_kernel_machine *machine, const st
         tiles[i] = all[i].tile;
         times[i] = all[i].time;
     }
-    return is_listed(tiles, times, found, &row->gmm_tile);
+    return is_listed(tiles, times, found, &row->request.tile.gmm);
 }
 
 static double judge_gmm(const struct adv_kernel_machine *machine, const struct adv_kernel_row *row,
@@ -164,14 +167,15 @@ static double judge_gmm(const struct adv_kernel_machine *machine, const struct a
 {
     static struct adv_gmm_tile tiles[ADV_CHOICE_RANKED];
     static struct adv_kernel_time times[ADV_CHOICE_RANKED];
-    struct adv_candidate chosen[ADV_CHOICE_CANDIDATES];
-    const struct adv_gmm_tile *own = &row->gmm_tile;
+    struct adv_tile_candidate chosen[ADV_CHOICE_CANDIDATES];
+    const struct adv_gmm_tile *own = &row->request.tile.gmm;
     int found = 0;
     long evaluated = 0;
-    if (adv_gmm_tune(machine, row->kernel, &row->gmm, ADV_CHOICE_RANKED, tiles, times, &found, &evaluated,
-                     NULL))
+    if (adv_gmm_tune(machine, row->request.kernel, &row->request.gmm, ADV_CHOICE_RANKED, tiles, times, &found,
+                     &evaluated, NULL))
         return (double)NAN;
-    const int candidates = adv_gmm_candidates(machine, row->kernel, &row->gmm, tiles, times, found, chosen);
+    const int candidates =
+        adv_gmm_candidates(machine, row->request.kernel, &row->request.gmm, tiles, times, found, chosen);
     const int five = adv_tune_choose(chosen, candidates, 5);
     bool blocks = false;
     for (int i = 0; i < five; i++) {
@@ -201,9 +205,10 @@ static struct group *group_of(struct group *groups, int *count, const struct adv
 
 static bool is_same_tile(const struct adv_kernel_row *a, const struct adv_kernel_row *b)
 {
-    if (a->kind == ADV_ROW_SPLASH) return same_blocks(&a->attention_tile, &b->attention_tile);
-    return same_tile(&a->gmm_tile, &b->gmm_tile) &&
-           a->gmm_tile.input_buffer_count == b->gmm_tile.input_buffer_count;
+    if (adv_kernel_family_of(a->request.kernel) == &adv_family_splash)
+        return same_blocks(&a->request.tile.attention, &b->request.tile.attention);
+    return same_tile(&a->request.tile.gmm, &b->request.tile.gmm) &&
+           a->request.tile.gmm.input_buffer_count == b->request.tile.gmm.input_buffer_count;
 }
 
 /* Among the published tiles of the winner's shape: does the model put the winner first, and which pairs more
@@ -255,8 +260,9 @@ static void judge_winners(const struct adv_catalog *catalog, const struct adv_ke
         if (!group) continue;
         const struct adv_kernel_machine machine = machine_of(catalog, &rows[i]);
         const int hits = group->listed;
-        const double best_s = rows[i].kind == ADV_ROW_SPLASH ? judge_splash(&machine, &rows[i], group)
-                                                             : judge_gmm(&machine, &rows[i], group);
+        const double best_s = adv_kernel_family_of(rows[i].request.kernel) == &adv_family_splash
+                                  ? judge_splash(&machine, &rows[i], group)
+                                  : judge_gmm(&machine, &rows[i], group);
         struct adv_kernel_time own;
         if (isnan(best_s) || adv_predict_kernel_row(&machine, &rows[i], &own, NULL)) continue;
         group->winners++;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/calibrate/fit_kernels.h"
+#include "tests/accuracy/fit_kernels.h"
 #include "engine/calibrate/validate_kernels.h"
 #include "engine/catalog/catalog.h"
 
@@ -59,8 +59,7 @@ static void each_kernel_of_each_generation_keeps_its_promise(void **state)
     static double errors[4096];
     for (int g = 0; g < adv_fit_groups_count(); g++) {
         const struct adv_fit_group *group = adv_fit_group_at(g);
-        if (group->kinds & (1u << ADV_ROW_ATTENTION_XLA | 1u << ADV_ROW_GMM_XLA))
-            continue; /* baselines: orders of magnitude */
+        if (group->kernels >> ADV_KERNEL_ATTENTION_XLA) continue; /* baselines: orders of magnitude */
         int count = 0;
         for (int i = 0; i < rows_count && count < 4096; i++)
             if (adv_fit_uses(group, &rows[i]))
@@ -76,10 +75,10 @@ static void each_kernel_of_each_generation_keeps_its_promise(void **state)
 
 static bool same_tile(const struct adv_kernel_row *a, const struct adv_kernel_row *b)
 {
-    return memcmp(&a->gmm_tile, &b->gmm_tile, sizeof a->gmm_tile) == 0 &&
-           memcmp(&a->attention_tile.blocks, &b->attention_tile.blocks, sizeof a->attention_tile.blocks) ==
-               0 &&
-           memcmp(&a->xent_tile, &b->xent_tile, sizeof a->xent_tile) == 0;
+    return memcmp(&a->request.tile.gmm, &b->request.tile.gmm, sizeof a->request.tile.gmm) == 0 &&
+           memcmp(&a->request.tile.attention.blocks, &b->request.tile.attention.blocks,
+                  sizeof a->request.tile.attention.blocks) == 0 &&
+           memcmp(&a->request.tile.xent, &b->request.tile.xent, sizeof a->request.tile.xent) == 0;
 }
 
 /* Of two tiles measured more than 5 % apart on one shape, the faster one is predicted to be faster. */

@@ -5,6 +5,7 @@
 
 #include "engine/base/limits.h"
 #include "engine/kernel/timeline.h"
+#include "engine/kernel/xent.h"
 #include "tests/unit/catalog_fixture.h"
 
 static struct adv_timeline_step steps[2048];
@@ -68,6 +69,27 @@ static void ends_are_exposed(const struct adv_timeline *timeline, const struct a
     assert_true(stops_s <= timeline->end_s - store_s + slack);
 }
 
+static adv_code splash_timeline(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                                const struct adv_attention_shape *shape,
+                                const struct adv_attention_tile *tile,
+                                const struct adv_attention_flags *flags, struct adv_timeline *timeline,
+                                adv_err *err)
+{
+    const struct adv_kernel_request request = {
+        .kernel = kernel, .attention = *shape, .attention_flags = *flags, .tile.attention = *tile};
+    return adv_splash_timeline(machine, &request, timeline, err);
+}
+
+/* `tile` is NULL for version 2, which has its own. */
+static adv_code gmm_timeline(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
+                             const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tile,
+                             struct adv_timeline *timeline, adv_err *err)
+{
+    struct adv_kernel_request request = {.kernel = kernel, .gmm = *shape};
+    if (tile) request.tile.gmm = *tile;
+    return adv_gmm_timeline(machine, &request, timeline, err);
+}
+
 static int splash_case(const char *chip, enum adv_kernel kernel, const struct adv_attention_shape *shape,
                        int q, int kv, const struct adv_attention_flags *flags)
 {
@@ -78,7 +100,7 @@ static int splash_case(const char *chip, enum adv_kernel kernel, const struct ad
     adv_err err;
     adv_err_init(&err);
     assert_int_equal(adv_splash_time(&machine, kernel, shape, &tile, flags, &time, &err), ADV_OK);
-    assert_int_equal(adv_splash_timeline(&machine, kernel, shape, &tile, flags, &timeline, &err), ADV_OK);
+    assert_int_equal(splash_timeline(&machine, kernel, shape, &tile, flags, &timeline, &err), ADV_OK);
     assert_true(timeline.walked);
     if (fabs(timeline.end_s / inside_s(&time) - 1.0) > 1e-9 ||
         (double)timeline.count + timeline.omitted_count != time.grid_steps)
@@ -168,8 +190,7 @@ static void grouped_matmuls_end_when_the_closed_form_says(void **state)
                     adv_err err;
                     adv_err_init(&err);
                     assert_int_equal(adv_gmm_time(&machine, kernel, &s, &tiles[t], &time, &err), ADV_OK);
-                    assert_int_equal(adv_gmm_timeline(&machine, kernel, &s, &tiles[t], &timeline, &err),
-                                     ADV_OK);
+                    assert_int_equal(gmm_timeline(&machine, kernel, &s, &tiles[t], &timeline, &err), ADV_OK);
                     assert_true(timeline.walked && !timeline.representative);
                     assert_close(timeline.end_s, inside_s(&time), 1e-9);
                     assert_close((double)timeline.count + timeline.omitted_count, time.grid_steps, 0.0);
@@ -234,8 +255,7 @@ static void version_2_ends_when_the_closed_form_says(void **state)
                 adv_err err;
                 adv_err_init(&err);
                 assert_int_equal(adv_gmm_time(&machine, ADV_KERNEL_GMM, &s, NULL, &time, &err), ADV_OK);
-                assert_int_equal(adv_gmm_timeline(&machine, ADV_KERNEL_GMM, &s, NULL, &timeline, &err),
-                                 ADV_OK);
+                assert_int_equal(gmm_timeline(&machine, ADV_KERNEL_GMM, &s, NULL, &timeline, &err), ADV_OK);
                 assert_true(timeline.walked && !timeline.representative && !timeline.why_not);
                 assert_close(timeline.end_s, inside_s(&time), 1e-9);
                 assert_close((double)timeline.count + timeline.omitted_count, time.grid_steps, 0.0);
@@ -258,13 +278,15 @@ static void the_loss_ends_when_the_closed_form_says(void **state)
                 const enum adv_kernel kernel =
                     variant % 2 ? ADV_KERNEL_LINEAR_XENT_BWD : ADV_KERNEL_LINEAR_XENT;
                 const struct adv_kernel_machine machine = machine_of(chips[chip]);
-                const struct adv_xent_shape *s = &shapes[variant / 2];
+                const struct adv_kernel_request request = {
+                    .kernel = kernel, .xent = shapes[variant / 2], .tile.xent = tiles[t]};
                 struct adv_kernel_time time;
                 struct adv_timeline timeline = {.steps = steps, .capacity = 2048};
                 adv_err err;
                 adv_err_init(&err);
-                assert_int_equal(adv_xent_time(&machine, kernel, s, &tiles[t], &time, &err), ADV_OK);
-                assert_int_equal(adv_xent_timeline(&machine, kernel, s, &tiles[t], &timeline, &err), ADV_OK);
+                assert_int_equal(adv_family_xent.time(&machine, &request, &request.tile, &time, &err),
+                                 ADV_OK);
+                assert_int_equal(adv_family_xent.timeline(&machine, &request, &timeline, &err), ADV_OK);
                 assert_true(timeline.walked);
                 assert_close(timeline.end_s, inside_s(&time), 1e-9);
                 assert_close((double)timeline.count + timeline.omitted_count, time.grid_steps, 0.0);
@@ -284,8 +306,9 @@ static void the_loss_works_in_the_order_of_its_operations(void **state)
         struct adv_timeline timeline = {.steps = steps, .capacity = 2048};
         adv_err err;
         adv_err_init(&err);
-        assert_int_equal(adv_xent_timeline(&machine, (enum adv_kernel)kernel, &s, &tile, &timeline, &err),
-                         ADV_OK);
+        const struct adv_kernel_request request = {
+            .kernel = (enum adv_kernel)kernel, .xent = s, .tile.xent = tile};
+        assert_int_equal(adv_family_xent.timeline(&machine, &request, &timeline, &err), ADV_OK);
         int seen = 0;
         for (int i = 0; i < timeline.count; i++) {
             const struct adv_span mxu = steps[i].lanes[ADV_LANE_MXU],
@@ -341,7 +364,7 @@ static void made_up_groups_cost_what_their_distribution_does(void **state)
             adv_err err;
             adv_err_init(&err);
             assert_int_equal(adv_gmm_time(&machine, ADV_KERNEL_GMM, &s, &tile, &time, &err), ADV_OK);
-            assert_int_equal(adv_gmm_timeline(&machine, ADV_KERNEL_GMM, &s, &tile, &timeline, &err), ADV_OK);
+            assert_int_equal(gmm_timeline(&machine, ADV_KERNEL_GMM, &s, &tile, &timeline, &err), ADV_OK);
             assert_true(timeline.representative && timeline.count == 100);
             assert_close(timeline.end_s, inside_s(&time), 0.03);
         }
@@ -372,8 +395,7 @@ static void a_long_grid_is_cut_and_counted(void **state)
         assert_int_equal(adv_splash_time(&machine, (enum adv_kernel)kernel, &s, &tile, &flags, &time, &err),
                          ADV_OK);
         assert_int_equal(
-            adv_splash_timeline(&machine, (enum adv_kernel)kernel, &s, &tile, &flags, &timeline, &err),
-            ADV_OK);
+            splash_timeline(&machine, (enum adv_kernel)kernel, &s, &tile, &flags, &timeline, &err), ADV_OK);
         assert_false(timeline.walked);
         assert_non_null(timeline.why_not);
         assert_int_equal(timeline.count, ADV_LIMIT_TIMELINE_STEPS);

@@ -3,6 +3,7 @@
 
 #include "engine/catalog/catalog.h"
 #include "engine/kernel/tune_space.h"
+#include "engine/kernel/xent.h"
 #include "tests/unit/kernel_machine.h"
 
 static struct adv_catalog *catalog;
@@ -278,11 +279,12 @@ static double best_gmm_s(const struct adv_kernel_machine *machine, enum adv_kern
 static double best_xent_s(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                           const struct adv_xent_shape *shape)
 {
+    const struct adv_kernel_request request = {.kernel = kernel, .xent = *shape};
     struct adv_xent_tile tile;
     struct adv_kernel_time time;
     int found = 0;
     long evaluated = 0;
-    if (adv_xent_tune(machine, kernel, shape, 1, &tile, &time, &found, &evaluated, NULL) != ADV_OK)
+    if (adv_family_xent.tune(machine, &request, 1, &tile, &time, &found, &evaluated, NULL) != ADV_OK)
         return (double)INFINITY;
     return time.time_s;
 }

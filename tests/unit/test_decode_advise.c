@@ -173,7 +173,7 @@ static void kernel_requests_take_published_names(void **state)
         true));
     assert_int_equal(kernel.attention.kv_len, 8192);
     assert_int_equal(kernel.attention.head_dim_v, 128);
-    assert_int_equal(kernel.attention_tile.q_layout, ADV_LAYOUT_SEQ_MINOR);
+    assert_int_equal(kernel.tile.attention.q_layout, ADV_LAYOUT_SEQ_MINOR);
     assert_true(kernel.attention_flags.max_logit_constant);
     assert_close(kernel.scoped_vmem_limit_bytes, 67108864, 0);
 }

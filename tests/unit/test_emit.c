@@ -230,8 +230,10 @@ static void artifact(const char *name, struct adv_text *text)
     static adv_err err;
     adv_err_init(&err);
     adv_text_init(text, 65536);
-    if (adv_artifact_from_answer(name, hostile_answer, strlen(hostile_answer), 1, text, &err) != ADV_OK)
+    struct adv_catalog *catalog = adv_catalog_load(NULL, &err);
+    if (adv_artifact_from_answer(catalog, name, hostile_answer, strlen(hostile_answer), 1, text, &err))
         fail_msg("%s", err.findings[0].detail);
+    adv_catalog_free(catalog);
 }
 
 static void scripts_quote_what_came_from_a_request(void **state)
@@ -285,13 +287,13 @@ static void an_unknown_artifact_or_rank_is_not_found(void **state)
     adv_err_init(&err);
     adv_text_init(&text, 65536);
     assert_int_equal(
-        adv_artifact_from_answer("maxtext.exe", hostile_answer, strlen(hostile_answer), 1, &text, &err),
+        adv_artifact_from_answer(NULL, "maxtext.exe", hostile_answer, strlen(hostile_answer), 1, &text, &err),
         ADV_E_NOT_FOUND);
     assert_int_equal(
-        adv_artifact_from_answer("maxtext.sh", hostile_answer, strlen(hostile_answer), 2, &text, &err),
+        adv_artifact_from_answer(NULL, "maxtext.sh", hostile_answer, strlen(hostile_answer), 2, &text, &err),
         ADV_E_NOT_FOUND);
-    assert_int_equal(adv_artifact_from_answer("maxtext.sh", "[1", 2, 1, &text, &err), ADV_E_SYNTAX);
-    assert_int_equal(adv_artifact_from_answer("maxtext.sh", "{}", 2, 1, &text, &err), ADV_E_INVALID);
+    assert_int_equal(adv_artifact_from_answer(NULL, "maxtext.sh", "[1", 2, 1, &text, &err), ADV_E_SYNTAX);
+    assert_int_equal(adv_artifact_from_answer(NULL, "maxtext.sh", "{}", 2, 1, &text, &err), ADV_E_INVALID);
     adv_text_free(&text);
 }
 

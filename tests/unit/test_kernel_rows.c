@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/calibrate/derive_kernels.h"
-#include "engine/calibrate/fit_kernels.h"
+#include "tests/accuracy/derive_kernels.h"
+#include "tests/accuracy/fit_kernels.h"
 #include "engine/calibrate/validate_kernels.h"
 #include "engine/catalog/catalog.h"
 
@@ -35,10 +35,10 @@ static void transposed_tiles_are_read_by_date(void **state)
                &count, &err);
     assert_int_equal(count, 2);
     if (!rows) return;
-    assert_int_equal(rows[0].gmm_tile.tile_k, 1024);
-    assert_int_equal(rows[0].gmm_tile.tile_n, 768);
-    assert_int_equal(rows[1].gmm_tile.tile_k, 768);
-    assert_int_equal(rows[1].gmm_tile.tile_n, 1024);
+    assert_int_equal(rows[0].request.tile.gmm.tile_k, 1024);
+    assert_int_equal(rows[0].request.tile.gmm.tile_n, 768);
+    assert_int_equal(rows[1].request.tile.gmm.tile_k, 768);
+    assert_int_equal(rows[1].request.tile.gmm.tile_n, 1024);
     adv_arena_free(&arena);
 }
 
@@ -69,7 +69,7 @@ static void what_cannot_be_trusted_is_not_fitted(void **state)
     for (int g = 0; g < adv_fit_groups_count(); g++)
         for (int i = 0; i < count; i++)
             if (adv_fit_uses(adv_fit_group_at(g), &rows[i])) assert_string_equal(rows[i].id, "good");
-    assert_int_equal(rows[4].kind, ADV_ROW_UNKNOWN);
+    assert_false(rows[4].known);
     assert_close(rows[3].measured_s, 1e-3, 1e-12);
     adv_arena_free(&arena);
 }
@@ -97,8 +97,8 @@ static void baselines_are_read_with_what_xla_pays_for(void **state)
     if (!rows) return;
     assert_false(rows[0].trusted);
     assert_true(rows[1].trusted);
-    assert_true(rows[2].attention.has_bias && rows[2].attention.is_float16);
-    assert_false(rows[2].attention.segment_ids);
+    assert_true(rows[2].request.attention.has_bias && rows[2].request.attention.is_float16);
+    assert_false(rows[2].request.attention.segment_ids);
     adv_arena_free(&arena);
 }
 
@@ -117,9 +117,9 @@ static void block_scales_are_counted(void **state)
                &count, &err);
     assert_int_equal(count, 1);
     if (!rows) return;
-    assert_int_equal(rows[0].gmm.scale_blocks, 28);
-    assert_int_equal(rows[0].gmm.lhs, ADV_FORMAT_FP8);
-    assert_int_equal(rows[0].gmm.out, ADV_FORMAT_BF16);
+    assert_int_equal(rows[0].request.gmm.scale_blocks, 28);
+    assert_int_equal(rows[0].request.gmm.lhs, ADV_FORMAT_FP8);
+    assert_int_equal(rows[0].request.gmm.out, ADV_FORMAT_BF16);
     adv_arena_free(&arena);
 }
 

@@ -4,6 +4,8 @@
 
 #include "engine/kernel/legal.h"
 #include "engine/kernel/tune_space.h"
+#include "engine/kernel/family.h"
+#include "engine/kernel/xent.h"
 
 static adv_err err, warnings;
 
@@ -97,18 +99,18 @@ static void column_tiles_are_lanes_or_whole_and_tails_are_priced(void **state)
 static void token_blocks_follow_the_label_layout(void **state)
 {
     (void)state;
-    assert_true(adv_legal_token_block(8192, 1024));
-    assert_true(adv_legal_token_block(8192, 128));
-    assert_true(adv_legal_token_block(6144, 3072));
-    assert_true(adv_legal_token_block(100, 100));
-    assert_false(adv_legal_token_block(8192, 64));
-    assert_false(adv_legal_token_block(8192, 3072));
-    assert_false(adv_legal_token_block(8192, 0));
-    assert_false(adv_legal_token_block(7680, 1280)); /* ten times 128 */
+    assert_true(adv_xent_is_token_block(8192, 1024));
+    assert_true(adv_xent_is_token_block(8192, 128));
+    assert_true(adv_xent_is_token_block(6144, 3072));
+    assert_true(adv_xent_is_token_block(100, 100));
+    assert_false(adv_xent_is_token_block(8192, 64));
+    assert_false(adv_xent_is_token_block(8192, 3072));
+    assert_false(adv_xent_is_token_block(8192, 0));
+    assert_false(adv_xent_is_token_block(7680, 1280)); /* ten times 128 */
     const struct adv_xent_shape shape = {.tokens = 7680, .emb_dim = 4100, .vocab = 151936};
     const struct adv_xent_tile tile = {.b_block = 1280, .h_block = 500, .v_block = 2048};
     forget();
-    assert_int_equal(adv_legal_xent(&shape, &tile, &err, &warnings), ADV_E_ILLEGAL);
+    assert_int_equal(adv_xent_legal(&shape, &tile, &err, &warnings), ADV_E_ILLEGAL);
     assert_int_equal(err.count, 3);
     assert_string_equal(at(&err, "/shape/emb_dim")->hint, "4096 or 4104");
     assert_string_equal(at(&err, "/tile/b_block")->hint, "512 or 7680; or pad the tokens to 8192");
@@ -177,8 +179,7 @@ static void attention_blocks_are_multiples_of_128(void **state)
         assert_int_equal(adv_legal_splash_blocks(ADV_KERNEL_SPLASH_FWD, &shape, &tile.blocks, NULL), code);
         if (cases[i].hint) assert_string_equal(at(&err, cases[i].pointer)->hint, cases[i].hint);
         if (cases[i].pointer && strncmp(cases[i].pointer, "/shape", 6) == 0)
-            assert_int_equal(adv_legal_tunable(ADV_KERNEL_SPLASH_FWD, &shape, NULL, NULL, true, NULL),
-                             ADV_E_ILLEGAL);
+            assert_int_equal(adv_legal_attention_tunable(&shape, NULL), ADV_E_ILLEGAL);
     }
 }
 
@@ -221,27 +222,26 @@ static void tuners_offer_legal_tiles_for_every_tunable_shape(void **state)
                 const struct adv_gmm_shape gmm = gmm_of(lengths[i], 2880, lengths[i], formats[f]);
                 const int count = adv_gmm_space(&gmm, wide, gmm_tiles);
                 assert_true(count <= ADV_GMM_SPACE_MAX);
-                assert_int_equal(adv_legal_tunable(ADV_KERNEL_GMM, NULL, &gmm, NULL, wide, NULL) == ADV_OK,
-                                 count > 0);
+                assert_int_equal(adv_legal_gmm_tunable(&gmm, wide, NULL) == ADV_OK, count > 0);
                 for (int t = 0; t < count; t++)
                     assert_int_equal(adv_legal_gmm(ADV_KERNEL_TGMM, &gmm, &gmm_tiles[t], NULL, NULL), ADV_OK);
             }
             const struct adv_xent_shape xent = {lengths[i], 4096, 128256};
             const int count = adv_xent_space(&xent, wide, xent_tiles);
             assert_true(count <= ADV_XENT_SPACE_MAX);
-            assert_int_equal(adv_legal_tunable(ADV_KERNEL_LINEAR_XENT, NULL, NULL, &xent, wide, NULL) ==
-                                 ADV_OK,
-                             count > 0);
+            const struct adv_kernel_request request = {.xent = xent};
+            adv_err_init(&err);
+            adv_family_xent.tunable(&request, &err);
+            assert_int_equal(err.count == 0, count > 0);
             for (int t = 0; t < count; t++)
-                assert_int_equal(adv_legal_xent(&xent, &xent_tiles[t], NULL, NULL), ADV_OK);
+                assert_int_equal(adv_xent_legal(&xent, &xent_tiles[t], NULL, NULL), ADV_OK);
             const struct adv_attention_shape shape =
                 attention_of(lengths[i], lengths[i] > 12288 ? lengths[i] : 4096);
             for (int kernel = 0; kernel <= ADV_KERNEL_SPLASH_BWD_DKV; kernel++) {
                 const enum adv_kernel splash = (enum adv_kernel)kernel;
                 const int found = adv_splash_space(splash, &shape, wide, splash_tiles);
                 assert_true(found <= ADV_SPLASH_SPACE_MAX);
-                assert_int_equal(adv_legal_tunable(splash, &shape, NULL, NULL, wide, NULL) == ADV_OK,
-                                 found > 0);
+                assert_int_equal(adv_legal_attention_tunable(&shape, NULL) == ADV_OK, found > 0);
                 for (int t = 0; t < found; t++)
                     assert_int_equal(adv_legal_splash_blocks(splash, &shape, &splash_tiles[t].blocks, NULL),
                                      ADV_OK);

@@ -125,9 +125,7 @@ static double exposed_share(struct adv_plan plan, double batch)
 {
     plan.per_device_batch_size = batch;
     double step_s = estimate(&plan).step_time_s;
-    return (adv_diff_exposed_s(&ledger, "fsdp_all_gather") +
-            adv_diff_exposed_s(&ledger, "fsdp_reduce_scatter")) /
-           step_s;
+    return adv_diff_group_s(&ledger, ADV_TERM_GROUP_GATHER | ADV_TERM_GROUP_SCATTER) / step_s;
 }
 
 static void fsdp_is_hidden_from_the_break_even_on_and_not_before(void **state)

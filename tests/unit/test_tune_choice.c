@@ -4,13 +4,13 @@
 #include "engine/kernel/tune_choice.h"
 #include "tests/unit/kernel_machine.h"
 
-static struct adv_candidate candidate(int tile, int family, double share, double time_s)
+static struct adv_tile_candidate candidate(int tile, int family, double share, double time_s)
 {
-    return (struct adv_candidate){
+    return (struct adv_tile_candidate){
         .tile = tile, .family = family, .usual = true, .share = share, .time_s = time_s};
 }
 
-static bool holds(const struct adv_candidate *candidates, int count, int tile)
+static bool holds(const struct adv_tile_candidate *candidates, int count, int tile)
 {
     for (int i = 0; i < count; i++)
         if (candidates[i].tile == tile) return true;
@@ -20,9 +20,9 @@ static bool holds(const struct adv_candidate *candidates, int count, int tile)
 static void the_predicted_fastest_is_first_and_times_never_fall(void **state)
 {
     (void)state;
-    struct adv_candidate list[] = {candidate(0, 0, 0.01, 1.0), candidate(1, 1, 1.0, 1.002),
-                                   candidate(2, 2, 1.0, 1.001), candidate(3, 0, 1.0, 1.004),
-                                   candidate(4, 4, 1.0, 1.5)};
+    struct adv_tile_candidate list[] = {candidate(0, 0, 0.01, 1.0), candidate(1, 1, 1.0, 1.002),
+                                        candidate(2, 2, 1.0, 1.001), candidate(3, 0, 1.0, 1.004),
+                                        candidate(4, 4, 1.0, 1.5)};
     assert_int_equal(adv_tune_choose(list, 5, 3), 3);
     assert_int_equal(list[0].tile, 0); /* unlikely inside its family, but nothing is predicted faster */
     for (int i = 1; i < 3; i++) assert_true(list[i].time_s >= list[i - 1].time_s);
@@ -33,9 +33,9 @@ static void the_predicted_fastest_is_first_and_times_never_fall(void **state)
 static void one_family_does_not_crowd_out_others(void **state)
 {
     (void)state;
-    struct adv_candidate list[] = {candidate(0, 0, 1.0, 1.0), candidate(1, 0, 0.3, 1.0),
-                                   candidate(2, 0, 0.3, 1.0), candidate(3, 3, 1.0, 1.01),
-                                   candidate(4, 4, 1.0, 1.012)};
+    struct adv_tile_candidate list[] = {candidate(0, 0, 1.0, 1.0), candidate(1, 0, 0.3, 1.0),
+                                        candidate(2, 0, 0.3, 1.0), candidate(3, 3, 1.0, 1.01),
+                                        candidate(4, 4, 1.0, 1.012)};
     assert_int_equal(adv_tune_choose(list, 5, 3), 3);
     assert_true(holds(list, 3, 0) && holds(list, 3, 3) && holds(list, 3, 4));
 }
@@ -43,8 +43,8 @@ static void one_family_does_not_crowd_out_others(void **state)
 static void a_near_duplicate_only_fills_up(void **state)
 {
     (void)state;
-    struct adv_candidate list[] = {candidate(0, 0, 1.0, 1.0), candidate(1, 1, 0.0, 1.001),
-                                   candidate(2, 2, 1.0, 1.05)};
+    struct adv_tile_candidate list[] = {candidate(0, 0, 1.0, 1.0), candidate(1, 1, 0.0, 1.001),
+                                        candidate(2, 2, 1.0, 1.05)};
     assert_int_equal(adv_tune_choose(list, 3, 2), 2);
     assert_false(holds(list, 2, 1));
     assert_int_equal(adv_tune_choose(list, 3, 5), 3);
@@ -54,8 +54,8 @@ static void a_near_duplicate_only_fills_up(void **state)
 static void chances_add_up_to_one(void **state)
 {
     (void)state;
-    struct adv_candidate list[] = {candidate(0, 0, 1.0, 1.0), candidate(1, 0, 0.3, 1.01),
-                                   candidate(2, 2, 1.0, 1.02), candidate(3, 3, 0.3, 1.2)};
+    struct adv_tile_candidate list[] = {candidate(0, 0, 1.0, 1.0), candidate(1, 0, 0.3, 1.01),
+                                        candidate(2, 2, 1.0, 1.02), candidate(3, 3, 0.3, 1.2)};
     list[0].usual = list[1].usual = false;
     double sum = 0.0;
     assert_int_equal(adv_tune_choose(list, 4, 4), 4);
@@ -81,7 +81,7 @@ static void the_best_blocks_of_todays_sweeps_are_in_the_list(void **state)
         tiles[i].blocks.block_kv_compute = parts[i % 3];
         times[i].time_s = 1.0 + 0.027 * (i / 3);
     }
-    struct adv_candidate list[ADV_CHOICE_CANDIDATES];
+    struct adv_tile_candidate list[ADV_CHOICE_CANDIDATES];
     const int count = adv_splash_candidates(&bench.machine, ADV_KERNEL_SPLASH_FWD, tiles, times, 12, list);
     const int five = adv_tune_choose(list, count, 5);
     assert_int_equal(five, 5);
@@ -106,7 +106,7 @@ static void buffers_are_variants_of_a_tile(void **state)
                                         .version = 1};
     struct adv_gmm_tile tiles[2];
     struct adv_kernel_time times[2];
-    struct adv_candidate list[ADV_CHOICE_CANDIDATES];
+    struct adv_tile_candidate list[ADV_CHOICE_CANDIDATES];
     int found = 0;
     long evaluated = 0;
     assert_int_equal(

@@ -1,16 +1,16 @@
-#include "engine/calibrate/fit_kernels.h"
+#include "tests/accuracy/fit_kernels.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "engine/calibrate/validate_kernels.h"
+#include "engine/kernel/families.h"
 
 #define C(name, low, high)                                                                                   \
     {                                                                                                        \
 #name, offsetof(struct adv_constants, name), low, high                                               \
     }
-#define BIT(id)  (1u << ADV_KERNEL_##id)
-#define KIND(id) (1u << ADV_ROW_##id)
+#define BIT(id) (1u << ADV_KERNEL_##id)
 
 /* Where the vector unit binds the rate of the array cannot be seen, and the other way round. */
 #define SPLASH_VECTOR_CONSTANTS                                                                              \
@@ -118,34 +118,34 @@
         C(matmul_peak_frac, 0.5, 1.0), C(matmul_launch_s, 0.0, 5e-6), C(matmul_overlap_bytes, 0.0, 2e8),     \
             C(matmul_row_s, 0.0, 2e-9)                                                                       \
     }
-#define ALL_XLA (BIT(SPLASH_FWD) | BIT(SPLASH_BWD_FUSED))
+#define ALL_XLA (BIT(ATTENTION_XLA) | BIT(ATTENTION_XLA_BWD))
 #define FWD     (BIT(SPLASH_FWD) | BIT(SPLASH_FWD_RESIDUALS))
 
 static const struct adv_fit_group groups[] = {
     /* copies and matmuls pay the same launch */
-    {"tpu7x", "matmul, HBM copy", BIT(MATMUL), KIND(MATMUL) | KIND(HBM_COPY), 0, 4, MATMUL_CONSTANTS},
-    {"v6e", "matmul, HBM copy", BIT(MATMUL), KIND(MATMUL) | KIND(HBM_COPY), 0, 1, MATMUL_CONSTANTS},
-    {"v5p", "splash forward", FWD, KIND(SPLASH), 0, 6, SPLASH_ARRAY_CONSTANTS},
-    {"tpu7x", "splash forward", FWD, KIND(SPLASH), 0, 9, SPLASH_VECTOR_CONSTANTS},
-    {"v6e", "splash forward", FWD, KIND(SPLASH), 0, 7, SPLASH_VECTOR_CONSTANTS},
-    {"tpu7x", "splash backward", BIT(SPLASH_BWD_FUSED), KIND(SPLASH), 0, 9, SPLASH_BWD_CONSTANTS},
-    {"tpu7x", "gmm", BIT(GMM), KIND(GMM), 1, 9, GMM_CONSTANTS},
-    {"v6e", "gmm", BIT(GMM), KIND(GMM), 1, 7, GMM_CONSTANTS},
-    {"v5p", "gmm", BIT(GMM), KIND(GMM), 1, 8, GMM_CONSTANTS},
-    {"v5e", "gmm", BIT(GMM), KIND(GMM), 1, 7, GMM_CONSTANTS},
-    {"tpu7x", "tgmm", BIT(TGMM), KIND(GMM), 1, 9, TGMM_CONSTANTS},
-    {"v6e", "tgmm", BIT(TGMM), KIND(GMM), 1, 9, TGMM_SHARED_CONSTANTS},
-    {"v5p", "tgmm", BIT(TGMM), KIND(GMM), 1, 8, TGMM_CONSTANTS},
-    {"v5e", "tgmm", BIT(TGMM), KIND(GMM), 1, 3, TGMM_FEW_CONSTANTS},
-    {"v6e", "gmm v2", BIT(GMM), KIND(GMM), 2, 6, GMM2_CONSTANTS},
-    {"tpu7x", "fused loss", BIT(LINEAR_XENT) | BIT(LINEAR_XENT_BWD), KIND(XENT), 0, 7, XENT_CONSTANTS},
-    {"tpu7x", "XLA attention", ALL_XLA, KIND(ATTENTION_XLA), 0, 8, ATTENTION_XLA_TPU7X_CONSTANTS},
-    {"v6e", "XLA attention", ALL_XLA, KIND(ATTENTION_XLA), 0, 8, ATTENTION_XLA_V6E_CONSTANTS},
-    {"v5p", "XLA attention", ALL_XLA, KIND(ATTENTION_XLA), 0, 6, ATTENTION_XLA_CONSTANTS},
-    {"tpu7x", "XLA ragged dot", BIT(GMM) | BIT(TGMM), KIND(GMM_XLA), 0, 4, GMM_XLA_COPY_CONSTANTS},
-    {"v6e", "XLA ragged dot", BIT(GMM) | BIT(TGMM), KIND(GMM_XLA), 0, 4, GMM_XLA_LATE_CONSTANTS},
-    {"v5p", "XLA ragged dot", BIT(GMM) | BIT(TGMM), KIND(GMM_XLA), 0, 3, GMM_XLA_DENSE_CONSTANTS},
-    {"v5e", "XLA ragged dot", BIT(GMM) | BIT(TGMM), KIND(GMM_XLA), 0, 3, GMM_XLA_CONSTANTS},
+    {"tpu7x", "matmul, HBM copy", BIT(MATMUL), 0, 4, MATMUL_CONSTANTS},
+    {"v6e", "matmul, HBM copy", BIT(MATMUL), 0, 1, MATMUL_CONSTANTS},
+    {"v5p", "splash forward", FWD, 0, 6, SPLASH_ARRAY_CONSTANTS},
+    {"tpu7x", "splash forward", FWD, 0, 9, SPLASH_VECTOR_CONSTANTS},
+    {"v6e", "splash forward", FWD, 0, 7, SPLASH_VECTOR_CONSTANTS},
+    {"tpu7x", "splash backward", BIT(SPLASH_BWD_FUSED), 0, 9, SPLASH_BWD_CONSTANTS},
+    {"tpu7x", "gmm", BIT(GMM), 1, 9, GMM_CONSTANTS},
+    {"v6e", "gmm", BIT(GMM), 1, 7, GMM_CONSTANTS},
+    {"v5p", "gmm", BIT(GMM), 1, 8, GMM_CONSTANTS},
+    {"v5e", "gmm", BIT(GMM), 1, 7, GMM_CONSTANTS},
+    {"tpu7x", "tgmm", BIT(TGMM), 1, 9, TGMM_CONSTANTS},
+    {"v6e", "tgmm", BIT(TGMM), 1, 9, TGMM_SHARED_CONSTANTS},
+    {"v5p", "tgmm", BIT(TGMM), 1, 8, TGMM_CONSTANTS},
+    {"v5e", "tgmm", BIT(TGMM), 1, 3, TGMM_FEW_CONSTANTS},
+    {"v6e", "gmm v2", BIT(GMM), 2, 6, GMM2_CONSTANTS},
+    {"tpu7x", "fused loss", BIT(LINEAR_XENT) | BIT(LINEAR_XENT_BWD), 0, 7, XENT_CONSTANTS},
+    {"tpu7x", "XLA attention", ALL_XLA, 0, 8, ATTENTION_XLA_TPU7X_CONSTANTS},
+    {"v6e", "XLA attention", ALL_XLA, 0, 8, ATTENTION_XLA_V6E_CONSTANTS},
+    {"v5p", "XLA attention", ALL_XLA, 0, 6, ATTENTION_XLA_CONSTANTS},
+    {"tpu7x", "XLA ragged dot", BIT(RAGGED_DOT_XLA) | BIT(RAGGED_DOT_XLA_TGMM), 0, 4, GMM_XLA_COPY_CONSTANTS},
+    {"v6e", "XLA ragged dot", BIT(RAGGED_DOT_XLA) | BIT(RAGGED_DOT_XLA_TGMM), 0, 4, GMM_XLA_LATE_CONSTANTS},
+    {"v5p", "XLA ragged dot", BIT(RAGGED_DOT_XLA) | BIT(RAGGED_DOT_XLA_TGMM), 0, 3, GMM_XLA_DENSE_CONSTANTS},
+    {"v5e", "XLA ragged dot", BIT(RAGGED_DOT_XLA) | BIT(RAGGED_DOT_XLA_TGMM), 0, 3, GMM_XLA_CONSTANTS},
 };
 
 int adv_fit_groups_count(void)
@@ -167,9 +167,9 @@ bool adv_fit_same_chip(const char *a, const char *b)
 
 bool adv_fit_uses(const struct adv_fit_group *group, const struct adv_kernel_row *row)
 {
-    if (!row->trusted || !(group->kinds & (1u << row->kind)) || !(group->kernels & (1u << row->kernel)))
-        return false;
-    if (row->kind == ADV_ROW_GMM && row->gmm.version != group->version) return false;
+    const struct adv_kernel_family *family = adv_kernel_family_of(row->request.kernel);
+    if (!row->trusted || !row->known || !(group->kernels & (1u << row->request.kernel))) return false;
+    if (family == &adv_family_gmm && row->request.gmm.version != group->version) return false;
     if (!(row->measured_s > 0.0)) return false;
     return adv_fit_same_chip(group->chip, row->chip);
 }

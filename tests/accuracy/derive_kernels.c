@@ -1,4 +1,4 @@
-#include "engine/calibrate/derive_kernels.h"
+#include "tests/accuracy/derive_kernels.h"
 
 #include <math.h>
 #include <string.h>

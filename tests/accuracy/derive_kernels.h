@@ -5,8 +5,8 @@
  * bandwidth (per-row traffic) or with the generation's own forward wrapper. What is derived is marked so in
  * the data file and answers that rest on it say `extrapolated`.
  */
-#ifndef ADV_CALIBRATE_DERIVE_KERNELS_H
-#define ADV_CALIBRATE_DERIVE_KERNELS_H
+#ifndef TESTS_ACCURACY_DERIVE_KERNELS_H
+#define TESTS_ACCURACY_DERIVE_KERNELS_H
 
 #include <stddef.h>
 

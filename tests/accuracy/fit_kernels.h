@@ -2,10 +2,10 @@
  * fits.
  *
  * A group is one family of kernels on one generation with the constants that decide it. The optimiser is not
- * here (tests/accuracy/fit_kernels_main.c drives one); this part knows rows, constants, bounds and the loss.
+ * here (fit_kernels_main.c drives one); this part knows rows, constants, bounds and the loss.
  */
-#ifndef ADV_CALIBRATE_FIT_KERNELS_H
-#define ADV_CALIBRATE_FIT_KERNELS_H
+#ifndef TESTS_ACCURACY_FIT_KERNELS_H
+#define TESTS_ACCURACY_FIT_KERNELS_H
 
 #include <stddef.h>
 
@@ -24,7 +24,6 @@ struct adv_fit_constant {
 struct adv_fit_group {
     const char *chip, *name;
     unsigned kernels; /* bit set of 1u << enum adv_kernel */
-    unsigned kinds;   /* bit set of 1u << enum adv_row_kind */
     int version;      /* of grouped matmul; 0 elsewhere */
     int constants_count;
     struct adv_fit_constant constants[ADV_FIT_CONSTANTS];

@@ -1,0 +1,39 @@
+/* passes.h: the three passes of a decoder layer and what one layer takes in each, for all who add to them.
+ *
+ * Forward, recompute (what the remat policy did not keep), backward. Terms go to the account, scaled by
+ * `times` (layer count x passes per step); the seconds of `time` are of one layer, for the overlap schedule.
+ */
+#ifndef ADV_COST_PASSES_H
+#define ADV_COST_PASSES_H
+
+#include "engine/cost/context.h"
+
+enum adv_pass { ADV_PASS_FWD, ADV_PASS_RECOMPUTE, ADV_PASS_BWD, ADV_PASS_COUNT };
+
+struct adv_layer_time {
+    double pass_s[ADV_PASS_COUNT];
+    bool recompute_elided;          /* XLA keeps the forward values: nothing is recomputed */
+    double links_s[ADV_PASS_COUNT]; /* of each pass: its links carry what a ring of context shards sends */
+    /* 0 where the attention context is kept */
+    double attention_again_s; /* its share of the recompute */
+    double residuals_s;       /* what writing the softmax residuals takes there, and would take forward */
+};
+
+/* Adds terms of one layer to the account, `times` over, and their seconds to `time`. */
+typedef adv_code adv_cost_part(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                               struct adv_account *account, struct adv_layer_time *time, adv_err *err);
+
+/* A layer's terms in two parts. `fixed`: what is the same wherever tensors are kept, for all plans of a
+ * family; it starts `time`. `placed`: what depends on it (forward attention and all that is recomputed by
+ * choice), added to that. */
+
+/* Adds `seconds` of one layer to a pass and to its term. */
+static inline void adv_cost_add(struct adv_account *account, struct adv_layer_time *time, enum adv_pass pass,
+                                enum adv_term_id id, double seconds, double times, double flops, double bytes)
+{
+    if (seconds <= 0.0 || (pass == ADV_PASS_RECOMPUTE && time->recompute_elided)) return;
+    time->pass_s[pass] += seconds;
+    adv_account_busy(account, id, seconds, times, flops, bytes);
+}
+
+#endif

@@ -1,0 +1,23 @@
+/* flags.h: the XLA flags that change a prediction, as tri-states: of a plan, and of a chip's recipe. */
+#ifndef ADV_SPEC_FLAGS_H
+#define ADV_SPEC_FLAGS_H
+
+/* What of the XLA flags changes the prediction. Unset tri-states (-1) follow the chip's default. */
+struct adv_flags {
+    int scoped_vmem_limit_kib;                                   /* 0 = the chip's default */
+    signed char sc_all_gather, sc_reduce_scatter, sc_all_reduce; /* SparseCore offload */
+    signed char async_all_gather;                                /* xla_enable_async_all_gather */
+    signed char cf_all_gather, cf_reduce_scatter, cf_all_reduce; /* async collective fusion */
+    signed char latency_hiding_layer_scheduler, sc_aggregator;
+    signed char data_parallel_overlap;      /* DCN gradient all-reduce overlap */
+    signed char collective_matmul_disabled; /* windowed einsum off */
+    signed char host_offload_scheduling;    /* the HOST_OFFLOAD set; last: see ADV_PLAN_FAMILY_BYTES */
+};
+
+/* All tri-states "as the chip's default". */
+void adv_flags_unset(struct adv_flags *flags);
+
+/* Takes over what `from` sets; what it leaves unset stays as it is. */
+void adv_flags_overlay(struct adv_flags *flags, const struct adv_flags *from);
+
+#endif

@@ -26,6 +26,9 @@ ADV_MUST_CHECK bool adv_api_read_page(struct adv_exchange *exchange, const char 
 void adv_api_reply_page(struct adv_exchange *exchange, adv_code code, struct adv_text *page,
                         const adv_err *err);
 
+/* {"version", "catalog_hash", "calibration"} appended: every answer names the engine it is by. */
+void adv_api_print_engine(const struct adv_app *app, struct adv_text *json);
+
 void adv_api_catalog_list(struct adv_exchange *exchange);
 void adv_api_catalog_entry(struct adv_exchange *exchange);
 
@@ -41,6 +44,8 @@ void adv_api_compare(struct adv_exchange *exchange);
 void adv_api_check(struct adv_exchange *exchange);
 void adv_api_baseline_get(struct adv_exchange *exchange);
 void adv_api_baseline_put(struct adv_exchange *exchange);
+void adv_api_baseline_delete(struct adv_exchange *exchange);
+void adv_api_baselines_list(struct adv_exchange *exchange);
 
 void adv_api_livez(struct adv_exchange *exchange);
 void adv_api_readyz(struct adv_exchange *exchange);

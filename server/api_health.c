@@ -58,16 +58,21 @@ void adv_api_readyz(struct adv_exchange *exchange)
     if (!ready) adv_reply_header(exchange, "Retry-After", "1");
 }
 
+void adv_api_print_engine(const struct adv_app *app, struct adv_text *json)
+{
+    adv_text_append(json, "{");
+    adv_json_text_string(json, "version", adv_engine_version());
+    adv_json_text_string(json, "catalog_hash", adv_catalog_hash(app->catalog));
+    adv_json_text_string(json, "calibration", adv_catalog_calibration(app->catalog));
+    adv_text_append(json, "}");
+}
+
 void adv_api_version(struct adv_exchange *exchange)
 {
     struct adv_app *app = exchange->app;
     struct adv_text text;
     adv_text_init(&text, STATUS_LIMIT_BYTES);
-    adv_text_append(&text, "{");
-    adv_json_text_string(&text, "version", adv_engine_version());
-    adv_json_text_string(&text, "catalog_hash", adv_catalog_hash(app->catalog));
-    adv_json_text_string(&text, "calibration", adv_catalog_calibration(app->catalog));
-    adv_text_append(&text, "}");
+    adv_api_print_engine(app, &text);
     reply_built(exchange, 200, &text);
 }
 

@@ -30,6 +30,7 @@ struct adv_route;
     X(CONTENT_ENCODING, "Content-Encoding")                                                                  \
     X(CONTENT_TYPE, "Content-Type")                                                                          \
     X(IDEMPOTENCY_KEY, "Idempotency-Key")                                                                    \
+    X(IF_MATCH, "If-Match")                                                                                  \
     X(IF_NONE_MATCH, "If-None-Match")                                                                        \
     X(REQUEST_ID, "X-Request-Id")
 #define ADV_HEADER_ENUM(name, text) ADV_HEADER_##name,

@@ -382,7 +382,7 @@ static bool check_headers(struct request *request, const struct adv_guard *guard
         return false;
     }
     char allow[96];
-    switch (adv_routes_find(exchange, exchange->method, exchange->path, allow)) {
+    switch (adv_routes_find(exchange, exchange->method, request->target, allow)) {
     case ADV_ROUTE_NO_PATH:
         adv_reply_error(exchange, ADV_E_NOT_FOUND, "", "GET /v1/openapi.json lists what there is",
                         "there is no resource %.200s", exchange->path);

@@ -56,7 +56,7 @@ static bool put_in_front(struct adv_config *config, const struct adv_config *key
         room = append(whole, (struct adv_config_entry){"override_model_config", "true"});
     for (int i = 0; i < config->count && room; i++)
         if (strcmp(config->entries[i].key, "model_name") != 0) room = append(whole, config->entries[i]);
-    if (!room) return false;
+    if (!whole || !room) return false;
     memcpy(config->entries, whole->entries, sizeof config->entries);
     config->count = whole->count;
     return true;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "engine/base/arena.h"
+#include "engine/base/budget.h"
 #include "engine/base/err.h"
 
 #define ADV_LIMIT_REQUEST_ID       129 /* 128 characters and the NUL; a traceparent has 55 */
@@ -32,7 +33,8 @@ struct adv_route;
     X(IDEMPOTENCY_KEY, "Idempotency-Key")                                                                    \
     X(IF_MATCH, "If-Match")                                                                                  \
     X(IF_NONE_MATCH, "If-None-Match")                                                                        \
-    X(REQUEST_ID, "X-Request-Id")
+    X(REQUEST_ID, "X-Request-Id")                                                                            \
+    X(REQUEST_TIMEOUT, "Request-Timeout")
 #define ADV_HEADER_ENUM(name, text) ADV_HEADER_##name,
 enum adv_header { ADV_HEADER_TABLE(ADV_HEADER_ENUM) ADV_HEADER_COUNT };
 #undef ADV_HEADER_ENUM
@@ -67,7 +69,8 @@ struct adv_exchange {
     const char *principal; /* the token's name, "" without tokens */
     char *body;            /* NUL-terminated; NULL when there is none */
     size_t body_bytes;
-    struct adv_db *db; /* of the worker that runs the handler; NULL when there is no store */
+    struct adv_budget budget; /* what the engine may spend on it, and whether somebody still waits */
+    struct adv_db *db;        /* of the worker that runs the handler; NULL when there is no store */
     struct adv_reply reply;
 };
 

@@ -9,6 +9,7 @@
 
 #include "server/guard.h"
 #include "server/json_text.h"
+#include "server/patience.h"
 #include "server/request_id.h"
 #include "server/routes.h"
 
@@ -35,6 +36,7 @@ struct request {
     int64_t content_length_bytes;
     size_t body_capacity;
     int64_t start_us, deadline_us;
+    struct adv_patience patience;
     int status;
     size_t sent_bytes;
     int owners; /* the connection and, once submitted, the worker; guarded by http->lock */
@@ -73,6 +75,8 @@ void *adv_http_on_request_line(void *closure, const char *target, struct MHD_Con
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     request->slot = info ? info->socket_context : NULL;
+    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    request->patience.socket = info ? info->connect_fd : -1;
     (void)atomic_fetch_add(&http->app->metrics.in_flight, 1);
     if (request->target) return request;
     request_free(request);
@@ -168,8 +172,8 @@ static enum MHD_Result send_abandoned(struct request *request)
 {
     struct adv_exchange other = {.app = request->http->app};
     memcpy(other.request_id, request->exchange.request_id, sizeof other.request_id);
-    adv_reply_error(&other, ADV_E_TIMEOUT, "", "ask for less, or again later", "no answer within %ld s",
-                    request->http->app->config.deadline_s);
+    adv_reply_error(&other, ADV_E_TIMEOUT, "", "ask for less, or again later", "no answer within %.3g s",
+                    (double)(request->deadline_us - request->start_us) * 1e-6);
     adv_metrics_add(&request->http->app->metrics, ADV_COUNTER_REJECTED_DEADLINE, 1);
     enum MHD_Result result = send_reply(request, &other.reply);
     adv_reply_clear(&other.reply);
@@ -188,6 +192,17 @@ static void unlink_submitted(struct adv_http *http, struct request *request)
     request->next = request->previous = NULL;
 }
 
+static void count_abandoned(struct request *request)
+{
+    static const enum adv_counter counters[] = {
+        [ADV_PATIENCE_CLIENT_GONE] = ADV_COUNTER_ABANDONED_CLIENT,
+        [ADV_PATIENCE_DEADLINE] = ADV_COUNTER_ABANDONED_DEADLINE,
+        [ADV_PATIENCE_GIVEN_UP] = ADV_COUNTER_ABANDONED_DAEMON,
+    };
+    const int end = atomic_load(&request->patience.end);
+    if (end != ADV_PATIENCE_LASTS) adv_metrics_add(&request->http->app->metrics, counters[end], 1);
+}
+
 void adv_http_run_job(void *job, void *context)
 {
     struct request *request = job;
@@ -195,10 +210,13 @@ void adv_http_run_job(void *job, void *context)
     (void)pthread_mutex_lock(&http->lock);
     bool wanted = request->stage == STAGE_SUBMITTED;
     (void)pthread_mutex_unlock(&http->lock);
-    if (wanted) {
+    if (wanted && adv_patience_over(&request->patience)) { /* who has gone while waiting costs nothing */
+        adv_reply_error(&request->exchange, ADV_E_TIMEOUT, "", NULL, "nobody waits for the answer");
+    } else if (wanted) {
         request->exchange.db = context;
         request->exchange.route->handle(&request->exchange);
     }
+    count_abandoned(request);
     (void)pthread_mutex_lock(&http->lock);
     if (request->stage == STAGE_SUBMITTED) {
         request->stage = STAGE_ANSWERED;
@@ -217,7 +235,10 @@ static bool submit(struct request *request, struct adv_pool *pool)
     struct adv_http *http = request->http;
     (void)pthread_mutex_lock(&http->lock);
     request->stage = STAGE_SUBMITTED;
-    request->deadline_us = request->start_us + http->app->config.deadline_s * 1000000;
+    request->patience.deadline_us = request->deadline_us;
+    request->exchange.budget = (struct adv_budget){.over = adv_patience_over,
+                                                   .closure = &request->patience,
+                                                   .plans_max = (int)http->app->config.plans_count};
     request->owners++;
     bool added = !http->quiesced && adv_pool_try_add(pool, request);
     if (added) {
@@ -241,6 +262,8 @@ int adv_http_abandon(struct adv_http *http, int64_t at_us, bool all)
     for (struct request *request = http->submitted; request;) {
         struct request *next = request->next;
         if (all || request->deadline_us <= at_us) {
+            int lasts = ADV_PATIENCE_LASTS;
+            (void)atomic_compare_exchange_strong(&request->patience.end, &lasts, ADV_PATIENCE_GIVEN_UP);
             request->stage = STAGE_ABANDONED;
             unlink_submitted(http, request);
             MHD_resume_connection(request->connection);
@@ -364,6 +387,23 @@ static bool check_body(struct request *request, const struct adv_guard *guard)
     return false;
 }
 
+/* Request-Timeout: seconds that the client will wait, if that is less than the daemon's own deadline. */
+static bool check_timeout(struct request *request)
+{
+    const char *text = request->exchange.headers[ADV_HEADER_REQUEST_TIMEOUT];
+    const double own_s = (double)request->http->app->config.deadline_s;
+    double seconds = own_s;
+    char *end = NULL;
+    if (text && strspn(text, "0123456789.") == strlen(text)) seconds = strtod(text, &end);
+    if (text && (!end || end == text || *end != '\0' || !(seconds > 0.0))) {
+        adv_reply_error(&request->exchange, ADV_E_BAD_REQUEST, "/headers/Request-Timeout",
+                        "Request-Timeout: 2.5", "Request-Timeout is a number of seconds above 0");
+        return false;
+    }
+    request->deadline_us = request->start_us + (int64_t)((seconds < own_s ? seconds : own_s) * 1e6);
+    return true;
+}
+
 static bool check_accept(struct adv_exchange *exchange)
 {
     const char *type = exchange->route->answers;
@@ -400,7 +440,8 @@ static bool check_headers(struct request *request, const struct adv_guard *guard
     case ADV_ROUTE_FOUND:
         break;
     }
-    return check_token(request) && check_accept(exchange) && check_body(request, guard);
+    return check_token(request) && check_timeout(request) && check_accept(exchange) &&
+           check_body(request, guard);
 }
 
 static enum MHD_Result on_headers(struct request *request, const char *path, const char *method,
@@ -483,7 +524,10 @@ static enum MHD_Result on_complete(struct request *request)
         exchange->route->handle(exchange);
         return send_reply(request, &exchange->reply);
     }
-    struct adv_pool *pool = exchange->route->place == ADV_ROUTE_ENGINE ? app->engine_pool : app->store_pool;
+    struct adv_pool *const pools[] = {[ADV_ROUTE_SEARCH] = app->engine_pool,
+                                      [ADV_ROUTE_QUICK] = app->quick_pool,
+                                      [ADV_ROUTE_STORE] = app->store_pool};
+    struct adv_pool *pool = pools[exchange->route->place];
     if (submit(request, pool)) return MHD_YES;
     adv_metrics_add(&app->metrics, ADV_COUNTER_REJECTED_QUEUE, 1);
     adv_reply_error(exchange, ADV_E_BUSY, "", "try again after Retry-After seconds",

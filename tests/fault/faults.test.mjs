@@ -47,9 +47,12 @@ test('a full queue answers 503 with Retry-After at once, and what was taken is a
 
 test('a request that waits longer than the deadline gets 503, and the daemon goes on', async () => {
   const daemon = await startDaemon({ args: ['--workers', '1', '--deadline', '1', '--queue', '1000'] });
-  const begin = performance.now();
-  for (let i = 0; i < 3; i++) await (await daemon.post('/v1/advise', adviseRequest())).text();
-  const oneMs = (performance.now() - begin) / 3;
+  let oneMs = Infinity;
+  for (let i = 0; i < 5; i++) {
+    const begin = performance.now();
+    await (await daemon.post('/v1/advise', adviseRequest())).text();
+    oneMs = Math.min(oneMs, performance.now() - begin);
+  }
   const count = Math.min(900, Math.ceil(3000 / oneMs)); // three seconds of work for one worker
   const responses = await Promise.all(Array.from({ length: count }, () => daemon.post('/v1/advise', adviseRequest())));
   const late = responses.filter((response) => response.status === 503);

@@ -65,6 +65,7 @@ static void tag_store(struct job *job, bool store, const char *label, const char
                       const char *git_ref)
 {
     job->answer->wants_store = store;
+    job->answer->store_may_fail = json_is_string(json_object_get(job->root, "store"));
     copy_text(job->answer->label, label);
     copy_text(job->answer->project, project);
     copy_text(job->answer->git_ref, git_ref);

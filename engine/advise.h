@@ -26,7 +26,8 @@ struct adv_budget; /* base/budget.h */
 struct adv_answer {
     char *json; /* the response document; NULL on error */
     size_t json_bytes;
-    bool wants_store; /* "store": true was asked */
+    bool wants_store;    /* "store": true or "try" was asked */
+    bool store_may_fail; /* "try" */
     char label[ADV_LIMIT_NAME], project[ADV_LIMIT_NAME], git_ref[ADV_LIMIT_NAME];
     char model[ADV_LIMIT_NAME], chip[ADV_LIMIT_NAME], topology[ADV_LIMIT_NAME];
     double step_time_s, hbm_bytes_per_device; /* of the answer's (first) estimate; NAN when there is none */

@@ -64,9 +64,10 @@ void adv_api_readyz(struct adv_exchange *exchange)
     adv_text_append(&text, "{");
     adv_json_text_string(&text, "status", status);
     adv_json_text_string(&text, "database", database);
-    adv_text_format(&text, ",\"waiting\":%d,\"running\":%d,\"stuck\":%d}",
+    adv_text_format(&text, ",\"waiting\":%d,\"running\":%d,\"store_waiting\":%d,\"stuck\":%d}",
                     adv_pool_waiting(app->engine_pool) + adv_pool_waiting(app->quick_pool),
-                    adv_pool_running(app->engine_pool) + adv_pool_running(app->quick_pool), stuck);
+                    adv_pool_running(app->engine_pool) + adv_pool_running(app->quick_pool),
+                    adv_pool_waiting(app->store_pool), stuck);
     reply_built(exchange, ready ? 200 : 503, &text);
     if (!ready) adv_reply_header(exchange, "Retry-After", "1");
 }

@@ -89,12 +89,13 @@ static adv_code make_candidate(struct adv_exchange *exchange, const struct adv_g
     adv_text_init(&made, ADV_LIMIT_STORED_BYTES);
     enum adv_store_outcome outcome = ADV_STORE_SAVED;
     if (answer.wants_store)
-        (void)adv_keep(exchange, ADV_REQUEST_ESTIMATE, request->candidate_request, &answer, NULL, &made,
-                       side->gate.run_id, &outcome);
+        code = adv_keep(exchange, ADV_REQUEST_ESTIMATE, request->candidate_request, &answer, NULL, &made,
+                        side->gate.run_id, &outcome, err);
     else
         adv_text_append_bytes(&made, answer.json, answer.json_bytes);
     adv_answer_free(&answer);
     side->response = made.data;
+    if (code) return code;
     if (made.overflow || !made.data)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
     code = adv_gate_read_answer(made.data, &side->gate.now, err);

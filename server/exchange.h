@@ -71,6 +71,12 @@ struct adv_exchange {
     size_t body_bytes;
     struct adv_budget budget; /* what the engine may spend on it, and whether somebody still waits */
     struct adv_db *db;        /* of the worker that runs the handler; NULL when there is no store */
+    /* A handler that is not done says what follows, and where (enum adv_route_place), instead of replying. */
+    void (*next)(struct adv_exchange *exchange);
+    int next_place;
+    bool refused; /* there was no room there: `next` runs here, without a database, and replies */
+    void *state;  /* of the handler, in the arena */
+    void *held;   /* malloc'ed, freed with the exchange */
     struct adv_reply reply;
 };
 

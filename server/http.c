@@ -56,6 +56,7 @@ static void request_free(struct request *request)
 {
     adv_reply_clear(&request->exchange.reply);
     free(request->exchange.body);
+    free(request->exchange.held);
     adv_arena_free(&request->exchange.arena);
     free(request);
 }
@@ -203,6 +204,33 @@ static void count_abandoned(struct request *request)
     if (end != ADV_PATIENCE_LASTS) adv_metrics_add(&request->http->app->metrics, counters[end], 1);
 }
 
+static struct adv_pool *pool_of(const struct adv_app *app, int place)
+{
+    struct adv_pool *const pools[] = {[ADV_ROUTE_SEARCH] = app->engine_pool,
+                                      [ADV_ROUTE_QUICK] = app->quick_pool,
+                                      [ADV_ROUTE_STORE] = app->store_pool};
+    return pools[place];
+}
+
+/* The handler, or what it left to be done. false: another pool has the request now. */
+static bool run_step(struct request *request, struct adv_db *db)
+{
+    struct adv_exchange *exchange = &request->exchange;
+    void (*step)(struct adv_exchange *) = exchange->next ? exchange->next : exchange->route->handle;
+    exchange->next = NULL;
+    exchange->db = db;
+    step(exchange);
+    if (!exchange->next) return true;
+    if (adv_pool_try_add(pool_of(exchange->app, exchange->next_place), request)) return false;
+    adv_metrics_add(&exchange->app->metrics, ADV_COUNTER_REJECTED_QUEUE, 1);
+    step = exchange->next;
+    exchange->next = NULL;
+    exchange->db = NULL;
+    exchange->refused = true;
+    step(exchange);
+    return true;
+}
+
 void adv_http_run_job(void *job, void *context)
 {
     struct request *request = job;
@@ -212,9 +240,8 @@ void adv_http_run_job(void *job, void *context)
     (void)pthread_mutex_unlock(&http->lock);
     if (wanted && adv_patience_over(&request->patience)) { /* who has gone while waiting costs nothing */
         adv_reply_error(&request->exchange, ADV_E_TIMEOUT, "", NULL, "nobody waits for the answer");
-    } else if (wanted) {
-        request->exchange.db = context;
-        request->exchange.route->handle(&request->exchange);
+    } else if (wanted && !run_step(request, context)) {
+        return; /* it goes on elsewhere */
     }
     count_abandoned(request);
     (void)pthread_mutex_lock(&http->lock);
@@ -524,11 +551,10 @@ static enum MHD_Result on_complete(struct request *request)
         exchange->route->handle(exchange);
         return send_reply(request, &exchange->reply);
     }
-    struct adv_pool *const pools[] = {[ADV_ROUTE_SEARCH] = app->engine_pool,
-                                      [ADV_ROUTE_QUICK] = app->quick_pool,
-                                      [ADV_ROUTE_STORE] = app->store_pool};
-    struct adv_pool *pool = pools[exchange->route->place];
-    if (submit(request, pool)) return MHD_YES;
+    /* A key is looked up in the database first, where nobody waits who does not need it. */
+    const bool has_key = exchange->headers[ADV_HEADER_IDEMPOTENCY_KEY] != NULL;
+    if (submit(request, pool_of(app, has_key ? (int)ADV_ROUTE_STORE : (int)exchange->route->place)))
+        return MHD_YES;
     adv_metrics_add(&app->metrics, ADV_COUNTER_REJECTED_QUEUE, 1);
     adv_reply_error(exchange, ADV_E_BUSY, "", "try again after Retry-After seconds",
                     "%ld requests wait already", app->config.queue_count);

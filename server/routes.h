@@ -11,9 +11,10 @@
 /* Where a handler runs. */
 enum adv_route_place {
     ADV_ROUTE_INLINE, /* on the HTTP thread: never waits, takes microseconds */
-    ADV_ROUTE_SEARCH, /* on an engine worker: may take as long as the deadline; may also store */
-    ADV_ROUTE_QUICK,  /* on a quick worker: milliseconds, never behind a search; may also store */
-    ADV_ROUTE_STORE   /* on a store worker: waits for the database */
+    ADV_ROUTE_SEARCH, /* on an engine worker: may take as long as the deadline */
+    ADV_ROUTE_QUICK,  /* on a quick worker: milliseconds, never behind a search */
+    ADV_ROUTE_STORE   /* on a store worker: waits for the database. What is to be stored comes here when it is
+                         computed */
 };
 
 struct adv_route {

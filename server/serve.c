@@ -48,8 +48,9 @@ static void *open_worker(void *argument)
  * own. */
 static void *open_searcher(void *argument)
 {
+    (void)argument;
     (void)setpriority(PRIO_PROCESS, 0, SEARCHER_NICENESS);
-    return open_worker(argument);
+    return NULL;
 }
 
 static void close_worker(void *context)
@@ -85,11 +86,11 @@ static bool start(struct adv_app *app)
             adv_database_open(app->config.database_url, app->config.auto_migrate, &app->log, &app->metrics);
     struct adv_pool_work work = {
         .open = open_worker, .close = close_worker, .run = adv_http_run_job, .argument = app};
-    struct adv_pool_work search = work;
-    search.open = open_searcher;
+    const struct adv_pool_work quick = {.run = adv_http_run_job};
+    const struct adv_pool_work search = {.open = open_searcher, .run = adv_http_run_job};
     app->engine_pool = adv_pool_start((int)app->config.workers_count, (int)app->config.queue_count, &search);
     app->quick_pool =
-        adv_pool_start((int)app->config.quick_workers_count, (int)app->config.queue_count, &work);
+        adv_pool_start((int)app->config.quick_workers_count, (int)app->config.queue_count, &quick);
     app->store_pool =
         adv_pool_start((int)app->config.store_workers_count, (int)app->config.queue_count, &work);
     if (!app->engine_pool || !app->quick_pool || !app->store_pool ||

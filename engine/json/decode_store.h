@@ -8,6 +8,9 @@
 /* Their names, for lists of known members. */
 #define ADV_STORE_MEMBERS "store", "label", "project", "git_ref"
 
+/* "store": "try" asks for the answer also where it cannot be stored; true does not. */
+#define ADV_STORE_TRY "try"
+
 struct adv_store_wish {
     bool store;
     const char *label, *project, *git_ref; /* NULL when absent; at most ADV_LIMIT_NAME - 1 bytes */

@@ -102,7 +102,7 @@ adv_code adv_artifact_from_run(const struct adv_catalog *catalog, const struct a
     adv_code code =
         source ? adv_decode_answer(run->response_json, strlen(run->response_json), rank, &arena, source, err)
                : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
-    if (code == ADV_OK && run->is_estimate)
+    if (code == ADV_OK && source && run->is_estimate)
         code = add_model(catalog, run->request_json, &arena, &source->config, err);
     if (code == ADV_OK) code = adv_artifact_write(name, source, text, err);
     adv_arena_free(&arena);

@@ -23,8 +23,7 @@ static bool wait_for(PGconn *connection, short events, int64_t until_ms)
 
 static bool send_all(PGconn *connection, int64_t until_ms)
 {
-    int left = 0;
-    while ((left = PQflush(connection)) == 1) {
+    while (PQflush(connection) == 1) {
         if (!wait_for(connection, POLLIN | POLLOUT, until_ms)) return false;
         if (!PQconsumeInput(connection)) return true; /* lost: the result will say so */
     }

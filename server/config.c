@@ -30,6 +30,8 @@ static const struct setting settings[] = {
     {"catalog", SETTING_TEXT, FIELD(catalog), "", 0, 0,
      "folder of catalog files that replace the built-in ones"},
     {"log_level", SETTING_TEXT, FIELD(log_level), "info", 0, 0, "debug, info, warning or error"},
+    {"hosts", SETTING_TEXT, FIELD(hosts), "", 0, 0,
+     "without tokens: names it goes by beside addresses and names without dots; * any"},
     {"insecure", SETTING_BOOL, FIELD(insecure), "false", 0, 0, "listen beyond loopback without tokens"},
     {"auto_migrate", SETTING_BOOL, FIELD(auto_migrate), "true", 0, 0, "apply database migrations at start"},
     {"http_threads", SETTING_COUNT, FIELD(http_threads_count), "0", 0, 64,

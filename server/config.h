@@ -22,7 +22,8 @@ struct adv_config {
     char tokens_file[ADV_LIMIT_SETTING];
     char catalog[ADV_LIMIT_SETTING]; /* folder whose files replace embedded ones; empty = embedded */
     char log_level[ADV_LIMIT_SETTING];
-    bool insecure;     /* listen beyond loopback without tokens */
+    char hosts[ADV_LIMIT_SETTING]; /* names that a daemon without tokens goes by */
+    bool insecure;                 /* listen beyond loopback without tokens */
     bool auto_migrate; /* apply migrations at start; off: refuse the store until they are applied */
     long http_threads_count, workers_count, store_workers_count; /* 0 = by the number of processors */
     long quick_workers_count;                                    /* 0 = by the number of processors */

@@ -30,11 +30,14 @@ struct adv_route;
     X(AUTHORIZATION, "Authorization")                                                                        \
     X(CONTENT_ENCODING, "Content-Encoding")                                                                  \
     X(CONTENT_TYPE, "Content-Type")                                                                          \
+    X(HOST, "Host")                                                                                          \
     X(IDEMPOTENCY_KEY, "Idempotency-Key")                                                                    \
     X(IF_MATCH, "If-Match")                                                                                  \
     X(IF_NONE_MATCH, "If-None-Match")                                                                        \
+    X(ORIGIN, "Origin")                                                                                      \
     X(REQUEST_ID, "X-Request-Id")                                                                            \
-    X(REQUEST_TIMEOUT, "Request-Timeout")
+    X(REQUEST_TIMEOUT, "Request-Timeout")                                                                    \
+    X(SEC_FETCH_SITE, "Sec-Fetch-Site")
 #define ADV_HEADER_ENUM(name, text) ADV_HEADER_##name,
 enum adv_header { ADV_HEADER_TABLE(ADV_HEADER_ENUM) ADV_HEADER_COUNT };
 #undef ADV_HEADER_ENUM

@@ -9,6 +9,7 @@
 
 #include "server/guard.h"
 #include "server/json_text.h"
+#include "server/origin.h"
 #include "server/patience.h"
 #include "server/request_id.h"
 #include "server/routes.h"
@@ -467,8 +468,8 @@ static bool check_headers(struct request *request, const struct adv_guard *guard
     case ADV_ROUTE_FOUND:
         break;
     }
-    return check_token(request) && check_timeout(request) && check_accept(exchange) &&
-           check_body(request, guard);
+    return adv_origin_check(exchange) && check_token(request) && check_timeout(request) &&
+           check_accept(exchange) && check_body(request, guard);
 }
 
 static enum MHD_Result on_headers(struct request *request, const char *path, const char *method,

@@ -68,8 +68,7 @@ static void reply_baseline(struct adv_exchange *exchange, int status)
     adv_text_init(&json, BASELINE_LIMIT_BYTES);
     print_baseline(&name, &baseline, &json);
     adv_text_append(&json, "}");
-    if (json.overflow) adv_text_free(&json);
-    adv_reply_json(exchange, status, json.data, json.length_bytes);
+    adv_api_reply_made(exchange, status, &json);
 }
 
 /* What it is and what it was, also when there is none now. */
@@ -91,8 +90,8 @@ static void reply_history(struct adv_exchange *exchange)
         print_baseline(&name, now ? NULL : &baseline, &json);
         adv_json_text_raw(&json, "history", history.data);
         adv_text_append(&json, "}");
-        if (json.overflow || history.overflow) adv_text_free(&json);
-        adv_reply_json(exchange, 200, json.data, json.length_bytes);
+        json.overflow = json.overflow || history.overflow;
+        adv_api_reply_made(exchange, 200, &json);
     }
     adv_text_free(&history);
 }

@@ -68,17 +68,8 @@ void adv_api_readyz(struct adv_exchange *exchange)
                     adv_pool_waiting(app->engine_pool) + adv_pool_waiting(app->quick_pool),
                     adv_pool_running(app->engine_pool) + adv_pool_running(app->quick_pool),
                     adv_pool_waiting(app->store_pool), stuck);
-    reply_built(exchange, ready ? 200 : 503, &text);
+    adv_api_reply_made(exchange, ready ? 200 : 503, &text);
     if (!ready) adv_reply_header(exchange, "Retry-After", "1");
-}
-
-void adv_api_print_engine(const struct adv_app *app, struct adv_text *json)
-{
-    adv_text_append(json, "{");
-    adv_json_text_string(json, "version", adv_engine_version());
-    adv_json_text_string(json, "catalog_hash", adv_catalog_hash(app->catalog));
-    adv_json_text_string(json, "calibration", adv_catalog_calibration(app->catalog));
-    adv_text_append(json, "}");
 }
 
 void adv_api_version(struct adv_exchange *exchange)

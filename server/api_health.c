@@ -5,6 +5,7 @@
 #include "server/app.h"
 #include "server/http.h"
 #include "server/json_text.h"
+#include "server/raw_guard.h"
 #include "server/routes.h"
 
 #define STATUS_LIMIT_BYTES  4096
@@ -103,6 +104,8 @@ void adv_api_metrics(struct adv_exchange *exchange)
                             adv_pool_running(app->engine_pool));
     adv_metrics_print_gauge(&text, "workers_busy{pool=\"quick\"}", NULL, adv_pool_running(app->quick_pool));
     adv_metrics_print_gauge(&text, "workers_busy{pool=\"store\"}", NULL, adv_pool_running(app->store_pool));
+    adv_metrics_print_gauge(&text, "connections_refused", "Connections whose bytes no two parsers read alike",
+                            (double)adv_raw_guard_refused());
     adv_metrics_print_gauge(&text, "connections_open", "Open client connections",
                             adv_http_connections(app->http));
     adv_metrics_print_gauge(&text, "workers_stuck", "Workers at a request whose deadline has long passed",

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "server/guard.h"
 #include "server/json_text.h"
 #include "server/origin.h"
 #include "server/patience.h"
+#include "server/raw_guard.h"
 #include "server/request_id.h"
 #include "server/routes.h"
 
@@ -130,13 +132,15 @@ void adv_http_on_connection(void *closure, struct MHD_Connection *connection, vo
                             enum MHD_ConnectionNotificationCode what)
 {
     struct adv_http *http = closure;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (info) adv_raw_guard_close(info->connect_fd);
         adv_connections_close(http->connections, *socket_context);
         *socket_context = NULL;
         return;
     }
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (info && !adv_raw_guard_open(info->connect_fd)) (void)shutdown(info->connect_fd, SHUT_RDWR);
     *socket_context = info ? adv_connections_open(http->connections, info->connect_fd) : NULL;
 }
 
@@ -480,6 +484,7 @@ static enum MHD_Result on_headers(struct request *request, const char *path, con
     adv_guard_init(&guard);
     (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, take_guard_header, &guard);
     const char *refusal = adv_guard_finish(&guard, method, request->target, version);
+    if (!adv_raw_guard_has_seen(request->patience.socket)) refusal = "the connection's bytes are not guarded";
     exchange->method = adv_arena_copy(&exchange->arena, method);
     exchange->path = adv_arena_copy(&exchange->arena, path);
     if (!exchange->method || !exchange->path) return MHD_NO;

@@ -113,7 +113,7 @@ test('requests that once took seconds take milliseconds', async () => {
   };
   const [, kernelMs] = await timed(async () => assert.equal((await daemon.post('/v1/kernels/simulate', kernel)).status, 200));
   await problem(assert, await daemon.post('/v1/estimate', estimateRequest({ config: { per_device_batch_size: 1e9 } })), 422, 'out-of-range');
-  for (const [ms, name] of [[longMs, 'flags'], [batchMs, 'batch'], [kernelMs, 'kernel']]) assert.ok(ms < 2000, `${name}: ${ms} ms`);
+  for (const [ms, name] of [[longMs, 'flags'], [batchMs, 'batch'], [kernelMs, 'kernel']]) assert.ok(ms < (process.env.SANITIZER ? 20000 : 2000), `${name}: ${ms} ms`);
   await sleep(0);
   await daemon.stop();
 });

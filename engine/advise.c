@@ -23,6 +23,7 @@
 struct job {
     const struct adv_catalog *catalog;
     const json_t *root;
+    const struct adv_budget *budget;
     struct adv_arena arena;
     adv_err *warnings;
     struct adv_answer *answer;
@@ -64,6 +65,7 @@ static void tag_store(struct job *job, bool store, const char *label, const char
                       const char *git_ref)
 {
     job->answer->wants_store = store;
+    job->answer->store_may_fail = json_is_string(json_object_get(job->root, "store"));
     copy_text(job->answer->label, label);
     copy_text(job->answer->project, project);
     copy_text(job->answer->git_ref, git_ref);
@@ -142,7 +144,9 @@ static adv_code advise_on_one(struct job *job, const json_t *root)
     if (!request || !found) return ADV_E_MEMORY;
     adv_code code =
         adv_decode_advise_request(job->catalog, root, &job->arena, request, job->err, job->warnings);
+    if (code == ADV_OK) code = adv_budget_check(job->budget, 1, request, job->err);
     if (code != ADV_OK) return code;
+    request->budget = job->budget;
     return search(job, root, request, found);
 }
 
@@ -159,7 +163,7 @@ static adv_code answer_advise(struct job *job)
     if (!adv_platforms_asked(job->root)) return advise_on_one(job, job->root);
     struct adv_platforms_answer *platforms = allocate(job, sizeof *platforms);
     if (!platforms) return ADV_E_MEMORY;
-    adv_code code = adv_advise_platforms(job->catalog, job->root, platforms, job->err);
+    adv_code code = adv_advise_platforms(job->catalog, job->root, job->budget, platforms, job->err);
     if (code == ADV_OK) code = advise_on_one(job, platforms->best);
     if (code == ADV_OK) {
         (void)json_object_set(job->result, "platforms", platforms->rows);
@@ -237,6 +241,13 @@ static adv_code (*const steps[])(struct job *job) = {
 adv_code adv_answer_request(const struct adv_catalog *catalog, enum adv_request_kind kind, const char *json,
                             size_t json_bytes, struct adv_answer *answer, adv_err *err)
 {
+    return adv_answer_within(catalog, kind, json, json_bytes, NULL, answer, err);
+}
+
+adv_code adv_answer_within(const struct adv_catalog *catalog, enum adv_request_kind kind, const char *json,
+                           size_t json_bytes, const struct adv_budget *budget, struct adv_answer *answer,
+                           adv_err *err)
+{
     json_t *root = NULL;
     adv_err warnings;
     adv_err_init(&warnings);
@@ -245,9 +256,18 @@ adv_code adv_answer_request(const struct adv_catalog *catalog, enum adv_request_
     adv_code code = kind == ADV_REQUEST_LINT ? adv_decode_lint_text(json, json_bytes, &root, err)
                                              : adv_json_parse(json, json_bytes, &root, err);
     if (code != ADV_OK) return code;
-    struct job job = {.catalog = catalog, .root = root, .warnings = &warnings, .answer = answer, .err = err};
+    struct job job = {.catalog = catalog,
+                      .root = root,
+                      .budget = budget,
+                      .warnings = &warnings,
+                      .answer = answer,
+                      .err = err};
     adv_arena_init(&job.arena, ADV_LIMIT_ARENA_BYTES);
-    code = steps[kind](&job);
+    code = adv_budget_over(budget) ? adv_budget_refuse(err) : steps[kind](&job);
+    if (code == ADV_OK && adv_budget_over(budget)) {
+        json_decref(job.result);
+        code = adv_budget_refuse(err);
+    }
     if (code == ADV_OK) {
         answer->json = adv_encode_text(job.result, &answer->json_bytes);
         if (!answer->json)

@@ -20,11 +20,14 @@ enum adv_request_kind {
     ADV_REQUEST_LINT
 };
 
+struct adv_budget; /* base/budget.h */
+
 /* What the caller may add to an answer and store beside it. Strings are copies inside this struct. */
 struct adv_answer {
     char *json; /* the response document; NULL on error */
     size_t json_bytes;
-    bool wants_store; /* "store": true was asked */
+    bool wants_store;    /* "store": true or "try" was asked */
+    bool store_may_fail; /* "try" */
     char label[ADV_LIMIT_NAME], project[ADV_LIMIT_NAME], git_ref[ADV_LIMIT_NAME];
     char model[ADV_LIMIT_NAME], chip[ADV_LIMIT_NAME], topology[ADV_LIMIT_NAME];
     double step_time_s, hbm_bytes_per_device; /* of the answer's (first) estimate; NAN when there is none */
@@ -37,6 +40,12 @@ struct adv_answer {
 ADV_MUST_CHECK adv_code adv_answer_request(const struct adv_catalog *catalog, enum adv_request_kind kind,
                                            const char *json, size_t json_bytes, struct adv_answer *answer,
                                            adv_err *err);
+/* The same within a budget (NULL: none). ADV_E_TIMEOUT within 50 ms after it is over; ADV_E_RANGE: the
+ * request asks for more machines or plans than it allows. */
+ADV_MUST_CHECK adv_code adv_answer_within(const struct adv_catalog *catalog, enum adv_request_kind kind,
+                                          const char *json, size_t json_bytes,
+                                          const struct adv_budget *budget, struct adv_answer *answer,
+                                          adv_err *err);
 void adv_answer_free(struct adv_answer *answer);
 
 /* The engine has no clock: an advise answer's search.elapsed_ms and evaluations_per_s are null until the

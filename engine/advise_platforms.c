@@ -11,6 +11,7 @@
 
 struct tour {
     const struct adv_catalog *catalog;
+    const struct adv_budget *budget;
     struct adv_platforms_answer *answer;
     adv_err *err;
     int count; /* modelled machines */
@@ -55,6 +56,34 @@ static void note_nothing_fits(const struct adv_search_result *found, struct adv_
     (void)snprintf(row->reason, sizeof row->reason, "%s", why);
 }
 
+#define BUDGET_RULE "request-budget"
+
+static bool is_budget(const adv_err *err)
+{
+    const char *rule = err->findings[0].rule;
+    return rule && strcmp(rule, BUDGET_RULE) == 0;
+}
+
+adv_code adv_budget_check(const struct adv_budget *budget, int machines,
+                          const struct adv_advise_request *request, adv_err *err)
+{
+    const int plans = machines * request->top_k * (request->wants_sensitivities ? 2 : 1);
+    if (!budget) return ADV_OK;
+    if (budget->machines_max > 0 && machines > budget->machines_max)
+        (void)adv_err_add(err, ADV_E_RANGE, "/clusters", "ask in several requests",
+                          "%d machines are to be searched; a request may ask for %d", machines,
+                          budget->machines_max);
+    else if (budget->plans_max > 0 && plans > budget->plans_max)
+        (void)adv_err_add(
+            err, ADV_E_RANGE, "/search/top_k", "fewer machines, fewer plans, or no sensitivities",
+            "%d machines times top_k %d%s are %d plans; a request may ask for %d", machines, request->top_k,
+            request->wants_sensitivities ? ", twice with sensitivities," : "", plans, budget->plans_max);
+    else
+        return ADV_OK;
+    adv_err_rule(err, BUDGET_RULE);
+    return ADV_E_RANGE;
+}
+
 static adv_code search_one(struct tour *tour, const struct adv_platform_job *job, struct adv_arena *arena,
                            struct adv_platform_row *row, struct adv_platform *platform)
 {
@@ -65,19 +94,25 @@ static adv_code search_one(struct tour *tour, const struct adv_platform_job *job
         return adv_err_add(tour->err, ADV_E_MEMORY, "", NULL, "the request needs more memory than its limit");
     adv_err_init(own);
     adv_code code = adv_decode_advise_request(tour->catalog, job->document, arena, request, own, NULL);
+    if (code == ADV_OK && tour->count == 1)
+        code = adv_budget_check(tour->budget, tour->answer->jobs.modelled, request, own);
     if (code == ADV_OK) {
         tour->objective = request->objective;
         tour->model = request->model;
         tour->workload = request->workload;
         tour->has_model = true;
         request->top_k = 1;
+        request->budget = tour->budget;
         const struct adv_catalog_chip *chip = adv_catalog_chip(tour->catalog, request->cluster.chip.name);
         const struct adv_reread *baseline;
         code = adv_reread_baseline(tour->catalog, request, arena, &baseline, own);
         if (code == ADV_OK) code = adv_search_run(request, baseline, &chip->constants, arena, found, own);
         tour->answer->evaluations += found->evaluated;
     }
-    if (code == ADV_E_MEMORY) return adv_err_add(tour->err, code, "", NULL, "%s", own->findings[0].detail);
+    if (code == ADV_E_MEMORY || code == ADV_E_TIMEOUT || (code == ADV_E_RANGE && is_budget(own))) {
+        adv_err_merge(tour->err, own, "");
+        return code;
+    }
     row->cluster = adv_encode_cluster(&request->cluster);
     platform->chips = request->cluster.chips_per_slice * request->cluster.slices;
     platform->price_usd_per_chip_hour = request->cluster.price_usd_per_chip_hour;
@@ -137,7 +172,8 @@ static void finish(struct tour *tour)
 }
 
 adv_code adv_advise_platforms(const struct adv_catalog *catalog, const json_t *root,
-                              struct adv_platforms_answer *answer, adv_err *err)
+                              const struct adv_budget *budget, struct adv_platforms_answer *answer,
+                              adv_err *err)
 {
     memset(answer, 0, sizeof *answer);
     adv_code code = adv_decode_platforms(catalog, root, &answer->jobs, err);
@@ -147,6 +183,7 @@ adv_code adv_advise_platforms(const struct adv_catalog *catalog, const json_t *r
     struct tour *tour = adv_arena_alloc(&arena, sizeof *tour);
     if (tour) {
         tour->catalog = catalog;
+        tour->budget = budget;
         tour->answer = answer;
         tour->err = err;
         code = search_all(tour);

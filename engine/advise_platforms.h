@@ -3,7 +3,9 @@
 #define ADV_ADVISE_PLATFORMS_H
 
 #include "engine/base/arena.h"
+#include "engine/base/budget.h"
 #include "engine/json/decode_platforms.h"
+#include "engine/spec/request.h"
 
 struct adv_platforms_answer {
     struct adv_platform_jobs jobs; /* freed by the caller, also on error: adv_platform_jobs_free */
@@ -16,7 +18,13 @@ struct adv_platforms_answer {
  * batch its devices cannot divide) or where nothing fits becomes a row with the reason. Refused on all: the
  * findings of the first. Each search has an arena of its own, so that memory does not grow with their number.
  */
+/* Whether a decoded request for `machines` asks for no more than the budget (may be NULL) allows.
+ * ADV_E_RANGE. */
+ADV_MUST_CHECK adv_code adv_budget_check(const struct adv_budget *budget, int machines,
+                                         const struct adv_advise_request *request, adv_err *err);
+
 ADV_MUST_CHECK adv_code adv_advise_platforms(const struct adv_catalog *catalog, const json_t *root,
+                                             const struct adv_budget *budget,
                                              struct adv_platforms_answer *answer, adv_err *err);
 
 #endif

@@ -26,8 +26,16 @@ ADV_MUST_CHECK bool adv_api_read_page(struct adv_exchange *exchange, const char 
 void adv_api_reply_page(struct adv_exchange *exchange, adv_code code, struct adv_text *page,
                         const adv_err *err);
 
-/* For files that do not see the app. */
-const struct adv_catalog *adv_api_catalog(const struct adv_exchange *exchange);
+/* {"version", "catalog_hash", "calibration"} appended: every answer names the engine it is by. */
+#define ADV_LIMIT_ENGINE_BYTES 256 /* what follows; three names */
+void adv_api_print_engine(const struct adv_app *app, struct adv_text *json);
+
+/* Answers with the object `json`, which is given away, and the engine added to it. */
+void adv_api_reply_made(struct adv_exchange *exchange, int status, struct adv_text *json);
+
+/* Link: <…>; rel="next" for a page that names a next_cursor. */
+void adv_api_link_next(struct adv_exchange *exchange, const struct adv_text *page);
+
 void adv_api_catalog_list(struct adv_exchange *exchange);
 void adv_api_catalog_entry(struct adv_exchange *exchange);
 
@@ -43,6 +51,8 @@ void adv_api_compare(struct adv_exchange *exchange);
 void adv_api_check(struct adv_exchange *exchange);
 void adv_api_baseline_get(struct adv_exchange *exchange);
 void adv_api_baseline_put(struct adv_exchange *exchange);
+void adv_api_baseline_delete(struct adv_exchange *exchange);
+void adv_api_baselines_list(struct adv_exchange *exchange);
 
 void adv_api_livez(struct adv_exchange *exchange);
 void adv_api_readyz(struct adv_exchange *exchange);

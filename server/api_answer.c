@@ -61,25 +61,37 @@ static bool replay(struct adv_exchange *exchange, const struct adv_idempotency *
     return outcome == ADV_STORE_OTHER_BODY;
 }
 
-static void reply_stored(struct adv_exchange *exchange, struct adv_answer *answer,
-                         const struct adv_idempotency *idempotency)
+/* What an answer that is to be stored, or that a key stands for, carries from worker to worker. */
+struct pending {
+    struct adv_idempotency idempotency;
+    struct adv_answer answer; /* its document is held by the exchange */
+};
+
+/* On a worker that has a database: the reply waits for the commit, and nobody else does. */
+static void store_and_reply(struct adv_exchange *exchange)
 {
+    const struct pending *pending = exchange->state;
+    const struct adv_idempotency *idempotency = &pending->idempotency;
     struct adv_text response;
     adv_text_init(&response, ADV_LIMIT_STORED_BYTES);
     enum adv_store_outcome outcome = ADV_STORE_SAVED;
     char run_id[ADV_UUID_BYTES];
-    (void)adv_keep(exchange, (enum adv_request_kind)exchange->route->kind, exchange->body, answer,
-                   idempotency->key ? idempotency : NULL, &response, run_id, &outcome);
-    if (outcome == ADV_STORE_UNKNOWN_KEY) {
-        /* The key was taken while we computed: the other request's answer counts. */
-        adv_text_free(&response);
-        if (!replay(exchange, idempotency))
-            adv_reply_error(exchange, ADV_E_CONFLICT, "/headers/Idempotency-Key", "send it again",
-                            "a request with this key is being answered");
+    adv_err err;
+    adv_err_init(&err);
+    adv_code code =
+        adv_keep(exchange, (enum adv_request_kind)exchange->route->kind, exchange->body, &pending->answer,
+                 idempotency->key ? idempotency : NULL, &response, run_id, &outcome, &err);
+    if (!code && outcome != ADV_STORE_UNKNOWN_KEY) {
+        if (response.overflow) adv_text_free(&response);
+        adv_reply_json(exchange, 200, response.data, response.length_bytes);
         return;
     }
-    if (response.overflow) adv_text_free(&response);
-    adv_reply_json(exchange, 200, response.data, response.length_bytes);
+    adv_text_free(&response);
+    if (code)
+        adv_reply_problem(exchange, &err);
+    else if (!replay(exchange, idempotency)) /* the key was taken while we computed: that answer counts */
+        adv_reply_error(exchange, ADV_E_CONFLICT, "/headers/Idempotency-Key", "send it again",
+                        "a request with this key is being answered");
 }
 
 static int64_t now_us(void)
@@ -95,8 +107,8 @@ adv_code adv_api_run_engine(struct adv_exchange *exchange, int kind, const char 
     struct adv_metrics *metrics = &exchange->app->metrics;
     memset(answer, 0, sizeof *answer);
     int64_t start_us = now_us();
-    adv_code code = adv_answer_request(exchange->app->catalog, (enum adv_request_kind)kind, json, json_bytes,
-                                       answer, err);
+    adv_code code = adv_answer_within(exchange->app->catalog, (enum adv_request_kind)kind, json, json_bytes,
+                                      &exchange->budget, answer, err);
     int64_t elapsed_us = now_us() - start_us;
     adv_metrics_add(metrics, ADV_COUNTER_ENGINE_US, (uint64_t)elapsed_us);
     if (code) return code;
@@ -110,26 +122,43 @@ adv_code adv_api_run_engine(struct adv_exchange *exchange, int kind, const char 
                        "the token may not store runs");
 }
 
+/* On a worker of the engine. */
+static void compute(struct adv_exchange *exchange)
+{
+    struct pending *pending = exchange->state;
+    struct adv_answer *answer = &pending->answer;
+    adv_err err;
+    adv_err_init(&err);
+    if (exchange->refused) {
+        adv_reply_error(exchange, ADV_E_BUSY, "", "try again after Retry-After seconds",
+                        "%ld requests wait already", exchange->app->config.queue_count);
+    } else if (adv_api_run_engine(exchange, exchange->route->kind, exchange->body ? exchange->body : "",
+                                  exchange->body_bytes, answer, &err)) {
+        adv_reply_problem(exchange, &err);
+    } else if (answer->wants_store) {
+        exchange->held = answer->json;
+        exchange->next = store_and_reply;
+        exchange->next_place = ADV_ROUTE_STORE;
+    } else {
+        adv_reply_json(exchange, 200, answer->json, answer->json_bytes);
+    }
+}
+
+/* Begins on a worker of the engine, or, with a key, on one that has a database. */
 void adv_api_answer(struct adv_exchange *exchange)
 {
     static const char *const no_query[] = {NULL};
-    struct adv_idempotency idempotency;
-    if (!adv_exchange_check_query(exchange, no_query) || !read_key(exchange, &idempotency) ||
-        replay(exchange, &idempotency))
-        return;
-    struct adv_answer answer;
-    adv_err err;
-    adv_err_init(&err);
-    if (adv_api_run_engine(exchange, exchange->route->kind, exchange->body ? exchange->body : "",
-                           exchange->body_bytes, &answer, &err)) {
-        adv_reply_problem(exchange, &err);
+    struct pending *pending = adv_arena_alloc(&exchange->arena, sizeof *pending);
+    exchange->state = pending;
+    if (!pending) {
+        adv_reply_error(exchange, ADV_E_MEMORY, "", NULL, "no memory for the request");
         return;
     }
-    if (answer.wants_store) {
-        reply_stored(exchange, &answer, &idempotency);
-    } else {
-        adv_reply_json(exchange, 200, answer.json, answer.json_bytes);
-        answer.json = NULL;
+    if (!adv_exchange_check_query(exchange, no_query) || !read_key(exchange, &pending->idempotency)) return;
+    if (!pending->idempotency.key) {
+        compute(exchange);
+    } else if (!replay(exchange, &pending->idempotency)) {
+        exchange->next = compute;
+        exchange->next_place = (int)exchange->route->place;
     }
-    adv_answer_free(&answer);
 }

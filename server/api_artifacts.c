@@ -1,8 +1,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/json/decode_answer.h"
+#include "engine/json/run_files.h"
 #include "server/api.h"
+#include "server/app.h"
 #include "server/store_runs.h"
 
 #define ARTIFACT_LIMIT_BYTES (1024u * 1024u) /* a table of 100 rows takes 20 KiB */
@@ -29,7 +30,7 @@ void adv_api_run_artifact(struct adv_exchange *exchange)
     int rank = 1;
     if (!adv_exchange_check_query(exchange, allowed) || !adv_api_read_rank(exchange, &rank)) return;
     const char *name = exchange->parameters[1];
-    const char *type = adv_artifact_media_type(name);
+    const char *type = adv_run_file_type(name);
     if (type && !adv_exchange_accepts(exchange, type)) {
         adv_reply_error(exchange, ADV_E_NOT_ACCEPTABLE, "/headers/Accept", "leave Accept out, or allow it",
                         "%.64s is %s only", name, type);
@@ -44,8 +45,8 @@ void adv_api_run_artifact(struct adv_exchange *exchange)
     }
     struct adv_text text;
     adv_text_init(&text, ARTIFACT_LIMIT_BYTES);
-    if (adv_artifact_from_answer(adv_api_catalog(exchange), name, run.response, strlen(run.response), rank,
-                                 &text, &err)) {
+    const struct adv_run_documents documents = {strcmp(run.kind, "estimate") == 0, run.request, run.response};
+    if (adv_artifact_from_run(exchange->app->catalog, &documents, name, rank, &text, &err)) {
         adv_text_free(&text);
         adv_reply_problem(exchange, &err);
     } else {

@@ -4,11 +4,6 @@
 #include "server/api.h"
 #include "server/app.h"
 
-const struct adv_catalog *adv_api_catalog(const struct adv_exchange *exchange)
-{
-    return exchange->app->catalog;
-}
-
 static const char *const no_query[] = {NULL};
 
 void adv_api_catalog_list(struct adv_exchange *exchange)

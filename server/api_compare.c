@@ -6,6 +6,8 @@
 #include "server/app.h"
 #include "server/store_runs.h"
 
+#define COMPARE_LIMIT_BYTES (8u * 1024u * 1024u) /* 16 runs of 100 terms take 300 KiB */
+
 #define MOST_RUNS 16 /* side by side; more columns nobody reads */
 
 /* Splits the list at its commas in place; the number of ids, or -1 when there are too many. */
@@ -18,6 +20,15 @@ static int split(char *list, const char *ids[MOST_RUNS])
         ids[count++] = id;
     }
     return count;
+}
+
+static void reply_compared(struct adv_exchange *exchange, struct adv_answer *answer)
+{
+    struct adv_text text;
+    adv_text_init(&text, COMPARE_LIMIT_BYTES);
+    adv_text_append_bytes(&text, answer->json, answer->json_bytes);
+    adv_answer_free(answer);
+    adv_api_reply_made(exchange, 200, &text);
 }
 
 void adv_api_compare(struct adv_exchange *exchange)
@@ -50,6 +61,6 @@ void adv_api_compare(struct adv_exchange *exchange)
     if (code)
         adv_reply_problem(exchange, &err);
     else
-        adv_reply_json(exchange, 200, answer.json, answer.json_bytes);
+        reply_compared(exchange, &answer);
     for (int i = 0; i < found; i++) adv_store_run_free(&stored[i]);
 }

@@ -5,9 +5,11 @@
 #include "server/app.h"
 #include "server/http.h"
 #include "server/json_text.h"
+#include "server/raw_guard.h"
 #include "server/routes.h"
 
 #define STATUS_LIMIT_BYTES  4096
+#define STUCK_AFTER_S       2               /* beyond the deadline; giving up takes 50 ms */
 #define METRICS_LIMIT_BYTES (1024u * 1024u) /* 48 routes with all their codes and buckets take 200 KiB */
 
 static void reply_built(struct adv_exchange *exchange, int status, struct adv_text *text)
@@ -20,6 +22,15 @@ void adv_api_livez(struct adv_exchange *exchange)
 {
     static const char body[] = "{\"status\":\"alive\"}";
     adv_reply_constant(exchange, 200, "application/json", body, sizeof body - 1);
+}
+
+/* Workers that are still at a request whose deadline passed long ago: what should have given up has not. */
+static int stuck_workers(struct adv_app *app)
+{
+    const int64_t since_us = adv_http_now_us() - (app->config.deadline_s + STUCK_AFTER_S) * 1000000;
+    return adv_pool_running_since(app->engine_pool, since_us) +
+           adv_pool_running_since(app->quick_pool, since_us) +
+           adv_pool_running_since(app->store_pool, since_us);
 }
 
 /* Ready means: send work here. A database that is away leaves the daemon ready but degraded, because
@@ -41,9 +52,11 @@ void adv_api_readyz(struct adv_exchange *exchange)
         database = adv_database_state_name(state);
     }
     bool draining = atomic_load(&app->draining);
-    bool ready = !draining && state != ADV_DATABASE_CONNECTING;
+    int stuck = stuck_workers(app);
+    bool ready = !draining && stuck == 0 && state != ADV_DATABASE_CONNECTING;
     if (require && (!app->database || state != ADV_DATABASE_UP)) ready = false;
     const char *status = draining                   ? "draining"
+                         : stuck                    ? "stuck"
                          : !ready                   ? "not ready"
                          : state == ADV_DATABASE_UP ? "ready"
                                                     : "degraded";
@@ -52,9 +65,11 @@ void adv_api_readyz(struct adv_exchange *exchange)
     adv_text_append(&text, "{");
     adv_json_text_string(&text, "status", status);
     adv_json_text_string(&text, "database", database);
-    adv_text_format(&text, ",\"waiting\":%d,\"running\":%d}", adv_pool_waiting(app->engine_pool),
-                    adv_pool_running(app->engine_pool));
-    reply_built(exchange, ready ? 200 : 503, &text);
+    adv_text_format(&text, ",\"waiting\":%d,\"running\":%d,\"store_waiting\":%d,\"stuck\":%d}",
+                    adv_pool_waiting(app->engine_pool) + adv_pool_waiting(app->quick_pool),
+                    adv_pool_running(app->engine_pool) + adv_pool_running(app->quick_pool),
+                    adv_pool_waiting(app->store_pool), stuck);
+    adv_api_reply_made(exchange, ready ? 200 : 503, &text);
     if (!ready) adv_reply_header(exchange, "Retry-After", "1");
 }
 
@@ -63,11 +78,7 @@ void adv_api_version(struct adv_exchange *exchange)
     struct adv_app *app = exchange->app;
     struct adv_text text;
     adv_text_init(&text, STATUS_LIMIT_BYTES);
-    adv_text_append(&text, "{");
-    adv_json_text_string(&text, "version", adv_engine_version());
-    adv_json_text_string(&text, "catalog_hash", adv_catalog_hash(app->catalog));
-    adv_json_text_string(&text, "calibration", adv_catalog_calibration(app->catalog));
-    adv_text_append(&text, "}");
+    adv_api_print_engine(app, &text);
     reply_built(exchange, 200, &text);
 }
 
@@ -87,12 +98,18 @@ void adv_api_metrics(struct adv_exchange *exchange)
     adv_metrics_print(&app->metrics, adv_routes_method, adv_routes_path, &text);
     adv_metrics_print_gauge(&text, "queue_depth{pool=\"engine\"}", "Requests waiting for a worker",
                             adv_pool_waiting(app->engine_pool));
+    adv_metrics_print_gauge(&text, "queue_depth{pool=\"quick\"}", NULL, adv_pool_waiting(app->quick_pool));
     adv_metrics_print_gauge(&text, "queue_depth{pool=\"store\"}", NULL, adv_pool_waiting(app->store_pool));
     adv_metrics_print_gauge(&text, "workers_busy{pool=\"engine\"}", "Workers running a request",
                             adv_pool_running(app->engine_pool));
+    adv_metrics_print_gauge(&text, "workers_busy{pool=\"quick\"}", NULL, adv_pool_running(app->quick_pool));
     adv_metrics_print_gauge(&text, "workers_busy{pool=\"store\"}", NULL, adv_pool_running(app->store_pool));
+    adv_metrics_print_gauge(&text, "connections_refused", "Connections whose bytes no two parsers read alike",
+                            (double)adv_raw_guard_refused());
     adv_metrics_print_gauge(&text, "connections_open", "Open client connections",
                             adv_http_connections(app->http));
+    adv_metrics_print_gauge(&text, "workers_stuck", "Workers at a request whose deadline has long passed",
+                            stuck_workers(app));
     bool up = app->database && adv_database_state(app->database) == ADV_DATABASE_UP;
     adv_metrics_print_gauge(&text, "database_up", "1 while the database can be used", up ? 1.0 : 0.0);
     char build[256];

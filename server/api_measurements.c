@@ -13,12 +13,6 @@
 
 static const char *const no_query[] = {NULL};
 
-static void reply_text(struct adv_exchange *exchange, int status, struct adv_text *text)
-{
-    if (text->overflow) adv_text_free(text);
-    adv_reply_json(exchange, status, text->data, text->length_bytes);
-}
-
 static bool is_log(const struct adv_exchange *exchange)
 {
     const char *type = exchange->headers[ADV_HEADER_CONTENT_TYPE];
@@ -104,7 +98,7 @@ void adv_api_measurement_post(struct adv_exchange *exchange)
         adv_text_free(&json);
         adv_reply_problem(exchange, &err);
     } else {
-        reply_text(exchange, created ? 201 : 200, &json);
+        adv_api_reply_made(exchange, created ? 201 : 200, &json);
     }
 }
 
@@ -119,7 +113,7 @@ void adv_api_measurements_list(struct adv_exchange *exchange)
         adv_text_free(&json);
         adv_reply_problem(exchange, &err);
     } else {
-        reply_text(exchange, 200, &json);
+        adv_api_reply_made(exchange, 200, &json);
     }
 }
 

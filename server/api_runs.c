@@ -1,6 +1,8 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/advise.h"
 #include "engine/json/decode_measured.h"
 #include "server/api.h"
 #include "server/app.h"
@@ -47,17 +49,12 @@ bool adv_api_read_page(struct adv_exchange *exchange, const char *since, const c
     return is_cursor && is_time;
 }
 
-static void reply_text(struct adv_exchange *exchange, struct adv_text *text)
-{
-    if (text->overflow) adv_text_free(text);
-    adv_reply_json(exchange, 200, text->data, text->length_bytes);
-}
-
 void adv_api_reply_page(struct adv_exchange *exchange, adv_code code, struct adv_text *page,
                         const adv_err *err)
 {
     if (code == ADV_OK) {
-        reply_text(exchange, page);
+        adv_api_link_next(exchange, page);
+        adv_api_reply_made(exchange, 200, page);
         return;
     }
     adv_text_free(page);
@@ -100,12 +97,15 @@ void adv_api_run_get(struct adv_exchange *exchange)
         return;
     }
     adv_reply_header(exchange, "Cache-Control", "private, no-cache");
-    /* A run never changes: its id is its tag. */
-    if (!adv_reply_not_modified(exchange, run.id)) {
+    /* A run never changes, but the engine that shows it does: both are its tag. */
+    char tag[ADV_UUID_BYTES + ADV_LIMIT_ENGINE_BYTES];
+    (void)snprintf(tag, sizeof tag, "%s-%.40s-%.40s-%.80s", run.id, adv_engine_version(),
+                   adv_catalog_hash(exchange->app->catalog), adv_catalog_calibration(exchange->app->catalog));
+    if (!adv_reply_not_modified(exchange, tag)) {
         struct adv_text json;
         adv_text_init(&json, RUN_LIMIT_BYTES);
         adv_store_run_print(&run, &json);
-        reply_text(exchange, &json);
+        adv_api_reply_made(exchange, 200, &json);
     }
     adv_store_run_free(&run);
 }

@@ -44,8 +44,7 @@ void adv_api_web(struct adv_exchange *exchange)
         if (length > ending && strcmp(file->name + length - ending, types[i].ending) == 0)
             type = types[i].type;
     }
-    char tag[ADV_SHA256_HEX];
-    adv_sha256_hex(file->data, file->length_bytes, tag);
+    const char *tag = exchange->app->documents->web_tags[file - adv_embedded_web];
     adv_reply_header(exchange, "Cache-Control", "no-cache");
     adv_reply_header(exchange, "Content-Security-Policy", "%s", CONTENT_POLICY);
     adv_reply_header(exchange, "Referrer-Policy", "no-referrer");

@@ -24,7 +24,8 @@ struct adv_app {
     struct adv_documents *documents; /* answers that never change while the daemon runs */
     struct adv_tokens *tokens;       /* NULL: everybody may do everything */
     struct adv_database *database;   /* NULL: none is configured */
-    struct adv_pool *engine_pool;    /* estimate, advise, … */
+    struct adv_pool *engine_pool;    /* searches: advise, tune */
+    struct adv_pool *quick_pool;     /* estimate, simulate, lint: never behind a search */
     struct adv_pool *store_pool;     /* what only reads the database never waits behind a search */
     struct adv_http *http;
     atomic_bool draining;

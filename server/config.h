@@ -22,14 +22,17 @@ struct adv_config {
     char tokens_file[ADV_LIMIT_SETTING];
     char catalog[ADV_LIMIT_SETTING]; /* folder whose files replace embedded ones; empty = embedded */
     char log_level[ADV_LIMIT_SETTING];
-    bool insecure;     /* listen beyond loopback without tokens */
+    char hosts[ADV_LIMIT_SETTING]; /* names that a daemon without tokens goes by */
+    bool insecure;                 /* listen beyond loopback without tokens */
     bool auto_migrate; /* apply migrations at start; off: refuse the store until they are applied */
     long http_threads_count, workers_count, store_workers_count; /* 0 = by the number of processors */
-    long queue_count;                                            /* requests waiting for a worker, per pool */
-    long connections_count, connections_per_ip_count;            /* per-ip 0 = no limit */
-    long request_timeout_s;                                      /* to send a whole request */
-    long idle_timeout_s;                                         /* keep-alive */
-    long deadline_s;                                             /* to answer a request, waiting included */
+    long quick_workers_count;                                    /* 0 = by the number of processors */
+    long plans_count; /* that one request may ask for, machines times top_k; 0 = no limit */
+    long queue_count; /* requests waiting for a worker, per pool */
+    long connections_count, connections_per_ip_count; /* per-ip 0 = no limit */
+    long request_timeout_s;                           /* to send a whole request */
+    long idle_timeout_s;                              /* keep-alive */
+    long deadline_s;                                  /* to answer a request, waiting included */
     long drain_delay_s;    /* not ready, still listening: lets a load balancer look away */
     long drain_deadline_s; /* for requests under way */
 };

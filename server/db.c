@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STATEMENT_LIMIT_MS 6000 /* more than statement_timeout, whose answer says more */
+#define CONNECT_LIMIT_MS   3000
+
 struct adv_db {
     struct adv_database *database;
     PGconn *connection;
@@ -33,8 +36,12 @@ PGconn *adv_db_connect(const char *url, char reason[256])
     if (connection && PQstatus(connection) == CONNECTION_OK) {
         (void)PQsetNoticeProcessor(connection, drop_notice, NULL);
         PGresult *result =
-            PQexec(connection, "SET statement_timeout = '5s'; SET lock_timeout = '2s'; "
-                               "SET idle_in_transaction_session_timeout = '10s'; SET timezone = 'UTC'");
+            PQsetnonblocking(connection, 1) != 0
+                ? NULL
+                : adv_db_exec(connection,
+                              "SET statement_timeout = '5s'; SET lock_timeout = '2s'; "
+                              "SET idle_in_transaction_session_timeout = '10s'; SET timezone = 'UTC'",
+                              0, NULL, CONNECT_LIMIT_MS);
         bool good = PQresultStatus(result) == PGRES_COMMAND_OK;
         PQclear(result);
         if (good) return connection;
@@ -117,6 +124,17 @@ static adv_code classify(struct adv_db *db, const PGresult *result, adv_err *err
     return adv_err_add(err, ADV_E_INTERNAL, "", NULL, "the database reports %.5s", state);
 }
 
+/* The server said nothing, not even that its own time limit is over: it is stopped, or the way to it is cut.
+ */
+static adv_code too_long(struct adv_db *db, adv_err *err)
+{
+    drop_connection(db);
+    adv_metrics_add(adv_database_metrics(db->database), ADV_COUNTER_DB_TIMEOUT, 1);
+    adv_database_report_lost(db->database);
+    return adv_err_add(err, ADV_E_STORE, "", "estimates, advice, kernels and the catalog go on working",
+                       "the database did not answer");
+}
+
 adv_code adv_db_run(struct adv_db *db, const char *sql, int values_count, const char *const *values,
                     struct adv_rows *rows, adv_err *err)
 {
@@ -127,7 +145,10 @@ adv_code adv_db_run(struct adv_db *db, const char *sql, int values_count, const 
     adv_code code = make_ready(db, err);
     if (code) return code;
     adv_metrics_add(adv_database_metrics(db->database), ADV_COUNTER_DB_QUERIES, 1);
-    PGresult *result = PQexecParams(db->connection, sql, values_count, NULL, values, NULL, NULL, 0);
+    static const char *const none[] = {NULL};
+    PGresult *result =
+        adv_db_exec(db->connection, sql, values_count, values ? values : none, STATEMENT_LIMIT_MS);
+    if (!result) return too_long(db, err);
     ExecStatusType status = PQresultStatus(result);
     if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
         code = classify(db, result, err);

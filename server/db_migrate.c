@@ -7,16 +7,17 @@
 #include "engine/base/embed.h"
 #include "server/sha256.h"
 
+#define LIMIT_MS 660000       /* more than the statement_timeout of a migration */
 #define LOCK_KEY "7232814201" /* any constant; all daemons use the same */
 
 static PGresult *query(PGconn *connection, const char *sql, int count, const char *const *values)
 {
-    return PQexecParams(connection, sql, count, NULL, values, NULL, NULL, 0);
+    return adv_db_exec(connection, sql, count, values, LIMIT_MS);
 }
 
 static bool command(PGconn *connection, const char *sql)
 {
-    PGresult *result = PQexec(connection, sql);
+    PGresult *result = adv_db_exec(connection, sql, 0, NULL, LIMIT_MS);
     ExecStatusType status = PQresultStatus(result);
     PQclear(result);
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
@@ -43,7 +44,7 @@ static enum applied find_applied(PGconn *connection, const char *version, const 
     static const char sql[] =
         "SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'schema_migrations' AND relkind = 'r' "
         "AND relnamespace = current_schema()::regnamespace)";
-    PGresult *result = PQexec(connection, sql);
+    PGresult *result = adv_db_exec(connection, sql, 0, NULL, LIMIT_MS);
     bool known = PQresultStatus(result) == PGRES_TUPLES_OK;
     bool exists = known && strcmp(PQgetvalue(result, 0, 0), "t") == 0;
     PQclear(result);

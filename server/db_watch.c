@@ -7,6 +7,7 @@
 #include <time.h>
 
 #define CHECK_PERIOD_MS    5000 /* while up */
+#define CHECK_LIMIT_MS     2000 /* for the server to answer a check */
 #define FIRST_PAUSE_MS     50   /* while away, doubled up to the last */
 #define LAST_PAUSE_MS      2000
 #define PURGE_EVERY_CHECKS 720 /* an hour of checks */
@@ -60,9 +61,11 @@ static bool wait_ms(struct adv_database *database, long ms, bool until_lost)
     return go_on;
 }
 
-static bool run_simple(PGconn *connection, const char *sql)
+static bool run_simple(PGconn *connection, const char *sql, bool *answered)
 {
-    PGresult *result = PQexec(connection, sql);
+    PGresult *result = adv_db_exec(connection, sql, 0, NULL, CHECK_LIMIT_MS);
+    *answered = result != NULL;
+    if (!result) return false;
     ExecStatusType status = PQresultStatus(result);
     PQclear(result);
     return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
@@ -108,8 +111,11 @@ static void *watch(void *argument)
         const char *sql = "SELECT 1";
         if (++checks % PURGE_EVERY_CHECKS == 0)
             sql = "DELETE FROM idempotency_keys WHERE created_at < now() - interval '24 hours'";
-        if (go_on && !run_simple(connection, sql) && PQstatus(connection) != CONNECTION_OK) {
-            set_state(database, ADV_DATABASE_AWAY, PQerrorMessage(connection));
+        bool answered = true;
+        if (go_on && !run_simple(connection, sql, &answered) &&
+            (!answered || PQstatus(connection) != CONNECTION_OK)) {
+            set_state(database, ADV_DATABASE_AWAY,
+                      answered ? PQerrorMessage(connection) : "the server does not answer");
             PQfinish(connection);
             connection = NULL;
         }

@@ -44,11 +44,23 @@ static adv_code make_openapi(struct adv_document *document, adv_err *err)
     return code;
 }
 
+static adv_code tag_web(struct adv_documents *documents, adv_err *err)
+{
+    int count = 0;
+    while (adv_embedded_web[count].name) count++;
+    documents->web_tags = calloc((size_t)count + 1, sizeof *documents->web_tags);
+    if (!documents->web_tags) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the documents");
+    for (int i = 0; i < count; i++)
+        adv_sha256_hex(adv_embedded_web[i].data, adv_embedded_web[i].length_bytes, documents->web_tags[i]);
+    return ADV_OK;
+}
+
 adv_code adv_documents_make(const struct adv_catalog *catalog, struct adv_documents **documents, adv_err *err)
 {
     struct adv_documents *made = calloc(1, sizeof *made);
     if (!made) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the documents");
     adv_code code = make_openapi(&made->openapi, err);
+    if (!code) code = tag_web(made, err);
     for (int i = 0; i < ADV_CATALOG_COLLECTIONS && !code; i++) {
         struct adv_answer answer = {0};
         code = adv_catalog_json(catalog, collections[i], NULL, &answer, err);
@@ -65,6 +77,7 @@ void adv_documents_free(struct adv_documents *documents)
 {
     if (!documents) return;
     free(documents->openapi.body);
+    free(documents->web_tags);
     for (int i = 0; i < ADV_CATALOG_COLLECTIONS; i++) free(documents->collections[i].body);
     free(documents);
 }

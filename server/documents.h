@@ -17,6 +17,7 @@ struct adv_document {
 
 struct adv_documents {
     struct adv_document openapi;
+    char (*web_tags)[ADV_SHA256_HEX]; /* of the form's files, in their order */
 #define ADV_CATALOG_COLLECTIONS 5
     struct adv_document collections[ADV_CATALOG_COLLECTIONS];
 };

@@ -7,8 +7,10 @@
 #include <strings.h>
 
 #include "engine/advise.h"
+#include "server/api.h"
 
-#define RETRY_AFTER_S 2 /* a full queue of searches is worked off in about this time */
+#define PROBLEM_LIMIT_BYTES (256u * 1024u) /* 48 findings of at most 900 bytes, escaped */
+#define RETRY_AFTER_S       2              /* a full queue of searches is worked off in about this time */
 
 const char *adv_exchange_query(const struct adv_exchange *exchange, const char *name)
 {
@@ -152,8 +154,13 @@ void adv_reply_problem(struct adv_exchange *exchange, const adv_err *err)
     char instance[ADV_LIMIT_REQUEST_ID + 32];
     (void)snprintf(instance, sizeof instance, "urn:tpu-advisor:request:%s", exchange->request_id);
     int status = adv_code_http_status(err->code);
+    struct adv_text text;
     char *body = adv_problem_json(err, instance);
-    adv_reply_text(exchange, status, "application/problem+json", body, body ? strlen(body) : 0);
+    adv_text_init(&text, PROBLEM_LIMIT_BYTES);
+    if (body) adv_text_append(&text, body);
+    free(body);
+    adv_api_reply_made(exchange, status, &text);
+    exchange->reply.content_type = "application/problem+json";
     if (status == 503) adv_reply_header(exchange, "Retry-After", "%d", RETRY_AFTER_S);
     if (status == 401) adv_reply_header(exchange, "WWW-Authenticate", "Bearer realm=\"tpu-advisor\"");
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "engine/base/arena.h"
+#include "engine/base/budget.h"
 #include "engine/base/err.h"
 
 #define ADV_LIMIT_REQUEST_ID       129 /* 128 characters and the NUL; a traceparent has 55 */
@@ -29,9 +30,14 @@ struct adv_route;
     X(AUTHORIZATION, "Authorization")                                                                        \
     X(CONTENT_ENCODING, "Content-Encoding")                                                                  \
     X(CONTENT_TYPE, "Content-Type")                                                                          \
+    X(HOST, "Host")                                                                                          \
     X(IDEMPOTENCY_KEY, "Idempotency-Key")                                                                    \
+    X(IF_MATCH, "If-Match")                                                                                  \
     X(IF_NONE_MATCH, "If-None-Match")                                                                        \
-    X(REQUEST_ID, "X-Request-Id")
+    X(ORIGIN, "Origin")                                                                                      \
+    X(REQUEST_ID, "X-Request-Id")                                                                            \
+    X(REQUEST_TIMEOUT, "Request-Timeout")                                                                    \
+    X(SEC_FETCH_SITE, "Sec-Fetch-Site")
 #define ADV_HEADER_ENUM(name, text) ADV_HEADER_##name,
 enum adv_header { ADV_HEADER_TABLE(ADV_HEADER_ENUM) ADV_HEADER_COUNT };
 #undef ADV_HEADER_ENUM
@@ -66,7 +72,14 @@ struct adv_exchange {
     const char *principal; /* the token's name, "" without tokens */
     char *body;            /* NUL-terminated; NULL when there is none */
     size_t body_bytes;
-    struct adv_db *db; /* of the worker that runs the handler; NULL when there is no store */
+    struct adv_budget budget; /* what the engine may spend on it, and whether somebody still waits */
+    struct adv_db *db;        /* of the worker that runs the handler; NULL when there is no store */
+    /* A handler that is not done says what follows, and where (enum adv_route_place), instead of replying. */
+    void (*next)(struct adv_exchange *exchange);
+    int next_place;
+    bool refused; /* there was no room there: `next` runs here, without a database, and replies */
+    void *state;  /* of the handler, in the arena */
+    void *held;   /* malloc'ed, freed with the exchange */
     struct adv_reply reply;
 };
 

@@ -6,136 +6,190 @@
 #include <string.h>
 
 #include "engine/base/units.h"
-#include "server/json_text.h"
 
 #define SLACK_FRAC 1e-12 /* rounding of a quotient must not fail a candidate that equals its limit */
+#define ALIKE_FRAC 1e-9  /* rounding of a quotient must not tell equal lengths apart */
 
-static void add_reason(struct adv_gate_verdict *verdict, const char *code, const char *format, ...)
-    ADV_PRINTF(3, 4);
-static void add_reason(struct adv_gate_verdict *verdict, const char *code, const char *format, ...)
+static void say(struct adv_gate_said *list, int *count, int capacity, const char *code, const char *format,
+                ...) ADV_PRINTF(5, 6);
+static void say(struct adv_gate_said *list, int *count, int capacity, const char *code, const char *format,
+                ...)
 {
-    int index = verdict->reasons_count++;
-    verdict->pass = false;
-    verdict->reasons[index].code = code;
+    if (*count == capacity) return;
+    struct adv_gate_said *said = &list[(*count)++];
+    said->code = code;
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(verdict->reasons[index].detail, sizeof verdict->reasons[index].detail, format, args);
+    (void)vsnprintf(said->detail, sizeof said->detail, format, args);
     va_end(args);
 }
 
-static bool exceeds(double increase_frac, double limit_frac)
+#define NOTE(verdict, ...) say((verdict)->notes, &(verdict)->notes_count, ADV_GATE_NOTES, __VA_ARGS__)
+#define FAIL(verdict, ...) say((verdict)->reasons, &(verdict)->reasons_count, ADV_GATE_REASONS, __VA_ARGS__)
+
+static double per_token(const struct adv_gate_numbers *numbers)
 {
-    return !isnan(limit_frac) && !(increase_frac <= limit_frac + SLACK_FRAC);
+    return numbers->step_time_s / numbers->tokens_per_step;
+}
+
+static bool alike(double a, double b)
+{
+    return (isnan(a) && isnan(b)) || fabs(a - b) <= ALIKE_FRAC * fmax(fabs(a), fabs(b));
+}
+
+static bool same_model(const struct adv_gate_numbers *a, const struct adv_gate_numbers *b)
+{
+    return strcmp(a->decoder_block, b->decoder_block) == 0 && alike(a->layers_count, b->layers_count) &&
+           alike(a->params_total, b->params_total) && alike(a->params_active, b->params_active);
+}
+
+adv_code adv_gate_compare_like(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
+                               const bool may_differ[ADV_GATE_UNLIKES], adv_err *err)
+{
+    const struct adv_gate_numbers *from = &baseline->now, *to = &candidate->now;
+    if (!may_differ[ADV_GATE_UNLIKE_MODEL] && !same_model(from, to)) {
+        (void)adv_err_add(err, ADV_E_INVALID, "/candidate",
+                          "compare runs of one model, or say \"allow_unlike\": [\"model\"]",
+                          "the candidate is %.60s (%.4g parameters, %.0f layers), the baseline %.60s (%.4g "
+                          "parameters, %.0f layers): unlike work is not compared",
+                          to->model, to->params_total, to->layers_count, from->model, from->params_total,
+                          from->layers_count);
+        adv_err_rule(err, "unlike-model");
+    }
+    if (!may_differ[ADV_GATE_UNLIKE_SEQUENCE] && !alike(from->sequence_tokens, to->sequence_tokens)) {
+        (void)adv_err_add(err, ADV_E_INVALID, "/candidate",
+                          "compare runs of one length, or say \"allow_unlike\": [\"sequence_length\"]",
+                          "the candidate trains sequences of %.0f tokens, the baseline of %.0f: unlike work "
+                          "is not compared",
+                          to->sequence_tokens, from->sequence_tokens);
+        adv_err_rule(err, "unlike-sequence-length");
+    }
+    return err->code;
+}
+
+/* What each limit is about. The step time's is judged by the time per token, as its table says. */
+static double measure(const struct adv_gate_numbers *numbers, enum adv_gate_limit limit)
+{
+    const double values[ADV_GATE_LIMITS] = {
+        [ADV_GATE_STEP_TIME] = numbers->step_time_s,
+        [ADV_GATE_TIME_PER_TOKEN] = per_token(numbers),
+        [ADV_GATE_TOKENS_PER_CHIP] = numbers->tokens_per_s_per_chip,
+        [ADV_GATE_USD_PER_TOKEN] = numbers->usd_per_billion_tokens,
+        [ADV_GATE_HBM] = numbers->hbm_bytes_per_device,
+    };
+    return values[limit];
+}
+
+/* By how much a limit's measure got worse. */
+static double worsening(const struct adv_gate_verdict *verdict, enum adv_gate_limit limit)
+{
+    if (limit == ADV_GATE_STEP_TIME) return verdict->change_frac[ADV_GATE_TIME_PER_TOKEN];
+    return limit == ADV_GATE_TOKENS_PER_CHIP ? -verdict->change_frac[limit] : verdict->change_frac[limit];
+}
+
+static void fail_limit(const struct adv_gate_numbers *from, const struct adv_gate_numbers *to,
+                       enum adv_gate_limit limit, double limit_frac, struct adv_gate_verdict *verdict)
+{
+    const char *code = adv_gate_limit_code(limit);
+    const double worse = 100.0 * worsening(verdict, limit), allowed = 100.0 * limit_frac;
+    const double before = measure(from, limit), after = measure(to, limit);
+    if (isnan(worse))
+        FAIL(verdict, code, "%s is not known of both sides%s", adv_gate_limit_member(limit),
+             limit == ADV_GATE_USD_PER_TOKEN ? ": cluster.price_usd_per_chip_hour is missing" : "");
+    else if (limit == ADV_GATE_HBM)
+        FAIL(verdict, code, "a device holds %.2f GiB instead of %.2f GiB, %+.2f %%; the limit is %+.2f %%",
+             after / ADV_GIB, before / ADV_GIB, worse, allowed);
+    else if (limit == ADV_GATE_TOKENS_PER_CHIP)
+        FAIL(verdict, code,
+             "a chip trains %.5g tokens a second instead of %.5g, %+.2f %%; the limit is %+.2f %%", after,
+             before, -worse, -allowed);
+    else if (limit == ADV_GATE_USD_PER_TOKEN)
+        FAIL(verdict, code,
+             "a billion tokens cost %.5g dollars instead of %.5g, %+.2f %%; the limit is %+.2f %%", after,
+             before, worse, allowed);
+    else
+        FAIL(verdict, code,
+             "a million tokens take %.4g s instead of %.4g s, %+.2f %%; the limit is %+.2f %% (the step: "
+             "%.4g s instead of %.4g s)",
+             1e6 * per_token(to), 1e6 * per_token(from), worse, allowed, to->step_time_s, from->step_time_s);
+}
+
+static bool is_of_time(int limit)
+{
+    return limit != ADV_GATE_HBM;
+}
+
+/* A limit that is narrower than what the prediction is sure of: a pass or a fail is then the model's opinion
+ * of the change, not more. */
+static void note_interval(const struct adv_gate_numbers *to, const struct adv_gate_limits *limits,
+                          struct adv_gate_verdict *verdict)
+{
+    const double low = to->step_time_low_s / to->step_time_s - 1.0;
+    const double high = to->step_time_high_s / to->step_time_s - 1.0;
+    for (int i = 0; i < ADV_GATE_LIMITS; i++) {
+        const double limit = limits->frac[i];
+        if (!is_of_time(i) || isnan(limit) || !(limit > low && limit < high)) continue;
+        NOTE(verdict, "limit_inside_interval",
+             "the limit of %+.2f %% lies inside the 90 %% interval of the prediction (%+.1f %% to %+.1f %%): "
+             "errors that both sides share cancel, others may be larger than the limit",
+             100.0 * limit, 100.0 * low, 100.0 * high);
+        return;
+    }
+}
+
+static void note_reevaluation(const char *name, const struct adv_gate_side *side,
+                              struct adv_gate_verdict *verdict)
+{
+    if (!side->reevaluated) return;
+    NOTE(verdict, "reevaluated",
+         "the %s was answered by engine %.20s (catalog %.20s): %.4g s a step and %.2f GiB then, %.4g s and "
+         "%.2f GiB by this engine, which is what is judged",
+         name, side->stored.engine_version, side->stored.catalog_hash, side->stored.step_time_s,
+         side->stored.hbm_bytes_per_device / ADV_GIB, side->now.step_time_s,
+         side->now.hbm_bytes_per_device / ADV_GIB);
+}
+
+static void note_differences(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
+                             struct adv_gate_verdict *verdict)
+{
+    const struct adv_gate_numbers *from = &baseline->now, *to = &candidate->now;
+    note_reevaluation("baseline", baseline, verdict);
+    note_reevaluation("candidate", candidate, verdict);
+    if (!from->fits) NOTE(verdict, "baseline_does_not_fit", "the baseline does not fit in memory any more");
+    if (!same_model(from, to))
+        NOTE(verdict, "unlike_model", "the models differ: %.60s instead of %.60s", to->model, from->model);
+    if (!alike(from->sequence_tokens, to->sequence_tokens))
+        NOTE(verdict, "unlike_sequence_length", "sequences have %.0f tokens instead of %.0f",
+             to->sequence_tokens, from->sequence_tokens);
+    if (!alike(from->tokens_per_step, to->tokens_per_step))
+        NOTE(verdict, "other_batch", "a step trains %.0f tokens instead of %.0f: times are judged per token",
+             to->tokens_per_step, from->tokens_per_step);
+    if (strcmp(from->chip, to->chip) != 0 || strcmp(from->topology, to->topology) != 0 ||
+        from->slices != to->slices)
+        NOTE(verdict, "other_machine",
+             "the machines differ, %d x %.20s %.20s instead of %d x %.20s %.20s: the time per token is that "
+             "of the whole machine, tokens per chip and dollars tell its price",
+             to->slices, to->chip, to->topology, from->slices, from->chip, from->topology);
 }
 
 void adv_gate_judge(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
                     const struct adv_gate_limits *limits, struct adv_gate_verdict *verdict)
 {
+    const struct adv_gate_numbers *from = &baseline->now, *to = &candidate->now;
     memset(verdict, 0, sizeof *verdict);
-    verdict->pass = true;
-    verdict->step_time_increase_frac = candidate->step_time_s / baseline->step_time_s - 1.0;
-    verdict->hbm_increase_frac = candidate->hbm_bytes_per_device / baseline->hbm_bytes_per_device - 1.0;
-    if (limits->must_fit && !candidate->fits)
-        add_reason(verdict, "does_not_fit", "the candidate needs %.2f GiB per device and does not fit",
-                   candidate->hbm_bytes_per_device / ADV_GIB);
-    if (exceeds(verdict->step_time_increase_frac, limits->step_time_increase_frac))
-        add_reason(verdict, "step_time",
-                   "the step takes %.4g s instead of %.4g s, %+.2f %%; the limit is %+.2f %%",
-                   candidate->step_time_s, baseline->step_time_s, 100.0 * verdict->step_time_increase_frac,
-                   100.0 * limits->step_time_increase_frac);
-    if (exceeds(verdict->hbm_increase_frac, limits->hbm_increase_frac))
-        add_reason(verdict, "hbm",
-                   "a device holds %.2f GiB instead of %.2f GiB, %+.2f %%; the limit is %+.2f %%",
-                   candidate->hbm_bytes_per_device / ADV_GIB, baseline->hbm_bytes_per_device / ADV_GIB,
-                   100.0 * verdict->hbm_increase_frac, 100.0 * limits->hbm_increase_frac);
-}
-
-static void print_number(struct adv_text *text, const char *name, double value)
-{
-    char number[32];
-    (void)snprintf(number, sizeof number, "%.12g", value);
-    adv_json_text_raw(text, name, isfinite(value) ? number : NULL);
-}
-
-static void print_side(struct adv_text *text, const char *name, const struct adv_gate_side *side)
-{
-    adv_json_text_raw(text, name, "{");
-    adv_json_text_string(text, "run_id", side->run_id[0] ? side->run_id : NULL);
-    print_number(text, "step_time_s", side->step_time_s);
-    print_number(text, "hbm_bytes_per_device", side->hbm_bytes_per_device);
-    adv_json_text_raw(text, "fits", side->fits ? "true" : "false");
-    adv_text_append(text, "}");
-}
-
-void adv_gate_print_json(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
-                         const struct adv_gate_limits *limits, const struct adv_gate_verdict *verdict,
-                         const char *compare, struct adv_text *text)
-{
-    adv_text_append(text, "{");
-    adv_json_text_string(text, "verdict", verdict->pass ? "pass" : "fail");
-    adv_json_text_raw(text, "reasons", "[");
-    for (int i = 0; i < verdict->reasons_count; i++) {
-        adv_text_append(text, i ? ",{" : "{");
-        adv_json_text_string(text, "code", verdict->reasons[i].code);
-        adv_json_text_string(text, "detail", verdict->reasons[i].detail);
-        adv_text_append(text, "}");
+    for (int i = 0; i < ADV_GATE_LIMITS; i++) {
+        const enum adv_gate_limit limit = (enum adv_gate_limit)i;
+        verdict->change_frac[i] = measure(to, limit) / measure(from, limit) - 1.0;
     }
-    adv_text_append(text, "]");
-    print_side(text, "baseline", baseline);
-    print_side(text, "candidate", candidate);
-    print_number(text, "step_time_increase_frac", verdict->step_time_increase_frac);
-    print_number(text, "hbm_increase_frac", verdict->hbm_increase_frac);
-    adv_json_text_raw(text, "limits", "{");
-    print_number(text, "step_time_increase_frac", limits->step_time_increase_frac);
-    print_number(text, "hbm_increase_frac", limits->hbm_increase_frac);
-    adv_json_text_raw(text, "must_fit", limits->must_fit ? "true" : "false");
-    adv_text_append(text, "}");
-    adv_json_text_raw(text, "compare", compare);
-    adv_text_append(text, "}");
-}
-
-void adv_gate_print_markdown(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
-                             const struct adv_gate_verdict *verdict, struct adv_text *text)
-{
-    adv_text_format(text, "## TPU Advisor: %s\n\n", verdict->pass ? "pass" : "fail");
-    for (int i = 0; i < verdict->reasons_count; i++)
-        adv_text_format(text, "- %s\n", verdict->reasons[i].detail);
-    if (verdict->reasons_count) adv_text_append(text, "\n");
-    adv_text_append(text, "| | baseline | candidate | change |\n| --- | ---: | ---: | ---: |\n");
-    adv_text_format(text, "| step time | %.4g s | %.4g s | %+.2f %% |\n", baseline->step_time_s,
-                    candidate->step_time_s, 100.0 * verdict->step_time_increase_frac);
-    adv_text_format(text, "| HBM per device | %.2f GiB | %.2f GiB | %+.2f %% |\n",
-                    baseline->hbm_bytes_per_device / ADV_GIB, candidate->hbm_bytes_per_device / ADV_GIB,
-                    100.0 * verdict->hbm_increase_frac);
-    adv_text_format(text, "| fits | %s | %s | |\n", baseline->fits ? "yes" : "no",
-                    candidate->fits ? "yes" : "no");
-}
-
-void adv_gate_print_junit(const struct adv_gate_verdict *verdict, const struct adv_gate_limits *limits,
-                          struct adv_text *text)
-{
-    const struct {
-        const char *code, *name;
-        bool checked;
-    } cases[ADV_GATE_REASONS] = {
-        {"does_not_fit", "the candidate fits in memory", limits->must_fit},
-        {"step_time", "the step is not slower than allowed", !isnan(limits->step_time_increase_frac)},
-        {"hbm", "memory has not grown more than allowed", !isnan(limits->hbm_increase_frac)},
-    };
-    int checked = 0;
-    for (int i = 0; i < ADV_GATE_REASONS; i++) checked += cases[i].checked;
-    adv_text_format(text,
-                    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"tpu-advisor\" "
-                    "tests=\"%d\" failures=\"%d\">\n",
-                    checked, verdict->reasons_count);
-    for (int i = 0; i < ADV_GATE_REASONS; i++) {
-        if (!cases[i].checked) continue;
-        adv_text_format(text, "  <testcase classname=\"check\" name=\"%s\">", cases[i].name);
-        for (int r = 0; r < verdict->reasons_count;
-             r++) /* details are our own sentences: nothing to escape */
-            if (strcmp(verdict->reasons[r].code, cases[i].code) == 0)
-                adv_text_format(text, "<failure message=\"%s\"/>", verdict->reasons[r].detail);
-        adv_text_append(text, "</testcase>\n");
+    if (limits->must_fit && !to->fits)
+        FAIL(verdict, "does_not_fit", "the candidate needs %.2f GiB per device and does not fit",
+             to->hbm_bytes_per_device / ADV_GIB);
+    for (int i = 0; i < ADV_GATE_LIMITS; i++) {
+        const double worse = worsening(verdict, (enum adv_gate_limit)i);
+        if (!isnan(limits->frac[i]) && !(worse <= limits->frac[i] + SLACK_FRAC))
+            fail_limit(from, to, (enum adv_gate_limit)i, limits->frac[i], verdict);
     }
-    adv_text_append(text, "</testsuite>\n");
+    note_differences(baseline, candidate, verdict);
+    note_interval(to, limits, verdict);
+    verdict->pass = verdict->reasons_count == 0;
 }

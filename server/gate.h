@@ -1,5 +1,10 @@
 /* gate.h: the verdict of a check: does a candidate stay within limits of a baseline. Pure; numbers in, texts
- * out. */
+ * out.
+ *
+ * "pass" says: a token of the candidate costs no more than the limits allow, of the same model at the same
+ * sequence length, priced by the same engine. A step of another batch is another amount of work, so times are
+ * compared per token; what else has to be known to read the verdict is in the notes.
+ */
 #ifndef ADV_SERVER_GATE_H
 #define ADV_SERVER_GATE_H
 
@@ -7,40 +12,56 @@
 
 #include "engine/base/limits.h"
 #include "engine/base/text.h"
+#include "engine/json/decode_gate.h"
+#include "engine/json/gate_side.h"
 #include "server/request_id.h"
 
 struct adv_gate_side {
-    char run_id[ADV_UUID_BYTES];              /* "" when it is not stored */
-    double step_time_s, hbm_bytes_per_device; /* NAN: unknown, then a limit on it fails */
-    bool fits;
+    char run_id[ADV_UUID_BYTES];    /* "" when it is not stored */
+    struct adv_gate_numbers now;    /* by this engine: what is judged */
+    bool reevaluated;               /* the run is of another engine: */
+    struct adv_gate_numbers stored; /* what that one answered; as `now` otherwise */
 };
 
 struct adv_gate_limits {
-    double step_time_increase_frac, hbm_increase_frac; /* NAN: not a limit */
+    double frac[ADV_GATE_LIMITS]; /* NAN: not a limit */
     bool must_fit;
 };
 
-#define ADV_GATE_REASONS 3
+struct adv_gate_said {
+    const char *code; /* static */
+    char detail[ADV_LIMIT_DETAIL];
+};
+
+#define ADV_GATE_REASONS (ADV_GATE_LIMITS + 1)
+#define ADV_GATE_NOTES   8
 struct adv_gate_verdict {
     bool pass;
-    double step_time_increase_frac, hbm_increase_frac; /* candidate over baseline, less 1 */
-    int reasons_count;
-    struct {
-        const char *code; /* "does_not_fit", "step_time", "hbm" */
-        char detail[ADV_LIMIT_DETAIL];
-    } reasons[ADV_GATE_REASONS];
+    double
+        change_frac[ADV_GATE_LIMITS]; /* candidate over baseline, less 1; NAN unknown, then a limit fails */
+    int reasons_count, notes_count;
+    struct adv_gate_said reasons[ADV_GATE_REASONS]; /* "does_not_fit", or the code of a limit */
+    struct adv_gate_said notes[ADV_GATE_NOTES];
 };
+
+/* ADV_E_INVALID, with what differs: the sides are of another model or sequence length and `may_differ` does
+ * not say that they may. */
+ADV_MUST_CHECK adv_code adv_gate_compare_like(const struct adv_gate_side *baseline,
+                                              const struct adv_gate_side *candidate,
+                                              const bool may_differ[ADV_GATE_UNLIKES], adv_err *err);
 
 void adv_gate_judge(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
                     const struct adv_gate_limits *limits, struct adv_gate_verdict *verdict);
 
-/* `compare` is a JSON document or NULL. */
-void adv_gate_print_json(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
-                         const struct adv_gate_limits *limits, const struct adv_gate_verdict *verdict,
-                         const char *compare, struct adv_text *text);
-void adv_gate_print_markdown(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
-                             const struct adv_gate_verdict *verdict, struct adv_text *text);
-void adv_gate_print_junit(const struct adv_gate_verdict *verdict, const struct adv_gate_limits *limits,
-                          struct adv_text *text);
+/* Everything that a report needs. `compare` and `engine` are JSON documents, compare may be NULL. */
+struct adv_gate_report {
+    const struct adv_gate_side *baseline, *candidate;
+    const struct adv_gate_limits *limits;
+    const struct adv_gate_verdict *verdict;
+    const char *compare, *engine;
+};
+void adv_gate_print_json(const struct adv_gate_report *report, struct adv_text *text);
+void adv_gate_print_markdown(const struct adv_gate_report *report, struct adv_text *text);
+void adv_gate_print_junit(const struct adv_gate_report *report, struct adv_text *text);
 
 #endif

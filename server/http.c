@@ -5,10 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "server/guard.h"
 #include "server/json_text.h"
+#include "server/origin.h"
+#include "server/patience.h"
+#include "server/raw_guard.h"
 #include "server/request_id.h"
 #include "server/routes.h"
 
@@ -35,6 +39,7 @@ struct request {
     int64_t content_length_bytes;
     size_t body_capacity;
     int64_t start_us, deadline_us;
+    struct adv_patience patience;
     int status;
     size_t sent_bytes;
     int owners; /* the connection and, once submitted, the worker; guarded by http->lock */
@@ -54,6 +59,7 @@ static void request_free(struct request *request)
 {
     adv_reply_clear(&request->exchange.reply);
     free(request->exchange.body);
+    free(request->exchange.held);
     adv_arena_free(&request->exchange.arena);
     free(request);
 }
@@ -73,6 +79,8 @@ void *adv_http_on_request_line(void *closure, const char *target, struct MHD_Con
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     request->slot = info ? info->socket_context : NULL;
+    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    request->patience.socket = info ? info->connect_fd : -1;
     (void)atomic_fetch_add(&http->app->metrics.in_flight, 1);
     if (request->target) return request;
     request_free(request);
@@ -124,13 +132,15 @@ void adv_http_on_connection(void *closure, struct MHD_Connection *connection, vo
                             enum MHD_ConnectionNotificationCode what)
 {
     struct adv_http *http = closure;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (info) adv_raw_guard_close(info->connect_fd);
         adv_connections_close(http->connections, *socket_context);
         *socket_context = NULL;
         return;
     }
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (info && !adv_raw_guard_open(info->connect_fd)) (void)shutdown(info->connect_fd, SHUT_RDWR);
     *socket_context = info ? adv_connections_open(http->connections, info->connect_fd) : NULL;
 }
 
@@ -168,8 +178,8 @@ static enum MHD_Result send_abandoned(struct request *request)
 {
     struct adv_exchange other = {.app = request->http->app};
     memcpy(other.request_id, request->exchange.request_id, sizeof other.request_id);
-    adv_reply_error(&other, ADV_E_TIMEOUT, "", "ask for less, or again later", "no answer within %ld s",
-                    request->http->app->config.deadline_s);
+    adv_reply_error(&other, ADV_E_TIMEOUT, "", "ask for less, or again later", "no answer within %.3g s",
+                    (double)(request->deadline_us - request->start_us) * 1e-6);
     adv_metrics_add(&request->http->app->metrics, ADV_COUNTER_REJECTED_DEADLINE, 1);
     enum MHD_Result result = send_reply(request, &other.reply);
     adv_reply_clear(&other.reply);
@@ -188,6 +198,44 @@ static void unlink_submitted(struct adv_http *http, struct request *request)
     request->next = request->previous = NULL;
 }
 
+static void count_abandoned(struct request *request)
+{
+    static const enum adv_counter counters[] = {
+        [ADV_PATIENCE_CLIENT_GONE] = ADV_COUNTER_ABANDONED_CLIENT,
+        [ADV_PATIENCE_DEADLINE] = ADV_COUNTER_ABANDONED_DEADLINE,
+        [ADV_PATIENCE_GIVEN_UP] = ADV_COUNTER_ABANDONED_DAEMON,
+    };
+    const int end = atomic_load(&request->patience.end);
+    if (end != ADV_PATIENCE_LASTS) adv_metrics_add(&request->http->app->metrics, counters[end], 1);
+}
+
+static struct adv_pool *pool_of(const struct adv_app *app, int place)
+{
+    struct adv_pool *const pools[] = {[ADV_ROUTE_SEARCH] = app->engine_pool,
+                                      [ADV_ROUTE_QUICK] = app->quick_pool,
+                                      [ADV_ROUTE_STORE] = app->store_pool};
+    return pools[place];
+}
+
+/* The handler, or what it left to be done. false: another pool has the request now. */
+static bool run_step(struct request *request, struct adv_db *db)
+{
+    struct adv_exchange *exchange = &request->exchange;
+    void (*step)(struct adv_exchange *) = exchange->next ? exchange->next : exchange->route->handle;
+    exchange->next = NULL;
+    exchange->db = db;
+    step(exchange);
+    if (!exchange->next) return true;
+    if (adv_pool_try_add(pool_of(exchange->app, exchange->next_place), request)) return false;
+    adv_metrics_add(&exchange->app->metrics, ADV_COUNTER_REJECTED_QUEUE, 1);
+    step = exchange->next;
+    exchange->next = NULL;
+    exchange->db = NULL;
+    exchange->refused = true;
+    step(exchange);
+    return true;
+}
+
 void adv_http_run_job(void *job, void *context)
 {
     struct request *request = job;
@@ -195,10 +243,12 @@ void adv_http_run_job(void *job, void *context)
     (void)pthread_mutex_lock(&http->lock);
     bool wanted = request->stage == STAGE_SUBMITTED;
     (void)pthread_mutex_unlock(&http->lock);
-    if (wanted) {
-        request->exchange.db = context;
-        request->exchange.route->handle(&request->exchange);
+    if (wanted && adv_patience_over(&request->patience)) { /* who has gone while waiting costs nothing */
+        adv_reply_error(&request->exchange, ADV_E_TIMEOUT, "", NULL, "nobody waits for the answer");
+    } else if (wanted && !run_step(request, context)) {
+        return; /* it goes on elsewhere */
     }
+    count_abandoned(request);
     (void)pthread_mutex_lock(&http->lock);
     if (request->stage == STAGE_SUBMITTED) {
         request->stage = STAGE_ANSWERED;
@@ -217,7 +267,10 @@ static bool submit(struct request *request, struct adv_pool *pool)
     struct adv_http *http = request->http;
     (void)pthread_mutex_lock(&http->lock);
     request->stage = STAGE_SUBMITTED;
-    request->deadline_us = request->start_us + http->app->config.deadline_s * 1000000;
+    request->patience.deadline_us = request->deadline_us;
+    request->exchange.budget = (struct adv_budget){.over = adv_patience_over,
+                                                   .closure = &request->patience,
+                                                   .plans_max = (int)http->app->config.plans_count};
     request->owners++;
     bool added = !http->quiesced && adv_pool_try_add(pool, request);
     if (added) {
@@ -241,6 +294,8 @@ int adv_http_abandon(struct adv_http *http, int64_t at_us, bool all)
     for (struct request *request = http->submitted; request;) {
         struct request *next = request->next;
         if (all || request->deadline_us <= at_us) {
+            int lasts = ADV_PATIENCE_LASTS;
+            (void)atomic_compare_exchange_strong(&request->patience.end, &lasts, ADV_PATIENCE_GIVEN_UP);
             request->stage = STAGE_ABANDONED;
             unlink_submitted(http, request);
             MHD_resume_connection(request->connection);
@@ -364,6 +419,23 @@ static bool check_body(struct request *request, const struct adv_guard *guard)
     return false;
 }
 
+/* Request-Timeout: seconds that the client will wait, if that is less than the daemon's own deadline. */
+static bool check_timeout(struct request *request)
+{
+    const char *text = request->exchange.headers[ADV_HEADER_REQUEST_TIMEOUT];
+    const double own_s = (double)request->http->app->config.deadline_s;
+    double seconds = own_s;
+    char *end = NULL;
+    if (text && strspn(text, "0123456789.") == strlen(text)) seconds = strtod(text, &end);
+    if (text && (!end || end == text || *end != '\0' || !(seconds > 0.0))) {
+        adv_reply_error(&request->exchange, ADV_E_BAD_REQUEST, "/headers/Request-Timeout",
+                        "Request-Timeout: 2.5", "Request-Timeout is a number of seconds above 0");
+        return false;
+    }
+    request->deadline_us = request->start_us + (int64_t)((seconds < own_s ? seconds : own_s) * 1e6);
+    return true;
+}
+
 static bool check_accept(struct adv_exchange *exchange)
 {
     const char *type = exchange->route->answers;
@@ -382,7 +454,7 @@ static bool check_headers(struct request *request, const struct adv_guard *guard
         return false;
     }
     char allow[96];
-    switch (adv_routes_find(exchange, exchange->method, exchange->path, allow)) {
+    switch (adv_routes_find(exchange, exchange->method, request->target, allow)) {
     case ADV_ROUTE_NO_PATH:
         adv_reply_error(exchange, ADV_E_NOT_FOUND, "", "GET /v1/openapi.json lists what there is",
                         "there is no resource %.200s", exchange->path);
@@ -400,7 +472,8 @@ static bool check_headers(struct request *request, const struct adv_guard *guard
     case ADV_ROUTE_FOUND:
         break;
     }
-    return check_token(request) && check_accept(exchange) && check_body(request, guard);
+    return adv_origin_check(exchange) && check_token(request) && check_timeout(request) &&
+           check_accept(exchange) && check_body(request, guard);
 }
 
 static enum MHD_Result on_headers(struct request *request, const char *path, const char *method,
@@ -411,6 +484,7 @@ static enum MHD_Result on_headers(struct request *request, const char *path, con
     adv_guard_init(&guard);
     (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, take_guard_header, &guard);
     const char *refusal = adv_guard_finish(&guard, method, request->target, version);
+    if (!adv_raw_guard_has_seen(request->patience.socket)) refusal = "the connection's bytes are not guarded";
     exchange->method = adv_arena_copy(&exchange->arena, method);
     exchange->path = adv_arena_copy(&exchange->arena, path);
     if (!exchange->method || !exchange->path) return MHD_NO;
@@ -483,8 +557,10 @@ static enum MHD_Result on_complete(struct request *request)
         exchange->route->handle(exchange);
         return send_reply(request, &exchange->reply);
     }
-    struct adv_pool *pool = exchange->route->place == ADV_ROUTE_ENGINE ? app->engine_pool : app->store_pool;
-    if (submit(request, pool)) return MHD_YES;
+    /* A key is looked up in the database first, where nobody waits who does not need it. */
+    const bool has_key = exchange->headers[ADV_HEADER_IDEMPOTENCY_KEY] != NULL;
+    if (submit(request, pool_of(app, has_key ? (int)ADV_ROUTE_STORE : (int)exchange->route->place)))
+        return MHD_YES;
     adv_metrics_add(&app->metrics, ADV_COUNTER_REJECTED_QUEUE, 1);
     adv_reply_error(exchange, ADV_E_BUSY, "", "try again after Retry-After seconds",
                     "%ld requests wait already", app->config.queue_count);

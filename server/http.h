@@ -28,4 +28,7 @@ void adv_http_stop(struct adv_http *http);
 
 int adv_http_connections(struct adv_http *http);
 
+/* Microseconds of a clock that only goes forward. */
+int64_t adv_http_now_us(void);
+
 #endif

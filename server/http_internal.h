@@ -24,9 +24,6 @@ struct adv_http {
     bool has_janitor, stopping, quiesced;
 };
 
-/* Microseconds of a clock that only goes forward. */
-int64_t adv_http_now_us(void);
-
 /* Answers requests that wait for a worker and whose deadline is at or before `at_us` (or all of them) with
  * 503; how many. */
 int adv_http_abandon(struct adv_http *http, int64_t at_us, bool all);

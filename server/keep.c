@@ -6,23 +6,31 @@
 #include "server/json_text.h"
 
 static adv_code save(struct adv_exchange *exchange, const struct adv_run *run,
-                     const struct adv_idempotency *idempotency, enum adv_store_outcome *outcome)
+                     const struct adv_idempotency *idempotency, enum adv_store_outcome *outcome,
+                     adv_err *into)
 {
     adv_err err;
     adv_err_init(&err);
-    adv_code code = adv_store_run_save(exchange->db, run, idempotency, outcome, &err);
+    adv_code code =
+        exchange->refused
+            ? adv_err_add(&err, ADV_E_BUSY, "/store",
+                          "try again after Retry-After seconds, or \"store\": \"try\"",
+                          "%ld requests wait for the database already", exchange->app->config.queue_count)
+            : adv_store_run_save(exchange->db, run, idempotency, outcome, &err);
     if (!code) return ADV_OK;
     struct adv_log_line line;
     adv_log_begin(&exchange->app->log, &line, ADV_LOG_WARNING, "run not stored");
     adv_log_string(&line, "request_id", exchange->request_id);
     adv_log_string(&line, "reason", err.count ? err.findings[0].detail : "");
     adv_log_end(&line);
+    adv_err_merge(into, &err, "");
     return code;
 }
 
-bool adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind, const char *request,
-              const struct adv_answer *answer, const struct adv_idempotency *idempotency,
-              struct adv_text *response, char run_id[ADV_UUID_BYTES], enum adv_store_outcome *outcome)
+adv_code adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind, const char *request,
+                  const struct adv_answer *answer, const struct adv_idempotency *idempotency,
+                  struct adv_text *response, char run_id[ADV_UUID_BYTES], enum adv_store_outcome *outcome,
+                  adv_err *err)
 {
     static const char *const kinds[] = {
         [ADV_REQUEST_ESTIMATE] = "estimate",
@@ -42,18 +50,26 @@ bool adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind, const c
     adv_json_text_extend(response, answer->json, answer->json_bytes, members);
     run.response = response->data;
     *outcome = ADV_STORE_SAVED;
-    adv_code code = response->overflow ? ADV_E_MEMORY : save(exchange, &run, idempotency, outcome);
+    adv_err found;
+    adv_err_init(&found);
+    adv_code code = response->overflow
+                        ? adv_err_add(&found, ADV_E_MEMORY, "/store", NULL, "no memory for the answer")
+                        : save(exchange, &run, idempotency, outcome, &found);
     if (!code && *outcome == ADV_STORE_SAVED) {
         (void)snprintf(run_id, ADV_UUID_BYTES, "%s", run.id);
         adv_metrics_add(&app->metrics, ADV_COUNTER_RUNS_STORED, 1);
-        return true;
+        return ADV_OK;
     }
     run_id[0] = '\0';
     adv_text_free(response);
     adv_text_init(response, ADV_LIMIT_STORED_BYTES);
-    if (!code) return false;
+    if (!code) return ADV_OK;
     *outcome = ADV_STORE_SAVED;
     adv_metrics_add(&app->metrics, ADV_COUNTER_RUNS_NOT_STORED, 1);
+    if (!answer->store_may_fail) {
+        adv_err_merge(err, &found, "");
+        return code;
+    }
     adv_json_text_extend(response, answer->json, answer->json_bytes, "\"stored\":false");
-    return false;
+    return ADV_OK;
 }

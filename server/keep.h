@@ -8,13 +8,15 @@
 
 #define ADV_LIMIT_STORED_BYTES (64u * 1024u * 1024u) /* an advise with 100 rows of 40 KiB takes 4 MiB */
 
-/* Appends the answer, with run_id and "stored": true, to `response` and stores it; true when it is in the
- * database. false: it is not, for whatever reason (logged, counted); `response` is then the answer with
- * "stored": false. Exception: *outcome ADV_STORE_UNKNOWN_KEY, another request took the key meanwhile, nothing
- * is counted, `response` is empty. `idempotency` may be NULL; `run_id` gets the id when stored, otherwise "".
- */
-bool adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind, const char *request,
-              const struct adv_answer *answer, const struct adv_idempotency *idempotency,
-              struct adv_text *response, char run_id[ADV_UUID_BYTES], enum adv_store_outcome *outcome);
+/* Stores the answer and appends it, with run_id and "stored": true, to `response`: ADV_OK means that it is in
+ * the database. Where it cannot be stored (logged, counted) and the request said "try", `response` is the
+ * answer with "stored": false and the code ADV_OK all the same; otherwise the code and `err` say why not.
+ * Exception: *outcome ADV_STORE_UNKNOWN_KEY, another request took the key meanwhile, nothing is counted,
+ * `response` is empty. `idempotency` may be NULL; `run_id` gets the id when stored, otherwise "". Runs on a
+ * worker that has a database. */
+ADV_MUST_CHECK adv_code adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind,
+                                 const char *request, const struct adv_answer *answer,
+                                 const struct adv_idempotency *idempotency, struct adv_text *response,
+                                 char run_id[ADV_UUID_BYTES], enum adv_store_outcome *outcome, adv_err *err);
 
 #endif

@@ -19,6 +19,10 @@
     X(REJECTED_DEADLINE, "rejected_total{reason=\"deadline\"}", NULL)                                        \
     X(REJECTED_SIZE, "rejected_total{reason=\"too_large\"}", NULL)                                           \
     X(REJECTED_TOKEN, "rejected_total{reason=\"token\"}", NULL)                                              \
+    X(ABANDONED_CLIENT, "abandoned_total{reason=\"client_gone\"}",                                           \
+      "Requests whose work was given up, by reason")                                                         \
+    X(ABANDONED_DEADLINE, "abandoned_total{reason=\"deadline\"}", NULL)                                      \
+    X(ABANDONED_DAEMON, "abandoned_total{reason=\"given_up\"}", NULL)                                        \
     X(SWEPT, "slow_clients_closed_total", "Connections closed because the client was too slow")              \
     X(EVALUATIONS, "engine_evaluations_total", "Plans priced by the engine")                                 \
     X(ENGINE_US, "engine_microseconds_total", "Time spent in the engine")                                    \

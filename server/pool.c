@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 struct adv_pool {
     pthread_mutex_t lock;
@@ -11,14 +12,23 @@ struct adv_pool {
     int ring_count, head, waiting, running;
     bool stopping;
     pthread_t *threads;
-    int threads_count;
+    int64_t *started_us; /* of each thread's job, 0 without one */
+    int threads_count, opened_count;
 };
+
+static int64_t now_us(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
 
 static void *work_loop(void *argument)
 {
     struct adv_pool *pool = argument;
     void *context = pool->work.open ? pool->work.open(pool->work.argument) : NULL;
     (void)pthread_mutex_lock(&pool->lock);
+    const int self = pool->opened_count++;
     for (;;) {
         while (pool->waiting == 0 && !pool->stopping) (void)pthread_cond_wait(&pool->wake, &pool->lock);
         if (pool->waiting == 0) break;
@@ -26,10 +36,12 @@ static void *work_loop(void *argument)
         pool->head = (pool->head + 1) % pool->ring_count;
         pool->waiting--;
         pool->running++;
+        pool->started_us[self] = now_us();
         (void)pthread_mutex_unlock(&pool->lock);
         pool->work.run(job, context);
         (void)pthread_mutex_lock(&pool->lock);
         pool->running--;
+        pool->started_us[self] = 0;
     }
     (void)pthread_mutex_unlock(&pool->lock);
     if (pool->work.close) pool->work.close(context);
@@ -44,9 +56,10 @@ struct adv_pool *adv_pool_start(int threads_count, int queue_count, const struct
     pool->ring_count = queue_count;
     pool->ring = calloc((size_t)queue_count, sizeof *pool->ring);
     pool->threads = calloc((size_t)threads_count, sizeof *pool->threads);
+    pool->started_us = calloc((size_t)threads_count, sizeof *pool->started_us);
     (void)pthread_mutex_init(&pool->lock, NULL);
     (void)pthread_cond_init(&pool->wake, NULL);
-    bool good = pool->ring && pool->threads;
+    bool good = pool->ring && pool->threads && pool->started_us;
     while (good && pool->threads_count < threads_count) {
         good = pthread_create(&pool->threads[pool->threads_count], NULL, work_loop, pool) == 0;
         if (good) pool->threads_count++;
@@ -85,6 +98,16 @@ int adv_pool_running(struct adv_pool *pool)
     return count;
 }
 
+int adv_pool_running_since(struct adv_pool *pool, int64_t since_us)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    int count = 0;
+    for (int i = 0; i < pool->opened_count; i++)
+        count += pool->started_us[i] != 0 && pool->started_us[i] < since_us;
+    (void)pthread_mutex_unlock(&pool->lock);
+    return count;
+}
+
 void adv_pool_stop(struct adv_pool *pool)
 {
     if (!pool) return;
@@ -95,6 +118,7 @@ void adv_pool_stop(struct adv_pool *pool)
     for (int i = 0; i < pool->threads_count; i++) (void)pthread_join(pool->threads[i], NULL);
     (void)pthread_cond_destroy(&pool->wake);
     (void)pthread_mutex_destroy(&pool->lock);
+    free(pool->started_us);
     free(pool->threads);
     free(pool->ring);
     free(pool);

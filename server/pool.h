@@ -7,6 +7,7 @@
 #define ADV_SERVER_POOL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct adv_pool;
 
@@ -25,6 +26,9 @@ bool adv_pool_try_add(struct adv_pool *pool, void *job);
 
 int adv_pool_waiting(struct adv_pool *pool);
 int adv_pool_running(struct adv_pool *pool);
+
+/* How many threads have been at their job since before `since_us` of CLOCK_MONOTONIC. */
+int adv_pool_running_since(struct adv_pool *pool, int64_t since_us);
 
 /* Runs what is queued, joins the threads, frees the pool. NULL is fine. */
 void adv_pool_stop(struct adv_pool *pool);

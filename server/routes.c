@@ -13,15 +13,15 @@
 
 /* Adding a resource = adding rows here and the same paths in openapi.yaml. */
 static const struct adv_route routes[] = {
-    {"POST", "/v1/estimate", "estimate", adv_api_answer, ADV_ROUTE_ENGINE, ADV_SCOPE_READ, JSON,
+    {"POST", "/v1/estimate", "estimate", adv_api_answer, ADV_ROUTE_QUICK, ADV_SCOPE_READ, JSON,
      ADV_REQUEST_ESTIMATE, JSON},
-    {"POST", "/v1/advise", "advise", adv_api_answer, ADV_ROUTE_ENGINE, ADV_SCOPE_READ, JSON,
+    {"POST", "/v1/advise", "advise", adv_api_answer, ADV_ROUTE_SEARCH, ADV_SCOPE_READ, JSON,
      ADV_REQUEST_ADVISE, JSON},
-    {"POST", "/v1/kernels/simulate", "simulateKernel", adv_api_answer, ADV_ROUTE_ENGINE, ADV_SCOPE_READ, JSON,
+    {"POST", "/v1/kernels/simulate", "simulateKernel", adv_api_answer, ADV_ROUTE_QUICK, ADV_SCOPE_READ, JSON,
      ADV_REQUEST_SIMULATE, JSON},
-    {"POST", "/v1/kernels/tune", "tuneKernel", adv_api_answer, ADV_ROUTE_ENGINE, ADV_SCOPE_READ, JSON,
+    {"POST", "/v1/kernels/tune", "tuneKernel", adv_api_answer, ADV_ROUTE_SEARCH, ADV_SCOPE_READ, JSON,
      ADV_REQUEST_TUNE, JSON},
-    {"POST", "/v1/lint", "lint", adv_api_answer, ADV_ROUTE_ENGINE, ADV_SCOPE_READ, JSON_OR_YAML,
+    {"POST", "/v1/lint", "lint", adv_api_answer, ADV_ROUTE_QUICK, ADV_SCOPE_READ, JSON_OR_YAML,
      ADV_REQUEST_LINT, JSON},
     {"GET", "/v1/catalog/{collection}", "listCatalog", adv_api_catalog_list, ADV_ROUTE_INLINE, ADV_SCOPE_READ,
      NULL, 0, JSON},
@@ -41,11 +41,15 @@ static const struct adv_route routes[] = {
      adv_api_measurement_delete, ADV_ROUTE_STORE, ADV_SCOPE_ADMIN, NULL, 0, NULL},
     {"GET", "/v1/accuracy", "getAccuracy", adv_api_accuracy, ADV_ROUTE_STORE, ADV_SCOPE_READ, NULL, 0, JSON},
     {"GET", "/v1/compare", "compareRuns", adv_api_compare, ADV_ROUTE_STORE, ADV_SCOPE_READ, NULL, 0, JSON},
-    {"POST", "/v1/checks", "check", adv_api_check, ADV_ROUTE_ENGINE, ADV_SCOPE_READ, JSON, 0, NULL},
+    {"POST", "/v1/checks", "check", adv_api_check, ADV_ROUTE_STORE, ADV_SCOPE_READ, JSON, 0, NULL},
+    {"GET", "/v1/baselines", "listBaselines", adv_api_baselines_list, ADV_ROUTE_STORE, ADV_SCOPE_READ, NULL,
+     0, JSON},
     {"GET", "/v1/baselines/{project}/{label}", "getBaseline", adv_api_baseline_get, ADV_ROUTE_STORE,
      ADV_SCOPE_READ, NULL, 0, JSON},
     {"PUT", "/v1/baselines/{project}/{label}", "putBaseline", adv_api_baseline_put, ADV_ROUTE_STORE,
      ADV_SCOPE_WRITE, JSON, 0, JSON},
+    {"DELETE", "/v1/baselines/{project}/{label}", "deleteBaseline", adv_api_baseline_delete, ADV_ROUTE_STORE,
+     ADV_SCOPE_WRITE, NULL, 0, NULL},
     {"GET", "/v1/openapi.json", "getOpenapi", adv_api_openapi, ADV_ROUTE_INLINE, 0, NULL, 0, JSON},
     {"GET", "/livez", "getLivez", adv_api_livez, ADV_ROUTE_INLINE, 0, NULL, 0, NULL},
     {"GET", "/readyz", "getReadyz", adv_api_readyz, ADV_ROUTE_INLINE, 0, NULL, 0, NULL},
@@ -57,27 +61,64 @@ static const struct adv_route routes[] = {
 #define ROUTES_COUNT ((int)(sizeof routes / sizeof routes[0]))
 _Static_assert(ROUTES_COUNT < ADV_LIMIT_ROUTES, "metrics has a row per route and one more");
 
-/* Matches segment by segment; parameters are copied when `exchange` is given. */
+enum { SEPARATOR = -1, END = -2 }; /* beside the bytes of a segment */
+
+static int hex_digit(char digit)
+{
+    if (digit >= '0' && digit <= '9') return digit - '0';
+    const char lower = (char)(digit | 0x20);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/* The next byte of a path as sent, decoded, and moves on. A % that is followed by no number is itself. */
+static int next_byte(const char **at)
+{
+    const char *here = *at;
+    if (*here == '\0' || *here == '?') return END;
+    *at = here + 1;
+    if (*here == '/') return SEPARATOR;
+    const int high = *here == '%' ? hex_digit(here[1]) : -1;
+    const int low = high >= 0 ? hex_digit(here[2]) : -1;
+    if (low < 0) return (unsigned char)*here;
+    *at = here + 3;
+    return high * 16 + low;
+}
+
+/* A segment of the path (with `rest`, all that is left of it) decoded into `copy`, which has room; its
+ * length. `path` is left at what follows. */
+static size_t take_segment(const char **path, bool rest, char *copy)
+{
+    size_t length = 0;
+    for (;;) {
+        const char *before = *path;
+        const int byte = next_byte(path);
+        if (byte == END || (byte == SEPARATOR && !rest)) {
+            *path = before;
+            copy[length] = '\0';
+            return length;
+        }
+        copy[length++] = (char)(byte == SEPARATOR ? '/' : byte);
+    }
+}
+
+/* Matches segment by segment; parameters are copied. */
 static bool match(const char *template, const char *path, struct adv_exchange *exchange)
 {
     int parameters = 0;
-    while (*template && *path) {
+    while (*template) {
         if (*template != '{') {
-            if (*template ++ != *path++) return false;
+            const int byte = next_byte(&path);
+            if (byte != (*template == '/' ? SEPARATOR : (unsigned char)*template)) return false;
+            template ++;
             continue;
         }
-        size_t length = strcspn(path, "/");
-        if (length == 0) return false;
-        if (exchange) {
-            char *copy = adv_arena_alloc(&exchange->arena, length + 1);
-            if (!copy) return false;
-            memcpy(copy, path, length);
-            exchange->parameters[parameters++] = copy;
-        }
+        const bool rest = strcmp(template, "{label}") == 0;
         template += strcspn(template, "}") + 1;
-        path += length;
+        char *copy = adv_arena_alloc(&exchange->arena, strlen(path) + 1);
+        if (!copy || take_segment(&path, rest, copy) == 0) return false;
+        exchange->parameters[parameters++] = copy;
     }
-    return *template == '\0' && *path == '\0';
+    return next_byte(&path) == END;
 }
 
 static void add_allowed(char allow[96], const char *method)
@@ -94,14 +135,14 @@ enum adv_route_match adv_routes_find(struct adv_exchange *exchange, const char *
     const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
     allow[0] = '\0';
     for (int i = 0; i < ROUTES_COUNT; i++) {
-        if (!match(routes[i].path, path, NULL)) continue;
+        if (!match(routes[i].path, path, exchange)) continue;
         if (strcmp(routes[i].method, wanted) == 0) {
             exchange->route = &routes[i];
-            return match(routes[i].path, path, exchange) ? ADV_ROUTE_FOUND : ADV_ROUTE_NO_PATH;
+            return ADV_ROUTE_FOUND;
         }
         add_allowed(allow, routes[i].method);
     }
-    if (!*allow && adv_api_web_has(path)) {
+    if (!*allow && adv_api_web_has(exchange->path)) {
         exchange->route = &routes[ROUTES_COUNT - 1];
         if (strcmp(wanted, "GET") == 0) return ADV_ROUTE_FOUND;
         add_allowed(allow, "GET");

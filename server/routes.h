@@ -11,13 +11,16 @@
 /* Where a handler runs. */
 enum adv_route_place {
     ADV_ROUTE_INLINE, /* on the HTTP thread: never waits, takes microseconds */
-    ADV_ROUTE_ENGINE, /* on an engine worker; may also store */
-    ADV_ROUTE_STORE   /* on a store worker: only needs the database */
+    ADV_ROUTE_SEARCH, /* on an engine worker: may take as long as the deadline */
+    ADV_ROUTE_QUICK,  /* on a quick worker: milliseconds, never behind a search */
+    ADV_ROUTE_STORE   /* on a store worker: waits for the database. What is to be stored comes here when it is
+                         computed */
 };
 
 struct adv_route {
     const char *method;
-    const char *path;      /* template: {name} is one path segment */
+    const char *path;      /* template: {name} is one path segment; {label} at the end is all that is left,
+                              for labels with slashes */
     const char *operation; /* operationId of the OpenAPI document */
     void (*handle)(struct adv_exchange *exchange);
     enum adv_route_place place;
@@ -30,7 +33,8 @@ struct adv_route {
 
 enum adv_route_match { ADV_ROUTE_FOUND, ADV_ROUTE_NO_PATH, ADV_ROUTE_NO_METHOD };
 
-/* Finds the row for a decoded path; HEAD finds GET's row. Fills exchange->route and parameters (arena
+/* Finds the row for a path as it was sent; HEAD finds GET's row. Segments are decoded one by one, so that
+ * "%2F" is a slash in a name. Fills exchange->route and parameters (arena
  * copies). On ADV_ROUTE_NO_METHOD `allow` (96 bytes) lists the methods of that path. */
 enum adv_route_match adv_routes_find(struct adv_exchange *exchange, const char *method, const char *path,
                                      char allow[96]);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -12,6 +13,8 @@
 #include "engine/advise.h"
 #include "server/cli.h"
 #include "server/http.h"
+
+#define SEARCHER_NICENESS 5 /* a third of the share of a thread that is not nice */
 
 /* Tells a service manager about our state (sd_notify's protocol: one datagram). Without one this does
  * nothing. */
@@ -41,6 +44,15 @@ static void *open_worker(void *argument)
     return app->database ? adv_db_open(app->database) : NULL;
 }
 
+/* Searches stand back behind everything else that this process does: on Linux a thread has a niceness of its
+ * own. */
+static void *open_searcher(void *argument)
+{
+    (void)argument;
+    (void)setpriority(PRIO_PROCESS, 0, SEARCHER_NICENESS);
+    return NULL;
+}
+
 static void close_worker(void *context)
 {
     adv_db_close(context);
@@ -51,6 +63,7 @@ static void choose_counts(struct adv_config *config)
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     if (processors < 1) processors = 1;
     if (!config->workers_count) config->workers_count = processors;
+    if (!config->quick_workers_count) config->quick_workers_count = processors;
     if (!config->http_threads_count) config->http_threads_count = processors < 8 ? processors : 8;
     /* The library gives each thread an equal share of the connections. */
     if (config->connections_count < config->http_threads_count)
@@ -73,10 +86,15 @@ static bool start(struct adv_app *app)
             adv_database_open(app->config.database_url, app->config.auto_migrate, &app->log, &app->metrics);
     struct adv_pool_work work = {
         .open = open_worker, .close = close_worker, .run = adv_http_run_job, .argument = app};
-    app->engine_pool = adv_pool_start((int)app->config.workers_count, (int)app->config.queue_count, &work);
+    const struct adv_pool_work quick = {.run = adv_http_run_job};
+    const struct adv_pool_work search = {.open = open_searcher, .run = adv_http_run_job};
+    app->engine_pool = adv_pool_start((int)app->config.workers_count, (int)app->config.queue_count, &search);
+    app->quick_pool =
+        adv_pool_start((int)app->config.quick_workers_count, (int)app->config.queue_count, &quick);
     app->store_pool =
         adv_pool_start((int)app->config.store_workers_count, (int)app->config.queue_count, &work);
-    if (!app->engine_pool || !app->store_pool || (app->config.database_url[0] && !app->database)) {
+    if (!app->engine_pool || !app->quick_pool || !app->store_pool ||
+        (app->config.database_url[0] && !app->database)) {
         adv_log_message(&app->log, ADV_LOG_ERROR, "threads or memory are exhausted");
         return false;
     }
@@ -86,6 +104,7 @@ static bool start(struct adv_app *app)
 static void free_app(struct adv_app *app)
 {
     adv_pool_stop(app->engine_pool);
+    adv_pool_stop(app->quick_pool);
     adv_pool_stop(app->store_pool);
     adv_database_close(app->database);
     adv_documents_free(app->documents);

@@ -4,52 +4,207 @@
 #include <string.h>
 
 #define STAMP(column) "to_char(" column " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
+#define TAG(column)   "to_char(" column " AT TIME ZONE 'UTC', 'YYYYMMDDHH24MISSUS')"
 
-adv_code adv_store_baseline_get(struct adv_db *db, const char *project, const char *label, bool or_newest,
-                                struct adv_baseline *baseline, adv_err *err)
+static adv_code no_baseline(const struct adv_baseline_name *name, adv_err *err)
 {
-    static const char pinned[] =
-        "SELECT run_id, " STAMP("updated_at") " FROM baselines WHERE project = $1 AND label = $2";
-    static const char newest[] = "SELECT id, " STAMP(
-        "created_at") " FROM runs WHERE project = $1 AND label = $2 AND kind = 'estimate' "
-                      "ORDER BY id DESC LIMIT 1";
-    const char *const values[] = {project, label};
-    for (int attempt = 0; attempt < (or_newest ? 2 : 1); attempt++) {
-        struct adv_rows rows;
-        adv_code code = adv_db_run(db, attempt ? newest : pinned, 2, values, &rows, err);
-        if (code) return code;
-        bool found = rows.count > 0;
-        if (found) {
-            (void)snprintf(baseline->run_id, sizeof baseline->run_id, "%s", adv_rows_text(&rows, 0, 0));
-            (void)snprintf(baseline->updated_at, sizeof baseline->updated_at, "%s",
-                           adv_rows_text(&rows, 0, 1));
-            baseline->pinned = attempt == 0;
-        }
-        adv_rows_free(&rows);
-        if (found) return ADV_OK;
-    }
     return adv_err_add(err, ADV_E_NOT_FOUND, "", "PUT /v1/baselines/{project}/{label} with a run_id",
-                       "project '%.64s' has no baseline '%.64s'", project, label);
+                       "project '%.64s' has no baseline '%.64s'", name->project, name->label);
 }
 
-adv_code adv_store_baseline_put(struct adv_db *db, const char *project, const char *label, const char *run_id,
-                                bool *created, adv_err *err)
+static adv_code read_baseline(struct adv_db *db, const char *sql, int values_count, const char *const *values,
+                              struct adv_baseline *baseline, bool *found, adv_err *err)
 {
+    struct adv_rows rows;
+    adv_code code = adv_db_run(db, sql, values_count, values, &rows, err);
+    if (code) return code;
+    *found = rows.count > 0;
+    if (*found) {
+        (void)snprintf(baseline->run_id, sizeof baseline->run_id, "%s", adv_rows_text(&rows, 0, 0));
+        (void)snprintf(baseline->updated_at, sizeof baseline->updated_at, "%s", adv_rows_text(&rows, 0, 1));
+        (void)snprintf(baseline->tag, sizeof baseline->tag, "%s", adv_rows_text(&rows, 0, 2));
+    }
+    adv_rows_free(&rows);
+    return ADV_OK;
+}
+
+adv_code adv_store_baseline_get(struct adv_db *db, const struct adv_baseline_name *name,
+                                struct adv_baseline *baseline, adv_err *err)
+{
+    static const char sql[] = "SELECT run_id, " STAMP("updated_at") ", " TAG(
+        "updated_at") " FROM baselines WHERE project = $1 AND label = $2";
+    const char *const values[] = {name->project, name->label};
+    bool found = false;
+    adv_code code = read_baseline(db, sql, 2, values, baseline, &found, err);
+    baseline->pinned = true;
+    return code || found ? code : no_baseline(name, err);
+}
+
+adv_code adv_store_baseline_find(struct adv_db *db, const struct adv_baseline_name *name,
+                                 const char *candidate_id, struct adv_baseline *baseline, adv_err *err)
+{
+    static const char sql[] = "SELECT r.id, " STAMP(
+        "r.created_at") ", '' FROM runs r WHERE r.project = $1 AND r.label = $2 AND r.fits "
+                        "AND r.kind IN ('estimate', 'advise') AND r.id::text <> $3 "
+                        "AND EXISTS (SELECT FROM checks c WHERE c.candidate_id = r.id AND c.passed) "
+                        "AND NOT EXISTS (SELECT FROM checks c WHERE c.candidate_id = r.id AND NOT c.passed) "
+                        "ORDER BY r.id DESC LIMIT 1";
+    adv_err unset;
+    adv_err_init(&unset);
+    adv_code code = adv_store_baseline_get(db, name, baseline, &unset);
+    if (code != ADV_E_NOT_FOUND) {
+        adv_err_merge(err, &unset, "");
+        return code;
+    }
+    const char *const values[] = {name->project, name->label, candidate_id};
+    bool found = false;
+    code = read_baseline(db, sql, 3, values, baseline, &found, err);
+    baseline->pinned = false;
+    return code || found ? code : no_baseline(name, err);
+}
+
+/* Whether a run can be a baseline of the project; what it is never changes. */
+static adv_code check_run(struct adv_db *db, const char *project, const char *run_id, adv_err *err)
+{
+    const char *const values[] = {run_id};
+    struct adv_rows rows;
     if (!adv_uuid_valid(run_id))
         return adv_err_add(err, ADV_E_INVALID, "/run_id", "a run id is a UUID", "there is no run '%.64s'",
                            run_id);
-    /* xmax is 0 in a row that was inserted, not updated. */
-    static const char sql[] =
-        "INSERT INTO baselines (project, label, run_id) SELECT $1, $2, id FROM runs WHERE id = $3::uuid "
-        "ON CONFLICT (project, label) DO UPDATE SET run_id = excluded.run_id, updated_at = now() "
-        "RETURNING xmax = 0";
-    const char *const values[] = {project, label, run_id};
-    struct adv_rows rows;
-    adv_code code = adv_db_run(db, sql, 3, values, &rows, err);
+    adv_code code = adv_db_run(db, "SELECT step_time_s IS NULL, fits, project FROM runs WHERE id = $1::uuid",
+                               1, values, &rows, err);
     if (code) return code;
-    bool found = rows.count > 0;
-    if (found) *created = strcmp(adv_rows_text(&rows, 0, 0), "t") == 0;
+    const char *own = rows.count ? adv_rows_text(&rows, 0, 2) : "";
+    if (!rows.count)
+        code = adv_err_add(err, ADV_E_NOT_FOUND, "/run_id", NULL, "there is no run '%.64s'", run_id);
+    else if (*adv_rows_text(&rows, 0, 0) == 't')
+        code = adv_err_add(err, ADV_E_INVALID, "/run_id", "use a run of an estimate or advise",
+                           "the run has no step time to compare with");
+    else if (*adv_rows_text(&rows, 0, 1) != 't')
+        code = adv_err_add(err, ADV_E_INVALID, "/run_id", "use a run that fits",
+                           "the run does not fit in memory: it is nothing to compare with");
+    else if (*own && strcmp(own, project) != 0)
+        code = adv_err_add(err, ADV_E_INVALID, "/run_id", "use a run of this project",
+                           "the run is of project '%.64s'", own);
     adv_rows_free(&rows);
-    return found ? ADV_OK
-                 : adv_err_add(err, ADV_E_NOT_FOUND, "/run_id", NULL, "there is no run '%.64s'", run_id);
+    return code;
+}
+
+static adv_code precondition(adv_err *err)
+{
+    return adv_err_add(err, ADV_E_PRECONDITION, "/headers/If-Match", "GET it again, then decide again",
+                       "the baseline is not what the request takes it for");
+}
+
+#define NOTED                                                                                                \
+    " RETURNING project, label, run_id, xmax = 0 AS created), noted AS (INSERT INTO baseline_history "       \
+    "(project, label, run_id, changed_by) SELECT project, label, run_id, $4 FROM put) SELECT created FROM "  \
+    "put"
+#define INSERTED                                                                                             \
+    "WITH put AS (INSERT INTO baselines (project, label, run_id, updated_at) SELECT $1, $2, id, "            \
+    "clock_timestamp() FROM runs WHERE id = $3::uuid ON CONFLICT (project, label) DO "
+
+adv_code adv_store_baseline_put(struct adv_db *db, const struct adv_baseline_name *name, const char *run_id,
+                                const struct adv_baseline_condition *condition, bool *created, adv_err *err)
+{
+    /* Of these rows, those that were inserted and not updated have an xmax of 0. */
+    static const char always[] =
+        INSERTED "UPDATE SET run_id = excluded.run_id, updated_at = clock_timestamp()" NOTED;
+    static const char when_new[] = INSERTED "NOTHING" NOTED;
+    static const char when_same[] = "WITH put AS (UPDATE baselines b SET run_id = $3::uuid, updated_at = "
+                                    "clock_timestamp() WHERE project = "
+                                    "$1 AND label = $2 AND ($5::text IS NULL OR " TAG(
+                                        "b.updated_at") " = ANY (string_to_array($5, ',')))" NOTED;
+    adv_code code = check_run(db, name->project, run_id, err);
+    if (code) return code;
+    const char *sql = condition->must_exist ? when_same : condition->must_be_new ? when_new : always;
+    const char *const values[] = {name->project, name->label, run_id, condition->maker, condition->tags};
+    struct adv_rows rows;
+    code = adv_db_run(db, sql, condition->must_exist ? 5 : 4, values, &rows, err);
+    if (code) return code;
+    bool done = rows.count > 0;
+    if (done) *created = !condition->must_exist && strcmp(adv_rows_text(&rows, 0, 0), "t") == 0;
+    adv_rows_free(&rows);
+    if (done) return ADV_OK;
+    if (condition->must_exist || condition->must_be_new) return precondition(err);
+    return adv_err_add(err, ADV_E_NOT_FOUND, "/run_id", NULL, "there is no run '%.64s'", run_id);
+}
+
+adv_code adv_store_baseline_delete(struct adv_db *db, const struct adv_baseline_name *name,
+                                   const struct adv_baseline_condition *condition, adv_err *err)
+{
+    static const char sql[] =
+        "WITH gone AS (DELETE FROM baselines b WHERE project = $1 AND label = $2 AND ($4::text IS NULL "
+        "OR " TAG("b.updated_at") " = ANY (string_to_array($4, ','))) RETURNING project, label), noted AS "
+                                  "(INSERT INTO "
+                                  "baseline_history (project, label, changed_by) SELECT project, label, $3 "
+                                  "FROM gone) SELECT FROM gone";
+    const char *const values[] = {name->project, name->label, condition->maker, condition->tags};
+    struct adv_rows rows;
+    adv_code code = adv_db_run(db, sql, 4, values, &rows, err);
+    if (code) return code;
+    bool done = rows.count > 0;
+    adv_rows_free(&rows);
+    if (done) return ADV_OK;
+    return condition->must_exist ? precondition(err) : no_baseline(name, err);
+}
+
+static adv_code append_json(struct adv_db *db, const char *sql, int values_count, const char *const *values,
+                            struct adv_text *json, adv_err *err)
+{
+    struct adv_rows rows;
+    adv_code code = adv_db_run(db, sql, values_count, values, &rows, err);
+    if (code) return code;
+    adv_text_append(json, adv_rows_text(&rows, 0, 0));
+    adv_rows_free(&rows);
+    return ADV_OK;
+}
+
+adv_code adv_store_baseline_history(struct adv_db *db, const struct adv_baseline_name *name,
+                                    struct adv_text *json, adv_err *err)
+{
+    static const char sql[] =
+        "SELECT coalesce(json_agg(json_build_object('run_id', run_id, 'changed_at', " STAMP(
+            "changed_at") ", "
+                          "'changed_by', nullif(changed_by, '')) ORDER BY id DESC), '[]'::json) FROM (SELECT "
+                          "* FROM "
+                          "baseline_history WHERE project = $1 AND label = $2 ORDER BY id DESC LIMIT 100) h";
+    const char *const values[] = {name->project, name->label};
+    return append_json(db, sql, 2, values, json, err);
+}
+
+adv_code adv_store_baselines_list(struct adv_db *db, const char *project, const char *cursor, int limit_count,
+                                  struct adv_text *json, adv_err *err)
+{
+    /* The cursor is the name that the page before ended with, in hexadecimal. */
+    static const char sql[] =
+        "WITH after AS (SELECT convert_from(decode($2, 'hex'), 'UTF8') AS name), shown AS (SELECT b.*, "
+        "row_number() OVER (ORDER BY b.project, b.label) AS place FROM baselines b, after WHERE ($1::text IS "
+        "NULL OR b.project = $1) AND (after.name IS NULL OR (b.project, b.label) > (split_part(after.name, "
+        "E'\\x01', 1), split_part(after.name, E'\\x01', 2))) ORDER BY b.project, b.label LIMIT $3::int + 1) "
+        "SELECT json_build_object('baselines', coalesce((SELECT json_agg(json_build_object('project', "
+        "project, "
+        "'label', label, 'run_id', run_id, 'updated_at', " STAMP(
+            "updated_at") ") ORDER BY place) FROM shown "
+                          "WHERE place <= $3::int), '[]'::json), 'next_cursor', (SELECT "
+                          "encode(convert_to(project || E'\\x01' || "
+                          "label, 'UTF8'), 'hex') FROM shown WHERE place = $3::int AND (SELECT count(*) FROM "
+                          "shown) > $3::int))";
+    char limit[16];
+    (void)snprintf(limit, sizeof limit, "%d", limit_count);
+    const char *const values[] = {project, cursor, limit};
+    return append_json(db, sql, 3, values, json, err);
+}
+
+adv_code adv_store_verdict(struct adv_db *db, const char *candidate_id, const char *baseline_id, bool passed,
+                           adv_err *err)
+{
+    char id[ADV_UUID_BYTES];
+    adv_uuid_make(id);
+    const char *const values[] = {id, candidate_id, baseline_id, passed ? "true" : "false"};
+    return adv_db_run(
+        db,
+        "INSERT INTO checks (id, candidate_id, baseline_id, passed) VALUES ($1::uuid, $2::uuid, "
+        "$3::uuid, $4::boolean)",
+        4, values, NULL, err);
 }

@@ -1,22 +1,69 @@
-/* store_baselines.h: which run a project compares with, by label. */
+/* store_baselines.h: which run a project compares with, by label, who said so when, and the verdicts that let
+ * a run stand in where nobody did.
+ *
+ * A baseline is what somebody set, or else the newest run of that project and label that passed all of its
+ * checks. A run that was never checked, that failed, of a kernel, or that does not fit is none. Labels may
+ * hold slashes (`feature/x`).
+ */
 #ifndef ADV_SERVER_STORE_BASELINES_H
 #define ADV_SERVER_STORE_BASELINES_H
 
+#include "engine/base/text.h"
 #include "server/db.h"
 #include "server/request_id.h"
 
-struct adv_baseline {
-    char run_id[ADV_UUID_BYTES];
-    char updated_at[40];
-    bool pinned; /* put by a client; otherwise the newest run of that project and label */
+struct adv_baseline_name {
+    const char *project, *label;
 };
 
-/* The pinned run or, `or_newest`, the newest estimate stored with that project and label. ADV_E_NOT_FOUND. */
-ADV_MUST_CHECK adv_code adv_store_baseline_get(struct adv_db *db, const char *project, const char *label,
-                                               bool or_newest, struct adv_baseline *baseline, adv_err *err);
+struct adv_baseline {
+    char run_id[ADV_UUID_BYTES];
+    char updated_at[40], tag[40]; /* tag: another one after each change */
+    bool pinned;                  /* put by a client; otherwise the last run that passed */
+};
 
-/* Pins a run. `created`: there was none before. ADV_E_NOT_FOUND when there is no such run. */
-ADV_MUST_CHECK adv_code adv_store_baseline_put(struct adv_db *db, const char *project, const char *label,
-                                               const char *run_id, bool *created, adv_err *err);
+/* What has to be so for a change to be made (RFC 9110, 13.1). */
+struct adv_baseline_condition {
+    bool must_be_new;  /* If-None-Match: * */
+    bool must_exist;   /* If-Match */
+    const char *tags;  /* of If-Match, separated by commas, one of them must be today's; NULL = any */
+    const char *maker; /* who changes it, for the history */
+};
+
+/* ADV_E_NOT_FOUND: nobody set one. */
+ADV_MUST_CHECK adv_code adv_store_baseline_get(struct adv_db *db, const struct adv_baseline_name *name,
+                                               struct adv_baseline *baseline, adv_err *err);
+
+/* What a check compares with: the one that is set, or the last run that passed, other than `candidate_id`
+ * ("" = none). ADV_E_NOT_FOUND. */
+ADV_MUST_CHECK adv_code adv_store_baseline_find(struct adv_db *db, const struct adv_baseline_name *name,
+                                                const char *candidate_id, struct adv_baseline *baseline,
+                                                adv_err *err);
+
+/* Sets a run. `created`: there was none before. ADV_E_NOT_FOUND when there is no such run; ADV_E_INVALID when
+ * it cannot be a baseline of this project; ADV_E_PRECONDITION. */
+ADV_MUST_CHECK adv_code adv_store_baseline_put(struct adv_db *db, const struct adv_baseline_name *name,
+                                               const char *run_id,
+                                               const struct adv_baseline_condition *condition, bool *created,
+                                               adv_err *err);
+
+/* ADV_E_NOT_FOUND, ADV_E_PRECONDITION. */
+ADV_MUST_CHECK adv_code adv_store_baseline_delete(struct adv_db *db, const struct adv_baseline_name *name,
+                                                  const struct adv_baseline_condition *condition,
+                                                  adv_err *err);
+
+/* [{"run_id", "changed_at", "changed_by"}, …] newest first, at most 100, appended; run_id null: it was
+ * deleted. */
+ADV_MUST_CHECK adv_code adv_store_baseline_history(struct adv_db *db, const struct adv_baseline_name *name,
+                                                   struct adv_text *json, adv_err *err);
+
+/* {"baselines": […], "next_cursor"} by project and label, appended. `project` and `cursor` may be NULL.
+ * ADV_E_BAD_REQUEST: not a cursor of this list. */
+ADV_MUST_CHECK adv_code adv_store_baselines_list(struct adv_db *db, const char *project, const char *cursor,
+                                                 int limit_count, struct adv_text *json, adv_err *err);
+
+/* Notes a verdict about a stored candidate. */
+ADV_MUST_CHECK adv_code adv_store_verdict(struct adv_db *db, const char *candidate_id,
+                                          const char *baseline_id, bool passed, adv_err *err);
 
 #endif

@@ -20,8 +20,11 @@
     X(ADV_E_METHOD, 405, "method-not-allowed", "The resource does not take this method")                     \
     X(ADV_E_NOT_ACCEPTABLE, 406, "not-acceptable", "No representation matches the Accept header")            \
     X(ADV_E_CONFLICT, 409, "conflict", "The request conflicts with the current state")                       \
+    X(ADV_E_PRECONDITION, 412, "precondition-failed",                                                        \
+      "The resource is not in the state the request asks for")                                               \
     X(ADV_E_TOO_LARGE, 413, "too-large", "The request is larger than the limit")                             \
     X(ADV_E_MEDIA_TYPE, 415, "unsupported-media-type", "The body's media type is not accepted")              \
+    X(ADV_E_HOST, 421, "misdirected", "The daemon does not go by this name")                                 \
     X(ADV_E_HEAD, 431, "head-too-large", "The request's line and headers are larger than the limit")         \
     X(ADV_E_TIMEOUT, 503, "deadline", "The request took longer than its deadline")                           \
     X(ADV_E_BUSY, 503, "busy", "All workers are busy and the queue is full")                                 \

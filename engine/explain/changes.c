@@ -65,6 +65,7 @@ static adv_code list_awakened(const struct adv_advise_request *request, const st
 struct path {
     struct adv_estimate_input input;
     const struct adv_plan *baseline, *goal;
+    const struct adv_budget *budget;
     struct adv_changes *changes;
     double whole;      /* the baseline's metric */
     double batches[2]; /* global, of the baseline and of the goal */
@@ -128,7 +129,7 @@ static void order(struct path *path, const struct adv_plan *baseline)
     for (int number = 1; number <= path->changes->count; number++) {
         bool left = false;
         for (int i = 0; i < path->changes->count; i++) left = left || path->changes->items[i].order == 0;
-        if (!left) return;
+        if (!left || adv_budget_over(path->budget)) return;
         now = step(path, &plan, now, number);
     }
 }
@@ -169,6 +170,7 @@ adv_code adv_changes_find(const struct adv_advise_request *request, const struct
             .input = {&request->model, &request->cluster, constants, NULL, ADV_FLOPS_CAUSAL_HALF},
             .baseline = &baseline->plan,
             .goal = &candidate->plan,
+            .budget = request->budget,
             .changes = changes,
             .whole = now,
             .batches = {adv_plan_global_batch(&baseline->plan, &request->cluster),

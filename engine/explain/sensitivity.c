@@ -40,6 +40,7 @@ const char *const *adv_sensitivity_fields(int index)
 /* Estimates `plan` on study->request->cluster, with ledger. */
 static bool estimate(struct study *study, const struct adv_plan *plan, struct adv_estimate *out)
 {
+    if (adv_budget_over(study->request->budget)) return false;
     struct adv_estimate_input input = {&study->request->model, &study->request->cluster, study->constants,
                                        plan, ADV_FLOPS_CAUSAL_HALF};
     return adv_estimate_plan(&input, out, study->ledger, NULL) == ADV_OK;
@@ -306,5 +307,5 @@ adv_code adv_sensitivity_find(const struct adv_advise_request *request, const st
     find_fsdp(&study, &found->break_evens[0]);
     find_dcn(&study, false, &found->break_evens[1]);
     find_dcn(&study, true, &found->break_evens[2]);
-    return ADV_OK;
+    return adv_budget_over(request->budget) ? adv_budget_refuse(err) : ADV_OK;
 }

@@ -13,6 +13,9 @@ static const char fusion_name[] = "xla_tpu_enable_async_collective_fusion";
 static const char einsum_threshold_name[] = "xla_jf_spmd_threshold_for_windowed_einsum_mib";
 enum { EINSUM_NEVER_MIB = 100000 }; /* recipes switch the windowed einsum off with 1000000 */
 
+/* Words read, of which repeated ones are one flag: each may be looked up among a thousand names. */
+enum { WORDS_MAX = 4 * ADV_LIMIT_XLA_FLAGS };
+
 struct flag_reader {
     const struct adv_catalog *catalog;
     bool strict;
@@ -21,6 +24,7 @@ struct flag_reader {
     struct adv_config *config;
     adv_err *err, *warnings;
     bool is_full;
+    int words;
 };
 
 static signed char truth_of(const char *value)
@@ -118,6 +122,8 @@ static void apply_switch(struct flag_reader *reader, const char *name, const cha
 /* One "--name=value", "name=value" or bare "--name" (true). Modifies `text`. */
 static void read_flag(struct flag_reader *reader, char *text, const char *pointer)
 {
+    if (++reader->words > WORDS_MAX) reader->is_full = true;
+    if (reader->is_full) return;
     char *name = text + strspn(text, "-");
     char *equals = strchr(name, '=');
     const char *value = "true";
@@ -148,7 +154,7 @@ static void read_flags_text(struct flag_reader *reader, const char *text, const 
         return;
     }
     char *saved = NULL;
-    for (char *word = strtok_r(copy, " \t\r\n'\"\\", &saved); word;
+    for (char *word = strtok_r(copy, " \t\r\n'\"\\", &saved); word && !reader->is_full;
          word = strtok_r(NULL, " \t\r\n'\"\\", &saved)) {
         static const char variable[] = "LIBTPU_INIT_ARGS=";
         if (strncmp(word, variable, sizeof variable - 1) == 0) word += sizeof variable - 1;
@@ -160,7 +166,7 @@ adv_code adv_decode_flags(const struct adv_catalog *catalog, const json_t *json,
                           struct adv_arena *arena, struct adv_flags *flags, struct adv_config *config,
                           adv_err *err, adv_err *warnings)
 {
-    struct flag_reader reader = {catalog, strict, arena, flags, config, err, warnings, false};
+    struct flag_reader reader = {catalog, strict, arena, flags, config, err, warnings, false, 0};
     adv_flags_unset(flags);
     if (!json || json_is_null(json)) return ADV_OK;
     int errors_before = err->count + err->lost_count;
@@ -174,6 +180,7 @@ adv_code adv_decode_flags(const struct adv_catalog *catalog, const json_t *json,
     json_t *element = NULL;
     json_array_foreach(json, index, element)
     {
+        if (reader.is_full) break;
         char pointer[ADV_LIMIT_POINTER];
         (void)adv_json_pointer_index(pointer, at, index);
         if (json_is_string(element))

@@ -7,6 +7,27 @@
 
 #include "engine/json/json_read.h"
 
+#define MEMBER(name, member, code) member,
+#define CODE(name, member, code)   code,
+
+const char *adv_gate_limit_member(enum adv_gate_limit limit)
+{
+    static const char *const members[] = {ADV_GATE_LIMIT_TABLE(MEMBER)};
+    return members[limit];
+}
+
+const char *adv_gate_limit_code(enum adv_gate_limit limit)
+{
+    static const char *const codes[] = {ADV_GATE_LIMIT_TABLE(CODE)};
+    return codes[limit];
+}
+
+const char *adv_gate_unlike_name(enum adv_gate_unlike unlike)
+{
+    static const char *const names[] = {"model", "sequence_length"};
+    return names[unlike];
+}
+
 /* A string member into a name buffer; longer ones are a finding. */
 static bool take_name(const json_t *object, const char *at, const char *member, enum adv_json_need need,
                       char name[ADV_LIMIT_NAME], adv_err *err)
@@ -54,33 +75,55 @@ static void decode_candidate(const json_t *candidate, struct adv_gate_request *r
 
 static void decode_limits(const json_t *limits, struct adv_gate_request *request, adv_err *err)
 {
-    static const char *const names[] = {"step_time_increase_frac", "hbm_increase_frac", "must_fit"};
-    (void)adv_json_known_members(limits, "/limits", names, 3, err);
+    const char *names[ADV_GATE_LIMITS + 1];
+    for (int i = 0; i < ADV_GATE_LIMITS; i++) names[i] = adv_gate_limit_member((enum adv_gate_limit)i);
+    names[ADV_GATE_LIMITS] = "must_fit";
+    (void)adv_json_known_members(limits, "/limits", names, ADV_GATE_LIMITS + 1, err);
     /* Up to 100: ten thousand percent is no limit any more but somebody's percent written as a fraction. */
-    (void)adv_json_number(limits, "/limits", "step_time_increase_frac", ADV_JSON_OPTIONAL, -1.0, 100.0,
-                          &request->step_time_increase_frac, err);
-    (void)adv_json_number(limits, "/limits", "hbm_increase_frac", ADV_JSON_OPTIONAL, -1.0, 100.0,
-                          &request->hbm_increase_frac, err);
+    for (int i = 0; i < ADV_GATE_LIMITS; i++)
+        (void)adv_json_number(limits, "/limits", names[i], ADV_JSON_OPTIONAL, -1.0, 100.0,
+                              &request->limits_frac[i], err);
     (void)adv_json_bool(limits, "/limits", "must_fit", ADV_JSON_OPTIONAL, &request->must_fit, err);
+}
+
+static void decode_unlike(const json_t *list, struct adv_gate_request *request, adv_err *err)
+{
+    size_t index = 0;
+    json_t *value = NULL;
+    json_array_foreach((json_t *)(uintptr_t)list, index, value)
+    {
+        const char *name = json_string_value(value);
+        char pointer[ADV_LIMIT_POINTER];
+        bool known = false;
+        for (int i = 0; i < ADV_GATE_UNLIKES && name; i++) {
+            if (strcmp(name, adv_gate_unlike_name((enum adv_gate_unlike)i)) != 0) continue;
+            request->may_differ[i] = known = true;
+        }
+        if (known) continue;
+        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer_index(pointer, "/allow_unlike", index),
+                          "\"model\", \"sequence_length\"", "not one of what may differ");
+    }
 }
 
 adv_code adv_decode_gate(const char *json, size_t json_bytes, struct adv_gate_request *request, adv_err *err)
 {
-    static const char *const names[] = {"baseline", "candidate", "limits"};
+    static const char *const names[] = {"baseline", "candidate", "limits", "allow_unlike"};
     memset(request, 0, sizeof *request);
-    request->step_time_increase_frac = request->hbm_increase_frac = (double)NAN;
+    for (int i = 0; i < ADV_GATE_LIMITS; i++) request->limits_frac[i] = (double)NAN;
     request->must_fit = true;
     json_t *root = NULL;
     adv_code code = adv_json_parse(json, json_bytes, &root, err);
     if (code) return code;
     if (adv_json_is_object(root, "", err)) {
-        (void)adv_json_known_members(root, "", names, 3, err);
+        (void)adv_json_known_members(root, "", names, 4, err);
         const json_t *baseline = adv_json_object(root, "", "baseline", ADV_JSON_REQUIRED, err);
         const json_t *candidate = adv_json_object(root, "", "candidate", ADV_JSON_REQUIRED, err);
         const json_t *limits = adv_json_object(root, "", "limits", ADV_JSON_OPTIONAL, err);
+        const json_t *unlike = adv_json_array(root, "", "allow_unlike", ADV_JSON_OPTIONAL, err);
         if (baseline) decode_baseline(baseline, request, err);
         if (candidate) decode_candidate(candidate, request, err);
         if (limits) decode_limits(limits, request, err);
+        if (unlike) decode_unlike(unlike, request, err);
     }
     json_decref(root);
     if (err->code) adv_gate_request_free(request);

@@ -22,7 +22,13 @@ static const char *keep_text(const json_t *root, const char *member, struct adv_
 void adv_decode_store(const json_t *root, struct adv_arena *arena, struct adv_store_wish *wish, adv_err *err)
 {
     memset(wish, 0, sizeof *wish);
-    (void)adv_json_bool(root, "", "store", ADV_JSON_OPTIONAL, &wish->store, err);
+    const char *attempt = json_string_value(json_object_get(root, "store"));
+    wish->store = attempt && strcmp(attempt, ADV_STORE_TRY) == 0;
+    if (attempt && !wish->store)
+        (void)adv_err_add(err, ADV_E_INVALID, "/store", "true, false or \"" ADV_STORE_TRY "\"",
+                          "store is not \"%.40s\"", attempt);
+    else if (!attempt)
+        (void)adv_json_bool(root, "", "store", ADV_JSON_OPTIONAL, &wish->store, err);
     wish->label = keep_text(root, "label", arena, err);
     wish->project = keep_text(root, "project", arena, err);
     wish->git_ref = keep_text(root, "git_ref", arena, err);

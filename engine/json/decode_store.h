@@ -9,6 +9,9 @@
 /* Their names, for lists of known members. */
 #define ADV_STORE_MEMBERS "store", "label", "project", "git_ref"
 
+/* "store": "try" asks for the answer also where it cannot be stored; true does not. */
+#define ADV_STORE_TRY "try"
+
 /* Reads them from the document `root`; wrong ones add findings. Strings are copies in `arena`. */
 void adv_decode_store(const json_t *root, struct adv_arena *arena, struct adv_store_wish *wish, adv_err *err);
 

@@ -34,6 +34,14 @@ static const char *model_name(const struct adv_advise_request *request)
     return request->model_keys_count > 0 ? NULL : request->model.name;
 }
 
+/* Whether nobody waits any more: what is written from here on is not sent. */
+static bool is_over(struct encoder *encoder)
+{
+    if (encoder->code == ADV_OK && adv_budget_over(encoder->request->budget))
+        encoder->code = adv_budget_refuse(encoder->err);
+    return encoder->code != ADV_OK;
+}
+
 static json_t *parsed(const char *text)
 {
     json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
@@ -196,6 +204,7 @@ static json_t *encode_ranked(struct encoder *encoder)
     bool searched = ranked_are_searched(encoder);
     for (int i = 0; why && i < encoder->result->found_count && encoder->code == ADV_OK; i++) {
         const struct adv_candidate *candidate = &encoder->result->found[i];
+        if (is_over(encoder)) break;
         json_t *row = json_object();
         adv_encode_set_integer(row, "rank", i + 1);
         adv_encode_set_integer(row, "tie_group", candidate->tie_group + 1);
@@ -229,7 +238,7 @@ static json_t *encode_point(struct encoder *encoder, const struct adv_candidate 
 static json_t *encode_pareto(struct encoder *encoder)
 {
     json_t *list = json_array();
-    for (int i = 0; i < encoder->result->pareto_count; i++)
+    for (int i = 0; i < encoder->result->pareto_count && !is_over(encoder); i++)
         (void)json_array_append_new(list, encode_point(encoder, &encoder->result->pareto[i]));
     return list;
 }
@@ -290,6 +299,7 @@ static json_t *encode_sensitivities(struct encoder *encoder)
         encoder->code = adv_err_add(encoder->err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
         return json_null();
     }
+    if (is_over(encoder)) return json_null();
     adv_code code = adv_sensitivity_find(encoder->request, encoder->constants, &encoder->result->found[0],
                                          encoder->arena, found, encoder->err);
     if (code != ADV_OK) encoder->code = code;

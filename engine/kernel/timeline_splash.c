@@ -17,6 +17,7 @@ struct walk {
     int64_t kv_head, kv_block;                  /* of the last step: what is still in VMEM */
     double pending_in_bytes, pending_out_bytes; /* of key blocks without a step of their own */
     long looked;                                /* tiles asked for, also those outside the mask */
+    long sought;                                /* and those asked for the end of a key block */
 };
 
 /* extra_s: what a step costs for its place in its row. */
@@ -91,7 +92,7 @@ static bool walk_queries(struct walk *walk, int64_t head, int64_t kv_head)
 static int64_t last_query_of(struct walk *walk, int64_t kv)
 {
     int64_t q = walk->shape->q_len / walk->unit.block_q - 1;
-    for (struct adv_splash_row row; q >= 0; q--)
+    for (struct adv_splash_row row; q >= 0 && walk->sought < ADV_LIMIT_TIMELINE_WALK; q--, walk->sought++)
         if (row_of_call(walk, q, &row) && in_row(&row, kv)) break;
     return q;
 }

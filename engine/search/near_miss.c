@@ -77,6 +77,7 @@ adv_code adv_near_misses_find(const struct adv_advise_request *request, const st
         bool faster = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &list->items[i].estimate) <
                       best * (1 - worth_reporting_frac);
         if (result->found_count > 0 && !faster) continue;
+        if (adv_budget_over(request->budget)) return adv_budget_refuse(err);
         adv_remedy_find(&request->model, &request->cluster, constants, &list->items[i].plan, &remedies[i]);
         insert(remedies, order, count++, i);
     }

@@ -6,6 +6,8 @@
 #include "engine/rank/rank.h"
 #include "engine/search/choices.h"
 
+enum { ASKED_EVERY = 8 }; /* plans; each takes microseconds, rarely a millisecond */
+
 static void remove_at(struct adv_near_list *list, int at)
 {
     for (int i = at; i + 1 < list->count; i++) {
@@ -38,7 +40,8 @@ static void offer_near(struct adv_near_list *list, double score, const struct ad
 
 bool adv_price(struct adv_pricer *pricer, const struct adv_plan *unfinished, struct adv_estimate *estimate)
 {
-    if (pricer->evaluated >= pricer->budget) {
+    const bool asks = pricer->evaluated % ASKED_EVERY == 0; /* a stop that was seen is seen again */
+    if (pricer->evaluated >= pricer->budget || (asks && adv_budget_over(pricer->request->budget))) {
         pricer->spent = true;
         return false;
     }

@@ -485,6 +485,7 @@ static adv_code write_result(struct run *run, adv_err *err)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
     result->found_count = adv_rank_select(run->request->objective, run->kept, run->kept_count, top_k, order);
     for (int i = 0; i < result->found_count; i++) {
+        if (adv_budget_over(run->request->budget)) return adv_budget_refuse(err);
         result->found[i] = run->kept[order[i]];
         adv_code code = complete_estimate(run, &result->found[i], err);
         if (code != ADV_OK) return code;
@@ -566,6 +567,7 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     adv_settle_base(&run->space, &run->open, &run->pricer);
     result->base = run->space.base;
     search_all(run);
+    if (adv_budget_over(request->budget)) return adv_budget_refuse(err);
     code = stay_within(run, err);
     if (code == ADV_OK) code = write_result(run, err);
     if (code == ADV_OK) code = adv_near_misses_find(request, constants, &run->pricer, arena, result, err);

@@ -39,6 +39,7 @@ struct walk {
     int capacity;
     bool varies_expert_ring, pins_layers_per_stage, pins_microbatches, pins_split_axes;
     bool dcn_pinned[ADV_AXIS_COUNT], pins_two_stage;
+    bool over;   /* nobody waits for the answer any more */
     bool placed; /* family.split_axes and mesh are known */
     struct adv_mesh mesh;
     double least_work_s; /* of a step's layers */
@@ -254,6 +255,12 @@ static bool microbatches_offered(const struct walk *walk, int64_t each, int64_t 
     return each <= 2 || each == of_stage;
 }
 
+/* The number of microbatches after `each` that may be looked at. */
+static int64_t next_offered(int64_t each, int64_t of_stage)
+{
+    return each < 2 || each >= of_stage ? each + 1 : of_stage;
+}
+
 /* Pipelines: some numbers of microbatches, and of layers that a stage runs at once those that may be the
  * fastest. */
 static void over_microbatches(struct walk *walk, int stages)
@@ -270,7 +277,7 @@ static void over_microbatches(struct walk *walk, int stages)
             count_illegal(walk, "pipeline", 1);
             continue;
         }
-        for (int64_t each = 1; each <= of_stage; each++) {
+        for (int64_t each = 1; each <= of_stage; each = next_offered(each, of_stage)) {
             if (!walk->pins_microbatches && !microbatches_offered(walk, each, of_stage)) continue;
             if (!walk->pins_microbatches) walk->family.pipeline_microbatches = (int)(each * stages);
             over_depths(walk, depths, 1);
@@ -403,6 +410,8 @@ static bool two_stages_matter(const struct walk *walk)
 /* A complete ICI mesh. */
 static void with_mesh(struct walk *walk)
 {
+    if (adv_budget_over(walk->request->budget)) walk->over = true;
+    if (walk->over) return;
     bool unsplit = walk->pins_split_axes && !walk->space->base.allow_split_physical_axes;
     walk->placed = false;
     walk->plan = walk->space->base;
@@ -466,7 +475,7 @@ static void over_axes(struct walk *walk, int at, int left)
         return;
     }
     enum adv_axis axis = searched[at];
-    for (int degree = 1; degree <= left; degree++) {
+    for (int degree = 1; degree <= left && !walk->over; degree++) {
         if (left % degree != 0) continue;
         bool wanted = request->axis_pinned[axis] ? degree == request->workload.base.ici[axis]
                                                  : degree == 1 || (request->axis_allowed[axis] &&
@@ -539,6 +548,7 @@ adv_code adv_space_build(const struct adv_advise_request *request, const struct 
         left /= degree;
     }
     over_axes(walk, 0, left);
+    if (walk->over) return adv_budget_refuse(err);
     long most = 0;
     for (int i = 0; i < RULES && walk->rules[i]; i++) {
         if (walk->rule_counts[i] <= most) continue;

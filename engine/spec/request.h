@@ -3,6 +3,7 @@
 #ifndef ADV_SPEC_REQUEST_H
 #define ADV_SPEC_REQUEST_H
 
+#include "engine/base/budget.h"
 #include "engine/spec/cluster.h"
 #include "engine/spec/model.h"
 #include "engine/spec/plan.h"
@@ -81,6 +82,7 @@ struct adv_advise_request {
     bool wants_sensitivities; /* of the first plan, in the answer */
     const char *label, *project, *git_ref;
     bool store;
+    const struct adv_budget *budget; /* the caller's, not the document's; NULL = none */
 };
 
 #endif

@@ -134,8 +134,12 @@ test('a body where none belongs is refused', async () => {
   assert.ok(answer.closed);
 });
 
-test('without a database an answer that was to be stored is given, and says that it is not stored', async () => {
-  const answer = await (await daemon.post('/v1/estimate', estimateRequest({ store: true }))).json();
+test('without a database what was to be stored is refused, and given as not stored to who only tries', async () => {
+  const refused = await daemon.post('/v1/estimate', estimateRequest({ store: true }));
+  assert.ok(Number(refused.headers.get('retry-after')) > 0);
+  await problem(assert, refused, 503, 'store-unavailable');
+  await problem(assert, await daemon.post('/v1/estimate', estimateRequest({ store: 'maybe' })), 422, 'invalid-request');
+  const answer = await (await daemon.post('/v1/estimate', estimateRequest({ store: 'try' }))).json();
   assert.equal(answer.stored, false);
   assert.ok(!('run_id' in answer));
   assert.ok(answer.step_time_s > 0);

@@ -336,14 +336,14 @@ test('a candidate that equals its baseline passes with limits of zero', async ()
 test('a slower candidate fails with the reason and the numbers, as 409 when asked', async () => {
   const { run_id: id } = await store({ project: 'gate', label: 'main' });
   const candidate = estimateRequest();
-  candidate.config.per_device_batch_size = 6;
-  const body = { baseline: { run_id: id }, candidate, limits: { step_time_increase_frac: 0.03, must_fit: false } };
+  candidate.config.remat_policy = 'full';
+  const body = { baseline: { run_id: id }, candidate, limits: { step_time_increase_frac: 0.01, must_fit: false } };
   const plain = await check(body);
   assert.equal(plain.status, 200);
   const verdict = await plain.json();
   assert.equal(verdict.verdict, 'fail');
   assert.deepEqual(verdict.reasons.map((reason) => reason.code), ['step_time']);
-  assert.ok(verdict.step_time_increase_frac > 0.03);
+  assert.ok(verdict.step_time_increase_frac > 0.01);
   assert.equal((await check(body, '?fail_status=true')).status, 409);
   const markdown = await check(body, '', { Accept: 'text/markdown' });
   assert.equal(markdown.headers.get('content-type'), 'text/markdown; charset=utf-8');
@@ -362,16 +362,6 @@ test('a candidate that no longer fits fails', async () => {
   const verdict = await (await check({ baseline: { run_id: id }, candidate })).json();
   assert.equal(verdict.verdict, 'fail');
   assert.deepEqual(verdict.reasons.map((reason) => reason.code), ['does_not_fit']);
-});
-
-test('a check by project and label takes the pinned run, or the newest one', async () => {
-  const one = await store({ project: 'named', label: 'main' });
-  const two = await store({ project: 'named', label: 'main' });
-  const body = { baseline: { project: 'named', label: 'main' }, candidate: { run_id: two.run_id } };
-  assert.equal((await (await check(body)).json()).baseline.run_id, two.run_id);
-  await put('/v1/baselines/named/main', { run_id: one.run_id });
-  assert.equal((await (await check(body)).json()).baseline.run_id, one.run_id);
-  await problem(assert, await check({ ...body, baseline: { project: 'named', label: 'none' } }), 404, 'not-found');
 });
 
 test('a candidate can be stored by the check', async () => {

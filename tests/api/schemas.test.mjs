@@ -75,6 +75,9 @@ test('what is read is as documented', async () => {
   await assertAnswer('get', '/v1/accuracy', '/v1/accuracy?limit=0');
   await assertAnswer('put', '/v1/baselines/{project}/{label}', '/v1/baselines/p/l', json({ run_id: stored.run_id }));
   await assertAnswer('get', '/v1/baselines/{project}/{label}', '/v1/baselines/p/l');
+  await assertAnswer('get', '/v1/baselines/{project}/{label}', '/v1/baselines/p/l?history=true');
+  await assertAnswer('get', '/v1/baselines', '/v1/baselines');
+  await assertAnswer('delete', '/v1/baselines/{project}/{label}', '/v1/baselines/p/l', { headers: { 'If-Match': '"x"' } });
   await assertAnswer('delete', '/v1/runs/{run_id}', `/v1/runs/${stored.run_id}`);
   await assertAnswer('get', '/v1/compare', `/v1/compare?runs=${stored.run_id},${stored.run_id}`);
   for (const query of ['', '?fail_status=true'])

@@ -1,7 +1,8 @@
 // Requests that two parsers could read differently must be refused and their connection closed.
 import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
-import { startDaemon, raw } from './daemon.mjs';
+import { connect } from 'node:net';
+import { startDaemon, raw, until } from './daemon.mjs';
 
 let daemon;
 before(async () => { daemon = await startDaemon(); });
@@ -30,6 +31,22 @@ const refused = {
   'an absolute target': 'GET http://other/livez HTTP/1.1\r\nHost: x\r\n\r\n',
   'a blank in the target': 'GET /livez x HTTP/1.1\r\nHost: x\r\n\r\n',
   'a control character in the target': 'GET /livez\x01 HTTP/1.1\r\nHost: x\r\n\r\n',
+  'a folded header': 'GET /livez HTTP/1.1\r\nHost: x\r\nX: a\r\n b\r\n\r\n',
+  'a folded Content-Length': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Content-Length: 2\r\n 0\r\n\r\n{}${hidden}`,
+  'a header folded with a tab': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}X: y\r\n\tTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n{}`,
+  'a fold before the first header': 'GET /livez HTTP/1.1\r\n Host: x\r\nHost: x\r\n\r\n',
+  'a NUL in a length': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Content-Length: 2\x0000\r\n\r\n{}${hidden}`,
+  'a NUL in the target': 'GET /livez\0/../v1/runs HTTP/1.1\r\nHost: x\r\n\r\n',
+  'a NUL in a header name': 'GET /livez HTTP/1.1\r\nHost: x\r\nA\0B: c\r\n\r\n',
+  'lines that end in a line feed alone': `GET /livez HTTP/1.1\nHost: x\n\n${hidden}`,
+  'a header that hides behind a line feed': `GET /livez HTTP/1.1\r\nHost: x\r\nX: y\nContent-Length: 5\r\n\r\n${hidden}`,
+  'a carriage return within a line': 'GET /livez HTTP/1.1\r\nHost: x\r\nX: y\rContent-Length: 5\r\n\r\n',
+  'an endless chunk extension': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Transfer-Encoding: chunked\r\n\r\n2;${'x'.repeat(5000)}\r\n{}\r\n0\r\n\r\n`,
+  'a chunk that is longer than it says': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Transfer-Encoding: chunked\r\n\r\n2\r\n{}{}\r\n0\r\n\r\n`,
+  'a negative chunk': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Transfer-Encoding: chunked\r\n\r\n-2\r\n{}\r\n0\r\n\r\n`,
+  'a chunk beyond any number': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Transfer-Encoding: chunked\r\n\r\n10000000000000002\r\n{}\r\n0\r\n\r\n`,
+  'a folded trailer': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nA: b\r\n c\r\n\r\n`,
+  'a trailer without end': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n${'A: b\r\n'.repeat(3000)}\r\n`,
   'an unknown version': 'GET /livez HTTP/1.7\r\nHost: x\r\n\r\n',
 };
 // The library reads Content-Length before we see a header, and answers a malformed one itself.
@@ -57,6 +74,49 @@ test('a head beyond 32 KiB is refused with a problem document, in the headers or
 test('a head beyond what the library reads is refused', async () => {
   assert.deepEqual((await livez('/livez', `Big: ${'x'.repeat(100000)}\r\n`)).statuses, [431]);
   assert.deepEqual((await livez('/livez', 'a: b\r\n'.repeat(5000))).statuses, [431]);
+});
+
+test('a refusal within a pipeline, or in pieces, is a refusal', async () => {
+  const folded = 'GET /livez HTTP/1.1\r\nHost: x\r\nX: a\r\n b\r\n\r\n';
+  assert.ok(!(await raw(daemon.port, hidden + folded + hidden)).text.includes('200 OK'.repeat(2)));
+  for (const pieces of [[folded.slice(0, 40), folded.slice(40)], [...folded].slice(0, -1)]) {
+    const socket = connect(daemon.port, '127.0.0.1');
+    let text = '';
+    socket.on('data', (data) => { text += data; });
+    socket.on('error', () => {});
+    const closed = new Promise((resolve) => { socket.on('close', resolve); });
+    for (const piece of pieces) {
+      socket.write(piece);
+      await new Promise((resolve) => { setTimeout(resolve, 5); });
+    }
+    await closed;
+    assert.match(text, /^HTTP\/1\.1 400 /);
+  }
+  assert.match(await (await daemon.fetch('/metrics')).text(), /connections_refused [1-9]/);
+});
+
+test('proper bodies of every form are read, whole and in pieces', async () => {
+  const body = JSON.stringify({ config: { steps: 1 } });
+  const half = body.length >> 1;
+  const chunk = (text, extension = '') => `${text.length.toString(16)}${extension}\r\n${text}\r\n`;
+  const forms = [
+    `Content-Length: ${body.length}\r\n\r\n${body}`,
+    `content-length:${body.length}\r\n\r\n${body}`,
+    `Transfer-Encoding: chunked\r\n\r\n${chunk(body)}0\r\n\r\n`,
+    `Transfer-Encoding: Chunked\r\n\r\n${chunk(body.slice(0, half), ';a=b')}${chunk(body.slice(half))}0\r\nX-Trailer: y\r\n\r\n`,
+  ].map((rest) => `POST /v1/lint HTTP/1.1\r\nHost: x\r\n${json}${rest}`);
+  for (const form of forms) assert.deepEqual((await raw(daemon.port, form)).statuses, [200], form);
+  assert.deepEqual((await raw(daemon.port, forms.join(''), { quiet: 1000 })).statuses, [200, 200, 200, 200]);
+  const slow = connect(daemon.port, '127.0.0.1');
+  let text = '';
+  slow.setNoDelay(true);
+  slow.on('data', (data) => { text += data; });
+  for (const byte of forms.join('')) {
+    slow.write(byte);
+    await new Promise((resolve) => { setImmediate(resolve); });
+  }
+  await until('all four', () => [...text.matchAll(/HTTP\/1\.1 200/g)].length === 4);
+  slow.destroy();
 });
 
 test('two proper requests on one connection are both answered', async () => {

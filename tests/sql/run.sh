@@ -63,8 +63,13 @@ sql old "$(cat sql/migrations/0001_runs.sql)
     CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL, sha256 text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());
     INSERT INTO schema_migrations VALUES (1, '0001_runs.sql', '$(sha256sum < sql/migrations/0001_runs.sql | cut -d ' ' -f 1)')"
 sql old "$(run_row 1)"
-holds 'a database of the first version is brought up to date' migrate old
+sql old "$(cat sql/migrations/0002_baselines.sql)
+    INSERT INTO schema_migrations VALUES (2, '0002_baselines.sql', '$(sha256sum < sql/migrations/0002_baselines.sql | cut -d ' ' -f 1)');
+    INSERT INTO baselines (project, label, run_id) SELECT 'p', 'feature/x', id FROM runs"
+holds 'a database of an early version is brought up to date' migrate old
 holds 'with its runs' gives old 'SELECT count(*) FROM runs' 1
+holds 'and its baselines, whose history begins with what is set' gives old \
+    'SELECT count(*) FROM baselines b JOIN baseline_history h USING (project, label, run_id) WHERE h.changed_at = b.updated_at' 1
 
 # --- constraints -----------------------------------------------------------------------------------------------
 holds 'a run is stored' sql one "$(run_row 1 step_time_s 1.5)"
@@ -88,9 +93,15 @@ refuses 'a rank is one of an answer' 'measurements_rank_check' sql one "$(measur
 holds 'a run becomes a baseline' sql one "INSERT INTO baselines (project, label, run_id) SELECT 'p', 'l', id FROM runs"
 refuses 'a baseline keeps its run' 'baselines_run_id_fkey' sql one 'DELETE FROM runs'
 refuses 'a baseline has a name' 'baselines_label_check' sql one "INSERT INTO baselines (project, label, run_id) SELECT 'p', '', id FROM runs"
+holds 'the history notes who changed a baseline when' sql one "INSERT INTO baseline_history (project, label, run_id, changed_by) SELECT 'p', 'l', id, 'ci' FROM runs"
+holds 'a verdict is noted' sql one "INSERT INTO checks (id, candidate_id, baseline_id, passed) SELECT gen_random_uuid(), id, id, false FROM runs"
+refuses 'of a run that is there' 'checks_candidate_id_fkey' sql one "INSERT INTO checks (id, candidate_id, baseline_id, passed)
+    VALUES (gen_random_uuid(), '00000000-0000-7000-8000-0000000000ff', gen_random_uuid(), true)"
 holds 'a key goes with its run' sql one "DELETE FROM baselines; INSERT INTO idempotency_keys (principal, key, body_sha256, run_id)
     SELECT '', 'k', repeat('0', 64), id FROM runs; DELETE FROM runs"
 holds 'and is gone' gives one 'SELECT count(*) FROM idempotency_keys' 0
+holds 'as are the verdicts about it' gives one 'SELECT count(*) FROM checks' 0
+holds 'but not what is known of its time as a baseline' gives one 'SELECT count(*) FROM baseline_history' 1
 indexed() { sql one "SET enable_seqscan = off; EXPLAIN SELECT id FROM runs WHERE $1 ORDER BY id DESC LIMIT 51" | grep -q "$2"; }
 holds 'a page of a project and label reads an index' indexed "project = 'p' AND label = 'l'" 'runs_project_label'
 holds 'a page of a model reads an index' indexed "model = 'm' AND id < '00000000-0000-7000-8000-000000000009'" 'runs_model'
@@ -109,6 +120,7 @@ refuses 'does not change runs' 'immutable' app "UPDATE runs SET label = 'x'"
 refuses 'does not switch triggers off' 'must be owner' app 'ALTER TABLE runs DISABLE TRIGGER ALL'
 refuses 'does not drop' 'must be owner' app 'DROP TABLE runs'
 refuses 'does not truncate' 'permission denied' app 'TRUNCATE runs CASCADE'
+holds 'notes a baseline in the history' app "INSERT INTO baseline_history (project, label) VALUES ('p', 'l')"
 holds 'deletes' app 'DELETE FROM runs'
 [ "$(app 'SHOW statement_timeout')" = 5s ]
 holds 'its statements have a time limit' test $? = 0

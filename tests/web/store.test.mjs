@@ -59,15 +59,15 @@ test('answers stored from the form are listed, opened and compared', async () =>
   assert.ok((await time.locator('tbody tr').count()) >= 3, 'terms');
   assert.deepEqual(await axe(page), []);
 
-  await page.getByLabel('Step time may grow by').fill('1000');
+  await page.getByLabel('Time per token may grow by').fill('1000');
   await page.getByRole('button', { name: 'Check' }).click();
   const verdict = page.getByRole('group', { name: 'Verdict' });
   await verdict.getByText('passes').waitFor();
-  assert.match(await verdict.innerText(), /Step time [+-]?\d+\.\d %, memory/);
-  await page.getByLabel('Step time may grow by').fill('-99');
+  assert.match(await verdict.innerText(), /Time per token [+-]?\d+\.\d %, memory/);
+  await page.getByLabel('Time per token may grow by').fill('-99');
   await page.keyboard.press('Enter');
   await verdict.getByText('fails').waitFor();
-  await page.getByLabel('Step time may grow by').fill('-500');
+  await page.getByLabel('Time per token may grow by').fill('-500');
   await page.keyboard.press('Enter');
   await page
     .getByText(/must be in -1/)

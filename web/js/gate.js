@@ -7,7 +7,7 @@ import { errorSummary } from './errors.js';
 import { signedPercent } from './format.js';
 
 const LIMITS = {
-  step_time_increase_frac: ['gate-step', 'Step time may grow by', '3'],
+  step_time_increase_frac: ['gate-step', 'Time per token may grow by', '3'],
   hbm_increase_frac: ['gate-hbm', 'Memory may grow by', ''],
 };
 
@@ -43,7 +43,7 @@ function verdictOf(answer, baseline, limits) {
       'p',
       { class: 'gate-verdict' },
       h('span', { class: `verdict verdict-${passed ? 'pass' : 'fail'}` }, passed ? 'passes' : 'fails'),
-      ` Step time ${signedPercent(answer.step_time_increase_frac)}, memory ${signedPercent(answer.hbm_increase_frac)}.`,
+      ` Time per token ${signedPercent(answer.time_per_token_increase_frac)}, memory ${signedPercent(answer.hbm_increase_frac)}.`,
     ),
     reasons.length
       ? h(
@@ -52,6 +52,7 @@ function verdictOf(answer, baseline, limits) {
           reasons.map((reason) => h('li', { class: 'severity-error' }, reason.detail)),
         )
       : '',
+    (answer.notes ?? []).map((note) => h('p', { class: 'soft' }, note.detail)),
     h(
       'details',
       null,

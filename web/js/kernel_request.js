@@ -111,7 +111,7 @@ export function buildKernelRequest(state, entry) {
     body.timeline = true;
   }
   if (state.label.trim()) body.label = state.label.trim();
-  if (state.store) body.store = true;
+  if (state.store) body.store = 'try';
   return { path: state.task === 'tune' ? '/v1/kernels/tune' : '/v1/kernels/simulate', body, errors };
 }
 

@@ -144,7 +144,7 @@ function settingsOf(text, pointer, errors) {
 function storing(state) {
   const extra = {};
   if (state.label.trim()) extra.label = state.label.trim();
-  if (state.store) extra.store = true;
+  if (state.store) extra.store = 'try';
   return extra;
 }
 

@@ -128,17 +128,17 @@ test('a check within limits says pass or fail, why, and how CI does the same', a
     sent.push(body);
     const verdict = body.limits.step_time_increase_frac < 0.05 ? 'fail' : 'pass';
     const reasons = verdict === 'fail' ? [{ code: 'step_time', detail: '+8.14 %; the limit is +3.00 %' }] : [];
-    return { verdict, reasons, step_time_increase_frac: 0.0814, hbm_increase_frac: -0.01, limits: {} };
+    return { verdict, reasons, step_time_increase_frac: 0.0814, time_per_token_increase_frac: 0.0814, hbm_increase_frac: -0.01, limits: {} };
   };
   const page = await open(compared({ 'POST /v1/checks': check }), { path: PAIR });
   await page.getByRole('button', { name: 'Check' }).click();
   const place = page.getByRole('group', { name: 'Verdict' });
   await place.getByText('fails').waitFor();
-  assert.match(await place.innerText(), /Step time \+8\.1 %, memory -1\.0 %\.\s+\+8\.14 %; the limit is \+3\.00 %/);
+  assert.match(await place.innerText(), /Time per token \+8\.1 %, memory -1\.0 %\.\s+\+8\.14 %; the limit is \+3\.00 %/);
   await page.getByText('The same in CI').click();
   const command = await page.getByRole('region', { name: 'Check in CI' }).innerText();
   assert.match(command, /fail_status=true[\s\S]*"run_id": "0193a000-[^"]*1"[\s\S]*"step_time_increase_frac":0\.03/);
-  await page.getByLabel('Step time may grow by').fill('10 %');
+  await page.getByLabel('Time per token may grow by').fill('10 %');
   await page.getByLabel('Memory may grow by').fill('0');
   await page.keyboard.press('Enter');
   await place.getByText('passes').waitFor();
@@ -155,7 +155,7 @@ test('a check within limits says pass or fail, why, and how CI does the same', a
 
 test('a limit that is no number is said beside it', async () => {
   const page = await open(compared(), { path: PAIR });
-  await page.getByLabel('Step time may grow by').fill('little');
+  await page.getByLabel('Time per token may grow by').fill('little');
   await page.getByRole('button', { name: 'Check' }).click();
   assert.match(await page.locator('#gate-step-error').innerText(), /“little” is not a number of percent/);
   assert.equal(await page.inputValue('#gate-step'), 'little');

@@ -26,7 +26,7 @@ test('the form becomes an advise request of the contract', () => {
     pins: { ici_tensor_parallelism: 1 },
     strict: true,
     label: 'a',
-    store: true,
+    store: 'try',
   });
 });
 

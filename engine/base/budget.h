@@ -1,0 +1,35 @@
+/* budget.h: how much one request may cost, and whether anybody still waits for it.
+ *
+ * The engine has no clock and knows no clients: it asks. Every loop whose length a request decides asks once
+ * a turn, and a turn takes far less than 50 ms, so that is how soon the engine gives up after the answer
+ * turned to true. Asking costs a call; what takes microseconds does not ask.
+ */
+#ifndef ADV_BASE_BUDGET_H
+#define ADV_BASE_BUDGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/base/err.h"
+
+struct adv_budget {
+    bool (*over)(void *closure); /* true: nobody waits for the answer any more; stays true; NULL = never */
+    void *closure;
+    int machines_max; /* that an advise may search; 0 = as many as a request can name */
+    int plans_max;    /* machines times search.top_k, and once more with sensitivities; 0 = any */
+};
+
+/* `budget` may be NULL: none. */
+static inline bool adv_budget_over(const struct adv_budget *budget)
+{
+    return budget && budget->over && budget->over(budget->closure);
+}
+
+/* ADV_E_TIMEOUT, with its finding. */
+static inline adv_code adv_budget_refuse(adv_err *err)
+{
+    return adv_err_add(err, ADV_E_TIMEOUT, "", "ask for less, or again later",
+                       "the request was given up before its answer was complete");
+}
+
+#endif

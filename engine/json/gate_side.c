@@ -1,0 +1,116 @@
+#include "engine/json/gate_side.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/version.h"
+#include "engine/json/json_read.h"
+
+static double number_of(const json_t *object, const char *member)
+{
+    const json_t *value = json_object_get(object, member);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+static void copy_text(char copy[ADV_LIMIT_NAME], const json_t *object, const char *member)
+{
+    const char *text = json_string_value(json_object_get(object, member));
+    (void)snprintf(copy, ADV_LIMIT_NAME, "%s", text ? text : "");
+}
+
+static const json_t *first_plan(const json_t *root)
+{
+    return json_array_get(json_object_get(root, "ranked"), 0);
+}
+
+static void read_tags(const json_t *root, struct adv_gate_numbers *numbers)
+{
+    const json_t *model = json_object_get(root, "model");
+    const json_t *cluster = json_object_get(root, "cluster");
+    const json_t *engine = json_object_get(root, "engine");
+    copy_text(numbers->model, model, "name");
+    copy_text(numbers->decoder_block, model, "decoder_block");
+    numbers->layers_count = number_of(model, "layers");
+    numbers->params_total = number_of(model, "params_total");
+    numbers->params_active = number_of(model, "params_active");
+    copy_text(numbers->chip, cluster, "chip");
+    copy_text(numbers->topology, cluster, "topology");
+    numbers->slices = (int)json_integer_value(json_object_get(cluster, "slices"));
+    copy_text(numbers->engine_version, engine, "version");
+    copy_text(numbers->catalog_hash, engine, "catalog_hash");
+    copy_text(numbers->calibration, engine, "calibration");
+}
+
+adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers *numbers, adv_err *err)
+{
+    json_t *root = json_loads(response_json, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *ranked = json_object_get(root, "ranked");
+    const json_t *estimate = ranked ? json_object_get(first_plan(root), "estimate") : root;
+    memset(numbers, 0, sizeof *numbers);
+    numbers->step_time_s = number_of(estimate, "step_time_s");
+    numbers->step_time_low_s = number_of(estimate, "step_time_low_s");
+    numbers->step_time_high_s = number_of(estimate, "step_time_high_s");
+    numbers->tokens_per_step = number_of(estimate, "tokens_per_step");
+    numbers->sequence_tokens = numbers->tokens_per_step / number_of(estimate, "global_batch_sequences");
+    numbers->tokens_per_s_per_chip = number_of(estimate, "tokens_per_s_per_chip");
+    numbers->usd_per_billion_tokens = number_of(estimate, "usd_per_billion_tokens");
+    numbers->hbm_bytes_per_device = number_of(estimate, "hbm_bytes_per_device");
+    numbers->fits = json_is_true(json_object_get(estimate, "fits"));
+    read_tags(root, numbers);
+    json_decref(root);
+    if (numbers->step_time_s > 0.0) return ADV_OK;
+    return adv_err_add(err, ADV_E_INVALID, "", "use a run of an estimate or advise",
+                       "the run has no step time to compare");
+}
+
+bool adv_gate_is_todays(const struct adv_catalog *catalog, const struct adv_gate_numbers *numbers)
+{
+    return strcmp(numbers->engine_version, ADV_ENGINE_VERSION) == 0 &&
+           strcmp(numbers->catalog_hash, adv_catalog_hash(catalog)) == 0 &&
+           strcmp(numbers->calibration, adv_catalog_calibration(catalog)) == 0;
+}
+
+/* The machine of an advise's answer: the request's own, or, where it left the choice, the one chosen. */
+static json_t *cluster_of(const json_t *request, const json_t *response)
+{
+    static const char *const members[] = {"chip", "topology", "slices"};
+    json_t *asked = json_object_get(request, "cluster");
+    const json_t *topology = json_object_get(asked, "topology");
+    const char *shape = json_string_value(topology);
+    if (json_is_object(asked) && !(shape && strcmp(shape, "any") == 0)) return json_incref(asked);
+    const json_t *answered = json_object_get(response, "cluster");
+    json_t *cluster = json_object();
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        (void)json_object_set(cluster, members[i], json_object_get(answered, members[i]));
+    json_t *price = json_object_get(answered, "price_usd_per_chip_hour");
+    if (json_is_number(price)) (void)json_object_set(cluster, "price_usd_per_chip_hour", price);
+    return cluster;
+}
+
+static json_t *plan_request(const json_t *request, const json_t *response)
+{
+    const json_t *plan = first_plan(response);
+    json_t *again = json_object();
+    (void)json_object_set(again, "model", json_object_get(request, "model"));
+    (void)json_object_set_new(again, "cluster", cluster_of(request, response));
+    (void)json_object_set(again, "config", json_object_get(plan, "config"));
+    (void)json_object_set(again, "xla_flags", json_object_get(plan, "xla_flags"));
+    return again;
+}
+
+adv_code adv_gate_ask_again(const char *request_json, const char *response_json, char **json, adv_err *err)
+{
+    static const char *const wishes[] = {"store", "label", "project", "git_ref"};
+    json_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
+    json_t *response = json_loads(response_json, JSON_REJECT_DUPLICATES, NULL);
+    json_t *again =
+        json_object_get(response, "ranked") ? plan_request(request, response) : json_incref(request);
+    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) (void)json_object_del(again, wishes[i]);
+    *json = again ? json_dumps(again, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(again);
+    json_decref(request);
+    json_decref(response);
+    return *json ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the run's request");
+}

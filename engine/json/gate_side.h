@@ -1,0 +1,39 @@
+/* gate_side.h: what a check compares of an answer, and the question that asks for it again.
+ *
+ * An answer is that of an estimate, or of an advise: then it stands for its first plan. Thread safe.
+ */
+#ifndef ADV_JSON_GATE_SIDE_H
+#define ADV_JSON_GATE_SIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/base/err.h"
+#include "engine/catalog/catalog.h"
+
+struct adv_gate_numbers {
+    double step_time_s, step_time_low_s, step_time_high_s; /* 90 % interval */
+    double tokens_per_step, sequence_tokens;
+    double tokens_per_s_per_chip, usd_per_billion_tokens; /* NAN without a price */
+    double hbm_bytes_per_device;
+    bool fits;
+    char model[ADV_LIMIT_NAME], decoder_block[ADV_LIMIT_NAME];
+    double layers_count, params_total, params_active; /* with the block, what tells models apart */
+    char chip[ADV_LIMIT_NAME], topology[ADV_LIMIT_NAME];
+    int slices;
+    char engine_version[ADV_LIMIT_NAME], catalog_hash[ADV_LIMIT_NAME], calibration[ADV_LIMIT_NAME];
+};
+
+/* ADV_E_INVALID: the answer holds no step time (of a kernel, or without a plan that fits). */
+ADV_MUST_CHECK adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers *numbers,
+                                             adv_err *err);
+
+/* Whether this engine gave the answer: same version, catalog and calibration. */
+bool adv_gate_is_todays(const struct adv_catalog *catalog, const struct adv_gate_numbers *numbers);
+
+/* The estimate request that prices the same plan again: the run's own, or that of an advise's first plan.
+ * Without wishes to be stored. *json is malloc'ed. */
+ADV_MUST_CHECK adv_code adv_gate_ask_again(const char *request_json, const char *response_json, char **json,
+                                           adv_err *err);
+
+#endif

@@ -1,0 +1,110 @@
+#include "engine/json/run_files.h"
+
+#include <string.h>
+
+#include "engine/maxtext/write.h"
+#include "engine/maxtext/model_keys.h"
+#include "engine/json/decode_answer.h"
+#include "engine/json/decode_model.h"
+#include "engine/json/decode_plan.h"
+#include "engine/json/decode_request.h"
+
+static bool has_key(const struct adv_config *config, const char *key)
+{
+    return adv_config_find(config, key) != NULL;
+}
+
+static bool append(struct adv_config *config, struct adv_config_entry entry)
+{
+    if (config->count == ADV_LIMIT_CONFIG_KEYS) return false;
+    config->entries[config->count++] = entry;
+    return true;
+}
+
+/* The keys that say which model it is: its name, or its dimensions as they were given. */
+static bool write_model(const struct adv_model *model, const json_t *value, struct adv_arena *arena,
+                        struct adv_config *keys)
+{
+    const struct adv_pin *given = NULL;
+    int given_count = 0;
+    if (adv_config_write_model(model, arena, keys) != ADV_OK) return false;
+    if (adv_decode_model_given(value, arena, &given, &given_count) != ADV_OK) return false;
+    for (int i = 0; i < given_count; i++) {
+        int at = 0;
+        while (at < keys->count && strcmp(keys->entries[at].key, given[i].key) != 0) at++;
+        struct adv_config_entry entry = {given[i].key, given[i].value_json};
+        if (at < keys->count)
+            keys->entries[at] = entry;
+        else if (!append(keys, entry))
+            return false;
+    }
+    return true;
+}
+
+/* The model's keys in front of the run's own. The run's own win, as they did in the estimate; only the name
+ * of the model is the request's, which counted there. */
+static bool put_in_front(struct adv_config *config, const struct adv_config *keys, bool overrides,
+                         struct adv_arena *arena)
+{
+    struct adv_config *whole = adv_arena_alloc(arena, sizeof *whole);
+    bool room = whole != NULL;
+    for (int i = 0; i < keys->count && room; i++) {
+        bool is_name = strcmp(keys->entries[i].key, "model_name") == 0;
+        if (is_name || !has_key(config, keys->entries[i].key)) room = append(whole, keys->entries[i]);
+    }
+    if (room && overrides && has_key(keys, "model_name") && !has_key(config, "override_model_config"))
+        room = append(whole, (struct adv_config_entry){"override_model_config", "true"});
+    for (int i = 0; i < config->count && room; i++)
+        if (strcmp(config->entries[i].key, "model_name") != 0) room = append(whole, config->entries[i]);
+    if (!whole || !room) return false;
+    memcpy(config->entries, whole->entries, sizeof config->entries);
+    config->count = whole->count;
+    return true;
+}
+
+static adv_code add_model(const struct adv_catalog *catalog, const char *request_json,
+                          struct adv_arena *arena, struct adv_config *config, adv_err *err)
+{
+    json_t *root = NULL;
+    struct adv_model model;
+    struct adv_config *keys = adv_arena_alloc(arena, sizeof *keys);
+    adv_err ignored; /* warnings were given with the answer */
+    adv_err_init(&ignored);
+    adv_code code = adv_json_parse(request_json, strlen(request_json), &root, err);
+    if (code != ADV_OK) return code;
+    const json_t *value = json_object_get(root, "model");
+    const json_t *given = json_object_get(root, "config");
+    if (!value ||
+        !adv_decode_request_model(catalog, value, "/model", given, "/config", &model, err, &ignored))
+        code = adv_err_add(err, ADV_E_INVALID, "", "estimate it again",
+                           "the model of this run is not known any more: its files would train another");
+    json_t *overrides = adv_decode_config_model(catalog, given);
+    if (code == ADV_OK && (!keys || !write_model(&model, value, arena, keys) ||
+                           !put_in_front(config, keys, json_object_size(overrides) > 0, arena)))
+        code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "the configuration has more than %d keys",
+                           ADV_LIMIT_CONFIG_KEYS);
+    json_decref(overrides);
+    json_decref(root);
+    return code;
+}
+
+const char *adv_run_file_type(const char *name)
+{
+    return adv_artifact_media_type(name);
+}
+
+adv_code adv_artifact_from_run(const struct adv_catalog *catalog, const struct adv_run_documents *run,
+                               const char *name, int rank, struct adv_text *text, adv_err *err)
+{
+    struct adv_arena arena;
+    adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
+    struct adv_artifact_source *source = adv_arena_alloc(&arena, sizeof *source);
+    adv_code code = source ? adv_decode_answer(catalog, run->response_json, strlen(run->response_json), rank,
+                                               &arena, source, err)
+                           : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
+    if (code == ADV_OK && source && run->is_estimate)
+        code = add_model(catalog, run->request_json, &arena, &source->config, err);
+    if (code == ADV_OK) code = adv_artifact_write(name, source, text, err);
+    adv_arena_free(&arena);
+    return code;
+}

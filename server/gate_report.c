@@ -1,0 +1,194 @@
+/* gate_report.c: a verdict as JSON, Markdown and JUnit. */
+#include "server/gate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/units.h"
+#include "server/json_text.h"
+
+static void print_number(struct adv_text *text, const char *name, double value)
+{
+    char number[32];
+    (void)snprintf(number, sizeof number, "%.12g", value);
+    adv_json_text_raw(text, name, isfinite(value) ? number : NULL);
+}
+
+static void print_numbers(struct adv_text *text, const struct adv_gate_numbers *numbers)
+{
+    print_number(text, "step_time_s", numbers->step_time_s);
+    print_number(text, "step_time_low_s", numbers->step_time_low_s);
+    print_number(text, "step_time_high_s", numbers->step_time_high_s);
+    print_number(text, "tokens_per_step", numbers->tokens_per_step);
+    print_number(text, "time_per_token_s", numbers->step_time_s / numbers->tokens_per_step);
+    print_number(text, "tokens_per_s_per_chip", numbers->tokens_per_s_per_chip);
+    print_number(text, "usd_per_billion_tokens", numbers->usd_per_billion_tokens);
+    print_number(text, "hbm_bytes_per_device", numbers->hbm_bytes_per_device);
+    adv_json_text_raw(text, "fits", numbers->fits ? "true" : "false");
+    adv_json_text_raw(text, "engine", "{");
+    adv_json_text_string(text, "version", numbers->engine_version);
+    adv_json_text_string(text, "catalog_hash", numbers->catalog_hash);
+    adv_json_text_string(text, "calibration", numbers->calibration);
+    adv_text_append(text, "}");
+}
+
+static void print_side(struct adv_text *text, const char *name, const struct adv_gate_side *side)
+{
+    adv_json_text_raw(text, name, "{");
+    adv_json_text_string(text, "run_id", side->run_id[0] ? side->run_id : NULL);
+    adv_json_text_string(text, "model", side->now.model);
+    print_number(text, "sequence_length", side->now.sequence_tokens);
+    print_numbers(text, &side->now);
+    adv_json_text_raw(text, "reevaluated", side->reevaluated ? "true" : "false");
+    adv_json_text_raw(text, "as_stored", side->reevaluated ? "{" : NULL);
+    if (side->reevaluated) {
+        print_numbers(text, &side->stored);
+        adv_text_append(text, "}");
+    }
+    adv_text_append(text, "}");
+}
+
+static void print_said(struct adv_text *text, const char *name, const struct adv_gate_said *list, int count)
+{
+    adv_json_text_raw(text, name, "[");
+    for (int i = 0; i < count; i++) {
+        adv_text_append(text, i ? ",{" : "{");
+        adv_json_text_string(text, "code", list[i].code);
+        adv_json_text_string(text, "detail", list[i].detail);
+        adv_text_append(text, "}");
+    }
+    adv_text_append(text, "]");
+}
+
+void adv_gate_print_json(const struct adv_gate_report *report, struct adv_text *text)
+{
+    const struct adv_gate_verdict *verdict = report->verdict;
+    adv_text_append(text, "{");
+    adv_json_text_string(text, "verdict", verdict->pass ? "pass" : "fail");
+    print_said(text, "reasons", verdict->reasons, verdict->reasons_count);
+    print_said(text, "notes", verdict->notes, verdict->notes_count);
+    print_side(text, "baseline", report->baseline);
+    print_side(text, "candidate", report->candidate);
+    for (int i = 0; i < ADV_GATE_LIMITS; i++) {
+        static const char *const names[] = {
+            [ADV_GATE_STEP_TIME] = "step_time_increase_frac",
+            [ADV_GATE_TIME_PER_TOKEN] = "time_per_token_increase_frac",
+            [ADV_GATE_TOKENS_PER_CHIP] = "tokens_per_s_per_chip_increase_frac",
+            [ADV_GATE_USD_PER_TOKEN] = "usd_per_token_increase_frac",
+            [ADV_GATE_HBM] = "hbm_increase_frac",
+        };
+        print_number(text, names[i], verdict->change_frac[i]);
+    }
+    adv_json_text_raw(text, "limits", "{");
+    for (int i = 0; i < ADV_GATE_LIMITS; i++)
+        print_number(text, adv_gate_limit_member((enum adv_gate_limit)i), report->limits->frac[i]);
+    adv_json_text_raw(text, "must_fit", report->limits->must_fit ? "true" : "false");
+    adv_text_append(text, "}");
+    adv_json_text_raw(text, "compare", report->compare);
+    adv_json_text_raw(text, "engine", report->engine);
+    adv_text_append(text, "}");
+}
+
+/* A name of a client's must not become markup. */
+static void put_markdown(struct adv_text *text, const char *string)
+{
+    for (const char *at = string; *at; at++) {
+        if (strchr("|\\<>`*_[]", *at)) adv_text_append(text, "\\");
+        char character = (unsigned char)*at < ' ' ? ' ' : *at;
+        adv_text_append_bytes(text, &character, 1);
+    }
+}
+
+static void put_xml(struct adv_text *text, const char *string)
+{
+    for (const char *at = string; *at; at++) {
+        char character = (unsigned char)*at < ' ' || *at == 0x7f ? ' ' : *at;
+        if (*at == '<' || *at == '>' || *at == '&' || *at == '"')
+            adv_text_format(text, "&#%d;", *at);
+        else
+            adv_text_append_bytes(text, &character, 1);
+    }
+}
+
+static void print_row(struct adv_text *text, const char *title, const char *unit, double from, double to)
+{
+    if (isnan(from) && isnan(to)) return;
+    adv_text_format(text, "| %s | %.5g %s | %.5g %s | %+.2f %% |\n", title, from, unit, to, unit,
+                    100.0 * (to / from - 1.0));
+}
+
+void adv_gate_print_markdown(const struct adv_gate_report *report, struct adv_text *text)
+{
+    const struct adv_gate_verdict *verdict = report->verdict;
+    const struct adv_gate_numbers *from = &report->baseline->now, *to = &report->candidate->now;
+    adv_text_format(text, "## TPU Advisor: %s\n\n", verdict->pass ? "pass" : "fail");
+    for (int i = 0; i < verdict->reasons_count + verdict->notes_count; i++) {
+        const int note = i - verdict->reasons_count;
+        adv_text_append(text, note < 0 ? "- " : "- Note: ");
+        put_markdown(text, note < 0 ? verdict->reasons[i].detail : verdict->notes[note].detail);
+        adv_text_append(text, "\n");
+    }
+    if (verdict->reasons_count + verdict->notes_count) adv_text_append(text, "\n");
+    adv_text_append(text, "| | baseline | candidate | change |\n| --- | ---: | ---: | ---: |\n");
+    print_row(text, "time per million tokens", "s", 1e6 * from->step_time_s / from->tokens_per_step,
+              1e6 * to->step_time_s / to->tokens_per_step);
+    print_row(text, "tokens per second and chip", "", from->tokens_per_s_per_chip, to->tokens_per_s_per_chip);
+    print_row(text, "dollars per billion tokens", "", from->usd_per_billion_tokens,
+              to->usd_per_billion_tokens);
+    print_row(text, "step time", "s", from->step_time_s, to->step_time_s);
+    print_row(text, "tokens per step", "", from->tokens_per_step, to->tokens_per_step);
+    print_row(text, "HBM per device", "GiB", from->hbm_bytes_per_device / ADV_GIB,
+              to->hbm_bytes_per_device / ADV_GIB);
+    adv_text_format(text, "| fits | %s | %s | |\n", from->fits ? "yes" : "no", to->fits ? "yes" : "no");
+}
+
+struct junit_case {
+    const char *code, *name;
+    bool checked;
+};
+
+static void print_case(const struct junit_case *one, const struct adv_gate_verdict *verdict,
+                       struct adv_text *text)
+{
+    if (!one->checked) return;
+    adv_text_format(text, "  <testcase classname=\"check\" name=\"%s\">", one->name);
+    for (int r = 0; r < verdict->reasons_count; r++) {
+        if (strcmp(verdict->reasons[r].code, one->code) != 0) continue;
+        adv_text_append(text, "<failure message=\"");
+        put_xml(text, verdict->reasons[r].detail);
+        adv_text_append(text, "\"/>");
+    }
+    adv_text_append(text, "</testcase>\n");
+}
+
+void adv_gate_print_junit(const struct adv_gate_report *report, struct adv_text *text)
+{
+    static const char *const names[] = {
+        [ADV_GATE_STEP_TIME] = "the step is not slower than allowed",
+        [ADV_GATE_TIME_PER_TOKEN] = "a token takes no more time than allowed",
+        [ADV_GATE_TOKENS_PER_CHIP] = "a chip trains no fewer tokens than allowed",
+        [ADV_GATE_USD_PER_TOKEN] = "a token costs no more than allowed",
+        [ADV_GATE_HBM] = "memory has not grown more than allowed",
+    };
+    const struct adv_gate_verdict *verdict = report->verdict;
+    struct junit_case cases[ADV_GATE_REASONS] = {
+        {"does_not_fit", "the candidate fits in memory", report->limits->must_fit}};
+    int checked = report->limits->must_fit;
+    for (int i = 0; i < ADV_GATE_LIMITS; i++) {
+        cases[i + 1] = (struct junit_case){adv_gate_limit_code((enum adv_gate_limit)i), names[i],
+                                           !isnan(report->limits->frac[i])};
+        checked += cases[i + 1].checked;
+    }
+    adv_text_format(text,
+                    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"tpu-advisor\" "
+                    "tests=\"%d\" failures=\"%d\">\n",
+                    checked, verdict->reasons_count);
+    for (int i = 0; i < ADV_GATE_REASONS; i++) print_case(&cases[i], verdict, text);
+    if (verdict->notes_count) adv_text_append(text, "  <system-out>");
+    for (int i = 0; i < verdict->notes_count; i++) {
+        put_xml(text, verdict->notes[i].detail);
+        adv_text_append(text, "\n");
+    }
+    adv_text_append(text, verdict->notes_count ? "</system-out>\n</testsuite>\n" : "</testsuite>\n");
+}

@@ -1,0 +1,80 @@
+// The files of an estimate run train the model that was estimated: MaxText without a model trains its default one.
+import test, { after, before } from 'node:test';
+import assert from 'node:assert/strict';
+import { parse } from 'yaml';
+import { startDaemon, estimateRequest, golden, freshDatabase, sql } from './daemon.mjs';
+
+let daemon;
+before(async () => { daemon = await startDaemon({ database: freshDatabase('api_estimate_files') }); });
+after(() => daemon.stop());
+
+const store = async (request) => {
+  const response = await daemon.post('/v1/estimate', { ...request, store: true });
+  const text = await response.text();
+  assert.equal(response.status, 200, text);
+  return JSON.parse(text);
+};
+const file = async (run, name) => {
+  const response = await daemon.fetch(`/v1/runs/${run.run_id}/artifacts/${name}`);
+  const text = await response.text();
+  assert.equal(response.status, 200, `${name}: ${text}`);
+  return text;
+};
+const SCRIPTS = ['maxtext.sh', 'xpk.sh', 'jobset.yaml', 'verify.sh'];
+const own = {
+  name: 'mine', decoder_block: 'llama2', base_emb_dim: 4096, base_num_query_heads: 32, base_num_kv_heads: 8, head_dim: 128,
+  base_mlp_dim: 14336, base_num_decoder_layers: 32, vocab_size: 128256, mlp_activations: ['silu', 'linear'],
+};
+
+test('a model of the catalog is named in every file that starts something', async () => {
+  const run = await store(estimateRequest());
+  assert.equal(parse(await file(run, 'maxtext.yaml')).model_name, 'llama3.1-8b');
+  for (const name of SCRIPTS) assert.match(await file(run, name), /\bmodel_name=llama3\.1-8b\b/, name);
+});
+
+test('a model of one\'s own is written out, in the values it was given with', async () => {
+  const run = await store(estimateRequest({ model: own }));
+  const config = parse(await file(run, 'maxtext.yaml'));
+  for (const [key, value] of Object.entries(own)) if (key !== 'name') assert.deepEqual(config[key], value, key);
+  assert.equal(config.model_name, undefined);
+  for (const name of SCRIPTS) assert.match(await file(run, name), /\bbase_num_decoder_layers=32\b/, name);
+});
+
+test('a Hugging Face configuration becomes MaxText\'s keys', async () => {
+  const run = await store(JSON.parse(golden('estimate-hf-config.json')));
+  const config = parse(await file(run, 'maxtext.yaml'));
+  for (const key of ['decoder_block', 'base_emb_dim', 'base_num_decoder_layers', 'vocab_size']) assert.ok(config[key], key);
+});
+
+test('architecture keys of the configuration stand over the model, and MaxText is told to take them', async () => {
+  const request = estimateRequest();
+  request.config.base_num_decoder_layers = 4;
+  const config = parse(await file(await store(request), 'maxtext.yaml'));
+  assert.deepEqual([config.model_name, config.base_num_decoder_layers, config.override_model_config], ['llama3.1-8b', 4, true]);
+  assert.equal(Object.keys(config).filter((key) => key === 'base_num_decoder_layers').length, 1);
+});
+
+test('the model that was estimated counts, not another name in the configuration', async () => {
+  const request = estimateRequest();
+  request.config.model_name = 'llama3.1-70b';
+  assert.equal(parse(await file(await store(request), 'maxtext.yaml')).model_name, 'llama3.1-8b');
+});
+
+test('what trains is what was estimated: the file\'s keys, estimated again, give the same step', async () => {
+  for (const model of ['llama3.1-8b', own]) {
+    const run = await store(estimateRequest({ model }));
+    const { base_config: ignored, model_name: name, ...config } = parse(await file(run, 'maxtext.yaml'));
+    const again = await store(estimateRequest({ model: name ?? Object.fromEntries(Object.keys(own).filter((key) => key in config).map((key) => [key, config[key]])), config }));
+    assert.deepEqual([again.step_time_s, again.hbm_bytes_per_device, again.model.params_total], [run.step_time_s, run.hbm_bytes_per_device, run.model.params_total]);
+  }
+});
+
+test('a run whose model is no longer known gives no script that trains another', async () => {
+  const run = await store(estimateRequest());
+  const id = '01a1fc9a-21ef-7bb3-a4fd-a2b739d7a0f1';
+  sql('api_estimate_files', `INSERT INTO runs (id, kind, engine_version, catalog_hash, request, response)
+    SELECT '${id}', kind, engine_version, catalog_hash, replace(request::text, 'llama3.1-8b', 'llama0.1-8b')::json, response FROM runs WHERE id = '${run.run_id}'`);
+  const response = await daemon.fetch(`/v1/runs/${id}/artifacts/maxtext.sh`);
+  assert.equal(response.status, 422);
+  assert.match((await response.json()).detail, /model/);
+});

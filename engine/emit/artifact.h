@@ -47,6 +47,9 @@ struct adv_artifact_source {
 const char *adv_artifact_name(int index);
 const char *adv_artifact_media_type(const char *name); /* NULL when unknown */
 
+/* Today's name of an artifact that had another one ("maxtext.yaml"), which still works; else `name`. */
+const char *adv_artifact_current_name(const char *name);
+
 /* Appends the file to `text`. ADV_E_NOT_FOUND: no such artifact (the hint lists them); ADV_E_MEMORY: text is
  * full. */
 ADV_MUST_CHECK adv_code adv_artifact_write(const char *name, const struct adv_artifact_source *source,

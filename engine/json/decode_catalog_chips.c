@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/json/decode_model.h"
+#include "engine/spec/plan.h"
 
 static const struct field {
     const char *name, *unit;
@@ -177,6 +178,20 @@ void adv_decode_catalog_constants(const struct adv_catalog_file *file)
     }
 }
 
+/* What a model's own file says of the run that decides which plans are legal. */
+static void decode_model_limits(const json_t *pins, struct adv_model_keys *keys)
+{
+    size_t index = 0;
+    json_t *name = NULL;
+    json_array_foreach(json_object_get(pins, "mesh_axes"), index, name)
+    {
+        const char *axis = json_string_value(name);
+        for (int i = 0; axis && i < ADV_AXIS_COUNT; i++)
+            if (strcmp(axis, adv_axis_mesh((enum adv_axis)i)) == 0) keys->mesh_axes |= 1u << i;
+    }
+    keys->cannot_scan = json_array_size(json_object_get(pins, "deepstack_visual_indexes_for_vit")) > 0;
+}
+
 static void decode_catalog_model(const struct adv_catalog_file *file, const json_t *row, const char *at,
                                  int index)
 {
@@ -206,6 +221,7 @@ static void decode_catalog_model(const struct adv_catalog_file *file, const json
     (void)adv_json_pointer(keys_at, at, "keys");
     if (adv_decode_model_keys(json_object_get(row, "keys"), keys_at, keys, file->err, file->err) != ADV_OK)
         return;
+    decode_model_limits(pins, keys);
     (void)snprintf(keys->name, sizeof keys->name, "%s", name);
     const char *maxtext_name = name; /* what MaxText's model_name takes, where it is another */
     (void)adv_json_string(row, at, "maxtext_name", ADV_JSON_OPTIONAL, &maxtext_name, file->err);

@@ -289,7 +289,7 @@ static void fill_axes(const struct config_reader *reader, const char *stem, int 
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
         enum adv_axis axis = (enum adv_axis)i;
         bool is_default = strcmp(stem, "ici") == 0 && axis == ADV_AXIS_FSDP && degrees[i] == -1;
-        if (!adv_plan_axis_in_mesh(reader->state->plan.rule, axis)) {
+        if (!adv_plan_axis_in_mesh(reader->state->plan.rule, reader->input->model, axis)) {
             if (degrees[i] != 1 && !is_default && !(strcmp(stem, "dcn") == 0 && degrees[i] == -1)) {
                 warn_axis(reader, stem, axis, degrees[i],
                           "the axis is not in the mesh of this configuration");

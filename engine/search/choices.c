@@ -33,10 +33,10 @@ static bool has_tokamax(const struct adv_advise_request *request)
     return is_chip(request, "tpu7x") || is_chip(request, "v6e") || is_chip(request, "v5p");
 }
 
-/* Blocks that share keys or embeddings between layers cannot be scanned. */
+/* Blocks that share keys or embeddings between layers, or take a picture into single ones. */
 static bool cannot_scan(const struct adv_advise_request *request)
 {
-    return request->model.decoder == ADV_DECODER_GEMMA4_SMALL;
+    return request->model.cannot_scan;
 }
 
 static void unrolled(struct adv_plan *plan)

@@ -112,11 +112,12 @@ static void put_arguments(struct adv_text *text, const struct adv_config *config
     for (int i = 0; i < config->count; i++) {
         const struct adv_config_entry *entry = &config->entries[i];
         struct adv_text argument;
-        adv_text_init(&argument, 4096);
+        adv_text_init(&argument, text->limit_bytes);
         adv_text_format(&argument, "%s=", entry->key);
         bare_value(entry->value_json, &argument);
         adv_text_append(text, between);
         adv_script_word(text, argument.data ? argument.data : "");
+        text->overflow = text->overflow || argument.overflow;
         adv_text_free(&argument);
     }
     for (int i = 0; i < SETTINGS; i++)
@@ -151,10 +152,11 @@ void adv_script_command(struct adv_text *text, const struct adv_artifact_source 
 void adv_script_libtpu(struct adv_text *text, const struct adv_artifact_source *source)
 {
     struct adv_text flags;
-    adv_text_init(&flags, 64 * 1024);
+    adv_text_init(&flags, text->limit_bytes);
     adv_script_flags(&flags, &source->config);
     adv_text_append(text, "LIBTPU_INIT_ARGS=");
     adv_script_word(text, flags.data ? flags.data : "");
+    text->overflow = text->overflow || flags.overflow;
     adv_text_free(&flags);
 }
 

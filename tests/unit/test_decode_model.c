@@ -53,6 +53,8 @@ static void a_catalog_name_gives_the_catalog_model(void **state)
     assert_int_equal(decode("\"llama3.1-70b\""), ADV_OK);
     assert_string_equal(model.maxtext_name, "llama3.1-70b");
     assert_int_equal(model.layers_count, 80);
+    assert_int_equal(decode("\"llama3.1-8b-Instruct\""), ADV_OK); /* as MaxText reads it */
+    assert_string_equal(model.maxtext_name, "llama3.1-8b");
     assert_int_equal(decode("\"llama3.1-7b\""), ADV_E_INVALID);
     assert_true(has_finding(&err, "/model", "did you mean"));
     assert_int_equal(decode("17"), ADV_E_INVALID);

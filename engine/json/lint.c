@@ -14,6 +14,7 @@
 #include "engine/json/decode_request.h"
 #include "engine/json/decode_value.h"
 #include "engine/json/encode_common.h"
+#include "engine/json/lint_rules.h"
 
 enum lint_severity { LINT_ERROR, LINT_WARNING, LINT_INFO };
 static const char *const severity_names[] = {"error", "warning", "info"};
@@ -254,6 +255,7 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
     const char *name =
         json_string_value(json_object_get(root, "model") ? json_object_get(root, "model")
                                                          : json_object_get(config, "model_name"));
+    adv_lint_rules(catalog, name, config, &job->errors);
     json_t *defaults = adv_decode_model_pins(catalog, name);
     struct adv_decode_config_input input = {catalog,   &job->model, &job->cluster, config, defaults,
                                             "/config", strict,      arena,         false};

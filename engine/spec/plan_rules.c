@@ -107,22 +107,17 @@ static unsigned mesh_axes_of(enum adv_mesh_rule rule)
 #undef AXIS
 }
 
-static unsigned mesh_axes_under(enum adv_mesh_rule rule, const struct adv_model *model)
-{
-    return model->mesh_axes != 0 && rule == ADV_RULE_DEFAULT ? model->mesh_axes : mesh_axes_of(rule);
-}
-
 bool adv_plan_axis_in_mesh(enum adv_mesh_rule rule, const struct adv_model *model, enum adv_axis axis)
 {
-    return (mesh_axes_under(rule, model) >> axis) & 1u;
+    const unsigned own = rule == ADV_RULE_DEFAULT ? model->mesh_axes : 0;
+    return ((own ? own : mesh_axes_of(rule)) >> axis) & 1u;
 }
 
 static bool rule_axis_in_mesh(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    unsigned mesh = mesh_axes_under(facts->plan->rule, facts->model);
     bool any = false;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        if ((mesh >> i) & 1u) continue;
+        if (adv_plan_axis_in_mesh(facts->plan->rule, facts->model, (enum adv_axis)i)) continue;
         int degree = adv_plan_degree(facts->plan, (enum adv_axis)i);
         if (degree == 1) continue;
         if (!report) return true;

@@ -125,11 +125,10 @@ struct values {
 /* A new reference; NULL: not known. */
 static json_t *value_of(const struct values *values, const char *name)
 {
-    const json_t *const places[] = {values->config, values->pins, values->keys};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        json_t *value = json_object_get(places[i], name);
-        if (value) return json_incref(value);
-    }
+    json_t *value = json_object_get(values->config, name);
+    if (!value) value = json_object_get(values->pins, name);
+    if (!value) value = json_object_get(values->keys, name);
+    if (value) return json_incref(value);
     const struct adv_catalog_key *key = adv_catalog_key(values->catalog, name);
     return key ? json_loads(key->default_json, JSON_DECODE_ANY, NULL) : NULL;
 }

@@ -136,6 +136,8 @@ test('a run gives the files to start it with', async () => {
     assert.equal(response.headers.get('content-disposition'), `attachment; filename="${name}"`);
     assert.ok((await response.text()).length > 10, name);
   }
+  const former = await file(advised.run_id, 'maxtext.yaml'); // its name until MaxText was found to refuse it
+  assert.equal(former.headers.get('content-disposition'), 'attachment; filename="maxtext.yml"');
   const yaml = async (rank) => (await file(advised.run_id, 'maxtext.yml', `?rank=${rank}`)).text();
   assert.notEqual(await yaml(1), await yaml(2));
   assert.match(await (await file(single.run_id, 'maxtext.yml')).text(), /per_device_batch_size: 3/);
@@ -152,7 +154,7 @@ test('the files of a run are read by what they are for', async () => {
   const advised = await (await daemon.post('/v1/advise', adviseRequest({ store: true }))).json();
   const [{ estimate, config }] = advised.ranked;
   const file = async (name) => (await daemon.fetch(`/v1/runs/${advised.run_id}/artifacts/${name}`)).text();
-  for (const name of ['maxtext.sh', 'xpk.sh', 'verify.sh']) {
+  for (const name of ['maxtext.sh', 'xpk.sh', 'gcluster.sh', 'verify.sh']) {
     const { status, stderr } = spawnSync('bash', ['-n'], { input: await file(name), encoding: 'utf8' });
     assert.equal(status, 0, `${name}: ${stderr}`);
   }

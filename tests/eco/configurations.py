@@ -66,7 +66,7 @@ def judge_file(part, shell, label, answer):
 def main():
     keep('maxtext_keys', sorted(types.MaxTextConfig.model_fields))
     part = Part('configurations', "MaxText's pyconfig over what advise writes")
-    limit = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    limit = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     shell = Shell()
     filed, judged = set(), set()  # a plan in both of its requests is judged once
     for label, request in requests(limit):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """report.py: the page of the eco test, from the results of its parts. usage: report.py VERSIONS > report.md"""
 import json
+import re
 import sys
 
 from eco import OUT
@@ -16,6 +17,7 @@ for name in PARTS:
         print(f'| {count} | {what} |')
     print(f'\nDisagreements: {len(part["disagreements"])}.\n')
     for case, says in part['disagreements']:
-        print(f'- {case}: `{says.replace("`", " ")}`')
+        says = re.sub(r'^.*?Value error, | \[type=.*', '', says).replace('`', ' ')
+        print(f'- {case}: {says[:120]}')
     if part['disagreements']:
         print()

@@ -10,7 +10,7 @@ DIR=${ECO_DIR:-$ROOT/build/eco}
 MAXTEXT=$(sed -n 's/^#define ADV_MAXTEXT_VERSION "\([^"]*\)".*/\1/p' engine/emit/release.h)
 LIBTPU=0.0.50.1 # MaxText's own range brings a later one, which assigns buffers far worse
 JOBSET=v0.10.1
-export ECO_OUT=$DIR/results PROGRAM=${PROGRAM:-$ROOT/build/tpu-advisor}
+export PYTHONDONTWRITEBYTECODE=1 ECO_OUT=$DIR/results PROGRAM=${PROGRAM:-$ROOT/build/tpu-advisor}
 mkdir -p "$ECO_OUT"
 
 find_python() { # MaxText needs 3.12

@@ -215,6 +215,12 @@ run-built: all # make again, so that what deps has just installed is seen
 api-test: all ## every endpoint, every error, hostile and slow clients, faults, against a daemon of its own
 	@PROGRAM=$(PROGRAM) SANITIZER=$(SANITIZER) tests/api/run.sh
 
+.PHONY: eco-test eco-update
+eco-test: all ## emitted files before the real MaxText, XPK and JobSet schema, installed under build/eco (3 GB from PyPI)
+	@PROGRAM=$(abspath $(PROGRAM)) tests/eco/run.sh
+eco-update: all ## the same, and store the page and what `make test` replays of it
+	@PROGRAM=$(abspath $(PROGRAM)) tests/eco/run.sh --update
+
 sql-test: all ## migrations, constraints, roles and the dev cluster, against a cluster of its own
 	@PROGRAM=$(PROGRAM) tests/sql/run.sh
 # ---- Golden answers and fuzzing ------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ int adv_cli_healthcheck(int argc, char **argv); /* asks a running daemon's /read
 
 int adv_cli_estimate(int argc, char **argv);
 int adv_cli_advise(int argc, char **argv);
+int adv_cli_artifact(int argc, char **argv); /* writes a file made from an answer to standard output */
 int adv_cli_simulate(int argc, char **argv);
 int adv_cli_tune(int argc, char **argv);
 int adv_cli_lint(int argc, char **argv);

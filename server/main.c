@@ -13,6 +13,8 @@ static const struct {
     {"serve", "run the daemon (default address 127.0.0.1:8080)", adv_cli_serve},
     {"estimate", "FILE: predict step time and memory of one plan", adv_cli_estimate},
     {"advise", "FILE: rank the plans for a training job", adv_cli_advise},
+    {"artifact", "NAME FILE: a file made from an answer of estimate or advise: maxtext.sh, gcluster.sh, ...",
+     adv_cli_artifact},
     {"simulate",
      "FILE: run one kernel with given tiles; \"timeline\": true and \"trace\": true in FILE add its steps",
      adv_cli_simulate},

@@ -14,6 +14,7 @@ kernel-accuracy | make -s kernel-accuracy         | no worse against published k
 memory-accuracy | make -s memory-accuracy         | no worse against compiled steps than the committed report
 sql      | tests/sql/run.sh                | migrations, constraints, roles, the private cluster
 api      | tests/api/run.sh                | every endpoint, every error, hostile and slow clients
+eco      | node --test --test-reporter=dot tests/eco/recorded.test.mjs | emitted files against what the real MaxText and XPK said
 web      | tests/web/run.sh                | the form in a real browser
 readme   | tests/readme/run.sh             | the lines that the README tells users to type
 docker   | tests/docker/run.sh             | the container files are well-formed and fit the program

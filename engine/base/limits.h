@@ -10,7 +10,7 @@
 #define ADV_LIMIT_NAME         96            /* model, chip, topology, key names; longest known 61 */
 #define ADV_LIMIT_LAYER_KINDS  8             /* unlike decoder layers in one model; deepseek4 has 5 */
 #define ADV_LIMIT_XLA_FLAGS    128           /* flags of one plan; the longest recipe has 43 */
-#define ADV_LIMIT_XLA_FLAG     160           /* one flag with its value; longest known 96 */
+#define ADV_LIMIT_XLA_FLAG     4096          /* one flag with its value; lists of names are long */
 #define ADV_LIMIT_CONFIG_KEYS  1024          /* keys of one configuration; MaxText has 775, recipes 60 */
 #define ADV_LIMIT_LEDGER_TERMS 96            /* cost terms of one step; the fullest plan writes about 60 */
 #define ADV_LIMIT_MEMORY_PARTS 40            /* memory parts of one plan */

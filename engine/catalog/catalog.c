@@ -55,10 +55,17 @@ const char *adv_catalog_model_name(const struct adv_catalog *catalog, int index)
     return catalog->model_names[index];
 }
 
+/* By name; "-Instruct" after it changes nothing, as in MaxText. */
 static int model_index(const struct adv_catalog *catalog, const char *name)
 {
-    for (int i = 0; i < catalog->models_count; i++)
-        if (strcmp(catalog->model_names[i], name) == 0) return i;
+    static const char tuned[] = "-Instruct";
+    size_t length = strlen(name);
+    if (length > strlen(tuned) && strcmp(name + length - strlen(tuned), tuned) == 0) length -= strlen(tuned);
+    for (int i = 0; i < catalog->models_count; i++) {
+        const char *known = catalog->model_names[i];
+        if (strcmp(known, name) == 0 || (strncmp(known, name, length) == 0 && known[length] == '\0'))
+            return i;
+    }
     return -1;
 }
 

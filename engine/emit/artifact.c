@@ -6,14 +6,17 @@
 
 #include "engine/base/units.h"
 #include "engine/emit/jobset.h"
+#include "engine/emit/release.h"
 #include "engine/emit/script.h"
 #include "engine/emit/step_trace.h"
+#include "engine/emit/submit.h"
 #include "engine/emit/verify.h"
 
 static void write_script(const struct adv_artifact_source *source, struct adv_text *text)
 {
     adv_text_append(text, "#!/bin/bash\n");
     adv_script_headline(text, source);
+    adv_script_release(text);
     adv_text_append(text,
                     "# Run on every host of the slice, in an environment with MaxText installed.\n"
                     "set -euo pipefail\n"
@@ -22,58 +25,39 @@ static void write_script(const struct adv_artifact_source *source, struct adv_te
     adv_script_command(text, source, "train", "");
 }
 
+static void put_yaml(struct adv_text *text, const char *key, const char *value_json)
+{
+    adv_text_format(text, "%s: ", key);
+    adv_script_plain(text, value_json); /* JSON values are YAML values */
+    adv_text_append(text, "\n");
+}
+
+/* MaxText reads only files named *.yml. */
 static void write_yaml(const struct adv_artifact_source *source, struct adv_text *text)
 {
     adv_script_headline(text, source);
-    adv_text_append(
-        text,
-        "# python3 -m maxtext.trainers.pre_train.train THIS_FILE run_name=... base_output_directory=...\n"
-        "base_config: base.yml\n");
+    adv_script_release(text);
+    adv_text_append(text, "# python3 -m " ADV_MAXTEXT_MODULES ".train maxtext.yml "
+                          "run_name=\"${RUN_NAME:-maxtext}\" "
+                          "base_output_directory=\"${BASE_OUTPUT_DIRECTORY:-/tmp/maxtext}\"\n"
+                          "base_config: base.yml\n");
     for (int i = 0; i < source->config.count; i++) {
         const struct adv_config_entry *entry = &source->config.entries[i];
         bool simple = entry->key[0] != '\0';
         for (const char *at = entry->key; *at; at++)
             simple = simple && (isalnum((unsigned char)*at) || *at == '_');
-        if (!simple) continue; /* not a key MaxText could have */
-        adv_text_format(text, "%s: ", entry->key);
-        adv_script_plain(text, entry->value_json); /* JSON values are YAML values */
-        adv_text_append(text, "\n");
+        if (simple) put_yaml(text, entry->key, entry->value_json); /* else no key of MaxText's */
     }
+    adv_script_settings(source, put_yaml, text);
 }
 
 static void write_environment(const struct adv_artifact_source *source, struct adv_text *text)
 {
-    adv_text_append(text, "LIBTPU_INIT_ARGS=");
-    adv_script_flags(text, &source->config);
-    adv_text_append(text, "\n");
-}
-
-static void write_xpk(const struct adv_artifact_source *source, struct adv_text *text)
-{
-    bool by_shape = source->named_by_shape || source->accelerator[0] == '\0';
-    char type[2 * ADV_LIMIT_NAME];
-    (void)snprintf(type, sizeof type, "%s%s%s", by_shape ? source->chip : source->accelerator,
-                   by_shape ? "-" : "", by_shape ? source->topology : "");
-    adv_text_append(text, "#!/bin/bash\n");
     adv_script_headline(text, source);
-    adv_text_append(text, "set -euo pipefail\n"
-                          ": \"${CLUSTER:?name of the XPK cluster}\" \"${WORKLOAD:?name of the workload}\" "
-                          "\"${DOCKER_IMAGE:?image with MaxText}\"\n"
-                          ": \"${BASE_OUTPUT_DIRECTORY:?gs://bucket/path}\"\n"
-                          "read -r -d '' COMMAND <<'END_OF_COMMAND' || true\n");
-    adv_script_export(text, source);
-    adv_script_command(text, source, "train", "");
-    adv_text_append(text, "END_OF_COMMAND\n"
-                          "xpk workload create --cluster \"${CLUSTER}\" --workload \"${WORKLOAD}\" "
-                          "--docker-image \"${DOCKER_IMAGE}\" \\\n"
-                          "  --tpu-type=");
-    adv_script_word(text, type);
-    adv_text_format(
-        text,
-        " --num-slices=%d \\\n"
-        "  --env \"RUN_NAME=${WORKLOAD}\" --env \"BASE_OUTPUT_DIRECTORY=${BASE_OUTPUT_DIRECTORY}\" \\\n"
-        "  --command \"${COMMAND}\"\n",
-        source->slices > 0 ? source->slices : 1);
+    adv_script_release(text);
+    adv_text_append(text, "# . ./libtpu.env\nexport ");
+    adv_script_libtpu(text, source);
+    adv_text_append(text, "\n");
 }
 
 /* A Markdown cell: no bars, no line breaks. */
@@ -130,7 +114,7 @@ static void write_report(const struct adv_artifact_source *source, struct adv_te
     }
     adv_text_append(text, "\nEngine ");
     adv_script_plain(text, source->engine_version);
-    adv_text_append(text, "\n");
+    adv_text_append(text, ", for " ADV_MAXTEXT_RELEASE "\n");
 }
 
 /* RFC 4180: in quotes, quotes doubled; a leading = + - @ is kept from being a formula. */
@@ -150,7 +134,8 @@ static void write_table(const struct adv_artifact_source *source, struct adv_tex
     adv_text_append(text,
                     "rank,tie_group,step_time_s,step_time_low_s,step_time_high_s,tokens_per_s_per_chip,mfu_"
                     "frac,hbm_bytes_per_device,"
-                    "per_device_batch_size,gradient_accumulation_steps,fit_verdict,mesh,remat_policy\r\n");
+                    "per_device_batch_size,gradient_accumulation_steps,fit_verdict,mesh,remat_policy,"
+                    "maxtext_release\r\n");
     for (int i = 0; i < source->rows_count; i++) {
         const struct adv_artifact_row *row = &source->rows[i];
         adv_text_format(text, "%d,%d,%.9g,%.9g,%.9g,%.9g,%.6g,%.0f,%.9g,%d", row->rank, row->tie_group,
@@ -160,6 +145,7 @@ static void write_table(const struct adv_artifact_source *source, struct adv_tex
         put_csv(text, row->verdict);
         put_csv(text, row->mesh);
         put_csv(text, row->remat);
+        put_csv(text, ADV_MAXTEXT_RELEASE);
         adv_text_append(text, "\r\n");
     }
 }
@@ -170,9 +156,10 @@ static const struct {
     void (*write)(const struct adv_artifact_source *source, struct adv_text *text);
 } artifacts[] = {
     {"maxtext.sh", "text/x-shellscript", write_script},
-    {"maxtext.yaml", "application/yaml", write_yaml},
+    {"maxtext.yml", "application/yaml", write_yaml},
     {"libtpu.env", "text/plain", write_environment},
-    {"xpk.sh", "text/x-shellscript", write_xpk},
+    {"xpk.sh", "text/x-shellscript", adv_submit_xpk},
+    {"gcluster.sh", "text/x-shellscript", adv_submit_gcluster},
     {"jobset.yaml", "application/yaml", adv_jobset_write},
     {"verify.sh", "text/x-shellscript", adv_verify_write},
     {"report.md", "text/markdown", write_report},
@@ -181,6 +168,11 @@ static const struct {
 };
 enum { ARTIFACTS = sizeof artifacts / sizeof *artifacts };
 
+const char *adv_artifact_current_name(const char *name)
+{
+    return strcmp(name, "maxtext.yaml") == 0 ? "maxtext.yml" : name; /* what MaxText refuses to read */
+}
+
 const char *adv_artifact_name(int index)
 {
     return index >= 0 && index < ARTIFACTS ? artifacts[index].name : NULL;
@@ -188,6 +180,7 @@ const char *adv_artifact_name(int index)
 
 const char *adv_artifact_media_type(const char *name)
 {
+    name = adv_artifact_current_name(name);
     for (int i = 0; i < ARTIFACTS; i++)
         if (!strcmp(artifacts[i].name, name)) return artifacts[i].media_type;
     return NULL;
@@ -196,6 +189,7 @@ const char *adv_artifact_media_type(const char *name)
 adv_code adv_artifact_write(const char *name, const struct adv_artifact_source *source, struct adv_text *text,
                             adv_err *err)
 {
+    name = adv_artifact_current_name(name);
     for (int i = 0; i < ARTIFACTS; i++) {
         if (strcmp(artifacts[i].name, name) != 0) continue;
         artifacts[i].write(source, text);

@@ -32,7 +32,6 @@ struct adv_artifact_term {
 struct adv_artifact_source {
     const char *model, *chip, *topology, *accelerator, *engine_version; /* "" where the answer has none */
     const char *node_label; /* cloud.google.com/gke-tpu-accelerator of the chip; its name where not known */
-    bool named_by_shape;    /* XPK names slices of the chip by their shape */
     int slices, devices, chips, hosts; /* in all slices together */
     double hbm_limit_bytes_per_device;
     struct adv_config config;    /* keys and flags of the chosen plan */
@@ -48,6 +47,9 @@ struct adv_artifact_source {
 /* The known names, "maxtext.sh" first; NULL past the last. */
 const char *adv_artifact_name(int index);
 const char *adv_artifact_media_type(const char *name); /* NULL when unknown */
+
+/* Today's name of an artifact that had another one ("maxtext.yaml"), which still works; else `name`. */
+const char *adv_artifact_current_name(const char *name);
 
 /* Appends the file to `text`. ADV_E_NOT_FOUND: no such artifact (the hint lists them); ADV_E_MEMORY: text is
  * full. */

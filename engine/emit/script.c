@@ -5,6 +5,7 @@
 
 #include "engine/base/units.h"
 #include "engine/maxtext/write.h"
+#include "engine/emit/release.h"
 
 void adv_script_plain(struct adv_text *text, const char *string)
 {
@@ -66,41 +67,124 @@ void adv_script_flags(struct adv_text *text, const struct adv_config *config)
     }
 }
 
+void adv_script_release(struct adv_text *text)
+{
+    adv_text_append(text, "# For " ADV_MAXTEXT_RELEASE "\n");
+}
+
+/* What a run needs beside the plan: the reader's names, a short run of a benchmark, no checkpoints. */
+struct setting {
+    const char *key, *variable; /* NULL: no variable of the reader's */
+    const char *value;          /* NULL: the reader must say */
+};
+static const struct setting settings[] = {
+    {"run_name", "RUN_NAME", NULL},
+    {"base_output_directory", "BASE_OUTPUT_DIRECTORY", NULL},
+    {"dataset_type", "DATASET_TYPE", "synthetic"},
+    {"steps", "STEPS", "30"},
+    {"enable_checkpointing", NULL, "false"},
+    {"save_checkpoint_on_completion", NULL, "false"},
+};
+enum { SETTINGS = sizeof settings / sizeof *settings };
+
+static bool says(const struct adv_config *config, const char *key)
+{
+    const char *value = adv_config_find(config, key);
+    return value && strcmp(value, "\"\"") != 0 && strcmp(value, "null") != 0 && strcmp(value, "false") != 0;
+}
+
+/* Said by the answer, or against what it says: who names a checkpoint to go on from wants them on. */
+static bool is_settled(const struct adv_config *config, const struct setting *setting)
+{
+    static const char *const checkpointing[] = {"enable_checkpointing", "load_full_state_path",
+                                                "enable_emergency_checkpoint",
+                                                "enable_multi_tier_checkpointing"};
+    if (adv_config_find(config, setting->key)) return true;
+    if (!strstr(setting->key, "checkpoint")) return false;
+    for (size_t i = 0; i < sizeof checkpointing / sizeof *checkpointing; i++)
+        if (says(config, checkpointing[i])) return true;
+    return false;
+}
+
+/* The answer's keys as arguments, `between` before each. */
+static void put_arguments(struct adv_text *text, const struct adv_config *config, const char *between)
+{
+    for (int i = 0; i < config->count; i++) {
+        const struct adv_config_entry *entry = &config->entries[i];
+        struct adv_text argument;
+        adv_text_init(&argument, text->limit_bytes);
+        adv_text_format(&argument, "%s=", entry->key);
+        bare_value(entry->value_json, &argument);
+        adv_text_append(text, between);
+        adv_script_word(text, argument.data ? argument.data : "");
+        text->overflow = text->overflow || argument.overflow;
+        adv_text_free(&argument);
+    }
+    for (int i = 0; i < SETTINGS; i++)
+        if (!settings[i].variable && !is_settled(config, &settings[i]))
+            adv_text_format(text, "%s%s=%s", between, settings[i].key, settings[i].value);
+}
+
+/* The settings that are the reader's variables; `in_quotes` is what a value in double quotes starts with. */
+static void put_variables(struct adv_text *text, const struct adv_config *config, const char *between,
+                          bool key_in_quotes)
+{
+    for (int i = 0; i < SETTINGS; i++) {
+        const struct setting *setting = &settings[i];
+        if (!setting->variable || is_settled(config, setting)) continue;
+        adv_text_format(text, key_in_quotes ? "%s\"%s=${%s" : "%s%s=\"${%s", between, setting->key,
+                        setting->variable);
+        if (setting->value) adv_text_format(text, ":-%s", setting->value);
+        adv_text_append(text, "}\"");
+    }
+}
+
 void adv_script_command(struct adv_text *text, const struct adv_artifact_source *source, const char *module,
                         const char *arguments)
 {
-    static const struct {
-        const char *key, *argument;
-    } variables[] = {
-        {"run_name", "run_name=\"${RUN_NAME}\""},
-        {"base_output_directory", "base_output_directory=\"${BASE_OUTPUT_DIRECTORY}\""},
-        {"dataset_type", "dataset_type=\"${DATASET_TYPE:-synthetic}\""},
-        {"steps", "steps=\"${STEPS:-30}\""},
-    };
-    adv_text_format(text, "python3 -m maxtext.trainers.pre_train.%s%s ${EXTRA_ARGS:-}", module, arguments);
-    for (size_t v = 0; v < sizeof variables / sizeof *variables; v++)
-        if (!adv_config_find(&source->config, variables[v].key))
-            adv_text_format(text, " \\\n  %s", variables[v].argument);
-    for (int i = 0; i < source->config.count; i++) {
-        const struct adv_config_entry *entry = &source->config.entries[i];
-        struct adv_text argument;
-        adv_text_init(&argument, 4096);
-        adv_text_format(&argument, "%s=", entry->key);
-        bare_value(entry->value_json, &argument);
-        adv_text_append(text, " \\\n  ");
-        adv_script_word(text, argument.data ? argument.data : "");
-        adv_text_free(&argument);
-    }
+    static const char between[] = " \\\n  ";
+    adv_text_format(text, "python3 -m " ADV_MAXTEXT_MODULES ".%s%s ${EXTRA_ARGS:-}", module, arguments);
+    put_variables(text, &source->config, between, false);
+    put_arguments(text, &source->config, between);
     adv_text_append(text, "\n");
 }
 
-void adv_script_export(struct adv_text *text, const struct adv_artifact_source *source)
+void adv_script_libtpu(struct adv_text *text, const struct adv_artifact_source *source)
 {
     struct adv_text flags;
-    adv_text_init(&flags, 64 * 1024);
+    adv_text_init(&flags, text->limit_bytes);
     adv_script_flags(&flags, &source->config);
-    adv_text_append(text, "export LIBTPU_INIT_ARGS=");
+    adv_text_append(text, "LIBTPU_INIT_ARGS=");
     adv_script_word(text, flags.data ? flags.data : "");
-    adv_text_append(text, "\n");
+    text->overflow = text->overflow || flags.overflow;
     adv_text_free(&flags);
+}
+
+#define PLATFORM "JAX_PLATFORMS=tpu,cpu ENABLE_PJRT_COMPATIBILITY=true"
+
+void adv_script_export(struct adv_text *text, const struct adv_artifact_source *source)
+{
+    adv_text_append(text, "export ");
+    adv_script_libtpu(text, source);
+    adv_text_append(text, "\nexport " PLATFORM "\n");
+}
+
+void adv_script_submitted(struct adv_text *text, const struct adv_artifact_source *source)
+{
+    adv_text_append(text, "read -r COMMAND <<'END_OF_COMMAND'\nset -e && export ");
+    adv_script_libtpu(text, source);
+    adv_text_append(text, " && export " PLATFORM " && python3 -m " ADV_MAXTEXT_MODULES ".train");
+    put_arguments(text, &source->config, " ");
+    adv_text_append(text, "\nEND_OF_COMMAND\nCOMMAND+=$(printf ' %q'");
+    put_variables(text, &source->config, " ", true);
+    adv_text_append(text, ")\nCOMMAND+=\"${EXTRA_ARGS:+ ${EXTRA_ARGS}}\"\n");
+}
+
+void adv_script_settings(const struct adv_artifact_source *source,
+                         void (*put)(struct adv_text *text, const char *key, const char *value_json),
+                         struct adv_text *text)
+{
+    for (int i = 0; i < SETTINGS; i++)
+        if (settings[i].value && !is_settled(&source->config, &settings[i]))
+            put(text, settings[i].key, settings[i].value);
 }

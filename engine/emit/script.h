@@ -19,12 +19,29 @@ void adv_script_headline(struct adv_text *text, const struct adv_artifact_source
 /* The XLA flags, separated by spaces. */
 void adv_script_flags(struct adv_text *text, const struct adv_config *config);
 
-/* The line that exports the flags as LIBTPU_INIT_ARGS. */
+/* A comment line: the MaxText release that the file is written for. */
+void adv_script_release(struct adv_text *text);
+
+/* The flags as LIBTPU_INIT_ARGS in one shell word, without a line break. */
+void adv_script_libtpu(struct adv_text *text, const struct adv_artifact_source *source);
+
+/* The lines that export the environment of a training: LIBTPU_INIT_ARGS and the platform. */
 void adv_script_export(struct adv_text *text, const struct adv_artifact_source *source);
 
 /* The command of a MaxText module ("train") with `arguments` of its own, shell text ("" = none). Names and
- * paths are the reader's variables, unless the answer has them. Ends with a line break. */
+ * paths are the reader's variables, unless the answer has them; checkpoints are off unless the answer speaks
+ * of them. Ends with a line break. */
 void adv_script_command(struct adv_text *text, const struct adv_artifact_source *source, const char *module,
                         const char *arguments);
+
+/* The same for a submitting script: sets COMMAND to one line, exports and training joined by &&, with the
+ * values that the reader's variables have when it is submitted. One line, because XPK puts it into its
+ * manifest as it is, where a second line would end the block. */
+void adv_script_submitted(struct adv_text *text, const struct adv_artifact_source *source);
+
+/* The settings that a file of settings needs beside the answer's: `put` for each, the value as JSON. */
+void adv_script_settings(const struct adv_artifact_source *source,
+                         void (*put)(struct adv_text *text, const char *key, const char *value_json),
+                         struct adv_text *text);
 
 #endif

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "engine/emit/release.h"
 #include "engine/emit/script.h"
 
 #define US_PER_S 1e6
@@ -69,5 +70,5 @@ void adv_step_trace_write(const struct adv_artifact_source *source, struct adv_t
     adv_text_format(&name, "%s on %s %s", source->model, source->chip, source->topology);
     put_string(text, name.data ? name.data : "");
     adv_text_free(&name);
-    adv_text_append(text, "}}\n]}\n");
+    adv_text_append(text, "}}\n],\"otherData\":{\"maxtext_release\":\"" ADV_MAXTEXT_RELEASE "\"}}\n");
 }

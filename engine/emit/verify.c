@@ -30,6 +30,7 @@ void adv_verify_write(const struct adv_artifact_source *source, struct adv_text 
 {
     adv_text_append(text, "#!/bin/bash\n");
     adv_script_headline(text, source);
+    adv_script_release(text);
     adv_text_append(text,
                     "# Compiles the step ahead of time for the slice and asks XLA for its memory. Needs "
                     "MaxText and libtpu, no TPU.\n"

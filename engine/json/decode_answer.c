@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/maxtext/write.h"
+
 struct reader {
     struct adv_arena *arena;
     bool full;
@@ -34,6 +36,7 @@ static void read_config(struct reader *reader, const json_t *keys, const json_t 
     json_object_foreach((json_t *)(uintptr_t)keys, key, value)
     {
         if (config->count == ADV_LIMIT_CONFIG_KEYS) break;
+        if (adv_config_find(config, key)) continue;
         char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
         config->entries[config->count++] = (struct adv_config_entry){kept(reader, key), kept(reader, text)};
         free(text);
@@ -94,7 +97,6 @@ static void read_job(struct reader *reader, const struct adv_catalog *catalog, c
     source->chip = string_of(reader, cluster, "chip");
     const struct adv_catalog_chip *known = catalog ? adv_catalog_chip(catalog, source->chip) : NULL;
     source->node_label = known ? known->chip.node_label : source->chip;
-    source->named_by_shape = known && known->chip.slices_named_by_shape;
     source->topology = string_of(reader, cluster, "topology");
     source->accelerator = string_of(reader, cluster, "accelerator");
     source->slices = (int)json_integer_value(json_object_get(cluster, "slices"));
@@ -138,6 +140,8 @@ static adv_code read_plan(struct reader *reader, const json_t *root, int rank,
     source->hbm_limit_bytes_per_device = number_of(estimate, "hbm_limit_bytes_per_device");
     read_terms(reader, json_object_get(estimate, "time_parts"), source);
     read_config(reader, json_object_get(plan, "config"), json_object_get(plan, "xla_flags"), &source->config);
+    if (!ranked) /* an estimate's configuration is as it was given, its model stands beside it */
+        read_config(reader, json_object_get(json_object_get(root, "model"), "config"), NULL, &source->config);
     size_t index = 0;
     json_t *item = NULL;
     json_array_foreach(json_object_get(plan, "why"), index, item)

@@ -8,6 +8,7 @@
 
 #include "engine/maxtext/flags.h"
 #include "engine/json/decode_model.h"
+#include "engine/spec/plan.h"
 #include "engine/spec/request.h"
 
 static const struct field {
@@ -152,7 +153,6 @@ static void decode_chip(const struct adv_catalog_file *file, const json_t *row, 
         decode_field(file, fields, fields_at, &chip_fields[i], chip);
     const char *label = json_string_value(sourced(file, row, at, "node_label"));
     (void)snprintf(chip->chip.node_label, sizeof chip->chip.node_label, "%s", label ? label : name);
-    chip->chip.slices_named_by_shape = json_is_true(sourced(file, row, at, "slices_named_by_shape"));
     decode_recipe(file, row, at, &chip->chip.recipe);
     chip->chip.pcie_published_bytes_per_s_per_chip = chip->chip.pcie_bytes_per_s_per_chip;
 }
@@ -263,6 +263,20 @@ static const struct adv_config_entry *keep_entries(const struct adv_catalog_file
     return entries;
 }
 
+/* What a model's own file says of the run that decides which plans are legal. */
+static void decode_model_limits(const json_t *pins, struct adv_model_keys *keys)
+{
+    size_t index = 0;
+    json_t *name = NULL;
+    json_array_foreach(json_object_get(pins, "mesh_axes"), index, name)
+    {
+        const char *axis = json_string_value(name);
+        for (int i = 0; axis && i < ADV_AXIS_COUNT; i++)
+            if (strcmp(axis, adv_axis_mesh((enum adv_axis)i)) == 0) keys->mesh_axes |= 1u << i;
+    }
+    keys->cannot_scan = json_array_size(json_object_get(pins, "deepstack_visual_indexes_for_vit")) > 0;
+}
+
 static void decode_catalog_model(const struct adv_catalog_file *file, const json_t *row, const char *at,
                                  int index)
 {
@@ -293,6 +307,7 @@ static void decode_catalog_model(const struct adv_catalog_file *file, const json
     (void)adv_json_pointer(keys_at, at, "keys");
     if (adv_decode_model_keys(json_object_get(row, "keys"), keys_at, keys, file->err, file->err) != ADV_OK)
         return;
+    decode_model_limits(pins, keys);
     (void)snprintf(keys->name, sizeof keys->name, "%s", name);
     const char *maxtext_name = name; /* what MaxText's model_name takes, where it is another */
     (void)adv_json_string(row, at, "maxtext_name", ADV_JSON_OPTIONAL, &maxtext_name, file->err);

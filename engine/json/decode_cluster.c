@@ -94,6 +94,12 @@ static void order_dims(const struct reader *reader)
         if (same) memcpy(dims, legal, sizeof legal);
         if (same) return;
     }
+    for (int i = 1; i < axes; i++) /* not offered: smallest first, as schedulers write it */
+        for (int k = i; k > 0 && dims[k] < dims[k - 1]; k--) {
+            const int larger = dims[k - 1];
+            dims[k - 1] = dims[k];
+            dims[k] = larger;
+        }
 }
 
 static bool set_shape(const struct reader *reader, const char *shape, const char *member)
@@ -141,6 +147,17 @@ static bool set_compile_topology(const struct reader *reader, const char *name, 
     return false;
 }
 
+/* "tpu7x-128" where a chip is asked for. */
+static bool is_accelerator(const struct reader *reader, const char *name)
+{
+    const char *dash = strrchr(name, '-');
+    char chip[ADV_LIMIT_NAME];
+    if (!dash || dash == name || (size_t)(dash - name) >= sizeof chip || !isdigit((unsigned char)dash[1]))
+        return false;
+    (void)snprintf(chip, sizeof chip, "%.*s", (int)(dash - name), name);
+    return !find_chip(reader->catalog, name) && find_chip(reader->catalog, chip);
+}
+
 static bool set_accelerator(const struct reader *reader, const char *name)
 {
     const char *dash = strrchr(name, '-');
@@ -155,6 +172,25 @@ static bool set_accelerator(const struct reader *reader, const char *name)
     if (!set_chip(reader, chip, "accelerator")) return false;
     if (strpbrk(dash + 1, "xX")) return set_shape(reader, dash + 1, "accelerator");
     return set_compile_topology(reader, name, dash + 1);
+}
+
+/* The accelerator in the place of the chip; a topology beside it must be the same slice. */
+static bool set_chip_by_accelerator(const struct reader *reader, const char *name)
+{
+    const char *topology = NULL;
+    if (!set_accelerator(reader, name)) return false;
+    if (!json_object_get(reader->value, "topology")) return true;
+    if (!adv_json_string(reader->value, reader->at, "topology", ADV_JSON_REQUIRED, &topology, reader->err))
+        return false;
+    const int *dims = reader->cluster->dims;
+    const int chips = dims[0] * dims[1] * dims[2];
+    if (!set_shape(reader, topology, "topology")) return false;
+    if (dims[0] * dims[1] * dims[2] == chips) return true;
+    char text[ADV_LIMIT_DETAIL];
+    (void)snprintf(text, sizeof text, "%.80s has %d chips, %.80s has %d", name, chips, topology,
+                   dims[0] * dims[1] * dims[2]);
+    (void)refuse(reader, ADV_E_INVALID, "topology", "leave one of them out", text);
+    return false;
 }
 
 /* Chip and dims, however they were given. */
@@ -172,6 +208,7 @@ static bool set_slice(const struct reader *reader)
                set_accelerator(reader, accelerator);
     }
     bool has_chip = adv_json_string(reader->value, reader->at, "chip", ADV_JSON_REQUIRED, &chip, reader->err);
+    if (has_chip && is_accelerator(reader, chip)) return set_chip_by_accelerator(reader, chip);
     bool has_topology =
         adv_json_string(reader->value, reader->at, "topology", ADV_JSON_REQUIRED, &topology, reader->err);
     has_chip = has_chip && set_chip(reader, chip, "chip");
@@ -296,6 +333,21 @@ static adv_code build(const struct reader *reader)
     return code;
 }
 
+/* A slice that the catalog does not list is run, but nobody may offer it. */
+static void warn_of_shape(const struct reader *reader, adv_err *warnings)
+{
+    const struct adv_cluster *cluster = reader->cluster;
+    const char *const *shapes = NULL;
+    const int count = adv_catalog_shapes(reader->catalog, cluster->chip.name, &shapes);
+    for (int i = 0; i < count; i++)
+        if (strcmp(shapes[i], cluster->topology) == 0) return;
+    char pointer[ADV_LIMIT_POINTER];
+    (void)adv_err_add(warnings, ADV_OK, adv_json_pointer(pointer, reader->at, "topology"),
+                      "MaxText has no compile_topology of this name either: it cannot be compiled ahead",
+                      "%s of %s is not offered as a standard shape", cluster->topology, cluster->chip.name);
+    adv_err_rule(warnings, "not-standard-shape");
+}
+
 adv_code adv_decode_cluster(const struct adv_catalog *catalog, const json_t *value, const char *at,
                             struct adv_cluster *cluster, adv_err *err, adv_err *warnings)
 {
@@ -321,6 +373,7 @@ adv_code adv_decode_cluster(const struct adv_catalog *catalog, const json_t *val
                           &cluster->price_usd_per_chip_hour, err);
     if (has_slice) (void)!build(&reader);
     apply_overrides(&reader);
+    if (warnings && has_slice && err->count + err->lost_count == before) warn_of_shape(&reader, warnings);
     if (warnings && cluster->has_overrides && err->count + err->lost_count == before) {
         char pointer[ADV_LIMIT_POINTER];
         (void)adv_err_add(

@@ -1,5 +1,6 @@
 /* A Hugging Face config.json as MaxText architecture keys. Field names are those of the transformers library.
  */
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,8 +74,63 @@ static void read_common(const struct reader *reader)
     read_bool(reader, "attention_bias", &keys->attention_bias);
 }
 
+/* A member that MaxText's block cannot express unless it has the one value; absent is that value. */
+static void require_value(const struct reader *reader, const char *member, const json_t *value,
+                          json_int_t only)
+{
+    char pointer[ADV_LIMIT_POINTER];
+    const bool same = !value || json_is_null(value) ||
+                      (json_is_array(value)     ? json_array_size(value) == (size_t)only
+                       : json_is_boolean(value) ? json_is_true(value) == (only != 0)
+                                                : json_integer_value(value) == only);
+    if (same) return;
+    (void)adv_err_add(reader->err, ADV_E_UNSUPPORTED, adv_json_pointer(pointer, reader->at, member), NULL,
+                      "MaxText's %s block has no such layers: `%s` must be %s",
+                      adv_decoder_name(reader->keys->decoder_block), member,
+                      json_is_array(value)     ? "empty"
+                      : json_is_boolean(value) ? (only ? "true" : "false")
+                                               : (only ? "1" : "0"));
+}
+
+static void require_plain(const struct reader *reader, const char *member, json_int_t only)
+{
+    require_value(reader, member, json_object_get(reader->config, member), only);
+}
+
+/* MaxText's rotary scalings: linear, yarn, and llama3's with the numbers of Llama 3.1. */
+static void warn_of_rope(const struct reader *reader)
+{
+    static const struct {
+        const char *member;
+        double value;
+    } numbers[] = {{"factor", 8},
+                   {"low_freq_factor", 1},
+                   {"high_freq_factor", 4},
+                   {"original_max_position_embeddings", 8192}};
+    const json_t *scaling = json_object_get(reader->config, "rope_scaling");
+    const char *type = json_string_value(json_object_get(scaling, "rope_type"));
+    if (!type) type = json_string_value(json_object_get(scaling, "type"));
+    if (!type || !reader->warnings) return;
+    char pointer[ADV_LIMIT_POINTER];
+    (void)adv_json_pointer(pointer, reader->at, "rope_scaling");
+    bool llama3 = strcmp(type, "llama3") == 0;
+    if (!llama3 && strcmp(type, "default") != 0 && strcmp(type, "linear") != 0 && strcmp(type, "yarn") != 0)
+        (void)adv_err_add(reader->warnings, ADV_E_UNSUPPORTED, pointer,
+                          "the time is right, the training would be another model's",
+                          "MaxText has no rotary scaling \"%.40s\"", type);
+    for (size_t i = 0; llama3 && i < sizeof numbers / sizeof *numbers; i++) {
+        const json_t *value = json_object_get(scaling, numbers[i].member);
+        if (!json_is_number(value) || fabs(json_number_value(value) - numbers[i].value) < 1e-9) continue;
+        (void)adv_err_add(reader->warnings, ADV_E_UNSUPPORTED, pointer,
+                          "the time is right, the training would be another model's",
+                          "MaxText's llama3.1 rotary scaling has %s %g, the config asks for %g",
+                          numbers[i].member, numbers[i].value, json_number_value(value));
+    }
+}
+
 static void read_llama(const struct reader *reader)
 {
+    require_plain(reader, "mlp_bias", 0);
     read_common(reader);
 }
 
@@ -105,6 +161,10 @@ static void read_qwen3_moe(const struct reader *reader)
                                           FIELD("moe_intermediate_size", base_moe_mlp_dim, REQUIRED)};
     read_qwen3(reader);
     READ_FIELDS(reader, fields);
+    require_plain(reader, "decoder_sparse_step", 1);
+    require_plain(reader, "mlp_only_layers", 0);
+    reader->keys->base_mlp_dim =
+        reader->keys->base_moe_mlp_dim; /* as MaxText's files: every layer is of experts */
 }
 
 static void read_gemma(const struct reader *reader)
@@ -185,6 +245,7 @@ static void read_deepseek(const struct reader *reader)
     struct adv_model_keys *keys = reader->keys;
     read_common(reader);
     READ_FIELDS(reader, fields);
+    require_plain(reader, "moe_layer_freq", 1);
     keys->is_mla = true;
     const char *method = json_string_value(json_object_get(reader->config, "topk_method"));
     keys->routed_bias = method && strcmp(method, "noaux_tc") == 0;
@@ -300,5 +361,6 @@ adv_code adv_decode_hf_config(const json_t *config, const char *at, struct adv_m
         reader.at = adv_json_pointer(nested_at, at, "text_config");
     }
     architecture->read(&reader);
+    warn_of_rope(&reader);
     return err->count + err->lost_count > before ? ADV_E_INVALID : ADV_OK;
 }

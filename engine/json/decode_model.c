@@ -309,6 +309,7 @@ adv_code adv_decode_model_given(const json_t *value, struct adv_arena *arena, co
         object = given_keys(value);
     else if (adv_decode_hf_config(hf, "", &decoded, &reported, NULL) == ADV_OK)
         object = keys_as_json(&decoded);
+    if (hf && object) adv_decode_hf_settings(hf, &decoded, object);
     size_t room = json_object_size(object);
     struct adv_pin *made = adv_arena_array(arena, room ? room : 1, sizeof *made);
     adv_code code = made ? ADV_OK : ADV_E_MEMORY;

@@ -202,6 +202,9 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
     json_t *config = adv_decode_typed_config(catalog, json_object_get(root, "config"));
     bool has_job =
         adv_decode_job(catalog, root, config, "/config", &request->model, &request->cluster, err, warnings);
+    if (has_job && adv_decode_model_given(json_object_get(root, "model"), arena, &request->model_keys,
+                                          &request->model_keys_count) != ADV_OK)
+        (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
     struct adv_decode_config_input input = {
         catalog, &request->model, &request->cluster, config, name_of_model(root), "/config", strict, arena,
         false};

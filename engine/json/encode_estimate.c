@@ -159,6 +159,18 @@ json_t *adv_encode_estimate(const struct adv_cluster *cluster, const struct adv_
     return object;
 }
 
+/* The keys that say the model to MaxText: they belong to the configuration, whose keys stand over them. */
+static json_t *encode_model_config(const struct adv_estimate_request *request)
+{
+    json_t *object = json_object();
+    if (request->model.maxtext_name[0] != '\0')
+        adv_encode_set_string(object, "model_name", request->model.maxtext_name);
+    for (int i = 0; i < request->model_keys_count && request->model.maxtext_name[0] == '\0'; i++)
+        (void)json_object_set_new(object, request->model_keys[i].key,
+                                  json_loads(request->model_keys[i].value_json, JSON_DECODE_ANY, NULL));
+    return object;
+}
+
 json_t *adv_encode_estimate_answer(const struct adv_catalog *catalog,
                                    const struct adv_estimate_request *request,
                                    const struct adv_estimate *estimate, const struct adv_ledger *ledger,
@@ -168,7 +180,9 @@ json_t *adv_encode_estimate_answer(const struct adv_catalog *catalog,
     json_t *object = adv_encode_estimate(&request->cluster, estimate, ledger, advice, warnings);
     if (request->label) adv_encode_set_string(object, "label", request->label);
     adv_encode_set_string(object, "flops_convention", conventions[request->flops_convention]);
-    (void)json_object_set_new(object, "model", adv_encode_model(&request->model));
+    json_t *model = adv_encode_model(&request->model);
+    (void)json_object_set_new(model, "config", encode_model_config(request));
+    (void)json_object_set_new(object, "model", model);
     (void)json_object_set_new(object, "cluster", adv_encode_cluster(&request->cluster));
     (void)json_object_set_new(object, "config", adv_encode_config(&request->config));
     (void)json_object_set_new(object, "xla_flags", adv_encode_flags(&request->config));

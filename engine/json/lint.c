@@ -14,6 +14,7 @@
 #include "engine/json/decode_request.h"
 #include "engine/json/decode_value.h"
 #include "engine/json/encode_common.h"
+#include "engine/json/lint_rules.h"
 
 enum lint_severity { LINT_ERROR, LINT_WARNING, LINT_INFO };
 static const char *const severity_names[] = {"error", "warning", "info"};
@@ -249,6 +250,7 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
     const char *name =
         json_string_value(json_object_get(root, "model") ? json_object_get(root, "model")
                                                          : json_object_get(config, "model_name"));
+    adv_lint_rules(catalog, name, config, &job->errors);
     struct adv_decode_config_input input = {catalog,   &job->model, &job->cluster, config, name,
                                             "/config", strict,      arena,         false};
     bool decoded = adv_decode_config(&input, &job->plan, &job->config, &job->errors, &job->notes) == ADV_OK;

@@ -18,12 +18,24 @@ static void warn_of_count(const struct adv_estimate *estimate, adv_err *warnings
     adv_err_rule(warnings, "flops-count");
 }
 
+/* MaxText hashes n-grams of tokens: it opens the tokenizer when it reads the configuration. */
+static void warn_of_needs(const struct adv_model *model, adv_err *warnings)
+{
+    if (model->engram_layers == 0) return;
+    (void)adv_err_add(warnings, ADV_OK, "/config/tokenizer_path",
+                      "give tokenizer_path (in EXTRA_ARGS of a script) and the environment variable HF_TOKEN",
+                      "%s builds its n-gram tables from the tokenizer: MaxText refuses the run without",
+                      model->name);
+    adv_err_rule(warnings, "engram-tokenizer");
+}
+
 void adv_warn_of_estimate(const struct adv_catalog *catalog, const struct adv_estimate_input *input,
                           const struct adv_estimate *estimate, const struct adv_ledger *ledger,
                           adv_err *warnings)
 {
     const struct adv_chip *chip = &input->cluster->chip;
     warn_of_count(estimate, warnings);
+    warn_of_needs(input->model, warnings);
     adv_over_vmem_report(ledger, chip, &input->plan->flags, ADV_OK, warnings);
     if (input->cluster->has_overrides)
         adv_whatif_idle(&adv_catalog_chip(catalog, chip->name)->chip, input, estimate, warnings);

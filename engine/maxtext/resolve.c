@@ -28,7 +28,7 @@ static void fill_axes(const struct adv_config_reader *reader, bool is_dcn, int d
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
         enum adv_axis axis = (enum adv_axis)i;
         bool is_default = !is_dcn && axis == ADV_AXIS_FSDP && degrees[i] == -1;
-        if (!adv_plan_axis_in_mesh(reader->state->plan.rule, axis)) {
+        if (!adv_plan_axis_in_mesh(reader->state->plan.rule, reader->source->model, axis)) {
             if (degrees[i] != 1 && !is_default && !(is_dcn && degrees[i] == -1)) {
                 warn_axis(reader, is_dcn, axis, degrees[i],
                           "the axis is not in the mesh of this configuration");

@@ -40,8 +40,8 @@ static bool suits(enum adv_key_suits when, const struct adv_advise_request *requ
         return has_tokamax(request);
     case ADV_SUITS_LONG:
         return is_long(request) && plan->use_tokamax_splash;
-    case ADV_SUITS_UNSCANNABLE: /* blocks that share keys or embeddings between layers */
-        return request->model.decoder == ADV_DECODER_GEMMA4_SMALL;
+    case ADV_SUITS_UNSCANNABLE: /* layers that share keys or embeddings, or take a picture in */
+        return request->model.cannot_scan;
     case ADV_SUITS_FIXED_SCALES:
         return request->cluster.chip.recipe.fixed_fp8_scales;
     case ADV_SUITS_NEVER:

@@ -61,7 +61,6 @@ struct adv_chip {
     ADV_CHIP_FIELDS(ADV_CHIP_MEMBER)
 #undef ADV_CHIP_MEMBER
     char node_label[ADV_LIMIT_NAME]; /* of its nodes on GKE: cloud.google.com/gke-tpu-accelerator */
-    bool slices_named_by_shape;      /* XPK calls a slice "tpu7x-4x4x4", not by its count of devices */
     struct adv_chip_recipe recipe;
     double pcie_published_bytes_per_s_per_chip; /* the catalog's: a what-if host link differs from it */
 };

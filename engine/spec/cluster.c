@@ -73,11 +73,20 @@ static void suggest_shapes(const struct adv_cluster *cluster, int chips, const c
                                      shape_chips(nearest[i], axes));
 }
 
+bool adv_cluster_is_torus(const struct adv_chip *chip, const int dims[3])
+{
+    const double chips = (double)dims[0] * dims[1] * dims[2];
+    bool whole = chip->ici_axes >= 3 && chips <= chip->pod_max_chips;
+    for (int i = 0; i < 3; i++) whole = whole && dims[i] >= 4 && dims[i] % 4 == 0;
+    return whole;
+}
+
 static adv_code check_shape(const struct adv_cluster *cluster, const char *const *legal, int legal_count,
                             adv_err *err)
 {
     for (int i = 0; i < legal_count; i++)
         if (strcmp(legal[i], cluster->topology) == 0) return ADV_OK;
+    if (adv_cluster_is_torus(&cluster->chip, cluster->dims)) return ADV_OK;
     char hint[ADV_LIMIT_DETAIL];
     int64_t chips = (int64_t)cluster->dims[0] * cluster->dims[1] * cluster->dims[2];
     suggest_shapes(cluster, (int)chips, legal, legal_count, hint);

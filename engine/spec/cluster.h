@@ -31,10 +31,13 @@ void adv_cluster_wraps(const struct adv_chip *chip, const int dims[3], bool wrap
  */
 bool adv_cluster_parse_shape(const char *text, int axes, int dims[3]);
 
+/* A torus of whole cubes of 4x4x4 chips within the chip's pod: schedulers take it, offered or not. */
+bool adv_cluster_is_torus(const struct adv_chip *chip, const int dims[3]);
+
 /* Fills the derived fields (all but `accelerator` and the price) from chip, dims and slices. ADV_E_INVALID
- * (pointer /cluster/topology): a shape that is not a slice of this chip, with the nearest legal shapes in the
- * hint. ADV_E_RANGE (pointer /cluster/slices): fewer than 1 slice or more than ADV_CLUSTER_SLICES_MAX.
- * `legal` is the catalog's list of "4x4x4" names (adv_catalog_shapes). */
+ * (pointer /cluster/topology): a shape that is neither `legal` nor a torus of this chip, with the nearest
+ * legal shapes in the hint. ADV_E_RANGE (pointer /cluster/slices): fewer than 1 slice or more than
+ * ADV_CLUSTER_SLICES_MAX. `legal` is the catalog's list of "4x4x4" names (adv_catalog_shapes). */
 enum { ADV_CLUSTER_SLICES_MAX = 1024 }; /* the largest published run has 199 */
 ADV_MUST_CHECK adv_code adv_cluster_build(struct adv_cluster *cluster, const char *const *legal,
                                           int legal_count, adv_err *err);

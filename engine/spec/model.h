@@ -126,6 +126,8 @@ struct adv_model {
                         */
     int64_t engram_width; /* (max n-gram - 1) x heads x head size */
     int engram_kernel;
+    unsigned mesh_axes; /* bits (1 << enum adv_axis) of the mesh that the model brings; 0: MaxText's own */
+    bool cannot_scan;   /* MaxText refuses scan_layers */
     int layer_kinds_count;
     struct adv_layer layers[ADV_LIMIT_LAYER_KINDS];
     bool confident; /* false: a block the engine approximates; `caveat` says how */

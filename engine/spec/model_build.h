@@ -81,6 +81,8 @@ struct adv_model_keys {
     bool is_mla;               /* attention_type == "mla" */
     int mlp_activations_count; /* ["silu", "linear"] 2, ["gelu"] 1 */
     int engram_layers_count;   /* length of engram_layers */
+    unsigned mesh_axes;        /* bits of the axes of the mesh that the model brings; 0: MaxText's own */
+    bool cannot_scan;          /* its vision tower feeds single layers (deepstack) */
     int compress_ratios_count;
     int compress_ratios[ADV_LIMIT_COMPRESS_RATIOS];
 #define ADV_MODEL_INTEGER_MEMBER(key, fallback, low, high) int64_t key;

@@ -270,7 +270,7 @@ ADV_MUST_CHECK adv_code adv_plan_check(const struct adv_plan *plan, const struct
                                        const struct adv_cluster *cluster, adv_err *err, adv_err *warnings);
 
 /* Whether the mesh of these rules has the axis; MaxText ignores the keys of the others. */
-bool adv_plan_axis_in_mesh(enum adv_mesh_rule rule, enum adv_axis axis);
+bool adv_plan_axis_in_mesh(enum adv_mesh_rule rule, const struct adv_model *model, enum adv_axis axis);
 
 /* The same rules (also those MaxText refuses only in recent releases) as a yes/no for the search's inner
  * loop: no text, no allocation. NULL = legal, else the rule's name. */

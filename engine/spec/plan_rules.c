@@ -107,17 +107,17 @@ static unsigned mesh_axes_of(enum adv_mesh_rule rule)
 #undef AXIS
 }
 
-bool adv_plan_axis_in_mesh(enum adv_mesh_rule rule, enum adv_axis axis)
+bool adv_plan_axis_in_mesh(enum adv_mesh_rule rule, const struct adv_model *model, enum adv_axis axis)
 {
-    return (mesh_axes_of(rule) >> axis) & 1u;
+    const unsigned own = rule == ADV_RULE_DEFAULT ? model->mesh_axes : 0;
+    return ((own ? own : mesh_axes_of(rule)) >> axis) & 1u;
 }
 
 static bool rule_axis_in_mesh(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    unsigned mesh = mesh_axes_of(facts->plan->rule);
     bool any = false;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        if ((mesh >> i) & 1u) continue;
+        if (adv_plan_axis_in_mesh(facts->plan->rule, facts->model, (enum adv_axis)i)) continue;
         int degree = adv_plan_degree(facts->plan, (enum adv_axis)i);
         if (degree == 1) continue;
         if (!report) return true;
@@ -364,9 +364,9 @@ static bool rule_scan(const struct adv_rule_facts *facts, struct adv_rule_report
 {
     const struct adv_model *model = facts->model;
     if (!facts->plan->scan_layers) return false;
-    if (model->decoder == ADV_DECODER_GEMMA4_SMALL) {
+    if (model->cannot_scan) {
         return adv_rule_broken(report, "/config/scan_layers", "set it to false", "%s cannot scan its layers",
-                               adv_decoder_name(model->decoder));
+                               model->name);
     }
     if (model->decoder != ADV_DECODER_GPT_OSS && model->decoder != ADV_DECODER_LLAMA4 &&
         model->decoder != ADV_DECODER_QWEN3_NEXT && model->decoder != ADV_DECODER_OLMO3) {

@@ -26,6 +26,8 @@ struct adv_estimate_request {
     struct adv_cluster cluster;
     struct adv_plan plan;
     struct adv_config config;
+    int model_keys_count; /* as in adv_advise_request */
+    const struct adv_pin *model_keys;
     enum adv_flops_convention flops_convention;
     const char *label, *project, *git_ref; /* NULL when absent */
     bool store;

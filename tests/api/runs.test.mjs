@@ -130,15 +130,17 @@ test('a run gives the files to start it with', async () => {
   const advised = await (await daemon.post('/v1/advise', adviseRequest({ store: true }))).json();
   const single = await store({});
   const file = async (run, name, query = '') => daemon.fetch(`/v1/runs/${run}/artifacts/${name}${query}`);
-  for (const name of ['maxtext.sh', 'maxtext.yaml', 'libtpu.env', 'xpk.sh', 'jobset.yaml', 'verify.sh', 'report.md', 'trace.json', 'ranked.csv']) {
+  for (const name of ['maxtext.sh', 'maxtext.yml', 'libtpu.env', 'xpk.sh', 'gcluster.sh', 'jobset.yaml', 'verify.sh', 'report.md', 'trace.json', 'ranked.csv']) {
     const response = await file(advised.run_id, name);
     assert.equal(response.status, 200, `${name}: ${await response.clone().text()}`);
     assert.equal(response.headers.get('content-disposition'), `attachment; filename="${name}"`);
     assert.ok((await response.text()).length > 10, name);
   }
-  const yaml = async (rank) => (await file(advised.run_id, 'maxtext.yaml', `?rank=${rank}`)).text();
+  const former = await file(advised.run_id, 'maxtext.yaml'); // its name until MaxText was found to refuse it
+  assert.equal(former.headers.get('content-disposition'), 'attachment; filename="maxtext.yml"');
+  const yaml = async (rank) => (await file(advised.run_id, 'maxtext.yml', `?rank=${rank}`)).text();
   assert.notEqual(await yaml(1), await yaml(2));
-  assert.match(await (await file(single.run_id, 'maxtext.yaml')).text(), /per_device_batch_size: 3/);
+  assert.match(await (await file(single.run_id, 'maxtext.yml')).text(), /per_device_batch_size: 3/);
   await problem(assert, await file(advised.run_id, 'wings.txt'), 404, 'not-found');
   const csv = async (accept) => daemon.fetch(`/v1/runs/${advised.run_id}/artifacts/ranked.csv`, { headers: { Accept: accept } });
   await problem(assert, await csv('application/json'), 406, 'not-acceptable');
@@ -152,11 +154,11 @@ test('the files of a run are read by what they are for', async () => {
   const advised = await (await daemon.post('/v1/advise', adviseRequest({ store: true }))).json();
   const [{ estimate, config }] = advised.ranked;
   const file = async (name) => (await daemon.fetch(`/v1/runs/${advised.run_id}/artifacts/${name}`)).text();
-  for (const name of ['maxtext.sh', 'xpk.sh', 'verify.sh']) {
+  for (const name of ['maxtext.sh', 'xpk.sh', 'gcluster.sh', 'verify.sh']) {
     const { status, stderr } = spawnSync('bash', ['-n'], { input: await file(name), encoding: 'utf8' });
     assert.equal(status, 0, `${name}: ${stderr}`);
   }
-  assert.equal(parse(await file('maxtext.yaml')).per_device_batch_size, config.per_device_batch_size);
+  assert.equal(parse(await file('maxtext.yml')).per_device_batch_size, config.per_device_batch_size);
 
   const job = parse(await file('jobset.yaml')).spec.replicatedJobs[0];
   const pod = job.template.spec.template.spec;

@@ -35,6 +35,7 @@ static char *prediction_of(json_t *answer)
     for (size_t i = 0; i < sizeof repeated / sizeof *repeated; i++)
         (void)json_object_del(answer, repeated[i]);
     (void)json_object_del(json_object_get(answer, "model"), "name");
+    (void)json_object_del(json_object_get(answer, "model"), "config");
     char *text = json_dumps(answer, JSON_SORT_KEYS | JSON_REAL_PRECISION(12));
     json_decref(answer);
     return text;

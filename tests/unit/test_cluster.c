@@ -60,6 +60,46 @@ static void one_slice_is_the_same_however_it_is_named(void **state)
     }
 }
 
+/* What schedulers accept beyond MaxText's list; the last three were published. */
+static void a_torus_of_whole_cubes_is_a_slice_with_a_warning(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *topology;
+        int chips;
+    } rows[] = {{"{\"chip\": \"tpu7x\", \"topology\": \"4x4x16\"}", "4x4x16", 256},
+                {"{\"accelerator\": \"tpu7x-4x4x576\"}", "4x4x576", 9216},
+                {"{\"chip\": \"v4\", \"topology\": \"12x4x8\"}", "4x8x12", 384},
+                {"{\"chip\": \"v5p\", \"topology\": \"8x16x48\"}", "8x16x48", 6144},
+                {"{\"chip\": \"v5p\", \"topology\": \"4x8x64\"}", "4x8x64", 2048},
+                {"{\"accelerator\": \"v5p-8x16x32\"}", "8x16x32", 4096}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (decode(rows[i].text) != ADV_OK) fail_msg("%s: %s", rows[i].text, err.findings[0].detail);
+        assert_string_equal(cluster.topology, rows[i].topology);
+        assert_int_equal(cluster.chips_per_slice, rows[i].chips);
+        assert_string_equal(cluster.accelerator, "");
+        assert_string_equal(warnings.findings[0].rule, "not-standard-shape");
+    }
+    static const char *const refused[] = {
+        "{\"chip\": \"tpu7x\", \"topology\": \"4x4x6\"}", "{\"chip\": \"tpu7x\", \"topology\": \"4x4x580\"}",
+        "{\"chip\": \"v4\", \"topology\": \"2x4x4x4\"}", "{\"chip\": \"v6e\", \"topology\": \"12x12\"}"};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        assert_int_not_equal(decode(refused[i]), ADV_OK);
+}
+
+static void an_accelerator_in_the_place_of_the_chip_is_understood(void **state)
+{
+    (void)state;
+    static const char *const same[] = {"{\"chip\": \"tpu7x-128\"}", "{\"chip\": \"tpu7-4x4x4\"}",
+                                       "{\"chip\": \"tpu7x-128\", \"topology\": \"4x4x4\"}"};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        assert_int_equal(decode(same[i]), ADV_OK);
+        assert_string_equal(cluster.accelerator, "tpu7x-128");
+    }
+    assert_int_equal(decode("{\"chip\": \"tpu7x-128\", \"topology\": \"4x4x8\"}"), ADV_E_INVALID);
+    assert_non_null(strstr(err.findings[0].detail, "64 chips"));
+}
+
 static void spelling_and_order_of_sizes_do_not_matter(void **state)
 {
     (void)state;
@@ -163,6 +203,8 @@ int main(void)
         cmocka_unit_test(spelling_and_order_of_sizes_do_not_matter),
         cmocka_unit_test(a_shape_that_is_no_slice_names_the_nearest_ones),
         cmocka_unit_test(everything_wrong_with_a_cluster_is_reported_at_once),
+        cmocka_unit_test(a_torus_of_whole_cubes_is_a_slice_with_a_warning),
+        cmocka_unit_test(an_accelerator_in_the_place_of_the_chip_is_understood),
         cmocka_unit_test(overrides_and_price_reach_the_cluster),
         cmocka_unit_test(an_override_beyond_a_thousand_times_the_chip_is_refused_with_its_range),
     };

@@ -1,5 +1,6 @@
 #include "tests/unit/check.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +53,8 @@ static void a_catalog_name_gives_the_catalog_model(void **state)
     assert_int_equal(decode("\"llama3.1-70b\""), ADV_OK);
     assert_string_equal(model.maxtext_name, "llama3.1-70b");
     assert_int_equal(model.layers_count, 80);
+    assert_int_equal(decode("\"llama3.1-8b-Instruct\""), ADV_OK); /* as MaxText reads it */
+    assert_string_equal(model.maxtext_name, "llama3.1-8b");
     assert_int_equal(decode("\"llama3.1-7b\""), ADV_E_INVALID);
     assert_true(has_finding(&err, "/model", "did you mean"));
     assert_int_equal(decode("17"), ADV_E_INVALID);
@@ -147,6 +150,99 @@ static void hf_configs_give_the_catalog_models(void **state)
 }
 
 /* gpt2: 124 million; gpt-neox: 20.5 billion (their makers' counts). */
+/* The value of a key among those a model was decoded to, else MaxText's default; a new reference. */
+static json_t *value_of(const struct adv_pin *keys, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(keys[i].key, name) == 0) return json_loads(keys[i].value_json, JSON_DECODE_ANY, NULL);
+    const struct adv_catalog_key *key = adv_catalog_key(catalog, name);
+    return key ? json_loads(key->default_json, JSON_DECODE_ANY, NULL) : NULL;
+}
+
+static bool is_same(const json_t *one, const json_t *other)
+{
+    if (json_is_number(one) && json_is_number(other))
+        return fabs(json_number_value(one) - json_number_value(other)) < 1e-9;
+    return json_equal((json_t *)(uintptr_t)one, (json_t *)(uintptr_t)other);
+}
+
+/* Every key of MaxText's own file, but for pictures and the tokenizer. */
+static void assert_says(const struct adv_pin *keys, int count, const char *members_json,
+                        const char *model_name)
+{
+    json_t *members = json_loads(members_json, 0, NULL);
+    const char *name = NULL;
+    json_t *wanted = NULL;
+    json_object_foreach(members, name, wanted)
+    {
+        if (strstr(name, "tokenizer") || strstr(name, "image") || strstr(name, "vision")) continue;
+        json_t *got = value_of(keys, count, name);
+        if (!is_same(got, wanted)) fail_msg("%s: %s is %s", model_name, name, got ? "another" : "missing");
+        json_decref(got);
+    }
+    json_decref(members);
+}
+
+static void hf_configs_come_out_as_maxtexts_own_files(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"llama3.1-8b",   "mistral-7b",  "mixtral-8x7b",  "qwen2.5-7b",
+                                        "qwen3-8b",      "gemma2-9b",   "qwen3-30b-a3b", "gemma3-27b",
+                                        "deepseek2-16b", "gpt-oss-20b", "deepseek3-671b"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[128];
+        (void)snprintf(path, sizeof path, "tests/data/hf/%s.json", names[i]);
+        json_t *root = json_pack("{s:o}", "hf_config", json_load_file(path, 0, NULL));
+        struct adv_arena arena;
+        adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
+        const struct adv_pin *keys = NULL;
+        int count = 0;
+        assert_int_equal(adv_decode_model_given(root, &arena, &keys, &count), ADV_OK);
+        const struct adv_catalog_model *row = adv_catalog_model_info(catalog, names[i]);
+        assert_says(keys, count, row->keys_json, names[i]);
+        assert_says(keys, count, row->pins_json, names[i]);
+        adv_arena_free(&arena);
+        json_decref(root);
+    }
+}
+
+static void what_maxtexts_blocks_cannot_express_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *member, *value;
+    } rows[] = {{"qwen3-30b-a3b", "decoder_sparse_step", "2"},
+                {"qwen3-30b-a3b", "mlp_only_layers", "[0, 1]"},
+                {"deepseek3-671b", "moe_layer_freq", "2"},
+                {"llama3.1-8b", "mlp_bias", "true"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char path[128], pointer[128];
+        (void)snprintf(path, sizeof path, "tests/data/hf/%s.json", rows[i].file);
+        (void)snprintf(pointer, sizeof pointer, "/model/hf_config/%s", rows[i].member);
+        json_t *config = json_load_file(path, 0, NULL);
+        (void)json_object_set_new(config, rows[i].member, json_loads(rows[i].value, JSON_DECODE_ANY, NULL));
+        json_t *root = json_pack("{s:o}", "hf_config", config);
+        assert_int_not_equal(decode_json(root), ADV_OK);
+        assert_true(has_finding(&err, pointer, "must be"));
+        json_decref(root);
+    }
+}
+
+static void a_rotary_scaling_that_maxtext_lacks_is_said(void **state)
+{
+    (void)state;
+    json_t *config = json_load_file("tests/data/hf/llama3.1-8b.json", 0, NULL);
+    json_t *scaling = json_object_get(config, "rope_scaling");
+    (void)json_object_set_new(scaling, "factor", json_real(32));
+    json_t *root = json_pack("{s:o}", "hf_config", config);
+    assert_int_equal(decode_json(root), ADV_OK);
+    assert_true(has_finding(&warnings, "/model/hf_config/rope_scaling", "the config asks for 32"));
+    (void)json_object_set_new(scaling, "rope_type", json_string("longrope"));
+    assert_int_equal(decode_json(root), ADV_OK);
+    assert_true(has_finding(&warnings, "/model/hf_config/rope_scaling", "longrope"));
+    json_decref(root);
+}
+
 static void gpt_style_configs_have_the_advertised_size(void **state)
 {
     (void)state;
@@ -197,6 +293,9 @@ int main(void)
         cmocka_unit_test(dims_that_do_not_go_together_are_refused_with_numbers),
         cmocka_unit_test(experts_without_a_block_name_are_mixtral),
         cmocka_unit_test(hf_configs_give_the_catalog_models),
+        cmocka_unit_test(hf_configs_come_out_as_maxtexts_own_files),
+        cmocka_unit_test(what_maxtexts_blocks_cannot_express_is_refused),
+        cmocka_unit_test(a_rotary_scaling_that_maxtext_lacks_is_said),
         cmocka_unit_test(gpt_style_configs_have_the_advertised_size),
         cmocka_unit_test(dims_a_config_leaves_out_are_assumed_and_said),
         cmocka_unit_test(unknown_architectures_are_refused_by_name),

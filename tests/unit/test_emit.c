@@ -247,7 +247,66 @@ static void scripts_quote_what_came_from_a_request(void **state)
     assert_non_null(strstr(text.data, "'steps=7'")); /* as pinned */
     assert_null(strstr(text.data, "STEPS"));
     assert_non_null(strstr(text.data, "export LIBTPU_INIT_ARGS='--xla_a=1 --xla_b=2'"));
+    assert_non_null(strstr(text.data, "export JAX_PLATFORMS=tpu,cpu ENABLE_PJRT_COMPATIBILITY=true\n"));
     adv_text_free(&text);
+}
+
+/* XPK puts the command into its manifest as it is: a second line would end the block. */
+static void submitted_commands_are_one_line_with_the_readers_variables(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"xpk.sh", "gcluster.sh"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct adv_text text;
+        artifact(names[i], &text);
+        const char *command =
+            strstr(text.data, "\nset -e && export LIBTPU_INIT_ARGS='--xla_a=1 --xla_b=2' && ");
+        assert_non_null(command);
+        const char *end = strchr(command + 1, '\n');
+        assert_memory_equal(end, "\nEND_OF_COMMAND\n", strlen("\nEND_OF_COMMAND\n"));
+        assert_non_null(strstr(end, " \"run_name=${RUN_NAME}\""));
+        assert_non_null(strstr(end, " \"dataset_type=${DATASET_TYPE:-synthetic}\""));
+        assert_null(strstr(end, "${STEPS")); /* the answer has steps */
+        adv_text_free(&text);
+    }
+}
+
+static void a_benchmark_writes_no_checkpoints_unless_the_answer_speaks_of_them(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"maxtext.sh",  "maxtext.yml", "xpk.sh",
+                                        "gcluster.sh", "jobset.yaml", "verify.sh"};
+    static const struct {
+        const char *config;
+        bool off;
+    } rows[] = {{"{\"a\":1}", true},
+                {"{\"enable_checkpointing\":true}", false},
+                {"{\"load_full_state_path\":\"gs://a\"}", false}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+            struct adv_text answer, text;
+            static adv_err err;
+            adv_err_init(&err);
+            adv_text_init(&answer, 4096);
+            adv_text_init(&text, 65536);
+            adv_text_format(&answer,
+                            "{\"model\":{\"name\":\"m\"},\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\","
+                            "\"accelerator\":\"v6e-16\",\"slices\":1,\"chips\":16,\"hosts\":4},\"config\":%s,"
+                            "\"xla_flags\":[],\"step_time_s\":1}",
+                            rows[k].config);
+            assert_int_equal(
+                adv_artifact_from_answer(names[i], answer.data, answer.length_bytes, 1, &text, &err), ADV_OK);
+            bool yaml = !strcmp(names[i], "maxtext.yml");
+            const char *off = yaml ? "enable_checkpointing: false\n" : "enable_checkpointing=false";
+            const char *last =
+                yaml ? "save_checkpoint_on_completion: false\n" : "save_checkpoint_on_completion=false";
+            assert_int_equal(strstr(text.data, off) != NULL, rows[k].off);
+            assert_int_equal(strstr(text.data, last) != NULL, rows[k].off);
+            assert_non_null(strstr(text.data, yaml ? "dataset_type: synthetic\n" : "dataset_type="));
+            adv_text_free(&text);
+            adv_text_free(&answer);
+        }
+    }
 }
 
 static void every_artifact_is_made_from_a_stored_answer(void **state)
@@ -256,18 +315,23 @@ static void every_artifact_is_made_from_a_stored_answer(void **state)
     static const struct {
         const char *name, *holds;
     } rows[] = {
-        {"maxtext.yaml", "per_device_batch_size: 0.5\n"},
-        {"libtpu.env", "LIBTPU_INIT_ARGS=--xla_a=1 --xla_b=2\n"},
+        {"maxtext.yml", "per_device_batch_size: 0.5\n"},
+        {"maxtext.yaml", "per_device_batch_size: 0.5\n"}, /* its former name */
+        {"libtpu.env", "export LIBTPU_INIT_ARGS='--xla_a=1 --xla_b=2'\n"},
         {"xpk.sh", "--tpu-type='tpu7x-4x4x4' --num-slices=2"},
+        {"gcluster.sh", "--compute-type 'tpu7x-standard-4t' --topology '4x4x4' --num-slices 2"},
+        {"gcluster.sh", " --gke-disable-parallel-containers "},
         {"report.md", "- a \\| b\n"},
         {"jobset.yaml", "                cloud.google.com/gke-tpu-topology: 4x4x4\n"},
         {"jobset.yaml", "      replicas: 2\n      template:\n        spec:\n          parallelism: 16\n"},
         {"jobset.yaml", "                      export LIBTPU_INIT_ARGS='--xla_a=1 --xla_b=2'\n"},
         {"jobset.yaml", "google.com/tpu: 4}"},
+        {"jobset.yaml", "volumeMounts: [{name: dshm, mountPath: /dev/shm}]"},
+        {"jobset.yaml", "{name: STEPS, value: \"${STEPS}\"}"},
         {"verify.sh", "TOPOLOGY='tpu7x-128' SLICES=2\n"},
         {"verify.sh", "FLAGS='--xla_a=1 --xla_b=2'\n"},
         {"trace.json", "\"ts\":1000000.000,\"dur\":500000.000,\"name\":\"fsdp\\\"\",\"cat\":\"ici\""},
-        {"ranked.csv", "1,1,1.5,0,0,0,0,0,0.5,1,\"fits\",\"fsdp=64\",\"'=cmd|x\"\r\n"},
+        {"ranked.csv", "1,1,1.5,0,0,0,0,0,0.5,1,\"fits\",\"fsdp=64\",\"'=cmd|x\",\"MaxText "},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct adv_text text;
@@ -275,6 +339,44 @@ static void every_artifact_is_made_from_a_stored_answer(void **state)
         if (!strstr(text.data, rows[i].holds))
             fail_msg("%s does not hold %s:\n%s", rows[i].name, rows[i].holds, text.data);
         assert_non_null(adv_artifact_media_type(rows[i].name));
+        assert_non_null(strstr(text.data, "MaxText 0.2.5 (PyPI; keys of commit "));
+        adv_text_free(&text);
+    }
+}
+
+static void slices_go_by_the_names_of_each_tool(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *chip, *topology;
+        int chips, hosts;
+        const char *name, *holds;
+    } rows[] = {
+        {"v5e", "16x16", 256, 64, "xpk.sh", "--tpu-type='v5litepod-256'"},
+        {"v5e", "2x2", 4, 1, "xpk.sh",
+         "echo 'XPK has no type for so small a slice:' 'v5e' '2x2' >&2\nexit 2\n"},
+        {"v6e", "4x4", 16, 4, "xpk.sh", "--tpu-type='v6e-16'"},
+        {"v5p", "8x16x16", 2048, 512, "xpk.sh", "--tpu-type='v5p-8x16x16'"},
+        {"v5e", "4x4", 16, 4, "gcluster.sh", "--compute-type 'ct5lp-hightpu-4t' --topology '4x4'"},
+        {"v6e", "1x1", 1, 1, "gcluster.sh", "--compute-type 'ct6e-standard-1t' --topology '1x1'"},
+        {"v4", "4x4x4", 64, 16, "jobset.yaml", "gke-tpu-accelerator: tpu-v4-podslice\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct adv_artifact_source source = {.model = "m",
+                                             .chip = rows[i].chip,
+                                             .topology = rows[i].topology,
+                                             .accelerator = "",
+                                             .engine_version = "1",
+                                             .slices = 1,
+                                             .chips = rows[i].chips,
+                                             .hosts = rows[i].hosts};
+        struct adv_text text;
+        static adv_err err;
+        adv_err_init(&err);
+        adv_text_init(&text, 65536);
+        assert_int_equal(adv_artifact_write(rows[i].name, &source, &text, &err), ADV_OK);
+        if (!strstr(text.data, rows[i].holds))
+            fail_msg("%s does not hold %s:\n%s", rows[i].name, rows[i].holds, text.data);
         adv_text_free(&text);
     }
 }
@@ -307,6 +409,9 @@ int main(void)
         cmocka_unit_test(changes_name_exactly_the_keys_that_differ_with_defaults_spelled_out),
         cmocka_unit_test(each_flag_is_written_once_and_bundles_do_not_override_the_plan),
         cmocka_unit_test(scripts_quote_what_came_from_a_request),
+        cmocka_unit_test(submitted_commands_are_one_line_with_the_readers_variables),
+        cmocka_unit_test(a_benchmark_writes_no_checkpoints_unless_the_answer_speaks_of_them),
+        cmocka_unit_test(slices_go_by_the_names_of_each_tool),
         cmocka_unit_test(every_artifact_is_made_from_a_stored_answer),
         cmocka_unit_test(an_unknown_artifact_or_rank_is_not_found),
     };

@@ -41,7 +41,6 @@ static void add_chip(json_t *root)
     json_object_set_new(chip, "title", json_string("TPU v9x (made up)"));
     json_object_set_new(chip, "aliases", json_pack("[s]", "tpu-" NEW_CHIP));
     json_object_set_new(chip, "node_label", json_pack("[s,s,s]", "tpu-v9x-slice", "gke", "low"));
-    json_object_set_new(chip, "slices_named_by_shape", json_pack("[b,s,s]", 1, "xpk", "low"));
     json_t *flags = json_pack("{s:i,s:b}", "xla_tpu_scoped_vmem_limit_kib", 70000,
                               "xla_tpu_enable_async_collective_fusion_fuse_all_gather", 1);
     json_object_set_new(chip, "recipe",

@@ -6,9 +6,10 @@ import { h, table } from './dom.js';
 
 const FILES = [
   ['maxtext.sh', 'starts the training on every host of the slice'],
-  ['maxtext.yaml', 'the settings as a MaxText configuration file'],
+  ['maxtext.yml', 'the settings as a MaxText configuration file'],
   ['libtpu.env', 'the XLA flags as an environment file'],
   ['xpk.sh', 'submits the job to a cluster with XPK'],
+  ['gcluster.sh', 'submits the job to a cluster with Cluster Toolkit'],
   ['jobset.yaml', 'submits the job to GKE as a JobSet'],
   ['verify.sh', 'has XLA compile the step and check its memory, without a TPU'],
   ['report.md', 'the plan and its reasons to read and to review'],

@@ -28,7 +28,7 @@ test('each file of the chosen plan is downloaded as the daemon made it', async (
   const page = await open(stored({ 'xpk.sh': file }));
   await page.check('#run-plan-2');
   const table = page.getByRole('table', { name: 'Files of plan 2' });
-  const names = ['maxtext.sh', 'maxtext.yaml', 'libtpu.env', 'xpk.sh', 'jobset.yaml', 'verify.sh', 'report.md', 'trace.json', 'ranked.csv'];
+  const names = ['maxtext.sh', 'maxtext.yml', 'libtpu.env', 'xpk.sh', 'gcluster.sh', 'jobset.yaml', 'verify.sh', 'report.md', 'trace.json', 'ranked.csv'];
   assert.deepEqual(await table.locator('tbody th').allInnerTexts(), names);
   const [download] = await Promise.all([
     page.waitForEvent('download'),

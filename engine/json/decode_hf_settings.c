@@ -1,0 +1,227 @@
+/* What a Hugging Face config.json says beyond dimensions, as MaxText's keys: rotary embedding, norms,
+ * activation, routing. None of it changes a time here; all of it makes the run train that model and no other.
+ * Defaults are those of the transformers library. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/json/decode_model.h"
+
+struct writer {
+    const json_t *config; /* of the decoder */
+    const struct adv_model_keys *keys;
+    const char *model_type;
+    json_t *object;
+};
+
+/* By model_type; what is not listed is llama's. */
+static const struct family {
+    const char *model_type;
+    double rope_theta, norm_epsilon;
+    const char *activation;
+} families[] = {
+    {"llama", 1e4, 1e-6, "silu"},        {"mistral", 1e4, 1e-6, "silu"},
+    {"mixtral", 1e6, 1e-5, "silu"},      {"qwen2", 1e4, 1e-6, "silu"},
+    {"qwen3", 1e4, 1e-6, "silu"},        {"qwen3_moe", 1e4, 1e-6, "silu"},
+    {"gemma", 1e4, 1e-6, "gelu"},        {"gemma2", 1e4, 1e-6, "gelu"},
+    {"gemma3", 1e6, 1e-6, "gelu"},       {"gemma3_text", 1e6, 1e-6, "gelu"},
+    {"deepseek_v2", 1e4, 1e-6, "silu"},  {"deepseek_v3", 1e4, 1e-6, "silu"},
+    {"gpt_oss", 1.5e5, 1e-5, "sigmoid"}, /* its swish is a gate of its own */
+    {"gpt2", 1e4, 1e-5, "gelu"},         {"gpt_neox", 1e4, 1e-5, "gelu"},
+};
+
+static const struct family *family_of(const char *model_type)
+{
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (strcmp(families[i].model_type, model_type) == 0) return &families[i];
+    return &families[0];
+}
+
+static void put_number(const struct writer *writer, const char *key, double value)
+{
+    bool whole = fabs(value) < 1e15 && floor(value) >= value;
+    (void)json_object_set_new(writer->object, key,
+                              whole ? json_integer((json_int_t)value) : json_real(value));
+}
+
+static void put_bool(const struct writer *writer, const char *key, bool value)
+{
+    (void)json_object_set_new(writer->object, key, json_boolean(value));
+}
+
+static void put_string(const struct writer *writer, const char *key, const char *value)
+{
+    (void)json_object_set_new(writer->object, key, json_string(value));
+}
+
+/* The first of the members, ended by NULL, that is a number. */
+static double number_of(const json_t *object, const char *const *members, double fallback)
+{
+    for (; *members; members++) {
+        const json_t *value = json_object_get(object, *members);
+        if (json_is_number(value)) return json_number_value(value);
+    }
+    return fallback;
+}
+
+static double number(const json_t *object, const char *member, double fallback)
+{
+    const char *const members[] = {member, NULL};
+    return number_of(object, members, fallback);
+}
+
+/* Copies a number under another name, where it is given. */
+static void copy_number(const struct writer *writer, const json_t *from, const char *member, const char *key)
+{
+    const json_t *value = json_object_get(from, member);
+    if (json_is_number(value)) put_number(writer, key, json_number_value(value));
+}
+
+/* rope_scaling, or what newer versions of the library put it into together with the base. */
+static const json_t *scaling_of(const json_t *config)
+{
+    const json_t *scaling = json_object_get(config, "rope_scaling");
+    return json_is_object(scaling) ? scaling : json_object_get(config, "rope_parameters");
+}
+
+static void put_yarn(const struct writer *writer, const json_t *scaling)
+{
+    const bool gpt_oss = writer->keys->decoder_block == ADV_DECODER_GPT_OSS;
+    const json_t *truncate = json_object_get(scaling, "truncate");
+    put_string(writer, "rope_type", "yarn");
+    copy_number(writer, scaling, "factor", "rope_factor");
+    copy_number(writer, scaling, "original_max_position_embeddings", "original_max_position_embeddings");
+    copy_number(writer, writer->config, "max_position_embeddings", "max_position_embeddings");
+    copy_number(writer, scaling, "beta_fast", "beta_fast");
+    copy_number(writer, scaling, "beta_slow", "beta_slow");
+    copy_number(writer, scaling, "mscale", "mscale");
+    put_bool(writer, "rope_truncate", truncate ? json_is_true(truncate) : true);
+    /* DeepSeek stores its rotary halves interleaved and scales its softmax instead of the embedding. */
+    put_bool(writer, "rope_interleave", writer->keys->is_mla);
+    put_bool(writer, "rope_attention_scaling", gpt_oss || !writer->keys->is_mla);
+}
+
+static void put_rope(const struct writer *writer)
+{
+    static const char *const bases[] = {"rope_theta", "rotary_emb_base", NULL};
+    const json_t *scaling = scaling_of(writer->config);
+    const double base = number(scaling, "rope_theta", family_of(writer->model_type)->rope_theta);
+    const char *type = json_string_value(json_object_get(scaling, "rope_type"));
+    if (!type) type = json_string_value(json_object_get(scaling, "type"));
+    put_number(writer, "rope_max_timescale", number_of(writer->config, bases, base));
+    put_string(writer, "rope_type", "default");
+    if (type && strcmp(type, "llama3") == 0) put_string(writer, "rope_type", "llama3.1");
+    if (type && strcmp(type, "yarn") == 0) put_yarn(writer, scaling);
+    if (type && strcmp(type, "linear") == 0)
+        copy_number(writer, scaling, "factor", "rope_linear_scaling_factor");
+}
+
+static void put_activations(const struct writer *writer)
+{
+    static const char *const members[] = {"hidden_activation", "hidden_act", "activation_function"};
+    const char *name = NULL;
+    for (size_t i = 0; i < sizeof members / sizeof *members && !name; i++)
+        name = json_string_value(json_object_get(writer->config, members[i]));
+    const bool fixed = writer->keys->decoder_block == ADV_DECODER_GPT_OSS;
+    if (!name || fixed) name = family_of(writer->model_type)->activation;
+    if (strncmp(name, "gelu", 4) == 0) name = "gelu"; /* gelu_new, gelu_pytorch_tanh: how it is computed */
+    if (strcmp(name, "swish") == 0) name = "silu";
+    json_t *list = json_array();
+    (void)json_array_append_new(list, json_string(name));
+    if (writer->keys->mlp_activations_count > 1) (void)json_array_append_new(list, json_string("linear"));
+    (void)json_object_set_new(writer->object, "mlp_activations", list);
+}
+
+/* A model that MaxText knows by its name only starts from the file of that name: what the file sets is said,
+ * MaxText's defaults too. */
+static void put_name(const struct writer *writer, const char *name)
+{
+    const struct adv_model_keys *keys = writer->keys;
+    const struct {
+        const char *key;
+        int64_t value;
+        bool mla; /* of multi-head latent attention; else of the others */
+    } rows[] = {
+        {"head_dim", keys->head_dim, false},
+        {"sliding_window_size", keys->sliding_window_size, false},
+        {"first_num_dense_layers", keys->first_num_dense_layers, true},
+        {"shared_experts", keys->shared_experts, true},
+        {"q_lora_rank", keys->q_lora_rank, true},
+        {"kv_lora_rank", keys->kv_lora_rank, true},
+        {"qk_nope_head_dim", keys->qk_nope_head_dim, true},
+        {"qk_rope_head_dim", keys->qk_rope_head_dim, true},
+        {"v_head_dim", keys->v_head_dim, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].mla == keys->is_mla) put_number(writer, rows[i].key, (double)rows[i].value);
+    if (keys->is_mla) put_bool(writer, "routed_bias", keys->routed_bias);
+    put_string(writer, "model_name", name);
+    put_bool(writer, "override_model_config", true);
+}
+
+static void put_gemma(const struct writer *writer)
+{
+    const enum adv_decoder decoder = writer->keys->decoder_block;
+    if (decoder != ADV_DECODER_GEMMA2 && decoder != ADV_DECODER_GEMMA3) return;
+    put_bool(writer, "use_post_attn_norm", true);
+    put_bool(writer, "use_post_ffw_norm", true);
+    if (decoder == ADV_DECODER_GEMMA2) return;
+    put_number(writer, "local_rope_max_timescale", number(writer->config, "rope_local_base_freq", 1e4));
+    /* MaxText takes the scale of the query from the name: 27b's is by width, the others' by head. */
+    const double scalar = number(writer->config, "query_pre_attn_scalar", (double)writer->keys->head_dim);
+    const bool by_head = scalar >= (double)writer->keys->head_dim && scalar <= (double)writer->keys->head_dim;
+    if (!json_object_get(writer->object, "rope_linear_scaling_factor"))
+        put_number(writer, "rope_linear_scaling_factor", 1);
+    put_name(writer, by_head ? "gemma3-4b" : "gemma3-27b");
+}
+
+static void put_deepseek(const struct writer *writer)
+{
+    const bool third = strcmp(writer->model_type, "deepseek_v3") == 0;
+    const char *score = json_string_value(json_object_get(writer->config, "scoring_func"));
+    const char *method = json_string_value(json_object_get(writer->config, "topk_method"));
+    const bool grouped = method ? strcmp(method, "greedy") != 0 : third;
+    put_string(writer, "routed_score_func", score ? score : third ? "sigmoid" : "softmax");
+    put_number(writer, "routed_scaling_factor",
+               number(writer->config, "routed_scaling_factor", third ? 2.5 : 1.0));
+    if (grouped && number(writer->config, "n_group", 1) > 1) {
+        copy_number(writer, writer->config, "n_group", "n_routing_groups");
+        copy_number(writer, writer->config, "topk_group", "topk_routing_group");
+    }
+    if (third) put_name(writer, "deepseek3-671b"); /* MaxText knows its router by the name */
+}
+
+static void put_experts(const struct writer *writer)
+{
+    const enum adv_decoder decoder = writer->keys->decoder_block;
+    if (decoder == ADV_DECODER_QWEN3_MOE)
+        put_bool(writer, "norm_topk_prob", json_is_true(json_object_get(writer->config, "norm_topk_prob")));
+    if (decoder == ADV_DECODER_MIXTRAL || decoder == ADV_DECODER_GPT_OSS)
+        put_number(writer, "base_moe_mlp_dim", (double)writer->keys->base_mlp_dim);
+    if (decoder == ADV_DECODER_GPT_OSS) {
+        put_number(writer, "mlp_activations_limit", number(writer->config, "swiglu_limit", 7));
+        put_number(writer, "inhomogeneous_layer_cycle_interval", 2); /* one local, one global layer */
+    }
+    if (decoder == ADV_DECODER_DEEPSEEK) put_deepseek(writer);
+}
+
+void adv_decode_hf_settings(const json_t *config, const struct adv_model_keys *keys, json_t *object)
+{
+    static const char *const epsilons[] = {"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", NULL};
+    const char *model_type = json_string_value(json_object_get(config, "model_type"));
+    const json_t *text = json_object_get(config, "text_config");
+    const struct writer writer = {json_is_object(text) ? text : config, keys, model_type ? model_type : "",
+                                  object};
+    const bool scales_logits = keys->decoder_block == ADV_DECODER_GEMMA ||
+                               keys->decoder_block == ADV_DECODER_GEMMA2 ||
+                               keys->decoder_block == ADV_DECODER_GEMMA3;
+    put_number(&writer, "normalization_layer_epsilon",
+               number_of(writer.config, epsilons, family_of(writer.model_type)->norm_epsilon));
+    put_bool(&writer, "enable_dropout", number(writer.config, "attention_dropout", 0) > 0);
+    put_bool(&writer, "logits_via_embedding", keys->logits_via_embedding);
+    if (!scales_logits) put_bool(&writer, "normalize_embedding_logits", false);
+    put_activations(&writer);
+    if (keys->decoder_block != ADV_DECODER_GPT3) put_rope(&writer);
+    if (keys->decoder_block == ADV_DECODER_GPT3) put_bool(&writer, "fused_qkv", true);
+    put_gemma(&writer);
+    put_experts(&writer);
+}

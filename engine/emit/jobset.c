@@ -81,7 +81,7 @@ void adv_jobset_write(const struct adv_artifact_source *source, struct adv_text 
                           "              dnsPolicy: ClusterFirstWithHostNet\n"
                           "              nodeSelector:\n"
                           "                cloud.google.com/gke-tpu-accelerator: ");
-    adv_script_plain(text, source->node_label);
+    adv_script_plain(text, source->node_label ? source->node_label : source->chip);
     adv_text_append(text, "\n                cloud.google.com/gke-tpu-topology: ");
     adv_script_plain(text, source->topology);
     adv_text_append(text, "\n              tolerations:\n"

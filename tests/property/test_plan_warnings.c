@@ -10,7 +10,7 @@
 static const struct {
     const char *request, *code;
 } jobs[] = {
-    {JOB("\"gemma2-9b\"", "\"chip\":\"v6e\",\"topology\":\"2x4\"",
+    {JOB("\"gemma2-9b\"", "\"chip\":\"v6e\",\"topology\":\"2x2\"",
          "\"seq_len\":8192,\"global_batch_sequences\":4,\"mu_dtype\":\"bfloat16\"") SEARCH,
      "offload-with-clipping"},
     {JOB("\"olmo3-7b\"", "\"chip\":\"v5p\",\"topology\":\"2x2x4\"",
@@ -94,7 +94,7 @@ static void the_best_plan_of_each_machine_does_so_too(void **state)
 {
     (void)state;
     static const char request_text[] =
-        "{\"model\":\"gemma2-9b\",\"clusters\":[{\"chip\":\"v6e\",\"topology\":\"2x4\"},"
+        "{\"model\":\"gemma2-9b\",\"clusters\":[{\"chip\":\"v6e\",\"topology\":\"2x2\"},"
         "{\"chip\":\"v5p\",\"topology\":\"2x2x1\"}],\"workload\":{\"seq_len\":8192,"
         "\"global_batch_sequences\":4,\"mu_dtype\":\"bfloat16\"}}";
     json_t *request = json_loads(request_text, 0, NULL);

@@ -295,7 +295,8 @@ static void a_benchmark_writes_no_checkpoints_unless_the_answer_speaks_of_them(v
                             "\"xla_flags\":[],\"step_time_s\":1}",
                             rows[k].config);
             assert_int_equal(
-                adv_artifact_from_answer(names[i], answer.data, answer.length_bytes, 1, &text, &err), ADV_OK);
+                adv_artifact_from_answer(NULL, names[i], answer.data, answer.length_bytes, 1, &text, &err),
+                ADV_OK);
             bool yaml = !strcmp(names[i], "maxtext.yml");
             const char *off = yaml ? "enable_checkpointing: false\n" : "enable_checkpointing=false";
             const char *last =
@@ -364,6 +365,7 @@ static void slices_go_by_the_names_of_each_tool(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct adv_artifact_source source = {.model = "m",
                                              .chip = rows[i].chip,
+                                             .node_label = "tpu-v4-podslice", /* of chips.json */
                                              .topology = rows[i].topology,
                                              .accelerator = "",
                                              .engine_version = "1",

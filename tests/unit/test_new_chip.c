@@ -11,8 +11,8 @@
 #define DONOR    "v6e"
 
 static char folder[] = "/tmp/adv-new-chip-XXXXXX";
-static const char *const files[] = {"chips.json", "kernel_constants.json", "link_constants.json",
-                                    "step_constants.json", "topologies.json"};
+static const char *const files[] = {"chips.json",          "kernel_constants.json", "link_constants.json",
+                                    "step_constants.json", "memory_constants.json", "topologies.json"};
 enum { FILES = sizeof files / sizeof *files };
 
 static json_t *embedded(const char *name)

@@ -51,7 +51,7 @@ void adv_api_run_artifact(struct adv_exchange *exchange)
         adv_reply_problem(exchange, &err);
     } else {
         adv_reply_header(exchange, "Content-Disposition", "attachment; filename=\"%.64s\"",
-                         adv_artifact_current_name(name));
+                         adv_run_file_name(name));
         adv_reply_text(exchange, 200, type, text.data, text.length_bytes);
     }
     adv_store_run_free(&run);

@@ -213,6 +213,9 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
     json_decref(config);
     valid &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena,
                               &request->plan.flags, &request->config, err, warnings) == ADV_OK;
+    if (has_job && warnings)
+        adv_decode_warn_refused(catalog, &request->config, request->cluster.chip.name, "/xla_flags",
+                                warnings);
     if (has_job) {
         valid &= adv_plan_check(&request->plan, &request->model, &request->cluster, err, warnings) == ADV_OK;
         if (warnings) adv_decode_explain_batch(err, warnings);
@@ -518,6 +521,9 @@ static void decode_baseline(const struct adv_catalog *catalog, const json_t *roo
     bool has_flags =
         adv_decode_flags(catalog, json_object_get(baseline, "xla_flags"), "/baseline/xla_flags", strict,
                          arena, &request->baseline.flags, &request->baseline_config, err, warnings) == ADV_OK;
+    if (has_job && warnings)
+        adv_decode_warn_refused(catalog, &request->baseline_config, request->cluster.chip.name,
+                                "/baseline/xla_flags", warnings);
     if (has_job && has_config && has_flags) {
         adv_err broken;
         adv_err notes;

@@ -256,6 +256,8 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
     bool decoded = adv_decode_config(&input, &job->plan, &job->config, &job->errors, &job->notes) == ADV_OK;
     decoded &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena,
                                 &job->plan.flags, &job->config, &job->errors, &job->notes) == ADV_OK;
+    if (job->has_cluster)
+        adv_decode_warn_refused(catalog, &job->config, job->cluster.chip.name, "/xla_flags", &job->notes);
     adv_err broken;
     adv_err_init(&broken);
     (void)!adv_plan_check(&job->plan, &job->model, &job->cluster, &broken, &job->notes);

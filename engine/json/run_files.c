@@ -88,6 +88,11 @@ static adv_code add_model(const struct adv_catalog *catalog, const char *request
     return code;
 }
 
+const char *adv_run_file_name(const char *name)
+{
+    return adv_artifact_current_name(name);
+}
+
 const char *adv_run_file_type(const char *name)
 {
     return adv_artifact_media_type(name);

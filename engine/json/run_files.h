@@ -19,7 +19,9 @@ struct adv_run_documents {
     const char *request_json, *response_json;
 };
 
-const char *adv_run_file_type(const char *name); /* its media type, NULL when there is no such file */
+const char *adv_run_file_type(const char *name);
+/* Its present name: some went by another once. */
+const char *adv_run_file_name(const char *name); /* its media type, NULL when there is no such file */
 
 /* The artifact `name` of plan `rank`, appended to `text`, as adv_artifact_from_answer; of an estimate run
  * with the model of its request. ADV_E_INVALID also when the catalog has no such model any more. */

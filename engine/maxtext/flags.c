@@ -61,6 +61,8 @@ static bool named(const char *flag, const char *name)
 struct writer {
     struct adv_arena *arena;
     struct adv_config *config;
+    const struct adv_catalog *catalog;
+    const char *chip;
     bool full;
 };
 
@@ -113,18 +115,30 @@ static bool is_switch(const char *flag)
     return false;
 }
 
+/* Published sets were made for other releases than the one that plans are written for. */
+static bool is_refused(const struct writer *writer, const char *flag)
+{
+    char name[ADV_LIMIT_XLA_FLAG];
+    const char *equals = strchr(flag, '=');
+    if (!equals || strncmp(flag, "--", 2) != 0) return false;
+    (void)snprintf(name, sizeof name, "%.*s", (int)(equals - flag - 2), flag + 2);
+    const struct adv_catalog_flag *known = adv_catalog_flag(writer->catalog, name);
+    return known && adv_catalog_flag_refused(known, equals + 1, writer->chip);
+}
+
 static void put_bundle(struct writer *writer, const struct adv_catalog_bundle *bundle)
 {
     for (int i = 0; bundle && i < bundle->flags_count; i++)
-        if (!is_switch(bundle->flags[i])) put(writer, bundle->flags[i]);
+        if (!is_switch(bundle->flags[i]) && !is_refused(writer, bundle->flags[i]))
+            put(writer, bundle->flags[i]);
 }
 
 adv_code adv_flags_write(const struct adv_plan *plan, const struct adv_cluster *cluster,
                          const struct adv_catalog *catalog, struct adv_arena *arena,
                          struct adv_config *config, adv_err *err)
 {
-    struct writer writer = {arena, config, false};
     const char *chip = cluster->chip.name;
+    struct writer writer = {arena, config, catalog, chip, false};
     config->flags_count = 0;
     if (plan->flags.scoped_vmem_limit_kib > 0) {
         char value[24];

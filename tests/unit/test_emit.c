@@ -401,6 +401,35 @@ static void an_unknown_artifact_or_rank_is_not_found(void **state)
     adv_text_free(&text);
 }
 
+/* Compiled for each chip, these end a run: libtpu 0.0.50.1 has no such option, or refuses it there. */
+static void no_flag_that_the_compiler_refuses_is_written(void **state)
+{
+    (void)state;
+    static const char *const chips[] = {"tpu7x", "v6e", "v5p", "v5e", "v4"};
+    struct adv_catalog *catalog = fixture_catalog();
+    for (size_t c = 0; c < sizeof chips / sizeof *chips; c++) {
+        struct adv_arena arena;
+        struct adv_plan plan;
+        static struct adv_config config;
+        struct adv_cluster cluster = {.chip = adv_catalog_chip(catalog, chips[c])->chip};
+        adv_err err;
+        adv_err_init(&err);
+        adv_arena_init(&arena, 1 << 20);
+        memset(&plan, 0, sizeof plan);
+        memset(&plan.flags, 1, sizeof plan.flags); /* every switch on, so every bundle is written */
+        plan.flags.scoped_vmem_limit_kib = 65536;
+        assert_int_equal(adv_flags_write(&plan, &cluster, catalog, &arena, &config, &err), ADV_OK);
+        assert_true(config.flags_count > 5);
+        for (int i = 0; i < config.flags_count; i++) {
+            assert_null(strstr(config.flags[i], "xla_sc_disjoint_spmem"));
+            assert_null(strstr(config.flags[i], "xla_tpu_impure_enable_packed_bf16_math_ops"));
+            bool fuses = strcmp(config.flags[i], "--xla_tpu_enable_async_collective_fusion=true") == 0;
+            assert_false(fuses && (strcmp(chips[c], "v6e") == 0 || strcmp(chips[c], "v5p") == 0));
+        }
+        adv_arena_free(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -413,6 +442,7 @@ int main(void)
         cmocka_unit_test(scripts_quote_what_came_from_a_request),
         cmocka_unit_test(submitted_commands_are_one_line_with_the_readers_variables),
         cmocka_unit_test(a_benchmark_writes_no_checkpoints_unless_the_answer_speaks_of_them),
+        cmocka_unit_test(no_flag_that_the_compiler_refuses_is_written),
         cmocka_unit_test(slices_go_by_the_names_of_each_tool),
         cmocka_unit_test(every_artifact_is_made_from_a_stored_answer),
         cmocka_unit_test(an_unknown_artifact_or_rank_is_not_found),

@@ -196,7 +196,6 @@ _Static_assert(ADV_PLAN_FAMILY_BYTES < offsetof(struct adv_plan, policy) &&
                    ADV_PLAN_FAMILY_BYTES + _Alignof(struct adv_flags) >= offsetof(struct adv_plan, policy),
                "what is not of the family comes last");
 
-
 /* Splash clamps every block to the sequence: min(block, seq_len). Call after the sequence and the blocks are
  * known. */
 void adv_plan_clamp_blocks(struct adv_plan *plan);

@@ -281,7 +281,8 @@ int main(int argc, char **argv)
         else if (strcmp(argv[first], "--date") == 0 && first + 1 < argc)
             date = argv[++first];
     }
-    struct compiled_rows rows = compiled_rows_load(catalog, argv + first, argc - first);
+    static struct compiled_rows rows;
+    rows = compiled_rows_load(catalog, argv + first, argc - first);
     static struct problem problem;
     problem.rows = &rows;
     for (int i = 0; i < adv_catalog_chips_count(catalog); i++) {

@@ -105,23 +105,23 @@ static void print_groups(void)
 
 static int by_error(const void *a, const void *b)
 {
-    const struct compiled_row *x = *(struct compiled_row *const *)a, *y = *(struct compiled_row *const *)b;
+    const struct compiled_row *x = a, *y = b;
     double left = fabs(x->error_log), right = fabs(y->error_log);
     return left != right ? (left < right ? 1 : -1) : strcmp(x->row->id, y->row->id);
 }
 
 static void print_worst(struct compiled_rows *rows)
 {
-    static struct compiled_row *sorted[ROWS_MAX];
+    static struct compiled_row sorted[ROWS_MAX];
     int count = 0;
     for (int i = 0; i < rows->count && count < ROWS_MAX; i++)
-        if (rows->rows[i].judged) sorted[count++] = &rows->rows[i];
+        if (rows->rows[i].judged) sorted[count++] = rows->rows[i];
     qsort(sorted, (size_t)count, sizeof *sorted, by_error);
     (void)printf(
         "\n## Worst rows\n\n| row | compiled GB | predicted GB | error %% |\n| --- | --: | --: | --: |\n");
     for (int i = 0; i < count && i < WORST; i++)
-        (void)printf("| %s | %.2f | %.2f | %+.1f |\n", sorted[i]->row->id, sorted[i]->need_bytes * 1e-9,
-                     sorted[i]->predicted_bytes * 1e-9, 100.0 * expm1(sorted[i]->error_log));
+        (void)printf("| %s | %.2f | %.2f | %+.1f |\n", sorted[i].row->id, sorted[i].need_bytes * 1e-9,
+                     sorted[i].predicted_bytes * 1e-9, 100.0 * expm1(sorted[i].error_log));
 }
 
 static void print_refusals(const struct compiled_rows *rows)

@@ -144,8 +144,8 @@ static void logits_are_those_of_all_microbatches(void **state)
         b->plan.pipeline_microbatches = microbatches;
         b->plan.layers_per_stage = 8;
         (void)bench_estimate(b);
-        assert_close(bench_bytes(b, "logits"),
-                     b->constants.loss_logits_tensors * 2.0 * 2 * 4096 * 128256.0, 1e-12);
+        assert_close(bench_bytes(b, "logits"), b->constants.loss_logits_tensors * 2.0 * 2 * 4096 * 128256.0,
+                     1e-12);
     }
 }
 

@@ -105,7 +105,7 @@ UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
 $(BUILD)/tests/%: tests/%.c $(ENGINE_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)
-	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $(filter %.c,$^) $(ENGINE_LIB) $(PKG_LIBS) -lcmocka -lm
+	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $< $(filter tests/accuracy/%.c,$^) $(ENGINE_LIB) $(PKG_LIBS) -lcmocka -lm
 
 # What is fitted to which timings is known beside the fit.
 $(BUILD)/tests/oracle/test_kernel_accuracy: tests/accuracy/fit_kernels.c

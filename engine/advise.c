@@ -57,7 +57,7 @@ static void tag_answer(struct job *job, const struct adv_model *model, const str
     copy_text(job->answer->topology, cluster->topology);
     if (!estimate) return;
     job->answer->step_time_s = estimate->step_time_s;
-    job->answer->hbm_bytes_per_device = estimate->hbm_bytes_per_device;
+    job->answer->hbm_bytes_per_device = round(estimate->hbm_bytes_per_device); /* as encoded */
     job->answer->fits = estimate->fit != ADV_FIT_NO;
 }
 

@@ -13,8 +13,8 @@
 
 enum {
     ADV_SEARCH_BUDGET = 1000000, /* evaluations when the request names no limit */
-    ADV_SEARCH_NEAR = 5,        /* near misses reported */
-    ADV_SEARCH_PARETO = 48,     /* points of the front kept */
+    ADV_SEARCH_NEAR = 5,         /* near misses reported */
+    ADV_SEARCH_PARETO = 48,      /* points of the front kept */
 };
 
 struct adv_near_miss {

@@ -361,7 +361,7 @@ compile-truth: ## CASES=file OUT=file.jsonl: compile the cases of tests/compile/
 
 .PHONY: fit-memory
 fit-memory: $(FIT_MEMORY_BIN) ## fit the counts of tensors in memory on the compiled steps
-	$(Q)$(FIT_MEMORY_BIN) --write engine/catalog/data/memory_constants.json $(COMPILED_ROWS)
+	$(Q)$(FIT_MEMORY_BIN) --date "$$(date +%F)" --write engine/catalog/data/memory_constants.json $(COMPILED_ROWS)
 
 .PHONY: clean
 clean: ## remove the build folders

@@ -30,7 +30,6 @@ TENSORS = ("decoder_layer_input", "context", "mlpwi", "mlpwi_0", "mlpwi_1", "mlp
            "value_proj", "out_proj")
 ROUTED_TENSORS = ("moe_mlpwi_0", "moe_mlpwi_1", "moe_mlpwo")
 SLICE = {"tpu7x": "2x2x1", "v6e": "2x4", "v5p": "2x2x2", "v5e": "2x4", "v4": "2x2x2"}
-DEVICES = {"tpu7x": 2, "v6e": 1, "v5p": 1, "v5e": 1, "v4": 1}
 
 
 def case(name, chip, model, config, flags=(), topology=None, slices=1):

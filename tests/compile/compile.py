@@ -45,12 +45,11 @@ def spell(value):
 
 def topology_of(cluster, table):
     """The compile_topology name of a slice, or None: MaxText compiles for the shapes of its own table only."""
-    chips = {"tpu7x": "tpu7x", "v6e": "v6e", "v5p": "v5p", "v5e": "v5e", "v4": "v4"}
     wanted = sorted(int(n) for n in cluster["topology"].split("x"))
     while len(wanted) > 2 and wanted[0] == 1 and cluster["chip"] in ("v5e", "v6e"):
         wanted = wanted[1:]
     for name, about in table.items():
-        if not name.startswith(chips[cluster["chip"]] + "-") or not about.topology_name:
+        if not name.startswith(cluster["chip"] + "-") or not about.topology_name:
             continue
         dims = sorted(int(n) for n in about.topology_name.split(":")[1].split("x"))
         if [d for d in dims if d > 1] == [d for d in wanted if d > 1]:
@@ -208,8 +207,7 @@ def main():
     options = parser.parse_args()
     os.environ.update(JAX_PLATFORMS="cpu", TPU_SKIP_MDS_QUERY="1", TPU_WORKER_HOSTNAMES="localhost",
                       ALLOW_MULTIPLE_LIBTPU_LOAD="1", TF_CPP_MIN_LOG_LEVEL="2", PYTHONUNBUFFERED="1",
-                      TPU_ACCELERATOR_TYPE="", HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error")
-    del os.environ["TPU_ACCELERATOR_TYPE"]
+                      HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error")
 
     import importlib.metadata as metadata
     import yaml

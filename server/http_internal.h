@@ -1,5 +1,6 @@
-/* http_internal.h: what http.c (requests) and http_daemon.c (threads and sockets) share. Nobody else includes
- * it. */
+/* http_internal.h: what the files of the HTTP server share: http_daemon.c (threads and sockets),
+ * http_request.c (a request's life), http_read.c (its arrival), http_work.c (workers), http_answer.c (the
+ * reply). Nobody else includes it. */
 #ifndef ADV_SERVER_HTTP_INTERNAL_H
 #define ADV_SERVER_HTTP_INTERNAL_H
 
@@ -7,9 +8,36 @@
 #include <pthread.h>
 
 #include "server/connections.h"
+#include "server/exchange.h"
 #include "server/http.h"
+#include "server/patience.h"
 
-struct request; /* http.c */
+enum adv_http_stage {
+    ADV_STAGE_HEADERS,   /* not seen by the application yet */
+    ADV_STAGE_BODY,      /* reading the body */
+    ADV_STAGE_SUBMITTED, /* suspended, with a worker */
+    ADV_STAGE_ANSWERED,  /* the reply is filled */
+    ADV_STAGE_ABANDONED, /* the deadline passed; the worker still owns the reply */
+    ADV_STAGE_QUEUED     /* the answer is with the library */
+};
+
+struct request {
+    struct adv_exchange exchange;
+    struct adv_http *http;
+    struct MHD_Connection *connection;
+    struct adv_connection_slot *slot;
+    const char *target;        /* as sent */
+    enum adv_http_stage stage; /* from ADV_STAGE_SUBMITTED on guarded by http->lock */
+    bool close_after, body_over;
+    int64_t content_length_bytes;
+    size_t body_capacity;
+    int64_t start_us, deadline_us;
+    struct adv_patience patience;
+    int status;
+    size_t sent_bytes;
+    int owners; /* the connection and, once submitted, the worker; guarded by http->lock */
+    struct request *next, *previous; /* list of submitted requests */
+};
 
 struct adv_http {
     struct adv_app *app;
@@ -23,6 +51,20 @@ struct adv_http {
     int quiet_fd; /* the listening socket once no more is accepted, -1 before */
     bool has_janitor, stopping, quiesced;
 };
+
+void adv_http_request_free(struct request *request);
+
+/* Gives the reply to the library, which frees an owned body. */
+enum MHD_Result adv_http_send(struct request *request, struct adv_reply *reply);
+
+/* 503 for a request whose reply a worker still writes to. */
+enum MHD_Result adv_http_send_abandoned(struct request *request);
+
+/* The pool of an enum adv_route_place other than ADV_ROUTE_INLINE. */
+struct adv_pool *adv_http_pool(const struct adv_app *app, int place);
+
+/* Suspends the connection and hands the request to a pool; false: there is no room. */
+bool adv_http_submit(struct request *request, struct adv_pool *pool);
 
 /* Answers requests that wait for a worker and whose deadline is at or before `at_us` (or all of them) with
  * 503; how many. */

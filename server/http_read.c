@@ -1,0 +1,303 @@
+/* http_read.c: a request as it arrives: its head is judged before its body is read. */
+#include "server/http_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "server/guard.h"
+#include "server/json_text.h"
+#include "server/origin.h"
+#include "server/raw_guard.h"
+#include "server/request_id.h"
+#include "server/routes.h"
+
+static enum MHD_Result take_guard_header(void *closure, enum MHD_ValueKind kind, const char *name,
+                                         const char *value)
+{
+    (void)kind;
+    adv_guard_header(closure, name, value);
+    return MHD_YES;
+}
+
+static enum MHD_Result take_query(void *closure, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    (void)kind;
+    struct adv_exchange *exchange = closure;
+    if (exchange->query_count == ADV_LIMIT_QUERY) {
+        exchange->query_overflow = true;
+        return MHD_NO;
+    }
+    exchange->query[exchange->query_count].name = adv_arena_copy(&exchange->arena, name);
+    exchange->query[exchange->query_count].value = adv_arena_copy(&exchange->arena, value ? value : "");
+    if (!exchange->query[exchange->query_count].name || !exchange->query[exchange->query_count].value) {
+        exchange->query_overflow = true;
+        return MHD_NO;
+    }
+    exchange->query_count++;
+    return MHD_YES;
+}
+
+static bool text_is_valid(const struct adv_exchange *exchange)
+{
+    if (!adv_utf8_valid(exchange->path)) return false;
+    for (int i = 0; i < exchange->query_count; i++)
+        if (!adv_utf8_valid(exchange->query[i].name) || !adv_utf8_valid(exchange->query[i].value))
+            return false;
+    return true;
+}
+
+static void copy_headers(struct request *request)
+{
+#define NAME(name, text) text,
+    static const char *const names[] = {ADV_HEADER_TABLE(NAME)};
+#undef NAME
+    struct adv_exchange *exchange = &request->exchange;
+    for (int i = 0; i < ADV_HEADER_COUNT; i++) {
+        const char *value = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, names[i]);
+        if (value) exchange->headers[i] = adv_arena_copy(&exchange->arena, value);
+    }
+    adv_request_id_choose(exchange->headers[ADV_HEADER_REQUEST_ID], exchange->request_id);
+}
+
+/* Whether the media type of Content-Type (parameters aside) is one of the route's. */
+static bool media_type_allowed(const char *content_type, const char *media_types)
+{
+    if (!content_type) return false;
+    size_t length = strcspn(content_type, "; \t");
+    for (const char *at = media_types; *at; at += strspn(at, " ")) {
+        size_t one = strcspn(at, " ");
+        if (one == length && strncasecmp(at, content_type, one) == 0) return true;
+        at += one;
+    }
+    return false;
+}
+
+static bool check_token(struct request *request)
+{
+    struct adv_exchange *exchange = &request->exchange;
+    const struct adv_tokens *tokens = request->http->app->tokens;
+    exchange->scopes = ADV_SCOPE_ALL;
+    exchange->principal = "";
+    if (!tokens || !exchange->route->scope) return true;
+    exchange->scopes =
+        adv_tokens_check(tokens, exchange->headers[ADV_HEADER_AUTHORIZATION], &exchange->principal);
+    if ((exchange->scopes & exchange->route->scope) == exchange->route->scope) return true;
+    adv_metrics_add(&request->http->app->metrics, ADV_COUNTER_REJECTED_TOKEN, 1);
+    if (!exchange->scopes)
+        adv_reply_error(exchange, ADV_E_UNAUTHORIZED, "", "send Authorization: Bearer TOKEN",
+                        "no valid bearer token was sent");
+    else
+        adv_reply_error(exchange, ADV_E_FORBIDDEN, "", NULL,
+                        "the token's scopes do not include this operation's");
+    return false;
+}
+
+static bool check_body(struct request *request, const struct adv_guard *guard)
+{
+    struct adv_exchange *exchange = &request->exchange;
+    bool has_body = guard->chunked || guard->content_length_bytes > 0;
+    if (guard->content_length_bytes > ADV_LIMIT_BODY_BYTES) {
+        adv_metrics_add(&request->http->app->metrics, ADV_COUNTER_REJECTED_SIZE, 1);
+        adv_reply_error(exchange, ADV_E_TOO_LARGE, "", NULL,
+                        "the body has %" PRId64 " bytes; at most %d are taken", guard->content_length_bytes,
+                        ADV_LIMIT_BODY_BYTES);
+        return false;
+    }
+    if (!exchange->route->media_types) {
+        if (has_body) adv_reply_error(exchange, ADV_E_BAD_REQUEST, "", NULL, "this operation takes no body");
+        return !has_body;
+    }
+    const char *encoding = exchange->headers[ADV_HEADER_CONTENT_ENCODING];
+    if (encoding && strcasecmp(encoding, "identity") != 0) {
+        adv_reply_error(exchange, ADV_E_MEDIA_TYPE, "/headers/Content-Encoding", "send the body as it is",
+                        "bodies in the encoding %.40s are not read", encoding);
+        return false;
+    }
+    if (media_type_allowed(exchange->headers[ADV_HEADER_CONTENT_TYPE], exchange->route->media_types))
+        return true;
+    adv_reply_error(exchange, ADV_E_MEDIA_TYPE, "", "set Content-Type", "the body must be %s%s",
+                    exchange->route->media_types,
+                    exchange->headers[ADV_HEADER_CONTENT_TYPE] ? "" : " and no Content-Type was sent");
+    return false;
+}
+
+/* Request-Timeout: seconds that the client will wait, if that is less than the daemon's own deadline. */
+static bool check_timeout(struct request *request)
+{
+    const char *text = request->exchange.headers[ADV_HEADER_REQUEST_TIMEOUT];
+    const double own_s = (double)request->http->app->config.deadline_s;
+    double seconds = own_s;
+    char *end = NULL;
+    if (text && strspn(text, "0123456789.") == strlen(text)) seconds = strtod(text, &end);
+    if (text && (!end || end == text || *end != '\0' || !(seconds > 0.0))) {
+        adv_reply_error(&request->exchange, ADV_E_BAD_REQUEST, "/headers/Request-Timeout",
+                        "Request-Timeout: 2.5", "Request-Timeout is a number of seconds above 0");
+        return false;
+    }
+    request->deadline_us = request->start_us + (int64_t)((seconds < own_s ? seconds : own_s) * 1e6);
+    return true;
+}
+
+static bool check_accept(struct adv_exchange *exchange)
+{
+    const char *type = exchange->route->answers;
+    if (!type || adv_exchange_accepts(exchange, type)) return true;
+    adv_reply_error(exchange, ADV_E_NOT_ACCEPTABLE, "/headers/Accept", "leave Accept out, or allow it",
+                    "this is answered as %s only", type);
+    return false;
+}
+
+/* Everything that can be said without the body. false: the reply is filled. */
+static bool check_headers(struct request *request, const struct adv_guard *guard)
+{
+    struct adv_exchange *exchange = &request->exchange;
+    if (!text_is_valid(exchange)) {
+        adv_reply_error(exchange, ADV_E_BAD_REQUEST, "", NULL, "the path or the query is not UTF-8");
+        return false;
+    }
+    char allow[96];
+    switch (adv_routes_find(exchange, exchange->method, request->target, allow)) {
+    case ADV_ROUTE_NO_PATH:
+        adv_reply_error(exchange, ADV_E_NOT_FOUND, "", "GET /v1/openapi.json lists what there is",
+                        "there is no resource %.200s", exchange->path);
+        return false;
+    case ADV_ROUTE_NO_METHOD:
+        if (strcmp(exchange->method, "OPTIONS") == 0) {
+            adv_reply_empty(exchange, 204);
+            adv_reply_header(exchange, "Allow", "%s, OPTIONS", allow);
+            return false;
+        }
+        adv_reply_error(exchange, ADV_E_METHOD, "", NULL, "%.200s takes %s, not %.20s", exchange->path, allow,
+                        exchange->method);
+        adv_reply_header(exchange, "Allow", "%s", allow);
+        return false;
+    case ADV_ROUTE_FOUND:
+        break;
+    }
+    return adv_origin_check(exchange) && check_token(request) && check_timeout(request) &&
+           check_accept(exchange) && check_body(request, guard);
+}
+
+static enum MHD_Result on_headers(struct request *request, const char *path, const char *method,
+                                  const char *version)
+{
+    struct adv_exchange *exchange = &request->exchange;
+    struct adv_guard guard;
+    adv_guard_init(&guard);
+    (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, take_guard_header, &guard);
+    const char *refusal = adv_guard_finish(&guard, method, request->target, version);
+    if (!adv_raw_guard_has_seen(request->patience.socket)) refusal = "the connection's bytes are not guarded";
+    exchange->method = adv_arena_copy(&exchange->arena, method);
+    exchange->path = adv_arena_copy(&exchange->arena, path);
+    if (!exchange->method || !exchange->path) return MHD_NO;
+    copy_headers(request);
+    (void)MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, take_query, exchange);
+    request->content_length_bytes = guard.content_length_bytes;
+    request->stage = ADV_STAGE_BODY;
+    if (refusal) {
+        adv_metrics_add(&request->http->app->metrics, ADV_COUNTER_REJECTED_GUARD, 1);
+        adv_reply_error(exchange, ADV_E_BAD_REQUEST, "", NULL, "%s", refusal);
+        request->close_after = true;
+        return adv_http_send(request, &exchange->reply);
+    }
+    if (guard.head_bytes > ADV_LIMIT_HEAD_BYTES) {
+        adv_metrics_add(&request->http->app->metrics, ADV_COUNTER_REJECTED_SIZE, 1);
+        adv_reply_error(exchange, ADV_E_HEAD, "", NULL,
+                        "the target and the headers have %" PRId64 " bytes; at most %d are taken",
+                        guard.head_bytes, ADV_LIMIT_HEAD_BYTES);
+        request->close_after = true;
+        return adv_http_send(request, &exchange->reply);
+    }
+    if (check_headers(request, &guard)) return MHD_YES;
+    if (!guard.chunked && guard.content_length_bytes <= 0)
+        return MHD_YES;          /* sent when the request has ended */
+    request->close_after = true; /* the body stays unread */
+    return adv_http_send(request, &exchange->reply);
+}
+
+static bool body_reserve(struct request *request, size_t needed)
+{
+    if (needed <= request->body_capacity) return true;
+    size_t capacity = request->body_capacity ? request->body_capacity * 2 : 4096;
+    if (request->content_length_bytes > 0) capacity = (size_t)request->content_length_bytes + 1;
+    while (capacity < needed) capacity *= 2;
+    char *grown = realloc(request->exchange.body, capacity);
+    if (!grown) return false;
+    request->exchange.body = grown;
+    request->body_capacity = capacity;
+    return true;
+}
+
+static void on_body_bytes(struct request *request, const char *bytes, size_t count)
+{
+    struct adv_exchange *exchange = &request->exchange;
+    if (request->body_over || exchange->reply.status) return;
+    if (exchange->body_bytes + count > ADV_LIMIT_BODY_BYTES ||
+        !body_reserve(request, exchange->body_bytes + count + 1)) {
+        request->body_over = true;
+        return;
+    }
+    memcpy(exchange->body + exchange->body_bytes, bytes, count);
+    exchange->body_bytes += count;
+    exchange->body[exchange->body_bytes] = '\0';
+}
+
+static enum MHD_Result on_complete(struct request *request)
+{
+    struct adv_exchange *exchange = &request->exchange;
+    struct adv_app *app = request->http->app;
+    if (exchange->reply.status) return adv_http_send(request, &exchange->reply);
+    adv_connections_enter(request->http->connections, request->slot, ADV_CONNECTION_WORKING);
+    if (request->body_over) {
+        adv_metrics_add(&app->metrics, ADV_COUNTER_REJECTED_SIZE, 1);
+        adv_reply_error(exchange, ADV_E_TOO_LARGE, "", NULL, "the body has more than %d bytes",
+                        ADV_LIMIT_BODY_BYTES);
+        request->close_after = true;
+        return adv_http_send(request, &exchange->reply);
+    }
+    if (exchange->route->place == ADV_ROUTE_INLINE) {
+        exchange->route->handle(exchange);
+        return adv_http_send(request, &exchange->reply);
+    }
+    /* A key is looked up in the database first, where nobody waits who does not need it. */
+    const bool has_key = exchange->headers[ADV_HEADER_IDEMPOTENCY_KEY] != NULL;
+    if (adv_http_submit(request,
+                        adv_http_pool(app, has_key ? (int)ADV_ROUTE_STORE : (int)exchange->route->place)))
+        return MHD_YES;
+    adv_metrics_add(&app->metrics, ADV_COUNTER_REJECTED_QUEUE, 1);
+    adv_reply_error(exchange, ADV_E_BUSY, "", "try again after Retry-After seconds",
+                    "%ld requests wait already", app->config.queue_count);
+    return adv_http_send(request, &exchange->reply);
+}
+
+enum MHD_Result adv_http_on_access(void *closure, struct MHD_Connection *connection, const char *url,
+                                   const char *method, const char *version, const char *upload,
+                                   size_t *upload_bytes, void **request_closure)
+{
+    (void)closure;
+    (void)connection;
+    struct request *request = *request_closure;
+    if (!request) return MHD_NO;
+    (void)pthread_mutex_lock(&request->http->lock);
+    enum adv_http_stage stage = request->stage;
+    (void)pthread_mutex_unlock(&request->http->lock);
+    switch (stage) {
+    case ADV_STAGE_HEADERS:
+        return on_headers(request, url, method, version);
+    case ADV_STAGE_BODY:
+        if (*upload_bytes == 0) return on_complete(request);
+        on_body_bytes(request, upload, *upload_bytes);
+        *upload_bytes = 0;
+        return MHD_YES;
+    case ADV_STAGE_ANSWERED:
+        return adv_http_send(request, &request->exchange.reply);
+    case ADV_STAGE_ABANDONED:
+        return adv_http_send_abandoned(request);
+    case ADV_STAGE_SUBMITTED:
+    case ADV_STAGE_QUEUED:
+        break;
+    }
+    return MHD_NO;
+}

@@ -1,0 +1,109 @@
+/* http_request.c: the life of a request, from its first line to its line in the log. */
+#include "server/http_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "server/raw_guard.h"
+#include "server/routes.h"
+
+/* copies of target, path, query and headers; together they are at most 64 KiB when they arrive */
+#define EXCHANGE_ARENA_BYTES (256u * 1024u)
+
+int64_t adv_http_now_us(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+void adv_http_request_free(struct request *request)
+{
+    adv_reply_clear(&request->exchange.reply);
+    free(request->exchange.body);
+    free(request->exchange.held);
+    adv_arena_free(&request->exchange.arena);
+    free(request);
+}
+
+void *adv_http_on_request_line(void *closure, const char *target, struct MHD_Connection *connection)
+{
+    struct adv_http *http = closure;
+    struct request *request = calloc(1, sizeof *request);
+    if (!request) return NULL;
+    request->http = http;
+    request->connection = connection;
+    request->owners = 1;
+    request->start_us = adv_http_now_us();
+    request->exchange.app = http->app;
+    adv_arena_init(&request->exchange.arena, EXCHANGE_ARENA_BYTES);
+    request->target = adv_arena_copy(&request->exchange.arena, target);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    request->slot = info ? info->socket_context : NULL;
+    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    request->patience.socket = info ? info->connect_fd : -1;
+    (void)atomic_fetch_add(&http->app->metrics.in_flight, 1);
+    if (request->target) return request;
+    adv_http_request_free(request);
+    return NULL;
+}
+
+static void log_request(const struct request *request, int64_t duration_us)
+{
+    const struct adv_exchange *exchange = &request->exchange;
+    struct adv_log_line line;
+    adv_log_begin(&request->http->app->log, &line, ADV_LOG_INFO, "request");
+    adv_log_string(&line, "request_id", exchange->request_id);
+    adv_log_string(&line, "method", exchange->method ? exchange->method : "");
+    adv_log_string(&line, "route", exchange->route ? exchange->route->path : "");
+    adv_log_string(&line, "target", request->target);
+    if (exchange->principal && *exchange->principal) adv_log_string(&line, "token", exchange->principal);
+    adv_log_number(&line, "status", request->status);
+    adv_log_number(&line, "dur_us", duration_us);
+    adv_log_number(&line, "in_bytes", (int64_t)exchange->body_bytes);
+    adv_log_number(&line, "out_bytes", (int64_t)request->sent_bytes);
+    adv_log_end(&line);
+}
+
+void adv_http_on_completed(void *closure, struct MHD_Connection *connection, void **request_closure,
+                           enum MHD_RequestTerminationCode why)
+{
+    (void)closure;
+    (void)connection;
+    (void)why;
+    struct request *request = *request_closure;
+    if (!request) return;
+    *request_closure = NULL;
+    struct adv_http *http = request->http;
+    int64_t duration_us = adv_http_now_us() - request->start_us;
+    (void)atomic_fetch_sub(&http->app->metrics.in_flight, 1);
+    if (request->status) {
+        adv_metrics_request(&http->app->metrics, adv_routes_index(request->exchange.route), request->status,
+                            duration_us);
+        log_request(request, duration_us);
+    }
+    adv_connections_enter(http->connections, request->slot, ADV_CONNECTION_READING);
+    (void)pthread_mutex_lock(&http->lock);
+    bool last = --request->owners == 0;
+    (void)pthread_mutex_unlock(&http->lock);
+    if (last) adv_http_request_free(request);
+}
+
+void adv_http_on_connection(void *closure, struct MHD_Connection *connection, void **socket_context,
+                            enum MHD_ConnectionNotificationCode what)
+{
+    struct adv_http *http = closure;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (info) adv_raw_guard_close(info->connect_fd);
+        adv_connections_close(http->connections, *socket_context);
+        *socket_context = NULL;
+        return;
+    }
+    if (info && !adv_raw_guard_open(info->connect_fd)) (void)shutdown(info->connect_fd, SHUT_RDWR);
+    *socket_context = info ? adv_connections_open(http->connections, info->connect_fd) : NULL;
+}

@@ -1,0 +1,123 @@
+/* http_work.c: requests with the workers: handed over, run, given up. */
+#include "server/http_internal.h"
+
+#include "server/routes.h"
+
+static void unlink_submitted(struct adv_http *http, struct request *request)
+{
+    if (request->previous)
+        request->previous->next = request->next;
+    else
+        http->submitted = request->next;
+    if (request->next) request->next->previous = request->previous;
+    request->next = request->previous = NULL;
+}
+
+static void count_abandoned(struct request *request)
+{
+    static const enum adv_counter counters[] = {
+        [ADV_PATIENCE_CLIENT_GONE] = ADV_COUNTER_ABANDONED_CLIENT,
+        [ADV_PATIENCE_DEADLINE] = ADV_COUNTER_ABANDONED_DEADLINE,
+        [ADV_PATIENCE_GIVEN_UP] = ADV_COUNTER_ABANDONED_DAEMON,
+    };
+    const int end = atomic_load(&request->patience.end);
+    if (end != ADV_PATIENCE_LASTS) adv_metrics_add(&request->http->app->metrics, counters[end], 1);
+}
+
+struct adv_pool *adv_http_pool(const struct adv_app *app, int place)
+{
+    struct adv_pool *const pools[] = {[ADV_ROUTE_SEARCH] = app->engine_pool,
+                                      [ADV_ROUTE_QUICK] = app->quick_pool,
+                                      [ADV_ROUTE_STORE] = app->store_pool};
+    return pools[place];
+}
+
+/* The handler, or what it left to be done. false: another pool has the request now. */
+static bool run_step(struct request *request, struct adv_db *db)
+{
+    struct adv_exchange *exchange = &request->exchange;
+    void (*step)(struct adv_exchange *) = exchange->next ? exchange->next : exchange->route->handle;
+    exchange->next = NULL;
+    exchange->db = db;
+    step(exchange);
+    if (!exchange->next) return true;
+    if (adv_pool_try_add(adv_http_pool(exchange->app, exchange->next_place), request)) return false;
+    adv_metrics_add(&exchange->app->metrics, ADV_COUNTER_REJECTED_QUEUE, 1);
+    step = exchange->next;
+    exchange->next = NULL;
+    exchange->db = NULL;
+    exchange->refused = true;
+    step(exchange);
+    return true;
+}
+
+void adv_http_run_job(void *job, void *context)
+{
+    struct request *request = job;
+    struct adv_http *http = request->http;
+    (void)pthread_mutex_lock(&http->lock);
+    bool wanted = request->stage == ADV_STAGE_SUBMITTED;
+    (void)pthread_mutex_unlock(&http->lock);
+    if (wanted && adv_patience_over(&request->patience)) { /* who has gone while waiting costs nothing */
+        adv_reply_error(&request->exchange, ADV_E_TIMEOUT, "", NULL, "nobody waits for the answer");
+    } else if (wanted && !run_step(request, context)) {
+        return; /* it goes on elsewhere */
+    }
+    count_abandoned(request);
+    (void)pthread_mutex_lock(&http->lock);
+    if (request->stage == ADV_STAGE_SUBMITTED) {
+        request->stage = ADV_STAGE_ANSWERED;
+        unlink_submitted(http, request);
+        MHD_resume_connection(request->connection);
+    }
+    bool last = --request->owners == 0;
+    (void)pthread_mutex_unlock(&http->lock);
+    if (last) adv_http_request_free(request);
+}
+
+/* The lock keeps a fast worker from resuming first.
+ */
+bool adv_http_submit(struct request *request, struct adv_pool *pool)
+{
+    struct adv_http *http = request->http;
+    (void)pthread_mutex_lock(&http->lock);
+    request->stage = ADV_STAGE_SUBMITTED;
+    request->patience.deadline_us = request->deadline_us;
+    request->exchange.budget = (struct adv_budget){.over = adv_patience_over,
+                                                   .closure = &request->patience,
+                                                   .plans_max = (int)http->app->config.plans_count};
+    request->owners++;
+    bool added = !http->quiesced && adv_pool_try_add(pool, request);
+    if (added) {
+        MHD_suspend_connection(request->connection);
+        request->next = http->submitted;
+        if (http->submitted) http->submitted->previous = request;
+        http->submitted = request;
+    } else {
+        request->owners--;
+        request->stage = ADV_STAGE_BODY;
+    }
+    (void)pthread_mutex_unlock(&http->lock);
+    return added;
+}
+
+/* Answers requests whose deadline passed (or all of them) with 503; returns how many. */
+int adv_http_abandon(struct adv_http *http, int64_t at_us, bool all)
+{
+    int count = 0;
+    (void)pthread_mutex_lock(&http->lock);
+    for (struct request *request = http->submitted; request;) {
+        struct request *next = request->next;
+        if (all || request->deadline_us <= at_us) {
+            int lasts = ADV_PATIENCE_LASTS;
+            (void)atomic_compare_exchange_strong(&request->patience.end, &lasts, ADV_PATIENCE_GIVEN_UP);
+            request->stage = ADV_STAGE_ABANDONED;
+            unlink_submitted(http, request);
+            MHD_resume_connection(request->connection);
+            count++;
+        }
+        request = next;
+    }
+    (void)pthread_mutex_unlock(&http->lock);
+    return count;
+}

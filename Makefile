@@ -35,7 +35,7 @@ SERVER_SRC := $(wildcard server/*.c)
 MAIN_SRC   := server/main.c
 ENGINE_OBJ := $(ENGINE_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/embedded_catalog.o
 SERVER_OBJ := $(filter-out $(BUILD)/$(MAIN_SRC:.c=.o),$(SERVER_SRC:%.c=$(BUILD)/%.o)) $(BUILD)/gen/embedded_web.o $(BUILD)/gen/embedded_sql.o \
-              $(BUILD)/gen/embedded_openapi.o
+              $(BUILD)/gen/embedded_openapi.o $(BUILD)/gen/embedded_verifier.o
 PROGRAM    := $(BUILD)/tpu-advisor
 ENGINE_LIB := $(BUILD)/libadv.a
 
@@ -54,6 +54,8 @@ say = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-7s %s\n'
 all: $(PROGRAM) ## build/tpu-advisor
 
 CATALOG_DATA := $(notdir $(wildcard engine/catalog/data/*.json))
+VERIFIER_DATA := $(notdir $(wildcard server/verifier/*))
+VERIFIER_DATA := $(filter-out __pycache__,$(VERIFIER_DATA))
 SQL_DATA     := $(notdir $(wildcard sql/migrations/*.sql))
 WEB_DIST     ?= web
 WEB_DATA     := $(shell cd $(WEB_DIST) 2>/dev/null && find . -type f \( -name '*.html' -o -name '*.js' -o -name '*.css' -o -name '*.svg' \) -not -path './node_modules/*' | sed 's,^\./,,' | LC_ALL=C sort)
@@ -72,6 +74,11 @@ $(BUILD)/gen/embedded_openapi.c: server/openapi.yaml engine/base/embed.sh Makefi
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
 	$(Q)engine/base/embed.sh openapi server openapi.yaml > $@
+
+$(BUILD)/gen/embedded_verifier.c: $(VERIFIER_DATA:%=server/verifier/%) engine/base/embed.sh Makefile
+	@mkdir -p $(@D)
+	$(call say,EMBED,$@)
+	$(Q)engine/base/embed.sh verifier server/verifier $(VERIFIER_DATA) > $@
 
 $(BUILD)/gen/embedded_web.c: $(WEB_DATA:%=$(WEB_DIST)/%) engine/base/embed.sh Makefile
 	@mkdir -p $(@D)
@@ -355,9 +362,9 @@ memory-accuracy-update: $(MEMORY_REPORT_BIN) ## write tests/compile/report.md an
 explain-memory: $(MEMORY_REPORT_BIN) ## ROW=id: our parts beside the buffers that the compiler had at its peak
 	$(Q)$(MEMORY_REPORT_BIN) --explain '$(ROW)' $(COMPILED_ROWS)
 compile-env: ## the private Python with the pinned MaxText, JAX and libtpu, outside the tree (minutes, 3 GB, PyPI)
-	@tests/compile/environment.sh
+	@server/verifier/environment.sh
 compile-truth: ## CASES=file OUT=file.jsonl: compile the cases of tests/compile/cases.py with the real MaxText and libtpu
-	$(Q)"$$(tests/compile/environment.sh)" tests/compile/compile.py $(CASES) $(or $(OUT),$(BUILD)/compiled.jsonl)
+	$(Q)"$$(server/verifier/environment.sh)" tests/compile/compile.py $(CASES) $(or $(OUT),$(BUILD)/compiled.jsonl)
 
 .PHONY: fit-memory
 fit-memory: $(FIT_MEMORY_BIN) ## fit the counts of tensors in memory on the compiled steps

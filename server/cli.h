@@ -8,9 +8,10 @@
 #ifndef ADV_SERVER_CLI_H
 #define ADV_SERVER_CLI_H
 
-#define ADV_CLI_OK     0
-#define ADV_CLI_FAILED 1
-#define ADV_CLI_USAGE  2
+#define ADV_CLI_OK             0
+#define ADV_CLI_FAILED         1
+#define ADV_CLI_USAGE          2
+#define ADV_CLI_NO_ENVIRONMENT 3 /* verify: the real compiler is not installed */
 
 #define ADV_CLI_REFUTED 1 /* lint: the answer, on standard output, says "valid": false */
 
@@ -24,6 +25,7 @@ int adv_cli_artifact(int argc, char **argv); /* writes a file made from an answe
 int adv_cli_simulate(int argc, char **argv);
 int adv_cli_tune(int argc, char **argv);
 int adv_cli_lint(int argc, char **argv);
+int adv_cli_verify(int argc, char **argv); /* 0 compiles, 1 not, 2 bad input, 3 no compiler here */
 int adv_cli_validate(int argc, char **argv);
 int adv_cli_bench(int argc, char **argv);
 int adv_cli_version(int argc, char **argv);

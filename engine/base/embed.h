@@ -15,6 +15,7 @@ struct adv_embedded_file {
 extern const struct adv_embedded_file adv_embedded_catalog[];
 extern const struct adv_embedded_file adv_embedded_sql[];
 extern const struct adv_embedded_file adv_embedded_web[];
-extern const struct adv_embedded_file adv_embedded_openapi[]; /* one file */
+extern const struct adv_embedded_file adv_embedded_openapi[];  /* one file */
+extern const struct adv_embedded_file adv_embedded_verifier[]; /* scripts that ask the real compiler */
 
 #endif

@@ -182,7 +182,8 @@ int main(int argc, char **argv)
     (void)printf(
         "# Memory beside the real compiler\n\nWritten by `make memory-accuracy-update` from "
         "`tests/compile/truth`: steps "
-        "compiled with the releases of `tests/compile/versions.json`, without a TPU. Errors are |predicted / "
+        "compiled with the releases of `server/verifier/versions.json`, without a TPU. Errors are |predicted "
+        "/ "
         "compiled - 1|. The counts of "
         "`memory_constants.json` are fitted on these rows. `fits` is the answer's: true for tight plans "
         "too.\n\n");

@@ -1,0 +1,247 @@
+#include "engine/json/proof.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/json/decode_answer.h"
+#include "engine/json/json_read.h"
+
+#define NAME(name, text) text,
+static const char *const verdicts[] = {ADV_PROOF_VERDICT_TABLE(NAME)};
+#undef NAME
+
+const char *adv_proof_verdict_name(enum adv_proof_verdict verdict)
+{
+    return verdicts[verdict];
+}
+
+adv_code adv_proof_file_kind(const char *json, size_t json_bytes, enum adv_proof_file *kind, adv_err *err)
+{
+    static const struct {
+        const char *member;
+        enum adv_proof_file kind;
+    } tells[] = {
+        {"response", ADV_PROOF_OF_RUN},       {"ranked", ADV_PROOF_OF_ANSWER},
+        {"step_time_s", ADV_PROOF_OF_ANSWER}, {"workload", ADV_PROOF_OF_ADVISE},
+        {"config", ADV_PROOF_OF_ESTIMATE},
+    };
+    json_t *root = NULL;
+    adv_code code = adv_json_parse_file_text(json, json_bytes, &root, err);
+    if (code) return code;
+    size_t at = 0;
+    while (at < sizeof tells / sizeof *tells && !json_object_get(root, tells[at].member)) at++;
+    json_decref(root);
+    if (at == sizeof tells / sizeof *tells)
+        return adv_err_add(err, ADV_E_INVALID, "",
+                           "give a request of estimate or advise, an answer of theirs, or a stored run",
+                           "the file holds no plan that could be verified");
+    *kind = tells[at].kind;
+    return ADV_OK;
+}
+
+adv_code adv_proof_run_answer(const char *json, size_t json_bytes, char **answer, adv_err *err)
+{
+    json_t *root = NULL;
+    adv_code code = adv_json_parse_file_text(json, json_bytes, &root, err);
+    if (code) return code;
+    *answer = json_dumps(json_object_get(root, "response"), JSON_COMPACT | JSON_REAL_PRECISION(17));
+    json_decref(root);
+    return *answer ? ADV_OK : adv_err_add(err, ADV_E_INVALID, "/response", NULL, "the run has no answer");
+}
+
+/* The plan as it goes before the compiler. Members are sorted, so that one plan is one text. */
+static char *print_plan(const struct adv_artifact_source *source)
+{
+    json_t *config = json_object(), *flags = json_array();
+    for (int i = 0; i < source->config.count; i++)
+        (void)json_object_set_new(config, source->config.entries[i].key,
+                                  json_loads(source->config.entries[i].value_json, JSON_DECODE_ANY, NULL));
+    for (int i = 0; i < source->config.flags_count; i++)
+        (void)json_array_append_new(flags, json_string(source->config.flags[i]));
+    json_t *plan =
+        json_pack("{s:{s:s,s:s,s:i},s:o,s:o}", "cluster", "chip", source->chip, "topology", source->topology,
+                  "slices", source->slices > 0 ? source->slices : 1, "config", config, "xla_flags", flags);
+    char *text = plan ? json_dumps(plan, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(15)) : NULL;
+    json_decref(plan);
+    return text;
+}
+
+/* The prediction of the plan: members of its estimate. */
+static char *print_predicted(const char *answer, size_t answer_bytes, int rank)
+{
+    json_t *root = json_loadb(answer, answer_bytes, 0, NULL);
+    const json_t *ranked = json_object_get(root, "ranked");
+    const json_t *estimate =
+        ranked ? json_object_get(json_array_get(ranked, (size_t)rank - 1), "estimate") : root;
+    static const char *const members[][2] = {{"hbm_bytes_per_device", "hbm_bytes_per_device"},
+                                             {"hbm_limit_bytes_per_device", "hbm_limit_bytes_per_device"},
+                                             {"fit_probability", "fit_probability"},
+                                             {"hbm_parts", "parts"}};
+    json_t *predicted = json_object();
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        (void)json_object_set(predicted, members[i][1], json_object_get(estimate, members[i][0]));
+    char *text = json_dumps(predicted, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    json_decref(predicted);
+    json_decref(root);
+    return text;
+}
+
+adv_code adv_proof_plan_read(const char *answer, size_t answer_bytes, int rank, struct adv_proof_plan *plan,
+                             int *ranks_count, adv_err *err)
+{
+    struct adv_arena arena;
+    adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
+    struct adv_artifact_source *source = adv_arena_alloc(&arena, sizeof *source);
+    memset(plan, 0, sizeof *plan);
+    adv_code code = source ? adv_decode_answer(NULL, answer, answer_bytes, rank, &arena, source, err)
+                           : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
+    if (code == ADV_OK && source) {
+        *ranks_count = source->rows_count;
+        plan->plan = print_plan(source);
+        plan->predicted = print_predicted(answer, answer_bytes, rank);
+        if (!plan->plan || !plan->predicted)
+            code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the plan");
+    }
+    adv_arena_free(&arena);
+    if (code) adv_proof_plan_free(plan);
+    return code;
+}
+
+void adv_proof_plan_free(struct adv_proof_plan *plan)
+{
+    free(plan->plan);
+    free(plan->predicted);
+    memset(plan, 0, sizeof *plan);
+}
+
+bool adv_proof_line_read(const char *line, size_t line_bytes, struct adv_proof_line *said)
+{
+    json_t *root = json_loadb(line, line_bytes, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *result = json_object_get(root, "result");
+    const char *stage = json_string_value(json_object_get(root, "stage"));
+    const json_t *seconds = json_object_get(root, "seconds");
+    memset(said, 0, sizeof *said);
+    (void)snprintf(said->stage, sizeof said->stage, "%s", stage ? stage : "");
+    said->seconds = json_is_number(seconds) ? json_number_value(seconds) : (double)NAN;
+    if (json_is_object(result)) said->result = json_dumps(result, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    json_decref(root);
+    return stage || said->result;
+}
+
+char *adv_proof_failed(const char *reason, bool whole, double seconds)
+{
+    json_t *result = json_pack("{s:s,s:s,s:s,s:f,s:n,s:[],s:[],s:[],s:[],s:[],s:{}}", "verdict", "failed",
+                               "reason", reason, "mode", whole ? "whole" : "assign", "seconds",
+                               round(seconds), "compiled_hbm_bytes_per_device", "parts", "buffers",
+                               "refused_keys", "unknown_flags", "refused_flags", "versions");
+    char *text = result ? json_dumps(result, JSON_COMPACT) : NULL;
+    json_decref(result);
+    return text;
+}
+
+adv_code adv_proof_summarize(const char *result, struct adv_proof_summary *summary, adv_err *err)
+{
+    json_t *root = NULL;
+    adv_code code = adv_json_parse(result, strlen(result), &root, err);
+    if (code) return code;
+    int verdict = ADV_PROOF_FAILED;
+    (void)adv_json_choice(root, "", "verdict", ADV_JSON_REQUIRED, verdicts, ADV_PROOF_VERDICTS, &verdict,
+                          err);
+    memset(summary, 0, sizeof *summary);
+    summary->verdict = (enum adv_proof_verdict)verdict;
+    const json_t *bytes = json_object_get(root, "compiled_hbm_bytes_per_device");
+    summary->compiled_hbm_bytes_per_device = json_is_number(bytes) ? json_number_value(bytes) : (double)NAN;
+    const char *reason = json_string_value(json_object_get(root, "reason"));
+    (void)snprintf(summary->reason, sizeof summary->reason, "%s", reason ? reason : "");
+    const char *name = NULL;
+    json_t *version = NULL;
+    size_t used = 0;
+    json_object_foreach(json_object_get(root, "versions"), name, version)
+    {
+        const char *text = json_string_value(version);
+        if (!text || used >= sizeof summary->versions) continue;
+        const int length = snprintf(summary->versions + used, sizeof summary->versions - used,
+                                    "%s%.40s %.40s", used ? ", " : "", name, text);
+        used += length > 0 ? (size_t)length : 0;
+    }
+    json_decref(root);
+    return err->code;
+}
+
+static void put_part(json_t *parts, const char *name, const char *side, double bytes)
+{
+    size_t index = 0;
+    json_t *part = NULL;
+    json_array_foreach(parts, index, part)
+    {
+        if (strcmp(json_string_value(json_object_get(part, "name")), name) != 0) continue;
+        (void)json_object_set_new(part, side,
+                                  json_real(json_number_value(json_object_get(part, side)) + bytes));
+        return;
+    }
+    part =
+        json_pack("{s:s,s:n,s:n}", "name", name, "compiled_bytes_per_device", "predicted_bytes_per_device");
+    (void)json_object_set_new(part, side, json_real(bytes));
+    (void)json_array_append_new(parts, part);
+}
+
+/* Both sides at the compiler's peak. What lives through the whole step is the program's arguments: weights
+ * and the optimizer's state. */
+static json_t *join_parts(const json_t *result, const json_t *predicted)
+{
+    static const char compiled_side[] = "compiled_bytes_per_device",
+                      our_side[] = "predicted_bytes_per_device";
+    const char *peak = json_string_value(json_object_get(result, "peak_at"));
+    json_t *joined = json_array(), *part = NULL;
+    size_t index = 0;
+    if (!peak) return joined;
+    const json_t *arguments = json_object_get(result, "argument_bytes_per_device");
+    if (json_is_number(arguments))
+        put_part(joined, "weights_and_optimizer_state", compiled_side, json_number_value(arguments));
+    json_array_foreach(json_object_get(result, "parts"), index, part)
+    {
+        const char *name = json_string_value(json_object_get(part, "name"));
+        if (name) put_part(joined, name, compiled_side, json_number_value(json_object_get(part, "bytes")));
+    }
+    json_array_foreach(json_object_get(predicted, "parts"), index, part)
+    {
+        const char *at = json_string_value(json_object_get(part, "at"));
+        const char *name = json_string_value(json_object_get(part, "name"));
+        const bool always = at && strcmp(at, "always") == 0;
+        if (!name || !at || (!always && strcmp(at, peak) != 0)) continue;
+        put_part(joined, always ? "weights_and_optimizer_state" : name, our_side,
+                 json_number_value(json_object_get(part, "bytes")));
+    }
+    return joined;
+}
+
+adv_code adv_proof_join(const char *result, const char *predicted, int rank, struct adv_text *text,
+                        adv_err *err)
+{
+    json_t *root = NULL;
+    adv_code code = adv_json_parse_file_text(result, strlen(result), &root, err);
+    if (code) return code;
+    json_t *ours = json_loads(predicted, 0, NULL);
+    json_t *bytes = json_object_get(ours, "hbm_bytes_per_device");
+    json_t *compiled = json_object_get(root, "compiled_hbm_bytes_per_device");
+    (void)json_object_set_new(root, "rank", json_integer(rank));
+    (void)json_object_set(root, "predicted_hbm_bytes_per_device", bytes ? bytes : json_null());
+    if (!json_is_number(json_object_get(root, "hbm_limit_bytes_per_device")))
+        (void)json_object_set(root, "hbm_limit_bytes_per_device",
+                              json_object_get(ours, "hbm_limit_bytes_per_device"));
+    (void)json_object_set_new(root, "hbm_error_frac",
+                              json_is_number(compiled) && json_is_number(bytes) &&
+                                      json_number_value(compiled) > 0.0
+                                  ? json_real(json_number_value(bytes) / json_number_value(compiled) - 1.0)
+                                  : json_null());
+    (void)json_object_set_new(root, "parts", join_parts(root, ours));
+    char *dump = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    adv_text_append(text, dump ? dump : "");
+    if (!dump || text->overflow) code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the result");
+    free(dump);
+    json_decref(ours);
+    json_decref(root);
+    return code;
+}

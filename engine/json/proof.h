@@ -1,0 +1,82 @@
+/* proof.h: the documents of a verification: the plan that is put before the real compiler, what the program
+ * that runs it says line by line, and its result beside our prediction.
+ *
+ * Bytes are of one device. Thread safe.
+ */
+#ifndef ADV_JSON_PROOF_H
+#define ADV_JSON_PROOF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/base/err.h"
+#include "engine/base/text.h"
+
+#define ADV_LIMIT_PROOF_BYTES (1024u * 1024u) /* a result with 24 buffers takes 8 KiB */
+
+/* Adding a verdict = adding a row here, in openapi.yaml and in the table's CHECK. */
+#define ADV_PROOF_VERDICT_TABLE(X)                                                                           \
+    X(COMPILES, "compiles")                                                                                  \
+    X(DOES_NOT_FIT, "does_not_fit")                                                                          \
+    X(REFUSED, "refused") /* a key, a flag or a value that this release does not take */                     \
+    X(FAILED, "failed")   /* no word on the plan: time, memory of the machine, a fault of the compiler */
+#define ADV_PROOF_VERDICT_ENUM(name, text) ADV_PROOF_##name,
+enum adv_proof_verdict { ADV_PROOF_VERDICT_TABLE(ADV_PROOF_VERDICT_ENUM) ADV_PROOF_VERDICTS };
+#undef ADV_PROOF_VERDICT_ENUM
+
+/* What a file that is to be verified holds. */
+enum adv_proof_file { ADV_PROOF_OF_ESTIMATE, ADV_PROOF_OF_ADVISE, ADV_PROOF_OF_ANSWER, ADV_PROOF_OF_RUN };
+
+/* ADV_E_SYNTAX, ADV_E_INVALID: neither a request of estimate or advise, nor an answer of theirs, nor a run.
+ */
+ADV_MUST_CHECK adv_code adv_proof_file_kind(const char *json, size_t json_bytes, enum adv_proof_file *kind,
+                                            adv_err *err);
+
+/* The answer inside a run, as malloc'ed text. */
+ADV_MUST_CHECK adv_code adv_proof_run_answer(const char *json, size_t json_bytes, char **answer,
+                                             adv_err *err);
+
+struct adv_proof_plan {
+    char
+        *plan; /* {"cluster", "config", "xla_flags"}: canonical, the same plan is the same bytes; malloc'ed */
+    char *predicted; /* {"hbm_bytes_per_device", "hbm_limit_bytes_per_device", "parts"}; malloc'ed */
+};
+
+/* Plan `rank` of an answer of advise, or the plan of an estimate (rank 1). ADV_E_NOT_FOUND: no such rank.
+ * *ranks_count: how many plans the answer has. */
+ADV_MUST_CHECK adv_code adv_proof_plan_read(const char *answer, size_t answer_bytes, int rank,
+                                            struct adv_proof_plan *plan, int *ranks_count, adv_err *err);
+void adv_proof_plan_free(struct adv_proof_plan *plan);
+
+/* One line of the program that asks the compiler. */
+struct adv_proof_line {
+    char stage[32]; /* "" in the last one */
+    double seconds; /* since it began; NAN where it does not say */
+    char *result;   /* the last line's: malloc'ed, else NULL */
+};
+/* False: the line is not one of its. */
+bool adv_proof_line_read(const char *line, size_t line_bytes, struct adv_proof_line *said);
+
+/* The result of a compile that gave none: "failed" with the reason. Malloc'ed; NULL: memory is exhausted. */
+char *adv_proof_failed(const char *reason, bool whole, double seconds);
+
+/* What others ask of a result. */
+struct adv_proof_summary {
+    enum adv_proof_verdict verdict;
+    double compiled_hbm_bytes_per_device; /* NAN where the compiler got not so far */
+    char versions[160];                   /* "maxtext 0.2.5, jax 0.12.0.1, libtpu 0.0.50.1"; "" unknown */
+    char reason[ADV_LIMIT_DETAIL];        /* "" */
+};
+ADV_MUST_CHECK adv_code adv_proof_summarize(const char *result, struct adv_proof_summary *summary,
+                                            adv_err *err);
+const char *adv_proof_verdict_name(enum adv_proof_verdict verdict);
+
+/* Appends the result with "rank" and the prediction beside it: predicted_hbm_bytes_per_device,
+ * hbm_error_frac, and per part the compiler's bytes beside ours at the compiler's peak. */
+ADV_MUST_CHECK adv_code adv_proof_join(const char *result, const char *predicted, int rank,
+                                       struct adv_text *text, adv_err *err);
+
+/* The same for people: appends lines made from what adv_proof_join wrote. */
+ADV_MUST_CHECK adv_code adv_proof_print(const char *joined, struct adv_text *text, adv_err *err);
+
+#endif

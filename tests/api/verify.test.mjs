@@ -1,0 +1,107 @@
+// `tpu-advisor verify`: the documents it takes, what it prints, how it leaves, and the limits of its child.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readdirSync, rmSync, mkdtempSync } from 'node:fs';
+import { adviseRequest, estimateRequest, join, root, run, scratchFolder, writeFileSync } from './daemon.mjs';
+
+const fake = join(root, 'tests/api/fake_compiler.mjs');
+const verify = (document, args = [], env = {}) => run(['verify', '-', ...args],
+  { env: { TPU_ADVISOR_COMPILER: fake, ...env }, input: typeof document === 'string' ? document : JSON.stringify(document) });
+const request = estimateRequest();
+
+test('a plan that compiles leaves with 0 and stands beside the prediction', async () => {
+  const done = await verify(request);
+  assert.equal(done.status, 0, done.err);
+  const { results: [result], first_proven_rank: proven } = JSON.parse(done.out);
+  const estimate = JSON.parse((await run(['estimate', '-'], { input: JSON.stringify(request) })).out);
+  assert.equal(proven, 1);
+  assert.equal(result.verdict, 'compiles');
+  assert.equal(result.predicted_hbm_bytes_per_device, estimate.hbm_bytes_per_device);
+  assert.ok(Math.abs(result.hbm_error_frac - (estimate.hbm_bytes_per_device / 21e9 - 1)) < 1e-9);
+  assert.equal(result.hbm_limit_bytes_per_device, estimate.hbm_limit_bytes_per_device);
+  const logits = result.parts.find((part) => part.name === 'logits');
+  assert.equal(logits.compiled_bytes_per_device, 5e9);
+  assert.equal(logits.predicted_bytes_per_device, estimate.hbm_parts.find((part) => part.name === 'logits' && part.at === 'loss').bytes);
+  const always = result.parts.find((part) => part.name === 'weights_and_optimizer_state');
+  assert.ok(Math.abs(always.predicted_bytes_per_device
+    - estimate.hbm_parts.filter((part) => part.at === 'always').reduce((sum, part) => sum + part.bytes, 0)) < 1);
+  assert.match(done.err, /plan 1: compiling/);
+});
+
+test('a plan that does not fit, or is refused, leaves with 1 and the reason', async () => {
+  const oom = await verify(request, [], { FAKE: 'oom' });
+  assert.equal(oom.status, 1, oom.err);
+  assert.equal(JSON.parse(oom.out).results[0].verdict, 'does_not_fit');
+  assert.equal(JSON.parse(oom.out).first_proven_rank, null);
+  const refused = await verify(request, ['--text'], { FAKE: 'refused' });
+  assert.equal(refused.status, 1);
+  assert.match(refused.out, /plan 1: refused: this MaxText does not know: sa_block_z/);
+  assert.match(refused.out, /refused keys: sa_block_z/);
+});
+
+test('a stored answer, a request of advise and a run are taken alike', async () => {
+  const advise = adviseRequest({ search: { top_k: 3 } });
+  const answer = (await run(['advise', '-'], { input: JSON.stringify(advise) })).out;
+  const stored = { run_id: 'x', request: advise, response: JSON.parse(answer) };
+  const bytes = [];
+  for (const document of [advise, JSON.parse(answer), stored]) {
+    const done = await verify(document, ['--rank', '2']);
+    assert.equal(done.status, 0, done.err);
+    const { results: [result] } = JSON.parse(done.out);
+    assert.equal(result.rank, 2);
+    bytes.push(result.predicted_hbm_bytes_per_device);
+  }
+  assert.deepEqual(bytes, Array(3).fill(JSON.parse(answer).ranked[1].estimate.hbm_bytes_per_device));
+  const top = await verify(answer, ['--top', '9']);
+  assert.equal(JSON.parse(top.out).results.length, 3, 'no more than there are');
+});
+
+test('what is no plan is bad input', async () => {
+  for (const [document, args] of [['{', []], ['{"a":1}', []], ['{"ranked":[]}', []], [{ ...request, model: 'llama9' }, []], [request, ['--rank', '2']]]) {
+    const done = await verify(document, args);
+    assert.equal(done.status, 2, JSON.stringify(document));
+    assert.equal(done.out, '');
+    assert.ok(JSON.parse(done.err.slice(done.err.indexOf('{'))).errors.length > 0);
+  }
+  for (const args of [['--rank', '0'], ['--rank', '1', '--top', '2'], ['--nope'], ['--timeout', 'x']])
+    assert.equal((await verify(request, args)).status, 2, args.join(' '));
+});
+
+test('without an environment it leaves with 3 and names the command that makes one', async () => {
+  const { folder, remove } = scratchFolder();
+  const done = await run(['verify', '-'], { env: { TPU_ADVISOR_COMPILE_ENV: join(folder, 'none') }, input: JSON.stringify(request) });
+  remove();
+  assert.equal(done.status, 3, done.err);
+  assert.equal(done.out, '');
+  assert.match(done.err, /tpu-advisor verify --install/);
+});
+
+test('a child that says nothing, takes too long or too much memory is a failed verdict, and nothing is left', async () => {
+  const place = mkdtempSync('/tmp/tpu-advisor-verify-test-');
+  const silent = await verify(request, [], { FAKE: 'silent', TMPDIR: place });
+  assert.equal(silent.status, 1, silent.err);
+  assert.match(JSON.parse(silent.out).results[0].reason, /status 3 and gave no result: Traceback: no such module/);
+  const hog = await verify(request, ['--memory-gib', '1'], { FAKE: 'hog', TMPDIR: place });
+  assert.equal(hog.status, 1, hog.err);
+  assert.equal(JSON.parse(hog.out).results[0].verdict, 'failed');
+  assert.match(JSON.parse(hog.out).results[0].reason, /GiB of this machine's memory, 1 GiB are allowed/);
+  const slow = await verify(request, ['--timeout', '1'], { FAKE: 'fits:60', TMPDIR: place });
+  assert.match(JSON.parse(slow.out).results[0].reason, /not compiled within 1 s/);
+  assert.deepEqual(readdirSync(place), []);
+  rmSync(place, { recursive: true });
+});
+
+test('what is put before the compiler is the same text for the same plan', async () => {
+  const { folder, remove } = scratchFolder();
+  const seen = join(folder, 'seen.sh');
+  writeFileSync(seen, `#!/bin/sh\ncat >> ${folder}/plans; echo >> ${folder}/plans\n`, { mode: 0o755 });
+  const turned = { ...request, config: Object.fromEntries(Object.entries(request.config).reverse()) };
+  for (const document of [request, turned]) await verify(document, [], { TPU_ADVISOR_COMPILER: seen });
+  const { readFileSync } = await import('node:fs');
+  const [first, second] = readFileSync(join(folder, 'plans'), 'utf8').trim().split('\n');
+  remove();
+  assert.equal(first, second);
+  const plan = JSON.parse(first);
+  assert.deepEqual(Object.keys(plan), ['cluster', 'config', 'xla_flags']);
+  assert.equal(plan.config.model_name, request.model);
+});

@@ -54,6 +54,12 @@ void adv_api_baseline_put(struct adv_exchange *exchange);
 void adv_api_baseline_delete(struct adv_exchange *exchange);
 void adv_api_baselines_list(struct adv_exchange *exchange);
 
+void adv_api_verification_post(struct adv_exchange *exchange);
+void adv_api_verifications_list(struct adv_exchange *exchange);
+void adv_api_verification_get(struct adv_exchange *exchange);
+void adv_api_verification_events(struct adv_exchange *exchange);
+void adv_api_verification_delete(struct adv_exchange *exchange);
+
 void adv_api_livez(struct adv_exchange *exchange);
 void adv_api_readyz(struct adv_exchange *exchange);
 void adv_api_metrics(struct adv_exchange *exchange);

@@ -6,7 +6,9 @@
 #include "engine/json/decode_measured.h"
 #include "server/api.h"
 #include "server/app.h"
+#include "server/json_text.h"
 #include "server/store_runs.h"
+#include "server/store_verifications.h"
 
 #define PAGE_COUNT         50
 #define LONGEST_PAGE_COUNT 200
@@ -86,6 +88,27 @@ void adv_api_runs_list(struct adv_exchange *exchange)
     adv_api_reply_page(exchange, code, &page, &err);
 }
 
+/* A run never changes, but the engine that shows it does, and what the compiler says of it: all are its tag.
+ */
+static void reply_run(struct adv_exchange *exchange, const struct adv_stored_run *run,
+                      const char *verification)
+{
+    char tag[ADV_UUID_BYTES + ADV_LIMIT_ENGINE_BYTES], digest[ADV_SHA256_HEX];
+    const struct adv_catalog *catalog = exchange->app->catalog;
+    adv_sha256_hex(verification, strlen(verification), digest);
+    (void)snprintf(tag, sizeof tag, "%s-%.40s-%.40s-%.80s-%.12s", run->id, adv_engine_version(),
+                   adv_catalog_hash(catalog), adv_catalog_calibration(catalog), digest);
+    adv_reply_header(exchange, "Cache-Control", "private, no-cache");
+    if (adv_reply_not_modified(exchange, tag)) return;
+    struct adv_text json;
+    adv_text_init(&json, RUN_LIMIT_BYTES);
+    adv_store_run_print(run, &json);
+    if (json.length_bytes > 0) json.data[--json.length_bytes] = '\0'; /* the } */
+    adv_json_text_raw(&json, "verification", verification);
+    adv_text_append(&json, "}");
+    adv_api_reply_made(exchange, 200, &json);
+}
+
 void adv_api_run_get(struct adv_exchange *exchange)
 {
     if (!adv_exchange_check_query(exchange, no_query)) return;
@@ -96,17 +119,13 @@ void adv_api_run_get(struct adv_exchange *exchange)
         adv_reply_problem(exchange, &err);
         return;
     }
-    adv_reply_header(exchange, "Cache-Control", "private, no-cache");
-    /* A run never changes, but the engine that shows it does: both are its tag. */
-    char tag[ADV_UUID_BYTES + ADV_LIMIT_ENGINE_BYTES];
-    (void)snprintf(tag, sizeof tag, "%s-%.40s-%.40s-%.80s", run.id, adv_engine_version(),
-                   adv_catalog_hash(exchange->app->catalog), adv_catalog_calibration(exchange->app->catalog));
-    if (!adv_reply_not_modified(exchange, tag)) {
-        struct adv_text json;
-        adv_text_init(&json, RUN_LIMIT_BYTES);
-        adv_store_run_print(&run, &json);
-        adv_api_reply_made(exchange, 200, &json);
-    }
+    struct adv_text verification;
+    adv_text_init(&verification, LIST_LIMIT_BYTES);
+    if (adv_verification_of_run(exchange->db, run.id, &verification, &err))
+        adv_reply_problem(exchange, &err);
+    else
+        reply_run(exchange, &run, verification.data ? verification.data : "null");
+    adv_text_free(&verification);
     adv_store_run_free(&run);
 }
 

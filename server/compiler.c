@@ -65,6 +65,18 @@ static bool find_python(const char *folder, bool make, char python[ADV_LIMIT_FOL
     return pclose(script) == 0 && named && python[0] == '/';
 }
 
+bool adv_compiler_ready(const char *program)
+{
+    char folder[ADV_LIMIT_FOLDER], python[ADV_LIMIT_FOLDER];
+    adv_err ignored;
+    adv_err_init(&ignored);
+    if (program && *program) return access(program, X_OK) == 0;
+    if (adv_compiler_unpack(folder, &ignored)) return false;
+    const bool found = find_python(folder, false, python);
+    adv_compiler_remove(folder);
+    return found;
+}
+
 bool adv_compiler_install(adv_err *err)
 {
     char folder[ADV_LIMIT_FOLDER], python[ADV_LIMIT_FOLDER];

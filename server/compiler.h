@@ -35,6 +35,9 @@ enum adv_compiler_end {
 /* Runs one child to its end. *result: malloc'ed JSON on ADV_COMPILER_SAID, else NULL. */
 enum adv_compiler_end adv_compiler_run(const struct adv_compiler_order *order, char **result, adv_err *err);
 
+/* Whether a compile can be started here: with `program` (NULL or "": the installed one). */
+bool adv_compiler_ready(const char *program);
+
 /* Makes the environment if it is not there (minutes, 3 GB from PyPI); progress on standard error. True: it is
  * there. */
 bool adv_compiler_install(adv_err *err);

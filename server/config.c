@@ -57,6 +57,17 @@ static const struct setting settings[] = {
      "after SIGTERM: not ready but listening, so that load balancers look away"},
     {"drain_deadline", SETTING_SECONDS, FIELD(drain_deadline_s), "20", 0, 600,
      "after SIGTERM: time for requests under way"},
+    {"compiler", SETTING_TEXT, FIELD(compiler), "", 0, 0,
+     "verifier: a program that answers in place of the installed MaxText"},
+    {"compile_env", SETTING_TEXT, FIELD(compile_env), "", 0, 0,
+     "verifier: folder of the installed MaxText; empty: below ~/.cache"},
+    {"compile_timeout", SETTING_SECONDS, FIELD(compile_timeout_s), "900", 1, 86400,
+     "verifier: time for one compile"},
+    {"compile_memory_gib", SETTING_COUNT, FIELD(compile_memory_gib), "16", 1, 65536,
+     "verifier: GiB of this machine that one compile may hold"},
+    {"lease", SETTING_SECONDS, FIELD(lease_s), "30", 1, 3600,
+     "verifier: silence after which another takes its plan"},
+    {"until_empty", SETTING_BOOL, FIELD(until_empty), "false", 0, 0, "verifier: leave when no plan waits"},
 };
 
 #define SETTINGS_COUNT     ((int)(sizeof settings / sizeof settings[0]))

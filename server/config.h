@@ -33,8 +33,13 @@ struct adv_config {
     long request_timeout_s;                           /* to send a whole request */
     long idle_timeout_s;                              /* keep-alive */
     long deadline_s;                                  /* to answer a request, waiting included */
-    long drain_delay_s;    /* not ready, still listening: lets a load balancer look away */
-    long drain_deadline_s; /* for requests under way */
+    long drain_delay_s;                  /* not ready, still listening: lets a load balancer look away */
+    long drain_deadline_s;               /* for requests under way */
+    char compiler[ADV_LIMIT_SETTING];    /* of the verifier: a program in place of the installed one */
+    char compile_env[ADV_LIMIT_SETTING]; /* folder of the installed one; the script reads the variable */
+    long compile_timeout_s, compile_memory_gib; /* of one compile */
+    long lease_s;                               /* a verifier that is silent for longer has lost its plan */
+    bool until_empty;                           /* leave when no plan waits */
 };
 
 /* What the command line asked for besides settings. */

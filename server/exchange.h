@@ -34,6 +34,7 @@ struct adv_route;
     X(IDEMPOTENCY_KEY, "Idempotency-Key")                                                                    \
     X(IF_MATCH, "If-Match")                                                                                  \
     X(IF_NONE_MATCH, "If-None-Match")                                                                        \
+    X(LAST_EVENT_ID, "Last-Event-ID")                                                                        \
     X(ORIGIN, "Origin")                                                                                      \
     X(REQUEST_ID, "X-Request-Id")                                                                            \
     X(REQUEST_TIMEOUT, "Request-Timeout")                                                                    \

@@ -22,6 +22,7 @@ static const struct {
     {"lint", "FILE: check a MaxText configuration and XLA flags; exit status 1 when it is not valid",
      adv_cli_lint},
     {"verify", "FILE: ask the real MaxText and libtpu whether the plan compiles and fits", adv_cli_verify},
+    {"verifier", "work off the verifications that the daemon has queued in its database", adv_cli_verifier},
     {"validate", "FILE: predict every row of a measurement file and compare", adv_cli_validate},
     {"bench", "measure the engine's own speed", adv_cli_bench},
     {"migrate", "apply the database migrations and leave", adv_cli_migrate},

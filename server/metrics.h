@@ -10,7 +10,7 @@
 
 #include "engine/base/text.h"
 
-#define ADV_LIMIT_ROUTES 48 /* rows of the route table, and one for requests that match none */
+#define ADV_LIMIT_ROUTES 96 /* rows of the route table, and one for requests that match none */
 
 /* name, help. Adding a counter = adding a row. */
 #define ADV_COUNTER_TABLE(X)                                                                                 \

@@ -3,7 +3,7 @@ import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { startDaemon, freshDatabase, golden, join, root, estimateRequest } from './daemon.mjs';
+import { startDaemon, freshDatabase, golden, join, root, sql, estimateRequest } from './daemon.mjs';
 
 let daemon;
 let document;
@@ -71,6 +71,15 @@ test('what is read is as documented', async () => {
     assert.equal((await assertAnswer('post', '/v1/runs/{run_id}/measurements', `/v1/runs/${stored.run_id}/measurements`, measured)).status, status);
   await assertAnswer('post', '/v1/runs/{run_id}/measurements', `/v1/runs/${stored.run_id}/measurements`, json({}));
   await assertAnswer('get', '/v1/runs/{run_id}/measurements', `/v1/runs/${stored.run_id}/measurements`);
+  const verification = JSON.parse((await assertAnswer('post', '/v1/runs/{run_id}/verifications', `/v1/runs/${stored.run_id}/verifications`, json({ top: 2 }))).text);
+  const result = { verdict: 'does_not_fit', reason: 'no', mode: 'assign', seconds: 3, compiled_hbm_bytes_per_device: 9e9, peak_at: 'loss', parts: [], buffers: [{ bytes: 1, shape: 'f32[1]', part: null }], versions: { jax: '1' } };
+  sql('api_schemas', `UPDATE verification_plans SET state = 'done', verdict = 'does_not_fit', compiled_hbm_bytes_per_device = 9e9, result = '${JSON.stringify(result)}'`);
+  for (const path of ['', '/events'])
+    await assertAnswer('get', `/v1/verifications/{verification_id}${path}`, `/v1/verifications/${verification.verification_id}${path}`);
+  await assertAnswer('get', '/v1/runs/{run_id}', `/v1/runs/${stored.run_id}`);
+  await assertAnswer('get', '/v1/runs/{run_id}/verifications', `/v1/runs/${stored.run_id}/verifications`);
+  await assertAnswer('post', '/v1/runs/{run_id}/verifications', `/v1/runs/${stored.run_id}/verifications`, json({ rank: 0 }));
+  await assertAnswer('delete', '/v1/verifications/{verification_id}', `/v1/verifications/${verification.verification_id}`);
   await assertAnswer('get', '/v1/accuracy', '/v1/accuracy');
   await assertAnswer('get', '/v1/accuracy', '/v1/accuracy?limit=0');
   await assertAnswer('put', '/v1/baselines/{project}/{label}', '/v1/baselines/p/l', json({ run_id: stored.run_id }));

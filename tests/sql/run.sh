@@ -47,8 +47,8 @@ holds 'an empty database gets all migrations' migrate one
 holds 'each is noted once' gives one 'SELECT count(*) FROM schema_migrations' "$(ls sql/migrations/*.sql | wc -l)"
 holds 'a second run changes nothing' migrate one
 holds 'and notes nothing' gives one 'SELECT count(*) FROM schema_migrations' "$(ls sql/migrations/*.sql | wc -l)"
-holds 'the numbers of the files have no gap' bash -c \
-    'n=0; for f in sql/migrations/*.sql; do n=$((n + 1)); [[ $f == sql/migrations/$(printf %04d $n)_*.sql ]] || exit 1; done'
+holds 'no two files have one number' bash -c \
+    '! ls sql/migrations | grep -vE "^[0-9]{4}_[a-z_]+.sql$" && [ -z "$(ls sql/migrations | cut -c 1-4 | uniq -d)" ]'
 fresh many
 many() { for _ in 1 2 3 4 5 6; do migrate many & done; for job in $(jobs -p); do wait "$job" || return 1; done; }
 holds 'six programs at once apply them once' many

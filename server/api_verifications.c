@@ -1,0 +1,137 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/json/decode_proof.h"
+#include "server/api.h"
+#include "server/app.h"
+#include "server/store_runs.h"
+#include "server/store_verifications.h"
+
+#define VERIFICATION_LIMIT_BYTES (8u * 1024u * 1024u) /* 100 plans of 16 KiB take 1.6 MiB */
+#define EVENTS_RETRY_MS          1000
+
+static const char *const no_query[] = {NULL};
+
+static adv_code create(struct adv_exchange *exchange, const struct adv_proof_request *request,
+                       char id[ADV_UUID_BYTES], adv_err *err)
+{
+    struct adv_stored_run run;
+    adv_code code = adv_store_run_get(exchange->db, exchange->parameters[0], &run, err);
+    if (code) return code;
+    const struct adv_verification_order order = {.run_id = run.id,
+                                                 .principal = exchange->principal,
+                                                 .response = run.response,
+                                                 .first_rank = request->first_rank,
+                                                 .last_rank = request->last_rank,
+                                                 .whole = request->whole};
+    adv_err found;
+    adv_err_init(&found);
+    code = adv_verification_create(exchange->db, &order, id, &found);
+    if (code == ADV_E_NOT_FOUND)
+        code = adv_err_add(err, ADV_E_INVALID, "/rank", NULL, "%s", found.findings[0].detail);
+    else if (code)
+        adv_err_merge(err, &found, "");
+    adv_store_run_free(&run);
+    return code;
+}
+
+/* Answers with the verification as it stands. */
+static void reply_state(struct adv_exchange *exchange, int status, const char *id)
+{
+    struct adv_text json;
+    adv_err err;
+    adv_err_init(&err);
+    adv_text_init(&json, VERIFICATION_LIMIT_BYTES);
+    if (adv_verification_print(exchange->db, id, &json, NULL, NULL, &err)) {
+        adv_text_free(&json);
+        adv_reply_problem(exchange, &err);
+        return;
+    }
+    adv_reply_header(exchange, "Cache-Control", "no-store");
+    adv_api_reply_made(exchange, status, &json);
+}
+
+void adv_api_verification_post(struct adv_exchange *exchange)
+{
+    struct adv_proof_request request;
+    char id[ADV_UUID_BYTES];
+    adv_err err;
+    adv_err_init(&err);
+    if (!adv_exchange_check_query(exchange, no_query)) return;
+    if (adv_decode_proof_request(exchange->body ? exchange->body : "", exchange->body_bytes, &request,
+                                 &err) ||
+        create(exchange, &request, id, &err)) {
+        adv_reply_problem(exchange, &err);
+        return;
+    }
+    adv_reply_header(exchange, "Location", "/v1/verifications/%s", id);
+    reply_state(exchange, 202, id);
+}
+
+void adv_api_verification_get(struct adv_exchange *exchange)
+{
+    if (adv_exchange_check_query(exchange, no_query)) reply_state(exchange, 200, exchange->parameters[0]);
+}
+
+void adv_api_verifications_list(struct adv_exchange *exchange)
+{
+    if (!adv_exchange_check_query(exchange, no_query)) return;
+    struct adv_text json;
+    adv_err err;
+    adv_err_init(&err);
+    adv_text_init(&json, VERIFICATION_LIMIT_BYTES);
+    if (adv_verifications_list(exchange->db, exchange->parameters[0], &json, &err)) {
+        adv_text_free(&json);
+        adv_reply_problem(exchange, &err);
+    } else {
+        adv_api_reply_made(exchange, 200, &json);
+    }
+}
+
+void adv_api_verification_delete(struct adv_exchange *exchange)
+{
+    adv_err err;
+    adv_err_init(&err);
+    if (!adv_exchange_check_query(exchange, no_query)) return;
+    if (adv_verification_cancel(exchange->db, exchange->parameters[0], &err))
+        adv_reply_problem(exchange, &err);
+    else
+        adv_reply_empty(exchange, 204);
+}
+
+/* One event with what has changed since the client's last one; the client's library asks again after `retry`.
+ * A compile says something every ten seconds: no connection and no thread waits for it. 204 ends the stream.
+ */
+void adv_api_verification_events(struct adv_exchange *exchange)
+{
+    char state[16] = "", id[24];
+    long changes = 0;
+    struct adv_text json, events;
+    adv_err err;
+    adv_err_init(&err);
+    if (!adv_exchange_check_query(exchange, no_query)) return;
+    adv_text_init(&json, VERIFICATION_LIMIT_BYTES);
+    adv_text_init(&events, VERIFICATION_LIMIT_BYTES + 256);
+    if (adv_verification_print(exchange->db, exchange->parameters[0], &json, state, &changes, &err)) {
+        adv_text_free(&json);
+        adv_reply_problem(exchange, &err);
+        return;
+    }
+    const char *last = exchange->headers[ADV_HEADER_LAST_EVENT_ID];
+    const bool ended = strcmp(state, "done") == 0 || strcmp(state, "cancelled") == 0;
+    (void)snprintf(id, sizeof id, "%ld", changes);
+    const bool seen = last && strcmp(last, id) == 0;
+    adv_reply_header(exchange, "Cache-Control", "no-store");
+    if (seen && ended) {
+        adv_reply_empty(exchange, 204);
+    } else {
+        adv_text_format(&events, "retry: %d\n", EVENTS_RETRY_MS);
+        if (!seen) {
+            adv_text_format(&events, "id: %s\nevent: %s\ndata: ", id, ended ? state : "progress");
+            adv_text_append(&events, json.data);
+        }
+        adv_text_append(&events, "\n\n");
+        adv_reply_text(exchange, 200, "text/event-stream", events.data, events.length_bytes);
+    }
+    adv_text_free(&json);
+}

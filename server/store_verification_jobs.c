@@ -1,0 +1,150 @@
+/* store_verification_jobs.c: the queue of plans, from the side of the verifiers. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/store_verifications.h"
+
+#define REFUSED_AFTER "failed after too many attempts: a compile of this plan ended its verifier each time"
+
+static adv_code run(struct adv_db *db, const char *sql, int count, const char *const *values, int *changed,
+                    adv_err *err)
+{
+    struct adv_rows rows;
+    adv_code code = adv_db_run(db, sql, count, values, &rows, err);
+    if (code) return code;
+    if (changed) *changed = rows.affected_count;
+    adv_rows_free(&rows);
+    return ADV_OK;
+}
+
+/* Ends what need not be compiled: plans that others have answered meanwhile, and those that were tried too
+ * often. */
+static adv_code settle(struct adv_db *db, adv_err *err)
+{
+    static const char answered[] =
+        "UPDATE verification_plans p SET state = 'done', lease_until = NULL, ended_at = now(), stage = '', "
+        "changes = changes + 1, verdict = k.verdict, compiled_hbm_bytes_per_device = "
+        "k.compiled_hbm_bytes_per_device, result = k.result FROM proofs k WHERE k.plan_sha256 = "
+        "p.plan_sha256 "
+        "AND p.state = 'queued'";
+    static const char given_up[] =
+        "UPDATE verification_plans SET state = 'done', lease_until = NULL, ended_at = now(), stage = '', "
+        "changes = changes + 1, verdict = 'failed', result = $1::json WHERE state = 'running' AND "
+        "lease_until < now() AND attempts >= $2::int";
+    char most[16];
+    char *result = adv_proof_failed(REFUSED_AFTER, false, 0.0);
+    (void)snprintf(most, sizeof most, "%d", ADV_VERIFICATION_ATTEMPTS);
+    const char *const values[] = {result, most};
+    adv_code code = run(db, answered, 0, NULL, NULL, err);
+    if (!code) code = run(db, given_up, 2, values, NULL, err);
+    free(result);
+    return code;
+}
+
+adv_code adv_verification_take(struct adv_db *db, const char *worker, int lease_s,
+                               struct adv_verification_job *job, bool *taken, adv_err *err)
+{
+    /* Not a plan that another verifier is compiling already: its word will be the answer to both. */
+    static const char sql[] =
+        "WITH next AS (SELECT p.verification_id, p.rank FROM verification_plans p WHERE (p.state = 'queued' "
+        "OR (p.state = 'running' AND p.lease_until < now())) AND NOT EXISTS (SELECT FROM verification_plans "
+        "o WHERE o.plan_sha256 = p.plan_sha256 AND o.state = 'running' AND o.lease_until >= now()) ORDER BY "
+        "p.verification_id, p.rank LIMIT 1 FOR UPDATE SKIP LOCKED) UPDATE verification_plans p SET state = "
+        "'running', attempts = p.attempts + 1, worker = $1, stage = 'starting', changes = p.changes + 1, "
+        "lease_until = now() + $2::int * interval '1 second' FROM next n, verifications v WHERE "
+        "p.verification_id = n.verification_id AND p.rank = n.rank AND v.id = p.verification_id RETURNING "
+        "p.verification_id, p.rank, p.attempts, v.mode, p.plan_sha256, p.plan";
+    char lease[16];
+    (void)snprintf(lease, sizeof lease, "%d", lease_s);
+    const char *const values[] = {worker, lease};
+    struct adv_rows rows;
+    memset(job, 0, sizeof *job);
+    *taken = false;
+    adv_code code = settle(db, err);
+    if (!code) code = adv_db_run(db, sql, 2, values, &rows, err);
+    if (code) return code;
+    if (rows.count > 0) {
+        (void)snprintf(job->verification_id, sizeof job->verification_id, "%s", adv_rows_text(&rows, 0, 0));
+        job->rank = atoi(adv_rows_text(&rows, 0, 1));
+        job->attempt = atoi(adv_rows_text(&rows, 0, 2));
+        job->whole = strcmp(adv_rows_text(&rows, 0, 3), "whole") == 0;
+        (void)snprintf(job->digest, sizeof job->digest, "%s", adv_rows_text(&rows, 0, 4));
+        job->plan = strdup(adv_rows_text(&rows, 0, 5));
+        *taken = job->plan != NULL;
+    }
+    adv_rows_free(&rows);
+    return ADV_OK;
+}
+
+struct key {
+    char rank[16], attempt[16];
+};
+
+static void key_of(const struct adv_verification_job *job, struct key *key)
+{
+    (void)snprintf(key->rank, sizeof key->rank, "%d", job->rank);
+    (void)snprintf(key->attempt, sizeof key->attempt, "%d", job->attempt);
+}
+
+#define HELD "verification_id = $1::uuid AND rank = $2::int AND attempts = $3::int AND state = 'running'"
+
+adv_code adv_verification_renew(struct adv_db *db, const struct adv_verification_job *job, int lease_s,
+                                const char *stage, bool *held, adv_err *err)
+{
+    static const char sql[] =
+        "UPDATE verification_plans SET lease_until = now() + $4::int * interval '1 second', stage = "
+        "coalesce($5, stage), changes = changes + ($5::text IS DISTINCT FROM NULL AND $5 <> stage)::int "
+        "WHERE " HELD;
+    struct key key;
+    char lease[16];
+    int changed = 0;
+    key_of(job, &key);
+    (void)snprintf(lease, sizeof lease, "%d", lease_s);
+    const char *const values[] = {job->verification_id, key.rank, key.attempt, lease, stage};
+    adv_code code = run(db, sql, 5, values, &changed, err);
+    *held = changed > 0;
+    return code;
+}
+
+adv_code adv_verification_finish(struct adv_db *db, const struct adv_verification_job *job,
+                                 const char *result, bool *held, adv_err *err)
+{
+    static const char done[] =
+        "UPDATE verification_plans SET state = 'done', lease_until = NULL, ended_at = now(), stage = '', "
+        "changes = changes + 1, verdict = $4, compiled_hbm_bytes_per_device = $5::float8, result = $6::json "
+        "WHERE " HELD;
+    static const char keep[] =
+        "INSERT INTO proofs (plan_sha256, mode, versions, verdict, compiled_hbm_bytes_per_device, result) "
+        "VALUES ($1, $2, $3, $4, $5::float8, $6::json) ON CONFLICT DO NOTHING";
+    struct adv_proof_summary summary;
+    struct key key;
+    char bytes[32];
+    int changed = 0;
+    adv_code code = adv_proof_summarize(result, &summary, err);
+    if (code) return code;
+    key_of(job, &key);
+    (void)snprintf(bytes, sizeof bytes, "%.17g", summary.compiled_hbm_bytes_per_device);
+    const char *size = summary.compiled_hbm_bytes_per_device > 0.0 ? bytes : NULL;
+    const char *verdict = adv_proof_verdict_name(summary.verdict);
+    const char *const values[] = {job->verification_id, key.rank, key.attempt, verdict, size, result};
+    code = run(db, done, 6, values, &changed, err);
+    *held = changed > 0;
+    if (code || !*held || summary.verdict == ADV_PROOF_FAILED) return code;
+    const char *const word[] = {job->digest, job->whole ? "whole" : "assign", summary.versions, verdict, size,
+                                result};
+    code = run(db, keep, 6, word, NULL, err);
+    return code ? code : settle(db, err);
+}
+
+adv_code adv_verification_release(struct adv_db *db, const struct adv_verification_job *job, adv_err *err)
+{
+    static const char sql[] =
+        "UPDATE verification_plans SET state = 'queued', lease_until = NULL, stage = '', changes = "
+        "changes + 1 WHERE " HELD;
+    struct key key;
+    key_of(job, &key);
+    const char *const values[] = {job->verification_id, key.rank, key.attempt};
+    return run(db, sql, 3, values, NULL, err);
+}

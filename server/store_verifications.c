@@ -1,0 +1,266 @@
+/* store_verifications.c: asking for verifications and looking at them. */
+#include "server/store_verifications.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/compiler.h"
+#include "server/json_text.h"
+
+#define DIGEST_LIMIT_BYTES (2u * 1024u * 1024u)
+#define CREATED_AT         "to_char(v.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
+
+/* The whole is running while a plan is, and queued while one is; it is cancelled when its last plans were. */
+#define STATE_OF_ALL                                                                                         \
+    "CASE WHEN bool_or(p.state = 'running') THEN 'running' WHEN bool_or(p.state = 'queued') THEN CASE WHEN " \
+    "bool_or(p.state = 'done') THEN 'running' ELSE 'queued' END WHEN bool_or(p.state = 'cancelled') THEN "   \
+    "'cancelled' ELSE 'done' END"
+
+void adv_verification_digest(const char *plan, bool whole, char digest[ADV_SHA256_HEX])
+{
+    struct adv_text text;
+    adv_text_init(&text, DIGEST_LIMIT_BYTES);
+    adv_text_format(&text, "%s\n", whole ? "whole" : "assign");
+    adv_text_append(&text, adv_compiler_versions());
+    adv_text_append(&text, plan);
+    adv_sha256_hex(text.data ? text.data : "", text.length_bytes, digest);
+    adv_text_free(&text);
+}
+
+static adv_code queue_plan(struct adv_db *db, const char *id, const struct adv_verification_order *order,
+                           int rank, const struct adv_proof_plan *plan, adv_err *err)
+{
+    /* A word that is there already ends the plan where it begins. */
+    static const char sql[] =
+        "INSERT INTO verification_plans (verification_id, rank, plan_sha256, plan, predicted, "
+        "predicted_hbm_bytes_per_device, state, ended_at, verdict, compiled_hbm_bytes_per_device, result) "
+        "SELECT $1::uuid, $2::int, $3, $4, $5::json, ($5::json->>'hbm_bytes_per_device')::float8, CASE WHEN "
+        "k.result IS NULL THEN 'queued' ELSE 'done' END, CASE WHEN k.result IS NOT NULL THEN now() END, "
+        "k.verdict, k.compiled_hbm_bytes_per_device, k.result FROM (SELECT 1) one LEFT JOIN proofs k ON "
+        "k.plan_sha256 = $3 ON CONFLICT DO NOTHING";
+    char digest[ADV_SHA256_HEX], rank_text[16];
+    adv_verification_digest(plan->plan, order->whole, digest);
+    (void)snprintf(rank_text, sizeof rank_text, "%d", rank);
+    const char *const values[] = {id, rank_text, digest, plan->plan, plan->predicted};
+    return adv_db_run(db, sql, 5, values, NULL, err);
+}
+
+static adv_code queue_plans(struct adv_db *db, const char *id, const struct adv_verification_order *order,
+                            adv_err *err)
+{
+    adv_code code = ADV_OK;
+    int ranks_count = order->last_rank;
+    for (int rank = order->first_rank; rank <= order->last_rank && rank <= ranks_count && !code; rank++) {
+        struct adv_proof_plan plan;
+        code = adv_proof_plan_read(order->response, strlen(order->response), rank, &plan, &ranks_count, err);
+        if (code) break;
+        code = queue_plan(db, id, order, rank, &plan, err);
+        adv_proof_plan_free(&plan);
+    }
+    return code;
+}
+
+adv_code adv_verification_create(struct adv_db *db, const struct adv_verification_order *order,
+                                 char id[ADV_UUID_BYTES], adv_err *err)
+{
+    struct adv_proof_plan first;
+    int ranks_count = 0;
+    adv_code code = adv_proof_plan_read(order->response, strlen(order->response), order->first_rank, &first,
+                                        &ranks_count, err);
+    if (code) return code;
+    adv_proof_plan_free(&first);
+    adv_uuid_make(id);
+    const char *const values[] = {id, order->run_id, order->whole ? "whole" : "assign", order->principal};
+    code = adv_db_run(
+        db, "INSERT INTO verifications (id, run_id, mode, created_by) VALUES ($1::uuid, $2::uuid, $3, $4)", 4,
+        values, NULL, err);
+    if (!code) code = queue_plans(db, id, order, err);
+    return code;
+}
+
+/* One plan of the list, with the result and the prediction beside it where it is done. */
+static adv_code print_plan(const struct adv_rows *rows, int row, struct adv_text *json, adv_err *err)
+{
+    enum { RANK = 4, STATE, STAGE, ATTEMPTS, PREDICTED, RESULT, BYTES };
+    const char *result = adv_rows_text(rows, row, RESULT);
+    const char *state = adv_rows_text(rows, row, STATE);
+    struct adv_text one;
+    adv_text_init(&one, ADV_LIMIT_PROOF_BYTES);
+    adv_code code = ADV_OK;
+    if (result) {
+        char members[64];
+        struct adv_text joined;
+        adv_text_init(&joined, ADV_LIMIT_PROOF_BYTES);
+        code = adv_proof_join(result, adv_rows_text(rows, row, PREDICTED),
+                              atoi(adv_rows_text(rows, row, RANK)), &joined, err);
+        (void)snprintf(members, sizeof members, "\"state\":\"%s\",\"attempts\":%s", state,
+                       adv_rows_text(rows, row, ATTEMPTS));
+        if (!code) adv_json_text_extend(&one, joined.data, joined.length_bytes, members);
+        adv_text_free(&joined);
+    } else {
+        adv_text_append(&one, "{");
+        adv_json_text_raw(&one, "rank", adv_rows_text(rows, row, RANK));
+        adv_json_text_string(&one, "state", state);
+        adv_json_text_string(&one, "stage", adv_rows_text(rows, row, STAGE));
+        adv_json_text_raw(&one, "attempts", adv_rows_text(rows, row, ATTEMPTS));
+        adv_json_text_raw(&one, "predicted_hbm_bytes_per_device", adv_rows_text(rows, row, BYTES));
+        adv_json_text_raw(&one, "verdict", NULL);
+        adv_text_append(&one, "}");
+    }
+    if (!code) adv_text_append(json, one.data ? one.data : "null");
+    adv_text_free(&one);
+    return code;
+}
+
+static adv_code not_found(const char *id, adv_err *err)
+{
+    return adv_err_add(err, ADV_E_NOT_FOUND, "", "a verification's id is a UUID",
+                       "there is no verification '%.64s'", id);
+}
+
+static adv_code print_plans(const struct adv_rows *rows, struct adv_text *json, adv_err *err)
+{
+    struct adv_text first;
+    adv_text_init(&first, ADV_LIMIT_PROOF_BYTES);
+    adv_code code = print_plan(rows, 0, &first, err);
+    if (!code) adv_json_text_raw(json, "result", first.data);
+    adv_json_text_raw(json, "results", "[");
+    for (int i = 0; i < rows->count && !code; i++) {
+        if (i) adv_text_append(json, ",");
+        code = print_plan(rows, i, json, err);
+    }
+    adv_text_append(json, "]}");
+    adv_text_free(&first);
+    return code;
+}
+
+adv_code adv_verification_print(struct adv_db *db, const char *id, struct adv_text *json, char state[16],
+                                long *changes, adv_err *err)
+{
+    static const char of_all[] =
+        "SELECT v.run_id, v.mode, " CREATED_AT ", " STATE_OF_ALL ", min(p.rank) FILTER (WHERE p.verdict = "
+        "'compiles'), sum(p.changes) FROM verifications v JOIN verification_plans p ON p.verification_id = "
+        "v.id WHERE v.id = $1::uuid GROUP BY v.id";
+    static const char of_each[] =
+        "SELECT 1, 1, 1, 1, p.rank, p.state, p.stage, p.attempts, p.predicted, p.result, "
+        "p.predicted_hbm_bytes_per_device FROM verification_plans p WHERE p.verification_id = $1::uuid ORDER "
+        "BY p.rank";
+    static const char *const names[] = {"run_id", "mode", "created_at", "state"};
+    struct adv_rows rows;
+    if (!adv_uuid_valid(id)) return not_found(id, err);
+    adv_code code = adv_db_run(db, of_all, 1, &id, &rows, err);
+    if (code) return code;
+    const bool found = rows.count > 0;
+    if (found) {
+        adv_text_append(json, "{");
+        adv_json_text_string(json, "verification_id", id);
+        for (int i = 0; i < 4; i++) adv_json_text_string(json, names[i], adv_rows_text(&rows, 0, i));
+        adv_json_text_raw(json, "first_proven_rank", adv_rows_text(&rows, 0, 4));
+        if (state) (void)snprintf(state, 16, "%s", adv_rows_text(&rows, 0, 3));
+        if (changes) *changes = atol(adv_rows_text(&rows, 0, 5));
+    }
+    adv_rows_free(&rows);
+    if (!found) return not_found(id, err);
+    code = adv_db_run(db, of_each, 1, &id, &rows, err);
+    if (code) return code;
+    code = rows.count > 0 ? print_plans(&rows, json, err) : not_found(id, err);
+    adv_rows_free(&rows);
+    return code;
+}
+
+adv_code adv_verification_cancel(struct adv_db *db, const char *id, adv_err *err)
+{
+    static const char sql[] =
+        "WITH known AS (SELECT id FROM verifications WHERE id = $1::uuid), ended AS (UPDATE "
+        "verification_plans SET state = 'cancelled', lease_until = NULL, ended_at = now(), changes = changes "
+        "+ 1 WHERE verification_id = $1::uuid AND state IN ('queued', 'running')) SELECT count(*) FROM known";
+    struct adv_rows rows;
+    if (!adv_uuid_valid(id)) return not_found(id, err);
+    adv_code code = adv_db_run(db, sql, 1, &id, &rows, err);
+    if (code) return code;
+    const bool found = atoi(adv_rows_text(&rows, 0, 0)) > 0;
+    adv_rows_free(&rows);
+    return found ? ADV_OK : not_found(id, err);
+}
+
+static adv_code run_for_json(struct adv_db *db, const char *sql, const char *value, struct adv_text *json,
+                             bool *found, adv_err *err)
+{
+    struct adv_rows rows;
+    adv_code code = adv_db_run(db, sql, 1, &value, &rows, err);
+    if (code) return code;
+    const char *text = rows.count > 0 ? adv_rows_text(&rows, 0, 0) : NULL;
+    *found = text != NULL;
+    if (text) adv_text_append(json, text);
+    adv_rows_free(&rows);
+    return ADV_OK;
+}
+
+adv_code adv_verifications_list(struct adv_db *db, const char *run_id, struct adv_text *json, adv_err *err)
+{
+    static const char sql[] =
+        "SELECT json_build_object('verifications', coalesce((SELECT json_agg(w.json ORDER BY w.id DESC) FROM "
+        "(SELECT v.id, json_build_object('verification_id', v.id, 'mode', v.mode, 'created_at', " CREATED_AT
+        ", 'state', " STATE_OF_ALL ", 'ranks', json_agg(p.rank ORDER BY p.rank), 'first_proven_rank', "
+        "min(p.rank) FILTER (WHERE p.verdict = 'compiles')) AS json FROM verifications v JOIN "
+        "verification_plans p ON p.verification_id = v.id WHERE v.run_id = r.id GROUP BY v.id) w), "
+        "'[]'::json)) FROM runs r WHERE r.id = $1::uuid";
+    bool found = false;
+    if (adv_uuid_valid(run_id)) {
+        adv_code code = run_for_json(db, sql, run_id, json, &found, err);
+        if (code) return code;
+    }
+    return found ? ADV_OK
+                 : adv_err_add(err, ADV_E_NOT_FOUND, "", "a run id is a UUID", "there is no run '%.64s'",
+                               run_id);
+}
+
+adv_code adv_verification_of_run(struct adv_db *db, const char *run_id, struct adv_text *json, adv_err *err)
+{
+    /* Ids sort by time: of each rank the newest word counts, and before there is one what is under way. */
+    static const char sql[] =
+        "WITH newest AS (SELECT DISTINCT ON (p.rank) p.*, v.id AS of FROM verification_plans p JOIN "
+        "verifications v ON v.id = p.verification_id WHERE v.run_id = $1::uuid AND p.state <> 'cancelled' "
+        "ORDER BY p.rank, p.state = 'done' DESC, v.id DESC), proven AS (SELECT min(rank) AS rank FROM newest "
+        "WHERE verdict = 'compiles') SELECT json_build_object('plans', json_agg(json_build_object('rank', "
+        "n.rank, 'verification_id', n.of, 'state', n.state, 'verdict', n.verdict, "
+        "'compiled_hbm_bytes_per_device', n.compiled_hbm_bytes_per_device, 'predicted_hbm_bytes_per_device', "
+        "n.predicted_hbm_bytes_per_device, 'hbm_error_frac', n.predicted_hbm_bytes_per_device / "
+        "n.compiled_hbm_bytes_per_device - 1, 'reason', n.result->>'reason') ORDER BY n.rank), "
+        "'first_proven_rank', (SELECT rank FROM proven), 'message', (SELECT 'the compiler does not take plan "
+        "1 (' || f.verdict || coalesce(': ' || (f.result->>'reason'), '') || '); ' || coalesce('plan ' || "
+        "(SELECT rank FROM proven) || ' is the first that compiles and fits', 'none of the plans that were "
+        "tried compiles and fits') FROM newest f WHERE f.rank = 1 AND f.verdict IN ('refused', "
+        "'does_not_fit'))) FROM newest n HAVING count(*) > 0";
+    bool found = false;
+    adv_code code = run_for_json(db, sql, run_id, json, &found, err);
+    if (!code && !found) adv_text_append(json, "null");
+    return code;
+}
+
+adv_code adv_verification_find(struct adv_db *db, const char *plan, struct adv_verification_word *word,
+                               adv_err *err)
+{
+    char assign[ADV_SHA256_HEX], whole[ADV_SHA256_HEX];
+    struct adv_rows rows;
+    adv_verification_digest(plan, false, assign);
+    adv_verification_digest(plan, true, whole);
+    const char *const values[] = {assign, whole};
+    memset(word, 0, sizeof *word);
+    adv_code code = adv_db_run(db,
+                               "SELECT verdict, compiled_hbm_bytes_per_device, versions FROM proofs WHERE "
+                               "plan_sha256 IN ($1, $2) ORDER BY created_at DESC LIMIT 1",
+                               2, values, &rows, err);
+    if (code) return code;
+    word->known = rows.count > 0;
+    if (word->known) {
+        const char *bytes = adv_rows_text(&rows, 0, 1);
+        (void)snprintf(word->verdict, sizeof word->verdict, "%s", adv_rows_text(&rows, 0, 0));
+        word->compiled_hbm_bytes_per_device = bytes ? strtod(bytes, NULL) : (double)NAN;
+        (void)snprintf(word->versions, sizeof word->versions, "%s", adv_rows_text(&rows, 0, 2));
+    }
+    adv_rows_free(&rows);
+    return ADV_OK;
+}

@@ -1,0 +1,211 @@
+// Verifications over HTTP and the verifiers that work them off, with a program in the compiler's place: what a client is
+// told when, that a plan is compiled once, and what is left when a verifier is killed in the middle.
+import test, { after, before } from 'node:test';
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { adviseRequest, estimateRequest, freshDatabase, join, problem, program, root, run, scratchFolder, sleep, sql, startDaemon, until } from './daemon.mjs';
+
+const fake = join(root, 'tests/api/fake_compiler.mjs');
+const name = 'api_verifications';
+const { folder, remove } = scratchFolder();
+let daemon;
+let url;
+const verifiers = new Set();
+before(async () => {
+  url = freshDatabase(name);
+  daemon = await startDaemon({ database: url });
+});
+after(async () => {
+  for (const child of verifiers) child.kill('SIGKILL');
+  await daemon.stop();
+  remove();
+});
+
+let seed = 8;
+const fresh = () => { seed += 8; return seed; }; // another batch is another plan, which nobody has compiled
+const store = async (request) => (await (await daemon.post(request.workload ? '/v1/advise' : '/v1/estimate', { ...request, store: true })).json()).run_id;
+const storeNew = () => store(estimateRequest({ config: { ...estimateRequest().config, gradient_accumulation_steps: fresh() } }));
+const get = async (path) => (await daemon.fetch(path)).json();
+const ask = async (runId, body = {}) => {
+  const response = await daemon.post(`/v1/runs/${runId}/verifications`, body);
+  const text = await response.text();
+  assert.equal(response.status, 202, text);
+  const path = response.headers.get('location');
+  assert.equal(path, `/v1/verifications/${JSON.parse(text).verification_id}`);
+  return path;
+};
+const ended = (path, ms) => until(`${path} ends`, async () => {
+  const now = await get(path);
+  return ['done', 'cancelled'].includes(now.state) && now;
+}, ms);
+function verifier({ FAKE = 'fits', args = [], log = 'log' } = {}) {
+  const child = spawn(program, ['verifier', '--database-url', url, '--compiler', fake, '--lease', '2', ...args],
+    { env: { PATH: process.env.PATH, TMPDIR: folder, FAKE, FAKE_LOG: join(folder, log) }, stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.on('data', (bytes) => { said += bytes; });
+  verifiers.add(child);
+  const exit = new Promise((resolve) => { child.on('close', (status, signal) => { verifiers.delete(child); resolve(status ?? signal); }); });
+  return { child, exit, log: () => said, stop: async () => { child.kill('SIGTERM'); return exit; } };
+}
+const compiles = (log = 'log') => (existsSync(join(folder, log)) ? readFileSync(join(folder, log), 'utf8').trim().split('\n') : []);
+
+test('a plan is queued, compiled and stands beside its prediction; the next question is answered at once', async () => {
+  const runId = await storeNew();
+  assert.equal((await get(`/v1/runs/${runId}`)).verification, null);
+  const tag = (await daemon.fetch(`/v1/runs/${runId}`)).headers.get('etag');
+  const path = await ask(runId);
+  assert.equal((await get(path)).state, 'queued');
+  const worker = verifier();
+  const done = await ended(path);
+  assert.equal(done.state, 'done');
+  assert.equal(done.first_proven_rank, 1);
+  assert.equal(done.result.verdict, 'compiles');
+  assert.equal(done.result.compiled_hbm_bytes_per_device, 21e9);
+  const stored = await get(`/v1/runs/${runId}`);
+  assert.equal(done.result.predicted_hbm_bytes_per_device, stored.hbm_bytes_per_device);
+  assert.equal(stored.verification.plans[0].verdict, 'compiles');
+  assert.equal(stored.verification.message, null);
+  const fresher = await daemon.fetch(`/v1/runs/${runId}`, { headers: { 'If-None-Match': tag } });
+  assert.equal(fresher.status, 200, 'a run with news is not "not modified"');
+  assert.equal((await get(`/v1/runs/${runId}/verifications`)).verifications.length, 1);
+  const before = compiles().length;
+  const again = await (await daemon.post(`/v1/runs/${runId}/verifications`, { rank: 1 })).json();
+  assert.equal(again.state, 'done');
+  assert.equal(again.result.compiled_hbm_bytes_per_device, 21e9);
+  assert.equal((await get(await ask(runId, { mode: 'whole' }))).state, 'queued', 'another mode is another question');
+  await until('whole', async () => compiles().length === before + 1);
+  assert.equal(await worker.stop(), 0);
+});
+
+test('when plan 1 does not fit the run says so and names the first that does', async () => {
+  const runId = await store(adviseRequest({ search: { top_k: 3 } }));
+  const plans = (await get(`/v1/runs/${runId}`)).response.ranked;
+  const path = await ask(runId, { top: 9 });
+  // by the rank in turn: the verifier takes them in order
+  const first = verifier({ FAKE: 'oom', args: ['--until-empty'] });
+  await until('the first is done', async () => (await get(path)).results[0].state === 'done');
+  await first.stop();
+  sql(name, `UPDATE verification_plans SET state = 'queued', verdict = NULL, result = NULL, compiled_hbm_bytes_per_device = NULL WHERE rank > 1 AND verification_id = '${path.split('/').pop()}';
+    DELETE FROM proofs WHERE verdict = 'does_not_fit' AND plan_sha256 IN (SELECT plan_sha256 FROM verification_plans WHERE rank > 1)`);
+  const second = verifier({ args: ['--until-empty'] });
+  const done = await ended(path);
+  assert.equal(await second.exit, 0, 'leaves when no plan waits');
+  assert.deepEqual(done.results.map((one) => one.verdict), ['does_not_fit', ...Array(plans.length - 1).fill('compiles')]);
+  assert.equal(done.first_proven_rank, 2);
+  const { verification } = await get(`/v1/runs/${runId}`);
+  assert.match(verification.message, /does not take plan 1 \(does_not_fit: XLA needs more.*plan 2 is the first/);
+  assert.equal(verification.first_proven_rank, 2);
+});
+
+test('a verifier that is killed in the middle: another does the job, once', async () => {
+  const runId = await storeNew();
+  const path = await ask(runId);
+  const lost = verifier({ FAKE: 'fits:60', log: 'killed' });
+  await until('the compile has begun', async () => compiles('killed').length === 1 && (await get(path)).results[0].stage === 'compiling');
+  const pid = Number(compiles('killed')[0].split(' ')[0]);
+  lost.child.kill('SIGKILL');
+  await lost.exit;
+  await until('its child is gone too', () => !existsSync(`/proc/${pid}`));
+  const next = [verifier({ log: 'killed' }), verifier({ log: 'killed' })];
+  const done = await ended(path, 15000);
+  assert.equal(done.result.verdict, 'compiles');
+  assert.equal(done.result.attempts, 2);
+  await sleep(1500);
+  assert.equal(compiles('killed').length, 2, 'one lost, one done, no third');
+  for (const worker of next) assert.equal(await worker.stop(), 0);
+});
+
+test('many verifiers do each plan once, and equal plans together', async () => {
+  const runs = await Promise.all([1, 2, 3, 4, 5, 6].map(storeNew));
+  const paths = [];
+  for (const runId of [...runs, ...runs]) paths.push(await ask(runId));
+  const workers = [1, 2, 3].map(() => verifier({ FAKE: 'fits:0.2', log: 'many', args: ['--until-empty'] }));
+  for (const path of paths) assert.equal((await ended(path, 20000)).result.verdict, 'compiles');
+  for (const worker of workers) assert.equal(await worker.exit, 0);
+  assert.equal(compiles('many').length, runs.length);
+});
+
+test('a plan that ends its verifier each time is given up', async () => {
+  const path = await ask(await storeNew());
+  const id = path.split('/').pop();
+  sql(name, `UPDATE verification_plans SET state = 'running', attempts = 3, lease_until = now() - interval '1 second' WHERE verification_id = '${id}'`);
+  const worker = verifier({ log: 'given-up' });
+  const done = await ended(path);
+  assert.equal(done.result.verdict, 'failed');
+  assert.match(done.result.reason, /too many attempts/);
+  assert.equal(compiles('given-up').length, 0);
+  await worker.stop();
+});
+
+test('failed is no word on a plan: asked again, it is compiled again', async () => {
+  const runId = await storeNew();
+  const silent = verifier({ FAKE: 'silent' });
+  assert.equal((await ended(await ask(runId))).result.verdict, 'failed');
+  await silent.stop();
+  const path = await ask(runId);
+  assert.equal((await get(path)).state, 'queued');
+  const worker = verifier();
+  assert.equal((await ended(path)).result.verdict, 'compiles');
+  await worker.stop();
+});
+
+test('a verifier that is told to leave gives its plan back at once', async () => {
+  const path = await ask(await storeNew());
+  const worker = verifier({ FAKE: 'fits:60' });
+  await until('it runs', async () => (await get(path)).state === 'running');
+  assert.equal(await worker.stop(), 0);
+  assert.equal((await get(path)).state, 'queued');
+  assert.equal((await daemon.fetch(path, { method: 'DELETE' })).status, 204);
+});
+
+test('cancelled: the compile ends, and what is done stays', async () => {
+  const path = await ask(await storeNew());
+  const worker = verifier({ FAKE: 'fits:60', log: 'cancelled' });
+  await until('it runs', async () => compiles('cancelled').length === 1);
+  const pid = Number(compiles('cancelled')[0].split(' ')[0]);
+  assert.equal((await daemon.fetch(path, { method: 'DELETE' })).status, 204);
+  assert.equal((await get(path)).state, 'cancelled');
+  await until('the child is gone', () => !existsSync(`/proc/${pid}`));
+  await worker.stop();
+  await problem(assert, await daemon.fetch('/v1/verifications/x', { method: 'DELETE' }), 404, 'not-found');
+});
+
+test('events: what is new since the last one, then no more', async () => {
+  const path = await ask(await storeNew());
+  const events = async (last) => {
+    const response = await daemon.fetch(`${path}/events`, { headers: last ? { 'Last-Event-ID': last } : {} });
+    return { status: response.status, type: response.headers.get('content-type'), text: await response.text() };
+  };
+  const first = await events();
+  assert.equal(first.type, 'text/event-stream');
+  assert.match(first.text, /^retry: 1000\nid: 0\nevent: progress\ndata: \{"verification_id"/);
+  assert.equal((await events('0')).text, 'retry: 1000\n\n\n', 'nothing new');
+  const worker = verifier();
+  await ended(path);
+  const last = await events('0');
+  assert.match(last.text, /event: done\ndata: .*"verdict":"compiles"/);
+  assert.equal((await events(last.text.match(/id: (\d+)/)[1])).status, 204);
+  await worker.stop();
+});
+
+test('bad questions', async () => {
+  const runId = await storeNew();
+  for (const [body, pointer] of [[{ rank: 0 }, '/rank'], [{ rank: 1, top: 2 }, '/top'], [{ mode: 'half' }, '/mode'], [{ rang: 1 }, '/rang'], [{ rank: 2 }, '/rank']]) {
+    const found = await problem(assert, await daemon.post(`/v1/runs/${runId}/verifications`, body), 422, body.rank === 0 ? 'out-of-range' : 'invalid-request')
+      .catch(async () => problem(assert, await daemon.post(`/v1/runs/${runId}/verifications`, body), 422, 'out-of-range'));
+    assert.equal(found.errors[0].pointer, pointer);
+  }
+  await problem(assert, await daemon.post('/v1/runs/x/verifications', {}), 404, 'not-found');
+  for (const path of ['/v1/verifications/x', `/v1/verifications/${runId}`, `/v1/verifications/${runId}/events`])
+    await problem(assert, await daemon.fetch(path), 404, 'not-found');
+});
+
+test('without an environment a verifier takes nothing and says how to make one', async () => {
+  const path = await ask(await storeNew());
+  const done = await run(['verifier', '--database-url', url, '--compile-env', join(folder, 'none')]);
+  assert.equal(done.status, 3);
+  assert.match(done.err, /tpu-advisor verify --install/);
+  assert.equal((await get(path)).state, 'queued');
+  assert.deepEqual(readdirSync(folder).filter((entry) => entry.startsWith('tpu-advisor-verify')).length, 1, 'only what was killed left a folder');
+});

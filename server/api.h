@@ -9,6 +9,12 @@
 void adv_api_answer(
     struct adv_exchange *exchange); /* POST estimate, advise, kernels, lint: route->kind says which */
 
+/* On the HTTP thread: a question that was answered before is answered without a worker. */
+bool adv_api_answer_at_once(struct adv_exchange *exchange);
+
+/* ADV_E_FORBIDDEN: the token may not store. */
+adv_code adv_api_refuse_store(adv_err *err);
+
 /* Runs the engine for a handler: counts its time and its evaluations, and refuses "store" (ADV_E_FORBIDDEN)
  * to a token that may not write. `answer` needs adv_answer_free only on ADV_OK. */
 ADV_MUST_CHECK adv_code adv_api_run_engine(struct adv_exchange *exchange, int kind, const char *json,

@@ -3,6 +3,8 @@
 #include <time.h>
 
 #include "engine/advise.h"
+#include "engine/json/question.h"
+#include "server/answer_cache.h"
 #include "server/api.h"
 #include "server/app.h"
 #include "server/keep.h"
@@ -101,6 +103,13 @@ static int64_t now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
+adv_code adv_api_refuse_store(adv_err *err)
+{
+    return adv_err_add(err, ADV_E_FORBIDDEN, "/store",
+                       "leave \"store\" out, or use a token with the scope write",
+                       "the token may not store runs");
+}
+
 adv_code adv_api_run_engine(struct adv_exchange *exchange, int kind, const char *json, size_t json_bytes,
                             struct adv_answer *answer, adv_err *err)
 {
@@ -117,31 +126,130 @@ adv_code adv_api_run_engine(struct adv_exchange *exchange, int kind, const char 
         adv_metrics_add(metrics, ADV_COUNTER_EVALUATIONS, (uint64_t)answer->evaluations);
     if (!answer->wants_store || (exchange->scopes & ADV_SCOPE_WRITE)) return ADV_OK;
     adv_answer_free(answer);
-    return adv_err_add(err, ADV_E_FORBIDDEN, "/store",
-                       "leave \"store\" out, or use a token with the scope write",
-                       "the token may not store runs");
+    return adv_api_refuse_store(err);
+}
+
+/* Hands out a kept answer without copying it: it is held until the exchange ends. */
+static void reply_cached(struct adv_exchange *exchange, const struct adv_cached *cached, bool is_hit)
+{
+    exchange->cached = cached;
+    adv_reply_header(exchange, "Cache-Control", "no-cache");
+    if (is_hit) adv_reply_header(exchange, "Cache-Status", "tpu-advisor; hit");
+    if (adv_reply_not_modified(exchange, cached->tag)) return;
+    adv_reply_constant(exchange, 200, "application/json", cached->answer.json, cached->answer.json_bytes);
+    exchange->reply.coded = cached->coded;
+    exchange->reply.coded_bytes = cached->coded_bytes;
+}
+
+/* The body as it came, as a key. */
+static struct adv_question_key key_as_sent(const struct adv_exchange *exchange)
+{
+    return (struct adv_question_key){exchange->route->kind, ADV_QUESTION_AS_SENT,
+                                     exchange->body ? exchange->body : "", exchange->body_bytes};
+}
+
+bool adv_api_answer_at_once(struct adv_exchange *exchange)
+{
+    if (exchange->query_count || exchange->query_overflow || exchange->headers[ADV_HEADER_IDEMPOTENCY_KEY])
+        return false;
+    const struct adv_question_key key = key_as_sent(exchange);
+    const struct adv_cached *cached = adv_answer_cache_find(exchange->app->answers, &key);
+    if (!cached) return false;
+    adv_metrics_add(&exchange->app->metrics, ADV_COUNTER_CACHE_HITS, 1);
+    reply_cached(exchange, cached, true);
+    return true;
+}
+
+/* An answer to be stored is a copy of the kept one, under the names of this request. */
+static adv_code copy_cached(const struct adv_cached *cached, const struct adv_question *question,
+                            struct adv_answer *answer, adv_err *err)
+{
+    *answer = cached->answer;
+    answer->wants_store = question->wants_store;
+    answer->store_may_fail = question->store_may_fail;
+    memcpy(answer->label, question->label, sizeof answer->label);
+    memcpy(answer->git_ref, question->git_ref, sizeof answer->git_ref);
+    answer->json = malloc(cached->answer.json_bytes + 1);
+    if (!answer->json) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
+    memcpy(answer->json, cached->answer.json, cached->answer.json_bytes + 1);
+    return ADV_OK;
+}
+
+/* The answer to a question that was read: kept ones are not computed. *cached is to be released, or NULL. */
+static adv_code answer_question(struct adv_exchange *exchange, const struct adv_question *question,
+                                const struct adv_cached **cached, bool *is_hit, adv_err *err)
+{
+    struct pending *pending = exchange->state;
+    struct adv_answer_cache *answers = exchange->app->answers;
+    const struct adv_question_key key = {exchange->route->kind, ADV_QUESTION_CANONICAL, question->text,
+                                         question->text_bytes};
+    const struct adv_question_key sent = key_as_sent(exchange);
+    const uint64_t epoch = adv_answer_cache_epoch(answers);
+    *cached = adv_answer_cache_find(answers, &key);
+    *is_hit = *cached != NULL;
+    adv_metrics_add(&exchange->app->metrics, *is_hit ? ADV_COUNTER_CACHE_HITS : ADV_COUNTER_CACHE_MISSES, 1);
+    adv_code code = ADV_OK;
+    if (!*is_hit) {
+        code = adv_api_run_engine(exchange, exchange->route->kind, exchange->body, exchange->body_bytes,
+                                  &pending->answer, err);
+        if (!code) *cached = adv_answer_cache_keep(answers, &key, &pending->answer, epoch);
+    } else if (question->wants_store && !(exchange->scopes & ADV_SCOPE_WRITE)) {
+        code = adv_api_refuse_store(err);
+    } else if (question->wants_store) {
+        code = copy_cached(*cached, question, &pending->answer, err);
+    }
+    if (*cached && !code && !question->wants_store) adv_answer_cache_alias(answers, &sent, *cached, epoch);
+    return code;
+}
+
+/* Replies, or goes on where there is a database. */
+static void end_answer(struct adv_exchange *exchange, const struct adv_cached *cached, bool is_hit)
+{
+    struct adv_answer *answer = &((struct pending *)exchange->state)->answer;
+    if (answer->wants_store) {
+        adv_answer_cache_release(exchange->app->answers, cached);
+        exchange->held = answer->json;
+        exchange->next = store_and_reply;
+        exchange->next_place = ADV_ROUTE_STORE;
+    } else if (cached) {
+        free(answer->json);
+        reply_cached(exchange, cached, is_hit);
+    } else {
+        adv_reply_json(exchange, 200, answer->json, answer->json_bytes);
+    }
 }
 
 /* On a worker of the engine. */
 static void compute(struct adv_exchange *exchange)
 {
     struct pending *pending = exchange->state;
-    struct adv_answer *answer = &pending->answer;
+    struct adv_question question;
+    const struct adv_cached *cached = NULL;
+    bool is_hit = false;
     adv_err err;
     adv_err_init(&err);
     if (exchange->refused) {
         adv_reply_error(exchange, ADV_E_BUSY, "", "try again after Retry-After seconds",
                         "%ld requests wait already", exchange->app->config.queue_count);
-    } else if (adv_api_run_engine(exchange, exchange->route->kind, exchange->body ? exchange->body : "",
-                                  exchange->body_bytes, answer, &err)) {
-        adv_reply_problem(exchange, &err);
-    } else if (answer->wants_store) {
-        exchange->held = answer->json;
-        exchange->next = store_and_reply;
-        exchange->next_place = ADV_ROUTE_STORE;
-    } else {
-        adv_reply_json(exchange, 200, answer->json, answer->json_bytes);
+        return;
     }
+    const char *body = exchange->body ? exchange->body : "";
+    adv_code code = ADV_OK;
+    /* A lint has no names of its own: every member of its document is linted. */
+    if (exchange->route->kind != ADV_REQUEST_LINT &&
+        adv_question_read(body, exchange->body_bytes, &question)) {
+        code = answer_question(exchange, &question, &cached, &is_hit, &err);
+        adv_question_free(&question);
+    } else { /* no JSON object, or a mistake: the engine says which */
+        code = adv_api_run_engine(exchange, exchange->route->kind, body, exchange->body_bytes,
+                                  &pending->answer, &err);
+    }
+    if (!code) {
+        end_answer(exchange, cached, is_hit);
+        return;
+    }
+    adv_answer_cache_release(exchange->app->answers, cached);
+    adv_reply_problem(exchange, &err);
 }
 
 /* Begins on a worker of the engine, or, with a key, on one that has a database. */

@@ -15,10 +15,7 @@ void adv_api_catalog_list(struct adv_exchange *exchange)
                         "the catalog has no collection '%.64s'", exchange->parameters[0]);
         return;
     }
-    const struct adv_document *document = &exchange->app->documents->collections[index];
-    adv_reply_header(exchange, "Cache-Control", "no-cache");
-    if (adv_reply_not_modified(exchange, document->tag)) return;
-    adv_reply_constant(exchange, 200, "application/json", document->body, document->body_bytes);
+    adv_reply_document(exchange, "application/json", &exchange->app->documents->collections[index]);
 }
 
 void adv_api_catalog_entry(struct adv_exchange *exchange)

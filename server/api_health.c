@@ -12,16 +12,12 @@
 #define STUCK_AFTER_S       2               /* beyond the deadline; giving up takes 50 ms */
 #define METRICS_LIMIT_BYTES (1024u * 1024u) /* 48 routes with all their codes and buckets take 200 KiB */
 
-static void reply_built(struct adv_exchange *exchange, int status, struct adv_text *text)
-{
-    if (text->overflow) adv_text_free(text);
-    adv_reply_json(exchange, status, text->data, text->length_bytes);
-}
-
 void adv_api_livez(struct adv_exchange *exchange)
 {
-    static const char body[] = "{\"status\":\"alive\"}";
-    adv_reply_constant(exchange, 200, "application/json", body, sizeof body - 1);
+    struct adv_text text;
+    adv_text_init(&text, STATUS_LIMIT_BYTES);
+    adv_text_append(&text, "{\"status\":\"alive\"}");
+    adv_api_reply_made(exchange, 200, &text);
 }
 
 /* Workers that are still at a request whose deadline passed long ago: what should have given up has not. */
@@ -73,21 +69,18 @@ void adv_api_readyz(struct adv_exchange *exchange)
     if (!ready) adv_reply_header(exchange, "Retry-After", "1");
 }
 
+/* The engine's own members, and the engine as in every other answer. */
 void adv_api_version(struct adv_exchange *exchange)
 {
-    struct adv_app *app = exchange->app;
     struct adv_text text;
     adv_text_init(&text, STATUS_LIMIT_BYTES);
-    adv_api_print_engine(app, &text);
-    reply_built(exchange, 200, &text);
+    adv_api_print_engine(exchange->app, &text);
+    adv_api_reply_made(exchange, 200, &text);
 }
 
 void adv_api_openapi(struct adv_exchange *exchange)
 {
-    const struct adv_document *document = &exchange->app->documents->openapi;
-    adv_reply_header(exchange, "Cache-Control", "no-cache");
-    if (adv_reply_not_modified(exchange, document->tag)) return;
-    adv_reply_constant(exchange, 200, "application/json", document->body, document->body_bytes);
+    adv_reply_document(exchange, "application/json", &exchange->app->documents->openapi);
 }
 
 void adv_api_metrics(struct adv_exchange *exchange)
@@ -106,6 +99,8 @@ void adv_api_metrics(struct adv_exchange *exchange)
     adv_metrics_print_gauge(&text, "workers_busy{pool=\"store\"}", NULL, adv_pool_running(app->store_pool));
     adv_metrics_print_gauge(&text, "connections_refused", "Connections whose bytes no two parsers read alike",
                             (double)adv_raw_guard_refused());
+    adv_metrics_print_gauge(&text, "answer_cache_bytes", "Memory of the kept answers",
+                            (double)adv_answer_cache_bytes(app->answers));
     adv_metrics_print_gauge(&text, "connections_open", "Open client connections",
                             adv_http_connections(app->http));
     adv_metrics_print_gauge(&text, "workers_stuck", "Workers at a request whose deadline has long passed",

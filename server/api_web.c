@@ -44,10 +44,7 @@ void adv_api_web(struct adv_exchange *exchange)
         if (length > ending && strcmp(file->name + length - ending, types[i].ending) == 0)
             type = types[i].type;
     }
-    const char *tag = exchange->app->documents->web_tags[file - adv_embedded_web];
-    adv_reply_header(exchange, "Cache-Control", "no-cache");
     adv_reply_header(exchange, "Content-Security-Policy", "%s", CONTENT_POLICY);
     adv_reply_header(exchange, "Referrer-Policy", "no-referrer");
-    if (adv_reply_not_modified(exchange, tag)) return;
-    adv_reply_constant(exchange, 200, type, file->data, file->length_bytes);
+    adv_reply_document(exchange, type, &exchange->app->documents->web[file - adv_embedded_web]);
 }

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "engine/catalog/catalog.h"
+#include "server/answer_cache.h"
 #include "server/config.h"
 #include "server/db.h"
 #include "server/documents.h"
@@ -21,12 +22,13 @@ struct adv_app {
     struct adv_log log;
     struct adv_metrics metrics;
     struct adv_catalog *catalog;
-    struct adv_documents *documents; /* answers that never change while the daemon runs */
-    struct adv_tokens *tokens;       /* NULL: everybody may do everything */
-    struct adv_database *database;   /* NULL: none is configured */
-    struct adv_pool *engine_pool;    /* searches: advise, tune */
-    struct adv_pool *quick_pool;     /* estimate, simulate, lint: never behind a search */
-    struct adv_pool *store_pool;     /* what only reads the database never waits behind a search */
+    struct adv_documents *documents;  /* answers that never change while the daemon runs */
+    struct adv_answer_cache *answers; /* kept by their question */
+    struct adv_tokens *tokens;        /* NULL: everybody may do everything */
+    struct adv_database *database;    /* NULL: none is configured */
+    struct adv_pool *engine_pool;     /* searches: advise, tune */
+    struct adv_pool *quick_pool;      /* estimate, simulate, lint: never behind a search */
+    struct adv_pool *store_pool;      /* what only reads the database never waits behind a search */
     struct adv_http *http;
     atomic_bool draining;
 };

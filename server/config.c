@@ -44,6 +44,8 @@ static const struct setting settings[] = {
      "machines times top_k that one request may ask for, twice with sensitivities; 0: no limit"},
     {"store_workers", SETTING_COUNT, FIELD(store_workers_count), "4", 1, 64,
      "threads that wait for the database, each with a connection"},
+    {"cache_mib", SETTING_COUNT, FIELD(cache_mib), "64", 0, 65536,
+     "MiB of answers kept in memory for questions asked again; 0: none"},
     {"queue", SETTING_COUNT, FIELD(queue_count), "256", 1, 65536, "requests that may wait for a worker"},
     {"connections", SETTING_COUNT, FIELD(connections_count), "1024", 4, 65536, "open connections"},
     {"connections_per_ip", SETTING_COUNT, FIELD(connections_per_ip_count), "0", 0, 65536,

@@ -5,6 +5,7 @@
 
 #include "engine/advise.h"
 #include "engine/base/embed.h"
+#include "server/gzip.h"
 #include "server/yaml_json.h"
 
 #define OPENAPI_LIMIT_BYTES (4u * 1024u * 1024u) /* 40 times what it is */
@@ -24,10 +25,12 @@ int adv_documents_collection(const char *name)
     return -1;
 }
 
-static void seal(struct adv_document *document, char *body, size_t body_bytes)
+static void seal(struct adv_document *document, const char *body, size_t body_bytes, bool owns_body)
 {
     document->body = body;
     document->body_bytes = body_bytes;
+    document->owns_body = owns_body;
+    document->coded = adv_gzip(body, body_bytes, ADV_GZIP_ONCE, &document->coded_bytes);
     adv_sha256_hex(body, body_bytes, document->tag);
 }
 
@@ -40,18 +43,18 @@ static adv_code make_openapi(struct adv_document *document, adv_err *err)
     if (code)
         adv_text_free(&json);
     else
-        seal(document, json.data, json.length_bytes);
+        seal(document, json.data, json.length_bytes, true);
     return code;
 }
 
-static adv_code tag_web(struct adv_documents *documents, adv_err *err)
+static adv_code seal_web(struct adv_documents *documents, adv_err *err)
 {
-    int count = 0;
-    while (adv_embedded_web[count].name) count++;
-    documents->web_tags = calloc((size_t)count + 1, sizeof *documents->web_tags);
-    if (!documents->web_tags) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the documents");
-    for (int i = 0; i < count; i++)
-        adv_sha256_hex(adv_embedded_web[i].data, adv_embedded_web[i].length_bytes, documents->web_tags[i]);
+    while (adv_embedded_web[documents->web_count].name) documents->web_count++;
+    documents->web = calloc((size_t)documents->web_count + 1, sizeof *documents->web);
+    if (!documents->web) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the documents");
+    for (int i = 0; i < documents->web_count; i++)
+        seal(&documents->web[i], (const char *)adv_embedded_web[i].data, adv_embedded_web[i].length_bytes,
+             false);
     return ADV_OK;
 }
 
@@ -60,11 +63,11 @@ adv_code adv_documents_make(const struct adv_catalog *catalog, struct adv_docume
     struct adv_documents *made = calloc(1, sizeof *made);
     if (!made) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the documents");
     adv_code code = make_openapi(&made->openapi, err);
-    if (!code) code = tag_web(made, err);
+    if (!code) code = seal_web(made, err);
     for (int i = 0; i < ADV_CATALOG_COLLECTIONS && !code; i++) {
         struct adv_answer answer = {0};
         code = adv_catalog_json(catalog, collections[i], NULL, &answer, err);
-        if (!code) seal(&made->collections[i], answer.json, answer.json_bytes);
+        if (!code) seal(&made->collections[i], answer.json, answer.json_bytes, true);
     }
     if (code)
         adv_documents_free(made);
@@ -73,11 +76,22 @@ adv_code adv_documents_make(const struct adv_catalog *catalog, struct adv_docume
     return code;
 }
 
+static void free_document(struct adv_document *document)
+{
+    if (document->owns_body) {
+        char *body;
+        memcpy(&body, &document->body, sizeof body); /* malloc'ed, so it may be written to */
+        free(body);
+    }
+    free(document->coded);
+}
+
 void adv_documents_free(struct adv_documents *documents)
 {
     if (!documents) return;
-    free(documents->openapi.body);
-    free(documents->web_tags);
-    for (int i = 0; i < ADV_CATALOG_COLLECTIONS; i++) free(documents->collections[i].body);
+    free_document(&documents->openapi);
+    for (int i = 0; i < documents->web_count && documents->web; i++) free_document(&documents->web[i]);
+    for (int i = 0; i < ADV_CATALOG_COLLECTIONS; i++) free_document(&documents->collections[i]);
+    free(documents->web);
     free(documents);
 }

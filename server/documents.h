@@ -1,8 +1,10 @@
-/* documents.h: answers that never change while the daemon runs, made once at its start: the OpenAPI document
- * and the catalog's lists. Const afterwards, shared by all threads. */
+/* documents.h: answers that never change while the daemon runs, made once at its start, coded and
+ * hashed: the OpenAPI document, the catalog's lists, the web form's files. Const afterwards, shared by all
+ * threads. */
 #ifndef ADV_SERVER_DOCUMENTS_H
 #define ADV_SERVER_DOCUMENTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "engine/base/err.h"
@@ -10,14 +12,18 @@
 #include "server/sha256.h"
 
 struct adv_document {
-    char *body;
+    const char *body;
     size_t body_bytes;
+    char *coded; /* in gzip; NULL = it gains nothing */
+    size_t coded_bytes;
+    bool owns_body;
     char tag[ADV_SHA256_HEX]; /* entity tag: the digest of the body */
 };
 
 struct adv_documents {
     struct adv_document openapi;
-    char (*web_tags)[ADV_SHA256_HEX]; /* of the form's files, in their order */
+    struct adv_document *web; /* the form's files, in their order */
+    int web_count;
 #define ADV_CATALOG_COLLECTIONS 5
     struct adv_document collections[ADV_CATALOG_COLLECTIONS];
 };

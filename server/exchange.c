@@ -132,6 +132,16 @@ void adv_reply_constant(struct adv_exchange *exchange, int status, const char *c
     exchange->reply.owns_body = false;
 }
 
+void adv_reply_document(struct adv_exchange *exchange, const char *content_type,
+                        const struct adv_document *document)
+{
+    adv_reply_header(exchange, "Cache-Control", "no-cache");
+    if (adv_reply_not_modified(exchange, document->tag)) return;
+    adv_reply_constant(exchange, 200, content_type, document->body, document->body_bytes);
+    exchange->reply.coded = document->coded;
+    exchange->reply.coded_bytes = document->coded_bytes;
+}
+
 void adv_reply_empty(struct adv_exchange *exchange, int status)
 {
     adv_reply_constant(exchange, status, NULL, "", 0);
@@ -177,33 +187,4 @@ void adv_reply_error(struct adv_exchange *exchange, adv_code code, const char *p
     adv_err_init(&err);
     (void)adv_err_add(&err, code, pointer, hint, "%s", detail);
     adv_reply_problem(exchange, &err);
-}
-
-bool adv_reply_not_modified(struct adv_exchange *exchange, const char *tag)
-{
-    adv_reply_header(exchange, "ETag", "\"%s\"", tag);
-    const char *at = exchange->headers[ADV_HEADER_IF_NONE_MATCH];
-    if (!at) return false;
-    size_t length = strlen(tag);
-    while (*at) {
-        at += strspn(at, ", \t");
-        size_t element = strcspn(at, ",");
-        while (element && (at[element - 1] == ' ' || at[element - 1] == '\t')) element--;
-        const char *opaque = at;
-        size_t left = element;
-        if (left >= 2 && strncmp(opaque, "W/", 2) == 0) {
-            opaque += 2;
-            left -= 2;
-        }
-        bool same = (left == 1 && *opaque == '*') ||
-                    (left == length + 2 && opaque[0] == '"' && memcmp(opaque + 1, tag, length) == 0 &&
-                     opaque[left - 1] == '"');
-        if (same) {
-            adv_reply_empty(exchange, 304);
-            return true;
-        }
-        at += element;
-        at += strspn(at, " \t");
-    }
-    return false;
 }

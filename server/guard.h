@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 #define ADV_LIMIT_HEAD_BYTES                                                                                 \
-    (32 * 1024) /* request target and header fields; the longest real token has 4 KiB */
+    (8 * 1024) /* request target and header fields; the longest real token has 4 KiB. Each connection, also  \
+                  an idle one, holds twice that */
 
 struct adv_guard {
     int content_length_count, transfer_encoding_count, host_count;

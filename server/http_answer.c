@@ -1,7 +1,16 @@
 /* http_answer.c: a filled reply, given to the HTTP library. */
 #include "server/http_internal.h"
 
+#include <stdio.h>
 #include <string.h>
+
+static void add_trace(struct MHD_Response *response, const struct adv_trace *trace)
+{
+    char value[64];
+    if (!trace->trace_id[0]) return;
+    (void)snprintf(value, sizeof value, "00-%s-%s-%s", trace->trace_id, trace->span_id, trace->flags);
+    (void)MHD_add_response_header(response, "traceparent", value);
+}
 
 enum MHD_Result adv_http_send(struct request *request, struct adv_reply *reply)
 {
@@ -18,6 +27,9 @@ enum MHD_Result adv_http_send(struct request *request, struct adv_reply *reply)
         (void)MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);
     }
     if (!cache_control) (void)MHD_add_response_header(response, "Cache-Control", "no-store");
+    if (reply->varies) (void)MHD_add_response_header(response, "Vary", "Accept-Encoding");
+    if (reply->is_gzip) (void)MHD_add_response_header(response, "Content-Encoding", "gzip");
+    add_trace(response, &request->exchange.trace);
     (void)MHD_add_response_header(response, "X-Request-Id", request->exchange.request_id);
     (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     if (request->close_after || atomic_load(&request->http->app->draining))

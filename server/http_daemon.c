@@ -13,9 +13,11 @@
 /* Request line and headers of a connection: twice what the guard takes, so that it is the guard who refuses.
  * Beyond it the library answers 431 or 414 by itself, as HTML. */
 #define CONNECTION_MEMORY_BYTES (2u * ADV_LIMIT_HEAD_BYTES)
-#define WRITING_LIMIT_MS        60000 /* to take an answer; the largest is a few MiB */
-#define JANITOR_PERIOD_MS       100
-#define DRAIN_IDLE_MS           250 /* while draining, a connection without a request is closed after this */
+_Static_assert(CONNECTION_MEMORY_BYTES <= 16384,
+               "10,000 idle connections in 200 MiB: the library zeroes all of it");
+#define WRITING_LIMIT_MS  60000 /* to take an answer; the largest is a few MiB */
+#define JANITOR_PERIOD_MS 100
+#define DRAIN_IDLE_MS     250 /* while draining, a connection without a request is closed after this */
 
 static void *janitor_loop(void *argument)
 {

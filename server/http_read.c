@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "server/api.h"
 #include "server/guard.h"
 #include "server/json_text.h"
 #include "server/origin.h"
@@ -58,6 +59,7 @@ static void copy_headers(struct request *request)
         const char *value = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, names[i]);
         if (value) exchange->headers[i] = adv_arena_copy(&exchange->arena, value);
     }
+    adv_trace_read(exchange->headers[ADV_HEADER_TRACEPARENT], &exchange->trace);
     adv_request_id_choose(exchange->headers[ADV_HEADER_REQUEST_ID], exchange->request_id);
 }
 
@@ -259,6 +261,11 @@ static enum MHD_Result on_complete(struct request *request)
     }
     if (exchange->route->place == ADV_ROUTE_INLINE) {
         exchange->route->handle(exchange);
+        adv_reply_encode(exchange);
+        return adv_http_send(request, &exchange->reply);
+    }
+    if (exchange->route->handle == adv_api_answer && adv_api_answer_at_once(exchange)) {
+        adv_reply_encode(exchange);
         return adv_http_send(request, &exchange->reply);
     }
     /* A key is looked up in the database first, where nobody waits who does not need it. */

@@ -9,8 +9,8 @@
 #include "server/raw_guard.h"
 #include "server/routes.h"
 
-/* copies of target, path, query and headers; together they are at most 64 KiB when they arrive */
-#define EXCHANGE_ARENA_BYTES (256u * 1024u)
+#define EXCHANGE_ARENA_BYTES (256u * 1024u) /* many times the largest head */
+#define EXCHANGE_BLOCK_BYTES 2048u          /* a usual one: target, path, query and headers, copied */
 
 int64_t adv_http_now_us(void)
 {
@@ -22,6 +22,7 @@ int64_t adv_http_now_us(void)
 void adv_http_request_free(struct request *request)
 {
     adv_reply_clear(&request->exchange.reply);
+    adv_answer_cache_release(request->http->app->answers, request->exchange.cached);
     free(request->exchange.body);
     free(request->exchange.held);
     adv_arena_free(&request->exchange.arena);
@@ -39,6 +40,7 @@ void *adv_http_on_request_line(void *closure, const char *target, struct MHD_Con
     request->start_us = adv_http_now_us();
     request->exchange.app = http->app;
     adv_arena_init(&request->exchange.arena, EXCHANGE_ARENA_BYTES);
+    request->exchange.arena.first_bytes = EXCHANGE_BLOCK_BYTES;
     request->target = adv_arena_copy(&request->exchange.arena, target);
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -60,6 +62,11 @@ static void log_request(const struct request *request, int64_t duration_us)
     adv_log_string(&line, "method", exchange->method ? exchange->method : "");
     adv_log_string(&line, "route", exchange->route ? exchange->route->path : "");
     adv_log_string(&line, "target", request->target);
+    if (exchange->trace.trace_id[0]) {
+        adv_log_string(&line, "trace_id", exchange->trace.trace_id);
+        adv_log_string(&line, "span_id", exchange->trace.span_id);
+        adv_log_string(&line, "parent_id", exchange->trace.parent_id);
+    }
     if (exchange->principal && *exchange->principal) adv_log_string(&line, "token", exchange->principal);
     adv_log_number(&line, "status", request->status);
     adv_log_number(&line, "dur_us", duration_us);

@@ -63,6 +63,7 @@ void adv_http_run_job(void *job, void *context)
     } else if (wanted && !run_step(request, context)) {
         return; /* it goes on elsewhere */
     }
+    adv_reply_encode(&request->exchange);
     count_abandoned(request);
     (void)pthread_mutex_lock(&http->lock);
     if (request->stage == ADV_STAGE_SUBMITTED) {

@@ -26,6 +26,8 @@
     X(SWEPT, "slow_clients_closed_total", "Connections closed because the client was too slow")              \
     X(EVALUATIONS, "engine_evaluations_total", "Plans priced by the engine")                                 \
     X(ENGINE_US, "engine_microseconds_total", "Time spent in the engine")                                    \
+    X(CACHE_HITS, "answer_cache_total{result=\"hit\"}", "Questions looked up among the kept answers")        \
+    X(CACHE_MISSES, "answer_cache_total{result=\"miss\"}", NULL)                                             \
     X(RUNS_STORED, "runs_stored_total", "Answers stored as runs")                                            \
     X(RUNS_NOT_STORED, "runs_not_stored_total", "Answers that could not be stored when asked")               \
     X(DB_QUERIES, "db_queries_total", "Database statements run")                                             \

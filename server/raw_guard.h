@@ -17,10 +17,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ADV_LIMIT_CHUNK_LINE_BYTES 128  /* a length and an extension; nobody sends one */
-#define ADV_LIMIT_TRAILER_BYTES    4096 /* behind the last chunk; nobody sends one either */
-#define ADV_LIMIT_RAW_NAME_BYTES   24   /* "transfer-encoding" has 17 */
-#define ADV_LIMIT_RAW_VALUE_BYTES  24   /* a length has at most 18 digits */
+#define ADV_LIMIT_CHUNK_LINE_BYTES 128 /* a length and an extension; nobody sends one */
+#define ADV_LIMIT_TRAILER_BYTES    512 /* behind the last chunk; nobody sends one either */
+#define ADV_LIMIT_RAW_NAME_BYTES   24  /* "transfer-encoding" has 17 */
+#define ADV_LIMIT_RAW_VALUE_BYTES  24  /* a length has at most 18 digits */
 
 enum adv_raw_state {
     ADV_RAW_BEFORE,     /* a request; empty lines there are passed over */

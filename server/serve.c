@@ -81,6 +81,7 @@ static bool start(struct adv_app *app)
         log_findings(&app->log, &err);
         return false;
     }
+    app->answers = adv_answer_cache_new((size_t)app->config.cache_mib * 1024 * 1024);
     if (app->config.database_url[0])
         app->database =
             adv_database_open(app->config.database_url, app->config.auto_migrate, &app->log, &app->metrics);
@@ -93,7 +94,7 @@ static bool start(struct adv_app *app)
         adv_pool_start((int)app->config.quick_workers_count, (int)app->config.queue_count, &quick);
     app->store_pool =
         adv_pool_start((int)app->config.store_workers_count, (int)app->config.queue_count, &work);
-    if (!app->engine_pool || !app->quick_pool || !app->store_pool ||
+    if (!app->answers || !app->engine_pool || !app->quick_pool || !app->store_pool ||
         (app->config.database_url[0] && !app->database)) {
         adv_log_message(&app->log, ADV_LOG_ERROR, "threads or memory are exhausted");
         return false;
@@ -107,6 +108,7 @@ static void free_app(struct adv_app *app)
     adv_pool_stop(app->quick_pool);
     adv_pool_stop(app->store_pool);
     adv_database_close(app->database);
+    adv_answer_cache_free(app->answers);
     adv_documents_free(app->documents);
     adv_catalog_free(app->catalog);
     adv_tokens_free(app->tokens);

@@ -1,4 +1,4 @@
-/* sha256.h: SHA-256 (FIPS 180-4), for tokens, migrations, idempotency keys and entity tags. */
+/* sha256.h: SHA-256 by OpenSSL, for tokens, migrations, idempotency keys and entity tags. */
 #ifndef ADV_SERVER_SHA256_H
 #define ADV_SERVER_SHA256_H
 

@@ -20,11 +20,13 @@ void adv_arena_init(struct adv_arena *arena, size_t limit_bytes)
     arena->used_bytes = 0;
     arena->held_bytes = 0;
     arena->limit_bytes = limit_bytes;
+    arena->first_bytes = 0;
 }
 
 static struct adv_arena_block *add_block(struct adv_arena *arena, size_t bytes)
 {
-    size_t capacity = arena->blocks ? 2 * arena->blocks->capacity_bytes : FIRST_BLOCK_BYTES;
+    size_t capacity = arena->first_bytes ? arena->first_bytes : FIRST_BLOCK_BYTES;
+    if (arena->blocks) capacity = 2 * arena->blocks->capacity_bytes;
     if (capacity > MOST_BLOCK_BYTES) capacity = MOST_BLOCK_BYTES; /* zeroing memory that nobody asked for */
     if (capacity < bytes) capacity = bytes;
     struct adv_arena_block *block = calloc(1, sizeof *block + capacity);

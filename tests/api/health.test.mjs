@@ -7,7 +7,7 @@ before(async () => { daemon = await startDaemon(); });
 after(() => daemon.stop());
 
 test('the process says that it lives, is ready, and without a database says so', async () => {
-  assert.deepEqual(await (await daemon.fetch('/livez')).json(), { status: 'alive' });
+  assert.equal((await (await daemon.fetch('/livez')).json()).status, 'alive');
   const ready = await daemon.fetch('/readyz');
   assert.equal(ready.status, 200);
   assert.equal((await ready.json()).database, 'none');
@@ -86,7 +86,7 @@ test('unknown paths are 404, wrong methods 405 with Allow, HEAD is GET without a
   await runs.text();
   const head = await daemon.fetch('/livez', { method: 'HEAD' });
   assert.equal(head.status, 200);
-  assert.equal(head.headers.get('content-length'), '18');
+  assert.equal(head.headers.get('content-length'), String((await (await daemon.fetch('/livez')).text()).length));
   assert.equal(await head.text(), '');
 });
 

@@ -31,8 +31,10 @@ for name in $(grep -rhoE '^ *TPU_ADVISOR_[A-Z_]+:' docker/compose*.yaml | grep -
 done
 
 # The second stage installs what the program is linked with, and nothing that is not.
-linked=$(ldd build/tpu-advisor | grep -oE '(libjansson|libmicrohttpd|libpq|libyaml)[^ ]*' | sed 's/-0\.so.*/-0/; s/\.so\.\([0-9]*\)$/\1/' | sort -u | xargs)
-named=$(sed -n '/^FROM \${BASE}$/,$p' docker/Dockerfile | grep -oE '(libjansson|libmicrohttpd|libpq|libyaml)[0-9-]+' | sed 's/-2$//' | sort -u | xargs)
+linked=$(ldd build/tpu-advisor | grep -oE '(libcrypto|libjansson|libmicrohttpd|libpq|libyaml|libz)[-.][^ ]*' |
+    sed 's/-0\.so.*/-0/; s/\.so\.\([0-9]*\)$/\1/; s/^libcrypto/libssl/; s/^libz1$/zlib1g/' | sort -u | xargs)
+named=$(sed -n '/^FROM \${BASE}$/,$p' docker/Dockerfile | grep -oE '(libjansson|libmicrohttpd|libpq|libssl|libyaml|zlib)[0-9-]+g?' |
+    sed 's/-2$//' | sort -u | xargs)
 check "the image's libraries are the program's: '$linked', '$named'" test "$linked" = "$named"
 
 # install puts the unit where systemd looks, with the real path in it.

@@ -11,7 +11,7 @@ import { startDaemon, adviseRequest, estimateRequest, freshDatabase, problem, ra
 const cluster = (command) => promisify(execFile)(join(root, 'sql/dev-cluster.sh'), [command]);
 
 test('SIGTERM: not ready, no new connections, requests under way are answered, exit status 0', async () => {
-  const daemon = await startDaemon({ args: ['--workers', '1', '--drain-delay', '1'] });
+  const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '1', '--drain-delay', '1'] });
   const before = connect(daemon.port, '127.0.0.1');
   await new Promise((resolve) => { before.once('connect', resolve); });
   const answers = Array.from({ length: 8 }, async () => (await daemon.post('/v1/advise', adviseRequest())).status);
@@ -25,7 +25,7 @@ test('SIGTERM: not ready, no new connections, requests under way are answered, e
 });
 
 test('SIGTERM with a deadline of zero cuts requests off with 503 instead of hanging', async () => {
-  const daemon = await startDaemon({ args: ['--workers', '1', '--drain-deadline', '0'] });
+  const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '1', '--drain-deadline', '0'] });
   const answers = Array.from({ length: 60 }, async () => (await daemon.post('/v1/advise', adviseRequest())).status);
   await until('work', async () => (await (await daemon.fetch('/readyz')).json()).waiting > 5);
   daemon.child.kill('SIGTERM');
@@ -36,7 +36,7 @@ test('SIGTERM with a deadline of zero cuts requests off with 503 instead of hang
 });
 
 test('a full queue answers 503 with Retry-After at once, and what was taken is answered', async () => {
-  const daemon = await startDaemon({ args: ['--workers', '1', '--queue', '2'] });
+  const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '1', '--queue', '2'] });
   const responses = await Promise.all(Array.from({ length: 20 }, () => daemon.post('/v1/advise', adviseRequest())));
   const busy = responses.filter((response) => response.status === 503);
   assert.ok(busy.length > 0 && busy.length < 20, `${busy.length} of 20 refused`);
@@ -47,7 +47,7 @@ test('a full queue answers 503 with Retry-After at once, and what was taken is a
 });
 
 test('a request that waits longer than the deadline gets 503, and the daemon goes on', async () => {
-  const daemon = await startDaemon({ args: ['--workers', '1', '--deadline', '1', '--queue', '1000'] });
+  const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '1', '--deadline', '1', '--queue', '1000'] });
   let oneMs = Infinity;
   for (let i = 0; i < 5; i++) {
     const begin = performance.now();
@@ -89,7 +89,7 @@ test('clients that send slowly are closed, and nobody else notices', async () =>
 const startedAt = (daemon) => Date.parse(daemon.log.find((line) => line.msg === 'listening').ts);
 
 test('clients that vanish in the middle leave nothing behind', async () => {
-  const daemon = await startDaemon({ args: ['--workers', '1'] });
+  const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '1'] });
   const body = JSON.stringify(adviseRequest());
   for (let i = 0; i < 30; i++) {
     const socket = connect(daemon.port, '127.0.0.1');

@@ -32,7 +32,7 @@ const timed = async (work) => {
 };
 
 test('searches whose clients have gone end at once, running or waiting', async () => {
-  const daemon = await startDaemon({ args: ['--workers', '2'] });
+  const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '2'] });
   const sockets = [];
   for (let i = 0; i < 6; i++) sockets.push(await send(daemon, costly(64)));
   await until('work', async () => (await busy(daemon)) >= 2);
@@ -53,7 +53,7 @@ test('four costly posts with sockets closed at once do not keep an estimate wait
 });
 
 test('an estimate, a simulation and a lint do not stand behind searches that are wanted', async () => {
-  const daemon = await startDaemon({ args: ['--workers', '2'] });
+  const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '2'] });
   const sockets = [];
   for (let i = 0; i < 8; i++) sockets.push(await send(daemon, costly(64)));
   await until('work', async () => (await busy(daemon)) >= 2);
@@ -67,7 +67,7 @@ test('an estimate, a simulation and a lint do not stand behind searches that are
 });
 
 test('Request-Timeout is the client\'s own deadline, and ends the work', async () => {
-  const daemon = await startDaemon({ args: ['--workers', '1'] });
+  const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '1'] });
   const [response, ms] = await timed(() => daemon.post('/v1/advise', costly(64), { 'Request-Timeout': '0.3' }));
   await problem(assert, response, 503, 'deadline');
   assert.ok(ms >= 290 && ms < 800, `${ms} ms`);
@@ -80,7 +80,7 @@ test('Request-Timeout is the client\'s own deadline, and ends the work', async (
 });
 
 test('the end of the daemon does not wait for a search', async () => {
-  const daemon = await startDaemon({ args: ['--workers', '1', '--drain-deadline', '1'] });
+  const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '1', '--drain-deadline', '1'] });
   const answer = daemon.post('/v1/advise', costly(64));
   await until('work', async () => (await busy(daemon)) === 1);
   daemon.child.kill('SIGTERM');

@@ -1,6 +1,5 @@
-/* bare.c: the HTTP library with nothing behind it: every request is answered with the same bytes. What the daemon's rates
- * are compared with. Prints its port; ends when its standard input does.
- *   bare THREADS FILE */
+/* bare.c: the HTTP library with nothing behind it: every request is answered with the same bytes. What the
+ * daemon's rates are compared with. Prints its port; ends when its standard input does. bare THREADS FILE */
 #include <arpa/inet.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
@@ -13,8 +12,9 @@ struct answer {
     size_t body_bytes;
 };
 
-static enum MHD_Result answer_all(void *closure, struct MHD_Connection *connection, const char *url, const char *method,
-                                  const char *version, const char *upload, size_t *upload_bytes, void **state)
+static enum MHD_Result answer_all(void *closure, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_bytes, void **state)
 {
     (void)url, (void)method, (void)version, (void)upload;
     const struct answer *answer = closure;
@@ -47,9 +47,10 @@ int main(int argc, char **argv)
         return 2;
     (void)fclose(file);
     struct sockaddr_in loopback = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct MHD_Daemon *daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, answer_all, &answer, MHD_OPTION_SOCK_ADDR, &loopback,
-        MHD_OPTION_THREAD_POOL_SIZE, (unsigned)atoi(argv[1]), MHD_OPTION_CONNECTION_LIMIT, 1024u, MHD_OPTION_END);
+    struct MHD_Daemon *daemon =
+        MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, answer_all, &answer,
+                         MHD_OPTION_SOCK_ADDR, &loopback, MHD_OPTION_THREAD_POOL_SIZE,
+                         (unsigned)atoi(argv[1]), MHD_OPTION_CONNECTION_LIMIT, 1024u, MHD_OPTION_END);
     if (!daemon) return 1;
     printf("%u\n", (unsigned)MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
     (void)fflush(stdout);

@@ -57,8 +57,19 @@ CATALOG_DATA := $(notdir $(wildcard engine/catalog/data/*.json))
 VERIFIER_DATA := $(notdir $(wildcard server/verifier/*))
 VERIFIER_DATA := $(filter-out __pycache__,$(VERIFIER_DATA))
 SQL_DATA     := $(notdir $(wildcard sql/migrations/*.sql))
-WEB_DIST     ?= web
-WEB_DATA     := $(shell cd $(WEB_DIST) 2>/dev/null && find . -type f \( -name '*.html' -o -name '*.js' -o -name '*.css' -o -name '*.svg' \) -not -path './node_modules/*' | sed 's,^\./,,' | LC_ALL=C sort)
+# The form as browsers get it: bundled by web/build.mjs. One folder for all ways of building; its names carry digests, so
+# what is in it is listed when it is embedded.
+WEB_DIST    := build/web
+WEB_SOURCES := $(wildcard web/*.html web/*.svg web/*.mjs web/css/*.css web/js/*.js web/js/*/*.js)
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	$(call say,NPM,web/node_modules)
+	$(Q)command -v npm > /dev/null || { echo 'make: npm bundles the web form and is missing; make deps-run installs it' >&2; exit 1; }
+	$(Q)npm ci --prefix web --no-fund --no-audit --loglevel=error > /dev/null && touch $@
+
+$(WEB_DIST)/index.html: $(WEB_SOURCES) web/node_modules/.package-lock.json
+	$(call say,BUNDLE,$(WEB_DIST))
+	$(Q)node web/build.mjs $(WEB_DIST)
 
 $(BUILD)/gen/embedded_catalog.c: $(CATALOG_DATA:%=engine/catalog/data/%) engine/base/embed.sh Makefile
 	@mkdir -p $(@D)
@@ -80,10 +91,10 @@ $(BUILD)/gen/embedded_verifier.c: $(VERIFIER_DATA:%=server/verifier/%) engine/ba
 	$(call say,EMBED,$@)
 	$(Q)engine/base/embed.sh verifier server/verifier $(VERIFIER_DATA) > $@
 
-$(BUILD)/gen/embedded_web.c: $(WEB_DATA:%=$(WEB_DIST)/%) engine/base/embed.sh Makefile
+$(BUILD)/gen/embedded_web.c: $(WEB_DIST)/index.html engine/base/embed.sh Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
-	$(Q)engine/base/embed.sh web $(WEB_DIST) $(WEB_DATA) > $@
+	$(Q)engine/base/embed.sh web $(WEB_DIST) $$(cd $(WEB_DIST) && find * -type f | LC_ALL=C sort) > $@
 
 $(BUILD)/gen/embedded_%.o: $(BUILD)/gen/embedded_%.c $(BUILD)/flags
 	$(call say,CC,$@)

@@ -34,14 +34,14 @@ else
     need pkg-config libmicrohttpd-dev libjansson-dev libpq-dev libyaml-dev libssl-dev zlib1g-dev
 fi
 has_postgres || need postgresql
+command_or node nodejs # bundles the web form
+command_or npm npm
 
 # --- to test as well ------------------------------------------------------------------------------------------
 if [ "$scope" = test ]; then
     for library in cmocka:libcmocka-dev nlopt:libnlopt-dev gsl:libgsl-dev; do
         pkg-config --exists "${library%%:*}" 2> /dev/null || need "${library#*:}"
     done
-    command_or node nodejs
-    command_or npm npm
     command_or clang clang
     set -- /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a
     [ -e "$1" ] || need libclang-rt-14-dev # make fuzz
@@ -71,7 +71,10 @@ needs_node() {
     [ "${version%%.*}" -lt 20 ]
 }
 
-[ -n "$missing" ] || needs_node || exit 0
+# What the web form is bundled with and drawn with; pinned by its lock file.
+needs_web() { [ ! -e web/node_modules/.package-lock.json ] || [ web/package-lock.json -nt web/node_modules/.package-lock.json ]; }
+
+[ -n "$missing" ] || needs_node || needs_web || exit 0
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
@@ -106,5 +109,9 @@ install_packages() {
 if needs_node; then
     quietly "npm install node@22 into build/node" \
         npm install --prefix build/node --no-save --no-fund --no-audit --loglevel=error node@22
+fi
+if needs_web; then
+    quietly "npm ci in web" npm ci --prefix web --no-fund --no-audit --loglevel=error
+    touch web/node_modules/.package-lock.json
 fi
 echo "deps: done"

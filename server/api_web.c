@@ -11,10 +11,9 @@
 static const struct {
     const char *ending, *type;
 } types[] = {
-    {".html", "text/html; charset=utf-8"},
-    {".js", "text/javascript; charset=utf-8"},
-    {".css", "text/css; charset=utf-8"},
-    {".svg", "image/svg+xml"},
+    {".html", "text/html; charset=utf-8"}, {".js", "text/javascript; charset=utf-8"},
+    {".css", "text/css; charset=utf-8"},   {".svg", "image/svg+xml"},
+    {".txt", "text/plain; charset=utf-8"},
 };
 
 static const struct adv_embedded_file *find(const char *path)

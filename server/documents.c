@@ -8,6 +8,7 @@
 #include "server/gzip.h"
 #include "server/yaml_json.h"
 
+#define BUNDLED             "assets/" /* files of the web form whose names carry the digest of their bytes */
 #define OPENAPI_LIMIT_BYTES (4u * 1024u * 1024u) /* 40 times what it is */
 
 static const char *const collections[ADV_CATALOG_COLLECTIONS] = {"models", "chips", "topologies", "kernels",
@@ -52,9 +53,11 @@ static adv_code seal_web(struct adv_documents *documents, adv_err *err)
     while (adv_embedded_web[documents->web_count].name) documents->web_count++;
     documents->web = calloc((size_t)documents->web_count + 1, sizeof *documents->web);
     if (!documents->web) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the documents");
-    for (int i = 0; i < documents->web_count; i++)
-        seal(&documents->web[i], (const char *)adv_embedded_web[i].data, adv_embedded_web[i].length_bytes,
-             false);
+    for (int i = 0; i < documents->web_count; i++) {
+        const struct adv_embedded_file *file = &adv_embedded_web[i];
+        seal(&documents->web[i], (const char *)file->data, file->length_bytes, false);
+        documents->web[i].lasts = strncmp(file->name, BUNDLED, sizeof BUNDLED - 1) == 0;
+    }
     return ADV_OK;
 }
 

@@ -17,6 +17,7 @@ struct adv_document {
     char *coded; /* in gzip; NULL = it gains nothing */
     size_t coded_bytes;
     bool owns_body;
+    bool lasts;               /* its name carries the digest of its bytes: clients may keep it for good */
     char tag[ADV_SHA256_HEX]; /* entity tag: the digest of the body */
 };
 

@@ -135,7 +135,8 @@ void adv_reply_constant(struct adv_exchange *exchange, int status, const char *c
 void adv_reply_document(struct adv_exchange *exchange, const char *content_type,
                         const struct adv_document *document)
 {
-    adv_reply_header(exchange, "Cache-Control", "no-cache");
+    adv_reply_header(exchange, "Cache-Control",
+                     document->lasts ? "public, max-age=31536000, immutable" : "no-cache");
     if (adv_reply_not_modified(exchange, document->tag)) return;
     adv_reply_constant(exchange, 200, content_type, document->body, document->body_bytes);
     exchange->reply.coded = document->coded;

@@ -59,5 +59,9 @@ test('the form\'s files keep their tags', async () => {
   const tag = first.headers.get('etag');
   assert.match(tag, /^"[0-9a-f]{64}"$/);
   assert.equal((await daemon.fetch('/', { headers: { 'If-None-Match': tag } })).status, 304);
-  assert.notEqual((await daemon.fetch('/js/form.js')).headers.get('etag'), tag);
+  assert.equal(first.headers.get('cache-control'), 'no-cache');
+  const [bundled] = /assets\/main-[A-Z0-9]{8}\.js/.exec(await first.text());
+  const asset = await daemon.fetch(`/${bundled}`);
+  assert.notEqual(asset.headers.get('etag'), tag);
+  assert.equal(asset.headers.get('cache-control'), 'public, max-age=31536000, immutable');
 });

@@ -61,6 +61,9 @@ if [ ! -s $base ]; then
     quietly debootstrap --variant=minbase bookworm "$work/base" \
         "${mirror:-http://deb.debian.org/debian}"
     rm -rf "$work"/base/var/cache/apt/archives/*.deb
+    # A machine behind a proxy trusts it; so must npm in the image.
+    mkdir -p "$work/base/usr/local/share/ca-certificates"
+    cp /usr/local/share/ca-certificates/*.crt "$work/base/usr/local/share/ca-certificates/" 2> /dev/null
     mkdir -p build/compose
     tar -C "$work/base" -c . > $base.new && mv $base.new $base
     rm -rf "$work/base"

@@ -7,7 +7,7 @@ import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { KERNELS, simulation, tuning } from './kernel_fixture.mjs';
 
-const WEB = fileURLToPath(new URL('../../web/', import.meta.url));
+const WEB = fileURLToPath(new URL('../../build/web/', import.meta.url));
 const TYPES = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript',

@@ -377,6 +377,12 @@ compile-env: ## the private Python with the pinned MaxText, JAX and libtpu, outs
 compile-truth: ## CASES=file OUT=file.jsonl: compile the cases of tests/compile/cases.py with the real MaxText and libtpu
 	$(Q)"$$(server/verifier/environment.sh)" tests/compile/compile.py $(CASES) $(or $(OUT),$(BUILD)/compiled.jsonl)
 
+.PHONY: compile-truth-add verify-test
+compile-truth-add: ## RUN=id: a verified run whose memory was predicted more than 5 % off becomes a row of truth
+	$(Q)node tests/compile/truth_add.mjs --run '$(RUN)'
+verify-test: all ## verification for real: MaxText and libtpu compile small plans, a verifier is killed in the middle (needs compile-env)
+	@PROGRAM=$(PROGRAM) tests/api/run.sh tests/compile/verify.test.mjs
+
 .PHONY: fit-memory
 fit-memory: $(FIT_MEMORY_BIN) ## fit the counts of tensors in memory on the compiled steps
 	$(Q)$(FIT_MEMORY_BIN) --date "$$(date +%F)" --write engine/catalog/data/memory_constants.json $(COMPILED_ROWS)

@@ -11,6 +11,7 @@
 #include "engine/explain/advice.h"
 #include "engine/explain/whatif.h"
 #include "engine/json/decode_request.h"
+#include "engine/json/decode_store.h"
 #include "engine/json/decode_text.h"
 #include "engine/json/encode_advise.h"
 #include "engine/json/encode_estimate.h"
@@ -146,6 +147,7 @@ static adv_code advise_on_one(struct job *job, const json_t *root)
         adv_decode_advise_request(job->catalog, root, &job->arena, request, job->err, job->warnings);
     if (code == ADV_OK) code = adv_budget_check(job->budget, 1, request, job->err);
     if (code != ADV_OK) return code;
+    job->answer->verify_top = adv_decode_verify(root, job->err);
     request->budget = job->budget;
     return search(job, root, request, found);
 }

@@ -60,6 +60,16 @@ void adv_api_baseline_put(struct adv_exchange *exchange);
 void adv_api_baseline_delete(struct adv_exchange *exchange);
 void adv_api_baselines_list(struct adv_exchange *exchange);
 
+/* Queues the first plans of a run that has just been stored, and names the verification in the answer
+ * ("verification_id"; null where it could not be queued: logged, and asked for again by POST). */
+void adv_api_verify_behind(struct adv_exchange *exchange, const char *run_id, const struct adv_answer *answer,
+                           struct adv_text *response);
+
+/* What the compiler has said of plan `rank` of an answer; not known where the answer has no such plan. */
+struct adv_verification_word;
+ADV_MUST_CHECK adv_code adv_api_word_of(struct adv_exchange *exchange, const char *response, int rank,
+                                        struct adv_verification_word *word, adv_err *err);
+
 void adv_api_verification_post(struct adv_exchange *exchange);
 void adv_api_verifications_list(struct adv_exchange *exchange);
 void adv_api_verification_get(struct adv_exchange *exchange);

@@ -84,6 +84,8 @@ static void store_and_reply(struct adv_exchange *exchange)
         adv_keep(exchange, (enum adv_request_kind)exchange->route->kind, exchange->body, &pending->answer,
                  idempotency->key ? idempotency : NULL, &response, run_id, &outcome, &err);
     if (!code && outcome != ADV_STORE_UNKNOWN_KEY) {
+        if (pending->answer.verify_top > 0 && run_id[0])
+            adv_api_verify_behind(exchange, run_id, &pending->answer, &response);
         if (response.overflow) adv_text_free(&response);
         adv_reply_json(exchange, 200, response.data, response.length_bytes);
         return;

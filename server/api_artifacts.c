@@ -1,10 +1,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/units.h"
 #include "engine/json/run_files.h"
 #include "server/api.h"
 #include "server/app.h"
 #include "server/store_runs.h"
+#include "server/verification_word.h"
 
 #define ARTIFACT_LIMIT_BYTES (1024u * 1024u) /* a table of 100 rows takes 20 KiB */
 
@@ -22,6 +24,20 @@ bool adv_api_read_rank(struct adv_exchange *exchange, int *rank)
     adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/rank", NULL, "rank is a whole number from 1 to %d",
                     ADV_LIMIT_RANKED);
     return false;
+}
+
+/* The real compiler's word, as the report's last section; without one the report is as it was. */
+static void report_word(struct adv_exchange *exchange, const char *response, int rank, struct adv_text *text)
+{
+    struct adv_verification_word word;
+    adv_err ignored; /* the report stands without */
+    adv_err_init(&ignored);
+    if (adv_api_word_of(exchange, response, rank, &word, &ignored) || !word.known) return;
+    adv_text_format(text, "\n## The compiler's word\n\nVerdict of the real compiler (%s): %s.\n",
+                    word.versions, word.verdict);
+    if (word.compiled_hbm_bytes_per_device > 0.0)
+        adv_text_format(text, "It needs %.2f GiB of HBM per device.\n",
+                        word.compiled_hbm_bytes_per_device / ADV_GIB);
 }
 
 void adv_api_run_artifact(struct adv_exchange *exchange)
@@ -50,6 +66,7 @@ void adv_api_run_artifact(struct adv_exchange *exchange)
         adv_text_free(&text);
         adv_reply_problem(exchange, &err);
     } else {
+        if (strcmp(name, "report.md") == 0) report_word(exchange, run.response, rank, &text);
         adv_reply_header(exchange, "Content-Disposition", "attachment; filename=\"%.64s\"",
                          adv_run_file_name(name));
         adv_reply_text(exchange, 200, type, text.data, text.length_bytes);

@@ -52,7 +52,7 @@ static const char *print_json(struct adv_exchange *exchange, struct adv_gate_rep
 static void reply_verdict(struct adv_exchange *exchange, const struct adv_gate_request *request,
                           const struct adv_check_side *baseline, const struct adv_check_side *candidate)
 {
-    struct adv_gate_limits limits = {.must_fit = request->must_fit};
+    struct adv_gate_limits limits = {.must_fit = request->must_fit, .must_compile = request->must_compile};
     memcpy(limits.frac, request->limits_frac, sizeof limits.frac);
     struct adv_gate_verdict verdict;
     adv_gate_judge(&baseline->gate, &candidate->gate, &limits, &verdict);
@@ -94,6 +94,14 @@ static bool check_head(struct adv_exchange *exchange)
     return false;
 }
 
+/* What the real compiler has said of both plans. */
+static adv_code find_words(struct adv_exchange *exchange, struct adv_check_side *baseline,
+                           struct adv_check_side *candidate, adv_err *err)
+{
+    adv_code code = adv_api_word_of(exchange, baseline->response, 1, &baseline->gate.word, err);
+    return code ? code : adv_api_word_of(exchange, candidate->response, 1, &candidate->gate.word, err);
+}
+
 void adv_api_check(struct adv_exchange *exchange)
 {
     if (!check_head(exchange)) return;
@@ -108,6 +116,7 @@ void adv_api_check(struct adv_exchange *exchange)
     struct adv_check_side candidate = {0};
     adv_code code = adv_check_load_baseline(exchange, &request, &baseline, &err);
     if (!code) code = adv_check_load_candidate(exchange, &request, &candidate, &err);
+    if (!code) code = find_words(exchange, &baseline, &candidate, &err);
     if (!code) code = adv_gate_compare_like(&baseline.gate, &candidate.gate, request.may_differ, &err);
     if (code)
         adv_reply_problem(exchange, &err);

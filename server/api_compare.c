@@ -4,7 +4,9 @@
 #include "engine/advise.h"
 #include "server/api.h"
 #include "server/app.h"
+#include "server/json_text.h"
 #include "server/store_runs.h"
+#include "server/verification_word.h"
 
 #define COMPARE_LIMIT_BYTES (8u * 1024u * 1024u) /* 16 runs of 100 terms take 300 KiB */
 
@@ -22,13 +24,51 @@ static int split(char *list, const char *ids[MOST_RUNS])
     return count;
 }
 
-static void reply_compared(struct adv_exchange *exchange, struct adv_answer *answer)
+/* "compiled": the real compiler's word on the first plan of each run, in their order; null where it was not
+ * asked. */
+static adv_code print_words(struct adv_exchange *exchange, const char *const *ids,
+                            const char *const *responses, int count, struct adv_text *text, adv_err *err)
+{
+    adv_code code = ADV_OK;
+    adv_json_text_raw(text, "compiled", "[");
+    for (int i = 0; i < count && !code; i++) {
+        struct adv_verification_word word;
+        code = adv_api_word_of(exchange, responses[i], 1, &word, err);
+        if (i) adv_text_append(text, ",");
+        if (!word.known) {
+            adv_text_append(text, "null");
+            continue;
+        }
+        char bytes[32];
+        (void)snprintf(bytes, sizeof bytes, "%.12g", word.compiled_hbm_bytes_per_device);
+        adv_text_append(text, "{");
+        adv_json_text_string(text, "run_id", ids[i]);
+        adv_json_text_string(text, "verdict", word.verdict);
+        adv_json_text_raw(text, "compiled_hbm_bytes_per_device",
+                          word.compiled_hbm_bytes_per_device > 0.0 ? bytes : NULL);
+        adv_json_text_string(text, "versions", word.versions);
+        adv_text_append(text, "}");
+    }
+    adv_text_append(text, "]}");
+    return code;
+}
+
+static void reply_compared(struct adv_exchange *exchange, struct adv_answer *answer, const char *const *ids,
+                           const char *const *responses, int count)
 {
     struct adv_text text;
+    adv_err err;
+    adv_err_init(&err);
     adv_text_init(&text, COMPARE_LIMIT_BYTES);
     adv_text_append_bytes(&text, answer->json, answer->json_bytes);
     adv_answer_free(answer);
-    adv_api_reply_made(exchange, 200, &text);
+    if (text.length_bytes > 0) text.data[--text.length_bytes] = '\0'; /* the } */
+    if (print_words(exchange, ids, responses, count, &text, &err) == ADV_OK) {
+        adv_api_reply_made(exchange, 200, &text);
+    } else {
+        adv_text_free(&text);
+        adv_reply_problem(exchange, &err);
+    }
 }
 
 void adv_api_compare(struct adv_exchange *exchange)
@@ -61,6 +101,6 @@ void adv_api_compare(struct adv_exchange *exchange)
     if (code)
         adv_reply_problem(exchange, &err);
     else
-        reply_compared(exchange, &answer);
+        reply_compared(exchange, &answer, ids, responses, count);
     for (int i = 0; i < found; i++) adv_store_run_free(&stored[i]);
 }

@@ -146,5 +146,11 @@ void adv_api_accuracy(struct adv_exchange *exchange)
     struct adv_text page;
     adv_text_init(&page, LIST_LIMIT_BYTES);
     adv_code code = adv_store_accuracy(exchange->db, &filter, &page, &err);
+    if (!code && page.length_bytes > 0) {
+        page.data[--page.length_bytes] = '\0'; /* the } */
+        adv_text_append(&page, ",\"memory\":");
+        code = adv_store_memory_accuracy(exchange->db, &filter, &page, &err);
+        adv_text_append(&page, "}");
+    }
     adv_api_reply_page(exchange, code, &page, &err);
 }

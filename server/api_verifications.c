@@ -4,6 +4,7 @@
 #include "engine/json/decode_proof.h"
 #include "server/api.h"
 #include "server/app.h"
+#include "server/json_text.h"
 #include "server/store_runs.h"
 #include "server/store_verifications.h"
 
@@ -49,6 +50,43 @@ static void reply_state(struct adv_exchange *exchange, int status, const char *i
     }
     adv_reply_header(exchange, "Cache-Control", "no-store");
     adv_api_reply_made(exchange, status, &json);
+}
+
+void adv_api_verify_behind(struct adv_exchange *exchange, const char *run_id, const struct adv_answer *answer,
+                           struct adv_text *response)
+{
+    const struct adv_verification_order order = {.run_id = run_id,
+                                                 .principal = exchange->principal,
+                                                 .response = answer->json,
+                                                 .first_rank = 1,
+                                                 .last_rank = answer->verify_top};
+    char id[ADV_UUID_BYTES];
+    adv_err err;
+    adv_err_init(&err);
+    const bool queued = adv_verification_create(exchange->db, &order, id, &err) == ADV_OK;
+    if (response->length_bytes > 0) response->data[--response->length_bytes] = '\0'; /* the } */
+    adv_json_text_string(response, "verification_id", queued ? id : NULL);
+    adv_text_append(response, "}");
+    if (queued) return;
+    struct adv_log_line line;
+    adv_log_begin(&exchange->app->log, &line, ADV_LOG_WARNING, "verification not queued");
+    adv_log_string(&line, "request_id", exchange->request_id);
+    adv_log_string(&line, "reason", err.count ? err.findings[0].detail : "");
+    adv_log_end(&line);
+}
+
+adv_code adv_api_word_of(struct adv_exchange *exchange, const char *response, int rank,
+                         struct adv_verification_word *word, adv_err *err)
+{
+    struct adv_proof_plan plan;
+    int ranks_count = 0;
+    adv_err ignored; /* a run of a kernel, or without a plan that fits */
+    adv_err_init(&ignored);
+    memset(word, 0, sizeof *word);
+    if (adv_proof_plan_read(response, strlen(response), rank, &plan, &ranks_count, &ignored)) return ADV_OK;
+    const adv_code code = adv_verification_find(exchange->db, plan.plan, word, err);
+    adv_proof_plan_free(&plan);
+    return code;
 }
 
 void adv_api_verification_post(struct adv_exchange *exchange)

@@ -172,6 +172,19 @@ static void note_differences(const struct adv_gate_side *baseline, const struct 
              to->slices, to->chip, to->topology, from->slices, from->chip, from->topology);
 }
 
+/* No word is not a good word: a gate that asks for proof fails without. */
+static void fail_compile(const struct adv_verification_word *word, struct adv_gate_verdict *verdict)
+{
+    static const char code[] = "does_not_compile";
+    if (!word->known)
+        FAIL(verdict, code,
+             "the compiler has not been asked about the candidate: POST /v1/runs/{id}/verifications, and "
+             "check again");
+    else if (strcmp(word->verdict, "compiles") != 0)
+        FAIL(verdict, code, "the compiler's verdict on the candidate is %.16s (%.100s)", word->verdict,
+             word->versions);
+}
+
 void adv_gate_judge(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
                     const struct adv_gate_limits *limits, struct adv_gate_verdict *verdict)
 {
@@ -184,6 +197,7 @@ void adv_gate_judge(const struct adv_gate_side *baseline, const struct adv_gate_
     if (limits->must_fit && !to->fits)
         FAIL(verdict, "does_not_fit", "the candidate needs %.2f GiB per device and does not fit",
              to->hbm_bytes_per_device / ADV_GIB);
+    if (limits->must_compile) fail_compile(&candidate->word, verdict);
     for (int i = 0; i < ADV_GATE_LIMITS; i++) {
         const double worse = worsening(verdict, (enum adv_gate_limit)i);
         if (!isnan(limits->frac[i]) && !(worse <= limits->frac[i] + SLACK_FRAC))

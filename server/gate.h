@@ -15,17 +15,19 @@
 #include "engine/json/decode_gate.h"
 #include "engine/json/gate_side.h"
 #include "server/request_id.h"
+#include "server/verification_word.h"
 
 struct adv_gate_side {
-    char run_id[ADV_UUID_BYTES];    /* "" when it is not stored */
-    struct adv_gate_numbers now;    /* by this engine: what is judged */
-    bool reevaluated;               /* the run is of another engine: */
-    struct adv_gate_numbers stored; /* what that one answered; as `now` otherwise */
+    char run_id[ADV_UUID_BYTES];       /* "" when it is not stored */
+    struct adv_gate_numbers now;       /* by this engine: what is judged */
+    bool reevaluated;                  /* the run is of another engine: */
+    struct adv_gate_numbers stored;    /* what that one answered; as `now` otherwise */
+    struct adv_verification_word word; /* of the real compiler on the plan */
 };
 
 struct adv_gate_limits {
     double frac[ADV_GATE_LIMITS]; /* NAN: not a limit */
-    bool must_fit;
+    bool must_fit, must_compile;
 };
 
 struct adv_gate_said {
@@ -33,14 +35,15 @@ struct adv_gate_said {
     char detail[ADV_LIMIT_DETAIL];
 };
 
-#define ADV_GATE_REASONS (ADV_GATE_LIMITS + 1)
+#define ADV_GATE_REASONS (ADV_GATE_LIMITS + 2)
 #define ADV_GATE_NOTES   8
 struct adv_gate_verdict {
     bool pass;
     double
         change_frac[ADV_GATE_LIMITS]; /* candidate over baseline, less 1; NAN unknown, then a limit fails */
     int reasons_count, notes_count;
-    struct adv_gate_said reasons[ADV_GATE_REASONS]; /* "does_not_fit", or the code of a limit */
+    struct adv_gate_said
+        reasons[ADV_GATE_REASONS]; /* "does_not_fit", "does_not_compile", or the code of a limit */
     struct adv_gate_said notes[ADV_GATE_NOTES];
 };
 

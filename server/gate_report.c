@@ -40,6 +40,9 @@ static void print_side(struct adv_text *text, const char *name, const struct adv
     adv_json_text_string(text, "model", side->now.model);
     print_number(text, "sequence_length", side->now.sequence_tokens);
     print_numbers(text, &side->now);
+    adv_json_text_string(text, "compiler_verdict", side->word.known ? side->word.verdict : NULL);
+    print_number(text, "compiled_hbm_bytes_per_device",
+                 side->word.known ? side->word.compiled_hbm_bytes_per_device : (double)NAN);
     adv_json_text_raw(text, "reevaluated", side->reevaluated ? "true" : "false");
     adv_json_text_raw(text, "as_stored", side->reevaluated ? "{" : NULL);
     if (side->reevaluated) {
@@ -84,6 +87,7 @@ void adv_gate_print_json(const struct adv_gate_report *report, struct adv_text *
     for (int i = 0; i < ADV_GATE_LIMITS; i++)
         print_number(text, adv_gate_limit_member((enum adv_gate_limit)i), report->limits->frac[i]);
     adv_json_text_raw(text, "must_fit", report->limits->must_fit ? "true" : "false");
+    adv_json_text_raw(text, "must_compile", report->limits->must_compile ? "true" : "false");
     adv_text_append(text, "}");
     adv_json_text_raw(text, "compare", report->compare);
     adv_json_text_raw(text, "engine", report->engine);
@@ -118,6 +122,21 @@ static void print_row(struct adv_text *text, const char *title, const char *unit
                     100.0 * (to / from - 1.0));
 }
 
+/* The real compiler's side, where it was asked. */
+static void print_words(const struct adv_gate_report *report, struct adv_text *text)
+{
+    const struct adv_verification_word *from = &report->baseline->word, *to = &report->candidate->word;
+    if (!from->known && !to->known) return;
+    adv_text_format(text, "| compiler's verdict | %s | %s | |\n", from->known ? from->verdict : "not asked",
+                    to->known ? to->verdict : "not asked");
+    const double before = from->known ? from->compiled_hbm_bytes_per_device : (double)NAN;
+    const double after = to->known ? to->compiled_hbm_bytes_per_device : (double)NAN;
+    if (isfinite(before) && isfinite(after))
+        print_row(text, "compiled HBM per device", "GiB", before / ADV_GIB, after / ADV_GIB);
+    else if (isfinite(after))
+        adv_text_format(text, "| compiled HBM per device | | %.5g GiB | |\n", after / ADV_GIB);
+}
+
 void adv_gate_print_markdown(const struct adv_gate_report *report, struct adv_text *text)
 {
     const struct adv_gate_verdict *verdict = report->verdict;
@@ -141,6 +160,7 @@ void adv_gate_print_markdown(const struct adv_gate_report *report, struct adv_te
     print_row(text, "HBM per device", "GiB", from->hbm_bytes_per_device / ADV_GIB,
               to->hbm_bytes_per_device / ADV_GIB);
     adv_text_format(text, "| fits | %s | %s | |\n", from->fits ? "yes" : "no", to->fits ? "yes" : "no");
+    print_words(report, text);
 }
 
 struct junit_case {
@@ -173,12 +193,13 @@ void adv_gate_print_junit(const struct adv_gate_report *report, struct adv_text 
     };
     const struct adv_gate_verdict *verdict = report->verdict;
     struct junit_case cases[ADV_GATE_REASONS] = {
-        {"does_not_fit", "the candidate fits in memory", report->limits->must_fit}};
-    int checked = report->limits->must_fit;
+        {"does_not_fit", "the candidate fits in memory", report->limits->must_fit},
+        {"does_not_compile", "the real compiler takes the candidate", report->limits->must_compile}};
+    int checked = report->limits->must_fit + report->limits->must_compile;
     for (int i = 0; i < ADV_GATE_LIMITS; i++) {
-        cases[i + 1] = (struct junit_case){adv_gate_limit_code((enum adv_gate_limit)i), names[i],
+        cases[i + 2] = (struct junit_case){adv_gate_limit_code((enum adv_gate_limit)i), names[i],
                                            !isnan(report->limits->frac[i])};
-        checked += cases[i + 1].checked;
+        checked += cases[i + 2].checked;
     }
     adv_text_format(text,
                     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"tpu-advisor\" "

@@ -39,4 +39,10 @@ struct adv_accuracy_filter {
 ADV_MUST_CHECK adv_code adv_store_accuracy(struct adv_db *db, const struct adv_accuracy_filter *filter,
                                            struct adv_text *json, adv_err *err);
 
+/* {"rows", "compiled_count", …}: predicted, compiled and measured memory of the plans that the real compiler
+ * has spoken of, newest first, at most `limit_count`; the statistics are of all that match, predicted against
+ * compiled. The cursor does not count. */
+ADV_MUST_CHECK adv_code adv_store_memory_accuracy(struct adv_db *db, const struct adv_accuracy_filter *filter,
+                                                  struct adv_text *json, adv_err *err);
+
 #endif

@@ -14,6 +14,7 @@
 #include "server/db.h"
 #include "server/request_id.h"
 #include "server/sha256.h"
+#include "server/verification_word.h"
 
 #define ADV_VERIFICATION_ATTEMPTS 3 /* then the machine is not up to the plan: "failed" */
 
@@ -50,13 +51,7 @@ ADV_MUST_CHECK adv_code adv_verifications_list(struct adv_db *db, const char *ru
 ADV_MUST_CHECK adv_code adv_verification_of_run(struct adv_db *db, const char *run_id, struct adv_text *json,
                                                 adv_err *err);
 
-/* Whether the compiler has a word on a plan, in any mode: *known, and then the verdict. */
-struct adv_verification_word {
-    bool known;
-    char verdict[16];
-    double compiled_hbm_bytes_per_device; /* NAN: it got not so far */
-    char versions[160];
-};
+/* What the compiler has said of a plan, in any mode. */
 ADV_MUST_CHECK adv_code adv_verification_find(struct adv_db *db, const char *plan,
                                               struct adv_verification_word *word, adv_err *err);
 

@@ -31,6 +31,7 @@ struct adv_gate_request {
     size_t candidate_request_bytes;
     double limits_frac[ADV_GATE_LIMITS]; /* NAN: not a limit */
     bool must_fit;                       /* default true */
+    bool must_compile;                   /* by the real compiler's word; default false */
     bool may_differ[ADV_GATE_UNLIKES];
 };
 

@@ -300,8 +300,8 @@ static void decode_batch(const json_t *workload, const json_t *pins, struct adv_
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
-static const char *const advise_members[] = {"model",    "cluster", "workload", "pins",
-                                             "baseline", "search",  "strict",   ADV_STORE_MEMBERS};
+static const char *const advise_members[] = {"model",  "cluster", "workload",        "pins",  "baseline",
+                                             "search", "strict",  ADV_STORE_MEMBERS, "verify"};
 static const char *const workload_members[] = {"seq_len",
                                                "global_batch_sequences",
                                                "per_device_batch_size",
@@ -554,6 +554,7 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
     request->label = wish.label;
     request->project = wish.project;
     request->git_ref = wish.git_ref;
+    if (adv_decode_verify(root, err) > 0) request->store = true;
 
     json_t *pins =
         adv_decode_typed_config(catalog, adv_json_object(root, "", "pins", ADV_JSON_OPTIONAL, err));

@@ -33,3 +33,17 @@ void adv_decode_store(const json_t *root, struct adv_arena *arena, struct adv_st
     wish->project = keep_text(root, "project", arena, err);
     wish->git_ref = keep_text(root, "git_ref", arena, err);
 }
+
+int adv_decode_verify(const json_t *root, adv_err *err)
+{
+    static const char *const names[] = {"top"};
+    int top = 0;
+    const json_t *verify = adv_json_object(root, "", "verify", ADV_JSON_OPTIONAL, err);
+    if (!verify) return 0;
+    (void)adv_json_known_members(verify, "/verify", names, 1, err);
+    (void)adv_json_int(verify, "/verify", "top", ADV_JSON_REQUIRED, 1, ADV_LIMIT_RANKED, &top, err);
+    if (json_is_false(json_object_get(root, "store")))
+        (void)adv_err_add(err, ADV_E_INVALID, "/store", "leave one of them out",
+                          "what is to be verified is stored");
+    return top;
+}

@@ -12,6 +12,10 @@
 /* "store": "try" asks for the answer also where it cannot be stored; true does not. */
 #define ADV_STORE_TRY "try"
 
+/* "verify": {"top": n} of an advise request: how many plans go before the real compiler, 0 without. Such an
+ * answer is stored: "store": false beside it is a finding. */
+int adv_decode_verify(const json_t *root, adv_err *err);
+
 /* Reads them from the document `root`; wrong ones add findings. Strings are copies in `arena`. */
 void adv_decode_store(const json_t *root, struct adv_arena *arena, struct adv_store_wish *wish, adv_err *err);
 

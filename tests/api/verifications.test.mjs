@@ -209,3 +209,95 @@ test('without an environment a verifier takes nothing and says how to make one',
   assert.equal((await get(path)).state, 'queued');
   assert.deepEqual(readdirSync(folder).filter((entry) => entry.startsWith('tpu-advisor-verify')).length, 1, 'only what was killed left a folder');
 });
+
+test('advise with verify answers at once and proves behind', async () => {
+  const response = await daemon.post('/v1/advise', adviseRequest({ search: { top_k: 2 }, verify: { top: 2 }, label: 'behind' }));
+  const answer = await response.json();
+  assert.equal(response.status, 200, JSON.stringify(answer));
+  assert.ok(answer.run_id, 'it is stored without being asked');
+  const path = `/v1/verifications/${answer.verification_id}`;
+  assert.equal((await get(path)).results.length, 2);
+  assert.equal((await get(path)).run_id, answer.run_id);
+  for (const [extra, pointer] of [[{ verify: { top: 0 } }, '/verify/top'], [{ verify: {} }, '/verify/top'], [{ verify: { top: 1 }, store: false }, '/store']]) {
+    const refused = await daemon.post('/v1/advise', adviseRequest(extra));
+    assert.equal(refused.status, 422);
+    assert.equal((await refused.json()).errors[0].pointer, pointer);
+  }
+  await daemon.fetch(path, { method: 'DELETE' });
+});
+
+test('a gate that must compile fails without a word, with a bad one, and passes with a good one', async () => {
+  const baseline = await storeNew();
+  const candidate = await storeNew();
+  const check = async (headers = {}) => {
+    const response = await daemon.post('/v1/checks', { baseline: { run_id: baseline }, candidate: { run_id: candidate }, limits: { must_compile: true } }, headers);
+    return headers.Accept ? response.text() : response.json();
+  };
+  const unasked = await check();
+  assert.equal(unasked.verdict, 'fail');
+  assert.deepEqual(unasked.reasons.map((one) => one.code), ['does_not_compile']);
+  assert.match(unasked.reasons[0].detail, /has not been asked/);
+  assert.equal(unasked.candidate.compiler_verdict, null);
+  const bad = verifier({ FAKE: 'oom' });
+  const path = await ask(candidate);
+  await ended(path);
+  await bad.stop();
+  const refused = await check();
+  assert.match(refused.reasons[0].detail, /does_not_fit/);
+  assert.equal(refused.candidate.compiled_hbm_bytes_per_device, 40e9);
+  assert.match(await check({ Accept: 'text/markdown' }), /\| compiler's verdict \| not asked \| does_not_fit \| \|\n\| compiled HBM per device \| \| 37.253 GiB \| \|/);
+  assert.match(await check({ Accept: 'application/junit+xml' }), /the real compiler takes the candidate"><failure/);
+  sql(name, `UPDATE proofs SET verdict = 'compiles' WHERE plan_sha256 = (SELECT plan_sha256 FROM verification_plans WHERE verification_id = '${path.split('/').pop()}')`);
+  assert.equal((await check()).verdict, 'pass');
+  const compared = await get(`/v1/compare?runs=${baseline},${candidate}`);
+  assert.equal(compared.compiled[0], null);
+  assert.equal(compared.compiled[1].verdict, 'compiles');
+  assert.match(await (await daemon.fetch(`/v1/runs/${candidate}/artifacts/report.md`)).text(), /## The compiler's word\n\nVerdict of the real compiler \(maxtext 0.2.5.*\): compiles/);
+  assert.doesNotMatch(await (await daemon.fetch(`/v1/runs/${baseline}/artifacts/report.md`)).text(), /The compiler's word/);
+});
+
+test('accuracy sets predicted, compiled and measured memory side by side', async () => {
+  const runId = await store(estimateRequest({ project: 'side-by-side', config: { ...estimateRequest().config, gradient_accumulation_steps: fresh() } }));
+  const of = async () => (await get('/v1/accuracy?project=side-by-side')).memory;
+  assert.deepEqual(await of(), { rows: [], compiled_count: 0, measured_count: 0, median_abs_error_frac: null, p90_abs_error_frac: null, max_abs_error_frac: null, bias_frac: null });
+  const worker = verifier();
+  await ended(await ask(runId));
+  await worker.stop();
+  const run = await get(`/v1/runs/${runId}`);
+  await daemon.post(`/v1/runs/${runId}/measurements`, { step_time_s: run.step_time_s, hbm_bytes_per_device: 20e9, source: 's', at: '2026-11-20T10:00:00Z' });
+  const memory = await of();
+  assert.equal(memory.compiled_count, 1);
+  assert.equal(memory.measured_count, 1);
+  const [row] = memory.rows;
+  assert.deepEqual([row.predicted_hbm_bytes_per_device, row.compiled_hbm_bytes_per_device, row.measured_hbm_bytes_per_device], [run.hbm_bytes_per_device, 21e9, 20e9]);
+  assert.ok(Math.abs(memory.bias_frac - (run.hbm_bytes_per_device / 21e9 - 1)) < 1e-9);
+});
+
+test('a disagreement over 5 % becomes a row of truth by one command', async () => {
+  const runId = await store(adviseRequest({ workload: { seq_len: 4096, global_batch_sequences: 256 }, search: { top_k: 2 } }));
+  const path = await ask(runId, { rank: 2 });
+  const out = join(folder, 'field.json');
+  const add = (...args) => new Promise((resolve) => {
+    const child = spawn(process.execPath, [join(root, 'tests/compile/truth_add.mjs'), '--url', daemon.origin, '--out', out, ...args]);
+    let text = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => { text += bytes; });
+    child.on('close', (status) => resolve({ status, text }));
+  });
+  assert.equal((await add('--run', runId)).status, 1, 'nothing is compiled yet');
+  const worker = verifier({ FAKE: 'oom' });
+  const { result } = await ended(path);
+  await worker.stop();
+  assert.ok(Math.abs(result.hbm_error_frac) > 0.05);
+  const added = await add('--run', runId);
+  assert.equal(added.status, 0, added.text);
+  const [row] = JSON.parse(readFileSync(out, 'utf8'));
+  const run = await get(`/v1/runs/${runId}`);
+  assert.deepEqual(row.request.config, run.response.ranked[1].config);
+  assert.deepEqual(row.request.cluster, { chip: 'tpu7x', topology: '4x4x4', slices: 1 });
+  assert.equal(row.compiled.verdict, 'does_not_fit');
+  assert.equal(row.compiled.need_bytes_per_device, 40e9);
+  assert.equal(row.software, 'maxtext 0.2.5, jax 0.12.0.1, libtpu 0.0.50.1');
+  assert.match((await add('--run', runId)).text, /is there already/);
+  const estimate = await (await daemon.post('/v1/estimate', row.request)).json();
+  assert.equal(estimate.hbm_bytes_per_device, result.predicted_hbm_bytes_per_device, 'the row asks for the same plan');
+});

@@ -10,27 +10,39 @@
 #include "server/config.h"
 #include "server/db.h"
 #include "server/documents.h"
+#include "server/limits.h"
 #include "server/log.h"
 #include "server/metrics.h"
 #include "server/pool.h"
 #include "server/tokens.h"
 
 struct adv_http;
+struct adv_settings;
 
 struct adv_app {
-    struct adv_config config;
+    struct adv_config asked;                 /* as given, before counts were chosen */
+    struct adv_config config;                /* at the start */
+    _Atomic(const struct adv_config *) live; /* now: what SIGHUP changed; see adv_app_live */
     struct adv_log log;
     struct adv_metrics metrics;
     struct adv_catalog *catalog;
     struct adv_documents *documents;  /* answers that never change while the daemon runs */
     struct adv_answer_cache *answers; /* kept by their question */
-    struct adv_tokens *tokens;        /* NULL: everybody may do everything */
-    struct adv_database *database;    /* NULL: none is configured */
-    struct adv_pool *engine_pool;     /* searches: advise, tune */
-    struct adv_pool *quick_pool;      /* estimate, simulate, lint: never behind a search */
-    struct adv_pool *store_pool;      /* what only reads the database never waits behind a search */
+    struct adv_keyring *keyring;      /* NULL: everybody may do everything */
+    struct adv_limits *limits;
+    struct adv_database *database; /* NULL: none is configured */
+    struct adv_pool *engine_pool;  /* searches: advise, tune */
+    struct adv_pool *quick_pool;   /* estimate, simulate, lint: never behind a search */
+    struct adv_pool *store_pool;   /* what only reads the database never waits behind a search */
     struct adv_http *http;
+    struct adv_settings *reloaded; /* of reload.c */
     atomic_bool draining;
 };
+
+/* The settings that may change while the daemon runs. What is returned stays as it is to the end. */
+static inline const struct adv_config *adv_app_live(const struct adv_app *app)
+{
+    return atomic_load(&app->live);
+}
 
 #endif

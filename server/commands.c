@@ -32,7 +32,7 @@ int adv_cli_serve(int argc, char **argv)
 {
     struct adv_config config;
     int status = ADV_CLI_OK;
-    return load(&config, argc, argv, &status) ? adv_serve(&config) : status;
+    return load(&config, argc, argv, &status) ? adv_serve(&config, argc, argv) : status;
 }
 
 int adv_cli_migrate(int argc, char **argv)

@@ -17,59 +17,75 @@ struct setting {
     const char *preset;
     long min, max;
     const char *help;
+    bool live; /* taken over by SIGHUP */
 };
 
 #define FIELD(name) offsetof(struct adv_config, name)
 
 static const struct setting settings[] = {
-    {"listen", SETTING_TEXT, FIELD(listen), "127.0.0.1:8080", 0, 0, "address:port; port 0 takes a free one"},
+    {"listen", SETTING_TEXT, FIELD(listen), "127.0.0.1:8080", 0, 0, "address:port; port 0 takes a free one",
+     false},
     {"database_url", SETTING_SECRET, FIELD(database_url), "", 0, 0,
-     "PostgreSQL, postgresql://user@host/name or key=value words; empty: nothing is stored"},
+     "PostgreSQL, postgresql://user@host/name or key=value words; empty: nothing is stored", false},
     {"tokens_file", SETTING_TEXT, FIELD(tokens_file), "", 0, 0,
-     "bearer tokens: lines of NAME SCOPE[,SCOPE] SHA256; scopes read, write, admin"},
+     "bearer tokens: lines of NAME SCOPE[,SCOPE] SHA256; scopes read, write, admin", false},
+    {"tokens_database", SETTING_BOOL, FIELD(tokens_database), "false", 0, 0,
+     "bearer tokens from the database: `tpu-advisor token create`", false},
     {"catalog", SETTING_TEXT, FIELD(catalog), "", 0, 0,
-     "folder of catalog files that replace the built-in ones"},
-    {"log_level", SETTING_TEXT, FIELD(log_level), "info", 0, 0, "debug, info, warning or error"},
+     "folder of catalog files that replace the built-in ones", false},
+    {"log_level", SETTING_TEXT, FIELD(log_level), "info", 0, 0, "debug, info, warning or error", true},
+    {"log_file", SETTING_TEXT, FIELD(log_file), "", 0, 0, "file to append the log to; empty: standard error",
+     false},
     {"hosts", SETTING_TEXT, FIELD(hosts), "", 0, 0,
-     "without tokens: names it goes by beside addresses and names without dots; * any"},
-    {"insecure", SETTING_BOOL, FIELD(insecure), "false", 0, 0, "listen beyond loopback without tokens"},
-    {"auto_migrate", SETTING_BOOL, FIELD(auto_migrate), "true", 0, 0, "apply database migrations at start"},
+     "without tokens: names it goes by beside addresses and names without dots; * any", true},
+    {"insecure", SETTING_BOOL, FIELD(insecure), "false", 0, 0, "listen beyond loopback without tokens",
+     false},
+    {"auto_migrate", SETTING_BOOL, FIELD(auto_migrate), "true", 0, 0, "apply database migrations at start",
+     false},
     {"http_threads", SETTING_COUNT, FIELD(http_threads_count), "0", 0, 64,
-     "threads that speak HTTP; 0: one per processor"},
+     "threads that speak HTTP; 0: one per processor", false},
     {"workers", SETTING_COUNT, FIELD(workers_count), "0", 0, 256,
-     "threads that search (advise, tune); 0: one per processor"},
+     "threads that search (advise, tune); 0: one per processor", false},
     {"quick_workers", SETTING_COUNT, FIELD(quick_workers_count), "0", 0, 256,
-     "threads for what takes milliseconds (estimate, simulate, lint); 0: one per processor"},
+     "threads for what takes milliseconds (estimate, simulate, lint); 0: one per processor", false},
     {"plans", SETTING_COUNT, FIELD(plans_count), "640", 0, 1000000,
-     "machines times top_k that one request may ask for, twice with sensitivities; 0: no limit"},
+     "machines times top_k that one request may ask for, twice with sensitivities; 0: no limit", true},
     {"store_workers", SETTING_COUNT, FIELD(store_workers_count), "4", 1, 64,
-     "threads that wait for the database, each with a connection"},
+     "threads that wait for the database, each with a connection", false},
     {"cache_mib", SETTING_COUNT, FIELD(cache_mib), "64", 0, 65536,
-     "MiB of answers kept in memory for questions asked again; 0: none"},
-    {"queue", SETTING_COUNT, FIELD(queue_count), "256", 1, 65536, "requests that may wait for a worker"},
-    {"connections", SETTING_COUNT, FIELD(connections_count), "1024", 4, 65536, "open connections"},
+     "MiB of answers kept in memory for questions asked again; 0: none", false},
+    {"queue", SETTING_COUNT, FIELD(queue_count), "256", 1, 65536, "requests that may wait for a worker",
+     false},
+    {"connections", SETTING_COUNT, FIELD(connections_count), "1024", 4, 65536, "open connections", false},
     {"connections_per_ip", SETTING_COUNT, FIELD(connections_per_ip_count), "0", 0, 65536,
-     "open connections of one address; 0: no limit (behind a proxy all clients have its address)"},
+     "open connections of one address; 0: no limit (behind a proxy all clients have its address)", false},
     {"request_timeout", SETTING_SECONDS, FIELD(request_timeout_s), "10", 1, 3600,
-     "time to send a whole request"},
+     "time to send a whole request", true},
     {"idle_timeout", SETTING_SECONDS, FIELD(idle_timeout_s), "15", 1, 3600,
-     "time between requests of one connection"},
-    {"deadline", SETTING_SECONDS, FIELD(deadline_s), "30", 1, 3600, "time to answer, waiting included"},
+     "time between requests of one connection", false},
+    {"deadline", SETTING_SECONDS, FIELD(deadline_s), "30", 1, 3600, "time to answer, waiting included", true},
+    {"queue_wait", SETTING_SECONDS, FIELD(queue_wait_s), "2", 1, 3600, "time to wait for a worker; then 503",
+     true},
+    {"address_rate", SETTING_COUNT, FIELD(address_rate_per_s), "-1", -1, 1000000,
+     "requests per second of one address, five times that at once; 0: any, -1: 200 beyond loopback", true},
+    {"token_rate", SETTING_COUNT, FIELD(token_rate_per_s), "0", 0, 1000000,
+     "requests per second of one token, five times that at once; 0: any", true},
     {"drain_delay", SETTING_SECONDS, FIELD(drain_delay_s), "0", 0, 600,
-     "after SIGTERM: not ready but listening, so that load balancers look away"},
+     "after SIGTERM: not ready but listening, so that load balancers look away", false},
     {"drain_deadline", SETTING_SECONDS, FIELD(drain_deadline_s), "20", 0, 600,
-     "after SIGTERM: time for requests under way"},
+     "after SIGTERM: time for requests under way", false},
     {"compiler", SETTING_TEXT, FIELD(compiler), "", 0, 0,
-     "verifier: a program that answers in place of the installed MaxText"},
+     "verifier: a program that answers in place of the installed MaxText", false},
     {"compile_env", SETTING_TEXT, FIELD(compile_env), "", 0, 0,
-     "verifier: folder of the installed MaxText; empty: below ~/.cache"},
+     "verifier: folder of the installed MaxText; empty: below ~/.cache", false},
     {"compile_timeout", SETTING_SECONDS, FIELD(compile_timeout_s), "900", 1, 86400,
-     "verifier: time for one compile"},
+     "verifier: time for one compile", false},
     {"compile_memory_gib", SETTING_COUNT, FIELD(compile_memory_gib), "16", 1, 65536,
-     "verifier: GiB of this machine that one compile may hold"},
+     "verifier: GiB of this machine that one compile may hold", false},
     {"lease", SETTING_SECONDS, FIELD(lease_s), "30", 1, 3600,
-     "verifier: silence after which another takes its plan"},
-    {"until_empty", SETTING_BOOL, FIELD(until_empty), "false", 0, 0, "verifier: leave when no plan waits"},
+     "verifier: silence after which another takes its plan", false},
+    {"until_empty", SETTING_BOOL, FIELD(until_empty), "false", 0, 0, "verifier: leave when no plan waits",
+     false},
 };
 
 #define SETTINGS_COUNT     ((int)(sizeof settings / sizeof settings[0]))
@@ -288,7 +304,12 @@ static adv_code check_together(const struct adv_config *config, FILE *errors)
         (void)fprintf(errors, "tpu-advisor: listen is address:port, not '%s'\n", config->listen);
         return ADV_E_INVALID;
     }
-    if (!config->insecure && !config->tokens_file[0] && !adv_config_is_loopback(host)) {
+    if (config->tokens_database && !config->database_url[0]) {
+        (void)fprintf(errors, "tpu-advisor: tokens_database needs a database_url\n");
+        return ADV_E_INVALID;
+    }
+    if (!config->insecure && !config->tokens_file[0] && !config->tokens_database &&
+        !adv_config_is_loopback(host)) {
         (void)fprintf(
             errors,
             "tpu-advisor: %s can be reached from other machines and no tokens are set; give --tokens-file, "
@@ -320,6 +341,27 @@ adv_code adv_config_load(struct adv_config *config, int argc, char **argv, char 
     if (!code) code = environment_code;
     if (!code) code = flags_code;
     return code ? code : check_together(config, errors);
+}
+
+static bool differs(const struct setting *setting, const struct adv_config *before,
+                    const struct adv_config *after)
+{
+    const char *a = (const char *)before + setting->offset, *b = (const char *)after + setting->offset;
+    if (setting->type == SETTING_TEXT || setting->type == SETTING_SECRET) return strcmp(a, b) != 0;
+    return memcmp(a, b, setting->type == SETTING_BOOL ? sizeof(bool) : sizeof(long)) != 0;
+}
+
+void adv_config_differences(const struct adv_config *before, const struct adv_config *after, bool live,
+                            char names[ADV_LIMIT_SETTING])
+{
+    size_t used = 0;
+    names[0] = '\0';
+    for (int i = 0; i < SETTINGS_COUNT; i++) {
+        if (settings[i].live != live || !differs(&settings[i], before, after)) continue;
+        used += (size_t)snprintf(names + used, ADV_LIMIT_SETTING - used, "%s%s", used ? " " : "",
+                                 settings[i].name);
+        if (used >= ADV_LIMIT_SETTING) return;
+    }
 }
 
 void adv_config_help(FILE *out, const char *command)

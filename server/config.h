@@ -22,8 +22,10 @@ struct adv_config {
     char tokens_file[ADV_LIMIT_SETTING];
     char catalog[ADV_LIMIT_SETTING]; /* folder whose files replace embedded ones; empty = embedded */
     char log_level[ADV_LIMIT_SETTING];
-    char hosts[ADV_LIMIT_SETTING]; /* names that a daemon without tokens goes by */
-    bool insecure;                 /* listen beyond loopback without tokens */
+    char log_file[ADV_LIMIT_SETTING]; /* empty = standard error */
+    char hosts[ADV_LIMIT_SETTING];    /* names that a daemon without tokens goes by */
+    bool tokens_database;             /* tokens of the database's table count */
+    bool insecure;                    /* listen beyond loopback without tokens */
     bool auto_migrate; /* apply migrations at start; off: refuse the store until they are applied */
     long http_threads_count, workers_count, store_workers_count; /* 0 = by the number of processors */
     long quick_workers_count;                                    /* 0 = by the number of processors */
@@ -33,9 +35,12 @@ struct adv_config {
     long connections_count, connections_per_ip_count; /* per-ip 0 = no limit */
     long request_timeout_s;                           /* to send a whole request */
     long idle_timeout_s;                              /* keep-alive */
-    long deadline_s;                                  /* to answer a request, waiting included */
-    long drain_delay_s;                  /* not ready, still listening: lets a load balancer look away */
-    long drain_deadline_s;               /* for requests under way */
+    long queue_wait_s;                                /* to wait for a worker */
+    long address_rate_per_s; /* requests of one address; 0 = no limit, -1 = the usual one beyond loopback */
+    long token_rate_per_s;   /* requests of one token; 0 = no limit */
+    long deadline_s;         /* to answer a request, waiting included */
+    long drain_delay_s;      /* not ready, still listening: lets a load balancer look away */
+    long drain_deadline_s;   /* for requests under way */
     char compiler[ADV_LIMIT_SETTING];    /* of the verifier: a program in place of the installed one */
     char compile_env[ADV_LIMIT_SETTING]; /* folder of the installed one; the script reads the variable */
     long compile_timeout_s, compile_memory_gib; /* of one compile */
@@ -52,6 +57,11 @@ enum adv_config_action { ADV_CONFIG_RUN, ADV_CONFIG_HELP, ADV_CONFIG_PRINT, ADV_
 ADV_MUST_CHECK adv_code adv_config_load(struct adv_config *config, int argc, char **argv,
                                         char *const *environment, enum adv_config_action *action,
                                         FILE *errors);
+
+/* The names of settings that differ between `before` and `after`, separated by blanks, into `names`: those
+ * that a running daemon can take over (`live`), or those that need a new start. */
+void adv_config_differences(const struct adv_config *before, const struct adv_config *after, bool live,
+                            char names[ADV_LIMIT_SETTING]);
 
 /* The table as a list of flags with defaults; and the settings in effect, secrets as ***. */
 void adv_config_help(FILE *out, const char *command);

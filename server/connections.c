@@ -6,11 +6,15 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#define WRITING_LEAST_MS           10000 /* to take an answer of a few kB */
+#define WRITING_LEAST_BYTES_PER_MS 100   /* and so much more of a long one: 100 kB/s */
+
 struct adv_connection_slot {
     int socket; /* -1 = free */
     bool swept; /* shut down once; the library closes it */
     enum adv_connection_phase phase;
     int64_t since_ms;
+    int64_t writing_ms; /* that the answer may take */
     struct adv_connection_slot *next_free;
 };
 
@@ -91,6 +95,17 @@ void adv_connections_enter(struct adv_connections *connections, struct adv_conne
     (void)pthread_mutex_unlock(&connections->lock);
 }
 
+void adv_connections_write(struct adv_connections *connections, struct adv_connection_slot *slot,
+                           size_t answer_bytes)
+{
+    if (!slot) return;
+    (void)pthread_mutex_lock(&connections->lock);
+    slot->phase = ADV_CONNECTION_WRITING;
+    slot->since_ms = now_ms();
+    slot->writing_ms = WRITING_LEAST_MS + (int64_t)(answer_bytes / WRITING_LEAST_BYTES_PER_MS);
+    (void)pthread_mutex_unlock(&connections->lock);
+}
+
 int adv_connections_count(struct adv_connections *connections)
 {
     (void)pthread_mutex_lock(&connections->lock);
@@ -99,7 +114,7 @@ int adv_connections_count(struct adv_connections *connections)
     return count;
 }
 
-int adv_connections_sweep(struct adv_connections *connections, long reading_limit_ms, long writing_limit_ms)
+int adv_connections_sweep(struct adv_connections *connections, long reading_limit_ms)
 {
     int swept = 0;
     (void)pthread_mutex_lock(&connections->lock);
@@ -107,7 +122,7 @@ int adv_connections_sweep(struct adv_connections *connections, long reading_limi
     for (int i = 0; i < connections->capacity_count; i++) {
         struct adv_connection_slot *slot = &connections->slots[i];
         if (slot->socket < 0 || slot->swept || slot->phase == ADV_CONNECTION_WORKING) continue;
-        long limit_ms = slot->phase == ADV_CONNECTION_READING ? reading_limit_ms : writing_limit_ms;
+        int64_t limit_ms = slot->phase == ADV_CONNECTION_READING ? reading_limit_ms : slot->writing_ms;
         if (now - slot->since_ms < limit_ms) continue;
         (void)shutdown(slot->socket, SHUT_RDWR);
         slot->swept = true;

@@ -9,6 +9,7 @@
 #define ADV_SERVER_CONNECTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct adv_connections;
 struct adv_connection_slot;
@@ -30,9 +31,14 @@ void adv_connections_close(struct adv_connections *connections, struct adv_conne
 void adv_connections_enter(struct adv_connections *connections, struct adv_connection_slot *slot,
                            enum adv_connection_phase phase);
 
+/* Enters ADV_CONNECTION_WRITING: the time to take an answer grows with its length. */
+void adv_connections_write(struct adv_connections *connections, struct adv_connection_slot *slot,
+                           size_t answer_bytes);
+
 int adv_connections_count(struct adv_connections *connections);
 
-/* Shuts down the sockets of clients that read or write longer than this; returns how many. */
-int adv_connections_sweep(struct adv_connections *connections, long reading_limit_ms, long writing_limit_ms);
+/* Shuts down the sockets of clients that send a request for longer than this, or take too long to take an
+ * answer; returns how many. */
+int adv_connections_sweep(struct adv_connections *connections, long reading_limit_ms);
 
 #endif

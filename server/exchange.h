@@ -81,6 +81,7 @@ struct adv_exchange {
     bool query_overflow;
     unsigned scopes;       /* what the token may; see tokens.h */
     const char *principal; /* the token's name, "" without tokens */
+    const char *project;   /* the only one that the token sees; "" = all */
     char *body;            /* NUL-terminated; NULL when there is none */
     size_t body_bytes;
     struct adv_budget budget; /* what the engine may spend on it, and whether somebody still waits */

@@ -36,7 +36,7 @@ enum MHD_Result adv_http_send(struct request *request, struct adv_reply *reply)
         (void)MHD_add_response_header(response, "Connection", "close");
     request->status = reply->status;
     request->stage = ADV_STAGE_QUEUED;
-    adv_connections_enter(request->http->connections, request->slot, ADV_CONNECTION_WRITING);
+    adv_connections_write(request->http->connections, request->slot, request->sent_bytes);
     enum MHD_Result result = MHD_queue_response(request->connection, (unsigned)reply->status, response);
     MHD_destroy_response(response);
     return result;
@@ -47,9 +47,14 @@ enum MHD_Result adv_http_send_abandoned(struct request *request)
 {
     struct adv_exchange other = {.app = request->http->app};
     memcpy(other.request_id, request->exchange.request_id, sizeof other.request_id);
-    adv_reply_error(&other, ADV_E_TIMEOUT, "", "ask for less, or again later", "no answer within %.3g s",
-                    (double)(request->deadline_us - request->start_us) * 1e-6);
-    adv_metrics_add(&request->http->app->metrics, ADV_COUNTER_REJECTED_DEADLINE, 1);
+    if (request->overdue)
+        adv_reply_error(&other, ADV_E_BUSY, "", "try again after Retry-After seconds",
+                        "no worker was free within %ld s", adv_app_live(request->http->app)->queue_wait_s);
+    else
+        adv_reply_error(&other, ADV_E_TIMEOUT, "", "ask for less, or again later", "no answer within %.3g s",
+                        (double)(request->deadline_us - request->start_us) * 1e-6);
+    adv_metrics_add(&request->http->app->metrics,
+                    request->overdue ? ADV_COUNTER_REJECTED_QUEUE : ADV_COUNTER_REJECTED_DEADLINE, 1);
     enum MHD_Result result = adv_http_send(request, &other.reply);
     adv_reply_clear(&other.reply);
     return result;

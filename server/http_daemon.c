@@ -15,7 +15,6 @@
 #define CONNECTION_MEMORY_BYTES (2u * ADV_LIMIT_HEAD_BYTES)
 _Static_assert(CONNECTION_MEMORY_BYTES <= 16384,
                "10,000 idle connections in 200 MiB: the library zeroes all of it");
-#define WRITING_LIMIT_MS  60000 /* to take an answer; the largest is a few MiB */
 #define JANITOR_PERIOD_MS 100
 #define DRAIN_IDLE_MS     250 /* while draining, a connection without a request is closed after this */
 
@@ -27,9 +26,8 @@ static void *janitor_loop(void *argument)
     while (!http->stopping) {
         bool quiesced = http->quiesced;
         (void)pthread_mutex_unlock(&http->lock);
-        long reading_ms = app->config.request_timeout_s * 1000;
-        int swept =
-            adv_connections_sweep(http->connections, quiesced ? DRAIN_IDLE_MS : reading_ms, WRITING_LIMIT_MS);
+        long reading_ms = adv_app_live(app)->request_timeout_s * 1000;
+        int swept = adv_connections_sweep(http->connections, quiesced ? DRAIN_IDLE_MS : reading_ms);
         adv_metrics_add(&app->metrics, ADV_COUNTER_SWEPT, (uint64_t)swept);
         (void)adv_http_abandon(http, adv_http_now_us(), false);
         struct timespec until;

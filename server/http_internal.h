@@ -32,6 +32,8 @@ struct request {
     int64_t content_length_bytes;
     size_t body_capacity;
     int64_t start_us, deadline_us;
+    int64_t queued_us; /* since when it waits for a worker; 0 = one has it. Guarded by http->lock */
+    bool overdue;      /* abandoned while it waited */
     struct adv_patience patience;
     int status;
     size_t sent_bytes;
@@ -66,9 +68,15 @@ struct adv_pool *adv_http_pool(const struct adv_app *app, int place);
 /* Suspends the connection and hands the request to a pool; false: there is no room. */
 bool adv_http_submit(struct request *request, struct adv_pool *pool);
 
-/* Answers requests that wait for a worker and whose deadline is at or before `at_us` (or all of them) with
- * 503; how many. */
+/* Answers requests with 503 that are with the workers and whose deadline is at or before `at_us`, or who wait
+ * longer than they should for a worker (or all of them); how many. */
 int adv_http_abandon(struct adv_http *http, int64_t at_us, bool all);
+
+/* Limits by address and token (http_limits.c). false: the reply is filled, 429 with Retry-After. */
+bool adv_http_within_rate(struct request *request);
+bool adv_http_within_token_rate(struct request *request);
+/* 401 to who sent no valid token, 429 to who goes on trying. */
+void adv_http_refuse_token(struct request *request, bool expired);
 
 /* The library's callbacks; their closure is the struct adv_http. */
 void *adv_http_on_request_line(void *closure, const char *target, struct MHD_Connection *connection);

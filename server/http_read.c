@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "server/api.h"
 #include "server/guard.h"
@@ -79,17 +80,27 @@ static bool media_type_allowed(const char *content_type, const char *media_types
 static bool check_token(struct request *request)
 {
     struct adv_exchange *exchange = &request->exchange;
-    const struct adv_tokens *tokens = request->http->app->tokens;
+    struct adv_app *app = request->http->app;
+    struct adv_caller caller;
     exchange->scopes = ADV_SCOPE_ALL;
-    exchange->principal = "";
-    if (!tokens || !exchange->route->scope) return true;
-    exchange->scopes =
-        adv_tokens_check(tokens, exchange->headers[ADV_HEADER_AUTHORIZATION], &exchange->principal);
+    exchange->principal = exchange->project = "";
+    if (!exchange->route->scope) return true;
+    if (!adv_http_within_rate(request)) return false;
+    if (!app->keyring) return true;
+    adv_keyring_check(app->keyring, exchange->headers[ADV_HEADER_AUTHORIZATION], (int64_t)time(NULL),
+                      &caller);
+    exchange->scopes = caller.scopes;
+    exchange->principal = adv_arena_copy(&exchange->arena, caller.name);
+    exchange->project = adv_arena_copy(&exchange->arena, caller.project);
+    if (!exchange->principal || !exchange->project) {
+        adv_reply_error(exchange, ADV_E_MEMORY, "", NULL, "no memory for the request");
+        return false;
+    }
+    if (caller.scopes && !adv_http_within_token_rate(request)) return false;
     if ((exchange->scopes & exchange->route->scope) == exchange->route->scope) return true;
-    adv_metrics_add(&request->http->app->metrics, ADV_COUNTER_REJECTED_TOKEN, 1);
+    adv_metrics_add(&app->metrics, ADV_COUNTER_REJECTED_TOKEN, 1);
     if (!exchange->scopes)
-        adv_reply_error(exchange, ADV_E_UNAUTHORIZED, "", "send Authorization: Bearer TOKEN",
-                        "no valid bearer token was sent");
+        adv_http_refuse_token(request, caller.expired);
     else
         adv_reply_error(exchange, ADV_E_FORBIDDEN, "", NULL,
                         "the token's scopes do not include this operation's");
@@ -129,7 +140,7 @@ static bool check_body(struct request *request, const struct adv_guard *guard)
 static bool check_timeout(struct request *request)
 {
     const char *text = request->exchange.headers[ADV_HEADER_REQUEST_TIMEOUT];
-    const double own_s = (double)request->http->app->config.deadline_s;
+    const double own_s = (double)adv_app_live(request->http->app)->deadline_s;
     double seconds = own_s;
     char *end = NULL;
     if (text && strspn(text, "0123456789.") == strlen(text)) seconds = strtod(text, &end);

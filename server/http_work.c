@@ -32,6 +32,18 @@ struct adv_pool *adv_http_pool(const struct adv_app *app, int place)
     return pools[place];
 }
 
+static int64_t wait_max_us(const struct adv_app *app)
+{
+    return (int64_t)adv_app_live(app)->queue_wait_s * 1000000;
+}
+
+static void set_queued(struct request *request, int64_t queued_us)
+{
+    (void)pthread_mutex_lock(&request->http->lock);
+    request->queued_us = queued_us;
+    (void)pthread_mutex_unlock(&request->http->lock);
+}
+
 /* The handler, or what it left to be done. false: another pool has the request now. */
 static bool run_step(struct request *request, struct adv_db *db)
 {
@@ -41,7 +53,11 @@ static bool run_step(struct request *request, struct adv_db *db)
     exchange->db = db;
     step(exchange);
     if (!exchange->next) return true;
-    if (adv_pool_try_add(adv_http_pool(exchange->app, exchange->next_place), request)) return false;
+    set_queued(request, adv_http_now_us());
+    if (adv_pool_try_add(adv_http_pool(exchange->app, exchange->next_place), request,
+                         wait_max_us(exchange->app)))
+        return false;
+    set_queued(request, 0);
     adv_metrics_add(&exchange->app->metrics, ADV_COUNTER_REJECTED_QUEUE, 1);
     step = exchange->next;
     exchange->next = NULL;
@@ -57,6 +73,7 @@ void adv_http_run_job(void *job, void *context)
     struct adv_http *http = request->http;
     (void)pthread_mutex_lock(&http->lock);
     bool wanted = request->stage == ADV_STAGE_SUBMITTED;
+    request->queued_us = 0;
     (void)pthread_mutex_unlock(&http->lock);
     if (wanted && adv_patience_over(&request->patience)) { /* who has gone while waiting costs nothing */
         adv_reply_error(&request->exchange, ADV_E_TIMEOUT, "", NULL, "nobody waits for the answer");
@@ -86,9 +103,10 @@ bool adv_http_submit(struct request *request, struct adv_pool *pool)
     request->patience.deadline_us = request->deadline_us;
     request->exchange.budget = (struct adv_budget){.over = adv_patience_over,
                                                    .closure = &request->patience,
-                                                   .plans_max = (int)http->app->config.plans_count};
+                                                   .plans_max = (int)adv_app_live(http->app)->plans_count};
     request->owners++;
-    bool added = !http->quiesced && adv_pool_try_add(pool, request);
+    request->queued_us = adv_http_now_us();
+    bool added = !http->quiesced && adv_pool_try_add(pool, request, wait_max_us(http->app));
     if (added) {
         MHD_suspend_connection(request->connection);
         request->next = http->submitted;
@@ -106,10 +124,13 @@ bool adv_http_submit(struct request *request, struct adv_pool *pool)
 int adv_http_abandon(struct adv_http *http, int64_t at_us, bool all)
 {
     int count = 0;
+    const int64_t wait_us = wait_max_us(http->app);
     (void)pthread_mutex_lock(&http->lock);
     for (struct request *request = http->submitted; request;) {
         struct request *next = request->next;
-        if (all || request->deadline_us <= at_us) {
+        const bool overdue = request->queued_us && request->queued_us + wait_us <= at_us;
+        if (all || overdue || request->deadline_us <= at_us) {
+            request->overdue = overdue;
             int lasts = ADV_PATIENCE_LASTS;
             (void)atomic_compare_exchange_strong(&request->patience.end, &lasts, ADV_PATIENCE_GIVEN_UP);
             request->stage = ADV_STAGE_ABANDONED;

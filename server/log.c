@@ -2,6 +2,7 @@
 
 #include "server/json_text.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,20 +14,35 @@
 
 static const char *const level_names[] = {"debug", "info", "warning", "error"};
 
-bool adv_log_level_parse(const char *name, enum adv_log_level *level)
+bool adv_log_level_parse(const char *name, atomic_int *level)
 {
     for (int i = 0; i < 4; i++) {
         if (strcmp(name, level_names[i]) != 0) continue;
-        *level = (enum adv_log_level)i;
+        atomic_store(level, i);
         return true;
     }
     return false;
 }
 
+bool adv_log_open(struct adv_log *log, const char *path)
+{
+    if (!*path) return true;
+    const int opened = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+    if (opened < 0) return false;
+    if (log->file <= 0) {
+        log->file = opened;
+        return true;
+    }
+    const bool same_number = dup3(opened, log->file, O_CLOEXEC) >= 0; /* writers never see it closed */
+    (void)close(opened);
+    return same_number;
+}
+
 void adv_log_begin(const struct adv_log *log, struct adv_log_line *line, enum adv_log_level level,
                    const char *message)
 {
-    line->wanted = level >= log->level;
+    line->wanted = (int)level >= atomic_load_explicit(&log->level, memory_order_relaxed);
+    line->file = log->file > 0 ? log->file : STDERR_FILENO;
     if (!line->wanted) return;
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now);
@@ -60,8 +76,8 @@ void adv_log_end(struct adv_log_line *line)
      * reader. */
     static const char lost[] = "{\"level\":\"warning\",\"msg\":\"a log line was too long\"}\n";
     bool whole = !line->text.overflow;
-    ssize_t written = write(STDERR_FILENO, whole ? line->text.data : lost,
-                            whole ? line->text.length_bytes : sizeof lost - 1);
+    ssize_t written =
+        write(line->file, whole ? line->text.data : lost, whole ? line->text.length_bytes : sizeof lost - 1);
     (void)written;
     adv_text_free(&line->text);
 }

@@ -5,6 +5,7 @@
 #ifndef ADV_SERVER_LOG_H
 #define ADV_SERVER_LOG_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,11 +15,16 @@
 enum adv_log_level { ADV_LOG_DEBUG, ADV_LOG_INFO, ADV_LOG_WARNING, ADV_LOG_ERROR };
 
 struct adv_log {
-    enum adv_log_level level; /* lines below it are dropped */
+    atomic_int level; /* enum adv_log_level; lines below it are dropped */
+    int file;         /* descriptor; 0 = standard error */
 };
 
+/* Opens (or, after it was moved away, opens again) the file that lines are appended to; "" = standard error.
+ * false: it cannot be opened, errno says why, and lines go where they went. */
+bool adv_log_open(struct adv_log *log, const char *path);
+
 /* "debug" … "error" into `level`; false when it is none of them. */
-bool adv_log_level_parse(const char *name, enum adv_log_level *level);
+bool adv_log_level_parse(const char *name, atomic_int *level);
 
 /* A line with a message only. */
 void adv_log_message(const struct adv_log *log, enum adv_log_level level, const char *format, ...)
@@ -28,6 +34,7 @@ void adv_log_message(const struct adv_log *log, enum adv_log_level level, const 
 struct adv_log_line {
     struct adv_text text;
     bool wanted;
+    int file;
 };
 void adv_log_begin(const struct adv_log *log, struct adv_log_line *line, enum adv_log_level level,
                    const char *message);

@@ -19,6 +19,7 @@
     X(REJECTED_DEADLINE, "rejected_total{reason=\"deadline\"}", NULL)                                        \
     X(REJECTED_SIZE, "rejected_total{reason=\"too_large\"}", NULL)                                           \
     X(REJECTED_TOKEN, "rejected_total{reason=\"token\"}", NULL)                                              \
+    X(REJECTED_RATE, "rejected_total{reason=\"rate\"}", NULL)                                                \
     X(ABANDONED_CLIENT, "abandoned_total{reason=\"client_gone\"}",                                           \
       "Requests whose work was given up, by reason")                                                         \
     X(ABANDONED_DEADLINE, "abandoned_total{reason=\"deadline\"}", NULL)                                      \

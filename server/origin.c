@@ -61,9 +61,9 @@ bool adv_origin_check(struct adv_exchange *exchange)
     const struct adv_app *app = exchange->app;
     const char *host = exchange->headers[ADV_HEADER_HOST];
     const bool changes = strcmp(exchange->method, "GET") != 0 && strcmp(exchange->method, "HEAD") != 0;
-    if (app->tokens || !exchange->route->scope)
+    if (app->keyring || !exchange->route->scope)
         return true; /* probes and the form's files are for everybody */
-    if (host && !adv_origin_is_host(host, app->config.hosts)) {
+    if (host && !adv_origin_is_host(host, adv_app_live(app)->hosts)) {
         adv_reply_error(exchange, ADV_E_HOST, "/headers/Host",
                         "start the daemon with --hosts, or with tokens",
                         "without tokens the daemon does not go by the name %.100s", host);

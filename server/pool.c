@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#define MEAN_OVER 8 /* jobs */
+
 struct adv_pool {
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -12,6 +14,7 @@ struct adv_pool {
     int ring_count, head, waiting, running;
     bool stopping;
     pthread_t *threads;
+    int64_t mean_us;     /* that a job takes, moving */
     int64_t *started_us; /* of each thread's job, 0 without one */
     int threads_count, opened_count;
 };
@@ -41,6 +44,7 @@ static void *work_loop(void *argument)
         pool->work.run(job, context);
         (void)pthread_mutex_lock(&pool->lock);
         pool->running--;
+        pool->mean_us += (now_us() - pool->started_us[self] - pool->mean_us) / MEAN_OVER;
         pool->started_us[self] = 0;
     }
     (void)pthread_mutex_unlock(&pool->lock);
@@ -69,10 +73,12 @@ struct adv_pool *adv_pool_start(int threads_count, int queue_count, const struct
     return NULL;
 }
 
-bool adv_pool_try_add(struct adv_pool *pool, void *job)
+bool adv_pool_try_add(struct adv_pool *pool, void *job, int64_t wait_max_us)
 {
     (void)pthread_mutex_lock(&pool->lock);
-    bool room = !pool->stopping && pool->waiting < pool->ring_count;
+    const int64_t wait_us = pool->mean_us * pool->waiting / pool->threads_count;
+    bool room =
+        !pool->stopping && pool->waiting < pool->ring_count && (pool->waiting == 0 || wait_us <= wait_max_us);
     if (room) {
         pool->ring[(pool->head + pool->waiting) % pool->ring_count] = job;
         pool->waiting++;

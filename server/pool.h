@@ -21,8 +21,9 @@ struct adv_pool_work {
 /* NULL when memory or threads are exhausted. */
 struct adv_pool *adv_pool_start(int threads_count, int queue_count, const struct adv_pool_work *work);
 
-/* false: the queue is full or the pool is stopping. */
-bool adv_pool_try_add(struct adv_pool *pool, void *job);
+/* false: the pool is stopping, the queue is full, or what waits will take longer than `wait_max_us`, by the
+ * mean of the jobs before. A job always has room while nobody waits. */
+bool adv_pool_try_add(struct adv_pool *pool, void *job, int64_t wait_max_us);
 
 int adv_pool_waiting(struct adv_pool *pool);
 int adv_pool_running(struct adv_pool *pool);

@@ -1,4 +1,17 @@
-/* raw_recv.c: the program's recv(), which shows what the HTTP library reads to the raw guards first. */
+/* raw_recv.c: the program's recv(), which shows what the HTTP library reads to the raw guards first.
+ *
+ * Why this is sound, and where it ends:
+ * - A program's own definition of recv comes before that of the C library (ELF symbol order), also for calls
+ * from shared libraries. libpq's calls come here too and pass: their sockets have no guard.
+ * - A library built otherwise (linked symbolically, or reading with read or recvmsg) would pass by. Then the
+ * guard has seen nothing when the head arrives, and the request is refused (adv_raw_guard_has_seen): an
+ * update of the library can stop the service, never open it. tests/api/smuggling.test.mjs would tell.
+ * - Threads: the library reads, notifies and closes a connection on one thread; a guard belongs to a socket
+ * from before the first read until before its close, so a number used again never meets an old guard.
+ * - epoll: a refused connection is shut down and looks closed; what is buffered is never handed on.
+ * - TLS inside the library would show ciphertext here, and every request would be refused: TLS is a proxy's.
+ * The other ways were a parser of our own before a pair of sockets (a copy of every byte, two more
+ * descriptors per connection) and a patched library (nobody's security updates). */
 /* The C library's header would bring an inline recv of its own. */
 #undef _FORTIFY_SOURCE
 

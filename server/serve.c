@@ -1,5 +1,6 @@
 #include "server/serve.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "engine/advise.h"
 #include "server/cli.h"
 #include "server/http.h"
+#include "server/reload.h"
 
 #define SEARCHER_NICENESS 5 /* a third of the share of a thread that is not nice */
 
@@ -74,8 +76,10 @@ static bool start(struct adv_app *app)
 {
     adv_err err;
     adv_err_init(&err);
-    if (app->config.tokens_file[0] && adv_tokens_load(app->config.tokens_file, &app->tokens, stderr))
-        return false;
+    const bool has_tokens = app->config.tokens_file[0] || app->config.tokens_database;
+    app->limits = adv_limits_new();
+    app->keyring = has_tokens ? adv_keyring_new() : NULL;
+    if (!app->limits || (has_tokens && !app->keyring) || !adv_reload_tokens(app, stderr)) return false;
     app->catalog = adv_catalog_load(app->config.catalog[0] ? app->config.catalog : NULL, &err);
     if (!app->catalog || adv_documents_make(app->catalog, &app->documents, &err)) {
         log_findings(&app->log, &err);
@@ -111,7 +115,9 @@ static void free_app(struct adv_app *app)
     adv_answer_cache_free(app->answers);
     adv_documents_free(app->documents);
     adv_catalog_free(app->catalog);
-    adv_tokens_free(app->tokens);
+    adv_keyring_free(app->keyring);
+    adv_limits_free(app->limits);
+    adv_reload_free(app);
     free(app);
 }
 
@@ -135,14 +141,25 @@ static int drain(struct adv_app *app)
     return ADV_CLI_OK;
 }
 
-int adv_serve(const struct adv_config *config)
+static bool open_log(struct adv_app *app)
+{
+    if (!adv_log_level_parse(app->config.log_level, &app->log.level)) {
+        (void)fprintf(stderr, "tpu-advisor: log_level is debug, info, warning or error\n");
+        return false;
+    }
+    if (adv_log_open(&app->log, app->config.log_file)) return true;
+    (void)fprintf(stderr, "tpu-advisor: cannot open %s: %s\n", app->config.log_file, strerror(errno));
+    return false;
+}
+
+int adv_serve(const struct adv_config *config, int argc, char **argv)
 {
     struct adv_app *app = calloc(1, sizeof *app);
     if (!app) return ADV_CLI_FAILED;
-    app->config = *config;
+    app->config = app->asked = *config;
     choose_counts(&app->config);
-    if (!adv_log_level_parse(config->log_level, &app->log.level)) {
-        (void)fprintf(stderr, "tpu-advisor: log_level is debug, info, warning or error\n");
+    atomic_store(&app->live, &app->config);
+    if (!open_log(app)) {
         free(app);
         return ADV_CLI_USAGE;
     }
@@ -151,6 +168,7 @@ int adv_serve(const struct adv_config *config)
     (void)sigemptyset(&ends);
     (void)sigaddset(&ends, SIGTERM);
     (void)sigaddset(&ends, SIGINT);
+    (void)sigaddset(&ends, SIGHUP);
     (void)pthread_sigmask(SIG_BLOCK, &ends, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
     int status = ADV_CLI_FAILED;
@@ -161,10 +179,12 @@ int adv_serve(const struct adv_config *config)
         adv_log_string(&line, "version", adv_engine_version());
         adv_log_string(&line, "catalog_hash", adv_catalog_hash(app->catalog));
         adv_log_number(&line, "workers", app->config.workers_count);
+        adv_log_number(&line, "pid", (int64_t)getpid());
         adv_log_end(&line);
         notify("READY=1");
         int received = 0;
-        (void)sigwait(&ends, &received);
+        while (sigwait(&ends, &received) != 0 || received == SIGHUP)
+            if (received == SIGHUP) adv_reload(app, argc, argv);
         status = drain(app);
     }
     free_app(app);

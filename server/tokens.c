@@ -1,23 +1,40 @@
 #include "server/tokens.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "server/sha256.h"
-
 struct adv_tokens {
     int count;
-    struct {
-        unsigned scopes;
-        char name[64];
-        char digest[ADV_SHA256_HEX];
-    } rows[ADV_LIMIT_TOKENS];
+    struct adv_token rows[ADV_LIMIT_TOKENS];
 };
 
-/* "read,write" as a set; 0 when a name is unknown. A scope brings the ones below it. */
-static unsigned parse_scopes(char *list)
+struct adv_keyring {
+    pthread_rwlock_t lock;
+    struct adv_tokens *parts[ADV_KEYRING_PARTS]; /* NULL = none yet */
+};
+
+struct adv_tokens *adv_tokens_new(void)
+{
+    return calloc(1, sizeof(struct adv_tokens));
+}
+
+void adv_tokens_free(struct adv_tokens *tokens)
+{
+    free(tokens);
+}
+
+bool adv_tokens_add(struct adv_tokens *tokens, const struct adv_token *token)
+{
+    if (tokens->count == ADV_LIMIT_TOKENS) return false;
+    tokens->rows[tokens->count++] = *token;
+    return true;
+}
+
+/* A scope brings the ones below it. */
+unsigned adv_tokens_scopes(char *list)
 {
     unsigned scopes = 0;
     char *rest = NULL;
@@ -34,25 +51,44 @@ static unsigned parse_scopes(char *list)
     return scopes;
 }
 
+/* `project=NAME` or `expires=SECONDS`. */
+static const char *parse_option(struct adv_token *token, const char *word)
+{
+    static const char project[] = "project=", expires[] = "expires=";
+    if (strncmp(word, project, sizeof project - 1) == 0) {
+        word += sizeof project - 1;
+        if (!*word || strlen(word) >= sizeof token->project) return "a project has 1 to 95 bytes";
+        memcpy(token->project, word, strlen(word) + 1);
+        return NULL;
+    }
+    char *end = NULL;
+    if (strncmp(word, expires, sizeof expires - 1) == 0)
+        token->expires_s = strtoll(word + sizeof expires - 1, &end, 10);
+    if (!end || *end || token->expires_s <= 0)
+        return "after the digest come project=NAME and expires=SECONDS of the Unix clock";
+    return NULL;
+}
+
 static const char *parse_line(struct adv_tokens *tokens, char *line)
 {
+    struct adv_token token = {0};
     char *rest = NULL;
     char *name = strtok_r(line, " \t\r\n", &rest);
     if (!name || name[0] == '#') return NULL;
     char *scopes = strtok_r(NULL, " \t\r\n", &rest);
     char *digest = strtok_r(NULL, " \t\r\n", &rest);
-    if (!digest || strtok_r(NULL, " \t\r\n", &rest)) return "expected NAME SCOPES SHA256";
-    if (tokens->count == ADV_LIMIT_TOKENS) return "too many tokens";
-    unsigned set = parse_scopes(scopes);
-    if (!set) return "scopes are read, write and admin, separated by commas";
+    if (!digest) return "expected NAME SCOPES SHA256";
+    token.scopes = adv_tokens_scopes(scopes);
+    if (!token.scopes) return "scopes are read, write and admin, separated by commas";
     if (strlen(digest) != ADV_SHA256_HEX - 1 || strspn(digest, "0123456789abcdef") != ADV_SHA256_HEX - 1)
         return "the digest is 64 lower-case hex digits";
-    if (strlen(name) >= sizeof tokens->rows[0].name) return "the name is longer than 63 bytes";
-    memcpy(tokens->rows[tokens->count].name, name, strlen(name) + 1);
-    tokens->rows[tokens->count].scopes = set;
-    memcpy(tokens->rows[tokens->count].digest, digest, ADV_SHA256_HEX);
-    tokens->count++;
-    return NULL;
+    if (strlen(name) >= sizeof token.name) return "the name is longer than 63 bytes";
+    memcpy(token.name, name, strlen(name) + 1);
+    memcpy(token.digest, digest, ADV_SHA256_HEX);
+    const char *mistake = NULL;
+    for (char *word; !mistake && (word = strtok_r(NULL, " \t\r\n", &rest));)
+        mistake = parse_option(&token, word);
+    return mistake || adv_tokens_add(tokens, &token) ? mistake : "too many tokens";
 }
 
 adv_code adv_tokens_load(const char *path, struct adv_tokens **tokens, FILE *errors)
@@ -62,7 +98,7 @@ adv_code adv_tokens_load(const char *path, struct adv_tokens **tokens, FILE *err
         (void)fprintf(errors, "tpu-advisor: cannot read the tokens in %s: %s\n", path, strerror(errno));
         return ADV_E_IO;
     }
-    struct adv_tokens *loaded = calloc(1, sizeof *loaded);
+    struct adv_tokens *loaded = adv_tokens_new();
     adv_code code = loaded ? ADV_OK : ADV_E_MEMORY;
     char line[512];
     for (int number = 1; loaded && fgets(line, sizeof line, file); number++) {
@@ -83,27 +119,65 @@ adv_code adv_tokens_load(const char *path, struct adv_tokens **tokens, FILE *err
     return code;
 }
 
-void adv_tokens_free(struct adv_tokens *tokens)
+struct adv_keyring *adv_keyring_new(void)
 {
-    free(tokens);
+    struct adv_keyring *keyring = calloc(1, sizeof *keyring);
+    if (keyring) (void)pthread_rwlock_init(&keyring->lock, NULL);
+    return keyring;
 }
 
-unsigned adv_tokens_check(const struct adv_tokens *tokens, const char *authorization, const char **name)
+void adv_keyring_free(struct adv_keyring *keyring)
 {
-    *name = "";
-    if (!authorization || strncasecmp(authorization, "Bearer ", 7) != 0) return 0;
+    if (!keyring) return;
+    for (int i = 0; i < ADV_KEYRING_PARTS; i++) adv_tokens_free(keyring->parts[i]);
+    (void)pthread_rwlock_destroy(&keyring->lock);
+    free(keyring);
+}
+
+void adv_keyring_set(struct adv_keyring *keyring, enum adv_keyring_part part, struct adv_tokens *tokens)
+{
+    (void)pthread_rwlock_wrlock(&keyring->lock);
+    struct adv_tokens *before = keyring->parts[part];
+    keyring->parts[part] = tokens;
+    (void)pthread_rwlock_unlock(&keyring->lock);
+    adv_tokens_free(before);
+}
+
+bool adv_keyring_has(struct adv_keyring *keyring, enum adv_keyring_part part)
+{
+    (void)pthread_rwlock_rdlock(&keyring->lock);
+    const bool has = keyring->parts[part] != NULL;
+    (void)pthread_rwlock_unlock(&keyring->lock);
+    return has;
+}
+
+/* Every digest is compared: the time does not tell which one it was. */
+static void look_up(const struct adv_tokens *tokens, const char *digest, int64_t now_s,
+                    struct adv_caller *caller)
+{
+    for (int i = 0; tokens && i < tokens->count; i++) {
+        const struct adv_token *token = &tokens->rows[i];
+        if (!adv_sha256_equal(digest, token->digest)) continue;
+        caller->expired = token->expires_s && token->expires_s <= now_s;
+        caller->scopes = caller->expired ? 0 : token->scopes;
+        memcpy(caller->name, token->name, sizeof caller->name);
+        memcpy(caller->project, token->project, sizeof caller->project);
+    }
+}
+
+void adv_keyring_check(struct adv_keyring *keyring, const char *authorization, int64_t now_s,
+                       struct adv_caller *caller)
+{
+    memset(caller, 0, sizeof *caller);
+    if (!authorization || strncasecmp(authorization, "Bearer ", 7) != 0) return;
     const char *token = authorization + 7;
     while (*token == ' ') token++;
     size_t length = strlen(token);
     while (length && token[length - 1] == ' ') length--;
-    if (!length) return 0;
+    if (!length) return;
     char digest[ADV_SHA256_HEX];
     adv_sha256_hex(token, length, digest);
-    unsigned scopes = 0;
-    for (int i = 0; i < tokens->count; i++) {
-        if (!adv_sha256_equal(digest, tokens->rows[i].digest)) continue;
-        scopes |= tokens->rows[i].scopes;
-        *name = tokens->rows[i].name;
-    }
-    return scopes;
+    (void)pthread_rwlock_rdlock(&keyring->lock);
+    for (int i = 0; i < ADV_KEYRING_PARTS; i++) look_up(keyring->parts[i], digest, now_s, caller);
+    (void)pthread_rwlock_unlock(&keyring->lock);
 }

@@ -25,6 +25,7 @@
     X(ADV_E_TOO_LARGE, 413, "too-large", "The request is larger than the limit")                             \
     X(ADV_E_MEDIA_TYPE, 415, "unsupported-media-type", "The body's media type is not accepted")              \
     X(ADV_E_HOST, 421, "misdirected", "The daemon does not go by this name")                                 \
+    X(ADV_E_RATE, 429, "too-many-requests", "More requests than the rate limit allows")                      \
     X(ADV_E_HEAD, 431, "head-too-large", "The request's line and headers are larger than the limit")         \
     X(ADV_E_TIMEOUT, 503, "deadline", "The request took longer than its deadline")                           \
     X(ADV_E_BUSY, 503, "busy", "All workers are busy and the queue is full")                                 \

@@ -47,7 +47,7 @@ test('a full queue answers 503 with Retry-After at once, and what was taken is a
 });
 
 test('a request that waits longer than the deadline gets 503, and the daemon goes on', async () => {
-  const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '1', '--deadline', '1', '--queue', '1000'] });
+  const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '1', '--deadline', '1', '--queue-wait', '60', '--queue', '1000'] });
   let oneMs = Infinity;
   for (let i = 0; i < 5; i++) {
     const begin = performance.now();

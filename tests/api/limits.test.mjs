@@ -1,0 +1,132 @@
+// Who asks too often, tries tokens or reads too slowly; and what SIGHUP reads again. A reader believes: a limit is said with
+// the time after which it is over, a right token is never shut out, and a reload changes what it says and nothing else.
+import test from 'node:test';
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { connect } from 'node:net';
+import { readFileSync, renameSync } from 'node:fs';
+import { adviseRequest, estimateRequest, join, problem, scratchFolder, sleep, startDaemon, until, writeFileSync } from './daemon.mjs';
+
+const digest = (token) => createHash('sha256').update(token).digest('hex');
+const as = (daemon, token, path = '/v1/catalog/chips') => daemon.fetch(path, { headers: { Authorization: `Bearer ${token}` } });
+const hangUp = (daemon) => daemon.child.kill('SIGHUP');
+const reloaded = (daemon, count) => until(`${count} reloads`, () => daemon.log.filter((line) => line.msg === 'reloaded').length >= count);
+
+test('who tries wrong tokens is told to wait; a right token passes all the while', async () => {
+  const { folder, remove } = scratchFolder();
+  writeFileSync(join(folder, 'tokens'), `ci read ${digest('right')}\n`);
+  const daemon = await startDaemon({ args: ['--tokens-file', join(folder, 'tokens')] });
+  const statuses = [];
+  let last;
+  for (let i = 0; i < 15; i++) statuses.push((last = await as(daemon, `wrong-${i}`)).status);
+  assert.deepEqual(statuses, [...Array(10).fill(401), ...Array(5).fill(429)]);
+  const wait = Number(last.headers.get('retry-after'));
+  assert.ok(wait >= 1 && wait <= 5, `Retry-After ${wait}`);
+  await problem(assert, last, 429, 'too-many-requests');
+  for (let i = 0; i < 20; i++) assert.equal((await as(daemon, 'right')).status, 200);
+  assert.match(await (await daemon.fetch('/metrics')).text(), /rejected_total\{reason="rate"\} 5\n/);
+  await daemon.stop();
+  remove();
+});
+
+test('an address has a rate and a burst, and probes are not counted', async () => {
+  const daemon = await startDaemon({ args: ['--address-rate', '2'] });
+  const statuses = [];
+  for (let i = 0; i < 13; i++) statuses.push((await daemon.fetch('/v1/catalog/chips')).status);
+  assert.deepEqual(statuses, [...Array(10).fill(200), 429, 429, 429]);
+  for (let i = 0; i < 20; i++) assert.equal((await daemon.fetch('/readyz')).status, 200);
+  await sleep(600);
+  assert.equal((await daemon.fetch('/v1/catalog/chips')).status, 200, 'one more every half second');
+  assert.equal((await daemon.fetch('/v1/catalog/chips')).status, 429);
+  await daemon.stop();
+});
+
+test('a token has a rate of its own', async () => {
+  const { folder, remove } = scratchFolder();
+  writeFileSync(join(folder, 'tokens'), `one read ${digest('one')}\ntwo read ${digest('two')}\n`);
+  const daemon = await startDaemon({ args: ['--tokens-file', join(folder, 'tokens'), '--token-rate', '1'] });
+  const statuses = async (token, count) => { const all = []; for (let i = 0; i < count; i++) all.push((await as(daemon, token)).status); return all; };
+  assert.deepEqual(await statuses('one', 6), [200, 200, 200, 200, 200, 429]);
+  assert.deepEqual(await statuses('two', 2), [200, 200]);
+  await daemon.stop();
+  remove();
+});
+
+test('without a word about rates, loopback has none', async () => {
+  const daemon = await startDaemon();
+  for (let i = 0; i < 40; i++) assert.ok((await Promise.all(Array.from({ length: 40 }, () => daemon.fetch('/v1/catalog/chips')))).every((answer) => answer.status === 200));
+  await daemon.stop();
+});
+
+test('SIGHUP reads tokens, settings and the log file again', async () => {
+  const { folder, remove } = scratchFolder();
+  const [tokens, settings, log] = ['tokens', 'settings', 'log'].map((name) => join(folder, name));
+  writeFileSync(tokens, `old read ${digest('old')}\ngone read ${digest('gone')} expires=1000\n`);
+  writeFileSync(settings, `log_level = info\nplans = 640\nlog_file =\n`);
+  const daemon = await startDaemon({ args: ['--tokens-file', tokens, '--config', settings] });
+  assert.equal((await as(daemon, 'old')).status, 200);
+  assert.match((await problem(assert, await as(daemon, 'gone'), 401, 'unauthorized')).detail, /expired/);
+  writeFileSync(tokens, `new read ${digest('new')}\n`);
+  writeFileSync(settings, `log_level = info\nplans = 1\nqueue = 7\n`);
+  hangUp(daemon);
+  await reloaded(daemon, 1);
+  const line = daemon.log.find((one) => one.msg === 'reloaded');
+  assert.deepEqual([line.changed, line.need_a_new_start], ['plans', 'queue']);
+  assert.deepEqual([(await as(daemon, 'old')).status, (await as(daemon, 'new')).status], [401, 200]);
+  assert.equal((await daemon.post('/v1/advise', adviseRequest(), { Authorization: 'Bearer new' })).status, 422, 'ten plans are more than one');
+
+  writeFileSync(tokens, 'broken\n');
+  writeFileSync(settings, 'plans = many\n');
+  hangUp(daemon);
+  await until('mistakes', () => daemon.log.filter((one) => /^reload: /.test(one.msg)).length >= 3);
+  assert.equal((await as(daemon, 'new')).status, 200, 'mistakes change nothing');
+  assert.equal((await daemon.post('/v1/advise', adviseRequest(), { Authorization: 'Bearer new' })).status, 422);
+  await daemon.stop();
+
+  const written = await startDaemon({ args: ['--log-file', log], waitFor: 'nothing' }).catch((error) => error);
+  assert.match(String(written), /did not start/, 'the line is in the file');
+  assert.match(readFileSync(log, 'utf8'), /"msg":"listening"/);
+  remove();
+});
+
+test('a log that was moved away is begun anew after SIGHUP, without a line lost', async () => {
+  const { folder, remove } = scratchFolder();
+  const log = join(folder, 'log');
+  writeFileSync(join(folder, 'settings'), `log_file = ${log}\n`);
+  const port = 20000 + Math.floor(Math.random() * 20000);
+  const started = startDaemon({ args: ['--config', join(folder, 'settings'), '--listen', `127.0.0.1:${port}`] }).catch(() => null);
+  const origin = `http://127.0.0.1:${port}`;
+  await until('listening', async () => (await fetch(`${origin}/livez`).catch(() => ({}))).status === 200);
+  const pid = Number(JSON.parse(readFileSync(log, 'utf8').split('\n').find((line) => /"listening"/.test(line))).pid);
+  renameSync(log, `${log}.1`);
+  process.kill(pid, 'SIGHUP');
+  await until('a new file', () => { try { return /"reloaded"/.test(readFileSync(log, 'utf8')); } catch { return false; } });
+  for (let i = 0; i < 20; i++) await fetch(`${origin}/livez`);
+  await until('20 lines', () => (readFileSync(log, 'utf8').match(/"route":"\/livez"/g) ?? []).length === 20);
+  process.kill(pid, 'SIGTERM');
+  await started;
+  remove();
+});
+
+test('who does not read an answer is gone within 15 seconds, also when it reads a little', { timeout: 40000 }, async () => {
+  const daemon = await startDaemon();
+  const body = JSON.stringify(adviseRequest());
+  const ask = 'POST /v1/advise HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ' + body.length + '\r\n\r\n' + body;
+  await (await daemon.post('/v1/advise', adviseRequest())).text();
+  const readers = [false, true].map((trickles) => {
+    const socket = connect({ port: daemon.port, host: '127.0.0.1', highWaterMark: 1 });
+    const state = { closed: false, since: Date.now() };
+    socket.pause();
+    socket.on('error', () => {});
+    socket.on('close', () => { state.closed = true; });
+    for (let i = 0; i < 60; i++) socket.write(ask); // more than the kernel's buffers hold
+    state.timer = setInterval(() => { if (trickles) socket.read(100); else socket.read(0); }, 500);
+    return state;
+  });
+  const open = async () => Number((await (await daemon.fetch('/metrics')).text()).match(/connections_open (\d+)/)[1]);
+  assert.ok(await open() >= 3);
+  await until('only ours', async () => await open() <= 1, 16000);
+  readers.forEach((state) => clearInterval(state.timer));
+  assert.equal((await daemon.post('/v1/estimate', estimateRequest())).status, 200);
+  await daemon.stop();
+});

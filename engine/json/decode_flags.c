@@ -1,177 +1,17 @@
 #include "engine/json/decode_flags.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-
-#include "engine/base/text.h"
 #include "engine/maxtext/flags.h"
-
-static const char fusion_name[] = "xla_tpu_enable_async_collective_fusion";
-static const char einsum_threshold_name[] = "xla_jf_spmd_threshold_for_windowed_einsum_mib";
-enum { EINSUM_NEVER_MIB = 100000 }; /* recipes switch the windowed einsum off with 1000000 */
-
-/* Words read, of which repeated ones are one flag: each may be looked up among a thousand names. */
-enum { WORDS_MAX = 4 * ADV_LIMIT_XLA_FLAGS };
-
-struct flag_reader {
-    const struct adv_catalog *catalog;
-    bool strict;
-    struct adv_arena *arena;
-    struct adv_flags *flags;
-    struct adv_config *config;
-    adv_err *err, *warnings;
-    bool is_full;
-    int words;
-};
-
-static signed char truth_of(const char *value)
-{
-    if (strcasecmp(value, "true") == 0 || strcasecmp(value, "enabled") == 0 || strcmp(value, "1") == 0)
-        return 1;
-    if (strcasecmp(value, "false") == 0 || strcasecmp(value, "disabled") == 0 || strcmp(value, "0") == 0)
-        return 0;
-    return -1;
-}
-
-static bool number_of(const char *value, double *number)
-{
-    char *end = NULL;
-    *number = strtod(value, &end);
-    return end != value && *end == '\0' && isfinite(*number);
-}
-
-static void report_unknown(const struct flag_reader *reader, const char *name, const char *pointer)
-{
-    enum { FLAGS_SEEN_COUNT = 1024 };
-    const char *names[FLAGS_SEEN_COUNT];
-    int count = adv_catalog_flags_count(reader->catalog);
-    if (count > FLAGS_SEEN_COUNT) count = FLAGS_SEEN_COUNT;
-    for (int i = 0; i < count; i++) names[i] = adv_catalog_flag_at(reader->catalog, i)->name;
-    const char *nearest = adv_text_nearest(name, names, count);
-    char hint[ADV_LIMIT_DETAIL] = "";
-    if (nearest) (void)snprintf(hint, sizeof hint, "did you mean %s?", nearest);
-    adv_err *into = reader->strict ? reader->err : reader->warnings;
-    (void)adv_err_add(into, reader->strict ? ADV_E_INVALID : ADV_OK, pointer, hint,
-                      "%.120s is not an XLA flag the catalog knows", name);
-    adv_err_rule(into, "unknown-flag");
-}
-
-/* Remembers "--name=value" for the answer; a flag given again takes the place of the first. */
-static void keep_flag(struct flag_reader *reader, const char *name, const char *value, const char *pointer)
-{
-    char text[ADV_LIMIT_XLA_FLAG];
-    (void)snprintf(text, sizeof text, "--%s=%s", name, value);
-    size_t name_length = strlen(name);
-    struct adv_config *config = reader->config;
-    int at = config->flags_count;
-    for (int i = 0; i < config->flags_count; i++) {
-        const char *kept = config->flags[i] + 2;
-        if (strncmp(kept, name, name_length) != 0 || kept[name_length] != '=') continue;
-        at = i;
-        if (strcmp(kept + name_length + 1, value) == 0) break;
-        (void)adv_err_add(reader->warnings, ADV_OK, pointer, "keep one of the two",
-                          "%s is given as %s and as %s: the last one counts", name, kept + name_length + 1,
-                          value);
-        adv_err_rule(reader->warnings, "contradictory-flags");
-    }
-    if (at == ADV_LIMIT_XLA_FLAGS) {
-        reader->is_full = true;
-        return;
-    }
-    char *copy = adv_arena_copy(reader->arena, text);
-    if (!copy) {
-        (void)adv_err_add(reader->err, ADV_E_MEMORY, "", NULL, "the request is too large");
-        return;
-    }
-    config->flags[at] = copy;
-    if (at == config->flags_count) config->flags_count++;
-}
-
-static void apply_number(struct flag_reader *reader, const char *name, const char *value, const char *pointer)
-{
-    double number = 0;
-    if (!number_of(value, &number) || number < 0 || number > 1e9) {
-        (void)adv_err_add(reader->err, ADV_E_INVALID, pointer, "a whole number >= 0",
-                          "%s does not take \"%.60s\"", name, value);
-        return;
-    }
-    if (strcmp(name, ADV_FLAG_VMEM_LIMIT) == 0)
-        reader->flags->scoped_vmem_limit_kib = (int)number;
-    else
-        reader->flags->collective_matmul_disabled = number >= EINSUM_NEVER_MIB;
-}
-
-static void apply_switch(struct flag_reader *reader, const char *name, const char *value, const char *pointer)
-{
-    signed char truth = truth_of(value);
-    if (strcmp(name, fusion_name) == 0 && truth == 0) {
-        reader->flags->cf_all_gather = reader->flags->cf_reduce_scatter = reader->flags->cf_all_reduce = 0;
-    }
-    signed char *own = adv_flags_switch(reader->flags, name);
-    if (own && truth < 0) {
-        (void)adv_err_add(reader->warnings, ADV_OK, pointer, "true or false",
-                          "%s: \"%.60s\" is neither true nor false", name, value);
-        adv_err_rule(reader->warnings, "flag-value");
-    }
-    if (own) *own = truth;
-}
-
-/* One "--name=value", "name=value" or bare "--name" (true). Modifies `text`. */
-static void read_flag(struct flag_reader *reader, char *text, const char *pointer)
-{
-    if (++reader->words > WORDS_MAX) reader->is_full = true;
-    if (reader->is_full) return;
-    char *name = text + strspn(text, "-");
-    char *equals = strchr(name, '=');
-    const char *value = "true";
-    if (equals) {
-        *equals = '\0';
-        value = equals + 1;
-    }
-    if (!*name) return;
-    if (strlen(name) + strlen(value) + 4 > ADV_LIMIT_XLA_FLAG) {
-        (void)adv_err_add(reader->err, ADV_E_TOO_LARGE, pointer, NULL, "a flag is longer than %d bytes",
-                          ADV_LIMIT_XLA_FLAG);
-        return;
-    }
-    if (!adv_catalog_flag(reader->catalog, name)) report_unknown(reader, name, pointer);
-    if (strcmp(name, ADV_FLAG_VMEM_LIMIT) == 0 || strcmp(name, einsum_threshold_name) == 0)
-        apply_number(reader, name, value, pointer);
-    else
-        apply_switch(reader, name, value, pointer);
-    keep_flag(reader, name, value, pointer);
-}
-
-/* Splits at white space; quotes, line continuations and a leading LIBTPU_INIT_ARGS= are dropped. */
-static void read_flags_text(struct flag_reader *reader, const char *text, const char *pointer)
-{
-    char *copy = adv_arena_copy(reader->arena, text);
-    if (!copy) {
-        (void)adv_err_add(reader->err, ADV_E_MEMORY, "", NULL, "the request is too large");
-        return;
-    }
-    char *saved = NULL;
-    for (char *word = strtok_r(copy, " \t\r\n'\"\\", &saved); word && !reader->is_full;
-         word = strtok_r(NULL, " \t\r\n'\"\\", &saved)) {
-        static const char variable[] = "LIBTPU_INIT_ARGS=";
-        if (strncmp(word, variable, sizeof variable - 1) == 0) word += sizeof variable - 1;
-        if (*word && strcmp(word, "export") != 0) read_flag(reader, word, pointer);
-    }
-}
 
 adv_code adv_decode_flags(const struct adv_catalog *catalog, const json_t *json, const char *at, bool strict,
                           struct adv_arena *arena, struct adv_flags *flags, struct adv_config *config,
                           adv_err *err, adv_err *warnings)
 {
-    struct flag_reader reader = {catalog, strict, arena, flags, config, err, warnings, false, 0};
+    struct adv_flags_reader reader = {catalog, strict, arena, flags, config, err, warnings, false, 0};
     adv_flags_unset(flags);
     if (!json || json_is_null(json)) return ADV_OK;
     int errors_before = err->count + err->lost_count;
     if (json_is_string(json)) {
-        read_flags_text(&reader, json_string_value(json), at);
+        adv_flags_read_text(&reader, json_string_value(json), at);
     } else if (!json_is_array(json)) {
         return adv_err_add(err, ADV_E_INVALID, at, NULL, "must be a list of strings or one string, not %s",
                            adv_json_type_name(json));
@@ -184,7 +24,7 @@ adv_code adv_decode_flags(const struct adv_catalog *catalog, const json_t *json,
         char pointer[ADV_LIMIT_POINTER];
         (void)adv_json_pointer_index(pointer, at, index);
         if (json_is_string(element))
-            read_flags_text(&reader, json_string_value(element), pointer);
+            adv_flags_read_text(&reader, json_string_value(element), pointer);
         else
             (void)adv_err_add(err, ADV_E_INVALID, pointer, NULL, "must be a string, not %s",
                               adv_json_type_name(element));
@@ -193,24 +33,4 @@ adv_code adv_decode_flags(const struct adv_catalog *catalog, const json_t *json,
         (void)adv_err_add(err, ADV_E_TOO_LARGE, at, NULL, "more than %d flags", ADV_LIMIT_XLA_FLAGS);
     }
     return err->count + err->lost_count > errors_before ? err->code : ADV_OK;
-}
-
-void adv_decode_warn_refused(const struct adv_catalog *catalog, const struct adv_config *config,
-                             const char *chip, const char *at, adv_err *warnings)
-{
-    for (int i = 0; i < config->flags_count; i++) {
-        char name[ADV_LIMIT_XLA_FLAG];
-        const char *equals = strchr(config->flags[i], '=');
-        if (!equals) continue;
-        (void)snprintf(name, sizeof name, "%.*s", (int)(equals - config->flags[i] - 2), config->flags[i] + 2);
-        const struct adv_catalog_flag *flag = adv_catalog_flag(catalog, name);
-        if (!flag || !adv_catalog_flag_refused(flag, equals + 1, chip)) continue;
-        if (flag->refused_value)
-            (void)adv_err_add(warnings, ADV_OK, at, "leave it out, or set it to false",
-                              "%s refuses %s=%s on %s", flag->refused_release, name, equals + 1, chip);
-        else
-            (void)adv_err_add(warnings, ADV_OK, at, "leave it out", "%s has no compile option %s",
-                              flag->refused_release, name);
-        adv_err_rule(warnings, "refused-flag");
-    }
 }

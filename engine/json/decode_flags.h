@@ -21,8 +21,4 @@ ADV_MUST_CHECK adv_code adv_decode_flags(const struct adv_catalog *catalog, cons
                                          struct adv_flags *flags, struct adv_config *config, adv_err *err,
                                          adv_err *warnings);
 
-/* Warns of flags that the pinned libtpu refuses on this chip ("refused-flag"). */
-void adv_decode_warn_refused(const struct adv_catalog *catalog, const struct adv_config *config,
-                             const char *chip, const char *at, adv_err *warnings);
-
 #endif

@@ -11,6 +11,7 @@
 #include "engine/json/decode_plan.h"
 #include "engine/json/decode_store.h"
 #include "engine/json/decode_value.h"
+#include "engine/maxtext/flags.h"
 
 static int errors_of(const adv_err *err)
 {
@@ -137,45 +138,6 @@ bool adv_decode_rows_are_countable(const struct adv_plan *plan, const struct adv
     return true;
 }
 
-static void contradict(adv_err *warnings, const char *key, const char *given, const char *member,
-                       const char *counts)
-{
-    char pointer[ADV_LIMIT_POINTER];
-    (void)adv_err_add(warnings, ADV_OK, adv_json_pointer(pointer, "/config", key), "leave it out",
-                      "%s says %.60s, but the request's %s is %.60s, which counts", key, given, member,
-                      counts);
-    adv_err_rule(warnings, "contradiction");
-}
-
-/* Keys of a configuration that name another model or machine than the request does. */
-static void warn_of_contradictions(const struct adv_catalog *catalog, const json_t *root,
-                                   const json_t *config, const struct adv_cluster *cluster, adv_err *warnings)
-{
-    const char *model = json_string_value(json_object_get(root, "model"));
-    const char *model_name = json_string_value(json_object_get(config, "model_name"));
-    if (model && model_name && *model_name && strcmp(model, model_name) != 0)
-        contradict(warnings, "model_name", model_name, "model", model);
-    const char *name = json_string_value(json_object_get(config, "compile_topology"));
-    const struct adv_catalog_topology *topology = name ? adv_catalog_topology(catalog, name) : NULL;
-    bool same = topology && strcmp(topology->chip, cluster->chip.name) == 0 &&
-                strcmp(topology->topology, cluster->topology) == 0;
-    if (name && *name && !same && cluster->devices > 0)
-        contradict(warnings, "compile_topology", name, "cluster",
-                   *cluster->accelerator ? cluster->accelerator : cluster->topology);
-    static const char *const counts[] = {"num_slices", "compile_topology_num_slices"};
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        json_int_t slices = json_integer_value(json_object_get(config, counts[i]));
-        char given[32], real[32];
-        (void)snprintf(given, sizeof given, "%lld", (long long)slices);
-        (void)snprintf(real, sizeof real, "%d", cluster->slices);
-        if (slices > 0 && cluster->slices > 0 && slices != cluster->slices)
-            contradict(warnings, counts[i], given, "number of slices", real);
-    }
-    const char *hardware = json_string_value(json_object_get(config, "hardware"));
-    if (hardware && strcmp(hardware, "tpu") != 0)
-        contradict(warnings, "hardware", hardware, "cluster", cluster->chip.name);
-}
-
 static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t *root,
                                 struct adv_arena *arena, struct adv_estimate_request *request, adv_err *err,
                                 adv_err *warnings)
@@ -192,12 +154,7 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
     int convention = ADV_FLOPS_CAUSAL_HALF;
     (void)adv_json_choice(root, "", "flops_convention", ADV_JSON_OPTIONAL, conventions, 3, &convention, err);
     request->flops_convention = (enum adv_flops_convention)convention;
-    struct adv_store_wish wish;
-    adv_decode_store(root, arena, &wish, err);
-    request->store = wish.store;
-    request->label = wish.label;
-    request->project = wish.project;
-    request->git_ref = wish.git_ref;
+    adv_decode_store(root, arena, &request->wish, err);
 
     json_t *config = adv_decode_typed_config(catalog, json_object_get(root, "config"));
     bool has_job =
@@ -209,13 +166,12 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
         catalog, &request->model, &request->cluster, config, name_of_model(root), "/config", strict, arena,
         false};
     bool valid = adv_decode_config(&input, &request->plan, &request->config, err, warnings) == ADV_OK;
-    warn_of_contradictions(catalog, root, config, &request->cluster, warnings);
+    adv_config_contradictions(catalog, name_of_model(root), &request->cluster, &request->config, warnings);
     json_decref(config);
     valid &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena,
                               &request->plan.flags, &request->config, err, warnings) == ADV_OK;
     if (has_job && warnings)
-        adv_decode_warn_refused(catalog, &request->config, request->cluster.chip.name, "/xla_flags",
-                                warnings);
+        adv_flags_warn_refused(catalog, &request->config, request->cluster.chip.name, "/xla_flags", warnings);
     if (has_job) {
         valid &= adv_plan_check(&request->plan, &request->model, &request->cluster, err, warnings) == ADV_OK;
         if (warnings) adv_decode_explain_batch(err, warnings);
@@ -522,8 +478,8 @@ static void decode_baseline(const struct adv_catalog *catalog, const json_t *roo
         adv_decode_flags(catalog, json_object_get(baseline, "xla_flags"), "/baseline/xla_flags", strict,
                          arena, &request->baseline.flags, &request->baseline_config, err, warnings) == ADV_OK;
     if (has_job && warnings)
-        adv_decode_warn_refused(catalog, &request->baseline_config, request->cluster.chip.name,
-                                "/baseline/xla_flags", warnings);
+        adv_flags_warn_refused(catalog, &request->baseline_config, request->cluster.chip.name,
+                               "/baseline/xla_flags", warnings);
     if (has_job && has_config && has_flags) {
         adv_err broken;
         adv_err notes;
@@ -548,18 +504,15 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
     (void)adv_json_known_members(root, "", advise_members, COUNT(advise_members), err);
     bool strict = false;
     (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &strict, err);
-    struct adv_store_wish wish;
-    adv_decode_store(root, arena, &wish, err);
-    request->store = wish.store;
-    request->label = wish.label;
-    request->project = wish.project;
-    request->git_ref = wish.git_ref;
-    if (adv_decode_verify(root, err) > 0) request->store = true;
+    adv_decode_store(root, arena, &request->wish, err);
+    if (adv_decode_verify(root, err) > 0) request->wish.store = true;
 
     json_t *pins =
         adv_decode_typed_config(catalog, adv_json_object(root, "", "pins", ADV_JSON_OPTIONAL, err));
-    bool has_job =
-        adv_decode_job(catalog, root, pins, "/pins", &request->model, &request->cluster, err, warnings);
+    adv_err_init(&request->job_warnings);
+    bool has_job = adv_decode_job(catalog, root, pins, "/pins", &request->model, &request->cluster, err,
+                                  &request->job_warnings);
+    if (warnings) adv_err_merge(warnings, &request->job_warnings, "");
     if (has_job)
         request->shapes_count = adv_catalog_shapes(catalog, request->cluster.chip.name, &request->shapes);
     json_t *keys = NULL;

@@ -1,29 +1,42 @@
-/* encode_advise.h: the result of a search as JSON, with the members of the contract (api.md, POST
- * /v1/advise).
+/* encode_advise.h: the answer to an advise request, complete, and the same as JSON (api.md, POST /v1/advise).
  *
- * Writes each ranked plan's keys and flags, estimates it once more with its ledger, and asks explain/ for its
- * sentences.
+ * answer/ fills the struct; encoding reads it once from top to bottom and computes nothing.
  */
 #ifndef ADV_JSON_ENCODE_ADVISE_H
 #define ADV_JSON_ENCODE_ADVISE_H
 
-#include "engine/base/arena.h"
+#include "engine/explain/advice.h"
+#include "engine/explain/changes.h"
+#include "engine/explain/sensitivity.h"
+#include "engine/explain/why.h"
 #include "engine/json/encode_common.h"
 #include "engine/search/search.h"
 
-/* The whole answer to the document `root`; a new reference in `answer`. elapsed_ms and evaluations_per_s are
- * null: the engine has no clock, and the same request gives the same bytes. `warnings`, of the request, may
- * be NULL; each plan has those of its own estimate. ADV_E_MEMORY only. */
-ADV_MUST_CHECK adv_code adv_encode_advise(const struct adv_catalog *catalog, const json_t *root,
-                                          const struct adv_advise_request *request,
-                                          const struct adv_search_result *result, const adv_err *warnings,
-                                          struct adv_arena *arena, json_t **answer, adv_err *err);
+/* One plan as an answer tells it. NULL: the answer does not tell it of this plan. */
+struct adv_told_plan {
+    const struct adv_config *config;     /* keys and flags; never NULL */
+    const struct adv_estimate *estimate; /* never NULL */
+    const struct adv_ledger *ledger;
+    const struct adv_advice_list *advice;
+    const adv_err *warnings;
+    const struct adv_why *why;
+    const struct adv_changes *changes;
+};
 
-/* One plan as {config, xla_flags, estimate}, the estimate with its ledger and without advice; a new reference
- * in `row`. ADV_E_MEMORY only. */
-ADV_MUST_CHECK adv_code adv_encode_best(const struct adv_catalog *catalog, const json_t *root,
-                                        const struct adv_advise_request *request,
-                                        const struct adv_candidate *candidate, struct adv_arena *arena,
-                                        json_t **row, adv_err *err);
+struct adv_advise_answer {
+    const struct adv_catalog *catalog;
+    const struct adv_advise_request *request;
+    const struct adv_search_result *result;
+    struct adv_told_plan *ranked, *pareto, *near_misses; /* in the order and number of `result` */
+    struct adv_told_plan baseline;                       /* of result->has_baseline */
+    const struct adv_sensitivities *sensitivities;       /* NULL: not asked for */
+    const adv_err *warnings;                             /* of the request */
+};
+
+/* A new reference. elapsed_ms and evaluations_per_s are null: the engine has no clock. */
+json_t *adv_encode_advise(const struct adv_advise_answer *answer);
+
+/* One plan as {config, xla_flags, estimate}; a new reference. */
+json_t *adv_encode_told_plan(const struct adv_cluster *cluster, const struct adv_told_plan *plan);
 
 #endif

@@ -42,16 +42,20 @@ const char *adv_encode_finding_code(const struct adv_finding *finding)
     return finding->code == ADV_OK ? "note" : adv_code_slug(finding->code);
 }
 
+void adv_encode_set_finding(json_t *row, const struct adv_finding *finding)
+{
+    (void)json_object_set_new(row, "pointer", json_string(finding->pointer));
+    (void)json_object_set_new(row, "code", json_string(adv_encode_finding_code(finding)));
+    (void)json_object_set_new(row, "detail", json_string(finding->detail));
+    if (*finding->hint) (void)json_object_set_new(row, "hint", json_string(finding->hint));
+}
+
 json_t *adv_encode_finding_list(const struct adv_finding *findings, int count)
 {
     json_t *list = json_array();
     for (int i = 0; i < count; i++) {
-        const struct adv_finding *finding = &findings[i];
         json_t *row = json_object();
-        (void)json_object_set_new(row, "pointer", json_string(finding->pointer));
-        (void)json_object_set_new(row, "code", json_string(adv_encode_finding_code(finding)));
-        (void)json_object_set_new(row, "detail", json_string(finding->detail));
-        if (*finding->hint) (void)json_object_set_new(row, "hint", json_string(finding->hint));
+        adv_encode_set_finding(row, &findings[i]);
         (void)json_array_append_new(list, row);
     }
     return list;

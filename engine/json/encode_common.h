@@ -26,7 +26,9 @@ json_t *adv_encode_engine(const struct adv_catalog *catalog);
 
 /* The stable name of a finding: its rule's, else the slug of its code. */
 const char *adv_encode_finding_code(const struct adv_finding *finding);
-/* [{pointer, code, detail, hint}], hint only where there is one. */
+/* Members pointer, code, detail and, where there is one, hint. */
+void adv_encode_set_finding(json_t *row, const struct adv_finding *finding);
+/* [{pointer, code, detail, hint}] */
 json_t *adv_encode_findings(const adv_err *err);
 json_t *adv_encode_finding_list(const struct adv_finding *findings, int count);
 

@@ -178,7 +178,7 @@ json_t *adv_encode_estimate_answer(const struct adv_catalog *catalog,
 {
     static const char *const conventions[] = {"causal_half", "full", "params_only"};
     json_t *object = adv_encode_estimate(&request->cluster, estimate, ledger, advice, warnings);
-    if (request->label) adv_encode_set_string(object, "label", request->label);
+    if (request->wish.label) adv_encode_set_string(object, "label", request->wish.label);
     adv_encode_set_string(object, "flops_convention", conventions[request->flops_convention]);
     json_t *model = adv_encode_model(&request->model);
     (void)json_object_set_new(model, "config", encode_model_config(request));

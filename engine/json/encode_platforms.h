@@ -3,25 +3,39 @@
 #define ADV_JSON_ENCODE_PLATFORMS_H
 
 #include "engine/json/decode_platforms.h"
+#include "engine/json/encode_advise.h"
 #include "engine/rank/platform.h"
 
 /* One machine after its search. */
 struct adv_platform_row {
-    json_t *cluster;                   /* owned by the row until encoded */
-    json_t *best;                      /* {config, xla_flags, estimate}; NULL: no plan */
+    struct adv_cluster cluster;
+    struct adv_platform platform;
+    struct adv_platform_bill bill;
+    bool has_best;
+    struct adv_told_plan best;         /* without advice; where has_best */
     char reason[2 * ADV_LIMIT_DETAIL]; /* why there is no plan; "" */
     bool refused;                      /* the request does not hold on this machine */
 };
 
-/* {"rank", "cluster", "best", "tie_group", "on_front"} of each in `order`, with the bill where `token_budget`
- * is a number, "reason" where there is no plan. Takes over the rows' values. New reference. */
-json_t *adv_encode_platforms(struct adv_platform_row *rows, const struct adv_platform *platforms,
-                             const int *order, int count, double token_budget);
+/* A GPU: peaks from the catalog, and the time that the model's FLOPs take at them. Nothing of the machine is
+ * modelled, and nobody asks whether the model fits. */
+struct adv_headline_row {
+    const struct adv_chip *chip;
+    struct adv_platform platform;
+    struct adv_platform_bill bill;
+    double mfu_frac; /* of the peak, that step_time_s assumes */
+    char label[ADV_LIMIT_NAME];
+};
 
-/* A GPU's row: {"rank": null, "cluster", "best": null, "headline"}: peaks from the catalog and the time the
- * model's FLOPs (MaxText's count) take at them, times 1 / assumed_mfu_frac where the request assumes one.
- * Labelled as what it is: nothing of the machine is modelled, and nobody asks whether the model fits. */
-json_t *adv_encode_headline(const struct adv_platform_job *job, const struct adv_model *model,
-                            const struct adv_workload *workload, double token_budget);
+struct adv_platforms_answer {
+    int count, headlines_count;
+    struct adv_platform_row *rows[ADV_PLATFORMS_MAX]; /* best first; those without a plan last */
+    struct adv_headline_row headlines[ADV_PLATFORMS_MAX];
+    bool has_bill; /* a number of tokens was given */
+};
+
+/* [{"rank", "cluster", "best", "tie_group", "on_front"}], with the bill, and with "reason" where there is no
+ * plan; then {"rank": null, "cluster", "best": null, "headline"} of each GPU. New reference. */
+json_t *adv_encode_platforms(const struct adv_platforms_answer *answer);
 
 #endif

@@ -17,6 +17,26 @@
  * new one is a row of flags.c. */
 signed char *adv_flags_switch(struct adv_flags *flags, const char *name);
 
+/* Flags while they are read from texts. The flags of `config` are what was read, "--name=value" each. */
+struct adv_flags_reader {
+    const struct adv_catalog *catalog;
+    bool strict; /* unknown flags are errors */
+    struct adv_arena *arena;
+    struct adv_flags *flags;
+    struct adv_config *config;
+    adv_err *err, *warnings;
+    bool is_full; /* more than ADV_LIMIT_XLA_FLAGS */
+    int words;
+};
+
+/* Reads "--name=value", "name=value" and "--name" (true), split at white space. Quotes, line continuations
+ * and a leading LIBTPU_INIT_ARGS= are dropped. Findings are at `pointer`. */
+void adv_flags_read_text(struct adv_flags_reader *reader, const char *text, const char *pointer);
+
+/* Warns of flags that the pinned libtpu refuses on this chip ("refused-flag"). */
+void adv_flags_warn_refused(const struct adv_catalog *catalog, const struct adv_config *config,
+                            const char *chip, const char *at, adv_err *warnings);
+
 /* Fills config->flags ("--xla_…=value", each name once, a fixed order). Strings live in the arena or the
  * catalog. ADV_E_MEMORY: arena exhausted or more than ADV_LIMIT_XLA_FLAGS flags. */
 ADV_MUST_CHECK adv_code adv_flags_write(const struct adv_plan *plan, const struct adv_cluster *cluster,

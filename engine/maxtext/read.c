@@ -264,21 +264,30 @@ adv_code adv_config_of_model(const struct adv_catalog *catalog, const char *mode
     return values_of(info ? info->pins : NULL, info ? info->pins_count : 0, arena, given, count, err);
 }
 
+adv_code adv_config_source_open(struct adv_config_source *source, const struct adv_catalog *catalog,
+                                const struct adv_model *model, const char *model_name,
+                                const struct adv_cluster *cluster, const struct adv_config *config,
+                                struct adv_arena *arena, adv_err *err)
+{
+    *source = (struct adv_config_source){.catalog = catalog, .model = model, .cluster = cluster, .at = ""};
+    adv_code code =
+        adv_config_of_model(catalog, model_name, arena, &source->defaults, &source->defaults_count, err);
+    if (code == ADV_OK)
+        code = values_of(config->entries, config->count, arena, &source->given, &source->given_count, err);
+    return code;
+}
+
 adv_code adv_reread_open(struct adv_reread *reread, const struct adv_catalog *catalog,
                          const struct adv_model *model, const char *model_name,
                          const struct adv_cluster *cluster, const struct adv_config *config,
                          struct adv_arena *arena, adv_err *err)
 {
     adv_err findings;
-    struct adv_config_source *source = &reread->source;
-    *source = (struct adv_config_source){.catalog = catalog, .model = model, .cluster = cluster, .at = ""};
     adv_code code =
-        adv_config_of_model(catalog, model_name, arena, &source->defaults, &source->defaults_count, err);
-    if (code == ADV_OK)
-        code = values_of(config->entries, config->count, arena, &source->given, &source->given_count, err);
+        adv_config_source_open(&reread->source, catalog, model, model_name, cluster, config, arena, err);
     if (code != ADV_OK) return code;
     adv_err_init(&findings);
-    struct adv_config_reader reader = {source, &reread->read, &findings, &findings};
+    struct adv_config_reader reader = {&reread->source, &reread->read, &findings, &findings};
     read_keys(&reader);
     return ADV_OK;
 }

@@ -49,6 +49,22 @@ struct adv_config_state {
 ADV_MUST_CHECK adv_code adv_config_read(const struct adv_config_source *source, struct adv_plan *plan,
                                         adv_err *err, adv_err *warnings);
 
+/* Makes a source of keys that were kept as JSON texts. `model_name`: the catalog's, NULL for a model without
+ * a name there; with it come the keys that MaxText's own file of the model sets. All but the source has to
+ * outlive it. ADV_E_MEMORY only. */
+ADV_MUST_CHECK adv_code adv_config_source_open(struct adv_config_source *source,
+                                               const struct adv_catalog *catalog,
+                                               const struct adv_model *model, const char *model_name,
+                                               const struct adv_cluster *cluster,
+                                               const struct adv_config *config, struct adv_arena *arena,
+                                               adv_err *err);
+
+/* Warns of keys in `config` that name another model than the request's `model` (NULL: an object) or another
+ * machine than its cluster ("contradiction"). */
+void adv_config_contradictions(const struct adv_catalog *catalog, const char *model,
+                               const struct adv_cluster *cluster, const struct adv_config *config,
+                               adv_err *warnings);
+
 /* True for MaxText's architecture keys ("base_emb_dim", "decoder_block", …): what adv_model_keys holds. */
 bool adv_config_is_model_key(const char *name);
 
@@ -59,9 +75,7 @@ struct adv_reread {
     struct adv_config_state read; /* its keys */
 };
 
-/* `config`: the keys as they were decoded, which with `arena` have to outlive `reread`. `model_name`: the
- * catalog's, NULL for a model without a name there; with it come the keys that MaxText's own file of the
- * model sets. ADV_E_MEMORY only. */
+/* The arguments are those of adv_config_source_open. ADV_E_MEMORY only. */
 ADV_MUST_CHECK adv_code adv_reread_open(struct adv_reread *reread, const struct adv_catalog *catalog,
                                         const struct adv_model *model, const char *model_name,
                                         const struct adv_cluster *cluster, const struct adv_config *config,

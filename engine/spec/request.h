@@ -7,6 +7,7 @@
 #include "engine/spec/cluster.h"
 #include "engine/spec/model.h"
 #include "engine/spec/plan.h"
+#include "engine/spec/store_wish.h"
 
 /* One MaxText key as it was given, kept for the answer: values as JSON text. */
 struct adv_config_entry {
@@ -29,8 +30,7 @@ struct adv_estimate_request {
     int model_keys_count; /* as in adv_advise_request */
     const struct adv_pin *model_keys;
     enum adv_flops_convention flops_convention;
-    const char *label, *project, *git_ref; /* NULL when absent */
-    bool store;
+    struct adv_store_wish wish;
 };
 
 enum adv_objective {
@@ -82,8 +82,8 @@ struct adv_advise_request {
     double fit_probability;   /* with which a ranked plan must fit its memory */
     double memory_frac;       /* of the memory limits, that a ranked plan may plan with */
     bool wants_sensitivities; /* of the first plan, in the answer */
-    const char *label, *project, *git_ref;
-    bool store;
+    struct adv_store_wish wish;
+    adv_err job_warnings;            /* of the model and the machine; keys are at /pins */
     const struct adv_budget *budget; /* the caller's, not the document's; NULL = none */
 };
 

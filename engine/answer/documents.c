@@ -1,4 +1,4 @@
-/* answer_documents.c: a file with one request or an array of them (adv_answer_documents of engine/advise.h).
+/* documents.c: a file with one request or an array of them (adv_answer_documents of engine/advise.h).
  */
 #include "engine/advise.h"
 #include "engine/base/text.h"

@@ -1,4 +1,13 @@
-#include "engine/json/lint.h"
+/* lint.c: everything that is wrong, old, ignored or unwise in a MaxText configuration and its XLA flags.
+ *
+ * Reads what an estimate reads and reports what it reports, plus what only a reader of the configuration
+ * wants to know. Severity "error": MaxText or XLA refuses it (valid is then false); "warning": it runs, but
+ * not as written or not everywhere; "info": good to know. Model and cluster come from the request, or from
+ * model_name and compile_topology of the configuration. Rules that need a missing one are left out, and an
+ * info says so. With both, the VMEM of every kernel is checked as an estimate checks it. `strict` makes
+ * errors, and keys that MaxText does not have, findings of the request.
+ */
+#include "engine/answer/answer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,11 +22,9 @@
 #include "engine/json/decode_plan.h"
 #include "engine/json/decode_request.h"
 #include "engine/json/decode_value.h"
-#include "engine/json/encode_common.h"
+#include "engine/json/encode_lint.h"
 #include "engine/json/lint_rules.h"
-
-enum lint_severity { LINT_ERROR, LINT_WARNING, LINT_INFO };
-static const char *const severity_names[] = {"error", "warning", "info"};
+#include "engine/maxtext/flags.h"
 
 /* Findings that only inform. All others that are no errors are warnings. */
 static const char *const informing[] = {"approximated-value",    "not-modelled", "block-clamped",
@@ -206,30 +213,26 @@ static void check_vmem(const struct adv_catalog *catalog, struct adv_arena *aren
     adv_over_vmem_report(ledger, &job->cluster.chip, &job->plan.flags, ADV_E_ILLEGAL, &job->errors);
 }
 
-static enum lint_severity severity_of(const struct adv_finding *finding, bool is_error)
+static enum adv_lint_severity severity_of(const struct adv_finding *finding, bool is_error)
 {
-    if (is_error) return finding->code == ADV_E_UNSUPPORTED ? LINT_WARNING : LINT_ERROR;
-    if (finding->code == ADV_E_ILLEGAL) return LINT_ERROR;
+    if (is_error) return finding->code == ADV_E_UNSUPPORTED ? ADV_LINT_WARNING : ADV_LINT_ERROR;
+    if (finding->code == ADV_E_ILLEGAL) return ADV_LINT_ERROR;
     for (size_t i = 0; finding->rule && i < sizeof informing / sizeof *informing; i++) {
-        if (strcmp(finding->rule, informing[i]) == 0) return LINT_INFO;
+        if (strcmp(finding->rule, informing[i]) == 0) return ADV_LINT_INFO;
     }
-    return LINT_WARNING;
+    return ADV_LINT_WARNING;
 }
 
-static int add_findings(json_t *list, const adv_err *found, bool is_error, adv_err *errors)
+/* Adds `found` to the answer; returns how many of them are errors, which go to `errors` too. */
+static int add_findings(struct adv_lint_answer *answer, const adv_err *found, bool is_error, adv_err *errors)
 {
     int errors_count = is_error ? found->lost_count : 0;
+    answer->not_shown_count += found->lost_count;
     for (int i = 0; i < found->count; i++) {
         const struct adv_finding *finding = &found->findings[i];
-        enum lint_severity severity = severity_of(finding, is_error);
-        json_t *row = json_object();
-        adv_encode_set_string(row, "severity", severity_names[severity]);
-        (void)json_object_set_new(row, "pointer", json_string(finding->pointer));
-        adv_encode_set_string(row, "code", adv_encode_finding_code(finding));
-        (void)json_object_set_new(row, "detail", json_string(finding->detail));
-        if (*finding->hint) (void)json_object_set_new(row, "hint", json_string(finding->hint));
-        (void)json_array_append_new(list, row);
-        if (severity != LINT_ERROR) continue;
+        enum adv_lint_severity severity = severity_of(finding, is_error);
+        answer->findings[answer->count++] = (struct adv_lint_finding){severity, finding};
+        if (severity != ADV_LINT_ERROR) continue;
         errors_count++;
         (void)adv_err_add(errors, finding->code == ADV_OK ? ADV_E_INVALID : finding->code, finding->pointer,
                           finding->hint, "%s", finding->detail);
@@ -257,7 +260,7 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
     decoded &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena,
                                 &job->plan.flags, &job->config, &job->errors, &job->notes) == ADV_OK;
     if (job->has_cluster)
-        adv_decode_warn_refused(catalog, &job->config, job->cluster.chip.name, "/xla_flags", &job->notes);
+        adv_flags_warn_refused(catalog, &job->config, job->cluster.chip.name, "/xla_flags", &job->notes);
     adv_err broken;
     adv_err_init(&broken);
     (void)!adv_plan_check(&job->plan, &job->model, &job->cluster, &broken, &job->notes);
@@ -275,40 +278,35 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
     if (decoded && legal) check_vmem(catalog, arena, job);
 }
 
-adv_code adv_lint(const struct adv_catalog *catalog, const json_t *root, struct adv_arena *arena,
-                  json_t **answer, adv_err *err)
+adv_code adv_answer_lint(struct adv_answer_job *job)
 {
     static const char *const members[] = {"config", "xla_flags", "model", "cluster", "strict", "label"};
-    *answer = NULL;
+    const json_t *root = job->root;
+    adv_err *err = job->err;
     if (!adv_json_is_object(root, "", err)) return ADV_E_INVALID;
     bool strict = false;
     bool known = adv_json_known_members(root, "", members, (int)(sizeof members / sizeof *members), err);
     (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &strict, err);
     const json_t *given = adv_json_object(root, "", "config", ADV_JSON_OPTIONAL, err);
-    struct lint_job *job = adv_arena_alloc(arena, sizeof *job);
-    adv_err *errors = adv_arena_alloc(arena, sizeof *errors);
+    struct lint_job *lint = adv_arena_alloc(&job->arena, sizeof *lint);
+    struct adv_lint_answer *answer = adv_arena_alloc(&job->arena, sizeof *answer);
+    adv_err *errors = adv_arena_alloc(&job->arena, sizeof *errors);
     if (!known || err->code != ADV_OK) return err->code;
-    if (!job || !errors) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
-    adv_err_init(&job->errors);
-    adv_err_init(&job->notes);
+    if (!lint || !answer || !errors) return adv_answer_no_memory(err);
+    adv_err_init(&lint->errors);
+    adv_err_init(&lint->notes);
     adv_err_init(errors);
-    json_t *config = adv_decode_typed_config(catalog, given);
-    inspect(catalog, root, config, strict, arena, job);
+    json_t *config = adv_decode_typed_config(job->catalog, given);
+    inspect(job->catalog, root, config, strict, &job->arena, lint);
     json_decref(config);
-    json_t *findings = json_array();
-    int errors_count = add_findings(findings, &job->errors, true, errors);
-    errors_count += add_findings(findings, &job->notes, false, errors);
+    int errors_count = add_findings(answer, &lint->errors, true, errors);
+    errors_count += add_findings(answer, &lint->notes, false, errors);
     if (strict && errors_count > 0) {
-        json_decref(findings);
         adv_err_merge(err, errors, "");
         return err->code;
     }
-    json_t *object = json_object();
-    (void)json_object_set_new(object, "valid", json_boolean(errors_count == 0));
-    (void)json_object_set_new(object, "findings", findings);
-    adv_encode_set_integer(object, "findings_not_shown",
-                           (int64_t)job->errors.lost_count + job->notes.lost_count);
-    (void)json_object_set_new(object, "engine", adv_encode_engine(catalog));
-    *answer = object;
+    answer->valid = errors_count == 0;
+    job->answer->refutes = !answer->valid;
+    job->result = adv_encode_lint(job->catalog, answer);
     return ADV_OK;
 }

@@ -1,10 +1,11 @@
-#include "engine/advise_kernel.h"
+#include "engine/answer/answer.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/json/encode_kernel.h"
 #include "engine/kernel/families.h"
 
 static struct adv_kernel_machine machine_of(const struct adv_kernel_request *request)
@@ -55,8 +56,8 @@ static void warn_vmem(const struct adv_kernel_request *request, const struct adv
     adv_err_rule(warnings, "over-vmem");
 }
 
-adv_code adv_kernel_simulate(const struct adv_kernel_request *request, struct adv_kernel_time *time,
-                             adv_err *err, adv_err *warnings)
+static adv_code simulate(const struct adv_kernel_request *request, struct adv_kernel_time *time, adv_err *err,
+                         adv_err *warnings)
 {
     struct adv_kernel_choice choice = {.tile = request->tile};
     adv_code code = simulate_choice(request, &choice, err);
@@ -65,8 +66,8 @@ adv_code adv_kernel_simulate(const struct adv_kernel_request *request, struct ad
     return code;
 }
 
-adv_code adv_kernel_timeline(const struct adv_kernel_request *request, const struct adv_kernel_time *time,
-                             struct adv_timeline *timeline, adv_err *err)
+static adv_code walk(const struct adv_kernel_request *request, const struct adv_kernel_time *time,
+                     struct adv_timeline *timeline, adv_err *err)
 {
     struct adv_kernel_machine machine = machine_of(request);
     const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
@@ -161,8 +162,8 @@ static adv_code choose(const struct adv_kernel_request *request, const struct ra
     return ADV_OK;
 }
 
-adv_code adv_kernel_tune(const struct adv_kernel_request *request, struct adv_arena *arena,
-                         struct adv_kernel_tuning *tuning, adv_err *err)
+static adv_code tune(const struct adv_kernel_request *request, struct adv_arena *arena,
+                     struct adv_kernel_tuning *tuning, adv_err *err)
 {
     const int top_k = request->top_k;
     const struct adv_kernel_machine machine = machine_of(request);
@@ -181,5 +182,76 @@ adv_code adv_kernel_tune(const struct adv_kernel_request *request, struct adv_ar
         tuning->choices_count > 0 &&
         ranking.family->next_better(&machine, request, tuning->choices[0].time.time_s, &tuning->next.tile,
                                     &tuning->next.time, &tuning->next_limit_kib);
+    return ADV_OK;
+}
+
+/* MaxText's default can mask the tail of a contraction, which the tuners do not try: it costs more than the
+ * model says. */
+static void warn_of_standard(const struct adv_kernel_tuning *tuning, adv_err *warnings)
+{
+    double best_s = tuning->choices_count > 0 ? tuning->choices[0].time.time_s : (double)INFINITY;
+    double standard_s = tuning->standard.time.time_s;
+    if (!tuning->has_standard || !tuning->standard.time.fits_vmem || standard_s >= best_s) return;
+    (void)adv_err_add(warnings, ADV_OK, "", "its tail is masked; measure it beside the ranked tiles",
+                      "MaxText's default tile is outside the tuners' space, and predicted %.1f %% faster "
+                      "than the best tile in it",
+                      100.0 * (best_s / standard_s - 1.0));
+    adv_err_rule(warnings, "default-outside-space");
+}
+
+static void tag_kernel(struct adv_answer_job *job, const struct adv_kernel_request *request)
+{
+    (void)snprintf(job->answer->chip, sizeof job->answer->chip, "%s", request->chip->chip.name);
+    adv_answer_tag_wish(job, &request->wish);
+}
+
+adv_code adv_answer_simulate(struct adv_answer_job *job)
+{
+    struct adv_kernel_request request;
+    struct adv_kernel_time time;
+    adv_code code = adv_decode_kernel_request(job->catalog, job->root, true, &job->arena, &request, job->err,
+                                              job->warnings);
+    if (code == ADV_OK) code = simulate(&request, &time, job->err, job->warnings);
+    if (code != ADV_OK) return code;
+    tag_kernel(job, &request);
+    struct adv_timeline timeline = {.capacity = ADV_LIMIT_TIMELINE_STEPS};
+    const bool drawn = request.timeline || request.trace;
+    if (drawn) {
+        timeline.steps = adv_arena_array(&job->arena, ADV_LIMIT_TIMELINE_STEPS, sizeof *timeline.steps);
+        if (!timeline.steps) return adv_answer_no_memory(job->err);
+        code = walk(&request, &time, &timeline, job->err);
+    }
+    if (code == ADV_OK)
+        job->result =
+            adv_encode_simulation(job->catalog, &request, &time, drawn ? &timeline : NULL, job->warnings);
+    return code;
+}
+
+/* What its program does not time as it was tuned. */
+static void warn_of_sweep(const struct adv_kernel_request *request, adv_err *warnings)
+{
+    const char *lines[ADV_SWEEP_DIFFERENCES];
+    const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
+    const int count = warnings && family->differences ? family->differences(request, lines) : 0;
+    for (int i = 0; i < count; i++) {
+        (void)adv_err_add(warnings, ADV_OK, "/sweep", NULL, "the sweep is not as tuned: %s", lines[i]);
+        adv_err_rule(warnings, "sweep");
+    }
+}
+
+adv_code adv_answer_tune(struct adv_answer_job *job)
+{
+    struct adv_kernel_request request;
+    struct adv_kernel_tuning tuning;
+    adv_code code = adv_decode_kernel_request(job->catalog, job->root, false, &job->arena, &request, job->err,
+                                              job->warnings);
+    if (code != ADV_OK) return code;
+    code = tune(&request, &job->arena, &tuning, job->err);
+    job->answer->evaluations = tuning.evaluated_count;
+    if (code != ADV_OK) return code;
+    tag_kernel(job, &request);
+    warn_of_standard(&tuning, job->warnings);
+    warn_of_sweep(&request, job->warnings);
+    job->result = adv_encode_tuning(job->catalog, &request, &tuning, job->warnings);
     return ADV_OK;
 }

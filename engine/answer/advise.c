@@ -1,0 +1,160 @@
+/* advise.c: decode, search, explain, write. Read this file first. */
+#include "engine/answer/answer.h"
+#include "engine/answer/estimate.h"
+#include "engine/answer/platforms.h"
+#include "engine/explain/whatif.h"
+#include "engine/json/decode_request.h"
+#include "engine/json/decode_store.h"
+#include "engine/search/remat_space.h"
+
+/* Whether the ranked plans have the best placements and tiles there are: nothing fixed them, and the search
+ * was for speed and came to its end. */
+static bool ranked_are_searched(const struct adv_advise_answer *answer)
+{
+    const struct adv_advise_request *request = answer->request;
+    struct adv_remat_space open;
+    adv_remat_space_build(request, &open);
+    bool within = answer->result->has_baseline && request->max_changes != ADV_CHANGES_ANY;
+    return answer->result->exhaustive && !within && request->objective != ADV_OBJECTIVE_HBM && !open.pinned &&
+           !open.any_fixed && open.tilings_count > 1 && !request->tiles_pinned;
+}
+
+static adv_code tell_changes(const struct adv_teller *teller, const struct adv_search_result *result,
+                             const struct adv_candidate *candidate, struct adv_told_plan *told)
+{
+    if (!result->has_baseline) return ADV_OK;
+    struct adv_changes *changes = adv_arena_alloc(teller->arena, sizeof *changes);
+    if (!changes) return adv_answer_no_memory(teller->err);
+    told->changes = changes;
+    return adv_changes_find(teller->request, teller->constants, &result->baseline, candidate,
+                            result->baseline_reread, teller->arena, changes, teller->err);
+}
+
+static adv_code tell_ranked(const struct adv_teller *teller, struct adv_advise_answer *answer)
+{
+    const struct adv_search_result *result = answer->result;
+    const bool searched = ranked_are_searched(answer);
+    for (int i = 0; i < result->found_count; i++) {
+        const struct adv_candidate *candidate = &result->found[i];
+        struct adv_told_plan *told = &answer->ranked[i];
+        struct adv_why *why = adv_arena_alloc(teller->arena, sizeof *why);
+        if (adv_budget_over(teller->request->budget)) return adv_budget_refuse(teller->err);
+        if (!why) return adv_answer_no_memory(teller->err);
+        adv_code code = adv_tell_config(teller, &candidate->plan, &told->config);
+        if (code == ADV_OK) code = adv_tell_estimate(teller, &candidate->plan, told);
+        if (code == ADV_OK) code = adv_tell_advice(teller, &candidate->plan, NULL, searched, told);
+        if (code == ADV_OK) code = tell_changes(teller, result, candidate, told);
+        if (code != ADV_OK) return code;
+        adv_why_explain(teller->request, teller->constants, result, i, told->ledger, why);
+        told->why = why;
+    }
+    return ADV_OK;
+}
+
+/* A point of the front or a near miss: as it was priced, without advice. */
+static adv_code tell_point(const struct adv_teller *teller, const struct adv_candidate *candidate,
+                           struct adv_told_plan *told)
+{
+    told->estimate = &candidate->estimate;
+    return adv_tell_config(teller, &candidate->plan, &told->config);
+}
+
+static adv_code tell_others(const struct adv_teller *teller, struct adv_advise_answer *answer)
+{
+    const struct adv_search_result *result = answer->result;
+    adv_code code = ADV_OK;
+    for (int i = 0; i < result->pareto_count && code == ADV_OK; i++) {
+        if (adv_budget_over(teller->request->budget)) return adv_budget_refuse(teller->err);
+        code = tell_point(teller, &result->pareto[i], &answer->pareto[i]);
+    }
+    for (int i = 0; i < result->near_count && code == ADV_OK; i++)
+        code = tell_point(teller, &result->near_misses[i].candidate, &answer->near_misses[i]);
+    if (code != ADV_OK || !result->has_baseline) return code;
+    const struct adv_plan *baseline = &result->baseline.plan;
+    code = adv_tell_estimate(teller, baseline, &answer->baseline);
+    if (code == ADV_OK)
+        code = adv_tell_advice(teller, baseline, result->baseline_reread, false, &answer->baseline);
+    answer->baseline.config = &teller->request->baseline_config;
+    return code;
+}
+
+static adv_code tell_sensitivities(const struct adv_teller *teller, struct adv_advise_answer *answer)
+{
+    if (!teller->request->wants_sensitivities || answer->result->found_count == 0) return ADV_OK;
+    struct adv_sensitivities *found = adv_arena_alloc(teller->arena, sizeof *found);
+    if (!found) return adv_answer_no_memory(teller->err);
+    if (adv_budget_over(teller->request->budget)) return adv_budget_refuse(teller->err);
+    answer->sensitivities = found;
+    return adv_sensitivity_find(teller->request, teller->constants, &answer->result->found[0], teller->arena,
+                                found, teller->err);
+}
+
+static adv_code explain(struct adv_answer_job *job, const struct adv_constants *constants,
+                        struct adv_advise_answer *answer)
+{
+    const struct adv_search_result *result = answer->result;
+    const struct adv_teller teller = {job->catalog, answer->request, constants, &job->arena, job->err};
+    const int count = result->found_count + result->pareto_count + result->near_count;
+    answer->ranked = adv_arena_array(&job->arena, (size_t)count, sizeof *answer->ranked);
+    if (!answer->ranked && count > 0) return adv_answer_no_memory(job->err);
+    answer->pareto = answer->ranked + result->found_count;
+    answer->near_misses = answer->pareto + result->pareto_count;
+    adv_code code = tell_ranked(&teller, answer);
+    if (code == ADV_OK) code = tell_others(&teller, answer);
+    if (code == ADV_OK) code = tell_sensitivities(&teller, answer);
+    return code;
+}
+
+static adv_code advise_on_one(struct adv_answer_job *job, const json_t *root)
+{
+    struct adv_arena *arena = &job->arena;
+    struct adv_advise_request *request = adv_arena_alloc(arena, sizeof *request);
+    struct adv_search_result *found = adv_arena_alloc(arena, sizeof *found);
+    if (!request || !found) return adv_answer_no_memory(job->err);
+    adv_code code = adv_decode_advise_request(job->catalog, root, arena, request, job->err, job->warnings);
+    if (code == ADV_OK) code = adv_budget_check(job->budget, 1, request, job->err);
+    if (code != ADV_OK) return code;
+    job->answer->verify_top = adv_decode_verify(root, job->err);
+    request->budget = job->budget;
+
+    const struct adv_catalog_chip *chip = adv_catalog_chip(job->catalog, request->cluster.chip.name);
+    const struct adv_reread *baseline;
+    code = adv_reread_baseline(job->catalog, request, arena, &baseline, job->err);
+    if (code == ADV_OK) code = adv_search_run(request, baseline, &chip->constants, arena, found, job->err);
+    if (code != ADV_OK) return code;
+    const struct adv_candidate *first = found->found_count > 0 ? &found->found[0] : NULL;
+    if (request->cluster.has_overrides && first) {
+        const struct adv_estimate_input input = {&request->model, &request->cluster, &chip->constants,
+                                                 &first->plan, ADV_FLOPS_CAUSAL_HALF};
+        adv_whatif_idle(&chip->chip, &input, &first->estimate, job->warnings);
+    }
+    adv_answer_tag(job, &request->model, &request->cluster, first ? &first->estimate : NULL);
+    adv_answer_tag_wish(job, &request->wish);
+    job->answer->evaluations = found->evaluated;
+
+    struct adv_advise_answer answer = {
+        .catalog = job->catalog, .request = request, .result = found, .warnings = job->warnings};
+    code = explain(job, &chip->constants, &answer);
+    if (code == ADV_OK) job->result = adv_encode_advise(&answer);
+    return code;
+}
+
+/* Several machines: the answer is that of the best one, with all of them beside it. */
+static adv_code advise_on_many(struct adv_answer_job *job)
+{
+    struct adv_platform_tour *tour = adv_arena_alloc(&job->arena, sizeof *tour);
+    if (!tour) return adv_answer_no_memory(job->err);
+    adv_code code = adv_platforms_search(job->catalog, job->root, job->budget, &job->arena, tour, job->err);
+    if (code == ADV_OK) code = advise_on_one(job, tour->best);
+    if (code == ADV_OK) {
+        (void)json_object_set_new(job->result, "platforms", adv_encode_platforms(&tour->answer));
+        job->answer->evaluations += tour->evaluations;
+    }
+    adv_platform_jobs_free(&tour->jobs);
+    return code;
+}
+
+adv_code adv_answer_advise(struct adv_answer_job *job)
+{
+    return adv_platforms_asked(job->root) ? advise_on_many(job) : advise_on_one(job, job->root);
+}

@@ -1,0 +1,223 @@
+#include "engine/answer/estimate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/answer/answer.h"
+#include "engine/explain/over_vmem.h"
+#include "engine/explain/whatif.h"
+#include "engine/json/decode_request.h"
+#include "engine/json/encode_estimate.h"
+#include "engine/maxtext/flags.h"
+#include "engine/maxtext/over_model.h"
+#include "engine/maxtext/write.h"
+
+/* MFU follows MaxText's count of model FLOPs, which for a few models holds work that no plan does (olmo3's
+ * windows, keys that a sparse indexer leaves out). */
+static void warn_of_count(const struct adv_estimate *estimate, adv_err *warnings)
+{
+    const double notable_frac = 0.98;
+    if (estimate->hfu_frac >= notable_frac * estimate->mfu_frac) return;
+    (void)adv_err_add(
+        warnings, ADV_OK, "", "compare hfu_frac, or step times",
+        "mfu_frac counts %.3g times the FLOPs that the plan executes: this convention, or MaxText's count "
+        "of this model, has attention that windows, sparsity or causality skip",
+        estimate->mfu_frac / estimate->hfu_frac);
+    adv_err_rule(warnings, "flops-count");
+}
+
+/* MaxText hashes n-grams of tokens: it opens the tokenizer when it reads the configuration. */
+static void warn_of_needs(const struct adv_model *model, adv_err *warnings)
+{
+    if (model->engram_layers == 0) return;
+    (void)adv_err_add(warnings, ADV_OK, "/config/tokenizer_path",
+                      "give tokenizer_path (in EXTRA_ARGS of a script) and the environment variable HF_TOKEN",
+                      "%s builds its n-gram tables from the tokenizer: MaxText refuses the run without",
+                      model->name);
+    adv_err_rule(warnings, "engram-tokenizer");
+}
+
+/* What only the numbers show. */
+static void warn_of_estimate(const struct adv_catalog *catalog, const struct adv_estimate_input *input,
+                             const struct adv_estimate *estimate, const struct adv_ledger *ledger,
+                             adv_err *warnings)
+{
+    const struct adv_chip *chip = &input->cluster->chip;
+    warn_of_count(estimate, warnings);
+    warn_of_needs(input->model, warnings);
+    adv_over_vmem_report(ledger, chip, &input->plan->flags, ADV_OK, warnings);
+    if (input->cluster->has_overrides)
+        adv_whatif_idle(&adv_catalog_chip(catalog, chip->name)->chip, input, estimate, warnings);
+}
+
+/* Models of the catalog by name, others NULL: for the keys that a model's own file sets. */
+static const char *model_name(const struct adv_advise_request *request)
+{
+    return request->model_keys_count > 0 ? NULL : request->model.name;
+}
+
+static bool is_pinned(const struct adv_advise_request *request, const char *key)
+{
+    for (int i = 0; i < request->pins_count; i++) {
+        if (strcmp(request->pins[i].key, key) == 0) return true;
+    }
+    return false;
+}
+
+/* The model's own keys as they were given, in place of those that describe its layers. */
+static void put_model_keys(const struct adv_advise_request *request, struct adv_config *config)
+{
+    for (int k = 0; k < request->model_keys_count; k++) {
+        const struct adv_pin *key = &request->model_keys[k];
+        int at = 0;
+        while (at < config->count && strcmp(config->entries[at].key, key->key) != 0) at++;
+        if (at == ADV_LIMIT_CONFIG_KEYS || is_pinned(request, key->key)) continue;
+        config->entries[at] = (struct adv_config_entry){key->key, key->value_json};
+        if (at == config->count) config->count++;
+    }
+}
+
+adv_code adv_tell_config(const struct adv_teller *teller, const struct adv_plan *plan,
+                         const struct adv_config **told)
+{
+    const struct adv_advise_request *request = teller->request;
+    struct adv_config *config = adv_arena_alloc(teller->arena, sizeof *config);
+    *told = config;
+    if (!config) return adv_answer_no_memory(teller->err);
+    adv_code code = adv_config_write(plan, &request->model, &request->cluster, request->pins,
+                                     request->pins_count, teller->arena, config, teller->err);
+    if (code != ADV_OK) return code;
+    put_model_keys(request, config);
+    code = adv_say_over_model(teller->catalog, model_name(request), &request->model, &request->cluster, plan,
+                              teller->arena, config, teller->err);
+    if (code != ADV_OK) return code;
+    return adv_flags_write(plan, &request->cluster, teller->catalog, teller->arena, config, teller->err);
+}
+
+/* Those of the model and the machine, as a request with `config` in place of the pins would get them. */
+static void repeat_job_warnings(const struct adv_advise_request *request, const struct adv_config *config,
+                                adv_err *warnings)
+{
+    static const char pins[] = "/pins";
+    const char *may_override = adv_config_find(config, "override_model_config");
+    for (int i = 0; i < request->job_warnings.count; i++) {
+        const struct adv_finding *finding = &request->job_warnings.findings[i];
+        const bool of_pin = strncmp(finding->pointer, pins, sizeof pins - 1) == 0;
+        char pointer[ADV_LIMIT_POINTER + sizeof "/config"];
+        if (finding->rule && strcmp(finding->rule, "model-key-conflict") == 0 && may_override &&
+            strcmp(may_override, "true") == 0)
+            continue;
+        (void)snprintf(pointer, sizeof pointer, "%s%s", of_pin ? "/config" : "",
+                       finding->pointer + (of_pin ? sizeof pins - 1 : 0));
+        (void)adv_err_add(warnings, finding->code, pointer, finding->hint, "%s", finding->detail);
+        adv_err_rule(warnings, finding->rule);
+    }
+}
+
+/* Reads keys and flags of a plan as an estimate does. What is refused is not told: the plan was searched. */
+static adv_code read_again(const struct adv_teller *teller, const struct adv_config *config,
+                           struct adv_arena *scratch, adv_err *warnings)
+{
+    const struct adv_advise_request *request = teller->request;
+    struct adv_config *echo = adv_arena_alloc(scratch, sizeof *echo);
+    struct adv_config_source source;
+    struct adv_plan plan;
+    adv_err refused;
+    adv_err_init(&refused);
+    if (!echo) return adv_answer_no_memory(teller->err);
+    adv_code code = adv_config_source_open(&source, teller->catalog, &request->model, model_name(request),
+                                           &request->cluster, config, scratch, teller->err);
+    if (code != ADV_OK) return code;
+    source.at = "/config";
+    (void)!adv_config_read(&source, &plan, &refused, warnings);
+    adv_config_contradictions(teller->catalog, model_name(request), &request->cluster, config, warnings);
+    struct adv_flags_reader reader = {.catalog = teller->catalog,
+                                      .arena = scratch,
+                                      .flags = &plan.flags,
+                                      .config = echo,
+                                      .err = &refused,
+                                      .warnings = warnings};
+    adv_flags_unset(&plan.flags);
+    for (int i = 0; i < config->flags_count; i++) {
+        char pointer[ADV_LIMIT_POINTER];
+        (void)snprintf(pointer, sizeof pointer, "/xla_flags/%d", i);
+        adv_flags_read_text(&reader, config->flags[i], pointer);
+    }
+    adv_flags_warn_refused(teller->catalog, config, request->cluster.chip.name, "/xla_flags", warnings);
+    (void)!adv_plan_check(&plan, &request->model, &request->cluster, &refused, warnings);
+    return ADV_OK;
+}
+
+adv_code adv_tell_estimate(const struct adv_teller *teller, const struct adv_plan *plan,
+                           struct adv_told_plan *told)
+{
+    const struct adv_advise_request *request = teller->request;
+    struct adv_estimate *estimate = adv_arena_alloc(teller->arena, sizeof *estimate);
+    struct adv_ledger *ledger = adv_arena_alloc(teller->arena, sizeof *ledger);
+    adv_err *warnings = told->config ? adv_arena_alloc(teller->arena, sizeof *warnings) : NULL;
+    if (!estimate || !ledger || (told->config && !warnings)) return adv_answer_no_memory(teller->err);
+    const struct adv_estimate_input input = {&request->model, &request->cluster, teller->constants, plan,
+                                             ADV_FLOPS_CAUSAL_HALF};
+    adv_code code = adv_estimate_plan(&input, estimate, ledger, teller->err);
+    told->estimate = estimate;
+    told->ledger = ledger;
+    told->warnings = warnings;
+    if (code != ADV_OK || !warnings) return code;
+    struct adv_arena scratch;
+    adv_arena_init(&scratch, ADV_LIMIT_ARENA_BYTES);
+    adv_err_init(warnings);
+    repeat_job_warnings(request, told->config, warnings);
+    code = read_again(teller, told->config, &scratch, warnings);
+    adv_arena_free(&scratch);
+    warn_of_estimate(teller->catalog, &input, estimate, ledger, warnings);
+    return code;
+}
+
+adv_code adv_tell_advice(const struct adv_teller *teller, const struct adv_plan *plan,
+                         const struct adv_reread *reread, bool searched, struct adv_told_plan *told)
+{
+    const struct adv_advise_request *request = teller->request;
+    const struct adv_estimate_input input = {&request->model, &request->cluster, teller->constants, plan,
+                                             ADV_FLOPS_CAUSAL_HALF};
+    struct adv_advice_list *advice = adv_arena_alloc(teller->arena, sizeof *advice);
+    struct adv_reread *own = reread ? NULL : adv_arena_alloc(teller->arena, sizeof *own);
+    if (!advice || (!reread && !own)) return adv_answer_no_memory(teller->err);
+    if (own) {
+        adv_code code = adv_reread_open(own, teller->catalog, &request->model, model_name(request),
+                                        &request->cluster, told->config, teller->arena, teller->err);
+        if (code != ADV_OK) return code;
+    }
+    adv_advice_find(&input, told->estimate, told->ledger, reread ? reread : own, searched, advice);
+    told->advice = advice;
+    return ADV_OK;
+}
+
+adv_code adv_answer_estimate(struct adv_answer_job *job)
+{
+    struct adv_arena *arena = &job->arena;
+    struct adv_estimate_request *request = adv_arena_alloc(arena, sizeof *request);
+    struct adv_estimate *estimate = adv_arena_alloc(arena, sizeof *estimate);
+    struct adv_ledger *ledger = adv_arena_alloc(arena, sizeof *ledger);
+    struct adv_advice_list *advice = adv_arena_alloc(arena, sizeof *advice);
+    struct adv_reread *reread = adv_arena_alloc(arena, sizeof *reread);
+    if (!request || !estimate || !ledger || !advice || !reread) return adv_answer_no_memory(job->err);
+    adv_code code =
+        adv_decode_estimate_request(job->catalog, job->root, "", arena, request, job->err, job->warnings);
+    if (code != ADV_OK) return code;
+    const struct adv_catalog_chip *chip = adv_catalog_chip(job->catalog, request->cluster.chip.name);
+    const struct adv_estimate_input input = {&request->model, &request->cluster, &chip->constants,
+                                             &request->plan, request->flops_convention};
+    code = adv_estimate_plan(&input, estimate, ledger, job->err);
+    if (code != ADV_OK) return code;
+    warn_of_estimate(job->catalog, &input, estimate, ledger, job->warnings);
+    code = adv_reread_open(reread, job->catalog, &request->model,
+                           json_string_value(json_object_get(job->root, "model")), &request->cluster,
+                           &request->config, arena, job->err);
+    if (code != ADV_OK) return code;
+    adv_advice_find(&input, estimate, ledger, reread, false, advice);
+    adv_answer_tag(job, &request->model, &request->cluster, estimate);
+    adv_answer_tag_wish(job, &request->wish);
+    job->answer->evaluations = 1;
+    job->result = adv_encode_estimate_answer(job->catalog, request, estimate, ledger, advice, job->warnings);
+    return ADV_OK;
+}

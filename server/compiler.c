@@ -55,7 +55,7 @@ const char *adv_compiler_versions(void)
 static bool find_python(const char *folder, bool make, char python[ADV_LIMIT_FOLDER])
 {
     char command[ADV_LIMIT_FOLDER + 64];
-    (void)snprintf(command, sizeof command, "exec '%s/environment.sh' %s", folder,
+    (void)snprintf(command, sizeof command, "exec sh '%s/environment.sh' %s", folder,
                    make ? "" : "--check 2>/dev/null");
     FILE *script = popen(command, "r");
     if (!script) return false;

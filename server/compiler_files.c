@@ -19,8 +19,7 @@ static bool write_file(const char *folder, const struct adv_embedded_file *file)
 {
     char path[PATH_BYTES];
     (void)snprintf(path, sizeof path, "%s/%s", folder, file->name);
-    const bool script = strstr(file->name, ".sh") != NULL;
-    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, script ? 0700 : 0600);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) return false;
     const bool written = write(fd, file->data, file->length_bytes) == (ssize_t)file->length_bytes;
     return close(fd) == 0 && written;

@@ -116,6 +116,27 @@ again=$(ask "$url/v1/runs/$run") || fail "the run is gone after a restart: $agai
 grep -q "$best" <<< "$again" || fail "the run came back changed: $(head -c 400 <<< "$again")"
 step "the run is there after a restart"
 
+# --- a verifier is killed in the middle of a compile ------------------------------------------------------------
+export TPU_ADVISOR_VERIFIER_IMAGE=tpu-advisor-verifier:test
+quietly docker build --network host --build-arg ADVISOR="$TPU_ADVISOR_IMAGE" -t "$TPU_ADVISOR_VERIFIER_IMAGE" tests/compose/verifier
+quietly compose --profile verifier up -d --no-build --scale verifier=2
+asked=$(ask -H 'Content-Type: application/json' "$url/v1/runs/$run/verifications" -d '{"rank": 1}') || fail "verification: $asked"
+verification=$url/v1/verifications/$(member verification_id <<< "$asked")
+until_said() { # MEMBER VALUE SECONDS
+    for _ in $(seq $(($3 * 2))); do
+        [ "$(ask "$verification" | member "$1")" = "$2" ] && return
+        sleep 0.5
+    done
+    fail "$1 is not $2 after $3 s: $(ask "$verification" | head -c 600)"
+}
+until_said result.stage compiling 30
+for id in $(compose --profile verifier ps -q verifier); do
+    docker top "$id" 2> /dev/null | grep -q compiler.sh && quietly docker kill -s KILL "$id"
+done
+until_said state "done" 90
+[ "$(ask "$verification" | member result.attempts)" = 2 ] || fail "the plan was not taken by another: $(ask "$verification")"
+step "a verifier was killed in the middle: another has done its plan, once"
+
 # --- hardening is in effect -----------------------------------------------------------------------------------
 id=$(compose ps -q advisor)
 [ "$(docker exec "$id" id -u)" = 10001 ] || fail "the daemon does not run as 10001"

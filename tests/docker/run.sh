@@ -15,7 +15,15 @@ check() {
 }
 dockerfile() { grep -Eq "$1" docker/Dockerfile; }
 
+[ -d tests/api/node_modules/kubernetes-models ] || (cd tests/api && npm ci --no-audit --no-fund --loglevel=error) || exit 1
 check "compose.yaml is valid" docker-compose -f docker/compose.yaml config -q
+check "compose.yaml with a verifier is valid" docker-compose -f docker/compose.yaml --profile verifier config -q
+verifier() { grep -Eq "$1" docker/verifier.Dockerfile; }
+check "the verifier's image runs as a numeric user" verifier '^USER [1-9][0-9]*:[1-9][0-9]*$'
+check "it has the Python of the pinned releases" \
+    verifier "^ARG PYTHON=python:$(sed -n 's/.*"python": *"\([^"]*\)".*/\1/p' server/verifier/versions.json)-slim"
+check "it installs the environment by the program's own command" verifier '^RUN /usr/local/bin/tpu-advisor verify --install$'
+check "the Kubernetes manifests hold by their schema" node --test tests/docker/k8s.test.mjs
 check "compose.yaml with tokens is valid" docker-compose -f docker/compose.yaml -f docker/compose.tokens.yaml config -q
 check "the base image can be chosen" dockerfile '^ARG BASE=debian:bookworm-slim$'
 check "the image runs as a numeric user" dockerfile '^USER [1-9][0-9]*:[1-9][0-9]*$'
@@ -30,11 +38,19 @@ for name in $(grep -rhoE '^ *TPU_ADVISOR_[A-Z_]+:' docker/compose*.yaml | grep -
         grep -qxF -e "$setting" -e "${setting%_FILE}" <<< "$settings"
 done
 
+for name in $(grep -oE 'TPU_ADVISOR_[A-Z_]+' docker/k8s/*.yaml docker/verifier.Dockerfile -h | sort -u); do
+    setting=${name#TPU_ADVISOR_}
+    check "$name is a setting of the verifier" \
+        grep -qxF -e "$setting" -e "${setting%_FILE}" <<< "$settings"
+done
+
 # The second stage installs what the program is linked with, and nothing that is not.
 linked=$(ldd build/tpu-advisor | grep -oE '(libcrypto|libjansson|libmicrohttpd|libpq|libyaml|libz)[-.][^ ]*' |
     sed 's/-0\.so.*/-0/; s/\.so\.\([0-9]*\)$/\1/; s/^libcrypto/libssl/; s/^libz1$/zlib1g/' | sort -u | xargs)
 named=$(sed -n '/^FROM \${BASE}$/,$p' docker/Dockerfile | grep -oE '(libjansson|libmicrohttpd|libpq|libssl|libyaml|zlib)[0-9-]+g?' |
     sed 's/-2$//' | sort -u | xargs)
+of_verifier=$(grep -oE '(libjansson|libmicrohttpd|libpq|libssl|libyaml|zlib)[0-9-]+g?' docker/verifier.Dockerfile | sed 's/-2$//' | sort -u | xargs)
+check "the verifier's image has them too: '$of_verifier'" test "$(grep -oE 'lib[a-z]+' <<< "$linked" | xargs)" = "$(grep -oE 'lib[a-z]+' <<< "$of_verifier" | xargs)"
 check "the image's libraries are the program's: '$linked', '$named'" test "$linked" = "$named"
 
 # install puts the unit where systemd looks, with the real path in it.

@@ -15,8 +15,9 @@
 
 #define ADV_CLI_REFUTED 1 /* lint: the answer, on standard output, says "valid": false */
 
-int adv_cli_serve(int argc, char **argv);       /* the daemon, until SIGTERM or SIGINT */
-int adv_cli_migrate(int argc, char **argv);     /* applies the database migrations and leaves */
+int adv_cli_serve(int argc, char **argv);   /* the daemon, until SIGTERM or SIGINT */
+int adv_cli_migrate(int argc, char **argv); /* applies the database migrations and leaves */
+int adv_cli_token(int argc, char **argv);
 int adv_cli_healthcheck(int argc, char **argv); /* asks a running daemon's /readyz */
 
 int adv_cli_estimate(int argc, char **argv);

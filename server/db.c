@@ -11,6 +11,8 @@
 struct adv_db {
     struct adv_database *database;
     PGconn *connection;
+    const char *principal, *project; /* of whom it acts for; "" = anybody */
+    bool writes;
 };
 
 /* What the server says unasked (a table that exists already, its own shutdown) is no news: failures come with
@@ -55,7 +57,9 @@ PGconn *adv_db_connect(const char *url, char reason[256])
 struct adv_db *adv_db_open(struct adv_database *database)
 {
     struct adv_db *db = calloc(1, sizeof *db);
-    if (db) db->database = database;
+    if (!db) return NULL;
+    db->database = database;
+    db->principal = db->project = "";
     return db;
 }
 
@@ -119,6 +123,9 @@ static adv_code classify(struct adv_db *db, const PGresult *result, adv_err *err
                            PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
     if (strncmp(state, "22", 2) == 0)
         return adv_err_add(err, ADV_E_BAD_REQUEST, "", NULL, "a value is not of its type");
+    if (strcmp(state, "42501") == 0 && db->project[0])
+        return adv_err_add(err, ADV_E_FORBIDDEN, "", "use a token of that project, or of none",
+                           "the token is for the project '%.95s'", db->project);
     if (strncmp(state, "53", 2) == 0)
         return adv_err_add(err, ADV_E_STORE, "", NULL, "the database is out of resources");
     return adv_err_add(err, ADV_E_INTERNAL, "", NULL, "the database reports %.5s", state);
@@ -135,6 +142,58 @@ static adv_code too_long(struct adv_db *db, adv_err *err)
                        "the database did not answer");
 }
 
+void adv_db_act_for(struct adv_db *db, const char *principal, const char *project, bool writes)
+{
+    if (!db) return;
+    db->principal = principal ? principal : "";
+    db->project = project ? project : "";
+    db->writes = writes;
+}
+
+/* Settings of one transaction, so that a pooler which hands the session on takes nothing along. */
+static const char *begin_for(struct adv_db *db, char *sql, size_t sql_bytes)
+{
+    char *principal = PQescapeLiteral(db->connection, db->principal, strlen(db->principal));
+    char *project = PQescapeLiteral(db->connection, db->project, strlen(db->project));
+    int length = -1;
+    if (principal && project)
+        length = snprintf(sql, sql_bytes,
+                          "BEGIN; SELECT set_config('tpu_advisor.principal', %s, true), "
+                          "set_config('tpu_advisor.project', %s, true)%s",
+                          principal, project, db->project[0] ? "; SET LOCAL ROLE tpu_advisor_project" : "");
+    PQfreemem(principal);
+    PQfreemem(project);
+    return length > 0 && (size_t)length < sql_bytes ? sql : NULL;
+}
+
+static bool is_good(const PGresult *result)
+{
+    return PQresultStatus(result) == PGRES_TUPLES_OK || PQresultStatus(result) == PGRES_COMMAND_OK;
+}
+
+/* The statement, in a transaction of whom it is for where that matters. NULL: no answer in time. */
+static PGresult *run_for(struct adv_db *db, const char *sql, int values_count, const char *const *values)
+{
+    char begin[1024];
+    if (!db->project[0] && !(db->writes && db->principal[0]))
+        return adv_db_exec(db->connection, sql, values_count, values, STATEMENT_LIMIT_MS);
+    if (!begin_for(db, begin, sizeof begin)) return PQmakeEmptyPGresult(db->connection, PGRES_FATAL_ERROR);
+    PGresult *result = adv_db_exec(db->connection, begin, 0, NULL, STATEMENT_LIMIT_MS);
+    if (is_good(result)) {
+        PQclear(result);
+        result = adv_db_exec(db->connection, sql, values_count, values, STATEMENT_LIMIT_MS);
+    }
+    if (!result) return NULL;
+    PGresult *end =
+        adv_db_exec(db->connection, is_good(result) ? "COMMIT" : "ROLLBACK", 0, NULL, STATEMENT_LIMIT_MS);
+    if (end && (is_good(end) || !is_good(result))) {
+        PQclear(end);
+        return result; /* what it was, and committed if it was good */
+    }
+    PQclear(result);
+    return end;
+}
+
 adv_code adv_db_run(struct adv_db *db, const char *sql, int values_count, const char *const *values,
                     struct adv_rows *rows, adv_err *err)
 {
@@ -146,11 +205,9 @@ adv_code adv_db_run(struct adv_db *db, const char *sql, int values_count, const 
     if (code) return code;
     adv_metrics_add(adv_database_metrics(db->database), ADV_COUNTER_DB_QUERIES, 1);
     static const char *const none[] = {NULL};
-    PGresult *result =
-        adv_db_exec(db->connection, sql, values_count, values ? values : none, STATEMENT_LIMIT_MS);
+    PGresult *result = run_for(db, sql, values_count, values ? values : none);
     if (!result) return too_long(db, err);
-    ExecStatusType status = PQresultStatus(result);
-    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
+    if (!is_good(result)) {
         code = classify(db, result, err);
         PQclear(result);
         return code;

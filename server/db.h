@@ -13,6 +13,7 @@
 #include "engine/base/err.h"
 #include "server/log.h"
 #include "server/metrics.h"
+#include "server/tokens.h"
 
 struct adv_database;
 struct adv_db;
@@ -28,6 +29,8 @@ enum adv_database_state {
  * exhausted. */
 struct adv_database *adv_database_open(const char *url, bool auto_migrate, const struct adv_log *log,
                                        struct adv_metrics *metrics);
+/* Reads the tokens now and every two seconds into the keyring, which outlives the database. */
+void adv_database_serve_tokens(struct adv_database *database, struct adv_keyring *keyring);
 void adv_database_close(struct adv_database *database); /* after all adv_db of it; NULL is fine */
 
 enum adv_database_state adv_database_state(struct adv_database *database);
@@ -40,6 +43,10 @@ ADV_MUST_CHECK adv_code adv_database_migrate(const char *url, const struct adv_l
 struct adv_db *adv_db_open(struct adv_database *database);
 void adv_db_close(struct adv_db *db); /* NULL is fine */
 
+/* For whom the statements are from now on: `principal` is noted in the audit of what they write; `project`,
+ * when not "", is the only one they see. Both live until the next call; NULL is "". */
+void adv_db_act_for(struct adv_db *db, const char *principal, const char *project, bool writes);
+
 struct adv_rows {
     void *result;
     int count;
@@ -49,7 +56,8 @@ struct adv_rows {
 /* One statement with $1 … as text; NULL is SQL's NULL. `rows` is to be freed with adv_rows_free, also on an
  * error (it is then empty); it may be NULL when no result is looked at. ADV_E_STORE: away or timed out;
  * ADV_E_CONFLICT: a key or a reference (SQLSTATE class 23); ADV_E_BAD_REQUEST: a value cannot be read as its
- * type (class 22); else ADV_E_INTERNAL. No finding quotes values. A statement is never sent twice. */
+ * type (class 22); ADV_E_FORBIDDEN: another project's; else ADV_E_INTERNAL. No finding quotes values. A
+ * statement is never sent twice. */
 ADV_MUST_CHECK adv_code adv_db_run(struct adv_db *db, const char *sql, int values_count,
                                    const char *const *values, struct adv_rows *rows, adv_err *err);
 

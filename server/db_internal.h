@@ -22,6 +22,9 @@ ADV_MUST_CHECK adv_code adv_db_migrate(PGconn *connection, bool apply, const str
 const char *adv_database_url(const struct adv_database *database);
 struct adv_metrics *adv_database_metrics(const struct adv_database *database);
 
+/* Reads the tokens that are not revoked into the keyring; a failure is logged and leaves those in force. */
+void adv_db_serve_tokens(PGconn *connection, struct adv_keyring *keyring, const struct adv_log *log);
+
 /* A connection was lost: the watcher takes over. */
 void adv_database_report_lost(struct adv_database *database);
 

@@ -1,12 +1,14 @@
 #include "server/db_internal.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define CHECK_PERIOD_MS    5000 /* while up */
+#define TOKENS_PERIOD_MS   2000 /* until a revoked token is refused */
 #define CHECK_LIMIT_MS     2000 /* for the server to answer a check */
 #define FIRST_PAUSE_MS     50   /* while away, doubled up to the last */
 #define LAST_PAUSE_MS      2000
@@ -17,6 +19,7 @@ struct adv_database {
     bool auto_migrate;
     const struct adv_log *log;
     struct adv_metrics *metrics;
+    _Atomic(struct adv_keyring *) keyring; /* NULL: tokens are not the database's affair */
     pthread_mutex_t lock;
     pthread_cond_t wake;
     enum adv_database_state state;
@@ -107,7 +110,10 @@ static void *watch(void *argument)
             continue;
         }
         pause_ms = FIRST_PAUSE_MS;
-        go_on = wait_ms(database, CHECK_PERIOD_MS, true);
+        struct adv_keyring *keyring = atomic_load(&database->keyring);
+        if (keyring && PQstatus(connection) == CONNECTION_OK)
+            adv_db_serve_tokens(connection, keyring, database->log);
+        go_on = wait_ms(database, keyring ? TOKENS_PERIOD_MS : CHECK_PERIOD_MS, true);
         const char *sql = "SELECT 1";
         if (++checks % PURGE_EVERY_CHECKS == 0)
             sql = "DELETE FROM idempotency_keys WHERE created_at < now() - interval '24 hours'";
@@ -139,6 +145,12 @@ struct adv_database *adv_database_open(const char *url, bool auto_migrate, const
     free(database->url);
     free(database);
     return NULL;
+}
+
+void adv_database_serve_tokens(struct adv_database *database, struct adv_keyring *keyring)
+{
+    atomic_store(&database->keyring, keyring);
+    adv_database_report_lost(database); /* wakes the watcher */
 }
 
 void adv_database_close(struct adv_database *database)

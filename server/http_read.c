@@ -87,6 +87,12 @@ static bool check_token(struct request *request)
     if (!exchange->route->scope) return true;
     if (!adv_http_within_rate(request)) return false;
     if (!app->keyring) return true;
+    if (app->config.tokens_database && !adv_keyring_has(app->keyring, ADV_KEYRING_DATABASE) &&
+        !app->config.tokens_file[0]) {
+        adv_reply_error(exchange, ADV_E_STORE, "", "try again after Retry-After seconds",
+                        "the tokens have not been read from the database yet");
+        return false;
+    }
     adv_keyring_check(app->keyring, exchange->headers[ADV_HEADER_AUTHORIZATION], (int64_t)time(NULL),
                       &caller);
     exchange->scopes = caller.scopes;

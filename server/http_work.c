@@ -1,6 +1,8 @@
 /* http_work.c: requests with the workers: handed over, run, given up. */
 #include "server/http_internal.h"
 
+#include <string.h>
+
 #include "server/routes.h"
 
 static void unlink_submitted(struct adv_http *http, struct request *request)
@@ -51,6 +53,8 @@ static bool run_step(struct request *request, struct adv_db *db)
     void (*step)(struct adv_exchange *) = exchange->next ? exchange->next : exchange->route->handle;
     exchange->next = NULL;
     exchange->db = db;
+    adv_db_act_for(db, exchange->principal, exchange->project,
+                   strcmp(exchange->method, "GET") != 0 && strcmp(exchange->method, "HEAD") != 0);
     step(exchange);
     if (!exchange->next) return true;
     set_queued(request, adv_http_now_us());

@@ -39,8 +39,11 @@ adv_code adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind, con
         [ADV_REQUEST_TUNE] = "kernel",
     };
     struct adv_app *app = exchange->app;
+    struct adv_answer named = *answer; /* under the project that the token is for, where none was said */
+    if (exchange->project[0] && !named.project[0])
+        (void)snprintf(named.project, sizeof named.project, "%s", exchange->project);
     struct adv_run run = {.kind = kinds[kind],
-                          .answer = answer,
+                          .answer = &named,
                           .engine_version = adv_engine_version(),
                           .catalog_hash = adv_catalog_hash(app->catalog),
                           .request = request};

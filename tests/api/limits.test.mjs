@@ -124,7 +124,7 @@ test('who does not read an answer is gone within 15 seconds, also when it reads 
     return state;
   });
   const open = async () => Number((await (await daemon.fetch('/metrics')).text()).match(/connections_open (\d+)/)[1]);
-  assert.ok(await open() >= 3);
+  await until('they are connected', async () => await open() >= 3);
   await until('only ours', async () => await open() <= 1, 16000);
   readers.forEach((state) => clearInterval(state.timer));
   assert.equal((await daemon.post('/v1/estimate', estimateRequest())).status, 200);

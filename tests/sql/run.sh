@@ -71,6 +71,15 @@ holds 'with its runs' gives old 'SELECT count(*) FROM runs' 1
 holds 'and its baselines, whose history begins with what is set' gives old \
     'SELECT count(*) FROM baselines b JOIN baseline_history h USING (project, label, run_id) WHERE h.changed_at = b.updated_at' 1
 
+# --- projects --------------------------------------------------------------------------------------------------
+holds 'every table with rows of a project or of a run has a rule for them' gives one "
+    SELECT count(*) FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND NOT relrowsecurity
+        AND relname NOT IN ('tokens', 'audit', 'idempotency_keys')
+        AND EXISTS (SELECT FROM pg_attribute WHERE attrelid = c.oid AND attname IN ('project', 'run_id') AND NOT attisdropped)" 0
+refuses 'the role of a project reads no token' 'permission denied' sql one 'SET ROLE tpu_advisor_project; SELECT * FROM tokens'
+refuses 'nor the audit' 'permission denied' sql one 'SET ROLE tpu_advisor_project; SELECT * FROM audit'
+refuses 'and cannot log in' 'not permitted to log in' psql "${url/user=tpu_advisor/user=tpu_advisor_project}" -c 'SELECT 1'
+
 # --- constraints -----------------------------------------------------------------------------------------------
 holds 'a run is stored' sql one "$(run_row 1 step_time_s 1.5)"
 refuses 'a run keeps its id' 'duplicate key' sql one "$(run_row 1)"

@@ -1,0 +1,118 @@
+// Tokens of the database, and projects as their boundary. A reader believes: a token is shown once and kept nowhere, a
+// revoked one stops working, one with a project neither sees nor changes anything else, and every write says by whom.
+import test, { after, before } from 'node:test';
+import assert from 'node:assert/strict';
+import { estimateRequest, freshDatabase, join, problem, run, scratchFolder, sql, startDaemon, until } from './daemon.mjs';
+import { readFileSync } from 'node:fs';
+
+let daemon, url;
+const token = async (...args) => run(['token', ...args, '--database-url', url]);
+const make = async (name, scope, ...more) => {
+  const made = await token('create', name, '--scope', scope, ...more);
+  assert.equal(made.status, 0, made.err);
+  assert.match(made.out, /^tpa_[0-9a-f]{64}\n$/);
+  return made.out.trim();
+};
+const as = (secret) => ({ Authorization: `Bearer ${secret}` });
+const get = (secret, path) => daemon.fetch(path, { headers: as(secret) });
+const put = (secret, path, body) => daemon.fetch(path, { method: 'PUT', body: JSON.stringify(body), headers: { ...as(secret), 'Content-Type': 'application/json' } });
+const works = (secret) => until('the token works', async () => (await get(secret, '/v1/runs')).status === 200);
+const store = async (secret, extra = {}) => daemon.post('/v1/estimate', estimateRequest({ store: true, ...extra }), as(secret));
+const list = async (secret, query = '') => (await (await get(secret, `/v1/runs${query}`)).json()).runs.map((one) => one.run_id).sort();
+
+before(async () => {
+  url = freshDatabase('tokens');
+  assert.equal((await run(['migrate', '--database-url', url])).status, 0);
+  daemon = await startDaemon({ database: url, args: ['--tokens-database'] });
+});
+after(() => daemon.stop());
+
+test('a token is made, listed without its secret, works within seconds, and is revoked', async () => {
+  assert.equal((await get('tpa_none', '/v1/runs')).status, 401);
+  const secret = await make('ci', 'read,write', '--expires', '90d');
+  await works(secret);
+  const listed = await token('list');
+  assert.match(listed.out, /^ci +read,write +all +\d{4}-\d\d-\d\d +\d{4}-\d\d-\d\d +in force$/m);
+  assert.ok(!listed.out.includes(secret.slice(4)) && !JSON.stringify(sql('tokens', 'SELECT * FROM tokens')).includes(secret.slice(4)));
+  assert.match((await token('create', 'ci', '--scope', 'read')).err, /token of that name/);
+  assert.equal((await token('revoke', 'ci')).status, 0);
+  await until('it stops working', async () => (await get(secret, '/v1/runs')).status === 401, 5000);
+  assert.match((await token('revoke', 'ci')).err, /no token 'ci' is in force/);
+  assert.match((await token('list')).out, /^ci .* revoked$/m);
+});
+
+test('a token that ends says so, and mistakes are named', async () => {
+  const secret = await make('short', 'read');
+  await works(secret);
+  sql('tokens', "UPDATE tokens SET expires_at = now() - interval '1 s' WHERE name = 'short'");
+  await until('it has expired', async () => (await get(secret, '/v1/runs')).status === 401, 5000);
+  assert.match((await problem(assert, await get(secret, '/v1/runs'), 401, 'unauthorized')).detail, /expired/);
+  for (const [wrong, about] of [[['x'], /--scope/], [['x', '--scope', 'fly'], /--scope/], [['x', '--scope', 'read', '--expires', 'soon'], /--expires/],
+    [['', '--scope', 'read'], /usage|name/], [['x', '--scope', 'read', '--project', ''], /project/]]) {
+    const refused = await token('create', ...wrong);
+    assert.equal(refused.status, 2, wrong.join(' '));
+    assert.match(refused.err, about);
+    assert.equal(refused.out, '');
+  }
+});
+
+test('a token with a project sees and changes that project only', async () => {
+  const [all, alpha, beta] = [await make('all', 'admin'), await make('alpha', 'admin', '--project', 'alpha'), await make('beta', 'write', '--project', 'beta')];
+  await works(beta);
+  const ids = {};
+  for (const [name, secret, extra] of [['a1', alpha, {}], ['a2', all, { project: 'alpha', label: 'main' }], ['b', beta, { project: 'beta' }], ['none', all, {}]]) {
+    const answer = await store(secret, extra);
+    assert.equal(answer.status, 200, await answer.clone().text());
+    ids[name] = (await answer.json()).run_id;
+  }
+  assert.deepEqual(await list(all), Object.values(ids).sort());
+  assert.deepEqual(await list(alpha), [ids.a1, ids.a2].sort(), 'what names no project is of the token\'s');
+  assert.deepEqual(await list(alpha, '?project=beta'), []);
+  assert.deepEqual(await list(beta), [ids.b]);
+
+  await problem(assert, await get(beta, `/v1/runs/${ids.a1}`), 404, 'not-found');
+  await problem(assert, await get(beta, `/v1/compare?runs=${ids.b},${ids.a1}`), 404, 'not-found');
+  await problem(assert, await get(beta, `/v1/runs/${ids.a2}/artifacts/maxtext.sh`), 404, 'not-found');
+  assert.match((await problem(assert, await store(beta, { project: 'alpha' }), 403, 'forbidden')).errors[0].detail, /beta/);
+  await problem(assert, await daemon.fetch(`/v1/runs/${ids.b}`, { method: 'DELETE', headers: as(alpha) }), 404, 'not-found');
+  assert.ok([403, 404].includes((await put(beta, '/v1/baselines/alpha/main', { run_id: ids.a2 })).status));
+  assert.equal((await put(alpha, '/v1/baselines/alpha/main', { run_id: ids.a2 })).status, 201);
+  assert.equal((await get(beta, '/v1/baselines/alpha/main')).status, 404);
+  assert.equal((await (await get(beta, '/v1/baselines')).json()).baselines.length, 0);
+  const measured = { step_time_s: 5.5, source: 'nightly', at: '2026-11-21T05:00:00Z' };
+  assert.equal((await daemon.post(`/v1/runs/${ids.a1}/measurements`, measured, as(beta))).status, 404);
+  assert.equal((await daemon.post(`/v1/runs/${ids.a1}/measurements`, measured, as(alpha))).status, 201);
+  assert.equal((await (await get(beta, '/v1/accuracy')).json()).rows.length, 0);
+  assert.equal((await (await get(alpha, '/v1/accuracy')).json()).rows.length, 1);
+  const check = { baseline: { project: 'alpha', label: 'main' }, candidate: estimateRequest() };
+  assert.equal((await daemon.post('/v1/checks', check, as(beta))).status, 404);
+  assert.equal((await daemon.post('/v1/checks', check, as(alpha))).status, 200);
+  assert.deepEqual(await list(all), Object.values(ids).sort(), 'and a connection that served one of them serves all again');
+});
+
+test('every write leaves who did it, and that cannot be changed', async () => {
+  const secret = await make('auditor', 'admin');
+  await works(secret);
+  const { run_id: id } = await (await store(secret, { project: 'gamma' })).json();
+  assert.equal((await daemon.fetch(`/v1/runs/${id}`, { method: 'DELETE', headers: as(secret) })).status, 204);
+  assert.equal(sql('tokens', `SELECT principal, action, object, project FROM audit WHERE object_id = '${id}' ORDER BY id`), 'auditor|insert|runs|gamma\nauditor|delete|runs|gamma');
+  assert.match(sql('tokens', "SELECT string_agg(DISTINCT object, ' ' ORDER BY object) FROM audit"), /^baselines (checks )?measurements runs tokens$/);
+  assert.throws(() => sql('tokens', 'DELETE FROM audit'), /only added to/);
+  assert.throws(() => sql('tokens', "UPDATE audit SET principal = ''"), /only added to/);
+});
+
+test('a token can be a line of a file, with its project', async () => {
+  const { folder, remove } = scratchFolder();
+  const file = join(folder, 'tokens');
+  const made = await run(['token', 'create', 'ci', '--scope', 'write', '--project', 'delta', '--tokens-file', file]);
+  assert.equal(made.status, 0, made.err);
+  assert.match(readFileSync(file, 'utf8'), /^ci write [0-9a-f]{64} project=delta\n$/);
+  const other = await startDaemon({ database: url, args: ['--tokens-file', file] });
+  const answer = await other.post('/v1/estimate', estimateRequest({ store: true }), as(made.out.trim()));
+  const { run_id: id } = await answer.json();
+  assert.equal(sql('tokens', `SELECT project FROM runs WHERE id = '${id}'`), 'delta');
+  const runs = await (await other.fetch('/v1/runs', { headers: as(made.out.trim()) })).json();
+  assert.deepEqual(runs.runs.map((one) => one.run_id), [id]);
+  await other.stop();
+  remove();
+});

@@ -1,0 +1,134 @@
+/* compare.c: stored answers side by side (adv_compare_json of engine/advise.h). */
+#include <math.h>
+#include <string.h>
+
+#include "engine/answer/answer.h"
+#include "engine/json/encode_common.h"
+#include "engine/json/encode_compare.h"
+
+static double number_of(const json_t *object, const char *member)
+{
+    const json_t *value = json_object_get(object, member);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+static adv_code read_run(const char *id, const char *text, int index, struct adv_compared_run *run,
+                         adv_err *err)
+{
+    char pointer[ADV_LIMIT_POINTER];
+    (void)adv_json_pointer_index(pointer, "/runs", (size_t)index);
+    run->id = id;
+    run->document = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    run->estimate = run->document;
+    const json_t *ranked = json_object_get(run->document, "ranked");
+    if (ranked) run->estimate = json_object_get(json_array_get(ranked, 0), "estimate");
+    run->step_time_s = number_of(run->estimate, "step_time_s");
+    run->hbm_bytes_per_device = number_of(run->estimate, "hbm_bytes_per_device");
+    if (!isnan(run->step_time_s)) return ADV_OK;
+    return adv_err_add(err, ADV_E_INVALID, pointer,
+                       "compare estimates, or advise answers with a plan that fits",
+                       "run %.90s holds no step time", id);
+}
+
+static const char *text_of(const json_t *part, const char *member)
+{
+    const char *text = json_string_value(json_object_get(part, member));
+    return text ? text : "";
+}
+
+/* Which peak decides the memory: parts count when they are there always or at that peak. */
+static const char *deciding_peak(const json_t *parts)
+{
+    static const char *const peaks[] = {"loss", "backward", "update"};
+    double sums[3] = {0, 0, 0};
+    int best = 0;
+    for (size_t k = 0; k < json_array_size(parts); k++) {
+        const json_t *part = json_array_get(parts, k);
+        for (int i = 0; i < 3; i++)
+            if (strcmp(peaks[i], text_of(part, "at")) == 0) sums[i] += number_of(part, "bytes");
+    }
+    for (int i = 1; i < 3; i++)
+        if (sums[i] > sums[best]) best = i;
+    return peaks[best];
+}
+
+static struct adv_compared_term *term_of(struct adv_compared_terms *terms, const char *name)
+{
+    for (int i = 0; i < terms->count; i++)
+        if (strcmp(terms->rows[i].name, name) == 0) return &terms->rows[i];
+    if (terms->count == (int)(sizeof terms->rows / sizeof *terms->rows) - 1)
+        return NULL; /* one for the rest */
+    struct adv_compared_term *term = &terms->rows[terms->count++];
+    *term = (struct adv_compared_term){.name = name};
+    return term;
+}
+
+/* Adds up the parts of one run by name; `peak` NULL takes all of them. Returns the sum of all. */
+static double add_parts(struct adv_compared_terms *terms, const json_t *parts, const char *member,
+                        const char *peak, bool is_to)
+{
+    double total = 0;
+    for (size_t i = 0; i < json_array_size(parts); i++) {
+        const json_t *part = json_array_get(parts, i);
+        const char *name = text_of(part, "name"), *at = text_of(part, "at");
+        const double value = number_of(part, member);
+        bool counts = !peak || !*at || strcmp(at, "always") == 0 || strcmp(at, peak) == 0;
+        struct adv_compared_term *term = *name && counts && isfinite(value) ? term_of(terms, name) : NULL;
+        if (!term) continue;
+        *(is_to ? &term->to : &term->from) += value;
+        total += value;
+    }
+    return total;
+}
+
+/* The parts' rest, a row of its own, makes the rows add up to the difference of the totals. */
+static void add_rest(struct adv_compared_terms *terms, double from, double from_total, double to,
+                     double to_total)
+{
+    const double from_rest = from_total - from, to_rest = to_total - to;
+    if (fabs(from_rest) <= 1e-9 * fabs(from_total) && fabs(to_rest) <= 1e-9 * fabs(to_total)) return;
+    terms->rows[terms->count++] = (struct adv_compared_term){"not_itemised", from_rest, to_rest};
+}
+
+static void compare_two(const struct adv_compared_run *from, const struct adv_compared_run *to,
+                        struct adv_compared_pair *pair)
+{
+    const json_t *left = json_object_get(from->estimate, "time_parts");
+    const json_t *right = json_object_get(to->estimate, "time_parts");
+    *pair = (struct adv_compared_pair){.from = from, .to = to};
+    double before = add_parts(&pair->time, left, "exposed_seconds", NULL, false);
+    double after = add_parts(&pair->time, right, "exposed_seconds", NULL, true);
+    add_rest(&pair->time, before, from->step_time_s, after, to->step_time_s);
+    left = json_object_get(from->estimate, "hbm_parts");
+    right = json_object_get(to->estimate, "hbm_parts");
+    before = add_parts(&pair->memory, left, "bytes", deciding_peak(left), false);
+    after = add_parts(&pair->memory, right, "bytes", deciding_peak(right), true);
+    add_rest(&pair->memory, before, from->hbm_bytes_per_device, after, to->hbm_bytes_per_device);
+}
+
+adv_code adv_compare_json(const char *const *run_ids, const char *const *responses, int count,
+                          struct adv_answer *answer, adv_err *err)
+{
+    struct adv_arena arena;
+    struct adv_compared_run runs[ADV_COMPARE_RUNS];
+    memset(answer, 0, sizeof *answer);
+    answer->step_time_s = answer->hbm_bytes_per_device = (double)NAN;
+    if (count < 1 || count > ADV_COMPARE_RUNS) {
+        return adv_err_add(err, ADV_E_RANGE, "/runs", NULL, "%d runs; from 1 to %d can be compared", count,
+                           ADV_COMPARE_RUNS);
+    }
+    adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
+    struct adv_compared_pair *pairs = adv_arena_array(&arena, (size_t)count, sizeof *pairs);
+    adv_code code = pairs ? ADV_OK : adv_answer_no_memory(err);
+    for (int i = 0; i < count; i++) {
+        adv_code read = read_run(run_ids[i], responses[i], i, &runs[i], err);
+        if (read != ADV_OK) code = read;
+    }
+    for (int i = 1; code == ADV_OK && i < count; i++) compare_two(&runs[0], &runs[i], &pairs[i - 1]);
+    if (code == ADV_OK)
+        answer->json = adv_encode_text(adv_encode_compared(runs, count, pairs), &answer->json_bytes);
+    if (code == ADV_OK && !answer->json) code = adv_answer_no_memory(err);
+    for (int i = 0; i < count; i++) json_decref(runs[i].document);
+    adv_arena_free(&arena);
+    return code;
+}

@@ -33,7 +33,7 @@ LDFLAGS_ALL = -pthread -pie -Wl,-z,relro,-z,now $(if $(SANITIZER),-fsanitize=$(S
 ENGINE_SRC := $(wildcard engine/*.c engine/*/*.c)
 SERVER_SRC := $(wildcard server/*.c)
 MAIN_SRC   := server/main.c
-ENGINE_OBJ := $(ENGINE_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/embedded_catalog.o
+ENGINE_OBJ := $(ENGINE_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/embedded_catalog.o $(BUILD)/gen/embedded_templates.o
 SERVER_OBJ := $(filter-out $(BUILD)/$(MAIN_SRC:.c=.o),$(SERVER_SRC:%.c=$(BUILD)/%.o)) $(BUILD)/gen/embedded_web.o $(BUILD)/gen/embedded_sql.o \
               $(BUILD)/gen/embedded_openapi.o $(BUILD)/gen/embedded_verifier.o
 PROGRAM    := $(BUILD)/tpu-advisor
@@ -56,6 +56,7 @@ all: $(PROGRAM) ## build/tpu-advisor
 CATALOG_DATA := $(notdir $(wildcard engine/catalog/data/*.json))
 VERIFIER_DATA := $(notdir $(wildcard server/verifier/*))
 VERIFIER_DATA := $(filter-out __pycache__,$(VERIFIER_DATA))
+TEMPLATES    := $(notdir $(wildcard engine/emit/templates/*))
 SQL_DATA     := $(notdir $(wildcard sql/migrations/*.sql))
 # The form as browsers get it: bundled by web/build.mjs. One folder for all ways of building; its names carry digests, so
 # what is in it is listed when it is embedded.
@@ -75,6 +76,11 @@ $(BUILD)/gen/embedded_catalog.c: $(CATALOG_DATA:%=engine/catalog/data/%) engine/
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
 	$(Q)engine/base/embed.sh catalog engine/catalog/data $(CATALOG_DATA) > $@
+
+$(BUILD)/gen/embedded_templates.c: $(TEMPLATES:%=engine/emit/templates/%) engine/base/embed.sh Makefile
+	@mkdir -p $(@D)
+	$(call say,EMBED,$@)
+	$(Q)engine/base/embed.sh templates engine/emit/templates $(TEMPLATES) > $@
 
 $(BUILD)/gen/embedded_sql.c: $(SQL_DATA:%=sql/migrations/%) engine/base/embed.sh Makefile
 	@mkdir -p $(@D)

@@ -13,6 +13,7 @@ struct adv_embedded_file {
 
 /* Each table ends with a row whose name is NULL. */
 extern const struct adv_embedded_file adv_embedded_catalog[];
+extern const struct adv_embedded_file adv_embedded_templates[]; /* of engine/emit/ */
 extern const struct adv_embedded_file adv_embedded_sql[];
 extern const struct adv_embedded_file adv_embedded_web[];
 extern const struct adv_embedded_file adv_embedded_openapi[];  /* one file */

@@ -5,24 +5,20 @@
 #include <string.h>
 
 #include "engine/base/units.h"
-#include "engine/emit/jobset.h"
-#include "engine/emit/release.h"
 #include "engine/emit/script.h"
 #include "engine/emit/step_trace.h"
-#include "engine/emit/submit.h"
-#include "engine/emit/verify.h"
+#include "engine/emit/template.h"
+#include "engine/maxtext/run.h"
 
-static void write_script(const struct adv_artifact_source *source, struct adv_text *text)
+static void write_xpk(const struct adv_artifact_source *source, struct adv_text *text)
 {
-    adv_text_append(text, "#!/bin/bash\n");
-    adv_script_headline(text, source);
-    adv_script_release(text);
-    adv_text_append(text,
-                    "# Run on every host of the slice, in an environment with MaxText installed.\n"
-                    "set -euo pipefail\n"
-                    ": \"${RUN_NAME:?name of the run}\" \"${BASE_OUTPUT_DIRECTORY:?gs://bucket/path}\"\n");
-    adv_script_export(text, source);
-    adv_script_command(text, source, "train", "");
+    adv_template_write(adv_template_has_xpk_type(source) ? "xpk.sh" : "xpk-refused.sh", source, text);
+}
+
+/* Has XLA check the plan's memory before a machine is booked. */
+static void write_verify(const struct adv_artifact_source *source, struct adv_text *text)
+{
+    adv_template_write(*source->accelerator ? "verify.sh" : "verify-refused.sh", source, text);
 }
 
 static void put_yaml(struct adv_text *text, const char *key, const char *value_json)
@@ -36,7 +32,7 @@ static void put_yaml(struct adv_text *text, const char *key, const char *value_j
 static void write_yaml(const struct adv_artifact_source *source, struct adv_text *text)
 {
     adv_script_headline(text, source);
-    adv_script_release(text);
+    adv_script_release(text, source);
     adv_text_append(text, "# python3 -m " ADV_MAXTEXT_MODULES ".train maxtext.yml "
                           "run_name=\"${RUN_NAME:-maxtext}\" "
                           "base_output_directory=\"${BASE_OUTPUT_DIRECTORY:-/tmp/maxtext}\"\n"
@@ -49,15 +45,6 @@ static void write_yaml(const struct adv_artifact_source *source, struct adv_text
         if (simple) put_yaml(text, entry->key, entry->value_json); /* else no key of MaxText's */
     }
     adv_script_settings(source, put_yaml, text);
-}
-
-static void write_environment(const struct adv_artifact_source *source, struct adv_text *text)
-{
-    adv_script_headline(text, source);
-    adv_script_release(text);
-    adv_text_append(text, "# . ./libtpu.env\nexport ");
-    adv_script_libtpu(text, source);
-    adv_text_append(text, "\n");
 }
 
 /* A Markdown cell: no bars, no line breaks. */
@@ -150,18 +137,18 @@ static void write_table(const struct adv_artifact_source *source, struct adv_tex
     }
 }
 
-/* Adding an artifact = adding a row. */
+/* Adding an artifact = adding a row, and a template where the text is mostly fixed. */
 static const struct {
     const char *name, *media_type;
-    void (*write)(const struct adv_artifact_source *source, struct adv_text *text);
+    void (*write)(const struct adv_artifact_source *source, struct adv_text *text); /* NULL: the template */
 } artifacts[] = {
-    {"maxtext.sh", "text/x-shellscript", write_script},
+    {"maxtext.sh", "text/x-shellscript", NULL},
     {"maxtext.yml", "application/yaml", write_yaml},
-    {"libtpu.env", "text/plain", write_environment},
-    {"xpk.sh", "text/x-shellscript", adv_submit_xpk},
-    {"gcluster.sh", "text/x-shellscript", adv_submit_gcluster},
-    {"jobset.yaml", "application/yaml", adv_jobset_write},
-    {"verify.sh", "text/x-shellscript", adv_verify_write},
+    {"libtpu.env", "text/plain", NULL},
+    {"xpk.sh", "text/x-shellscript", write_xpk},
+    {"gcluster.sh", "text/x-shellscript", NULL},
+    {"jobset.yaml", "application/yaml", NULL},
+    {"verify.sh", "text/x-shellscript", write_verify},
     {"report.md", "text/markdown", write_report},
     {"trace.json", "application/json", adv_step_trace_write},
     {"ranked.csv", "text/csv", write_table},
@@ -192,7 +179,10 @@ adv_code adv_artifact_write(const char *name, const struct adv_artifact_source *
     name = adv_artifact_current_name(name);
     for (int i = 0; i < ARTIFACTS; i++) {
         if (strcmp(artifacts[i].name, name) != 0) continue;
-        artifacts[i].write(source, text);
+        if (artifacts[i].write)
+            artifacts[i].write(source, text);
+        else
+            adv_template_write(name, source, text);
         if (text->overflow)
             return adv_err_add(err, ADV_E_MEMORY, "", NULL, "%s would be longer than %zu bytes", name,
                                text->limit_bytes);

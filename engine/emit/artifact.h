@@ -31,8 +31,8 @@ struct adv_artifact_term {
 
 struct adv_artifact_source {
     const char *model, *chip, *topology, *accelerator, *engine_version; /* "" where the answer has none */
-    const char *node_label; /* cloud.google.com/gke-tpu-accelerator of the chip; its name where not known */
-    int slices, devices, chips, hosts; /* in all slices together */
+    const struct adv_chip_nodes *nodes; /* NULL: nodes are called by the chip's name */
+    int slices, devices, chips, hosts;  /* in all slices together */
     double hbm_limit_bytes_per_device;
     struct adv_config config;    /* keys and flags of the chosen plan */
     struct adv_artifact_row row; /* its numbers */

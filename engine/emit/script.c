@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
-#include "engine/maxtext/write.h"
-#include "engine/emit/release.h"
+#include "engine/maxtext/run.h"
 
 void adv_script_plain(struct adv_text *text, const char *string)
 {
@@ -28,21 +27,6 @@ void adv_script_word(struct adv_text *text, const char *string)
     adv_text_append(text, "'");
 }
 
-/* A JSON value as MaxText's command line takes it: strings bare, lists without quotes. */
-static void bare_value(const char *json, struct adv_text *text)
-{
-    bool list = json[0] == '[';
-    for (const char *at = json; *at; at++) {
-        if (*at == '\\' && at[1]) {
-            at++;
-            if (*at == '"' || *at == '\\' || *at == '/') adv_text_append_bytes(text, at, 1);
-            continue; /* other escapes are control characters */
-        }
-        if (*at == '"' || (list && *at == ' ')) continue;
-        adv_text_append_bytes(text, at, 1);
-    }
-}
-
 void adv_script_headline(struct adv_text *text, const struct adv_artifact_source *source)
 {
     const struct adv_artifact_row *row = &source->row;
@@ -59,51 +43,10 @@ void adv_script_headline(struct adv_text *text, const struct adv_artifact_source
                     row->hbm_bytes_per_device / ADV_GIB, source->hbm_limit_bytes_per_device / ADV_GIB);
 }
 
-void adv_script_flags(struct adv_text *text, const struct adv_config *config)
+void adv_script_release(struct adv_text *text, const struct adv_artifact_source *source)
 {
-    for (int i = 0; i < config->flags_count; i++) {
-        if (i > 0) adv_text_append(text, " ");
-        adv_script_plain(text, config->flags[i]);
-    }
-}
-
-void adv_script_release(struct adv_text *text)
-{
+    (void)source;
     adv_text_append(text, "# For " ADV_MAXTEXT_RELEASE "\n");
-}
-
-/* What a run needs beside the plan: the reader's names, a short run of a benchmark, no checkpoints. */
-struct setting {
-    const char *key, *variable; /* NULL: no variable of the reader's */
-    const char *value;          /* NULL: the reader must say */
-};
-static const struct setting settings[] = {
-    {"run_name", "RUN_NAME", NULL},
-    {"base_output_directory", "BASE_OUTPUT_DIRECTORY", NULL},
-    {"dataset_type", "DATASET_TYPE", "synthetic"},
-    {"steps", "STEPS", "30"},
-    {"enable_checkpointing", NULL, "false"},
-    {"save_checkpoint_on_completion", NULL, "false"},
-};
-enum { SETTINGS = sizeof settings / sizeof *settings };
-
-static bool says(const struct adv_config *config, const char *key)
-{
-    const char *value = adv_config_find(config, key);
-    return value && strcmp(value, "\"\"") != 0 && strcmp(value, "null") != 0 && strcmp(value, "false") != 0;
-}
-
-/* Said by the answer, or against what it says: who names a checkpoint to go on from wants them on. */
-static bool is_settled(const struct adv_config *config, const struct setting *setting)
-{
-    static const char *const checkpointing[] = {"enable_checkpointing", "load_full_state_path",
-                                                "enable_emergency_checkpoint",
-                                                "enable_multi_tier_checkpointing"};
-    if (adv_config_find(config, setting->key)) return true;
-    if (!strstr(setting->key, "checkpoint")) return false;
-    for (size_t i = 0; i < sizeof checkpointing / sizeof *checkpointing; i++)
-        if (says(config, checkpointing[i])) return true;
-    return false;
 }
 
 /* The answer's keys as arguments, `between` before each. */
@@ -114,24 +57,24 @@ static void put_arguments(struct adv_text *text, const struct adv_config *config
         struct adv_text argument;
         adv_text_init(&argument, text->limit_bytes);
         adv_text_format(&argument, "%s=", entry->key);
-        bare_value(entry->value_json, &argument);
+        adv_config_bare_value(entry->value_json, &argument);
         adv_text_append(text, between);
         adv_script_word(text, argument.data ? argument.data : "");
         text->overflow = text->overflow || argument.overflow;
         adv_text_free(&argument);
     }
-    for (int i = 0; i < SETTINGS; i++)
-        if (!settings[i].variable && !is_settled(config, &settings[i]))
-            adv_text_format(text, "%s%s=%s", between, settings[i].key, settings[i].value);
+    for (int i = 0; i < ADV_RUN_SETTINGS; i++)
+        if (!adv_run_settings[i].variable && !adv_run_setting_is_settled(config, i))
+            adv_text_format(text, "%s%s=%s", between, adv_run_settings[i].key, adv_run_settings[i].value);
 }
 
 /* The settings that are the reader's variables; `in_quotes` is what a value in double quotes starts with. */
 static void put_variables(struct adv_text *text, const struct adv_config *config, const char *between,
                           bool key_in_quotes)
 {
-    for (int i = 0; i < SETTINGS; i++) {
-        const struct setting *setting = &settings[i];
-        if (!setting->variable || is_settled(config, setting)) continue;
+    for (int i = 0; i < ADV_RUN_SETTINGS; i++) {
+        const struct adv_run_setting *setting = &adv_run_settings[i];
+        if (!setting->variable || adv_run_setting_is_settled(config, i)) continue;
         adv_text_format(text, key_in_quotes ? "%s\"%s=${%s" : "%s%s=\"${%s", between, setting->key,
                         setting->variable);
         if (setting->value) adv_text_format(text, ":-%s", setting->value);
@@ -149,15 +92,23 @@ void adv_script_command(struct adv_text *text, const struct adv_artifact_source 
     adv_text_append(text, "\n");
 }
 
-void adv_script_libtpu(struct adv_text *text, const struct adv_artifact_source *source)
+void adv_script_flags_word(struct adv_text *text, const struct adv_artifact_source *source)
 {
     struct adv_text flags;
     adv_text_init(&flags, text->limit_bytes);
-    adv_script_flags(&flags, &source->config);
-    adv_text_append(text, "LIBTPU_INIT_ARGS=");
+    for (int i = 0; i < source->config.flags_count; i++) {
+        if (i > 0) adv_text_append(&flags, " ");
+        adv_script_plain(&flags, source->config.flags[i]);
+    }
     adv_script_word(text, flags.data ? flags.data : "");
     text->overflow = text->overflow || flags.overflow;
     adv_text_free(&flags);
+}
+
+void adv_script_libtpu(struct adv_text *text, const struct adv_artifact_source *source)
+{
+    adv_text_append(text, "LIBTPU_INIT_ARGS=");
+    adv_script_flags_word(text, source);
 }
 
 #define PLATFORM "JAX_PLATFORMS=tpu,cpu ENABLE_PJRT_COMPATIBILITY=true"
@@ -184,7 +135,7 @@ void adv_script_settings(const struct adv_artifact_source *source,
                          void (*put)(struct adv_text *text, const char *key, const char *value_json),
                          struct adv_text *text)
 {
-    for (int i = 0; i < SETTINGS; i++)
-        if (settings[i].value && !is_settled(&source->config, &settings[i]))
-            put(text, settings[i].key, settings[i].value);
+    for (int i = 0; i < ADV_RUN_SETTINGS; i++)
+        if (adv_run_settings[i].value && !adv_run_setting_is_settled(&source->config, i))
+            put(text, adv_run_settings[i].key, adv_run_settings[i].value);
 }

@@ -16,11 +16,11 @@ void adv_script_word(struct adv_text *text, const char *string);
 /* A comment line: model, slice, predicted step time and memory. */
 void adv_script_headline(struct adv_text *text, const struct adv_artifact_source *source);
 
-/* The XLA flags, separated by spaces. */
-void adv_script_flags(struct adv_text *text, const struct adv_config *config);
+/* The XLA flags as one shell word, without a line break. */
+void adv_script_flags_word(struct adv_text *text, const struct adv_artifact_source *source);
 
 /* A comment line: the MaxText release that the file is written for. */
-void adv_script_release(struct adv_text *text);
+void adv_script_release(struct adv_text *text, const struct adv_artifact_source *source);
 
 /* The flags as LIBTPU_INIT_ARGS in one shell word, without a line break. */
 void adv_script_libtpu(struct adv_text *text, const struct adv_artifact_source *source);

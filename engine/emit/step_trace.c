@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "engine/emit/release.h"
+#include "engine/maxtext/run.h"
 #include "engine/emit/script.h"
 
 #define US_PER_S 1e6

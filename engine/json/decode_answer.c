@@ -96,7 +96,7 @@ static void read_job(struct reader *reader, const struct adv_catalog *catalog, c
     source->model = string_of(reader, json_object_get(root, "model"), "name");
     source->chip = string_of(reader, cluster, "chip");
     const struct adv_catalog_chip *known = catalog ? adv_catalog_chip(catalog, source->chip) : NULL;
-    source->node_label = known ? known->chip.node_label : source->chip;
+    source->nodes = known ? &known->chip.nodes : NULL;
     source->topology = string_of(reader, cluster, "topology");
     source->accelerator = string_of(reader, cluster, "accelerator");
     source->slices = (int)json_integer_value(json_object_get(cluster, "slices"));

@@ -104,6 +104,25 @@ static void decode_recipe(const struct adv_catalog_file *file, const json_t *row
     recipe->overlap_gradients = json_is_true(sourced(file, object, at, "overlap_gradients"));
 }
 
+/* Nodes that are not given are called by the chip's name. */
+static void decode_nodes(const struct adv_catalog_file *file, const json_t *row, const char *row_at,
+                         const char *name, struct adv_chip_nodes *nodes)
+{
+    const char *label = name, *machine = name, *xpk = name;
+    int splits_hosts = 0;
+    json_t *value = sourced(file, row, row_at, "nodes");
+    if (value && json_unpack(value, "{s:s,s:s,s:b,s:s,s:i!}", "label", &label, "machine", &machine,
+                             "splits_hosts", &splits_hosts, "xpk", &xpk, "xpk_chips", &nodes->xpk_chips)) {
+        char at[ADV_LIMIT_POINTER];
+        (void)adv_err_add(file->err, ADV_E_INVALID, adv_json_pointer(at, row_at, "nodes"), NULL,
+                          "must be {label, machine, splits_hosts, xpk, xpk_chips}");
+    }
+    (void)snprintf(nodes->label, sizeof nodes->label, "%s", label);
+    (void)snprintf(nodes->machine, sizeof nodes->machine, "%s", machine);
+    (void)snprintf(nodes->xpk, sizeof nodes->xpk, "%s", xpk);
+    nodes->splits_hosts = splits_hosts;
+}
+
 /* [value, source, confidence, note?] */
 static void decode_field(const struct adv_catalog_file *file, const json_t *fields, const char *at,
                          const struct field *field, struct adv_catalog_chip *chip)
@@ -151,8 +170,7 @@ static void decode_chip(const struct adv_catalog_file *file, const json_t *row, 
     (void)adv_json_pointer(fields_at, at, "fields");
     for (size_t i = 0; fields && i < sizeof chip_fields / sizeof chip_fields[0]; i++)
         decode_field(file, fields, fields_at, &chip_fields[i], chip);
-    const char *label = json_string_value(sourced(file, row, at, "node_label"));
-    (void)snprintf(chip->chip.node_label, sizeof chip->chip.node_label, "%s", label ? label : name);
+    decode_nodes(file, row, at, name, &chip->chip.nodes);
     decode_recipe(file, row, at, &chip->chip.recipe);
     chip->chip.pcie_published_bytes_per_s_per_chip = chip->chip.pcie_bytes_per_s_per_chip;
 }

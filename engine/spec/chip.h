@@ -51,6 +51,15 @@ struct adv_chip_recipe {
     bool overlap_gradients; /* the bundle that hides gradients between slices is published for it */
 };
 
+/* What Google Kubernetes Engine, Cluster Toolkit and XPK call nodes of the chip. From its `nodes`. */
+struct adv_chip_nodes {
+    char label[ADV_LIMIT_NAME];   /* cloud.google.com/gke-tpu-accelerator */
+    char machine[ADV_LIMIT_NAME]; /* --compute-type without the chips of a host: "ct6e-standard" */
+    bool splits_hosts;            /* GKE puts two containers on a host, one for each half of its chips */
+    char xpk[ADV_LIMIT_NAME];     /* prefix of --tpu-type: "v5litepod" */
+    int xpk_chips;                /* of XPK's smallest type */
+};
+
 struct adv_chip {
     char name[ADV_LIMIT_NAME];  /* "tpu7x" */
     char title[ADV_LIMIT_NAME]; /* "TPU7x (Ironwood)" */
@@ -60,7 +69,7 @@ struct adv_chip {
 #define ADV_CHIP_MEMBER(name, unit, what) double name;
     ADV_CHIP_FIELDS(ADV_CHIP_MEMBER)
 #undef ADV_CHIP_MEMBER
-    char node_label[ADV_LIMIT_NAME]; /* of its nodes on GKE: cloud.google.com/gke-tpu-accelerator */
+    struct adv_chip_nodes nodes;
     struct adv_chip_recipe recipe;
     double pcie_published_bytes_per_s_per_chip; /* the catalog's: a what-if host link differs from it */
 };

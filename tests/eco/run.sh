@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 ROOT=$PWD
 DIR=${ECO_DIR:-$ROOT/build/eco}
-MAXTEXT=$(sed -n 's/^#define ADV_MAXTEXT_VERSION "\([^"]*\)".*/\1/p' engine/emit/release.h)
+MAXTEXT=$(sed -n 's/^#define ADV_MAXTEXT_VERSION "\([^"]*\)".*/\1/p' engine/maxtext/run.h)
 LIBTPU=0.0.50.1 # MaxText's own range brings a later one, which assigns buffers far worse
 JOBSET=v0.10.1
 export PYTHONDONTWRITEBYTECODE=1 ECO_OUT=$DIR/results PROGRAM=${PROGRAM:-$ROOT/build/tpu-advisor}

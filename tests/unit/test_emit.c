@@ -339,6 +339,8 @@ static void every_artifact_is_made_from_a_stored_answer(void **state)
         artifact(rows[i].name, &text);
         if (!strstr(text.data, rows[i].holds))
             fail_msg("%s does not hold %s:\n%s", rows[i].name, rows[i].holds, text.data);
+        if (strstr(text.data, "{{"))
+            fail_msg("%s has a word that no one fills in:\n%s", rows[i].name, text.data);
         assert_non_null(adv_artifact_media_type(rows[i].name));
         assert_non_null(strstr(text.data, "MaxText 0.2.5 (PyPI; keys of commit "));
         adv_text_free(&text);
@@ -362,10 +364,11 @@ static void slices_go_by_the_names_of_each_tool(void **state)
         {"v6e", "1x1", 1, 1, "gcluster.sh", "--compute-type 'ct6e-standard-1t' --topology '1x1'"},
         {"v4", "4x4x4", 64, 16, "jobset.yaml", "gke-tpu-accelerator: tpu-v4-podslice\n"},
     };
+    struct adv_catalog *catalog = fixture_catalog();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct adv_artifact_source source = {.model = "m",
                                              .chip = rows[i].chip,
-                                             .node_label = "tpu-v4-podslice", /* of chips.json */
+                                             .nodes = &adv_catalog_chip(catalog, rows[i].chip)->chip.nodes,
                                              .topology = rows[i].topology,
                                              .accelerator = "",
                                              .engine_version = "1",

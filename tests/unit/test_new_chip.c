@@ -27,7 +27,7 @@ static void path_of(const char *name, char path[256])
     (void)snprintf(path, 256, "%s/%s", folder, name);
 }
 
-/* The row of the new chip: the donor's, with a name, a recipe and a node label of its own. */
+/* The row of the new chip: the donor's, with a name, a recipe and nodes of its own. */
 static void add_chip(json_t *root)
 {
     json_t *list = json_object_get(root, "chips"), *row, *chip = NULL;
@@ -40,7 +40,10 @@ static void add_chip(json_t *root)
     json_object_set_new(chip, "name", json_string(NEW_CHIP));
     json_object_set_new(chip, "title", json_string("TPU v9x (made up)"));
     json_object_set_new(chip, "aliases", json_pack("[s]", "tpu-" NEW_CHIP));
-    json_object_set_new(chip, "node_label", json_pack("[s,s,s]", "tpu-v9x-slice", "gke", "low"));
+    json_object_set_new(chip, "nodes",
+                        json_pack("[{s:s,s:s,s:b,s:s,s:i},s,s]", "label", "tpu-v9x-slice", "machine",
+                                  "ct9x-standard", "splits_hosts", 0, "xpk", "v9", "xpk_chips", 4, "gke",
+                                  "low"));
     json_t *flags = json_pack("{s:i,s:b}", "xla_tpu_scoped_vmem_limit_kib", 70000,
                               "xla_tpu_enable_async_collective_fusion_fuse_all_gather", 1);
     json_object_set_new(chip, "recipe",
@@ -143,9 +146,10 @@ static void it_is_advised_with_its_own_recipe_and_written_as_files(void **state)
     assert_true(json_is_true(json_object_get(json_object_get(best, "config"), "use_tokamax_splash")));
     static const char *const wanted[][2] = {
         {"jobset.yaml", "cloud.google.com/gke-tpu-accelerator: tpu-v9x-slice\n"},
-        {"xpk.sh", "--tpu-type='v9x-4x4'"}};
+        {"xpk.sh", "--tpu-type='v9-16'"},
+        {"gcluster.sh", "--compute-type 'ct9x-standard-4t' --topology '4x4' --num-slices 1 \\\n"}};
     char *text = json_dumps(answer, 0);
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         struct adv_text file;
         adv_err err;
         adv_err_init(&err);

@@ -1,0 +1,32 @@
+/* run.h: what a run of MaxText needs beside its configuration: a release, names, a length.
+ *
+ * An upgrade of MaxText changes the release here, the key tables of the catalog, and what `make eco-test`
+ * installs.
+ */
+#ifndef ADV_MAXTEXT_RUN_H
+#define ADV_MAXTEXT_RUN_H
+
+#include "engine/base/text.h"
+#include "engine/spec/request.h"
+
+#define ADV_MAXTEXT_VERSION "0.2.5"    /* on PyPI */
+#define ADV_MAXTEXT_COMMIT  "e591f30c" /* whose keys the catalog has */
+#define ADV_MAXTEXT_RELEASE "MaxText " ADV_MAXTEXT_VERSION " (PyPI; keys of commit " ADV_MAXTEXT_COMMIT ")"
+#define ADV_MAXTEXT_MODULES "maxtext.trainers.pre_train"
+
+/* Settings of a short benchmark run without checkpoints. */
+struct adv_run_setting {
+    const char *key, *variable; /* NULL: no environment variable of the reader's */
+    const char *value;          /* NULL: the reader must say */
+};
+enum { ADV_RUN_SETTINGS = 6 };
+extern const struct adv_run_setting adv_run_settings[ADV_RUN_SETTINGS];
+
+/* Whether `config` says the setting itself, or speaks against it: who names a checkpoint to go on from wants
+ * checkpoints on. */
+bool adv_run_setting_is_settled(const struct adv_config *config, int setting);
+
+/* Appends a JSON value as MaxText's command line takes it: strings bare, lists without quotes. */
+void adv_config_bare_value(const char *json, struct adv_text *text);
+
+#endif

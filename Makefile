@@ -16,7 +16,7 @@ CC := gcc
 endif
 
 PKGS        := jansson yaml-0.1
-SERVER_PKGS := libmicrohttpd libpq libcrypto zlib
+SERVER_PKGS := libmicrohttpd libpq libssl libcrypto zlib
 PKG_CFLAGS  := $(shell pkg-config --cflags $(PKGS) $(SERVER_PKGS) 2>/dev/null)
 PKG_LIBS    := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 SERVER_LIBS := $(shell pkg-config --libs $(SERVER_PKGS) 2>/dev/null)

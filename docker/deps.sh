@@ -27,7 +27,7 @@ command_or git git ca-certificates
 command_or curl curl ca-certificates
 if command -v pkg-config > /dev/null 2>&1; then
     for library in libmicrohttpd:libmicrohttpd-dev jansson:libjansson-dev libpq:libpq-dev yaml-0.1:libyaml-dev \
-        libcrypto:libssl-dev zlib:zlib1g-dev; do
+        libssl:libssl-dev zlib:zlib1g-dev; do
         pkg-config --exists "${library%%:*}" || need "${library#*:}"
     done
 else

@@ -57,7 +57,11 @@ static void reply_verdict(struct adv_exchange *exchange, const struct adv_gate_r
     struct adv_gate_verdict verdict;
     adv_gate_judge(&baseline->gate, &candidate->gate, &limits, &verdict);
     note_verdict(exchange, &baseline->gate, &candidate->gate, verdict.pass);
-    struct adv_gate_report report = {&baseline->gate, &candidate->gate, &limits, &verdict, NULL, NULL};
+    struct adv_gate_report report = {.baseline = &baseline->gate,
+                                     .candidate = &candidate->gate,
+                                     .limits = &limits,
+                                     .verdict = &verdict,
+                                     .reports = request->reports};
     const char *fail_status = adv_exchange_query(exchange, "fail_status");
     int status = !verdict.pass && fail_status && strcmp(fail_status, "true") == 0 ? 409 : 200;
     struct adv_text text;

@@ -17,6 +17,7 @@
 
 int adv_cli_serve(int argc, char **argv);   /* the daemon, until SIGTERM or SIGINT */
 int adv_cli_migrate(int argc, char **argv); /* applies the database migrations and leaves */
+int adv_cli_check(int argc, char **argv);
 int adv_cli_token(int argc, char **argv);
 int adv_cli_healthcheck(int argc, char **argv); /* asks a running daemon's /readyz */
 

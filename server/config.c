@@ -241,7 +241,8 @@ static adv_code load_environment(struct adv_config *config, char *const *environ
         char name[64];
         (void)snprintf(name, sizeof name, "%.*s", (int)(equals - *environment - (long)prefix),
                        *environment + prefix);
-        if (strcmp(name, "CONFIG") == 0) continue; /* read before this one */
+        if (strcmp(name, "CONFIG") == 0) continue;                            /* read before this one */
+        if (strcmp(name, "URL") == 0 || strcmp(name, "TOKEN") == 0) continue; /* of `tpu-advisor check` */
         adv_code code = set_named(config, name, equals + 1, "environment " ENVIRONMENT_PREFIX "*", errors);
         if (code) result = code;
     }

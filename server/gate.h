@@ -62,6 +62,7 @@ struct adv_gate_report {
     const struct adv_gate_limits *limits;
     const struct adv_gate_verdict *verdict;
     const char *compare, *engine;
+    bool reports; /* Markdown and JUnit within the JSON */
 };
 void adv_gate_print_json(const struct adv_gate_report *report, struct adv_text *text);
 void adv_gate_print_markdown(const struct adv_gate_report *report, struct adv_text *text);

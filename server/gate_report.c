@@ -8,6 +8,8 @@
 #include "engine/base/units.h"
 #include "server/json_text.h"
 
+#define REPORT_LIMIT_BYTES (256u * 1024u) /* of one form: two dozen lines, with names of clients' */
+
 static void print_number(struct adv_text *text, const char *name, double value)
 {
     char number[32];
@@ -64,6 +66,22 @@ static void print_said(struct adv_text *text, const char *name, const struct adv
     adv_text_append(text, "]");
 }
 
+/* The other forms of the report, as strings. */
+static void print_reports(const struct adv_gate_report *report, struct adv_text *text)
+{
+    struct adv_text markdown, junit;
+    adv_text_init(&markdown, REPORT_LIMIT_BYTES);
+    adv_text_init(&junit, REPORT_LIMIT_BYTES);
+    adv_gate_print_markdown(report, &markdown);
+    adv_gate_print_junit(report, &junit);
+    adv_json_text_raw(text, "reports", "{");
+    adv_json_text_string(text, "markdown", markdown.overflow ? "" : markdown.data);
+    adv_json_text_string(text, "junit", junit.overflow ? "" : junit.data);
+    adv_text_append(text, "}");
+    adv_text_free(&markdown);
+    adv_text_free(&junit);
+}
+
 void adv_gate_print_json(const struct adv_gate_report *report, struct adv_text *text)
 {
     const struct adv_gate_verdict *verdict = report->verdict;
@@ -89,6 +107,7 @@ void adv_gate_print_json(const struct adv_gate_report *report, struct adv_text *
     adv_json_text_raw(text, "must_fit", report->limits->must_fit ? "true" : "false");
     adv_json_text_raw(text, "must_compile", report->limits->must_compile ? "true" : "false");
     adv_text_append(text, "}");
+    if (report->reports) print_reports(report, text);
     adv_json_text_raw(text, "compare", report->compare);
     adv_json_text_raw(text, "engine", report->engine);
     adv_text_append(text, "}");

@@ -26,6 +26,8 @@ static const struct {
     {"validate", "FILE: predict every row of a measurement file and compare", adv_cli_validate},
     {"bench", "measure the engine's own speed", adv_cli_bench},
     {"migrate", "apply the database migrations and leave", adv_cli_migrate},
+    {"check", "compare candidates with a baseline of a daemon, for CI; exit status 0, 1 regression, 2, 3",
+     adv_cli_check},
     {"token", "create|list|revoke: bearer tokens, with scope, project and end", adv_cli_token},
     {"healthcheck", "ask a running daemon whether it is ready", adv_cli_healthcheck},
     {"version", "print the version, the catalog's hash and the calibration", adv_cli_version},

@@ -109,7 +109,7 @@ static void decode_unlike(const json_t *list, struct adv_gate_request *request, 
 
 adv_code adv_decode_gate(const char *json, size_t json_bytes, struct adv_gate_request *request, adv_err *err)
 {
-    static const char *const names[] = {"baseline", "candidate", "limits", "allow_unlike"};
+    static const char *const names[] = {"baseline", "candidate", "limits", "allow_unlike", "reports"};
     memset(request, 0, sizeof *request);
     for (int i = 0; i < ADV_GATE_LIMITS; i++) request->limits_frac[i] = (double)NAN;
     request->must_fit = true;
@@ -117,7 +117,8 @@ adv_code adv_decode_gate(const char *json, size_t json_bytes, struct adv_gate_re
     adv_code code = adv_json_parse(json, json_bytes, &root, err);
     if (code) return code;
     if (adv_json_is_object(root, "", err)) {
-        (void)adv_json_known_members(root, "", names, 4, err);
+        (void)adv_json_known_members(root, "", names, 5, err);
+        (void)adv_json_bool(root, "", "reports", ADV_JSON_OPTIONAL, &request->reports, err);
         const json_t *baseline = adv_json_object(root, "", "baseline", ADV_JSON_REQUIRED, err);
         const json_t *candidate = adv_json_object(root, "", "candidate", ADV_JSON_REQUIRED, err);
         const json_t *limits = adv_json_object(root, "", "limits", ADV_JSON_OPTIONAL, err);

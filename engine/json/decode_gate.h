@@ -32,6 +32,7 @@ struct adv_gate_request {
     double limits_frac[ADV_GATE_LIMITS]; /* NAN: not a limit */
     bool must_fit;                       /* default true */
     bool must_compile;                   /* by the real compiler's word; default false */
+    bool reports;                        /* Markdown and JUnit within the JSON */
     bool may_differ[ADV_GATE_UNLIKES];
 };
 
@@ -40,7 +41,7 @@ const char *adv_gate_limit_code(enum adv_gate_limit limit);
 const char *adv_gate_unlike_name(enum adv_gate_unlike unlike); /* "model", "sequence_length" */
 
 /* {baseline: {run_id} | {project, label}, candidate: {run_id} | estimate request, limits?: {…},
- * allow_unlike?: […]}; all findings at once. */
+ * allow_unlike?: […], reports?: bool}; all findings at once. */
 ADV_MUST_CHECK adv_code adv_decode_gate(const char *json, size_t json_bytes, struct adv_gate_request *request,
                                         adv_err *err);
 void adv_gate_request_free(struct adv_gate_request *request);

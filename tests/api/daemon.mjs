@@ -25,7 +25,7 @@ export function scratchFolder() {
 // The private cluster that run.sh started; each caller gets an empty database.
 export function freshDatabase(name) {
   const url = process.env.CLUSTER_URL;
-  sql('postgres', `DROP DATABASE IF EXISTS ${name}`);
+  sql('postgres', `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
   sql('postgres', `CREATE DATABASE ${name}`);
   return url.replace('/tpu_advisor?', `/${name}?`);
 }

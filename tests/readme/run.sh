@@ -71,26 +71,32 @@ request() { # PER_DEVICE_BATCH STORE
         "config": {"per_device_batch_size": '"$1"', "max_target_length": 8192, "ici_fsdp_parallelism": 16,
                    "remat_policy": "full"}}'
 }
-TPU_ADVISOR_TOKEN=unused
+export TPU_ADVISOR_URL TPU_ADVISOR_TOKEN=unused
 BASELINE_RUN=$(request 2 true | curl -sS -H 'Content-Type: application/json' -d @- "$TPU_ADVISOR_URL/v1/estimate" |
     sed -n 's/.*"run_id": *"\([^"]*\)".*/\1/p')
-export TPU_ADVISOR_URL TPU_ADVISOR_TOKEN BASELINE_RUN
 passes "a stored answer has a run id" test -n "$BASELINE_RUN"
+set_baseline() { curl -sS --fail -X PUT -H 'Content-Type: application/json' -d "{\"run_id\": \"$1\"}" "$TPU_ADVISOR_URL/v1/baselines/alpha/main"; }
+passes "it becomes the baseline" set_baseline "$BASELINE_RUN"
 lines_of ci > "$scratch/ci.sh"
-passes "the README has a step for CI" grep -q /v1/checks "$scratch/ci.sh"
+passes "the README has a step for CI" grep -q '^tpu-advisor check ' "$scratch/ci.sh"
+mkdir -p "$scratch/bin" "$scratch/train"
+ln -s "$(realpath "${PROGRAM:-build/tpu-advisor}")" "$scratch/bin/tpu-advisor"
+PATH=$scratch/bin:$PATH
 cd "$scratch" || exit 1
-request 2 false > train.json
+request 2 false > train/one.json
 passes "the step passes when nothing changed" bash -eu ci.sh
-mv out verdict
-passes "and says so" grep -q '"verdict": *"pass"' verdict
-request 1 false > train.json
-fails "the step fails when the configuration got slower" '"verdict": *"fail"' bash -eu ci.sh
-request 64 false > train.json
-fails "the step fails when the configuration no longer fits" '"verdict": *"fail"' bash -eu ci.sh
-request 2.3 false > train.json
-fails "the step fails when the configuration is illegal" 'pointer' bash -eu ci.sh
-request 2 false > train.json
-BASELINE_RUN=00000000-0000-0000-0000-000000000000 fails "the step fails when the baseline is gone" '"status": *404' bash -eu ci.sh
+passes "and says so, in three forms" grep -q '1 of 1 candidates pass' report.md
+passes "of which JUnit" grep -q '<testsuite name="train/one.json" tests=' report.xml
+passes "and JSON" grep -q '"verdict":"pass"' report.json
+request 1 false > train/two.json
+passes "the step fails with 1 when a configuration got slower" bash -c 'bash -eu ci.sh; [ $? = 1 ]'
+passes "and says which" grep -q '1 of 2 candidates pass' report.md
+request 64 false > train/two.json
+passes "the step fails with 1 when a configuration no longer fits" bash -c 'bash -eu ci.sh; [ $? = 1 ]'
+request 2.3 false > train/two.json
+fails "the step fails when a configuration is illegal, and says where" 'per_device_batch_size' bash -eu ci.sh
+rm train/two.json
+TPU_ADVISOR_URL=http://127.0.0.1:1 fails "the step fails when nobody is there" 'nobody answers' bash -eu ci.sh
 cd - > /dev/null || exit 1
 for example in docker/ci-examples/*.yml; do
     passes "$example runs the same lines" node -e '

@@ -73,7 +73,8 @@ function ci() {
     const lines = readFileSync('docker/ci-examples/github.yml', 'utf8').split('\n');
     const start = lines.findIndex((line) => line.trim() === 'run: |') + 1;
     const indent = lines[start].match(/^ */)[0].length;
-    return ['```sh', ...lines.slice(start).filter((line) => line).map((line) => line.slice(indent)), '```'].join('\n');
+    const length = lines.slice(start).findIndex((line) => line.match(/^ */)[0].length < indent);
+    return ['```sh', ...lines.slice(start, start + length).map((line) => line.slice(indent)), '```'].join('\n');
 }
 
 // From tests/accuracy/report.md: what its columns mean, and its rows by chip with their sum.

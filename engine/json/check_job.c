@@ -1,0 +1,159 @@
+#include "engine/json/check_job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/text.h"
+#include "engine/json/decode_text.h"
+
+#define LINES_LIMIT_BYTES (64u * 1024u)
+
+/* A whole request names its model or its cluster beside the configuration. */
+static bool is_request(const json_t *root)
+{
+    return json_is_object(json_object_get(root, "config")) &&
+           (json_object_get(root, "model") || json_object_get(root, "cluster"));
+}
+
+static json_t *cluster_of(const json_t *config, const struct adv_check_spec *spec)
+{
+    const char *name = spec->accelerator ? spec->accelerator
+                                         : json_string_value(json_object_get(config, "compile_topology"));
+    const json_t *slices = json_object_get(config, "compile_topology_num_slices");
+    json_t *cluster = name ? json_pack("{s:s}", "accelerator", name) : NULL;
+    if (cluster && json_is_integer(slices)) {
+        const json_int_t count = json_integer_value(slices);
+        if (count > 0) (void)json_object_set_new(cluster, "slices", json_integer(count));
+    }
+    return cluster;
+}
+
+/* Fills in what the document does not say; `root` is changed. */
+static adv_code complete(json_t *root, const struct adv_check_spec *spec, adv_err *err)
+{
+    const json_t *config = json_object_get(root, "config");
+    if (!json_object_get(root, "model")) {
+        json_t *name = json_object_get(config, "model_name");
+        if (json_is_string(name))
+            (void)json_object_set(root, "model", name);
+        else
+            (void)adv_err_add(err, ADV_E_INVALID, "/model", "write model_name into the configuration",
+                              "the candidate names no model");
+    }
+    if (!json_object_get(root, "cluster")) {
+        json_t *cluster = cluster_of(config, spec);
+        if (cluster)
+            (void)json_object_set_new(root, "cluster", cluster);
+        else
+            (void)adv_err_add(err, ADV_E_INVALID, "/cluster",
+                              "say --accelerator v6e-256, or write compile_topology",
+                              "the candidate names no cluster");
+    }
+    return err->code;
+}
+
+static adv_code read_candidate(const struct adv_check_spec *spec, const char *text, size_t text_bytes,
+                               json_t **candidate, adv_err *err)
+{
+    json_t *root = NULL;
+    adv_code code = adv_decode_lint_text(text, text_bytes, &root, err);
+    if (code) return code;
+    const json_t *config = json_object_get(root, "config");
+    if (is_request(config)) { /* a request in YAML was taken for a configuration */
+        json_t *inner = json_incref(json_object_get(root, "config"));
+        json_decref(root);
+        root = inner;
+    }
+    code = json_is_object(root) ? complete(root, spec, err)
+                                : adv_err_add(err, ADV_E_INVALID, "", NULL, "the candidate is no object");
+    if (code)
+        json_decref(root);
+    else
+        *candidate = root;
+    return code;
+}
+
+static json_t *limits_of(const struct adv_check_spec *spec)
+{
+    json_t *limits = json_object();
+    for (int i = 0; i < spec->limits_count; i++)
+        (void)json_object_set_new(limits, spec->limits[i].name, json_real(spec->limits[i].frac));
+    (void)json_object_set_new(limits, "must_fit", json_boolean(!spec->may_not_fit));
+    if (spec->must_compile) (void)json_object_set_new(limits, "must_compile", json_true());
+    return limits;
+}
+
+adv_code adv_check_body(const struct adv_check_spec *spec, const char *text, size_t text_bytes, char **body,
+                        adv_err *err)
+{
+    json_t *candidate = NULL;
+    adv_code code = read_candidate(spec, text, text_bytes, &candidate, err);
+    if (code) return code;
+    json_t *baseline = spec->baseline_run_id ? json_pack("{s:s}", "run_id", spec->baseline_run_id)
+                                             : json_pack("{s:s, s:s}", "project", spec->baseline_project,
+                                                         "label", spec->baseline_label);
+    json_t *unlike = json_array();
+    for (int i = 0; i < spec->unlike_count; i++)
+        (void)json_array_append_new(unlike, json_string(spec->unlike[i]));
+    json_t *root = json_pack("{s:o, s:o, s:o, s:o, s:b}", "baseline", baseline, "candidate", candidate,
+                             "limits", limits_of(spec), "allow_unlike", unlike, "reports", 1);
+    *body = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(root);
+    return *body ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the check");
+}
+
+static char *take_text(json_t *root, const char *member)
+{
+    const char *value = json_string_value(json_object_get(root, member));
+    char *copy = value ? strdup(value) : NULL;
+    return copy;
+}
+
+bool adv_check_answer_read(const char *text, size_t text_bytes, struct adv_check_answer *answer)
+{
+    json_t *root = json_loadb(text, text_bytes, JSON_REJECT_DUPLICATES, NULL);
+    json_t *reports = json_object_get(root, "reports");
+    const char *verdict = json_string_value(json_object_get(root, "verdict"));
+    memset(answer, 0, sizeof *answer);
+    if (verdict && reports) {
+        answer->pass = strcmp(verdict, "pass") == 0;
+        answer->markdown = take_text(reports, "markdown");
+        answer->junit = take_text(reports, "junit");
+        (void)json_object_del(root, "reports");
+        answer->json = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    }
+    json_decref(root);
+    if (answer->json && answer->markdown && answer->junit) return true;
+    adv_check_answer_free(answer);
+    return false;
+}
+
+void adv_check_answer_free(struct adv_check_answer *answer)
+{
+    free(answer->json);
+    free(answer->markdown);
+    free(answer->junit);
+    memset(answer, 0, sizeof *answer);
+}
+
+char *adv_check_problem_lines(const char *text, size_t text_bytes)
+{
+    json_t *root = json_loadb(text, text_bytes, 0, NULL);
+    const json_t *errors = json_object_get(root, "errors");
+    size_t index = 0;
+    json_t *error = NULL;
+    struct adv_text lines;
+    adv_text_init(&lines, LINES_LIMIT_BYTES);
+    json_array_foreach(errors, index, error)
+    {
+        const char *pointer = json_string_value(json_object_get(error, "pointer"));
+        const char *detail = json_string_value(json_object_get(error, "detail"));
+        const char *hint = json_string_value(json_object_get(error, "hint"));
+        adv_text_format(&lines, "%s%s%s%s%s\n", pointer ? pointer : "", pointer && *pointer ? ": " : "",
+                        detail ? detail : "", hint && *hint ? "; " : "", hint ? hint : "");
+    }
+    json_decref(root);
+    if (lines.length_bytes > 0 && !lines.overflow) return lines.data;
+    adv_text_free(&lines);
+    return NULL;
+}

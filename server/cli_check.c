@@ -1,0 +1,275 @@
+/* cli_check.c: tpu-advisor check: candidates against a baseline, for pipelines. */
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/json/check_job.h"
+#include "server/check_report.h"
+#include "server/cli.h"
+#include "server/cli_io.h"
+#include "server/http_client.h"
+
+#define FILES_MAX       1000
+#define TRIES_COUNT     3
+#define ANSWER_WITHIN_S 60
+#define PAUSE_MAX_S     10
+
+enum { EXIT_PASS = 0, EXIT_REGRESSION = 1, EXIT_BAD_INPUT = 2, EXIT_AWAY = 3 };
+
+struct job {
+    struct adv_check_spec spec;
+    char baseline[2 * ADV_LIMIT_NAME];
+    const char *url, *token;
+    const char *markdown, *junit, *json; /* files; "-" is standard output */
+    int files_count;
+    char *files[FILES_MAX];
+};
+
+static int usage(void)
+{
+    (void)fprintf(
+        stderr,
+        "usage: tpu-advisor check --baseline PROJECT/LABEL [--url URL] [--limit NAME=FRAC ...] FILE|GLOB "
+        "...\n\n"
+        "Compares each candidate with the baseline. A FILE is an estimate request (JSON, YAML) or a MaxText\n"
+        "configuration (JSON, YAML, script). Exit status: 0 pass, 1 regression, 2 bad input, 3 the service "
+        "is away.\n\n"
+        "  --url URL             the daemon; or TPU_ADVISOR_URL. The token is TPU_ADVISOR_TOKEN's\n"
+        "  --baseline P/L        project and label; --baseline-run ID names a run instead\n"
+        "  --limit NAME=FRAC     time_per_token_increase_frac (0.03 unless one is given), "
+        "step_time_increase_frac,\n"
+        "                        tokens_per_s_per_chip_decrease_frac, usd_per_token_increase_frac, "
+        "hbm_increase_frac\n"
+        "  --may-not-fit         a candidate that does not fit in memory is no failure by itself\n"
+        "  --must-compile        the real compiler's word is asked for\n"
+        "  --allow-unlike WHAT   model or sequence_length may differ\n"
+        "  --accelerator NAME    v6e-256: for candidates that name no cluster\n"
+        "  --markdown FILE, --junit FILE, --json FILE   the report; - is standard output (Markdown, unless "
+        "told)\n");
+    return EXIT_BAD_INPUT;
+}
+
+static bool take_limit(struct job *job, char *text)
+{
+    char *equals = strchr(text, '=');
+    char *end = NULL;
+    if (!equals || job->spec.limits_count == ADV_LIMIT_CHECK_WORDS) return false;
+    *equals = '\0';
+    const double frac = strtod(equals + 1, &end);
+    if (end == equals + 1 || *end) return false;
+    job->spec.limits[job->spec.limits_count].name = text;
+    job->spec.limits[job->spec.limits_count++].frac = frac;
+    return true;
+}
+
+/* project/label, of which the label may have slashes. */
+static bool take_baseline(struct job *job, const char *text)
+{
+    if (strlen(text) >= sizeof job->baseline || !strchr(text, '/')) return false;
+    memcpy(job->baseline, text, strlen(text) + 1);
+    char *slash = strchr(job->baseline, '/');
+    *slash = '\0';
+    job->spec.baseline_project = job->baseline;
+    job->spec.baseline_label = slash + 1;
+    return job->baseline[0] && slash[1];
+}
+
+static bool add_file(struct job *job, const char *path)
+{
+    char *copy = job->files_count < FILES_MAX ? strdup(path) : NULL;
+    if (!copy) return false;
+    job->files[job->files_count++] = copy;
+    return true;
+}
+
+static bool add_files(struct job *job, const char *pattern)
+{
+    glob_t found = {0};
+    const int failure = strpbrk(pattern, "*?[") ? glob(pattern, 0, NULL, &found) : -1;
+    if (failure == -1) return add_file(job, pattern);
+    bool good = failure == 0;
+    if (!good) (void)fprintf(stderr, "tpu-advisor: no file matches %s\n", pattern);
+    for (size_t i = 0; good && i < found.gl_pathc; i++) good = add_file(job, found.gl_pathv[i]);
+    globfree(&found);
+    return good;
+}
+
+/* An option with a value; false: there is no such option, or its value is wrong. */
+static bool take_option(struct job *job, const char *name, char *value)
+{
+    const struct {
+        const char *name;
+        const char **place;
+    } texts[] = {{"--url", &job->url},           {"--baseline-run", &job->spec.baseline_run_id},
+                 {"--markdown", &job->markdown}, {"--accelerator", &job->spec.accelerator},
+                 {"--junit", &job->junit},       {"--json", &job->json}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (strcmp(name, texts[i].name) != 0) continue;
+        *texts[i].place = value;
+        return true;
+    }
+    if (strcmp(name, "--baseline") == 0) return take_baseline(job, value);
+    if (strcmp(name, "--limit") == 0) return take_limit(job, value);
+    if (strcmp(name, "--allow-unlike") != 0 || job->spec.unlike_count == ADV_LIMIT_CHECK_WORDS) return false;
+    job->spec.unlike[job->spec.unlike_count++] = value;
+    return true;
+}
+
+static bool read_arguments(int argc, char **argv, struct job *job)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *name = argv[i];
+        if (strcmp(name, "--may-not-fit") == 0) {
+            job->spec.may_not_fit = true;
+        } else if (strcmp(name, "--must-compile") == 0) {
+            job->spec.must_compile = true;
+        } else if (strncmp(name, "--", 2) == 0) {
+            char *value = i + 1 < argc ? argv[++i] : NULL;
+            if (value && take_option(job, name, value)) continue;
+            (void)fprintf(stderr, "tpu-advisor: %s %s is not understood\n", name,
+                          value ? value : "without a value");
+            return false;
+        } else if (!add_files(job, name)) {
+            return false;
+        }
+    }
+    if (!job->url) job->url = getenv("TPU_ADVISOR_URL");
+    job->token = getenv("TPU_ADVISOR_TOKEN");
+    if (job->token && !*job->token) job->token = NULL;
+    if (!job->url) (void)fprintf(stderr, "tpu-advisor: where the daemon is says --url or TPU_ADVISOR_URL\n");
+    if (!job->spec.baseline_run_id && !job->spec.baseline_project)
+        (void)fprintf(stderr, "tpu-advisor: --baseline PROJECT/LABEL is missing\n");
+    if (job->files_count == 0) (void)fprintf(stderr, "tpu-advisor: no candidate is given\n");
+    if (job->spec.limits_count == 0) {
+        job->spec.limits[0].name = "time_per_token_increase_frac";
+        job->spec.limits[0].frac = 0.03;
+        job->spec.limits_count = 1;
+    }
+    return job->url && (job->spec.baseline_run_id || job->spec.baseline_project) && job->files_count > 0;
+}
+
+static bool is_away(int status)
+{
+    return status >= 500 || status == 429 || status == 408;
+}
+
+/* Asks, and again while the service says that it is busy. */
+static adv_code ask(const struct job *job, const char *body, struct adv_client_answer *answer, adv_err *err)
+{
+    for (int attempt = 1;; attempt++) {
+        adv_code code =
+            adv_client_post(job->url, "/v1/checks", job->token, body, ANSWER_WITHIN_S, answer, err);
+        if (code || !is_away(answer->status) || attempt == TRIES_COUNT) return code;
+        const int pause_s = answer->retry_after_s > PAUSE_MAX_S ? PAUSE_MAX_S : answer->retry_after_s;
+        free(answer->body);
+        answer->body = NULL;
+        (void)sleep(pause_s > 0 ? (unsigned)pause_s : 1);
+    }
+}
+
+static void say_findings(const adv_err *err, struct adv_check_row *row)
+{
+    row->message = strdup(err->count ? err->findings[0].detail : "");
+    for (int i = 0; i < err->count; i++)
+        (void)fprintf(stderr, "tpu-advisor: %s: %s%s%s\n", row->file, err->findings[i].detail,
+                      err->findings[i].hint[0] ? "; " : "", err->findings[i].hint);
+}
+
+static int take_refusal(const struct adv_client_answer *answer, struct adv_check_row *row)
+{
+    char *lines = adv_check_problem_lines(answer->body, answer->body_bytes);
+    const size_t length = strlen(row->file) + 64 + (lines ? strlen(lines) : 0);
+    row->message = malloc(length);
+    if (row->message)
+        (void)snprintf(row->message, length, "HTTP status %d: %s", answer->status,
+                       lines ? lines : "no reason given");
+    (void)fprintf(stderr, "tpu-advisor: %s: %s\n", row->file, row->message ? row->message : "");
+    free(lines);
+    /* 401, 403 and 404 are the caller's: another token, project or label. */
+    return is_away(answer->status) ? EXIT_AWAY : EXIT_BAD_INPUT;
+}
+
+static int check_file(const struct job *job, struct adv_check_row *row)
+{
+    adv_err err;
+    adv_err_init(&err);
+    size_t text_bytes = 0;
+    char *body = NULL;
+    struct adv_client_answer answer = {0};
+    char *text = adv_cli_read_file(row->file, &text_bytes, &err);
+    int status = EXIT_BAD_INPUT;
+    if (text && !adv_check_body(&job->spec, text, text_bytes, &body, &err)) {
+        const adv_code code = ask(job, body, &answer, &err);
+        if (code)
+            status = code == ADV_E_INVALID ? EXIT_BAD_INPUT : EXIT_AWAY;
+        else if (answer.status == 200 && adv_check_answer_read(answer.body, answer.body_bytes, &row->answer))
+            status = row->answer.pass ? EXIT_PASS : EXIT_REGRESSION;
+        else
+            status = take_refusal(&answer, row);
+    }
+    if (err.count) say_findings(&err, row);
+    free(answer.body);
+    free(body);
+    free(text);
+    return status;
+}
+
+static bool write_report(const char *path,
+                         void (*print)(const struct adv_check_row *, int, struct adv_text *),
+                         const struct adv_check_row *rows, int rows_count)
+{
+    if (!path) return true;
+    struct adv_text text;
+    adv_text_init(&text, ADV_LIMIT_REPORT_BYTES);
+    print(rows, rows_count, &text);
+    FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    bool good = file && !text.overflow && fwrite(text.data, 1, text.length_bytes, file) == text.length_bytes;
+    if (file && file != stdout) good = fclose(file) == 0 && good;
+    if (!good) (void)fprintf(stderr, "tpu-advisor: cannot write %s: %s\n", path, strerror(errno));
+    adv_text_free(&text);
+    return good;
+}
+
+static int run(struct job *job, struct adv_check_row *rows)
+{
+    int worst = EXIT_PASS;
+    for (int i = 0; i < job->files_count; i++) {
+        rows[i].file = job->files[i];
+        rows[i].status = check_file(job, &rows[i]);
+        if (rows[i].status > worst) worst = rows[i].status;
+        if (rows[i].status == EXIT_AWAY && !rows[i].answer.json && i + 1 < job->files_count) {
+            (void)fprintf(stderr, "tpu-advisor: the other %d candidates are not asked for\n",
+                          job->files_count - i - 1);
+            job->files_count = i + 1;
+        }
+    }
+    const char *markdown = job->markdown || job->junit || job->json ? job->markdown : "-";
+    const bool written = write_report(markdown, adv_check_print_markdown, rows, job->files_count) &&
+                         write_report(job->junit, adv_check_print_junit, rows, job->files_count) &&
+                         write_report(job->json, adv_check_print_json, rows, job->files_count);
+    return written || worst == EXIT_AWAY ? worst : EXIT_BAD_INPUT;
+}
+
+int adv_cli_check(int argc, char **argv)
+{
+    struct job *job = calloc(1, sizeof *job);
+    struct adv_check_row *rows = NULL;
+    if (!job) return EXIT_BAD_INPUT;
+    int status = EXIT_BAD_INPUT;
+    if (!read_arguments(argc, argv, job))
+        status = usage();
+    else if ((rows = calloc((size_t)job->files_count, sizeof *rows)))
+        status = run(job, rows);
+    for (int i = 0; rows && i < job->files_count; i++) {
+        adv_check_answer_free(&rows[i].answer);
+        free(rows[i].message);
+    }
+    for (int i = 0; i < job->files_count; i++) free(job->files[i]);
+    free(rows);
+    free(job);
+    return status;
+}

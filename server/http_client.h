@@ -1,0 +1,26 @@
+/* http_client.h: one POST over HTTP or HTTPS, for the commands that ask a daemon. Certificates and names are
+ * checked against the system's authorities. A connection per request.
+ */
+#ifndef ADV_SERVER_HTTP_CLIENT_H
+#define ADV_SERVER_HTTP_CLIENT_H
+
+#include <stddef.h>
+
+#include "engine/base/err.h"
+
+#define ADV_LIMIT_URL_BYTES 512
+
+struct adv_client_answer {
+    int status;
+    int retry_after_s; /* 0 = not said */
+    char *body;        /* NUL-terminated, malloc'ed; freed by the caller */
+    size_t body_bytes;
+};
+
+/* `url`: http://host[:port][/path] or https://…; `path` is added to it. `token` NULL: none is sent. ADV_E_IO:
+ * nobody answered, or not in HTTP; ADV_E_INVALID: no URL. */
+ADV_MUST_CHECK adv_code adv_client_post(const char *url, const char *path, const char *token,
+                                        const char *json, int timeout_s, struct adv_client_answer *answer,
+                                        adv_err *err);
+
+#endif

@@ -1,0 +1,162 @@
+// tpu-advisor check: what a pipeline relies on is the exit status; what people read is the report.
+import test, { after, before } from 'node:test';
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { execFileSync } from 'node:child_process';
+import { createServer as createTlsServer } from 'node:https';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { estimateRequest, freshDatabase, join, run, scratchFolder, startDaemon, writeFileSync } from './daemon.mjs';
+
+let daemon;
+const { folder, remove } = scratchFolder();
+const plan = (batch, extra = {}) => ({ model: 'llama3.1-8b', cluster: { chip: 'v6e', topology: '4x4' },
+  config: { per_device_batch_size: batch, max_target_length: 8192, ici_fsdp_parallelism: 16, remat_policy: 'full' }, ...extra });
+const write = (name, text) => { writeFileSync(join(folder, name), typeof text === 'string' ? text : JSON.stringify(text)); return join(folder, name); };
+const check = (files, { args = [], env = {} } = {}) => run(['check', '--baseline', 'alpha/feature/x', ...args, ...files], { env: { TPU_ADVISOR_URL: daemon.origin, ...env } });
+
+before(async () => {
+  mkdirSync(join(folder, 'train'));
+  daemon = await startDaemon({ database: freshDatabase('check_cli') });
+  const { run_id: id } = await (await daemon.post('/v1/estimate', plan(2, { store: true }))).json();
+  const put = await daemon.fetch('/v1/baselines/alpha/feature/x', { method: 'PUT', body: JSON.stringify({ run_id: id }), headers: { 'Content-Type': 'application/json' } });
+  assert.equal(put.status, 201);
+});
+after(async () => { await daemon.stop(); remove(); });
+
+test('the same plan passes, in every form that a candidate may have', async () => {
+  const config = Object.entries(plan(2).config);
+  const files = [
+    write('request.json', plan(2)),
+    write('request.yaml', `model: llama3.1-8b\ncluster: {chip: v6e, topology: 4x4}\nconfig:\n${config.map(([key, value]) => `  ${key}: ${value}\n`).join('')}`),
+    write('maxtext.yaml', `model_name: llama3.1-8b\ncompile_topology: v6e-16\n${config.map(([key, value]) => `${key}: ${value}\n`).join('')}`),
+    write('script.sh', `#!/bin/bash\npython3 -m MaxText.train MaxText/configs/base.yml run_name=x model_name=llama3.1-8b ${config.map((pair) => pair.join('=')).join(' ')}\n`),
+  ];
+  for (const file of files) {
+    const result = await check([file], { args: file.endsWith('.sh') ? ['--accelerator', 'v6e-16'] : [] });
+    assert.equal(result.status, 0, `${file}: ${result.err}${result.out}`);
+    assert.match(result.out, /^# TPU Advisor: 1 of 1 candidates pass\n/);
+  }
+});
+
+test('several candidates, some by a pattern, make one report in three forms', async () => {
+  write('train/a.json', plan(2));
+  write('train/b <&> "|.json', plan(1));
+  const [markdown, junit, json] = ['report.md', 'report.xml', 'report.json'].map((name) => join(folder, name));
+  const result = await check([join(folder, 'train/*.json'), write('big.json', plan(64))], { args: ['--markdown', markdown, '--junit', junit, '--json', json] });
+  assert.equal(result.status, 1, result.err);
+  assert.equal(result.out, '');
+  assert.match(readFileSync(markdown, 'utf8'), /1 of 3 candidates pass/);
+  assert.match(readFileSync(markdown, 'utf8'), /\| fits \| yes \| no \|/);
+  const document = JSON.parse(readFileSync(json, 'utf8'));
+  assert.deepEqual([document.verdict, ...document.checks.map((one) => one.status)], ['fail', 'pass', 'fail', 'fail']);
+  assert.ok(document.checks.every((one) => one.check.engine && one.check.compare && !('reports' in one.check)));
+  execFileSync('python3', ['-c', `
+import sys, xml.etree.ElementTree as tree
+suites = tree.parse(sys.argv[1]).getroot()
+assert suites.tag == 'testsuites' and len(suites) == 3, suites
+assert suites[1].get('name').endswith('b <&> "|.json'), suites[1].get('name')
+assert [len(suite.findall('.//failure')) > 0 for suite in suites] == [False, True, True]
+`, junit]);
+});
+
+test('a limit may be given, and unlike things may be allowed', async () => {
+  const slower = write('slower.json', plan(1));
+  assert.equal((await check([slower], { args: ['--limit', 'time_per_token_increase_frac=0.001'] })).status, 1);
+  assert.equal((await check([slower], { args: ['--limit', 'time_per_token_increase_frac=5'] })).status, 0);
+  const unlike = write('unlike.json', { ...plan(2), model: 'gemma2-2b' });
+  assert.equal((await check([unlike])).status, 2);
+  assert.ok([0, 1].includes((await check([unlike], { args: ['--allow-unlike', 'model'] })).status));
+  assert.equal((await check([write('huge.json', plan(64))], { args: ['--may-not-fit', '--limit', 'hbm_increase_frac=100', '--limit', 'time_per_token_increase_frac=100'] })).status, 0);
+});
+
+test('bad input is 2, and says where: in files, arguments, names and tokens', async () => {
+  const good = write('good.json', plan(2));
+  const cases = [
+    [[write('illegal.json', plan(2.3))], {}, /per_device_batch_size/],
+    [[write('empty.json', '')], {}, /empty/],
+    [[write('no_model.yaml', 'per_device_batch_size: 2\ncompile_topology: v6e-16\n')], {}, /model_name/],
+    [[write('no_cluster.yaml', 'model_name: llama3.1-8b\nper_device_batch_size: 2\n')], {}, /--accelerator/],
+    [[join(folder, 'missing.json')], {}, /missing/],
+    [[join(folder, 'nothing-*.json')], {}, /no file matches/],
+    [[], {}, /no candidate/],
+    [[good], { args: ['--limit', 'speed=1'] }, /speed/],
+    [[good], { args: ['--limit', 'much'] }, /much/],
+    [[good], { args: ['--fly', '1'] }, /--fly/],
+    [[good], { args: ['--baseline', 'alpha/none'] }, /no baseline/],
+    [[good], { args: ['--markdown', '/nonexistent/report'] }, /cannot write/],
+    [[good], { args: ['--url', 'ftp://x'] }, /no URL/],
+  ];
+  for (const [files, options, about] of cases) {
+    const result = await check(files, options);
+    assert.equal(result.status, 2, `${files} ${JSON.stringify(options)}: ${result.status} ${result.err}`);
+    assert.match(result.err, about);
+  }
+  assert.match((await run(['check', good], { env: {} })).err, /TPU_ADVISOR_URL/);
+});
+
+test('one bad file does not hide what the others say', async () => {
+  const json = join(folder, 'mixed.json');
+  const result = await check([write('bad.json', '{'), write('fine.json', plan(2))], { args: ['--json', json] });
+  assert.equal(result.status, 2);
+  assert.deepEqual(JSON.parse(readFileSync(json, 'utf8')).checks.map((one) => one.status), ['bad_input', 'pass']);
+});
+
+test('a service that is away, cut off, busy or no HTTP is 3', async () => {
+  const good = write('good.json', plan(2));
+  const away = async (handle) => {
+    const server = createServer(handle).listen(0, '127.0.0.1');
+    await new Promise((resolve) => { server.on('listening', resolve); });
+    const result = await check([good], { args: ['--url', `http://127.0.0.1:${server.address().port}/behind`] });
+    server.close();
+    return result;
+  };
+  assert.equal((await check([good], { args: ['--url', 'http://127.0.0.1:1'] })).status, 3);
+  assert.equal((await away((asked, answer) => { answer.writeHead(200, { 'Content-Length': 1000 }); answer.write('{'); answer.destroy(); })).status, 3);
+  assert.equal((await away((asked) => asked.socket.end('hello\r\n\r\n'))).status, 3);
+  let tries = 0;
+  const busy = await away((asked, answer) => { tries++; answer.writeHead(503, { 'Retry-After': '1' }); answer.end(); });
+  assert.deepEqual([busy.status, tries], [3, 3]);
+  let path;
+  const later = await away(async (asked, answer) => { // busy at first, then the daemon's own answer in chunks
+    path = asked.url;
+    const body = await new Promise((resolve) => { let text = ''; asked.on('data', (part) => { text += part; }); asked.on('end', () => resolve(text)); });
+    if (tries++ === 3) { answer.writeHead(429, { 'Retry-After': '1' }); answer.end(); return; }
+    const text = await (await daemon.post('/v1/checks', body)).text();
+    answer.writeHead(200, { 'Transfer-Encoding': 'chunked' });
+    for (let at = 0; at < text.length; at += 1000) answer.write(text.slice(at, at + 1000));
+    answer.end();
+  });
+  assert.equal(later.status, 0, later.err);
+  assert.equal(path, '/behind/v1/checks');
+});
+
+test('HTTPS is spoken, with a certificate that is trusted and for that name only', async () => {
+  const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', certificate, '-days', '2', '-subj', '/CN=localhost',
+    '-addext', 'subjectAltName=DNS:localhost'], { stdio: 'ignore' });
+  const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(certificate) }, async (asked, answer) => {
+    let body = '';
+    for await (const part of asked) body += part;
+    answer.end(await (await daemon.post('/v1/checks', body)).text());
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => { server.on('listening', resolve); });
+  const ask = (host, env) => check([write('good.json', plan(2))], { args: ['--url', `https://${host}:${server.address().port}`], env });
+  const trusted = await ask('localhost', { SSL_CERT_FILE: certificate });
+  assert.equal(trusted.status, 0, trusted.err);
+  const stranger = await ask('localhost', {});
+  assert.equal(stranger.status, 3);
+  assert.match(stranger.err, /certificate verify failed/);
+  assert.equal((await ask('127.0.0.1', { SSL_CERT_FILE: certificate })).status, 3, 'another name');
+  server.close();
+});
+
+test('the token is taken from the environment and never shown', async () => {
+  let seen;
+  const server = createServer((asked, answer) => { seen = asked.headers.authorization; answer.writeHead(401); answer.end(); }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => { server.on('listening', resolve); });
+  const result = await check([write('good.json', estimateRequest())], { args: ['--url', `http://127.0.0.1:${server.address().port}`], env: { TPU_ADVISOR_TOKEN: 'tpa_secret' } });
+  server.close();
+  assert.equal(seen, 'Bearer tpa_secret');
+  assert.equal(result.status, 2);
+  assert.ok(!(result.err + result.out).includes('tpa_secret'));
+});

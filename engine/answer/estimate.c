@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/answer/answer.h"
+#include "engine/answer/pictures.h"
 #include "engine/explain/over_vmem.h"
 #include "engine/explain/whatif.h"
 #include "engine/json/decode_request.h"
@@ -219,5 +220,5 @@ adv_code adv_answer_estimate(struct adv_answer_job *job)
     adv_answer_tag_wish(job, &request->wish);
     job->answer->evaluations = 1;
     job->result = adv_encode_estimate_answer(job->catalog, request, estimate, ledger, advice, job->warnings);
-    return ADV_OK;
+    return adv_answer_include(job, request->include, &input);
 }

@@ -69,8 +69,9 @@ struct adv_slot {
 
 struct adv_account {
     struct adv_slot slots[ADV_TERM_COUNT];
-    double hand_overs_s;       /* of a pipeline, in and between slices: exposed, counted in slots */
-    struct adv_ledger *ledger; /* NULL in the search; kernels are listed here */
+    double hand_overs_s;          /* of a pipeline, in and between slices: exposed, counted in slots */
+    struct adv_ledger *ledger;    /* NULL in the search; kernels are listed here */
+    struct adv_step_trace *trace; /* NULL but where each layer kind is looked at by itself: cost/trace.h */
 };
 
 /* Adds time of another resource of which only `exposed_seconds` lengthen the step. `times` = how often. */

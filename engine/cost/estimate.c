@@ -10,6 +10,7 @@
 #include "engine/cost/memory.h"
 #include "engine/cost/schedule.h"
 #include "engine/cost/scratch.h"
+#include "engine/cost/trace.h"
 
 /* A plan fits from the first probability on, and is tight from the second on: a published plan that ran may
  * be predicted somewhat above the limit. */
@@ -48,9 +49,11 @@ static adv_code add_fixed(const struct adv_cost *cost, struct adv_account *accou
     }
     for (int i = 0; i < count; i++) {
         const struct adv_layer *layer = &cost->model->layers[i];
+        adv_trace_enter(account);
         adv_code code = adv_cost_layer_fixed(cost, layer, times_of(cost, layer), account, &times[i], err);
         if (code != ADV_OK) return code;
         adv_schedule_transpose(cost, layer, times_of(cost, layer), account);
+        adv_trace_leave(account, i, times_of(cost, layer), &times[i]);
     }
     if (scratch) {
         scratch->account = *account;
@@ -68,6 +71,7 @@ static adv_code add_layers(const struct adv_cost *cost, struct adv_account *acco
         const struct adv_layer *layer = &cost->model->layers[i];
         struct adv_layer_time *time = &layer_times[i];
         double times = times_of(cost, layer);
+        adv_trace_enter(account);
         code = adv_cost_layer_placed(cost, layer, times, account, time, err);
         if (code != ADV_OK) return code;
         adv_schedule_context(cost, layer, times, time, account); /* before the weights: it is needed sooner */
@@ -75,6 +79,7 @@ static adv_code add_layers(const struct adv_cost *cost, struct adv_account *acco
         adv_schedule_tensor(cost, layer, times, account);
         adv_schedule_experts(cost, layer, times, account);
         adv_schedule_offload(cost, layer, times, time, account);
+        adv_trace_leave(account, i, times, time);
     }
     return code;
 }
@@ -203,6 +208,17 @@ adv_code adv_estimate_plan(const struct adv_estimate_input *input, struct adv_es
     adv_interval_apply(&cost, estimate);
     adv_account_write(&account);
     return ADV_OK;
+}
+
+adv_code adv_trace_step(const struct adv_estimate_input *input, struct adv_step_trace *trace, adv_err *err)
+{
+    struct adv_model_params params;
+    struct adv_estimate estimate;
+    memset(trace, 0, sizeof *trace);
+    memset(&estimate, 0, sizeof estimate);
+    trace->account.trace = trace;
+    adv_code code = prepare(input, false, &trace->mesh, &trace->cost, &params, err);
+    return code == ADV_OK ? price(input, &trace->cost, &params, &estimate, &trace->account, err) : code;
 }
 
 /* Families with the same ICI mesh and device order (split axes are part of one made by hand), sharding rule,

@@ -17,6 +17,8 @@ struct adv_layer_time {
     /* 0 where the attention context is kept */
     double attention_again_s; /* its share of the recompute */
     double residuals_s;       /* what writing the softmax residuals takes there, and would take forward */
+    /* what shows of the weights' collectives in the forward pass, and behind it */
+    double weights_forward_exposed_s, weights_backward_exposed_s;
 };
 
 /* Adds terms of one layer to the account, `times` over, and their seconds to `time`. */

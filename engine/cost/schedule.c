@@ -182,6 +182,8 @@ void adv_schedule_weights(const struct adv_cost *cost, const struct adv_layer *l
     if (total_s <= 0.0) return;
     time->pass_s[ADV_PASS_FWD] += forward_exposed_s;
     time->pass_s[ADV_PASS_BWD] += backward_exposed_s;
+    time->weights_forward_exposed_s = forward_exposed_s;
+    time->weights_backward_exposed_s = backward_exposed_s;
     adv_account_hidden(account, ADV_TERM_FSDP_GATHER, 2.0 * gather_s,
                        forward_exposed_s + backward_exposed_s * gather_s / total_s, times,
                        2.0 * sent.gathered_bytes);

@@ -7,6 +7,7 @@
 #include "engine/json/decode_axes.h"
 #include "engine/json/decode_cluster.h"
 #include "engine/json/decode_flags.h"
+#include "engine/json/decode_include.h"
 #include "engine/json/decode_model.h"
 #include "engine/json/decode_plan.h"
 #include "engine/json/decode_store.h"
@@ -142,8 +143,9 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
                                 struct adv_arena *arena, struct adv_estimate_request *request, adv_err *err,
                                 adv_err *warnings)
 {
-    static const char *const members[] = {
-        "model", "cluster", "config", "xla_flags", "flops_convention", "strict", ADV_STORE_MEMBERS};
+    static const char *const members[] = {"model",     "cluster",          "config",
+                                          "xla_flags", "flops_convention", "strict",
+                                          "include",   ADV_STORE_MEMBERS};
     static const char *const conventions[] = {"causal_half", "full", "params_only"};
     int before = errors_of(err);
     memset(request, 0, sizeof *request);
@@ -154,6 +156,7 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
     int convention = ADV_FLOPS_CAUSAL_HALF;
     (void)adv_json_choice(root, "", "flops_convention", ADV_JSON_OPTIONAL, conventions, 3, &convention, err);
     request->flops_convention = (enum adv_flops_convention)convention;
+    request->include = adv_decode_include(root, ADV_INCLUDES_OF_PLAN, err);
     adv_decode_store(root, arena, &request->wish, err);
 
     json_t *config = adv_decode_typed_config(catalog, json_object_get(root, "config"));
@@ -256,8 +259,8 @@ static void decode_batch(const json_t *workload, const json_t *pins, struct adv_
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
-static const char *const advise_members[] = {"model",  "cluster", "workload",        "pins",  "baseline",
-                                             "search", "strict",  ADV_STORE_MEMBERS, "verify"};
+static const char *const advise_members[] = {"model",  "cluster", "workload",        "pins",   "baseline",
+                                             "search", "strict",  ADV_STORE_MEMBERS, "verify", "include"};
 static const char *const workload_members[] = {"seq_len",
                                                "global_batch_sequences",
                                                "per_device_batch_size",
@@ -506,6 +509,7 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
     (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &strict, err);
     adv_decode_store(root, arena, &request->wish, err);
     if (adv_decode_verify(root, err) > 0) request->wish.store = true;
+    request->include = adv_decode_include(root, ADV_INCLUDE_TRADE_OFF, err);
 
     json_t *pins =
         adv_decode_typed_config(catalog, adv_json_object(root, "", "pins", ADV_JSON_OPTIONAL, err));

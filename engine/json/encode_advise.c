@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "engine/json/encode_estimate.h"
+#include "engine/json/encode_pictures.h"
 #include "engine/json/encode_sensitivity.h"
 #include "engine/rank/rank.h"
 
@@ -148,6 +149,8 @@ json_t *adv_encode_advise(const struct adv_advise_answer *answer)
                                                            : json_null());
     (void)json_object_set_new(object, "near_misses", encode_near_misses(answer));
     (void)json_object_set_new(object, "search", encode_search(answer));
+    if (answer->result->cloud)
+        (void)json_object_set_new(object, "trade_off", adv_encode_cloud(answer->result->cloud));
     if (answer->sensitivities)
         (void)json_object_set_new(object, "sensitivities", adv_encode_sensitivities(answer->sensitivities));
     (void)json_object_set_new(object, "warnings", adv_encode_findings(answer->warnings));

@@ -55,6 +55,7 @@ bool adv_price(struct adv_pricer *pricer, const struct adv_plan *unfinished, str
         pricer->unsupported++;
         return false;
     }
+    if (pricer->cloud) adv_cloud_offer(pricer->cloud, estimate);
     if (adv_rank_fits(estimate, pricer->memory_frac)) {
         adv_front_offer(&pricer->front, plan, estimate);
         return true;

@@ -5,6 +5,7 @@
 
 #include "engine/maxtext/read.h"
 #include "engine/rank/pareto.h"
+#include "engine/search/cloud.h"
 #include "engine/spec/request.h"
 
 enum { ADV_NEAR_KEPT = 8 };
@@ -26,6 +27,7 @@ struct adv_pricer {
     bool spent;                 /* the budget ran out: something was left unpriced */
     long unsupported;           /* plans the engine has no model for */
     struct adv_front front;     /* of the plans that fit */
+    struct adv_cloud *cloud;    /* of all plans; NULL: nobody asked */
     struct adv_near_list fast;  /* by time x (memory over limit): fast and nearly fitting */
     struct adv_near_list small; /* by memory over limit */
 };

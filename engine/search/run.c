@@ -558,6 +558,11 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     run->kept = adv_arena_array(arena, ADV_RANK_KEPT + 1, sizeof *run->kept);
     if (!run->kept || !run->pricer.front.items || !run->pricer.scratch)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    if (request->include & ADV_INCLUDE_TRADE_OFF) {
+        result->cloud = run->pricer.cloud = adv_arena_alloc(arena, sizeof *run->pricer.cloud);
+        if (!result->cloud)
+            return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    }
     adv_code code = check_objective(request, err);
     if (code == ADV_OK) code = price_baseline(run, err);
     if (code == ADV_OK) code = adv_space_build(request, constants, arena, &run->space, err);

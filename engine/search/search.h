@@ -10,6 +10,7 @@
 #include "engine/base/arena.h"
 #include "engine/maxtext/read.h"
 #include "engine/rank/candidate.h"
+#include "engine/search/cloud.h"
 
 enum {
     ADV_SEARCH_BUDGET = 1000000, /* evaluations when the request names no limit */
@@ -36,10 +37,11 @@ struct adv_search_result {
     const struct adv_reread *baseline_reread; /* as it was given to the search */
     struct adv_plan base; /* the request's base plan with the house choices: what every plan starts from */
     long considered, illegal, pruned,
-        out_of_memory;  /* families: enumerated = illegal + pruned + out_of_memory + solved */
-    long evaluated;     /* plans priced */
-    double memory_frac; /* of the memory limits, that the ranked plans were allowed: see rank.h */
-    bool exhaustive;    /* no plan of the space can be better than found[]: no budget or memory cut */
+        out_of_memory;             /* families: enumerated = illegal + pruned + out_of_memory + solved */
+    long evaluated;                /* plans priced */
+    double memory_frac;            /* of the memory limits, that the ranked plans were allowed: see rank.h */
+    const struct adv_cloud *cloud; /* of all plans priced; NULL: the request does not include it */
+    bool exhaustive; /* no plan of the space can be better than found[]: no budget or memory cut */
     /* when no combination is legal: the nearest, what it breaks, and what would work; else "" */
     char empty_why[2 * ADV_LIMIT_DETAIL];
 };

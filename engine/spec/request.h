@@ -22,6 +22,15 @@ struct adv_config {
     const char *flags[ADV_LIMIT_XLA_FLAGS]; /* "--xla_…=v" */
 };
 
+/* Members of an answer that are there when a request asks for them: "include": ["timeline"]. */
+enum adv_include {
+    ADV_INCLUDE_TIMELINE = 1 << 0,
+    ADV_INCLUDE_ROOFLINE = 1 << 1,
+    ADV_INCLUDE_LINKS = 1 << 2,
+    ADV_INCLUDE_SCALING = 1 << 3,
+    ADV_INCLUDE_TRADE_OFF = 1 << 4,
+};
+
 struct adv_estimate_request {
     struct adv_model model;
     struct adv_cluster cluster;
@@ -30,6 +39,7 @@ struct adv_estimate_request {
     int model_keys_count; /* as in adv_advise_request */
     const struct adv_pin *model_keys;
     enum adv_flops_convention flops_convention;
+    unsigned include; /* bits of enum adv_include */
     struct adv_store_wish wish;
 };
 
@@ -81,6 +91,7 @@ struct adv_advise_request {
     long max_evaluations;     /* 0 = the default budget */
     double fit_probability;   /* with which a ranked plan must fit its memory */
     double memory_frac;       /* of the memory limits, that a ranked plan may plan with */
+    unsigned include;         /* bits of enum adv_include */
     bool wants_sensitivities; /* of the first plan, in the answer */
     struct adv_store_wish wish;
     adv_err job_warnings;            /* of the model and the machine; keys are at /pins */

@@ -14,6 +14,10 @@ if (!out) throw new Error('build.mjs OUT: the folder to write is missing');
 await rm(out, { recursive: true, force: true });
 await mkdir(join(out, 'assets'), { recursive: true });
 
+// Formulas of the ledger, "| T-matmul | … |" in the engine's page, for those who ask what a part's formula is.
+const explained = await readFile(join(WEB, '../engine/README.md'), 'utf8');
+const formulas = Object.fromEntries([...explained.matchAll(/^\| (T-[a-z]*) \| (.*) \|$/gm)].map(([, id, text]) => [id, text]));
+
 const { metafile } = await build({
   absWorkingDir: WEB,
   entryPoints: ['js/main.js', 'css/page.css'],
@@ -23,6 +27,7 @@ const { metafile } = await build({
   target: ['chrome109', 'firefox115', 'safari16.4'],
   minify: true,
   legalComments: 'none',
+  define: { FORMULAS: JSON.stringify(formulas) },
   outdir: join(process.cwd(), out, 'assets'),
   entryNames: '[name]-[hash]',
   chunkNames: '[name]-[hash]',

@@ -62,6 +62,26 @@ export async function reopen(page) {
   await page.goto(address);
 }
 
+// Opens a tab of the plan in full and waits until it is shown.
+export async function openTab(page, name) {
+  await page.getByRole('tab', { name, exact: true }).click();
+  await page.getByRole('tabpanel', { name, exact: true }).waitFor();
+}
+
+// Opens every tab of the plan in full, one after the other, and everything folded in it, and calls check() each time.
+export async function everyTab(page, check) {
+  const list = page.getByRole('tab');
+  for (let i = 0; i < Math.max(1, await list.count()); i += 1) {
+    if (await list.count()) await list.nth(i).click();
+    await page.locator('details').evaluateAll((all) =>
+      all.forEach((part) => {
+        part.open = true;
+      }),
+    );
+    await check();
+  }
+}
+
 // Violations as readable lines; CSP forbids injected script elements, so axe comes in as an evaluated script.
 export async function axe(page) {
   const { readFile } = await import('node:fs/promises');

@@ -1,7 +1,7 @@
 // A form that asks the daemon and a place for the answer: sending, cancelling, the busy mark, failures beside the fields.
 
 import { Problem, post } from './api.js';
-import { announce } from './dom.js';
+import { announce, h } from './dom.js';
 import { clearErrors, showErrors, showWarnings } from './errors.js';
 
 function problemOf(error) {
@@ -10,6 +10,13 @@ function problemOf(error) {
     title: 'The page failed to show the answer',
     detail: `${error.message}. Reload the page; the address keeps what you entered.`,
   });
+}
+
+// What is still shown answers an earlier question: it says so, and goes pale, until the next answer.
+function markStale(results) {
+  if (results.classList.contains('stale') || !results.querySelector('.panel')) return;
+  results.classList.add('stale');
+  results.prepend(h('p', { class: 'stale-note' }, 'The last request failed. What is below answers the one before it.'));
 }
 
 function entriesProblem(errors) {
@@ -43,11 +50,12 @@ export function connectAsk({ form, results, build, label, show, failed }) {
 
   const fail = (locate, error) => {
     showErrors(form, locate, problemOf(error));
-    results.querySelectorAll('.panel').forEach((panel) => panel.classList.add('stale'));
+    markStale(results);
     failed?.(error);
   };
 
-  const submit = async () => {
+  // keep: the address stays as it is, as when a link is opened.
+  const submit = async ({ keep = false } = {}) => {
     if (running) return;
     clearErrors(form);
     const { path, body, errors, locate, address = location.hash, send = post } = build();
@@ -55,11 +63,12 @@ export function connectAsk({ form, results, build, label, show, failed }) {
       fail(locate, entriesProblem(errors));
       return;
     }
-    if (location.hash !== address) history.pushState(null, '', address);
+    if (!keep && location.hash !== address) history.pushState(null, '', address);
     const controller = new AbortController();
     setRunning(controller);
     try {
       const answer = await send(path, body, controller.signal);
+      results.classList.remove('stale');
       await show(body, answer);
       showWarnings(locate, answer.warnings ?? []);
       results.focus({ preventScroll: true });

@@ -35,7 +35,7 @@ function segment(part, start, scale, top) {
         width: percentOf(part.value, scale),
         y: top,
         height: HEIGHT,
-        class: `gap ${colour(part.index)} ${part.class ?? ''}`,
+        class: `gap ${part.colour ?? colour(part.index)} ${part.class ?? ''}`,
       },
       svg('title', null, part.title),
     ),
@@ -49,7 +49,7 @@ function segment(part, start, scale, top) {
   );
 }
 
-// rows: [{label, total, parts: [{index, value, title, class?}]}]; limit: {value, label} or null; scale: the value at the right edge.
+// rows: [{label, total, parts: [{index, value, title, colour?, class?}]}]; limit: {value, label} or null; scale: the value at the right edge.
 export function stackedBars({ label, rows, scale, limit }) {
   const top = limit ? LABEL : 0;
   const pitch = HEIGHT + LABEL + 6;

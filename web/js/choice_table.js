@@ -18,7 +18,7 @@ function rowOf(row, columns, name, onChoose) {
       h('label', null, radio, row.head),
       row.note ? h('span', { class: 'second' }, row.note) : null,
     ),
-    row.cells.map((cell, index) => h('td', { class: kindOf(columns[index + 1]) }, cell)),
+    row.cells.map((cell, index) => h('td', { class: kindOf(columns[index + 1]), 'data-title': columns[index + 1].title }, cell)),
   );
   line.addEventListener('click', (event) => {
     if (event.target.closest('label, a, button, summary') || String(window.getSelection())) return;
@@ -29,7 +29,7 @@ function rowOf(row, columns, name, onChoose) {
   return line;
 }
 
-// columns: [{title, number?, wide?}], the first one heads the rows; rows: [{value, head, note?, cells, class?, item}]; tables
+// columns: [{title, label?, number?, wide?, sorted?}], the first one heads the rows; rows: [{value, head, note?, cells, class?, item}]; tables
 // with the same name share one choice. onChoose(item) is called for what the reader chooses, not for the first choice.
 export function choiceTable({ caption, columns, rows, name, id, onChoose }) {
   return h(
@@ -37,7 +37,7 @@ export function choiceTable({ caption, columns, rows, name, id, onChoose }) {
     { class: 'scroll', role: 'group', 'aria-label': `${caption}; choose one to see it in full` },
     h(
       'table',
-      { class: 'choice', id },
+      { class: 'choice cards', id },
       h('caption', { class: 'visually-hidden' }, caption),
       h(
         'thead',
@@ -45,7 +45,7 @@ export function choiceTable({ caption, columns, rows, name, id, onChoose }) {
         h(
           'tr',
           null,
-          columns.map((column) => h('th', { scope: 'col', class: kindOf(column) }, column.title)),
+          columns.map((column) => h('th', { scope: 'col', class: kindOf(column), 'aria-sort': column.sorted ? 'ascending' : null }, column.label ?? column.title)),
         ),
       ),
       h(

@@ -1,4 +1,4 @@
-// Everything about one plan: figures, time, memory, reasons, placement, kernels and the settings to run.
+// Everything about one plan, in tabs below a summary that stays in sight.
 
 import { artifactsTable } from './artifacts.js';
 import { changesPanel } from './changes.js';
@@ -9,6 +9,7 @@ import {
   bandwidth,
   compact,
   count,
+  gib,
   microseconds,
   percent,
   resource,
@@ -18,61 +19,70 @@ import {
   usd,
   words,
 } from './format.js';
-import { memoryBar } from './memory_bar.js';
+import { term } from './glossary.js';
+import { inline } from './inline.js';
+import { memoryBar, verdict } from './memory_bar.js';
 import { sensitivitiesPanel } from './sensitivities.js';
 import { sourcesPanel } from './sources.js';
-import { timeBar } from './time_bar.js';
+import { tabs } from './tabs.js';
+import { timeBar, timeStrip } from './time_bar.js';
 
+// A plan that does not fit has no throughput: what it would have is said small.
 function figures(estimate) {
+  const fits = estimate.fit_verdict !== 'does_not_fit';
+  const rate = (name, label, value, second) =>
+    fits ? fact(term(name, label), value, second) : fact(term(name, label), '–', `${value} if it fitted`);
   return h(
     'dl',
     { class: 'facts' },
     fact(
-      'Step time',
+      term('step_time', 'Step time'),
       seconds(estimate.step_time_s),
       secondsRange(estimate.step_time_low_s, estimate.step_time_high_s, estimate.step_time_s),
     ),
-    fact('Tokens/s per chip', rounded(estimate.tokens_per_s_per_chip)),
-    fact('TFLOP/s per chip', rounded(estimate.tflops_per_s_per_chip)),
-    fact('MFU', percent(estimate.mfu_frac), `HFU ${percent(estimate.hfu_frac)}`),
+    rate('tokens_per_s', 'Tokens/s per chip', rounded(estimate.tokens_per_s_per_chip)),
+    rate('tflops', 'TFLOP/s per chip', rounded(estimate.tflops_per_s_per_chip)),
+    rate('mfu', 'MFU', percent(estimate.mfu_frac), `HFU ${percent(estimate.hfu_frac)}`),
     fact(
-      'Global batch',
+      term('global_batch', 'Global batch'),
       `${count(estimate.global_batch_sequences)} sequences`,
       `${compact(estimate.tokens_per_step)} tokens per step`,
     ),
-    fact('Decided by', resource(estimate.bound)),
-    fact('Confidence', words(estimate.confidence), estimate.confidence_why),
+    fact(term('bound', 'Decided by'), resource(estimate.bound)),
+    fact(term('confidence', 'Confidence'), words(estimate.confidence), inline(estimate.confidence_why)),
     estimate.usd_per_step === null || estimate.usd_per_step === undefined
       ? null
       : fact(
-          'Cost',
+          term('cost', 'Cost'),
           `${usd(estimate.usd_per_billion_tokens)} per billion tokens`,
           `${usd(estimate.usd_per_step)} per step`,
         ),
   );
 }
 
-function finding(item, kind) {
-  if (typeof item === 'string') return h('li', { class: `severity-${kind}` }, item);
+function finding(item, kind, onRepair) {
+  if (typeof item === 'string') return h('li', { class: `severity-${kind}` }, inline(item));
   const text = item.message ?? item.detail ?? item.code;
-  const change =
-    item.change && Object.keys(item.change).length
-      ? h('code', null, configToLines(item.change).replaceAll('\n', ' '))
-      : null;
+  const hasChange = item.change && Object.keys(item.change).length > 0;
+  const change = hasChange ? h('code', null, configToLines(item.change).replaceAll('\n', ' ')) : null;
+  const apply = hasChange && onRepair ? h('button', { type: 'button', class: 'small' }, 'Apply and estimate') : null;
+  apply?.addEventListener('click', () => onRepair(item.change));
   return h(
     'li',
     { class: `severity-${item.severity ?? kind}` },
     item.pointer && !text.includes(item.pointer) ? [h('code', null, item.pointer), ' '] : null,
-    text,
+    inline(text),
     typeof item.gain_frac === 'number' && item.gain_frac > 0
       ? h('span', { class: 'gain' }, ` Saves ${percent(item.gain_frac)} of the step time.`)
       : null,
-    item.hint ? h('span', { class: 'second' }, item.hint) : null,
+    item.hint ? h('span', { class: 'second' }, inline(item.hint)) : null,
     change ? h('span', { class: 'second' }, 'Change: ', change) : null,
+    apply,
   );
 }
 
-export function findingsPanel(title, items, kind) {
+// onRepair(change), if given, is offered as a button on each finding that names a change of settings.
+export function findingsPanel(title, items, kind, onRepair) {
   if (!items?.length) return null;
   return h(
     'section',
@@ -81,7 +91,7 @@ export function findingsPanel(title, items, kind) {
     h(
       'ul',
       { class: 'findings' },
-      items.map((item) => finding(item, kind)),
+      items.map((item) => finding(item, kind, onRepair)),
     ),
   );
 }
@@ -96,8 +106,30 @@ function whyPanel(why) {
     h(
       'ul',
       { class: 'reasons' },
-      why.map((item) => h('li', null, text(item))),
+      why.map((item) => h('li', null, inline(text(item)))),
     ),
+  );
+}
+
+// The red banner of a plan that XLA would refuse: how much is too much, and the cheapest change that would fit.
+function shortBanner(estimate, onRepair) {
+  if (estimate.fit_verdict !== 'does_not_fit') return null;
+  const over = estimate.hbm_bytes_per_device - estimate.hbm_limit_bytes_per_device;
+  const repair = (estimate.advice ?? []).find((item) => item.code === 'memory_exceeded');
+  const change = repair?.change && Object.keys(repair.change).length ? repair.change : null;
+  const button = change && onRepair ? h('button', { type: 'button', class: 'primary' }, 'Repair and estimate') : null;
+  button?.addEventListener('click', () => onRepair(change));
+  const short =
+    over > 0
+      ? `${gib(estimate.hbm_bytes_per_device)} needed on each device, ${gib(estimate.hbm_limit_bytes_per_device)} there: ${gib(over)} too much.`
+      : 'It needs more memory than there is.';
+  return h(
+    'div',
+    { class: 'banner banner-bad', role: 'group', 'aria-label': 'Does not fit' },
+    h('p', null, h('strong', null, 'Does not fit. '), short),
+    change
+      ? h('p', null, 'Cheapest repair: ', h('code', null, configToLines(change).replaceAll('\n', ' ')), ' ', button)
+      : null,
   );
 }
 
@@ -107,14 +139,14 @@ function meshPanel(mesh) {
   return h(
     'section',
     { class: 'panel' },
-    h('h3', null, 'Mesh placement'),
+    h('h3', null, term('mesh', 'Mesh'), ' placement'),
     table(
       'Mesh placement',
       [
         { title: 'Axis' },
         { title: 'Size', number: true },
         { title: 'Placed on' },
-        { title: 'Shape' },
+        { title: 'Shape', label: term('ring', 'Shape') },
         { title: 'Bandwidth', number: true },
       ],
       mesh.map((axis) => [
@@ -145,7 +177,7 @@ function kernelsPanel(kernels) {
       [
         { title: 'Kernel' },
         { title: 'Shape' },
-        { title: 'Tile' },
+        { title: 'Tile', label: term('tile', 'Tile') },
         { title: 'Time', number: true },
         { title: 'Per step', number: true },
       ],
@@ -171,13 +203,13 @@ function filesOf({ run, config }) {
     : null;
 }
 
-function runPanel(plan, actions) {
+function runPanel(plan) {
   const { config, xla_flags: flags } = plan;
   if (!config) return null;
   return h(
     'section',
     { class: 'panel' },
-    h('div', { class: 'panel-head' }, h('h3', null, 'Settings to run'), h('p', { class: 'actions' }, actions)),
+    h('h3', null, 'Settings to run'),
     h(
       'div',
       { class: 'columns' },
@@ -189,21 +221,68 @@ function runPanel(plan, actions) {
   );
 }
 
-// plan: {title, config, xla_flags, estimate, why?, changes_from_baseline?, cluster?, sensitivities?, run?};
-// run {id, rank} says where it is stored; actions: buttons beside the settings.
-export function planDetail(plan, actions = []) {
+const byVerdict = (estimate) => verdict(estimate.fit_verdict);
+
+// What stays in sight above the tabs.
+function summary(plan) {
   const { estimate } = plan;
+  const fits = estimate.fit_verdict !== 'does_not_fit';
+  const item = (name, value) => h('span', null, h('span', { class: 'soft' }, name), ' ', h('strong', null, value));
   return [
-    h('section', { class: 'panel' }, h('h2', null, plan.title), figures(estimate)),
-    timeBar(estimate),
-    memoryBar(estimate),
-    findingsPanel('Warnings', estimate.warnings, 'warning'),
-    h('div', { class: 'columns' }, whyPanel(plan.why), findingsPanel('Advice', estimate.advice, 'info')),
-    changesPanel(plan),
-    sensitivitiesPanel(plan.sensitivities),
-    runPanel(plan, actions),
-    meshPanel(estimate.mesh),
-    kernelsPanel(estimate.kernels),
-    sourcesPanel(estimate, plan.cluster?.chip),
-  ].filter((part) => part && (part.className !== 'columns' || part.children.length));
+    h('h2', null, plan.title),
+    h(
+      'p',
+      { class: 'summary-figures' },
+      item('step', seconds(estimate.step_time_s)),
+      fits ? item('MFU', percent(estimate.mfu_frac)) : null,
+      item('HBM', `${gib(estimate.hbm_bytes_per_device)} of ${gib(estimate.hbm_limit_bytes_per_device)}`),
+      byVerdict(estimate),
+    ),
+  ];
+}
+
+const columns = (...parts) => (parts.some(Boolean) ? h('div', { class: 'columns' }, parts) : null);
+
+// What each tab holds, from top to bottom: part(plan, {onRepair}) gives an element or null.
+export const PLAN_TABS = [
+  {
+    id: 'overview',
+    title: 'Overview',
+    parts: [
+      ({ estimate }) => h('section', { class: 'panel' }, h('h3', { class: 'visually-hidden' }, 'Figures'), figures(estimate), timeStrip(estimate)),
+      ({ estimate }) => findingsPanel('Warnings', estimate.warnings, 'warning'),
+      (plan, { onRepair }) =>
+        columns(whyPanel(plan.why), findingsPanel('Advice', plan.estimate.advice, 'info', onRepair)),
+      (plan) => changesPanel(plan),
+      (plan) => sensitivitiesPanel(plan.sensitivities),
+    ],
+  },
+  {
+    id: 'time',
+    title: 'Time',
+    parts: [({ estimate }) => timeBar(estimate), (plan) => sourcesPanel(plan.estimate, plan.cluster?.chip)],
+  },
+  { id: 'memory', title: 'Memory', parts: [({ estimate }) => memoryBar(estimate)] },
+  { id: 'mesh', title: 'Mesh', parts: [({ estimate }) => meshPanel(estimate.mesh)] },
+  { id: 'kernels', title: 'Kernels', parts: [({ estimate }) => kernelsPanel(estimate.kernels)] },
+  { id: 'run', title: 'Run it', parts: [runPanel] },
+];
+
+// plan: {title, config, xla_flags, estimate, why?, changes_from_baseline?, cluster?, sensitivities?, run?}; run {id, rank} says
+// where it is stored. tools: actions (buttons beside the title), onRepair(change)?, tab (shown first), onTab(id)?, prefix.
+export function planDetail(plan, { actions = [], onRepair, tab, onTab, prefix = '' } = {}) {
+  const items = PLAN_TABS.map(({ id, title, parts }) => ({
+    id,
+    title,
+    build: () => {
+      const made = parts.map((part) => part(plan, { onRepair })).filter(Boolean);
+      return made.length ? made : [h('p', { class: 'soft' }, 'This answer says nothing about it.')];
+    },
+  }));
+  const { list, panels } = tabs({ name: `${prefix}plan`, label: 'Parts of the plan', items, chosen: tab, onChoose: onTab });
+  return [
+    h('div', { class: 'plan-head' }, h('div', { class: 'summary' }, summary(plan), h('p', { class: 'actions' }, actions)), list),
+    shortBanner(plan.estimate, onRepair),
+    ...panels,
+  ].filter(Boolean);
 }

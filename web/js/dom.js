@@ -34,29 +34,33 @@ export function fact(name, value, second) {
   );
 }
 
+const CARDS_FROM = 5; // columns
+
 function lineOf(columns, cells) {
   const kind = (index) => (columns[index].number ? 'number' : columns[index].prose ? 'prose' : null);
   return h(
     'tr',
     null,
     cells.map((cell, index) =>
-      index === 0 ? h('th', { scope: 'row', class: kind(index) }, cell) : h('td', { class: kind(index) }, cell),
+      index === 0
+        ? h('th', { scope: 'row', class: kind(index) }, cell)
+        : h('td', { class: kind(index), 'data-title': columns[index].title }, cell),
     ),
   );
 }
 
-// A table with a caption; columns: [{title, number?, prose?}], rows: arrays of cells (text or elements), options.footer one more such
-// array; the first cell heads its row.
+// A table with a caption; columns: [{title, number?, prose?, label?}] (label: what is shown for the title), rows: arrays of cells
+// (text or elements), options.footer one more such array; the first cell heads its row. A wide table becomes cards on a phone.
 export function table(caption, columns, rows, options = {}) {
   const head = columns.map((column) =>
-    h('th', { scope: 'col', class: column.number ? 'number' : null }, column.title),
+    h('th', { scope: 'col', class: column.number ? 'number' : null }, column.label ?? column.title),
   );
   return h(
     'div',
     { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption },
     h(
       'table',
-      { class: options.class },
+      { class: [options.class, columns.length >= CARDS_FROM && 'cards'].filter(Boolean).join(' ') || null },
       h('caption', { class: 'visually-hidden' }, caption),
       h('thead', null, h('tr', null, head)),
       h(

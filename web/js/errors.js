@@ -1,12 +1,40 @@
 // Shows what is wrong where it is wrong: a list beside each field and a linked summary on top. Clears only its own marks.
 // locate(pointer) gives {field, below}: the id of the control a JSON pointer is about (null: none) and what lies below it.
 
-import { byId, h } from './dom.js';
+import { announce, byId, h } from './dom.js';
+import { inline, plain } from './inline.js';
+import { mendSettings, suggestionsOf } from './suggestions.js';
 
 function sentence(error, below) {
   const detail = error.detail ?? error.code ?? 'is not accepted';
   const named = below && !/^\d+$/.test(below) && !detail.includes(below.split('/').pop());
-  return named ? [h('code', null, below), `: ${detail}`] : [detail];
+  return named ? [h('code', null, below), ': ', inline(detail)] : inline(detail);
+}
+
+// Puts a suggested value where the error is: into the whole field, or at the one key of pasted settings.
+function take(control, below, suggestion, error) {
+  const key = below?.split('/').pop();
+  const isKey = !/value|range|must be/.test(`${error.code} ${error.detail}`);
+  const mended = key && control.tagName === 'TEXTAREA' ? mendSettings(control.value, key, suggestion, isKey) : null;
+  control.value = mended ?? suggestion;
+  control.dispatchEvent(new Event('input', { bubbles: true }));
+  announce(`${suggestion} is entered`);
+}
+
+function suggestionButtons(control, { error, below }) {
+  const isSettings = control.tagName === 'TEXTAREA';
+  return suggestionsOf(error.hint)
+    .filter(() => !isSettings || below)
+    .map((suggestion) => {
+      const button = h('button', { type: 'button', class: 'small' }, `Use ${suggestion}`);
+      button.addEventListener('click', () => {
+        take(control, below, suggestion, error);
+        button.closest('li').remove();
+        control.removeAttribute('aria-invalid');
+        control.focus();
+      });
+      return button;
+    });
 }
 
 function describe(control, id, add) {
@@ -37,7 +65,13 @@ function showAtField(name, entries, kind) {
     'ul',
     { class: `field-${kind}`, id, 'data-field': name },
     entries.map(({ error, below }) =>
-      h('li', null, sentence(error, below), error.hint ? h('span', { class: 'remedy' }, ' ', error.hint) : null),
+      h(
+        'li',
+        null,
+        sentence(error, below),
+        error.hint ? h('span', { class: 'remedy' }, ' ', inline(error.hint)) : null,
+        suggestionButtons(control, { error, below }),
+      ),
     ),
   );
   control.after(list);
@@ -71,7 +105,7 @@ export function showWarnings(locate, warnings) {
 
 function summaryLine({ field, error, below }) {
   const text = sentence(error, below);
-  if (!field) return h('li', null, text, error.hint ? ` ${error.hint}` : '');
+  if (!field) return h('li', null, text, error.hint ? [' ', inline(error.hint)] : '');
   const go = (event) => {
     event.preventDefault();
     byId(field).focus();
@@ -124,8 +158,8 @@ export function showErrors(form, locate, problem) {
   );
   showBeside(entries, 'error');
   const summary = form.querySelector('.error-summary');
-  summary.querySelector('h2').textContent = problem.message ?? problem.title;
-  summary.querySelector('p').textContent = generalText(problem);
+  summary.querySelector('h2').textContent = plain(problem.message ?? problem.title);
+  summary.querySelector('p').replaceChildren(...inline(generalText(problem)));
   summary.querySelector('ul').replaceChildren(...entries.map(summaryLine));
   summary.hidden = false;
   summary.focus();

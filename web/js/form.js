@@ -1,15 +1,16 @@
 // The form view: fields to state and back, what shows in which mode, sending, and keeping the address up to date.
 
+import { viewOf } from './address.js';
 import { setToken, token } from './api.js';
 import { connectAsk } from './ask.js';
 import { modelNote, sliceNote, slicesOf } from './catalog.js';
 import { copyFrom } from './copy.js';
 import { announce, byId, h } from './dom.js';
 import { clearErrors, showErrors } from './errors.js';
-import { configToLines } from './config_text.js';
+import { configToLines, parseConfig } from './config_text.js';
 import { connectMachines, drawMachines } from './machines_form.js';
-import { DEFAULTS, buildRequest, fieldOfPointer } from './request.js';
-import { stateToQuery } from './permalink.js';
+import { queryToState, stateToQuery } from './permalink.js';
+import { DEFAULTS, buildRequest, fieldOfPointer, inheritedOf } from './request.js';
 import { showAnswer } from './results.js';
 
 const SUBMIT_TEXT = { advise: 'Advise', machines: 'Compare', estimate: 'Estimate my configuration' };
@@ -23,8 +24,24 @@ const MODEL_TEXT = {
 
 let catalog = { models: [], chips: [], gpus: [], slices: [] };
 let ask = null;
+let answered = null; // the form's query of the answer on screen
 
 const form = () => byId('form');
+// Devices of all slices the form names, where the catalog knows the slice; several machines have no one number.
+function devices(state) {
+  if (state.mode === 'machines') return null;
+  const slice = catalog.slices.find((row) => row.chip === state.chip && row.topology === state.topology);
+  return slice ? slice.devices * (Number(state.slices) || 1) : null;
+}
+
+// Beside pasted settings: what they leave open and take from the form.
+function showInherited(state) {
+  const parsed = state.config.trim() ? parseConfig(state.config) : null;
+  const taken = parsed && !parsed.errors.length ? inheritedOf(state, parsed.value, devices(state)) : {};
+  const names = Object.entries(taken).map(([key, value]) => `${key}=${value}`);
+  byId('config-inherits').textContent = names.length ? `Not in the text, so taken from the workload of this form: ${names.join(', ')}.` : '';
+}
+
 const hash = (state) => `#/${stateToQuery(state) ? `?${stateToQuery(state)}` : ''}`;
 
 export function readState() {
@@ -73,7 +90,8 @@ function showNotes() {
 }
 
 function showModes() {
-  const { mode, model_kind: kind } = readState();
+  const state = readState();
+  const { mode, model_kind: kind } = state;
   for (const part of form().querySelectorAll('[data-mode]'))
     part.hidden = !part.dataset.mode.split(' ').includes(mode);
   form().querySelector('[data-field="model"]').hidden = kind !== 'catalog';
@@ -87,6 +105,7 @@ function showModes() {
   if (mode === 'estimate') mine.open = true;
   ask?.relabel();
   showNotes();
+  showInherited(state);
 }
 
 export function writeState(state) {
@@ -148,6 +167,28 @@ function planActions(plan) {
   return [button];
 }
 
+// The settings of a plan with a change, estimated at once.
+function repair(plan, change) {
+  writeState({
+    ...readState(),
+    ...clusterState(plan.cluster),
+    mode: 'estimate',
+    config: configToLines({ ...plan.config, ...change }),
+    xla_flags: (plan.xla_flags ?? []).join('\n'),
+  });
+  keepAddress();
+  ask.submit();
+}
+
+// A link: the form as it was and, where it names a plan, the answer too, once the catalog is there (ready).
+export async function openLink(query, ready) {
+  const state = queryToState(query);
+  writeState(state);
+  if (!viewOf(`?${query}`).plan || answered === stateToQuery(state)) return;
+  await ready;
+  if (stateToQuery(readState()) === stateToQuery(state)) ask.submit({ keep: true });
+}
+
 const locatorOf = (state) => (pointer) => fieldOfPointer(pointer, state);
 
 function openWhatIsNeeded(problem) {
@@ -166,10 +207,13 @@ export function connectForm() {
     results: byId('results'),
     build: () => {
       const state = readState();
-      return { ...buildRequest(state), address: hash(state), locate: locatorOf(state) };
+      return { ...buildRequest(state, devices(state)), address: hash(state), locate: locatorOf(state) };
     },
     label: () => SUBMIT_TEXT[readState().mode],
-    show: (body, answer) => showAnswer(byId('results'), body, answer, planActions),
+    show: (body, answer) => {
+      answered = stateToQuery(readState());
+      showAnswer(byId('results'), body, answer, { actions: planActions, repair });
+    },
     failed: openWhatIsNeeded,
   });
   connectMachines();
@@ -181,7 +225,7 @@ export function connectForm() {
   });
   byId('token').value = token();
   byId('copy-link').addEventListener('click', (event) => {
-    keepAddress();
+    if (!viewOf().plan) keepAddress();
     copyFrom(event.currentTarget, location.href);
   });
   byId('reset').addEventListener('click', () => {

@@ -5,11 +5,12 @@ import { showCompare } from './compare.js';
 import { byId, h } from './dom.js';
 import { clearErrors } from './errors.js';
 import { failure } from './failure.js';
-import { connectForm, showFormFailure, useCatalog, writeState } from './form.js';
+import { connectForm, openLink, showFormFailure, useCatalog, writeState } from './form.js';
 import { connectKernels, openKernels } from './kernel_form.js';
 import { queryToState } from './permalink.js';
 import { startRouter } from './router.js';
 import { showRun, showRuns } from './runs.js';
+import { connectTheme } from './theme.js';
 
 const TITLES = {
   plan: 'TPU Advisor',
@@ -51,7 +52,7 @@ function show(route) {
   }
   if (other) showOther(route);
   else if (view === 'kernels') openKernels(route.query);
-  else if (route.query) writeState(queryToState(route.query));
+  else if (route.query) openLink(route.query, ready);
 }
 
 async function fillCatalog() {
@@ -64,9 +65,11 @@ async function fillCatalog() {
   }
 }
 
+connectTheme();
 connectForm();
 connectKernels();
 writeState(queryToState(''));
+const ready = fillCatalog();
 startRouter(show);
 byId('token').addEventListener('change', async () => {
   clearErrors(byId('form'));
@@ -76,4 +79,3 @@ byId('skip').addEventListener('click', () => {
   const shown = Object.keys(RESULTS).find((view) => !byId(`view-${view}`).hidden);
   byId(RESULTS[shown]).focus();
 });
-fillCatalog();

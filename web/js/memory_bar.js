@@ -63,7 +63,8 @@ export function memoryBar(estimate) {
   const limit = estimate.hbm_limit_bytes_per_device;
   const stacks = memoryStacks(estimate.hbm_parts ?? []);
   const largest = Math.max(estimate.hbm_bytes_per_device ?? 0, ...stacks.map((stack) => stack.total));
-  const used = `${gib(estimate.hbm_bytes_per_device)} of ${gib(limit)} used on each device (${percent(estimate.hbm_bytes_per_device / limit)})`;
+  const verb = estimate.fit_verdict === 'does_not_fit' ? 'needed' : 'used';
+  const used = `${gib(estimate.hbm_bytes_per_device)} of ${gib(limit)} ${verb} on each device (${percent(estimate.hbm_bytes_per_device / limit)})`;
   const chart = stackedBars({
     label: `Memory: ${used}. ${stacks.map((stack) => `${stack.label}: ${gib(stack.total)}`).join('. ')}. The parts are in the table.`,
     scale: Math.max(limit ?? 0, largest) * 1.02 || 1,

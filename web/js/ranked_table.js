@@ -4,27 +4,34 @@ import { choiceTable } from './choice_table.js';
 import { changeText } from './changes.js';
 import { h } from './dom.js';
 import { gib, percent, rounded, seconds, secondsRange } from './format.js';
+import { term } from './glossary.js';
 import { intervalCell, intervalScale } from './interval.js';
 import { verdict } from './memory_bar.js';
+import { clauseOf, marksOf, ordered } from './order.js';
 import { batchText, formatText, meshText, rematText } from './plan_text.js';
 
-const COLUMNS = [
-  { title: 'Rank' },
-  { title: 'Mesh, remat, format, batch per device' },
-  { title: 'Step time', number: true },
-  { title: '90 % interval', wide: true },
-  { title: 'MFU', number: true, wide: true },
-  { title: 'Tokens/s/chip', number: true, wide: true },
-  { title: 'HBM per device', number: true },
-];
+const SORTED_COLUMN = { time: 2, slow: 3, hbm: 6, certain: 6, advised: 0 };
 
-function cellsOf({ config, estimate }, change, scale) {
+const columnsOf = (order) =>
+  [
+    { title: 'Plan' },
+    { title: 'Mesh, remat, format, batch per device' },
+    { title: 'Step time', label: term('step_time', 'Step time'), number: true },
+    { title: '90 % interval', label: term('interval', '90 % interval'), wide: true },
+    { title: 'MFU', label: term('mfu', 'MFU'), number: true, wide: true },
+    { title: 'Tokens/s/chip', label: term('tokens_per_s', 'Tokens/s/chip'), number: true, wide: true },
+    { title: 'HBM per device', label: term('hbm', 'HBM per device'), number: true },
+  ].map((column, index) => ({ ...column, sorted: index === SORTED_COLUMN[order] }));
+
+const small = (text, attributes) => h('span', { class: 'second', ...attributes }, text);
+
+function cellsOf({ config, estimate }, { change, scale, clause }) {
   const remat = rematText(config);
-  const small = (text, attributes) => h('span', { class: 'second', ...attributes }, text);
   return [
     [
       meshText(estimate.mesh),
       small(`${remat.text} · ${formatText(config)} · batch ${batchText(config)}`, { title: remat.tensors || null }),
+      clause ? h('span', { class: 'clause' }, clause) : null,
     ],
     [
       seconds(estimate.step_time_s),
@@ -52,21 +59,29 @@ export function changeToMine(mine, estimate) {
   return change && `${change} per token to mine`;
 }
 
-export function rankedTable(ranked, prefix, baseline, onChoose) {
-  const scale = intervalScale(ranked.filter((plan) => plan.rank !== 'mine').map((plan) => plan.estimate));
-  const tied = (plan) => plan.tie_group && ranked.filter((other) => other.tie_group === plan.tie_group).length > 1;
-  const rows = ranked.map((plan) => {
+// plans: ranked ones, perhaps with the reader's own (rank "mine") last; order: an id of ORDERS; tieFrac of the search.
+export function rankedTable(plans, { prefix, baseline, onChoose, order, tieFrac }) {
+  const ranked = plans.filter((plan) => plan.rank !== 'mine');
+  const mine = plans.filter((plan) => plan.rank === 'mine');
+  const scale = intervalScale(ranked.map((plan) => plan.estimate));
+  const marks = marksOf(ranked);
+  const row = (plan) => {
     const isMine = plan.rank === 'mine';
-    const change = baseline && !isMine ? changeToMine(baseline.estimate, plan.estimate) : '';
+    const said = marks.get(plan) ?? [];
     return {
       value: plan.rank,
       head: isMine ? 'Mine' : [h('span', { class: 'visually-hidden' }, 'Plan '), plan.rank],
-      note: tied(plan) ? `tie ${plan.tie_group}` : null,
-      cells: cellsOf(plan, change, isMine ? null : scale),
+      note: said.length ? said.map((mark) => h('span', { class: `mark mark-${mark}` }, mark)) : null,
+      cells: cellsOf(plan, {
+        change: baseline && !isMine ? changeToMine(baseline.estimate, plan.estimate) : '',
+        scale: isMine ? null : scale,
+        clause: isMine ? '' : clauseOf(plan, ranked, tieFrac),
+      }),
       class: isMine ? 'mine' : null,
       item: plan,
     };
-  });
+  };
+  const rows = [...ordered(ranked, order), ...mine].map(row);
   const names = { name: `${prefix}plan`, id: `${prefix}ranked` };
-  return choiceTable({ caption: 'Plans, best first', columns: COLUMNS, rows, ...names, onChoose });
+  return choiceTable({ caption: 'Plans', columns: columnsOf(order), rows, ...names, onChoose });
 }

@@ -148,7 +148,31 @@ function storing(state) {
   return extra;
 }
 
-function adviseRequest(state, errors) {
+// What pasted settings leave open and MaxText would fill with its own defaults: they take the form's workload instead.
+// devices: of all slices together, null where unknown. {key: value} of what is taken.
+export function inheritedOf(state, config, devices) {
+  const taken = {};
+  const seq = Number(state.seq_len.replaceAll(/[ _,]/g, ''));
+  if (!('max_target_length' in config) && seq > 0) taken.max_target_length = seq;
+  const batch = Number(state.batch.replaceAll(/[ _,]/g, ''));
+  if ('per_device_batch_size' in config || !(batch > 0)) return taken;
+  const length = Number(config.max_target_length ?? seq);
+  const perDevice = {
+    per_device_batch_size: batch,
+    global_batch_sequences: devices ? batch / devices : null,
+    tokens_per_step: devices && length > 0 ? batch / length / devices : null,
+  }[state.batch_kind];
+  if (perDevice) taken.per_device_batch_size = perDevice;
+  return taken;
+}
+
+// The reader's own settings, completed from the form.
+function mineOf(state, pointer, devices, errors) {
+  const mine = settingsOf(state.config, pointer, errors);
+  return { config: { ...mine.value, ...inheritedOf(state, mine.value ?? {}, devices) }, flags: mine.flags };
+}
+
+function adviseRequest(state, devices, errors) {
   const workload = { seq_len: number(state.seq_len, '/workload/seq_len', 'Sequence length', errors) };
   workload[state.batch_kind] = number(state.batch, `/workload/${state.batch_kind}`, 'Batch', errors);
   if (state.quantization) workload.quantization = state.quantization;
@@ -163,16 +187,16 @@ function adviseRequest(state, errors) {
   if (state.sensitivities) body.search.sensitivities = true;
   if (state.pins.trim()) body.pins = settingsOf(state.pins, '/pins', errors).value;
   if (state.config.trim()) {
-    const mine = settingsOf(state.config, '/baseline/config', errors);
-    body.baseline = { config: mine.value, xla_flags: [...mine.flags, ...parseFlags(state.xla_flags)] };
+    const mine = mineOf(state, '/baseline/config', devices, errors);
+    body.baseline = { config: mine.config, xla_flags: [...mine.flags, ...parseFlags(state.xla_flags)] };
   }
   // A pin MaxText does not know cannot be kept; a baseline may be an old recipe whose old keys are only worth a warning.
   if (body.pins && !body.baseline) body.strict = true;
   return { path: '/v1/advise', body, errors };
 }
 
-function estimateRequest(state, errors) {
-  const mine = settingsOf(state.config, '/config', errors);
+function estimateRequest(state, devices, errors) {
+  const mine = mineOf(state, '/config', devices, errors);
   if (!state.config.trim()) {
     errors.push({
       pointer: '/config',
@@ -184,16 +208,16 @@ function estimateRequest(state, errors) {
   const body = {
     model: modelOf(state, errors),
     cluster: clusterOf(state, errors),
-    config: mine.value,
+    config: mine.config,
     ...storing(state),
   };
   if (flags.length) body.xla_flags = flags;
   return { path: '/v1/estimate', body, errors };
 }
 
-// {path, body, errors[{pointer, detail, hint?}]}; with errors the body must not be sent.
-export function buildRequest(state) {
-  return state.mode === 'estimate' ? estimateRequest(state, []) : adviseRequest(state, []);
+// {path, body, errors[{pointer, detail, hint?}]}; with errors the body must not be sent. devices: of the form's slices, where known.
+export function buildRequest(state, devices = null) {
+  return state.mode === 'estimate' ? estimateRequest(state, devices, []) : adviseRequest(state, devices, []);
 }
 
 // A stored request back into the form, as far as the form has fields for it.

@@ -1,17 +1,31 @@
 // The answer of advise or estimate: a ranked table to choose from, and the chosen plan in full below it.
 
+import { keepView, viewOf } from './address.js';
 import { saveButton } from './copy.js';
 import { checkChoice } from './choice_table.js';
 import { findingsPanel, planDetail } from './detail.js';
 import { announce, h, table } from './dom.js';
 import { gib, percent, plural, seconds, words } from './format.js';
+import { term } from './glossary.js';
+import { inline } from './inline.js';
 import { machinesPanel, planOfMachine, trainingNote } from './machines.js';
 import { verdict } from './memory_bar.js';
+import { ORDERS, firstOrder } from './order.js';
 import { batchText, clusterText, jobSize, jobTitle, meshOfConfig, meshText, rematText } from './plan_text.js';
 import { rankedTable } from './ranked_table.js';
 import { runNote } from './run_note.js';
 import { searchStats } from './search_stats.js';
 import { tradeoff } from './tradeoff.js';
+
+function toolsOf(plan, { actions, repair }, prefix) {
+  return {
+    prefix,
+    actions: actions?.(plan) ?? [],
+    onRepair: repair && plan.config ? (change) => repair(plan, change) : null,
+    tab: viewOf().tab,
+    onTab: (tab) => keepView({ tab }),
+  };
+}
 
 function downloadButton(answer, name) {
   return saveButton('Download JSON', `${name}.json`, () => `${JSON.stringify(answer, null, 2)}\n`);
@@ -33,26 +47,34 @@ function nearMisses(misses, open) {
       batchText(miss.config),
       seconds(miss.step_time_s),
       gib(miss.hbm_bytes_per_device),
-      miss.reason,
+      inline(miss.reason),
     ]),
   );
   const summary = `${plural(misses.length, 'plan', 'plans')} out of memory, and what would make ${misses.length === 1 ? 'it' : 'them'} fit`;
   return open ? list : h('details', null, h('summary', null, summary), list);
 }
 
-// What the order of the plans means; those whose predicted times differ less than the prediction can tell share a tie group.
-function orderNote(ranked, search) {
-  if (ranked.length < 2) return null;
-  const tied = ranked.some(
-    (plan, index) => index > 0 && plan.tie_group && plan.tie_group === ranked[index - 1].tie_group,
+// The rule of the order, to see and to change, and what the plan numbers mean.
+function orderBar(search, chosen, onOrder) {
+  const select = h(
+    'select',
+    { id: 'plan-order', class: 'small-select' },
+    ORDERS.map(({ id, title }) => h('option', { value: id, selected: id === chosen }, title)),
   );
-  const said = [];
-  if (search?.objective !== 'hbm') said.push('Ordered by the upper end of the interval, which one can count on.');
-  if (tied)
-    said.push(
-      `Plans of one tie differ by less than ${percent(search?.tie_frac)}: take them as equally fast; the simplest stands first.`,
-    );
-  return said.length ? h('p', { class: 'soft' }, said.join(' ')) : null;
+  select.addEventListener('change', () => onOrder(select.value));
+  return h(
+    'div',
+    { class: 'order' },
+    h('p', null, h('label', { for: 'plan-order' }, 'Ordered by '), select, h('span', { class: 'soft' }, ' least first')),
+    h(
+      'p',
+      { class: 'soft' },
+      'Plan numbers are the advised order: by the slow end of the 90 % interval, which one can count on; slow ends within ',
+      `${percent(search?.tie_frac)} are a `,
+      term('tie', 'tie'),
+      ', of which the simpler comes first.',
+    ),
+  );
 }
 
 function fileName(request, kind) {
@@ -66,6 +88,22 @@ function baselineOf(request, answer) {
   return answer.baseline?.estimate
     ? { xla_flags: request.baseline?.xla_flags, config: request.baseline?.config, ...answer.baseline, rank: 'mine' }
     : null;
+}
+
+// The table, drawn anew in another order; the choice stays.
+function plansTable({ answer, plans, prefix, baseline, onChoose }) {
+  const place = h('div');
+  const name = `${prefix}plan`;
+  const objective = answer.search?.objective;
+  const draw = (order) => {
+    const chosen = place.querySelector(`input[name="${name}"]:checked`)?.value;
+    const tieFrac = answer.search?.tie_frac;
+    place.replaceChildren(rankedTable(plans, { prefix, baseline, onChoose, order, tieFrac }));
+    if (chosen) checkChoice(place, name, chosen);
+  };
+  draw(firstOrder(objective));
+  const several = (answer.ranked ?? []).length > 1;
+  return [several ? orderBar(answer.search, firstOrder(objective), draw) : null, place];
 }
 
 function plansPanel({ request, answer, plans, prefix, baseline, title, onChoose, actions }) {
@@ -82,9 +120,8 @@ function plansPanel({ request, answer, plans, prefix, baseline, title, onChoose,
       h('p', null, none ? 'No legal plan fits in memory.' : best),
       h('p', { class: 'actions' }, actions),
     ),
-    plans.length ? rankedTable(plans, prefix, baseline, onChoose) : null,
-    none && answer.search?.empty_why ? h('p', null, answer.search.empty_why) : null,
-    orderNote(ranked, answer.search),
+    none && answer.search?.empty_why ? h('p', null, inline(answer.search.empty_why)) : null,
+    plans.length ? plansTable({ answer, plans, prefix, baseline, onChoose }) : null,
     trainingNote(answer.platforms, request.workload?.token_budget),
     tradeoff(ranked, answer.pareto),
     nearMisses(answer.near_misses, none),
@@ -95,10 +132,10 @@ function plansPanel({ request, answer, plans, prefix, baseline, title, onChoose,
 }
 
 // Plans of one machine, below the machines where several were compared; the best plan is open at first.
-function showAdvice(place, request, answer, actions) {
+function showAdvice(place, request, answer, tools) {
   const prefix = place.id === 'results' ? '' : 'run-'; // a stored run may be open while the form keeps its answer
   const name = `${prefix}plan`;
-  const detail = h('div', { class: 'results', id: `${prefix}detail` });
+  const detail = h('div', { class: 'results plan-detail', id: `${prefix}detail` });
   const baseline = baselineOf(request, answer);
   const ranked = (answer.ranked ?? []).map((plan) => ({
     cluster: answer.cluster,
@@ -109,7 +146,7 @@ function showAdvice(place, request, answer, actions) {
   const machines = answer.platforms?.length > 1 ? answer.platforms : null;
   const show = (plan) => {
     const sensitivities = plan.rank === 1 ? answer.sensitivities : null;
-    detail.replaceChildren(...planDetail({ ...plan, sensitivities }, actions(plan)));
+    detail.replaceChildren(...planDetail({ ...plan, sensitivities }, toolsOf(plan, tools, prefix)));
     return `${plan.title}, ${seconds(plan.estimate.step_time_s)} per step, ${words(plan.estimate.fit_verdict)}`;
   };
   const titled = (plan) => ({
@@ -125,7 +162,10 @@ function showAdvice(place, request, answer, actions) {
           name,
           title: jobTitle(request),
           actions: download,
-          onChoose: (machine) => announce(show(planOfMachine(machine))),
+          onChoose: (machine) => {
+            keepView({ plan: undefined });
+            announce(show(planOfMachine(machine)));
+          },
         })
       : '',
     plansPanel({
@@ -135,15 +175,20 @@ function showAdvice(place, request, answer, actions) {
       prefix,
       baseline,
       title: machines ? `Plans on ${clusterText(answer.cluster ?? {})}` : jobTitle(request),
-      onChoose: (plan) => announce(show(titled(plan))),
+      onChoose: (plan) => {
+        keepView({ plan: String(plan.rank) });
+        announce(show(titled(plan)));
+      },
       actions: machines ? [] : download,
     }),
     findingsPanel('Warnings', answer.warnings, 'warning') ?? '',
     detail,
   );
   if (plans.length) {
-    checkChoice(place, name, plans[0].rank);
-    show(titled(plans[0]));
+    const wanted = plans.find((plan) => String(plan.rank) === viewOf().plan) ?? plans[0];
+    checkChoice(place, name, wanted.rank);
+    show(titled(wanted));
+    keepView({ plan: String(wanted.rank) });
   }
   announce(
     ranked.length
@@ -152,7 +197,7 @@ function showAdvice(place, request, answer, actions) {
   );
 }
 
-function showEstimate(place, request, answer, actions) {
+function showEstimate(place, request, answer, tools) {
   const plan = {
     title: `My configuration: ${meshText(answer.mesh)}`,
     config: answer.config ?? request.config,
@@ -175,13 +220,14 @@ function showEstimate(place, request, answer, actions) {
       ),
       runNote(request, answer),
     ),
-    ...planDetail(plan, actions(plan)),
+    h('div', { class: 'results plan-detail' }, planDetail(plan, toolsOf(plan, tools, place.id === 'results' ? '' : 'run-'))),
   );
+  keepView({ plan: 'mine' });
   announce(`Estimated: ${seconds(answer.step_time_s)} per step, ${words(answer.fit_verdict)}`);
 }
 
-// Fills `place` with the answer to `request`. actions(plan) gives the buttons beside a plan's settings.
-export function showAnswer(place, request, answer, actions = () => []) {
-  if (Array.isArray(answer.ranked)) showAdvice(place, request, answer, actions);
-  else showEstimate(place, request, answer, actions);
+// Fills `place` with the answer to `request`. tools: {actions(plan)?: buttons beside a plan's title, repair(plan, change)?}.
+export function showAnswer(place, request, answer, tools = {}) {
+  if (Array.isArray(answer.ranked)) showAdvice(place, request, answer, tools);
+  else showEstimate(place, request, answer, tools);
 }

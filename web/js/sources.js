@@ -4,6 +4,8 @@ import { get } from './api.js';
 import { h, table } from './dom.js';
 import { failure } from './failure.js';
 import { compact, count, words } from './format.js';
+import { formulaOf } from './glossary.js';
+import { inline } from './inline.js';
 
 function formulas(parts) {
   const shown = parts.filter((part) => part.formula || part.source);
@@ -12,14 +14,14 @@ function formulas(parts) {
     'Formulas of the time parts',
     [
       { title: 'Part' },
-      { title: 'Formula' },
+      { title: 'Formula', prose: true },
       { title: 'From' },
       { title: 'Per step', number: true },
       { title: 'FLOPs per device', number: true },
     ],
     shown.map((part) => [
       words(part.name),
-      part.formula ? h('code', null, part.formula) : '–',
+      part.formula ? [h('code', null, part.formula), h('span', { class: 'second' }, inline(formulaOf(part.formula) ?? ''))] : '–',
       part.source ?? '–',
       count(part.count),
       part.flops_per_device > 0 ? compact(part.flops_per_device) : '–',

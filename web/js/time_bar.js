@@ -1,11 +1,19 @@
 // Where the step's time goes: the exposed parts, which add up to the step, and how busy each resource is, hidden work included.
 
-import { linkRows, stackedBars, swatch } from './bar.js';
+import { letter, linkRows, stackedBars } from './bar.js';
 import { h, table } from './dom.js';
+import { term, termOfResource } from './glossary.js';
 import { percent, plural, resource, seconds, secondsLike, secondsRange, words } from './format.js';
 
 const SMALL = 1e-9;
-const GREY = 7; // resources are not parts: no letter, one colour
+const SMALL_SHARE = 0.01; // parts below it are folded
+
+export const resourceClass = (name) => `res-${name}`;
+
+// The letter of a part on the colour of its resource.
+function mark(part) {
+  return h('span', { class: `swatch ${resourceClass(part.resource)}` }, letter(part.index));
+}
 
 // Largest exposed part first, then what is wholly hidden; the index is the part's letter everywhere.
 export function orderParts(parts) {
@@ -28,23 +36,45 @@ export function byResource(parts) {
 
 function exposedTable(parts, step) {
   const exposed = parts.filter((part) => part.exposed_seconds > SMALL);
+  const large = exposed.filter((part) => part.exposed_seconds >= SMALL_SHARE * step);
+  const small = exposed.slice(large.length);
   const total = exposed.reduce((all, part) => all + part.exposed_seconds, 0);
-  return table(
+  const folded = small.reduce((all, part) => all + part.exposed_seconds, 0);
+  const row = (part) => [
+    [mark(part), ' ', words(part.name)],
+    term(termOfResource(part.resource), words(part.resource)),
+    secondsLike(part.exposed_seconds, step),
+    percent(part.exposed_seconds / step),
+  ];
+  const columns = () => [
+    { title: 'Part' },
+    { title: 'Resource' },
+    { title: 'Exposed', label: term('exposed', 'Exposed'), number: true },
+    { title: 'Of step', number: true },
+  ];
+  const fold = small.length > 1;
+  const list = table(
     'Exposed parts of the step, adding up to the step time',
+    columns(),
     [
-      { title: 'Part' },
-      { title: 'Resource' },
-      { title: 'Exposed', number: true },
-      { title: 'Of step', number: true },
+      ...(fold ? large : exposed).map(row),
+      ...(fold
+        ? [[`${small.length} parts below 1 %`, '', secondsLike(folded, step), percent(folded / step)]]
+        : []),
     ],
-    exposed.map((part) => [
-      [swatch(part.index), ' ', words(part.name)],
-      words(part.resource),
-      secondsLike(part.exposed_seconds, step),
-      percent(part.exposed_seconds / step),
-    ]),
     { footer: ['Step', '', secondsLike(total, step), percent(total / step)] },
   );
+  return [
+    list,
+    fold
+      ? h(
+          'details',
+          null,
+          h('summary', null, `The ${small.length} parts below 1 % of the step`),
+          table('Parts below 1 % of the step', columns(), small.map(row)),
+        )
+      : null,
+  ];
 }
 
 function hiddenTable(parts, step) {
@@ -65,7 +95,7 @@ function hiddenTable(parts, step) {
         { title: 'Of it all', number: true },
       ],
       hidden.map((part) => [
-        [swatch(part.index), ' ', words(part.name)],
+        [mark(part), ' ', words(part.name)],
         words(part.resource),
         secondsLike(part.hidden_seconds, step),
         percent(part.hidden_seconds / part.seconds),
@@ -74,13 +104,9 @@ function hiddenTable(parts, step) {
   );
 }
 
-export function timeBar(estimate) {
-  const parts = orderParts(estimate.time_parts ?? []);
-  const step = estimate.step_time_s;
+function exposedChart(parts, step) {
   const exposed = parts.filter((part) => part.exposed_seconds > SMALL);
-  const busy = byResource(parts);
-  const scale = Math.max(step, ...busy.map((row) => row.exposed + row.hidden)) || 1;
-  const chart = stackedBars({
+  return stackedBars({
     label: `Step time ${seconds(step)}: ${exposed
       .slice(0, 4)
       .map((part) => `${words(part.name)} ${seconds(part.exposed_seconds)}`)
@@ -88,28 +114,60 @@ export function timeBar(estimate) {
     scale: step || 1,
     rows: [
       {
-        label: 'Exposed parts',
+        label: 'Exposed parts, coloured by resource',
         parts: exposed.map((part) => ({
           index: part.index,
+          colour: resourceClass(part.resource),
           value: part.exposed_seconds,
-          title: `${words(part.name)}: ${seconds(part.exposed_seconds)}`,
+          title: `${words(part.name)} (${resource(part.resource)}): ${seconds(part.exposed_seconds)}`,
         })),
       },
     ],
   });
+}
+
+function resourceKey(parts) {
+  return h(
+    'ul',
+    { class: 'key' },
+    byResource(parts)
+      .filter((row) => row.exposed > SMALL)
+      .map((row) =>
+        h(
+          'li',
+          null,
+          h('span', { class: `swatch ${resourceClass(row.resource)}`, 'aria-hidden': 'true' }),
+          term(termOfResource(row.resource), resource(row.resource)),
+        ),
+      ),
+  );
+}
+
+// The step at a glance: the exposed parts in one line, with the resources' colours.
+export function timeStrip(estimate) {
+  const parts = orderParts(estimate.time_parts ?? []);
+  return h('div', null, exposedChart(parts, estimate.step_time_s), resourceKey(parts));
+}
+
+export function timeBar(estimate) {
+  const parts = orderParts(estimate.time_parts ?? []);
+  const step = estimate.step_time_s;
+  const busy = byResource(parts);
+  const scale = Math.max(step, ...busy.map((row) => row.exposed + row.hidden)) || 1;
+  const chart = exposedChart(parts, step);
   const use = stackedBars({
     label: `Busy time by resource: ${busy.map((row) => `${resource(row.resource)} ${seconds(row.exposed + row.hidden)}, of it hidden ${seconds(row.hidden)}`).join('; ')}.`,
     scale,
     rows: busy.map((row) => ({
       label: `${resource(row.resource)} · exposed ${secondsLike(row.exposed, step)}${row.hidden > SMALL ? `, hidden ${secondsLike(row.hidden, step)}` : ''}`,
       parts: [
-        { index: GREY, value: row.exposed, class: 'exposed-part', title: `exposed ${seconds(row.exposed)}` },
-        { index: GREY, value: row.hidden, class: 'hidden-part', title: `hidden ${seconds(row.hidden)}` },
+        { colour: resourceClass(row.resource), value: row.exposed, class: 'exposed-part', title: `exposed ${seconds(row.exposed)}` },
+        { colour: resourceClass(row.resource), value: row.hidden, class: 'hidden-part', title: `hidden ${seconds(row.hidden)}` },
       ],
     })),
   });
-  const list = exposedTable(parts, step);
-  linkRows(chart, list.querySelectorAll('tbody tr'));
+  const list = h('div', null, exposedTable(parts, step));
+  linkRows(chart, list.querySelectorAll('tbody tr:has(.swatch)'));
   return h(
     'section',
     { class: 'panel' },
@@ -124,6 +182,7 @@ export function timeBar(estimate) {
       ),
     ),
     chart,
+    resourceKey(parts),
     h(
       'div',
       { class: 'beside' },

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import test from 'node:test';
-import { axe } from '../browser.mjs';
+import { axe, openTab } from '../browser.mjs';
 import { RUNS, advice } from '../fixture.mjs';
 import { pages } from '../pages_setup.mjs';
 
@@ -27,6 +27,7 @@ test('each file of the chosen plan is downloaded as the daemon made it', async (
   };
   const page = await open(stored({ 'xpk.sh': file }));
   await page.check('#run-plan-2');
+  await openTab(page, 'Run it');
   const table = page.getByRole('table', { name: 'Files of plan 2' });
   const names = ['maxtext.sh', 'maxtext.yml', 'libtpu.env', 'xpk.sh', 'gcluster.sh', 'jobset.yaml', 'verify.sh', 'report.md', 'trace.json', 'ranked.csv'];
   assert.deepEqual(await table.locator('tbody th').allInnerTexts(), names);
@@ -48,6 +49,7 @@ test('a file is copied, and a refusal is said on its button', async () => {
     }),
   );
   const row = (name) => page.getByRole('row', { name: new RegExp(`^${name}`) });
+  await openTab(page, 'Run it');
   await page.getByRole('button', { name: 'Copy: libtpu.env' }).click();
   await row('libtpu.env').getByText('Copied').waitFor();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'LIBTPU_INIT_ARGS=--xla_a=1\n');
@@ -59,6 +61,7 @@ test('a file is copied, and a refusal is said on its button', async () => {
 test('a plan that is not stored says how its files are had', async () => {
   const answers = { [`GET /v1/runs/${ID}`]: () => ({ ...RUNS[0], request: REQUEST, response: advice(1) }) };
   const page = await open(answers);
+  await openTab(page, 'Run it');
   await page.getByText('Stored as a run, the plan also comes as files').waitFor();
   assert.equal(await page.getByRole('button', { name: /^Download:/ }).count(), 0);
 });

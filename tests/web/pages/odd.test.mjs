@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { axe } from '../browser.mjs';
+import { axe, everyTab } from '../browser.mjs';
 import { RUNS, advice, estimate } from '../fixture.mjs';
 import { tuning } from '../kernel_fixture.mjs';
 import { SENSITIVITIES, machines } from '../machines_fixture.mjs';
@@ -13,17 +13,14 @@ const { open } = pages({ path: '/#/?model=llama3.1-70b' });
 const LONG = 'a-very-long-label-without-a-single-space-in-it-'.repeat(5);
 
 async function holds(page, place = '#results') {
-  await page.locator('details').evaluateAll((all) =>
-    all.forEach((part) => {
-      part.open = true;
-    }),
-  );
-  assert.doesNotMatch(await page.locator(place).innerText(), /\bNaN\b|undefined|\bnull\b|\[object|Infinity/);
-  assert.ok(
-    await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
-    'the page is no wider than the screen',
-  );
-  assert.deepEqual(await axe(page), []);
+  await everyTab(page, async () => {
+    assert.doesNotMatch(await page.locator(place).innerText(), /\bNaN\b|undefined|\bnull\b|\[object|Infinity/);
+    assert.ok(
+      await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
+      'the page is no wider than the screen',
+    );
+    assert.deepEqual(await axe(page), []);
+  });
 }
 
 async function ask(page, ready = '#results .panel') {

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { openTab } from '../browser.mjs';
 import { advice, estimate } from '../fixture.mjs';
 import { pages } from '../pages_setup.mjs';
 
@@ -29,16 +30,17 @@ test('the ranked table shows each plan with units and the first one in full', as
   assert.match(await text(page, '#detail h2'), /^Plan 1: fsdp 64 × context 2$/);
 });
 
-test('plans that the prediction cannot tell apart are marked as tied', async () => {
+test('each plan says in one clause why it stands there, and a tie says so', async () => {
   const page = await open({}, { path: withJob });
   await page.click('#submit');
   await page.waitForSelector('#ranked');
   assert.deepEqual(
     (await page.locator('#ranked tbody th').allInnerTexts()).map((cell) => cell.replaceAll(/\s+/g, ' ').trim()),
-    ['Plan 1 tie 1', 'Plan 2 tie 1', 'Plan 3'],
+    ['Plan 1 advised fastest simplest', 'Plan 2', 'Plan 3 safest'],
   );
-  await page.getByText('differ by less than 0.5 %').waitFor();
-  await page.getByText('Ordered by the upper end of the interval').waitFor();
+  assert.match(await text(page, '#ranked tbody tr:nth-child(2) .clause'), /^\+7\.0 % a token against plan 1: .*a tie/);
+  assert.doesNotMatch(await text(page, '#ranked tbody tr:nth-child(3) .clause'), /tie/);
+  await page.getByText('slow ends within 0.5 % are a tie').waitFor();
 });
 
 test('each plan shows its interval on one scale, and a confidence that is not the usual one', async () => {
@@ -91,6 +93,7 @@ test('my configuration stands beside the plans, with what each gains', async () 
   assert.deepEqual(cells, ['remat_policy full custom remat 15.0 %', 'out_proj unset device remat']);
   await page.check('#plan-mine');
   assert.match(await text(page, '#detail h2'), /^My configuration/);
+  await openTab(page, 'Run it');
   assert.match(await page.locator('#detail pre').first().innerText(), /^remat_policy=full$/);
 });
 

@@ -19,7 +19,7 @@ for (const [scheme, width] of [
     await first.waitFor();
     assert.match(
       await first.innerText(),
-      /after\s+advise\s+demo\s+llama3\.1-70b\s+tpu7x 4x4x4\s+6\.800 s\s+71\.5 GiB fits\s+2026-11-21 05:00 UTC/,
+      /after\s+advise\s+demo\s+llama3\.1-70b\s+tpu7x 4x4x4\s+6\.800 s\s+71\.5 GiB\s+fits\s+2026-11-21 05:00 UTC/,
     );
     assert.equal(await page.getAttribute('#nav-runs', 'aria-current'), 'page');
     assert.deepEqual(await axe(page), []);
@@ -63,7 +63,7 @@ test('a stored estimate opens in full and goes back into the form', async () => 
     { [`GET /v1/runs/${id}`]: () => ({ ...RUNS[1], request, response: estimate() }) },
     { path: `/#/runs/${id}` },
   );
-  await page.getByRole('heading', { name: 'Step time' }).waitFor();
+  await page.locator('.plan-head').waitFor();
   assert.equal(await page.locator('h1').locator('visible=true').innerText(), 'before');
   await page.getByRole('link', { name: 'Open in the form' }).click();
   await page.locator('#form').waitFor(); // shown and filled in one go

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { queryToState, stateToQuery } from '../../../web/js/permalink.js';
 import { parseMachines, writeMachines } from '../../../web/js/machines_text.js';
-import { DEFAULTS, buildRequest, fieldOfPointer, stateOfRequest } from '../../../web/js/request.js';
+import { DEFAULTS, buildRequest, fieldOfPointer, inheritedOf, stateOfRequest } from '../../../web/js/request.js';
 
 const job = { ...DEFAULTS, model: 'llama3.1-70b', chip: 'tpu7x', topology: '4x4x4' };
 
@@ -46,10 +46,20 @@ test('my configuration becomes an estimate request, or the baseline of an advise
   assert.deepEqual(estimate.body, {
     model: 'llama3.1-70b',
     cluster: { chip: 'tpu7x', topology: '4x4x4', slices: 1 },
-    config: { steps: 3 },
+    config: { steps: 3, max_target_length: 8192, per_device_batch_size: 1 },
     xla_flags: ['--xla_a=1'],
   });
-  assert.deepEqual(buildRequest(mine).body.baseline, { config: { steps: 3 }, xla_flags: ['--xla_a=1'] });
+  assert.deepEqual(buildRequest(mine).body.baseline, { config: estimate.body.config, xla_flags: ['--xla_a=1'] });
+});
+
+test('what pasted settings leave open comes from the form, a batch of all devices divided by them', () => {
+  const of = (state, config = {}, devices = 128) => inheritedOf({ ...DEFAULTS, ...state }, config, devices);
+  assert.deepEqual(of({ seq_len: '8,192', batch: '2' }), { max_target_length: 8192, per_device_batch_size: 2 });
+  assert.deepEqual(of({ batch_kind: 'global_batch_sequences', batch: '64' }).per_device_batch_size, 0.5);
+  const tokens = { batch_kind: 'tokens_per_step', batch: String(128 * 4096 * 3) };
+  assert.deepEqual(of(tokens, { max_target_length: 4096 }), { per_device_batch_size: 3 });
+  assert.deepEqual(of({ batch_kind: 'global_batch_sequences', batch: '64' }, {}, null), { max_target_length: 8192 });
+  assert.deepEqual(of({}, { max_target_length: 1, per_device_batch_size: 1 }), {});
 });
 
 test('unknown pins are refused, unknown keys of a baseline only warned about', () => {

@@ -1,0 +1,207 @@
+// How one gets about, against the stand-in daemon: links, tabs, order, suggestions, repairs, themes, paper.
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { axe, openTab, reopen } from '../browser.mjs';
+import { advice, estimate } from '../fixture.mjs';
+import { pages } from '../pages_setup.mjs';
+
+const JOB = '/#/?model=llama3.1-70b';
+const GIB = 1024 ** 3;
+const { open } = pages();
+const text = (page, selector) => page.locator(selector).innerText();
+
+test('a link runs at once and shows the chosen plan and tab again', async () => {
+  const page = await open({}, { path: JOB });
+  await page.click('#submit');
+  await page.waitForSelector('#ranked');
+  await page.check('#plan-2');
+  await openTab(page, 'Memory');
+  await page.waitForFunction(() => window.location.hash.endsWith('plan=2&tab=memory'));
+  await reopen(page);
+  await page.getByRole('tabpanel', { name: 'Memory' }).waitFor();
+  assert.match(await text(page, '#detail h2'), /^Plan 2/);
+  assert.equal(await page.locator('#plan-2').isChecked(), true);
+  await page.fill('#batch', '4');
+  await page.waitForFunction(() => window.location.hash === '#/?model=llama3.1-70b&batch=4'); // names no plan: another question
+});
+
+test('an example of the empty page is answered by one click', async () => {
+  const page = await open();
+  await page.click('#example');
+  await page.waitForSelector('#ranked');
+  assert.equal(await page.inputValue('#model'), 'llama3.1-70b');
+  assert.equal(await page.inputValue('#batch'), '2');
+});
+
+test('tabs are moved through with arrow keys', async () => {
+  const page = await open({}, { path: `${JOB}&plan=1` });
+  await page.getByRole('tab', { name: 'Overview' }).focus();
+  await page.keyboard.press('ArrowRight');
+  assert.equal(await page.getByRole('tab', { name: 'Time' }).getAttribute('aria-selected'), 'true');
+  await page.getByRole('table', { name: /^Exposed parts/ }).waitFor();
+  await page.keyboard.press('End');
+  await page.getByRole('region', { name: 'MaxText settings' }).waitFor();
+  assert.equal(await page.locator('[role="tabpanel"]:visible').count(), 1);
+});
+
+test('parts below one percent are folded, and the table still adds up to the step', async () => {
+  const page = await open({}, { path: `${JOB}&plan=1&tab=time` });
+  const table = page.getByRole('table', { name: /^Exposed parts/ });
+  await table.waitFor();
+  const shares = (await table.locator('tbody tr td:last-child').allInnerTexts()).map(Number.parseFloat);
+  assert.ok(Math.abs(shares.reduce((all, share) => all + share, 0) - 100) < 0.5, shares.join());
+  assert.equal(await page.locator('#plan-panel-time .chart .res-mxu').count() >= 4, true, 'coloured by resource');
+});
+
+test('plans are in the order of the rule that is shown, and another rule can be chosen', async () => {
+  const answer = advice(3);
+  const slow = answer.ranked[0].estimate; // the best by its slow end, not by its middle
+  Object.assign(slow, { step_time_s: 7.35, step_time_low_s: 7.3, step_time_high_s: 7.4 });
+  Object.assign(answer.ranked[1].estimate, { step_time_high_s: 7.5, fit_probability: 0.97 });
+  Object.assign(answer.ranked[2].estimate, { step_time_high_s: 8, fit_probability: 0.999 });
+  const page = await open({ 'POST /v1/advise': () => answer }, { path: `${JOB}&plan=1` });
+  await page.waitForSelector('#ranked');
+  const numbers = async () =>
+    (await page.locator('#ranked tbody input').evaluateAll((all) => all.map((box) => box.value))).join();
+  assert.equal(await numbers(), '2,1,3');
+  assert.equal(await text(page, '#ranked thead th[aria-sort]'), 'Step time');
+  assert.match(await text(page, '#ranked tbody tr:nth-child(1)'), /fastest[\s\S]*slow end \+1\.4 %, a tie/);
+  assert.match(await text(page, '#ranked tbody tr:nth-child(2)'), /advised[\s\S]*7\.400 s, is the earliest of all/);
+  assert.match(await text(page, '#ranked tbody tr:nth-child(3)'), /safest/);
+  await page.selectOption('#plan-order', 'slow');
+  assert.equal(await numbers(), '1,2,3');
+  assert.equal(await page.locator('#plan-1').isChecked(), true, 'the choice stays');
+  await page.selectOption('#plan-order', 'certain');
+  assert.match(await numbers(), /^3,2/);
+});
+
+test('pasted settings take length and batch from the form, and the page says so', async () => {
+  const sent = [];
+  const answers = { 'POST /v1/advise': (body) => sent.push(body) && advice(1) };
+  const page = await open(answers, { path: `${JOB}&batch_kind=global_batch_sequences&batch=256` });
+  await page.click('#mine-details summary');
+  await page.fill('#config', 'remat_policy=full');
+  assert.match(await text(page, '#config-inherits'), /max_target_length=8192, per_device_batch_size=2\./);
+  await page.click('#submit');
+  await page.waitForSelector('#ranked');
+  assert.deepEqual(sent[0].baseline.config, { remat_policy: 'full', max_target_length: 8192, per_device_batch_size: 2 });
+  await page.fill('#config', 'max_target_length=4096\nper_device_batch_size=1');
+  assert.equal(await page.locator('#config-inherits').textContent(), '');
+});
+
+test('what an error suggests is entered by a button, a key of pasted settings in its place', async () => {
+  const errors = [
+    { pointer: '/model', detail: 'the catalog has no model "lama"', hint: 'did you mean `llama3.1-70b`?' },
+    { pointer: '/cluster/topology', detail: '4x4x5 is no slice', hint: 'nearest slices of tpu7x: 4x4x4 (64 chips) 4x4x8 (128 chips)' },
+    { pointer: '/pins/remat_polic', detail: 'MaxText has no key `remat_polic`', hint: 'did you mean `remat_policy`?' },
+  ];
+  const answers = { 'POST /v1/advise': () => ({ status: 422, title: 'The request has `members` that are wrong', errors }) };
+  const page = await open(answers, { path: '/#/?model=lama&topology=4x4x5&pins=remat_polic%3Dfull' });
+  await page.click('#submit');
+  await page.waitForSelector('#model-error');
+  assert.doesNotMatch(await text(page, '#form'), /`/, 'no marks of code');
+  assert.deepEqual(await axe(page), []);
+  await page.getByRole('button', { name: 'Use llama3.1-70b' }).click();
+  await page.getByRole('button', { name: 'Use 4x4x4' }).click();
+  await page.getByRole('button', { name: 'Use remat_policy' }).click();
+  assert.equal(await page.inputValue('#model'), 'llama3.1-70b');
+  assert.equal(await page.inputValue('#topology'), '4x4x4');
+  assert.equal(await page.inputValue('#pins'), 'remat_policy=full');
+  assert.equal(await page.locator('#model').getAttribute('aria-invalid'), null);
+});
+
+for (const scheme of ['light', 'dark'])
+  test(`an answer beside a later failure says that it is the older one: ${scheme}`, async () => {
+    let fail = false;
+    const answers = { 'POST /v1/advise': () => (fail ? { status: 503, title: 'Too busy' } : advice(2)) };
+    const page = await open(answers, { path: `${JOB}&plan=1`, scheme });
+    await page.waitForSelector('#ranked');
+    fail = true;
+    await page.click('#submit');
+    await page.getByText('What is below answers the one before it').waitFor();
+    assert.deepEqual(await axe(page), []);
+    fail = false;
+    await page.click('#submit');
+    await page.getByText('What is below answers the one before it').waitFor({ state: 'detached' });
+  });
+
+test('a plan that does not fit looks like one and is repaired by a button', async () => {
+  const sent = [];
+  const short = {
+    ...estimate(),
+    fit_verdict: 'does_not_fit',
+    fits: false,
+    hbm_bytes_per_device: 120 * GIB,
+    config: { remat_policy: 'minimal', per_device_batch_size: 8 },
+    advice: [{ severity: 'error', code: 'memory_exceeded', message: 'too much', change: { remat_policy: 'full' }, gain_frac: null }],
+  };
+  const answers = { 'POST /v1/estimate': (body) => (sent.push(body) === 1 ? short : estimate()) };
+  const page = await open(answers, { path: `${JOB}&mode=estimate&config=remat_policy%3Dminimal&plan=mine` });
+  const banner = page.getByRole('group', { name: 'Does not fit' });
+  await banner.waitFor();
+  assert.match(await banner.innerText(), /120\.0 GiB needed[\s\S]*25\.3 GiB too much[\s\S]*remat_policy=full/);
+  assert.doesNotMatch(await text(page, '.summary'), /MFU/);
+  assert.deepEqual(await axe(page), []);
+  await openTab(page, 'Memory');
+  assert.match(await text(page, '#plan-panel-memory'), /needed on each device/);
+  await banner.getByRole('button', { name: 'Repair and estimate' }).click();
+  await banner.waitFor({ state: 'detached' });
+  assert.deepEqual(sent[1].config, { remat_policy: 'full', per_device_batch_size: 8, max_target_length: 8192 });
+});
+
+test('a term explains itself: what it means, how it is computed, where that is from', async () => {
+  const page = await open({}, { path: `${JOB}&plan=1` });
+  await page.waitForSelector('#ranked');
+  await page.locator('.facts').getByRole('button', { name: 'MFU' }).click();
+  const card = page.getByRole('dialog', { name: 'MFU' });
+  assert.match(await card.innerText(), /utilisation[\s\S]*model FLOPs per step[\s\S]*Source:/);
+  assert.deepEqual(await axe(page), []);
+  await page.keyboard.press('Escape');
+  await card.waitFor({ state: 'hidden' });
+});
+
+test('light and dark are switched by hand and kept', async () => {
+  const page = await open({}, { scheme: 'light' });
+  const colour = () => page.evaluate(() => window.getComputedStyle(document.body).backgroundColor);
+  const light = await colour();
+  await page.click('#theme');
+  await page.click('#theme');
+  assert.equal(await text(page, '#theme'), 'Theme: Dark');
+  const dark = await colour();
+  assert.notEqual(dark, light);
+  assert.deepEqual(await axe(page), []);
+  await reopen(page);
+  assert.equal(await colour(), dark);
+});
+
+test('on paper all tabs stand one below the other, with colours', async () => {
+  const page = await open({}, { path: `${JOB}&plan=1` });
+  await page.waitForSelector('#ranked');
+  await page.emulateMedia({ media: 'print' });
+  for (const name of ['Overview', 'Time', 'Memory', 'Mesh', 'Kernels', 'Run it'])
+    await page.getByRole('tabpanel', { name, exact: true }).waitFor();
+  await page.getByRole('table', { name: /Memory parts/ }).waitFor();
+  const exact = await page
+    .locator('#detail .chart rect.gap')
+    .first()
+    .evaluate((rect) => window.getComputedStyle(rect).printColorAdjust ?? window.getComputedStyle(rect).webkitPrintColorAdjust);
+  assert.equal(exact, 'exact');
+  assert.equal(await page.locator('#ranked thead').isVisible(), true);
+});
+
+test('nothing jumps while the page fills, on a phone', async () => {
+  const page = await open({}, { path: `${JOB}&plan=1`, width: 360 });
+  await page.waitForSelector('#ranked');
+  const shift = await page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        let all = 0;
+        new PerformanceObserver((list) => {
+          for (const entry of list.getEntries()) if (!entry.hadRecentInput) all += entry.value;
+        }).observe({ type: 'layout-shift', buffered: true });
+        window.requestAnimationFrame(() => window.setTimeout(() => resolve(all), 300));
+      }),
+  );
+  assert.ok(shift <= 0.1, `layout shift ${shift}`);
+});

@@ -292,6 +292,7 @@ fuzz: ## libFuzzer with sanitizers on each entry point, FUZZ_SECONDS each; a fai
 .PHONY: load
 load: all ## the daemon under load for half a minute: a table, and gates on ratios, errors, memory and descriptors
 	@PROGRAM=$(PROGRAM) tests/load/run.sh
+	@PROGRAM=$(PROGRAM) tests/load/sweeps.sh
 
 .PHONY: compose-test
 compose-test: ## docker/compose.yaml for real, in a container engine of its own (root; minutes)

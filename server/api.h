@@ -20,6 +20,11 @@ adv_code adv_api_refuse_store(adv_err *err);
 ADV_MUST_CHECK adv_code adv_api_run_engine(struct adv_exchange *exchange, int kind, const char *json,
                                            size_t json_bytes, struct adv_answer *answer, adv_err *err);
 
+/* The request's Idempotency-Key into `idempotency`, whose key is NULL without one; false with the problem in
+ * the reply when it is malformed. */
+struct adv_idempotency;
+ADV_MUST_CHECK bool adv_api_read_key(struct adv_exchange *exchange, struct adv_idempotency *idempotency);
+
 /* ?limit= of a list's page and ?rank= of an advise run's plan, 50 and 1 without. false with the problem in
  * the reply. */
 ADV_MUST_CHECK bool adv_api_read_limit(struct adv_exchange *exchange, int *limit);
@@ -75,6 +80,18 @@ void adv_api_verifications_list(struct adv_exchange *exchange);
 void adv_api_verification_get(struct adv_exchange *exchange);
 void adv_api_verification_events(struct adv_exchange *exchange);
 void adv_api_verification_delete(struct adv_exchange *exchange);
+
+void adv_api_sweep_post(struct adv_exchange *exchange);
+void adv_api_sweeps_list(struct adv_exchange *exchange);
+void adv_api_sweep_get(struct adv_exchange *exchange);
+void adv_api_sweep_item_get(struct adv_exchange *exchange);
+void adv_api_sweep_events(struct adv_exchange *exchange);
+void adv_api_sweep_delete(struct adv_exchange *exchange);
+
+/* Whether the client would rather not wait (Prefer: respond-async), and may have its answer kept. */
+bool adv_api_wants_async(const struct adv_exchange *exchange);
+/* On a worker that has a database: the request becomes a sweep of one item. */
+void adv_api_answer_async(struct adv_exchange *exchange);
 
 void adv_api_livez(struct adv_exchange *exchange);
 void adv_api_readyz(struct adv_exchange *exchange);

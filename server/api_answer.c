@@ -12,9 +12,7 @@
 
 #define LONGEST_KEY 255
 
-/* The request's Idempotency-Key into `idempotency`; false with the problem in the reply when it is malformed.
- */
-static bool read_key(struct adv_exchange *exchange, struct adv_idempotency *idempotency)
+bool adv_api_read_key(struct adv_exchange *exchange, struct adv_idempotency *idempotency)
 {
     const char *key = exchange->headers[ADV_HEADER_IDEMPOTENCY_KEY];
     memset(idempotency, 0, sizeof *idempotency);
@@ -264,8 +262,12 @@ void adv_api_answer(struct adv_exchange *exchange)
         adv_reply_error(exchange, ADV_E_MEMORY, "", NULL, "no memory for the request");
         return;
     }
-    if (!adv_exchange_check_query(exchange, no_query) || !read_key(exchange, &pending->idempotency)) return;
-    if (!pending->idempotency.key) {
+    if (!adv_exchange_check_query(exchange, no_query) || !adv_api_read_key(exchange, &pending->idempotency))
+        return;
+    if (exchange->route->kind == ADV_REQUEST_ADVISE && adv_api_wants_async(exchange)) {
+        exchange->next = adv_api_answer_async;
+        exchange->next_place = ADV_ROUTE_STORE;
+    } else if (!pending->idempotency.key) {
         compute(exchange);
     } else if (!replay(exchange, &pending->idempotency)) {
         exchange->next = compute;

@@ -18,6 +18,7 @@
 
 struct adv_http;
 struct adv_settings;
+struct adv_sweeper;
 
 struct adv_app {
     struct adv_config asked;                 /* as given, before counts were chosen */
@@ -34,6 +35,7 @@ struct adv_app {
     struct adv_pool *engine_pool;  /* searches: advise, tune */
     struct adv_pool *quick_pool;   /* estimate, simulate, lint: never behind a search */
     struct adv_pool *store_pool;   /* what only reads the database never waits behind a search */
+    struct adv_sweeper *sweeper;   /* NULL: this daemon works off no sweeps */
     struct adv_http *http;
     struct adv_settings *reloaded; /* of reload.c */
     atomic_bool draining;

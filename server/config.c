@@ -52,6 +52,8 @@ static const struct setting settings[] = {
      "machines times top_k that one request may ask for, twice with sensitivities; 0: no limit", true},
     {"store_workers", SETTING_COUNT, FIELD(store_workers_count), "4", 1, 64,
      "threads that wait for the database, each with a connection", false},
+    {"sweep_workers", SETTING_COUNT, FIELD(sweep_workers_count), "1", 0, 256,
+     "threads that work off sweeps, behind all others; 0: other daemons do", false},
     {"cache_mib", SETTING_COUNT, FIELD(cache_mib), "64", 0, 65536,
      "MiB of answers kept in memory for questions asked again; 0: none", false},
     {"queue", SETTING_COUNT, FIELD(queue_count), "256", 1, 65536, "requests that may wait for a worker",

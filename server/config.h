@@ -31,7 +31,8 @@ struct adv_config {
     long quick_workers_count;                                    /* 0 = by the number of processors */
     long plans_count; /* that one request may ask for, machines times top_k; 0 = no limit */
     long cache_mib;   /* of answers kept */
-    long queue_count; /* requests waiting for a worker, per pool */
+    long sweep_workers_count;
+    long queue_count;                                 /* requests waiting for a worker, per pool */
     long connections_count, connections_per_ip_count; /* per-ip 0 = no limit */
     long request_timeout_s;                           /* to send a whole request */
     long idle_timeout_s;                              /* keep-alive */

@@ -40,6 +40,7 @@ struct adv_route;
     X(IF_NONE_MATCH, "If-None-Match")                                                                        \
     X(LAST_EVENT_ID, "Last-Event-ID")                                                                        \
     X(ORIGIN, "Origin")                                                                                      \
+    X(PREFER, "Prefer")                                                                                      \
     X(REQUEST_ID, "X-Request-Id")                                                                            \
     X(REQUEST_TIMEOUT, "Request-Timeout")                                                                    \
     X(SEC_FETCH_SITE, "Sec-Fetch-Site")                                                                      \

@@ -27,10 +27,7 @@ static adv_code save(struct adv_exchange *exchange, const struct adv_run *run,
     return code;
 }
 
-adv_code adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind, const char *request,
-                  const struct adv_answer *answer, const struct adv_idempotency *idempotency,
-                  struct adv_text *response, char run_id[ADV_UUID_BYTES], enum adv_store_outcome *outcome,
-                  adv_err *err)
+const char *adv_keep_kind(enum adv_request_kind kind)
 {
     static const char *const kinds[] = {
         [ADV_REQUEST_ESTIMATE] = "estimate",
@@ -38,11 +35,19 @@ adv_code adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind, con
         [ADV_REQUEST_SIMULATE] = "kernel",
         [ADV_REQUEST_TUNE] = "kernel",
     };
+    return kinds[kind];
+}
+
+adv_code adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind, const char *request,
+                  const struct adv_answer *answer, const struct adv_idempotency *idempotency,
+                  struct adv_text *response, char run_id[ADV_UUID_BYTES], enum adv_store_outcome *outcome,
+                  adv_err *err)
+{
     struct adv_app *app = exchange->app;
     struct adv_answer named = *answer; /* under the project that the token is for, where none was said */
     if (exchange->project[0] && !named.project[0])
         (void)snprintf(named.project, sizeof named.project, "%s", exchange->project);
-    struct adv_run run = {.kind = kinds[kind],
+    struct adv_run run = {.kind = adv_keep_kind(kind),
                           .answer = &named,
                           .engine_version = adv_engine_version(),
                           .catalog_hash = adv_catalog_hash(app->catalog),

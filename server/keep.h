@@ -8,6 +8,9 @@
 
 #define ADV_LIMIT_STORED_BYTES (64u * 1024u * 1024u) /* an advise with 100 rows of 40 KiB takes 4 MiB */
 
+/* Under which kind a run of such a request is kept: "estimate", "advise", "kernel". */
+const char *adv_keep_kind(enum adv_request_kind kind);
+
 /* Stores the answer and appends it, with run_id and "stored": true, to `response`: ADV_OK means that it is in
  * the database. Where it cannot be stored (logged, counted) and the request said "try", `response` is the
  * answer with "stored": false and the code ADV_OK all the same; otherwise the code and `err` say why not.

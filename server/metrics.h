@@ -31,6 +31,7 @@
     X(CACHE_MISSES, "answer_cache_total{result=\"miss\"}", NULL)                                             \
     X(RUNS_STORED, "runs_stored_total", "Answers stored as runs")                                            \
     X(RUNS_NOT_STORED, "runs_not_stored_total", "Answers that could not be stored when asked")               \
+    X(SWEEP_ITEMS, "sweep_items_total", "Items of sweeps that this daemon has ended")                        \
     X(DB_QUERIES, "db_queries_total", "Database statements run")                                             \
     X(DB_LOST, "db_errors_total{class=\"connection\"}", "Database errors, by class")                         \
     X(DB_TIMEOUT, "db_errors_total{class=\"timeout\"}", NULL)                                                \

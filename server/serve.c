@@ -15,6 +15,7 @@
 #include "server/cli.h"
 #include "server/http.h"
 #include "server/reload.h"
+#include "server/sweeper.h"
 
 #define SEARCHER_NICENESS 5 /* a third of the share of a thread that is not nice */
 
@@ -104,11 +105,14 @@ static bool start(struct adv_app *app)
         adv_log_message(&app->log, ADV_LOG_ERROR, "threads or memory are exhausted");
         return false;
     }
+    if (app->database) app->sweeper = adv_sweeper_start(app, (int)app->config.sweep_workers_count);
     return adv_http_start(app);
 }
 
 static void free_app(struct adv_app *app)
 {
+    adv_sweeper_stop(app->sweeper);
+    adv_sweeper_free(app->sweeper);
     adv_pool_stop(app->engine_pool);
     adv_pool_stop(app->quick_pool);
     adv_pool_stop(app->store_pool);
@@ -128,6 +132,7 @@ static int drain(struct adv_app *app)
 {
     atomic_store(&app->draining, true);
     notify("STOPPING=1");
+    adv_sweeper_stop(app->sweeper);
     adv_log_message(&app->log, ADV_LOG_INFO, "draining");
     struct timespec delay = {.tv_sec = app->config.drain_delay_s};
     (void)nanosleep(&delay, NULL);

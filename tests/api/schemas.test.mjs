@@ -3,7 +3,7 @@ import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { startDaemon, freshDatabase, golden, join, root, sql, estimateRequest } from './daemon.mjs';
+import { startDaemon, adviseRequest, freshDatabase, golden, join, root, sql, until, estimateRequest } from './daemon.mjs';
 
 let daemon;
 let document;
@@ -54,7 +54,7 @@ test('examples of the document are taken', async () => {
     for (const example of Object.values(item.post?.requestBody?.content['application/json']?.examples ?? {})) {
       if (path === '/v1/checks') continue; // it names a run that is not there
       const { status, text } = await assertAnswer('post', path, path, json(example.value));
-      assert.equal(status, 200, `${path}: ${text}`);
+      assert.equal(status, path === '/v1/sweeps' ? 202 : 200, `${path}: ${text}`);
       count++;
     }
   assert.ok(count >= 5);
@@ -80,6 +80,13 @@ test('what is read is as documented', async () => {
   await assertAnswer('get', '/v1/runs/{run_id}/verifications', `/v1/runs/${stored.run_id}/verifications`);
   await assertAnswer('post', '/v1/runs/{run_id}/verifications', `/v1/runs/${stored.run_id}/verifications`, json({ rank: 0 }));
   await assertAnswer('delete', '/v1/verifications/{verification_id}', `/v1/verifications/${verification.verification_id}`);
+  const sweep = JSON.parse((await assertAnswer('post', '/v1/sweeps', '/v1/sweeps', json({ kind: 'estimate', requests: [estimateRequest()] }))).text);
+  const place = `/v1/sweeps/${sweep.sweep_id}`;
+  await until('the sweep ends', async () => (await (await daemon.fetch(place)).json()).state === 'done');
+  for (const path of ['', '/events', '/items/0', '/items/1']) await assertAnswer('get', `/v1/sweeps/{sweep_id}${path.replace(/\d/, '{item}')}`, place + path);
+  await assertAnswer('get', '/v1/sweeps', '/v1/sweeps');
+  await assertAnswer('delete', '/v1/sweeps/{sweep_id}', place);
+  await assertAnswer('post', '/v1/advise', '/v1/advise', { ...json(adviseRequest({ search: { top_k: 7 } })), headers: { 'Content-Type': 'application/json', Prefer: 'respond-async' } });
   await assertAnswer('get', '/v1/accuracy', '/v1/accuracy');
   await assertAnswer('get', '/v1/accuracy', '/v1/accuracy?limit=0');
   await assertAnswer('put', '/v1/baselines/{project}/{label}', '/v1/baselines/p/l', json({ run_id: stored.run_id }));

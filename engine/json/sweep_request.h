@@ -1,0 +1,38 @@
+/* sweep_request.h: POST /v1/sweeps: many requests of one kind, listed or as a grid.
+ *
+ * {"kind": "estimate"|"advise"|"simulate"|"tune", "requests": [{…}, …]} or, instead of requests,
+ * "grid": {"base": {…}, "axes": {"/config/remat_policy": [value, …], …}}: one request for every combination
+ * of values, each put into the base at its JSON pointer; the last axis varies fastest. Optional "project" and
+ * "label".
+ */
+#ifndef ADV_JSON_SWEEP_REQUEST_H
+#define ADV_JSON_SWEEP_REQUEST_H
+
+#include <stddef.h>
+
+#include "engine/advise.h"
+#include "engine/base/err.h"
+
+#define ADV_LIMIT_SWEEP_ITEMS 10000              /* requests of one sweep; an estimate takes 1 ms */
+#define ADV_LIMIT_SWEEP_BYTES (16 * 1024 * 1024) /* of all of them together; 10,000 of 1.6 KiB */
+
+struct adv_sweep_request {
+    enum adv_request_kind kind;
+    char project[ADV_LIMIT_NAME], label[ADV_LIMIT_NAME]; /* "" when not given */
+    int items_count;
+    char **items; /* each a JSON object as text */
+    char *list;   /* all of them as one JSON array */
+};
+
+/* Findings name the member; those of a listed request that is no object its place. Whether the requests can
+ * be answered is not looked at. On error nothing is to be freed. Thread safe. */
+ADV_MUST_CHECK adv_code adv_sweep_request_read(const char *json, size_t json_bytes,
+                                               struct adv_sweep_request *request, adv_err *err);
+void adv_sweep_request_free(struct adv_sweep_request *request);
+
+/* The name of the kind, as in "kind". */
+const char *adv_sweep_kind_name(enum adv_request_kind kind);
+/* The kind of a name that adv_sweep_kind_name gave. */
+enum adv_request_kind adv_sweep_kind(const char *name);
+
+#endif

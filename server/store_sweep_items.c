@@ -1,0 +1,113 @@
+/* store_sweep_items.c: the items of sweeps, from the side of the daemons that work them off. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/advise.h"
+#include "server/store_sweeps.h"
+
+adv_code adv_sweep_take(struct adv_db *db, const char *worker, int most, struct adv_sweep_batch *batch,
+                        adv_err *err)
+{
+    static const char sql[] = "SELECT sweep_id, kind, project, created_by, item, attempt, run_id, request "
+                              "FROM sweep_take($1, $2::int, "
+                              "$3::int, $4::int, $5::json)";
+    char lease[16], count[16], attempts[16];
+    adv_err why;
+    adv_err_init(&why);
+    memset(batch, 0, sizeof *batch);
+    (void)adv_err_add(&why, ADV_E_INTERNAL, "", "run it alone, and report it",
+                      "given up after %d attempts: each ended the daemon that made it", ADV_SWEEP_ATTEMPTS);
+    char *problem = adv_problem_json(&why, NULL);
+    (void)snprintf(lease, sizeof lease, "%d", ADV_SWEEP_LEASE_S);
+    (void)snprintf(count, sizeof count, "%d", most < ADV_SWEEP_TAKE_MOST ? most : ADV_SWEEP_TAKE_MOST);
+    (void)snprintf(attempts, sizeof attempts, "%d", ADV_SWEEP_ATTEMPTS);
+    const char *const values[] = {worker, lease, count, attempts, problem};
+    adv_code code = problem ? adv_db_run(db, sql, 5, values, &batch->rows, err)
+                            : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for a sweep");
+    free(problem);
+    if (code) return code;
+    batch->count = batch->rows.count;
+    if (batch->count == 0) return ADV_OK;
+    batch->sweep_id = adv_rows_text(&batch->rows, 0, 0);
+    batch->kind = adv_rows_text(&batch->rows, 0, 1);
+    batch->project = adv_rows_text(&batch->rows, 0, 2);
+    batch->principal = adv_rows_text(&batch->rows, 0, 3);
+    for (int i = 0; i < batch->count; i++)
+        batch->items[i] =
+            (struct adv_sweep_item){adv_rows_text(&batch->rows, i, 4), adv_rows_text(&batch->rows, i, 5),
+                                    adv_rows_text(&batch->rows, i, 6), adv_rows_text(&batch->rows, i, 7)};
+    return ADV_OK;
+}
+
+void adv_sweep_batch_free(struct adv_sweep_batch *batch)
+{
+    adv_rows_free(&batch->rows);
+    memset(batch, 0, sizeof *batch);
+}
+
+/* The items from `first` on and their attempts, as two arrays of SQL. */
+static void list_keys(const struct adv_sweep_batch *batch, int first, struct adv_text *items,
+                      struct adv_text *attempts)
+{
+    adv_text_init(items, ADV_SWEEP_TAKE_MOST * 16);
+    adv_text_init(attempts, ADV_SWEEP_TAKE_MOST * 16);
+    for (int i = first; i < batch->count; i++) {
+        adv_text_format(items, "%s%s", i == first ? "{" : ",", batch->items[i].item);
+        adv_text_format(attempts, "%s%s", i == first ? "{" : ",", batch->items[i].attempt);
+    }
+    adv_text_append(items, first < batch->count ? "}" : "{}");
+    adv_text_append(attempts, first < batch->count ? "}" : "{}");
+}
+
+#define HELD                                                                                                 \
+    "FROM unnest($2::int[], $3::int[]) k (item, attempt) WHERE i.sweep_id = $1::uuid AND i.item = k.item "   \
+    "AND i.attempts = k.attempt AND i.state = 'running'"
+
+static adv_code update_held(struct adv_db *db, const char *sql, const struct adv_sweep_batch *batch,
+                            int first, int *held, adv_err *err)
+{
+    struct adv_text items, attempts;
+    struct adv_rows rows;
+    list_keys(batch, first, &items, &attempts);
+    const char *const values[] = {batch->sweep_id, items.data, attempts.data};
+    adv_code code = items.overflow || attempts.overflow
+                        ? adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for a sweep")
+                        : adv_db_run(db, sql, 3, values, &rows, err);
+    if (!code) {
+        *held = rows.affected_count;
+        adv_rows_free(&rows);
+    }
+    adv_text_free(&items);
+    adv_text_free(&attempts);
+    return code;
+}
+
+#define TEXT(number)  #number
+#define LEASE(number) TEXT(number)
+
+adv_code adv_sweep_renew(struct adv_db *db, const struct adv_sweep_batch *batch, int first, int *held,
+                         adv_err *err)
+{
+    return update_held(
+        db, "UPDATE sweep_items i SET lease_until = now() + interval '" LEASE(ADV_SWEEP_LEASE_S) " s' " HELD,
+        batch, first, held, err);
+}
+
+adv_code adv_sweep_release(struct adv_db *db, const struct adv_sweep_batch *batch, int first, adv_err *err)
+{
+    int held = 0;
+    return update_held(db, "UPDATE sweep_items i SET state = 'queued', lease_until = NULL " HELD, batch,
+                       first, &held, err);
+}
+
+adv_code adv_sweep_end(struct adv_db *db, const char *sweep_id, const char *results, int *held, adv_err *err)
+{
+    const char *const values[] = {sweep_id, results};
+    struct adv_rows rows;
+    adv_code code = adv_db_run(db, "SELECT sweep_end($1::uuid, $2::json)", 2, values, &rows, err);
+    if (code) return code;
+    *held = atoi(adv_rows_text(&rows, 0, 0));
+    adv_rows_free(&rows);
+    return ADV_OK;
+}

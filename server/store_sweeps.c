@@ -1,0 +1,181 @@
+#include "server/store_sweeps.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STAMP(column) "to_char(" column " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
+
+#define SWEEP_MEMBERS                                                                                        \
+    "'sweep_id', s.id, 'kind', s.kind, 'state', s.state, 'project', nullif(s.project, ''), 'label', "        \
+    "nullif(s.label, ''), 'created_at', " STAMP("s.created_at") ", 'ended_at', " STAMP(                      \
+        "s.ended_at") ", 'items_count', s.items_count, 'queued_count', s.items_count - s.done_count - "      \
+                      "s.failed_count - s.cancelled_count - w.running, 'running_count', w.running, "         \
+                      "'done_count', s.done_count, 'failed_count', s.failed_count, 'cancelled_count', "      \
+                      "s.cancelled_count"
+#define RUNNING                                                                                              \
+    "CROSS JOIN LATERAL (SELECT count(*) AS running FROM sweep_items r WHERE r.sweep_id = s.id AND r.state " \
+    "= 'running') w "
+
+#define ITEM_MEMBERS                                                                                         \
+    "'item', i.item, 'state', i.state, 'attempts', i.attempts, 'ended_at', " STAMP(                          \
+        "i.ended_at") ", 'step_time_s', i.step_time_s, 'tokens_per_s_per_chip', i.tokens_per_s_per_chip, "   \
+                      "'hbm_bytes_per_device', i.hbm_bytes_per_device, 'fits', i.fits, 'run_id', CASE WHEN " \
+                      "i.response ->> 'stored' = 'true' THEN i.run_id END"
+
+static adv_code not_found(const char *id, adv_err *err)
+{
+    return adv_err_add(err, ADV_E_NOT_FOUND, "", "a sweep id is a UUID", "there is no sweep '%.64s'", id);
+}
+
+/* Appends the first field of the first row. ADV_E_NOT_FOUND: there is none. */
+static adv_code print(struct adv_db *db, const char *sql, int count, const char *const *values,
+                      struct adv_text *json, adv_err *err)
+{
+    struct adv_rows rows;
+    adv_code code = adv_db_run(db, sql, count, values, &rows, err);
+    if (code) return code;
+    const char *text = rows.count > 0 ? adv_rows_text(&rows, 0, 0) : NULL;
+    if (text) adv_text_append(json, text);
+    adv_rows_free(&rows);
+    return text ? ADV_OK : ADV_E_NOT_FOUND;
+}
+
+/* The sweep that the key has made before. */
+static adv_code find_made(struct adv_db *db, const struct adv_idempotency *idempotency,
+                          char id[ADV_UUID_BYTES], adv_err *err)
+{
+    const char *const values[] = {idempotency->principal, idempotency->key};
+    struct adv_rows rows;
+    adv_code code =
+        adv_db_run(db, "SELECT id, body_sha256 FROM sweeps WHERE created_by = $1 AND idempotency_key = $2", 2,
+                   values, &rows, err);
+    if (code) return code;
+    if (rows.count == 0)
+        code = adv_err_add(err, ADV_E_CONFLICT, "/headers/Idempotency-Key", "send it again",
+                           "a request with this key is being answered");
+    else if (strcmp(adv_rows_text(&rows, 0, 1), idempotency->body_digest) != 0)
+        code = adv_err_add(err, ADV_E_INVALID, "/headers/Idempotency-Key", "use a new key for a new request",
+                           "the key was used with another request");
+    else
+        (void)snprintf(id, ADV_UUID_BYTES, "%s", adv_rows_text(&rows, 0, 0));
+    adv_rows_free(&rows);
+    return code;
+}
+
+adv_code adv_sweep_create(struct adv_db *db, const struct adv_sweep_order *order, char id[ADV_UUID_BYTES],
+                          bool *created, adv_err *err)
+{
+    static const char sql[] =
+        "WITH s AS (INSERT INTO sweeps (id, created_by, project, label, kind, items_count, idempotency_key, "
+        "body_sha256) VALUES ($1::uuid, $2, $3, $4, $5, $6::int, $7, $8) ON CONFLICT (created_by, "
+        "idempotency_key) DO NOTHING RETURNING id) INSERT INTO sweep_items (sweep_id, item, request) SELECT "
+        "s.id, r.place - 1, r.one FROM s, json_array_elements($9::json) WITH ORDINALITY r (one, place)";
+    char count[16];
+    adv_uuid_make(id);
+    (void)snprintf(count, sizeof count, "%d", order->items_count);
+    const struct adv_idempotency *key = order->idempotency;
+    const char *const values[] = {id,
+                                  order->principal,
+                                  order->project,
+                                  order->label,
+                                  order->kind,
+                                  count,
+                                  key ? key->key : NULL,
+                                  key ? key->body_digest : NULL,
+                                  order->list};
+    struct adv_rows rows;
+    adv_code code = adv_db_run(db, sql, 9, values, &rows, err);
+    if (code) return code;
+    *created = rows.affected_count > 0;
+    adv_rows_free(&rows);
+    if (*created || !key) return ADV_OK;
+    return find_made(db, key, id, err);
+}
+
+adv_code adv_sweep_print(struct adv_db *db, const char *id, const struct adv_sweep_page *page,
+                         struct adv_text *json, adv_err *err)
+{
+    /* One row more than asked tells whether there is another page. */
+    static const char sql[] =
+        "WITH shown AS (SELECT i.*, row_number() OVER (ORDER BY i.item) AS place FROM sweep_items i WHERE "
+        "i.sweep_id = $1::uuid AND ($2::text IS NULL OR i.state = $2) AND i.item > coalesce($3::int, -1) "
+        "ORDER BY i.item LIMIT $4::int + 1) SELECT json_build_object(" SWEEP_MEMBERS
+        ", 'items', coalesce((SELECT json_agg(json_build_object(" ITEM_MEMBERS
+        ", 'problem', i.problem) ORDER BY i.place) FROM shown i WHERE i.place <= $4::int), '[]'::json), "
+        "'next_cursor', (SELECT i.item::text FROM shown i WHERE i.place = $4::int AND (SELECT count(*) FROM "
+        "shown) > $4::int)) FROM sweeps s " RUNNING "WHERE s.id = $1::uuid";
+    char limit[16];
+    (void)snprintf(limit, sizeof limit, "%d", page->limit_count);
+    const char *const values[] = {id, page->state, page->cursor, limit};
+    if (!adv_uuid_valid(id)) return not_found(id, err);
+    adv_code code = print(db, sql, 4, values, json, err);
+    return code == ADV_E_NOT_FOUND ? not_found(id, err) : code;
+}
+
+adv_code adv_sweep_item_print(struct adv_db *db, const char *id, const char *item, struct adv_text *json,
+                              adv_err *err)
+{
+    static const char sql[] = "SELECT json_build_object('sweep_id', i.sweep_id, " ITEM_MEMBERS
+                              ", 'request', i.request, 'response', i.response, 'problem', i.problem) FROM "
+                              "sweep_items i WHERE i.sweep_id = $1::uuid AND i.item = $2::int";
+    const char *const values[] = {id, item};
+    char *end = NULL;
+    const long number = strtol(item, &end, 10);
+    if (!adv_uuid_valid(id)) return not_found(id, err);
+    adv_code code =
+        *end || number < 0 || number > 1000000 ? ADV_E_NOT_FOUND : print(db, sql, 2, values, json, err);
+    if (code == ADV_E_NOT_FOUND && err->count == 0)
+        return adv_err_add(err, ADV_E_NOT_FOUND, "", "items are counted from 0",
+                           "the sweep has no item '%.64s'", item);
+    return code;
+}
+
+adv_code adv_sweeps_list(struct adv_db *db, const struct adv_sweeps_filter *filter, struct adv_text *json,
+                         adv_err *err)
+{
+    static const char sql[] =
+        "WITH shown AS (SELECT s.*, row_number() OVER (ORDER BY s.id DESC) AS place FROM sweeps s WHERE "
+        "($1::text IS NULL OR s.project = $1) AND ($2::text IS NULL OR s.state = $2) AND ($3::uuid IS NULL "
+        "OR s.id < $3::uuid) ORDER BY s.id DESC LIMIT $4::int + 1) SELECT json_build_object('sweeps', "
+        "coalesce((SELECT json_agg(json_build_object(" SWEEP_MEMBERS
+        ") ORDER BY s.place) FROM shown s " RUNNING
+        "WHERE s.place <= $4::int), '[]'::json), 'next_cursor', (SELECT s.id FROM shown s WHERE s.place = "
+        "$4::int AND (SELECT count(*) FROM shown) > $4::int))";
+    char limit[16];
+    (void)snprintf(limit, sizeof limit, "%d", filter->limit_count);
+    const char *const values[] = {filter->project, filter->state, filter->after, limit};
+    return print(db, sql, 4, values, json, err);
+}
+
+adv_code adv_sweep_events(struct adv_db *db, const char *id, long after, int limit_count,
+                          struct adv_text *events, adv_err *err)
+{
+    /* The sweep and its items as of one moment: its end is told when no item is left to be told. */
+    static const char sql[] =
+        "WITH told AS (SELECT i.* FROM sweep_items i WHERE i.sweep_id = $1::uuid AND i.event > $2::bigint "
+        "ORDER BY i.event LIMIT $3::int) SELECT coalesce((SELECT string_agg('id: ' || i.event || "
+        "E'\\nevent: item\\ndata: ' || json_build_object(" ITEM_MEMBERS
+        ")::text || E'\\n\\n', '' ORDER BY i.event) FROM told i), '') || CASE WHEN s.state <> 'running' AND "
+        "(SELECT count(*) FROM told) < $3::int THEN E'id: end\\nevent: ' || s.state || E'\\ndata: ' || "
+        "json_build_object(" SWEEP_MEMBERS ")::text || E'\\n\\n' ELSE '' END FROM sweeps s " RUNNING
+        "WHERE s.id = $1::uuid";
+    char from[24], limit[16];
+    (void)snprintf(from, sizeof from, "%ld", after);
+    (void)snprintf(limit, sizeof limit, "%d", limit_count);
+    const char *const values[] = {id, from, limit};
+    if (!adv_uuid_valid(id)) return not_found(id, err);
+    adv_code code = print(db, sql, 3, values, events, err);
+    return code == ADV_E_NOT_FOUND ? not_found(id, err) : code;
+}
+
+adv_code adv_sweep_cancel(struct adv_db *db, const char *id, adv_err *err)
+{
+    struct adv_rows rows;
+    if (!adv_uuid_valid(id)) return not_found(id, err);
+    adv_code code = adv_db_run(db, "SELECT sweep_cancel($1::uuid)", 1, &id, &rows, err);
+    if (code) return code;
+    const bool found = strcmp(adv_rows_text(&rows, 0, 0), "t") == 0;
+    adv_rows_free(&rows);
+    return found ? ADV_OK : not_found(id, err);
+}

@@ -1,0 +1,204 @@
+// Sweeps: many requests at once, worked off by every daemon on the database. What a client believes after 202: each of its
+// requests ends exactly once, whoever is killed; it can look on, come back, and stop it.
+import test, { after, before } from 'node:test';
+import assert from 'node:assert/strict';
+import { adviseRequest, estimateRequest, freshDatabase, problem, sleep, sql, startDaemon, until } from './daemon.mjs';
+
+const name = 'api_sweeps';
+let daemon;
+let url;
+before(async () => {
+  url = freshDatabase(name);
+  daemon = await startDaemon({ database: url });
+});
+after(() => daemon.stop());
+
+const get = async (path, from = daemon) => (await from.fetch(path)).json();
+const create = async (body, headers) => {
+  const response = await daemon.post('/v1/sweeps', body, headers);
+  const text = await response.text();
+  assert.equal(response.status, 202, text);
+  const sweep = JSON.parse(text);
+  assert.equal(response.headers.get('location'), `/v1/sweeps/${sweep.sweep_id}`);
+  return { path: `/v1/sweeps/${sweep.sweep_id}`, sweep };
+};
+const ended = (path, ms = 20000, from = daemon) => until(`${path} ends`, async () => {
+  const sweep = await get(path, from);
+  return sweep.state !== 'running' && sweep;
+}, ms);
+const base = estimateRequest();
+const batches = (count, first = 1) => Array.from({ length: count }, (_, i) => first + i);
+const grid = (count, more = {}) => ({ kind: 'estimate', grid: { base, axes: { '/config/gradient_accumulation_steps': batches(count) } }, ...more });
+
+test('a grid is the product of its axes, and every item has the answer that it would have alone', async () => {
+  const { path, sweep } = await create({ kind: 'estimate', label: 'l', grid: { base, axes: { '/config/per_device_batch_size': [1, 2], '/config/remat_policy': ['full', 'minimal', 'save_qkv_proj'] } } });
+  assert.equal(sweep.items_count, 6);
+  const done = await ended(path);
+  assert.deepEqual([done.state, done.done_count, done.failed_count, done.queued_count, done.running_count], ['done', 6, 0, 0, 0]);
+  assert.deepEqual(done.items.map((item) => item.item), [0, 1, 2, 3, 4, 5]);
+  const fifth = await get(`${path}/items/4`);
+  assert.deepEqual([fifth.request.config.per_device_batch_size, fifth.request.config.remat_policy], [2, 'minimal']);
+  const alone = await (await daemon.post('/v1/estimate', fifth.request)).json();
+  assert.deepEqual({ ...fifth.response }, alone);
+  assert.ok(Math.abs(done.items[4].step_time_s / alone.step_time_s - 1) < 1e-9);
+  assert.equal(done.items[4].tokens_per_s_per_chip, alone.tokens_per_s_per_chip);
+});
+
+test('listed requests of each kind are answered; one that is refused fails with its problem and holds nothing up', async () => {
+  const requests = Array.from({ length: 55 }, () => base);
+  requests.push({ ...base, model: 'no-such-model' }); // past those that are read at once
+  const { path } = await create({ kind: 'estimate', requests });
+  const done = await ended(path);
+  assert.deepEqual([done.state, done.done_count, done.failed_count], ['done', 55, 1]);
+  const page = await get(`${path}?state=failed`);
+  assert.equal(page.items.length, 1);
+  assert.equal(page.items[0].problem.errors[0].pointer, '/model');
+  const advice = await ended((await create({ kind: 'advise', requests: [adviseRequest()] })).path);
+  assert.ok(advice.items[0].step_time_s > 0 && advice.items[0].tokens_per_s_per_chip > 0);
+});
+
+test('mistakes are told at once, all of them', async () => {
+  for (const [body, pointers, slug = 'invalid-request'] of [
+    [{}, ['/kind', '']], [{ kind: 'guess', requests: [] }, ['/kind', '/requests']], [{ kind: 'estimate', requests: [1, base, []] }, ['/requests/0', '/requests/2']],
+    [{ kind: 'estimate', requests: [base, { ...base, model: 'x' }, { ...base, nonsense: 1 }] }, ['/requests/1/model', '/requests/2/nonsense']],
+    [{ kind: 'estimate', grid: { base, axes: { config: [1], '/model/deeper': [1], '/config/x': [] } } }, ['/grid/axes/config', '/grid/axes/~1model~1deeper', '/grid/axes/~1config~1x']],
+    [{ kind: 'estimate', grid: { base, axes: { '/config/a': batches(101), '/config/b': batches(101) } } }, ['/grid/axes'], 'out-of-range'],
+    [{ kind: 'estimate', requests: [base], grid: { base, axes: {} } }, ['']],
+  ]) {
+    const document = await problem(assert, await daemon.post('/v1/sweeps', body), 422, slug).catch(async (error) => {
+      throw new Error(`${JSON.stringify(body).slice(0, 200)}: ${error.message}`);
+    });
+    const found = document.errors.map((error) => error.pointer);
+    for (const pointer of pointers) assert.ok(found.includes(pointer), `${pointer} in ${JSON.stringify(document.errors)}`);
+  }
+  await problem(assert, await daemon.fetch('/v1/sweeps/x'), 404, 'not-found');
+  await problem(assert, await daemon.fetch('/v1/sweeps/00000000-0000-7000-8000-000000000000/events'), 404, 'not-found');
+  await problem(assert, await daemon.fetch('/v1/sweeps?state=queued'), 400, 'bad-request');
+});
+
+test('pages of items and of sweeps have every row once', async () => {
+  const { path } = await create(grid(23, { project: 'pages' }));
+  await ended(path);
+  const seen = [];
+  for (let cursor = ''; cursor !== null;) {
+    const page = await get(`${path}?limit=5${cursor && `&cursor=${cursor}`}`);
+    seen.push(...page.items.map((item) => item.item));
+    cursor = page.next_cursor;
+  }
+  assert.deepEqual(seen, batches(23, 0));
+  await create(grid(1, { project: 'pages' }));
+  const first = await get('/v1/sweeps?project=pages&limit=1');
+  const second = await get(`/v1/sweeps?project=pages&limit=1&cursor=${first.next_cursor}`);
+  assert.equal(second.next_cursor, null);
+  assert.equal(`/v1/sweeps/${second.sweeps[0].sweep_id}`, path);
+});
+
+// A client as browsers have it: asks again with the id of the last event until it is told that there are no more.
+async function listen(path, { stopAfter = Infinity, last } = {}) {
+  const events = [];
+  for (;;) {
+    const response = await daemon.fetch(`${path}/events`, { headers: last ? { 'Last-Event-ID': last } : {} });
+    if (response.status === 204) return { events, last, ended: true };
+    assert.equal(response.headers.get('content-type'), 'text/event-stream');
+    for (const block of (await response.text()).split('\n\n')) {
+      const fields = Object.fromEntries(block.split('\n').filter(Boolean).map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]));
+      if (!fields.data) continue;
+      last = fields.id;
+      events.push({ ...JSON.parse(fields.data), event: fields.event });
+    }
+    if (events.length >= stopAfter) return { events, last, ended: false };
+    await sleep(30);
+  }
+}
+
+test('events tell each item once, also to a client that was away in the middle', async () => {
+  const { path } = await create(grid(300));
+  const first = await listen(path, { stopAfter: 5 });
+  await sleep(200);
+  const rest = await listen(path, { last: first.last });
+  const all = [...first.events, ...rest.events];
+  const items = all.filter((event) => event.event === 'item').map((event) => event.item);
+  assert.equal(items.length, 300);
+  assert.equal(new Set(items).size, 300);
+  assert.deepEqual([all.at(-1).event, all.at(-1).done_count], ['done', 300]);
+  await problem(assert, await daemon.fetch(`${path}/events`, { headers: { 'Last-Event-ID': 'x' } }), 400, 'bad-request');
+});
+
+test('a cancelled sweep stops at once, keeps what is done, and says so', async () => {
+  const { path } = await create({ kind: 'advise', grid: { base: adviseRequest({ search: { top_k: 20, sensitivities: true } }), axes: { '/workload/seq_len': batches(60, 4).map((i) => 1024 * i) } } });
+  await until('some are done', async () => (await get(path)).done_count > 0);
+  assert.equal((await daemon.fetch(path, { method: 'DELETE' })).status, 204);
+  const now = await get(path);
+  assert.equal(now.state, 'cancelled');
+  assert.equal(now.done_count + now.failed_count + now.cancelled_count, 60);
+  assert.ok(now.cancelled_count > 0);
+  await sleep(500);
+  assert.equal((await get(path)).done_count, now.done_count);
+  assert.equal((await daemon.fetch(path, { method: 'DELETE' })).status, 204, 'again changes nothing');
+  assert.equal((await listen(path)).events.at(-1).event, 'cancelled');
+  await problem(assert, await daemon.fetch('/v1/sweeps/x', { method: 'DELETE' }), 404, 'not-found');
+});
+
+test('the same Idempotency-Key makes one sweep', async () => {
+  const headers = { 'Idempotency-Key': 'once' };
+  const [one, two] = await Promise.all([create(grid(3), headers), create(grid(3), headers)]);
+  assert.equal(one.path, two.path);
+  await problem(assert, await daemon.post('/v1/sweeps', grid(4), headers), 422, 'invalid-request');
+});
+
+test('requests that ask for it are stored as runs, of the sweep\'s project', async () => {
+  const { path } = await create({ kind: 'estimate', project: 'stored', grid: { base: { ...base, store: true }, axes: { '/config/gradient_accumulation_steps': [1, 2, 3] } } });
+  const done = await ended(path);
+  const { runs } = await get('/v1/runs?project=stored');
+  assert.deepEqual(runs.map((run) => run.id ?? run.run_id).sort(), done.items.map((item) => item.run_id).sort());
+  const other = await ended((await create({ kind: 'estimate', project: 'stored', requests: [{ ...base, store: true, project: 'other' }] })).path);
+  assert.equal(other.items[0].problem.errors[0].pointer, '/project');
+});
+
+test('Prefer: respond-async gives an advise back at once, and its answer later', async () => {
+  const request = adviseRequest({ workload: { seq_len: 4096, global_batch_sequences: 512 } });
+  const response = await daemon.post('/v1/advise', request, { Prefer: 'respond-async, wait=5' });
+  assert.equal(response.status, 202);
+  assert.equal(response.headers.get('preference-applied'), 'respond-async');
+  const path = response.headers.get('location');
+  assert.equal((await ended(path)).done_count, 1);
+  const { response: later } = await get(`${path}/items/0`);
+  const now = await (await daemon.post('/v1/advise', request)).json();
+  assert.deepEqual(later.ranked, now.ranked);
+  const bad = await problem(assert, await daemon.post('/v1/advise', { ...request, model: 'x', cluster: 3 }, { Prefer: 'respond-async' }), 422, 'invalid-request');
+  assert.ok(bad.errors.some((error) => error.pointer === '/model'), JSON.stringify(bad.errors));
+});
+
+test('an item that ends every daemon fails after five attempts, and takes no other along', async () => {
+  const { path, sweep } = await create(grid(4));
+  await ended(path);
+  // As five daemons that died with item 2 in hand have left it.
+  sql(name, `BEGIN; UPDATE sweep_items SET state = 'running', attempts = 5, lease_until = now() - interval '1 s', ended_at = NULL, event = NULL, response = NULL
+    WHERE sweep_id = '${sweep.sweep_id}' AND item = 2; UPDATE sweeps SET state = 'running', done_count = 3, ended_at = NULL WHERE id = '${sweep.sweep_id}'; COMMIT`);
+  const done = await ended(path);
+  assert.deepEqual([done.state, done.done_count, done.failed_count], ['done', 3, 1]);
+  assert.match(done.items[2].problem.detail, /5 attempts/);
+});
+
+test('daemons that are killed lose no item and end none twice', async () => {
+  const count = 4000;
+  const start = () => startDaemon({ database: url });
+  let workers = [await start(), await start()];
+  const { path, sweep } = await create({ kind: 'estimate', project: 'kills', grid: { base: { ...base, store: true }, axes: { '/config/gradient_accumulation_steps': batches(count / 4), '/config/remat_policy': ['full', 'minimal', 'save_qkv_proj', 'minimal_flash'] } } });
+  let kills = 0;
+  while (kills < 12 && (await get(path)).state === 'running') {
+    await sleep(60);
+    const victim = workers.shift();
+    victim.child.kill('SIGKILL');
+    await victim.exit;
+    kills++;
+    workers.push(await start());
+    sql(name, `UPDATE sweep_items SET lease_until = now() - interval '1 s' WHERE state = 'running' AND sweep_id = '${sweep.sweep_id}' AND random() < 0.5`); // as if time had passed, for the dead and for some of the living
+  }
+  const done = await ended(path, 50000);
+  for (const worker of workers) worker.child.kill('SIGKILL');
+  assert.ok(kills > 3, `${kills} kills`);
+  assert.deepEqual([done.done_count, done.failed_count], [count, 0], JSON.stringify(done.items[0]));
+  assert.equal(sql(name, `SELECT count(*), count(DISTINCT event) FROM sweep_items WHERE state = 'done' AND sweep_id = '${sweep.sweep_id}'`), `${count}|${count}`);
+  assert.equal(sql(name, "SELECT count(*) FROM runs WHERE project = 'kills'"), String(count), 'every run is stored once');
+});

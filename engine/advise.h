@@ -20,6 +20,19 @@ enum adv_request_kind {
     ADV_REQUEST_LINT
 };
 
+/* A member of a request, or a MaxText key, given as text beside a recipe: {"chip", "tpu7x"}. */
+struct adv_given_member {
+    const char *name, *value;
+};
+
+/* A request written as a recipe (shell script, command line, manifest, YAML), or as JSON with the member
+ * `recipe`, as the plain JSON request that it means, with what is given beside it. JSON without `recipe`
+ * comes back as it is. *json is malloc'ed. */
+ADV_MUST_CHECK adv_code adv_request_expand(const struct adv_catalog *catalog, enum adv_request_kind kind,
+                                           const char *text, size_t text_bytes,
+                                           const struct adv_given_member *given, int given_count, char **json,
+                                           size_t *json_bytes, adv_err *err);
+
 struct adv_budget; /* base/budget.h */
 
 /* What the caller may add to an answer and store beside it. Strings are copies inside this struct. */

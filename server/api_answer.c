@@ -8,6 +8,7 @@
 #include "server/api.h"
 #include "server/app.h"
 #include "server/keep.h"
+#include "server/recipe_body.h"
 #include "server/routes.h"
 
 #define LONGEST_KEY 255
@@ -255,15 +256,13 @@ static void compute(struct adv_exchange *exchange)
 /* Begins on a worker of the engine, or, with a key, on one that has a database. */
 void adv_api_answer(struct adv_exchange *exchange)
 {
-    static const char *const no_query[] = {NULL};
     struct pending *pending = adv_arena_alloc(&exchange->arena, sizeof *pending);
     exchange->state = pending;
     if (!pending) {
         adv_reply_error(exchange, ADV_E_MEMORY, "", NULL, "no memory for the request");
         return;
     }
-    if (!adv_exchange_check_query(exchange, no_query) || !adv_api_read_key(exchange, &pending->idempotency))
-        return;
+    if (!adv_recipe_body(exchange) || !adv_api_read_key(exchange, &pending->idempotency)) return;
     if (exchange->route->kind == ADV_REQUEST_ADVISE && adv_api_wants_async(exchange)) {
         exchange->next = adv_api_answer_async;
         exchange->next_place = ADV_ROUTE_STORE;

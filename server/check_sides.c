@@ -82,18 +82,26 @@ static adv_code make_candidate(struct adv_exchange *exchange, const struct adv_g
                                struct adv_check_side *side, adv_err *err)
 {
     struct adv_answer answer;
-    adv_code code = adv_api_run_engine(exchange, ADV_REQUEST_ESTIMATE, request->candidate_request,
-                                       request->candidate_request_bytes, &answer, err);
-    if (code) return code;
+    char *plain = NULL; /* without a recipe, as it is stored */
+    size_t plain_bytes = 0;
+    adv_code code =
+        adv_request_expand(exchange->app->catalog, ADV_REQUEST_ESTIMATE, request->candidate_request,
+                           request->candidate_request_bytes, NULL, 0, &plain, &plain_bytes, err);
+    if (!code) code = adv_api_run_engine(exchange, ADV_REQUEST_ESTIMATE, plain, plain_bytes, &answer, err);
+    if (code) {
+        free(plain);
+        return code;
+    }
     struct adv_text made;
     adv_text_init(&made, ADV_LIMIT_STORED_BYTES);
     enum adv_store_outcome outcome = ADV_STORE_SAVED;
     if (answer.wants_store)
-        code = adv_keep(exchange, ADV_REQUEST_ESTIMATE, request->candidate_request, &answer, NULL, &made,
-                        side->gate.run_id, &outcome, err);
+        code = adv_keep(exchange, ADV_REQUEST_ESTIMATE, plain, &answer, NULL, &made, side->gate.run_id,
+                        &outcome, err);
     else
         adv_text_append_bytes(&made, answer.json, answer.json_bytes);
     adv_answer_free(&answer);
+    free(plain);
     side->response = made.data;
     if (code) return code;
     if (made.overflow || !made.data)

@@ -8,21 +8,22 @@
 #include "server/tokens.h"
 
 #define JSON "application/json"
-#define JSON_OR_YAML                                                                                         \
-    "application/json application/yaml application/x-yaml text/yaml text/plain" /* or a command line */
+/* A recipe as it lies in a repository. text/plain, which any page may send to any host, is for lint alone. */
+#define JSON_OR_RECIPE                                                                                       \
+    "application/json application/yaml application/x-yaml text/yaml text/x-shellscript application/x-sh"
 
 /* Adding a resource = adding rows here and the same paths in openapi.yaml. */
 static const struct adv_route routes[] = {
-    {"POST", "/v1/estimate", "estimate", adv_api_answer, ADV_ROUTE_QUICK, ADV_SCOPE_READ, JSON,
+    {"POST", "/v1/estimate", "estimate", adv_api_answer, ADV_ROUTE_QUICK, ADV_SCOPE_READ, JSON_OR_RECIPE,
      ADV_REQUEST_ESTIMATE, JSON},
-    {"POST", "/v1/advise", "advise", adv_api_answer, ADV_ROUTE_SEARCH, ADV_SCOPE_READ, JSON,
+    {"POST", "/v1/advise", "advise", adv_api_answer, ADV_ROUTE_SEARCH, ADV_SCOPE_READ, JSON_OR_RECIPE,
      ADV_REQUEST_ADVISE, JSON},
     {"POST", "/v1/kernels/simulate", "simulateKernel", adv_api_answer, ADV_ROUTE_QUICK, ADV_SCOPE_READ, JSON,
      ADV_REQUEST_SIMULATE, JSON},
     {"POST", "/v1/kernels/tune", "tuneKernel", adv_api_answer, ADV_ROUTE_SEARCH, ADV_SCOPE_READ, JSON,
      ADV_REQUEST_TUNE, JSON},
-    {"POST", "/v1/lint", "lint", adv_api_answer, ADV_ROUTE_QUICK, ADV_SCOPE_READ, JSON_OR_YAML,
-     ADV_REQUEST_LINT, JSON},
+    {"POST", "/v1/lint", "lint", adv_api_answer, ADV_ROUTE_QUICK, ADV_SCOPE_READ,
+     JSON_OR_RECIPE " text/plain", ADV_REQUEST_LINT, JSON},
     {"GET", "/v1/catalog/{collection}", "listCatalog", adv_api_catalog_list, ADV_ROUTE_INLINE, ADV_SCOPE_READ,
      NULL, 0, JSON},
     {"GET", "/v1/catalog/{collection}/{name}", "getCatalogEntry", adv_api_catalog_entry, ADV_ROUTE_INLINE,

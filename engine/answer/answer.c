@@ -8,8 +8,8 @@
 
 #include "engine/base/version.h"
 #include "engine/cost/estimate.h"
-#include "engine/json/decode_text.h"
 #include "engine/json/encode_common.h"
+#include "engine/json/request_text.h"
 
 const char *adv_engine_version(void)
 {
@@ -68,16 +68,15 @@ adv_code adv_answer_within(const struct adv_catalog *catalog, enum adv_request_k
     adv_err_init(&warnings);
     memset(answer, 0, sizeof *answer);
     answer->step_time_s = answer->hbm_bytes_per_device = (double)NAN;
-    adv_code code = kind == ADV_REQUEST_LINT ? adv_decode_lint_text(json, json_bytes, &root, err)
-                                             : adv_json_parse(json, json_bytes, &root, err);
-    if (code != ADV_OK) return code;
-    struct adv_answer_job job = {.catalog = catalog,
-                                 .root = root,
-                                 .budget = budget,
-                                 .warnings = &warnings,
-                                 .answer = answer,
-                                 .err = err};
+    struct adv_answer_job job = {
+        .catalog = catalog, .budget = budget, .warnings = &warnings, .answer = answer, .err = err};
     adv_arena_init(&job.arena, ADV_LIMIT_ARENA_BYTES);
+    adv_code code = adv_decode_request_text(catalog, kind, json, json_bytes, NULL, 0, &job.arena, &root, err);
+    if (code != ADV_OK) {
+        adv_arena_free(&job.arena);
+        return code;
+    }
+    job.root = root;
     code = adv_budget_over(budget) ? adv_budget_refuse(err) : steps[kind](&job);
     if (code == ADV_OK && adv_budget_over(budget)) {
         json_decref(job.result);

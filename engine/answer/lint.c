@@ -24,6 +24,7 @@
 #include "engine/json/decode_value.h"
 #include "engine/json/encode_lint.h"
 #include "engine/json/lint_rules.h"
+#include "engine/json/request_text.h"
 #include "engine/maxtext/flags.h"
 
 /* Findings that only inform. All others that are no errors are warnings. */
@@ -280,7 +281,8 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
 
 adv_code adv_answer_lint(struct adv_answer_job *job)
 {
-    static const char *const members[] = {"config", "xla_flags", "model", "cluster", "strict", "label"};
+    static const char *const members[] = {"config", "xla_flags",    "model", "cluster",
+                                          "strict", "recipe_notes", "label"};
     const json_t *root = job->root;
     adv_err *err = job->err;
     if (!adv_json_is_object(root, "", err)) return ADV_E_INVALID;
@@ -296,6 +298,7 @@ adv_code adv_answer_lint(struct adv_answer_job *job)
     adv_err_init(&lint->errors);
     adv_err_init(&lint->notes);
     adv_err_init(errors);
+    adv_decode_recipe_notes(root, &lint->notes);
     json_t *config = adv_decode_typed_config(job->catalog, given);
     inspect(job->catalog, root, config, strict, &job->arena, lint);
     json_decref(config);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/base/text.h"
+#include "engine/json/decode_recipe_manifest.h"
 #include "engine/json/decode_text.h"
 
 #define LINES_LIMIT_BYTES (64u * 1024u)
@@ -32,7 +33,8 @@ static json_t *cluster_of(const json_t *config, const struct adv_check_spec *spe
 static adv_code complete(json_t *root, const struct adv_check_spec *spec, adv_err *err)
 {
     const json_t *config = json_object_get(root, "config");
-    if (!json_object_get(root, "model")) {
+    const bool is_recipe = json_object_get(root, "recipe") != NULL; /* which may say both */
+    if (!is_recipe && !json_object_get(root, "model")) {
         json_t *name = json_object_get(config, "model_name");
         if (json_is_string(name))
             (void)json_object_set(root, "model", name);
@@ -44,7 +46,7 @@ static adv_code complete(json_t *root, const struct adv_check_spec *spec, adv_er
         json_t *cluster = cluster_of(config, spec);
         if (cluster)
             (void)json_object_set_new(root, "cluster", cluster);
-        else
+        else if (!is_recipe)
             (void)adv_err_add(err, ADV_E_INVALID, "/cluster",
                               "say --accelerator v6e-256, or write compile_topology",
                               "the candidate names no cluster");
@@ -52,11 +54,35 @@ static adv_code complete(json_t *root, const struct adv_check_spec *spec, adv_er
     return err->code;
 }
 
+/* JSON or YAML as it is; another text is a recipe, which the daemon reads. */
+static adv_code read_text(const char *text, size_t text_bytes, json_t **root, adv_err *err)
+{
+    text = adv_json_after_mark(text, &text_bytes);
+    const size_t blank = strspn(text, " \t\r\n");
+    const bool is_json = text[blank] == '{' || text[blank] == '[';
+    if (text[blank] == '\0')
+        return adv_err_add(err, ADV_E_SYNTAX, "", "a configuration as JSON, YAML or a script",
+                           "the document is empty");
+    adv_code code = ADV_OK;
+    if (is_json)
+        code = adv_json_parse(text, text_bytes, root, err);
+    else if (adv_text_is_yaml(text, text_bytes))
+        code = adv_decode_yaml(text, text_bytes, root, err);
+    if (code) return code;
+    if (*root && !adv_recipe_is_manifest(*root)) {
+        *root = adv_text_as_request(*root);
+        return ADV_OK;
+    }
+    json_decref(*root);
+    *root = json_pack("{s:s%}", "recipe", text, text_bytes);
+    return *root ? ADV_OK : adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the text is not UTF-8");
+}
+
 static adv_code read_candidate(const struct adv_check_spec *spec, const char *text, size_t text_bytes,
                                json_t **candidate, adv_err *err)
 {
     json_t *root = NULL;
-    adv_code code = adv_decode_lint_text(text, text_bytes, &root, err);
+    adv_code code = read_text(text, text_bytes, &root, err);
     if (code) return code;
     const json_t *config = json_object_get(root, "config");
     if (is_request(config)) { /* a request in YAML was taken for a configuration */

@@ -12,6 +12,7 @@
 #include "engine/json/decode_plan.h"
 #include "engine/json/decode_store.h"
 #include "engine/json/decode_value.h"
+#include "engine/json/request_text.h"
 #include "engine/maxtext/flags.h"
 
 static int errors_of(const adv_err *err)
@@ -145,7 +146,7 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
 {
     static const char *const members[] = {"model",     "cluster",          "config",
                                           "xla_flags", "flops_convention", "strict",
-                                          "include",   ADV_STORE_MEMBERS};
+                                          "include",   "recipe_notes",     ADV_STORE_MEMBERS};
     static const char *const conventions[] = {"causal_half", "full", "params_only"};
     int before = errors_of(err);
     memset(request, 0, sizeof *request);
@@ -157,6 +158,7 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
     (void)adv_json_choice(root, "", "flops_convention", ADV_JSON_OPTIONAL, conventions, 3, &convention, err);
     request->flops_convention = (enum adv_flops_convention)convention;
     request->include = adv_decode_include(root, ADV_INCLUDES_OF_PLAN, err);
+    adv_decode_recipe_notes(root, warnings);
     adv_decode_store(root, arena, &request->wish, err);
 
     json_t *config = adv_decode_typed_config(catalog, json_object_get(root, "config"));
@@ -259,8 +261,9 @@ static void decode_batch(const json_t *workload, const json_t *pins, struct adv_
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
-static const char *const advise_members[] = {"model",  "cluster", "workload",        "pins",   "baseline",
-                                             "search", "strict",  ADV_STORE_MEMBERS, "verify", "include"};
+static const char *const advise_members[] = {"model",    "cluster", "workload",    "pins",
+                                             "baseline", "search",  "strict",      ADV_STORE_MEMBERS,
+                                             "verify",   "include", "recipe_notes"};
 static const char *const workload_members[] = {"seq_len",
                                                "global_batch_sequences",
                                                "per_device_batch_size",
@@ -507,6 +510,7 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
     (void)adv_json_known_members(root, "", advise_members, COUNT(advise_members), err);
     bool strict = false;
     (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &strict, err);
+    adv_decode_recipe_notes(root, warnings);
     adv_decode_store(root, arena, &request->wish, err);
     if (adv_decode_verify(root, err) > 0) request->wish.store = true;
     request->include = adv_decode_include(root, ADV_INCLUDE_TRADE_OFF, err);

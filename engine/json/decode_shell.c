@@ -140,21 +140,13 @@ adv_code adv_decode_shell(const char *text, size_t text_bytes, json_t **root, ad
     return ADV_OK;
 }
 
-static bool has_member(const json_t *root, const char *const *names, size_t count)
+json_t *adv_text_as_request(json_t *root)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (json_object_get(root, names[i])) return true;
-    }
-    return false;
-}
-
-/* A document of MaxText keys alone is the config of a request. */
-static json_t *as_request(json_t *root)
-{
-    static const char *const members[] = {"config", "xla_flags", "model", "cluster", "strict"};
-    if (!json_is_object(root) || json_object_size(root) == 0 ||
-        has_member(root, members, sizeof members / sizeof *members))
-        return root;
+    static const char *const members[] = {"config", "xla_flags", "model",    "cluster", "clusters", "strict",
+                                          "pins",   "baseline",  "workload", "search",  "recipe"};
+    if (!json_is_object(root) || json_object_size(root) == 0) return root;
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (json_object_get(root, members[i])) return root;
     json_t *request = json_object();
     (void)json_object_set_new(request, "config", root);
     return request;
@@ -176,8 +168,9 @@ static bool is_yaml_line(const char *text, const char *stop)
 
 /* YAML starts its first line that says something with "key:"; a shell text with a command or an assignment.
  */
-static bool looks_like_yaml(const char *text, const char *end)
+bool adv_text_is_yaml(const char *text, size_t text_bytes)
 {
+    const char *end = text + text_bytes;
     while (text < end) {
         const char *line_end = memchr(text, '\n', (size_t)(end - text));
         const char *stop = line_end ? line_end : end;
@@ -188,42 +181,4 @@ static bool looks_like_yaml(const char *text, const char *end)
         text = stop < end ? stop + 1 : end;
     }
     return false;
-}
-
-/* A text without a key and without a flag says nothing that could be right or wrong. */
-static bool says_nothing(const json_t *root)
-{
-    const json_t *config = json_object_get(root, "config");
-    const json_t *flags = json_object_get(root, "xla_flags");
-    return json_object_size(root) == 2 && json_is_object(config) && json_object_size(config) == 0 &&
-           json_is_array(flags) && json_array_size(flags) == 0;
-}
-
-adv_code adv_decode_lint_text(const char *text, size_t text_bytes, json_t **root, adv_err *err)
-{
-    text = adv_json_after_mark(text, &text_bytes);
-    const char *end = text + text_bytes;
-    const char *at = text;
-    *root = NULL;
-    if (text_bytes > ADV_LIMIT_BODY_BYTES) {
-        return adv_err_add(err, ADV_E_TOO_LARGE, "", NULL, "%zu bytes; at most %d", text_bytes,
-                           ADV_LIMIT_BODY_BYTES);
-    }
-    while (at < end && isspace((unsigned char)*at)) at++;
-    if (at == end)
-        return adv_err_add(err, ADV_E_SYNTAX, "", "a MaxText configuration as JSON, YAML or a command line",
-                           "the document is empty");
-    bool is_json = *at == '{' || *at == '[';
-    bool is_yaml = !is_json && looks_like_yaml(text, end);
-    adv_code code = is_json   ? adv_json_parse(text, text_bytes, root, err)
-                    : is_yaml ? adv_decode_yaml(text, text_bytes, root, err)
-                              : adv_decode_shell(text, text_bytes, root, err);
-    if (code == ADV_OK && !is_json && !is_yaml && says_nothing(*root)) {
-        json_decref(*root);
-        *root = NULL;
-        return adv_err_add(err, ADV_E_SYNTAX, "", "a MaxText configuration as JSON, YAML or a command line",
-                           "there is no key=value, no \"key: value\" and no XLA flag in the text");
-    }
-    if (code == ADV_OK) *root = as_request(*root);
-    return code;
 }

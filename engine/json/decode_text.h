@@ -1,5 +1,5 @@
-/* decode_text.h: a MaxText job written as text (shell script, command line, YAML) as the JSON a lint request
- * has.
+/* decode_text.h: MaxText keys written as text (loose words of a command line, YAML) as the JSON a request
+ * has; whole recipes are read in decode_recipe.h.
  *
  * The result is {"config": {key: value}, "xla_flags": [...]}: keys from key=value words of a MaxText command
  * (also inside quoted arguments and shell variables) or from a YAML mapping; flags from LIBTPU_INIT_ARGS,
@@ -10,15 +10,21 @@
 
 #include "engine/json/json_read.h"
 
-/* JSON, YAML or shell by looking at it. ADV_E_SYNTAX when it is none of them or empty; ADV_E_TOO_LARGE. The
- * caller gives *root back with json_decref; NULL on error. */
-ADV_MUST_CHECK adv_code adv_decode_lint_text(const char *text, size_t text_bytes, json_t **root,
-                                             adv_err *err);
-
 /* A YAML document as JSON: plain scalars as MaxText reads them, quoted ones as strings; aliases of scalars
  * and of flat lists and mappings are followed. ADV_E_SYNTAX with the line, all keys that are there twice at
  * once; ADV_E_UNSUPPORTED for aliases of nested values. Only the first document of a stream is read. */
 ADV_MUST_CHECK adv_code adv_decode_yaml(const char *text, size_t text_bytes, json_t **root, adv_err *err);
+
+/* The same of all documents of a stream, as an array. ADV_E_TOO_LARGE: more than 64. */
+ADV_MUST_CHECK adv_code adv_decode_yaml_all(const char *text, size_t text_bytes, json_t **documents,
+                                            adv_err *err);
+
+/* Whether a text is YAML rather than a script, by its first line that says something. */
+bool adv_text_is_yaml(const char *text, size_t text_bytes);
+
+/* A document of MaxText keys alone as the config of a request; others as they are. Takes over the reference.
+ */
+json_t *adv_text_as_request(json_t *root);
 
 /* The words of a shell text. Never fails on content; ADV_E_MEMORY. */
 ADV_MUST_CHECK adv_code adv_decode_shell(const char *text, size_t text_bytes, json_t **root, adv_err *err);

@@ -8,12 +8,13 @@
 
 #include "engine/json/decode_value.h"
 
-enum { ANCHORS_MAX = 64 };
+enum { ANCHORS_MAX = 64, DOCUMENTS_MAX = 64 };
 
 /* Containers that are still open, innermost last. */
 struct yaml_reader {
     yaml_parser_t parser;
     json_t *root;
+    bool ended; /* the stream has no further document */
     json_t *open[ADV_LIMIT_JSON_DEPTH];
     char *keys[ADV_LIMIT_JSON_DEPTH]; /* a mapping's key that waits for its value */
     int depth;
@@ -205,36 +206,67 @@ static adv_code read_document(struct yaml_reader *reader)
             return fail(reader, ADV_E_SYNTAX, &reader->parser.problem_mark, problem);
         }
         adv_code code = read_event(reader, &event);
-        done = event.type == YAML_DOCUMENT_END_EVENT || event.type == YAML_STREAM_END_EVENT;
+        reader->ended = event.type == YAML_STREAM_END_EVENT;
+        done = event.type == YAML_DOCUMENT_END_EVENT || reader->ended;
         yaml_event_delete(&event);
         if (code != ADV_OK) return code;
     }
     return ADV_OK;
 }
 
-adv_code adv_decode_yaml(const char *text, size_t text_bytes, json_t **root, adv_err *err)
+static void forget(struct yaml_reader *reader)
+{
+    for (int i = 0; i < ADV_LIMIT_JSON_DEPTH; i++) {
+        free(reader->keys[i]);
+        reader->keys[i] = NULL;
+    }
+    for (int i = 0; i < reader->anchors_count; i++) {
+        free(reader->anchors[i].name);
+        json_decref(reader->anchors[i].value);
+    }
+    reader->anchors_count = reader->depth = 0;
+    json_decref(reader->root);
+    reader->root = NULL;
+}
+
+adv_code adv_decode_yaml_all(const char *text, size_t text_bytes, json_t **documents, adv_err *err)
 {
     struct yaml_reader reader = {.err = err};
     int errors_before = err->count;
-    *root = NULL;
-    if (!yaml_parser_initialize(&reader.parser))
+    adv_code code = ADV_OK;
+    *documents = json_array();
+    if (!*documents || !yaml_parser_initialize(&reader.parser)) {
+        json_decref(*documents);
+        *documents = NULL;
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "out of memory");
+    }
     yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, text_bytes);
-    adv_code code = read_document(&reader);
+    while (code == ADV_OK && !reader.ended) {
+        code = read_document(&reader);
+        if (code == ADV_OK && reader.root && json_array_size(*documents) == DOCUMENTS_MAX)
+            code = adv_err_add(err, ADV_E_TOO_LARGE, "", NULL, "more than 64 documents");
+        if (code == ADV_OK && reader.root) {
+            merge_into(reader.root);
+            (void)json_array_append(*documents, reader.root);
+        }
+        forget(&reader);
+    }
     yaml_parser_delete(&reader.parser);
-    for (int i = 0; i < ADV_LIMIT_JSON_DEPTH; i++) free(reader.keys[i]);
-    for (int i = 0; i < reader.anchors_count; i++) {
-        free(reader.anchors[i].name);
-        json_decref(reader.anchors[i].value);
-    }
     if (code == ADV_OK && err->count > errors_before) code = ADV_E_SYNTAX;
-    if (code == ADV_OK && !reader.root)
+    if (code == ADV_OK && json_array_size(*documents) == 0)
         code = adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the document is empty");
-    if (code != ADV_OK) {
-        json_decref(reader.root);
-        return code;
-    }
-    merge_into(reader.root);
-    *root = reader.root;
-    return ADV_OK;
+    if (code == ADV_OK) return ADV_OK;
+    json_decref(*documents);
+    *documents = NULL;
+    return code;
+}
+
+adv_code adv_decode_yaml(const char *text, size_t text_bytes, json_t **root, adv_err *err)
+{
+    json_t *documents = NULL;
+    *root = NULL;
+    adv_code code = adv_decode_yaml_all(text, text_bytes, &documents, err);
+    if (code == ADV_OK) *root = json_incref(json_array_get(documents, 0));
+    json_decref(documents);
+    return code;
 }

@@ -6,7 +6,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 set -f # patterns below are for `case`, not for file names
-layers='base spec catalog maxtext hardware kernel cost rank search explain calibrate emit json answer server'
+layers='base recipe spec catalog maxtext hardware kernel cost rank search explain calibrate emit json answer server'
 findings=$(mktemp)
 trap 'rm -f "$findings"' EXIT
 

@@ -1,0 +1,351 @@
+#include "engine/json/decode_recipe.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/json/decode_recipe_manifest.h"
+#include "engine/json/decode_text.h"
+#include "engine/json/decode_value.h"
+
+static const char at_recipe[] = "/recipe";
+static const char remedy[] = "a MaxText configuration as JSON, YAML, a script or a command line";
+
+/* One recipe on its way to a request. */
+struct reader {
+    const struct adv_catalog *catalog;
+    const struct adv_recipe_wish *wish;
+    struct adv_arena *arena;
+    adv_err *err, *warnings;
+};
+
+static adv_code refuse(const struct reader *reader, adv_code code, const char *hint, const char *detail)
+{
+    return adv_err_add(reader->err, code, at_recipe, hint, "%s", detail);
+}
+
+/* A key that may hold any words, such as a path: "${BUCKET}/run" says enough. */
+static bool takes_any_text(const struct reader *reader, const char *name)
+{
+    const struct adv_catalog_key *key = adv_catalog_key(reader->catalog, name);
+    if (!key) return !adv_catalog_old_key(reader->catalog, name);
+    return (key->types & (1u << ADV_KEY_STRING)) != 0 && key->allowed_count == 0 &&
+           strcmp(name, "model_name") != 0 && strcmp(name, "compile_topology") != 0;
+}
+
+static void read_key(const struct reader *reader, const struct adv_recipe_key *key, json_t *config)
+{
+    char variable[ADV_LIMIT_NAME], pointer[ADV_LIMIT_POINTER], hint[ADV_LIMIT_DETAIL];
+    const bool unknown = adv_shell_unknown(key->value, variable);
+    if (json_object_get(reader->wish->given, key->name)) return;
+    if (unknown && !takes_any_text(reader, key->name)) {
+        (void)snprintf(hint, sizeof hint, "give %.80s beside the recipe, in config", key->name);
+        (void)adv_err_add(reader->err, ADV_E_INVALID, adv_json_pointer(pointer, at_recipe, key->name), hint,
+                          "%.80s is %.80s, which the recipe leaves to its caller", key->name, variable);
+        adv_err_rule(reader->err, "recipe-variable");
+        return;
+    }
+    const char *plain = adv_shell_plain(reader->arena, key->value);
+    if (adv_shell_uncertain(key->value)) {
+        (void)snprintf(hint, sizeof hint, "give %.80s beside the recipe if it is another", key->name);
+        (void)adv_err_add(reader->warnings, ADV_OK, adv_json_pointer(pointer, at_recipe, key->name), hint,
+                          "%.80s depends on a condition that only a run can tell: %.80s is taken", key->name,
+                          plain);
+        adv_err_rule(reader->warnings, "recipe-condition");
+    }
+    (void)json_object_set_new(config, key->name,
+                              unknown ? json_string(plain) : adv_decode_scalar_text(plain));
+}
+
+static json_t *flags_of(const struct reader *reader, const char *flags)
+{
+    json_t *list = json_array();
+    char *saved = NULL, *copy = flags ? adv_arena_copy(reader->arena, flags) : NULL;
+    for (char *word = copy ? strtok_r(copy, " \t\r\n'\"\\", &saved) : NULL; word;
+         word = strtok_r(NULL, " \t\r\n'\"\\", &saved)) {
+        char variable[ADV_LIMIT_NAME];
+        if (adv_shell_unknown(word, variable)) {
+            if (word[0] == '-') {
+                (void)adv_err_add(reader->warnings, ADV_OK, at_recipe, "give xla_flags beside the recipe",
+                                  "the flag %.80s is left out: its value is %.80s",
+                                  adv_shell_plain(reader->arena, word), variable);
+                adv_err_rule(reader->warnings, "recipe-variable");
+            }
+            continue;
+        }
+        (void)json_array_append_new(list, json_string(adv_shell_plain(reader->arena, word)));
+    }
+    return list;
+}
+
+/* The chip of a machine or node label: "ct6e-standard-4t", "tpu-v6e-slice", "tpu7x". */
+static const char *chip_of(const struct adv_catalog *catalog, const char *type)
+{
+    char prefix[ADV_LIMIT_NAME];
+    for (int i = 0; i < adv_catalog_chips_count(catalog); i++) {
+        const struct adv_chip *chip = &adv_catalog_chip_at(catalog, i)->chip;
+        const size_t machine = strlen(chip->nodes.machine);
+        const bool is_machine =
+            machine && strncmp(chip->nodes.machine, type, machine) == 0 && type[machine] == '-';
+        if (is_machine || strcmp(chip->nodes.label, type) == 0) return chip->name;
+    }
+    (void)snprintf(prefix, sizeof prefix, "%s", type);
+    for (char *end = prefix + strlen(prefix); end; end = strrchr(prefix, '-')) {
+        *end = '\0';
+        const struct adv_catalog_chip *row = adv_catalog_chip(catalog, prefix);
+        if (row) return row->chip.name;
+    }
+    return NULL;
+}
+
+/* "8t" of "ct6e-standard-8t": the type is one of hosts. */
+static bool is_host_type(const char *type)
+{
+    const char *dash = strrchr(type, '-');
+    const size_t digits = dash ? strspn(dash + 1, "0123456789") : 0;
+    return digits > 0 && strcmp(dash + 1 + digits, "t") == 0;
+}
+
+static const char *plain_or_null(const struct reader *reader, const char *text)
+{
+    return text && *text ? adv_shell_plain(reader->arena, text) : NULL;
+}
+
+static bool is_open(const char *text)
+{
+    return text && strchr(text, '$');
+}
+
+/* The cluster that a launcher's words say; NULL: none, or one that is given beside the recipe. */
+static json_t *cluster_of(const struct reader *reader, const struct adv_recipe_machine *machine)
+{
+    const char *type = plain_or_null(reader, machine->type);
+    const char *topology = plain_or_null(reader, machine->topology);
+    const char *slices = plain_or_null(reader, machine->slices);
+    if (reader->wish->has_cluster || !type) return NULL;
+    if (is_open(type) || is_open(topology) || is_open(slices)) {
+        (void)adv_err_add(reader->err, ADV_E_INVALID, at_recipe, "give cluster beside the recipe",
+                          "the recipe leaves the machine to its caller: %.60s%s%.60s%s%.60s", type,
+                          topology ? ", " : "", topology ? topology : "", slices ? ", slices " : "",
+                          slices ? slices : "");
+        adv_err_rule(reader->err, "recipe-variable");
+        return NULL;
+    }
+    const char *chip =
+        topology || machine->is_compute_type || is_host_type(type) ? chip_of(reader->catalog, type) : NULL;
+    const bool says_slice = !topology && !is_host_type(type) && strpbrk(type, "0123456789") &&
+                            strrchr(type, '-') && isdigit((unsigned char)strrchr(type, '-')[1]);
+    json_t *cluster = json_object();
+    if (says_slice) {
+        (void)json_object_set_new(cluster, "accelerator", json_string(type));
+    } else {
+        (void)json_object_set_new(cluster, "chip", json_string(chip ? chip : type));
+        if (topology) (void)json_object_set_new(cluster, "topology", json_string(topology));
+    }
+    const long count = slices ? strtol(slices, NULL, 10) : 1;
+    if (count != 1) (void)json_object_set_new(cluster, "slices", json_integer((json_int_t)count));
+    return cluster;
+}
+
+/* Files that a configuration may start from without saying more than MaxText's defaults. */
+static bool is_standard_file(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return strcmp(name, "base.yml") == 0 || strcmp(name, "base.yaml") == 0;
+}
+
+static json_t *request_of(const struct reader *reader, const struct adv_recipe_run *run,
+                          const struct adv_recipe_machine *elsewhere)
+{
+    json_t *request = json_object(), *config = json_object();
+    for (int i = 0; i < run->keys_count; i++) read_key(reader, &run->keys[i], config);
+    const char *file = plain_or_null(reader, run->config_file);
+    if (file && !is_standard_file(file)) {
+        (void)adv_err_add(
+            reader->warnings, ADV_OK, at_recipe, "give its keys beside the recipe, in config",
+            "the command starts from %.120s, which is not read: keys that it sets are missing here", file);
+        adv_err_rule(reader->warnings, "recipe-file");
+    }
+    json_t *cluster = cluster_of(reader, run->machine.type ? &run->machine : elsewhere);
+    (void)json_object_set_new(request, "config", config);
+    (void)json_object_set_new(request, "xla_flags", flags_of(reader, run->flags));
+    if (cluster) (void)json_object_set_new(request, "cluster", cluster);
+    return request;
+}
+
+/* What tells the trainings of a recipe apart. */
+static void describe(const struct reader *reader, const struct adv_recipe_run *run, int number, char *text,
+                     size_t bytes)
+{
+    const char *model = NULL;
+    for (int i = 0; i < run->keys_count; i++)
+        if (strcmp(run->keys[i].name, "model_name") == 0) model = plain_or_null(reader, run->keys[i].value);
+    (void)snprintf(text, bytes, "%d: line %d, %.40s %.40s", number, run->line, run->module,
+                   model ? model : "");
+}
+
+static adv_code choose(const struct reader *reader, const struct adv_recipe *recipe,
+                       const struct adv_recipe_run **run)
+{
+    const int wanted = reader->wish->command, count = recipe->runs_count;
+    char hint[ADV_LIMIT_DETAIL] = "", detail[ADV_LIMIT_DETAIL];
+    if (wanted == 0 && count == 1 && recipe->runs_lost == 0) {
+        *run = &recipe->runs[0];
+        return ADV_OK;
+    }
+    if (wanted > 0 && wanted <= count) {
+        *run = &recipe->runs[wanted - 1];
+        return ADV_OK;
+    }
+    size_t used = (size_t)snprintf(hint, sizeof hint, "give recipe_command:");
+    for (int i = 0; i < count && used + 2 < sizeof hint; i++) {
+        char row[ADV_LIMIT_NAME * 2];
+        describe(reader, &recipe->runs[i], i + 1, row, sizeof row);
+        used += (size_t)snprintf(hint + used, sizeof hint - used, "%s %s", i ? ";" : "", row);
+    }
+    if (wanted > 0)
+        (void)snprintf(detail, sizeof detail, "there is no training %d: the recipe has %d", wanted, count);
+    else
+        (void)snprintf(detail, sizeof detail, "the recipe starts %d different trainings",
+                       count + recipe->runs_lost);
+    return refuse(reader, ADV_E_INVALID, hint, detail);
+}
+
+static adv_code judge_module(const struct reader *reader, const struct adv_recipe_run *run)
+{
+    if (!strstr(run->module, "train_rl") && !strstr(run->module, "rl_trainer") &&
+        !strstr(run->module, "distill"))
+        return ADV_OK;
+    char detail[ADV_LIMIT_DETAIL];
+    (void)snprintf(detail, sizeof detail, "%.120s samples as well as trains, which has no model here",
+                   run->module);
+    return refuse(reader, ADV_E_UNSUPPORTED, "give the configuration of its training step alone", detail);
+}
+
+static adv_code read_runs(const struct reader *reader, const struct adv_recipe *recipe, json_t **request)
+{
+    const struct adv_recipe_run *run = NULL;
+    const int before = reader->err->count + reader->err->lost_count;
+    adv_code code = choose(reader, recipe, &run);
+    if (code == ADV_OK && run) code = judge_module(reader, run);
+    if (code != ADV_OK || !run) return code;
+    *request = request_of(reader, run, &recipe->machine);
+    if (reader->err->count + reader->err->lost_count == before) {
+        (void)json_object_set_new(*request, "trains", json_true());
+        return ADV_OK;
+    }
+    json_decref(*request);
+    *request = NULL;
+    return reader->err->code;
+}
+
+static adv_code refuse_unread(const struct reader *reader, const struct adv_recipe *recipe)
+{
+    char detail[ADV_LIMIT_DETAIL];
+    (void)snprintf(detail, sizeof detail,
+                   "line %d: %.80s takes its keys from a table in MaxText's benchmarks, which is not read",
+                   recipe->unread_line, recipe->unread);
+    return refuse(reader, ADV_E_UNSUPPORTED, "give the command that it prints and starts", detail);
+}
+
+static adv_code read_manifests(const struct reader *reader, const json_t *documents,
+                               struct adv_recipe *recipe)
+{
+    size_t index = 0;
+    json_t *document = NULL;
+    adv_code code = ADV_OK;
+    json_array_foreach((json_t *)(uintptr_t)documents, index, document)
+    {
+        if (code == ADV_OK) code = adv_recipe_read_manifest(document, reader->arena, recipe, reader->err);
+    }
+    return code;
+}
+
+static adv_code read_yaml(const struct reader *reader, const char *text, size_t bytes, json_t **request)
+{
+    json_t *documents = NULL, *first = NULL;
+    adv_code code = adv_decode_yaml_all(text, bytes, &documents, reader->err);
+    if (code != ADV_OK) return code;
+    first = json_array_get(documents, 0);
+    bool manifest = false;
+    for (size_t i = 0; i < json_array_size(documents); i++)
+        manifest |= adv_recipe_is_manifest(json_array_get(documents, i));
+    struct adv_recipe *recipe = adv_arena_alloc(reader->arena, sizeof *recipe);
+    if (!recipe)
+        code = adv_err_add(reader->err, ADV_E_MEMORY, "", NULL, "out of memory");
+    else if (!manifest)
+        *request = json_incref(first); /* what follows it is of other tools */
+    else
+        code = read_manifests(reader, documents, recipe);
+    if (code == ADV_OK && recipe && manifest && recipe->runs_count > 0)
+        code = read_runs(reader, recipe, request);
+    else if (code == ADV_OK && recipe && manifest)
+        code = recipe->unread ? refuse_unread(reader, recipe)
+                              : refuse(reader, ADV_E_SYNTAX, "a container with the command that trains",
+                                       "no container of the manifest starts a training of MaxText");
+    json_decref(documents);
+    return code;
+}
+
+/* A script without a command that trains: its manifests, or key=value words wherever they stand. */
+static adv_code read_rest(const struct reader *reader, struct adv_recipe *recipe, const char *text,
+                          size_t bytes, json_t **request)
+{
+    for (int i = 0; i < recipe->documents_count; i++) {
+        json_t *documents = NULL;
+        const char *manifest = adv_shell_plain(reader->arena, recipe->documents[i]);
+        adv_code code = adv_decode_yaml_all(manifest, strlen(manifest), &documents, reader->err);
+        if (code == ADV_OK) code = read_manifests(reader, documents, recipe);
+        json_decref(documents);
+        if (code != ADV_OK) return code;
+    }
+    if (recipe->runs_count > 0) return read_runs(reader, recipe, request);
+    if (recipe->unread) return refuse_unread(reader, recipe);
+    adv_code code = adv_decode_shell(text, bytes, request, reader->err);
+    if (code != ADV_OK) return code;
+    if (json_object_size(json_object_get(*request, "config")) > 0 ||
+        json_array_size(json_object_get(*request, "xla_flags")) > 0) {
+        json_t *cluster = cluster_of(reader, &recipe->machine);
+        if (cluster) (void)json_object_set_new(*request, "cluster", cluster);
+        return ADV_OK;
+    }
+    json_decref(*request);
+    *request = NULL;
+    return refuse(
+        reader, ADV_E_SYNTAX, remedy,
+        "there is no command that trains, no key=value, no \"key: value\" and no XLA flag in the text");
+}
+
+adv_code adv_decode_recipe(const struct adv_catalog *catalog, const char *text, size_t text_bytes,
+                           const struct adv_recipe_wish *wish, struct adv_arena *arena, json_t **request,
+                           adv_err *err, adv_err *warnings)
+{
+    const struct reader reader = {catalog, wish, arena, err, warnings};
+    text = adv_json_after_mark(text, &text_bytes);
+    const char *end = text + text_bytes, *at = text;
+    *request = NULL;
+    if (text_bytes > ADV_LIMIT_BODY_BYTES)
+        return adv_err_add(err, ADV_E_TOO_LARGE, at_recipe, NULL, "%zu bytes; at most %d", text_bytes,
+                           ADV_LIMIT_BODY_BYTES);
+    while (at < end && isspace((unsigned char)*at)) at++;
+    if (at == end) return refuse(&reader, ADV_E_SYNTAX, remedy, "the document is empty");
+    if (end - at > 1 && at[0] == '{' && at[1] == '{')
+        return refuse(&reader, ADV_E_UNSUPPORTED, "give what `helm template` prints",
+                      "the text is a template");
+    adv_code code = ADV_OK;
+    if (*at == '{' || *at == '[') {
+        code = adv_json_parse(text, text_bytes, request, err);
+    } else if (adv_text_is_yaml(text, text_bytes)) {
+        code = read_yaml(&reader, text, text_bytes, request);
+    } else {
+        struct adv_recipe *recipe = adv_arena_alloc(arena, sizeof *recipe);
+        if (!recipe) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "out of memory");
+        code = adv_recipe_read(text, text_bytes, NULL, NULL, 0, arena, recipe, err);
+        if (code == ADV_OK)
+            code = recipe->runs_count > 0 ? read_runs(&reader, recipe, request)
+                                          : read_rest(&reader, recipe, text, text_bytes, request);
+    }
+    if (code == ADV_OK) *request = adv_text_as_request(*request);
+    return code;
+}

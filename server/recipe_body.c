@@ -1,0 +1,80 @@
+#include "server/recipe_body.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/advise.h"
+#include "server/app.h"
+#include "server/routes.h"
+
+static bool is_json(const struct adv_exchange *exchange)
+{
+    static const char json[] = "application/json";
+    const char *type = exchange->headers[ADV_HEADER_CONTENT_TYPE];
+    return !type || (strncasecmp(type, json, sizeof json - 1) == 0 &&
+                     strspn(type + sizeof json - 1, "; \t") == (type[sizeof json - 1] ? 1 : 0));
+}
+
+static bool has_recipe(const struct adv_exchange *exchange)
+{
+    static const char member[] = "\"recipe\"";
+    return exchange->body && memmem(exchange->body, exchange->body_bytes, member, sizeof member - 1);
+}
+
+/* Said to be JSON, and a text of another kind: a recipe under the wrong type is not guessed at. */
+static bool is_other_text(const struct adv_exchange *exchange)
+{
+    static const char *const words[] = {"null", "true", "false"};
+    const char *at = exchange->body ? exchange->body : "";
+    at += strspn(at, " \t\r\n\xef\xbb\xbf");
+    bool other = *at && !strchr("{[\"-0123456789", *at);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        other = other && strncmp(at, words[i], strlen(words[i])) != 0;
+    return other;
+}
+
+/* Names twice are one too many; which names there are is the engine's to say. */
+static bool read_query(struct adv_exchange *exchange, struct adv_given_member *given)
+{
+    const char *names[ADV_LIMIT_QUERY + 1];
+    for (int i = 0; i < exchange->query_count; i++) {
+        names[i] = exchange->query[i].name;
+        given[i] = (struct adv_given_member){exchange->query[i].name, exchange->query[i].value};
+    }
+    names[exchange->query_count] = NULL;
+    return adv_exchange_check_query(exchange, names);
+}
+
+bool adv_recipe_body(struct adv_exchange *exchange)
+{
+    static const char *const no_query[] = {NULL};
+    const int kind = exchange->route->kind;
+    const bool reads = kind == ADV_REQUEST_ESTIMATE || kind == ADV_REQUEST_ADVISE || kind == ADV_REQUEST_LINT;
+    struct adv_given_member given[ADV_LIMIT_QUERY];
+    const bool as_json = !reads || is_json(exchange);
+    if (as_json && !adv_exchange_check_query(exchange, no_query)) return false;
+    if (reads && as_json && is_other_text(exchange)) {
+        adv_reply_error(exchange, ADV_E_SYNTAX, "",
+                        "send a recipe as text/x-shellscript or application/yaml, or as the member recipe",
+                        "the body is not valid JSON");
+        return false;
+    }
+    if (!reads || (as_json && !has_recipe(exchange))) return true;
+    if (!read_query(exchange, given)) return false;
+    adv_err err;
+    adv_err_init(&err);
+    char *json = NULL;
+    size_t json_bytes = 0;
+    adv_code code = adv_request_expand(exchange->app->catalog, (enum adv_request_kind)kind,
+                                       exchange->body ? exchange->body : "", exchange->body_bytes, given,
+                                       exchange->query_count, &json, &json_bytes, &err);
+    if (code) {
+        adv_reply_problem(exchange, &err);
+        return false;
+    }
+    free(exchange->body);
+    exchange->body = json;
+    exchange->body_bytes = json_bytes;
+    return true;
+}

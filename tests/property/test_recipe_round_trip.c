@@ -1,0 +1,112 @@
+/* What is written is read back: each file that starts a ranked plan means that plan again, for every model of
+ * the catalog on every chip generation in turn. */
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/text.h"
+#include "engine/json/decode_answer.h"
+#include "tests/unit/answer_fixture.h"
+
+static const struct {
+    const char *chip, *topology;
+    int slices;
+} machines[] = {{"tpu7x", "4x4x4", 1}, {"v6e", "16x16", 2}, {"v5p", "4x4x8", 1},
+                {"v5e", "16x16", 1},   {"v4", "4x8x8", 1},  {"tpu7x", "4x4x8", 2}};
+enum { MACHINES = sizeof machines / sizeof *machines, RANKS = 3 };
+
+static json_t *request_for(const char *model, int machine)
+{
+    return json_pack("{s:s, s:{s:s, s:s, s:i}, s:{s:i, s:i}, s:{s:i, s:i}}", "model", model, "cluster",
+                     "chip", machines[machine].chip, "topology", machines[machine].topology, "slices",
+                     machines[machine].slices, "workload", "seq_len", 4096, "per_device_batch_size", 1,
+                     "search", "top_k", RANKS, "max_evaluations", 400);
+}
+
+/* The estimate of a file as the member `recipe`; beside it the machine where the file does not name it, and
+ * the flags where they are in a file of their own. */
+static json_t *estimate_of(const char *name, const char *text, int machine, const json_t *ranked)
+{
+    json_t *request = json_pack("{s:s}", "recipe", text);
+    adv_err refused;
+    if (strncmp(name, "maxtext.", strlen("maxtext.")) == 0)
+        (void)json_object_set_new(request, "cluster",
+                                  json_pack("{s:s, s:s, s:i}", "chip", machines[machine].chip, "topology",
+                                            machines[machine].topology, "slices", machines[machine].slices));
+    if (strcmp(name, "maxtext.yml") == 0)
+        (void)json_object_set(request, "xla_flags", json_object_get(ranked, "xla_flags"));
+    char *json = json_dumps(request, 0);
+    json_t *answer = answer_or_refusal(ADV_REQUEST_ESTIMATE, json, &refused);
+    if (!answer)
+        fail_msg("%s: %s: %s\n%s", name, refused.findings[0].pointer, refused.findings[0].detail, text);
+    free(json);
+    json_decref(request);
+    return answer;
+}
+
+static double number_at(const json_t *object, const char *member)
+{
+    return json_number_value(json_object_get(object, member));
+}
+
+/* True: the file starts the plan; a file that says why it cannot is none. */
+static bool means_the_plan(const char *name, const char *answer, int rank, int machine, const json_t *ranked)
+{
+    struct adv_text text;
+    adv_err err;
+    adv_err_init(&err);
+    adv_text_init(&text, 1 << 20);
+    if (adv_artifact_from_answer(catalog, name, answer, strlen(answer), rank, &text, &err) != ADV_OK)
+        fail_msg("%s: %s", name, err.findings[0].detail);
+    bool starts = !strstr(text.data, "\nexit 2\n") || strcmp(name, "maxtext.yml") == 0;
+    if (starts) {
+        json_t *again = estimate_of(name, text.data, machine, ranked);
+        const json_t *estimate = json_object_get(ranked, "estimate");
+        const bool same =
+            fabs(number_at(again, "step_time_s") / number_at(estimate, "step_time_s") - 1) < 1e-9 &&
+            fabs(number_at(again, "hbm_bytes_per_device") / number_at(estimate, "hbm_bytes_per_device") - 1) <
+                1e-9;
+        if (!same)
+            fail_msg("%s: %.17g s again, %.17g s ranked\n%s", name, number_at(again, "step_time_s"),
+                     number_at(estimate, "step_time_s"), text.data);
+        json_decref(again);
+    }
+    adv_text_free(&text);
+    return starts;
+}
+
+static void written_files_are_read_back_to_the_same_plan(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"maxtext.sh",  "maxtext.yml", "xpk.sh",
+                                        "gcluster.sh", "jobset.yaml", "verify.sh"};
+    int plans = 0, files = 0;
+    for (int i = 0; i < adv_catalog_models_count(catalog); i++) {
+        adv_err err;
+        const int machine = i % MACHINES;
+        json_t *request = request_for(adv_catalog_model_name(catalog, i), machine);
+        char *text = json_dumps(request, 0);
+        json_t *answer = answer_or_refusal(ADV_REQUEST_ADVISE, text, &err);
+        const json_t *ranked = json_object_get(answer, "ranked");
+        char *dumped = answer ? json_dumps(answer, JSON_REAL_PRECISION(17)) : NULL;
+        for (size_t rank = 0; rank < json_array_size(ranked); rank++) {
+            for (size_t n = 0; n < sizeof names / sizeof *names; n++)
+                files +=
+                    means_the_plan(names[n], dumped, (int)rank + 1, machine, json_array_get(ranked, rank));
+            plans++;
+        }
+        free(dumped);
+        free(text);
+        json_decref(answer);
+        json_decref(request);
+    }
+    print_message("%d plans, %d files\n", plans, files);
+    assert_true(plans > 100 && files > 550);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(written_files_are_read_back_to_the_same_plan)};
+    return run_group_with_catalog(tests);
+}

@@ -5,23 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    char letter;
-    enum adv_key_type type;
-} type_letters[] = {
-    {'b', ADV_KEY_BOOL},   {'i', ADV_KEY_INT},  {'f', ADV_KEY_FLOAT},
-    {'s', ADV_KEY_STRING}, {'l', ADV_KEY_LIST}, {'o', ADV_KEY_OBJECT},
-};
-
-/* "in" = a whole number or null. */
-static bool decode_types(const char *letters, struct adv_catalog_key *key)
+static bool decode_types(const json_t *list, struct adv_catalog_key *key)
 {
-    for (; *letters; letters++) {
-        bool known = *letters == 'n';
+    static const struct {
+        const char *name;
+        enum adv_key_type type;
+    } types[] = {
+        {"bool", ADV_KEY_BOOL},     {"int", ADV_KEY_INT},   {"float", ADV_KEY_FLOAT},
+        {"string", ADV_KEY_STRING}, {"list", ADV_KEY_LIST}, {"object", ADV_KEY_OBJECT},
+    };
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const char *name = json_string_value(json_array_get(list, k));
+        bool known = name && strcmp(name, "null") == 0;
         if (known) key->nullable = true;
-        for (size_t i = 0; !known && i < sizeof type_letters / sizeof type_letters[0]; i++) {
-            if (type_letters[i].letter != *letters) continue;
-            key->types |= 1u << type_letters[i].type;
+        for (size_t i = 0; name && !known && i < sizeof types / sizeof *types; i++) {
+            if (strcmp(types[i].name, name) != 0) continue;
+            key->types |= 1u << types[i].type;
             known = true;
         }
         if (!known) return false;
@@ -47,14 +46,15 @@ static void decode_allowed(const struct adv_catalog_file *file, const json_t *li
     key->allowed_count = (int)count;
 }
 
-/* [name, types, default, group, allowed or null, constraints, derived, what] */
+/* {name, types, default, group, allowed?, constraints?, derived?, what?} */
 static bool decode_key(const struct adv_catalog_file *file, const json_t *row, struct adv_catalog_key *key)
 {
-    const char *name, *types, *group, *constraints, *what;
-    json_t *fallback, *allowed;
-    int derived;
-    if (json_unpack((json_t *)(uintptr_t)row, "[s,s,o,s,o,s,b,s!]", &name, &types, &fallback, &group,
-                    &allowed, &constraints, &derived, &what) != 0)
+    const char *name, *group, *constraints = "", *what = "";
+    json_t *types, *fallback, *allowed = NULL;
+    int derived = 0;
+    if (json_unpack((json_t *)(uintptr_t)row, "{s:s,s:o,s:o,s:s,s?o,s?s,s?b,s?s!}", "name", &name, "types",
+                    &types, "default", &fallback, "group", &group, "allowed", &allowed, "constraints",
+                    &constraints, "derived", &derived, "what", &what) != 0)
         return false;
     if (!decode_types(types, key)) return false;
     char *default_json = json_dumps(fallback, JSON_ENCODE_ANY | JSON_COMPACT);
@@ -86,8 +86,9 @@ void adv_decode_catalog_keys(const struct adv_catalog_file *file)
     if (!catalog->keys) return;
     for (size_t i = 0; i < count; i++)
         if (!decode_key(file, json_array_get(list, i), &catalog->keys[i])) {
-            adv_catalog_refuse(file, "rows", i,
-                               "must be [name, types, default, group, allowed, constraints, derived, what]");
+            adv_catalog_refuse(
+                file, "rows", i,
+                "must be {name, types, default, group, allowed?, constraints?, derived?, what?}");
             return;
         }
     qsort(catalog->keys, count, sizeof *catalog->keys, compare_names);

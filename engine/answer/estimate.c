@@ -10,6 +10,7 @@
 #include "engine/json/decode_request.h"
 #include "engine/json/encode_estimate.h"
 #include "engine/maxtext/flags.h"
+#include "engine/maxtext/names.h"
 #include "engine/maxtext/over_model.h"
 #include "engine/maxtext/write.h"
 
@@ -100,7 +101,7 @@ static void repeat_job_warnings(const struct adv_advise_request *request, const 
                                 adv_err *warnings)
 {
     static const char pins[] = "/pins";
-    const char *may_override = adv_config_find(config, "override_model_config");
+    const char *may_override = adv_config_find(config, ADV_NAME_OVERRIDE_MODEL_CONFIG);
     for (int i = 0; i < request->job_warnings.count; i++) {
         const struct adv_finding *finding = &request->job_warnings.findings[i];
         const bool of_pin = strncmp(finding->pointer, pins, sizeof pins - 1) == 0;

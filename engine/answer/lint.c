@@ -26,6 +26,7 @@
 #include "engine/json/lint_rules.h"
 #include "engine/json/request_text.h"
 #include "engine/maxtext/flags.h"
+#include "engine/maxtext/names.h"
 
 /* Findings that only inform. All others that are no errors are warnings. */
 static const char *const informing[] = {"approximated-value",    "not-modelled", "block-clamped",
@@ -61,8 +62,9 @@ static void find_model(const struct adv_catalog *catalog, const json_t *root, co
     const json_t *value = json_object_get(root, "model");
     const char *at = value ? "/model" : "/config/model_name";
     json_t *standard = NULL;
-    if (!value) value = config_member(config, "model_name");
-    if (!value && config_member(config, "base_emb_dim")) value = standard = adv_decode_default_model(catalog);
+    if (!value) value = config_member(config, ADV_NAME_MODEL_NAME);
+    if (!value && config_member(config, ADV_NAME_BASE_EMB_DIM))
+        value = standard = adv_decode_default_model(catalog);
     job->asked_model = value != NULL;
     if (value)
         job->has_model = adv_decode_request_model(catalog, value, at, config, "/config", &job->model,
@@ -74,8 +76,8 @@ static void find_cluster(const struct adv_catalog *catalog, const json_t *root, 
                          struct lint_job *job)
 {
     const json_t *value = json_object_get(root, "cluster");
-    const json_t *topology = config_member(config, "compile_topology");
-    const json_t *slices = config_member(config, "compile_topology_num_slices");
+    const json_t *topology = config_member(config, ADV_NAME_COMPILE_TOPOLOGY);
+    const json_t *slices = config_member(config, ADV_NAME_COMPILE_TOPOLOGY_NUM_SLICES);
     json_t *made = NULL;
     const char *at = "/cluster";
     if (!value && json_is_string(topology) && *json_string_value(topology)) {
@@ -253,7 +255,7 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
              "no model is given: its dimensions are not checked against the mesh");
     const char *name =
         json_string_value(json_object_get(root, "model") ? json_object_get(root, "model")
-                                                         : json_object_get(config, "model_name"));
+                                                         : json_object_get(config, ADV_NAME_MODEL_NAME));
     adv_lint_rules(catalog, name, config, &job->errors);
     struct adv_decode_config_input input = {catalog,   &job->model, &job->cluster, config, name,
                                             "/config", strict,      arena,         false};

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/maxtext/names.h"
 #include "engine/maxtext/write.h"
 
 struct reader {
@@ -71,7 +72,7 @@ static struct adv_artifact_row read_row(struct reader *reader, const json_t *pla
                                         int rank)
 {
     const json_t *config = json_object_get(plan, "config");
-    const json_t *accumulation = json_object_get(config, "gradient_accumulation_steps");
+    const json_t *accumulation = json_object_get(config, ADV_NAME_GRADIENT_ACCUMULATION_STEPS);
     return (struct adv_artifact_row){
         .rank = rank,
         .tie_group = (int)json_integer_value(json_object_get(plan, "tie_group")),
@@ -83,8 +84,8 @@ static struct adv_artifact_row read_row(struct reader *reader, const json_t *pla
         .hbm_bytes_per_device = number_of(estimate, "hbm_bytes_per_device"),
         .verdict = string_of(reader, estimate, "fit_verdict"),
         .mesh = mesh_of(reader, estimate),
-        .remat = string_of(reader, config, "remat_policy"),
-        .per_device_batch_size = number_of(config, "per_device_batch_size"),
+        .remat = string_of(reader, config, ADV_NAME_REMAT_POLICY),
+        .per_device_batch_size = number_of(config, ADV_NAME_PER_DEVICE_BATCH_SIZE),
         .gradient_accumulation_steps = accumulation ? (int)json_integer_value(accumulation) : 1,
     };
 }

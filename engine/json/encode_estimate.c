@@ -1,4 +1,5 @@
 #include "engine/json/encode_estimate.h"
+#include "engine/maxtext/names.h"
 
 #include <math.h>
 
@@ -164,7 +165,7 @@ static json_t *encode_model_config(const struct adv_estimate_request *request)
 {
     json_t *object = json_object();
     if (request->model.maxtext_name[0] != '\0')
-        adv_encode_set_string(object, "model_name", request->model.maxtext_name);
+        adv_encode_set_string(object, ADV_NAME_MODEL_NAME, request->model.maxtext_name);
     for (int i = 0; i < request->model_keys_count && request->model.maxtext_name[0] == '\0'; i++)
         (void)json_object_set_new(object, request->model_keys[i].key,
                                   json_loads(request->model_keys[i].value_json, JSON_DECODE_ANY, NULL));

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "engine/maxtext/names.h"
 #include "engine/maxtext/write.h"
 #include "engine/maxtext/model_keys.h"
 #include "engine/json/decode_answer.h"
@@ -49,13 +50,15 @@ static bool put_in_front(struct adv_config *config, const struct adv_config *key
     struct adv_config *whole = adv_arena_alloc(arena, sizeof *whole);
     bool room = whole != NULL;
     for (int i = 0; i < keys->count && room; i++) {
-        bool is_name = strcmp(keys->entries[i].key, "model_name") == 0;
+        bool is_name = strcmp(keys->entries[i].key, ADV_NAME_MODEL_NAME) == 0;
         if (is_name || !has_key(config, keys->entries[i].key)) room = append(whole, keys->entries[i]);
     }
-    if (room && overrides && has_key(keys, "model_name") && !has_key(config, "override_model_config"))
-        room = append(whole, (struct adv_config_entry){"override_model_config", "true"});
+    if (room && overrides && has_key(keys, ADV_NAME_MODEL_NAME) &&
+        !has_key(config, ADV_NAME_OVERRIDE_MODEL_CONFIG))
+        room = append(whole, (struct adv_config_entry){ADV_NAME_OVERRIDE_MODEL_CONFIG, "true"});
     for (int i = 0; i < config->count && room; i++)
-        if (strcmp(config->entries[i].key, "model_name") != 0) room = append(whole, config->entries[i]);
+        if (strcmp(config->entries[i].key, ADV_NAME_MODEL_NAME) != 0)
+            room = append(whole, config->entries[i]);
     if (!whole || !room) return false;
     memcpy(config->entries, whole->entries, sizeof config->entries);
     config->count = whole->count;

@@ -1,3 +1,4 @@
+#include "engine/maxtext/names.h"
 #include "engine/search/batch.h"
 
 #include <math.h>
@@ -48,7 +49,7 @@ int adv_batch_splits(const struct adv_advise_request *request,
 {
     const struct adv_workload *workload = &request->workload;
     int accumulation = workload->base.gradient_accumulation_steps;
-    bool accumulation_pinned = adv_request_pins(request, "gradient_accumulation_steps");
+    bool accumulation_pinned = adv_request_pins(request, ADV_NAME_GRADIENT_ACCUMULATION_STEPS);
     if (workload->per_device_batch_size > 0) {
         splits[0] =
             (struct adv_batch_split){workload->per_device_batch_size, accumulation_pinned ? accumulation : 1};
@@ -56,7 +57,7 @@ int adv_batch_splits(const struct adv_advise_request *request,
     }
     int64_t sequences = global_batch(workload, err);
     if (sequences < 0) return 0;
-    if (request->batch_pinned && adv_request_pins(request, "per_device_batch_size"))
+    if (request->batch_pinned && adv_request_pins(request, ADV_NAME_PER_DEVICE_BATCH_SIZE))
         return pinned_batch(request, sequences, splits, err);
     int count = 0;
     for (int64_t steps = 1; steps <= sequences && steps <= 65536 && count < ADV_BATCH_SPLITS; steps++) {

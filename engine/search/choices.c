@@ -1,6 +1,7 @@
 #include "engine/search/choices.h"
 
 #include "engine/maxtext/keys.h"
+#include "engine/maxtext/names.h"
 #include "engine/search/batch.h"
 
 bool adv_model_has_experts(const struct adv_model *model)
@@ -68,8 +69,8 @@ enum { FLIP_IOTA, FLIP_FUSED, FLIP_PARTIALS };
 
 bool adv_choices_flip(const struct adv_advise_request *request, int which, struct adv_plan *plan)
 {
-    static const char *const keys[ADV_CHOICES_FLIPS] = {"use_iota_embed", "sa_use_fused_bwd_kernel",
-                                                        "dq_reduction_steps"};
+    static const char *const keys[ADV_CHOICES_FLIPS] = {
+        ADV_NAME_USE_IOTA_EMBED, ADV_NAME_SA_USE_FUSED_BWD_KERNEL, ADV_NAME_DQ_REDUCTION_STEPS};
     if (adv_request_pins(request, keys[which])) return false;
     if (which == FLIP_IOTA) {
         /* the model's own file asks for it, or no published step of the chip looks its tokens up */

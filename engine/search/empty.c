@@ -7,6 +7,7 @@
 #include "engine/base/near.h"
 #include "engine/base/units.h"
 #include "engine/maxtext/changes.h"
+#include "engine/maxtext/names.h"
 #include "engine/search/batch.h"
 
 /* The axis that takes what pins leave of the slice: fsdp, or the first that the search may use. */
@@ -88,8 +89,9 @@ static bool without_key(struct adv_advise_request *request, int at, char *what, 
     defaults.seq_len = request->workload.seq_len;
     if (!adv_key_copy(key, &defaults, &request->workload.base)) return false;
     (void)snprintf(what, what_bytes, "without the pin %s", key);
-    request->vocab_tiling_pinned = request->vocab_tiling_pinned && strcmp(key, "num_vocab_tiling") != 0;
-    request->batch_pinned = request->batch_pinned && strcmp(key, "per_device_batch_size") != 0;
+    request->vocab_tiling_pinned =
+        request->vocab_tiling_pinned && strcmp(key, ADV_NAME_NUM_VOCAB_TILING) != 0;
+    request->batch_pinned = request->batch_pinned && strcmp(key, ADV_NAME_PER_DEVICE_BATCH_SIZE) != 0;
     drop_pin(request, at);
     return true;
 }
@@ -204,7 +206,7 @@ static bool with_another_optimizer(struct adv_advise_request *request, int which
 {
     struct adv_plan *base = &request->workload.base;
     (void)which;
-    if (base->optimizer == ADV_OPT_ADAMW || adv_request_pins(request, "opt_type")) return false;
+    if (base->optimizer == ADV_OPT_ADAMW || adv_request_pins(request, ADV_NAME_OPT_TYPE)) return false;
     base->optimizer = ADV_OPT_ADAMW;
     (void)snprintf(what, what_bytes, "with optimizer=adamw");
     return true;

@@ -4,6 +4,7 @@
 
 #include "engine/base/units.h"
 #include "engine/cost/fit.h"
+#include "engine/maxtext/names.h"
 #include "engine/rank/rank.h"
 #include "engine/search/batch.h"
 #include "engine/search/bounds.h"
@@ -70,7 +71,7 @@ static struct adv_frugal measure(const struct adv_space *space, const struct adv
     double tokens = family->per_device_batch_size * (double)request->workload.seq_len;
     double live = 2.0 * tokens * elements_per_token(space, family) + gathered_bytes(&request->model, family);
     bool may_offload =
-        base->optimizer != ADV_OPT_SGD && !adv_request_pins(request, "optimizer_memory_host_offload");
+        base->optimizer != ADV_OPT_SGD && !adv_request_pins(request, ADV_NAME_OPTIMIZER_MEMORY_HOST_OFFLOAD);
     bool offloads = may_offload && state + gradients + live > limit;
     struct adv_frugal frugal = {.family = family,
                                 .offloads_optimizer = offloads || base->optimizer_host_offload};

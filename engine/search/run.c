@@ -7,6 +7,7 @@
 #include "engine/base/units.h"
 #include "engine/cost/fit.h"
 #include "engine/cost/scratch.h"
+#include "engine/maxtext/names.h"
 #include "engine/rank/rank.h"
 #include "engine/search/batch.h"
 #include "engine/search/bounds.h"
@@ -246,7 +247,7 @@ static void search_space(struct run *run)
 static bool may_offload_optimizer(const struct run *run)
 {
     const struct adv_plan *base = &run->request->workload.base;
-    return !adv_request_pins(run->request, "optimizer_memory_host_offload") &&
+    return !adv_request_pins(run->request, ADV_NAME_OPTIMIZER_MEMORY_HOST_OFFLOAD) &&
            !base->optimizer_host_offload && base->optimizer != ADV_OPT_SGD;
 }
 

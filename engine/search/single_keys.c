@@ -6,6 +6,7 @@
 
 #include "engine/hardware/mesh.h"
 #include "engine/maxtext/keys.h"
+#include "engine/maxtext/names.h"
 #include "engine/search/batch.h"
 #include "engine/search/choices.h"
 #include "engine/search/remat_space.h"
@@ -192,10 +193,10 @@ static void try_grouped_matmuls(struct walk *walk, const struct adv_key *row)
     static const struct {
         enum adv_moe_impl from, to;
         const char *name;
-    } steps[] = {{ADV_MOE_MEGABLOX, ADV_MOE_TOKAMAX, "use_tokamax_gmm"},
-                 {ADV_MOE_TOKAMAX, ADV_MOE_MEGABLOX, "use_tokamax_gmm"},
-                 {ADV_MOE_RAGGED_DOT, ADV_MOE_TOKAMAX, "use_tokamax_gmm"},
-                 {ADV_MOE_RAGGED_DOT, ADV_MOE_MEGABLOX, "megablox"}};
+    } steps[] = {{ADV_MOE_MEGABLOX, ADV_MOE_TOKAMAX, ADV_NAME_USE_TOKAMAX_GMM},
+                 {ADV_MOE_TOKAMAX, ADV_MOE_MEGABLOX, ADV_NAME_USE_TOKAMAX_GMM},
+                 {ADV_MOE_RAGGED_DOT, ADV_MOE_TOKAMAX, ADV_NAME_USE_TOKAMAX_GMM},
+                 {ADV_MOE_RAGGED_DOT, ADV_MOE_MEGABLOX, ADV_NAME_MEGABLOX}};
     if (!adv_model_has_experts(&walk->request->model)) return;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         if (steps[i].from == walk->baseline->moe && strcmp(steps[i].name, row->name) == 0)

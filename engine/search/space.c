@@ -6,6 +6,7 @@
 
 #include "engine/hardware/mesh.h"
 #include "engine/maxtext/changes.h"
+#include "engine/maxtext/names.h"
 #include "engine/search/batch.h"
 #include "engine/search/choices.h"
 #include "engine/search/pipelines.h"
@@ -508,10 +509,10 @@ adv_code adv_space_build(const struct adv_advise_request *request, const struct 
     adv_choices_apply(request, &space->base);
     space->fp8_through_tokamax =
         adv_model_has_experts(&request->model) && space->base.moe == ADV_MOE_MEGABLOX &&
-        !adv_request_pins(request, "use_tokamax_gmm") && !adv_request_pins(request, "megablox");
+        !adv_request_pins(request, ADV_NAME_USE_TOKAMAX_GMM) && !adv_request_pins(request, ADV_NAME_MEGABLOX);
     space->may_shard_experts = adv_model_has_experts(&request->model) &&
-                               !adv_request_pins(request, "shard_exp_on_fsdp") &&
-                               !adv_request_pins(request, "custom_mesh_and_rule");
+                               !adv_request_pins(request, ADV_NAME_SHARD_EXP_ON_FSDP) &&
+                               !adv_request_pins(request, ADV_NAME_CUSTOM_MESH_AND_RULE);
     space->tiles = adv_tile_memo_create(&request->model, &request->cluster, constants, arena);
     struct walk *walk = adv_arena_alloc(arena, sizeof *walk);
     if (!space->tiles || !walk)
@@ -520,12 +521,12 @@ adv_code adv_space_build(const struct adv_advise_request *request, const struct 
     walk->arena = arena;
     walk->space = space;
     walk->varies_expert_ring =
-        adv_model_has_experts(&request->model) && !adv_request_pins(request, "use_ring_of_experts");
-    walk->pins_layers_per_stage = adv_request_pins(request, "num_layers_per_pipeline_stage");
-    walk->pins_split_axes = adv_request_pins(request, "allow_split_physical_axes");
-    walk->pins_two_stage = adv_request_pins(request, "moe_fsdp_use_two_stage_all_gather") ||
-                           adv_request_pins(request, "dense_fsdp_use_two_stage_all_gather");
-    walk->pins_microbatches = adv_request_pins(request, "num_pipeline_microbatches");
+        adv_model_has_experts(&request->model) && !adv_request_pins(request, ADV_NAME_USE_RING_OF_EXPERTS);
+    walk->pins_layers_per_stage = adv_request_pins(request, ADV_NAME_NUM_LAYERS_PER_PIPELINE_STAGE);
+    walk->pins_split_axes = adv_request_pins(request, ADV_NAME_ALLOW_SPLIT_PHYSICAL_AXES);
+    walk->pins_two_stage = adv_request_pins(request, ADV_NAME_MOE_FSDP_USE_TWO_STAGE_ALL_GATHER) ||
+                           adv_request_pins(request, ADV_NAME_DENSE_FSDP_USE_TWO_STAGE_ALL_GATHER);
+    walk->pins_microbatches = adv_request_pins(request, ADV_NAME_NUM_PIPELINE_MICROBATCHES);
     walk->splits_count = adv_batch_splits(request, walk->splits, err);
     if (walk->splits_count == 0) return ADV_E_INVALID;
     walk->sequences = llround(walk->splits[0].per_device_batch_size * request->cluster.devices *

@@ -1,5 +1,5 @@
 #!/bin/bash
-# symbols.sh: the engine exports adv_ names only, and holds nothing that can be written to.
+# symbols.sh: the engine exports adv_ names only, holds nothing that can be written to, and computes nothing in engine/json/.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 make -s build/libadv.a > /dev/null || exit 1
@@ -14,5 +14,14 @@ if [ -n "$writable" ]; then
     printf '%s\n' "$writable" | sed 's/^/lint: writable global: /'
     failed=1
 fi
+# engine/json/ writes and reads; it prices, searches and explains nothing. It may ask for names, and for rows of tables.
+functions=$(git ls-files 'engine/json/*.c' | sed 's,\(.*\)\.c,build/\1.o,' | xargs nm -u | awk 'NF == 2 { print $2 }' | sort -u)
+algorithms=$(git ls-files engine/cost/'*.c' engine/rank/'*.c' engine/search/'*.c' engine/explain/'*.c' engine/hardware/'*.c' |
+    sed 's,\(.*\)\.c,build/\1.o,' | xargs nm -g --defined-only | awk 'NF == 3 { print $3 }' | grep -v -e '_name$' -e '^adv_sensitivity_fields$')
+called=$(comm -12 <(printf '%s\n' "$functions") <(printf '%s\n' "$algorithms" | sort -u))
+if [ -n "$called" ]; then
+    printf '%s\n' "$called" | sed 's/^/lint: engine\/json calls an algorithm, which is for engine\/answer: /'
+    failed=1
+fi
 [ $failed -eq 0 ] || exit 1
-echo 'lint: the engine exports adv_ names only and has no writable globals'
+echo 'lint: the engine exports adv_ names only, has no writable globals, and engine/json calls no algorithm'

@@ -14,6 +14,16 @@ static adv_code include_scaling(struct adv_answer_job *job, const struct adv_est
     return code;
 }
 
+static adv_code include_roofline(struct adv_answer_job *job, const struct adv_step_trace *trace)
+{
+    const int kinds = trace->cost.model->layer_kinds_count;
+    struct adv_operations *operations = adv_arena_array(&job->arena, (size_t)kinds, sizeof *operations);
+    if (!operations) return adv_answer_no_memory(job->err);
+    for (int i = 0; i < kinds; i++) adv_operations_list(trace, i, &operations[i]);
+    (void)json_object_set_new(job->result, "roofline", adv_encode_roofline(trace, operations));
+    return ADV_OK;
+}
+
 adv_code adv_answer_include(struct adv_answer_job *job, unsigned include,
                             const struct adv_estimate_input *input)
 {
@@ -28,8 +38,8 @@ adv_code adv_answer_include(struct adv_answer_job *job, unsigned include,
         adv_step_view_lay(trace, view);
         (void)json_object_set_new(job->result, "timeline", adv_encode_step_view(view, input->model));
     }
-    if (include & ADV_INCLUDE_ROOFLINE)
-        (void)json_object_set_new(job->result, "roofline", adv_encode_roofline(trace));
+    if (include & ADV_INCLUDE_ROOFLINE) code = include_roofline(job, trace);
+    if (code != ADV_OK) return code;
     if (include & ADV_INCLUDE_LINKS) {
         adv_link_loads_find(trace, loads);
         (void)json_object_set_new(job->result, "links", adv_encode_links(trace, loads));

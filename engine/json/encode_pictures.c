@@ -81,7 +81,7 @@ static json_t *encode_operation(const struct adv_operation *operation)
     return row;
 }
 
-json_t *adv_encode_roofline(const struct adv_step_trace *trace)
+json_t *adv_encode_roofline(const struct adv_step_trace *trace, const struct adv_operations *of_layers)
 {
     const struct adv_chip *chip = trace->cost.chip;
     json_t *object = json_object(), *layers = json_array();
@@ -92,11 +92,10 @@ json_t *adv_encode_roofline(const struct adv_step_trace *trace)
                           chip->hbm_bytes_per_s_per_chip / chip->devices_per_chip);
     adv_encode_set_number(object, "step_hbm_bytes_per_s_per_device", trace->cost.hbm_bytes_per_s);
     for (int i = 0; i < trace->cost.model->layer_kinds_count; i++) {
-        struct adv_operations operations;
+        const struct adv_operations *operations = &of_layers[i];
         json_t *row = json_object(), *list = json_array();
-        adv_operations_list(trace, i, &operations);
-        for (int k = 0; k < operations.count; k++)
-            (void)json_array_append_new(list, encode_operation(&operations.list[k]));
+        for (int k = 0; k < operations->count; k++)
+            (void)json_array_append_new(list, encode_operation(&operations->list[k]));
         (void)json_object_set_new(row, "layer", layer_name(&trace->cost.model->layers[i]));
         adv_encode_set_number(row, "times", trace->layers[i].times);
         (void)json_object_set_new(row, "operations", list);

@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "engine/base/text.h"
+#include "engine/maxtext/names.h"
 #include "engine/search/choices.h"
 
 static const char *const names[ADV_SCALE_COUNT] = {"slices", "chips_per_slice", "seq_len",
-                                                   "per_device_batch_size"};
+                                                   ADV_NAME_PER_DEVICE_BATCH_SIZE};
 
 const char *adv_scale_name(enum adv_scale scale)
 {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/base/text.h"
+#include "engine/maxtext/names.h"
 #include "engine/json/decode_recipe_manifest.h"
 #include "engine/json/decode_text.h"
 
@@ -18,9 +19,10 @@ static bool is_request(const json_t *root)
 
 static json_t *cluster_of(const json_t *config, const struct adv_check_spec *spec)
 {
-    const char *name = spec->accelerator ? spec->accelerator
-                                         : json_string_value(json_object_get(config, "compile_topology"));
-    const json_t *slices = json_object_get(config, "compile_topology_num_slices");
+    const char *name = spec->accelerator
+                           ? spec->accelerator
+                           : json_string_value(json_object_get(config, ADV_NAME_COMPILE_TOPOLOGY));
+    const json_t *slices = json_object_get(config, ADV_NAME_COMPILE_TOPOLOGY_NUM_SLICES);
     json_t *cluster = name ? json_pack("{s:s}", "accelerator", name) : NULL;
     if (cluster && json_is_integer(slices)) {
         const json_int_t count = json_integer_value(slices);
@@ -35,7 +37,7 @@ static adv_code complete(json_t *root, const struct adv_check_spec *spec, adv_er
     const json_t *config = json_object_get(root, "config");
     const bool is_recipe = json_object_get(root, "recipe") != NULL; /* which may say both */
     if (!is_recipe && !json_object_get(root, "model")) {
-        json_t *name = json_object_get(config, "model_name");
+        json_t *name = json_object_get(config, ADV_NAME_MODEL_NAME);
         if (json_is_string(name))
             (void)json_object_set(root, "model", name);
         else

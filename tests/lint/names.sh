@@ -24,7 +24,7 @@ allowed() {
 
 names=$(mktemp)
 trap 'rm -f "$names"' EXIT
-grep -ohE '^ ?\{"name":"[A-Za-z0-9_]+"' engine/catalog/data/keys.json engine/catalog/data/chips.json | cut -d'"' -f4 | sort -u > "$names"
+grep -ohE '^ ?\{"name":"[A-Za-z0-9_]+"' engine/catalog/data/keys.json engine/catalog/data/chips.json | cut -d'"' -f4 | grep -e _ -e "[0-9]" | sort -u > "$names"
 [ "$(wc -l < "$names")" -gt 700 ] || { echo 'lint: no names of keys and chips found in engine/catalog/data'; exit 1; }
 failed=0
 # shellcheck disable=SC2016  # an awk program

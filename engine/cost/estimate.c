@@ -260,8 +260,7 @@ adv_code adv_estimate_again(const struct adv_estimate_input *input, struct adv_c
     /* equal bytes are equal plans; padding could only make equal plans look different, which costs a
      * recomputation */
     bool same = scratch->valid && scratch->model == input->model && scratch->cluster == input->cluster &&
-                scratch->constants == input->constants &&
-                memcmp(input->plan, &scratch->plan, ADV_PLAN_FAMILY_BYTES) == 0;
+                scratch->constants == input->constants && adv_plan_same_family(input->plan, &scratch->plan);
     adv_code code = same ? ADV_OK : enter_family(input, scratch, err);
     if (code != ADV_OK) return code;
     scratch->plan = *input->plan;

@@ -11,9 +11,9 @@
 #include "engine/hardware/roofline.h"
 #include "engine/maxtext/keys.h"
 #include "engine/rank/rank.h"
-#include "engine/search/choices.h"
+#include "engine/search/space_choices.h"
 #include "engine/search/remat_space.h"
-#include "engine/search/tiles.h"
+#include "engine/search/space_tiles.h"
 
 /* Below these shares of a step an advice is noise: of a change of tiles or flags, and of a change of the
  * plan. */

@@ -6,7 +6,7 @@
 
 #include "engine/base/text.h"
 #include "engine/maxtext/names.h"
-#include "engine/search/choices.h"
+#include "engine/search/space_choices.h"
 
 static const char *const names[ADV_SCALE_COUNT] = {"slices", "chips_per_slice", "seq_len",
                                                    ADV_NAME_PER_DEVICE_BATCH_SIZE};

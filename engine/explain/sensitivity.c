@@ -6,7 +6,7 @@
 
 #include "engine/base/units.h"
 #include "engine/explain/diff.h"
-#include "engine/search/choices.h"
+#include "engine/search/space_choices.h"
 
 enum { FIELDS_MAX = 4 };
 

@@ -9,7 +9,7 @@
 #include "engine/explain/diff.h"
 #include "engine/hardware/roofline.h"
 #include "engine/rank/rank.h"
-#include "engine/search/choices.h"
+#include "engine/search/space_choices.h"
 
 /* What the sentences are made from. */
 struct account {

@@ -1,7 +1,7 @@
 #include "engine/search/bounds.h"
 
 #include "engine/base/units.h"
-#include "engine/search/pipelines.h"
+#include "engine/search/space_pipelines.h"
 
 double adv_bound_hbm_bytes_per_device(const struct adv_plan *plan, const struct adv_model_params *params)
 {

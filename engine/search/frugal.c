@@ -6,7 +6,7 @@
 #include "engine/cost/fit.h"
 #include "engine/maxtext/names.h"
 #include "engine/rank/rank.h"
-#include "engine/search/batch.h"
+#include "engine/search/space_batch.h"
 #include "engine/search/bounds.h"
 
 /* Elements per token that routed experts keep alive, counted like engine/cost/memory.c does. */

@@ -4,7 +4,7 @@
 
 #include "engine/base/units.h"
 #include "engine/rank/rank.h"
-#include "engine/search/choices.h"
+#include "engine/search/space_choices.h"
 
 enum { ASKED_EVERY = 8 }; /* plans; each takes microseconds, rarely a millisecond */
 

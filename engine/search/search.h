@@ -1,8 +1,17 @@
 /* search.h: all legal plans of one request, priced, the best kept.
  *
- * space.c enumerates families (mesh x batch x strategies x formats), remat_space.c solves what is open inside
- * one (remat, offload, vocabulary tiling), run.c goes through the families best bound first and stops when no
- * further one can enter the answer. Deterministic; budget in evaluations; allocation only from the arena.
+ * 1. A family fixes mesh, batch, strategies and formats; space.c enumerates all legal ones (space_*.c: what
+ * is varied, and what is set to one good value).
+ * 2. Inside a family it is open where tensors are kept (remat_space.h). A relaxed plan, all on the device,
+ *    bounds the family's time from below.
+ * 3. Families are solved best bound first (run_families.c), each exactly by branch and bound over its tensors
+ *    (remat_solve.c), until no further bound can enter the answer.
+ * 4. A limited budget starts with a plan that is likely to fit (frugal.h), and every later plan can only
+ *    improve on it. run.c lists the passes, the budget and the compromises.
+ * 5. With max_changes the answer is steps from the baseline (within_*.c).
+ * 6. What does not fit or is not legal is explained, with a remedy (why_*.c).
+ *
+ * Deterministic. The budget counts evaluations. All memory is of the arena.
  */
 #ifndef ADV_SEARCH_SEARCH_H
 #define ADV_SEARCH_SEARCH_H

@@ -7,9 +7,9 @@
 #include "engine/hardware/mesh.h"
 #include "engine/maxtext/changes.h"
 #include "engine/maxtext/names.h"
-#include "engine/search/batch.h"
-#include "engine/search/choices.h"
-#include "engine/search/pipelines.h"
+#include "engine/search/space_batch.h"
+#include "engine/search/space_choices.h"
+#include "engine/search/space_pipelines.h"
 
 /* Axes whose ICI degree is enumerated, in this order; fsdp takes what is left of the slice. */
 static const enum adv_axis searched[] = {

@@ -11,7 +11,7 @@
 
 #include "engine/base/arena.h"
 #include "engine/catalog/constants.h"
-#include "engine/search/tiles.h"
+#include "engine/search/space_tiles.h"
 #include "engine/spec/request.h"
 
 struct adv_family {
@@ -30,7 +30,7 @@ struct adv_family {
 struct adv_space {
     const struct adv_advise_request *request;
     const struct adv_constants *constants;
-    struct adv_plan base;     /* the request's base plan with the house choices (choices.h) */
+    struct adv_plan base;     /* the request's base plan with the house choices (space_choices.h) */
     bool fp8_through_tokamax; /* fp8_full takes tokamax's grouped matmuls: see space.c */
     bool may_shard_experts;   /* over fsdp, where that halves what fp8_full gathers: see space.c */
     struct adv_tile_memo *tiles;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "engine/base/err.h"
 #include "engine/spec/cluster.h"
@@ -188,13 +189,20 @@ struct adv_plan {
     bool optimizer_host_offload, parameter_host_offload, shard_optimizer_over_data;
 };
 
-/* The first bytes of a plan, equal in all plans of one family: all but where things are kept and the flag
- * that follows from it. */
+/* The members that are equal in all plans of one family come first: all but where things are kept, and the
+ * flag that follows from it. */
 #define ADV_PLAN_FAMILY_BYTES                                                                                \
     (offsetof(struct adv_plan, flags) + offsetof(struct adv_flags, host_offload_scheduling))
 _Static_assert(ADV_PLAN_FAMILY_BYTES < offsetof(struct adv_plan, policy) &&
                    ADV_PLAN_FAMILY_BYTES + _Alignof(struct adv_flags) >= offsetof(struct adv_plan, policy),
                "what is not of the family comes last");
+
+/* Whether two plans differ only in where things are kept. Plans are made in zeroed memory, so padding is
+ * equal, too. */
+static inline bool adv_plan_same_family(const struct adv_plan *a, const struct adv_plan *b)
+{
+    return memcmp(a, b, ADV_PLAN_FAMILY_BYTES) == 0;
+}
 
 /* Splash clamps every block to the sequence: min(block, seq_len). Call after the sequence and the blocks are
  * known. */

@@ -8,7 +8,7 @@
 #include "engine/cost/scratch.h"
 #include "engine/explain/changes.h"
 #include "engine/rank/rank.h"
-#include "engine/search/choices.h"
+#include "engine/search/space_choices.h"
 #include "engine/search/remat_space.h"
 #include "engine/search/space.h"
 #include "tests/unit/rows_fixture.h"

@@ -7,8 +7,8 @@
 
 #include "engine/hardware/mesh.h"
 #include "engine/rank/rank.h"
-#include "engine/search/choices.h"
-#include "engine/search/tiles.h"
+#include "engine/search/space_choices.h"
+#include "engine/search/space_tiles.h"
 
 enum { PROBLEMS = 150 };
 

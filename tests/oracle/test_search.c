@@ -8,8 +8,8 @@
 #include "engine/cost/scratch.h"
 #include "engine/hardware/mesh.h"
 #include "engine/rank/rank.h"
-#include "engine/search/choices.h"
-#include "engine/search/tiles.h"
+#include "engine/search/space_choices.h"
+#include "engine/search/space_tiles.h"
 
 enum { WIDE_PROBLEMS = 10, NARROW_PROBLEMS = 2500, FAMILIES_MAX = 512 };
 

@@ -11,7 +11,7 @@
 #include "engine/json/decode_value.h"
 #include "engine/maxtext/changes.h"
 #include "engine/maxtext/write.h"
-#include "engine/search/single_keys.h"
+#include "engine/search/within_single_keys.h"
 
 static const char new_key[] = "enable_dropout";
 

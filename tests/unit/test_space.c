@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "engine/cost/scratch.h"
-#include "engine/search/batch.h"
+#include "engine/search/space_batch.h"
 #include "engine/search/bounds.h"
 #include "engine/search/remat_space.h"
-#include "engine/search/pipelines.h"
+#include "engine/search/space_pipelines.h"
 #include "engine/search/space.h"
 
 static void build(struct fixture *fixture, const char *json, struct adv_space *space)

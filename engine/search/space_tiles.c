@@ -1,4 +1,4 @@
-#include "engine/search/tiles.h"
+#include "engine/search/space_tiles.h"
 
 #include "engine/base/units.h"
 #include "engine/kernel/kernel.h"

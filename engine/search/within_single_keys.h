@@ -1,4 +1,4 @@
-/* single_keys.h: every plan that changes at most so many single keys of a baseline.
+/* within_single_keys.h: every plan that changes at most so many single keys of a baseline.
  *
  * The keys are those a search sets: mesh degrees, batch and accumulation, context strategy, pipeline shape,
  * remat policy and the place of each open tensor, vocabulary tiling, host offload of the optimizer, kernel
@@ -10,8 +10,8 @@
  * those that set a key which nothing reads in such a plan (tensor keys under a preset, tiles of a kernel that
  * does not run, …): the plan without it is predicted the same and has a key to spare.
  */
-#ifndef ADV_SEARCH_SINGLE_KEYS_H
-#define ADV_SEARCH_SINGLE_KEYS_H
+#ifndef ADV_SEARCH_WITHIN_SINGLE_KEYS_H
+#define ADV_SEARCH_WITHIN_SINGLE_KEYS_H
 
 #include "engine/base/arena.h"
 #include "engine/search/price.h"

@@ -1,8 +1,8 @@
-#include "engine/search/choices.h"
+#include "engine/search/space_choices.h"
 
 #include "engine/maxtext/keys.h"
 #include "engine/maxtext/names.h"
-#include "engine/search/batch.h"
+#include "engine/search/space_batch.h"
 
 bool adv_model_has_experts(const struct adv_model *model)
 {

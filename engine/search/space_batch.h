@@ -1,6 +1,7 @@
-/* batch.h: the ways to cut the workload's global batch into per-device batch and gradient accumulation. */
-#ifndef ADV_SEARCH_BATCH_H
-#define ADV_SEARCH_BATCH_H
+/* space_batch.h: the ways to cut the workload's global batch into per-device batch and gradient accumulation.
+ */
+#ifndef ADV_SEARCH_SPACE_BATCH_H
+#define ADV_SEARCH_SPACE_BATCH_H
 
 #include "engine/spec/request.h"
 

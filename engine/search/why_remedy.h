@@ -1,6 +1,6 @@
-/* remedy.h: the cheapest change of a plan that makes it fit its memory. */
-#ifndef ADV_SEARCH_REMEDY_H
-#define ADV_SEARCH_REMEDY_H
+/* why_remedy.h: the cheapest change of a plan that makes it fit its memory. */
+#ifndef ADV_SEARCH_WHY_REMEDY_H
+#define ADV_SEARCH_WHY_REMEDY_H
 
 #include "engine/cost/estimate.h"
 

@@ -1,11 +1,12 @@
-/* pipelines.h: which pipelines are worth a look: how many layers a stage runs at once, how many microbatches.
+/* space_pipelines.h: which pipelines are worth a look: how many layers a stage runs at once, how many
+ * microbatches.
  *
  * Legal are all numbers of layers that divide those of a stage, and all multiples of the stages that divide
  * the batch. Which of them may be skipped follows from the two terms of cost/schedule.c that read them,
  * bubble and hand-overs; memory does not depend on the layers that a stage runs at once.
  */
-#ifndef ADV_SEARCH_PIPELINES_H
-#define ADV_SEARCH_PIPELINES_H
+#ifndef ADV_SEARCH_SPACE_PIPELINES_H
+#define ADV_SEARCH_SPACE_PIPELINES_H
 
 #include "engine/hardware/mesh.h"
 #include "engine/search/space.h"

@@ -1,6 +1,6 @@
-/* larger.h: a larger slice of the same chip that holds a request which does not fit its own. */
-#ifndef ADV_SEARCH_LARGER_H
-#define ADV_SEARCH_LARGER_H
+/* why_larger.h: a larger slice of the same chip that holds a request which does not fit its own. */
+#ifndef ADV_SEARCH_WHY_LARGER_H
+#define ADV_SEARCH_WHY_LARGER_H
 
 #include "engine/catalog/constants.h"
 #include "engine/spec/request.h"

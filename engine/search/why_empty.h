@@ -1,7 +1,7 @@
-/* empty.h: why no combination of a request is legal: the nearest plan, the rule it breaks with its numbers,
- * and what to give up. */
-#ifndef ADV_SEARCH_EMPTY_H
-#define ADV_SEARCH_EMPTY_H
+/* why_empty.h: why no combination of a request is legal: the nearest plan, the rule it breaks with its
+ * numbers, and what to give up. */
+#ifndef ADV_SEARCH_WHY_EMPTY_H
+#define ADV_SEARCH_WHY_EMPTY_H
 
 #include "engine/search/space.h"
 

@@ -1,4 +1,4 @@
-#include "engine/search/pipelines.h"
+#include "engine/search/space_pipelines.h"
 
 #include <math.h>
 

@@ -1,6 +1,7 @@
-/* settle.h: keys that are the same in all plans of a search, settled by their price before it starts. */
-#ifndef ADV_SEARCH_SETTLE_H
-#define ADV_SEARCH_SETTLE_H
+/* space_settle.h: keys that are the same in all plans of a search, settled by their price before it starts.
+ */
+#ifndef ADV_SEARCH_SPACE_SETTLE_H
+#define ADV_SEARCH_SPACE_SETTLE_H
 
 #include "engine/search/remat_space.h"
 #include "engine/search/space.h"

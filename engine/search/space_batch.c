@@ -1,5 +1,5 @@
 #include "engine/maxtext/names.h"
-#include "engine/search/batch.h"
+#include "engine/search/space_batch.h"
 
 #include <math.h>
 #include <string.h>

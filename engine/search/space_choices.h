@@ -1,12 +1,13 @@
-/* choices.h: keys the search sets to one good value instead of varying them, unless the request pins them.
+/* space_choices.h: keys the search sets to one good value instead of varying them, unless the request pins
+ * them.
  *
  * These are the switches every published recipe of a generation agrees on (collective flags, kernels): trying
  * the other value would double the space for answers nobody wants. None of them changes what is computed.
  * Those that are priced differently from job to job may be flipped once for the whole search. Keys have their
  * values and reasons in the rows of maxtext/keys.h (suits, recipe).
  */
-#ifndef ADV_SEARCH_CHOICES_H
-#define ADV_SEARCH_CHOICES_H
+#ifndef ADV_SEARCH_SPACE_CHOICES_H
+#define ADV_SEARCH_SPACE_CHOICES_H
 
 #include "engine/spec/request.h"
 

@@ -1,9 +1,9 @@
-#include "engine/search/settle.h"
+#include "engine/search/space_settle.h"
 
 #include <math.h>
 
 #include "engine/rank/rank.h"
-#include "engine/search/choices.h"
+#include "engine/search/space_choices.h"
 
 /* The step of the first family, all on the device, with `base`; INFINITY where that is not legal. */
 static double first_family_s(struct adv_space *space, const struct adv_remat_space *open,

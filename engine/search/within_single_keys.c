@@ -1,4 +1,4 @@
-#include "engine/search/single_keys.h"
+#include "engine/search/within_single_keys.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -7,8 +7,8 @@
 #include "engine/hardware/mesh.h"
 #include "engine/maxtext/keys.h"
 #include "engine/maxtext/names.h"
-#include "engine/search/batch.h"
-#include "engine/search/choices.h"
+#include "engine/search/space_batch.h"
+#include "engine/search/space_choices.h"
 #include "engine/search/remat_space.h"
 
 enum { KEYS = 128, VALUES = 16, VALUE_BYTES = 8, STAGES_LEAST = 2 };

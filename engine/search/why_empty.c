@@ -1,4 +1,4 @@
-#include "engine/search/empty.h"
+#include "engine/search/why_empty.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "engine/base/units.h"
 #include "engine/maxtext/changes.h"
 #include "engine/maxtext/names.h"
-#include "engine/search/batch.h"
+#include "engine/search/space_batch.h"
 
 /* The axis that takes what pins leave of the slice: fsdp, or the first that the search may use. */
 static enum adv_axis filling_axis(const struct adv_advise_request *request)

@@ -1,13 +1,13 @@
-/* within.h: the best plans that change at most so many keys of a baseline.
+/* within_changes.h: the best plans that change at most so many keys of a baseline.
  *
  * First each of the best plans found without that limit, and the baseline's own mesh with its best placements
  * and tiles, lends the baseline some of its groups of keys (maxtext/changes.h): all subsets that stay within
  * the limit are priced. Then all plans that change up to so many single keys are gone through
- * (single_keys.h), which is exact where that space is small enough for the whole limit; beyond, the groups
- * reach further than single keys can.
+ * (within_single_keys.h), which is exact where that space is small enough for the whole limit; beyond, the
+ * groups reach further than single keys can.
  */
-#ifndef ADV_SEARCH_WITHIN_H
-#define ADV_SEARCH_WITHIN_H
+#ifndef ADV_SEARCH_WITHIN_CHANGES_H
+#define ADV_SEARCH_WITHIN_CHANGES_H
 
 #include "engine/base/arena.h"
 #include "engine/search/price.h"

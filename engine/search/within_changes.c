@@ -1,11 +1,11 @@
-#include "engine/search/within.h"
+#include "engine/search/within_changes.h"
 
 #include <string.h>
 
 #include "engine/maxtext/changes.h"
 #include "engine/maxtext/flags.h"
 #include "engine/rank/rank.h"
-#include "engine/search/single_keys.h"
+#include "engine/search/within_single_keys.h"
 
 enum { KEYS_MAX = 160, COUNT_BYTES = 512 * 1024 };
 

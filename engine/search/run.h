@@ -1,0 +1,43 @@
+/* run.h: one search from start to end, as the passes of run.c share it. */
+#ifndef ADV_SEARCH_RUN_H
+#define ADV_SEARCH_RUN_H
+
+#include "engine/search/bounds.h"
+#include "engine/search/price.h"
+#include "engine/search/remat_space.h"
+#include "engine/search/search.h"
+#include "engine/search/space.h"
+
+struct adv_run {
+    const struct adv_advise_request *request;
+    struct adv_arena *arena;
+    struct adv_search_result *result;
+    struct adv_space space;
+    struct adv_remat_space open;
+    struct adv_pricer pricer;
+    struct adv_candidate *kept; /* best plans of solved families, by cautious metric; ADV_RANK_KEPT entries */
+    int kept_count;
+    double cutoff; /* a family bounded above it cannot enter the answer */
+    double *least; /* of each family: what none of its plans is below by the cautious metric */
+    struct adv_bound *bounds, *scratch; /* room for one of each family */
+    bool offloaded;     /* families were looked at once more with the optimizer state on the host */
+    double memory_frac; /* of the limits, that plans may use before any compromise */
+    bool complete;
+};
+
+/* Whether `a` is better by the objective; of plans that take the same memory, faster. */
+bool adv_run_comes_before(enum adv_objective objective, const struct adv_estimate *a,
+                          const struct adv_estimate *b);
+
+/* Takes a plan into the answer, where it is good enough: with room for its ties (rank.h proves that no more
+ * is needed), and of a family the best only. The estimate's interval is set. */
+void adv_run_insert(struct adv_run *run, const struct adv_plan *plan, const struct adv_estimate *estimate);
+
+/* Goes through all families of the space with the base as it is, best bound first, until no further one can
+ * enter the answer. */
+void adv_run_families(struct adv_run *run);
+
+/* Takes a plan that is likely to fit into the answer, improved with what is left of the budget. */
+void adv_run_frugally(struct adv_run *run);
+
+#endif

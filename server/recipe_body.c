@@ -18,8 +18,11 @@ static bool is_json(const struct adv_exchange *exchange)
 
 static bool has_recipe(const struct adv_exchange *exchange)
 {
-    static const char member[] = "\"recipe\"";
-    return exchange->body && memmem(exchange->body, exchange->body_bytes, member, sizeof member - 1);
+    static const char *const members[] = {"\"recipe\"", "\"hf_config\""}; /* which may be a catalog's model */
+    bool found = false;
+    for (size_t i = 0; exchange->body && i < sizeof members / sizeof *members; i++)
+        found = found || memmem(exchange->body, exchange->body_bytes, members[i], strlen(members[i]));
+    return found;
 }
 
 /* Said to be JSON, and a text of another kind: a recipe under the wrong type is not guessed at. */

@@ -173,12 +173,21 @@ const char *adv_artifact_media_type(const char *name)
     return NULL;
 }
 
+static bool starts_training(const char *media_type)
+{
+    return strcmp(media_type, "text/x-shellscript") == 0 || strcmp(media_type, "application/yaml") == 0;
+}
+
 adv_code adv_artifact_write(const char *name, const struct adv_artifact_source *source, struct adv_text *text,
                             adv_err *err)
 {
     name = adv_artifact_current_name(name);
     for (int i = 0; i < ARTIFACTS; i++) {
         if (strcmp(artifacts[i].name, name) != 0) continue;
+        if (source->without_maxtext && starts_training(artifacts[i].media_type))
+            return adv_err_add(err, ADV_E_UNSUPPORTED, "", "report.md and ranked.csv say what was predicted",
+                               "%s would train another model: MaxText has no model file for %.60s", name,
+                               source->model);
         if (artifacts[i].write)
             artifacts[i].write(source, text);
         else

@@ -33,6 +33,7 @@ struct adv_artifact_source {
     const char *model, *chip, *topology, *accelerator, *engine_version; /* "" where the answer has none */
     const struct adv_chip_nodes *nodes; /* NULL: nodes are called by the chip's name */
     int slices, devices, chips, hosts;  /* in all slices together */
+    bool without_maxtext;               /* MaxText has no such model: nothing can be started */
     double hbm_limit_bytes_per_device;
     struct adv_config config;    /* keys and flags of the chosen plan */
     struct adv_artifact_row row; /* its numbers */

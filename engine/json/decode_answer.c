@@ -95,6 +95,8 @@ static void read_job(struct reader *reader, const struct adv_catalog *catalog, c
 {
     const json_t *cluster = json_object_get(root, "cluster");
     source->model = string_of(reader, json_object_get(root, "model"), "name");
+    source->without_maxtext =
+        json_is_true(json_object_get(json_object_get(root, "model"), "without_maxtext"));
     source->chip = string_of(reader, cluster, "chip");
     const struct adv_catalog_chip *known = catalog ? adv_catalog_chip(catalog, source->chip) : NULL;
     source->nodes = known ? &known->chip.nodes : NULL;

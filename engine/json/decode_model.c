@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/base/text.h"
+#include "engine/json/decode_hf_families.h"
 
 #define INTEGER_NAME(key, fallback, low, high) #key,
 #define PLAIN_NAME(key)                        #key,
@@ -178,7 +179,10 @@ static adv_code decode_hf(const json_t *value, const char *at, struct adv_model_
     char pointer[ADV_LIMIT_POINTER];
     (void)adv_json_known_members(value, at, members, 2, err);
     (void)adv_json_pointer(pointer, at, "hf_config");
-    adv_code code = adv_decode_hf_config(json_object_get(value, "hf_config"), pointer, keys, err, warnings);
+    const json_t *config = json_object_get(value, "hf_config");
+    const char *type = json_string_value(json_object_get(config, "model_type"));
+    adv_code code = adv_hf_is_plain(type) ? adv_decode_hf_plain(config, type, pointer, keys, err, warnings)
+                                          : adv_decode_hf_config(config, pointer, keys, err, warnings);
     if (code != ADV_OK) return code;
     const char *name;
     if (adv_json_string(value, at, "name", ADV_JSON_OPTIONAL, &name, err))
@@ -305,6 +309,7 @@ adv_code adv_decode_model_given(const json_t *value, struct adv_arena *arena, co
     adv_err reported; /* the decoder of the model has told it all */
     adv_err_init(&reported);
     json_t *object = NULL;
+    if (adv_hf_is_plain(json_string_value(json_object_get(hf, "model_type")))) return ADV_OK;
     if (!hf)
         object = given_keys(value);
     else if (adv_decode_hf_config(hf, "", &decoded, &reported, NULL) == ADV_OK)

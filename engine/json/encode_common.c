@@ -94,6 +94,7 @@ json_t *adv_encode_model(const struct adv_model *model)
     adv_encode_set_number(object, "params_total", round(params.total));
     adv_encode_set_number(object, "params_active", round(params.active));
     if (!model->confident) adv_encode_set_string(object, "caveat", model->caveat);
+    if (model->without_maxtext) (void)json_object_set_new(object, "without_maxtext", json_true());
     return object;
 }
 

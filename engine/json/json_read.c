@@ -39,6 +39,41 @@ const char *adv_json_after_mark(const char *text, size_t *length_bytes)
     return text + mark_bytes;
 }
 
+/* Infinity and NaN, which Python writes and JSON does not have, in quotes: whoever needs a number there says
+ * that it is none. NULL: there is none of them, or no memory. */
+static char *quote_infinities(const char *text, size_t length_bytes)
+{
+    static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
+    char *copy = malloc(length_bytes * 2 + 1);
+    size_t used = 0;
+    bool in_string = false, found = false;
+    for (size_t at = 0; copy && at < length_bytes; at++) {
+        size_t word = 0;
+        for (size_t i = 0; !in_string && !word && i < sizeof words / sizeof *words; i++) {
+            const size_t length = strlen(words[i]);
+            if (length_bytes - at >= length && memcmp(text + at, words[i], length) == 0) word = length;
+        }
+        if (word) {
+            copy[used++] = '"';
+            memcpy(copy + used, text + at, word);
+            used += word;
+            copy[used++] = '"';
+            at += word - 1;
+            found = true;
+            continue;
+        }
+        if (in_string && text[at] == '\\' && at + 1 < length_bytes)
+            copy[used++] = text[at++];
+        else if (text[at] == '"')
+            in_string = !in_string;
+        copy[used++] = text[at];
+    }
+    if (copy) copy[used] = '\0';
+    if (found) return copy;
+    free(copy);
+    return NULL;
+}
+
 adv_code adv_json_parse_file_text(const char *text, size_t length_bytes, json_t **root, adv_err *err)
 {
     *root = NULL;
@@ -58,6 +93,12 @@ adv_code adv_json_parse_file_text(const char *text, size_t length_bytes, json_t 
         /* an integer beyond 64 bits becomes a real, so that its member is reported with the others */
         json_error_t ignored;
         value = json_loadb(text, length_bytes, flags | JSON_DECODE_INT_AS_REAL, &ignored);
+    }
+    char *quoted = value ? NULL : quote_infinities(text, length_bytes);
+    if (quoted) {
+        json_error_t ignored;
+        value = json_loads(quoted, flags, &ignored);
+        free(quoted);
     }
     if (!value)
         return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "not valid JSON at line %d, column %d: %s",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/base/text.h"
+#include "engine/json/decode_hf_families.h"
 #include "engine/json/decode_recipe.h"
 #include "engine/json/decode_text.h"
 #include "engine/json/decode_value.h"
@@ -36,7 +37,7 @@ static const struct place {
 };
 enum { PLACES = sizeof places / sizeof *places };
 
-static const char *const rules[] = {"recipe-variable", "recipe-condition", "recipe-file"};
+static const char *const rules[] = {"recipe-variable", "recipe-condition", "recipe-file", "catalog-model"};
 
 void adv_decode_recipe_notes(const json_t *root, adv_err *warnings)
 {
@@ -57,8 +58,12 @@ void adv_decode_recipe_notes(const json_t *root, adv_err *warnings)
 
 static void keep_notes(json_t *root, const adv_err *warnings)
 {
-    if (warnings->count == 0) return;
-    json_t *notes = json_array();
+    json_t *notes = json_incref(json_object_get(root, "recipe_notes")); /* of a request that was stored */
+    if (warnings->count == 0 || !json_is_array(notes)) {
+        json_decref(notes);
+        if (warnings->count == 0) return;
+        notes = json_array();
+    }
     for (int i = 0; i < warnings->count; i++) {
         const struct adv_finding *found = &warnings->findings[i];
         json_t *note = json_pack("{s:s, s:s, s:s}", "pointer", found->pointer, "code",
@@ -167,6 +172,8 @@ adv_code adv_decode_request_text(const struct adv_catalog *catalog, enum adv_req
     code = err->code;
     if (code == ADV_OK && json_is_object(*root))
         code = adv_decode_recipe_member(catalog, uses[kind], arena, root, err, &warnings);
+    if (code == ADV_OK && json_is_object(*root))
+        code = adv_decode_hf_catalogued(catalog, *root, err, &warnings);
     if (code == ADV_OK) {
         keep_notes(*root, &warnings);
         return ADV_OK;

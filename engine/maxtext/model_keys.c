@@ -82,6 +82,7 @@ adv_code adv_config_write_model(const struct adv_model *model, struct adv_arena 
                                 struct adv_config *config)
 {
     char value[ADV_LIMIT_NAME + 2];
+    if (model->without_maxtext) return ADV_OK; /* no keys of MaxText say it */
     if (model->maxtext_name[0] != '\0') {
         snprintf(value, sizeof value, "\"%s\"", model->maxtext_name);
         return put(config, arena, "model_name", value);

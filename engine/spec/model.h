@@ -126,8 +126,9 @@ struct adv_model {
                         */
     int64_t engram_width; /* (max n-gram - 1) x heads x head size */
     int engram_kernel;
-    unsigned mesh_axes; /* bits (1 << enum adv_axis) of the mesh that the model brings; 0: MaxText's own */
-    bool cannot_scan;   /* MaxText refuses scan_layers */
+    unsigned mesh_axes;   /* bits (1 << enum adv_axis) of the mesh that the model brings; 0: MaxText's own */
+    bool cannot_scan;     /* MaxText refuses scan_layers */
+    bool without_maxtext; /* MaxText has no such model: nothing can be started */
     int layer_kinds_count;
     struct adv_layer layers[ADV_LIMIT_LAYER_KINDS];
     bool confident; /* false: a block the engine approximates; `caveat` says how */

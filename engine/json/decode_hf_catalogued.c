@@ -1,0 +1,114 @@
+/* decode_hf_catalogued.c: a config.json whose model is one of the catalog's, found by its family and
+ * dimensions. */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/text.h"
+#include "engine/json/decode_hf_families.h"
+
+/* Which models of the catalog a family has: those of the block whose name starts so. */
+static const struct family {
+    const char *model_type, *prefix;
+} families[] = {
+    {"llama4", "llama4-"},         {"llama4_text", "llama4-"},
+    {"kimi_k2", "kimi-k2"},        {"deepseek_v32", "deepseek3.2"},
+    {"deepseek_v4", "deepseek4"},  {"qwen3_next", "qwen3-next"},
+    {"qwen3_5_moe", "qwen3.5-"},   {"qwen3_5_moe_text", "qwen3.5-"},
+    {"qwen3_vl", "qwen3-vl-"},     {"qwen3_vl_text", "qwen3-vl-"},
+    {"qwen3_vl_moe", "qwen3-vl-"}, {"qwen3_vl_moe_text", "qwen3-vl-"},
+    {"gemma4", "gemma4-"},         {"gemma4_text", "gemma4-"},
+    {"olmo3", "olmo3-"},           {"qwen3_omni_moe", "qwen3-omni-"},
+};
+
+static const struct family *family_of(const char *model_type)
+{
+    for (size_t i = 0; model_type && i < sizeof families / sizeof *families; i++)
+        if (strcmp(families[i].model_type, model_type) == 0) return &families[i];
+    return NULL;
+}
+
+/* Models with vision or speech keep the decoder's dims some levels down. */
+static const json_t *decoder_of(const json_t *config)
+{
+    static const char *const parts[] = {"thinker_config", "text_config"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (json_is_object(json_object_get(config, parts[i]))) config = json_object_get(config, parts[i]);
+    return config;
+}
+
+/* A dimension that the file says is the model's; what it leaves out says nothing against it. */
+static bool agrees(const json_t *config, const char *const *members, int64_t value)
+{
+    for (; *members; members++) {
+        const json_t *given = json_object_get(config, *members);
+        if (json_is_integer(given)) return json_integer_value(given) == value;
+    }
+    return true;
+}
+
+static bool is_model(const json_t *config, const struct adv_model_keys *keys)
+{
+    static const char *const emb[] = {"hidden_size", NULL}, *const layers[] = {"num_hidden_layers", NULL},
+                             *const heads[] = {"num_attention_heads", NULL},
+                             *const kv[] = {"num_key_value_heads", NULL},
+                             *const per_token[] = {"num_experts_per_tok", "top_k_experts", NULL},
+                             *const experts[] = {"num_experts", "num_local_experts", "n_routed_experts",
+                                                 NULL};
+    const bool says = json_is_integer(json_object_get(config, "hidden_size")) &&
+                      json_is_integer(json_object_get(config, "num_hidden_layers"));
+    return says && agrees(config, emb, keys->base_emb_dim) &&
+           agrees(config, layers, keys->base_num_decoder_layers) &&
+           agrees(config, heads, keys->base_num_query_heads) && agrees(config, kv, keys->base_num_kv_heads) &&
+           (keys->num_experts <= 1 || (agrees(config, experts, keys->num_experts) &&
+                                       agrees(config, per_token, keys->num_experts_per_tok)));
+}
+
+static adv_code refuse(const struct adv_catalog *catalog, const struct family *family, const json_t *config,
+                       adv_err *err)
+{
+    char hint[ADV_LIMIT_DETAIL];
+    size_t used = (size_t)snprintf(hint, sizeof hint, "give the name of one of these as model:");
+    for (int i = 0; i < adv_catalog_models_count(catalog) && used + 2 < sizeof hint; i++) {
+        const char *name = adv_catalog_model_name(catalog, i);
+        if (strncmp(name, family->prefix, strlen(family->prefix)) != 0) continue;
+        used += (size_t)snprintf(hint + used, sizeof hint - used, " %s", name);
+    }
+    return adv_err_add(
+        err, ADV_E_UNSUPPORTED, "/model/hf_config/model_type", hint,
+        "MaxText knows the layers of %s by its model files alone, and none has hidden_size %lld with "
+        "%lld layers and these heads and experts",
+        family->model_type, (long long)json_integer_value(json_object_get(config, "hidden_size")),
+        (long long)json_integer_value(json_object_get(config, "num_hidden_layers")));
+}
+
+adv_code adv_decode_hf_catalogued(const struct adv_catalog *catalog, json_t *root, adv_err *err,
+                                  adv_err *warnings)
+{
+    const json_t *config = json_object_get(json_object_get(root, "model"), "hf_config");
+    const struct family *family = family_of(json_string_value(json_object_get(config, "model_type")));
+    const char *found = NULL;
+    if (!family) return ADV_OK;
+    const json_t *decoder = decoder_of(config);
+    for (int i = 0; i < adv_catalog_models_count(catalog); i++) { /* of variants the one without a suffix */
+        const char *name = adv_catalog_model_name(catalog, i);
+        const struct adv_model_keys *keys = adv_catalog_model_keys(catalog, name);
+        if (strncmp(name, family->prefix, strlen(family->prefix)) == 0 && keys && is_model(decoder, keys) &&
+            (!found || strlen(name) < strlen(found)))
+            found = name;
+    }
+    if (!found) return refuse(catalog, family, decoder, err);
+    const int64_t vocab = adv_catalog_model_keys(catalog, found)->vocab_size;
+    const json_t *given = json_object_get(decoder, "vocab_size");
+    (void)adv_err_add(warnings, ADV_OK, "/model", NULL,
+                      "the configuration is that of the catalog's %s, which is what is predicted and trained",
+                      found);
+    adv_err_rule(warnings, "catalog-model");
+    if (json_is_integer(given) && json_integer_value(given) != vocab) {
+        (void)adv_err_add(warnings, ADV_OK, "/model/hf_config/vocab_size", "set vocab_size in config",
+                          "the file's vocabulary has %lld entries, MaxText's %s %lld, which count",
+                          (long long)json_integer_value(given), found, (long long)vocab);
+        adv_err_rule(warnings, "catalog-model");
+    }
+    (void)json_object_set_new(root, "model", json_string(found));
+    return ADV_OK;
+}

@@ -1,0 +1,24 @@
+/* decode_hf_families.h: Hugging Face architectures that are not read field by field (decode_hf.c): those
+ * whose MaxText model is in the catalog, and plain decoders that MaxText has no model file for. */
+#ifndef ADV_JSON_DECODE_HF_FAMILIES_H
+#define ADV_JSON_DECODE_HF_FAMILIES_H
+
+#include "engine/catalog/catalog.h"
+#include "engine/json/json_read.h"
+#include "engine/spec/model_build.h"
+
+/* Replaces the member `model` of a request by the name of the catalog's model where its hf_config is one of a
+ * family that MaxText knows by its model files alone (Llama 4, Gemma 4, Qwen3-Next, DeepSeek V3.2, …). Other
+ * requests stay. ADV_E_UNSUPPORTED: the dimensions are of no such model; the hint names those there are. */
+ADV_MUST_CHECK adv_code adv_decode_hf_catalogued(const struct adv_catalog *catalog, json_t *root,
+                                                 adv_err *err, adv_err *warnings);
+
+/* Whether the family is a plain decoder without a model file in MaxText (Phi-3, Granite, Cohere, …). */
+bool adv_hf_is_plain(const char *model_type);
+
+/* Its dimensions as keys of the block that costs the same; keys->without_maxtext is set. ADV_E_INVALID:
+ * missing dimensions; ADV_E_UNSUPPORTED: layers that are not all alike. */
+ADV_MUST_CHECK adv_code adv_decode_hf_plain(const json_t *config, const char *model_type, const char *at,
+                                            struct adv_model_keys *keys, adv_err *err, adv_err *warnings);
+
+#endif

@@ -1,0 +1,195 @@
+/* decode_hf_plain.c: decoders of equal layers that MaxText has no model file for: their dimensions say their
+ * cost. */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/json/decode_hf_families.h"
+
+/* Adding a family = adding a row. */
+static const struct plain {
+    const char *model_type;
+    int mlp_inputs; /* 2: a gate and an input, 1: an input alone */
+    bool is_tied;   /* of the library, where the file does not say */
+    bool has_qk_norm;
+} families[] = {
+    {"phi3", 2, false, false},          {"granite", 2, false, false},   {"granitemoe", 2, false, false},
+    {"cohere", 2, true, false},         {"cohere2", 2, true, false},    {"falcon", 1, true, false},
+    {"starcoder2", 1, true, false},     {"smollm3", 2, true, false},    {"olmo", 2, false, false},
+    {"olmo2", 2, false, true},          {"olmoe", 2, false, true},      {"glm", 2, false, false},
+    {"glm4", 2, false, false},          {"glm4_moe", 2, false, false},  {"hunyuan_v1_dense", 2, false, true},
+    {"hunyuan_v1_moe", 2, false, true}, {"minimax_m2", 2, false, true}, {"nemotron", 1, false, false},
+    {"internlm2", 2, false, false},     {"internlm3", 2, false, false}, {"qwen2_moe", 2, false, false},
+    {"phimoe", 2, false, false},        {"stablelm", 2, false, false},  {"exaone", 2, false, false},
+    {"seed_oss", 2, false, false},      {"minimax", 2, false, false},   {"minimax_text_01", 2, false, false},
+    {"minimax_m1", 2, false, false},
+};
+
+static const struct plain *family_of(const char *model_type)
+{
+    for (size_t i = 0; model_type && i < sizeof families / sizeof *families; i++)
+        if (strcmp(families[i].model_type, model_type) == 0) return &families[i];
+    return NULL;
+}
+
+bool adv_hf_is_plain(const char *model_type)
+{
+    return family_of(model_type) != NULL;
+}
+
+struct reader {
+    const json_t *config;
+    const char *at;
+    adv_err *err;
+};
+
+static void refuse(const struct reader *reader, const char *member, const char *detail)
+{
+    char pointer[ADV_LIMIT_POINTER];
+    (void)adv_err_add(reader->err, ADV_E_UNSUPPORTED, adv_json_pointer(pointer, reader->at, member), NULL,
+                      "there is no layer table for this: %s", detail);
+}
+
+/* A number, or a list of one number for every layer. */
+static bool whole(const struct reader *reader, const char *member, int64_t *value)
+{
+    const json_t *given = json_object_get(reader->config, member);
+    const json_t *first = json_is_array(given) ? json_array_get(given, 0) : given;
+    for (size_t i = 1; i < json_array_size(given); i++)
+        if (!json_equal(json_array_get(given, i), first)) refuse(reader, member, "its layers differ");
+    if (!json_is_integer(first) || json_integer_value(first) < 0 || json_integer_value(first) > 1 << 28)
+        return false;
+    *value = json_integer_value(first);
+    return true;
+}
+
+/* The first of the members that is a number. */
+static bool any_of(const struct reader *reader, const char *const *members, int64_t *value)
+{
+    for (; *members; members++)
+        if (whole(reader, *members, value)) return true;
+    return false;
+}
+
+static void need(const struct reader *reader, const char *const *members, int64_t *value)
+{
+    char pointer[ADV_LIMIT_POINTER];
+    if (any_of(reader, members, value)) return;
+    (void)adv_err_add(reader->err, ADV_E_INVALID, adv_json_pointer(pointer, reader->at, members[0]), NULL,
+                      "`%s` is required, a whole number", members[0]);
+}
+
+static bool says(const json_t *config, const char *member, bool fallback)
+{
+    const json_t *value = json_object_get(config, member);
+    return json_is_boolean(value) ? json_is_true(value) : fallback;
+}
+
+static void read_dims(const struct reader *reader, struct adv_model_keys *keys)
+{
+    static const char *const emb[] = {"hidden_size", "n_embd", NULL},
+                             *const heads[] = {"num_attention_heads", "n_head", NULL},
+                             *const layers[] = {"num_hidden_layers", "n_layer", "num_layers", NULL},
+                             *const vocab[] = {"vocab_size", NULL},
+                             *const mlp[] = {"intermediate_size", "ffn_hidden_size", NULL},
+                             *const kv[] = {"num_key_value_heads", "num_kv_heads", NULL},
+                             *const head[] = {"head_dim", "attention_head_dim", NULL};
+    const bool falcon = strcmp(keys->name, "falcon") == 0;
+    need(reader, emb, &keys->base_emb_dim);
+    need(reader, heads, &keys->base_num_query_heads);
+    need(reader, layers, &keys->base_num_decoder_layers);
+    need(reader, vocab, &keys->vocab_size);
+    if (!any_of(reader, mlp, &keys->base_mlp_dim) && falcon)
+        keys->base_mlp_dim = 4 * keys->base_emb_dim;
+    else
+        need(reader, mlp, &keys->base_mlp_dim);
+    keys->base_num_kv_heads = keys->base_num_query_heads;
+    (void)any_of(reader, kv, &keys->base_num_kv_heads);
+    if (falcon && !says(reader->config, "new_decoder_architecture", false))
+        keys->base_num_kv_heads = says(reader->config, "multi_query", true) ? 1 : keys->base_num_query_heads;
+    keys->head_dim = keys->base_num_query_heads > 0 ? keys->base_emb_dim / keys->base_num_query_heads : 0;
+    (void)any_of(reader, head, &keys->head_dim);
+}
+
+static void read_experts(const struct reader *reader, struct adv_model_keys *keys)
+{
+    static const char *const experts[] = {"num_local_experts", "num_experts", "n_routed_experts", NULL},
+                             *const per_token[] = {"num_experts_per_tok", "moe_topk", NULL},
+                             *const width[] = {"moe_intermediate_size", NULL},
+                             *const shared[] = {"n_shared_experts", "num_shared_experts", "num_shared_expert",
+                                                NULL},
+                             *const dense[] = {"first_k_dense_replace", "moe_layer_num_skipped", NULL};
+    int64_t count = 0, shared_width = 0;
+    if (!any_of(reader, experts, &count) || count <= 1) return;
+    keys->num_experts = count;
+    need(reader, per_token, &keys->num_experts_per_tok);
+    keys->base_moe_mlp_dim = keys->base_mlp_dim;
+    (void)any_of(reader, width, &keys->base_moe_mlp_dim);
+    (void)any_of(reader, shared, &keys->shared_experts);
+    (void)any_of(reader, dense, &keys->first_num_dense_layers);
+    if (whole(reader, "shared_expert_intermediate_size", &shared_width) && keys->base_moe_mlp_dim > 0)
+        keys->shared_experts = shared_width / keys->base_moe_mlp_dim;
+    keys->decoder_block = ADV_DECODER_DEEPSEEK; /* dense layers first, experts beside shared ones */
+}
+
+/* Members that make some layers unlike the others. */
+static void check_layers(const struct reader *reader, adv_err *warnings)
+{
+    static const char *const ones[] = {"decoder_sparse_step", "moe_layer_freq"};
+    int64_t value = 1;
+    size_t index = 0;
+    json_t *layer = NULL;
+    bool window = json_is_integer(json_object_get(reader->config, "sliding_window_pattern"));
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
+        if (whole(reader, ones[i], &value) && value != 1)
+            refuse(reader, ones[i], "not every layer has experts");
+    if (json_array_size(json_object_get(reader->config, "mlp_only_layers")) > 0)
+        refuse(reader, "mlp_only_layers", "some layers have no experts");
+    json_array_foreach(json_object_get(reader->config, "attn_type_list"), index, layer)
+    {
+        if (json_integer_value(layer) == 1) continue;
+        refuse(reader, "attn_type_list", "lightning attention");
+        break;
+    }
+    json_array_foreach(json_object_get(reader->config, "layer_types"), index, layer)
+    {
+        const char *type = json_string_value(layer);
+        window |= type && strstr(type, "sliding");
+        if (!type || strstr(type, "full") || strstr(type, "sliding")) continue;
+        refuse(reader, "layer_types", "layers that are no softmax attention");
+        break;
+    }
+    if (!window) return;
+    (void)adv_err_add(
+        warnings, ADV_OK, reader->at, NULL,
+        "the windows of its local layers are left out: all attention is priced over the whole sequence");
+    adv_err_rule(warnings, "approximated-value");
+}
+
+adv_code adv_decode_hf_plain(const json_t *config, const char *model_type, const char *at,
+                             struct adv_model_keys *keys, adv_err *err, adv_err *warnings)
+{
+    const struct reader reader = {config, at, err};
+    const struct plain *family = family_of(model_type);
+    const int before = err->count + err->lost_count;
+    adv_model_keys_defaults(keys);
+    if (!family) return adv_err_add(err, ADV_E_UNSUPPORTED, at, NULL, "no plain decoder");
+    (void)snprintf(keys->name, sizeof keys->name, "%s", model_type);
+    if (strncmp(model_type, "minimax", 7) == 0 && strcmp(model_type, "minimax_m2") != 0 &&
+        !json_object_get(config, "attn_type_list"))
+        refuse(&reader, "model_type", "lightning attention");
+    read_dims(&reader, keys);
+    read_experts(&reader, keys);
+    check_layers(&reader, warnings);
+    keys->mlp_activations_count = family->mlp_inputs;
+    keys->use_qk_norm = says(config, "use_qk_norm", family->has_qk_norm);
+    keys->logits_via_embedding = says(config, "tie_word_embeddings", family->is_tied);
+    keys->attention_bias = says(config, "attention_bias", says(config, "use_bias", false));
+    keys->mlp_bias = says(config, "mlp_bias", says(config, "use_bias", false));
+    keys->without_maxtext = true;
+    if (err->count + err->lost_count > before) return err->code;
+    (void)adv_err_add(warnings, ADV_OK, at, "the files that start a training are refused",
+                      "MaxText has no model file for %s: time and memory are from its dimensions",
+                      model_type);
+    adv_err_rule(warnings, "no-maxtext-model");
+    return ADV_OK;
+}

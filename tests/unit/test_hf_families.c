@@ -1,0 +1,196 @@
+/* Hugging Face configurations of families that MaxText knows by its files alone, or not at all. */
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/json/decode_answer.h"
+#include "tests/unit/answer_fixture.h"
+
+#define DIMS(type, emb, layers, heads, kv, mlp, vocab)                                                       \
+    "\"model_type\":\"" type "\",\"hidden_size\":" emb ",\"num_hidden_layers\":" layers                      \
+    ",\"num_attention_heads\":" heads ",\"num_key_value_heads\":" kv ",\"intermediate_size\":" mlp           \
+    ",\"vocab_size\":" vocab
+
+static adv_err refused;
+
+static json_t *estimate(const char *hf)
+{
+    struct adv_text text;
+    adv_text_init(&text, 1 << 16);
+    adv_text_format(&text,
+                    "{\"model\":{\"hf_config\":{%s}},\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x4\"},"
+                    "\"config\":{\"per_device_batch_size\":1,\"max_target_length\":2048,"
+                    "\"remat_policy\":\"full\",\"use_tokamax_splash\":true}}",
+                    hf);
+    json_t *answer = answer_or_refusal(ADV_REQUEST_ESTIMATE, text.data, &refused);
+    adv_text_free(&text);
+    return answer;
+}
+
+static json_t *must_estimate(const char *hf)
+{
+    json_t *answer = estimate(hf);
+    if (!answer) fail_msg("%s: %s", hf, refused.findings[0].detail);
+    return answer;
+}
+
+/* Parameters as the makers publish them, in billions. */
+static void plain_decoders_have_the_published_number_of_parameters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *hf;
+        double total_b, active_b;
+    } rows[] = {
+        {DIMS("phi3", "5120", "40", "40", "10", "17920", "100352"), 14.66, 14.66},
+        {DIMS("granite", "4096", "40", "32", "8", "12800", "49155") ",\"tie_word_embeddings\":true", 8.17,
+         8.17},
+        {DIMS("cohere", "8192", "40", "64", "64", "22528", "256000"), 35, 35},
+        {"\"model_type\":\"falcon\",\"hidden_size\":4544,\"num_hidden_layers\":32,\"num_attention_heads\":71,"
+         "\"vocab_size\":65024,\"multi_query\":true",
+         6.92, 6.92},
+        {DIMS("starcoder2", "6144", "40", "48", "4", "24576", "49152") ",\"use_bias\":true", 15.66, 15.66},
+        {DIMS("smollm3", "2048", "36", "16", "4", "11008", "128256"), 3.08, 3.08},
+        {DIMS("olmo2", "5120", "40", "40", "40", "13824", "100352"), 13.7, 13.7},
+        {DIMS("glm4_moe", "5120", "92", "96", "8", "12288",
+              "151552") ",\"head_dim\":128,\"n_routed_experts\":160,\"num_experts_per_tok\":8,\"moe_"
+                        "intermediate_size\":1536,"
+                        "\"n_shared_experts\":1,\"first_k_dense_replace\":3",
+         352.8, 33.6},
+        {DIMS("qwen2_moe", "3584", "28", "28", "4", "18944",
+              "151936") ",\"num_experts\":64,\"num_experts_per_tok\":8,\"moe_intermediate_size\":2560,"
+                        "\"shared_expert_intermediate_size\":20480,\"decoder_sparse_step\":1,\"mlp_only_"
+                        "layers\":[]",
+         57.4, 14.2},
+        {DIMS("olmoe", "2048", "16", "16", "16", "1024",
+              "50304") ",\"num_experts\":64,\"num_experts_per_tok\":8",
+         6.92, 1.28},
+        {DIMS("nemotron", "6144", "32", "48", "8", "24576", "256000"), 15.6, 15.6},
+        {DIMS("internlm2", "6144", "48", "48", "8", "16384", "92544"), 19.86, 19.86},
+        {DIMS("hunyuan_v1_moe", "4096", "2", "32", "8", "3072",
+              "128167") ",\"head_dim\":128,\"num_experts\":64,\"moe_topk\":[8,8],\"moe_intermediate_size\":["
+                        "3072,3072],"
+                        "\"num_shared_expert\":[1,1]",
+         6.04, 1.81},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *answer = must_estimate(rows[i].hf);
+        const json_t *model = json_object_get(answer, "model");
+        assert_close(json_number_value(json_object_get(model, "params_total")) / 1e9, rows[i].total_b, 0.01);
+        assert_close(json_number_value(json_object_get(model, "params_active")) / 1e9, rows[i].active_b,
+                     0.02);
+        assert_true(json_is_true(json_object_get(model, "without_maxtext")));
+        assert_int_equal(json_object_size(json_object_get(model, "config")), 0);
+        json_decref(answer);
+    }
+}
+
+static void no_command_is_made_for_a_model_that_maxtext_lacks(void **state)
+{
+    (void)state;
+    static const char *const starting[] = {"maxtext.sh",  "maxtext.yml", "xpk.sh",
+                                           "gcluster.sh", "jobset.yaml", "verify.sh"};
+    json_t *answer = must_estimate(DIMS("phi3", "5120", "40", "40", "10", "17920", "100352"));
+    char *json = json_dumps(answer, 0);
+    assert_non_null(strstr(json, "no-maxtext-model"));
+    for (size_t i = 0; i < sizeof starting / sizeof *starting; i++) {
+        struct adv_text text;
+        adv_err_init(&refused);
+        adv_text_init(&text, 1 << 20);
+        assert_int_equal(
+            adv_artifact_from_answer(catalog, starting[i], json, strlen(json), 1, &text, &refused),
+            ADV_E_UNSUPPORTED);
+        adv_text_free(&text);
+        adv_text_init(&text, 1 << 20);
+        adv_err_init(&refused);
+        assert_int_equal(
+            adv_artifact_from_answer(catalog, "report.md", json, strlen(json), 1, &text, &refused), ADV_OK);
+        adv_text_free(&text);
+    }
+    free(json);
+    json_decref(answer);
+}
+
+static void families_of_model_files_are_the_catalog_model_with_their_dimensions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *hf, *name;
+    } rows[] = {
+        {"\"model_type\":\"llama4\",\"text_config\":{" DIMS(
+             "llama4_text", "5120", "48", "40", "8", "8192",
+             "202048") ",\"num_local_experts\":16,\"num_experts_per_tok\":1}",
+         "llama4-17b-16e"},
+        {DIMS("kimi_k2", "7168", "61", "64", "64", "18432", "163840") ",\"n_routed_experts\":384",
+         "kimi-k2-1t"},
+        {DIMS("deepseek_v32", "7168", "61", "128", "128", "18432", "129280"), "deepseek3.2-671b"},
+        {DIMS("deepseek_v4", "4096", "43", "64", "1", "2048", "129280"), "deepseek4-284b"},
+        {DIMS("qwen3_next", "2048", "48", "16", "2", "5120", "151936") ",\"num_experts\":512",
+         "qwen3-next-80b-a3b"},
+        {"\"model_type\":\"qwen3_5_moe\",\"text_config\":{" DIMS("qwen3_5_moe_text", "2048", "40", "16", "2",
+                                                                 "512", "248320") "}",
+         "qwen3.5-35b-a3b"},
+        {"\"model_type\":\"qwen3_vl_moe\",\"text_config\":{" DIMS("qwen3_vl_moe_text", "2048", "48", "32",
+                                                                  "4", "6144", "151936") "}",
+         "qwen3-vl-30b-a3b"},
+        {"\"model_type\":\"gemma4\",\"text_config\":{" DIMS("gemma4_text", "5376", "60", "32", "16", "21504",
+                                                            "262144") "}",
+         "gemma4-31b"},
+        {DIMS("olmo3", "4096", "32", "32", "32", "11008", "100278"), "olmo3-7b"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *answer = estimate(rows[i].hf);
+        if (!answer) { /* a rule of that model may refuse the plan: then it was taken for it */
+            assert_null(strstr(refused.findings[0].pointer, "/model"));
+            continue;
+        }
+        const json_t *model = json_object_get(answer, "model");
+        assert_string_equal(
+            json_string_value(json_object_get(json_object_get(model, "config"), "model_name")), rows[i].name);
+        json_decref(answer);
+    }
+    assert_null(estimate("\"model_type\":\"llama4\",\"text_config\":{" DIMS("llama4_text", "5120", "47", "40",
+                                                                            "8", "8192", "202048") "}"));
+    assert_non_null(strstr(refused.findings[0].hint, "llama4-17b-16e"));
+}
+
+static void layers_that_differ_are_refused_not_dropped(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        DIMS("qwen2_moe", "3584", "28", "28", "4", "18944",
+             "151936") ",\"num_experts\":64,\"num_experts_per_tok\":8,\"decoder_sparse_step\":2",
+        DIMS("qwen2_moe", "3584", "28", "28", "4", "18944",
+             "151936") ",\"num_experts\":64,\"num_experts_per_tok\":8,\"mlp_only_layers\":[3]",
+        DIMS("minimax_m1", "6144", "80", "64", "8", "9216", "200064") ",\"attn_type_list\":[0,1]",
+        DIMS("hunyuan_v1_moe", "4096", "2", "32", "8", "3072",
+             "128167") ",\"num_experts\":64,\"moe_topk\":[8,4],\"moe_intermediate_size\":3072",
+        DIMS("granite", "4096", "40", "32", "8", "Infinity", "49155"),
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        json_t *answer = estimate(texts[i]);
+        if (answer) fail_msg("taken: %s", texts[i]);
+        assert_non_null(strstr(refused.findings[0].pointer, "/model/hf_config/"));
+    }
+}
+
+static void infinity_in_a_member_that_nobody_needs_is_no_mistake(void **state)
+{
+    (void)state;
+    json_decref(must_estimate(
+        DIMS("granite", "4096", "40", "32", "8", "12800",
+             "49155") ",\"time_step_limit\":[0.0, Infinity],\"a\":-Infinity,\"b\":NaN,\"c\":\"NaN\\\"\""));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_decoders_have_the_published_number_of_parameters),
+        cmocka_unit_test(no_command_is_made_for_a_model_that_maxtext_lacks),
+        cmocka_unit_test(families_of_model_files_are_the_catalog_model_with_their_dimensions),
+        cmocka_unit_test(layers_that_differ_are_refused_not_dropped),
+        cmocka_unit_test(infinity_in_a_member_that_nobody_needs_is_no_mistake),
+    };
+    return run_group_with_catalog(tests);
+}

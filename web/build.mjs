@@ -18,6 +18,15 @@ await mkdir(join(out, 'assets'), { recursive: true });
 const explained = await readFile(join(WEB, '../engine/README.md'), 'utf8');
 const formulas = Object.fromEntries([...explained.matchAll(/^\| (T-[a-z]*) \| (.*) \|$/gm)].map(([, id, text]) => [id, text]));
 
+// Tables of the accuracy of published steps; the fitted constants at the end of that page are not for the form.
+const report = (await readFile(join(WEB, '../tests/accuracy/report.md'), 'utf8')).split('## Fitted constants')[0];
+const cells = (line) => line.slice(1, -1).split('|').map((cell) => cell.trim());
+const published = report
+  .split(/\n{2,}/)
+  .map((block) => block.split('\n').filter((line) => line.startsWith('|')))
+  .filter((lines) => lines.length > 2)
+  .map(([head, , ...rows]) => ({ head: cells(head), rows: rows.map(cells) }));
+
 const { metafile } = await build({
   absWorkingDir: WEB,
   entryPoints: ['js/main.js', 'css/page.css'],
@@ -27,7 +36,7 @@ const { metafile } = await build({
   target: ['chrome109', 'firefox115', 'safari16.4'],
   minify: true,
   legalComments: 'none',
-  define: { FORMULAS: JSON.stringify(formulas) },
+  define: { FORMULAS: JSON.stringify(formulas), PUBLISHED: JSON.stringify(published) },
   outdir: join(process.cwd(), out, 'assets'),
   entryNames: '[name]-[hash]',
   chunkNames: '[name]-[hash]',

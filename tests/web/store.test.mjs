@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import test, { after, before } from 'node:test';
-import { axe, launch, openPage } from './browser.mjs';
+import { axe, launch, openPage, openTab } from './browser.mjs';
 
 let browser;
 let opened;
@@ -48,7 +48,7 @@ test('answers stored from the form are listed, opened and compared', async () =>
   assert.equal(rows.length, 2);
   assert.match(rows[0], /^large-batch advise llama3\.1-8b v6e 4x4 .*\d m?s .*GiB fits/);
   assert.deepEqual(await axe(page), []);
-  assert.deepEqual(asked, ['/v1/runs'], 'one visit asks once');
+  assert.deepEqual(asked.sort(), ['/v1/baselines', '/v1/runs'], 'one visit asks once');
 
   await page.getByLabel('Compare large-batch').check();
   await page.getByLabel('Compare small-batch').check();
@@ -79,6 +79,7 @@ test('answers stored from the form are listed, opened and compared', async () =>
   await page.waitForSelector('#run-ranked');
   await page.check('#run-plan-2');
   assert.match(await page.locator('#run-detail h2').innerText(), /^Plan 2/);
+  await openTab(page, 'Run it');
   for (const name of await page
     .getByRole('table', { name: 'Files of plan 2' })
     .locator('tbody code')
@@ -123,6 +124,80 @@ test('a tuning is stored from its form, listed, opened and drawn again', async (
   const ids = await page.locator('[id]').evaluateAll((all) => all.map((element) => element.id));
   assert.equal(new Set(ids).size, ids.length, 'every id is used once');
   assert.deepEqual(await axe(page), []);
+});
+
+test('a log beside a stored plan: predicted against measured, on the plan and on the page of accuracy', async () => {
+  const { page } = opened;
+  const id = await adviseAndStore(page, 'measured', '1');
+  const run = await (await fetch(`${process.env.ORIGIN}/v1/runs/${id}`)).json();
+  const { step_time_s: predicted, tokens_per_s_per_chip: tokens } = run.response.ranked[0].estimate;
+  const line = (step, seconds) =>
+    `completed step: ${step}, seconds: ${seconds.toFixed(4)}, TFLOP/s/device: 400.1, Tokens/s/device: ${((tokens * predicted) / seconds).toFixed(3)}, total_weights: 1, loss: 9.1\n`;
+  await page.goto(`${process.env.ORIGIN}/#/runs/${id}?plan=1&tab=measured`);
+  await page.getByText('Nothing is measured yet.').waitFor();
+  await page.getByRole('button', { name: 'Add', exact: true }).click();
+  await page.locator('#run-measure-step-error').waitFor();
+  assert.deepEqual(await axe(page), []);
+  const log = Array.from({ length: 12 }, (_, step) => line(step, predicted * (step < 3 ? 9 : 1.02))).join('');
+  await page.fill('#run-measure-log', log);
+  await page.getByRole('button', { name: 'Add', exact: true }).click();
+  const list = page.getByRole('table', { name: 'Measurements of this plan' });
+  await list.waitFor();
+  assert.match(await list.innerText(), /median of 9 steps[\s\S]*-2\.0 %\s+inside/);
+  await page.getByRole('img', { name: /1 of them inside the predicted 90 % interval/ }).waitFor();
+  assert.deepEqual(await axe(page), []);
+
+  await page.click('#nav-accuracy');
+  await page.getByRole('table', { name: 'Measurements, newest first' }).waitFor();
+  assert.match(await page.getByRole('table', { name: 'Errors by chip and model' }).innerText(), /v6e llama3\.1-8b\s+1\s+2\.0 %\s+-2\.0 %\s+100 %/);
+  assert.ok((await page.getByRole('table', { name: 'Published steps by chip' }).locator('tbody tr').count()) >= 5);
+  assert.deepEqual(await axe(page), []);
+  await page.setViewportSize({ width: 360, height: 900 });
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'no wider than a phone');
+  await page.setViewportSize({ width: 1280, height: 900 });
+
+  await page.goto(`${process.env.ORIGIN}/#/runs/${id}?plan=1&tab=measured`);
+  await page.getByRole('button', { name: 'Take back' }).click();
+  await page.getByText('Nothing is measured yet.').waitFor();
+  assert.deepEqual(opened.complaints, [], 'the console stays free of errors');
+});
+
+test('a plan is queued for the compiler and cancelled', async () => {
+  const { page } = opened;
+  const id = await adviseAndStore(page, 'to-prove', '1');
+  await page.goto(`${process.env.ORIGIN}/#/runs/${id}?plan=2&tab=prove`);
+  await page.getByRole('button', { name: 'Prove with the real compiler' }).click();
+  await page.getByText('Waiting for a verifier').waitFor();
+  const { verifications } = await (await fetch(`${process.env.ORIGIN}/v1/runs/${id}/verifications`)).json();
+  assert.deepEqual(verifications.map((row) => row.ranks), [[2]]);
+  await page.getByRole('button', { name: 'Cancel', exact: true }).locator('visible=true').click();
+  await page.getByText('The last verification was cancelled.').waitFor();
+  assert.deepEqual(await axe(page), []);
+});
+
+test('runs are searched, sorted, named as baselines and deleted', async () => {
+  const { page } = opened;
+  const id = await adviseAndStore(page, 'to-delete', '1');
+  const keep = await adviseAndStore(page, 'to-keep', '2');
+  const put = (run) => ({ method: 'PUT', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ run_id: run }) });
+  assert.equal((await fetch(`${process.env.ORIGIN}/v1/baselines/web/kept`, put(keep))).ok, true);
+  await page.click('#nav-runs');
+  const rows = page.getByRole('table', { name: 'Stored runs' }).locator('tbody tr');
+  await page.fill('#runs-search', 'V6E to-');
+  await page.getByText('baseline web kept').waitFor();
+  const names = () => rows.locator('a').allInnerTexts();
+  assert.deepEqual((await names()).slice(0, 2), ['to-keep', 'to-delete']);
+  await page.selectOption('#runs-sort', 'time');
+  assert.ok((await names()).indexOf('to-delete') < (await names()).indexOf('to-keep'), 'the smaller batch takes less time');
+  assert.deepEqual(await axe(page), []);
+  await page.getByRole('button', { name: 'Delete to-keep' }).click();
+  await page.getByRole('button', { name: 'Really delete' }).click();
+  await page.getByRole('alert').waitFor(); // a baseline cannot be deleted, and the page says so
+  await page.getByRole('button', { name: 'Delete to-delete' }).click();
+  await page.getByRole('button', { name: 'Really delete' }).click();
+  await rows.filter({ hasText: 'to-delete' }).waitFor({ state: 'detached' });
+  assert.equal((await fetch(`${process.env.ORIGIN}/v1/runs/${id}`)).status, 404);
+  assert.deepEqual(opened.complaints, [], 'the console stays free of errors');
 });
 
 test('a run that does not exist is said plainly', async () => {

@@ -35,11 +35,11 @@ async function problemOf(response) {
   });
 }
 
-async function send(method, path, { body, signal, accept }) {
+async function send(method, path, { body, signal, accept, type = 'application/json' }) {
   const headers = { Accept: accept };
-  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  if (body !== undefined) headers['Content-Type'] = type;
   if (token()) headers.Authorization = `Bearer ${token()}`;
-  const text = body === undefined ? undefined : JSON.stringify(body);
+  const text = body === undefined || type === 'text/plain' ? body : JSON.stringify(body);
   let response;
   try {
     response = await fetch(path, { method, headers, signal, body: text });
@@ -55,8 +55,8 @@ async function send(method, path, { body, signal, accept }) {
   return response;
 }
 
-async function call(method, path, body, signal) {
-  const response = await send(method, path, { body, signal, accept: 'application/json' });
+async function call(method, path, body, signal, type) {
+  const response = await send(method, path, { body, signal, accept: 'application/json', type });
   if (response.status === 204) return null;
   try {
     return await response.json();
@@ -72,6 +72,8 @@ async function call(method, path, body, signal) {
 export const get = (path, signal) => call('GET', path, undefined, signal);
 export const post = (path, body, signal) => call('POST', path, body, signal);
 export const put = (path, body, signal) => call('PUT', path, body, signal);
+export const postText = (path, text, signal) => call('POST', path, text, signal, 'text/plain');
+export const remove = (path, signal) => call('DELETE', path, undefined, signal);
 
 // A file as it is, such as one made from a run.
 export async function getText(path) {

@@ -21,7 +21,9 @@ import {
 } from './format.js';
 import { term } from './glossary.js';
 import { inline } from './inline.js';
+import { measurePanel } from './measure.js';
 import { memoryBar, verdict } from './memory_bar.js';
+import { provePanel } from './prove.js';
 import { sensitivitiesPanel } from './sensitivities.js';
 import { sourcesPanel } from './sources.js';
 import { tabs } from './tabs.js';
@@ -243,7 +245,7 @@ function summary(plan) {
 
 const columns = (...parts) => (parts.some(Boolean) ? h('div', { class: 'columns' }, parts) : null);
 
-// What each tab holds, from top to bottom: part(plan, {onRepair}) gives an element or null.
+// What each tab holds, from top to bottom: part(plan, {onRepair, prefix}) gives an element or null.
 export const PLAN_TABS = [
   {
     id: 'overview',
@@ -266,6 +268,8 @@ export const PLAN_TABS = [
   { id: 'mesh', title: 'Mesh', parts: [({ estimate }) => meshPanel(estimate.mesh)] },
   { id: 'kernels', title: 'Kernels', parts: [({ estimate }) => kernelsPanel(estimate.kernels)] },
   { id: 'run', title: 'Run it', parts: [runPanel] },
+  { id: 'prove', title: 'Prove', parts: [provePanel] },
+  { id: 'measured', title: 'Measured', parts: [measurePanel] },
 ];
 
 // plan: {title, config, xla_flags, estimate, why?, changes_from_baseline?, cluster?, sensitivities?, run?}; run {id, rank} says
@@ -275,7 +279,7 @@ export function planDetail(plan, { actions = [], onRepair, tab, onTab, prefix = 
     id,
     title,
     build: () => {
-      const made = parts.map((part) => part(plan, { onRepair })).filter(Boolean);
+      const made = parts.map((part) => part(plan, { onRepair, prefix })).filter(Boolean);
       return made.length ? made : [h('p', { class: 'soft' }, 'This answer says nothing about it.')];
     },
   }));

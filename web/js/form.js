@@ -10,7 +10,7 @@ import { clearErrors, showErrors } from './errors.js';
 import { configToLines, parseConfig } from './config_text.js';
 import { connectMachines, drawMachines } from './machines_form.js';
 import { queryToState, stateToQuery } from './permalink.js';
-import { DEFAULTS, buildRequest, fieldOfPointer, inheritedOf } from './request.js';
+import { DEFAULTS, buildRequest, changedSettings, fieldOfPointer, inheritedOf } from './request.js';
 import { showAnswer } from './results.js';
 
 const SUBMIT_TEXT = { advise: 'Advise', machines: 'Compare', estimate: 'Estimate my configuration' };
@@ -167,14 +167,13 @@ function planActions(plan) {
   return [button];
 }
 
-// The settings of a plan with a change, estimated at once.
-function repair(plan, change) {
+// The settings of a plan with a change, and without keys and flags that are refused, estimated at once.
+function repair(plan, change, drop) {
   writeState({
     ...readState(),
     ...clusterState(plan.cluster),
     mode: 'estimate',
-    config: configToLines({ ...plan.config, ...change }),
-    xla_flags: (plan.xla_flags ?? []).join('\n'),
+    ...changedSettings(plan, change, drop),
   });
   keepAddress();
   ask.submit();

@@ -18,6 +18,7 @@ const TITLES = {
   runs: 'Runs – TPU Advisor',
   run: 'Run – TPU Advisor',
   compare: 'Comparison – TPU Advisor',
+  accuracy: 'Accuracy – TPU Advisor',
 };
 
 // Each visit fills a place of its own, so an answer that arrives after the reader has moved on is not seen.
@@ -27,6 +28,7 @@ async function showOther(route) {
     runs: () => showRuns(place, route.query),
     run: () => showRun(place, route.id),
     compare: () => showCompare(place, route.runs),
+    accuracy: () => import('./accuracy.js').then(({ showAccuracy }) => showAccuracy(place, route.query)),
   };
   byId('view-other').replaceChildren(place);
   try {
@@ -46,8 +48,8 @@ function show(route) {
   for (const name of Object.keys(RESULTS)) byId(`view-${name}`).hidden = name !== view;
   byId('view-other').hidden = !other;
   byId('skip').hidden = other;
-  for (const name of [...Object.keys(RESULTS), 'runs']) {
-    if (name === view || (name === 'runs' && other)) byId(`nav-${name}`).setAttribute('aria-current', 'page');
+  for (const name of [...Object.keys(RESULTS), 'runs', 'accuracy']) {
+    if (name === view || (name === 'runs' && (view === 'run' || view === 'compare'))) byId(`nav-${name}`).setAttribute('aria-current', 'page');
     else byId(`nav-${name}`).removeAttribute('aria-current');
   }
   if (other) showOther(route);

@@ -1,6 +1,6 @@
 // Form state to API request, and an error's JSON pointer back to the field it is about. Pure: no page, no network.
 
-import { parseConfig, parseFlags } from './config_text.js';
+import { configToLines, parseConfig, parseFlags } from './config_text.js';
 import { clustersOf, machineField, machinesOf, parseMachines } from './machines_text.js';
 
 export const DEFAULTS = Object.freeze({
@@ -218,6 +218,13 @@ function estimateRequest(state, devices, errors) {
 // {path, body, errors[{pointer, detail, hint?}]}; with errors the body must not be sent. devices: of the form's slices, where known.
 export function buildRequest(state, devices = null) {
   return state.mode === 'estimate' ? estimateRequest(state, devices, []) : adviseRequest(state, devices, []);
+}
+
+// The form's settings of a plan with a change of keys, and without keys and flags that are refused.
+export function changedSettings(plan, change, { keys = [], flags = [] } = {}) {
+  const kept = Object.entries({ ...plan.config, ...change }).filter(([key]) => !keys.includes(key));
+  const isKept = (flag) => !flags.some((refused) => flag.split('=')[0] === refused.split('=')[0]);
+  return { config: configToLines(Object.fromEntries(kept)), xla_flags: (plan.xla_flags ?? []).filter(isKept).join('\n') };
 }
 
 // A stored request back into the form, as far as the form has fields for it.

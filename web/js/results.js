@@ -21,7 +21,7 @@ function toolsOf(plan, { actions, repair }, prefix) {
   return {
     prefix,
     actions: actions?.(plan) ?? [],
-    onRepair: repair && plan.config ? (change) => repair(plan, change) : null,
+    onRepair: repair && plan.config ? (change, drop) => repair(plan, change, drop) : null,
     tab: viewOf().tab,
     onTab: (tab) => keepView({ tab }),
   };
@@ -55,17 +55,18 @@ function nearMisses(misses, open) {
 }
 
 // The rule of the order, to see and to change, and what the plan numbers mean.
-function orderBar(search, chosen, onOrder) {
+function orderBar({ search, chosen, prefix, onOrder }) {
+  const id = `${prefix}plan-order`;
   const select = h(
     'select',
-    { id: 'plan-order', class: 'small-select' },
-    ORDERS.map(({ id, title }) => h('option', { value: id, selected: id === chosen }, title)),
+    { id, class: 'small-select' },
+    ORDERS.map((order) => h('option', { value: order.id, selected: order.id === chosen }, order.title)),
   );
   select.addEventListener('change', () => onOrder(select.value));
   return h(
     'div',
     { class: 'order' },
-    h('p', null, h('label', { for: 'plan-order' }, 'Ordered by '), select, h('span', { class: 'soft' }, ' least first')),
+    h('p', null, h('label', { for: id }, 'Ordered by '), select, h('span', { class: 'soft' }, ' least first')),
     h(
       'p',
       { class: 'soft' },
@@ -103,7 +104,7 @@ function plansTable({ answer, plans, prefix, baseline, onChoose }) {
   };
   draw(firstOrder(objective));
   const several = (answer.ranked ?? []).length > 1;
-  return [several ? orderBar(answer.search, firstOrder(objective), draw) : null, place];
+  return [several ? orderBar({ search: answer.search, chosen: firstOrder(objective), prefix, onOrder: draw }) : null, place];
 }
 
 function plansPanel({ request, answer, plans, prefix, baseline, title, onChoose, actions }) {

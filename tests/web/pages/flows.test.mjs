@@ -41,7 +41,7 @@ test('tabs are moved through with arrow keys', async () => {
   assert.equal(await page.getByRole('tab', { name: 'Time' }).getAttribute('aria-selected'), 'true');
   await page.getByRole('table', { name: /^Exposed parts/ }).waitFor();
   await page.keyboard.press('End');
-  await page.getByRole('region', { name: 'MaxText settings' }).waitFor();
+  await page.getByText('Store the answer as a run (Options), then what the plan took').waitFor();
   assert.equal(await page.locator('[role="tabpanel"]:visible').count(), 1);
 });
 

@@ -1,0 +1,139 @@
+// How far off predictions have been: of the measurements stored here, and of the published ones the constants are fitted to.
+
+import { get } from './api.js';
+import { announce, fact, h, table } from './dom.js';
+import { gib, percent, plural, signedPercent } from './format.js';
+import { measurementsTable } from './measure.js';
+import { measuredChart } from './measured_chart.js';
+import { filterForm } from './runs_filter.js';
+
+const FILTERS = [
+  ['project', 'Project'],
+  ['label', 'Label'],
+  ['model', 'Model'],
+  ['chip', 'Chip'],
+];
+
+const runLink = (row) => [
+  h('a', { href: `#/runs/${encodeURIComponent(row.run_id)}?plan=${row.rank}` }, row.label || row.model || row.run_id.slice(0, 13)),
+  h('span', { class: 'second' }, [row.model, row.chip, row.topology].filter(Boolean).join(' ')),
+];
+
+function totals(answer) {
+  return h(
+    'dl',
+    { class: 'facts' },
+    fact('Measurements', String(answer.judged_count)),
+    fact('Median error', percent(answer.median_abs_error_frac), `90 % below ${percent(answer.p90_abs_error_frac)}`),
+    fact('Bias', signedPercent(answer.bias_frac), 'median of the signed errors'),
+    fact('Inside the interval', percent(answer.interval_coverage_frac, 0), 'promised: 90 %'),
+  );
+}
+
+function groupsTable(groups) {
+  return table(
+    'Errors by chip and model',
+    [
+      { title: 'Chip, model' },
+      { title: 'Measurements', number: true },
+      { title: 'Median', number: true },
+      { title: 'Bias', number: true },
+      { title: 'Inside the interval', number: true },
+    ],
+    groups.map((group) => [
+      `${group.chip} ${group.model}`,
+      String(group.judged_count),
+      percent(group.median_abs_error_frac),
+      signedPercent(group.bias_frac),
+      percent(group.interval_coverage_frac, 0),
+    ]),
+  );
+}
+
+function memoryTable({ rows }) {
+  if (!rows.length) return null;
+  return h(
+    'section',
+    { class: 'panel' },
+    h('h2', null, 'Memory: predicted against compiled'),
+    table(
+      'Memory of plans that the compiler has spoken of',
+      [
+        { title: 'Run' },
+        { title: 'Compiled', number: true },
+        { title: 'Predicted', number: true },
+        { title: 'Error', number: true },
+        { title: 'Measured', number: true },
+      ],
+      rows.map((row) => [
+        runLink(row),
+        gib(row.compiled_hbm_bytes_per_device),
+        gib(row.predicted_hbm_bytes_per_device),
+        signedPercent(row.hbm_error_frac),
+        row.measured_hbm_bytes_per_device ? gib(row.measured_hbm_bytes_per_device) : '–',
+      ]),
+    ),
+  );
+}
+
+// Tables of tests/accuracy/report.md, which the bundler puts in: [{head[], rows[][]}].
+function publishedPanel() {
+  const tables = typeof PUBLISHED === 'undefined' ? [] : PUBLISHED;
+  if (!tables.length) return null;
+  const draw = ({ head, rows }) => {
+    const most = rows.length > 12;
+    const list = table(
+      `Published steps by ${head[0]}`,
+      head.map((title, index) => ({ title, number: index > 0 && !/ledger|missing/.test(title), prose: /ledger|missing/.test(title) })),
+      rows,
+    );
+    return most ? h('details', null, h('summary', null, `By ${head[0]}, ${plural(rows.length, 'row', 'rows')}`), list) : list;
+  };
+  return h(
+    'section',
+    { class: 'panel' },
+    h('h2', null, 'Published steps'),
+    h(
+      'p',
+      { class: 'soft' },
+      'Errors in percent of the steps that the constants are fitted to. “Left out”: fitted again without the row’s model and predicted then, which is what a new model sees at best.',
+    ),
+    tables.map(draw),
+  );
+}
+
+export async function showAccuracy(place, query) {
+  const asked = new URLSearchParams(query);
+  const request = new URLSearchParams({ limit: 200 });
+  for (const [name] of FILTERS) if (asked.get(name)) request.set(name, asked.get(name));
+  const published = publishedPanel();
+  let answer;
+  try {
+    answer = await get(`/v1/accuracy?${request}`);
+  } catch (error) {
+    const { failure } = await import('./failure.js');
+    place.replaceChildren(h('div', { class: 'results' }, failure(error), published));
+    return;
+  }
+  const has = answer.rows.length > 0;
+  place.replaceChildren(
+    h(
+      'div',
+      { class: 'results' },
+      h(
+        'section',
+        { class: 'panel' },
+        h('h1', null, 'Accuracy'),
+        filterForm(asked, FILTERS, 'accuracy', 'Filter the measurements'),
+        has ? totals(answer) : h('p', null, 'Nothing is measured here yet. Open a stored run, choose a plan and its tab Measured, and paste the log of the training.'),
+        has ? measuredChart([...answer.rows].reverse()) : null,
+        has ? groupsTable(answer.groups) : null,
+        has ? measurementsTable(answer.rows, { caption: 'Measurements, newest first', first: 'Run', lead: runLink }) : null,
+        answer.next_cursor ? h('p', { class: 'soft' }, 'The newest 200 are shown; the totals are of all.') : null,
+      ),
+      memoryTable(answer.memory ?? { rows: [] }) ?? '',
+      published ?? '',
+    ),
+  );
+  announce(`${answer.rows.length} measurements`);
+}

@@ -1,0 +1,47 @@
+// Predicted against measured over time: for each measurement the 90 % interval of its prediction as a whisker and the measured time
+// as a dot, in one scale. The numbers stand in a table beside it.
+
+import { h, svg } from './dom.js';
+import { dateTime, seconds, secondsLike } from './format.js';
+
+const HEIGHT = 200;
+const TOP = 22;
+const BOTTOM = 24;
+
+// rows: measurements of GET /v1/accuracy, oldest first.
+export function measuredChart(rows) {
+  const values = rows.flatMap((row) => [row.step_time_low_s, row.step_time_high_s, row.measured_step_time_s]);
+  const low = Math.min(...values);
+  const high = Math.max(...values);
+  const room = (high - low || high) * 0.06;
+  const left = (index) => `${(4 + (92 * (index + 0.5)) / rows.length).toFixed(2)}%`;
+  const down = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - (value - low + room) / (high - low + 2 * room));
+  const axis = (x, y, anchor, text) => svg('text', { class: 'axis', x, y, 'text-anchor': anchor }, text);
+  const inside = rows.filter((row) => row.inside_interval).length;
+  const mark = (row, index) =>
+    svg(
+      'g',
+      { class: row.inside_interval ? 'measured' : 'measured outside' },
+      svg('title', null, `${dateTime(row.at)}: measured ${seconds(row.measured_step_time_s)}, predicted ${seconds(row.step_time_s)}`),
+      svg('line', { class: 'whisker', x1: left(index), x2: left(index), y1: down(row.step_time_low_s), y2: down(row.step_time_high_s) }),
+      svg('line', { class: 'predicted', x1: left(index), x2: left(index), y1: down(row.step_time_s) - 1.5, y2: down(row.step_time_s) + 1.5 }),
+      svg('circle', { cx: left(index), cy: down(row.measured_step_time_s), r: 5 }),
+    );
+  return h(
+    'div',
+    {
+      class: 'chart',
+      role: 'img',
+      'aria-label': `Measured step times of ${rows.length} measurements, ${inside} of them inside the predicted 90 % interval. The values are in the table.`,
+    },
+    svg(
+      'svg',
+      { height: HEIGHT, 'aria-hidden': 'true', focusable: 'false' },
+      svg('rect', { class: 'track', x: 0, y: TOP, width: '100%', height: HEIGHT - TOP - BOTTOM }),
+      axis(0, TOP - 7, 'start', `step time, ${secondsLike(low, high)} to ${secondsLike(high, high)}; whisker: predicted 90 %, dot: measured`),
+      axis(0, HEIGHT - 7, 'start', dateTime(rows[0].at)),
+      rows.length > 1 ? axis('100%', HEIGHT - 7, 'end', dateTime(rows.at(-1).at)) : null,
+      ...rows.map(mark),
+    ),
+  );
+}

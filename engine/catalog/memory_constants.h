@@ -19,6 +19,8 @@
     X(late_logits_tensors, "tensors", "[tokens, vocab] kept through the layers for a late head gradient")    \
     X(gathered_late_logits_tensors, "tensors", "the same where the head's weights are gathered whole")       \
     X(scheduled_late_logits_tensors, "tensors", "the same of dense models under the experimental scheduler") \
+    X(accumulated_late_logits_tensors, "tensors", "the same inside the loop over microbatches")              \
+    X(peeled_late_logits_tensors, "tensors", "the same beside tensors that go to the host")                  \
     X(late_emb_tensors, "tensors", "[tokens, emb] kept beside it")                                           \
     X(gathered_late_emb_tensors, "tensors", "[tokens, emb] kept where the head is gathered whole")           \
     X(loss_head_copies, "copies", "[emb, vocab] gathered at the loss, in the compute format")                \
@@ -46,11 +48,15 @@
     X(block_layers_frac, "frac", "of a layer's working set that each further layer of a scan block adds")    \
     X(scheduled_layer_frac, "frac", "of a layer's working set under the experimental scheduler")             \
     X(loss_staging_tensors, "layers", "of an offloaded tensor that wait on the device at the loss")          \
-    X(stack_relayout_copies, "copies", "of one stack turned whole for the backward loop, beside offloads")   \
-    X(half_stack_copies, "copies", "of a feed-forward input kept beside one on the host")                    \
+    X(turned_input_copies, "copies",                                                                         \
+      "of the layer inputs turned whole, where a loop is peeled for transfers")                              \
+    X(turned_output_copies, "copies", "of attention's output projections then")                              \
+    X(turned_wide_copies, "copies", "of a feed-forward's largest stack then")                                \
     X(sliced_stack_copies, "copies", "of the layer inputs turned whole where slices share gradients")        \
     X(offload_staging_tensors, "layers", "of an offloaded tensor that wait on the device")                   \
     X(heap_fragmentation_frac, "frac", "of the heap lost between buffers")                                   \
-    X(memory_log_sd, "ln", "spread of ln(compiled / predicted) bytes")
+    X(memory_log_sd, "ln", "spread of ln(compiled / predicted) bytes with no tensor on the host")            \
+    X(peeled_memory_log_sd, "ln", "the same where all large tensors go to the host")                         \
+    X(turned_memory_log_sd, "ln", "the same where large stacks stay beside tensors on the host")
 
 #endif

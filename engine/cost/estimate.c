@@ -130,7 +130,8 @@ static void set_memory(const struct adv_estimate_input *input, const struct adv_
     estimate->hbm_limit_bytes_per_device = chip->hbm_usable_bytes_per_device;
     estimate->host_bytes_per_host = memory->host_bytes_per_host;
     estimate->host_limit_bytes_per_host = chip->host_dram_bytes_per_host;
-    double log_sd = estimate->memory_log_sd = input->constants->memory_log_sd;
+    double log_sd = estimate->memory_log_sd = memory->log_sd;
+    estimate->memory_spread = log_sd / input->constants->memory_log_sd;
     estimate->hbm_low_bytes_per_device = estimate->hbm_bytes_per_device * exp(-interval_z * log_sd);
     estimate->hbm_high_bytes_per_device = estimate->hbm_bytes_per_device * exp(interval_z * log_sd);
     double used = estimate->hbm_bytes_per_device / estimate->hbm_limit_bytes_per_device;

@@ -72,53 +72,23 @@ struct layer_sums {
     double saved_device, saved_host;
     double staged;          /* of one layer's tensors that go to the host */
     double inputs;          /* the stack of layer inputs, where it is on the device */
-    double halves;          /* the stack of one feed-forward input whose twin is on the host */
-    double turned;          /* the stack that the backward loop reads in another layout */
+    double outputs;         /* the stack of attention's output projections there */
+    double wide;            /* the largest stack of a feed-forward's values there */
     struct adv_working top; /* of the layer kind that needs most */
 };
 
-/* Beside a tensor that goes to the host XLA may turn one stack of saved tensors whole before the backward
- * loop, where it otherwise turns a layer's share in it: the layer inputs, or where they are on the host too,
- * a feed-forward's input. It wants the longer of sequence and embedding to be contiguous, and the forward
- * pass wrote the embedding so. */
-static double turned_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
+/* The stack of one tensor of a layer, where it stays on the device. */
+static double kept_bytes(const struct adv_cost *cost, enum adv_tensor tensor, double width)
 {
-    static const enum adv_tensor causes[] = {
-        ADV_TENSOR_CONTEXT,  ADV_TENSOR_QUERY_PROJ, ADV_TENSOR_KEY_PROJ, ADV_TENSOR_VALUE_PROJ,
-        ADV_TENSOR_OUT_PROJ, ADV_TENSOR_MLPWI_0,    ADV_TENSOR_MLPWI_1};
-    const enum adv_placement *places = cost->plan->placements;
-    bool caused = false;
-    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
-        caused |= places[causes[i]] == ADV_PLACE_OFFLOAD;
-    double sequence = (double)cost->plan->seq_len / cost->cp_ring;
-    if (!caused || !cost->plan->scan_layers || layer->experts > 0 || sequence < (double)cost->model->emb_dim)
-        return 0.0;
-    double emb = (double)cost->model->emb_dim / adv_max(1.0, layer->scan_block);
-    if (places[ADV_TENSOR_DECODER_LAYER_INPUT] != ADV_PLACE_OFFLOAD) return 2.0 * cost->tokens * emb;
-    bool kept =
-        places[ADV_TENSOR_MLPWI_0] == ADV_PLACE_DEVICE || places[ADV_TENSOR_MLPWI_1] == ADV_PLACE_DEVICE;
-    return kept ? 2.0 * cost->tokens * (double)layer->mlp_dim : 0.0;
-}
-
-/* Of a gated feed-forward with one input on the host, the other's stack is copied whole before the backward
- * loop. */
-static double half_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
-{
-    enum adv_placement first = cost->plan->placements[ADV_TENSOR_MLPWI_0];
-    enum adv_placement second = cost->plan->placements[ADV_TENSOR_MLPWI_1];
-    bool half = (first == ADV_PLACE_OFFLOAD && second == ADV_PLACE_DEVICE) ||
-                (first == ADV_PLACE_DEVICE && second == ADV_PLACE_OFFLOAD);
-    return half && layer->mlp_inputs == 2 && cost->plan->scan_layers
-               ? 2.0 * cost->tokens * (double)layer->mlp_dim
-               : 0.0;
+    return cost->plan->placements[tensor] == ADV_PLACE_DEVICE ? 2.0 * cost->tokens * width : 0.0;
 }
 
 static struct layer_sums sum_layers(const struct adv_cost *cost)
 {
     struct layer_sums sums = {0};
     const struct adv_model *model = cost->model;
-    /* a stage holds its own layers for every microbatch in flight */
-    double in_flight = cost->stages > 1 ? cost->microbatches : 1.0;
+    /* a stage holds its own layers for every step of the pipeline, those that fill and drain it too */
+    double in_flight = cost->stages > 1 ? cost->microbatches + cost->stages - 1.0 : 1.0;
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
         struct adv_saved saved = adv_memory_layer_saved(cost, layer);
@@ -126,12 +96,14 @@ static struct layer_sums sum_layers(const struct adv_cost *cost)
         if (cost->recompute_elided) saved.bytes[ADV_PLACE_DEVICE] += unrecomputed_bytes(cost, layer);
         sums.saved_device += saved.bytes[ADV_PLACE_DEVICE] * count;
         sums.saved_host += saved.bytes[ADV_PLACE_OFFLOAD] * count;
-        if (cost->plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] != ADV_PLACE_OFFLOAD &&
-            cost->plan->scan_layers)
-            sums.inputs +=
-                2.0 * (double)model->emb_dim * cost->tokens / adv_max(1.0, layer->scan_block) * count;
-        sums.halves += half_bytes(cost, layer) * count;
-        sums.turned += turned_bytes(cost, layer) * count;
+        double emb = (double)model->emb_dim, mlp = (double)layer->mlp_dim;
+        if (cost->plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] != ADV_PLACE_OFFLOAD)
+            sums.inputs += 2.0 * cost->tokens * emb / adv_max(1.0, layer->scan_block) * count;
+        sums.outputs += kept_bytes(cost, ADV_TENSOR_OUT_PROJ, emb) * count;
+        sums.wide += adv_max(kept_bytes(cost, ADV_TENSOR_MLPWI, mlp),
+                             adv_max(kept_bytes(cost, ADV_TENSOR_MLPWI_0, mlp),
+                                     kept_bytes(cost, ADV_TENSOR_MLPWI_1, mlp))) *
+                     count;
         sums.staged = adv_max(sums.staged, saved.bytes[ADV_PLACE_OFFLOAD]);
         struct adv_working w = working(cost, layer);
         if (total(w) > total(sums.top)) sums.top = w;
@@ -144,6 +116,7 @@ struct state {
     double weights, moments, device_weights, device_moments;
     double copies;         /* the layers' weights in the compute format and the matmuls' layout */
     double gradients;      /* in the weights' format: grad_dtype only casts what the optimizer reads */
+    double accumulated;    /* gradients of the microbatches before this one */
     double between_slices; /* gradients on their way to other slices */
 };
 
@@ -170,7 +143,8 @@ static struct state state_of(const struct adv_cost *cost, const struct adv_model
     /* before the loop over layers XLA casts and turns all that it will slice in it */
     if (plan->scan_layers)
         s.copies = adv_format_bytes(plan->dtype) * (shard - params->embedding / cost->weight_shards);
-    s.gradients = s.weights * (plan->gradient_accumulation_steps > 1 ? 2.0 : 1.0);
+    s.accumulated = plan->gradient_accumulation_steps > 1 ? s.weights : 0.0;
+    s.gradients = s.weights + s.accumulated;
     s.between_slices = between_slices_bytes(plan, s.weights);
     return s;
 }
@@ -220,6 +194,7 @@ static double loss_peak(const struct adv_cost *cost, const struct state *state, 
     struct moment moment = {ledger, ADV_AT_LOSS, state->device_weights + state->device_moments, 0.0};
     add(&moment, "saved_activations", sums->saved_device);
     add(&moment, "weight_copies", state->copies);
+    add(&moment, "gradients", state->accumulated);
     bool windowed = adv_memory_windowed(cost);
     bool fuses = !windowed || fuses_tied_head(cost->model);
     double logits = plan->num_vocab_tiling > 1 ? k->tiled_logits_tensors
@@ -233,16 +208,38 @@ static double loss_peak(const struct adv_cost *cost, const struct state *state, 
     return peak(&moment, k->heap_fragmentation_frac);
 }
 
+/* Whether XLA takes an iteration out of the loops over layers to have the next one's transfers under way
+ * beside each. */
+static bool peels_loops(const struct adv_plan *plan)
+{
+    bool offloads = false;
+    for (int i = 0; i < ADV_TENSOR_COUNT; i++) offloads |= plan->placements[i] == ADV_PLACE_OFFLOAD;
+    return offloads && plan->scan_layers;
+}
+
 /* How many logits outlive the loss: their gradient, when the head's own gradient is computed after the
- * layers. The experimental scheduler may compute it before them, except beside routed experts. */
+ * layers. The experimental scheduler may compute it before them, except beside routed experts, inside the
+ * loop over microbatches, and beside transfers. */
 static double late_logits(const struct adv_cost *cost)
 {
     const struct adv_constants *k = cost->constants;
     bool routed = false;
     for (int i = 0; i < cost->model->layer_kinds_count; i++) routed |= cost->model->layers[i].experts > 0;
+    if (!routed && cost->plan->gradient_accumulation_steps > 1) return k->accumulated_late_logits_tensors;
+    bool scheduled = cost->plan->flags.host_offload_scheduling == 1 && !routed;
+    if (scheduled && peels_loops(cost->plan)) return k->peeled_late_logits_tensors;
     if (!adv_memory_windowed(cost)) return k->gathered_late_logits_tensors;
-    return cost->plan->flags.host_offload_scheduling == 1 && !routed ? k->scheduled_late_logits_tensors
-                                                                     : k->late_logits_tensors;
+    return scheduled ? k->scheduled_late_logits_tensors : k->late_logits_tensors;
+}
+
+/* The iteration that is taken out of the backward loop reads its share of each stack outside the loop. There
+ * XLA may copy a whole stack first, into the layout that this iteration's matmuls want. */
+static double turned_bytes(const struct adv_cost *cost, const struct layer_sums *sums)
+{
+    const struct adv_constants *k = cost->constants;
+    if (!peels_loops(cost->plan)) return 0.0;
+    return k->turned_input_copies * sums->inputs + k->turned_output_copies * sums->outputs +
+           k->turned_wide_copies * sums->wide;
 }
 
 static double backward_peak(const struct adv_cost *cost, const struct state *state,
@@ -268,8 +265,7 @@ static double backward_peak(const struct adv_cost *cost, const struct state *sta
     add(&moment, "layer_working_set", sums->top.tokens_bytes);
     add(&moment, "routed_working_set", sums->top.routed_bytes);
     add(&moment, "host_staging", k->offload_staging_tensors * sums->staged);
-    add(&moment, "turned_activations",
-        k->stack_relayout_copies * sums->turned + k->half_stack_copies * sums->halves);
+    add(&moment, "turned_activations", turned_bytes(cost, sums));
     if (plan->dcn[ADV_AXIS_DATA] > 1)
         add(&moment, "turned_activations", k->sliced_stack_copies * sums->inputs);
     return peak(&moment, k->heap_fragmentation_frac);
@@ -304,4 +300,7 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
     double host = sums.saved_host + (plan->optimizer_host_offload ? state.moments : 0.0) +
                   (plan->parameter_host_offload ? state.weights : 0.0);
     memory->host_bytes_per_host = host * cost->cluster->devices_per_host;
+    memory->log_sd = !peels_loops(plan)                             ? cost->constants->memory_log_sd
+                     : sums.inputs + sums.outputs + sums.wide > 0.0 ? cost->constants->turned_memory_log_sd
+                                                                    : cost->constants->peeled_memory_log_sd;
 }

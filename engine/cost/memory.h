@@ -19,6 +19,7 @@ bool adv_memory_keeps_everything(const struct adv_cost *cost, const struct adv_m
 struct adv_memory {
     double loss_peak_bytes, backward_peak_bytes, update_peak_bytes; /* per device */
     double host_bytes_per_host;
+    double log_sd; /* spread of ln(compiled / predicted) bytes of plans that use the host as this one does */
 };
 
 /* Fills `memory`; parts go to `ledger` when it is not NULL. */

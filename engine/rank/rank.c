@@ -20,12 +20,19 @@ double adv_rank_cautious(enum adv_objective objective, const struct adv_estimate
 
 double adv_rank_memory_frac(const struct adv_estimate *estimate)
 {
-    return adv_fit_limit_frac(ADV_RANK_FIT_PROBABILITY, estimate->memory_log_sd);
+    return adv_fit_limit_frac(ADV_RANK_FIT_PROBABILITY, estimate->memory_log_sd / estimate->memory_spread);
+}
+
+double adv_rank_hbm_room_bytes(const struct adv_estimate *estimate, double memory_frac)
+{
+    double frac = memory_frac;
+    if (estimate->memory_spread > 1.0 && memory_frac < 1.0) frac = pow(memory_frac, estimate->memory_spread);
+    return frac * estimate->hbm_limit_bytes_per_device;
 }
 
 bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac)
 {
-    return estimate->hbm_bytes_per_device <= memory_frac * estimate->hbm_limit_bytes_per_device &&
+    return estimate->hbm_bytes_per_device <= adv_rank_hbm_room_bytes(estimate, memory_frac) &&
            !(estimate->host_bytes_per_host >
              memory_frac * estimate->host_limit_bytes_per_host); /* no known limit: NAN */
 }

@@ -52,7 +52,7 @@ static bool try_plan(struct solve *solve, const struct adv_plan *plan, struct ad
 /* What a plan leaves of the device under the larger of the two peaks that kept tensors are part of. */
 static double room(const struct solve *solve, const struct adv_estimate *estimate)
 {
-    return estimate->hbm_limit_bytes_per_device * solve->pricer->memory_frac -
+    return adv_rank_hbm_room_bytes(estimate, solve->pricer->memory_frac) -
            adv_max(estimate->loss_peak_bytes, estimate->backward_peak_bytes);
 }
 

@@ -380,62 +380,11 @@ static bool rule_scan(const struct adv_rule_facts *facts, struct adv_rule_report
                            model->layers_count, cycle);
 }
 
-static int microbatches(const struct adv_plan *plan)
-{
-    if (plan->pipeline_microbatches > 0) return plan->pipeline_microbatches;
-    return adv_plan_degree(plan, ADV_AXIS_STAGE) * (plan->pipeline_delay_activation_forwarding ? 2 : 1);
-}
-
-static bool rule_pipeline_layers(const struct adv_rule_facts *facts, struct adv_rule_report *report)
-{
-    const struct adv_plan *plan = facts->plan;
-    int stages = facts->stage;
-    if (stages == 1) return false;
-    int layers = adv_plan_pipelined_layers(plan, facts->model);
-    int per_pass = stages * plan->layers_per_stage;
-    if (layers % per_pass == 0) return false;
-    return adv_rule_broken(report, "/config/pipeline_parallel_layers",
-                           adv_rule_hint(report, "pipeline %d of the layers; the others run on every stage",
-                                         layers / per_pass * per_pass),
-                           "%d pipelined layers are not a multiple of %d stages x %d layers", layers, stages,
-                           plan->layers_per_stage);
-}
-
-static bool rule_pipeline_microbatches(const struct adv_rule_facts *facts, struct adv_rule_report *report)
-{
-    if (facts->stage == 1 || microbatches(facts->plan) % facts->stage == 0) return false;
-    return adv_rule_broken(
-        report, "/config/num_pipeline_microbatches", adv_rule_hint(report, "a multiple of %d", facts->stage),
-        "%d microbatches are not a multiple of %d stages", microbatches(facts->plan), facts->stage);
-}
-
-/* Sequences of one microbatch on one batch shard. */
-static double sequences_per_microbatch(const struct adv_plan *plan, const struct adv_cluster *cluster)
-{
-    double batch = adv_plan_global_batch(plan, cluster) / plan->gradient_accumulation_steps;
-    return batch / ((double)microbatches(plan) * adv_plan_batch_shards(plan));
-}
-
-static bool rule_pipeline_batch(const struct adv_rule_facts *facts, struct adv_rule_report *report)
-{
-    const struct adv_plan *plan = facts->plan;
-    if (facts->stage == 1) return false;
-    double sequences = sequences_per_microbatch(plan, facts->cluster);
-    if (sequences >= 1 && fabs(sequences - round(sequences)) < 1e-9) return false;
-    if (!report) return true;
-    int unit = microbatches(plan) * facts->batch_shards;
-    return adv_rule_broken(report, "/config/num_pipeline_microbatches",
-                           adv_rule_hint(report, "the batch must be a multiple of %d sequences", unit),
-                           "%.6g sequences do not split into %d microbatches over %d batch shards",
-                           adv_plan_global_batch(plan, facts->cluster) / plan->gradient_accumulation_steps,
-                           microbatches(plan), facts->batch_shards);
-}
-
 const char *adv_plan_batch_too_small(const struct adv_plan *plan, const struct adv_cluster *cluster)
 {
     if (adv_plan_sequences_per_shard(plan, cluster) < 1 - batch_rounding_frac) return "batch-by-shards";
     if (adv_plan_degree(plan, ADV_AXIS_STAGE) == 1) return NULL;
-    return sequences_per_microbatch(plan, cluster) < 1 ? "pipeline" : NULL;
+    return adv_rule_sequences_per_microbatch(plan, cluster) < 1 ? "pipeline" : NULL;
 }
 
 enum severity { ILLEGAL, REFUSED, WASTE };
@@ -473,9 +422,10 @@ static const struct {
     {"no-dropping", ILLEGAL, MESH, rule_dropping},
     {"capacity-factor-ignored", WASTE, MESH, rule_capacity_unused},
     {"scan-cycle", ILLEGAL, MESH, rule_scan},
-    {"pipeline", ILLEGAL, MESH, rule_pipeline_layers},
-    {"pipeline", ILLEGAL, MESH, rule_pipeline_microbatches},
-    {"pipeline", ILLEGAL, BATCH, rule_pipeline_batch},
+    {"pipeline", ILLEGAL, MESH, adv_rule_pipeline_layers},
+    {"pipeline-cycle", ILLEGAL, MESH, adv_rule_pipeline_cycle},
+    {"pipeline", ILLEGAL, MESH, adv_rule_pipeline_microbatches},
+    {"pipeline", ILLEGAL, BATCH, adv_rule_pipeline_batch},
     {"context-load-balance", ILLEGAL, MESH, adv_rule_load_balance},
     {"context-ring", ILLEGAL, MESH, adv_rule_ring},
     {"context-ulysses", ILLEGAL, MESH, adv_rule_ulysses},

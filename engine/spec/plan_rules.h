@@ -50,6 +50,14 @@ bool adv_rule_tile_tails(const struct adv_rule_facts *facts, struct adv_rule_rep
 bool adv_rule_custom_mesh(const struct adv_rule_facts *facts, struct adv_rule_report *report);
 bool adv_rule_custom_mesh_unused(const struct adv_rule_facts *facts, struct adv_rule_report *report);
 
+/* Rules of plan_rules_pipeline.c. */
+bool adv_rule_pipeline_layers(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+bool adv_rule_pipeline_cycle(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+bool adv_rule_pipeline_microbatches(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+bool adv_rule_pipeline_batch(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+/* Sequences of one microbatch on one batch shard. */
+double adv_rule_sequences_per_microbatch(const struct adv_plan *plan, const struct adv_cluster *cluster);
+
 /* Rules of plan_rules_kernel.c. */
 bool adv_rule_dq_reduction(const struct adv_rule_facts *facts, struct adv_rule_report *report);
 bool adv_rule_sparse_attention_kernel(const struct adv_rule_facts *facts, struct adv_rule_report *report);

@@ -113,6 +113,32 @@ def moments(order, names, homes, loops):
             else "backward" if i <= end else "update" for i in range(len(order))]
 
 
+def turned(folder):
+    """Whole tensors of four and more dimensions that the step copies into another layout outside its loops:
+    [[bytes, shape, layout, layout before], ...], largest first."""
+    layouts, found, inside = {}, [], False
+    path = _one(folder, "after_optimizations.txt")
+    for line in open(path, errors="replace") if path else ():
+        if line.startswith(("%", "ENTRY")):
+            inside, layouts = line.startswith("ENTRY"), {}
+            continue
+        m = re.match(r"\s*(?:ROOT )?%(\S+) = (.*?) ([\w-]+)\((.*)", line)
+        if not inside or not m:
+            continue
+        name, shape, operation, rest = m.groups()
+        layouts[name] = shape
+        m = re.match(r"(\w+?)(\d+)\[([\d,]+)\]\{([\d,]+)[:}]", shape)
+        if operation != "copy" or not m or m.group(3).count(",") < 3:
+            continue
+        size = int(m.group(2)) // 8
+        for count in m.group(3).split(","):
+            size *= int(count)
+        operand = re.search(r"%([\w.\-]+)", rest)
+        before = re.match(r"\w+\[[\d,]+\]\{([\d,]+)", layouts.get(operand.group(1), "")) if operand else None
+        found.append([size, f"{m.group(1)}{m.group(2)}[{m.group(3)}]", m.group(4), before.group(1) if before else ""])
+    return sorted(found, reverse=True)
+
+
 def _intervals(rows, ranges):
     """(begin, end, buffer) of the temporaries. Values at one offset with one size whose lives touch are one buffer
     (a loop's state and what its body writes into it)."""
@@ -183,4 +209,5 @@ def summary(folder):
     return {"spaces": spaces, "allocations": by_kind, "argument_bytes": always,
             "heap_bytes": by_kind.get("temporary", 0), "live_peak_bytes": top,
             "peak_moment": when[at] if order else None, "peak_operation": names.get(order[at], "") if order else "",
-            "moments": {m: b for m, (b, _) in peaks.items()}, "alive": shown}
+            "moments": {m: b for m, (b, _) in peaks.items()}, "alive": shown,
+            "turned": [t for t in turned(folder) if t[0] >= 0.005 * max(1, top)][:SHOWN_COUNT]}

@@ -222,6 +222,6 @@ class Job:
             compiled.update(verdict="timeout" if end == "timeout" else "refused", text=text[-1500:])
         if "need_bytes_per_device" in compiled:
             compiled["host_bytes_per_device"] = found["spaces"].get("host", 0)
-            for name in ("argument_bytes", "heap_bytes", "live_peak_bytes", "peak_moment", "moments", "alive"):
+            for name in ("argument_bytes", "heap_bytes", "live_peak_bytes", "peak_moment", "moments", "alive", "turned"):
                 compiled[name] = found.get(name)
         return compiled

@@ -34,7 +34,13 @@ static const struct parameter {
 } parameters[] = {
 #define ALL "tpu7x v6e v5p v5e v4"
     {"loss_logits_tensors", ALL, 2.0, 0.03, 4.0},
-    {"tiled_logits_tensors", ALL, 1.0, 0.2, 3.0},
+    {"tiled_logits_tensors", ALL, 2.0, 0.3, 4.0},
+    {"accumulated_late_logits_tensors", ALL, 1.0, 0.2, 2.0},
+    {"peeled_late_logits_tensors", "tpu7x", 0.5, 0.5, 2.0},
+    {"peeled_late_logits_tensors", "v6e", 0.5, 0.5, 2.0},
+    {"peeled_late_logits_tensors", "v5p", 0.5, 0.5, 2.0},
+    {"peeled_late_logits_tensors", "v5e", 0.5, 0.5, 2.0},
+    {"peeled_late_logits_tensors", "v4", 0.5, 0.5, 2.0},
     {"loss_emb_tensors", ALL, 3.0, 0.5, 8.0},
     {"loss_head_copies", ALL, 1.0, 0.3, 3.0},
     {"late_logits_tensors", ALL, 1.0, 0.03, 2.0},
@@ -44,9 +50,20 @@ static const struct parameter {
     {"scheduled_layer_frac", ALL, 0.9, 0.2, 1.5},
     {"loss_staging_tensors", ALL, 1.0, 0.5, 4.0},
     {"query_partials_frac", ALL, 1.0, 0.05, 1.0},
-    {"half_stack_copies", ALL, 1.0, 0.3, 2.0},
+    {"turned_input_copies", "tpu7x", 0.5, 0.5, 2.0},
+    {"turned_input_copies", "v6e", 0.5, 0.5, 2.0},
+    {"turned_input_copies", "v5p", 0.5, 0.5, 2.0},
+    {"turned_input_copies", "v5e", 0.5, 0.5, 2.0},
+    {"turned_input_copies", "v4", 0.3, 0.5, 2.0},
+    {"turned_output_copies", "tpu7x", 0.3, 0.5, 2.0},
+    {"turned_output_copies", "v6e", 0.3, 0.5, 2.0},
+    {"turned_output_copies", "v5p v4", 0.3, 0.5, 2.0},
+    {"turned_output_copies", "v5e", 0.3, 0.5, 2.0},
+    {"turned_wide_copies", "tpu7x", 0.3, 0.5, 2.0},
+    {"turned_wide_copies", "v6e", 0.3, 0.5, 2.0},
+    {"turned_wide_copies", "v5p v4", 0.3, 0.5, 2.0},
+    {"turned_wide_copies", "v5e", 0.3, 0.5, 2.0},
     {"sliced_stack_copies", ALL, 0.7, 0.4, 2.0},
-    {"stack_relayout_copies", "tpu7x", 1.0, 0.3, 2.0},
     {"gathered_loss_logits_tensors", "tpu7x", 1.5, 0.5, 3.0},
     {"gathered_loss_logits_tensors", "v6e v5p v5e", 1.2, 0.4, 3.0},
     {"gathered_loss_logits_tensors", "v4", 1.8, 0.4, 3.0},
@@ -218,23 +235,51 @@ static const struct parameter *parameter_of(const char *constant, const char *ch
     return NULL;
 }
 
-/* Standard deviation of ln(compiled / predicted) of models that people train, from the 80 % quantile of the
- * errors so that odd rows do not rule. */
-static double spread(const struct problem *problem)
+/* Plans are told apart by what they put on the host; each sort has a spread of its own. */
+static const char *const spreads[] = {"memory_log_sd", "peeled_memory_log_sd", "turned_memory_log_sd"};
+enum { SPREADS = sizeof spreads / sizeof *spreads };
+
+/* Standard deviation of ln(compiled / predicted) of models that people train: the larger of what the 80 %
+ * quantile of the errors says, and the 95 % quantile of plans that need more than predicted, since a promise
+ * that a plan fits breaks there. While it is found, each spread of a chip holds its own number: the
+ * estimate of a row then says which one is its. */
+static void find_spreads(struct problem *problem, double found[SPREADS])
 {
-    double errors[8192];
-    int n = 0;
-    for (int i = 0; i < problem->rows->count && n < 8192; i++)
-        if (problem->rows->rows[i].judged && problem->rows->rows[i].row->model.maxtext_name[0])
-            errors[n++] = fabs(problem->rows->rows[i].error_log);
-    return n > 0 ? adv_quantile(errors, n, 0.8) / 1.282 : 0.05;
+    for (int c = 0; c < problem->chips_count; c++)
+        for (int s = 0; s < SPREADS; s++) *value_of(&problem->chips[c], spreads[s]) = s + 1;
+    for (int s = 0; s < SPREADS; s++) {
+        double errors[8192], over[8192];
+        int n = 0;
+        for (int i = 0; i < problem->rows->count && n < 8192; i++) {
+            predict(problem, i);
+            const struct compiled_row *row = &problem->rows->rows[i];
+            if (row->judged && row->row->model.maxtext_name[0] &&
+                (int)lround(row->row->estimate.memory_log_sd) == s + 1) {
+                over[n] = -row->error_log;
+                errors[n++] = fabs(row->error_log);
+            }
+        }
+        found[s] =
+            n > 0 ? fmax(adv_quantile(errors, n, 0.8) / 1.282, adv_quantile(over, n, 0.95) / 1.645) : 0.05;
+        (void)printf("%s: %.4f of %d rows\n", spreads[s], found[s], n);
+    }
+    for (int c = 0; c < problem->chips_count; c++)
+        for (int s = 0; s < SPREADS; s++) *value_of(&problem->chips[c], spreads[s]) = found[s];
+}
+
+static bool is_spread(const char *constant)
+{
+    bool is = false;
+    for (int s = 0; s < SPREADS; s++) is |= strcmp(constant, spreads[s]) == 0;
+    return is;
 }
 
 static void write_constants(struct problem *problem, const char *path, const char *date)
 {
     FILE *file = fopen(path, "w");
     if (!file) exit(1);
-    double log_sd = spread(problem);
+    double found[SPREADS];
+    find_spreads(problem, found);
     (void)fprintf(file, "{\"fitted_at\":\"%s\",\n", date);
     for (int c = 0; c < problem->chips_count; c++) {
         struct chip *chip = &problem->chips[c];
@@ -246,11 +291,10 @@ static void write_constants(struct problem *problem, const char *path, const cha
         for (int i = 0; i < CONSTANTS; i++) {
             int p;
             const struct parameter *fitted = parameter_of(constants[i].name, chip->name, &p);
-            bool is_spread = strcmp(constants[i].name, "memory_log_sd") == 0;
-            double value = is_spread ? log_sd : *value_of(chip, constants[i].name);
+            double value = *value_of(chip, constants[i].name);
             (void)fprintf(
                 file, " \"%s\":{\"value\":%.5g,\"unit\":\"%s\",\"kind\":\"%s\",\"error\":", constants[i].name,
-                value, constants[i].unit, fitted || is_spread ? "fitted" : "assumed");
+                value, constants[i].unit, fitted || is_spread(constants[i].name) ? "fitted" : "assumed");
             if (fitted)
                 (void)fprintf(file, "%.3g", problem->log_error[p]);
             else

@@ -1,0 +1,63 @@
+/* Legality of pipelines: what MaxText's pipeline needs of layers, microbatches and the batch. */
+#include <math.h>
+
+#include "engine/spec/model.h"
+#include "engine/spec/plan_rules.h"
+
+static int microbatches(const struct adv_plan *plan)
+{
+    if (plan->pipeline_microbatches > 0) return plan->pipeline_microbatches;
+    return adv_plan_degree(plan, ADV_AXIS_STAGE) * (plan->pipeline_delay_activation_forwarding ? 2 : 1);
+}
+
+bool adv_rule_pipeline_layers(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    const struct adv_plan *plan = facts->plan;
+    int stages = facts->stage;
+    if (stages == 1) return false;
+    int layers = adv_plan_pipelined_layers(plan, facts->model);
+    int per_pass = stages * plan->layers_per_stage;
+    if (layers % per_pass == 0) return false;
+    return adv_rule_broken(report, "/config/pipeline_parallel_layers",
+                           adv_rule_hint(report, "pipeline %d of the layers; the others run on every stage",
+                                         layers / per_pass * per_pass),
+                           "%d pipelined layers are not a multiple of %d stages x %d layers", layers, stages,
+                           plan->layers_per_stage);
+}
+
+bool adv_rule_pipeline_cycle(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    int cycle = facts->model->layers[0].scan_block;
+    if (facts->stage == 1 || cycle <= 1) return false;
+    return adv_rule_broken(report, "/config/ici_pipeline_parallelism", "use no pipeline for this model",
+                           "each layer of a MaxText pipeline would be a cycle of %d: another model", cycle);
+}
+
+bool adv_rule_pipeline_microbatches(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    if (facts->stage == 1 || microbatches(facts->plan) % facts->stage == 0) return false;
+    return adv_rule_broken(
+        report, "/config/num_pipeline_microbatches", adv_rule_hint(report, "a multiple of %d", facts->stage),
+        "%d microbatches are not a multiple of %d stages", microbatches(facts->plan), facts->stage);
+}
+
+double adv_rule_sequences_per_microbatch(const struct adv_plan *plan, const struct adv_cluster *cluster)
+{
+    double batch = adv_plan_global_batch(plan, cluster) / plan->gradient_accumulation_steps;
+    return batch / ((double)microbatches(plan) * adv_plan_batch_shards(plan));
+}
+
+bool adv_rule_pipeline_batch(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    const struct adv_plan *plan = facts->plan;
+    if (facts->stage == 1) return false;
+    double sequences = adv_rule_sequences_per_microbatch(plan, facts->cluster);
+    if (sequences >= 1 && fabs(sequences - round(sequences)) < 1e-9) return false;
+    if (!report) return true;
+    int unit = microbatches(plan) * facts->batch_shards;
+    return adv_rule_broken(report, "/config/num_pipeline_microbatches",
+                           adv_rule_hint(report, "the batch must be a multiple of %d sequences", unit),
+                           "%.6g sequences do not split into %d microbatches over %d batch shards",
+                           adv_plan_global_batch(plan, facts->cluster) / plan->gradient_accumulation_steps,
+                           microbatches(plan), facts->batch_shards);
+}

@@ -48,15 +48,11 @@
     X(block_layers_frac, "frac", "of a layer's working set that each further layer of a scan block adds")    \
     X(scheduled_layer_frac, "frac", "of a layer's working set under the experimental scheduler")             \
     X(loss_staging_tensors, "layers", "of an offloaded tensor that wait on the device at the loss")          \
-    X(turned_input_copies, "copies",                                                                         \
-      "of the layer inputs turned whole, where a loop is peeled for transfers")                              \
-    X(turned_output_copies, "copies", "of attention's output projections then")                              \
-    X(turned_wide_copies, "copies", "of a feed-forward's largest stack then")                                \
+    X(turned_probability, "frac", "of plans that peel a loop for transfers where XLA copies stacks whole")   \
     X(sliced_stack_copies, "copies", "of the layer inputs turned whole where slices share gradients")        \
     X(offload_staging_tensors, "layers", "of an offloaded tensor that wait on the device")                   \
     X(heap_fragmentation_frac, "frac", "of the heap lost between buffers")                                   \
     X(memory_log_sd, "ln", "spread of ln(compiled / predicted) bytes with no tensor on the host")            \
-    X(peeled_memory_log_sd, "ln", "the same where all large tensors go to the host")                         \
-    X(turned_memory_log_sd, "ln", "the same where large stacks stay beside tensors on the host")
+    X(peeled_memory_log_sd, "ln", "the same beside tensors on the host")
 
 #endif

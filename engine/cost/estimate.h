@@ -25,7 +25,9 @@ struct adv_estimate {
     double hbm_low_bytes_per_device, hbm_high_bytes_per_device; /* 90 % interval */
     double fit_probability;                                     /* that HBM and host memory suffice */
     double memory_log_sd; /* spread of ln(compiled / predicted) bytes of such plans on this chip */
-    double memory_spread; /* that, over the spread of plans with nothing on the host */
+    double turned_bytes;  /* beside the backward peak: copies that XLA may make */
+    double hbm_turned_bytes_per_device; /* with all copies of stacks that XLA may make (memory.h) */
+    double memory_spread;               /* that, over the spread of plans with nothing on the host */
     double loss_peak_bytes, backward_peak_bytes, update_peak_bytes;
     double host_bytes_per_host, host_limit_bytes_per_host;
     enum adv_resource bound;

@@ -72,10 +72,15 @@ struct layer_sums {
     double saved_device, saved_host;
     double staged;          /* of one layer's tensors that go to the host */
     double inputs;          /* the stack of layer inputs, where it is on the device */
-    double outputs;         /* the stack of attention's output projections there */
-    double wide;            /* the largest stack of a feed-forward's values there */
+    double turnable;        /* those and other stacks of [tokens, emb] and [tokens, mlp] there */
     struct adv_working top; /* of the layer kind that needs most */
 };
+
+bool adv_memory_may_turn(enum adv_tensor tensor)
+{
+    return tensor == ADV_TENSOR_OUT_PROJ || tensor == ADV_TENSOR_MLPWI || tensor == ADV_TENSOR_MLPWI_0 ||
+           tensor == ADV_TENSOR_MLPWI_1;
+}
 
 /* The stack of one tensor of a layer, where it stays on the device. */
 static double kept_bytes(const struct adv_cost *cost, enum adv_tensor tensor, double width)
@@ -99,15 +104,15 @@ static struct layer_sums sum_layers(const struct adv_cost *cost)
         double emb = (double)model->emb_dim, mlp = (double)layer->mlp_dim;
         if (cost->plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] != ADV_PLACE_OFFLOAD)
             sums.inputs += 2.0 * cost->tokens * emb / adv_max(1.0, layer->scan_block) * count;
-        sums.outputs += kept_bytes(cost, ADV_TENSOR_OUT_PROJ, emb) * count;
-        sums.wide += adv_max(kept_bytes(cost, ADV_TENSOR_MLPWI, mlp),
-                             adv_max(kept_bytes(cost, ADV_TENSOR_MLPWI_0, mlp),
-                                     kept_bytes(cost, ADV_TENSOR_MLPWI_1, mlp))) *
-                     count;
+        sums.turnable +=
+            (kept_bytes(cost, ADV_TENSOR_OUT_PROJ, emb) + kept_bytes(cost, ADV_TENSOR_MLPWI, mlp) +
+             kept_bytes(cost, ADV_TENSOR_MLPWI_0, mlp) + kept_bytes(cost, ADV_TENSOR_MLPWI_1, mlp)) *
+            count;
         sums.staged = adv_max(sums.staged, saved.bytes[ADV_PLACE_OFFLOAD]);
         struct adv_working w = working(cost, layer);
         if (total(w) > total(sums.top)) sums.top = w;
     }
+    sums.turnable += sums.inputs;
     return sums;
 }
 
@@ -233,13 +238,10 @@ static double late_logits(const struct adv_cost *cost)
 }
 
 /* The iteration that is taken out of the backward loop reads its share of each stack outside the loop. There
- * XLA may copy a whole stack first, into the layout that this iteration's matmuls want. */
+ * XLA may copy the whole stack first, into the layout that this iteration's matmuls want. */
 static double turned_bytes(const struct adv_cost *cost, const struct layer_sums *sums)
 {
-    const struct adv_constants *k = cost->constants;
-    if (!peels_loops(cost->plan)) return 0.0;
-    return k->turned_input_copies * sums->inputs + k->turned_output_copies * sums->outputs +
-           k->turned_wide_copies * sums->wide;
+    return peels_loops(cost->plan) ? sums->turnable : 0.0;
 }
 
 static double backward_peak(const struct adv_cost *cost, const struct state *state,
@@ -265,7 +267,6 @@ static double backward_peak(const struct adv_cost *cost, const struct state *sta
     add(&moment, "layer_working_set", sums->top.tokens_bytes);
     add(&moment, "routed_working_set", sums->top.routed_bytes);
     add(&moment, "host_staging", k->offload_staging_tensors * sums->staged);
-    add(&moment, "turned_activations", turned_bytes(cost, sums));
     if (plan->dcn[ADV_AXIS_DATA] > 1)
         add(&moment, "turned_activations", k->sliced_stack_copies * sums->inputs);
     return peak(&moment, k->heap_fragmentation_frac);
@@ -300,7 +301,7 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
     double host = sums.saved_host + (plan->optimizer_host_offload ? state.moments : 0.0) +
                   (plan->parameter_host_offload ? state.weights : 0.0);
     memory->host_bytes_per_host = host * cost->cluster->devices_per_host;
-    memory->log_sd = !peels_loops(plan)                             ? cost->constants->memory_log_sd
-                     : sums.inputs + sums.outputs + sums.wide > 0.0 ? cost->constants->turned_memory_log_sd
-                                                                    : cost->constants->peeled_memory_log_sd;
+    memory->turned_bytes = turned_bytes(cost, &sums) * (1.0 + cost->constants->heap_fragmentation_frac);
+    memory->log_sd =
+        peels_loops(plan) ? cost->constants->peeled_memory_log_sd : cost->constants->memory_log_sd;
 }

@@ -19,8 +19,13 @@ bool adv_memory_keeps_everything(const struct adv_cost *cost, const struct adv_m
 struct adv_memory {
     double loss_peak_bytes, backward_peak_bytes, update_peak_bytes; /* per device */
     double host_bytes_per_host;
+    double turned_bytes; /* beside the backward peak: copies of stacks that XLA makes in some plans */
     double log_sd; /* spread of ln(compiled / predicted) bytes of plans that use the host as this one does */
 };
+
+/* Whether XLA may copy this tensor's stack whole, where loops are peeled for transfers: those of [tokens,
+ * emb] and [tokens, mlp]. The layer inputs' stack is one too. */
+bool adv_memory_may_turn(enum adv_tensor tensor);
 
 /* Fills `memory`; parts go to `ledger` when it is not NULL. */
 void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params *params,

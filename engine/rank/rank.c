@@ -32,7 +32,8 @@ double adv_rank_hbm_room_bytes(const struct adv_estimate *estimate, double memor
 
 bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac)
 {
-    return estimate->hbm_bytes_per_device <= adv_rank_hbm_room_bytes(estimate, memory_frac) &&
+    double bytes = memory_frac < 1.0 ? estimate->hbm_turned_bytes_per_device : estimate->hbm_bytes_per_device;
+    return bytes <= adv_rank_hbm_room_bytes(estimate, memory_frac) &&
            !(estimate->host_bytes_per_host >
              memory_frac * estimate->host_limit_bytes_per_host); /* no known limit: NAN */
 }

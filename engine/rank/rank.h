@@ -38,7 +38,8 @@ double adv_rank_metric(enum adv_objective objective, const struct adv_estimate *
 double adv_rank_cautious(enum adv_objective objective, const struct adv_estimate *estimate);
 
 /* HBM bytes per device that such a plan may take when one with nothing on the host may take `memory_frac` of
- * the limit: a plan whose bytes are known less well leaves more. At 1 every plan may take the limit. */
+ * the limit: a plan whose bytes are known less well leaves more. At 1 every plan may take the limit, and
+ * copies that XLA may make are not counted. */
 double adv_rank_hbm_room_bytes(const struct adv_estimate *estimate, double memory_frac);
 
 /* Whether the search may propose the plan: HBM and host memory within `memory_frac` of their limits. The

@@ -4,7 +4,14 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/cost/memory.h"
 #include "engine/rank/rank.h"
+
+/* What the device has left at the two peaks that kept tensors are part of. Copies of stacks belong to the
+ * second only. */
+struct room {
+    double at_loss, at_backward;
+};
 
 /* The solution of one family in the making. */
 struct solve {
@@ -16,9 +23,11 @@ struct solve {
     struct adv_plan *best_plan;
     struct adv_estimate *best_estimate;
     double device_bytes[ADV_REMAT_UNITS], host_bytes[ADV_REMAT_UNITS]; /* P2: per device, and per host */
-    int largest_first[ADV_REMAT_UNITS];                                /* units by device_bytes */
-    double device_room, host_room; /* left by the plan with nothing kept */
-    double shared_room;            /* on the device where something goes to the host */
+    double turned_bytes[ADV_REMAT_UNITS]; /* that copies of it may take besides, where something is on the
+                                             host */
+    int largest_first[ADV_REMAT_UNITS];   /* units by device_bytes */
+    double device_room, host_room;        /* left by the plan with nothing kept */
+    struct room shared_room;              /* on the device where something goes to the host */
 };
 
 static double metric(const struct adv_estimate *estimate)
@@ -49,11 +58,18 @@ static bool try_plan(struct solve *solve, const struct adv_plan *plan, struct ad
     return true;
 }
 
-/* What a plan leaves of the device under the larger of the two peaks that kept tensors are part of. */
-static double room(const struct solve *solve, const struct adv_estimate *estimate)
+static struct room room_of(const struct solve *solve, const struct adv_estimate *estimate)
 {
-    return adv_rank_hbm_room_bytes(estimate, solve->pricer->memory_frac) -
-           adv_max(estimate->loss_peak_bytes, estimate->backward_peak_bytes);
+    double room = adv_rank_hbm_room_bytes(estimate, solve->pricer->memory_frac);
+    double turned = solve->pricer->memory_frac < 1.0 ? estimate->turned_bytes : 0.0;
+    double at_backward = room - estimate->backward_peak_bytes - turned;
+    /* what the backward peak has no room for is no use at the loss */
+    return (struct room){adv_min(room - estimate->loss_peak_bytes, at_backward), at_backward};
+}
+
+static double least(struct room room)
+{
+    return adv_min(room.at_loss, room.at_backward);
 }
 
 static bool kept(const struct solve *solve, int unit)
@@ -65,7 +81,7 @@ static bool kept(const struct solve *solve, int unit)
 struct guests {
     int count;
     int units[ADV_REMAT_UNITS];
-    double rest_bytes[ADV_REMAT_UNITS + 1]; /* what this one and all behind it take on the device */
+    struct room rest[ADV_REMAT_UNITS + 1]; /* what this one and all behind it take of the device */
 };
 
 /* What waits on its way to the host, and copies made for it, may still be too much: the next ones go there
@@ -78,26 +94,29 @@ static void add_until_it_fits(struct solve *solve, struct adv_plan plan, const s
         host += solve->host_bytes[guests->units[i]];
         if (host > solve->host_room) return;
         put(solve, guests->units[i], &plan, ADV_PLACE_OFFLOAD);
-        if (!try_plan(solve, &plan, &estimate) || room(solve, &estimate) >= 0) return;
+        if (!try_plan(solve, &plan, &estimate) || least(room_of(solve, &estimate)) >= 0) return;
     }
 }
 
 /* All smallest host sets: guests from `from` on are offered to the host in turn until the rest fits the
- * device. `over` is what is still too much, `host` what the chosen ones take there. As guests come largest
- * first, the last one chosen is the smallest and was needed, so each is: no set holds a smaller one that is
- * enough. */
+ * device. `left` is what the chosen ones leave of it, `host` what they take there. A set that is enough is
+ * not extended: sending more is never faster (P1). */
 static void choose_host(struct solve *solve, struct adv_plan *plan, const struct guests *guests, int from,
-                        double over, double host)
+                        struct room left, double host)
 {
-    for (int i = from; i < guests->count && guests->rest_bytes[i] >= over; i++) {
+    for (int i = from; i < guests->count && left.at_loss + guests->rest[i].at_loss >= 0 &&
+                       left.at_backward + guests->rest[i].at_backward >= 0;
+         i++) {
         int unit = guests->units[i];
-        double taken = host + solve->host_bytes[unit], still_over = over - solve->device_bytes[unit];
+        double taken = host + solve->host_bytes[unit];
+        struct room now = {left.at_loss + solve->device_bytes[unit],
+                           left.at_backward + solve->device_bytes[unit] + solve->turned_bytes[unit]};
         if (taken > solve->host_room) continue;
         put(solve, unit, plan, ADV_PLACE_OFFLOAD);
         struct adv_estimate estimate;
-        if (still_over > 0)
-            choose_host(solve, plan, guests, i + 1, still_over, taken);
-        else if (try_plan(solve, plan, &estimate) && room(solve, &estimate) < 0)
+        if (least(now) < 0)
+            choose_host(solve, plan, guests, i + 1, now, taken);
+        else if (try_plan(solve, plan, &estimate) && least(room_of(solve, &estimate)) < 0)
             add_until_it_fits(solve, *plan, guests, i + 1, taken);
         put(solve, unit, plan, ADV_PLACE_DEVICE);
     }
@@ -110,16 +129,20 @@ static void relieve(struct solve *solve)
      * still offered, and try_plan judges */
     static const double rounding_frac = 1e-9;
     struct guests guests = {0};
-    double kept_bytes = 0;
     for (int i = 0; i < solve->space->units_count; i++)
         if (kept(solve, solve->largest_first[i])) guests.units[guests.count++] = solve->largest_first[i];
+    struct room all = {0};
     for (int i = guests.count - 1; i >= 0; i--) {
-        kept_bytes += solve->device_bytes[guests.units[i]];
-        guests.rest_bytes[i] = kept_bytes * (1 + rounding_frac);
+        all.at_loss += solve->device_bytes[guests.units[i]];
+        all.at_backward += solve->device_bytes[guests.units[i]] + solve->turned_bytes[guests.units[i]];
+        guests.rest[i] =
+            (struct room){all.at_loss * (1 + rounding_frac), all.at_backward * (1 + rounding_frac)};
     }
     struct adv_plan plan = solve->plan;
-    if (kept_bytes > solve->device_room) /* else it was tried as `fast` */
-        choose_host(solve, &plan, &guests, 0, adv_max(kept_bytes - solve->shared_room, 0), 0);
+    struct room left = {solve->shared_room.at_loss - all.at_loss,
+                        solve->shared_room.at_backward - all.at_backward};
+    if (all.at_loss > solve->device_room) /* else it was tried as `fast` */
+        choose_host(solve, &plan, &guests, 0, left, 0);
 }
 
 /* solve->plan keeps everything but what was decided otherwise; `fast` is its metric, below 0 when not yet
@@ -212,21 +235,24 @@ static bool share_last(const struct solve *solve, struct adv_plan *plan)
 }
 
 /* Room that `nothing_kept` leaves for kept tensors. Another schedule goes with tensors on the host: its room
- * is that of the same plan under that schedule, before anything waits to be sent. */
+ * is that of the same plan with a name on the host that no tensor bears. */
 static bool measure_room(struct solve *solve, const struct adv_estimate *nothing_kept)
 {
     const struct adv_pricer *pricer = solve->pricer;
     double host_limit = nothing_kept->host_limit_bytes_per_host * pricer->memory_frac;
     struct adv_estimate sharing;
     struct adv_plan trial = solve->plan;
+    trial.placements[ADV_TENSOR_QKV_PROJ] = ADV_PLACE_OFFLOAD;
     trial.flags.host_offload_scheduling = 1;
     struct adv_estimate_input input = {&pricer->request->model, &pricer->request->cluster, pricer->constants,
                                        &trial, ADV_FLOPS_CAUSAL_HALF};
-    solve->device_room = solve->shared_room = room(solve, nothing_kept);
+    struct room alone = room_of(solve, nothing_kept);
+    solve->device_room = least(alone);
+    solve->shared_room = alone;
     solve->host_room = isnan(host_limit) ? (double)INFINITY : host_limit - nothing_kept->host_bytes_per_host;
     if (adv_estimate_again(&input, pricer->scratch, &sharing, NULL) == ADV_OK)
-        solve->shared_room = adv_max(room(solve, &sharing), solve->device_room);
-    return solve->shared_room >= 0;
+        solve->shared_room = room_of(solve, &sharing);
+    return adv_max(least(solve->shared_room), solve->device_room) >= 0;
 }
 
 /* P2: what each unit takes on the device and, instead, on a host. */
@@ -245,6 +271,7 @@ static bool measure_units(struct solve *solve)
         put(solve, i, &trial, ADV_PLACE_DEVICE);
         if (!adv_price(solve->pricer, &trial, &one)) return false;
         solve->device_bytes[i] = one.loss_peak_bytes - none.loss_peak_bytes;
+        solve->turned_bytes[i] = adv_memory_may_turn(units[i].tensor) ? solve->device_bytes[i] : 0.0;
         put(solve, i, &trial, ADV_PLACE_OFFLOAD);
         if (!adv_price(solve->pricer, &trial, &one)) return false;
         solve->host_bytes[i] = one.host_bytes_per_host - none.host_bytes_per_host;
@@ -307,7 +334,9 @@ enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, stru
     bool measured = false;
     for (int input = 0; input <= (space->input_may_offload ? 1 : 0) && metric(&priced) < solve.best;
          input++) {
-        double widest = -1; /* room of the tilings tried: one that gives no more room cannot help (P3) */
+        /* rooms of the tilings tried: one that gives no more of any cannot help (P3) */
+        double alone = -1;
+        struct room widest = {-1, -1};
         for (int t = 0; t < space->tilings_count; t++) {
             if (!adv_remat_tiling_divides(&solve.plan, space->tilings[t])) continue;
             struct adv_estimate none;
@@ -315,9 +344,12 @@ enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, stru
             adv_remat_set_input(space, &solve.plan, input != 0);
             solve.plan.num_vocab_tiling = space->tilings[t];
             if (!try_plan(&solve, &solve.plan, &none) || !measure_room(&solve, &none) ||
-                solve.shared_room <= widest)
+                (solve.device_room <= alone && solve.shared_room.at_loss <= widest.at_loss &&
+                 solve.shared_room.at_backward <= widest.at_backward))
                 continue;
-            widest = solve.shared_room;
+            alone = adv_max(alone, solve.device_room);
+            widest.at_loss = adv_max(widest.at_loss, solve.shared_room.at_loss);
+            widest.at_backward = adv_max(widest.at_backward, solve.shared_room.at_backward);
             if (!measured && !measure_units(&solve)) return out_of_budget(&solve);
             measured = true;
             adv_remat_set_all(space, &solve.plan, ADV_PLACE_DEVICE);

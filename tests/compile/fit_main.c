@@ -50,19 +50,6 @@ static const struct parameter {
     {"scheduled_layer_frac", ALL, 0.9, 0.2, 1.5},
     {"loss_staging_tensors", ALL, 1.0, 0.5, 4.0},
     {"query_partials_frac", ALL, 1.0, 0.05, 1.0},
-    {"turned_input_copies", "tpu7x", 0.5, 0.5, 2.0},
-    {"turned_input_copies", "v6e", 0.5, 0.5, 2.0},
-    {"turned_input_copies", "v5p", 0.5, 0.5, 2.0},
-    {"turned_input_copies", "v5e", 0.5, 0.5, 2.0},
-    {"turned_input_copies", "v4", 0.3, 0.5, 2.0},
-    {"turned_output_copies", "tpu7x", 0.3, 0.5, 2.0},
-    {"turned_output_copies", "v6e", 0.3, 0.5, 2.0},
-    {"turned_output_copies", "v5p v4", 0.3, 0.5, 2.0},
-    {"turned_output_copies", "v5e", 0.3, 0.5, 2.0},
-    {"turned_wide_copies", "tpu7x", 0.3, 0.5, 2.0},
-    {"turned_wide_copies", "v6e", 0.3, 0.5, 2.0},
-    {"turned_wide_copies", "v5p v4", 0.3, 0.5, 2.0},
-    {"turned_wide_copies", "v5e", 0.3, 0.5, 2.0},
     {"sliced_stack_copies", ALL, 0.7, 0.4, 2.0},
     {"gathered_loss_logits_tensors", "tpu7x", 1.5, 0.5, 3.0},
     {"gathered_loss_logits_tensors", "v6e v5p v5e", 1.2, 0.4, 3.0},
@@ -146,6 +133,12 @@ static double weight_of(const struct compiled_row *row)
     return row->row->model.maxtext_name[0] ? 1.0 : 0.5;
 }
 
+/* XLA copied the stacks that it may copy, or did not: whichever explains the row better. */
+static double residual_of(const struct compiled_row *row)
+{
+    return fabs(row->turned_log) < fabs(row->error_log) ? row->turned_log : row->error_log;
+}
+
 static void predict(struct problem *problem, int i)
 {
     struct compiled_row *row = &problem->rows->rows[i];
@@ -161,7 +154,8 @@ static int residuals(const gsl_vector *x, void *data, gsl_vector *f)
     for (int i = 0; i < problem->rows->count; i++) {
         if (!problem->use[i]) continue;
         predict(problem, i);
-        gsl_vector_set(f, n++, weight_of(&problem->rows->rows[i]) * soften(problem->rows->rows[i].error_log));
+        gsl_vector_set(f, n++,
+                       weight_of(&problem->rows->rows[i]) * soften(residual_of(&problem->rows->rows[i])));
     }
     for (int p = 0; p < PARAMETERS; p++) /* a prior counts as one row of 3 % */
         gsl_vector_set(f, n++,
@@ -203,7 +197,7 @@ static void show(const struct problem *problem)
     int n = 0;
     for (int i = 0; i < problem->rows->count && n < 8192; i++) {
         const struct compiled_row *row = &problem->rows->rows[i];
-        if (row->judged) errors[n++] = fabs(row->error_log);
+        if (row->judged) errors[n++] = fabs(residual_of(row));
     }
     double copy[8192];
     memcpy(copy, errors, sizeof copy);
@@ -236,7 +230,7 @@ static const struct parameter *parameter_of(const char *constant, const char *ch
 }
 
 /* Plans are told apart by what they put on the host; each sort has a spread of its own. */
-static const char *const spreads[] = {"memory_log_sd", "peeled_memory_log_sd", "turned_memory_log_sd"};
+static const char *const spreads[] = {"memory_log_sd", "peeled_memory_log_sd"};
 enum { SPREADS = sizeof spreads / sizeof *spreads };
 
 /* Standard deviation of ln(compiled / predicted) of models that people train: the larger of what the 80 %
@@ -255,8 +249,8 @@ static void find_spreads(struct problem *problem, double found[SPREADS])
             const struct compiled_row *row = &problem->rows->rows[i];
             if (row->judged && row->row->model.maxtext_name[0] &&
                 (int)lround(row->row->estimate.memory_log_sd) == s + 1) {
-                over[n] = -row->error_log;
-                errors[n++] = fabs(row->error_log);
+                over[n] = -residual_of(row);
+                errors[n++] = fabs(residual_of(row));
             }
         }
         found[s] =
@@ -267,9 +261,24 @@ static void find_spreads(struct problem *problem, double found[SPREADS])
         for (int s = 0; s < SPREADS; s++) *value_of(&problem->chips[c], spreads[s]) = found[s];
 }
 
+/* How often XLA made the copies that it may make, where they are large enough to tell. */
+static double turned_share(const struct problem *problem)
+{
+    static const double telling_log = 0.05;
+    int candidates = 0, turned = 0;
+    for (int i = 0; i < problem->rows->count; i++) {
+        const struct compiled_row *row = &problem->rows->rows[i];
+        if (!row->judged || row->turned_log - row->error_log < telling_log) continue;
+        candidates++;
+        turned += row->error_log < -telling_log / 2.0;
+    }
+    (void)printf("stacks turned in %d of %d rows\n", turned, candidates);
+    return candidates > 0 ? (double)turned / candidates : 0.5;
+}
+
 static bool is_spread(const char *constant)
 {
-    bool is = false;
+    bool is = strcmp(constant, "turned_probability") == 0;
     for (int s = 0; s < SPREADS; s++) is |= strcmp(constant, spreads[s]) == 0;
     return is;
 }
@@ -280,6 +289,9 @@ static void write_constants(struct problem *problem, const char *path, const cha
     if (!file) exit(1);
     double found[SPREADS];
     find_spreads(problem, found);
+    double share = turned_share(problem);
+    for (int c = 0; c < problem->chips_count; c++)
+        *value_of(&problem->chips[c], "turned_probability") = share;
     (void)fprintf(file, "{\"fitted_at\":\"%s\",\n", date);
     for (int c = 0; c < problem->chips_count; c++) {
         struct chip *chip = &problem->chips[c];

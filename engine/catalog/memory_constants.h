@@ -13,6 +13,7 @@
       "share weights by windowed einsums; larger groups gather them whole")                                  \
     X(loss_logits_tensors, "tensors", "[tokens, vocab] at the loss: the logits and their gradient")          \
     X(gathered_loss_logits_tensors, "tensors", "the same where the head's weights are gathered whole")       \
+    X(accumulated_loss_logits_tensors, "tensors", "the same there inside the loop over microbatches")        \
     X(tiled_logits_tensors, "tensors",                                                                       \
       "[tokens, vocab] of one tile, which is computed again for its gradient")                               \
     X(loss_emb_tensors, "tensors", "[tokens, emb] at the loss")                                              \
@@ -20,6 +21,7 @@
     X(gathered_late_logits_tensors, "tensors", "the same where the head's weights are gathered whole")       \
     X(scheduled_late_logits_tensors, "tensors", "the same of dense models under the experimental scheduler") \
     X(accumulated_late_logits_tensors, "tensors", "the same inside the loop over microbatches")              \
+    X(accumulated_late_tiles, "tensors", "[tokens, vocab] of one tile kept through the layers there")        \
     X(peeled_late_logits_tensors, "tensors", "the same beside tensors that go to the host")                  \
     X(late_emb_tensors, "tensors", "[tokens, emb] kept beside it")                                           \
     X(gathered_late_emb_tensors, "tensors", "[tokens, emb] kept where the head is gathered whole")           \

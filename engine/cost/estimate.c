@@ -14,7 +14,7 @@
 
 /* A plan fits from the first probability on, and is tight from the second on: a published plan that ran may
  * be predicted somewhat above the limit. */
-static const double fits_probability = 0.95, tight_probability = 0.01;
+static const double fits_probability = 0.95, tight_probability = 0.1;
 static const double interval_z = 1.645; /* 90 % of a normal distribution */
 static const double turned_z = 1.3;     /* 5 % of all, where copies are made in about half the plans */
 

@@ -140,16 +140,20 @@ static struct state state_of(const struct adv_cost *cost, const struct adv_model
     const struct adv_plan *plan = cost->plan;
     double shard = (params->total - params->routed_experts) / cost->weight_shards +
                    params->routed_experts / cost->expert_shards;
+    /* every stage of a pipeline holds the embedding and the head; their gradients come last */
+    double held =
+        shard + (params->embedding + params->unembedding) / cost->weight_shards * (cost->stages - 1.0);
     double state_shards = plan->shard_optimizer_over_data ? (double)cost->dp * plan->dcn[ADV_AXIS_DATA] : 1.0;
-    struct state s = {.weights = adv_format_bytes(plan->weight_dtype) * shard,
-                      .moments = moment_bytes(plan) * shard / state_shards};
+    struct state s = {.weights = adv_format_bytes(plan->weight_dtype) * held,
+                      .moments = moment_bytes(plan) * held / state_shards};
+    double gradients = adv_format_bytes(plan->weight_dtype) * shard;
     s.device_weights = plan->parameter_host_offload ? 0.0 : s.weights;
     s.device_moments = plan->optimizer_host_offload ? 0.0 : s.moments;
     /* before the loop over layers XLA casts and turns all that it will slice in it */
     if (plan->scan_layers)
         s.copies = adv_format_bytes(plan->dtype) * (shard - params->embedding / cost->weight_shards);
-    s.accumulated = plan->gradient_accumulation_steps > 1 ? s.weights : 0.0;
-    s.gradients = s.weights + s.accumulated;
+    s.accumulated = plan->gradient_accumulation_steps > 1 ? gradients : 0.0;
+    s.gradients = gradients + s.accumulated;
     s.between_slices = between_slices_bytes(plan, s.weights);
     return s;
 }
@@ -179,13 +183,18 @@ static double peak(struct moment *moment, double fragmentation_frac)
     return moment->arguments + moment->heap;
 }
 
-/* Where the embedding is the head, the logits' gradient is made inside the matmuls that read it; Gemma scales
- * in between. */
+/* Gemma's logits are scaled or capped between the head and the loss. */
+static bool scales_logits(const struct adv_model *model)
+{
+    return model->decoder == ADV_DECODER_GEMMA || model->decoder == ADV_DECODER_GEMMA2 ||
+           model->decoder == ADV_DECODER_GEMMA3 || model->decoder == ADV_DECODER_GEMMA4 ||
+           model->decoder == ADV_DECODER_GEMMA4_SMALL;
+}
+
+/* Where the embedding is the head, the logits' gradient is made inside the matmuls that read it. */
 static bool fuses_tied_head(const struct adv_model *model)
 {
-    return model->ties_embedding && model->decoder != ADV_DECODER_GEMMA &&
-           model->decoder != ADV_DECODER_GEMMA2 && model->decoder != ADV_DECODER_GEMMA3 &&
-           model->decoder != ADV_DECODER_GEMMA4 && model->decoder != ADV_DECODER_GEMMA4_SMALL;
+    return model->ties_embedding && !scales_logits(model);
 }
 
 /* The head at the loss: logits in bf16 (float32 ones are fused away) and their gradient, a tile at a time. */
@@ -199,12 +208,13 @@ static double loss_peak(const struct adv_cost *cost, const struct state *state, 
     struct moment moment = {ledger, ADV_AT_LOSS, state->device_weights + state->device_moments, 0.0};
     add(&moment, "saved_activations", sums->saved_device);
     add(&moment, "weight_copies", state->copies);
-    add(&moment, "gradients", state->accumulated);
+    add(&moment, "accumulated_gradients", state->accumulated);
     bool windowed = adv_memory_windowed(cost);
-    bool fuses = !windowed || fuses_tied_head(cost->model);
-    double logits = plan->num_vocab_tiling > 1 ? k->tiled_logits_tensors
-                    : fuses                    ? k->gathered_loss_logits_tensors
-                                               : k->loss_logits_tensors;
+    bool fuses = fuses_tied_head(cost->model) || (!windowed && !scales_logits(cost->model));
+    double logits = plan->num_vocab_tiling > 1              ? k->tiled_logits_tensors
+                    : !fuses                                ? k->loss_logits_tensors
+                    : plan->gradient_accumulation_steps > 1 ? k->accumulated_loss_logits_tensors
+                                                            : k->gathered_loss_logits_tensors;
     double heads = windowed ? k->loss_head_copies : k->gathered_loss_head_copies;
     add(&moment, "logits", logits * 2.0 * tokens * vocab / plan->num_vocab_tiling);
     add(&moment, "head_weights", heads * adv_format_bytes(plan->dtype) * emb * vocab / cost->tp);
@@ -237,6 +247,12 @@ static double late_logits(const struct adv_cost *cost)
     return scheduled ? k->scheduled_late_logits_tensors : k->late_logits_tensors;
 }
 
+/* The same of tiles: the loop over microbatches keeps the buffers of the loop over tiles. */
+static double late_tiles(const struct adv_cost *cost)
+{
+    return cost->plan->gradient_accumulation_steps > 1 ? cost->constants->accumulated_late_tiles : 0.0;
+}
+
 /* The iteration that is taken out of the backward loop reads its share of each stack outside the loop. There
  * XLA may copy the whole stack first, into the layout that this iteration's matmuls want. */
 static double turned_bytes(const struct adv_cost *cost, const struct layer_sums *sums)
@@ -256,7 +272,9 @@ static double backward_peak(const struct adv_cost *cost, const struct state *sta
     add(&moment, "weight_copies", state->copies);
     add(&moment, "gradients", state->gradients);
     add(&moment, "gradients_between_slices", state->between_slices);
-    if (plan->num_vocab_tiling == 1) add(&moment, "logits", late_logits(cost) * 2.0 * tokens * vocab);
+    add(&moment, "logits",
+        (plan->num_vocab_tiling == 1 ? late_logits(cost) : late_tiles(cost)) * 2.0 * tokens * vocab /
+            plan->num_vocab_tiling);
     add(&moment, "head_weights",
         (adv_memory_windowed(cost) ? k->late_head_copies : k->gathered_late_head_copies) *
             adv_format_bytes(plan->dtype) * emb * vocab / cost->tp);

@@ -223,7 +223,8 @@ static adv_code write_result(struct adv_run *run, adv_err *err)
  * fuller is as safe. Beyond the limit it shows nothing. */
 static double baseline_memory_frac(const struct adv_estimate *baseline, double memory_frac)
 {
-    double used = baseline->hbm_bytes_per_device / baseline->hbm_limit_bytes_per_device;
+    double used = pow(baseline->hbm_turned_bytes_per_device / baseline->hbm_limit_bytes_per_device,
+                      1.0 / baseline->memory_spread);
     if (!isnan(baseline->host_limit_bytes_per_host))
         used = adv_max(used, baseline->host_bytes_per_host / baseline->host_limit_bytes_per_host);
     double rounded_up = used * (1 + 1e-12); /* the baseline itself is among the plans */

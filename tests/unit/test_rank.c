@@ -12,6 +12,13 @@
 
 static struct fixture fixture;
 
+/* Bytes that no copy of a stack comes on top of. */
+static void need(struct adv_candidate *candidate, double gib)
+{
+    candidate->estimate.hbm_bytes_per_device = candidate->estimate.hbm_turned_bytes_per_device = gib * GIB;
+    candidate->estimate.memory_spread = 1;
+}
+
 /* fsdp over 128 devices, `time_s` a step, sure to +-5 %, well inside 100 GiB. */
 static struct adv_candidate candidate(double time_s)
 {
@@ -23,7 +30,7 @@ static struct adv_candidate candidate(double time_s)
     made.estimate.step_time_s = time_s;
     made.estimate.step_time_high_s = 1.05 * time_s;
     made.estimate.tokens_per_step = 1e6;
-    made.estimate.hbm_bytes_per_device = 80 * GIB;
+    need(&made, 80);
     made.estimate.hbm_limit_bytes_per_device = 100 * GIB;
     made.estimate.host_limit_bytes_per_host = (double)NAN;
     made.estimate.memory_log_sd = 0.0376; /* 0.94 of the limit is sure, 0.97 is not dangerous */
@@ -92,13 +99,13 @@ static void a_simple_plan_may_be_tight_but_not_at_the_very_limit(void **state)
     (void)state;
     bool tied;
     struct adv_candidate simple = candidate(10.1);
-    simple.estimate.hbm_bytes_per_device = 96 * GIB;
+    need(&simple, 96);
     simple.estimate.fit = ADV_FIT_TIGHT;
     assert_int_equal(first_of(with_tensor(10), simple, &tied), 1);
     assert_true(tied);
-    simple.estimate.hbm_bytes_per_device = 98 * GIB;
+    need(&simple, 98);
     assert_int_equal(first_of(with_tensor(10), simple, &tied), 0);
-    simple.estimate.hbm_bytes_per_device = 80 * GIB; /* the host's memory counts as well */
+    need(&simple, 80); /* the host's memory counts as well */
     simple.estimate.host_limit_bytes_per_host = 100 * GIB;
     simple.estimate.host_bytes_per_host = 99 * GIB;
     assert_int_equal(first_of(with_tensor(10), simple, &tied), 0);
@@ -109,7 +116,7 @@ static void least_memory_is_ordered_by_memory(void **state)
     (void)state;
     struct adv_candidate sorted[2] = {with_tensor(12), candidate(10)};
     int order[2];
-    sorted[0].estimate.hbm_bytes_per_device = 40 * GIB;
+    need(&sorted[0], 40);
     assert_int_equal(adv_rank_select(ADV_OBJECTIVE_HBM, sorted, 2, 2, order), 2);
     assert_int_equal(order[0], 0);
 }

@@ -11,7 +11,7 @@ mkdir -p "$out"
 awk -F'|' '
     function number(text) { gsub(/[ %]/, "", text); return text + 0 }
     FNR == 1 { file++ }
-    NF != 11 || $4 !~ /[0-9]/ { next }
+    NF != 13 || $4 !~ /[0-9]/ { next }
     {
         key = $2 $3
         if (file == 1) keys[++count] = key

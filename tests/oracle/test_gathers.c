@@ -177,7 +177,7 @@ static void two_stages_are_offered_where_one_axis_cannot_stand_for_them(void **s
         snprintf(text, sizeof text,
                  "{\"model\":\"qwen3-30b-a3b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"2x2x4\"},"
                  "\"workload\":{\"seq_len\":4096,\"global_batch_sequences\":128},\"pins\":{%s},"
-                 "\"search\":{\"top_k\":100}}",
+                 "\"search\":{\"top_k\":50}}",
                  pins[i]);
         fixture_search(&fixture, text, &result);
         assert_true(result.found_count > 0 && result.exhaustive);

@@ -63,7 +63,11 @@ static void state_is_shared_by_all_that_shards_weights(void **state)
         b = open_cube("llama3.1-8b");
         bench_axes(b, sharding[i], 4);
         (void)bench_estimate(b);
-        assert_close(bench_bytes(b, "weights"), weights, 1e-12);
+        /* every stage of a pipeline holds the embedding and the head */
+        double held = sharding[i] == ADV_AXIS_STAGE
+                          ? 4.0 * 3.0 * (b->params.embedding + b->params.unembedding) / 64.0
+                          : 0.0;
+        assert_close(bench_bytes(b, "weights"), weights + held, 1e-12);
     }
     b = open_cube("llama3.1-8b");
     bench_axes(b, ADV_AXIS_DATA, 4);
@@ -338,8 +342,8 @@ static void the_verdict_is_tight_near_the_limit(void **state)
         enum adv_fit fit;
     } cases[] = {{exp(-1.7 * log_sd), ADV_FIT_FITS},
                  {exp(-1.6 * log_sd), ADV_FIT_TIGHT},
-                 {exp(2.3 * log_sd), ADV_FIT_TIGHT},
-                 {exp(2.4 * log_sd), ADV_FIT_NO}};
+                 {exp(1.25 * log_sd), ADV_FIT_TIGHT},
+                 {exp(1.3 * log_sd), ADV_FIT_NO}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         b->cluster.chip.hbm_usable_bytes_per_device = bytes / cases[i].used;
         assert_int_equal(bench_estimate(b)->fit, cases[i].fit);

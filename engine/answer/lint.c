@@ -38,6 +38,7 @@ struct lint_job {
     struct adv_cluster cluster;
     bool has_model, has_cluster;
     bool asked_model, asked_cluster; /* given, rightly or not */
+    bool strict_keys, strict_flags;  /* unknown ones are errors */
     struct adv_plan plan;
     struct adv_config config;
     adv_err errors, notes;
@@ -244,7 +245,7 @@ static int add_findings(struct adv_lint_answer *answer, const adv_err *found, bo
     return errors_count;
 }
 
-static void inspect(const struct adv_catalog *catalog, const json_t *root, const json_t *config, bool strict,
+static void inspect(const struct adv_catalog *catalog, const json_t *root, const json_t *config,
                     struct adv_arena *arena, struct lint_job *job)
 {
     find_model(catalog, root, config, job);
@@ -257,11 +258,11 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
         json_string_value(json_object_get(root, "model") ? json_object_get(root, "model")
                                                          : json_object_get(config, ADV_NAME_MODEL_NAME));
     adv_lint_rules(catalog, name, config, &job->errors);
-    struct adv_decode_config_input input = {catalog,   &job->model, &job->cluster, config, name,
-                                            "/config", strict,      arena,         false};
+    struct adv_decode_config_input input = {catalog,   &job->model,      &job->cluster, config, name,
+                                            "/config", job->strict_keys, arena,         false};
     bool decoded = adv_decode_config(&input, &job->plan, &job->config, &job->errors, &job->notes) == ADV_OK;
-    decoded &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena,
-                                &job->plan.flags, &job->config, &job->errors, &job->notes) == ADV_OK;
+    decoded &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", job->strict_flags,
+                                arena, &job->plan.flags, &job->config, &job->errors, &job->notes) == ADV_OK;
     if (job->has_cluster)
         adv_flags_warn_refused(catalog, &job->config, job->cluster.chip.name, "/xla_flags", &job->notes);
     adv_err broken;
@@ -283,14 +284,18 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
 
 adv_code adv_answer_lint(struct adv_answer_job *job)
 {
-    static const char *const members[] = {"config", "xla_flags",    "model", "cluster",
-                                          "strict", "recipe_notes", "label"};
+    static const char *const members[] = {"config", "xla_flags", "model",        "cluster",
+                                          "strict", "lenient",   "recipe_notes", "label"};
     const json_t *root = job->root;
     adv_err *err = job->err;
     if (!adv_json_is_object(root, "", err)) return ADV_E_INVALID;
     bool strict = false;
     bool known = adv_json_known_members(root, "", members, (int)(sizeof members / sizeof *members), err);
+    bool lenient = false;
     (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &strict, err);
+    if (adv_json_bool(root, "", "lenient", ADV_JSON_OPTIONAL, &lenient, err) && lenient && strict)
+        (void)adv_err_add(err, ADV_E_INVALID, "/lenient", "leave one of them out",
+                          "lenient and strict contradict each other");
     const json_t *given = adv_json_object(root, "", "config", ADV_JSON_OPTIONAL, err);
     struct lint_job *lint = adv_arena_alloc(&job->arena, sizeof *lint);
     struct adv_lint_answer *answer = adv_arena_alloc(&job->arena, sizeof *answer);
@@ -302,7 +307,9 @@ adv_code adv_answer_lint(struct adv_answer_job *job)
     adv_err_init(errors);
     adv_decode_recipe_notes(root, &lint->notes);
     json_t *config = adv_decode_typed_config(job->catalog, given);
-    inspect(job->catalog, root, config, strict, &job->arena, lint);
+    lint->strict_keys = !lenient; /* MaxText does not start with a key that it does not have */
+    lint->strict_flags = strict;
+    inspect(job->catalog, root, config, &job->arena, lint);
     json_decref(config);
     int errors_count = add_findings(answer, &lint->errors, true, errors);
     errors_count += add_findings(answer, &lint->notes, false, errors);

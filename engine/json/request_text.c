@@ -168,7 +168,15 @@ adv_code adv_decode_request_text(const struct adv_catalog *catalog, enum adv_req
     adv_code code = read_text(text, text_bytes, root, err);
     if (code != ADV_OK) return code;
     if (kind == ADV_REQUEST_LINT) *root = adv_text_as_request(*root);
-    for (int i = 0; i < given_count && json_is_object(*root); i++) give(catalog, kind, *root, &given[i], err);
+    size_t index = 0;
+    json_t *element = NULL;
+    for (int i = 0; i < given_count; i++) {
+        if (json_is_object(*root)) give(catalog, kind, *root, &given[i], err);
+        json_array_foreach(*root, index, element) /* a file with several */
+        {
+            if (json_is_object(element)) give(catalog, kind, element, &given[i], err);
+        }
+    }
     code = err->code;
     if (code == ADV_OK && json_is_object(*root))
         code = adv_decode_recipe_member(catalog, uses[kind], arena, root, err, &warnings);

@@ -111,7 +111,7 @@ static void refused_recipes_have_exactly_the_keys_maxtext_refuses(void **state)
     json_decref(rows);
 }
 
-static void tuned_configurations_pass_but_the_two_that_maxtext_refuses_today(void **state)
+static void tuned_configurations_pass_but_those_that_maxtext_refuses_today(void **state)
 {
     (void)state;
     json_t *rows = load("tests/data/lint_tuned.json");
@@ -127,6 +127,8 @@ static void tuned_configurations_pass_but_the_two_that_maxtext_refuses_today(voi
             assert_finding(answer, "/config/per_device_batch_size", "error", "batch-by-shards");
         } else if (strcmp(name, "trillium/custom_moe_700b") == 0) {
             assert_finding(answer, "/config/num_experts", "error", "expert-width");
+        } else if (strcmp(name, "v5p/deepseek3_671b_v5p_1024") == 0) {
+            assert_finding(answer, "/config/tile_mlp_dim", "error", "renamed-key");
         } else if (!valid) {
             fail_msg("%s has errors", name);
         }
@@ -325,6 +327,29 @@ static void a_batch_refused_for_an_ignored_axis_names_it(void **state)
     assert_non_null(strstr(must_find(&err, "batch-by-shards")->hint, "ici_context_parallelism"));
 }
 
+static void a_key_that_maxtext_lacks_is_an_error_unless_lenient(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"\"config\":{\"stepz\":4}", "\"recipe\":\"stepz: 4\"",
+                                        "\"recipe\":\"python3 -m maxtext.train base.yml stepz=4\""};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char text[256];
+        (void)snprintf(text, sizeof text, "{%s}", texts[i]);
+        json_t *answer = lint_text(text);
+        assert_finding(answer, "/config/stepz", "error", "unknown-key");
+        assert_true(json_is_false(json_object_get(answer, "valid")));
+        json_decref(answer);
+        (void)snprintf(text, sizeof text, "{%s,\"lenient\":true}", texts[i]);
+        answer = lint_text(text);
+        assert_finding(answer, "/config/stepz", "warning", "unknown-key");
+        assert_true(json_is_true(json_object_get(answer, "valid")));
+        json_decref(answer);
+        (void)snprintf(text, sizeof text, "{%s,\"strict\":true}", texts[i]);
+        assert_null(lint_text(text));
+    }
+    assert_null(lint_text("{\"config\":{},\"strict\":true,\"lenient\":true}"));
+}
+
 static void a_script_is_read_like_the_request_it_stands_for(void **state)
 {
     (void)state;
@@ -335,7 +360,7 @@ static void a_script_is_read_like_the_request_it_stands_for(void **state)
         "use_max_logits_estimate=30 run_name='a b'\n");
     assert_non_null(answer);
     assert_finding(answer, "/config/sa_block_q", "error", "invalid-request");
-    assert_finding(answer, "/config/use_max_logits_estimate", "warning", "unknown-key");
+    assert_finding(answer, "/config/use_max_logits_estimate", "error", "unknown-key");
     assert_finding(answer, "/xla_flags/1", "warning", "unknown-flag");
     assert_null(finding_at(answer, "/config/not"));
     assert_null(finding_at(answer, "/config/run_name"));
@@ -499,7 +524,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_recipes_that_validate_have_no_errors),
         cmocka_unit_test(refused_recipes_have_exactly_the_keys_maxtext_refuses),
-        cmocka_unit_test(tuned_configurations_pass_but_the_two_that_maxtext_refuses_today),
+        cmocka_unit_test(tuned_configurations_pass_but_those_that_maxtext_refuses_today),
         cmocka_unit_test(what_validators_refuse_together_is_an_error_with_its_rule),
         cmocka_unit_test(a_model_with_the_defaults_breaks_no_rule),
         cmocka_unit_test(offload_to_sparsecores_that_a_chip_lacks_is_a_warning),
@@ -508,6 +533,7 @@ int main(void)
         cmocka_unit_test(one_mistake_is_one_error),
         cmocka_unit_test(a_batch_refused_for_an_ignored_axis_names_it),
         cmocka_unit_test(a_script_is_read_like_the_request_it_stands_for),
+        cmocka_unit_test(a_key_that_maxtext_lacks_is_an_error_unless_lenient),
         cmocka_unit_test(yaml_is_read_with_its_types),
         cmocka_unit_test(yaml_aliases_are_followed_as_long_as_they_stay_flat),
         cmocka_unit_test(yaml_is_known_by_its_first_key_whatever_its_letters),

@@ -93,6 +93,12 @@ bool adv_api_wants_async(const struct adv_exchange *exchange);
 /* On a worker that has a database: the request becomes a sweep of one item. */
 void adv_api_answer_async(struct adv_exchange *exchange);
 
+void adv_api_calibration_post(struct adv_exchange *exchange);
+void adv_api_calibrations_list(struct adv_exchange *exchange);
+void adv_api_calibration_get(struct adv_exchange *exchange);
+void adv_api_calibration_activate(struct adv_exchange *exchange);
+void adv_api_calibration_revert(struct adv_exchange *exchange);
+
 void adv_api_livez(struct adv_exchange *exchange);
 void adv_api_readyz(struct adv_exchange *exchange);
 void adv_api_metrics(struct adv_exchange *exchange);

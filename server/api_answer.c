@@ -7,6 +7,7 @@
 #include "server/answer_cache.h"
 #include "server/api.h"
 #include "server/app.h"
+#include "server/calibrations.h"
 #include "server/keep.h"
 #include "server/recipe_body.h"
 #include "server/routes.h"
@@ -117,8 +118,9 @@ adv_code adv_api_run_engine(struct adv_exchange *exchange, int kind, const char 
     struct adv_metrics *metrics = &exchange->app->metrics;
     memset(answer, 0, sizeof *answer);
     int64_t start_us = now_us();
-    adv_code code = adv_answer_within(exchange->app->catalog, (enum adv_request_kind)kind, json, json_bytes,
-                                      &exchange->budget, answer, err);
+    adv_code code =
+        adv_answer_within(adv_calibrations_catalog(exchange->app, json, json_bytes, exchange->project),
+                          (enum adv_request_kind)kind, json, json_bytes, &exchange->budget, answer, err);
     int64_t elapsed_us = now_us() - start_us;
     adv_metrics_add(metrics, ADV_COUNTER_ENGINE_US, (uint64_t)elapsed_us);
     if (code) return code;

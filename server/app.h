@@ -19,6 +19,7 @@
 struct adv_http;
 struct adv_settings;
 struct adv_sweeper;
+struct adv_calibrations;
 
 struct adv_app {
     struct adv_config asked;                 /* as given, before counts were chosen */
@@ -31,11 +32,12 @@ struct adv_app {
     struct adv_answer_cache *answers; /* kept by their question */
     struct adv_keyring *keyring;      /* NULL: everybody may do everything */
     struct adv_limits *limits;
-    struct adv_database *database; /* NULL: none is configured */
-    struct adv_pool *engine_pool;  /* searches: advise, tune */
-    struct adv_pool *quick_pool;   /* estimate, simulate, lint: never behind a search */
-    struct adv_pool *store_pool;   /* what only reads the database never waits behind a search */
-    struct adv_sweeper *sweeper;   /* NULL: this daemon works off no sweeps */
+    struct adv_database *database;         /* NULL: none is configured */
+    struct adv_pool *engine_pool;          /* searches: advise, tune */
+    struct adv_pool *quick_pool;           /* estimate, simulate, lint: never behind a search */
+    struct adv_pool *store_pool;           /* what only reads the database never waits behind a search */
+    struct adv_calibrations *calibrations; /* of projects; NULL without a database */
+    struct adv_sweeper *sweeper;           /* NULL: this daemon works off no sweeps */
     struct adv_http *http;
     struct adv_settings *reloaded; /* of reload.c */
     atomic_bool draining;

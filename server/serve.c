@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "engine/advise.h"
+#include "server/calibrations.h"
 #include "server/cli.h"
 #include "server/http.h"
 #include "server/reload.h"
@@ -105,6 +106,7 @@ static bool start(struct adv_app *app)
         adv_log_message(&app->log, ADV_LOG_ERROR, "threads or memory are exhausted");
         return false;
     }
+    if (app->database && !adv_calibrations_start(app)) return false;
     if (app->database) app->sweeper = adv_sweeper_start(app, (int)app->config.sweep_workers_count);
     return adv_http_start(app);
 }
@@ -116,6 +118,7 @@ static void free_app(struct adv_app *app)
     adv_pool_stop(app->engine_pool);
     adv_pool_stop(app->quick_pool);
     adv_pool_stop(app->store_pool);
+    adv_calibrations_stop(app->calibrations);
     adv_database_close(app->database);
     adv_answer_cache_free(app->answers);
     adv_documents_free(app->documents);

@@ -12,6 +12,7 @@
 #include "engine/advise.h"
 #include "engine/base/budget.h"
 #include "engine/json/sweep_request.h"
+#include "server/calibrations.h"
 #include "server/json_text.h"
 #include "server/keep.h"
 #include "server/store_sweeps.h"
@@ -176,8 +177,9 @@ static adv_code answer_item(struct turn *turn, const struct adv_sweep_item *item
     struct adv_text stored;
     adv_text_init(&stored, ADV_LIMIT_STORED_BYTES);
     turn->item_us = now_us();
-    adv_code code =
-        adv_answer_within(app->catalog, kind, item->request, strlen(item->request), &budget, &answer, err);
+    adv_code code = adv_answer_within(
+        adv_calibrations_catalog(app, item->request, strlen(item->request), turn->batch.project), kind,
+        item->request, strlen(item->request), &budget, &answer, err);
     const bool given_up = code == ADV_E_TIMEOUT && !turn->late;
     if (code && (given_up || may_pass(code))) return code;
     if (code) {

@@ -211,3 +211,26 @@ bool adv_catalog_flag_refused(const struct adv_catalog_flag *flag, const char *v
         if (strcmp(flag->refused_on[i], chip) == 0) return true;
     return false;
 }
+
+struct adv_catalog *adv_catalog_corrected(const struct adv_catalog *catalog, const char *calibration,
+                                          const struct adv_correction *corrections, int count)
+{
+    struct adv_catalog *copy = malloc(sizeof *copy);
+    if (!copy) return NULL;
+    *copy = *catalog;
+    adv_arena_init(&copy->arena, (size_t)catalog->chips_count * sizeof *copy->chips + 4096);
+    copy->chips = adv_arena_alloc(&copy->arena, (size_t)catalog->chips_count * sizeof *copy->chips);
+    if (!copy->chips) {
+        adv_catalog_free(copy);
+        return NULL;
+    }
+    memcpy(copy->chips, catalog->chips, (size_t)catalog->chips_count * sizeof *copy->chips);
+    (void)snprintf(copy->calibration, sizeof copy->calibration, "%s", calibration);
+    for (int i = 0; i < copy->chips_count; i++)
+        for (int k = 0; k < count; k++) {
+            if (strcmp(copy->chips[i].chip.name, corrections[k].chip) != 0) continue;
+            copy->chips[i].constants.step_time_correction_frac = corrections[k].step_time_frac;
+            copy->chips[i].constants.hbm_correction_frac = corrections[k].hbm_frac;
+        }
+    return copy;
+}

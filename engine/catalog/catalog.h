@@ -101,6 +101,15 @@ struct adv_catalog; /* opaque */
 struct adv_catalog *adv_catalog_load(const char *override_dir /* NULL = embedded */, adv_err *err);
 void adv_catalog_free(struct adv_catalog *catalog); /* NULL is fine */
 
+/* The catalog with what measurements correct on some chips (see adv_constants), under the name of that
+ * calibration. Strings and tables are those of `catalog`, which outlives it. NULL: memory is exhausted. */
+struct adv_correction {
+    char chip[ADV_LIMIT_NAME];
+    double step_time_frac, hbm_frac;
+};
+struct adv_catalog *adv_catalog_corrected(const struct adv_catalog *catalog, const char *calibration,
+                                          const struct adv_correction *corrections, int count);
+
 const char *adv_catalog_hash(const struct adv_catalog *catalog); /* 16 hex digits over all data files */
 const char *adv_catalog_calibration(
     const struct adv_catalog *catalog); /* name of the constants, e.g. "2026-11-21/1f0c…" */

@@ -23,6 +23,9 @@ struct adv_constants {
     ADV_MEMORY_CONSTANTS(ADV_CONSTANT_MEMBER)
 #undef ADV_CONSTANT_MEMBER
     bool steps_extrapolated; /* no whole-step measurement of this chip */
+    /* By which a calibration multiplies the step's time and the bytes of device memory, less 1: 0 = not at
+     * all. */
+    double step_time_correction_frac, hbm_correction_frac;
 };
 
 #endif

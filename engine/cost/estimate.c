@@ -191,6 +191,25 @@ static adv_code prepare(const struct adv_estimate_input *input, bool same_mesh, 
     return ADV_OK;
 }
 
+/* What a project has measured on the chip corrects the whole step and the whole of the memory alike: plans of
+ * one machine keep their order, what fits may change. Kernels by themselves stay as they were simulated. */
+static void correct(const struct adv_constants *constants, struct adv_account *account,
+                    struct adv_memory *memory)
+{
+    const double time = 1.0 + constants->step_time_correction_frac,
+                 bytes = 1.0 + constants->hbm_correction_frac;
+    for (int i = 0; i < ADV_TERM_COUNT && constants->step_time_correction_frac != 0.0; i++) {
+        account->slots[i].seconds *= time;
+        account->slots[i].exposed_seconds *= time;
+    }
+    account->hand_overs_s *= time;
+    memory->loss_peak_bytes *= bytes;
+    memory->backward_peak_bytes *= bytes;
+    memory->update_peak_bytes *= bytes;
+    for (int i = 0; account->ledger && i < account->ledger->memory_count; i++)
+        account->ledger->memory[i].bytes_per_device *= bytes;
+}
+
 /* Step time, batch and memory; `account` starts empty where the family's fixed part is not known. */
 static adv_code price(const struct adv_estimate_input *input, const struct adv_cost *cost,
                       const struct adv_model_params *params, struct adv_estimate *estimate,
@@ -202,9 +221,10 @@ static adv_code price(const struct adv_estimate_input *input, const struct adv_c
     if (code != ADV_OK) return code;
     adv_cost_head(cost, account);
     adv_schedule_step(cost, params, account);
-    estimate->step_time_s = adv_account_total_s(account);
     struct adv_memory memory;
     adv_memory_plan(cost, params, &memory, account->ledger);
+    correct(input->constants, account, &memory);
+    estimate->step_time_s = adv_account_total_s(account);
     set_memory(input, &memory, estimate);
     set_batch(input, estimate);
     return ADV_OK;

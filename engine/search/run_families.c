@@ -99,7 +99,8 @@ static int bound_families(struct adv_run *run, const struct adv_model_params *pa
             continue;
         }
         adv_space_plan(space, &space->families[i], &plan);
-        double bytes = adv_bound_hbm_bytes_per_device(&plan, params);
+        double bytes = adv_bound_hbm_bytes_per_device(&plan, params) *
+                       (1.0 + run->pricer.constants->hbm_correction_frac);
         if (bytes > limit) {
             run->result->out_of_memory++;
             if (bytes < least_bytes) smallest = &space->families[i];

@@ -87,6 +87,10 @@ test('what is read is as documented', async () => {
   await assertAnswer('get', '/v1/sweeps', '/v1/sweeps');
   await assertAnswer('delete', '/v1/sweeps/{sweep_id}', place);
   await assertAnswer('post', '/v1/advise', '/v1/advise', { ...json(adviseRequest({ search: { top_k: 7 } })), headers: { 'Content-Type': 'application/json', Prefer: 'respond-async' } });
+  const calibration = JSON.parse((await assertAnswer('post', '/v1/calibrations', '/v1/calibrations', json({ project: 'p' }))).text);
+  await assertAnswer('get', '/v1/calibrations', '/v1/calibrations');
+  await assertAnswer('get', '/v1/calibrations/{calibration_id}', `/v1/calibrations/${calibration.calibration_id}`);
+  for (const how of ['activate', 'revert']) await assertAnswer('post', `/v1/calibrations/{calibration_id}/${how}`, `/v1/calibrations/${calibration.calibration_id}/${how}`);
   await assertAnswer('get', '/v1/accuracy', '/v1/accuracy');
   await assertAnswer('get', '/v1/accuracy', '/v1/accuracy?limit=0');
   await assertAnswer('put', '/v1/baselines/{project}/{label}', '/v1/baselines/p/l', json({ run_id: stored.run_id }));

@@ -1,0 +1,225 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/calibrate/correction.h"
+#include "engine/json/decode_calibration.h"
+#include "server/api.h"
+#include "server/app.h"
+#include "server/calibrations.h"
+#include "server/json_text.h"
+#include "server/store_calibrations.h"
+
+#define CALIBRATION_LIMIT_BYTES (8u * 1024u * 1024u) /* 5,000 rows of at most 0.7 KiB */
+
+static const char *const no_query[] = {NULL};
+
+/* The measurements of one chip and their fits. */
+struct chip_fit {
+    struct adv_correction_fit step, hbm;
+};
+
+static void put_number(struct adv_text *json, const char *name, double value)
+{
+    adv_text_format(json, isfinite(value) ? ",\"%s\":%.12g" : ",\"%s\":null", name, value);
+}
+
+/* The fit over the rows of a chip that have the value; `pairs` has room for all. */
+static void fit_rows(const struct adv_calibration_row *rows, int count, bool of_memory,
+                     struct adv_correction_row *pairs, struct adv_correction_fit *fit)
+{
+    int used = 0, run = 0;
+    for (int i = 0; i < count; i++) {
+        const struct adv_calibration_row *row = &rows[i];
+        const double ratio = of_memory ? row->measured_hbm_bytes / row->published_hbm_bytes
+                                       : row->measured_step_time_s / row->published_step_time_s;
+        run += i > 0 && strcmp(row->run_id, rows[i - 1].run_id) != 0;
+        if (isfinite(ratio) && ratio > 0.0) pairs[used++] = (struct adv_correction_row){log(ratio), run};
+    }
+    adv_correction_fit(pairs, used, of_memory ? ADV_CORRECTION_HBM_TAU : ADV_CORRECTION_STEP_TAU, fit);
+}
+
+static void print_fit(struct adv_text *json, const char *name, const struct adv_correction_fit *fit)
+{
+    adv_text_format(json, ",\"%s\":{\"measurements_count\":%d,\"runs_count\":%d", name, fit->rows_count,
+                    fit->runs_count);
+    put_number(json, "bias_frac", fit->bias_frac);
+    put_number(json, "spread_frac", fit->spread_frac);
+    put_number(json, "weight_frac", fit->weight_frac);
+    put_number(json, "correction_frac", fit->correction_frac);
+    put_number(json, "mean_abs_error_published_frac", fit->error_before_frac);
+    put_number(json, "mean_abs_error_calibrated_frac", fit->error_after_frac);
+    put_number(json, "mean_abs_error_left_out_frac", fit->error_left_out_frac);
+    adv_text_append(json, "}");
+}
+
+/* What the calibration would do to one measured plan. */
+static void print_row(struct adv_text *json, const struct adv_calibration_row *row,
+                      const struct chip_fit *fit)
+{
+    const double step_s = row->published_step_time_s * (1.0 + fit->step.correction_frac);
+    const double bytes = row->published_hbm_bytes * (1.0 + fit->hbm.correction_frac);
+    const char last = json->length_bytes ? json->data[json->length_bytes - 1] : '[';
+    adv_text_format(json, "%s{\"measurement_id\":\"%s\",\"run_id\":\"%s\",\"rank\":%s,\"chip\":",
+                    last == '[' ? "" : ",", row->measurement_id, row->run_id, row->rank);
+    adv_json_text_quote(json, row->chip);
+    put_number(json, "measured_step_time_s", row->measured_step_time_s);
+    put_number(json, "published_step_time_s", row->published_step_time_s);
+    put_number(json, "calibrated_step_time_s", step_s);
+    put_number(json, "error_published_frac", row->published_step_time_s / row->measured_step_time_s - 1.0);
+    put_number(json, "error_calibrated_frac", step_s / row->measured_step_time_s - 1.0);
+    put_number(json, "measured_hbm_bytes_per_device", row->measured_hbm_bytes);
+    put_number(json, "published_hbm_bytes_per_device", row->published_hbm_bytes);
+    put_number(json, "calibrated_hbm_bytes_per_device", bytes);
+    adv_text_append(json, "}");
+}
+
+struct documents {
+    struct adv_text chips, rows, factors;
+};
+
+static void add_chip(struct documents *made, const struct adv_calibration_row *rows, int count,
+                     struct adv_correction_row *pairs)
+{
+    struct chip_fit fit;
+    fit_rows(rows, count, false, pairs, &fit.step);
+    fit_rows(rows, count, true, pairs, &fit.hbm);
+    adv_text_append(&made->chips, made->chips.length_bytes > 1 ? ",{\"chip\":" : "{\"chip\":");
+    adv_json_text_quote(&made->chips, rows[0].chip);
+    print_fit(&made->chips, "step_time", &fit.step);
+    print_fit(&made->chips, "hbm", &fit.hbm);
+    adv_text_append(&made->chips, "}");
+    for (int i = 0; i < count; i++) print_row(&made->rows, &rows[i], &fit);
+    if (fit.step.weight_frac <= 0.0 && fit.hbm.weight_frac <= 0.0) return;
+    adv_text_append(&made->factors, made->factors.length_bytes > 1 ? "," : "");
+    adv_json_text_quote(&made->factors, rows[0].chip);
+    adv_text_format(&made->factors, ":{\"step_time_correction_frac\":%.17g,\"hbm_correction_frac\":%.17g}",
+                    fit.step.correction_frac, fit.hbm.correction_frac);
+}
+
+/* The rows are ordered by chip. */
+static adv_code fit_project(struct adv_exchange *exchange, const char *id, const char *project,
+                            const struct adv_calibration_row *rows, int count, adv_err *err)
+{
+    struct documents made;
+    struct adv_text whole;
+    struct adv_correction_row *pairs = calloc((size_t)count + 1, sizeof *pairs);
+    if (!pairs) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the fit");
+    adv_text_init(&made.chips, CALIBRATION_LIMIT_BYTES);
+    adv_text_init(&made.rows, CALIBRATION_LIMIT_BYTES);
+    adv_text_init(&made.factors, CALIBRATION_LIMIT_BYTES);
+    adv_text_init(&whole, 2 * CALIBRATION_LIMIT_BYTES);
+    adv_text_append(&made.chips, "[");
+    adv_text_append(&made.rows, "[");
+    adv_text_append(&made.factors, "{");
+    for (int first = 0, next; first < count; first = next) {
+        next = first + 1;
+        while (next < count && strcmp(rows[next].chip, rows[first].chip) == 0) next++;
+        add_chip(&made, rows + first, next - first, pairs);
+    }
+    adv_text_append(&made.factors, "}");
+    adv_text_append(&whole, "{\"chips\":");
+    adv_text_append(&whole, made.chips.data ? made.chips.data : "[");
+    adv_text_append(&whole, "],\"rows\":");
+    adv_text_append(&whole, made.rows.data ? made.rows.data : "[");
+    adv_text_append(&whole, "]}");
+    const bool full = made.chips.overflow || made.rows.overflow || made.factors.overflow || whole.overflow;
+    adv_code code = full ? adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the fit")
+                         : adv_calibration_save(exchange->db, id, project, exchange->principal,
+                                                made.factors.data, whole.data, err);
+    adv_text_free(&made.chips);
+    adv_text_free(&made.rows);
+    adv_text_free(&made.factors);
+    adv_text_free(&whole);
+    free(pairs);
+    return code;
+}
+
+static void reply_state(struct adv_exchange *exchange, int status, const char *id)
+{
+    struct adv_text json;
+    adv_err err;
+    adv_err_init(&err);
+    adv_text_init(&json, 2 * CALIBRATION_LIMIT_BYTES);
+    if (adv_calibration_print(exchange->db, id, &json, &err)) {
+        adv_text_free(&json);
+        adv_reply_problem(exchange, &err);
+        return;
+    }
+    adv_reply_header(exchange, "Cache-Control", "no-store");
+    adv_api_reply_made(exchange, status, &json);
+}
+
+void adv_api_calibration_post(struct adv_exchange *exchange)
+{
+    char project[ADV_LIMIT_NAME] = "", id[ADV_UUID_BYTES];
+    struct adv_rows held;
+    struct adv_calibration_row *rows = NULL;
+    int count = 0;
+    adv_err err;
+    adv_err_init(&err);
+    if (!adv_exchange_check_query(exchange, no_query)) return;
+    if (adv_decode_calibration(exchange->body ? exchange->body : "", exchange->body_bytes, project, &err) ||
+        adv_calibration_rows(exchange->db, project, &held, &rows, &count, &err)) {
+        adv_reply_problem(exchange, &err);
+        return;
+    }
+    adv_uuid_make(id);
+    adv_code code = count > 0 ? fit_project(exchange, id, project, rows, count, &err)
+                              : adv_err_add(&err, ADV_E_INVALID, "/project",
+                                            "POST /v1/runs/{run_id}/measurements adds one",
+                                            "the project '%.95s' has no measurements", project);
+    free(rows);
+    adv_rows_free(&held);
+    if (code) {
+        adv_reply_problem(exchange, &err);
+        return;
+    }
+    adv_reply_header(exchange, "Location", "/v1/calibrations/%s", id);
+    reply_state(exchange, 201, id);
+}
+
+void adv_api_calibration_get(struct adv_exchange *exchange)
+{
+    if (adv_exchange_check_query(exchange, no_query)) reply_state(exchange, 200, exchange->parameters[0]);
+}
+
+void adv_api_calibrations_list(struct adv_exchange *exchange)
+{
+    static const char *const allowed[] = {"project", "limit", "cursor", NULL};
+    const char *cursor = adv_exchange_query(exchange, "cursor");
+    int limit = 0;
+    if (!adv_exchange_check_query(exchange, allowed) || !adv_api_read_page(exchange, NULL, cursor, &limit))
+        return;
+    struct adv_text page;
+    adv_err err;
+    adv_err_init(&err);
+    adv_text_init(&page, CALIBRATION_LIMIT_BYTES);
+    adv_code code = adv_calibrations_list(exchange->db, adv_exchange_query(exchange, "project"), cursor,
+                                          limit, &page, &err);
+    adv_api_reply_page(exchange, code, &page, &err);
+}
+
+static void change(struct adv_exchange *exchange,
+                   adv_code (*how)(struct adv_db *db, const char *id, const char *principal, adv_err *err))
+{
+    adv_err err;
+    adv_err_init(&err);
+    if (!adv_exchange_check_query(exchange, no_query)) return;
+    if (how(exchange->db, exchange->parameters[0], exchange->principal, &err)) {
+        adv_reply_problem(exchange, &err);
+        return;
+    }
+    adv_calibrations_refresh(exchange->app);
+    reply_state(exchange, 200, exchange->parameters[0]);
+}
+
+void adv_api_calibration_activate(struct adv_exchange *exchange)
+{
+    change(exchange, adv_calibration_activate);
+}
+
+void adv_api_calibration_revert(struct adv_exchange *exchange)
+{
+    change(exchange, adv_calibration_revert);
+}

@@ -1,0 +1,199 @@
+#include "server/calibrations.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/json/question.h"
+#include "server/store_calibrations.h"
+
+#define LOOK_EVERY_S 2
+
+/* One calibrated catalog; kept to the end, because answers under way may use it. */
+struct made {
+    struct made *next;
+    char id[ADV_UUID_BYTES];
+    struct adv_catalog *catalog;
+};
+
+struct in_force {
+    char project[ADV_LIMIT_NAME];
+    const struct made *made;
+};
+
+struct adv_calibrations {
+    struct adv_app *app;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;   /* the thread */
+    pthread_cond_t looked; /* who asked */
+    bool stopping;
+    unsigned asked, answered;
+    pthread_t thread;
+    struct made *made;
+    int count;
+    struct in_force *rows;
+};
+
+/* Under the lock. NULL: no memory. */
+static const struct made *find_made(struct adv_calibrations *calibrations,
+                                    const struct adv_active_calibration *row)
+{
+    struct made *made = calibrations->made;
+    while (made && strcmp(made->id, row->id) != 0) made = made->next;
+    if (made) return made;
+    made = calloc(1, sizeof *made);
+    if (!made) return NULL;
+    char name[64];
+    (void)snprintf(name, sizeof name, "calibration/%s", row->id);
+    (void)snprintf(made->id, sizeof made->id, "%s", row->id);
+    made->catalog =
+        adv_catalog_corrected(calibrations->app->catalog, name, row->corrections, row->corrections_count);
+    if (!made->catalog) {
+        free(made);
+        return NULL;
+    }
+    made->next = calibrations->made;
+    calibrations->made = made;
+    return made;
+}
+
+static bool same(const struct adv_calibrations *calibrations, const struct in_force *rows, int count)
+{
+    bool equal = count == calibrations->count;
+    for (int i = 0; i < count && equal; i++)
+        equal = strcmp(rows[i].project, calibrations->rows[i].project) == 0 &&
+                rows[i].made == calibrations->rows[i].made;
+    return equal;
+}
+
+/* Sees all projects: the connection acts for nobody. A database that is away changes nothing. */
+static void look(struct adv_app *app, struct adv_db *db)
+{
+    struct adv_calibrations *calibrations = app->calibrations;
+    struct adv_active_calibration *active = NULL;
+    int active_count = 0, count = 0;
+    adv_err err;
+    adv_err_init(&err);
+    if (!calibrations || adv_calibrations_active(db, &active, &active_count, &err)) return;
+    struct in_force *rows = calloc((size_t)active_count + 1, sizeof *rows);
+    (void)pthread_mutex_lock(&calibrations->lock);
+    for (int i = 0; i < active_count && rows; i++) {
+        rows[count].made = find_made(calibrations, &active[i]);
+        (void)snprintf(rows[count].project, sizeof rows[count].project, "%s", active[i].project);
+        count += rows[count].made != NULL;
+    }
+    const bool changed = rows && !same(calibrations, rows, count);
+    if (changed) {
+        free(calibrations->rows);
+        calibrations->rows = rows;
+        calibrations->count = count;
+        rows = NULL;
+    }
+    (void)pthread_mutex_unlock(&calibrations->lock);
+    free(rows);
+    free(active);
+    if (changed) adv_answer_cache_forget(app->answers);
+}
+
+const struct adv_catalog *adv_calibrations_catalog(const struct adv_app *app, const char *json,
+                                                   size_t json_bytes, const char *project)
+{
+    struct adv_calibrations *calibrations = app->calibrations;
+    const struct adv_catalog *catalog = app->catalog;
+    struct adv_question question;
+    if (!calibrations) return catalog;
+    (void)pthread_mutex_lock(&calibrations->lock);
+    const bool any = calibrations->count > 0;
+    (void)pthread_mutex_unlock(&calibrations->lock);
+    if (!any || !adv_question_read(json, json_bytes, &question)) return catalog;
+    const char *name = question.project[0] ? question.project : project;
+    (void)pthread_mutex_lock(&calibrations->lock);
+    for (int i = 0; i < calibrations->count && *name; i++)
+        if (strcmp(calibrations->rows[i].project, name) == 0) catalog = calibrations->rows[i].made->catalog;
+    (void)pthread_mutex_unlock(&calibrations->lock);
+    adv_question_free(&question);
+    return catalog;
+}
+
+static struct timespec after_s(int seconds)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += seconds;
+    return until;
+}
+
+void adv_calibrations_refresh(struct adv_app *app)
+{
+    struct adv_calibrations *calibrations = app->calibrations;
+    if (!calibrations) return;
+    const struct timespec until = after_s(LOOK_EVERY_S);
+    (void)pthread_mutex_lock(&calibrations->lock);
+    const unsigned mine = ++calibrations->asked;
+    (void)pthread_cond_signal(&calibrations->wake);
+    int ended = 0;
+    while (calibrations->answered < mine && ended == 0)
+        ended = pthread_cond_timedwait(&calibrations->looked, &calibrations->lock, &until);
+    (void)pthread_mutex_unlock(&calibrations->lock);
+}
+
+static void *look_loop(void *argument)
+{
+    struct adv_calibrations *calibrations = argument;
+    struct adv_app *app = calibrations->app;
+    struct adv_db *db = adv_db_open(app->database);
+    (void)pthread_mutex_lock(&calibrations->lock);
+    while (db && !calibrations->stopping) {
+        const unsigned asked = calibrations->asked;
+        (void)pthread_mutex_unlock(&calibrations->lock);
+        if (adv_database_state(app->database) == ADV_DATABASE_UP) look(app, db);
+        const struct timespec until = after_s(LOOK_EVERY_S);
+        (void)pthread_mutex_lock(&calibrations->lock);
+        calibrations->answered = asked;
+        (void)pthread_cond_broadcast(&calibrations->looked);
+        int ended = 0;
+        while (!calibrations->stopping && calibrations->asked == asked && ended == 0)
+            ended = pthread_cond_timedwait(&calibrations->wake, &calibrations->lock, &until);
+    }
+    (void)pthread_mutex_unlock(&calibrations->lock);
+    adv_db_close(db);
+    return NULL;
+}
+
+struct adv_calibrations *adv_calibrations_start(struct adv_app *app)
+{
+    struct adv_calibrations *calibrations = calloc(1, sizeof *calibrations);
+    if (!calibrations) return NULL;
+    calibrations->app = app;
+    app->calibrations = calibrations;
+    (void)pthread_mutex_init(&calibrations->lock, NULL);
+    (void)pthread_cond_init(&calibrations->wake, NULL);
+    (void)pthread_cond_init(&calibrations->looked, NULL);
+    if (pthread_create(&calibrations->thread, NULL, look_loop, calibrations) == 0) return calibrations;
+    app->calibrations = NULL;
+    free(calibrations);
+    return NULL;
+}
+
+void adv_calibrations_stop(struct adv_calibrations *calibrations)
+{
+    if (!calibrations) return;
+    (void)pthread_mutex_lock(&calibrations->lock);
+    calibrations->stopping = true;
+    (void)pthread_cond_broadcast(&calibrations->wake);
+    (void)pthread_mutex_unlock(&calibrations->lock);
+    (void)pthread_join(calibrations->thread, NULL);
+    for (struct made *made = calibrations->made; made;) {
+        struct made *next = made->next;
+        adv_catalog_free(made->catalog);
+        free(made);
+        made = next;
+    }
+    (void)pthread_cond_destroy(&calibrations->wake);
+    (void)pthread_cond_destroy(&calibrations->looked);
+    (void)pthread_mutex_destroy(&calibrations->lock);
+    free(calibrations->rows);
+    free(calibrations);
+}

@@ -1,0 +1,24 @@
+/* calibrations.h: which calibration is in force for which project, in this daemon. Looked up in the database
+ * every two seconds, and at once when this daemon changes it; the kept answers are forgotten then. */
+#ifndef ADV_SERVER_CALIBRATIONS_H
+#define ADV_SERVER_CALIBRATIONS_H
+
+#include <stddef.h>
+
+#include "server/app.h"
+
+struct adv_calibrations;
+
+/* NULL when memory or threads are exhausted. */
+struct adv_calibrations *adv_calibrations_start(struct adv_app *app);
+void adv_calibrations_stop(struct adv_calibrations *calibrations); /* NULL is fine */
+
+/* Returns when it has been looked, or after two seconds. */
+void adv_calibrations_refresh(struct adv_app *app);
+
+/* The catalog for a request: that of its project's calibration, or the plain one. `project`: that of the
+ * token, for a request that names none. Lives as long as the app. */
+const struct adv_catalog *adv_calibrations_catalog(const struct adv_app *app, const char *json,
+                                                   size_t json_bytes, const char *project);
+
+#endif

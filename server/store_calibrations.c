@@ -1,0 +1,203 @@
+#include "server/store_calibrations.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STAMP(column) "to_char(" column " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
+
+/* The calibration in force of the project of row `c`. */
+#define ACTIVE                                                                                               \
+    "(SELECT h.calibration_id FROM calibration_history h WHERE h.project = c.project ORDER BY h.id DESC "    \
+    "LIMIT 1)"
+
+static double number_of(const struct adv_rows *rows, int row, int column)
+{
+    const char *text = adv_rows_text(rows, row, column);
+    return text ? strtod(text, NULL) : (double)NAN;
+}
+
+adv_code adv_calibration_rows(struct adv_db *db, const char *project, struct adv_rows *held,
+                              struct adv_calibration_row **rows, int *count, adv_err *err)
+{
+    static const char sql[] =
+        "SELECT * FROM (SELECT r.chip, m.run_id, m.rank, m.id, m.measured_step_time_s, m.step_time_s / (1 + "
+        "coalesce((c.factors -> r.chip ->> 'step_time_correction_frac')::float8, 0)), "
+        "m.measured_hbm_bytes_per_device, m.hbm_bytes_per_device / (1 + coalesce((c.factors -> r.chip ->> "
+        "'hbm_correction_frac')::float8, 0)) FROM measurements m JOIN runs r ON r.id = m.run_id LEFT JOIN "
+        "calibrations c ON 'calibration/' || c.id = r.response #>> '{engine,calibration}' WHERE r.project = "
+        "$1 "
+        "ORDER BY m.id DESC LIMIT $2::int) n ORDER BY chip, run_id, rank, id";
+    char limit[16];
+    (void)snprintf(limit, sizeof limit, "%d", ADV_LIMIT_CALIBRATION_ROWS);
+    const char *const values[] = {project, limit};
+    adv_code code = adv_db_run(db, sql, 2, values, held, err);
+    if (code) return code;
+    *count = held->count;
+    *rows = calloc((size_t)held->count + 1, sizeof **rows);
+    if (!*rows) {
+        adv_rows_free(held);
+        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the measurements");
+    }
+    for (int i = 0; i < held->count; i++)
+        (*rows)[i] = (struct adv_calibration_row){
+            .chip = adv_rows_text(held, i, 0),
+            .run_id = adv_rows_text(held, i, 1),
+            .rank = adv_rows_text(held, i, 2),
+            .measurement_id = adv_rows_text(held, i, 3),
+            .measured_step_time_s = number_of(held, i, 4),
+            .published_step_time_s = number_of(held, i, 5),
+            .measured_hbm_bytes = number_of(held, i, 6),
+            .published_hbm_bytes = number_of(held, i, 7),
+        };
+    return ADV_OK;
+}
+
+adv_code adv_calibration_save(struct adv_db *db, const char *id, const char *project, const char *principal,
+                              const char *factors, const char *fit, adv_err *err)
+{
+    const char *const values[] = {id, project, principal, factors, fit};
+    return adv_db_run(
+        db,
+        "INSERT INTO calibrations (id, project, created_by, factors, fit) VALUES ($1::uuid, $2, $3, "
+        "$4::json, $5::json)",
+        5, values, NULL, err);
+}
+
+static adv_code not_found(const char *id, adv_err *err)
+{
+    return adv_err_add(err, ADV_E_NOT_FOUND, "", "a calibration id is a UUID",
+                       "there is no calibration '%.64s'", id);
+}
+
+/* Appends the first field of the first row; ADV_E_NOT_FOUND without a finding: there is none. */
+static adv_code print(struct adv_db *db, const char *sql, int count, const char *const *values,
+                      struct adv_text *json, adv_err *err)
+{
+    struct adv_rows rows;
+    adv_code code = adv_db_run(db, sql, count, values, &rows, err);
+    if (code) return code;
+    const char *text = rows.count > 0 ? adv_rows_text(&rows, 0, 0) : NULL;
+    if (text) adv_text_append(json, text);
+    adv_rows_free(&rows);
+    return text ? ADV_OK : ADV_E_NOT_FOUND;
+}
+
+#define MEMBERS                                                                                              \
+    "'calibration_id', c.id, 'project', c.project, 'created_at', " STAMP(                                    \
+        "c.created_at") ", 'name', 'calibration/' || c.id, 'active', c.id IS NOT DISTINCT FROM " ACTIVE      \
+                        ", 'chips', c.fit -> 'chips'"
+
+adv_code adv_calibration_print(struct adv_db *db, const char *id, struct adv_text *json, adv_err *err)
+{
+    if (!adv_uuid_valid(id)) return not_found(id, err);
+    adv_code code =
+        print(db,
+              "SELECT json_build_object(" MEMBERS ", 'rows', c.fit -> 'rows') FROM calibrations c "
+              "WHERE c.id = $1::uuid",
+              1, &id, json, err);
+    return code == ADV_E_NOT_FOUND ? not_found(id, err) : code;
+}
+
+adv_code adv_calibrations_list(struct adv_db *db, const char *project, const char *cursor, int limit_count,
+                               struct adv_text *json, adv_err *err)
+{
+    static const char sql[] =
+        "WITH shown AS (SELECT c.*, row_number() OVER (ORDER BY c.id DESC) AS place FROM calibrations c "
+        "WHERE "
+        "($1::text IS NULL OR c.project = $1) AND ($2::uuid IS NULL OR c.id < $2::uuid) ORDER BY c.id DESC "
+        "LIMIT $3::int + 1) SELECT json_build_object('calibrations', coalesce((SELECT "
+        "json_agg(json_build_object(" MEMBERS ") ORDER BY c.place) FROM shown c WHERE c.place <= $3::int), "
+        "'[]'::json), 'history', coalesce((SELECT json_agg(json_build_object('project', h.project, "
+        "'calibration_id', h.calibration_id, 'changed_at', " STAMP(
+            "h.changed_at") ", 'changed_by', nullif(h.changed_by, '')) ORDER BY h.id DESC) FROM (SELECT * "
+                            "FROM "
+                            "calibration_history WHERE $1::text IS NULL OR project = $1 ORDER BY id DESC "
+                            "LIMIT "
+                            "100) h), '[]'::json), 'next_cursor', (SELECT c.id FROM shown c WHERE c.place = "
+                            "$3::int AND (SELECT count(*) FROM shown) > $3::int))";
+    char limit[16];
+    (void)snprintf(limit, sizeof limit, "%d", limit_count);
+    const char *const values[] = {project, cursor, limit};
+    return print(db, sql, 3, values, json, err);
+}
+
+/* A statement of $1 id, $2 principal that gives 'done', or why not; no row: there is no such calibration. */
+static adv_code change(struct adv_db *db, const char *sql, const char *id, const char *principal,
+                       adv_err *err)
+{
+    struct adv_rows rows;
+    const char *const values[] = {id, principal};
+    if (!adv_uuid_valid(id)) return not_found(id, err);
+    adv_code code = adv_db_run(db, sql, 2, values, &rows, err);
+    if (code) return code;
+    const char *said = rows.count > 0 ? adv_rows_text(&rows, 0, 0) : NULL;
+    if (!said)
+        code = not_found(id, err);
+    else if (strcmp(said, "done") != 0)
+        code = adv_err_add(err, ADV_E_CONFLICT, "", NULL, "%s", said);
+    adv_rows_free(&rows);
+    return code;
+}
+
+/* The row of the history that is in force for the project of row `c`. */
+#define NOW "(SELECT h.id FROM calibration_history h WHERE h.project = c.project ORDER BY h.id DESC LIMIT 1)"
+
+adv_code adv_calibration_activate(struct adv_db *db, const char *id, const char *principal, adv_err *err)
+{
+    static const char sql[] =
+        "WITH c AS (SELECT * FROM calibrations WHERE id = $1::uuid), put AS (INSERT INTO calibration_history "
+        "(project, calibration_id, before_id, changed_by) SELECT c.project, c.id, " NOW
+        ", $2 FROM c WHERE c.factors::text <> '{}' AND c.id IS DISTINCT FROM " ACTIVE
+        ") SELECT CASE WHEN c.factors::text = '{}' THEN 'it corrects nothing: fewer than three measurements "
+        "of "
+        "each chip' ELSE 'done' END FROM c";
+    return change(db, sql, id, principal, err);
+}
+
+adv_code adv_calibration_revert(struct adv_db *db, const char *id, const char *principal, adv_err *err)
+{
+    /* What is put back reverts to what it did before. */
+    static const char sql[] =
+        "WITH c AS (SELECT * FROM calibrations WHERE id = $1::uuid), now AS (SELECT c.project, "
+        "h.calibration_id = "
+        "c.id AS active, h.before_id FROM c LEFT JOIN calibration_history h ON h.id = " NOW
+        "), put AS (INSERT INTO calibration_history (project, calibration_id, before_id, changed_by) SELECT "
+        "now.project, b.calibration_id, b.before_id, $2 FROM now LEFT JOIN calibration_history b ON b.id = "
+        "now.before_id WHERE now.active) SELECT CASE WHEN now.active THEN 'done' ELSE 'it is not in force' "
+        "END "
+        "FROM now";
+    return change(db, sql, id, principal, err);
+}
+
+adv_code adv_calibrations_active(struct adv_db *db, struct adv_active_calibration **active, int *count,
+                                 adv_err *err)
+{
+    static const char sql[] =
+        "SELECT c.project, c.id, f.key, coalesce((f.value ->> 'step_time_correction_frac')::float8, 0), "
+        "coalesce((f.value ->> 'hbm_correction_frac')::float8, 0) FROM calibrations c, json_each(c.factors) "
+        "f "
+        "WHERE c.id = " ACTIVE " ORDER BY c.project, f.key";
+    struct adv_rows rows;
+    adv_code code = adv_db_run(db, sql, 0, NULL, &rows, err);
+    if (code) return code;
+    *active = calloc((size_t)rows.count + 1, sizeof **active);
+    *count = 0;
+    for (int i = 0; i < rows.count && *active; i++) {
+        const char *project = adv_rows_text(&rows, i, 0);
+        struct adv_active_calibration *row = *count > 0 ? &(*active)[*count - 1] : NULL;
+        if (!row || strcmp(row->project, project) != 0) {
+            row = &(*active)[(*count)++];
+            (void)snprintf(row->project, sizeof row->project, "%s", project);
+            (void)snprintf(row->id, sizeof row->id, "%s", adv_rows_text(&rows, i, 1));
+        }
+        if (row->corrections_count == ADV_LIMIT_CALIBRATED_CHIPS) continue;
+        struct adv_correction *correction = &row->corrections[row->corrections_count++];
+        (void)snprintf(correction->chip, sizeof correction->chip, "%s", adv_rows_text(&rows, i, 2));
+        correction->step_time_frac = number_of(&rows, i, 3);
+        correction->hbm_frac = number_of(&rows, i, 4);
+    }
+    adv_rows_free(&rows);
+    return *active ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the calibrations");
+}

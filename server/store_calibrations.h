@@ -1,0 +1,55 @@
+/* store_calibrations.h: calibrations of projects in the database: fitted once, kept as fitted, in force or
+ * not.
+ *
+ * Errors are those of adv_db_run besides the named; ADV_E_NOT_FOUND: there is no such calibration. */
+#ifndef ADV_SERVER_STORE_CALIBRATIONS_H
+#define ADV_SERVER_STORE_CALIBRATIONS_H
+
+#include "engine/base/text.h"
+#include "engine/catalog/catalog.h"
+#include "server/db.h"
+#include "server/request_id.h"
+
+#define ADV_LIMIT_CALIBRATED_CHIPS 16
+#define ADV_LIMIT_CALIBRATION_ROWS 5000 /* newest measurements of a project that a fit looks at */
+
+/* A measurement beside what the published fit predicted: a correction that was in force is taken out. NAN:
+ * not known. */
+struct adv_calibration_row {
+    const char *chip, *run_id, *rank, *measurement_id;
+    double measured_step_time_s, published_step_time_s, measured_hbm_bytes, published_hbm_bytes;
+};
+
+/* Ordered by chip and run. `rows` is malloc'ed, its texts live in `held` (adv_rows_free). */
+ADV_MUST_CHECK adv_code adv_calibration_rows(struct adv_db *db, const char *project, struct adv_rows *held,
+                                             struct adv_calibration_row **rows, int *count, adv_err *err);
+
+ADV_MUST_CHECK adv_code adv_calibration_save(struct adv_db *db, const char *id, const char *project,
+                                             const char *principal, const char *factors, const char *fit,
+                                             adv_err *err);
+
+/* Appends the calibration as JSON: what was fitted, and "active". */
+ADV_MUST_CHECK adv_code adv_calibration_print(struct adv_db *db, const char *id, struct adv_text *json,
+                                              adv_err *err);
+
+/* {"calibrations", "active", "history", "next_cursor"} of a project appended, newest first. */
+ADV_MUST_CHECK adv_code adv_calibrations_list(struct adv_db *db, const char *project, const char *cursor,
+                                              int limit_count, struct adv_text *json, adv_err *err);
+
+/* Puts it in force. ADV_E_CONFLICT: it corrects nothing. Again changes nothing. */
+ADV_MUST_CHECK adv_code adv_calibration_activate(struct adv_db *db, const char *id, const char *principal,
+                                                 adv_err *err);
+/* Puts in force what was before it. ADV_E_CONFLICT: it is not in force. */
+ADV_MUST_CHECK adv_code adv_calibration_revert(struct adv_db *db, const char *id, const char *principal,
+                                               adv_err *err);
+
+struct adv_active_calibration {
+    char project[ADV_LIMIT_NAME], id[ADV_UUID_BYTES];
+    int corrections_count;
+    struct adv_correction corrections[ADV_LIMIT_CALIBRATED_CHIPS];
+};
+/* Those in force of all projects; `active` is malloc'ed. */
+ADV_MUST_CHECK adv_code adv_calibrations_active(struct adv_db *db, struct adv_active_calibration **active,
+                                                int *count, adv_err *err);
+
+#endif

@@ -35,7 +35,7 @@ ADV_MUST_CHECK adv_code adv_request_expand(const struct adv_catalog *catalog, en
 
 struct adv_budget; /* base/budget.h */
 
-/* What the caller may add to an answer and store beside it. Strings are copies inside this struct. */
+/* An answer, and what a caller stores beside it. Strings are copies inside this struct. */
 struct adv_answer {
     char *json; /* the response document; NULL on error */
     size_t json_bytes;

@@ -39,7 +39,7 @@ static void warn_of_needs(const struct adv_model *model, adv_err *warnings)
     adv_err_rule(warnings, "engram-tokenizer");
 }
 
-/* What only the numbers show. */
+/* Warnings that only the numbers show. */
 static void warn_of_estimate(const struct adv_catalog *catalog, const struct adv_estimate_input *input,
                              const struct adv_estimate *estimate, const struct adv_ledger *ledger,
                              adv_err *warnings)
@@ -116,7 +116,7 @@ static void repeat_job_warnings(const struct adv_advise_request *request, const 
     }
 }
 
-/* Reads keys and flags of a plan as an estimate does. What is refused is not told: the plan was searched. */
+/* Reads keys and flags of a plan as an estimate does. Refusals are not told: the plan was searched. */
 static adv_code read_again(const struct adv_teller *teller, const struct adv_config *config,
                            struct adv_arena *scratch, adv_err *warnings)
 {

@@ -4,7 +4,7 @@
 
 #include "engine/json/encode_advise.h"
 
-/* What plans of one request are told with. */
+/* The context in which plans of one request are told. */
 struct adv_teller {
     const struct adv_catalog *catalog;
     const struct adv_advise_request *request;

@@ -134,8 +134,8 @@ static adv_code rank(const struct adv_kernel_request *request, int top_k, struct
                                  evaluated, err);
 }
 
-/* What of the ranking to run: the likeliest winners, and as many buffers as each is likely to want. The loss
- * has no published losers to judge chances by: its fastest. */
+/* Chooses from the ranking the tiles to run: the likeliest winners, and as many buffers as each is likely to
+ * want. The loss has no published losers to judge chances by: its fastest. */
 static adv_code choose(const struct adv_kernel_request *request, const struct ranking *ranking,
                        struct adv_arena *arena, struct adv_kernel_tuning *tuning, adv_err *err)
 {
@@ -227,7 +227,7 @@ adv_code adv_answer_simulate(struct adv_answer_job *job)
     return code;
 }
 
-/* What its program does not time as it was tuned. */
+/* Says how the sweep's program differs from the tuned kernel. */
 static void warn_of_sweep(const struct adv_kernel_request *request, adv_err *warnings)
 {
     const char *lines[ADV_SWEEP_DIFFERENCES];

@@ -96,7 +96,7 @@ static inline void adv_account_busy(struct adv_account *account, enum adv_term_i
 /* Sum of all exposed parts: the step time. */
 double adv_account_total_s(const struct adv_account *account);
 
-/* Seconds of the step each resource accounts for: its terms' exposed parts. What compute hides decides
+/* Seconds of the step each resource accounts for: its terms' exposed parts. Hidden time decides
  * nothing. */
 void adv_account_resources(const struct adv_account *account, double seconds[ADV_RES_COUNT]);
 

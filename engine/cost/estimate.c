@@ -37,7 +37,7 @@ static double times_of(const struct adv_cost *cost, const struct adv_layer *laye
     return (double)layer->count / cost->stages * cost->passes;
 }
 
-/* What is the same for all plans of a family, of every layer kind; remembered in the scratch. */
+/* The terms that are the same for all plans of a family, of every layer kind; remembered in the scratch. */
 static adv_code add_fixed(const struct adv_cost *cost, struct adv_account *account,
                           struct adv_layer_time times[ADV_LIMIT_LAYER_KINDS], adv_err *err)
 {

@@ -29,8 +29,8 @@ static double head_gradient_bytes(const struct adv_cost *cost)
     return head_weight_bytes(cost) / 2.0 * adv_cost_gradient_bytes(cost->plan);
 }
 
-/* What gathering the head's weights forward, scattering their gradients, its matmul and the embedding take.
- */
+/* The times of gathering the head's weights forward, scattering their gradients, its matmul and the
+ * embedding. */
 static struct adv_cost_head_times head_times(const struct adv_cost *cost)
 {
     double tokens = head_tokens(cost);

@@ -10,8 +10,8 @@ static const double z90 = 1.645;
 /* Shorter sequences are published without context parallelism only. */
 static const int64_t long_context_tokens = 32768;
 
-/* What no published step of this generation exercises; each widens the interval by a factor on the spread.
- * The factors are judgement: where nothing was measured there is nothing to learn them from. */
+/* Features that no published step of this generation uses; each widens the interval by a factor on the
+ * spread. The factors are judgement: where nothing was measured there is nothing to learn them from. */
 struct gap {
     bool present;
     const char *what;

@@ -6,7 +6,7 @@
 #include "engine/base/limits.h"
 #include "engine/kernel/kernel.h"
 
-/* What terms are of, for sentences about several: bits, `again` beside what is computed again. */
+/* The groups of terms, for sentences about several: bits, `again` beside what is computed again. */
 enum adv_term_group {
     ADV_TERM_GROUP_NONE = 0,
     ADV_TERM_GROUP_AGAIN = 1,

@@ -116,7 +116,7 @@ static struct layer_sums sum_layers(const struct adv_cost *cost)
     return sums;
 }
 
-/* What the optimizer holds, and what is made of it; bytes per device. */
+/* The optimizer's state, and copies made of it; bytes per device. */
 struct state {
     double weights, moments, device_weights, device_moments;
     double copies;         /* the layers' weights in the compute format and the matmuls' layout */

@@ -60,9 +60,9 @@ static struct adv_gmm_tile tile_of(const struct adv_cost *cost, int projection, 
     };
 }
 
-/* What tokamax's own tuning found for a shape, where it does not read MaxText's keys: the best tile of its
- * space under the chip's default limit, which it was tuned under, whatever the flags of the step. The rows
- * are padded so that its row tiles divide them. */
+/* The tile that tokamax's own tuning found for a shape, where it does not read MaxText's keys: the best tile
+ * of its space under the chip's default limit, which it was tuned under, whatever the flags of the step. The
+ * rows are padded so that its row tiles divide them. */
 static adv_code tuned_by_tokamax(const struct adv_cost *cost, enum adv_kernel kernel,
                                  const struct adv_gmm_shape *shape, struct adv_gmm_tile *tile,
                                  struct adv_kernel_time *time, adv_err *err)

@@ -9,7 +9,7 @@ struct adv_saved {
     double bytes[ADV_PLACE_COUNT];
 };
 
-/* What one layer pass keeps for the backward pass, on the device and on the host. */
+/* The memory that one layer pass keeps for the backward pass, on the device and on the host. */
 struct adv_saved adv_memory_layer_saved(const struct adv_cost *cost, const struct adv_layer *layer);
 
 /* Rows of the buffers in which routed tokens arrive, over the balanced tokens x experts_per_token; 1 without

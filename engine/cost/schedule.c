@@ -89,7 +89,7 @@ static double weight_collective_s(const struct adv_cost *cost, enum adv_collecti
     return seconds;
 }
 
-/* What of a pass hides weights: a ring of context shards has the links first. */
+/* The part of a pass that hides weights: a ring of context shards has the links first. */
 static double free_s(double pass_s, double links_s)
 {
     return adv_max(0.0, pass_s - links_s);
@@ -127,7 +127,8 @@ static double residuals_wait_s(const struct adv_cost *cost, double gather_s, dou
                             passes_s(cost, gather_s, scatter_s, time->pass_s, time->links_s));
 }
 
-/* What one layer's weights send, forward or backward: seconds and bytes of a gather and of the scatter. */
+/* The traffic of one layer's weights, forward or backward: seconds and bytes of a gather and of the scatter.
+ */
 static struct adv_cost_weights sent_weights(const struct adv_cost *cost, const struct adv_layer *layer)
 {
     struct adv_layer_params p = cost->layer_params[adv_cost_kind(cost, layer)];
@@ -236,7 +237,7 @@ void adv_schedule_transpose(const struct adv_cost *cost, const struct adv_layer 
                        cost->constants->transpose_exposed_frac * seconds, times, 5.0 * bytes);
 }
 
-/* What a ring takes beside its kernels, which merge partial outputs themselves. */
+/* The time of a ring beside its kernels, which merge partial outputs themselves. */
 static void context_ring(const struct adv_cost *cost, double times, double kv_bytes,
                          struct adv_layer_time *time, struct adv_account *account)
 {

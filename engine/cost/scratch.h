@@ -48,7 +48,7 @@ struct adv_cost_matmuls {
     double forward_s, flops;             /* of all, forward */
 };
 
-/* What gathering and scattering one layer's weights takes. */
+/* The time of gathering and scattering one layer's weights. */
 struct adv_cost_weights {
     bool known;
     double gather_s, scatter_s, gathered_bytes, scattered_bytes;
@@ -66,7 +66,7 @@ struct adv_cost_projections {
     struct adv_projection table[ADV_PROJECTIONS_MAX];
 };
 
-/* What a family's matmuls and kernels depend on: the plan with mesh, batch, pipeline, expert exchange and
+/* The input of a family's matmuls and kernels: the plan with mesh, batch, pipeline, expert exchange and
  * what differs within a family cleared, and what these make of shapes. */
 struct adv_cost_shapes {
     struct adv_plan plan;

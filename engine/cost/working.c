@@ -49,7 +49,7 @@ static struct widths widths_of(const struct adv_cost *cost, const struct adv_lay
     return w;
 }
 
-/* What lives besides routed rows while the feed-forward is differentiated, and while attention is, when
+/* Memory besides routed rows while the feed-forward is differentiated, and while attention is, when
  * values of the feed-forward still wait for its weight gradients. */
 struct moments {
     double in_feed_forward_bytes, in_attention_bytes;

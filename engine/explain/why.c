@@ -11,7 +11,7 @@
 #include "engine/rank/rank.h"
 #include "engine/search/space_choices.h"
 
-/* What the sentences are made from. */
+/* The input of the sentences. */
 struct account {
     const struct adv_advise_request *request;
     const struct adv_constants *constants;
@@ -152,7 +152,7 @@ static const char *why_not_kept(const struct account *account)
     return account->result->exhaustive ? "; keeping more does not fit or does not pay" : "";
 }
 
-/* What the placements spare, against rematerialising everything. */
+/* The recomputation that the placements save, against rematerialising everything. */
 static void remat_gain(struct account *account)
 {
     const struct adv_plan *plan = &account->candidate->plan;

@@ -1,8 +1,8 @@
 /* why.h: why a ranked plan stands where it stands, in sentences whose numbers come from ledgers.
  *
- * What binds the step, how the memory is used, how it compares with its neighbour in the answer, and, for the
- * first plan, what the next family (tensor, context, expert parallelism) would cost instead: that plan is
- * estimated too.
+ * The sentences name the bound of the step, the use of memory, the difference to the neighbour in the answer
+ * and, for the first plan, what the next family (tensor, context, expert parallelism) would cost instead:
+ * that plan is estimated too.
  */
 #ifndef ADV_EXPLAIN_WHY_H
 #define ADV_EXPLAIN_WHY_H

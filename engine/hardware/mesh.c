@@ -81,7 +81,7 @@ static bool place_whole(struct placing *placing, int axis, int size)
     return true;
 }
 
-/* What makes one split assignment better than another, most important first. */
+/* The order of split assignments, most important first. */
 struct split_score {
     int64_t whole_product, whole_axes, core, on_taken_axes;
 };

@@ -79,7 +79,7 @@ static void decode_recipe_flags(const struct adv_catalog_file *file, const json_
     }
 }
 
-/* What a recipe does not have stays unset. */
+/* Members that a recipe does not have stay unset. */
 static void decode_recipe(const struct adv_catalog_file *file, const json_t *row, const char *row_at,
                           struct adv_chip_recipe *recipe)
 {
@@ -281,7 +281,7 @@ static const struct adv_config_entry *keep_entries(const struct adv_catalog_file
     return entries;
 }
 
-/* What a model's own file says of the run that decides which plans are legal. */
+/* The settings of a model's own file that decide which plans are legal. */
 static void decode_model_limits(const json_t *pins, struct adv_model_keys *keys)
 {
     size_t index = 0;

@@ -223,7 +223,7 @@ static bool is_structural(const char *field)
            strcmp(field, "price_usd_per_chip_hour") == 0;
 }
 
-/* What an unpublished field is measured against. */
+/* A value of the right size for a field that is not published: overrides are bounded around it. */
 static double stand_in(const struct adv_chip *chip, const char *unit)
 {
     if (strcmp(unit, "FLOP/s") == 0 || strcmp(unit, "op/s") == 0) return chip->peak_bf16_flops_per_s_per_chip;
@@ -283,7 +283,7 @@ static void apply_override(const struct reader *reader, const char *name, const 
         adv_chip_field_set(&reader->cluster->chip, field, number);
 }
 
-/* What was measured on the published chip keeps its share of what is specified, unless it is given too. */
+/* A measured rate keeps its share of the specified one, unless it is given, too. */
 static void follow(const struct reader *reader, const json_t *overrides, const char *name, double factor)
 {
     const struct adv_chip_field *field = adv_chip_field(name);

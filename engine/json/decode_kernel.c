@@ -23,7 +23,7 @@ struct decoder {
     bool with_tile;
 };
 
-/* What members mean when they are left out. */
+/* The values of members that are left out. */
 static void set_defaults(struct adv_kernel_request *request)
 {
     memset(request, 0, sizeof *request);
@@ -97,7 +97,7 @@ static void apply_ulysses(struct decoder *d)
     s->context_shards = 1;
 }
 
-/* What the devices that share a sequence do with each other's keys. */
+/* How devices that share a sequence exchange keys. */
 static void read_strategy(struct decoder *d)
 {
     static const char *const names[] = {"all_gather", "ring", "ulysses"};

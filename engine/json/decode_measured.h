@@ -10,7 +10,7 @@
 ADV_MUST_CHECK adv_code adv_decode_measured(const char *json, size_t json_bytes,
                                             struct adv_measured *measured, adv_err *err);
 
-/* What was predicted for plan `rank` (from 1) of a stored answer of an estimate or advise request. Errors as
+/* The prediction for plan `rank` (from 1) of a stored answer of an estimate or advise request. Errors as
  * adv_decode_answer. */
 ADV_MUST_CHECK adv_code adv_decode_measured_plan(const char *response_json, size_t response_bytes, int rank,
                                                  struct adv_measured_plan *plan, adv_err *err);

@@ -200,7 +200,7 @@ adv_code adv_decode_estimate_request(const struct adv_catalog *catalog, const js
     return code;
 }
 
-/* What the workload says in words of MaxText keys; wrong members are reported here, under /workload. */
+/* The workload as MaxText keys; wrong members are reported here, under /workload. */
 static json_t *workload_keys(const json_t *workload, struct adv_workload *out, adv_err *err)
 {
     static const char *const quantizations[] = {"any", "none", "", "int8", "fp8", "fp8_full"};
@@ -382,7 +382,8 @@ static void decode_base(const struct adv_catalog *catalog, const json_t *root, c
     json_decref(merged);
 }
 
-/* Asked for, so it is searched with; each plan's estimate says so too. */
+/* A format that was asked for is searched with, also where it does not pay; each estimate repeats this
+ * warning. */
 static void warn_of_format(const json_t *pins, const struct adv_advise_request *request, adv_err *warnings)
 {
     enum adv_quantization quantization = request->workload.base.quantization;

@@ -1,5 +1,5 @@
-/* decode_value.h: values of MaxText keys from JSON and from the text of a command line. What they mean to a
- * key is known in maxtext/value.h.
+/* decode_value.h: values of MaxText keys from JSON and from the text of a command line. maxtext/value.h knows
+ * what they mean to a key.
  */
 #ifndef ADV_JSON_DECODE_VALUE_H
 #define ADV_JSON_DECODE_VALUE_H
@@ -12,7 +12,7 @@
  * or are "" without one. False: no memory. */
 bool adv_decode_value(const json_t *json, struct adv_arena *arena, struct adv_value *value);
 
-/* What a command line's text means as JSON: true, 12, 1e6, null ("None"), a list in brackets, else a string.
+/* The text of a command line as JSON: true, 12, 1e6, null ("None"), a list in brackets, else a string.
  * New reference; NULL only when memory is exhausted. */
 json_t *adv_decode_scalar_text(const char *text);
 

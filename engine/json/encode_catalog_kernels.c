@@ -1,5 +1,5 @@
-/* What /v1/kernels/simulate and /tune take, as data: kernels, the members of shape and tile, the space tune
- * searches. */
+/* The input of /v1/kernels/simulate and /tune, as data: kernels, the members of shape and tile, the space
+ * tune searches. */
 #include <string.h>
 
 #include "engine/json/encode_catalog.h"

@@ -19,7 +19,7 @@ struct adv_kernel_listed {
     int others_count;
 };
 
-/* What tune found. */
+/* The result of tune. */
 struct adv_kernel_tuning {
     struct adv_kernel_listed short_list[ADV_SHORT_LIST];
     int short_list_count;

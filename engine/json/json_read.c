@@ -39,8 +39,8 @@ const char *adv_json_after_mark(const char *text, size_t *length_bytes)
     return text + mark_bytes;
 }
 
-/* Infinity and NaN, which Python writes and JSON does not have, in quotes: whoever needs a number there says
- * that it is none. NULL: there is none of them, or no memory. */
+/* Infinity and NaN, which Python writes and JSON does not have, in quotes: a reader that needs a number there
+ * says that it is none. NULL: there is none of them, or no memory. */
 static char *quote_infinities(const char *text, size_t length_bytes)
 {
     static const char *const words[] = {"-Infinity", "Infinity", "NaN"};

@@ -66,7 +66,7 @@ static void read_layout(const struct reader *r)
                       "HEAD_DIM_MINOR (1) or SEQ_MINOR (2)", "%s is not a layout", r->member->name);
 }
 
-/* What was meant by a value that is no tile size: the number, or that in quotes; NAN: neither. */
+/* The number meant by a value that is no tile size, with or without quotes; NAN: neither. */
 static double meant(const json_t *value)
 {
     const char *text = json_string_value(value);

@@ -74,8 +74,8 @@ struct adv_kernel_family {
     int kernels_count;
     struct adv_kernel_members shape, tile;
 
-    /* What XLA tiles itself: "its own attention"; tiles are then no choice of the caller, and the members
-     * from `vmem_parts` down may be NULL. NULL: a kernel with tiles. */
+    /* The name of a kernel that XLA tiles itself: "its own attention"; tiles are then no choice of the
+     * caller, and the members from `vmem_parts` down may be NULL. NULL: a kernel with tiles. */
     const char *operation;
     /* Why the kernel takes no notice of a tile that it is given; NULL: it does. The member may be NULL. */
     const char *(*own_tiles)(const struct adv_kernel_request *request);
@@ -123,7 +123,7 @@ struct adv_kernel_family {
     /* The part of a sweep's program between its imports and its tiles: defines `run` and `arguments`. */
     void (*sweep)(struct adv_text *text, const struct adv_kernel_request *request);
     const char *sweep_needs; /* Python packages beside tune-jax, each after a space */
-    /* What that program does not time as it was tuned; how many sentences. The member may be NULL. */
+    /* Sentences on how that program differs from the tuned kernel; how many. The member may be NULL. */
     int (*differences)(const struct adv_kernel_request *request, const char *lines[ADV_SWEEP_DIFFERENCES]);
 };
 

@@ -83,7 +83,7 @@ static adv_code check_tile(const struct adv_gmm_shape *s, const struct adv_gmm_t
     return code;
 }
 
-/* What one kind of grid step does, and how many there are. DMA of the next step's blocks overlaps with
+/* One kind of grid step: its work, and how many there are. DMA of the next step's blocks overlaps with
  * compute. */
 struct steps {
     double count, bytes;

@@ -29,7 +29,7 @@ static inline double adv_gmm_residual_bytes(const struct adv_gmm_shape *shape)
     return 2.0 * (double)shape->m * (double)shape->n * adv_format_bytes(shape->out);
 }
 
-/* What a step takes beyond its compute: the rest of a longer DMA and the share that does not hide. */
+/* Time of a step beyond its compute: the rest of a longer DMA and the share that does not hide. */
 static inline double adv_gmm_exposed_s(double dma_s, double compute_s, double overlap_frac)
 {
     return (dma_s > compute_s ? dma_s - compute_s : 0.0) +

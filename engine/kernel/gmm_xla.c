@@ -17,8 +17,8 @@ enum {
     VREG = 1024
 };
 
-/* What a tile's windows may take of the scoped VMEM. Read off the timings, where the bytes moved show the
- * tiles: the largest ones chosen fill 72 %, the smallest ones passed over 75 %. */
+/* The share of the scoped VMEM that a tile's windows may take. Read off the timings, where the bytes moved
+ * show the tiles: the largest ones chosen fill 72 %, the smallest ones passed over 75 %. */
 #define WINDOWS_OF_SCOPED_VMEM_FRAC 0.74
 
 /* Elements of weights (or of their gradient) in one tile at most, where a count and not VMEM bounds them. */

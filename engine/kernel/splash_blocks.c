@@ -48,7 +48,7 @@ static void keys_of(const struct adv_attention_shape *shape, int64_t q, int64_t 
     if (shape->segment_sizes) segment_of(shape, q, first, last);
 }
 
-/* What a walk over query blocks carries along: the first key tile of all and the last one so far, -1 before
+/* The state of a walk over query blocks: the first key tile of all and the last one so far, -1 before
  * it. */
 struct walk {
     int64_t first, last;

@@ -62,8 +62,8 @@ static void wrapper(const struct adv_kernel_machine *machine, struct flavour fla
     time->hbm_bytes += bytes + reduction_bytes;
 }
 
-/* What the kernel writes of dQ: a partial per key tile in the input's format up to four of them, f32 beyond;
- * with fewer buffers than key tiles each is read, added to and written back. */
+/* The bytes of dQ that the kernel writes: a partial per key tile in the input's format up to four of them,
+ * f32 beyond; with fewer buffers than key tiles each is read, added to and written back. */
 struct partials {
     double kv_steps, bytes; /* bytes: of one number */
     bool made, in_place;

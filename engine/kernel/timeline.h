@@ -2,7 +2,7 @@
  *
  * The grid is walked in the order the kernel runs it, with the step costs that the closed forms sum, so the
  * last step ends at the closed form's time of the kernel itself (launch, wrapper and dQ reduction excluded).
- * What the closed form waits for DMA is handed out in this order: the first step's load and the last step's
+ * The closed form's waits for DMA are handed out in this order: the first step's load and the last step's
  * store, which have nothing to hide behind; then the rest, for grouped matmuls of version 1 to the steps that
  * the closed form has wait, for the others in proportion to what a step moves. A kernel whose time holds less
  * waiting than its first load shows that load overlapping its own step. DMA runs ahead of the steps where it

@@ -24,7 +24,7 @@ bool adv_tune_likes_buffers(const struct adv_kernel_machine *machine, enum adv_k
     return kernel == ADV_KERNEL_TGMM && machine->chip->mxu_rows >= 256.0;
 }
 
-/* What would make the smallest tile fit: a limit the device has VMEM for, tiles the space leaves out. */
+/* Says how the smallest tile would fit: a limit the device has VMEM for, tiles the space leaves out. */
 static void write_hint(char *hint, size_t size, const struct adv_kernel_machine *machine, double limit_kib,
                        bool wide_fits)
 {

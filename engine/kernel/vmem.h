@@ -62,7 +62,7 @@ bool adv_vmem_compiles(const struct adv_chip *chip, enum adv_kernel kernel, doub
  * hold them. */
 double adv_vmem_needed_limit_kib(const struct adv_chip *chip, enum adv_kernel kernel, double vmem_bytes);
 
-/* What one core has: the most a limit can be. */
+/* The VMEM of one core: the highest possible limit. */
 double adv_vmem_capacity_bytes(const struct adv_chip *chip);
 
 #endif

@@ -52,7 +52,7 @@ bool adv_key_copy(const char *name, const struct adv_plan *from, struct adv_plan
     return true;
 }
 
-/* What the key of two plans says, as a change. False: out of memory. */
+/* The values that two plans give a key, as a change. False: out of memory. */
 static bool set_change(const struct adv_key *key, const struct adv_plan *from, const struct adv_plan *to,
                        struct adv_arena *arena, struct adv_config_change *change)
 {

@@ -10,7 +10,7 @@
 
 #include "engine/spec/plan.h"
 
-/* What a value of the key is. */
+/* The kinds of values. */
 enum adv_key_holds {
     ADV_HOLDS_BOOL,
     ADV_HOLDS_INT,
@@ -56,7 +56,7 @@ enum adv_key_of {
     ADV_OFS
 };
 
-/* What has to be so for MaxText to read a key at all. Without it, a plan that changes the key is predicted
+/* The condition under which MaxText reads a key. Without it, a plan that changes the key is predicted
  * like the one that does not (a property test holds the cost model to it). */
 enum adv_key_needs {
     ADV_NEEDS_NOTHING,

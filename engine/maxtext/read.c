@@ -108,7 +108,7 @@ static bool is_default(const struct adv_catalog_key *key, const struct adv_value
     return false;
 }
 
-/* What a row makes of a value of its type; false: the key keeps what it had. */
+/* The number that a row takes from a value of its type; false: the key keeps its value. */
 static bool number_of(const struct adv_key *key, const struct adv_value *value, const struct sink *sink,
                       double *number)
 {

@@ -23,7 +23,7 @@ ADV_MUST_CHECK adv_code adv_config_write(const struct adv_plan *plan, const stru
 /* The value of `key` in `config` as JSON text, or NULL. */
 const char *adv_config_find(const struct adv_config *config, const char *key);
 
-/* What breaks ties. Keys (and mesh axes above 1) by which the plan departs from MaxText's defaults; kernel
+/* The tie breaker: keys (and mesh axes above 1) by which the plan departs from MaxText's defaults; kernel
  * tiles and layouts are left out, because they are tuned values and not decisions. */
 int adv_config_departures(const struct adv_plan *plan);
 /* Mesh axes above 1, ICI and DCN apart. */

@@ -21,7 +21,8 @@ struct adv_platform {
                                        ADV_RANK_TIE_FRAC */
 };
 
-/* What a number of tokens takes; NAN where the price or the power is unknown, or there is no plan. */
+/* Time, cost and energy of a number of tokens; NAN where the price or the power is unknown, or there is no
+ * plan. */
 struct adv_platform_bill {
     double days, usd, energy_kwh;
 };

@@ -33,7 +33,7 @@ enum {
  * cluster and workload alike: all are the time of one token. */
 double adv_rank_metric(enum adv_objective objective, const struct adv_estimate *estimate);
 
-/* What the answer is ordered by: the metric at the upper end of the interval (which must be set); HBM as it
+/* The answer is ordered by this: the metric at the upper end of the interval (which must be set); HBM as it
  * is. */
 double adv_rank_cautious(enum adv_objective objective, const struct adv_estimate *estimate);
 
@@ -51,7 +51,7 @@ bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac);
 /* The share of the limits within which a plan of this estimate's chip fits with ADV_RANK_FIT_PROBABILITY. */
 double adv_rank_memory_frac(const struct adv_estimate *estimate);
 
-/* What orders two tied plans, most important first; less is simpler. */
+/* The order of two tied plans, most important first; less is simpler. */
 struct adv_simplicity {
     int dangerous; /* 1: less than ADV_RANK_DANGER_FRAC leaves of a memory limit */
     int axes;      /* mesh axes, tensor axes twice, gradient accumulation like one more */

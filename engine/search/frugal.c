@@ -24,8 +24,8 @@ static double routed_elements(const struct adv_constants *k, const struct adv_mo
            (k->routed_emb_tensors * emb + k->routed_width_tensors * width);
 }
 
-/* What a layer keeps alive per token while it is differentiated, in elements of 2 bytes: a handful of tensors
- * of the residual stream, the widest feed-forward with its gradients, and routed rows. */
+/* Memory that a layer keeps alive per token while it is differentiated, in elements of 2 bytes: a handful of
+ * tensors of the residual stream, the widest feed-forward with its gradients, and routed rows. */
 static double elements_per_token(const struct adv_space *space, const struct adv_family *family)
 {
     const struct adv_model *model = &space->request->model;

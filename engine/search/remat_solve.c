@@ -84,8 +84,8 @@ struct guests {
     struct room rest[ADV_REMAT_UNITS + 1]; /* what this one and all behind it take of the device */
 };
 
-/* What waits on its way to the host, and copies made for it, may still be too much: the next ones go there
- * too. */
+/* Tensors that wait on their way to the host, and copies made for them, may still be too much: the next ones
+ * go there too. */
 static void add_until_it_fits(struct solve *solve, struct adv_plan plan, const struct guests *guests,
                               int from, double host)
 {
@@ -310,7 +310,7 @@ static bool can_fit(struct solve *solve)
     return false;
 }
 
-/* What was found so far, as it is. */
+/* The best set so far. */
 static enum adv_remat_outcome out_of_budget(struct solve *solve)
 {
     if (solve->found) adv_remat_name_policy(solve->space, solve->best_plan);

@@ -6,7 +6,7 @@
 #include "engine/base/units.h"
 #include "engine/rank/rank.h"
 
-/* What the layers of a model name, all kinds together. */
+/* The tensors that layers of a model name, all kinds together. */
 struct named {
     bool attention, latent, direct, query_latent, key_value, equal_key_value, gated, plain, post_norm,
         experts;

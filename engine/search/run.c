@@ -162,8 +162,7 @@ static adv_code stay_within(struct adv_run *run, adv_err *err)
     bool complete = true;
     run->kept_count = adv_search_within(&run->pricer, &request->baseline, donors, count, run->arena,
                                         run->kept, ADV_RANK_KEPT, &complete);
-    run->complete =
-        complete; /* of the plans within the limit; how far the search for donors got is no matter */
+    run->complete = complete; /* of the plans within the limit, however far the search for donors got */
     run->space.complete = true;
     return ADV_OK;
 }

@@ -175,7 +175,7 @@ static void solve_families(struct adv_run *run, const struct adv_bound *bounds, 
     }
 }
 
-/* What all passes over the families write to. False: no memory. */
+/* Memory that all passes over the families share. False: there is none left. */
 static bool make_room(struct adv_run *run)
 {
     size_t room = (size_t)(run->space.families_count > 0 ? run->space.families_count : 1);

@@ -9,7 +9,7 @@
  * 4. A limited budget starts with a plan that is likely to fit (frugal.h), and every later plan can only
  *    improve on it. run.c lists the passes, the budget and the compromises.
  * 5. With max_changes the answer is steps from the baseline (within_*.c).
- * 6. What does not fit or is not legal is explained, with a remedy (why_*.c).
+ * 6. Requests without a plan get the reason and a remedy (why_*.c).
  *
  * Deterministic. The budget counts evaluations. All memory is of the arena.
  */

@@ -95,7 +95,7 @@ static void fit_blocks(struct adv_plan *plan)
     plan->blocks[0] = plan->blocks[1] = blocks;
 }
 
-/* What batches on one mesh share. */
+/* The state that batches on one mesh share. */
 static void write_mesh(const struct adv_space *space, const struct adv_family *family, struct adv_plan *plan)
 {
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
@@ -187,7 +187,7 @@ static long formats_and_exchanges(const struct walk *walk)
     return (long)walk->formats_count * (exchanges_vary(walk) ? 2 : 1);
 }
 
-/* Writes the mesh into walk->plan. What is wrong with the mesh is wrong with all batches on it. */
+/* Writes the mesh into walk->plan. An illegal mesh is illegal with every batch. */
 static bool mesh_is_legal(struct walk *walk)
 {
     walk->plan = walk->space->base;

@@ -290,7 +290,7 @@ static void name_reliefs(const struct adv_space *space, struct adv_arena *arena,
     }
 }
 
-/* What a plan of the space breaks. */
+/* The rules that a plan of the space breaks. */
 struct nearest {
     struct adv_plan plan;
     struct adv_finding finding;

@@ -11,7 +11,8 @@
 /* A near miss that would gain less is not worth the reader's time. */
 static const double worth_reporting_frac = 0.01;
 
-/* What is short, and what would help. `others_help`: of the misses in the answer, another one has a remedy.
+/* Says which memory is short, and which change would help. `others_help`: of the misses in the answer,
+ * another one has a remedy.
  */
 static void explain(const struct adv_remedy *remedy, double best_s, bool others_help, const char *larger,
                     struct adv_near_miss *miss)
@@ -70,7 +71,7 @@ adv_code adv_near_misses_find(const struct adv_advise_request *request, const st
     if (!result->near_misses || !remedies)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
     if (request->objective == ADV_OBJECTIVE_HBM && result->found_count > 0)
-        return ADV_OK; /* what needs more than there is misses by nothing else */
+        return ADV_OK; /* least HBM is the goal: a larger plan has nothing that speaks for it */
     double best_s = 0, best = best_found(result, &best_s);
     int order[ADV_NEAR_KEPT], count = 0;
     for (int i = 0; i < list->count; i++) {

@@ -17,7 +17,7 @@ struct adv_remedy {
  * this order: the fastest single change that leaves the training as it is, the fastest that does not (number
  * formats, the largest batch that fits), the fewest of all of them together; then the same with memory filled
  * to the very limit, which the text says. A plan that is tight already is only helped by what leaves room.
- * What `plan` breaks of the legality rules already does not count against a change. */
+ * A rule that `plan` breaks already does not count against a change. */
 void adv_remedy_find(const struct adv_model *model, const struct adv_cluster *cluster,
                      const struct adv_constants *constants, const struct adv_plan *plan,
                      struct adv_remedy *remedy);

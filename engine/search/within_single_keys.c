@@ -293,8 +293,8 @@ static bool right_mesh(const struct walk *walk, const struct adv_plan *plan)
     return ici == walk->request->cluster.devices_per_slice && dcn == walk->request->cluster.slices;
 }
 
-/* Sets up to `left` of the keys from `from` on, in all ways. What no later key can put right is not gone
- * into: a mesh of other devices, and another batch. With visits_most set it only counts. */
+/* Sets up to `left` of the keys from `from` on, in all ways. Combinations that no later key can put right are
+ * not gone into: a mesh of other devices, and another batch. With visits_most set it only counts. */
 static void descend(struct walk *walk, const struct adv_plan *plan, int from, int left)
 {
     bool counts = walk->visits_most > 0;

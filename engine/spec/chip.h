@@ -42,7 +42,7 @@
     X(price_usd_per_chip_hour, "USD", "on-demand list price; null = unpublished")                            \
     X(power_watts_per_chip, "W", "all-in power; null = unpublished")
 
-/* What published recipes of the generation set; nothing where it has none. From the chip's `recipe`. */
+/* The settings that published recipes of the generation agree on. From the chip's `recipe`; unset without. */
 struct adv_chip_recipe {
     struct adv_flags flags, flags_with_experts; /* the second for models with experts */
     bool tokamax_splash;    /* its attention kernels are published and tuned for the generation */
@@ -51,7 +51,7 @@ struct adv_chip_recipe {
     bool overlap_gradients; /* the bundle that hides gradients between slices is published for it */
 };
 
-/* What Google Kubernetes Engine, Cluster Toolkit and XPK call nodes of the chip. From its `nodes`. */
+/* Names of the chip's nodes in Google Kubernetes Engine, Cluster Toolkit and XPK. From its `nodes`. */
 struct adv_chip_nodes {
     char label[ADV_LIMIT_NAME];   /* cloud.google.com/gke-tpu-accelerator */
     char machine[ADV_LIMIT_NAME]; /* --compute-type without the chips of a host: "ct6e-standard" */

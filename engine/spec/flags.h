@@ -2,7 +2,7 @@
 #ifndef ADV_SPEC_FLAGS_H
 #define ADV_SPEC_FLAGS_H
 
-/* What of the XLA flags changes the prediction. Unset tri-states (-1) follow the chip's default. */
+/* The XLA flags that change the prediction. Unset tri-states (-1) follow the chip's default. */
 struct adv_flags {
     int scoped_vmem_limit_kib;                                   /* 0 = the chip's default */
     signed char sc_all_gather, sc_reduce_scatter, sc_all_reduce; /* SparseCore offload */

@@ -7,7 +7,7 @@
 static const char *const decoder_names[ADV_DECODER_COUNT] = {ADV_DECODER_TABLE(DECODER_NAME)};
 #undef DECODER_NAME
 
-/* What a decoder block fixes whatever the keys say. */
+/* Properties of a decoder block that no key changes. */
 static const struct decoder_traits {
     bool has_experts;      /* num_experts > 1 makes routed experts */
     bool always_qk_norm;   /* query and key norms without use_qk_norm */
@@ -108,7 +108,7 @@ static struct scaled scale_dims(const struct adv_model_keys *keys)
     };
 }
 
-/* What distinguishes one layer of a model from another. */
+/* The properties in which layers of one model differ. */
 struct variant {
     bool local;  /* window or chunk instead of the whole sequence */
     bool linear; /* gated delta net */

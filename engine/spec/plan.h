@@ -286,7 +286,7 @@ const char *adv_plan_broken_rule(const struct adv_plan *plan, const struct adv_m
 
 /* The same in two shares, for loops over batches on one mesh: OF_MESH are the rules that read neither
  * per_device_batch_size nor gradient_accumulation_steps, quantization, use_qwix or use_ring_of_experts;
- * OF_BATCH the others. A plan is legal when it breaks none of both. */
+ * OF_BATCH the others. A legal plan breaks none of either. */
 enum adv_rules { ADV_RULES_ALL, ADV_RULES_OF_MESH, ADV_RULES_OF_BATCH };
 const char *adv_plan_broken_rule_among(const struct adv_plan *plan, const struct adv_model *model,
                                        const struct adv_cluster *cluster, enum adv_rules which);
@@ -296,7 +296,7 @@ const char *adv_plan_broken_rule_among(const struct adv_plan *plan, const struct
 const char *adv_plan_batch_too_small(const struct adv_plan *plan, const struct adv_cluster *cluster);
 
 /* For changes of a plan that was asked about: the first rule that `changed` breaks and `plan` does not, or
- * NULL. What is wrong with the plan already says nothing against a change of something else. `wasteful`:
+ * NULL. A rule that the plan breaks already does not count against a change. `wasteful`:
  * rules that only warn count too. */
 const char *adv_plan_newly_broken_rule(const struct adv_plan *plan, const struct adv_plan *changed,
                                        const struct adv_model *model, const struct adv_cluster *cluster,

@@ -47,6 +47,48 @@ test('the page comes with a policy that allows its own host only', async () => {
   assert.match(response.headers.get('content-security-policy') ?? '', /default-src 'self'/);
 });
 
+test('the first view is small, and nothing of it is asked for twice', () =>
+  withPage({ path: '/' }, async (page) => {
+    const session = await page.context().newCDPSession(page);
+    await session.send('Network.enable');
+    let bytes = 0;
+    let requests = 0;
+    session.on('Network.loadingFinished', (event) => {
+      bytes += event.encodedDataLength;
+      requests += 1;
+    });
+    await session.send('Network.setCacheDisabled', { cacheDisabled: true });
+    await page.reload();
+    await page.waitForSelector('#models option', { state: 'attached' });
+    await page.waitForLoadState('networkidle');
+    assert.ok(bytes > 10_000 && bytes <= 150_000, `${bytes} bytes in ${requests} requests`);
+    assert.ok(requests <= 12, `${requests} requests`);
+    const script = await page.getAttribute('script[type="module"]', 'src');
+    const response = await fetch(`${ORIGIN}/${script}`);
+    assert.match(response.headers.get('cache-control'), /max-age=31536000, immutable/);
+    assert.equal(response.headers.get('content-encoding'), 'gzip');
+  }));
+
+test('Cancel ends the search in the daemon, not only on the page', () =>
+  withPage({ path: '/#/?model=deepseek3-671b&topology=8x16x16&seq_len=4096&batch=1&top_k=100' }, async (page) => {
+    let asked = 0;
+    page.on('request', (request) => {
+      asked += request.url().endsWith('/v1/advise') ? 1 : 0;
+    });
+    const running = async () => {
+      const { running, waiting } = await (await fetch(`${ORIGIN}/readyz`)).json();
+      return running + waiting;
+    };
+    await page.click('#submit');
+    await page.click('#cancel');
+    assert.equal(asked, 1);
+    for (let i = 0; i < 40 && (await running()) > 0; i += 1) await page.waitForTimeout(50);
+    assert.equal(await running(), 0);
+    await page.waitForSelector('#results[aria-busy="false"]');
+    assert.equal(await page.locator('#error-summary').isVisible(), false);
+    assert.equal(await page.locator('#submit').innerText(), 'Advise');
+  }));
+
 test('the catalog fills the form', () =>
   withPage({}, async (page) => {
     assert.ok((await page.locator('#models option').count()) > 50, 'models');

@@ -200,6 +200,36 @@ test('runs are searched, sorted, named as baselines and deleted', async () => {
   assert.deepEqual(opened.complaints, [], 'the console stays free of errors');
 });
 
+test('a sweep is started, followed and shown as a heatmap, and what cannot be estimated says so', async () => {
+  const { page } = opened;
+  await page.click('#nav-sweeps');
+  await page.fill('#sweep-model', 'lama3.1-8b');
+  await page.getByRole('button', { name: 'Start the sweep' }).click();
+  await page.locator('#sweep-model-error').waitFor();
+  assert.deepEqual(await axe(page), []);
+  await page.fill('#sweep-model', 'llama3.1-8b');
+  await page.fill('#sweep-x', 'per_device_batch_size=1, 2, 64');
+  await page.fill('#sweep-y', 'remat_policy=full, minimal');
+  await page.fill('#sweep-label', 'batch and remat');
+  await page.getByRole('button', { name: 'Start the sweep' }).click();
+  const map = page.getByRole('table', { name: /^Tokens per second and chip by remat_policy and per_device_batch_size/ });
+  await map.waitFor();
+  await page.getByText('6 of 6 items, done').waitFor({ timeout: 20000 });
+  assert.equal(await map.locator('td').count(), 6);
+  assert.match(await map.locator('tr').last().innerText(), /minimal[\s\S]*does not fit/);
+  assert.ok((await map.locator('td.heat-0').count()) >= 1, 'the best one is dark');
+  for (const width of [1280, 360]) {
+    await page.setViewportSize({ width, height: 900 });
+    assert.deepEqual(await axe(page), []);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${width} px`);
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.click('#nav-sweeps');
+  await page.getByRole('table', { name: 'Sweeps, newest first' }).getByRole('link', { name: 'batch and remat' }).click();
+  await page.getByRole('table', { name: 'Items of the sweep' }).waitFor();
+  assert.deepEqual(opened.complaints, [], 'the console stays free of errors');
+});
+
 test('a run that does not exist is said plainly', async () => {
   const { page } = opened;
   await page.goto(`${process.env.ORIGIN}/#/runs/00000000-0000-7000-8000-000000000000`);

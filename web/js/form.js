@@ -12,6 +12,7 @@ import { connectMachines, drawMachines } from './machines_form.js';
 import { queryToState, stateToQuery } from './permalink.js';
 import { DEFAULTS, buildRequest, changedSettings, fieldOfPointer, inheritedOf } from './request.js';
 import { showAnswer } from './results.js';
+import { sweepAddress } from './sweep_address.js';
 
 const SUBMIT_TEXT = { advise: 'Advise', machines: 'Compare', estimate: 'Estimate my configuration' };
 const MODEL_TEXT = {
@@ -164,7 +165,9 @@ function planActions(plan) {
     byId('config').focus();
     announce('The settings are in the form; change them and estimate');
   });
-  return [button];
+  const { body, errors } = buildRequest(readState());
+  const sweep = errors.length ? null : h('a', { href: sweepAddress(plan, body), class: 'button small' }, 'Sweep around it');
+  return [button, sweep].filter(Boolean);
 }
 
 // The settings of a plan with a change, and without keys and flags that are refused, estimated at once.

@@ -19,6 +19,8 @@ const TITLES = {
   run: 'Run – TPU Advisor',
   compare: 'Comparison – TPU Advisor',
   accuracy: 'Accuracy – TPU Advisor',
+  sweeps: 'Sweeps – TPU Advisor',
+  sweep: 'Sweep – TPU Advisor',
 };
 
 // Each visit fills a place of its own, so an answer that arrives after the reader has moved on is not seen.
@@ -28,6 +30,8 @@ async function showOther(route) {
     runs: () => showRuns(place, route.query),
     run: () => showRun(place, route.id),
     compare: () => showCompare(place, route.runs),
+    sweeps: () => import('./sweeps.js').then(({ showSweeps }) => showSweeps(place, route.query)),
+    sweep: () => import('./sweeps.js').then(({ showSweep }) => showSweep(place, route.id, route.query)),
     accuracy: () => import('./accuracy.js').then(({ showAccuracy }) => showAccuracy(place, route.query)),
   };
   byId('view-other').replaceChildren(place);
@@ -39,6 +43,7 @@ async function showOther(route) {
   if (place.isConnected) byId('view-other').focus();
 }
 
+const PARENTS = { run: 'runs', compare: 'runs', sweep: 'sweeps' };
 const RESULTS = { plan: 'results', kernels: 'k-results' };
 
 function show(route) {
@@ -48,8 +53,8 @@ function show(route) {
   for (const name of Object.keys(RESULTS)) byId(`view-${name}`).hidden = name !== view;
   byId('view-other').hidden = !other;
   byId('skip').hidden = other;
-  for (const name of [...Object.keys(RESULTS), 'runs', 'accuracy']) {
-    if (name === view || (name === 'runs' && (view === 'run' || view === 'compare'))) byId(`nav-${name}`).setAttribute('aria-current', 'page');
+  for (const name of [...Object.keys(RESULTS), 'runs', 'sweeps', 'accuracy']) {
+    if (name === view || name === PARENTS[view]) byId(`nav-${name}`).setAttribute('aria-current', 'page');
     else byId(`nav-${name}`).removeAttribute('aria-current');
   }
   if (other) showOther(route);

@@ -1,10 +1,11 @@
 // Views by the part after "#": "#/?…" the plan form, "#/kernels?…" the kernel form, "#/runs", "#/runs/ID", "#/compare?runs=a,b",
-// "#/accuracy".
+// "#/accuracy", "#/sweeps", "#/sweeps/ID".
 
 export function parseRoute(hash) {
   const [path, query = ''] = hash.replace(/^#/, '').split('?');
   const parts = path.split('/').filter(Boolean).map(decodeURIComponent);
   if (parts[0] === 'runs') return parts[1] ? { view: 'run', id: parts[1] } : { view: 'runs', query };
+  if (parts[0] === 'sweeps') return parts[1] ? { view: 'sweep', id: parts[1], query } : { view: 'sweeps', query };
   if (parts[0] === 'accuracy') return { view: 'accuracy', query };
   if (parts[0] === 'compare')
     return { view: 'compare', runs: (new URLSearchParams(query).get('runs') ?? '').split(',').filter(Boolean) };

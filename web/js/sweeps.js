@@ -1,0 +1,247 @@
+// Sweeps: many estimates at once, followed while daemons work them off, and their results as a heatmap over two settings.
+
+import { get, post, remove } from './api.js';
+import { connectAsk } from './ask.js';
+import { parseConfig, parseFlags, parseValue } from './config_text.js';
+import { announce, byId, h, table } from './dom.js';
+import { errorSummary } from './errors.js';
+import { failure } from './failure.js';
+import { dateTime, gib, plural, seconds, words } from './format.js';
+import { verdict } from './memory_bar.js';
+
+const EVERY_MS = 1000;
+const PAGE = 200; // items of one request
+const SHADES = 6;
+const EXAMPLE = {
+  model: 'llama3.1-8b',
+  chip: 'v6e',
+  topology: '4x4',
+  config: 'max_target_length=8192',
+  x: 'per_device_batch_size=1, 2, 4, 8',
+  y: 'remat_policy=full, minimal, save_qkv_proj',
+};
+
+// "per_device_batch_size=1, 2, 4" -> {key, values}; null where it is no axis. Pure.
+export function parseAxis(text) {
+  const found = /^\s*([A-Za-z_]\w*)\s*[=:]\s*(.+)$/.exec(text);
+  if (!found) return null;
+  const values = found[2].split(',').map((value) => value.trim()).filter(Boolean).map(parseValue);
+  return values.length ? { key: found[1], values } : null;
+}
+
+// Which shade a value has between the least and the most: 0 is the best. Pure.
+export function shadeOf(value, least, most) {
+  return most > least ? Math.min(SHADES - 1, Math.floor((SHADES * (value - least)) / (most - least))) : 0;
+}
+
+function cellOf(item, least, most) {
+  if (!item || !['done', 'failed'].includes(item.state)) return h('td', { class: 'heat heat-wait' }, words(item?.state ?? 'queued'));
+  if (item.state === 'failed')
+    return h('td', { class: 'heat heat-none', title: item.problem?.detail ?? '' }, 'refused', h('span', { class: 'second' }, item.problem?.detail ?? ''));
+  const fits = item.fits !== false;
+  return h(
+    'td',
+    { class: `heat ${fits ? `heat-${shadeOf(1 / item.tokens_per_s_per_chip, least, most)}` : 'heat-none'}` },
+    h('strong', null, fits ? `${Math.round(item.tokens_per_s_per_chip).toLocaleString('en-US')}` : 'does not fit'),
+    h('span', { class: 'second' }, `${seconds(item.step_time_s)} · ${gib(item.hbm_bytes_per_device)}`),
+  );
+}
+
+// items by number; the last axis varies fastest. Tokens per second and chip, so that batches can be compared.
+function heatmap(items, y, x) {
+  const times = items.filter((item) => item.state === 'done' && item.fits !== false).map((item) => 1 / item.tokens_per_s_per_chip);
+  const least = Math.min(...times);
+  const most = Math.max(...times);
+  const known = new Map(items.map((item) => [item.item, item]));
+  const caption = `Tokens per second and chip by ${y.key} and ${x.key}`;
+  return h(
+    'div',
+    { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption },
+    h(
+      'table',
+      { class: 'heatmap' },
+      h('caption', null, caption, '; dark is fast'),
+      h('thead', null, h('tr', null, h('th', { scope: 'col' }, `${y.key} \\ ${x.key}`), x.values.map((value) => h('th', { scope: 'col' }, String(value))))),
+      h(
+        'tbody',
+        null,
+        y.values.map((value, row) =>
+          h(
+            'tr',
+            null,
+            h('th', { scope: 'row' }, String(value)),
+            x.values.map((_, column) => cellOf(known.get(row * x.values.length + column), least, most)),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+function itemsTable(items) {
+  return table(
+    'Items of the sweep',
+    [{ title: 'Item' }, { title: 'State' }, { title: 'Step time', number: true }, { title: 'HBM per device', number: true }, { title: 'What is wrong' }],
+    items.map((item) => [
+      item.run_id ? h('a', { href: `#/runs/${item.run_id}` }, String(item.item)) : String(item.item),
+      words(item.state),
+      seconds(item.step_time_s),
+      [gib(item.hbm_bytes_per_device), ' ', item.fits === null ? '' : verdict(item.fits ? 'fits' : 'does_not_fit')],
+      item.problem?.detail ?? '–',
+    ]),
+  );
+}
+
+function progressOf(sweep) {
+  const ended = sweep.done_count + sweep.failed_count + sweep.cancelled_count;
+  return [
+    h('progress', { max: sweep.items_count, value: ended, 'aria-label': 'Items that have ended' }),
+    ` ${ended} of ${plural(sweep.items_count, 'item', 'items')}`,
+    sweep.failed_count ? `, ${sweep.failed_count} refused` : '',
+    sweep.cancelled_count ? `, ${sweep.cancelled_count} cancelled` : '',
+    `, ${words(sweep.state)}`,
+  ];
+}
+
+async function wholeSweep(path) {
+  const sweep = await get(`${path}?limit=${PAGE}`);
+  let cursor = sweep.next_cursor;
+  while (cursor && sweep.items.length < 2000) {
+    const next = await get(`${path}?limit=${PAGE}&cursor=${encodeURIComponent(cursor)}`);
+    sweep.items.push(...next.items);
+    cursor = next.next_cursor;
+  }
+  return sweep;
+}
+
+// The axes are in the address, so that a link shows the same picture.
+export async function showSweep(place, id, query) {
+  const path = `/v1/sweeps/${encodeURIComponent(id)}`;
+  const asked = new URLSearchParams(query);
+  const [y, x] = ['y', 'x'].map((name) => parseAxis(asked.get(name) ?? ''));
+  const state = h('p', { role: 'status' });
+  const shown = h('div', { class: 'results' });
+  const cancel = h('button', { type: 'button', hidden: true }, 'Cancel the sweep');
+  const draw = async () => {
+    const sweep = await wholeSweep(path);
+    const isGrid = y && x && sweep.items_count === y.values.length * x.values.length;
+    state.replaceChildren(...progressOf(sweep));
+    cancel.hidden = sweep.state !== 'running';
+    shown.replaceChildren(
+      ...(isGrid ? [heatmap(sweep.items, y, x), h('details', null, h('summary', null, 'Every item'), itemsTable(sweep.items))] : [itemsTable(sweep.items)]),
+    );
+    if (sweep.state === 'running') setTimeout(() => place.isConnected && draw().catch(fail), EVERY_MS);
+    else announce(`The sweep is ${words(sweep.state)}`);
+    return sweep;
+  };
+  const fail = (error) => shown.replaceChildren(failure(error));
+  cancel.addEventListener('click', () => remove(path).then(draw).catch(fail));
+  const sweep = await draw();
+  place.replaceChildren(
+    h(
+      'section',
+      { class: 'panel' },
+      h('div', { class: 'panel-head' }, h('h1', null, sweep.label || `Sweep ${sweep.sweep_id.slice(0, 13)}`), h('p', { class: 'soft' }, `${words(sweep.kind)}, started ${dateTime(sweep.created_at)}`), h('p', { class: 'actions' }, cancel)),
+      state,
+      shown,
+    ),
+  );
+}
+
+const POINTERS = [
+  [/^\/grid\/base\/model/, 'sweep-model'],
+  [/^\/grid\/base\/cluster\/topology/, 'sweep-topology'],
+  [/^\/grid\/base\/cluster/, 'sweep-chip'],
+  [/^\/grid\/base/, 'sweep-config'],
+  [/^\/requests?(\/\d+)?\/model/, 'sweep-model'],
+  [/^\/requests?(\/\d+)?\/cluster\/topology/, 'sweep-topology'],
+  [/^\/requests?(\/\d+)?\/cluster/, 'sweep-chip'],
+  [/^\/y/, 'sweep-y'],
+  [/^\/x/, 'sweep-x'],
+  [/^\/label/, 'sweep-label'],
+];
+
+function locate(pointer) {
+  const row = POINTERS.find(([pattern]) => pattern.test(pointer));
+  return { field: row ? row[1] : pointer ? 'sweep-config' : null, below: row ? '' : pointer };
+}
+
+function sweepForm(asked) {
+  const value = (name) => asked.get(name) ?? EXAMPLE[name] ?? '';
+  const field = (name, label, hint) =>
+    h(
+      'div',
+      { class: 'field' },
+      h('label', { for: `sweep-${name}` }, label),
+      h('input', { type: 'text', id: `sweep-${name}`, autocomplete: 'off', spellcheck: 'false', value: value(name), 'aria-describedby': hint ? `sweep-${name}-hint` : null }),
+      hint ? h('p', { class: 'hint', id: `sweep-${name}-hint` }, hint) : null,
+    );
+  const config = h('textarea', { id: 'sweep-config', rows: 5, spellcheck: 'false' });
+  config.value = value('config');
+  const done = h('p', { class: 'soft', role: 'status', tabindex: '-1' });
+  const form = h(
+    'form',
+    { class: 'measure', novalidate: true, 'aria-label': 'Start a sweep' },
+    errorSummary('sweep-problem'),
+    h('div', { class: 'filters' }, field('model', 'Model'), field('chip', 'Chip'), field('topology', 'Slice topology'), field('label', 'Label')),
+    h('div', { class: 'field' }, h('label', { for: 'sweep-config' }, 'MaxText configuration that all share'), config),
+    h('div', { class: 'columns' }, field('y', 'Down: a key and its values', 'key=value, value, …'), field('x', 'Across: a key and its values', 'key=value, value, …')),
+    h('p', { class: 'actions' }, h('button', { type: 'submit', class: 'primary' })),
+  );
+  const read = (name) => byId(`sweep-${name}`).value.trim();
+  const ask = connectAsk({
+    form,
+    results: done,
+    build: () => {
+      const settings = parseConfig(read('config'));
+      const errors = settings.errors.map((error) => ({ pointer: '/grid/base/config', ...error }));
+      const axes = {};
+      for (const name of ['y', 'x']) {
+        const axis = parseAxis(read(name));
+        if (axis) axes[`/config/${axis.key}`] = axis.values;
+        else errors.push({ pointer: `/${name}`, detail: 'Write a key and its values: per_device_batch_size=1, 2, 4.' });
+      }
+      const request = { model: read('model'), cluster: { chip: read('chip'), topology: read('topology') }, config: settings.value ?? {} };
+      const flags = [...settings.flags, ...parseFlags(asked.get('xla_flags') ?? '')];
+      if (flags.length) request.xla_flags = flags;
+      const body = { kind: 'estimate', grid: { base: request, axes } };
+      if (read('label')) body.label = read('label');
+      return { path: '/v1/sweeps', body, errors, locate };
+    },
+    label: () => 'Start the sweep',
+    show: (body, answer) => {
+      location.hash = `#/sweeps/${answer.sweep_id}?${new URLSearchParams({ y: read('y'), x: read('x') })}`;
+    },
+  });
+  ask.relabel();
+  return [form, done];
+}
+
+export async function showSweeps(place, query) {
+  const { sweeps } = await get('/v1/sweeps?limit=50');
+  place.replaceChildren(
+    h(
+      'div',
+      { class: 'results' },
+      h('section', { class: 'panel' }, h('h1', null, 'Start a sweep'), h('p', { class: 'soft' }, 'Every combination of two settings is estimated, by all daemons of this database.'), sweepForm(new URLSearchParams(query))),
+      h(
+        'section',
+        { class: 'panel' },
+        h('h2', null, 'Sweeps'),
+        sweeps.length
+          ? table(
+              'Sweeps, newest first',
+              [{ title: 'Sweep' }, { title: 'Kind' }, { title: 'Progress' }, { title: 'Refused', number: true }, { title: 'Started' }],
+              sweeps.map((sweep) => [
+                h('a', { href: `#/sweeps/${sweep.sweep_id}` }, sweep.label || sweep.sweep_id.slice(0, 13)),
+                words(sweep.kind),
+                h('span', null, progressOf(sweep)),
+                String(sweep.failed_count),
+                dateTime(sweep.created_at),
+              ]),
+            )
+          : h('p', null, 'There is none yet.'),
+      ),
+    ),
+  );
+}

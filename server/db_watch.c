@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "server/monotonic.h"
+
 #define CHECK_PERIOD_MS    5000 /* while up */
 #define TOKENS_PERIOD_MS   2000 /* until a revoked token is refused */
 #define CHECK_LIMIT_MS     2000 /* for the server to answer a check */
@@ -46,18 +48,17 @@ static void set_state(struct adv_database *database, enum adv_database_state sta
  * end. */
 static bool wait_ms(struct adv_database *database, long ms, bool until_lost)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += ms % 1000 * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    const int64_t until_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + ms;
+    int64_t left_ms = ms;
     (void)pthread_mutex_lock(&database->lock);
     int waited = 0;
-    while (!database->stopping && !(until_lost && database->lost) && waited == 0)
-        waited = pthread_cond_timedwait(&database->wake, &database->lock, &until);
+    while (!database->stopping && !(until_lost && database->lost) && waited == 0 && left_ms > 0) {
+        waited = adv_monotonic_wait(&database->wake, &database->lock, (long)left_ms);
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        left_ms = until_ms - ((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+    }
     database->lost = false;
     bool go_on = !database->stopping;
     (void)pthread_mutex_unlock(&database->lock);
@@ -140,7 +141,7 @@ struct adv_database *adv_database_open(const char *url, bool auto_migrate, const
     database->log = log;
     database->metrics = metrics;
     (void)pthread_mutex_init(&database->lock, NULL);
-    (void)pthread_cond_init(&database->wake, NULL);
+    adv_monotonic_init(&database->wake);
     if (database->url && pthread_create(&database->watcher, NULL, watch, database) == 0) return database;
     free(database->url);
     free(database);

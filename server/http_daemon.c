@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "server/guard.h"
+#include "server/monotonic.h"
 
 /* Request line and headers of a connection: twice what the guard takes, so that it is the guard who refuses.
  * Beyond it the library answers 431 or 414 by itself, as HTML. */
@@ -30,15 +31,8 @@ static void *janitor_loop(void *argument)
         int swept = adv_connections_sweep(http->connections, quiesced ? DRAIN_IDLE_MS : reading_ms);
         adv_metrics_add(&app->metrics, ADV_COUNTER_SWEPT, (uint64_t)swept);
         (void)adv_http_abandon(http, adv_http_now_us(), false);
-        struct timespec until;
-        (void)clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += JANITOR_PERIOD_MS * 1000000L;
-        if (until.tv_nsec >= 1000000000L) {
-            until.tv_sec++;
-            until.tv_nsec -= 1000000000L;
-        }
         (void)pthread_mutex_lock(&http->lock);
-        if (!http->stopping) (void)pthread_cond_timedwait(&http->janitor_wake, &http->lock, &until);
+        if (!http->stopping) (void)adv_monotonic_wait(&http->janitor_wake, &http->lock, JANITOR_PERIOD_MS);
     }
     (void)pthread_mutex_unlock(&http->lock);
     return NULL;
@@ -121,7 +115,7 @@ bool adv_http_start(struct adv_app *app)
     http->quiet_fd = -1;
     app->http = http; /* before any thread that may look for it */
     (void)pthread_mutex_init(&http->lock, NULL);
-    (void)pthread_cond_init(&http->janitor_wake, NULL);
+    adv_monotonic_init(&http->janitor_wake);
     http->connections = adv_connections_new((int)app->config.connections_count);
     int fd = http->connections ? listen_on(http, host, port) : -1;
     http->has_janitor = fd >= 0 && pthread_create(&http->janitor, NULL, janitor_loop, http) == 0;

@@ -100,6 +100,8 @@ adv_code adv_json_parse_file_text(const char *text, size_t length_bytes, json_t 
         value = json_loads(quoted, flags, &ignored);
         free(quoted);
     }
+    if (!value && !error.text[0]) /* the library has no word for it: an allocation failed */
+        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the document");
     if (!value)
         return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "not valid JSON at line %d, column %d: %s",
                            error.line, error.column, error.text);

@@ -69,6 +69,7 @@ rows=(
 )
 
 # The same bytes from the HTTP library with nothing behind it.
+# shellcheck disable=SC2046  # words
 ${CC:-cc} -O2 -o "$scratch/bare" tests/load/bare.c $(pkg-config --cflags --libs libmicrohttpd) || exit 1
 bare() { # NAME SECONDS FILE [POSTED]
     local port

@@ -1,0 +1,14 @@
+/* monotonic.h: waiting by the clock that only goes forward: a clock of the day that is set moves no deadline.
+ */
+#ifndef ADV_SERVER_MONOTONIC_H
+#define ADV_SERVER_MONOTONIC_H
+
+#include <pthread.h>
+
+/* A condition whose timed waits are by CLOCK_MONOTONIC. */
+void adv_monotonic_init(pthread_cond_t *condition);
+
+/* Waits up to `ms` with the mutex held; true: the time is over. */
+int adv_monotonic_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, long ms);
+
+#endif

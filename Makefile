@@ -384,6 +384,10 @@ compile-env: ## the private Python with the pinned MaxText, JAX and libtpu, outs
 compile-truth: ## CASES=file OUT=file.jsonl: compile the cases of tests/compile/cases.py with the real MaxText and libtpu
 	$(Q)"$$(server/verifier/environment.sh)" tests/compile/compile.py $(CASES) $(or $(OUT),$(BUILD)/compiled.jsonl)
 
+.PHONY: releases
+releases: ## ask releases of MaxText, JAX and libtpu what they know and refuse; writes engine/catalog/data/releases.json (PyPI, 20 minutes)
+	$(Q)"$$(server/verifier/environment.sh)" tests/compile/releases.py engine/catalog/data/releases.json
+
 .PHONY: compile-truth-add verify-test
 compile-truth-add: ## RUN=id: a verified run whose memory was predicted more than 5 % off becomes a row of truth
 	$(Q)node tests/compile/truth_add.mjs --run '$(RUN)'

@@ -13,6 +13,7 @@
 #include "engine/maxtext/names.h"
 #include "engine/maxtext/over_model.h"
 #include "engine/maxtext/write.h"
+#include "engine/maxtext/software.h"
 
 /* MFU follows MaxText's count of model FLOPs, which for a few models holds work that no plan does (olmo3's
  * windows, keys that a sparse indexer leaves out). */
@@ -93,7 +94,8 @@ adv_code adv_tell_config(const struct adv_teller *teller, const struct adv_plan 
     code = adv_say_over_model(teller->catalog, model_name(request), &request->model, &request->cluster, plan,
                               teller->arena, config, teller->err);
     if (code != ADV_OK) return code;
-    return adv_flags_write(plan, &request->cluster, teller->catalog, teller->arena, config, teller->err);
+    return adv_flags_write(plan, &request->cluster, teller->catalog, &request->software, teller->arena,
+                           config, teller->err);
 }
 
 /* Those of the model and the machine, as a request with `config` in place of the pins would get them. */
@@ -145,7 +147,9 @@ static adv_code read_again(const struct adv_teller *teller, const struct adv_con
         (void)snprintf(pointer, sizeof pointer, "/xla_flags/%d", i);
         adv_flags_read_text(&reader, config->flags[i], pointer);
     }
-    adv_flags_warn_refused(teller->catalog, config, request->cluster.chip.name, "/xla_flags", warnings);
+    adv_software_warn_flags(teller->catalog, &request->software, config, request->cluster.chip.name,
+                            "/xla_flags", warnings);
+    (void)adv_software_find_keys(teller->catalog, &request->software, config, "/config", warnings);
     (void)!adv_plan_check(&plan, &request->model, &request->cluster, &refused, warnings);
     return ADV_OK;
 }

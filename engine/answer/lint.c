@@ -21,7 +21,9 @@
 #include "engine/json/decode_flags.h"
 #include "engine/json/decode_plan.h"
 #include "engine/json/decode_request.h"
+#include "engine/json/decode_software.h"
 #include "engine/json/decode_value.h"
+#include "engine/maxtext/software.h"
 #include "engine/json/encode_lint.h"
 #include "engine/json/lint_rules.h"
 #include "engine/json/request_text.h"
@@ -263,8 +265,15 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
     bool decoded = adv_decode_config(&input, &job->plan, &job->config, &job->errors, &job->notes) == ADV_OK;
     decoded &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", job->strict_flags,
                                 arena, &job->plan.flags, &job->config, &job->errors, &job->notes) == ADV_OK;
+    struct adv_software software;
+    adv_decode_software(catalog, root, &software, &job->errors);
+    adv_software_warn_pair(catalog, &software, &job->notes);
+    const bool refuses = json_object_get(root, "software") != NULL;
+    (void)adv_software_find_keys(catalog, &software, &job->config, "/config",
+                                 refuses ? &job->errors : &job->notes);
     if (job->has_cluster)
-        adv_flags_warn_refused(catalog, &job->config, job->cluster.chip.name, "/xla_flags", &job->notes);
+        adv_software_warn_flags(catalog, &software, &job->config, job->cluster.chip.name, "/xla_flags",
+                                &job->notes);
     adv_err broken;
     adv_err_init(&broken);
     (void)!adv_plan_check(&job->plan, &job->model, &job->cluster, &broken, &job->notes);
@@ -284,8 +293,8 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
 
 adv_code adv_answer_lint(struct adv_answer_job *job)
 {
-    static const char *const members[] = {"config", "xla_flags", "model",        "cluster",
-                                          "strict", "lenient",   "recipe_notes", "label"};
+    static const char *const members[] = {"config",  "xla_flags",    "model", "cluster", "strict",
+                                          "lenient", "recipe_notes", "label", "software"};
     const json_t *root = job->root;
     adv_err *err = job->err;
     if (!adv_json_is_object(root, "", err)) return ADV_E_INVALID;

@@ -204,14 +204,6 @@ const struct adv_catalog_bundle *adv_catalog_bundle_at(const struct adv_catalog 
     return &catalog->bundles[index];
 }
 
-bool adv_catalog_flag_refused(const struct adv_catalog_flag *flag, const char *value, const char *chip)
-{
-    if (flag->refused_value && strcmp(flag->refused_value, value) != 0) return false;
-    for (int i = 0; i < flag->refused_on_count; i++)
-        if (strcmp(flag->refused_on[i], chip) == 0) return true;
-    return false;
-}
-
 struct adv_catalog *adv_catalog_corrected(const struct adv_catalog *catalog, const char *calibration,
                                           const struct adv_correction *corrections, int count)
 {

@@ -75,15 +75,7 @@ struct adv_catalog_flag {
     const char *name; /* without dashes */
     const char *type; /* "bool" | "int" | "float" | "enum" */
     const char *what;
-    /* chips for which the pinned libtpu does not take it, by compiling for each (tests/compile) */
-    const char *const *refused_on;
-    int refused_on_count;
-    const char *refused_value;   /* the value that it does not take; NULL: no such compile option at all */
-    const char *refused_release; /* "libtpu 0.0.50.1" */
 };
-
-/* Whether the pinned libtpu refuses the flag with this value on the chip. */
-bool adv_catalog_flag_refused(const struct adv_catalog_flag *flag, const char *value, const char *chip);
 
 /* A bundle of XLA flags that serve one purpose on some chips. */
 struct adv_catalog_bundle {

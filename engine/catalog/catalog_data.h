@@ -5,6 +5,7 @@
 
 #include "engine/base/arena.h"
 #include "engine/catalog/catalog.h"
+#include "engine/catalog/releases.h"
 #include "engine/spec/model_build.h"
 
 enum { ADV_CATALOG_CHIPS_MAX = 32, ADV_CATALOG_HASH_TEXT = 17, ADV_CATALOG_CALIBRATION_TEXT = 64 };
@@ -41,6 +42,7 @@ struct adv_catalog {
     struct adv_provenance flags_provenance;
     int bundles_count;
     struct adv_catalog_bundle *bundles;
+    struct adv_catalog_releases releases;
 };
 
 #endif

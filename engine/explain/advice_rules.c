@@ -181,7 +181,8 @@ static void collective_fusion(struct adv_review *review)
 {
     const struct adv_flags *flags = &review->plan->flags;
     bool offloaded = flags->sc_all_gather == 1 && chip_of(review)->sparsecores_per_chip > 0;
-    if (chip_of(review)->offloads_collectives || flags->cf_all_gather == 1 || offloaded) return;
+    const bool refused = chip_of(review)->recipe.flags.cf_all_gather == 0; /* by the libtpu of the request */
+    if (chip_of(review)->offloads_collectives || flags->cf_all_gather == 1 || offloaded || refused) return;
     struct adv_plan changed = *review->plan;
     changed.flags.cf_all_gather = changed.flags.cf_reduce_scatter = changed.flags.cf_all_reduce =
         changed.flags.async_all_gather = 1;

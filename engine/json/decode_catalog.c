@@ -27,6 +27,7 @@ static const struct data_file {
     {"keys.json", adv_decode_catalog_keys, false},
     {"old_keys.json", adv_decode_catalog_old_keys, false},
     {"flags.json", adv_decode_catalog_flags, false},
+    {"releases.json", adv_decode_catalog_releases, false},
 };
 enum { DATA_FILES = sizeof data_files / sizeof data_files[0] };
 

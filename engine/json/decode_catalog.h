@@ -22,6 +22,7 @@ void adv_decode_catalog_constants(const struct adv_catalog_file *file); /* after
 void adv_decode_catalog_keys(const struct adv_catalog_file *file);
 void adv_decode_catalog_old_keys(const struct adv_catalog_file *file);
 void adv_decode_catalog_flags(const struct adv_catalog_file *file);
+void adv_decode_catalog_releases(const struct adv_catalog_file *file);
 
 /* Helpers: arena copies that report exhaustion, arrays of strings, a file-wide pedigree. */
 const char *adv_catalog_keep(const struct adv_catalog_file *file, const char *text);

@@ -134,25 +134,6 @@ static bool decode_bundle(const struct adv_catalog_file *file, const json_t *row
     return bundle->chips_count > 0 && bundle->flags_count > 0;
 }
 
-/* A release's refusal goes to the flag's row. */
-static bool decode_refusal(const struct adv_catalog_file *file, const json_t *row)
-{
-    const char *name, *how, *release, *value = NULL;
-    json_t *chips;
-    if (json_unpack((json_t *)(uintptr_t)row, "{s:s,s:s,s:s,s:o,s?s!}", "flag", &name, "how", &how, "release",
-                    &release, "chips", &chips, "value", &value) != 0)
-        return false;
-    for (int i = 0; i < file->catalog->flags_count; i++) {
-        struct adv_catalog_flag *flag = &file->catalog->flags[i];
-        if (strcmp(flag->name, name) != 0) continue;
-        flag->refused_on = adv_catalog_keep_list(file, chips, file->at, &flag->refused_on_count);
-        flag->refused_value = value ? adv_catalog_keep(file, value) : NULL;
-        flag->refused_release = adv_catalog_keep(file, release);
-        return (strcmp(how, "unknown") == 0) == (value == NULL);
-    }
-    return false;
-}
-
 void adv_decode_catalog_flags(const struct adv_catalog_file *file)
 {
     struct adv_catalog *catalog = file->catalog;
@@ -176,11 +157,6 @@ void adv_decode_catalog_flags(const struct adv_catalog_file *file)
     }
     qsort(catalog->flags, count, sizeof *catalog->flags, compare_names);
     catalog->flags_count = (int)count;
-    const json_t *refusals = adv_json_array(file->root, file->at, "refusals", ADV_JSON_REQUIRED, file->err);
-    for (size_t i = 0; i < json_array_size(refusals); i++)
-        if (!decode_refusal(file, json_array_get(refusals, i)))
-            adv_catalog_refuse(file, "refusals", i,
-                               "must be {flag, how, release, chips, value?} of a flag in `flags`");
     for (size_t i = 0; i < bundles_count; i++)
         if (!decode_bundle(file, json_array_get(bundles, i), file->at, &catalog->bundles[i])) {
             adv_catalog_refuse(file, "bundles", i, "must be {name, purpose, source, chips, flags}");

@@ -10,10 +10,12 @@
 #include "engine/json/decode_include.h"
 #include "engine/json/decode_model.h"
 #include "engine/json/decode_plan.h"
+#include "engine/json/decode_software.h"
 #include "engine/json/decode_store.h"
 #include "engine/json/decode_value.h"
 #include "engine/json/request_text.h"
 #include "engine/maxtext/flags.h"
+#include "engine/maxtext/software.h"
 
 static int errors_of(const adv_err *err)
 {
@@ -144,9 +146,8 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
                                 struct adv_arena *arena, struct adv_estimate_request *request, adv_err *err,
                                 adv_err *warnings)
 {
-    static const char *const members[] = {"model",     "cluster",          "config",
-                                          "xla_flags", "flops_convention", "strict",
-                                          "include",   "recipe_notes",     ADV_STORE_MEMBERS};
+    static const char *const members[] = {"model",  "cluster", "config",   "xla_flags",    "flops_convention",
+                                          "strict", "include", "software", "recipe_notes", ADV_STORE_MEMBERS};
     static const char *const conventions[] = {"causal_half", "full", "params_only"};
     int before = errors_of(err);
     memset(request, 0, sizeof *request);
@@ -160,10 +161,12 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
     request->include = adv_decode_include(root, ADV_INCLUDES_OF_PLAN, err);
     adv_decode_recipe_notes(root, warnings);
     adv_decode_store(root, arena, &request->wish, err);
+    adv_decode_software(catalog, root, &request->software, err);
 
     json_t *config = adv_decode_typed_config(catalog, json_object_get(root, "config"));
     bool has_job =
         adv_decode_job(catalog, root, config, "/config", &request->model, &request->cluster, err, warnings);
+    if (has_job) adv_software_settle(catalog, &request->software, &request->cluster.chip);
     if (has_job && adv_decode_model_given(json_object_get(root, "model"), arena, &request->model_keys,
                                           &request->model_keys_count) != ADV_OK)
         (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
@@ -175,8 +178,12 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
     json_decref(config);
     valid &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena,
                               &request->plan.flags, &request->config, err, warnings) == ADV_OK;
-    if (has_job && warnings)
-        adv_flags_warn_refused(catalog, &request->config, request->cluster.chip.name, "/xla_flags", warnings);
+    if (has_job && warnings) {
+        adv_software_warn_flags(catalog, &request->software, &request->config, request->cluster.chip.name,
+                                "/xla_flags", warnings);
+        (void)adv_software_find_keys(catalog, &request->software, &request->config, "/config", warnings);
+        adv_software_warn_pair(catalog, &request->software, warnings);
+    }
     if (has_job) {
         valid &= adv_plan_check(&request->plan, &request->model, &request->cluster, err, warnings) == ADV_OK;
         if (warnings) adv_decode_explain_batch(err, warnings);
@@ -261,9 +268,9 @@ static void decode_batch(const json_t *workload, const json_t *pins, struct adv_
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
-static const char *const advise_members[] = {"model",    "cluster", "workload",    "pins",
-                                             "baseline", "search",  "strict",      ADV_STORE_MEMBERS,
-                                             "verify",   "include", "recipe_notes"};
+static const char *const advise_members[] = {"model",    "cluster", "workload",     "pins",
+                                             "baseline", "search",  "strict",       ADV_STORE_MEMBERS,
+                                             "verify",   "include", "recipe_notes", "software"};
 static const char *const workload_members[] = {"seq_len",
                                                "global_batch_sequences",
                                                "per_device_batch_size",
@@ -485,8 +492,8 @@ static void decode_baseline(const struct adv_catalog *catalog, const json_t *roo
         adv_decode_flags(catalog, json_object_get(baseline, "xla_flags"), "/baseline/xla_flags", strict,
                          arena, &request->baseline.flags, &request->baseline_config, err, warnings) == ADV_OK;
     if (has_job && warnings)
-        adv_flags_warn_refused(catalog, &request->baseline_config, request->cluster.chip.name,
-                               "/baseline/xla_flags", warnings);
+        adv_software_warn_flags(catalog, &request->software, &request->baseline_config,
+                                request->cluster.chip.name, "/baseline/xla_flags", warnings);
     if (has_job && has_config && has_flags) {
         adv_err broken;
         adv_err notes;
@@ -513,6 +520,8 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
     (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &strict, err);
     adv_decode_recipe_notes(root, warnings);
     adv_decode_store(root, arena, &request->wish, err);
+    adv_decode_software(catalog, root, &request->software, err);
+    if (warnings) adv_software_warn_pair(catalog, &request->software, warnings);
     if (adv_decode_verify(root, err) > 0) request->wish.store = true;
     request->include = adv_decode_include(root, ADV_INCLUDE_TRADE_OFF, err);
 
@@ -521,6 +530,7 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
     adv_err_init(&request->job_warnings);
     bool has_job = adv_decode_job(catalog, root, pins, "/pins", &request->model, &request->cluster, err,
                                   &request->job_warnings);
+    if (has_job) adv_software_settle(catalog, &request->software, &request->cluster.chip);
     if (warnings) adv_err_merge(warnings, &request->job_warnings, "");
     if (has_job)
         request->shapes_count = adv_catalog_shapes(catalog, request->cluster.chip.name, &request->shapes);

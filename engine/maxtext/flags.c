@@ -1,4 +1,5 @@
 #include "engine/maxtext/flags.h"
+#include "engine/maxtext/software.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +63,7 @@ struct writer {
     struct adv_arena *arena;
     struct adv_config *config;
     const struct adv_catalog *catalog;
-    const char *chip;
+    const char *chip, *libtpu;
     bool full;
 };
 
@@ -122,8 +123,7 @@ static bool is_refused(const struct writer *writer, const char *flag)
     const char *equals = strchr(flag, '=');
     if (!equals || strncmp(flag, "--", 2) != 0) return false;
     (void)snprintf(name, sizeof name, "%.*s", (int)(equals - flag - 2), flag + 2);
-    const struct adv_catalog_flag *known = adv_catalog_flag(writer->catalog, name);
-    return known && adv_catalog_flag_refused(known, equals + 1, writer->chip);
+    return adv_catalog_option_unknown(writer->catalog, writer->libtpu, name);
 }
 
 static void put_bundle(struct writer *writer, const struct adv_catalog_bundle *bundle)
@@ -133,12 +133,36 @@ static void put_bundle(struct writer *writer, const struct adv_catalog_bundle *b
             put(writer, bundle->flags[i]);
 }
 
+/* The flag is false, whatever a published set says. */
+static void put_off(struct writer *writer, const char *name)
+{
+    struct adv_config *config = writer->config;
+    int kept = 0;
+    for (int i = 0; i < config->flags_count; i++)
+        if (!named(config->flags[i], name)) config->flags[kept++] = config->flags[i];
+    config->flags_count = kept;
+    put_switch(writer, name, "false");
+}
+
+/* What this libtpu refuses on the chip beside the flags of the plan, given or by its default, is switched
+ * off. */
+static void put_refused_off(struct writer *writer)
+{
+    int count = 0;
+    const struct adv_catalog_refusal *refusals =
+        adv_catalog_refusals(writer->catalog, writer->libtpu, &count);
+    for (int i = 0; i < count; i++)
+        if (refusals[i].value && adv_catalog_refusal_on(&refusals[i], writer->chip) &&
+            adv_software_meets(&refusals[i], writer->config->flags, writer->config->flags_count))
+            put_off(writer, refusals[i].flag);
+}
+
 adv_code adv_flags_write(const struct adv_plan *plan, const struct adv_cluster *cluster,
-                         const struct adv_catalog *catalog, struct adv_arena *arena,
-                         struct adv_config *config, adv_err *err)
+                         const struct adv_catalog *catalog, const struct adv_software *software,
+                         struct adv_arena *arena, struct adv_config *config, adv_err *err)
 {
     const char *chip = cluster->chip.name;
-    struct writer writer = {arena, config, catalog, chip, false};
+    struct writer writer = {arena, config, catalog, chip, software->libtpu, false};
     config->flags_count = 0;
     if (plan->flags.scoped_vmem_limit_kib > 0) {
         char value[24];
@@ -153,6 +177,7 @@ adv_code adv_flags_write(const struct adv_plan *plan, const struct adv_cluster *
     for (int i = 0; i < BUNDLES; i++)
         if (state(&plan->flags, bundles[i].offset) == 1)
             put_bundle(&writer, find_bundle(catalog, bundles[i].bundle, chip));
+    put_refused_off(&writer);
     if (writer.full)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL,
                            "more than %d XLA flags, or the request's memory is used up", ADV_LIMIT_XLA_FLAGS);

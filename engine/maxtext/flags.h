@@ -10,6 +10,7 @@
 #include "engine/base/arena.h"
 #include "engine/catalog/catalog.h"
 #include "engine/spec/request.h"
+#include "engine/spec/software.h"
 
 #define ADV_FLAG_VMEM_LIMIT "xla_tpu_scoped_vmem_limit_kib"
 
@@ -33,14 +34,12 @@ struct adv_flags_reader {
  * and a leading LIBTPU_INIT_ARGS= are dropped. Findings are at `pointer`. */
 void adv_flags_read_text(struct adv_flags_reader *reader, const char *text, const char *pointer);
 
-/* Warns of flags that the pinned libtpu refuses on this chip ("refused-flag"). */
-void adv_flags_warn_refused(const struct adv_catalog *catalog, const struct adv_config *config,
-                            const char *chip, const char *at, adv_err *warnings);
-
-/* Fills config->flags ("--xla_…=value", each name once, a fixed order). Strings live in the arena or the
- * catalog. ADV_E_MEMORY: arena exhausted or more than ADV_LIMIT_XLA_FLAGS flags. */
+/* Fills config->flags ("--xla_…=value", each name once, a fixed order) with what this libtpu takes on the
+ * chip. Strings live in the arena or the catalog. ADV_E_MEMORY: arena exhausted or more than
+ * ADV_LIMIT_XLA_FLAGS flags. */
 ADV_MUST_CHECK adv_code adv_flags_write(const struct adv_plan *plan, const struct adv_cluster *cluster,
-                                        const struct adv_catalog *catalog, struct adv_arena *arena,
+                                        const struct adv_catalog *catalog,
+                                        const struct adv_software *software, struct adv_arena *arena,
                                         struct adv_config *config, adv_err *err);
 
 /* A switch by which two plans differ. */

@@ -151,23 +151,3 @@ void adv_flags_read_text(struct adv_flags_reader *reader, const char *text, cons
         if (*word && strcmp(word, "export") != 0) read_flag(reader, word, pointer);
     }
 }
-
-void adv_flags_warn_refused(const struct adv_catalog *catalog, const struct adv_config *config,
-                            const char *chip, const char *at, adv_err *warnings)
-{
-    for (int i = 0; i < config->flags_count; i++) {
-        char name[ADV_LIMIT_XLA_FLAG];
-        const char *equals = strchr(config->flags[i], '=');
-        if (!equals) continue;
-        (void)snprintf(name, sizeof name, "%.*s", (int)(equals - config->flags[i] - 2), config->flags[i] + 2);
-        const struct adv_catalog_flag *flag = adv_catalog_flag(catalog, name);
-        if (!flag || !adv_catalog_flag_refused(flag, equals + 1, chip)) continue;
-        if (flag->refused_value)
-            (void)adv_err_add(warnings, ADV_OK, at, "leave it out, or set it to false",
-                              "%s refuses %s=%s on %s", flag->refused_release, name, equals + 1, chip);
-        else
-            (void)adv_err_add(warnings, ADV_OK, at, "leave it out", "%s has no compile option %s",
-                              flag->refused_release, name);
-        adv_err_rule(warnings, "refused-flag");
-    }
-}

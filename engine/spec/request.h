@@ -7,6 +7,7 @@
 #include "engine/spec/cluster.h"
 #include "engine/spec/model.h"
 #include "engine/spec/plan.h"
+#include "engine/spec/software.h"
 #include "engine/spec/store_wish.h"
 
 /* One MaxText key as it was given, kept for the answer: values as JSON text. */
@@ -41,6 +42,7 @@ struct adv_estimate_request {
     enum adv_flops_convention flops_convention;
     unsigned include; /* bits of enum adv_include */
     struct adv_store_wish wish;
+    struct adv_software software; /* that the plan is for */
 };
 
 enum adv_objective {
@@ -94,6 +96,7 @@ struct adv_advise_request {
     unsigned include;         /* bits of enum adv_include */
     bool wants_sensitivities; /* of the first plan, in the answer */
     struct adv_store_wish wish;
+    struct adv_software software;    /* that plans are written for */
     adv_err job_warnings;            /* of the model and the machine; keys are at /pins */
     const struct adv_budget *budget; /* the caller's, not the document's; NULL = none */
 };

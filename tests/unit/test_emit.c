@@ -7,6 +7,7 @@
 #include "engine/json/decode_plan.h"
 #include "engine/json/encode_common.h"
 #include "engine/maxtext/changes.h"
+#include "engine/catalog/releases.h"
 #include "engine/maxtext/flags.h"
 #include "engine/maxtext/write.h"
 
@@ -81,7 +82,8 @@ static void emitted_keys_and_flags_decode_to_the_same_estimate_without_a_warning
                                               &fixture.err),
                              ADV_OK);
             assert_int_equal(adv_flags_write(&candidate->plan, &request->cluster, fixture.catalog,
-                                             &fixture.arena, &config, &fixture.err),
+                                             adv_catalog_pinned(fixture.catalog), &fixture.arena, &config,
+                                             &fixture.err),
                              ADV_OK);
             struct adv_plan plan;
             read_back(&fixture, &config, &plan);
@@ -193,8 +195,9 @@ static void each_flag_is_written_once_and_bundles_do_not_override_the_plan(void 
     plan.flags.sc_all_gather = 1;
     plan.flags.cf_all_gather = -1;
     plan.flags.host_offload_scheduling = 1;
-    assert_int_equal(adv_flags_write(&plan, &fixture.request->cluster, fixture.catalog, &fixture.arena,
-                                     &config, &fixture.err),
+    assert_int_equal(adv_flags_write(&plan, &fixture.request->cluster, fixture.catalog,
+                                     adv_catalog_pinned(fixture.catalog), &fixture.arena, &config,
+                                     &fixture.err),
                      ADV_OK);
     assert_true(config.flags_count > 10);
     for (int i = 0; i < config.flags_count; i++) {
@@ -421,7 +424,9 @@ static void no_flag_that_the_compiler_refuses_is_written(void **state)
         memset(&plan, 0, sizeof plan);
         memset(&plan.flags, 1, sizeof plan.flags); /* every switch on, so every bundle is written */
         plan.flags.scoped_vmem_limit_kib = 65536;
-        assert_int_equal(adv_flags_write(&plan, &cluster, catalog, &arena, &config, &err), ADV_OK);
+        assert_int_equal(
+            adv_flags_write(&plan, &cluster, catalog, adv_catalog_pinned(catalog), &arena, &config, &err),
+            ADV_OK);
         assert_true(config.flags_count > 5);
         for (int i = 0; i < config.flags_count; i++) {
             assert_null(strstr(config.flags[i], "xla_sc_disjoint_spmem"));

@@ -1,0 +1,74 @@
+#include "engine/catalog/releases.h"
+
+#include <string.h>
+
+#include "engine/catalog/catalog_data.h"
+
+const struct adv_catalog_releases *adv_catalog_releases(const struct adv_catalog *catalog)
+{
+    return &catalog->releases;
+}
+
+const struct adv_software *adv_catalog_pinned(const struct adv_catalog *catalog)
+{
+    return &catalog->releases.pinned;
+}
+
+const struct adv_catalog_refusal *adv_catalog_refusals(const struct adv_catalog *catalog, const char *libtpu,
+                                                       int *count)
+{
+    *count = 0;
+    for (int i = 0; i < catalog->releases.libtpu_count; i++) {
+        const struct adv_catalog_libtpu *release = &catalog->releases.libtpu[i];
+        if (strcmp(release->release, libtpu) != 0) continue;
+        *count = release->refusals_count;
+        return release->refusals;
+    }
+    return NULL;
+}
+
+bool adv_catalog_refusal_on(const struct adv_catalog_refusal *refusal, const char *chip)
+{
+    if (!refusal->value) return true;
+    for (int i = 0; i < refusal->chips_count; i++)
+        if (strcmp(refusal->chips[i], chip) == 0) return true;
+    return false;
+}
+
+bool adv_catalog_option_unknown(const struct adv_catalog *catalog, const char *libtpu, const char *flag)
+{
+    int count = 0;
+    const struct adv_catalog_refusal *refusals = adv_catalog_refusals(catalog, libtpu, &count);
+    for (int i = 0; i < count; i++)
+        if (!refusals[i].value && strcmp(refusals[i].flag, flag) == 0) return true;
+    return false;
+}
+
+const struct adv_catalog_key_range *adv_catalog_key_missing(const struct adv_catalog *catalog,
+                                                            const char *maxtext, const char *key)
+{
+    const struct adv_catalog_releases *releases = &catalog->releases;
+    int at = 0;
+    while (at < releases->maxtext_count && strcmp(releases->maxtext[at], maxtext) != 0) at++;
+    if (at == releases->maxtext_count) return NULL;
+    for (int i = 0; i < releases->keys_count; i++) {
+        const struct adv_catalog_key_range *range = &releases->keys[i];
+        if (strcmp(range->name, key) == 0) return at < range->since || at > range->last ? range : NULL;
+    }
+    return NULL;
+}
+
+const char *adv_catalog_jax_asks(const struct adv_catalog *catalog, const char *jax)
+{
+    for (int i = 0; i < catalog->releases.jax_count; i++)
+        if (strcmp(catalog->releases.jax[i].release, jax) == 0) return catalog->releases.jax[i].libtpu;
+    return NULL;
+}
+
+bool adv_catalog_release_matches(const char *asked, const char *release)
+{
+    const size_t length = strlen(asked);
+    if (length < 2 || strcmp(asked + length - 2, ".*") != 0) return strcmp(asked, release) == 0;
+    const size_t stem = length - 2;
+    return strncmp(asked, release, stem) == 0 && (release[stem] == '.' || release[stem] == '\0');
+}

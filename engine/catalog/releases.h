@@ -1,0 +1,72 @@
+/* releases.h: what releases of MaxText, JAX and libtpu know and refuse, as they said themselves (make
+ * releases).
+ *
+ * Strings live in the catalog. Thread safe.
+ */
+#ifndef ADV_CATALOG_RELEASES_H
+#define ADV_CATALOG_RELEASES_H
+
+#include "engine/catalog/catalog.h"
+#include "engine/spec/software.h"
+
+/* A flag that a libtpu does not take. */
+struct adv_catalog_refusal {
+    const char *flag;         /* without dashes */
+    const char *value;        /* that it refuses, also as its default; NULL: no such compile option at all */
+    const char *const *chips; /* on which; all when there is no such option */
+    int chips_count;
+    const char *const *with; /* "name=value": beside all of these only */
+    int with_count;
+};
+
+struct adv_catalog_libtpu {
+    const char *release;
+    struct adv_catalog_refusal *refusals;
+    int refusals_count;
+};
+
+/* A key that not every MaxText has. */
+struct adv_catalog_key_range {
+    const char *name;
+    int since, last; /* indices of adv_catalog_releases.maxtext */
+};
+
+struct adv_catalog_jax {
+    const char *release, *libtpu; /* the libtpu it asks for: "0.0.50.*" */
+};
+
+struct adv_catalog_releases {
+    struct adv_software pinned; /* what plans are for when a request does not say */
+    const char *const *maxtext; /* oldest first */
+    int maxtext_count;
+    struct adv_catalog_key_range *keys;
+    int keys_count;
+    struct adv_catalog_jax *jax;
+    int jax_count;
+    struct adv_catalog_libtpu *libtpu;
+    int libtpu_count;
+};
+
+const struct adv_catalog_releases *adv_catalog_releases(const struct adv_catalog *catalog);
+
+/* The releases of a request that names none. */
+const struct adv_software *adv_catalog_pinned(const struct adv_catalog *catalog);
+
+/* Whether this libtpu does not have the compile option; false where nobody has asked it.
+ */
+bool adv_catalog_option_unknown(const struct adv_catalog *catalog, const char *libtpu, const char *flag);
+
+/* The refusals of a libtpu; NULL and 0 where it was not asked. */
+const struct adv_catalog_refusal *adv_catalog_refusals(const struct adv_catalog *catalog, const char *libtpu,
+                                                       int *count);
+bool adv_catalog_refusal_on(const struct adv_catalog_refusal *refusal, const char *chip);
+
+/* Which releases have the key, when this one does not; NULL: it has. */
+const struct adv_catalog_key_range *adv_catalog_key_missing(const struct adv_catalog *catalog,
+                                                            const char *maxtext, const char *key);
+
+/* The libtpu that a JAX release asks for, NULL unknown; whether a libtpu is one of those. */
+const char *adv_catalog_jax_asks(const struct adv_catalog *catalog, const char *jax);
+bool adv_catalog_release_matches(const char *asked, const char *release);
+
+#endif

@@ -1,0 +1,137 @@
+#include "engine/maxtext/software.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/maxtext/flags.h"
+
+/* The value of flag `name` among "--name=value"; NULL when it is not given. */
+static const char *value_of(const char *name, size_t length, const char *const *flags, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strncmp(flags[i], "--", 2) == 0 && strncmp(flags[i] + 2, name, length) == 0 &&
+            flags[i][2 + length] == '=')
+            return flags[i] + 3 + length;
+    return NULL;
+}
+
+bool adv_software_meets(const struct adv_catalog_refusal *refusal, const char *const *flags, int count)
+{
+    const char *own = value_of(refusal->flag, strlen(refusal->flag), flags, count);
+    if (!refusal->value || (own && strcmp(own, refusal->value) != 0)) return false;
+    for (int i = 0; i < refusal->with_count; i++) {
+        const size_t length = strcspn(refusal->with[i], "=");
+        const char *value = value_of(refusal->with[i], length, flags, count);
+        if (!value || strcmp(value, refusal->with[i] + length + 1) != 0) return false;
+    }
+    return true;
+}
+
+/* The last of the flags that a refusal takes is the one that gives way. */
+static void give_way(const struct adv_catalog_refusal *refusal, struct adv_flags *flags)
+{
+    char name[ADV_LIMIT_XLA_FLAG];
+    if (refusal->with_count == 0) return;
+    const char *last = refusal->with[refusal->with_count - 1];
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(last, "="), last);
+    signed char *own = adv_flags_switch(flags, name);
+    if (own) *own = 0;
+}
+
+void adv_software_settle(const struct adv_catalog *catalog, const struct adv_software *software,
+                         struct adv_chip *chip)
+{
+    int count = 0;
+    const struct adv_catalog_refusal *refusals = adv_catalog_refusals(catalog, software->libtpu, &count);
+    for (int i = 0; i < count; i++) {
+        if (!refusals[i].value || !adv_catalog_refusal_on(&refusals[i], chip->name)) continue;
+        give_way(&refusals[i], &chip->recipe.flags);
+        give_way(&refusals[i], &chip->recipe.flags_with_experts);
+    }
+}
+
+static void warn_of_unknown(const struct adv_catalog *catalog, const struct adv_software *software,
+                            const char *flag, const char *at, adv_err *warnings)
+{
+    char name[ADV_LIMIT_XLA_FLAG];
+    const char *equals = strchr(flag, '=');
+    if (!equals || strncmp(flag, "--", 2) != 0) return;
+    (void)snprintf(name, sizeof name, "%.*s", (int)(equals - flag - 2), flag + 2);
+    if (!adv_catalog_option_unknown(catalog, software->libtpu, name)) return;
+    (void)adv_err_add(warnings, ADV_OK, at, "leave it out", "libtpu %s has no compile option %s",
+                      software->libtpu, name);
+    adv_err_rule(warnings, "refused-flag");
+}
+
+static void warn_of_refusal(const struct adv_software *software, const struct adv_catalog_refusal *refusal,
+                            const char *chip, const char *at, adv_err *warnings)
+{
+    char hint[ADV_LIMIT_DETAIL];
+    const char *beside = refusal->with_count > 0 ? refusal->with[refusal->with_count - 1] : "these flags";
+    (void)snprintf(hint, sizeof hint, "add --%s=false", refusal->flag);
+    (void)adv_err_add(warnings, ADV_OK, at, hint, "libtpu %s refuses %s=%s, its default, on %s beside %s",
+                      software->libtpu, refusal->flag, refusal->value, chip, beside);
+    adv_err_rule(warnings, "refused-flag");
+}
+
+void adv_software_warn_flags(const struct adv_catalog *catalog, const struct adv_software *software,
+                             const struct adv_config *config, const char *chip, const char *at,
+                             adv_err *warnings)
+{
+    int count = 0;
+    const struct adv_catalog_refusal *refusals = adv_catalog_refusals(catalog, software->libtpu, &count);
+    for (int i = 0; i < config->flags_count; i++)
+        warn_of_unknown(catalog, software, config->flags[i], at, warnings);
+    const char *said = NULL; /* one finding a flag */
+    for (int i = 0; i < count; i++) {
+        if (!adv_catalog_refusal_on(&refusals[i], chip) || (said && strcmp(said, refusals[i].flag) == 0) ||
+            !adv_software_meets(&refusals[i], config->flags, config->flags_count))
+            continue;
+        warn_of_refusal(software, &refusals[i], chip, at, warnings);
+        said = refusals[i].flag;
+    }
+}
+
+int adv_software_find_keys(const struct adv_catalog *catalog, const struct adv_software *software,
+                           const struct adv_config *config, const char *at, adv_err *findings)
+{
+    const struct adv_catalog_releases *releases = adv_catalog_releases(catalog);
+    /* Of an old key the reader of the configuration has spoken, with its present name. */
+    const bool pinned = strcmp(software->maxtext, releases->pinned.maxtext) == 0;
+    int found = 0;
+    for (int i = 0; i < config->count; i++) {
+        const char *key = config->entries[i].key;
+        const struct adv_catalog_key_range *range = adv_catalog_key_missing(catalog, software->maxtext, key);
+        if (!range || (pinned && adv_catalog_old_key(catalog, key))) continue;
+        char pointer[ADV_LIMIT_POINTER], hint[ADV_LIMIT_DETAIL];
+        (void)snprintf(hint, sizeof hint, "MaxText %s to %s have it", releases->maxtext[range->since],
+                       releases->maxtext[range->last]);
+        (void)adv_err_add(findings, ADV_OK, adv_json_pointer(pointer, at, key), hint,
+                          "MaxText %s does not know %s and refuses the configuration", software->maxtext,
+                          key);
+        adv_err_rule(findings, "key-not-in-release");
+        found++;
+    }
+    return found;
+}
+
+void adv_software_warn_pair(const struct adv_catalog *catalog, const struct adv_software *software,
+                            adv_err *warnings)
+{
+    const char *asked = adv_catalog_jax_asks(catalog, software->jax);
+    int count = 0;
+    if (!adv_catalog_refusals(catalog, software->libtpu, &count)) {
+        (void)adv_err_add(warnings, ADV_OK, "/software/libtpu", "verify the plan with that release",
+                          "which flags libtpu %s takes is not known", software->libtpu);
+        adv_err_rule(warnings, "libtpu-not-known");
+    }
+    if (!asked || adv_catalog_release_matches(asked, software->libtpu)) return;
+    char hint[ADV_LIMIT_DETAIL];
+    (void)snprintf(hint, sizeof hint, "pip install --no-deps 'libtpu==%s'", asked);
+    (void)adv_err_add(
+        warnings, ADV_OK, "/software/libtpu", hint,
+        "JAX %s asks for libtpu %s, not %s: another assigns buffers differently and may need more "
+        "memory than is predicted",
+        software->jax, asked, software->libtpu);
+    adv_err_rule(warnings, "libtpu-not-asked-for");
+}

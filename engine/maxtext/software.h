@@ -1,0 +1,34 @@
+/* software.h: a configuration before the releases that it is for. */
+#ifndef ADV_MAXTEXT_SOFTWARE_H
+#define ADV_MAXTEXT_SOFTWARE_H
+
+#include "engine/catalog/releases.h"
+#include "engine/spec/request.h"
+
+/* Warns of flags that this libtpu does not take on the chip ("refused-flag"): an option that it does not
+ * know, a value that it refuses, and one that it refuses although nobody has given it, because other flags
+ * bring it in. */
+void adv_software_warn_flags(const struct adv_catalog *catalog, const struct adv_software *software,
+                             const struct adv_config *config, const char *chip, const char *at,
+                             adv_err *warnings);
+
+/* Findings about keys that this MaxText does not have ("key-not-in-release"), which it refuses; how many. */
+int adv_software_find_keys(const struct adv_catalog *catalog, const struct adv_software *software,
+                           const struct adv_config *config, const char *at, adv_err *findings);
+
+/* Warns of a libtpu that this JAX did not ask for ("libtpu-not-asked-for"), and of one whose flags are not
+ * known
+ * ("libtpu-not-known"). */
+void adv_software_warn_pair(const struct adv_catalog *catalog, const struct adv_software *software,
+                            adv_err *warnings);
+
+/* Takes out of the chip's published flags what this libtpu refuses beside others, so that plans are searched,
+ * priced and written without it. */
+void adv_software_settle(const struct adv_catalog *catalog, const struct adv_software *software,
+                         struct adv_chip *chip);
+
+/* Whether `flags` are what is refused: all that it takes are there, and the flag itself is not said to be
+ * another value than the refused one, which is its default. */
+bool adv_software_meets(const struct adv_catalog_refusal *refusal, const char *const *flags, int count);
+
+#endif

@@ -1,0 +1,227 @@
+/* What releases of MaxText, JAX and libtpu take: the pinned ones are one everywhere, and advice is for a
+ * release. */
+#include "tests/unit/check.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/advise.h"
+#include "engine/catalog/releases.h"
+#include "engine/maxtext/run.h"
+#include "engine/maxtext/software.h"
+
+#define FUSION "xla_tpu_enable_async_collective_fusion"
+
+static struct adv_catalog *catalog;
+
+static int load(void **state)
+{
+    (void)state;
+    adv_err err;
+    adv_err_init(&err);
+    catalog = adv_catalog_load(NULL, &err);
+    return catalog ? 0 : -1;
+}
+
+static int drop(void **state)
+{
+    (void)state;
+    adv_catalog_free(catalog);
+    return 0;
+}
+
+static json_t *answer(enum adv_request_kind kind, const char *text)
+{
+    struct adv_answer answer;
+    adv_err err;
+    adv_err_init(&err);
+    assert_int_equal(adv_answer_request(catalog, kind, text, strlen(text), &answer, &err), ADV_OK);
+    json_t *root = json_loads(answer.json, 0, NULL);
+    adv_answer_free(&answer);
+    assert_non_null(root);
+    return root;
+}
+
+/* The finding with the code in a list of warnings or findings, NULL without. */
+static const json_t *coded(const json_t *list, const char *code)
+{
+    size_t index;
+    json_t *finding;
+    json_array_foreach((json_t *)(uintptr_t)list, index,
+                       finding) if (strcmp(json_string_value(json_object_get(finding, "code")), code) ==
+                                    0) return finding;
+    return NULL;
+}
+
+static void the_pinned_releases_are_those_of_the_verifier_and_of_emitted_files(void **state)
+{
+    (void)state;
+    json_t *versions = json_load_file("server/verifier/versions.json", 0, NULL);
+    const struct adv_software *pinned = adv_catalog_pinned(catalog);
+    assert_string_equal(pinned->maxtext, json_string_value(json_object_get(versions, "maxtext")));
+    assert_string_equal(pinned->jax, json_string_value(json_object_get(versions, "jax")));
+    assert_string_equal(pinned->libtpu, json_string_value(json_object_get(versions, "libtpu")));
+    assert_string_equal(pinned->maxtext, ADV_MAXTEXT_VERSION);
+    json_decref(versions);
+}
+
+static void the_pinned_libtpu_is_the_one_that_the_pinned_jax_asks_for(void **state)
+{
+    (void)state;
+    const struct adv_software *pinned = adv_catalog_pinned(catalog);
+    const char *asked = adv_catalog_jax_asks(catalog, pinned->jax);
+    assert_non_null(asked);
+    assert_true(adv_catalog_release_matches(asked, pinned->libtpu));
+    assert_true(adv_catalog_release_matches("0.0.50.*", "0.0.50"));
+    assert_false(adv_catalog_release_matches("0.0.5.*", "0.0.50"));
+    assert_false(adv_catalog_release_matches("0.0.50", "0.0.50.1"));
+}
+
+static int count_flags(const json_t *flags, const char *flag)
+{
+    size_t index;
+    json_t *item;
+    int count = 0;
+    json_array_foreach((json_t *)(uintptr_t)flags, index, item) count +=
+        strcmp(json_string_value(item), flag) == 0;
+    return count;
+}
+
+/* libtpu refused the first plans of v6e and v5p: their fused collectives need an option that is on by default
+ * and not supported there. */
+static void no_ranked_plan_has_flags_that_the_pinned_libtpu_refuses(void **state)
+{
+    (void)state;
+    static const char *const machines[] = {"\"v6e\",\"topology\":\"4x4\"", "\"v5p\",\"topology\":\"2x2x4\"",
+                                           "\"v5e\",\"topology\":\"8x8\"", "\"v4\",\"topology\":\"2x4x4\"",
+                                           "\"tpu7x\",\"topology\":\"2x2x4\""};
+    int off = 0;
+    for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
+        char text[512];
+        (void)snprintf(text, sizeof text,
+                       "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":%s},\"workload\":{\"seq_len\":8192,"
+                       "\"global_batch_sequences\":128},\"search\":{\"top_k\":5}}",
+                       machines[m]);
+        json_t *root = answer(ADV_REQUEST_ADVISE, text), *plan;
+        size_t index;
+        assert_true(json_array_size(json_object_get(root, "ranked")) > 0);
+        json_array_foreach(json_object_get(root, "ranked"), index, plan)
+        {
+            const json_t *estimate = json_object_get(plan, "estimate");
+            assert_null(coded(json_object_get(estimate, "warnings"), "refused-flag"));
+            assert_null(coded(json_object_get(estimate, "warnings"), "key-not-in-release"));
+            off += count_flags(json_object_get(plan, "xla_flags"), "--" FUSION "_fuse_all_gather=false");
+        }
+        json_decref(root);
+    }
+    assert_true(off > 0); /* else this test has lost its plans */
+}
+
+static void a_flag_is_refused_by_its_default_too_and_only_beside_what_brings_it(void **state)
+{
+    (void)state;
+    static const char head[] =
+        "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\"},"
+        "\"config\":{\"per_device_batch_size\":1,\"max_target_length\":4096},\"xla_flags\":";
+    static const struct {
+        const char *flags;
+        bool refused;
+    } cases[] = {
+        {"[\"--xla_enable_async_all_gather=true\",\"--" FUSION "_fuse_all_gather=true\"]", true},
+        {"[\"--xla_enable_async_all_gather=true\",\"--" FUSION "_fuse_all_gather=true\",\"--" FUSION
+         "=true\"]",
+         true},
+        {"[\"--xla_enable_async_all_gather=true\",\"--" FUSION "_fuse_all_gather=true\",\"--" FUSION
+         "=false\"]",
+         false},
+        {"[\"--" FUSION "_fuse_all_gather=true\"]", false},
+        {"[\"--xla_sc_disjoint_spmem=true\"]", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        (void)snprintf(text, sizeof text, "%s%s}", head, cases[i].flags);
+        json_t *root = answer(ADV_REQUEST_ESTIMATE, text);
+        assert_int_equal(coded(json_object_get(root, "warnings"), "refused-flag") != NULL, cases[i].refused);
+        json_decref(root);
+    }
+}
+
+static void lint_says_what_a_release_refuses(void **state)
+{
+    (void)state;
+    const struct adv_catalog_releases *releases = adv_catalog_releases(catalog);
+    assert_true(releases->keys_count > 0 && releases->maxtext_count > 1);
+    const struct adv_catalog_key_range *late = NULL;
+    for (int i = 0; i < releases->keys_count && !late; i++)
+        if (releases->keys[i].since > 0 && releases->keys[i].last == releases->maxtext_count - 1 &&
+            strcmp(releases->keys[i].name, "use_tokamax_splash") == 0)
+            late = &releases->keys[i];
+    assert_non_null(late);
+    for (int i = 0; i < releases->maxtext_count; i++) {
+        char text[256];
+        (void)snprintf(text, sizeof text,
+                       "{\"config\":{\"base_emb_dim\":4096,\"%s\":true},\"software\":{\"maxtext\":\"%s\"}}",
+                       late->name, releases->maxtext[i]);
+        json_t *root = answer(ADV_REQUEST_LINT, text);
+        const json_t *found = coded(json_object_get(root, "findings"), "key-not-in-release");
+        assert_int_equal(found != NULL, i < late->since);
+        if (found) {
+            assert_string_equal(json_string_value(json_object_get(found, "severity")), "error");
+            assert_true(json_is_false(json_object_get(root, "valid")));
+        }
+        json_decref(root);
+    }
+}
+
+static void a_libtpu_that_the_jax_did_not_ask_for_is_a_warning(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *software;
+        bool warned;
+    } cases[] = {{"{}", false}, {"{\"libtpu\":\"0.0.52\"}", true}, {"{\"libtpu\":\"0.0.50.1\"}", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256];
+        (void)snprintf(text, sizeof text, "{\"config\":{\"base_emb_dim\":4096},\"software\":%s}",
+                       cases[i].software);
+        json_t *root = answer(ADV_REQUEST_LINT, text);
+        assert_int_equal(coded(json_object_get(root, "findings"), "libtpu-not-asked-for") != NULL,
+                         cases[i].warned);
+        json_decref(root);
+    }
+}
+
+static void what_is_not_known_of_a_release_is_said(void **state)
+{
+    (void)state;
+    static const char maxtext[] = "{\"config\":{\"base_emb_dim\":4096},\"software\":{\"maxtext\":\"9.9\"}}";
+    json_t *root = answer(ADV_REQUEST_LINT, maxtext);
+    const json_t *finding = json_array_get(json_object_get(root, "findings"), 0);
+    assert_string_equal(json_string_value(json_object_get(finding, "pointer")), "/software/maxtext");
+    assert_non_null(strstr(json_string_value(json_object_get(finding, "hint")), ADV_MAXTEXT_VERSION));
+    json_decref(root);
+    static const char libtpu[] = "{\"config\":{\"base_emb_dim\":4096},\"software\":{\"libtpu\":\"9.9\"}}";
+    root = answer(ADV_REQUEST_LINT, libtpu);
+    assert_non_null(coded(json_object_get(root, "findings"), "libtpu-not-known"));
+    json_decref(root);
+    static const char wrong[] = "{\"config\":{\"base_emb_dim\":4096},\"software\":{\"libtpu\":\"newest\"}}";
+    root = answer(ADV_REQUEST_LINT, wrong);
+    assert_true(json_is_false(json_object_get(root, "valid")));
+    json_decref(root);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_pinned_releases_are_those_of_the_verifier_and_of_emitted_files),
+        cmocka_unit_test(the_pinned_libtpu_is_the_one_that_the_pinned_jax_asks_for),
+        cmocka_unit_test(no_ranked_plan_has_flags_that_the_pinned_libtpu_refuses),
+        cmocka_unit_test(a_flag_is_refused_by_its_default_too_and_only_beside_what_brings_it),
+        cmocka_unit_test(lint_says_what_a_release_refuses),
+        cmocka_unit_test(a_libtpu_that_the_jax_did_not_ask_for_is_a_warning),
+        cmocka_unit_test(what_is_not_known_of_a_release_is_said),
+    };
+    return cmocka_run_group_tests(tests, load, drop);
+}

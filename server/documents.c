@@ -14,11 +14,6 @@
 static const char *const collections[ADV_CATALOG_COLLECTIONS] = {"models", "chips", "topologies", "kernels",
                                                                  "keys"};
 
-const char *adv_documents_collection_name(int index)
-{
-    return collections[index];
-}
-
 int adv_documents_collection(const char *name)
 {
     for (int i = 0; i < ADV_CATALOG_COLLECTIONS; i++)

@@ -29,8 +29,7 @@ struct adv_documents {
     struct adv_document collections[ADV_CATALOG_COLLECTIONS];
 };
 
-/* Name of a collection ("models", …) by index, and back; -1 when there is none of that name. */
-const char *adv_documents_collection_name(int index);
+/* The index of a collection ("models", …) by its name; -1: there is none. */
 int adv_documents_collection(const char *name);
 
 ADV_MUST_CHECK adv_code adv_documents_make(const struct adv_catalog *catalog,

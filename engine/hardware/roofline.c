@@ -8,42 +8,6 @@ double adv_roofline_ici_intensity(const struct adv_chip *chip, int axes, bool ac
     return chip->peak_bf16_flops_per_s_per_chip / (2.0 * axes * link);
 }
 
-double adv_roofline_d2d_intensity(const struct adv_chip *chip)
-{
-    return chip->peak_bf16_flops_per_s_per_chip / (2.0 * chip->d2d_bytes_per_s);
-}
-
-double adv_roofline_hbm_intensity(const struct adv_chip *chip, bool achieved)
-{
-    double rate = chip->hbm_bytes_per_s_per_chip * (achieved ? chip->hbm_achieved_frac : 1.0);
-    return chip->peak_bf16_flops_per_s_per_chip / rate;
-}
-
-double adv_roofline_dcn_intensity(const struct adv_chip *chip)
-{
-    return chip->peak_bf16_flops_per_s_per_chip / chip->dcn_bytes_per_s_per_chip;
-}
-
-double adv_roofline_min_tokens_per_chip(const struct adv_chip *chip, int axes, double sparsity, bool achieved)
-{
-    return adv_roofline_ici_intensity(chip, axes, achieved) * sparsity;
-}
-
-double adv_roofline_min_mlp_dim(const struct adv_chip *chip, int tensor_parallelism, bool achieved)
-{
-    return adv_roofline_ici_intensity(chip, 1, achieved) * tensor_parallelism;
-}
-
-double adv_roofline_max_tensor_parallelism(const struct adv_chip *chip, double mlp_dim, bool achieved)
-{
-    return mlp_dim / adv_roofline_ici_intensity(chip, 1, achieved);
-}
-
-double adv_roofline_min_mlp_dim_on_cores(const struct adv_chip *chip)
-{
-    return 2.0 * adv_roofline_d2d_intensity(chip);
-}
-
 double adv_roofline_min_expert_mlp_dim(const struct adv_chip *chip, int expert_parallelism, bool achieved)
 {
     return adv_roofline_ici_intensity(chip, 1, achieved) * expert_parallelism / 4.0;

@@ -325,13 +325,6 @@ bool adv_json_choice(const json_t *object, const char *at, const char *member, e
     return false;
 }
 
-bool adv_json_same_value(const json_t *a, const json_t *b)
-{
-    if (json_is_number(a) && json_is_number(b))
-        return !(json_number_value(a) < json_number_value(b) || json_number_value(a) > json_number_value(b));
-    return json_equal((json_t *)(uintptr_t)a, (json_t *)(uintptr_t)b);
-}
-
 bool adv_json_is_object(const json_t *value, const char *at, adv_err *err)
 {
     if (json_is_object(value)) return true;

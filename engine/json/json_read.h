@@ -63,9 +63,6 @@ json_t *adv_json_array(const json_t *object, const char *at, const char *member,
 bool adv_json_choice(const json_t *object, const char *at, const char *member, enum adv_json_need need,
                      const char *const *names, int names_count, int *index, adv_err *err);
 
-/* Equal as JSON, or numbers of one value (1 and 1.0). */
-bool adv_json_same_value(const json_t *a, const json_t *b);
-
 /* `value` must be an object: adds ADV_E_INVALID at `at` otherwise. */
 bool adv_json_is_object(const json_t *value, const char *at, adv_err *err);
 

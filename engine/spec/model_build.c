@@ -63,16 +63,6 @@ const char *adv_decoder_name(enum adv_decoder decoder)
     return decoder_names[decoder];
 }
 
-bool adv_decoder_from_name(const char *name, enum adv_decoder *decoder)
-{
-    for (int i = 0; i < ADV_DECODER_COUNT; i++) {
-        if (strcmp(name, decoder_names[i]) != 0) continue;
-        *decoder = (enum adv_decoder)i;
-        return true;
-    }
-    return false;
-}
-
 void adv_model_keys_defaults(struct adv_model_keys *keys)
 {
     memset(keys, 0, sizeof *keys);

@@ -100,9 +100,6 @@ struct adv_model_keys {
 /* MaxText's defaults; the keys that must be given are -1. */
 void adv_model_keys_defaults(struct adv_model_keys *keys);
 
-/* By MaxText's decoder_block name; false when there is no layer table for it. */
-bool adv_decoder_from_name(const char *name, enum adv_decoder *decoder);
-
 /* Makes `model` from `keys` (global_parameter_scale applied). All inconsistencies are reported at once with
  * pointers `at`/key: ADV_E_INVALID for dims that do not go together, ADV_E_UNSUPPORTED for more layer kinds
  * than the table holds. Pure; allocates nothing. */

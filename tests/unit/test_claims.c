@@ -263,7 +263,7 @@ static void tensor_parallelism_of_4_is_flagged_on_70b(void **state)
     (void)state;
     char text[8192];
     const struct adv_chip *chip = &adv_catalog_chip(catalog, "tpu7x")->chip;
-    assert_within(adv_roofline_max_tensor_parallelism(chip, 28672, false), 2.4, 2.6);
+    assert_within(28672 / adv_roofline_ici_intensity(chip, 1, false), 2.4, 2.6);
     claim_text(
         text, "llama3.1-70b", CUBE,
         "\"per_device_batch_size\":1,\"ici_fsdp_parallelism\":32,\"ici_tensor_parallelism\":4," AT_8K TUNED,

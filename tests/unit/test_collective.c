@@ -1,8 +1,6 @@
 #include "tests/unit/check.h"
 #include "tests/unit/machine.h"
 
-#include "engine/hardware/host.h"
-
 /* Constants without launch costs and losses: the times are then the formulas of collective.h by hand. */
 static const struct adv_constants perfect = {
     .all_reduce_multi_axis_frac = 1,
@@ -206,18 +204,6 @@ static void slices_exchange_over_each_chips_share_of_the_dcn(void **state)
                  0.0, 0.0);
 }
 
-static void devices_of_a_chip_share_its_host_link(void **state)
-{
-    (void)state;
-    struct adv_cluster tpu7x = machine("tpu7x", 4, 4, 4), v6e = machine("v6e", 2, 4, 1);
-    struct adv_constants constants = {.pcie_launch_s = 1e-5};
-    assert_close(adv_host_bytes_per_s_per_device(&tpu7x), 16e9, 1e-12);
-    assert_close(adv_host_bytes_per_s_per_device(&v6e), 32e9, 1e-12);
-    assert_close(adv_host_transfer_s(&tpu7x, &constants, 16e9, 10), 1.0001, 1e-12);
-    assert_close(adv_host_transfer_s(&tpu7x, &constants, 0, 10), 0.0, 0.0);
-    assert_close(adv_host_dram_bytes_per_device(&tpu7x), 120e9, 1e-12); /* 960 GB, 4 chips, 8 devices */
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,7 +221,6 @@ int main(void)
         cmocka_unit_test(latency_counts_the_hops_to_the_farthest_chip),
         cmocka_unit_test(a_permute_sends_over_one_link_and_cores_share_it),
         cmocka_unit_test(slices_exchange_over_each_chips_share_of_the_dcn),
-        cmocka_unit_test(devices_of_a_chip_share_its_host_link),
     };
     return run_group(tests);
 }

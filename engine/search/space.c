@@ -10,6 +10,7 @@
 #include "engine/search/space_batch.h"
 #include "engine/search/space_choices.h"
 #include "engine/search/space_pipelines.h"
+#include "engine/spec/plan_rules.h"
 
 /* Axes whose ICI degree is enumerated, in this order; fsdp takes what is left of the slice. */
 static const enum adv_axis searched[] = {
@@ -105,8 +106,7 @@ static void write_mesh(const struct adv_space *space, const struct adv_family *f
     plan->pipeline_microbatches = family->pipeline_microbatches;
     plan->layers_per_stage = family->layers_per_stage;
     plan->cp_strategy = (enum adv_cp_strategy)family->cp_strategy;
-    if (plan->cp_strategy == ADV_CP_ULYSSES)
-        plan->cp_load_balance = false; /* its rule: sequence order is kept */
+    if (adv_plan_keeps_order(plan, &space->request->model)) plan->cp_load_balance = false;
     plan->allow_split_physical_axes = plan->allow_split_physical_axes || family->split_axes;
     plan->two_stage_gather = family->two_stage_gather;
     if (!space->request->tiles_pinned) fit_blocks(plan);

@@ -392,6 +392,8 @@ static void fill_model(const struct adv_model_keys *keys, const struct scaled *d
     model->layers_count = (int)dims->layers;
     model->ties_embedding = keys->logits_via_embedding;
     model->mesh_axes = keys->mesh_axes;
+    model->is_multimodal = keys->is_multimodal;
+    model->splits_batch = keys->splits_batch;
     model->without_maxtext = keys->without_maxtext;
     model->cannot_scan = keys->cannot_scan || keys->decoder_block == ADV_DECODER_GEMMA4_SMALL;
     model->has_learned_positions = keys->trainable_position_size > 0;

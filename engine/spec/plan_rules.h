@@ -62,6 +62,14 @@ double adv_rule_sequences_per_microbatch(const struct adv_plan *plan, const stru
 bool adv_rule_dq_reduction(const struct adv_rule_facts *facts, struct adv_rule_report *report);
 bool adv_rule_sparse_attention_kernel(const struct adv_rule_facts *facts, struct adv_rule_report *report);
 bool adv_rule_load_balance(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+
+/* Whether context parallelism must leave the sequence in its order. */
+bool adv_plan_keeps_order(const struct adv_plan *plan, const struct adv_model *model);
+bool adv_rule_linear_context(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+bool adv_rule_compressed_context(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+bool adv_rule_multimodal_context(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+bool adv_rule_batch_split_format(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+bool adv_rule_hash_routing(const struct adv_rule_facts *facts, struct adv_rule_report *report);
 bool adv_rule_ring(const struct adv_rule_facts *facts, struct adv_rule_report *report);
 bool adv_rule_ulysses(const struct adv_rule_facts *facts, struct adv_rule_report *report);
 bool adv_rule_usp(const struct adv_rule_facts *facts, struct adv_rule_report *report);

@@ -158,9 +158,8 @@ bool adv_rule_fp8_full(const struct adv_rule_facts *facts, struct adv_rule_repor
 bool adv_rule_fp8_accumulation(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     int steps = facts->plan->gradient_accumulation_steps;
-    if (facts->plan->quantization != ADV_QUANT_FP8 || facts->plan->use_qwix || steps == 1) return false;
-    return adv_rule_broken(report, "/config/gradient_accumulation_steps",
-                           "use 1, or quantization fp8_full with qwix",
+    if (facts->plan->quantization != ADV_QUANT_FP8 || steps == 1) return false; /* types.py:4977 */
+    return adv_rule_broken(report, "/config/gradient_accumulation_steps", "use 1, or quantization fp8_full",
                            "quantization fp8 does not work with %d accumulation steps", steps);
 }
 

@@ -1,0 +1,65 @@
+/* plan_rules_model.c: what MaxText refuses of single models' blocks. */
+#include "engine/spec/plan.h"
+#include "engine/spec/plan_rules.h"
+
+static bool has_linear_layers(const struct adv_model *model)
+{
+    bool any = false;
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        any |= model->layers[i].attention == ADV_ATTENTION_LINEAR;
+    return any;
+}
+
+bool adv_plan_keeps_order(const struct adv_plan *plan, const struct adv_model *model)
+{
+    return plan->cp_strategy == ADV_CP_ULYSSES || has_linear_layers(model);
+}
+
+/* types.py:5377 of MaxText 0.2.5 */
+bool adv_rule_linear_context(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    if (facts->context == 1 || !facts->plan->cp_load_balance || !has_linear_layers(facts->model))
+        return false;
+    return adv_rule_broken(
+        report, "/config/context_parallel_load_balance", "set it to false",
+        "gated delta net layers carry a state along the sequence, which load balancing reorders");
+}
+
+/* types.py:5177 */
+bool adv_rule_compressed_context(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    bool compresses = false;
+    for (int i = 0; i < facts->model->layer_kinds_count; i++)
+        compresses |= facts->model->layers[i].compress_ratio > 0;
+    if (facts->context * facts->ulysses == 1 || !compresses) return false;
+    return adv_rule_broken(report, "/config/ici_context_parallelism", "set it to 1",
+                           "compressed attention takes no context parallelism, which is %d",
+                           facts->context * facts->ulysses);
+}
+
+/* types.py:5035 */
+bool adv_rule_hash_routing(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    if (!facts->plan->use_ring_of_experts || facts->model->decoder != ADV_DECODER_DEEPSEEK4) return false;
+    return adv_rule_broken(report, "/config/use_ring_of_experts", "set it to false",
+                           "the hash routing of DeepSeek V4 does not run with a ring of experts");
+}
+
+/* types.py:3987, 5242, 5291 */
+bool adv_rule_multimodal_context(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    if (!facts->model->is_multimodal || facts->plan->cp_strategy == ADV_CP_ALL_GATHER) return false;
+    return adv_rule_broken(report, "/config/context_parallel_strategy", "use all_gather",
+                           "%s is multimodal, which only all_gather takes", facts->model->name);
+}
+
+/* types.py:5456 */
+bool adv_rule_batch_split_format(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    const enum adv_quantization quantization = facts->plan->quantization;
+    if (!facts->model->splits_batch || quantization == ADV_QUANT_NONE || quantization == ADV_QUANT_FP8_FULL)
+        return false;
+    return adv_rule_broken(report, "/config/quantization", "set fp8_full, or leave it out",
+                           "the batch-split schedule of %s takes no %s", facts->model->name,
+                           adv_quantization_name(quantization));
+}

@@ -24,6 +24,7 @@ check "it has the Python of the pinned releases" \
     verifier "^ARG PYTHON=python:$(sed -n 's/.*"python": *"\([^"]*\)".*/\1/p' server/verifier/versions.json)-slim"
 check "it installs the environment by the program's own command" verifier '^RUN /usr/local/bin/tpu-advisor verify --install$'
 check "the Kubernetes manifests hold by their schema" node --test tests/docker/k8s.test.mjs
+check "proxy, monitoring and kustomize hold together" node --test tests/docker/operate.test.mjs
 check "compose.yaml with tokens is valid" docker-compose -f docker/compose.yaml -f docker/compose.tokens.yaml config -q
 check "the base image can be chosen" dockerfile '^ARG BASE=debian:bookworm-slim$'
 check "the image runs as a numeric user" dockerfile '^USER [1-9][0-9]*:[1-9][0-9]*$'

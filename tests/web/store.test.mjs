@@ -162,6 +162,32 @@ test('a log beside a stored plan: predicted against measured, on the plan and on
   assert.deepEqual(opened.complaints, [], 'the console stays free of errors');
 });
 
+test('a project is calibrated by its measurements, in force and reverted', async () => {
+  const { page } = opened;
+  const id = await adviseAndStore(page, 'calibrated&project=web-cal', '1');
+  const { response } = await (await fetch(`${process.env.ORIGIN}/v1/runs/${id}`)).json();
+  for (const day of [1, 2, 3, 4])
+    await fetch(`${process.env.ORIGIN}/v1/runs/${id}/measurements`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ step_time_s: response.ranked[0].estimate.step_time_s * 1.1, source: 'test', at: `2026-11-0${day}T00:00:00Z` }),
+    });
+  await page.goto(`${process.env.ORIGIN}/#/accuracy?project=web-cal`);
+  await page.getByText('No project is calibrated.').waitFor();
+  await page.getByRole('button', { name: 'Fit', exact: true }).click();
+  const list = page.getByRole('table', { name: 'Calibrations, newest first' });
+  await list.waitFor();
+  assert.match(await list.innerText(), /v6e step time \+\d+\.\d % from 4 measurements, trusted \d+ %; mean error 9\.1 %/);
+  await list.getByRole('button', { name: 'Activate' }).click();
+  await list.getByText('in force', { exact: true }).waitFor();
+  await list.getByText('Effect on every measured plan').click();
+  await page.getByRole('table', { name: 'Measured plans before and after' }).waitFor();
+  assert.deepEqual(await axe(page), []);
+  await list.getByRole('button', { name: 'Revert' }).click();
+  await list.getByRole('button', { name: 'Activate' }).waitFor();
+  assert.deepEqual(opened.complaints, [], 'the console stays free of errors');
+});
+
 test('a plan is queued for the compiler and cancelled', async () => {
   const { page } = opened;
   const id = await adviseAndStore(page, 'to-prove', '1');

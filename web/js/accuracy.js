@@ -1,6 +1,7 @@
 // How far off predictions have been: of the measurements stored here, and of the published ones the constants are fitted to.
 
 import { get } from './api.js';
+import { calibrationPanel } from './calibration.js';
 import { announce, fact, h, table } from './dom.js';
 import { gib, percent, plural, signedPercent } from './format.js';
 import { measurementsTable } from './measure.js';
@@ -131,6 +132,7 @@ export async function showAccuracy(place, query) {
         has ? measurementsTable(answer.rows, { caption: 'Measurements, newest first', first: 'Run', lead: runLink }) : null,
         answer.next_cursor ? h('p', { class: 'soft' }, 'The newest 200 are shown; the totals are of all.') : null,
       ),
+      calibrationPanel(asked.get('project') ?? ''),
       memoryTable(answer.memory ?? { rows: [] }) ?? '',
       published ?? '',
     ),

@@ -125,7 +125,7 @@ export function writeState(state) {
   drawMachines(catalog);
   byId('pins-details').open ||= Boolean(state.pins);
   byId('mine-details').open ||= Boolean(state.config || state.xla_flags);
-  byId('options-details').open ||= Boolean(state.price || state.label || state.store);
+  byId('options-details').open ||= Boolean(state.price || state.project || state.label || state.store);
   showModes();
 }
 

@@ -64,7 +64,7 @@ function reasons(plan, advised) {
     .filter(([, delta]) => Math.sign(delta) === Math.sign(change) && Math.abs(delta) > 0.0005 * step)
     .sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]))
     .slice(0, 2)
-    .map(([name, delta]) => `${words(name)} ${delta > 0 ? '+' : '−'}${secondsLike(Math.abs(delta), step)}`);
+    .map(([name, delta]) => `${words(name)} ${delta > 0 ? '+' : '−'}${secondsLike(Math.abs(delta), step).replace(' ', '\u00a0')}`);
 }
 
 function whyAdvised(advised, plans, tieFrac) {

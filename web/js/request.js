@@ -24,6 +24,7 @@ export const DEFAULTS = Object.freeze({
   pins: '',
   config: '',
   xla_flags: '',
+  project: '',
   label: '',
   store: '',
 });
@@ -53,6 +54,7 @@ const FIELD_OF_POINTER = [
   ['/baseline', 'config'],
   ['/config', 'config'],
   ['/xla_flags', 'xla_flags'],
+  ['/project', 'project'],
   ['/label', 'label'],
 ];
 
@@ -143,6 +145,7 @@ function settingsOf(text, pointer, errors) {
 
 function storing(state) {
   const extra = {};
+  if (state.project.trim()) extra.project = state.project.trim();
   if (state.label.trim()) extra.label = state.label.trim();
   if (state.store) extra.store = 'try';
   return extra;
@@ -262,6 +265,7 @@ export function stateOfRequest(request) {
   state.config = asLines(request.config ?? request.baseline?.config);
   const flags = request.xla_flags ?? request.baseline?.xla_flags ?? [];
   state.xla_flags = Array.isArray(flags) ? flags.join('\n') : flags;
+  state.project = request.project ?? '';
   state.label = request.label ?? '';
   return state;
 }

@@ -90,6 +90,13 @@ ADV_MUST_CHECK adv_code adv_catalog_json(const struct adv_catalog *catalog, cons
 ADV_MUST_CHECK adv_code adv_compare_json(const char *const *run_ids, const char *const *responses, int count,
                                          struct adv_answer *answer, adv_err *err);
 
+/* {"message": text, "request"?: an estimate request}: an out-of-memory message of XLA explained: memory,
+ * buffers, keys; with the request that met it, what was predicted and the plans near it that fit ("levers"),
+ * each with its price. `answer` is malloc'ed. */
+ADV_MUST_CHECK adv_code adv_explain_oom(const struct adv_catalog *catalog, const char *json,
+                                        size_t json_bytes, const struct adv_budget *budget, char **answer,
+                                        adv_err *err);
+
 /* The engine's name tag: {"version", "catalog_hash", "calibration"}. */
 const char *adv_engine_version(void);
 

@@ -99,6 +99,8 @@ void adv_api_calibration_get(struct adv_exchange *exchange);
 void adv_api_calibration_activate(struct adv_exchange *exchange);
 void adv_api_calibration_revert(struct adv_exchange *exchange);
 
+void adv_api_explain_oom(struct adv_exchange *exchange);
+
 void adv_api_livez(struct adv_exchange *exchange);
 void adv_api_readyz(struct adv_exchange *exchange);
 void adv_api_metrics(struct adv_exchange *exchange);

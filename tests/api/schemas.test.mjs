@@ -91,6 +91,7 @@ test('what is read is as documented', async () => {
   await assertAnswer('get', '/v1/calibrations', '/v1/calibrations');
   await assertAnswer('get', '/v1/calibrations/{calibration_id}', `/v1/calibrations/${calibration.calibration_id}`);
   for (const how of ['activate', 'revert']) await assertAnswer('post', `/v1/calibrations/{calibration_id}/${how}`, `/v1/calibrations/${calibration.calibration_id}/${how}`);
+  await assertAnswer('post', '/v1/explain/oom', '/v1/explain/oom', json({ message: 'RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 35.50G of 31.25G hbm.', request: estimateRequest() }));
   await assertAnswer('get', '/v1/accuracy', '/v1/accuracy');
   await assertAnswer('get', '/v1/accuracy', '/v1/accuracy?limit=0');
   await assertAnswer('put', '/v1/baselines/{project}/{label}', '/v1/baselines/p/l', json({ run_id: stored.run_id }));

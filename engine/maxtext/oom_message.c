@@ -1,0 +1,186 @@
+#include "engine/maxtext/oom_message.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* In this order: the first whose word is in the operator or the allocation. */
+static const struct rule {
+    const char *word, *part;
+    const char *keys[ADV_LIMIT_OOM_KEYS];
+} rules[] = {
+    {"logits", "logits", {"num_vocab_tiling", "per_device_batch_size", "ici_tensor_parallelism"}},
+    {"cross_entropy", "logits", {"num_vocab_tiling", "per_device_batch_size", "ici_tensor_parallelism"}},
+    {"token_embedder", "embedding", {"use_iota_embed", "ici_fsdp_parallelism", "ici_tensor_parallelism"}},
+    {"opt_state",
+     "weights_and_optimizer_state",
+     {"optimizer_memory_host_offload", "ici_fsdp_parallelism", "mu_dtype"}},
+    {"adam",
+     "weights_and_optimizer_state",
+     {"optimizer_memory_host_offload", "ici_fsdp_parallelism", "mu_dtype"}},
+    {"all-gather", "gathered_weights", {"ici_tensor_parallelism", "scan_layers"}},
+    {"all_gather", "gathered_weights", {"ici_tensor_parallelism", "scan_layers"}},
+    {"splash",
+     "attention",
+     {"sa_block_q", "sa_block_kv", "ici_context_parallelism", "per_device_batch_size"}},
+    {"flash", "attention", {"sa_block_q", "sa_block_kv", "ici_context_parallelism", "per_device_batch_size"}},
+    {"attention",
+     "attention",
+     {"attention", "remat_policy", "ici_context_parallelism", "per_device_batch_size"}},
+    {"moe", "experts", {"remat_policy", "ici_expert_parallelism", "per_device_batch_size"}},
+    {"gmm", "experts", {"remat_policy", "ici_expert_parallelism", "per_device_batch_size"}},
+    {"mlp", "mlp_activations", {"remat_policy", "per_device_batch_size", "ici_tensor_parallelism"}},
+    {"checkpoint",
+     "saved_activations",
+     {"remat_policy", "per_device_batch_size", "gradient_accumulation_steps"}},
+    {"remat", "saved_activations", {"remat_policy", "per_device_batch_size", "gradient_accumulation_steps"}},
+    {"while", "saved_activations", {"remat_policy", "per_device_batch_size", "gradient_accumulation_steps"}},
+    {"transpose(jvp", "gradients", {"gradient_accumulation_steps", "ici_fsdp_parallelism", "grad_dtype"}},
+    {"argument",
+     "weights_and_optimizer_state",
+     {"optimizer_memory_host_offload", "ici_fsdp_parallelism", "mu_dtype"}},
+    {"parameter",
+     "weights_and_optimizer_state",
+     {"optimizer_memory_host_offload", "ici_fsdp_parallelism", "mu_dtype"}},
+};
+
+static const char *const hbm_keys[ADV_LIMIT_OOM_KEYS] = {
+    "remat_policy", "per_device_batch_size", "ici_fsdp_parallelism", "optimizer_memory_host_offload"};
+static const char *const host_keys[ADV_LIMIT_OOM_KEYS] = {"optimizer_memory_host_offload",
+                                                          "parameter_memory_host_offload", "remat_policy"};
+static const char *const vmem_keys[ADV_LIMIT_OOM_KEYS] = {"sa_block_q", "sa_block_kv", "sa_block_kv_compute",
+                                                          "sa_block_q_dkv", "sa_block_kv_dkv"};
+
+/* "19.59G", "500.0K", "1024 bytes", "17.07M": bytes; NAN when there is no number. Suffixes are binary, as XLA
+ * means them. */
+static double read_bytes(const char *at)
+{
+    static const char suffixes[] = "KMGTP";
+    char *end = NULL;
+    at += strspn(at, " \t:=");
+    if (!isdigit((unsigned char)*at)) return (double)NAN;
+    const double number = strtod(at, &end);
+    const char *suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
+    const double bytes = suffix ? ldexp(number, 10 * (int)(suffix - suffixes + 1)) : number;
+    return isfinite(bytes) ? bytes : (double)NAN;
+}
+
+/* The number behind the first `word`; NAN without. */
+static double bytes_after(const char *text, const char *word)
+{
+    const char *at = strcasestr(text, word);
+    return at ? read_bytes(at + strlen(word)) : (double)NAN;
+}
+
+/* What follows `word` in the line, without quotes. */
+static void copy_after(const char *line, size_t length, const char *word, char *copy, size_t size)
+{
+    const char *at = strcasestr(line, word);
+    if (!at || at >= line + length || copy[0]) return;
+    at += strlen(word);
+    at += strspn(at, " \"");
+    size_t count = 0;
+    while (at + count < line + length && !strchr("\"\r\n", at[count])) count++;
+    (void)snprintf(copy, size, "%.*s", (int)(count < size ? count : size - 1), at);
+}
+
+static void guess(struct adv_oom_buffer *buffer)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof *rules && !buffer->part; i++) {
+        if (!strcasestr(buffer->operator_name, rules[i].word) &&
+            !strcasestr(buffer->allocation, rules[i].word))
+            continue;
+        buffer->part = rules[i].part;
+        memcpy(buffer->keys, rules[i].keys, sizeof buffer->keys);
+    }
+}
+
+static void read_buffers(const char *text, struct adv_oom_message *message)
+{
+    struct adv_oom_buffer *buffer = NULL;
+    for (const char *line = text, *next; *line; line = next) {
+        const size_t length = strcspn(line, "\n");
+        next = line + length + (line[length] == '\n');
+        const char *size = strstr(line, "Size: ");
+        const bool begins = size && size < line + length;
+        if (begins && message->buffers_count == ADV_LIMIT_OOM_BUFFERS) break;
+        if (begins) {
+            buffer = &message->buffers[message->buffers_count++];
+            buffer->bytes = read_bytes(size + strlen("Size: "));
+            buffer->unpadded_bytes = (double)NAN;
+        }
+        if (!buffer) continue;
+        const char *unpadded = strstr(line, "Unpadded size: ");
+        if (unpadded && unpadded < line + length)
+            buffer->unpadded_bytes = read_bytes(unpadded + strlen("Unpadded size: "));
+        copy_after(line, length, "op_name=", buffer->operator_name, sizeof buffer->operator_name);
+        copy_after(line, length, "Shape: ", buffer->shape, sizeof buffer->shape);
+        copy_after(line, length, "Allocation type: ", buffer->allocation, sizeof buffer->allocation);
+    }
+    for (int i = 0; i < message->buffers_count; i++) guess(&message->buffers[i]);
+}
+
+static const char *find_space(const char *text)
+{
+    const char *named = strcasestr(text, "memory space ");
+    if (strcasestr(text, "scoped vmem") || (named && strncasecmp(named + 13, "vmem", 4) == 0)) return "vmem";
+    if (strcasestr(text, "pinned_host") || strcasestr(text, "host buffer") ||
+        strcasestr(text, "host memory") || (named && strncasecmp(named + 13, "host", 4) == 0))
+        return "host";
+    return "hbm";
+}
+
+static bool is_oom(const char *text)
+{
+    static const char *const marks[] = {"ran out of memory", "out of memory", "resource_exhausted",
+                                        "exceeded scoped vmem limit", "error allocating"};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (strcasestr(text, marks[i])) return true;
+    return false;
+}
+
+static void read_totals(const char *text, struct adv_oom_message *message)
+{
+    const char *used = strstr(text, "Used ");
+    const char *of = used ? strstr(used, " of ") : NULL;
+    message->used_bytes = used ? read_bytes(used + 5) : (double)NAN;
+    message->limit_bytes = of ? read_bytes(of + 4) : (double)NAN;
+    message->exceeded_bytes = bytes_after(text, "capacity by ");
+    message->reserved_bytes = bytes_after(text, "reserved ");
+    message->program_bytes = bytes_after(text, "    program ");
+    message->arguments_bytes = bytes_after(text, "    arguments ");
+    if (strcasestr(text, "scoped vmem limit")) {
+        message->used_bytes = bytes_after(text, "with size ");
+        message->limit_bytes = bytes_after(text, "and limit ");
+        message->exceeded_bytes = bytes_after(text, "limit by ");
+    }
+    double wanted = bytes_after(text, "attempting to allocate ");
+    if (isnan(wanted)) wanted = bytes_after(text, "trying to allocate ");
+    const double left = bytes_after(text, "there are ");
+    message->at_run_time = !isnan(wanted);
+    if (message->at_run_time && isnan(message->exceeded_bytes))
+        message->exceeded_bytes = isnan(left) ? wanted : wanted - left;
+    if (isnan(message->exceeded_bytes)) message->exceeded_bytes = message->used_bytes - message->limit_bytes;
+}
+
+adv_code adv_oom_message_read(const char *text, struct adv_oom_message *message, adv_err *err)
+{
+    memset(message, 0, sizeof *message);
+    if (!is_oom(text))
+        return adv_err_add(err, ADV_E_INVALID, "/message",
+                           "paste it from \"RESOURCE_EXHAUSTED\" to the end of the list of allocations",
+                           "this is no out-of-memory message of XLA");
+    message->space = find_space(text);
+    const bool is_vmem = strcmp(message->space, "vmem") == 0;
+    memcpy(message->keys,
+           is_vmem                               ? vmem_keys
+           : strcmp(message->space, "host") == 0 ? host_keys
+                                                 : hbm_keys,
+           sizeof message->keys);
+    read_totals(text, message);
+    read_buffers(text, message);
+    return ADV_OK;
+}

@@ -1,0 +1,48 @@
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/advise.h"
+#include "server/api.h"
+#include "server/app.h"
+#include "server/json_text.h"
+
+#define MESSAGE_LIMIT_BYTES (2u * 1024u * 1024u)
+#define ANSWER_LIMIT_BYTES  (16u * 1024u * 1024u)
+
+/* The pasted message alone is the same as a document with nothing else. */
+static void wrap(const struct adv_exchange *exchange, struct adv_text *json)
+{
+    const char *type = exchange->headers[ADV_HEADER_CONTENT_TYPE];
+    const char *body = exchange->body ? exchange->body : "";
+    if (type && strncasecmp(type, "text/plain", strlen("text/plain")) == 0) {
+        adv_text_append(json, "{");
+        adv_json_text_string(json, "message", body);
+        adv_text_append(json, "}");
+    } else {
+        adv_text_append_bytes(json, body, exchange->body_bytes);
+    }
+}
+
+void adv_api_explain_oom(struct adv_exchange *exchange)
+{
+    static const char *const no_query[] = {NULL};
+    struct adv_text json, answer;
+    char *found = NULL;
+    adv_err err;
+    adv_err_init(&err);
+    if (!adv_exchange_check_query(exchange, no_query)) return;
+    adv_text_init(&json, MESSAGE_LIMIT_BYTES);
+    wrap(exchange, &json);
+    if (json.overflow)
+        (void)adv_err_add(&err, ADV_E_TOO_LARGE, "/message", NULL, "the message is too long");
+    else if (adv_explain_oom(exchange->app->catalog, json.data ? json.data : "", json.length_bytes,
+                             &exchange->budget, &found, &err) == ADV_OK) {
+        adv_text_init(&answer, ANSWER_LIMIT_BYTES);
+        adv_text_append(&answer, found);
+        adv_api_reply_made(exchange, 200, &answer);
+    }
+    if (err.code) adv_reply_problem(exchange, &err);
+    free(found);
+    adv_text_free(&json);
+}

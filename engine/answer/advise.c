@@ -95,8 +95,8 @@ static adv_code explain(struct adv_answer_job *job, const struct adv_constants *
     const struct adv_search_result *result = answer->result;
     const struct adv_teller teller = {job->catalog, answer->request, constants, &job->arena, job->err};
     const int count = result->found_count + result->pareto_count + result->near_count;
-    answer->ranked = adv_arena_array(&job->arena, (size_t)count, sizeof *answer->ranked);
-    if (!answer->ranked && count > 0) return adv_answer_no_memory(job->err);
+    answer->ranked = adv_arena_array(&job->arena, (size_t)count + 1, sizeof *answer->ranked);
+    if (!answer->ranked) return adv_answer_no_memory(job->err);
     answer->pareto = answer->ranked + result->found_count;
     answer->near_misses = answer->pareto + result->pareto_count;
     adv_code code = tell_ranked(&teller, answer);

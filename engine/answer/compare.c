@@ -119,7 +119,8 @@ adv_code adv_compare_json(const char *const *run_ids, const char *const *respons
     }
     adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
     struct adv_compared_pair *pairs = adv_arena_array(&arena, (size_t)count, sizeof *pairs);
-    adv_code code = pairs ? ADV_OK : adv_answer_no_memory(err);
+    if (!pairs) return adv_answer_no_memory(err);
+    adv_code code = ADV_OK;
     for (int i = 0; i < count; i++) {
         adv_code read = read_run(run_ids[i], responses[i], i, &runs[i], err);
         if (read != ADV_OK) code = read;

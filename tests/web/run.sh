@@ -75,7 +75,7 @@ if [ ! -x "$program" ]; then
     exit 1
 fi
 serve ''
-group daemon tests/web/smoke.test.mjs
+group daemon tests/web/smoke.test.mjs tests/web/pictures.test.mjs
 cluster=$(sql/dev-cluster.sh start) || exit 1
 serve "$cluster"
 group store tests/web/store.test.mjs

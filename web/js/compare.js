@@ -8,6 +8,7 @@ import { gatePanel } from './gate.js';
 import { intervalMark, intervalScale } from './interval.js';
 import { verdict } from './memory_bar.js';
 import { clusterText } from './plan_text.js';
+import { picturePanel } from './pictures/panel.js';
 import { signedBar } from './signed_bar.js';
 
 const SMALL = 5e-4; // of the whole: less would be shown as +0.000
@@ -101,6 +102,16 @@ export function overlapNote(first, other, nameOf) {
   return `The intervals of ${nameOf(first.run_id)} and ${nameOf(other.run_id)} overlap: what both share in error cancels in the difference, but a small difference may not show on a chip.`;
 }
 
+// Terms between two runs as a waterfall; with another number of tokens a step, for as many tokens as the first has.
+function waterfallPanel(difference, runs, names) {
+  const tokens = (id) => runs.find((run) => run.run_id === id)?.tokens_per_step;
+  const [first, second] = [tokens(difference.from), tokens(difference.to)];
+  if (!difference.time_terms?.length) return null;
+  const scale = first > 0 && second > 0 ? first / second : 1;
+  const other = scale === 1 ? null : `Per token: ${names[1]} is scaled to the tokens of a step of ${names[0]}.`;
+  return picturePanel('waterfall', `From ${names[0]} to ${names[1]}`, { kind: 'terms', names, terms: difference.time_terms, scale, other });
+}
+
 export async function showCompare(place, ids) {
   const [answer, ...stored] = await Promise.all([
     get(`/v1/compare?runs=${ids.map(encodeURIComponent).join(',')}`),
@@ -123,14 +134,16 @@ export async function showCompare(place, ids) {
       ),
       answer.differences.map((difference) => {
         const names = [nameOf(difference.from), nameOf(difference.to)];
-        return h(
+        return [
+          waterfallPanel(difference, answer.runs, names),
+          h(
           'div',
           { class: 'columns' },
           termsPanel('Where the time went (exposed)', difference.time_terms, names, (value) =>
             secondsLike(value, step),
           ),
           termsPanel('Where the memory went', difference.memory_terms, names, gib),
-        );
+        )];
       }),
       gatePanel(named(first), others.map(named)),
     ),

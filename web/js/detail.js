@@ -23,6 +23,7 @@ import { term } from './glossary.js';
 import { inline } from './inline.js';
 import { measurePanel } from './measure.js';
 import { memoryBar, verdict } from './memory_bar.js';
+import { changesPicture, planPicture } from './pictures/panel.js';
 import { provePanel } from './prove.js';
 import { sensitivitiesPanel } from './sensitivities.js';
 import { sourcesPanel } from './sources.js';
@@ -255,6 +256,7 @@ export const PLAN_TABS = [
       ({ estimate }) => findingsPanel('Warnings', estimate.warnings, 'warning'),
       (plan, { onRepair }) =>
         columns(whyPanel(plan.why), findingsPanel('Advice', plan.estimate.advice, 'info', onRepair)),
+      (plan) => changesPicture(plan),
       (plan) => changesPanel(plan),
       (plan) => sensitivitiesPanel(plan.sensitivities),
     ],
@@ -262,17 +264,19 @@ export const PLAN_TABS = [
   {
     id: 'time',
     title: 'Time',
-    parts: [({ estimate }) => timeBar(estimate), (plan) => sourcesPanel(plan.estimate, plan.cluster?.chip)],
+    parts: [(plan) => planPicture('layer_time', 'One layer in time', plan), ({ estimate }) => timeBar(estimate), (plan) => sourcesPanel(plan.estimate, plan.cluster?.chip)],
   },
-  { id: 'memory', title: 'Memory', parts: [({ estimate }) => memoryBar(estimate)] },
-  { id: 'mesh', title: 'Mesh', parts: [({ estimate }) => meshPanel(estimate.mesh)] },
-  { id: 'kernels', title: 'Kernels', parts: [({ estimate }) => kernelsPanel(estimate.kernels)] },
+  { id: 'memory', title: 'Memory', parts: [(plan) => planPicture('memory', 'Memory over the step', plan), ({ estimate }) => memoryBar(estimate)] },
+  { id: 'mesh', title: 'Mesh', parts: [(plan) => planPicture('torus', 'The mesh on the torus', plan), ({ estimate }) => meshPanel(estimate.mesh)] },
+  { id: 'kernels', title: 'Kernels', parts: [(plan) => planPicture('roofline', 'Roofline of a layer', plan), ({ estimate }) => kernelsPanel(estimate.kernels)] },
+  { id: 'scaling', title: 'Scaling', parts: [(plan) => planPicture('scaling', 'The plan at other sizes', plan)] },
+  { id: 'whatif', title: 'What if', parts: [(plan) => planPicture('whatif', 'What if the machine or the job were another', plan)] },
   { id: 'run', title: 'Run it', parts: [runPanel] },
   { id: 'prove', title: 'Prove', parts: [provePanel] },
   { id: 'measured', title: 'Measured', parts: [measurePanel] },
 ];
 
-// plan: {title, config, xla_flags, estimate, why?, changes_from_baseline?, cluster?, sensitivities?, run?}; run {id, rank} says
+// plan: {title, config, xla_flags, estimate, why?, changes_from_baseline?, cluster?, sensitivities?, job?, baseline?, run?}; run {id, rank} says
 // where it is stored. tools: actions (buttons beside the title), onRepair(change)?, tab (shown first), onTab(id)?, prefix.
 export function planDetail(plan, { actions = [], onRepair, tab, onTab, prefix = '' } = {}) {
   const items = PLAN_TABS.map(({ id, title, parts }) => ({

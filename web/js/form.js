@@ -1,7 +1,7 @@
 // The form view: fields to state and back, what shows in which mode, sending, and keeping the address up to date.
 
 import { viewOf } from './address.js';
-import { setToken, token } from './api.js';
+import { post, setToken, token } from './api.js';
 import { connectAsk } from './ask.js';
 import { modelNote, sliceNote, slicesOf } from './catalog.js';
 import { copyFrom } from './copy.js';
@@ -203,13 +203,17 @@ export function showFormFailure(problem) {
   openWhatIsNeeded(problem);
 }
 
+// The trade-off of an advice is drawn at once: its data comes along.
+const sendWithPictures = (path, body, signal) =>
+  post(path, path === '/v1/advise' ? { ...body, include: ['trade_off'] } : body, signal);
+
 export function connectForm() {
   ask = connectAsk({
     form: form(),
     results: byId('results'),
     build: () => {
       const state = readState();
-      return { ...buildRequest(state, devices(state)), address: hash(state), locate: locatorOf(state) };
+      return { ...buildRequest(state, devices(state)), address: hash(state), locate: locatorOf(state), send: sendWithPictures };
     },
     label: () => SUBMIT_TEXT[readState().mode],
     show: (body, answer) => {

@@ -15,7 +15,7 @@ import { batchText, clusterText, jobSize, jobTitle, meshOfConfig, meshText, rema
 import { rankedTable } from './ranked_table.js';
 import { runNote } from './run_note.js';
 import { searchStats } from './search_stats.js';
-import { tradeoff } from './tradeoff.js';
+import { picturePanel } from './pictures/panel.js';
 
 function toolsOf(plan, { actions, repair }, prefix) {
   return {
@@ -124,12 +124,26 @@ function plansPanel({ request, answer, plans, prefix, baseline, title, onChoose,
     none && answer.search?.empty_why ? h('p', null, inline(answer.search.empty_why)) : null,
     plans.length ? plansTable({ answer, plans, prefix, baseline, onChoose }) : null,
     trainingNote(answer.platforms, request.workload?.token_budget),
-    tradeoff(ranked, answer.pareto),
     nearMisses(answer.near_misses, none),
     searchStats(answer.search),
     h('p', { class: 'soft' }, jobSize(answer)),
     runNote(request, answer),
   );
+}
+
+// What a plan is estimated again with: the model as it was given, and its machine.
+function jobOf(request, cluster) {
+  if (request.cluster || !cluster) return { model: request.model, cluster: request.cluster ?? cluster };
+  const { chip, topology, slices, price_usd_per_chip_hour: price } = cluster;
+  return { model: request.model, cluster: { chip, topology, slices, ...(price ? { price_usd_per_chip_hour: price } : {}) } };
+}
+
+// All plans in one picture; a click on one is a click in the table.
+function tradeOffPanel({ answer, ranked, baseline, chosen, choose }) {
+  const points = [...ranked, ...(baseline ? [baseline] : []), ...(answer.pareto ?? [])];
+  if (points.length < 2) return null;
+  const { pareto, trade_off: cloud, search } = answer;
+  return picturePanel('trade_off', 'Step time against memory', { ranked, pareto, baseline, cloud, memoryFrac: search?.memory_frac, chosen, choose });
 }
 
 // Plans of one machine, below the machines where several were compared; the best plan is open at first.
@@ -141,13 +155,16 @@ function showAdvice(place, request, answer, tools) {
   const ranked = (answer.ranked ?? []).map((plan) => ({
     cluster: answer.cluster,
     run: answer.run_id ? { id: answer.run_id, rank: plan.rank } : null,
+    job: jobOf(request, answer.cluster),
     ...plan,
   }));
   const plans = baseline ? [...ranked, baseline] : ranked;
   const machines = answer.platforms?.length > 1 ? answer.platforms : null;
+  let current = null;
   const show = (plan) => {
+    current = plan;
     const sensitivities = plan.rank === 1 ? answer.sensitivities : null;
-    detail.replaceChildren(...planDetail({ ...plan, sensitivities }, toolsOf(plan, tools, prefix)));
+    detail.replaceChildren(...planDetail({ job: jobOf(request, plan.cluster ?? answer.cluster), cluster: answer.cluster, ...plan, sensitivities, baseline }, toolsOf(plan, tools, prefix)));
     return `${plan.title}, ${seconds(plan.estimate.step_time_s)} per step, ${words(plan.estimate.fit_verdict)}`;
   };
   const titled = (plan) => ({
@@ -182,6 +199,13 @@ function showAdvice(place, request, answer, tools) {
       },
       actions: machines ? [] : download,
     }),
+    tradeOffPanel({
+      answer,
+      ranked,
+      baseline,
+      chosen: () => current,
+      choose: (rank) => place.querySelector(`input[name="${name}"][value="${rank}"]`)?.click(),
+    }) ?? '',
     findingsPanel('Warnings', answer.warnings, 'warning') ?? '',
     detail,
   );
@@ -206,6 +230,7 @@ function showEstimate(place, request, answer, tools) {
     estimate: answer,
     cluster: answer.cluster,
     run: answer.run_id ? { id: answer.run_id, rank: 1 } : null,
+    job: jobOf(request, answer.cluster),
   };
   place.replaceChildren(
     h(

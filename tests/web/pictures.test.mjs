@@ -1,0 +1,98 @@
+// Pictures of a plan, drawn from the real daemon's answers; ORIGIN comes from run.sh.
+
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+import { axe, launch, openPage } from './browser.mjs';
+
+const ORIGIN = process.env.ORIGIN;
+const JOB = '/#/?model=llama3.1-70b&chip=tpu7x&topology=4x4x4&seq_len=8192&batch=2';
+const TABS = ['Time', 'Memory', 'Mesh', 'Kernels', 'Scaling', 'What if'];
+let browser;
+
+before(async () => {
+  assert.ok(ORIGIN, 'ORIGIN names the daemon');
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+});
+
+async function withAdvice(options, work) {
+  const opened = await openPage(browser, ORIGIN, { path: JOB, ...options });
+  try {
+    await opened.page.click('#submit');
+    await opened.page.waitForSelector('.picture-trade_off svg .front', { timeout: 30000, state: 'attached' });
+    await work(opened.page);
+    assert.deepEqual(opened.complaints, [], 'the console stays free of errors');
+    assert.deepEqual(opened.foreign, [], 'no request leaves the host');
+  } finally {
+    await opened.close();
+  }
+}
+
+async function openPicture(page, tab) {
+  await page.getByRole('tab', { name: tab, exact: true }).click();
+  const place = page.getByRole('tabpanel', { name: tab, exact: true }).locator('.picture-place').first();
+  await place.and(page.locator('[aria-busy="false"]')).waitFor();
+  assert.equal(await place.locator('.error-summary').count(), 0, `${tab} is drawn`);
+  return place;
+}
+
+for (const [width, scheme] of [
+  [1280, 'light'],
+  [360, 'dark'],
+])
+  test(`every tab has its picture at ${width} px, ${scheme}, and axe finds nothing`, () =>
+    withAdvice({ width, scheme }, async (page) => {
+      assert.ok((await page.locator('.picture-trade_off .cell').count()) > 100, 'the cloud');
+      for (const tab of TABS) {
+        const place = await openPicture(page, tab);
+        if (tab !== 'What if') assert.ok((await place.locator('svg').count()) > 0, tab);
+        assert.deepEqual(await axe(page), [], tab);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+        assert.ok(wide <= 0, `${tab} is ${wide} px too wide`);
+      }
+    }));
+
+test('arrow keys go through the plans, and Enter chooses one', () =>
+  withAdvice({}, async (page) => {
+    const picture = page.locator('.picture-trade_off svg').first();
+    await picture.focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    const said = await page.locator('.picture-trade_off .picture-said').innerText();
+    assert.match(said, /^Plan 2: .*\(.*%\).*GiB/);
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => document.querySelector('input[name="plan"][value="2"]')?.checked);
+  }));
+
+test('the lanes of a layer are downloaded for Perfetto, as long as the picture says', () =>
+  withAdvice({}, async (page) => {
+    const place = await openPicture(page, 'Time');
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      place.getByRole('button', { name: 'Download for Perfetto' }).click(),
+    ]);
+    const { readFile } = await import('node:fs/promises');
+    const { traceEvents } = JSON.parse(await readFile(await download.path(), 'utf8'));
+    const spans = traceEvents.filter((event) => event.ph === 'X');
+    assert.ok(spans.length > 20);
+    const shown = spans.filter((event) => event.cat === 'exposed').reduce((all, event) => all + event.dur, 0);
+    const end = Math.max(...spans.filter((event) => event.cat === 'exposed').map((event) => event.ts + event.dur));
+    assert.ok(Math.abs(shown - end) < 1e-3 * end, `${shown} µs shown, the layer ends at ${end} µs`);
+  }));
+
+test('the estimate follows a slider, and goes back', () =>
+  withAdvice({}, async (page) => {
+    const place = await openPicture(page, 'What if');
+    const step = () => place.locator('.whatif-result dd').first().innerText();
+    const start = await step();
+    const slider = place.getByLabel('MXU peak');
+    await slider.focus();
+    await page.keyboard.press('Home');
+    await place.locator('.change.worse').first().waitFor();
+    assert.notEqual(await step(), start);
+    await place.getByRole('button', { name: 'Back to the start' }).click();
+    await page.waitForFunction(() => document.querySelectorAll('.whatif-result .change.worse').length === 0);
+    assert.equal(await step(), start);
+  }));

@@ -1,0 +1,45 @@
+// A panel whose picture is loaded when it is first shown: heading and room at once, the picture when its chunk and data are here.
+
+import { h } from '../dom.js';
+import { failure } from '../failure.js';
+
+const CHUNKS = {
+  trade_off: () => import('./trade_off.js'),
+  layer_time: () => import('./layer_time.js'),
+  memory: () => import('./memory.js'),
+  torus: () => import('./torus.js'),
+  roofline: () => import('./roofline.js'),
+  scaling: () => import('./scaling.js'),
+  waterfall: () => import('./waterfall.js'),
+  whatif: () => import('./whatif.js'),
+};
+
+// kind: a chunk above; its show(input) gives the picture's elements, or a promise of them. Null where there is nothing to draw.
+export function picturePanel(kind, title, input) {
+  const place = h('div', { class: `picture-place picture-place-${kind}`, 'aria-busy': 'true' });
+  const fill = async () => {
+    try {
+      const { show } = await CHUNKS[kind]();
+      const shown = [await show(input)].flat().filter(Boolean);
+      place.replaceChildren(...(shown.length ? shown : [h('p', { class: 'soft' }, 'This answer holds nothing to draw.')]));
+    } catch (error) {
+      place.replaceChildren(failure(error));
+    }
+    place.setAttribute('aria-busy', 'false');
+  };
+  fill();
+  return h('section', { class: `panel picture-panel picture-${kind}` }, h('h3', null, title), place);
+}
+
+// A picture of one plan, which has to be complete enough to be estimated again.
+export function planPicture(kind, title, plan) {
+  return plan.job?.model && plan.config ? picturePanel(kind, title, plan) : null;
+}
+
+// My configuration and the plan, with what each changed setting saves; where the settings could be put in order.
+export function changesPicture({ changes_from_baseline: changes, gain_from_baseline_frac: gain, baseline, title }) {
+  if (!Number.isFinite(gain) || !baseline?.estimate || !changes?.some((change) => change.order > 0)) return null;
+  const from = baseline.estimate;
+  const name = title.split(':')[0];
+  return picturePanel('waterfall', 'From my configuration to this plan', { kind: 'changes', name, changes, gain, from });
+}

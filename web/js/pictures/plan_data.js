@@ -1,0 +1,23 @@
+// What a plan's pictures are drawn from: the plan estimated once more, with members that answers have on request only.
+
+import { post } from '../api.js';
+
+const known = new WeakMap();
+
+export const INCLUDE = ['timeline', 'roofline', 'links', 'scaling'];
+
+// An estimate request for the plan. plan.job: {model, cluster}.
+export function requestOf(plan, changes = {}) {
+  const { model, cluster } = plan.job;
+  return { model, cluster, config: plan.config, xla_flags: plan.xla_flags ?? [], ...changes };
+}
+
+// One request for all pictures of a plan.
+export function planData(plan) {
+  if (!known.has(plan)) {
+    const asked = post('/v1/estimate', requestOf(plan, { include: INCLUDE }));
+    asked.catch(() => known.delete(plan));
+    known.set(plan, asked);
+  }
+  return known.get(plan);
+}

@@ -1,5 +1,7 @@
 // How far off predictions have been: of the measurements stored here, and of the published ones the constants are fitted to.
 
+import './common.js';
+import { failure } from './failure.js';
 import { get } from './api.js';
 import { calibrationPanel } from './calibration.js';
 import { announce, fact, h, table } from './dom.js';
@@ -112,7 +114,6 @@ export async function showAccuracy(place, query) {
   try {
     answer = await get(`/v1/accuracy?${request}`);
   } catch (error) {
-    const { failure } = await import('./failure.js');
     place.replaceChildren(h('div', { class: 'results' }, failure(error), published));
     return;
   }

@@ -1,5 +1,6 @@
 // Sweeps: many estimates at once, followed while daemons work them off, and their results as a heatmap over two settings.
 
+import './common.js';
 import { get, post, remove } from './api.js';
 import { connectAsk } from './ask.js';
 import { parseConfig, parseFlags, parseValue } from './config_text.js';

@@ -63,9 +63,9 @@ export async function show(plan) {
   const names = [...new Set(moments.flatMap((moment) => moment.parts.map((part) => part.name)))];
   const colour = (name) => `part-${names.indexOf(name) % COLOURS}${names.indexOf(name) >= COLOURS ? ' second-round' : ''}`;
   const limit = estimate.hbm_limit_bytes_per_device;
-  const spread = [estimate.hbm_low_bytes_per_device, estimate.hbm_high_bytes_per_device].map((bytes) => bytes / estimate.hbm_bytes_per_device);
+  const spread = [estimate.hbm_low_bytes_per_device, estimate.hbm_high_bytes_per_device].map((bytes) => (bytes > 0 ? bytes / estimate.hbm_bytes_per_device : Number.NaN));
   const after = next.estimate ? momentsOf(next.estimate) : null;
-  const most = max([limit, ...moments.map((moment) => moment.bytes * spread[1]), ...(after ?? []).map((moment) => moment.bytes)]) * 1.06;
+  const most = max([limit, ...moments.map((moment) => moment.bytes * (spread[1] || 1)), ...(after ?? []).map((moment) => moment.bytes)]) * 1.06;
 
   const draw = ({ svg, width, height }) => {
     const [left, top, bottom] = [46, 22, height - 24];
@@ -88,8 +88,8 @@ export async function show(plan) {
       });
       const bar = x0 + wide + column * 0.06;
       const [low, high] = spread.map((frac) => py(frac * moment.bytes));
-      svg.append('path').attr('class', 'spread').attr('d', `M${bar - 4},${low}h8M${bar - 4},${high}h8M${bar},${low}V${high}`);
-      bars.push({ x: bar, y: (low + high) / 2, box: [bar - 5, high, bar + 5, low], text: `The peak ${moment.name}: ${gib(moment.bytes)}, with 90 % between ${gib(spread[0] * moment.bytes)} and ${gib(spread[1] * moment.bytes)}` });
+      if (Number.isFinite(low) && Number.isFinite(high)) svg.append('path').attr('class', 'spread').attr('d', `M${bar - 4},${low}h8M${bar - 4},${high}h8M${bar},${low}V${high}`);
+      if (Number.isFinite(low) && Number.isFinite(high)) bars.push({ x: bar, y: (low + high) / 2, box: [bar - 5, high, bar + 5, low], text: `The peak ${moment.name}: ${gib(moment.bytes)}, with 90 % between ${gib(spread[0] * moment.bytes)} and ${gib(spread[1] * moment.bytes)}` });
       if (after) {
         const ahead = after[index];
         svg.append('rect').attr('class', 'next').attr('x', x0 - 3).attr('width', wide + 6).attr('y', py(ahead.bytes)).attr('height', bottom - py(ahead.bytes));

@@ -1,26 +1,15 @@
-// A panel whose picture is loaded when it is first shown: heading and room at once, the picture when its chunk and data are here.
+// A panel whose picture is loaded when it is first shown: heading and room at once, the picture when the chunk and its data are here.
 
 import { h } from '../dom.js';
 import { failure } from '../failure.js';
 
-const CHUNKS = {
-  trade_off: () => import('./trade_off.js'),
-  layer_time: () => import('./layer_time.js'),
-  memory: () => import('./memory.js'),
-  torus: () => import('./torus.js'),
-  roofline: () => import('./roofline.js'),
-  scaling: () => import('./scaling.js'),
-  waterfall: () => import('./waterfall.js'),
-  whatif: () => import('./whatif.js'),
-};
-
-// kind: a chunk above; its show(input) gives the picture's elements, or a promise of them. Null where there is nothing to draw.
+// kind: a name of all.js; its show(input) gives the picture's elements, or a promise of them. Null where there is nothing to draw.
 export function picturePanel(kind, title, input) {
   const place = h('div', { class: `picture-place picture-place-${kind}`, 'aria-busy': 'true' });
   const fill = async () => {
     try {
-      const { show } = await CHUNKS[kind]();
-      const shown = [await show(input)].flat().filter(Boolean);
+      const pictures = await import('./all.js');
+      const shown = [await pictures[kind](input)].flat().filter(Boolean);
       place.replaceChildren(...(shown.length ? shown : [h('p', { class: 'soft' }, 'This answer holds nothing to draw.')]));
     } catch (error) {
       place.replaceChildren(failure(error));

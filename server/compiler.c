@@ -209,7 +209,7 @@ static bool within_limits(struct child *child)
 
 static void follow(struct child *child)
 {
-    double said_s = INFINITY;
+    double said_s = (double)INFINITY;
     for (bool open = true; open;) {
         struct pollfd words = {.fd = child->words, .events = POLLIN};
         const int ready = poll(&words, 1, TICK_MS);

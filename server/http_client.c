@@ -62,13 +62,13 @@ static bool may_retry(BIO *stream, time_t until)
 /* A connected stream; NULL with a finding. */
 static BIO *connect_to(const struct address *address, SSL_CTX *context, int timeout_s, adv_err *err)
 {
+    struct address named = *address; /* OpenSSL's macros take names that they may write to */
     SSL *tls = NULL;
     ERR_clear_error();
     BIO *stream = address->tls ? BIO_new_ssl_connect(context) : BIO_new(BIO_s_connect());
     if (stream && address->tls) {
         BIO_get_ssl(stream, &tls);
-        if (!tls || SSL_set1_host(tls, address->host) != 1 ||
-            SSL_set_tlsext_host_name(tls, address->host) != 1) {
+        if (!tls || SSL_set1_host(tls, named.host) != 1 || SSL_set_tlsext_host_name(tls, named.host) != 1) {
             BIO_free_all(stream);
             stream = NULL;
         }
@@ -77,8 +77,8 @@ static BIO *connect_to(const struct address *address, SSL_CTX *context, int time
         (void)no_answer(address, "no memory for a connection", err);
         return NULL;
     }
-    (void)BIO_set_conn_hostname(stream, address->host);
-    (void)BIO_set_conn_port(stream, address->port);
+    (void)BIO_set_conn_hostname(stream, named.host);
+    (void)BIO_set_conn_port(stream, named.port);
     (void)BIO_set_nbio(stream, 1);
     const time_t until = time(NULL) + (timeout_s < CONNECT_LIMIT_S ? timeout_s : CONNECT_LIMIT_S);
     int connected = 0;

@@ -124,7 +124,8 @@ void adv_remat_space_build(const struct adv_advise_request *request, struct adv_
         space->tilings[space->tilings_count++] = request->workload.base.num_vocab_tiling;
         return;
     }
-    for (int tiling = 1; tiling <= 16; tiling *= 2) space->tilings[space->tilings_count++] = tiling;
+    const int most = adv_plan_may_tile_vocab(&request->model) ? 16 : 1;
+    for (int tiling = 1; tiling <= most; tiling *= 2) space->tilings[space->tilings_count++] = tiling;
 }
 
 void adv_remat_set_all(const struct adv_remat_space *space, struct adv_plan *plan,

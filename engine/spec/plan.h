@@ -252,6 +252,10 @@ static inline double adv_plan_expert_rows(const struct adv_plan *plan, const str
     return tokens * tensor * layer->experts_per_token;
 }
 
+/* False: MaxText cannot compute the loss of this model in tiles of the vocabulary. Found with the real
+ * compiler, MaxText 0.2.5. */
+bool adv_plan_may_tile_vocab(const struct adv_model *model);
+
 /* Layers that are spread over pipeline stages: pipeline_layers, or where that is -1 all of them, of DeepSeek
  * only those with experts (the dense first ones run on every stage). */
 int adv_plan_pipelined_layers(const struct adv_plan *plan, const struct adv_model *model);

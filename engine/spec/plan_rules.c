@@ -194,6 +194,20 @@ static bool rule_vocab_tiling(const struct adv_rule_facts *facts, struct adv_rul
                            "%.10g tokens per device do not split into %d equal tiles", tokens, tiles);
 }
 
+bool adv_plan_may_tile_vocab(const struct adv_model *model)
+{
+    return model->decoder != ADV_DECODER_GPT_OSS;
+}
+
+static bool rule_vocab_tiling_with_sinks(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    if (facts->plan->num_vocab_tiling == 1 || adv_plan_may_tile_vocab(facts->model)) return false;
+    return adv_rule_broken(
+        report, "/config/num_vocab_tiling", "set it to 1",
+        "MaxText's tiled loss refuses the attention sinks of %s: their gradient is bfloat16",
+        facts->model->name);
+}
+
 static bool rule_heads(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     int shards = facts->head_shards;
@@ -409,6 +423,7 @@ static const struct {
     {"custom-mesh-unused", WASTE, MESH, adv_rule_custom_mesh_unused},
     {"batch-by-shards", ILLEGAL, BATCH, rule_batch_whole},
     {"vocab-tiling", ILLEGAL, BATCH, rule_vocab_tiling},
+    {"vocab-tiling-with-sinks", ILLEGAL, MESH, rule_vocab_tiling_with_sinks},
     {"heads-by-tensor", ILLEGAL, MESH, rule_heads},
     {"embedding-by-shards", ILLEGAL, MESH, rule_embedding},
     {"mlp-by-shards", ILLEGAL, MESH, rule_mlp},

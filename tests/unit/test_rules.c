@@ -29,6 +29,8 @@ static const struct {
     {"ici-product", "deepseek3-671b-batchsplit",
      "\"ici_fsdp_parallelism\":16,\"ici_fsdp_transpose_parallelism\":4", "/config/ici_fsdp_parallelism"},
     {"scan-cycle", "gemma4-e2b", "\"scan_layers\":true", "/config/scan_layers"},
+    {"vocab-tiling-with-sinks", "gpt-oss-20b", "\"num_vocab_tiling\":2", "/config/num_vocab_tiling"},
+    {"pipeline-cycle", "gemma3-12b", "\"ici_pipeline_parallelism\":2", "/config/ici_pipeline_parallelism"},
     {"pipeline", NULL, "\"ici_pipeline_parallelism\":2,\"num_layers_per_pipeline_stage\":3",
      "/config/pipeline_parallel_layers"},
     {"pipeline", NULL, "\"ici_pipeline_parallelism\":2,\"num_pipeline_microbatches\":3",

@@ -125,7 +125,7 @@ adv_code adv_compare_json(const char *const *run_ids, const char *const *respons
         adv_code read = read_run(run_ids[i], responses[i], i, &runs[i], err);
         if (read != ADV_OK) code = read;
     }
-    for (int i = 1; code == ADV_OK && i < count; i++) compare_two(&runs[0], &runs[i], &pairs[i - 1]);
+    for (int i = 1; pairs && code == ADV_OK && i < count; i++) compare_two(&runs[0], &runs[i], &pairs[i - 1]);
     if (code == ADV_OK)
         answer->json = adv_encode_text(adv_encode_compared(runs, count, pairs), &answer->json_bytes);
     if (code == ADV_OK && !answer->json) code = adv_answer_no_memory(err);

@@ -99,7 +99,9 @@ static void find_doublings(const struct study *study, enum adv_scale scale, doub
     double first = value;
     while (first / 2.0 >= least && (scale != ADV_SCALE_SLICES || fmod(first, 2.0) == 0.0)) first /= 2.0;
     scaling->scales[scale].value = value;
-    for (double v = first; v <= most && scaling->scales[scale].count < ADV_SCALING_POINTS; v *= 2.0) {
+    for (int i = 0; i < ADV_SCALING_POINTS; i++) {
+        const double v = ldexp(first, i);
+        if (v > most) break;
         struct adv_scaling_point *point = &scaling->scales[scale].points[scaling->scales[scale].count++];
         point->value = v;
         *study->cluster = *study->input->cluster;

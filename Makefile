@@ -392,7 +392,7 @@ releases: ## ask releases of MaxText, JAX and libtpu what they know and refuse; 
 compile-truth-add: ## RUN=id: a verified run whose memory was predicted more than 5 % off becomes a row of truth
 	$(Q)node tests/compile/truth_add.mjs --run '$(RUN)'
 verify-test: all ## verification for real: MaxText and libtpu compile small plans, a verifier is killed in the middle (needs compile-env)
-	@PROGRAM=$(PROGRAM) tests/api/run.sh tests/compile/verify.test.mjs
+	@PROGRAM=$(PROGRAM) TIMEOUT_MS=900000 tests/api/run.sh tests/compile/verify.test.mjs
 
 .PHONY: fit-memory
 fit-memory: $(FIT_MEMORY_BIN) ## fit the counts of tensors in memory on the compiled steps

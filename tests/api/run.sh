@@ -37,7 +37,7 @@ else
 fi
 
 [ $# -gt 0 ] || set -- tests/api/*.test.mjs tests/fault/*.test.mjs
-timeout_ms=60000
+timeout_ms=${TIMEOUT_MS:-60000}
 [ -z "${SANITIZER:-}" ] || timeout_ms=300000 # a checked program is several times slower
 for file; do
     node --test --test-force-exit --test-timeout=$timeout_ms --test-reporter=tap "$file" > "$scratch/log" 2>&1 || {

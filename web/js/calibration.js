@@ -59,7 +59,7 @@ function changeButton(row, redraw) {
   const button = h('button', { type: 'button', class: 'small' }, row.active ? 'Revert' : 'Activate');
   button.addEventListener('click', async () => {
     try {
-      await post(pathOf(row, change), {});
+      await post(pathOf(row, change)); // it takes no body
       announce(row.active ? 'It is no longer in force' : 'It is in force');
       await redraw();
     } catch (error) {

@@ -105,5 +105,34 @@ for example in docker/ci-examples/*.yml; do
         if (!step || !example.includes(step)) throw new Error("they differ");' "$example" "$scratch/ci.sh"
 done
 
+# --- from a recipe to a better one ----------------------------------------------------------------------------
+mkdir -p "$scratch/recipe"
+lines_of recipe > "$scratch/recipe/commands.sh"
+cd "$scratch/recipe" || exit 1
+cat > run_recipe.sh << 'END'
+#!/bin/bash
+export WORKLOAD_NAME="${WORKLOAD_NAME:-$(printf "%.11s" "${USER//_/-}")-llama3-8b-$(date +%H%M)}"
+XLA_FLAGS=" \
+  --xla_tpu_scoped_vmem_limit_kib=98304 "
+MAXTEXT_ARGS="\
+model_name=llama3.1-8b per_device_batch_size=3 max_target_length=8192 remat_policy=full \
+ici_fsdp_parallelism=-1 attention=flash dataset_type=synthetic enable_checkpointing=False \
+steps=${STEPS:-30} base_output_directory=${BASE_OUTPUT_DIR} run_name=${WORKLOAD_NAME}"
+"${GCLUSTER_BIN:-gcluster}" job submit --compute-type=ct6e-standard-4t --topology=4x4 --num-slices=1 \
+  --name="${WORKLOAD_NAME}" --command="set -e && export LIBTPU_INIT_ARGS='${XLA_FLAGS}' && \
+python3 -m maxtext.trainers.pre_train.train maxtext/configs/base.yml ${MAXTEXT_ARGS}"
+END
+passes "the README goes from a recipe to a better one in five commands" test "$(wc -l < commands.sh)" = 5
+passes "four of them run" bash -eu -c "$(head -4 commands.sh)"
+passes "MaxText accepts the fifth's plan, where it is installed" bash -c "$(tail -1 commands.sh); [ \$? = 0 -o \$? = 3 ]"
+passes "the better plan is better, and the script starts it" node -e '
+    const read = (name) => JSON.parse(require("fs").readFileSync(name, "utf8"));
+    const [before, after] = [read("before.json"), read("after.json")];
+    const script = require("fs").readFileSync("run_better.sh", "utf8");
+    if (after.baseline.estimate.step_time_s !== before.step_time_s) throw new Error("another baseline");
+    if (!(after.ranked[0].estimate.step_time_s < before.step_time_s)) throw new Error("no better plan");
+    if (!script.includes("model_name=llama3.1-8b") || !script.includes("ct6e-standard-4t")) throw new Error(script);'
+cd - > /dev/null || exit 1
+
 if [ $failed -eq 0 ]; then echo "readme: $checks checks passed"; else echo "readme: $failed of $checks checks FAILED"; fi
 [ $failed -eq 0 ]

@@ -190,6 +190,13 @@ static void collective_fusion(struct adv_review *review)
                            "weight gathers are not overlapped: async collective fusion is off");
 }
 
+static bool offloads_anything(const struct adv_plan *plan)
+{
+    bool any = false;
+    for (int i = 0; i < ADV_TENSOR_COUNT; i++) any |= plan->placements[i] == ADV_PLACE_OFFLOAD;
+    return any;
+}
+
 /* The best placements for this very mesh and batch. */
 static void better_remat(struct adv_review *review)
 {
@@ -207,6 +214,9 @@ static void better_remat(struct adv_review *review)
     pricer->front.items = front;
     struct adv_remat_space space;
     adv_remat_space_build(review->request, &space);
+    /* the first tensor on the host would want a schedule of its own, which is more than this one change */
+    space.device_only = !offloads_anything(review->plan);
+    space.input_may_offload = space.input_may_offload && !space.device_only;
     adv_remat_space_order(&space, pricer, review->plan);
     struct adv_plan changed = *review->plan;
     struct adv_estimate estimate;

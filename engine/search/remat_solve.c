@@ -141,7 +141,7 @@ static void relieve(struct solve *solve)
     struct adv_plan plan = solve->plan;
     struct room left = {solve->shared_room.at_loss - all.at_loss,
                         solve->shared_room.at_backward - all.at_backward};
-    if (all.at_loss > solve->device_room) /* else it was tried as `fast` */
+    if (all.at_loss > solve->device_room && !solve->space->device_only) /* else it was tried as `fast` */
         choose_host(solve, &plan, &guests, 0, left, 0);
 }
 
@@ -297,7 +297,7 @@ static bool can_fit(struct solve *solve)
         bool input = way < 2, shares = way % 2 == 1;
         struct adv_plan smallest = solve->plan;
         struct adv_estimate estimate;
-        if (input && !space->input_may_offload) continue;
+        if ((input && !space->input_may_offload) || (shares && space->device_only)) continue;
         adv_remat_set_all(space, &smallest, ADV_PLACE_REMAT);
         adv_remat_set_input(space, &smallest, input);
         for (int t = 0; t < space->tilings_count; t++)

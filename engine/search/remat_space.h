@@ -36,6 +36,7 @@ struct adv_remat_space {
     enum adv_placement placements[ADV_TENSOR_COUNT]; /* of the fixed ones */
     bool any_fixed;
     bool input_may_offload; /* decoder_layer_input: device or offload */
+    bool device_only;       /* no tensor of a unit goes to the host */
     int tilings_count, tilings[ADV_REMAT_TILINGS];
 };
 

@@ -109,10 +109,12 @@ static int bound_families(struct adv_run *run, const struct adv_model_params *pa
         }
         adv_remat_relax(&run->open, &plan);
         if (!adv_price(&run->pricer, &plan, &estimate)) {
-            if (run->pricer.spent)
+            if (run->pricer.spent) {
                 run->complete = false;
-            else
-                run->result->illegal++;
+                run->result->pruned += space->families_count - i;
+                break;
+            }
+            run->result->illegal++;
             continue;
         }
         of_family[i] = bound_by_price(&run->pricer, &estimate, i);

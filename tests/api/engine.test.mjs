@@ -8,7 +8,7 @@ let engine;
 let run;
 before(async () => {
   daemon = await startDaemon({ database: freshDatabase('api_engine') });
-  engine = await (await daemon.fetch('/version')).json();
+  ({ engine } = await (await daemon.fetch('/version')).json());
   run = await (await daemon.post('/v1/estimate', estimateRequest({ store: true, project: 'a b&c', label: 'l' }))).json();
 });
 after(() => daemon.stop());

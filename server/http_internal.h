@@ -26,9 +26,9 @@ struct request {
     struct adv_http *http;
     struct MHD_Connection *connection;
     struct adv_connection_slot *slot;
-    const char *target;        /* as sent */
-    enum adv_http_stage stage; /* from ADV_STAGE_SUBMITTED on guarded by http->lock */
-    bool close_after, body_over;
+    const char *target;                     /* as sent */
+    enum adv_http_stage stage;              /* from ADV_STAGE_SUBMITTED on guarded by http->lock */
+    bool close_after, body_over, body_lost; /* lost: there was no memory for it */
     int64_t content_length_bytes;
     size_t body_capacity;
     int64_t start_us, deadline_us;

@@ -252,12 +252,11 @@ static bool body_reserve(struct request *request, size_t needed)
 static void on_body_bytes(struct request *request, const char *bytes, size_t count)
 {
     struct adv_exchange *exchange = &request->exchange;
-    if (request->body_over || exchange->reply.status) return;
-    if (exchange->body_bytes + count > ADV_LIMIT_BODY_BYTES ||
-        !body_reserve(request, exchange->body_bytes + count + 1)) {
-        request->body_over = true;
-        return;
-    }
+    if (request->body_over || request->body_lost || exchange->reply.status) return;
+    request->body_over = exchange->body_bytes + count > ADV_LIMIT_BODY_BYTES;
+    if (request->body_over) return;
+    request->body_lost = !body_reserve(request, exchange->body_bytes + count + 1);
+    if (request->body_lost) return;
     memcpy(exchange->body + exchange->body_bytes, bytes, count);
     exchange->body_bytes += count;
     exchange->body[exchange->body_bytes] = '\0';
@@ -269,6 +268,11 @@ static enum MHD_Result on_complete(struct request *request)
     struct adv_app *app = request->http->app;
     if (exchange->reply.status) return adv_http_send(request, &exchange->reply);
     adv_connections_enter(request->http->connections, request->slot, ADV_CONNECTION_WORKING);
+    if (request->body_lost) {
+        adv_reply_error(exchange, ADV_E_MEMORY, "", NULL, "no memory for the body");
+        request->close_after = true;
+        return adv_http_send(request, &exchange->reply);
+    }
     if (request->body_over) {
         adv_metrics_add(&app->metrics, ADV_COUNTER_REJECTED_SIZE, 1);
         adv_reply_error(exchange, ADV_E_TOO_LARGE, "", NULL, "the body has more than %d bytes",

@@ -45,8 +45,8 @@ void adv_correction_fit(const struct adv_correction_row *rows, int count, double
 {
     memset(fit, 0, sizeof *fit);
     fit->rows_count = count;
-    fit->bias_frac = fit->spread_frac = fit->error_before_frac = fit->error_after_frac = NAN;
-    fit->error_left_out_frac = NAN;
+    fit->bias_frac = fit->spread_frac = fit->error_before_frac = fit->error_after_frac = (double)NAN;
+    fit->error_left_out_frac = (double)NAN;
     if (count == 0) return;
     const struct part all = look_at(rows, count, -1, tau);
     const bool enough = count >= ADV_CORRECTION_LEAST;

@@ -74,6 +74,17 @@ static char *quote_infinities(const char *text, size_t length_bytes)
     return NULL;
 }
 
+/* Whether reading the text again ends at the same place with the same words. A failed allocation, which the
+ * library calls an invalid token as well, does not. */
+static bool fails_again(const char *text, size_t length_bytes, size_t flags, const json_error_t *error)
+{
+    if (!error->text[0]) return false;
+    json_error_t again;
+    json_t *value = json_loadb(text, length_bytes, flags, &again);
+    json_decref(value);
+    return !value && again.position == error->position && strcmp(again.text, error->text) == 0;
+}
+
 adv_code adv_json_parse_file_text(const char *text, size_t length_bytes, json_t **root, adv_err *err)
 {
     *root = NULL;
@@ -100,7 +111,7 @@ adv_code adv_json_parse_file_text(const char *text, size_t length_bytes, json_t 
         value = json_loads(quoted, flags, &ignored);
         free(quoted);
     }
-    if (!value && !error.text[0]) /* the library has no word for it: an allocation failed */
+    if (!value && !fails_again(text, length_bytes, flags, &error))
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the document");
     if (!value)
         return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "not valid JSON at line %d, column %d: %s",

@@ -37,7 +37,7 @@ static enum MHD_Result answer_all(void *closure, struct MHD_Connection *connecti
 
 int main(int argc, char **argv)
 {
-    struct answer answer = {NULL, 0};
+    static struct answer answer; /* as long as the process */
     FILE *file = argc == 3 ? fopen(argv[2], "rb") : NULL;
     if (!file || fseek(file, 0, SEEK_END)) return 2;
     answer.body_bytes = (size_t)ftell(file);

@@ -72,7 +72,10 @@ needs_node() {
 }
 
 # What the web form is bundled with and drawn with; pinned by its lock file.
-needs_web() { [ ! -e web/node_modules/.package-lock.json ] || [ web/package-lock.json -nt web/node_modules/.package-lock.json ]; }
+needs_web() {
+    [ ! -e web/node_modules/.package-lock.json ] ||
+        [ -n "$(find web/package-lock.json -newer web/node_modules/.package-lock.json)" ]
+}
 
 [ -n "$missing" ] || needs_node || needs_web || exit 0
 

@@ -21,8 +21,8 @@ struct arguments {
 /* Keeps "--num-slices 2" as num_slices; a switch alone is true. */
 static bool take_option(struct arguments *arguments, const char *option, const char *value)
 {
-    char *name = arguments->names[arguments->given_count];
     if (arguments->given_count == GIVEN_MAX || strlen(option) >= ADV_LIMIT_NAME) return false;
+    char *name = arguments->names[arguments->given_count];
     (void)snprintf(name, ADV_LIMIT_NAME, "%s", option);
     for (char *at = name; *at; at++)
         if (*at == '-') *at = '_';

@@ -3,7 +3,9 @@
  * runs: [0] every so many allocations one fails; 0 = none    [1] the allocation that fails, counted from the
  * start; 0 = none [2] seconds that the clock of the day is ahead; the clock that only goes forward stays
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

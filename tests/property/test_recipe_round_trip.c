@@ -53,13 +53,14 @@ static double number_at(const json_t *object, const char *member)
 /* True: the file starts the plan; a file that says why it cannot is none. */
 static bool means_the_plan(const char *name, const char *answer, int rank, int machine, const json_t *ranked)
 {
+    if (!answer) return false;
     struct adv_text text;
     adv_err err;
     adv_err_init(&err);
     adv_text_init(&text, 1 << 20);
     if (adv_artifact_from_answer(catalog, name, answer, strlen(answer), rank, &text, &err) != ADV_OK)
         fail_msg("%s: %s", name, err.findings[0].detail);
-    bool starts = !strstr(text.data, "\nexit 2\n") || strcmp(name, "maxtext.yml") == 0;
+    const bool starts = !strstr(text.data, "\nexit 2\n") || strcmp(name, "maxtext.yml") == 0;
     if (starts) {
         json_t *again = estimate_of(name, text.data, machine, ranked);
         const json_t *estimate = json_object_get(ranked, "estimate");

@@ -286,8 +286,9 @@ static void hostile_scripts_end(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "A=xxxxxxxxxxxxxxxx\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\n"
-        "A=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\n" TRAIN "run_name=$A\n",
+        ("A=xxxxxxxxxxxxxxxx\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$"
+         "A\n"
+         "A=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\nA=$A$A\n" TRAIN "run_name=$A\n"),
         "A='$(echo $A $A train)'\nbash -c \"$A\"\n",
         "bash -c 'bash -c \"bash -c \\'bash -c train x\\'\"'\n",
         "${",

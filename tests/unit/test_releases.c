@@ -159,6 +159,7 @@ static void lint_says_what_a_release_refuses(void **state)
             strcmp(releases->keys[i].name, "use_tokamax_splash") == 0)
             late = &releases->keys[i];
     assert_non_null(late);
+    if (!late) return;
     for (int i = 0; i < releases->maxtext_count; i++) {
         char text[256];
         (void)snprintf(text, sizeof text,

@@ -26,7 +26,7 @@ bool adv_recipe_is_manifest(const json_t *document)
            json_is_string(json_object_get(document, "kind"));
 }
 
-/* A scalar of YAML as its text. */
+/* A scalar of YAML as its text, which outlives the document; NULL: no scalar. */
 static const char *text_of(const json_t *value, struct adv_arena *arena)
 {
     char number[64];
@@ -57,7 +57,7 @@ static void read_environment(const json_t *container, struct adv_arena *arena,
     json_t *entry = NULL;
     json_array_foreach(json_object_get(container, "env"), index, entry)
     {
-        const char *name = json_string_value(json_object_get(entry, "name"));
+        const char *name = text_of(json_object_get(entry, "name"), arena);
         const char *value = text_of(json_object_get(entry, "value"), arena);
         if (!name || !value || is_placeholder(value) || environment->count == VARIABLES_MAX) continue;
         environment->names[environment->count] = name;
@@ -125,8 +125,8 @@ static void append_runs(struct pods *pods, const struct adv_recipe *found, const
 {
     struct adv_recipe *recipe = pods->recipe;
     const struct adv_recipe_machine machine = {
-        json_string_value(json_object_get(selector, "cloud.google.com/gke-tpu-accelerator")),
-        json_string_value(json_object_get(selector, "cloud.google.com/gke-tpu-topology")), pods->slices,
+        text_of(json_object_get(selector, "cloud.google.com/gke-tpu-accelerator"), pods->arena),
+        text_of(json_object_get(selector, "cloud.google.com/gke-tpu-topology"), pods->arena), pods->slices,
         true};
     for (int i = 0; i < found->runs_count; i++) {
         if (recipe->runs_count == ADV_LIMIT_RECIPE_RUNS) {

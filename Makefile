@@ -373,9 +373,26 @@ $(MEMORY_REPORT_BIN): tests/compile/report_main.c tests/compile/rows.c tests/com
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes $(LDFLAGS_ALL) -o $@ $(filter %.c,$^) $(ENGINE_LIB) $(PKG_LIBS) -lm
 
+# Time of single operations against the real compiler: rows of what XLA says each costs, their page.
+CYCLE_ROWS       = $(sort $(wildcard tests/compile/cycles/*.json))
+CYCLE_REPORT_BIN := $(BUILD)/tests/compile/cycle_report
+
+$(CYCLE_REPORT_BIN): tests/compile/cycles_main.c $(ENGINE_LIB)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes $(LDFLAGS_ALL) -o $@ $(filter %.c,$^) $(ENGINE_LIB) $(PKG_LIBS) -lm
+
+.PHONY: cycle-accuracy cycle-accuracy-update cycle-truth
+cycle-accuracy: $(CYCLE_REPORT_BIN) ## judge the time of single operations on compiled ones; fails when worse than tests/compile/cycles.md
+	$(Q)tests/compile/accuracy.sh $(CYCLE_REPORT_BIN) tests/compile/cycles.md $(BUILD)/accuracy/compile $(CYCLE_ROWS)
+cycle-accuracy-update: $(CYCLE_REPORT_BIN) ## write tests/compile/cycles.md anew
+	$(Q)$(CYCLE_REPORT_BIN) $(CYCLE_ROWS) > tests/compile/cycles.md
+cycle-truth: ## compile single operations for every chip with the real libtpu: tests/compile/cycles/*.json (CHIP=name: one; 2 to 15 minutes each)
+	$(Q)"$$(server/verifier/environment.sh)" tests/compile/cycles.py tests/compile/cycles $(if $(CHIP),--chip $(CHIP))
+
 .PHONY: memory-accuracy memory-accuracy-update explain-memory compile-env compile-truth
 memory-accuracy: $(MEMORY_REPORT_BIN) ## judge predicted memory on compiled steps; fails when worse than tests/compile/report.md
-	$(Q)tests/compile/accuracy.sh $(MEMORY_REPORT_BIN) $(BUILD)/accuracy $(COMPILED_ROWS)
+	$(Q)tests/compile/accuracy.sh $(MEMORY_REPORT_BIN) tests/compile/report.md $(BUILD)/accuracy/compile $(COMPILED_ROWS)
 memory-accuracy-update: $(MEMORY_REPORT_BIN) ## write tests/compile/report.md anew
 	$(Q)$(MEMORY_REPORT_BIN) $(COMPILED_ROWS) > tests/compile/report.md
 explain-memory: $(MEMORY_REPORT_BIN) ## ROW=id: our parts beside the buffers that the compiler had at its peak

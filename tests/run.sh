@@ -12,6 +12,7 @@ golden   | make -s -j2 golden              | the same bytes as last time, whatev
 accuracy | make -s accuracy                | no worse against published measurements than the committed report
 kernel-accuracy | make -s kernel-accuracy         | no worse against published kernel timings than the committed report
 memory-accuracy | make -s memory-accuracy         | no worse against compiled steps than the committed report
+cycle-accuracy | make -s cycle-accuracy          | no worse against compiled operations than the committed report
 sql      | tests/sql/run.sh                | migrations, constraints, roles, the private cluster
 api      | tests/api/run.sh                | every endpoint, every error, hostile and slow clients
 eco      | node --test --test-reporter=dot tests/eco/recorded.test.mjs | emitted files against what the real MaxText and XPK said

@@ -94,6 +94,23 @@ static void init_groups(struct adv_cost *cost)
     cost->stage_group = adv_group_of(cluster, mesh, AXIS(STAGE));
 }
 
+void adv_cost_rates_init(struct adv_cost *cost, const struct adv_chip *chip,
+                         const struct adv_constants *constants, enum adv_quantization quantization)
+{
+    cost->chip = chip;
+    cost->constants = constants;
+    cost->bf16_flops_per_s =
+        chip->peak_bf16_flops_per_s_per_chip / chip->devices_per_chip * constants->step_matmul_frac;
+    cost->hbm_bytes_per_s =
+        chip->hbm_bytes_per_s_per_chip / chip->devices_per_chip * constants->step_elementwise_frac;
+    cost->mxu_k = chip->mxu_rows;
+    cost->mxu_n = chip->mxu_columns;
+    cost->quantizes_dense = quantization != ADV_QUANT_NONE;
+    cost->quantizes_experts = quantization == ADV_QUANT_FP8_FULL;
+    double ratio = lowp_ratio(chip, quantization);
+    cost->lowp_speedup = ratio > 1.0 ? ratio * constants->step_lowp_gain_frac : 1.0;
+}
+
 void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input, const struct adv_mesh *mesh,
                    bool same_mesh)
 {
@@ -102,8 +119,6 @@ void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input
     const struct adv_constants *constants = input->constants;
     cost->model = input->model;
     cost->cluster = input->cluster;
-    cost->chip = chip;
-    cost->constants = constants;
     cost->plan = input->plan;
     cost->mesh = mesh;
     cost->machine = (struct adv_kernel_machine){chip, constants,
@@ -114,18 +129,8 @@ void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input
             cost->layer_params[i] = adv_model_layer_params(cost->model, &cost->model->layers[i]);
         init_groups(cost);
     }
-    cost->bf16_flops_per_s =
-        chip->peak_bf16_flops_per_s_per_chip / chip->devices_per_chip * constants->step_matmul_frac;
-    cost->hbm_bytes_per_s =
-        chip->hbm_bytes_per_s_per_chip / chip->devices_per_chip * constants->step_elementwise_frac;
+    adv_cost_rates_init(cost, chip, constants, input->plan->quantization);
     cost->pcie_bytes_per_s = constants->pcie_step_bytes_per_s_per_device * adv_chip_host_link_ratio(chip);
-    cost->mxu_k = chip->mxu_rows;
-    cost->mxu_n = chip->mxu_columns;
-    enum adv_quantization quantization = input->plan->quantization;
-    cost->quantizes_dense = quantization != ADV_QUANT_NONE;
-    cost->quantizes_experts = quantization == ADV_QUANT_FP8_FULL;
-    double ratio = lowp_ratio(chip, quantization);
-    cost->lowp_speedup = ratio > 1.0 ? ratio * constants->step_lowp_gain_frac : 1.0;
     cost->quantize_bytes = adv_plan_scales_are_fixed(input->plan) ? constants->step_quantize_static_bytes
                                                                   : constants->step_quantize_dynamic_bytes;
     init_exposure(cost);

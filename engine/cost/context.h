@@ -69,6 +69,11 @@ static inline int adv_cost_kind(const struct adv_cost *cost, const struct adv_la
 void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input, const struct adv_mesh *mesh,
                    bool same_mesh);
 
+/* Fills what one device of the chip does inside a step: rates of matmuls, of their 8-bit format and of HBM,
+ * padding. */
+void adv_cost_rates_init(struct adv_cost *cost, const struct adv_chip *chip,
+                         const struct adv_constants *constants, enum adv_quantization quantization);
+
 /* Seconds of [rows, k] x [k, n] on one device inside a step; `low` = in the plan's 8-bit format. */
 double adv_cost_matmul_s(const struct adv_cost *cost, double rows, double k, double n, bool low);
 

@@ -2,9 +2,7 @@
 
 #include "engine/base/units.h"
 
-/* HBM bytes per parameter of an Adam update: weights read and written, gradient read twice (norm, update),
- * moments read and written. */
-static double optimizer_bytes_per_param(const struct adv_plan *plan)
+double adv_cost_update_bytes_per_param(const struct adv_plan *plan)
 {
     double w = adv_format_bytes(plan->weight_dtype);
     double mu = adv_format_bytes(plan->mu_dtype);
@@ -17,7 +15,7 @@ static double optimizer_bytes_per_param(const struct adv_plan *plan)
 void adv_cost_update(const struct adv_cost *cost, double shard_params, struct adv_account *account)
 {
     const struct adv_plan *plan = cost->plan;
-    double update_bytes = optimizer_bytes_per_param(plan) * shard_params;
+    double update_bytes = adv_cost_update_bytes_per_param(plan) * shard_params;
     /* each accumulated microstep reads the running sum and the new gradient and writes the sum, in the
      * weights' format */
     if (plan->gradient_accumulation_steps > 1)

@@ -1,20 +1,23 @@
 #!/bin/sh
-# accuracy.sh MEMORY_REPORT OUT_DIR ROWS...: writes the page of memory accuracy to OUT_DIR and fails when a group got worse
-# than on the committed page by more than rounding.
+# accuracy.sh REPORT PAGE OUT_DIR ROWS...: writes a page of accuracy to OUT_DIR and fails when a group got worse than on the
+# committed PAGE by more than rounding. Groups are named by a table's first two columns; the fourth and fifth are median
+# and 90th percentile, the ninth, where there are eleven, how many verdicts are right.
 set -eu
-here=$(dirname "$0")
 report=$1
-out=$2
-shift 2
+page=$2
+out=$3
+shift 3
 mkdir -p "$out"
-"$report" "$@" > "$out/memory.md"
+"$report" "$@" > "$out/$(basename "$page")"
 awk -F'|' '
     function number(text) { gsub(/[ %]/, "", text); return text + 0 }
-    FNR == 1 { file++ }
-    NF != 13 || $4 !~ /[0-9]/ { next }
+    FNR == 1 { file++; table = 0 }
+    /median %/ { table = 1; next }
+    !/^\|/ { table = 0 }
+    !table || $4 !~ /[0-9]/ { next }
     {
         key = $2 $3
-        if (file == 1) keys[++count] = key
+        if (file == 1) { keys[++count] = key; verdicts[key] = NF == 13 }
         seen[file, key] = 1
         for (i = 4; i <= 10; i++) value[file, key, i] = number($i)
     }
@@ -27,12 +30,12 @@ awk -F'|' '
                     printf "worse:%s %s was %.1f %%, is %.1f %%\n", key, i == 5 ? "median" : "p90", value[1, key, i], value[2, key, i]
                     bad = 1
                 }
-            if (value[2, key, 10] < value[1, key, 10] - 0.5) {
+            if (verdicts[key] && value[2, key, 10] < value[1, key, 10] - 0.5) {
                 printf "worse:%s verdicts were right in %d %%, are in %d %%\n", key, value[1, key, 10], value[2, key, 10]
                 bad = 1
             }
         }
         if (count < 10) { print "the committed page has no rows to compare with"; bad = 1 }
-        print bad ? "memory accuracy: FAILED" : "memory accuracy: no worse than the committed page (" count " groups)"
+        print FILENAME ": " (bad ? "FAILED" : "no worse than the committed page (" count " groups)")
         exit bad
-    }' "$here/report.md" "$out/memory.md"
+    }' "$page" "$out/$(basename "$page")"

@@ -15,6 +15,7 @@ memory-accuracy | make -s memory-accuracy         | no worse against compiled st
 cycle-accuracy | make -s cycle-accuracy          | no worse against compiled operations than the committed report
 sql      | tests/sql/run.sh                | migrations, constraints, roles, the private cluster
 api      | tests/api/run.sh                | every endpoint, every error, hostile and slow clients
+questions | node --test --test-reporter=dot tests/questions/questions.test.mjs | what people asked in public gets the answer that it ended with
 eco      | node --test --test-reporter=dot tests/eco/recorded.test.mjs | emitted files against what the real MaxText and XPK said
 web      | tests/web/run.sh                | the form in a real browser
 readme   | tests/readme/run.sh             | the lines that the README tells users to type

@@ -41,13 +41,13 @@ static json_t *encode_message(const struct adv_oom_message *message)
                                text_or_null(buffer->allocation), "part", text_or_null(buffer->part), "keys",
                                names(buffer->keys)));
     }
-    return json_pack("{ss sb so so so so so so so so so so}", "memory_space", message->space, "at_run_time",
-                     message->at_run_time, "used_bytes", number(message->used_bytes), "limit_bytes",
-                     number(message->limit_bytes), "exceeded_bytes", number(message->exceeded_bytes),
-                     "reserved_bytes", number(message->reserved_bytes), "program_bytes",
-                     number(message->program_bytes), "arguments_bytes", number(message->arguments_bytes),
-                     "buffers", buffers, "keys", names(message->keys), "predicted", json_null(), "levers",
-                     json_array());
+    return json_pack("{ss sb so so so so so so so so ss so so}", "memory_space", message->space,
+                     "at_run_time", message->at_run_time, "used_bytes", number(message->used_bytes),
+                     "limit_bytes", number(message->limit_bytes), "exceeded_bytes",
+                     number(message->exceeded_bytes), "reserved_bytes", number(message->reserved_bytes),
+                     "program_bytes", number(message->program_bytes), "arguments_bytes",
+                     number(message->arguments_bytes), "buffers", buffers, "keys", names(message->keys),
+                     "remedy", message->remedy, "predicted", json_null(), "levers", json_array());
 }
 
 /* One answer of the engine as JSON; NULL with findings below `at`. */

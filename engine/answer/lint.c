@@ -33,7 +33,7 @@
 /* Findings that only inform. All others that are no errors are warnings. */
 static const char *const informing[] = {"approximated-value",    "not-modelled", "block-clamped",
                                         "block-unused",          "tile-unused",  "vmem-limit-reached",
-                                        "offload-with-clipping", "not-checked"};
+                                        "offload-with-clipping", "not-checked",  "model-overridden"};
 
 struct lint_job {
     struct adv_model model;

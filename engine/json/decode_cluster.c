@@ -54,7 +54,8 @@ static bool set_chip(const struct reader *reader, const char *name, const char *
     if (row) {
         (void)snprintf(text, sizeof text, "%s is in the catalog for comparison of headline numbers only",
                        row->chip.name);
-        (void)refuse(reader, ADV_E_UNSUPPORTED, member, NULL, text);
+        (void)refuse(reader, ADV_E_UNSUPPORTED, member, "plans are made for TPUs: tpu7x v6e v5p v5e v4",
+                     text);
         return false;
     }
     size_t used = strlen(hint);

@@ -8,6 +8,7 @@
 #include "engine/json/decode_recipe_manifest.h"
 #include "engine/json/decode_text.h"
 #include "engine/json/decode_value.h"
+#include "engine/maxtext/run.h"
 
 static const char at_recipe[] = "/recipe";
 static const char remedy[] = "a MaxText configuration as JSON, YAML, a script or a command line";
@@ -223,6 +224,16 @@ static adv_code judge_module(const struct reader *reader, const struct adv_recip
     return refuse(reader, ADV_E_UNSUPPORTED, "give the configuration of its training step alone", detail);
 }
 
+/* Releases before 0.2 had the package MaxText. */
+static void warn_of_old_module(const struct reader *reader, const struct adv_recipe_run *run)
+{
+    if (strncmp(run->module, "MaxText", strlen("MaxText")) != 0) return;
+    (void)adv_err_add(reader->warnings, ADV_OK, at_recipe, "python3 -m " ADV_MAXTEXT_MODULES ".train",
+                      "line %d starts %.80s, which MaxText " ADV_MAXTEXT_VERSION " does not have", run->line,
+                      run->module);
+    adv_err_rule(reader->warnings, "old-module");
+}
+
 static adv_code read_runs(const struct reader *reader, const struct adv_recipe *recipe, json_t **request)
 {
     const struct adv_recipe_run *run = NULL;
@@ -230,6 +241,7 @@ static adv_code read_runs(const struct reader *reader, const struct adv_recipe *
     adv_code code = choose(reader, recipe, &run);
     if (code == ADV_OK && run) code = judge_module(reader, run);
     if (code != ADV_OK || !run) return code;
+    warn_of_old_module(reader, run);
     *request = request_of(reader, run, &recipe->machine);
     if (reader->err->count + reader->err->lost_count == before) {
         (void)json_object_set_new(*request, "trains", json_true());

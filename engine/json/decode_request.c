@@ -75,6 +75,35 @@ static void warn_of_conflicts(const struct adv_model_keys *keys, const json_t *o
     }
 }
 
+/* With override_model_config the name stands for another model: says in what. */
+static void warn_of_overrides(const struct adv_model_keys *keys, const json_t *overrides, const char *at,
+                              adv_err *warnings)
+{
+    const struct {
+        const char *key;
+        int64_t value;
+    } dims[] = {{"base_emb_dim", keys->base_emb_dim},
+                {"base_num_query_heads", keys->base_num_query_heads},
+                {"base_num_kv_heads", keys->base_num_kv_heads},
+                {"head_dim", keys->head_dim},
+                {"base_mlp_dim", keys->base_mlp_dim},
+                {"base_num_decoder_layers", keys->base_num_decoder_layers},
+                {"vocab_size", keys->vocab_size}};
+    char text[ADV_LIMIT_DETAIL] = "", pointer[ADV_LIMIT_POINTER];
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof dims / sizeof *dims && used < sizeof text; i++) {
+        const json_t *value = json_object_get(overrides, dims[i].key);
+        if (!json_is_integer(value) || json_integer_value(value) == dims[i].value) continue;
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "%s%s %lld instead of %lld", used ? ", " : "",
+                             dims[i].key, (long long)json_integer_value(value), (long long)dims[i].value);
+    }
+    if (used == 0) return;
+    (void)adv_err_add(warnings, ADV_OK, adv_json_pointer(pointer, at, "override_model_config"), NULL,
+                      "a variant of the named model: %s", text);
+    adv_err_rule(warnings, "model-overridden");
+}
+
 bool adv_decode_request_model(const struct adv_catalog *catalog, const json_t *value, const char *at,
                               const json_t *config, const char *config_at, struct adv_model *model,
                               adv_err *err, adv_err *warnings)
@@ -86,7 +115,8 @@ bool adv_decode_request_model(const struct adv_catalog *catalog, const json_t *v
     adv_code code = adv_decode_model_over(catalog, standard ? standard : value, at, overrides, config_at,
                                           model, err, warnings);
     bool may_override = json_is_true(json_object_get(config, "override_model_config"));
-    if (keys && warnings && !may_override) warn_of_conflicts(keys, overrides, config_at, warnings);
+    if (keys && warnings)
+        (may_override ? warn_of_overrides : warn_of_conflicts)(keys, overrides, config_at, warnings);
     if (code != ADV_OK) memset(model, 0, sizeof *model);
     json_decref(overrides);
     json_decref(standard);

@@ -54,6 +54,26 @@ static const char *const host_keys[ADV_LIMIT_OOM_KEYS] = {"optimizer_memory_host
 static const char *const vmem_keys[ADV_LIMIT_OOM_KEYS] = {"sa_block_q", "sa_block_kv", "sa_block_kv_compute",
                                                           "sa_block_q_dkv", "sa_block_kv_dkv"};
 
+static const struct {
+    const char *space;
+    const char *const *keys;
+    const char *remedy;
+} spaces[] = {
+    {"vmem", vmem_keys,
+     "Smaller blocks of the kernel, or a higher limit: --xla_tpu_scoped_vmem_limit_kib for all kernels of "
+     "the "
+     "program, vmem_limit_bytes of pltpu.CompilerParams for one's own. A limit above the core's VMEM may "
+     "compile, and is not promised by the hardware."},
+    {"host", host_keys,
+     "Less on the host: keep some of the offloaded tensors on the device or compute them again, or split "
+     "them "
+     "over more devices by batch, sequence or tensor axes. The limit is of one host, so that fewer devices "
+     "a host help too."},
+    {"hbm", hbm_keys,
+     "Less on each device: compute activations again or offload them, tile the vocabulary, accumulate "
+     "gradients over smaller batches, or shard over more devices."},
+};
+
 /* "19.59G", "500.0K", "1024 bytes", "17.07M": bytes; NAN when there is no number. Suffixes are binary, as XLA
  * means them. */
 static double read_bytes(const char *at)
@@ -87,8 +107,20 @@ static void copy_after(const char *line, size_t length, const char *word, char *
     (void)snprintf(copy, size, "%.*s", (int)(count < size ? count : size - 1), at);
 }
 
-static void guess(struct adv_oom_buffer *buffer)
+/* "bf16[126,2,8192,16384]": layers, batch, sequence, width. */
+static bool is_of_all_layers(const char *shape)
 {
+    int commas = 0;
+    const char *at = strchr(shape, '[');
+    for (; at && *at && *at != ']'; at++) commas += *at == ',';
+    return commas == 3;
+}
+
+static void guess(struct adv_oom_buffer *buffer, bool on_host)
+{
+    static const char *const offloaded_keys[ADV_LIMIT_OOM_KEYS] = {
+        "decoder_layer_input",     "remat_policy",           "per_device_batch_size",
+        "ici_context_parallelism", "ici_tensor_parallelism", "gradient_accumulation_steps"};
     for (size_t i = 0; i < sizeof rules / sizeof *rules && !buffer->part; i++) {
         if (!strcasestr(buffer->operator_name, rules[i].word) &&
             !strcasestr(buffer->allocation, rules[i].word))
@@ -96,6 +128,9 @@ static void guess(struct adv_oom_buffer *buffer)
         buffer->part = rules[i].part;
         memcpy(buffer->keys, rules[i].keys, sizeof buffer->keys);
     }
+    if (buffer->part || !on_host || !is_of_all_layers(buffer->shape)) return;
+    buffer->part = "saved_activations";
+    memcpy(buffer->keys, offloaded_keys, sizeof buffer->keys);
 }
 
 static void read_buffers(const char *text, struct adv_oom_message *message)
@@ -120,7 +155,8 @@ static void read_buffers(const char *text, struct adv_oom_message *message)
         copy_after(line, length, "Shape: ", buffer->shape, sizeof buffer->shape);
         copy_after(line, length, "Allocation type: ", buffer->allocation, sizeof buffer->allocation);
     }
-    for (int i = 0; i < message->buffers_count; i++) guess(&message->buffers[i]);
+    const bool on_host = strcmp(message->space, "host") == 0;
+    for (int i = 0; i < message->buffers_count; i++) guess(&message->buffers[i], on_host);
 }
 
 static const char *find_space(const char *text)
@@ -174,12 +210,11 @@ adv_code adv_oom_message_read(const char *text, struct adv_oom_message *message,
                            "paste it from \"RESOURCE_EXHAUSTED\" to the end of the list of allocations",
                            "this is no out-of-memory message of XLA");
     message->space = find_space(text);
-    const bool is_vmem = strcmp(message->space, "vmem") == 0;
-    memcpy(message->keys,
-           is_vmem                               ? vmem_keys
-           : strcmp(message->space, "host") == 0 ? host_keys
-                                                 : hbm_keys,
-           sizeof message->keys);
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
+        if (strcmp(message->space, spaces[i].space) != 0) continue;
+        memcpy(message->keys, spaces[i].keys, sizeof message->keys);
+        message->remedy = spaces[i].remedy;
+    }
     read_totals(text, message);
     read_buffers(text, message);
     return ADV_OK;

@@ -31,6 +31,7 @@ struct adv_oom_message {
     int buffers_count;
     struct adv_oom_buffer buffers[ADV_LIMIT_OOM_BUFFERS];
     const char *keys[ADV_LIMIT_OOM_KEYS]; /* that help where no buffer is named */
+    const char *remedy;                   /* what helps in this memory at all, one sentence */
 };
 
 /* ADV_E_INVALID at /message: it is no such message. */

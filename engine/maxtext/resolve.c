@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static void warn_axis(const struct adv_config_reader *reader, bool is_dcn, enum adv_axis axis, int degree,
                       const char *why)
@@ -62,11 +63,34 @@ static void fill_axes(const struct adv_config_reader *reader, bool is_dcn, int d
     if (unfilled >= 0) degrees[unfilled] = product < total ? (int)(total / product) : 1;
 }
 
+/* MaxText checkpoints each layer under the policy "none" too, and keeps nothing, but for the layers of the
+ * small Gemma 4 (nnx_decoders.py: _apply_gemma4_small_layers), which then keep all. */
+static void judge_remat_none(const struct adv_config_reader *reader)
+{
+    const struct adv_config_source *source = reader->source;
+    const struct adv_value *said = adv_given_find(source->given, source->given_count, "remat_policy");
+    const bool keeps_all = source->model->decoder == ADV_DECODER_GEMMA4_SMALL;
+    char pointer[ADV_LIMIT_POINTER];
+    if (!said || (said->kind != ADV_VALUE_NULL &&
+                  (said->kind != ADV_VALUE_STRING || strcasecmp(said->string, "none") != 0)))
+        return;
+    (void)adv_err_add(
+        keeps_all ? reader->err : reader->warnings, keeps_all ? ADV_E_UNSUPPORTED : ADV_OK,
+        adv_json_pointer(pointer, source->at, "remat_policy"),
+        keeps_all ? "say minimal to keep the matmuls' results, or full"
+                  : "say full, or a policy that keeps what memory allows",
+        keeps_all ? "remat_policy none keeps every activation of %s, which has no model here"
+                  : "remat_policy none keeps no activation of %s but the layers' inputs, as full does",
+        source->model->name);
+    adv_err_rule(keeps_all ? reader->err : reader->warnings, "remat-none");
+}
+
 /* Under the custom policy tensors are where their keys say; else where the preset has them. */
 static void resolve_remat(const struct adv_config_reader *reader)
 {
     struct adv_config_state *state = reader->state;
     enum adv_placement said[ADV_TENSOR_COUNT];
+    judge_remat_none(reader);
     memcpy(said, state->plan.placements, sizeof said);
     adv_policy_placements(state->plan.policy, state->plan.placements);
     for (int k = 0; k < adv_keys_count; k++) {

@@ -211,6 +211,7 @@ static bool rule_vocab_tiling_with_sinks(const struct adv_rule_facts *facts, str
 static bool rule_heads(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     int shards = facts->head_shards;
+    const bool by_context = facts->plan->cp_strategy == ADV_CP_ULYSSES && facts->context > facts->head_shards;
     if (facts->plan->cp_strategy == ADV_CP_ULYSSES) shards *= facts->context;
     if (shards == 1) return false;
     for (int i = 0; i < facts->model->layer_kinds_count; i++) {
@@ -219,7 +220,7 @@ static bool rule_heads(const struct adv_rule_facts *facts, struct adv_rule_repor
         int heads = layer->kv_lora_rank > 0 ? layer->q_heads : layer->kv_heads;
         if (heads % shards == 0 && layer->q_heads % shards == 0) continue;
         return adv_rule_broken(
-            report, "/config/ici_tensor_parallelism",
+            report, by_context ? "/config/ici_context_parallelism" : "/config/ici_tensor_parallelism",
             adv_rule_hint(report, "the axes over heads must multiply to a divisor of %d", heads),
             "%d key-value heads (%d query heads) cannot be split over %d shards", heads, layer->q_heads,
             shards);

@@ -51,9 +51,11 @@ static double gathered_bytes(const struct adv_model *model, const struct adv_fam
     return 2.0 * most / tensor;
 }
 
-/* `plan`: a copy of the base to write to, made once for all families. */
+/* `limit`: bytes of HBM that plans may be counted to need. `plan`: a copy of the base to write to, made once
+ * for all families. */
 static struct adv_frugal measure(const struct adv_space *space, const struct adv_model_params *params,
-                                 double trusted_frac, const struct adv_family *family, struct adv_plan *plan)
+                                 double limit, double trusted_frac, const struct adv_family *family,
+                                 struct adv_plan *plan)
 {
     const struct adv_advise_request *request = space->request;
     const struct adv_plan *base = &space->base;
@@ -62,8 +64,6 @@ static struct adv_frugal measure(const struct adv_space *space, const struct adv
         plan->dcn[i] = family->dcn[i];
     }
     plan->optimizer_host_offload = base->optimizer_host_offload;
-    double limit = adv_fit_limit_frac(ADV_RANK_FIT_PROBABILITY, space->constants->memory_log_sd) *
-                   request->cluster.chip.hbm_usable_bytes_per_device;
     double state = adv_bound_hbm_bytes_per_device(plan, params);
     plan->optimizer_host_offload = true;
     double weights = adv_bound_hbm_bytes_per_device(plan, params);
@@ -96,9 +96,11 @@ int adv_frugal_families(const struct adv_space *space, double trusted_frac,
 {
     struct adv_model_params params = adv_model_params(&space->request->model);
     struct adv_plan plan = space->base;
+    const double limit = adv_fit_limit_frac(ADV_RANK_FIT_PROBABILITY, space->constants->memory_log_sd) *
+                         space->request->cluster.chip.hbm_usable_bytes_per_device;
     int count = 0;
     for (int i = 0; i < space->families_count; i++) {
-        struct adv_frugal next = measure(space, &params, trusted_frac, &space->families[i], &plan);
+        struct adv_frugal next = measure(space, &params, limit, trusted_frac, &space->families[i], &plan);
         int at = count;
         while (at > 0 && before(&next, &frugal[at - 1])) at--;
         if (at == ADV_FRUGAL_PLANS) continue;

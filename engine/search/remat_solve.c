@@ -7,6 +7,10 @@
 #include "engine/cost/memory.h"
 #include "engine/rank/rank.h"
 
+/* Bytes are summed and subtracted in another order than the estimate does: what is short by rounding alone is
+ * still offered, and try_plan judges. */
+static const double rounding_frac = 1e-9;
+
 /* What the device has left at the two peaks that kept tensors are part of. Copies of stacks belong to the
  * second only. */
 struct room {
@@ -28,6 +32,7 @@ struct solve {
     int largest_first[ADV_REMAT_UNITS];   /* units by device_bytes */
     double device_room, host_room;        /* left by the plan with nothing kept */
     struct room shared_room;              /* on the device where something goes to the host */
+    double kept_limit_bytes;              /* of tensors that are kept at all, on the device or on the host */
 };
 
 static double metric(const struct adv_estimate *estimate)
@@ -125,9 +130,6 @@ static void choose_host(struct solve *solve, struct adv_plan *plan, const struct
 /* All units are decided and the plan in hand does not fit the device: what of it goes to the host? */
 static void relieve(struct solve *solve)
 {
-    /* summed and subtracted in another order than the estimate does: what is short by rounding alone is
-     * still offered, and try_plan judges */
-    static const double rounding_frac = 1e-9;
     struct guests guests = {0};
     for (int i = 0; i < solve->space->units_count; i++)
         if (kept(solve, solve->largest_first[i])) guests.units[guests.count++] = solve->largest_first[i];
@@ -145,32 +147,57 @@ static void relieve(struct solve *solve)
         choose_host(solve, &plan, &guests, 0, left, 0);
 }
 
-/* solve->plan keeps everything but what was decided otherwise; `fast` is its metric, below 0 when not yet
- * priced. */
-static void branch(struct solve *solve, int decided, double fast)
+/* P2: all that is kept, on the device and on the host, is no more than the device has room for and what the
+ * host takes off it. */
+static double kept_limit(const struct solve *solve)
 {
+    double worth = 0; /* bytes of the device that one of the host stands for */
+    for (int i = 0; i < solve->space->units_count; i++)
+        if (solve->host_bytes[i] > 0) worth = adv_max(worth, solve->device_bytes[i] / solve->host_bytes[i]);
+    const double off_device = worth > 0 && !solve->space->device_only ? solve->host_room * worth : 0;
+    return adv_max(solve->device_room, solve->shared_room.at_loss + off_device) * (1 + rounding_frac);
+}
+
+/* Gives up the undecided units that nothing below can keep: `kept_bytes` of decided ones leave no room for
+ * them, or their leader is not kept. Returns them, a bit each. */
+static unsigned give_up(struct solve *solve, int decided, double kept_bytes)
+{
+    unsigned given_up = 0;
+    for (int i = decided; i < solve->space->units_count; i++) {
+        const struct adv_remat_unit *unit = &solve->space->units[i];
+        const bool led = !unit->has_leader || solve->plan.placements[unit->leader] == ADV_PLACE_DEVICE;
+        if (!kept(solve, i) || (led && kept_bytes + solve->device_bytes[i] <= solve->kept_limit_bytes))
+            continue;
+        put(solve, i, &solve->plan, ADV_PLACE_REMAT);
+        given_up |= 1U << i;
+    }
+    return given_up;
+}
+
+/* solve->plan keeps everything but what was decided or given up; decided units that it keeps take
+ * `kept_bytes`. `fast` is its metric, below 0 when not yet priced. */
+static void branch(struct solve *solve, int decided, double kept_bytes, double fast)
+{
+    const unsigned given_up = give_up(solve, decided, kept_bytes);
     struct adv_estimate estimate;
-    if (fast < 0) {
-        if (!try_plan(solve, &solve->plan, &estimate)) return;
-        fast = metric(&estimate);
-    }
-    if (fast >= solve->best) { /* P1: nothing below is faster; or this very plan was kept */
-        solve->bounded = true;
-        return;
-    }
-    if (decided == solve->space->units_count) {
+    if (fast < 0 || given_up)
+        fast = try_plan(solve, &solve->plan, &estimate) ? metric(&estimate) : (double)INFINITY;
+    if (fast >= solve->best) /* P1: nothing below is faster; or this very plan was kept */
+        solve->bounded |= fast < (double)INFINITY;
+    else if (decided == solve->space->units_count)
         relieve(solve);
-        return;
+    else if (!kept(solve, decided))
+        branch(solve, decided + 1, kept_bytes, fast);
+    else {
+        branch(solve, decided + 1, kept_bytes + adv_max(solve->device_bytes[decided], 0), fast);
+        if (solve->device_bytes[decided] > 0) { /* what takes no memory stays: P1 */
+            put(solve, decided, &solve->plan, ADV_PLACE_REMAT);
+            branch(solve, decided + 1, kept_bytes, -1);
+            put(solve, decided, &solve->plan, ADV_PLACE_DEVICE);
+        }
     }
-    const struct adv_remat_unit *unit = &solve->space->units[decided];
-    /* what takes no memory stays: P1 (another name of a tensor that is kept anyway) */
-    bool free_of_charge = solve->device_bytes[decided] <= 0;
-    bool may_stay = !unit->has_leader || solve->plan.placements[unit->leader] == ADV_PLACE_DEVICE;
-    if (may_stay) branch(solve, decided + 1, fast);
-    if (may_stay && free_of_charge) return;
-    put(solve, decided, &solve->plan, ADV_PLACE_REMAT);
-    branch(solve, decided + 1, -1);
-    put(solve, decided, &solve->plan, ADV_PLACE_DEVICE);
+    for (int i = decided; i < solve->space->units_count; i++)
+        if (given_up & 1U << i) put(solve, i, &solve->plan, ADV_PLACE_DEVICE);
 }
 
 /* Takes `changed` for the solution when it fits and is not slower than `limit`. */
@@ -354,7 +381,8 @@ enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, stru
             measured = true;
             adv_remat_set_all(space, &solve.plan, ADV_PLACE_DEVICE);
             adv_remat_set_input(space, &solve.plan, input != 0);
-            branch(&solve, 0, -1);
+            solve.kept_limit_bytes = kept_limit(&solve);
+            branch(&solve, 0, 0, -1);
         }
     }
     if (metric(&priced) >= solve.best) solve.bounded = true;

@@ -7,9 +7,10 @@
  * amount for each tensor kept there, its leader being kept (beside tensors on the host, what waits on its way
  * there comes on top, and the price has the last word); P3  tiling the vocabulary never makes the step
  * faster. For each placement of the layer input and each tiling that gives room: all sets of kept tensors are
- * gone through by branch and bound, where "undecided ones on device" bounds the time from below (P1). A kept
- * set that is too big for the device is tried with each smallest set of its tensors on the host that makes it
- * fit (P2): larger ones are not faster (P1).
+ * gone through by branch and bound, where "undecided ones on device" bounds the time from below (P1);
+ * undecided ones that the kept ones leave no room for, on device and host together, are given up first (P2).
+ * A kept set that is too big for the device is tried with each smallest set of its tensors on the host that
+ * makes it fit (P2): larger ones are not faster (P1).
  *
  * remat_space.c says which tensors are open, remat_solve.c decides them.
  */

@@ -39,6 +39,8 @@ struct adv_config {
     long queue_wait_s;                                /* to wait for a worker */
     long address_rate_per_s; /* requests of one address; 0 = no limit, -1 = the usual one beyond loopback */
     long token_rate_per_s;   /* requests of one token; 0 = no limit */
+    long keep_days_count;    /* of runs that nobody marked; 0 = for ever */
+    long restore_days_count; /* of deleted runs */
     long deadline_s;         /* to answer a request, waiting included */
     long drain_delay_s;      /* not ready, still listening: lets a load balancer look away */
     long drain_deadline_s;   /* for requests under way */

@@ -29,6 +29,14 @@ enum adv_database_state {
  * exhausted. */
 struct adv_database *adv_database_open(const char *url, bool auto_migrate, const struct adv_log *log,
                                        struct adv_metrics *metrics);
+/* For how long runs are kept. */
+struct adv_retention {
+    long keep_days_count;    /* of those that are neither baselines nor measured; 0 = for ever */
+    long restore_days_count; /* of deleted ones */
+};
+/* From now on, and every minute, what is too old goes. */
+void adv_database_serve_retention(struct adv_database *database, const struct adv_retention *retention);
+
 /* Reads the tokens now and every two seconds into the keyring, which outlives the database. */
 void adv_database_serve_tokens(struct adv_database *database, struct adv_keyring *keyring);
 void adv_database_close(struct adv_database *database); /* after all adv_db of it; NULL is fine */

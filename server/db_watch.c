@@ -9,12 +9,12 @@
 
 #include "server/monotonic.h"
 
-#define CHECK_PERIOD_MS    5000 /* while up */
-#define TOKENS_PERIOD_MS   2000 /* until a revoked token is refused */
-#define CHECK_LIMIT_MS     2000 /* for the server to answer a check */
-#define FIRST_PAUSE_MS     50   /* while away, doubled up to the last */
-#define LAST_PAUSE_MS      2000
-#define PURGE_EVERY_CHECKS 720 /* an hour of checks */
+#define CHECK_PERIOD_MS  5000 /* while up */
+#define TOKENS_PERIOD_MS 2000 /* until a revoked token is refused */
+#define CHECK_LIMIT_MS   2000 /* for the server to answer a check */
+#define FIRST_PAUSE_MS   50   /* while away, doubled up to the last */
+#define LAST_PAUSE_MS    2000
+#define TIDY_PERIOD_MS   60000
 
 struct adv_database {
     char *url;
@@ -22,6 +22,8 @@ struct adv_database {
     const struct adv_log *log;
     struct adv_metrics *metrics;
     _Atomic(struct adv_keyring *) keyring; /* NULL: tokens are not the database's affair */
+    struct adv_retention retention;
+    _Atomic bool tidies; /* `retention` is there and stays as it is */
     pthread_mutex_t lock;
     pthread_cond_t wake;
     enum adv_database_state state;
@@ -44,20 +46,24 @@ static void set_state(struct adv_database *database, enum adv_database_state sta
     adv_log_end(&line);
 }
 
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 /* Waits until the time is over, a connection is reported lost (when `until_lost`), or the end; false: the
  * end. */
 static bool wait_ms(struct adv_database *database, long ms, bool until_lost)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    const int64_t until_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + ms;
+    const int64_t until_ms = now_ms() + ms;
     int64_t left_ms = ms;
     (void)pthread_mutex_lock(&database->lock);
     int waited = 0;
     while (!database->stopping && !(until_lost && database->lost) && waited == 0 && left_ms > 0) {
         waited = adv_monotonic_wait(&database->wake, &database->lock, (long)left_ms);
-        (void)clock_gettime(CLOCK_MONOTONIC, &now);
-        left_ms = until_ms - ((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+        left_ms = until_ms - now_ms();
     }
     database->lost = false;
     bool go_on = !database->stopping;
@@ -101,7 +107,7 @@ static void *watch(void *argument)
     PGconn *connection = NULL;
     long pause_ms = FIRST_PAUSE_MS;
     unsigned jitter = (unsigned)(uintptr_t)database; /* spreads the attempts of many daemons */
-    int checks = 0;
+    int64_t tidy_at_ms = 0;
     bool go_on = true;
     while (go_on) {
         if (!connection) connection = try_connect(database);
@@ -115,11 +121,12 @@ static void *watch(void *argument)
         if (keyring && PQstatus(connection) == CONNECTION_OK)
             adv_db_serve_tokens(connection, keyring, database->log);
         go_on = wait_ms(database, keyring ? TOKENS_PERIOD_MS : CHECK_PERIOD_MS, true);
-        const char *sql = "SELECT 1";
-        if (++checks % PURGE_EVERY_CHECKS == 0)
-            sql = "DELETE FROM idempotency_keys WHERE created_at < now() - interval '24 hours'";
         bool answered = true;
-        if (go_on && !run_simple(connection, sql, &answered) &&
+        if (go_on && atomic_load(&database->tidies) && now_ms() >= tidy_at_ms) {
+            answered = adv_db_tidy(connection, &database->retention, database->log);
+            tidy_at_ms = now_ms() + TIDY_PERIOD_MS;
+        }
+        if (go_on && (!answered || !run_simple(connection, "SELECT 1", &answered)) &&
             (!answered || PQstatus(connection) != CONNECTION_OK)) {
             set_state(database, ADV_DATABASE_AWAY,
                       answered ? PQerrorMessage(connection) : "the server does not answer");
@@ -151,6 +158,13 @@ struct adv_database *adv_database_open(const char *url, bool auto_migrate, const
 void adv_database_serve_tokens(struct adv_database *database, struct adv_keyring *keyring)
 {
     atomic_store(&database->keyring, keyring);
+    adv_database_report_lost(database); /* wakes the watcher */
+}
+
+void adv_database_serve_retention(struct adv_database *database, const struct adv_retention *retention)
+{
+    database->retention = *retention;
+    atomic_store(&database->tidies, true);
     adv_database_report_lost(database); /* wakes the watcher */
 }
 

@@ -92,6 +92,8 @@ static bool start(struct adv_app *app)
         app->database =
             adv_database_open(app->config.database_url, app->config.auto_migrate, &app->log, &app->metrics);
     if (app->database && app->config.tokens_database) adv_database_serve_tokens(app->database, app->keyring);
+    const struct adv_retention retention = {app->config.keep_days_count, app->config.restore_days_count};
+    if (app->database) adv_database_serve_retention(app->database, &retention);
     struct adv_pool_work work = {
         .open = open_worker, .close = close_worker, .run = adv_http_run_job, .argument = app};
     const struct adv_pool_work quick = {.run = adv_http_run_job};

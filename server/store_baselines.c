@@ -44,7 +44,8 @@ adv_code adv_store_baseline_find(struct adv_db *db, const struct adv_baseline_na
                                  const char *candidate_id, struct adv_baseline *baseline, adv_err *err)
 {
     static const char sql[] = "SELECT r.id, " STAMP(
-        "r.created_at") ", '' FROM runs r WHERE r.project = $1 AND r.label = $2 AND r.fits "
+        "r.created_at") ", '' FROM runs r WHERE r.project = $1 AND r.label = $2 AND r.deleted_at IS NULL AND "
+                        "r.fits "
                         "AND r.kind IN ('estimate', 'advise') AND r.id::text <> $3 "
                         "AND EXISTS (SELECT FROM checks c WHERE c.candidate_id = r.id AND c.passed) "
                         "AND NOT EXISTS (SELECT FROM checks c WHERE c.candidate_id = r.id AND NOT c.passed) "
@@ -71,8 +72,9 @@ static adv_code check_run(struct adv_db *db, const char *project, const char *ru
     if (!adv_uuid_valid(run_id))
         return adv_err_add(err, ADV_E_INVALID, "/run_id", "a run id is a UUID", "there is no run '%.64s'",
                            run_id);
-    adv_code code = adv_db_run(db, "SELECT step_time_s IS NULL, fits, project FROM runs WHERE id = $1::uuid",
-                               1, values, &rows, err);
+    adv_code code = adv_db_run(
+        db, "SELECT step_time_s IS NULL, fits, project FROM runs WHERE id = $1::uuid AND deleted_at IS NULL",
+        1, values, &rows, err);
     if (code) return code;
     const char *own = rows.count ? adv_rows_text(&rows, 0, 2) : "";
     if (!rows.count)
@@ -102,7 +104,8 @@ static adv_code precondition(adv_err *err)
     "put"
 #define INSERTED                                                                                             \
     "WITH put AS (INSERT INTO baselines (project, label, run_id, updated_at) SELECT $1, $2, id, "            \
-    "clock_timestamp() FROM runs WHERE id = $3::uuid ON CONFLICT (project, label) DO "
+    "clock_timestamp() FROM runs WHERE id = $3::uuid AND deleted_at IS NULL ON CONFLICT (project, label) "   \
+    "DO "
 
 adv_code adv_store_baseline_put(struct adv_db *db, const struct adv_baseline_name *name, const char *run_id,
                                 const struct adv_baseline_condition *condition, bool *created, adv_err *err)

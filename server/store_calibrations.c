@@ -27,7 +27,7 @@ adv_code adv_calibration_rows(struct adv_db *db, const char *project, struct adv
         "m.measured_hbm_bytes_per_device, m.hbm_bytes_per_device / (1 + coalesce((c.factors -> r.chip ->> "
         "'hbm_correction_frac')::float8, 0)) FROM measurements m JOIN runs r ON r.id = m.run_id LEFT JOIN "
         "calibrations c ON 'calibration/' || c.id = r.response #>> '{engine,calibration}' WHERE r.project = "
-        "$1 "
+        "$1 AND r.deleted_at IS NULL "
         "ORDER BY m.id DESC LIMIT $2::int) n ORDER BY chip, run_id, rank, id";
     char limit[16];
     (void)snprintf(limit, sizeof limit, "%d", ADV_LIMIT_CALIBRATION_ROWS);

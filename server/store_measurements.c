@@ -103,7 +103,7 @@ adv_code adv_store_measurements_list(struct adv_db *db, const char *run_id, stru
                               "json_agg(json_build_object(" MEASUREMENT_MEMBERS
                               ") ORDER BY m.id DESC) FROM measurements m WHERE m.run_id = r.id), "
                               "'[]'::json)) FROM runs r WHERE r.id "
-                              "= $1::uuid";
+                              "= $1::uuid AND r.deleted_at IS NULL";
     bool found = false;
     if (adv_uuid_valid(run_id)) {
         adv_code code = run_for_json(db, sql, 1, &run_id, json, &found, err);
@@ -143,7 +143,8 @@ adv_code adv_store_accuracy(struct adv_db *db, const struct adv_accuracy_filter 
     static const char sql[] =
         "WITH picked AS (SELECT m.*, r.project, r.label, r.model, r.chip, r.topology, m.step_time_s / "
         "m.measured_step_time_s - 1 AS error, m.measured_step_time_s BETWEEN m.step_time_low_s AND "
-        "m.step_time_high_s AS inside FROM measurements m JOIN runs r ON r.id = m.run_id WHERE ($1::text IS "
+        "m.step_time_high_s AS inside FROM measurements m JOIN runs r ON r.id = m.run_id WHERE r.deleted_at "
+        "IS NULL AND ($1::text IS "
         "NULL OR r.project = $1) AND ($2::text IS NULL OR r.label = $2) AND ($3::text IS NULL OR r.model = "
         "$3) "
         "AND ($4::text IS NULL OR r.chip = $4) AND ($5::timestamptz IS NULL OR m.measured_at >= "

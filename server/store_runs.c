@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "server/json_text.h"
+#include "server/store_run_row.h"
 
 #define KEY_LIFETIME "interval '24 hours'"
 
@@ -41,10 +42,10 @@ static const char *number_text(double value, char buffer[32])
 
 #define RUN_COLUMNS                                                                                          \
     "id, kind, project, label, git_ref, model, chip, topology, step_time_s, hbm_bytes_per_device, fits, "    \
-    "engine_version, catalog_hash, request, response"
+    "engine_version, catalog_hash, request, response, reevaluates"
 #define RUN_VALUES                                                                                           \
     "$1::uuid, $2, $3, $4, $5, $6, $7, $8, $9::float8, $10::float8, $11::boolean, $12, $13, $14::json, "     \
-    "$15::json"
+    "$15::json, $16::uuid"
 
 adv_code adv_store_run_save(struct adv_db *db, const struct adv_run *run,
                             const struct adv_idempotency *idempotency, enum adv_store_outcome *outcome,
@@ -54,8 +55,8 @@ adv_code adv_store_run_save(struct adv_db *db, const struct adv_run *run,
         "INSERT INTO runs (" RUN_COLUMNS ") SELECT " RUN_VALUES " ON CONFLICT (id) DO NOTHING";
     /* The run is only written when the key was free or out of date. */
     static const char keyed[] =
-        "WITH taken AS (INSERT INTO idempotency_keys AS k (principal, key, body_sha256, run_id) VALUES ($16, "
-        "$17, $18, $1::uuid) "
+        "WITH taken AS (INSERT INTO idempotency_keys AS k (principal, key, body_sha256, run_id) VALUES ($17, "
+        "$18, $19, $1::uuid) "
         "ON CONFLICT (principal, key) DO UPDATE SET body_sha256 = excluded.body_sha256, run_id = "
         "excluded.run_id, "
         "created_at = now() WHERE k.created_at <= now() - " KEY_LIFETIME " RETURNING 1) "
@@ -78,88 +79,14 @@ adv_code adv_store_run_save(struct adv_db *db, const struct adv_run *run,
                                   run->catalog_hash,
                                   run->request,
                                   run->response,
+                                  run->reevaluates,
                                   idempotency ? idempotency->principal : NULL,
                                   idempotency ? idempotency->key : NULL,
                                   idempotency ? idempotency->body_digest : NULL};
     struct adv_rows rows;
-    adv_code code = adv_db_run(db, idempotency ? keyed : plain, idempotency ? 18 : 15, values, &rows, err);
+    adv_code code = adv_db_run(db, idempotency ? keyed : plain, idempotency ? 19 : 16, values, &rows, err);
     if (code) return code;
     *outcome = rows.affected_count ? ADV_STORE_SAVED : ADV_STORE_UNKNOWN_KEY;
-    adv_rows_free(&rows);
-    return ADV_OK;
-}
-
-#define CREATED_AT "to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
-#define SUMMARY_COLUMNS                                                                                      \
-    "id, " CREATED_AT                                                                                        \
-    ", kind, project, label, git_ref, model, chip, topology, engine_version, catalog_hash, "                 \
-    "step_time_s, hbm_bytes_per_device, fits"
-enum {
-    COLUMN_ID,
-    COLUMN_KIND = 2,
-    COLUMN_STEP_TIME = 11,
-    COLUMN_HBM,
-    COLUMN_FITS,
-    COLUMN_REQUEST,
-    COLUMN_RESPONSE
-};
-
-/* A number as answers show it: 12 digits. The column keeps all of them. */
-static void print_number(struct adv_text *json, const char *name, const char *value)
-{
-    char number[32];
-    (void)snprintf(number, sizeof number, "%.12g", value ? strtod(value, NULL) : 0.0);
-    adv_json_text_raw(json, name, value ? number : NULL);
-}
-
-/* The members of a run without request and response, without the closing brace. */
-static void print_summary(const struct adv_rows *rows, int row, struct adv_text *json)
-{
-    static const char *const names[] = {"run_id",   "created_at",     "kind",        "project",
-                                        "label",    "git_ref",        "model",       "chip",
-                                        "topology", "engine_version", "catalog_hash"};
-    adv_text_append(json, "{");
-    for (int i = 0; i < COLUMN_STEP_TIME; i++) {
-        const char *value = adv_rows_text(rows, row, i);
-        adv_json_text_string(json, names[i], value && *value ? value : NULL);
-    }
-    print_number(json, "step_time_s", adv_rows_text(rows, row, COLUMN_STEP_TIME));
-    print_number(json, "hbm_bytes_per_device", adv_rows_text(rows, row, COLUMN_HBM));
-    const char *fits = adv_rows_text(rows, row, COLUMN_FITS);
-    adv_json_text_raw(json, "fits", !fits ? NULL : *fits == 't' ? "true" : "false");
-}
-
-adv_code adv_store_runs_list(struct adv_db *db, const struct adv_run_filter *filter, struct adv_text *json,
-                             adv_err *err)
-{
-    /* Ids sort by time, so the id is the key of the page; one row more than asked tells whether there is
-     * another page. */
-    static const char sql[] =
-        "SELECT " SUMMARY_COLUMNS
-        " FROM runs WHERE ($1::text IS NULL OR project = $1) AND ($2::text IS NULL OR label = $2) "
-        "AND ($3::text IS NULL OR model = $3) AND ($4::text IS NULL OR chip = $4) AND ($5::text IS NULL OR "
-        "kind = $5) "
-        "AND ($6::timestamptz IS NULL OR created_at >= $6::timestamptz) AND ($7::uuid IS NULL OR id < "
-        "$7::uuid) "
-        "ORDER BY id DESC LIMIT $8::int";
-    char limit[16];
-    (void)snprintf(limit, sizeof limit, "%d", filter->limit_count + 1);
-    const char *const values[] = {filter->project, filter->label, filter->model, filter->chip,
-                                  filter->kind,    filter->since, filter->after, limit};
-    struct adv_rows rows;
-    adv_code code = adv_db_run(db, sql, 8, values, &rows, err);
-    if (code) return code;
-    int shown = rows.count > filter->limit_count ? filter->limit_count : rows.count;
-    adv_text_append(json, "{\"runs\":[");
-    for (int i = 0; i < shown; i++) {
-        if (i) adv_text_append(json, ",");
-        print_summary(&rows, i, json);
-        adv_text_append(json, "}");
-    }
-    adv_text_append(json, "]");
-    adv_json_text_string(json, "next_cursor",
-                         rows.count > shown ? adv_rows_text(&rows, shown - 1, COLUMN_ID) : NULL);
-    adv_text_append(json, "}");
     adv_rows_free(&rows);
     return ADV_OK;
 }
@@ -169,26 +96,46 @@ static double number_of(const char *text)
     return text ? strtod(text, NULL) : (double)NAN;
 }
 
+/* Why there is no such run: it was deleted, and how it comes back. */
+static adv_code no_run(struct adv_db *db, const char *id, adv_err *err)
+{
+    struct adv_rows rows;
+    adv_code code = adv_db_run(db, "SELECT FROM runs WHERE id = $1::uuid", 1, &id, &rows, err);
+    if (code) return code;
+    const bool deleted = rows.count > 0;
+    adv_rows_free(&rows);
+    if (deleted)
+        return adv_err_add(err, ADV_E_NOT_FOUND, "", "POST /v1/runs/{id}/restore brings it back",
+                           "the run '%.64s' was deleted", id);
+    return adv_err_add(err, ADV_E_NOT_FOUND, "", NULL, "there is no run '%.64s'", id);
+}
+
+static adv_code not_an_id(const char *id, adv_err *err)
+{
+    return adv_err_add(err, ADV_E_NOT_FOUND, "", "a run id is a UUID", "there is no run '%.64s'", id);
+}
+
 adv_code adv_store_run_get(struct adv_db *db, const char *id, struct adv_stored_run *run, adv_err *err)
 {
-    if (!adv_uuid_valid(id))
-        return adv_err_add(err, ADV_E_NOT_FOUND, "", "a run id is a UUID", "there is no run '%.64s'", id);
+    if (!adv_uuid_valid(id)) return not_an_id(id, err);
     memset(run, 0, sizeof *run);
-    adv_code code =
-        adv_db_run(db, "SELECT " SUMMARY_COLUMNS ", request, response FROM runs WHERE id = $1::uuid", 1, &id,
-                   &run->rows, err);
+    adv_code code = adv_db_run(db,
+                               "SELECT " ADV_RUN_ROW_COLUMNS
+                               ", request, response FROM runs WHERE id = $1::uuid AND deleted_at IS NULL",
+                               1, &id, &run->rows, err);
     if (code) return code;
     if (run->rows.count == 0) {
         adv_rows_free(&run->rows);
-        return adv_err_add(err, ADV_E_NOT_FOUND, "", NULL, "there is no run '%.64s'", id);
+        return no_run(db, id, err);
     }
-    const char *fits = adv_rows_text(&run->rows, 0, COLUMN_FITS);
-    run->id = adv_rows_text(&run->rows, 0, COLUMN_ID);
-    run->kind = adv_rows_text(&run->rows, 0, COLUMN_KIND);
-    run->request = adv_rows_text(&run->rows, 0, COLUMN_REQUEST);
-    run->response = adv_rows_text(&run->rows, 0, COLUMN_RESPONSE);
-    run->step_time_s = number_of(adv_rows_text(&run->rows, 0, COLUMN_STEP_TIME));
-    run->hbm_bytes = number_of(adv_rows_text(&run->rows, 0, COLUMN_HBM));
+    const char *fits = adv_rows_text(&run->rows, 0, ADV_RUN_FITS);
+    run->id = adv_rows_text(&run->rows, 0, ADV_RUN_ID);
+    run->kind = adv_rows_text(&run->rows, 0, ADV_RUN_KIND);
+    run->tags = adv_rows_text(&run->rows, 0, ADV_RUN_TAGS);
+    run->request = adv_rows_text(&run->rows, 0, ADV_RUN_REQUEST);
+    run->response = adv_rows_text(&run->rows, 0, ADV_RUN_RESPONSE);
+    run->step_time_s = number_of(adv_rows_text(&run->rows, 0, ADV_RUN_STEP_TIME));
+    run->hbm_bytes = number_of(adv_rows_text(&run->rows, 0, ADV_RUN_HBM));
     run->fits = fits && *fits == 't';
     return ADV_OK;
 }
@@ -200,27 +147,63 @@ void adv_store_run_free(struct adv_stored_run *run)
 
 void adv_store_run_print(const struct adv_stored_run *run, struct adv_text *json)
 {
-    print_summary(&run->rows, 0, json);
+    adv_run_row_print(&run->rows, 0, json);
     adv_json_text_raw(json, "request", run->request);
     adv_json_text_raw(json, "response", run->response);
     adv_text_append(json, "}");
 }
 
+/* One change of a run that is there; whether it was. */
+static adv_code change(struct adv_db *db, const char *sql, int count, const char *const *values, bool *found,
+                       adv_err *err)
+{
+    struct adv_rows rows;
+    *found = false;
+    if (!adv_uuid_valid(values[0])) return not_an_id(values[0], err);
+    adv_code code = adv_db_run(db, sql, count, values, &rows, err);
+    if (code) return code;
+    *found = rows.affected_count > 0;
+    adv_rows_free(&rows);
+    return ADV_OK;
+}
+
 adv_code adv_store_run_delete(struct adv_db *db, const char *id, adv_err *err)
 {
-    if (!adv_uuid_valid(id))
-        return adv_err_add(err, ADV_E_NOT_FOUND, "", "a run id is a UUID", "there is no run '%.64s'", id);
-    struct adv_rows rows;
+    static const char sql[] =
+        "UPDATE runs SET deleted_at = clock_timestamp() WHERE id = $1::uuid AND deleted_at IS NULL";
+    bool found = false;
     adv_err database;
     adv_err_init(&database);
-    adv_code code = adv_db_run(db, "DELETE FROM runs WHERE id = $1::uuid", 1, &id, &rows, &database);
+    adv_code code = change(db, sql, 1, &id, &found, &database);
     if (code == ADV_E_CONFLICT)
         return adv_err_add(err, code, "", "move the baseline to another run first", "the run is a baseline");
     if (code) {
         adv_err_merge(err, &database, "");
         return code;
     }
-    int deleted = rows.affected_count;
-    adv_rows_free(&rows);
-    return deleted ? ADV_OK : adv_err_add(err, ADV_E_NOT_FOUND, "", NULL, "there is no run '%.64s'", id);
+    return found ? ADV_OK : no_run(db, id, err);
+}
+
+adv_code adv_store_run_restore(struct adv_db *db, const char *id, adv_err *err)
+{
+    bool found = false;
+    adv_code code =
+        change(db, "UPDATE runs SET deleted_at = NULL WHERE id = $1::uuid AND deleted_at IS NOT NULL", 1, &id,
+               &found, err);
+    if (code || found) return code;
+    struct adv_stored_run run; /* that it is there already is as good; purged or never there is not */
+    code = adv_store_run_get(db, id, &run, err);
+    if (!code) adv_store_run_free(&run);
+    return code;
+}
+
+adv_code adv_store_run_tag(struct adv_db *db, const char *id, const char *tags, adv_err *err)
+{
+    static const char sql[] =
+        "UPDATE runs SET tags = ARRAY(SELECT json_array_elements_text($2::json)) WHERE id "
+        "= $1::uuid AND deleted_at IS NULL";
+    const char *const values[] = {id, tags};
+    bool found = false;
+    adv_code code = change(db, sql, 2, values, &found, err);
+    return code || found ? code : no_run(db, id, err);
 }

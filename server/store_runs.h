@@ -1,5 +1,5 @@
-/* store_runs.h: runs in the database: answers kept for ever as they were given. Immutable; a trigger sees to
- * it. */
+/* store_runs.h: runs in the database: answers kept as they were given. Of a run only its tags change, and
+ * whether it is deleted; a trigger sees to it. A deleted run is found by nobody until it is restored. */
 #ifndef ADV_SERVER_STORE_RUNS_H
 #define ADV_SERVER_STORE_RUNS_H
 
@@ -15,6 +15,7 @@ struct adv_run {
     const struct adv_answer *answer;
     const char *engine_version, *catalog_hash;
     const char *request, *response;
+    const char *reevaluates; /* id of the run whose request was asked again; NULL */
 };
 
 /* A client's Idempotency-Key; keys of different tokens do not meet. */
@@ -40,13 +41,20 @@ ADV_MUST_CHECK adv_code adv_store_run_save(struct adv_db *db, const struct adv_r
                                            const struct adv_idempotency *idempotency,
                                            enum adv_store_outcome *outcome, adv_err *err);
 
-/* Filters of a list; NULL = any. `after` is the id that the previous page ended with. */
+/* Filters of a list; NULL = any. */
 struct adv_run_filter {
-    const char *project, *label, *model, *chip, *kind, *since, *after;
+    const char *project, *label, *git_ref, *model, *chip, *kind, *since;
+    const char *words;  /* each begins a word of the run's names and tags */
+    const char *tags;   /* separated by commas: the run has them all */
+    const char *sort;   /* "step_time_s", with - in front descending; NULL = newest first */
+    const char *cursor; /* of the page before, in the same order */
+    bool deleted;       /* the deleted ones, last deleted first, instead of those that are there */
     int limit_count;
 };
 
-/* {"runs": […], "next_cursor": …} appended to `json`, newest first. */
+/* {"runs": […], "next_cursor": …} appended to `json`. Runs that have no such number are left out of an order
+ * by a number. ADV_E_BAD_REQUEST at /query/sort, /query/cursor or /query/since: it cannot be read, or the
+ * cursor is of another order. */
 ADV_MUST_CHECK adv_code adv_store_runs_list(struct adv_db *db, const struct adv_run_filter *filter,
                                             struct adv_text *json, adv_err *err);
 
@@ -54,6 +62,7 @@ ADV_MUST_CHECK adv_code adv_store_runs_list(struct adv_db *db, const struct adv_
 struct adv_stored_run {
     struct adv_rows rows;
     const char *id, *kind, *request, *response;
+    const char *tags;              /* a JSON array */
     double step_time_s, hbm_bytes; /* NAN when the answer had none */
     bool fits;
 };
@@ -66,7 +75,13 @@ void adv_store_run_free(struct adv_stored_run *run);
 /* Appends the run as JSON, request and response included. */
 void adv_store_run_print(const struct adv_stored_run *run, struct adv_text *json);
 
-/* ADV_E_NOT_FOUND; ADV_E_CONFLICT when it is a baseline. */
+/* Deletes, in a way that can be taken back. ADV_E_NOT_FOUND; ADV_E_CONFLICT when it is a baseline. */
 ADV_MUST_CHECK adv_code adv_store_run_delete(struct adv_db *db, const char *id, adv_err *err);
+
+/* Brings a deleted run back; one that is there stays. ADV_E_NOT_FOUND: there was none, or it was purged. */
+ADV_MUST_CHECK adv_code adv_store_run_restore(struct adv_db *db, const char *id, adv_err *err);
+
+/* Puts `tags`, a JSON array of strings, in the place of those it had. ADV_E_CONFLICT: they are no tags. */
+ADV_MUST_CHECK adv_code adv_store_run_tag(struct adv_db *db, const char *id, const char *tags, adv_err *err);
 
 #endif

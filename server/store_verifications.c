@@ -206,7 +206,7 @@ adv_code adv_verifications_list(struct adv_db *db, const char *run_id, struct ad
         ", 'state', " STATE_OF_ALL ", 'ranks', json_agg(p.rank ORDER BY p.rank), 'first_proven_rank', "
         "min(p.rank) FILTER (WHERE p.verdict = 'compiles')) AS json FROM verifications v JOIN "
         "verification_plans p ON p.verification_id = v.id WHERE v.run_id = r.id GROUP BY v.id) w), "
-        "'[]'::json)) FROM runs r WHERE r.id = $1::uuid";
+        "'[]'::json)) FROM runs r WHERE r.id = $1::uuid AND r.deleted_at IS NULL";
     bool found = false;
     if (adv_uuid_valid(run_id)) {
         adv_code code = run_for_json(db, sql, run_id, json, &found, err);

@@ -82,7 +82,7 @@ test('unknown paths are 404, wrong methods 405 with Allow, HEAD is GET without a
   assert.equal(wrong.headers.get('allow'), 'POST');
   await problem(assert, wrong, 405, 'method-not-allowed');
   const runs = await daemon.fetch('/v1/runs/x', { method: 'PUT' });
-  assert.equal(runs.headers.get('allow'), 'GET, HEAD, DELETE');
+  assert.equal(runs.headers.get('allow'), 'GET, HEAD, DELETE, PATCH');
   await runs.text();
   const head = await daemon.fetch('/livez', { method: 'HEAD' });
   assert.equal(head.status, 200);

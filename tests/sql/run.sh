@@ -90,6 +90,12 @@ for value in -1 "'NaN'" "'Infinity'"; do
 done
 refuses 'a label has at most 95 bytes' 'runs_label_check' sql one "$(run_row 2 label "repeat('x', 96)")"
 refuses 'a run does not change' 'immutable' sql one "UPDATE runs SET label = 'other'"
+holds 'every column does not, but for the tags and whether it is deleted' gives one "
+    SELECT string_agg(attname, ' ' ORDER BY attname) FROM pg_attribute, pg_trigger
+    WHERE attrelid = 'runs'::regclass AND attnum > 0 AND NOT attisdropped AND tgname = 'runs_immutable' AND NOT attnum = ANY (tgattr)" 'deleted_at tags'
+refuses 'a tag has no comma' 'runs_tags_check' sql one "UPDATE runs SET tags = '{\"a,b\"}'"
+refuses 'and is not nothing' 'runs_tags_check' sql one "UPDATE runs SET tags = ARRAY[NULL]"
+holds 'tags change' sql one "UPDATE runs SET tags = '{a,b}'"
 refuses 'runs are not swept away' 'immutable' sql one 'TRUNCATE runs CASCADE'
 measured() { # [COLUMN VALUE]: a statement that measures the run
     echo "INSERT INTO measurements (id, run_id, source, measured_at, measured_step_time_s, step_time_s, step_time_low_s, step_time_high_s,
@@ -101,19 +107,20 @@ refuses 'bytes are positive' 'measurements_measured_hbm_bytes_per_device_check' 
 refuses 'a rank is one of an answer' 'measurements_rank_check' sql one "$(measured rank 101)"
 holds 'a run becomes a baseline' sql one "INSERT INTO baselines (project, label, run_id) SELECT 'p', 'l', id FROM runs"
 refuses 'a baseline keeps its run' 'baselines_run_id_fkey' sql one 'DELETE FROM runs'
+refuses 'a baseline is not marked as deleted either' 'is a baseline' sql one 'UPDATE runs SET deleted_at = now()'
 refuses 'a baseline has a name' 'baselines_label_check' sql one "INSERT INTO baselines (project, label, run_id) SELECT 'p', '', id FROM runs"
 holds 'the history notes who changed a baseline when' sql one "INSERT INTO baseline_history (project, label, run_id, changed_by) SELECT 'p', 'l', id, 'ci' FROM runs"
 holds 'a verdict is noted' sql one "INSERT INTO checks (id, candidate_id, baseline_id, passed) SELECT gen_random_uuid(), id, id, false FROM runs"
 refuses 'of a run that is there' 'checks_candidate_id_fkey' sql one "INSERT INTO checks (id, candidate_id, baseline_id, passed)
     VALUES (gen_random_uuid(), '00000000-0000-7000-8000-0000000000ff', gen_random_uuid(), true)"
-holds 'a key goes with its run' sql one "DELETE FROM baselines; INSERT INTO idempotency_keys (principal, key, body_sha256, run_id)
-    SELECT '', 'k', repeat('0', 64), id FROM runs; DELETE FROM runs"
+holds 'a key goes when its run is deleted' sql one "DELETE FROM baselines; INSERT INTO idempotency_keys (principal, key, body_sha256, run_id)
+    SELECT '', 'k', repeat('0', 64), id FROM runs; UPDATE runs SET deleted_at = now()"
 holds 'and is gone' gives one 'SELECT count(*) FROM idempotency_keys' 0
+refuses 'a deleted run becomes no baseline' 'no such run' sql one "INSERT INTO baselines (project, label, run_id) SELECT 'p', 'l', id FROM runs"
+holds 'the audit tells a deleted run from a changed one and a purged one' gives one "UPDATE runs SET deleted_at = NULL; DELETE FROM runs;
+    SELECT string_agg(action, ' ' ORDER BY id) FROM audit WHERE object = 'runs'" 'insert update delete restore purge'
 holds 'as are the verdicts about it' gives one 'SELECT count(*) FROM checks' 0
 holds 'but not what is known of its time as a baseline' gives one 'SELECT count(*) FROM baseline_history' 1
-indexed() { sql one "SET enable_seqscan = off; EXPLAIN SELECT id FROM runs WHERE $1 ORDER BY id DESC LIMIT 51" | grep -q "$2"; }
-holds 'a page of a project and label reads an index' indexed "project = 'p' AND label = 'l'" 'runs_project_label'
-holds 'a page of a model reads an index' indexed "model = 'm' AND id < '00000000-0000-7000-8000-000000000009'" 'runs_model'
 
 # --- roles -----------------------------------------------------------------------------------------------------
 fresh shared

@@ -1,0 +1,211 @@
+// The history of runs: finding them, in every order, page by page; tags; deleting and restoring; retention.
+import test, { after, before } from 'node:test';
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { startDaemon, estimateRequest, freshDatabase, golden, problem, scratchFolder, sql, until, join, writeFileSync } from './daemon.mjs';
+
+const DATABASE = 'api_history';
+let daemon;
+let url;
+before(async () => { daemon = await startDaemon({ database: url = freshDatabase(DATABASE) }); });
+after(() => daemon.stop());
+
+const store = async (extra = {}, config = {}) => {
+  const request = estimateRequest({ store: true, ...extra });
+  Object.assign(request.config, config);
+  const response = await daemon.post('/v1/estimate', request);
+  const text = await response.text();
+  assert.equal(response.status, 200, text);
+  return JSON.parse(text);
+};
+const get = async (path) => {
+  const response = await daemon.fetch(path);
+  const text = await response.text();
+  assert.equal(response.status, 200, `${path}: ${text}`);
+  return JSON.parse(text);
+};
+const ids = async (query) => (await get(`/v1/runs?${query}`)).runs.map((run) => run.run_id);
+const tag = (id, tags) => daemon.fetch(`/v1/runs/${id}`, { method: 'PATCH', body: JSON.stringify({ tags }), headers: { 'Content-Type': 'application/json' } });
+const remove = (id) => daemon.fetch(`/v1/runs/${id}`, { method: 'DELETE' });
+const restore = (id) => daemon.fetch(`/v1/runs/${id}/restore`, { method: 'POST' });
+async function walk(query, from = '') {
+  const seen = [];
+  let cursor = from;
+  do {
+    const page = await get(`/v1/runs?${query}${cursor && `&cursor=${cursor}`}`);
+    seen.push(...page.runs);
+    cursor = page.next_cursor;
+  } while (cursor);
+  return seen;
+}
+
+test('runs are found by words of their names and tags, each by its beginning, in any order', async () => {
+  const one = await store({ project: 'search', label: 'feature/fast-path', git_ref: '3f9ab12cde' });
+  const two = await store({ project: 'search', label: 'main', git_ref: '77aa' });
+  assert.equal((await tag(two.run_id, ['Nightly', 'über'])).status, 200);
+  for (const [query, found] of [
+    ['fast', [one]], ['FAST feat', [one]], ['path fast', [one]], ['3f9ab', [one]], ['nightly', [two]], ['night main', [two]],
+    ['über', [two]], ['llama3.1-8b', [two, one]], ['v6e llama', [two, one]], ['ast', []], ['fast main', []], ['llama3.1-70b', []],
+    ['"fast" | !x', []], ["fast'", [one]], ['fast & path', [one]], ['\\', null], ['  -- ', null],
+  ]) {
+    const path = `project=search&q=${encodeURIComponent(query)}`;
+    if (found) assert.deepEqual(await ids(path), found.map((run) => run.run_id), query);
+    else await problem(assert, await daemon.fetch(`/v1/runs?${path}`), 400, 'bad-request');
+  }
+  assert.deepEqual(await ids('project=search&git_ref=3f9ab12cde'), [one.run_id]);
+  assert.deepEqual(await ids('project=search&git_ref=3f9ab'), [], 'a filter is the whole reference');
+});
+
+test('tags are given and taken, filter together, and change the entity tag; nothing else of a run changes', async () => {
+  const one = await store({ project: 'tags' });
+  const two = await store({ project: 'tags' });
+  const before = (await daemon.fetch(`/v1/runs/${one.run_id}`)).headers.get('etag');
+  const tagged = await (await tag(one.run_id, ['release', 'v2', '模型 a'])).json();
+  assert.deepEqual([tagged.run_id, tagged.tags], [one.run_id, ['release', 'v2', '模型 a']]);
+  assert.notEqual((await daemon.fetch(`/v1/runs/${one.run_id}`)).headers.get('etag'), before);
+  await tag(two.run_id, ['release']);
+  assert.deepEqual(await ids('project=tags&tags=release'), [two.run_id, one.run_id]);
+  assert.deepEqual(await ids('project=tags&tags=v2,release'), [one.run_id]);
+  assert.deepEqual(await ids('project=tags&tags=v2,none'), []);
+  assert.deepEqual((await get(`/v1/runs/${one.run_id}`)).tags, ['release', 'v2', '模型 a']);
+  assert.deepEqual((await (await tag(one.run_id, [])).json()).tags, []);
+  const wrong = await problem(assert, await tag(one.run_id, ['', 'a,b', 'x'.repeat(64), 3, 'a\u0001', 'ok', 'ok']), 422, 'invalid-request');
+  assert.deepEqual(wrong.errors.map((error) => error.pointer), ['/tags/0', '/tags/1', '/tags/2', '/tags/3', '/tags/4', '/tags/6']);
+  await problem(assert, await tag(one.run_id, Array.from({ length: 33 }, (_, i) => `t${i}`)), 422, 'invalid-request');
+  const label = await daemon.fetch(`/v1/runs/${one.run_id}`, { method: 'PATCH', body: '{"label":"x"}', headers: { 'Content-Type': 'application/json' } });
+  assert.match(JSON.stringify(await problem(assert, label, 422, 'invalid-request')), /nothing else changes/);
+  await problem(assert, await tag('01a1fc9a-21ef-7bb3-a4fd-a2b739d7a072', []), 404, 'not-found');
+  await problem(assert, await daemon.fetch('/v1/runs?tags='), 400, 'bad-request');
+});
+
+test('every order is whole, page by page, with equal rows and while runs are added', async () => {
+  for (const batch of [1, 2, 3, 2, 1, 3, 2]) await store({ project: 'order' }, { per_device_batch_size: batch });
+  await daemon.post('/v1/kernels/simulate', { ...JSON.parse(golden('simulate-matmul.json')), store: true, project: 'order' });
+  for (const name of ['created_at', 'step_time_s', 'hbm_bytes_per_device'])
+    for (const sort of [name, `-${name}`]) {
+      const rows = await walk(`project=order&sort=${sort}&limit=2`);
+      const values = rows.map((run) => run[name]);
+      assert.equal(new Set(rows.map((run) => run.run_id)).size, name === 'created_at' ? 8 : 7, `${sort}: each once, kernels have no number`);
+      assert.deepEqual(values, [...values].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0) * (sort[0] === '-' ? -1 : 1)), sort);
+    }
+  const first = await get('/v1/runs?project=order&sort=step_time_s&limit=3');
+  await store({ project: 'order' }, { per_device_batch_size: 1 }); // comes before the second page, and moves nothing there
+  const rest = await walk('project=order&sort=step_time_s&limit=3', first.next_cursor);
+  const seen = [...first.runs, ...rest].map((run) => run.run_id);
+  assert.equal(new Set(seen).size, seen.length);
+  assert.equal(seen.length, 7);
+  await problem(assert, await daemon.fetch(`/v1/runs?sort=-step_time_s&cursor=${first.next_cursor}`), 400, 'bad-request');
+  for (const bad of ['x', '-created_at~2026-13-40T00:00:00Z~01a1fc9a-21ef-7bb3-a4fd-a2b739d7a072', '-created_at~now~01a1fc9a-21ef-7bb3-a4fd-a2b739d7a072', '-created_at~2026-01-01~x'])
+    assert.equal((await problem(assert, await daemon.fetch(`/v1/runs?cursor=${bad}`), 400, 'bad-request')).errors[0].pointer, '/query/cursor', bad);
+  for (const bad of ['sort=label', 'sort=', 'sort=--created_at', 'deleted=maybe', 'deleted=true&sort=step_time_s'])
+    await problem(assert, await daemon.fetch(`/v1/runs?${bad}`), 400, 'bad-request');
+  const linked = await daemon.fetch('/v1/runs?project=order&sort=-hbm_bytes_per_device&limit=2');
+  const next = linked.headers.get('link').match(/<(.*)>; rel="next"/)[1];
+  assert.equal((await get(next)).runs.length, 2, 'the Link goes on in the same order');
+});
+
+test('a deleted run is nowhere, a baseline least of all, until it is restored', async () => {
+  const key = { 'Idempotency-Key': 'deleted-run' };
+  const body = estimateRequest({ store: true, project: 'gone', label: 'l' });
+  const run = await (await daemon.post('/v1/estimate', body, key)).json();
+  const other = await store({ project: 'gone' });
+  const measured = await daemon.post(`/v1/runs/${run.run_id}/measurements`, { step_time_s: 3, source: 's', at: '2026-11-20' });
+  assert.equal(measured.status, 201);
+  assert.equal((await remove(run.run_id)).status, 204);
+  const gone = await problem(assert, await daemon.fetch(`/v1/runs/${run.run_id}`), 404, 'not-found');
+  assert.match(JSON.stringify(gone), /was deleted.*restore/);
+  assert.deepEqual(await ids('project=gone'), [other.run_id]);
+  assert.deepEqual(await ids('project=gone&q=gone'), [other.run_id]);
+  assert.equal((await get('/v1/accuracy?project=gone')).judged_count, 0);
+  for (const path of ['measurements', 'verifications', 'artifacts/report.md']) await problem(assert, await daemon.fetch(`/v1/runs/${run.run_id}/${path}`), 404, 'not-found');
+  await problem(assert, await daemon.fetch(`/v1/compare?runs=${other.run_id},${run.run_id}`), 404, 'not-found');
+  await problem(assert, await tag(run.run_id, ['x']), 404, 'not-found');
+  const put = await daemon.fetch('/v1/baselines/gone/main', { method: 'PUT', body: JSON.stringify({ run_id: run.run_id }), headers: { 'Content-Type': 'application/json' } });
+  await problem(assert, put, 404, 'not-found');
+  await problem(assert, await daemon.post('/v1/checks', { baseline: { run_id: run.run_id }, candidate: estimateRequest() }), 404, 'not-found');
+  const again = await (await daemon.post('/v1/estimate', body, key)).json();
+  assert.notEqual(again.run_id, run.run_id, 'its key stands for a new run');
+  const listed = (await get('/v1/runs?deleted=true&project=gone')).runs;
+  assert.deepEqual(listed.map((row) => row.run_id), [run.run_id]);
+  assert.match(listed[0].deleted_at, /^20/);
+  assert.equal((await restore(run.run_id)).status, 200);
+  assert.equal((await restore(run.run_id)).status, 200, 'once more is no mistake');
+  assert.equal((await get(`/v1/runs/${run.run_id}`)).deleted_at, null);
+  assert.equal((await get('/v1/accuracy?project=gone')).judged_count, 1, 'with its measurements');
+  assert.equal((await ids('project=gone')).length, 3);
+  await problem(assert, await restore('01a1fc9a-21ef-7bb3-a4fd-a2b739d7a072'), 404, 'not-found');
+});
+
+test('a run that passed no longer stands in for a baseline when it is deleted', async () => {
+  const base = await store({ project: 'stand', label: 'other' });
+  const passed = await store({ project: 'stand', label: 'ci' });
+  const check = (body) => daemon.post('/v1/checks', { candidate: estimateRequest(), ...body });
+  assert.equal((await (await check({ baseline: { run_id: base.run_id }, candidate: { run_id: passed.run_id } })).json()).verdict, 'pass');
+  const named = { baseline: { project: 'stand', label: 'ci' } };
+  assert.equal((await (await check(named)).json()).baseline.run_id, passed.run_id);
+  await remove(passed.run_id);
+  await problem(assert, await check(named), 404, 'not-found');
+});
+
+test('deleting a run and making it a baseline at once never does both', async () => {
+  const put = (id) => daemon.fetch('/v1/baselines/race/main', { method: 'PUT', body: JSON.stringify({ run_id: id }), headers: { 'Content-Type': 'application/json' } });
+  for (let i = 0; i < 20; i++) {
+    const { run_id: id } = await store({ project: 'race' });
+    const [deleted, set] = await Promise.all([remove(id), put(id)]);
+    assert.ok((deleted.status === 204) !== (set.status < 300), `${deleted.status} and ${set.status}`);
+    assert.equal(sql(DATABASE, 'SELECT count(*) FROM baselines JOIN runs ON runs.id = run_id WHERE deleted_at IS NOT NULL'), '0');
+  }
+});
+
+test('what is deleted for long is purged, what is old is deleted, and baselines and measured runs stay', async () => {
+  const [purged, restorable, old, measured, pinned, young] = await Promise.all(Array.from({ length: 6 }, () => store({ project: 'keep' })));
+  await daemon.post(`/v1/runs/${measured.run_id}/measurements`, { step_time_s: 3, source: 's', at: '2026-11-20' });
+  await daemon.fetch('/v1/baselines/keep/main', { method: 'PUT', body: JSON.stringify({ run_id: pinned.run_id }), headers: { 'Content-Type': 'application/json' } });
+  await Promise.all([purged, restorable].map((run) => remove(run.run_id)));
+  sql(DATABASE, `UPDATE runs SET deleted_at = now() - interval '31 days' WHERE id = '${purged.run_id}'`);
+  sql(DATABASE, `ALTER TABLE runs DISABLE TRIGGER runs_immutable; UPDATE runs SET created_at = now() - interval '91 days' WHERE id IN ('${[old, measured, pinned].map((run) => run.run_id).join("','")}'); ALTER TABLE runs ENABLE TRIGGER runs_immutable`);
+  const tidy = await startDaemon({ database: url, args: ['--keep-days', '90'] });
+  try {
+    await until('tidied', () => tidy.log.some((line) => line.msg === 'runs tidied'));
+    const line = tidy.log.find((row) => row.msg === 'runs tidied');
+    assert.deepEqual([line.retired, line.purged], ['1', '1']);
+    assert.deepEqual(new Set(await ids('project=keep')), new Set([measured, pinned, young].map((run) => run.run_id)));
+    await problem(assert, await restore(purged.run_id), 404, 'not-found');
+    for (const run of [restorable, old]) assert.equal((await restore(run.run_id)).status, 200, 'not for ever yet');
+    const noted = (run) => sql(DATABASE, `SELECT string_agg(action || ' ' || principal, ', ' ORDER BY id) FROM audit WHERE object = 'runs' AND object_id = '${run.run_id}' AND at > now() - interval '1 minute'`);
+    assert.match(noted(purged), /^insert , delete , update , purge retention$/);
+    assert.match(noted(old), /delete retention, restore$/);
+  } finally {
+    await tidy.stop();
+  }
+});
+
+test('a project sees, tags, deletes and restores its own runs only', async () => {
+  const digest = (token) => createHash('sha256').update(token).digest('hex');
+  const { folder, remove: cleanUp } = scratchFolder();
+  const database = freshDatabase('api_history_projects');
+  const file = join(folder, 'tokens');
+  writeFileSync(file, `all read,write,admin ${digest('all')}\n`);
+  const closed = await startDaemon({ database, args: ['--tokens-file', file, '--tokens-database'] });
+  try {
+    sql('api_history_projects', `INSERT INTO tokens (name, sha256, scopes, project) VALUES ('a', '${digest('a')}', 'read,write,admin', 'alpha')`);
+    const as = (token, path, options = {}) => closed.fetch(path, { ...options, headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', ...options.headers } });
+    await until('the token counts', async () => (await as('a', '/v1/runs')).status === 200);
+    const make = async (token, project) => (await (await as(token, '/v1/estimate', { method: 'POST', body: JSON.stringify(estimateRequest({ store: true, project })) })).json()).run_id;
+    const mine = await make('a', 'alpha');
+    const theirs = await make('all', 'beta');
+    for (const query of ['', '?q=llama', '?sort=step_time_s', '?project=alpha', '?q=v6e&sort=-hbm_bytes_per_device'])
+      assert.deepEqual((await (await as('a', `/v1/runs${query}`)).json()).runs.map((run) => run.run_id), [mine], query);
+    assert.deepEqual((await (await as('a', '/v1/runs?project=beta')).json()).runs, []);
+    for (const [path, options] of [['', { method: 'DELETE' }], ['', { method: 'PATCH', body: '{"tags":["x"]}' }], ['/restore', { method: 'POST', headers: {} }]])
+      await problem(assert, await as('a', `/v1/runs/${theirs}${path}`, options), 404, 'not-found');
+    assert.equal((await as('a', `/v1/runs/${mine}`, { method: 'PATCH', body: '{"tags":["x"]}' })).status, 200);
+    assert.equal((await as('a', `/v1/runs/${mine}`, { method: 'DELETE' })).status, 204);
+    assert.deepEqual((await (await as('a', '/v1/runs?deleted=true')).json()).runs.map((run) => run.run_id), [mine]);
+    assert.equal((await as('a', `/v1/runs/${mine}/restore`, { method: 'POST' })).status, 200);
+    assert.equal(sql('api_history_projects', `SELECT count(*) FROM audit WHERE principal = 'a' AND action IN ('update', 'delete', 'restore') AND object_id = '${mine}'`), '3');
+  } finally {
+    await closed.stop();
+    cleanUp();
+  }
+});

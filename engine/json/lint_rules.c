@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum operation { NONE, IS, IS_NOT, ABOVE, GIVEN, DIVIDED_BY };
+enum operation { NONE, IS, IS_NOT, ABOVE, GIVEN, DIVIDED_BY, SAME_AS };
 
 struct condition {
     const char *key;
     enum operation operation;
-    const char *value; /* of ABOVE a number, of DIVIDED_BY another key */
+    const char *value; /* of ABOVE a number, of DIVIDED_BY and SAME_AS another key */
 };
 
-enum { WHEN = 2, NEEDS = 5 };
+enum { WHEN = 4, NEEDS = 6 };
 
 /* Lines are those of configs/types.py of MaxText 0.2.5. Adding a rule = adding a row. A row without a need
  * says that what stands under `when` is never accepted. */
@@ -138,6 +138,262 @@ static const struct rule {
      {{"use_batch_split_schedule", IS, "true"}, {"quantization", GIVEN, ""}},
      {{"quantization", IS, "fp8_full"}}},
     {"fp8-queries", 5489, {{"experimental_sa_quant_q_fp8", IS, "true"}}, {{"attention_type", IS, "mla"}}},
+    {"sparse-core-pinning",
+     1336,
+     {{"moe_pin_sparse_core_all_gathers", IS, "true"}, {"moe_fsdp_use_two_stage_all_gather", IS, "true"}},
+     {{0}}},
+    {"sparse-core-pinning",
+     1336,
+     {{"moe_pin_sparse_core_fsdp_all_gathers", IS, "true"},
+      {"moe_fsdp_use_two_stage_all_gather", IS, "true"}},
+     {{0}}},
+    {"one-expert-sharding",
+     1342,
+     {{"shard_embed_moe_on_fsdp", IS, "true"}, {"shard_exp_on_fsdp", IS, "true"}},
+     {{0}}},
+    {"one-expert-sharding",
+     1342,
+     {{"shard_embed_moe_on_fsdp", IS, "true"}, {"use_2d_fsdp_sharding", IS, "true"}},
+     {{0}}},
+    {"streaming-diloco", 2425, {{"enable_streaming_diloco", IS, "true"}}, {{"enable_diloco", IS, "true"}}},
+    {"streaming-diloco",
+     2427,
+     {{"enable_streaming_diloco", IS, "true"}},
+     {{"num_diloco_fragments", ABOVE, "1"}}},
+    {"streaming-diloco", 5048, {{"enable_streaming_diloco", IS, "true"}}, {{"scan_layers", IS, "true"}}},
+    {"dropless-fallback", 3812, {{"moe_dropless_fallback", GIVEN, ""}}, {{"num_experts", ABOVE, "1"}}},
+    {"dropless-fallback",
+     3814,
+     {{"moe_dropless_fallback", GIVEN, ""}},
+     {{"ragged_buffer_factor", ABOVE, "0"}}},
+    {"dropless-fallback",
+     3816,
+     {{"moe_dropless_fallback", GIVEN, ""}},
+     {{"use_ring_of_experts", IS, "true"}}},
+    {"dropless-fallback", 3818, {{"moe_dropless_fallback", GIVEN, ""}}, {{"use_ragged_sort", IS, "true"}}},
+    {"dropless-fallback",
+     3823,
+     {{"moe_dropless_fallback", IS, "layer"}, {"use_random_routing", IS, "true"}},
+     {{0}}},
+    {"dropless-fallback",
+     3830,
+     {{"moe_dropless_fallback", IS, "step"}, {"optimizer_memory_host_offload", IS, "true"}},
+     {{0}}},
+    {"dropless-fallback",
+     3839,
+     {{"retry_dropless_first_steps", ABOVE, "0"}},
+     {{"moe_dropless_fallback", IS, "step"}}},
+    {"first-phase-buffer",
+     3846,
+     {{"first_phase_ragged_buffer_factor", ABOVE, "0"}},
+     {{"retry_dropless_first_steps", ABOVE, "0"}}},
+    {"buffer-probe",
+     3862,
+     {{"log_required_ragged_buffer_factor", IS, "true"}},
+     {{"use_ring_of_experts", IS, "true"}}},
+    {"buffer-probe",
+     3862,
+     {{"log_required_ragged_buffer_factor", IS, "true"}},
+     {{"use_ragged_sort", IS, "true"}}},
+    {"load-ratio", 3873, {{"moe_log_max_load_ratio", IS, "true"}}, {{"use_ring_of_experts", IS, "true"}}},
+    {"load-ratio", 3873, {{"moe_log_max_load_ratio", IS, "true"}}, {{"use_ragged_sort", IS, "true"}}},
+    {"topk-before-gather",
+     3881,
+     {{"moe_topk_before_ep_all_gather", IS, "true"}},
+     {{"use_ring_of_experts", IS, "true"}}},
+    {"ragged-buffer-sort",
+     3897,
+     {{"use_ring_of_experts", IS, "true"}, {"ragged_buffer_factor", ABOVE, "0"}},
+     {{"use_ragged_sort", IS, "true"}}},
+    {"dynamic-safetensors",
+     4691,
+     {{"source_checkpoint_layout", IS, "safetensors_dynamic"}, {"enable_single_controller", IS, "true"}},
+     {{0}}},
+    {"elastic-iterator",
+     4707,
+     {{"grain_use_elastic_iterator", IS, "true"}},
+     {{"grain_file_type", IS, "arrayrecord"}}},
+    {"elastic-iterator",
+     4718,
+     {{"grain_use_elastic_iterator", IS, "true"}},
+     {{"use_truncation", IS, "true"}}},
+    {"elastic-iterator",
+     4726,
+     {{"grain_use_elastic_iterator", IS, "true"}, {"grain_train_mixture_config_path", GIVEN, ""}},
+     {{0}}},
+    {"multi-tier-interval",
+     4745,
+     {{"enable_multi_tier_checkpointing", IS, "true"}},
+     {{"multi_tier_checkpointing_backup_interval_minutes", GIVEN, ""},
+      {"multi_tier_checkpointing_backup_interval_steps", GIVEN, ""}}},
+    {"multi-tier-interval",
+     4745,
+     {{"enable_multi_tier_checkpointing", IS, "true"},
+      {"multi_tier_checkpointing_backup_interval_minutes", GIVEN, ""},
+      {"multi_tier_checkpointing_backup_interval_steps", GIVEN, ""}},
+     {{0}}},
+    {"head-chunks",
+     4794,
+     {{"csa_qk_head_chunk_size", ABOVE, "0"}},
+     {{"base_num_query_heads", DIVIDED_BY, "csa_qk_head_chunk_size"}}},
+    {"indexer-attention",
+     4808,
+     {{"use_indexer", IS, "true"}},
+     {{"attention_type", IS, "mla"}, {"attention_type", IS, "compressed"}}},
+    {"indexer-lora", 4814, {{"use_indexer", IS, "true"}}, {{"q_lora_rank", ABOVE, "0"}}},
+    {"indexer-threshold",
+     4850,
+     {{"indexer_cutoff_threshold", IS_NOT, "remat"}},
+     {{"use_indexer", IS, "true"}}},
+    {"absorbed-mqa", 4856, {{"use_mla_absorbed_mqa", IS, "true"}}, {{"attention_type", IS, "mla"}}},
+    {"absorbed-mqa",
+     4861,
+     {{"use_mla_absorbed_mqa", IS, "true"}},
+     {{"attention", IS, "dot_product"}, {"attention", IS, "autoselected"}}},
+    {"absorbed-mqa", 4866, {{"use_mla_absorbed_mqa", IS, "true"}}, {{"mla_naive_kvcache", IS, "false"}}},
+    {"chunk-window", 4880, {{"attention_type", IS, "chunk"}}, {{"chunk_attn_window_size", ABOVE, "0"}}},
+    {"sliding-window",
+     4884,
+     {{"attention_type", IS, "local_sliding"}},
+     {{"sliding_window_size", ABOVE, "0"}}},
+    {"block-diffusion",
+     4910,
+     {{"training_objective", IS, "block_diffusion"}, {"mtp_num_layers", ABOVE, "0"}},
+     {{0}}},
+    {"block-diffusion",
+     4912,
+     {{"training_objective", IS, "block_diffusion"}, {"num_vocab_tiling", ABOVE, "1"}},
+     {{0}}},
+    {"block-diffusion", 4914, {{"training_objective", IS, "block_diffusion"}}, {{"dataset_type", IS, "hf"}}},
+    {"mtp-embedding",
+     4936,
+     {{"mtp_reuse_input_embedding", IS, "true"}, {"use_multimodal", IS, "true"}},
+     {{0}}},
+    {"quantized-mtp", 4939, {{"quantize_mtp", IS, "true"}}, {{"mtp_num_layers", ABOVE, "0"}}},
+    {"quantized-mtp", 4941, {{"quantize_mtp", IS, "true"}}, {{"quantization", IS, "fp8_full"}}},
+    {"quantized-logits",
+     4944,
+     {{"quantize_logits_proj", IS, "true"}},
+     {{"logits_via_embedding", IS, "false"}}},
+    {"quantized-logits", 4949, {{"quantize_logits_proj", IS, "true"}}, {{"quantization", IS, "fp8_full"}}},
+    {"quantized-logits", 4951, {{"quantize_logits_proj", IS, "true"}}, {{"num_vocab_tiling", IS, "1"}}},
+    {"quantized-logits", 4959, {{"quantize_logits_proj", IS, "true"}}, {{"logits_dot_in_fp32", IS, "false"}}},
+    {"quantized-router",
+     4966,
+     {{"float32_gate_logits", IS, "true"},
+      {"quantize_router_proj", IS, "true"},
+      {"use_qwix_quantization", IS, "true"},
+      {"quantization", GIVEN, ""}},
+     {{0}}},
+    {"fp8-accumulation",
+     4977,
+     {{"quantization", IS, "fp8"}, {"gradient_accumulation_steps", ABOVE, "1"}},
+     {{0}}},
+    {"fp8-accumulation",
+     4977,
+     {{"quantization", IS, "nanoo_fp8"}, {"gradient_accumulation_steps", ABOVE, "1"}},
+     {{0}}},
+    {"fp8-accumulation",
+     4977,
+     {{"quantization", IS, "fp8_gpu"}, {"gradient_accumulation_steps", ABOVE, "1"}},
+     {{0}}},
+    {"direct-token-gather",
+     4989,
+     {{"moe_use_direct_token_gather", IS, "true"}, {"use_gather_mosaic_kernel", IS, "true"}},
+     {{0}}},
+    {"loss-free-balancing",
+     5016,
+     {{"routed_bias", IS, "true"}, {"routed_bias_update_rate", ABOVE, "0"}},
+     {{"decoder_block", IS, "deepseek"}, {"decoder_block", IS, "deepseek4"}}},
+    {"multimodal-sft",
+     5089,
+     {{"use_multimodal", IS, "true"}, {"use_sft", IS, "true"}},
+     {{"sft_train_on_completion_only", IS, "true"}}},
+    {"multimodal-sft",
+     5091,
+     {{"use_multimodal", IS, "true"}, {"use_sft", IS, "true"}},
+     {{"packing", IS, "false"}}},
+    {"explicit-sharding",
+     5139,
+     {{"shard_mode", IS, "explicit"}, {"decoder_block", IS, "qwen3_next"}},
+     {{"sparse_matmul", IS, "true"}}},
+    {"explicit-sharding",
+     5139,
+     {{"shard_mode", IS, "explicit"}, {"decoder_block", IS, "qwen3_5"}},
+     {{"sparse_matmul", IS, "true"}}},
+    {"hf-evaluation",
+     5404,
+     {{"dataset_type", IS, "hf"}, {"eval_interval", ABOVE, "0"}},
+     {{"hf_eval_split", GIVEN, ""}}},
+    {"hf-workers", 5406, {{"dataset_type", IS, "hf"}, {"grain_worker_count", ABOVE, "1"}}, {{0}}},
+    {"tfds-evaluation",
+     5447,
+     {{"dataset_type", IS, "tfds"}, {"eval_interval", ABOVE, "0"}},
+     {{"eval_split", GIVEN, ""}}},
+    {"evaluation-padding",
+     5453,
+     {{"eval_interval", ABOVE, "0"}, {"generate_padding_batch_eval", IS, "true"}},
+     {{"eval_steps", ABOVE, "0"}}},
+    {"qk-clip-cap", 5482, {{"use_qk_clip", IS, "true"}, {"attn_logits_soft_cap", ABOVE, "0"}}, {{0}}},
+    {"fp8-keys", 5494, {{"experimental_sa_quant_k_fp8", IS, "true"}}, {{"attention_type", IS, "mla"}}},
+    {"sliced-mla", 5503, {{"use_sliced_mla_proj", IS, "true"}, {"quantization", GIVEN, ""}}, {{0}}},
+    {"served-weights",
+     5516,
+     {{"quantization", IS, "serve_fp8_weight"}},
+     {{"use_qwix_quantization", IS, "false"}}},
+    {"gmm-v2-batch-split",
+     5523,
+     {{"use_gmm_v2", IS, "true"}, {"use_batch_split_schedule", IS, "true"}},
+     {{0}}},
+    {"kv-sharing", 5537, {{"num_kv_shared_layers", ABOVE, "0"}, {"fused_qkv", IS, "true"}}, {{0}}},
+    {"kv-sharing", 5539, {{"num_kv_shared_layers", ABOVE, "0"}, {"share_kv_projections", IS, "true"}}, {{0}}},
+    {"token-chunks",
+     5543,
+     {{"num_moe_token_chunks", ABOVE, "1"}},
+     {{"max_target_length", DIVIDED_BY, "num_moe_token_chunks"}}},
+    {"lineage", 5550, {{"use_lineage", IS, "true"}}, {{"scan_layers", IS, "true"}}},
+    {"lineage", 5552, {{"use_lineage", IS, "true"}}, {{"decoder_block", IS, "deepseek"}}},
+    {"lineage", 5558, {{"use_lineage", IS, "true"}}, {{"capacity_factor", ABOVE, "0"}}},
+    {"diloco-tokamax", 5645, {{"enable_diloco", IS, "true"}, {"use_tokamax_gmm", IS, "true"}}, {{0}}},
+    {"deferred-reduces",
+     5654,
+     {{"defer_small_all_reduces", IS, "true"}},
+     {{"use_ring_of_experts", IS, "true"}}},
+    {"deferred-reduces",
+     5659,
+     {{"defer_small_all_reduces", IS, "true"}},
+     {{"moe_dropless_fallback", IS_NOT, "layer"}}},
+    {"expert-options-without-experts-axis",
+     4159,
+     {{"moe_dropless_fallback", GIVEN, ""}},
+     {{"ici_expert_parallelism", IS_NOT, "1"}, {"dcn_expert_parallelism", IS_NOT, "1"}}},
+    {"expert-options-without-experts-axis",
+     4159,
+     {{"num_moe_emb_chunks", ABOVE, "0"}},
+     {{"ici_expert_parallelism", IS_NOT, "1"}, {"dcn_expert_parallelism", IS_NOT, "1"}}},
+    {"expert-options-without-experts-axis",
+     4159,
+     {{"eval_ragged_buffer_factor", ABOVE, "0"}},
+     {{"ici_expert_parallelism", IS_NOT, "1"}, {"dcn_expert_parallelism", IS_NOT, "1"}}},
+    {"expert-width",
+     5005,
+     {{"num_experts", ABOVE, "1"},
+      {"interleave_moe_layer_step", IS, "1"},
+      {"first_num_dense_layers", IS, "0"},
+      {"inhomogeneous_layer_cycle_interval", IS, "1"}},
+     {{"base_mlp_dim", SAME_AS, "base_moe_mlp_dim"},
+      {"decoder_block", IS, "qwen3_moe"},
+      {"decoder_block", IS, "gemma4"}}},
+    {"optimizer-over-data",
+     5616,
+     {{"shard_optimizer_over_data", IS, "true"}, {"ici_fsdp_parallelism", ABOVE, "1"}},
+     {{0}}},
+    {"reorder-strategy",
+     5325,
+     {{"context_parallel_reorder_strategy", IS, "striped"},
+      {"context_parallel_load_balance", IS, "true"},
+      {"ici_context_parallelism", IS_NOT, "1"}},
+     {{0}}},
     {"one-splash-kernel", 0, {{"use_tokamax_splash", IS, "true"}}, {{"use_jax_splash", IS, "false"}}},
 };
 
@@ -194,14 +450,23 @@ static bool holds(const struct values *values, const struct condition *condition
         *unknown |= !json_is_integer(value);
         json_decref(divisor);
     }
+    if (condition->operation == SAME_AS) {
+        json_t *other = value_of(values, condition->value);
+        result = json_equal(value, other) == 1;
+        *unknown |= !other;
+        json_decref(other);
+    }
     json_decref(value);
     return result;
 }
 
 static void describe(const struct condition *condition, char *text, size_t text_bytes)
 {
-    static const char *const words[] = {
-        [IS] = "", [IS_NOT] = "other than ", [ABOVE] = "above ", [DIVIDED_BY] = "a multiple of "};
+    static const char *const words[] = {[IS] = "",
+                                        [IS_NOT] = "other than ",
+                                        [ABOVE] = "above ",
+                                        [DIVIDED_BY] = "a multiple of ",
+                                        [SAME_AS] = "equal to "};
     if (condition->operation == GIVEN)
         (void)snprintf(text, text_bytes, "%s", condition->key);
     else
@@ -211,18 +476,21 @@ static void describe(const struct condition *condition, char *text, size_t text_
 
 static void report(const struct rule *rule, adv_err *errors)
 {
-    char pointer[ADV_LIMIT_POINTER], first[128], other[128], needs[ADV_LIMIT_DETAIL] = "", line[32];
+    char pointer[ADV_LIMIT_POINTER], when[ADV_LIMIT_DETAIL] = "", other[128], needs[ADV_LIMIT_DETAIL] = "";
+    char line[32];
     size_t used = 0;
-    describe(&rule->when[0], first, sizeof first);
+    for (int i = 0; i < WHEN && rule->when[i].key && used < sizeof when; i++) {
+        describe(&rule->when[i], other, sizeof other);
+        used += (size_t)snprintf(when + used, sizeof when - used, "%s%s", i ? " with " : "", other);
+    }
+    used = 0;
     for (int i = 0; i < NEEDS && rule->needs[i].key && used < sizeof needs; i++) {
         describe(&rule->needs[i], other, sizeof other);
         used += (size_t)snprintf(needs + used, sizeof needs - used, "%s%s", i ? " or " : "", other);
     }
-    if (rule->when[1].key) describe(&rule->when[1], other, sizeof other);
     (void)snprintf(line, sizeof line, rule->line ? "types.py:%d" : "pyconfig.py", rule->line);
     (void)snprintf(pointer, sizeof pointer, "/config/%s", rule->when[0].key);
-    (void)adv_err_add(errors, ADV_E_ILLEGAL, pointer, NULL, "%s%s%s %s%s (MaxText refuses it: %s)", first,
-                      rule->when[1].key ? " with " : "", rule->when[1].key ? other : "",
+    (void)adv_err_add(errors, ADV_E_ILLEGAL, pointer, NULL, "%s %s%s (MaxText refuses it: %s)", when,
                       *needs ? "needs " : "is not accepted", needs, line);
     adv_err_rule(errors, rule->name);
 }

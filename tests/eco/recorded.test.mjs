@@ -69,6 +69,11 @@ test('the head of maxtext.yml runs as it stands, and libtpu.env when it is sourc
   assert.match(sourced.stdout, /^LIBTPU_INIT_ARGS=--xla_a=1$/m);
 });
 
+test("the catalog has every key of MaxText's", () => {
+  const known = new Set(read('engine/catalog/data/keys.json').rows.map((row) => row.name));
+  assert.deepEqual(recorded.maxtext_keys.filter((name) => !known.has(name)), []);
+});
+
 test("plans of every model of MaxText's use its keys only, its own mesh, and scan where it can", () => {
   const cluster = { chip: 'tpu7x', topology: '4x8x8' };
   const workload = { seq_len: 4096, per_device_batch_size: 1 };

@@ -20,7 +20,7 @@ static void the_catalog_holds_what_the_readme_promises(void **state)
     assert_int_equal(adv_catalog_chips_count(catalog), 9);
     assert_int_equal(adv_catalog_models_count(catalog), 78);
     assert_int_equal(adv_catalog_topologies_count(catalog), 223);
-    assert_int_equal(adv_catalog_keys_count(catalog), 775);
+    assert_int_equal(adv_catalog_keys_count(catalog), 868);
     assert_true(adv_catalog_flags_count(catalog) >= 95);
     assert_true(adv_catalog_bundles_count(catalog) >= 20);
     assert_int_equal(strlen(adv_catalog_hash(catalog)), 16);

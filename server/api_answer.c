@@ -80,9 +80,9 @@ static void store_and_reply(struct adv_exchange *exchange)
     char run_id[ADV_UUID_BYTES];
     adv_err err;
     adv_err_init(&err);
-    adv_code code =
-        adv_keep(exchange, (enum adv_request_kind)exchange->route->kind, exchange->body, &pending->answer,
-                 idempotency->key ? idempotency : NULL, &response, run_id, &outcome, &err);
+    adv_code code = adv_keep(exchange, (enum adv_request_kind)exchange->route->kind,
+                             &(struct adv_asked){.request = exchange->body}, &pending->answer,
+                             idempotency->key ? idempotency : NULL, &response, run_id, &outcome, &err);
     if (!code && outcome != ADV_STORE_UNKNOWN_KEY) {
         if (pending->answer.verify_top > 0 && run_id[0])
             adv_api_verify_behind(exchange, run_id, &pending->answer, &response);

@@ -96,8 +96,8 @@ static adv_code make_candidate(struct adv_exchange *exchange, const struct adv_g
     adv_text_init(&made, ADV_LIMIT_STORED_BYTES);
     enum adv_store_outcome outcome = ADV_STORE_SAVED;
     if (answer.wants_store)
-        code = adv_keep(exchange, ADV_REQUEST_ESTIMATE, plain, &answer, NULL, &made, side->gate.run_id,
-                        &outcome, err);
+        code = adv_keep(exchange, ADV_REQUEST_ESTIMATE, &(struct adv_asked){.request = plain}, &answer, NULL,
+                        &made, side->gate.run_id, &outcome, err);
     else
         adv_text_append_bytes(&made, answer.json, answer.json_bytes);
     adv_answer_free(&answer);

@@ -38,7 +38,7 @@ const char *adv_keep_kind(enum adv_request_kind kind)
     return kinds[kind];
 }
 
-adv_code adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind, const char *request,
+adv_code adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind, const struct adv_asked *asked,
                   const struct adv_answer *answer, const struct adv_idempotency *idempotency,
                   struct adv_text *response, char run_id[ADV_UUID_BYTES], enum adv_store_outcome *outcome,
                   adv_err *err)
@@ -51,7 +51,8 @@ adv_code adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind, con
                           .answer = &named,
                           .engine_version = adv_engine_version(),
                           .catalog_hash = adv_catalog_hash(app->catalog),
-                          .request = request};
+                          .request = asked->request,
+                          .reevaluates = asked->reevaluates};
     adv_uuid_make(run.id);
     char members[96];
     (void)snprintf(members, sizeof members, "\"run_id\":\"%s\",\"stored\":true", run.id);

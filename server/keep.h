@@ -11,6 +11,12 @@
 /* Under which kind a run of such a request is kept: "estimate", "advise", "kernel". */
 const char *adv_keep_kind(enum adv_request_kind kind);
 
+/* What was asked. */
+struct adv_asked {
+    const char *request;
+    const char *reevaluates; /* id of the run whose request this is; NULL */
+};
+
 /* Stores the answer and appends it, with run_id and "stored": true, to `response`: ADV_OK means that it is in
  * the database. Where it cannot be stored (logged, counted) and the request said "try", `response` is the
  * answer with "stored": false and the code ADV_OK all the same; otherwise the code and `err` say why not.
@@ -18,7 +24,7 @@ const char *adv_keep_kind(enum adv_request_kind kind);
  * `response` is empty. `idempotency` may be NULL; `run_id` gets the id when stored, otherwise "". Runs on a
  * worker that has a database. */
 ADV_MUST_CHECK adv_code adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind,
-                                 const char *request, const struct adv_answer *answer,
+                                 const struct adv_asked *asked, const struct adv_answer *answer,
                                  const struct adv_idempotency *idempotency, struct adv_text *response,
                                  char run_id[ADV_UUID_BYTES], enum adv_store_outcome *outcome, adv_err *err);
 

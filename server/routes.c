@@ -38,6 +38,8 @@ static const struct adv_route routes[] = {
      JSON},
     {"POST", "/v1/runs/{run_id}/restore", "restoreRun", adv_api_run_restore, ADV_ROUTE_STORE, ADV_SCOPE_ADMIN,
      NULL, 0, JSON},
+    {"POST", "/v1/runs/{run_id}/reevaluate", "reevaluateRun", adv_api_run_reevaluate, ADV_ROUTE_STORE,
+     ADV_SCOPE_WRITE, NULL, 0, JSON},
     {"GET", "/v1/runs/{run_id}/artifacts/{name}", "getRunArtifact", adv_api_run_artifact, ADV_ROUTE_STORE,
      ADV_SCOPE_READ, NULL, 0, NULL},
     {"POST", "/v1/runs/{run_id}/measurements", "postMeasurement", adv_api_measurement_post, ADV_ROUTE_STORE,

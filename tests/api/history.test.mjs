@@ -209,3 +209,49 @@ test('a project sees, tags, deletes and restores its own runs only', async () =>
     cleanUp();
   }
 });
+
+const otherEngine = (run, id, slower = 2) => {
+  sql(DATABASE, `INSERT INTO runs (id, kind, project, label, model, chip, topology, step_time_s, hbm_bytes_per_device, fits, engine_version, catalog_hash, request, response)
+    SELECT '${id}', kind, project, label, model, chip, topology, step_time_s * ${slower}, hbm_bytes_per_device, fits, '0.9.0', 'oldhash', request,
+    regexp_replace(replace(response::text, '"version":"', '"version":"0.'), '"step_time_s":([0-9.]+)', '"step_time_s":' || step_time_s * ${slower})::json FROM runs WHERE id = '${run.run_id}'`);
+  return id;
+};
+const again = (id) => daemon.fetch(`/v1/runs/${id}/reevaluate`, { method: 'POST' });
+
+test('an old run is asked again: a new run that names it, both numbers, both engines, and what moved', async () => {
+  const run = await store({ project: 'again', label: 'main' });
+  const old = otherEngine(run, '01a1fc9a-21ef-7bb3-a4fd-a2b739d7b001');
+  const response = await again(old);
+  assert.equal(response.status, 201, await response.clone().text());
+  const told = await response.json();
+  assert.equal(response.headers.get('location'), `/v1/runs/${told.run_id}`);
+  assert.deepEqual([told.reevaluates, told.before.run_id, told.after.run_id], [old, old, told.run_id]);
+  assert.ok(Math.abs(told.before.step_time_s / run.step_time_s - 2) < 1e-9);
+  assert.equal(told.after.step_time_s, run.step_time_s);
+  assert.ok(Math.abs(told.step_time_change_frac + 0.5) < 1e-9);
+  assert.equal(told.hbm_change_frac, 0);
+  assert.deepEqual(told.after.engine, told.engine);
+  assert.notEqual(told.before.engine.version, told.engine.version);
+  assert.deepEqual(told.compare.runs.map((row) => row.run_id), [old, told.run_id]);
+  const stored = await get(`/v1/runs/${told.run_id}`);
+  assert.deepEqual([stored.reevaluates, stored.project, stored.label, stored.step_time_s], [old, 'again', 'main', run.step_time_s]);
+  assert.deepEqual(stored.request, (await get(`/v1/runs/${old}`)).request);
+  assert.equal((await get(`/v1/runs/${old}`)).step_time_s, told.before.step_time_s, 'the old one is as it was');
+});
+
+test('an advise is asked again whole; what has no step time, or is refused today, is said and stores nothing', async () => {
+  const request = JSON.parse(golden('advise-llama70b-64c.json'));
+  const advised = await (await daemon.post('/v1/advise', { ...request, store: true, project: 'again-advise' })).json();
+  const told = await (await again(advised.run_id)).json();
+  assert.equal((await get(`/v1/runs/${told.run_id}`)).response.ranked.length, advised.ranked.length);
+  assert.equal(told.step_time_change_frac, 0);
+  const kernel = await (await daemon.post('/v1/kernels/simulate', { ...JSON.parse(golden('simulate-matmul.json')), store: true, project: 'again-none' })).json();
+  await problem(assert, await again(kernel.run_id), 422, 'invalid-request');
+  const run = await store({ project: 'again-none' });
+  const id = '01a1fc9a-21ef-7bb3-a4fd-a2b739d7b002';
+  sql(DATABASE, `INSERT INTO runs (id, kind, project, step_time_s, fits, engine_version, catalog_hash, request, response)
+    SELECT '${id}', kind, project, step_time_s, fits, '0.9.0', 'h', replace(request::text, 'llama3.1-8b', 'llama0.1-8b')::json, response FROM runs WHERE id = '${run.run_id}'`);
+  assert.match(JSON.stringify(await problem(assert, await again(id), 422, 'invalid-request')), /today's words/);
+  assert.equal((await get('/v1/runs?project=again-none')).runs.length, 3, 'nothing was stored');
+  await problem(assert, await again('01a1fc9a-21ef-7bb3-a4fd-a2b739d7a072'), 404, 'not-found');
+});

@@ -66,6 +66,9 @@ test('what is read is as documented', async () => {
   await assertAnswer('get', '/v1/runs', '/v1/runs?limit=0');
   await assertAnswer('get', '/v1/runs/{run_id}', `/v1/runs/${stored.run_id}`);
   await assertAnswer('get', '/v1/runs/{run_id}', '/v1/runs/x');
+  assert.equal((await assertAnswer('patch', '/v1/runs/{run_id}', `/v1/runs/${stored.run_id}`, json({ tags: ['a'] }))).status, 200);
+  assert.equal((await assertAnswer('post', '/v1/runs/{run_id}/restore', `/v1/runs/${stored.run_id}/restore`)).status, 200);
+  assert.equal((await assertAnswer('post', '/v1/runs/{run_id}/reevaluate', `/v1/runs/${stored.run_id}/reevaluate`)).status, 201);
   const measured = json({ step_time_s: 3, source: 's', at: '2026-11-20T10:00:00Z' });
   for (const status of [201, 200])
     assert.equal((await assertAnswer('post', '/v1/runs/{run_id}/measurements', `/v1/runs/${stored.run_id}/measurements`, measured)).status, status);

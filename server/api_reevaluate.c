@@ -1,0 +1,187 @@
+/* api_reevaluate.c: the request of an old run asked again, of the engine of today. The answer is a run of its
+ * own that names the old one; both numbers and the terms between them are told. Three steps: the store has
+ * the request, a worker of the engine answers it, the store keeps the answer. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/advise.h"
+#include "engine/json/gate_side.h"
+#include "server/api.h"
+#include "server/app.h"
+#include "server/json_text.h"
+#include "server/keep.h"
+#include "server/routes.h"
+
+#define MADE_LIMIT_BYTES (8u * 1024u * 1024u) /* the comparison is the bulk: below 200 KiB */
+
+struct reevaluation {
+    enum adv_request_kind kind;
+    struct adv_answer answer; /* its document is held by the exchange */
+};
+
+static void refuse_busy(struct adv_exchange *exchange)
+{
+    adv_reply_error(exchange, ADV_E_BUSY, "", "try again after Retry-After seconds",
+                    "%ld requests wait already", exchange->app->config.queue_count);
+}
+
+/* Numbers of one side, or null: an answer without a plan that fits has none. */
+static void print_side(struct adv_text *json, const char *name, const char *run_id,
+                       const struct adv_gate_numbers *numbers)
+{
+    char number[32];
+    adv_json_text_raw(json, name, "{");
+    adv_json_text_string(json, "run_id", run_id);
+    (void)snprintf(number, sizeof number, "%.12g", numbers->step_time_s);
+    adv_json_text_raw(json, "step_time_s", number);
+    (void)snprintf(number, sizeof number, "%.12g", numbers->step_time_low_s);
+    adv_json_text_raw(json, "step_time_low_s", number);
+    (void)snprintf(number, sizeof number, "%.12g", numbers->step_time_high_s);
+    adv_json_text_raw(json, "step_time_high_s", number);
+    (void)snprintf(number, sizeof number, "%.12g", numbers->hbm_bytes_per_device);
+    adv_json_text_raw(json, "hbm_bytes_per_device", number);
+    adv_json_text_raw(json, "fits", numbers->fits ? "true" : "false");
+    adv_json_text_raw(json, "engine", "{");
+    adv_json_text_string(json, "version", numbers->engine_version);
+    adv_json_text_string(json, "catalog_hash", numbers->catalog_hash);
+    adv_json_text_string(json, "calibration", numbers->calibration);
+    adv_text_append(json, "}}");
+}
+
+static void print_change(struct adv_text *json, const char *name, double before, double after)
+{
+    char number[32];
+    const double change = after / before - 1.0;
+    (void)snprintf(number, sizeof number, "%.12g", change);
+    adv_json_text_raw(json, name, isfinite(change) ? number : NULL);
+}
+
+/* {"run_id", "reevaluates", "before", "after", …, "compare"}. */
+static adv_code print_both(const struct adv_stored_run *old, const char *run_id, const char *response,
+                           struct adv_text *json, adv_err *err)
+{
+    struct adv_gate_numbers before, after;
+    adv_code code = adv_gate_read_answer(old->response, &before, err);
+    if (!code) code = adv_gate_read_answer(response, &after, err);
+    if (code) return code;
+    adv_text_append(json, "{");
+    adv_json_text_string(json, "run_id", run_id);
+    adv_json_text_string(json, "reevaluates", old->id);
+    print_side(json, "before", old->id, &before);
+    print_side(json, "after", run_id, &after);
+    print_change(json, "step_time_change_frac", before.step_time_s, after.step_time_s);
+    print_change(json, "hbm_change_frac", before.hbm_bytes_per_device, after.hbm_bytes_per_device);
+    const char *const ids[] = {old->id, run_id}, *const responses[] = {old->response, response};
+    struct adv_answer compare = {0};
+    adv_err ignored; /* the numbers stand without the terms */
+    adv_err_init(&ignored);
+    code = adv_compare_json(ids, responses, 2, &compare, &ignored);
+    adv_json_text_raw(json, "compare", code ? NULL : compare.json);
+    if (!code) adv_answer_free(&compare);
+    adv_text_append(json, "}");
+    return ADV_OK;
+}
+
+/* On a worker that has a database. */
+static void keep_and_reply(struct adv_exchange *exchange)
+{
+    struct reevaluation *asked = exchange->state;
+    struct adv_stored_run old;
+    struct adv_text response, json;
+    char run_id[ADV_UUID_BYTES];
+    enum adv_store_outcome outcome = ADV_STORE_SAVED;
+    adv_err err;
+    adv_err_init(&err);
+    if (exchange->refused) {
+        refuse_busy(exchange);
+        return;
+    }
+    if (adv_store_run_get(exchange->db, exchange->parameters[0], &old, &err)) { /* deleted meanwhile */
+        adv_reply_problem(exchange, &err);
+        return;
+    }
+    adv_text_init(&response, ADV_LIMIT_STORED_BYTES);
+    adv_text_init(&json, MADE_LIMIT_BYTES);
+    asked->answer.store_may_fail = false;
+    const struct adv_asked again = {.request = exchange->body, .reevaluates = old.id};
+    adv_code code =
+        adv_keep(exchange, asked->kind, &again, &asked->answer, NULL, &response, run_id, &outcome, &err);
+    if (!code) code = print_both(&old, run_id, response.data, &json, &err);
+    adv_store_run_free(&old);
+    adv_text_free(&response);
+    if (code) {
+        adv_text_free(&json);
+        adv_reply_problem(exchange, &err);
+        return;
+    }
+    adv_reply_header(exchange, "Location", "/v1/runs/%s", run_id);
+    adv_api_reply_made(exchange, 201, &json);
+}
+
+/* On a worker of the engine. */
+static void compute(struct adv_exchange *exchange)
+{
+    struct reevaluation *asked = exchange->state;
+    struct adv_gate_numbers now;
+    adv_err err;
+    adv_err_init(&err);
+    if (exchange->refused) {
+        refuse_busy(exchange);
+        return;
+    }
+    adv_code code = adv_api_run_engine(exchange, (int)asked->kind, exchange->body, exchange->body_bytes,
+                                       &asked->answer, &err);
+    if (code == ADV_E_INVALID || code == ADV_E_ILLEGAL)
+        adv_err_hint(
+            &err,
+            "this engine does not take the run's request any more: ask in today's words, and store that");
+    if (!code) {
+        exchange->held = asked->answer.json;
+        code = adv_gate_read_answer(asked->answer.json, &now, &err); /* before it is stored */
+    }
+    if (code) {
+        adv_reply_problem(exchange, &err);
+        return;
+    }
+    exchange->next = keep_and_reply;
+    exchange->next_place = ADV_ROUTE_STORE;
+}
+
+static adv_code read_run(struct adv_exchange *exchange, struct reevaluation *asked, adv_err *err)
+{
+    struct adv_stored_run run;
+    struct adv_gate_numbers before;
+    adv_code code = adv_store_run_get(exchange->db, exchange->parameters[0], &run, err);
+    if (code) return code;
+    asked->kind = strcmp(run.kind, "advise") == 0 ? ADV_REQUEST_ADVISE : ADV_REQUEST_ESTIMATE;
+    code = adv_gate_read_answer(run.response, &before, err);
+    if (!code) {
+        free(exchange->body); /* from here on the request is the run's */
+        exchange->body = strdup(run.request);
+        exchange->body_bytes = strlen(run.request);
+    }
+    if (!code && !exchange->body)
+        code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the request");
+    adv_store_run_free(&run);
+    return code;
+}
+
+void adv_api_run_reevaluate(struct adv_exchange *exchange)
+{
+    static const char *const no_query[] = {NULL};
+    if (!adv_exchange_check_query(exchange, no_query)) return;
+    struct reevaluation *asked = adv_arena_alloc(&exchange->arena, sizeof *asked);
+    adv_err err;
+    adv_err_init(&err);
+    exchange->state = asked;
+    adv_code code = asked ? read_run(exchange, asked, &err)
+                          : adv_err_add(&err, ADV_E_MEMORY, "", NULL, "no memory for the request");
+    if (code) {
+        adv_reply_problem(exchange, &err);
+        return;
+    }
+    exchange->next = compute;
+    exchange->next_place = asked->kind == ADV_REQUEST_ADVISE ? ADV_ROUTE_SEARCH : ADV_ROUTE_QUICK;
+}

@@ -116,6 +116,46 @@ static adv_code tell_best(const struct search *search, const struct adv_advise_r
     return adv_tell_estimate(&teller, plan, best);
 }
 
+static bool asks_for_training(const struct adv_platform_jobs *jobs)
+{
+    return !isnan(jobs->total_tokens) || !isnan(jobs->days_available);
+}
+
+/* What a checkpoint takes from HBM: optimizer state on the host is there already. */
+static double state_bytes_per_device(const struct adv_ledger *ledger)
+{
+    double bytes = 0;
+    for (int i = 0; i < ledger->memory_count; i++) {
+        const struct adv_memory_part *part = &ledger->memory[i];
+        if (part->at == ADV_AT_ALWAYS &&
+            (strcmp(part->name, "weights") == 0 || strcmp(part->name, "optimizer_state") == 0))
+            bytes += part->bytes_per_device;
+    }
+    return bytes;
+}
+
+static void plan_training(const struct search *search, struct adv_platform_row *row,
+                          struct adv_platform *platform)
+{
+    const struct adv_platform_jobs *jobs = &search->tour->jobs;
+    const struct adv_estimate *estimate = row->best.estimate;
+    const struct adv_chip *chip = &row->cluster.chip;
+    const struct adv_training_of of = {
+        .tokens = jobs->total_tokens,
+        .days_available = jobs->days_available,
+        .step_time_s = estimate->step_time_s,
+        .step_time_low_s = estimate->step_time_low_s,
+        .step_time_high_s = estimate->step_time_high_s,
+        .tokens_per_step = estimate->tokens_per_step,
+        .state_bytes_per_device = state_bytes_per_device(row->best.ledger),
+        .host_link_bytes_per_s_per_device = chip->pcie_bytes_per_s_per_chip / chip->devices_per_chip,
+        .price_usd_per_chip_hour = platform->price_usd_per_chip_hour,
+        .chips = platform->chips,
+    };
+    adv_training_plan(&of, &jobs->goodput, &row->training);
+    platform->extra_time_frac = 1 / row->training.goodput_frac - 1;
+}
+
 static adv_code search_one(struct search *search, const struct adv_platform_job *job, struct adv_arena *arena,
                            struct adv_platform_row *row, struct adv_platform *platform)
 {
@@ -162,7 +202,9 @@ static adv_code search_one(struct search *search, const struct adv_platform_job 
     platform->tokens_per_step = estimate->tokens_per_step;
     platform->hbm_bytes_per_device = estimate->hbm_bytes_per_device;
     row->has_best = true;
-    return tell_best(search, request, &found->found[0].plan, arena, &row->best);
+    code = tell_best(search, request, &found->found[0].plan, arena, &row->best);
+    if (code == ADV_OK && asks_for_training(&search->tour->jobs)) plan_training(search, row, platform);
+    return code;
 }
 
 static adv_code search_all(struct search *search)
@@ -211,7 +253,7 @@ static void fill_headline(const struct search *search, const struct adv_platform
         .price_usd_per_chip_hour = job->price_usd_per_chip_hour,
         .power_watts_per_chip = chip->power_watts_per_chip,
     };
-    row->bill = adv_platform_bill_of(&row->platform, search->tour->jobs.token_budget);
+    row->bill = adv_platform_bill_of(&row->platform, search->tour->jobs.total_tokens);
     if (assumed)
         (void)snprintf(row->label, sizeof row->label, "roofline at the request's MFU of %.3g, not modelled",
                        row->mfu_frac);
@@ -229,11 +271,12 @@ static void finish(struct search *search)
     while (best < search->count - 1 && search->rows[order[best]].refused) best++;
     if (search->rows[order[best]].refused) best = 0;
     tour->best = tour->jobs.items[search->job_of[order[best]]].document;
-    answer->has_bill = !isnan(tour->jobs.token_budget);
+    answer->has_bill = !isnan(tour->jobs.total_tokens);
+    answer->has_training = asks_for_training(&tour->jobs);
     for (int i = 0; i < search->count; i++) {
         struct adv_platform_row *row = answer->rows[answer->count++] = &search->rows[order[i]];
         row->platform = search->platforms[order[i]];
-        row->bill = adv_platform_bill_of(&row->platform, tour->jobs.token_budget);
+        row->bill = adv_platform_bill_of(&row->platform, tour->jobs.total_tokens);
     }
     for (int i = 0; i < tour->jobs.count; i++)
         if (!tour->jobs.items[i].document)

@@ -13,6 +13,9 @@ struct reader {
     adv_err *err;
 };
 
+/* Members of the workload that say how much is trained. */
+static const char *const of_training[] = {"total_tokens", "token_budget", "days_available"};
+
 static bool is_any(const json_t *cluster)
 {
     const char *topology = json_string_value(json_object_get(cluster, "topology"));
@@ -23,7 +26,8 @@ bool adv_platforms_asked(const json_t *root)
 {
     const json_t *workload = json_object_get(root, "workload");
     return json_object_get(root, "clusters") || is_any(json_object_get(root, "cluster")) ||
-           json_object_get(workload, "token_budget");
+           json_object_get(root, "goodput") || json_object_get(workload, "total_tokens") ||
+           json_object_get(workload, "token_budget") || json_object_get(workload, "days_available");
 }
 
 static struct adv_platform_job *next_job(struct reader *reader, const char *at)
@@ -50,11 +54,13 @@ static void add_document(struct reader *reader, json_t *cluster, const char *at)
     }
     job->document = json_copy((json_t *)(uintptr_t)reader->root);
     (void)json_object_del(job->document, "clusters");
+    (void)json_object_del(job->document, "goodput");
     (void)json_object_set_new(job->document, "cluster", cluster);
     const json_t *workload = json_object_get(reader->root, "workload");
     if (json_is_object(workload)) {
         json_t *plain = json_copy((json_t *)(uintptr_t)workload);
-        (void)json_object_del(plain, "token_budget");
+        for (size_t i = 0; i < sizeof of_training / sizeof *of_training; i++)
+            (void)json_object_del(plain, of_training[i]);
         (void)json_object_set_new(job->document, "workload", plain);
     }
     reader->jobs->modelled++;
@@ -188,17 +194,61 @@ static void add_clusters(struct reader *reader, const json_t *clusters)
                           "GPUs are headline rows for comparison; steps on them are not modelled");
 }
 
+static void read_training(struct reader *reader)
+{
+    struct adv_platform_jobs *jobs = reader->jobs;
+    const json_t *workload = json_object_get(reader->root, "workload");
+    double older = (double)NAN;
+    jobs->total_tokens = jobs->days_available = (double)NAN;
+    if (!json_is_object(workload)) return;
+    (void)adv_json_number(workload, "/workload", "total_tokens", ADV_JSON_OPTIONAL, 1, 1e18,
+                          &jobs->total_tokens, reader->err);
+    (void)adv_json_number(workload, "/workload", "token_budget", ADV_JSON_OPTIONAL, 1, 1e18, &older,
+                          reader->err);
+    (void)adv_json_number(workload, "/workload", "days_available", ADV_JSON_OPTIONAL, 1e-3, 36500,
+                          &jobs->days_available, reader->err);
+    if (!isnan(older) && !isnan(jobs->total_tokens) && older != jobs->total_tokens)
+        (void)adv_err_add(reader->err, ADV_E_INVALID, "/workload/token_budget", "give total_tokens alone",
+                          "token_budget is the older name of total_tokens, and they differ");
+    if (isnan(jobs->total_tokens)) jobs->total_tokens = older;
+}
+
+static void read_goodput(struct reader *reader)
+{
+    static const char at[] = "/goodput";
+    static const char *const members[] = {"failures_per_chip_day", "checkpoint_s", "restart_s",
+                                          "checkpoint_interval_s"};
+    struct adv_goodput *goodput = &reader->jobs->goodput;
+    *goodput = (struct adv_goodput){(double)NAN, (double)NAN, (double)NAN, (double)NAN};
+    const json_t *value = json_object_get(reader->root, "goodput");
+    if (!value) return;
+    if (!json_is_object(value)) {
+        (void)adv_err_add(reader->err, ADV_E_INVALID, at, "{\"failures_per_chip_day\": 0.0005}",
+                          "goodput must be an object");
+        return;
+    }
+    (void)adv_json_known_members(value, at, members, sizeof members / sizeof *members, reader->err);
+    (void)adv_json_number(value, at, members[0], ADV_JSON_OPTIONAL, 0, 10, &goodput->failures_per_chip_day,
+                          reader->err);
+    (void)adv_json_number(value, at, members[1], ADV_JSON_OPTIONAL, 0, 86400, &goodput->checkpoint_s,
+                          reader->err);
+    (void)adv_json_number(value, at, members[2], ADV_JSON_OPTIONAL, 0, 604800, &goodput->restart_s,
+                          reader->err);
+    (void)adv_json_number(value, at, members[3], ADV_JSON_OPTIONAL, 1, 8640000,
+                          &goodput->checkpoint_interval_s, reader->err);
+    if (isnan(reader->jobs->total_tokens) && isnan(reader->jobs->days_available))
+        (void)adv_err_add(reader->err, ADV_E_INVALID, at, "give workload.total_tokens or days_available",
+                          "goodput is that of a whole training, and nothing says how long it is");
+}
+
 adv_code adv_decode_platforms(const struct adv_catalog *catalog, const json_t *root,
                               struct adv_platform_jobs *jobs, adv_err *err)
 {
     struct reader reader = {catalog, root, jobs, err};
     int before = err->count + err->lost_count;
     memset(jobs, 0, sizeof *jobs);
-    jobs->token_budget = (double)NAN;
-    const json_t *workload = json_object_get(root, "workload");
-    if (json_is_object(workload))
-        (void)adv_json_number(workload, "/workload", "token_budget", ADV_JSON_OPTIONAL, 1, 1e18,
-                              &jobs->token_budget, err);
+    read_training(&reader);
+    read_goodput(&reader);
     const json_t *clusters = json_object_get(root, "clusters");
     const json_t *cluster = json_object_get(root, "cluster");
     if (clusters && cluster)

@@ -1,14 +1,16 @@
 /* decode_platforms.h: an advise request that leaves the machine open becomes one request per machine.
  *
  * The machine is open when the request has "clusters": [...], or "topology": "any" with a number of chips;
- * workload.token_budget alone asks for the bill of one machine. Only this module knows those members: the
- * documents it makes are plain advise requests for adv_decode_advise_request.
+ * workload.total_tokens (token_budget is its older name) or workload.days_available asks for the whole
+ * training, also on one machine; "goodput" says what is assumed of failures and checkpoints. Only this module
+ * knows those members: the documents it makes are plain advise requests for adv_decode_advise_request.
  */
 #ifndef ADV_JSON_DECODE_PLATFORMS_H
 #define ADV_JSON_DECODE_PLATFORMS_H
 
 #include "engine/catalog/catalog.h"
 #include "engine/json/json_read.h"
+#include "engine/rank/training.h"
 
 enum {
     ADV_PLATFORMS_MAX = 64,      /* machines of one request: a sweep of shapes has about 20 */
@@ -29,7 +31,8 @@ struct adv_platform_jobs {
     int count;
     int modelled; /* those with a document */
     struct adv_platform_job items[ADV_PLATFORMS_MAX];
-    double token_budget; /* NAN when not given */
+    double total_tokens, days_available; /* NAN when not given */
+    struct adv_goodput goodput;
 };
 
 /* Whether the request has any of the members above. */

@@ -298,9 +298,9 @@ static void decode_batch(const json_t *workload, const json_t *pins, struct adv_
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
-static const char *const advise_members[] = {"model",    "cluster", "workload",     "pins",
-                                             "baseline", "search",  "strict",       ADV_STORE_MEMBERS,
-                                             "verify",   "include", "recipe_notes", "software"};
+static const char *const advise_members[] = {
+    "model",           "cluster", "workload", "pins",         "baseline", "search", "strict",
+    ADV_STORE_MEMBERS, "verify",  "include",  "recipe_notes", "software", "goodput"};
 static const char *const workload_members[] = {"seq_len",
                                                "global_batch_sequences",
                                                "per_device_batch_size",
@@ -309,7 +309,9 @@ static const char *const workload_members[] = {"seq_len",
                                                "optimizer",
                                                "weight_dtype",
                                                "mu_dtype",
-                                               "grad_dtype"};
+                                               "grad_dtype",
+                                               "total_tokens", /* these two: decode_platforms.c */
+                                               "days_available"};
 static const char *const search_members[] = {
     "objective",       "top_k",         "max_changes",     "axes",
     "max_evaluations", "sensitivities", "fit_probability", "memory_frac"};

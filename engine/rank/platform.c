@@ -6,9 +6,14 @@
 
 static const double seconds_per_day = 86400, seconds_per_hour = 3600, joules_per_kwh = 3.6e6;
 
-static double token_time_s(const struct adv_platform *platform)
+static double productive_token_time_s(const struct adv_platform *platform)
 {
     return platform->step_time_s / platform->tokens_per_step;
+}
+
+static double token_time_s(const struct adv_platform *platform)
+{
+    return productive_token_time_s(platform) * (1 + platform->extra_time_frac);
 }
 
 static double usd_per_token(const struct adv_platform *platform)
@@ -18,10 +23,10 @@ static double usd_per_token(const struct adv_platform *platform)
 
 struct adv_platform_bill adv_platform_bill_of(const struct adv_platform *platform, double tokens)
 {
-    double time_s = tokens * token_time_s(platform);
+    const double time_s = tokens * productive_token_time_s(platform);
     return (struct adv_platform_bill){
         .days = time_s / seconds_per_day,
-        .usd = tokens * usd_per_token(platform),
+        .usd = time_s / seconds_per_hour * platform->chips * platform->price_usd_per_chip_hour,
         .energy_kwh = time_s * platform->chips * platform->power_watts_per_chip / joules_per_kwh,
     };
 }

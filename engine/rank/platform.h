@@ -17,22 +17,23 @@ struct adv_platform {
     double price_usd_per_chip_hour; /* NAN when unknown */
     double power_watts_per_chip;    /* NAN when unpublished */
     bool on_front;                  /* set by adv_platform_rank, as the next */
-    int tie_group;                  /* from 0: machines of one group are predicted equal within rank.h's
-                                       ADV_RANK_TIE_FRAC */
+    double extra_time_frac; /* failures, checkpoints and restarts, over productive time; 0: not asked */
+    int tie_group;          /* from 0: machines of one group are predicted equal within rank.h's
+                               ADV_RANK_TIE_FRAC */
 };
 
-/* Time, cost and energy of a number of tokens; NAN where the price or the power is unknown, or there is no
- * plan. */
+/* Productive time, cost and energy of a number of tokens, without failures and checkpoints (training.h); NAN
+ * where the price or the power is unknown, or there is no plan. */
 struct adv_platform_bill {
     double days, usd, energy_kwh;
 };
 struct adv_platform_bill adv_platform_bill_of(const struct adv_platform *platform, double tokens);
 
 /* Writes the indices of `platforms` into `order`, best first by the objective: step time and tokens per
- * second go by the time of one token on the whole cluster, dollars per token by price x chips x that time
- * (unknown price: after the known ones), HBM by bytes per device. Equal ones: fewer chips, then as given.
- * Sets on_front: no other platform is at least as fast and as cheap and better in one (false without a
- * price). */
+ * second go by the time of one token on the whole cluster, extra time included, dollars per token by price x
+ * chips x that time (unknown price: after the known ones), HBM by bytes per device. Equal ones: fewer chips,
+ * then as given. Sets on_front: no other platform is at least as fast and as cheap and better in one (false
+ * without a price). */
 void adv_platform_rank(enum adv_objective objective, struct adv_platform *platforms, int count, int *order);
 
 #endif

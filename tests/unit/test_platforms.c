@@ -151,6 +151,25 @@ static void the_bill_is_time_price_and_power_of_the_token_budget(void **state)
     json_decref(root);
 }
 
+static void a_training_has_failures_checkpoints_and_sources(void **state)
+{
+    (void)state;
+    json_t *root =
+        asked("\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x4\",\"price_usd_per_chip_hour\":5},"
+              "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":256,\"total_tokens\":1e12,"
+              "\"days_available\":5},\"goodput\":{\"failures_per_chip_day\":0.01}");
+    const double days = number(root, "platforms.0.training.days");
+    assert_true(days > number(root, "platforms.0.days_for_tokens")); /* which counts no failures */
+    assert_close(number(root, "platforms.0.training.usd"), days * 24 * 64 * 5, 1e-9);
+    assert_true(days > 5 && json_is_false(at(root, "platforms.0.training.in_time")));
+    assert_string_equal(text(root, "platforms.0.training.assumptions.0.source"), "the request");
+    assert_close(number(root, "platforms.0.training.assumptions.0.high"), 0.01, 1e-9);
+    assert_non_null(strstr(text(root, "platforms.0.training.assumptions.2.source"), "arXiv"));
+    const double steps = number(root, "platforms.0.training.checkpoint_interval_steps");
+    assert_true(steps >= 1 && steps == floor(steps));
+    json_decref(root);
+}
+
 static void the_objective_orders_machines(void **state)
 {
     (void)state;
@@ -238,6 +257,15 @@ static void impossible_machines_are_refused_with_what_works(void **state)
     refused("\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\"},\"workload\":{\"seq_len\":8192,"
             "\"global_batch_sequences\":64,\"token_budget\":-1}",
             "/workload/token_budget", "token_budget", "");
+    refused("\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\"},\"workload\":{\"seq_len\":8192,"
+            "\"global_batch_sequences\":64},\"goodput\":{\"restart_s\":60}",
+            "/goodput", "how long", "total_tokens");
+    refused("\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\"},\"workload\":{\"seq_len\":8192,"
+            "\"global_batch_sequences\":64,\"total_tokens\":1e12},\"goodput\":{\"restarts\":60}",
+            "/goodput/restarts", "unknown", "restart_s");
+    refused("\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\"},\"workload\":{\"seq_len\":8192,"
+            "\"global_batch_sequences\":64,\"total_tokens\":1e12,\"token_budget\":2e12}",
+            "/workload/token_budget", "differ", "total_tokens");
     refused("\"clusters\":[{\"chip\":\"v6e\",\"topology\":\"4x4\"}],\"workload\":{\"seq_len\":8192}",
             "/workload", "0 sizes", ""); /* wrong on every machine */
 }
@@ -246,10 +274,10 @@ static void ranking_puts_machines_without_a_plan_or_price_last(void **state)
 {
     (void)state;
     struct adv_platform platforms[] = {
-        {8, (double)NAN, (double)NAN, (double)NAN, 1, 1, false, 0},
-        {8, 2, 100, 5, (double)NAN, 1, false, 0},
-        {8, 3, 100, 4, 1, 1, false, 0},
-        {4, 3, 100, 4, 2, 1, false, 0},
+        {8, (double)NAN, (double)NAN, (double)NAN, 1, 1, false, 0, 0},
+        {8, 2, 100, 5, (double)NAN, 1, false, 0, 0},
+        {8, 3, 100, 4, 1, 1, false, 0, 0},
+        {4, 3, 100, 4, 2, 1, false, 0, 0},
     };
     int order[4];
     adv_platform_rank(ADV_OBJECTIVE_STEP_TIME, platforms, 4, order);
@@ -271,6 +299,7 @@ int main(void)
         cmocka_unit_test(the_ranked_plans_are_those_of_the_best_machine),
         cmocka_unit_test(changed_keys_count_alike_on_each_machine),
         cmocka_unit_test(the_bill_is_time_price_and_power_of_the_token_budget),
+        cmocka_unit_test(a_training_has_failures_checkpoints_and_sources),
         cmocka_unit_test(the_objective_orders_machines),
         cmocka_unit_test(gpus_are_headline_rows_that_say_so),
         cmocka_unit_test(a_machine_without_a_plan_says_why_and_the_others_stay),

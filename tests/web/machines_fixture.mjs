@@ -17,6 +17,32 @@ function best(scale) {
   return { config: plan.config, xla_flags: plan.xla_flags, estimate: estimate(scale) };
 }
 
+// A whole training with failures, as the answer has it.
+export const TRAINING = {
+  ends: true,
+  total_tokens: 1e12,
+  steps: 476838,
+  productive_days: 66.6,
+  days: 68.4,
+  days_low: 62.2,
+  days_high: 74.9,
+  usd: 525312,
+  usd_low: 477696,
+  usd_high: 575232,
+  goodput_frac: 0.974,
+  failures: 2.1,
+  tokens_lost: 2.7e8,
+  checkpoint_interval_s: 1531.6,
+  checkpoint_interval_steps: 127,
+  checkpoints: 3754,
+  in_time: true,
+  assumptions: [
+    { name: 'failures_per_chip_day', value: 0.000473587, low: 0.00016, high: 0.0024, source: 'a published count' },
+    { name: 'checkpoint_s', value: 0.41, low: 0.41, high: 0.41, source: 'the host link' },
+    { name: 'restart_s', value: 60, low: 60, high: 60, source: 'the request' },
+  ],
+};
+
 // Two predicted machines, one without a plan, one GPU.
 export function machines() {
   const answer = advice(2);

@@ -21,6 +21,10 @@ function priceNote(cluster) {
   return Number.isFinite(price) ? `${usd(price)} per chip and hour` : 'no price given';
 }
 
+// With failures, checkpoints and restarts where the answer has them; GPUs as rooflines have none.
+const totalDays = (numbers) => numbers.training?.days ?? numbers.days_for_tokens;
+const totalUsd = (numbers) => numbers.training?.usd ?? numbers.usd_for_tokens;
+
 // What the whole training takes; without a token budget the dollars are for a billion tokens.
 function costColumns(budget) {
   if (!budget) return [{ title: 'Per billion tokens', number: true }];
@@ -33,7 +37,7 @@ function costColumns(budget) {
 
 function costCells(numbers, perBillion, budget) {
   if (!budget) return [usd(perBillion)];
-  return [days(numbers.days_for_tokens), usd(numbers.usd_for_tokens), energy(numbers.energy_kwh)];
+  return [days(totalDays(numbers)), usd(totalUsd(numbers)), energy(numbers.energy_kwh)];
 }
 
 function machineRow(machine, scale, tied, budget) {
@@ -105,11 +109,12 @@ function daysAgainstDollars(platforms) {
   const numbers = (machine) => machine.headline ?? machine;
   const shown = platforms.filter(
     (machine) =>
-      Number.isFinite(numbers(machine).days_for_tokens) && Number.isFinite(numbers(machine).usd_for_tokens),
+      Number.isFinite(totalDays(numbers(machine))) && Number.isFinite(totalUsd(numbers(machine))),
   );
   if (shown.length < 2) return null;
   const points = shown.map((machine) => {
-    const { days_for_tokens: time, usd_for_tokens: cost } = numbers(machine);
+    const time = totalDays(numbers(machine));
+    const cost = totalUsd(numbers(machine));
     const name = machine.best ? String(machine.rank) : machine.cluster.chip;
     const what = machine.best ? clusterText(machine.cluster) : `${machine.cluster.chip}, headline roofline`;
     return {
@@ -150,8 +155,39 @@ export function trainingNote(platforms, budget) {
   const said = [days(only.days_for_tokens), usd(only.usd_for_tokens), energy(only.energy_kwh)].filter(
     (text) => text !== '–',
   );
-  return h('p', null, `${compact(budget)} tokens with plan 1: ${said.join(', ')}.`);
+  return [h('p', null, `${compact(budget)} tokens with plan 1: ${said.join(', ')}.`), goodputNote(only.training)];
 }
+
+// Failures, checkpoints and restarts: what they add, and where the assumptions come from.
+function goodputNote(training) {
+  if (!training) return null;
+  if (!training.ends) return h('p', null, 'With these failures no checkpoint would ever be reached: the training does not end.');
+  const range = (show, low, high) => `${show(low)} to ${show(high)}`;
+  const dollars = Number.isFinite(training.usd)
+    ? `, ${usd(training.usd)} (${range(usd, training.usd_low, training.usd_high)})`
+    : '';
+  const every = Number.isFinite(training.checkpoint_interval_s)
+    ? ` A checkpoint every ${plural(training.checkpoint_interval_steps, 'step', 'steps')} (${seconds(training.checkpoint_interval_s)}) costs least;` +
+      ` ${fixedFailures(training.failures)} and ${compact(training.tokens_lost)} tokens trained twice are to be expected.`
+    : '';
+  return h(
+    'details',
+    { class: 'goodput' },
+    h(
+      'summary',
+      null,
+      `With failures and checkpoints: ${days(training.days)} (${range(days, training.days_low, training.days_high)})${dollars}.`,
+    ),
+    h('p', null, `${percent(training.goodput_frac)} of the time is productive.${every}`),
+    h(
+      'ul',
+      null,
+      training.assumptions.map(({ name, value, source }) => h('li', null, h('code', null, name), ` ${Number(value.toPrecision(3))}: ${source}`)),
+    ),
+  );
+}
+
+const fixedFailures = (failures) => plural(Number(failures.toPrecision(2)), 'failure', 'failures');
 
 export function machinesPanel({ platforms, budget, name, title, actions, onChoose }) {
   const predicted = platforms.filter((machine) => machine.best);
@@ -177,6 +213,7 @@ export function machinesPanel({ platforms, budget, name, title, actions, onChoos
       { class: 'soft' },
       `${plural(platforms.length, 'machine', 'machines')}, each with its best plan. Choose one to see it.`,
     ),
+    goodputNote(predicted[0]?.training),
     daysAgainstDollars(platforms),
     withoutPlan(platforms.filter((machine) => !machine.best && !machine.headline)),
     headlineTable(

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { axe, everyTab, openTab, reopen } from '../browser.mjs';
 import { CATALOG, advice, estimate } from '../fixture.mjs';
-import { CHIP, SENSITIVITIES, machines } from '../machines_fixture.mjs';
+import { CHIP, SENSITIVITIES, TRAINING, machines } from '../machines_fixture.mjs';
 import { pages } from '../pages_setup.mjs';
 
 const { open } = pages();
@@ -226,3 +226,23 @@ for (const [scheme, width] of [
     });
   });
 }
+
+test('a training is told with failures, checkpoints and where the assumptions come from', async () => {
+  const answer = machines();
+  answer.platforms[0].training = TRAINING;
+  const page = await open(
+    { 'GET /v1/catalog/chips': CHIPS, 'POST /v1/advise': () => answer },
+    { path: JOB },
+  );
+  await compare(page);
+  const note = page.locator('details.goodput');
+  assert.match(line(await note.locator('summary').innerText()), /68\.4 days \(62\.2 days to 74\.9 days\), \$525,312/);
+  await note.locator('summary').click();
+  const text = line(await note.innerText());
+  assert.match(text, /97\.4 % of the time is productive\. A checkpoint every 127 steps/);
+  assert.match(text, /2\.1 failures and 270 M tokens trained twice/);
+  assert.match(text, /failures_per_chip_day 0\.000474: a published count/);
+  const [first] = await lines(page.getByRole('table', { name: 'Machines, best first' }));
+  assert.match(first, /68\.4 days/, 'the table counts failures, too');
+  assert.deepEqual(await axe(page), []);
+});

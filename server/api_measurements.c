@@ -16,7 +16,9 @@ static const char *const no_query[] = {NULL};
 static bool is_log(const struct adv_exchange *exchange)
 {
     const char *type = exchange->headers[ADV_HEADER_CONTENT_TYPE];
-    return type && strncasecmp(type, "text/plain", strlen("text/plain")) == 0;
+    static const char json[] = "application/json"; /* application/jsonl is another */
+    return type &&
+           !(strcspn(type, "; \t") == sizeof json - 1 && strncasecmp(type, json, sizeof json - 1) == 0);
 }
 
 /* A query parameter as a text of the measurement of a log. */

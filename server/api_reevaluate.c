@@ -178,7 +178,7 @@ void adv_api_run_reevaluate(struct adv_exchange *exchange)
     exchange->state = asked;
     adv_code code = asked ? read_run(exchange, asked, &err)
                           : adv_err_add(&err, ADV_E_MEMORY, "", NULL, "no memory for the request");
-    if (code) {
+    if (code || !asked) {
         adv_reply_problem(exchange, &err);
         return;
     }

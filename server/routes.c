@@ -43,7 +43,7 @@ static const struct adv_route routes[] = {
     {"GET", "/v1/runs/{run_id}/artifacts/{name}", "getRunArtifact", adv_api_run_artifact, ADV_ROUTE_STORE,
      ADV_SCOPE_READ, NULL, 0, NULL},
     {"POST", "/v1/runs/{run_id}/measurements", "postMeasurement", adv_api_measurement_post, ADV_ROUTE_STORE,
-     ADV_SCOPE_WRITE, "application/json text/plain", 0, JSON},
+     ADV_SCOPE_WRITE, "application/json text/plain application/jsonl application/x-ndjson", 0, JSON},
     {"GET", "/v1/runs/{run_id}/measurements", "listMeasurements", adv_api_measurements_list, ADV_ROUTE_STORE,
      ADV_SCOPE_READ, NULL, 0, JSON},
     {"DELETE", "/v1/runs/{run_id}/measurements/{measurement_id}", "deleteMeasurement",

@@ -12,6 +12,10 @@
 #define MEASUREMENT_MEMBERS                                                                                  \
     "'measurement_id', m.id, 'run_id', m.run_id, 'rank', m.rank, 'at', " STAMP(                              \
         "m.measured_at") ", 'source', m.source, 'steps_count', m.steps_count, "                              \
+                         "'warm_up_steps_count', m.warm_up_steps_count, 'measured_step_time_p25_s', "        \
+                         "m.measured_step_time_p25_s, 'measured_step_time_p75_s', "                          \
+                         "m.measured_step_time_p75_s, 'measured_step_time_mad_s', "                          \
+                         "m.measured_step_time_mad_s, "                                                      \
                          "'measured_step_time_s', m.measured_step_time_s, 'step_time_s', m.step_time_s, "    \
                          "'step_time_low_s', m.step_time_low_s, 'step_time_high_s', m.step_time_high_s, "    \
                          "'error_frac', m.step_time_s / m.measured_step_time_s - 1, 'inside_interval', "     \
@@ -55,9 +59,12 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
     static const char insert[] =
         "WITH m AS (INSERT INTO measurements (id, run_id, rank, measured_at, source, steps_count, "
         "measured_step_time_s, measured_tokens_per_s_per_chip, measured_hbm_bytes_per_device, step_time_s, "
-        "step_time_low_s, step_time_high_s, hbm_bytes_per_device) VALUES ($1::uuid, $2::uuid, $3::int, "
+        "step_time_low_s, step_time_high_s, hbm_bytes_per_device, warm_up_steps_count, "
+        "measured_step_time_p25_s, measured_step_time_p75_s, measured_step_time_mad_s) VALUES ($1::uuid, "
+        "$2::uuid, $3::int, "
         "coalesce($4::timestamptz, now()), $5, $6::int, $7::float8, $8::float8, $9::float8, $10::float8, "
-        "$11::float8, $12::float8, $13::float8) ON CONFLICT (run_id, rank, source, measured_at) DO NOTHING "
+        "$11::float8, $12::float8, $13::float8, $14::int, $15::float8, $16::float8, $17::float8) ON CONFLICT "
+        "(run_id, rank, source, measured_at) DO NOTHING "
         "RETURNING *) SELECT json_build_object(" MEASUREMENT_MEMBERS ") FROM m";
     static const char again[] =
         "SELECT json_build_object(" MEASUREMENT_MEMBERS ") FROM measurements m WHERE run_id = $1::uuid AND "
@@ -65,10 +72,11 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
         "$5::float8 "
         "AND measured_tokens_per_s_per_chip IS NOT DISTINCT FROM $6::float8 AND "
         "measured_hbm_bytes_per_device IS NOT DISTINCT FROM $7::float8";
-    char id[ADV_UUID_BYTES], rank[16], steps[16], numbers[7][32];
+    char id[ADV_UUID_BYTES], rank[16], steps[16], warm_up[16], numbers[10][32];
     adv_uuid_make(id);
     (void)snprintf(rank, sizeof rank, "%d", key->rank);
     (void)snprintf(steps, sizeof steps, "%d", measured->steps_count);
+    (void)snprintf(warm_up, sizeof warm_up, "%d", measured->warm_up_steps_count);
     const char *at = measured->at[0] ? measured->at : NULL;
     const char *step_time = number_text(measured->step_time_s, numbers[0]);
     const char *tokens = number_text(measured->tokens_per_s_per_chip, numbers[1]);
@@ -85,8 +93,12 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
                                   number_text(plan->step_time_s, numbers[3]),
                                   number_text(plan->step_time_low_s, numbers[4]),
                                   number_text(plan->step_time_high_s, numbers[5]),
-                                  number_text(plan->hbm_bytes_per_device, numbers[6])};
-    adv_code code = run_for_json(db, insert, 13, values, json, created, err);
+                                  number_text(plan->hbm_bytes_per_device, numbers[6]),
+                                  measured->steps_count > 0 ? warm_up : NULL,
+                                  number_text(measured->step_time_p25_s, numbers[7]),
+                                  number_text(measured->step_time_p75_s, numbers[8]),
+                                  number_text(measured->step_time_mad_s, numbers[9])};
+    adv_code code = run_for_json(db, insert, 17, values, json, created, err);
     if (code || *created) return code;
     const char *const known[] = {key->run_id, rank, at, measured->source, step_time, tokens, hbm};
     bool same = false;
@@ -96,14 +108,23 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
                        "'%.64s' has measured this plan at that time with other numbers", measured->source);
 }
 
+/* The drift of some measurements: each over the median of its plan, in the order of time. */
+#define DRIFT(some)                                                                                          \
+    "measured_drift(array_agg(d.measured_step_time_s / t.typical ORDER BY d.measured_at, d.id)) FROM "       \
+    "(SELECT "                                                                                               \
+    "* FROM " some ") d JOIN (SELECT run_id, rank, percentile_cont(0.5) WITHIN GROUP (ORDER BY "             \
+    "measured_step_time_s) AS typical FROM " some " GROUP BY run_id, rank HAVING count(*) > 1) t ON "        \
+    "t.run_id = d.run_id AND t.rank = d.rank"
+
 adv_code adv_store_measurements_list(struct adv_db *db, const char *run_id, struct adv_text *json,
                                      adv_err *err)
 {
     static const char sql[] = "SELECT json_build_object('measurements', coalesce((SELECT "
                               "json_agg(json_build_object(" MEASUREMENT_MEMBERS
                               ") ORDER BY m.id DESC) FROM measurements m WHERE m.run_id = r.id), "
-                              "'[]'::json)) FROM runs r WHERE r.id "
-                              "= $1::uuid AND r.deleted_at IS NULL";
+                              "'[]'::json), 'drift', (SELECT " DRIFT(
+                                  "measurements WHERE run_id = r.id") ")) FROM runs r WHERE r.id "
+                                                                      "= $1::uuid AND r.deleted_at IS NULL";
     bool found = false;
     if (adv_uuid_valid(run_id)) {
         adv_code code = run_for_json(db, sql, 1, &run_id, json, &found, err);
@@ -157,9 +178,16 @@ adv_code adv_store_accuracy(struct adv_db *db, const struct adv_accuracy_filter 
         "m.topology, " MEASUREMENT_MEMBERS ") ORDER BY m.place) FROM shown m WHERE m.place <= $7::int), "
         "'[]'::json), 'groups', coalesce((SELECT json_agg(g.json) FROM (SELECT json_build_object('chip', "
         "chip, "
-        "'model', model, " STATISTICS ") AS json FROM picked GROUP BY chip, model ORDER BY chip, model) g), "
-        "'[]'::json), " STATISTICS ", 'next_cursor', (SELECT m.id FROM shown m WHERE m.place = $7::int AND "
-        "(SELECT count(*) FROM shown) > $7::int)) FROM picked";
+        "'model', model, " STATISTICS ", 'drift', (SELECT " DRIFT(
+            "picked WHERE chip = p.chip AND model = p.model") ")) AS json FROM picked p GROUP BY chip, model "
+                                                              "ORDER BY chip, model) g), "
+                                                              "'[]'::json), " STATISTICS
+                                                              ", 'drift', (SELECT " DRIFT(
+                                                                  "picked") "), 'next_cursor', (SELECT m.id "
+                                                                            "FROM shown m WHERE m.place = "
+                                                                            "$7::int AND "
+                                                                            "(SELECT count(*) FROM shown) > "
+                                                                            "$7::int)) FROM picked";
     char limit[16];
     (void)snprintf(limit, sizeof limit, "%d", filter->limit_count);
     const char *const values[] = {filter->project, filter->label, filter->model, filter->chip,

@@ -15,7 +15,10 @@ struct adv_measured {
     double step_time_s;           /* of one optimizer step */
     double tokens_per_s_per_chip; /* of a chip, not of a device */
     double hbm_bytes_per_device;
-    int steps_count; /* steps that the time is the median of; 0 when it was given */
+    int steps_count;                         /* steps that the time is the median of; 0 when it was given */
+    int warm_up_steps_count;                 /* that were left out before them */
+    double step_time_p25_s, step_time_p75_s; /* quartiles of the steps */
+    double step_time_mad_s; /* median distance of a step from the median; robust against single slow ones */
     char source[ADV_LIMIT_NAME];
     char at[40]; /* 2026-11-21T05:00:00Z; "" = now */
 };
@@ -29,8 +32,9 @@ struct adv_measured_plan {
 
 enum { ADV_LOG_WARM_UP_STEPS = 3 };
 
-/* Reads the "completed step:" lines of a MaxText log (NUL-terminated, log_bytes long): the medians of the
- * seconds and of the tokens per second of all but the first three steps, which compile and fill queues. Lines
+/* Reads the steps of a MaxText log (NUL-terminated, log_bytes long): its "completed step:" lines, or the
+ * lines of JSON that MaxText writes to its metrics_file: the medians of the seconds and of the tokens per
+ * second of all but the first three steps, which compile and fill queues, and how the seconds scatter. Lines
  * of several hosts may be mixed; gradient accumulation is inside a step. Leaves source and at alone.
  * ADV_E_INVALID: no such lines, or too few steps. */
 ADV_MUST_CHECK adv_code adv_measured_from_log(const char *log, size_t log_bytes,

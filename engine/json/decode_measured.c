@@ -41,6 +41,7 @@ adv_code adv_decode_measured(const char *json, size_t json_bytes, struct adv_mea
                                         "source", "at"};
     memset(measured, 0, sizeof *measured);
     measured->step_time_s = measured->tokens_per_s_per_chip = measured->hbm_bytes_per_device = (double)NAN;
+    measured->step_time_p25_s = measured->step_time_p75_s = measured->step_time_mad_s = (double)NAN;
     json_t *root = NULL;
     adv_code code = adv_json_parse(json, json_bytes, &root, err);
     if (code) return code;

@@ -255,3 +255,59 @@ test('an advise is asked again whole; what has no step time, or is refused today
   assert.equal((await get('/v1/runs?project=again-none')).runs.length, 3, 'nothing was stored');
   await problem(assert, await again('01a1fc9a-21ef-7bb3-a4fd-a2b739d7a072'), 404, 'not-found');
 });
+
+const measure = (run, body, type, query = '') => daemon.fetch(`/v1/runs/${run}/measurements${query}`, { method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body), headers: { 'Content-Type': type ?? 'application/json' } });
+
+test('the file that MaxText writes its metrics to is a measurement, with the scatter of its steps', async () => {
+  const run = await store({ project: 'jsonl' });
+  const devices = run.cluster.devices;
+  // As MaxText's metric logger writes it: Python's json.dumps, NaN and all; a step of evaluation has no perf/ members.
+  const line = (step, seconds) => `{"learning/loss": NaN, "learning/total_weights": 65536.0, "perf/step_time_seconds": ${seconds}, "perf/per_device_tflops": 100.5, "perf/per_device_tflops_per_sec": ${100.5 / seconds}, "perf/per_device_tokens": ${run.tokens_per_step / devices}, "perf/per_device_tokens_per_sec": ${run.tokens_per_step / devices / seconds}, "learning/current_learning_rate": 3e-05, "step": ${step}.0, "run_name": "r \\"seconds: 1\\""}\n`;
+  const evaluation = '{"eval/step_time_seconds": 0.1, "eval/avg_loss": 2.5, "step": 5.0, "run_name": "r"}\n';
+  const file = [line(0, 90), line(1, 9), line(2, 7), line(3, 3), line(4, 3.1), evaluation, line(5, 2.9), line(6, 3.3), line(7, 60)].join('');
+  for (const [type, status] of [['application/jsonl', 201], ['application/x-ndjson', 201], ['text/plain', 201]]) {
+    const response = await measure(run.run_id, file, type, `?source=${encodeURIComponent(type)}`);
+    const row = await response.json();
+    assert.equal(response.status, status, JSON.stringify(row));
+    assert.deepEqual([row.measured_step_time_s, row.steps_count, row.warm_up_steps_count], [3.1, 5, 3]);
+    assert.deepEqual([row.measured_step_time_p25_s, row.measured_step_time_p75_s], [3, 3.3]);
+    assert.ok(Math.abs(row.measured_step_time_mad_s - 0.2) < 1e-9, 'one slow step moves neither the time nor the scatter');
+    assert.ok(Math.abs(row.measured_tokens_per_s_per_chip / (run.tokens_per_step / 3.1 / run.cluster.chips) - 1) < 1e-9);
+  }
+  const given = await (await measure(run.run_id, { step_time_s: 3, source: 'given', at: '2026-11-20' })).json();
+  assert.deepEqual([given.steps_count, given.warm_up_steps_count, given.measured_step_time_mad_s], [null, null, null]);
+  await problem(assert, await measure(run.run_id, evaluation, 'application/jsonl'), 422, 'invalid-request');
+  await problem(assert, await measure(run.run_id, line(0, 90) + line(1, 3), 'application/jsonl'), 422, 'invalid-request');
+  await problem(assert, await measure(run.run_id, file, 'application/xml'), 415, 'unsupported-media-type');
+});
+
+test('drift is what the same plans take more or less than before, beyond their scatter', async () => {
+  const series = async (project, values) => {
+    const run = await store({ project });
+    for (const [day, value] of values.entries())
+      assert.equal((await measure(run.run_id, { step_time_s: value, source: 's', at: `2026-10-${10 + day}` })).status, 201);
+    return (await get(`/v1/runs/${run.run_id}/measurements`)).drift;
+  };
+  const few = await series('drift-few', [3, 3, 3, 4, 4]);
+  assert.deepEqual([few.drifts, few.change_frac], [null, null]);
+  assert.match(few.says, /not known: there are 5 .* 6 are needed/);
+  const slower = await series('drift-slower', [3, 3.01, 2.99, 3, 3.3, 3.31, 3.29, 3.3]);
+  assert.equal(slower.drifts, true);
+  assert.ok(Math.abs(slower.change_frac - 0.1) < 1e-9);
+  assert.deepEqual([slower.earlier_count, slower.recent_count], [4, 4]);
+  assert.match(slower.says, /^drift: the last 4 measurements took 10.0 % more than the 4 before/);
+  const noisy = await series('drift-noisy', [3, 3.6, 2.7, 3.2, 3.5, 2.9, 3.7, 3.1]);
+  assert.equal(noisy.drifts, false, JSON.stringify(noisy));
+  assert.ok(noisy.threshold_frac > 0.1);
+  const steady = await series('drift-steady', [3, 3.01, 2.99, 3, 3.03, 3.04, 3.02, 3.03]);
+  assert.equal(steady.drifts, false, '1 % is not called drift, however steady');
+  // Two plans of one project, one measured early and one late: another plan is no drift, nor is another prediction.
+  const small = await store({ project: 'drift-plans' }, { per_device_batch_size: 1 });
+  const large = await store({ project: 'drift-plans' }, { per_device_batch_size: 3 });
+  for (let day = 0; day < 8; day++)
+    await measure((day < 4 ? small : large).run_id, { step_time_s: day < 4 ? 1.0 : 3.5, source: 's', at: `2026-10-1${day}` });
+  const plans = await get('/v1/accuracy?project=drift-plans');
+  assert.deepEqual([plans.drift.drifts, plans.groups[0].drift.drifts], [false, false], JSON.stringify(plans.drift));
+  const whole = await get('/v1/accuracy?project=drift-slower');
+  assert.deepEqual([whole.drift.drifts, whole.groups[0].drift.change_frac], [true, slower.change_frac]);
+});

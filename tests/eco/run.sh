@@ -2,7 +2,8 @@
 # run.sh [--update]: the emitted files before the real MaxText, XPK and JobSet schema, in an environment of its own
 # under build/eco (3 GB; PyPI and the Go module proxy). Prints counts and every disagreement; --update stores the
 # page and what `make test` replays without a network.
-# ECO_MAXTEXT, ECO_TOOLS: the python of an environment that has MaxText, or XPK, already.
+# ECO_MAXTEXT, ECO_TOOLS: the python of an environment that has MaxText, or XPK, already; that of `make compile-env`
+# has MaxText.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 ROOT=$PWD
@@ -41,6 +42,7 @@ failed=0
 "$ECO_TOOLS" tests/eco/clusters.py "$SCHEMA" || failed=1
 "$ECO_MAXTEXT" tests/eco/hugging_face.py || failed=1
 "$ECO_MAXTEXT" tests/eco/recipes.py || failed=1
+"$ECO_MAXTEXT" tests/eco/validators.py ${1:+"$1"} || failed=1
 "$ECO_MAXTEXT" tests/eco/configurations.py || failed=1
 
 version() { "$1" -c "import importlib.metadata as m; print(m.version('$2'))"; }

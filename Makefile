@@ -248,6 +248,11 @@ eco-update: all ## the same, and store the page and what `make test` replays of 
 
 sql-test: all ## migrations, constraints, roles and the dev cluster, against a cluster of its own
 	@PROGRAM=$(PROGRAM) tests/sql/run.sh
+	@PROGRAM=$(PROGRAM) tests/sql/scale.sh 100000
+
+.PHONY: sql-scale
+sql-scale: all ## every filter and order of the list of runs on a million runs: indexes and buffers (minutes)
+	@PROGRAM=$(PROGRAM) tests/sql/scale.sh 1000000
 # ---- Golden answers and fuzzing ------------------------------------------------------------------------------
 
 GOLDEN_VARIANTS := gcc-O0 clang-O0 clang-O2

@@ -71,6 +71,58 @@ holds 'with its runs' gives old 'SELECT count(*) FROM runs' 1
 holds 'and its baselines, whose history begins with what is set' gives old \
     'SELECT count(*) FROM baselines b JOIN baseline_history h USING (project, label, run_id) WHERE h.changed_at = b.updated_at' 1
 
+# Every earlier version, with a row in each table that can have one by then, comes up to date with all of them.
+up_to() { # DATABASE NUMBER: the migrations up to that one, as that version noted them
+    local file name number
+    sql "$1" 'CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL, sha256 text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())'
+    for file in sql/migrations/*.sql; do
+        name=${file##*/}
+        number=$((10#${name%%_*}))
+        [ $number -le "$2" ] || break
+        psql -XAtq -v ON_ERROR_STOP=1 "$(at "$1")" -f "$file"
+        sql "$1" "INSERT INTO schema_migrations VALUES ($number, '$name', '$(sha256sum < "$file" | cut -d ' ' -f 1)')"
+    done
+}
+fill() { # DATABASE: rows of every table that is there
+    local run="'00000000-0000-7000-8000-000000000001'"
+    has() { gives "$1" "SELECT to_regclass('$2') IS NOT NULL" t > /dev/null; }
+    sql "$1" "$(run_row 1 'project, label, model, step_time_s, fits' "'p', 'l', 'm', 1.5, true"); $(run_row 2)"
+    sql "$1" "INSERT INTO idempotency_keys (principal, key, body_sha256, run_id) VALUES ('', 'k', repeat('0', 64), $run)"
+    ! has "$1" baselines || sql "$1" "INSERT INTO baselines (project, label, run_id) VALUES ('p', 'l', $run)"
+    ! has "$1" measurements || sql "$1" "INSERT INTO measurements (id, run_id, source, measured_at, steps_count, measured_step_time_s, step_time_s, step_time_low_s,
+        step_time_high_s, hbm_bytes_per_device) VALUES (gen_random_uuid(), $run, 's', '2026-11-20', 5, 1, 1, 1, 1, 1)"
+    ! has "$1" checks || sql "$1" "INSERT INTO checks (id, candidate_id, baseline_id, passed) VALUES (gen_random_uuid(), $run, $run, true)"
+    ! has "$1" tokens || sql "$1" "INSERT INTO tokens (name, sha256, scopes, project) VALUES ('t', repeat('a', 64), 'read', 'p')"
+    ! has "$1" verifications || sql "$1" "INSERT INTO verifications (id, run_id, mode) VALUES (gen_random_uuid(), $run, 'assign')"
+    ! has "$1" sweeps || sql "$1" "INSERT INTO sweeps (id, kind, items_count) VALUES (gen_random_uuid(), 'estimate', 1)"
+    ! has "$1" calibrations || sql "$1" "INSERT INTO calibrations (id, project, factors, fit) VALUES (gen_random_uuid(), 'p', '{}', '{}')"
+}
+counts() { # DATABASE: how many rows each table of ours has, but for what migrations themselves write
+    sql "$1" "SELECT relname || ' ' || (xpath('/row/n/text()', query_to_xml('SELECT count(*) AS n FROM ' || oid::regclass, false, true, '')))[1]
+        FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname NOT IN ('schema_migrations', 'audit', 'baseline_history')
+        ORDER BY relname"
+}
+keeps_all() { # NUMBER
+    fresh "from_$1" && up_to "from_$1" "$1" && fill "from_$1" && counts "from_$1" > "$scratch/before" && migrate "from_$1" \
+        && counts "from_$1" > "$scratch/after" && ! grep -vxFf "$scratch/after" "$scratch/before" \
+        && gives "from_$1" "SELECT count(*) FROM runs WHERE tags = '{}' AND deleted_at IS NULL AND label IN ('l', '')" 2
+}
+shape() { # DATABASE: columns, constraints, indexes, triggers and rules
+    sql "$1" "SELECT table_name, column_name, data_type, column_default, is_nullable FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1, 2;
+        SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE connamespace = 'public'::regnamespace ORDER BY 1, 2;
+        SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1;
+        SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1;
+        SELECT tablename, policyname, qual FROM pg_policies WHERE schemaname = 'public' ORDER BY 1, 2"
+}
+shape one > "$scratch/shape"
+for file in sql/migrations/*.sql; do
+    number=${file##*/}
+    number=$((10#${number%%_*}))
+    holds "a database of version $number keeps every row" keeps_all $number
+    shape "from_$number" > "$scratch/other"
+    holds 'and becomes what a new one is' cmp "$scratch/shape" "$scratch/other"
+done
+
 # --- projects --------------------------------------------------------------------------------------------------
 holds 'every table with rows of a project or of a run has a rule for them' gives one "
     SELECT count(*) FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND NOT relrowsecurity

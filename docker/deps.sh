@@ -51,6 +51,7 @@ if [ "$scope" = test ]; then
     command_or shellcheck shellcheck
     command_or chromium chromium
     command_or wrk wrk # make load
+    [ -x /usr/sbin/pgbouncer ] || need pgbouncer # the daemon behind a pooler
     command_or docker-compose docker-compose
 fi
 

@@ -122,11 +122,13 @@ static void print_page(const struct order *order, bool falls, const struct adv_r
     adv_text_append(json, "}");
 }
 
-#define HAS_WORDS                                                                                            \
-    "run_words(ARRAY[project, label, git_ref, model, chip, topology, kind] || tags) @@ run_search($8)"
-#define NEAR_ROWS "1000" /* 30 ms; a word that one run in twenty has fills a page from them */
+#define IS_FOUND                                                                                             \
+    "($8::text IS NULL OR run_words(ARRAY[project, label, git_ref, model, chip, topology, kind] || tags) "   \
+    "@@ "                                                                                                    \
+    "run_search($8)) AND ($9::text IS NULL OR tags @> string_to_array($9, ','))"
+#define NEAR_ROWS "1000" /* 30 ms; what one run in twenty has fills a page from them */
 
-/* The rows that match, but for the words. Filters that are not given fall away before the statement is
+/* The rows that match, but for words and tags. Filters that are not given fall away before the statement is
  * planned: its values are known then. */
 static void write_conditions(const struct order *order, bool falls, struct adv_text *sql)
 {
@@ -134,15 +136,14 @@ static void write_conditions(const struct order *order, bool falls, struct adv_t
     adv_text_append(sql, order->rows);
     for (int i = 0; i < (int)(sizeof filters / sizeof *filters); i++)
         adv_text_format(sql, " AND ($%d::text IS NULL OR %s = $%d)", i + 1, filters[i], i + 1);
-    adv_text_format(
-        sql,
-        " AND ($7::timestamptz IS NULL OR created_at >= $7::timestamptz) AND ($9::text IS NULL OR "
-        "tags @> string_to_array($9, ',')) AND ($10::%s IS NULL OR (%s, id) %c ($10::%s, $11::uuid))",
-        order->type, order->column, falls ? '<' : '>', order->type);
+    adv_text_format(sql,
+                    " AND ($7::timestamptz IS NULL OR created_at >= $7::timestamptz) AND ($10::%s IS NULL OR "
+                    "(%s, id) %c ($10::%s, $11::uuid))",
+                    order->type, order->column, falls ? '<' : '>', order->type);
 }
 
-/* Of words, the planner does not know how rare they are: so the rows at hand are looked at first, and where
- * they do not fill the page, all that the index of words has, put in order after (greatest() keeps the
+/* Of words and tags, the planner does not know how rare they are: so the rows at hand are looked at first,
+ * and where they do not fill the page, all that their index has, put in order after (greatest() keeps the
  * planner from walking all rows in order, in the hope of a page). */
 static void write_search(const struct order *order, bool falls, struct adv_text *sql)
 {
@@ -150,14 +151,14 @@ static void write_search(const struct order *order, bool falls, struct adv_text 
     adv_text_append(sql, "WITH near AS MATERIALIZED (SELECT * FROM (SELECT * FROM runs WHERE ");
     write_conditions(order, falls, sql);
     adv_text_format(sql,
-                    " ORDER BY %s %s, id %s LIMIT " NEAR_ROWS ") w WHERE " HAS_WORDS
+                    " ORDER BY %s %s, id %s LIMIT " NEAR_ROWS ") w WHERE " IS_FOUND
                     " ORDER BY %s %s, id %s LIMIT "
                     "$12::int), far AS MATERIALIZED (SELECT * FROM runs WHERE ",
                     order->column, way, way, order->column, way, way);
     write_conditions(order, falls, sql);
     adv_text_format(
         sql,
-        " AND " HAS_WORDS " AND (SELECT count(*) FROM near) < $12::int ORDER BY greatest(%s, %s) %s, id "
+        " AND " IS_FOUND " AND (SELECT count(*) FROM near) < $12::int ORDER BY greatest(%s, %s) %s, id "
         "%s LIMIT $12::int) SELECT " ADV_RUN_ROW_COLUMNS ", %s AS key FROM (SELECT * FROM near WHERE "
         "(SELECT count(*) FROM near) >= $12::int UNION ALL SELECT * FROM far) found ORDER BY %s %s, id "
         "%s",
@@ -165,14 +166,16 @@ static void write_search(const struct order *order, bool falls, struct adv_text 
 }
 
 /* One row more than asked tells whether there is another page. */
-static void write_statement(const struct order *order, bool falls, bool has_words, struct adv_text *sql)
+static void write_statement(const struct order *order, bool falls, bool is_search, struct adv_text *sql)
 {
     const char *way = falls ? "DESC" : "ASC";
-    if (has_words) {
+    if (is_search) {
         write_search(order, falls, sql);
         return;
     }
-    adv_text_format(sql, "SELECT " ADV_RUN_ROW_COLUMNS ", %s AS key FROM runs WHERE ($8::text IS NULL) AND ",
+    adv_text_format(sql,
+                    "SELECT " ADV_RUN_ROW_COLUMNS
+                    ", %s AS key FROM runs WHERE ($8::text IS NULL AND $9::text IS NULL) AND ",
                     order->key);
     write_conditions(order, falls, sql);
     adv_text_format(sql, " ORDER BY %s %s, id %s LIMIT $12::int", order->column, way, way);
@@ -205,7 +208,7 @@ adv_code adv_store_runs_list(struct adv_db *db, const struct adv_run_filter *fil
     struct adv_text sql;
     struct adv_rows rows;
     adv_text_init(&sql, STATEMENT_BYTES);
-    write_statement(order, falls, filter->words != NULL, &sql);
+    write_statement(order, falls, filter->words || filter->tags, &sql);
     adv_err database;
     adv_err_init(&database);
     adv_code code = sql.overflow

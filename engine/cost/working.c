@@ -29,9 +29,22 @@ static double query_partials(const struct adv_cost *cost)
     return plan->use_tokamax_splash ? adv_min(blocks, TOKAMAX_PARTIALS) : blocks;
 }
 
+static double ring_steps_unrolled(const struct adv_cost *cost)
+{
+    if (!adv_plan_circulates_keys(cost->plan)) return 1;
+    const int steps = cost->plan->ring_scan_unroll;
+    return steps == 0 ? cost->cp_ring : adv_min(steps, cost->cp_ring);
+}
+
+/* Of each further step of a ring that is compiled as one, XLA keeps the gradients of keys and values twice,
+ * as they come in and as they leave, in float32: four times the elements of activations. Counted in a step of
+ * 128 shards with 16 steps unrolled: 62 such buffers. */
+static const double float32_gradients = 4;
+
 /* Elements per token of all heads together. */
 struct widths {
     double query, key_value, mlp;
+    double unrolled_key_value; /* gradients of the steps of a ring that are compiled as one */
 };
 
 static struct widths widths_of(const struct adv_cost *cost, const struct adv_layer *layer)
@@ -44,8 +57,10 @@ static struct widths widths_of(const struct adv_cost *cost, const struct adv_lay
         return w;
     }
     w.query = (double)layer->q_heads * (layer->head_dim_qk + layer->head_dim_v) / 2.0;
-    /* keys and values of all context shards meet on each device */
-    w.key_value = (double)layer->kv_heads * (layer->head_dim_qk + layer->head_dim_v) * cost->cp_ring;
+    /* keys and values of all context shards meet on each device; a ring has its own and those that come in */
+    const double own = (double)layer->kv_heads * (layer->head_dim_qk + layer->head_dim_v);
+    w.key_value = own * (adv_plan_circulates_keys(cost->plan) ? adv_min(2, cost->cp_ring) : cost->cp_ring);
+    w.unrolled_key_value = own * float32_gradients * (ring_steps_unrolled(cost) - 1);
     return w;
 }
 
@@ -65,7 +80,7 @@ static struct moments moments_of(const struct adv_cost *cost, const struct adv_l
     double in_attention =
         k->attention_width_tensors * w.mlp +
         (k->attention_query_tensors + k->query_partials_frac * query_partials(cost)) * w.query +
-        k->attention_key_value_tensors * w.key_value;
+        k->attention_key_value_tensors * w.key_value + w.unrolled_key_value;
     double scores = score_bytes(cost, layer);
     return (struct moments){activation_bytes * cost->tokens * (emb + in_mlp) + scores,
                             activation_bytes * cost->tokens * (emb + in_attention) + scores};

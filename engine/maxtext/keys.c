@@ -262,6 +262,7 @@ const struct adv_key adv_keys[] = {
     /* query gradients summed in place, as long recipes do */
     INT("dq_reduction_steps", dq_reduction_steps, RANGE(0, SMALL_COUNT_MAX), GROUP(ATTENTION),
         RECIPE(LONG, 3)),
+    INT("ring_scan_unroll", ring_scan_unroll, .usual = 1, RANGE(0, 1 << 16), GROUP(ATTENTION)),
     BOOL("float32_logits", float32_logits, GROUP(ATTENTION)),
     LAYOUT("sa_q_layout", q_layout),
     LAYOUT("sa_k_layout", k_layout),

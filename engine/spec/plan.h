@@ -169,6 +169,7 @@ struct adv_plan {
     enum adv_layout q_layout, k_layout, v_layout;
     int max_logit_estimate; /* > 0: constant maximum */
     int dq_reduction_steps; /* 0 or 3 */
+    int ring_scan_unroll;   /* steps of a ring that are compiled as one; 0: all */
     bool float32_logits;
     /* experts */
     enum adv_moe_impl moe;

@@ -60,6 +60,10 @@ static adv_code complete(json_t *root, const struct adv_check_spec *spec, adv_er
 static adv_code read_text(const char *text, size_t text_bytes, json_t **root, adv_err *err)
 {
     text = adv_json_after_mark(text, &text_bytes);
+    const char *zero = memchr(text, '\0', text_bytes);
+    if (zero)
+        return adv_err_add(err, ADV_E_SYNTAX, "", "a configuration as JSON, YAML or a script",
+                           "byte %td is zero: that is no text", zero - text);
     const size_t blank = strspn(text, " \t\r\n");
     const bool is_json = text[blank] == '{' || text[blank] == '[';
     if (text[blank] == '\0')

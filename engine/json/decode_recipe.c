@@ -340,6 +340,10 @@ adv_code adv_decode_recipe(const struct adv_catalog *catalog, const char *text, 
     if (text_bytes > ADV_LIMIT_BODY_BYTES)
         return adv_err_add(err, ADV_E_TOO_LARGE, at_recipe, NULL, "%zu bytes; at most %d", text_bytes,
                            ADV_LIMIT_BODY_BYTES);
+    const char *zero = memchr(text, '\0', text_bytes);
+    if (zero)
+        return adv_err_add(err, ADV_E_SYNTAX, at_recipe, remedy, "byte %td is zero: that is no text",
+                           zero - text);
     while (at < end && isspace((unsigned char)*at)) at++;
     if (at == end) return refuse(&reader, ADV_E_SYNTAX, remedy, "the document is empty");
     if (end - at > 1 && at[0] == '{' && at[1] == '{')

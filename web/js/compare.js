@@ -109,7 +109,7 @@ function waterfallPanel(difference, runs, names) {
   if (!difference.time_terms?.length) return null;
   const scale = first > 0 && second > 0 ? first / second : 1;
   const other = scale === 1 ? null : `Per token: ${names[1]} is scaled to the tokens of a step of ${names[0]}.`;
-  return picturePanel('waterfall', `From ${names[0]} to ${names[1]}`, { kind: 'terms', names, terms: difference.time_terms, scale, other });
+  return picturePanel('waterfall', `From ${names[0]} to ${names[1]}`, { kind: 'terms', names, terms: difference.time_terms, scale, other }, 'h2');
 }
 
 export async function showCompare(place, ids) {

@@ -43,6 +43,7 @@ test('advise sends the form as the contract says', async () => {
     workload: { seq_len: 8192, per_device_batch_size: 2 },
     search: { objective: 'step_time', top_k: 10, sensitivities: true },
     pins: { ici_tensor_parallelism: 1, scan_layers: true },
+    include: ['trade_off'],
     strict: true,
   });
 });

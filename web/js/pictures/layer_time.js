@@ -20,6 +20,9 @@ const LANES = {
 const PASSES = ['forward', 'recompute', 'backward'];
 const ROW = 30;
 
+// Whether all lengths are known, and there are any.
+const complete = (layer) => [layer.times, ...PASSES.map((pass) => layer[`${pass}_s`]), ...layer.blocks.flatMap((block) => [block.start_s, block.seconds])].every(Number.isFinite) && lengthOf(layer) > 0;
+
 const lanesOf = (layer) => Object.keys(LANES).filter((lane) => layer.blocks.some((block) => block.lane === lane));
 const lengthOf = (layer) => sum(PASSES, (pass) => layer[`${pass}_s`]);
 
@@ -126,8 +129,8 @@ function layerTable(layer) {
 
 export async function show(plan) {
   const { timeline } = await planData(plan);
-  if (!timeline) return null;
-  const { layers } = timeline;
+  const layers = (timeline?.layers ?? []).filter(complete);
+  if (!layers.length || !(timeline.step_time_s > 0)) return null;
   let layer = [...layers].sort((a, b) => b.times * lengthOf(b) - a.times * lengthOf(a))[0];
   const step = frame({
     label: 'The step by passes and what is outside of the layers.',
@@ -155,7 +158,7 @@ export async function show(plan) {
   return [
     h('p', { class: 'soft' }, `The whole step: ${seconds(timeline.step_time_s)}`),
     step.place,
-    h('p', { class: 'actions' }, layers.length > 1 ? kinds : null, saveButton('Download for Perfetto', 'layer-trace.json', () => JSON.stringify(perfettoTrace(timeline)))),
+    h('p', { class: 'actions' }, layers.length > 1 ? kinds : null, saveButton('Download for Perfetto', 'layer-trace.json', () => JSON.stringify(perfettoTrace({ ...timeline, layers })))),
     caption,
     one.place,
     legend({ 'res-mxu': 'MXU', 'res-vpu': 'VPU', 'res-hbm': 'HBM', 'res-ici': 'ICI', 'res-dcn': 'DCN', 'res-pcie': 'PCIe', 'swatch-hides': 'outlined: hidden', 'swatch-wait': 'dashed: TensorCore waits' }),

@@ -22,8 +22,9 @@ function label(part, room) {
   return fitting(whole, room) === whole ? whole : fitting(words(part.name), room);
 }
 
-// Parts of each moment, those that are always there first. They add up to the moment's peak.
+// Parts of each moment, those that are always there first. They add up to the moment's peak. Null where a part's size is not known.
 export function momentsOf(estimate) {
+  if (!estimate.hbm_parts?.length || !estimate.hbm_parts.every((part) => part.bytes >= 0 && Number.isFinite(part.bytes))) return null;
   return MOMENTS.map(([at, name]) => {
     const always = estimate.hbm_parts.filter((part) => part.at === 'always');
     const parts = [...always, ...estimate.hbm_parts.filter((part) => part.at === at)];
@@ -47,6 +48,7 @@ async function larger(plan) {
 function nextSentence(next) {
   if (next.refused) return `${count(next.batch)} sequences per device are not possible: ${next.refused}`;
   const { estimate } = next;
+  if (![estimate.hbm_limit_bytes_per_device, estimate.hbm_bytes_per_device, estimate.fit_probability].every(Number.isFinite)) return `What ${count(next.batch)} sequences per device would need is not known.`;
   const left = estimate.hbm_limit_bytes_per_device - estimate.hbm_bytes_per_device;
   return `With ${count(next.batch)} sequences per device (dotted) it needs ${gib(estimate.hbm_bytes_per_device)}: ${left >= 0 ? `${gib(left)} under the limit` : `${gib(-left)} too much`}; it fits with a probability of ${percent(estimate.fit_probability, 0)}.`;
 }
@@ -60,9 +62,10 @@ function host(estimate) {
 export async function show(plan) {
   const [estimate, next] = await Promise.all([planData(plan), larger(plan)]);
   const moments = momentsOf(estimate);
+  const limit = estimate.hbm_limit_bytes_per_device;
+  if (!moments || !(limit > 0)) return null;
   const names = [...new Set(moments.flatMap((moment) => moment.parts.map((part) => part.name)))];
   const colour = (name) => `part-${names.indexOf(name) % COLOURS}${names.indexOf(name) >= COLOURS ? ' second-round' : ''}`;
-  const limit = estimate.hbm_limit_bytes_per_device;
   const spread = [estimate.hbm_low_bytes_per_device, estimate.hbm_high_bytes_per_device].map((bytes) => (bytes > 0 ? bytes / estimate.hbm_bytes_per_device : Number.NaN));
   const after = next.estimate ? momentsOf(next.estimate) : null;
   const most = max([limit, ...moments.map((moment) => moment.bytes * (spread[1] || 1)), ...(after ?? []).map((moment) => moment.bytes)]) * 1.06;

@@ -4,20 +4,21 @@ import { h } from '../dom.js';
 import { failure } from '../failure.js';
 
 // kind: a name of all.js; its show(input) gives the picture's elements, or a promise of them. Null where there is nothing to draw.
-export function picturePanel(kind, title, input) {
+// heading: the element of the title, by where the panel stands.
+export function picturePanel(kind, title, input, heading = 'h3') {
   const place = h('div', { class: `picture-place picture-place-${kind}`, 'aria-busy': 'true' });
   const fill = async () => {
     try {
       const pictures = await import('./all.js');
       const shown = [await pictures[kind](input)].flat().filter(Boolean);
-      place.replaceChildren(...(shown.length ? shown : [h('p', { class: 'soft' }, 'This answer holds nothing to draw.')]));
+      place.replaceChildren(...(shown.length ? shown : [h('p', { class: 'soft' }, 'Not known: this answer holds no numbers to draw.')]));
     } catch (error) {
       place.replaceChildren(failure(error));
     }
     place.setAttribute('aria-busy', 'false');
   };
   fill();
-  return h('section', { class: `panel picture-panel picture-${kind}` }, h('h3', null, title), place);
+  return h('section', { class: `panel picture-panel picture-${kind}` }, h(heading, null, title), place);
 }
 
 // A picture of one plan, which has to be complete enough to be estimated again.

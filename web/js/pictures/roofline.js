@@ -11,7 +11,7 @@ const TERA = 1e12;
 
 // Operations that reach the same rate on the same work per byte are one point, with all their names and passes.
 export function pointsOf(operations) {
-  const counted = operations.filter((operation) => operation.flops_per_device > 0 && operation.flops_per_byte > 0);
+  const counted = operations.filter((operation) => operation.flops_per_device > 0 && operation.flops_per_byte > 0 && operation.flops_per_s_per_device > 0 && operation.seconds > 0);
   const place = (operation) => `${operation.flops_per_s_per_device.toPrecision(2)} ${operation.flops_per_byte.toPrecision(3)} ${operation.bound}`;
   return [...group(counted, place).values()]
     .map((same) => ({
@@ -32,7 +32,8 @@ function decades([low, high], steps = [1, 2, 5]) {
 
 export async function show(plan) {
   const { roofline, timeline } = await planData(plan);
-  if (!roofline || !timeline) return null;
+  const rates = ['peak_flops_per_s_per_device', 'hbm_bytes_per_s_per_device', 'step_flops_per_s_per_device', 'step_hbm_bytes_per_s_per_device'];
+  if (!rates.every((name) => roofline?.[name] > 0) || !roofline.layers?.length || timeline?.layers?.length !== roofline.layers.length) return null;
   const layerTime = (index) => timeline.layers[index].times * sum(roofline.layers[index].operations, (operation) => operation.seconds);
   let index = roofline.layers.reduce((best, _, at) => (layerTime(at) > layerTime(best) ? at : best), 0);
   const peak = roofline.peak_flops_per_s_per_device;

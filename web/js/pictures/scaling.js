@@ -15,7 +15,7 @@ const NOTES = {
   per_device_batch_size: 'all else as it is',
 };
 const METRICS = {
-  mfu_frac: { title: 'MFU', axis: 'MFU, %', of: (point) => point.mfu_frac * 100, text: (point) => percent(point.mfu_frac) },
+  mfu_frac: { title: 'MFU', axis: 'MFU, %', of: (point) => (point.mfu_frac ?? Number.NaN) * 100, text: (point) => percent(point.mfu_frac) },
   step_time_s: { title: 'Step time', axis: 'step, s', of: (point) => point.step_time_s, text: (point) => seconds(point.step_time_s) },
   usd_per_billion_tokens: { title: 'Dollars per billion tokens', axis: '$ per B tokens', of: (point) => point.usd_per_billion_tokens, text: (point) => usd(point.usd_per_billion_tokens) },
 };
@@ -25,7 +25,7 @@ const BREAKS = { per_device_batch_size: 'fsdp_hidden_per_device_batch', slices: 
 
 // 1024 and its multiples as people say them.
 const short = (value) => (value >= 1024 && value % 1024 === 0 ? `${count(value / 1024)}k` : count(value));
-const legalOf = (scale) => scale.points.filter((point) => !point.broken_rule);
+const legalOf = (scale, metric) => scale.points.filter((point) => !point.broken_rule && point.value > 0 && Number.isFinite(metric.of(point)));
 
 // Neighbours between which something else begins to decide: [value, what].
 export function turnsOf(points) {
@@ -33,7 +33,7 @@ export function turnsOf(points) {
 }
 
 function chart(scale, metric, breaks) {
-  const points = legalOf(scale);
+  const points = legalOf(scale, metric);
   const reached = breaks.find((row) => row.name === BREAKS[scale.scale] && row.reached);
   const draw = ({ svg, width, height }) => {
     const [left, top, right, bottom] = [46, 22, width - 22, height - 40];
@@ -94,7 +94,7 @@ function tornado(sensitivities) {
 
 export async function show(plan) {
   const { scaling } = await planData(plan);
-  if (!scaling) return null;
+  if (!scaling?.length) return null;
   const breaks = plan.sensitivities?.break_evens ?? [];
   const priced = scaling.some((scale) => scale.points.some((point) => point.usd_per_billion_tokens > 0));
   const place = h('div', { class: 'small-charts' });

@@ -98,12 +98,13 @@ function drawUse({ svg, width, links, axes }) {
     for (const flow of link.flows) {
       const part = ((link.busy_frac ?? 0) * flow.bytes_per_chip) / link.bytes_per_chip;
       const [x0, x1] = [x(at), x(at + part)];
+      if (!(part >= 0)) continue;
       at += part;
       const colour = link.link === 'dcn' ? 'res-dcn' : link.link === 'pcie' ? 'res-pcie' : 'res-ici';
       svg.append('rect').attr('class', `block ${colour}`).attr('x', x0).attr('width', Math.max(0.5, x1 - x0 - 0.5)).attr('y', y0).attr('height', 20);
       svg.append('text').attr('class', 'block-name').attr('x', x0 + 4).attr('y', y0 + 14).text(fitting(words(flow.term), x1 - x0 - 6));
     }
-    svg.append('text').attr('class', 'value').attr('x', width - 2).attr('y', y0 + 14).attr('text-anchor', 'end').text(link.busy_frac === null ? '–' : percent(link.busy_frac));
+    svg.append('text').attr('class', 'value').attr('x', width - 2).attr('y', y0 + 14).attr('text-anchor', 'end').text(percent(link.busy_frac));
     const sent = link.flows.map((flow) => `${words(flow.term)} ${gib(flow.bytes_per_chip)}`).join(', ');
     const owners = axes.filter((axis) => axis.factors.some((factor) => factor.link === link.link)).map((axis) => axis.axis);
     return {
@@ -124,7 +125,7 @@ function factorText(factor) {
 
 export async function show(plan) {
   const { links } = await planData(plan);
-  if (!links) return null;
+  if (!links?.dims?.length || !links.dims.every((size) => size > 0)) return null;
   const { axes, dims } = links;
   let shownAxis = null;
   const torus = frame({

@@ -44,7 +44,7 @@ function wholeView(points, cells, limit) {
 
 // "13.4 s (+2.1 %), 61.2 GiB (-8.0 GiB)": what a plan has more or less than the chosen one.
 function against(plan, chosen) {
-  if (!chosen || plan === chosen) return `${seconds(timeOf(plan))}, ${gib(bytesOf(plan))}`;
+  if (!(timeOf(chosen ?? {}) > 0) || plan === chosen) return `${seconds(timeOf(plan))}, ${gib(bytesOf(plan))}`;
   const more = bytesOf(plan) - bytesOf(chosen);
   return `${seconds(timeOf(plan))} (${signedPercent(timeOf(plan) / timeOf(chosen) - 1)}), ${gib(bytesOf(plan))} (${more > 0 ? '+' : '−'}${gib(Math.abs(more))})`;
 }
@@ -56,12 +56,14 @@ function nameOf(plan) {
 
 // input: {ranked, pareto, baseline?, cloud?, memoryFrac?, chosen(): the chosen plan, choose(rank)}
 export function show({ ranked, pareto, baseline, cloud, memoryFrac = 1, chosen, choose }) {
+  const known = (plan) => [timeOf(plan), bytesOf(plan)].every((value) => value > 0);
   const isRanked = (plan) => ranked.some((other) => timeOf(other) === timeOf(plan) && bytesOf(other) === bytesOf(plan));
-  const front = (pareto ?? []).filter((plan) => Number.isFinite(timeOf(plan)));
-  const marks = [...ranked, ...(baseline ? [baseline] : [])];
+  const front = (pareto ?? []).filter(known);
+  const marks = [...ranked, ...(baseline ? [baseline] : [])].filter(known);
   const points = [...marks, ...front];
   const cells = cellsOf(cloud);
-  const limit = estimateOf(points[0]).hbm_limit_bytes_per_device;
+  const limit = points.map((plan) => estimateOf(plan).hbm_limit_bytes_per_device).find((bytes) => bytes > 0);
+  if (points.length < 2 || !limit) return null;
   const start = startView(points, limit);
   let view = start;
 

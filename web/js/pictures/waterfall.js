@@ -60,7 +60,9 @@ function ofTerms({ names, terms, scale, other }) {
 
 // input: changes of a plan (kind "changes") or terms of two runs (kind "terms").
 export function show(input) {
-  return draw(input.kind === 'changes' ? ofChanges(input) : ofTerms(input));
+  const shown = input.kind === 'changes' ? ofChanges(input) : ofTerms(input);
+  const numbers = [shown.from.seconds, shown.to.seconds, ...shown.moves.map((move) => move.change_s)];
+  return numbers.every(Number.isFinite) && shown.from.seconds > 0 ? draw(shown) : null;
 }
 
 // {from: {name, seconds}, to: {name, seconds}, moves: [{name, change_s, detail?}], note?}; the moves add up to to - from.

@@ -88,7 +88,10 @@ function bars(now, start) {
 }
 
 export async function show(plan) {
-  const [start, chip] = await Promise.all([planData(plan), get(`/v1/catalog/chips/${encodeURIComponent(plan.cluster.chip)}`)]);
+  const name = plan.cluster?.chip ?? plan.job.cluster?.chip;
+  if (!name) return null;
+  const [start, chip] = await Promise.all([planData(plan), get(`/v1/catalog/chips/${encodeURIComponent(name)}`)]);
+  if (!(start.step_time_s > 0) || !start.time_parts?.length) return null;
   const given = plan.job.cluster.overrides ?? {};
   const valueOf = (field) => given[field] ?? numberOf(chip[field]);
   const batch = Number(plan.config.per_device_batch_size ?? 1);

@@ -166,12 +166,12 @@ static void note_blocks(const json_t *config, struct lint_job *job)
     json_object_foreach((json_t *)(uintptr_t)config, key, value)
     {
         bool is_block = strncmp(key, "sa_block_", 9) == 0 || strncmp(key, "local_sa_block_", 15) == 0;
-        if (is_block && json_is_integer(value) && json_integer_value(value) > plan->seq_len) {
+        if (is_block && json_is_integer(value) && json_integer_value(value) > plan->family.seq_len) {
             note(job, "block-clamped", adv_json_pointer(pointer, "/config", key), NULL,
                  "the block is longer than the sequence and is clamped to it");
         }
     }
-    for (int i = 0; plan->use_fused_bwd && i < adv_keys_count; i++) {
+    for (int i = 0; plan->family.use_fused_bwd && i < adv_keys_count; i++) {
         if (adv_keys[i].needs != ADV_NEEDS_SPLIT_BACKWARD || !config_member(config, adv_keys[i].name))
             continue;
         note(job, "block-unused", adv_json_pointer(pointer, "/config", adv_keys[i].name), NULL,
@@ -184,7 +184,7 @@ static void note_tiles(const json_t *config, struct lint_job *job)
     const struct adv_plan *plan = &job->plan;
     const char *key = NULL;
     json_t *value = NULL;
-    if (plan->moe != ADV_MOE_TOKAMAX || plan->quantization != ADV_QUANT_NONE) return;
+    if (plan->family.moe != ADV_MOE_TOKAMAX || plan->family.quantization != ADV_QUANT_NONE) return;
     json_object_foreach((json_t *)(uintptr_t)config, key, value)
     {
         char pointer[ADV_LIMIT_POINTER];

@@ -17,7 +17,7 @@ static int clamp_block(int block, int64_t length)
 static struct adv_attention_shape shape_of(const struct adv_cost *cost, const struct adv_layer *layer)
 {
     const struct adv_plan *plan = cost->plan;
-    int64_t q_len = plan->seq_len / cost->cp_ring;
+    int64_t q_len = plan->family.seq_len / cost->cp_ring;
     double shards = (double)cost->tp * cost->ulysses;
     int q_heads = (int)adv_max_i(1, (int64_t)(layer->q_heads / shards));
     return (struct adv_attention_shape){
@@ -25,7 +25,7 @@ static struct adv_attention_shape shape_of(const struct adv_cost *cost, const st
         .q_heads = q_heads,
         .kv_heads = (int)adv_max_i(1, (int64_t)(layer->kv_heads / shards)),
         .q_len = q_len,
-        .kv_len = plan->seq_len,
+        .kv_len = plan->family.seq_len,
         .head_dim_qk = layer->head_dim_qk,
         .head_dim_v = layer->head_dim_v,
         .causal = true,
@@ -34,7 +34,7 @@ static struct adv_attention_shape shape_of(const struct adv_cost *cost, const st
                       : 0,
         .chunk = layer->attention == ADV_ATTENTION_CHUNKED ? layer->window_tokens : 0,
         .context_shards = cost->cp_ring,
-        .context_load_balanced = plan->cp_load_balance,
+        .context_load_balanced = plan->family.cp_load_balance,
         .context_ring = adv_plan_circulates_keys(plan),
         .dtype = ADV_FORMAT_BF16,
     };
@@ -44,7 +44,7 @@ static struct adv_attention_tile tile_of(const struct adv_plan *plan, const stru
                                          const struct adv_attention_shape *shape)
 {
     bool local = layer->attention != ADV_ATTENTION_FULL;
-    struct adv_splash_blocks b = plan->blocks[local ? 1 : 0];
+    struct adv_splash_blocks b = plan->family.blocks[local ? 1 : 0];
     int *q_blocks[] = {&b.block_q, &b.block_q_dkv, &b.block_q_dq};
     int *kv_blocks[] = {&b.block_kv, &b.block_kv_dkv, &b.block_kv_dq};
     for (int i = 0; i < 3; i++) {
@@ -53,7 +53,8 @@ static struct adv_attention_tile tile_of(const struct adv_plan *plan, const stru
     }
     b.block_kv_compute = clamp_block(b.block_kv_compute, b.block_kv);
     b.block_kv_dkv_compute = clamp_block(b.block_kv_dkv_compute, b.block_kv_dkv);
-    return (struct adv_attention_tile){b, plan->q_layout, plan->k_layout, plan->v_layout};
+    return (struct adv_attention_tile){b, plan->family.q_layout, plan->family.k_layout,
+                                       plan->family.v_layout};
 }
 
 static void list_kernel(enum adv_kernel kernel, const struct adv_attention_shape *shape,
@@ -150,10 +151,10 @@ static adv_code call_s(const struct adv_cost *cost, const struct adv_layer *laye
     struct call call = {.cost = cost, .layer = layer, .shape = shape_of(cost, layer)};
     call.tile = tile_of(cost->plan, layer, &call.shape);
     struct adv_attention_flags flags = {
-        .max_logit_constant = cost->plan->max_logit_estimate > 0,
+        .max_logit_constant = cost->plan->family.max_logit_estimate > 0,
         .soft_cap = cost->model->attention_soft_cap > 0.0,
-        .dq_reduction_steps = cost->plan->dq_reduction_steps,
-        .use_experimental_scheduler = cost->plan->use_splash_scheduler,
+        .dq_reduction_steps = cost->plan->family.dq_reduction_steps,
+        .use_experimental_scheduler = cost->plan->family.use_splash_scheduler,
     };
     double time_s = 0.0;
     adv_code code = simulated_s(&call, kernel, &flags, &time_s, err);
@@ -182,7 +183,7 @@ static adv_code kernel_s(const struct adv_cost *cost, const struct adv_layer *la
 /* Of one layer's scores and weighted values, forward. */
 static double splash_flops(const struct adv_cost *cost, const struct adv_layer *layer)
 {
-    double half = (double)cost->plan->seq_len / 2.0;
+    double half = (double)cost->plan->family.seq_len / 2.0;
     double span = layer->window_tokens > 0 ? adv_min((double)layer->window_tokens, half) : half;
     return 2.0 * cost->tokens * span * layer->q_heads * (layer->head_dim_qk + layer->head_dim_v);
 }
@@ -190,7 +191,7 @@ static double splash_flops(const struct adv_cost *cost, const struct adv_layer *
 static adv_code splash_backward(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                                 struct adv_account *account, struct adv_layer_time *time, adv_err *err)
 {
-    const bool fused = cost->plan->use_fused_bwd || cost->plan->use_tokamax_splash;
+    const bool fused = cost->plan->family.use_fused_bwd || cost->plan->family.use_tokamax_splash;
     double first_s = 0.0, second_s = 0.0;
     adv_code code = kernel_s(cost, layer, fused ? ADV_KERNEL_SPLASH_BWD_FUSED : ADV_KERNEL_SPLASH_BWD_DQ,
                              times, account, &first_s, err);
@@ -227,7 +228,7 @@ static adv_code splash_forward(const struct adv_cost *cost, const struct adv_lay
 /* XLA's own attention: scores of the whole square. */
 static double square_flops(const struct adv_cost *cost, const struct adv_layer *layer)
 {
-    return 2.0 * cost->tokens * (double)cost->plan->seq_len * layer->q_heads *
+    return 2.0 * cost->tokens * (double)cost->plan->family.seq_len * layer->q_heads *
            (layer->head_dim_qk + layer->head_dim_v);
 }
 
@@ -289,7 +290,7 @@ adv_code adv_cost_attention_fixed(const struct adv_cost *cost, const struct adv_
         gated_delta_net(cost, layer, times, account, time);
         return ADV_OK;
     }
-    if (cost->plan->attention == ADV_ATTENTION_IMPL_DOT_PRODUCT)
+    if (cost->plan->family.attention == ADV_ATTENTION_IMPL_DOT_PRODUCT)
         return dot_product(cost, layer, times, account, time, err);
     return splash_backward(cost, layer, times, account, time, err);
 }
@@ -298,7 +299,7 @@ adv_code adv_cost_attention_placed(const struct adv_cost *cost, const struct adv
                                    struct adv_account *account, struct adv_layer_time *time, adv_err *err)
 {
     if (layer->attention == ADV_ATTENTION_LINEAR) return ADV_OK;
-    if (cost->plan->attention == ADV_ATTENTION_IMPL_DOT_PRODUCT)
+    if (cost->plan->family.attention == ADV_ATTENTION_IMPL_DOT_PRODUCT)
         return dot_product_again(cost, layer, times, account, time, err);
     return splash_forward(cost, layer, times, account, time, err);
 }

@@ -51,23 +51,24 @@ static double lowp_ratio(const struct adv_chip *chip, enum adv_quantization quan
 static void init_degrees(struct adv_cost *cost)
 {
     const struct adv_plan *plan = cost->plan;
-    const int *ici = plan->ici;
+    const int *ici = plan->family.ici;
     cost->tp = adv_plan_degree(plan, ADV_AXIS_TENSOR) * adv_plan_degree(plan, ADV_AXIS_TENSOR_SEQUENCE);
-    bool all_ulysses = plan->cp_strategy == ADV_CP_ULYSSES;
+    bool all_ulysses = plan->family.cp_strategy == ADV_CP_ULYSSES;
     cost->cp_ring = all_ulysses ? 1 : adv_plan_degree(plan, ADV_AXIS_CONTEXT);
     cost->ulysses = ici[ADV_AXIS_ULYSSES] * (all_ulysses ? ici[ADV_AXIS_CONTEXT] : 1);
-    if (plan->rule == ADV_RULE_EP_AS_CP) cost->cp_ring *= ici[ADV_AXIS_EXPERT];
+    if (plan->family.rule == ADV_RULE_EP_AS_CP) cost->cp_ring *= ici[ADV_AXIS_EXPERT];
     cost->ep = adv_plan_degree(plan, ADV_AXIS_EXPERT);
-    if (plan->rule == ADV_RULE_CP_AS_EP) cost->ep *= ici[ADV_AXIS_CONTEXT];
+    if (plan->family.rule == ADV_RULE_CP_AS_EP) cost->ep *= ici[ADV_AXIS_CONTEXT];
     cost->dp = ici[ADV_AXIS_DATA];
     cost->stages = adv_plan_degree(plan, ADV_AXIS_STAGE);
-    cost->microbatches = cost->stages > 1 ? (int)adv_max_i(plan->pipeline_microbatches, cost->stages) : 1;
+    cost->microbatches =
+        cost->stages > 1 ? (int)adv_max_i(plan->family.pipeline_microbatches, cost->stages) : 1;
     cost->weight_shards = adv_plan_weight_shards(plan);
     cost->expert_shards = adv_plan_expert_shards(plan);
-    bool meets = ici[ADV_AXIS_FSDP] > 1 && !plan->two_stage_gather;
+    bool meets = ici[ADV_AXIS_FSDP] > 1 && !plan->family.two_stage_gather;
     cost->width_shards = meets ? ici[ADV_AXIS_FSDP_TRANSPOSE] : 1;
     cost->tokens = adv_plan_tokens(plan) * cost->stages / cost->microbatches;
-    cost->passes = (double)cost->microbatches * plan->gradient_accumulation_steps;
+    cost->passes = (double)cost->microbatches * plan->family.gradient_accumulation_steps;
 }
 
 static void init_groups(struct adv_cost *cost)
@@ -75,21 +76,21 @@ static void init_groups(struct adv_cost *cost)
     const struct adv_cluster *cluster = cost->cluster;
     const struct adv_mesh *mesh = cost->mesh;
     unsigned fsdp = AXIS(FSDP) | AXIS(FSDP_TRANSPOSE) | AXIS(CONTEXT) | AXIS(ULYSSES);
-    unsigned expert = cost->plan->rule == ADV_RULE_EP_AS_DP ? 0u : AXIS(EXPERT);
+    unsigned expert = cost->plan->family.rule == ADV_RULE_EP_AS_DP ? 0u : AXIS(EXPERT);
     unsigned kept = cost->width_shards > 1 ? AXIS(FSDP_TRANSPOSE) : 0u;
-    unsigned routed = cost->plan->rule == ADV_RULE_CP_AS_EP ? fsdp & ~AXIS(CONTEXT) : fsdp;
+    unsigned routed = cost->plan->family.rule == ADV_RULE_CP_AS_EP ? fsdp & ~AXIS(CONTEXT) : fsdp;
     cost->dense_group = adv_group_of(cluster, mesh, fsdp | expert);
     cost->feed_forward_group = adv_group_of(cluster, mesh, (fsdp | expert) & ~kept);
     cost->expert_group = adv_group_of(cluster, mesh, routed & ~kept);
     cost->tensor_group = adv_group_of(cluster, mesh, AXIS(TENSOR) | AXIS(TENSOR_SEQUENCE));
     cost->transpose_group = adv_group_of(cluster, mesh, AXIS(FSDP_TRANSPOSE));
-    bool all_ulysses = cost->plan->cp_strategy == ADV_CP_ULYSSES;
+    bool all_ulysses = cost->plan->family.cp_strategy == ADV_CP_ULYSSES;
     unsigned ring = all_ulysses ? 0u : AXIS(CONTEXT);
-    if (cost->plan->rule == ADV_RULE_EP_AS_CP) ring |= AXIS(EXPERT);
+    if (cost->plan->family.rule == ADV_RULE_EP_AS_CP) ring |= AXIS(EXPERT);
     cost->context_group = adv_group_of(cluster, mesh, ring);
     cost->ulysses_group = adv_group_of(cluster, mesh, AXIS(ULYSSES) | (all_ulysses ? AXIS(CONTEXT) : 0u));
     cost->ep_group = adv_group_of(
-        cluster, mesh, AXIS(EXPERT) | (cost->plan->rule == ADV_RULE_CP_AS_EP ? AXIS(CONTEXT) : 0u));
+        cluster, mesh, AXIS(EXPERT) | (cost->plan->family.rule == ADV_RULE_CP_AS_EP ? AXIS(CONTEXT) : 0u));
     cost->data_group = adv_group_of(cluster, mesh, AXIS(DATA));
     cost->stage_group = adv_group_of(cluster, mesh, AXIS(STAGE));
 }
@@ -129,7 +130,7 @@ void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input
             cost->layer_params[i] = adv_model_layer_params(cost->model, &cost->model->layers[i]);
         init_groups(cost);
     }
-    adv_cost_rates_init(cost, chip, constants, input->plan->quantization);
+    adv_cost_rates_init(cost, chip, constants, input->plan->family.quantization);
     cost->pcie_bytes_per_s = constants->pcie_step_bytes_per_s_per_device * adv_chip_host_link_ratio(chip);
     cost->quantize_bytes = adv_plan_scales_are_fixed(input->plan) ? constants->step_quantize_static_bytes
                                                                   : constants->step_quantize_dynamic_bytes;

@@ -88,8 +88,8 @@ static inline double adv_cost_stream_s(const struct adv_cost *cost, double bytes
  * generation than with bf16, the format the matmuls make them in. */
 static inline double adv_cost_gradient_bytes(const struct adv_plan *plan)
 {
-    double weight = adv_format_bytes(plan->weight_dtype);
-    double cast = adv_format_bytes(plan->grad_dtype);
+    double weight = adv_format_bytes(plan->family.weight_dtype);
+    double cast = adv_format_bytes(plan->family.grad_dtype);
     return cast < weight ? cast : weight;
 }
 

@@ -88,14 +88,14 @@ static adv_code add_layers(const struct adv_cost *cost, struct adv_account *acco
 static double model_flops(const struct adv_estimate_input *input)
 {
     const struct adv_plan *plan = input->plan;
-    double sequences = plan->per_device_batch_size * plan->gradient_accumulation_steps;
-    return adv_model_flops(input->model, sequences, plan->seq_len, input->flops_convention).total;
+    double sequences = plan->family.per_device_batch_size * plan->family.gradient_accumulation_steps;
+    return adv_model_flops(input->model, sequences, plan->family.seq_len, input->flops_convention).total;
 }
 
 static void set_batch(const struct adv_estimate_input *input, struct adv_estimate *estimate)
 {
     estimate->global_batch_sequences = adv_plan_global_batch(input->plan, input->cluster);
-    estimate->tokens_per_step = estimate->global_batch_sequences * (double)input->plan->seq_len;
+    estimate->tokens_per_step = estimate->global_batch_sequences * (double)input->plan->family.seq_len;
 }
 
 /* Of a step whose time and batch are known. */
@@ -263,9 +263,11 @@ adv_code adv_trace_step(const struct adv_estimate_input *input, struct adv_step_
  * context strategy and two-stage gathers communicate in the same groups. */
 static bool same_mesh(const struct adv_plan *a, const struct adv_plan *b)
 {
-    return memcmp(a->ici, b->ici, sizeof a->ici) == 0 && a->rule == b->rule &&
-           a->cp_strategy == b->cp_strategy && a->two_stage_gather == b->two_stage_gather &&
-           a->custom_mesh == b->custom_mesh && a->allow_split_physical_axes == b->allow_split_physical_axes;
+    return memcmp(a->family.ici, b->family.ici, sizeof a->family.ici) == 0 &&
+           a->family.rule == b->family.rule && a->family.cp_strategy == b->family.cp_strategy &&
+           a->family.two_stage_gather == b->family.two_stage_gather &&
+           a->family.custom_mesh == b->family.custom_mesh &&
+           a->family.allow_split_physical_axes == b->family.allow_split_physical_axes;
 }
 
 /* Gets the scratch ready for another family; what still holds of the last one is kept. */

@@ -44,11 +44,11 @@ static struct adv_cost_head_times head_times(const struct adv_cost *cost)
         .gather_s = adv_cost_collective_s(cost, &cost->dense_group, ADV_COLLECTIVE_ALL_GATHER, weight_bytes),
         .scatter_s = adv_cost_collective_s(cost, &cost->dense_group, ADV_COLLECTIVE_REDUCE_SCATTER,
                                            head_gradient_bytes(cost)),
-        .embedding_s = cost->plan->use_iota_embed
+        .embedding_s = cost->plan->family.use_iota_embed
                            ? 2.0 * adv_cost_matmul_s(cost, tokens * cost->tp, vocab / cost->tp, emb, false)
                            : adv_cost_stream_s(cost, rows_bytes),
-        .embedding_flops = cost->plan->use_iota_embed ? 4.0 * tokens * vocab * emb : 0.0,
-        .embedding_bytes = cost->plan->use_iota_embed ? 0.0 : rows_bytes,
+        .embedding_flops = cost->plan->family.use_iota_embed ? 4.0 * tokens * vocab * emb : 0.0,
+        .embedding_bytes = cost->plan->family.use_iota_embed ? 0.0 : rows_bytes,
     };
 }
 
@@ -80,7 +80,7 @@ static void add_logits(const struct adv_cost *cost, const struct adv_cost_head_t
 
 void adv_cost_head(const struct adv_cost *cost, struct adv_account *account)
 {
-    double times = cost->plan->gradient_accumulation_steps;
+    double times = cost->plan->family.gradient_accumulation_steps;
     const struct adv_cost_head_times head = head_times_of(cost);
     add_logits(cost, &head, times, account);
     adv_account_busy(account, ADV_TERM_EMBEDDING, head.embedding_s, times, head.embedding_flops,
@@ -89,7 +89,7 @@ void adv_cost_head(const struct adv_cost *cost, struct adv_account *account)
 
 adv_code adv_cost_mtp(const struct adv_cost *cost, struct adv_account *account, adv_err *err)
 {
-    if (cost->plan->mtp_layers <= 0) return ADV_OK;
+    if (cost->plan->family.mtp_layers <= 0) return ADV_OK;
     const struct adv_layer *last = &cost->model->layers[cost->model->layer_kinds_count - 1];
     struct adv_account scratch = {.ledger = NULL};
     struct adv_layer_time time;
@@ -103,6 +103,6 @@ adv_code adv_cost_mtp(const struct adv_cost *cost, struct adv_account *account, 
     for (int i = 0; i < ADV_TERM_COUNT; i++) flops += scratch.slots[i].flops;
     flops += 6.0 * cost->tokens * (2.0 * emb * emb + emb * (double)cost->model->vocab_size);
     adv_account_busy(account, ADV_TERM_MTP, adv_account_total_s(&scratch) + projection_s + head_s,
-                     cost->plan->mtp_layers * cost->passes, flops, 0.0);
+                     cost->plan->family.mtp_layers * cost->passes, flops, 0.0);
     return ADV_OK;
 }

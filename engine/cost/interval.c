@@ -38,8 +38,8 @@ unsigned adv_regimes_of(const struct adv_model *model, const struct adv_plan *pl
 {
     const bool in[ADV_REGIME_COUNT] = {
         [ADV_REGIME_EXPERTS] = has_experts(model),
-        [ADV_REGIME_LONG_CONTEXT] = plan->seq_len >= long_context_tokens,
-        [ADV_REGIME_EIGHT_BIT] = plan->quantization != ADV_QUANT_NONE,
+        [ADV_REGIME_LONG_CONTEXT] = plan->family.seq_len >= long_context_tokens,
+        [ADV_REGIME_EIGHT_BIT] = plan->family.quantization != ADV_QUANT_NONE,
     };
     unsigned regimes = 0;
     for (int r = 0; r < ADV_REGIME_COUNT; r++) regimes |= (unsigned)in[r] << r;
@@ -86,12 +86,12 @@ static void list_gaps(const struct adv_cost *cost, struct gap gaps[GAPS])
      "no published step of this chip with " words, 1.3},
     const struct gap all[GAPS] = {
         ADV_REGIMES(UNSEEN){cost->cluster->has_overrides, "the hardware is not the published one", 1.3},
-        {plan->dtype == ADV_FORMAT_F32, "float32 activations are priced and counted as bfloat16", 2.0},
+        {plan->family.dtype == ADV_FORMAT_F32, "float32 activations are priced and counted as bfloat16", 2.0},
         {cost->constants->steps_extrapolated, "no whole-step measurement of this chip", 2.0},
         {!cost->model->confident, cost->model->caveat, 1.5},
         {has_linear_attention(cost->model), "linear or compressed attention has no measurement", 1.5},
         {cost->model->attention_soft_cap > 0.0, "attention with a soft cap has no measurement", 1.3},
-        {cost->plan->moe == ADV_MOE_RAGGED_DOT && has_experts(cost->model),
+        {cost->plan->family.moe == ADV_MOE_RAGGED_DOT && has_experts(cost->model),
          "XLA's ragged dot has no measured step", 1.3},
         {cost->stages > 1, "pipeline parallelism has no measured step", 1.6},
         {cost->ep > 1, "expert parallelism has no judged step", 1.6},
@@ -99,15 +99,15 @@ static void list_gaps(const struct adv_cost *cost, struct gap gaps[GAPS])
          "tensor parallelism has no measured step on this chip", 1.4},
         {cost->width_shards > 1 && !newest, "fsdp_transpose beside fsdp has no published step of this chip",
          1.4},
-        {contexts > 1 && plan->seq_len < long_context_tokens,
+        {contexts > 1 && plan->family.seq_len < long_context_tokens,
          "context parallelism at a short sequence has no measured step", 1.3},
         {plan->optimizer_host_offload || plan->parameter_host_offload,
          "weights or optimizer state on the host have no measured step", 1.3},
-        {plan->gradient_accumulation_steps > 1, "gradient accumulation has no measured step", 1.3},
-        {plan->dcn[ADV_AXIS_FSDP] * plan->dcn[ADV_AXIS_FSDP_TRANSPOSE] > 1,
+        {plan->family.gradient_accumulation_steps > 1, "gradient accumulation has no measured step", 1.3},
+        {plan->family.dcn[ADV_AXIS_FSDP] * plan->family.dcn[ADV_AXIS_FSDP_TRANSPOSE] > 1,
          "FSDP over DCN has no measured step", 1.6},
-        {plan->dcn[ADV_AXIS_CONTEXT] * plan->dcn[ADV_AXIS_TENSOR] * plan->dcn[ADV_AXIS_TENSOR_SEQUENCE] *
-                 plan->dcn[ADV_AXIS_EXPERT] >
+        {plan->family.dcn[ADV_AXIS_CONTEXT] * plan->family.dcn[ADV_AXIS_TENSOR] *
+                 plan->family.dcn[ADV_AXIS_TENSOR_SEQUENCE] * plan->family.dcn[ADV_AXIS_EXPERT] >
              1,
          "activations over DCN have no measured step", 1.6},
         {cost->quantizes_dense && cost->lowp_speedup <= 1.0, "this number format is not native on this chip",

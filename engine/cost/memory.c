@@ -38,7 +38,7 @@ static const double everything_frac = 0.85;
 
 bool adv_memory_keeps_everything(const struct adv_cost *cost, const struct adv_model_params *params)
 {
-    if (cost->plan->scan_layers || cost->model->decoder != ADV_DECODER_GEMMA4_SMALL) return false;
+    if (cost->plan->family.scan_layers || cost->model->decoder != ADV_DECODER_GEMMA4_SMALL) return false;
     double bytes = 16.0 * (params->total - params->routed_experts) / cost->weight_shards +
                    16.0 * params->routed_experts / cost->expert_shards;
     for (int i = 0; i < cost->model->layer_kinds_count; i++)
@@ -59,11 +59,11 @@ static double unrecomputed_bytes(const struct adv_cost *cost, const struct adv_l
 /* Persistent bytes per parameter of the optimizer's moments. */
 static double moment_bytes(const struct adv_plan *plan)
 {
-    double w = adv_format_bytes(plan->weight_dtype);
-    double mu = adv_format_bytes(plan->mu_dtype);
-    if (plan->optimizer == ADV_OPT_SGD) return 0.0;
-    if (plan->optimizer == ADV_OPT_MUON) return mu;
-    if (plan->optimizer == ADV_OPT_ADAM_PAX) return 2.0 * w;
+    double w = adv_format_bytes(plan->family.weight_dtype);
+    double mu = adv_format_bytes(plan->family.mu_dtype);
+    if (plan->family.optimizer == ADV_OPT_SGD) return 0.0;
+    if (plan->family.optimizer == ADV_OPT_MUON) return mu;
+    if (plan->family.optimizer == ADV_OPT_ADAM_PAX) return 2.0 * w;
     return mu + w;
 }
 
@@ -132,7 +132,8 @@ struct state {
  * would not have fitted. */
 static double between_slices_bytes(const struct adv_plan *plan, double weights)
 {
-    return plan->dcn[ADV_AXIS_DATA] > 1 && plan->flags.data_parallel_overlap != 1 ? 2.0 * weights : 0.0;
+    return plan->family.dcn[ADV_AXIS_DATA] > 1 && plan->flags.data_parallel_overlap != 1 ? 2.0 * weights
+                                                                                         : 0.0;
 }
 
 static struct state state_of(const struct adv_cost *cost, const struct adv_model_params *params)
@@ -143,16 +144,17 @@ static struct state state_of(const struct adv_cost *cost, const struct adv_model
     /* every stage of a pipeline holds the embedding and the head; their gradients come last */
     double held =
         shard + (params->embedding + params->unembedding) / cost->weight_shards * (cost->stages - 1.0);
-    double state_shards = plan->shard_optimizer_over_data ? (double)cost->dp * plan->dcn[ADV_AXIS_DATA] : 1.0;
-    struct state s = {.weights = adv_format_bytes(plan->weight_dtype) * held,
+    double state_shards =
+        plan->shard_optimizer_over_data ? (double)cost->dp * plan->family.dcn[ADV_AXIS_DATA] : 1.0;
+    struct state s = {.weights = adv_format_bytes(plan->family.weight_dtype) * held,
                       .moments = moment_bytes(plan) * held / state_shards};
-    double gradients = adv_format_bytes(plan->weight_dtype) * shard;
+    double gradients = adv_format_bytes(plan->family.weight_dtype) * shard;
     s.device_weights = plan->parameter_host_offload ? 0.0 : s.weights;
     s.device_moments = plan->optimizer_host_offload ? 0.0 : s.moments;
     /* before the loop over layers XLA casts and turns all that it will slice in it */
-    if (plan->scan_layers)
-        s.copies = adv_format_bytes(plan->dtype) * (shard - params->embedding / cost->weight_shards);
-    s.accumulated = plan->gradient_accumulation_steps > 1 ? gradients : 0.0;
+    if (plan->family.scan_layers)
+        s.copies = adv_format_bytes(plan->family.dtype) * (shard - params->embedding / cost->weight_shards);
+    s.accumulated = plan->family.gradient_accumulation_steps > 1 ? gradients : 0.0;
     s.gradients = gradients + s.accumulated;
     s.between_slices = between_slices_bytes(plan, s.weights);
     return s;
@@ -211,13 +213,13 @@ static double loss_peak(const struct adv_cost *cost, const struct state *state, 
     add(&moment, "accumulated_gradients", state->accumulated);
     bool windowed = adv_memory_windowed(cost);
     bool fuses = fuses_tied_head(cost->model) || (!windowed && !scales_logits(cost->model));
-    double logits = plan->num_vocab_tiling > 1              ? k->tiled_logits_tensors
-                    : !fuses                                ? k->loss_logits_tensors
-                    : plan->gradient_accumulation_steps > 1 ? k->accumulated_loss_logits_tensors
-                                                            : k->gathered_loss_logits_tensors;
+    double logits = plan->num_vocab_tiling > 1                     ? k->tiled_logits_tensors
+                    : !fuses                                       ? k->loss_logits_tensors
+                    : plan->family.gradient_accumulation_steps > 1 ? k->accumulated_loss_logits_tensors
+                                                                   : k->gathered_loss_logits_tensors;
     double heads = windowed ? k->loss_head_copies : k->gathered_loss_head_copies;
     add(&moment, "logits", logits * 2.0 * tokens * vocab / plan->num_vocab_tiling);
-    add(&moment, "head_weights", heads * adv_format_bytes(plan->dtype) * emb * vocab / cost->tp);
+    add(&moment, "head_weights", heads * adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp);
     add(&moment, "hidden_states", k->loss_emb_tensors * 2.0 * tokens * emb);
     add(&moment, "host_staging", k->loss_staging_tensors * sums->staged);
     return peak(&moment, k->heap_fragmentation_frac);
@@ -229,7 +231,7 @@ static bool peels_loops(const struct adv_plan *plan)
 {
     bool offloads = false;
     for (int i = 0; i < ADV_TENSOR_COUNT; i++) offloads |= plan->placements[i] == ADV_PLACE_OFFLOAD;
-    return offloads && plan->scan_layers;
+    return offloads && plan->family.scan_layers;
 }
 
 /* How many logits outlive the loss: their gradient, when the head's own gradient is computed after the
@@ -240,7 +242,8 @@ static double late_logits(const struct adv_cost *cost)
     const struct adv_constants *k = cost->constants;
     bool routed = false;
     for (int i = 0; i < cost->model->layer_kinds_count; i++) routed |= cost->model->layers[i].experts > 0;
-    if (!routed && cost->plan->gradient_accumulation_steps > 1) return k->accumulated_late_logits_tensors;
+    if (!routed && cost->plan->family.gradient_accumulation_steps > 1)
+        return k->accumulated_late_logits_tensors;
     bool scheduled = cost->plan->flags.host_offload_scheduling == 1 && !routed;
     if (scheduled && peels_loops(cost->plan)) return k->peeled_late_logits_tensors;
     if (!adv_memory_windowed(cost)) return k->gathered_late_logits_tensors;
@@ -250,7 +253,7 @@ static double late_logits(const struct adv_cost *cost)
 /* The same of tiles: the loop over microbatches keeps the buffers of the loop over tiles. */
 static double late_tiles(const struct adv_cost *cost)
 {
-    return cost->plan->gradient_accumulation_steps > 1 ? cost->constants->accumulated_late_tiles : 0.0;
+    return cost->plan->family.gradient_accumulation_steps > 1 ? cost->constants->accumulated_late_tiles : 0.0;
 }
 
 /* The iteration that is taken out of the backward loop reads its share of each stack outside the loop. There
@@ -277,7 +280,7 @@ static double backward_peak(const struct adv_cost *cost, const struct state *sta
             plan->num_vocab_tiling);
     add(&moment, "head_weights",
         (adv_memory_windowed(cost) ? k->late_head_copies : k->gathered_late_head_copies) *
-            adv_format_bytes(plan->dtype) * emb * vocab / cost->tp);
+            adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp);
     add(&moment, "hidden_states",
         (adv_memory_windowed(cost) ? k->late_emb_tensors : k->gathered_late_emb_tensors) * 2.0 * tokens *
             emb);
@@ -285,7 +288,7 @@ static double backward_peak(const struct adv_cost *cost, const struct state *sta
     add(&moment, "layer_working_set", sums->top.tokens_bytes);
     add(&moment, "routed_working_set", sums->top.routed_bytes);
     add(&moment, "host_staging", k->offload_staging_tensors * sums->staged);
-    if (plan->dcn[ADV_AXIS_DATA] > 1)
+    if (plan->family.dcn[ADV_AXIS_DATA] > 1)
         add(&moment, "turned_activations", k->sliced_stack_copies * sums->inputs);
     return peak(&moment, k->heap_fragmentation_frac);
 }
@@ -301,7 +304,7 @@ static double update_peak(const struct adv_cost *cost, const struct state *state
     if (plan->optimizer_host_offload) part(ledger, "optimizer_state", state->moments, ADV_AT_UPDATE);
     add(&moment, "gradients", state->gradients);
     if (plan->num_vocab_tiling == 1) add(&moment, "logits", late_logits(cost) * 2.0 * tokens * vocab);
-    add(&moment, "head_weights", adv_format_bytes(plan->dtype) * emb * vocab / cost->tp);
+    add(&moment, "head_weights", adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp);
     return peak(&moment, k->heap_fragmentation_frac);
 }
 

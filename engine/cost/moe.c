@@ -23,8 +23,8 @@ struct expert_shape {
 
 static struct expert_shape shape_of(const struct adv_cost *cost, const struct adv_layer *layer)
 {
-    double capacity = cost->plan->moe == ADV_MOE_DENSE && cost->plan->capacity_factor > 0.0
-                          ? cost->plan->capacity_factor
+    double capacity = cost->plan->family.moe == ADV_MOE_DENSE && cost->plan->family.capacity_factor > 0.0
+                          ? cost->plan->family.capacity_factor
                           : 1.0;
     int tp = cost->tp;
     return (struct expert_shape){
@@ -39,7 +39,7 @@ static struct expert_shape shape_of(const struct adv_cost *cost, const struct ad
 /* Without megablox MaxText calls jax.lax.ragged_dot, which XLA lowers itself. */
 static bool xla_lowers(const struct adv_plan *plan)
 {
-    return plan->moe == ADV_MOE_RAGGED_DOT;
+    return plan->family.moe == ADV_MOE_RAGGED_DOT;
 }
 
 /* The tile of one grouped matmul pass from MaxText's keys: the contraction of wi forward is the embedding, of
@@ -48,7 +48,7 @@ static struct adv_gmm_tile tile_of(const struct adv_cost *cost, int projection, 
                                    const struct adv_gmm_shape *shape)
 {
     const struct adv_plan *plan = cost->plan;
-    const struct adv_gmm_blocks *b = &plan->gmm_blocks[projection][pass];
+    const struct adv_gmm_blocks *b = &plan->family.gmm_blocks[projection][pass];
     bool embed_first = (projection == 0) != (pass == ADV_GMM_DLHS);
     int contract = embed_first ? b->embed_dim : b->mlp_dim;
     int out = embed_first ? b->mlp_dim : b->embed_dim;
@@ -89,7 +89,7 @@ static adv_code simulated_s(const struct adv_cost *cost, enum adv_kernel kernel,
             (uint64_t)shape->m,
             (uint64_t)shape->k,
             (uint64_t)shape->n,
-            (uint64_t)shape->num_groups << 32 | (uint64_t)cost->plan->moe,
+            (uint64_t)shape->num_groups << 32 | (uint64_t)cost->plan->family.moe,
             given ? (uint64_t)tile->tile_m << 32 | (uint64_t)tile->tile_k : 0,
             given ? (uint64_t)tile->tile_n << 32 | (uint64_t)tile->input_buffer_count : 0,
             given ? adv_scratch_bits(cost->machine.scoped_vmem_limit_bytes) : 0,
@@ -130,7 +130,7 @@ static adv_code simulate(const struct adv_cost *cost, const struct expert_shape 
         .lhs = format,
         .rhs = format,
         .out = ADV_FORMAT_BF16,
-        .version = cost->plan->moe == ADV_MOE_GMM_V2 ? 2 : 1,
+        .version = cost->plan->family.moe == ADV_MOE_GMM_V2 ? 2 : 1,
     };
     out->tile = tile_of(cost, projection, pass, &shape);
     if (adv_plan_reads_expert_tiles(cost->plan)) shape.m = adv_round_up(shape.m, out->tile.tile_m);
@@ -139,8 +139,8 @@ static adv_code simulate(const struct adv_cost *cost, const struct expert_shape 
     const bool transposed = pass == ADV_GMM_DRHS && shape.version == 1;
     adv_code code =
         simulated_s(cost, transposed ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM, &shape, &out->tile, &time_s, err);
-    double factor = cost->plan->moe == ADV_MOE_TOKAMAX ? cost->constants->step_tokamax_factor
-                                                       : cost->constants->step_gmm_factor;
+    double factor = cost->plan->family.moe == ADV_MOE_TOKAMAX ? cost->constants->step_tokamax_factor
+                                                              : cost->constants->step_gmm_factor;
     /* the factor is fitted to steps of other generations too: it must not carry a product beyond the peak */
     const struct adv_chip *chip = cost->chip;
     double peak = chip->peak_bf16_flops_per_s_per_chip;
@@ -173,7 +173,7 @@ static double vmem_bytes(const struct adv_cost *cost, enum adv_kernel kernel, co
 {
     const enum adv_format format = cost->quantizes_experts ? ADV_FORMAT_FP8 : ADV_FORMAT_BF16;
     const struct adv_gmm_shape shape = {.lhs = format, .rhs = format, .out = ADV_FORMAT_BF16};
-    if (!adv_plan_reads_expert_tiles(cost->plan) || cost->plan->moe == ADV_MOE_GMM_V2) return 0.0;
+    if (!adv_plan_reads_expert_tiles(cost->plan) || cost->plan->family.moe == ADV_MOE_GMM_V2) return 0.0;
     return adv_vmem_gmm_bytes(&cost->cluster->chip, kernel, &shape, tile);
 }
 
@@ -249,9 +249,10 @@ struct gathers {
  * before it sorts, which is then of whole buffers too. */
 static struct gathers gathers_of(const struct adv_cost *cost, double growth)
 {
-    double sum = cost->plan->float32_weight_sum ? 1.5 : 1.0; /* in float32 it writes and reads a wide copy */
+    double sum =
+        cost->plan->family.float32_weight_sum ? 1.5 : 1.0; /* in float32 it writes and reads a wide copy */
     double tp = cost->tp;
-    if (cost->ep > 1 && !cost->plan->use_ring_of_experts)
+    if (cost->ep > 1 && !cost->plan->family.use_ring_of_experts)
         return (struct gathers){tp * (1.0 + growth), growth + sum, 1.0};
     return (struct gathers){tp * growth, sum * growth, growth};
 }
@@ -297,7 +298,8 @@ struct dense {
 static struct dense dense_of(const struct adv_cost *cost, const struct adv_layer *layer,
                              const struct expert_shape *e)
 {
-    double rows = cost->plan->capacity_factor > 0.0 ? e->rows : cost->tokens * cost->tp * layer->experts;
+    double rows =
+        cost->plan->family.capacity_factor > 0.0 ? e->rows : cost->tokens * cost->tp * layer->experts;
     return (struct dense){.rows = rows,
                           .input_s = adv_cost_matmul_s(cost, rows, e->emb, e->width, false),
                           .output_s = adv_cost_matmul_s(cost, rows, e->width, e->emb, false),
@@ -315,8 +317,8 @@ static void add_dense(const struct adv_cost *cost, const struct adv_layer *layer
     double forward_s = e->inputs * d.input_s + d.output_s;
     adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_GMM_FWD, forward_s, times, d.flops, 0.0);
     adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_GMM_BWD, 2.0 * forward_s, times, 2.0 * d.flops, 0.0);
-    if (cost->plan->capacity_factor <= 0.0) return;
-    double slots_per_sequence = e->rows / (cost->tokens * cost->tp) * (double)cost->plan->seq_len;
+    if (cost->plan->family.capacity_factor <= 0.0) return;
+    double slots_per_sequence = e->rows / (cost->tokens * cost->tp) * (double)cost->plan->family.seq_len;
     double einsum_flops = 2.0 * cost->tokens * slots_per_sequence * e->emb;
     double mask_bytes = 6.0 * cost->tokens * slots_per_sequence;
     double einsum_s = einsum_flops / cost->bf16_flops_per_s;
@@ -348,7 +350,7 @@ adv_code adv_cost_experts_fixed(const struct adv_cost *cost, const struct adv_la
                                 struct adv_account *account, struct adv_layer_time *time, adv_err *err)
 {
     struct expert_shape e = shape_of(cost, layer);
-    if (cost->plan->moe == ADV_MOE_DENSE) {
+    if (cost->plan->family.moe == ADV_MOE_DENSE) {
         add_dense(cost, layer, &e, times, account, time);
         return ADV_OK;
     }
@@ -360,7 +362,7 @@ adv_code adv_cost_experts_placed(const struct adv_cost *cost, const struct adv_l
                                  struct adv_account *account, struct adv_layer_time *time, adv_err *err)
 {
     struct expert_shape e = shape_of(cost, layer);
-    if (cost->plan->moe != ADV_MOE_DENSE)
+    if (cost->plan->family.moe != ADV_MOE_DENSE)
         return add_grouped_again(cost, layer, &e, times, account, time, err);
     add_dense_again(cost, layer, &e, times, account, time);
     return ADV_OK;

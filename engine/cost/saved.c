@@ -13,9 +13,9 @@ static void place(const struct adv_plan *plan, enum adv_tensor name, double byte
 double adv_memory_routed_growth(const struct adv_cost *cost, const struct adv_layer *layer)
 {
     const struct adv_plan *plan = cost->plan;
-    if (cost->ep <= 1 || plan->moe == ADV_MOE_DENSE) return 1.0;
-    if (plan->ragged_buffer_factor > 0.0) return plan->ragged_buffer_factor;
-    if (plan->use_ring_of_experts) return cost->ep;
+    if (cost->ep <= 1 || plan->family.moe == ADV_MOE_DENSE) return 1.0;
+    if (plan->family.ragged_buffer_factor > 0.0) return plan->family.ragged_buffer_factor;
+    if (plan->family.use_ring_of_experts) return cost->ep;
     return adv_min(cost->ep, adv_max(1.0, (double)layer->experts / layer->experts_per_token));
 }
 
@@ -69,10 +69,11 @@ static enum adv_tensor kept_name(const struct adv_plan *plan, enum adv_tensor fi
 static void save_experts(const struct adv_cost *cost, const struct adv_layer *layer, struct adv_saved *saved)
 {
     const struct adv_plan *plan = cost->plan;
-    bool grouped = plan->moe != ADV_MOE_DENSE;
+    bool grouped = plan->family.moe != ADV_MOE_DENSE;
     double rows = cost->tokens * layer->experts_per_token * adv_memory_routed_growth(cost, layer);
     if (!grouped)
-        rows = plan->capacity_factor > 0.0 ? rows * plan->capacity_factor : cost->tokens * layer->experts;
+        rows = plan->family.capacity_factor > 0.0 ? rows * plan->family.capacity_factor
+                                                  : cost->tokens * layer->experts;
     double wide = 2.0 * (double)layer->moe_mlp_dim * rows;
     /* every tensor of the einsums carries both names; of the grouped matmuls only the gate's output does */
     place(plan, kept_name(plan, ADV_TENSOR_MOE_MLPWI_0, ADV_TENSOR_MLPWI_0), wide, saved);

@@ -132,8 +132,9 @@ static double residuals_wait_s(const struct adv_cost *cost, double gather_s, dou
 static struct adv_cost_weights sent_weights(const struct adv_cost *cost, const struct adv_layer *layer)
 {
     struct adv_layer_params p = cost->layer_params[adv_cost_kind(cost, layer)];
-    double format_bytes = adv_format_bytes(cost->plan->dtype);
-    bool whole_experts = cost->plan->shard_exp_on_fsdp || cost->plan->rule == ADV_RULE_SHARD_EXP_ON_FSDP;
+    double format_bytes = adv_format_bytes(cost->plan->family.dtype);
+    bool whole_experts =
+        cost->plan->family.shard_exp_on_fsdp || cost->plan->family.rule == ADV_RULE_SHARD_EXP_ON_FSDP;
     bool gathers_fp8 = adv_plan_scales_are_fixed(cost->plan) && whole_experts;
     double wide = (double)cost->tp * cost->width_shards;
     struct layer_bytes gathered = {
@@ -201,7 +202,7 @@ void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *la
                          struct adv_account *account)
 {
     if (cost->tp <= 1) return;
-    int slices = cost->plan->dcn[ADV_AXIS_TENSOR] * cost->plan->dcn[ADV_AXIS_TENSOR_SEQUENCE];
+    int slices = cost->plan->family.dcn[ADV_AXIS_TENSOR] * cost->plan->family.dcn[ADV_AXIS_TENSOR_SEQUENCE];
     double bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens * cost->tp;
     struct spanning gather = spanning_of(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_ALL_GATHER, bytes);
     struct spanning scatter =
@@ -242,9 +243,10 @@ static void context_ring(const struct adv_cost *cost, double times, double kv_by
                          struct adv_layer_time *time, struct adv_account *account)
 {
     double steps = cost->cp_ring - 1.0;
-    struct spanning permute = plus((struct spanning){0.0, 0.0}, steps,
-                                   spanning_of(cost, &cost->context_group, cost->plan->dcn[ADV_AXIS_CONTEXT],
-                                               ADV_COLLECTIVE_PERMUTE, kv_bytes / cost->cp_ring));
+    struct spanning permute =
+        plus((struct spanning){0.0, 0.0}, steps,
+             spanning_of(cost, &cost->context_group, cost->plan->family.dcn[ADV_AXIS_CONTEXT],
+                         ADV_COLLECTIVE_PERMUTE, kv_bytes / cost->cp_ring));
     bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT);
     double passes = kept ? 2.0 : 3.0;
     adv_account_busy(account, ADV_TERM_RING_MERGE, steps * cost->constants->ring_step_s, times * passes, 0.0,
@@ -266,7 +268,7 @@ void adv_schedule_context(const struct adv_cost *cost, const struct adv_layer *l
     double kv_heads = layer->reuses_kv ? 0.0 : layer->kv_heads;
     double kv_width = kv_heads * (layer->head_dim_qk + (layer->shares_kv ? 0.0 : (double)layer->head_dim_v));
     if (cost->cp_ring > 1) {
-        int slices = cost->plan->dcn[ADV_AXIS_CONTEXT];
+        int slices = cost->plan->family.dcn[ADV_AXIS_CONTEXT];
         /* keys and values of the whole sequence; heads are sharded by tp and Ulysses */
         double kv_bytes = 2.0 * kv_width * cost->tokens * cost->cp_ring;
         if (adv_plan_circulates_keys(cost->plan)) {
@@ -300,9 +302,9 @@ static void exchange_slots(const struct adv_cost *cost, const struct adv_layer *
                            struct adv_account *account)
 {
     double bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens * layer->experts_per_token *
-                   cost->plan->capacity_factor;
+                   cost->plan->family.capacity_factor;
     struct spanning sum = plus((struct spanning){0.0, 0.0}, slot_exchanges,
-                               spanning_of(cost, &cost->ep_group, cost->plan->dcn[ADV_AXIS_EXPERT],
+                               spanning_of(cost, &cost->ep_group, cost->plan->family.dcn[ADV_AXIS_EXPERT],
                                            ADV_COLLECTIVE_ALL_TO_ALL, bytes));
     add_spanning(account, ADV_TERM_EXPERT, sum, cost->constants->slots_exposed_frac * total_of(sum), times,
                  slot_exchanges * bytes);
@@ -312,15 +314,15 @@ void adv_schedule_experts(const struct adv_cost *cost, const struct adv_layer *l
                           struct adv_account *account)
 {
     if (layer->experts == 0 || cost->ep <= 1) return;
-    bool dense = cost->plan->moe == ADV_MOE_DENSE;
-    if (dense && cost->plan->capacity_factor > 0.0) {
+    bool dense = cost->plan->family.moe == ADV_MOE_DENSE;
+    if (dense && cost->plan->family.capacity_factor > 0.0) {
         exchange_slots(cost, layer, times, account);
         return;
     }
-    int slices = cost->plan->dcn[ADV_AXIS_EXPERT];
+    int slices = cost->plan->family.dcn[ADV_AXIS_EXPERT];
     double token_bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens;
     struct spanning once = {0.0, 0.0};
-    if (cost->plan->use_ring_of_experts || dense) {
+    if (cost->plan->family.use_ring_of_experts || dense) {
         /* every peer's tokens gathered, outputs reduce-scattered: no top-k copies */
         double all_bytes = token_bytes * cost->ep;
         once = plus(spanning_of(cost, &cost->ep_group, slices, ADV_COLLECTIVE_ALL_GATHER, all_bytes), 1.0,
@@ -353,19 +355,19 @@ void adv_schedule_pipeline(const struct adv_cost *cost, struct adv_account *acco
 {
     if (cost->stages <= 1) return;
     const struct adv_plan *plan = cost->plan;
-    double layers_per_stage = adv_max(1.0, plan->layers_per_stage);
+    double layers_per_stage = adv_max(1.0, plan->family.layers_per_stage);
     double layers = adv_plan_pipelined_layers(plan, cost->model);
     double repeats = adv_max(1.0, layers / (cost->stages * layers_per_stage));
-    double delay = plan->pipeline_delay_activation_forwarding ? 2.0 : 1.0;
+    double delay = plan->family.pipeline_delay_activation_forwarding ? 2.0 : 1.0;
     double work_s = adv_account_total_s(account);
     double bubble_s = work_s * delay * (cost->stages - 1.0) / (repeats * cost->microbatches);
     adv_account_busy(account, ADV_TERM_PIPELINE_BUBBLE, bubble_s, 1.0, 0.0, 0.0);
     double bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens;
-    struct spanning permute =
-        plus((struct spanning){0.0, 0.0}, 2.0,
-             spanning_of(cost, &cost->stage_group, plan->dcn[ADV_AXIS_STAGE], ADV_COLLECTIVE_PERMUTE, bytes));
+    struct spanning permute = plus((struct spanning){0.0, 0.0}, 2.0,
+                                   spanning_of(cost, &cost->stage_group, plan->family.dcn[ADV_AXIS_STAGE],
+                                               ADV_COLLECTIVE_PERMUTE, bytes));
     double iterations = repeats * cost->microbatches + cost->stages - 1.0;
-    double times = 2.0 * iterations * plan->gradient_accumulation_steps;
+    double times = 2.0 * iterations * plan->family.gradient_accumulation_steps;
     add_spanning(account, ADV_TERM_PIPELINE_PERMUTE, permute, total_of(permute), times, 2.0 * bytes);
     account->hand_overs_s = times * total_of(permute);
 }

@@ -28,14 +28,18 @@ static void write_shapes(const struct adv_cost *cost, const struct adv_plan *of,
                          struct adv_cost_shapes *shapes)
 {
     memset(shapes, 0, sizeof *shapes); /* padding too: it is compared */
-    memcpy(&shapes->plan, of, ADV_PLAN_FAMILY_BYTES);
+    shapes->plan.family = of->family;
+    shapes->plan.flags = of->flags;
+    shapes->plan.flags.host_offload_scheduling = 0;
     struct adv_plan *plan = &shapes->plan;
-    memset(plan->ici, 0, sizeof plan->ici);
-    memset(plan->dcn, 0, sizeof plan->dcn);
-    plan->per_device_batch_size = 0;
-    plan->gradient_accumulation_steps = plan->pipeline_microbatches = plan->layers_per_stage = 0;
-    plan->rule = ADV_RULE_DEFAULT;
-    plan->allow_split_physical_axes = plan->two_stage_gather = plan->use_ring_of_experts = false;
+    memset(plan->family.ici, 0, sizeof plan->family.ici);
+    memset(plan->family.dcn, 0, sizeof plan->family.dcn);
+    plan->family.per_device_batch_size = 0;
+    plan->family.gradient_accumulation_steps = plan->family.pipeline_microbatches =
+        plan->family.layers_per_stage = 0;
+    plan->family.rule = ADV_RULE_DEFAULT;
+    plan->family.allow_split_physical_axes = plan->family.two_stage_gather =
+        plan->family.use_ring_of_experts = false;
     shapes->tokens = cost->tokens;
     shapes->tp = cost->tp;
     shapes->cp_ring = cost->cp_ring;
@@ -52,7 +56,7 @@ void adv_scratch_enter_compute(struct adv_cost_scratch *scratch, const struct ad
         adv_scratch_bits(shapes.tokens),
         (uint64_t)shapes.tp << 32 | (uint64_t)shapes.cp_ring,
         (uint64_t)shapes.ulysses << 32 | (uint64_t)shapes.ep,
-        (uint64_t)plan->quantization << 32 | (uint64_t)plan->cp_strategy,
+        (uint64_t)plan->family.quantization << 32 | (uint64_t)plan->family.cp_strategy,
     };
     uint64_t hash = 0;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)

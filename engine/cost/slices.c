@@ -21,13 +21,14 @@ void adv_cost_slices(const struct adv_cost *cost, double dense, double experts, 
     const struct adv_plan *plan = cost->plan;
     double bytes = adv_cost_gradient_bytes(plan) * (dense + experts);
     struct adv_collective_time reduce = adv_collective_dcn_time(
-        cost->cluster, cost->constants, plan->dcn[ADV_AXIS_DATA], ADV_COLLECTIVE_ALL_REDUCE, bytes);
+        cost->cluster, cost->constants, plan->family.dcn[ADV_AXIS_DATA], ADV_COLLECTIVE_ALL_REDUCE, bytes);
     double reduce_s = reduce.bandwidth_s + reduce.latency_s;
     adv_account_hidden(account, ADV_TERM_DCN_REDUCE, reduce_s, cost->constants->dcn_exposed_frac * reduce_s,
                        1.0, bytes);
-    int expert_slices = plan->dcn[ADV_AXIS_FSDP] * plan->dcn[ADV_AXIS_FSDP_TRANSPOSE] *
-                        plan->dcn[ADV_AXIS_CONTEXT] * plan->dcn[ADV_AXIS_ULYSSES];
-    int dense_slices = expert_slices * (plan->rule == ADV_RULE_EP_AS_DP ? 1 : plan->dcn[ADV_AXIS_EXPERT]);
+    int expert_slices = plan->family.dcn[ADV_AXIS_FSDP] * plan->family.dcn[ADV_AXIS_FSDP_TRANSPOSE] *
+                        plan->family.dcn[ADV_AXIS_CONTEXT] * plan->family.dcn[ADV_AXIS_ULYSSES];
+    int dense_slices =
+        expert_slices * (plan->family.rule == ADV_RULE_EP_AS_DP ? 1 : plan->family.dcn[ADV_AXIS_EXPERT]);
     if (dense_slices > 1) {
         double gather_s =
             dcn_weights_s(cost, dense_slices, dense) + dcn_weights_s(cost, expert_slices, experts);

@@ -12,9 +12,10 @@ static const double activation_bytes =
  */
 static double score_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
 {
-    if (cost->plan->attention != ADV_ATTENTION_IMPL_DOT_PRODUCT || layer->attention == ADV_ATTENTION_LINEAR)
+    if (cost->plan->family.attention != ADV_ATTENTION_IMPL_DOT_PRODUCT ||
+        layer->attention == ADV_ATTENTION_LINEAR)
         return 0.0;
-    return 2.0 * activation_bytes * cost->tokens * (double)cost->plan->seq_len * layer->q_heads;
+    return 2.0 * activation_bytes * cost->tokens * (double)cost->plan->family.seq_len * layer->q_heads;
 }
 
 /* The fused backward kernel writes one query gradient for each block of keys, which XLA then adds up.
@@ -23,16 +24,16 @@ static double query_partials(const struct adv_cost *cost)
 {
     enum { TOKAMAX_PARTIALS = 3, DEFAULT_BLOCK = 512 };
     const struct adv_plan *plan = cost->plan;
-    if (plan->attention != ADV_ATTENTION_IMPL_FLASH || !plan->use_fused_bwd) return 0.0;
-    int block = plan->blocks[0].block_kv_dkv > 0 ? plan->blocks[0].block_kv_dkv : DEFAULT_BLOCK;
-    double blocks = ceil((double)plan->seq_len / block);
-    return plan->use_tokamax_splash ? adv_min(blocks, TOKAMAX_PARTIALS) : blocks;
+    if (plan->family.attention != ADV_ATTENTION_IMPL_FLASH || !plan->family.use_fused_bwd) return 0.0;
+    int block = plan->family.blocks[0].block_kv_dkv > 0 ? plan->family.blocks[0].block_kv_dkv : DEFAULT_BLOCK;
+    double blocks = ceil((double)plan->family.seq_len / block);
+    return plan->family.use_tokamax_splash ? adv_min(blocks, TOKAMAX_PARTIALS) : blocks;
 }
 
 static double ring_steps_unrolled(const struct adv_cost *cost)
 {
     if (!adv_plan_circulates_keys(cost->plan)) return 1;
-    const int steps = cost->plan->ring_scan_unroll;
+    const int steps = cost->plan->family.ring_scan_unroll;
     return steps == 0 ? cost->cp_ring : adv_min(steps, cost->cp_ring);
 }
 
@@ -95,15 +96,15 @@ static double routed_bytes(const struct adv_cost *cost, const struct adv_layer *
     if (layer->experts == 0) return 0.0;
     double rows = cost->tokens * layer->experts_per_token * adv_memory_routed_growth(cost, layer);
     double emb = (double)cost->model->emb_dim, width = (double)layer->moe_mlp_dim;
-    if (plan->moe != ADV_MOE_DENSE) {
+    if (plan->family.moe != ADV_MOE_DENSE) {
         double meet = (double)cost->width_shards * cost->tp;
         return activation_bytes * rows * meet *
                (k->routed_emb_tensors * emb + k->routed_width_tensors * width / meet);
     }
-    if (plan->capacity_factor <= 0.0) rows = cost->tokens * layer->experts;
+    if (plan->family.capacity_factor <= 0.0) rows = cost->tokens * layer->experts;
     double slots_per_token =
-        plan->capacity_factor > 0.0 ? layer->experts_per_token * plan->capacity_factor : 0.0;
-    double sequence = (double)plan->seq_len; /* each token has a mask over the slots of its sequence */
+        plan->family.capacity_factor > 0.0 ? layer->experts_per_token * plan->family.capacity_factor : 0.0;
+    double sequence = (double)plan->family.seq_len; /* each token has a mask over the slots of its sequence */
     double mask = k->slot_mask_tensors * cost->tokens * slots_per_token * sequence;
     if (slots_per_token > 0.0) rows = cost->tokens * slots_per_token;
     return activation_bytes *
@@ -131,14 +132,14 @@ static double weights_bytes(const struct adv_cost *cost, struct adv_layer_params
             (adv_memory_windowed(cost) ? k->layer_weights_copies : k->gathered_layer_weights_copies) * dense;
     if (cost->expert_group.devices > 1)
         copies += k->expert_weights_copies * params.routed_experts / (cost->ep * wide);
-    return adv_format_bytes(cost->plan->dtype) * copies;
+    return adv_format_bytes(cost->plan->family.dtype) * copies;
 }
 
 struct adv_working adv_memory_layer_working(const struct adv_cost *cost, const struct adv_layer *layer,
                                             struct adv_layer_params params)
 {
     const struct adv_constants *k = cost->constants;
-    double block = cost->plan->scan_layers ? layer->scan_block : 1.0;
+    double block = cost->plan->family.scan_layers ? layer->scan_block : 1.0;
     double layers = 1.0 + k->block_layers_frac * (block - 1.0);
     struct moments moments = moments_of(cost, layer);
     double routed = routed_bytes(cost, layer);

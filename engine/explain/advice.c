@@ -193,7 +193,7 @@ void adv_advice_find(const struct adv_estimate_input *input, const struct adv_es
         review.request->model = *input->model;
         review.request->cluster = *input->cluster;
         review.request->workload.base = *input->plan;
-        review.request->workload.seq_len = input->plan->seq_len;
+        review.request->workload.seq_len = input->plan->family.seq_len;
         review_memory(&review);
         review_loss_peak(&review);
         for (int i = 0; adv_advice_time_rules[i]; i++) adv_advice_time_rules[i](&review);

@@ -32,7 +32,7 @@ static const struct adv_chip *chip_of(const struct adv_review *review)
 
 static bool is_flash(const struct adv_review *review)
 {
-    return review->plan->attention == ADV_ATTENTION_IMPL_FLASH;
+    return review->plan->family.attention == ADV_ATTENTION_IMPL_FLASH;
 }
 
 static bool tuned(struct adv_review *review, struct adv_plan *plan)
@@ -57,7 +57,7 @@ static void worst_block(const struct adv_review *review, const struct adv_plan *
         int was = 0;
         if (adv_keys[i].tries != ADV_TRIES_UP_TO_SEQ) continue;
         memcpy(&was, (const char *)&changed + at, sizeof was);
-        for (int local = 0; local < 2; local++, at += sizeof changed.blocks[0])
+        for (int local = 0; local < 2; local++, at += sizeof changed.family.blocks[0])
             memcpy((char *)&changed + at, (const char *)best + at, sizeof was);
         if (!adv_review_try(review, &changed, &estimate)) continue;
         double gain = 1 - adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &estimate) / now;
@@ -80,13 +80,15 @@ static void name_tiles(const struct adv_plan *plan, const struct adv_plan *chang
                        size_t text_bytes)
 {
     static const char *const names[2][2] = {{"forward", "backward"}, {"local forward", "local backward"}};
-    bool layouts = plan->q_layout != changed->q_layout || plan->k_layout != changed->k_layout ||
-                   plan->v_layout != changed->v_layout;
+    bool layouts = plan->family.q_layout != changed->family.q_layout ||
+                   plan->family.k_layout != changed->family.k_layout ||
+                   plan->family.v_layout != changed->family.v_layout;
     (void)snprintf(text, text_bytes, "%s", layouts ? "other layouts" : "");
     for (int local = 0; local < 2; local++) {
-        const struct adv_splash_blocks *now = &plan->blocks[local], *best = &changed->blocks[local];
-        bool follows = local && memcmp(&plan->blocks[0], now, sizeof *now) == 0 &&
-                       memcmp(&changed->blocks[0], best, sizeof *best) == 0;
+        const struct adv_splash_blocks *now = &plan->family.blocks[local],
+                                       *best = &changed->family.blocks[local];
+        bool follows = local && memcmp(&plan->family.blocks[0], now, sizeof *now) == 0 &&
+                       memcmp(&changed->family.blocks[0], best, sizeof *best) == 0;
         if (follows) break; /* said already */
         append_tiles(text, text_bytes, names[local][0],
                      (int[3]){now->block_q, now->block_kv, now->block_kv_compute},
@@ -103,7 +105,7 @@ static void attention_tiles(struct adv_review *review)
     struct adv_estimate estimate;
     char tiles[ADV_LIMIT_DETAIL * 3 / 4], worst[ADV_LIMIT_NAME];
     if (review->searched || !is_flash(review) || !tuned(review, &changed)) return;
-    memcpy(changed.gmm_blocks, review->plan->gmm_blocks, sizeof changed.gmm_blocks);
+    memcpy(changed.family.gmm_blocks, review->plan->family.gmm_blocks, sizeof changed.family.gmm_blocks);
     if (!adv_review_try(review, &changed, &estimate) ||
         adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &estimate) >
             (1 - plain_gain_frac) * adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, review->estimate))
@@ -122,25 +124,26 @@ static void expert_tiles(struct adv_review *review)
     struct adv_plan changed = *review->plan;
     if (review->searched || !adv_model_has_experts(model_of(review)) || !tuned(review, &changed)) return;
     struct adv_plan only = *review->plan;
-    memcpy(only.gmm_blocks, changed.gmm_blocks, sizeof only.gmm_blocks);
+    memcpy(only.family.gmm_blocks, changed.family.gmm_blocks, sizeof only.family.gmm_blocks);
     (void)adv_review_offer(review, ADV_SEVERITY_WARNING, "expert_tiles", &only, plain_gain_frac,
                            "grouped-matmul tiles are far from the best under this VMEM limit");
 }
 
 static void fused_backward(struct adv_review *review)
 {
-    if (!is_flash(review) || review->plan->use_fused_bwd || review->plan->use_tokamax_splash) return;
+    if (!is_flash(review) || review->plan->family.use_fused_bwd || review->plan->family.use_tokamax_splash)
+        return;
     struct adv_plan changed = *review->plan;
-    changed.use_fused_bwd = true;
+    changed.family.use_fused_bwd = true;
     (void)adv_review_offer(review, ADV_SEVERITY_WARNING, "fused_backward", &changed, small_gain_frac,
                            "the attention backward pass runs as two kernels and computes the scores twice");
 }
 
 static void tokamax_gmm(struct adv_review *review)
 {
-    if (!adv_model_has_experts(model_of(review)) || review->plan->moe != ADV_MOE_MEGABLOX) return;
+    if (!adv_model_has_experts(model_of(review)) || review->plan->family.moe != ADV_MOE_MEGABLOX) return;
     struct adv_plan changed = *review->plan;
-    changed.moe = ADV_MOE_TOKAMAX;
+    changed.family.moe = ADV_MOE_TOKAMAX;
     (void)adv_review_offer(review, ADV_SEVERITY_INFO, "tokamax_gmm", &changed, plain_gain_frac,
                            "Tokamax's grouped matmul picks better tiles than the configured ones");
 }
@@ -148,8 +151,8 @@ static void tokamax_gmm(struct adv_review *review)
 static void ragged_dot(struct adv_review *review)
 {
     struct adv_plan changed = *review->plan;
-    if (!adv_model_has_experts(model_of(review)) || changed.moe != ADV_MOE_RAGGED_DOT) return;
-    changed.moe = ADV_MOE_MEGABLOX;
+    if (!adv_model_has_experts(model_of(review)) || changed.family.moe != ADV_MOE_RAGGED_DOT) return;
+    changed.family.moe = ADV_MOE_MEGABLOX;
     if (!tuned(review, &changed)) return;
     (void)adv_review_offer(review, ADV_SEVERITY_WARNING, "ragged_dot", &changed, plain_gain_frac,
                            "XLA's own grouped matmul is slower than the megablox kernel with tuned tiles");
@@ -241,14 +244,15 @@ static void better_remat(struct adv_review *review)
 static bool to_fsdp(const struct adv_review *review, enum adv_axis axis, struct adv_plan *changed)
 {
     *changed = *review->plan;
-    if (changed->ici[axis] == 1) return false;
-    changed->ici[ADV_AXIS_FSDP] *= changed->ici[axis];
-    changed->ici[axis] = 1;
-    if (axis == ADV_AXIS_CONTEXT && changed->cp_strategy != ADV_CP_ALL_GATHER)
-        changed->cp_strategy = ADV_CP_ALL_GATHER;
+    if (changed->family.ici[axis] == 1) return false;
+    changed->family.ici[ADV_AXIS_FSDP] *= changed->family.ici[axis];
+    changed->family.ici[axis] = 1;
+    if (axis == ADV_AXIS_CONTEXT && changed->family.cp_strategy != ADV_CP_ALL_GATHER)
+        changed->family.cp_strategy = ADV_CP_ALL_GATHER;
     if (axis == ADV_AXIS_EXPERT)
-        changed->use_ring_of_experts = changed->use_ragged_sort = changed->use_random_routing = false;
-    if (axis == ADV_AXIS_EXPERT) changed->ragged_buffer_factor = -1;
+        changed->family.use_ring_of_experts = changed->family.use_ragged_sort =
+            changed->family.use_random_routing = false;
+    if (axis == ADV_AXIS_EXPERT) changed->family.ragged_buffer_factor = -1;
     return true;
 }
 
@@ -263,14 +267,15 @@ static int64_t widest_mlp(const struct adv_model *model)
 static void tensor_parallelism(struct adv_review *review)
 {
     struct adv_plan changed;
-    int degree = review->plan->ici[ADV_AXIS_TENSOR];
+    int degree = review->plan->family.ici[ADV_AXIS_TENSOR];
     if (!to_fsdp(review, ADV_AXIS_TENSOR, &changed)) return;
     int64_t width = widest_mlp(model_of(review));
     (void)adv_review_offer(review, ADV_SEVERITY_WARNING, "tensor_parallelism", &changed, small_gain_frac,
                            "tensor=%d leaves %lld columns a device (%.0f hide its collectives on one torus "
                            "axis when nothing else does); fsdp=%d instead",
                            degree, (long long)(width / degree),
-                           adv_roofline_ici_intensity(chip_of(review), 1, false), changed.ici[ADV_AXIS_FSDP]);
+                           adv_roofline_ici_intensity(chip_of(review), 1, false),
+                           changed.family.ici[ADV_AXIS_FSDP]);
 }
 
 static void other_axes(struct adv_review *review)
@@ -287,22 +292,23 @@ static void other_axes(struct adv_review *review)
         if (!to_fsdp(review, axes[i].axis, &changed)) continue;
         (void)adv_review_offer(review, ADV_SEVERITY_WARNING, axes[i].code, &changed, small_gain_frac,
                                "%s=%d costs more than it brings; fsdp=%d instead", adv_axis_key(axes[i].axis),
-                               review->plan->ici[axes[i].axis], changed.ici[ADV_AXIS_FSDP]);
+                               review->plan->family.ici[axes[i].axis], changed.family.ici[ADV_AXIS_FSDP]);
     }
 }
 
 static void accumulation(struct adv_review *review)
 {
-    int steps = review->plan->gradient_accumulation_steps;
+    int steps = review->plan->family.gradient_accumulation_steps;
     struct adv_plan changed = *review->plan;
     for (int factor = steps; factor > 1; factor--) {
         if (steps % factor != 0) continue;
-        changed.gradient_accumulation_steps = steps / factor;
-        changed.per_device_batch_size = review->plan->per_device_batch_size * factor;
+        changed.family.gradient_accumulation_steps = steps / factor;
+        changed.family.per_device_batch_size = review->plan->family.per_device_batch_size * factor;
         if (adv_review_offer(review, ADV_SEVERITY_INFO, "gradient_accumulation", &changed, plain_gain_frac,
                              "weights are gathered %d times a step; per_device_batch_size %g fits with %d "
                              "accumulation steps",
-                             steps, changed.per_device_batch_size, changed.gradient_accumulation_steps))
+                             steps, changed.family.per_device_batch_size,
+                             changed.family.gradient_accumulation_steps))
             return;
     }
 }
@@ -310,12 +316,12 @@ static void accumulation(struct adv_review *review)
 static void number_formats(struct adv_review *review)
 {
     const struct adv_chip *chip = chip_of(review);
-    enum adv_quantization format = review->plan->quantization;
+    enum adv_quantization format = review->plan->family.quantization;
     struct adv_plan changed = *review->plan;
     bool fp8 = format == ADV_QUANT_FP8 || format == ADV_QUANT_FP8_FULL;
     if (!adv_quantization_pays(format, chip)) {
-        changed.quantization = ADV_QUANT_NONE;
-        changed.use_qwix = changed.quantization_static = false;
+        changed.family.quantization = ADV_QUANT_NONE;
+        changed.family.use_qwix = changed.family.quantization_static = false;
         if (!adv_review_offer(review, ADV_SEVERITY_WARNING, "quantization_not_native", &changed, -1,
                               "%s has no native %s matmuls, so quantising only adds work", chip->title,
                               fp8 ? "fp8" : "int8"))
@@ -326,11 +332,11 @@ static void number_formats(struct adv_review *review)
     bool has_fp8 = adv_quantization_pays(ADV_QUANT_FP8_FULL, chip),
          has_int8 = adv_quantization_pays(ADV_QUANT_INT8, chip);
     if (!has_fp8 && !has_int8) return;
-    changed.quantization = has_fp8 ? ADV_QUANT_FP8_FULL : ADV_QUANT_INT8;
-    changed.use_qwix = true;
+    changed.family.quantization = has_fp8 ? ADV_QUANT_FP8_FULL : ADV_QUANT_INT8;
+    changed.family.use_qwix = true;
     (void)adv_review_offer(review, ADV_SEVERITY_INFO, "native_quantization", &changed, plain_gain_frac,
                            "%s matmuls are native to this chip; they change the numerics",
-                           adv_quantization_name(changed.quantization));
+                           adv_quantization_name(changed.family.quantization));
 }
 
 static void head_size(struct adv_review *review)
@@ -350,17 +356,17 @@ static void head_size(struct adv_review *review)
 
 static void long_context(struct adv_review *review)
 {
-    if (!is_flash(review) || review->plan->seq_len < LONG_SEQUENCE) return;
+    if (!is_flash(review) || review->plan->family.seq_len < LONG_SEQUENCE) return;
     struct adv_plan changed = *review->plan;
-    if (review->plan->max_logit_estimate <= 0) {
-        changed.max_logit_estimate = 30;
+    if (review->plan->family.max_logit_estimate <= 0) {
+        changed.family.max_logit_estimate = 30;
         (void)adv_review_offer(
             review, ADV_SEVERITY_INFO, "max_logit_estimate", &changed, small_gain_frac,
             "a constant maximum spares the running one; safe only while attention logits stay below it");
     }
     changed = *review->plan;
-    if (review->plan->dq_reduction_steps == 0) {
-        changed.dq_reduction_steps = 3;
+    if (review->plan->family.dq_reduction_steps == 0) {
+        changed.family.dq_reduction_steps = 3;
         (void)adv_review_offer(review, ADV_SEVERITY_INFO, "dq_reduction_steps", &changed, small_gain_frac,
                                "query gradients are reduced from one partial result per key block");
     }
@@ -370,18 +376,20 @@ static void context_strategy(struct adv_review *review)
 {
     if (adv_plan_degree(review->plan, ADV_AXIS_CONTEXT) == 1) return;
     struct adv_plan changed = *review->plan;
-    if (!changed.cp_load_balance && changed.cp_strategy != ADV_CP_ULYSSES) {
-        changed.cp_load_balance = true;
+    if (!changed.family.cp_load_balance && changed.family.cp_strategy != ADV_CP_ULYSSES) {
+        changed.family.cp_load_balance = true;
         (void)adv_review_offer(review, ADV_SEVERITY_WARNING, "context_load_balance", &changed,
                                small_gain_frac,
                                "without load balancing the last context shard has most of the causal work");
     }
     static const enum adv_cp_strategy strategies[] = {ADV_CP_ALL_GATHER, ADV_CP_RING, ADV_CP_ULYSSES};
     for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
-        if (review->plan->cp_strategy == strategies[i] || review->plan->cp_strategy == ADV_CP_USP) continue;
+        if (review->plan->family.cp_strategy == strategies[i] ||
+            review->plan->family.cp_strategy == ADV_CP_USP)
+            continue;
         changed = *review->plan;
-        changed.cp_strategy = strategies[i];
-        changed.cp_load_balance = strategies[i] != ADV_CP_ULYSSES;
+        changed.family.cp_strategy = strategies[i];
+        changed.family.cp_load_balance = strategies[i] != ADV_CP_ULYSSES;
         (void)adv_review_offer(review, ADV_SEVERITY_INFO, "context_strategy", &changed, plain_gain_frac,
                                "context_parallel_strategy=%s suits this shape better",
                                adv_cp_strategy_name(strategies[i]));
@@ -391,13 +399,13 @@ static void context_strategy(struct adv_review *review)
 static void small_switches(struct adv_review *review)
 {
     struct adv_plan changed = *review->plan;
-    if (adv_model_has_experts(model_of(review)) && changed.float32_weight_sum) {
-        changed.float32_weight_sum = false;
+    if (adv_model_has_experts(model_of(review)) && changed.family.float32_weight_sum) {
+        changed.family.float32_weight_sum = false;
         (void)adv_review_offer(review, ADV_SEVERITY_INFO, "float32_weight_sum", &changed, small_gain_frac,
                                "expert outputs are summed in float32; bfloat16 halves that traffic");
     }
     changed = *review->plan;
-    changed.use_iota_embed = true;
+    changed.family.use_iota_embed = true;
     (void)adv_review_offer(
         review, ADV_SEVERITY_INFO, "iota_embed", &changed, small_gain_frac,
         "embedding by gather and scatter-add is slower than a one-hot matmul for this vocabulary");

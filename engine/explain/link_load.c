@@ -114,19 +114,19 @@ static void add_experts(struct adv_link_loads *loads, const struct adv_cost *cos
 {
     if (layer->experts == 0 || cost->ep <= 1) return;
     const struct adv_plan *plan = cost->plan;
-    const bool dense = plan->moe == ADV_MOE_DENSE, slots = dense && plan->capacity_factor > 0.0;
+    const bool dense = plan->family.moe == ADV_MOE_DENSE, slots = dense && plan->family.capacity_factor > 0.0;
     const double token_bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens;
     const bool kept =
         adv_remat_keeps(plan, ADV_TENSOR_MOE_MLPWO) && adv_remat_keeps(plan, ADV_TENSOR_MOE_MLPWI_0);
     const double exchanges = slots ? 5.0 : kept ? 4.0 : 6.0;
     const char *term = "expert_collectives";
-    if (!slots && (plan->use_ring_of_experts || dense))
+    if (!slots && (plan->family.use_ring_of_experts || dense))
         add_exchange(loads, cost, &cost->ep_group, term, ADV_COLLECTIVE_ALL_GATHER,
                      times * exchanges * token_bytes * cost->ep);
     else
         add_exchange(loads, cost, &cost->ep_group, term, ADV_COLLECTIVE_ALL_TO_ALL,
                      times * exchanges * token_bytes * layer->experts_per_token *
-                         (slots ? plan->capacity_factor : 1.0));
+                         (slots ? plan->family.capacity_factor : 1.0));
 }
 
 static void add_context(struct adv_link_loads *loads, const struct adv_cost *cost,

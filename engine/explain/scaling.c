@@ -49,10 +49,10 @@ static const char *at_slices(const struct study *study, double value, struct adv
 {
     const struct adv_cluster *given = study->input->cluster;
     struct adv_plan plan = *study->input->plan;
-    const double across = plan.dcn[ADV_AXIS_DATA] * value / given->slices;
+    const double across = plan.family.dcn[ADV_AXIS_DATA] * value / given->slices;
     if (across < 1.0 || across != floor(across)) return "dcn-parallelism";
     if (!rebuild(study, given->dims, (int)value)) return "slices";
-    plan.dcn[ADV_AXIS_DATA] = (int)across;
+    plan.family.dcn[ADV_AXIS_DATA] = (int)across;
     return price(study, &plan, &point->estimate);
 }
 
@@ -66,25 +66,25 @@ static const char *at_shape(const struct study *study, const char *shape, struct
         !rebuild(study, dims, given->slices))
         return "topology";
     point->value = study->cluster->chips_per_slice;
-    const double fsdp = plan.ici[ADV_AXIS_FSDP] * point->value / given->chips_per_slice;
+    const double fsdp = plan.family.ici[ADV_AXIS_FSDP] * point->value / given->chips_per_slice;
     if (fsdp < 1.0 || fsdp != floor(fsdp)) return "mesh-size";
-    plan.ici[ADV_AXIS_FSDP] = (int)fsdp;
-    plan.custom_mesh = ADV_CUSTOM_MESH_NONE;
+    plan.family.ici[ADV_AXIS_FSDP] = (int)fsdp;
+    plan.family.custom_mesh = ADV_CUSTOM_MESH_NONE;
     return price(study, &plan, &point->estimate);
 }
 
 static const char *at_sequence(const struct study *study, double value, struct adv_scaling_point *point)
 {
     struct adv_plan plan = *study->input->plan;
-    plan.per_device_batch_size *= (double)plan.seq_len / value;
-    plan.seq_len = (int64_t)value;
+    plan.family.per_device_batch_size *= (double)plan.family.seq_len / value;
+    plan.family.seq_len = (int64_t)value;
     return price(study, &plan, &point->estimate);
 }
 
 static const char *at_batch(const struct study *study, double value, struct adv_scaling_point *point)
 {
     struct adv_plan plan = *study->input->plan;
-    plan.per_device_batch_size = value;
+    plan.family.per_device_batch_size = value;
     return price(study, &plan, &point->estimate);
 }
 
@@ -138,7 +138,7 @@ adv_code adv_scaling_find(const struct adv_estimate_input *input, const char *co
     memset(scaling, 0, sizeof *scaling);
     find_doublings(&study, ADV_SCALE_SLICES, input->cluster->slices, at_slices, scaling);
     find_shapes(&study, scaling);
-    find_doublings(&study, ADV_SCALE_SEQ_LEN, (double)input->plan->seq_len, at_sequence, scaling);
-    find_doublings(&study, ADV_SCALE_BATCH, input->plan->per_device_batch_size, at_batch, scaling);
+    find_doublings(&study, ADV_SCALE_SEQ_LEN, (double)input->plan->family.seq_len, at_sequence, scaling);
+    find_doublings(&study, ADV_SCALE_BATCH, input->plan->family.per_device_batch_size, at_batch, scaling);
     return adv_budget_over(budget) ? adv_budget_refuse(err) : ADV_OK;
 }

@@ -92,13 +92,13 @@ static const char *try_plan(struct study *study, const struct adv_plan *plan, st
 static const char *at_batch(struct study *study, double batch, struct adv_estimate *out)
 {
     struct adv_plan plan = *study->plan;
-    plan.per_device_batch_size = batch;
+    plan.family.per_device_batch_size = batch;
     return try_plan(study, &plan, out);
 }
 
 static void find_batch_steps(struct study *study, struct adv_sensitivities *found)
 {
-    double batch = study->plan->per_device_batch_size;
+    double batch = study->plan->family.per_device_batch_size;
     const double sizes[2] = {smaller_batch(batch), larger_batch(batch)};
     for (int i = 0; i < 2; i++) {
         found->batch[i].per_device_batch_size = sizes[i];
@@ -169,7 +169,7 @@ static void fsdp_sentence(const struct adv_break_even *row, char *text, size_t b
 
 static void find_fsdp(struct study *study, struct adv_break_even *row)
 {
-    double batch = study->plan->per_device_batch_size;
+    double batch = study->plan->family.per_device_batch_size;
     row->name = "fsdp_hidden_per_device_batch";
     row->value = (double)NAN;
     row->low = row->high = batch;
@@ -217,11 +217,11 @@ static struct probe dcn_probe(struct study *study, int slices, bool keeps_global
     cluster->slices = slices;
     cluster->devices = cluster->devices_per_slice * slices;
     cluster->hosts = study->cluster->hosts / study->cluster->slices * slices;
-    plan.dcn[ADV_AXIS_DATA] *= growth;
+    plan.family.dcn[ADV_AXIS_DATA] *= growth;
     if (keeps_global_batch) { /* fewer accumulation steps first, then fewer sequences per device */
-        int fewer = (int)adv_gcd(plan.gradient_accumulation_steps, growth);
-        plan.gradient_accumulation_steps /= fewer;
-        plan.per_device_batch_size /= (double)growth / fewer;
+        int fewer = (int)adv_gcd(plan.family.gradient_accumulation_steps, growth);
+        plan.family.gradient_accumulation_steps /= fewer;
+        plan.family.per_device_batch_size /= (double)growth / fewer;
     }
     adv_choices_finish(&plan);
     probe.legal = try_plan(study, &plan, &at) == NULL;

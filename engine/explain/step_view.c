@@ -103,7 +103,7 @@ static struct spread merge_spread(const struct adv_cost *cost, const struct adv_
 static struct spread expert_spread(const struct adv_cost *cost, const struct adv_layer_trace *layer)
 {
     const struct adv_slot *slot = &layer->slots[ADV_TERM_EXPERT];
-    if (cost->plan->moe == ADV_MOE_DENSE && cost->plan->capacity_factor > 0.0)
+    if (cost->plan->family.moe == ADV_MOE_DENSE && cost->plan->family.capacity_factor > 0.0)
         return by_counts(slot, 2.0, 1.0, 2.0);
     return by_counts(slot, 1.0, again_unless(cost->plan, ADV_TENSOR_MOE_MLPWO, ADV_TENSOR_MOE_MLPWI_0), 1.0);
 }

@@ -189,12 +189,12 @@ static void mesh_text(const struct adv_plan *plan, char *text, size_t text_bytes
 {
     text[0] = '\0';
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        if (plan->ici[i] > 1)
+        if (plan->family.ici[i] > 1)
             append(text, text_bytes, "%s%s=%d", text[0] ? " x " : "", adv_axis_key((enum adv_axis)i),
-                   plan->ici[i]);
-        if (plan->dcn[i] > 1)
+                   plan->family.ici[i]);
+        if (plan->family.dcn[i] > 1)
             append(text, text_bytes, "%sdcn %s=%d", text[0] ? " x " : "", adv_axis_key((enum adv_axis)i),
-                   plan->dcn[i]);
+                   plan->family.dcn[i]);
     }
 }
 
@@ -219,28 +219,30 @@ static void plan_text(const struct adv_plan *plan, const struct adv_plan *beside
 {
     mesh_text(plan, text, text_bytes);
     if (!adv_rank_same_mesh(plan, beside)) return;
-    int steps = plan->gradient_accumulation_steps;
-    if (steps != beside->gradient_accumulation_steps && steps > 1)
-        append(text, text_bytes, ", per_device_batch_size=%g in %d steps", plan->per_device_batch_size,
+    int steps = plan->family.gradient_accumulation_steps;
+    if (steps != beside->family.gradient_accumulation_steps && steps > 1)
+        append(text, text_bytes, ", per_device_batch_size=%g in %d steps", plan->family.per_device_batch_size,
                steps);
-    else if (steps != beside->gradient_accumulation_steps)
-        append(text, text_bytes, ", per_device_batch_size=%g at once", plan->per_device_batch_size);
-    else if (plan->cp_strategy != beside->cp_strategy)
-        append(text, text_bytes, ", %s", adv_cp_strategy_name(plan->cp_strategy));
-    else if (plan->quantization != beside->quantization)
+    else if (steps != beside->family.gradient_accumulation_steps)
+        append(text, text_bytes, ", per_device_batch_size=%g at once", plan->family.per_device_batch_size);
+    else if (plan->family.cp_strategy != beside->family.cp_strategy)
+        append(text, text_bytes, ", %s", adv_cp_strategy_name(plan->family.cp_strategy));
+    else if (plan->family.quantization != beside->family.quantization)
         append(text, text_bytes, ", %s",
-               plan->quantization == ADV_QUANT_NONE ? "not quantised"
-                                                    : adv_quantization_name(plan->quantization));
-    else if (plan->use_ring_of_experts != beside->use_ring_of_experts)
+               plan->family.quantization == ADV_QUANT_NONE
+                   ? "not quantised"
+                   : adv_quantization_name(plan->family.quantization));
+    else if (plan->family.use_ring_of_experts != beside->family.use_ring_of_experts)
         append(text, text_bytes, ", %s",
-               plan->use_ring_of_experts ? "ring of experts" : "experts by all-to-all");
-    else if (plan->two_stage_gather != beside->two_stage_gather)
-        append(text, text_bytes, ", %s", plan->two_stage_gather ? "gathers in two stages" : "one gather");
-    else if (plan->pipeline_microbatches != beside->pipeline_microbatches)
-        append(text, text_bytes, ", %d microbatches", plan->pipeline_microbatches);
-    else if (plan->layers_per_stage != beside->layers_per_stage)
-        append(text, text_bytes, ", %d layer%s a stage", plan->layers_per_stage,
-               plan->layers_per_stage == 1 ? "" : "s");
+               plan->family.use_ring_of_experts ? "ring of experts" : "experts by all-to-all");
+    else if (plan->family.two_stage_gather != beside->family.two_stage_gather)
+        append(text, text_bytes, ", %s",
+               plan->family.two_stage_gather ? "gathers in two stages" : "one gather");
+    else if (plan->family.pipeline_microbatches != beside->family.pipeline_microbatches)
+        append(text, text_bytes, ", %d microbatches", plan->family.pipeline_microbatches);
+    else if (plan->family.layers_per_stage != beside->family.layers_per_stage)
+        append(text, text_bytes, ", %d layer%s a stage", plan->family.layers_per_stage,
+               plan->family.layers_per_stage == 1 ? "" : "s");
     else if (memcmp(plan->placements, beside->placements, sizeof plan->placements) != 0)
         append(text, text_bytes, ", other tensors kept");
     else
@@ -345,8 +347,9 @@ static void axis_reason(const struct account *account, enum adv_axis axis, int d
         expert_mlp = adv_max_i(expert_mlp, model->layers[i].moe_mlp_dim);
         mlp = adv_max_i(mlp, adv_max_i(model->layers[i].mlp_dim, model->layers[i].moe_mlp_dim));
     }
-    double context = adv_roofline_context_intensity((double)account->candidate->plan.seq_len, first->q_heads,
-                                                    first->kv_heads > 0 ? first->kv_heads : 1, degree);
+    double context =
+        adv_roofline_context_intensity((double)account->candidate->plan.family.seq_len, first->q_heads,
+                                       first->kv_heads > 0 ? first->kv_heads : 1, degree);
     double all_to_all = adv_roofline_min_expert_mlp_dim(chip, degree, false);
     text[0] = '\0';
     if (axis == ADV_AXIS_TENSOR && (double)(mlp / degree) < one_axis)
@@ -367,16 +370,16 @@ static void other_families(struct account *account)
     const struct adv_plan *plan = &account->candidate->plan;
     for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
         struct adv_plan other = *plan;
-        if (plan->ici[axes[i]] > 1 || plan->ici[ADV_AXIS_FSDP] % 2 != 0) continue;
+        if (plan->family.ici[axes[i]] > 1 || plan->family.ici[ADV_AXIS_FSDP] % 2 != 0) continue;
         if (axes[i] == ADV_AXIS_EXPERT && !adv_model_has_experts(&account->request->model)) continue;
-        other.ici[axes[i]] = 2;
-        other.ici[ADV_AXIS_FSDP] /= 2;
+        other.family.ici[axes[i]] = 2;
+        other.family.ici[ADV_AXIS_FSDP] /= 2;
         struct adv_ledger ledger;
         struct adv_estimate estimate;
         if (adv_plan_broken_rule(&other, &account->request->model, &account->request->cluster)) continue;
         bool placed = ledger_of(account, &other, &estimate, &ledger);
         if (!placed) {
-            other.allow_split_physical_axes = true;
+            other.family.allow_split_physical_axes = true;
             placed = ledger_of(account, &other, &estimate, &ledger);
         }
         if (!placed) continue;
@@ -386,7 +389,7 @@ static void other_families(struct account *account)
         axis_reason(account, axes[i], 2, reason, sizeof reason);
         bool fits = adv_rank_fits(&estimate, 1);
         say(account->why, "%s=2 with fsdp=%d instead: %+.3f s (%s%s)%s.", adv_axis_key(axes[i]),
-            other.ici[ADV_AXIS_FSDP], slower_s, moves, slower_s > 0 ? reason : "",
+            other.family.ici[ADV_AXIS_FSDP], slower_s, moves, slower_s > 0 ? reason : "",
             fits ? "" : ", and it does not fit");
     }
 }

@@ -25,7 +25,7 @@ static bool in_mesh(int axis)
 
 static int axis_size(const struct adv_plan *plan, int axis)
 {
-    return in_mesh(axis) ? plan->ici[axis] : 1;
+    return in_mesh(axis) ? plan->family.ici[axis] : 1;
 }
 
 static void start_placing(const struct adv_cluster *cluster, struct placing *placing)
@@ -152,10 +152,10 @@ static bool place_all(const struct adv_cluster *cluster, const struct adv_plan *
 static bool place_by_hand(const struct adv_cluster *cluster, const struct adv_plan *plan,
                           struct placing *placing)
 {
-    if (plan->custom_mesh == ADV_CUSTOM_MESH_NONE ||
-        (!plan->allow_split_physical_axes && cluster->slices == 1))
+    if (plan->family.custom_mesh == ADV_CUSTOM_MESH_NONE ||
+        (!plan->family.allow_split_physical_axes && cluster->slices == 1))
         return false;
-    const int block[ADV_PHYSICAL_COUNT] = {2, plan->custom_mesh == ADV_CUSTOM_MESH_64X4 ? 2 : 4, 1, 1};
+    const int block[ADV_PHYSICAL_COUNT] = {2, plan->family.custom_mesh == ADV_CUSTOM_MESH_64X4 ? 2 : 4, 1, 1};
     const int ring = block[0] * block[1];
     int first = -1, second = -1, others = 0;
     for (int axis = 0; axis < ADV_AXIS_COUNT; axis++) {

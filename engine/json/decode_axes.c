@@ -57,7 +57,7 @@ static void name_pinned_axes(const struct adv_advise_request *request, char *tex
     for (int i = 0; i < ADV_AXIS_COUNT && used < text_bytes; i++) {
         if (!request->axis_pinned[i]) continue;
         int wrote = snprintf(text + used, text_bytes - used, "%s%s %d", used ? " x " : "",
-                             adv_axis_key((enum adv_axis)i), request->workload.base.ici[i]);
+                             adv_axis_key((enum adv_axis)i), request->workload.base.family.ici[i]);
         if (wrote > 0) used += (size_t)wrote;
     }
 }
@@ -65,7 +65,7 @@ static void name_pinned_axes(const struct adv_advise_request *request, char *tex
 /* The first pin that alone can be put right, and its nearest degrees. */
 static void suggest_degree(const struct adv_advise_request *request, char *hint, size_t hint_bytes)
 {
-    const int *ici = request->workload.base.ici;
+    const int *ici = request->workload.base.family.ici;
     int devices = request->cluster.devices_per_slice;
     (void)snprintf(hint, hint_bytes, "the pinned ici axes must multiply to a divisor of the slice's devices");
     for (int i = ADV_AXIS_COUNT - 1; i >= 0; i--) {
@@ -87,9 +87,9 @@ void adv_decode_check_pinned_axes(struct adv_advise_request *request, adv_err *e
     int free_axes = 0;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
         if (request->axis_pinned[i])
-            product *= request->workload.base.ici[i];
+            product *= request->workload.base.family.ici[i];
         else
-            request->workload.base.ici[i] = 1;
+            request->workload.base.family.ici[i] = 1;
         free_axes += !request->axis_pinned[i] && request->axis_allowed[i];
     }
     int devices = request->cluster.devices_per_slice;

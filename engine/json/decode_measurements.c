@@ -10,7 +10,7 @@
 static const char *format_name(const struct adv_plan *plan)
 {
     static const char *const names[] = {"bf16", "int8", "fp8", "fp8"};
-    return names[plan->quantization];
+    return names[plan->family.quantization];
 }
 
 enum { INDEX_DIGITS = 12 }; /* room for "/<index>" and the end in a pointer */
@@ -154,8 +154,8 @@ static void decode_request(const struct row_reader *reader, const json_t *json, 
     (void)snprintf(row->family, sizeof row->family, "%s", request->model.name);
     (void)snprintf(row->format, sizeof row->format, "%s", format_name(&request->plan));
     if (!row->decoded) return;
-    row->decoded = fit_axes(row->plan.ici, ADV_AXIS_FSDP, row->cluster.devices_per_slice) &&
-                   fit_axes(row->plan.dcn, ADV_AXIS_DATA, row->cluster.slices);
+    row->decoded = fit_axes(row->plan.family.ici, ADV_AXIS_FSDP, row->cluster.devices_per_slice) &&
+                   fit_axes(row->plan.family.dcn, ADV_AXIS_DATA, row->cluster.slices);
 }
 
 adv_code adv_measurement_keep_findings(struct adv_measurement *row, size_t index, const adv_err *found,
@@ -187,7 +187,7 @@ static adv_code decode_row(const struct row_reader *reader, const json_t *json, 
         row->measured_step_time_s = measured_s(reader, json);
         const json_t *body = adv_json_object(json, "", "request", ADV_JSON_REQUIRED, reader->err);
         if (body) decode_request(reader, json, body, row);
-        row->plan.software_date = software_year(json);
+        row->plan.family.software_date = software_year(json);
     }
     return adv_measurement_keep_findings(row, index, reader->err, reader->arena);
 }

@@ -425,7 +425,7 @@ static void decode_base(const struct adv_catalog *catalog, const json_t *root, c
  * warning. */
 static void warn_of_format(const json_t *pins, const struct adv_advise_request *request, adv_err *warnings)
 {
-    enum adv_quantization quantization = request->workload.base.quantization;
+    enum adv_quantization quantization = request->workload.base.family.quantization;
     const struct adv_chip *chip = &request->cluster.chip;
     if (adv_quantization_pays(quantization, chip)) return;
     (void)adv_err_add(warnings, ADV_OK,
@@ -577,7 +577,7 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
     json_decref(keys);
     bool is_global = request->workload.global_batch_sequences > 0 || request->workload.tokens_per_step > 0;
     if (request->batch_pinned && !is_global)
-        request->workload.per_device_batch_size = request->workload.base.per_device_batch_size;
+        request->workload.per_device_batch_size = request->workload.base.family.per_device_batch_size;
     if (has_job) adv_decode_check_pinned_axes(request, err);
     decode_baseline(catalog, root, pins, has_job, strict, arena, request, err, warnings);
     json_decref(pins);

@@ -26,7 +26,7 @@ static json_t *row_json(const struct adv_measurement *row)
     adv_encode_set_number(json, "error_frac", row->error_frac);
     adv_encode_set_number(json, "low_s", known ? e->step_time_low_s : (double)NAN);
     adv_encode_set_number(json, "high_s", known ? e->step_time_high_s : (double)NAN);
-    adv_encode_set_number(json, "software_year", row->plan.software_date);
+    adv_encode_set_number(json, "software_year", row->plan.family.software_date);
     adv_encode_set_number(json, "software_age_s", known ? software_age_s(row) : (double)NAN);
     (void)json_object_set_new(json, "fits", known ? json_boolean(e->fit != ADV_FIT_NO) : json_null());
     adv_encode_set_string(json, "fit_verdict", known ? adv_fit_name(e->fit) : NULL);

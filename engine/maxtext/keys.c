@@ -93,7 +93,7 @@ static const struct adv_key_choice policies[] = {
 
 static double says_attention(const struct adv_plan *plan)
 {
-    return plan->attention == ADV_ATTENTION_IMPL_FLASH ? ADV_CHOICE_FLASH : ADV_CHOICE_DOT_PRODUCT;
+    return plan->family.attention == ADV_ATTENTION_IMPL_FLASH ? ADV_CHOICE_FLASH : ADV_CHOICE_DOT_PRODUCT;
 }
 
 static double says_fixed(const struct adv_plan *plan)
@@ -104,22 +104,22 @@ static double says_fixed(const struct adv_plan *plan)
 /* Which grouped matmul runs is a choice of four keys. */
 static double says_tokamax(const struct adv_plan *plan)
 {
-    return plan->moe == ADV_MOE_TOKAMAX || plan->moe == ADV_MOE_GMM_V2;
+    return plan->family.moe == ADV_MOE_TOKAMAX || plan->family.moe == ADV_MOE_GMM_V2;
 }
 
 static double says_gmm_v2(const struct adv_plan *plan)
 {
-    return plan->moe == ADV_MOE_GMM_V2;
+    return plan->family.moe == ADV_MOE_GMM_V2;
 }
 
 static double says_megablox(const struct adv_plan *plan)
 {
-    return plan->moe != ADV_MOE_RAGGED_DOT;
+    return plan->family.moe != ADV_MOE_RAGGED_DOT;
 }
 
 static double says_sparse(const struct adv_plan *plan)
 {
-    return plan->moe != ADV_MOE_DENSE;
+    return plan->family.moe != ADV_MOE_DENSE;
 }
 
 #define USUAL_PLACE(id)                                                                                      \
@@ -170,8 +170,9 @@ static double says_sparse(const struct adv_plan *plan)
         RANGE(1, 1 << 20), .always = ADV_AXIS_##id == (filling), .uncounted = true, GROUP(MESH),             \
         OPENS(ADV_TURN_MESH, DEGREES), __VA_ARGS__                                                           \
     }
-#define ICI(id, key, mesh) DEGREE("ici_" key "_parallelism", ici, id, ADV_AXIS_FSDP, .of = ADV_OF_ALL),
-#define DCN(id, key, mesh) DEGREE("dcn_" key "_parallelism", dcn, id, ADV_AXIS_DATA, .of = ADV_OF_SLICES),
+#define ICI(id, key, mesh) DEGREE("ici_" key "_parallelism", family.ici, id, ADV_AXIS_FSDP, .of = ADV_OF_ALL),
+#define DCN(id, key, mesh)                                                                                   \
+    DEGREE("dcn_" key "_parallelism", family.dcn, id, ADV_AXIS_DATA, .of = ADV_OF_SLICES),
 #define PLACE(id, key)                                                                                       \
     {.name = (key),                                                                                          \
      .holds = ADV_HOLDS_PLACEMENT,                                                                           \
@@ -184,10 +185,10 @@ static double says_sparse(const struct adv_plan *plan)
 /* base.yml: all eight block keys are 512. local_sa_* take the global value where unset. */
 #define TILE(key, member, ...) INT(key, member, RANGE(1, SMALL_COUNT_MAX), .uncounted = true, __VA_ARGS__)
 #define BLOCK(part, ...)                                                                                     \
-    TILE("sa_block_" #part, blocks[0].block_##part, .usual = 512, GROUP(ATTENTION), __VA_ARGS__)
+    TILE("sa_block_" #part, family.blocks[0].block_##part, .usual = 512, GROUP(ATTENTION), __VA_ARGS__)
 #define LOCAL_BLOCK(part, need)                                                                              \
-    TILE("local_sa_block_" #part, blocks[1].block_##part, .usual = 512, GROUP(ATTENTION),                    \
-         .follows_at = offsetof(struct adv_plan, blocks[0].block_##part), .of = ADV_OF_WINDOWS,              \
+    TILE("local_sa_block_" #part, family.blocks[1].block_##part, .usual = 512, GROUP(ATTENTION),             \
+         .follows_at = offsetof(struct adv_plan, family.blocks[0].block_##part), .of = ADV_OF_WINDOWS,       \
          .needs = ADV_NEEDS_##need)
 #define BLOCK_SIZES(order) TRIES(order, UP_TO_SEQ, 256, 512, 1024, 2048, 4096, 8192)
 
@@ -195,9 +196,9 @@ static double says_sparse(const struct adv_plan *plan)
     TILE(key, member, .usual = (value), GROUP(EXPERTS), .needs = ADV_NEEDS_EXPERT_TILES,                     \
          TRIES(ADV_TURN_LAST, IF_EXPERTS, 128, 256, 512, 1024, 2048, 4096))
 #define GMM_TILES(prefix, matrix, pass)                                                                      \
-    GMM_TILE(prefix "_batch_seq", gmm_blocks[matrix][pass].batch_seq, 512),                                  \
-        GMM_TILE(prefix "_embed_dim", gmm_blocks[matrix][pass].embed_dim, 1024),                             \
-        GMM_TILE(prefix "_mlp_dim", gmm_blocks[matrix][pass].mlp_dim, 1024)
+    GMM_TILE(prefix "_batch_seq", family.gmm_blocks[matrix][pass].batch_seq, 512),                           \
+        GMM_TILE(prefix "_embed_dim", family.gmm_blocks[matrix][pass].embed_dim, 1024),                      \
+        GMM_TILE(prefix "_mlp_dim", family.gmm_blocks[matrix][pass].mlp_dim, 1024)
 
 #define LAYOUT(key, member)                                                                                  \
     CHOICE(key, member, layouts, .usual = ADV_LAYOUT_HEAD_DIM_MINOR, GROUP(ATTENTION), .uncounted = true,    \
@@ -215,58 +216,59 @@ const struct adv_key adv_keys[] = {
                GROUP(REMAT), OPENS(ADV_TURN_REMAT, POLICIES)),
     ADV_TENSOR_TABLE(PLACE)
 
-        LONG("max_target_length", seq_len, .usual = 2048, RANGE(1, 1 << 24), .always = true,
+        LONG("max_target_length", family.seq_len, .usual = 2048, RANGE(1, 1 << 24), .always = true,
              .uncounted = true, GROUP(NONE)),
-    NUMBER("per_device_batch_size", per_device_batch_size, .usual = 12, RANGE(1e-9, 1e6), .always = true,
-           .uncounted = true, GROUP(MESH), OPENS(ADV_TURN_BATCH, BATCHES)),
-    INT("gradient_accumulation_steps", gradient_accumulation_steps, .usual = 1, RANGE(1, 1 << 16),
+    NUMBER("per_device_batch_size", family.per_device_batch_size, .usual = 12, RANGE(1e-9, 1e6),
+           .always = true, .uncounted = true, GROUP(MESH), OPENS(ADV_TURN_BATCH, BATCHES)),
+    INT("gradient_accumulation_steps", family.gradient_accumulation_steps, .usual = 1, RANGE(1, 1 << 16),
         GROUP(MESH), OPENS(ADV_TURN_BATCH, STEPS)),
-    CHOICE("custom_mesh", custom_mesh, custom_meshes, GROUP(MESH)),
-    CHOICE("custom_mesh_and_rule", rule, mesh_rules, GROUP(MESH)),
-    BOOL("allow_split_physical_axes", allow_split_physical_axes, GROUP(MESH)),
-    CHOICE("context_parallel_strategy", cp_strategy, strategies, GROUP(MESH), .needs = ADV_NEEDS_CONTEXT,
+    CHOICE("custom_mesh", family.custom_mesh, custom_meshes, GROUP(MESH)),
+    CHOICE("custom_mesh_and_rule", family.rule, mesh_rules, GROUP(MESH)),
+    BOOL("allow_split_physical_axes", family.allow_split_physical_axes, GROUP(MESH)),
+    CHOICE("context_parallel_strategy", family.cp_strategy, strategies, GROUP(MESH),
+           .needs = ADV_NEEDS_CONTEXT,
            TRIES(12, LISTED, ADV_CP_ALL_GATHER, ADV_CP_RING, ADV_CP_ULYSSES, ADV_CP_USP)),
-    BOOL("context_parallel_load_balance", cp_load_balance, .usual = 1, GROUP(MESH),
+    BOOL("context_parallel_load_balance", family.cp_load_balance, .usual = 1, GROUP(MESH),
          .needs = ADV_NEEDS_CONTEXT, TRIES(9, LISTED, 0, 1)),
     BOOL("shard_optimizer_over_data", shard_optimizer_over_data, GROUP(MESH)),
-    BOOL("use_2d_fsdp_sharding", use_2d_fsdp_sharding, GROUP(MESH)),
-    BOOL("shard_exp_on_fsdp", shard_exp_on_fsdp, GROUP(MESH)),
-    INT("pipeline_parallel_layers", pipeline_layers, .usual = -1, RANGE(-1, LAYERS_MAX), GROUP(MESH)),
-    INT("num_layers_per_pipeline_stage", layers_per_stage, .usual = 1, RANGE(1, LAYERS_MAX), GROUP(MESH),
-        .needs = ADV_NEEDS_STAGES, OPENS(15, STAGE_DEPTHS)),
-    INT("num_pipeline_microbatches", pipeline_microbatches, .usual = -1, RANGE(-1, 1 << 16), GROUP(MESH),
-        .needs = ADV_NEEDS_STAGES, OPENS(16, MICROBATCHES)),
-    BOOL("pipeline_fsdp_ag_once", pipeline_fsdp_ag_once, GROUP(MESH)),
-    BOOL("pipeline_delay_activation_forwarding", pipeline_delay_activation_forwarding, GROUP(MESH)),
-    BOOL("scan_layers", scan_layers, .usual = 1, GROUP(REMAT), RECIPE(UNSCANNABLE, 0)),
-    CHOICE("dtype", dtype, activation_formats, .usual = ADV_FORMAT_BF16, GROUP(FORMATS)),
-    CHOICE("weight_dtype", weight_dtype, formats, GROUP(FORMATS)),
-    CHOICE("grad_dtype", grad_dtype, formats, GROUP(FORMATS)),
-    CHOICE("opt_type", optimizer, optimizers, GROUP(OPTIMIZER)),
+    BOOL("use_2d_fsdp_sharding", family.use_2d_fsdp_sharding, GROUP(MESH)),
+    BOOL("shard_exp_on_fsdp", family.shard_exp_on_fsdp, GROUP(MESH)),
+    INT("pipeline_parallel_layers", family.pipeline_layers, .usual = -1, RANGE(-1, LAYERS_MAX), GROUP(MESH)),
+    INT("num_layers_per_pipeline_stage", family.layers_per_stage, .usual = 1, RANGE(1, LAYERS_MAX),
+        GROUP(MESH), .needs = ADV_NEEDS_STAGES, OPENS(15, STAGE_DEPTHS)),
+    INT("num_pipeline_microbatches", family.pipeline_microbatches, .usual = -1, RANGE(-1, 1 << 16),
+        GROUP(MESH), .needs = ADV_NEEDS_STAGES, OPENS(16, MICROBATCHES)),
+    BOOL("pipeline_fsdp_ag_once", family.pipeline_fsdp_ag_once, GROUP(MESH)),
+    BOOL("pipeline_delay_activation_forwarding", family.pipeline_delay_activation_forwarding, GROUP(MESH)),
+    BOOL("scan_layers", family.scan_layers, .usual = 1, GROUP(REMAT), RECIPE(UNSCANNABLE, 0)),
+    CHOICE("dtype", family.dtype, activation_formats, .usual = ADV_FORMAT_BF16, GROUP(FORMATS)),
+    CHOICE("weight_dtype", family.weight_dtype, formats, GROUP(FORMATS)),
+    CHOICE("grad_dtype", family.grad_dtype, formats, GROUP(FORMATS)),
+    CHOICE("opt_type", family.optimizer, optimizers, GROUP(OPTIMIZER)),
     BOOL("optimizer_memory_host_offload", optimizer_host_offload, GROUP(OPTIMIZER), TRIES(7, LISTED, 0, 1)),
     BOOL("parameter_memory_host_offload", parameter_host_offload, GROUP(OPTIMIZER)),
-    NUMBER("gradient_clipping_threshold", gradient_clipping_threshold, .usual = 1, RANGE(0, 1e30),
+    NUMBER("gradient_clipping_threshold", family.gradient_clipping_threshold, .usual = 1, RANGE(0, 1e30),
            GROUP(OPTIMIZER)),
-    CHOICE("quantization", quantization, quantizations, GROUP(FORMATS),
+    CHOICE("quantization", family.quantization, quantizations, GROUP(FORMATS),
            TRIES(21, IF_FORMAT_OPEN, ADV_QUANT_NONE, ADV_QUANT_INT8, ADV_QUANT_FP8_FULL)),
-    BOOL("use_qwix_quantization", use_qwix, GROUP(FORMATS), TRIES(22, IF_FORMAT_OPEN, 0, 1)),
+    BOOL("use_qwix_quantization", family.use_qwix, GROUP(FORMATS), TRIES(22, IF_FORMAT_OPEN, 0, 1)),
     /* fused backward, layouts; ring attention needs it */
-    BOOL("use_tokamax_splash", use_tokamax_splash, GROUP(ATTENTION), RECIPE(TOKAMAX, 1),
+    BOOL("use_tokamax_splash", family.use_tokamax_splash, GROUP(ATTENTION), RECIPE(TOKAMAX, 1),
          TRIES(4, LISTED, 0, 1)),
     /* 5 matmuls instead of 7 in the backward pass */
-    BOOL("sa_use_fused_bwd_kernel", use_fused_bwd, GROUP(ATTENTION), RECIPE(ALWAYS, 1),
+    BOOL("sa_use_fused_bwd_kernel", family.use_fused_bwd, GROUP(ATTENTION), RECIPE(ALWAYS, 1),
          TRIES(5, LISTED, 0, 1)),
-    BOOL("use_splash_scheduler", use_splash_scheduler, GROUP(ATTENTION)),
-    INT("use_max_logit_estimate", max_logit_estimate, .usual = -1, RANGE(-1, SMALL_COUNT_MAX),
+    BOOL("use_splash_scheduler", family.use_splash_scheduler, GROUP(ATTENTION)),
+    INT("use_max_logit_estimate", family.max_logit_estimate, .usual = -1, RANGE(-1, SMALL_COUNT_MAX),
         GROUP(ATTENTION)),
     /* query gradients summed in place, as long recipes do */
-    INT("dq_reduction_steps", dq_reduction_steps, RANGE(0, SMALL_COUNT_MAX), GROUP(ATTENTION),
+    INT("dq_reduction_steps", family.dq_reduction_steps, RANGE(0, SMALL_COUNT_MAX), GROUP(ATTENTION),
         RECIPE(LONG, 3)),
-    INT("ring_scan_unroll", ring_scan_unroll, .usual = 1, RANGE(0, 1 << 16), GROUP(ATTENTION)),
-    BOOL("float32_logits", float32_logits, GROUP(ATTENTION)),
-    LAYOUT("sa_q_layout", q_layout),
-    LAYOUT("sa_k_layout", k_layout),
-    LAYOUT("sa_v_layout", v_layout),
+    INT("ring_scan_unroll", family.ring_scan_unroll, .usual = 1, RANGE(0, 1 << 16), GROUP(ATTENTION)),
+    BOOL("float32_logits", family.float32_logits, GROUP(ATTENTION)),
+    LAYOUT("sa_q_layout", family.q_layout),
+    LAYOUT("sa_k_layout", family.k_layout),
+    LAYOUT("sa_v_layout", family.v_layout),
     BLOCK(q, BLOCK_SIZES(17)),
     BLOCK(kv, BLOCK_SIZES(17)),
     BLOCK(kv_compute, BLOCK_SIZES(17)),
@@ -275,16 +277,16 @@ const struct adv_key adv_keys[] = {
     BLOCK(kv_dkv_compute, BLOCK_SIZES(19)),
     BLOCK(q_dq, .needs = ADV_NEEDS_SPLIT_BACKWARD, BLOCK_SIZES(18)),
     BLOCK(kv_dq, .needs = ADV_NEEDS_SPLIT_BACKWARD, BLOCK_SIZES(20)),
-    NUMBER("capacity_factor", capacity_factor, .usual = -1, RANGE(-1e6, 1e6), GROUP(EXPERTS)),
-    NUMBER("ragged_buffer_factor", ragged_buffer_factor, .usual = -1, RANGE(-1e6, 1e6), GROUP(MESH)),
-    BOOL("use_ring_of_experts", use_ring_of_experts, GROUP(MESH), .needs = ADV_NEEDS_EXPERT_SHARDS,
+    NUMBER("capacity_factor", family.capacity_factor, .usual = -1, RANGE(-1e6, 1e6), GROUP(EXPERTS)),
+    NUMBER("ragged_buffer_factor", family.ragged_buffer_factor, .usual = -1, RANGE(-1e6, 1e6), GROUP(MESH)),
+    BOOL("use_ring_of_experts", family.use_ring_of_experts, GROUP(MESH), .needs = ADV_NEEDS_EXPERT_SHARDS,
          TRIES(8, LISTED, 0, 1)),
-    BOOL("packing", packing, .usual = 1, GROUP(NONE)),
-    BOOL("use_ragged_sort", use_ragged_sort, GROUP(MESH)),
-    BOOL("use_random_routing", use_random_routing, GROUP(MESH)),
-    BOOL("float32_weight_sum", float32_weight_sum, .usual = 1, GROUP(EXPERTS)),
-    BOOL("merge_gating_gmm", merge_gating_gmm, GROUP(EXPERTS)),
-    BOOL("use_custom_sort_vjp", use_custom_sort_vjp, .usual = 1, GROUP(EXPERTS)),
+    BOOL("packing", family.packing, .usual = 1, GROUP(NONE)),
+    BOOL("use_ragged_sort", family.use_ragged_sort, GROUP(MESH)),
+    BOOL("use_random_routing", family.use_random_routing, GROUP(MESH)),
+    BOOL("float32_weight_sum", family.float32_weight_sum, .usual = 1, GROUP(EXPERTS)),
+    BOOL("merge_gating_gmm", family.merge_gating_gmm, GROUP(EXPERTS)),
+    BOOL("use_custom_sort_vjp", family.use_custom_sort_vjp, .usual = 1, GROUP(EXPERTS)),
     GMM_TILES("wi_tile_fwd", 0, ADV_GMM_FWD),
     GMM_TILES("wi_tile_dlhs", 0, ADV_GMM_DLHS),
     GMM_TILES("wi_tile_drhs", 0, ADV_GMM_DRHS),
@@ -294,32 +296,33 @@ const struct adv_key adv_keys[] = {
     INT("num_vocab_tiling", num_vocab_tiling, .usual = 1, RANGE(1, 1 << 20), GROUP(LOSS),
         TRIES(11, LISTED, 1, 2, 4, 8, 16)),
     /* no gather and no scatter-add of the embedding */
-    BOOL("use_iota_embed", use_iota_embed, GROUP(LOSS), RECIPE(ALWAYS, 1), TRIES(6, LISTED, 0, 1)),
-    BOOL("cast_logits_to_fp32", cast_logits_to_fp32, .usual = 1, GROUP(LOSS)),
-    BOOL("logits_dot_in_fp32", logits_dot_in_fp32, GROUP(LOSS)),
+    BOOL("use_iota_embed", family.use_iota_embed, GROUP(LOSS), RECIPE(ALWAYS, 1), TRIES(6, LISTED, 0, 1)),
+    BOOL("cast_logits_to_fp32", family.cast_logits_to_fp32, .usual = 1, GROUP(LOSS)),
+    BOOL("logits_dot_in_fp32", family.logits_dot_in_fp32, GROUP(LOSS)),
     /* read with the model, which has its default */
-    INT("mtp_num_layers", mtp_layers, .uncounted = true, GROUP(NONE)),
+    INT("mtp_num_layers", family.mtp_layers, .uncounted = true, GROUP(NONE)),
 
-    PART("attention", CHOICE, attention, attention, .choices = attentions, .says = says_attention,
+    PART("attention", CHOICE, attention, family.attention, .choices = attentions, .says = says_attention,
          .always = true, GROUP(ATTENTION)),
-    CHOICE("mu_dtype", mu_dtype, formats, .follows_at = offsetof(struct adv_plan, weight_dtype),
+    CHOICE("mu_dtype", family.mu_dtype, formats, .follows_at = offsetof(struct adv_plan, family.weight_dtype),
            .uncounted = true, GROUP(FORMATS)),
     /* fixed scales spare the pass for the maxima, as in six of the seven published fp8 recipes */
-    PART("weight_quantization_calibration_method", CALIBRATION, weight_calibration_fixed, quantization_static,
-         .says = says_fixed, GROUP(FORMATS), RECIPE(FIXED_SCALES, 1)),
-    PART("act_quantization_calibration_method", CALIBRATION, act_calibration_fixed, quantization_static,
-         .says = says_fixed, GROUP(FORMATS)),
-    PART("use_tokamax_gmm", BOOL, use_tokamax_gmm, moe, .says = says_tokamax, .of = ADV_OF_EXPERTS,
+    PART("weight_quantization_calibration_method", CALIBRATION, weight_calibration_fixed,
+         family.quantization_static, .says = says_fixed, GROUP(FORMATS), RECIPE(FIXED_SCALES, 1)),
+    PART("act_quantization_calibration_method", CALIBRATION, act_calibration_fixed,
+         family.quantization_static, .says = says_fixed, GROUP(FORMATS)),
+    PART("use_tokamax_gmm", BOOL, use_tokamax_gmm, family.moe, .says = says_tokamax, .of = ADV_OF_EXPERTS,
          GROUP(EXPERTS), OPENS(14, GROUPED_MATMULS)),
-    PART("use_gmm_v2", BOOL, use_gmm_v2, moe, .says = says_gmm_v2, .of = ADV_OF_EXPERTS, GROUP(EXPERTS)),
-    PART("megablox", BOOL, megablox, moe, .usual = 1, .says = says_megablox, .of = ADV_OF_MEGABLOX,
-         GROUP(EXPERTS), OPENS(14, GROUPED_MATMULS)),
-    PART("sparse_matmul", BOOL, sparse_matmul, moe, .usual = 1, .says = says_sparse, .of = ADV_OF_EXPERTS,
+    PART("use_gmm_v2", BOOL, use_gmm_v2, family.moe, .says = says_gmm_v2, .of = ADV_OF_EXPERTS,
          GROUP(EXPERTS)),
-    PART("moe_fsdp_use_two_stage_all_gather", BOOL, moe_two_stage, two_stage_gather, .of = ADV_OF_EXPERTS,
-         GROUP(MESH), TRIES(10, IF_TWO_STAGES, 0, 1)),
-    PART("dense_fsdp_use_two_stage_all_gather", BOOL, dense_two_stage, two_stage_gather, .of = ADV_OF_DENSE,
-         GROUP(MESH), TRIES(10, IF_TWO_STAGES, 0, 1)),
+    PART("megablox", BOOL, megablox, family.moe, .usual = 1, .says = says_megablox, .of = ADV_OF_MEGABLOX,
+         GROUP(EXPERTS), OPENS(14, GROUPED_MATMULS)),
+    PART("sparse_matmul", BOOL, sparse_matmul, family.moe, .usual = 1, .says = says_sparse,
+         .of = ADV_OF_EXPERTS, GROUP(EXPERTS)),
+    PART("moe_fsdp_use_two_stage_all_gather", BOOL, moe_two_stage, family.two_stage_gather,
+         .of = ADV_OF_EXPERTS, GROUP(MESH), TRIES(10, IF_TWO_STAGES, 0, 1)),
+    PART("dense_fsdp_use_two_stage_all_gather", BOOL, dense_two_stage, family.two_stage_gather,
+         .of = ADV_OF_DENSE, GROUP(MESH), TRIES(10, IF_TWO_STAGES, 0, 1)),
     LOCAL_BLOCK(q, NOTHING),
     LOCAL_BLOCK(kv, NOTHING),
     LOCAL_BLOCK(kv_compute, NOTHING),
@@ -414,7 +417,7 @@ void adv_keys_spoken(const struct adv_model *model, const struct adv_cluster *cl
         spoken[ADV_OF_WINDOWS] |= layer->window_tokens > 0;
     }
     spoken[ADV_OF_MEGABLOX] =
-        spoken[ADV_OF_EXPERTS] && plan->moe != ADV_MOE_TOKAMAX && plan->moe != ADV_MOE_GMM_V2;
+        spoken[ADV_OF_EXPERTS] && plan->family.moe != ADV_MOE_TOKAMAX && plan->family.moe != ADV_MOE_GMM_V2;
 }
 
 void adv_key_put(const struct adv_key *key, void *at, size_t bytes, double value)
@@ -463,7 +466,7 @@ bool adv_key_is_read(const struct adv_key *key, const struct adv_plan *plan)
     case ADV_NEEDS_EXPERT_TILES:
         return adv_plan_reads_expert_tiles(plan);
     case ADV_NEEDS_SPLIT_BACKWARD:
-        return !plan->use_fused_bwd && !plan->use_tokamax_splash;
+        return !plan->family.use_fused_bwd && !plan->family.use_tokamax_splash;
     case ADV_NEEDS_NOTHING:
         break;
     }
@@ -478,9 +481,9 @@ void adv_plan_defaults(struct adv_plan *plan, const struct adv_model *model)
         if (key->plan_bytes > 0 && key->read_at < sizeof *plan)
             adv_key_put(key, (char *)plan + key->plan_at, key->plan_bytes, key->usual);
     }
-    plan->mtp_layers = model->mtp_layers;
+    plan->family.mtp_layers = model->mtp_layers;
     adv_flags_unset(&plan->flags);
-    plan->software_date = (double)NAN;
+    plan->family.software_date = (double)NAN;
 }
 
 /* Shortest of 15 or 17 digits that reads back as the same double; whole numbers without a point. */

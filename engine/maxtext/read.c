@@ -210,8 +210,8 @@ static void init(struct adv_config_state *state, const struct adv_config_source 
                         adv_keys[i].holds == ADV_HOLDS_CHOICE ? sizeof(int) : sizeof(bool),
                         adv_keys[i].usual);
     adv_plan_defaults(&state->plan, source->model);
-    state->plan.ici[ADV_AXIS_FSDP] = -1;
-    state->plan.dcn[ADV_AXIS_DATA] = -1;
+    state->plan.family.ici[ADV_AXIS_FSDP] = -1;
+    state->plan.family.dcn[ADV_AXIS_DATA] = -1;
     struct adv_config_reader silent = {source, state, NULL, NULL};
     for (int i = 0; i < source->defaults_count; i++) {
         const struct adv_catalog_key *key = adv_catalog_key(source->catalog, source->defaults[i].key);

@@ -29,7 +29,7 @@ static void fill_axes(const struct adv_config_reader *reader, bool is_dcn, int d
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
         enum adv_axis axis = (enum adv_axis)i;
         bool is_default = !is_dcn && axis == ADV_AXIS_FSDP && degrees[i] == -1;
-        if (!adv_plan_axis_in_mesh(reader->state->plan.rule, reader->source->model, axis)) {
+        if (!adv_plan_axis_in_mesh(reader->state->plan.family.rule, reader->source->model, axis)) {
             if (degrees[i] != 1 && !is_default && !(is_dcn && degrees[i] == -1)) {
                 warn_axis(reader, is_dcn, axis, degrees[i],
                           "the axis is not in the mesh of this configuration");
@@ -120,23 +120,24 @@ static void resolve_kernels(struct adv_config_state *state)
     enum { FLASH_FROM_TOKENS = 128 }; /* autoselected takes flash from here on */
     struct adv_plan *plan = &state->plan;
     bool is_flash = state->attention == ADV_CHOICE_FLASH ||
-                    (state->attention == ADV_CHOICE_AUTO && plan->seq_len >= FLASH_FROM_TOKENS);
-    plan->attention = is_flash ? ADV_ATTENTION_IMPL_FLASH : ADV_ATTENTION_IMPL_DOT_PRODUCT;
-    plan->use_fused_bwd |= plan->use_tokamax_splash; /* the tokamax backward is always fused */
+                    (state->attention == ADV_CHOICE_AUTO && plan->family.seq_len >= FLASH_FROM_TOKENS);
+    plan->family.attention = is_flash ? ADV_ATTENTION_IMPL_FLASH : ADV_ATTENTION_IMPL_DOT_PRODUCT;
+    plan->family.use_fused_bwd |= plan->family.use_tokamax_splash; /* the tokamax backward is always fused */
     adv_plan_clamp_blocks(plan);
-    plan->moe = !state->sparse_matmul                         ? ADV_MOE_DENSE
-                : state->use_tokamax_gmm && state->use_gmm_v2 ? ADV_MOE_GMM_V2
-                : state->use_tokamax_gmm                      ? ADV_MOE_TOKAMAX
-                : state->megablox                             ? ADV_MOE_MEGABLOX
-                                                              : ADV_MOE_RAGGED_DOT;
+    plan->family.moe = !state->sparse_matmul                         ? ADV_MOE_DENSE
+                       : state->use_tokamax_gmm && state->use_gmm_v2 ? ADV_MOE_GMM_V2
+                       : state->use_tokamax_gmm                      ? ADV_MOE_TOKAMAX
+                       : state->megablox                             ? ADV_MOE_MEGABLOX
+                                                                     : ADV_MOE_RAGGED_DOT;
 }
 
 static void resolve_pipeline(struct adv_plan *plan)
 {
     int stages = adv_plan_degree(plan, ADV_AXIS_STAGE);
     if (stages == 1) return;
-    if (plan->pipeline_microbatches < 1)
-        plan->pipeline_microbatches = stages * (plan->pipeline_delay_activation_forwarding ? 2 : 1);
+    if (plan->family.pipeline_microbatches < 1)
+        plan->family.pipeline_microbatches =
+            stages * (plan->family.pipeline_delay_activation_forwarding ? 2 : 1);
 }
 
 /* Configurations older than sparse_matmul chose the dropping path by megablox=false and a capacity factor. */
@@ -146,7 +147,8 @@ static void resolve_dropping(struct adv_config_reader *reader)
     bool has_experts = false;
     for (int i = 0; i < reader->source->model->layer_kinds_count; i++)
         has_experts |= reader->source->model->layers[i].experts > 0;
-    if (!has_experts || state->megablox || state->plan.capacity_factor <= 0.0 || state->says_sparse_matmul)
+    if (!has_experts || state->megablox || state->plan.family.capacity_factor <= 0.0 ||
+        state->says_sparse_matmul)
         return;
     state->sparse_matmul = false;
     char pointer[ADV_LIMIT_POINTER];
@@ -156,7 +158,7 @@ static void resolve_dropping(struct adv_config_reader *reader)
                       "megablox=false with capacity_factor %g and no sparse_matmul: read as the dropping "
                       "einsum path, as MaxText did "
                       "before sparse_matmul existed; today it would run ragged_dot and ignore the factor",
-                      state->plan.capacity_factor);
+                      state->plan.family.capacity_factor);
 }
 
 static bool tiles(int tile, int64_t dim)
@@ -183,14 +185,14 @@ static void resolve_tile_order(const struct adv_config_reader *reader)
         if (model->layers[i].experts > 0) mlp = model->layers[i].moe_mlp_dim;
     int first = TURNED;
     for (int i = TURNED - 1; i >= 0; i--) {
-        const struct adv_gmm_blocks *tile = &plan->gmm_blocks[turned[i].matrix][turned[i].pass];
+        const struct adv_gmm_blocks *tile = &plan->family.gmm_blocks[turned[i].matrix][turned[i].pass];
         bool as_named = tiles(tile->embed_dim, emb) && tiles(tile->mlp_dim, mlp);
         bool turned_round = tiles(tile->embed_dim, mlp) && tiles(tile->mlp_dim, emb);
         if (as_named && !turned_round) return;
         if (turned_round && !as_named) first = i;
     }
     if (first == TURNED) return;
-    const struct adv_gmm_blocks *tile = &plan->gmm_blocks[turned[first].matrix][turned[first].pass];
+    const struct adv_gmm_blocks *tile = &plan->family.gmm_blocks[turned[first].matrix][turned[first].pass];
     char pointer[ADV_LIMIT_POINTER];
     (void)adv_err_add(
         reader->warnings, ADV_E_INVALID, adv_json_pointer(pointer, reader->source->at, turned[first].key),
@@ -201,7 +203,7 @@ static void resolve_tile_order(const struct adv_config_reader *reader)
         tile->embed_dim, tile->mlp_dim, emb, mlp);
     adv_err_rule(reader->warnings, "tile-names-permuted");
     for (int i = 0; i < TURNED; i++) {
-        struct adv_gmm_blocks *swapped = &plan->gmm_blocks[turned[i].matrix][turned[i].pass];
+        struct adv_gmm_blocks *swapped = &plan->family.gmm_blocks[turned[i].matrix][turned[i].pass];
         int embed_dim = swapped->embed_dim;
         swapped->embed_dim = swapped->mlp_dim;
         swapped->mlp_dim = embed_dim;
@@ -212,9 +214,10 @@ static void resolve_tile_order(const struct adv_config_reader *reader)
 static void resolve_scales(const struct adv_config_reader *reader)
 {
     struct adv_plan *plan = &reader->state->plan;
-    plan->quantization_static =
+    plan->family.quantization_static =
         reader->state->weight_calibration_fixed && reader->state->act_calibration_fixed;
-    if (!plan->quantization_static || plan->quantization == ADV_QUANT_NONE || adv_plan_scales_are_fixed(plan))
+    if (!plan->family.quantization_static || plan->family.quantization == ADV_QUANT_NONE ||
+        adv_plan_scales_are_fixed(plan))
         return;
     char pointer[ADV_LIMIT_POINTER];
     (void)adv_err_add(reader->warnings, ADV_OK,
@@ -240,11 +243,11 @@ void adv_reader_resolve(struct adv_config_reader *reader)
 {
     struct adv_config_state *state = reader->state;
     struct adv_plan *plan = &state->plan;
-    fill_axes(reader, false, plan->ici, reader->source->cluster->devices_per_slice);
-    fill_axes(reader, true, plan->dcn, reader->source->cluster->slices);
+    fill_axes(reader, false, plan->family.ici, reader->source->cluster->devices_per_slice);
+    fill_axes(reader, true, plan->family.dcn, reader->source->cluster->slices);
     follow(state);
     resolve_scales(reader);
-    plan->two_stage_gather = state->moe_two_stage || state->dense_two_stage;
+    plan->family.two_stage_gather = state->moe_two_stage || state->dense_two_stage;
     resolve_remat(reader);
     resolve_dropping(reader);
     resolve_kernels(state);

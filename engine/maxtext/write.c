@@ -30,7 +30,7 @@ static void put_plan(struct writer *writer, const struct adv_plan *plan, const s
     struct adv_plan defaults;
     adv_keys_spoken(model, cluster, plan, spoken);
     adv_plan_defaults(&defaults, model);
-    defaults.seq_len = plan->seq_len; /* base.yml's tiles as they are read for this sequence */
+    defaults.family.seq_len = plan->family.seq_len; /* base.yml's tiles as they are read for this sequence */
     adv_plan_clamp_blocks(&defaults);
     for (int i = 0; i < adv_keys_count && !writer->full; i++) {
         const struct adv_key *key = &adv_keys[i];
@@ -79,8 +79,8 @@ const char *adv_config_find(const struct adv_config *config, const char *key)
 
 int adv_config_departures(const struct adv_plan *plan)
 {
-    int count =
-        adv_config_axes_count(plan) + (plan->policy != ADV_POLICY_FULL) + (plan->moe != ADV_MOE_MEGABLOX);
+    int count = adv_config_axes_count(plan) + (plan->policy != ADV_POLICY_FULL) +
+                (plan->family.moe != ADV_MOE_MEGABLOX);
     for (int i = 0; i < adv_keys_count; i++)
         count += !adv_keys[i].uncounted && adv_key_says(&adv_keys[i], plan) != adv_keys[i].usual;
     return count;

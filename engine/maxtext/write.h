@@ -30,7 +30,7 @@ int adv_config_departures(const struct adv_plan *plan);
 static inline int adv_config_axes_count(const struct adv_plan *plan)
 {
     int count = 0;
-    for (int i = 0; i < ADV_AXIS_COUNT; i++) count += (plan->ici[i] > 1) + (plan->dcn[i] > 1);
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) count += (plan->family.ici[i] > 1) + (plan->family.dcn[i] > 1);
     return count;
 }
 

@@ -40,14 +40,15 @@ bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac)
 
 bool adv_rank_same_mesh(const struct adv_plan *a, const struct adv_plan *b)
 {
-    return !memcmp(a->ici, b->ici, sizeof a->ici) && !memcmp(a->dcn, b->dcn, sizeof a->dcn);
+    return !memcmp(a->family.ici, b->family.ici, sizeof a->family.ici) &&
+           !memcmp(a->family.dcn, b->family.dcn, sizeof a->family.dcn);
 }
 
 /* Predicted alike on another mesh that shards alike: the same plan by another name (fsdp 128 and fsdp 64 x
  * fsdp_transpose 2 gather the same bytes over the same links). One of them is enough for an answer. */
 static bool same_prediction(const struct adv_candidate *a, const struct adv_candidate *b)
 {
-    const int *x = a->plan.ici, *y = b->plan.ici;
+    const int *x = a->plan.family.ici, *y = b->plan.family.ici;
     bool alias = x[ADV_AXIS_FSDP] != y[ADV_AXIS_FSDP] && x[ADV_AXIS_FSDP] * x[ADV_AXIS_FSDP_TRANSPOSE] ==
                                                              y[ADV_AXIS_FSDP] * y[ADV_AXIS_FSDP_TRANSPOSE];
     for (int i = 0; i < ADV_AXIS_COUNT; i++)
@@ -83,9 +84,9 @@ double adv_rank_cutoff(enum adv_objective objective, const struct adv_candidate 
  * them. */
 struct adv_simplicity adv_rank_simplicity(const struct adv_candidate *candidate)
 {
-    const int *ici = candidate->plan.ici;
+    const int *ici = candidate->plan.family.ici;
     int tensor = (ici[ADV_AXIS_TENSOR] > 1) + (ici[ADV_AXIS_TENSOR_SEQUENCE] > 1);
-    int accumulates = candidate->plan.gradient_accumulation_steps > 1;
+    int accumulates = candidate->plan.family.gradient_accumulation_steps > 1;
     double danger_frac = 0.5 * (1.0 + adv_rank_memory_frac(&candidate->estimate));
     return (struct adv_simplicity){!adv_rank_fits(&candidate->estimate, danger_frac),
                                    adv_config_axes_count(&candidate->plan) + tensor + accumulates,

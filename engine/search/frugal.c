@@ -60,8 +60,8 @@ static struct adv_frugal measure(const struct adv_space *space, const struct adv
     const struct adv_advise_request *request = space->request;
     const struct adv_plan *base = &space->base;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        plan->ici[i] = family->ici[i];
-        plan->dcn[i] = family->dcn[i];
+        plan->family.ici[i] = family->ici[i];
+        plan->family.dcn[i] = family->dcn[i];
     }
     plan->optimizer_host_offload = base->optimizer_host_offload;
     double state = adv_bound_hbm_bytes_per_device(plan, params);
@@ -70,8 +70,8 @@ static struct adv_frugal measure(const struct adv_space *space, const struct adv
     double gradients = (family->gradient_accumulation_steps > 1 ? 2.0 : 1.0) * weights;
     double tokens = family->per_device_batch_size * (double)request->workload.seq_len;
     double live = 2.0 * tokens * elements_per_token(space, family) + gathered_bytes(&request->model, family);
-    bool may_offload =
-        base->optimizer != ADV_OPT_SGD && !adv_request_pins(request, ADV_NAME_OPTIMIZER_MEMORY_HOST_OFFLOAD);
+    bool may_offload = base->family.optimizer != ADV_OPT_SGD &&
+                       !adv_request_pins(request, ADV_NAME_OPTIMIZER_MEMORY_HOST_OFFLOAD);
     bool offloads = may_offload && state + gradients + live > limit;
     struct adv_frugal frugal = {.family = family,
                                 .offloads_optimizer = offloads || base->optimizer_host_offload};

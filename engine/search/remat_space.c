@@ -118,7 +118,7 @@ void adv_remat_space_build(const struct adv_advise_request *request, struct adv_
     struct named named = named_by(&request->model);
     if (!space->pinned) fix_pinned(request, space);
     if (named.attention) list_attention(&named, space);
-    list_feed_forward(&named, request->workload.base.moe == ADV_MOE_DENSE, space);
+    list_feed_forward(&named, request->workload.base.family.moe == ADV_MOE_DENSE, space);
     space->input_may_offload = named.attention && !space->fixed[ADV_TENSOR_DECODER_LAYER_INPUT];
     if (request->vocab_tiling_pinned) {
         space->tilings[space->tilings_count++] = request->workload.base.num_vocab_tiling;

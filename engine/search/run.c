@@ -38,7 +38,7 @@ static bool may_offload_optimizer(const struct adv_run *run)
 {
     const struct adv_plan *base = &run->request->workload.base;
     return !adv_request_pins(run->request, ADV_NAME_OPTIMIZER_MEMORY_HOST_OFFLOAD) &&
-           !base->optimizer_host_offload && base->optimizer != ADV_OPT_SGD;
+           !base->optimizer_host_offload && base->family.optimizer != ADV_OPT_SGD;
 }
 
 /* With a limit on changed keys the answer is made of steps from the baseline (within_changes.h). */

@@ -86,29 +86,29 @@ static void keep(struct walk *walk)
  * does. Tuned tiles replace them, but only for families that get that far. */
 static void fit_blocks(struct adv_plan *plan)
 {
-    int64_t shards = plan->cp_strategy == ADV_CP_ULYSSES ? 1 : adv_plan_degree(plan, ADV_AXIS_CONTEXT);
-    int64_t queries = plan->seq_len / shards;
+    int64_t shards = plan->family.cp_strategy == ADV_CP_ULYSSES ? 1 : adv_plan_degree(plan, ADV_AXIS_CONTEXT);
+    int64_t queries = plan->family.seq_len / shards;
     int block = 512;
     while (block > 128 && queries % block != 0) block /= 2;
     if (block == 512 || queries < 1) return;
     if (queries % block != 0) block = (int)(queries < 512 ? queries : 512);
     const struct adv_splash_blocks blocks = {block, block, block, block, block, block, block, block};
-    plan->blocks[0] = plan->blocks[1] = blocks;
+    plan->family.blocks[0] = plan->family.blocks[1] = blocks;
 }
 
 /* The state that batches on one mesh share. */
 static void write_mesh(const struct adv_space *space, const struct adv_family *family, struct adv_plan *plan)
 {
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        plan->ici[i] = family->ici[i];
-        plan->dcn[i] = family->dcn[i];
+        plan->family.ici[i] = family->ici[i];
+        plan->family.dcn[i] = family->dcn[i];
     }
-    plan->pipeline_microbatches = family->pipeline_microbatches;
-    plan->layers_per_stage = family->layers_per_stage;
-    plan->cp_strategy = (enum adv_cp_strategy)family->cp_strategy;
-    if (adv_plan_keeps_order(plan, &space->request->model)) plan->cp_load_balance = false;
-    plan->allow_split_physical_axes = plan->allow_split_physical_axes || family->split_axes;
-    plan->two_stage_gather = family->two_stage_gather;
+    plan->family.pipeline_microbatches = family->pipeline_microbatches;
+    plan->family.layers_per_stage = family->layers_per_stage;
+    plan->family.cp_strategy = (enum adv_cp_strategy)family->cp_strategy;
+    if (adv_plan_keeps_order(plan, &space->request->model)) plan->family.cp_load_balance = false;
+    plan->family.allow_split_physical_axes = plan->family.allow_split_physical_axes || family->split_axes;
+    plan->family.two_stage_gather = family->two_stage_gather;
     if (!space->request->tiles_pinned) fit_blocks(plan);
 }
 
@@ -123,26 +123,26 @@ static void shard_experts(const struct adv_space *space, struct adv_plan *plan)
     if (!space->may_shard_experts || !adv_plan_scales_are_fixed(plan)) return;
     struct adv_plan sharded = *plan;
     if (adv_plan_degree(plan, ADV_AXIS_EXPERT) > 1)
-        sharded.rule = ADV_RULE_SHARD_EXP_ON_FSDP;
+        sharded.family.rule = ADV_RULE_SHARD_EXP_ON_FSDP;
     else
-        sharded.shard_exp_on_fsdp = true;
+        sharded.family.shard_exp_on_fsdp = true;
     if (!adv_plan_broken_rule_among(&sharded, &request->model, &request->cluster, ADV_RULES_OF_MESH))
         *plan = sharded;
 }
 
 static void write_batch(const struct adv_space *space, const struct adv_family *family, struct adv_plan *plan)
 {
-    plan->per_device_batch_size = family->per_device_batch_size;
-    plan->gradient_accumulation_steps = family->gradient_accumulation_steps;
-    plan->quantization = (enum adv_quantization)family->quantization;
+    plan->family.per_device_batch_size = family->per_device_batch_size;
+    plan->family.gradient_accumulation_steps = family->gradient_accumulation_steps;
+    plan->family.quantization = (enum adv_quantization)family->quantization;
     /* fp8_full needs it; int8 lands on more matmuls */
-    plan->use_qwix = space->base.use_qwix || plan->quantization != ADV_QUANT_NONE;
-    plan->use_ring_of_experts = family->ring_of_experts;
+    plan->family.use_qwix = space->base.family.use_qwix || plan->family.quantization != ADV_QUANT_NONE;
+    plan->family.use_ring_of_experts = family->ring_of_experts;
     /* Quantised megablox asserts that tiles divide the dimensions, and no published fp8 step runs it. */
-    bool tokamax = space->fp8_through_tokamax && plan->quantization == ADV_QUANT_FP8_FULL;
-    plan->moe = tokamax ? ADV_MOE_TOKAMAX : space->base.moe;
-    plan->shard_exp_on_fsdp = space->base.shard_exp_on_fsdp; /* of another batch on this mesh */
-    plan->rule = space->base.rule;
+    bool tokamax = space->fp8_through_tokamax && plan->family.quantization == ADV_QUANT_FP8_FULL;
+    plan->family.moe = tokamax ? ADV_MOE_TOKAMAX : space->base.family.moe;
+    plan->family.shard_exp_on_fsdp = space->base.family.shard_exp_on_fsdp; /* of another batch on this mesh */
+    plan->family.rule = space->base.family.rule;
     shard_experts(space, plan);
 }
 
@@ -201,8 +201,9 @@ static bool mesh_is_legal(struct walk *walk)
 static void take_split(struct walk *walk, int i)
 {
     struct adv_plan *plan = &walk->plan;
-    plan->per_device_batch_size = walk->family.per_device_batch_size = walk->splits[i].per_device_batch_size;
-    plan->gradient_accumulation_steps = walk->family.gradient_accumulation_steps =
+    plan->family.per_device_batch_size = walk->family.per_device_batch_size =
+        walk->splits[i].per_device_batch_size;
+    plan->family.gradient_accumulation_steps = walk->family.gradient_accumulation_steps =
         walk->splits[i].gradient_accumulation_steps;
 }
 
@@ -210,7 +211,7 @@ static void over_formats(struct walk *walk)
 {
     for (int f = 0; f < walk->formats_count; f++) {
         walk->family.quantization = (unsigned char)walk->formats[f];
-        walk->family.ring_of_experts = walk->space->base.use_ring_of_experts;
+        walk->family.ring_of_experts = walk->space->base.family.use_ring_of_experts;
         offer(walk);
         if (!exchanges_vary(walk)) continue;
         walk->family.ring_of_experts = !walk->family.ring_of_experts;
@@ -236,13 +237,13 @@ static void over_batches(struct walk *walk)
 static void over_depths(struct walk *walk, int *depths, int depths_count)
 {
     struct adv_plan *plan = &walk->plan;
-    plan->pipeline_microbatches = walk->family.pipeline_microbatches;
+    plan->family.pipeline_microbatches = walk->family.pipeline_microbatches;
     if (!walk->pins_layers_per_stage)
         depths_count = adv_pipeline_depths(walk->request, walk->space->constants, &walk->mesh, plan,
                                            walk->least_work_s, depths);
     walk->depths_start = walk->space->families_count;
     for (int d = 0; d < depths_count; d++) {
-        walk->family.layers_per_stage = plan->layers_per_stage = depths[d];
+        walk->family.layers_per_stage = plan->family.layers_per_stage = depths[d];
         over_formats(walk);
     }
 }
@@ -252,7 +253,7 @@ static void over_depths(struct walk *walk, int *depths, int depths_count)
 static bool microbatches_offered(const struct walk *walk, int64_t each, int64_t of_stage)
 {
     if (of_stage % each != 0) return false;
-    if (walk->plan.gradient_accumulation_steps > 1) return each == 1;
+    if (walk->plan.family.gradient_accumulation_steps > 1) return each == 1;
     return each <= 2 || each == of_stage;
 }
 
@@ -267,7 +268,7 @@ static int64_t next_offered(int64_t each, int64_t of_stage)
 static void over_microbatches(struct walk *walk, int stages)
 {
     struct adv_plan *plan = &walk->plan;
-    int depths[ADV_PIPELINE_DEPTHS] = {walk->space->base.layers_per_stage};
+    int depths[ADV_PIPELINE_DEPTHS] = {walk->space->base.family.layers_per_stage};
     int shards = adv_plan_batch_shards(plan) * stages;
     walk->pipeline_start = walk->space->families_count;
     for (int i = 0; i < walk->splits_count; i++) {
@@ -291,8 +292,8 @@ static void over_pipelines(struct walk *walk)
 {
     const struct adv_plan *base = &walk->space->base;
     int stages = walk->family.ici[ADV_AXIS_STAGE] * walk->family.dcn[ADV_AXIS_STAGE];
-    walk->family.pipeline_microbatches = base->pipeline_microbatches;
-    walk->family.layers_per_stage = base->layers_per_stage;
+    walk->family.pipeline_microbatches = base->family.pipeline_microbatches;
+    walk->family.layers_per_stage = base->family.layers_per_stage;
     if (stages == 1) {
         if (mesh_is_legal(walk)) over_batches(walk);
         return;
@@ -314,7 +315,7 @@ static bool strategy_offered(const struct adv_model *model, const struct adv_pla
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
         bool plain = layer->attention == ADV_ATTENTION_FULL &&
-                     (layer->kv_lora_rank == 0 || (strategy == ADV_CP_RING && !base->packing));
+                     (layer->kv_lora_rank == 0 || (strategy == ADV_CP_RING && !base->family.packing));
         if (strategy != ADV_CP_ALL_GATHER && !plain) return false;
     }
     return true;
@@ -324,7 +325,7 @@ static void over_strategies(struct walk *walk)
 {
     const struct adv_plan *base = &walk->space->base;
     int context = walk->family.ici[ADV_AXIS_CONTEXT] * walk->family.dcn[ADV_AXIS_CONTEXT];
-    walk->family.cp_strategy = (unsigned char)base->cp_strategy;
+    walk->family.cp_strategy = (unsigned char)base->family.cp_strategy;
     bool both =
         walk->family.ici[ADV_AXIS_ULYSSES] > 1; /* a second context axis only has a meaning under usp */
     if (both && !walk->request->cp_strategy_pinned) walk->family.cp_strategy = ADV_CP_USP;
@@ -345,7 +346,7 @@ static void list_dcn_pins(struct walk *walk)
     const struct adv_advise_request *request = walk->request;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
         const char *key = adv_key_of_axis(true, (enum adv_axis)i);
-        walk->dcn_pinned[i] = request->workload.base.dcn[i] > 0 && adv_request_pins(request, key);
+        walk->dcn_pinned[i] = request->workload.base.family.dcn[i] > 0 && adv_request_pins(request, key);
     }
 }
 
@@ -353,7 +354,7 @@ static void list_dcn_pins(struct walk *walk)
 static bool takes_slices(const struct walk *walk, enum adv_axis axis, int degree, int left)
 {
     if (left % degree != 0) return false;
-    if (walk->dcn_pinned[axis]) return degree == walk->request->workload.base.dcn[axis];
+    if (walk->dcn_pinned[axis]) return degree == walk->request->workload.base.family.dcn[axis];
     return degree == 1 || axis == ADV_AXIS_DATA || walk->request->axis_allowed[axis];
 }
 
@@ -366,7 +367,7 @@ static void over_dcn(struct walk *walk)
     int left = request->cluster.slices;
     bool built = false;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        dcn[i] = (short)(walk->dcn_pinned[i] ? request->workload.base.dcn[i] : 1);
+        dcn[i] = (short)(walk->dcn_pinned[i] ? request->workload.base.family.dcn[i] : 1);
         bool open = i == ADV_AXIS_DATA || i == ADV_AXIS_FSDP || i == ADV_AXIS_STAGE;
         if (!open) left = left % dcn[i] == 0 ? left / dcn[i] : 0;
     }
@@ -398,12 +399,12 @@ static bool two_stages_matter(const struct walk *walk)
 {
     const struct adv_advise_request *request = walk->request;
     const short *ici = walk->family.ici;
-    if (walk->pins_two_stage || walk->space->base.two_stage_gather) return false;
+    if (walk->pins_two_stage || walk->space->base.family.two_stage_gather) return false;
     if (ici[ADV_AXIS_FSDP] == 1 || ici[ADV_AXIS_FSDP_TRANSPOSE] == 1) return false;
     if (request->axis_pinned[ADV_AXIS_FSDP] || request->axis_pinned[ADV_AXIS_FSDP_TRANSPOSE]) return true;
     const struct adv_plan *base = &walk->space->base;
-    bool divides_experts = base->shard_exp_on_fsdp || base->use_2d_fsdp_sharding ||
-                           base->rule != ADV_RULE_DEFAULT || base->quantization_static;
+    bool divides_experts = base->family.shard_exp_on_fsdp || base->family.use_2d_fsdp_sharding ||
+                           base->family.rule != ADV_RULE_DEFAULT || base->family.quantization_static;
     if (divides_experts) return true;
     return ici[ADV_AXIS_FSDP_TRANSPOSE] == 2 && (ici[ADV_AXIS_DATA] > 1 || ici[ADV_AXIS_STAGE] > 1);
 }
@@ -413,16 +414,16 @@ static void with_mesh(struct walk *walk)
 {
     if (adv_budget_over(walk->request->budget)) walk->over = true;
     if (walk->over) return;
-    bool unsplit = walk->pins_split_axes && !walk->space->base.allow_split_physical_axes;
+    bool unsplit = walk->pins_split_axes && !walk->space->base.family.allow_split_physical_axes;
     walk->placed = false;
     walk->plan = walk->space->base;
-    for (int i = 0; i < ADV_AXIS_COUNT; i++) walk->plan.ici[i] = walk->family.ici[i];
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) walk->plan.family.ici[i] = walk->family.ici[i];
     if (unsplit && (!place(walk) || walk->family.split_axes)) {
         count_illegal(walk, "mesh-placement", 1);
         return;
     }
     bool both = two_stages_matter(walk);
-    walk->family.two_stage_gather = walk->space->base.two_stage_gather;
+    walk->family.two_stage_gather = walk->space->base.family.two_stage_gather;
     over_dcn(walk);
     walk->family.two_stage_gather = true;
     if (both) over_dcn(walk);
@@ -465,7 +466,7 @@ static void over_axes(struct walk *walk, int at, int left)
     const struct adv_advise_request *request = walk->request;
     if (at == SEARCHED) {
         bool pinned = request->axis_pinned[ADV_AXIS_FSDP];
-        if (pinned && request->workload.base.ici[ADV_AXIS_FSDP] != left) return;
+        if (pinned && request->workload.base.family.ici[ADV_AXIS_FSDP] != left) return;
         if (!pinned && !request->axis_allowed[ADV_AXIS_FSDP] && left > 1) return;
         bool stands_for_fsdp = left == 1 && !pinned && !request->axis_pinned[ADV_AXIS_FSDP_TRANSPOSE] &&
                                request->axis_allowed[ADV_AXIS_FSDP];
@@ -478,7 +479,7 @@ static void over_axes(struct walk *walk, int at, int left)
     enum adv_axis axis = searched[at];
     for (int degree = 1; degree <= left && !walk->over; degree++) {
         if (left % degree != 0) continue;
-        bool wanted = request->axis_pinned[axis] ? degree == request->workload.base.ici[axis]
+        bool wanted = request->axis_pinned[axis] ? degree == request->workload.base.family.ici[axis]
                                                  : degree == 1 || (request->axis_allowed[axis] &&
                                                                    degree_possible(request, axis, degree));
         if (!wanted) continue;
@@ -492,7 +493,7 @@ static void over_axes(struct walk *walk, int at, int left)
 static void list_formats(struct walk *walk)
 {
     const struct adv_chip *chip = &walk->request->cluster.chip;
-    walk->formats[walk->formats_count++] = walk->request->workload.base.quantization;
+    walk->formats[walk->formats_count++] = walk->request->workload.base.family.quantization;
     if (!walk->request->workload.any_quantization) return;
     walk->formats[0] = ADV_QUANT_NONE;
     static const enum adv_quantization eight_bit[] = {ADV_QUANT_FP8_FULL, ADV_QUANT_INT8};
@@ -505,10 +506,10 @@ adv_code adv_space_build(const struct adv_advise_request *request, const struct 
 {
     *space = (struct adv_space){
         .request = request, .constants = constants, .base = request->workload.base, .complete = true};
-    space->base.seq_len = request->workload.seq_len;
+    space->base.family.seq_len = request->workload.seq_len;
     adv_choices_apply(request, &space->base);
     space->fp8_through_tokamax =
-        adv_model_has_experts(&request->model) && space->base.moe == ADV_MOE_MEGABLOX &&
+        adv_model_has_experts(&request->model) && space->base.family.moe == ADV_MOE_MEGABLOX &&
         !adv_request_pins(request, ADV_NAME_USE_TOKAMAX_GMM) && !adv_request_pins(request, ADV_NAME_MEGABLOX);
     space->may_shard_experts = adv_model_has_experts(&request->model) &&
                                !adv_request_pins(request, ADV_NAME_SHARD_EXP_ON_FSDP) &&
@@ -532,8 +533,8 @@ adv_code adv_space_build(const struct adv_advise_request *request, const struct 
     walk->sequences = llround(walk->splits[0].per_device_batch_size * request->cluster.devices *
                               walk->splits[0].gradient_accumulation_steps);
     take_split(walk, 0);
-    walk->plan.seq_len = space->base.seq_len;
-    walk->plan.moe = space->base.moe;
+    walk->plan.family.seq_len = space->base.family.seq_len;
+    walk->plan.family.moe = space->base.family.moe;
     walk->least_work_s = adv_pipeline_least_work_s(request, &walk->plan);
     list_formats(walk);
     list_dcn_pins(walk);
@@ -543,7 +544,7 @@ adv_code adv_space_build(const struct adv_advise_request *request, const struct 
         bool enumerated = i == ADV_AXIS_FSDP;
         for (int s = 0; s < SEARCHED; s++) enumerated = enumerated || searched[s] == (enum adv_axis)i;
         if (enumerated || !request->axis_pinned[i]) continue;
-        int degree = request->workload.base.ici[i];
+        int degree = request->workload.base.family.ici[i];
         if (degree < 1 || left % degree != 0) return ADV_OK; /* no mesh holds this pin: an empty space */
         walk->family.ici[i] = (short)degree;
         left /= degree;
@@ -570,7 +571,7 @@ static void tune_around_pins(const struct adv_space *space, struct adv_plan *pla
         if (strstr(request->pins[i].key, "sa_") || strstr(request->pins[i].key, "_tile_"))
             (void)adv_key_copy(request->pins[i].key, &space->base, &tuned);
     for (int local = 0; local < 2; local++) {
-        struct adv_splash_blocks *blocks = &tuned.blocks[local];
+        struct adv_splash_blocks *blocks = &tuned.family.blocks[local];
         if (blocks->block_kv % blocks->block_kv_compute != 0) blocks->block_kv_compute = blocks->block_kv;
         if (blocks->block_kv_dkv % blocks->block_kv_dkv_compute != 0)
             blocks->block_kv_dkv_compute = blocks->block_kv_dkv;

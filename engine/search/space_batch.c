@@ -30,7 +30,7 @@ static int64_t global_batch(const struct adv_workload *workload, adv_err *err)
 static int pinned_batch(const struct adv_advise_request *request, int64_t sequences,
                         struct adv_batch_split *split, adv_err *err)
 {
-    double per_device = request->workload.base.per_device_batch_size;
+    double per_device = request->workload.base.family.per_device_batch_size;
     double microstep = floor(per_device * request->cluster.devices + 1e-6);
     double steps = microstep >= 1 ? (double)sequences / microstep : 0;
     if (steps < 1 || steps != floor(steps) || steps > 1e6) {
@@ -48,7 +48,7 @@ int adv_batch_splits(const struct adv_advise_request *request,
                      struct adv_batch_split splits[ADV_BATCH_SPLITS], adv_err *err)
 {
     const struct adv_workload *workload = &request->workload;
-    int accumulation = workload->base.gradient_accumulation_steps;
+    int accumulation = workload->base.family.gradient_accumulation_steps;
     bool accumulation_pinned = adv_request_pins(request, ADV_NAME_GRADIENT_ACCUMULATION_STEPS);
     if (workload->per_device_batch_size > 0) {
         splits[0] =

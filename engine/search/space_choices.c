@@ -25,7 +25,7 @@ static bool has_tokamax(const struct adv_advise_request *request)
 /* From 32768 tokens on there are more than four partial query gradients of the widest key blocks. */
 static bool is_long(const struct adv_advise_request *request)
 {
-    return request->workload.base.seq_len >= 32768;
+    return request->workload.base.family.seq_len >= 32768;
 }
 
 /* Whether a key is to have its recipe's value. Grouped matmuls in bf16 stay with megablox, MaxText's default,
@@ -40,7 +40,7 @@ static bool suits(enum adv_key_suits when, const struct adv_advise_request *requ
     case ADV_SUITS_TOKAMAX:
         return has_tokamax(request);
     case ADV_SUITS_LONG:
-        return is_long(request) && plan->use_tokamax_splash;
+        return is_long(request) && plan->family.use_tokamax_splash;
     case ADV_SUITS_UNSCANNABLE: /* layers that share keys or embeddings, or take a picture in */
         return request->model.cannot_scan;
     case ADV_SUITS_FIXED_SCALES:
@@ -74,15 +74,15 @@ bool adv_choices_flip(const struct adv_advise_request *request, int which, struc
     if (adv_request_pins(request, keys[which])) return false;
     if (which == FLIP_IOTA) {
         /* the model's own file asks for it, or no published step of the chip looks its tokens up */
-        if (request->workload.base.use_iota_embed || !request->cluster.chip.recipe.embedding_lookups)
+        if (request->workload.base.family.use_iota_embed || !request->cluster.chip.recipe.embedding_lookups)
             return false;
-        plan->use_iota_embed = !plan->use_iota_embed;
+        plan->family.use_iota_embed = !plan->family.use_iota_embed;
     } else if (which == FLIP_FUSED) {
-        if (plan->use_tokamax_splash) return false; /* its backward is always fused */
-        plan->use_fused_bwd = !plan->use_fused_bwd;
+        if (plan->family.use_tokamax_splash) return false; /* its backward is always fused */
+        plan->family.use_fused_bwd = !plan->family.use_fused_bwd;
     } else {
         if (!is_long(request)) return false; /* no recipe of shorter steps sets it */
-        plan->dq_reduction_steps = plan->dq_reduction_steps ? 0 : 3;
+        plan->family.dq_reduction_steps = plan->family.dq_reduction_steps ? 0 : 3;
     }
     return true;
 }

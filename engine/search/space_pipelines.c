@@ -14,7 +14,7 @@ double adv_pipeline_least_work_s(const struct adv_advise_request *request, const
         const struct adv_layer *layer = &model->layers[i];
         struct adv_layer_params params = adv_model_layer_params(model, layer);
         double active = params.dense_ffn + params.shared_experts;
-        if (layer->experts > 0 && plan->moe != ADV_MOE_DENSE)
+        if (layer->experts > 0 && plan->family.moe != ADV_MOE_DENSE)
             active += params.routed_experts * layer->experts_per_token / layer->experts;
         matrices += layer->count * active;
     }
@@ -22,7 +22,7 @@ double adv_pipeline_least_work_s(const struct adv_advise_request *request, const
     if (!isnan(chip->peak_fp8_flops_per_s_per_chip))
         peak = adv_max(peak, chip->peak_fp8_flops_per_s_per_chip);
     if (!isnan(chip->peak_int8_ops_per_s_per_chip)) peak = adv_max(peak, chip->peak_int8_ops_per_s_per_chip);
-    return 6.0 * matrices * adv_plan_tokens(plan) * plan->gradient_accumulation_steps /
+    return 6.0 * matrices * adv_plan_tokens(plan) * plan->family.gradient_accumulation_steps /
            (peak / chip->devices_per_chip);
 }
 
@@ -31,13 +31,13 @@ static double hand_over_s(const struct adv_advise_request *request, const struct
                           const struct adv_mesh *mesh, const struct adv_plan *plan)
 {
     double tokens =
-        adv_plan_tokens(plan) * adv_plan_degree(plan, ADV_AXIS_STAGE) / plan->pipeline_microbatches;
+        adv_plan_tokens(plan) * adv_plan_degree(plan, ADV_AXIS_STAGE) / plan->family.pipeline_microbatches;
     double bytes = 2.0 * (double)request->model.emb_dim * tokens;
     struct adv_group group = adv_group_of(&request->cluster, mesh, 1u << ADV_AXIS_STAGE);
     struct adv_collective_time inside =
         adv_collective_time(&request->cluster, constants, &group, ADV_COLLECTIVE_PERMUTE, bytes);
     struct adv_collective_time between = adv_collective_dcn_time(
-        &request->cluster, constants, plan->dcn[ADV_AXIS_STAGE], ADV_COLLECTIVE_PERMUTE, bytes);
+        &request->cluster, constants, plan->family.dcn[ADV_AXIS_STAGE], ADV_COLLECTIVE_PERMUTE, bytes);
     return adv_max(inside.bandwidth_s + inside.latency_s, between.bandwidth_s + between.latency_s);
 }
 
@@ -67,10 +67,10 @@ int adv_pipeline_depths(const struct adv_advise_request *request, const struct a
 {
     int stages = adv_plan_degree(plan, ADV_AXIS_STAGE);
     int layers = adv_plan_pipelined_layers(plan, &request->model) / stages;
-    double micro = plan->pipeline_microbatches;
-    double delay = plan->pipeline_delay_activation_forwarding ? 2.0 : 1.0;
+    double micro = plan->family.pipeline_microbatches;
+    double delay = plan->family.pipeline_delay_activation_forwarding ? 2.0 : 1.0;
     double bubble_s = least_work_s * delay * (stages - 1.0);
-    double steps = plan->gradient_accumulation_steps;
+    double steps = plan->family.gradient_accumulation_steps;
     double passing_s = 4.0 * hand_over_s(request, constants, mesh, plan) * micro * micro * steps;
     int count = 0;
     for (int depth = 1; depth <= layers && count < ADV_PIPELINE_DEPTHS; depth++) {

@@ -190,7 +190,7 @@ static void tune_row(struct adv_tile_memo *memo, const struct adv_plan *plan, st
     row->found = chosen >= 0;
     if (!row->found) return;
     for (int local = 0; local < 2; local++) {
-        row->blocks[local] = plan->blocks[local];
+        row->blocks[local] = plan->family.blocks[local];
         for (int k = 0; layers[local] && k < kernels_count; k++)
             merge_blocks(kernels[k], &best[local][k].blocks[chosen], &row->blocks[local]);
     }
@@ -211,20 +211,20 @@ static bool same_attention(const struct attention_key *a, const struct attention
 
 static void apply_attention(struct adv_tile_memo *memo, struct adv_plan *plan)
 {
-    bool ulysses = plan->cp_strategy == ADV_CP_ULYSSES; /* sequences are whole while attention runs */
+    bool ulysses = plan->family.cp_strategy == ADV_CP_ULYSSES; /* sequences are whole while attention runs */
     int context = adv_plan_degree(plan, ADV_AXIS_CONTEXT);
     int shards = ulysses ? 1 : context;
     struct attention_key key = {
-        plan->seq_len / shards,
-        plan->seq_len,
+        plan->family.seq_len / shards,
+        plan->family.seq_len,
         shards,
         plan->flags.scoped_vmem_limit_kib,
-        plan->dq_reduction_steps,
-        plan->cp_load_balance,
+        plan->family.dq_reduction_steps,
+        plan->family.cp_load_balance,
         adv_plan_circulates_keys(plan),
-        plan->max_logit_estimate > 0,
-        plan->use_splash_scheduler,
-        plan->use_fused_bwd || plan->use_tokamax_splash,
+        plan->family.max_logit_estimate > 0,
+        plan->family.use_splash_scheduler,
+        plan->family.use_fused_bwd || plan->family.use_tokamax_splash,
     };
     struct attention_row *row = NULL;
     for (int i = 0; i < memo->attention_count && !row; i++)
@@ -235,11 +235,11 @@ static void apply_attention(struct adv_tile_memo *memo, struct adv_plan *plan)
         tune_row(memo, plan, row);
     }
     if (!row->found) return;
-    plan->blocks[0] = row->blocks[0];
-    plan->blocks[1] = row->blocks[1];
-    plan->q_layout = row->q_layout;
-    plan->k_layout = row->k_layout;
-    plan->v_layout = row->v_layout;
+    plan->family.blocks[0] = row->blocks[0];
+    plan->family.blocks[1] = row->blocks[1];
+    plan->family.q_layout = row->q_layout;
+    plan->family.k_layout = row->k_layout;
+    plan->family.v_layout = row->v_layout;
 }
 
 static const struct adv_layer *expert_layer(const struct adv_model *model)
@@ -318,9 +318,9 @@ static int64_t power_of_two_near(double value)
 static void cut_rows_evenly(double rows, struct adv_plan *plan)
 {
     const int64_t padded =
-        adv_round_up((int64_t)(rows + 0.5), adv_max_i(1, plan->gmm_blocks[0][0].batch_seq));
+        adv_round_up((int64_t)(rows + 0.5), adv_max_i(1, plan->family.gmm_blocks[0][0].batch_seq));
     for (int i = 0; i < 2 * ADV_GMM_PASSES; i++) {
-        struct adv_gmm_blocks *blocks = &plan->gmm_blocks[i / ADV_GMM_PASSES][i % ADV_GMM_PASSES];
+        struct adv_gmm_blocks *blocks = &plan->family.gmm_blocks[i / ADV_GMM_PASSES][i % ADV_GMM_PASSES];
         if (blocks->batch_seq < padded) blocks->batch_seq = (int)adv_gcd(blocks->batch_seq, padded);
     }
 }
@@ -328,14 +328,14 @@ static void cut_rows_evenly(double rows, struct adv_plan *plan)
 static void apply_experts(struct adv_tile_memo *memo, struct adv_plan *plan)
 {
     const struct adv_layer *layer = expert_layer(memo->model);
-    bool fp8 = plan->quantization == ADV_QUANT_FP8_FULL;
+    bool fp8 = plan->family.quantization == ADV_QUANT_FP8_FULL;
     if (!layer || !adv_plan_reads_expert_tiles(plan)) return;
-    int tp = plan->ici[ADV_AXIS_TENSOR] * plan->ici[ADV_AXIS_TENSOR_SEQUENCE];
-    double groups = adv_max(1, (double)layer->experts / plan->ici[ADV_AXIS_EXPERT]);
+    int tp = plan->family.ici[ADV_AXIS_TENSOR] * plan->family.ici[ADV_AXIS_TENSOR_SEQUENCE];
+    double groups = adv_max(1, (double)layer->experts / plan->family.ici[ADV_AXIS_EXPERT]);
     double rows = adv_plan_expert_rows(plan, layer);
     struct expert_key key = {
         power_of_two_near(rows / groups),       layer->moe_mlp_dim / tp,
-        plan->flags.scoped_vmem_limit_kib,      plan->moe == ADV_MOE_GMM_V2 ? 2 : 1,
+        plan->flags.scoped_vmem_limit_kib,      plan->family.moe == ADV_MOE_GMM_V2 ? 2 : 1,
         fp8 ? ADV_FORMAT_FP8 : ADV_FORMAT_BF16,
     };
     struct expert_row *row = NULL;
@@ -352,12 +352,12 @@ static void apply_experts(struct adv_tile_memo *memo, struct adv_plan *plan)
     }
     for (int matrix = 0; matrix < 2; matrix++)
         for (int pass = 0; pass < ADV_GMM_PASSES; pass++)
-            if (row->found[matrix][pass]) plan->gmm_blocks[matrix][pass] = row->blocks[matrix][pass];
+            if (row->found[matrix][pass]) plan->family.gmm_blocks[matrix][pass] = row->blocks[matrix][pass];
     if (key.version == 1 && adv_plan_degree(plan, ADV_AXIS_EXPERT) == 1) cut_rows_evenly(rows, plan);
 }
 
 void adv_tile_memo_apply(struct adv_tile_memo *memo, struct adv_plan *plan)
 {
-    if (plan->attention == ADV_ATTENTION_IMPL_FLASH) apply_attention(memo, plan);
+    if (plan->family.attention == ADV_ATTENTION_IMPL_FLASH) apply_attention(memo, plan);
     apply_experts(memo, plan);
 }

@@ -28,15 +28,15 @@ static bool simplest_mesh(const struct adv_space *space, enum adv_axis fill, str
     int left = request->cluster.devices_per_slice, slices = request->cluster.slices;
     *plan = space->base;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        plan->ici[i] = request->axis_pinned[i] ? request->workload.base.ici[i] : 1;
+        plan->family.ici[i] = request->axis_pinned[i] ? request->workload.base.family.ici[i] : 1;
         const char *key = adv_key_of_axis(true, (enum adv_axis)i);
-        bool pinned = request->workload.base.dcn[i] > 0 && adv_request_pins(request, key);
-        plan->dcn[i] = pinned ? request->workload.base.dcn[i] : 1;
-        slices /= plan->dcn[i] <= slices ? plan->dcn[i] : 1;
-        if (plan->ici[i] > 0 && left % plan->ici[i] == 0) left /= plan->ici[i];
+        bool pinned = request->workload.base.family.dcn[i] > 0 && adv_request_pins(request, key);
+        plan->family.dcn[i] = pinned ? request->workload.base.family.dcn[i] : 1;
+        slices /= plan->family.dcn[i] <= slices ? plan->family.dcn[i] : 1;
+        if (plan->family.ici[i] > 0 && left % plan->family.ici[i] == 0) left /= plan->family.ici[i];
     }
-    if (!request->axis_pinned[fill]) plan->ici[fill] = left;
-    plan->dcn[ADV_AXIS_DATA] *= slices;
+    if (!request->axis_pinned[fill]) plan->family.ici[fill] = left;
+    plan->family.dcn[ADV_AXIS_DATA] *= slices;
     return left == 1 || request->axis_pinned[fill] || request->axis_allowed[fill];
 }
 
@@ -62,7 +62,7 @@ static bool without_axis(struct adv_advise_request *request, int axis, char *wha
     if (!request->axis_pinned[axis]) return false;
     (void)snprintf(what, what_bytes, "without the pin %s", key);
     request->axis_pinned[axis] = false;
-    request->workload.base.ici[axis] = 1;
+    request->workload.base.family.ici[axis] = 1;
     for (int i = 0; i < request->pins_count; i++)
         if (!strcmp(request->pins[i].key, key)) drop_pin(request, i);
     return true;
@@ -86,7 +86,7 @@ static bool without_key(struct adv_advise_request *request, int at, char *what, 
     const char *key = request->pins[at].key;
     struct adv_plan defaults;
     adv_plan_defaults(&defaults, &request->model);
-    defaults.seq_len = request->workload.seq_len;
+    defaults.family.seq_len = request->workload.seq_len;
     if (!adv_key_copy(key, &defaults, &request->workload.base)) return false;
     (void)snprintf(what, what_bytes, "without the pin %s", key);
     request->vocab_tiling_pinned =
@@ -163,7 +163,7 @@ static bool with_another_batch(struct adv_advise_request *request, int which, ch
     }
     if (fabs(near - sequences) <= 1e-9 * near) return false;
     if (workload->per_device_batch_size > 0) {
-        workload->per_device_batch_size = workload->base.per_device_batch_size = near / devices;
+        workload->per_device_batch_size = workload->base.family.per_device_batch_size = near / devices;
         (void)snprintf(what, what_bytes, "with per_device_batch_size=%.10g", near / devices);
     } else if (workload->tokens_per_step > 0) {
         workload->tokens_per_step = near * (double)workload->seq_len;
@@ -196,7 +196,7 @@ static bool with_another_length(struct adv_advise_request *request, int which, c
         (void)snprintf(what + used, what_bytes - (size_t)used, " and tokens_per_step=%.0f",
                        workload->tokens_per_step);
     }
-    workload->seq_len = workload->base.seq_len = nearest;
+    workload->seq_len = workload->base.family.seq_len = nearest;
     return true;
 }
 
@@ -206,8 +206,8 @@ static bool with_another_optimizer(struct adv_advise_request *request, int which
 {
     struct adv_plan *base = &request->workload.base;
     (void)which;
-    if (base->optimizer == ADV_OPT_ADAMW || adv_request_pins(request, ADV_NAME_OPT_TYPE)) return false;
-    base->optimizer = ADV_OPT_ADAMW;
+    if (base->family.optimizer == ADV_OPT_ADAMW || adv_request_pins(request, ADV_NAME_OPT_TYPE)) return false;
+    base->family.optimizer = ADV_OPT_ADAMW;
     (void)snprintf(what, what_bytes, "with optimizer=adamw");
     return true;
 }
@@ -329,8 +329,8 @@ static void find_nearest(const struct adv_space *space, enum adv_axis fill, stru
     for (int i = 0; i < splits_count; i++) {
         adv_err found;
         adv_err_init(&found);
-        next.plan.per_device_batch_size = splits[i].per_device_batch_size;
-        next.plan.gradient_accumulation_steps = splits[i].gradient_accumulation_steps;
+        next.plan.family.per_device_batch_size = splits[i].per_device_batch_size;
+        next.plan.family.gradient_accumulation_steps = splits[i].gradient_accumulation_steps;
         (void)!adv_plan_check(&next.plan, &request->model, &request->cluster, &found, &found);
         next.broken_count = pick(space, &found, &next);
         if (next.broken_count > 0 && next.broken_count < nearest->broken_count) *nearest = next;
@@ -341,14 +341,14 @@ static void find_nearest(const struct adv_space *space, enum adv_axis fill, stru
 static bool say_short_shards(const struct nearest *nearest, char *text, size_t text_bytes)
 {
     enum { LANES = 128 }; /* of a register: the least rows of an attention block */
-    int context = nearest->plan.ici[ADV_AXIS_CONTEXT];
+    int context = nearest->plan.family.ici[ADV_AXIS_CONTEXT];
     if (nearest->broken_count > ADV_LIMIT_FINDINGS || context == 1 ||
-        nearest->plan.seq_len / context >= LANES)
+        nearest->plan.family.seq_len / context >= LANES)
         return false;
     (void)snprintf(text, text_bytes,
                    "%lld tokens over %d context shards are %lld a shard, and attention takes blocks of %d",
-                   (long long)nearest->plan.seq_len, context, (long long)(nearest->plan.seq_len / context),
-                   LANES);
+                   (long long)nearest->plan.family.seq_len, context,
+                   (long long)(nearest->plan.family.seq_len / context), LANES);
     return true;
 }
 
@@ -392,6 +392,6 @@ void adv_space_explain_empty(const struct adv_space *space, struct adv_arena *ar
         (void)snprintf(
             text, text_bytes,
             "none of %ld combinations is legal; with %s=%d and per_device_batch_size=%.6g: %.200s%s",
-            space->considered, adv_axis_key(fill), nearest.plan.ici[fill], nearest.plan.per_device_batch_size,
-            nearest.finding.detail, instead);
+            space->considered, adv_axis_key(fill), nearest.plan.family.ici[fill],
+            nearest.plan.family.per_device_batch_size, nearest.finding.detail, instead);
 }

@@ -97,8 +97,9 @@ static bool accumulate(struct trial *trial)
     long sequences = sequences_of(trial);
     for (long steps = 2; steps <= sequences; steps++) {
         if (sequences % steps != 0) continue;
-        trial->plan.per_device_batch_size = before.per_device_batch_size / (double)steps;
-        trial->plan.gradient_accumulation_steps = before.gradient_accumulation_steps * (int)steps;
+        trial->plan.family.per_device_batch_size = before.family.per_device_batch_size / (double)steps;
+        trial->plan.family.gradient_accumulation_steps =
+            before.family.gradient_accumulation_steps * (int)steps;
         if (fits(trial)) break;
     }
     return sequences > 0;
@@ -107,7 +108,7 @@ static bool accumulate(struct trial *trial)
 static bool with_sequences(struct trial *trial, const struct adv_plan *before, long sequences, long all)
 {
     trial->plan = *before;
-    trial->plan.per_device_batch_size *= (double)sequences / (double)all;
+    trial->plan.family.per_device_batch_size *= (double)sequences / (double)all;
     return fits(trial);
 }
 
@@ -135,29 +136,29 @@ static bool smaller_batch(struct trial *trial)
 
 static bool bf16_gradients(struct trial *trial)
 {
-    bool changed = trial->plan.grad_dtype == ADV_FORMAT_F32;
-    trial->plan.grad_dtype = ADV_FORMAT_BF16;
+    bool changed = trial->plan.family.grad_dtype == ADV_FORMAT_F32;
+    trial->plan.family.grad_dtype = ADV_FORMAT_BF16;
     return changed;
 }
 
 static bool bf16_mean(struct trial *trial)
 {
-    bool changed = trial->plan.mu_dtype == ADV_FORMAT_F32;
-    trial->plan.mu_dtype = ADV_FORMAT_BF16;
+    bool changed = trial->plan.family.mu_dtype == ADV_FORMAT_F32;
+    trial->plan.family.mu_dtype = ADV_FORMAT_BF16;
     return changed;
 }
 
 static bool host_optimizer(struct trial *trial)
 {
-    bool changed = !trial->plan.optimizer_host_offload && trial->plan.optimizer != ADV_OPT_SGD;
+    bool changed = !trial->plan.optimizer_host_offload && trial->plan.family.optimizer != ADV_OPT_SGD;
     trial->plan.optimizer_host_offload = true;
     return changed;
 }
 
 static bool bf16_weights(struct trial *trial)
 {
-    bool changed = trial->plan.weight_dtype == ADV_FORMAT_F32;
-    trial->plan.weight_dtype = trial->plan.mu_dtype = ADV_FORMAT_BF16;
+    bool changed = trial->plan.family.weight_dtype == ADV_FORMAT_F32;
+    trial->plan.family.weight_dtype = trial->plan.family.mu_dtype = ADV_FORMAT_BF16;
     return changed;
 }
 
@@ -169,14 +170,14 @@ static void name_tiling(const struct trial *trial, char *text, size_t text_bytes
 static void name_accumulation(const struct trial *trial, char *text, size_t text_bytes)
 {
     (void)snprintf(text, text_bytes, "gradient_accumulation_steps=%d with per_device_batch_size=%.10g",
-                   trial->plan.gradient_accumulation_steps, trial->plan.per_device_batch_size);
+                   trial->plan.family.gradient_accumulation_steps, trial->plan.family.per_device_batch_size);
 }
 
 static void name_batch(const struct trial *trial, char *text, size_t text_bytes)
 {
     (void)snprintf(text, text_bytes, "a batch of %.10g sequences (per_device_batch_size=%.10g)",
                    adv_plan_global_batch(&trial->plan, trial->input.cluster),
-                   trial->plan.per_device_batch_size);
+                   trial->plan.family.per_device_batch_size);
 }
 
 /* From what costs least to what changes the training: the order in which they add up when no single one is
@@ -293,9 +294,9 @@ static void say_hopeless(const struct trial *trial, struct adv_remedy *remedy)
             remedy->text, sizeof remedy->text,
             "with every memory saver the %s weights, their gradients%s%s alone are %.1f GiB on each "
             "device: more chips or a smaller model",
-            adv_format_name(trial->plan.weight_dtype),
-            trial->plan.gradient_accumulation_steps > 1 ? " (twice, to accumulate)" : "",
-            trial->plan.optimizer == ADV_OPT_SGD ? "" : " and the optimizer's moments",
+            adv_format_name(trial->plan.family.weight_dtype),
+            trial->plan.family.gradient_accumulation_steps > 1 ? " (twice, to accumulate)" : "",
+            trial->plan.family.optimizer == ADV_OPT_SGD ? "" : " and the optimizer's moments",
             estimate->update_peak_bytes / ADV_GIB);
     else
         (void)snprintf(

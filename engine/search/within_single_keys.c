@@ -82,9 +82,9 @@ static void try_up_to_seq(struct walk *walk, const struct adv_key *row)
     struct key *key = open_row(walk, row);
     const char *global = (const char *)walk->baseline + row->plan_at;
     if (!key) return;
-    key->in_local_blocks = !memcmp(global, global + sizeof walk->baseline->blocks[0], sizeof(int));
+    key->in_local_blocks = !memcmp(global, global + sizeof walk->baseline->family.blocks[0], sizeof(int));
     for (int i = 0; i < row->values_count; i++)
-        if (row->values[i] <= (double)walk->baseline->seq_len) add_number(walk, key, row->values[i]);
+        if (row->values[i] <= (double)walk->baseline->family.seq_len) add_number(walk, key, row->values[i]);
 }
 
 static void try_if_experts(struct walk *walk, const struct adv_key *row)
@@ -100,7 +100,7 @@ static void try_if_format_open(struct walk *walk, const struct adv_key *row)
 /* Without both axes the key says nothing. One of the two keys is enough: they say the same. */
 static void try_if_two_stages(struct walk *walk, const struct adv_key *row)
 {
-    const int *ici = walk->baseline->ici;
+    const int *ici = walk->baseline->family.ici;
     enum adv_key_of of = adv_model_has_experts(&walk->request->model) ? ADV_OF_EXPERTS : ADV_OF_DENSE;
     if (row->of == of && ici[ADV_AXIS_FSDP] > 1 && ici[ADV_AXIS_FSDP_TRANSPOSE] > 1) try_listed(walk, row);
 }
@@ -135,7 +135,7 @@ static void try_degrees(struct walk *walk, const struct adv_key *row)
 {
     bool is_dcn = row->of == ADV_OF_SLICES;
     const struct adv_plan *baseline = walk->baseline;
-    const int *degrees = is_dcn ? baseline->dcn : baseline->ici;
+    const int *degrees = is_dcn ? baseline->family.dcn : baseline->family.ici;
     int whole = is_dcn ? walk->request->cluster.slices : walk->request->cluster.devices_per_slice;
     ptrdiff_t axis = (const int *)(const void *)((const char *)baseline + row->plan_at) - degrees;
     if (!walk->request->axis_allowed[axis] && degrees[axis] == 1) return;
@@ -151,7 +151,7 @@ static void try_batches(struct walk *walk, const struct adv_key *row)
     struct key *key = open_row(walk, row);
     for (int i = 0; i < count; i++) add_number(walk, key, splits[i].per_device_batch_size);
     for (int power = -3; power <= 3; power++) /* of the baseline's own batch */
-        add_number(walk, key, walk->baseline->per_device_batch_size * exp2(power));
+        add_number(walk, key, walk->baseline->family.per_device_batch_size * exp2(power));
 }
 
 static void try_steps(struct walk *walk, const struct adv_key *row)
@@ -161,7 +161,7 @@ static void try_steps(struct walk *walk, const struct adv_key *row)
     struct key *key = open_row(walk, row);
     for (int i = 0; i < count; i++) add_number(walk, key, splits[i].gradient_accumulation_steps);
     for (int power = -3; power <= 3; power++) {
-        int steps = (int)(walk->baseline->gradient_accumulation_steps * exp2(power));
+        int steps = (int)(walk->baseline->family.gradient_accumulation_steps * exp2(power));
         if (steps >= 1) add_number(walk, key, steps);
     }
 }
@@ -199,7 +199,7 @@ static void try_grouped_matmuls(struct walk *walk, const struct adv_key *row)
                  {ADV_MOE_RAGGED_DOT, ADV_MOE_MEGABLOX, ADV_NAME_MEGABLOX}};
     if (!adv_model_has_experts(&walk->request->model)) return;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-        if (steps[i].from == walk->baseline->moe && strcmp(steps[i].name, row->name) == 0)
+        if (steps[i].from == walk->baseline->family.moe && strcmp(steps[i].name, row->name) == 0)
             add_value(walk, open_row(walk, row), &steps[i].to);
 }
 
@@ -257,7 +257,7 @@ static void set(const struct key *key, int value, struct adv_plan *plan)
 {
     memcpy((char *)plan + key->offset, key->values[value], key->bytes);
     if (key->in_local_blocks)
-        memcpy((char *)plan + key->offset + sizeof plan->blocks[0], key->values[value], key->bytes);
+        memcpy((char *)plan + key->offset + sizeof plan->family.blocks[0], key->values[value], key->bytes);
     if (key->row && key->row->tries == ADV_TRIES_POLICIES)
         adv_policy_placements(plan->policy, plan->placements);
 }
@@ -273,11 +273,12 @@ static void offer(struct walk *walk, const struct adv_plan *plan, int keys_left)
     const struct adv_cluster *cluster = &walk->request->cluster;
     if (!right_batch(walk, plan) || adv_plan_broken_rule(plan, &walk->request->model, cluster)) return;
     struct adv_plan split = *plan;
-    if (memcmp(plan->ici, walk->baseline->ici, sizeof plan->ici) != 0 && !plan->allow_split_physical_axes) {
+    if (memcmp(plan->family.ici, walk->baseline->family.ici, sizeof plan->family.ici) != 0 &&
+        !plan->family.allow_split_physical_axes) {
         struct adv_mesh mesh;
         if (adv_mesh_place(cluster, plan, &mesh, NULL) != ADV_OK) return;
-        split.allow_split_physical_axes = mesh.split_axes_count > 0;
-        if (split.allow_split_physical_axes && keys_left == 0) return; /* that is one key more */
+        split.family.allow_split_physical_axes = mesh.split_axes_count > 0;
+        if (split.family.allow_split_physical_axes && keys_left == 0) return; /* that is one key more */
     }
     walk->found(walk->context, &split);
 }
@@ -287,8 +288,8 @@ static bool right_mesh(const struct walk *walk, const struct adv_plan *plan)
 {
     long ici = 1, dcn = 1;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        ici *= plan->ici[i];
-        dcn *= plan->dcn[i];
+        ici *= plan->family.ici[i];
+        dcn *= plan->family.dcn[i];
     }
     return ici == walk->request->cluster.devices_per_slice && dcn == walk->request->cluster.slices;
 }

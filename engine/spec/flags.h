@@ -11,7 +11,7 @@ struct adv_flags {
     signed char latency_hiding_layer_scheduler, sc_aggregator;
     signed char data_parallel_overlap;      /* DCN gradient all-reduce overlap */
     signed char collective_matmul_disabled; /* windowed einsum off */
-    signed char host_offload_scheduling;    /* the HOST_OFFLOAD set; last: see ADV_PLAN_FAMILY_BYTES */
+    signed char host_offload_scheduling;    /* the HOST_OFFLOAD set: where a tensor goes to the host */
 };
 
 /* All tri-states "as the chip's default". */

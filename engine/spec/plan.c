@@ -132,19 +132,20 @@ static int clamp_block(int block, int64_t length)
 void adv_plan_clamp_blocks(struct adv_plan *plan)
 {
     for (int i = 0; i < 2; i++) {
-        struct adv_splash_blocks *blocks = &plan->blocks[i];
+        struct adv_splash_blocks *blocks = &plan->family.blocks[i];
         int *const all[] = {
             &blocks->block_q,     &blocks->block_kv,     &blocks->block_kv_compute,
             &blocks->block_q_dkv, &blocks->block_kv_dkv, &blocks->block_kv_dkv_compute,
             &blocks->block_q_dq,  &blocks->block_kv_dq,
         };
-        for (size_t k = 0; k < sizeof all / sizeof *all; k++) *all[k] = clamp_block(*all[k], plan->seq_len);
+        for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+            *all[k] = clamp_block(*all[k], plan->family.seq_len);
     }
 }
 
 int adv_plan_pipelined_layers(const struct adv_plan *plan, const struct adv_model *model)
 {
-    if (plan->pipeline_layers >= 1) return plan->pipeline_layers;
+    if (plan->family.pipeline_layers >= 1) return plan->family.pipeline_layers;
     int layers = model->layers_count;
     for (int i = 0; model->decoder == ADV_DECODER_DEEPSEEK && i < model->layer_kinds_count; i++)
         if (model->layers[i].experts == 0) layers -= model->layers[i].count;
@@ -155,7 +156,8 @@ double adv_plan_global_batch(const struct adv_plan *plan, const struct adv_clust
 {
     /* MaxText: int(devices * per_device_batch_size) sequences a microstep; the guard absorbs decimal
      * fractions. */
-    return floor(plan->per_device_batch_size * cluster->devices + 1e-6) * plan->gradient_accumulation_steps;
+    return floor(plan->family.per_device_batch_size * cluster->devices + 1e-6) *
+           plan->family.gradient_accumulation_steps;
 }
 
 int adv_plan_weight_shards(const struct adv_plan *plan)
@@ -167,15 +169,15 @@ int adv_plan_weight_shards(const struct adv_plan *plan)
     int shards = 1;
     for (size_t i = 0; i < sizeof sharding / sizeof *sharding; i++)
         shards *= adv_plan_degree(plan, sharding[i]);
-    return plan->rule == ADV_RULE_EP_AS_DP ? shards : shards * adv_plan_degree(plan, ADV_AXIS_EXPERT);
+    return plan->family.rule == ADV_RULE_EP_AS_DP ? shards : shards * adv_plan_degree(plan, ADV_AXIS_EXPERT);
 }
 
 int adv_plan_expert_shards(const struct adv_plan *plan)
 {
     int experts = adv_plan_degree(plan, ADV_AXIS_EXPERT);
     int shards = adv_plan_weight_shards(plan);
-    if (plan->rule == ADV_RULE_EP_AS_DP) shards *= experts;
+    if (plan->family.rule == ADV_RULE_EP_AS_DP) shards *= experts;
     /* Under the default rules shard_exp_on_fsdp takes the expert dimension away from the expert axis. */
-    bool loses_expert_axis = plan->shard_exp_on_fsdp && plan->rule == ADV_RULE_DEFAULT;
+    bool loses_expert_axis = plan->family.shard_exp_on_fsdp && plan->family.rule == ADV_RULE_DEFAULT;
     return loses_expert_axis ? shards / experts : shards;
 }

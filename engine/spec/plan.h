@@ -138,7 +138,8 @@ struct adv_gmm_blocks {
     int batch_seq, embed_dim, mlp_dim;
 };
 
-struct adv_plan {
+/* What all plans of one family share: they differ in where things are kept. */
+struct adv_plan_family {
     int ici[ADV_AXIS_COUNT], dcn[ADV_AXIS_COUNT]; /* all >= 1 */
     double per_device_batch_size;                 /* sequences per device and microstep; may be fractional */
     int64_t seq_len;
@@ -182,27 +183,26 @@ struct adv_plan {
     bool use_iota_embed, cast_logits_to_fp32, logits_dot_in_fp32;
     int mtp_layers;
     double software_date; /* year with fraction of the MaxText/libtpu release, NAN = current */
+};
+
+struct adv_plan {
+    struct adv_plan_family family;
     struct adv_flags flags;
-    /* from here on: where things are kept, in which plans of one family differ */
+    /* where things are kept, in which plans of one family differ */
     enum adv_policy policy; /* remat */
     enum adv_placement placements[ADV_TENSOR_COUNT];
     int num_vocab_tiling;
     bool optimizer_host_offload, parameter_host_offload, shard_optimizer_over_data;
 };
 
-/* The members that are equal in all plans of one family come first: all but where things are kept, and the
- * flag that follows from it. */
-#define ADV_PLAN_FAMILY_BYTES                                                                                \
-    (offsetof(struct adv_plan, flags) + offsetof(struct adv_flags, host_offload_scheduling))
-_Static_assert(ADV_PLAN_FAMILY_BYTES < offsetof(struct adv_plan, policy) &&
-                   ADV_PLAN_FAMILY_BYTES + _Alignof(struct adv_flags) >= offsetof(struct adv_plan, policy),
-               "what is not of the family comes last");
-
-/* Whether two plans differ only in where things are kept. Plans are made in zeroed memory, so padding is
- * equal, too. */
+/* Whether two plans differ only in where things are kept, and in the flag that follows from it. Plans are
+ * made in zeroed memory, so padding is equal, too. */
 static inline bool adv_plan_same_family(const struct adv_plan *a, const struct adv_plan *b)
 {
-    return memcmp(a, b, ADV_PLAN_FAMILY_BYTES) == 0;
+    struct adv_flags flags = a->flags;
+    flags.host_offload_scheduling = b->flags.host_offload_scheduling;
+    return memcmp(&a->family, &b->family, sizeof a->family) == 0 &&
+           memcmp(&flags, &b->flags, sizeof flags) == 0;
 }
 
 /* Splash clamps every block to the sequence: min(block, seq_len). Call after the sequence and the blocks are
@@ -212,34 +212,34 @@ void adv_plan_clamp_blocks(struct adv_plan *plan);
 /* Devices along an axis over ICI and DCN together. */
 static inline int adv_plan_degree(const struct adv_plan *plan, enum adv_axis axis)
 {
-    return plan->ici[axis] * plan->dcn[axis];
+    return plan->family.ici[axis] * plan->family.dcn[axis];
 }
 
 /* Whether context shards hand their keys on, so that one call of the kernel meets one shard's share. */
 static inline bool adv_plan_circulates_keys(const struct adv_plan *plan)
 {
-    return plan->cp_strategy == ADV_CP_RING || plan->cp_strategy == ADV_CP_USP;
+    return plan->family.cp_strategy == ADV_CP_RING || plan->family.cp_strategy == ADV_CP_USP;
 }
 
 /* Whether values are quantised with given scales, without a pass for their maxima: fp8_full reads the
  * calibration, other formats find their scales themselves. */
 static inline bool adv_plan_scales_are_fixed(const struct adv_plan *plan)
 {
-    return plan->quantization_static && plan->quantization == ADV_QUANT_FP8_FULL;
+    return plan->family.quantization_static && plan->family.quantization == ADV_QUANT_FP8_FULL;
 }
 
 /* Do MaxText's keys decide the tiles of the expert matmuls? Tokamax tunes its own unless the experts are
  * quantised; ragged dot and the einsums have none. */
 static inline bool adv_plan_reads_expert_tiles(const struct adv_plan *plan)
 {
-    return plan->moe == ADV_MOE_MEGABLOX || plan->moe == ADV_MOE_GMM_V2 ||
-           (plan->moe == ADV_MOE_TOKAMAX && plan->quantization == ADV_QUANT_FP8_FULL);
+    return plan->family.moe == ADV_MOE_MEGABLOX || plan->family.moe == ADV_MOE_GMM_V2 ||
+           (plan->family.moe == ADV_MOE_TOKAMAX && plan->family.quantization == ADV_QUANT_FP8_FULL);
 }
 
 /* Tokens of one microstep per device, after every axis: per_device_batch_size * seq_len. */
 static inline double adv_plan_tokens(const struct adv_plan *plan)
 {
-    return plan->per_device_batch_size * (double)plan->seq_len;
+    return plan->family.per_device_batch_size * (double)plan->family.seq_len;
 }
 
 /* Rows that the expert matmuls of a device take at once where its share of the experts is all of them: the
@@ -247,7 +247,8 @@ static inline double adv_plan_tokens(const struct adv_plan *plan)
 static inline double adv_plan_expert_rows(const struct adv_plan *plan, const struct adv_layer *layer)
 {
     int stages = adv_plan_degree(plan, ADV_AXIS_STAGE);
-    int microbatches = plan->pipeline_microbatches > stages ? plan->pipeline_microbatches : stages;
+    int microbatches =
+        plan->family.pipeline_microbatches > stages ? plan->family.pipeline_microbatches : stages;
     double tokens = adv_plan_tokens(plan) * (stages > 1 ? (double)stages / microbatches : 1.0);
     int tensor = adv_plan_degree(plan, ADV_AXIS_TENSOR) * adv_plan_degree(plan, ADV_AXIS_TENSOR_SEQUENCE);
     return tokens * tensor * layer->experts_per_token;

@@ -54,7 +54,7 @@ static int product_of(const int degrees[ADV_AXIS_COUNT])
 
 static bool rule_ici_product(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    const int *ici = facts->plan->ici;
+    const int *ici = facts->plan->family.ici;
     int devices = facts->cluster->devices_per_slice;
     int product = product_of(ici);
     if (product == devices) return false;
@@ -74,7 +74,7 @@ static bool rule_ici_product(const struct adv_rule_facts *facts, struct adv_rule
 
 static bool rule_dcn_product(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    const int *dcn = facts->plan->dcn;
+    const int *dcn = facts->plan->family.dcn;
     int product = product_of(dcn);
     if (product == facts->cluster->slices) return false;
     if (!report) return true;
@@ -117,7 +117,7 @@ static bool rule_axis_in_mesh(const struct adv_rule_facts *facts, struct adv_rul
 {
     bool any = false;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        if (adv_plan_axis_in_mesh(facts->plan->rule, facts->model, (enum adv_axis)i)) continue;
+        if (adv_plan_axis_in_mesh(facts->plan->family.rule, facts->model, (enum adv_axis)i)) continue;
         int degree = adv_plan_degree(facts->plan, (enum adv_axis)i);
         if (degree == 1) continue;
         if (!report) return true;
@@ -144,14 +144,14 @@ static const double batch_rounding_frac = 1e-6;
 
 int adv_plan_batch_shards(const struct adv_plan *plan)
 {
-    int experts = plan->rule == ADV_RULE_EP_AS_CP ? 1 : adv_plan_degree(plan, ADV_AXIS_EXPERT);
+    int experts = plan->family.rule == ADV_RULE_EP_AS_CP ? 1 : adv_plan_degree(plan, ADV_AXIS_EXPERT);
     return adv_plan_degree(plan, ADV_AXIS_DATA) * adv_plan_degree(plan, ADV_AXIS_DILOCO) *
            adv_plan_degree(plan, ADV_AXIS_FSDP) * adv_plan_degree(plan, ADV_AXIS_FSDP_TRANSPOSE) * experts;
 }
 
 double adv_plan_sequences_per_shard(const struct adv_plan *plan, const struct adv_cluster *cluster)
 {
-    return plan->per_device_batch_size * cluster->devices / adv_plan_batch_shards(plan);
+    return plan->family.per_device_batch_size * cluster->devices / adv_plan_batch_shards(plan);
 }
 
 static bool rule_batch_whole(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -161,7 +161,7 @@ static bool rule_batch_whole(const struct adv_rule_facts *facts, struct adv_rule
         fabs(sequences - round(sequences)) <= batch_rounding_frac * sequences)
         return false;
     if (!report) return true;
-    double batch = facts->plan->per_device_batch_size;
+    double batch = facts->plan->family.per_device_batch_size;
     double unit = (double)facts->batch_shards / facts->cluster->devices; /* one sequence per shard */
     double nearest = fmax(1, round(sequences)) * unit;
     const char *hint =
@@ -211,8 +211,9 @@ static bool rule_vocab_tiling_with_sinks(const struct adv_rule_facts *facts, str
 static bool rule_heads(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     int shards = facts->head_shards;
-    const bool by_context = facts->plan->cp_strategy == ADV_CP_ULYSSES && facts->context > facts->head_shards;
-    if (facts->plan->cp_strategy == ADV_CP_ULYSSES) shards *= facts->context;
+    const bool by_context =
+        facts->plan->family.cp_strategy == ADV_CP_ULYSSES && facts->context > facts->head_shards;
+    if (facts->plan->family.cp_strategy == ADV_CP_ULYSSES) shards *= facts->context;
     if (shards == 1) return false;
     for (int i = 0; i < facts->model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &facts->model->layers[i];
@@ -270,7 +271,7 @@ static bool rule_latent_ranks(const struct adv_rule_facts *facts, struct adv_rul
 {
     if (!facts->has_latent) return false;
     int shards = facts->embed_shards;
-    if (facts->plan->rule == ADV_RULE_PIPELINE_LARGE_MOE) shards /= facts->expert;
+    if (facts->plan->family.rule == ADV_RULE_PIPELINE_LARGE_MOE) shards /= facts->expert;
     for (int i = 0; i < facts->model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &facts->model->layers[i];
         int rank = layer->q_lora_rank % shards != 0 ? layer->q_lora_rank : layer->kv_lora_rank;
@@ -286,20 +287,20 @@ static bool rule_latent_ranks(const struct adv_rule_facts *facts, struct adv_rul
 static bool rule_positions(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     const struct adv_model *model = facts->model;
-    if (!model->has_learned_positions || facts->plan->seq_len <= model->position_rows) return false;
+    if (!model->has_learned_positions || facts->plan->family.seq_len <= model->position_rows) return false;
     return adv_rule_broken(report, "/config/max_target_length",
                            adv_rule_hint(report, "at most %lld", (long long)model->position_rows),
                            "%lld tokens, but the model learned %lld positions",
-                           (long long)facts->plan->seq_len, (long long)model->position_rows);
+                           (long long)facts->plan->family.seq_len, (long long)model->position_rows);
 }
 
 static bool rule_experts(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     if (!facts->has_experts) return false;
     int shards = facts->expert;
-    if (facts->plan->rule == ADV_RULE_CP_AS_EP) shards *= facts->context;
-    if (facts->plan->rule == ADV_RULE_SHARD_EXP_ON_FSDP) shards *= facts->fsdp;
-    if (facts->plan->shard_exp_on_fsdp || facts->plan->use_2d_fsdp_sharding)
+    if (facts->plan->family.rule == ADV_RULE_CP_AS_EP) shards *= facts->context;
+    if (facts->plan->family.rule == ADV_RULE_SHARD_EXP_ON_FSDP) shards *= facts->fsdp;
+    if (facts->plan->family.shard_exp_on_fsdp || facts->plan->family.use_2d_fsdp_sharding)
         shards *= facts->fsdp * facts->context * facts->ulysses;
     for (int i = 0; i < facts->model->layer_kinds_count; i++) {
         int experts = facts->model->layers[i].experts;
@@ -314,8 +315,8 @@ static bool rule_experts(const struct adv_rule_facts *facts, struct adv_rule_rep
 
 static bool rule_expert_axis_unused(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    if (!facts->has_experts || !facts->plan->shard_exp_on_fsdp || facts->expert == 1 ||
-        facts->plan->rule != ADV_RULE_DEFAULT)
+    if (!facts->has_experts || !facts->plan->family.shard_exp_on_fsdp || facts->expert == 1 ||
+        facts->plan->family.rule != ADV_RULE_DEFAULT)
         return false;
     return adv_rule_broken(report, "/config/shard_exp_on_fsdp",
                            "use custom_mesh_and_rule shard-exp-on-fsdp, or ici_expert_parallelism 1",
@@ -330,10 +331,10 @@ static bool rule_expert_options(const struct adv_rule_facts *facts, struct adv_r
     const struct {
         const char *key;
         bool set;
-    } options[] = {{"use_random_routing", plan->use_random_routing},
-                   {"use_ragged_sort", plan->use_ragged_sort},
-                   {"ragged_buffer_factor", plan->ragged_buffer_factor > 0},
-                   {"use_ring_of_experts", plan->use_ring_of_experts}};
+    } options[] = {{"use_random_routing", plan->family.use_random_routing},
+                   {"use_ragged_sort", plan->family.use_ragged_sort},
+                   {"ragged_buffer_factor", plan->family.ragged_buffer_factor > 0},
+                   {"use_ring_of_experts", plan->family.use_ring_of_experts}};
     bool any = false;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         if (!options[i].set) continue;
@@ -350,35 +351,39 @@ static bool rule_expert_options(const struct adv_rule_facts *facts, struct adv_r
 static bool rule_ring_of_experts(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     const struct adv_plan *plan = facts->plan;
-    if (!plan->use_ring_of_experts || plan->ragged_buffer_factor <= 0 || plan->use_ragged_sort) return false;
+    if (!plan->family.use_ring_of_experts || plan->family.ragged_buffer_factor <= 0 ||
+        plan->family.use_ragged_sort)
+        return false;
     return adv_rule_broken(report, "/config/ragged_buffer_factor", "set use_ragged_sort true",
                            "ragged_buffer_factor %.6g with use_ring_of_experts needs use_ragged_sort",
-                           plan->ragged_buffer_factor);
+                           plan->family.ragged_buffer_factor);
 }
 
 static bool rule_dropping(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     const struct adv_plan *plan = facts->plan;
     enum adv_decoder decoder = facts->model->decoder;
-    if (plan->capacity_factor <= 0 || plan->moe != ADV_MOE_DENSE) return false;
+    if (plan->family.capacity_factor <= 0 || plan->family.moe != ADV_MOE_DENSE) return false;
     if (decoder != ADV_DECODER_LLAMA4 && decoder != ADV_DECODER_GPT_OSS) return false;
     return adv_rule_broken(report, "/config/capacity_factor", "set it to -1",
-                           "capacity_factor %.6g: %s has no token dropping", plan->capacity_factor,
+                           "capacity_factor %.6g: %s has no token dropping", plan->family.capacity_factor,
                            adv_decoder_name(decoder));
 }
 
 static bool rule_capacity_unused(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     const struct adv_plan *plan = facts->plan;
-    if (!facts->has_experts || plan->capacity_factor <= 0 || plan->moe == ADV_MOE_DENSE) return false;
+    if (!facts->has_experts || plan->family.capacity_factor <= 0 || plan->family.moe == ADV_MOE_DENSE)
+        return false;
     return adv_rule_broken(report, "/config/capacity_factor", "set sparse_matmul false to drop tokens",
-                           "capacity_factor %.6g has no effect with sparse_matmul", plan->capacity_factor);
+                           "capacity_factor %.6g has no effect with sparse_matmul",
+                           plan->family.capacity_factor);
 }
 
 static bool rule_scan(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     const struct adv_model *model = facts->model;
-    if (!facts->plan->scan_layers) return false;
+    if (!facts->plan->family.scan_layers) return false;
     if (model->cannot_scan) {
         return adv_rule_broken(report, "/config/scan_layers", "set it to false", "%s cannot scan its layers",
                                model->name);
@@ -473,7 +478,7 @@ enum { RULES_COUNT = sizeof rules / sizeof *rules };
 
 static int embed_shards(const struct adv_rule_facts *facts)
 {
-    switch (facts->plan->rule) {
+    switch (facts->plan->family.rule) {
     case ADV_RULE_PURE_FSDP:
     case ADV_RULE_EP_AS_CP:
     case ADV_RULE_CP_AS_EP:

@@ -8,12 +8,12 @@
 
 static bool is_flash(const struct adv_rule_facts *facts)
 {
-    return facts->plan->attention == ADV_ATTENTION_IMPL_FLASH;
+    return facts->plan->family.attention == ADV_ATTENTION_IMPL_FLASH;
 }
 
 bool adv_rule_dq_reduction(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    int steps = facts->plan->dq_reduction_steps;
+    int steps = facts->plan->family.dq_reduction_steps;
     if (steps == 0 || steps == 3) return false;
     return adv_rule_broken(report, "/config/dq_reduction_steps", "0 or 3",
                            "dq_reduction_steps %d is not supported", steps);
@@ -24,7 +24,7 @@ bool adv_rule_sparse_attention_kernel(const struct adv_rule_facts *facts, struct
     bool is_sparse = facts->model->decoder == ADV_DECODER_DEEPSEEK4;
     for (int i = 0; i < facts->model->layer_kinds_count; i++)
         is_sparse |= facts->model->layers[i].indexer_topk > 0;
-    if (!is_sparse || !is_flash(facts) || facts->plan->use_tokamax_splash) return false;
+    if (!is_sparse || !is_flash(facts) || facts->plan->family.use_tokamax_splash) return false;
     return adv_rule_broken(report, "/config/use_tokamax_splash",
                            "set use_tokamax_splash true, or attention dot_product",
                            "sparse attention runs with the tokamax splash kernel or dot_product only");
@@ -34,9 +34,9 @@ bool adv_rule_load_balance(const struct adv_rule_facts *facts, struct adv_rule_r
 {
     int context = facts->context;
     if (context == 1) return false;
-    int64_t sequence = facts->plan->seq_len;
-    int64_t parts = (int64_t)context * facts->ulysses * (facts->plan->cp_load_balance ? 2 : 1);
-    if (facts->plan->cp_load_balance && context % 2 != 0) {
+    int64_t sequence = facts->plan->family.seq_len;
+    int64_t parts = (int64_t)context * facts->ulysses * (facts->plan->family.cp_load_balance ? 2 : 1);
+    if (facts->plan->family.cp_load_balance && context % 2 != 0) {
         return adv_rule_broken(report, "/config/ici_context_parallelism",
                                "use an even degree or context_parallel_load_balance false",
                                "load balancing swaps chunks between pairs of shards, but context is %d",
@@ -51,28 +51,29 @@ bool adv_rule_load_balance(const struct adv_rule_facts *facts, struct adv_rule_r
 bool adv_rule_ring(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     const struct adv_plan *plan = facts->plan;
-    if (plan->cp_strategy != ADV_CP_RING) return false;
+    if (plan->family.cp_strategy != ADV_CP_RING) return false;
     if (facts->context == 1) {
         return adv_rule_broken(report, "/config/context_parallel_strategy",
                                "set ici_context_parallelism above 1",
                                "the ring strategy needs context parallelism, which is 1");
     }
-    if (!is_flash(facts) || !plan->use_tokamax_splash) {
+    if (!is_flash(facts) || !plan->family.use_tokamax_splash) {
         return adv_rule_broken(report, "/config/context_parallel_strategy",
                                "set attention flash and use_tokamax_splash true",
                                "the ring strategy runs with the tokamax splash kernel only");
     }
-    for (int i = 0; plan->packing && i < facts->model->layer_kinds_count; i++) {
+    for (int i = 0; plan->family.packing && i < facts->model->layer_kinds_count; i++) {
         if (facts->model->layers[i].kv_lora_rank > 0)
             return adv_rule_broken(
                 report, "/config/packing", "set packing false, or use all_gather",
                 "the ring strategy with multi-head latent attention takes no packed sequences");
     }
     int64_t square = (int64_t)facts->context * facts->context;
-    if (plan->seq_len % square == 0) return false;
-    return adv_rule_broken(
-        report, "/config/max_target_length", adv_rule_hint(report, "a multiple of %lld", (long long)square),
-        "%lld tokens are not a multiple of context %d squared", (long long)plan->seq_len, facts->context);
+    if (plan->family.seq_len % square == 0) return false;
+    return adv_rule_broken(report, "/config/max_target_length",
+                           adv_rule_hint(report, "a multiple of %lld", (long long)square),
+                           "%lld tokens are not a multiple of context %d squared",
+                           (long long)plan->family.seq_len, facts->context);
 }
 
 /* Heads of every layer kind divisible by `shards`; more than one key-value head. */
@@ -90,8 +91,8 @@ static bool heads_divide(const struct adv_rule_facts *facts, int shards)
 bool adv_rule_ulysses(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     const struct adv_plan *plan = facts->plan;
-    if (plan->cp_strategy != ADV_CP_ULYSSES) return false;
-    if (plan->cp_load_balance) {
+    if (plan->family.cp_strategy != ADV_CP_ULYSSES) return false;
+    if (plan->family.cp_load_balance) {
         return adv_rule_broken(report, "/config/context_parallel_load_balance", "set it to false",
                                "the ulysses strategy does not take load balancing");
     }
@@ -100,7 +101,7 @@ bool adv_rule_ulysses(const struct adv_rule_facts *facts, struct adv_rule_report
             report, "/config/context_parallel_strategy", "use all_gather",
             "the ulysses strategy takes global attention only; this model has window or chunk layers");
     }
-    if (plan->dcn[ADV_AXIS_CONTEXT] > 1) {
+    if (plan->family.dcn[ADV_AXIS_CONTEXT] > 1) {
         return adv_rule_broken(report, "/config/dcn_context_parallelism", "set it to 1",
                                "the ulysses strategy stays inside a slice");
     }
@@ -113,12 +114,12 @@ bool adv_rule_ulysses(const struct adv_rule_facts *facts, struct adv_rule_report
 bool adv_rule_usp(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     const struct adv_plan *plan = facts->plan;
-    if (plan->cp_strategy != ADV_CP_USP) {
+    if (plan->family.cp_strategy != ADV_CP_USP) {
         if (facts->ulysses == 1) return false;
         return adv_rule_broken(report, "/config/ici_context_usp_ulysses_parallelism",
                                "set context_parallel_strategy usp",
                                "the axis has degree %d, but the strategy is %s", facts->ulysses,
-                               adv_cp_strategy_name(plan->cp_strategy));
+                               adv_cp_strategy_name(plan->family.cp_strategy));
     }
     if (facts->context == 1 || facts->ulysses == 1) {
         return adv_rule_broken(report, "/config/context_parallel_strategy",
@@ -127,11 +128,11 @@ bool adv_rule_usp(const struct adv_rule_facts *facts, struct adv_rule_report *re
                                facts->context, facts->ulysses);
     }
     int64_t square = (int64_t)facts->context * facts->context;
-    if (plan->seq_len % square != 0) {
+    if (plan->family.seq_len % square != 0) {
         return adv_rule_broken(report, "/config/max_target_length",
                                adv_rule_hint(report, "a multiple of %lld", (long long)square),
                                "%lld tokens are not a multiple of context %d squared",
-                               (long long)plan->seq_len, facts->context);
+                               (long long)plan->family.seq_len, facts->context);
     }
     if (heads_divide(facts, facts->ulysses)) return false;
     return adv_rule_broken(report, "/config/ici_context_usp_ulysses_parallelism",
@@ -149,7 +150,7 @@ bool adv_rule_local_under_ring(const struct adv_rule_facts *facts, struct adv_ru
 
 bool adv_rule_fp8_full(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    if (facts->plan->quantization != ADV_QUANT_FP8_FULL || facts->plan->use_qwix) return false;
+    if (facts->plan->family.quantization != ADV_QUANT_FP8_FULL || facts->plan->family.use_qwix) return false;
     return adv_rule_broken(
         report, "/config/use_qwix_quantization", "set use_qwix_quantization true",
         "quantization fp8_full passes validation but fails when the model is built without qwix");
@@ -157,8 +158,8 @@ bool adv_rule_fp8_full(const struct adv_rule_facts *facts, struct adv_rule_repor
 
 bool adv_rule_fp8_accumulation(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    int steps = facts->plan->gradient_accumulation_steps;
-    if (facts->plan->quantization != ADV_QUANT_FP8 || steps == 1) return false; /* types.py:4977 */
+    int steps = facts->plan->family.gradient_accumulation_steps;
+    if (facts->plan->family.quantization != ADV_QUANT_FP8 || steps == 1) return false; /* types.py:4977 */
     return adv_rule_broken(report, "/config/gradient_accumulation_steps", "use 1, or quantization fp8_full",
                            "quantization fp8 does not work with %d accumulation steps", steps);
 }
@@ -166,7 +167,7 @@ bool adv_rule_fp8_accumulation(const struct adv_rule_facts *facts, struct adv_ru
 bool adv_rule_native_format(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     const struct adv_chip *chip = &facts->cluster->chip;
-    enum adv_quantization quantization = facts->plan->quantization;
+    enum adv_quantization quantization = facts->plan->family.quantization;
     if (adv_quantization_pays(quantization, chip)) return false;
     return adv_rule_broken(report, "/config/quantization",
                            "leave it out: int8 suits v5e, v5p and v6e, fp8_full suits tpu7x",
@@ -176,7 +177,7 @@ bool adv_rule_native_format(const struct adv_rule_facts *facts, struct adv_rule_
 
 bool adv_rule_muon(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    if (facts->plan->optimizer != ADV_OPT_MUON) return false;
+    if (facts->plan->family.optimizer != ADV_OPT_MUON) return false;
     enum adv_decoder decoder = facts->model->decoder;
     if (decoder == ADV_DECODER_DEEPSEEK || decoder == ADV_DECODER_DEEPSEEK4 || decoder == ADV_DECODER_QWEN3 ||
         decoder == ADV_DECODER_GEMMA3 || decoder == ADV_DECODER_LLAMA2) {
@@ -232,7 +233,8 @@ bool adv_rule_no_sparsecores(const struct adv_rule_facts *facts, struct adv_rule
 
 bool adv_rule_offload_unclipped(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    if (!facts->plan->optimizer_host_offload || facts->plan->gradient_clipping_threshold <= 0) return false;
+    if (!facts->plan->optimizer_host_offload || facts->plan->family.gradient_clipping_threshold <= 0)
+        return false;
     return adv_rule_broken(
         report, "/config/gradient_clipping_threshold", "set it to 0",
         "clipping needs the global norm before the first optimizer state can be brought back from the host");

@@ -9,34 +9,35 @@ bool adv_rule_custom_mesh(const struct adv_rule_facts *facts, struct adv_rule_re
 {
     const struct adv_plan *plan = facts->plan;
     bool slice_is_known = facts->cluster->dims[0] > 0; /* lint may be asked without one */
-    if (plan->custom_mesh == ADV_CUSTOM_MESH_NONE || !slice_is_known) return false;
-    const int *degrees = degrees_of[plan->custom_mesh];
+    if (plan->family.custom_mesh == ADV_CUSTOM_MESH_NONE || !slice_is_known) return false;
+    const int *degrees = degrees_of[plan->family.custom_mesh];
     const int *dims = facts->cluster->dims;
     if (dims[0] != 16 || dims[1] != 16 || facts->cluster->devices_per_slice != 256)
         return adv_rule_broken(report, "/config/custom_mesh", "leave it empty on other slices",
                                "%s is an order of the 256 devices of a 16x16 slice, not of %s",
-                               adv_custom_mesh_name(plan->custom_mesh), facts->cluster->topology);
+                               adv_custom_mesh_name(plan->family.custom_mesh), facts->cluster->topology);
     int long_count = 0, short_count = 0, other_count = 0;
     for (int axis = 0; axis < ADV_AXIS_COUNT; axis++) {
-        long_count += plan->ici[axis] == degrees[0];
-        short_count += plan->ici[axis] == degrees[1];
-        other_count += plan->ici[axis] != 1 && plan->ici[axis] != degrees[0] && plan->ici[axis] != degrees[1];
+        long_count += plan->family.ici[axis] == degrees[0];
+        short_count += plan->family.ici[axis] == degrees[1];
+        other_count += plan->family.ici[axis] != 1 && plan->family.ici[axis] != degrees[0] &&
+                       plan->family.ici[axis] != degrees[1];
     }
     if (long_count == 1 && short_count == 1 && other_count == 0) return false;
     return adv_rule_broken(
         report, "/config/custom_mesh",
         adv_rule_hint(report, "one axis of %d and one of %d, the others 1", degrees[0], degrees[1]),
-        "%s needs exactly two axes, of %d and %d devices", adv_custom_mesh_name(plan->custom_mesh),
+        "%s needs exactly two axes, of %d and %d devices", adv_custom_mesh_name(plan->family.custom_mesh),
         degrees[0], degrees[1]);
 }
 
 bool adv_rule_custom_mesh_unused(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     const struct adv_plan *plan = facts->plan;
-    if (plan->custom_mesh == ADV_CUSTOM_MESH_NONE || plan->allow_split_physical_axes ||
+    if (plan->family.custom_mesh == ADV_CUSTOM_MESH_NONE || plan->family.allow_split_physical_axes ||
         facts->cluster->slices > 1)
         return false;
     return adv_rule_broken(report, "/config/allow_split_physical_axes", "set it to true",
                            "%s is ignored on one slice without allow_split_physical_axes",
-                           adv_custom_mesh_name(plan->custom_mesh));
+                           adv_custom_mesh_name(plan->family.custom_mesh));
 }

@@ -12,13 +12,13 @@ static bool has_linear_layers(const struct adv_model *model)
 
 bool adv_plan_keeps_order(const struct adv_plan *plan, const struct adv_model *model)
 {
-    return plan->cp_strategy == ADV_CP_ULYSSES || has_linear_layers(model);
+    return plan->family.cp_strategy == ADV_CP_ULYSSES || has_linear_layers(model);
 }
 
 /* types.py:5377 of MaxText 0.2.5 */
 bool adv_rule_linear_context(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    if (facts->context == 1 || !facts->plan->cp_load_balance || !has_linear_layers(facts->model))
+    if (facts->context == 1 || !facts->plan->family.cp_load_balance || !has_linear_layers(facts->model))
         return false;
     return adv_rule_broken(
         report, "/config/context_parallel_load_balance", "set it to false",
@@ -40,7 +40,8 @@ bool adv_rule_compressed_context(const struct adv_rule_facts *facts, struct adv_
 /* types.py:5035 */
 bool adv_rule_hash_routing(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    if (!facts->plan->use_ring_of_experts || facts->model->decoder != ADV_DECODER_DEEPSEEK4) return false;
+    if (!facts->plan->family.use_ring_of_experts || facts->model->decoder != ADV_DECODER_DEEPSEEK4)
+        return false;
     return adv_rule_broken(report, "/config/use_ring_of_experts", "set it to false",
                            "the hash routing of DeepSeek V4 does not run with a ring of experts");
 }
@@ -48,7 +49,7 @@ bool adv_rule_hash_routing(const struct adv_rule_facts *facts, struct adv_rule_r
 /* types.py:3987, 5242, 5291 */
 bool adv_rule_multimodal_context(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    if (!facts->model->is_multimodal || facts->plan->cp_strategy == ADV_CP_ALL_GATHER) return false;
+    if (!facts->model->is_multimodal || facts->plan->family.cp_strategy == ADV_CP_ALL_GATHER) return false;
     return adv_rule_broken(report, "/config/context_parallel_strategy", "use all_gather",
                            "%s is multimodal, which only all_gather takes", facts->model->name);
 }
@@ -56,7 +57,7 @@ bool adv_rule_multimodal_context(const struct adv_rule_facts *facts, struct adv_
 /* types.py:5456 */
 bool adv_rule_batch_split_format(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    const enum adv_quantization quantization = facts->plan->quantization;
+    const enum adv_quantization quantization = facts->plan->family.quantization;
     if (!facts->model->splits_batch || quantization == ADV_QUANT_NONE || quantization == ADV_QUANT_FP8_FULL)
         return false;
     return adv_rule_broken(report, "/config/quantization", "set fp8_full, or leave it out",

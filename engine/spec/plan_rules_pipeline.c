@@ -6,8 +6,9 @@
 
 static int microbatches(const struct adv_plan *plan)
 {
-    if (plan->pipeline_microbatches > 0) return plan->pipeline_microbatches;
-    return adv_plan_degree(plan, ADV_AXIS_STAGE) * (plan->pipeline_delay_activation_forwarding ? 2 : 1);
+    if (plan->family.pipeline_microbatches > 0) return plan->family.pipeline_microbatches;
+    return adv_plan_degree(plan, ADV_AXIS_STAGE) *
+           (plan->family.pipeline_delay_activation_forwarding ? 2 : 1);
 }
 
 bool adv_rule_pipeline_layers(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -16,13 +17,13 @@ bool adv_rule_pipeline_layers(const struct adv_rule_facts *facts, struct adv_rul
     int stages = facts->stage;
     if (stages == 1) return false;
     int layers = adv_plan_pipelined_layers(plan, facts->model);
-    int per_pass = stages * plan->layers_per_stage;
+    int per_pass = stages * plan->family.layers_per_stage;
     if (layers % per_pass == 0) return false;
     return adv_rule_broken(report, "/config/pipeline_parallel_layers",
                            adv_rule_hint(report, "pipeline %d of the layers; the others run on every stage",
                                          layers / per_pass * per_pass),
                            "%d pipelined layers are not a multiple of %d stages x %d layers", layers, stages,
-                           plan->layers_per_stage);
+                           plan->family.layers_per_stage);
 }
 
 bool adv_rule_pipeline_cycle(const struct adv_rule_facts *facts, struct adv_rule_report *report)
@@ -43,7 +44,7 @@ bool adv_rule_pipeline_microbatches(const struct adv_rule_facts *facts, struct a
 
 double adv_rule_sequences_per_microbatch(const struct adv_plan *plan, const struct adv_cluster *cluster)
 {
-    double batch = adv_plan_global_batch(plan, cluster) / plan->gradient_accumulation_steps;
+    double batch = adv_plan_global_batch(plan, cluster) / plan->family.gradient_accumulation_steps;
     return batch / ((double)microbatches(plan) * adv_plan_batch_shards(plan));
 }
 
@@ -58,6 +59,7 @@ bool adv_rule_pipeline_batch(const struct adv_rule_facts *facts, struct adv_rule
     return adv_rule_broken(report, "/config/num_pipeline_microbatches",
                            adv_rule_hint(report, "the batch must be a multiple of %d sequences", unit),
                            "%.6g sequences do not split into %d microbatches over %d batch shards",
-                           adv_plan_global_batch(plan, facts->cluster) / plan->gradient_accumulation_steps,
+                           adv_plan_global_batch(plan, facts->cluster) /
+                               plan->family.gradient_accumulation_steps,
                            microbatches(plan), facts->batch_shards);
 }

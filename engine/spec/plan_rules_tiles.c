@@ -10,21 +10,21 @@ enum { LANES = 128 };
 
 static bool is_flash(const struct adv_rule_facts *facts)
 {
-    return facts->plan->attention == ADV_ATTENTION_IMPL_FLASH;
+    return facts->plan->family.attention == ADV_ATTENTION_IMPL_FLASH;
 }
 
 /* Queries one kernel call sees, and the keys it walks over: Ulysses gathers the sequence, a ring holds one
  * chunk. */
 static int64_t query_length(const struct adv_rule_facts *facts)
 {
-    if (facts->plan->cp_strategy == ADV_CP_ULYSSES) return facts->plan->seq_len;
-    return facts->plan->seq_len / facts->context;
+    if (facts->plan->family.cp_strategy == ADV_CP_ULYSSES) return facts->plan->family.seq_len;
+    return facts->plan->family.seq_len / facts->context;
 }
 
 static int64_t key_length(const struct adv_rule_facts *facts)
 {
-    return adv_plan_circulates_keys(facts->plan) ? facts->plan->seq_len / facts->context
-                                                 : facts->plan->seq_len;
+    return adv_plan_circulates_keys(facts->plan) ? facts->plan->family.seq_len / facts->context
+                                                 : facts->plan->family.seq_len;
 }
 
 struct block_key {
@@ -62,13 +62,13 @@ bool adv_rule_block_q(const struct adv_rule_facts *facts, struct adv_rule_report
     if (!is_flash(facts)) return false;
     bool any = false;
     for (int i = 0; i < (facts->has_local ? 2 : 1); i++) {
-        const struct adv_splash_blocks *blocks = &facts->plan->blocks[i];
-        bool fused = facts->plan->use_fused_bwd || facts->plan->use_tokamax_splash;
+        const struct adv_splash_blocks *blocks = &facts->plan->family.blocks[i];
+        bool fused = facts->plan->family.use_fused_bwd || facts->plan->family.use_tokamax_splash;
         const struct block_key keys[] = {{"sa_block_q", blocks->block_q},
                                          {"sa_block_q_dkv", blocks->block_q_dkv},
                                          {"sa_block_q_dq", blocks->block_q_dq}};
-        any |= blocks_broken(report, i == 1, keys, fused ? 2 : 3, query_length(facts), facts->plan->seq_len,
-                             "queries of one context shard");
+        any |= blocks_broken(report, i == 1, keys, fused ? 2 : 3, query_length(facts),
+                             facts->plan->family.seq_len, "queries of one context shard");
         if (any && !report) return true;
     }
     return any;
@@ -80,8 +80,8 @@ bool adv_rule_block_kv(const struct adv_rule_facts *facts, struct adv_rule_repor
     const int64_t length = key_length(facts);
     bool any = false;
     for (int i = 0; i < (facts->has_local ? 2 : 1); i++) {
-        const struct adv_splash_blocks *blocks = &facts->plan->blocks[i];
-        bool fused = facts->plan->use_fused_bwd || facts->plan->use_tokamax_splash;
+        const struct adv_splash_blocks *blocks = &facts->plan->family.blocks[i];
+        bool fused = facts->plan->family.use_fused_bwd || facts->plan->family.use_tokamax_splash;
         const struct block_key keys[] = {{"sa_block_kv", blocks->block_kv},
                                          {"sa_block_kv_dkv", blocks->block_kv_dkv},
                                          {"sa_block_kv_dq", blocks->block_kv_dq}};
@@ -96,7 +96,7 @@ bool adv_rule_block_compute(const struct adv_rule_facts *facts, struct adv_rule_
     if (!is_flash(facts)) return false;
     bool any = false;
     for (int i = 0; i < (facts->has_local ? 2 : 1); i++) {
-        const struct adv_splash_blocks *blocks = &facts->plan->blocks[i];
+        const struct adv_splash_blocks *blocks = &facts->plan->family.blocks[i];
         const struct {
             const char *key;
             int compute;
@@ -155,7 +155,7 @@ static struct tile_key tile_key_of(const struct adv_rule_facts *facts, const str
                                    int index)
 {
     const int matrix = index / (2 * ADV_GMM_PASSES), pass = index / 2 % ADV_GMM_PASSES;
-    const struct adv_gmm_blocks *blocks = &facts->plan->gmm_blocks[matrix][pass];
+    const struct adv_gmm_blocks *blocks = &facts->plan->family.gmm_blocks[matrix][pass];
     struct tile_key key = {.index = index, .embeds = index % 2 == 0};
     key.axis = key.embeds ? facts->model->emb_dim
                           : adv_max_i(1, layer->moe_mlp_dim / (facts->tensor * facts->tensor_sequence));
@@ -199,14 +199,14 @@ bool adv_rule_tile_rows(const struct adv_rule_facts *facts, struct adv_rule_repo
 {
     const struct adv_plan *plan = facts->plan;
     const struct adv_layer *layer = tiles_are_read(facts) ? expert_layer(facts) : NULL;
-    if (!layer || plan->moe == ADV_MOE_GMM_V2 || facts->expert > 1) return false;
+    if (!layer || plan->family.moe == ADV_MOE_GMM_V2 || facts->expert > 1) return false;
     const double rows = adv_plan_expert_rows(plan, layer);
-    const int64_t unit = plan->quantization == ADV_QUANT_FP8_FULL ? 32 : 16;
+    const int64_t unit = plan->family.quantization == ADV_QUANT_FP8_FULL ? 32 : 16;
     const int64_t padded =
-        adv_round_up((int64_t)(rows + 0.5), adv_max_i(1, plan->gmm_blocks[0][0].batch_seq));
+        adv_round_up((int64_t)(rows + 0.5), adv_max_i(1, plan->family.gmm_blocks[0][0].batch_seq));
     bool any = false;
     for (int i = 0; i < 2 * ADV_GMM_PASSES; i++) {
-        const int64_t tile = plan->gmm_blocks[i / ADV_GMM_PASSES][i % ADV_GMM_PASSES].batch_seq;
+        const int64_t tile = plan->family.gmm_blocks[i / ADV_GMM_PASSES][i % ADV_GMM_PASSES].batch_seq;
         if (tile >= padded || (padded % tile == 0 && tile % unit == 0)) continue;
         any = true;
         if (!report) return true;
@@ -219,7 +219,7 @@ bool adv_rule_tile_rows(const struct adv_rule_facts *facts, struct adv_rule_repo
                               "device's experts take at once, "
                               "padded to wi_tile_fwd_batch_seq %d",
                               (long long)tile, (long long)unit, (long long)padded,
-                              plan->gmm_blocks[0][0].batch_seq);
+                              plan->family.gmm_blocks[0][0].batch_seq);
     }
     return any;
 }

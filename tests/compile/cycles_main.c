@@ -145,10 +145,10 @@ static double bytes_of(const struct adv_catalog_chip *chip, const json_t *row)
 {
     const json_t *shape = json_object_get(row, "shape");
     const double elements = number(shape, "rows") * number(shape, "columns");
-    const struct adv_plan plan = {.weight_dtype = ADV_FORMAT_F32,
-                                  .mu_dtype = ADV_FORMAT_F32,
-                                  .grad_dtype = ADV_FORMAT_F32,
-                                  .optimizer = ADV_OPT_ADAMW};
+    const struct adv_plan plan = {.family.weight_dtype = ADV_FORMAT_F32,
+                                  .family.mu_dtype = ADV_FORMAT_F32,
+                                  .family.grad_dtype = ADV_FORMAT_F32,
+                                  .family.optimizer = ADV_OPT_ADAMW};
     if (strcmp(text(row, "class"), "adam") == 0) return elements * adv_cost_update_bytes_per_param(&plan);
     if (strcmp(text(row, "class"), "loss_and_gradient") == 0)
         return elements * chip->constants.cross_entropy_bytes;

@@ -42,8 +42,9 @@ static void price(struct oracle *oracle, struct adv_plan plan)
                                        ADV_FLOPS_CAUSAL_HALF};
     if (adv_estimate_plan(&input, &estimate, NULL, NULL) != ADV_OK) return;
     oracle->priced++;
-    oracle->two_stage += plan.two_stage_gather;
-    oracle->sharded += plan.shard_exp_on_fsdp || plan.use_2d_fsdp_sharding || plan.rule != ADV_RULE_DEFAULT;
+    oracle->two_stage += plan.family.two_stage_gather;
+    oracle->sharded += plan.family.shard_exp_on_fsdp || plan.family.use_2d_fsdp_sharding ||
+                       plan.family.rule != ADV_RULE_DEFAULT;
     double metric = adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &estimate);
     if (!adv_rank_fits(&estimate, adv_rank_memory_frac(&estimate)) || metric >= oracle->best) return;
     oracle->best = metric;
@@ -55,11 +56,11 @@ static void over_gathers(struct oracle *oracle, const struct adv_plan *start)
 {
     for (int variant = 0; variant < 2 * 2 * 2 * 2 * 2; variant++) {
         struct adv_plan plan = *start;
-        plan.two_stage_gather = variant & 1;
-        plan.use_ring_of_experts = variant >> 1 & 1;
-        plan.shard_exp_on_fsdp = variant >> 2 & 1;
-        plan.use_2d_fsdp_sharding = variant >> 3 & 1;
-        plan.rule = variant >> 4 & 1 ? ADV_RULE_SHARD_EXP_ON_FSDP : ADV_RULE_DEFAULT;
+        plan.family.two_stage_gather = variant & 1;
+        plan.family.use_ring_of_experts = variant >> 1 & 1;
+        plan.family.shard_exp_on_fsdp = variant >> 2 & 1;
+        plan.family.use_2d_fsdp_sharding = variant >> 3 & 1;
+        plan.family.rule = variant >> 4 & 1 ? ADV_RULE_SHARD_EXP_ON_FSDP : ADV_RULE_DEFAULT;
         price(oracle, plan);
     }
 }
@@ -76,14 +77,14 @@ static void enumerate(struct oracle *oracle, int sequences)
                     if (sequences % steps != 0) continue;
                     struct adv_plan plan = oracle->base;
                     struct adv_mesh mesh;
-                    plan.ici[ADV_AXIS_FSDP_TRANSPOSE] = transpose;
-                    plan.ici[ADV_AXIS_EXPERT] = expert;
-                    plan.ici[ADV_AXIS_DATA] = data;
-                    plan.ici[ADV_AXIS_FSDP] = devices / (data * expert * transpose);
-                    plan.gradient_accumulation_steps = steps;
-                    plan.per_device_batch_size = (double)sequences / steps / devices;
+                    plan.family.ici[ADV_AXIS_FSDP_TRANSPOSE] = transpose;
+                    plan.family.ici[ADV_AXIS_EXPERT] = expert;
+                    plan.family.ici[ADV_AXIS_DATA] = data;
+                    plan.family.ici[ADV_AXIS_FSDP] = devices / (data * expert * transpose);
+                    plan.family.gradient_accumulation_steps = steps;
+                    plan.family.per_device_batch_size = (double)sequences / steps / devices;
                     assert_int_equal(adv_mesh_place(cluster, &plan, &mesh, NULL), ADV_OK);
-                    plan.allow_split_physical_axes = mesh.split_axes_count > 0;
+                    plan.family.allow_split_physical_axes = mesh.split_axes_count > 0;
                     over_gathers(oracle, &plan);
                 }
             }
@@ -133,7 +134,7 @@ static void no_gather_or_sharding_of_experts_beats_those_that_are_searched(void 
         struct oracle oracle = {.fixture = &fixture, .base = result.base, .best = (double)INFINITY};
         oracle.base.optimizer_host_offload = false;
         /* as in every fp8 plan of the search */
-        if (fixed_fp8) oracle.base.moe = ADV_MOE_TOKAMAX, oracle.base.use_qwix = true;
+        if (fixed_fp8) oracle.base.family.moe = ADV_MOE_TOKAMAX, oracle.base.family.use_qwix = true;
         oracle.tiles = adv_tile_memo_create(&fixture.request->model, &fixture.request->cluster,
                                             fixture.constants, &fixture.arena);
         assert_non_null(oracle.tiles);
@@ -149,7 +150,7 @@ static void no_gather_or_sharding_of_experts_beats_those_that_are_searched(void 
         }
         for (int i = 0; i < result.found_count; i++) {
             const struct adv_plan *plan = &result.found[i].plan;
-            bool shards = plan->shard_exp_on_fsdp || plan->rule == ADV_RULE_SHARD_EXP_ON_FSDP;
+            bool shards = plan->family.shard_exp_on_fsdp || plan->family.rule == ADV_RULE_SHARD_EXP_ON_FSDP;
             assert_true(fixed_fp8 || !shards);
             halved += shards;
         }
@@ -181,7 +182,8 @@ static void two_stages_are_offered_where_one_axis_cannot_stand_for_them(void **s
                  pins[i]);
         fixture_search(&fixture, text, &result);
         assert_true(result.found_count > 0 && result.exhaustive);
-        for (int k = 0; k < result.found_count; k++) seen[result.found[k].plan.two_stage_gather] = true;
+        for (int k = 0; k < result.found_count; k++)
+            seen[result.found[k].plan.family.two_stage_gather] = true;
         assert_int_equal(seen[0], i != 3);
         assert_int_equal(seen[1], i != 2);
         fixture_close(&fixture);

@@ -108,14 +108,15 @@ static void enumerate(struct oracle *oracle, int sequences)
                     if (sequences % steps != 0) continue;
                     struct adv_plan plan = oracle->base;
                     struct adv_mesh mesh;
-                    plan.ici[ADV_AXIS_TENSOR] = tensor;
-                    plan.ici[ADV_AXIS_CONTEXT] = context;
-                    plan.ici[ADV_AXIS_DATA] = data;
-                    plan.ici[ADV_AXIS_FSDP] = devices / (data * context * tensor);
-                    plan.gradient_accumulation_steps = steps;
-                    plan.per_device_batch_size = (double)sequences / steps / devices;
-                    plan.allow_split_physical_axes = adv_mesh_place(cluster, &plan, &mesh, NULL) != ADV_OK;
-                    if (plan.allow_split_physical_axes &&
+                    plan.family.ici[ADV_AXIS_TENSOR] = tensor;
+                    plan.family.ici[ADV_AXIS_CONTEXT] = context;
+                    plan.family.ici[ADV_AXIS_DATA] = data;
+                    plan.family.ici[ADV_AXIS_FSDP] = devices / (data * context * tensor);
+                    plan.family.gradient_accumulation_steps = steps;
+                    plan.family.per_device_batch_size = (double)sequences / steps / devices;
+                    plan.family.allow_split_physical_axes =
+                        adv_mesh_place(cluster, &plan, &mesh, NULL) != ADV_OK;
+                    if (plan.family.allow_split_physical_axes &&
                         adv_mesh_place(cluster, &plan, &mesh, NULL) != ADV_OK)
                         continue;
                     adv_tile_memo_apply(oracle->tiles, &plan);
@@ -195,7 +196,8 @@ static void write_request(const struct problem *problem, double hbm_bytes, char 
 
 static bool same_family(const struct adv_plan *a, const struct adv_plan *b)
 {
-    return adv_rank_same_mesh(a, b) && a->gradient_accumulation_steps == b->gradient_accumulation_steps &&
+    return adv_rank_same_mesh(a, b) &&
+           a->family.gradient_accumulation_steps == b->family.gradient_accumulation_steps &&
            a->optimizer_host_offload == b->optimizer_host_offload;
 }
 

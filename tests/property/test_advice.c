@@ -172,12 +172,13 @@ static void check_changes(const char *name, json_t *request)
     static struct run run;
     adv_err err;
     assert_true(decode(&run, request));
-    json_t *asked = json_pack(
-        "{s:O, s:O, s:{s:I, s:f}, s:{s:O, s:O}, s:{s:i, s:i}}", "model", json_object_get(request, "model"),
-        "cluster", json_object_get(request, "cluster"), "workload", "seq_len",
-        (json_int_t)run.request.plan.seq_len, "per_device_batch_size", run.request.plan.per_device_batch_size,
-        "baseline", "config", json_object_get(request, "config"), "xla_flags",
-        json_object_get(request, "xla_flags"), "search", "top_k", 2, "max_evaluations", 3000);
+    json_t *asked =
+        json_pack("{s:O, s:O, s:{s:I, s:f}, s:{s:O, s:O}, s:{s:i, s:i}}", "model",
+                  json_object_get(request, "model"), "cluster", json_object_get(request, "cluster"),
+                  "workload", "seq_len", (json_int_t)run.request.plan.family.seq_len, "per_device_batch_size",
+                  run.request.plan.family.per_device_batch_size, "baseline", "config",
+                  json_object_get(request, "config"), "xla_flags", json_object_get(request, "xla_flags"),
+                  "search", "top_k", 2, "max_evaluations", 3000);
     json_t *shape = adv_decode_config_model(catalog, json_object_get(request, "config"));
     (void)json_object_set_new(asked, "pins", shape); /* the same model for the search */
     json_t *answer = answer_to(asked, ADV_REQUEST_ADVISE, &err);
@@ -217,8 +218,8 @@ static void check_limit(const char *name, json_t *request)
     json_t *asked =
         json_pack("{s:O, s:O, s:{s:I, s:f}, s:{s:O, s:O}, s:{s:i, s:i, s:i}}", "model",
                   json_object_get(request, "model"), "cluster", json_object_get(request, "cluster"),
-                  "workload", "seq_len", (json_int_t)run.request.plan.seq_len, "per_device_batch_size",
-                  run.request.plan.per_device_batch_size, "baseline", "config",
+                  "workload", "seq_len", (json_int_t)run.request.plan.family.seq_len, "per_device_batch_size",
+                  run.request.plan.family.per_device_batch_size, "baseline", "config",
                   json_object_get(request, "config"), "xla_flags", json_object_get(request, "xla_flags"),
                   "search", "top_k", 3, "max_changes", LIMIT, "max_evaluations", 3000);
     json_t *shape = adv_decode_config_model(catalog, json_object_get(request, "config"));

@@ -60,51 +60,53 @@ static void draw_mesh(void)
                                          ADV_AXIS_ULYSSES, ADV_AXIS_TENSOR,         ADV_AXIS_TENSOR_SEQUENCE,
                                          ADV_AXIS_EXPERT,  ADV_AXIS_STAGE};
     int left = cluster.devices_per_slice;
-    for (int axis = 0; axis < ADV_AXIS_COUNT; axis++) plan.ici[axis] = plan.dcn[axis] = 1;
+    for (int axis = 0; axis < ADV_AXIS_COUNT; axis++) plan.family.ici[axis] = plan.family.dcn[axis] = 1;
     for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
         int degree = one_in(4) ? 1 << (1 + below(4)) : 1;
-        if (axes[i] == ADV_AXIS_ULYSSES && plan.ici[ADV_AXIS_CONTEXT] == 1) degree = 1;
+        if (axes[i] == ADV_AXIS_ULYSSES && plan.family.ici[ADV_AXIS_CONTEXT] == 1) degree = 1;
         if (left % degree != 0) continue;
-        plan.ici[axes[i]] = degree;
+        plan.family.ici[axes[i]] = degree;
         left /= degree;
     }
-    plan.ici[one_in(4) ? ADV_AXIS_DATA : ADV_AXIS_FSDP] *= left;
+    plan.family.ici[one_in(4) ? ADV_AXIS_DATA : ADV_AXIS_FSDP] *= left;
     static const enum adv_axis between[] = {ADV_AXIS_DATA, ADV_AXIS_DATA, ADV_AXIS_FSDP, ADV_AXIS_STAGE};
-    plan.dcn[between[below(4)]] = cluster.slices;
-    plan.cp_strategy = plan.ici[ADV_AXIS_ULYSSES] > 1   ? ADV_CP_USP
-                       : plan.ici[ADV_AXIS_CONTEXT] > 1 ? (enum adv_cp_strategy)below(3)
-                                                        : ADV_CP_ALL_GATHER;
-    plan.cp_load_balance = plan.cp_strategy == ADV_CP_ALL_GATHER || plan.cp_strategy == ADV_CP_RING;
-    plan.rule = one_in(6) ? (enum adv_mesh_rule)below(ADV_RULE_PIPELINE_LARGE_MOE + 1) : ADV_RULE_DEFAULT;
-    plan.allow_split_physical_axes = one_in(2);
-    plan.two_stage_gather = one_in(8);
-    plan.shard_exp_on_fsdp = one_in(8);
-    plan.use_2d_fsdp_sharding = one_in(8);
+    plan.family.dcn[between[below(4)]] = cluster.slices;
+    plan.family.cp_strategy = plan.family.ici[ADV_AXIS_ULYSSES] > 1   ? ADV_CP_USP
+                              : plan.family.ici[ADV_AXIS_CONTEXT] > 1 ? (enum adv_cp_strategy)below(3)
+                                                                      : ADV_CP_ALL_GATHER;
+    plan.family.cp_load_balance =
+        plan.family.cp_strategy == ADV_CP_ALL_GATHER || plan.family.cp_strategy == ADV_CP_RING;
+    plan.family.rule =
+        one_in(6) ? (enum adv_mesh_rule)below(ADV_RULE_PIPELINE_LARGE_MOE + 1) : ADV_RULE_DEFAULT;
+    plan.family.allow_split_physical_axes = one_in(2);
+    plan.family.two_stage_gather = one_in(8);
+    plan.family.shard_exp_on_fsdp = one_in(8);
+    plan.family.use_2d_fsdp_sharding = one_in(8);
     if (adv_plan_degree(&plan, ADV_AXIS_STAGE) == 1) return;
     int stages = adv_plan_degree(&plan, ADV_AXIS_STAGE);
-    plan.pipeline_microbatches = stages * (1 + below(3));
-    plan.pipeline_layers = model.layers_count / stages * stages;
-    plan.pipeline_fsdp_ag_once = one_in(2);
+    plan.family.pipeline_microbatches = stages * (1 + below(3));
+    plan.family.pipeline_layers = model.layers_count / stages * stages;
+    plan.family.pipeline_fsdp_ag_once = one_in(2);
 }
 
 static void draw_formats(void)
 {
-    plan.quantization = one_in(2) ? ADV_QUANT_NONE : (enum adv_quantization)below(4);
-    plan.use_qwix = plan.quantization == ADV_QUANT_FP8_FULL || one_in(4);
-    plan.quantization_static = one_in(2);
-    plan.optimizer = (enum adv_optimizer)below(3);
-    plan.weight_dtype = one_in(3) ? ADV_FORMAT_BF16 : ADV_FORMAT_F32;
-    plan.mu_dtype = one_in(3) ? ADV_FORMAT_BF16 : plan.weight_dtype;
-    plan.grad_dtype = one_in(3) ? ADV_FORMAT_BF16 : ADV_FORMAT_F32;
+    plan.family.quantization = one_in(2) ? ADV_QUANT_NONE : (enum adv_quantization)below(4);
+    plan.family.use_qwix = plan.family.quantization == ADV_QUANT_FP8_FULL || one_in(4);
+    plan.family.quantization_static = one_in(2);
+    plan.family.optimizer = (enum adv_optimizer)below(3);
+    plan.family.weight_dtype = one_in(3) ? ADV_FORMAT_BF16 : ADV_FORMAT_F32;
+    plan.family.mu_dtype = one_in(3) ? ADV_FORMAT_BF16 : plan.family.weight_dtype;
+    plan.family.grad_dtype = one_in(3) ? ADV_FORMAT_BF16 : ADV_FORMAT_F32;
     plan.optimizer_host_offload = one_in(6);
     plan.parameter_host_offload = one_in(10);
     plan.shard_optimizer_over_data = one_in(6);
-    plan.gradient_accumulation_steps = one_in(3) ? 1 << below(5) : 1;
-    plan.gradient_clipping_threshold = one_in(2) ? 0 : 1;
+    plan.family.gradient_accumulation_steps = one_in(3) ? 1 << below(5) : 1;
+    plan.family.gradient_clipping_threshold = one_in(2) ? 0 : 1;
     plan.num_vocab_tiling = one_in(3) ? 1 << below(5) : 1;
-    plan.use_iota_embed = one_in(2);
-    plan.logits_dot_in_fp32 = one_in(4);
-    plan.scan_layers = !one_in(3);
+    plan.family.use_iota_embed = one_in(2);
+    plan.family.logits_dot_in_fp32 = one_in(4);
+    plan.family.scan_layers = !one_in(3);
     plan.policy = (enum adv_policy)below(ADV_POLICY_COUNT);
     adv_policy_placements(plan.policy, plan.placements);
     for (int t = 0; plan.policy == ADV_POLICY_CUSTOM && t < ADV_TENSOR_COUNT; t++)
@@ -115,21 +117,21 @@ static void draw_formats(void)
 
 static void draw_kernels(void)
 {
-    plan.attention = one_in(5) ? ADV_ATTENTION_IMPL_DOT_PRODUCT : ADV_ATTENTION_IMPL_FLASH;
-    plan.use_tokamax_splash = one_in(2);
-    plan.use_fused_bwd = plan.use_tokamax_splash || one_in(2);
-    plan.max_logit_estimate = one_in(4) ? 30 : -1;
-    plan.dq_reduction_steps = one_in(4) ? 3 : 0;
+    plan.family.attention = one_in(5) ? ADV_ATTENTION_IMPL_DOT_PRODUCT : ADV_ATTENTION_IMPL_FLASH;
+    plan.family.use_tokamax_splash = one_in(2);
+    plan.family.use_fused_bwd = plan.family.use_tokamax_splash || one_in(2);
+    plan.family.max_logit_estimate = one_in(4) ? 30 : -1;
+    plan.family.dq_reduction_steps = one_in(4) ? 3 : 0;
     int q = 512 << below(3), kv = 512 << below(3);
-    plan.blocks[0] = (struct adv_splash_blocks){q, kv, 512, q, kv, 512, q, kv};
-    plan.blocks[1] = plan.blocks[0];
+    plan.family.blocks[0] = (struct adv_splash_blocks){q, kv, 512, q, kv, 512, q, kv};
+    plan.family.blocks[1] = plan.family.blocks[0];
     adv_plan_clamp_blocks(&plan);
-    plan.moe = (enum adv_moe_impl)below(ADV_MOE_DENSE + 1);
-    plan.capacity_factor = plan.moe == ADV_MOE_DENSE && one_in(2) ? 1.25 : -1;
-    plan.use_ring_of_experts = one_in(3);
-    plan.use_ragged_sort = one_in(2);
-    plan.ragged_buffer_factor = one_in(3) ? 2.0 : -1.0;
-    plan.use_random_routing = one_in(3);
+    plan.family.moe = (enum adv_moe_impl)below(ADV_MOE_DENSE + 1);
+    plan.family.capacity_factor = plan.family.moe == ADV_MOE_DENSE && one_in(2) ? 1.25 : -1;
+    plan.family.use_ring_of_experts = one_in(3);
+    plan.family.use_ragged_sort = one_in(2);
+    plan.family.ragged_buffer_factor = one_in(3) ? 2.0 : -1.0;
+    plan.family.use_random_routing = one_in(3);
     adv_flags_unset(&plan.flags);
     signed char *const switches[] = {&plan.flags.sc_all_gather, &plan.flags.cf_all_gather,
                                      &plan.flags.cf_all_reduce, &plan.flags.async_all_gather,
@@ -143,13 +145,14 @@ static bool draw(void)
 {
     if (!draw_job()) return false;
     adv_plan_defaults(&plan, &model);
-    plan.seq_len = 512 << below(9);
+    plan.family.seq_len = 512 << below(9);
     draw_mesh();
     draw_formats();
     draw_kernels();
     static const double batches[] = {0.125, 0.25, 0.5, 1, 1, 2, 3, 4, 8, 16};
-    plan.per_device_batch_size = batches[below(10)];
-    double tokens = adv_plan_tokens(&plan) * plan.ici[ADV_AXIS_TENSOR] * plan.ici[ADV_AXIS_TENSOR_SEQUENCE];
+    plan.family.per_device_batch_size = batches[below(10)];
+    double tokens =
+        adv_plan_tokens(&plan) * plan.family.ici[ADV_AXIS_TENSOR] * plan.family.ici[ADV_AXIS_TENSOR_SEQUENCE];
     if (tokens > 1 << 22) return false; /* more rows than requests may have */
     return adv_plan_broken_rule(&plan, &model, &cluster) == NULL;
 }
@@ -195,15 +198,15 @@ static double roofline_s(void)
 {
     const struct adv_chip *chip = &cluster.chip;
     double peak = chip->peak_bf16_flops_per_s_per_chip;
-    if (plan.quantization != ADV_QUANT_NONE) {
+    if (plan.family.quantization != ADV_QUANT_NONE) {
         peak = fmax(peak, chip->peak_int8_ops_per_s_per_chip); /* fmax passes over what is not published */
         peak = fmax(peak, chip->peak_fp8_flops_per_s_per_chip);
     }
-    double sequences = plan.per_device_batch_size * plan.gradient_accumulation_steps;
-    double flops = adv_model_flops(&model, sequences, plan.seq_len, ADV_FLOPS_PARAMS_ONLY).total *
+    double sequences = plan.family.per_device_batch_size * plan.family.gradient_accumulation_steps;
+    double flops = adv_model_flops(&model, sequences, plan.family.seq_len, ADV_FLOPS_PARAMS_ONLY).total *
                    chip->devices_per_chip;
     double compute_s = flops / peak;
-    bool only_fsdp = plan.ici[ADV_AXIS_FSDP] == cluster.devices_per_slice && cluster.slices == 1;
+    bool only_fsdp = plan.family.ici[ADV_AXIS_FSDP] == cluster.devices_per_slice && cluster.slices == 1;
     double chips = cluster.chips_per_slice;
     if (!only_fsdp || chips < 2) return compute_s;
     double bytes = adv_model_params(&model).total - (double)model.emb_dim * (double)model.vocab_size * 2;
@@ -216,9 +219,9 @@ static void describe(const char *what, const struct adv_estimate *e)
 {
     print_error(
         "%s on %s %s x%d, batch %g of %lld, quantization %d, moe %d: %s (step %.9g s, mfu %g, hfu %g)\n",
-        drawn_model, cluster.chip.name, cluster.topology, cluster.slices, plan.per_device_batch_size,
-        (long long)plan.seq_len, (int)plan.quantization, (int)plan.moe, what, e->step_time_s, e->mfu_frac,
-        e->hfu_frac);
+        drawn_model, cluster.chip.name, cluster.topology, cluster.slices, plan.family.per_device_batch_size,
+        (long long)plan.family.seq_len, (int)plan.family.quantization, (int)plan.family.moe, what,
+        e->step_time_s, e->mfu_frac, e->hfu_frac);
 }
 
 static void any_legal_plan_gets_a_sound_answer(void **state)
@@ -259,7 +262,7 @@ static void no_plan_beats_the_roofline(void **state)
             fail_msg("the bound is %g s", bound_s);
         }
         /* executed FLOPs, not the model's: MaxText's count of olmo3 has full attention where windows run */
-        if (plan.quantization != ADV_QUANT_NONE || e.hfu_frac < 1) continue;
+        if (plan.family.quantization != ADV_QUANT_NONE || e.hfu_frac < 1) continue;
         describe("more FLOPs than the peak", &e);
         fail();
     }

@@ -65,15 +65,16 @@ static bool draw(struct example *e)
     if (adv_catalog_model(catalog, names[below(8)], &e->model, &err) != ADV_OK) fail();
     if (!draw_cluster(e)) return false;
     adv_plan_defaults(&e->plan, &e->model);
-    for (int axis = 0; axis < ADV_AXIS_COUNT; axis++) e->plan.ici[axis] = e->plan.dcn[axis] = 1;
-    e->plan.dcn[ADV_AXIS_DATA] = e->cluster.slices;
-    e->plan.ici[ADV_AXIS_TENSOR] = power(3);
-    e->plan.ici[ADV_AXIS_CONTEXT] = power(3);
-    int rest = e->cluster.devices_per_slice / (e->plan.ici[ADV_AXIS_TENSOR] * e->plan.ici[ADV_AXIS_CONTEXT]);
+    for (int axis = 0; axis < ADV_AXIS_COUNT; axis++) e->plan.family.ici[axis] = e->plan.family.dcn[axis] = 1;
+    e->plan.family.dcn[ADV_AXIS_DATA] = e->cluster.slices;
+    e->plan.family.ici[ADV_AXIS_TENSOR] = power(3);
+    e->plan.family.ici[ADV_AXIS_CONTEXT] = power(3);
+    int rest = e->cluster.devices_per_slice /
+               (e->plan.family.ici[ADV_AXIS_TENSOR] * e->plan.family.ici[ADV_AXIS_CONTEXT]);
     if (rest < 1) return false;
-    e->plan.ici[ADV_AXIS_FSDP] = rest;
-    e->plan.per_device_batch_size = power(3);
-    e->plan.seq_len = 2048 << below(4);
+    e->plan.family.ici[ADV_AXIS_FSDP] = rest;
+    e->plan.family.per_device_batch_size = power(3);
+    e->plan.family.seq_len = 2048 << below(4);
     e->plan.num_vocab_tiling = power(3);
     for (int t = 0; t < ADV_TENSOR_COUNT; t++) e->plan.placements[t] = (enum adv_placement)below(3);
     if (e->plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] == ADV_PLACE_REMAT)
@@ -151,30 +152,30 @@ static const struct {
     size_t offset, bytes;
     int lowest, count; /* values, one apart */
 } members[] = {
-    MEMBER(gradient_accumulation_steps, 1, 3),
-    MEMBER(rule, 0, 7),
-    MEMBER(custom_mesh, 0, 3),
-    MEMBER(cp_strategy, 0, 4),
-    MEMBER(cp_load_balance, 0, 2),
-    MEMBER(allow_split_physical_axes, 0, 2),
-    MEMBER(shard_exp_on_fsdp, 0, 2),
-    MEMBER(two_stage_gather, 0, 2),
-    MEMBER(scan_layers, 0, 2),
-    MEMBER(weight_dtype, 0, 2),
-    MEMBER(grad_dtype, 0, 2),
-    MEMBER(mu_dtype, 0, 2),
-    MEMBER(quantization, 0, 4),
-    MEMBER(quantization_static, 0, 2),
-    MEMBER(attention, 0, 2),
-    MEMBER(use_tokamax_splash, 0, 2),
-    MEMBER(use_fused_bwd, 0, 2),
-    MEMBER(use_splash_scheduler, 0, 2),
-    MEMBER(max_logit_estimate, 0, 2),
-    MEMBER(moe, 0, 5),
-    MEMBER(use_ring_of_experts, 0, 2),
-    MEMBER(float32_weight_sum, 0, 2),
-    MEMBER(use_iota_embed, 0, 2),
-    MEMBER(mtp_layers, 0, 2),
+    MEMBER(family.gradient_accumulation_steps, 1, 3),
+    MEMBER(family.rule, 0, 7),
+    MEMBER(family.custom_mesh, 0, 3),
+    MEMBER(family.cp_strategy, 0, 4),
+    MEMBER(family.cp_load_balance, 0, 2),
+    MEMBER(family.allow_split_physical_axes, 0, 2),
+    MEMBER(family.shard_exp_on_fsdp, 0, 2),
+    MEMBER(family.two_stage_gather, 0, 2),
+    MEMBER(family.scan_layers, 0, 2),
+    MEMBER(family.weight_dtype, 0, 2),
+    MEMBER(family.grad_dtype, 0, 2),
+    MEMBER(family.mu_dtype, 0, 2),
+    MEMBER(family.quantization, 0, 4),
+    MEMBER(family.quantization_static, 0, 2),
+    MEMBER(family.attention, 0, 2),
+    MEMBER(family.use_tokamax_splash, 0, 2),
+    MEMBER(family.use_fused_bwd, 0, 2),
+    MEMBER(family.use_splash_scheduler, 0, 2),
+    MEMBER(family.max_logit_estimate, 0, 2),
+    MEMBER(family.moe, 0, 5),
+    MEMBER(family.use_ring_of_experts, 0, 2),
+    MEMBER(family.float32_weight_sum, 0, 2),
+    MEMBER(family.use_iota_embed, 0, 2),
+    MEMBER(family.mtp_layers, 0, 2),
     MEMBER(flags.sc_all_gather, -1, 3),
     MEMBER(flags.sc_reduce_scatter, -1, 3),
     MEMBER(flags.cf_all_gather, -1, 3),
@@ -202,10 +203,10 @@ static void change_mesh(const struct example *e, struct adv_plan *plan)
     int rest = e->cluster.devices_per_slice;
     for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
         int degree = below(3) ? 1 : power(4);
-        plan->ici[axes[i]] = rest % degree == 0 ? degree : 1;
-        rest /= plan->ici[axes[i]];
+        plan->family.ici[axes[i]] = rest % degree == 0 ? degree : 1;
+        rest /= plan->family.ici[axes[i]];
     }
-    plan->ici[ADV_AXIS_FSDP] = rest;
+    plan->family.ici[ADV_AXIS_FSDP] = rest;
 }
 
 /* Whatever plans follow each other, what the scratch remembers of one is right for the next or not used. */
@@ -252,16 +253,16 @@ static void split_axes_are_part_of_a_mesh_made_by_hand(void **state)
     e.constants = chip->constants;
     assert_int_equal(adv_cluster_build(&e.cluster, shapes, shapes_count, &err), ADV_OK);
     adv_plan_defaults(&e.plan, &e.model);
-    for (int axis = 0; axis < ADV_AXIS_COUNT; axis++) e.plan.ici[axis] = e.plan.dcn[axis] = 1;
-    e.plan.ici[ADV_AXIS_FSDP] = 64;
-    e.plan.ici[ADV_AXIS_TENSOR] = 4;
-    e.plan.custom_mesh = ADV_CUSTOM_MESH_64X4;
-    e.plan.per_device_batch_size = 1;
-    e.plan.seq_len = 4096;
+    for (int axis = 0; axis < ADV_AXIS_COUNT; axis++) e.plan.family.ici[axis] = e.plan.family.dcn[axis] = 1;
+    e.plan.family.ici[ADV_AXIS_FSDP] = 64;
+    e.plan.family.ici[ADV_AXIS_TENSOR] = 4;
+    e.plan.family.custom_mesh = ADV_CUSTOM_MESH_64X4;
+    e.plan.family.per_device_batch_size = 1;
+    e.plan.family.seq_len = 4096;
     adv_plan_clamp_blocks(&e.plan);
     double step_s[2];
     for (int split = 0; split < 2; split++) {
-        e.plan.allow_split_physical_axes = split;
+        e.plan.family.allow_split_physical_axes = split;
         assert_again_is_fresh(&e, &e.plan, &scratch);
         step_s[split] = estimate(&e, NULL).step_time_s;
     }
@@ -292,17 +293,17 @@ static void the_shortcut_for_families_changes_no_bit(void **state)
 static void change_unread(struct adv_plan *plan)
 {
     if (adv_plan_degree(plan, ADV_AXIS_CONTEXT) == 1 && adv_plan_degree(plan, ADV_AXIS_ULYSSES) == 1) {
-        plan->cp_strategy = (enum adv_cp_strategy)below(4);
-        plan->cp_load_balance = below(2);
+        plan->family.cp_strategy = (enum adv_cp_strategy)below(4);
+        plan->family.cp_load_balance = below(2);
     }
     if (adv_plan_degree(plan, ADV_AXIS_STAGE) == 1) {
-        plan->layers_per_stage = 1 + below(8);
-        plan->pipeline_microbatches = below(8);
+        plan->family.layers_per_stage = 1 + below(8);
+        plan->family.pipeline_microbatches = below(8);
     }
-    if (adv_plan_degree(plan, ADV_AXIS_EXPERT) == 1) plan->use_ring_of_experts = below(2);
-    if (plan->use_fused_bwd || plan->use_tokamax_splash) {
-        plan->blocks[0].block_q_dq = plan->blocks[1].block_q_dq = 128 << below(4);
-        plan->blocks[0].block_kv_dq = plan->blocks[1].block_kv_dq = 128 << below(4);
+    if (adv_plan_degree(plan, ADV_AXIS_EXPERT) == 1) plan->family.use_ring_of_experts = below(2);
+    if (plan->family.use_fused_bwd || plan->family.use_tokamax_splash) {
+        plan->family.blocks[0].block_q_dq = plan->family.blocks[1].block_q_dq = 128 << below(4);
+        plan->family.blocks[0].block_kv_dq = plan->family.blocks[1].block_kv_dq = 128 << below(4);
     }
     plan->flags.cf_reduce_scatter = (signed char)below(2);
     plan->flags.cf_all_reduce = (signed char)below(2);
@@ -315,7 +316,7 @@ static void keys_that_nothing_reads_change_no_prediction(void **state)
     for (int i = 0; i < CASES; i++) {
         struct example e;
         if (!draw(&e)) continue;
-        e.plan.use_fused_bwd = below(2);
+        e.plan.family.use_fused_bwd = below(2);
         struct adv_estimate before = estimate(&e, NULL);
         change_unread(&e.plan);
         struct adv_estimate after = estimate(&e, NULL);
@@ -389,7 +390,8 @@ static void one_device_communicates_nothing(void **state)
         memset(e.cluster.wraps, 0, sizeof e.cluster.wraps);
         e.cluster.slices = e.cluster.devices = e.cluster.devices_per_slice = 1;
         e.cluster.chips_per_slice = e.cluster.hosts = e.cluster.devices_per_host = 1;
-        for (int axis = 0; axis < ADV_AXIS_COUNT; axis++) e.plan.ici[axis] = e.plan.dcn[axis] = 1;
+        for (int axis = 0; axis < ADV_AXIS_COUNT; axis++)
+            e.plan.family.ici[axis] = e.plan.family.dcn[axis] = 1;
         (void)estimate(&e, &ledger);
         for (int t = 0; t < ledger.terms_count; t++) {
             assert_true(ledger.terms[t].resource != ADV_RES_ICI);

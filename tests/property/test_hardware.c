@@ -46,14 +46,14 @@ static void draw(struct machine_case *drawn)
     const int *dims = flat ? planes[random_below(8)] : cubes[random_below(12)];
     drawn->cluster = machine(chip, dims[0], dims[1], dims[2]);
     drawn->plan = machine_plan(ADV_AXIS_COUNT);
-    drawn->plan.allow_split_physical_axes = random_below(2) == 1;
+    drawn->plan.family.allow_split_physical_axes = random_below(2) == 1;
     int left = drawn->cluster.devices_per_slice, axes = 1 + random_below(5), chosen[5] = {0};
     for (int i = 0; i < axes; i++) {
         do chosen[i] = random_below(ADV_AXIS_COUNT);
         while (chosen[i] == ADV_AXIS_SEQUENCE);
     }
     for (int prime = 2; left > 1; prime++) {
-        for (; left % prime == 0; left /= prime) drawn->plan.ici[chosen[random_below(axes)]] *= prime;
+        for (; left % prime == 0; left /= prime) drawn->plan.family.ici[chosen[random_below(axes)]] *= prime;
     }
     drawn->mesh = machine_place(&drawn->cluster, &drawn->plan);
 }
@@ -89,7 +89,7 @@ static void factors_multiply_to_the_axis_and_the_cores_have_one_owner(void **sta
                 core_owners += placement->rings[r].physical == ADV_PHYSICAL_CORE;
                 assert_true(placement->rings[r].size >= 2);
             }
-            assert_int_equal(product, drawn.plan.ici[axis]);
+            assert_int_equal(product, drawn.plan.family.ici[axis]);
             assert_int_equal(placement->size, product);
         }
         assert_true(core_owners <= 1);
@@ -151,7 +151,8 @@ static void one_device_and_no_bytes_take_no_time(void **state)
     for (int i = 0; i < 1000; i++) {
         draw(&drawn);
         unsigned used = 0;
-        for (int axis = 0; axis < ADV_AXIS_COUNT; axis++) used |= drawn.plan.ici[axis] > 1 ? 1u << axis : 0u;
+        for (int axis = 0; axis < ADV_AXIS_COUNT; axis++)
+            used |= drawn.plan.family.ici[axis] > 1 ? 1u << axis : 0u;
         for (int c = 0; c < ADV_COLLECTIVE_COUNT; c++) {
             assert_true(time_of(&drawn, random_axes() & ~used, (enum adv_collective)c, 1e9) == 0.0);
             assert_true(time_of(&drawn, random_axes(), (enum adv_collective)c, 0.0) == 0.0);

@@ -52,28 +52,28 @@ static void draw_plan(void)
     for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
         int degree = below(3) == 0 ? 1 << below(4) : 1;
         if (left % degree != 0) continue;
-        plan.ici[axes[i]] = degree;
+        plan.family.ici[axes[i]] = degree;
         left /= degree;
     }
-    plan.ici[ADV_AXIS_FSDP] = below(20) == 0 ? left + 1 : left;
-    plan.dcn[ADV_AXIS_DATA] = cluster.slices;
-    plan.per_device_batch_size = below(4) == 0 ? 0.25 * (1 + below(8)) : 1 << below(4);
-    plan.seq_len = 1024 << below(6);
-    plan.cp_strategy = (enum adv_cp_strategy)below(4);
-    plan.cp_load_balance = below(2);
-    plan.use_tokamax_splash = below(2);
-    plan.quantization = (enum adv_quantization)below(4);
-    plan.use_qwix = below(2);
-    plan.optimizer = (enum adv_optimizer)below(4);
+    plan.family.ici[ADV_AXIS_FSDP] = below(20) == 0 ? left + 1 : left;
+    plan.family.dcn[ADV_AXIS_DATA] = cluster.slices;
+    plan.family.per_device_batch_size = below(4) == 0 ? 0.25 * (1 + below(8)) : 1 << below(4);
+    plan.family.seq_len = 1024 << below(6);
+    plan.family.cp_strategy = (enum adv_cp_strategy)below(4);
+    plan.family.cp_load_balance = below(2);
+    plan.family.use_tokamax_splash = below(2);
+    plan.family.quantization = (enum adv_quantization)below(4);
+    plan.family.use_qwix = below(2);
+    plan.family.optimizer = (enum adv_optimizer)below(4);
     plan.num_vocab_tiling = 1 << below(4);
-    plan.scan_layers = below(4) > 0;
-    plan.gradient_accumulation_steps = 1 << below(2);
-    plan.shard_exp_on_fsdp = below(4) == 0;
-    plan.use_ring_of_experts = below(6) == 0;
-    plan.rule = (enum adv_mesh_rule)(below(3) == 0 ? below(7) : 0);
-    plan.blocks[0].block_q = 128 << below(6);
-    plan.blocks[0].block_kv = 128 << below(6);
-    plan.blocks[0].block_kv_compute = 128 << below(4);
+    plan.family.scan_layers = below(4) > 0;
+    plan.family.gradient_accumulation_steps = 1 << below(2);
+    plan.family.shard_exp_on_fsdp = below(4) == 0;
+    plan.family.use_ring_of_experts = below(6) == 0;
+    plan.family.rule = (enum adv_mesh_rule)(below(3) == 0 ? below(7) : 0);
+    plan.family.blocks[0].block_q = 128 << below(6);
+    plan.family.blocks[0].block_kv = 128 << below(6);
+    plan.family.blocks[0].block_kv_compute = 128 << below(4);
     adv_plan_clamp_blocks(&plan);
 }
 
@@ -114,11 +114,11 @@ static void rules_of_the_mesh_do_not_read_the_batch_and_the_two_shares_are_all(v
         const char *of_mesh = adv_plan_broken_rule_among(&plan, &model, &cluster, ADV_RULES_OF_MESH);
         const char *of_batch = adv_plan_broken_rule_among(&plan, &model, &cluster, ADV_RULES_OF_BATCH);
         assert_int_equal(of_mesh || of_batch, adv_plan_broken_rule(&plan, &model, &cluster) != NULL);
-        plan.per_device_batch_size = 1 + below(7) / 2.0;
-        plan.gradient_accumulation_steps = 1 + below(5);
-        plan.quantization = (enum adv_quantization)below(4);
-        plan.use_qwix = below(2);
-        plan.use_ring_of_experts = below(2);
+        plan.family.per_device_batch_size = 1 + below(7) / 2.0;
+        plan.family.gradient_accumulation_steps = 1 + below(5);
+        plan.family.quantization = (enum adv_quantization)below(4);
+        plan.family.use_qwix = below(2);
+        plan.family.use_ring_of_experts = below(2);
         assert_ptr_equal(adv_plan_broken_rule_among(&plan, &model, &cluster, ADV_RULES_OF_MESH), of_mesh);
         broken += of_mesh != NULL;
     }
@@ -139,8 +139,8 @@ static void a_batch_too_small_for_its_shards_is_illegal_and_so_is_any_smaller_on
         for (int smaller = 0; smaller < 4; smaller++) {
             assert_non_null(adv_plan_broken_rule_among(&plan, &model, &cluster, ADV_RULES_OF_BATCH));
             assert_non_null(adv_plan_batch_too_small(&plan, &cluster));
-            plan.per_device_batch_size /= 1 + below(4);
-            plan.gradient_accumulation_steps = 1 + below(5);
+            plan.family.per_device_batch_size /= 1 + below(4);
+            plan.family.gradient_accumulation_steps = 1 + below(5);
         }
     }
     assert_in_range(small, CASES / 50, CASES - CASES / 50);
@@ -171,10 +171,10 @@ static void legal_plans_have_whole_batches_on_every_shard(void **state)
         draw_job();
         draw_plan();
         if (adv_plan_broken_rule(&plan, &model, &cluster)) continue;
-        double batch = adv_plan_global_batch(&plan, &cluster) / plan.gradient_accumulation_steps;
+        double batch = adv_plan_global_batch(&plan, &cluster) / plan.family.gradient_accumulation_steps;
         int shards = adv_plan_degree(&plan, ADV_AXIS_DATA) * adv_plan_degree(&plan, ADV_AXIS_FSDP) *
                      adv_plan_degree(&plan, ADV_AXIS_FSDP_TRANSPOSE) *
-                     (plan.rule == ADV_RULE_EP_AS_CP ? 1 : adv_plan_degree(&plan, ADV_AXIS_EXPERT));
+                     (plan.family.rule == ADV_RULE_EP_AS_CP ? 1 : adv_plan_degree(&plan, ADV_AXIS_EXPERT));
         assert_close(fmod(batch, shards), 0, 0);
         assert_true(batch >= shards);
     }

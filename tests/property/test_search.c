@@ -71,13 +71,13 @@ static void pinned_keys_hold_in_every_answer(void **state)
     assert_true(result.found_count > 0);
     for (int i = 0; i < result.found_count; i++) {
         const struct adv_plan *plan = &result.found[i].plan;
-        assert_int_equal(plan->ici[ADV_AXIS_TENSOR], 2);
+        assert_int_equal(plan->family.ici[ADV_AXIS_TENSOR], 2);
         assert_int_equal(plan->num_vocab_tiling, 4);
         assert_int_equal(plan->policy, ADV_POLICY_CUSTOM);
         assert_int_equal(plan->placements[ADV_TENSOR_CONTEXT], ADV_PLACE_DEVICE);
         assert_int_equal(plan->placements[ADV_TENSOR_QUERY_PROJ], ADV_PLACE_REMAT);
-        assert_int_equal(plan->blocks[0].block_q, 1024);
-        assert_int_equal(plan->gradient_accumulation_steps, 2);
+        assert_int_equal(plan->family.blocks[0].block_q, 1024);
+        assert_int_equal(plan->family.gradient_accumulation_steps, 2);
     }
     fixture_close(&fixture);
 }
@@ -461,7 +461,7 @@ static void dense_jobs_start_with_fsdp_without_tensor_and_long_ones_with_context
                  recipes[i].model, recipes[i].accelerator, recipes[i].workload);
         fixture_search(&fixture, text, &result);
         assert_true(result.found_count > 0);
-        const int *ici = result.found[0].plan.ici;
+        const int *ici = result.found[0].plan.family.ici;
         assert_true(ici[ADV_AXIS_FSDP] > 1);
         assert_int_equal(ici[ADV_AXIS_TENSOR], 1);
         if (recipes[i].is_long) assert_true(ici[ADV_AXIS_CONTEXT] > 1);

@@ -55,9 +55,9 @@ static inline void bench_open(struct bench *b, const char *model, const char *ch
     b->cluster.price_usd_per_chip_hour = (double)NAN;
     b->constants = machine_constants(chip);
     adv_plan_defaults(&b->plan, &b->model);
-    b->plan.ici[ADV_AXIS_FSDP] = b->cluster.devices_per_slice;
-    b->plan.per_device_batch_size = 1;
-    b->plan.seq_len = 4096;
+    b->plan.family.ici[ADV_AXIS_FSDP] = b->cluster.devices_per_slice;
+    b->plan.family.per_device_batch_size = 1;
+    b->plan.family.seq_len = 4096;
     b->params = adv_model_params(&b->model);
 }
 
@@ -79,8 +79,8 @@ static inline void round_constants(struct bench *b)
 /* Degrees of two axes; the rest of the slice stays under FSDP. */
 static inline void bench_axes(struct bench *b, enum adv_axis axis, int degree)
 {
-    b->plan.ici[axis] *= degree;
-    b->plan.ici[ADV_AXIS_FSDP] /= degree;
+    b->plan.family.ici[axis] *= degree;
+    b->plan.family.ici[ADV_AXIS_FSDP] /= degree;
 }
 
 static inline void bench_policy(struct bench *b, enum adv_policy policy)

@@ -56,10 +56,10 @@ static inline struct adv_plan machine_plan(int axis, ...)
     struct adv_plan plan;
     va_list rest;
     memset(&plan, 0, sizeof plan);
-    for (int a = 0; a < ADV_AXIS_COUNT; a++) plan.ici[a] = plan.dcn[a] = 1;
+    for (int a = 0; a < ADV_AXIS_COUNT; a++) plan.family.ici[a] = plan.family.dcn[a] = 1;
     va_start(rest, axis);
     while (axis != ADV_AXIS_COUNT) {
-        plan.ici[axis] = va_arg(rest, int);
+        plan.family.ici[axis] = va_arg(rest, int);
         axis = va_arg(rest, int);
     }
     va_end(rest);

@@ -217,7 +217,7 @@ static void a_constant_maximum_saves_little(void **state)
 {
     (void)state;
     double with_s = published("v7x-llama3.1-70b-128k-bf16-256c-2026-04-21", NULL).step_time_s;
-    assert_int_equal(request.plan.max_logit_estimate, 30);
+    assert_int_equal(request.plan.family.max_logit_estimate, 30);
     double without_s =
         published("v7x-llama3.1-70b-128k-bf16-256c-2026-04-21", "{\"use_max_logit_estimate\":-1}")
             .step_time_s;

@@ -33,15 +33,15 @@ static void regimes_scale_the_spread_and_are_named(void **state)
     (void)state;
     struct bench b;
     bench_open(&b, "deepseek3-671b", "tpu7x", 4, 4, 8);
-    b.plan.quantization = ADV_QUANT_FP8_FULL;
-    b.plan.seq_len = 32768;
+    b.plan.family.quantization = ADV_QUANT_FP8_FULL;
+    b.plan.family.seq_len = 32768;
     b.constants.interval_experts_ratio = 1.5;
     b.constants.interval_long_context_ratio = 0.8;
     b.constants.interval_8bit_ratio = 1.1;
     assert_close(half_ln(&b), 1.645 * b.constants.interval_log_sd * 1.5 * 0.8 * 1.1, 1e-12);
     assert_non_null(strstr(b.estimate.confidence_why, "with experts, 32k context or more, 8-bit matmuls"));
-    b.plan.quantization = ADV_QUANT_NONE;
-    b.plan.seq_len = 32767;
+    b.plan.family.quantization = ADV_QUANT_NONE;
+    b.plan.family.seq_len = 32767;
     assert_int_equal(adv_regimes_of(&b.model, &b.plan), 1u << ADV_REGIME_EXPERTS);
     bench_open(&b, "llama3.1-70b", "tpu7x", 4, 4, 8);
     assert_int_equal(adv_regimes_of(&b.model, &b.plan), 0);
@@ -78,26 +78,26 @@ static void tensor_axis(struct bench *b)
 }
 static void short_context(struct bench *b)
 {
-    b->plan.seq_len = 16384;
+    b->plan.family.seq_len = 16384;
     bench_axes(b, ADV_AXIS_CONTEXT, 2);
 }
 static void accumulation(struct bench *b)
 {
-    b->plan.gradient_accumulation_steps = 2;
+    b->plan.family.gradient_accumulation_steps = 2;
 }
 static void dcn_fsdp(struct bench *b)
 {
     b->cluster.slices = 2;
-    b->plan.dcn[ADV_AXIS_FSDP] = 2;
+    b->plan.family.dcn[ADV_AXIS_FSDP] = 2;
 }
 static void foreign_format(struct bench *b)
 {
-    b->plan.quantization = ADV_QUANT_INT8; /* tpu7x has fp8, no int8 */
+    b->plan.family.quantization = ADV_QUANT_INT8; /* tpu7x has fp8, no int8 */
 }
 
 static void unseen_context(struct bench *b)
 {
-    b->plan.seq_len = 32768;
+    b->plan.family.seq_len = 32768;
     b->constants.interval_long_context_models = 0.0;
     b->constants.interval_long_context_ratio = 1.0;
 }
@@ -113,11 +113,11 @@ static void ragged_dot(struct bench *b)
 {
     b->model.layers[0].experts = 8;
     b->constants.interval_experts_ratio = 1.0;
-    b->plan.moe = ADV_MOE_RAGGED_DOT;
+    b->plan.family.moe = ADV_MOE_RAGGED_DOT;
 }
 static void wide_activations(struct bench *b)
 {
-    b->plan.dtype = ADV_FORMAT_F32;
+    b->plan.family.dtype = ADV_FORMAT_F32;
 }
 
 static const struct {
@@ -207,11 +207,11 @@ static void native_formats_are_no_gap(void **state)
     (void)state;
     struct bench b;
     bench_open(&b, "llama3.1-8b", "tpu7x", 4, 4, 4);
-    b.plan.quantization = ADV_QUANT_FP8_FULL;
+    b.plan.family.quantization = ADV_QUANT_FP8_FULL;
     (void)half_ln(&b);
     assert_int_equal(b.estimate.confidence, ADV_CONFIDENCE_CALIBRATED);
     bench_open(&b, "llama3.1-8b", "v5p", 4, 4, 4);
-    b.plan.quantization = ADV_QUANT_FP8;
+    b.plan.family.quantization = ADV_QUANT_FP8;
     (void)half_ln(&b);
     assert_int_equal(b.estimate.confidence, ADV_CONFIDENCE_EXTRAPOLATED);
 }

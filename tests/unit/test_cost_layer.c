@@ -51,7 +51,7 @@ static void only_native_formats_are_faster(void **state)
                  {"v6e", ADV_QUANT_FP8, 1.0},        {"v6e", ADV_QUANT_INT8, 2.0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bench *b = open_round(cases[i].chip);
-        b->plan.quantization = cases[i].quantization;
+        b->plan.family.quantization = cases[i].quantization;
         bench_place(b);
         double ratio = adv_cost_matmul_s(&b->cost, 65536, 8192, 8192, false) /
                        adv_cost_matmul_s(&b->cost, 65536, 8192, 8192, true);
@@ -67,7 +67,7 @@ static void each_device_casts_the_whole_layer_in_every_pass(void **state)
         static struct bench b;
         bench_open(&b, "llama3.1-8b", "tpu7x", 4, 4, large ? 16 : 4);
         round_constants(&b);
-        b.plan.quantization = ADV_QUANT_FP8_FULL;
+        b.plan.family.quantization = ADV_QUANT_FP8_FULL;
         (void)bench_layer(&b, 0);
         seconds[large] = b.account.slots[ADV_TERM_QUANTIZE_WEIGHTS].seconds;
         /* dynamic scales; 218.1 M parameters of the layer (its norms stay bf16) */
@@ -82,10 +82,10 @@ static void fixed_scales_read_fewer_bytes(void **state)
 {
     (void)state;
     struct bench *b = open_round("tpu7x");
-    b->plan.quantization = ADV_QUANT_FP8_FULL;
+    b->plan.family.quantization = ADV_QUANT_FP8_FULL;
     (void)bench_layer(b, 0);
     double dynamic_s = b->account.slots[ADV_TERM_QUANTIZE_ACTIVATIONS].seconds;
-    b->plan.quantization_static = true;
+    b->plan.family.quantization_static = true;
     (void)bench_layer(b, 0);
     assert_close(b->account.slots[ADV_TERM_QUANTIZE_ACTIVATIONS].seconds / dynamic_s,
                  b->constants.step_quantize_static_bytes / b->constants.step_quantize_dynamic_bytes, 1e-12);
@@ -110,7 +110,7 @@ static void a_window_bounds_what_a_token_sees(void **state)
     (void)state;
     static struct bench b;
     bench_open(&b, "gemma3-4b", "v5p", 4, 4, 4);
-    b.plan.seq_len = 32768;
+    b.plan.family.seq_len = 32768;
     int local = b.model.layers[0].window_tokens > 0 ? 0 : 1;
     (void)bench_layer(&b, local);
     /* 2 FLOPs x tokens x 1024 of the window x 8 heads x (256 + 256) */
@@ -145,12 +145,12 @@ static void dropless_experts_compute_each_choice_once(void **state)
     assert_close(b.account.slots[ADV_TERM_GMM_FWD].flops, 4096.0 * 2 * per_row, 1e-12);
     assert_close(b.account.slots[ADV_TERM_GMM_BWD].flops, 4096.0 * 4 * per_row, 1e-12);
     /* a capacity factor pads every expert to it */
-    b.plan.moe = ADV_MOE_DENSE;
-    b.plan.capacity_factor = 1.25;
+    b.plan.family.moe = ADV_MOE_DENSE;
+    b.plan.family.capacity_factor = 1.25;
     (void)bench_layer(&b, 0);
     assert_close(b.account.slots[ADV_TERM_GMM_FWD].flops, 1.25 * 4096 * 2 * per_row, 1e-12);
     /* without grouping and without dropping every expert computes every token */
-    b.plan.capacity_factor = -1.0;
+    b.plan.family.capacity_factor = -1.0;
     (void)bench_layer(&b, 0);
     assert_close(b.account.slots[ADV_TERM_GMM_FWD].flops, 4096.0 * 8 * per_row, 1e-12);
 }
@@ -194,9 +194,9 @@ static void routed_rows_are_sorted_again_where_they_arrive_in_whole_buffers(void
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         bench_open(&b, "mixtral-8x7b", "v5p", 4, 4, 4);
         bench_axes(&b, ADV_AXIS_EXPERT, cases[i].expert);
-        b.plan.float32_weight_sum = true;
-        b.plan.use_ring_of_experts = cases[i].ring;
-        b.plan.ragged_buffer_factor = cases[i].factor;
+        b.plan.family.float32_weight_sum = true;
+        b.plan.family.use_ring_of_experts = cases[i].ring;
+        b.plan.family.ragged_buffer_factor = cases[i].factor;
         (void)bench_layer(&b, 0);
         assert_close(adv_memory_routed_growth(&b.cost, &b.model.layers[0]), cases[i].growth, 0.0);
         double both = cases[i].dispatch + cases[i].combine, activated = cases[i].growth * activated_bytes;
@@ -223,7 +223,7 @@ static void tensor_shards_sort_the_tokens_of_all_of_them(void **state)
     (void)state;
     static struct bench b;
     bench_open(&b, "mixtral-8x7b", "v5p", 4, 4, 4);
-    b.plan.float32_weight_sum = false;
+    b.plan.family.float32_weight_sum = false;
     double alone = working_set_bytes(&b);
     bench_axes(&b, ADV_AXIS_TENSOR, 4);
     (void)bench_layer(&b, 0);
@@ -238,7 +238,7 @@ static void unrolled_layers_recompute_like_scanned_ones(void **state)
     static struct bench b;
     bench_open(&b, "llama3.1-8b", "tpu7x", 4, 4, 4);
     double scanned_s = bench_estimate(&b)->step_time_s;
-    b.plan.scan_layers = false;
+    b.plan.family.scan_layers = false;
     assert_close(bench_estimate(&b)->step_time_s, scanned_s, 1e-12);
 }
 
@@ -249,14 +249,14 @@ static void small_gemma4_with_room_recomputes_nothing_and_keeps_everything(void 
     bench_open(&b, "gemma4-e2b", "tpu7x", 4, 4, 4);
     (void)bench_estimate(&b);
     double scanned_bytes = bench_bytes(&b, "saved_activations");
-    b.plan.scan_layers = false;
+    b.plan.family.scan_layers = false;
     bench_place(&b);
     assert_true(adv_memory_keeps_everything(&b.cost, &b.params));
     (void)bench_estimate(&b);
     assert_close(bench_term(&b, "matmul_recompute").seconds, 0.0, 0.0);
     assert_close(bench_term(&b, "attention_recompute").seconds, 0.0, 0.0);
     assert_true(bench_bytes(&b, "saved_activations") > 8.0 * scanned_bytes);
-    b.plan.per_device_batch_size = 64;
+    b.plan.family.per_device_batch_size = 64;
     (void)bench_estimate(&b);
     assert_true(bench_term(&b, "matmul_recompute").seconds > 0.0);
 }
@@ -269,7 +269,7 @@ static void a_lookup_is_a_gather_or_a_one_hot_matmul(void **state)
     adv_cost_head(&b->cost, &b->account);
     /* rows read and written, their gradients read, sorted and added: five times 2 B x 4096 tokens x 4096 */
     assert_close(b->account.slots[ADV_TERM_EMBEDDING].seconds, 10.0 * 4096 * 4096 / 2765e9, 1e-12);
-    b->plan.use_iota_embed = true;
+    b->plan.family.use_iota_embed = true;
     bench_place(b);
     adv_cost_head(&b->cost, &b->account);
     double flops = 2.0 * 2.0 * 4096 * 128256.0 * 4096; /* forward and the table's gradient */
@@ -306,7 +306,7 @@ static void a_prediction_module_is_a_layer_a_projection_and_a_head(void **state)
     bench_place(&b);
     assert_int_equal(adv_cost_mtp(&b.cost, &b.account, &err), ADV_OK);
     assert_close(b.account.slots[ADV_TERM_MTP].seconds, 0.0, 0.0); /* the model file has none on */
-    b.plan.mtp_layers = 2;
+    b.plan.family.mtp_layers = 2;
     bench_place(&b);
     assert_int_equal(adv_cost_mtp(&b.cost, &b.account, &err), ADV_OK);
     double extra_s = 3.0 * adv_cost_matmul_s(&b.cost, 4096, 2.0 * 7168, 7168, false) +
@@ -319,10 +319,10 @@ static void naive_attention_moves_its_scores_through_hbm(void **state)
     (void)state;
     static struct bench b;
     bench_open(&b, "qwen3-14b", "tpu7x", 4, 4, 4);
-    b.plan.seq_len = 8192;
+    b.plan.family.seq_len = 8192;
     (void)bench_layer(&b, 0);
     double splash_s = b.account.slots[ADV_TERM_ATTENTION_FWD].seconds;
-    b.plan.attention = ADV_ATTENTION_IMPL_DOT_PRODUCT;
+    b.plan.family.attention = ADV_ATTENTION_IMPL_DOT_PRODUCT;
     (void)bench_layer(&b, 0);
     double naive_s = b.account.slots[ADV_TERM_ATTENTION_FWD].seconds;
     assert_true(naive_s > splash_s);

@@ -138,8 +138,8 @@ static void gradients_are_scattered_in_the_narrower_of_two_formats(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bench *b = open_cube("llama3.1-8b");
         struct adv_layer_time time = {.pass_s = {1.0, 1.0, 1.0}};
-        b->plan.weight_dtype = cases[i].weight;
-        b->plan.grad_dtype = cases[i].gradient;
+        b->plan.family.weight_dtype = cases[i].weight;
+        b->plan.family.grad_dtype = cases[i].gradient;
         bench_place(b);
         adv_schedule_weights(&b->cost, &b->model.layers[0], 1.0, &time, &b->account);
         assert_close(slot(b, ADV_TERM_FSDP_SCATTER)->bytes, cases[i].bytes * (4096.0 * 53248 + 2 * 4096),
@@ -189,7 +189,7 @@ static void tokens_meet_where_the_width_stays_sharded(void **state)
     /* gathered in two stages, weights come together and tokens stay */
     b = open_cube("llama3.1-8b");
     bench_axes(b, ADV_AXIS_FSDP_TRANSPOSE, 4);
-    b->plan.two_stage_gather = true;
+    b->plan.family.two_stage_gather = true;
     bench_place(b);
     adv_schedule_weights(&b->cost, &b->model.layers[0], 1.0, &time, &b->account);
     adv_schedule_transpose(&b->cost, &b->model.layers[0], 1.0, &b->account);
@@ -276,7 +276,7 @@ static void a_ring_passes_a_chunk_behind_each_step(void **state)
     struct bench *b = open_cube("llama3.1-8b");
     b->constants.ring_step_s = 1e-4;
     bench_axes(b, ADV_AXIS_CONTEXT, 4);
-    b->plan.cp_strategy = ADV_CP_RING;
+    b->plan.family.cp_strategy = ADV_CP_RING;
     double chunk_bytes = 2.0 * 8 * 256 * 4096;
     double permute_s =
         3.0 * chunk_bytes / (b->constants.permute_link_frac * b->cluster.chip.ici_link_achieved_bytes_per_s);
@@ -303,8 +303,8 @@ static void ulysses_trades_sequence_for_heads(void **state)
     struct bench *b = open_cube("llama3.1-8b");
     struct adv_layer_time time = {.pass_s = {1.0, 1.0, 1.0}};
     bench_axes(b, ADV_AXIS_CONTEXT, 4);
-    b->plan.cp_strategy = ADV_CP_ULYSSES;
-    b->plan.cp_load_balance = false;
+    b->plan.family.cp_strategy = ADV_CP_ULYSSES;
+    b->plan.family.cp_load_balance = false;
     bench_place(b);
     assert_int_equal(b->cost.cp_ring, 1);
     assert_int_equal(b->cost.ulysses, 4);
@@ -338,8 +338,8 @@ static void expert_slots_travel_with_their_padding_and_are_partly_hidden(void **
     (void)state;
     struct bench *b = open_cube("mixtral-8x7b");
     bench_axes(b, ADV_AXIS_EXPERT, 4);
-    b->plan.moe = ADV_MOE_DENSE;
-    b->plan.capacity_factor = 1.5;
+    b->plan.family.moe = ADV_MOE_DENSE;
+    b->plan.family.capacity_factor = 1.5;
     b->constants.slots_exposed_frac = 0.25;
     bench_place(b);
     adv_schedule_experts(&b->cost, &b->model.layers[0], 1.0, &b->account);
@@ -355,7 +355,7 @@ static void an_expert_ring_gathers_tokens_once_whatever_the_choices(void **state
     (void)state;
     struct bench *b = open_cube("mixtral-8x7b");
     bench_axes(b, ADV_AXIS_EXPERT, 4);
-    b->plan.use_ring_of_experts = true;
+    b->plan.family.use_ring_of_experts = true;
     bench_place(b);
     adv_schedule_experts(&b->cost, &b->model.layers[0], 1.0, &b->account);
     double one_s = 2.0 * 4096 * 4096 * 4 * 0.75 / (2.0 * b->cluster.chip.ici_link_achieved_bytes_per_s);
@@ -385,10 +385,10 @@ static void offloaded_tensors_hide_behind_their_passes(void **state)
 /* Bubble over the work of a pipeline of 4 stages and `microbatches`. */
 static double bubble(struct bench *b, int microbatches, int layers_per_stage, bool delay)
 {
-    b->plan.pipeline_microbatches = microbatches;
-    b->plan.layers_per_stage = layers_per_stage;
-    b->plan.pipeline_delay_activation_forwarding = delay;
-    b->plan.per_device_batch_size = microbatches;
+    b->plan.family.pipeline_microbatches = microbatches;
+    b->plan.family.layers_per_stage = layers_per_stage;
+    b->plan.family.pipeline_delay_activation_forwarding = delay;
+    b->plan.family.per_device_batch_size = microbatches;
     bench_place(b);
     adv_account_busy(&b->account, ADV_TERM_MATMUL_FWD, 10.0, 1.0, 0.0, 0.0);
     adv_schedule_pipeline(&b->cost, &b->account);
@@ -411,8 +411,8 @@ static void a_microbatch_has_a_stages_tokens(void **state)
     (void)state;
     struct bench *b = open_cube("llama3.1-8b");
     bench_axes(b, ADV_AXIS_STAGE, 4);
-    b->plan.per_device_batch_size = 2;
-    b->plan.pipeline_microbatches = 8;
+    b->plan.family.per_device_batch_size = 2;
+    b->plan.family.pipeline_microbatches = 8;
     bench_place(b);
     /* 2 x 4096 tokens a device; its stage sees those of all 4 stages, an eighth at a time */
     assert_close(b->cost.tokens, 2.0 * 4096 * 4 / 8, 1e-12);
@@ -432,13 +432,13 @@ static void the_update_streams_weights_moments_and_gradients(void **state)
     struct bench *b = open_cube("llama3.1-8b");
     assert_close(optimizer_bytes(b), 32.0,
                  1e-12); /* weights, two moments in and out, the gradient twice; float32 */
-    b->plan.mu_dtype = ADV_FORMAT_BF16;
+    b->plan.family.mu_dtype = ADV_FORMAT_BF16;
     assert_close(optimizer_bytes(b), 28.0, 1e-12);
-    b->plan.grad_dtype = ADV_FORMAT_BF16;
+    b->plan.family.grad_dtype = ADV_FORMAT_BF16;
     assert_close(optimizer_bytes(b), 24.0, 1e-12);
-    b->plan.optimizer = ADV_OPT_MUON;
+    b->plan.family.optimizer = ADV_OPT_MUON;
     assert_close(optimizer_bytes(b), 16.0, 1e-12);
-    b->plan.optimizer = ADV_OPT_SGD;
+    b->plan.family.optimizer = ADV_OPT_SGD;
     assert_close(optimizer_bytes(b), 12.0, 1e-12);
 }
 
@@ -446,7 +446,7 @@ static void moments_on_the_host_cross_pcie_both_ways(void **state)
 {
     (void)state;
     struct bench *b = open_cube("llama3.1-8b");
-    b->plan.mu_dtype = ADV_FORMAT_BF16;
+    b->plan.family.mu_dtype = ADV_FORMAT_BF16;
     b->plan.optimizer_host_offload = true;
     bench_place(b);
     adv_schedule_step(&b->cost, &b->params, &b->account);
@@ -481,7 +481,7 @@ static void accumulation_repeats_gathers_and_adds_gradients_up(void **state)
     struct bench *b = open_cube("llama3.1-8b");
     double gather[2], update[2];
     for (int i = 0; i < 2; i++) {
-        b->plan.gradient_accumulation_steps = i ? 4 : 1;
+        b->plan.family.gradient_accumulation_steps = i ? 4 : 1;
         (void)bench_estimate(b);
         gather[i] = bench_term(b, "fsdp_all_gather").seconds;
         update[i] = bench_term(b, "optimizer_update").seconds;
@@ -498,7 +498,7 @@ static void slices_reduce_their_shards_over_dcn(void **state)
     struct bench *b = open_cube("llama3.1-8b");
     b->cluster.slices = 4;
     b->cluster.devices = 256;
-    b->plan.dcn[ADV_AXIS_DATA] = 4;
+    b->plan.family.dcn[ADV_AXIS_DATA] = 4;
     b->constants.dcn_exposed_frac = 0.5;
     b->constants.dcn_straggler_frac = 0.01;
     b->constants.dcn_lockstep_frac = 0.02;
@@ -520,7 +520,7 @@ static void fsdp_over_slices_gathers_weights_over_dcn(void **state)
     struct bench *b = open_cube("llama3.1-8b");
     b->cluster.slices = 2;
     b->cluster.devices = 128;
-    b->plan.dcn[ADV_AXIS_FSDP] = 2;
+    b->plan.family.dcn[ADV_AXIS_FSDP] = 2;
     bench_place(b);
     adv_schedule_step(&b->cost, &b->params, &b->account);
     assert_close(slot(b, ADV_TERM_DCN_REDUCE)->seconds, 0.0, 0.0);
@@ -537,9 +537,9 @@ static void early_software_is_slower_until_its_date(void **state)
     b->constants.software_early_frac = 0.05;
     b->constants.software_settled_year = 2026.0;
     double current_s = bench_estimate(b)->step_time_s;
-    b->plan.software_date = 2025.5;
+    b->plan.family.software_date = 2025.5;
     assert_close(bench_estimate(b)->step_time_s, 1.05 * current_s, 1e-12);
-    b->plan.software_date = 2026.5;
+    b->plan.family.software_date = 2026.5;
     assert_close(bench_estimate(b)->step_time_s, current_s, 1e-12);
 }
 

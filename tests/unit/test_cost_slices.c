@@ -26,9 +26,9 @@ static void a_pipeline_over_slices_hands_over_through_the_network(void **state)
 {
     (void)state;
     struct bench *b = open_slices("llama3.1-8b", 4);
-    b->plan.dcn[ADV_AXIS_STAGE] = 4;
-    b->plan.pipeline_microbatches = 8;
-    b->plan.layers_per_stage = 8;
+    b->plan.family.dcn[ADV_AXIS_STAGE] = 4;
+    b->plan.family.pipeline_microbatches = 8;
+    b->plan.family.layers_per_stage = 8;
     bench_place(b);
     adv_schedule_pipeline(&b->cost, &b->account);
     double microbatch_bytes =
@@ -42,7 +42,7 @@ static void keys_and_values_cross_to_the_shards_of_other_slices(void **state)
     (void)state;
     struct bench *b = open_slices("llama3.1-8b", 2);
     struct adv_layer_time time = {.pass_s = {1.0, 1.0, 1.0}};
-    b->plan.dcn[ADV_AXIS_CONTEXT] = 2;
+    b->plan.family.dcn[ADV_AXIS_CONTEXT] = 2;
     bench_place(b);
     adv_schedule_context(&b->cost, &b->model.layers[0], 1.0, &time, &b->account);
     /* 8 heads x (128 + 128) x 2 B of 2 x 4096 tokens, half of them from the other slice; three times */
@@ -62,7 +62,7 @@ static void tokens_cross_to_the_experts_of_other_slices(void **state)
 {
     (void)state;
     struct bench *b = open_slices("mixtral-8x7b", 2);
-    b->plan.dcn[ADV_AXIS_EXPERT] = 2;
+    b->plan.family.dcn[ADV_AXIS_EXPERT] = 2;
     bench_place(b);
     adv_schedule_experts(&b->cost, &b->model.layers[0], 1.0, &b->account);
     /* two choices of 2 B x 4096 a token, half of them there; dispatch and combine in three passes */
@@ -73,7 +73,7 @@ static void activations_cross_between_tensor_shards_of_slices(void **state)
 {
     (void)state;
     struct bench *b = open_slices("llama3.1-8b", 2);
-    b->plan.dcn[ADV_AXIS_TENSOR] = 2;
+    b->plan.family.dcn[ADV_AXIS_TENSOR] = 2;
     bench_policy(b, ADV_POLICY_MINIMAL);
     bench_place(b);
     assert_int_equal(b->cost.tp, 2);
@@ -89,7 +89,7 @@ static void weights_sharded_over_slices_are_gathered_whatever_the_axis(void **st
                                          ADV_AXIS_EXPERT};
     for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
         struct bench *b = open_slices("mixtral-8x7b", 2);
-        b->plan.dcn[axes[i]] = 2;
+        b->plan.family.dcn[axes[i]] = 2;
         bench_place(b);
         adv_schedule_step(&b->cost, &b->params, &b->account);
         double gathered =
@@ -104,11 +104,11 @@ static void nothing_but_gradients_over_slices_is_calibrated(void **state)
     static const enum adv_axis axes[] = {ADV_AXIS_FSDP, ADV_AXIS_FSDP_TRANSPOSE, ADV_AXIS_CONTEXT,
                                          ADV_AXIS_TENSOR, ADV_AXIS_STAGE};
     struct bench *b = open_slices("llama3.1-8b", 2);
-    b->plan.dcn[ADV_AXIS_DATA] = 2;
+    b->plan.family.dcn[ADV_AXIS_DATA] = 2;
     assert_int_equal(bench_estimate(b)->confidence, ADV_CONFIDENCE_CALIBRATED);
     for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
         b = open_slices("llama3.1-8b", 2);
-        b->plan.dcn[axes[i]] = 2;
+        b->plan.family.dcn[axes[i]] = 2;
         assert_int_equal(bench_estimate(b)->confidence, ADV_CONFIDENCE_EXTRAPOLATED);
     }
 }
@@ -122,9 +122,9 @@ static void embedding_and_head_have_no_bubble(void **state)
     for (int wide = 0; wide < 2; wide++) {
         struct bench *b = open_slices("llama3.1-8b", 1);
         bench_axes(b, ADV_AXIS_STAGE, 4);
-        b->plan.pipeline_microbatches = 4;
-        b->plan.layers_per_stage = 8;
-        b->plan.use_iota_embed = true;
+        b->plan.family.pipeline_microbatches = 4;
+        b->plan.family.layers_per_stage = 8;
+        b->plan.family.use_iota_embed = true;
         if (wide) b->model.vocab_size *= 2;
         (void)bench_estimate(b);
         bubble_s[wide] = bench_term(b, "pipeline_bubble").seconds;
@@ -140,9 +140,9 @@ static void logits_are_those_of_all_microbatches(void **state)
     for (int microbatches = 4; microbatches <= 8; microbatches *= 2) {
         struct bench *b = open_slices("llama3.1-8b", 1);
         bench_axes(b, ADV_AXIS_STAGE, 4);
-        b->plan.per_device_batch_size = 2;
-        b->plan.pipeline_microbatches = microbatches;
-        b->plan.layers_per_stage = 8;
+        b->plan.family.per_device_batch_size = 2;
+        b->plan.family.pipeline_microbatches = microbatches;
+        b->plan.family.layers_per_stage = 8;
         (void)bench_estimate(b);
         assert_close(bench_bytes(b, "logits"), b->constants.loss_logits_tensors * 2.0 * 2 * 4096 * 128256.0,
                      1e-12);

@@ -31,12 +31,12 @@ static void the_workload_and_the_pins_make_the_base_plan(void **state)
         decode_advise("\"workload\":{\"seq_len\":4096,\"tokens_per_step\":2097152,\"weight_dtype\":"
                       "\"bfloat16\",\"optimizer\":\"sgd\"},"
                       "\"pins\":{\"ici_tensor_parallelism\":4,\"remat_policy\":\"full\",\"steps\":30}"));
-    assert_int_equal(advise.workload.base.seq_len, 4096);
-    assert_int_equal(advise.workload.base.optimizer, ADV_OPT_SGD);
-    assert_int_equal(advise.workload.base.mu_dtype, ADV_FORMAT_BF16);
+    assert_int_equal(advise.workload.base.family.seq_len, 4096);
+    assert_int_equal(advise.workload.base.family.optimizer, ADV_OPT_SGD);
+    assert_int_equal(advise.workload.base.family.mu_dtype, ADV_FORMAT_BF16);
     assert_true(advise.axis_pinned[ADV_AXIS_TENSOR] && advise.remat_pinned && !advise.tiles_pinned);
-    assert_int_equal(advise.workload.base.ici[ADV_AXIS_TENSOR], 4);
-    assert_int_equal(advise.workload.base.ici[ADV_AXIS_FSDP], 1); /* open: the search fills it */
+    assert_int_equal(advise.workload.base.family.ici[ADV_AXIS_TENSOR], 4);
+    assert_int_equal(advise.workload.base.family.ici[ADV_AXIS_FSDP], 1); /* open: the search fills it */
     assert_int_equal(advise.pins_count, 3);
     assert_close(advise.workload.tokens_per_step, 2097152, 0);
 }
@@ -49,8 +49,8 @@ static void quantization_any_leaves_the_choice_open(void **state)
     assert_true(advise.workload.any_quantization && advise.batch_pinned);
     assert_ok(decode_advise(
         "\"workload\":{\"seq_len\":8192,\"per_device_batch_size\":2,\"quantization\":\"fp8_full\"}"));
-    assert_int_equal(advise.workload.base.quantization, ADV_QUANT_FP8_FULL);
-    assert_true(advise.workload.base.use_qwix);
+    assert_int_equal(advise.workload.base.family.quantization, ADV_QUANT_FP8_FULL);
+    assert_true(advise.workload.base.family.use_qwix);
 }
 
 static void the_batch_is_given_exactly_once(void **state)

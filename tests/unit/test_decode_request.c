@@ -9,9 +9,9 @@ static void one_axis_takes_what_the_others_leave(void **state)
 {
     (void)state;
     assert_ok(decode_config("\"ici_tensor_parallelism\":4"));
-    assert_int_equal(request.plan.ici[ADV_AXIS_FSDP], 16);
+    assert_int_equal(request.plan.family.ici[ADV_AXIS_FSDP], 16);
     assert_ok(decode_config("\"ici_fsdp_parallelism\":1,\"ici_data_parallelism\":-1"));
-    assert_int_equal(request.plan.ici[ADV_AXIS_DATA], 64);
+    assert_int_equal(request.plan.family.ici[ADV_AXIS_DATA], 64);
 }
 
 static void two_open_axes_are_refused(void **state)
@@ -27,7 +27,7 @@ static void slices_fill_the_data_axis_over_dcn(void **state)
     assert_ok(
         decode("{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"8x8\",\"slices\":4},"
                "\"config\":{\"per_device_batch_size\":1,\"max_target_length\":4096}}"));
-    assert_int_equal(request.plan.dcn[ADV_AXIS_DATA], 4);
+    assert_int_equal(request.plan.family.dcn[ADV_AXIS_DATA], 4);
 }
 
 static void values_are_read_as_maxtext_reads_its_command_line(void **state)
@@ -37,11 +37,11 @@ static void values_are_read_as_maxtext_reads_its_command_line(void **state)
         "\"sa_block_q\":\"1024\",\"use_tokamax_splash\":\"True\",\"num_vocab_tiling\":\"4e0\","
         "\"use_iota_embed\":1,\"gradient_clipping_threshold\":\"0\",\"local_sa_block_q\":\"None\","
         "\"sa_block_kv\":1024.0,\"mlp_activations\":\"[silu,linear]\""));
-    assert_int_equal(request.plan.blocks[0].block_q, 1024);
-    assert_int_equal(request.plan.blocks[0].block_kv, 1024);
+    assert_int_equal(request.plan.family.blocks[0].block_q, 1024);
+    assert_int_equal(request.plan.family.blocks[0].block_kv, 1024);
     assert_int_equal(request.plan.num_vocab_tiling, 4);
-    assert_true(request.plan.use_tokamax_splash && request.plan.use_iota_embed);
-    assert_close(request.plan.gradient_clipping_threshold, 0, 0);
+    assert_true(request.plan.family.use_tokamax_splash && request.plan.family.use_iota_embed);
+    assert_close(request.plan.family.gradient_clipping_threshold, 0, 0);
 }
 
 static void wrong_types_and_values_are_errors_with_their_pointer(void **state)
@@ -83,11 +83,12 @@ static void old_keys_take_effect_under_their_present_name(void **state)
                "\"per_device_batch_size\":1,\"max_target_length\":4096,\"int8_training\":true,\"fsdp_shard_"
                "on_exp\":true,"
                "\"enable_flash_attention\":false,\"tile_mlp_dim\":2048,\"wo_tile_dlhs_mlp_dim\":512}}"));
-    assert_int_equal(request.plan.quantization, ADV_QUANT_INT8);
-    assert_true(request.plan.shard_exp_on_fsdp);
-    assert_int_equal(request.plan.attention, ADV_ATTENTION_IMPL_DOT_PRODUCT);
-    assert_int_equal(request.plan.gmm_blocks[0][ADV_GMM_FWD].mlp_dim, 2048);
-    assert_int_equal(request.plan.gmm_blocks[1][ADV_GMM_DLHS].mlp_dim, 512); /* the present name wins */
+    assert_int_equal(request.plan.family.quantization, ADV_QUANT_INT8);
+    assert_true(request.plan.family.shard_exp_on_fsdp);
+    assert_int_equal(request.plan.family.attention, ADV_ATTENTION_IMPL_DOT_PRODUCT);
+    assert_int_equal(request.plan.family.gmm_blocks[0][ADV_GMM_FWD].mlp_dim, 2048);
+    assert_int_equal(request.plan.family.gmm_blocks[1][ADV_GMM_DLHS].mlp_dim,
+                     512); /* the present name wins */
     assert_string_equal(find(&warnings, "/config/fsdp_shard_on_exp")->hint, "use shard_exp_on_fsdp");
 }
 
@@ -103,8 +104,8 @@ static void tiles_in_the_order_of_2025_are_turned_with_a_warning(void **state)
     /* 7168 x 2048: 3584 is no part of the width, and 1792 divides the embedding only */
     (void)snprintf(text, sizeof text, form, 2048, 3584, 2048, 1792);
     assert_ok(decode(text));
-    const struct adv_gmm_blocks *wi = &request.plan.gmm_blocks[0][ADV_GMM_DLHS];
-    const struct adv_gmm_blocks *wo = &request.plan.gmm_blocks[1][ADV_GMM_DRHS];
+    const struct adv_gmm_blocks *wi = &request.plan.family.gmm_blocks[0][ADV_GMM_DLHS];
+    const struct adv_gmm_blocks *wo = &request.plan.family.gmm_blocks[1][ADV_GMM_DRHS];
     assert_true(wi->embed_dim == 3584 && wi->mlp_dim == 2048);
     assert_true(wo->embed_dim == 1792 && wo->mlp_dim == 2048);
     assert_string_equal(must_find(&warnings, "tile-names-permuted")->pointer, "/config/wi_tile_dlhs_mlp_dim");
@@ -124,7 +125,7 @@ static void old_values_take_effect_under_their_present_name(void **state)
     (void)state;
     assert_ok(decode_config("\"remat_policy\":\"proj\",\"quantization\":\"aqt_fp8\""));
     assert_int_equal(request.plan.policy, ADV_POLICY_SAVE_QKV_PROJ);
-    assert_int_equal(request.plan.quantization, ADV_QUANT_FP8);
+    assert_int_equal(request.plan.family.quantization, ADV_QUANT_FP8);
     assert_string_equal(must_find(&warnings, "renamed-value")->hint, "use save_qkv_proj");
 }
 
@@ -204,7 +205,7 @@ static void the_models_own_file_sets_training_defaults(void **state)
     (void)state;
     assert_ok(decode("{\"model\":\"gpt3-175b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x4\"},"
                      "\"config\":{\"per_device_batch_size\":1,\"max_target_length\":2048}}"));
-    assert_int_equal(request.plan.optimizer, ADV_OPT_ADAM_PAX);
+    assert_int_equal(request.plan.family.optimizer, ADV_OPT_ADAM_PAX);
 }
 
 static void tensors_are_placed_under_the_custom_policy_only(void **state)
@@ -236,9 +237,9 @@ static void first_moment_follows_the_weights_unless_given(void **state)
 {
     (void)state;
     assert_ok(decode_config("\"weight_dtype\":\"bfloat16\""));
-    assert_int_equal(request.plan.mu_dtype, ADV_FORMAT_BF16);
+    assert_int_equal(request.plan.family.mu_dtype, ADV_FORMAT_BF16);
     assert_ok(decode_config("\"weight_dtype\":\"bfloat16\",\"mu_dtype\":\"float32\""));
-    assert_int_equal(request.plan.mu_dtype, ADV_FORMAT_F32);
+    assert_int_equal(request.plan.family.mu_dtype, ADV_FORMAT_F32);
 }
 
 static void local_blocks_inherit_the_global_ones(void **state)
@@ -246,16 +247,16 @@ static void local_blocks_inherit_the_global_ones(void **state)
     (void)state;
     assert_ok(
         decode_config("\"sa_block_q\":1024,\"local_sa_block_kv\":256,\"local_sa_block_kv_compute\":256"));
-    assert_int_equal(request.plan.blocks[1].block_q, 1024);
-    assert_int_equal(request.plan.blocks[1].block_kv, 256);
-    assert_int_equal(request.plan.blocks[0].block_kv, 512);
+    assert_int_equal(request.plan.family.blocks[1].block_q, 1024);
+    assert_int_equal(request.plan.family.blocks[1].block_kv, 256);
+    assert_int_equal(request.plan.family.blocks[0].block_kv, 512);
 }
 
 static void axes_outside_the_mesh_are_ignored_with_a_warning(void **state)
 {
     (void)state;
     assert_ok(decode_config("\"ici_sequence_parallelism\":4"));
-    assert_int_equal(request.plan.ici[ADV_AXIS_SEQUENCE], 1);
+    assert_int_equal(request.plan.family.ici[ADV_AXIS_SEQUENCE], 1);
     assert_non_null(find_rule(&warnings, "ignored-axis"));
 }
 

@@ -108,10 +108,10 @@ static void mesh_keys_are_complete_so_that_no_axis_fills_up(void **state)
     static struct adv_config config;
     fixture_open(&fixture, requests[3]);
     struct adv_plan plan = fixture.request->workload.base;
-    plan.ici[ADV_AXIS_FSDP] = 1;
-    plan.ici[ADV_AXIS_DATA] = 16;
-    plan.dcn[ADV_AXIS_DATA] = 1;
-    plan.dcn[ADV_AXIS_FSDP] = 2;
+    plan.family.ici[ADV_AXIS_FSDP] = 1;
+    plan.family.ici[ADV_AXIS_DATA] = 16;
+    plan.family.dcn[ADV_AXIS_DATA] = 1;
+    plan.family.dcn[ADV_AXIS_FSDP] = 2;
     assert_int_equal(adv_config_write(&plan, &fixture.request->model, &fixture.request->cluster, NULL, 0,
                                       &fixture.arena, &config, &fixture.err),
                      ADV_OK);

@@ -85,8 +85,8 @@ static void small_tiles_and_tensor_parallelism_are_priced_not_guessed(void **sta
     assert_string_equal(change_of(advice, "ici_fsdp_parallelism"), "128");
     assert_string_equal(change_of(advice, "ici_tensor_parallelism"), "1");
     struct adv_plan changed = fixture.request->baseline;
-    changed.ici[ADV_AXIS_FSDP] = 128;
-    changed.ici[ADV_AXIS_TENSOR] = 1;
+    changed.family.ici[ADV_AXIS_FSDP] = 128;
+    changed.family.ici[ADV_AXIS_TENSOR] = 1;
     struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster, fixture.constants,
                                        &changed, ADV_FLOPS_CAUSAL_HALF};
     assert_int_equal(adv_estimate_plan(&input, &changed_estimate, NULL, NULL), ADV_OK);
@@ -104,7 +104,7 @@ static void ragged_dot_is_told_of_the_kernel(void **state)
     struct adv_estimate estimate;
     fixture_open(&fixture, expert_job);
     struct adv_plan plan = fixture.request->baseline;
-    plan.moe = ADV_MOE_RAGGED_DOT;
+    plan.family.moe = ADV_MOE_RAGGED_DOT;
     review(&fixture, &plan, &estimate, &ledger, &list);
     bool listed = false;
     for (int i = 0; i < ledger.kernels_count; i++)
@@ -125,8 +125,8 @@ static void int8_on_a_chip_without_int8_is_named(void **state)
     struct adv_estimate estimate;
     fixture_open(&fixture, job);
     struct adv_plan plan = fixture.request->baseline;
-    plan.quantization = ADV_QUANT_INT8;
-    plan.use_qwix = true;
+    plan.family.quantization = ADV_QUANT_INT8;
+    plan.family.use_qwix = true;
     if (!isnan(fixture.request->cluster.chip.peak_int8_ops_per_s_per_chip))
         fixture.request->cluster.chip.peak_int8_ops_per_s_per_chip = (double)NAN;
     review(&fixture, &plan, &estimate, &ledger, &list);
@@ -212,8 +212,9 @@ static void tiles_over_the_vmem_limit_are_an_error_with_the_limit_that_would_do(
     struct adv_estimate estimate;
     fixture_open(&fixture, job);
     struct adv_plan plan = fixture.request->baseline;
-    plan.blocks[0].block_q = plan.blocks[0].block_kv = plan.blocks[0].block_kv_compute = 2048;
-    plan.blocks[1] = plan.blocks[0];
+    plan.family.blocks[0].block_q = plan.family.blocks[0].block_kv = plan.family.blocks[0].block_kv_compute =
+        2048;
+    plan.family.blocks[1] = plan.family.blocks[0];
     review(&fixture, &plan, &estimate, &ledger, &list);
     const struct adv_advice *advice = find(&list, "kernel_over_vmem");
     assert_int_equal(advice->severity, ADV_SEVERITY_ERROR);
@@ -434,7 +435,7 @@ static void assert_one_key_reaches(const struct adv_plan *from, const struct adv
     struct adv_estimate reached;
     fixture_open(&fixture, expert_job);
     fixture.request->baseline = *from;
-    fixture.request->workload.base.quantization = from->quantization;
+    fixture.request->workload.base.family.quantization = from->family.quantization;
     fixture.request->max_changes = 1;
     assert_int_equal(
         adv_search_run(fixture.request, NULL, fixture.constants, &fixture.arena, &result, &fixture.err),
@@ -458,8 +459,8 @@ static void one_key_leads_from_ragged_dot_to_either_kernel(void **state)
     fixture_open(&fixture, expert_job);
     for (int i = 0; i < 2; i++) {
         struct adv_plan from = fixture.request->baseline, to = from;
-        from.moe = ADV_MOE_RAGGED_DOT;
-        to.moe = kernels[i];
+        from.family.moe = ADV_MOE_RAGGED_DOT;
+        to.family.moe = kernels[i];
         assert_one_key_reaches(&from, &to);
     }
     fixture_close(&fixture);
@@ -472,11 +473,11 @@ static void tiles_of_quantised_experts_count_as_read_by_tokamax(void **state)
     static struct fixture fixture;
     fixture_open(&fixture, expert_job);
     struct adv_plan from = fixture.request->baseline, to;
-    from.moe = ADV_MOE_TOKAMAX;
-    from.quantization = ADV_QUANT_FP8_FULL;
-    from.use_qwix = true;
+    from.family.moe = ADV_MOE_TOKAMAX;
+    from.family.quantization = ADV_QUANT_FP8_FULL;
+    from.family.use_qwix = true;
     to = from;
-    to.gmm_blocks[0][ADV_GMM_FWD].embed_dim = 4096;
+    to.family.gmm_blocks[0][ADV_GMM_FWD].embed_dim = 4096;
     assert_one_key_reaches(&from, &to);
     fixture_close(&fixture);
 }

@@ -1,7 +1,7 @@
 /* The table of MaxText keys. This program has one row more than the engine: a key that MaxText has and the
  * engine does not price is one row away from being read, written back, changed, searched and priced. Its row
  * decides the member of another key, which the requests here pin. */
-#define ADV_KEYS_OF_A_TEST BOOL("enable_dropout", use_iota_embed, GROUP(LOSS), TRIES(6, LISTED, 0, 1)),
+#define ADV_KEYS_OF_A_TEST BOOL("enable_dropout", family.use_iota_embed, GROUP(LOSS), TRIES(6, LISTED, 0, 1)),
 #include "engine/maxtext/keys.c" /* NOLINT(bugprone-suspicious-include): in place of the library's */
 
 #include "tests/unit/advise_fixture.h"
@@ -52,7 +52,7 @@ static void a_new_row_is_read_priced_written_and_changed(void **state)
     fixture_open(&fixture, job);
     read_config(&fixture, "{\"per_device_batch_size\":4}", &without);
     read_config(&fixture, "{\"per_device_batch_size\":4,\"enable_dropout\":\"True\"}", &with);
-    assert_true(with.use_iota_embed && !without.use_iota_embed);
+    assert_true(with.family.use_iota_embed && !without.family.use_iota_embed);
     assert_false(step_time_of(&fixture, &with) == step_time_of(&fixture, &without));
 
     const struct adv_advise_request *request = fixture.request;
@@ -86,7 +86,7 @@ struct seen {
 static void look(void *context, const struct adv_plan *plan)
 {
     struct seen *seen = context;
-    seen->plans += plan->use_iota_embed && !seen->baseline->use_iota_embed;
+    seen->plans += plan->family.use_iota_embed && !seen->baseline->family.use_iota_embed;
 }
 
 static void a_new_row_is_searched(void **state)

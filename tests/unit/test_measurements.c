@@ -120,7 +120,7 @@ static void a_plan_that_ran_is_predicted_whatever_the_rules_say(void **state)
     for (int i = 0; i < count; i++) assert_int_equal(rows[i].findings_count, 1);
     assert_string_equal(rows[0].findings[0].rule, "vocab-tiling");
     assert_string_equal(rows[1].findings[0].pointer, "/1/request/config/ici_fsdp_parallelism");
-    assert_int_equal(rows[1].plan.ici[ADV_AXIS_FSDP], 16);
+    assert_int_equal(rows[1].plan.family.ici[ADV_AXIS_FSDP], 16);
     assert_string_equal(rows[2].findings[0].pointer, "/2/request/author");
 }
 
@@ -141,8 +141,8 @@ static void degrees_of_another_machine_are_fitted_to_the_one_given(void **state)
                                                                       "data_parallelism\":5") "}]"),
         ADV_OK);
     assert_int_equal(predict(), 2);
-    assert_int_equal(rows[0].plan.dcn[ADV_AXIS_FSDP], 1);
-    assert_int_equal(rows[1].plan.ici[ADV_AXIS_FSDP_TRANSPOSE], 16);
+    assert_int_equal(rows[0].plan.family.dcn[ADV_AXIS_FSDP], 1);
+    assert_int_equal(rows[1].plan.family.ici[ADV_AXIS_FSDP_TRANSPOSE], 16);
     assert_false(rows[2].decoded);
     for (int i = 0; i < count; i++) assert_true(rows[i].findings_count > 0);
 }
@@ -173,8 +173,8 @@ static void odd_ids_dates_and_times_are_no_obstacle(void **state)
                "{\"date_of_result\":\"2024-13-77\",\"request\":" GOOD "}]"),
         ADV_OK);
     assert_int_equal(predict(), 4);
-    assert_close(rows[0].plan.software_date, 2024 + 4 / 12.0, 1e-12);
-    for (int i = 1; i < 4; i++) assert_true(isnan(rows[i].plan.software_date));
+    assert_close(rows[0].plan.family.software_date, 2024 + 4 / 12.0, 1e-12);
+    for (int i = 1; i < 4; i++) assert_true(isnan(rows[i].plan.family.software_date));
     assert_string_equal(rows[1].id, "row 1");
     assert_string_equal(rows[1].findings[0].pointer, "/1/judged_step_time_s");
     assert_true(isnan(rows[2].measured_step_time_s));

@@ -22,17 +22,17 @@ static void adam_keeps_twelve_bytes_a_parameter(void **state)
     (void)state;
     struct bench *b = open_cube("llama3.1-8b");
     assert_close(state_bytes_per_param(b), 12.0, 1e-12);
-    b->plan.mu_dtype = ADV_FORMAT_BF16;
+    b->plan.family.mu_dtype = ADV_FORMAT_BF16;
     assert_close(state_bytes_per_param(b), 10.0, 1e-12);
-    b->plan.weight_dtype = ADV_FORMAT_BF16; /* the second moment has the weights' format */
+    b->plan.family.weight_dtype = ADV_FORMAT_BF16; /* the second moment has the weights' format */
     assert_close(state_bytes_per_param(b), 6.0, 1e-12);
-    b->plan.weight_dtype = ADV_FORMAT_F32;
-    b->plan.optimizer = ADV_OPT_ADAM_PAX; /* both moments have */
+    b->plan.family.weight_dtype = ADV_FORMAT_F32;
+    b->plan.family.optimizer = ADV_OPT_ADAM_PAX; /* both moments have */
     assert_close(state_bytes_per_param(b), 12.0, 1e-12);
-    b->plan.optimizer = ADV_OPT_MUON;
-    b->plan.mu_dtype = ADV_FORMAT_F32;
+    b->plan.family.optimizer = ADV_OPT_MUON;
+    b->plan.family.mu_dtype = ADV_FORMAT_F32;
     assert_close(state_bytes_per_param(b), 8.0, 1e-12);
-    b->plan.optimizer = ADV_OPT_SGD;
+    b->plan.family.optimizer = ADV_OPT_SGD;
     assert_close(state_bytes_per_param(b), 4.0, 1e-12);
 }
 
@@ -84,11 +84,11 @@ static void fsdp_over_two_slices_halves_the_state(void **state)
     double weights = bench_bytes(b, "weights"), moments = bench_bytes(b, "optimizer_state");
     b->cluster.slices = 2;
     b->cluster.devices = 128;
-    b->plan.dcn[ADV_AXIS_DATA] = 2;
+    b->plan.family.dcn[ADV_AXIS_DATA] = 2;
     (void)bench_estimate(b);
     assert_close(bench_bytes(b, "weights"), weights, 1e-12);
-    b->plan.dcn[ADV_AXIS_DATA] = 1;
-    b->plan.dcn[ADV_AXIS_FSDP] = 2;
+    b->plan.family.dcn[ADV_AXIS_DATA] = 1;
+    b->plan.family.dcn[ADV_AXIS_FSDP] = 2;
     (void)bench_estimate(b);
     assert_close(bench_bytes(b, "weights"), weights / 2.0, 1e-12);
     assert_close(bench_bytes(b, "optimizer_state"), moments / 2.0, 1e-12);
@@ -197,8 +197,8 @@ static void padded_experts_keep_padded_rows_under_either_name(void **state)
     static const enum adv_tensor names[][2] = {{ADV_TENSOR_MLPWI_0, ADV_TENSOR_MOE_MLPWI_0},
                                                {ADV_TENSOR_MLPWI_1, ADV_TENSOR_MOE_MLPWI_1}};
     struct bench *b = open_cube("mixtral-8x7b");
-    b->plan.moe = ADV_MOE_DENSE;
-    b->plan.capacity_factor = 1.25;
+    b->plan.family.moe = ADV_MOE_DENSE;
+    b->plan.family.capacity_factor = 1.25;
     for (int matrix = 0; matrix < 2; matrix++) {
         for (int name = 0; name < 2; name++) {
             bench_policy(b, ADV_POLICY_CUSTOM);
@@ -289,7 +289,7 @@ static void vocabulary_tiling_shrinks_the_loss_peak(void **state)
 {
     (void)state;
     struct bench *b = open_cube("llama3.1-8b");
-    b->plan.per_device_batch_size = 8;
+    b->plan.family.per_device_batch_size = 8;
     const struct adv_estimate whole = *bench_estimate(b);
     double logits = bench_bytes(b, "logits");
     double one = 2.0 * 8 * 4096 * 128256.0; /* alone, or with their gradient */
@@ -309,7 +309,7 @@ static void accumulation_keeps_a_second_gradient(void **state)
     (void)bench_estimate(b);
     double once = bench_bytes(b, "gradients");
     assert_close(once, 4.0 * b->params.total / 64.0, 1e-12);
-    b->plan.gradient_accumulation_steps = 4;
+    b->plan.family.gradient_accumulation_steps = 4;
     (void)bench_estimate(b);
     assert_close(bench_bytes(b, "gradients"), 2.0 * once, 1e-12);
 }
@@ -319,15 +319,15 @@ static void naive_attention_keeps_its_scores(void **state)
     (void)state;
     static struct bench b;
     bench_open(&b, "qwen3-14b", "tpu7x", 4, 4, 4);
-    b.plan.seq_len = 8192;
+    b.plan.family.seq_len = 8192;
     (void)bench_estimate(&b);
     double flash = bench_bytes(&b, "layer_working_set");
-    b.plan.attention = ADV_ATTENTION_IMPL_DOT_PRODUCT;
+    b.plan.family.attention = ADV_ATTENTION_IMPL_DOT_PRODUCT;
     (void)bench_estimate(&b);
     /* at least the probabilities and their gradient, bf16: 40 heads x 8192 x 8192 */
     assert_true(bench_bytes(&b, "layer_working_set") >= flash + 2.0 * 2.0 * 40 * 8192.0 * 8192.0);
     /* at 128k they alone are terabytes */
-    b.plan.seq_len = 131072;
+    b.plan.family.seq_len = 131072;
     assert_int_equal(bench_estimate(&b)->fit, ADV_FIT_NO);
 }
 

@@ -213,18 +213,18 @@ static void hand_made_orders_close_blocks_of_neighbours_to_rings(void **state)
     (void)state;
     struct adv_cluster cluster = machine("v6e", 16, 16, 1);
     struct adv_plan plan = machine_plan(ADV_AXIS_FSDP, 64, ADV_AXIS_EXPERT, 4, ADV_AXIS_COUNT);
-    plan.allow_split_physical_axes = true;
+    plan.family.allow_split_physical_axes = true;
     struct adv_mesh mesh = machine_place(&cluster, &plan);
     assert_string_equal(placed(&mesh, ADV_AXIS_EXPERT), "x4/16");
     double line = mesh.axes[ADV_AXIS_EXPERT].bytes_per_s_per_device;
-    plan.custom_mesh = ADV_CUSTOM_MESH_64X4;
+    plan.family.custom_mesh = ADV_CUSTOM_MESH_64X4;
     mesh = machine_place(&cluster, &plan);
     assert_string_equal(placed(&mesh, ADV_AXIS_EXPERT), "x2/16 y2/16");
     assert_string_equal(placed(&mesh, ADV_AXIS_FSDP), "x8/16:2 y8/16:2");
     assert_close(mesh.axes[ADV_AXIS_EXPERT].bytes_per_s_per_device, 2.0 * line, 1e-12);
     struct adv_plan eights = machine_plan(ADV_AXIS_FSDP, 32, ADV_AXIS_EXPERT, 8, ADV_AXIS_COUNT);
-    eights.allow_split_physical_axes = true;
-    eights.custom_mesh = ADV_CUSTOM_MESH_32X8;
+    eights.family.allow_split_physical_axes = true;
+    eights.family.custom_mesh = ADV_CUSTOM_MESH_32X8;
     mesh = machine_place(&cluster, &eights);
     assert_string_equal(placed(&mesh, ADV_AXIS_EXPERT), "x2/16 y4/16");
     assert_string_equal(placed(&mesh, ADV_AXIS_FSDP), "x8/16:2 y4/16:4");
@@ -235,7 +235,7 @@ static void hand_made_orders_count_only_where_maxtext_looks_at_them(void **state
     (void)state;
     struct adv_cluster cluster = machine("v6e", 16, 16, 1);
     struct adv_plan plan = machine_plan(ADV_AXIS_FSDP, 64, ADV_AXIS_EXPERT, 4, ADV_AXIS_COUNT);
-    plan.custom_mesh = ADV_CUSTOM_MESH_64X4;
+    plan.family.custom_mesh = ADV_CUSTOM_MESH_64X4;
     struct adv_mesh mesh = machine_place(&cluster, &plan);
     assert_string_equal(placed(&mesh, ADV_AXIS_EXPERT), "x4/16");
     cluster.slices = 2; /* the multi-slice path takes it without allow_split_physical_axes */
@@ -248,8 +248,8 @@ static void a_short_axis_that_comes_first_steps_over_rows_of_blocks(void **state
     (void)state;
     struct adv_cluster cluster = machine("v6e", 16, 16, 1);
     struct adv_plan plan = machine_plan(ADV_AXIS_DATA, 4, ADV_AXIS_FSDP, 64, ADV_AXIS_COUNT);
-    plan.allow_split_physical_axes = true;
-    plan.custom_mesh = ADV_CUSTOM_MESH_64X4;
+    plan.family.allow_split_physical_axes = true;
+    plan.family.custom_mesh = ADV_CUSTOM_MESH_64X4;
     struct adv_mesh mesh = machine_place(&cluster, &plan);
     assert_string_equal(placed(&mesh, ADV_AXIS_FSDP), "x4/16 y16");
     assert_string_equal(placed(&mesh, ADV_AXIS_DATA), "x4/16:4");

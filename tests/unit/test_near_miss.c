@@ -86,9 +86,9 @@ static void where_nothing_can_accumulate_the_largest_batch_that_fits_is_named(vo
     (void)state;
     fixture_open(&fixture, "{" LLAMA_70B ",\"workload\":{\"seq_len\":8192,\"per_device_batch_size\":64}}");
     struct adv_plan plan = fixture.request->workload.base;
-    plan.ici[ADV_AXIS_FSDP] = 128;
-    plan.dcn[ADV_AXIS_DATA] = 1;
-    plan.quantization = ADV_QUANT_FP8;
+    plan.family.ici[ADV_AXIS_FSDP] = 128;
+    plan.family.dcn[ADV_AXIS_DATA] = 1;
+    plan.family.quantization = ADV_QUANT_FP8;
     plan.policy = ADV_POLICY_FULL;
     adv_policy_placements(plan.policy, plan.placements);
     plan.num_vocab_tiling = 16;
@@ -97,10 +97,10 @@ static void where_nothing_can_accumulate_the_largest_batch_that_fits_is_named(vo
     static struct adv_remedy remedy;
     adv_remedy_find(&fixture.request->model, &fixture.request->cluster, fixture.constants, &plan, &remedy);
     assert_true(remedy.found);
-    assert_int_equal(remedy.plan.gradient_accumulation_steps, 1);
+    assert_int_equal(remedy.plan.family.gradient_accumulation_steps, 1);
     assert_non_null(strstr(remedy.text, "a batch of "));
     struct adv_plan larger = remedy.plan;
-    larger.per_device_batch_size += 1;
+    larger.family.per_device_batch_size += 1;
     struct adv_estimate estimate;
     struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster, fixture.constants,
                                        &larger, ADV_FLOPS_CAUSAL_HALF};

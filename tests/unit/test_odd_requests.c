@@ -178,7 +178,7 @@ static void any_format_is_one_that_the_chip_runs_faster(void **state)
         &result);
     assert_true(result.found_count > 0);
     for (int i = 0; i < result.found_count; i++)
-        assert_int_equal(result.found[i].plan.quantization, ADV_QUANT_NONE);
+        assert_int_equal(result.found[i].plan.family.quantization, ADV_QUANT_NONE);
     fixture_close(&fixture);
 }
 
@@ -214,10 +214,10 @@ static void one_pinned_tile_leaves_the_others_tuned(void **state)
     fixture_search(&pinned, "{" JOB ",\"pins\":{\"sa_block_kv_dkv\":1024},\"search\":{\"axes\":[\"fsdp\"]}}",
                    &around);
     assert_true(tuned.found_count > 0 && around.found_count > 0);
-    const struct adv_splash_blocks *blocks = &around.found[0].plan.blocks[0];
+    const struct adv_splash_blocks *blocks = &around.found[0].plan.family.blocks[0];
     assert_int_equal(blocks->block_kv_dkv, 1024);
-    assert_int_equal(blocks->block_q, tuned.found[0].plan.blocks[0].block_q);
-    assert_int_equal(blocks->block_kv, tuned.found[0].plan.blocks[0].block_kv);
+    assert_int_equal(blocks->block_q, tuned.found[0].plan.family.blocks[0].block_q);
+    assert_int_equal(blocks->block_kv, tuned.found[0].plan.family.blocks[0].block_kv);
     assert_true(fastest_s(&around) < 1.05 * fastest_s(&tuned));
     fixture_close(&free_tiles);
     fixture_close(&pinned);
@@ -231,9 +231,9 @@ static void an_expert_axis_on_a_dense_model_repeats_no_plan(void **state)
     fixture_search(&fixture, "{" JOB ",\"pins\":{\"ici_expert_parallelism\":2}}", &result);
     for (int i = 0; i < result.found_count; i++)
         for (int k = 0; k < i; k++)
-            assert_false(
-                result.found[i].estimate.step_time_s == result.found[k].estimate.step_time_s &&
-                !memcmp(result.found[i].plan.ici, result.found[k].plan.ici, sizeof result.found[i].plan.ici));
+            assert_false(result.found[i].estimate.step_time_s == result.found[k].estimate.step_time_s &&
+                         !memcmp(result.found[i].plan.family.ici, result.found[k].plan.family.ici,
+                                 sizeof result.found[i].plan.family.ici));
     fixture_close(&fixture);
 }
 

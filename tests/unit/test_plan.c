@@ -19,16 +19,16 @@ static int set_up(void **state)
 static void defaults_are_those_of_base_yml(void **state)
 {
     (void)state;
-    assert_close(plan.per_device_batch_size, 12, 0);
-    assert_int_equal(plan.seq_len, 2048);
-    assert_int_equal(plan.weight_dtype, ADV_FORMAT_F32);
-    assert_int_equal(plan.mu_dtype, ADV_FORMAT_F32);
-    assert_int_equal(plan.dtype, ADV_FORMAT_BF16);
-    assert_int_equal(plan.optimizer, ADV_OPT_ADAMW);
-    assert_int_equal(plan.blocks[0].block_q, 512);
-    assert_int_equal(plan.gmm_blocks[1][ADV_GMM_DRHS].embed_dim, 1024);
+    assert_close(plan.family.per_device_batch_size, 12, 0);
+    assert_int_equal(plan.family.seq_len, 2048);
+    assert_int_equal(plan.family.weight_dtype, ADV_FORMAT_F32);
+    assert_int_equal(plan.family.mu_dtype, ADV_FORMAT_F32);
+    assert_int_equal(plan.family.dtype, ADV_FORMAT_BF16);
+    assert_int_equal(plan.family.optimizer, ADV_OPT_ADAMW);
+    assert_int_equal(plan.family.blocks[0].block_q, 512);
+    assert_int_equal(plan.family.gmm_blocks[1][ADV_GMM_DRHS].embed_dim, 1024);
     assert_int_equal(plan.num_vocab_tiling, 1);
-    assert_true(plan.scan_layers && plan.cp_load_balance && plan.cast_logits_to_fp32);
+    assert_true(plan.family.scan_layers && plan.family.cp_load_balance && plan.family.cast_logits_to_fp32);
     assert_int_equal(plan.flags.sc_all_gather, -1);
 }
 
@@ -63,11 +63,11 @@ static void offloading_the_projections_leaves_the_fused_one_out(void **state)
 static void data_parallelism_never_shards_weights(void **state)
 {
     (void)state;
-    plan.ici[ADV_AXIS_FSDP] = 8;
-    plan.ici[ADV_AXIS_TENSOR] = 4;
+    plan.family.ici[ADV_AXIS_FSDP] = 8;
+    plan.family.ici[ADV_AXIS_TENSOR] = 4;
     int shards = adv_plan_weight_shards(&plan);
-    plan.ici[ADV_AXIS_DATA] = 16;
-    plan.dcn[ADV_AXIS_DATA] = 2;
+    plan.family.ici[ADV_AXIS_DATA] = 16;
+    plan.family.dcn[ADV_AXIS_DATA] = 2;
     assert_int_equal(shards, 32);
     assert_int_equal(adv_plan_weight_shards(&plan), shards);
 }
@@ -75,10 +75,10 @@ static void data_parallelism_never_shards_weights(void **state)
 static void expert_axis_acting_as_data_shards_experts_only(void **state)
 {
     (void)state;
-    plan.ici[ADV_AXIS_FSDP] = 8;
-    plan.ici[ADV_AXIS_EXPERT] = 4;
+    plan.family.ici[ADV_AXIS_FSDP] = 8;
+    plan.family.ici[ADV_AXIS_EXPERT] = 4;
     assert_int_equal(adv_plan_weight_shards(&plan), 32);
-    plan.rule = ADV_RULE_EP_AS_DP;
+    plan.family.rule = ADV_RULE_EP_AS_DP;
     assert_int_equal(adv_plan_weight_shards(&plan), 8);
     assert_int_equal(adv_plan_expert_shards(&plan), 32);
 }
@@ -87,20 +87,20 @@ static void global_batch_survives_decimal_fractions(void **state)
 {
     (void)state;
     struct adv_cluster cluster = {.devices = 30};
-    plan.per_device_batch_size = 0.1;
-    plan.gradient_accumulation_steps = 4;
+    plan.family.per_device_batch_size = 0.1;
+    plan.family.gradient_accumulation_steps = 4;
     assert_close(adv_plan_global_batch(&plan, &cluster), 12, 0);
 }
 
 static void blocks_are_clamped_to_the_sequence(void **state)
 {
     (void)state;
-    plan.seq_len = 256;
-    plan.blocks[1].block_kv = 128;
+    plan.family.seq_len = 256;
+    plan.family.blocks[1].block_kv = 128;
     adv_plan_clamp_blocks(&plan);
-    assert_int_equal(plan.blocks[0].block_q, 256);
-    assert_int_equal(plan.blocks[0].block_kv_dq, 256);
-    assert_int_equal(plan.blocks[1].block_kv, 128);
+    assert_int_equal(plan.family.blocks[0].block_q, 256);
+    assert_int_equal(plan.family.blocks[0].block_kv_dq, 256);
+    assert_int_equal(plan.family.blocks[1].block_kv, 128);
 }
 
 int main(void)

@@ -25,8 +25,8 @@ static struct adv_candidate candidate(double time_s)
     struct adv_candidate made;
     memset(&made, 0, sizeof made);
     made.plan = fixture.request->workload.base;
-    made.plan.ici[ADV_AXIS_FSDP] = 128;
-    made.plan.per_device_batch_size = 1;
+    made.plan.family.ici[ADV_AXIS_FSDP] = 128;
+    made.plan.family.per_device_batch_size = 1;
     made.estimate.step_time_s = time_s;
     made.estimate.step_time_high_s = 1.05 * time_s;
     made.estimate.tokens_per_step = 1e6;
@@ -40,8 +40,8 @@ static struct adv_candidate candidate(double time_s)
 static struct adv_candidate with_tensor(double time_s)
 {
     struct adv_candidate made = candidate(time_s);
-    made.plan.ici[ADV_AXIS_FSDP] = 64;
-    made.plan.ici[ADV_AXIS_TENSOR] = 2;
+    made.plan.family.ici[ADV_AXIS_FSDP] = 64;
+    made.plan.family.ici[ADV_AXIS_TENSOR] = 2;
     return made;
 }
 
@@ -69,12 +69,12 @@ static void the_simplest_of_tied_plans_is_first(void **state)
     assert_int_equal(first_of(with_tensor(10), candidate(10.3), &tied), 0);
     assert_false(tied);
     struct adv_candidate accumulates = candidate(10);
-    accumulates.plan.ici[ADV_AXIS_FSDP] = 64;
-    accumulates.plan.ici[ADV_AXIS_DATA] = 2;
+    accumulates.plan.family.ici[ADV_AXIS_FSDP] = 64;
+    accumulates.plan.family.ici[ADV_AXIS_DATA] = 2;
     struct adv_candidate whole = accumulates;
-    accumulates.plan.ici[ADV_AXIS_FSDP] = 32;
-    accumulates.plan.ici[ADV_AXIS_DATA] = 4;
-    accumulates.plan.gradient_accumulation_steps = 2;
+    accumulates.plan.family.ici[ADV_AXIS_FSDP] = 32;
+    accumulates.plan.family.ici[ADV_AXIS_DATA] = 4;
+    accumulates.plan.family.gradient_accumulation_steps = 2;
     whole.estimate.step_time_s *= 1.01;
     whole.estimate.step_time_high_s *= 1.01;
     assert_int_equal(first_of(accumulates, whole, &tied), 1);
@@ -85,8 +85,8 @@ static void of_two_equal_predictions_the_surer_one_is_first(void **state)
     (void)state;
     bool tied;
     struct adv_candidate bold = candidate(10);
-    bold.plan.ici[ADV_AXIS_FSDP] = 64;
-    bold.plan.ici[ADV_AXIS_DATA] = 2;
+    bold.plan.family.ici[ADV_AXIS_FSDP] = 64;
+    bold.plan.family.ici[ADV_AXIS_DATA] = 2;
     bold.estimate.step_time_high_s = 11.5;                       /* +15 % against +5 % */
     assert_int_equal(first_of(bold, candidate(10.6), &tied), 1); /* at most 11.13 */
     assert_false(tied);

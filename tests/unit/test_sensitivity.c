@@ -107,11 +107,11 @@ static void batch_steps_are_the_neighbours_and_illegal_ones_name_their_rule(void
     for (int job = 0; job < JOBS; job++) {
         study(job);
         struct adv_plan plan = result.found[0].plan;
-        double batch = plan.per_device_batch_size;
+        double batch = plan.family.per_device_batch_size;
         assert_true(found.batch[0].per_device_batch_size < batch &&
                     found.batch[1].per_device_batch_size > batch);
         for (int i = 0; i < 2; i++) {
-            plan.per_device_batch_size = found.batch[i].per_device_batch_size;
+            plan.family.per_device_batch_size = found.batch[i].per_device_batch_size;
             const char *rule =
                 adv_plan_broken_rule(&plan, &fixture.request->model, &fixture.request->cluster);
             assert_true((rule != NULL) == (found.batch[i].broken_rule != NULL));
@@ -123,7 +123,7 @@ static void batch_steps_are_the_neighbours_and_illegal_ones_name_their_rule(void
 
 static double exposed_share(struct adv_plan plan, double batch)
 {
-    plan.per_device_batch_size = batch;
+    plan.family.per_device_batch_size = batch;
     double step_s = estimate(&plan).step_time_s;
     return adv_diff_group_s(&ledger, ADV_TERM_GROUP_GATHER | ADV_TERM_GROUP_SCATTER) / step_s;
 }
@@ -159,7 +159,7 @@ static enum adv_resource bound_with(int slices)
 {
     struct adv_cluster *cluster = &fixture.request->cluster;
     struct adv_plan plan = result.found[0].plan;
-    plan.dcn[ADV_AXIS_DATA] = plan.dcn[ADV_AXIS_DATA] * slices / cluster->slices;
+    plan.family.dcn[ADV_AXIS_DATA] = plan.family.dcn[ADV_AXIS_DATA] * slices / cluster->slices;
     struct adv_cluster before = *cluster;
     cluster->slices = slices;
     cluster->devices = cluster->devices_per_slice * slices;

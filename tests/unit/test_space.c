@@ -78,8 +78,8 @@ static void splitting_physical_axes_is_asked_for_exactly_where_the_mesh_needs_it
         struct adv_mesh mesh;
         adv_space_plan(&space, &space.families[i], &plan);
         assert_int_equal(adv_mesh_place(&fixture.request->cluster, &plan, &mesh, NULL), ADV_OK);
-        assert_int_equal(plan.allow_split_physical_axes, mesh.split_axes_count > 0);
-        split += plan.allow_split_physical_axes;
+        assert_int_equal(plan.family.allow_split_physical_axes, mesh.split_axes_count > 0);
+        split += plan.family.allow_split_physical_axes;
         legal++;
     }
     assert_in_range(split, 1, legal - 1);
@@ -248,10 +248,11 @@ static void check_bounds_of(const char *job)
         if (space.families[i].deeper) {
             const double stages = adv_plan_degree(&plan, ADV_AXIS_STAGE);
             const struct adv_pipeline pipeline = {adv_plan_pipelined_layers(&plan, &fixture.request->model),
-                                                  stages, fmax(stages, plan.pipeline_microbatches)};
+                                                  stages, fmax(stages, plan.family.pipeline_microbatches)};
             assert_true(scratch.bubble_s > 0 && scratch.hand_overs_s > 0);
-            least_s += adv_pipeline_deeper_s(&pipeline, by.layers_per_stage, plan.layers_per_stage,
-                                             scratch.bubble_s, scratch.hand_overs_s);
+            least_s +=
+                adv_pipeline_deeper_s(&pipeline, by.family.layers_per_stage, plan.family.layers_per_stage,
+                                      scratch.bubble_s, scratch.hand_overs_s);
         }
         assert_true(least_s <= slower.step_time_s * (1 + 1e-12));
         assert_true(least_s * doubt <= slower.step_time_high_s * (1 + 1e-12));
@@ -298,8 +299,8 @@ static void fp8_experts_run_through_tokamax_and_bf16_ones_through_megablox(void 
     for (int i = 0; i < space.families_count; i++) {
         struct adv_plan plan;
         adv_space_plan(&space, &space.families[i], &plan);
-        bool fp8 = plan.quantization == ADV_QUANT_FP8_FULL;
-        assert_int_equal(plan.moe, fp8 ? ADV_MOE_TOKAMAX : ADV_MOE_MEGABLOX);
+        bool fp8 = plan.family.quantization == ADV_QUANT_FP8_FULL;
+        assert_int_equal(plan.family.moe, fp8 ? ADV_MOE_TOKAMAX : ADV_MOE_MEGABLOX);
         through[fp8]++;
     }
     assert_true(through[0] > 0 && through[1] > 0);

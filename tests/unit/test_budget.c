@@ -94,7 +94,7 @@ static void the_engine_asks_often(void **state)
 {
     (void)state;
     for (int i = 0; i < COSTLY; i++) {
-        double longest_s = INFINITY; /* of the best attempt: neighbours on the core make one slow */
+        double longest_s = (double)INFINITY; /* of the best attempt: neighbours on the core make one slow */
         for (int attempt = 0; attempt < ATTEMPTS && longest_s > allowed_s; attempt++) {
             struct watch watch = {.over_from = -1};
             assert_int_equal(ask(costly[i].kind, costly[i].text, &watch), ADV_OK);
@@ -112,7 +112,7 @@ static void the_engine_gives_up_at_once_wherever_it_is(void **state)
         struct watch whole = {.over_from = -1};
         assert_int_equal(ask(costly[i].kind, costly[i].text, &whole), ADV_OK);
         for (long from = 0; from < whole.asked - 1; from = from ? from * 7 : 1) {
-            double late_s = INFINITY;
+            double late_s = (double)INFINITY;
             for (int attempt = 0; attempt < ATTEMPTS && late_s > allowed_s; attempt++) {
                 struct watch watch = {.over_from = from};
                 assert_int_equal(ask(costly[i].kind, costly[i].text, &watch), ADV_E_TIMEOUT);

@@ -68,6 +68,13 @@ export async function openTab(page, name) {
   await page.getByRole('tabpanel', { name, exact: true }).waitFor();
 }
 
+// Waits until each picture in sight is drawn, or says that it cannot be.
+export async function drawn(page) {
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll('.picture-place[aria-busy="true"]')].every((place) => !place.checkVisibility()),
+  );
+}
+
 // Opens every tab of the plan in full, one after the other, and everything folded in it, and calls check() each time.
 export async function everyTab(page, check) {
   const list = page.getByRole('tab');
@@ -78,6 +85,7 @@ export async function everyTab(page, check) {
         part.open = true;
       }),
     );
+    await drawn(page);
     await check();
   }
 }

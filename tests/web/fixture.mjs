@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { KERNELS, simulation, tuning } from './kernel_fixture.mjs';
+import { chipFields, pictures } from './pictures_fixture.mjs';
 
 const WEB = fileURLToPath(new URL('../../build/web/', import.meta.url));
 const TYPES = {
@@ -240,7 +241,8 @@ export async function startFixture(answers = {}) {
     'GET /v1/catalog/topologies': () => ({ engine: ENGINE, topologies: CATALOG.topologies }),
     'GET /v1/catalog/kernels': () => ({ engine: ENGINE, kernels: KERNELS }),
     'POST /v1/advise': () => advice(),
-    'POST /v1/estimate': () => estimate(),
+    'GET /v1/catalog/chips/tpu7x': () => chipFields('tpu7x'),
+    'POST /v1/estimate': (body) => ({ ...estimate(), ...pictures(body?.include) }),
     'POST /v1/kernels/tune': () => tuning(),
     'POST /v1/kernels/simulate': (body) => simulation(body),
   };

@@ -34,7 +34,7 @@ export function fact(name, value, second) {
   );
 }
 
-const CARDS_FROM = 5; // columns
+const CARDS_FROM = 4; // columns
 
 function lineOf(columns, cells) {
   const kind = (index) => (columns[index].number ? 'number' : columns[index].prose ? 'prose' : null);

@@ -3,10 +3,11 @@
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { axe, everyTab } from '../browser.mjs';
+import { axe, everyTab, openTab } from '../browser.mjs';
 import { RUNS, advice, estimate } from '../fixture.mjs';
 import { tuning } from '../kernel_fixture.mjs';
 import { SENSITIVITIES, machines } from '../machines_fixture.mjs';
+import { pictures } from '../pictures_fixture.mjs';
 import { pages } from '../pages_setup.mjs';
 
 const { open } = pages({ path: '/#/?model=llama3.1-70b' });
@@ -55,6 +56,20 @@ test('plans of which no number is known', async () => {
     'POST /v1/advise': () => ({ ...odd, search: unknown(odd.search), pareto: unknown(odd.pareto) }),
   });
   await ask(page, '#ranked');
+  await holds(page);
+});
+
+test('pictures of which no number is known', async () => {
+  const page = await open({
+    'POST /v1/estimate': (body) => unknown({ ...estimate(), ...pictures(body.include) }),
+  });
+  await ask(page, '#ranked');
+  for (const tab of ['Time', 'Memory', 'Mesh', 'Kernels', 'Scaling', 'What if']) {
+    await openTab(page, tab);
+    const panel = page.getByRole('tabpanel', { name: tab, exact: true });
+    await panel.locator('.picture-place[aria-busy="false"]').waitFor();
+    assert.equal(await panel.locator('.error-summary').count(), 0, tab);
+  }
   await holds(page);
 });
 

@@ -6,6 +6,14 @@ import { h } from '../dom.js';
 const NEAR_PX = 28;
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
+let used = 0;
+
+// An id that no other element has: a plan may be drawn twice, as the form's answer and as a stored run.
+export function freshId(name) {
+  used += 1;
+  return `picture-${name}-${used}`;
+}
+
 // Which resource has which colour, as a list beneath a picture. names: {class: text}.
 export function legend(names) {
   return h(

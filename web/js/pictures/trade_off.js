@@ -5,7 +5,7 @@ import { h, table } from '../dom.js';
 import { count, gib, seconds, signedPercent } from '../format.js';
 import { meshOfPlan } from '../plan_text.js';
 import { bottomAxis, leftAxis } from './axes.js';
-import { frame, legend, valuesTable } from './frame.js';
+import { frame, freshId, legend, valuesTable } from './frame.js';
 
 const GIB = 1024 ** 3;
 const MARGIN = { top: 20, right: 14, bottom: 42, left: 52 };
@@ -66,6 +66,7 @@ export function show({ ranked, pareto, baseline, cloud, memoryFrac = 1, chosen, 
   if (points.length < 2 || !limit) return null;
   const start = startView(points, limit);
   let view = start;
+  const clip = freshId('clip');
 
   const draw = ({ svg, width, height }) => {
     const inner = { x0: MARGIN.left, x1: width - MARGIN.right, y0: MARGIN.top, y1: height - MARGIN.bottom };
@@ -73,10 +74,10 @@ export function show({ ranked, pareto, baseline, cloud, memoryFrac = 1, chosen, 
     const y = scaleLog(view.y, [inner.y1, inner.y0]);
     const px = (bytes) => x(bytes / GIB);
     const yTicks = scaleLinear(view.y, [0, 1]).ticks(6);
-    svg.append('clipPath').attr('id', 'trade-off-clip').append('rect').attr('x', inner.x0).attr('y', inner.y0).attr('width', inner.x1 - inner.x0).attr('height', inner.y1 - inner.y0);
+    svg.append('clipPath').attr('id', clip).append('rect').attr('x', inner.x0).attr('y', inner.y0).attr('width', inner.x1 - inner.x0).attr('height', inner.y1 - inner.y0);
     leftAxis(svg, y, { x: inner.x0, ticks: yTicks, format: (value) => String(+value.toPrecision(4)), title: 'step time, s', grid: inner.x1 - inner.x0 });
     bottomAxis(svg, x, { y: inner.y1, ticks: width < 500 ? 4 : 8, title: 'HBM per device, GiB', x1: inner.x1 });
-    const inside = svg.append('g').attr('clip-path', 'url(#trade-off-clip)');
+    const inside = svg.append('g').attr('clip-path', `url(#${clip})`);
 
     const zone = (from, to, name) =>
       inside.append('rect').attr('class', name).attr('x', px(from)).attr('width', Math.max(0, px(to) - px(from))).attr('y', inner.y0).attr('height', inner.y1 - inner.y0);

@@ -4,7 +4,7 @@ import { get, post } from '../api.js';
 import { h } from '../dom.js';
 import { bandwidth, count, gib, percent, seconds, signedPercent, words } from '../format.js';
 import { verdict } from '../memory_bar.js';
-import { legend } from './frame.js';
+import { freshId, legend } from './frame.js';
 import { planData, requestOf } from './plan_data.js';
 
 const WAIT_MS = 40;
@@ -23,7 +23,7 @@ const numberOf = (field) => (typeof field === 'object' ? field?.value : field);
 
 // A slider over `values` with what it stands at beside it.
 function slider({ name, values, at, shown, onInput }) {
-  const id = `whatif-${name.toLowerCase().replaceAll(/[^a-z]+/g, '-')}`;
+  const id = freshId('slider');
   const input = h('input', { type: 'range', id, min: 0, max: values.length - 1, step: 1, value: at });
   const output = h('output', { for: id });
   const say = () => {

@@ -155,11 +155,11 @@ export function trainingNote(platforms, budget) {
   const said = [days(only.days_for_tokens), usd(only.usd_for_tokens), energy(only.energy_kwh)].filter(
     (text) => text !== '–',
   );
-  return [h('p', null, `${compact(budget)} tokens with plan 1: ${said.join(', ')}.`), goodputNote(only.training)];
+  return [h('p', null, `${compact(budget)} tokens with plan 1: ${said.join(', ')}.`), goodputNote(only.training, 'Plan 1')];
 }
 
 // Failures, checkpoints and restarts: what they add, and where the assumptions come from.
-function goodputNote(training) {
+function goodputNote(training, name) {
   if (!training) return null;
   if (!training.ends) return h('p', null, 'With these failures no checkpoint would ever be reached: the training does not end.');
   const range = (show, low, high) => `${show(low)} to ${show(high)}`;
@@ -176,7 +176,7 @@ function goodputNote(training) {
     h(
       'summary',
       null,
-      `With failures and checkpoints: ${days(training.days)} (${range(days, training.days_low, training.days_high)})${dollars}.`,
+      `${name}, with failures and checkpoints: ${days(training.days)} (${range(days, training.days_low, training.days_high)})${dollars}.`,
     ),
     h('p', null, `${percent(training.goodput_frac)} of the time is productive.${every}`),
     h(
@@ -213,7 +213,7 @@ export function machinesPanel({ platforms, budget, name, title, actions, onChoos
       { class: 'soft' },
       `${plural(platforms.length, 'machine', 'machines')}, each with its best plan. Choose one to see it.`,
     ),
-    goodputNote(predicted[0]?.training),
+    goodputNote(predicted[0]?.training, 'Machine 1'),
     daysAgainstDollars(platforms),
     withoutPlan(platforms.filter((machine) => !machine.best && !machine.headline)),
     headlineTable(

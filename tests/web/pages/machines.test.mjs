@@ -236,7 +236,7 @@ test('a training is told with failures, checkpoints and where the assumptions co
   );
   await compare(page);
   const note = page.locator('details.goodput');
-  assert.match(line(await note.locator('summary').innerText()), /68\.4 days \(62\.2 days to 74\.9 days\), \$525,312/);
+  assert.match(line(await note.locator('summary').innerText()), /^Machine 1, with failures and checkpoints: 68\.4 days \(62\.2 days to 74\.9 days\), \$525,312/);
   await note.locator('summary').click();
   const text = line(await note.innerText());
   assert.match(text, /97\.4 % of the time is productive\. A checkpoint every 127 steps/);

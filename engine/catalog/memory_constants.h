@@ -28,7 +28,9 @@
     X(loss_head_copies, "copies", "[emb, vocab] gathered at the loss, in the compute format")                \
     X(late_head_copies, "copies", "[emb, vocab] kept through the layers: a gradient before it scatters")     \
     X(gathered_loss_head_copies, "copies", "of the head at the loss where it is gathered whole")             \
+    X(gathered_tiled_head_copies, "copies", "of the head there beside tiled logits")                         \
     X(gathered_late_head_copies, "copies", "of the head kept through the layers there")                      \
+    X(gathered_late_tiled_head_copies, "copies", "of the head kept there beside tiled logits")               \
     X(layer_emb_tensors, "tensors", "[tokens, emb] in a layer's backward pass")                              \
     X(layer_gathered_emb_tensors, "tensors", "the same with the tokens of the whole tensor group")           \
     X(mlp_width_tensors, "tensors", "[tokens, mlp] while the feed-forward is differentiated")                \

@@ -185,18 +185,32 @@ static double peak(struct moment *moment, double fragmentation_frac)
     return moment->arguments + moment->heap;
 }
 
-/* Gemma's logits are scaled or capped between the head and the loss. */
-static bool scales_logits(const struct adv_model *model)
+/* How many logits are alive at the loss: they and their gradient. Where the head is gathered whole, some
+ * generations make the gradient inside the matmuls that read it. */
+static double loss_logits(const struct adv_cost *cost)
 {
-    return model->decoder == ADV_DECODER_GEMMA || model->decoder == ADV_DECODER_GEMMA2 ||
-           model->decoder == ADV_DECODER_GEMMA3 || model->decoder == ADV_DECODER_GEMMA4 ||
-           model->decoder == ADV_DECODER_GEMMA4_SMALL;
+    const struct adv_constants *k = cost->constants;
+    const struct adv_plan *plan = cost->plan;
+    if (plan->num_vocab_tiling > 1) return k->tiled_logits_tensors;
+    if (adv_memory_windowed(cost)) return k->loss_logits_tensors;
+    return plan->family.gradient_accumulation_steps > 1 ? k->accumulated_loss_logits_tensors
+                                                        : k->gathered_loss_logits_tensors;
 }
 
-/* Where the embedding is the head, the logits' gradient is made inside the matmuls that read it. */
-static bool fuses_tied_head(const struct adv_model *model)
+/* Copies of the head at the loss, and those that are kept through the layers for its gradient. */
+static double loss_heads(const struct adv_cost *cost)
 {
-    return model->ties_embedding && !scales_logits(model);
+    const struct adv_constants *k = cost->constants;
+    if (adv_memory_windowed(cost)) return k->loss_head_copies;
+    return cost->plan->num_vocab_tiling > 1 ? k->gathered_tiled_head_copies : k->gathered_loss_head_copies;
+}
+
+static double late_heads(const struct adv_cost *cost)
+{
+    const struct adv_constants *k = cost->constants;
+    if (adv_memory_windowed(cost)) return k->late_head_copies;
+    return cost->plan->num_vocab_tiling > 1 ? k->gathered_late_tiled_head_copies
+                                            : k->gathered_late_head_copies;
 }
 
 /* The head at the loss: logits in bf16 (float32 ones are fused away) and their gradient, a tile at a time. */
@@ -211,15 +225,9 @@ static double loss_peak(const struct adv_cost *cost, const struct state *state, 
     add(&moment, "saved_activations", sums->saved_device);
     add(&moment, "weight_copies", state->copies);
     add(&moment, "accumulated_gradients", state->accumulated);
-    bool windowed = adv_memory_windowed(cost);
-    bool fuses = fuses_tied_head(cost->model) || (!windowed && !scales_logits(cost->model));
-    double logits = plan->num_vocab_tiling > 1                     ? k->tiled_logits_tensors
-                    : !fuses                                       ? k->loss_logits_tensors
-                    : plan->family.gradient_accumulation_steps > 1 ? k->accumulated_loss_logits_tensors
-                                                                   : k->gathered_loss_logits_tensors;
-    double heads = windowed ? k->loss_head_copies : k->gathered_loss_head_copies;
-    add(&moment, "logits", logits * 2.0 * tokens * vocab / plan->num_vocab_tiling);
-    add(&moment, "head_weights", heads * adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp);
+    add(&moment, "logits", loss_logits(cost) * 2.0 * tokens * vocab / plan->num_vocab_tiling);
+    add(&moment, "head_weights",
+        loss_heads(cost) * adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp);
     add(&moment, "hidden_states", k->loss_emb_tensors * 2.0 * tokens * emb);
     add(&moment, "host_staging", k->loss_staging_tensors * sums->staged);
     return peak(&moment, k->heap_fragmentation_frac);
@@ -279,8 +287,7 @@ static double backward_peak(const struct adv_cost *cost, const struct state *sta
         (plan->num_vocab_tiling == 1 ? late_logits(cost) : late_tiles(cost)) * 2.0 * tokens * vocab /
             plan->num_vocab_tiling);
     add(&moment, "head_weights",
-        (adv_memory_windowed(cost) ? k->late_head_copies : k->gathered_late_head_copies) *
-            adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp);
+        late_heads(cost) * adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp);
     add(&moment, "hidden_states",
         (adv_memory_windowed(cost) ? k->late_emb_tensors : k->gathered_late_emb_tensors) * 2.0 * tokens *
             emb);
@@ -288,7 +295,9 @@ static double backward_peak(const struct adv_cost *cost, const struct state *sta
     add(&moment, "layer_working_set", sums->top.tokens_bytes);
     add(&moment, "routed_working_set", sums->top.routed_bytes);
     add(&moment, "host_staging", k->offload_staging_tensors * sums->staged);
-    if (plan->family.dcn[ADV_AXIS_DATA] > 1)
+    /* of thirteen compiled steps on several slices without a tensor axis all copy the stack of layer inputs,
+     * of seven with one none does */
+    if (plan->family.dcn[ADV_AXIS_DATA] > 1 && cost->tp == 1)
         add(&moment, "turned_activations", k->sliced_stack_copies * sums->inputs);
     return peak(&moment, k->heap_fragmentation_frac);
 }

@@ -292,11 +292,11 @@ static void vocabulary_tiling_shrinks_the_loss_peak(void **state)
     b->plan.family.per_device_batch_size = 8;
     const struct adv_estimate whole = *bench_estimate(b);
     double logits = bench_bytes(b, "logits");
-    double one = 2.0 * 8 * 4096 * 128256.0; /* alone, or with their gradient */
-    assert_true(logits > 0.9 * one && logits < 2.1 * one);
+    double one = 2.0 * 8 * 4096 * 128256.0; /* alone, or with their gradient, and a mask */
+    assert_true(logits > 0.9 * one && logits < 2.5 * one);
     b->plan.num_vocab_tiling = 4;
     const struct adv_estimate tiled = *bench_estimate(b);
-    assert_true(bench_bytes(b, "logits") > 0.2 * one && bench_bytes(b, "logits") < 0.5 * one);
+    assert_true(bench_bytes(b, "logits") > 0.2 * one && bench_bytes(b, "logits") < 0.6 * one);
     assert_true(tiled.loss_peak_bytes < whole.loss_peak_bytes - 0.5 * one);
     assert_true(tiled.backward_peak_bytes <= whole.backward_peak_bytes);
     assert_true(tiled.step_time_s > whole.step_time_s); /* logits are computed again */

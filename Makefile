@@ -395,6 +395,10 @@ cycle-accuracy-update: $(CYCLE_REPORT_BIN) ## write tests/compile/cycles.md anew
 cycle-truth: ## compile single operations for every chip with the real libtpu: tests/compile/cycles/*.json (CHIP=name: one; 2 to 15 minutes each)
 	$(Q)"$$(server/verifier/environment.sh)" tests/compile/cycles.py tests/compile/cycles $(if $(CHIP),--chip $(CHIP))
 
+.PHONY: schedule-report
+schedule-report: ## write tests/compile/schedules.md anew: what is asynchronous in compiled steps, per chip
+	$(Q)python3 tests/compile/schedule.py tests/compile/schedules.json > tests/compile/schedules.md
+
 .PHONY: memory-accuracy memory-accuracy-update explain-memory compile-env compile-truth
 memory-accuracy: $(MEMORY_REPORT_BIN) ## judge predicted memory on compiled steps; fails when worse than tests/compile/report.md
 	$(Q)tests/compile/accuracy.sh $(MEMORY_REPORT_BIN) tests/compile/report.md $(BUILD)/accuracy/compile $(COMPILED_ROWS)

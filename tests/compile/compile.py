@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles training steps with the real MaxText and libtpu, without a TPU, and writes what XLA says of their memory.
 
-usage: compile.py CASES.json OUT.jsonl [--jobs N] [--timeout S] [--only TEXT] [--keep FOLDER] [--whole]
+usage: compile.py CASES.json OUT.jsonl [--jobs N] [--timeout S] [--only TEXT] [--keep FOLDER] [--whole] [--schedule]
 
 CASES: a JSON list of {"id", "request"} where request is an estimate request ({model, cluster, config, xla_flags}).
 OUT: one JSON line a case; ids that it already holds are skipped. --keep leaves XLA's dump of each case in FOLDER/ID.
@@ -16,6 +16,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../server/verifier"))
+import schedule  # noqa: E402
 import step  # noqa: E402
 
 RENAMED = {"fsdp_shard_on_exp": "shard_exp_on_fsdp"}
@@ -33,6 +34,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--keep", default="")
     parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--schedule", action="store_true", help="adds how collectives are scheduled (schedule.py)")
     options = parser.parse_args()
     known, table, versions = step.prepare()
     software = ", ".join(f"{name} {version}" for name, version in versions.items())
@@ -67,6 +69,8 @@ def main():
                 compiled["keys_left_out"] = job.dropped
             row = {"id": job.case["id"], "request": job.case["request"], "software": software,
                    "date": time.strftime("%Y-%m-%d"), "compiled": compiled}
+            if options.schedule:
+                row["schedule"] = schedule.transfers(job.folder)
             with open(options.out, "a", encoding="utf-8") as out:
                 out.write(json.dumps(row) + "\n")
             print(f"{row['id']}: {compiled['verdict']} {compiled.get('need_bytes_per_device', 0) / 1e9:.2f} GB, "

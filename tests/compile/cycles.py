@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles single operations with the real libtpu, without a TPU, and writes what XLA says each of them costs.
 
-usage: cycles.py OUT_DIR [--chip CHIP] [--only TEXT]
+usage: cycles.py OUT_DIR [--chip CHIP] [--only REGEX]
 
 OUT_DIR/CHIP.json, a file a chip: {software, date, chip, rows}. A row is {id, class, shape, vmem_kib, cycles, flops,
 hbm_bytes, optimal_s, fusions}: `cycles` is the sum of XLA's `estimated_cycles`, `hbm_bytes` what the operations of the
@@ -37,6 +37,9 @@ PROJECTIONS = ((8192, 2048, 8192), (8192, 4096, 4096), (8192, 4096, 1024), (8192
                (8192, 8192, 1024), (8192, 5120, 13824), (8192, 2880, 2880), (8192, 2304, 9216), (8192, 7168, 1536),
                (8192, 7168, 576), (8192, 512, 16384), (8192, 1536, 24576), (32768, 6144, 6144), (4096, 12288, 49152),
                (2048, 4096, 128256))
+# Of these alone on generations whose matmuls are published, and which compile slowly with much scoped VMEM.
+FEW = ((8192, 4096, 4096), (8192, 4096, 1024), (8192, 4096, 14336), (512, 4096, 14336), (8192, 8192, 28672), (8192, 2880, 2880),
+       (8192, 7168, 1536), (8192, 7168, 576), (8192, 512, 16384))
 SQUARES = (512, 1024, 2048, 4096, 8192, 16384)
 
 
@@ -62,7 +65,7 @@ def matmul_rows(chip):
             product(contract, out), (shape(left, dtype), shape(right, dtype))
     for n in SQUARES:
         yield one("matmul", n, n, n)
-    for m, k, n in PROJECTIONS:
+    for m, k, n in FEW if CHIPS[chip][2] else PROJECTIONS:
         for kind in ("matmul", "data_gradient", "weight_gradient"):
             yield one(kind, m, k, n)
     for m, k, n in ((8192, 4096, 14336), (8192, 8192, 28672)):
@@ -169,8 +172,9 @@ def rows_of(chip, only):
     here = SingleDeviceSharding(device)
     options = {"xla_tpu_scoped_vmem_limit_kib": str(vmem_kib)} if vmem_kib else {}
     for ident, kind, about, run, arrays in (*matmul_rows(chip), *stream_rows()):
-        if only not in ident:
+        if not re.search(only, ident):
             continue
+        began = time.time()
         placed = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=here) for a in arrays]
         try:
             compiled = jax.jit(run).lower(*placed).compile(compiler_options=options)
@@ -178,6 +182,7 @@ def rows_of(chip, only):
             print(f"{chip} {ident}: refused: {str(error).splitlines()[0][:160]}", flush=True)
             continue
         cost, parts = compiled.cost_analysis(), fusions(compiled.as_text())
+        print(f"{chip} {ident}: {sum(p['cycles'] or 0 for p in parts)} cycles, compiled in {time.time() - began:.1f} s", flush=True)
         yield {"id": ident, "class": kind, "shape": about, "vmem_kib": vmem_kib,
                "cycles": sum(p["cycles"] or 0 for p in parts), "flops": cost.get("flops", 0.0),
                "hbm_bytes": sum(p["hbm_bytes"] for p in parts), "optimal_s": float(f"{cost.get('optimal_seconds', 0.0):.6g}"),
@@ -188,7 +193,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("out")
     parser.add_argument("--chip", choices=CHIPS, action="append")
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="regular expression")
     options = parser.parse_args()
     os.makedirs(options.out, exist_ok=True)
     software = ", ".join(f"{name} {metadata.version(name)}" for name in ("jax", "libtpu"))

@@ -88,12 +88,32 @@ static double kept_bytes(const struct adv_cost *cost, enum adv_tensor tensor, do
     return cost->plan->placements[tensor] == ADV_PLACE_DEVICE ? 2.0 * cost->tokens * width : 0.0;
 }
 
+/* Steps of a pipeline whose tensors a stage holds, for each of its layers: a stage that comes round again
+ * with its next layers (circular) holds what fills and drains the pipeline once, not once a round. */
+static double steps_in_flight(const struct adv_cost *cost)
+{
+    return cost->stages > 1
+               ? cost->microbatches + (cost->stages - 1.0) / adv_plan_pipeline_rounds(cost->plan, cost->model)
+               : 1.0;
+}
+
+/* Where a stage comes round before its microbatches do, their hidden states wait in a store of all of them.
+ */
+static double circular_storage_bytes(const struct adv_cost *cost)
+{
+    const struct adv_plan *plan = cost->plan;
+    double delay = plan->family.pipeline_delay_activation_forwarding ? 2.0 : 1.0;
+    if (cost->stages <= 1 || adv_plan_pipeline_rounds(plan, cost->model) <= 1.0 ||
+        cost->microbatches <= cost->stages * delay)
+        return 0.0;
+    return 2.0 * cost->tokens * (double)cost->model->emb_dim * cost->microbatches;
+}
+
 static struct layer_sums sum_layers(const struct adv_cost *cost)
 {
     struct layer_sums sums = {0};
     const struct adv_model *model = cost->model;
-    /* a stage holds its own layers for every step of the pipeline, those that fill and drain it too */
-    double in_flight = cost->stages > 1 ? cost->microbatches + cost->stages - 1.0 : 1.0;
+    double in_flight = steps_in_flight(cost);
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
         struct adv_saved saved = adv_memory_layer_saved(cost, layer);
@@ -290,7 +310,8 @@ static double backward_peak(const struct adv_cost *cost, const struct state *sta
         late_heads(cost) * adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp);
     add(&moment, "hidden_states",
         (adv_memory_windowed(cost) ? k->late_emb_tensors : k->gathered_late_emb_tensors) * 2.0 * tokens *
-            emb);
+                emb +
+            circular_storage_bytes(cost));
     add(&moment, "gathered_weights", sums->top.weights_bytes);
     add(&moment, "layer_working_set", sums->top.tokens_bytes);
     add(&moment, "routed_working_set", sums->top.routed_bytes);

@@ -355,9 +355,7 @@ void adv_schedule_pipeline(const struct adv_cost *cost, struct adv_account *acco
 {
     if (cost->stages <= 1) return;
     const struct adv_plan *plan = cost->plan;
-    double layers_per_stage = adv_max(1.0, plan->family.layers_per_stage);
-    double layers = adv_plan_pipelined_layers(plan, cost->model);
-    double repeats = adv_max(1.0, layers / (cost->stages * layers_per_stage));
+    double repeats = adv_plan_pipeline_rounds(plan, cost->model);
     double delay = plan->family.pipeline_delay_activation_forwarding ? 2.0 : 1.0;
     double work_s = adv_account_total_s(account);
     double bubble_s = work_s * delay * (cost->stages - 1.0) / (repeats * cost->microbatches);

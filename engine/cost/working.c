@@ -87,8 +87,9 @@ static struct moments moments_of(const struct adv_cost *cost, const struct adv_l
                             activation_bytes * cost->tokens * (emb + in_attention) + scores};
 }
 
-/* fsdp_transpose beside fsdp shards the expert width, so the tokens of its group meet: more rows, narrower.
- * Tensor axes do the same. */
+/* Tensor axes shard the expert width, so the tokens of their group meet: more rows, narrower. Of slots so
+ * does fsdp_transpose beside fsdp; grouped matmuls gather their weights over it whole (compiled with MaxText
+ * 0.2.5). */
 static double routed_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
 {
     const struct adv_constants *k = cost->constants;
@@ -97,7 +98,7 @@ static double routed_bytes(const struct adv_cost *cost, const struct adv_layer *
     double rows = cost->tokens * layer->experts_per_token * adv_memory_routed_growth(cost, layer);
     double emb = (double)cost->model->emb_dim, width = (double)layer->moe_mlp_dim;
     if (plan->family.moe != ADV_MOE_DENSE) {
-        double meet = (double)cost->width_shards * cost->tp;
+        double meet = cost->tp;
         return activation_bytes * rows * meet *
                (k->routed_emb_tensors * emb + k->routed_width_tensors * width / meet);
     }
@@ -126,12 +127,13 @@ static double weights_bytes(const struct adv_cost *cost, struct adv_layer_params
     double wide = (double)cost->tp * cost->width_shards;
     double dense = (params.attention + params.router + params.norms + params.other) / cost->tp +
                    (params.dense_ffn + params.shared_experts) / wide;
+    double experts_wide = cost->plan->family.moe != ADV_MOE_DENSE ? cost->tp : wide;
     double copies = 0.0;
     if (cost->dense_group.devices > 1)
         copies +=
             (adv_memory_windowed(cost) ? k->layer_weights_copies : k->gathered_layer_weights_copies) * dense;
     if (cost->expert_group.devices > 1)
-        copies += k->expert_weights_copies * params.routed_experts / (cost->ep * wide);
+        copies += k->expert_weights_copies * params.routed_experts / (cost->ep * experts_wide);
     return adv_format_bytes(cost->plan->family.dtype) * copies;
 }
 

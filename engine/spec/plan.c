@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/base/units.h"
+
 #define ADV_ROW(id, key, mesh) {key, mesh},
 static const struct {
     const char *key, *mesh;
@@ -150,6 +152,13 @@ int adv_plan_pipelined_layers(const struct adv_plan *plan, const struct adv_mode
     for (int i = 0; model->decoder == ADV_DECODER_DEEPSEEK && i < model->layer_kinds_count; i++)
         if (model->layers[i].experts == 0) layers -= model->layers[i].count;
     return layers;
+}
+
+double adv_plan_pipeline_rounds(const struct adv_plan *plan, const struct adv_model *model)
+{
+    double stages = adv_plan_degree(plan, ADV_AXIS_STAGE);
+    double layers_per_stage = adv_max(1.0, plan->family.layers_per_stage);
+    return adv_max(1.0, adv_plan_pipelined_layers(plan, model) / (stages * layers_per_stage));
 }
 
 double adv_plan_global_batch(const struct adv_plan *plan, const struct adv_cluster *cluster)

@@ -262,6 +262,10 @@ bool adv_plan_may_tile_vocab(const struct adv_model *model);
  * only those with experts (the dense first ones run on every stage). */
 int adv_plan_pipelined_layers(const struct adv_plan *plan, const struct adv_model *model);
 
+/* How often a microbatch passes each stage: 1, or more where a stage holds fewer layers than its share and
+ * the pipeline is circular. */
+double adv_plan_pipeline_rounds(const struct adv_plan *plan, const struct adv_model *model);
+
 /* Global batch of one optimizer step, in sequences. */
 double adv_plan_global_batch(const struct adv_plan *plan, const struct adv_cluster *cluster);
 

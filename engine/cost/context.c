@@ -35,6 +35,10 @@ static void init_exposure(struct adv_cost *cost)
     if (can && !by_default && flags->sc_all_gather == 1)
         cost->gather_exposed_frac = cost->constants->overlap_fusion_exposed_frac;
     cost->scatter_exposed_frac = exposed_frac(can && scatters, cost->constants, flags);
+    /* an asynchronous all-gather alone leaves the reductions where they are: the compiler makes none of them
+     * asynchronous then, the device waits for each (tests/compile/schedules.md) */
+    if (!(can && scatters) && flags->cf_all_gather != 1)
+        cost->scatter_exposed_frac = cost->constants->overlap_none_exposed_frac;
 }
 
 /* Peak of the plan's 8-bit format over bf16; 1 where the chip has no native path and XLA widens the operands.

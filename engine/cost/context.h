@@ -83,6 +83,16 @@ static inline double adv_cost_stream_s(const struct adv_cost *cost, double bytes
     return bytes / cost->hbm_bytes_per_s;
 }
 
+/* Bytes of a layer's keys and values over all context shards that gather them or pass them round; 0 where the
+ * layer has none of its own. */
+static inline double adv_cost_keys_values_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    if (layer->attention == ADV_ATTENTION_LINEAR || layer->reuses_kv) return 0.0;
+    double width =
+        (double)layer->kv_heads * (layer->head_dim_qk + (layer->shares_kv ? 0.0 : (double)layer->head_dim_v));
+    return 2.0 * width * cost->tokens * cost->cp_ring;
+}
+
 /* Bytes of one gradient where devices exchange it: MaxText casts gradients to grad_dtype as they leave the
  * backward pass, and the compiler moves the cast before the reduction. Cross-validation is better on every
  * generation than with bf16, the format the matmuls make them in. */

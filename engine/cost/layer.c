@@ -132,18 +132,30 @@ static double bias_gradient_bytes_per_token(const struct adv_model *model, const
     return 2.0 * columns;
 }
 
+/* Load-balanced context shards gather keys and values in the order of the shards; each device then puts the
+ * whole sequence in its own order, every time it gathers, and the gradients back into that of the shards. The
+ * compiler reads and writes all of it in a copy, in taking the halves apart, in joining them and in another
+ * copy, and turns one half round on the way forward. */
+static double reorder_bytes(const struct adv_cost *cost, const struct adv_layer *layer, enum adv_pass pass)
+{
+    const struct adv_plan_family *family = &cost->plan->family;
+    if (cost->cp_ring <= 1 || !family->cp_load_balance || adv_plan_circulates_keys(cost->plan)) return 0.0;
+    return (pass == ADV_PASS_BWD ? 8.0 : 9.0) * adv_cost_keys_values_bytes(cost, layer);
+}
+
 static void add_elementwise(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                             struct adv_account *account, struct adv_layer_time *time)
 {
-    double bytes = cost->tokens * elementwise_bytes_per_token(cost->model, layer);
-    double seconds = adv_cost_stream_s(cost, bytes);
-    adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ELEMENTWISE_FWD, seconds, times, 0.0, bytes);
-    adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ELEMENTWISE_RECOMPUTE, recompute_share * seconds,
-                 times, 0.0, recompute_share * bytes);
-    double backward =
-        backward_share * bytes + cost->tokens * bias_gradient_bytes_per_token(cost->model, layer);
-    adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ELEMENTWISE_BWD, adv_cost_stream_s(cost, backward),
-                 times, 0.0, backward);
+    static const enum adv_term_id ids[ADV_PASS_COUNT] = {
+        ADV_TERM_ELEMENTWISE_FWD, ADV_TERM_ELEMENTWISE_RECOMPUTE, ADV_TERM_ELEMENTWISE_BWD};
+    double once = cost->tokens * elementwise_bytes_per_token(cost->model, layer);
+    double biases = cost->tokens * bias_gradient_bytes_per_token(cost->model, layer);
+    const double passes[ADV_PASS_COUNT] = {once, recompute_share * once, backward_share * once + biases};
+    for (int p = 0; p < ADV_PASS_COUNT; p++) {
+        double bytes = passes[p] + reorder_bytes(cost, layer, (enum adv_pass)p);
+        adv_cost_add(account, time, (enum adv_pass)p, ids[p], adv_cost_stream_s(cost, bytes), times, 0.0,
+                     bytes);
+    }
 }
 
 /* 8-bit matmuls: activations are scaled and cast in every pass; each device casts the whole gathered weights

@@ -238,6 +238,13 @@ void adv_schedule_transpose(const struct adv_cost *cost, const struct adv_layer 
                        cost->constants->transpose_exposed_frac * seconds, times, 5.0 * bytes);
 }
 
+/* The backward pass of a ring sends gradients round beside keys and values: in f32, twice as many bytes. */
+static const double ring_gradients = 2.0;
+
+/* Shards that gather keys and values do so again in the backward pass: no remat policy keeps what came from
+ * others. */
+static const double context_gathers = 2.0;
+
 /* The time of a ring beside its kernels, which merge partial outputs themselves. */
 static void context_ring(const struct adv_cost *cost, double times, double kv_bytes,
                          struct adv_layer_time *time, struct adv_account *account)
@@ -251,26 +258,24 @@ static void context_ring(const struct adv_cost *cost, double times, double kv_by
     double passes = kept ? 2.0 : 3.0;
     adv_account_busy(account, ADV_TERM_RING_MERGE, steps * cost->constants->ring_step_s, times * passes, 0.0,
                      0.0);
-    /* each pass hides its own; the backward pass sends gradients round as well */
+    /* each pass hides its own */
     double once_s = total_of(permute), exposed_s = 0.0;
     time->links_s[ADV_PASS_FWD] = once_s;
     time->links_s[ADV_PASS_RECOMPUTE] = kept ? 0.0 : once_s;
-    time->links_s[ADV_PASS_BWD] = 2.0 * once_s;
+    time->links_s[ADV_PASS_BWD] = (1.0 + ring_gradients) * once_s;
     for (int p = 0; p < ADV_PASS_COUNT; p++) exposed_s += adv_max(0.0, time->links_s[p] - time->pass_s[p]);
-    add_spanning(account, ADV_TERM_CONTEXT, plus((struct spanning){0.0, 0.0}, passes + 1.0, permute),
-                 exposed_s, times, (passes + 1.0) * steps * kv_bytes / cost->cp_ring);
+    add_spanning(account, ADV_TERM_CONTEXT,
+                 plus((struct spanning){0.0, 0.0}, passes + ring_gradients, permute), exposed_s, times,
+                 (passes + ring_gradients) * steps * kv_bytes / cost->cp_ring);
 }
 
 void adv_schedule_context(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                           struct adv_layer_time *time, struct adv_account *account)
 {
     if (layer->attention == ADV_ATTENTION_LINEAR) return;
-    double kv_heads = layer->reuses_kv ? 0.0 : layer->kv_heads;
-    double kv_width = kv_heads * (layer->head_dim_qk + (layer->shares_kv ? 0.0 : (double)layer->head_dim_v));
     if (cost->cp_ring > 1) {
         int slices = cost->plan->family.dcn[ADV_AXIS_CONTEXT];
-        /* keys and values of the whole sequence; heads are sharded by tp and Ulysses */
-        double kv_bytes = 2.0 * kv_width * cost->tokens * cost->cp_ring;
+        double kv_bytes = adv_cost_keys_values_bytes(cost, layer);
         if (adv_plan_circulates_keys(cost->plan)) {
             context_ring(cost, times, kv_bytes, time, account);
         } else {
@@ -278,18 +283,16 @@ void adv_schedule_context(const struct adv_cost *cost, const struct adv_layer *l
                 spanning_of(cost, &cost->context_group, slices, ADV_COLLECTIVE_ALL_GATHER, kv_bytes);
             struct spanning scatter =
                 spanning_of(cost, &cost->context_group, slices, ADV_COLLECTIVE_REDUCE_SCATTER, kv_bytes);
-            bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT) &&
-                        adv_remat_keeps(cost->plan, ADV_TENSOR_KEY_PROJ);
-            struct spanning sum = plus(scatter, kept ? 1.0 : 2.0, gather);
-            add_spanning(account, ADV_TERM_CONTEXT, sum, total_of(sum), times, 3.0 * kv_bytes);
+            struct spanning sum = plus(scatter, context_gathers, gather);
+            add_spanning(account, ADV_TERM_CONTEXT, sum, total_of(sum), times,
+                         (context_gathers + 1.0) * kv_bytes);
         }
     }
     if (cost->ulysses_group.devices > 1) {
         double q_width = (double)layer->q_heads * (layer->head_dim_qk + layer->head_dim_v);
-        double seconds = adv_cost_collective_s(cost, &cost->ulysses_group, ADV_COLLECTIVE_ALL_TO_ALL,
-                                               2.0 * (q_width + kv_width) * cost->tokens);
-        adv_account_hidden(account, ADV_TERM_CONTEXT, seconds, seconds, 3.0 * times,
-                           2.0 * (q_width + kv_width) * cost->tokens);
+        double bytes = 2.0 * q_width * cost->tokens + adv_cost_keys_values_bytes(cost, layer) / cost->cp_ring;
+        double seconds = adv_cost_collective_s(cost, &cost->ulysses_group, ADV_COLLECTIVE_ALL_TO_ALL, bytes);
+        adv_account_hidden(account, ADV_TERM_CONTEXT, seconds, seconds, 3.0 * times, bytes);
     }
 }
 

@@ -90,8 +90,8 @@ static struct spread context_spread(const struct adv_cost *cost, const struct ad
     const struct adv_slot *slot = &layer->slots[ADV_TERM_CONTEXT];
     if (cost->cp_ring <= 1) return by_counts(slot, 1.0, 1.0, 1.0);
     if (adv_plan_circulates_keys(plan))
-        return by_counts(slot, 1.0, again_unless(plan, ADV_TENSOR_CONTEXT, ADV_TENSOR_CONTEXT), 2.0);
-    return by_counts(slot, 1.0, again_unless(plan, ADV_TENSOR_CONTEXT, ADV_TENSOR_KEY_PROJ), 1.0);
+        return by_counts(slot, 1.0, again_unless(plan, ADV_TENSOR_CONTEXT, ADV_TENSOR_CONTEXT), 3.0);
+    return by_counts(slot, 1.0, 1.0, 1.0);
 }
 
 static struct spread merge_spread(const struct adv_cost *cost, const struct adv_layer_trace *layer)

@@ -314,6 +314,31 @@ static void a_prediction_module_is_a_layer_a_projection_and_a_head(void **state)
     assert_close(b.account.slots[ADV_TERM_MTP].seconds, 2.0 * (layer_s + extra_s), 1e-12);
 }
 
+static void load_balanced_shards_put_gathered_keys_in_order(void **state)
+{
+    (void)state;
+    static const enum adv_term_id ids[ADV_PASS_COUNT] = {
+        ADV_TERM_ELEMENTWISE_FWD, ADV_TERM_ELEMENTWISE_RECOMPUTE, ADV_TERM_ELEMENTWISE_BWD};
+    static const double times_moved[ADV_PASS_COUNT] = {9.0, 9.0, 8.0};
+    /* 8 heads x (128 + 128) x 2 B, the sequence of 4 devices */
+    const double kv_bytes = 2.0 * 8 * 256 * 4096 * 4;
+    struct bench *b = open_round("v5p");
+    bench_axes(b, ADV_AXIS_CONTEXT, 4);
+    double plain_bytes[ADV_PASS_COUNT];
+    b->plan.family.cp_load_balance = false;
+    (void)bench_layer(b, 0);
+    for (int p = 0; p < ADV_PASS_COUNT; p++) plain_bytes[p] = b->account.slots[ids[p]].bytes;
+    b->plan.family.cp_load_balance = true;
+    (void)bench_layer(b, 0);
+    for (int p = 0; p < ADV_PASS_COUNT; p++)
+        assert_close(b->account.slots[ids[p]].bytes, plain_bytes[p] + times_moved[p] * kv_bytes, 1e-12);
+    /* a ring gathers nothing */
+    b->plan.family.cp_strategy = ADV_CP_RING;
+    (void)bench_layer(b, 0);
+    for (int p = 0; p < ADV_PASS_COUNT; p++)
+        assert_close(b->account.slots[ids[p]].bytes, plain_bytes[p], 1e-12);
+}
+
 static void naive_attention_moves_its_scores_through_hbm(void **state)
 {
     (void)state;
@@ -351,6 +376,7 @@ int main(void)
         cmocka_unit_test(a_lookup_is_a_gather_or_a_one_hot_matmul),
         cmocka_unit_test(logits_cost_three_matmuls_and_a_fourth_when_tiled),
         cmocka_unit_test(a_prediction_module_is_a_layer_a_projection_and_a_head),
+        cmocka_unit_test(load_balanced_shards_put_gathered_keys_in_order),
         cmocka_unit_test(naive_attention_moves_its_scores_through_hbm),
     };
     return run_group(tests);

@@ -6,6 +6,12 @@
 #include "engine/cost/projections.h"
 #include "engine/cost/scratch.h"
 
+double adv_memory_lanes(double elements)
+{
+    static const double row_lanes = 128.0;
+    return ceil(elements / row_lanes) * row_lanes;
+}
+
 /* Adds one named tensor to where the policy puts it. */
 static void place(const struct adv_plan *plan, enum adv_tensor name, double bytes, struct adv_saved *saved)
 {
@@ -21,13 +27,6 @@ double adv_memory_routed_growth(const struct adv_cost *cost, const struct adv_la
     return adv_min(cost->ep, adv_max(1.0, (double)layer->experts / layer->experts_per_token));
 }
 
-/* A last dimension as HBM holds it: in whole rows of 128 lanes. */
-static double lanes(double elements)
-{
-    static const double row_lanes = 128.0;
-    return ceil(elements / row_lanes) * row_lanes;
-}
-
 static void save_attention(const struct adv_cost *cost, const struct adv_layer *layer,
                            struct adv_saved *saved)
 {
@@ -35,7 +34,7 @@ static void save_attention(const struct adv_cost *cost, const struct adv_layer *
     double t = cost->tokens;
     double heads = layer->q_heads;
     /* the kernel writes [heads, tokens, head_dim]; XLA lays the others out so that nothing is padded */
-    double context = t * (2.0 * heads * lanes(layer->head_dim_v) + 4.0 * heads);
+    double context = t * (2.0 * heads * adv_memory_lanes(layer->head_dim_v) + 4.0 * heads);
     place(plan, ADV_TENSOR_QUERY_PROJ, t * 2.0 * heads * layer->head_dim_qk, saved);
     place(plan, ADV_TENSOR_CONTEXT, context, saved);
     place(plan, ADV_TENSOR_ATTENTION_OUT, t * 2.0 * heads * layer->head_dim_v, saved);
@@ -84,14 +83,14 @@ static void save_experts(const struct adv_cost *cost, const struct adv_layer *la
     if (!grouped)
         rows = plan->family.capacity_factor > 0.0 ? rows * plan->family.capacity_factor
                                                   : cost->tokens * layer->experts;
-    double wide = 2.0 * lanes((double)layer->moe_mlp_dim) * rows;
+    double wide = 2.0 * adv_memory_lanes((double)layer->moe_mlp_dim) * rows;
     /* every tensor of the einsums carries both names; of the grouped matmuls only the gate's output does */
     place(plan, kept_name(plan, ADV_TENSOR_MOE_MLPWI_0, ADV_TENSOR_MLPWI_0), wide, saved);
     place(plan,
           grouped ? ADV_TENSOR_MOE_MLPWI_1 : kept_name(plan, ADV_TENSOR_MOE_MLPWI_1, ADV_TENSOR_MLPWI_1),
           wide, saved);
     place(plan, grouped ? ADV_TENSOR_MOE_MLPWO : kept_name(plan, ADV_TENSOR_MOE_MLPWO, ADV_TENSOR_MLPWO),
-          2.0 * lanes((double)cost->model->emb_dim) * rows, saved);
+          2.0 * adv_memory_lanes((double)cost->model->emb_dim) * rows, saved);
 }
 
 static struct adv_saved layer_saved(const struct adv_cost *cost, const struct adv_layer *layer)

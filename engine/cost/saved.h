@@ -9,6 +9,9 @@ struct adv_saved {
     double bytes[ADV_PLACE_COUNT];
 };
 
+/* A last dimension as HBM holds it: in whole rows of 128 lanes. */
+double adv_memory_lanes(double elements);
+
 /* The memory that one layer pass keeps for the backward pass, on the device and on the host. */
 struct adv_saved adv_memory_layer_saved(const struct adv_cost *cost, const struct adv_layer *layer);
 

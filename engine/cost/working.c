@@ -45,6 +45,8 @@ static const double float32_gradients = 4;
 /* Elements per token of all heads together. */
 struct widths {
     double query, key_value, mlp;
+    double query_partials; /* all query gradients of blocks of keys, as the kernel writes them: a head fills
+                              lanes */
     double unrolled_key_value; /* gradients of the steps of a ring that are compiled as one */
 };
 
@@ -58,6 +60,7 @@ static struct widths widths_of(const struct adv_cost *cost, const struct adv_lay
         return w;
     }
     w.query = (double)layer->q_heads * (layer->head_dim_qk + layer->head_dim_v) / 2.0;
+    w.query_partials = query_partials(cost) * (double)layer->q_heads * adv_memory_lanes(layer->head_dim_qk);
     /* keys and values of all context shards meet on each device; a ring has its own and those that come in */
     const double own = (double)layer->kv_heads * (layer->head_dim_qk + layer->head_dim_v);
     w.key_value = own * (adv_plan_circulates_keys(cost->plan) ? adv_min(2, cost->cp_ring) : cost->cp_ring);
@@ -78,10 +81,9 @@ static struct moments moments_of(const struct adv_cost *cost, const struct adv_l
     double emb =
         (double)cost->model->emb_dim * (k->layer_emb_tensors + k->layer_gathered_emb_tensors * cost->tp);
     double in_mlp = k->mlp_width_tensors * w.mlp + k->mlp_query_tensors * w.query;
-    double in_attention =
-        k->attention_width_tensors * w.mlp +
-        (k->attention_query_tensors + k->query_partials_frac * query_partials(cost)) * w.query +
-        k->attention_key_value_tensors * w.key_value + w.unrolled_key_value;
+    double in_attention = k->attention_width_tensors * w.mlp + k->attention_query_tensors * w.query +
+                          k->query_partials_frac * w.query_partials +
+                          k->attention_key_value_tensors * w.key_value + w.unrolled_key_value;
     double scores = score_bytes(cost, layer);
     return (struct moments){activation_bytes * cost->tokens * (emb + in_mlp) + scores,
                             activation_bytes * cost->tokens * (emb + in_attention) + scores};

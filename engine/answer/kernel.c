@@ -185,6 +185,23 @@ static adv_code tune(const struct adv_kernel_request *request, struct adv_arena 
     return ADV_OK;
 }
 
+/* What lies around the best tile and the default. */
+static adv_code draw_map(const struct adv_kernel_request *request, struct adv_arena *arena,
+                         struct adv_kernel_tuning *tuning, adv_err *err)
+{
+    struct adv_kernel_machine machine = machine_of(request);
+    struct adv_kernel_tile seeds[2];
+    int count = 0;
+    if (!request->tile_map || tuning->choices_count == 0) return ADV_OK;
+    struct adv_tile_map *map = adv_arena_array(arena, 1, sizeof *map);
+    if (!map) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
+    seeds[count++] = tuning->choices[0].tile;
+    if (tuning->has_standard) seeds[count++] = tuning->standard.tile;
+    const adv_code code = adv_tile_map_fill(&machine, request, seeds, count, map, err);
+    tuning->map = map;
+    return code;
+}
+
 /* MaxText's default can mask the tail of a contraction, which the tuners do not try: it costs more than the
  * model says. */
 static void warn_of_standard(const struct adv_kernel_tuning *tuning, adv_err *warnings)
@@ -247,6 +264,7 @@ adv_code adv_answer_tune(struct adv_answer_job *job)
                                               job->warnings);
     if (code != ADV_OK) return code;
     code = tune(&request, &job->arena, &tuning, job->err);
+    if (code == ADV_OK) code = draw_map(&request, &job->arena, &tuning, job->err);
     job->answer->evaluations = tuning.evaluated_count;
     if (code != ADV_OK) return code;
     tag_kernel(job, &request);

@@ -311,9 +311,9 @@ static void read_unknown(struct decoder *d, const char *nearest)
 static void refuse_foreign(struct decoder *d)
 {
     static const char *const of_simulate[] = {"tile", "timeline", "trace"};
-    static const char *const of_tune[] = {"top_k", "wide"};
+    static const char *const of_tune[] = {"top_k", "wide", "tile_map"};
     const char *const *names = d->with_tile ? of_tune : of_simulate;
-    const int count = d->with_tile ? 2 : 3;
+    const int count = 3;
     for (int i = 0; i < count; i++) {
         char pointer[ADV_LIMIT_POINTER];
         if (!json_object_get(d->root, names[i])) continue;
@@ -327,8 +327,8 @@ static void refuse_foreign(struct decoder *d)
 static void read_top(const struct adv_catalog *catalog, struct decoder *d)
 {
     static const char *const members[] = {
-        "chip",     "kernel", "shape", "flags", "scoped_vmem_limit_kib", "tile",
-        "timeline", "trace",  "top_k", "wide",  ADV_STORE_MEMBERS};
+        "chip",  "kernel", "shape", "flags",    "scoped_vmem_limit_kib", "tile", "timeline",
+        "trace", "top_k",  "wide",  "tile_map", ADV_STORE_MEMBERS};
     struct adv_kernel_request *r = d->request;
     (void)adv_json_known_members(d->root, "", members, (int)(sizeof members / sizeof *members), d->err);
     refuse_foreign(d);
@@ -337,6 +337,7 @@ static void read_top(const struct adv_catalog *catalog, struct decoder *d)
         (void)adv_json_bool(d->root, "", "trace", ADV_JSON_OPTIONAL, &r->trace, d->err);
     } else {
         (void)adv_json_bool(d->root, "", "wide", ADV_JSON_OPTIONAL, &r->wide_tiles, d->err);
+        (void)adv_json_bool(d->root, "", "tile_map", ADV_JSON_OPTIONAL, &r->tile_map, d->err);
         (void)adv_json_int(d->root, "", "top_k", ADV_JSON_OPTIONAL, 1, ADV_LIMIT_RANKED, &r->top_k, d->err);
     }
     adv_decode_store(d->root, d->arena, &r->wish, d->err);

@@ -165,6 +165,42 @@ static json_t *encode_next(const struct adv_kernel_request *request, const struc
     return object;
 }
 
+static json_t *encode_axis(const struct adv_tile_axis *axis)
+{
+    json_t *object = json_object(), *values = json_array();
+    adv_encode_set_string(object, "name", axis->member->name);
+    for (int i = 0; i < axis->count; i++) (void)json_array_append_new(values, json_integer(axis->values[i]));
+    (void)json_object_set_new(object, "values", values);
+    return object;
+}
+
+static json_t *encode_cell(enum adv_kernel kernel, const struct adv_tile_cell *cell)
+{
+    json_t *object = json_object();
+    const bool legal = cell->state != ADV_TILE_ILLEGAL;
+    const struct adv_kernel_choice choice = {.tile = cell->tile, .time = cell->time};
+    if (legal) return encode_choice(kernel, &choice);
+    adv_encode_set_string(object, "broken_rule", cell->rule);
+    return object;
+}
+
+static json_t *encode_map(enum adv_kernel kernel, const struct adv_tile_map *map)
+{
+    json_t *object = json_object(), *cells = json_array();
+    for (int row = 0; row < map->rows.count; row++) {
+        json_t *line = json_array();
+        for (int column = 0; column < map->columns.count; column++)
+            (void)json_array_append_new(line, encode_cell(kernel, &map->cells[row][column]));
+        (void)json_array_append_new(cells, line);
+    }
+    (void)json_object_set_new(object, "rows", encode_axis(&map->rows));
+    (void)json_object_set_new(object, "columns", encode_axis(&map->columns));
+    adv_encode_set_number(object, "vmem_limit_bytes", map->vmem_limit_bytes);
+    adv_encode_set_integer(object, "evaluated", map->evaluated_count);
+    (void)json_object_set_new(object, "cells", cells);
+    return object;
+}
+
 json_t *adv_encode_tuning(const struct adv_catalog *catalog, const struct adv_kernel_request *request,
                           const struct adv_kernel_tuning *tuning, const adv_err *warnings)
 {
@@ -189,6 +225,7 @@ json_t *adv_encode_tuning(const struct adv_catalog *catalog, const struct adv_ke
     (void)json_object_set_new(object, "short_list", encode_short_list(request, tuning));
     (void)json_object_set_new(object, "sweep", adv_encode_sweep(request, tuning));
     (void)json_object_set_new(object, "search", search);
+    if (tuning->map) (void)json_object_set_new(object, "tile_map", encode_map(request->kernel, tuning->map));
     (void)json_object_set_new(object, "warnings", encode_warnings(warnings));
     (void)json_object_set_new(object, "engine", adv_encode_engine(catalog));
     return object;

@@ -4,7 +4,7 @@
 
 #include "engine/json/decode_kernel.h"
 #include "engine/json/encode_common.h"
-#include "engine/kernel/family.h"
+#include "engine/kernel/tile_map.h"
 
 /* One tile choice of the request's kernel with its simulated time. */
 struct adv_kernel_choice {
@@ -31,6 +31,7 @@ struct adv_kernel_tuning {
     bool has_next;
     struct adv_kernel_choice next; /* faster than the best, under a limit of next_limit_kib */
     double next_limit_kib;
+    const struct adv_tile_map *map; /* NULL: not asked for, or no tile is legal */
 };
 
 /* New references. `timeline`: where the request asks for it or for a trace; else NULL. `warnings` may be

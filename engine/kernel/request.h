@@ -16,6 +16,7 @@ struct adv_kernel_request {
     struct adv_store_wish wish;
     bool wide_tiles;      /* tune: beyond the field's search spaces */
     bool timeline, trace; /* simulate: members of the answer */
+    bool tile_map;        /* tune: a member of the answer */
     struct adv_attention_shape attention;
     struct adv_attention_flags attention_flags;
     bool attention_base2_exp; /* taken, without effect on the time */

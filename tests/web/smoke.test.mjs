@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { axe, launch, openPage, openTab, everyTab } from './browser.mjs';
+import { axe, drawn, launch, openPage, openTab, everyTab } from './browser.mjs';
 
 const ORIGIN = process.env.ORIGIN;
 const JOB = '/#/?model=llama3.1-70b&chip=tpu7x&topology=4x4x4&seq_len=8192&batch=2';
@@ -246,6 +246,10 @@ test('a tile of splash attention is drawn step by step from the real simulation'
     assert.ok((await page.locator('.lane-mxu').count()) >= 10, 'matrix unit');
     assert.ok((await page.locator('.lane-vector').count()) >= 10, 'vector unit');
     assert.match(await page.getByRole('region', { name: 'MaxText settings' }).innerText(), /sa_block_q=\d+/);
+    await drawn(page);
+    const map = page.locator('.picture-tiles svg').first();
+    assert.ok((await map.locator('.heat').count()) >= 25, 'cells of the map');
+    assert.match((await map.locator('.heat-mark').allTextContents()).join(' '), /★/, 'the best tile is on it');
     assert.doesNotMatch(await page.locator('#k-results').innerText(), /\bNaN\b|undefined|\[object/);
     assert.deepEqual(await axe(page), []);
   }));

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import test, { after, before } from 'node:test';
-import { axe, launch, openPage, openTab } from './browser.mjs';
+import { axe, drawn, launch, openPage, openTab } from './browser.mjs';
 
 let browser;
 let opened;
@@ -27,6 +27,42 @@ async function adviseAndStore(page, label, batch) {
   await page.click('#submit');
   await page.getByText('Stored as run').waitFor({ timeout: 30000 });
   return page.locator('#results').getByRole('link').first().innerText();
+}
+
+const UNITS = { s: 1, ms: 1e-3 };
+const secondsIn = (text) => {
+  const [, number, unit] = /([\d,.]+) (m?s)/.exec(text);
+  return Number(number.replaceAll(',', '')) * UNITS[unit];
+};
+
+// From one run to the other, bar by bar: each begins where the one before ended, and the last is the other run for as many
+// tokens as a step of the first has.
+async function waterfallAddsUp(page, first, second) {
+  await drawn(page);
+  const picture = page.locator('.picture-waterfall');
+  const bars = await picture.locator('.fall').evaluateAll((all) =>
+    all.map((bar) => {
+      const [x, width] = ['x', 'width'].map((name) => Number(bar.getAttribute(name)));
+      return { left: x, right: x + width, kind: bar.getAttribute('class').split('fall-')[1] };
+    }),
+  );
+  assert.ok(bars.length >= 4, 'two runs, and what moved between them');
+  const [start, ...moves] = bars;
+  const end = moves.pop();
+  let level = start.right;
+  for (const { left, right, kind } of moves) {
+    const from = kind === 'gain' ? right : left;
+    assert.ok(Math.abs(from - level) < 2, `a bar begins at ${from}, the one before ended at ${level}`);
+    level = kind === 'gain' ? left : right;
+  }
+  assert.ok(Math.abs(end.right - level) < 2, `the last run ends at ${end.right}, its bars at ${level}`);
+
+  const compared = await fetch(`${process.env.ORIGIN}/v1/compare?runs=${first},${second}`);
+  const [one, other] = (await compared.json()).runs;
+  const perToken = other.step_time_s * (one.tokens_per_step / other.tokens_per_step);
+  const texts = await picture.locator('text.value').allTextContents();
+  assert.ok(Math.abs(secondsIn(texts[0]) / one.step_time_s - 1) < 2e-3, `${texts[0]} of ${one.step_time_s} s`);
+  assert.ok(Math.abs(secondsIn(texts.at(-1)) / perToken - 1) < 2e-3, `${texts.at(-1)} of ${perToken} s`);
 }
 
 test('answers stored from the form are listed, opened and compared', async () => {
@@ -58,6 +94,7 @@ test('answers stored from the form are listed, opened and compared', async () =>
   assert.match(await time.locator('thead').innerText(), /small-batch\s+large-batch/);
   assert.ok((await time.locator('tbody tr').count()) >= 3, 'terms');
   assert.deepEqual(await axe(page), []);
+  await waterfallAddsUp(page, first, second);
 
   await page.getByLabel('Time per token may grow by').fill('1000');
   await page.getByRole('button', { name: 'Check' }).click();

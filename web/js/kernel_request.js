@@ -106,6 +106,7 @@ export function buildKernelRequest(state, entry) {
   if (state.task === 'tune') {
     body.top_k = numberOf(state.top_k, '/top_k', 'Number of tiles', errors);
     if (state.wide) body.wide = true;
+    body.tile_map = true;
   } else {
     body.tile = membersOf('tile', entry?.tile, state, errors);
     body.timeline = true;

@@ -5,6 +5,7 @@ import { codeBlock, saveButton } from './copy.js';
 import { announce, h, table } from './dom.js';
 import { count, gib, microseconds, plural, signedPercent, words } from './format.js';
 import { loadSimulation, simulationPanels } from './kernel_simulation.js';
+import { picturePanel } from './pictures/panel.js';
 import { runNote } from './run_note.js';
 
 const TIME_COLUMNS = [
@@ -138,6 +139,13 @@ function sweepPanel(answer) {
   );
 }
 
+// What lies around the best tile; a cell of it is simulated as a row of the table is.
+function mapPanel({ tile_map: map, ranked, default: usual }, choose) {
+  if (!map) return null;
+  const simulate = (tile) => choose({ tile });
+  return picturePanel('tiles', 'The tiles around it', { map, best: ranked?.[0], usual, choose: simulate });
+}
+
 function showTuning(place, request, answer, actions) {
   const ranked = answer.ranked ?? [];
   const name = place.id === 'k-results' ? 'k-choice' : 'run-choice'; // a stored run may be open while the form keeps its answer
@@ -168,6 +176,7 @@ function showTuning(place, request, answer, actions) {
       ),
       runNote(request, answer),
     ),
+    mapPanel(answer, choose) ?? '',
     detail,
     sweepPanel(answer) ?? '',
   );

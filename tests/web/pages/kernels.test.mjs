@@ -47,6 +47,7 @@ test('tune sends what is filled in, typed as the catalog says', async () => {
     shape: { q_heads: 64, kv_heads: 8, q_len: 8192, head_dim_qk: 128, causal: false, dtype: 'bf16' },
     scoped_vmem_limit_kib: 32768,
     top_k: 10,
+    tile_map: true,
   });
 });
 
@@ -67,6 +68,40 @@ test('the tiles are listed with time and VMEM, the usual one last, the best one 
     /With a VMEM limit of 49,152 KiB, block_q 4096 · block_kv 2048 .*\(-10\.0 %\)/,
   );
   assert.equal(await page.getByRole('region', { name: 'MaxText settings' }).innerText(), 'sa_block_q=2048');
+});
+
+test('the map shows times, what does not fit and what is not legal, and a cell of it is simulated', async () => {
+  const asked = [];
+  const page = await open({
+    'POST /v1/kernels/simulate': (body) => {
+      asked.push([body.tile.block_q, body.tile.block_kv]);
+      return simulation(body);
+    },
+  });
+  await find(page);
+  const map = page.locator('.picture-tiles');
+  await map.locator('.heat').first().waitFor();
+  const [time, vmem] = await map.locator('svg').all();
+  assert.equal(await time.locator('.heat').count(), 16);
+  const filled = (svg, wanted) =>
+    svg.locator('.heat').evaluateAll((all, hatched) => all.filter((cell) => cell.style.fill.startsWith('url') === hatched).length, wanted);
+  assert.equal(await filled(time, true), 4 + 3, 'a column breaks a rule, the rest of a row does not fit');
+  assert.equal(await filled(vmem, true), 4, 'what does not fit has its VMEM');
+  const said = map.locator('.picture-said').first();
+  await time.focus();
+  for (let at = 0; at < 11; at += 1) await page.keyboard.press('ArrowRight');
+  assert.match(await said.innerText(), /^block_q 2048, block_kv 2048: 4\.000 ms at best, 24\.0 MiB of VMEM; the best tile/);
+  await page.keyboard.press('ArrowRight');
+  assert.match(await said.innerText(), /not legal: block_kv 3072 does not divide kv_len 8192/);
+  await page.keyboard.press('ArrowRight');
+  assert.match(await said.innerText(), /does not fit: at least 40\.0 MiB of 32\.0 MiB/);
+  for (let at = 0; at < 7; at += 1) await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.querySelectorAll('.lanes').length === 1);
+  await assert.doesNotReject(async () => {
+    for (let tries = 0; asked.length < 2 && tries < 50; tries += 1) await page.waitForTimeout(100);
+    assert.deepEqual(asked.at(-1), [1024, 1024]);
+  });
 });
 
 test('another tile is chosen with the arrow keys and simulated', async () => {

@@ -34,6 +34,7 @@ test('a tuning is sent with the types of the catalog, and what is empty is left 
     shape,
     flags: { kernel_only: true },
     top_k: 10,
+    tile_map: true,
     wide: true,
   });
 });

@@ -6,6 +6,7 @@ export { show as layer_time } from './layer_time.js';
 export { show as memory } from './memory.js';
 export { show as roofline } from './roofline.js';
 export { show as scaling } from './scaling.js';
+export { show as tiles } from './tiles.js';
 export { show as torus } from './torus.js';
 export { show as trade_off } from './trade_off.js';
 export { show as waterfall } from './waterfall.js';

@@ -46,6 +46,7 @@ static json_t *encode_run(const struct adv_compared_run *run)
     static const char *const members[] = {"step_time_s",
                                           "step_time_low_s",
                                           "step_time_high_s",
+                                          "tokens_per_step",
                                           "tokens_per_s_per_chip",
                                           "mfu_frac",
                                           "hbm_bytes_per_device",

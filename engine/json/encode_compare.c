@@ -43,18 +43,10 @@ static json_t *encode_pair(const struct adv_compared_pair *pair)
 
 static json_t *encode_run(const struct adv_compared_run *run)
 {
-    static const char *const members[] = {"step_time_s",
-                                          "step_time_low_s",
-                                          "step_time_high_s",
-                                          "tokens_per_step",
-                                          "tokens_per_s_per_chip",
-                                          "mfu_frac",
-                                          "hbm_bytes_per_device",
-                                          "fits",
-                                          "fit_verdict",
-                                          "bound",
-                                          "usd_per_billion_tokens",
-                                          "confidence"};
+    static const char *const members[] = {
+        "step_time_s",           "step_time_low_s", "step_time_high_s",       "tokens_per_step",
+        "tokens_per_s_per_chip", "mfu_frac",        "hbm_bytes_per_device",   "fits",
+        "fit_verdict",           "bound",           "usd_per_billion_tokens", "confidence"};
     static const char *const of_document[] = {"label", "model", "cluster", "engine"};
     json_t *object = json_object();
     adv_encode_set_string(object, "run_id", run->id);

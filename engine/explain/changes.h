@@ -13,12 +13,12 @@
 #include "engine/maxtext/changes.h"
 #include "engine/search/search.h"
 
-enum { ADV_CHANGES_MAX = 160, ADV_CHANGES_ORDERED = 24 };
+enum { ADV_CHANGES_MAX = 160, ADV_CHANGES_ORDERED = 48 };
 
 struct adv_change {
     const char *key, *from_json, *to_json; /* a MaxText key, or an XLA flag without dashes */
     int group;
-    int order;            /* the step it is taken in, from 1; 0: too many keys to be put in order */
+    int order;            /* the step it is taken in, from 1; 0: too many keys, or no time to order them */
     double gain_frac;     /* of that step, of the baseline's time; the whole step's at each of its keys */
     double own_gain_frac; /* of the key alone on the baseline; NAN: not legal alone */
 };

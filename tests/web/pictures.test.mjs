@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { axe, launch, openPage } from './browser.mjs';
+import { axe, drawn, launch, openPage } from './browser.mjs';
+import { waterfallAddsUp } from './waterfall.mjs';
 
 const ORIGIN = process.env.ORIGIN;
 const JOB = '/#/?model=llama3.1-70b&chip=tpu7x&topology=4x4x4&seq_len=8192&batch=2';
@@ -17,9 +18,10 @@ after(async () => {
   await browser?.close();
 });
 
-async function withAdvice(options, work) {
+async function withAdvice({ onPage = () => {}, ...options }, work) {
   const opened = await openPage(browser, ORIGIN, { path: JOB, ...options });
   try {
+    onPage(opened.page);
     await opened.page.click('#submit');
     await opened.page.waitForSelector('.picture-trade_off svg .front', { timeout: 30000, state: 'attached' });
     await work(opened.page);
@@ -96,3 +98,25 @@ test('the estimate follows a slider, and goes back', () =>
     await page.waitForFunction(() => document.querySelectorAll('.whatif-result .change.worse').length === 0);
     assert.equal(await step(), start);
   }));
+
+for (const [batches, config] of [
+  ['the same batch', 'remat_policy=full'],
+  ['another batch', 'remat_policy=full\nper_device_batch_size=1\nmax_target_length=8192'],
+])
+  test(`what each plan changes of my configuration adds up, ${batches}`, async () => {
+    const path = `${JOB}&config=${encodeURIComponent(config)}`;
+    let answer;
+    await withAdvice({ path, onPage: (page) => page.on('response', (response) => {
+      if (new URL(response.url()).pathname === '/v1/advise') answer = response.json();
+    }) }, async (page) => {
+      const { baseline, ranked } = await answer;
+      const mine = baseline.estimate;
+      for (const { rank, estimate } of ranked.slice(0, 3)) {
+        await page.check(`#plan-${rank}`);
+        await drawn(page);
+        const perToken = estimate.step_time_s * (mine.tokens_per_step / estimate.tokens_per_step);
+        await waterfallAddsUp(page.locator('.picture-waterfall'), mine.step_time_s, perToken);
+      }
+      assert.deepEqual(await axe(page), []);
+    });
+  });

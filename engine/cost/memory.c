@@ -140,7 +140,7 @@ static struct layer_sums sum_layers(const struct adv_cost *cost)
 struct state {
     double weights, moments, device_weights, device_moments;
     double copies;         /* the layers' weights in the compute format and the matmuls' layout */
-    double gradients;      /* in the weights' format: grad_dtype only casts what the optimizer reads */
+    double gradients;      /* in the smaller of the weights' format and grad_dtype */
     double accumulated;    /* gradients of the microbatches before this one */
     double between_slices; /* gradients on their way to other slices */
 };
@@ -168,7 +168,10 @@ static struct state state_of(const struct adv_cost *cost, const struct adv_model
         plan->shard_optimizer_over_data ? (double)cost->dp * plan->family.dcn[ADV_AXIS_DATA] : 1.0;
     struct state s = {.weights = adv_format_bytes(plan->family.weight_dtype) * held,
                       .moments = moment_bytes(plan) * held / state_shards};
-    double gradients = adv_format_bytes(plan->family.weight_dtype) * shard;
+    /* XLA moves the cast of float32 gradients to bfloat16 into the loop over layers, not the other cast */
+    double gradients =
+        adv_min(adv_format_bytes(plan->family.weight_dtype), adv_format_bytes(plan->family.grad_dtype)) *
+        shard;
     s.device_weights = plan->parameter_host_offload ? 0.0 : s.weights;
     s.device_moments = plan->optimizer_host_offload ? 0.0 : s.moments;
     /* before the loop over layers XLA casts and turns all that it will slice in it */

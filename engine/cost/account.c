@@ -24,7 +24,8 @@ const char *adv_memory_at_name(enum adv_memory_at at)
 double adv_account_total_s(const struct adv_account *account)
 {
     double lanes_s[4] = {0.0}; /* side by side: the search waits for this sum in every plan */
-    for (int i = 0; i < ADV_TERM_COUNT; i++) lanes_s[i % 4] += account->slots[i].exposed_seconds;
+    for (int lane = 0; lane < 4; lane++)
+        for (int i = lane; i < ADV_TERM_COUNT; i += 4) lanes_s[lane] += account->slots[i].exposed_seconds;
     return lanes_s[0] + lanes_s[1] + (lanes_s[2] + lanes_s[3]);
 }
 

@@ -64,9 +64,18 @@ static adv_code add_fixed(const struct adv_cost *cost, struct adv_account *accou
     return ADV_OK;
 }
 
-static adv_code add_layers(const struct adv_cost *cost, struct adv_account *account, adv_err *err)
+/* What each layer takes beside its transfers to the host: it depends on which tensors are kept, not on where.
+ * The scratch remembers some sets of them. */
+static adv_code add_kept(const struct adv_cost *cost, struct adv_account *account,
+                         struct adv_layer_time layer_times[ADV_LIMIT_LAYER_KINDS], adv_err *err)
 {
-    struct adv_layer_time layer_times[ADV_LIMIT_LAYER_KINDS];
+    const size_t bytes = (size_t)cost->model->layer_kinds_count * sizeof *layer_times;
+    struct adv_cost_kept *row = cost->scratch ? adv_scratch_kept(cost->scratch, cost->plan) : NULL;
+    if (row && row->known) {
+        *account = row->account;
+        memcpy(layer_times, row->times, bytes);
+        return ADV_OK;
+    }
     adv_code code = add_fixed(cost, account, layer_times, err);
     for (int i = 0; i < cost->model->layer_kinds_count && code == ADV_OK; i++) {
         const struct adv_layer *layer = &cost->model->layers[i];
@@ -79,8 +88,26 @@ static adv_code add_layers(const struct adv_cost *cost, struct adv_account *acco
         adv_schedule_weights(cost, layer, times, time, account);
         adv_schedule_tensor(cost, layer, times, account);
         adv_schedule_experts(cost, layer, times, account);
-        adv_schedule_offload(cost, layer, times, time, account);
         adv_trace_leave(account, i, times, time);
+    }
+    if (row && code == ADV_OK) {
+        row->account = *account;
+        memcpy(row->times, layer_times, bytes);
+        row->known = true;
+    }
+    return code;
+}
+
+static adv_code add_layers(const struct adv_cost *cost, struct adv_account *account, adv_err *err)
+{
+    struct adv_layer_time layer_times[ADV_LIMIT_LAYER_KINDS];
+    adv_code code = add_kept(cost, account, layer_times, err);
+    for (int i = 0; i < cost->model->layer_kinds_count && code == ADV_OK; i++) {
+        const struct adv_layer *layer = &cost->model->layers[i];
+        double times = times_of(cost, layer);
+        adv_trace_enter(account);
+        adv_schedule_offload(cost, layer, times, &layer_times[i], account);
+        adv_trace_leave(account, i, times, &layer_times[i]);
     }
     return code;
 }
@@ -119,29 +146,6 @@ static void set_rates(const struct adv_estimate_input *input, const struct adv_a
     estimate->usd_per_billion_tokens = estimate->usd_per_step / estimate->tokens_per_step * 1e9;
 }
 
-/* Beside tensors on the host XLA copies whole stacks, with the probability that compiled plans show, or does
- * not. The bytes are those without the copies; the upper end and the probability know of them. */
-static void set_memory_interval(const struct adv_constants *k, const struct adv_memory *memory,
-                                struct adv_estimate *estimate)
-{
-    double bytes = estimate->hbm_bytes_per_device, limit = estimate->hbm_limit_bytes_per_device;
-    double turned = adv_max(bytes, memory->backward_peak_bytes + memory->turned_bytes);
-    double log_sd = memory->log_sd, host = 0.0;
-    estimate->memory_log_sd = log_sd;
-    estimate->memory_spread = log_sd / k->memory_log_sd;
-    estimate->turned_bytes = memory->turned_bytes;
-    estimate->hbm_turned_bytes_per_device = turned;
-    estimate->hbm_low_bytes_per_device = bytes * exp(-interval_z * log_sd);
-    estimate->hbm_high_bytes_per_device = turned * exp((turned > bytes ? turned_z : interval_z) * log_sd);
-    if (!isnan(estimate->host_limit_bytes_per_host))
-        host = estimate->host_bytes_per_host / estimate->host_limit_bytes_per_host;
-    estimate->fit_probability = adv_fit_probability(adv_max(bytes / limit, host), 1.0, log_sd);
-    if (turned > bytes)
-        estimate->fit_probability =
-            (1.0 - k->turned_probability) * estimate->fit_probability +
-            k->turned_probability * adv_fit_probability(adv_max(turned / limit, host), 1.0, log_sd);
-}
-
 static void set_memory(const struct adv_estimate_input *input, const struct adv_memory *memory,
                        struct adv_estimate *estimate)
 {
@@ -151,10 +155,32 @@ static void set_memory(const struct adv_estimate_input *input, const struct adv_
     estimate->update_peak_bytes = memory->update_peak_bytes;
     estimate->hbm_bytes_per_device =
         adv_max(memory->loss_peak_bytes, adv_max(memory->backward_peak_bytes, memory->update_peak_bytes));
+    estimate->turned_bytes = memory->turned_bytes;
+    estimate->hbm_turned_bytes_per_device =
+        adv_max(estimate->hbm_bytes_per_device, memory->backward_peak_bytes + memory->turned_bytes);
     estimate->hbm_limit_bytes_per_device = chip->hbm_usable_bytes_per_device;
     estimate->host_bytes_per_host = memory->host_bytes_per_host;
     estimate->host_limit_bytes_per_host = chip->host_dram_bytes_per_host;
-    set_memory_interval(input->constants, memory, estimate);
+    estimate->memory_log_sd = memory->log_sd;
+    estimate->memory_spread = memory->log_sd / input->constants->memory_log_sd;
+}
+
+/* Beside tensors on the host XLA copies whole stacks, with the probability that compiled plans show, or does
+ * not. The bytes are those without the copies; the upper end and the probability know of them. */
+void adv_estimate_verdict(const struct adv_constants *k, struct adv_estimate *estimate)
+{
+    double bytes = estimate->hbm_bytes_per_device, limit = estimate->hbm_limit_bytes_per_device;
+    double turned = estimate->hbm_turned_bytes_per_device;
+    double log_sd = estimate->memory_log_sd, host = 0.0;
+    estimate->hbm_low_bytes_per_device = bytes * exp(-interval_z * log_sd);
+    estimate->hbm_high_bytes_per_device = turned * exp((turned > bytes ? turned_z : interval_z) * log_sd);
+    if (!isnan(estimate->host_limit_bytes_per_host))
+        host = estimate->host_bytes_per_host / estimate->host_limit_bytes_per_host;
+    estimate->fit_probability = adv_fit_probability(adv_max(bytes / limit, host), 1.0, log_sd);
+    if (turned > bytes)
+        estimate->fit_probability =
+            (1.0 - k->turned_probability) * estimate->fit_probability +
+            k->turned_probability * adv_fit_probability(adv_max(turned / limit, host), 1.0, log_sd);
     estimate->fit = estimate->fit_probability >= fits_probability    ? ADV_FIT_FITS
                     : estimate->fit_probability >= tight_probability ? ADV_FIT_TIGHT
                                                                      : ADV_FIT_NO;
@@ -193,21 +219,34 @@ static adv_code prepare(const struct adv_estimate_input *input, bool same_mesh, 
 
 /* What a project has measured on the chip corrects the whole step and the whole of the memory alike: plans of
  * one machine keep their order, what fits may change. Kernels by themselves stay as they were simulated. */
-static void correct(const struct adv_constants *constants, struct adv_account *account,
-                    struct adv_memory *memory)
+static void correct_time(const struct adv_constants *constants, struct adv_account *account)
 {
-    const double time = 1.0 + constants->step_time_correction_frac,
-                 bytes = 1.0 + constants->hbm_correction_frac;
+    const double time = 1.0 + constants->step_time_correction_frac;
     for (int i = 0; i < ADV_TERM_COUNT && constants->step_time_correction_frac != 0.0; i++) {
         account->slots[i].seconds *= time;
         account->slots[i].exposed_seconds *= time;
     }
     account->hand_overs_s *= time;
+}
+
+static void correct_memory(const struct adv_constants *constants, struct adv_memory *memory,
+                           struct adv_ledger *ledger)
+{
+    const double bytes = 1.0 + constants->hbm_correction_frac;
     memory->loss_peak_bytes *= bytes;
     memory->backward_peak_bytes *= bytes;
     memory->update_peak_bytes *= bytes;
-    for (int i = 0; account->ledger && i < account->ledger->memory_count; i++)
-        account->ledger->memory[i].bytes_per_device *= bytes;
+    for (int i = 0; ledger && i < ledger->memory_count; i++) ledger->memory[i].bytes_per_device *= bytes;
+}
+
+static void price_memory(const struct adv_estimate_input *input, const struct adv_cost *cost,
+                         const struct adv_model_params *params, struct adv_ledger *ledger,
+                         struct adv_estimate *estimate)
+{
+    struct adv_memory memory;
+    adv_memory_plan(cost, params, &memory, ledger);
+    correct_memory(input->constants, &memory, ledger);
+    set_memory(input, &memory, estimate);
 }
 
 /* Step time, batch and memory; `account` starts empty where the family's fixed part is not known. */
@@ -221,11 +260,9 @@ static adv_code price(const struct adv_estimate_input *input, const struct adv_c
     if (code != ADV_OK) return code;
     adv_cost_head(cost, account);
     adv_schedule_step(cost, params, account);
-    struct adv_memory memory;
-    adv_memory_plan(cost, params, &memory, account->ledger);
-    correct(input->constants, account, &memory);
+    correct_time(input->constants, account);
     estimate->step_time_s = adv_account_total_s(account);
-    set_memory(input, &memory, estimate);
+    price_memory(input, cost, params, account->ledger, estimate);
     set_batch(input, estimate);
     return ADV_OK;
 }
@@ -241,6 +278,7 @@ adv_code adv_estimate_plan(const struct adv_estimate_input *input, struct adv_es
     adv_code code = prepare(input, false, &estimate->mesh, &cost, &params, err);
     if (code == ADV_OK) code = price(input, &cost, &params, estimate, &account, err);
     if (code != ADV_OK) return code;
+    adv_estimate_verdict(input->constants, estimate);
     estimate->bound = bound_of(&account);
     set_rates(input, &account, estimate);
     adv_interval_apply(&cost, estimate);
@@ -283,6 +321,7 @@ static adv_code enter_family(const struct adv_estimate_input *input, struct adv_
     memset(scratch->weights, 0, sizeof scratch->weights);
     scratch->fixed_known = scratch->head.known = false;
     scratch->mesh_number += !keeps_mesh;
+    scratch->family_number++;
     adv_code code = prepare(input, keeps_mesh, &scratch->mesh, &scratch->cost, &scratch->params, err);
     if (code != ADV_OK) return code;
     scratch->cost.scratch = scratch;
@@ -294,8 +333,9 @@ static adv_code enter_family(const struct adv_estimate_input *input, struct adv_
     return ADV_OK;
 }
 
-adv_code adv_estimate_again(const struct adv_estimate_input *input, struct adv_cost_scratch *scratch,
-                            struct adv_estimate *estimate, adv_err *err)
+/* Makes `input` the plan that is priced with this scratch. */
+static adv_code enter_plan(const struct adv_estimate_input *input, struct adv_cost_scratch *scratch,
+                           adv_err *err)
 {
     /* equal bytes are equal plans; padding could only make equal plans look different, which costs a
      * recomputation */
@@ -306,6 +346,14 @@ adv_code adv_estimate_again(const struct adv_estimate_input *input, struct adv_c
     scratch->plan = *input->plan;
     scratch->cost.plan = &scratch->plan;
     memset(scratch->saved_known, 0, sizeof scratch->saved_known);
+    return ADV_OK;
+}
+
+adv_code adv_estimate_again(const struct adv_estimate_input *input, struct adv_cost_scratch *scratch,
+                            struct adv_estimate *estimate, adv_err *err)
+{
+    adv_code code = enter_plan(input, scratch, err);
+    if (code != ADV_OK) return code;
     struct adv_account account;
     if (!scratch->fixed_known) memset(&account, 0, sizeof account);
     code = price(input, &scratch->cost, &scratch->params, estimate, &account, err);
@@ -313,6 +361,14 @@ adv_code adv_estimate_again(const struct adv_estimate_input *input, struct adv_c
     scratch->bubble_s = account.slots[ADV_TERM_PIPELINE_BUBBLE].exposed_seconds;
     scratch->hand_overs_s = account.hand_overs_s;
     return ADV_OK;
+}
+
+adv_code adv_estimate_memory_again(const struct adv_estimate_input *input, struct adv_cost_scratch *scratch,
+                                   struct adv_estimate *estimate, adv_err *err)
+{
+    adv_code code = enter_plan(input, scratch, err);
+    if (code == ADV_OK) price_memory(input, &scratch->cost, &scratch->params, NULL, estimate);
+    return code;
 }
 
 void adv_estimate_again_interval(const struct adv_cost_scratch *scratch, struct adv_estimate *estimate)

@@ -46,11 +46,20 @@ struct adv_cost_scratch; /* engine/cost/scratch.h */
 
 /* The same without a ledger, for many plans in a row: what `scratch` remembers is not computed again. Equal
  * to adv_estimate_plan bit for bit (tested) in step time, batch and memory; the rest (rates, bound, mesh, the
- * interval and the confidence) is left as it is: a search does not look at it plan by plan. input->model,
- * cluster and constants must not change behind their pointers while the scratch is in use. */
+ * intervals, the verdict and the confidence) is left as it is: a search does not look at it plan by plan.
+ * input->model, cluster and constants must not change behind their pointers while the scratch is in use. */
 ADV_MUST_CHECK adv_code adv_estimate_again(const struct adv_estimate_input *input,
                                            struct adv_cost_scratch *scratch, struct adv_estimate *estimate,
                                            adv_err *err);
+
+/* The memory alone, without the time: all members that hold bytes, equal to those of adv_estimate_again. The
+ * others are left as they are. */
+ADV_MUST_CHECK adv_code adv_estimate_memory_again(const struct adv_estimate_input *input,
+                                                  struct adv_cost_scratch *scratch,
+                                                  struct adv_estimate *estimate, adv_err *err);
+
+/* Adds what follows from the bytes: their interval, the probability that they fit, and the verdict. */
+void adv_estimate_verdict(const struct adv_constants *constants, struct adv_estimate *estimate);
 
 /* Adds interval and confidence (but not why) to an estimate of the family that was priced last with this
  * scratch. */

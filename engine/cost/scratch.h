@@ -20,6 +20,8 @@ enum {
     ADV_SCRATCH_COLLECTIVES = 512, /* (group, collective, bytes) of one mesh: some twenty per family */
     ADV_SCRATCH_KERNELS = 512, /* kernel shapes of one request: batch splits x tensor and context degrees */
     ADV_SCRATCH_COMPUTE = 128, /* sets of shapes met on neighbouring meshes: batch splits x strategies */
+    ADV_SCRATCH_KEPT = 64, /* sets of kept tensors of one family: they come again with another tiling, with
+                              the layer input on the host, and with each set of tensors there */
 };
 
 struct adv_cost_grouped {
@@ -84,6 +86,15 @@ struct adv_cost_compute {
     struct adv_cost_matmuls matmuls[ADV_LIMIT_LAYER_KINDS];
 };
 
+/* The layers of a family's plans that keep the same tensors, without transfers to the host. */
+struct adv_cost_kept {
+    bool known;
+    unsigned family;  /* of which family: adv_cost_scratch.family_number */
+    uint32_t tensors; /* adv_remat_kept */
+    struct adv_account account;
+    struct adv_layer_time times[ADV_LIMIT_LAYER_KINDS];
+};
+
 struct adv_cost_scratch {
     bool valid;
     const struct adv_model *model; /* identity of what the family was priced for */
@@ -103,6 +114,8 @@ struct adv_cost_scratch {
     struct adv_layer_time fixed[ADV_LIMIT_LAYER_KINDS];
     bool working_known[ADV_LIMIT_LAYER_KINDS];
     struct adv_working working[ADV_LIMIT_LAYER_KINDS];
+    unsigned family_number; /* grows with every new family; 0: none yet */
+    struct adv_cost_kept kept[ADV_SCRATCH_KEPT];
     /* of the plan being priced */
     bool saved_known[ADV_LIMIT_LAYER_KINDS];
     struct adv_saved saved[ADV_LIMIT_LAYER_KINDS];
@@ -118,6 +131,9 @@ struct adv_cost_scratch {
 
 /* The row that holds the kernel of `key`, or the one to write it to (known: false, key set). */
 struct adv_cost_kernel *adv_scratch_kernel(struct adv_cost_scratch *scratch, const uint64_t key[16]);
+
+/* The row of the plan's kept tensors, or the one to write them to (known: false, the rest of the key set). */
+struct adv_cost_kept *adv_scratch_kept(struct adv_cost_scratch *scratch, const struct adv_plan *plan);
 
 /* Points scratch->compute to the row of the family that scratch->cost describes; empty where it is new. */
 void adv_scratch_enter_compute(struct adv_cost_scratch *scratch, const struct adv_plan *plan);

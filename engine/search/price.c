@@ -68,3 +68,13 @@ bool adv_price(struct adv_pricer *pricer, const struct adv_plan *unfinished, str
     offer_near(&pricer->small, over, plan, estimate);
     return true;
 }
+
+bool adv_price_memory(const struct adv_pricer *pricer, const struct adv_plan *unfinished,
+                      struct adv_estimate *estimate)
+{
+    struct adv_plan plan = *unfinished;
+    adv_choices_finish(&plan);
+    struct adv_estimate_input input = {&pricer->request->model, &pricer->request->cluster, pricer->constants,
+                                       &plan, ADV_FLOPS_CAUSAL_HALF};
+    return adv_estimate_memory_again(&input, pricer->scratch, estimate, NULL) == ADV_OK;
+}

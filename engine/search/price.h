@@ -36,4 +36,9 @@ struct adv_pricer {
  * unsupported; `estimate` is then not to be read. */
 bool adv_price(struct adv_pricer *pricer, const struct adv_plan *plan, struct adv_estimate *estimate);
 
+/* The memory of `plan` alone (adv_estimate_memory_again): a small part of an evaluation's work, not counted,
+ * shown to nobody. False: plan unsupported. */
+bool adv_price_memory(const struct adv_pricer *pricer, const struct adv_plan *plan,
+                      struct adv_estimate *estimate);
+
 #endif

@@ -270,15 +270,11 @@ static bool measure_room(struct solve *solve, const struct adv_estimate *nothing
     struct adv_estimate sharing;
     struct adv_plan trial = solve->plan;
     trial.placements[ADV_TENSOR_QKV_PROJ] = ADV_PLACE_OFFLOAD;
-    trial.flags.host_offload_scheduling = 1;
-    struct adv_estimate_input input = {&pricer->request->model, &pricer->request->cluster, pricer->constants,
-                                       &trial, ADV_FLOPS_CAUSAL_HALF};
     struct room alone = room_of(solve, nothing_kept);
     solve->device_room = least(alone);
     solve->shared_room = alone;
     solve->host_room = isnan(host_limit) ? (double)INFINITY : host_limit - nothing_kept->host_bytes_per_host;
-    if (adv_estimate_again(&input, pricer->scratch, &sharing, NULL) == ADV_OK)
-        solve->shared_room = room_of(solve, &sharing);
+    if (adv_price_memory(pricer, &trial, &sharing)) solve->shared_room = room_of(solve, &sharing);
     return adv_max(least(solve->shared_room), solve->device_room) >= 0;
 }
 

@@ -204,6 +204,8 @@ static adv_code write_result(struct adv_run *run, adv_err *err)
         if (code != ADV_OK) return code;
     }
     adv_front_thin(&run->pricer.front, ADV_RANK_KEY_FRAC);
+    for (int i = 0; i < run->pricer.front.count; i++)
+        adv_estimate_verdict(run->pricer.constants, &run->pricer.front.items[i].estimate);
     result->pareto = run->pricer.front.items;
     result->pareto_count = run->pricer.front.count;
     result->evaluated = run->pricer.evaluated;

@@ -90,7 +90,6 @@ bool adv_choices_flip(const struct adv_advise_request *request, int which, struc
 void adv_choices_finish(struct adv_plan *plan)
 {
     bool offloads = plan->optimizer_host_offload || plan->parameter_host_offload;
-    for (int i = 0; i < ADV_TENSOR_COUNT; i++)
-        offloads = offloads || plan->placements[i] == ADV_PLACE_OFFLOAD;
+    for (int i = 0; i < ADV_TENSOR_COUNT; i++) offloads |= plan->placements[i] == ADV_PLACE_OFFLOAD;
     plan->flags.host_offload_scheduling = offloads ? 1 : -1;
 }

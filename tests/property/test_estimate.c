@@ -126,11 +126,17 @@ static void assert_again_is_fresh(const struct example *e, const struct adv_plan
     struct adv_plan passing = *plan; /* gone when the interval is asked for, as in the search */
     struct adv_estimate_input input = {&e->model, &e->cluster, &e->constants, &passing,
                                        ADV_FLOPS_CAUSAL_HALF};
-    struct adv_estimate fresh, again;
-    assert_int_equal(adv_estimate_plan(&input, &fresh, NULL, NULL),
-                     adv_estimate_again(&input, scratch, &again, NULL));
+    struct adv_estimate fresh, again, memory = {0};
+    const adv_code code = adv_estimate_plan(&input, &fresh, NULL, NULL);
+    assert_int_equal(code, adv_estimate_memory_again(&input, scratch, &memory, NULL));
+    assert_int_equal(code, adv_estimate_again(&input, scratch, &again, NULL));
+    assert_true(memory.loss_peak_bytes == fresh.loss_peak_bytes);
+    assert_true(memory.backward_peak_bytes == fresh.backward_peak_bytes);
+    assert_true(memory.turned_bytes == fresh.turned_bytes);
+    assert_true(memory.host_bytes_per_host == fresh.host_bytes_per_host);
     memset(&passing, 0x55, sizeof passing);
     adv_estimate_again_interval(scratch, &again);
+    adv_estimate_verdict(&e->constants, &again);
     assert_true(again.step_time_s == fresh.step_time_s);
     assert_true(again.step_time_low_s == fresh.step_time_low_s);
     assert_true(again.step_time_high_s == fresh.step_time_high_s);
@@ -141,7 +147,9 @@ static void assert_again_is_fresh(const struct example *e, const struct adv_plan
     assert_true(again.confidence == fresh.confidence);
     assert_true(again.hbm_bytes_per_device == fresh.hbm_bytes_per_device);
     assert_true(again.host_bytes_per_host == fresh.host_bytes_per_host);
-    assert_true(again.fit == fresh.fit);
+    assert_true(again.fit == fresh.fit && again.fit_probability == fresh.fit_probability);
+    assert_true(again.hbm_low_bytes_per_device == fresh.hbm_low_bytes_per_device);
+    assert_true(again.hbm_high_bytes_per_device == fresh.hbm_high_bytes_per_device);
 }
 
 #define MEMBER(member, lowest, count)                                                                        \

@@ -63,7 +63,7 @@ test('answers stored from the form are listed, opened and compared', async () =>
 
   await page.getByLabel('Compare large-batch').check();
   await page.getByLabel('Compare small-batch').check();
-  await page.getByRole('button', { name: 'Compare', exact: true }).click();
+  await page.getByRole('button', { name: 'Compare 2', exact: true }).click();
   const time = page.getByRole('table', { name: /Where the time went/ });
   await time.waitFor();
   assert.match(await time.locator('thead').innerText(), /small-batch\s+large-batch/);
@@ -235,28 +235,77 @@ test('a plan is queued for the compiler and cancelled', async () => {
   assert.deepEqual(await axe(page), []);
 });
 
-test('runs are searched, sorted, named as baselines and deleted', async () => {
+test('runs are found by words and tags, put in order, deleted and restored', async () => {
   const { page } = opened;
   const id = await adviseAndStore(page, 'to-delete', '1');
   const keep = await adviseAndStore(page, 'to-keep', '2');
-  const put = (run) => ({ method: 'PUT', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ run_id: run }) });
-  assert.equal((await fetch(`${process.env.ORIGIN}/v1/baselines/web/kept`, put(keep))).ok, true);
-  await page.click('#nav-runs');
-  const rows = page.getByRole('table', { name: 'Stored runs' }).locator('tbody tr');
-  await page.fill('#runs-search', 'V6E to-');
-  await page.getByText('baseline web kept').waitFor();
-  const names = () => rows.locator('a').allInnerTexts();
-  assert.deepEqual((await names()).slice(0, 2), ['to-keep', 'to-delete']);
-  await page.selectOption('#runs-sort', 'time');
-  assert.ok((await names()).indexOf('to-delete') < (await names()).indexOf('to-keep'), 'the smaller batch takes less time');
+  const send = (method, path, body) =>
+    fetch(`${process.env.ORIGIN}${path}`, { method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+  assert.equal((await send('PUT', '/v1/baselines/web/kept', { run_id: keep })).ok, true);
+  await page.goto(`${process.env.ORIGIN}/#/runs/${keep}`);
+  await page.getByText('Change the tags').click();
+  await page.fill('#run-tags', 'nightly, large, nightly');
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'nightly' }).waitFor();
+  assert.deepEqual((await (await fetch(`${process.env.ORIGIN}/v1/runs/${keep}`)).json()).tags.sort(), ['large', 'nightly']);
   assert.deepEqual(await axe(page), []);
+
+  const list = page.getByRole('table', { name: 'Stored runs' });
+  const names = () => list.locator('tbody th a:not(.tag)').allInnerTexts();
+  const settled = async () => {
+    await page.locator('.runs-list[aria-busy="true"]').waitFor({ state: 'detached' });
+    return names();
+  };
+  const asks = (pattern, act) => Promise.all([page.waitForResponse((response) => pattern.test(response.url())), act()]).then(settled);
+  await page.getByRole('link', { name: 'nightly' }).click();
+  await list.waitFor();
+  assert.deepEqual(await names(), ['to-keep'], 'only the run with the tag');
+  await page.getByText('baseline web kept').waitFor();
+  await asks(/tags=nightly%2Cnone/, async () => {
+    await page.fill('#filter-tags', 'nightly, none');
+    await page.keyboard.press('Enter');
+  });
+  await page.getByText('No such run is stored.').waitFor();
+  await page.fill('#filter-tags', '');
+  const found = await asks(/q=V6E\+to-/, () => page.locator('#filter-q').pressSequentially('V6E to-', { delay: 10 }));
+  assert.deepEqual(found, ['to-keep', 'to-delete'], 'newest first');
+  assert.match(await page.evaluate(() => location.hash), /q=V6E/);
+  await page.getByLabel('Compare to-keep').check();
+  assert.deepEqual(await asks(/sort=step_time_s/, () => page.selectOption('#filter-sort', 'step_time_s')), ['to-delete', 'to-keep'], 'the smaller batch takes less time');
+  assert.equal(await page.getByLabel('Compare to-keep').isChecked(), true, 'ticks outlast another order');
+  await page.getByText('Kernels have no such number').waitFor();
+  assert.deepEqual(await axe(page), []);
+
   await page.getByRole('button', { name: 'Delete to-keep' }).click();
   await page.getByRole('button', { name: 'Really delete' }).click();
   await page.getByRole('alert').waitFor(); // a baseline cannot be deleted, and the page says so
   await page.getByRole('button', { name: 'Delete to-delete' }).click();
   await page.getByRole('button', { name: 'Really delete' }).click();
-  await rows.filter({ hasText: 'to-delete' }).waitFor({ state: 'detached' });
+  await page.getByText('to-delete is deleted.').waitFor();
+  assert.deepEqual(await settled(), ['to-keep']);
   assert.equal((await fetch(`${process.env.ORIGIN}/v1/runs/${id}`)).status, 404);
+  await page.getByRole('button', { name: 'Restore to-delete' }).click(); // at once
+  await page.getByText('to-delete is restored.').waitFor();
+  assert.deepEqual(await settled(), ['to-delete', 'to-keep']);
+
+  await send('DELETE', `/v1/runs/${id}`);
+  await asks(/deleted=true/, () => page.selectOption('#filter-deleted', 'true'));
+  const gone = list.getByRole('row').filter({ hasText: 'to-delete' });
+  assert.match(await gone.innerText(), /deleted 20\d\d-/);
+  assert.equal(await gone.getByRole('checkbox').count(), 0, 'what is deleted is not compared');
+  assert.equal(await page.locator('#filter-sort').isDisabled(), true, 'deleted runs have one order');
+  for (const width of [1280, 360]) {
+    await page.setViewportSize({ width, height: 900 });
+    assert.deepEqual(await axe(page), []);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${width} px`);
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await gone.getByRole('button', { name: 'Restore to-delete' }).click();
+  await page.getByText('No such run is deleted.').waitFor();
+  assert.equal((await fetch(`${process.env.ORIGIN}/v1/runs/${id}`)).status, 200);
+  await page.goBack();
+  await list.waitFor();
+  assert.deepEqual(await settled(), ['to-delete', 'to-keep'], 'back to what was asked before');
   assert.deepEqual(opened.complaints, [], 'the console stays free of errors');
 });
 

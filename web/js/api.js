@@ -71,6 +71,7 @@ async function call(method, path, body, signal, type) {
 
 export const get = (path, signal) => call('GET', path, undefined, signal);
 export const post = (path, body, signal) => call('POST', path, body, signal);
+export const patch = (path, body, signal) => call('PATCH', path, body, signal);
 export const put = (path, body, signal) => call('PUT', path, body, signal);
 export const postText = (path, text, signal) => call('POST', path, text, signal, 'text/plain');
 export const remove = (path, signal) => call('DELETE', path, undefined, signal);

@@ -1,9 +1,10 @@
 // Stored runs: the list and one run opened.
 
-import { get, remove } from './api.js';
+import { get, post, remove } from './api.js';
 import { baselineForm } from './baseline.js';
 import { codeBlock } from './copy.js';
 import { announce, h, table } from './dom.js';
+import { failure } from './failure.js';
 import { dateTime, gib, seconds, words } from './format.js';
 import { KERNEL_DEFAULTS, stateOfKernelRequest } from './kernel_request.js';
 import { showKernelAnswer } from './kernel_results.js';
@@ -11,26 +12,21 @@ import { verdict } from './memory_bar.js';
 import { stateToQuery } from './permalink.js';
 import { changedSettings, stateOfRequest } from './request.js';
 import { showAnswer } from './results.js';
-import { filterForm } from './runs_filter.js';
+import { tagLinks, tagsForm } from './run_tags.js';
+import { leftOut, runsForm, wishOf } from './runs_query.js';
 
 const PAGE = 50;
 const MOST = 16; // runs of one comparison
 
-// Deleting asks once more, on the button itself.
-function deleteButton(run, name) {
-  const button = h('button', { type: 'button', class: 'small', 'aria-label': `Delete ${name}` }, 'Delete');
+const nameOf = (run) => run.label || run.run_id.slice(0, 13);
+const pathOf = (run) => `/v1/runs/${encodeURIComponent(run.run_id)}`;
+
+// A button that changes a run, and says beside it what went wrong.
+function changeButton(text, label, change) {
+  const button = h('button', { type: 'button', class: 'small', 'aria-label': label }, text);
   button.addEventListener('click', async () => {
-    if (button.dataset.sure !== 'true') {
-      button.dataset.sure = 'true';
-      button.textContent = 'Really delete';
-      button.removeAttribute('aria-label');
-      return;
-    }
-    const row = button.closest('tr');
     try {
-      await remove(`/v1/runs/${encodeURIComponent(run.run_id)}`);
-      row.remove();
-      announce(`${name} is deleted`);
+      await change(button);
     } catch (error) {
       button.replaceWith(h('span', { class: 'field-error', role: 'alert' }, error.errors?.[0]?.detail ?? error.detail ?? error.message));
     }
@@ -38,51 +34,60 @@ function deleteButton(run, name) {
   return button;
 }
 
-// baselines: names ("project label") of which the run is the baseline.
-function runRow(run, baselines, onTick) {
-  const name = run.label || run.run_id.slice(0, 13);
-  const comparable = Number.isFinite(run.step_time_s);
+// Deleting asks once more, on the button itself.
+function deleteButton(run, onDeleted) {
+  return changeButton('Delete', `Delete ${nameOf(run)}`, async (button) => {
+    if (button.dataset.sure !== 'true') {
+      button.dataset.sure = 'true';
+      button.textContent = 'Really delete';
+      button.removeAttribute('aria-label');
+      return;
+    }
+    await remove(pathOf(run));
+    onDeleted(run);
+  });
+}
+
+function restoreButton(run, onRestored) {
+  return changeButton('Restore', `Restore ${nameOf(run)}`, async () => {
+    await post(`${pathOf(run)}/restore`);
+    onRestored(run);
+  });
+}
+
+function tickBox(run, ticked, onTick) {
   const box = h('input', {
     type: 'checkbox',
     value: run.run_id,
-    'aria-label': `Compare ${name}`,
-    disabled: !comparable,
+    checked: ticked.has(run.run_id),
+    'aria-label': `Compare ${nameOf(run)}`,
+    disabled: !Number.isFinite(run.step_time_s),
   });
-  box.addEventListener('change', onTick);
+  box.addEventListener('change', () => onTick(run, box.checked));
+  return box;
+}
+
+// baselines: names ("project label") of which the run is the baseline.
+function runRow(run, baselines, { ticked, onTick, onDeleted, onRestored }) {
+  const name = nameOf(run);
+  const isGone = Boolean(run.deleted_at);
   const fits = run.fits === null || run.fits === undefined ? '' : verdict(run.fits ? 'fits' : 'does_not_fit');
   return [
     [
-      h('span', { class: 'nowrap' }, box, ' ', h('a', { href: `#/runs/${encodeURIComponent(run.run_id)}` }, name)),
+      isGone
+        ? h('span', { class: 'nowrap' }, name)
+        : h('span', { class: 'nowrap' }, tickBox(run, ticked, onTick), ' ', h('a', { href: `#/runs/${encodeURIComponent(run.run_id)}` }, name)),
       baselines.map((baseline) => h('span', { class: 'mark mark-advised' }, `baseline ${baseline}`)),
+      run.tags?.length ? h('span', { class: 'tags' }, tagLinks(run.tags)) : null,
     ],
     [words(run.kind), run.project ? h('span', { class: 'second' }, run.project) : null],
-    run.model ?? '–',
+    [run.model ?? '–', run.git_ref ? h('span', { class: 'second' }, `at ${run.git_ref}`) : null],
     [run.chip, run.topology].filter(Boolean).join(' ') || '–',
     seconds(run.step_time_s),
     [gib(run.hbm_bytes_per_device), ' ', fits],
-    h('span', { class: 'nowrap' }, dateTime(run.created_at)),
-    deleteButton(run, name),
+    [h('span', { class: 'nowrap' }, dateTime(run.created_at)), isGone ? h('span', { class: 'second' }, `deleted ${dateTime(run.deleted_at)}`) : null],
+    isGone ? restoreButton(run, onRestored) : deleteButton(run, onDeleted),
   ];
-}
-
-const SORTS = [
-  ['newest', 'newest first', null],
-  ['name', 'name', (run) => run.label ?? '~'],
-  ['model', 'model', (run) => run.model ?? '~'],
-  ['chip', 'cluster', (run) => `${run.chip} ${run.topology}`],
-  ['time', 'step time', (run) => run.step_time_s ?? Infinity],
-  ['hbm', 'HBM per device', (run) => run.hbm_bytes_per_device ?? Infinity],
-];
-
-// Runs in which every word of the text stands somewhere, in the order asked for. Pure.
-export function chosenRuns(runs, text, sort) {
-  const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
-  const said = (run) =>
-    [run.label, run.project, run.kind, run.model, run.chip, run.topology, run.git_ref, run.run_id].join(' ').toLowerCase();
-  const found = runs.filter((run) => wanted.every((word) => said(run).includes(word)));
-  const value = SORTS.find(([id]) => id === sort)?.[2];
-  const order = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
-  return value ? [...found].sort((a, b) => order(value(a), value(b))) : found;
 }
 
 const RUN_COLUMNS = [
@@ -95,12 +100,6 @@ const RUN_COLUMNS = [
   { title: 'Stored' },
   { title: 'Change' },
 ];
-const FILTERS = [
-  ['label', 'Label'],
-  ['project', 'Project'],
-  ['model', 'Model'],
-  ['chip', 'Chip'],
-];
 
 // Map of run id -> names of the baselines that it is; empty where they cannot be had.
 async function baselinesOf() {
@@ -110,61 +109,93 @@ async function baselinesOf() {
   return named;
 }
 
-// Free text and order, applied to what is shown without asking again.
-function chooser(redraw) {
-  const search = h('input', { type: 'search', id: 'runs-search', autocomplete: 'off' });
-  const sort = h('select', { id: 'runs-sort' }, SORTS.map(([id, title]) => h('option', { value: id }, title)));
-  const change = () => redraw(search.value, sort.value);
-  search.addEventListener('input', change);
-  sort.addEventListener('change', change);
-  return h(
-    'div',
-    { class: 'inline-form' },
-    h('div', { class: 'field' }, h('label', { for: 'runs-search' }, 'Search these runs'), search),
-    h('div', { class: 'field' }, h('label', { for: 'runs-sort' }, 'Sort by'), sort),
-  );
+// Two to sixteen ticked runs, compared with the earliest of them; ticks outlast another search.
+function comparing(ticked) {
+  const button = h('button', { type: 'button', 'aria-disabled': 'true' }, 'Compare');
+  const isEnough = () => ticked.size >= 2 && ticked.size <= MOST;
+  button.addEventListener('click', () => {
+    const earliestFirst = [...ticked.values()].sort((a, b) => (a.created_at < b.created_at ? -1 : a.created_at > b.created_at ? 1 : a.run_id < b.run_id ? -1 : 1));
+    if (isEnough()) location.hash = `#/compare?runs=${earliestFirst.map((run) => run.run_id).join(',')}`;
+    else announce(`Tick two to ${MOST} runs first`);
+  });
+  const onTick = (run, isTicked) => {
+    if (isTicked) ticked.set(run.run_id, run);
+    else ticked.delete(run.run_id);
+    button.textContent = ticked.size ? `Compare ${ticked.size}` : 'Compare';
+    button.setAttribute('aria-disabled', String(!isEnough()));
+  };
+  return { button, onTick };
 }
 
-function runsList(runs, baselines, onTick) {
-  const place = h('div');
-  let ticked = new Set();
-  const draw = (text, sort) => {
-    for (const box of place.querySelectorAll('input[type="checkbox"]')) {
-      if (box.checked) ticked.add(box.value);
-      else ticked.delete(box.value);
-    }
-    const found = chosenRuns(runs, text, sort);
-    place.replaceChildren(
-      found.length
-        ? table('Stored runs', RUN_COLUMNS, found.map((run) => runRow(run, baselines.get(run.run_id) ?? [], onTick)))
-        : h('p', null, 'No run on this page has these words.'),
-    );
-    for (const box of place.querySelectorAll('input[type="checkbox"]')) box.checked = ticked.has(box.value);
-    ticked = new Set([...ticked].filter((id) => found.some((run) => run.run_id === id)));
-    onTick();
+const NONE = {
+  stored: 'No such run is stored. Tick “Store the answer as a run” in the form, or send "store": true.',
+  deleted: 'No such run is deleted.',
+};
+
+// The pages of a list, one below the other: {place, fill(wish, cursor?)}. fill() asks afresh and drops what an earlier one still waits
+// for; baselines: a promise of baselinesOf().
+function runsList(baselines, acts) {
+  const place = h('div', { class: 'runs-list' });
+  let asking = null;
+  let runs = [];
+  const page = (wish, cursor) => {
+    asking?.abort();
+    asking = new AbortController();
+    const request = new URLSearchParams([['limit', PAGE], ...wish, ...(cursor ? [['cursor', cursor]] : [])]);
+    return get(`/v1/runs?${request}`, asking.signal);
   };
-  draw('', 'newest');
-  return [chooser(draw), place];
+  const draw = (wish, next, named) => {
+    const note = leftOut(wish);
+    const more = h('button', { type: 'button' }, 'More runs');
+    more.addEventListener('click', () => fill(wish, next));
+    place.replaceChildren(
+      ...[
+        note ? h('p', { class: 'soft' }, note) : null,
+        runs.length
+          ? table('Stored runs', RUN_COLUMNS, runs.map((run) => runRow(run, named.get(run.run_id) ?? [], acts)))
+          : h('p', null, NONE[wish.get('deleted') ? 'deleted' : 'stored']),
+        next ? h('p', null, more) : null,
+      ].filter(Boolean),
+    );
+    announce(`${runs.length}${next ? ' and more' : ''} runs`);
+  };
+  const fill = async (wish, cursor) => {
+    place.setAttribute('aria-busy', 'true');
+    try {
+      const [answer, named] = await Promise.all([page(wish, cursor), baselines]);
+      runs = [...(cursor ? runs : []), ...answer.runs];
+      draw(wish, answer.next_cursor, named);
+    } catch (error) {
+      if (error.name === 'AbortError') return;
+      place.replaceChildren(failure(error));
+    }
+    place.removeAttribute('aria-busy');
+  };
+  return { place, fill };
 }
 
 export async function showRuns(place, query) {
-  const asked = new URLSearchParams(query);
-  const request = new URLSearchParams({ limit: PAGE });
-  for (const name of [...FILTERS.map(([filter]) => filter), 'cursor'])
-    if (asked.get(name)) request.set(name, asked.get(name));
-  const [answer, baselines] = await Promise.all([get(`/v1/runs?${request}`), baselinesOf()]);
-  const runs = answer.runs ?? [];
-  const compare = h('button', { type: 'button', 'aria-disabled': 'true' }, 'Compare');
-  const ticked = () => [...place.querySelectorAll('input[type="checkbox"]:checked')].map((box) => box.value);
-  const isEnough = () => ticked().length >= 2 && ticked().length <= MOST;
-  compare.addEventListener('click', () => {
-    const oldestFirst = runs.map((run) => run.run_id).filter((id) => ticked().includes(id)).reverse();
-    if (isEnough()) location.hash = `#/compare?runs=${oldestFirst.join(',')}`;
-    else announce(`Tick two to ${MOST} runs first`);
+  let wish = wishOf(query);
+  const ticked = new Map();
+  const { button, onTick } = comparing(ticked);
+  const said = h('p', { role: 'status' });
+  const tell = (...what) => said.replaceChildren(...what);
+  const onRestored = (run) => {
+    tell(`${nameOf(run)} is restored.`);
+    list.fill(wish);
+  };
+  const onDeleted = (run) => {
+    onTick(run, false);
+    tell(`${nameOf(run)} is deleted. `, restoreButton(run, onRestored));
+    list.fill(wish);
+  };
+  const list = runsList(baselinesOf(), { ticked, onTick, onDeleted, onRestored });
+  const form = runsForm(wish, (next, isTyped) => {
+    if (String(next) === String(wish) && isTyped) return;
+    wish = next;
+    history[isTyped ? 'replaceState' : 'pushState'](null, '', `#/runs${[...wish].length ? `?${wish}` : ''}`);
+    list.fill(wish);
   });
-  const older = new URLSearchParams(asked);
-  if (answer.next_cursor) older.set('cursor', answer.next_cursor);
-  const onTick = () => compare.setAttribute('aria-disabled', String(!isEnough()));
   place.replaceChildren(
     h(
       'section',
@@ -174,16 +205,14 @@ export async function showRuns(place, query) {
         { class: 'panel-head' },
         h('h1', null, 'Stored runs'),
         h('p', { class: 'soft' }, 'Tick two or more to compare the later with the earliest.'),
-        h('p', { class: 'actions' }, compare),
+        h('p', { class: 'actions' }, button),
       ),
-      filterForm(asked, FILTERS, 'runs', 'Filter the runs'),
-      runs.length
-        ? runsList(runs, baselines, onTick)
-        : h('p', null, 'No such run is stored. Tick “Store the answer as a run” in the form, or send "store": true.'),
-      answer.next_cursor ? h('p', null, h('a', { href: `#/runs?${older}` }, 'Older runs')) : null,
+      form,
+      said,
+      list.place,
     ),
   );
-  announce(`${runs.length} runs`);
+  await list.fill(wish);
 }
 
 // How a stored answer of each kind is drawn, and the address at which its request can be changed and sent again.
@@ -220,10 +249,11 @@ export async function showRun(place, id) {
       h(
         'p',
         { class: 'soft' },
-        `${words(run.kind)}, stored ${dateTime(run.created_at)}, engine ${run.engine_version}`,
+        `${words(run.kind)}, stored ${dateTime(run.created_at)}, engine ${run.engine_version}${run.git_ref ? `, at ${run.git_ref}` : ''}`,
       ),
       kind ? h('p', { class: 'actions' }, h('a', { href: kind.address(run.request) }, 'Open in the form')) : null,
     ),
+    tagsForm(run),
     Number.isFinite(run.step_time_s) ? baselineForm(run) : null,
   );
   place.replaceChildren(h('div', { class: 'results' }, head, body));

@@ -51,6 +51,56 @@ test('filters go to the daemon and stay in the address', async () => {
   await page.waitForFunction(() => document.getElementById('filter-chip')?.value === 'v6e');
 });
 
+test('words are sent when typing pauses, once, and an answer that comes late is dropped', async () => {
+  const asked = [];
+  const late = [];
+  const page = await open({
+    'GET /v1/runs': async (_, request) => {
+      const { searchParams } = new URL(request.url, 'http://fixture');
+      asked.push(searchParams.get('q'));
+      if (searchParams.get('q') === 'before') await new Promise((resolve) => late.push(resolve));
+      return { runs: searchParams.get('q') === 'before' ? [RUNS[1]] : [RUNS[0]], next_cursor: null };
+    },
+  });
+  await page.getByLabel('Compare after').waitFor();
+  await page.locator('#filter-q').pressSequentially('before', { delay: 5 });
+  await page.locator('.runs-list[aria-busy="true"]').waitFor();
+  await page.fill('#filter-q', 'after');
+  await page.locator('.runs-list:not([aria-busy])').waitFor();
+  late.forEach((resolve) => resolve());
+  assert.deepEqual(asked, [null, 'before', 'after']);
+  assert.equal(await page.getByLabel('Compare after').count(), 1);
+  assert.equal(await page.getByLabel('Compare before').count(), 0);
+  assert.equal(await page.evaluate(() => location.hash), '#/runs?q=after');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'filter-q', 'the cursor stays in the words');
+});
+
+test('more runs come below, and the ticks of the first page stay', async () => {
+  const page = await open({
+    'GET /v1/runs': (_, request) =>
+      request.url.includes('cursor=next') ? { runs: [RUNS[1]], next_cursor: null } : { runs: [RUNS[0]], next_cursor: 'next' },
+  });
+  await page.getByLabel('Compare after').check();
+  await page.getByRole('button', { name: 'More runs' }).click();
+  await page.getByLabel('Compare before').check();
+  assert.equal(await page.getByLabel('Compare after').isChecked(), true);
+  assert.equal(await page.getByRole('button', { name: 'Compare 2' }).getAttribute('aria-disabled'), 'false');
+  assert.equal(await page.getByRole('button', { name: 'More runs' }).count(), 0);
+});
+
+test('what the daemon refuses of a search is said in its words', async () => {
+  const errors = [{ pointer: '/query/tags', detail: 'a tag has 1 to 63 bytes' }];
+  const page = await open(
+    { 'GET /v1/runs': (_, request) => (request.url.includes('tags') ? { status: 400, title: 'Bad request', errors } : { runs: RUNS, next_cursor: null }) },
+    { path: '/#/runs?tags=x' },
+  );
+  assert.match(await page.getByRole('alert').innerText(), /a tag has 1 to 63 bytes/);
+  assert.equal(await page.inputValue('#filter-tags'), 'x', 'the form is still there to mend it');
+  await page.fill('#filter-tags', '');
+  await page.keyboard.press('Enter');
+  await page.getByLabel('Compare after').waitFor();
+});
+
 test('a stored estimate opens in full and goes back into the form', async () => {
   const id = RUNS[1].run_id;
   const request = {

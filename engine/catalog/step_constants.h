@@ -7,6 +7,8 @@
 #define ADV_STEP_CONSTANTS(X)                                                                                \
     X(step_matmul_frac, "frac", "dense matmul rate inside a compiled step over peak")                        \
     X(step_matmul_launch_s, "s", "fixed cost of one matmul inside a step")                                   \
+    X(step_matmul_results_per_s_per_device, "1/s",                                                           \
+      "sums a device takes from its matrix units, rounds, stores")                                           \
     X(step_attention_factor, "ratio", "splash time inside a step over the isolated kernel")                  \
     X(step_gmm_factor, "ratio", "grouped matmul time inside a step over the isolated kernel")                \
     X(step_tokamax_factor, "ratio", "the same through tokamax, with its own tiles or given ones")            \

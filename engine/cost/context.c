@@ -153,7 +153,9 @@ double adv_cost_matmul_s(const struct adv_cost *cost, double rows, double k, dou
     double mxu_s = 2.0 * rows * pad(k, cost->mxu_k) * pad(n, cost->mxu_n) / rate;
     double operand_bytes = low ? 1.0 : 2.0;
     double hbm_s = (operand_bytes * (rows * k + k * n) + 2.0 * rows * n) / cost->hbm_bytes_per_s;
-    return adv_max(mxu_s, hbm_s) + cost->constants->step_matmul_launch_s;
+    /* a short contraction has few products to a sum: taking the sums out takes longer then */
+    double results_s = rows * pad(n, cost->mxu_n) / cost->constants->step_matmul_results_per_s_per_device;
+    return adv_max(adv_max(mxu_s, hbm_s), results_s) + cost->constants->step_matmul_launch_s;
 }
 
 static double collective_s(const struct adv_cost *cost, const struct adv_group *group,

@@ -7,14 +7,15 @@
 #include "engine/cost/projections.h"
 #include "engine/cost/scratch.h"
 
-/* [tokens x tp, k] x [k, n / tp], or k / tp: the same work on each device, padded after sharding. */
-static double projection_s(const struct adv_cost *cost, const struct adv_projection *p)
+double adv_cost_projection_s(const struct adv_cost *cost, const struct adv_projection *p, enum adv_pass pass)
 {
     double tp = p->split == ADV_SPLIT_NONE ? 1.0 : cost->tp;
     double rows = cost->tokens * tp;
     double k = p->split == ADV_SPLIT_K ? p->k / tp : p->k;
     double n = p->split == ADV_SPLIT_N ? p->n / tp : p->n;
-    return adv_cost_matmul_s(cost, rows, k, n, cost->quantizes_dense);
+    const bool low = cost->quantizes_dense;
+    if (pass != ADV_PASS_BWD) return adv_cost_matmul_s(cost, rows, k, n, low);
+    return adv_cost_matmul_s(cost, rows, n, k, low) + adv_cost_matmul_s(cost, k, rows, n, low);
 }
 
 /* A layer kind's matmuls; remembered in the scratch, or else written to `fresh`. */
@@ -37,11 +38,12 @@ static const struct adv_cost_matmuls *matmuls_of(const struct adv_cost *cost, co
     struct adv_cost_matmuls *matmuls =
         cost->scratch ? &cost->scratch->compute->matmuls[adv_cost_kind(cost, layer)] : fresh;
     if (cost->scratch && matmuls->known) return matmuls;
-    matmuls->forward_s = matmuls->flops = 0.0;
+    matmuls->forward_s = matmuls->backward_s = matmuls->flops = 0.0;
     for (int i = 0; i < projections->count; i++) {
         const struct adv_projection *p = &projections->table[i];
-        matmuls->seconds[i] = projection_s(cost, p);
+        matmuls->seconds[i] = adv_cost_projection_s(cost, p, ADV_PASS_FWD);
         matmuls->forward_s += matmuls->seconds[i];
+        matmuls->backward_s += adv_cost_projection_s(cost, p, ADV_PASS_BWD);
         matmuls->flops += 2.0 * cost->tokens * p->k * p->n;
     }
     matmuls->known = true;
@@ -65,9 +67,8 @@ static void add_projections(const struct adv_cost *cost, const struct adv_layer 
     const struct adv_cost_matmuls *matmuls = matmuls_of(cost, layer, projections, &fresh_matmuls);
     add_matmuls(account, time, ADV_PASS_FWD, ADV_TERM_MATMUL_FWD, projections->count, matmuls->forward_s,
                 times, matmuls->flops);
-    /* gradients of the inputs and of the weights */
-    add_matmuls(account, time, ADV_PASS_BWD, ADV_TERM_MATMUL_BWD, projections->count,
-                2.0 * matmuls->forward_s, times, 2.0 * matmuls->flops);
+    add_matmuls(account, time, ADV_PASS_BWD, ADV_TERM_MATMUL_BWD, projections->count, matmuls->backward_s,
+                times, 2.0 * matmuls->flops);
 }
 
 static void add_projections_again(const struct adv_cost *cost, const struct adv_layer *layer, double times,

@@ -4,6 +4,12 @@
 #define ADV_COST_LAYER_H
 
 #include "engine/cost/passes.h"
+#include "engine/cost/projections.h"
+
+/* Seconds of one projection in a pass: [tokens x tp, k] x [k, n / tp], or k / tp: the same work on each
+ * device, padded after sharding. Backward has two products, the gradients of the inputs and of the weights.
+ */
+double adv_cost_projection_s(const struct adv_cost *cost, const struct adv_projection *p, enum adv_pass pass);
 
 adv_cost_part adv_cost_layer_fixed ADV_MUST_CHECK;
 adv_cost_part adv_cost_layer_placed ADV_MUST_CHECK;

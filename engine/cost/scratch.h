@@ -48,6 +48,7 @@ struct adv_cost_matmuls {
     bool known;
     double seconds[ADV_PROJECTIONS_MAX]; /* forward, of the layer kind's table */
     double forward_s, flops;             /* of all, forward */
+    double backward_s;                   /* of all, both gradients */
 };
 
 /* The time of gathering and scattering one layer's weights. */

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "engine/base/units.h"
-#include "engine/cost/projections.h"
+#include "engine/cost/layer.h"
 
 const char *adv_pass_name(enum adv_pass pass)
 {
@@ -45,12 +45,12 @@ static void add_projection(struct listing *listing, const struct adv_projection 
     const double operand_bytes = cost->quantizes_dense ? 1.0 : 2.0;
     const double bytes = operand_bytes * (rows * k + k * n) + 2.0 * rows * n;
     const double flops = 2.0 * cost->tokens * p->k * p->n;
-    const double seconds = adv_cost_matmul_s(cost, rows, k, n, cost->quantizes_dense);
-    const double stream_s = adv_cost_stream_s(cost, bytes) + cost->constants->step_matmul_launch_s;
+    const double seconds = adv_cost_projection_s(cost, p, pass);
+    const double stream_s = copies * (adv_cost_stream_s(cost, bytes) + cost->constants->step_matmul_launch_s);
     add(listing, (struct adv_operation){.name = name_of(p),
                                         .pass = pass,
                                         .bound = stream_s < seconds ? ADV_RES_MXU : ADV_RES_HBM,
-                                        .seconds = copies * seconds,
+                                        .seconds = seconds,
                                         .flops_per_device = copies * flops,
                                         .bytes_per_device = copies * bytes});
 }

@@ -69,6 +69,7 @@ static inline void round_constants(struct bench *b)
     c->step_attention_factor = c->step_gmm_factor = c->step_tokamax_factor = c->link_step_frac = 1.0;
     c->overlap_offload_exposed_frac = c->overlap_fusion_exposed_frac = c->overlap_async_exposed_frac = 1.0;
     c->overlap_none_exposed_frac = c->tensor_exposed_frac = c->dcn_exposed_frac = 1.0;
+    c->step_matmul_results_per_s_per_device = 1e30;
     c->step_matmul_launch_s = c->collective_launch_s = c->step_overhead_s = c->ring_step_s = 0.0;
     c->all_gather_launch_s = c->all_reduce_launch_s = c->all_to_all_launch_s = c->permute_launch_s = 0.0;
     c->dcn_launch_s = c->dcn_straggler_frac = c->dcn_lockstep_frac = c->software_early_frac = 0.0;

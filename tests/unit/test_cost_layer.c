@@ -2,6 +2,7 @@
 #include "tests/unit/cost_fixture.h"
 
 #include "engine/base/units.h"
+#include "engine/cost/layer.h"
 
 /* llama3.1-8b on 4x4x4 of `chip`, round constants. */
 static struct bench *open_round(const char *chip)
@@ -37,6 +38,27 @@ static void a_thin_matmul_waits_for_its_weights(void **state)
     double bytes = 2.0 * (8.0 * 8192 + 8192.0 * 8192 + 8.0 * 8192);
     assert_close(adv_cost_matmul_s(&b->cost, 8, 8192, 8192, false), bytes / 2765e9, 1e-12);
     assert_close(adv_cost_matmul_s(&b->cost, 0, 8192, 8192, false), 0.0, 0.0);
+}
+
+static void a_short_contraction_waits_for_its_sums(void **state)
+{
+    (void)state;
+    struct bench *b = open_round("v5p");
+    b->constants.step_matmul_results_per_s_per_device = 1e11;
+    bench_place(b);
+    /* 459 TFLOP/s make 1e11 sums of 2295 products each */
+    const double sums_s = 8192.0 * 16384 / 1e11;
+    assert_close(adv_cost_matmul_s(&b->cost, 8192, 512, 16384, false), sums_s, 1e-12);
+    assert_close(adv_cost_matmul_s(&b->cost, 8192, 2048, 16384, false), sums_s, 1e-12);
+    assert_close(adv_cost_matmul_s(&b->cost, 8192, 4096, 16384, false), 2.0 * 8192 * 4096 * 16384 / 459e12,
+                 1e-12);
+    /* backward the inputs' gradient contracts the columns, the weights' the rows */
+    const struct adv_projection narrow = {.k = 4096, .n = 512, .split = ADV_SPLIT_NONE};
+    const double rows = b->cost.tokens;
+    assert_close(adv_cost_projection_s(&b->cost, &narrow, ADV_PASS_FWD), 2.0 * rows * 4096 * 512 / 459e12,
+                 1e-12);
+    assert_close(adv_cost_projection_s(&b->cost, &narrow, ADV_PASS_BWD),
+                 rows * 4096 / 1e11 + 2.0 * rows * 4096 * 512 / 459e12, 1e-12);
 }
 
 static void only_native_formats_are_faster(void **state)
@@ -361,6 +383,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_matmul_is_padded_to_the_array),
         cmocka_unit_test(a_thin_matmul_waits_for_its_weights),
+        cmocka_unit_test(a_short_contraction_waits_for_its_sums),
         cmocka_unit_test(only_native_formats_are_faster),
         cmocka_unit_test(each_device_casts_the_whole_layer_in_every_pass),
         cmocka_unit_test(fixed_scales_read_fewer_bytes),

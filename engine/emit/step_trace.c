@@ -5,6 +5,7 @@
 
 #include "engine/maxtext/run.h"
 #include "engine/emit/script.h"
+#include "engine/explain/step_view.h"
 
 #define US_PER_S 1e6
 
@@ -40,29 +41,37 @@ static void put_event(struct adv_text *text, int row, const struct adv_artifact_
                     term->exposed_seconds);
 }
 
-/* The first term of the resource, which names its row. */
-static int first_of(const struct adv_artifact_source *source, const char *resource)
+/* Rows as they stand below one another: what the step waits for, the lanes of a layer, and ICI that no layer
+ * uses. */
+enum { STEP_ROW = 1, LANE_ROW = 2, ROWS = LANE_ROW + ADV_LANE_COUNT + 1 };
+
+static const char *row_title(int row)
 {
-    int first = 0;
-    while (strcmp(source->terms[first].resource, resource) != 0) first++;
-    return first;
+    if (row == STEP_ROW) return "step: what it waits for";
+    return row == ROWS - 1 ? "ICI: data, stage" : adv_view_lane_title((enum adv_view_lane)(row - LANE_ROW));
+}
+
+static int row_of(const struct adv_artifact_term *term)
+{
+    return LANE_ROW + (int)adv_view_lane_of(term->name, term->resource);
 }
 
 void adv_step_trace_write(const struct adv_artifact_source *source, struct adv_text *text)
 {
-    enum { STEP_ROW = 1 }; /* rows of resources follow, numbered by their first term */
-    double step_s = 0.0, busy_s[ADV_ARTIFACT_TERMS] = {0};
+    double busy_s[ROWS] = {0};
+    bool is_used[ROWS] = {[STEP_ROW] = true};
     adv_text_append(text, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
-    put_row_name(text, STEP_ROW, "step: what it waits for");
+    for (int i = 0; i < source->terms_count; i++) is_used[row_of(&source->terms[i])] = true;
+    for (int row = STEP_ROW; row < ROWS; row++)
+        if (is_used[row]) put_row_name(text, row, row_title(row));
     for (int i = 0; i < source->terms_count; i++) {
         const struct adv_artifact_term *term = &source->terms[i];
-        const int first = first_of(source, term->resource), row = STEP_ROW + 1 + first;
-        if (first == i) put_row_name(text, row, term->resource);
-        put_event(text, row, term, busy_s[first], term->seconds);
-        busy_s[first] += term->seconds;
+        const int row = row_of(term);
+        put_event(text, row, term, busy_s[row], term->seconds);
+        busy_s[row] += term->seconds;
         if (term->exposed_seconds <= 0.0) continue;
-        put_event(text, STEP_ROW, term, step_s, term->exposed_seconds);
-        step_s += term->exposed_seconds;
+        put_event(text, STEP_ROW, term, busy_s[STEP_ROW], term->exposed_seconds);
+        busy_s[STEP_ROW] += term->exposed_seconds;
     }
     adv_text_append(text, "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":");
     struct adv_text name;

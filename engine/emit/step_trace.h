@@ -1,7 +1,8 @@
 /* step_trace.h: the ledger of one step as a Chrome trace (chrome://tracing, Perfetto).
  *
- * A row of what the step waits for, its terms end to end (their sum is the step time), and a row per resource
- * with what keeps it busy. The ledger has no order in time: within a row terms stand in the ledger's order.
+ * A row of what the step waits for, its terms end to end (their sum is the step time), and the lanes of the
+ * view of a layer (explain/step_view.h) with what keeps each of them busy. The ledger has no order in time:
+ * within a row terms stand in the ledger's order.
  */
 #ifndef ADV_EMIT_STEP_TRACE_H
 #define ADV_EMIT_STEP_TRACE_H

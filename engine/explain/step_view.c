@@ -9,9 +9,17 @@
 static const char *const lane_names[ADV_LANE_COUNT] = {"tensorcore", "ici_fsdp", "ici_tensor", "ici_context",
                                                        "ici_expert", "pcie",     "dcn"};
 
+static const char *const lane_titles[ADV_LANE_COUNT] = {
+    "TensorCore", "ICI: FSDP", "ICI: tensor", "ICI: context", "ICI: expert", "PCIe (host)", "DCN (slices)"};
+
 const char *adv_view_lane_name(enum adv_view_lane lane)
 {
     return lane_names[lane];
+}
+
+const char *adv_view_lane_title(enum adv_view_lane lane)
+{
+    return lane_titles[lane];
 }
 
 #define ADV_TERM_NAME(id, name, resource, formula, group, source) {name, ADV_RES_##resource},
@@ -131,6 +139,19 @@ static const struct {
     {ADV_TERM_DCN_ACTIVATIONS, ADV_LANE_DCN, slices_spread},
 };
 enum { SENT = sizeof sent / sizeof *sent };
+
+enum adv_view_lane adv_view_lane_of(const char *term, const char *resource)
+{
+    static const struct {
+        enum adv_resource resource;
+        enum adv_view_lane lane;
+    } rows[] = {{ADV_RES_ICI, ADV_LANE_COUNT}, {ADV_RES_PCIE, ADV_LANE_PCIE}, {ADV_RES_DCN, ADV_LANE_DCN}};
+    for (int i = 0; i < SENT; i++)
+        if (strcmp(term, terms[sent[i].id].name) == 0) return sent[i].lane;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(resource, adv_resource_name(rows[i].resource)) == 0) return rows[i].lane;
+    return ADV_LANE_TENSORCORE;
+}
 
 /* A layer's view in the making. */
 struct laying {

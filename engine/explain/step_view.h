@@ -21,7 +21,12 @@ enum adv_view_lane {
     ADV_LANE_DCN,
     ADV_LANE_COUNT
 };
-const char *adv_view_lane_name(enum adv_view_lane lane); /* "tensorcore", "ici_fsdp", … */
+const char *adv_view_lane_name(enum adv_view_lane lane);  /* "tensorcore", "ici_fsdp", … */
+const char *adv_view_lane_title(enum adv_view_lane lane); /* for people: "TensorCore", "ICI: FSDP", … */
+
+/* The lane of a term of the ledger, by its name and its resource ("ici"): where the view has it, or, of what
+ * is in no layer, that of its resource. ADV_LANE_COUNT: ICI that no layer uses, as of the data axis. */
+enum adv_view_lane adv_view_lane_of(const char *term, const char *resource);
 
 enum { ADV_VIEW_BLOCKS = ADV_OPERATIONS_MAX + 64 };
 

@@ -160,6 +160,40 @@ test('a tuning is stored from its form, listed, opened and drawn again', async (
   assert.deepEqual(await axe(page), []);
 });
 
+// Of a trace: "lane: name" -> seconds of the step. times: how often an event happens in a step.
+function busyOf({ traceEvents }, times = () => 1) {
+  const lanes = new Map(traceEvents.filter(({ name }) => name === 'thread_name').map(({ tid, args }) => [tid, args.name]));
+  const busy = new Map();
+  for (const event of traceEvents.filter(({ ph }) => ph === 'X')) {
+    const key = `${lanes.get(event.tid)}: ${event.name}`;
+    busy.set(key, (busy.get(key) ?? 0) + event.dur * 1e-6 * times(event));
+  }
+  return busy;
+}
+
+test('trace.json has the lanes of the layer in time, each as busy as there', async () => {
+  const { page } = opened;
+  const body = {
+    model: 'mixtral-8x7b',
+    cluster: { chip: 'v5p', topology: '4x4x4' },
+    config: { ici_fsdp_parallelism: 16, ici_expert_parallelism: 4, per_device_batch_size: 1, max_target_length: 4096, remat_policy: 'full' },
+    store: true,
+  };
+  const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
+  const { run_id: id } = await (await fetch(`${process.env.ORIGIN}/v1/estimate`, init)).json();
+  const step = busyOf(await (await fetch(`${process.env.ORIGIN}/v1/runs/${id}/artifacts/trace.json`)).json());
+  await page.goto(`${process.env.ORIGIN}/#/runs/${id}?tab=time`);
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download for Perfetto' }).click()]);
+  const layers = busyOf(JSON.parse(await readFile(await download.path(), 'utf8')), ({ args }) => args.times_per_step);
+  const sent = [...layers].filter(([key]) => !key.startsWith('TensorCore'));
+  assert.ok(sent.length >= 3, 'weights gathered, gradients scattered, tokens dispatched');
+  for (const [key, seconds] of sent) {
+    assert.ok(step.has(key), `trace.json has ${key}, of ${[...step.keys()].join(', ')}`);
+    const outside = step.get(key) - seconds; // embedding and head
+    assert.ok(outside > -1e-6 * seconds && outside < 0.1 * step.get(key), `${key}: ${seconds} s in layers, ${step.get(key)} s in the step`);
+  }
+});
+
 test('a log beside a stored plan: predicted against measured, on the plan and on the page of accuracy', async () => {
   const { page } = opened;
   const id = await adviseAndStore(page, 'measured', '1');

@@ -13,7 +13,7 @@ const FILES = [
   ['jobset.yaml', 'submits the job to GKE as a JobSet'],
   ['verify.sh', 'has XLA compile the step and check its memory, without a TPU'],
   ['report.md', 'the plan and its reasons to read and to review'],
-  ['trace.json', 'what the step spends its time on, for Perfetto'],
+  ['trace.json', 'what keeps each lane of the step busy, for Perfetto'],
   ['ranked.csv', 'all ranked plans as a spreadsheet'],
 ];
 

@@ -53,4 +53,13 @@ static inline int64_t adv_gcd(int64_t a, int64_t b)
     return a;
 }
 
+/* The divisors of `number` into `divisors`, smallest first; returns how many, `most` at the most. */
+static inline int adv_divisors(int number, int most, int *divisors)
+{
+    int count = 0;
+    for (int i = 1; i <= number && count < most; i++)
+        if (number % i == 0) divisors[count++] = i;
+    return count;
+}
+
 #endif

@@ -116,6 +116,14 @@ void adv_cost_rates_init(struct adv_cost *cost, const struct adv_chip *chip,
     cost->lowp_speedup = ratio > 1.0 ? ratio * constants->step_lowp_gain_frac : 1.0;
 }
 
+void adv_cost_set_plan(struct adv_cost *cost, const struct adv_plan *plan)
+{
+    cost->plan = plan;
+    cost->kept = adv_remat_kept(plan);
+    cost->offloads = false;
+    for (int i = 0; i < ADV_TENSOR_COUNT; i++) cost->offloads |= plan->placements[i] == ADV_PLACE_OFFLOAD;
+}
+
 void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input, const struct adv_mesh *mesh,
                    bool same_mesh)
 {
@@ -124,7 +132,7 @@ void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input
     const struct adv_constants *constants = input->constants;
     cost->model = input->model;
     cost->cluster = input->cluster;
-    cost->plan = input->plan;
+    adv_cost_set_plan(cost, input->plan);
     cost->mesh = mesh;
     cost->machine = (struct adv_kernel_machine){chip, constants,
                                                 1024.0 * input->plan->flags.scoped_vmem_limit_kib, false};

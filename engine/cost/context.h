@@ -37,6 +37,9 @@ struct adv_cost {
                           runs  (the tokens of the group meet instead); 1 without fsdp beside it, or with
                           two-stage gathers,  which bring the weights together */
 
+    uint32_t kept; /* tensors that are kept for the backward pass, a bit each (adv_remat_kept) */
+    bool offloads; /* some tensor goes to the host */
+
     double tokens;           /* per device and layer pass */
     double passes;           /* how often a layer runs per optimizer step: microbatches x accumulation */
     double bf16_flops_per_s; /* per device, at the in-step matmul rate */
@@ -68,6 +71,11 @@ static inline int adv_cost_kind(const struct adv_cost *cost, const struct adv_la
  * sharding rule, context strategy and two-stage gathers, and layer parameters and groups are still good. */
 void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input, const struct adv_mesh *mesh,
                    bool same_mesh);
+
+/* Makes `plan`, one of the family that `cost` was filled for, the one that is priced. It must stay where it
+ * is.
+ */
+void adv_cost_set_plan(struct adv_cost *cost, const struct adv_plan *plan);
 
 /* Fills what one device of the chip does inside a step: rates of matmuls, of their 8-bit format and of HBM,
  * padding. */

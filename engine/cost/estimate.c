@@ -70,7 +70,7 @@ static adv_code add_kept(const struct adv_cost *cost, struct adv_account *accoun
                          struct adv_layer_time layer_times[ADV_LIMIT_LAYER_KINDS], adv_err *err)
 {
     const size_t bytes = (size_t)cost->model->layer_kinds_count * sizeof *layer_times;
-    struct adv_cost_kept *row = cost->scratch ? adv_scratch_kept(cost->scratch, cost->plan) : NULL;
+    struct adv_cost_kept *row = cost->scratch ? adv_scratch_kept(cost->scratch, cost->kept) : NULL;
     if (row && row->known) {
         *account = row->account;
         memcpy(layer_times, row->times, bytes);
@@ -344,7 +344,7 @@ static adv_code enter_plan(const struct adv_estimate_input *input, struct adv_co
     adv_code code = same ? ADV_OK : enter_family(input, scratch, err);
     if (code != ADV_OK) return code;
     scratch->plan = *input->plan;
-    scratch->cost.plan = &scratch->plan;
+    adv_cost_set_plan(&scratch->cost, &scratch->plan);
     memset(scratch->saved_known, 0, sizeof scratch->saved_known);
     return ADV_OK;
 }

@@ -78,12 +78,11 @@ static void add_projections_again(const struct adv_cost *cost, const struct adv_
     struct adv_cost_matmuls fresh_matmuls;
     const struct adv_cost_projections *projections = projections_of(cost, layer, &fresh_projections);
     const struct adv_cost_matmuls *matmuls = matmuls_of(cost, layer, projections, &fresh_matmuls);
-    uint32_t kept = adv_remat_kept(cost->plan);
     double seconds = 0.0, flops = 0.0;
     int again = 0;
     for (int i = 0; i < projections->count; i++) {
         const struct adv_projection *p = &projections->table[i];
-        if (!p->needed_in_backward || adv_projection_kept(kept, p)) continue;
+        if (!p->needed_in_backward || adv_projection_kept(cost->kept, p)) continue;
         seconds += matmuls->seconds[i];
         flops += 2.0 * cost->tokens * p->k * p->n;
         again++;

@@ -258,11 +258,9 @@ static double loss_peak(const struct adv_cost *cost, const struct state *state, 
 
 /* Whether XLA takes an iteration out of the loops over layers to have the next one's transfers under way
  * beside each. */
-static bool peels_loops(const struct adv_plan *plan)
+static bool peels_loops(const struct adv_cost *cost)
 {
-    bool offloads = false;
-    for (int i = 0; i < ADV_TENSOR_COUNT; i++) offloads |= plan->placements[i] == ADV_PLACE_OFFLOAD;
-    return offloads && plan->family.scan_layers;
+    return cost->offloads && cost->plan->family.scan_layers;
 }
 
 /* How many logits outlive the loss: their gradient, when the head's own gradient is computed after the
@@ -276,7 +274,7 @@ static double late_logits(const struct adv_cost *cost)
     if (!routed && cost->plan->family.gradient_accumulation_steps > 1)
         return k->accumulated_late_logits_tensors;
     bool scheduled = cost->plan->flags.host_offload_scheduling == 1 && !routed;
-    if (scheduled && peels_loops(cost->plan)) return k->peeled_late_logits_tensors;
+    if (scheduled && peels_loops(cost)) return k->peeled_late_logits_tensors;
     if (!adv_memory_windowed(cost)) return k->gathered_late_logits_tensors;
     return scheduled ? k->scheduled_late_logits_tensors : k->late_logits_tensors;
 }
@@ -291,7 +289,7 @@ static double late_tiles(const struct adv_cost *cost)
  * XLA may copy the whole stack first, into the layout that this iteration's matmuls want. */
 static double turned_bytes(const struct adv_cost *cost, const struct layer_sums *sums)
 {
-    return peels_loops(cost->plan) ? sums->turnable : 0.0;
+    return peels_loops(cost) ? sums->turnable : 0.0;
 }
 
 static double backward_peak(const struct adv_cost *cost, const struct state *state,
@@ -357,5 +355,5 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
     memory->host_bytes_per_host = host * cost->cluster->devices_per_host;
     memory->turned_bytes = turned_bytes(cost, &sums) * (1.0 + cost->constants->heap_fragmentation_frac);
     memory->log_sd =
-        peels_loops(plan) ? cost->constants->peeled_memory_log_sd : cost->constants->memory_log_sd;
+        peels_loops(cost) ? cost->constants->peeled_memory_log_sd : cost->constants->memory_log_sd;
 }

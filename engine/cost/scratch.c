@@ -23,9 +23,8 @@ struct adv_cost_kernel *adv_scratch_kernel(struct adv_cost_scratch *scratch, con
     return row;
 }
 
-struct adv_cost_kept *adv_scratch_kept(struct adv_cost_scratch *scratch, const struct adv_plan *plan)
+struct adv_cost_kept *adv_scratch_kept(struct adv_cost_scratch *scratch, uint32_t tensors)
 {
-    const uint32_t tensors = adv_remat_kept(plan);
     struct adv_cost_kept *row = &scratch->kept[(tensors * 0x9e3779b1u >> 16) % ADV_SCRATCH_KEPT];
     if (row->known && row->family == scratch->family_number && row->tensors == tensors) return row;
     row->known = false;

@@ -133,8 +133,9 @@ struct adv_cost_scratch {
 /* The row that holds the kernel of `key`, or the one to write it to (known: false, key set). */
 struct adv_cost_kernel *adv_scratch_kernel(struct adv_cost_scratch *scratch, const uint64_t key[16]);
 
-/* The row of the plan's kept tensors, or the one to write them to (known: false, the rest of the key set). */
-struct adv_cost_kept *adv_scratch_kept(struct adv_cost_scratch *scratch, const struct adv_plan *plan);
+/* The row of these kept tensors of the family, or the one to write them to (known: false, the rest of the key
+ * set). */
+struct adv_cost_kept *adv_scratch_kept(struct adv_cost_scratch *scratch, uint32_t tensors);
 
 /* Points scratch->compute to the row of the family that scratch->cost describes; empty where it is new. */
 void adv_scratch_enter_compute(struct adv_cost_scratch *scratch, const struct adv_plan *plan);

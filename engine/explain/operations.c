@@ -59,7 +59,7 @@ static bool runs(const struct listing *listing, const struct adv_projection *p, 
 {
     if (pass != ADV_PASS_RECOMPUTE) return true;
     return !listing->trace->time.recompute_elided && p->needed_in_backward &&
-           !adv_projection_kept(adv_remat_kept(listing->cost->plan), p);
+           !adv_projection_kept(listing->cost->kept, p);
 }
 
 static void add_projections(struct listing *listing, enum adv_pass pass, int first, int end)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/units.h"
 #include "engine/hardware/mesh.h"
 #include "engine/maxtext/changes.h"
 #include "engine/maxtext/names.h"
@@ -18,6 +19,7 @@ static const enum adv_axis searched[] = {
     ADV_AXIS_TENSOR_SEQUENCE, ADV_AXIS_CONTEXT, ADV_AXIS_ULYSSES, ADV_AXIS_DATA,
 };
 enum { SEARCHED = sizeof searched / sizeof *searched, RULES = 48, FORMATS = 3 };
+enum { DIVISORS = 128 }; /* no slice of fewer than 83,160 devices has more */
 
 /* Two context axes are published for sequences far beyond this; below, one is never short of shards. */
 static const int64_t usp_least_seq_len = 32768;
@@ -38,6 +40,7 @@ struct walk {
     int64_t sequences; /* of one optimizer step */
     enum adv_quantization formats[FORMATS];
     int formats_count;
+    int divisors[DIVISORS], divisors_count; /* of the devices that axes share, smallest first */
     int capacity;
     bool varies_expert_ring, pins_layers_per_stage, pins_microbatches, pins_split_axes;
     bool dcn_pinned[ADV_AXIS_COUNT], pins_two_stage;
@@ -477,7 +480,8 @@ static void over_axes(struct walk *walk, int at, int left)
         return;
     }
     enum adv_axis axis = searched[at];
-    for (int degree = 1; degree <= left && !walk->over; degree++) {
+    for (int i = 0; i < walk->divisors_count && walk->divisors[i] <= left && !walk->over; i++) {
+        const int degree = walk->divisors[i];
         if (left % degree != 0) continue;
         bool wanted = request->axis_pinned[axis] ? degree == request->workload.base.family.ici[axis]
                                                  : degree == 1 || (request->axis_allowed[axis] &&
@@ -549,6 +553,7 @@ adv_code adv_space_build(const struct adv_advise_request *request, const struct 
         walk->family.ici[i] = (short)degree;
         left /= degree;
     }
+    walk->divisors_count = adv_divisors(left, DIVISORS, walk->divisors);
     over_axes(walk, 0, left);
     if (walk->over) return adv_budget_refuse(err);
     long most = 0;

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/advise.h"
-#include "engine/base/text.h"
 #include "server/cli.h"
 
 /* A measurement file of 4,000 rows is 10 MiB. */
@@ -38,6 +36,26 @@ char *adv_cli_read_file(const char *path, size_t *text_bytes, adv_err *err)
     }
     *text_bytes = text.length_bytes;
     return text.data;
+}
+
+static bool take_option(struct adv_cli_given *given, const char *option, const char *value)
+{
+    if (given->count == ADV_CLI_GIVEN || strlen(option) >= ADV_LIMIT_NAME) return false;
+    char *name = given->names[given->count];
+    (void)snprintf(name, ADV_LIMIT_NAME, "%s", option);
+    for (char *at = name; *at; at++)
+        if (*at == '-') *at = '_';
+    name[strcspn(name, "=")] = '\0';
+    given->members[given->count++] = (struct adv_given_member){name, value};
+    return true;
+}
+
+bool adv_cli_take_given(struct adv_cli_given *given, int argc, char **argv, int *at)
+{
+    const char *name = argv[*at] + 2, *equals = strchr(name, '=');
+    if (strcmp(name, "strict") == 0 || strcmp(name, "lenient") == 0) return take_option(given, name, "true");
+    if (equals) return take_option(given, name, equals + 1);
+    return *at + 1 < argc && take_option(given, name, argv[++*at]);
 }
 
 int adv_cli_problem(const adv_err *err)

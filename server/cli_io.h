@@ -1,14 +1,30 @@
-/* cli_io.h: what the one-shot commands share: reading a whole file or standard input, printing a problem. */
+/* cli_io.h: what the one-shot commands share: reading a whole file or standard input, what is given beside
+ * it, printing a problem. */
 #ifndef ADV_SERVER_CLI_IO_H
 #define ADV_SERVER_CLI_IO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-#include "engine/base/err.h"
+#include "engine/advise.h"
+#include "engine/base/text.h"
 
 /* All of `path` ("-": standard input), NUL-terminated, malloc'ed. NULL and ADV_E_IO when it cannot be read,
  * NULL and ADV_E_TOO_LARGE beyond 64 MiB. */
 char *adv_cli_read_file(const char *path, size_t *text_bytes, adv_err *err);
+
+/* Members of a request and MaxText keys from the command line, for adv_request_expand. Not to be copied:
+ * `members` point into `names`. */
+enum { ADV_CLI_GIVEN = 32 };
+struct adv_cli_given {
+    struct adv_given_member members[ADV_CLI_GIVEN];
+    int count;
+    char names[ADV_CLI_GIVEN][ADV_LIMIT_NAME];
+};
+
+/* Takes argv[*at], "--num-slices 2" or "--num-slices=2", as num_slices; --strict and --lenient alone are
+ * true. *at is then its last word. False: no value, or too many. */
+bool adv_cli_take_given(struct adv_cli_given *given, int argc, char **argv, int *at);
 
 /* Writes the problem document of `err` to standard error; returns the exit status. */
 int adv_cli_problem(const adv_err *err);

@@ -9,48 +9,23 @@
 #include "server/cli.h"
 #include "server/cli_io.h"
 
-enum { GIVEN_MAX = 32 };
-
 struct arguments {
     const char *file, *catalog_dir;
-    struct adv_given_member given[GIVEN_MAX];
-    int given_count;
-    char names[GIVEN_MAX][ADV_LIMIT_NAME];
+    struct adv_cli_given given;
 };
-
-/* Keeps "--num-slices 2" as num_slices; a switch alone is true. */
-static bool take_option(struct arguments *arguments, const char *option, const char *value)
-{
-    if (arguments->given_count == GIVEN_MAX || strlen(option) >= ADV_LIMIT_NAME) return false;
-    char *name = arguments->names[arguments->given_count];
-    (void)snprintf(name, ADV_LIMIT_NAME, "%s", option);
-    for (char *at = name; *at; at++)
-        if (*at == '-') *at = '_';
-    name[strcspn(name, "=")] = '\0';
-    arguments->given[arguments->given_count++] = (struct adv_given_member){name, value};
-    return true;
-}
-
-static bool is_switch(const char *name)
-{
-    return strcmp(name, "strict") == 0 || strcmp(name, "lenient") == 0;
-}
 
 /* True: go on. FILE, --catalog DIR and what is given beside a recipe, in any order. */
 static bool read_arguments(int argc, char **argv, struct arguments *arguments)
 {
     for (int i = 1; i < argc; i++) {
-        const char *name = argv[i] + 2, *equals = strchr(argv[i], '=');
         const bool is_option = argv[i][0] == '-' && argv[i][1] != '\0';
         if (is_option && strncmp(argv[i], "--", 2) != 0) return false;
         if (!is_option && arguments->file) return false;
         if (!is_option)
             arguments->file = argv[i];
-        else if (strcmp(name, "catalog") == 0 && i + 1 < argc)
+        else if (strcmp(argv[i], "--catalog") == 0 && i + 1 < argc)
             arguments->catalog_dir = argv[++i];
-        else if (is_switch(name) ? !take_option(arguments, name, "true")
-                 : equals        ? !take_option(arguments, name, equals + 1)
-                                 : i + 1 >= argc || !take_option(arguments, name, argv[++i]))
+        else if (!adv_cli_take_given(&arguments->given, argc, argv, &i))
             return false;
     }
     return arguments->file != NULL;
@@ -62,9 +37,9 @@ static adv_code give(const struct adv_catalog *catalog, enum adv_request_kind ki
 {
     char *json = NULL;
     size_t json_bytes = 0;
-    if (arguments->given_count == 0) return ADV_OK;
-    adv_code code = adv_request_expand(catalog, kind, *text, *text_bytes, arguments->given,
-                                       arguments->given_count, &json, &json_bytes, err);
+    if (arguments->given.count == 0) return ADV_OK;
+    adv_code code = adv_request_expand(catalog, kind, *text, *text_bytes, arguments->given.members,
+                                       arguments->given.count, &json, &json_bytes, err);
     if (code != ADV_OK) return code;
     free(*text);
     *text = json;
@@ -88,7 +63,7 @@ static int answer_file(enum adv_request_kind kind, int argc, char **argv)
         "  as --per_device_batch_size 2\n";
     const bool reads = kind == ADV_REQUEST_ESTIMATE || kind == ADV_REQUEST_ADVISE || kind == ADV_REQUEST_LINT;
     struct arguments arguments = {0};
-    if (!read_arguments(argc, argv, &arguments) || (!reads && arguments.given_count)) {
+    if (!read_arguments(argc, argv, &arguments) || (!reads && arguments.given.count)) {
         (void)fprintf(stderr, "usage: tpu-advisor %s [--catalog DIR] FILE    (- is standard input)\n%s",
                       argv[0], reads ? recipe_usage : "");
         return ADV_CLI_USAGE;

@@ -17,6 +17,7 @@
 
 struct arguments {
     const char *file, *keep;
+    struct adv_cli_given given; /* beside a recipe */
     long rank, top, time_s, memory_gib;
     bool whole, text, install;
 };
@@ -58,6 +59,10 @@ static bool read_arguments(int argc, char **argv, struct arguments *arguments)
             known = true;
         }
         if (known) continue;
+        if (strncmp(argv[i], "--", 2) == 0) {
+            if (!adv_cli_take_given(&arguments->given, argc, argv, &i)) return false;
+            continue;
+        }
         if ((argv[i][0] == '-' && argv[i][1] != '\0') || arguments->file) return false;
         arguments->file = argv[i];
     }
@@ -71,18 +76,76 @@ static void print_usage(void)
         "usage: tpu-advisor verify FILE [--rank N | --top K] [--whole] [--text] [--timeout S]\n"
         "                          [--memory-gib N] [--keep FOLDER]\n"
         "       tpu-advisor verify --install\n"
-        "  FILE (- is standard input): a request of estimate or advise, an answer of theirs, or a run\n"
+        "  FILE (- is standard input): a recipe (shell script, manifest, MaxText YAML), a request of "
+        "estimate\n"
+        "             or advise, an answer of theirs, or a run\n"
+        "  beside a recipe or a request: --chip tpu7x --topology 4x4x4 --model NAME, and MaxText keys\n"
         "  --whole    generate code too: minutes instead of half a minute, same verdict on memory\n"
         "  --keep     leave what XLA dumps in FOLDER (of the last plan)\n"
         "  --install  make the private Python with the pinned releases (minutes, 3 GB from PyPI)\n"
         "  exit status: 0 every plan compiles and fits, 1 one does not, 2 bad input, 3 not installed\n");
 }
 
+static enum adv_request_kind asked(enum adv_proof_file kind)
+{
+    return kind == ADV_PROOF_OF_ADVISE ? ADV_REQUEST_ADVISE : ADV_REQUEST_ESTIMATE;
+}
+
+/* A recipe, or a request with something given beside it, becomes the plain request that it means. */
+static adv_code expand(const struct adv_catalog *catalog, const struct arguments *arguments, char **text,
+                       size_t *bytes, enum adv_proof_file *kind, adv_err *err)
+{
+    const struct adv_cli_given *given = &arguments->given;
+    char *json = NULL;
+    size_t json_bytes = 0;
+    if (*kind == ADV_PROOF_OF_ANSWER || *kind == ADV_PROOF_OF_RUN)
+        return adv_err_add(err, ADV_E_BAD_REQUEST, "",
+                           "give them to estimate or advise, which make the answer",
+                           "--%s changes nothing in an answer", given->members[0].name);
+    adv_code code = adv_request_expand(catalog, asked(*kind), *text, *bytes, given->members, given->count,
+                                       &json, &json_bytes, err);
+    if (code == ADV_OK && *kind == ADV_PROOF_OF_RECIPE) {
+        code = adv_proof_file_kind(json, json_bytes, kind, err);
+        if (code == ADV_OK &&
+            *kind == ADV_PROOF_OF_ADVISE) { /* YAML of such a request: read once more as it */
+            free(json);
+            code = adv_request_expand(catalog, asked(*kind), *text, *bytes, given->members, given->count,
+                                      &json, &json_bytes, err);
+        }
+    }
+    if (code == ADV_OK) {
+        free(*text);
+        *text = json;
+        *bytes = json_bytes;
+    } else {
+        free(json);
+    }
+    return code;
+}
+
+/* The answer to what the file asks, malloc'ed. */
+static char *ask(const struct arguments *arguments, char **text, size_t bytes, enum adv_proof_file kind,
+                 adv_err *err)
+{
+    struct adv_answer answer = {0};
+    struct adv_catalog *catalog = adv_catalog_load(NULL, err);
+    adv_code code = catalog ? ADV_OK : err->code;
+    if (code == ADV_OK && (kind == ADV_PROOF_OF_RECIPE || arguments->given.count))
+        code = expand(catalog, arguments, text, &bytes, &kind, err);
+    if (code == ADV_OK) {
+        if (kind == ADV_PROOF_OF_RECIPE) /* an array of requests */
+            (void)adv_err_add(err, ADV_E_INVALID, "", "give one request", "the file holds several requests");
+        else if (adv_answer_request(catalog, asked(kind), *text, bytes, &answer, err) != ADV_OK)
+            answer.json = NULL;
+    }
+    adv_catalog_free(catalog);
+    return answer.json;
+}
+
 /* The answer that the file holds or asks for, malloc'ed. */
 static char *read_answer(const struct arguments *arguments, adv_err *err)
 {
     enum adv_proof_file kind = ADV_PROOF_OF_ANSWER;
-    struct adv_answer answer = {0};
     char *found = NULL;
     size_t bytes = 0;
     char *text = adv_cli_read_file(arguments->file, &bytes, err);
@@ -90,16 +153,11 @@ static char *read_answer(const struct arguments *arguments, adv_err *err)
         free(text);
         return NULL;
     }
-    if (kind == ADV_PROOF_OF_ANSWER) return text;
-    if (kind == ADV_PROOF_OF_RUN) {
+    if (kind == ADV_PROOF_OF_ANSWER && !arguments->given.count) return text;
+    if (kind == ADV_PROOF_OF_RUN && !arguments->given.count) {
         if (adv_proof_run_answer(text, bytes, &found, err)) found = NULL;
     } else {
-        struct adv_catalog *catalog = adv_catalog_load(NULL, err);
-        const enum adv_request_kind asked =
-            kind == ADV_PROOF_OF_ADVISE ? ADV_REQUEST_ADVISE : ADV_REQUEST_ESTIMATE;
-        if (catalog && adv_answer_request(catalog, asked, text, bytes, &answer, err) == ADV_OK)
-            found = answer.json;
-        adv_catalog_free(catalog);
+        found = ask(arguments, &text, bytes, kind, err);
     }
     free(text);
     return found;

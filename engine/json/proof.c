@@ -1,5 +1,6 @@
 #include "engine/json/proof.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,17 @@ const char *adv_proof_verdict_name(enum adv_proof_verdict verdict)
     return verdicts[verdict];
 }
 
-adv_code adv_proof_file_kind(const char *json, size_t json_bytes, enum adv_proof_file *kind, adv_err *err)
+/* Not so a template, which may begin with "{{". */
+static bool is_object(const char *text, size_t bytes)
+{
+    text = adv_json_after_mark(text, &bytes);
+    size_t at = 0;
+    while (at < bytes && isspace((unsigned char)text[at])) at++;
+    if (at == bytes || text[at] != '{') return false;
+    return at + 1 == bytes || text[at + 1] != '{';
+}
+
+adv_code adv_proof_file_kind(const char *text, size_t text_bytes, enum adv_proof_file *kind, adv_err *err)
 {
     static const struct {
         const char *member;
@@ -25,18 +36,24 @@ adv_code adv_proof_file_kind(const char *json, size_t json_bytes, enum adv_proof
     } tells[] = {
         {"response", ADV_PROOF_OF_RUN},       {"ranked", ADV_PROOF_OF_ANSWER},
         {"step_time_s", ADV_PROOF_OF_ANSWER}, {"workload", ADV_PROOF_OF_ADVISE},
-        {"config", ADV_PROOF_OF_ESTIMATE},
+        {"config", ADV_PROOF_OF_ESTIMATE},    {"recipe", ADV_PROOF_OF_ESTIMATE},
+        {"model", ADV_PROOF_OF_ESTIMATE},
     };
     json_t *root = NULL;
-    adv_code code = adv_json_parse_file_text(json, json_bytes, &root, err);
+    if (!is_object(text, text_bytes)) {
+        *kind = ADV_PROOF_OF_RECIPE;
+        return ADV_OK;
+    }
+    adv_code code = adv_json_parse_file_text(text, text_bytes, &root, err);
     if (code) return code;
     size_t at = 0;
     while (at < sizeof tells / sizeof *tells && !json_object_get(root, tells[at].member)) at++;
     json_decref(root);
     if (at == sizeof tells / sizeof *tells)
-        return adv_err_add(err, ADV_E_INVALID, "",
-                           "give a request of estimate or advise, an answer of theirs, or a stored run",
-                           "the file holds no plan that could be verified");
+        return adv_err_add(
+            err, ADV_E_INVALID, "",
+            "give a recipe, a request of estimate or advise, an answer of theirs, or a stored run",
+            "the file holds no plan that could be verified");
     *kind = tells[at].kind;
     return ADV_OK;
 }

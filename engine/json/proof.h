@@ -25,11 +25,17 @@ enum adv_proof_verdict { ADV_PROOF_VERDICT_TABLE(ADV_PROOF_VERDICT_ENUM) ADV_PRO
 #undef ADV_PROOF_VERDICT_ENUM
 
 /* What a file that is to be verified holds. */
-enum adv_proof_file { ADV_PROOF_OF_ESTIMATE, ADV_PROOF_OF_ADVISE, ADV_PROOF_OF_ANSWER, ADV_PROOF_OF_RUN };
+enum adv_proof_file {
+    ADV_PROOF_OF_ESTIMATE,
+    ADV_PROOF_OF_ADVISE,
+    ADV_PROOF_OF_ANSWER,
+    ADV_PROOF_OF_RUN,
+    ADV_PROOF_OF_RECIPE /* no JSON object: a script, a manifest, YAML; adv_request_expand reads it */
+};
 
-/* ADV_E_SYNTAX, ADV_E_INVALID: neither a request of estimate or advise, nor an answer of theirs, nor a run.
- */
-ADV_MUST_CHECK adv_code adv_proof_file_kind(const char *json, size_t json_bytes, enum adv_proof_file *kind,
+/* ADV_E_SYNTAX, ADV_E_INVALID: an object that is neither a request of estimate or advise, nor an answer of
+ * theirs, nor a run. */
+ADV_MUST_CHECK adv_code adv_proof_file_kind(const char *text, size_t text_bytes, enum adv_proof_file *kind,
                                             adv_err *err);
 
 /* The answer inside a run, as malloc'ed text. */

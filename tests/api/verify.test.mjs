@@ -56,6 +56,38 @@ test('a stored answer, a request of advise and a run are taken alike', async () 
   assert.equal(JSON.parse(top.out).results.length, 3, 'no more than there are');
 });
 
+test('a recipe is taken as it lies in a repository, with the same plan as its estimate', async () => {
+  const answer = JSON.parse((await run(['estimate', '-'], { input: JSON.stringify(request) })).out);
+  const artifact = async (name) => (await run(['artifact', name, '-'], { input: JSON.stringify(answer) })).out;
+  const { cluster: { chip, topology } } = answer;
+  const machine = ['--chip', chip, `--topology=${topology}`];
+  for (const [name, args] of [['maxtext.sh', machine], ['xpk.sh', []], ['jobset.yaml', []], ['verify.sh', []]]) {
+    const text = await artifact(name);
+    const estimate = await run(['estimate', '-', ...args], { input: text });
+    const done = await verify(text, args);
+    assert.equal(done.status, 0, `${name}: ${done.err}`);
+    assert.equal(JSON.parse(done.out).results[0].predicted_hbm_bytes_per_device, JSON.parse(estimate.out).hbm_bytes_per_device, name);
+    assert.equal(JSON.parse(done.out).results[0].predicted_hbm_bytes_per_device, answer.hbm_bytes_per_device, name);
+  }
+  const yaml = `model: llama3.1-8b\ncluster: {chip: v6e, topology: 4x4}\nworkload: {seq_len: 4096, per_device_batch_size: 1}\n`;
+  const advised = await verify(yaml);
+  assert.equal(advised.status, 0, advised.err);
+  const nowhere = await verify(await artifact('maxtext.sh'));
+  assert.equal(nowhere.status, 2);
+  assert.match(nowhere.err, /cluster is missing/);
+});
+
+test('members and keys beside a request count; beside an answer they are refused', async () => {
+  const bytes = async (args) => JSON.parse((await verify(request, args)).out).results[0].predicted_hbm_bytes_per_device;
+  assert.ok(await bytes(['--per_device_batch_size', '1']) < await bytes(['--per_device_batch_size=4']));
+  const { config, ...plain } = request;
+  assert.equal((await verify({ ...plain, recipe: `python3 -m maxtext.trainers.pre_train.train base.yml ${Object.entries(config).map((pair) => pair.join('=')).join(' ')}` })).status, 0);
+  const answer = (await run(['estimate', '-'], { input: JSON.stringify(request) })).out;
+  const refused = await verify(answer, ['--per_device_batch_size', '1']);
+  assert.equal(refused.status, 2);
+  assert.match(refused.err, /per_device_batch_size changes nothing in an answer/);
+});
+
 test('what is no plan is bad input', async () => {
   for (const [document, args] of [['{', []], ['{"a":1}', []], ['{"ranked":[]}', []], [{ ...request, model: 'llama9' }, []], [request, ['--rank', '2']]]) {
     const done = await verify(document, args);

@@ -48,6 +48,9 @@ static int usage(void)
         "  --must-compile        the real compiler's word is asked for\n"
         "  --allow-unlike WHAT   model or sequence_length may differ\n"
         "  --accelerator NAME    v6e-256: for candidates that name no cluster\n"
+        "  --store               candidates become runs of the baseline's project and label\n"
+        "  --git-ref REF         of those runs; or GITHUB_SHA, CI_COMMIT_SHA, GIT_COMMIT\n"
+        "  --tag NAME            a tag of those runs, may be repeated\n"
         "  --markdown FILE, --junit FILE, --json FILE   the report; - is standard output (Markdown, unless "
         "told)\n");
     return EXIT_BAD_INPUT;
@@ -104,9 +107,13 @@ static bool take_option(struct job *job, const char *name, char *value)
     const struct {
         const char *name;
         const char **place;
-    } texts[] = {{"--url", &job->url},           {"--baseline-run", &job->spec.baseline_run_id},
-                 {"--markdown", &job->markdown}, {"--accelerator", &job->spec.accelerator},
-                 {"--junit", &job->junit},       {"--json", &job->json}};
+    } texts[] = {{"--url", &job->url},
+                 {"--baseline-run", &job->spec.baseline_run_id},
+                 {"--markdown", &job->markdown},
+                 {"--accelerator", &job->spec.accelerator},
+                 {"--junit", &job->junit},
+                 {"--json", &job->json},
+                 {"--git-ref", &job->spec.git_ref}};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (strcmp(name, texts[i].name) != 0) continue;
         *texts[i].place = value;
@@ -114,9 +121,24 @@ static bool take_option(struct job *job, const char *name, char *value)
     }
     if (strcmp(name, "--baseline") == 0) return take_baseline(job, value);
     if (strcmp(name, "--limit") == 0) return take_limit(job, value);
+    if (strcmp(name, "--tag") == 0 && job->spec.tags_count < ADV_LIMIT_CHECK_WORDS) {
+        job->spec.tags[job->spec.tags_count++] = value;
+        return true;
+    }
     if (strcmp(name, "--allow-unlike") != 0 || job->spec.unlike_count == ADV_LIMIT_CHECK_WORDS) return false;
     job->spec.unlike[job->spec.unlike_count++] = value;
     return true;
+}
+
+/* The commit by the variables that GitHub, GitLab and Jenkins set; NULL: none does. */
+static const char *git_ref_of_pipeline(void)
+{
+    static const char *const names[] = {"GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value) return value;
+    }
+    return NULL;
 }
 
 static bool read_arguments(int argc, char **argv, struct job *job)
@@ -127,6 +149,8 @@ static bool read_arguments(int argc, char **argv, struct job *job)
             job->spec.may_not_fit = true;
         } else if (strcmp(name, "--must-compile") == 0) {
             job->spec.must_compile = true;
+        } else if (strcmp(name, "--store") == 0) {
+            job->spec.store = true;
         } else if (strncmp(name, "--", 2) == 0) {
             char *value = i + 1 < argc ? argv[++i] : NULL;
             if (value && take_option(job, name, value)) continue;
@@ -137,6 +161,7 @@ static bool read_arguments(int argc, char **argv, struct job *job)
             return false;
         }
     }
+    if (!job->spec.git_ref) job->spec.git_ref = git_ref_of_pipeline();
     if (!job->url) job->url = getenv("TPU_ADVISOR_URL");
     job->token = getenv("TPU_ADVISOR_TOKEN");
     if (job->token && !*job->token) job->token = NULL;

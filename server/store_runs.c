@@ -42,10 +42,10 @@ static const char *number_text(double value, char buffer[32])
 
 #define RUN_COLUMNS                                                                                          \
     "id, kind, project, label, git_ref, model, chip, topology, step_time_s, hbm_bytes_per_device, fits, "    \
-    "engine_version, catalog_hash, request, response, reevaluates"
+    "engine_version, catalog_hash, request, response, reevaluates, tags"
 #define RUN_VALUES                                                                                           \
     "$1::uuid, $2, $3, $4, $5, $6, $7, $8, $9::float8, $10::float8, $11::boolean, $12, $13, $14::json, "     \
-    "$15::json, $16::uuid"
+    "$15::json, $16::uuid, ARRAY(SELECT json_array_elements_text($14::json->'tags'))"
 
 adv_code adv_store_run_save(struct adv_db *db, const struct adv_run *run,
                             const struct adv_idempotency *idempotency, enum adv_store_outcome *outcome,

@@ -105,6 +105,36 @@ static adv_code read_candidate(const struct adv_check_spec *spec, const char *te
     return code;
 }
 
+static void name_as(json_t *candidate, const char *member, const char *name)
+{
+    if (name && !json_object_get(candidate, member))
+        (void)json_object_set_new(candidate, member, json_string(name));
+}
+
+/* How the candidate is stored: what it says itself goes before what the pipeline says. */
+static void name_run(json_t *candidate, const struct adv_check_spec *spec)
+{
+    name_as(candidate, "git_ref", spec->git_ref);
+    if (spec->store) {
+        if (!json_object_get(candidate, "store")) (void)json_object_set_new(candidate, "store", json_true());
+        name_as(candidate, "project", spec->baseline_project);
+        name_as(candidate, "label", spec->baseline_label);
+    }
+    json_t *tags = json_object_get(candidate, "tags");
+    if (!tags && spec->tags_count > 0) {
+        tags = json_array();
+        (void)json_object_set_new(candidate, "tags", tags);
+    }
+    for (int i = 0; json_is_array(tags) && i < spec->tags_count; i++) {
+        bool is_there = false;
+        for (size_t j = 0; j < json_array_size(tags); j++) {
+            const char *tag = json_string_value(json_array_get(tags, j));
+            is_there |= tag && strcmp(tag, spec->tags[i]) == 0;
+        }
+        if (!is_there) (void)json_array_append_new(tags, json_string(spec->tags[i]));
+    }
+}
+
 static json_t *limits_of(const struct adv_check_spec *spec)
 {
     json_t *limits = json_object();
@@ -121,6 +151,7 @@ adv_code adv_check_body(const struct adv_check_spec *spec, const char *text, siz
     json_t *candidate = NULL;
     adv_code code = read_candidate(spec, text, text_bytes, &candidate, err);
     if (code) return code;
+    name_run(candidate, spec);
     json_t *baseline = spec->baseline_run_id ? json_pack("{s:s}", "run_id", spec->baseline_run_id)
                                              : json_pack("{s:s, s:s}", "project", spec->baseline_project,
                                                          "label", spec->baseline_label);

@@ -21,7 +21,11 @@ struct adv_check_spec {
         double frac;
     } limits[ADV_LIMIT_CHECK_WORDS];
     const char *unlike[ADV_LIMIT_CHECK_WORDS];
+    const char *git_ref; /* of candidates that name none; may be NULL */
+    int tags_count;
+    const char *tags[ADV_LIMIT_CHECK_WORDS]; /* beside those that a candidate has */
     bool may_not_fit, must_compile;
+    bool store; /* candidates become runs, of the baseline's project and label unless they name others */
 };
 
 /* `text`: an estimate request as JSON or YAML, or a MaxText configuration as JSON, YAML or a script; what a

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "engine/json/decode_tags.h"
+
 enum { TEXT_BYTES_MAX = ADV_LIMIT_NAME - 1 };
 
 static const char *keep_text(const json_t *root, const char *member, struct adv_arena *arena, adv_err *err)
@@ -32,6 +34,7 @@ void adv_decode_store(const json_t *root, struct adv_arena *arena, struct adv_st
     wish->label = keep_text(root, "label", arena, err);
     wish->project = keep_text(root, "project", arena, err);
     wish->git_ref = keep_text(root, "git_ref", arena, err);
+    adv_check_tags(root, err); /* the store takes them from the request */
 }
 
 int adv_decode_verify(const json_t *root, adv_err *err)

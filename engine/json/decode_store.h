@@ -7,7 +7,7 @@
 #include "engine/spec/store_wish.h"
 
 /* Their names, for lists of known members. */
-#define ADV_STORE_MEMBERS "store", "label", "project", "git_ref"
+#define ADV_STORE_MEMBERS "store", "label", "project", "git_ref", "tags"
 
 /* "store": "try" asks for the answer also where it cannot be stored; true does not. */
 #define ADV_STORE_TRY "try"

@@ -9,8 +9,8 @@ static bool is_tag(const json_t *value)
     const char *text = json_string_value(value);
     const size_t length = json_string_length(value);
     if (!text || length < 1 || length > ADV_LIMIT_TAG_BYTES || strlen(text) != length) return false;
-    for (const char *at = text; *at; at++)
-        if (*at == ',' || (unsigned char)*at < ' ' || *at == 0x7f) return false;
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++)
+        if (*at == ',' || *at < ' ' || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0)) return false;
     return true;
 }
 
@@ -39,6 +39,12 @@ static void check(const json_t *tags, adv_err *err)
             (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer_index(pointer, "/tags", i), NULL,
                               "the tag '%s' is there twice", json_string_value(json_array_get(tags, i)));
     }
+}
+
+void adv_check_tags(const json_t *root, adv_err *err)
+{
+    const json_t *list = adv_json_array(root, "", "tags", ADV_JSON_OPTIONAL, err);
+    if (list) check(list, err);
 }
 
 adv_code adv_decode_tags(const char *json, size_t json_bytes, char **tags, adv_err *err)

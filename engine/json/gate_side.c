@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/base/version.h"
+#include "engine/json/decode_store.h"
 #include "engine/json/json_read.h"
 
 static double number_of(const json_t *object, const char *member)
@@ -102,7 +103,7 @@ static json_t *plan_request(const json_t *request, const json_t *response)
 
 adv_code adv_gate_ask_again(const char *request_json, const char *response_json, char **json, adv_err *err)
 {
-    static const char *const wishes[] = {"store", "label", "project", "git_ref"};
+    static const char *const wishes[] = {ADV_STORE_MEMBERS};
     json_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
     json_t *response = json_loads(response_json, JSON_REJECT_DUPLICATES, NULL);
     json_t *again =

@@ -16,7 +16,7 @@ static void copy_name(char copy[ADV_LIMIT_NAME], const char *name)
 bool adv_question_read(const char *json, size_t json_bytes, struct adv_question *question)
 {
     /* The project stays: it may have a calibration of its own. */
-    static const char *const wishes[] = {"store", "label", "git_ref"};
+    static const char *const wishes[] = {"store", "label", "git_ref", "tags"};
     json_t *root = NULL;
     adv_err err;
     adv_err_init(&err);

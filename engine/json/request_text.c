@@ -29,6 +29,7 @@ static const struct place {
     {"label", "", "label"},
     {"project", "", "project"},
     {"git_ref", "", "git_ref"},
+    {"tags", "", "tags"},
     {"seq_len", "workload", "seq_len"},
     {"global_batch_sequences", "workload", "global_batch_sequences"},
     {"tokens_per_step", "workload", "tokens_per_step"},
@@ -101,6 +102,18 @@ static void refuse_given(const char *name, adv_err *err)
                       "%.100s is neither a member of the request nor a key of MaxText", name);
 }
 
+/* "a,b" as an array of strings. */
+static json_t *list_of(const char *text)
+{
+    json_t *list = json_array();
+    for (const char *at = text; at;) {
+        const size_t length = strcspn(at, ",");
+        (void)json_array_append_new(list, json_stringn(at, length));
+        at = at[length] ? at + length + 1 : NULL;
+    }
+    return list;
+}
+
 static void give(const struct adv_catalog *catalog, enum adv_request_kind kind, json_t *root,
                  const struct adv_given_member *given, adv_err *err)
 {
@@ -108,7 +121,9 @@ static void give(const struct adv_catalog *catalog, enum adv_request_kind kind, 
                                         "label", "project", "git_ref"};
     bool is_text = false;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) is_text |= strcmp(given->name, texts[i]) == 0;
-    json_t *value = is_text ? json_string(given->value) : adv_decode_scalar_text(given->value);
+    json_t *value = strcmp(given->name, "tags") == 0 ? list_of(given->value)
+                    : is_text                        ? json_string(given->value)
+                                                     : adv_decode_scalar_text(given->value);
     const bool is_key = adv_catalog_key(catalog, given->name) || adv_catalog_old_key(catalog, given->name);
     for (int i = 0; i < PLACES; i++) {
         if (strcmp(places[i].name, given->name) != 0) continue;

@@ -59,6 +59,21 @@ assert [len(suite.findall('.//failure')) > 0 for suite in suites] == [False, Tru
 `, junit]);
 });
 
+test('a candidate is stored under the commit of the pipeline and its tags, unless it names its own', async () => {
+  const CI = { GITHUB_SHA: '', CI_COMMIT_SHA: 'c0ffee12' };
+  const args = ['--store', '--tag', 'nightly', '--tag', 'ci'];
+  const files = [write('named.json', plan(2, { git_ref: 'own', tags: ['ci', 'mine'] })), write('plain.json', plan(2))];
+  assert.equal((await check(files, { args, env: CI })).status, 0);
+  assert.equal((await check(files, { args: [...args, '--git-ref', 'v1.2'], env: CI })).status, 0);
+  assert.equal((await check(files, { args: ['--tag', 'unseen'], env: CI })).status, 0);
+  const list = async (query) => (await (await daemon.fetch(`/v1/runs?project=alpha&${query}`)).json()).runs.map((one) => [one.label, one.git_ref, one.tags]);
+  assert.deepEqual(await list('git_ref=c0ffee12'), [['feature/x', 'c0ffee12', ['nightly', 'ci']]]);
+  assert.deepEqual(await list('git_ref=v1.2'), [['feature/x', 'v1.2', ['nightly', 'ci']]]);
+  assert.deepEqual(await list('git_ref=own'), Array(2).fill(['feature/x', 'own', ['ci', 'mine', 'nightly']]));
+  assert.deepEqual(await list('tags=unseen'), [], 'what is not stored has no tags');
+  assert.equal((await check(files, { args: ['--store', '--tag', 'a,b'] })).status, 2);
+});
+
 test('a limit may be given, and unlike things may be allowed', async () => {
   const slower = write('slower.json', plan(1));
   assert.equal((await check([slower], { args: ['--limit', 'time_per_token_increase_frac=0.001'] })).status, 1);

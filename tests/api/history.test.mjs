@@ -56,6 +56,27 @@ test('runs are found by words of their names and tags, each by its beginning, in
   assert.deepEqual(await ids('project=search&git_ref=3f9ab'), [], 'a filter is the whole reference');
 });
 
+test('tags and the git reference are given with the request that is stored, and are no part of the question', async () => {
+  const first = await store({ project: 'given' });
+  const given = await store({ project: 'given', git_ref: 'abc1', tags: ['nightly', 'v3 模型'] });
+  const run = await get(`/v1/runs/${given.run_id}`);
+  assert.deepEqual([run.tags, run.git_ref], [['nightly', 'v3 模型'], 'abc1']);
+  assert.deepEqual((await get(`/v1/runs/${first.run_id}`)).tags, [], 'the answer came from the cache, the names did not');
+  assert.deepEqual(await ids('project=given&tags=nightly'), [given.run_id]);
+  assert.deepEqual(await ids('project=given&q=night'), [given.run_id]);
+  const advised = await (await daemon.post('/v1/advise', { model: 'llama3.1-8b', cluster: { chip: 'v6e', topology: '4x4' },
+    workload: { seq_len: 8192, global_batch_sequences: 32 }, project: 'given', tags: ['night'], store: true })).json();
+  assert.deepEqual((await get(`/v1/runs/${advised.run_id}`)).tags, ['night']);
+  const text = 'python3 -m MaxText.train MaxText/configs/base.yml model_name=llama3.1-8b per_device_batch_size=2 max_target_length=8192 ici_fsdp_parallelism=16\n';
+  const script = await (await daemon.fetch('/v1/estimate?chip=v6e&topology=4x4&store=true&project=given&tags=a,b', { method: 'POST', body: text, headers: { 'Content-Type': 'text/x-shellscript' } })).json();
+  assert.deepEqual((await get(`/v1/runs/${script.run_id}`)).tags, ['a', 'b']);
+  for (const path of ['/v1/estimate', '/v1/advise']) {
+    const wrong = await problem(assert, await daemon.post(path, estimateRequest({ tags: ['', 'a,b', 'ok', 'ok', 'a\u0085'] })), 422, 'invalid-request');
+    assert.deepEqual(wrong.errors.map((error) => error.pointer).filter((at) => at.startsWith('/tags')), ['/tags/0', '/tags/1', '/tags/3', '/tags/4']);
+  }
+  assert.match(JSON.stringify(await problem(assert, await daemon.post('/v1/estimate', estimateRequest({ tags: 'nightly' })), 422, 'invalid-request')), /\/tags/);
+});
+
 test('tags are given and taken, filter together, and change the entity tag; nothing else of a run changes', async () => {
   const one = await store({ project: 'tags' });
   const two = await store({ project: 'tags' });

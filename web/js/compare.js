@@ -102,14 +102,24 @@ export function overlapNote(first, other, nameOf) {
   return `The intervals of ${nameOf(first.run_id)} and ${nameOf(other.run_id)} overlap: what both share in error cancels in the difference, but a small difference may not show on a chip.`;
 }
 
-// Terms between two runs as a waterfall; with another number of tokens a step, for as many tokens as the first has.
-function waterfallPanel(difference, runs, names) {
+// How many tokens a step of the first run has for one of a step of the second; 1 where that is not known.
+function scaleOf(difference, runs) {
   const tokens = (id) => runs.find((run) => run.run_id === id)?.tokens_per_step;
   const [first, second] = [tokens(difference.from), tokens(difference.to)];
-  if (!difference.time_terms?.length) return null;
-  const scale = first > 0 && second > 0 ? first / second : 1;
+  return first > 0 && second > 0 ? first / second : 1;
+}
+
+function waterfallPanel(terms, scale, names) {
+  if (!terms?.length) return null;
   const other = scale === 1 ? null : `Per token: ${names[1]} is scaled to the tokens of a step of ${names[0]}.`;
-  return picturePanel('waterfall', `From ${names[0]} to ${names[1]}`, { kind: 'terms', names, terms: difference.time_terms, scale, other }, 'h2');
+  return picturePanel('waterfall', `From ${names[0]} to ${names[1]}`, { kind: 'terms', names, terms, scale, other }, 'h2');
+}
+
+// For the same tokens, as in the picture above it; show(seconds): its text.
+function timePanel(terms, scale, names, show) {
+  const scaled = terms?.map((term) => ({ ...term, to: term.to * scale, delta: term.to * scale - term.from }));
+  if (scale === 1) return termsPanel('Where the time went (exposed)', scaled, names, show);
+  return termsPanel('Where the time went (exposed), per token', scaled, [names[0], `${names[1]}, scaled`], show);
 }
 
 export async function showCompare(place, ids) {
@@ -134,16 +144,16 @@ export async function showCompare(place, ids) {
       ),
       answer.differences.map((difference) => {
         const names = [nameOf(difference.from), nameOf(difference.to)];
+        const scale = scaleOf(difference, answer.runs);
         return [
-          waterfallPanel(difference, answer.runs, names),
+          waterfallPanel(difference.time_terms, scale, names),
           h(
-          'div',
-          { class: 'columns' },
-          termsPanel('Where the time went (exposed)', difference.time_terms, names, (value) =>
-            secondsLike(value, step),
+            'div',
+            { class: 'columns' },
+            timePanel(difference.time_terms, scale, names, (value) => secondsLike(value, step)),
+            termsPanel('Where the memory went', difference.memory_terms, names, gib),
           ),
-          termsPanel('Where the memory went', difference.memory_terms, names, gib),
-        )];
+        ];
       }),
       gatePanel(named(first), others.map(named)),
     ),

@@ -8,12 +8,15 @@ import { frame, valuesTable } from './frame.js';
 
 const MOST = 14;
 const ROW = 27;
+const SMALL = 5e-4; // of the start: less would be shown as 0.0 %
 
-// The largest moves one by one, the small ones together, so that they still add up.
-export function fewer(moves, most = MOST) {
-  if (moves.length <= most) return moves;
-  const kept = [...moves].sort((a, b) => Math.abs(b.change_s) - Math.abs(a.change_s)).slice(0, most - 1);
+// The largest moves one by one, those too small to be seen (of `whole` seconds) and too many together, so that they still add up.
+export function fewer(moves, whole = 0, most = MOST) {
+  const seen = moves.filter((move) => Math.abs(move.change_s) >= SMALL * whole);
+  const largest = [...seen].sort((a, b) => Math.abs(b.change_s) - Math.abs(a.change_s));
+  const kept = moves.length <= most ? seen : largest.slice(0, most - 1);
   const rest = moves.filter((move) => !kept.includes(move));
+  if (rest.length < 2) return moves;
   return [...moves.filter((move) => kept.includes(move)), { name: `${rest.length} others`, detail: rest.map((move) => move.name).join(', '), change_s: sum(rest, (move) => move.change_s) }];
 }
 
@@ -67,7 +70,7 @@ export function show(input) {
 
 // {from: {name, seconds}, to: {name, seconds}, moves: [{name, change_s, detail?}], note?}; the moves add up to to - from.
 function draw({ from, to, moves, note }) {
-  const bars = fewer(moves);
+  const bars = fewer(moves, from.seconds);
   let at = from.seconds;
   const steps = bars.map((move) => {
     const start = at;

@@ -121,7 +121,7 @@ static const struct {
      "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":16384}}",
      false, "\"ici_fsdp_parallelism\":16384", "\"exhaustive\":true"},
     {"{\"model\":\"llama3.1-70b\"," TPU7X ",\"workload\":{\"seq_len\":1048576,\"global_batch_sequences\":8}}",
-     false, "\"ici_context_parallelism\":128", NULL},
+     false, "\"ici_context_parallelism\":32", NULL},
     {"{" JOB ",\"pins\":{\"ici_warp\":3}}", false, "ici_warp is not a MaxText key", "\"rank\":1"},
     {"{" JOB
      ",\"pins\":{\"ici_fsdp_parallelism\":128,\"ici_tensor_parallelism\":1,\"ici_data_parallelism\":1,"

@@ -201,6 +201,21 @@ static bool is_request(const json_t *said)
     return false;
 }
 
+/* A MaxText YAML has keys only: its flags stand in the environment of the run. */
+static void warn_of_flags(const struct merge *merge, enum adv_recipe_use use, adv_err *warnings)
+{
+    const json_t *root = merge->root, *said = merge->said;
+    const json_t *holder = use == ADV_RECIPE_ADVISE ? json_object_get(root, "baseline") : root;
+    if (use == ADV_RECIPE_LINT || is_request(said) || json_object_get(said, "cluster") ||
+        json_object_get(said, "xla_flags") || json_object_get(holder, "xla_flags"))
+        return;
+    (void)adv_err_add(
+        warnings, ADV_OK, "/xla_flags",
+        "source its flags file (. ./libtpu.env) and give --xla_flags \"$LIBTPU_INIT_ARGS\" beside it",
+        "the recipe holds no XLA flags: step time and memory are those of a run without LIBTPU_INIT_ARGS");
+    adv_err_rule(warnings, "recipe-flags");
+}
+
 static void merge_said(const struct merge *merge, enum adv_recipe_use use)
 {
     static const char *const own[] = {"config", "xla_flags", "cluster", "trains", "model"};
@@ -246,6 +261,7 @@ adv_code adv_decode_recipe_member(const struct adv_catalog *catalog, enum adv_re
     (void)json_object_del(merged, "recipe");
     (void)json_object_del(merged, "recipe_command");
     const struct merge merge = {catalog, merged, said, err};
+    warn_of_flags(&merge, use, warnings);
     merge_said(&merge, use);
     json_decref(said);
     json_decref(*root);

@@ -38,7 +38,8 @@ static const struct place {
 };
 enum { PLACES = sizeof places / sizeof *places };
 
-static const char *const rules[] = {"recipe-variable", "recipe-condition", "recipe-file", "catalog-model"};
+static const char *const rules[] = {"recipe-variable", "recipe-condition", "recipe-file", "recipe-flags",
+                                    "catalog-model"};
 
 void adv_decode_recipe_notes(const json_t *root, adv_err *warnings)
 {
@@ -89,6 +90,18 @@ static json_t *config_under(json_t *root, enum adv_request_kind kind)
     return object_under(kind == ADV_REQUEST_ADVISE ? object_under(root, "baseline") : root, "config");
 }
 
+/* XLA flags as LIBTPU_INIT_ARGS has them, one word each. */
+static json_t *flag_words(const char *text)
+{
+    json_t *words = json_array();
+    for (const char *at = text + strspn(text, " \t\r\n"); *at; at += strspn(at, " \t\r\n")) {
+        const size_t bytes = strcspn(at, " \t\r\n");
+        (void)json_array_append_new(words, json_stringn(at, bytes));
+        at += bytes;
+    }
+    return words;
+}
+
 static void refuse_given(const char *name, adv_err *err)
 {
     const char *names[PLACES];
@@ -119,6 +132,11 @@ static void give(const struct adv_catalog *catalog, enum adv_request_kind kind, 
 {
     static const char *const texts[] = {"model", "chip",    "topology", "accelerator",
                                         "label", "project", "git_ref"};
+    if (strcmp(given->name, "xla_flags") == 0) {
+        json_t *holder = kind == ADV_REQUEST_ADVISE ? object_under(root, "baseline") : root;
+        (void)json_object_set_new(holder, given->name, flag_words(given->value));
+        return;
+    }
     bool is_text = false;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) is_text |= strcmp(given->name, texts[i]) == 0;
     json_t *value = strcmp(given->name, "tags") == 0 ? list_of(given->value)

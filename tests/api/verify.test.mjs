@@ -57,11 +57,12 @@ test('a stored answer, a request of advise and a run are taken alike', async () 
 });
 
 test('a recipe is taken as it lies in a repository, with the same plan as its estimate', async () => {
-  const answer = JSON.parse((await run(['estimate', '-'], { input: JSON.stringify(request) })).out);
+  const plain = JSON.parse((await run(['estimate', '-'], { input: JSON.stringify(request) })).out);
+  const answer = { ...plain, xla_flags: plain.xla_flags ?? request.xla_flags };
   const artifact = async (name) => (await run(['artifact', name, '-'], { input: JSON.stringify(answer) })).out;
   const { cluster: { chip, topology } } = answer;
   const machine = ['--chip', chip, `--topology=${topology}`];
-  for (const [name, args] of [['maxtext.sh', machine], ['xpk.sh', []], ['jobset.yaml', []], ['verify.sh', []]]) {
+  for (const [name, args] of [['maxtext.sh', machine], ['maxtext.yml', [...machine, '--xla_flags', answer.xla_flags.join(' ')]], ['xpk.sh', []], ['jobset.yaml', []], ['verify.sh', []]]) {
     const text = await artifact(name);
     const estimate = await run(['estimate', '-', ...args], { input: text });
     const done = await verify(text, args);

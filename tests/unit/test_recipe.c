@@ -282,6 +282,35 @@ static void a_recipe_is_the_baseline_of_an_advice(void **state)
     json_decref(root);
 }
 
+/* MaxText YAML has no place for flags: that they are missing is said, and they can be given beside it. */
+static void yaml_without_its_flags_says_so(void **state)
+{
+    (void)state;
+    static const char yaml[] = "base_config: base.yml\nmodel_name: llama3.1-8b\nsteps: 30\n";
+    static const struct adv_given_member flags = {"xla_flags", " --xla_a=true\n--xla_b=2 "};
+    static const char expected[] = "[\"--xla_a=true\",\"--xla_b=2\"]";
+    json_t *root = expand(yaml);
+    assert_member(root, "recipe_notes/0/code", "\"recipe-flags\"");
+    json_decref(root);
+    root = expand_with(ADV_REQUEST_ADVISE, yaml, NULL, 0);
+    assert_member(root, "recipe_notes/0/code", "\"recipe-flags\"");
+    json_decref(root);
+    root = expand_with(ADV_REQUEST_ESTIMATE, yaml, &flags, 1);
+    assert_member(root, "xla_flags", expected);
+    assert_null(json_object_get(root, "recipe_notes"));
+    json_decref(root);
+    root = expand_with(ADV_REQUEST_ADVISE, yaml, &flags, 1);
+    assert_member(root, "baseline/xla_flags", expected);
+    assert_null(json_object_get(root, "recipe_notes"));
+    json_decref(root);
+    root = expand(TRAIN "model_name=llama3.1-8b\n"); /* a command is read with its environment */
+    assert_null(json_object_get(root, "recipe_notes"));
+    json_decref(root);
+    root = expand_with(ADV_REQUEST_LINT, yaml, NULL, 0);
+    assert_null(json_object_get(root, "recipe_notes"));
+    json_decref(root);
+}
+
 static void hostile_scripts_end(void **state)
 {
     (void)state;
@@ -347,6 +376,7 @@ int main(void)
         cmocka_unit_test(all_open_variables_are_named_at_once),
         cmocka_unit_test(what_is_given_beside_a_recipe_counts),
         cmocka_unit_test(a_recipe_is_the_baseline_of_an_advice),
+        cmocka_unit_test(yaml_without_its_flags_says_so),
         cmocka_unit_test(hostile_scripts_end),
     };
     return run_group_with_catalog(tests);

@@ -3,15 +3,15 @@
 #ifndef ADV_JSON_LINT_RULE_ROWS_H
 #define ADV_JSON_LINT_RULE_ROWS_H
 
-enum adv_lint_operation { NONE, IS, IS_NOT, ABOVE, GIVEN, DIVIDED_BY, SAME_AS };
+enum adv_lint_operation { NONE, IS, IS_NOT, BEGINS, ABOVE, GIVEN, DIVIDED_BY, SAME_AS };
 
 struct adv_lint_condition {
     const char *key;
     enum adv_lint_operation operation;
-    const char *value; /* of ABOVE a number, of DIVIDED_BY and SAME_AS another key */
+    const char *value; /* of ABOVE a number or another key, of DIVIDED_BY and SAME_AS another key */
 };
 
-enum { ADV_LINT_WHEN = 4, ADV_LINT_NEEDS = 6 };
+enum { ADV_LINT_WHEN = 6, ADV_LINT_NEEDS = 15 };
 
 /* When all of `when` hold, one of `needs` must. A row without a need says that what stands under `when` is
  * never accepted. Lines are those of configs/types.py of MaxText 0.2.5; 0: of pyconfig.py. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct values {
     const struct adv_catalog *catalog;
@@ -38,6 +39,20 @@ static bool is_given(const json_t *value)
     return !json_is_null(value) && !json_is_false(value);
 }
 
+/* `bound` is a number, or a key with one. */
+static bool is_above(const struct values *values, const json_t *value, const char *bound, bool *unknown)
+{
+    char *end = NULL;
+    double number = strtod(bound, &end);
+    if (*end != '\0') {
+        json_t *other = value_of(values, bound);
+        *unknown |= !json_is_number(other);
+        number = json_number_value(other);
+        json_decref(other);
+    }
+    return json_is_number(value) && json_number_value(value) > number;
+}
+
 /* `unknown` is set where a value is not known: then the answer means nothing. */
 static bool holds(const struct values *values, const struct adv_lint_condition *condition, bool *unknown)
 {
@@ -50,8 +65,10 @@ static bool holds(const struct values *values, const struct adv_lint_condition *
     if (condition->operation == IS) result = is_value(value, condition->value);
     if (condition->operation == IS_NOT) result = !is_value(value, condition->value);
     if (condition->operation == GIVEN) result = is_given(value);
-    if (condition->operation == ABOVE)
-        result = json_is_number(value) && json_number_value(value) > strtod(condition->value, NULL);
+    if (condition->operation == ABOVE) result = is_above(values, value, condition->value, unknown);
+    if (condition->operation == BEGINS)
+        result = json_is_string(value) &&
+                 strncasecmp(json_string_value(value), condition->value, strlen(condition->value)) == 0;
     if (condition->operation == DIVIDED_BY) {
         json_t *divisor = value_of(values, condition->value);
         const json_int_t by = json_integer_value(divisor);
@@ -71,11 +88,9 @@ static bool holds(const struct values *values, const struct adv_lint_condition *
 
 static void describe(const struct adv_lint_condition *condition, char *text, size_t text_bytes)
 {
-    static const char *const words[] = {[IS] = "",
-                                        [IS_NOT] = "other than ",
-                                        [ABOVE] = "above ",
-                                        [DIVIDED_BY] = "a multiple of ",
-                                        [SAME_AS] = "equal to "};
+    static const char *const words[] = {
+        [IS] = "",          [IS_NOT] = "other than ",        [BEGINS] = "beginning with ",
+        [ABOVE] = "above ", [DIVIDED_BY] = "a multiple of ", [SAME_AS] = "equal to "};
     if (condition->operation == GIVEN)
         (void)snprintf(text, text_bytes, "%s", condition->key);
     else

@@ -27,6 +27,18 @@ GRANT tpu_advisor_project TO tpu_advisor_app; -- statements of a token with a pr
 ALTER DEFAULT PRIVILEGES FOR ROLE tpu_advisor_migrate IN SCHEMA public
     GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO tpu_advisor_app;
 
+-- What is there already, where migrations came before roles.
+DO $$
+DECLARE
+    name regclass;
+BEGIN
+    FOR name IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+        AND pg_has_role(relowner, 'USAGE') LOOP
+        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO tpu_advisor_app', name);
+    END LOOP;
+END
+$$;
+
 ALTER ROLE tpu_advisor_app SET statement_timeout = '5s';
 ALTER ROLE tpu_advisor_app SET lock_timeout = '2s';
 ALTER ROLE tpu_advisor_app SET idle_in_transaction_session_timeout = '10s';

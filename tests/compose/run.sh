@@ -143,7 +143,10 @@ id=$(compose ps -q advisor)
 docker exec "$id" sh -c 'echo > /usr/local/x' 2> /dev/null && fail "the root file system can be written"
 [ "$(docker exec "$id" awk '/^CapBnd/ {print $2}' /proc/self/status)" = 0000000000000000 ] || fail "capabilities are left"
 [ "$(docker exec "$id" awk '/^NoNewPrivs/ {print $2}' /proc/self/status)" = 1 ] || fail "new privileges are possible"
-docker exec "$id" cat /secrets/database_password > /dev/null 2>&1 && fail "the daemon's user can read the superuser's password"
+for secret in database_password migrate_url app_password; do
+    docker exec "$id" cat /secrets/$secret > /dev/null 2>&1 && fail "the daemon's user can read $secret"
+done
+docker exec "$id" cat /secrets/database_url | grep -q '//tpu_advisor_app:' || fail "the daemon connects as another role than tpu_advisor_app"
 docker inspect "$id" | grep -q "$(docker exec "$id" cat /secrets/database_url)" && fail "the password is in the environment"
 step "not root, nothing writable, no capabilities, no secret in the environment"
 

@@ -193,6 +193,14 @@ holds 'deletes' app 'DELETE FROM runs'
 [ "$(app 'SHOW statement_timeout')" = 5s ]
 holds 'its statements have a time limit' test $? = 0
 
+fresh late
+migrate late 2> /dev/null
+holds 'roles may come after the tables' psql -Xq -v ON_ERROR_STOP=1 "$(at late)" -f sql/roles.sql
+late() { local whole; whole=$(at late); psql -XAtq -v ON_ERROR_STOP=1 "${whole/user=tpu_advisor/user=tpu_advisor_app}" -c "$1"; }
+holds 'and the daemon stores there' late "$(run_row 1)"
+refuses 'without making tables' 'permission denied' late 'CREATE TABLE x ()'
+refuses 'or owning those of the owner' 'must be owner' late 'ALTER TABLE runs DISABLE ROW LEVEL SECURITY'
+
 # --- the daemon and a schema that is not there --------------------------------------------------------------------
 fresh bare
 serve_refused() {

@@ -1,6 +1,6 @@
 // pictures.mjs ORIGIN: draws the pictures of README.md anew, from a daemon at ORIGIN that has a database, in the Chromium of the
 // web tests. Not part of any check: a browser of another version draws other bytes.
-import { launch, openPage, openTab } from '../web/browser.mjs';
+import { drawn, launch, openPage, openTab } from '../web/browser.mjs';
 
 const ORIGIN = process.argv[2] ?? 'http://127.0.0.1:8080';
 const FOLDER = new URL('./pictures/', import.meta.url).pathname;
@@ -24,22 +24,33 @@ async function sweep() {
 }
 
 const browser = await launch();
-async function picture(name, path, { ready, height = 860, width = 1280, scheme = 'light', prepare = async () => {} }) {
+// part: the element to show, the whole view without one.
+async function picture(name, path, { ready, part, height = 860, width = 1280, scheme = 'light', prepare = async () => {} }) {
     const { page, close } = await openPage(browser, ORIGIN, { width, height, scheme, path });
     await page.waitForSelector(ready);
     await prepare(page);
+    await drawn(page);
     await page.mouse.move(0, 0);
-    await page.screenshot({ path: `${FOLDER}${name}.png` });
+    await page.evaluate(() => {
+        for (const head of document.querySelectorAll('.plan-head')) head.style.position = 'static'; // it would cover a part
+        window.scrollTo(0, 0);
+    });
+    await (part ? page.locator(part) : page).screenshot({ path: `${FOLDER}${name}.png` });
     await close();
 }
-await picture('plans', JOB, { ready: '#ranked' });
-await picture('time', JOB, {
-    ready: '#ranked',
-    height: 700,
-    scheme: 'dark',
+const MINE = `${JOB}&config=remat_policy%3Dfull`;
+const tab = (name) => ({ ready: '#ranked', prepare: (page) => openTab(page, name) });
+await picture('plans', JOB, { ready: '#ranked', height: 700 });
+await picture('trade-off', JOB, { ready: '#ranked', part: '.picture-trade_off' });
+await picture('time', JOB, { ...tab('Time'), part: '.picture-layer_time', scheme: 'dark' });
+await picture('mesh', JOB, { ...tab('Mesh'), part: '.picture-torus' });
+await picture('waterfall', MINE, { ready: '#ranked', part: '.picture-waterfall' });
+await picture('tiles', '/#/kernels?chip=v6e&shape.q_len=8192', {
+    ready: '#k-shape input',
+    part: '.picture-tiles',
     prepare: async (page) => {
-        await openTab(page, 'Time');
-        await page.locator('.plan-head').evaluate((head) => head.scrollIntoView());
+        await page.click('#k-submit');
+        await page.waitForSelector('.picture-tiles svg');
     },
 });
 await picture('sweep', `/#/sweeps/${await sweep()}?${new URLSearchParams(AXES)}`, { ready: 'text=16 of 16', height: 420 });

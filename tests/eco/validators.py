@@ -36,9 +36,10 @@ ELSEWHERE = [
     (r'engram', 'rule: engram-tokenizer'),
     (r'_load_mesh_config|chat_template|XLA_FLAGS|internal_compile|forced_routing|video_max_grid', 'not: files, variables and tools around the configuration'),
     (r'total_fraction', 'not: the learning rate, which no plan depends on'),
-    (r'max_blocks|num_transformer_fragments|rotary_dim', 'not: a sum or product of keys; a row of lint compares keys as they are'),
     (r'dpo\.', 'not: keys inside a key'),
 ]
+
+ARITHMETIC = r'max_blocks|num_transformer_fragments|rotary_dim'  # a row of lint compares keys as they are
 
 
 def refusals(source):
@@ -68,6 +69,8 @@ def lint_rows():
 
 def stands_for(refusal, rows):
     line, function, condition, text = refusal
+    if re.search(ARITHMETIC, condition):
+        return 'not: a sum or product of keys; a row of lint compares keys as they are'
     near = [rows[at] for at in (line, line - 1, line + 1, line - 2, line - 3) if at in rows]
     if near:
         return f'lint: {near[0]}'

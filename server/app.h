@@ -22,9 +22,9 @@ struct adv_sweeper;
 struct adv_calibrations;
 
 struct adv_app {
-    struct adv_config asked;                 /* as given, before counts were chosen */
-    struct adv_config config;                /* at the start */
-    _Atomic(const struct adv_config *) live; /* now: what SIGHUP changed; see adv_app_live */
+    struct adv_daemon_config asked;                 /* as given, before counts were chosen */
+    struct adv_daemon_config config;                /* at the start */
+    _Atomic(const struct adv_daemon_config *) live; /* now: what SIGHUP changed; see adv_app_live */
     struct adv_log log;
     struct adv_metrics metrics;
     struct adv_catalog *catalog;
@@ -44,7 +44,7 @@ struct adv_app {
 };
 
 /* The settings that may change while the daemon runs. What is returned stays as it is to the end. */
-static inline const struct adv_config *adv_app_live(const struct adv_app *app)
+static inline const struct adv_daemon_config *adv_app_live(const struct adv_app *app)
 {
     return atomic_load(&app->live);
 }

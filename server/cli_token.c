@@ -16,7 +16,7 @@
 
 struct wishes {
     const char *name, *scopes, *project, *expires;
-    struct adv_config config;
+    struct adv_daemon_config config;
 };
 
 static int usage(void)

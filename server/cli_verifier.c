@@ -31,7 +31,7 @@ static void leave(int received)
 }
 
 struct verifier {
-    const struct adv_config *config;
+    const struct adv_daemon_config *config;
     struct adv_log log;
     struct adv_metrics metrics;
     struct adv_database *database;
@@ -118,7 +118,7 @@ static void give_back(struct verifier *verifier)
 /* Works on the plan that is held; the exit status, -1: go on. */
 static int work(struct verifier *verifier)
 {
-    const struct adv_config *config = verifier->config;
+    const struct adv_daemon_config *config = verifier->config;
     const struct adv_compiler_order order = {.plan = verifier->job.plan,
                                              .whole = verifier->job.whole,
                                              .time_s = config->compile_timeout_s,
@@ -211,7 +211,7 @@ static int run(struct verifier *verifier)
 
 int adv_cli_verifier(int argc, char **argv)
 {
-    struct adv_config config;
+    struct adv_daemon_config config;
     enum adv_config_action action = ADV_CONFIG_RUN;
     if (adv_config_load(&config, argc, argv, environ, &action, stderr)) return ADV_CLI_USAGE;
     if (action == ADV_CONFIG_HELP) adv_config_help(stdout, argv[0]);

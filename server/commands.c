@@ -14,7 +14,7 @@
 #include "server/serve.h"
 
 /* Settings from all sources; true: go on, false: `status` is the exit status. */
-static bool load(struct adv_config *config, int argc, char **argv, int *status)
+static bool load(struct adv_daemon_config *config, int argc, char **argv, int *status)
 {
     enum adv_config_action action = ADV_CONFIG_RUN;
     if (adv_config_load(config, argc, argv, environ, &action, stderr)) {
@@ -30,14 +30,14 @@ static bool load(struct adv_config *config, int argc, char **argv, int *status)
 
 int adv_cli_serve(int argc, char **argv)
 {
-    struct adv_config config;
+    struct adv_daemon_config config;
     int status = ADV_CLI_OK;
     return load(&config, argc, argv, &status) ? adv_serve(&config, argc, argv) : status;
 }
 
 int adv_cli_migrate(int argc, char **argv)
 {
-    struct adv_config config;
+    struct adv_daemon_config config;
     int status = ADV_CLI_OK;
     if (!load(&config, argc, argv, &status)) return status;
     if (!config.database_url[0]) {
@@ -68,7 +68,7 @@ static int connect_to(const char *host, const char *port)
  * printed. */
 int adv_cli_healthcheck(int argc, char **argv)
 {
-    struct adv_config config;
+    struct adv_daemon_config config;
     int status = ADV_CLI_OK;
     if (!load(&config, argc, argv, &status)) return status;
     char host[ADV_LIMIT_SETTING];

@@ -20,7 +20,7 @@ struct setting {
     bool live; /* taken over by SIGHUP */
 };
 
-#define FIELD(name) offsetof(struct adv_config, name)
+#define FIELD(name) offsetof(struct adv_daemon_config, name)
 
 static const struct setting settings[] = {
     {"listen", SETTING_TEXT, FIELD(listen), "127.0.0.1:8080", 0, 0, "address:port; port 0 takes a free one",
@@ -97,7 +97,7 @@ static const struct setting settings[] = {
 #define SETTINGS_COUNT     ((int)(sizeof settings / sizeof settings[0]))
 #define ENVIRONMENT_PREFIX "TPU_ADVISOR_"
 
-static void *field_of(struct adv_config *config, const struct setting *setting)
+static void *field_of(struct adv_daemon_config *config, const struct setting *setting)
 {
     return (char *)config + setting->offset;
 }
@@ -157,7 +157,7 @@ static bool parse_bool(const char *value, bool *result)
     return false;
 }
 
-static adv_code set(struct adv_config *config, const struct setting *setting, const char *value,
+static adv_code set(struct adv_daemon_config *config, const struct setting *setting, const char *value,
                     const char *where, FILE *errors)
 {
     void *field = field_of(config, setting);
@@ -188,8 +188,8 @@ static adv_code set(struct adv_config *config, const struct setting *setting, co
     return ADV_OK;
 }
 
-static adv_code set_named(struct adv_config *config, const char *name, const char *value, const char *where,
-                          FILE *errors)
+static adv_code set_named(struct adv_daemon_config *config, const char *name, const char *value,
+                          const char *where, FILE *errors)
 {
     bool from_file = false;
     const struct setting *setting = find_setting(name, &from_file);
@@ -208,7 +208,7 @@ static char *trim(char *text)
     return text;
 }
 
-static adv_code load_file(struct adv_config *config, const char *path, FILE *errors)
+static adv_code load_file(struct adv_daemon_config *config, const char *path, FILE *errors)
 {
     FILE *file = fopen(path, "r");
     if (!file) {
@@ -236,7 +236,7 @@ static adv_code load_file(struct adv_config *config, const char *path, FILE *err
     return result;
 }
 
-static adv_code load_environment(struct adv_config *config, char *const *environment, FILE *errors)
+static adv_code load_environment(struct adv_daemon_config *config, char *const *environment, FILE *errors)
 {
     adv_code result = ADV_OK;
     size_t prefix = strlen(ENVIRONMENT_PREFIX);
@@ -269,7 +269,7 @@ static bool take_action(const char *argument, enum adv_config_action *action)
 }
 
 /* One pass over the flags. With `config` NULL it only looks for --config. */
-static adv_code walk_flags(struct adv_config *config, int argc, char **argv, const char **config_path,
+static adv_code walk_flags(struct adv_daemon_config *config, int argc, char **argv, const char **config_path,
                            enum adv_config_action *action, FILE *errors)
 {
     adv_code result = ADV_OK;
@@ -303,7 +303,7 @@ static adv_code walk_flags(struct adv_config *config, int argc, char **argv, con
     return config ? result : ADV_OK;
 }
 
-static adv_code check_together(const struct adv_config *config, FILE *errors)
+static adv_code check_together(const struct adv_daemon_config *config, FILE *errors)
 {
     char host[ADV_LIMIT_SETTING];
     char port[6];
@@ -327,7 +327,7 @@ static adv_code check_together(const struct adv_config *config, FILE *errors)
     return ADV_OK;
 }
 
-adv_code adv_config_load(struct adv_config *config, int argc, char **argv, char *const *environment,
+adv_code adv_config_load(struct adv_daemon_config *config, int argc, char **argv, char *const *environment,
                          enum adv_config_action *action, FILE *errors)
 {
     memset(config, 0, sizeof *config);
@@ -350,16 +350,16 @@ adv_code adv_config_load(struct adv_config *config, int argc, char **argv, char 
     return code ? code : check_together(config, errors);
 }
 
-static bool differs(const struct setting *setting, const struct adv_config *before,
-                    const struct adv_config *after)
+static bool differs(const struct setting *setting, const struct adv_daemon_config *before,
+                    const struct adv_daemon_config *after)
 {
     const char *a = (const char *)before + setting->offset, *b = (const char *)after + setting->offset;
     if (setting->type == SETTING_TEXT || setting->type == SETTING_SECRET) return strcmp(a, b) != 0;
     return memcmp(a, b, setting->type == SETTING_BOOL ? sizeof(bool) : sizeof(long)) != 0;
 }
 
-void adv_config_differences(const struct adv_config *before, const struct adv_config *after, bool live,
-                            char names[ADV_LIMIT_SETTING])
+void adv_config_differences(const struct adv_daemon_config *before, const struct adv_daemon_config *after,
+                            bool live, char names[ADV_LIMIT_SETTING])
 {
     size_t used = 0;
     names[0] = '\0';
@@ -390,7 +390,7 @@ void adv_config_help(FILE *out, const char *command)
     }
 }
 
-void adv_config_print(const struct adv_config *config, FILE *out)
+void adv_config_print(const struct adv_daemon_config *config, FILE *out)
 {
     for (int i = 0; i < SETTINGS_COUNT; i++) {
         const char *field = (const char *)config + settings[i].offset;

@@ -16,7 +16,7 @@
 #define ADV_LIMIT_SETTING                                                                                    \
     512 /* value of one setting; a database URL with all its parameters stays below 300 */
 
-struct adv_config {
+struct adv_daemon_config {
     char listen[ADV_LIMIT_SETTING];       /* address:port, [address]:port */
     char database_url[ADV_LIMIT_SETTING]; /* secret; empty = no store */
     char tokens_file[ADV_LIMIT_SETTING];
@@ -57,18 +57,18 @@ enum adv_config_action { ADV_CONFIG_RUN, ADV_CONFIG_HELP, ADV_CONFIG_PRINT, ADV_
 /* Fills `config` from all sources; argv[0] is the command's name, environment is `environ`-like
  * (NULL-terminated). On an error the reason is printed to `errors` and ADV_E_INVALID returned; --help comes
  * back in `action`. */
-ADV_MUST_CHECK adv_code adv_config_load(struct adv_config *config, int argc, char **argv,
+ADV_MUST_CHECK adv_code adv_config_load(struct adv_daemon_config *config, int argc, char **argv,
                                         char *const *environment, enum adv_config_action *action,
                                         FILE *errors);
 
 /* The names of settings that differ between `before` and `after`, separated by blanks, into `names`: those
  * that a running daemon can take over (`live`), or those that need a new start. */
-void adv_config_differences(const struct adv_config *before, const struct adv_config *after, bool live,
-                            char names[ADV_LIMIT_SETTING]);
+void adv_config_differences(const struct adv_daemon_config *before, const struct adv_daemon_config *after,
+                            bool live, char names[ADV_LIMIT_SETTING]);
 
 /* The table as a list of flags with defaults; and the settings in effect, secrets as ***. */
 void adv_config_help(FILE *out, const char *command);
-void adv_config_print(const struct adv_config *config, FILE *out);
+void adv_config_print(const struct adv_daemon_config *config, FILE *out);
 
 /* Splits `listen` into host and port (buffers of ADV_LIMIT_SETTING and 6 bytes); false when it is not
  * host:port. */

@@ -87,7 +87,7 @@ static int listen_on(struct adv_http *http, const char *host, const char *port)
 
 static struct MHD_Daemon *start_library(struct adv_http *http, int fd)
 {
-    const struct adv_config *config = &http->app->config;
+    const struct adv_daemon_config *config = &http->app->config;
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     return MHD_start_daemon(flags, 0, NULL, NULL, adv_http_on_access, http, MHD_OPTION_EXTERNAL_LOGGER,
                             on_library_log, http, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,

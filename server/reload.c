@@ -7,7 +7,7 @@
 
 /* Settings that were in force once are kept: a request may still read them. */
 struct adv_settings {
-    struct adv_config config;
+    struct adv_daemon_config config;
     struct adv_settings *before;
 };
 
@@ -27,7 +27,7 @@ static void log_lines(const struct adv_log *log, char *text)
         adv_log_message(log, ADV_LOG_ERROR, "reload: %s", line);
 }
 
-static void take_over(struct adv_app *app, const struct adv_config *config)
+static void take_over(struct adv_app *app, const struct adv_daemon_config *config)
 {
     char changed[ADV_LIMIT_SETTING], waiting[ADV_LIMIT_SETTING];
     struct adv_settings *settings = malloc(sizeof *settings);
@@ -51,7 +51,7 @@ void adv_reload(struct adv_app *app, int argc, char **argv)
     char *mistakes = NULL;
     size_t mistakes_bytes = 0;
     enum adv_config_action action = ADV_CONFIG_RUN;
-    struct adv_config config;
+    struct adv_daemon_config config;
     atomic_int level;
     FILE *errors = open_memstream(&mistakes, &mistakes_bytes);
     if (!errors) return;

@@ -62,7 +62,7 @@ static void close_worker(void *context)
     adv_db_close(context);
 }
 
-static void choose_counts(struct adv_config *config)
+static void choose_counts(struct adv_daemon_config *config)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     if (processors < 1) processors = 1;
@@ -163,7 +163,7 @@ static bool open_log(struct adv_app *app)
     return false;
 }
 
-int adv_serve(const struct adv_config *config, int argc, char **argv)
+int adv_serve(const struct adv_daemon_config *config, int argc, char **argv)
 {
     struct adv_app *app = calloc(1, sizeof *app);
     if (!app) return ADV_CLI_FAILED;

@@ -34,7 +34,7 @@
  */
 enum { RESERVE = 64 };
 
-static bool may_offload_optimizer(const struct adv_run *run)
+static bool may_offload_optimizer(const struct adv_search_run *run)
 {
     const struct adv_plan *base = &run->request->workload.base;
     return !adv_request_pins(run->request, ADV_NAME_OPTIMIZER_MEMORY_HOST_OFFLOAD) &&
@@ -42,14 +42,14 @@ static bool may_offload_optimizer(const struct adv_run *run)
 }
 
 /* With a limit on changed keys the answer is made of steps from the baseline (within_changes.h). */
-static bool is_within(const struct adv_run *run)
+static bool is_within(const struct adv_search_run *run)
 {
     return run->result->has_baseline && run->request->max_changes != ADV_CHANGES_ANY;
 }
 
 /* All families with the optimizer state on the device, then on the host (all of it crosses the host link each
  * step). */
-static void search_devices_and_hosts(struct adv_run *run)
+static void search_devices_and_hosts(struct adv_search_run *run)
 {
     adv_run_families(run);
     if (run->pricer.spent || !run->complete || !may_offload_optimizer(run)) return;
@@ -60,7 +60,7 @@ static void search_devices_and_hosts(struct adv_run *run)
 }
 
 /* Memory filled to the very limit is a compromise: looked at only when nothing fits without. */
-static void search_with_compromise(struct adv_run *run)
+static void search_with_compromise(struct adv_search_run *run)
 {
     search_devices_and_hosts(run);
     if (run->kept_count > 0 || run->pricer.spent || !run->complete) return; /* or it is not known */
@@ -73,7 +73,7 @@ static void search_with_compromise(struct adv_run *run)
 /* The front's thrifty end, where a search for speed has no business: the smallest plans of the families in
  * the answer, and the most frugal families of all, with the optimizer state on the device and on the host.
  * They are shown to the front as they are priced. */
-static void widen_front(struct adv_run *run)
+static void widen_front(struct adv_search_run *run)
 {
     struct adv_frugal frugal[ADV_FRUGAL_PLANS];
     struct adv_plan plan;
@@ -95,7 +95,7 @@ static void widen_front(struct adv_run *run)
 /* A limited budget first goes, up to RESERVE evaluations, into a plan that is likely to fit: whatever is left
  * can only improve on it. Returns true when that plan fills memory to the very limit: it is then in `tight`
  * and stands back behind any that does not. */
-static bool start_frugally(struct adv_run *run, struct adv_candidate *tight)
+static bool start_frugally(struct adv_search_run *run, struct adv_candidate *tight)
 {
     long budget = run->pricer.budget, reserve = run->pricer.evaluated + RESERVE;
     run->pricer.budget = budget < reserve ? budget : reserve;
@@ -112,7 +112,7 @@ static bool start_frugally(struct adv_run *run, struct adv_candidate *tight)
 }
 
 /* The whole space; half of the budget is kept back for the steps from a baseline. */
-static void search_all(struct adv_run *run)
+static void search_all(struct adv_search_run *run)
 {
     struct adv_candidate tight;
     bool has_tight = false;
@@ -139,7 +139,7 @@ static adv_code check_objective(const struct adv_advise_request *request, adv_er
 }
 
 /* The baseline's own mesh and batch with tuned tiles and its best placements: what changes fewest keys. */
-static bool improve_in_place(struct adv_run *run, struct adv_candidate *candidate)
+static bool improve_in_place(struct adv_search_run *run, struct adv_candidate *candidate)
 {
     candidate->plan = run->request->baseline;
     if (!run->request->tiles_pinned) adv_tile_memo_apply(run->space.tiles, &candidate->plan);
@@ -149,7 +149,7 @@ static bool improve_in_place(struct adv_run *run, struct adv_candidate *candidat
     return true;
 }
 
-static adv_code stay_within(struct adv_run *run, adv_err *err)
+static adv_code stay_within(struct adv_search_run *run, adv_err *err)
 {
     const struct adv_advise_request *request = run->request;
     if (!is_within(run)) return ADV_OK;
@@ -167,7 +167,7 @@ static adv_code stay_within(struct adv_run *run, adv_err *err)
     return ADV_OK;
 }
 
-static void say_budget(const struct adv_run *run, char *text, size_t text_bytes)
+static void say_budget(const struct adv_search_run *run, char *text, size_t text_bytes)
 {
     char limit[64] = "";
     if (is_within(run))
@@ -181,14 +181,15 @@ static void say_budget(const struct adv_run *run, char *text, size_t text_bytes)
 }
 
 /* A plan that is in the answer, with all of its estimate. */
-static adv_code complete_estimate(const struct adv_run *run, struct adv_candidate *candidate, adv_err *err)
+static adv_code complete_estimate(const struct adv_search_run *run, struct adv_candidate *candidate,
+                                  adv_err *err)
 {
     struct adv_estimate_input input = {&run->request->model, &run->request->cluster, run->pricer.constants,
                                        &candidate->plan, ADV_FLOPS_CAUSAL_HALF};
     return adv_estimate_plan(&input, &candidate->estimate, NULL, err);
 }
 
-static adv_code write_result(struct adv_run *run, adv_err *err)
+static adv_code write_result(struct adv_search_run *run, adv_err *err)
 {
     struct adv_search_result *result = run->result;
     int top_k = run->request->top_k;
@@ -232,7 +233,7 @@ static double baseline_memory_frac(const struct adv_estimate *baseline, double m
     return used <= 1 ? adv_max(memory_frac, rounded_up) : memory_frac;
 }
 
-static adv_code price_baseline(struct adv_run *run, adv_err *err)
+static adv_code price_baseline(struct adv_search_run *run, adv_err *err)
 {
     struct adv_search_result *result = run->result;
     const struct adv_advise_request *request = run->request;
@@ -254,7 +255,7 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
                         struct adv_search_result *result, adv_err *err)
 {
     memset(result, 0, sizeof *result);
-    struct adv_run *run = adv_arena_alloc(arena, sizeof *run);
+    struct adv_search_run *run = adv_arena_alloc(arena, sizeof *run);
     if (!run) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
     run->request = request;
     run->arena = arena;

@@ -8,7 +8,7 @@
 #include "engine/search/search.h"
 #include "engine/search/space.h"
 
-struct adv_run {
+struct adv_search_run {
     const struct adv_advise_request *request;
     struct adv_arena *arena;
     struct adv_search_result *result;
@@ -31,13 +31,14 @@ bool adv_run_comes_before(enum adv_objective objective, const struct adv_estimat
 
 /* Takes a plan into the answer, where it is good enough: with room for its ties (rank.h proves that no more
  * is needed), and of a family the best only. The estimate's interval is set. */
-void adv_run_insert(struct adv_run *run, const struct adv_plan *plan, const struct adv_estimate *estimate);
+void adv_run_insert(struct adv_search_run *run, const struct adv_plan *plan,
+                    const struct adv_estimate *estimate);
 
 /* Goes through all families of the space with the base as it is, best bound first, until no further one can
  * enter the answer. */
-void adv_run_families(struct adv_run *run);
+void adv_run_families(struct adv_search_run *run);
 
 /* Takes a plan that is likely to fit into the answer, improved with what is left of the budget. */
-void adv_run_frugally(struct adv_run *run);
+void adv_run_frugally(struct adv_search_run *run);
 
 #endif

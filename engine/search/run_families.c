@@ -17,7 +17,8 @@ bool adv_run_comes_before(enum adv_objective objective, const struct adv_estimat
 }
 
 /* Takes a plan of the same family out of the answer when it is not as good; false when it is as good. */
-static bool replaces(struct adv_run *run, const struct adv_plan *plan, const struct adv_estimate *estimate)
+static bool replaces(struct adv_search_run *run, const struct adv_plan *plan,
+                     const struct adv_estimate *estimate)
 {
     for (int i = 0; i < run->kept_count; i++) {
         if (!adv_plan_same_family(&run->kept[i].plan, plan)) continue;
@@ -29,7 +30,8 @@ static bool replaces(struct adv_run *run, const struct adv_plan *plan, const str
     return true;
 }
 
-void adv_run_insert(struct adv_run *run, const struct adv_plan *plan, const struct adv_estimate *estimate)
+void adv_run_insert(struct adv_search_run *run, const struct adv_plan *plan,
+                    const struct adv_estimate *estimate)
 {
     enum adv_objective objective = run->request->objective;
     if (!replaces(run, plan, estimate)) return;
@@ -44,7 +46,7 @@ void adv_run_insert(struct adv_run *run, const struct adv_plan *plan, const stru
 }
 
 /* The plan is of the family that was priced last. */
-static void keep(struct adv_run *run, const struct adv_plan *plan, struct adv_estimate *estimate)
+static void keep(struct adv_search_run *run, const struct adv_plan *plan, struct adv_estimate *estimate)
 {
     adv_estimate_again_interval(run->pricer.scratch, estimate);
     adv_run_insert(run, plan, estimate);
@@ -68,7 +70,7 @@ static struct adv_bound bound_by_price(const struct adv_pricer *pricer, struct a
  * `bounds`; those whose weights alone are too big leave at once, and so do those that an earlier pass bounded
  * above the cutoff: optimizer state on the host only adds its way there and back, and doubt. `of_family` has
  * room for all. Returns how many are left. */
-static int bound_families(struct adv_run *run, const struct adv_model_params *params,
+static int bound_families(struct adv_search_run *run, const struct adv_model_params *params,
                           struct adv_bound *bounds, struct adv_bound *of_family)
 {
     const struct adv_space *space = &run->space;
@@ -129,7 +131,7 @@ static int bound_families(struct adv_run *run, const struct adv_model_params *pa
 }
 
 /* Least HBM is the goal: each family's smallest plan. */
-static void solve_smallest(struct adv_run *run, struct adv_plan *plan)
+static void solve_smallest(struct adv_search_run *run, struct adv_plan *plan)
 {
     struct adv_estimate estimate;
     if (!adv_remat_smallest(&run->open, &run->pricer, plan, &estimate)) return;
@@ -141,7 +143,7 @@ static void solve_smallest(struct adv_run *run, struct adv_plan *plan)
     keep(run, plan, &estimate);
 }
 
-static void solve_families(struct adv_run *run, const struct adv_bound *bounds, int count)
+static void solve_families(struct adv_search_run *run, const struct adv_bound *bounds, int count)
 {
     bool smallest = run->request->objective == ADV_OBJECTIVE_HBM;
     for (int i = 0; i < count; i++) {
@@ -178,7 +180,7 @@ static void solve_families(struct adv_run *run, const struct adv_bound *bounds, 
 }
 
 /* Memory that all passes over the families share. False: there is none left. */
-static bool make_room(struct adv_run *run)
+static bool make_room(struct adv_search_run *run)
 {
     size_t room = (size_t)(run->space.families_count > 0 ? run->space.families_count : 1);
     run->bounds = adv_arena_array(run->arena, room, sizeof *run->bounds);
@@ -189,7 +191,7 @@ static bool make_room(struct adv_run *run)
     return true;
 }
 
-void adv_run_families(struct adv_run *run)
+void adv_run_families(struct adv_search_run *run)
 {
     struct adv_model_params params = adv_model_params(&run->request->model);
     bool first = !run->least;

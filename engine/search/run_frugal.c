@@ -8,7 +8,7 @@
 
 /* The first of the most frugal families' plans that fits; or, with memory filled to the very limit, the first
  * that fits then. Returns its index, -1 when there is none. */
-static int first_fitting(struct adv_run *run, const struct adv_frugal *frugal, int count,
+static int first_fitting(struct adv_search_run *run, const struct adv_frugal *frugal, int count,
                          struct adv_plan *plan, struct adv_estimate *estimate)
 {
     int found = -1;
@@ -35,7 +35,7 @@ static const double sure_frac = 0.7, bold_frac = 1.15;
 
 /* Families that may not fit, but are simpler or take larger microsteps: the fastest that fits replaces the
  * one found. */
-static void try_bolder(struct adv_run *run, struct adv_frugal *found, struct adv_plan *plan,
+static void try_bolder(struct adv_search_run *run, struct adv_frugal *found, struct adv_plan *plan,
                        struct adv_estimate *estimate)
 {
     struct adv_frugal bolder[ADV_FRUGAL_PLANS];
@@ -55,7 +55,7 @@ static void try_bolder(struct adv_run *run, struct adv_frugal *found, struct adv
     }
 }
 
-void adv_run_frugally(struct adv_run *run)
+void adv_run_frugally(struct adv_search_run *run)
 {
     struct adv_frugal frugal[ADV_FRUGAL_PLANS];
     struct adv_plan plan, better;

@@ -80,6 +80,10 @@ ADV_MUST_CHECK adv_code adv_answer_documents(const struct adv_catalog *catalog, 
  * exhausted. */
 char *adv_problem_json(const adv_err *err, const char *instance);
 
+/* A YAML document as JSON text, its members in the same order: malloc'ed, the caller frees it. ADV_E_SYNTAX
+ * with the line. */
+ADV_MUST_CHECK adv_code adv_yaml_json(const char *yaml, size_t yaml_bytes, char **json, adv_err *err);
+
 /* GET /v1/catalog/{models|chips|topologies|kernels|keys} (name NULL = the list) as JSON; ADV_E_NOT_FOUND
  * otherwise. */
 ADV_MUST_CHECK adv_code adv_catalog_json(const struct adv_catalog *catalog, const char *collection,

@@ -6,10 +6,8 @@
 #include "engine/advise.h"
 #include "engine/base/embed.h"
 #include "server/gzip.h"
-#include "server/yaml_json.h"
 
-#define BUNDLED             "assets/" /* files of the web form whose names carry the digest of their bytes */
-#define OPENAPI_LIMIT_BYTES (4u * 1024u * 1024u) /* 40 times what it is */
+#define BUNDLED "assets/" /* files of the web form whose names carry the digest of their bytes */
 
 static const char *const collections[ADV_CATALOG_COLLECTIONS] = {"models", "chips", "topologies", "kernels",
                                                                  "keys"};
@@ -32,14 +30,10 @@ static void seal(struct adv_document *document, const char *body, size_t body_by
 
 static adv_code make_openapi(struct adv_document *document, adv_err *err)
 {
-    struct adv_text json;
-    adv_text_init(&json, OPENAPI_LIMIT_BYTES);
     const struct adv_embedded_file *file = &adv_embedded_openapi[0];
-    adv_code code = adv_yaml_to_json((const char *)file->data, file->length_bytes, &json, err);
-    if (code)
-        adv_text_free(&json);
-    else
-        seal(document, json.data, json.length_bytes, true);
+    char *json = NULL;
+    adv_code code = adv_yaml_json((const char *)file->data, file->length_bytes, &json, err);
+    if (!code) seal(document, json, strlen(json), true);
     return code;
 }
 

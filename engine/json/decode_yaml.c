@@ -6,7 +6,9 @@
 
 #include <yaml.h>
 
+#include "engine/advise.h"
 #include "engine/json/decode_value.h"
+#include "engine/json/encode_common.h"
 
 enum { ANCHORS_MAX = 64, DOCUMENTS_MAX = 64 };
 
@@ -269,4 +271,14 @@ adv_code adv_decode_yaml(const char *text, size_t text_bytes, json_t **root, adv
     if (code == ADV_OK) *root = json_incref(json_array_get(documents, 0));
     json_decref(documents);
     return code;
+}
+
+adv_code adv_yaml_json(const char *yaml, size_t yaml_bytes, char **json, adv_err *err)
+{
+    json_t *root = NULL;
+    adv_code code = adv_decode_yaml(yaml, yaml_bytes, &root, err);
+    if (code) return code;
+    size_t json_bytes = 0;
+    *json = adv_encode_text(root, &json_bytes);
+    return *json ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "out of memory");
 }

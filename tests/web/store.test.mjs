@@ -271,8 +271,8 @@ test('a plan is queued for the compiler and cancelled', async () => {
 
 test('runs are found by words and tags, put in order, deleted and restored', async () => {
   const { page } = opened;
-  const id = await adviseAndStore(page, 'to-delete', '1');
-  const keep = await adviseAndStore(page, 'to-keep', '2');
+  const id = await adviseAndStore(page, 'find-delete', '1');
+  const keep = await adviseAndStore(page, 'find-keep', '2');
   const send = (method, path, body) =>
     fetch(`${process.env.ORIGIN}${path}`, { method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
   assert.equal((await send('PUT', '/v1/baselines/web/kept', { run_id: keep })).ok, true);
@@ -293,7 +293,7 @@ test('runs are found by words and tags, put in order, deleted and restored', asy
   const asks = (pattern, act) => Promise.all([page.waitForResponse((response) => pattern.test(response.url())), act()]).then(settled);
   await page.getByRole('link', { name: 'nightly' }).click();
   await list.waitFor();
-  assert.deepEqual(await names(), ['to-keep'], 'only the run with the tag');
+  assert.deepEqual(await names(), ['find-keep'], 'only the run with the tag');
   await page.getByText('baseline web kept').waitFor();
   await asks(/tags=nightly%2Cnone/, async () => {
     await page.fill('#filter-tags', 'nightly, none');
@@ -301,30 +301,30 @@ test('runs are found by words and tags, put in order, deleted and restored', asy
   });
   await page.getByText('No such run is stored.').waitFor();
   await page.fill('#filter-tags', '');
-  const found = await asks(/q=V6E\+to-/, () => page.locator('#filter-q').pressSequentially('V6E to-', { delay: 10 }));
-  assert.deepEqual(found, ['to-keep', 'to-delete'], 'newest first');
+  const found = await asks(/q=V6E\+find-/, () => page.locator('#filter-q').pressSequentially('V6E find-', { delay: 10 }));
+  assert.deepEqual(found, ['find-keep', 'find-delete'], 'newest first');
   assert.match(await page.evaluate(() => location.hash), /q=V6E/);
-  await page.getByLabel('Compare to-keep').check();
-  assert.deepEqual(await asks(/sort=step_time_s/, () => page.selectOption('#filter-sort', 'step_time_s')), ['to-delete', 'to-keep'], 'the smaller batch takes less time');
-  assert.equal(await page.getByLabel('Compare to-keep').isChecked(), true, 'ticks outlast another order');
+  await page.getByLabel('Compare find-keep').check();
+  assert.deepEqual(await asks(/sort=step_time_s/, () => page.selectOption('#filter-sort', 'step_time_s')), ['find-delete', 'find-keep'], 'the smaller batch takes less time');
+  assert.equal(await page.getByLabel('Compare find-keep').isChecked(), true, 'ticks outlast another order');
   await page.getByText('Kernels have no such number').waitFor();
   assert.deepEqual(await axe(page), []);
 
-  await page.getByRole('button', { name: 'Delete to-keep' }).click();
+  await page.getByRole('button', { name: 'Delete find-keep' }).click();
   await page.getByRole('button', { name: 'Really delete' }).click();
   await page.getByRole('alert').waitFor(); // a baseline cannot be deleted, and the page says so
-  await page.getByRole('button', { name: 'Delete to-delete' }).click();
+  await page.getByRole('button', { name: 'Delete find-delete' }).click();
   await page.getByRole('button', { name: 'Really delete' }).click();
-  await page.getByText('to-delete is deleted.').waitFor();
-  assert.deepEqual(await settled(), ['to-keep']);
+  await page.getByText('find-delete is deleted.').waitFor();
+  assert.deepEqual(await settled(), ['find-keep']);
   assert.equal((await fetch(`${process.env.ORIGIN}/v1/runs/${id}`)).status, 404);
-  await page.getByRole('button', { name: 'Restore to-delete' }).click(); // at once
-  await page.getByText('to-delete is restored.').waitFor();
-  assert.deepEqual(await settled(), ['to-delete', 'to-keep']);
+  await page.getByRole('button', { name: 'Restore find-delete' }).click(); // at once
+  await page.getByText('find-delete is restored.').waitFor();
+  assert.deepEqual(await settled(), ['find-delete', 'find-keep']);
 
   await send('DELETE', `/v1/runs/${id}`);
   await asks(/deleted=true/, () => page.selectOption('#filter-deleted', 'true'));
-  const gone = list.getByRole('row').filter({ hasText: 'to-delete' });
+  const gone = list.getByRole('row').filter({ hasText: 'find-delete' });
   assert.match(await gone.innerText(), /deleted 20\d\d-/);
   assert.equal(await gone.getByRole('checkbox').count(), 0, 'what is deleted is not compared');
   assert.equal(await page.locator('#filter-sort').isDisabled(), true, 'deleted runs have one order');
@@ -334,12 +334,12 @@ test('runs are found by words and tags, put in order, deleted and restored', asy
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${width} px`);
   }
   await page.setViewportSize({ width: 1280, height: 900 });
-  await gone.getByRole('button', { name: 'Restore to-delete' }).click();
+  await gone.getByRole('button', { name: 'Restore find-delete' }).click();
   await page.getByText('No such run is deleted.').waitFor();
   assert.equal((await fetch(`${process.env.ORIGIN}/v1/runs/${id}`)).status, 200);
   await page.goBack();
   await list.waitFor();
-  assert.deepEqual(await settled(), ['to-delete', 'to-keep'], 'back to what was asked before');
+  assert.deepEqual(await settled(), ['find-delete', 'find-keep'], 'back to what was asked before');
   assert.deepEqual(opened.complaints, [], 'the console stays free of errors');
 });
 

@@ -161,7 +161,7 @@ test('very long labels of runs, alone and side by side', async () => {
   await page.waitForSelector('#view-other table');
   await holds(page, '#view-other');
   for (const box of await page.locator('#view-other input[type="checkbox"]').all()) await box.check();
-  await page.getByRole('button', { name: 'Compare', exact: true }).click();
+  await page.getByRole('button', { name: `Compare ${runs.length}`, exact: true }).click();
   await page.getByRole('heading', { name: 'Check against limits' }).waitFor();
   await holds(page, '#view-other');
 });

@@ -24,8 +24,8 @@ export async function launch() {
   });
 }
 
-// {page, complaints[], foreign[], close()}. Failed API answers are not complaints: pages must show those themselves.
-export async function openPage(browser, origin, { scheme = 'light', width = 1280, height = 900, path = '/' } = {}) {
+// {page, complaints[], foreign[], close()}; prepare(page) comes before its first request. Failed API answers are not complaints: pages must show those themselves.
+export async function openPage(browser, origin, { scheme = 'light', width = 1280, height = 900, path = '/', prepare } = {}) {
   const context = await browser.newContext({
     colorScheme: scheme,
     viewport: { width, height },
@@ -48,6 +48,7 @@ export async function openPage(browser, origin, { scheme = 'light', width = 1280
     if (response.status() >= 400 && !new URL(response.url()).pathname.startsWith('/v1/'))
       complaints.push(`${response.status()} ${response.url()}`);
   });
+  await prepare?.(page);
   await page.goto(origin + path);
   await page
     .waitForSelector('#models option, #error-summary:not([hidden])', { state: 'attached', timeout: 10000 })

@@ -56,6 +56,24 @@ for (const [width, scheme] of [
       }
     }));
 
+for (const width of [1280, 360])
+  test(`nothing below a picture moves when it comes late, ${width} px`, () => {
+    let release;
+    const held = new Promise((resolve) => {
+      release = resolve;
+    });
+    let top;
+    const prepare = (page) => page.route('**/assets/all-*.js', (route) => held.then(() => route.continue()));
+    const onPage = async (page) => {
+      await page.waitForSelector('.picture-trade_off', { state: 'attached' });
+      top = await page.locator('#detail').evaluate((detail) => detail.offsetTop);
+      release();
+    };
+    return withAdvice({ width, prepare, onPage }, async (page) => {
+      assert.equal(await page.locator('#detail').evaluate((detail) => detail.offsetTop), top);
+    });
+  });
+
 test('arrow keys go through the plans, and Enter chooses one', () =>
   withAdvice({}, async (page) => {
     const picture = page.locator('.picture-trade_off svg').first();

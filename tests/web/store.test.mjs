@@ -258,7 +258,7 @@ test('a project is calibrated by its measurements, in force and reverted', async
 
 test('a plan is queued for the compiler and cancelled', async () => {
   const { page } = opened;
-  const id = await adviseAndStore(page, 'to-prove', '1');
+  const id = await adviseAndStore(page, 'proved', '1');
   await page.goto(`${process.env.ORIGIN}/#/runs/${id}?plan=2&tab=prove`);
   await page.getByRole('button', { name: 'Prove with the real compiler' }).click();
   await page.getByText('Waiting for a verifier').waitFor();

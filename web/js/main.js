@@ -8,6 +8,7 @@ import { failure } from './failure.js';
 import { connectForm, openLink, showFormFailure, useCatalog, writeState } from './form.js';
 import { connectKernels, openKernels } from './kernel_form.js';
 import { queryToState } from './permalink.js';
+import { preloadPictures } from './pictures/panel.js';
 import { startRouter } from './router.js';
 import { showRun, showRuns } from './runs.js';
 import { connectTheme } from './theme.js';
@@ -78,6 +79,7 @@ connectKernels();
 writeState(queryToState(''));
 const ready = fillCatalog();
 startRouter(show);
+ready.then(preloadPictures);
 byId('token').addEventListener('change', async () => {
   clearErrors(byId('form'));
   await fillCatalog();

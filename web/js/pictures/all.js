@@ -2,6 +2,7 @@
 
 import '../common.js';
 
+export { drawFresh } from './frame.js';
 export { show as layer_time } from './layer_time.js';
 export { show as memory } from './memory.js';
 export { show as roofline } from './roofline.js';

@@ -7,6 +7,7 @@ const NEAR_PX = 28;
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
 let used = 0;
+let fresh = []; // frames that have not been drawn yet
 
 // An id that no other element has: a plan may be drawn twice, as the form's answer and as a stored run.
 export function freshId(name) {
@@ -36,7 +37,7 @@ function nearest(items, x, y) {
 
 // A picture of `label`, height(width) pixels high. draw({svg, width, height}) fills the d3 selection and gives its marks
 // [{x, y, text, box?: [x0, y0, x1, y1], select?()}] in the order of the arrow keys; its property `others` is for the pointer alone. `more`: elements below it.
-// The picture is drawn anew when its width changes; redraw() does so at once.
+// The picture is drawn by drawFresh() or when it comes into sight, and anew when its width changes; redraw() does so at once.
 export function frame({ label, height, draw, more = [], hint = '' }) {
   const svg = select(document.createElementNS('http://www.w3.org/2000/svg', 'svg'));
   const said = h('p', { class: 'picture-said', 'aria-live': 'polite' }, hint);
@@ -96,13 +97,22 @@ export function frame({ label, height, draw, more = [], hint = '' }) {
     event.preventDefault();
     mark(items[at]);
   });
-  new ResizeObserver(([entry]) => {
-    const next = Math.floor(entry.contentRect.width);
+  const fit = (room) => {
+    const next = Math.floor(room);
     if (next === width || next === 0) return;
     width = next;
     redraw();
-  }).observe(canvas);
+  };
+  new ResizeObserver(([entry]) => fit(entry.contentRect.width)).observe(canvas);
+  fresh.push(() => fit(canvas.clientWidth));
   return { place, redraw };
+}
+
+// Draws what has just been put into the page, so that it is there with the first paint; what is not in sight waits.
+export function drawFresh() {
+  const waiting = fresh;
+  fresh = [];
+  waiting.forEach((draw) => draw());
 }
 
 // The picture's values for those who cannot see it.

@@ -3,15 +3,24 @@
 import { h } from '../dom.js';
 import { failure } from '../failure.js';
 
+const load = () => import('./all.js');
+
+// Loads the chunk of the pictures while the reader fills the form, so that a click does not wait for it.
+export function preloadPictures() {
+  const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 200));
+  whenIdle(() => load().catch(() => {}), { timeout: 2000 }); // a picture that is asked for says what is wrong
+}
+
 // kind: a name of all.js; its show(input) gives the picture's elements, or a promise of them. Null where there is nothing to draw.
 // heading: the element of the title, by where the panel stands.
 export function picturePanel(kind, title, input, heading = 'h3') {
   const place = h('div', { class: `picture-place picture-place-${kind}`, 'aria-busy': 'true' });
   const fill = async () => {
     try {
-      const pictures = await import('./all.js');
+      const pictures = await load();
       const shown = [await pictures[kind](input)].flat().filter(Boolean);
       place.replaceChildren(...(shown.length ? shown : [h('p', { class: 'soft' }, 'Not known: this answer holds no numbers to draw.')]));
+      pictures.drawFresh();
     } catch (error) {
       place.replaceChildren(failure(error));
     }

@@ -9,26 +9,30 @@
 #include "server/cli.h"
 #include "server/cli_io.h"
 
+enum { ANSWERS_BYTES_MAX = 1 << 30 };
+
 struct arguments {
-    const char *file, *catalog_dir;
+    char **files; /* the first `count` of argv, which is put in order for it */
+    int count;
+    const char *catalog_dir;
     struct adv_cli_given given;
 };
 
-/* True: go on. FILE, --catalog DIR and what is given beside a recipe, in any order. */
+/* True: go on. FILEs, --catalog DIR and what is given beside a recipe, in any order. */
 static bool read_arguments(int argc, char **argv, struct arguments *arguments)
 {
+    arguments->files = argv + 1;
     for (int i = 1; i < argc; i++) {
         const bool is_option = argv[i][0] == '-' && argv[i][1] != '\0';
         if (is_option && strncmp(argv[i], "--", 2) != 0) return false;
-        if (!is_option && arguments->file) return false;
         if (!is_option)
-            arguments->file = argv[i];
+            arguments->files[arguments->count++] = argv[i];
         else if (strcmp(argv[i], "--catalog") == 0 && i + 1 < argc)
             arguments->catalog_dir = argv[++i];
         else if (!adv_cli_take_given(&arguments->given, argc, argv, &i))
             return false;
     }
-    return arguments->file != NULL;
+    return arguments->count > 0;
 }
 
 /* The request that the text means with what is given beside it; the text itself where nothing is. */
@@ -54,71 +58,100 @@ static double now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static int answer_file(enum adv_request_kind kind, int argc, char **argv)
+/* Adds the answer to a file; what is wrong with one of several is said with its name. */
+static void answer_file(const struct adv_catalog *catalog, enum adv_request_kind kind,
+                        const struct arguments *arguments, const char *file, struct adv_text *out,
+                        bool *refutes, adv_err *err)
+{
+    char *answers = NULL, pointer[ADV_LIMIT_POINTER];
+    size_t text_bytes = 0, answers_bytes = 0;
+    bool one_refutes = false;
+    adv_err own;
+    adv_err_init(&own);
+    char *text = adv_cli_read_file(file, &text_bytes, &own);
+    adv_code code = text ? give(catalog, kind, arguments, &text, &text_bytes, &own) : own.code;
+    if (code == ADV_OK)
+        code = adv_answer_documents(catalog, kind, text, text_bytes, now_s, &answers, &answers_bytes,
+                                    &one_refutes, &own);
+    if (code == ADV_OK) adv_text_append_bytes(out, answers, answers_bytes);
+    adv_err_merge(err, &own, arguments->count > 1 ? adv_json_pointer(pointer, "", file) : "");
+    *refutes = *refutes || one_refutes;
+    free(answers);
+    free(text);
+}
+
+/* The answer; of several files an array, in their order. */
+static void answer_files(const struct adv_catalog *catalog, enum adv_request_kind kind,
+                         const struct arguments *arguments, struct adv_text *out, bool *refutes, adv_err *err)
+{
+    const bool several = arguments->count > 1;
+    if (several) adv_text_append(out, "[");
+    for (int i = 0; i < arguments->count; i++) {
+        if (i > 0) adv_text_append(out, ",\n");
+        answer_file(catalog, kind, arguments, arguments->files[i], out, refutes, err);
+    }
+    adv_text_append(out, several ? "]\n" : "\n");
+    if (out->overflow)
+        (void)adv_err_add(err, ADV_E_TOO_LARGE, "", "give fewer files", "the answers are over %d bytes",
+                          ANSWERS_BYTES_MAX);
+}
+
+static int oneshot(enum adv_request_kind kind, int argc, char **argv)
 {
     static const char recipe_usage[] =
-        "  FILE: a request, or a recipe: shell script, command line, Kubernetes manifest, MaxText YAML\n"
-        "  beside a recipe: --chip tpu7x --topology 4x4x4 --slices 2 --model NAME --command N, and MaxText "
-        "keys,\n"
+        "  FILE: a request, a recipe (shell script, command line, Kubernetes manifest, MaxText YAML), or the\n"
+        "  config.json of a Hugging Face model; of several files the answer is an array\n"
+        "  beside them: --chip tpu7x --topology 4x4x4 --slices 2 --model NAME --command N, and MaxText keys,\n"
         "  as --per_device_batch_size 2\n";
     const bool reads = kind == ADV_REQUEST_ESTIMATE || kind == ADV_REQUEST_ADVISE || kind == ADV_REQUEST_LINT;
     struct arguments arguments = {0};
     if (!read_arguments(argc, argv, &arguments) || (!reads && arguments.given.count)) {
-        (void)fprintf(stderr, "usage: tpu-advisor %s [--catalog DIR] FILE    (- is standard input)\n%s",
+        (void)fprintf(stderr, "usage: tpu-advisor %s [--catalog DIR] FILE...    (- is standard input)\n%s",
                       argv[0], reads ? recipe_usage : "");
         return ADV_CLI_USAGE;
     }
     adv_err err;
     adv_err_init(&err);
-    size_t text_bytes = 0;
-    char *text = adv_cli_read_file(arguments.file, &text_bytes, &err);
-    struct adv_catalog *catalog = text ? adv_catalog_load(arguments.catalog_dir, &err) : NULL;
-    if (!catalog) {
-        free(text);
-        return adv_cli_problem(&err);
-    }
-    char *answers = NULL;
-    size_t answers_bytes = 0;
+    struct adv_catalog *catalog = adv_catalog_load(arguments.catalog_dir, &err);
+    if (!catalog) return adv_cli_problem(&err);
+    struct adv_text out;
     bool refutes = false;
-    adv_code code = give(catalog, kind, &arguments, &text, &text_bytes, &err);
-    if (code == ADV_OK)
-        code = adv_answer_documents(catalog, kind, text, text_bytes, now_s, &answers, &answers_bytes,
-                                    &refutes, &err);
-    int status = code != ADV_OK ? adv_cli_problem(&err) : refutes ? ADV_CLI_REFUTED : ADV_CLI_OK;
-    if (code == ADV_OK && (fwrite(answers, 1, answers_bytes, stdout) != answers_bytes ||
-                           fputc('\n', stdout) == EOF || fflush(stdout) != 0)) {
+    adv_text_init(&out, ANSWERS_BYTES_MAX);
+    answer_files(catalog, kind, &arguments, &out, &refutes, &err);
+    int status = err.code != ADV_OK ? adv_cli_problem(&err) : refutes ? ADV_CLI_REFUTED : ADV_CLI_OK;
+    if (err.code == ADV_OK &&
+        (fwrite(out.data, 1, out.length_bytes, stdout) != out.length_bytes || fflush(stdout) != 0)) {
         (void)fprintf(stderr, "tpu-advisor: standard output: %s\n", strerror(errno));
         status = ADV_CLI_FAILED;
     }
-    free(answers);
+    adv_text_free(&out);
     adv_catalog_free(catalog);
-    free(text);
     return status;
 }
 
 int adv_cli_estimate(int argc, char **argv)
 {
-    return answer_file(ADV_REQUEST_ESTIMATE, argc, argv);
+    return oneshot(ADV_REQUEST_ESTIMATE, argc, argv);
 }
 
 int adv_cli_advise(int argc, char **argv)
 {
-    return answer_file(ADV_REQUEST_ADVISE, argc, argv);
+    return oneshot(ADV_REQUEST_ADVISE, argc, argv);
 }
 
 int adv_cli_simulate(int argc, char **argv)
 {
-    return answer_file(ADV_REQUEST_SIMULATE, argc, argv);
+    return oneshot(ADV_REQUEST_SIMULATE, argc, argv);
 }
 
 int adv_cli_tune(int argc, char **argv)
 {
-    return answer_file(ADV_REQUEST_TUNE, argc, argv);
+    return oneshot(ADV_REQUEST_TUNE, argc, argv);
 }
 
 int adv_cli_lint(int argc, char **argv)
 {
-    return answer_file(ADV_REQUEST_LINT, argc, argv);
+    return oneshot(ADV_REQUEST_LINT, argc, argv);
 }
 
 int adv_cli_version(int argc, char **argv)

@@ -11,7 +11,7 @@ static const struct {
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"serve", "run the daemon (default address 127.0.0.1:8080)", adv_cli_serve},
-    {"estimate", "FILE: predict step time and memory of one plan", adv_cli_estimate},
+    {"estimate", "FILE...: predict step time and memory of one plan", adv_cli_estimate},
     {"advise", "FILE: rank the plans for a training job", adv_cli_advise},
     {"artifact", "NAME FILE: a file made from an answer of estimate or advise: maxtext.sh, gcluster.sh, ...",
      adv_cli_artifact},

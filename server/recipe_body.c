@@ -18,7 +18,8 @@ static bool is_json(const struct adv_exchange *exchange)
 
 static bool has_recipe(const struct adv_exchange *exchange)
 {
-    static const char *const members[] = {"\"recipe\"", "\"hf_config\""}; /* which may be a catalog's model */
+    static const char *const members[] = {"\"recipe\"", "\"hf_config\"",
+                                          "\"model_type\""}; /* of a catalog's model */
     bool found = false;
     for (size_t i = 0; exchange->body && i < sizeof members / sizeof *members; i++)
         found = found || memmem(exchange->body, exchange->body_bytes, members[i], strlen(members[i]));

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/json/decode_hf_families.h"
 #include "engine/json/decode_model.h"
 
 struct reader {
@@ -319,6 +320,11 @@ static const struct architecture *find_architecture(const char *model_type, cons
             return &architectures[i];
     }
     return NULL;
+}
+
+bool adv_hf_is_read(const char *model_type)
+{
+    return find_architecture(model_type, NULL) != NULL;
 }
 
 static adv_code refuse_architecture(const char *at, const char *model_type, const char *class_name,

@@ -1,5 +1,6 @@
 /* decode_hf_catalogued.c: a config.json whose model is one of the catalog's, found by its family and
  * dimensions. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -63,16 +64,27 @@ static bool is_model(const json_t *config, const struct adv_model_keys *keys)
                                        agrees(config, per_token, keys->num_experts_per_tok)));
 }
 
+/* Writes the names of the models into `hint`, after `opening`: those with the dimensions of `decoder`, or,
+ * where it is NULL, those whose names begin with the first `bytes` of `prefix`. Without a model nothing is
+ * written. */
+static void name_models(const struct adv_catalog *catalog, const char *opening, const json_t *decoder,
+                        const char *prefix, size_t bytes, char hint[ADV_LIMIT_DETAIL])
+{
+    size_t used = 0;
+    for (int i = 0; i < adv_catalog_models_count(catalog) && used + 2 < ADV_LIMIT_DETAIL; i++) {
+        const char *name = adv_catalog_model_name(catalog, i);
+        const struct adv_model_keys *keys = adv_catalog_model_keys(catalog, name);
+        if (decoder ? !keys || !is_model(decoder, keys) : strncmp(name, prefix, bytes) != 0) continue;
+        used += (size_t)snprintf(hint + used, ADV_LIMIT_DETAIL - used, "%s %s", used ? "" : opening, name);
+    }
+}
+
 static adv_code refuse(const struct adv_catalog *catalog, const struct family *family, const json_t *config,
                        adv_err *err)
 {
-    char hint[ADV_LIMIT_DETAIL];
-    size_t used = (size_t)snprintf(hint, sizeof hint, "give the name of one of these as model:");
-    for (int i = 0; i < adv_catalog_models_count(catalog) && used + 2 < sizeof hint; i++) {
-        const char *name = adv_catalog_model_name(catalog, i);
-        if (strncmp(name, family->prefix, strlen(family->prefix)) != 0) continue;
-        used += (size_t)snprintf(hint + used, sizeof hint - used, " %s", name);
-    }
+    char hint[ADV_LIMIT_DETAIL] = "";
+    name_models(catalog, "give the name of one of these as model:", NULL, family->prefix,
+                strlen(family->prefix), hint);
     return adv_err_add(
         err, ADV_E_UNSUPPORTED, "/model/hf_config/model_type", hint,
         "MaxText knows the layers of %s by its model files alone, and none has hidden_size %lld with "
@@ -81,14 +93,45 @@ static adv_code refuse(const struct adv_catalog *catalog, const struct family *f
         (long long)json_integer_value(json_object_get(config, "num_hidden_layers")));
 }
 
+/* How many letters the names of models share with the family's at most: gemma3n with gemma3-4b has five. */
+static size_t shared_letters(const struct adv_catalog *catalog, const char *model_type)
+{
+    size_t most = 0;
+    for (int i = 0; i < adv_catalog_models_count(catalog); i++) {
+        const char *name = adv_catalog_model_name(catalog, i);
+        size_t count = 0;
+        while (isalpha((unsigned char)name[count]) && name[count] == model_type[count]) count++;
+        if (count > most) most = count;
+    }
+    return most;
+}
+
+/* A family that nobody here knows: models with its dimensions may be meant, or those named as it is. */
+static adv_code refuse_family(const struct adv_catalog *catalog, const char *model_type,
+                              const json_t *decoder, adv_err *err)
+{
+    enum { ALIKE = 4 }; /* letters: qwen */
+    char hint[ADV_LIMIT_DETAIL] = "";
+    const size_t letters = shared_letters(catalog, model_type);
+    name_models(catalog, "these have its dimensions, give one as model:", decoder, NULL, 0, hint);
+    if (!*hint && letters >= ALIKE)
+        name_models(catalog, "if one of these is meant, give its name as model:", NULL, model_type, letters,
+                    hint);
+    return adv_err_add(err, ADV_E_UNSUPPORTED, "/model/hf_config/model_type",
+                       *hint ? hint : "give the model as keys of MaxText: decoder_block, base_emb_dim, …",
+                       "there is no layer table for \"%.80s\"", model_type);
+}
+
 adv_code adv_decode_hf_catalogued(const struct adv_catalog *catalog, json_t *root, adv_err *err,
                                   adv_err *warnings)
 {
     const json_t *config = json_object_get(json_object_get(root, "model"), "hf_config");
-    const struct family *family = family_of(json_string_value(json_object_get(config, "model_type")));
+    const char *model_type = json_string_value(json_object_get(config, "model_type"));
+    const struct family *family = family_of(model_type);
     const char *found = NULL;
-    if (!family) return ADV_OK;
+    if (!model_type || adv_hf_is_read(model_type) || adv_hf_is_plain(model_type)) return ADV_OK;
     const json_t *decoder = decoder_of(config);
+    if (!family) return refuse_family(catalog, model_type, decoder, err);
     for (int i = 0; i < adv_catalog_models_count(catalog); i++) { /* of variants the one without a suffix */
         const char *name = adv_catalog_model_name(catalog, i);
         const struct adv_model_keys *keys = adv_catalog_model_keys(catalog, name);

@@ -9,9 +9,13 @@
 
 /* Replaces the member `model` of a request by the name of the catalog's model where its hf_config is one of a
  * family that MaxText knows by its model files alone (Llama 4, Gemma 4, Qwen3-Next, DeepSeek V3.2, …). Other
- * requests stay. ADV_E_UNSUPPORTED: the dimensions are of no such model; the hint names those there are. */
+ * requests stay. ADV_E_UNSUPPORTED: the dimensions are of no such model, or the family is unknown; the hint
+ * names the models of the catalog that may be meant. */
 ADV_MUST_CHECK adv_code adv_decode_hf_catalogued(const struct adv_catalog *catalog, json_t *root,
                                                  adv_err *err, adv_err *warnings);
+
+/* Whether the family is read field by field (Llama, Qwen3, DeepSeek V3, …). */
+bool adv_hf_is_read(const char *model_type);
 
 /* Whether the family is a plain decoder without a model file in MaxText (Phi-3, Granite, Cohere, …). */
 bool adv_hf_is_plain(const char *model_type);

@@ -12,15 +12,20 @@ static const struct plain {
     bool is_tied;   /* of the library, where the file does not say */
     bool has_qk_norm;
 } families[] = {
-    {"phi3", 2, false, false},          {"granite", 2, false, false},   {"granitemoe", 2, false, false},
-    {"cohere", 2, true, false},         {"cohere2", 2, true, false},    {"falcon", 1, true, false},
-    {"starcoder2", 1, true, false},     {"smollm3", 2, true, false},    {"olmo", 2, false, false},
-    {"olmo2", 2, false, true},          {"olmoe", 2, false, true},      {"glm", 2, false, false},
-    {"glm4", 2, false, false},          {"glm4_moe", 2, false, false},  {"hunyuan_v1_dense", 2, false, true},
-    {"hunyuan_v1_moe", 2, false, true}, {"minimax_m2", 2, false, true}, {"nemotron", 1, false, false},
-    {"internlm2", 2, false, false},     {"internlm3", 2, false, false}, {"qwen2_moe", 2, false, false},
-    {"phimoe", 2, false, false},        {"stablelm", 2, false, false},  {"exaone", 2, false, false},
-    {"seed_oss", 2, false, false},      {"minimax", 2, false, false},   {"minimax_text_01", 2, false, false},
+    {"phi3", 2, false, false},          {"granite", 2, false, false},
+    {"granitemoe", 2, false, false},    {"cohere", 2, true, false},
+    {"cohere2", 2, true, false},        {"falcon", 1, true, false},
+    {"starcoder2", 1, true, false},     {"smollm3", 2, true, false},
+    {"olmo", 2, false, false},          {"olmo2", 2, false, true},
+    {"olmoe", 2, false, true},          {"glm", 2, false, false},
+    {"chatglm", 2, false, false},       {"glm4", 2, false, false},
+    {"glm4_moe", 2, false, false},      {"hunyuan_v1_dense", 2, false, true},
+    {"hunyuan_v1_moe", 2, false, true}, {"minimax_m2", 2, false, true},
+    {"nemotron", 1, false, false},      {"internlm2", 2, false, false},
+    {"internlm3", 2, false, false},     {"qwen2_moe", 2, false, false},
+    {"phimoe", 2, false, false},        {"stablelm", 2, false, false},
+    {"exaone", 2, false, false},        {"seed_oss", 2, false, false},
+    {"minimax", 2, false, false},       {"minimax_text_01", 2, false, false},
     {"minimax_m1", 2, false, false},
 };
 
@@ -89,10 +94,11 @@ static void read_dims(const struct reader *reader, struct adv_model_keys *keys)
     static const char *const emb[] = {"hidden_size", "n_embd", NULL},
                              *const heads[] = {"num_attention_heads", "n_head", NULL},
                              *const layers[] = {"num_hidden_layers", "n_layer", "num_layers", NULL},
-                             *const vocab[] = {"vocab_size", NULL},
+                             *const vocab[] = {"vocab_size", "padded_vocab_size", NULL},
                              *const mlp[] = {"intermediate_size", "ffn_hidden_size", NULL},
-                             *const kv[] = {"num_key_value_heads", "num_kv_heads", NULL},
-                             *const head[] = {"head_dim", "attention_head_dim", NULL};
+                             *const kv[] = {"num_key_value_heads", "num_kv_heads", "multi_query_group_num",
+                                            NULL},
+                             *const head[] = {"head_dim", "attention_head_dim", "kv_channels", NULL};
     const bool falcon = strcmp(keys->name, "falcon") == 0;
     need(reader, emb, &keys->base_emb_dim);
     need(reader, heads, &keys->base_num_query_heads);

@@ -140,13 +140,29 @@ adv_code adv_decode_shell(const char *text, size_t text_bytes, json_t **root, ad
     return ADV_OK;
 }
 
-json_t *adv_text_as_request(json_t *root)
+/* Whether the document has a member of requests. */
+static bool is_request(const json_t *root)
 {
     static const char *const members[] = {"config", "xla_flags", "model",    "cluster", "clusters", "strict",
                                           "pins",   "baseline",  "workload", "search",  "recipe"};
-    if (!json_is_object(root) || json_object_size(root) == 0) return root;
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        if (json_object_get(root, members[i])) return root;
+        if (json_object_get(root, members[i])) return true;
+    return false;
+}
+
+json_t *adv_text_model_as_request(json_t *root)
+{
+    const bool names_model = json_is_string(json_object_get(root, "model_type")) ||
+                             json_is_array(json_object_get(root, "architectures"));
+    if (!names_model || is_request(root)) return root;
+    return json_pack("{s:{s:o}}", "model", "hf_config", root);
+}
+
+json_t *adv_text_as_request(json_t *root)
+{
+    if (!json_is_object(root) || json_object_size(root) == 0) return root;
+    root = adv_text_model_as_request(root);
+    if (is_request(root)) return root;
     json_t *request = json_object();
     (void)json_object_set_new(request, "config", root);
     return request;

@@ -22,8 +22,11 @@ ADV_MUST_CHECK adv_code adv_decode_yaml_all(const char *text, size_t text_bytes,
 /* Whether a text is YAML rather than a script, by its first line that says something. */
 bool adv_text_is_yaml(const char *text, size_t text_bytes);
 
-/* A document of MaxText keys alone as the config of a request; others as they are. Takes over the reference.
- */
+/* A Hugging Face config.json as the model of a request, which has no other member then; others as they are.
+ * Takes over the reference. */
+json_t *adv_text_model_as_request(json_t *root);
+
+/* The same, and a document of MaxText keys alone as the config of a request. */
 json_t *adv_text_as_request(json_t *root);
 
 /* The words of a shell text. Never fails on content; ADV_E_MEMORY. */

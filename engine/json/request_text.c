@@ -200,7 +200,7 @@ adv_code adv_decode_request_text(const struct adv_catalog *catalog, enum adv_req
         return adv_json_parse(text, text_bytes, root, err);
     adv_code code = read_text(text, text_bytes, root, err);
     if (code != ADV_OK) return code;
-    if (kind == ADV_REQUEST_LINT) *root = adv_text_as_request(*root);
+    *root = kind == ADV_REQUEST_LINT ? adv_text_as_request(*root) : adv_text_model_as_request(*root);
     size_t index = 0;
     json_t *element = NULL;
     for (int i = 0; i < given_count; i++) {

@@ -1,7 +1,10 @@
 // Recipes over HTTP: a script, a manifest or YAML as the body, or in JSON as the member `recipe`.
 import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
-import { startDaemon, freshDatabase } from './daemon.mjs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startDaemon, freshDatabase, run as program } from './daemon.mjs';
 
 let daemon;
 before(async () => { daemon = await startDaemon({ database: freshDatabase('api_recipes') }); });
@@ -91,6 +94,58 @@ test('queries are for recipes, and their names are known', async () => {
   assert.equal(wrong.status, 400);
   assert.match(JSON.stringify(wrong.json), /text\/x-shellscript/);
   assert.equal((await send('/v1/kernels/simulate', script, 'text/x-shellscript')).status, 415);
+});
+
+test('flags and tags in the query are those of the request', async () => {
+  const flags = '--xla_tpu_scoped_vmem_limit_kib=65536 --xla_tpu_enable_async_collective_fusion=true';
+  const bare = script.replace(/export.*\n/, '');
+  const query = `chip=v6e&topology=4x4&store=true&project=recipes&tags=nightly,llama&xla_flags=${encodeURIComponent(flags)}`;
+  const got = await send(`/v1/estimate?${query}`, bare, 'text/x-shellscript');
+  assert.equal(got.status, 200, JSON.stringify(got.json));
+  const run = await (await daemon.fetch(`/v1/runs/${got.json.run_id}`)).json();
+  assert.deepEqual([...run.tags].sort(), ['llama', 'nightly']);
+  assert.deepEqual(run.request.xla_flags, flags.split(' '));
+  assert.equal(got.json.step_time_s, (await json('/v1/estimate', { ...plain, xla_flags: flags.split(' ') })).json.step_time_s);
+});
+
+const phi4 = {
+  architectures: ['Phi3ForCausalLM'], model_type: 'phi3', hidden_size: 5120, num_hidden_layers: 40, num_attention_heads: 40,
+  num_key_value_heads: 10, intermediate_size: 17920, vocab_size: 100352, torch_dtype: 'bfloat16',
+};
+
+test('a Hugging Face configuration is read as it lies beside its weights', async () => {
+  const config = { per_device_batch_size: 2, remat_policy: 'full' };
+  const wanted = await json('/v1/estimate', { ...plain, model: { hf_config: phi4 }, config });
+  const pasted = await json('/v1/estimate', { cluster: plain.cluster, config, recipe: JSON.stringify(phi4) });
+  assert.equal(pasted.status, 200, JSON.stringify(pasted.json));
+  assert.equal(pasted.json.step_time_s, wanted.json.step_time_s);
+  const alone = await json('/v1/estimate', phi4);
+  assert.equal(alone.status, 422);
+  assert.deepEqual(alone.json.errors.map((error) => error.pointer), ['/cluster']);
+});
+
+test('the command takes several files, answers in their order, and names the file where one is wrong', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'recipes-'));
+  const file = (name, text) => { writeFileSync(join(folder, name), text); return join(folder, name); };
+  try {
+    const files = [file('run.sh', xpk), file('pod.yaml', manifest), file('config.json', JSON.stringify(phi4))];
+    const beside = ['--chip', 'v6e', '--topology', '4x4', '--per_device_batch_size', '1'];
+    const several = await program(['estimate', ...files, ...beside]);
+    assert.equal(several.status, 0, several.err);
+    const alone = [];
+    for (const one of files) alone.push(JSON.parse((await program(['estimate', one, ...beside])).out));
+    assert.deepEqual(JSON.parse(several.out), alone);
+    assert.deepEqual(alone.map((answer) => answer.model.name), ['llama3.1-8b', 'llama3.1-8b', 'phi3']);
+    const wrong = await program(['estimate', files[0], file('bad.sh', 'echo hello\n'), join(folder, 'none.sh'), ...beside]);
+    assert.equal(wrong.status, 2);
+    assert.equal(wrong.out, '');
+    const pointers = JSON.parse(wrong.err).errors.map((error) => error.pointer);
+    assert.equal(pointers.length, 2);
+    assert.match(pointers[0], /bad\.sh\/recipe$/);
+    assert.match(pointers[1], /none\.sh$/);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('a stored recipe is stored as the request that it means, and its files train that', async () => {

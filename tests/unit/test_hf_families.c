@@ -68,6 +68,14 @@ static void plain_decoders_have_the_published_number_of_parameters(void **state)
          6.92, 1.28},
         {DIMS("nemotron", "6144", "32", "48", "8", "24576", "256000"), 15.6, 15.6},
         {DIMS("internlm2", "6144", "48", "48", "8", "16384", "92544"), 19.86, 19.86},
+        {"\"model_type\":\"chatglm\",\"hidden_size\":4096,\"num_layers\":40,\"num_attention_heads\":32,\"multi_"
+         "query_group_num\":2,\"kv_channels\":128,\"ffn_hidden_size\":13696,\"padded_vocab_size\":151552",
+         9.4, 9.4},
+        {DIMS("glm4", "6144", "61", "48", "2", "23040", "151552") ",\"head_dim\":128", 32.57, 32.57},
+        {DIMS("minimax", "3072", "62", "48", "8", "1536",
+              "200064") ",\"head_dim\":128,\"num_local_experts\":256,\"num_experts_per_tok\":8,\"attn_type_"
+                        "list\":[1,1]",
+         228.7, 11.0},
         {DIMS("hunyuan_v1_moe", "4096", "2", "32", "8", "3072",
               "128167") ",\"head_dim\":128,\"num_experts\":64,\"moe_topk\":[8,8],\"moe_intermediate_size\":["
                         "3072,3072],"
@@ -140,11 +148,7 @@ static void families_of_model_files_are_the_catalog_model_with_their_dimensions(
         {DIMS("olmo3", "4096", "32", "32", "32", "11008", "100278"), "olmo3-7b"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        json_t *answer = estimate(rows[i].hf);
-        if (!answer) { /* a rule of that model may refuse the plan: then it was taken for it */
-            assert_null(strstr(refused.findings[0].pointer, "/model"));
-            continue;
-        }
+        json_t *answer = must_estimate(rows[i].hf);
         const json_t *model = json_object_get(answer, "model");
         assert_string_equal(
             json_string_value(json_object_get(json_object_get(model, "config"), "model_name")), rows[i].name);
@@ -153,6 +157,54 @@ static void families_of_model_files_are_the_catalog_model_with_their_dimensions(
     assert_null(estimate("\"model_type\":\"llama4\",\"text_config\":{" DIMS("llama4_text", "5120", "47", "40",
                                                                             "8", "8192", "202048") "}"));
     assert_non_null(strstr(refused.findings[0].hint, "llama4-17b-16e"));
+}
+
+/* A family that is not known: the models of the catalog that may be meant stand in the hint. */
+static void an_unknown_family_names_the_models_that_may_be_meant(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *hf, *hint;
+    } rows[] = {
+        {DIMS("gemma3n", "2048", "35", "8", "2", "8192", "262400"), "gemma3-4b"},
+        {DIMS("my_llama", "4096", "32", "32", "8", "14336", "128256"), "llama3.1-8b"},
+        {DIMS("nemotron_h", "4480", "56", "40", "8", "15680", "131072"), "decoder_block"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_null(estimate(rows[i].hf));
+        assert_string_equal(refused.findings[0].pointer, "/model/hf_config/model_type");
+        assert_non_null(strstr(refused.findings[0].hint, rows[i].hint));
+    }
+}
+
+/* The file itself is a request without a machine, which can be given beside it. */
+static void a_configuration_file_is_a_request_for_its_model(void **state)
+{
+    (void)state;
+    static const char file[] =
+        "{" DIMS("phi3", "5120", "40", "40", "10", "17920", "100352") ",\"architectures\":["
+                                                                      "\"Phi3ForCausalLM\"]}";
+    static const struct adv_given_member given[] = {
+        {"chip", "v5p"}, {"topology", "4x4x4"}, {"per_device_batch_size", "1"}, {"remat_policy", "full"}};
+    adv_err_init(&refused);
+    assert_null(answer_or_refusal(ADV_REQUEST_ESTIMATE, file, &refused));
+    assert_string_equal(refused.findings[0].pointer, "/cluster");
+    char *json = NULL;
+    size_t json_bytes = 0;
+    adv_err_init(&refused);
+    assert_int_equal(adv_request_expand(catalog, ADV_REQUEST_ESTIMATE, file, strlen(file), given, 4, &json,
+                                        &json_bytes, &refused),
+                     ADV_OK);
+    json_t *answer = answer_or_refusal(ADV_REQUEST_ESTIMATE, json, &refused);
+    assert_non_null(answer);
+    const json_t *model = json_object_get(answer, "model");
+    assert_close(json_number_value(json_object_get(model, "params_total")) / 1e9, 14.66, 0.01);
+    json_decref(answer);
+    free(json);
+    adv_err_init(&refused);
+    answer = answer_or_refusal(ADV_REQUEST_LINT, file, &refused);
+    assert_true(answer && json_is_true(json_object_get(answer, "valid")));
+    json_decref(answer);
 }
 
 static void layers_that_differ_are_refused_not_dropped(void **state)
@@ -189,6 +241,8 @@ int main(void)
         cmocka_unit_test(plain_decoders_have_the_published_number_of_parameters),
         cmocka_unit_test(no_command_is_made_for_a_model_that_maxtext_lacks),
         cmocka_unit_test(families_of_model_files_are_the_catalog_model_with_their_dimensions),
+        cmocka_unit_test(an_unknown_family_names_the_models_that_may_be_meant),
+        cmocka_unit_test(a_configuration_file_is_a_request_for_its_model),
         cmocka_unit_test(layers_that_differ_are_refused_not_dropped),
         cmocka_unit_test(infinity_in_a_member_that_nobody_needs_is_no_mistake),
     };

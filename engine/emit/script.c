@@ -86,10 +86,10 @@ void adv_script_command(struct adv_text *text, const struct adv_artifact_source 
                         const char *arguments)
 {
     static const char between[] = " \\\n  ";
-    adv_text_format(text, "python3 -m " ADV_MAXTEXT_MODULES ".%s%s ${EXTRA_ARGS:-}", module, arguments);
+    adv_text_format(text, "python3 -m " ADV_MAXTEXT_MODULES ".%s%s", module, arguments);
     put_variables(text, &source->config, between, false);
     put_arguments(text, &source->config, between);
-    adv_text_append(text, "\n");
+    adv_text_format(text, "%s${EXTRA_ARGS:-}\n", between); /* of a key given twice the last counts */
 }
 
 void adv_script_flags_word(struct adv_text *text, const struct adv_artifact_source *source)

@@ -113,7 +113,7 @@ static adv_code refuse_family(const struct adv_catalog *catalog, const char *mod
     enum { ALIKE = 4 }; /* letters: qwen */
     char hint[ADV_LIMIT_DETAIL] = "";
     const size_t letters = shared_letters(catalog, model_type);
-    name_models(catalog, "these have its dimensions, give one as model:", decoder, NULL, 0, hint);
+    name_models(catalog, "these have its dimensions, give one as model:", decoder, "", 0, hint);
     if (!*hint && letters >= ALIKE)
         name_models(catalog, "if one of these is meant, give its name as model:", NULL, model_type, letters,
                     hint);

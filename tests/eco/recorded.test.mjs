@@ -62,6 +62,20 @@ test("the reader's steps and data reach the one line that is submitted", () => {
   }
 });
 
+test('a key that the reader gives counts more than the plan, which MaxText reads before it', () => {
+  const answer = answerFor(topologies[4], { per_device_batch_size: 2 });
+  const env = { ...READER, RUN_NAME: 'job', EXTRA_ARGS: 'per_device_batch_size=3 enable_checkpointing=true' };
+  const fromManifest = (text) => /args:\n\s+- \|\n([^]*?)\n\s+resources:/.exec(text)[1];
+  for (const script of ['maxtext.sh', 'xpk.sh', 'gcluster.sh', 'jobset.yaml']) {
+    const text = artifact(script, answer);
+    const name = script === 'xpk.sh' ? 'xpk' : script === 'gcluster.sh' ? 'gcluster' : 'python3';
+    let { argv } = started(name, script === 'jobset.yaml' ? fromManifest(text) : text, env);
+    if (name !== 'python3') argv = started('python3', argv[argv.indexOf('--command') + 1], {}).argv;
+    const last = (key) => argv.findLast((word) => word.startsWith(`${key}=`));
+    assert.deepEqual([last('per_device_batch_size'), last('enable_checkpointing')], ['per_device_batch_size=3', 'enable_checkpointing=true'], `${script}: ${argv}`);
+  }
+});
+
 test('the head of maxtext.yml runs as it stands, and libtpu.env when it is sourced', () => {
   const line = /^# (python3 -m .*)$/m.exec(artifact('maxtext.yml', answerFor(topologies[0])))[1];
   assert.deepEqual(started('python3', line, {}).argv.slice(0, 3), ['-m', 'maxtext.trainers.pre_train.train', 'maxtext.yml']);

@@ -307,6 +307,9 @@ compose-test: ## docker/compose.yaml for real, in a container engine of its own 
 .PHONY: web-test
 web-test: all ## the web form in real Chromium: unit, page and daemon tests
 	@PROGRAM=$(PROGRAM) tests/web/run.sh
+.PHONY: web-bench
+web-bench: all ## what the reader of the web form waits for: click to picture, slider to answer
+	@PROGRAM=$(PROGRAM) tests/web/run.sh bench
 
 .PHONY: install
 install: all ## copy the program and the systemd unit below PREFIX

@@ -8,17 +8,18 @@
 #include "engine/json/encode_kernel.h"
 #include "engine/kernel/families.h"
 
-static struct adv_kernel_machine machine_of(const struct adv_kernel_request *request)
+static struct adv_kernel_machine machine_of(const struct adv_kernel_request *request,
+                                            const struct adv_budget *budget)
 {
     return (struct adv_kernel_machine){&request->chip->chip, &request->chip->constants,
-                                       request->scoped_vmem_limit_bytes, request->wide_tiles};
+                                       request->scoped_vmem_limit_bytes, request->wide_tiles, budget};
 }
 
-static adv_code simulate_choice(const struct adv_kernel_request *request, struct adv_kernel_choice *choice,
+static adv_code simulate_choice(const struct adv_kernel_machine *machine,
+                                const struct adv_kernel_request *request, struct adv_kernel_choice *choice,
                                 adv_err *err)
 {
-    struct adv_kernel_machine machine = machine_of(request);
-    return adv_kernel_family_of(request->kernel)->time(&machine, request, &choice->tile, &choice->time, err);
+    return adv_kernel_family_of(request->kernel)->time(machine, request, &choice->tile, &choice->time, err);
 }
 
 /* A tile over the limit does not compile: which buffer is too large, and what would do. */
@@ -56,32 +57,32 @@ static void warn_vmem(const struct adv_kernel_request *request, const struct adv
     adv_err_rule(warnings, "over-vmem");
 }
 
-static adv_code simulate(const struct adv_kernel_request *request, struct adv_kernel_time *time, adv_err *err,
-                         adv_err *warnings)
+static adv_code simulate(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                         struct adv_kernel_time *time, adv_err *err, adv_err *warnings)
 {
     struct adv_kernel_choice choice = {.tile = request->tile};
-    adv_code code = simulate_choice(request, &choice, err);
+    adv_code code = simulate_choice(machine, request, &choice, err);
     *time = choice.time;
     if (code == ADV_OK) warn_vmem(request, time, warnings);
     return code;
 }
 
-static adv_code walk(const struct adv_kernel_request *request, const struct adv_kernel_time *time,
-                     struct adv_timeline *timeline, adv_err *err)
+static adv_code walk(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                     const struct adv_kernel_time *time, struct adv_timeline *timeline, adv_err *err)
 {
-    struct adv_kernel_machine machine = machine_of(request);
     const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
-    if (family->timeline) return family->timeline(&machine, request, timeline, err);
-    adv_one_step_timeline(&machine, time, timeline);
+    if (family->timeline) return family->timeline(machine, request, timeline, err);
+    adv_one_step_timeline(machine, time, timeline);
     return ADV_OK;
 }
 
 /* MaxText's default tile. False when it is not legal for this shape. */
-static bool standard_choice(const struct adv_kernel_request *request, struct adv_kernel_choice *choice)
+static bool standard_choice(const struct adv_kernel_machine *machine,
+                            const struct adv_kernel_request *request, struct adv_kernel_choice *choice)
 {
     memset(choice, 0, sizeof *choice);
     return adv_kernel_family_of(request->kernel)->standard(request, &choice->tile) &&
-           simulate_choice(request, choice, NULL) == ADV_OK;
+           simulate_choice(machine, request, choice, NULL) == ADV_OK;
 }
 
 /* A ranking of the request's kernel: tiles of its family. */
@@ -121,30 +122,30 @@ static void make_short_list(const struct ranking *ranking, struct adv_kernel_tun
 }
 
 /* Ranks the tuner's space; top_k entries of every array. */
-static adv_code rank(const struct adv_kernel_request *request, int top_k, struct adv_arena *arena,
-                     struct ranking *ranking, long *evaluated, adv_err *err)
+static adv_code rank(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                     int top_k, struct adv_arena *arena, struct ranking *ranking, long *evaluated,
+                     adv_err *err)
 {
-    struct adv_kernel_machine machine = machine_of(request);
     const size_t entries = (size_t)top_k;
     ranking->times = adv_arena_array(arena, entries, sizeof *ranking->times);
     ranking->tiles = adv_arena_array(arena, entries, ranking->family->tile_bytes);
     if (!ranking->times || !ranking->tiles)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
-    return ranking->family->tune(&machine, request, top_k, ranking->tiles, ranking->times, &ranking->count,
+    return ranking->family->tune(machine, request, top_k, ranking->tiles, ranking->times, &ranking->count,
                                  evaluated, err);
 }
 
 /* Chooses from the ranking the tiles to run: the likeliest winners, and as many buffers as each is likely to
  * want. The loss has no published losers to judge chances by: its fastest. */
-static adv_code choose(const struct adv_kernel_request *request, const struct ranking *ranking,
-                       struct adv_arena *arena, struct adv_kernel_tuning *tuning, adv_err *err)
+static adv_code choose(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                       const struct ranking *ranking, struct adv_arena *arena,
+                       struct adv_kernel_tuning *tuning, adv_err *err)
 {
-    struct adv_kernel_machine machine = machine_of(request);
     struct adv_tile_candidate *candidates = adv_arena_array(arena, ADV_CHOICE_CANDIDATES, sizeof *candidates);
     if (!candidates) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
     int count = 0;
     if (ranking->family->candidates)
-        count = ranking->family->candidates(&machine, request, ranking->tiles, ranking->times, ranking->count,
+        count = ranking->family->candidates(machine, request, ranking->tiles, ranking->times, ranking->count,
                                             candidates);
     tuning->choices_count = adv_tune_choose(candidates, count, request->top_k);
     for (int i = 0; i < tuning->choices_count; i++) {
@@ -153,7 +154,7 @@ static adv_code choose(const struct adv_kernel_request *request, const struct ra
         choice->chance_frac = candidates[i].chance_frac;
         if (!candidates[i].buffers || candidates[i].buffers == choice->tile.gmm.input_buffer_count) continue;
         choice->tile.gmm.input_buffer_count = candidates[i].buffers;
-        const adv_code code = simulate_choice(request, choice, err);
+        const adv_code code = simulate_choice(machine, request, choice, err);
         if (code != ADV_OK) return code;
     }
     if (ranking->family->candidates) return ADV_OK;
@@ -162,34 +163,32 @@ static adv_code choose(const struct adv_kernel_request *request, const struct ra
     return ADV_OK;
 }
 
-static adv_code tune(const struct adv_kernel_request *request, struct adv_arena *arena,
-                     struct adv_kernel_tuning *tuning, adv_err *err)
+static adv_code tune(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                     struct adv_arena *arena, struct adv_kernel_tuning *tuning, adv_err *err)
 {
     const int top_k = request->top_k;
-    const struct adv_kernel_machine machine = machine_of(request);
     struct ranking ranking = {.family = adv_kernel_family_of(request->kernel)};
     const int least = ranking.family->candidates ? ADV_CHOICE_RANKED : ADV_SHORT_LIST;
     *tuning =
         (struct adv_kernel_tuning){.choices = adv_arena_array(arena, (size_t)top_k, sizeof *tuning->choices)};
     if (!tuning->choices) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
-    tuning->has_standard = standard_choice(request, &tuning->standard);
+    tuning->has_standard = standard_choice(machine, request, &tuning->standard);
     adv_code code =
-        rank(request, top_k < least ? least : top_k, arena, &ranking, &tuning->evaluated_count, err);
-    if (code == ADV_OK) code = choose(request, &ranking, arena, tuning, err);
+        rank(machine, request, top_k < least ? least : top_k, arena, &ranking, &tuning->evaluated_count, err);
+    if (code == ADV_OK) code = choose(machine, request, &ranking, arena, tuning, err);
     if (code != ADV_OK) return code;
     make_short_list(&ranking, tuning);
     tuning->has_next =
         tuning->choices_count > 0 &&
-        ranking.family->next_better(&machine, request, tuning->choices[0].time.time_s, &tuning->next.tile,
+        ranking.family->next_better(machine, request, tuning->choices[0].time.time_s, &tuning->next.tile,
                                     &tuning->next.time, &tuning->next_limit_kib);
-    return ADV_OK;
+    return adv_budget_over(machine->budget) ? adv_budget_refuse(err) : ADV_OK;
 }
 
 /* What lies around the best tile and the default. */
-static adv_code draw_map(const struct adv_kernel_request *request, struct adv_arena *arena,
-                         struct adv_kernel_tuning *tuning, adv_err *err)
+static adv_code draw_map(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                         struct adv_arena *arena, struct adv_kernel_tuning *tuning, adv_err *err)
 {
-    struct adv_kernel_machine machine = machine_of(request);
     struct adv_kernel_tile seeds[2];
     int count = 0;
     if (!request->tile_map || tuning->choices_count == 0) return ADV_OK;
@@ -197,7 +196,7 @@ static adv_code draw_map(const struct adv_kernel_request *request, struct adv_ar
     if (!map) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
     seeds[count++] = tuning->choices[0].tile;
     if (tuning->has_standard) seeds[count++] = tuning->standard.tile;
-    const adv_code code = adv_tile_map_fill(&machine, request, seeds, count, map, err);
+    const adv_code code = adv_tile_map_fill(machine, request, seeds, count, map, err);
     tuning->map = map;
     return code;
 }
@@ -228,7 +227,9 @@ adv_code adv_answer_simulate(struct adv_answer_job *job)
     struct adv_kernel_time time;
     adv_code code = adv_decode_kernel_request(job->catalog, job->root, true, &job->arena, &request, job->err,
                                               job->warnings);
-    if (code == ADV_OK) code = simulate(&request, &time, job->err, job->warnings);
+    if (code != ADV_OK) return code;
+    const struct adv_kernel_machine machine = machine_of(&request, job->budget);
+    code = simulate(&machine, &request, &time, job->err, job->warnings);
     if (code != ADV_OK) return code;
     tag_kernel(job, &request);
     struct adv_timeline timeline = {.capacity = ADV_LIMIT_TIMELINE_STEPS};
@@ -236,7 +237,7 @@ adv_code adv_answer_simulate(struct adv_answer_job *job)
     if (drawn) {
         timeline.steps = adv_arena_array(&job->arena, ADV_LIMIT_TIMELINE_STEPS, sizeof *timeline.steps);
         if (!timeline.steps) return adv_answer_no_memory(job->err);
-        code = walk(&request, &time, &timeline, job->err);
+        code = walk(&machine, &request, &time, &timeline, job->err);
     }
     if (code == ADV_OK)
         job->result =
@@ -263,8 +264,9 @@ adv_code adv_answer_tune(struct adv_answer_job *job)
     adv_code code = adv_decode_kernel_request(job->catalog, job->root, false, &job->arena, &request, job->err,
                                               job->warnings);
     if (code != ADV_OK) return code;
-    code = tune(&request, &job->arena, &tuning, job->err);
-    if (code == ADV_OK) code = draw_map(&request, &job->arena, &tuning, job->err);
+    const struct adv_kernel_machine machine = machine_of(&request, job->budget);
+    code = tune(&machine, &request, &job->arena, &tuning, job->err);
+    if (code == ADV_OK) code = draw_map(&machine, &request, &job->arena, &tuning, job->err);
     job->answer->evaluations = tuning.evaluated_count;
     if (code != ADV_OK) return code;
     tag_kernel(job, &request);

@@ -134,8 +134,8 @@ void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input
     cost->cluster = input->cluster;
     adv_cost_set_plan(cost, input->plan);
     cost->mesh = mesh;
-    cost->machine = (struct adv_kernel_machine){chip, constants,
-                                                1024.0 * input->plan->flags.scoped_vmem_limit_kib, false};
+    cost->machine = (struct adv_kernel_machine){
+        chip, constants, 1024.0 * input->plan->flags.scoped_vmem_limit_kib, false, NULL};
     init_degrees(cost);
     if (!same_mesh) {
         for (int i = 0; i < cost->model->layer_kinds_count; i++)

@@ -7,6 +7,7 @@
 #ifndef ADV_KERNEL_KERNEL_H
 #define ADV_KERNEL_KERNEL_H
 
+#include "engine/base/budget.h"
 #include "engine/base/err.h"
 #include "engine/catalog/constants.h"
 #include "engine/spec/chip.h"
@@ -50,6 +51,7 @@ struct adv_kernel_machine {
     const struct adv_constants *constants;
     double scoped_vmem_limit_bytes; /* 0 = the chip's default */
     bool wide_tiles; /* tuners look beyond the field's search spaces: smaller and larger tiles */
+    const struct adv_budget *budget; /* what goes through many tiles asks it; NULL: none */
 };
 
 /* kernel: one of the five SPLASH_*. Illegal tiles (ADV_E_ILLEGAL) name the rule; over VMEM is a result, not

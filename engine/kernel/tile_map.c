@@ -99,6 +99,7 @@ static adv_code try_tile(const struct adv_kernel_machine *machine, const struct 
     struct adv_kernel_time time;
     adv_err broken;
     adv_err_init(&broken);
+    if (adv_budget_over(machine->budget)) return adv_budget_refuse(err);
     if (family->judge) family->judge(request, tile, &broken, NULL);
     if (broken.count > 0) {
         if (!cell->rule[0]) (void)snprintf(cell->rule, sizeof cell->rule, "%s", broken.findings[0].detail);

@@ -79,6 +79,7 @@ adv_code adv_splash_tune(const struct adv_kernel_machine *machine, enum adv_kern
     *found_count = 0;
     for (int i = 0; i < count; i++) {
         struct adv_kernel_time time;
+        if (adv_budget_over(machine->budget)) return adv_budget_refuse(err);
         const adv_code bad = adv_splash_time(machine, kernel, shape, &space[i], flags, &time, err);
         if (bad) return bad;
         if (!time.fits_vmem) continue;
@@ -101,6 +102,7 @@ bool adv_splash_next_better(const struct adv_kernel_machine *machine,
     *limit_kib = (double)INFINITY;
     for (int i = 0; i < count; i++) {
         struct adv_kernel_time found;
+        if (adv_budget_over(machine->budget)) return false;
         if (adv_splash_time(machine, request->kernel, &request->attention, &space[i],
                             &request->attention_flags, &found, NULL))
             continue;
@@ -169,6 +171,7 @@ adv_code adv_gmm_tune(const struct adv_kernel_machine *machine, enum adv_kernel 
         const struct adv_gmm_tile tile = deepest(machine, kernel, shape, limit, space[i]);
         if (tile.input_buffer_count == 0) continue;
         struct adv_kernel_time time;
+        if (adv_budget_over(machine->budget)) return adv_budget_refuse(err);
         const adv_code bad = adv_gmm_time(machine, kernel, shape, &tile, &time, err);
         if (bad) return bad;
         const int at = adv_tune_insert(&best, time.time_s, sizeof tile, (char *)tiles);
@@ -197,6 +200,7 @@ bool adv_gmm_next_better(const struct adv_kernel_machine *machine, const struct 
         const double bytes = adv_vmem_gmm_bytes(machine->chip, kernel, shape, &candidate);
         const double needed = adv_vmem_needed_limit_kib(machine->chip, kernel, bytes);
         struct adv_kernel_time found;
+        if (adv_budget_over(machine->budget)) return false;
         if (needed > *limit_kib || adv_vmem_compiles(machine->chip, kernel, bytes, now) ||
             adv_gmm_time(machine, kernel, shape, &candidate, &found, NULL))
             continue;

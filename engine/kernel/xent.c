@@ -322,6 +322,7 @@ static adv_code tune_row(const struct adv_kernel_machine *machine, const struct 
     *found_count = 0;
     for (int i = 0; i < count; i++) {
         struct adv_kernel_time time;
+        if (adv_budget_over(machine->budget)) return adv_budget_refuse(err);
         const adv_code bad = simulate(machine, request->kernel, &request->xent, &space[i], &time, err);
         if (bad) return bad;
         if (!time.fits_vmem) continue;
@@ -344,6 +345,7 @@ static bool next_row(const struct adv_kernel_machine *machine, const struct adv_
     *limit_kib = (double)INFINITY;
     for (int i = 0; i < count; i++) {
         struct adv_kernel_time found;
+        if (adv_budget_over(machine->budget)) return false;
         if (simulate(machine, request->kernel, &request->xent, &space[i], &found, NULL)) continue;
         const double needed = adv_vmem_needed_limit_kib(machine->chip, request->kernel, found.vmem_bytes);
         if (found.fits_vmem ||

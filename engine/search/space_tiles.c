@@ -60,7 +60,8 @@ struct adv_tile_memo *adv_tile_memo_create(const struct adv_model *model, const 
 
 static struct adv_kernel_machine machine_of(const struct adv_tile_memo *memo, int vmem_kib)
 {
-    return (struct adv_kernel_machine){&memo->cluster->chip, memo->constants, vmem_kib * ADV_KIB, false};
+    return (struct adv_kernel_machine){&memo->cluster->chip, memo->constants, vmem_kib * ADV_KIB, false,
+                                       NULL};
 }
 
 static bool is_local(const struct adv_layer *layer)

@@ -131,7 +131,7 @@ static void judge_matmul(const struct adv_catalog_chip *chip, const json_t *row,
     if (!square) add(name, what, id, adv_cost_matmul_s(&cost, p.rows, p.k, p.n, low), seconds, "s");
 
     struct adv_kernel_machine machine = {&chip->chip, &chip->constants, 1024.0 * number(row, "vmem_kib"),
-                                         false};
+                                         false, NULL};
     struct adv_matmul_shape alone = {(int64_t)p.rows, (int64_t)p.k, (int64_t)p.n, in, in, out};
     struct adv_kernel_time time;
     adv_err err;

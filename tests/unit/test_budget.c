@@ -76,6 +76,17 @@ static adv_code ask(enum adv_request_kind kind, const char *text, struct watch *
     "\"dtype\":\"bfloat16\",\"window\":5000},\"tile\":{\"block_q_dkv\":128,\"block_kv_dkv\":128,"            \
     "\"block_kv_dkv_compute\":128},\"timeline\":true}"
 
+#define TUNE_ATTENTION                                                                                       \
+    "{\"chip\":\"tpu7x\",\"kernel\":\"splash_fwd\",\"shape\":{\"batch\":1,\"q_heads\":64,\"kv_heads\":8,"    \
+    "\"q_len\":983040,\"kv_len\":983040,\"head_dim_qk\":128,\"head_dim_v\":128,\"causal\":true,"             \
+    "\"dtype\":\"bfloat16\"},\"wide\":true,\"tile_map\":true}"
+#define TUNE_GROUPED                                                                                         \
+    "{\"chip\":\"tpu7x\",\"kernel\":\"gmm\",\"shape\":{\"m\":1048576,\"k\":6144,\"n\":6144,"                 \
+    "\"num_groups\":256},\"wide\":true,\"tile_map\":true}"
+#define TUNE_LOSS                                                                                            \
+    "{\"chip\":\"tpu7x\",\"kernel\":\"linear_xent\",\"shape\":{\"tokens\":65536,\"emb_dim\":8192,"           \
+    "\"vocab\":131072},\"wide\":true,\"tile_map\":true}"
+
 static const struct {
     enum adv_request_kind kind;
     const char *text;
@@ -87,6 +98,9 @@ static const struct {
     {ADV_REQUEST_ADVISE, SMALLEST},
     {ADV_REQUEST_SIMULATE, KERNEL("983040")},
     {ADV_REQUEST_SIMULATE, KERNEL("8388608")},
+    {ADV_REQUEST_TUNE, TUNE_ATTENTION},
+    {ADV_REQUEST_TUNE, TUNE_GROUPED},
+    {ADV_REQUEST_TUNE, TUNE_LOSS},
 };
 enum { COSTLY = sizeof costly / sizeof *costly, ATTEMPTS = 4 };
 

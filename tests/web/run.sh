@@ -2,7 +2,7 @@
 # run.sh: the tests of the web form. Static checks and unit tests, then pages in real Chromium: first against a stand-in
 # daemon (odd answers and failures), then against the program itself, started here on free loopback ports: without a
 # database, and with a private PostgreSQL cluster that is removed at the end.
-# Needs the packages chromium, nodejs, npm and postgresql.
+# "run.sh bench" prints the waits of the page instead. Needs the packages chromium, nodejs, npm and postgresql.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 program=${PROGRAM:-build/tpu-advisor}
@@ -65,6 +65,12 @@ group() {
     echo "web $name: $(sed -n 's/^# pass //p' "$scratch/log") passed, $(sed -n 's/^# fail //p' "$scratch/log") failed"
     [ "$(sed -n 's/^# pass //p' "$scratch/log")" != 0 ] || failed=1
 }
+
+if [ "${1:-}" = bench ]; then # how long the reader waits; it fails where nothing is answered
+    serve ''
+    node tests/web/latency.mjs
+    exit
+fi
 
 tests/web/node_modules/.bin/html-validate --config tests/web/htmlvalidate.json web/index.html && echo 'web static: index.html is valid' || failed=1
 group unit tests/web/unit/*.test.mjs

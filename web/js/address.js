@@ -18,5 +18,6 @@ export function keepView(view) {
     else query.delete(name);
   }
   const rest = query.toString();
-  history.replaceState(null, '', `${path || '#/'}${rest ? `?${rest}` : ''}`);
+  const address = `${path || '#/'}${rest ? `?${rest}` : ''}`;
+  if (address !== location.hash) history.replaceState(null, '', address); // which costs a layout of the page
 }

@@ -7,8 +7,17 @@ function known(value) {
   return typeof value === 'number' && Number.isFinite(value);
 }
 
+// Making a formatter costs a hundred times what using it does. sign: 'negative' or 'exceptZero', both of the number as shown.
+const formatters = new Map();
+function format(value, least, most, sign = 'negative') {
+  const key = `${least} ${most} ${sign}`;
+  if (!formatters.has(key))
+    formatters.set(key, new Intl.NumberFormat('en-US', { minimumFractionDigits: least, maximumFractionDigits: most, signDisplay: sign }));
+  return formatters.get(key).format(value);
+}
+
 function fixed(value, digits) {
-  return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return format(value, digits, digits);
 }
 
 // Digits after the point so that about `significant` digits show.
@@ -61,11 +70,11 @@ export function percent(frac, digits = 1) {
 }
 
 export function signedPercent(frac) {
-  return known(frac) ? `${frac > 0 ? '+' : ''}${percent(frac)}` : MISSING;
+  return known(frac) ? `${format(frac * 100, 1, 1, 'exceptZero')} %` : MISSING;
 }
 
 export function count(value) {
-  return known(value) ? value.toLocaleString('en-US', { maximumFractionDigits: 3 }) : MISSING;
+  return known(value) ? format(value, 0, 3) : MISSING;
 }
 
 export function rounded(value) {

@@ -7,7 +7,7 @@ import { parseConfig, parseFlags, parseValue } from './config_text.js';
 import { announce, byId, h, table } from './dom.js';
 import { errorSummary } from './errors.js';
 import { failure } from './failure.js';
-import { dateTime, gib, plural, seconds, words } from './format.js';
+import { count, dateTime, gib, plural, seconds, words } from './format.js';
 import { verdict } from './memory_bar.js';
 
 const EVERY_MS = 1000;
@@ -43,7 +43,7 @@ function cellOf(item, least, most) {
   return h(
     'td',
     { class: `heat ${fits ? `heat-${shadeOf(1 / item.tokens_per_s_per_chip, least, most)}` : 'heat-none'}` },
-    h('strong', null, fits ? `${Math.round(item.tokens_per_s_per_chip).toLocaleString('en-US')}` : 'does not fit'),
+    h('strong', null, fits ? count(Math.round(item.tokens_per_s_per_chip)) : 'does not fit'),
     h('span', { class: 'second' }, `${seconds(item.step_time_s)} · ${gib(item.hbm_bytes_per_device)}`),
   );
 }

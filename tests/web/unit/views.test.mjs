@@ -8,6 +8,7 @@ import {
   gib,
   percent,
   seconds,
+  signedPercent,
   secondsLike,
   secondsRange,
   usd,
@@ -35,6 +36,11 @@ test('numbers carry their unit and about four digits', () => {
   assert.equal(gib(1.5 * GIB), '1.5 GiB');
   assert.equal(gib(3 * 1024 * 1024), '3.0 MiB');
   assert.equal(percent(0.4321), '43.2 %');
+  assert.equal(percent(-0.0003), '0.0 %');
+  assert.equal(signedPercent(-0.0003), '0.0 %', 'no sign before what is shown as nothing');
+  assert.equal(signedPercent(0.0003), '0.0 %');
+  assert.equal(signedPercent(0.0123), '+1.2 %');
+  assert.equal(signedPercent(-0.0123), '-1.2 %');
   assert.equal(usd(0.1234), '$0.1234');
   assert.deepEqual([usd(1189.014), usd(1117698.5)], ['$1,189.01', '$1,117,699']);
   assert.deepEqual([days(30.25), days(0.4)], ['30.3 days', '9.60 h']);

@@ -72,7 +72,7 @@ static void name_regimes(unsigned regimes, char *words, size_t words_bytes)
     }
 }
 
-enum { GAPS = 17 + ADV_REGIME_COUNT };
+enum { GAPS = 18 + ADV_REGIME_COUNT };
 
 static void list_gaps(const struct adv_cost *cost, struct gap gaps[GAPS])
 {
@@ -103,6 +103,8 @@ static void list_gaps(const struct adv_cost *cost, struct gap gaps[GAPS])
          "context parallelism at a short sequence has no measured step", 1.3},
         {plan->optimizer_host_offload || plan->parameter_host_offload,
          "weights or optimizer state on the host have no measured step", 1.3},
+        {cost->offloads && plan->flags.host_transfer_pipelining == 0,
+         "host transfers that are not pipelined have no measured step", 1.6},
         {plan->family.gradient_accumulation_steps > 1, "gradient accumulation has no measured step", 1.3},
         {plan->family.dcn[ADV_AXIS_FSDP] * plan->family.dcn[ADV_AXIS_FSDP_TRANSPOSE] > 1,
          "FSDP over DCN has no measured step", 1.6},

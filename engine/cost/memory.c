@@ -236,6 +236,14 @@ static double late_heads(const struct adv_cost *cost)
                                             : k->gathered_late_head_copies;
 }
 
+/* Whether XLA takes an iteration out of the loops over layers to have the next one's transfers under way
+ * beside each: it does unless a flag tells it not to. */
+static bool peels_loops(const struct adv_cost *cost)
+{
+    return cost->offloads && cost->plan->family.scan_layers &&
+           cost->plan->flags.host_transfer_pipelining != 0;
+}
+
 /* The head at the loss: logits in bf16 (float32 ones are fused away) and their gradient, a tile at a time. */
 static double loss_peak(const struct adv_cost *cost, const struct state *state, const struct layer_sums *sums,
                         struct adv_ledger *ledger)
@@ -252,15 +260,8 @@ static double loss_peak(const struct adv_cost *cost, const struct state *state, 
     add(&moment, "head_weights",
         loss_heads(cost) * adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp);
     add(&moment, "hidden_states", k->loss_emb_tensors * 2.0 * tokens * emb);
-    add(&moment, "host_staging", k->loss_staging_tensors * sums->staged);
+    if (peels_loops(cost)) add(&moment, "host_staging", k->loss_staging_tensors * sums->staged);
     return peak(&moment, k->heap_fragmentation_frac);
-}
-
-/* Whether XLA takes an iteration out of the loops over layers to have the next one's transfers under way
- * beside each. */
-static bool peels_loops(const struct adv_cost *cost)
-{
-    return cost->offloads && cost->plan->family.scan_layers;
 }
 
 /* How many logits outlive the loss: their gradient, when the head's own gradient is computed after the

@@ -21,6 +21,7 @@ static const struct {
     {"xla_tpu_enable_latency_hiding_layer_scheduler", AT(latency_hiding_layer_scheduler)},
     {"xla_tpu_enable_sparse_core_collective_aggregator", AT(sc_aggregator)},
     {"xla_tpu_enable_data_parallel_all_reduce_opt", AT(data_parallel_overlap)},
+    {"xla_tpu_pipeline_memory_host_transfers", AT(host_transfer_pipelining)},
     {"xla_tpu_enable_all_experimental_scheduler_features", AT(host_offload_scheduling)},
 };
 enum { SWITCHES = sizeof switches / sizeof *switches };

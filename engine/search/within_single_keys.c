@@ -231,10 +231,12 @@ static void list_turns(struct walk *walk, int first, int last)
 static void list_flags(struct walk *walk)
 {
     static const int limits[] = {0, 49152, 61440, 65536, 81920, 98304};
-    static const size_t offsets[] = {
-        offsetof(struct adv_plan, flags.sc_all_gather), offsetof(struct adv_plan, flags.sc_reduce_scatter),
-        offsetof(struct adv_plan, flags.sc_all_reduce), offsetof(struct adv_plan, flags.cf_all_gather),
-        offsetof(struct adv_plan, flags.async_all_gather)};
+    static const size_t offsets[] = {offsetof(struct adv_plan, flags.sc_all_gather),
+                                     offsetof(struct adv_plan, flags.sc_reduce_scatter),
+                                     offsetof(struct adv_plan, flags.sc_all_reduce),
+                                     offsetof(struct adv_plan, flags.cf_all_gather),
+                                     offsetof(struct adv_plan, flags.async_all_gather),
+                                     offsetof(struct adv_plan, flags.host_transfer_pipelining)};
     struct key *limit =
         open_key(walk, "", offsetof(struct adv_plan, flags.scoped_vmem_limit_kib), sizeof *limits);
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) add_value(walk, limit, &limits[i]);

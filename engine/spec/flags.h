@@ -11,6 +11,7 @@ struct adv_flags {
     signed char latency_hiding_layer_scheduler, sc_aggregator;
     signed char data_parallel_overlap;      /* DCN gradient all-reduce overlap */
     signed char collective_matmul_disabled; /* windowed einsum off */
+    signed char host_transfer_pipelining;   /* transfers of a layer run beside its neighbours, too */
     signed char host_offload_scheduling;    /* the HOST_OFFLOAD set: where a tensor goes to the host */
 };
 

@@ -254,6 +254,26 @@ static void an_offloaded_input_lies_on_the_host(void **state)
     assert_close(estimate->host_bytes_per_host, 4.0 * kept, 1e-12);
 }
 
+/* Without neighbours to overlap with, no iteration is taken out of the loops: nothing to copy stacks for. */
+static void unpipelined_transfers_copy_no_stacks_and_wait_longer(void **state)
+{
+    (void)state;
+    struct bench *b = open_cube("llama3.1-8b");
+    b->plan.placements[ADV_TENSOR_OUT_PROJ] = ADV_PLACE_DEVICE;
+    b->plan.placements[ADV_TENSOR_MLPWI_0] = ADV_PLACE_OFFLOAD;
+    const struct adv_estimate pipelined = *bench_estimate(b);
+    b->plan.flags.host_transfer_pipelining = 1; /* libtpu's default */
+    assert_close(bench_estimate(b)->hbm_bytes_per_device, pipelined.hbm_bytes_per_device, 0.0);
+    b->plan.flags.host_transfer_pipelining = 0;
+    const struct adv_estimate *alone = bench_estimate(b);
+    assert_true(pipelined.turned_bytes > 0.0 && alone->turned_bytes == 0.0);
+    assert_true(alone->hbm_turned_bytes_per_device < pipelined.hbm_turned_bytes_per_device);
+    assert_true(alone->hbm_bytes_per_device <= pipelined.hbm_bytes_per_device);
+    assert_true(alone->hbm_high_bytes_per_device < pipelined.hbm_high_bytes_per_device);
+    assert_true(alone->step_time_s > pipelined.step_time_s);
+    assert_non_null(strstr(alone->confidence_why, "not pipelined"));
+}
+
 static void more_kept_is_more_memory_and_less_time(void **state)
 {
     (void)state;
@@ -378,6 +398,7 @@ int main(void)
         cmocka_unit_test(a_delta_net_has_no_names_to_keep),
         cmocka_unit_test(a_layers_input_is_kept_once_a_scan_step),
         cmocka_unit_test(an_offloaded_input_lies_on_the_host),
+        cmocka_unit_test(unpipelined_transfers_copy_no_stacks_and_wait_longer),
         cmocka_unit_test(more_kept_is_more_memory_and_less_time),
         cmocka_unit_test(vocabulary_tiling_shrinks_the_loss_peak),
         cmocka_unit_test(accumulation_keeps_a_second_gradient),

@@ -104,9 +104,15 @@ static const char *flags_of(const struct adv_shell *shell, const struct adv_shel
     return flags;
 }
 
+/* The same program, or the same under the name it had before MaxText 0.2 (MaxText/train.py). */
+static bool same_program(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0 || (is_called(a, "train") && is_called(b, "train"));
+}
+
 static bool same_run(const struct adv_recipe_run *a, const struct adv_recipe_run *b)
 {
-    if (a->keys_count != b->keys_count || strcmp(a->module, b->module) != 0) return false;
+    if (a->keys_count != b->keys_count || !same_program(a->module, b->module)) return false;
     if (strcmp(a->flags ? a->flags : "", b->flags ? b->flags : "") != 0) return false;
     for (int i = 0; i < a->keys_count; i++)
         if (!a->keys[i].value || !b->keys[i].value || strcmp(a->keys[i].name, b->keys[i].name) != 0 ||
@@ -149,8 +155,11 @@ static void add_run(struct reader *reader, struct adv_shell *shell, const struct
         if (strcmp(keys.rows[i].name, "compile_xla_flags") == 0) run.flags = keys.rows[i].value;
     run.keys = keys.rows;
     run.keys_count = keys.count;
-    for (int i = 0; i < recipe->runs_count; i++)
-        if (same_run(&recipe->runs[i], &run)) return;
+    for (int i = 0; i < recipe->runs_count; i++) {
+        if (!same_run(&recipe->runs[i], &run)) continue;
+        if (strncmp(run.module, "maxtext.", strlen("maxtext.")) == 0) recipe->runs[i].module = run.module;
+        return;
+    }
     if (recipe->runs_count == ADV_LIMIT_RECIPE_RUNS)
         recipe->runs_lost++;
     else

@@ -120,7 +120,8 @@ ici_fsdp_parallelism=-1 attention=flash dataset_type=synthetic enable_checkpoint
 steps=${STEPS:-30} base_output_directory=${BASE_OUTPUT_DIR} run_name=${WORKLOAD_NAME}"
 "${GCLUSTER_BIN:-gcluster}" job submit --compute-type=ct6e-standard-4t --topology=4x4 --num-slices=1 \
   --name="${WORKLOAD_NAME}" --command="set -e && export LIBTPU_INIT_ARGS='${XLA_FLAGS}' && \
-python3 -m maxtext.trainers.pre_train.train maxtext/configs/base.yml ${MAXTEXT_ARGS}"
+if [ -f MaxText/train.py ]; then python3 MaxText/train.py MaxText/configs/base.yml ${MAXTEXT_ARGS}; \
+else python3 -m maxtext.trainers.pre_train.train maxtext/configs/base.yml ${MAXTEXT_ARGS}; fi"
 END
 passes "the README goes from a recipe to a better one in five commands" test "$(wc -l < commands.sh)" = 5
 passes "four of them run" bash -eu -c "$(head -4 commands.sh)"

@@ -117,6 +117,28 @@ static void branches_are_taken_as_a_run_without_arguments_takes_them(void **stat
     json_decref(root);
 }
 
+/* Recipes that start whichever MaxText the image has: one training, under two names. */
+static void a_training_under_its_old_and_new_name_is_one(void **state)
+{
+    (void)state;
+    static const char *const either =
+        "ARGS=\"model_name=llama3.1-8b steps=3\"\n"
+        "gcluster job submit --compute-type ct6e-standard-4t --topology 4x4 --command \"bash -c 'set +e; \\\\\n"
+        "if [ -f MaxText/train.py ]; then \\\\\n"
+        "  python3 -u MaxText/train.py MaxText/configs/base.yml ${ARGS} 2>&1 | tee train.log; \\\\\n"
+        "else \\\\\n"
+        "  " TRAIN "${ARGS} 2>&1 | tee train.log; \\\\\n"
+        "fi; \\\\\nexit \\${PIPESTATUS[0]}'\"\n";
+    json_t *root = expand(either);
+    assert_member(root, "config/steps", "3");
+    assert_member(root, "cluster/topology", "\"4x4\"");
+    assert_null(json_object_get(root, "recipe_notes")); /* of the two, the name that MaxText still has */
+    json_decref(root);
+    assert_null(expand_with(ADV_REQUEST_ESTIMATE,
+                            "python3 MaxText/train.py base.yml steps=3\n" TRAIN "steps=4\n", NULL, 0));
+    assert_non_null(strstr(refused.findings[0].detail, "2 different trainings"));
+}
+
 static void launchers_name_the_machine(void **state)
 {
     (void)state;
@@ -370,6 +392,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(variables_have_the_value_they_have_in_a_shell),
         cmocka_unit_test(branches_are_taken_as_a_run_without_arguments_takes_them),
+        cmocka_unit_test(a_training_under_its_old_and_new_name_is_one),
         cmocka_unit_test(launchers_name_the_machine),
         cmocka_unit_test(manifests_are_read_inside_their_containers),
         cmocka_unit_test(what_a_recipe_leaves_open_is_asked_for),

@@ -52,6 +52,9 @@ if [ "$scope" = test ]; then
     command_or chromium chromium
     command_or wrk wrk # make load
     [ -x /usr/sbin/pgbouncer ] || need pgbouncer # the daemon behind a pooler
+    command_or pg_prove libtap-parser-sourcehandler-pgtap-perl # runs the pgTAP tests of the schema
+    set -- /usr/share/postgresql/*/extension/pgtap.control
+    [ -e "$1" ] || need pgtap
     command_or docker-compose docker-compose
 fi
 

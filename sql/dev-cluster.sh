@@ -72,14 +72,14 @@ start() {
         as "$bin/initdb" -D "$dir/data" -U tpu_advisor -A trust --no-sync --data-checksums -E UTF8 --locale=C.UTF-8 \
             > /dev/null || die "initdb failed in $dir"
     fi
-    # After a crash the old server's pid may linger for a moment: try again.
+    # After a crash the old server's pid may linger for a moment, and what it left is read first: try again.
     tries=0
     until running; do
         as "$bin/pg_ctl" -D "$dir/data" -s -w -t 30 -l "$dir/log" \
             -o "-c listen_addresses='' -c unix_socket_directories='$(socket_dir)' -c unix_socket_permissions=0700" start \
             > /dev/null 2>&1 && break
         tries=$((tries + 1))
-        [ "$tries" -lt 10 ] || die "the server does not start; see $dir/log"
+        [ "$tries" -lt 120 ] || die "the server does not start; see $dir/log"
         sleep 0.5
     done
     as "$bin/psql" -h "$(socket_dir)" -U tpu_advisor -d postgres -Atqc "SELECT 1 FROM pg_database WHERE datname = 'tpu_advisor'" |

@@ -1,6 +1,7 @@
 #include "server/answer_cache.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -24,6 +25,7 @@ struct entry {
     int kind;
     enum adv_question_form form;
     size_t text_bytes;
+    char project[ADV_LIMIT_NAME];
     char text[];
 };
 
@@ -49,6 +51,8 @@ struct adv_answer_cache *adv_answer_cache_new(size_t limit_bytes)
 static uint64_t hash_of(const struct adv_answer_cache *cache, const struct adv_question_key *key)
 {
     uint64_t hash = cache->seed ^ (uint64_t)(key->kind * 2 + (int)key->form);
+    for (const char *at = key->project; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
     for (size_t i = 0; i < key->text_bytes; i++)
         hash = (hash ^ (unsigned char)key->text[i]) * UINT64_C(0x100000001b3);
     return hash ^ (hash >> 29);
@@ -95,7 +99,8 @@ static struct entry *look_up(struct adv_answer_cache *cache, const struct adv_qu
 {
     for (struct entry *entry = cache->buckets[hash % BUCKETS_COUNT]; entry; entry = entry->next)
         if (entry->hash == hash && entry->kind == key->kind && entry->form == key->form &&
-            entry->text_bytes == key->text_bytes && memcmp(entry->text, key->text, key->text_bytes) == 0)
+            entry->text_bytes == key->text_bytes && strcmp(entry->project, key->project) == 0 &&
+            memcmp(entry->text, key->text, key->text_bytes) == 0)
             return entry;
     return NULL;
 }
@@ -112,6 +117,7 @@ static void add(struct adv_answer_cache *cache, const struct adv_question_key *k
                             .text_bytes = key->text_bytes,
                             .next = cache->buckets[hash % BUCKETS_COUNT]};
     memcpy(entry->text, key->text, key->text_bytes);
+    (void)snprintf(entry->project, sizeof entry->project, "%s", key->project);
     body->holders++;
     cache->buckets[hash % BUCKETS_COUNT] = entry;
     cache->used_bytes += sizeof *entry + key->text_bytes;

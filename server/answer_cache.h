@@ -28,6 +28,8 @@ enum adv_question_form { ADV_QUESTION_CANONICAL, ADV_QUESTION_AS_SENT };
 struct adv_question_key {
     int kind; /* enum adv_request_kind */
     enum adv_question_form form;
+    const char
+        *project; /* of the token: its calibration may count where the text names no project; "" = none */
     const char *text;
     size_t text_bytes;
 };

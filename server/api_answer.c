@@ -11,6 +11,7 @@
 #include "server/keep.h"
 #include "server/recipe_body.h"
 #include "server/routes.h"
+#include "server/stored_answers.h"
 
 #define LONGEST_KEY 255
 
@@ -66,7 +67,9 @@ static bool replay(struct adv_exchange *exchange, const struct adv_idempotency *
 /* What an answer that is to be stored, or that a key stands for, carries from worker to worker. */
 struct pending {
     struct adv_idempotency idempotency;
-    struct adv_answer answer; /* its document is held by the exchange */
+    struct adv_answer answer;      /* its document is held by the exchange */
+    char question[ADV_SHA256_HEX]; /* digest; "" = not looked up among stored answers */
+    bool looked_up;
 };
 
 /* On a worker that has a database: the reply waits for the commit, and nobody else does. */
@@ -80,9 +83,12 @@ static void store_and_reply(struct adv_exchange *exchange)
     char run_id[ADV_UUID_BYTES];
     adv_err err;
     adv_err_init(&err);
-    adv_code code = adv_keep(exchange, (enum adv_request_kind)exchange->route->kind,
-                             &(struct adv_asked){.request = exchange->body}, &pending->answer,
-                             idempotency->key ? idempotency : NULL, &response, run_id, &outcome, &err);
+    adv_code code = adv_keep(
+        exchange, (enum adv_request_kind)exchange->route->kind,
+        &(struct adv_asked){
+            .request = exchange->body,
+            .question = pending->question[0] && !pending->answer.verify_top ? pending->question : NULL},
+        &pending->answer, idempotency->key ? idempotency : NULL, &response, run_id, &outcome, &err);
     if (!code && outcome != ADV_STORE_UNKNOWN_KEY) {
         if (pending->answer.verify_top > 0 && run_id[0])
             adv_api_verify_behind(exchange, run_id, &pending->answer, &response);
@@ -147,7 +153,7 @@ static void reply_cached(struct adv_exchange *exchange, const struct adv_cached 
 /* The body as it came, as a key. */
 static struct adv_question_key key_as_sent(const struct adv_exchange *exchange)
 {
-    return (struct adv_question_key){exchange->route->kind, ADV_QUESTION_AS_SENT,
+    return (struct adv_question_key){exchange->route->kind, ADV_QUESTION_AS_SENT, exchange->project,
                                      exchange->body ? exchange->body : "", exchange->body_bytes};
 }
 
@@ -178,18 +184,57 @@ static adv_code copy_cached(const struct adv_cached *cached, const struct adv_qu
     return ADV_OK;
 }
 
+static void compute(struct adv_exchange *exchange);
+
+/* On a worker that has a database, or in vain: what was found is kept, and found there. */
+static void look_up_stored(struct adv_exchange *exchange)
+{
+    struct pending *pending = exchange->state;
+    struct adv_answer_cache *answers = exchange->app->answers;
+    struct adv_question question;
+    struct adv_answer answer;
+    const uint64_t epoch = adv_answer_cache_epoch(answers);
+    if (!exchange->refused && adv_question_read(exchange->body, exchange->body_bytes, &question)) {
+        if (adv_stored_answers_find(exchange, pending->question, &answer)) {
+            const struct adv_question_key key = {exchange->route->kind, ADV_QUESTION_CANONICAL,
+                                                 exchange->project, question.text, question.text_bytes};
+            adv_answer_cache_release(answers, adv_answer_cache_keep(answers, &key, &answer, epoch));
+            adv_metrics_add(&exchange->app->metrics, ADV_COUNTER_CACHE_STORED, 1);
+            free(answer.json);
+        }
+        adv_question_free(&question);
+    }
+    exchange->refused = false;
+    exchange->next = compute;
+    exchange->next_place = (int)exchange->route->place;
+}
+
+/* Whether the answer may be a stored run's, which is not known yet; the handler goes on there then. */
+static bool goes_to_look_up(struct adv_exchange *exchange, const struct adv_question *question, bool is_hit)
+{
+    struct pending *pending = exchange->state;
+    if (pending->looked_up) return false;
+    pending->looked_up = true;
+    adv_stored_answers_digest(exchange, question, pending->question);
+    if (is_hit || !pending->question[0] || !adv_stored_answers_open(exchange->app)) return false;
+    exchange->next = look_up_stored;
+    exchange->next_place = ADV_ROUTE_STORE;
+    return true;
+}
+
 /* The answer to a question that was read: kept ones are not computed. *cached is to be released, or NULL. */
 static adv_code answer_question(struct adv_exchange *exchange, const struct adv_question *question,
                                 const struct adv_cached **cached, bool *is_hit, adv_err *err)
 {
     struct pending *pending = exchange->state;
     struct adv_answer_cache *answers = exchange->app->answers;
-    const struct adv_question_key key = {exchange->route->kind, ADV_QUESTION_CANONICAL, question->text,
-                                         question->text_bytes};
+    const struct adv_question_key key = {exchange->route->kind, ADV_QUESTION_CANONICAL, exchange->project,
+                                         question->text, question->text_bytes};
     const struct adv_question_key sent = key_as_sent(exchange);
     const uint64_t epoch = adv_answer_cache_epoch(answers);
     *cached = adv_answer_cache_find(answers, &key);
     *is_hit = *cached != NULL;
+    if (goes_to_look_up(exchange, question, *is_hit)) return ADV_OK;
     adv_metrics_add(&exchange->app->metrics, *is_hit ? ADV_COUNTER_CACHE_HITS : ADV_COUNTER_CACHE_MISSES, 1);
     adv_code code = ADV_OK;
     if (!*is_hit) {
@@ -247,6 +292,7 @@ static void compute(struct adv_exchange *exchange)
         code = adv_api_run_engine(exchange, exchange->route->kind, body, exchange->body_bytes,
                                   &pending->answer, &err);
     }
+    if (exchange->next) return; /* to where there is a database */
     if (!code) {
         end_answer(exchange, cached, is_hit);
         return;

@@ -4,6 +4,7 @@
 #define ADV_SERVER_APP_H
 
 #include <stdatomic.h>
+#include <stdint.h>
 
 #include "engine/catalog/catalog.h"
 #include "server/answer_cache.h"
@@ -30,6 +31,7 @@ struct adv_app {
     struct adv_catalog *catalog;
     struct adv_documents *documents;  /* answers that never change while the daemon runs */
     struct adv_answer_cache *answers; /* kept by their question */
+    _Atomic int64_t look_up_from_us;  /* of CLOCK_MONOTONIC: when stored answers may be looked up again */
     struct adv_keyring *keyring;      /* NULL: everybody may do everything */
     struct adv_limits *limits;
     struct adv_database *database;         /* NULL: none is configured */

@@ -13,6 +13,7 @@ struct adv_db {
     PGconn *connection;
     const char *principal, *project; /* of whom it acts for; "" = anybody */
     bool writes;
+    long limit_ms; /* of a statement; 0 = STATEMENT_LIMIT_MS */
 };
 
 /* What the server says unasked (a table that exists already, its own shutdown) is no news: failures come with
@@ -137,9 +138,14 @@ static adv_code too_long(struct adv_db *db, adv_err *err)
 {
     drop_connection(db);
     adv_metrics_add(adv_database_metrics(db->database), ADV_COUNTER_DB_TIMEOUT, 1);
-    adv_database_report_lost(db->database);
+    if (!db->limit_ms) adv_database_report_lost(db->database);
     return adv_err_add(err, ADV_E_STORE, "", "estimates, advice, kernels and the catalog go on working",
                        "the database did not answer");
+}
+
+void adv_db_limit(struct adv_db *db, long limit_ms)
+{
+    if (db) db->limit_ms = limit_ms;
 }
 
 void adv_db_act_for(struct adv_db *db, const char *principal, const char *project, bool writes)
@@ -175,17 +181,17 @@ static bool is_good(const PGresult *result)
 static PGresult *run_for(struct adv_db *db, const char *sql, int values_count, const char *const *values)
 {
     char begin[1024];
+    const long limit_ms = db->limit_ms ? db->limit_ms : STATEMENT_LIMIT_MS;
     if (!db->project[0] && !(db->writes && db->principal[0]))
-        return adv_db_exec(db->connection, sql, values_count, values, STATEMENT_LIMIT_MS);
+        return adv_db_exec(db->connection, sql, values_count, values, limit_ms);
     if (!begin_for(db, begin, sizeof begin)) return PQmakeEmptyPGresult(db->connection, PGRES_FATAL_ERROR);
-    PGresult *result = adv_db_exec(db->connection, begin, 0, NULL, STATEMENT_LIMIT_MS);
+    PGresult *result = adv_db_exec(db->connection, begin, 0, NULL, limit_ms);
     if (is_good(result)) {
         PQclear(result);
-        result = adv_db_exec(db->connection, sql, values_count, values, STATEMENT_LIMIT_MS);
+        result = adv_db_exec(db->connection, sql, values_count, values, limit_ms);
     }
     if (!result) return NULL;
-    PGresult *end =
-        adv_db_exec(db->connection, is_good(result) ? "COMMIT" : "ROLLBACK", 0, NULL, STATEMENT_LIMIT_MS);
+    PGresult *end = adv_db_exec(db->connection, is_good(result) ? "COMMIT" : "ROLLBACK", 0, NULL, limit_ms);
     if (end && (is_good(end) || !is_good(result))) {
         PQclear(end);
         return result; /* what it was, and committed if it was good */

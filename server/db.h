@@ -55,6 +55,10 @@ void adv_db_close(struct adv_db *db); /* NULL is fine */
  * when not "", is the only one they see. Both live until the next call; NULL is "". */
 void adv_db_act_for(struct adv_db *db, const char *principal, const char *project, bool writes);
 
+/* How long a statement may take from now on, in ms; 0: as long as ever. A shorter one that is over says
+ * nothing about the database. NULL is fine. */
+void adv_db_limit(struct adv_db *db, long limit_ms);
+
 struct adv_rows {
     void *result;
     int count;

@@ -50,25 +50,23 @@ static void set_queued(struct request *request, int64_t queued_us)
 static bool run_step(struct request *request, struct adv_db *db)
 {
     struct adv_exchange *exchange = &request->exchange;
-    void (*step)(struct adv_exchange *) = exchange->next ? exchange->next : exchange->route->handle;
-    exchange->next = NULL;
     exchange->db = db;
     adv_db_act_for(db, exchange->principal, exchange->project,
                    strcmp(exchange->method, "GET") != 0 && strcmp(exchange->method, "HEAD") != 0);
-    step(exchange);
-    if (!exchange->next) return true;
-    set_queued(request, adv_http_now_us());
-    if (adv_pool_try_add(adv_http_pool(exchange->app, exchange->next_place), request,
-                         wait_max_us(exchange->app)))
-        return false;
-    set_queued(request, 0);
-    adv_metrics_add(&exchange->app->metrics, ADV_COUNTER_REJECTED_QUEUE, 1);
-    step = exchange->next;
-    exchange->next = NULL;
-    exchange->db = NULL;
-    exchange->refused = true;
-    step(exchange);
-    return true;
+    for (;;) {
+        void (*step)(struct adv_exchange *) = exchange->next ? exchange->next : exchange->route->handle;
+        exchange->next = NULL;
+        step(exchange);
+        if (!exchange->next) return true;
+        set_queued(request, adv_http_now_us());
+        if (adv_pool_try_add(adv_http_pool(exchange->app, exchange->next_place), request,
+                             wait_max_us(exchange->app)))
+            return false;
+        set_queued(request, 0);
+        adv_metrics_add(&exchange->app->metrics, ADV_COUNTER_REJECTED_QUEUE, 1);
+        exchange->db = NULL;
+        exchange->refused = true;
+    }
 }
 
 void adv_http_run_job(void *job, void *context)

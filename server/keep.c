@@ -52,7 +52,8 @@ adv_code adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind, con
                           .engine_version = adv_engine_version(),
                           .catalog_hash = adv_catalog_hash(app->catalog),
                           .request = asked->request,
-                          .reevaluates = asked->reevaluates};
+                          .reevaluates = asked->reevaluates,
+                          .question = asked->question};
     adv_uuid_make(run.id);
     char members[96];
     (void)snprintf(members, sizeof members, "\"run_id\":\"%s\",\"stored\":true", run.id);

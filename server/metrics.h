@@ -29,6 +29,7 @@
     X(ENGINE_US, "engine_microseconds_total", "Time spent in the engine")                                    \
     X(CACHE_HITS, "answer_cache_total{result=\"hit\"}", "Questions looked up among the kept answers")        \
     X(CACHE_MISSES, "answer_cache_total{result=\"miss\"}", NULL)                                             \
+    X(CACHE_STORED, "answer_cache_total{result=\"stored\"}", NULL)                                           \
     X(RUNS_STORED, "runs_stored_total", "Answers stored as runs")                                            \
     X(RUNS_NOT_STORED, "runs_not_stored_total", "Answers that could not be stored when asked")               \
     X(SWEEP_ITEMS, "sweep_items_total", "Items of sweeps that this daemon has ended")                        \

@@ -42,10 +42,10 @@ static const char *number_text(double value, char buffer[32])
 
 #define RUN_COLUMNS                                                                                          \
     "id, kind, project, label, git_ref, model, chip, topology, step_time_s, hbm_bytes_per_device, fits, "    \
-    "engine_version, catalog_hash, request, response, reevaluates, tags"
+    "engine_version, catalog_hash, request, response, reevaluates, question_sha256, tags"
 #define RUN_VALUES                                                                                           \
     "$1::uuid, $2, $3, $4, $5, $6, $7, $8, $9::float8, $10::float8, $11::boolean, $12, $13, $14::json, "     \
-    "$15::json, $16::uuid, ARRAY(SELECT json_array_elements_text($14::json->'tags'))"
+    "$15::json, $16::uuid, $17, ARRAY(SELECT json_array_elements_text($14::json->'tags'))"
 
 adv_code adv_store_run_save(struct adv_db *db, const struct adv_run *run,
                             const struct adv_idempotency *idempotency, enum adv_store_outcome *outcome,
@@ -55,8 +55,8 @@ adv_code adv_store_run_save(struct adv_db *db, const struct adv_run *run,
         "INSERT INTO runs (" RUN_COLUMNS ") SELECT " RUN_VALUES " ON CONFLICT (id) DO NOTHING";
     /* The run is only written when the key was free or out of date. */
     static const char keyed[] =
-        "WITH taken AS (INSERT INTO idempotency_keys AS k (principal, key, body_sha256, run_id) VALUES ($17, "
-        "$18, $19, $1::uuid) "
+        "WITH taken AS (INSERT INTO idempotency_keys AS k (principal, key, body_sha256, run_id) VALUES ($18, "
+        "$19, $20, $1::uuid) "
         "ON CONFLICT (principal, key) DO UPDATE SET body_sha256 = excluded.body_sha256, run_id = "
         "excluded.run_id, "
         "created_at = now() WHERE k.created_at <= now() - " KEY_LIFETIME " RETURNING 1) "
@@ -80,11 +80,12 @@ adv_code adv_store_run_save(struct adv_db *db, const struct adv_run *run,
                                   run->request,
                                   run->response,
                                   run->reevaluates,
+                                  run->question,
                                   idempotency ? idempotency->principal : NULL,
                                   idempotency ? idempotency->key : NULL,
                                   idempotency ? idempotency->body_digest : NULL};
     struct adv_rows rows;
-    adv_code code = adv_db_run(db, idempotency ? keyed : plain, idempotency ? 19 : 16, values, &rows, err);
+    adv_code code = adv_db_run(db, idempotency ? keyed : plain, idempotency ? 20 : 17, values, &rows, err);
     if (code) return code;
     *outcome = rows.affected_count ? ADV_STORE_SAVED : ADV_STORE_UNKNOWN_KEY;
     adv_rows_free(&rows);
@@ -94,6 +95,52 @@ adv_code adv_store_run_save(struct adv_db *db, const struct adv_run *run,
 static double number_of(const char *text)
 {
     return text ? strtod(text, NULL) : (double)NAN;
+}
+
+/* The answer within a stored one: what follows the last `,"run_id":` was added when it was stored. */
+static char *answer_within(const char *response, size_t *bytes)
+{
+    static const char added[] = ",\"run_id\":\"";
+    const char *end = NULL;
+    for (const char *at = response; (at = strstr(at, added)); at++) end = at;
+    char *json = end ? malloc((size_t)(end - response) + 2) : NULL;
+    if (!json) return NULL;
+    *bytes = (size_t)(end - response) + 1;
+    memcpy(json, response, *bytes - 1);
+    memcpy(json + *bytes - 1, "}", 2);
+    return json;
+}
+
+static void copy_name(char into[ADV_LIMIT_NAME], const struct adv_rows *rows, int column)
+{
+    (void)snprintf(into, ADV_LIMIT_NAME, "%s", adv_rows_text(rows, 0, column));
+}
+
+adv_code adv_store_run_find_answer(struct adv_db *db, const char *question, bool *found,
+                                   struct adv_answer *answer, adv_err *err)
+{
+    static const char sql[] =
+        "SELECT response, project, model, chip, topology, step_time_s, hbm_bytes_per_device, fits FROM runs "
+        "WHERE question_sha256 = $1 AND deleted_at IS NULL ORDER BY id DESC LIMIT 1";
+    struct adv_rows rows;
+    *found = false;
+    memset(answer, 0, sizeof *answer);
+    adv_code code = adv_db_run(db, sql, 1, &question, &rows, err);
+    if (code) return code;
+    if (rows.count) {
+        answer->json = answer_within(adv_rows_text(&rows, 0, 0), &answer->json_bytes);
+        copy_name(answer->project, &rows, 1);
+        copy_name(answer->model, &rows, 2);
+        copy_name(answer->chip, &rows, 3);
+        copy_name(answer->topology, &rows, 4);
+        answer->step_time_s = number_of(adv_rows_text(&rows, 0, 5));
+        answer->hbm_bytes_per_device = number_of(adv_rows_text(&rows, 0, 6));
+        const char *fits = adv_rows_text(&rows, 0, 7);
+        answer->fits = fits && *fits == 't';
+        *found = answer->json != NULL;
+    }
+    adv_rows_free(&rows);
+    return ADV_OK;
 }
 
 /* Why there is no such run: it was deleted, and how it comes back. */

@@ -16,6 +16,7 @@ struct adv_run {
     const char *engine_version, *catalog_hash;
     const char *request, *response;
     const char *reevaluates; /* id of the run whose request was asked again; NULL */
+    const char *question;    /* digest of what it answers, see stored_answers.h; NULL */
 };
 
 /* A client's Idempotency-Key; keys of different tokens do not meet. */
@@ -40,6 +41,11 @@ ADV_MUST_CHECK adv_code adv_store_key_find(struct adv_db *db, const struct adv_i
 ADV_MUST_CHECK adv_code adv_store_run_save(struct adv_db *db, const struct adv_run *run,
                                            const struct adv_idempotency *idempotency,
                                            enum adv_store_outcome *outcome, adv_err *err);
+
+/* The newest run of this question that is there: *found, and its answer as it was before it was stored, whose
+ * `json` the caller frees. */
+ADV_MUST_CHECK adv_code adv_store_run_find_answer(struct adv_db *db, const char *question, bool *found,
+                                                  struct adv_answer *answer, adv_err *err);
 
 /* Filters of a list; NULL = any. */
 struct adv_run_filter {

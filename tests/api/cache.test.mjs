@@ -4,7 +4,8 @@ import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
 import { gunzipSync } from 'node:zlib';
 import { request } from 'node:http';
-import { adviseRequest, estimateRequest, freshDatabase, startDaemon } from './daemon.mjs';
+import { spawn } from 'node:child_process';
+import { adviseRequest, estimateRequest, freshDatabase, join, run, scratchFolder, sql, startDaemon, until } from './daemon.mjs';
 
 let daemon;
 before(async () => { daemon = await startDaemon({ database: freshDatabase('cache') }); });
@@ -80,6 +81,103 @@ test('a kept answer is stored anew each time, under the names of its own request
   const run = await (await daemon.fetch(`/v1/runs/${two.run_id}`)).json();
   assert.deepEqual([run.label, run.git_ref, run.model, run.fits], ['two', 'f00', 'llama3.1-8b', true]);
   assert.equal(run.step_time_s, one.step_time_s);
+});
+
+const metric = async (of, result) => Number((await (await of.fetch('/metrics')).text()).match(new RegExp(`answer_cache_total\\{result="${result}"\\} (\\d+)`))[1]);
+const asked = (count, extra = {}) => adviseRequest({ search: { objective: 'step_time', top_k: count }, ...extra });
+
+test('a stored answer is given again after a restart and by another daemon, byte for byte and with its tag', async () => {
+  const database = freshDatabase('cache_stored');
+  const first = await startDaemon({ database });
+  const stored = await (await first.post('/v1/advise', asked(3, { store: true }))).json();
+  const answer = await first.post('/v1/advise', asked(3));
+  const text = await answer.text(), tag = answer.headers.get('etag');
+  assert.equal(await metric(first, 'stored'), 0);
+  const second = await startDaemon({ database });
+  await first.stop();
+  for (const daemon_ of [second, await startDaemon({ database })]) {
+    const again = await daemon_.post('/v1/advise', asked(3));
+    assert.equal(again.headers.get('cache-status'), 'tpu-advisor; hit');
+    assert.equal(again.headers.get('etag'), tag);
+    assert.equal(await again.text(), text, 'also the time that the search took');
+    assert.deepEqual([(await counts(daemon_)).evaluations, await metric(daemon_, 'stored')], [0, 1]);
+    assert.equal((await daemon_.post('/v1/advise', asked(3), { 'If-None-Match': tag })).status, 304);
+    const anew = await (await daemon_.post('/v1/advise', asked(3, { store: true, label: 'anew' }))).json();
+    assert.notEqual(anew.run_id, stored.run_id);
+    assert.equal((await (await daemon_.fetch(`/v1/runs/${anew.run_id}`)).json()).label, 'anew');
+    assert.equal((await daemon_.post('/v1/advise', asked(4))).headers.get('cache-status'), null, 'another question');
+    assert.equal((await daemon_.post('/v1/advise', asked(3, { project: 'alpha' }))).headers.get('cache-status'), null, 'another project');
+    if (daemon_ !== second) await daemon_.stop();
+  }
+  await second.stop();
+});
+
+test('a deleted run answers no more, nor does one of another engine', async () => {
+  const database = freshDatabase('cache_deleted');
+  const first = await startDaemon({ database });
+  const { run_id: id } = await (await first.post('/v1/advise', asked(3, { store: true }))).json();
+  await first.post('/v1/advise', asked(4, { store: true }));
+  assert.equal((await first.fetch(`/v1/runs/${id}`, { method: 'DELETE' })).status, 204);
+  await first.stop();
+  const second = await startDaemon({ database });
+  assert.equal((await second.post('/v1/advise', asked(3))).headers.get('cache-status'), null);
+  assert.equal((await second.post('/v1/advise', asked(4))).headers.get('cache-status'), 'tpu-advisor; hit');
+  await second.stop();
+  sql('cache_deleted', "ALTER TABLE runs DISABLE TRIGGER runs_immutable; UPDATE runs SET question_sha256 = repeat('0', 64)");
+  const third = await startDaemon({ database });
+  assert.equal((await third.post('/v1/advise', asked(4))).headers.get('cache-status'), null, 'the digest tells engines apart');
+  await third.stop();
+});
+
+test('a slow database delays one answer by a quarter of a second and no other', async () => {
+  const slow = await startDaemon({ database: freshDatabase('cache_slow') });
+  const locked = spawn('psql', ['-XAtq', process.env.CLUSTER_URL.replace('/tpu_advisor?', '/cache_slow?'), '-c', 'BEGIN; LOCK TABLE runs; SELECT 1; SELECT pg_sleep(30)']);
+  try {
+    await until('the lock', () => sql('cache_slow', "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted AND relation = 'runs'::regclass") !== '0');
+    const took = async (batch) => {
+      const begin = Date.now();
+      assert.equal((await slow.post('/v1/advise', asked(batch))).status, 200);
+      return Date.now() - begin;
+    };
+    const first = await took(3);
+    assert.ok(first >= 250, `${first} ms: it was looked for`);
+    const others = [await took(4), await took(5), await took(6)];
+    assert.ok(Math.min(...others) < first, `${others} ms`);
+    assert.equal(Number((await (await slow.fetch('/metrics')).text()).match(/db_errors_total\{class="timeout"\} (\d+)/)[1]), 1, 'looked for once');
+  } finally {
+    locked.kill();
+    await slow.stop();
+  }
+});
+
+test('the calibration of a token\'s project corrects no answer of another project, kept or stored', async () => {
+  const { folder, remove } = scratchFolder();
+  const file = join(folder, 'tokens');
+  const token = {};
+  for (const project of ['alpha', 'beta']) token[project] = { Authorization: `Bearer ${(await run(['token', 'create', project, '--scope', 'write', '--project', project, '--tokens-file', file])).out.trim()}` };
+  const args = ['--tokens-file', file], database = freshDatabase('cache_projects');
+  const one = await startDaemon({ database, args });
+  for (const steps of [1, 2, 4, 8]) {
+    const config = { ...estimateRequest().config, gradient_accumulation_steps: steps };
+    const stored = await (await one.post('/v1/estimate', estimateRequest({ config, store: true }), token.alpha)).json();
+    const measured = await one.post(`/v1/runs/${stored.run_id}/measurements`, { step_time_s: stored.step_time_s * 1.3, source: 's', at: '2026-11-20T10:00:00Z' }, token.alpha);
+    assert.equal(measured.status, 201, await measured.text());
+  }
+  const made = await (await one.post('/v1/calibrations', { project: 'alpha' }, token.alpha)).json();
+  assert.equal((await one.fetch(`/v1/calibrations/${made.calibration_id}/activate`, { method: 'POST', headers: token.alpha })).status, 200);
+  const calibration = async (of, path, body, who) => (await (await of.post(path, body, token[who])).json()).engine.calibration;
+  for (const [path, body] of [['/v1/estimate', estimateRequest()], ['/v1/advise', asked(3, { store: true })], ['/v1/advise', asked(3)]]) {
+    assert.match(await calibration(one, path, body, 'alpha'), /^calibration\//);
+    assert.doesNotMatch(await calibration(one, path, body, 'beta'), /^calibration\//, `${path} of beta`);
+  }
+  await one.stop();
+  const two = await startDaemon({ database, args });
+  await until('the calibration', async () => /^calibration/.test(await calibration(two, '/v1/estimate', estimateRequest(), 'alpha')));
+  assert.doesNotMatch(await calibration(two, '/v1/advise', asked(3), 'beta'), /^calibration\//);
+  assert.match(await calibration(two, '/v1/advise', asked(3), 'alpha'), /^calibration\//);
+  assert.equal(await (async () => Number((await (await two.fetch('/metrics', { headers: token.alpha })).text()).match(/result="stored"\} (\d+)/)?.[1]))(), 2, 'each its own');
+  await two.stop();
+  remove();
 });
 
 test('without room nothing is kept, and the memory of the kept is bounded', async () => {

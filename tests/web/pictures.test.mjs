@@ -7,7 +7,8 @@ import { JOB, clickToPicture, openWhatIf, readyPage, sliderToAnswer } from './la
 import { waterfallAddsUp } from './waterfall.mjs';
 
 const ORIGIN = process.env.ORIGIN;
-const TABS = ['Time', 'Memory', 'Mesh', 'Kernels', 'Scaling', 'What if'];
+const OTHER_BATCH = 'remat_policy=full\nper_device_batch_size=1\nmax_target_length=8192';
+const TABS = ['Overview', 'Time', 'Memory', 'Mesh', 'Kernels', 'Scaling', 'What if'];
 let browser;
 
 before(async () => {
@@ -45,12 +46,14 @@ for (const [width, scheme] of [
   [360, 'dark'],
 ])
   test(`every tab has its picture at ${width} px, ${scheme}, and axe finds nothing`, () =>
-    withAdvice({ width, scheme }, async (page) => {
+    withAdvice({ width, scheme, path: `${JOB}&config=${encodeURIComponent(OTHER_BATCH)}` }, async (page) => {
       assert.ok((await page.locator('.picture-trade_off .cell').count()) > 100, 'the cloud');
       for (const tab of TABS) {
         const place = await openPicture(page, tab);
         if (tab !== 'What if') assert.ok((await place.locator('svg').count()) > 0, tab);
         assert.deepEqual(await axe(page), [], tab);
+        const cut = () => [...document.querySelectorAll('.scroll')].filter((table) => table.checkVisibility() && table.scrollWidth > table.clientWidth + 1).map((table) => table.ariaLabel);
+        assert.deepEqual(await page.evaluate(cut), [], `no table of ${tab} is cut`);
         const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
         assert.ok(wide <= 0, `${tab} is ${wide} px too wide`);
       }
@@ -140,7 +143,7 @@ test('a picture comes soon after the click, a slider has its answer at once', as
 
 for (const [batches, config] of [
   ['the same batch', 'remat_policy=full'],
-  ['another batch', 'remat_policy=full\nper_device_batch_size=1\nmax_target_length=8192'],
+  ['another batch', OTHER_BATCH],
 ])
   test(`what each plan changes of my configuration adds up, ${batches}`, async () => {
     const path = `${JOB}&config=${encodeURIComponent(config)}`;

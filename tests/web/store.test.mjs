@@ -373,6 +373,28 @@ test('a sweep is started, followed and shown as a heatmap, and what cannot be es
   assert.deepEqual(opened.complaints, [], 'the console stays free of errors');
 });
 
+test('a sweep is cancelled from its page, and what is left of it does not run', async () => {
+  const { page } = opened;
+  const search = (batch) => ({
+    model: 'deepseek3-671b',
+    cluster: { chip: 'tpu7x', topology: '8x16x16' },
+    workload: { seq_len: 4096, per_device_batch_size: batch },
+    search: { top_k: 100 },
+  });
+  const body = { kind: 'advise', label: 'too long', requests: Array.from({ length: 60 }, (_, index) => search(index + 1)) };
+  const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
+  const { sweep_id: id } = await (await fetch(`${process.env.ORIGIN}/v1/sweeps`, init)).json();
+  await page.goto(`${process.env.ORIGIN}/#/sweeps/${id}`);
+  await page.getByRole('button', { name: 'Cancel the sweep' }).click();
+  await page.getByRole('status').filter({ hasText: /60 of 60 items.*, \d+ cancelled, cancelled/ }).waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Cancel the sweep' }).count(), 0, 'nothing is left to cancel');
+  assert.deepEqual(await axe(page), []);
+  const sweep = await (await fetch(`${process.env.ORIGIN}/v1/sweeps/${id}`)).json();
+  assert.equal(sweep.state, 'cancelled');
+  assert.ok(sweep.cancelled_count > 40, `${sweep.cancelled_count} of 60 did not run`);
+  assert.deepEqual(opened.complaints, [], 'the console stays free of errors');
+});
+
 test('a run that does not exist is said plainly', async () => {
   const { page } = opened;
   await page.goto(`${process.env.ORIGIN}/#/runs/00000000-0000-7000-8000-000000000000`);

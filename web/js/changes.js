@@ -35,7 +35,7 @@ export function changesPanel({ changes_from_baseline: changes, gain_from_baselin
         { title: 'Mine' },
         { title: 'This plan' },
         { title: 'Group' },
-        { title: 'Time saved by the group', number: true },
+        { title: 'Time saved by the group', label: 'Time saved', number: true },
       ],
       changes.map((change, index) => [
         h('code', null, change.key),

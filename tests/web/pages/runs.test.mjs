@@ -42,6 +42,23 @@ test('two ticked runs are compared, the earlier first', async () => {
   assert.equal(await page.evaluate(() => window.location.hash), `#/compare?runs=${RUNS[1].run_id},${RUNS[0].run_id}`);
 });
 
+test('the rows stay while others are asked for', async () => {
+  const page = await open({ 'GET /v1/runs': () => ({ runs: RUNS, next_cursor: null }) });
+  await page.getByRole('table', { name: 'Stored runs' }).waitFor();
+  let release;
+  const held = new Promise((resolve) => {
+    release = resolve;
+  });
+  await page.route('**/v1/runs?*', (route) => held.then(() => route.fulfill({ json: { runs: RUNS.slice(1), next_cursor: null } })));
+  await page.fill('#filter-q', 'before');
+  await page.locator('.runs-list[aria-busy="true"]').waitFor();
+  assert.equal(await page.getByLabel(/^Compare (after|before)$/).count(), 2, 'both rows');
+  assert.deepEqual(await axe(page), []);
+  release();
+  await page.getByLabel('Compare after').waitFor({ state: 'detached' });
+  assert.equal(await page.locator('.runs-list[aria-busy="true"]').count(), 0);
+});
+
 test('filters go to the daemon and stay in the address', async () => {
   const page = await open({ 'GET /v1/runs': () => ({ runs: [], next_cursor: null }) });
   await page.getByText('No such run is stored.').waitFor();

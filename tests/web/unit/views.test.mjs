@@ -22,6 +22,7 @@ import { byResource, orderParts } from '../../../web/js/time_bar.js';
 import { fates } from '../../../web/js/search_stats.js';
 import { range } from '../../../web/js/scatter.js';
 import { generalText } from '../../../web/js/errors.js';
+import { forTokensOf } from '../../../web/js/pictures/trade_off.js';
 import { letter } from '../../../web/js/bar.js';
 
 const GIB = 1024 ** 3;
@@ -202,4 +203,13 @@ test('intervals overlap, touch or are apart', () => {
 test('a single value has a range', () => {
   assert.ok(range([5]).high > range([5]).low);
   assert.ok(range([0]).high > 0);
+});
+
+test('a configuration of another batch is drawn at the time that the tokens of a plan take it', () => {
+  const plan = (tokens_per_step, step_time_s) => ({ estimate: { tokens_per_step, step_time_s } });
+  const plans = [plan(200, 12), plan(200, 13)];
+  assert.deepEqual(forTokensOf(plans, plan(100, 7)), { ...plan(100, 14), isScaled: true });
+  assert.deepEqual(forTokensOf(plans, plan(200, 7)), plan(200, 7));
+  assert.deepEqual(forTokensOf([...plans, plan(300, 15)], plan(100, 7)), plan(100, 7), 'no batch is that of all plans');
+  assert.equal(forTokensOf(plans, null), null);
 });

@@ -58,9 +58,10 @@ export async function show(plan) {
     bottomAxis(svg, x, { y: bottom, ticks: decades(x.domain(), width < 500 ? [1, 5] : [1, 2, 5]), format: (value) => count(value), title: 'FLOP per byte of HBM', x1: right });
     for (const roof of roofs) {
       const ridge = roof.flops / roof.bytes;
+      const apartPx = Math.abs(py(roofs[1].flops) - py(roofs[0].flops)); // room for a name between the roofs
       const from = Math.max(x.domain()[0], (y.domain()[0] * TERA) / roof.bytes);
       svg.append('path').attr('class', roof.class).attr('d', `M${x(from)},${py(from * roof.bytes)}L${x(ridge)},${py(roof.flops)}H${right}`);
-      svg.append('text').attr('class', 'roof-name').attr('x', Math.max(x(ridge), left) + 4).attr('y', py(roof.flops) + (roof.class === 'roof' ? -5 : 14)).text(`${rounded(roof.flops / TERA)} TFLOP/s ${roof.name}`);
+      svg.append('text').attr('class', 'roof-name').attr('x', Math.max(x(ridge), left) + 4).attr('y', py(roof.flops) + (roof.class === 'roof' || apartPx > 28 ? -5 : 14)).text(`${rounded(roof.flops / TERA)} TFLOP/s ${roof.name}`);
     }
     const radius = scaleSqrt([0, max(points, (point) => point.seconds)], [3, 17]);
     const taken = [];

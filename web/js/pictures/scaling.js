@@ -45,7 +45,8 @@ function chart(scale, metric, breaks) {
     bottomAxis(svg, x, { y: bottom, ticks, format: short, title: TITLES[scale.scale], x1: right });
     if (reached && reached.value >= x.domain()[0] && reached.value <= x.domain()[1]) {
       svg.append('line').attr('class', 'break').attr('x1', x(reached.value)).attr('x2', x(reached.value)).attr('y1', top).attr('y2', bottom);
-      svg.append('text').attr('class', 'break-name').attr('x', x(reached.value) + 3).attr('y', top + 9).text(scale.scale === 'slices' ? 'DCN binds' : 'FSDP hidden');
+      const late = x(reached.value) > right - 70; // there is no room on the right
+      svg.append('text').attr('class', 'break-name').attr('x', x(reached.value) + (late ? -3 : 3)).attr('y', top + 9).attr('text-anchor', late ? 'end' : 'start').text(scale.scale === 'slices' ? 'DCN binds' : 'FSDP hidden');
     }
     svg.append('path').attr('class', 'curve').attr('d', line((point) => x(point.value), (point) => y(metric.of(point)))(points));
     return points.map((point) => {
@@ -74,7 +75,8 @@ function tornado(sensitivities) {
   const widest = Math.max(0.005, max(rows, (row) => Math.max(Math.abs(row.faster), Math.abs(row.slower))));
   const draw = ({ svg, width }) => {
     const left = width < 480 ? 96 : 130;
-    const x = scaleLinear([-widest, widest].map((frac) => frac * 115), [left, width - 12]);
+    const room = 48; // of a number beside the longest bar
+    const x = scaleLinear([-widest, widest].map((frac) => frac * 100), [left + room, width - room]);
     const items = rows.map((row, index) => {
       const y = index * 30 + 6;
       svg.append('text').attr('class', 'lane-name').attr('x', 0).attr('y', y + 15).text(fitting(row.name, left - 4));
@@ -83,10 +85,11 @@ function tornado(sensitivities) {
         svg.append('rect').attr('class', `tornado-${name}`).attr('x', x0).attr('width', Math.max(1, x1 - x0)).attr('y', y).attr('height', 22);
         svg.append('text').attr('class', 'value').attr('x', name === 'less' ? x0 - 4 : x1 + 4).attr('y', y + 15).attr('text-anchor', name === 'less' ? 'end' : 'start').text(Math.abs(frac) >= 0.0005 ? signedPercent(frac) : '');
       }
+      if (Math.abs(row.faster) < 0.0005 && Math.abs(row.slower) < 0.0005) svg.append('text').attr('class', 'value').attr('x', x(0) + 6).attr('y', y + 15).text('no change');
       return { x: x(0), y: y + 11, box: [left, y, width, y + 22], text: `${row.name}: 10 % faster changes the step by ${signedPercent(row.faster)}, 10 % slower by ${signedPercent(row.slower)}` };
     });
     svg.append('line').attr('class', 'zero').attr('x1', x(0)).attr('x2', x(0)).attr('y1', 0).attr('y2', rows.length * 30 + 6);
-    bottomAxis(svg, x, { y: rows.length * 30 + 8, ticks: width < 480 ? 4 : 8, title: 'change of the step time, %', x1: width - 12 });
+    bottomAxis(svg, x, { y: rows.length * 30 + 8, ticks: width < 480 ? 4 : 8, title: 'change of the step time, %', x1: width - room });
     return items;
   };
   return [h('h4', null, 'What each rate is worth: 10 % faster, 10 % slower'), frame({ label: 'Change of the step time when a rate changes by a tenth.', height: () => rows.length * 30 + 50, draw }).place];

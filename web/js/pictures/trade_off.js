@@ -50,8 +50,18 @@ function against(plan, chosen) {
 }
 
 function nameOf(plan) {
-  if (plan.rank === 'mine') return 'My configuration';
+  if (plan.rank === 'mine') return plan.isScaled ? 'My configuration, for as many tokens' : 'My configuration';
   return plan.rank ? `Plan ${plan.rank}` : 'On the front';
+}
+
+// The reader's configuration at the plans' batch: its step for as many tokens as theirs, so that a smaller batch does not look
+// faster. As it is where the plans' own batches differ. Pure.
+export function forTokensOf(ranked, baseline) {
+  const [tokens, ...others] = new Set(ranked.map((plan) => plan.estimate?.tokens_per_step));
+  const own = baseline?.estimate?.tokens_per_step;
+  if (others.length || !(tokens > 0) || !(own > 0) || own === tokens) return baseline;
+  const estimate = { ...baseline.estimate, step_time_s: baseline.estimate.step_time_s * (tokens / own) };
+  return { ...baseline, estimate, isScaled: true };
 }
 
 // input: {ranked, pareto, baseline?, cloud?, memoryFrac?, chosen(): the chosen plan, choose(rank)}
@@ -59,7 +69,8 @@ export function show({ ranked, pareto, baseline, cloud, memoryFrac = 1, chosen, 
   const known = (plan) => [timeOf(plan), bytesOf(plan)].every((value) => value > 0);
   const isRanked = (plan) => ranked.some((other) => timeOf(other) === timeOf(plan) && bytesOf(other) === bytesOf(plan));
   const front = (pareto ?? []).filter(known);
-  const marks = [...ranked, ...(baseline ? [baseline] : [])].filter(known);
+  const mine = forTokensOf(ranked, baseline);
+  const marks = [...ranked, ...(mine ? [mine] : [])].filter(known);
   const points = [...marks, ...front];
   const cells = cellsOf(cloud);
   const limit = points.map((plan) => estimateOf(plan).hbm_limit_bytes_per_device).find((bytes) => bytes > 0);
@@ -100,7 +111,7 @@ export function show({ ranked, pareto, baseline, cloud, memoryFrac = 1, chosen, 
     inside.append('path').attr('class', 'front').attr('d', line((plan) => px(bytesOf(plan)), (plan) => y(timeOf(plan)))([...front].sort((a, b) => timeOf(a) - timeOf(b))));
     inside.selectAll('.front-dot').data(front.filter((plan) => !isRanked(plan))).join('circle').attr('class', 'front-dot').attr('r', 3.5).attr('cx', (plan) => px(bytesOf(plan))).attr('cy', (plan) => y(timeOf(plan)));
 
-    const current = chosen();
+    const current = marks.find((plan) => plan.rank === chosen()?.rank);
     const order = [...marks].reverse();
     const group = inside.selectAll('.plan-mark').data(order).join('g').attr('class', (plan) => `plan-mark${plan.rank === current?.rank ? ' chosen' : ''}${plan.rank === 'mine' ? ' mine' : ''}`).attr('transform', (plan) => `translate(${px(bytesOf(plan))},${y(timeOf(plan))})`);
     group.append('circle').attr('r', 9);
@@ -150,7 +161,7 @@ export function show({ ranked, pareto, baseline, cloud, memoryFrac = 1, chosen, 
     draw,
     more: [
       h('p', { class: 'actions' }, look('Ranked plans', () => start), look('All priced plans', () => wholeView(points, cells, limit))),
-      legend({ 'swatch-plan': 'ranked plan', 'swatch-front': 'front: no plan is faster and smaller', ...(cells.length ? { 'swatch-cell': `${count(cloud.evaluated)} plans priced, darker: more of them` } : {}), 'swatch-tight': 'tight', 'swatch-over': 'over the limit' }),
+      legend({ 'swatch-plan': 'ranked plan', ...(mine ? { 'swatch-mine': `★ my configuration${mine.isScaled ? ', its time for as many tokens as a step of the plans' : ''}` } : {}), 'swatch-front': 'front: no plan is faster and smaller', ...(cells.length ? { 'swatch-cell': `${count(cloud.evaluated)} plans priced, darker: more of them` } : {}), 'swatch-tight': 'tight', 'swatch-over': 'over the limit' }),
       valuesTable(table('Step time and memory of the plans', [{ title: 'Plan' }, { title: 'Mesh' }, { title: 'Step time', number: true }, { title: 'HBM per device', number: true }], rows)),
     ],
   });

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/list.h"
 #include "engine/kernel/families.h"
 
 /* Powers of two on an axis, and sizes of a tile beside the two that make the map. */
@@ -37,9 +38,8 @@ static void insert(struct adv_tile_axis *axis, int value)
     int at = axis->count;
     while (at > 0 && axis->values[at - 1] > value) at--;
     if (value < 1 || axis->count == ADV_TILE_MAP_VALUES || (at > 0 && axis->values[at - 1] == value)) return;
-    memmove(&axis->values[at + 1], &axis->values[at], (size_t)(axis->count - at) * sizeof *axis->values);
-    axis->values[at] = value;
-    axis->count++;
+    int *place = adv_list_open(axis->values, sizeof *axis->values, &axis->count, ADV_TILE_MAP_VALUES, at);
+    if (place) *place = value;
 }
 
 /* The sizes of the seeds first, so that they are never the one too many. */

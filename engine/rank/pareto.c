@@ -1,6 +1,6 @@
 #include "engine/rank/pareto.h"
 
-#include <string.h>
+#include "engine/base/list.h"
 
 static double time_of(const struct adv_candidate *candidate)
 {
@@ -14,8 +14,7 @@ static double hbm_of(const struct adv_candidate *candidate)
 
 static void drop(struct adv_front *front, int at)
 {
-    memmove(&front->items[at], &front->items[at + 1], (size_t)(front->count - at - 1) * sizeof *front->items);
-    front->count--;
+    adv_list_close(front->items, sizeof *front->items, &front->count, at);
 }
 
 /* The inner point with the closest neighbours; the two ends stay. */
@@ -49,9 +48,9 @@ void adv_front_offer(struct adv_front *front, const struct adv_plan *plan,
         drop(front, crowded);
         if (crowded < at) at--;
     }
-    memmove(&front->items[at + 1], &front->items[at], (size_t)(front->count - at) * sizeof *front->items);
-    front->items[at] = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
-    front->count++;
+    struct adv_candidate *place =
+        adv_list_open(front->items, sizeof *front->items, &front->count, front->capacity, at);
+    if (place) *place = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
 }
 
 void adv_front_thin(struct adv_front *front, double time_frac)

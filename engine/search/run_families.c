@@ -1,6 +1,6 @@
 #include <math.h>
-#include <string.h>
 
+#include "engine/base/list.h"
 #include "engine/base/units.h"
 #include "engine/cost/scratch.h"
 #include "engine/rank/rank.h"
@@ -23,8 +23,7 @@ static bool replaces(struct adv_search_run *run, const struct adv_plan *plan,
     for (int i = 0; i < run->kept_count; i++) {
         if (!adv_plan_same_family(&run->kept[i].plan, plan)) continue;
         if (!adv_run_comes_before(run->request->objective, estimate, &run->kept[i].estimate)) return false;
-        run->kept_count--;
-        memmove(&run->kept[i], &run->kept[i + 1], (size_t)(run->kept_count - i) * sizeof *run->kept);
+        adv_list_close(run->kept, sizeof *run->kept, &run->kept_count, i);
         return true;
     }
     return true;
@@ -37,10 +36,10 @@ void adv_run_insert(struct adv_search_run *run, const struct adv_plan *plan,
     if (!replaces(run, plan, estimate)) return;
     int at = run->kept_count;
     while (at > 0 && adv_run_comes_before(objective, estimate, &run->kept[at - 1].estimate)) at--;
-    if (at == ADV_RANK_KEPT) return;
-    int moved = run->kept_count < ADV_RANK_KEPT ? run->kept_count++ - at : ADV_RANK_KEPT - 1 - at;
-    memmove(&run->kept[at + 1], &run->kept[at], (size_t)moved * sizeof *run->kept);
-    run->kept[at] = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
+    struct adv_candidate *place =
+        adv_list_open(run->kept, sizeof *run->kept, &run->kept_count, ADV_RANK_KEPT, at);
+    if (!place) return;
+    *place = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
     run->cutoff =
         adv_rank_cutoff(objective, run->kept, run->kept_count, run->request->top_k) * (1 + ADV_RANK_TIE_FRAC);
 }

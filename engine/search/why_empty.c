@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/list.h"
 #include "engine/base/near.h"
 #include "engine/base/units.h"
 #include "engine/maxtext/changes.h"
@@ -139,10 +140,8 @@ static int nearest_batches(double sequences, int devices, double nearest[BATCHES
             while (at > 0 && fabs(nearest[at - 1] - sequences) > away) at--;
             bool known = false;
             for (int j = 0; j < at; j++) known = known || fabs(nearest[j] - two[i]) < 0.5;
-            if (known || at == BATCHES) continue;
-            if (count < BATCHES) count++;
-            memmove(nearest + at + 1, nearest + at, (size_t)(count - at - 1) * sizeof *nearest);
-            nearest[at] = two[i];
+            double *place = known ? NULL : adv_list_open(nearest, sizeof *nearest, &count, BATCHES, at);
+            if (place) *place = two[i];
         }
     }
     return count;

@@ -1,7 +1,5 @@
 #include "engine/search/within_changes.h"
-
-#include <string.h>
-
+#include "engine/base/list.h"
 #include "engine/maxtext/changes.h"
 #include "engine/maxtext/flags.h"
 #include "engine/rank/rank.h"
@@ -64,9 +62,9 @@ static void insert(struct best *best, const struct adv_plan *plan, const struct 
     double metric = metric_of(estimate);
     int at = best->count;
     while (at > 0 && metric_of(&best->items[at - 1].estimate) > metric) at--;
-    int moved = best->count < best->capacity ? best->count++ - at : best->capacity - 1 - at;
-    memmove(&best->items[at + 1], &best->items[at], (size_t)moved * sizeof *best->items);
-    best->items[at] = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
+    struct adv_candidate *place =
+        adv_list_open(best->items, sizeof *best->items, &best->count, best->capacity, at);
+    if (place) *place = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
 }
 
 /* Prices a legal plan; keeps it when it fits, is good enough and does not change too many keys after all. */

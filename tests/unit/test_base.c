@@ -4,6 +4,7 @@
 
 #include "engine/base/arena.h"
 #include "engine/base/err.h"
+#include "engine/base/list.h"
 #include "engine/base/near.h"
 #include "engine/base/text.h"
 
@@ -118,6 +119,31 @@ static void neighbours_agree_with_trying_every_value(void **state)
 }
 
 /* An array that grows to megabytes holds them once, not every size it ever had. */
+/* Against sorting all that was offered. */
+static void an_ordered_list_holds_the_least_of_what_it_was_offered(void **state)
+{
+    (void)state;
+    enum { CAPACITY = 5, OFFERED = 40 };
+    int list[CAPACITY], all[OFFERED], count = 0, all_count = 0;
+    for (int i = 0; i < OFFERED; i++) {
+        const int value = i * 17 % 41;
+        int at = count, everywhere = all_count;
+        while (at > 0 && list[at - 1] > value) at--;
+        while (everywhere > 0 && all[everywhere - 1] > value) everywhere--;
+        int *place = adv_list_open(list, sizeof *list, &count, CAPACITY, at);
+        assert_int_equal(place == NULL, at == CAPACITY);
+        if (place) *place = value;
+        *(int *)adv_list_open(all, sizeof *all, &all_count, OFFERED, everywhere) = value;
+        assert_int_equal(count, all_count < CAPACITY ? all_count : CAPACITY);
+        assert_memory_equal(list, all, (size_t)count * sizeof *list);
+    }
+    adv_list_close(list, sizeof *list, &count, 1);
+    assert_int_equal(count, CAPACITY - 1);
+    assert_true(list[0] == all[0] && list[1] == all[2] && list[3] == all[4]);
+    adv_list_close(list, sizeof *list, &count, 3);
+    assert_true(count == 3 && list[2] == all[3]);
+}
+
 static void a_growing_array_gives_its_old_block_back(void **state)
 {
     (void)state;
@@ -143,6 +169,7 @@ static void a_growing_array_gives_its_old_block_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_ordered_list_holds_the_least_of_what_it_was_offered),
         cmocka_unit_test(a_growing_array_gives_its_old_block_back),
         cmocka_unit_test(arena_holds_little_more_than_is_used),
         cmocka_unit_test(neighbours_are_the_nearest_divisors),

@@ -68,9 +68,10 @@ static void warn_of_refusal(const struct adv_software *software, const struct ad
 {
     char hint[ADV_LIMIT_DETAIL];
     const char *beside = refusal->with_count > 0 ? refusal->with[refusal->with_count - 1] : "these flags";
-    (void)snprintf(hint, sizeof hint, "add --%s=false", refusal->flag);
-    (void)adv_err_add(warnings, ADV_OK, at, hint, "libtpu %s refuses %s=%s, its default, on %s beside %s",
-                      software->libtpu, refusal->flag, refusal->value, chip, beside);
+    (void)snprintf(hint, sizeof hint, "set --%s=false", refusal->flag);
+    (void)adv_err_add(warnings, ADV_OK, at, hint,
+                      "libtpu %s refuses %s=%s, given or by its default, on %s beside %s", software->libtpu,
+                      refusal->flag, refusal->value, chip, beside);
     adv_err_rule(warnings, "refused-flag");
 }
 

@@ -240,6 +240,13 @@ run-built: all # make again, so that what deps has just installed is seen
 api-test: all ## every endpoint, every error, hostile and slow clients, faults, against a daemon of its own
 	@PROGRAM=$(PROGRAM) SANITIZER=$(SANITIZER) tests/api/run.sh
 
+THREAD_TESTS = $(addprefix tests/,api/cache.test.mjs api/health.test.mjs api/limits.test.mjs api/runs.test.mjs api/tokens.test.mjs \
+    fault/faults.test.mjs fault/upgrade.test.mjs)
+.PHONY: thread-test
+thread-test: ## the daemon built with ThreadSanitizer, before the tests that use many threads at once (minutes)
+	$(Q)$(MAKE) -s SANITIZER=thread build-thread/tpu-advisor
+	@PROGRAM=build-thread/tpu-advisor SANITIZER=thread tests/api/run.sh $(THREAD_TESTS)
+
 .PHONY: eco-test eco-update
 eco-test: all ## emitted files before the real MaxText, XPK and JobSet schema, installed under build/eco (3 GB from PyPI)
 	@PROGRAM=$(abspath $(PROGRAM)) tests/eco/run.sh

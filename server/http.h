@@ -23,8 +23,11 @@ void adv_http_run_job(void *job, void *context);
  * must not be joined. */
 int adv_http_drain(struct adv_http *http, long deadline_s);
 
-/* After adv_http_drain: stops the threads and frees. */
+/* After adv_http_drain: stops the threads. */
 void adv_http_stop(struct adv_http *http);
+/* After the pools have ended: a worker lets go of its request after the answer is on its way. NULL is fine.
+ */
+void adv_http_free(struct adv_http *http);
 
 int adv_http_connections(struct adv_http *http);
 

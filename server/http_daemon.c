@@ -85,21 +85,31 @@ static int listen_on(struct adv_http *http, const char *host, const char *port)
     return fd;
 }
 
+/* One address leaves a quarter of the connections to others, unless all come from this machine. 0: no limit.
+ */
+static unsigned connections_per_ip(const struct adv_daemon_config *config)
+{
+    char host[ADV_LIMIT_SETTING];
+    char port[6];
+    if (config->connections_per_ip_count >= 0) return (unsigned)config->connections_per_ip_count;
+    if (adv_config_address(config->listen, host, port) && adv_config_is_loopback(host)) return 0;
+    return (unsigned)(config->connections_count * 3 / 4);
+}
+
 static struct MHD_Daemon *start_library(struct adv_http *http, int fd)
 {
     const struct adv_daemon_config *config = &http->app->config;
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-    return MHD_start_daemon(flags, 0, NULL, NULL, adv_http_on_access, http, MHD_OPTION_EXTERNAL_LOGGER,
-                            on_library_log, http, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
-                            MHD_OPTION_THREAD_POOL_SIZE, (unsigned)config->http_threads_count,
-                            MHD_OPTION_CONNECTION_LIMIT, (unsigned)config->connections_count,
-                            MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)config->connections_per_ip_count,
-                            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)config->idle_timeout_s,
-                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
-                            MHD_OPTION_STRICT_FOR_CLIENT, 0 /* the guard is stricter, and says why */,
-                            MHD_OPTION_NOTIFY_COMPLETED, adv_http_on_completed, NULL,
-                            MHD_OPTION_NOTIFY_CONNECTION, adv_http_on_connection, http,
-                            MHD_OPTION_URI_LOG_CALLBACK, adv_http_on_request_line, http, MHD_OPTION_END);
+    return MHD_start_daemon(
+        flags, 0, NULL, NULL, adv_http_on_access, http, MHD_OPTION_EXTERNAL_LOGGER, on_library_log, http,
+        MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd, MHD_OPTION_THREAD_POOL_SIZE,
+        (unsigned)config->http_threads_count, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)config->connections_count, MHD_OPTION_PER_IP_CONNECTION_LIMIT, connections_per_ip(config),
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)config->idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY_BYTES, MHD_OPTION_STRICT_FOR_CLIENT,
+        0 /* the guard is stricter, and says why */, MHD_OPTION_NOTIFY_COMPLETED, adv_http_on_completed, NULL,
+        MHD_OPTION_NOTIFY_CONNECTION, adv_http_on_connection, http, MHD_OPTION_URI_LOG_CALLBACK,
+        adv_http_on_request_line, http, MHD_OPTION_END);
 }
 
 bool adv_http_start(struct adv_app *app)
@@ -127,6 +137,7 @@ bool adv_http_start(struct adv_app *app)
     }
     app->http = NULL;
     adv_http_stop(http);
+    adv_http_free(http);
     return false;
 }
 
@@ -182,6 +193,11 @@ void adv_http_stop(struct adv_http *http)
     (void)pthread_cond_signal(&http->janitor_wake);
     (void)pthread_mutex_unlock(&http->lock);
     if (http->has_janitor) (void)pthread_join(http->janitor, NULL);
+}
+
+void adv_http_free(struct adv_http *http)
+{
+    if (!http) return;
     adv_connections_free(http->connections);
     (void)pthread_cond_destroy(&http->janitor_wake);
     (void)pthread_mutex_destroy(&http->lock);

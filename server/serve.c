@@ -120,6 +120,7 @@ static void free_app(struct adv_app *app)
     adv_pool_stop(app->engine_pool);
     adv_pool_stop(app->quick_pool);
     adv_pool_stop(app->store_pool);
+    adv_http_free(app->http);
     adv_calibrations_stop(app->calibrations);
     adv_database_close(app->database);
     adv_answer_cache_free(app->answers);

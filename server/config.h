@@ -33,7 +33,7 @@ struct adv_daemon_config {
     long cache_mib;   /* of answers kept */
     long sweep_workers_count;
     long queue_count;                                 /* requests waiting for a worker, per pool */
-    long connections_count, connections_per_ip_count; /* per-ip 0 = no limit */
+    long connections_count, connections_per_ip_count; /* per-ip 0 = no limit, -1 = the usual one */
     long request_timeout_s;                           /* to send a whole request */
     long idle_timeout_s;                              /* keep-alive */
     long queue_wait_s;                                /* to wait for a worker */

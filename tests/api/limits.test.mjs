@@ -12,6 +12,24 @@ const as = (daemon, token, path = '/v1/catalog/chips') => daemon.fetch(path, { h
 const hangUp = (daemon) => daemon.child.kill('SIGHUP');
 const reloaded = (daemon, count) => until(`${count} reloads`, () => daemon.log.filter((line) => line.msg === 'reloaded').length >= count);
 
+test('beyond loopback one address leaves connections to others; on loopback, or when told, it may have them all', async () => {
+  const opened = async (...args) => {
+    const daemon = await startDaemon({ args: ['--connections', '40', ...args], waitFor: 'listening' });
+    const sockets = Array.from({ length: 36 }, () => connect(daemon.port, '127.0.0.1'));
+    let closed = 0;
+    for (const socket of sockets) socket.on('error', () => {}).on('close', () => { closed++; });
+    await sleep(1000);
+    const open = 36 - closed;
+    for (const socket of sockets) socket.destroy();
+    await daemon.stop();
+    return open;
+  };
+  const beyond = ['--listen', '0.0.0.0:0', '--insecure'];
+  assert.equal(await opened(...beyond), 30);
+  assert.equal(await opened(...beyond, '--connections-per-ip', '0'), 36);
+  assert.equal(await opened(), 36);
+});
+
 test('who tries wrong tokens is told to wait; a right token passes all the while', async () => {
   const { folder, remove } = scratchFolder();
   writeFileSync(join(folder, 'tokens'), `ci read ${digest('right')}\n`);
@@ -97,6 +115,7 @@ test('a log that was moved away is begun anew after SIGHUP, without a line lost'
   const started = startDaemon({ args: ['--config', join(folder, 'settings'), '--listen', `127.0.0.1:${port}`] }).catch(() => null);
   const origin = `http://127.0.0.1:${port}`;
   await until('listening', async () => (await fetch(`${origin}/livez`).catch(() => ({}))).status === 200);
+  await until('its line', () => /"listening"/.test(readFileSync(log, 'utf8')));
   const pid = Number(JSON.parse(readFileSync(log, 'utf8').split('\n').find((line) => /"listening"/.test(line))).pid);
   renameSync(log, `${log}.1`);
   process.kill(pid, 'SIGHUP');

@@ -254,6 +254,21 @@ test('a tile of splash attention is drawn step by step from the real simulation'
     assert.deepEqual(await axe(page), []);
   }));
 
+test('the winner of a published sweep is marked on the map of its shape, and named with its source', () =>
+  withPage({ path: '/#/kernels?chip=tpu7x&shape.batch=4&shape.q_heads=32&shape.kv_heads=32&shape.q_len=4096&shape.head_dim_qk=64' }, async (page) => {
+    await page.waitForSelector('#k-shape input');
+    await page.click('#k-submit');
+    const map = page.locator('.picture-tiles');
+    await map.getByText(/^▲ the winner of a published sweep of this shape: block_q 1024, block_kv 1024, block_kv_compute 512, measured 2\.439 ms \(tokamax .*2026-07-16\)\.$/).waitFor({ timeout: 20000 });
+    assert.match((await map.locator('.heat-mark').allTextContents()).join(' '), /▲/);
+    await map.locator('summary').click();
+    assert.match(await map.locator('tbody tr').filter({ has: page.getByRole('rowheader', { name: '1024', exact: true }) }).innerText(), /▲/, 'in the table too');
+    assert.deepEqual(await axe(page), []);
+    await page.fill('#k-shape-q_len', '3968');
+    await page.click('#k-submit');
+    await map.getByText('No published sweep has this very shape.').waitFor();
+  }));
+
 test('machines are compared with dollars, a GPU as a roofline, and the best plan says what would change it', () =>
   withPage(
     {

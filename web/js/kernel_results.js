@@ -140,10 +140,10 @@ function sweepPanel(answer) {
 }
 
 // What lies around the best tile; a cell of it is simulated as a row of the table is.
-function mapPanel({ tile_map: map, ranked, default: usual }, choose) {
+function mapPanel({ tile_map: map, ranked, default: usual, chip, kernel }, shape, choose) {
   if (!map) return null;
   const simulate = (tile) => choose({ tile });
-  return picturePanel('tiles', 'The tiles around it', { map, best: ranked?.[0], usual, choose: simulate });
+  return picturePanel('tiles', 'The tiles around it', { map, best: ranked?.[0], usual, asked: { chip, kernel, shape: shape ?? {} }, choose: simulate });
 }
 
 function showTuning(place, request, answer, actions) {
@@ -176,7 +176,7 @@ function showTuning(place, request, answer, actions) {
       ),
       runNote(request, answer),
     ),
-    mapPanel(answer, choose) ?? '',
+    mapPanel(answer, request.shape, choose) ?? '',
     detail,
     sweepPanel(answer) ?? '',
   );

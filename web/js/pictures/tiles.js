@@ -4,6 +4,7 @@ import { extent, scaleLog } from 'd3';
 import { h, table } from '../dom.js';
 import { gib, microseconds, percent, plural } from '../format.js';
 import { frame, freshId, legend, valuesTable } from './frame.js';
+import { publishedKey } from './published_key.js';
 
 const ROW = 36;
 const LEFT = 46;
@@ -12,7 +13,8 @@ const FAINT = 0.06; // of the slowest; stronger ones keep letters readable
 const STRONG = 0.55;
 const ROOM = 44; // pixels that a number needs
 const SLOW = 4; // times the fastest: slower ones look alike
-const MARKS = { best: '★', default: '◆' };
+const MARKS = { best: '★', default: '◆', published: '▲' };
+const NAMES = { best: 'the best tile', default: 'the default', published: 'the published winner' };
 
 const stateOf = (cell) => (cell.broken_rule ? 'illegal' : !(cell.time_us > 0) ? 'unknown' : cell.fits_vmem ? 'fits' : 'over');
 
@@ -57,7 +59,7 @@ const VIEWS = [
 ];
 
 function sentence({ sizes, cell, state, marks }, limit) {
-  const named = marks.map((mark) => (mark === 'best' ? 'the best tile has these sizes' : 'the default has these sizes'));
+  const named = marks.map((mark) => `${NAMES[mark]} has these sizes`);
   const said = {
     illegal: `not legal: ${cell.broken_rule}`,
     unknown: 'not known',
@@ -112,9 +114,19 @@ function beyond(cells, best) {
   return h('p', { class: 'soft' }, `${plural(faster.length, 'cell is', 'cells are')} predicted faster than the best tile, by up to ${percent(1 - least / best.time_us)}: such tiles are outside the sizes that published sweeps try. “Also smaller and larger tiles than usual” looks at more of them.`);
 }
 
-// input: {map: tile_map of a tuning, best, usual?: rows of the tuning, choose(tile)}
-export function show({ map, best, usual, choose }) {
-  const cells = cellsOf(map, { best: best?.tile, default: usual?.tile });
+// What a published sweep found for the very shape, in words; and whether its sizes are on the map.
+function publishedNote(published, cells) {
+  if (!published) return 'No published sweep has this very shape.';
+  const sizes = Object.entries(published.tile).filter(([name, value]) => typeof value === 'number' && !name.endsWith('_layout')).map(([name, value]) => `${name} ${value}`);
+  const where = cells.some((one) => one.marks.includes('published')) ? '' : ' Its sizes are not on the map.';
+  return `${MARKS.published} the winner of a published sweep of this shape: ${sizes.join(', ')}, measured ${microseconds(published.time_us)} (${published.source}${published.date ? `, ${published.date}` : ''}).${where}`;
+}
+
+// input: {map: tile_map of a tuning, best, usual?: rows of the tuning, asked: {chip, kernel, shape}, choose(tile)}
+export async function show({ map, best, usual, asked, choose }) {
+  const { tiles } = await import('published-tiles'); // made by build.mjs
+  const published = tiles[publishedKey(asked.chip, asked.kernel, asked.shape)];
+  const cells = cellsOf(map, { best: best?.tile, default: usual?.tile, published: published?.tile });
   if (!cells.some((one) => one.state === 'fits')) return null;
   const views = VIEWS.map((view) =>
     h(
@@ -130,10 +142,13 @@ export function show({ map, best, usual, choose }) {
       }).place,
     ),
   );
-  const textOf = ({ state, cell }) => ({ fits: `${microseconds(cell.time_us)}, ${gib(cell.vmem_bytes)}`, over: `${gib(cell.vmem_bytes)}: too much`, illegal: 'not legal', unknown: '–' })[state];
+  const marked = ({ marks }) => marks.map((mark) => `${MARKS[mark]} `).join('');
+  const textOf = (one) => `${marked(one)}${valueOf(one)}`;
+  const valueOf = ({ state, cell }) => ({ fits: `${microseconds(cell.time_us)}, ${gib(cell.vmem_bytes)}`, over: `${gib(cell.vmem_bytes)}: too much`, illegal: 'not legal', unknown: '–' })[state];
   const rows = map.rows.values.map((value, row) => [String(value), ...cells.filter((one) => one.row === row).map(textOf)]);
   return [
     h('p', { class: 'soft' }, `Each cell has the best of all other sizes. ${MARKS.best} the best tile, ${MARKS.default} the default; the limit of VMEM is ${gib(map.vmem_limit_bytes)}.`),
+    h('p', { class: 'soft' }, publishedNote(published, cells)),
     h('div', { class: 'small-charts' }, views),
     legend({ 'swatch-over-vmem': 'red: does not fit VMEM', 'swatch-illegal': 'grey: not legal for the shape' }),
     beyond(cells, best ?? {}),

@@ -70,11 +70,12 @@ void adv_answer_set_elapsed(struct adv_answer *answer, double elapsed_s);
 /* The same for a text that holds one document or a JSON array of them: the answer, or an array of answers in
  * the same order, as malloc'ed text the caller frees. Any error fails the whole: all findings of all
  * documents, pointers below "/<index>". `now_s` (may be NULL) is the caller's clock, for
- * adv_answer_set_elapsed. *refutes (may be NULL): an answer of lint among them says "valid": false. */
+ * adv_answer_set_elapsed; `budget` (may be NULL) is that of each document. *refutes (may be NULL): an answer
+ * of lint among them says "valid": false. */
 ADV_MUST_CHECK adv_code adv_answer_documents(const struct adv_catalog *catalog, enum adv_request_kind kind,
                                              const char *json, size_t json_bytes, double (*now_s)(void),
-                                             char **answers, size_t *answers_bytes, bool *refutes,
-                                             adv_err *err);
+                                             const struct adv_budget *budget, char **answers,
+                                             size_t *answers_bytes, bool *refutes, adv_err *err);
 
 /* An RFC 9457 problem document for `err`; `instance` may be NULL. Malloc'ed; NULL only when memory is
  * exhausted. */

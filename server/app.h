@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "engine/base/crew.h"
 #include "engine/catalog/catalog.h"
 #include "server/answer_cache.h"
 #include "server/config.h"
@@ -38,6 +39,7 @@ struct adv_app {
     struct adv_pool *engine_pool;          /* searches: advise, tune */
     struct adv_pool *quick_pool;           /* estimate, simulate, lint: never behind a search */
     struct adv_pool *store_pool;           /* what only reads the database never waits behind a search */
+    struct adv_crew *crew;                 /* helps searches while processors are idle */
     struct adv_calibrations *calibrations; /* of projects; NULL without a database */
     struct adv_sweeper *sweeper;           /* NULL: this daemon works off no sweeps */
     struct adv_http *http;

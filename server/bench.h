@@ -4,6 +4,7 @@
 #define ADV_SERVER_BENCH_H
 
 #include "engine/advise.h"
+#include "engine/base/crew.h"
 #include "engine/base/text.h"
 
 enum { ADV_BENCH_POINTS = 16, ADV_BENCH_SERIES = 4, ADV_BENCH_NAME = 64 };
@@ -24,11 +25,11 @@ struct adv_bench_series {
 /* Wall clock in seconds, from an arbitrary start. */
 double adv_bench_now_s(void);
 
-/* Answers `request` `repeats` times (odd); writes seconds in ascending order and what the last answer
- * counted. */
+/* Answers `request` `repeats` times (odd), with the helpers of `crew` (may be NULL); writes seconds in
+ * ascending order and what the last answer counted. */
 ADV_MUST_CHECK adv_code adv_bench_answer(const struct adv_catalog *catalog, enum adv_request_kind kind,
-                                         const char *request, int repeats, double *seconds,
-                                         struct adv_bench_point *point, adv_err *err);
+                                         const char *request, int repeats, struct adv_crew *crew,
+                                         double *seconds, struct adv_bench_point *point, adv_err *err);
 
 /* Searches of a dense and an expert model on 64 to 16,384 devices, with the placement of tensors open and
  * fixed (fills `series`), with one tensor after the other open, and with one axis after the other allowed;

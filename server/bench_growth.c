@@ -64,7 +64,8 @@ static adv_code measure(const struct adv_catalog *catalog, bool quick, const cha
     char request[REQUEST_BYTES];
     double seconds[GROWTH_REPEATS];
     write_request(request, model, slice, members);
-    adv_code code = adv_bench_answer(catalog, ADV_REQUEST_ADVISE, request, repeats, seconds, point, err);
+    adv_code code =
+        adv_bench_answer(catalog, ADV_REQUEST_ADVISE, request, repeats, NULL, seconds, point, err);
     if (code != ADV_OK) return code;
     point->devices = slices[slice].devices;
     point->median_ms = seconds[repeats / 2] * 1e3;

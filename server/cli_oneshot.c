@@ -6,6 +6,8 @@
 #include <time.h>
 
 #include "engine/advise.h"
+#include "engine/base/budget.h"
+#include "engine/base/crew.h"
 #include "server/cli.h"
 #include "server/cli_io.h"
 
@@ -16,6 +18,7 @@ struct arguments {
     int count;
     const char *catalog_dir;
     struct adv_cli_given given;
+    struct adv_crew *crew; /* helps; may be NULL */
 };
 
 /* True: go on. FILEs, --catalog DIR and what is given beside a recipe, in any order. */
@@ -66,12 +69,13 @@ static void answer_file(const struct adv_catalog *catalog, enum adv_request_kind
     char *answers = NULL, pointer[ADV_LIMIT_POINTER];
     size_t text_bytes = 0, answers_bytes = 0;
     bool one_refutes = false;
+    const struct adv_budget budget = {.crew = arguments->crew};
     adv_err own;
     adv_err_init(&own);
     char *text = adv_cli_read_file(file, &text_bytes, &own);
     adv_code code = text ? give(catalog, kind, arguments, &text, &text_bytes, &own) : own.code;
     if (code == ADV_OK)
-        code = adv_answer_documents(catalog, kind, text, text_bytes, now_s, &answers, &answers_bytes,
+        code = adv_answer_documents(catalog, kind, text, text_bytes, now_s, &budget, &answers, &answers_bytes,
                                     &one_refutes, &own);
     if (code == ADV_OK) adv_text_append_bytes(out, answers, answers_bytes);
     adv_err_merge(err, &own, arguments->count > 1 ? adv_json_pointer(pointer, "", file) : "");
@@ -117,7 +121,9 @@ static int oneshot(enum adv_request_kind kind, int argc, char **argv)
     struct adv_text out;
     bool refutes = false;
     adv_text_init(&out, ANSWERS_BYTES_MAX);
+    if (kind == ADV_REQUEST_ADVISE) arguments.crew = adv_crew_start(0, 0);
     answer_files(catalog, kind, &arguments, &out, &refutes, &err);
+    adv_crew_stop(arguments.crew);
     int status = err.code != ADV_OK ? adv_cli_problem(&err) : refutes ? ADV_CLI_REFUTED : ADV_CLI_OK;
     if (err.code == ADV_OK &&
         (fwrite(out.data, 1, out.length_bytes, stdout) != out.length_bytes || fflush(stdout) != 0)) {

@@ -105,7 +105,8 @@ bool adv_http_submit(struct request *request, struct adv_pool *pool)
     request->patience.deadline_us = request->deadline_us;
     request->exchange.budget = (struct adv_budget){.over = adv_patience_over,
                                                    .closure = &request->patience,
-                                                   .plans_max = (int)adv_app_live(http->app)->plans_count};
+                                                   .plans_max = (int)adv_app_live(http->app)->plans_count,
+                                                   .crew = http->app->crew};
     request->owners++;
     request->queued_us = adv_http_now_us();
     bool added = !http->quiesced && adv_pool_try_add(pool, request, wait_max_us(http->app));

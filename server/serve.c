@@ -103,7 +103,8 @@ static bool start(struct adv_app *app)
         adv_pool_start((int)app->config.quick_workers_count, (int)app->config.queue_count, &quick);
     app->store_pool =
         adv_pool_start((int)app->config.store_workers_count, (int)app->config.queue_count, &work);
-    if (!app->answers || !app->engine_pool || !app->quick_pool || !app->store_pool ||
+    app->crew = adv_crew_start(0, SEARCHER_NICENESS);
+    if (!app->answers || !app->crew || !app->engine_pool || !app->quick_pool || !app->store_pool ||
         (app->config.database_url[0] && !app->database)) {
         adv_log_message(&app->log, ADV_LOG_ERROR, "threads or memory are exhausted");
         return false;
@@ -118,6 +119,7 @@ static void free_app(struct adv_app *app)
     adv_sweeper_stop(app->sweeper);
     adv_sweeper_free(app->sweeper);
     adv_pool_stop(app->engine_pool);
+    adv_crew_stop(app->crew);
     adv_pool_stop(app->quick_pool);
     adv_pool_stop(app->store_pool);
     adv_http_free(app->http);

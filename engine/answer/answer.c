@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/crew.h"
 #include "engine/base/version.h"
 #include "engine/cost/estimate.h"
 #include "engine/json/encode_common.h"
@@ -77,7 +78,10 @@ adv_code adv_answer_within(const struct adv_catalog *catalog, enum adv_request_k
         return code;
     }
     job.root = root;
+    struct adv_crew *crew = budget ? budget->crew : NULL;
+    adv_crew_enter(crew);
     code = adv_budget_over(budget) ? adv_budget_refuse(err) : steps[kind](&job);
+    adv_crew_leave(crew);
     if (code == ADV_OK && adv_budget_over(budget)) {
         json_decref(job.result);
         code = adv_budget_refuse(err);

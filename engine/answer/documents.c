@@ -15,6 +15,7 @@ struct batch {
     const struct adv_catalog *catalog;
     enum adv_request_kind kind;
     double (*now_s)(void);
+    const struct adv_budget *budget;
     bool *refutes; /* one of the answers does */
 };
 
@@ -22,7 +23,8 @@ static adv_code answer_one(const struct batch *batch, const char *json, size_t j
                            struct adv_answer *answer, adv_err *err)
 {
     double start_s = batch->now_s ? batch->now_s() : 0;
-    adv_code code = adv_answer_request(batch->catalog, batch->kind, json, json_bytes, answer, err);
+    adv_code code =
+        adv_answer_within(batch->catalog, batch->kind, json, json_bytes, batch->budget, answer, err);
     bool timed = code == ADV_OK && batch->now_s && batch->kind == ADV_REQUEST_ADVISE;
     if (timed) adv_answer_set_elapsed(answer, batch->now_s() - start_s);
     if (code == ADV_OK && answer->refutes) *batch->refutes = true;
@@ -78,11 +80,11 @@ static bool is_array(const char *json, size_t json_bytes)
 }
 
 adv_code adv_answer_documents(const struct adv_catalog *catalog, enum adv_request_kind kind, const char *json,
-                              size_t json_bytes, double (*now_s)(void), char **answers, size_t *answers_bytes,
-                              bool *refutes, adv_err *err)
+                              size_t json_bytes, double (*now_s)(void), const struct adv_budget *budget,
+                              char **answers, size_t *answers_bytes, bool *refutes, adv_err *err)
 {
     bool unasked;
-    const struct batch batch = {catalog, kind, now_s, refutes ? refutes : &unasked};
+    const struct batch batch = {catalog, kind, now_s, budget, refutes ? refutes : &unasked};
     *batch.refutes = false;
     *answers = NULL;
     *answers_bytes = 0;

@@ -12,11 +12,14 @@
 
 #include "engine/base/err.h"
 
+struct adv_crew; /* crew.h */
+
 struct adv_budget {
     bool (*over)(void *closure); /* true: nobody waits for the answer any more; stays true; NULL = never */
     void *closure;
-    int machines_max; /* that an advise may search; 0 = as many as a request can name */
-    int plans_max;    /* machines times search.top_k, and once more with sensitivities; 0 = any */
+    int machines_max;      /* that an advise may search; 0 = as many as a request can name */
+    int plans_max;         /* machines times search.top_k, and once more with sensitivities; 0 = any */
+    struct adv_crew *crew; /* may help; the answer is the same with and without; NULL: nobody does */
 };
 
 /* `budget` may be NULL: none. */

@@ -7,6 +7,8 @@
 #ifndef ADV_COST_ESTIMATE_H
 #define ADV_COST_ESTIMATE_H
 
+#include <stddef.h>
+
 #include "engine/cost/input.h"
 #include "engine/cost/ledger.h"
 #include "engine/hardware/mesh.h"
@@ -17,25 +19,30 @@ enum adv_confidence { ADV_CONFIDENCE_CALIBRATED, ADV_CONFIDENCE_EXTRAPOLATED, AD
 const char *adv_confidence_name(enum adv_confidence confidence);
 
 struct adv_estimate {
-    double step_time_s, step_time_low_s, step_time_high_s; /* 90 % interval */
-    double tokens_per_s_per_chip, tflops_per_s_per_chip, mfu_frac, hfu_frac;
+    /* What adv_estimate_again writes, ADV_ESTIMATE_AGAIN_BYTES from the start. */
+    double step_time_s;
     double global_batch_sequences, tokens_per_step;
-    enum adv_fit fit;
-    double hbm_bytes_per_device, hbm_limit_bytes_per_device;    /* the larger peak */
-    double hbm_low_bytes_per_device, hbm_high_bytes_per_device; /* 90 % interval */
-    double fit_probability;                                     /* that HBM and host memory suffice */
+    double hbm_bytes_per_device, hbm_limit_bytes_per_device; /* the larger peak */
     double memory_log_sd; /* spread of ln(compiled / predicted) bytes of such plans on this chip */
     double turned_bytes;  /* beside the backward peak: copies that XLA may make */
     double hbm_turned_bytes_per_device; /* with all copies of stacks that XLA may make (memory.h) */
     double memory_spread;               /* that, over the spread of plans with nothing on the host */
     double loss_peak_bytes, backward_peak_bytes, update_peak_bytes;
     double host_bytes_per_host, host_limit_bytes_per_host;
+    /* The rest. */
+    double step_time_low_s, step_time_high_s; /* 90 % interval */
+    double tokens_per_s_per_chip, tflops_per_s_per_chip, mfu_frac, hfu_frac;
+    enum adv_fit fit;
+    double hbm_low_bytes_per_device, hbm_high_bytes_per_device; /* 90 % interval */
+    double fit_probability;                                     /* that HBM and host memory suffice */
     enum adv_resource bound;
     enum adv_confidence confidence;
     char confidence_why[ADV_LIMIT_DETAIL];
     double usd_per_step, usd_per_billion_tokens; /* NAN without a price */
     struct adv_mesh mesh;
 };
+
+enum { ADV_ESTIMATE_AGAIN_BYTES = offsetof(struct adv_estimate, step_time_low_s) };
 
 /* `ledger` may be NULL (the search's fast path); the numbers are the same with and without. */
 ADV_MUST_CHECK adv_code adv_estimate_plan(const struct adv_estimate_input *input,

@@ -33,15 +33,37 @@ static int most_crowded(const struct adv_front *front)
     return crowded;
 }
 
+/* Where a plan of this time would stand: behind those that are at least as fast. */
+static int place_of(const struct adv_front *front, double time_s)
+{
+    int first = 0, end = front->count;
+    while (first < end) {
+        const int middle = first + (end - first) / 2;
+        if (time_of(&front->items[middle]) <= time_s)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+/* HBM falls along the front: the slowest of those that are as fast is the smallest of them. */
+static bool is_beaten(const struct adv_front *front, int at, double hbm_bytes)
+{
+    return at > 0 && hbm_of(&front->items[at - 1]) <= hbm_bytes;
+}
+
+bool adv_front_wants(const struct adv_front *front, const struct adv_estimate *estimate)
+{
+    return !is_beaten(front, place_of(front, estimate->step_time_s), estimate->hbm_bytes_per_device);
+}
+
 void adv_front_offer(struct adv_front *front, const struct adv_plan *plan,
                      const struct adv_estimate *estimate)
 {
-    double time_s = estimate->step_time_s, hbm = estimate->hbm_bytes_per_device;
-    int at = 0;
-    while (at < front->count && time_of(&front->items[at]) <= time_s) {
-        if (hbm_of(&front->items[at]) <= hbm) return;
-        at++;
-    }
+    double hbm = estimate->hbm_bytes_per_device;
+    int at = place_of(front, estimate->step_time_s);
+    if (is_beaten(front, at, hbm)) return;
     while (at < front->count && hbm_of(&front->items[at]) >= hbm) drop(front, at);
     if (front->count == front->capacity) {
         int crowded = most_crowded(front);

@@ -17,10 +17,15 @@ static void remove_at(struct adv_near_list *list, int at)
     list->count--;
 }
 
+static bool is_near(const struct adv_near_list *list, double score)
+{
+    return list->count < ADV_NEAR_KEPT || score < list->scores[ADV_NEAR_KEPT - 1];
+}
+
 static void offer_near(struct adv_near_list *list, double score, const struct adv_plan *plan,
                        const struct adv_estimate *estimate)
 {
-    if (list->count == ADV_NEAR_KEPT && score >= list->scores[ADV_NEAR_KEPT - 1]) return;
+    if (!is_near(list, score)) return;
     for (int i = 0; i < list->count; i++) {
         if (!adv_rank_same_mesh(&list->items[i].plan, plan)) continue;
         if (list->scores[i] <= score) return;
@@ -38,34 +43,79 @@ static void offer_near(struct adv_near_list *list, double score, const struct ad
     list->items[at] = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
 }
 
-bool adv_price(struct adv_pricer *pricer, const struct adv_plan *unfinished, struct adv_estimate *estimate)
+/* False: the budget is spent, or the request has been given up. */
+static bool may_price(struct adv_pricer *pricer)
 {
     const bool asks = pricer->evaluated % ASKED_EVERY == 0; /* a stop that was seen is seen again */
-    if (pricer->evaluated >= pricer->budget || (asks && adv_budget_over(pricer->request->budget))) {
-        pricer->spent = true;
-        return false;
-    }
-    pricer->evaluated++;
-    struct adv_plan finished = *unfinished;
-    const struct adv_plan *plan = &finished;
-    adv_choices_finish(&finished);
-    struct adv_estimate_input input = {&pricer->request->model, &pricer->request->cluster, pricer->constants,
-                                       plan, ADV_FLOPS_CAUSAL_HALF};
-    if (adv_estimate_again(&input, pricer->scratch, estimate, NULL) != ADV_OK) {
-        pricer->unsupported++;
-        return false;
-    }
-    if (pricer->cloud) adv_cloud_offer(pricer->cloud, estimate);
-    if (adv_rank_fits(estimate, pricer->memory_frac)) {
-        adv_front_offer(&pricer->front, plan, estimate);
-        return true;
-    }
+    bool over = pricer->evaluated >= pricer->budget;
+    if (pricer->stop)
+        over |= atomic_load_explicit(pricer->stop, memory_order_relaxed);
+    else
+        over |= asks && adv_budget_over(pricer->request->budget);
+    pricer->spent |= over;
+    pricer->evaluated += !over;
+    return !over;
+}
+
+/* How far a plan that does not fit is above the limits. */
+static double over_limit(const struct adv_estimate *estimate)
+{
     double over = estimate->hbm_bytes_per_device / estimate->hbm_limit_bytes_per_device;
     if (estimate->host_limit_bytes_per_host > 0)
         over = adv_max(over, estimate->host_bytes_per_host / estimate->host_limit_bytes_per_host);
-    double time_s = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate);
-    offer_near(&pricer->fast, time_s * over, plan, estimate);
+    return over;
+}
+
+static void show(struct adv_pricer *pricer, const struct adv_plan *plan, const struct adv_estimate *estimate)
+{
+    if (adv_rank_fits(estimate, pricer->memory_frac)) {
+        adv_front_offer(&pricer->front, plan, estimate);
+        return;
+    }
+    const double over = over_limit(estimate);
+    offer_near(&pricer->fast, adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate) * over, plan, estimate);
     offer_near(&pricer->small, over, plan, estimate);
+}
+
+bool adv_price(struct adv_pricer *pricer, const struct adv_plan *unfinished, struct adv_estimate *estimate)
+{
+    if (!may_price(pricer)) return false;
+    struct adv_plan plan = *unfinished;
+    adv_choices_finish(&plan);
+    struct adv_estimate_input input = {&pricer->request->model, &pricer->request->cluster, pricer->constants,
+                                       &plan, ADV_FLOPS_CAUSAL_HALF};
+    const bool known = adv_estimate_again(&input, pricer->scratch, estimate, NULL) == ADV_OK;
+    if (pricer->tape) adv_tape_write(pricer->tape, &plan, known ? estimate : NULL);
+    if (!known || pricer->tape) return known;
+    if (pricer->cloud) adv_cloud_offer(pricer->cloud, estimate);
+    show(pricer, &plan, estimate);
+    return true;
+}
+
+/* Whether `show` would change anything; it may say so of a plan where it would not. */
+static bool would_show(const struct adv_pricer *pricer, const struct adv_estimate *estimate)
+{
+    if (adv_rank_fits(estimate, pricer->memory_frac)) return adv_front_wants(&pricer->front, estimate);
+    const double over = over_limit(estimate);
+    return is_near(&pricer->fast, adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate) * over) ||
+           is_near(&pricer->small, over);
+}
+
+bool adv_price_again(struct adv_pricer *pricer, const struct adv_tape *tape, int at,
+                     const struct adv_plan_source *family)
+{
+    struct adv_estimate estimate;
+    if (!may_price(pricer)) return false;
+    if (!adv_tape_read(tape, at, &estimate)) return true;
+    if (pricer->cloud) adv_cloud_offer(pricer->cloud, &estimate);
+    if (!would_show(pricer, &estimate)) return true;
+    struct adv_plan plan;
+    memset((unsigned char *)&estimate + ADV_ESTIMATE_AGAIN_BYTES, 0,
+           sizeof estimate - ADV_ESTIMATE_AGAIN_BYTES);
+    family->write(family->context, &plan);
+    adv_tape_place(tape, at, &plan);
+    adv_choices_finish(&plan);
+    show(pricer, &plan, &estimate);
     return true;
 }
 

@@ -3,9 +3,12 @@
 #ifndef ADV_SEARCH_PRICE_H
 #define ADV_SEARCH_PRICE_H
 
+#include <stdatomic.h>
+
 #include "engine/maxtext/read.h"
 #include "engine/rank/pareto.h"
 #include "engine/search/cloud.h"
+#include "engine/search/tape.h"
 #include "engine/spec/request.h"
 
 enum { ADV_NEAR_KEPT = 8 };
@@ -25,11 +28,12 @@ struct adv_pricer {
     double memory_frac;               /* of the limits, that a plan may use: rank.h */
     long evaluated, budget;
     bool spent;                 /* the budget ran out: something was left unpriced */
-    long unsupported;           /* plans the engine has no model for */
     struct adv_front front;     /* of the plans that fit */
     struct adv_cloud *cloud;    /* of all plans; NULL: nobody asked */
     struct adv_near_list fast;  /* by time x (memory over limit): fast and nearly fitting */
     struct adv_near_list small; /* by memory over limit */
+    struct adv_tape *tape;   /* where what is priced is written instead of being counted and shown; or NULL */
+    const atomic_bool *stop; /* of a pricer with a tape: asked instead of the request's budget; or NULL */
 };
 
 /* Estimates `plan` with the flags that belong to it (adv_choices_finish). False: budget spent or plan
@@ -40,5 +44,15 @@ bool adv_price(struct adv_pricer *pricer, const struct adv_plan *plan, struct ad
  * shown to nobody. False: plan unsupported. */
 bool adv_price_memory(const struct adv_pricer *pricer, const struct adv_plan *plan,
                       struct adv_estimate *estimate);
+
+/* A family's plan, for adv_price_again. */
+struct adv_plan_source {
+    void (*write)(const void *context, struct adv_plan *plan);
+    const void *context;
+};
+
+/* Counts and shows row `at` of a tape as adv_price does. False: budget spent. */
+bool adv_price_again(struct adv_pricer *pricer, const struct adv_tape *tape, int at,
+                     const struct adv_plan_source *family);
 
 #endif

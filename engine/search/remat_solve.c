@@ -23,6 +23,7 @@ struct solve {
     struct adv_pricer *pricer;
     struct adv_plan plan; /* decided units as decided, the others on device */
     double best;          /* metric to beat */
+    double above;         /* the highest metric that was found below a cutoff */
     bool found, bounded;  /* a plan was kept; a branch was closed because it cannot win */
     struct adv_plan *best_plan;
     struct adv_estimate *best_estimate;
@@ -50,11 +51,19 @@ static bool fits(const struct solve *solve, const struct adv_estimate *estimate)
     return adv_rank_fits(estimate, solve->pricer->memory_frac);
 }
 
+/* Whether a plan of this metric would win. */
+static bool wins(struct solve *solve, double metric)
+{
+    const bool below = metric < solve->best;
+    if (below && !solve->found && metric > solve->above) solve->above = metric;
+    return below;
+}
+
 /* Prices `plan`; keeps it when it fits and wins. */
 static bool try_plan(struct solve *solve, const struct adv_plan *plan, struct adv_estimate *estimate)
 {
     if (!adv_price(solve->pricer, plan, estimate)) return false;
-    if (fits(solve, estimate) && metric(estimate) < solve->best) {
+    if (fits(solve, estimate) && wins(solve, metric(estimate))) {
         solve->best = metric(estimate);
         solve->found = true;
         *solve->best_plan = *plan;
@@ -182,7 +191,7 @@ static void branch(struct solve *solve, int decided, double kept_bytes, double f
     struct adv_estimate estimate;
     if (fast < 0 || given_up)
         fast = try_plan(solve, &solve->plan, &estimate) ? metric(&estimate) : (double)INFINITY;
-    if (fast >= solve->best) /* P1: nothing below is faster; or this very plan was kept */
+    if (!wins(solve, fast)) /* P1: nothing below is faster; or this very plan was kept */
         solve->bounded |= fast < (double)INFINITY;
     else if (decided == solve->space->units_count)
         relieve(solve);
@@ -340,50 +349,67 @@ static enum adv_remat_outcome out_of_budget(struct solve *solve)
     return solve->found ? ADV_REMAT_SOLVED : ADV_REMAT_SLOWER;
 }
 
-enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, struct adv_pricer *pricer,
-                                       double cutoff, struct adv_plan *plan, struct adv_estimate *estimate)
+static enum adv_remat_outcome solve_family(struct solve *solve)
 {
-    struct solve solve = {.space = space,
-                          .pricer = pricer,
-                          .plan = *plan,
-                          .best = cutoff,
-                          .best_plan = plan,
-                          .best_estimate = estimate};
-    if (space->pinned) return solve_pinned(&solve);
+    const struct adv_remat_space *space = solve->space;
+    if (space->pinned) return solve_pinned(solve);
     struct adv_estimate priced;
-    adv_remat_relax(space, &solve.plan);
-    if (!try_plan(&solve, &solve.plan, &priced)) return ADV_REMAT_SLOWER;
-    if (!can_fit(&solve)) return ADV_REMAT_TOO_BIG;
+    adv_remat_relax(space, &solve->plan);
+    if (!try_plan(solve, &solve->plan, &priced)) return ADV_REMAT_SLOWER;
+    if (!can_fit(solve)) return ADV_REMAT_TOO_BIG;
     bool measured = false;
-    for (int input = 0; input <= (space->input_may_offload ? 1 : 0) && metric(&priced) < solve.best;
+    for (int input = 0; input <= (space->input_may_offload ? 1 : 0) && wins(solve, metric(&priced));
          input++) {
         /* rooms of the tilings tried: one that gives no more of any cannot help (P3) */
         double alone = -1;
         struct room widest = {-1, -1};
         for (int t = 0; t < space->tilings_count; t++) {
-            if (!adv_remat_tiling_divides(&solve.plan, space->tilings[t])) continue;
+            if (!adv_remat_tiling_divides(&solve->plan, space->tilings[t])) continue;
             struct adv_estimate none;
-            adv_remat_set_all(space, &solve.plan, ADV_PLACE_REMAT);
-            adv_remat_set_input(space, &solve.plan, input != 0);
-            solve.plan.num_vocab_tiling = space->tilings[t];
-            if (!try_plan(&solve, &solve.plan, &none) || !measure_room(&solve, &none) ||
-                (solve.device_room <= alone && solve.shared_room.at_loss <= widest.at_loss &&
-                 solve.shared_room.at_backward <= widest.at_backward))
+            adv_remat_set_all(space, &solve->plan, ADV_PLACE_REMAT);
+            adv_remat_set_input(space, &solve->plan, input != 0);
+            solve->plan.num_vocab_tiling = space->tilings[t];
+            if (!try_plan(solve, &solve->plan, &none) || !measure_room(solve, &none) ||
+                (solve->device_room <= alone && solve->shared_room.at_loss <= widest.at_loss &&
+                 solve->shared_room.at_backward <= widest.at_backward))
                 continue;
-            alone = adv_max(alone, solve.device_room);
-            widest.at_loss = adv_max(widest.at_loss, solve.shared_room.at_loss);
-            widest.at_backward = adv_max(widest.at_backward, solve.shared_room.at_backward);
-            if (!measured && !measure_units(&solve)) return out_of_budget(&solve);
+            alone = adv_max(alone, solve->device_room);
+            widest.at_loss = adv_max(widest.at_loss, solve->shared_room.at_loss);
+            widest.at_backward = adv_max(widest.at_backward, solve->shared_room.at_backward);
+            if (!measured && !measure_units(solve)) return out_of_budget(solve);
             measured = true;
-            adv_remat_set_all(space, &solve.plan, ADV_PLACE_DEVICE);
-            adv_remat_set_input(space, &solve.plan, input != 0);
-            solve.kept_limit_bytes = kept_limit(&solve);
-            branch(&solve, 0, 0, -1);
+            adv_remat_set_all(space, &solve->plan, ADV_PLACE_DEVICE);
+            adv_remat_set_input(space, &solve->plan, input != 0);
+            solve->kept_limit_bytes = kept_limit(solve);
+            branch(solve, 0, 0, -1);
         }
     }
-    if (metric(&priced) >= solve.best) solve.bounded = true;
-    if (!solve.found) return solve.bounded ? ADV_REMAT_SLOWER : ADV_REMAT_TOO_BIG;
-    simplify(&solve);
-    adv_remat_name_policy(space, plan);
+    if (metric(&priced) >= solve->best) solve->bounded = true;
+    if (!solve->found) return solve->bounded ? ADV_REMAT_SLOWER : ADV_REMAT_TOO_BIG;
+    simplify(solve);
+    adv_remat_name_policy(space, solve->best_plan);
     return ADV_REMAT_SOLVED;
+}
+
+enum adv_remat_outcome adv_remat_solve_above(const struct adv_remat_space *space, struct adv_pricer *pricer,
+                                             double cutoff, struct adv_plan *plan,
+                                             struct adv_estimate *estimate, double *above)
+{
+    struct solve solve = {.space = space,
+                          .pricer = pricer,
+                          .plan = *plan,
+                          .best = cutoff,
+                          .above = -(double)INFINITY,
+                          .best_plan = plan,
+                          .best_estimate = estimate};
+    const enum adv_remat_outcome outcome = solve_family(&solve);
+    *above = solve.above;
+    return outcome;
+}
+
+enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, struct adv_pricer *pricer,
+                                       double cutoff, struct adv_plan *plan, struct adv_estimate *estimate)
+{
+    double above;
+    return adv_remat_solve_above(space, pricer, cutoff, plan, estimate, &above);
 }

@@ -82,4 +82,10 @@ enum adv_remat_outcome { ADV_REMAT_SOLVED, ADV_REMAT_SLOWER, ADV_REMAT_TOO_BIG }
 enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, struct adv_pricer *pricer,
                                        double cutoff, struct adv_plan *plan, struct adv_estimate *estimate);
 
+/* The same; with any cutoff from there down to (but not) *above it would have priced the same plans and come
+ * to the same end. */
+enum adv_remat_outcome adv_remat_solve_above(const struct adv_remat_space *space, struct adv_pricer *pricer,
+                                             double cutoff, struct adv_plan *plan,
+                                             struct adv_estimate *estimate, double *above);
+
 #endif

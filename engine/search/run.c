@@ -3,7 +3,8 @@
  * 1. The baseline is priced; what it fills of the memory may be filled (price_baseline).
  * 2. The space is enumerated, and keys that are alike in all plans are settled (adv_search_run).
  * 3. A limited budget first finds a plan that is likely to fit, with RESERVE evaluations (start_frugally).
- * 4. All families, with the optimizer state on the device, then on the host (search_devices_and_hosts).
+ * 4. All families, with the optimizer state on the device, then on the host (search_devices_and_hosts):
+ *    run_bounds.c, run_families.c, where a processor is idle with a helper (run_workers.c).
  * 5. Compromise: where nothing fits, the same with memory filled to the very limit (search_with_compromise).
  * 6. The front's thrifty end (widen_front).
  * 7. With max_changes, steps from the baseline, for which half of the budget is kept back (stay_within).
@@ -288,7 +289,9 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     adv_remat_space_build(request, &run->open);
     adv_settle_base(&run->space, &run->open, &run->pricer);
     result->base = run->space.base;
+    adv_run_make_workers(run);
     search_all(run);
+    adv_run_free_workers(run);
     if (adv_budget_over(request->budget)) return adv_budget_refuse(err);
     code = stay_within(run, err);
     if (code == ADV_OK) code = write_result(run, err);

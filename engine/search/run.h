@@ -3,10 +3,16 @@
 #define ADV_SEARCH_RUN_H
 
 #include "engine/search/bounds.h"
+#include "engine/search/in_order.h"
 #include "engine/search/price.h"
 #include "engine/search/remat_space.h"
 #include "engine/search/search.h"
 #include "engine/search/space.h"
+
+/* What a thread needs to price ahead of the run. */
+struct adv_run_worker {
+    struct adv_pricer pricer; /* with a tape; the first one's scratch is the run's */
+};
 
 struct adv_search_run {
     const struct adv_advise_request *request;
@@ -20,7 +26,9 @@ struct adv_search_run {
     double cutoff; /* a family bounded above it cannot enter the answer */
     double *least; /* of each family: what none of its plans is below by the cautious metric */
     struct adv_bound *bounds, *scratch; /* room for one of each family */
-    bool offloaded;     /* families were looked at once more with the optimizer state on the host */
+    bool offloaded; /* families were looked at once more with the optimizer state on the host */
+    struct adv_run_worker *workers; /* one for each thread; NULL: nothing is priced ahead */
+    struct adv_cost_scratch *helper_scratch;
     double memory_frac; /* of the limits, that plans may use before any compromise */
     bool complete;
 };
@@ -33,6 +41,22 @@ bool adv_run_comes_before(enum adv_objective objective, const struct adv_estimat
  * is needed), and of a family the best only. The estimate's interval is set. */
 void adv_run_insert(struct adv_search_run *run, const struct adv_plan *plan,
                     const struct adv_estimate *estimate);
+
+/* Makes room for a helper, where one may come: not of the arena, so that a search has as much memory with one
+ * as without. Without room there is none. */
+void adv_run_make_workers(struct adv_search_run *run);
+void adv_run_free_workers(struct adv_search_run *run);
+
+/* The pricer of worker `worker`, to price ahead onto `tape` until `stop`. */
+struct adv_pricer *adv_run_pricer(const struct adv_search_run *run, int worker, struct adv_tape *tape,
+                                  const atomic_bool *stop);
+
+/* Works on `job`, with a helper where there is one, and, as `has_room` says, room for what it finds. */
+void adv_run_in_order(struct adv_search_run *run, struct adv_in_order *job, bool has_room);
+
+/* Bounds every family that is not out of the question into run->bounds, in the order of the families; the
+ * others are counted. Returns how many. */
+int adv_run_bound(struct adv_search_run *run);
 
 /* Goes through all families of the space with the base as it is, best bound first, until no further one can
  * enter the answer. */

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdlib.h>
 
 #include "engine/base/list.h"
 #include "engine/base/units.h"
@@ -51,84 +52,6 @@ static void keep(struct adv_search_run *run, const struct adv_plan *plan, struct
     adv_run_insert(run, plan, estimate);
 }
 
-/* Of the family whose relaxation was priced last. */
-static struct adv_bound bound_by_price(const struct adv_pricer *pricer, struct adv_estimate *estimate,
-                                       int family)
-{
-    adv_estimate_again_interval(pricer->scratch, estimate);
-    double metric = adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, estimate);
-    double per_s = metric / estimate->step_time_s;
-    return (struct adv_bound){.metric = metric,
-                              .doubt = estimate->step_time_high_s / estimate->step_time_s,
-                              .bubble = pricer->scratch->bubble_s * per_s,
-                              .hand_overs = pricer->scratch->hand_overs_s * per_s,
-                              .family = family};
-}
-
-/* Bounds every family by its relaxation (remat_space.h, P1), or by that of one that is no slower, into
- * `bounds`; those whose weights alone are too big leave at once, and so do those that an earlier pass bounded
- * above the cutoff: optimizer state on the host only adds its way there and back, and doubt. `of_family` has
- * room for all. Returns how many are left. */
-static int bound_families(struct adv_search_run *run, const struct adv_model_params *params,
-                          struct adv_bound *bounds, struct adv_bound *of_family)
-{
-    const struct adv_space *space = &run->space;
-    double limit = run->request->cluster.chip.hbm_usable_bytes_per_device;
-    double least_bytes = (double)INFINITY;
-    const struct adv_family *smallest = NULL;
-    struct adv_plan plan;
-    struct adv_estimate estimate;
-    int left = 0;
-    /* a budget that ends among the bounds would leave nothing solved: families come simplest first */
-    long most = run->pricer.evaluated + (run->pricer.budget - run->pricer.evaluated + 1) / 2;
-    for (int i = 0; i < space->families_count; i++) {
-        if (run->pricer.evaluated >= most) {
-            run->complete = false;
-            run->result->pruned += space->families_count - i;
-            break;
-        }
-        int by = space->families[i].bounded_by;
-        of_family[i].doubt = 0; /* until it is bounded */
-        if (run->request->objective != ADV_OBJECTIVE_HBM && run->least[i] > run->cutoff) {
-            run->result->pruned++;
-            continue;
-        }
-        if (by >= 0 && of_family[by].doubt > 0) {
-            of_family[i] = adv_bound_derived(space, &of_family[by], i);
-            run->least[i] = adv_max(run->least[i], of_family[i].metric);
-            bounds[left++] = of_family[i];
-            continue;
-        }
-        adv_space_plan(space, &space->families[i], &plan);
-        double bytes = adv_bound_hbm_bytes_per_device(&plan, params) *
-                       (1.0 + run->pricer.constants->hbm_correction_frac);
-        if (bytes > limit) {
-            run->result->out_of_memory++;
-            if (bytes < least_bytes) smallest = &space->families[i];
-            least_bytes = adv_min(bytes, least_bytes);
-            continue;
-        }
-        adv_remat_relax(&run->open, &plan);
-        if (!adv_price(&run->pricer, &plan, &estimate)) {
-            if (run->pricer.spent) {
-                run->complete = false;
-                run->result->pruned += space->families_count - i;
-                break;
-            }
-            run->result->illegal++;
-            continue;
-        }
-        of_family[i] = bound_by_price(&run->pricer, &estimate, i);
-        run->least[i] = adv_max(run->least[i], of_family[i].metric);
-        bounds[left++] = of_family[i];
-    }
-    if (left == 0 && smallest) { /* nothing can fit: say by how much the nearest misses */
-        adv_space_plan(space, smallest, &plan);
-        (void)adv_remat_smallest(&run->open, &run->pricer, &plan, &estimate);
-    }
-    return left;
-}
-
 /* Least HBM is the goal: each family's smallest plan. */
 static void solve_smallest(struct adv_search_run *run, struct adv_plan *plan)
 {
@@ -142,40 +65,167 @@ static void solve_smallest(struct adv_search_run *run, struct adv_plan *plan)
     keep(run, plan, &estimate);
 }
 
-static void solve_families(struct adv_search_run *run, const struct adv_bound *bounds, int count)
+static void solve_all_smallest(struct adv_search_run *run, const struct adv_bound *bounds, int count)
 {
-    bool smallest = run->request->objective == ADV_OBJECTIVE_HBM;
     for (int i = 0; i < count; i++) {
-        if (!smallest && bounds[i].metric > run->cutoff) {
-            run->result->pruned++;
-            continue;
-        }
         struct adv_plan plan;
-        struct adv_estimate estimate;
         adv_space_plan(&run->space, &run->space.families[bounds[i].family], &plan);
-        if (smallest) {
-            solve_smallest(run, &plan);
-        } else {
-            double cutoff = run->cutoff / bounds[i].doubt;
-            switch (adv_remat_solve(&run->open, &run->pricer, cutoff, &plan, &estimate)) {
-            case ADV_REMAT_SOLVED:
-                adv_choices_finish(&plan);
-                keep(run, &plan, &estimate);
-                break;
-            case ADV_REMAT_SLOWER:
-                run->result->pruned++;
-                break;
-            case ADV_REMAT_TOO_BIG:
-                run->result->out_of_memory++;
-                break;
-            }
-        }
-        if (run->pricer.spent) {
-            run->complete = false;
-            run->result->pruned += count - 1 - i;
-            return;
-        }
+        solve_smallest(run, &plan);
+        if (!run->pricer.spent) continue;
+        run->complete = false;
+        run->result->pruned += count - 1 - i;
+        return;
     }
+}
+
+/* A family that was solved ahead, with a cutoff that may have sunk since. */
+struct solved {
+    struct adv_tape tape;
+    bool whole;           /* solved to the end */
+    double cutoff, above; /* the cutoff taken, and how low it might have been: adv_remat_solve_above */
+    enum adv_remat_outcome outcome;
+    struct adv_plan family, plan; /* what its plans have in common; the solution */
+    struct adv_estimate estimate;
+};
+
+struct solving {
+    struct adv_search_run *run;
+    const struct adv_bound *bounds;
+    int count;
+    _Atomic double cutoff; /* of the run, for threads ahead of it */
+    struct adv_in_order job;
+    struct solved *ahead; /* of each slot */
+};
+
+static void count_outcome(struct adv_search_run *run, enum adv_remat_outcome outcome, struct adv_plan *plan,
+                          struct adv_estimate *estimate)
+{
+    switch (outcome) {
+    case ADV_REMAT_SOLVED:
+        adv_choices_finish(plan);
+        adv_run_insert(run, plan, estimate);
+        break;
+    case ADV_REMAT_SLOWER:
+        run->result->pruned++;
+        break;
+    case ADV_REMAT_TOO_BIG:
+        run->result->out_of_memory++;
+        break;
+    }
+}
+
+static bool after(struct solving *solving, int item)
+{
+    struct adv_search_run *run = solving->run;
+    atomic_store_explicit(&solving->cutoff, run->cutoff, memory_order_relaxed);
+    if (!run->pricer.spent) return true;
+    run->result->pruned += solving->count - 1 - item;
+    return false;
+}
+
+static bool solve_now(void *context, int item)
+{
+    struct solving *solving = context;
+    struct adv_search_run *run = solving->run;
+    const struct adv_bound *bound = &solving->bounds[item];
+    if (bound->metric > run->cutoff) { /* and so are those behind it */
+        run->result->pruned += solving->count - item;
+        return false;
+    }
+    struct adv_plan plan;
+    struct adv_estimate estimate;
+    adv_space_plan(&run->space, &run->space.families[bound->family], &plan);
+    const enum adv_remat_outcome outcome =
+        adv_remat_solve(&run->open, &run->pricer, run->cutoff / bound->doubt, &plan, &estimate);
+    if (outcome == ADV_REMAT_SOLVED) adv_estimate_again_interval(run->pricer.scratch, &estimate);
+    count_outcome(run, outcome, &plan, &estimate);
+    return after(solving, item);
+}
+
+static void solve_ahead(void *context, int worker, int slot, int item)
+{
+    struct solving *solving = context;
+    struct adv_search_run *run = solving->run;
+    struct solved *solved = &solving->ahead[slot];
+    const struct adv_bound *bound = &solving->bounds[item];
+    const double cutoff = atomic_load_explicit(&solving->cutoff, memory_order_relaxed);
+    adv_tape_rewind(&solved->tape);
+    solved->whole = false;
+    if (bound->metric > cutoff) return;
+    solved->cutoff = cutoff / bound->doubt;
+    struct adv_pricer *pricer = adv_run_pricer(run, worker, &solved->tape, &solving->job.stop);
+    adv_space_plan(&run->space, &run->space.families[bound->family], &solved->plan);
+    solved->family = solved->plan;
+    adv_remat_relax(&run->open, &solved->family);
+    solved->outcome = adv_remat_solve_above(&run->open, pricer, solved->cutoff, &solved->plan,
+                                            &solved->estimate, &solved->above);
+    solved->whole = !pricer->spent && !solved->tape.broken;
+    if (solved->outcome == ADV_REMAT_SOLVED) adv_estimate_again_interval(pricer->scratch, &solved->estimate);
+}
+
+static void write_family(const void *context, struct adv_plan *plan)
+{
+    *plan = ((const struct solved *)context)->family;
+}
+
+static bool take_solved(void *context, int slot, int item)
+{
+    struct solving *solving = context;
+    struct adv_search_run *run = solving->run;
+    struct solved *solved = &solving->ahead[slot];
+    const struct adv_bound *bound = &solving->bounds[item];
+    const double cutoff = run->cutoff / bound->doubt;
+    if (!solved->whole || bound->metric > run->cutoff || cutoff > solved->cutoff || cutoff <= solved->above ||
+        solved->tape.count > run->pricer.budget - run->pricer.evaluated)
+        return solve_now(context, item);
+    const struct adv_plan_source family = {write_family, solved};
+    for (int i = 0; i < solved->tape.count; i++)
+        (void)adv_price_again(&run->pricer, &solved->tape, i, &family);
+    if (!run->pricer.spent) count_outcome(run, solved->outcome, &solved->plan, &solved->estimate);
+    return after(solving, item);
+}
+
+static bool is_given_up(void *context)
+{
+    struct adv_search_run *run = ((const struct solving *)context)->run;
+    run->pricer.spent |= adv_budget_over(run->request->budget);
+    return run->pricer.spent;
+}
+
+/* Families in the order of their bounds. */
+static void solve_families(struct adv_search_run *run, const struct adv_bound *bounds, int count,
+                           struct solved *ahead)
+{
+    struct solving solving = {
+        .run = run,
+        .bounds = bounds,
+        .count = count,
+        .cutoff = run->cutoff,
+        .ahead = ahead,
+        .job = {.count = count,
+                .work = solve_ahead,
+                .take = take_solved,
+                .direct = solve_now,
+                .over = is_given_up},
+    };
+    solving.job.context = &solving;
+    adv_run_in_order(run, &solving.job, ahead != NULL);
+}
+
+/* Derived bounds lie behind the others (adv_bound_sort), each kind in order. */
+static void solve_all(struct adv_search_run *run, const struct adv_bound *bounds, int count)
+{
+    struct solved *ahead = run->workers ? calloc(ADV_IN_ORDER_SLOTS, sizeof *ahead) : NULL;
+    int priced = 0;
+    while (priced < count && !bounds[priced].derived) priced++;
+    solve_families(run, bounds, priced, ahead);
+    if (run->pricer.spent)
+        run->result->pruned += count - priced;
+    else
+        solve_families(run, &bounds[priced], count - priced, ahead);
+    if (run->pricer.spent) run->complete = false;
+    for (int i = 0; ahead && i < ADV_IN_ORDER_SLOTS; i++) adv_tape_free(&ahead[i].tape);
+    free(ahead);
 }
 
 /* Memory that all passes over the families share. False: there is none left. */
@@ -192,18 +242,20 @@ static bool make_room(struct adv_search_run *run)
 
 void adv_run_families(struct adv_search_run *run)
 {
-    struct adv_model_params params = adv_model_params(&run->request->model);
     bool first = !run->least;
     if (first && !make_room(run)) {
         run->complete = false;
         return;
     }
-    int count = bound_families(run, &params, run->bounds, run->scratch);
+    int count = adv_run_bound(run);
     if (count == 0) return;
     struct adv_bound *bounds = adv_bound_sort(run->bounds, run->scratch, count);
     struct adv_plan plan;
     adv_space_plan(&run->space, &run->space.families[bounds[0].family], &plan);
     if (first && run->pricer.budget >= ADV_SETTLE_LEAST_BUDGET)
         adv_remat_space_order(&run->open, &run->pricer, &plan);
-    solve_families(run, bounds, count);
+    if (run->request->objective == ADV_OBJECTIVE_HBM)
+        solve_all_smallest(run, bounds, count);
+    else
+        solve_all(run, bounds, count);
 }

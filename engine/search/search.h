@@ -10,8 +10,10 @@
  *    improve on it. run.c lists the passes, the budget and the compromises.
  * 5. With max_changes the answer is steps from the baseline (within_*.c).
  * 6. Requests without a plan get the reason and a remedy (why_*.c).
+ * 7. A helper, where one is idle, prices families ahead (in_order.h, tape.h): taken in order, what it found
+ *    gives the same answer.
  *
- * Deterministic. The budget counts evaluations. All memory is of the arena.
+ * Deterministic. The budget counts evaluations. All memory is of the arena, but for a helper's.
  */
 #ifndef ADV_SEARCH_SEARCH_H
 #define ADV_SEARCH_SEARCH_H

@@ -5,6 +5,7 @@
 #include "engine/kernel/vmem.h"
 
 #include <math.h>
+#include <pthread.h>
 
 enum {
     MEMO_ROWS = 96, /* shapes a search meets: context degrees x VMEM limits; later ones are tuned again */
@@ -20,7 +21,7 @@ struct attention_key {
 };
 struct attention_row {
     struct attention_key key;
-    bool found;
+    bool tuned, found; /* tuned: false while a thread is at it */
     struct adv_splash_blocks blocks[2];
     enum adv_layout q_layout, k_layout, v_layout;
 };
@@ -32,6 +33,7 @@ struct expert_key {
 };
 struct expert_row {
     struct expert_key key;
+    bool tuned; /* as above */
     bool found[2][ADV_GMM_PASSES];
     struct adv_gmm_blocks blocks[2][ADV_GMM_PASSES];
 };
@@ -40,11 +42,11 @@ struct adv_tile_memo {
     const struct adv_model *model;
     const struct adv_cluster *cluster;
     const struct adv_constants *constants;
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t tuned;
     int attention_count, expert_count;
     struct attention_row attention[MEMO_ROWS];
     struct expert_row experts[MEMO_ROWS];
-    struct adv_attention_tile tiles[LISTED]; /* scratch of one tuning run */
-    struct adv_kernel_time times[LISTED];
 };
 
 struct adv_tile_memo *adv_tile_memo_create(const struct adv_model *model, const struct adv_cluster *cluster,
@@ -55,6 +57,8 @@ struct adv_tile_memo *adv_tile_memo_create(const struct adv_model *model, const 
     memo->model = model;
     memo->cluster = cluster;
     memo->constants = constants;
+    (void)pthread_mutex_init(&memo->lock, NULL);
+    (void)pthread_cond_init(&memo->tuned, NULL);
     return memo;
 }
 
@@ -114,7 +118,7 @@ struct by_layout {
     struct adv_splash_blocks blocks[LAYOUTS];
 };
 
-static void tune(struct adv_tile_memo *memo, enum adv_kernel kernel, const struct adv_layer *layer,
+static void tune(const struct adv_tile_memo *memo, enum adv_kernel kernel, const struct adv_layer *layer,
                  const struct attention_key *key, struct by_layout *best)
 {
     struct adv_kernel_machine machine = machine_of(memo, key->vmem_kib);
@@ -125,17 +129,19 @@ static void tune(struct adv_tile_memo *memo, enum adv_kernel kernel, const struc
         .dq_reduction_steps = key->dq_reduction_steps,
         .use_experimental_scheduler = key->scheduler,
     };
+    struct adv_attention_tile tiles[LISTED];
+    struct adv_kernel_time times[LISTED];
     int found = 0;
     long evaluated = 0;
     *best = (struct by_layout){0};
-    if (adv_splash_tune(&machine, kernel, &shape, &flags, LISTED, memo->tiles, memo->times, &found,
-                        &evaluated, NULL) != ADV_OK)
+    if (adv_splash_tune(&machine, kernel, &shape, &flags, LISTED, tiles, times, &found, &evaluated, NULL) !=
+        ADV_OK)
         return;
     for (int i = 0; i < found; i++) {
-        int at = layout_index(&memo->tiles[i]);
-        if (best->time_s[at] > 0 || !memo->times[i].fits_vmem) continue;
-        best->time_s[at] = memo->times[i].time_s;
-        best->blocks[at] = memo->tiles[i].blocks;
+        int at = layout_index(&tiles[i]);
+        if (best->time_s[at] > 0 || !times[i].fits_vmem) continue;
+        best->time_s[at] = times[i].time_s;
+        best->blocks[at] = tiles[i].blocks;
     }
 }
 
@@ -161,7 +167,7 @@ enum { TUNED_KERNELS = 3 };
 
 /* All kernels of the global and local layers under one choice of layouts (MaxText has one set for forward and
  * backward): the layout with the least total time, layers weighted by their count. */
-static void tune_row(struct adv_tile_memo *memo, const struct adv_plan *plan, struct attention_row *row)
+static void tune_row(const struct adv_tile_memo *memo, const struct adv_plan *plan, struct attention_row *row)
 {
     const enum adv_kernel fused[] = {ADV_KERNEL_SPLASH_FWD_RESIDUALS, ADV_KERNEL_SPLASH_BWD_FUSED};
     const enum adv_kernel split[] = {ADV_KERNEL_SPLASH_FWD_RESIDUALS, ADV_KERNEL_SPLASH_BWD_DKV,
@@ -210,6 +216,34 @@ static bool same_attention(const struct attention_key *a, const struct attention
            a->scheduler == b->scheduler && a->fused == b->fused;
 }
 
+/* The row of `key`, tuned: what nobody tuned before is tuned here, beside what others tune. */
+static struct attention_row attention_row(struct adv_tile_memo *memo, const struct attention_key *key,
+                                          const struct adv_plan *plan)
+{
+    struct attention_row *row = NULL, own = {.key = *key, .tuned = true};
+    (void)pthread_mutex_lock(&memo->lock);
+    for (int i = 0; i < memo->attention_count && !row; i++)
+        if (same_attention(&memo->attention[i].key, key)) row = &memo->attention[i];
+    if (row) {
+        while (!row->tuned) (void)pthread_cond_wait(&memo->tuned, &memo->lock);
+        own = *row;
+        (void)pthread_mutex_unlock(&memo->lock);
+        return own;
+    }
+    if (memo->attention_count < MEMO_ROWS) {
+        row = &memo->attention[memo->attention_count++];
+        *row = (struct attention_row){.key = *key};
+    }
+    (void)pthread_mutex_unlock(&memo->lock);
+    tune_row(memo, plan, &own);
+    if (!row) return own;
+    (void)pthread_mutex_lock(&memo->lock);
+    *row = own;
+    (void)pthread_cond_broadcast(&memo->tuned);
+    (void)pthread_mutex_unlock(&memo->lock);
+    return own;
+}
+
 static void apply_attention(struct adv_tile_memo *memo, struct adv_plan *plan)
 {
     bool ulysses = plan->family.cp_strategy == ADV_CP_ULYSSES; /* sequences are whole while attention runs */
@@ -227,20 +261,13 @@ static void apply_attention(struct adv_tile_memo *memo, struct adv_plan *plan)
         plan->family.use_splash_scheduler,
         plan->family.use_fused_bwd || plan->family.use_tokamax_splash,
     };
-    struct attention_row *row = NULL;
-    for (int i = 0; i < memo->attention_count && !row; i++)
-        if (same_attention(&memo->attention[i].key, &key)) row = &memo->attention[i];
-    if (!row) {
-        row = &memo->attention[memo->attention_count < MEMO_ROWS ? memo->attention_count++ : MEMO_ROWS - 1];
-        *row = (struct attention_row){.key = key};
-        tune_row(memo, plan, row);
-    }
-    if (!row->found) return;
-    plan->family.blocks[0] = row->blocks[0];
-    plan->family.blocks[1] = row->blocks[1];
-    plan->family.q_layout = row->q_layout;
-    plan->family.k_layout = row->k_layout;
-    plan->family.v_layout = row->v_layout;
+    const struct attention_row row = attention_row(memo, &key, plan);
+    if (!row.found) return;
+    plan->family.blocks[0] = row.blocks[0];
+    plan->family.blocks[1] = row.blocks[1];
+    plan->family.q_layout = row.q_layout;
+    plan->family.k_layout = row.k_layout;
+    plan->family.v_layout = row.v_layout;
 }
 
 static const struct adv_layer *expert_layer(const struct adv_model *model)
@@ -262,7 +289,7 @@ static struct adv_gmm_blocks named_tile(int matrix, int pass, const struct adv_g
     };
 }
 
-static void tune_experts(struct adv_tile_memo *memo, struct expert_row *row)
+static void tune_experts(const struct adv_tile_memo *memo, struct expert_row *row)
 {
     struct adv_kernel_machine machine = machine_of(memo, row->key.vmem_kib);
     int64_t emb = memo->model->emb_dim, width = row->key.width;
@@ -326,6 +353,39 @@ static void cut_rows_evenly(double rows, struct adv_plan *plan)
     }
 }
 
+static bool same_experts(const struct expert_key *a, const struct expert_key *b)
+{
+    return a->rows_per_group == b->rows_per_group && a->width == b->width && a->vmem_kib == b->vmem_kib &&
+           a->version == b->version && a->format == b->format;
+}
+
+/* As attention_row. */
+static struct expert_row expert_row(struct adv_tile_memo *memo, const struct expert_key *key)
+{
+    struct expert_row *row = NULL, own = {.key = *key, .tuned = true};
+    (void)pthread_mutex_lock(&memo->lock);
+    for (int i = 0; i < memo->expert_count && !row; i++)
+        if (same_experts(&memo->experts[i].key, key)) row = &memo->experts[i];
+    if (row) {
+        while (!row->tuned) (void)pthread_cond_wait(&memo->tuned, &memo->lock);
+        own = *row;
+        (void)pthread_mutex_unlock(&memo->lock);
+        return own;
+    }
+    if (memo->expert_count < MEMO_ROWS) {
+        row = &memo->experts[memo->expert_count++];
+        *row = (struct expert_row){.key = *key};
+    }
+    (void)pthread_mutex_unlock(&memo->lock);
+    tune_experts(memo, &own);
+    if (!row) return own;
+    (void)pthread_mutex_lock(&memo->lock);
+    *row = own;
+    (void)pthread_cond_broadcast(&memo->tuned);
+    (void)pthread_mutex_unlock(&memo->lock);
+    return own;
+}
+
 static void apply_experts(struct adv_tile_memo *memo, struct adv_plan *plan)
 {
     const struct adv_layer *layer = expert_layer(memo->model);
@@ -339,21 +399,10 @@ static void apply_experts(struct adv_tile_memo *memo, struct adv_plan *plan)
         plan->flags.scoped_vmem_limit_kib,      plan->family.moe == ADV_MOE_GMM_V2 ? 2 : 1,
         fp8 ? ADV_FORMAT_FP8 : ADV_FORMAT_BF16,
     };
-    struct expert_row *row = NULL;
-    for (int i = 0; i < memo->expert_count && !row; i++) {
-        const struct expert_key *known = &memo->experts[i].key;
-        if (known->rows_per_group == key.rows_per_group && known->width == key.width &&
-            known->vmem_kib == key.vmem_kib && known->version == key.version && known->format == key.format)
-            row = &memo->experts[i];
-    }
-    if (!row) {
-        row = &memo->experts[memo->expert_count < MEMO_ROWS ? memo->expert_count++ : MEMO_ROWS - 1];
-        *row = (struct expert_row){.key = key};
-        tune_experts(memo, row);
-    }
+    const struct expert_row row = expert_row(memo, &key);
     for (int matrix = 0; matrix < 2; matrix++)
         for (int pass = 0; pass < ADV_GMM_PASSES; pass++)
-            if (row->found[matrix][pass]) plan->family.gmm_blocks[matrix][pass] = row->blocks[matrix][pass];
+            if (row.found[matrix][pass]) plan->family.gmm_blocks[matrix][pass] = row.blocks[matrix][pass];
     if (key.version == 1 && adv_plan_degree(plan, ADV_AXIS_EXPERT) == 1) cut_rows_evenly(rows, plan);
 }
 

@@ -1,8 +1,8 @@
 /* space_tiles.h: kernel tiles tuned once for each shape that the search meets, and remembered.
  *
  * The best tiles depend on sequence, context shards and head sizes, not on how many heads or sequences a
- * device has (those only repeat the grid), so a search meets a handful of shapes. Not thread safe: one memo
- * belongs to one request.
+ * device has (those only repeat the grid), so a search meets a handful of shapes. One memo
+ * belongs to one request; its threads share it.
  */
 #ifndef ADV_SEARCH_SPACE_TILES_H
 #define ADV_SEARCH_SPACE_TILES_H

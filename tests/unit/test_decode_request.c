@@ -414,15 +414,15 @@ static void an_array_is_answered_in_order_or_not_at_all(void **state)
     char *answers = NULL;
     size_t bytes = 0;
     forget();
-    assert_ok(adv_answer_documents(catalog, ADV_REQUEST_SIMULATE, good, strlen(good), NULL, &answers, &bytes,
-                                   NULL, &err));
+    assert_ok(adv_answer_documents(catalog, ADV_REQUEST_SIMULATE, good, strlen(good), NULL, NULL, &answers,
+                                   &bytes, NULL, &err));
     json_t *root = json_loadb(answers, bytes, 0, NULL);
     assert_int_equal(json_array_size(root), 2);
     assert_string_equal(json_string_value(json_object_get(json_array_get(root, 1), "chip")), "tpu7x");
     json_decref(root);
     free(answers);
-    assert_int_not_equal(adv_answer_documents(catalog, ADV_REQUEST_SIMULATE, bad, strlen(bad), NULL, &answers,
-                                              &bytes, NULL, &err),
+    assert_int_not_equal(adv_answer_documents(catalog, ADV_REQUEST_SIMULATE, bad, strlen(bad), NULL, NULL,
+                                              &answers, &bytes, NULL, &err),
                          ADV_OK);
     assert_null(answers);
     assert_non_null(find(&err, "/1/kernel"));

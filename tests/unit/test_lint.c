@@ -263,7 +263,7 @@ static void a_file_of_configurations_says_whether_one_is_not_valid(void **state)
         bool refutes = !files[i].refutes;
         forget();
         assert_ok(adv_answer_documents(catalog, ADV_REQUEST_LINT, files[i].text, strlen(files[i].text), NULL,
-                                       &answers, &bytes, &refutes, &err));
+                                       NULL, &answers, &bytes, &refutes, &err));
         assert_int_equal(refutes, files[i].refutes);
         assert_int_equal(strstr(answers, "\"valid\":false") != NULL, files[i].refutes);
         free(answers);

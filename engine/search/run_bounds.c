@@ -1,0 +1,260 @@
+/* run_bounds.c: a bound of every family, by the price of its relaxation or from another family's bound. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "engine/base/units.h"
+#include "engine/cost/scratch.h"
+#include "engine/rank/rank.h"
+#include "engine/search/run.h"
+
+/* Families that a thread takes up at once: neighbours have much in common that is worked out once, and the
+ * threads should be done at the same time. */
+enum { CHUNKS = 8, LEAST_CHUNK = 32 };
+
+/* What can be said of a family by itself. */
+enum verdict { LEFT_OUT, TOO_BIG, UNKNOWN, BOUNDED };
+
+struct looked {
+    enum verdict verdict;
+    double bytes; /* of TOO_BIG: its least */
+    int row;      /* of UNKNOWN and BOUNDED that were looked at ahead: on the tape */
+    struct adv_bound bound;
+};
+
+struct ahead {
+    struct adv_tape tape; /* of UNKNOWN and BOUNDED families */
+    bool whole;
+};
+
+struct bounding {
+    struct adv_search_run *run;
+    struct adv_model_params params;
+    long most;          /* evaluations: a budget that ends among the bounds would leave nothing solved */
+    int left;           /* of run->bounds, filled */
+    double least_bytes; /* of the families that are too big */
+    const struct adv_family *smallest;
+    struct adv_in_order job;
+    int chunk;             /* families */
+    struct looked *looked; /* of each family, where it was looked at ahead */
+    struct ahead ahead[ADV_IN_ORDER_SLOTS];
+};
+
+/* An earlier pass bounded it above the cutoff: optimizer state on the host only adds its way there and back,
+ * and doubt. */
+static bool is_above_cutoff(const struct adv_search_run *run, int family)
+{
+    return run->request->objective != ADV_OBJECTIVE_HBM && run->least[family] > run->cutoff;
+}
+
+/* The family's plan, and its weights' bytes. */
+static bool is_too_big(const struct bounding *bounding, int family, struct adv_plan *plan, double *bytes)
+{
+    const struct adv_search_run *run = bounding->run;
+    adv_space_plan(&run->space, &run->space.families[family], plan);
+    *bytes = adv_bound_hbm_bytes_per_device(plan, &bounding->params) *
+             (1.0 + run->pricer.constants->hbm_correction_frac);
+    return *bytes > run->request->cluster.chip.hbm_usable_bytes_per_device;
+}
+
+/* Of the family whose relaxation was priced last. */
+static struct adv_bound bound_by_price(const struct adv_pricer *pricer, struct adv_estimate *estimate,
+                                       int family)
+{
+    adv_estimate_again_interval(pricer->scratch, estimate);
+    double metric = adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, estimate);
+    double per_s = metric / estimate->step_time_s;
+    return (struct adv_bound){.metric = metric,
+                              .doubt = estimate->step_time_high_s / estimate->step_time_s,
+                              .bubble = pricer->scratch->bubble_s * per_s,
+                              .hand_overs = pricer->scratch->hand_overs_s * per_s,
+                              .family = family};
+}
+
+/* By its weights, and by its relaxation (remat_space.h, P1). */
+static struct looked look_at(const struct bounding *bounding, struct adv_pricer *pricer, int family)
+{
+    struct looked looked = {.verdict = TOO_BIG};
+    struct adv_plan plan;
+    struct adv_estimate estimate;
+    if (is_too_big(bounding, family, &plan, &looked.bytes)) return looked;
+    adv_remat_relax(&bounding->run->open, &plan);
+    looked.verdict = adv_price(pricer, &plan, &estimate) ? BOUNDED : UNKNOWN;
+    if (looked.verdict == BOUNDED) looked.bound = bound_by_price(pricer, &estimate, family);
+    return looked;
+}
+
+struct of {
+    const struct adv_search_run *run;
+    const struct adv_family *family;
+};
+
+static void write_family(const void *context, struct adv_plan *plan)
+{
+    const struct of *of = context;
+    adv_space_plan(&of->run->space, of->family, plan);
+    adv_remat_relax(&of->run->open, plan);
+}
+
+static bool end_early(struct bounding *bounding, int family)
+{
+    struct adv_search_run *run = bounding->run;
+    run->complete = false;
+    run->result->pruned += run->space.families_count - family;
+    return false;
+}
+
+static void join(struct bounding *bounding, const struct adv_bound *bound)
+{
+    struct adv_search_run *run = bounding->run;
+    run->scratch[bound->family] = *bound;
+    run->bounds[bounding->left++] = *bound;
+}
+
+/* A family that was looked at ahead: its price is counted and shown now. False: the budget is spent. */
+static bool show(struct bounding *bounding, const struct adv_tape *tape, int row, int family)
+{
+    struct adv_search_run *run = bounding->run;
+    const struct of of = {run, &run->space.families[family]};
+    const struct adv_plan_source source = {write_family, &of};
+    return adv_price_again(&run->pricer, tape, row, &source);
+}
+
+/* Counts the family, and bounds it by another one where that is known; what is then still to be looked at is
+ * `known` from `ahead`, or looked at here (NULL). False: the budget is spent. */
+static bool enter(struct bounding *bounding, int family, const struct ahead *ahead,
+                  const struct looked *known)
+{
+    struct adv_search_run *run = bounding->run;
+    const int by = run->space.families[family].bounded_by;
+    if (run->pricer.evaluated >= bounding->most) return end_early(bounding, family);
+    run->scratch[family].doubt = 0; /* until it is bounded */
+    if (is_above_cutoff(run, family)) {
+        run->result->pruned++;
+        return true;
+    }
+    if (by >= 0 && run->scratch[by].doubt > 0) {
+        const struct adv_bound derived = adv_bound_derived(&run->space, &run->scratch[by], family);
+        join(bounding, &derived);
+        return true;
+    }
+    const struct looked looked = known ? *known : look_at(bounding, &run->pricer, family);
+    if (known && looked.verdict != TOO_BIG && !show(bounding, &ahead->tape, looked.row, family))
+        return end_early(bounding, family);
+    switch (looked.verdict) {
+    case TOO_BIG:
+        run->result->out_of_memory++;
+        if (looked.bytes < bounding->least_bytes) bounding->smallest = &run->space.families[family];
+        bounding->least_bytes = adv_min(looked.bytes, bounding->least_bytes);
+        return true;
+    case BOUNDED:
+        join(bounding, &looked.bound);
+        return true;
+    case UNKNOWN:
+    case LEFT_OUT:
+        break;
+    }
+    if (run->pricer.spent) return end_early(bounding, family);
+    run->result->illegal++;
+    return true;
+}
+
+static int chunk_end(const struct bounding *bounding, int item)
+{
+    const int end = (item + 1) * bounding->chunk;
+    return end < bounding->run->space.families_count ? end : bounding->run->space.families_count;
+}
+
+static bool bound_now(void *context, int item)
+{
+    struct bounding *bounding = context;
+    for (int i = item * bounding->chunk; i < chunk_end(bounding, item); i++)
+        if (!enter(bounding, i, NULL, NULL)) return false;
+    return true;
+}
+
+/* Whether a family will be bounded, as far as its weights and its forerunners tell. */
+static bool will_be_bounded(const struct bounding *bounding, int family)
+{
+    struct adv_plan plan;
+    double bytes;
+    if (is_above_cutoff(bounding->run, family)) return false;
+    const int by = bounding->run->space.families[family].bounded_by;
+    return (by >= 0 && will_be_bounded(bounding, by)) || !is_too_big(bounding, family, &plan, &bytes);
+}
+
+static void bound_ahead(void *context, int worker, int slot, int item)
+{
+    struct bounding *bounding = context;
+    const struct adv_search_run *run = bounding->run;
+    struct ahead *ahead = &bounding->ahead[slot];
+    adv_tape_rewind(&ahead->tape);
+    struct adv_pricer *pricer = adv_run_pricer(run, worker, &ahead->tape, &bounding->job.stop);
+    int forerunner = -1;
+    bool derived = false;
+    for (int i = item * bounding->chunk; i < chunk_end(bounding, item) && !pricer->spent; i++) {
+        struct looked *looked = &bounding->looked[i];
+        const int by = run->space.families[i].bounded_by;
+        looked->verdict = LEFT_OUT;
+        if (is_above_cutoff(run, i)) continue;
+        if (by >= 0 && by != forerunner) derived = will_be_bounded(bounding, by);
+        if (by >= 0) forerunner = by;
+        if (by >= 0 && derived) continue;
+        const int row = ahead->tape.count;
+        *looked = look_at(bounding, pricer, i);
+        looked->row = row;
+    }
+    ahead->whole = !pricer->spent && !ahead->tape.broken;
+}
+
+static bool take_bounds(void *context, int slot, int item)
+{
+    struct bounding *bounding = context;
+    const struct ahead *ahead = &bounding->ahead[slot];
+    if (!ahead->whole) return bound_now(context, item);
+    for (int i = item * bounding->chunk; i < chunk_end(bounding, item); i++) {
+        const struct looked *looked = &bounding->looked[i];
+        if (!enter(bounding, i, ahead, looked->verdict == LEFT_OUT ? NULL : looked)) return false;
+    }
+    return true;
+}
+
+static bool is_given_up(void *context)
+{
+    struct adv_search_run *run = ((const struct bounding *)context)->run;
+    run->pricer.spent |= adv_budget_over(run->request->budget);
+    return run->pricer.spent;
+}
+
+int adv_run_bound(struct adv_search_run *run)
+{
+    const int count = run->space.families_count;
+    const int chunk = count / CHUNKS > LEAST_CHUNK ? count / CHUNKS : LEAST_CHUNK;
+    struct bounding bounding = {
+        .run = run,
+        .params = adv_model_params(&run->request->model),
+        .most = run->pricer.evaluated + (run->pricer.budget - run->pricer.evaluated + 1) / 2,
+        .least_bytes = (double)INFINITY,
+        .chunk = chunk,
+        .looked = run->workers ? calloc((size_t)count + 1, sizeof *bounding.looked) : NULL,
+        .job = {.count = (count + chunk - 1) / chunk,
+                .work = bound_ahead,
+                .take = take_bounds,
+                .direct = bound_now,
+                .over = is_given_up},
+    };
+    bounding.job.context = &bounding;
+    adv_run_in_order(run, &bounding.job, bounding.looked != NULL);
+    free(bounding.looked);
+    for (int i = 0; i < ADV_IN_ORDER_SLOTS; i++) adv_tape_free(&bounding.ahead[i].tape);
+    for (int i = 0; i < bounding.left; i++) {
+        double *least = &run->least[run->bounds[i].family];
+        *least = adv_max(*least, run->bounds[i].metric);
+    }
+    if (bounding.left == 0 && bounding.smallest) { /* nothing can fit: say by how much the nearest misses */
+        struct adv_plan plan;
+        struct adv_estimate estimate;
+        adv_space_plan(&run->space, bounding.smallest, &plan);
+        (void)adv_remat_smallest(&run->open, &run->pricer, &plan, &estimate);
+    }
+    return bounding.left;
+}

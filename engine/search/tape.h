@@ -1,0 +1,37 @@
+/* tape.h: what came out of pricing the plans of one family, in the order they were priced, to be shown later
+ * and elsewhere as if they had been priced there and then.
+ *
+ * Memory is the tape's own, kept for the next family until adv_tape_free. Zero-initialised means empty.
+ */
+#ifndef ADV_SEARCH_TAPE_H
+#define ADV_SEARCH_TAPE_H
+
+#include "engine/cost/estimate.h"
+
+struct adv_tape_row {
+    unsigned char placements[ADV_TENSOR_COUNT];
+    bool known; /* false: the engine has no model of the plan */
+    int num_vocab_tiling;
+    unsigned char priced[ADV_ESTIMATE_AGAIN_BYTES]; /* the start of its estimate */
+};
+
+struct adv_tape {
+    int count, room;
+    bool broken; /* rows are missing: memory was exhausted */
+    struct adv_tape_row *rows;
+};
+
+/* Empties it. */
+void adv_tape_rewind(struct adv_tape *tape);
+
+/* Adds a row; `estimate` NULL: the plan was not known. */
+void adv_tape_write(struct adv_tape *tape, const struct adv_plan *plan, const struct adv_estimate *estimate);
+
+/* What is on row `at`: the estimate as far as adv_estimate_again writes it, and, in `plan` (of the same
+ * family), where tensors are kept. False: the plan was not known. */
+bool adv_tape_read(const struct adv_tape *tape, int at, struct adv_estimate *estimate);
+void adv_tape_place(const struct adv_tape *tape, int at, struct adv_plan *plan);
+
+void adv_tape_free(struct adv_tape *tape);
+
+#endif

@@ -133,7 +133,9 @@ static void an_ordered_list_holds_the_least_of_what_it_was_offered(void **state)
         int *place = adv_list_open(list, sizeof *list, &count, CAPACITY, at);
         assert_int_equal(place == NULL, at == CAPACITY);
         if (place) *place = value;
-        *(int *)adv_list_open(all, sizeof *all, &all_count, OFFERED, everywhere) = value;
+        int *there = adv_list_open(all, sizeof *all, &all_count, OFFERED, everywhere);
+        assert_non_null(there);
+        if (there) *there = value;
         assert_int_equal(count, all_count < CAPACITY ? all_count : CAPACITY);
         assert_memory_equal(list, all, (size_t)count * sizeof *list);
     }

@@ -40,7 +40,7 @@ struct lint_job {
     struct adv_cluster cluster;
     bool has_model, has_cluster;
     bool asked_model, asked_cluster; /* given, rightly or not */
-    bool strict_keys, strict_flags;  /* unknown ones are errors */
+    bool strict_keys, strict_flags;  /* unknown ones are errors, and flags that the release refuses */
     struct adv_plan plan;
     struct adv_config config;
     adv_err errors, notes;
@@ -273,7 +273,7 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
                                  refuses ? &job->errors : &job->notes);
     if (job->has_cluster)
         adv_software_warn_flags(catalog, &software, &job->config, job->cluster.chip.name, "/xla_flags",
-                                &job->notes);
+                                refuses || job->strict_flags ? &job->errors : &job->notes);
     adv_err broken;
     adv_err_init(&broken);
     (void)!adv_plan_check(&job->plan, &job->model, &job->cluster, &broken, &job->notes);

@@ -179,6 +179,35 @@ static void lint_says_what_a_release_refuses(void **state)
     }
 }
 
+/* Whose image carries which libtpu is unknown unless somebody says it: then a refusal is an error. */
+static void a_refused_flag_is_an_error_of_a_named_release_and_of_strict_lint(void **state)
+{
+    (void)state;
+    static const char head[] = "{\"config\":{\"per_device_batch_size\":1},\"model\":\"llama3.1-8b\","
+                               "\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\"},"
+                               "\"xla_flags\":[\"--xla_sc_disjoint_spmem=false\"]";
+    static const struct {
+        const char *rest, *severity;
+    } cases[] = {{"}", "warning"}, {",\"software\":{\"libtpu\":\"0.0.50.1\"}}", "error"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        (void)snprintf(text, sizeof text, "%s%s", head, cases[i].rest);
+        json_t *root = answer(ADV_REQUEST_LINT, text);
+        const json_t *found = coded(json_object_get(root, "findings"), "refused-flag");
+        assert_string_equal(json_string_value(json_object_get(found, "severity")), cases[i].severity);
+        assert_int_equal(json_is_true(json_object_get(root, "valid")), i == 0);
+        json_decref(root);
+    }
+    char text[512];
+    struct adv_answer refused;
+    adv_err err;
+    adv_err_init(&err);
+    (void)snprintf(text, sizeof text, "%s,\"strict\":true}", head);
+    assert_int_not_equal(adv_answer_request(catalog, ADV_REQUEST_LINT, text, strlen(text), &refused, &err),
+                         ADV_OK);
+    assert_string_equal(err.findings[0].rule, "refused-flag");
+}
+
 static void a_libtpu_that_the_jax_did_not_ask_for_is_a_warning(void **state)
 {
     (void)state;
@@ -224,6 +253,7 @@ int main(void)
         cmocka_unit_test(no_ranked_plan_has_flags_that_the_pinned_libtpu_refuses),
         cmocka_unit_test(a_flag_is_refused_by_its_default_too_and_only_beside_what_brings_it),
         cmocka_unit_test(lint_says_what_a_release_refuses),
+        cmocka_unit_test(a_refused_flag_is_an_error_of_a_named_release_and_of_strict_lint),
         cmocka_unit_test(a_libtpu_that_the_jax_did_not_ask_for_is_a_warning),
         cmocka_unit_test(what_is_not_known_of_a_release_is_said),
     };

@@ -11,7 +11,7 @@ import { startDaemon, adviseRequest, estimateRequest, freshDatabase, problem, ra
 const cluster = (command) => promisify(execFile)(join(root, 'sql/dev-cluster.sh'), [command]);
 
 test('SIGTERM: not ready, no new connections, requests under way are answered, exit status 0', async () => {
-  const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '1', '--drain-delay', '1'] });
+  const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '1', '--drain-delay', '1', '--queue-wait', '20'] });
   const before = connect(daemon.port, '127.0.0.1');
   await new Promise((resolve) => { before.once('connect', resolve); });
   const answers = Array.from({ length: 8 }, async () => (await daemon.post('/v1/advise', adviseRequest())).status);

@@ -140,6 +140,13 @@ all_rows "$seconds"
 rss_after=$(resident_kib)
 fds_after=$(descriptors)
 measured=$((requests - requests_before))
+if [ "$rss_after" -gt $((rss_before + rss_before / 20)) ]; then # the warm-up was short: a leak goes on, and this does not
+    echo
+    rss_before=$rss_after
+    all_rows "$seconds"
+    rss_after=$(resident_kib)
+    fds_after=$(descriptors)
+fi
 
 echo
 gates=0

@@ -4,7 +4,7 @@
 
 void adv_flags_unset(struct adv_flags *flags)
 {
-    *flags = (struct adv_flags){0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+    *flags = (struct adv_flags){0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, {0}};
 }
 
 void adv_flags_overlay(struct adv_flags *flags, const struct adv_flags *from)

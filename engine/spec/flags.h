@@ -13,7 +13,10 @@ struct adv_flags {
     signed char collective_matmul_disabled; /* windowed einsum off */
     signed char host_transfer_pipelining;   /* transfers of a layer run beside its neighbours, too */
     signed char host_offload_scheduling;    /* the HOST_OFFLOAD set: where a tensor goes to the host */
+    signed char unused[3];                  /* in the place of padding: flags are compared as bytes */
 };
+
+_Static_assert(sizeof(struct adv_flags) == sizeof(int) + 16, "flags are compared as bytes: no padding");
 
 /* All tri-states "as the chip's default". */
 void adv_flags_unset(struct adv_flags *flags);

@@ -176,10 +176,9 @@ static json_t *encode_axis(const struct adv_tile_axis *axis)
 
 static json_t *encode_cell(enum adv_kernel kernel, const struct adv_tile_cell *cell)
 {
-    json_t *object = json_object();
-    const bool legal = cell->state != ADV_TILE_ILLEGAL;
     const struct adv_kernel_choice choice = {.tile = cell->tile, .time = cell->time};
-    if (legal) return encode_choice(kernel, &choice);
+    if (cell->state != ADV_TILE_ILLEGAL) return encode_choice(kernel, &choice);
+    json_t *object = json_object();
     adv_encode_set_string(object, "broken_rule", cell->rule);
     return object;
 }

@@ -99,7 +99,10 @@ static void refused_recipes_have_exactly_the_keys_maxtext_refuses(void **state)
         json_t *refused = json_object_get(row, "refused_keys");
         if (json_is_true(json_object_get(row, "validates"))) continue;
         assert_null(lint_row(row, true));
-        assert_int_equal(err.count, (int)json_array_size(refused));
+        int keys_count = 0; /* beside what libtpu says of the flags */
+        for (int f = 0; f < err.count; f++)
+            keys_count += strncmp(err.findings[f].pointer, "/config/", strlen("/config/")) == 0;
+        assert_int_equal(keys_count, (int)json_array_size(refused));
         for (size_t k = 0; k < json_array_size(refused); k++) {
             char pointer[ADV_LIMIT_POINTER];
             (void)snprintf(pointer, sizeof pointer, "/config/%s",

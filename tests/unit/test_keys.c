@@ -6,6 +6,7 @@
 
 #include "tests/unit/advise_fixture.h"
 
+#include "engine/advise.h"
 #include "engine/cost/scratch.h"
 #include "engine/json/decode_plan.h"
 #include "engine/json/decode_value.h"
@@ -103,6 +104,34 @@ static void a_new_row_is_searched(void **state)
     fixture_close(&fixture);
 }
 
+/* A value of another kind is one finding at the key; a value that the row takes is none. */
+static void a_new_row_is_linted(void **state)
+{
+    (void)state;
+    static const char *const values[] = {"false", "\"maybe\"", "3"};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        char text[512];
+        struct adv_answer answer;
+        adv_err err;
+        adv_err_init(&err);
+        (void)snprintf(text, sizeof text,
+                       "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\"},"
+                       "\"config\":{\"override_model_config\":true,\"max_target_length\":8192,\"%s\":%s}}",
+                       new_key, values[i]);
+        assert_int_equal(
+            adv_answer_request(fixture_catalog(), ADV_REQUEST_LINT, text, strlen(text), &answer, &err),
+            ADV_OK);
+        json_t *root = json_loads(answer.json, 0, NULL), *findings = json_object_get(root, "findings");
+        assert_int_equal(json_is_true(json_object_get(root, "valid")), i == 0);
+        assert_int_equal(json_array_size(findings), i == 0 ? 0 : 1);
+        if (i > 0)
+            assert_string_equal(json_string_value(json_object_get(json_array_get(findings, 0), "pointer")),
+                                "/config/enable_dropout");
+        json_decref(root);
+        adv_answer_free(&answer);
+    }
+}
+
 /* Keys whose default is not a value of the plan: what they take is filled in by the rest. */
 static bool is_filled_in(const struct adv_key *key)
 {
@@ -189,6 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_row_is_read_priced_written_and_changed),
         cmocka_unit_test(a_new_row_is_searched),
+        cmocka_unit_test(a_new_row_is_linted),
         cmocka_unit_test(every_key_is_in_the_catalog_with_its_default),
         cmocka_unit_test(every_value_that_a_search_tries_is_read_back),
         cmocka_unit_test(a_json_text_is_the_value_that_the_document_has),

@@ -1,6 +1,6 @@
 #include "engine/json/lint_rules.h"
 
-#include "engine/json/lint_rule_rows.h"
+#include "engine/maxtext/lint_rule_rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -63,7 +63,7 @@ def refusals(source):
 
 
 def lint_rows():
-    text = (ROOT / 'engine/json/lint_rule_rows.c').read_text()
+    text = (ROOT / 'engine/maxtext/lint_rule_rows.c').read_text()
     return {int(line): name for name, line in re.findall(r'\{\s*"([a-z0-9-]+)",\s*(\d+),', text)}
 
 

@@ -15,7 +15,6 @@ allowed() {
     engine/json/encode_*.c) ;;                              # members of answers
     engine/json/decode_catalog_chips.c) ;;                  # members of catalog files
     engine/json/decode_hf*.c) ;;                            # members of Hugging Face configurations, and the keys they become
-    engine/json/lint_rule_rows.c) ;;                            # MaxText's validators, a table
     engine/json/decode_shell.c | engine/json/decode_recipe*.c | engine/recipe/*) ;; # arguments of launch commands and recipes
     server/bench_*.c) ;;                                    # fixed requests
     *) return 1 ;;

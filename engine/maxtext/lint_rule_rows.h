@@ -1,7 +1,7 @@
 /* lint_rule_rows.h: the rows of lint_rules.c: what MaxText's validators refuse, each with the line that says
  * so. */
-#ifndef ADV_JSON_LINT_RULE_ROWS_H
-#define ADV_JSON_LINT_RULE_ROWS_H
+#ifndef ADV_MAXTEXT_LINT_RULE_ROWS_H
+#define ADV_MAXTEXT_LINT_RULE_ROWS_H
 
 enum adv_lint_operation { NONE, IS, IS_NOT, BEGINS, ABOVE, GIVEN, DIVIDED_BY, SAME_AS };
 

@@ -1,4 +1,4 @@
-#include "engine/json/lint_rule_rows.h"
+#include "engine/maxtext/lint_rule_rows.h"
 
 /* Adding a rule = adding a row, and to tests/data/lint_rules.json a configuration that breaks it. */
 const struct adv_lint_rule adv_lint_rule_rows[] = {

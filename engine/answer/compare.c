@@ -5,6 +5,7 @@
 #include "engine/answer/answer.h"
 #include "engine/json/encode_common.h"
 #include "engine/json/encode_compare.h"
+#include "engine/json/json_load.h"
 
 static double number_of(const json_t *object, const char *member)
 {
@@ -18,7 +19,7 @@ static adv_code read_run(const char *id, const char *text, int index, struct adv
     char pointer[ADV_LIMIT_POINTER];
     (void)adv_json_pointer_index(pointer, "/runs", (size_t)index);
     run->id = id;
-    run->document = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    run->document = adv_json_load_string(text, JSON_REJECT_DUPLICATES);
     run->estimate = run->document;
     const json_t *ranked = json_object_get(run->document, "ranked");
     if (ranked) run->estimate = json_object_get(json_array_get(ranked, 0), "estimate");

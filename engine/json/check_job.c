@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/base/text.h"
+#include "engine/json/json_load.h"
 #include "engine/maxtext/names.h"
 #include "engine/json/decode_recipe_manifest.h"
 #include "engine/json/decode_text.h"
@@ -174,7 +175,7 @@ static char *take_text(json_t *root, const char *member)
 
 bool adv_check_answer_read(const char *text, size_t text_bytes, struct adv_check_answer *answer)
 {
-    json_t *root = json_loadb(text, text_bytes, JSON_REJECT_DUPLICATES, NULL);
+    json_t *root = adv_json_load(text, text_bytes, JSON_REJECT_DUPLICATES, NULL);
     json_t *reports = json_object_get(root, "reports");
     const char *verdict = json_string_value(json_object_get(root, "verdict"));
     memset(answer, 0, sizeof *answer);
@@ -201,7 +202,7 @@ void adv_check_answer_free(struct adv_check_answer *answer)
 
 char *adv_check_problem_lines(const char *text, size_t text_bytes)
 {
-    json_t *root = json_loadb(text, text_bytes, 0, NULL);
+    json_t *root = adv_json_load(text, text_bytes, 0, NULL);
     const json_t *errors = json_object_get(root, "errors");
     size_t index = 0;
     json_t *error = NULL;

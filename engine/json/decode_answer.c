@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/json/json_load.h"
 #include "engine/maxtext/names.h"
 #include "engine/maxtext/write.h"
 
@@ -167,8 +168,10 @@ adv_code adv_decode_answer(const struct adv_catalog *catalog, const char *respon
                            struct adv_artifact_source *source, adv_err *err)
 {
     json_error_t where;
-    json_t *root = json_loadb(response_json, response_bytes, JSON_REJECT_DUPLICATES, &where);
+    json_t *root = adv_json_load(response_json, response_bytes, JSON_REJECT_DUPLICATES, &where);
     memset(source, 0, sizeof *source);
+    if (!root && json_error_code(&where) == json_error_out_of_memory)
+        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the stored answer");
     if (!root)
         return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the stored answer is not JSON: %s", where.text);
     struct reader reader = {arena, false};

@@ -5,6 +5,7 @@
 #include "engine/json/decode_plan.h"
 #include "engine/json/decode_recipe.h"
 #include "engine/json/decode_value.h"
+#include "engine/json/json_load.h"
 
 /* One request on its way: `root` as it came, `said` by the recipe. */
 struct merge {
@@ -80,7 +81,7 @@ static const json_t *number_of(const struct adv_catalog *catalog, const json_t *
     const struct adv_catalog_key *key = adv_catalog_key(catalog, name);
     const json_t *value = json_object_get(config, name);
     if (!value && key) {
-        (void)json_object_set_new(defaults, name, json_loads(key->default_json, JSON_DECODE_ANY, NULL));
+        (void)json_object_set_new(defaults, name, adv_json_load_string(key->default_json, JSON_DECODE_ANY));
         value = json_object_get(defaults, name);
     }
     return json_is_number(value) ? value : NULL;

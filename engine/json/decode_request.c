@@ -13,6 +13,7 @@
 #include "engine/json/decode_software.h"
 #include "engine/json/decode_store.h"
 #include "engine/json/decode_value.h"
+#include "engine/json/json_load.h"
 #include "engine/json/request_text.h"
 #include "engine/maxtext/flags.h"
 #include "engine/maxtext/software.h"
@@ -43,7 +44,7 @@ json_t *adv_decode_default_model(const struct adv_catalog *catalog)
     (void)json_object_set_new(model, "name", json_string("default"));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const struct adv_catalog_key *key = adv_catalog_key(catalog, names[i]);
-        json_t *value = key ? json_loads(key->default_json, JSON_DECODE_ANY, NULL) : NULL;
+        json_t *value = key ? adv_json_load_string(key->default_json, JSON_DECODE_ANY) : NULL;
         if (value) (void)json_object_set_new(model, names[i], value);
     }
     return model;

@@ -5,11 +5,12 @@
 #include "engine/json/encode_estimate.h"
 #include "engine/json/encode_pictures.h"
 #include "engine/json/encode_sensitivity.h"
+#include "engine/json/json_load.h"
 #include "engine/rank/rank.h"
 
 static json_t *parsed(const char *text)
 {
-    json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
+    json_t *value = adv_json_load_string(text, JSON_DECODE_ANY);
     return value ? value : json_string(text);
 }
 

@@ -6,6 +6,7 @@
 
 #include "engine/advise.h"
 #include "engine/base/text.h"
+#include "engine/json/json_load.h"
 
 json_t *adv_encode_sourced(double value, const struct adv_provenance *provenance)
 {
@@ -72,7 +73,7 @@ static json_t *encode_chip_entry(const struct adv_catalog *catalog, const char *
     json_t *constants = json_object();
     for (int i = 0; i < ADV_CATALOG_CONSTANT_FILES; i++) {
         if (!row->constants_json[i]) continue;
-        json_t *part = json_loads(row->constants_json[i], 0, NULL);
+        json_t *part = adv_json_load_string(row->constants_json[i], 0);
         (void)json_object_update(constants, part);
         json_decref(part);
     }

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "engine/json/encode_catalog.h"
+#include "engine/json/json_load.h"
 
 static json_t *encode_types(unsigned types)
 {
@@ -20,7 +21,7 @@ static json_t *encode_key(const struct adv_catalog_key *key)
     adv_encode_set_string(object, "name", key->name);
     (void)json_object_set_new(object, "types", encode_types(key->types));
     (void)json_object_set_new(object, "nullable", json_boolean(key->nullable));
-    (void)json_object_set_new(object, "default", json_loads(key->default_json, JSON_DECODE_ANY, NULL));
+    (void)json_object_set_new(object, "default", adv_json_load_string(key->default_json, JSON_DECODE_ANY));
     if (key->allowed_count > 0) {
         json_t *allowed = json_array();
         for (int i = 0; i < key->allowed_count; i++)

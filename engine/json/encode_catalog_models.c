@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "engine/json/encode_catalog.h"
+#include "engine/json/json_load.h"
 
 static const char *attention_name(enum adv_attention_kind attention)
 {
@@ -128,7 +129,7 @@ json_t *adv_encode_catalog_model(const struct adv_catalog *catalog, const char *
     (void)json_object_set_new(object, "params", encode_params(&model));
     (void)json_object_set_new(object, "layer_kinds", layers);
     (void)json_object_set_new(object, "model_flops_per_token", encode_flops(&model));
-    (void)json_object_set_new(object, "keys", json_loads(info->keys_json, 0, NULL));
-    (void)json_object_set_new(object, "pinned_keys", json_loads(info->pins_json, 0, NULL));
+    (void)json_object_set_new(object, "keys", adv_json_load_string(info->keys_json, 0));
+    (void)json_object_set_new(object, "pinned_keys", adv_json_load_string(info->pins_json, 0));
     return object;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/base/version.h"
+#include "engine/json/json_load.h"
 
 json_t *adv_encode_number(double value)
 {
@@ -71,7 +72,7 @@ json_t *adv_encode_config(const struct adv_config *config)
     json_t *object = json_object();
     for (int i = 0; i < config->count; i++) {
         (void)json_object_set_new(object, config->entries[i].key,
-                                  json_loads(config->entries[i].value_json, JSON_DECODE_ANY, NULL));
+                                  adv_json_load_string(config->entries[i].value_json, JSON_DECODE_ANY));
     }
     return object;
 }

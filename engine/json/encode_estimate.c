@@ -1,4 +1,5 @@
 #include "engine/json/encode_estimate.h"
+#include "engine/json/json_load.h"
 #include "engine/maxtext/names.h"
 
 #include <math.h>
@@ -94,7 +95,7 @@ static json_t *encode_advice(const struct adv_advice_list *advice)
         json_t *row = json_object();
         json_t *change = json_object();
         for (int k = 0; k < item->changes_count; k++) {
-            json_t *value = json_loads(item->changes[k].value_json, JSON_DECODE_ANY, NULL);
+            json_t *value = adv_json_load_string(item->changes[k].value_json, JSON_DECODE_ANY);
             (void)json_object_set_new(change, item->changes[k].key,
                                       value ? value : json_string(item->changes[k].value_json));
         }
@@ -168,7 +169,7 @@ static json_t *encode_model_config(const struct adv_estimate_request *request)
         adv_encode_set_string(object, ADV_NAME_MODEL_NAME, request->model.maxtext_name);
     for (int i = 0; i < request->model_keys_count && request->model.maxtext_name[0] == '\0'; i++)
         (void)json_object_set_new(object, request->model_keys[i].key,
-                                  json_loads(request->model_keys[i].value_json, JSON_DECODE_ANY, NULL));
+                                  adv_json_load_string(request->model_keys[i].value_json, JSON_DECODE_ANY));
     return object;
 }
 

@@ -7,6 +7,7 @@
 
 #include "engine/base/version.h"
 #include "engine/json/decode_store.h"
+#include "engine/json/json_load.h"
 #include "engine/json/json_read.h"
 
 static double number_of(const json_t *object, const char *member)
@@ -46,7 +47,7 @@ static void read_tags(const json_t *root, struct adv_gate_numbers *numbers)
 
 adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers *numbers, adv_err *err)
 {
-    json_t *root = json_loads(response_json, JSON_REJECT_DUPLICATES, NULL);
+    json_t *root = adv_json_load_string(response_json, JSON_REJECT_DUPLICATES);
     const json_t *ranked = json_object_get(root, "ranked");
     const json_t *estimate = ranked ? json_object_get(first_plan(root), "estimate") : root;
     memset(numbers, 0, sizeof *numbers);
@@ -104,8 +105,8 @@ static json_t *plan_request(const json_t *request, const json_t *response)
 adv_code adv_gate_ask_again(const char *request_json, const char *response_json, char **json, adv_err *err)
 {
     static const char *const wishes[] = {ADV_STORE_MEMBERS};
-    json_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
-    json_t *response = json_loads(response_json, JSON_REJECT_DUPLICATES, NULL);
+    json_t *request = adv_json_load_string(request_json, JSON_REJECT_DUPLICATES);
+    json_t *response = adv_json_load_string(response_json, JSON_REJECT_DUPLICATES);
     json_t *again =
         json_object_get(response, "ranked") ? plan_request(request, response) : json_incref(request);
     for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) (void)json_object_del(again, wishes[i]);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/base/text.h"
+#include "engine/json/json_load.h"
 
 /* Containers are counted before parsing: a hostile document never reaches the recursive parser. */
 static int nesting_depth(const char *text, size_t length_bytes)
@@ -74,17 +75,6 @@ static char *quote_infinities(const char *text, size_t length_bytes)
     return NULL;
 }
 
-/* Whether reading the text again ends at the same place with the same words. A failed allocation, which the
- * library calls an invalid token as well, does not. */
-static bool fails_again(const char *text, size_t length_bytes, size_t flags, const json_error_t *error)
-{
-    if (!error->text[0]) return false;
-    json_error_t again;
-    json_t *value = json_loadb(text, length_bytes, flags, &again);
-    json_decref(value);
-    return !value && again.position == error->position && strcmp(again.text, error->text) == 0;
-}
-
 adv_code adv_json_parse_file_text(const char *text, size_t length_bytes, json_t **root, adv_err *err)
 {
     *root = NULL;
@@ -99,19 +89,19 @@ adv_code adv_json_parse_file_text(const char *text, size_t length_bytes, json_t 
     const size_t flags =
         JSON_REJECT_DUPLICATES | JSON_DECODE_ANY; /* what is no object is told by its reader */
     json_error_t error;
-    json_t *value = json_loadb(text, length_bytes, flags, &error);
+    json_t *value = adv_json_load(text, length_bytes, flags, &error);
     if (!value && json_error_code(&error) == json_error_numeric_overflow) {
         /* an integer beyond 64 bits becomes a real, so that its member is reported with the others */
-        json_error_t ignored;
-        value = json_loadb(text, length_bytes, flags | JSON_DECODE_INT_AS_REAL, &ignored);
+        json_error_t again;
+        value = adv_json_load(text, length_bytes, flags | JSON_DECODE_INT_AS_REAL, &again);
+        if (!value && json_error_code(&again) == json_error_out_of_memory) error = again;
     }
     char *quoted = value ? NULL : quote_infinities(text, length_bytes);
     if (quoted) {
-        json_error_t ignored;
-        value = json_loads(quoted, flags, &ignored);
+        value = adv_json_load_string(quoted, flags);
         free(quoted);
     }
-    if (!value && !fails_again(text, length_bytes, flags, &error))
+    if (!value && json_error_code(&error) == json_error_out_of_memory)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the document");
     if (!value)
         return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "not valid JSON at line %d, column %d: %s",

@@ -1,5 +1,6 @@
 #include "engine/json/lint_rules.h"
 
+#include "engine/json/json_load.h"
 #include "engine/maxtext/lint_rule_rows.h"
 
 #include <stdio.h>
@@ -20,7 +21,7 @@ static json_t *value_of(const struct values *values, const char *name)
     if (!value) value = json_object_get(values->keys, name);
     if (value) return json_incref(value);
     const struct adv_catalog_key *key = adv_catalog_key(values->catalog, name);
-    return key ? json_loads(key->default_json, JSON_DECODE_ANY, NULL) : NULL;
+    return key ? adv_json_load_string(key->default_json, JSON_DECODE_ANY) : NULL;
 }
 
 static bool is_value(const json_t *value, const char *text)
@@ -123,8 +124,8 @@ void adv_lint_rules(const struct adv_catalog *catalog, const char *model_name, c
                     adv_err *errors)
 {
     const struct adv_catalog_model *model = model_name ? adv_catalog_model_info(catalog, model_name) : NULL;
-    json_t *pins = model ? json_loads(model->pins_json, 0, NULL) : NULL;
-    json_t *keys = model ? json_loads(model->keys_json, 0, NULL) : NULL;
+    json_t *pins = model ? adv_json_load_string(model->pins_json, 0) : NULL;
+    json_t *keys = model ? adv_json_load_string(model->keys_json, 0) : NULL;
     const struct values values = {catalog, config, pins, keys};
     for (int i = 0; i < adv_lint_rule_rows_count; i++) {
         bool unknown = false, applies = true, satisfied = false;

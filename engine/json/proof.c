@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/json/decode_answer.h"
+#include "engine/json/json_load.h"
 #include "engine/json/json_read.h"
 
 #define NAME(name, text) text,
@@ -73,8 +74,9 @@ static char *print_plan(const struct adv_artifact_source *source)
 {
     json_t *config = json_object(), *flags = json_array();
     for (int i = 0; i < source->config.count; i++)
-        (void)json_object_set_new(config, source->config.entries[i].key,
-                                  json_loads(source->config.entries[i].value_json, JSON_DECODE_ANY, NULL));
+        (void)json_object_set_new(
+            config, source->config.entries[i].key,
+            adv_json_load_string(source->config.entries[i].value_json, JSON_DECODE_ANY));
     for (int i = 0; i < source->config.flags_count; i++)
         (void)json_array_append_new(flags, json_string(source->config.flags[i]));
     json_t *plan =
@@ -88,7 +90,7 @@ static char *print_plan(const struct adv_artifact_source *source)
 /* The prediction of the plan: members of its estimate. */
 static char *print_predicted(const char *answer, size_t answer_bytes, int rank)
 {
-    json_t *root = json_loadb(answer, answer_bytes, 0, NULL);
+    json_t *root = adv_json_load(answer, answer_bytes, 0, NULL);
     const json_t *ranked = json_object_get(root, "ranked");
     const json_t *estimate =
         ranked ? json_object_get(json_array_get(ranked, (size_t)rank - 1), "estimate") : root;
@@ -135,7 +137,7 @@ void adv_proof_plan_free(struct adv_proof_plan *plan)
 
 bool adv_proof_line_read(const char *line, size_t line_bytes, struct adv_proof_line *said)
 {
-    json_t *root = json_loadb(line, line_bytes, JSON_REJECT_DUPLICATES, NULL);
+    json_t *root = adv_json_load(line, line_bytes, JSON_REJECT_DUPLICATES, NULL);
     const json_t *result = json_object_get(root, "result");
     const char *stage = json_string_value(json_object_get(root, "stage"));
     const json_t *seconds = json_object_get(root, "seconds");
@@ -240,7 +242,7 @@ adv_code adv_proof_join(const char *result, const char *predicted, int rank, str
     json_t *root = NULL;
     adv_code code = adv_json_parse_file_text(result, strlen(result), &root, err);
     if (code) return code;
-    json_t *ours = json_loads(predicted, 0, NULL);
+    json_t *ours = adv_json_load_string(predicted, 0);
     json_t *bytes = json_object_get(ours, "hbm_bytes_per_device");
     json_t *compiled = json_object_get(root, "compiled_hbm_bytes_per_device");
     (void)json_object_set_new(root, "rank", json_integer(rank));

@@ -10,6 +10,7 @@
 #include "engine/json/decode_recipe.h"
 #include "engine/json/decode_text.h"
 #include "engine/json/decode_value.h"
+#include "engine/json/json_load.h"
 
 /* Members of a request that can be given beside a recipe, as text. */
 static const struct place {
@@ -165,7 +166,7 @@ static bool is_json(const char *text, size_t bytes)
     while (at < bytes && isspace((unsigned char)text[at])) at++;
     if (at < bytes && (text[at] == '[' || text[at] == '{'))
         return !(text[at] == '{' && at + 1 < bytes && text[at + 1] == '{');
-    json_t *scalar = bytes <= SCALAR_BYTES_MAX ? json_loadb(text, bytes, JSON_DECODE_ANY, NULL) : NULL;
+    json_t *scalar = bytes <= SCALAR_BYTES_MAX ? adv_json_load(text, bytes, JSON_DECODE_ANY, NULL) : NULL;
     json_decref(scalar);
     return scalar != NULL;
 }

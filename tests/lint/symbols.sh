@@ -9,7 +9,9 @@ if [ -n "$strangers" ]; then
     printf '%s\n' "$strangers" | sed 's/^/lint: exported without the prefix adv_: /'
     failed=1
 fi
-writable=$(objdump -t build/libadv.a | awk '($4 == ".data" || $4 == ".bss" || $3 == ".data" || $3 == ".bss") && / O / { print $NF }' | sort -u)
+# `reading`, a thread's own: the allocator that libjansson calls is not told for whom (engine/json/json_load.c).
+writable=$(objdump -t build/libadv.a | awk '/ O \.(data|bss)\t/ || / \.t(data|bss)\t/ { print $NF }' |
+    grep -v -e '^\.t' -e '^reading$' | sort -u)
 if [ -n "$writable" ]; then
     printf '%s\n' "$writable" | sed 's/^/lint: writable global: /'
     failed=1

@@ -1,0 +1,101 @@
+/* json_load.c: see json_load.h */
+#include "engine/json/json_load.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The text is handed over in pieces of this many bytes: so much is still read after an allocation failed. */
+enum { PIECE_BYTES = 64 };
+
+/* Upper bounds of what the library asks for after the first failure. A byte of the last pieces starts at most
+ * one value (an object and its table of members: 200 bytes). Of the whole text, per byte: the buffer of a
+ * word doubles once (2), the word is copied into a string and a name (2), every table of an array doubles
+ * once (8: a pointer for two bytes of text, twice), every table of members (11: 16 bytes for six bytes, four
+ * times). What is refused nevertheless is not the buffer of a word: that refusal the library understands. */
+enum { SPARE_BYTES_PER_LAST_BYTE = 256, SPARE_BYTES_PER_BYTE = 24, SPARE_BYTES_AT_LEAST = 1024 };
+
+/* The reading that is under way on this thread. */
+struct reading {
+    const char *text, *text_end;
+    char *spare, *spare_free, *spare_end;
+    bool failed;
+};
+static _Thread_local struct reading reading;
+
+static void *take(size_t bytes)
+{
+    void *memory = reading.failed ? NULL : malloc(bytes);
+    if (memory || !reading.spare) return memory;
+    reading.failed = true;
+    const size_t rounded =
+        (bytes + _Alignof(max_align_t) - 1) / _Alignof(max_align_t) * _Alignof(max_align_t);
+    if (rounded > (size_t)(reading.spare_end - reading.spare_free)) return NULL;
+    memory = reading.spare_free;
+    reading.spare_free += rounded;
+    return memory;
+}
+
+static void give(void *memory)
+{
+    if (reading.spare && (char *)memory >= reading.spare && (char *)memory < reading.spare_end) return;
+    free(memory);
+}
+
+/* Before any thread starts, hence before any value exists. */
+__attribute__((constructor)) static void use_own_allocator(void)
+{
+    json_set_alloc_funcs(take, give);
+}
+
+static size_t next_piece(void *buffer, size_t buffer_bytes, void *data)
+{
+    struct reading *now = data;
+    size_t bytes = (size_t)(now->text_end - now->text);
+    if (bytes > PIECE_BYTES) bytes = PIECE_BYTES;
+    if (bytes > buffer_bytes) bytes = buffer_bytes;
+    if (now->failed) bytes = 0;
+    memcpy(buffer, now->text, bytes);
+    now->text += bytes;
+    return bytes;
+}
+
+static void say_no_memory(json_error_t *error)
+{
+    if (!error) return;
+    *error = (json_error_t){.line = -1, .column = -1, .text = "no memory"};
+    error->text[JSON_ERROR_TEXT_LENGTH - 1] =
+        (char)json_error_out_of_memory; /* where json_error_code looks */
+}
+
+json_t *adv_json_load(const char *text, size_t length_bytes, size_t flags, json_error_t *error)
+{
+    if (!text) return NULL;
+    const size_t last_bytes = length_bytes < PIECE_BYTES ? length_bytes : PIECE_BYTES;
+    const size_t spare_bytes =
+        SPARE_BYTES_PER_LAST_BYTE * last_bytes + SPARE_BYTES_PER_BYTE * length_bytes + SPARE_BYTES_AT_LEAST;
+    char *spare = malloc(spare_bytes);
+    if (!spare) {
+        say_no_memory(error);
+        return NULL;
+    }
+    reading = (struct reading){.text = text,
+                               .text_end = text + length_bytes,
+                               .spare = spare,
+                               .spare_free = spare,
+                               .spare_end = spare + spare_bytes};
+    json_t *value = json_load_callback(next_piece, &reading, flags, error);
+    if (reading.failed) {
+        json_decref(value);
+        value = NULL;
+        say_no_memory(error);
+    }
+    reading = (struct reading){.failed = false};
+    free(spare);
+    return value;
+}
+
+json_t *adv_json_load_string(const char *text, size_t flags)
+{
+    return text ? adv_json_load(text, strlen(text), flags, NULL) : NULL;
+}

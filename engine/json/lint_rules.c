@@ -54,69 +54,90 @@ static bool is_above(const struct values *values, const json_t *value, const cha
     return json_is_number(value) && json_number_value(value) > number;
 }
 
-/* `unknown` is set where a value is not known: then the answer means nothing. */
-static bool holds(const struct values *values, const struct adv_lint_condition *condition, bool *unknown)
+/* Copies the condition at `text` and returns the text behind it and its joint, NULL after the last. */
+static const char *condition_of(const char *text, size_t text_bytes, const char *joint,
+                                char condition[ADV_LIMIT_POINTER])
 {
-    json_t *value = value_of(values, condition->key);
+    const char *end = memmem(text, text_bytes, joint, strlen(joint));
+    const size_t bytes = end ? (size_t)(end - text) : text_bytes;
+    (void)snprintf(condition, ADV_LIMIT_POINTER, "%.*s", (int)bytes, text);
+    return end ? end + strlen(joint) : NULL;
+}
+
+/* Cuts `words` off the front of `text`. */
+static bool begins(const char **text, const char *words)
+{
+    const size_t bytes = strlen(words);
+    if (strncmp(*text, words, bytes) != 0) return false;
+    *text += bytes;
+    return true;
+}
+
+/* `condition` is cut behind its key. `unknown` is set where a value is not known: then the answer means
+ * nothing. */
+static bool holds(const struct values *values, char *condition, bool *unknown)
+{
+    const char *wanted = condition;
+    (void)strsep(&condition, " ");
+    json_t *value = value_of(values, wanted);
     bool result = false;
     if (!value) {
         *unknown = true;
         return false;
     }
-    if (condition->operation == IS) result = is_value(value, condition->value);
-    if (condition->operation == IS_NOT) result = !is_value(value, condition->value);
-    if (condition->operation == GIVEN) result = is_given(value);
-    if (condition->operation == ABOVE) result = is_above(values, value, condition->value, unknown);
-    if (condition->operation == BEGINS)
-        result = json_is_string(value) &&
-                 strncasecmp(json_string_value(value), condition->value, strlen(condition->value)) == 0;
-    if (condition->operation == DIVIDED_BY) {
-        json_t *divisor = value_of(values, condition->value);
+    wanted = condition;
+    if (!wanted)
+        result = is_given(value);
+    else if (begins(&wanted, "other than "))
+        result = !is_value(value, wanted);
+    else if (begins(&wanted, "above "))
+        result = is_above(values, value, wanted, unknown);
+    else if (begins(&wanted, "beginning with "))
+        result = json_is_string(value) && strncasecmp(json_string_value(value), wanted, strlen(wanted)) == 0;
+    else if (begins(&wanted, "a multiple of ")) {
+        json_t *divisor = value_of(values, wanted);
         const json_int_t by = json_integer_value(divisor);
         result = by > 0 && json_integer_value(value) % by == 0;
         *unknown |= !json_is_integer(value);
         json_decref(divisor);
-    }
-    if (condition->operation == SAME_AS) {
-        json_t *other = value_of(values, condition->value);
+    } else if (begins(&wanted, "equal to ")) {
+        json_t *other = value_of(values, wanted);
         result = json_equal(value, other) == 1;
         *unknown |= !other;
         json_decref(other);
-    }
+    } else
+        result = is_value(value, wanted);
     json_decref(value);
     return result;
 }
 
-static void describe(const struct adv_lint_condition *condition, char *text, size_t text_bytes)
+/* Do all conditions of the text hold, or (`any`) one of them? Those behind the one that decides are not read.
+ */
+static bool hold(const struct values *values, const char *text, const char *end, bool any, bool *unknown)
 {
-    static const char *const words[] = {
-        [IS] = "",          [IS_NOT] = "other than ",        [BEGINS] = "beginning with ",
-        [ABOVE] = "above ", [DIVIDED_BY] = "a multiple of ", [SAME_AS] = "equal to "};
-    if (condition->operation == GIVEN)
-        (void)snprintf(text, text_bytes, "%s", condition->key);
-    else
-        (void)snprintf(text, text_bytes, "%s %s%s", condition->key, words[condition->operation],
-                       condition->value);
+    char condition[ADV_LIMIT_POINTER];
+    while (text) {
+        text = condition_of(text, (size_t)(end - text), any ? " or " : " with ", condition);
+        if (holds(values, condition, unknown) == any) return any;
+    }
+    return !any;
 }
 
-static void report(const struct adv_lint_rule *rule, adv_err *errors)
+static void check(const struct values *values, const struct adv_lint_rule *rule, adv_err *errors)
 {
-    char pointer[ADV_LIMIT_POINTER], when[ADV_LIMIT_DETAIL] = "", other[128], needs[ADV_LIMIT_DETAIL] = "";
-    char line[32];
-    size_t used = 0;
-    for (int i = 0; i < ADV_LINT_WHEN && rule->when[i].key && used < sizeof when; i++) {
-        describe(&rule->when[i], other, sizeof other);
-        used += (size_t)snprintf(when + used, sizeof when - used, "%s%s", i ? " with " : "", other);
-    }
-    used = 0;
-    for (int i = 0; i < ADV_LINT_NEEDS && rule->needs[i].key && used < sizeof needs; i++) {
-        describe(&rule->needs[i], other, sizeof other);
-        used += (size_t)snprintf(needs + used, sizeof needs - used, "%s%s", i ? " or " : "", other);
-    }
+    const char *end = rule->sentence + strlen(rule->sentence);
+    const char *needs = strstr(rule->sentence, " needs ");
+    const char *when_end = needs ? needs : strstr(rule->sentence, " is not accepted");
+    bool unknown = false;
+    if (!hold(values, rule->sentence, when_end, false, &unknown)) return;
+    if (needs && hold(values, needs + strlen(" needs "), end, true, &unknown)) return;
+    if (unknown) return;
+    char pointer[ADV_LIMIT_POINTER], line[32];
     (void)snprintf(line, sizeof line, rule->line ? "types.py:%d" : "pyconfig.py", rule->line);
-    (void)snprintf(pointer, sizeof pointer, "/config/%s", rule->when[0].key);
-    (void)adv_err_add(errors, ADV_E_ILLEGAL, pointer, NULL, "%s %s%s (MaxText refuses it: %s)", when,
-                      *needs ? "needs " : "is not accepted", needs, line);
+    (void)snprintf(pointer, sizeof pointer, "/config/%.*s", (int)strcspn(rule->sentence, " "),
+                   rule->sentence);
+    (void)adv_err_add(errors, ADV_E_ILLEGAL, pointer, NULL, "%s (MaxText refuses it: %s)", rule->sentence,
+                      line);
     adv_err_rule(errors, rule->name);
 }
 
@@ -127,14 +148,7 @@ void adv_lint_rules(const struct adv_catalog *catalog, const char *model_name, c
     json_t *pins = model ? adv_json_load_string(model->pins_json, 0) : NULL;
     json_t *keys = model ? adv_json_load_string(model->keys_json, 0) : NULL;
     const struct values values = {catalog, config, pins, keys};
-    for (int i = 0; i < adv_lint_rule_rows_count; i++) {
-        bool unknown = false, applies = true, satisfied = false;
-        for (int k = 0; k < ADV_LINT_WHEN && adv_lint_rule_rows[i].when[k].key; k++)
-            applies = applies && holds(&values, &adv_lint_rule_rows[i].when[k], &unknown);
-        for (int k = 0; k < ADV_LINT_NEEDS && adv_lint_rule_rows[i].needs[k].key && applies; k++)
-            satisfied = satisfied || holds(&values, &adv_lint_rule_rows[i].needs[k], &unknown);
-        if (applies && !satisfied && !unknown) report(&adv_lint_rule_rows[i], errors);
-    }
+    for (int i = 0; i < adv_lint_rule_rows_count; i++) check(&values, &adv_lint_rule_rows[i], errors);
     json_decref(pins);
     json_decref(keys);
 }

@@ -6,7 +6,6 @@
 #include "engine/json/question.h"
 #include "server/answer_cache.h"
 #include "server/api.h"
-#include "server/app.h"
 #include "server/calibrations.h"
 #include "server/keep.h"
 #include "server/recipe_body.h"

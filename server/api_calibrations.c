@@ -5,7 +5,6 @@
 #include "engine/calibrate/correction.h"
 #include "engine/json/decode_calibration.h"
 #include "server/api.h"
-#include "server/app.h"
 #include "server/calibrations.h"
 #include "server/json_text.h"
 #include "server/store_calibrations.h"

@@ -3,7 +3,6 @@
 
 #include "engine/advise.h"
 #include "server/api.h"
-#include "server/app.h"
 #include "server/json_text.h"
 #include "server/store_runs.h"
 #include "server/verification_word.h"

@@ -6,7 +6,6 @@
 #include "engine/json/sweep_request.h"
 #include "server/api.h"
 #include "server/app.h"
-#include "server/json_text.h"
 #include "server/routes.h"
 #include "server/store_sweeps.h"
 #include "server/sweeper.h"

@@ -3,7 +3,6 @@
 #include "server/db_internal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define TIDY_LIMIT_MS 6000  /* more than statement_timeout, whose answer says more */

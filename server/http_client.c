@@ -1,6 +1,5 @@
 #include "server/http_client.h"
 
-#include <ctype.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>

@@ -3,7 +3,6 @@
 #ifndef ADV_SERVER_ROUTES_H
 #define ADV_SERVER_ROUTES_H
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "server/exchange.h"

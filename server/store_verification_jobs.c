@@ -1,5 +1,4 @@
 /* store_verification_jobs.c: the queue of plans, from the side of the verifiers. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 #include "server/stored_answers.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "engine/advise.h"
 #include "engine/base/budget.h"

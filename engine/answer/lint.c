@@ -27,7 +27,6 @@
 #include "engine/json/encode_lint.h"
 #include "engine/json/lint_rules.h"
 #include "engine/json/request_text.h"
-#include "engine/maxtext/flags.h"
 #include "engine/maxtext/names.h"
 
 /* Findings that only inform. All others that are no errors are warnings. */

@@ -8,7 +8,6 @@
 #define ADV_BASE_BUDGET_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "engine/base/err.h"
 

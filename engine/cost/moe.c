@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "engine/base/units.h"
-#include "engine/cost/memory.h"
 #include "engine/cost/projections.h"
 #include "engine/cost/scratch.h"
 #include "engine/kernel/vmem.h"

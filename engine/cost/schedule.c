@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "engine/base/units.h"
-#include "engine/cost/memory.h"
 #include "engine/cost/projections.h"
 #include "engine/cost/scratch.h"
 #include "engine/cost/slices.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "engine/maxtext/run.h"
-#include "engine/emit/script.h"
 #include "engine/explain/step_view.h"
 
 #define US_PER_S 1e6

@@ -1,6 +1,5 @@
 #include "engine/explain/advice_rules.h"
 
-#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

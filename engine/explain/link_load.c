@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/base/units.h"
 #include "engine/cost/projections.h"
 
 const char *adv_link_name(int link)

@@ -1,7 +1,5 @@
 #include "engine/explain/operations.h"
 
-#include <math.h>
-
 #include "engine/base/units.h"
 #include "engine/cost/layer.h"
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/base/text.h"
 #include "engine/maxtext/names.h"
 #include "engine/search/space_choices.h"
 

@@ -1,6 +1,5 @@
 #include "engine/explain/step_view.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "engine/base/units.h"

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/base/text.h"
 #include "engine/json/decode_hf_families.h"
 
 /* Which models of the catalog a family has: those of the block whose name starts so. */

@@ -1,6 +1,5 @@
 #include "engine/json/decode_kernel.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

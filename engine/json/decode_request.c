@@ -15,7 +15,6 @@
 #include "engine/json/decode_value.h"
 #include "engine/json/json_load.h"
 #include "engine/json/request_text.h"
-#include "engine/maxtext/flags.h"
 #include "engine/maxtext/software.h"
 
 static int errors_of(const adv_err *err)

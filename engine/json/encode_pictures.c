@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#include "engine/base/units.h"
-
 /* What kind of layer it is, for those who read: "full attention", "window attention, 128 experts". */
 static json_t *layer_name(const struct adv_layer *layer)
 {

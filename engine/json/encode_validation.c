@@ -4,7 +4,6 @@
 
 #include "engine/json/decode_measurements.h"
 #include "engine/json/encode_common.h"
-#include "engine/json/json_read.h"
 
 /* What the age of its software adds to the predicted step: a factor of the generation's first months that an
  * estimate of the same request does not have. */

@@ -6,7 +6,6 @@
 #define ADV_JSON_GATE_SIDE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "engine/base/err.h"
 #include "engine/catalog/catalog.h"

@@ -1,7 +1,6 @@
 /* family_gmm.c: the rows of matmuls: the grouped kernels, XLA's own ragged dot, and the dense matmul. */
 #include <stdio.h>
 
-#include "engine/base/units.h"
 #include "engine/kernel/family.h"
 #include "engine/kernel/gmm.h"
 #include "engine/kernel/gmm_visits.h"

@@ -1,7 +1,6 @@
 #include "engine/maxtext/value.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* shell_arithmetic.c: whole numbers, + - * / % and brackets. */
 #include <ctype.h>
-#include <stdlib.h>
 
 #include "engine/recipe/shell_internal.h"
 

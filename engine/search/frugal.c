@@ -1,7 +1,5 @@
 #include "engine/search/frugal.h"
 
-#include <math.h>
-
 #include "engine/base/units.h"
 #include "engine/cost/fit.h"
 #include "engine/maxtext/names.h"

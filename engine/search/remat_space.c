@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "engine/base/units.h"
-#include "engine/rank/rank.h"
 
 /* The tensors that layers of a model name, all kinds together. */
 struct named {

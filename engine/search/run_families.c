@@ -3,7 +3,6 @@
 
 #include "engine/base/list.h"
 #include "engine/base/units.h"
-#include "engine/cost/scratch.h"
 #include "engine/rank/rank.h"
 #include "engine/search/space_choices.h"
 #include "engine/search/run.h"

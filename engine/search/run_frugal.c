@@ -1,6 +1,4 @@
-#include <math.h>
 
-#include "engine/cost/scratch.h"
 #include "engine/rank/rank.h"
 #include "engine/search/space_choices.h"
 #include "engine/search/frugal.h"

@@ -1,6 +1,5 @@
 #include "engine/spec/plan.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 

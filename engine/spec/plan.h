@@ -8,7 +8,6 @@
 #define ADV_SPEC_PLAN_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* plan_rules_kernel.c: the rules of kernels, context strategies, number formats and XLA flags. */
 #include "engine/spec/plan_rules.h"
 
-#include <math.h>
 #include <stdio.h>
 
 #include "engine/base/units.h"

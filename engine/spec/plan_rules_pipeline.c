@@ -1,7 +1,6 @@
 /* Legality of pipelines: what MaxText's pipeline needs of layers, microbatches and the batch. */
 #include <math.h>
 
-#include "engine/spec/model.h"
 #include "engine/spec/plan_rules.h"
 
 static int microbatches(const struct adv_plan *plan)

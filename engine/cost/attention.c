@@ -1,4 +1,4 @@
-#include "engine/cost/attention.h"
+#include "engine/cost/layer.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
-#include "engine/cost/head.h"
+#include "engine/cost/step.h"
 #include "engine/cost/interval.h"
 #include "engine/cost/fit.h"
 #include "engine/cost/memory.h"

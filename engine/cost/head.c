@@ -1,4 +1,4 @@
-#include "engine/cost/head.h"
+#include "engine/cost/step.h"
 
 #include <stddef.h>
 

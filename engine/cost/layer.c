@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "engine/cost/attention.h"
-#include "engine/cost/moe.h"
 #include "engine/cost/projections.h"
 #include "engine/cost/scratch.h"
 

@@ -1,5 +1,6 @@
 /* layer.h: what one decoder layer costs the TensorCore, pass by pass (passes.h): projections, attention,
- * experts, elementwise, quantisation. */
+ * experts, elementwise, quantisation.
+ */
 #ifndef ADV_COST_LAYER_H
 #define ADV_COST_LAYER_H
 
@@ -13,5 +14,15 @@ double adv_cost_projection_s(const struct adv_cost *cost, const struct adv_proje
 
 adv_cost_part adv_cost_layer_fixed ADV_MUST_CHECK;
 adv_cost_part adv_cost_layer_placed ADV_MUST_CHECK;
+
+/* ---- Scores and weighted values of a layer: splash, XLA attention or the gated delta net. */
+
+adv_cost_part adv_cost_attention_fixed ADV_MUST_CHECK;
+adv_cost_part adv_cost_attention_placed ADV_MUST_CHECK;
+
+/* ---- Routed experts of a layer: routing, permutation, grouped or dense expert matmuls. */
+
+adv_cost_part adv_cost_experts_fixed ADV_MUST_CHECK;
+adv_cost_part adv_cost_experts_placed ADV_MUST_CHECK;
 
 #endif

@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
-#include "engine/cost/saved.h"
 #include "engine/cost/scratch.h"
-#include "engine/cost/working.h"
 
 static struct adv_working known_working(const struct adv_cost *cost, const struct adv_layer *layer)
 {

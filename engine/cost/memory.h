@@ -8,7 +8,6 @@
 #define ADV_COST_MEMORY_H
 
 #include "engine/cost/context.h"
-#include "engine/cost/saved.h"
 
 /* True for the blocks of the small gemma4 models, which are always unrolled, when every activation of every
  * layer fits beside the state: the published recipe leaves no time for a recompute whatever remat_policy
@@ -30,5 +29,46 @@ bool adv_memory_may_turn(enum adv_tensor tensor);
 /* Fills `memory`; parts go to `ledger` when it is not NULL. */
 void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params *params,
                      struct adv_memory *memory, struct adv_ledger *ledger);
+
+/* ---- What one layer pass keeps for the backward pass, by where the remat policy puts it. */
+
+/* Bytes per device by where they go; those under ADV_PLACE_REMAT are not saved. */
+struct adv_saved {
+    double bytes[ADV_PLACE_COUNT];
+};
+
+/* A last dimension as HBM holds it: in whole rows of 128 lanes. */
+double adv_memory_lanes(double elements);
+
+/* The memory that one layer pass keeps for the backward pass, on the device and on the host. */
+struct adv_saved adv_memory_layer_saved(const struct adv_cost *cost, const struct adv_layer *layer);
+
+/* Rows of the buffers in which routed tokens arrive, over the balanced tokens x experts_per_token; 1 without
+ * an expert axis. Shapes are static: by all-to-all a device has room for what all its peers could send, at
+ * most every token of theirs for each of its experts; the ring of experts sorts every choice of all gathered
+ * tokens and only masks those of other devices. ragged_buffer_factor sets it instead and drops what is
+ * beyond. Kernels visit the rows of the device's own groups only; whatever else touches the buffers touches
+ * all of them. Source: maxtext.md a.2, e ("EP data path") and the shapes in MaxText's moe.py. */
+double adv_memory_routed_growth(const struct adv_cost *cost, const struct adv_layer *layer);
+
+/* ---- What XLA keeps alive while one layer is differentiated, and for that layer's weights.
+ *
+ * Shapes are the engine's: tokens, routed rows or slots times a width. How many buffers of a shape live at
+ * once is a count read off compiled steps (catalog/memory_constants.h). */
+
+/* Bytes per device of one layer kind's backward pass at its fullest moment. */
+struct adv_working {
+    double tokens_bytes;  /* attention and dense feed-forward */
+    double routed_bytes;  /* rows or slots of routed experts */
+    double weights_bytes; /* the layer's weights in the compute format: gathered, and gradients before they
+                             scatter */
+};
+
+/* Whether XLA multiplies with weights as their shards arrive (windowed einsum), instead of gathering them
+ * whole. */
+bool adv_memory_windowed(const struct adv_cost *cost);
+
+struct adv_working adv_memory_layer_working(const struct adv_cost *cost, const struct adv_layer *layer,
+                                            struct adv_layer_params params);
 
 #endif

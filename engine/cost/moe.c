@@ -1,4 +1,4 @@
-#include "engine/cost/moe.h"
+#include "engine/cost/layer.h"
 
 #include <stddef.h>
 #include <math.h>

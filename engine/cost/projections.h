@@ -1,6 +1,6 @@
 /* projections.h: the dense matmuls of one decoder layer, as a table: what they multiply, what their output is
- * called in a remat policy, and whether the backward pass needs that output. Routed experts are in moe.h,
- * scores in attention.h.
+ * called in a remat policy, and whether the backward pass needs that output. Routed experts are in layer.h,
+ * scores in layer.h.
  */
 #ifndef ADV_COST_PROJECTIONS_H
 #define ADV_COST_PROJECTIONS_H

@@ -1,4 +1,4 @@
-#include "engine/cost/saved.h"
+#include "engine/cost/memory.h"
 
 #include <math.h>
 

@@ -5,9 +5,7 @@
 #include "engine/base/units.h"
 #include "engine/cost/projections.h"
 #include "engine/cost/scratch.h"
-#include "engine/cost/slices.h"
-#include "engine/cost/software_age.h"
-#include "engine/cost/update.h"
+#include "engine/cost/step.h"
 
 /* Weight tensors gathered one by one in a layer and pass (query, key, value, out, two or three of the
  * feed-forward). */

@@ -14,7 +14,6 @@
 #include "engine/cost/passes.h"
 #include "engine/cost/memory.h"
 #include "engine/cost/projections.h"
-#include "engine/cost/working.h"
 
 enum {
     ADV_SCRATCH_COLLECTIVES = 512, /* (group, collective, bytes) of one mesh: some twenty per family */

@@ -1,4 +1,4 @@
-#include "engine/cost/slices.h"
+#include "engine/cost/step.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "engine/cost/software_age.h"
+#include "engine/cost/step.h"
 
 void adv_cost_software_age(const struct adv_cost *cost, struct adv_account *account)
 {

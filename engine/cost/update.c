@@ -1,4 +1,4 @@
-#include "engine/cost/update.h"
+#include "engine/cost/step.h"
 
 #include "engine/base/units.h"
 

@@ -1,9 +1,8 @@
-#include "engine/cost/working.h"
+#include "engine/cost/memory.h"
 
 #include <math.h>
 
 #include "engine/base/units.h"
-#include "engine/cost/saved.h"
 
 static const double activation_bytes =
     2.0; /* bf16, also of quantised matmuls: XLA keeps what it casts from */

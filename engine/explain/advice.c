@@ -10,7 +10,7 @@
 #include "engine/maxtext/changes.h"
 #include "engine/maxtext/flags.h"
 #include "engine/rank/rank.h"
-#include "engine/search/why_remedy.h"
+#include "engine/search/why.h"
 
 enum { REVIEW_ARENA_BYTES = 8 * 1024 * 1024 }; /* configurations of all tried changes take about 1 MiB */
 

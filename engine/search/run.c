@@ -8,7 +8,7 @@
  * 5. Compromise: where nothing fits, the same with memory filled to the very limit (search_with_compromise).
  * 6. The front's thrifty end (widen_front).
  * 7. With max_changes, steps from the baseline, for which half of the budget is kept back (stay_within).
- * 8. The best are ranked and estimated whole, and near misses get remedies (write_result, why_near_miss.h).
+ * 8. The best are ranked and estimated whole, and near misses get remedies (write_result, why.h).
  */
 #include "engine/search/run.h"
 
@@ -23,9 +23,8 @@
 #include "engine/rank/rank.h"
 #include "engine/search/space_batch.h"
 #include "engine/search/space_choices.h"
-#include "engine/search/why_empty.h"
+#include "engine/search/why.h"
 #include "engine/search/frugal.h"
-#include "engine/search/why_near_miss.h"
 #include "engine/search/space_pipelines.h"
 #include "engine/search/space_settle.h"
 #include "engine/search/within_changes.h"

@@ -1,4 +1,4 @@
-#include "engine/search/why_empty.h"
+#include "engine/search/why.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "engine/search/why_larger.h"
+#include "engine/search/why.h"
 
 #include <limits.h>
 #include <stdio.h>

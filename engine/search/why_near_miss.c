@@ -1,12 +1,10 @@
-#include "engine/search/why_near_miss.h"
+#include "engine/search/why.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "engine/base/units.h"
 #include "engine/rank/rank.h"
-#include "engine/search/why_larger.h"
-#include "engine/search/why_remedy.h"
 
 /* A near miss that would gain less is not worth the reader's time. */
 static const double worth_reporting_frac = 0.01;

@@ -1,4 +1,4 @@
-#include "engine/search/why_remedy.h"
+#include "engine/search/why.h"
 
 #include <limits.h>
 #include <math.h>

@@ -3,7 +3,6 @@
 #include "engine/maxtext/changes.h"
 #include "engine/maxtext/flags.h"
 #include "engine/rank/rank.h"
-#include "engine/search/within_single_keys.h"
 
 enum { KEYS_MAX = 160, COUNT_BYTES = 512 * 1024 };
 

@@ -1,4 +1,4 @@
-#include "engine/search/within_single_keys.h"
+#include "engine/search/within_changes.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -12,7 +12,7 @@
 
 #include "engine/base/units.h"
 #include "engine/calibrate/measurement.h"
-#include "engine/cost/update.h"
+#include "engine/cost/step.h"
 #include "engine/kernel/kernel.h"
 
 enum { ROWS_MAX = 1024, GROUPS_MAX = 64, ERRORS_MAX = 8192, WORST = 20 };

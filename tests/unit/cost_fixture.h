@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "engine/cost/estimate.h"
-#include "engine/cost/head.h"
+#include "engine/cost/step.h"
 #include "engine/cost/memory.h"
 #include "engine/cost/schedule.h"
 #include "engine/maxtext/keys.h"

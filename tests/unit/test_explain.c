@@ -7,7 +7,7 @@
 #include "engine/explain/diff.h"
 #include "engine/explain/why.h"
 #include "engine/rank/rank.h"
-#include "engine/search/why_remedy.h"
+#include "engine/search/why.h"
 
 static const char job[] =
     "{\"model\":\"llama3.1-70b\",\"cluster\":{\"accelerator\":\"tpu7x-128\"},\"workload\":{\"seq_len\":8192,"

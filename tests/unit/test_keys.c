@@ -12,7 +12,7 @@
 #include "engine/json/decode_value.h"
 #include "engine/maxtext/changes.h"
 #include "engine/maxtext/write.h"
-#include "engine/search/within_single_keys.h"
+#include "engine/search/within_changes.h"
 
 static const char new_key[] = "enable_dropout";
 

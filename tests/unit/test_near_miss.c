@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/rank/rank.h"
-#include "engine/search/why_remedy.h"
+#include "engine/search/why.h"
 
 static struct fixture fixture;
 

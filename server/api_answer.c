@@ -30,8 +30,7 @@ bool adv_api_read_key(struct adv_exchange *exchange, struct adv_idempotency *ide
     idempotency->principal = exchange->principal;
     idempotency->key = key;
     /* The same body sent to another operation is another request. */
-    struct adv_text text;
-    adv_text_init(&text, ADV_LIMIT_BODY_BYTES + 256);
+    struct adv_text text = adv_text_empty(ADV_LIMIT_BODY_BYTES + 256);
     adv_text_format(&text, "%s\n", exchange->route->path);
     adv_text_append_bytes(&text, exchange->body ? exchange->body : "", exchange->body_bytes);
     if (!text.overflow)
@@ -49,8 +48,7 @@ static bool replay(struct adv_exchange *exchange, const struct adv_idempotency *
     if (!idempotency->key || !exchange->db) return false;
     enum adv_store_outcome outcome = ADV_STORE_UNKNOWN_KEY;
     char *response = NULL;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (adv_store_key_find(exchange->db, idempotency, &outcome, &response, &err)) return false;
     if (outcome == ADV_STORE_REPLAYED) {
         adv_reply_json(exchange, 200, response, strlen(response));
@@ -76,12 +74,10 @@ static void store_and_reply(struct adv_exchange *exchange)
 {
     const struct pending *pending = exchange->state;
     const struct adv_idempotency *idempotency = &pending->idempotency;
-    struct adv_text response;
-    adv_text_init(&response, ADV_LIMIT_STORED_BYTES);
+    struct adv_text response = adv_text_empty(ADV_LIMIT_STORED_BYTES);
     enum adv_store_outcome outcome = ADV_STORE_SAVED;
     char run_id[ADV_UUID_BYTES];
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     adv_code code = adv_keep(
         exchange, (enum adv_request_kind)exchange->route->kind,
         &(struct adv_asked){
@@ -273,8 +269,7 @@ static void compute(struct adv_exchange *exchange)
     struct adv_question question;
     const struct adv_cached *cached = NULL;
     bool is_hit = false;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (exchange->refused) {
         adv_reply_error(exchange, ADV_E_BUSY, "", "try again after Retry-After seconds",
                         "%ld requests wait already", exchange->app->config.queue_count);

@@ -30,8 +30,7 @@ bool adv_api_read_rank(struct adv_exchange *exchange, int *rank)
 static void report_word(struct adv_exchange *exchange, const char *response, int rank, struct adv_text *text)
 {
     struct adv_verification_word word;
-    adv_err ignored; /* the report stands without */
-    adv_err_init(&ignored);
+    adv_err ignored = adv_err_empty(); /* the report stands without */
     if (adv_api_word_of(exchange, response, rank, &word, &ignored) || !word.known) return;
     adv_text_format(text, "\n## The compiler's word\n\nVerdict of the real compiler (%s): %s.\n",
                     word.versions, word.verdict);
@@ -52,15 +51,13 @@ void adv_api_run_artifact(struct adv_exchange *exchange)
                         "%.64s is %s only", name, type);
         return;
     }
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     struct adv_stored_run run;
     if (adv_store_run_get(exchange->db, exchange->parameters[0], &run, &err)) {
         adv_reply_problem(exchange, &err);
         return;
     }
-    struct adv_text text;
-    adv_text_init(&text, ARTIFACT_LIMIT_BYTES);
+    struct adv_text text = adv_text_empty(ARTIFACT_LIMIT_BYTES);
     const struct adv_run_documents documents = {strcmp(run.kind, "estimate") == 0, run.request, run.response};
     if (adv_artifact_from_run(exchange->app->catalog, &documents, name, rank, &text, &err)) {
         adv_text_free(&text);

@@ -52,8 +52,7 @@ static void print_baseline(const struct adv_baseline_name *name, const struct ad
 static void reply_baseline(struct adv_exchange *exchange, int status)
 {
     const struct adv_baseline_name name = name_of(exchange);
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     struct adv_baseline baseline;
     if (adv_store_baseline_get(exchange->db, &name, &baseline, &err)) {
         adv_reply_problem(exchange, &err);
@@ -64,8 +63,7 @@ static void reply_baseline(struct adv_exchange *exchange, int status)
     } else {
         adv_reply_header(exchange, "ETag", "\"%s\"", baseline.tag);
     }
-    struct adv_text json;
-    adv_text_init(&json, BASELINE_LIMIT_BYTES);
+    struct adv_text json = adv_text_empty(BASELINE_LIMIT_BYTES);
     print_baseline(&name, &baseline, &json);
     adv_text_append(&json, "}");
     adv_api_reply_made(exchange, status, &json);
@@ -76,10 +74,8 @@ static void reply_history(struct adv_exchange *exchange)
 {
     const struct adv_baseline_name name = name_of(exchange);
     struct adv_baseline baseline;
-    struct adv_text json, history;
-    adv_err err;
-    adv_err_init(&err);
-    adv_text_init(&json, BASELINE_LIMIT_BYTES);
+    struct adv_text json = adv_text_empty(BASELINE_LIMIT_BYTES), history;
+    adv_err err = adv_err_empty();
     adv_text_init(&history, BASELINE_LIMIT_BYTES);
     adv_code code = adv_store_baseline_history(exchange->db, &name, &history, &err);
     adv_code now = code ? code : adv_store_baseline_get(exchange->db, &name, &baseline, &err);
@@ -114,8 +110,7 @@ void adv_api_baseline_put(struct adv_exchange *exchange)
     struct adv_baseline_condition condition;
     if (!adv_exchange_check_query(exchange, no_query) || !read_condition(exchange, &condition)) return;
     const struct adv_baseline_name name = name_of(exchange);
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     for (int i = 0; i < 2; i++)
         if (strlen(exchange->parameters[i]) >= ADV_LIMIT_NAME)
             (void)adv_err_add(&err, ADV_E_INVALID, i ? "/path/label" : "/path/project", NULL,
@@ -137,8 +132,7 @@ void adv_api_baseline_delete(struct adv_exchange *exchange)
     struct adv_baseline_condition condition;
     if (!adv_exchange_check_query(exchange, no_query) || !read_condition(exchange, &condition)) return;
     const struct adv_baseline_name name = name_of(exchange);
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (adv_store_baseline_delete(exchange->db, &name, &condition, &err))
         adv_reply_problem(exchange, &err);
     else
@@ -150,10 +144,8 @@ void adv_api_baselines_list(struct adv_exchange *exchange)
     static const char *const allowed[] = {"project", "limit", "cursor", NULL};
     int limit = 0;
     if (!adv_exchange_check_query(exchange, allowed) || !adv_api_read_limit(exchange, &limit)) return;
-    adv_err err;
-    adv_err_init(&err);
-    struct adv_text page;
-    adv_text_init(&page, LIST_LIMIT_BYTES);
+    adv_err err = adv_err_empty();
+    struct adv_text page = adv_text_empty(LIST_LIMIT_BYTES);
     adv_code code = adv_store_baselines_list(exchange->db, adv_exchange_query(exchange, "project"),
                                              adv_exchange_query(exchange, "cursor"), limit, &page, &err);
     if (code == ADV_E_BAD_REQUEST) {

@@ -101,13 +101,12 @@ static adv_code fit_project(struct adv_exchange *exchange, const char *id, const
                             const struct adv_calibration_row *rows, int count, adv_err *err)
 {
     struct documents made;
-    struct adv_text whole;
+    struct adv_text whole = adv_text_empty(2 * CALIBRATION_LIMIT_BYTES);
     struct adv_correction_row *pairs = calloc((size_t)count + 1, sizeof *pairs);
     if (!pairs) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the fit");
     adv_text_init(&made.chips, CALIBRATION_LIMIT_BYTES);
     adv_text_init(&made.rows, CALIBRATION_LIMIT_BYTES);
     adv_text_init(&made.factors, CALIBRATION_LIMIT_BYTES);
-    adv_text_init(&whole, 2 * CALIBRATION_LIMIT_BYTES);
     adv_text_append(&made.chips, "[");
     adv_text_append(&made.rows, "[");
     adv_text_append(&made.factors, "{");
@@ -136,10 +135,8 @@ static adv_code fit_project(struct adv_exchange *exchange, const char *id, const
 
 static void reply_state(struct adv_exchange *exchange, int status, const char *id)
 {
-    struct adv_text json;
-    adv_err err;
-    adv_err_init(&err);
-    adv_text_init(&json, 2 * CALIBRATION_LIMIT_BYTES);
+    struct adv_text json = adv_text_empty(2 * CALIBRATION_LIMIT_BYTES);
+    adv_err err = adv_err_empty();
     if (adv_calibration_print(exchange->db, id, &json, &err)) {
         adv_text_free(&json);
         adv_reply_problem(exchange, &err);
@@ -155,8 +152,7 @@ void adv_api_calibration_post(struct adv_exchange *exchange)
     struct adv_rows held;
     struct adv_calibration_row *rows = NULL;
     int count = 0;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (!adv_exchange_check_query(exchange, no_query)) return;
     if (adv_decode_calibration(exchange->body ? exchange->body : "", exchange->body_bytes, project, &err) ||
         adv_calibration_rows(exchange->db, project, &held, &rows, &count, &err)) {
@@ -190,10 +186,8 @@ void adv_api_calibrations_list(struct adv_exchange *exchange)
     int limit = 0;
     if (!adv_exchange_check_query(exchange, allowed) || !adv_api_read_page(exchange, NULL, cursor, &limit))
         return;
-    struct adv_text page;
-    adv_err err;
-    adv_err_init(&err);
-    adv_text_init(&page, CALIBRATION_LIMIT_BYTES);
+    struct adv_text page = adv_text_empty(CALIBRATION_LIMIT_BYTES);
+    adv_err err = adv_err_empty();
     adv_code code = adv_calibrations_list(exchange->db, adv_exchange_query(exchange, "project"), cursor,
                                           limit, &page, &err);
     adv_api_reply_page(exchange, code, &page, &err);
@@ -202,8 +196,7 @@ void adv_api_calibrations_list(struct adv_exchange *exchange)
 static void change(struct adv_exchange *exchange,
                    adv_code (*how)(struct adv_db *db, const char *id, const char *principal, adv_err *err))
 {
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (!adv_exchange_check_query(exchange, no_query)) return;
     if (how(exchange->db, exchange->parameters[0], exchange->principal, &err)) {
         adv_reply_problem(exchange, &err);

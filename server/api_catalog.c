@@ -21,8 +21,7 @@ void adv_api_catalog_list(struct adv_exchange *exchange)
 void adv_api_catalog_entry(struct adv_exchange *exchange)
 {
     if (!adv_exchange_check_query(exchange, no_query)) return;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     struct adv_answer answer = {0};
     if (adv_catalog_json(exchange->app->catalog, exchange->parameters[0], exchange->parameters[1], &answer,
                          &err)) {

@@ -17,8 +17,7 @@ static void note_verdict(struct adv_exchange *exchange, const struct adv_gate_si
                          const struct adv_gate_side *candidate, bool passed)
 {
     if (!candidate->run_id[0] || !(exchange->scopes & ADV_SCOPE_WRITE)) return;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (!adv_store_verdict(exchange->db, candidate->run_id, baseline->run_id, passed, &err)) return;
     struct adv_log_line line;
     adv_log_begin(&exchange->app->log, &line, ADV_LOG_WARNING, "verdict not noted");
@@ -35,10 +34,8 @@ static const char *print_json(struct adv_exchange *exchange, struct adv_gate_rep
                                candidate->gate.run_id[0] ? candidate->gate.run_id : "candidate"};
     const char *const responses[] = {baseline->response, candidate->response};
     struct adv_answer compare = {0};
-    struct adv_text engine;
-    adv_err ignored; /* the verdict stands without the terms */
-    adv_err_init(&ignored);
-    adv_text_init(&engine, ENGINE_LIMIT_BYTES);
+    struct adv_text engine = adv_text_empty(ENGINE_LIMIT_BYTES);
+    adv_err ignored = adv_err_empty(); /* the verdict stands without the terms */
     adv_api_print_engine(exchange->app, &engine);
     adv_code code = adv_compare_json(ids, responses, 2, &compare, &ignored);
     report->compare = code ? NULL : compare.json;
@@ -64,8 +61,7 @@ static void reply_verdict(struct adv_exchange *exchange, const struct adv_gate_r
                                      .reports = request->reports};
     const char *fail_status = adv_exchange_query(exchange, "fail_status");
     int status = !verdict.pass && fail_status && strcmp(fail_status, "true") == 0 ? 409 : 200;
-    struct adv_text text;
-    adv_text_init(&text, VERDICT_LIMIT_BYTES);
+    struct adv_text text = adv_text_empty(VERDICT_LIMIT_BYTES);
     const char *type = "application/junit+xml";
     if (adv_exchange_accepts(exchange, "application/json")) {
         type = print_json(exchange, &report, baseline, candidate, &text);
@@ -110,8 +106,7 @@ void adv_api_check(struct adv_exchange *exchange)
 {
     if (!check_head(exchange)) return;
     struct adv_gate_request request;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (adv_decode_gate(exchange->body ? exchange->body : "", exchange->body_bytes, &request, &err)) {
         adv_reply_problem(exchange, &err);
         return;

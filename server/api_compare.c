@@ -55,10 +55,8 @@ static adv_code print_words(struct adv_exchange *exchange, const char *const *id
 static void reply_compared(struct adv_exchange *exchange, struct adv_answer *answer, const char *const *ids,
                            const char *const *responses, int count)
 {
-    struct adv_text text;
-    adv_err err;
-    adv_err_init(&err);
-    adv_text_init(&text, COMPARE_LIMIT_BYTES);
+    struct adv_text text = adv_text_empty(COMPARE_LIMIT_BYTES);
+    adv_err err = adv_err_empty();
     adv_text_append_bytes(&text, answer->json, answer->json_bytes);
     adv_answer_free(answer);
     if (text.length_bytes > 0) text.data[--text.length_bytes] = '\0'; /* the } */
@@ -83,8 +81,7 @@ void adv_api_compare(struct adv_exchange *exchange)
                         MOST_RUNS);
         return;
     }
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     struct adv_stored_run stored[MOST_RUNS];
     const char *responses[MOST_RUNS];
     int found = 0;

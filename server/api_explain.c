@@ -27,12 +27,10 @@ static void wrap(const struct adv_exchange *exchange, struct adv_text *json)
 void adv_api_explain_oom(struct adv_exchange *exchange)
 {
     static const char *const no_query[] = {NULL};
-    struct adv_text json, answer;
+    struct adv_text json = adv_text_empty(MESSAGE_LIMIT_BYTES), answer;
     char *found = NULL;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (!adv_exchange_check_query(exchange, no_query)) return;
-    adv_text_init(&json, MESSAGE_LIMIT_BYTES);
     wrap(exchange, &json);
     if (json.overflow)
         (void)adv_err_add(&err, ADV_E_TOO_LARGE, "/message", NULL, "the message is too long");

@@ -14,8 +14,7 @@
 
 void adv_api_livez(struct adv_exchange *exchange)
 {
-    struct adv_text text;
-    adv_text_init(&text, STATUS_LIMIT_BYTES);
+    struct adv_text text = adv_text_empty(STATUS_LIMIT_BYTES);
     adv_text_append(&text, "{\"status\":\"alive\"}");
     adv_api_reply_made(exchange, 200, &text);
 }
@@ -56,8 +55,7 @@ void adv_api_readyz(struct adv_exchange *exchange)
                          : !ready                   ? "not ready"
                          : state == ADV_DATABASE_UP ? "ready"
                                                     : "degraded";
-    struct adv_text text;
-    adv_text_init(&text, STATUS_LIMIT_BYTES);
+    struct adv_text text = adv_text_empty(STATUS_LIMIT_BYTES);
     adv_text_append(&text, "{");
     adv_json_text_string(&text, "status", status);
     adv_json_text_string(&text, "database", database);
@@ -72,8 +70,7 @@ void adv_api_readyz(struct adv_exchange *exchange)
 /* The engine's own members, and the engine as in every other answer. */
 void adv_api_version(struct adv_exchange *exchange)
 {
-    struct adv_text text;
-    adv_text_init(&text, STATUS_LIMIT_BYTES);
+    struct adv_text text = adv_text_empty(STATUS_LIMIT_BYTES);
     adv_api_print_engine(exchange->app, &text);
     adv_api_reply_made(exchange, 200, &text);
 }
@@ -86,8 +83,7 @@ void adv_api_openapi(struct adv_exchange *exchange)
 void adv_api_metrics(struct adv_exchange *exchange)
 {
     struct adv_app *app = exchange->app;
-    struct adv_text text;
-    adv_text_init(&text, METRICS_LIMIT_BYTES);
+    struct adv_text text = adv_text_empty(METRICS_LIMIT_BYTES);
     adv_metrics_print(&app->metrics, adv_routes_method, adv_routes_path, &text);
     adv_metrics_print_gauge(&text, "queue_depth{pool=\"engine\"}", "Requests waiting for a worker",
                             adv_pool_waiting(app->engine_pool));

@@ -74,8 +74,7 @@ static adv_code store(struct adv_exchange *exchange, int rank, bool *created, st
     if (code) return code;
     code = adv_measured_check(&measured, &plan, err);
     if (code) return code;
-    adv_err database;
-    adv_err_init(&database);
+    adv_err database = adv_err_empty();
     code = adv_store_measurement_save(exchange->db, &key, &measured, &plan, created, json, &database);
     if (code == ADV_E_BAD_REQUEST) /* every other value was read as a number */
         return adv_err_add(err, ADV_E_INVALID, is_log(exchange) ? "/query/at" : "/at", NULL,
@@ -91,10 +90,8 @@ void adv_api_measurement_post(struct adv_exchange *exchange)
     if (!adv_exchange_check_query(exchange, is_log(exchange) ? of_log : of_json) ||
         !adv_api_read_rank(exchange, &rank))
         return;
-    adv_err err;
-    adv_err_init(&err);
-    struct adv_text json;
-    adv_text_init(&json, MEASUREMENT_LIMIT_BYTES);
+    adv_err err = adv_err_empty();
+    struct adv_text json = adv_text_empty(MEASUREMENT_LIMIT_BYTES);
     bool created = false;
     if (store(exchange, rank, &created, &json, &err)) {
         adv_text_free(&json);
@@ -107,10 +104,8 @@ void adv_api_measurement_post(struct adv_exchange *exchange)
 void adv_api_measurements_list(struct adv_exchange *exchange)
 {
     if (!adv_exchange_check_query(exchange, no_query)) return;
-    adv_err err;
-    adv_err_init(&err);
-    struct adv_text json;
-    adv_text_init(&json, LIST_LIMIT_BYTES);
+    adv_err err = adv_err_empty();
+    struct adv_text json = adv_text_empty(LIST_LIMIT_BYTES);
     if (adv_store_measurements_list(exchange->db, exchange->parameters[0], &json, &err)) {
         adv_text_free(&json);
         adv_reply_problem(exchange, &err);
@@ -122,8 +117,7 @@ void adv_api_measurements_list(struct adv_exchange *exchange)
 void adv_api_measurement_delete(struct adv_exchange *exchange)
 {
     if (!adv_exchange_check_query(exchange, no_query)) return;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (adv_store_measurement_delete(exchange->db, exchange->parameters[0], exchange->parameters[1], &err))
         adv_reply_problem(exchange, &err);
     else
@@ -143,10 +137,8 @@ void adv_api_accuracy(struct adv_exchange *exchange)
     if (!adv_exchange_check_query(exchange, allowed) ||
         !adv_api_read_page(exchange, filter.since, filter.after, &filter.limit_count))
         return;
-    adv_err err;
-    adv_err_init(&err);
-    struct adv_text page;
-    adv_text_init(&page, LIST_LIMIT_BYTES);
+    adv_err err = adv_err_empty();
+    struct adv_text page = adv_text_empty(LIST_LIMIT_BYTES);
     adv_code code = adv_store_accuracy(exchange->db, &filter, &page, &err);
     if (!code && page.length_bytes > 0) {
         page.data[--page.length_bytes] = '\0'; /* the } */

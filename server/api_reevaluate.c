@@ -75,8 +75,7 @@ static adv_code print_both(const struct adv_stored_run *old, const char *run_id,
     print_change(json, "hbm_change_frac", before.hbm_bytes_per_device, after.hbm_bytes_per_device);
     const char *const ids[] = {old->id, run_id}, *const responses[] = {old->response, response};
     struct adv_answer compare = {0};
-    adv_err ignored; /* the numbers stand without the terms */
-    adv_err_init(&ignored);
+    adv_err ignored = adv_err_empty(); /* the numbers stand without the terms */
     code = adv_compare_json(ids, responses, 2, &compare, &ignored);
     adv_json_text_raw(json, "compare", code ? NULL : compare.json);
     if (!code) adv_answer_free(&compare);
@@ -92,8 +91,7 @@ static void keep_and_reply(struct adv_exchange *exchange)
     struct adv_text response, json;
     char run_id[ADV_UUID_BYTES];
     enum adv_store_outcome outcome = ADV_STORE_SAVED;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (exchange->refused) {
         refuse_busy(exchange);
         return;
@@ -125,8 +123,7 @@ static void compute(struct adv_exchange *exchange)
 {
     struct reevaluation *asked = exchange->state;
     struct adv_gate_numbers now;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (exchange->refused) {
         refuse_busy(exchange);
         return;
@@ -173,8 +170,7 @@ void adv_api_run_reevaluate(struct adv_exchange *exchange)
     static const char *const no_query[] = {NULL};
     if (!adv_exchange_check_query(exchange, no_query)) return;
     struct reevaluation *asked = adv_arena_alloc(&exchange->arena, sizeof *asked);
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     exchange->state = asked;
     adv_code code = asked ? read_run(exchange, asked, &err)
                           : adv_err_add(&err, ADV_E_MEMORY, "", NULL, "no memory for the request");

@@ -118,10 +118,8 @@ void adv_api_runs_list(struct adv_exchange *exchange)
         return;
     /* The rows of a project's token are those of its project: said, so that an index finds them. */
     if (exchange->project[0] && !filter.project) filter.project = exchange->project;
-    adv_err err;
-    adv_err_init(&err);
-    struct adv_text page;
-    adv_text_init(&page, LIST_LIMIT_BYTES);
+    adv_err err = adv_err_empty();
+    struct adv_text page = adv_text_empty(LIST_LIMIT_BYTES);
     if (adv_store_runs_list(exchange->db, &filter, &page, &err)) {
         adv_text_free(&page);
         adv_reply_problem(exchange, &err);
@@ -138,8 +136,7 @@ static void reply_run(struct adv_exchange *exchange, const struct adv_stored_run
 {
     char tag[ADV_UUID_BYTES + ADV_LIMIT_ENGINE_BYTES], digest[ADV_SHA256_HEX];
     const struct adv_catalog *catalog = exchange->app->catalog;
-    struct adv_text both;
-    adv_text_init(&both, 2 * LIST_LIMIT_BYTES);
+    struct adv_text both = adv_text_empty(2 * LIST_LIMIT_BYTES);
     adv_text_format(&both, "%s%s", run->tags, verification);
     adv_sha256_hex(both.data ? both.data : "", both.length_bytes, digest);
     adv_text_free(&both);
@@ -147,8 +144,7 @@ static void reply_run(struct adv_exchange *exchange, const struct adv_stored_run
                    adv_catalog_hash(catalog), adv_catalog_calibration(catalog), digest);
     adv_reply_header(exchange, "Cache-Control", "private, no-cache");
     if (adv_reply_not_modified(exchange, tag)) return;
-    struct adv_text json;
-    adv_text_init(&json, RUN_LIMIT_BYTES);
+    struct adv_text json = adv_text_empty(RUN_LIMIT_BYTES);
     adv_store_run_print(run, &json);
     if (json.length_bytes > 0) json.data[--json.length_bytes] = '\0'; /* the } */
     adv_json_text_raw(&json, "verification", verification);
@@ -159,15 +155,13 @@ static void reply_run(struct adv_exchange *exchange, const struct adv_stored_run
 void adv_api_run_get(struct adv_exchange *exchange)
 {
     if (!adv_exchange_check_query(exchange, no_query)) return;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     struct adv_stored_run run;
     if (adv_store_run_get(exchange->db, exchange->parameters[0], &run, &err)) {
         adv_reply_problem(exchange, &err);
         return;
     }
-    struct adv_text verification;
-    adv_text_init(&verification, LIST_LIMIT_BYTES);
+    struct adv_text verification = adv_text_empty(LIST_LIMIT_BYTES);
     if (adv_verification_of_run(exchange->db, run.id, &verification, &err))
         adv_reply_problem(exchange, &err);
     else
@@ -179,8 +173,7 @@ void adv_api_run_get(struct adv_exchange *exchange)
 void adv_api_run_delete(struct adv_exchange *exchange)
 {
     if (!adv_exchange_check_query(exchange, no_query)) return;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (adv_store_run_delete(exchange->db, exchange->parameters[0], &err))
         adv_reply_problem(exchange, &err);
     else
@@ -190,8 +183,7 @@ void adv_api_run_delete(struct adv_exchange *exchange)
 /* The run as it is now. */
 static void reply_changed(struct adv_exchange *exchange)
 {
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     struct adv_stored_run run;
     struct adv_text json;
     if (adv_store_run_get(exchange->db, exchange->parameters[0], &run, &err)) {
@@ -208,8 +200,7 @@ static void reply_changed(struct adv_exchange *exchange)
 void adv_api_run_restore(struct adv_exchange *exchange)
 {
     if (!adv_exchange_check_query(exchange, no_query)) return;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (adv_store_run_restore(exchange->db, exchange->parameters[0], &err))
         adv_reply_problem(exchange, &err);
     else
@@ -219,8 +210,7 @@ void adv_api_run_restore(struct adv_exchange *exchange)
 void adv_api_run_patch(struct adv_exchange *exchange)
 {
     if (!adv_exchange_check_query(exchange, no_query)) return;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     char *tags = NULL;
     adv_code code = adv_decode_tags(exchange->body ? exchange->body : "", exchange->body_bytes, &tags, &err);
     if (code)

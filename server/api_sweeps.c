@@ -40,9 +40,8 @@ static void check_items(struct adv_exchange *exchange, const struct adv_sweep_re
                                                              : CHECKED_COUNT;
     for (int i = 0; i < count && !adv_budget_over(&exchange->budget); i++) {
         struct adv_answer answer;
-        adv_err found;
+        adv_err found = adv_err_empty();
         char at[ADV_LIMIT_POINTER];
-        adv_err_init(&found);
         asked = 0;
         adv_code code = adv_answer_within(exchange->app->catalog, request->kind, request->items[i],
                                           strlen(request->items[i]), &reading, &answer, &found);
@@ -56,10 +55,8 @@ static void check_items(struct adv_exchange *exchange, const struct adv_sweep_re
 static void reply_state(struct adv_exchange *exchange, int status, const char *id,
                         const struct adv_sweep_page *page)
 {
-    struct adv_text json;
-    adv_err err;
-    adv_err_init(&err);
-    adv_text_init(&json, SWEEP_LIMIT_BYTES);
+    struct adv_text json = adv_text_empty(SWEEP_LIMIT_BYTES);
+    adv_err err = adv_err_empty();
     if (adv_sweep_print(exchange->db, id, page, &json, &err)) {
         adv_text_free(&json);
         adv_reply_problem(exchange, &err);
@@ -75,8 +72,7 @@ static void create(struct adv_exchange *exchange, const struct adv_sweep_order *
     static const struct adv_sweep_page nothing = {.limit_count = 0};
     char id[ADV_UUID_BYTES];
     bool created = false;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (adv_sweep_create(exchange->db, order, id, &created, &err)) {
         adv_reply_problem(exchange, &err);
         return;
@@ -91,8 +87,7 @@ void adv_api_sweep_post(struct adv_exchange *exchange)
 {
     struct adv_sweep_request request;
     struct adv_idempotency idempotency;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (!adv_exchange_check_query(exchange, no_query) || !adv_api_read_key(exchange, &idempotency)) return;
     const char *body = exchange->body ? exchange->body : "";
     if (adv_sweep_request_read(body, exchange->body_bytes, &request, &err)) {
@@ -133,8 +128,6 @@ void adv_api_answer_async(struct adv_exchange *exchange)
     struct adv_idempotency idempotency;
     struct adv_sweep_request request = {.kind = (enum adv_request_kind)exchange->route->kind,
                                         .items_count = 1};
-    adv_err err;
-    adv_err_init(&err);
     if (exchange->refused) {
         adv_reply_error(exchange, ADV_E_BUSY, "", "try again after Retry-After seconds",
                         "%ld requests wait already", exchange->app->config.queue_count);
@@ -147,8 +140,7 @@ void adv_api_answer_async(struct adv_exchange *exchange)
         adv_reply_error(exchange, ADV_E_SYNTAX, "", NULL, "the body is empty");
         return;
     }
-    adv_err found;
-    adv_err_init(&found);
+    adv_err found = adv_err_empty();
     check_items(exchange, &request, false, &found);
     if (found.code) { /* the request itself is the document */
         for (int i = 0; i < found.count; i++) {
@@ -158,8 +150,7 @@ void adv_api_answer_async(struct adv_exchange *exchange)
         adv_reply_problem(exchange, &found);
         return;
     }
-    struct adv_text list;
-    adv_text_init(&list, ADV_LIMIT_BODY_BYTES + 8);
+    struct adv_text list = adv_text_empty(ADV_LIMIT_BODY_BYTES + 8);
     adv_text_append(&list, "[");
     adv_text_append_bytes(&list, body, exchange->body_bytes);
     adv_text_append(&list, "]");
@@ -205,11 +196,9 @@ void adv_api_sweep_get(struct adv_exchange *exchange)
 
 void adv_api_sweep_item_get(struct adv_exchange *exchange)
 {
-    struct adv_text json;
-    adv_err err;
-    adv_err_init(&err);
+    struct adv_text json = adv_text_empty(ITEM_LIMIT_BYTES);
+    adv_err err = adv_err_empty();
     if (!adv_exchange_check_query(exchange, no_query)) return;
-    adv_text_init(&json, ITEM_LIMIT_BYTES);
     if (adv_sweep_item_print(exchange->db, exchange->parameters[0], exchange->parameters[1], &json, &err)) {
         adv_text_free(&json);
         adv_reply_problem(exchange, &err);
@@ -229,17 +218,14 @@ void adv_api_sweeps_list(struct adv_exchange *exchange)
         !adv_api_read_page(exchange, NULL, filter.after, &filter.limit_count) ||
         !read_state(exchange, states, &filter.state))
         return;
-    struct adv_text page;
-    adv_err err;
-    adv_err_init(&err);
-    adv_text_init(&page, SWEEP_LIMIT_BYTES);
+    struct adv_text page = adv_text_empty(SWEEP_LIMIT_BYTES);
+    adv_err err = adv_err_empty();
     adv_api_reply_page(exchange, adv_sweeps_list(exchange->db, &filter, &page, &err), &page, &err);
 }
 
 void adv_api_sweep_delete(struct adv_exchange *exchange)
 {
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (!adv_exchange_check_query(exchange, no_query)) return;
     if (adv_sweep_cancel(exchange->db, exchange->parameters[0], &err))
         adv_reply_problem(exchange, &err);
@@ -255,8 +241,7 @@ void adv_api_sweep_events(struct adv_exchange *exchange)
     const bool ended = last && strcmp(last, LAST_EVENT) == 0;
     char *end = NULL;
     struct adv_text events;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (!adv_exchange_check_query(exchange, no_query)) return;
     const long after = last && !ended ? strtol(last, &end, 10) : 0;
     if (end && (*end != '\0' || after < 0 || end == last)) {

@@ -25,8 +25,7 @@ static adv_code create(struct adv_exchange *exchange, const struct adv_proof_req
                                                  .first_rank = request->first_rank,
                                                  .last_rank = request->last_rank,
                                                  .whole = request->whole};
-    adv_err found;
-    adv_err_init(&found);
+    adv_err found = adv_err_empty();
     code = adv_verification_create(exchange->db, &order, id, &found);
     if (code == ADV_E_NOT_FOUND)
         code = adv_err_add(err, ADV_E_INVALID, "/rank", NULL, "%s", found.findings[0].detail);
@@ -39,10 +38,8 @@ static adv_code create(struct adv_exchange *exchange, const struct adv_proof_req
 /* Answers with the verification as it stands. */
 static void reply_state(struct adv_exchange *exchange, int status, const char *id)
 {
-    struct adv_text json;
-    adv_err err;
-    adv_err_init(&err);
-    adv_text_init(&json, VERIFICATION_LIMIT_BYTES);
+    struct adv_text json = adv_text_empty(VERIFICATION_LIMIT_BYTES);
+    adv_err err = adv_err_empty();
     if (adv_verification_print(exchange->db, id, &json, NULL, NULL, &err)) {
         adv_text_free(&json);
         adv_reply_problem(exchange, &err);
@@ -61,8 +58,7 @@ void adv_api_verify_behind(struct adv_exchange *exchange, const char *run_id, co
                                                  .first_rank = 1,
                                                  .last_rank = answer->verify_top};
     char id[ADV_UUID_BYTES];
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     const bool queued = adv_verification_create(exchange->db, &order, id, &err) == ADV_OK;
     if (response->length_bytes > 0) response->data[--response->length_bytes] = '\0'; /* the } */
     adv_json_text_string(response, "verification_id", queued ? id : NULL);
@@ -80,8 +76,7 @@ adv_code adv_api_word_of(struct adv_exchange *exchange, const char *response, in
 {
     struct adv_proof_plan plan;
     int ranks_count = 0;
-    adv_err ignored; /* a run of a kernel, or without a plan that fits */
-    adv_err_init(&ignored);
+    adv_err ignored = adv_err_empty(); /* a run of a kernel, or without a plan that fits */
     memset(word, 0, sizeof *word);
     if (adv_proof_plan_read(response, strlen(response), rank, &plan, &ranks_count, &ignored)) return ADV_OK;
     const adv_code code = adv_verification_find(exchange->db, plan.plan, word, err);
@@ -93,8 +88,7 @@ void adv_api_verification_post(struct adv_exchange *exchange)
 {
     struct adv_proof_request request;
     char id[ADV_UUID_BYTES];
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (!adv_exchange_check_query(exchange, no_query)) return;
     if (adv_decode_proof_request(exchange->body ? exchange->body : "", exchange->body_bytes, &request,
                                  &err) ||
@@ -114,10 +108,8 @@ void adv_api_verification_get(struct adv_exchange *exchange)
 void adv_api_verifications_list(struct adv_exchange *exchange)
 {
     if (!adv_exchange_check_query(exchange, no_query)) return;
-    struct adv_text json;
-    adv_err err;
-    adv_err_init(&err);
-    adv_text_init(&json, VERIFICATION_LIMIT_BYTES);
+    struct adv_text json = adv_text_empty(VERIFICATION_LIMIT_BYTES);
+    adv_err err = adv_err_empty();
     if (adv_verifications_list(exchange->db, exchange->parameters[0], &json, &err)) {
         adv_text_free(&json);
         adv_reply_problem(exchange, &err);
@@ -128,8 +120,7 @@ void adv_api_verifications_list(struct adv_exchange *exchange)
 
 void adv_api_verification_delete(struct adv_exchange *exchange)
 {
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (!adv_exchange_check_query(exchange, no_query)) return;
     if (adv_verification_cancel(exchange->db, exchange->parameters[0], &err))
         adv_reply_problem(exchange, &err);
@@ -144,11 +135,9 @@ void adv_api_verification_events(struct adv_exchange *exchange)
 {
     char state[16] = "", id[24];
     long changes = 0;
-    struct adv_text json, events;
-    adv_err err;
-    adv_err_init(&err);
+    struct adv_text json = adv_text_empty(VERIFICATION_LIMIT_BYTES), events;
+    adv_err err = adv_err_empty();
     if (!adv_exchange_check_query(exchange, no_query)) return;
-    adv_text_init(&json, VERIFICATION_LIMIT_BYTES);
     adv_text_init(&events, VERIFICATION_LIMIT_BYTES + 256);
     if (adv_verification_print(exchange->db, exchange->parameters[0], &json, state, &changes, &err)) {
         adv_text_free(&json);

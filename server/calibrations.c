@@ -74,8 +74,7 @@ static void look(struct adv_app *app, struct adv_db *db)
     struct adv_calibrations *calibrations = app->calibrations;
     struct adv_active_calibration *active = NULL;
     int active_count = 0, count = 0;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (!calibrations || adv_calibrations_active(db, &active, &active_count, &err)) return;
     struct in_force *rows = calloc((size_t)active_count + 1, sizeof *rows);
     (void)pthread_mutex_lock(&calibrations->lock);

@@ -64,8 +64,7 @@ adv_code adv_check_load_baseline(struct adv_exchange *exchange, const struct adv
     const char *run_id = request->baseline_run_id;
     const struct adv_baseline_name name = {request->baseline_project, request->baseline_label};
     struct adv_baseline baseline;
-    adv_err found;
-    adv_err_init(&found);
+    adv_err found = adv_err_empty();
     memset(side, 0, sizeof *side);
     adv_code code =
         by_id ? ADV_OK
@@ -92,8 +91,7 @@ static adv_code make_candidate(struct adv_exchange *exchange, const struct adv_g
         free(plain);
         return code;
     }
-    struct adv_text made;
-    adv_text_init(&made, ADV_LIMIT_STORED_BYTES);
+    struct adv_text made = adv_text_empty(ADV_LIMIT_STORED_BYTES);
     enum adv_store_outcome outcome = ADV_STORE_SAVED;
     if (answer.wants_store)
         code = adv_keep(exchange, ADV_REQUEST_ESTIMATE, &(struct adv_asked){.request = plain}, &answer, NULL,
@@ -115,8 +113,7 @@ adv_code adv_check_load_candidate(struct adv_exchange *exchange, const struct ad
                                   struct adv_check_side *side, adv_err *err)
 {
     const bool by_id = request->candidate_run_id[0] != '\0';
-    adv_err found;
-    adv_err_init(&found);
+    adv_err found = adv_err_empty();
     memset(side, 0, sizeof *side);
     adv_code code = by_id ? load_run(exchange, request->candidate_run_id, side, &found)
                           : make_candidate(exchange, request, side, &found);

@@ -55,13 +55,11 @@ int adv_cli_artifact(int argc, char **argv)
         print_usage();
         return ADV_CLI_USAGE;
     }
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     size_t answer_bytes = 0;
     char *answer = adv_cli_read_file(arguments.file, &answer_bytes, &err);
     if (!answer) return adv_cli_problem(&err);
-    struct adv_text text;
-    adv_text_init(&text, ARTIFACT_LIMIT_BYTES);
+    struct adv_text text = adv_text_empty(ARTIFACT_LIMIT_BYTES);
     struct adv_catalog *catalog = adv_catalog_load(NULL, &err);
     if (!catalog) {
         free(answer);

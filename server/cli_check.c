@@ -219,8 +219,7 @@ static int take_refusal(const struct adv_client_answer *answer, struct adv_check
 
 static int check_file(const struct job *job, struct adv_check_row *row)
 {
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     size_t text_bytes = 0;
     char *body = NULL;
     struct adv_client_answer answer = {0};
@@ -247,8 +246,7 @@ static bool write_report(const char *path,
                          const struct adv_check_row *rows, int rows_count)
 {
     if (!path) return true;
-    struct adv_text text;
-    adv_text_init(&text, ADV_LIMIT_REPORT_BYTES);
+    struct adv_text text = adv_text_empty(ADV_LIMIT_REPORT_BYTES);
     print(rows, rows_count, &text);
     FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
     bool good = file && !text.overflow && fwrite(text.data, 1, text.length_bytes, file) == text.length_bytes;

@@ -18,8 +18,7 @@ char *adv_cli_read_file(const char *path, size_t *text_bytes, adv_err *err)
         (void)adv_err_add(err, ADV_E_IO, "", NULL, "cannot open %s: %s", path, strerror(errno));
         return NULL;
     }
-    struct adv_text text;
-    adv_text_init(&text, file_limit_bytes);
+    struct adv_text text = adv_text_empty(file_limit_bytes);
     adv_text_append(&text, "");
     char chunk[65536];
     size_t got;

@@ -70,8 +70,7 @@ static void answer_file(const struct adv_catalog *catalog, enum adv_request_kind
     size_t text_bytes = 0, answers_bytes = 0;
     bool one_refutes = false;
     const struct adv_budget budget = {.crew = arguments->crew};
-    adv_err own;
-    adv_err_init(&own);
+    adv_err own = adv_err_empty();
     char *text = adv_cli_read_file(file, &text_bytes, &own);
     adv_code code = text ? give(catalog, kind, arguments, &text, &text_bytes, &own) : own.code;
     if (code == ADV_OK)
@@ -114,13 +113,11 @@ static int oneshot(enum adv_request_kind kind, int argc, char **argv)
                       argv[0], reads ? recipe_usage : "");
         return ADV_CLI_USAGE;
     }
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     struct adv_catalog *catalog = adv_catalog_load(arguments.catalog_dir, &err);
     if (!catalog) return adv_cli_problem(&err);
-    struct adv_text out;
+    struct adv_text out = adv_text_empty(ANSWERS_BYTES_MAX);
     bool refutes = false;
-    adv_text_init(&out, ANSWERS_BYTES_MAX);
     if (kind == ADV_REQUEST_ADVISE) arguments.crew = adv_crew_start(0, 0);
     answer_files(catalog, kind, &arguments, &out, &refutes, &err);
     adv_crew_stop(arguments.crew);
@@ -167,8 +164,7 @@ int adv_cli_version(int argc, char **argv)
         (void)fprintf(stderr, "usage: tpu-advisor version [--catalog DIR]\n");
         return ADV_CLI_USAGE;
     }
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     struct adv_catalog *catalog = adv_catalog_load(catalog_dir, &err);
     if (!catalog) return adv_cli_problem(&err);
     (void)printf("{\"version\":\"%s\",\"catalog_hash\":\"%s\",\"calibration\":\"%s\"}\n",

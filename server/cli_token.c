@@ -115,8 +115,7 @@ static int create(const struct wishes *wishes)
     struct adv_token token = {0};
     unsigned char random[TOKEN_BYTES];
     char text[sizeof TOKEN_PREFIX + 2 * TOKEN_BYTES] = TOKEN_PREFIX;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     const char *mistake = fill_token(wishes, &token);
     if (mistake) {
         (void)fprintf(stderr, "tpu-advisor: %s\n", mistake);
@@ -156,8 +155,7 @@ int adv_cli_token(int argc, char **argv)
         return ADV_CLI_USAGE;
     }
     if (creates) return create(&wishes);
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     const adv_code code = lists ? adv_db_tokens_list(wishes.config.database_url, stdout, &err)
                                 : adv_db_token_revoke(wishes.config.database_url, wishes.name, &err);
     return code ? report(&err) : ADV_CLI_OK;

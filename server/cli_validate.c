@@ -16,8 +16,7 @@ static int predict(const struct adv_catalog *catalog, struct adv_measurement *ro
 {
     int answered = 0;
     for (int i = 0; i < count; i++) {
-        adv_err own;
-        adv_err_init(&own);
+        adv_err own = adv_err_empty();
         const struct adv_catalog_chip *chip = adv_catalog_chip(catalog, rows[i].chip);
         if (chip) answered += adv_measurement_predict(&rows[i], &chip->constants, &own);
         if (adv_measurement_keep_findings(&rows[i], (size_t)i, &own, arena) != ADV_OK)
@@ -62,8 +61,7 @@ int adv_cli_validate(int argc, char **argv)
                       "usage: tpu-advisor validate FILE | validate --kernels FILE   (- is standard input)\n");
         return ADV_CLI_USAGE;
     }
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     size_t text_bytes = 0;
     char *text = adv_cli_read_file(argv[1], &text_bytes, &err);
     struct adv_catalog *catalog = text ? adv_catalog_load(NULL, &err) : NULL;

@@ -12,8 +12,7 @@ static const size_t arena_limit_bytes = 64u * 1024u * 1024u;
 
 int adv_cli_validate_kernels(const char *path)
 {
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     size_t text_bytes = 0;
     char *text = adv_cli_read_file(path, &text_bytes, &err);
     struct adv_catalog *catalog = text ? adv_catalog_load(NULL, &err) : NULL;

@@ -75,8 +75,7 @@ static bool watch(void *context, const char *stage, double seconds)
 {
     struct verifier *verifier = context;
     const int lease_s = (int)verifier->config->lease_s;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     (void)seconds;
     if (leaving) return false;
     if (!stage && now_s() - verifier->renewed_s < (double)lease_s / RENEWS) return true;
@@ -90,8 +89,7 @@ static bool watch(void *context, const char *stage, double seconds)
 static void finish(struct verifier *verifier, const char *result)
 {
     for (int tries = 0; tries < FINISH_TRIES; tries++) {
-        adv_err err;
-        adv_err_init(&err);
+        adv_err err = adv_err_empty();
         bool held = false;
         const adv_code code = adv_verification_finish(verifier->db, &verifier->job, result, &held, &err);
         if (code == ADV_OK) {
@@ -109,8 +107,7 @@ static void finish(struct verifier *verifier, const char *result)
 
 static void give_back(struct verifier *verifier)
 {
-    adv_err ignored; /* the lease runs out by itself */
-    adv_err_init(&ignored);
+    adv_err ignored = adv_err_empty(); /* the lease runs out by itself */
     if (adv_verification_release(verifier->db, &verifier->job, &ignored) == ADV_OK)
         say(verifier, ADV_LOG_INFO, "plan given back", NULL);
 }
@@ -128,8 +125,7 @@ static int work(struct verifier *verifier)
                                              .context = verifier};
     char *result = NULL;
     int status = -1;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     verifier->held = true;
     verifier->renewed_s = now_s();
     say(verifier, ADV_LOG_INFO, "compiling", NULL);
@@ -161,8 +157,7 @@ static int work(struct verifier *verifier)
 static int loop(struct verifier *verifier)
 {
     while (!leaving) {
-        adv_err err;
-        adv_err_init(&err);
+        adv_err err = adv_err_empty();
         bool taken = false;
         const adv_code code = adv_verification_take(
             verifier->db, verifier->name, (int)verifier->config->lease_s, &verifier->job, &taken, &err);

@@ -213,12 +213,10 @@ static int verify_ranks(const struct arguments *arguments, const char *answer, a
     int status = ADV_CLI_OK, first_proven = 0, count = 0;
     const int first = arguments->rank ? (int)arguments->rank : 1;
     const int last = arguments->top ? (int)arguments->top : first;
-    struct adv_text results, people;
-    adv_text_init(&results, OUTPUT_BYTES);
+    struct adv_text results = adv_text_empty(OUTPUT_BYTES), people;
     adv_text_init(&people, OUTPUT_BYTES);
     for (int rank = first; rank <= last && status <= ADV_CLI_REFUTED; rank++, count++) {
-        struct adv_text one;
-        adv_text_init(&one, ADV_LIMIT_PROOF_BYTES);
+        struct adv_text one = adv_text_empty(ADV_LIMIT_PROOF_BYTES);
         const int said = verify_rank(arguments, answer, rank, &one, &first_proven, err);
         /* An answer may have fewer plans than were asked for. */
         const bool past_last = said == ADV_CLI_USAGE && rank > first && err->code == ADV_E_NOT_FOUND;
@@ -251,8 +249,7 @@ int adv_cli_verify(int argc, char **argv)
         print_usage();
         return ADV_CLI_USAGE;
     }
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (arguments.install) {
         if (adv_compiler_install(&err)) return ADV_CLI_OK;
         if (err.count) (void)adv_cli_problem(&err);

@@ -68,8 +68,7 @@ static bool find_python(const char *folder, bool make, char python[ADV_LIMIT_FOL
 bool adv_compiler_ready(const char *program)
 {
     char folder[ADV_LIMIT_FOLDER], python[ADV_LIMIT_FOLDER];
-    adv_err ignored;
-    adv_err_init(&ignored);
+    adv_err ignored = adv_err_empty();
     if (program && *program) return access(program, X_OK) == 0;
     if (adv_compiler_unpack(folder, &ignored)) return false;
     const bool found = find_python(folder, false, python);

@@ -21,8 +21,7 @@ const char *adv_exchange_query(const struct adv_exchange *exchange, const char *
 
 bool adv_exchange_check_query(struct adv_exchange *exchange, const char *const *allowed)
 {
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (exchange->query_overflow)
         (void)adv_err_add(&err, ADV_E_BAD_REQUEST, "", NULL, "more than %d query parameters",
                           ADV_LIMIT_QUERY);
@@ -165,9 +164,8 @@ void adv_reply_problem(struct adv_exchange *exchange, const adv_err *err)
     char instance[ADV_LIMIT_REQUEST_ID + 32];
     (void)snprintf(instance, sizeof instance, "urn:tpu-advisor:request:%s", exchange->request_id);
     int status = adv_code_http_status(err->code);
-    struct adv_text text;
+    struct adv_text text = adv_text_empty(PROBLEM_LIMIT_BYTES);
     char *body = adv_problem_json(err, instance);
-    adv_text_init(&text, PROBLEM_LIMIT_BYTES);
     if (body) adv_text_append(&text, body);
     free(body);
     adv_api_reply_made(exchange, status, &text);
@@ -184,8 +182,7 @@ void adv_reply_error(struct adv_exchange *exchange, adv_code code, const char *p
     va_start(args, format);
     (void)vsnprintf(detail, sizeof detail, format, args);
     va_end(args);
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     (void)adv_err_add(&err, code, pointer, hint, "%s", detail);
     adv_reply_problem(exchange, &err);
 }

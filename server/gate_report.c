@@ -69,8 +69,7 @@ static void print_said(struct adv_text *text, const char *name, const struct adv
 /* The other forms of the report, as strings. */
 static void print_reports(const struct adv_gate_report *report, struct adv_text *text)
 {
-    struct adv_text markdown, junit;
-    adv_text_init(&markdown, REPORT_LIMIT_BYTES);
+    struct adv_text markdown = adv_text_empty(REPORT_LIMIT_BYTES), junit;
     adv_text_init(&junit, REPORT_LIMIT_BYTES);
     adv_gate_print_markdown(report, &markdown);
     adv_gate_print_junit(report, &junit);

@@ -175,8 +175,7 @@ static adv_code exchange_with(BIO *stream, const struct address *address, const 
                               size_t request_bytes, time_t until, struct adv_client_answer *answer,
                               adv_err *err)
 {
-    struct adv_text received;
-    adv_text_init(&received, ANSWER_LIMIT_BYTES);
+    struct adv_text received = adv_text_empty(ANSWER_LIMIT_BYTES);
     bool good = write_all(stream, request, request_bytes, until);
     if (good) read_all(stream, &received, until);
     good = good && take_answer(&received, answer);
@@ -192,8 +191,7 @@ adv_code adv_client_post(const char *url, const char *path, const char *token, c
     if (strlen(url) >= ADV_LIMIT_URL_BYTES || !read_url(url, &address))
         return adv_err_add(err, ADV_E_INVALID, "", "http://host:port or https://host", "'%.200s' is no URL",
                            url);
-    struct adv_text request;
-    adv_text_init(&request, ANSWER_LIMIT_BYTES);
+    struct adv_text request = adv_text_empty(ANSWER_LIMIT_BYTES);
     adv_text_format(&request,
                     "POST %s%s HTTP/1.1\r\nHost: %s:%s\r\nConnection: close\r\nAccept: application/json\r\n",
                     address.path, path, address.host, address.port);

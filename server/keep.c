@@ -9,8 +9,7 @@ static adv_code save(struct adv_exchange *exchange, const struct adv_run *run,
                      const struct adv_idempotency *idempotency, enum adv_store_outcome *outcome,
                      adv_err *into)
 {
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     adv_code code =
         exchange->refused
             ? adv_err_add(&err, ADV_E_BUSY, "/store",
@@ -60,8 +59,7 @@ adv_code adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind, con
     adv_json_text_extend(response, answer->json, answer->json_bytes, members);
     run.response = response->data;
     *outcome = ADV_STORE_SAVED;
-    adv_err found;
-    adv_err_init(&found);
+    adv_err found = adv_err_empty();
     adv_code code = response->overflow
                         ? adv_err_add(&found, ADV_E_MEMORY, "/store", NULL, "no memory for the answer")
                         : save(exchange, &run, idempotency, outcome, &found);

@@ -66,8 +66,7 @@ bool adv_recipe_body(struct adv_exchange *exchange)
     }
     if (!reads || (as_json && !has_recipe(exchange))) return true;
     if (!read_query(exchange, given)) return false;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     char *json = NULL;
     size_t json_bytes = 0;
     adv_code code = adv_request_expand(exchange->app->catalog, (enum adv_request_kind)kind,

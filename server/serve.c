@@ -76,8 +76,7 @@ static void choose_counts(struct adv_daemon_config *config)
 
 static bool start(struct adv_app *app)
 {
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     const bool has_tokens = app->config.tokens_file[0] || app->config.tokens_database;
     app->limits = adv_limits_new();
     app->keyring = has_tokens ? adv_keyring_new() : NULL;

@@ -50,8 +50,7 @@ adv_code adv_store_baseline_find(struct adv_db *db, const struct adv_baseline_na
                         "AND EXISTS (SELECT FROM checks c WHERE c.candidate_id = r.id AND c.passed) "
                         "AND NOT EXISTS (SELECT FROM checks c WHERE c.candidate_id = r.id AND NOT c.passed) "
                         "ORDER BY r.id DESC LIMIT 1";
-    adv_err unset;
-    adv_err_init(&unset);
+    adv_err unset = adv_err_empty();
     adv_code code = adv_store_baseline_get(db, name, baseline, &unset);
     if (code != ADV_E_NOT_FOUND) {
         adv_err_merge(err, &unset, "");

@@ -205,12 +205,10 @@ adv_code adv_store_runs_list(struct adv_db *db, const struct adv_run_filter *fil
                                   filter->cursor ? key : NULL,
                                   filter->cursor ? id : NULL,
                                   limit};
-    struct adv_text sql;
+    struct adv_text sql = adv_text_empty(STATEMENT_BYTES);
     struct adv_rows rows;
-    adv_text_init(&sql, STATEMENT_BYTES);
     write_statement(order, falls, filter->words || filter->tags, &sql);
-    adv_err database;
-    adv_err_init(&database);
+    adv_err database = adv_err_empty();
     adv_code code = sql.overflow
                         ? adv_err_add(&database, ADV_E_MEMORY, "", NULL, "no memory for the statement")
                         : adv_db_run(db, sql.data, 12, values, &rows, &database);

@@ -219,8 +219,7 @@ adv_code adv_store_run_delete(struct adv_db *db, const char *id, adv_err *err)
     static const char sql[] =
         "UPDATE runs SET deleted_at = clock_timestamp() WHERE id = $1::uuid AND deleted_at IS NULL";
     bool found = false;
-    adv_err database;
-    adv_err_init(&database);
+    adv_err database = adv_err_empty();
     adv_code code = change(db, sql, 1, &id, &found, &database);
     if (code == ADV_E_CONFLICT)
         return adv_err_add(err, code, "", "move the baseline to another run first", "the run is a baseline");

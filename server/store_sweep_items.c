@@ -13,8 +13,7 @@ adv_code adv_sweep_take(struct adv_db *db, const char *worker, int most, struct 
                               "FROM sweep_take($1, $2::int, "
                               "$3::int, $4::int, $5::json)";
     char lease[16], count[16], attempts[16];
-    adv_err why;
-    adv_err_init(&why);
+    adv_err why = adv_err_empty();
     memset(batch, 0, sizeof *batch);
     (void)adv_err_add(&why, ADV_E_INTERNAL, "", "run it alone, and report it",
                       "given up after %d attempts: each ended the daemon that made it", ADV_SWEEP_ATTEMPTS);

@@ -20,8 +20,7 @@
 
 void adv_verification_digest(const char *plan, bool whole, char digest[ADV_SHA256_HEX])
 {
-    struct adv_text text;
-    adv_text_init(&text, DIGEST_LIMIT_BYTES);
+    struct adv_text text = adv_text_empty(DIGEST_LIMIT_BYTES);
     adv_text_format(&text, "%s\n", whole ? "whole" : "assign");
     adv_text_append(&text, adv_compiler_versions());
     adv_text_append(&text, plan);
@@ -86,13 +85,11 @@ static adv_code print_plan(const struct adv_rows *rows, int row, struct adv_text
     enum { RANK = 4, STATE, STAGE, ATTEMPTS, PREDICTED, RESULT, BYTES };
     const char *result = adv_rows_text(rows, row, RESULT);
     const char *state = adv_rows_text(rows, row, STATE);
-    struct adv_text one;
-    adv_text_init(&one, ADV_LIMIT_PROOF_BYTES);
+    struct adv_text one = adv_text_empty(ADV_LIMIT_PROOF_BYTES);
     adv_code code = ADV_OK;
     if (result) {
         char members[64];
-        struct adv_text joined;
-        adv_text_init(&joined, ADV_LIMIT_PROOF_BYTES);
+        struct adv_text joined = adv_text_empty(ADV_LIMIT_PROOF_BYTES);
         code = adv_proof_join(result, adv_rows_text(rows, row, PREDICTED),
                               atoi(adv_rows_text(rows, row, RANK)), &joined, err);
         (void)snprintf(members, sizeof members, "\"state\":\"%s\",\"attempts\":%s", state,
@@ -122,8 +119,7 @@ static adv_code not_found(const char *id, adv_err *err)
 
 static adv_code print_plans(const struct adv_rows *rows, struct adv_text *json, adv_err *err)
 {
-    struct adv_text first;
-    adv_text_init(&first, ADV_LIMIT_PROOF_BYTES);
+    struct adv_text first = adv_text_empty(ADV_LIMIT_PROOF_BYTES);
     adv_code code = print_plan(rows, 0, &first, err);
     if (!code) adv_json_text_raw(json, "result", first.data);
     adv_json_text_raw(json, "results", "[");

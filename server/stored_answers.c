@@ -28,8 +28,7 @@ void adv_stored_answers_digest(const struct adv_exchange *exchange, const struct
     if (!exchange->app->database || (kind != ADV_REQUEST_ADVISE && kind != ADV_REQUEST_TUNE)) return;
     const struct adv_catalog *catalog =
         adv_calibrations_catalog(exchange->app, exchange->body, exchange->body_bytes, exchange->project);
-    struct adv_text text;
-    adv_text_init(&text, ADV_LIMIT_BODY_BYTES + 1024);
+    struct adv_text text = adv_text_empty(ADV_LIMIT_BODY_BYTES + 1024);
     adv_text_format(&text, "%d\n%s\n%s\n%s\n%s\n", kind, adv_engine_version(), adv_catalog_hash(catalog),
                     adv_catalog_calibration(catalog), exchange->project);
     adv_text_append_bytes(&text, question->text, question->text_bytes);
@@ -58,8 +57,7 @@ bool adv_stored_answers_find(struct adv_exchange *exchange, const char digest[AD
                              struct adv_answer *answer)
 {
     struct adv_app *app = exchange->app;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     bool found = false;
     adv_db_limit(exchange->db, LOOK_UP_LIMIT_MS);
     const adv_code code = adv_store_run_find_answer(exchange->db, digest, &found, answer, &err);

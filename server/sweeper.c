@@ -64,8 +64,7 @@ static bool is_over(void *closure)
     if (turn->lost || turn->late || atomic_load(&turn->sweeper->over)) return true;
     if (now - turn->renewed_us < RENEW_EVERY_US) return false;
     int held = 0;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     turn->renewed_us = now;
     if (adv_sweep_renew(turn->db, &turn->batch, turn->ended_count, &held, &err) == ADV_OK && held == 0)
         turn->lost = true;
@@ -173,8 +172,7 @@ static adv_code answer_item(struct turn *turn, const struct adv_sweep_item *item
     const struct adv_budget budget = {
         .over = is_over, .closure = turn, .plans_max = (int)adv_app_live(app)->plans_count};
     struct adv_answer answer;
-    struct adv_text stored;
-    adv_text_init(&stored, ADV_LIMIT_STORED_BYTES);
+    struct adv_text stored = adv_text_empty(ADV_LIMIT_STORED_BYTES);
     turn->item_us = now_us();
     adv_code code = adv_answer_within(
         adv_calibrations_catalog(app, item->request, strlen(item->request), turn->batch.project), kind,
@@ -207,22 +205,19 @@ static void log_trouble(const struct adv_app *app, const adv_err *err)
 /* Where that fails the lease runs out. */
 static void give_back(struct turn *turn, int first)
 {
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     if (adv_sweep_release(turn->db, &turn->batch, first, &err)) log_trouble(turn->sweeper->app, &err);
 }
 
 /* Works off a batch that was taken; what could not be ended is given back. */
 static void work_off(struct turn *turn)
 {
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     adv_code code = ADV_OK;
     int next = 0;
     adv_text_init(&turn->results, RESULTS_MOST);
     while (!code && next < turn->batch.count && !turn->lost && !atomic_load(&turn->sweeper->over)) {
-        adv_err found;
-        adv_err_init(&found);
+        adv_err found = adv_err_empty();
         turn->late = false;
         code = answer_item(turn, &turn->batch.items[next], &found);
         if (code) {
@@ -233,8 +228,7 @@ static void work_off(struct turn *turn)
         (void)is_over(turn);
         if (turn->results.length_bytes > RESULTS_ENOUGH) code = send_results(turn, next, &err);
     }
-    adv_err ended;
-    adv_err_init(&ended);
+    adv_err ended = adv_err_empty();
     if (send_results(turn, next, &ended) != ADV_OK) log_trouble(turn->sweeper->app, &ended);
     if (code && code != ADV_E_TIMEOUT) log_trouble(turn->sweeper->app, &err);
     if (next < turn->batch.count && !turn->lost) give_back(turn, next);
@@ -278,8 +272,7 @@ static void *work_loop(void *argument)
     struct adv_db *db = adv_db_open(app->database);
     while (db && !atomic_load(&sweeper->over)) {
         struct turn turn = {.sweeper = sweeper, .db = db, .renewed_us = now_us()};
-        adv_err err;
-        adv_err_init(&err);
+        adv_err err = adv_err_empty();
         if (adv_database_state(app->database) != ADV_DATABASE_UP ||
             adv_sweep_take(db, worker, size, &turn.batch, &err)) {
             sleep_a_little(sweeper, &woken);

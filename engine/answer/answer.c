@@ -65,8 +65,7 @@ adv_code adv_answer_within(const struct adv_catalog *catalog, enum adv_request_k
                            adv_err *err)
 {
     json_t *root = NULL;
-    adv_err warnings;
-    adv_err_init(&warnings);
+    adv_err warnings = adv_err_empty();
     memset(answer, 0, sizeof *answer);
     answer->step_time_s = answer->hbm_bytes_per_device = (double)NAN;
     struct adv_answer_job job = {

@@ -35,8 +35,7 @@ static adv_code answer_element(const struct batch *batch, const json_t *element,
                                struct adv_text *out, adv_err *err)
 {
     char *text = json_dumps(element, JSON_COMPACT | JSON_ENCODE_ANY);
-    adv_err own;
-    adv_err_init(&own);
+    adv_err own = adv_err_empty();
     if (!text) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "out of memory");
     struct adv_answer answer;
     adv_code code = answer_one(batch, text, strlen(text), &answer, &own);
@@ -100,8 +99,7 @@ adv_code adv_answer_documents(const struct adv_catalog *catalog, enum adv_reques
     json_t *documents = NULL;
     adv_code code = adv_json_parse_file_text(json, json_bytes, &documents, err);
     if (code != ADV_OK) return code;
-    struct adv_text out;
-    adv_text_init(&out, ANSWERS_BYTES_MAX);
+    struct adv_text out = adv_text_empty(ANSWERS_BYTES_MAX);
     code = answer_array(&batch, documents, &out, err);
     json_decref(documents);
     if (code != ADV_OK) {

@@ -126,8 +126,7 @@ static adv_code read_again(const struct adv_teller *teller, const struct adv_con
     struct adv_config *echo = adv_arena_alloc(scratch, sizeof *echo);
     struct adv_config_source source;
     struct adv_plan plan;
-    adv_err refused;
-    adv_err_init(&refused);
+    adv_err refused = adv_err_empty();
     if (!echo) return adv_answer_no_memory(teller->err);
     adv_code code = adv_config_source_open(&source, teller->catalog, &request->model, model_name(request),
                                            &request->cluster, config, scratch, teller->err);

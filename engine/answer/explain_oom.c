@@ -56,8 +56,7 @@ static json_t *ask(const struct adv_catalog *catalog, enum adv_request_kind kind
 {
     struct adv_answer answer;
     json_t *root = NULL;
-    adv_err found;
-    adv_err_init(&found);
+    adv_err found = adv_err_empty();
     char *text = json_dumps(request, JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (!text) {
         (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the request");

@@ -207,8 +207,7 @@ static void check_vmem(const struct adv_catalog *catalog, struct adv_arena *aren
     const struct adv_catalog_chip *chip = adv_catalog_chip(catalog, job->cluster.chip.name);
     struct adv_ledger *ledger = adv_arena_alloc(arena, sizeof *ledger);
     struct adv_estimate estimate;
-    adv_err unpriced; /* what cannot be priced is not lint's business */
-    adv_err_init(&unpriced);
+    adv_err unpriced = adv_err_empty(); /* what cannot be priced is not lint's business */
     if (!job->has_cluster || !job->has_model || !chip || !ledger) return;
     struct adv_estimate_input input = {&job->model, &job->cluster, &chip->constants, &job->plan,
                                        ADV_FLOPS_CAUSAL_HALF};
@@ -273,8 +272,7 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
     if (job->has_cluster)
         adv_software_warn_flags(catalog, &software, &job->config, job->cluster.chip.name, "/xla_flags",
                                 refuses || job->strict_flags ? &job->errors : &job->notes);
-    adv_err broken;
-    adv_err_init(&broken);
+    adv_err broken = adv_err_empty();
     (void)!adv_plan_check(&job->plan, &job->model, &job->cluster, &broken, &job->notes);
     if (!job->has_cluster && !fill_is_a_batch_axis(config)) drop_batch(&broken);
     adv_decode_explain_batch(&broken, &job->notes);

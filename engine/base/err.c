@@ -28,6 +28,13 @@ const char *adv_code_title(adv_code code)
     return code_rows[code].title;
 }
 
+adv_err adv_err_empty(void)
+{
+    adv_err err;
+    adv_err_init(&err);
+    return err;
+}
+
 void adv_err_init(adv_err *err)
 {
     err->code = ADV_OK;

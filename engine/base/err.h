@@ -26,7 +26,8 @@ typedef struct adv_err {
     struct adv_finding findings[ADV_LIMIT_FINDINGS];
 } adv_err;
 
-/* Empties `err`. */
+/* An empty one, made in place: findings are not written. adv_err_init empties one that is there. */
+adv_err adv_err_empty(void);
 void adv_err_init(adv_err *err);
 
 /* Adds a finding; `hint` may be NULL. Returns `code`, so that `return adv_err_add(...)` reads well.

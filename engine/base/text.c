@@ -7,10 +7,14 @@
 
 #include "engine/base/limits.h"
 
+struct adv_text adv_text_empty(size_t limit_bytes)
+{
+    return (struct adv_text){.limit_bytes = limit_bytes};
+}
+
 void adv_text_init(struct adv_text *text, size_t limit_bytes)
 {
-    memset(text, 0, sizeof *text);
-    text->limit_bytes = limit_bytes;
+    *text = adv_text_empty(limit_bytes);
 }
 
 static bool reserve(struct adv_text *text, size_t more_bytes)

@@ -17,6 +17,8 @@ struct adv_text {
     bool overflow; /* limit or memory exhausted: the text is incomplete */
 };
 
+/* Without text, to hold at most limit_bytes. adv_text_init makes one in place. */
+struct adv_text adv_text_empty(size_t limit_bytes);
 void adv_text_init(struct adv_text *text, size_t limit_bytes);
 void adv_text_append(struct adv_text *text, const char *string);
 void adv_text_append_bytes(struct adv_text *text, const char *bytes, size_t length_bytes);

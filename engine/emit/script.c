@@ -54,8 +54,7 @@ static void put_arguments(struct adv_text *text, const struct adv_config *config
 {
     for (int i = 0; i < config->count; i++) {
         const struct adv_config_entry *entry = &config->entries[i];
-        struct adv_text argument;
-        adv_text_init(&argument, text->limit_bytes);
+        struct adv_text argument = adv_text_empty(text->limit_bytes);
         adv_text_format(&argument, "%s=", entry->key);
         adv_config_bare_value(entry->value_json, &argument);
         adv_text_append(text, between);
@@ -94,8 +93,7 @@ void adv_script_command(struct adv_text *text, const struct adv_artifact_source 
 
 void adv_script_flags_word(struct adv_text *text, const struct adv_artifact_source *source)
 {
-    struct adv_text flags;
-    adv_text_init(&flags, text->limit_bytes);
+    struct adv_text flags = adv_text_empty(text->limit_bytes);
     for (int i = 0; i < source->config.flags_count; i++) {
         if (i > 0) adv_text_append(&flags, " ");
         adv_script_plain(&flags, source->config.flags[i]);

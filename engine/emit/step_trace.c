@@ -73,8 +73,7 @@ void adv_step_trace_write(const struct adv_artifact_source *source, struct adv_t
         busy_s[STEP_ROW] += term->exposed_seconds;
     }
     adv_text_append(text, "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":");
-    struct adv_text name;
-    adv_text_init(&name, text->limit_bytes);
+    struct adv_text name = adv_text_empty(text->limit_bytes);
     adv_text_format(&name, "%s on %s %s", source->model, source->chip, source->topology);
     put_string(text, name.data ? name.data : "");
     adv_text_free(&name);

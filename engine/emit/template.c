@@ -170,8 +170,7 @@ static bool put_word(const char *name, size_t length, size_t indent, const struc
 {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strlen(words[i].name) != length || strncmp(words[i].name, name, length) != 0) continue;
-        struct adv_text word;
-        adv_text_init(&word, text->limit_bytes);
+        struct adv_text word = adv_text_empty(text->limit_bytes);
         words[i].put(&word, source);
         put_indented(&word, indent, text);
         text->overflow = text->overflow || word.overflow;

@@ -39,8 +39,7 @@ static bool rebuild(const struct study *study, const int dims[3], int slices)
     *study->cluster = *study->input->cluster;
     memcpy(study->cluster->dims, dims, sizeof study->cluster->dims);
     study->cluster->slices = slices;
-    adv_err ignored;
-    adv_err_init(&ignored);
+    adv_err ignored = adv_err_empty();
     return adv_cluster_build(study->cluster, study->shapes, study->shapes_count, &ignored) == ADV_OK;
 }
 

@@ -206,8 +206,7 @@ char *adv_check_problem_lines(const char *text, size_t text_bytes)
     const json_t *errors = json_object_get(root, "errors");
     size_t index = 0;
     json_t *error = NULL;
-    struct adv_text lines;
-    adv_text_init(&lines, LINES_LIMIT_BYTES);
+    struct adv_text lines = adv_text_empty(LINES_LIMIT_BYTES);
     json_array_foreach(errors, index, error)
     {
         const char *pointer = json_string_value(json_object_get(error, "pointer"));

@@ -54,8 +54,7 @@ static void read_config(struct reader *reader, const json_t *keys, const json_t 
 /* "fsdp=64 context=2" from the estimate's mesh. */
 static const char *mesh_of(struct reader *reader, const json_t *estimate)
 {
-    struct adv_text text;
-    adv_text_init(&text, 512);
+    struct adv_text text = adv_text_empty(512);
     size_t index = 0;
     json_t *row = NULL;
     json_array_foreach(json_object_get(estimate, "mesh"), index, row)

@@ -121,8 +121,7 @@ static void decode_text(struct adv_catalog *catalog, const struct data_file *dat
     char at[ADV_LIMIT_POINTER];
     (void)snprintf(at, sizeof at, "/%s", data->name);
     hashes->all = adv_hash_bytes(hashes->all, text, length_bytes);
-    adv_err found;
-    adv_err_init(&found);
+    adv_err found = adv_err_empty();
     json_t *root;
     if (adv_json_parse_file_text(text, length_bytes, &root, &found) != ADV_OK) {
         adv_err_merge(err, &found, at);
@@ -160,8 +159,7 @@ static void load_file(struct adv_catalog *catalog, const struct data_file *data,
 
 struct adv_catalog *adv_catalog_load(const char *override_dir, adv_err *err)
 {
-    adv_err found;
-    adv_err_init(&found);
+    adv_err found = adv_err_empty();
     struct adv_catalog *catalog = calloc(1, sizeof *catalog);
     if (!catalog) {
         (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the catalog");

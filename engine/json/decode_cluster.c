@@ -314,8 +314,7 @@ static adv_code build(const struct reader *reader)
 {
     const char *const *shapes;
     int shapes_count = adv_catalog_shapes(reader->catalog, reader->cluster->chip.name, &shapes);
-    adv_err found;
-    adv_err_init(&found);
+    adv_err found = adv_err_empty();
     adv_code code = adv_cluster_build(reader->cluster, shapes, shapes_count, &found);
     bool has_accelerator = json_object_get(reader->value, "accelerator") != NULL;
     for (int i = 0; i < found.count; i++) {

@@ -134,8 +134,7 @@ static void decode_request(const struct row_reader *reader, const json_t *json, 
                            struct adv_measurement *row)
 {
     struct adv_estimate_request *request = reader->request;
-    adv_err own;
-    adv_err_init(&own);
+    adv_err own = adv_err_empty();
     json_t *given = without_nulls(body);
     name_dims(reader, json, given);
     adv_code code =

@@ -199,8 +199,7 @@ static adv_code decode_named(const struct adv_catalog *catalog, const char *name
         return ADV_OK;
     }
     struct adv_model unused;
-    adv_err missing;
-    adv_err_init(&missing);
+    adv_err missing = adv_err_empty();
     if (adv_catalog_model(catalog, name, &unused, &missing) == ADV_OK) return ADV_OK;
     for (int i = 0; i < missing.count; i++)
         (void)adv_err_add(err, ADV_E_INVALID, at, missing.findings[i].hint, "%s", missing.findings[i].detail);
@@ -252,8 +251,7 @@ adv_code adv_decode_model_over(const struct adv_catalog *catalog, const json_t *
     if (overrides && json_object_size(overrides) > 0 &&
         decode_keys_over(overrides, overrides_at, &keys, err) != ADV_OK)
         members_wrong = true;
-    adv_err unbuilt;
-    adv_err_init(&unbuilt);
+    adv_err unbuilt = adv_err_empty();
     code = adv_model_build(&keys, at, model, &unbuilt);
     add_unknown(err, &unbuilt);
     return members_wrong ? ADV_E_INVALID : code;
@@ -306,8 +304,7 @@ adv_code adv_decode_model_given(const json_t *value, struct adv_arena *arena, co
     if (!json_is_object(value)) return ADV_OK;
     const json_t *hf = json_object_get(value, "hf_config");
     struct adv_model_keys decoded;
-    adv_err reported; /* the decoder of the model has told it all */
-    adv_err_init(&reported);
+    adv_err reported = adv_err_empty(); /* the decoder of the model has told it all */
     json_t *object = NULL;
     if (adv_hf_is_plain(json_string_value(json_object_get(hf, "model_type")))) return ADV_OK;
     if (!hf)

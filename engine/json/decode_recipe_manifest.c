@@ -109,8 +109,7 @@ static bool write_command(const json_t *container, const struct environment *env
         json_t *word = NULL;
         json_array_foreach(json_object_get(container, members[m]), index, word)
         {
-            struct adv_text argument;
-            adv_text_init(&argument, SCRIPT_BYTES_MAX);
+            struct adv_text argument = adv_text_empty(SCRIPT_BYTES_MAX);
             adv_text_append(&argument, "");
             append_argument(json_is_string(word) ? json_string_value(word) : "", environment, &argument);
             if (argument.data) append_word(argument.data, line);
@@ -144,10 +143,9 @@ static adv_code read_container(struct pods *pods, const json_t *container, const
 {
     struct environment *environment = adv_arena_alloc(pods->arena, sizeof *environment);
     struct adv_recipe *found = adv_arena_alloc(pods->arena, sizeof *found);
-    struct adv_text line;
+    struct adv_text line = adv_text_empty(SCRIPT_BYTES_MAX);
     if (!environment || !found) return adv_err_add(pods->err, ADV_E_MEMORY, "", NULL, "out of memory");
     read_environment(container, pods->arena, environment);
-    adv_text_init(&line, SCRIPT_BYTES_MAX);
     adv_code code = ADV_OK;
     if (write_command(container, environment, &line))
         code = adv_recipe_read(line.data, line.length_bytes, environment->names, environment->values,

@@ -95,8 +95,7 @@ static void merge_batch(const struct merge *merge, const json_t *config, json_t 
     const json_t *batch = number_of(merge->catalog, config, "per_device_batch_size", defaults);
     const json_t *steps = number_of(merge->catalog, config, "gradient_accumulation_steps", defaults);
     struct adv_cluster cluster;
-    adv_err ignored; /* the machine is judged with the request */
-    adv_err_init(&ignored);
+    adv_err ignored = adv_err_empty(); /* the machine is judged with the request */
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (json_object_get(workload, sizes[i])) return;
     if (json_object_get(json_object_get(merge->root, "pins"), "per_device_batch_size") || !batch || !steps)

@@ -227,10 +227,8 @@ adv_code adv_decode_estimate_request(const struct adv_catalog *catalog, const js
                                      adv_err *err, adv_err *warnings)
 {
     if (!*at) return decode_estimate(catalog, root, arena, request, err, warnings);
-    adv_err own;
-    adv_err own_warnings;
-    adv_err_init(&own);
-    adv_err_init(&own_warnings);
+    adv_err own = adv_err_empty();
+    adv_err own_warnings = adv_err_empty();
     adv_code code = decode_estimate(catalog, root, arena, request, &own, &own_warnings);
     adv_err_merge(err, &own, at);
     if (warnings) adv_err_merge(warnings, &own_warnings, at);
@@ -527,10 +525,8 @@ static void decode_baseline(const struct adv_catalog *catalog, const json_t *roo
         adv_software_warn_flags(catalog, &request->software, &request->baseline_config,
                                 request->cluster.chip.name, "/baseline/xla_flags", warnings);
     if (has_job && has_config && has_flags) {
-        adv_err broken;
-        adv_err notes;
-        adv_err_init(&broken);
-        adv_err_init(&notes);
+        adv_err broken = adv_err_empty();
+        adv_err notes = adv_err_empty();
         if (adv_plan_check(&request->baseline, &request->model, &request->cluster, &broken, &notes) !=
             ADV_OK) {
             adv_err_merge(err, &broken, "/baseline");

@@ -50,8 +50,7 @@ static json_t *encode_row(const struct adv_catalog *catalog, const struct adv_ke
     (void)json_object_set_new(object, "id", json_string(row->id));
     (void)json_object_set_new(object, "chip", json_string(row->chip));
     (void)json_object_set_new(object, "kernel", json_string(row->name));
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     const struct adv_catalog_chip *chip = adv_catalog_chip(catalog, row->chip);
     struct adv_kernel_time time;
     adv_code code;

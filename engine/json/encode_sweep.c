@@ -48,8 +48,7 @@ json_t *adv_encode_sweep(const struct adv_kernel_request *request, const struct 
     const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
     if (tuning->short_list_count == 0) return json_null();
     json_t *tiles = json_array();
-    struct adv_text text;
-    adv_text_init(&text, ADV_LIMIT_BODY_BYTES);
+    struct adv_text text = adv_text_empty(ADV_LIMIT_BODY_BYTES);
     adv_text_format(&text, "# Times the short list of %s on a %s. Needs: pip install tune-jax%s\n",
                     adv_kernel_name(request->kernel), request->chip->chip.name, family->sweep_needs);
     if (request->scoped_vmem_limit_bytes > 0.0)

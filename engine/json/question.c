@@ -18,8 +18,7 @@ bool adv_question_read(const char *json, size_t json_bytes, struct adv_question 
     /* The project stays: it may have a calibration of its own. */
     static const char *const wishes[] = {"store", "label", "git_ref", "tags"};
     json_t *root = NULL;
-    adv_err err;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty();
     memset(question, 0, sizeof *question);
     if (adv_json_parse(json, json_bytes, &root, &err)) return false;
     if (json_is_object(root)) {

@@ -194,8 +194,7 @@ adv_code adv_decode_request_text(const struct adv_catalog *catalog, enum adv_req
     static const enum adv_recipe_use uses[] = {[ADV_REQUEST_ESTIMATE] = ADV_RECIPE_ESTIMATE,
                                                [ADV_REQUEST_ADVISE] = ADV_RECIPE_ADVISE,
                                                [ADV_REQUEST_LINT] = ADV_RECIPE_LINT};
-    adv_err warnings;
-    adv_err_init(&warnings);
+    adv_err warnings = adv_err_empty();
     *root = NULL;
     if (kind == ADV_REQUEST_SIMULATE || kind == ADV_REQUEST_TUNE)
         return adv_json_parse(text, text_bytes, root, err);

@@ -71,8 +71,7 @@ static adv_code add_model(const struct adv_catalog *catalog, const char *request
     json_t *root = NULL;
     struct adv_model model;
     struct adv_config *keys = adv_arena_alloc(arena, sizeof *keys);
-    adv_err ignored; /* warnings were given with the answer */
-    adv_err_init(&ignored);
+    adv_err ignored = adv_err_empty(); /* warnings were given with the answer */
     adv_code code = adv_json_parse(request_json, strlen(request_json), &root, err);
     if (code != ADV_OK) return code;
     const json_t *value = json_object_get(root, "model");

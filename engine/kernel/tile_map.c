@@ -97,8 +97,7 @@ static adv_code try_tile(const struct adv_kernel_machine *machine, const struct 
 {
     const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
     struct adv_kernel_time time;
-    adv_err broken;
-    adv_err_init(&broken);
+    adv_err broken = adv_err_empty();
     if (adv_budget_over(machine->budget)) return adv_budget_refuse(err);
     if (family->judge) family->judge(request, tile, &broken, NULL);
     if (broken.count > 0) {

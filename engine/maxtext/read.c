@@ -282,11 +282,10 @@ adv_code adv_reread_open(struct adv_reread *reread, const struct adv_catalog *ca
                          const struct adv_cluster *cluster, const struct adv_config *config,
                          struct adv_arena *arena, adv_err *err)
 {
-    adv_err findings;
+    adv_err findings = adv_err_empty();
     adv_code code =
         adv_config_source_open(&reread->source, catalog, model, model_name, cluster, config, arena, err);
     if (code != ADV_OK) return code;
-    adv_err_init(&findings);
     struct adv_config_reader reader = {&reread->source, &reread->read, &findings, &findings};
     read_keys(&reader);
     return ADV_OK;
@@ -308,8 +307,7 @@ bool adv_reread_over(const struct adv_reread *reread, const struct adv_config_ch
                      int changes_count, struct adv_plan *plan)
 {
     struct adv_config_state changed = reread->read;
-    adv_err err, warnings;
-    adv_err_init(&err);
+    adv_err err = adv_err_empty(), warnings;
     adv_err_init(&warnings);
     struct adv_config_reader reader = {&reread->source, &changed, &err, &warnings};
     for (int i = 0; i < changes_count; i++) {

@@ -91,8 +91,7 @@ static const char *flags_of(const struct adv_shell *shell, const struct adv_shel
                             struct adv_arena *arena)
 {
     static const char *const variables[] = {"LIBTPU_INIT_ARGS", "XLA_FLAGS"};
-    struct adv_text all;
-    adv_text_init(&all, ADV_LIMIT_SHELL_WORD);
+    struct adv_text all = adv_text_empty(ADV_LIMIT_SHELL_WORD);
     for (size_t i = 0; i < sizeof variables / sizeof *variables && !all.data; i++) {
         const char *value = adv_shell_get(shell, variables[i]);
         if (value && strstr(value, "--")) adv_text_append(&all, value);

@@ -93,8 +93,7 @@ bool adv_shell_uncertain(const char *text)
 
 const char *adv_shell_plain(struct adv_arena *arena, const char *text)
 {
-    struct adv_text out;
-    adv_text_init(&out, ADV_LIMIT_SHELL_WORD * 2);
+    struct adv_text out = adv_text_empty(ADV_LIMIT_SHELL_WORD * 2);
     adv_text_append(&out, "");
     bool named = false;
     for (; *text; text++) {
@@ -250,8 +249,7 @@ static void assign(struct adv_shell *shell, const char *word)
     const char *value = word + length + 1 + adds, *old = adds ? value_of(shell, name) : NULL;
     if (!old && *value == MARK_ELEMENT) value++;
     if (old) {
-        struct adv_text both;
-        adv_text_init(&both, ADV_LIMIT_SHELL_WORD);
+        struct adv_text both = adv_text_empty(ADV_LIMIT_SHELL_WORD);
         adv_text_append(&both, old);
         adv_text_append(&both, value);
         if (both.overflow) adv_shell_stop(shell, ADV_E_TOO_LARGE, "a value is longer than 128 KiB");
@@ -354,8 +352,7 @@ static void execute_words(struct shell_reader *reader)
     if (!take_test(reader, &command) && !take_builtin(reader, &command)) {
         reader->status = in_condition(reader) ? SHELL_MAYBE : SHELL_TRUE;
         if (shell->capture && !adv_shell_output(shell, &command, shell->capture)) {
-            struct adv_text name;
-            adv_text_init(&name, ADV_LIMIT_NAME);
+            struct adv_text name = adv_text_empty(ADV_LIMIT_NAME);
             adv_text_format(&name, "$(%.40s …)", command.words[0]);
             if (name.data) adv_shell_mark(shell->capture, name.data, name.length_bytes);
             adv_text_free(&name);

@@ -104,8 +104,7 @@ const char *adv_shell_backquote(struct adv_shell *shell, const char *at, const c
 static void arithmetic(struct adv_shell *shell, const char *text, size_t bytes, struct adv_text *out)
 {
     const char *expanded = adv_shell_expand(shell, text, bytes);
-    struct adv_text named;
-    adv_text_init(&named, ADV_LIMIT_SHELL_WORD);
+    struct adv_text named = adv_text_empty(ADV_LIMIT_SHELL_WORD);
     for (const char *at = expanded; *at;) { /* names need no $ here */
         const size_t length = adv_shell_name(at, at + strlen(at));
         if (length) {

@@ -115,8 +115,7 @@ static const char *take(struct adv_shell *shell, struct adv_text *text)
 const char *adv_shell_expand(struct adv_shell *shell, const char *text, size_t bytes)
 {
     const char *at = text, *end = text + bytes;
-    struct adv_text out;
-    adv_text_init(&out, ADV_LIMIT_SHELL_WORD);
+    struct adv_text out = adv_text_empty(ADV_LIMIT_SHELL_WORD);
     while (at < end && shell->code == ADV_OK) {
         if (*at == '\'')
             at = single_quoted(at, end, &out);
@@ -134,8 +133,7 @@ const char *adv_shell_expand(struct adv_shell *shell, const char *text, size_t b
 const char *adv_shell_expand_here(struct adv_shell *shell, const char *text, size_t bytes)
 {
     const char *at = text, *end = text + bytes;
-    struct adv_text out;
-    adv_text_init(&out, ADV_LIMIT_SHELL_WORD);
+    struct adv_text out = adv_text_empty(ADV_LIMIT_SHELL_WORD);
     while (at < end && shell->code == ADV_OK) at = quoted_piece(shell, at, end, false, &out);
     return take(shell, &out);
 }
@@ -195,8 +193,7 @@ static void add_expansion(struct shell_reader *reader, const struct adv_text *va
 
 static const char *expansion(struct shell_reader *reader, const char *at, bool quoted)
 {
-    struct adv_text value;
-    adv_text_init(&value, ADV_LIMIT_SHELL_WORD);
+    struct adv_text value = adv_text_empty(ADV_LIMIT_SHELL_WORD);
     at = *at == '`' ? adv_shell_backquote(reader->shell, at, reader->end, &value)
                     : adv_shell_dollar(reader->shell, at, reader->end, &value);
     if (value.overflow) adv_shell_stop(reader->shell, ADV_E_TOO_LARGE, "a value is longer than 128 KiB");
@@ -308,8 +305,7 @@ static void read_here(struct shell_reader *reader, const char *delimiter, bool e
         from = memchr(reader->at, '\n', (size_t)(reader->end - reader->at));
         from = from ? from + 1 : reader->end;
     }
-    struct adv_text body;
-    adv_text_init(&body, ADV_LIMIT_SHELL_WORD);
+    struct adv_text body = adv_text_empty(ADV_LIMIT_SHELL_WORD);
     const char *at = from;
     while (at < reader->end) {
         const char *stop = memchr(at, '\n', (size_t)(reader->end - at));

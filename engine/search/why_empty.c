@@ -326,8 +326,7 @@ static void find_nearest(const struct adv_space *space, enum adv_axis fill, stru
     bool has_mesh = simplest_mesh(space, fill, &next.plan);
     int splits_count = has_mesh ? adv_batch_splits(request, splits, NULL) : 0;
     for (int i = 0; i < splits_count; i++) {
-        adv_err found;
-        adv_err_init(&found);
+        adv_err found = adv_err_empty();
         next.plan.family.per_device_batch_size = splits[i].per_device_batch_size;
         next.plan.family.gradient_accumulation_steps = splits[i].gradient_accumulation_steps;
         (void)!adv_plan_check(&next.plan, &request->model, &request->cluster, &found, &found);

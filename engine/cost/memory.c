@@ -68,10 +68,11 @@ static double moment_bytes(const struct adv_plan *plan)
 /* Sums and maxima over the layers of one device. */
 struct layer_sums {
     double saved_device, saved_host;
-    double staged;          /* of one layer's tensors that go to the host */
-    double inputs;          /* the stack of layer inputs, where it is on the device */
-    double turnable;        /* those and other stacks of [tokens, emb] and [tokens, mlp] there */
-    struct adv_working top; /* of the layer kind that needs most */
+    double staged;   /* of one layer's tensors that go to the host */
+    double inputs;   /* the stack of layer inputs, where it is on the device */
+    double turnable; /* those and other stacks of [tokens, emb] and [tokens, mlp] there */
+    struct adv_working
+        top; /* of the layer kind that needs most, and of what shares a step of the scan with it */
 };
 
 bool adv_memory_may_turn(enum adv_tensor tensor)
@@ -107,11 +108,25 @@ static double circular_storage_bytes(const struct adv_cost *cost)
     return 2.0 * cost->tokens * (double)cost->model->emb_dim * cost->microbatches;
 }
 
+/* Where one step of the scan holds a block of layers, all of them are recomputed before the last is
+ * differentiated: beside the layer that needs most, the others of its block, whatever their kinds, leave a
+ * part of what they need. `all` is the sum over the `layers` of all blocks. */
+static struct adv_working in_block(const struct adv_constants *k, struct adv_working top,
+                                   struct adv_working all, double layers, double block)
+{
+    const double mean = block / layers, frac = k->block_layers_frac;
+    return (struct adv_working){top.tokens_bytes + frac * (all.tokens_bytes * mean - top.tokens_bytes),
+                                top.routed_bytes + frac * (all.routed_bytes * mean - top.routed_bytes),
+                                top.weights_bytes + frac * (all.weights_bytes * mean - top.weights_bytes)};
+}
+
 static struct layer_sums sum_layers(const struct adv_cost *cost)
 {
     struct layer_sums sums = {0};
     const struct adv_model *model = cost->model;
     double in_flight = steps_in_flight(cost);
+    struct adv_working in_blocks = {0};
+    double block_layers = 0.0, block = 1.0;
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
         struct adv_saved saved = adv_memory_layer_saved(cost, layer);
@@ -129,7 +144,15 @@ static struct layer_sums sum_layers(const struct adv_cost *cost)
         sums.staged = adv_max(sums.staged, saved.bytes[ADV_PLACE_OFFLOAD]);
         struct adv_working w = working(cost, layer);
         if (total(w) > total(sums.top)) sums.top = w;
+        if (layer->scan_block > 1 && cost->plan->family.scan_layers) {
+            in_blocks.tokens_bytes += w.tokens_bytes * layer->count;
+            in_blocks.routed_bytes += w.routed_bytes * layer->count;
+            in_blocks.weights_bytes += w.weights_bytes * layer->count;
+            block_layers += layer->count;
+            block = layer->scan_block;
+        }
     }
+    if (block_layers > 0.0) sums.top = in_block(cost->constants, sums.top, in_blocks, block_layers, block);
     sums.turnable += sums.inputs;
     return sums;
 }

@@ -142,13 +142,11 @@ struct adv_working adv_memory_layer_working(const struct adv_cost *cost, const s
                                             struct adv_layer_params params)
 {
     const struct adv_constants *k = cost->constants;
-    double block = cost->plan->family.scan_layers ? layer->scan_block : 1.0;
-    double layers = 1.0 + k->block_layers_frac * (block - 1.0);
     struct moments moments = moments_of(cost, layer);
     double routed = routed_bytes(cost, layer);
     bool attends = moments.in_attention_bytes + k->attention_routed_frac * routed >
                    moments.in_feed_forward_bytes + routed;
     if (attends) routed *= k->attention_routed_frac;
     double tokens = attends ? moments.in_attention_bytes : moments.in_feed_forward_bytes;
-    return (struct adv_working){tokens * layers, routed * layers, weights_bytes(cost, params) * layers};
+    return (struct adv_working){tokens, routed, weights_bytes(cost, params)};
 }

@@ -4,7 +4,8 @@
 usage: cases.py options OUT.json            one setting at a time on small dense and routed models
        cases.py families OUT.json           every decoder family, two remat policies
        cases.py recipes OUT.json E2E.json   published runs
-       cases.py plans OUT.json --seed N --jobs N [--ranks N]   what `advise` ranks first for drawn jobs
+       cases.py plans OUT.json --seed N --jobs N [--ranks N] [--quantization NAME]
+                                            what `advise` ranks first for drawn jobs
 
 Plans come from the program named by ADVISOR (build/tpu-advisor otherwise). A case is {id, request}.
 """
@@ -144,6 +145,26 @@ def routed_options():
         yield case(f"routed-{chip}-ep4", chip, ROUTED, {**mesh(expert=4, fsdp=2), **grouped})
 
 
+QUANTIZATIONS = {"int8": {"quantization": "int8"}, "int8qwix": {"quantization": "int8", "use_qwix_quantization": True},
+                 "fp8": {"quantization": "fp8"}, "fp8qwix": {"quantization": "fp8", "use_qwix_quantization": True},
+                 "fp8full": {"quantization": "fp8_full", "use_qwix_quantization": True},
+                 "fp8fixed": {"quantization": "fp8_full", "use_qwix_quantization": True,
+                              "weight_quantization_calibration_method": "fixed,-224,224", "act_quantization_calibration_method": "fixed,-224,224"}}
+
+
+def quantized_options():
+    kept = {"context": "device", "query_proj": "device", "mlpwi_0": "device"}
+    for chip, names in {"tpu7x": ("fp8full", "int8"), "v6e": ("int8qwix", "int8")}.items():
+        for policy in ("full", "minimal_with_context", "custom"):
+            for name in names:
+                more = {"remat_policy": policy, **(kept if policy == "custom" else {})}
+                yield case(f"quant-{chip}-{name}-{policy}", chip, DENSE, fsdp(**QUANTIZATIONS[name], **more))
+    for chip, name in (("tpu7x", "fp8fixed"), ("tpu7x", "fp8"), ("tpu7x", "fp8qwix"), ("v5e", "int8qwix"), ("v5p", "int8qwix"), ("v5p", "int8")):
+        yield case(f"quant-{chip}-{name}-full", chip, DENSE, fsdp(**QUANTIZATIONS[name]))
+    for name in ("fp8fixed", "fp8full"):
+        yield case(f"quant-tpu7x-{name}-b8", "tpu7x", DENSE, fsdp(**QUANTIZATIONS[name], per_device_batch_size=8))
+
+
 # name of the model, chip, slice, batch per device, sequence
 FAMILIES = (
     ("deepseek2-16b", "tpu7x", "2x2x2", 2, 4096), ("deepseek3-671b", "tpu7x", "4x8x8", 1, 4096), ("deepseek3-tiny", "tpu7x", "2x2x1", 2, 2048),
@@ -211,11 +232,14 @@ def draw(seed, count):
                "workload": {"seq_len": seq, "global_batch_sequences": batch}}
 
 
-def plans(seed, count, ranks):
+def plans(seed, count, ranks, quantization=None):
     program = os.environ.get("ADVISOR", "build/tpu-advisor")
     for job in draw(seed, count):
         cluster, work = job["cluster"], job["workload"]
         name = f"{job['model']}-{cluster['chip']}-{cluster['topology']}-s{work['seq_len']}-b{work['global_batch_sequences']}"
+        if quantization:
+            work["quantization"] = quantization
+            name += f"-{quantization}"
         run = subprocess.run([program, "advise", "-"], input=json.dumps(job), capture_output=True, text=True, check=False)
         if run.returncode:
             print(name, run.stderr.strip()[:200])
@@ -237,9 +261,10 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=20)
     parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--quantization")
     options = parser.parse_args()
-    made = {"options": lambda: [*dense_options(), *routed_options()], "families": lambda: [*families()],
-            "recipes": lambda: [*recipes(options.rows)], "plans": lambda: [*plans(options.seed, options.jobs, options.ranks)]}[options.kind]()
+    made = {"options": lambda: [*dense_options(), *routed_options(), *quantized_options()], "families": lambda: [*families()],
+            "recipes": lambda: [*recipes(options.rows)], "plans": lambda: [*plans(options.seed, options.jobs, options.ranks, options.quantization)]}[options.kind]()
     with open(options.out, "w", encoding="utf-8") as out:
         json.dump(made, out, indent=0)
     print(len(made), "cases")

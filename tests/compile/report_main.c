@@ -51,14 +51,12 @@ static void add(const char *kind, const char *name, const struct compiled_row *r
 /* What a row is there for: the part of its id before the chip, or what kind of row it is. */
 static const char *option_of(const struct compiled_row *row)
 {
-    static const char *const kinds[][2] = {{"plan-", "plans of advise"},
-                                           {"recipe-", "published runs"},
-                                           {"family-", "one model of a family"},
-                                           {"routed", "small models with experts"},
-                                           {"off-", "what goes to the host"},
-                                           {"dense", "one setting of a small model"},
-                                           {"unpipelined-", "host transfers that are not pipelined"},
-                                           {"odd", "one setting of a small model"}};
+    static const char *const kinds[][2] = {
+        {"plan-", "plans of advise"},           {"recipe-", "published runs"},
+        {"family-", "one model of a family"},   {"routed", "small models with experts"},
+        {"off-", "what goes to the host"},      {"dense", "one setting of a small model"},
+        {"quant-", "quantised small models"},   {"unpipelined-", "host transfers that are not pipelined"},
+        {"odd", "one setting of a small model"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strncmp(row->row->id, kinds[i][0], strlen(kinds[i][0])) == 0) return kinds[i][1];
     return "others";

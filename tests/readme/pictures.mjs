@@ -45,12 +45,14 @@ await picture('trade-off', JOB, { ready: '#ranked', part: '.picture-trade_off' }
 await picture('time', JOB, { ...tab('Time'), part: '.picture-layer_time', scheme: 'dark' });
 await picture('mesh', JOB, { ...tab('Mesh'), part: '.picture-torus' });
 await picture('waterfall', MINE, { ready: '#ranked', part: '.picture-waterfall' });
-await picture('tiles', '/#/kernels?chip=v6e&shape.q_len=8192', {
+// A shape of a published tuning sweep, so that the winner's mark is in the picture.
+const SWEPT = 'chip=tpu7x&shape.batch=2&shape.q_heads=16&shape.kv_heads=16&shape.q_len=8192';
+await picture('tiles', `/#/kernels?${SWEPT}`, {
     ready: '#k-shape input',
     part: '.picture-tiles',
     prepare: async (page) => {
         await page.click('#k-submit');
-        await page.waitForSelector('.picture-tiles svg');
+        await page.waitForSelector('.picture-tiles svg .heat-mark:text("▲")', { state: 'attached' }); // else the shape is not a swept one
     },
 });
 await picture('sweep', `/#/sweeps/${await sweep()}?${new URLSearchParams(AXES)}`, { ready: 'text=16 of 16', height: 420 });

@@ -33,6 +33,7 @@ static void write_yaml(const struct adv_artifact_source *source, struct adv_text
 {
     adv_script_headline(text, source);
     adv_script_release(text, source);
+    if (source->config.flags_count > 0) adv_text_append(text, "# First, for its XLA flags: . ./libtpu.env\n");
     adv_text_append(text, "# python3 -m " ADV_MAXTEXT_MODULES ".train maxtext.yml "
                           "run_name=\"${RUN_NAME:-maxtext}\" "
                           "base_output_directory=\"${BASE_OUTPUT_DIRECTORY:-/tmp/maxtext}\"\n"

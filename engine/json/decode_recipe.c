@@ -149,6 +149,30 @@ static json_t *cluster_of(const struct reader *reader, const struct adv_recipe_m
     return cluster;
 }
 
+/* The cluster in the first line of a file that the advisor wrote ("# MODEL on CHIP TOPOLOGY x N slices:
+ * predicted …", adv_script_headline), for those whose commands name no machine; NULL: no such line. */
+static json_t *cluster_of_headline(const char *text, size_t bytes)
+{
+    static const char marker[] = ": predicted ";
+    char line[4 * ADV_LIMIT_NAME], chip[ADV_LIMIT_NAME], topology[ADV_LIMIT_NAME];
+    for (const char *at = text, *end = text + bytes; at < end;) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        const size_t length = (size_t)((stop ? stop : end) - at);
+        (void)snprintf(line, sizeof line, "%.*s", (int)(length < sizeof line ? length : sizeof line - 1), at);
+        char *close = *line == '#' ? strstr(line, marker) : NULL;
+        if (close) *close = '\0';
+        const char *machine = NULL; /* behind the last " on ": a model's name may have one */
+        for (const char *found = close ? strstr(line, " on ") : NULL; found;
+             found = strstr(found + 1, " on "))
+            machine = found;
+        int slices = 1;
+        if (machine && sscanf(machine, " on %95s %95s x %6d slices", chip, topology, &slices) >= 2)
+            return json_pack("{s:s, s:s, s:i}", "chip", chip, "topology", topology, "slices", slices);
+        at += length + 1;
+    }
+    return NULL;
+}
+
 /* Files that a configuration may start from without saying more than MaxText's defaults. */
 static bool is_standard_file(const char *path)
 {
@@ -363,5 +387,10 @@ adv_code adv_decode_recipe(const struct adv_catalog *catalog, const char *text, 
                                           : read_rest(&reader, recipe, text, text_bytes, request);
     }
     if (code == ADV_OK) *request = adv_text_as_request(*request);
+    if (code == ADV_OK && !wish->has_cluster && json_is_object(*request) &&
+        !json_object_get(*request, "cluster")) {
+        json_t *cluster = cluster_of_headline(text, text_bytes);
+        if (cluster) (void)json_object_set_new(*request, "cluster", cluster);
+    }
     return code;
 }

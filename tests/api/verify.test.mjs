@@ -60,9 +60,7 @@ test('a recipe is taken as it lies in a repository, with the same plan as its es
   const plain = JSON.parse((await run(['estimate', '-'], { input: JSON.stringify(request) })).out);
   const answer = { ...plain, xla_flags: plain.xla_flags ?? request.xla_flags };
   const artifact = async (name) => (await run(['artifact', name, '-'], { input: JSON.stringify(answer) })).out;
-  const { cluster: { chip, topology } } = answer;
-  const machine = ['--chip', chip, `--topology=${topology}`];
-  for (const [name, args] of [['maxtext.sh', machine], ['maxtext.yml', [...machine, '--xla_flags', answer.xla_flags.join(' ')]], ['xpk.sh', []], ['jobset.yaml', []], ['verify.sh', []]]) {
+  for (const [name, args] of [['maxtext.sh', []], ['maxtext.yml', ['--xla_flags', answer.xla_flags.join(' ')]], ['xpk.sh', []], ['jobset.yaml', []], ['verify.sh', []]]) {
     const text = await artifact(name);
     const estimate = await run(['estimate', '-', ...args], { input: text });
     const done = await verify(text, args);
@@ -73,7 +71,10 @@ test('a recipe is taken as it lies in a repository, with the same plan as its es
   const yaml = `model: llama3.1-8b\ncluster: {chip: v6e, topology: 4x4}\nworkload: {seq_len: 4096, per_device_batch_size: 1}\n`;
   const advised = await verify(yaml);
   assert.equal(advised.status, 0, advised.err);
-  const nowhere = await verify(await artifact('maxtext.sh'));
+  const script = await artifact('maxtext.sh');
+  const elsewhere = JSON.parse((await run(['estimate', '-', '--chip', 'tpu7x', '--topology', '2x2x1'], { input: script })).out);
+  assert.deepEqual([elsewhere.cluster.chip, elsewhere.cluster.topology], ['tpu7x', '2x2x1'], 'what is given beside the file counts');
+  const nowhere = await verify(script.replace(/^# .* predicted .*$/m, '# another script'));
   assert.equal(nowhere.status, 2);
   assert.match(nowhere.err, /cluster is missing/);
 });

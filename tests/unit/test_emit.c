@@ -320,6 +320,7 @@ static void every_artifact_is_made_from_a_stored_answer(void **state)
         const char *name, *holds;
     } rows[] = {
         {"maxtext.yml", "per_device_batch_size: 0.5\n"},
+        {"maxtext.yml", "# First, for its XLA flags: . ./libtpu.env\n"},
         {"maxtext.yaml", "per_device_batch_size: 0.5\n"}, /* its former name */
         {"libtpu.env", "export LIBTPU_INIT_ARGS='--xla_a=1 --xla_b=2'\n"},
         {"xpk.sh", "--tpu-type='tpu7x-4x4x4' --num-slices=2"},

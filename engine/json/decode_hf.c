@@ -338,9 +338,9 @@ static adv_code refuse_architecture(const char *at, const char *model_type, cons
     if (!model_type && !class_name)
         return adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, "model_type"), hint,
                            "neither `model_type` nor `architectures` says what the model is");
-    return adv_err_add(err, ADV_E_UNSUPPORTED,
-                       adv_json_pointer(pointer, at, model_type ? "model_type" : "architectures"), hint,
-                       "there is no layer table for \"%.80s\"", model_type ? model_type : class_name);
+    return adv_err_add(
+        err, ADV_E_UNSUPPORTED, adv_json_pointer(pointer, at, model_type ? "model_type" : "architectures"),
+        hint, "the layers of the family \"%.80s\" are not known here", model_type ? model_type : class_name);
 }
 
 adv_code adv_decode_hf_config(const json_t *config, const char *at, struct adv_model_keys *keys, adv_err *err,

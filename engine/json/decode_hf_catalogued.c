@@ -118,7 +118,7 @@ static adv_code refuse_family(const struct adv_catalog *catalog, const char *mod
                     hint);
     return adv_err_add(err, ADV_E_UNSUPPORTED, "/model/hf_config/model_type",
                        *hint ? hint : "give the model as keys of MaxText: decoder_block, base_emb_dim, …",
-                       "there is no layer table for \"%.80s\"", model_type);
+                       "the layers of the family \"%.80s\" are not known here", model_type);
 }
 
 adv_code adv_decode_hf_catalogued(const struct adv_catalog *catalog, json_t *root, adv_err *err,

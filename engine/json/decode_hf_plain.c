@@ -51,7 +51,7 @@ static void refuse(const struct reader *reader, const char *member, const char *
 {
     char pointer[ADV_LIMIT_POINTER];
     (void)adv_err_add(reader->err, ADV_E_UNSUPPORTED, adv_json_pointer(pointer, reader->at, member), NULL,
-                      "there is no layer table for this: %s", detail);
+                      "these layers are not modelled here: %s", detail);
 }
 
 /* A number, or a list of one number for every layer. */

@@ -183,7 +183,7 @@ static bool refuse_number(const json_t *value, const char *at, const char *membe
     }
     (void)snprintf(hint, sizeof hint, "%.15g, the nearest legal value", number < low ? low : high);
     (void)adv_err_add(err, ADV_E_RANGE, adv_json_pointer(pointer, at, member), hint,
-                      "`%s` is %.15g, must be in %.15g..%.15g", member, number, low, high);
+                      "`%s` is %.15g, must be from %.15g to %.15g", member, number, low, high);
     return false;
 }
 

@@ -191,7 +191,7 @@ static const struct {
     {NULL, tile_loss, false, name_tiling},
     {"decoder_layer_input=offload", offload_input, false, NULL},
     {"saved tensors on the host", offload_saved, false, NULL},
-    {"remat_policy=full", full_remat, false, NULL},
+    {"full remat", full_remat, false, NULL},
     {NULL, accumulate, false, name_accumulation},
     {"grad_dtype=bfloat16", bf16_gradients, true, NULL},
     {"mu_dtype=bfloat16", bf16_mean, true, NULL},

@@ -99,7 +99,7 @@ adv_code adv_cluster_build(struct adv_cluster *cluster, const char *const *legal
 {
     adv_code code = ADV_OK;
     if (cluster->slices < 1 || cluster->slices > ADV_CLUSTER_SLICES_MAX)
-        code = adv_err_add(err, ADV_E_RANGE, "/cluster/slices", NULL, "slices is %d, must be in 1..%d",
+        code = adv_err_add(err, ADV_E_RANGE, "/cluster/slices", NULL, "slices is %d, must be from 1 to %d",
                            cluster->slices, ADV_CLUSTER_SLICES_MAX);
     shape_name(cluster, cluster->topology, sizeof cluster->topology);
     adv_code shape = check_shape(cluster, legal, legal_count, err);

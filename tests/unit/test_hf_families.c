@@ -173,6 +173,7 @@ static void an_unknown_family_names_the_models_that_may_be_meant(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_null(estimate(rows[i].hf));
         assert_string_equal(refused.findings[0].pointer, "/model/hf_config/model_type");
+        assert_non_null(strstr(refused.findings[0].detail, "are not known here"));
         assert_non_null(strstr(refused.findings[0].hint, rows[i].hint));
     }
 }

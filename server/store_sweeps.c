@@ -20,8 +20,22 @@
 #define ITEM_MEMBERS                                                                                         \
     "'item', i.item, 'state', i.state, 'attempts', i.attempts, 'ended_at', " STAMP(                          \
         "i.ended_at") ", 'step_time_s', i.step_time_s, 'tokens_per_s_per_chip', i.tokens_per_s_per_chip, "   \
-                      "'hbm_bytes_per_device', i.hbm_bytes_per_device, 'fits', i.fits, 'run_id', CASE WHEN " \
-                      "i.response ->> 'stored' = 'true' THEN i.run_id END"
+                      "'hbm_bytes_per_device', i.hbm_bytes_per_device, 'fits', i.fits, 'fit_verdict', "      \
+                      "coalesce(i.response ->> 'fit_verdict', i.response #>> "                               \
+                      "'{ranked,0,estimate,fit_verdict}'), 'run_id', CASE WHEN i.response ->> 'stored' = "   \
+                      "'true' THEN i.run_id END"
+
+/* Members of `json` of item i that item z has otherwise: (pointer, value). What is no object has none. */
+#define MEMBERS_CHANGED(json, before)                                                                        \
+    "SELECT '" before "' || k.key AS pointer, k.value FROM json_each(CASE WHEN json_typeof(i." json          \
+    ") = 'object' THEN i." json " END) k WHERE k.value::text IS DISTINCT FROM (z." json " -> k.key)::text"
+
+/* What an item's request has otherwise than item 0, that of item 0 otherwise than the last. */
+#define ITEM_CHANGES                                                                                         \
+    "(SELECT coalesce(json_object_agg(c.pointer, c.value), '{}'::json) FROM sweep_items z CROSS JOIN "       \
+    "LATERAL (" MEMBERS_CHANGED("request -> 'config'", "/config/") " UNION ALL " MEMBERS_CHANGED(            \
+        "request", "/") " AND k.key <> 'config') c WHERE z.sweep_id = s.id AND z.item = CASE WHEN i.item "   \
+                        "= 0 THEN s.items_count - 1 ELSE 0 END)"
 
 static adv_code not_found(const char *id, adv_err *err)
 {
@@ -102,7 +116,8 @@ adv_code adv_sweep_print(struct adv_db *db, const char *id, const struct adv_swe
         "i.sweep_id = $1::uuid AND ($2::text IS NULL OR i.state = $2) AND i.item > coalesce($3::int, -1) "
         "ORDER BY i.item LIMIT $4::int + 1) SELECT json_build_object(" SWEEP_MEMBERS
         ", 'items', coalesce((SELECT json_agg(json_build_object(" ITEM_MEMBERS
-        ", 'problem', i.problem) ORDER BY i.place) FROM shown i WHERE i.place <= $4::int), '[]'::json), "
+        ", 'problem', i.problem, 'changes', " ITEM_CHANGES
+        ") ORDER BY i.place) FROM shown i WHERE i.place <= $4::int), '[]'::json), "
         "'next_cursor', (SELECT i.item::text FROM shown i WHERE i.place = $4::int AND (SELECT count(*) FROM "
         "shown) > $4::int)) FROM sweeps s " RUNNING "WHERE s.id = $1::uuid";
     char limit[16];

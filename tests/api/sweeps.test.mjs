@@ -42,6 +42,10 @@ test('a grid is the product of its axes, and every item has the answer that it w
   assert.deepEqual({ ...fifth.response }, alone);
   assert.ok(Math.abs(done.items[4].step_time_s / alone.step_time_s - 1) < 1e-9);
   assert.equal(done.items[4].tokens_per_s_per_chip, alone.tokens_per_s_per_chip);
+  assert.equal(done.items[4].fit_verdict, alone.fit_verdict);
+  const [batch, policy] = ['/config/per_device_batch_size', '/config/remat_policy'];
+  const expected = [{ [batch]: 1, [policy]: 'full' }, { [policy]: 'minimal' }, { [policy]: 'save_qkv_proj' }, { [batch]: 2 }, { [batch]: 2, [policy]: 'minimal' }, { [batch]: 2, [policy]: 'save_qkv_proj' }];
+  assert.deepEqual(done.items.map((item) => item.changes), expected, 'what each has otherwise than the first, the first than the last');
 });
 
 test('listed requests of each kind are answered; one that is refused fails with its problem and holds nothing up', async () => {
@@ -53,6 +57,9 @@ test('listed requests of each kind are answered; one that is refused fails with 
   const page = await get(`${path}?state=failed`);
   assert.equal(page.items.length, 1);
   assert.equal(page.items[0].problem.errors[0].pointer, '/model');
+  assert.deepEqual(page.items[0].changes, { '/model': 'no-such-model' });
+  const odd = await ended((await create({ kind: 'estimate', requests: [...requests.slice(0, 55), { ...base, config: 5 }] })).path);
+  assert.deepEqual([odd.state, odd.failed_count], ['done', 1], 'a list with an item of no form is shown');
   const advice = await ended((await create({ kind: 'advise', requests: [adviseRequest()] })).path);
   assert.ok(advice.items[0].step_time_s > 0 && advice.items[0].tokens_per_s_per_chip > 0);
 });

@@ -83,10 +83,10 @@ test('answers stored from the form are listed, opened and compared', async () =>
   await page.getByLabel('Time per token may grow by').fill('-500');
   await page.keyboard.press('Enter');
   await page
-    .getByText(/must be in -1/)
+    .getByText(/must be from -1/)
     .first()
     .waitFor();
-  assert.match(await page.locator('#gate-step-error').innerText(), /must be in -1/);
+  assert.match(await page.locator('#gate-step-error').innerText(), /must be from -1/);
 
   await page.getByRole('link', { name: 'small-batch' }).first().click();
   await page.waitForSelector('#run-ranked');
@@ -360,6 +360,13 @@ test('a sweep is started, followed and shown as a heatmap, and what cannot be es
   await page.getByText('6 of 6 items, done').waitFor({ timeout: 20000 });
   assert.equal(await map.locator('td').count(), 6);
   assert.match(await map.locator('tr').last().innerText(), /minimal[\s\S]*does not fit/);
+  await page.click('#nav-sweeps');
+  await page.getByRole('link', { name: 'batch and remat' }).first().click();
+  await map.waitFor(); // the link of the list names no axes
+  assert.equal(await map.locator('td').count(), 6);
+  await page.getByText('Every item').click();
+  const items = page.getByRole('table', { name: 'Items of the sweep' });
+  assert.match(await items.locator('tbody tr').nth(4).innerText(), /remat_policy minimal, per_device_batch_size 2|per_device_batch_size 2, remat_policy minimal/);
   assert.ok((await map.locator('td.heat-0').count()) >= 1, 'the best one is dark');
   for (const width of [1280, 360]) {
     await page.setViewportSize({ width, height: 900 });

@@ -40,11 +40,12 @@ function cellOf(item, least, most) {
   if (item.state === 'failed')
     return h('td', { class: 'heat heat-none', title: item.problem?.detail ?? '' }, 'refused', h('span', { class: 'second' }, item.problem?.detail ?? ''));
   const fits = item.fits !== false;
+  const tight = item.fit_verdict === 'tight' ? ', tight' : '';
   return h(
     'td',
     { class: `heat ${fits ? `heat-${shadeOf(1 / item.tokens_per_s_per_chip, least, most)}` : 'heat-none'}` },
     h('strong', null, fits ? count(Math.round(item.tokens_per_s_per_chip)) : 'does not fit'),
-    h('span', { class: 'second' }, `${seconds(item.step_time_s)} · ${gib(item.hbm_bytes_per_device)}`),
+    h('span', { class: 'second' }, `${seconds(item.step_time_s)} · ${gib(item.hbm_bytes_per_device)}${tight}`),
   );
 }
 
@@ -79,15 +80,46 @@ function heatmap(items, y, x) {
   );
 }
 
+const LAST_NAME = /[^/]*$/;
+
+// What the items of a sweep differ in: [{pointer, key, values, of(item)}], in the order of the first item. Pure.
+export function axesOf(items) {
+  const first = items.find((item) => item.item === 0)?.changes ?? {};
+  return Object.keys(first).map((pointer) => {
+    const of = (item) => item.changes?.[pointer] ?? first[pointer];
+    const texts = [...new Set(items.map((item) => JSON.stringify(of(item))))];
+    return { pointer, key: LAST_NAME.exec(pointer)[0], values: texts.map((text) => JSON.parse(text)), of };
+  });
+}
+
+const shownValue = (value) => (value !== null && typeof value === 'object' ? JSON.stringify(value) : String(value));
+
+function settingsOf(item, axes) {
+  return axes.map((axis) => `${axis.key} ${shownValue(axis.of(item))}`).join(', ') || '–';
+}
+
+// The two axes of a sweep that is their grid, the last one varying fastest; null for any other. Pure.
+export function gridOf(items) {
+  const axes = axesOf(items);
+  if (axes.length !== 2 || items.length !== axes[0].values.length * axes[1].values.length) return null;
+  const changes = (axis) => items.filter((item, at) => at > 0 && JSON.stringify(axis.of(item)) !== JSON.stringify(axis.of(items[at - 1]))).length;
+  const [slow, fast] = changes(axes[0]) <= changes(axes[1]) ? axes : [axes[1], axes[0]];
+  const width = fast.values.length;
+  const isGrid = items.every((item, at) => JSON.stringify(slow.of(item)) === JSON.stringify(slow.values[Math.floor(at / width)]) && JSON.stringify(fast.of(item)) === JSON.stringify(fast.values[at % width]));
+  return isGrid ? [slow, fast] : null;
+}
+
 function itemsTable(items) {
+  const axes = axesOf(items);
   return table(
     'Items of the sweep',
-    [{ title: 'Item' }, { title: 'State' }, { title: 'Step time', number: true }, { title: 'HBM per device', number: true }, { title: 'What is wrong' }],
+    [{ title: 'Item' }, { title: 'Settings' }, { title: 'State' }, { title: 'Step time', number: true }, { title: 'HBM per device', number: true }, { title: 'What is wrong' }],
     items.map((item) => [
       item.run_id ? h('a', { href: `#/runs/${item.run_id}` }, String(item.item)) : String(item.item),
+      settingsOf(item, axes),
       words(item.state),
       seconds(item.step_time_s),
-      [gib(item.hbm_bytes_per_device), ' ', item.fits === null ? '' : verdict(item.fits ? 'fits' : 'does_not_fit')],
+      [gib(item.hbm_bytes_per_device), ' ', item.fits === null ? '' : verdict(item.fit_verdict ?? (item.fits ? 'fits' : 'does_not_fit'))],
       item.problem?.detail ?? '–',
     ]),
   );
@@ -115,21 +147,22 @@ async function wholeSweep(path) {
   return sweep;
 }
 
-// The axes are in the address, so that a link shows the same picture.
+// The axes are in the address, so that a link shows the same picture; without them, those that the items differ in.
 export async function showSweep(place, id, query) {
   const path = `/v1/sweeps/${encodeURIComponent(id)}`;
   const asked = new URLSearchParams(query);
-  const [y, x] = ['y', 'x'].map((name) => parseAxis(asked.get(name) ?? ''));
+  const named = ['y', 'x'].map((name) => parseAxis(asked.get(name) ?? ''));
   const state = h('p', { role: 'status' });
   const shown = h('div', { class: 'results' });
   const cancel = h('button', { type: 'button', hidden: true }, 'Cancel the sweep');
   const draw = async () => {
     const sweep = await wholeSweep(path);
-    const isGrid = y && x && sweep.items_count === y.values.length * x.values.length;
+    const isNamed = named.every(Boolean) && sweep.items_count === named[0].values.length * named[1].values.length;
+    const grid = isNamed ? named : gridOf(sweep.items);
     state.replaceChildren(...progressOf(sweep));
     cancel.hidden = sweep.state !== 'running';
     shown.replaceChildren(
-      ...(isGrid ? [heatmap(sweep.items, y, x), h('details', null, h('summary', null, 'Every item'), itemsTable(sweep.items))] : [itemsTable(sweep.items)]),
+      ...(grid ? [heatmap(sweep.items, ...grid), h('details', null, h('summary', null, 'Every item'), itemsTable(sweep.items))] : [itemsTable(sweep.items)]),
     );
     if (sweep.state === 'running') setTimeout(() => place.isConnected && draw().catch(fail), EVERY_MS);
     else announce(`The sweep is ${words(sweep.state)}`);

@@ -133,7 +133,7 @@ const cutTables = (page) =>
       all.filter((box) => box.scrollWidth > box.clientWidth).map((box) => box.querySelector('caption')?.textContent),
     );
 
-for (const width of [1280, 360])
+for (const width of [1280, 1024, 768, 360])
  test(`at ${width} px no table of the answer is cut`, () =>
   withPage({ width, path: JOB }, async (page) => {
     await page.check('#sensitivities');

@@ -23,8 +23,12 @@ function percentOf(value, scale) {
   return `${((100 * value) / scale).toFixed(3)}%`;
 }
 
+// Whether a part of a bar is wide enough for its letter.
+export function hasLetter(value, scale) {
+  return value / scale > 0.028;
+}
+
 function segment(part, start, scale, top) {
-  const share = part.value / scale;
   return svg(
     'g',
     { 'data-part': part.index },
@@ -39,7 +43,7 @@ function segment(part, start, scale, top) {
       },
       svg('title', null, part.title),
     ),
-    share > 0.028 && !part.class
+    hasLetter(part.value, scale) && !part.class
       ? svg(
           'text',
           { class: 'letter', x: percentOf(start + part.value / 2, scale), y: top + HEIGHT / 2 + 4 },

@@ -1,4 +1,4 @@
-// What a plan changes of the reader's own configuration, and what each group of changes saves.
+// What a plan changes of the reader's own configuration, and what each change saves.
 
 import { h, table } from './dom.js';
 import { percent, signedPercent, words } from './format.js';
@@ -13,10 +13,20 @@ function shown(value) {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-// plan: changes_from_baseline [{key, from, to, group, group_gain_frac}], gain_from_baseline_frac?
+// What each row saves, in the order of the waterfall: keys that are set in one step save together, in the first row of them. Pure.
+export function savedByRow(changes) {
+  const steps = new Set();
+  return changes.map(({ order, gain_frac: gain }) => {
+    const isNew = order > 0 && !steps.has(order);
+    steps.add(order);
+    return isNew ? gain : null;
+  });
+}
+
+// plan: changes_from_baseline [{key, from, to, group, order, gain_frac}], gain_from_baseline_frac?
 export function changesPanel({ changes_from_baseline: changes, gain_from_baseline_frac: gain }) {
   if (!changes?.length) return null;
-  const isFirst = (change, index) => changes.findIndex((other) => other.group === change.group) === index;
+  const saved = savedByRow(changes);
   return h(
     'section',
     { class: 'panel' },
@@ -35,14 +45,14 @@ export function changesPanel({ changes_from_baseline: changes, gain_from_baselin
         { title: 'Mine' },
         { title: 'This plan' },
         { title: 'Group' },
-        { title: 'Time saved by the group', label: 'Time saved', number: true },
+        { title: 'Time saved', number: true },
       ],
       changes.map((change, index) => [
         h('code', null, change.key),
         shown(change.from),
         shown(change.to),
         words(change.group),
-        isFirst(change, index) ? percent(change.group_gain_frac) : '',
+        saved[index] === null ? '' : percent(saved[index]),
       ]),
     ),
   );

@@ -3,7 +3,7 @@
 import { h } from './dom.js';
 
 function kindOf(column) {
-  return [column.number && 'number', column.wide && 'wide'].filter(Boolean).join(' ') || null;
+  return [column.number && 'number', column.wide && 'wide', column.lead && 'lead'].filter(Boolean).join(' ') || null;
 }
 
 function rowOf(row, columns, name, onChoose) {
@@ -29,7 +29,7 @@ function rowOf(row, columns, name, onChoose) {
   return line;
 }
 
-// columns: [{title, label?, number?, wide?, sorted?}], the first one heads the rows; rows: [{value, head, note?, cells, class?, item}]; tables
+// columns: [{title, label?, number?, wide?, lead?, sorted?}] (wide: left out in a narrow place; lead: says itself what it is), the first one heads the rows; rows: [{value, head, note?, cells, class?, item}]; tables
 // with the same name share one choice. onChoose(item) is called for what the reader chooses, not for the first choice.
 export function choiceTable({ caption, columns, rows, name, id, onChoose }) {
   return h(

@@ -3,7 +3,7 @@
 import { get } from './api.js';
 import { changeText } from './changes.js';
 import { h, table } from './dom.js';
-import { gib, percent, rounded, seconds, secondsLike, secondsRange, words } from './format.js';
+import { gib, gibLike, percent, rounded, seconds, secondsLike, secondsRange, words } from './format.js';
 import { gatePanel } from './gate.js';
 import { intervalMark, intervalScale } from './interval.js';
 import { verdict } from './memory_bar.js';
@@ -149,9 +149,9 @@ export async function showCompare(place, ids) {
           waterfallPanel(difference.time_terms, scale, names),
           h(
             'div',
-            { class: 'columns' },
+            { class: 'columns terms' },
             timePanel(difference.time_terms, scale, names, (value) => secondsLike(value, step)),
-            termsPanel('Where the memory went', difference.memory_terms, names, gib),
+            termsPanel('Where the memory went', difference.memory_terms, names, gibLike),
           ),
         ];
       }),

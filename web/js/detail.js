@@ -20,7 +20,7 @@ import {
   words,
 } from './format.js';
 import { term } from './glossary.js';
-import { inline } from './inline.js';
+import { inline, sentenceOf } from './inline.js';
 import { measurePanel } from './measure.js';
 import { memoryBar, verdict } from './memory_bar.js';
 import { changesPicture, planPicture } from './pictures/panel.js';
@@ -64,8 +64,8 @@ function figures(estimate) {
 }
 
 function finding(item, kind, onRepair) {
-  if (typeof item === 'string') return h('li', { class: `severity-${kind}` }, inline(item));
-  const text = item.message ?? item.detail ?? item.code;
+  if (typeof item === 'string') return h('li', { class: `severity-${kind}` }, inline(sentenceOf(item)));
+  const text = sentenceOf(item.message ?? item.detail ?? item.code);
   const hasChange = item.change && Object.keys(item.change).length > 0;
   const change = hasChange ? h('code', null, configToLines(item.change).replaceAll('\n', ' ')) : null;
   const apply = hasChange && onRepair ? h('button', { type: 'button', class: 'small' }, 'Apply and estimate') : null;
@@ -75,7 +75,7 @@ function finding(item, kind, onRepair) {
     { class: `severity-${item.severity ?? kind}` },
     item.pointer && !text.includes(item.pointer) ? [h('code', null, item.pointer), ' '] : null,
     inline(text),
-    typeof item.gain_frac === 'number' && item.gain_frac > 0
+    item.gain_frac > 0 && !text.includes(`${percent(item.gain_frac)} less time`)
       ? h('span', { class: 'gain' }, ` Saves ${percent(item.gain_frac)} of the step time.`)
       : null,
     item.hint ? h('span', { class: 'second' }, inline(item.hint)) : null,
@@ -99,7 +99,16 @@ export function findingsPanel(title, items, kind, onRepair) {
   );
 }
 
-function whyPanel(why) {
+// Names of time and memory parts in a text as the tables have them, and the resource that binds with its capitals. Pure.
+export function readable(text, estimate) {
+  const names = [...(estimate.time_parts ?? []), ...(estimate.hbm_parts ?? [])].map((part) => part.name).filter((name) => name.includes('_'));
+  const known = new Set(names);
+  return text
+    .replace(/\b[a-z0-9]+(?:_[a-z0-9]+)+\b(?!=)/g, (name) => (known.has(name) ? words(name) : name))
+    .replace(/^The ([a-z]+) binds/, (_, name) => `The ${words(name)} binds`);
+}
+
+function whyPanel(why, estimate) {
   if (!why?.length) return null;
   const text = (item) => (typeof item === 'string' ? item : (item.message ?? item.detail ?? JSON.stringify(item)));
   return h(
@@ -109,7 +118,7 @@ function whyPanel(why) {
     h(
       'ul',
       { class: 'reasons' },
-      why.map((item) => h('li', null, inline(text(item)))),
+      why.map((item) => h('li', null, inline(sentenceOf(readable(text(item), estimate))))),
     ),
   );
 }
@@ -215,7 +224,7 @@ function runPanel(plan) {
     h('h3', null, 'Settings to run'),
     h(
       'div',
-      { class: 'columns' },
+      { class: 'settings' },
       codeBlock('MaxText settings', configToLines(config)),
       flags?.length ? codeBlock('LIBTPU_INIT_ARGS', flags.join(' \\\n')) : null,
     ),
@@ -255,7 +264,7 @@ export const PLAN_TABS = [
       ({ estimate }) => h('section', { class: 'panel' }, h('h3', { class: 'visually-hidden' }, 'Figures'), figures(estimate), timeStrip(estimate)),
       ({ estimate }) => findingsPanel('Warnings', estimate.warnings, 'warning'),
       (plan, { onRepair }) =>
-        columns(whyPanel(plan.why), findingsPanel('Advice', plan.estimate.advice, 'info', onRepair)),
+        columns(whyPanel(plan.why, plan.estimate), findingsPanel('Advice', plan.estimate.advice, 'info', onRepair)),
       (plan) => changesPicture(plan),
       (plan) => changesPanel(plan),
       (plan) => sensitivitiesPanel(plan.sensitivities),

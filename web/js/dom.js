@@ -43,13 +43,14 @@ function lineOf(columns, cells) {
     null,
     cells.map((cell, index) =>
       index === 0
-        ? h('th', { scope: 'row', class: kind(index) }, cell)
+        ? h('th', { scope: 'row', class: kind(index), 'data-title': columns[0].bare ? columns[0].title : null }, cell)
         : h('td', { class: kind(index), 'data-title': columns[index].title }, cell),
     ),
   );
 }
 
-// A table with a caption; columns: [{title, number?, prose?, label?}] (label: what is shown for the title), rows: arrays of cells
+// A table with a caption; columns: [{title, number?, prose?, label?, bare?}] (label: what is shown for the title; bare: cells
+// that need the title to be understood), rows: arrays of cells
 // (text or elements), options.footer one more such array; the first cell heads its row. A wide table becomes cards on a phone.
 export function table(caption, columns, rows, options = {}) {
   const head = columns.map((column) =>

@@ -2,13 +2,13 @@
 // locate(pointer) gives {field, below}: the id of the control a JSON pointer is about (null: none) and what lies below it.
 
 import { announce, byId, h } from './dom.js';
-import { inline, plain } from './inline.js';
+import { inline, plain, sentenceOf } from './inline.js';
 import { mendSettings, suggestionsOf } from './suggestions.js';
 
 function sentence(error, below) {
   const detail = error.detail ?? error.code ?? 'is not accepted';
   const named = below && !/^\d+$/.test(below) && !detail.includes(below.split('/').pop());
-  return named ? [h('code', null, below), ': ', inline(detail)] : inline(detail);
+  return named ? [h('code', null, below), ': ', inline(detail)] : inline(sentenceOf(detail));
 }
 
 // Puts a suggested value where the error is: into the whole field, or at the one key of pasted settings.

@@ -65,6 +65,11 @@ export function gib(bytes) {
   return `${fixed(value, Math.abs(value) >= 1000 ? 0 : 1)} GiB`;
 }
 
+// Rows of one table in one unit, however small one of them is.
+export function gibLike(bytes) {
+  return known(bytes) ? `${fixed(bytes / GIB, 2)} GiB` : MISSING;
+}
+
 export function percent(frac, digits = 1) {
   return known(frac) ? `${fixed(frac * 100, digits)} %` : MISSING;
 }

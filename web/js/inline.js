@@ -13,3 +13,12 @@ export function inline(text) {
 export function plain(text) {
   return String(text ?? '').replaceAll('`', '');
 }
+
+// Words that begin a sentence and are no names of settings, which keep their small letter.
+const PROSE = /^(a|all|an|attention|collectives|each|embedding|every|expert|more|no|only|the|these|this|weights|with|without)\b(?![-_=])/;
+
+// A message of the daemon as a sentence: with a capital and a full stop. Pure.
+export function sentenceOf(text) {
+  const said = String(text ?? '').trim();
+  return `${PROSE.test(said) ? said.charAt(0).toUpperCase() + said.slice(1) : said}${!said || /[.!?:]$/.test(said) ? '' : '.'}`;
+}

@@ -10,7 +10,7 @@ import { runNote } from './run_note.js';
 
 const TIME_COLUMNS = [
   { title: 'Time', number: true },
-  { title: 'To the best', number: true },
+  { title: 'Against the best', number: true },
 ];
 const LAST_COLUMNS = [
   { title: 'VMEM', number: true },
@@ -172,7 +172,7 @@ function showTuning(place, request, answer, actions) {
       h(
         'p',
         { class: 'soft' },
-        `${plural(evaluated, 'tile', 'tiles')} simulated. ${exhaustive ? 'These are all legal ones.' : 'There are more legal ones.'}`,
+        `${plural(evaluated, 'tile', 'tiles')} simulated. ${exhaustive ? (request.wide ? 'These are all legal ones.' : 'These are all legal ones of the usual sizes.') : 'There are more legal ones.'}`,
       ),
       runNote(request, answer),
     ),

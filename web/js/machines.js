@@ -25,9 +25,17 @@ function priceNote(cluster) {
 const totalDays = (numbers) => numbers.training?.days ?? numbers.days_for_tokens;
 const totalUsd = (numbers) => numbers.training?.usd ?? numbers.usd_for_tokens;
 
-// What the whole training takes; without a token budget the dollars are for a billion tokens.
+// The rule that the machines are sorted by; their batches, and so the work of their steps, may differ.
+const RULES = { hbm: 'least memory per device first', usd_per_token: 'fewest dollars per token first' };
+
+export function machinesRule(objective, budget) {
+  const rule = RULES[objective] ?? 'most tokens per second first';
+  return budget ? `for ${compact(budget)} tokens, ${rule}` : rule;
+}
+
+// What the whole training takes; without a token budget the rate, and the dollars for a billion tokens.
 function costColumns(budget) {
-  if (!budget) return [{ title: 'Per billion tokens', number: true }];
+  if (!budget) return [{ title: 'Tokens/s', number: true }, { title: 'Per billion tokens', number: true }];
   return [
     { title: 'Time', number: true },
     { title: 'Dollars', number: true },
@@ -36,7 +44,7 @@ function costColumns(budget) {
 }
 
 function costCells(numbers, perBillion, budget) {
-  if (!budget) return [usd(perBillion)];
+  if (!budget) return [compact(numbers.best.estimate.tokens_per_step / numbers.best.estimate.step_time_s), usd(perBillion)];
   return [days(totalDays(numbers)), usd(totalUsd(numbers)), energy(numbers.energy_kwh)];
 }
 
@@ -189,7 +197,7 @@ function goodputNote(training, name) {
 
 const fixedFailures = (failures) => plural(Number(failures.toPrecision(2)), 'failure', 'failures');
 
-export function machinesPanel({ platforms, budget, name, title, actions, onChoose }) {
+export function machinesPanel({ platforms, budget, objective, name, title, actions, onChoose }) {
   const predicted = platforms.filter((machine) => machine.best);
   const scale = intervalScale(predicted.map((machine) => machine.best.estimate));
   const tied = (machine) => predicted.filter((other) => other.tie_group === machine.tie_group).length > 1;
@@ -202,7 +210,7 @@ export function machinesPanel({ platforms, budget, name, title, actions, onChoos
       'div',
       { class: 'panel-head' },
       h('h2', null, title),
-      h('p', null, budget ? `for ${compact(budget)} tokens` : 'best first'),
+      h('p', null, machinesRule(objective, budget)),
       h('p', { class: 'actions' }, actions),
     ),
     rows.length
@@ -211,7 +219,7 @@ export function machinesPanel({ platforms, budget, name, title, actions, onChoos
     h(
       'p',
       { class: 'soft' },
-      `${plural(platforms.length, 'machine', 'machines')}, each with its best plan. Choose one to see it.`,
+      `${plural(predicted.length, 'machine', 'machines')}, each with its best plan. Choose one to see it.`,
     ),
     goodputNote(predicted[0]?.training, 'Machine 1'),
     daysAgainstDollars(platforms),

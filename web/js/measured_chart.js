@@ -4,8 +4,8 @@
 import { h, svg } from './dom.js';
 import { dateTime, seconds, secondsLike } from './format.js';
 
-const HEIGHT = 200;
-const TOP = 22;
+const HEIGHT = 182;
+const TOP = 4;
 const BOTTOM = 24;
 
 // rows: measurements of GET /v1/accuracy, oldest first.
@@ -34,11 +34,11 @@ export function measuredChart(rows) {
       role: 'img',
       'aria-label': `Measured step times of ${rows.length} measurements, ${inside} of them inside the predicted 90 % interval. The values are in the table.`,
     },
+    h('p', { class: 'soft' }, `Step time, ${secondsLike(low, high)} to ${secondsLike(high, high)}; whisker: predicted 90 %, dot: measured.`),
     svg(
       'svg',
       { height: HEIGHT, 'aria-hidden': 'true', focusable: 'false' },
       svg('rect', { class: 'track', x: 0, y: TOP, width: '100%', height: HEIGHT - TOP - BOTTOM }),
-      axis(0, TOP - 7, 'start', `step time, ${secondsLike(low, high)} to ${secondsLike(high, high)}; whisker: predicted 90 %, dot: measured`),
       axis(0, HEIGHT - 7, 'start', dateTime(rows[0].at)),
       rows.length > 1 ? axis('100%', HEIGHT - 7, 'end', dateTime(rows.at(-1).at)) : null,
       ...rows.map(mark),

@@ -10,13 +10,15 @@ export function meshText(mesh) {
   return used.length ? used.join(' × ') : 'one device';
 }
 
+const AXIS_OF_KEY = { pipeline: 'stage' }; // where MaxText's key and mesh axis have two names
+
 // The same from MaxText keys, for plans that come without an estimate.
 export function meshOfConfig(config) {
   const used = [];
   for (const [key, value] of Object.entries(config ?? {})) {
     const found = /^(ici|dcn)_(.+)_parallelism$/.exec(key);
     if (found && value !== 1)
-      used.push(`${found[1] === 'dcn' ? 'dcn ' : ''}${found[2]} ${value === -1 ? 'the rest' : value}`);
+      used.push(`${found[1] === 'dcn' ? 'dcn ' : ''}${AXIS_OF_KEY[found[2]] ?? found[2]} ${value === -1 ? 'the rest' : value}`);
   }
   return used.length ? used.join(' × ') : 'default mesh';
 }

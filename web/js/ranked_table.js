@@ -15,7 +15,7 @@ const SORTED_COLUMN = { time: 2, slow: 3, hbm: 6, certain: 6, advised: 0 };
 const columnsOf = (order) =>
   [
     { title: 'Plan' },
-    { title: 'Mesh, remat, format, batch per device' },
+    { title: 'Mesh, remat, format, batch per device', lead: true },
     { title: 'Step time', label: term('step_time', 'Step time'), number: true },
     { title: '90 % interval', label: term('interval', '90 % interval'), wide: true },
     { title: 'MFU', label: term('mfu', 'MFU'), number: true, wide: true },
@@ -53,17 +53,17 @@ function cellsOf({ config, estimate }, { change, scale, clause }) {
 export function changeToMine(mine, estimate) {
   if (mine.tokens_per_step === estimate.tokens_per_step) {
     const change = changeText(mine.step_time_s, estimate.step_time_s);
-    return change && `${change} to mine`;
+    return change && `${change} vs mine`;
   }
   const change = changeText(mine.step_time_s / mine.tokens_per_step, estimate.step_time_s / estimate.tokens_per_step);
-  return change && `${change} per token to mine`;
+  return change && `${change} per token vs mine`;
 }
 
 // plans: ranked ones, perhaps with the reader's own (rank "mine") last; order: an id of ORDERS; tieFrac of the search.
 export function rankedTable(plans, { prefix, baseline, onChoose, order, tieFrac }) {
   const ranked = plans.filter((plan) => plan.rank !== 'mine');
   const mine = plans.filter((plan) => plan.rank === 'mine');
-  const scale = intervalScale(ranked.map((plan) => plan.estimate));
+  const scale = intervalScale(plans.map((plan) => plan.estimate));
   const marks = marksOf(ranked);
   const row = (plan) => {
     const isMine = plan.rank === 'mine';
@@ -74,7 +74,7 @@ export function rankedTable(plans, { prefix, baseline, onChoose, order, tieFrac 
       note: said.length ? said.map((mark) => h('span', { class: `mark mark-${mark}` }, mark)) : null,
       cells: cellsOf(plan, {
         change: baseline && !isMine ? changeToMine(baseline.estimate, plan.estimate) : '',
-        scale: isMine ? null : scale,
+        scale,
         clause: isMine ? '' : clauseOf(plan, ranked, tieFrac),
       }),
       class: isMine ? 'mine' : null,

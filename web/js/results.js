@@ -125,7 +125,7 @@ function plansPanel({ request, answer, plans, prefix, baseline, title, onChoose,
     plans.length ? plansTable({ answer, plans, prefix, baseline, onChoose }) : null,
     trainingNote(answer.platforms, request.workload?.token_budget),
     nearMisses(answer.near_misses, none),
-    searchStats(answer.search),
+    searchStats(answer.search, Boolean(baseline)),
     h('p', { class: 'soft' }, jobSize(answer)),
     runNote(request, answer),
   );
@@ -177,6 +177,7 @@ function showAdvice(place, request, answer, tools) {
       ? machinesPanel({
           platforms: machines,
           budget: request.workload?.token_budget,
+          objective: request.search?.objective,
           name,
           title: jobTitle(request),
           actions: download,

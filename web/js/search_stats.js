@@ -19,14 +19,15 @@ export function fates(search) {
   return [...parts, { name: 'best plan found inside', value: rest }];
 }
 
-export function searchStats(search) {
+// hasMine: the reader's own configuration is one of the plans evaluated.
+export function searchStats(search, hasMine) {
   if (!search) return null;
   const parts = fates(search);
   const time = Number.isFinite(search.elapsed_ms) ? ` in ${seconds(search.elapsed_ms / 1000)}` : '';
   const end = search.exhaustive
     ? 'the whole space was covered'
     : 'the budget ended the search early; more evaluations may find better';
-  const summary = `${plural(search.considered, 'combination', 'combinations')} considered, ${plural(search.evaluated, 'plan', 'plans')} evaluated${time}; ${end}`;
+  const summary = `${plural(search.considered, 'combination', 'combinations')} considered, ${plural(search.evaluated, 'plan', 'plans')} evaluated inside them${hasMine ? ', mine included' : ''}${time}; ${end}`;
   if (!parts.length) return h('p', { class: 'soft' }, `${summary}.`);
   return h(
     'details',

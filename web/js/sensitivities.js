@@ -59,7 +59,7 @@ function batchTable(batches) {
   return table(
     'The same plan with another batch',
     [
-      { title: 'Batch/device' },
+      { title: 'Batch/device', bare: true },
       { title: 'Step time', number: true },
       { title: 'Tokens/s/chip', number: true },
       { title: 'HBM', number: true },

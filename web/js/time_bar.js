@@ -1,6 +1,6 @@
 // Where the step's time goes: the exposed parts, which add up to the step, and how busy each resource is, hidden work included.
 
-import { letter, linkRows, stackedBars } from './bar.js';
+import { hasLetter, letter, linkRows, stackedBars } from './bar.js';
 import { h, table } from './dom.js';
 import { term, termOfResource } from './glossary.js';
 import { percent, plural, resource, seconds, secondsLike, secondsRange, words } from './format.js';
@@ -143,10 +143,21 @@ function resourceKey(parts) {
   );
 }
 
-// The step at a glance: the exposed parts in one line, with the resources' colours.
+// What the letters of the line stand for, as far as a part is large enough to have one.
+function partsKey(parts, step) {
+  const lettered = parts.filter((part) => hasLetter(part.exposed_seconds, step));
+  return h(
+    'ul',
+    { class: 'key' },
+    lettered.map((part) => h('li', null, mark(part), ` ${words(part.name)} ${percent(part.exposed_seconds / step)}`)),
+  );
+}
+
+// The step at a glance: the exposed parts in one line, what they are, and the resources' colours.
 export function timeStrip(estimate) {
   const parts = orderParts(estimate.time_parts ?? []);
-  return h('div', null, exposedChart(parts, estimate.step_time_s), resourceKey(parts));
+  const step = estimate.step_time_s;
+  return h('div', null, exposedChart(parts, step), partsKey(parts, step), resourceKey(parts));
 }
 
 export function timeBar(estimate) {

@@ -48,7 +48,7 @@ test('what an answer warns about stands beside the field, without marking it as 
   const page = await open({ 'POST /v1/estimate': () => ({ ...estimate(), warnings }) }, { path });
   await page.click('#submit');
   await page.waitForSelector('#config-warning');
-  assert.match(await text(page, '#config-warning'), /foo is not a MaxText key\s+did you mean food\?/);
+  assert.match(await text(page, '#config-warning'), /foo is not a MaxText key\.\s+did you mean food\?/);
   assert.equal(await page.getAttribute('#config', 'aria-describedby'), 'config-hint config-inherits config-warning');
   assert.equal(await page.getAttribute('#config', 'aria-invalid'), null);
   assert.deepEqual(await axe(page), []);

@@ -56,7 +56,7 @@ test('the tiles are listed with time and VMEM, the usual one last, the best one 
   await find(page);
   const rows = await page.locator('table.choice tr').allInnerTexts();
   assert.deepEqual(rows.map(line), [
-    'Tile Time To the best block_q block_kv VMEM Decided by',
+    'Tile Time Against the best block_q block_kv VMEM Decided by',
     '1 4.000 ms 2048 2048 25.0 MiB VPU',
     '2 4.400 ms +10.0 % 1024 2048 13.0 MiB VPU',
     '3 4.800 ms +20.0 % 1024 1024 12.0 MiB VPU',
@@ -246,7 +246,7 @@ test('errors stand beside the fields of the shape, and nothing typed is lost', a
   await page.fill('#k-shape-kv_heads', '2');
   await page.click('#k-submit');
   await page.waitForSelector('#k-shape-kv_heads-error');
-  assert.match(await text(page, '#k-shape-kv_heads-error'), /not a multiple of 2\s+a divisor of q_heads/);
+  assert.match(await text(page, '#k-shape-kv_heads-error'), /not a multiple of 2\.\s+a divisor of q_heads/);
   assert.match(await text(page, '#k-form .error-summary'), /Two errors[\s\S]*\/tile\/nosuch: unknown member/);
   assert.equal(await page.inputValue('#k-shape-kv_heads'), '2');
   await page.fill('#k-shape-q_heads', 'many');

@@ -110,7 +110,7 @@ test('an error of one machine stands beside its entry', async () => {
   await page.fill('#machine-1-chips', '250');
   await page.click('#submit');
   await page.waitForSelector('#machine-1-chips-error');
-  assert.match(await page.locator('#machine-1-chips-error').innerText(), /250 chips make no shape\s+256 do/);
+  assert.match(await page.locator('#machine-1-chips-error').innerText(), /250 chips make no shape\.\s+256 do/);
   assert.match(await page.locator('#machine-0-price-error').innerText(), /must not be negative/);
   assert.equal(await page.inputValue('#machine-1-chips'), '250');
   await page.fill('#machine-1-chips', 'many');
@@ -157,7 +157,7 @@ test('what would change the first plan is shown with it, and only with it', asyn
 test('every combination of the search has its fate, adding up', async () => {
   const page = await open({}, { path: '/#/?model=llama3.1-70b' });
   await compare(page);
-  await page.getByText('18,240 combinations considered, 1,116 plans evaluated in 412.5 ms').click();
+  await page.getByText('18,240 combinations considered, 1,116 plans evaluated inside them in 412.5 ms').click();
   assert.deepEqual(await lines(page.getByRole('table', { name: 'Combinations of mesh, batch and format' })), [
     'A against a rule, or not placeable 9,120 50.0 %',
     'B cannot be among the best, by a lower bound 6,800 37.3 %',

@@ -77,8 +77,8 @@ test('my configuration stands beside the plans, with what each gains', async () 
         const answer = advice(2);
         answer.baseline = { config: { remat_policy: 'full' }, xla_flags: [], estimate: estimate(1.25) };
         answer.ranked[0].changes_from_baseline = [
-          { key: 'remat_policy', from: 'full', to: 'custom', group: 'remat', group_gain_frac: 0.15 },
-          { key: 'out_proj', from: null, to: 'device', group: 'remat', group_gain_frac: 0.15 },
+          { key: 'remat_policy', from: 'full', to: 'custom', group: 'remat', order: 1, gain_frac: 0.15 },
+          { key: 'out_proj', from: null, to: 'device', group: 'remat', order: 1, gain_frac: 0.15 },
         ];
         return answer;
       },
@@ -87,7 +87,7 @@ test('my configuration stands beside the plans, with what each gains', async () 
   );
   await page.click('#submit');
   await page.waitForSelector('#ranked');
-  assert.match(await text(page, '#ranked tbody tr:first-child'), /-20\.0 % to mine/);
+  assert.match(await text(page, '#ranked tbody tr:first-child'), /-20\.0 % vs mine/);
   const changes = page.getByRole('table', { name: 'Changes from my configuration' }).locator('tbody tr');
   const cells = (await changes.allInnerTexts()).map((row) => row.replaceAll(/\s+/g, ' ').trim());
   assert.deepEqual(cells, ['remat_policy full custom remat 15.0 %', 'out_proj unset device remat']);

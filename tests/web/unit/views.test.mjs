@@ -6,6 +6,7 @@ import {
   days,
   energy,
   gib,
+  gibLike,
   percent,
   seconds,
   signedPercent,
@@ -21,7 +22,11 @@ import { changeToMine } from '../../../web/js/ranked_table.js';
 import { byResource, orderParts } from '../../../web/js/time_bar.js';
 import { fates } from '../../../web/js/search_stats.js';
 import { range } from '../../../web/js/scatter.js';
+import { savedByRow } from '../../../web/js/changes.js';
 import { generalText } from '../../../web/js/errors.js';
+import { readable } from '../../../web/js/detail.js';
+import { sentenceOf } from '../../../web/js/inline.js';
+import { machinesRule } from '../../../web/js/machines.js';
 import { forTokensOf } from '../../../web/js/pictures/trade_off.js';
 import { letter } from '../../../web/js/bar.js';
 
@@ -36,6 +41,7 @@ test('numbers carry their unit and about four digits', () => {
   assert.equal(secondsLike(0.35, 6.8), '0.350 s');
   assert.equal(gib(1.5 * GIB), '1.5 GiB');
   assert.equal(gib(3 * 1024 * 1024), '3.0 MiB');
+  assert.equal(gibLike(92.6 * 1024 * 1024), '0.09 GiB', 'one unit in a table');
   assert.equal(percent(0.4321), '43.2 %');
   assert.equal(percent(-0.0003), '0.0 %');
   assert.equal(signedPercent(-0.0003), '0.0 %', 'no sign before what is shown as nothing');
@@ -168,8 +174,8 @@ test('the fates of a search add up, and are not drawn when they cannot', () => {
 
 test('plans of another batch are compared per token, and that is said', () => {
   const mine = { step_time_s: 2, tokens_per_step: 100 };
-  assert.equal(changeToMine(mine, { step_time_s: 1.8, tokens_per_step: 100 }), '-10.0 % to mine');
-  assert.equal(changeToMine(mine, { step_time_s: 6, tokens_per_step: 400 }), '-25.0 % per token to mine');
+  assert.equal(changeToMine(mine, { step_time_s: 1.8, tokens_per_step: 100 }), '-10.0 % vs mine');
+  assert.equal(changeToMine(mine, { step_time_s: 6, tokens_per_step: 400 }), '-25.0 % per token vs mine');
   assert.equal(changeToMine(mine, { step_time_s: null, tokens_per_step: 400 }), '');
 });
 
@@ -212,4 +218,36 @@ test('a configuration of another batch is drawn at the time that the tokens of a
   assert.deepEqual(forTokensOf(plans, plan(200, 7)), plan(200, 7));
   assert.deepEqual(forTokensOf([...plans, plan(300, 15)], plan(100, 7)), plan(100, 7), 'no batch is that of all plans');
   assert.equal(forTokensOf(plans, null), null);
+});
+
+test('messages of the daemon are sentences, and names of settings keep their letters', () => {
+  assert.equal(sentenceOf('a head of 128 fills 50 %'), 'A head of 128 fills 50 %.');
+  assert.equal(sentenceOf('remat_policy=full would fit'), 'remat_policy=full would fit.');
+  assert.equal(sentenceOf('foo is not a MaxText key.'), 'foo is not a MaxText key.');
+  assert.equal(sentenceOf('`context` is remat'), '`context` is remat.');
+  assert.equal(sentenceOf(''), '');
+});
+
+test('what the rows of the changes save adds up to the whole, as in the waterfall', () => {
+  const rows = [
+    { key: 'remat_policy', group: 'remat', group_gain_frac: 0.2, order: 2, gain_frac: 0.07 },
+    { key: 'sa_block_q', group: 'kernel', group_gain_frac: 0.12, order: 1, gain_frac: 0.11 },
+    { key: 'out_proj', group: 'remat', group_gain_frac: 0.2, order: 2, gain_frac: 0.07 },
+    { key: 'unpriced', group: 'other', order: null, gain_frac: null },
+  ];
+  assert.deepEqual(savedByRow(rows), [0.07, 0.11, null, null]);
+});
+
+test('the rule that sorts machines is named', () => {
+  assert.equal(machinesRule('step_time'), 'most tokens per second first');
+  assert.equal(machinesRule('usd_per_token', 1e12), 'for 1.00 T tokens, fewest dollars per token first');
+  assert.equal(machinesRule('hbm'), 'least memory per device first');
+});
+
+test('reasons name parts as the tables do, and leave settings alone', () => {
+  const estimate = { time_parts: [{ name: 'fsdp_all_gather' }], hbm_parts: [{ name: 'saved_activations' }] };
+  assert.equal(
+    readable('The mxu binds: fsdp_all_gather, saved_activations 4.0; query_proj, remat_policy=full', estimate),
+    'The MXU binds: FSDP all gather, saved activations 4.0; query_proj, remat_policy=full',
+  );
 });

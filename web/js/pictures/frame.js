@@ -24,6 +24,15 @@ export function legend(names) {
   );
 }
 
+const RESOURCES = { mxu: 'MXU', vpu: 'VPU', hbm: 'HBM', ici: 'ICI', dcn: 'DCN', pcie: 'PCIe', latency: 'latency' };
+
+// The colours of the resources that a picture has, named by text(name); others: more classes with their text.
+export function resourceLegend(resources, { text = (name) => name, others = {} } = {}) {
+  const has = new Set(resources);
+  const rows = Object.entries(RESOURCES).filter(([name]) => has.has(name)).map(([name, title]) => [`res-${name}`, text(title)]);
+  return legend({ ...Object.fromEntries(rows), ...others });
+}
+
 function nearest(items, x, y) {
   let best = null;
   let least = NEAR_PX;

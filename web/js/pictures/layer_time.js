@@ -5,7 +5,7 @@ import { saveButton } from '../copy.js';
 import { h, table } from '../dom.js';
 import { count, percent, resource, seconds, words } from '../format.js';
 import { bottomAxis, fitting } from './axes.js';
-import { frame, legend, valuesTable } from './frame.js';
+import { frame, resourceLegend, valuesTable } from './frame.js';
 import { planData } from './plan_data.js';
 
 const LANES = {
@@ -161,7 +161,7 @@ export async function show(plan) {
     h('p', { class: 'actions' }, layers.length > 1 ? kinds : null, saveButton('Download for Perfetto', 'layer-trace.json', () => JSON.stringify(perfettoTrace({ ...timeline, layers })))),
     caption,
     one.place,
-    legend({ 'res-mxu': 'MXU', 'res-vpu': 'VPU', 'res-hbm': 'HBM', 'res-ici': 'ICI', 'res-dcn': 'DCN', 'res-pcie': 'PCIe', 'swatch-hides': 'outlined: hidden', 'swatch-wait': 'dashed: TensorCore waits' }),
+    resourceLegend([...layers.flatMap((item) => item.blocks), ...timeline.outside].map((part) => part.resource), { others: { 'swatch-hides': 'outlined: hidden', 'swatch-wait': 'dashed: TensorCore waits' } }),
     valuesTable(values),
   ];
 }

@@ -4,7 +4,7 @@ import { extent, group, max, scaleLog, scaleSqrt, sum } from 'd3';
 import { h, table } from '../dom.js';
 import { compact, count, percent, resource, rounded, seconds, words } from '../format.js';
 import { bottomAxis, fitting, leftAxis } from './axes.js';
-import { frame, legend, valuesTable } from './frame.js';
+import { frame, resourceLegend, valuesTable } from './frame.js';
 import { planData } from './plan_data.js';
 
 const TERA = 1e12;
@@ -113,7 +113,7 @@ export async function show(plan) {
     picture.place,
     apart,
     streamed,
-    legend({ 'res-mxu': 'bound by the MXU', 'res-vpu': 'bound by the VPU', 'res-hbm': 'bound by HBM' }),
+    resourceLegend(roofline.layers.flatMap((layer) => layer.operations).filter((operation) => operation.flops_per_byte > 0).map((operation) => operation.bound), { text: (name) => `bound by the ${name}` }),
     valuesTable(values),
   ];
 }

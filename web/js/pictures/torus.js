@@ -4,11 +4,12 @@ import { scaleLinear } from 'd3';
 import { h, table } from '../dom.js';
 import { bandwidth, count, gib, percent, words } from '../format.js';
 import { bottomAxis, fitting } from './axes.js';
-import { frame, legend, valuesTable } from './frame.js';
+import { frame, resourceLegend, valuesTable } from './frame.js';
 import { planData } from './plan_data.js';
 
 const AXES = ['x', 'y', 'z'];
 const NAMES = { x: 'x links', y: 'y links', z: 'z links', core: 'core pair (die to die)', dcn: 'DCN, between slices', pcie: 'PCIe, to the host' };
+const resourceOf = ({ link }) => (link === 'dcn' || link === 'pcie' ? link : 'ici');
 const MOST = 8; // chips drawn along an axis
 
 // Chips and links of the slice, as far as they are drawn. A link that closes a ring is `back`.
@@ -100,7 +101,7 @@ function drawUse({ svg, width, links, axes }) {
       const [x0, x1] = [x(at), x(at + part)];
       if (!(part >= 0)) continue;
       at += part;
-      const colour = link.link === 'dcn' ? 'res-dcn' : link.link === 'pcie' ? 'res-pcie' : 'res-ici';
+      const colour = `res-${resourceOf(link)}`;
       svg.append('rect').attr('class', `block ${colour}`).attr('x', x0).attr('width', Math.max(0.5, x1 - x0 - 0.5)).attr('y', y0).attr('height', 20);
       svg.append('text').attr('class', 'block-name').attr('x', x0 + 4).attr('y', y0 + 14).text(fitting(words(flow.term), x1 - x0 - 6));
     }
@@ -158,7 +159,7 @@ export async function show(plan) {
     cut,
     h('h4', null, 'Use of the links'),
     use.place,
-    legend({ 'res-ici': 'ICI', 'res-dcn': 'DCN', 'res-pcie': 'PCIe' }),
+    resourceLegend(links.links.map((link) => resourceOf(link))),
     valuesTable(table('Bytes and use of each link', [{ title: 'Link' }, { title: 'Size', number: true }, { title: 'Shape' }, { title: 'Sent' }, { title: 'Into a chip, per step', number: true }, { title: 'Rate', number: true }, { title: 'Link busy', number: true }], rows)),
   ];
 }

@@ -315,8 +315,8 @@ static void check_given(const struct adv_model_keys *keys, struct complaint *to)
     if (keys->key == -1 && (low) > -1) {                                                                     \
         complain(to, #key, NULL, "`" #key "` is required");                                                  \
     } else if (keys->key < (low) || keys->key > (high)) {                                                    \
-        (void)snprintf(text, sizeof text, "`" #key "` is %lld, must be from %lld to %lld", (long long)keys->key, \
-                       (long long)(low), (long long)(high));                                                 \
+        (void)snprintf(text, sizeof text, "`" #key "` is %lld, must be from %lld to %lld",                   \
+                       (long long)keys->key, (long long)(low), (long long)(high));                           \
         complain(to, #key, NULL, text);                                                                      \
     }
     ADV_MODEL_INTEGER_KEYS(CHECK_KEY)

@@ -1,6 +1,5 @@
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine/advise.h"
 #include "engine/json/question.h"
@@ -8,6 +7,7 @@
 #include "server/api.h"
 #include "server/calibrations.h"
 #include "server/keep.h"
+#include "server/monotonic.h"
 #include "server/recipe_body.h"
 #include "server/routes.h"
 #include "server/stored_answers.h"
@@ -99,13 +99,6 @@ static void store_and_reply(struct adv_exchange *exchange)
                         "a request with this key is being answered");
 }
 
-static int64_t now_us(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 adv_code adv_api_refuse_store(adv_err *err)
 {
     return adv_err_add(err, ADV_E_FORBIDDEN, "/store",
@@ -118,11 +111,11 @@ adv_code adv_api_run_engine(struct adv_exchange *exchange, int kind, const char 
 {
     struct adv_metrics *metrics = &exchange->app->metrics;
     memset(answer, 0, sizeof *answer);
-    int64_t start_us = now_us();
+    int64_t start_us = adv_monotonic_us();
     adv_code code =
         adv_answer_within(adv_calibrations_catalog(exchange->app, json, json_bytes, exchange->project),
                           (enum adv_request_kind)kind, json, json_bytes, &exchange->budget, answer, err);
-    int64_t elapsed_us = now_us() - start_us;
+    int64_t elapsed_us = adv_monotonic_us() - start_us;
     adv_metrics_add(metrics, ADV_COUNTER_ENGINE_US, (uint64_t)elapsed_us);
     if (code) return code;
     adv_answer_set_elapsed(answer, (double)elapsed_us * 1e-6);

@@ -5,6 +5,7 @@
 #include "server/app.h"
 #include "server/http.h"
 #include "server/json_text.h"
+#include "server/monotonic.h"
 #include "server/raw_guard.h"
 #include "server/routes.h"
 
@@ -22,7 +23,7 @@ void adv_api_livez(struct adv_exchange *exchange)
 /* Workers that are still at a request whose deadline passed long ago: what should have given up has not. */
 static int stuck_workers(struct adv_app *app)
 {
-    const int64_t since_us = adv_http_now_us() - (adv_app_live(app)->deadline_s + STUCK_AFTER_S) * 1000000;
+    const int64_t since_us = adv_monotonic_us() - (adv_app_live(app)->deadline_s + STUCK_AFTER_S) * 1000000;
     return adv_pool_running_since(app->engine_pool, since_us) +
            adv_pool_running_since(app->quick_pool, since_us) +
            adv_pool_running_since(app->store_pool, since_us);

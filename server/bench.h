@@ -22,9 +22,6 @@ struct adv_bench_series {
     struct adv_bench_point points[ADV_BENCH_POINTS];
 };
 
-/* Wall clock in seconds, from an arbitrary start. */
-double adv_bench_now_s(void);
-
 /* Answers `request` `repeats` times (odd), with the helpers of `crew` (may be NULL); writes seconds in
  * ascending order and what the last answer counted. */
 ADV_MUST_CHECK adv_code adv_bench_answer(const struct adv_catalog *catalog, enum adv_request_kind kind,

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "engine/base/budget.h"
 #include "server/bench.h"
 #include "server/cli.h"
 #include "server/cli_io.h"
+#include "server/monotonic.h"
 
 enum { REPEATS_MAX = 256 };
 
@@ -64,13 +64,6 @@ static const struct bench {
      "\"top_k\":5}"},
 };
 
-double adv_bench_now_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static int compare_seconds(const void *left, const void *right)
 {
     const double *a = left;
@@ -86,9 +79,9 @@ adv_code adv_bench_answer(const struct adv_catalog *catalog, enum adv_request_ki
     static const char considered[] = "\"considered\":";
     for (int i = 0; i < repeats; i++) {
         struct adv_answer answer;
-        double start_s = adv_bench_now_s();
+        double start_s = adv_monotonic_s();
         adv_code code = adv_answer_within(catalog, kind, request, strlen(request), &budget, &answer, err);
-        seconds[i] = adv_bench_now_s() - start_s;
+        seconds[i] = adv_monotonic_s() - start_s;
         if (code != ADV_OK) return code;
         const char *at = strstr(answer.json, considered);
         point->considered = at ? strtol(at + strlen(considered), NULL, 10) : 0;
@@ -189,11 +182,11 @@ int adv_cli_bench(int argc, char **argv)
     }
     if (plot && adv_bench_plot(series, 0, plot) != 0) return cannot_write(plot); /* before the long run */
     adv_err_init(&err);
-    double start_s = adv_bench_now_s();
+    double start_s = adv_monotonic_s();
     struct adv_catalog *catalog = adv_catalog_load(NULL, &err);
     if (!catalog) return adv_cli_problem(&err);
     adv_text_init(&out, ADV_LIMIT_BODY_BYTES);
-    adv_code code = run_all(catalog, adv_bench_now_s() - start_s, quick, series, &out, &err);
+    adv_code code = run_all(catalog, adv_monotonic_s() - start_s, quick, series, &out, &err);
     int status = code == ADV_OK ? ADV_CLI_OK : adv_cli_problem(&err);
     if (code == ADV_OK) (void)printf("%s\n", out.data);
     if (code == ADV_OK && plot && adv_bench_plot(series, ADV_BENCH_SERIES, plot) != 0)

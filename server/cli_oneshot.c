@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine/advise.h"
 #include "engine/base/budget.h"
 #include "engine/base/crew.h"
 #include "server/cli.h"
 #include "server/cli_io.h"
+#include "server/monotonic.h"
 
 enum { ANSWERS_BYTES_MAX = 1 << 30 };
 
@@ -54,13 +54,6 @@ static adv_code give(const struct adv_catalog *catalog, enum adv_request_kind ki
     return ADV_OK;
 }
 
-static double now_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* Adds the answer to a file; what is wrong with one of several is said with its name. */
 static void answer_file(const struct adv_catalog *catalog, enum adv_request_kind kind,
                         const struct arguments *arguments, const char *file, struct adv_text *out,
@@ -74,8 +67,8 @@ static void answer_file(const struct adv_catalog *catalog, enum adv_request_kind
     char *text = adv_cli_read_file(file, &text_bytes, &own);
     adv_code code = text ? give(catalog, kind, arguments, &text, &text_bytes, &own) : own.code;
     if (code == ADV_OK)
-        code = adv_answer_documents(catalog, kind, text, text_bytes, now_s, &budget, &answers, &answers_bytes,
-                                    &one_refutes, &own);
+        code = adv_answer_documents(catalog, kind, text, text_bytes, adv_monotonic_s, &budget, &answers,
+                                    &answers_bytes, &one_refutes, &own);
     if (code == ADV_OK) adv_text_append_bytes(out, answers, answers_bytes);
     adv_err_merge(err, &own, arguments->count > 1 ? adv_json_pointer(pointer, "", file) : "");
     *refutes = *refutes || one_refutes;

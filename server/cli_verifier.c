@@ -14,6 +14,7 @@
 #include "server/cli.h"
 #include "server/compiler.h"
 #include "server/config.h"
+#include "server/monotonic.h"
 #include "server/store_verifications.h"
 
 #define IDLE_MS       500 /* between two looks at an empty queue */
@@ -41,13 +42,6 @@ struct verifier {
     double renewed_s;
     bool held;
 };
-
-static double now_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static void pause_ms(long ms)
 {
@@ -78,8 +72,8 @@ static bool watch(void *context, const char *stage, double seconds)
     adv_err err = adv_err_empty();
     (void)seconds;
     if (leaving) return false;
-    if (!stage && now_s() - verifier->renewed_s < (double)lease_s / RENEWS) return true;
-    verifier->renewed_s = now_s();
+    if (!stage && adv_monotonic_s() - verifier->renewed_s < (double)lease_s / RENEWS) return true;
+    verifier->renewed_s = adv_monotonic_s();
     bool held = true;
     if (adv_verification_renew(verifier->db, &verifier->job, lease_s, stage, &held, &err) == ADV_OK)
         verifier->held = held;
@@ -127,7 +121,7 @@ static int work(struct verifier *verifier)
     int status = -1;
     adv_err err = adv_err_empty();
     verifier->held = true;
-    verifier->renewed_s = now_s();
+    verifier->renewed_s = adv_monotonic_s();
     say(verifier, ADV_LOG_INFO, "compiling", NULL);
     switch (adv_compiler_run(&order, &result, &err)) {
     case ADV_COMPILER_SAID:

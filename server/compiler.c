@@ -19,6 +19,7 @@
 #include "engine/base/text.h"
 #include "engine/base/units.h"
 #include "server/compiler_files.h"
+#include "server/monotonic.h"
 
 #define NOISE            "noise" /* what the child and its libraries print beside its words */
 #define TICK_MS          200
@@ -36,13 +37,6 @@ struct child {
     char failure[ADV_LIMIT_DETAIL];
     bool unwanted;
 };
-
-static double now_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 const char *adv_compiler_versions(void)
 {
@@ -147,7 +141,7 @@ static bool start(struct child *child)
     if (input >= 0) (void)close(input);
     if (words[1] >= 0) (void)close(words[1]);
     child->words = words[0];
-    child->began_s = now_s();
+    child->began_s = adv_monotonic_s();
     return child->pid > 0;
 }
 
@@ -160,7 +154,7 @@ static void take_line(struct child *child)
             child->result = said.result;
         else
             free(said.result);
-        const double seconds = isfinite(said.seconds) ? said.seconds : now_s() - child->began_s;
+        const double seconds = isfinite(said.seconds) ? said.seconds : adv_monotonic_s() - child->began_s;
         if (said.stage[0] && !order->watch(order->context, said.stage, seconds)) child->unwanted = true;
     }
     adv_text_free(&child->line);
@@ -186,7 +180,7 @@ static bool take_words(struct child *child)
 static bool within_limits(struct child *child)
 {
     const struct adv_compiler_order *order = child->order;
-    const double seconds = now_s() - child->began_s;
+    const double seconds = adv_monotonic_s() - child->began_s;
     if (child->unwanted || !order->watch(order->context, NULL, seconds)) {
         child->unwanted = true;
         return false;
@@ -213,8 +207,8 @@ static void follow(struct child *child)
         struct pollfd words = {.fd = child->words, .events = POLLIN};
         const int ready = poll(&words, 1, TICK_MS);
         if (ready > 0) open = take_words(child);
-        if (child->result && !isfinite(said_s)) said_s = now_s();
-        if (!within_limits(child) || now_s() - said_s > LEAVE_S) break;
+        if (child->result && !isfinite(said_s)) said_s = adv_monotonic_s();
+        if (!within_limits(child) || adv_monotonic_s() - said_s > LEAVE_S) break;
     }
 }
 
@@ -223,7 +217,7 @@ static int leave(const struct child *child)
 {
     int status = 0;
     const bool ended = child->result || child->failure[0] || child->unwanted;
-    for (double until_s = now_s() + LEAVE_S; !ended && now_s() < until_s;) {
+    for (double until_s = adv_monotonic_s() + LEAVE_S; !ended && adv_monotonic_s() < until_s;) {
         if (waitpid(child->pid, &status, WNOHANG) == child->pid) return status;
         (void)poll(NULL, 0, TICK_MS / 10);
     }
@@ -261,7 +255,7 @@ static void finish(struct child *child)
         (void)snprintf(child->failure, sizeof child->failure,
                        "the compiler ended with status %d and gave no result%s%s", WEXITSTATUS(status),
                        *last ? ": " : "", last);
-    child->result = adv_proof_failed(child->failure, child->order->whole, now_s() - child->began_s);
+    child->result = adv_proof_failed(child->failure, child->order->whole, adv_monotonic_s() - child->began_s);
 }
 
 enum adv_compiler_end adv_compiler_run(const struct adv_compiler_order *order, char **result, adv_err *err)

@@ -1,10 +1,10 @@
 #include "server/connections.h"
+#include "server/monotonic.h"
 
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #define WRITING_LEAST_MS           10000 /* to take an answer of a few kB */
 #define WRITING_LEAST_BYTES_PER_MS 100   /* and so much more of a long one: 100 kB/s */
@@ -23,13 +23,6 @@ struct adv_connections {
     struct adv_connection_slot *slots, *first_free;
     int capacity_count, open_count;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 struct adv_connections *adv_connections_new(int capacity_count)
 {
@@ -68,7 +61,7 @@ struct adv_connection_slot *adv_connections_open(struct adv_connections *connect
         slot->socket = socket;
         slot->swept = false;
         slot->phase = ADV_CONNECTION_READING;
-        slot->since_ms = now_ms();
+        slot->since_ms = adv_monotonic_us() / 1000;
     }
     (void)pthread_mutex_unlock(&connections->lock);
     return slot;
@@ -91,7 +84,7 @@ void adv_connections_enter(struct adv_connections *connections, struct adv_conne
     if (!slot) return;
     (void)pthread_mutex_lock(&connections->lock);
     slot->phase = phase;
-    slot->since_ms = now_ms();
+    slot->since_ms = adv_monotonic_us() / 1000;
     (void)pthread_mutex_unlock(&connections->lock);
 }
 
@@ -101,7 +94,7 @@ void adv_connections_write(struct adv_connections *connections, struct adv_conne
     if (!slot) return;
     (void)pthread_mutex_lock(&connections->lock);
     slot->phase = ADV_CONNECTION_WRITING;
-    slot->since_ms = now_ms();
+    slot->since_ms = adv_monotonic_us() / 1000;
     slot->writing_ms = WRITING_LEAST_MS + (int64_t)(answer_bytes / WRITING_LEAST_BYTES_PER_MS);
     (void)pthread_mutex_unlock(&connections->lock);
 }
@@ -118,7 +111,7 @@ int adv_connections_sweep(struct adv_connections *connections, long reading_limi
 {
     int swept = 0;
     (void)pthread_mutex_lock(&connections->lock);
-    int64_t now = now_ms();
+    int64_t now = adv_monotonic_us() / 1000;
     for (int i = 0; i < connections->capacity_count; i++) {
         struct adv_connection_slot *slot = &connections->slots[i];
         if (slot->socket < 0 || slot->swept || slot->phase == ADV_CONNECTION_WORKING) continue;

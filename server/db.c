@@ -1,9 +1,12 @@
 #include "server/db_internal.h"
 
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "server/request_id.h"
 
 #define STATEMENT_LIMIT_MS 6000 /* more than statement_timeout, whose answer says more */
 #define CONNECT_LIMIT_MS   3000
@@ -237,4 +240,32 @@ void adv_rows_free(struct adv_rows *rows)
 {
     PQclear(rows->result);
     memset(rows, 0, sizeof *rows);
+}
+
+adv_code adv_db_print(struct adv_db *db, const char *sql, int values_count, const char *const *values,
+                      struct adv_text *json, adv_err *err)
+{
+    struct adv_rows rows;
+    adv_code code = adv_db_run(db, sql, values_count, values, &rows, err);
+    if (code) return code;
+    const char *text = rows.count > 0 ? adv_rows_text(&rows, 0, 0) : NULL;
+    if (text) adv_text_append(json, text);
+    adv_rows_free(&rows);
+    return text ? ADV_OK : ADV_E_NOT_FOUND;
+}
+
+adv_code adv_db_print_of_run(struct adv_db *db, const char *sql, const char *run_id, struct adv_text *json,
+                             adv_err *err)
+{
+    adv_code code = adv_uuid_valid(run_id) ? adv_db_print(db, sql, 1, &run_id, json, err) : ADV_E_NOT_FOUND;
+    return code == ADV_E_NOT_FOUND
+               ? adv_err_add(err, code, "", "a run id is a UUID", "there is no run '%.64s'", run_id)
+               : code;
+}
+
+const char *adv_db_number(double value, char buffer[32])
+{
+    if (!isfinite(value)) return NULL;
+    (void)snprintf(buffer, 32, "%.17g", value);
+    return buffer;
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "engine/base/err.h"
+#include "engine/base/text.h"
 #include "server/log.h"
 #include "server/metrics.h"
 #include "server/tokens.h"
@@ -72,6 +73,17 @@ struct adv_rows {
  * statement is never sent twice. */
 ADV_MUST_CHECK adv_code adv_db_run(struct adv_db *db, const char *sql, int values_count,
                                    const char *const *values, struct adv_rows *rows, adv_err *err);
+
+/* Runs a statement and appends the first field of its first row. ADV_E_NOT_FOUND without a finding: there is
+ * none. */
+ADV_MUST_CHECK adv_code adv_db_print(struct adv_db *db, const char *sql, int values_count,
+                                     const char *const *values, struct adv_text *json, adv_err *err);
+/* The same of a statement about the run $1; ADV_E_NOT_FOUND with a finding: there is no such run. */
+ADV_MUST_CHECK adv_code adv_db_print_of_run(struct adv_db *db, const char *sql, const char *run_id,
+                                            struct adv_text *json, adv_err *err);
+
+/* A number as a value of adv_db_run, written to `buffer`; NULL when it is not finite. */
+const char *adv_db_number(double value, char buffer[32]);
 
 /* The field as text, NULL for SQL's NULL; valid until adv_rows_free. */
 const char *adv_rows_text(const struct adv_rows *rows, int row, int column);

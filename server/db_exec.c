@@ -1,22 +1,15 @@
 /* db_exec.c: statements with an end. libpq waits for a server as long as the connection looks alive, and that
  * of a server that was stopped does. */
 #include "server/db_internal.h"
+#include "server/monotonic.h"
 
 #include <poll.h>
-#include <time.h>
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Until the socket can be read (or, with POLLOUT among `events`, written); false: the time is over. */
 static bool wait_for(PGconn *connection, short events, int64_t until_ms)
 {
     struct pollfd socket = {.fd = PQsocket(connection), .events = events};
-    const int64_t left_ms = until_ms - now_ms();
+    const int64_t left_ms = until_ms - adv_monotonic_us() / 1000;
     if (socket.fd < 0) return true; /* the connection is closed: the next call says so */
     return left_ms > 0 && poll(&socket, 1, (int)left_ms) != 0;
 }
@@ -33,7 +26,7 @@ static bool send_all(PGconn *connection, int64_t until_ms)
 PGresult *adv_db_exec(PGconn *connection, const char *sql, int values_count, const char *const *values,
                       long limit_ms)
 {
-    const int64_t until_ms = now_ms() + limit_ms;
+    const int64_t until_ms = adv_monotonic_us() / 1000 + limit_ms;
     const int sent = values ? PQsendQueryParams(connection, sql, values_count, NULL, values, NULL, NULL, 0)
                             : PQsendQuery(connection, sql);
     if (!sent) return PQmakeEmptyPGresult(connection, PGRES_FATAL_ERROR);

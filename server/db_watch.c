@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "server/monotonic.h"
 
@@ -46,24 +45,17 @@ static void set_state(struct adv_database *database, enum adv_database_state sta
     adv_log_end(&line);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Waits until the time is over, a connection is reported lost (when `until_lost`), or the end; false: the
  * end. */
 static bool wait_ms(struct adv_database *database, long ms, bool until_lost)
 {
-    const int64_t until_ms = now_ms() + ms;
+    const int64_t until_ms = adv_monotonic_us() / 1000 + ms;
     int64_t left_ms = ms;
     (void)pthread_mutex_lock(&database->lock);
     int waited = 0;
     while (!database->stopping && !(until_lost && database->lost) && waited == 0 && left_ms > 0) {
         waited = adv_monotonic_wait(&database->wake, &database->lock, (long)left_ms);
-        left_ms = until_ms - now_ms();
+        left_ms = until_ms - adv_monotonic_us() / 1000;
     }
     database->lost = false;
     bool go_on = !database->stopping;
@@ -122,9 +114,9 @@ static void *watch(void *argument)
             adv_db_serve_tokens(connection, keyring, database->log);
         go_on = wait_ms(database, keyring ? TOKENS_PERIOD_MS : CHECK_PERIOD_MS, true);
         bool answered = true;
-        if (go_on && atomic_load(&database->tidies) && now_ms() >= tidy_at_ms) {
+        if (go_on && atomic_load(&database->tidies) && adv_monotonic_us() / 1000 >= tidy_at_ms) {
             answered = adv_db_tidy(connection, &database->retention, database->log);
-            tidy_at_ms = now_ms() + TIDY_PERIOD_MS;
+            tidy_at_ms = adv_monotonic_us() / 1000 + TIDY_PERIOD_MS;
         }
         if (go_on && (!answered || !run_simple(connection, "SELECT 1", &answered)) &&
             (!answered || PQstatus(connection) != CONNECTION_OK)) {

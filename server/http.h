@@ -31,7 +31,4 @@ void adv_http_free(struct adv_http *http);
 
 int adv_http_connections(struct adv_http *http);
 
-/* Microseconds of a clock that only goes forward. */
-int64_t adv_http_now_us(void);
-
 #endif

@@ -30,7 +30,7 @@ static void *janitor_loop(void *argument)
         long reading_ms = adv_app_live(app)->request_timeout_s * 1000;
         int swept = adv_connections_sweep(http->connections, quiesced ? DRAIN_IDLE_MS : reading_ms);
         adv_metrics_add(&app->metrics, ADV_COUNTER_SWEPT, (uint64_t)swept);
-        (void)adv_http_abandon(http, adv_http_now_us(), false);
+        (void)adv_http_abandon(http, adv_monotonic_us(), false);
         (void)pthread_mutex_lock(&http->lock);
         if (!http->stopping) (void)adv_monotonic_wait(&http->janitor_wake, &http->lock, JANITOR_PERIOD_MS);
     }
@@ -167,20 +167,20 @@ static void sleep_ms(long ms)
 
 int adv_http_drain(struct adv_http *http, long deadline_s)
 {
-    int64_t until_us = adv_http_now_us() + deadline_s * 1000000;
+    int64_t until_us = adv_monotonic_us() + deadline_s * 1000000;
     /* Shut, so that connecting is refused at once; closed only when no thread can be about to accept on it.
      */
     http->quiet_fd = MHD_quiesce_daemon(http->daemon);
     if (http->quiet_fd >= 0) (void)shutdown(http->quiet_fd, SHUT_RDWR);
-    while (has_submitted(http) && adv_http_now_us() < until_us) sleep_ms(10);
+    while (has_submitted(http) && adv_monotonic_us() < until_us) sleep_ms(10);
     /* From here on nothing is submitted and idle connections are closed: a suspended connection would abort
      * the library's stop. */
     (void)pthread_mutex_lock(&http->lock);
     http->quiesced = true;
     (void)pthread_mutex_unlock(&http->lock);
     int cut_off = adv_http_abandon(http, 0, true);
-    int64_t close_until_us = adv_http_now_us() + 2000000;
-    while (adv_http_connections(http) > 0 && adv_http_now_us() < close_until_us) sleep_ms(10);
+    int64_t close_until_us = adv_monotonic_us() + 2000000;
+    while (adv_http_connections(http) > 0 && adv_monotonic_us() < close_until_us) sleep_ms(10);
     return cut_off;
 }
 

@@ -4,20 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
+#include "server/monotonic.h"
 #include "server/raw_guard.h"
 #include "server/routes.h"
 
 #define EXCHANGE_ARENA_BYTES (256u * 1024u) /* many times the largest head */
 #define EXCHANGE_BLOCK_BYTES 2048u          /* a usual one: target, path, query and headers, copied */
-
-int64_t adv_http_now_us(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 void adv_http_request_free(struct request *request)
 {
@@ -37,7 +30,7 @@ void *adv_http_on_request_line(void *closure, const char *target, struct MHD_Con
     request->http = http;
     request->connection = connection;
     request->owners = 1;
-    request->start_us = adv_http_now_us();
+    request->start_us = adv_monotonic_us();
     request->exchange.app = http->app;
     adv_arena_init(&request->exchange.arena, EXCHANGE_ARENA_BYTES);
     request->exchange.arena.first_bytes = EXCHANGE_BLOCK_BYTES;
@@ -85,7 +78,7 @@ void adv_http_on_completed(void *closure, struct MHD_Connection *connection, voi
     if (!request) return;
     *request_closure = NULL;
     struct adv_http *http = request->http;
-    int64_t duration_us = adv_http_now_us() - request->start_us;
+    int64_t duration_us = adv_monotonic_us() - request->start_us;
     (void)atomic_fetch_sub(&http->app->metrics.in_flight, 1);
     if (request->status) {
         adv_metrics_request(&http->app->metrics, adv_routes_index(request->exchange.route), request->status,

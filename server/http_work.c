@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "server/monotonic.h"
 #include "server/routes.h"
 
 static void unlink_submitted(struct adv_http *http, struct request *request)
@@ -58,7 +59,7 @@ static bool run_step(struct request *request, struct adv_db *db)
         exchange->next = NULL;
         step(exchange);
         if (!exchange->next) return true;
-        set_queued(request, adv_http_now_us());
+        set_queued(request, adv_monotonic_us());
         if (adv_pool_try_add(adv_http_pool(exchange->app, exchange->next_place), request,
                              wait_max_us(exchange->app)))
             return false;
@@ -108,7 +109,7 @@ bool adv_http_submit(struct request *request, struct adv_pool *pool)
                                                    .plans_max = (int)adv_app_live(http->app)->plans_count,
                                                    .crew = http->app->crew};
     request->owners++;
-    request->queued_us = adv_http_now_us();
+    request->queued_us = adv_monotonic_us();
     bool added = !http->quiesced && adv_pool_try_add(pool, request, wait_max_us(http->app));
     if (added) {
         MHD_suspend_connection(request->connection);

@@ -11,6 +11,20 @@ void adv_monotonic_init(pthread_cond_t *condition)
     (void)pthread_condattr_destroy(&attributes);
 }
 
+int64_t adv_monotonic_us(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+double adv_monotonic_s(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 int adv_monotonic_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, long ms)
 {
     struct timespec until;

@@ -1,9 +1,15 @@
-/* monotonic.h: waiting by the clock that only goes forward: a clock of the day that is set moves no deadline.
+/* monotonic.h: time and waiting by the clock that only goes forward: a clock of the day that is set moves no
+ * deadline.
  */
 #ifndef ADV_SERVER_MONOTONIC_H
 #define ADV_SERVER_MONOTONIC_H
 
 #include <pthread.h>
+#include <stdint.h>
+
+/* Since some moment in the past. */
+int64_t adv_monotonic_us(void);
+double adv_monotonic_s(void);
 
 /* A condition whose timed waits are by CLOCK_MONOTONIC. */
 void adv_monotonic_init(pthread_cond_t *condition);

@@ -1,7 +1,7 @@
 #include "server/patience.h"
+#include "server/monotonic.h"
 
 #include <poll.h>
-#include <time.h>
 
 #define LOOK_EVERY_US 10000 /* at the socket: a system call; the clock is read without one */
 
@@ -15,9 +15,7 @@ bool adv_patience_over(void *closure)
 {
     struct adv_patience *patience = closure;
     if (atomic_load_explicit(&patience->end, memory_order_relaxed) != ADV_PATIENCE_LASTS) return true;
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    const int64_t now_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    const int64_t now_us = adv_monotonic_us();
     int end = ADV_PATIENCE_LASTS;
     if (now_us >= patience->deadline_us) {
         end = ADV_PATIENCE_DEADLINE;

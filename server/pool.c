@@ -1,8 +1,8 @@
 #include "server/pool.h"
+#include "server/monotonic.h"
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define MEAN_OVER 8 /* jobs */
 
@@ -19,13 +19,6 @@ struct adv_pool {
     int threads_count, opened_count;
 };
 
-static int64_t now_us(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 static void *work_loop(void *argument)
 {
     struct adv_pool *pool = argument;
@@ -39,12 +32,12 @@ static void *work_loop(void *argument)
         pool->head = (pool->head + 1) % pool->ring_count;
         pool->waiting--;
         pool->running++;
-        pool->started_us[self] = now_us();
+        pool->started_us[self] = adv_monotonic_us();
         (void)pthread_mutex_unlock(&pool->lock);
         pool->work.run(job, context);
         (void)pthread_mutex_lock(&pool->lock);
         pool->running--;
-        pool->mean_us += (now_us() - pool->started_us[self] - pool->mean_us) / MEAN_OVER;
+        pool->mean_us += (adv_monotonic_us() - pool->started_us[self] - pool->mean_us) / MEAN_OVER;
         pool->started_us[self] = 0;
     }
     (void)pthread_mutex_unlock(&pool->lock);

@@ -151,17 +151,6 @@ adv_code adv_store_baseline_delete(struct adv_db *db, const struct adv_baseline_
     return condition->must_exist ? precondition(err) : no_baseline(name, err);
 }
 
-static adv_code append_json(struct adv_db *db, const char *sql, int values_count, const char *const *values,
-                            struct adv_text *json, adv_err *err)
-{
-    struct adv_rows rows;
-    adv_code code = adv_db_run(db, sql, values_count, values, &rows, err);
-    if (code) return code;
-    adv_text_append(json, adv_rows_text(&rows, 0, 0));
-    adv_rows_free(&rows);
-    return ADV_OK;
-}
-
 adv_code adv_store_baseline_history(struct adv_db *db, const struct adv_baseline_name *name,
                                     struct adv_text *json, adv_err *err)
 {
@@ -172,7 +161,7 @@ adv_code adv_store_baseline_history(struct adv_db *db, const struct adv_baseline
                           "* FROM "
                           "baseline_history WHERE project = $1 AND label = $2 ORDER BY id DESC LIMIT 100) h";
     const char *const values[] = {name->project, name->label};
-    return append_json(db, sql, 2, values, json, err);
+    return adv_db_print(db, sql, 2, values, json, err);
 }
 
 adv_code adv_store_baselines_list(struct adv_db *db, const char *project, const char *cursor, int limit_count,
@@ -195,7 +184,7 @@ adv_code adv_store_baselines_list(struct adv_db *db, const char *project, const 
     char limit[16];
     (void)snprintf(limit, sizeof limit, "%d", limit_count);
     const char *const values[] = {project, cursor, limit};
-    return append_json(db, sql, 3, values, json, err);
+    return adv_db_print(db, sql, 3, values, json, err);
 }
 
 adv_code adv_store_verdict(struct adv_db *db, const char *candidate_id, const char *baseline_id, bool passed,

@@ -71,19 +71,6 @@ static adv_code not_found(const char *id, adv_err *err)
                        "there is no calibration '%.64s'", id);
 }
 
-/* Appends the first field of the first row; ADV_E_NOT_FOUND without a finding: there is none. */
-static adv_code print(struct adv_db *db, const char *sql, int count, const char *const *values,
-                      struct adv_text *json, adv_err *err)
-{
-    struct adv_rows rows;
-    adv_code code = adv_db_run(db, sql, count, values, &rows, err);
-    if (code) return code;
-    const char *text = rows.count > 0 ? adv_rows_text(&rows, 0, 0) : NULL;
-    if (text) adv_text_append(json, text);
-    adv_rows_free(&rows);
-    return text ? ADV_OK : ADV_E_NOT_FOUND;
-}
-
 #define MEMBERS                                                                                              \
     "'calibration_id', c.id, 'project', c.project, 'created_at', " STAMP(                                    \
         "c.created_at") ", 'name', 'calibration/' || c.id, 'active', c.id IS NOT DISTINCT FROM " ACTIVE      \
@@ -93,10 +80,10 @@ adv_code adv_calibration_print(struct adv_db *db, const char *id, struct adv_tex
 {
     if (!adv_uuid_valid(id)) return not_found(id, err);
     adv_code code =
-        print(db,
-              "SELECT json_build_object(" MEMBERS ", 'rows', c.fit -> 'rows') FROM calibrations c "
-              "WHERE c.id = $1::uuid",
-              1, &id, json, err);
+        adv_db_print(db,
+                     "SELECT json_build_object(" MEMBERS ", 'rows', c.fit -> 'rows') FROM calibrations c "
+                     "WHERE c.id = $1::uuid",
+                     1, &id, json, err);
     return code == ADV_E_NOT_FOUND ? not_found(id, err) : code;
 }
 
@@ -120,7 +107,7 @@ adv_code adv_calibrations_list(struct adv_db *db, const char *project, const cha
     char limit[16];
     (void)snprintf(limit, sizeof limit, "%d", limit_count);
     const char *const values[] = {project, cursor, limit};
-    return print(db, sql, 3, values, json, err);
+    return adv_db_print(db, sql, 3, values, json, err);
 }
 
 /* A statement of $1 id, $2 principal that gives 'done', or why not; no row: there is no such calibration. */

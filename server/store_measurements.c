@@ -25,33 +25,6 @@
                          "'hbm_bytes_per_device', m.hbm_bytes_per_device, 'hbm_error_frac', "                \
                          "m.hbm_bytes_per_device / m.measured_hbm_bytes_per_device - 1"
 
-/* A number as SQL text in `buffer`, NULL when it is not one. */
-static const char *number_text(double value, char buffer[32])
-{
-    if (!isfinite(value)) return NULL;
-    (void)snprintf(buffer, 32, "%.17g", value);
-    return buffer;
-}
-
-/* Appends the first field of the first row; whether there was one. */
-static bool append_field(struct adv_rows *rows, struct adv_text *json)
-{
-    const char *text = rows->count > 0 ? adv_rows_text(rows, 0, 0) : NULL;
-    if (text) adv_text_append(json, text);
-    return text != NULL;
-}
-
-static adv_code run_for_json(struct adv_db *db, const char *sql, int count, const char *const *values,
-                             struct adv_text *json, bool *found, adv_err *err)
-{
-    struct adv_rows rows;
-    adv_code code = adv_db_run(db, sql, count, values, &rows, err);
-    if (code) return code;
-    *found = append_field(&rows, json);
-    adv_rows_free(&rows);
-    return ADV_OK;
-}
-
 adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurement_key *key,
                                     const struct adv_measured *measured, const struct adv_measured_plan *plan,
                                     bool *created, struct adv_text *json, adv_err *err)
@@ -78,9 +51,9 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
     (void)snprintf(steps, sizeof steps, "%d", measured->steps_count);
     (void)snprintf(warm_up, sizeof warm_up, "%d", measured->warm_up_steps_count);
     const char *at = measured->at[0] ? measured->at : NULL;
-    const char *step_time = number_text(measured->step_time_s, numbers[0]);
-    const char *tokens = number_text(measured->tokens_per_s_per_chip, numbers[1]);
-    const char *hbm = number_text(measured->hbm_bytes_per_device, numbers[2]);
+    const char *step_time = adv_db_number(measured->step_time_s, numbers[0]);
+    const char *tokens = adv_db_number(measured->tokens_per_s_per_chip, numbers[1]);
+    const char *hbm = adv_db_number(measured->hbm_bytes_per_device, numbers[2]);
     const char *const values[] = {id,
                                   key->run_id,
                                   rank,
@@ -90,20 +63,20 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
                                   step_time,
                                   tokens,
                                   hbm,
-                                  number_text(plan->step_time_s, numbers[3]),
-                                  number_text(plan->step_time_low_s, numbers[4]),
-                                  number_text(plan->step_time_high_s, numbers[5]),
-                                  number_text(plan->hbm_bytes_per_device, numbers[6]),
+                                  adv_db_number(plan->step_time_s, numbers[3]),
+                                  adv_db_number(plan->step_time_low_s, numbers[4]),
+                                  adv_db_number(plan->step_time_high_s, numbers[5]),
+                                  adv_db_number(plan->hbm_bytes_per_device, numbers[6]),
                                   measured->steps_count > 0 ? warm_up : NULL,
-                                  number_text(measured->step_time_p25_s, numbers[7]),
-                                  number_text(measured->step_time_p75_s, numbers[8]),
-                                  number_text(measured->step_time_mad_s, numbers[9])};
-    adv_code code = run_for_json(db, insert, 17, values, json, created, err);
-    if (code || *created) return code;
+                                  adv_db_number(measured->step_time_p25_s, numbers[7]),
+                                  adv_db_number(measured->step_time_p75_s, numbers[8]),
+                                  adv_db_number(measured->step_time_mad_s, numbers[9])};
+    adv_code code = adv_db_print(db, insert, 17, values, json, err);
+    *created = code == ADV_OK;
+    if (code != ADV_E_NOT_FOUND) return code;
     const char *const known[] = {key->run_id, rank, at, measured->source, step_time, tokens, hbm};
-    bool same = false;
-    code = run_for_json(db, again, 7, known, json, &same, err);
-    if (code || same) return code;
+    code = adv_db_print(db, again, 7, known, json, err);
+    if (code != ADV_E_NOT_FOUND) return code;
     return adv_err_add(err, ADV_E_CONFLICT, "", "give each measurement the time at which it was taken",
                        "'%.64s' has measured this plan at that time with other numbers", measured->source);
 }
@@ -125,14 +98,7 @@ adv_code adv_store_measurements_list(struct adv_db *db, const char *run_id, stru
                               "'[]'::json), 'drift', (SELECT " DRIFT(
                                   "measurements WHERE run_id = r.id") ")) FROM runs r WHERE r.id "
                                                                       "= $1::uuid AND r.deleted_at IS NULL";
-    bool found = false;
-    if (adv_uuid_valid(run_id)) {
-        adv_code code = run_for_json(db, sql, 1, &run_id, json, &found, err);
-        if (code) return code;
-    }
-    return found ? ADV_OK
-                 : adv_err_add(err, ADV_E_NOT_FOUND, "", "a run id is a UUID", "there is no run '%.64s'",
-                               run_id);
+    return adv_db_print_of_run(db, sql, run_id, json, err);
 }
 
 adv_code adv_store_measurement_delete(struct adv_db *db, const char *run_id, const char *id, adv_err *err)
@@ -192,6 +158,5 @@ adv_code adv_store_accuracy(struct adv_db *db, const struct adv_accuracy_filter 
     (void)snprintf(limit, sizeof limit, "%d", filter->limit_count);
     const char *const values[] = {filter->project, filter->label, filter->model, filter->chip,
                                   filter->since,   filter->after, limit};
-    bool found = false;
-    return run_for_json(db, sql, 7, values, json, &found, err);
+    return adv_db_print(db, sql, 7, values, json, err);
 }

@@ -31,13 +31,8 @@ adv_code adv_store_memory_accuracy(struct adv_db *db, const struct adv_accuracy_
         "percentile_disc(0.9) WITHIN GROUP (ORDER BY abs(error)), 'max_abs_error_frac', max(abs(error)), "
         "'bias_frac', percentile_cont(0.5) WITHIN GROUP (ORDER BY error)) FROM picked";
     char limit[16];
-    struct adv_rows rows;
     (void)snprintf(limit, sizeof limit, "%d", filter->limit_count);
     const char *const values[] = {filter->project, filter->label, filter->model,
                                   filter->chip,    filter->since, limit};
-    adv_code code = adv_db_run(db, sql, 6, values, &rows, err);
-    if (code) return code;
-    adv_text_append(json, adv_rows_text(&rows, 0, 0));
-    adv_rows_free(&rows);
-    return ADV_OK;
+    return adv_db_print(db, sql, 6, values, json, err);
 }

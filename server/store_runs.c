@@ -32,14 +32,6 @@ adv_code adv_store_key_find(struct adv_db *db, const struct adv_idempotency *ide
     return code;
 }
 
-/* A number as SQL text in `buffer`, NULL when it is not one. */
-static const char *number_text(double value, char buffer[32])
-{
-    if (!isfinite(value)) return NULL;
-    (void)snprintf(buffer, 32, "%.17g", value);
-    return buffer;
-}
-
 #define RUN_COLUMNS                                                                                          \
     "id, kind, project, label, git_ref, model, chip, topology, step_time_s, hbm_bytes_per_device, fits, "    \
     "engine_version, catalog_hash, request, response, reevaluates, question_sha256, tags"
@@ -72,8 +64,8 @@ adv_code adv_store_run_save(struct adv_db *db, const struct adv_run *run,
                                   answer->model,
                                   answer->chip,
                                   answer->topology,
-                                  number_text(answer->step_time_s, step_time),
-                                  number_text(answer->hbm_bytes_per_device, hbm),
+                                  adv_db_number(answer->step_time_s, step_time),
+                                  adv_db_number(answer->hbm_bytes_per_device, hbm),
                                   isfinite(answer->step_time_s) ? (answer->fits ? "true" : "false") : NULL,
                                   run->engine_version,
                                   run->catalog_hash,

@@ -42,19 +42,6 @@ static adv_code not_found(const char *id, adv_err *err)
     return adv_err_add(err, ADV_E_NOT_FOUND, "", "a sweep id is a UUID", "there is no sweep '%.64s'", id);
 }
 
-/* Appends the first field of the first row. ADV_E_NOT_FOUND: there is none. */
-static adv_code print(struct adv_db *db, const char *sql, int count, const char *const *values,
-                      struct adv_text *json, adv_err *err)
-{
-    struct adv_rows rows;
-    adv_code code = adv_db_run(db, sql, count, values, &rows, err);
-    if (code) return code;
-    const char *text = rows.count > 0 ? adv_rows_text(&rows, 0, 0) : NULL;
-    if (text) adv_text_append(json, text);
-    adv_rows_free(&rows);
-    return text ? ADV_OK : ADV_E_NOT_FOUND;
-}
-
 /* The sweep that the key has made before. */
 static adv_code find_made(struct adv_db *db, const struct adv_idempotency *idempotency,
                           char id[ADV_UUID_BYTES], adv_err *err)
@@ -124,7 +111,7 @@ adv_code adv_sweep_print(struct adv_db *db, const char *id, const struct adv_swe
     (void)snprintf(limit, sizeof limit, "%d", page->limit_count);
     const char *const values[] = {id, page->state, page->cursor, limit};
     if (!adv_uuid_valid(id)) return not_found(id, err);
-    adv_code code = print(db, sql, 4, values, json, err);
+    adv_code code = adv_db_print(db, sql, 4, values, json, err);
     return code == ADV_E_NOT_FOUND ? not_found(id, err) : code;
 }
 
@@ -138,8 +125,8 @@ adv_code adv_sweep_item_print(struct adv_db *db, const char *id, const char *ite
     char *end = NULL;
     const long number = strtol(item, &end, 10);
     if (!adv_uuid_valid(id)) return not_found(id, err);
-    adv_code code =
-        *end || number < 0 || number > 1000000 ? ADV_E_NOT_FOUND : print(db, sql, 2, values, json, err);
+    adv_code code = *end || number < 0 || number > 1000000 ? ADV_E_NOT_FOUND
+                                                           : adv_db_print(db, sql, 2, values, json, err);
     if (code == ADV_E_NOT_FOUND && err->count == 0)
         return adv_err_add(err, ADV_E_NOT_FOUND, "", "items are counted from 0",
                            "the sweep has no item '%.64s'", item);
@@ -160,7 +147,7 @@ adv_code adv_sweeps_list(struct adv_db *db, const struct adv_sweeps_filter *filt
     char limit[16];
     (void)snprintf(limit, sizeof limit, "%d", filter->limit_count);
     const char *const values[] = {filter->project, filter->state, filter->after, limit};
-    return print(db, sql, 4, values, json, err);
+    return adv_db_print(db, sql, 4, values, json, err);
 }
 
 adv_code adv_sweep_events(struct adv_db *db, const char *id, long after, int limit_count,
@@ -180,7 +167,7 @@ adv_code adv_sweep_events(struct adv_db *db, const char *id, long after, int lim
     (void)snprintf(limit, sizeof limit, "%d", limit_count);
     const char *const values[] = {id, from, limit};
     if (!adv_uuid_valid(id)) return not_found(id, err);
-    adv_code code = print(db, sql, 3, values, events, err);
+    adv_code code = adv_db_print(db, sql, 3, values, events, err);
     return code == ADV_E_NOT_FOUND ? not_found(id, err) : code;
 }
 

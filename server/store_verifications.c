@@ -181,19 +181,6 @@ adv_code adv_verification_cancel(struct adv_db *db, const char *id, adv_err *err
     return found ? ADV_OK : not_found(id, err);
 }
 
-static adv_code run_for_json(struct adv_db *db, const char *sql, const char *value, struct adv_text *json,
-                             bool *found, adv_err *err)
-{
-    struct adv_rows rows;
-    adv_code code = adv_db_run(db, sql, 1, &value, &rows, err);
-    if (code) return code;
-    const char *text = rows.count > 0 ? adv_rows_text(&rows, 0, 0) : NULL;
-    *found = text != NULL;
-    if (text) adv_text_append(json, text);
-    adv_rows_free(&rows);
-    return ADV_OK;
-}
-
 adv_code adv_verifications_list(struct adv_db *db, const char *run_id, struct adv_text *json, adv_err *err)
 {
     static const char sql[] =
@@ -203,14 +190,7 @@ adv_code adv_verifications_list(struct adv_db *db, const char *run_id, struct ad
         "min(p.rank) FILTER (WHERE p.verdict = 'compiles')) AS json FROM verifications v JOIN "
         "verification_plans p ON p.verification_id = v.id WHERE v.run_id = r.id GROUP BY v.id) w), "
         "'[]'::json)) FROM runs r WHERE r.id = $1::uuid AND r.deleted_at IS NULL";
-    bool found = false;
-    if (adv_uuid_valid(run_id)) {
-        adv_code code = run_for_json(db, sql, run_id, json, &found, err);
-        if (code) return code;
-    }
-    return found ? ADV_OK
-                 : adv_err_add(err, ADV_E_NOT_FOUND, "", "a run id is a UUID", "there is no run '%.64s'",
-                               run_id);
+    return adv_db_print_of_run(db, sql, run_id, json, err);
 }
 
 adv_code adv_verification_of_run(struct adv_db *db, const char *run_id, struct adv_text *json, adv_err *err)
@@ -230,10 +210,10 @@ adv_code adv_verification_of_run(struct adv_db *db, const char *run_id, struct a
         "(SELECT rank FROM proven) || ' is the first that compiles and fits', 'none of the plans that were "
         "tried compiles and fits') FROM newest f WHERE f.rank = 1 AND f.verdict IN ('refused', "
         "'does_not_fit'))) FROM newest n HAVING count(*) > 0";
-    bool found = false;
-    adv_code code = run_for_json(db, sql, run_id, json, &found, err);
-    if (!code && !found) adv_text_append(json, "null");
-    return code;
+    adv_code code = adv_db_print(db, sql, 1, &run_id, json, err);
+    if (code != ADV_E_NOT_FOUND) return code;
+    adv_text_append(json, "null");
+    return ADV_OK;
 }
 
 adv_code adv_verification_find(struct adv_db *db, const char *plan, struct adv_verification_word *word,

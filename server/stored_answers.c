@@ -3,22 +3,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "server/app.h"
 #include "server/calibrations.h"
+#include "server/monotonic.h"
 #include "server/routes.h"
 #include "server/store_runs.h"
 
 #define LOOK_UP_LIMIT_MS 250
 #define PAUSE_US         5000000 /* after a look-up that failed */
-
-static int64_t now_us(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 void adv_stored_answers_digest(const struct adv_exchange *exchange, const struct adv_question *question,
                                char digest[ADV_SHA256_HEX])
@@ -39,7 +32,7 @@ void adv_stored_answers_digest(const struct adv_exchange *exchange, const struct
 bool adv_stored_answers_open(struct adv_app *app)
 {
     return app->database && adv_database_state(app->database) == ADV_DATABASE_UP &&
-           app->config.cache_mib > 0 && now_us() >= atomic_load(&app->look_up_from_us);
+           app->config.cache_mib > 0 && adv_monotonic_us() >= atomic_load(&app->look_up_from_us);
 }
 
 /* Another calibration may have come into force between the digest and the answer: the answer says which it
@@ -62,7 +55,7 @@ bool adv_stored_answers_find(struct adv_exchange *exchange, const char digest[AD
     adv_db_limit(exchange->db, LOOK_UP_LIMIT_MS);
     const adv_code code = adv_store_run_find_answer(exchange->db, digest, &found, answer, &err);
     adv_db_limit(exchange->db, 0);
-    if (code) atomic_store(&app->look_up_from_us, now_us() + PAUSE_US);
+    if (code) atomic_store(&app->look_up_from_us, adv_monotonic_us() + PAUSE_US);
     if (code || !found) return false;
     if (is_of_today(exchange, answer)) return true;
     free(answer->json);

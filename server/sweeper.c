@@ -14,6 +14,7 @@
 #include "server/calibrations.h"
 #include "server/json_text.h"
 #include "server/keep.h"
+#include "server/monotonic.h"
 #include "server/store_sweeps.h"
 
 #define NICENESS       10
@@ -47,19 +48,12 @@ struct turn {
     struct adv_text results;
 };
 
-static int64_t now_us(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 /* Also the heartbeat: the engine asks at least every 50 ms. A database that is away for a while is no reason
  * to give up: whether the items are still ours is asked again when they end. */
 static bool is_over(void *closure)
 {
     struct turn *turn = closure;
-    const int64_t now = now_us();
+    const int64_t now = adv_monotonic_us();
     turn->late = turn->late || now - turn->item_us > (int64_t)ITEM_LIMIT_S * 1000000;
     if (turn->lost || turn->late || atomic_load(&turn->sweeper->over)) return true;
     if (now - turn->renewed_us < RENEW_EVERY_US) return false;
@@ -173,7 +167,7 @@ static adv_code answer_item(struct turn *turn, const struct adv_sweep_item *item
         .over = is_over, .closure = turn, .plans_max = (int)adv_app_live(app)->plans_count};
     struct adv_answer answer;
     struct adv_text stored = adv_text_empty(ADV_LIMIT_STORED_BYTES);
-    turn->item_us = now_us();
+    turn->item_us = adv_monotonic_us();
     adv_code code = adv_answer_within(
         adv_calibrations_catalog(app, item->request, strlen(item->request), turn->batch.project), kind,
         item->request, strlen(item->request), &budget, &answer, err);
@@ -183,7 +177,7 @@ static adv_code answer_item(struct turn *turn, const struct adv_sweep_item *item
         add_problem(turn, item, err);
         return ADV_OK;
     }
-    adv_answer_set_elapsed(&answer, (double)(now_us() - turn->item_us) * 1e-6);
+    adv_answer_set_elapsed(&answer, (double)(adv_monotonic_us() - turn->item_us) * 1e-6);
     if (answer.wants_store) code = store(turn, item, kind, &answer, &stored, err);
     if (!code)
         add_answer(turn, item, &answer, answer.wants_store ? stored.data : answer.json);
@@ -271,19 +265,19 @@ static void *work_loop(void *argument)
     (void)setpriority(PRIO_PROCESS, 0, NICENESS); /* of this thread, on Linux */
     struct adv_db *db = adv_db_open(app->database);
     while (db && !atomic_load(&sweeper->over)) {
-        struct turn turn = {.sweeper = sweeper, .db = db, .renewed_us = now_us()};
+        struct turn turn = {.sweeper = sweeper, .db = db, .renewed_us = adv_monotonic_us()};
         adv_err err = adv_err_empty();
         if (adv_database_state(app->database) != ADV_DATABASE_UP ||
             adv_sweep_take(db, worker, size, &turn.batch, &err)) {
             sleep_a_little(sweeper, &woken);
             continue;
         }
-        const int64_t start_us = now_us();
+        const int64_t start_us = adv_monotonic_us();
         const int count = turn.batch.count;
         if (count > 0) work_off(&turn);
         adv_sweep_batch_free(&turn.batch);
         if (count > 0)
-            size = next_size(size, count, now_us() - start_us);
+            size = next_size(size, count, adv_monotonic_us() - start_us);
         else
             sleep_a_little(sweeper, &woken);
     }

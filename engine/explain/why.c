@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/list.h"
 #include "engine/base/units.h"
 #include "engine/explain/diff.h"
 #include "engine/hardware/roofline.h"
@@ -72,14 +73,12 @@ static void what_binds(struct account *account)
     enum { GROUPS = sizeof groups / sizeof *groups };
     double seconds[GROUPS];
     int order[GROUPS];
-    for (int i = 0; i < GROUPS; i++) {
+    for (int i = 0, ordered = 0; i < GROUPS; i++) {
+        int at = i;
         seconds[i] = adv_diff_group_s(account->ledger, groups[i].group);
-        order[i] = i;
-        for (int at = i; at > 0 && seconds[order[at]] > seconds[order[at - 1]]; at--) {
-            int swap = order[at];
-            order[at] = order[at - 1];
-            order[at - 1] = swap;
-        }
+        while (at > 0 && seconds[i] > seconds[order[at - 1]]) at--;
+        int *place = adv_list_open(order, sizeof *order, &ordered, GROUPS, at);
+        if (place) *place = i;
     }
     double network_s = 0;
     for (int i = 0; i < account->ledger->terms_count; i++) {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "engine/base/list.h"
 #include "engine/base/text.h"
 #include "engine/base/units.h"
 
@@ -95,12 +96,13 @@ static void order_dims(const struct reader *reader)
         if (same) memcpy(dims, legal, sizeof legal);
         if (same) return;
     }
-    for (int i = 1; i < axes; i++) /* not offered: smallest first, as schedulers write it */
-        for (int k = i; k > 0 && dims[k] < dims[k - 1]; k--) {
-            const int larger = dims[k - 1];
-            dims[k - 1] = dims[k];
-            dims[k] = larger;
-        }
+    for (int i = 0, ordered = 0; i < axes; i++) { /* not offered: smallest first, as schedulers write it */
+        const int dim = dims[i];
+        int at = i;
+        while (at > 0 && dim < dims[at - 1]) at--;
+        int *place = adv_list_open(dims, sizeof *dims, &ordered, axes, at);
+        if (place) *place = dim;
+    }
 }
 
 static bool set_shape(const struct reader *reader, const char *shape, const char *member)

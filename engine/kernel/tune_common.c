@@ -2,8 +2,8 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "engine/base/list.h"
 #include "engine/base/units.h"
 
 int adv_tune_insert(struct adv_tune_best *best, double time_s, size_t tile_bytes, char *tiles)
@@ -11,11 +11,9 @@ int adv_tune_insert(struct adv_tune_best *best, double time_s, size_t tile_bytes
     int at = best->count;
     while (at > 0 && time_s < best->times[at - 1].time_s) at--;
     if (at >= best->top_k) return -1;
-    const int last = best->count < best->top_k ? best->count++ : best->top_k - 1;
-    for (int i = last; i > at; i--) {
-        best->times[i] = best->times[i - 1];
-        memcpy(tiles + (size_t)i * tile_bytes, tiles + (size_t)(i - 1) * tile_bytes, tile_bytes);
-    }
+    int tiles_count = best->count;
+    (void)adv_list_open(tiles, tile_bytes, &tiles_count, best->top_k, at);
+    (void)adv_list_open(best->times, sizeof *best->times, &best->count, best->top_k, at);
     return at;
 }
 

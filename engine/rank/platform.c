@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "engine/base/list.h"
 #include "engine/rank/rank.h"
 
 static const double seconds_per_day = 86400, seconds_per_hour = 3600, joules_per_kwh = 3.6e6;
@@ -57,13 +58,11 @@ static bool dominates(const struct adv_platform *a, const struct adv_platform *b
 
 void adv_platform_rank(enum adv_objective objective, struct adv_platform *platforms, int count, int *order)
 {
-    for (int i = 0; i < count; i++) {
+    for (int i = 0, ordered = 0; i < count; i++) {
         int at = i;
-        while (at > 0 && better(objective, &platforms[i], &platforms[order[at - 1]])) {
-            order[at] = order[at - 1];
-            at--;
-        }
-        order[at] = i;
+        while (at > 0 && better(objective, &platforms[i], &platforms[order[at - 1]])) at--;
+        int *place = adv_list_open(order, sizeof *order, &ordered, count, at);
+        if (place) *place = i;
     }
     double limit = -1;
     for (int i = 0, group = -1; i < count; i++) {

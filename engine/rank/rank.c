@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/base/list.h"
 #include "engine/cost/fit.h"
 #include "engine/maxtext/write.h"
 
@@ -100,20 +101,16 @@ bool adv_rank_simpler(struct adv_simplicity a, struct adv_simplicity b)
     return a.keys < b.keys;
 }
 
-/* Insertion sort of order[first..end) by simplicity; stable, so equal ones stay in the order of their metric.
- */
-static void order_ties(const struct adv_candidate *sorted, int *order, int first, int end)
+/* Puts a candidate among those tied with it, by simplicity; stable, so equal ones stay in the order of their
+ * metric. */
+static void insert_tied(const struct adv_candidate *sorted, int tied[ADV_RANK_KEPT], int *tied_count,
+                        int which)
 {
-    for (int i = first + 1; i < end; i++) {
-        int moved = order[i];
-        struct adv_simplicity key = adv_rank_simplicity(&sorted[moved]);
-        int at = i;
-        while (at > first && adv_rank_simpler(key, adv_rank_simplicity(&sorted[order[at - 1]]))) {
-            order[at] = order[at - 1];
-            at--;
-        }
-        order[at] = moved;
-    }
+    const struct adv_simplicity key = adv_rank_simplicity(&sorted[which]);
+    int at = *tied_count;
+    while (at > 0 && adv_rank_simpler(key, adv_rank_simplicity(&sorted[tied[at - 1]]))) at--;
+    int *place = adv_list_open(tied, sizeof *tied, tied_count, ADV_RANK_KEPT, at);
+    if (place) *place = which;
 }
 
 int adv_rank_select(enum adv_objective objective, struct adv_candidate *sorted, int count, int top_k,
@@ -129,8 +126,8 @@ int adv_rank_select(enum adv_objective objective, struct adv_candidate *sorted, 
         }
         int tied[ADV_RANK_KEPT];
         int tied_count = 0;
-        for (int i = first; i < end && tied_count < ADV_RANK_KEPT; i++) tied[tied_count++] = i;
-        order_ties(sorted, tied, 0, tied_count);
+        for (int i = first; i < end && tied_count < ADV_RANK_KEPT; i++)
+            insert_tied(sorted, tied, &tied_count, i);
         for (int i = 0; i < tied_count && taken < top_k; i++) {
             if (adds_something(sorted, order, taken, &sorted[tied[i]])) order[taken++] = tied[i];
         }

@@ -1,5 +1,6 @@
 #include "engine/search/frugal.h"
 
+#include "engine/base/list.h"
 #include "engine/base/units.h"
 #include "engine/cost/fit.h"
 #include "engine/maxtext/names.h"
@@ -101,10 +102,8 @@ int adv_frugal_families(const struct adv_space *space, double trusted_frac,
         struct adv_frugal next = measure(space, &params, limit, trusted_frac, &space->families[i], &plan);
         int at = count;
         while (at > 0 && before(&next, &frugal[at - 1])) at--;
-        if (at == ADV_FRUGAL_PLANS) continue;
-        if (count < ADV_FRUGAL_PLANS) count++;
-        for (int k = count - 1; k > at; k--) frugal[k] = frugal[k - 1];
-        frugal[at] = next;
+        struct adv_frugal *place = adv_list_open(frugal, sizeof *frugal, &count, ADV_FRUGAL_PLANS, at);
+        if (place) *place = next;
     }
     return count;
 }

@@ -73,7 +73,7 @@ void adv_api_baselines_list(struct adv_exchange *exchange);
 void adv_api_verify_behind(struct adv_exchange *exchange, const char *run_id, const struct adv_answer *answer,
                            struct adv_text *response);
 
-/* What the compiler has said of plan `rank` of an answer; not known where the answer has no such plan. */
+/* The compiler's verdict on plan `rank` of an answer; not known where the answer has no such plan. */
 struct adv_verification_word;
 ADV_MUST_CHECK adv_code adv_api_word_of(struct adv_exchange *exchange, const char *response, int rank,
                                         struct adv_verification_word *word, adv_err *err);

@@ -61,7 +61,7 @@ static bool replay(struct adv_exchange *exchange, const struct adv_idempotency *
     return outcome == ADV_STORE_OTHER_BODY;
 }
 
-/* What an answer that is to be stored, or that a key stands for, carries from worker to worker. */
+/* The state that an answer to be stored, or one with an idempotency key, carries from worker to worker. */
 struct pending {
     struct adv_idempotency idempotency;
     struct adv_answer answer;      /* its document is held by the exchange */

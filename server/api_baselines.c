@@ -69,7 +69,7 @@ static void reply_baseline(struct adv_exchange *exchange, int status)
     adv_api_reply_made(exchange, status, &json);
 }
 
-/* What it is and what it was, also when there is none now. */
+/* The baseline and its earlier values, also when there is none now. */
 static void reply_history(struct adv_exchange *exchange)
 {
     const struct adv_baseline_name name = name_of(exchange);

@@ -52,7 +52,7 @@ static void print_fit(struct adv_text *json, const char *name, const struct adv_
     adv_text_append(json, "}");
 }
 
-/* What the calibration would do to one measured plan. */
+/* The effect of the calibration on one measured plan. */
 static void print_row(struct adv_text *json, const struct adv_calibration_row *row,
                       const struct chip_fit *fit)
 {

@@ -94,7 +94,7 @@ static bool check_head(struct adv_exchange *exchange)
     return false;
 }
 
-/* What the real compiler has said of both plans. */
+/* Looks up the real compiler's verdicts on both plans. */
 static adv_code find_words(struct adv_exchange *exchange, struct adv_check_side *baseline,
                            struct adv_check_side *candidate, adv_err *err)
 {

@@ -233,8 +233,8 @@ void adv_api_sweep_delete(struct adv_exchange *exchange)
         adv_reply_empty(exchange, 204);
 }
 
-/* What has ended since the client's last event; the client's library asks again after `retry`, so that no
- * connection and no thread waits. 204 ends the stream. */
+/* The items that have ended since the client's last event; the client's library asks again after `retry`, so
+ * that no connection and no thread waits. 204 ends the stream. */
 void adv_api_sweep_events(struct adv_exchange *exchange)
 {
     const char *last = exchange->headers[ADV_HEADER_LAST_EVENT_ID];

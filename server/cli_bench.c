@@ -135,7 +135,7 @@ static double peak_memory_bytes(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss * 1024 : 0;
 }
 
-/* What one evaluation is: rates of different depth are not comparable. */
+/* The meaning of one evaluation: rates of different depth are not comparable. */
 static const char depth[] =
     "one evaluation = one plan's whole step (every layer, kernel, collective and overlap) and "
     "memory, equal to the estimate of that plan; shared parts of a family are computed once; considered = "

@@ -51,7 +51,7 @@ struct adv_daemon_config {
     bool until_empty;                           /* leave when no plan waits */
 };
 
-/* What the command line asked for besides settings. */
+/* The actions that the command line may ask for besides settings. */
 enum adv_config_action { ADV_CONFIG_RUN, ADV_CONFIG_HELP, ADV_CONFIG_PRINT, ADV_CONFIG_ROUTES };
 
 /* Fills `config` from all sources; argv[0] is the command's name, environment is `environ`-like

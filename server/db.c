@@ -19,7 +19,7 @@ struct adv_db {
     long limit_ms; /* of a statement; 0 = STATEMENT_LIMIT_MS */
 };
 
-/* What the server says unasked (a table that exists already, its own shutdown) is no news: failures come with
+/* Notices of the server (a table that exists already, its own shutdown) are no news: failures come with
  * results. */
 static void drop_notice(void *closure, const char *message)
 {

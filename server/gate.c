@@ -67,7 +67,7 @@ adv_code adv_gate_compare_like(const struct adv_gate_side *baseline, const struc
     return err->code;
 }
 
-/* What each limit is about. The step time's is judged by the time per token, as its table says. */
+/* The number that each limit bounds. The step time's is judged by the time per token, as its table says. */
 static double measure(const struct adv_gate_numbers *numbers, enum adv_gate_limit limit)
 {
     const double values[ADV_GATE_LIMITS] = {

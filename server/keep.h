@@ -11,7 +11,7 @@
 /* Under which kind a run of such a request is kept: "estimate", "advise", "kernel". */
 const char *adv_keep_kind(enum adv_request_kind kind);
 
-/* What was asked. */
+/* The question behind a stored answer. */
 struct adv_asked {
     const char *request;
     const char *reevaluates; /* id of the run whose request this is; NULL */

@@ -22,7 +22,7 @@ struct adv_baseline {
     bool pinned;                  /* put by a client; otherwise the last run that passed */
 };
 
-/* What has to be so for a change to be made (RFC 9110, 13.1). */
+/* The conditions of a change (RFC 9110, 13.1). */
 struct adv_baseline_condition {
     bool must_be_new;  /* If-None-Match: * */
     bool must_exist;   /* If-Match */
@@ -34,7 +34,8 @@ struct adv_baseline_condition {
 ADV_MUST_CHECK adv_code adv_store_baseline_get(struct adv_db *db, const struct adv_baseline_name *name,
                                                struct adv_baseline *baseline, adv_err *err);
 
-/* What a check compares with: the one that is set, or the last run that passed, other than `candidate_id`
+/* The baseline that a check compares with: the one that is set, or the last run that passed, other than
+ * `candidate_id`
  * ("" = none). ADV_E_NOT_FOUND. */
 ADV_MUST_CHECK adv_code adv_store_baseline_find(struct adv_db *db, const struct adv_baseline_name *name,
                                                 const char *candidate_id, struct adv_baseline *baseline,

@@ -145,7 +145,7 @@ adv_code adv_calibration_activate(struct adv_db *db, const char *id, const char 
 
 adv_code adv_calibration_revert(struct adv_db *db, const char *id, const char *principal, adv_err *err)
 {
-    /* What is put back reverts to what it did before. */
+    /* The row that is put back names the calibration before it, so that it can be reverted in turn. */
     static const char sql[] =
         "WITH c AS (SELECT * FROM calibrations WHERE id = $1::uuid), now AS (SELECT c.project, "
         "h.calibration_id = "

@@ -8,7 +8,7 @@
 #include "server/request_id.h"
 #include "server/sha256.h"
 
-/* What is written. Texts are NUL-terminated; project, label and the like are "" when not given. */
+/* A run as it is written. Texts are NUL-terminated; project, label and the like are "" when not given. */
 struct adv_run {
     char id[ADV_UUID_BYTES];
     const char *kind; /* "estimate", … */
@@ -64,7 +64,7 @@ struct adv_run_filter {
 ADV_MUST_CHECK adv_code adv_store_runs_list(struct adv_db *db, const struct adv_run_filter *filter,
                                             struct adv_text *json, adv_err *err);
 
-/* What the database knows of one run. Pointers live until adv_store_run_free. */
+/* One run as the database keeps it. Pointers live until adv_store_run_free. */
 struct adv_stored_run {
     struct adv_rows rows;
     const char *id, *kind, *request, *response;

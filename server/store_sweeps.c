@@ -30,7 +30,7 @@
     "SELECT '" before "' || k.key AS pointer, k.value FROM json_each(CASE WHEN json_typeof(i." json          \
     ") = 'object' THEN i." json " END) k WHERE k.value::text IS DISTINCT FROM (z." json " -> k.key)::text"
 
-/* What an item's request has otherwise than item 0, that of item 0 otherwise than the last. */
+/* The differences of an item's request from item 0's; of item 0's, from the last one's. */
 #define ITEM_CHANGES                                                                                         \
     "(SELECT coalesce(json_object_agg(c.pointer, c.value), '{}'::json) FROM sweep_items z CROSS JOIN "       \
     "LATERAL (" MEMBERS_CHANGED("request -> 'config'", "/config/") " UNION ALL " MEMBERS_CHANGED(            \

@@ -57,7 +57,7 @@ ADV_MUST_CHECK adv_code adv_sweeps_list(struct adv_db *db, const struct adv_swee
 ADV_MUST_CHECK adv_code adv_sweep_events(struct adv_db *db, const char *id, long after, int limit_count,
                                          struct adv_text *events, adv_err *err);
 
-/* What has not ended becomes cancelled. */
+/* Items that have not ended become cancelled. */
 ADV_MUST_CHECK adv_code adv_sweep_cancel(struct adv_db *db, const char *id, adv_err *err);
 
 /* ---- the side of the daemons ---- */

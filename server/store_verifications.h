@@ -51,7 +51,7 @@ ADV_MUST_CHECK adv_code adv_verifications_list(struct adv_db *db, const char *ru
 ADV_MUST_CHECK adv_code adv_verification_of_run(struct adv_db *db, const char *run_id, struct adv_text *json,
                                                 adv_err *err);
 
-/* What the compiler has said of a plan, in any mode. */
+/* The compiler's verdict on a plan, in any mode. */
 ADV_MUST_CHECK adv_code adv_verification_find(struct adv_db *db, const char *plan,
                                               struct adv_verification_word *word, adv_err *err);
 

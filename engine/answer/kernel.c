@@ -185,7 +185,7 @@ static adv_code tune(const struct adv_kernel_machine *machine, const struct adv_
     return adv_budget_over(machine->budget) ? adv_budget_refuse(err) : ADV_OK;
 }
 
-/* What lies around the best tile and the default. */
+/* Draws the tiles around the best one and the default. */
 static adv_code draw_map(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
                          struct adv_arena *arena, struct adv_kernel_tuning *tuning, adv_err *err)
 {

@@ -121,7 +121,7 @@ static bool asks_for_training(const struct adv_platform_jobs *jobs)
     return !isnan(jobs->total_tokens) || !isnan(jobs->days_available);
 }
 
-/* What a checkpoint takes from HBM: optimizer state on the host is there already. */
+/* The bytes that a checkpoint takes from HBM: optimizer state on the host is there already. */
 static double state_bytes_per_device(const struct adv_ledger *ledger)
 {
     double bytes = 0;

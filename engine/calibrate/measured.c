@@ -39,7 +39,7 @@ struct step {
     double number, seconds, tokens_per_s_per_device; /* NAN where the line has none */
 };
 
-/* What a line says of a step of training; of one of evaluation, or of none, the numbers are NAN. */
+/* The numbers of a training step in a line; NAN in the line of an evaluation, or of no step. */
 static struct step read_line(const char *line, const char *end)
 {
     if (*line == '{')

@@ -21,7 +21,7 @@ struct adv_measurement {
     struct adv_plan plan;
     enum adv_flops_convention flops_convention;
     bool decoded; /* model, cluster and plan are there; else the row stays without a prediction */
-    /* What is wrong with the row: why it is not decoded, or which rules a plan that ran breaks all the same.
+    /* The faults of the row: why it is not decoded, or which rules a plan that ran breaks all the same.
      */
     const struct adv_finding *findings;
     int findings_count;

@@ -64,7 +64,7 @@ static adv_code add_fixed(const struct adv_cost *cost, struct adv_account *accou
     return ADV_OK;
 }
 
-/* What each layer takes beside its transfers to the host: it depends on which tensors are kept, not on where.
+/* The time of each layer without its transfers to the host: it depends on which tensors are kept, not where.
  * The scratch remembers some sets of them. */
 static adv_code add_kept(const struct adv_cost *cost, struct adv_account *account,
                          struct adv_layer_time layer_times[ADV_LIMIT_LAYER_KINDS], adv_err *err)
@@ -217,7 +217,7 @@ static adv_code prepare(const struct adv_estimate_input *input, bool same_mesh, 
     return ADV_OK;
 }
 
-/* What a project has measured on the chip corrects the whole step and the whole of the memory alike: plans of
+/* Measurements of a project on the chip correct the whole step and the whole of the memory alike: plans of
  * one machine keep their order, what fits may change. Kernels by themselves stay as they were simulated. */
 static void correct_time(const struct adv_constants *constants, struct adv_account *account)
 {

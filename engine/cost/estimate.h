@@ -19,7 +19,7 @@ enum adv_confidence { ADV_CONFIDENCE_CALIBRATED, ADV_CONFIDENCE_EXTRAPOLATED, AD
 const char *adv_confidence_name(enum adv_confidence confidence);
 
 struct adv_estimate {
-    /* What adv_estimate_again writes, ADV_ESTIMATE_AGAIN_BYTES from the start. */
+    /* The members that adv_estimate_again writes: ADV_ESTIMATE_AGAIN_BYTES from the start. */
     double step_time_s;
     double global_batch_sequences, tokens_per_step;
     double hbm_bytes_per_device, hbm_limit_bytes_per_device; /* the larger peak */

@@ -141,7 +141,7 @@ static void add_context(struct adv_link_loads *loads, const struct adv_cost *cos
         add_exchange(loads, cost, &cost->ulysses_group, term, ADV_COLLECTIVE_ALL_TO_ALL, bytes);
 }
 
-/* What a slot's terms send that are no part of a layer too. */
+/* The bytes that a slot's terms send, those outside the layers too. */
 static double all_bytes(const struct adv_step_trace *trace, enum adv_term_id id)
 {
     return trace->account.slots[id].bytes;

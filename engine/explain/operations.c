@@ -76,7 +76,7 @@ static double attention_bytes(const struct listing *listing)
     return 2.0 * listing->cost->tokens * (q + kv * listing->cost->cp_ring);
 }
 
-/* What the account holds under `id`, as one operation; `share` of it where an id is of all passes. */
+/* Lists the account's time under `id` as one operation; `share` of it where an id is of all passes. */
 static void add_slot(struct listing *listing, enum adv_term_id id, const char *name, enum adv_pass pass,
                      enum adv_resource bound, double share, double least_bytes)
 {

@@ -7,7 +7,7 @@
 
 #include "engine/base/err.h"
 
-/* What a check may limit: the limit's name, the code of its reason. Adding a limit = adding a row here and to
+/* The limits of a check: the limit's name, the code of its reason. Adding a limit = adding a row here and to
  * the measures of server/gate.c. The limit on the step time is one on the time per token: a step with other
  * tokens is another amount of work. */
 #define ADV_GATE_LIMIT_TABLE(X)                                                                              \

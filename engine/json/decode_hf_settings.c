@@ -1,6 +1,6 @@
-/* What a Hugging Face config.json says beyond dimensions, as MaxText's keys: rotary embedding, norms,
- * activation, routing. None of it changes a time here; all of it makes the run train that model and no other.
- * Defaults are those of the transformers library. */
+/* The settings of a Hugging Face config.json beyond its dimensions, as MaxText's keys: rotary embedding,
+ * norms, activation, routing. None of it changes a time here; all of it makes the run train that model and no
+ * other. Defaults are those of the transformers library. */
 #include <math.h>
 #include <string.h>
 

@@ -34,8 +34,8 @@ ADV_MUST_CHECK adv_code adv_decode_model_keys(const json_t *object, const char *
 ADV_MUST_CHECK adv_code adv_decode_hf_config(const json_t *config, const char *at,
                                              struct adv_model_keys *keys, adv_err *err, adv_err *warnings);
 
-/* What the config.json says beyond dimensions, into `object` as MaxText's keys: without them MaxText trains
- * another model of the same size. `keys` is what adv_decode_hf_config made of it. */
+/* Writes the settings of a config.json beyond its dimensions to `object` as MaxText's keys: without them
+ * MaxText trains another model of the same size. `keys` is what adv_decode_hf_config made of it. */
 void adv_decode_hf_settings(const json_t *config, const struct adv_model_keys *keys, json_t *object);
 
 /* The architecture keys of a model given as an object, as MaxText takes them: what was given of MaxText's

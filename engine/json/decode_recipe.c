@@ -199,7 +199,7 @@ static json_t *request_of(const struct reader *reader, const struct adv_recipe_r
     return request;
 }
 
-/* What tells the trainings of a recipe apart. */
+/* Names a training among the recipe's others: its number, line, module and model. */
 static void describe(const struct reader *reader, const struct adv_recipe_run *run, int number, char *text,
                      size_t bytes)
 {

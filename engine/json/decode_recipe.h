@@ -12,7 +12,7 @@
 #include "engine/catalog/catalog.h"
 #include "engine/json/json_read.h"
 
-/* What a text is read with. */
+/* The choices with which a text is read. */
 struct adv_recipe_wish {
     int command;         /* which of several trainings, from 1; 0: there must be one */
     const json_t *given; /* config beside the recipe: its keys need no value in the recipe; may be NULL */

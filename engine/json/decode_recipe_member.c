@@ -109,7 +109,7 @@ static void merge_batch(const struct merge *merge, const json_t *config, json_t 
     (void)json_object_set_new(workload, "global_batch_sequences", json_real(sequences));
 }
 
-/* What the recipe computes in: the plans are compared with it in the same formats. */
+/* The recipe's number formats: the plans are compared with it in the same ones. */
 static void merge_formats(const json_t *config, json_t *workload)
 {
     static const char *const keys[][2] = {{"quantization", "quantization"},

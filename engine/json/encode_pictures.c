@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* What kind of layer it is, for those who read: "full attention", "window attention, 128 experts". */
+/* The kind of a layer in words: "full attention", "window attention, 128 experts". */
 static json_t *layer_name(const struct adv_layer *layer)
 {
     static const char *const kinds[] = {[ADV_ATTENTION_FULL] = "full",

@@ -5,8 +5,8 @@
 #include "engine/json/decode_measurements.h"
 #include "engine/json/encode_common.h"
 
-/* What the age of its software adds to the predicted step: a factor of the generation's first months that an
- * estimate of the same request does not have. */
+/* The seconds that the age of its software adds to the predicted step: a factor of the generation's first
+ * months that an estimate of the same request does not have. */
 static double software_age_s(const struct adv_measurement *row)
 {
     for (int i = 0; i < row->ledger.terms_count; i++)

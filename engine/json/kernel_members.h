@@ -36,7 +36,7 @@ void adv_kernel_members_judge_names(enum adv_kernel kernel, enum adv_kernel_obje
                                     const json_t *object, adv_err *err);
 void adv_kernel_members_judge_names_any(enum adv_kernel_object which, const json_t *object, adv_err *err);
 
-/* What was found, from the finding `from` on, about a tile member that goes by its other name is said of that
+/* Findings from `from` on about a tile member that the request gave by its other name are renamed to that
  * name. */
 void adv_kernel_members_rename(enum adv_kernel kernel, const json_t *tile, adv_err *findings, int from);
 

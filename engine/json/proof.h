@@ -24,7 +24,7 @@
 enum adv_proof_verdict { ADV_PROOF_VERDICT_TABLE(ADV_PROOF_VERDICT_ENUM) ADV_PROOF_VERDICTS };
 #undef ADV_PROOF_VERDICT_ENUM
 
-/* What a file that is to be verified holds. */
+/* The kinds of file that can be verified. */
 enum adv_proof_file {
     ADV_PROOF_OF_ESTIMATE,
     ADV_PROOF_OF_ADVISE,
@@ -66,7 +66,7 @@ bool adv_proof_line_read(const char *line, size_t line_bytes, struct adv_proof_l
 /* The result of a compile that gave none: "failed" with the reason. Malloc'ed; NULL: memory is exhausted. */
 char *adv_proof_failed(const char *reason, bool whole, double seconds);
 
-/* What others ask of a result. */
+/* The members of a result that its readers need. */
 struct adv_proof_summary {
     enum adv_proof_verdict verdict;
     double compiled_hbm_bytes_per_device; /* NAN where the compiler got not so far */

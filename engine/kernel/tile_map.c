@@ -9,7 +9,7 @@
 /* Powers of two on an axis, and sizes of a tile beside the two that make the map. */
 enum { LEAST = 64, MOST = 8192, REST_MAX = 3, REST_VALUES = 12 };
 
-/* What a cell tries: each size that is neither its row nor its column, over its values. */
+/* The sizes that a cell varies: each one that is neither its row nor its column, over its values. */
 struct rest {
     struct adv_tile_axis axes[REST_MAX];
     int count;

@@ -145,7 +145,7 @@ static void put_off(struct writer *writer, const char *name)
     put_switch(writer, name, "false");
 }
 
-/* What this libtpu refuses on the chip beside the flags of the plan, given or by its default, is switched
+/* Flags, given or on by default, that this libtpu refuses on the chip beside those of the plan are switched
  * off. */
 static void put_refused_off(struct writer *writer)
 {

@@ -95,7 +95,7 @@ static double bytes_after(const char *text, const char *word)
     return at ? read_bytes(at + strlen(word)) : (double)NAN;
 }
 
-/* What follows `word` in the line, without quotes. */
+/* Copies the text behind `word` in the line, without quotes. */
 static void copy_after(const char *line, size_t length, const char *word, char *copy, size_t size)
 {
     const char *at = strcasestr(line, word);

@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-/* What is assumed of the machine; NAN: not given. */
+/* Assumptions about the machine; NAN: not given. */
 struct adv_goodput {
     double failures_per_chip_day;
     double checkpoint_s;          /* that the devices wait for one checkpoint */

@@ -278,7 +278,7 @@ static void read_variable(struct adv_shell *shell, const struct adv_shell_comman
     adv_shell_set(shell, name, adv_shell_keep(shell, command->here_text, length));
 }
 
-/* What changes the reader itself; true when there is nothing else to do with the command. */
+/* Runs a command that changes the reader itself; true when there is nothing else to do with the command. */
 static bool take_builtin(struct shell_reader *reader, const struct adv_shell_command *command)
 {
     struct adv_shell *shell = reader->shell;
@@ -383,7 +383,7 @@ static void execute(struct shell_reader *reader)
     shell->may_not_run = outer;
 }
 
-/* What adv_shell_next_command has read. */
+/* Takes over the command that adv_shell_next_command has read. */
 static void take_command(struct shell_reader *reader, enum shell_operator ended)
 {
     struct shell_level *level = reader->depth > 0 ? &reader->levels[reader->depth - 1] : NULL;

@@ -53,7 +53,8 @@ void adv_shell_set(struct adv_shell *shell, const char *name, const char *value)
 void adv_shell_each(const struct adv_shell *shell,
                     void (*each)(void *context, const char *name, const char *value), void *context);
 
-/* What of `text` only a run could say, in words ("$BATCH"), written to `name`; false when all is known. */
+/* The part of `text` that only a run could tell, in words ("$BATCH"), written to `name`; false when all is
+ * known. */
 bool adv_shell_unknown(const char *text, char name[ADV_LIMIT_NAME]);
 
 /* Whether the value depends on a condition that only a run could tell. */

@@ -70,7 +70,7 @@ const char *adv_shell_closing(const char *at, const char *end)
     return end;
 }
 
-/* What the commands of $(…) write. */
+/* Appends the output of the commands of $(…). */
 static void substitute(struct adv_shell *shell, const char *text, size_t bytes, struct adv_text *out)
 {
     struct adv_text written, *outer = shell->capture;
@@ -224,7 +224,7 @@ static const char *element_of(struct adv_shell *shell, const char *value, const 
     return copy;
 }
 
-/* What follows the name in ${name…}. */
+/* Applies the modifier that follows the name in ${name…}. */
 static void modify(struct adv_shell *shell, const char *name, const char *value, const char *at,
                    const char *end, struct adv_text *out)
 {

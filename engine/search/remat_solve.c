@@ -11,8 +11,8 @@
  * still offered, and try_plan judges. */
 static const double rounding_frac = 1e-9;
 
-/* What the device has left at the two peaks that kept tensors are part of. Copies of stacks belong to the
- * second only. */
+/* The bytes that the device has left at the two peaks that kept tensors are part of. Copies of stacks belong
+ * to the second only. */
 struct room {
     double at_loss, at_backward;
 };

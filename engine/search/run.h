@@ -9,7 +9,7 @@
 #include "engine/search/search.h"
 #include "engine/search/space.h"
 
-/* What a thread needs to price ahead of the run. */
+/* The tools of a thread that prices ahead of the run. */
 struct adv_run_worker {
     struct adv_pricer pricer; /* with a tape; the first one's scratch is the run's */
 };

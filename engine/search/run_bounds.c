@@ -11,7 +11,7 @@
  * threads should be done at the same time. */
 enum { CHUNKS = 8, LEAST_CHUNK = 32 };
 
-/* What can be said of a family by itself. */
+/* The verdict on a family by itself, without others. */
 enum verdict { LEFT_OUT, TOO_BIG, UNKNOWN, BOUNDED };
 
 struct looked {

@@ -27,7 +27,7 @@ void adv_tape_rewind(struct adv_tape *tape);
 /* Adds a row; `estimate` NULL: the plan was not known. */
 void adv_tape_write(struct adv_tape *tape, const struct adv_plan *plan, const struct adv_estimate *estimate);
 
-/* What is on row `at`: the estimate as far as adv_estimate_again writes it, and, in `plan` (of the same
+/* Reads row `at`: the estimate as far as adv_estimate_again writes it, and, in `plan` (of the same
  * family), where tensors are kept. False: the plan was not known. */
 bool adv_tape_read(const struct adv_tape *tape, int at, struct adv_estimate *estimate);
 void adv_tape_place(const struct adv_tape *tape, int at, struct adv_plan *plan);

@@ -137,7 +137,7 @@ struct adv_gmm_blocks {
     int batch_seq, embed_dim, mlp_dim;
 };
 
-/* What all plans of one family share: they differ in where things are kept. */
+/* The part that all plans of one family share: they differ in where things are kept. */
 struct adv_plan_family {
     int ici[ADV_AXIS_COUNT], dcn[ADV_AXIS_COUNT]; /* all >= 1 */
     double per_device_batch_size;                 /* sequences per device and microstep; may be fractional */

@@ -390,7 +390,11 @@ adv_code adv_decode_recipe(const struct adv_catalog *catalog, const char *text, 
     if (code == ADV_OK && !wish->has_cluster && json_is_object(*request) &&
         !json_object_get(*request, "cluster")) {
         json_t *cluster = cluster_of_headline(text, text_bytes);
-        if (cluster) (void)json_object_set_new(*request, "cluster", cluster);
+        if (cluster) {
+            (void)json_object_set_new(*request, "cluster", cluster);
+            if (!json_object_get(*request, "trains"))
+                (void)json_object_set_new(*request, "trains", json_false());
+        }
     }
     return code;
 }

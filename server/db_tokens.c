@@ -93,8 +93,7 @@ adv_code adv_db_tokens_list(const char *url, FILE *out, adv_err *err)
         url,
         "SELECT name, scopes, project, to_char(created_at, 'YYYY-MM-DD'), coalesce(to_char(expires_at, "
         "'YYYY-MM-DD'), 'never'), CASE WHEN revoked_at IS NOT NULL THEN 'revoked' WHEN expires_at <= now() "
-        "THEN "
-        "'expired' ELSE 'in force' END FROM tokens ORDER BY name",
+        "THEN 'expired' ELSE 'in force' END FROM tokens ORDER BY name",
         0, NULL, err);
     if (!result) return err->code;
     (void)fprintf(out, "%-24s %-18s %-24s %-10s %-10s %s\n", "name", "scopes", "project", "made", "ends",

@@ -45,11 +45,9 @@ adv_code adv_store_baseline_find(struct adv_db *db, const struct adv_baseline_na
 {
     static const char sql[] = "SELECT r.id, " STAMP(
         "r.created_at") ", '' FROM runs r WHERE r.project = $1 AND r.label = $2 AND r.deleted_at IS NULL AND "
-                        "r.fits "
-                        "AND r.kind IN ('estimate', 'advise') AND r.id::text <> $3 "
-                        "AND EXISTS (SELECT FROM checks c WHERE c.candidate_id = r.id AND c.passed) "
-                        "AND NOT EXISTS (SELECT FROM checks c WHERE c.candidate_id = r.id AND NOT c.passed) "
-                        "ORDER BY r.id DESC LIMIT 1";
+                        "r.fits AND r.kind IN ('estimate', 'advise') AND r.id::text <> $3 AND EXISTS (SELECT "
+                        "FROM checks c WHERE c.candidate_id = r.id AND c.passed) AND NOT EXISTS (SELECT FROM "
+                        "checks c WHERE c.candidate_id = r.id AND NOT c.passed) ORDER BY r.id DESC LIMIT 1";
     adv_err unset = adv_err_empty();
     adv_code code = adv_store_baseline_get(db, name, baseline, &unset);
     if (code != ADV_E_NOT_FOUND) {
@@ -138,9 +136,8 @@ adv_code adv_store_baseline_delete(struct adv_db *db, const struct adv_baseline_
     static const char sql[] =
         "WITH gone AS (DELETE FROM baselines b WHERE project = $1 AND label = $2 AND ($4::text IS NULL "
         "OR " TAG("b.updated_at") " = ANY (string_to_array($4, ','))) RETURNING project, label), noted AS "
-                                  "(INSERT INTO "
-                                  "baseline_history (project, label, changed_by) SELECT project, label, $3 "
-                                  "FROM gone) SELECT FROM gone";
+                                  "(INSERT INTO baseline_history (project, label, changed_by) SELECT "
+                                  "project, label, $3 FROM gone) SELECT FROM gone";
     const char *const values[] = {name->project, name->label, condition->maker, condition->tags};
     struct adv_rows rows;
     adv_code code = adv_db_run(db, sql, 4, values, &rows, err);

@@ -27,8 +27,7 @@ adv_code adv_calibration_rows(struct adv_db *db, const char *project, struct adv
         "m.measured_hbm_bytes_per_device, m.hbm_bytes_per_device / (1 + coalesce((c.factors -> r.chip ->> "
         "'hbm_correction_frac')::float8, 0)) FROM measurements m JOIN runs r ON r.id = m.run_id LEFT JOIN "
         "calibrations c ON 'calibration/' || c.id = r.response #>> '{engine,calibration}' WHERE r.project = "
-        "$1 AND r.deleted_at IS NULL "
-        "ORDER BY m.id DESC LIMIT $2::int) n ORDER BY chip, run_id, rank, id";
+        "$1 AND r.deleted_at IS NULL ORDER BY m.id DESC LIMIT $2::int) n ORDER BY chip, run_id, rank, id";
     char limit[16];
     (void)snprintf(limit, sizeof limit, "%d", ADV_LIMIT_CALIBRATION_ROWS);
     const char *const values[] = {project, limit};
@@ -92,18 +91,15 @@ adv_code adv_calibrations_list(struct adv_db *db, const char *project, const cha
 {
     static const char sql[] =
         "WITH shown AS (SELECT c.*, row_number() OVER (ORDER BY c.id DESC) AS place FROM calibrations c "
-        "WHERE "
-        "($1::text IS NULL OR c.project = $1) AND ($2::uuid IS NULL OR c.id < $2::uuid) ORDER BY c.id DESC "
-        "LIMIT $3::int + 1) SELECT json_build_object('calibrations', coalesce((SELECT "
+        "WHERE ($1::text IS NULL OR c.project = $1) AND ($2::uuid IS NULL OR c.id < $2::uuid) ORDER BY c.id "
+        "DESC LIMIT $3::int + 1) SELECT json_build_object('calibrations', coalesce((SELECT "
         "json_agg(json_build_object(" MEMBERS ") ORDER BY c.place) FROM shown c WHERE c.place <= $3::int), "
         "'[]'::json), 'history', coalesce((SELECT json_agg(json_build_object('project', h.project, "
         "'calibration_id', h.calibration_id, 'changed_at', " STAMP(
             "h.changed_at") ", 'changed_by', nullif(h.changed_by, '')) ORDER BY h.id DESC) FROM (SELECT * "
-                            "FROM "
-                            "calibration_history WHERE $1::text IS NULL OR project = $1 ORDER BY id DESC "
-                            "LIMIT "
-                            "100) h), '[]'::json), 'next_cursor', (SELECT c.id FROM shown c WHERE c.place = "
-                            "$3::int AND (SELECT count(*) FROM shown) > $3::int))";
+                            "FROM calibration_history WHERE $1::text IS NULL OR project = $1 ORDER BY id "
+                            "DESC LIMIT 100) h), '[]'::json), 'next_cursor', (SELECT c.id FROM shown c WHERE "
+                            "c.place = $3::int AND (SELECT count(*) FROM shown) > $3::int))";
     char limit[16];
     (void)snprintf(limit, sizeof limit, "%d", limit_count);
     const char *const values[] = {project, cursor, limit};
@@ -138,8 +134,7 @@ adv_code adv_calibration_activate(struct adv_db *db, const char *id, const char 
         "(project, calibration_id, before_id, changed_by) SELECT c.project, c.id, " NOW
         ", $2 FROM c WHERE c.factors::text <> '{}' AND c.id IS DISTINCT FROM " ACTIVE
         ") SELECT CASE WHEN c.factors::text = '{}' THEN 'it corrects nothing: fewer than three measurements "
-        "of "
-        "each chip' ELSE 'done' END FROM c";
+        "of each chip' ELSE 'done' END FROM c";
     return change(db, sql, id, principal, err);
 }
 
@@ -153,8 +148,7 @@ adv_code adv_calibration_revert(struct adv_db *db, const char *id, const char *p
         "), put AS (INSERT INTO calibration_history (project, calibration_id, before_id, changed_by) SELECT "
         "now.project, b.calibration_id, b.before_id, $2 FROM now LEFT JOIN calibration_history b ON b.id = "
         "now.before_id WHERE now.active) SELECT CASE WHEN now.active THEN 'done' ELSE 'it is not in force' "
-        "END "
-        "FROM now";
+        "END FROM now";
     return change(db, sql, id, principal, err);
 }
 

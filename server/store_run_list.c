@@ -152,16 +152,14 @@ static void write_search(const struct order *order, bool falls, struct adv_text 
     write_conditions(order, falls, sql);
     adv_text_format(sql,
                     " ORDER BY %s %s, id %s LIMIT " NEAR_ROWS ") w WHERE " IS_FOUND
-                    " ORDER BY %s %s, id %s LIMIT "
-                    "$12::int), far AS MATERIALIZED (SELECT * FROM runs WHERE ",
+                    " ORDER BY %s %s, id %s LIMIT $12::int), far AS MATERIALIZED (SELECT * FROM runs WHERE ",
                     order->column, way, way, order->column, way, way);
     write_conditions(order, falls, sql);
     adv_text_format(
         sql,
         " AND " IS_FOUND " AND (SELECT count(*) FROM near) < $12::int ORDER BY greatest(%s, %s) %s, id "
         "%s LIMIT $12::int) SELECT " ADV_RUN_ROW_COLUMNS ", %s AS key FROM (SELECT * FROM near WHERE "
-        "(SELECT count(*) FROM near) >= $12::int UNION ALL SELECT * FROM far) found ORDER BY %s %s, id "
-        "%s",
+        "(SELECT count(*) FROM near) >= $12::int UNION ALL SELECT * FROM far) found ORDER BY %s %s, id %s",
         order->column, order->column, way, way, order->key, order->column, way, way);
 }
 

@@ -48,9 +48,8 @@ adv_code adv_store_run_save(struct adv_db *db, const struct adv_run *run,
     /* The run is only written when the key was free or out of date. */
     static const char keyed[] =
         "WITH taken AS (INSERT INTO idempotency_keys AS k (principal, key, body_sha256, run_id) VALUES ($18, "
-        "$19, $20, $1::uuid) "
-        "ON CONFLICT (principal, key) DO UPDATE SET body_sha256 = excluded.body_sha256, run_id = "
-        "excluded.run_id, "
+        "$19, $20, $1::uuid) ON CONFLICT (principal, key) DO UPDATE SET body_sha256 = excluded.body_sha256, "
+        "run_id = excluded.run_id, "
         "created_at = now() WHERE k.created_at <= now() - " KEY_LIFETIME " RETURNING 1) "
         "INSERT INTO runs (" RUN_COLUMNS ") SELECT " RUN_VALUES " FROM taken";
     const struct adv_answer *answer = run->answer;

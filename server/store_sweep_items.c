@@ -10,8 +10,7 @@ adv_code adv_sweep_take(struct adv_db *db, const char *worker, int most, struct 
                         adv_err *err)
 {
     static const char sql[] = "SELECT sweep_id, kind, project, created_by, item, attempt, run_id, request "
-                              "FROM sweep_take($1, $2::int, "
-                              "$3::int, $4::int, $5::json)";
+                              "FROM sweep_take($1, $2::int, $3::int, $4::int, $5::json)";
     char lease[16], count[16], attempts[16];
     adv_err why = adv_err_empty();
     memset(batch, 0, sizeof *batch);

@@ -26,8 +26,7 @@ static adv_code settle(struct adv_db *db, adv_err *err)
         "UPDATE verification_plans p SET state = 'done', lease_until = NULL, ended_at = now(), stage = '', "
         "changes = changes + 1, verdict = k.verdict, compiled_hbm_bytes_per_device = "
         "k.compiled_hbm_bytes_per_device, result = k.result FROM proofs k WHERE k.plan_sha256 = "
-        "p.plan_sha256 "
-        "AND p.state = 'queued'";
+        "p.plan_sha256 AND p.state = 'queued'";
     static const char given_up[] =
         "UPDATE verification_plans SET state = 'done', lease_until = NULL, ended_at = now(), stage = '', "
         "changes = changes + 1, verdict = 'failed', result = $1::json WHERE state = 'running' AND "

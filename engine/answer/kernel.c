@@ -46,11 +46,9 @@ static void warn_vmem(const struct adv_kernel_request *request, const struct adv
                        "smaller tile: tune finds the best that fits",
                        limit_kib);
     else
-        (void)snprintf(hint, sizeof hint,
-                       "a smaller tile: it needs a limit of %.0f KiB, and a %s device has "
-                       "%.0f KiB",
-                       limit_kib, request->chip->chip.name,
-                       adv_vmem_capacity_bytes(&request->chip->chip) / ADV_KIB);
+        (void)snprintf(
+            hint, sizeof hint, "a smaller tile: it needs a limit of %.0f KiB, and a %s device has %.0f KiB",
+            limit_kib, request->chip->chip.name, adv_vmem_capacity_bytes(&request->chip->chip) / ADV_KIB);
     (void)adv_err_add(warnings, ADV_OK, "/tile", hint,
                       "the tile does not compile: it takes %.0f KiB of VMEM, the limit is %.0f KiB%s",
                       ceil(time->vmem_bytes / ADV_KIB), time->vmem_limit_bytes / ADV_KIB, buffer);

@@ -164,8 +164,7 @@ bool adv_decode_rows_are_countable(const struct adv_plan *plan, const struct adv
         if (rows <= rows_max) continue;
         (void)adv_err_add(
             err, ADV_E_RANGE, "/config/per_device_batch_size", "fewer sequences a device, or shorter ones",
-            "%.6g tokens meet on a device and go to %d experts each: %.6g rows, at most %.0f can be "
-            "priced",
+            "%.6g tokens meet on a device and go to %d experts each: %.6g rows, at most %.0f can be priced",
             tokens, model->layers[i].experts_per_token, rows, rows_max);
         return false;
     }

@@ -62,8 +62,7 @@ adv_code adv_tune_refuse(const struct adv_kernel_machine *machine, enum adv_kern
         err, ADV_E_ILLEGAL, "/scoped_vmem_limit_kib",
         !limit_helps && refusal->other_hint ? refusal->other_hint : hint,
         "no tile fits: the smallest needs a limit of %.0f KiB (%.0f KiB by a formula that over-counts), the "
-        "limit is %.0f KiB; its largest "
-        "buffer is %s with %.0f KiB",
+        "limit is %.0f KiB; its largest buffer is %s with %.0f KiB",
         limit_kib, ceil(bytes / ADV_KIB), refusal->limit_bytes / ADV_KIB, parts[largest].name,
         ceil(parts[largest].bytes / ADV_KIB));
 }

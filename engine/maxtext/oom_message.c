@@ -61,14 +61,12 @@ static const struct {
 } spaces[] = {
     {"vmem", vmem_keys,
      "Smaller blocks of the kernel, or a higher limit: --xla_tpu_scoped_vmem_limit_kib for all kernels of "
-     "the "
-     "program, vmem_limit_bytes of pltpu.CompilerParams for one's own. A limit above the core's VMEM may "
+     "the program, vmem_limit_bytes of pltpu.CompilerParams for one's own. A limit above the core's VMEM may "
      "compile, and is not promised by the hardware."},
     {"host", host_keys,
      "Less on the host: keep some of the offloaded tensors on the device or compute them again, or split "
-     "them "
-     "over more devices by batch, sequence or tensor axes. The limit is of one host, so that fewer devices "
-     "a host help too."},
+     "them over more devices by batch, sequence or tensor axes. The limit is of one host, so that fewer "
+     "devices a host help too."},
     {"hbm", hbm_keys,
      "Less on each device: compute activations again or offload them, tile the vocabulary, accumulate "
      "gradients over smaller batches, or shard over more devices."},

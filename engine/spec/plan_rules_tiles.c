@@ -216,8 +216,7 @@ bool adv_rule_tile_rows(const struct adv_rule_facts *facts, struct adv_rule_repo
         (void)adv_near_text(adv_near_divisors(padded, unit, tile), near, sizeof near);
         (void)adv_rule_broken(report, pointer, adv_rule_hint(report, "%s", near),
                               "a row tile of %lld must be a multiple of %lld and divide the %lld rows that a "
-                              "device's experts take at once, "
-                              "padded to wi_tile_fwd_batch_seq %d",
+                              "device's experts take at once, padded to wi_tile_fwd_batch_seq %d",
                               (long long)tile, (long long)unit, (long long)padded,
                               plan->family.gmm_blocks[0][0].batch_seq);
     }

@@ -77,8 +77,8 @@ static void what_binds(struct account *account)
         int at = i;
         seconds[i] = adv_diff_group_s(account->ledger, groups[i].group);
         while (at > 0 && seconds[i] > seconds[order[at - 1]]) at--;
-        int *place = adv_list_open(order, sizeof *order, &ordered, GROUPS, at);
-        if (place) *place = i;
+        (void)adv_list_open(order, sizeof *order, &ordered, GROUPS, at);
+        order[at] = i;
     }
     double network_s = 0;
     for (int i = 0; i < account->ledger->terms_count; i++) {

@@ -100,8 +100,8 @@ static void order_dims(const struct reader *reader)
         const int dim = dims[i];
         int at = i;
         while (at > 0 && dim < dims[at - 1]) at--;
-        int *place = adv_list_open(dims, sizeof *dims, &ordered, axes, at);
-        if (place) *place = dim;
+        (void)adv_list_open(dims, sizeof *dims, &ordered, axes, at);
+        dims[at] = dim;
     }
 }
 

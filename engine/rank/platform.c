@@ -61,8 +61,8 @@ void adv_platform_rank(enum adv_objective objective, struct adv_platform *platfo
     for (int i = 0, ordered = 0; i < count; i++) {
         int at = i;
         while (at > 0 && better(objective, &platforms[i], &platforms[order[at - 1]])) at--;
-        int *place = adv_list_open(order, sizeof *order, &ordered, count, at);
-        if (place) *place = i;
+        (void)adv_list_open(order, sizeof *order, &ordered, count, at);
+        order[at] = i;
     }
     double limit = -1;
     for (int i = 0, group = -1; i < count; i++) {

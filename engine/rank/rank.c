@@ -109,8 +109,8 @@ static void insert_tied(const struct adv_candidate *sorted, int tied[ADV_RANK_KE
     const struct adv_simplicity key = adv_rank_simplicity(&sorted[which]);
     int at = *tied_count;
     while (at > 0 && adv_rank_simpler(key, adv_rank_simplicity(&sorted[tied[at - 1]]))) at--;
-    int *place = adv_list_open(tied, sizeof *tied, tied_count, ADV_RANK_KEPT, at);
-    if (place) *place = which;
+    (void)adv_list_open(tied, sizeof *tied, tied_count, ADV_RANK_KEPT, at);
+    tied[at] = which;
 }
 
 int adv_rank_select(enum adv_objective objective, struct adv_candidate *sorted, int count, int top_k,

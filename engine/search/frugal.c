@@ -102,8 +102,9 @@ int adv_frugal_families(const struct adv_space *space, double trusted_frac,
         struct adv_frugal next = measure(space, &params, limit, trusted_frac, &space->families[i], &plan);
         int at = count;
         while (at > 0 && before(&next, &frugal[at - 1])) at--;
-        struct adv_frugal *place = adv_list_open(frugal, sizeof *frugal, &count, ADV_FRUGAL_PLANS, at);
-        if (place) *place = next;
+        if (at == ADV_FRUGAL_PLANS) continue;
+        (void)adv_list_open(frugal, sizeof *frugal, &count, ADV_FRUGAL_PLANS, at);
+        frugal[at] = next;
     }
     return count;
 }

@@ -75,7 +75,7 @@ test('a recipe is taken as it lies in a repository, with the same plan as its es
   const elsewhere = JSON.parse((await run(['estimate', '-', '--chip', 'tpu7x', '--topology', '2x2x1'], { input: script })).out);
   assert.deepEqual([elsewhere.cluster.chip, elsewhere.cluster.topology], ['tpu7x', '2x2x1'], 'what is given beside the file counts');
   const flagless = JSON.parse((await run(['estimate', '-'], { input: await artifact('maxtext.yml') })).out);
-  assert.deepEqual(flagless.warnings.map((warning) => warning.code), ['recipe-flags'], 'its flags stand in another file');
+  assert.ok(flagless.warnings.some((warning) => warning.code === 'recipe-flags'), 'its flags stand in another file');
   const nowhere = await verify(script.replace(/^# .* predicted .*$/m, '# another script'));
   assert.equal(nowhere.status, 2);
   assert.match(nowhere.err, /cluster is missing/);

@@ -99,12 +99,12 @@ export function findingsPanel(title, items, kind, onRepair) {
   );
 }
 
-// Names of time and memory parts in a text as the tables have them, and the resource that binds with its capitals. Pure.
+// Names of time and memory parts in a text (those of other plans stand behind their seconds) as the tables have them, and the resource that binds with its capitals. Pure.
 export function readable(text, estimate) {
   const names = [...(estimate.time_parts ?? []), ...(estimate.hbm_parts ?? [])].map((part) => part.name).filter((name) => name.includes('_'));
   const known = new Set(names);
   return text
-    .replace(/\b[a-z0-9]+(?:_[a-z0-9]+)+\b(?!=)/g, (name) => (known.has(name) ? words(name) : name))
+    .replace(/(\d s )?\b([a-z0-9]+(?:_[a-z0-9]+)+)\b(?!=)/g, (all, time, name) => (time || known.has(name) ? `${time ?? ''}${words(name)}` : all))
     .replace(/^The ([a-z]+) binds/, (_, name) => `The ${words(name)} binds`);
 }
 

@@ -189,6 +189,12 @@ test('on paper all tabs stand one below the other, with colours', async () => {
     .evaluate((rect) => window.getComputedStyle(rect).printColorAdjust ?? window.getComputedStyle(rect).webkitPrintColorAdjust);
   assert.equal(exact, 'exact');
   assert.equal(await page.locator('#ranked thead').isVisible(), true);
+  assert.equal(await page.locator('.order select').isVisible(), true, 'the rule that sorts the plans');
+  assert.equal(await page.locator('a.button:visible').count(), 0, 'nothing to press');
+  const grids = await page.locator('.panel:visible, .results:visible, .tab-panel:visible').evaluateAll((all) => all.filter((box) => window.getComputedStyle(box).display !== 'block').length);
+  assert.equal(grids, 0, 'rows of a grid that breaks over a page lie upon each other');
+  await page.setViewportSize({ width: 718, height: 900 });
+  assert.equal(await page.locator('#ranked thead').evaluate((head) => window.getComputedStyle(head).position), 'static', 'paper keeps its tables');
 });
 
 test('nothing jumps while the page fills, on a phone', async () => {

@@ -247,7 +247,7 @@ test('the rule that sorts machines is named', () => {
 test('reasons name parts as the tables do, and leave settings alone', () => {
   const estimate = { time_parts: [{ name: 'fsdp_all_gather' }], hbm_parts: [{ name: 'saved_activations' }] };
   assert.equal(
-    readable('The mxu binds: fsdp_all_gather, saved_activations 4.0; query_proj, remat_policy=full', estimate),
-    'The MXU binds: FSDP all gather, saved activations 4.0; query_proj, remat_policy=full',
+    readable('The mxu binds: fsdp_all_gather, saved_activations 4.0; query_proj, remat_policy=full; +0.250 s tensor_collectives', estimate),
+    'The MXU binds: FSDP all gather, saved activations 4.0; query_proj, remat_policy=full; +0.250 s tensor collectives',
   );
 });

@@ -39,6 +39,14 @@ static double stretch(const struct trial *trial)
     return trial->mean_s * exp(trial->restart_s / trial->mean_s) * expm1(exponent) / trial->interval_s;
 }
 
+/* Seconds of work that failures undo until one interval of work is saved: exp((T+d)/M) - 1 attempts fail,
+ * each after at most T of work. What fails during a restart undoes no work. */
+static double lost_work_s(const struct trial *trial)
+{
+    const double saved = exp(trial->checkpoint_s / trial->mean_s);
+    return adv_max(0, trial->mean_s * saved * expm1(trial->interval_s / trial->mean_s) - trial->interval_s);
+}
+
 /* The root of 1 - T/M - e^(-(T+d)/M) between 0 and M: falling in T, by bisection. */
 static double best_interval_s(double mean_s, double checkpoint_s)
 {
@@ -114,10 +122,8 @@ static void fill_bill(const struct adv_training_of *of, const struct trial *like
     if (isinf(likely->mean_s)) return;
     training->checkpoints = floor(training->steps / training->checkpoint_interval_steps);
     training->failures = training->days * seconds_per_day / likely->mean_s;
-    const double lost_s = (training->days - training->productive_days) * seconds_per_day -
-                          training->checkpoints * likely->checkpoint_s -
-                          training->failures * likely->restart_s;
-    training->tokens_lost = adv_max(0, lost_s / of->step_time_s * of->tokens_per_step);
+    const double intervals = training->steps * of->step_time_s / likely->interval_s;
+    training->tokens_lost = intervals * lost_work_s(likely) / of->step_time_s * of->tokens_per_step;
 }
 
 void adv_training_plan(const struct adv_training_of *of, const struct adv_goodput *goodput,

@@ -123,7 +123,7 @@ static void write_table(const struct adv_artifact_source *source, struct adv_tex
                     "rank,tie_group,step_time_s,step_time_low_s,step_time_high_s,tokens_per_s_per_chip,mfu_"
                     "frac,hbm_bytes_per_device,"
                     "per_device_batch_size,gradient_accumulation_steps,fit_verdict,mesh,remat_policy,"
-                    "maxtext_release\r\n");
+                    "maxtext_release,model,chip,topology,slices\r\n");
     for (int i = 0; i < source->rows_count; i++) {
         const struct adv_artifact_row *row = &source->rows[i];
         adv_text_format(text, "%d,%d,%.9g,%.9g,%.9g,%.9g,%.6g,%.0f,%.9g,%d", row->rank, row->tie_group,
@@ -134,6 +134,10 @@ static void write_table(const struct adv_artifact_source *source, struct adv_tex
         put_csv(text, row->mesh);
         put_csv(text, row->remat);
         put_csv(text, ADV_MAXTEXT_RELEASE);
+        put_csv(text, source->model);
+        put_csv(text, source->chip);
+        put_csv(text, source->topology);
+        adv_text_format(text, ",%d", source->slices);
         adv_text_append(text, "\r\n");
     }
 }

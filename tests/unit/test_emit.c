@@ -337,6 +337,7 @@ static void every_artifact_is_made_from_a_stored_answer(void **state)
         {"verify.sh", "FLAGS='--xla_a=1 --xla_b=2'\n"},
         {"trace.json", "\"ts\":1000000.000,\"dur\":500000.000,\"name\":\"fsdp\\\"\",\"cat\":\"ici\""},
         {"ranked.csv", "1,1,1.5,0,0,0,0,0,0.5,1,\"fits\",\"fsdp=64\",\"'=cmd|x\",\"MaxText "},
+        {"ranked.csv", ",\"tpu7x\",\"4x4x4\",2\r\n"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct adv_text text;

@@ -240,6 +240,11 @@ run-built: all # make again, so that what deps has just installed is seen
 api-test: all ## every endpoint, every error, hostile and slow clients, faults, against a daemon of its own
 	@PROGRAM=$(PROGRAM) SANITIZER=$(SANITIZER) tests/api/run.sh
 
+SWEEP_KILLS ?= 1000#  daemons that `make sweep-kills` kills, about two a second
+.PHONY: sweep-kills
+sweep-kills: all ## SWEEP_KILLS daemons killed at random moments of sweeps: no item lost, none ended or stored twice (minutes)
+	@SWEEP_KILLS=$(SWEEP_KILLS) TIMEOUT_MS=$$((60000 + $(SWEEP_KILLS) * 3000)) tests/api/run.sh tests/api/sweeps.test.mjs
+
 THREAD_TESTS = $(addprefix tests/,api/cache.test.mjs api/health.test.mjs api/limits.test.mjs api/runs.test.mjs api/tokens.test.mjs \
     fault/faults.test.mjs fault/upgrade.test.mjs)
 .PHONY: thread-test

@@ -187,25 +187,34 @@ test('an item that ends every daemon fails after five attempts, and takes no oth
   assert.match(done.items[2].problem.detail, /5 attempts/);
 });
 
-test('daemons that are killed lose no item and end none twice', async () => {
+// `make sweep-kills` makes this the long run.
+const wanted = Number(process.env.SWEEP_KILLS ?? 12);
+test(`daemons that are killed lose no item and end none twice: ${wanted} kills`, { timeout: 50000 + wanted * 2500 }, async () => {
   const count = 4000;
   const start = () => startDaemon({ database: url });
-  let workers = [await start(), await start()];
-  const { path, sweep } = await create({ kind: 'estimate', project: 'kills', grid: { base: { ...base, store: true }, axes: { '/config/gradient_accumulation_steps': batches(count / 4), '/config/remat_policy': ['full', 'minimal', 'save_qkv_proj', 'minimal_flash'] } } });
+  const workers = [await start(), await start()];
   let kills = 0;
-  while (kills < 12 && (await get(path)).state === 'running') {
-    await sleep(60);
-    const victim = workers.shift();
-    victim.child.kill('SIGKILL');
-    await victim.exit;
-    kills++;
-    workers.push(await start());
-    sql(name, `UPDATE sweep_items SET lease_until = now() - interval '1 s' WHERE state = 'running' AND sweep_id = '${sweep.sweep_id}' AND random() < 0.5`); // as if time had passed, for the dead and for some of the living
-  }
-  const done = await ended(path, 50000);
+  let sweeps = 0;
+  do {
+    const project = `kills-${++sweeps}`;
+    const { path, sweep } = await create({ kind: 'estimate', project, grid: { base: { ...base, store: true }, axes: { '/config/gradient_accumulation_steps': batches(count / 4), '/config/remat_policy': ['full', 'minimal', 'save_qkv_proj', 'minimal_flash'] } } });
+    while (kills < wanted && (await get(path)).state === 'running') {
+      await sleep(Math.random() * 120);
+      const victim = workers.shift();
+      victim.child.kill('SIGKILL');
+      await victim.exit;
+      kills++;
+      workers.push(await start());
+      // As if time had passed, for the dead and for some of the living; rows that a daemon holds are left to it.
+      sql(name, `UPDATE sweep_items SET lease_until = now() - interval '1 s' WHERE (sweep_id, item) IN (SELECT sweep_id, item FROM sweep_items
+        WHERE state = 'running' AND sweep_id = '${sweep.sweep_id}' AND random() < 0.5 FOR UPDATE SKIP LOCKED)`);
+    }
+    const done = await ended(path, 50000);
+    assert.deepEqual([done.done_count, done.failed_count], [count, 0], JSON.stringify(done.items[0]));
+    assert.equal(sql(name, `SELECT count(*), count(DISTINCT event) FROM sweep_items WHERE state = 'done' AND sweep_id = '${sweep.sweep_id}'`), `${count}|${count}`);
+    assert.equal(sql(name, `SELECT count(*) FROM runs WHERE project = '${project}'`), String(count), 'every run is stored once');
+  } while (kills < wanted && wanted > 12);
   for (const worker of workers) worker.child.kill('SIGKILL');
   assert.ok(kills > 3, `${kills} kills`);
-  assert.deepEqual([done.done_count, done.failed_count], [count, 0], JSON.stringify(done.items[0]));
-  assert.equal(sql(name, `SELECT count(*), count(DISTINCT event) FROM sweep_items WHERE state = 'done' AND sweep_id = '${sweep.sweep_id}'`), `${count}|${count}`);
-  assert.equal(sql(name, "SELECT count(*) FROM runs WHERE project = 'kills'"), String(count), 'every run is stored once');
+  console.log(`# ${kills} kills, ${sweeps * count} items in ${sweeps} sweeps, each ended and stored once`);
 });

@@ -56,6 +56,7 @@ if [ "$scope" = test ]; then
     set -- /usr/share/postgresql/*/extension/pgtap.control
     [ -e "$1" ] || need pgtap
     command_or docker-compose docker-compose
+    command_or systemd-analyze systemd # reads the unit
 fi
 
 if [ "$scope" = compose ]; then

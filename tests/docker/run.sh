@@ -58,6 +58,14 @@ check "the image's libraries are the program's: '$linked', '$named'" test "$link
 check "make install" make -s install DESTDIR="$PWD/build/install" PREFIX=/usr
 check "the unit starts the installed program" \
     grep -qx 'ExecStart=/usr/bin/tpu-advisor serve' build/install/usr/lib/systemd/system/tpu-advisor.service
+# systemd reads the unit itself, started from where it was installed; a misspelt key or value must not pass.
+unit=$(mktemp -d)/tpu-advisor.service
+sed "s|^ExecStart=/usr|ExecStart=$PWD/build/install/usr|" build/install/usr/lib/systemd/system/tpu-advisor.service > "$unit"
+check "systemd takes the unit" systemd-analyze verify --man=no --recursive-errors=no "$unit"
+check "the unit leaves the service few rights" systemd-analyze security --offline=true --threshold=20 "$unit"
+sed -i 's/^NoNewPrivileges/NoNewPrivilege/' "$unit"
+check "and a broken one it does not" bash -c '! systemd-analyze verify --man=no --recursive-errors=no "$1"' - "$unit"
+rm -r "${unit%/*}"
 
 [ $failed -eq 0 ] && echo "docker: $checks checks passed" || echo "docker: $failed of $checks checks FAILED"
 [ $failed -eq 0 ]

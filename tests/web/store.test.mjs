@@ -365,6 +365,11 @@ test('a sweep is started, followed and shown as a heatmap, and what cannot be es
   await map.waitFor(); // the link of the list names no axes
   assert.equal(await map.locator('td').count(), 6);
   await page.getByText('Every item').click();
+  await page.setViewportSize({ width: 360, height: 900 });
+  const broken = await map.locator('td strong').evaluateAll((all) => all.filter((cell) => /^[\d,]+$/.test(cell.textContent) && cell.getClientRects().length > 1).length);
+  assert.equal(broken, 0, 'no number is broken over lines on a phone');
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'nor is the page wider');
+  await page.setViewportSize({ width: 1280, height: 900 });
   const items = page.getByRole('table', { name: 'Items of the sweep' });
   assert.match(await items.locator('tbody tr').nth(4).innerText(), /remat_policy minimal, per_device_batch_size 2|per_device_batch_size 2, remat_policy minimal/);
   assert.ok((await map.locator('td.heat-0').count()) >= 1, 'the best one is dark');

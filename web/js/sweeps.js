@@ -40,12 +40,12 @@ function cellOf(item, least, most) {
   if (item.state === 'failed')
     return h('td', { class: 'heat heat-none', title: item.problem?.detail ?? '' }, 'refused', h('span', { class: 'second' }, item.problem?.detail ?? ''));
   const fits = item.fits !== false;
-  const tight = item.fit_verdict === 'tight' ? ', tight' : '';
+  const tight = item.fit_verdict === 'tight' ? ' tight' : '';
   return h(
     'td',
     { class: `heat ${fits ? `heat-${shadeOf(1 / item.tokens_per_s_per_chip, least, most)}` : 'heat-none'}` },
-    h('strong', null, fits ? count(Math.round(item.tokens_per_s_per_chip)) : 'does not fit'),
-    h('span', { class: 'second' }, `${seconds(item.step_time_s)} · ${gib(item.hbm_bytes_per_device)}${tight}`),
+    h('strong', null, fits ? `${count(Math.round(item.tokens_per_s_per_chip))}${tight}` : 'does not fit'),
+    h('span', { class: 'second' }, `${seconds(item.step_time_s)} · ${gib(item.hbm_bytes_per_device)}`),
   );
 }
 
@@ -62,7 +62,7 @@ function heatmap(items, y, x) {
     h(
       'table',
       { class: 'heatmap' },
-      h('caption', null, caption, '; dark is fast'),
+      h('caption', null, caption, '; stronger colour is faster'),
       h('thead', null, h('tr', null, h('th', { scope: 'col' }, `${y.key} \\ ${x.key}`), x.values.map((value) => h('th', { scope: 'col' }, String(value))))),
       h(
         'tbody',

@@ -25,6 +25,16 @@ void adv_text_append_bytes(struct adv_text *text, const char *bytes, size_t leng
 void adv_text_format(struct adv_text *text, const char *format, ...) ADV_PRINTF(2, 3);
 void adv_text_free(struct adv_text *text);
 
+/* Whether two names are the same. Of most names in a table the first letters differ: that needs no call. */
+static inline bool adv_text_same(const char *a, const char *b)
+{
+    while (*a && *a == *b) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
 /* Levenshtein distance of two names, at most `cap` + 1 (names longer than 95 bytes count as far). */
 int adv_text_distance(const char *a, const char *b, int cap);
 

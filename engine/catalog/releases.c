@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "engine/base/text.h"
 #include "engine/catalog/catalog_data.h"
 
 const struct adv_catalog_releases *adv_catalog_releases(const struct adv_catalog *catalog)
@@ -53,7 +54,7 @@ const struct adv_catalog_key_range *adv_catalog_key_missing(const struct adv_cat
     if (at == releases->maxtext_count) return NULL;
     for (int i = 0; i < releases->keys_count; i++) {
         const struct adv_catalog_key_range *range = &releases->keys[i];
-        if (strcmp(range->name, key) == 0) return at < range->since || at > range->last ? range : NULL;
+        if (adv_text_same(range->name, key)) return at < range->since || at > range->last ? range : NULL;
     }
     return NULL;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/text.h"
 #include "engine/maxtext/read.h"
 
 enum { SMALL_COUNT_MAX = 1 << 24, LAYERS_MAX = 10000 };
@@ -395,7 +396,7 @@ _Static_assert(sizeof adv_keys / sizeof *adv_keys <= ADV_KEYS_MAX, "states have 
 const struct adv_key *adv_key_find(const char *name)
 {
     for (int i = 0; i < adv_keys_count; i++)
-        if (strcmp(adv_keys[i].name, name) == 0) return &adv_keys[i];
+        if (adv_text_same(adv_keys[i].name, name)) return &adv_keys[i];
     return NULL;
 }
 

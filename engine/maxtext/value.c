@@ -143,7 +143,7 @@ bool adv_value_same(const struct adv_value *a, const struct adv_value *b)
 const struct adv_value *adv_given_find(const struct adv_given *given, int count, const char *key)
 {
     for (int i = 0; i < count; i++)
-        if (strcmp(given[i].key, key) == 0) return &given[i].value;
+        if (adv_text_same(given[i].key, key)) return &given[i].value;
     return NULL;
 }
 

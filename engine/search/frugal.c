@@ -1,5 +1,7 @@
 #include "engine/search/frugal.h"
 
+#include <string.h>
+
 #include "engine/base/list.h"
 #include "engine/base/units.h"
 #include "engine/cost/fit.h"
@@ -38,44 +40,67 @@ static double elements_per_token(const struct adv_space *space, const struct adv
     return 8.0 * (double)model->emb_dim + widest;
 }
 
+/* What the families of a space are measured with. */
+struct measuring {
+    const struct adv_space *space;
+    struct adv_model_params params;
+    struct adv_layer_params kinds[ADV_LIMIT_LAYER_KINDS];
+    double limit_bytes; /* of HBM that plans may be counted to need */
+    double trusted_frac;
+    struct adv_plan plan; /* a copy of the base to write meshes to */
+    bool known;           /* a mesh was measured; families of one lie side by side */
+    short ici[ADV_AXIS_COUNT], dcn[ADV_AXIS_COUNT]; /* the mesh measured last */
+    double state_bytes, weights_bytes;              /* of it */
+};
+
 /* The widest layer's weights, gathered to be computed with. */
-static double gathered_bytes(const struct adv_model *model, const struct adv_family *family)
+static double gathered_bytes(const struct measuring *measuring, const struct adv_family *family)
 {
     double most = 0, tensor = (double)family->ici[ADV_AXIS_TENSOR] * family->ici[ADV_AXIS_TENSOR_SEQUENCE];
-    for (int i = 0; i < model->layer_kinds_count; i++) {
-        struct adv_layer_params p = adv_model_layer_params(model, &model->layers[i]);
-        double dense = p.attention + p.dense_ffn + p.shared_experts + p.router + p.norms + p.other;
-        most = adv_max(most, dense + p.routed_experts / family->ici[ADV_AXIS_EXPERT]);
+    for (int i = 0; i < measuring->space->request->model.layer_kinds_count; i++) {
+        const struct adv_layer_params *p = &measuring->kinds[i];
+        double dense = p->attention + p->dense_ffn + p->shared_experts + p->router + p->norms + p->other;
+        most = adv_max(most, dense + p->routed_experts / family->ici[ADV_AXIS_EXPERT]);
     }
     return 2.0 * most / tensor;
 }
 
-/* `limit`: bytes of HBM that plans may be counted to need. `plan`: a copy of the base to write to, made once
- * for all families. */
-static struct adv_frugal measure(const struct adv_space *space, const struct adv_model_params *params,
-                                 double limit, double trusted_frac, const struct adv_family *family,
-                                 struct adv_plan *plan)
+static void measure_mesh(struct measuring *measuring, const struct adv_family *family)
 {
-    const struct adv_advise_request *request = space->request;
-    const struct adv_plan *base = &space->base;
+    struct adv_plan *plan = &measuring->plan;
+    if (measuring->known && memcmp(measuring->ici, family->ici, sizeof family->ici) == 0 &&
+        memcmp(measuring->dcn, family->dcn, sizeof family->dcn) == 0)
+        return;
+    measuring->known = true;
+    memcpy(measuring->ici, family->ici, sizeof family->ici);
+    memcpy(measuring->dcn, family->dcn, sizeof family->dcn);
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
         plan->family.ici[i] = family->ici[i];
         plan->family.dcn[i] = family->dcn[i];
     }
-    plan->optimizer_host_offload = base->optimizer_host_offload;
-    double state = adv_bound_hbm_bytes_per_device(plan, params);
+    plan->optimizer_host_offload = measuring->space->base.optimizer_host_offload;
+    measuring->state_bytes = adv_bound_hbm_bytes_per_device(plan, &measuring->params);
     plan->optimizer_host_offload = true;
-    double weights = adv_bound_hbm_bytes_per_device(plan, params);
+    measuring->weights_bytes = adv_bound_hbm_bytes_per_device(plan, &measuring->params);
+}
+
+static struct adv_frugal measure(struct measuring *measuring, const struct adv_family *family)
+{
+    const struct adv_space *space = measuring->space;
+    const struct adv_advise_request *request = space->request;
+    const struct adv_plan *base = &space->base;
+    measure_mesh(measuring, family);
+    const double state = measuring->state_bytes, weights = measuring->weights_bytes;
     double gradients = (family->gradient_accumulation_steps > 1 ? 2.0 : 1.0) * weights;
     double tokens = family->per_device_batch_size * (double)request->workload.seq_len;
-    double live = 2.0 * tokens * elements_per_token(space, family) + gathered_bytes(&request->model, family);
-    bool may_offload = base->family.optimizer != ADV_OPT_SGD &&
-                       !adv_request_pins(request, ADV_NAME_OPTIMIZER_MEMORY_HOST_OFFLOAD);
-    bool offloads = may_offload && state + gradients + live > limit;
+    double live = 2.0 * tokens * elements_per_token(space, family) + gathered_bytes(measuring, family);
+    bool needs_offload = state + gradients + live > measuring->limit_bytes;
+    bool offloads = needs_offload && base->family.optimizer != ADV_OPT_SGD &&
+                    !adv_request_pins(request, ADV_NAME_OPTIMIZER_MEMORY_HOST_OFFLOAD);
     struct adv_frugal frugal = {.family = family,
                                 .offloads_optimizer = offloads || base->optimizer_host_offload};
     frugal.bytes = (offloads ? weights : state) + gradients + live;
-    frugal.fits = frugal.bytes <= trusted_frac * limit;
+    frugal.fits = frugal.bytes <= measuring->trusted_frac * measuring->limit_bytes;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) frugal.axes += family->ici[i] > 1 && i != ADV_AXIS_FSDP;
     return frugal;
 }
@@ -93,13 +118,20 @@ static bool before(const struct adv_frugal *a, const struct adv_frugal *b)
 int adv_frugal_families(const struct adv_space *space, double trusted_frac,
                         struct adv_frugal frugal[ADV_FRUGAL_PLANS])
 {
-    struct adv_model_params params = adv_model_params(&space->request->model);
-    struct adv_plan plan = space->base;
-    const double limit = adv_fit_limit_frac(ADV_RANK_FIT_PROBABILITY, space->constants->memory_log_sd) *
-                         space->request->cluster.chip.hbm_usable_bytes_per_device;
+    const struct adv_model *model = &space->request->model;
+    struct measuring measuring = {
+        .space = space,
+        .params = adv_model_params(model),
+        .limit_bytes = adv_fit_limit_frac(ADV_RANK_FIT_PROBABILITY, space->constants->memory_log_sd) *
+                       space->request->cluster.chip.hbm_usable_bytes_per_device,
+        .trusted_frac = trusted_frac,
+        .plan = space->base,
+    };
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        measuring.kinds[i] = adv_model_layer_params(model, &model->layers[i]);
     int count = 0;
     for (int i = 0; i < space->families_count; i++) {
-        struct adv_frugal next = measure(space, &params, limit, trusted_frac, &space->families[i], &plan);
+        struct adv_frugal next = measure(&measuring, &space->families[i]);
         int at = count;
         while (at > 0 && before(&next, &frugal[at - 1])) at--;
         if (at == ADV_FRUGAL_PLANS) continue;

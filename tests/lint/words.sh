@@ -18,7 +18,7 @@ forbid() {
 forbid 'unfinished' '\b(TOD[O]|FIXM[E]|XX[X]|HAC[K])\b|not implemente[d]' '*.c' '*.h' '*.js' '*.mjs' '*.sh' '*.sql' '*.html' '*.css' Makefile
 forbid 'a path of one machine' '(^|[^a-zA-Z0-9_.])/(wor[k]|far[m]|roo[t]|home/[a-z]+)/' '*.c' '*.h' '*.js' '*.mjs' '*.sh' '*.sql' '*.md' '*.json' '*.yaml' Makefile
 forbid 'a copy without a bound' '\b(strcpy|strcat|sprintf|vsprintf|gets)\(' '*.c'
-forbid 'adv_json_load reads JSON' '[^_]json_load(s|b|f|fd|_file|_callback)\(' $(git ls-files 'engine/*.c' 'server/*.c' | grep -v engine/json/json_load.c)
+forbid 'adv_json_load reads JSON' '[^_]json_load(s|b|f|fd|_file|_callback)\(' 'engine/*.c' 'server/*.c' ':!engine/json/json_load.c'
 forbid 'rule 9: no state hidden in a function' '^ +static [a-z_]+ [a-z_]+( =|;|\[[^]]*\];)' 'engine/*.c'
 forbid 'rule 11: no randomness in the engine' '\b(rand|random|drand48|arc4random|getrandom)\(' 'engine/*.c'
 forbid 'rule 12: unknown is NAN, not a magic number' '(= |\()(-?999+|1e30|1e99|DBL_MAX)[^0-9]' 'engine/*.c'

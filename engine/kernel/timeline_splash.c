@@ -18,7 +18,10 @@ struct walk {
     double pending_in_bytes, pending_out_bytes; /* of key blocks without a step of their own */
     long looked;                                /* tiles asked for, also those outside the mask */
     long sought;                                /* and those asked for the end of a key block */
+    long rows;                                  /* of tiles that were worked out */
 };
+
+enum { ROWS_UNASKED = 1 << 14 }; /* worked out between two questions to the budget: about 0.3 ms */
 
 /* extra_s: what a step costs for its place in its row. */
 static bool draw(struct walk *walk, const int64_t at[ADV_TIMELINE_AXES], bool masked, double extra_s,
@@ -53,6 +56,8 @@ static bool is_partial(const struct adv_splash_row *row, int64_t kv)
 static bool row_of_call(struct walk *walk, int64_t q, struct adv_splash_row *row)
 {
     const int64_t from = walk->call * walk->tiles_per_call, to = from + walk->tiles_per_call - 1;
+    if (++walk->rows % ROWS_UNASKED == 0 && adv_budget_over(walk->machine->budget))
+        walk->looked = walk->sought = ADV_LIMIT_TIMELINE_WALK; /* the walk ends */
     adv_splash_row_tiles(walk->shape, walk->unit.block_q, walk->unit.block_kv, q, row);
     row->first = adv_max_i(row->first, from);
     row->last = adv_min_i(row->last, to);
@@ -204,5 +209,5 @@ adv_code adv_splash_timeline(const struct adv_kernel_machine *machine,
     if (walk.tiles_per_call * walk.unit.block_kv < shape->kv_len) timeline->axes[3] = "shard";
     start_pen(&walk, &work, end_s, timeline);
     adv_timeline_close(&walk.pen, walk_calls(&walk), end_s);
-    return ADV_OK;
+    return adv_budget_over(machine->budget) ? adv_budget_refuse(err) : ADV_OK;
 }

@@ -5,6 +5,9 @@
 
 #include "server/store_verifications.h"
 
+#define TAKE_TRIES 16 /* of a verifier whose every choice another takes first, before it pauses */
+/* A plan whose holder let its lease run out. */
+#define LEFT_ALONE    "(p.state = 'running' AND p.lease_until < now())"
 #define REFUSED_AFTER "failed after too many attempts: a compile of this plan ended its verifier each time"
 
 static adv_code run(struct adv_db *db, const char *sql, int count, const char *const *values, int *changed,
@@ -26,11 +29,11 @@ static adv_code settle(struct adv_db *db, adv_err *err)
         "UPDATE verification_plans p SET state = 'done', lease_until = NULL, ended_at = now(), stage = '', "
         "changes = changes + 1, verdict = k.verdict, compiled_hbm_bytes_per_device = "
         "k.compiled_hbm_bytes_per_device, result = k.result FROM proofs k WHERE k.plan_sha256 = "
-        "p.plan_sha256 AND p.state = 'queued'";
+        "p.plan_sha256 AND (p.state = 'queued' OR " LEFT_ALONE ")";
     static const char given_up[] =
-        "UPDATE verification_plans SET state = 'done', lease_until = NULL, ended_at = now(), stage = '', "
-        "changes = changes + 1, verdict = 'failed', result = $1::json WHERE state = 'running' AND "
-        "lease_until < now() AND attempts >= $2::int";
+        "UPDATE verification_plans p SET state = 'done', lease_until = NULL, ended_at = now(), stage = '', "
+        "changes = changes + 1, verdict = 'failed', result = $1::json WHERE " LEFT_ALONE
+        " AND attempts >= $2::int";
     char most[16];
     char *result = adv_proof_failed(REFUSED_AFTER, false, 0.0);
     (void)snprintf(most, sizeof most, "%d", ADV_VERIFICATION_ATTEMPTS);
@@ -41,35 +44,47 @@ static adv_code settle(struct adv_db *db, adv_err *err)
     return code;
 }
 
-adv_code adv_verification_take(struct adv_db *db, const char *worker, int lease_s,
-                               struct adv_verification_job *job, bool *taken, adv_err *err)
+/* A plan that waits or whose holder has gone. Not one that has its word, and not the like of one that is
+ * running: that one's word will be the answer to both. The index of running plans refuses the second of two
+ * verifiers that take equal plans in the same moment: ADV_E_CONFLICT. */
+static adv_code take_next(struct adv_db *db, const char *worker, int lease_s, struct adv_rows *rows,
+                          adv_err *err)
 {
-    /* Not a plan that another verifier is compiling already: its word will be the answer to both. */
     static const char sql[] =
-        "WITH next AS (SELECT p.verification_id, p.rank FROM verification_plans p WHERE (p.state = 'queued' "
-        "OR (p.state = 'running' AND p.lease_until < now())) AND NOT EXISTS (SELECT FROM verification_plans "
-        "o WHERE o.plan_sha256 = p.plan_sha256 AND o.state = 'running' AND o.lease_until >= now()) ORDER BY "
-        "p.verification_id, p.rank LIMIT 1 FOR UPDATE SKIP LOCKED) UPDATE verification_plans p SET state = "
-        "'running', attempts = p.attempts + 1, worker = $1, stage = 'starting', changes = p.changes + 1, "
-        "lease_until = now() + $2::int * interval '1 second' FROM next n, verifications v WHERE "
-        "p.verification_id = n.verification_id AND p.rank = n.rank AND v.id = p.verification_id RETURNING "
-        "p.verification_id, p.rank, p.attempts, v.mode, p.plan_sha256, p.plan";
+        "WITH next AS (SELECT p.verification_id, p.rank FROM verification_plans p WHERE (" LEFT_ALONE
+        " OR (p.state = 'queued' AND NOT EXISTS (SELECT FROM verification_plans o WHERE o.plan_sha256 = "
+        "p.plan_sha256 AND o.state = 'running'))) AND NOT EXISTS (SELECT FROM proofs k WHERE k.plan_sha256 = "
+        "p.plan_sha256) ORDER BY p.verification_id, p.rank LIMIT 1 FOR UPDATE SKIP LOCKED) UPDATE "
+        "verification_plans p SET state = 'running', attempts = p.attempts + 1, worker = $1, stage = "
+        "'starting', changes = p.changes + 1, lease_until = now() + $2::int * interval '1 second' FROM next "
+        "n, verifications v WHERE p.verification_id = n.verification_id AND p.rank = n.rank AND v.id = "
+        "p.verification_id RETURNING p.verification_id, p.rank, p.attempts, v.mode, p.plan";
     char lease[16];
     (void)snprintf(lease, sizeof lease, "%d", lease_s);
     const char *const values[] = {worker, lease};
-    struct adv_rows rows;
+    return adv_db_run(db, sql, 2, values, rows, err);
+}
+
+adv_code adv_verification_take(struct adv_db *db, const char *worker, int lease_s,
+                               struct adv_verification_job *job, bool *taken, adv_err *err)
+{
+    struct adv_rows rows = {0};
     memset(job, 0, sizeof *job);
     *taken = false;
     adv_code code = settle(db, err);
-    if (!code) code = adv_db_run(db, sql, 2, values, &rows, err);
+    for (int tries = 0; !code && tries < TAKE_TRIES; tries++) {
+        code = take_next(db, worker, lease_s, &rows, err);
+        if (code != ADV_E_CONFLICT) break;
+        code = ADV_OK; /* another was faster: look again */
+        *err = adv_err_empty();
+    }
     if (code) return code;
     if (rows.count > 0) {
         (void)snprintf(job->verification_id, sizeof job->verification_id, "%s", adv_rows_text(&rows, 0, 0));
         job->rank = atoi(adv_rows_text(&rows, 0, 1));
         job->attempt = atoi(adv_rows_text(&rows, 0, 2));
         job->whole = strcmp(adv_rows_text(&rows, 0, 3), "whole") == 0;
-        (void)snprintf(job->digest, sizeof job->digest, "%s", adv_rows_text(&rows, 0, 4));
-        job->plan = strdup(adv_rows_text(&rows, 0, 5));
+        job->plan = strdup(adv_rows_text(&rows, 0, 4));
         *taken = job->plan != NULL;
     }
     adv_rows_free(&rows);
@@ -109,13 +124,13 @@ adv_code adv_verification_renew(struct adv_db *db, const struct adv_verification
 adv_code adv_verification_finish(struct adv_db *db, const struct adv_verification_job *job,
                                  const char *result, bool *held, adv_err *err)
 {
-    static const char done[] =
-        "UPDATE verification_plans SET state = 'done', lease_until = NULL, ended_at = now(), stage = '', "
-        "changes = changes + 1, verdict = $4, compiled_hbm_bytes_per_device = $5::float8, result = $6::json "
-        "WHERE " HELD;
-    static const char keep[] =
-        "INSERT INTO proofs (plan_sha256, mode, versions, verdict, compiled_hbm_bytes_per_device, result) "
-        "VALUES ($1, $2, $3, $4, $5::float8, $6::json) ON CONFLICT DO NOTHING";
+    /* In one statement: a plan that is done but has no proof yet looks like one that nobody compiled. */
+    static const char sql[] =
+        "WITH held AS (UPDATE verification_plans SET state = 'done', lease_until = NULL, ended_at = now(), "
+        "stage = '', changes = changes + 1, verdict = $4, compiled_hbm_bytes_per_device = $5::float8, result "
+        "= $6::json WHERE " HELD " RETURNING plan_sha256), kept AS (INSERT INTO proofs (plan_sha256, mode, "
+        "versions, verdict, compiled_hbm_bytes_per_device, result) SELECT plan_sha256, $7, $8, $4, "
+        "$5::float8, $6::json FROM held WHERE $4 <> 'failed' ON CONFLICT DO NOTHING) SELECT FROM held";
     struct adv_proof_summary summary;
     struct key key;
     char bytes[32];
@@ -124,16 +139,17 @@ adv_code adv_verification_finish(struct adv_db *db, const struct adv_verificatio
     if (code) return code;
     key_of(job, &key);
     (void)snprintf(bytes, sizeof bytes, "%.17g", summary.compiled_hbm_bytes_per_device);
-    const char *size = summary.compiled_hbm_bytes_per_device > 0.0 ? bytes : NULL;
-    const char *verdict = adv_proof_verdict_name(summary.verdict);
-    const char *const values[] = {job->verification_id, key.rank, key.attempt, verdict, size, result};
-    code = run(db, done, 6, values, &changed, err);
+    const char *const values[] = {job->verification_id,
+                                  key.rank,
+                                  key.attempt,
+                                  adv_proof_verdict_name(summary.verdict),
+                                  summary.compiled_hbm_bytes_per_device > 0.0 ? bytes : NULL,
+                                  result,
+                                  job->whole ? "whole" : "assign",
+                                  summary.versions};
+    code = run(db, sql, 8, values, &changed, err);
     *held = changed > 0;
-    if (code || !*held || summary.verdict == ADV_PROOF_FAILED) return code;
-    const char *const word[] = {job->digest, job->whole ? "whole" : "assign", summary.versions, verdict, size,
-                                result};
-    code = run(db, keep, 6, word, NULL, err);
-    return code ? code : settle(db, err);
+    return code || !*held ? code : settle(db, err);
 }
 
 adv_code adv_verification_release(struct adv_db *db, const struct adv_verification_job *job, adv_err *err)

@@ -58,7 +58,7 @@ ADV_MUST_CHECK adv_code adv_verification_find(struct adv_db *db, const char *pla
 /* ---- the verifier's side ---- */
 
 struct adv_verification_job {
-    char verification_id[ADV_UUID_BYTES], digest[ADV_SHA256_HEX];
+    char verification_id[ADV_UUID_BYTES];
     int rank, attempt;
     bool whole;
     char *plan; /* malloc'ed */

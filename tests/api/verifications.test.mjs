@@ -3,6 +3,7 @@
 import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { adviseRequest, estimateRequest, freshDatabase, join, problem, program, root, run, scratchFolder, sleep, sql, startDaemon, until } from './daemon.mjs';
 
@@ -124,6 +125,27 @@ test('many verifiers do each plan once, and equal plans together', async () => {
   for (const path of paths) assert.equal((await ended(path, 20000)).result.verdict, 'compiles');
   for (const worker of workers) assert.equal(await worker.exit, 0);
   assert.equal(compiles('many').length, runs.length);
+});
+
+test('of two that take equal plans in the same moment one waits for the word of the other', async () => {
+  const runId = await storeNew();
+  const paths = [await ask(runId), await ask(runId)];
+  const id = paths[0].split('/').pop();
+  // another verifier, seen from its middle: it has taken the first plan and has not committed yet
+  const other = spawn('psql', ['-XAtq', '-v', 'ON_ERROR_STOP=1', url]);
+  other.stdin.write(`BEGIN; UPDATE verification_plans SET state = 'running', attempts = 1, worker = 'other', lease_until = now() + interval '1 hour' WHERE verification_id = '${id}' RETURNING 'taken';\n`);
+  await once(other.stdout, 'data');
+  const worker = verifier({ log: 'twins', args: ['--until-empty'] });
+  await until('the worker waits for it', () => sql(name, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'transactionid'") === '1');
+  other.stdin.end('COMMIT;\n');
+  assert.equal(await worker.exit, 0);
+  assert.equal(compiles('twins').length, 0);
+  assert.equal((await get(paths[1])).results[0].state, 'queued');
+  sql(name, `UPDATE verification_plans SET lease_until = now() - interval '1 second' WHERE verification_id = '${id}'`);
+  const next = verifier({ log: 'twins', args: ['--until-empty'] });
+  for (const path of paths) assert.equal((await ended(path)).result.verdict, 'compiles');
+  assert.equal(await next.exit, 0);
+  assert.equal(compiles('twins').length, 1);
 });
 
 test('a plan that ends its verifier each time is given up', async () => {

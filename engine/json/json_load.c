@@ -70,7 +70,7 @@ static void say_no_memory(json_error_t *error)
 
 json_t *adv_json_load(const char *text, size_t length_bytes, size_t flags, json_error_t *error)
 {
-    if (!text) return NULL;
+    if (!text) text = "", length_bytes = 0; /* refused as any text that ends before a value */
     const size_t last_bytes = length_bytes < PIECE_BYTES ? length_bytes : PIECE_BYTES;
     const size_t spare_bytes =
         SPARE_BYTES_PER_LAST_BYTE * last_bytes + SPARE_BYTES_PER_BYTE * length_bytes + SPARE_BYTES_AT_LEAST;
@@ -97,5 +97,5 @@ json_t *adv_json_load(const char *text, size_t length_bytes, size_t flags, json_
 
 json_t *adv_json_load_string(const char *text, size_t flags)
 {
-    return text ? adv_json_load(text, strlen(text), flags, NULL) : NULL;
+    return adv_json_load(text, text ? strlen(text) : 0, flags, NULL);
 }

@@ -12,7 +12,7 @@
 
 #include <jansson.h>
 
-/* Like json_loadb: `text` may be NULL, which gives NULL; `flags` and `error` (may be NULL) are the library's.
+/* Like json_loadb: a `text` of NULL is an empty one; `flags` and `error` (may be NULL) are the library's.
  * NULL with the code json_error_out_of_memory when memory ended. The caller gives the value back with
  * json_decref. */
 json_t *adv_json_load(const char *text, size_t length_bytes, size_t flags, json_error_t *error);

@@ -88,20 +88,19 @@ adv_code adv_json_parse_file_text(const char *text, size_t length_bytes, json_t 
     if (blank == length_bytes) return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the document is empty");
     const size_t flags =
         JSON_REJECT_DUPLICATES | JSON_DECODE_ANY; /* what is no object is told by its reader */
-    json_error_t error;
+    json_error_t error, again = {0};
     json_t *value = adv_json_load(text, length_bytes, flags, &error);
     if (!value && json_error_code(&error) == json_error_numeric_overflow) {
         /* an integer beyond 64 bits becomes a real, so that its member is reported with the others */
-        json_error_t again;
         value = adv_json_load(text, length_bytes, flags | JSON_DECODE_INT_AS_REAL, &again);
-        if (!value && json_error_code(&again) == json_error_out_of_memory) error = again;
     }
     char *quoted = value ? NULL : quote_infinities(text, length_bytes);
     if (quoted) {
-        value = adv_json_load_string(quoted, flags);
+        value = adv_json_load(quoted, strlen(quoted), flags, &again);
         free(quoted);
     }
-    if (!value && json_error_code(&error) == json_error_out_of_memory)
+    if (!value && (json_error_code(&error) == json_error_out_of_memory ||
+                   json_error_code(&again) == json_error_out_of_memory))
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the document");
     if (!value)
         return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "not valid JSON at line %d, column %d: %s",

@@ -110,14 +110,16 @@ static double circular_storage_bytes(const struct adv_cost *cost)
 
 /* Where one step of the scan holds a block of layers, all of them are recomputed before the last is
  * differentiated: beside the layer that needs most, the others of its block, whatever their kinds, leave a
- * part of what they need. `all` is the sum over the `layers` of all blocks. */
+ * part of what they need. `all` is the sum over the `layers` of all blocks. A layer that needs most and is
+ * not in every block counts whole. */
 static struct adv_working in_block(const struct adv_constants *k, struct adv_working top,
                                    struct adv_working all, double layers, double block)
 {
     const double mean = block / layers, frac = k->block_layers_frac;
-    return (struct adv_working){top.tokens_bytes + frac * (all.tokens_bytes * mean - top.tokens_bytes),
-                                top.routed_bytes + frac * (all.routed_bytes * mean - top.routed_bytes),
-                                top.weights_bytes + frac * (all.weights_bytes * mean - top.weights_bytes)};
+    top.tokens_bytes += frac * adv_max(0.0, all.tokens_bytes * mean - top.tokens_bytes);
+    top.routed_bytes += frac * adv_max(0.0, all.routed_bytes * mean - top.routed_bytes);
+    top.weights_bytes += frac * adv_max(0.0, all.weights_bytes * mean - top.weights_bytes);
+    return top;
 }
 
 static struct layer_sums sum_layers(const struct adv_cost *cost)

@@ -2,11 +2,14 @@
  *
  * A sentence is the rule and the message about it: "CONDITIONS needs CONDITIONS" or "CONDITIONS is not
  * accepted". All conditions before "needs", joined by " with ", must hold for the rule to apply; then one of
- * those after it, joined by " or ", must hold too. A condition is one of KEY                      neither
- * empty, null nor false KEY VALUE                has the value KEY other than VALUE     (VALUE may be empty)
- *     KEY beginning with VALUE without regard to case
- *     KEY above BOUND          a number, or another key
- *     KEY a multiple of KEY    KEY equal to KEY
+ * those after it, joined by " or ", must hold too. A condition is one of
+ * - KEY: it is neither empty, null nor false;
+ * - KEY VALUE: it has the value;
+ * - KEY other than VALUE, where VALUE may be empty;
+ * - KEY beginning with VALUE, without regard to case;
+ * - KEY above BOUND, which is a number or another key;
+ * - KEY a multiple of KEY;
+ * - KEY equal to KEY.
  */
 #ifndef ADV_MAXTEXT_LINT_RULE_ROWS_H
 #define ADV_MAXTEXT_LINT_RULE_ROWS_H

@@ -27,6 +27,7 @@ import { changesPicture, planPicture } from './pictures/panel.js';
 import { provePanel } from './prove.js';
 import { sensitivitiesPanel } from './sensitivities.js';
 import { sourcesPanel } from './sources.js';
+import { storeFirst } from './store_first.js';
 import { tabs } from './tabs.js';
 import { timeBar, timeStrip } from './time_bar.js';
 
@@ -204,15 +205,10 @@ function kernelsPanel(kernels) {
   );
 }
 
-function filesOf({ run, config }) {
-  if (run) return artifactsTable(run);
-  return config
-    ? h(
-        'p',
-        { class: 'soft' },
-        'Stored as a run, the plan also comes as files: a start script, YAML, an XPK job, a report.',
-      )
-    : null;
+function filesOf({ run, onStore }) {
+  return run
+    ? artifactsTable(run)
+    : storeFirst('Stored as a run, the plan also comes as files: a start script, YAML, an XPK job, a report.', 'run', onStore);
 }
 
 function runPanel(plan) {
@@ -285,8 +281,8 @@ export const PLAN_TABS = [
   { id: 'measured', title: 'Measured', parts: [measurePanel] },
 ];
 
-// plan: {title, config, xla_flags, estimate, why?, changes_from_baseline?, cluster?, sensitivities?, job?, baseline?, run?}; run {id, rank} says
-// where it is stored. tools: actions (buttons beside the title), onRepair(change)?, tab (shown first), onTab(id)?, prefix.
+// plan: {title, config, xla_flags, estimate, why?, changes_from_baseline?, cluster?, sensitivities?, job?, baseline?, run?, onStore?}; run {id, rank} says
+// where it is stored, onStore(tab) stores it. tools: actions (buttons beside the title), onRepair(change)?, tab (shown first), onTab(id)?, prefix.
 export function planDetail(plan, { actions = [], onRepair, tab, onTab, prefix = '' } = {}) {
   const items = PLAN_TABS.map(({ id, title, parts }) => ({
     id,

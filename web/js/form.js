@@ -182,6 +182,12 @@ function repair(plan, change, drop) {
   ask.submit();
 }
 
+// Asks the question on screen once more, to be stored, and opens the run.
+async function storeAnswer(path, request, view) {
+  const { run_id: id } = await post(path, { ...request, store: true });
+  location.hash = `#/runs/${encodeURIComponent(id)}?${new URLSearchParams(view)}`;
+}
+
 // A link: the form as it was and, where it names a plan, the answer too, once the catalog is there (ready).
 export async function openLink(query, ready) {
   const state = queryToState(query);
@@ -218,7 +224,7 @@ export function connectForm() {
     label: () => SUBMIT_TEXT[readState().mode],
     show: (body, answer) => {
       answered = stateToQuery(readState());
-      showAnswer(byId('results'), body, answer, { actions: planActions, repair });
+      showAnswer(byId('results'), body, answer, { actions: planActions, repair, store: storeAnswer });
     },
     failed: openWhatIsNeeded,
   });

@@ -7,6 +7,7 @@ import { errorSummary } from './errors.js';
 import { failure } from './failure.js';
 import { dateTime, gib, plural, seconds, secondsRange, signedPercent } from './format.js';
 import { measuredChart } from './measured_chart.js';
+import { storeFirst } from './store_first.js';
 
 const FIELDS = { '/step_time_s': 'step', '/source': 'source', '/at': 'at' };
 
@@ -124,11 +125,9 @@ function measureForm(run, prefix, onStored) {
   return [form, done];
 }
 
-// plan.run {id, rank}: where the plan is stored.
-export function measurePanel({ run }, { prefix }) {
-  if (!run) {
-    return h('p', { class: 'soft' }, 'Store the answer as a run (Options), then what the plan took on the machine can be put beside its prediction here.');
-  }
+// plan.run {id, rank}: where the plan is stored; plan.onStore(tab)? stores it.
+export function measurePanel({ run, onStore }, { prefix }) {
+  if (!run) return storeFirst('The time that a stored plan took on the machine can be put beside its prediction here.', 'measured', onStore);
   const shown = h('div', { class: 'results' });
   const path = `/v1/runs/${encodeURIComponent(run.id)}/measurements`;
   const draw = async () => {

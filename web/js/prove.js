@@ -5,6 +5,7 @@ import { stackedBars } from './bar.js';
 import { announce, h, table } from './dom.js';
 import { failure } from './failure.js';
 import { gib, percent, plural, seconds, signedPercent, words } from './format.js';
+import { storeFirst } from './store_first.js';
 
 const EVERY_MS = 1500;
 const VERDICTS = {
@@ -118,11 +119,9 @@ async function measuredBytes(run) {
   return measurements.find((row) => row.rank === run.rank && row.measured_hbm_bytes_per_device)?.measured_hbm_bytes_per_device;
 }
 
-// plan.run {id, rank}: where the plan is stored. onRepair(change, {keys, flags}) estimates without what is refused.
-export function provePanel({ run }, { onRepair }) {
-  if (!run) {
-    return h('p', { class: 'soft' }, 'Store the answer as a run (Options), then the real compiler can be asked about it here.');
-  }
+// plan.run {id, rank}: where the plan is stored; plan.onStore(tab)? stores it. onRepair(change, {keys, flags}) estimates without what is refused.
+export function provePanel({ run, onStore }, { onRepair }) {
+  if (!run) return storeFirst('Of a plan that is stored as a run the real compiler can be asked here.', 'prove', onStore);
   const shown = h('div', { class: 'results' });
   const start = h('button', { type: 'button', class: 'primary' }, 'Prove with the real compiler');
   const fail = (error) => {

@@ -27,6 +27,12 @@ function toolsOf(plan, { actions, repair }, prefix) {
   };
 }
 
+// Where plan `rank` is stored (run), or how the answer can be (onStore).
+function storedAs(request, answer, rank, path, { store }) {
+  if (answer.run_id) return { run: { id: answer.run_id, rank } };
+  return { onStore: store ? (tab) => store(path, request, { plan: rank, tab }) : null };
+}
+
 function downloadButton(answer, name) {
   return saveButton('Download JSON', `${name}.json`, () => `${JSON.stringify(answer, null, 2)}\n`);
 }
@@ -154,7 +160,7 @@ function showAdvice(place, request, answer, tools) {
   const baseline = baselineOf(request, answer);
   const ranked = (answer.ranked ?? []).map((plan) => ({
     cluster: answer.cluster,
-    run: answer.run_id ? { id: answer.run_id, rank: plan.rank } : null,
+    ...storedAs(request, answer, plan.rank, '/v1/advise', tools),
     job: jobOf(request, answer.cluster),
     ...plan,
   }));
@@ -230,7 +236,7 @@ function showEstimate(place, request, answer, tools) {
     xla_flags: answer.xla_flags ?? [request.xla_flags ?? []].flat(),
     estimate: answer,
     cluster: answer.cluster,
-    run: answer.run_id ? { id: answer.run_id, rank: 1 } : null,
+    ...storedAs(request, answer, 1, '/v1/estimate', tools),
     job: jobOf(request, answer.cluster),
   };
   place.replaceChildren(
@@ -253,7 +259,8 @@ function showEstimate(place, request, answer, tools) {
   announce(`Estimated: ${seconds(answer.step_time_s)} per step, ${words(answer.fit_verdict)}`);
 }
 
-// Fills `place` with the answer to `request`. tools: {actions(plan)?: buttons beside a plan's title, repair(plan, change)?}.
+// Fills `place` with the answer to `request`. tools: {actions(plan)?: buttons beside a plan's title, repair(plan, change)?,
+// store(path, request, view)?: stores the answer and opens the run at that {plan, tab}}.
 export function showAnswer(place, request, answer, tools = {}) {
   if (Array.isArray(answer.ranked)) showAdvice(place, request, answer, tools);
   else showEstimate(place, request, answer, tools);

@@ -65,3 +65,31 @@ test('a plan that is not stored says how its files are had', async () => {
   await page.getByText('Stored as a run, the plan also comes as files').waitFor();
   assert.equal(await page.getByRole('button', { name: /^Download:/ }).count(), 0);
 });
+
+test('an answer is stored from the tab that needs it, which then opens with the files of that plan', async () => {
+  const asked = [];
+  const answers = {
+    'POST /v1/advise': (body) => {
+      asked.push(body);
+      if (asked.length === 2) return { status: 503, title: 'The database cannot be reached' };
+      return { ...advice(2), ...(body.store ? { run_id: ID, stored: true } : {}) };
+    },
+    ...stored(),
+  };
+  const page = await open(answers, { path: '/#/?model=llama3.1-70b&batch=2', ready: '#submit' });
+  await page.click('#submit');
+  await page.waitForSelector('#ranked');
+  await page.check('#plan-2');
+  await openTab(page, 'Run it');
+  const button = page.getByRole('button', { name: 'Store as a run' });
+  await page.fill('#batch', '4'); // the answer on screen is stored, not the question of the form
+  await button.click();
+  await page.getByRole('heading', { name: 'The database cannot be reached' }).waitFor();
+  await button.click();
+  await page.getByRole('table', { name: 'Files of plan 2' }).waitFor();
+  assert.equal(await page.evaluate(() => window.location.hash), `#/runs/${ID}?plan=2&tab=run`);
+  const [{ include, ...question }, , last] = asked;
+  assert.deepEqual(include, ['trade_off'], 'which a stored run does not need');
+  assert.deepEqual(last, { ...question, store: true });
+  assert.equal(last.workload.per_device_batch_size, 2);
+});

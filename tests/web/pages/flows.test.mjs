@@ -41,7 +41,7 @@ test('tabs are moved through with arrow keys', async () => {
   assert.equal(await page.getByRole('tab', { name: 'Time' }).getAttribute('aria-selected'), 'true');
   await page.getByRole('table', { name: /^Exposed parts/ }).waitFor();
   await page.keyboard.press('End');
-  await page.getByText('Store the answer as a run (Options), then what the plan took').waitFor();
+  await page.getByText('The time that a stored plan took on the machine').waitFor();
   assert.equal(await page.locator('[role="tabpanel"]:visible').count(), 1);
 });
 

@@ -40,7 +40,7 @@ static double elements_per_token(const struct adv_space *space, const struct adv
     return 8.0 * (double)model->emb_dim + widest;
 }
 
-/* What the families of a space are measured with. */
+/* The measures of a space that all its families share. */
 struct measuring {
     const struct adv_space *space;
     struct adv_model_params params;

@@ -1,4 +1,3 @@
-
 #include "engine/rank/rank.h"
 #include "engine/search/space_choices.h"
 #include "engine/search/frugal.h"

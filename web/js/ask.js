@@ -12,7 +12,7 @@ function problemOf(error) {
   });
 }
 
-// What is still shown answers an earlier question: it says so, and goes pale, until the next answer.
+// Marks an answer on screen as one to an earlier question: it says so, and goes pale, until the next answer.
 function markStale(results) {
   if (results.classList.contains('stale') || !results.querySelector('.panel')) return;
   results.classList.add('stale');

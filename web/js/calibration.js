@@ -9,7 +9,7 @@ import { dateTime, percent, plural, seconds, signedPercent } from './format.js';
 
 const pathOf = (row, change) => `/v1/calibrations/${encodeURIComponent(row.calibration_id)}${change ? `/${change}` : ''}`;
 
-// What each chip's predictions grow by, how far the measurements are trusted, and what that does to the error.
+// The factor on each chip's predictions, how far the measurements are trusted, and the effect on the error.
 function factors(row) {
   const line = (chip, what, fit) =>
     fit.measurements_count

@@ -1,4 +1,4 @@
-// What the daemon knows: models, chips and topologies, read once and turned into the lists of the form.
+// The daemon's catalog: models, chips and topologies, read once and turned into the lists of the form.
 
 import { get } from './api.js';
 import { compact, count } from './format.js';

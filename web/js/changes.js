@@ -1,4 +1,4 @@
-// What a plan changes of the reader's own configuration, and what each change saves.
+// The changes that a plan makes to the reader's own configuration, and the time that each saves.
 
 import { h, table } from './dom.js';
 import { percent, signedPercent, words } from './format.js';
@@ -13,7 +13,7 @@ function shown(value) {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-// What each row saves, in the order of the waterfall: keys that are set in one step save together, in the first row of them. Pure.
+// The time that each row saves, in the order of the waterfall: keys that are set in one step save together, in the first row of them. Pure.
 export function savedByRow(changes) {
   const steps = new Set();
   return changes.map(({ order, gain_frac: gain }) => {

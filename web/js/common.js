@@ -1,4 +1,4 @@
-// What the page shares with chunks that are loaded later, in one chunk: without this list it would be cut into many small
+// The modules that the page shares with chunks loaded later, in one chunk: without this list it would be cut into many small
 // ones, by who needs what.
 
 import './api.js';

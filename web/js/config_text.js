@@ -138,7 +138,7 @@ export function configToLines(config) {
     .join('\n');
 }
 
-// What a shell can run; run name and output folder are the reader's own.
+// A command for a shell; run name and output folder are the reader's own.
 export function configToCommand(config, flags) {
   const settings = Object.entries(config ?? {}).map(([key, value]) => `  ${key}=${shellValue(value)}`);
   const environment = flags?.length ? `LIBTPU_INIT_ARGS="${flags.join(' ')}" \\\n` : '';

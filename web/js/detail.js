@@ -231,7 +231,7 @@ function runPanel(plan) {
 
 const byVerdict = (estimate) => verdict(estimate.fit_verdict);
 
-// What stays in sight above the tabs.
+// The plan's head, which stays in sight above the tabs.
 function summary(plan) {
   const { estimate } = plan;
   const fits = estimate.fit_verdict !== 'does_not_fit';
@@ -251,7 +251,7 @@ function summary(plan) {
 
 const columns = (...parts) => (parts.some(Boolean) ? h('div', { class: 'columns' }, parts) : null);
 
-// What each tab holds, from top to bottom: part(plan, {onRepair, prefix}) gives an element or null.
+// The tabs and their parts from top to bottom: part(plan, {onRepair, prefix}) gives an element or null.
 export const PLAN_TABS = [
   {
     id: 'overview',

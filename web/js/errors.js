@@ -98,7 +98,7 @@ function showBeside(entries, kind) {
     );
 }
 
-// What an answer warns about, beside the fields it is about. The focus stays where it is.
+// Shows an answer's warnings beside the fields they are about. The focus stays where it is.
 export function showWarnings(locate, warnings) {
   showBeside(placed(warnings, locate), 'warning');
 }
@@ -121,7 +121,7 @@ const same = (a, b) =>
     .toLowerCase()
     .replace(/\.$/, '');
 
-// What concerns no entry: the sentence below the title, without saying the title twice, and when to try again.
+// The sentence below the title, for a fault of no entry: without saying the title twice, and when to try again.
 export function generalText(problem) {
   const title = problem.message ?? problem.title;
   const general = problem.errors.filter((error) => !error.pointer);

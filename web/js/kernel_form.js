@@ -71,7 +71,7 @@ function fieldOf(kind, field) {
   );
 }
 
-// What the kernel cannot do without stands in the open, the rest behind "More of the shape".
+// Members that the kernel needs stand in the open, the rest behind "More of the shape".
 function isNeeded(field) {
   return field.required || field.name === 'batch';
 }

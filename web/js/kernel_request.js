@@ -71,7 +71,7 @@ function valueOf(field, text, pointer, errors) {
   return numberOf(text, pointer, field.name, errors);
 }
 
-// What is left empty is left out: the daemon has defaults for most and names those it needs.
+// Empty fields are left out: the daemon has defaults for most and names those it needs.
 function membersOf(kind, fields, state, errors) {
   const members = {};
   for (const field of fields ?? []) {

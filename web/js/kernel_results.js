@@ -139,7 +139,7 @@ function sweepPanel(answer) {
   );
 }
 
-// What lies around the best tile; a cell of it is simulated as a row of the table is.
+// The map around the best tile; a cell of it is simulated as a row of the table is.
 function mapPanel({ tile_map: map, ranked, default: usual, chip, kernel }, shape, choose) {
   if (!map) return null;
   const simulate = (tile) => choose({ tile });

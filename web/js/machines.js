@@ -33,7 +33,7 @@ export function machinesRule(objective, budget) {
   return budget ? `for ${compact(budget)} tokens, ${rule}` : rule;
 }
 
-// What the whole training takes; without a token budget the rate, and the dollars for a billion tokens.
+// Days and dollars of the whole training; without a token budget the rate, and the dollars for a billion tokens.
 function costColumns(budget) {
   if (!budget) return [{ title: 'Tokens/s', number: true }, { title: 'Per billion tokens', number: true }];
   return [
@@ -150,7 +150,7 @@ function daysAgainstDollars(platforms) {
   ];
 }
 
-// What a chosen machine shows in full.
+// The plan that a chosen machine shows in full.
 export function planOfMachine(machine) {
   const { best, cluster } = machine;
   return { ...best, cluster, title: `${clusterText(cluster)}: ${meshText(best.estimate.mesh)}` };

@@ -64,7 +64,7 @@ function buffersPicture(proof) {
   );
 }
 
-// What the releases refuse, and a button that takes it out and estimates again.
+// Keys and flags that the releases refuse, and a button that takes them out and estimates again.
 function refusals(proof, onRepair) {
   const keys = proof.refused_keys ?? [];
   const flags = [...(proof.refused_flags ?? []), ...(proof.unknown_flags ?? [])];

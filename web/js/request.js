@@ -151,7 +151,7 @@ function storing(state) {
   return extra;
 }
 
-// What pasted settings leave open and MaxText would fill with its own defaults: they take the form's workload instead.
+// Settings that a pasted text leaves open and MaxText would fill with its own defaults: they take the form's workload instead.
 // devices: of all slices together, null where unknown. {key: value} of what is taken.
 export function inheritedOf(state, config, devices) {
   const taken = {};

@@ -137,7 +137,7 @@ function plansPanel({ request, answer, plans, prefix, baseline, title, onChoose,
   );
 }
 
-// What a plan is estimated again with: the model as it was given, and its machine.
+// The job that a plan is estimated again for: the model as it was given, and its machine.
 function jobOf(request, cluster) {
   if (request.cluster || !cluster) return { model: request.model, cluster: request.cluster ?? cluster };
   const { chip, topology, slices, price_usd_per_chip_hour: price } = cluster;

@@ -23,7 +23,7 @@ const SORTS = [
 ];
 const NAMES = ['q', ...FILTERS.map(([name]) => name), 'sort', 'deleted'];
 
-// What the address asks for, without what is empty or unknown; deleted runs have an order of their own. Pure.
+// The query of the address, without empty or unknown members; deleted runs have an order of their own. Pure.
 export function wishOf(query) {
   const asked = new URLSearchParams(query);
   const wish = new URLSearchParams();

@@ -14,7 +14,7 @@ export function range(values) {
   return { low: Math.max(0, low - margin), high: high + margin };
 }
 
-// What is only a headline is a square with its name beside it; the rest are circles with their names on them.
+// A headline alone is a square with its name beside it; the rest are circles with their names on them.
 function dotOf(point, left, down) {
   const headline = point.class === 'headline';
   const title = svg('title', null, point.title);

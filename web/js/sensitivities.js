@@ -1,4 +1,4 @@
-// What would change the best plan: each hardware rate 10 % lower and higher, one step of batch, and where something else binds.
+// Causes that would change the best plan: each hardware rate 10 % lower and higher, one step of batch, and where something else binds.
 
 import { h, table } from './dom.js';
 import { count, gib, percent, rounded, seconds, signedPercent } from './format.js';

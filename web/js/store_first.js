@@ -1,4 +1,4 @@
-// What a plan has only once its answer is stored, said in its place, with a button that stores the answer.
+// Stands in place of a part that only a stored plan has, with a button that stores the answer.
 
 import { h } from './dom.js';
 import { failure } from './failure.js';

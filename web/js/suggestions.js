@@ -1,4 +1,4 @@
-// What a hint of the daemon suggests, as values that a button can put into the field. Pure.
+// The suggestions in a hint of the daemon, as values that a button can put into the field. Pure.
 
 const MOST = 4;
 

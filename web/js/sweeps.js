@@ -82,7 +82,7 @@ function heatmap(items, y, x) {
 
 const LAST_NAME = /[^/]*$/;
 
-// What the items of a sweep differ in: [{pointer, key, values, of(item)}], in the order of the first item. Pure.
+// The members in which the items of a sweep differ: [{pointer, key, values, of(item)}], in the order of the first item. Pure.
 export function axesOf(items) {
   const first = items.find((item) => item.item === 0)?.changes ?? {};
   return Object.keys(first).map((pointer) => {

@@ -143,7 +143,7 @@ function resourceKey(parts) {
   );
 }
 
-// What the letters of the line stand for, as far as a part is large enough to have one.
+// The legend of the letters on the line, as far as a part is large enough to have one.
 function partsKey(parts, step) {
   const lettered = parts.filter((part) => hasLetter(part.exposed_seconds, step));
   return h(

@@ -1,4 +1,4 @@
-// What all pictures share: a place that is drawn at its width, words beneath it, keys to go through its marks, and a table.
+// The frame that all pictures share: a place that is drawn at its width, words beneath it, keys to go through its marks, and a table.
 
 import { select } from 'd3';
 import { h } from '../dom.js';

@@ -26,7 +26,7 @@ const complete = (layer) => [layer.times, ...PASSES.map((pass) => layer[`${pass}
 const lanesOf = (layer) => Object.keys(LANES).filter((lane) => layer.blocks.some((block) => block.lane === lane));
 const lengthOf = (layer) => sum(PASSES, (pass) => layer[`${pass}_s`]);
 
-// What a block is, and what it does to the step.
+// Says in words which operation a block is and how it changes the step.
 function sentence(block) {
   const kind = block.lane === 'tensorcore' ? 'TensorCore busy' : block.exposed ? 'exposed: the TensorCore waits' : 'hidden behind computing';
   return `${words(block.name)}, ${block.pass}: ${seconds(block.seconds)} on ${LANES[block.lane]}, ${kind}; limited by ${resource(block.resource)}.`;

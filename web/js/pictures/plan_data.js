@@ -1,4 +1,4 @@
-// What a plan's pictures are drawn from: the plan estimated once more, with members that answers have on request only.
+// The data of a plan's pictures: the plan estimated once more, with members that answers have on request only.
 
 import { post } from '../api.js';
 

@@ -1,4 +1,4 @@
-// What a kernel's shape is called among published tuning sweeps: read by build.mjs, which makes the list, and by the page.
+// The name of a kernel's shape among published tuning sweeps: read by build.mjs, which makes the list, and by the page.
 
 const ATTENTION = [['batch', () => 1], ['q_heads'], ['kv_heads', (shape) => shape.q_heads], ['q_len'], ['kv_len', (shape) => shape.q_len], ['head_dim_qk'], ['head_dim_v', (shape) => shape.head_dim_qk], ['causal', () => true]];
 const GROUPED = [['m'], ['k'], ['n'], ['num_groups']];

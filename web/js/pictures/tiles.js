@@ -36,7 +36,7 @@ export function cellsOf(map, tiles) {
 // "+12 %" as far as that is a small number, then "×3.4".
 const slower = (ratio) => (ratio < 2 ? `+${Math.round((ratio - 1) * 100)} %` : `×${ratio < 10 ? ratio.toFixed(1) : Math.round(ratio)}`);
 
-// What the cells of one picture show: their number, its text, and how strong their colour is.
+// The measures that the cells of one picture can show: their number, its text, and how strong their colour is.
 const VIEWS = [
   {
     title: 'Predicted time',
@@ -114,7 +114,7 @@ function beyond(cells, best) {
   return h('p', { class: 'soft' }, `${plural(faster.length, 'cell is', 'cells are')} predicted faster than the best tile, by up to ${percent(1 - least / best.time_us)}: such tiles are outside the sizes that published sweeps try. “Also smaller and larger tiles than usual” looks at more of them.`);
 }
 
-// What a published sweep found for the very shape, in words; and whether its sizes are on the map.
+// The result of a published sweep for the very shape, in words; and whether its sizes are on the map.
 function publishedNote(published, cells) {
   if (!published) return 'No published sweep has this very shape.';
   const sizes = Object.entries(published.tile).filter(([name, value]) => typeof value === 'number' && !name.endsWith('_layout')).map(([name, value]) => `${name} ${value}`);

@@ -26,7 +26,7 @@ function cellsOf(cloud) {
   }));
 }
 
-// What is shown at first: around the plans that are ranked or on the front, and up to the limit and a little beyond.
+// The part shown at first: around the plans that are ranked or on the front, and up to the limit and a little beyond.
 function startView(points, limit) {
   const times = points.map(timeOf);
   const bytes = points.map(bytesOf);

@@ -1,4 +1,4 @@
-// What if the machine or the job were another: sliders, and the estimate that follows them.
+// Sliders for another machine or another job, and the estimate that follows them.
 
 import { get, post } from '../api.js';
 import { h } from '../dom.js';

@@ -131,7 +131,7 @@ $(BUILD)/tests/%: tests/%.c $(ENGINE_LIB) $(BUILD)/flags
 	$(call say,TEST,$<)
 	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $< $(filter tests/accuracy/%.c,$^) $(ENGINE_LIB) $(PKG_LIBS) -lcmocka -lm
 
-# What is fitted to which timings is known beside the fit.
+# The timings of each fitted constant are named beside the fit.
 $(BUILD)/tests/oracle/test_kernel_accuracy: tests/accuracy/fit_kernels.c
 $(BUILD)/tests/unit/test_kernel_rows: tests/accuracy/fit_kernels.c tests/accuracy/derive_kernels.c
 

@@ -76,7 +76,7 @@ needs_node() {
     [ "${version%%.*}" -lt 20 ]
 }
 
-# What the web form is bundled with and drawn with; pinned by its lock file.
+# The tools that bundle and draw the web form; pinned by its lock file.
 needs_web() {
     [ ! -e web/node_modules/.package-lock.json ] ||
         [ -n "$(find web/package-lock.json -newer web/node_modules/.package-lock.json)" ]

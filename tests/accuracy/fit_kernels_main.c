@@ -184,7 +184,7 @@ static struct adv_error_summary errors_of(struct problem *p, int only_fold, doub
     return adv_summarize_errors(sorted, *count);
 }
 
-/* What the fit knows of one constant on one generation. */
+/* The fit's knowledge of one constant on one generation. */
 struct outcome {
     double error;
     int rows;
@@ -299,7 +299,7 @@ static bool is_fitted(const char *chip, const char *name)
     return false;
 }
 
-/* What the fits so far say about constants that nobody fits on `chip`. */
+/* The say of the fits so far about constants that nobody fits on `chip`. */
 static void derive(struct state *state, int chip)
 {
     const char *donor, *how;

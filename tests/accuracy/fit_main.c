@@ -149,7 +149,7 @@ static const char *option(int argc, char **argv, const char *name)
     return NULL;
 }
 
-/* What each row is fitted to (solve.h): its time, or the time that `measured_mfu_frac` makes of its FLOPs. */
+/* The target of each row (solve.h): its time, or the time that `measured_mfu_frac` makes of its FLOPs. */
 static void set_fitted(struct fit *fit, const char *text, size_t bytes, double *fitted_s)
 {
     json_t *json = json_loadb(text, bytes, 0, NULL);

@@ -88,7 +88,8 @@ static int by_exposed(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* What is known to be missing where the row whose id starts like this resists: tests/accuracy/resisting.json.
+/* The physics known to be missing where the row whose id starts like this resists:
+ * tests/accuracy/resisting.json.
  */
 static const char *missing_in(const json_t *accounts, const char *id)
 {

@@ -230,7 +230,7 @@ test('a sweep is a Python program', { skip: !hasPython && 'there is no python3' 
     assert.equal(response.status, 200, text);
     const { sweep } = JSON.parse(text);
     const asked = JSON.stringify({ kernel, shape });
-    // What the compiler only warns of fails too; so does a name that nothing in the program binds, and what fails when run.
+    // Mere warnings of the compiler fail too; so does a name that nothing in the program binds, and what fails when run.
     const { status, stdout, stderr } = spawnSync('python3', ['-W', 'error', '-c', checker], { input: sweep.tune_jax, encoding: 'utf8' });
     assert.equal(status, 0, `${asked}: ${stderr}\n${sweep.tune_jax}`);
     assert.deepEqual(JSON.parse(stdout.trimEnd().split('\n').at(-1)), { unbound: [], tiles: sweep.tiles.length }, `${asked}:\n${sweep.tune_jax}`);

@@ -1,4 +1,4 @@
-// What a pipeline believes after reading a verdict, and what a baseline is.
+// A pipeline's beliefs after reading a verdict, and the meaning of a baseline.
 import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
 import { startDaemon, estimateRequest, adviseRequest, golden, freshDatabase, problem, sql } from './daemon.mjs';

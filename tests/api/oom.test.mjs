@@ -1,4 +1,4 @@
-// What somebody learns who pastes an out-of-memory message: which memory, whose tensors, which keys, and what to change at which price.
+// The answer to somebody who pastes an out-of-memory message: which memory, whose tensors, which keys, and what to change at which price.
 import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
 import { estimateRequest, problem, startDaemon } from './daemon.mjs';

@@ -32,7 +32,7 @@ struct error {
     const char *unit;
 };
 
-/* What XLA says of a pass over an array. */
+/* XLA's cost of a pass over an array. */
 struct pass {
     char chip[16], what[48];
     double bytes_per_element, ratio; /* of its cycles to its roofline */

@@ -48,7 +48,7 @@ static void add(const char *kind, const char *name, const struct compiled_row *r
     group->right += row->fits == (e->fit != ADV_FIT_NO); /* as an answer says it */
 }
 
-/* What a row is there for: the part of its id before the chip, or what kind of row it is. */
+/* The purpose of a row: the part of its id before the chip, or what kind of row it is. */
 static const char *option_of(const struct compiled_row *row)
 {
     static const char *const kinds[][2] = {

@@ -30,7 +30,7 @@ cleanup() {
         kill "$engine" 2> /dev/null
         wait "$engine" 2> /dev/null
     fi
-    # What a killed engine may leave mounted.
+    # Mounts that a killed engine may leave.
     awk -v at="$work/" 'index($2, at) == 1 {print $2}' /proc/mounts | sort -r | xargs -r umount -l 2> /dev/null
     rm -rf --one-file-system "$work"
     exit $status

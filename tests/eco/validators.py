@@ -14,7 +14,7 @@ from eco import ROOT, Part
 
 STORE = ROOT / 'tests/eco/validators.json'
 
-# What is not asked of a training on TPUs, or is judged by a rule of plans: by function or condition.
+# Checks that are not for a training on TPUs, or that a rule of plans makes: by function or condition.
 ELSEWHERE = [
     (r'validate_te|te_moe_block|te_comm|hardware|cudnn|max_segments_per_seq <= 0', 'not: GPUs only'),
     (r'set_derived_values_and_validate', 'not: reinforcement learning, which has no model here'),

@@ -1,4 +1,4 @@
-// What the daemon does when clients, the database or its own end get in the way.
+// The daemon's conduct when clients, the database or its own end get in the way.
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';

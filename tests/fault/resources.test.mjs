@@ -1,4 +1,4 @@
-// What a program is short of: memory, disk, descriptors, the right time; and answers that are cut off. A reader believes:
+// Resources that a program is short of: memory, disk, descriptors, the right time; and answers that are cut off. A reader believes:
 // a shortage is said in the answer, costs nobody else, and is over when it is over; nothing crashes.
 import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';

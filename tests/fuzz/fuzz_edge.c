@@ -1,5 +1,5 @@
 /* Any bytes as the values of headers and as cursors: traces, entity tags and codings, request ids, hosts.
- * What is taken is well-formed; a body that was coded is the body. */
+ * A request that is taken is well-formed; a body that was coded is the body. */
 #include "tests/fuzz/fuzz.h"
 
 #include <zlib.h>

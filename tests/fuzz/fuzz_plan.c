@@ -76,7 +76,7 @@ static double number(const json_t *object, const char *member)
     return json_number_value(value);
 }
 
-/* What holds for every estimate: a time inside its interval, exposed parts that add up to it, parts of the
+/* Rules of every estimate: a time inside its interval, exposed parts that add up to it, parts of the
  * memory that are no larger than the whole, and a verdict that follows from the limit. */
 static void check_estimate(const json_t *estimate, double peak_over_bf16)
 {

@@ -175,7 +175,7 @@ status=$?
 daemon=
 gate 'the daemon ends when told, in order' "$status == 0" "status $status"
 [ ! -s "$scratch/log" ] || { echo 'the daemon warned:'; sort "$scratch/log" | head -5; }
-# What is promised while others ask much, with daemons of its own.
+# The promises while others ask much, with daemons of its own.
 if command -v node > /dev/null 2>&1; then
     ulimit -n "$(ulimit -Hn)"
     CLUSTER_URL=$TPU_ADVISOR_DATABASE_URL node tests/load/bounds.mjs "$program" || failed=$((failed + 1))

@@ -188,7 +188,7 @@ struct tally {
     int jobs, in_best_tenth, slower, explained;
 };
 
-/* What the recipes of tpu7x do with dense models: fsdp, and context shards from 32k tokens on; never tensor.
+/* Dense models as in the recipes of tpu7x: fsdp, and context shards from 32k tokens on; never tensor.
  */
 static void check_strategy(const char *id, const struct adv_advise_request *request,
                            const struct adv_plan *first)

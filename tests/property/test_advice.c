@@ -1,4 +1,4 @@
-/* What an estimate's advice promises, for every published recipe and tuned configuration: it is offered
+/* The promises of an estimate's advice, for every published recipe and tuned configuration: it is offered
  * whatever else is wrong with the plan, and the configuration with its change is exactly the plan that was
  * priced. */
 #include "tests/unit/check.h"
@@ -305,7 +305,7 @@ static void a_tight_recipe_with_a_refused_option_is_told_what_would_fit(void **s
     json_decref(rows);
 }
 
-/* What a message says is what its change does. */
+/* A change does what its message says. */
 static void check_texts(const char *name, json_t *request)
 {
     static struct run run;

@@ -1,4 +1,4 @@
-/* What must hold of any legal plan: all models of the catalog on all generations and slice shapes, with every
+/* Rules of any legal plan: all models of the catalog on all generations and slice shapes, with every
  * kind of parallelism, number format, attention and expert path. The other property tests look deeper at few
  * models; this one looks wide. */
 #include "tests/unit/check.h"

@@ -1,4 +1,4 @@
-/* What a search answers when it may not look at everything, or may use more memory than it would dare. */
+/* The answer of a search that may not look at everything, or may use more memory than it would dare. */
 #include "tests/property/search_jobs.h"
 
 #include "engine/rank/rank.h"

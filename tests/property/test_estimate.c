@@ -1,4 +1,4 @@
-/* What must hold for every estimate, whatever the constants are fitted to. Random legal plans of real models.
+/* Rules of every estimate, whatever the constants are fitted to. Random legal plans of real models.
  */
 #include "tests/unit/check.h"
 

@@ -1,4 +1,4 @@
-/* What must hold for every mesh and every collective, whatever the constants: checked on random cases of a
+/* Rules of every mesh and every collective, whatever the constants: checked on random cases of a
  * fixed seed. */
 #include "tests/unit/check.h"
 #include "tests/unit/machine.h"

@@ -1,4 +1,4 @@
-/* What holds for every kernel, chip and tile whatever the fit says. */
+/* Rules of every kernel, chip and tile whatever the fit says. */
 #include "tests/unit/check.h"
 
 #include "engine/catalog/catalog.h"
@@ -345,7 +345,7 @@ static void no_default_tile_beats_the_ranking(void **state)
     }
 }
 
-/* What no timing stands behind says so. */
+/* A time that no timing stands behind says so. */
 static void unmeasured_generations_say_extrapolated(void **state)
 {
     (void)state;

@@ -79,7 +79,7 @@ static void ask(const struct kernel_case *row, int member, json_t *value, adv_er
     json_decref(request);
 }
 
-/* What is found about the member itself. */
+/* Findings about the member itself. */
 static const struct adv_finding *finding_of(const adv_err *err, const char *member)
 {
     char pointer[64];

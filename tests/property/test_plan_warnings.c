@@ -39,7 +39,7 @@ static const struct {
      NULL},
 };
 
-/* What an estimate of the row's configuration warns of. */
+/* The warnings of an estimate of the row's configuration. */
 static json_t *warnings_given_back(const json_t *request, const json_t *row)
 {
     json_t *document =

@@ -1,5 +1,5 @@
-/* What is written is read back: each file that starts a ranked plan means that plan again, for every model of
- * the catalog on every chip generation in turn. */
+/* Files that are written are read back: each file that starts a ranked plan means that plan again, for every
+ * model of the catalog on every chip generation in turn. */
 #include "tests/unit/check.h"
 
 #include <stdlib.h>

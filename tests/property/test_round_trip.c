@@ -1,5 +1,6 @@
-/* What advise ranks is a configuration of MaxText: estimated again it is the same plan, with the same numbers
- * and warnings, and lint finds no error in it; for every model of the catalog and whatever is asked for. */
+/* A plan that advise ranks is a configuration of MaxText: estimated again it is the same plan, with the same
+ * numbers and warnings, and lint finds no error in it; for every model of the catalog and whatever is asked
+ * for. */
 #include "tests/unit/answer_fixture.h"
 
 static uint64_t seed;

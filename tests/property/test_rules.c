@@ -1,4 +1,4 @@
-/* What must hold for the legality rules whatever the plan: random plans of real models on real slices. */
+/* Laws of the legality rules whatever the plan: random plans of real models on real slices. */
 #include "tests/unit/check.h"
 
 #include <string.h>

@@ -214,7 +214,7 @@ static void open_families(struct fixture *fixture, int job, struct adv_space *fa
         ADV_OK);
 }
 
-/* What remat_space.h assumes of the cost model (P1, P2, P3), on random plans of every job. */
+/* The cost model keeps what remat_space.h assumes (P1, P2, P3), on random plans of every job. */
 static void the_cost_model_has_the_properties_that_the_search_relies_on(void **state)
 {
     (void)state;
@@ -299,7 +299,7 @@ static void check_follower(const struct fixture *fixture, const struct adv_plan 
              adv_tensor_name(unit->leader));
 }
 
-/* What remat_space.c says of the names that it leaves recomputed, and of those that follow a leader. */
+/* The promises of remat_space.c about names that it leaves recomputed, and those that follow a leader. */
 static void tensors_that_are_not_open_save_no_time_and_followers_no_more_than_their_leaders(void **state)
 {
     (void)state;
@@ -410,7 +410,7 @@ static void the_search_prices_a_plan_as_estimate_does(void **state)
     }
 }
 
-/* What makes a plan cost about a microsecond where every plan is a family of its own. */
+/* A plan costs about a microsecond where every plan is a family of its own. */
 static void families_of_many_meshes_share_their_matmuls_and_kernels(void **state)
 {
     (void)state;
@@ -434,7 +434,7 @@ static void families_of_many_meshes_share_their_matmuls_and_kernels(void **state
     }
 }
 
-/* What the published recipes of tpu7x do. */
+/* The ways of the published recipes of tpu7x. */
 static void dense_jobs_start_with_fsdp_without_tensor_and_long_ones_with_context(void **state)
 {
     (void)state;

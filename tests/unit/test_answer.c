@@ -215,7 +215,7 @@ static void the_next_better_tile_needs_the_lowest_limit_that_helps(void **state)
         }
 }
 
-/* What a refused tuning says would make it fit does make it fit. */
+/* The hint of a refused tuning does make it fit. */
 static void a_refused_tuning_says_what_would_fit(void **state)
 {
     (void)state;

@@ -162,8 +162,8 @@ static bool lists(const json_t *members, const char *name)
     return false;
 }
 
-/* What only the forward product uses is not listed for the gradient; what XLA tiles has neither tiles nor
- * versions. */
+/* Members of the forward product alone are not listed for the gradient; a kernel that XLA tiles has neither
+ * tiles nor versions. */
 static void kernels_list_what_they_use(void **state)
 {
     (void)state;

@@ -60,7 +60,7 @@ static void one_slice_is_the_same_however_it_is_named(void **state)
     }
 }
 
-/* What schedulers accept beyond MaxText's list; the last three were published. */
+/* Names that schedulers accept beyond MaxText's list; the last three were published. */
 static void a_torus_of_whole_cubes_is_a_slice_with_a_warning(void **state)
 {
     (void)state;

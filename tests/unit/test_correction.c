@@ -1,4 +1,4 @@
-/* What measurements may change: much when they agree, little when they are few or scattered, nothing below
+/* Measurements may change: much when they agree, little when they are few or scattered, nothing below
  * three. */
 #include <math.h>
 #include <setjmp.h>
@@ -65,7 +65,7 @@ static void one_run_measured_often_is_no_cross_validation(void **state)
     (void)state;
     const double ratios[] = {1.2, 1.2, 1.2, 1.0};
     assert_true(isnan(fit(ratios, (const int[]){7, 7, 7, 7}, 4).error_left_out_frac));
-    /* What is left when the run with three is left out corrects nothing. */
+    /* The rest, without the run with three, corrects nothing. */
     const struct adv_correction_fit two = fit(ratios, (const int[]){7, 7, 7, 8}, 4);
     assert_int_equal(two.runs_count, 2);
     near(two.error_left_out_frac, (3.0 * (1.0 - 1.0 / 1.2) + expm1(log(1.2) * 3.0 / (3.0 + 0.01))) / 4.0);

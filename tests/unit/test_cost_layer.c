@@ -1,4 +1,5 @@
-/* What one layer, the head and the loss cost the TensorCore, with rates at their peaks and launches free. */
+/* The cost of one layer, the head and the loss on the TensorCore, with rates at their peaks and launches
+ * free. */
 #include "tests/unit/cost_fixture.h"
 
 #include "engine/base/units.h"

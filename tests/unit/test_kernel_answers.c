@@ -13,8 +13,8 @@
 #define ATTENTION "\"q_heads\":8,\"kv_heads\":8,\"q_len\":4096,\"head_dim_qk\":128"
 #define TILE      "\"tile\":{\"tile_m\":256,\"tile_k\":1024,\"tile_n\":1024}"
 
-/* What must be in the answer (or in the problem document, for a refused request) and what must not; `holds`
- * alone is never NULL. */
+/* Texts that must be in the answer (or in the problem document, for a refused request) and what must not;
+ * `holds` alone is never NULL. */
 static const struct {
     enum adv_request_kind kind;
     const char *request;

@@ -213,7 +213,7 @@ static void every_kernel_is_tuned_simulated_and_drawn_on_every_chip(void **state
     }
 }
 
-/* What XLA does without a Pallas kernel is simulated beside it: attention that keeps its scores in VMEM is
+/* XLA's work without a Pallas kernel is simulated beside it: attention that keeps its scores in VMEM is
  * faster everywhere, and where nothing was timed the answer says so. */
 static void baselines_of_xla_are_simulated_on_every_chip(void **state)
 {

@@ -164,7 +164,7 @@ static void every_key_is_in_the_catalog_with_its_default(void **state)
     }
 }
 
-/* What a row writes is what it reads, for each of its values. */
+/* A row reads what it writes, for each of its values. */
 static void every_value_that_a_search_tries_is_read_back(void **state)
 {
     (void)state;

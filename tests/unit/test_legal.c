@@ -183,7 +183,7 @@ static void attention_blocks_are_multiples_of_128(void **state)
     }
 }
 
-/* What is unknown is not judged, and hides nothing else. */
+/* An unknown is not judged, and hides nothing else. */
 static void unknown_sizes_leave_the_other_rules_standing(void **state)
 {
     (void)state;

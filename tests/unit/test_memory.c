@@ -1,4 +1,4 @@
-/* What lies in a device's HBM and a host's memory, and when. */
+/* The contents of a device's HBM and a host's memory, moment by moment. */
 #include "tests/unit/cost_fixture.h"
 
 #include "engine/base/units.h"

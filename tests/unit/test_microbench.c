@@ -95,7 +95,7 @@ static void published_collectives_are_reproduced(void **state)
 static void no_measurement_beats_the_links(void **state)
 {
     (void)state;
-    /* What the model calls the bandwidth part is a lower bound of what was measured. */
+    /* The model's bandwidth part is a lower bound of what was measured. */
     size_t i;
     json_t *row, *rows = json_load_file("tests/data/microbench.json", 0, NULL);
     assert_non_null(rows);

@@ -1,4 +1,4 @@
-/* What a request that does not fit is told: each change that is named makes it fit, and more chips are asked
+/* The answer to a request that does not fit: each change that is named makes it fit, and more chips are asked
  * for only where no change does. */
 #include "tests/unit/advise_fixture.h"
 

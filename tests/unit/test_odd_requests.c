@@ -10,7 +10,8 @@
 #define BATCH "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":256}"
 #define JOB   "\"model\":\"llama3.1-70b\"," TPU7X "," BATCH
 
-/* What must be in the answer (or in the problem document, for a refused request); `also` may be NULL. */
+/* Texts that must be in the answer (or in the problem document, for a refused request); `also` may be NULL.
+ */
 static const struct {
     const char *request;
     bool refused;

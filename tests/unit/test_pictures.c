@@ -1,4 +1,4 @@
-/* What answers include for pictures: sums, conservation, and that nothing is there unasked. */
+/* Members that answers include for pictures: sums, conservation, and that nothing is there unasked. */
 #include "tests/unit/answer_fixture.h"
 
 #include <math.h>

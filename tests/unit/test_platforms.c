@@ -111,8 +111,8 @@ static void the_ranked_plans_are_those_of_the_best_machine(void **state)
     json_decref(root);
 }
 
-/* What sleeps under the baseline's preset counts when a change wakes it, on each of several machines as on
- * one. */
+/* A key that sleeps under the baseline's preset counts when a change wakes it, on each of several machines as
+ * on one. */
 static void changed_keys_count_alike_on_each_machine(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What releases of MaxText, JAX and libtpu take: the pinned ones are one everywhere, and advice is for a
- * release. */
+/* Keys and flags that releases of MaxText, JAX and libtpu take: the pinned ones are one everywhere, and
+ * advice is for a release. */
 #include "tests/unit/check.h"
 
 #include <jansson.h>

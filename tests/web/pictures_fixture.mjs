@@ -1,4 +1,4 @@
-// What a plan's pictures are drawn from, for the stand-in daemon: one kind of layer, a slice of 64 chips. The numbers are made
+// The data of a plan's pictures, for the stand-in daemon: one kind of layer, a slice of 64 chips. The numbers are made
 // up and add up.
 
 const block = (name, lane, pass, resource, start_s, seconds, exposed = true) => ({

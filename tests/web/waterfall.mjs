@@ -1,4 +1,4 @@
-// What the waterfall has to show: each bar begins where the one before ended, from the first total to the last.
+// The waterfall's promise: each bar begins where the one before ended, from the first total to the last.
 
 import assert from 'node:assert/strict';
 

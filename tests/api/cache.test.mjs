@@ -139,10 +139,13 @@ test('a slow database delays one answer by a quarter of a second and no other', 
       assert.equal((await slow.post('/v1/advise', asked(batch))).status, 200);
       return Date.now() - begin;
     };
+    const begin = performance.now();
     const first = await took(3);
     assert.ok(first >= 250, `${first} ms: it was looked for`);
     for (const count of [4, 5, 6]) await took(count);
-    assert.equal(Number((await (await slow.fetch('/metrics')).text()).match(/db_errors_total\{class="timeout"\} (\d+)/)[1]), 1, 'looked for once');
+    const looked = Number((await (await slow.fetch('/metrics')).text()).match(/db_errors_total\{class="timeout"\} (\d+)/)[1]);
+    const most = 1 + Math.floor((performance.now() - begin) / 5000);
+    assert.ok(looked >= 1 && looked <= most, `looked for ${looked} times: once, and once more after five seconds`);
   } finally {
     locked.kill();
     await slow.stop();
@@ -231,8 +234,7 @@ test('a trace is logged, returned with a span of ours, and ignored when it is no
   const answer = await daemon.fetch('/livez', { headers: { traceparent: `00-${trace}-${parent}-01`, 'X-Request-Id': 'traced' } });
   const [, span] = answer.headers.get('traceparent').match(new RegExp(`^00-${trace}-([0-9a-f]{16})-01$`));
   assert.notEqual(span, parent);
-  await new Promise((resolve) => { setTimeout(resolve, 100); });
-  const line = daemon.log.find((one) => one.request_id === 'traced');
+  const line = await until('its line, which comes after the answer', () => daemon.log.find((one) => one.request_id === 'traced'));
   assert.deepEqual([line.trace_id, line.parent_id, line.span_id], [trace, parent, span]);
   const zero = '0'.repeat(32);
   for (const none of [`00-${trace}-${parent}`, `00-${zero}-${parent}-01`, `00-${trace}-${parent}-01-more`, `ff-${trace}-${parent}-01`,

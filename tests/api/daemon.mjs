@@ -35,9 +35,18 @@ export function sql(database, statement) {
   return execFileSync('psql', ['-XAtq', '-v', 'ON_ERROR_STOP=1', url, '-c', statement], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
 }
 
+// A search that takes about a tenth of a second for each machine on a quiet computer; each is searched, and again for its sensitivities.
+export const costly = (machines, extra = {}) => ({
+  model: 'deepseek3-671b',
+  clusters: Array.from({ length: machines }, () => ({ chip: 'tpu7x', topology: '8x16x16' })),
+  workload: { seq_len: 8192, global_batch_sequences: 16384 },
+  search: { top_k: 1, sensitivities: true, ...extra },
+});
+
 export const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
-export async function until(what, condition, ms = 10000) {
+// The limit is for what never comes, so it is long: a busy machine takes many times what a quiet one does.
+export async function until(what, condition, ms = 30000) {
   const end = Date.now() + ms;
   for (;;) {
     const value = await condition();
@@ -108,23 +117,25 @@ export async function startDaemon({ database, args = [], env = {}, waitFor = 're
   return daemon;
 }
 
-// Sends bytes as they are; resolves with everything received once the peer closes or nothing came for `quiet` ms.
-export function raw(port, bytes, { quiet = 700 } = {}) {
+// Sends bytes as they are; resolves with everything received once the peer closes, `answers` have come, or nothing more came
+// for `quiet` ms. The first byte has more time: a busy machine may be long in answering.
+export function raw(port, bytes, { answers = Infinity, quiet = 2000, first = 20000 } = {}) {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
     let text = '';
     let closed = false;
-    let timer = setTimeout(() => socket.destroy(), quiet);
+    const statuses = () => [...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map((match) => Number(match[1]));
+    let timer = setTimeout(() => socket.destroy(), first);
     socket.on('data', (data) => {
       text += data;
       clearTimeout(timer);
-      timer = setTimeout(() => socket.destroy(), quiet);
+      timer = setTimeout(() => socket.destroy(), statuses().length >= answers ? 300 : quiet);
     });
     socket.on('end', () => { closed = true; });
     socket.on('error', () => { closed = true; });
     socket.on('close', () => {
       clearTimeout(timer);
-      resolve({ text, closed, statuses: [...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map((match) => Number(match[1])) });
+      resolve({ text, closed, statuses: statuses() });
     });
     socket.write(bytes);
   });

@@ -1,6 +1,6 @@
 import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
-import { startDaemon, run, problem, raw } from './daemon.mjs';
+import { startDaemon, run, problem, raw, until } from './daemon.mjs';
 
 let daemon;
 before(async () => { daemon = await startDaemon(); });
@@ -29,9 +29,13 @@ test('the version names the program, its catalog and its constants', async () =>
 
 test('metrics are well-formed Prometheus text and count requests by route template', async () => {
   await daemon.fetch('/v1/catalog/chips/none-such');
-  const response = await daemon.fetch('/metrics');
-  assert.match(response.headers.get('content-type'), /^text\/plain; version=0\.0\.4/);
-  const text = await response.text();
+  const counted = /requests_total\{method="GET",route="\/v1\/catalog\/\{collection\}\/\{name\}",code="404"\} 1\n/;
+  const text = await until('it is counted, which is after it is answered', async () => {
+    const response = await daemon.fetch('/metrics');
+    assert.match(response.headers.get('content-type'), /^text\/plain; version=0\.0\.4/);
+    const metrics = await response.text();
+    return counted.test(metrics) && metrics;
+  });
   const typed = new Set();
   for (const line of text.trimEnd().split('\n')) {
     const comment = line.match(/^# (HELP|TYPE) (tpu_advisor_[a-z_]+) (.+)$/);
@@ -46,7 +50,6 @@ test('metrics are well-formed Prometheus text and count requests by route templa
     assert.ok(sample, line);
     assert.ok(typed.has(sample[1]) || typed.has(sample[1].replace(/_(bucket|sum|count)$/, '')), `${sample[1]} has a type`);
   }
-  assert.match(text, /requests_total\{method="GET",route="\/v1\/catalog\/\{collection\}\/\{name\}",code="404"\} 1/);
   assert.ok(!text.includes('none-such'), 'no path is a label');
 });
 
@@ -136,7 +139,9 @@ test('the web form comes with its types, an entity tag and a policy without othe
 test('every request leaves one line of JSON in the log', async () => {
   const id = `line-${Date.now()}`;
   await (await daemon.fetch('/v1/catalog/chips', { headers: { 'X-Request-Id': id } })).text();
-  await new Promise((resolve) => { setTimeout(resolve, 100); });
+  const last = `${id}-last`; // whose line comes after it
+  await (await daemon.fetch('/livez', { headers: { 'X-Request-Id': last } })).text();
+  await until('both lines', () => [id, last].every((one) => daemon.log.some((line) => line.request_id === one)));
   const lines = daemon.log.filter((line) => line.request_id === id);
   assert.equal(lines.length, 1);
   assert.equal(lines[0].route, '/v1/catalog/{collection}');

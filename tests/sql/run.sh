@@ -245,7 +245,7 @@ fresh bare
 serve_refused() {
     "$program" serve --listen 127.0.0.1:0 --auto-migrate=false --database-url "$(at bare)" 2> "$scratch/daemon" &
     local pid=$!
-    for _ in $(seq 100); do grep -q '"state":"refused"' "$scratch/daemon" && break; sleep 0.05; done
+    for _ in $(seq 600); do grep -q '"state":"refused"' "$scratch/daemon" && break; sleep 0.05; done
     kill -TERM $pid
     wait $pid && grep -q 'tpu-advisor migrate' "$scratch/daemon"
 }

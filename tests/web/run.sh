@@ -36,14 +36,13 @@ trap finish EXIT
 
 # Starts a daemon on a free port and sets ORIGIN; $1 is the database's URL, "" for none.
 serve() {
-    local port
-    port=$(node -e 'const s = require("net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); })')
-    TPU_ADVISOR_DATABASE_URL=$1 "$program" serve --listen "127.0.0.1:$port" > "$scratch/daemon" 2>&1 &
+    TPU_ADVISOR_DATABASE_URL=$1 "$program" serve --listen 127.0.0.1:0 > "$scratch/daemon" 2>&1 &
     local daemon=$!
     daemons="$daemons $daemon"
-    export ORIGIN=http://127.0.0.1:$port
-    for _ in $(seq 100); do
-        curl -sf "$ORIGIN/livez" > /dev/null && return
+    export ORIGIN
+    for _ in $(seq 300); do
+        ORIGIN=http://$(sed -n 's/.*"msg":"listening","address":"\([^"]*\)".*/\1/p' "$scratch/daemon")
+        curl -sf "$ORIGIN/readyz${1:+?require=database}" > /dev/null && return
         kill -0 "$daemon" 2> /dev/null || break
         sleep 0.1
     done

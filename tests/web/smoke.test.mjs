@@ -75,7 +75,7 @@ test('the first view is small, and nothing of it is asked for twice', () =>
   }));
 
 test('Cancel ends the search in the daemon, not only on the page', () =>
-  withPage({ path: '/#/?model=deepseek3-671b&topology=8x16x16&seq_len=4096&batch=1&top_k=100' }, async (page) => {
+  withPage({ path: `/#/?model=deepseek3-671b&mode=machines&seq_len=4096&batch_kind=global_batch_sequences&batch=16384&machines=${Array(32).fill('tpu7x,8x16x16').join(';')}` }, async (page) => {
     let asked = 0;
     page.on('request', (request) => {
       asked += request.url().endsWith('/v1/advise') ? 1 : 0;
@@ -87,7 +87,7 @@ test('Cancel ends the search in the daemon, not only on the page', () =>
     await page.click('#submit');
     await page.click('#cancel');
     assert.equal(asked, 1);
-    for (let i = 0; i < 40 && (await running()) > 0; i += 1) await page.waitForTimeout(50);
+    for (let i = 0; i < 400 && (await running()) > 0; i += 1) await page.waitForTimeout(50);
     assert.equal(await running(), 0);
     await page.waitForSelector('#results[aria-busy="false"]');
     assert.equal(await page.locator('#error-summary').isVisible(), false);

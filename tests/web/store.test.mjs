@@ -386,9 +386,9 @@ test('a sweep is cancelled from its page, and what is left of it does not run', 
   const { page } = opened;
   const search = (batch) => ({
     model: 'deepseek3-671b',
-    cluster: { chip: 'tpu7x', topology: '8x16x16' },
-    workload: { seq_len: 4096, per_device_batch_size: batch },
-    search: { top_k: 100 },
+    clusters: Array(16).fill({ chip: 'tpu7x', topology: '8x16x16' }), // each takes long, so that none is done before the click
+    workload: { seq_len: 4096, global_batch_sequences: 8192 * batch },
+    search: { top_k: 1, sensitivities: true },
   });
   const body = { kind: 'advise', label: 'too long', requests: Array.from({ length: 60 }, (_, index) => search(index + 1)) };
   const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };

@@ -91,7 +91,7 @@ test('Cancel ends the search in the daemon, not only on the page', () =>
     assert.equal(await running(), 0);
     await page.waitForSelector('#results[aria-busy="false"]');
     assert.equal(await page.locator('#error-summary').isVisible(), false);
-    assert.equal(await page.locator('#submit').innerText(), 'Advise');
+    assert.equal(await page.locator('#submit').innerText(), 'Compare');
   }));
 
 test('the catalog fills the form', () =>

@@ -40,6 +40,7 @@
     X(query_partials_frac, "frac",                                                                           \
       "of the query gradients per block of keys that live at the fullest moment")                            \
     X(attention_key_value_tensors, "tensors", "[tokens, key and value heads x head_dim] there")              \
+    X(random_bits_tensors, "tensors", "u32 [tokens, mlp + emb] with which AQT rounds int8 gradients")        \
     X(layer_weights_copies, "copies", "of a layer's weights: gathered, and gradients before they scatter")   \
     X(gathered_layer_weights_copies, "copies", "the same where weights are gathered whole")                  \
     X(expert_weights_copies, "copies", "the same of routed experts")                                         \

@@ -1,6 +1,7 @@
 #include "engine/cost/memory.h"
 
 #include <math.h>
+#include <stdint.h>
 
 #include "engine/base/units.h"
 
@@ -67,6 +68,17 @@ static struct widths widths_of(const struct adv_cost *cost, const struct adv_lay
     return w;
 }
 
+/* AQT rounds int8 gradients stochastically, so random bits as large as the tensors lie beside them. Qwix
+ * rounds to nearest. Beside routed experts no such bits were seen in compiled steps. */
+static double random_bits_bytes(const struct adv_cost *cost, const struct adv_layer *layer, double mlp)
+{
+    const struct adv_plan *plan = cost->plan;
+    if (plan->family.quantization != ADV_QUANT_INT8 || plan->family.use_qwix || layer->experts > 0)
+        return 0.0;
+    const double elements = cost->tokens * (mlp + (double)cost->model->emb_dim);
+    return (double)sizeof(uint32_t) * cost->constants->random_bits_tensors * elements;
+}
+
 /* Memory besides routed rows while the feed-forward is differentiated, and while attention is, when
  * values of the feed-forward still wait for its weight gradients. */
 struct moments {
@@ -84,7 +96,8 @@ static struct moments moments_of(const struct adv_cost *cost, const struct adv_l
                           k->query_partials_frac * w.query_partials +
                           k->attention_key_value_tensors * w.key_value + w.unrolled_key_value;
     double scores = score_bytes(cost, layer);
-    return (struct moments){activation_bytes * cost->tokens * (emb + in_mlp) + scores,
+    double random_bits = random_bits_bytes(cost, layer, w.mlp);
+    return (struct moments){activation_bytes * cost->tokens * (emb + in_mlp) + scores + random_bits,
                             activation_bytes * cost->tokens * (emb + in_attention) + scores};
 }
 

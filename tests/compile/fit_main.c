@@ -77,6 +77,8 @@ static const struct parameter {
     {"attention_width_tensors", ALL, 3.0, 0.2, 8.0},
     {"attention_query_tensors", ALL, 3.0, 0.5, 16.0},
     {"attention_key_value_tensors", ALL, 2.0, 0.5, 16.0},
+    {"random_bits_tensors", "tpu7x", 1.0, 1.0, 4.0},
+    {"random_bits_tensors", "v6e v5p v5e v4", 0.5, 0.5, 4.0},
     {"layer_weights_copies", ALL, 0.7, 0.5, 4.0},
     {"expert_weights_copies", ALL, 1.0, 0.7, 4.0},
     {"routed_emb_tensors", ALL, 5.5, 0.5, 16.0},
@@ -360,6 +362,10 @@ int main(int argc, char **argv)
     adv_err err;
     adv_err_init(&err);
     struct adv_catalog *catalog = adv_catalog_load(NULL, &err);
+    if (!catalog) {
+        (void)fprintf(stderr, "fit_memory: the catalog: %s\n", err.findings[0].detail);
+        return 1;
+    }
     const char *write_to = NULL, *date = "2026-11-22";
     bool print = false;
     int first = 1;

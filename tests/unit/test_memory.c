@@ -351,6 +351,26 @@ static void naive_attention_keeps_its_scores(void **state)
     assert_int_equal(bench_estimate(&b)->fit, ADV_FIT_NO);
 }
 
+static void aqt_keeps_the_random_bits_it_rounds_with(void **state)
+{
+    (void)state;
+    static struct bench b;
+    bench_open(&b, "llama3.1-8b", "tpu7x", 4, 4, 4);
+    b.plan.family.quantization = ADV_QUANT_INT8;
+    (void)bench_estimate(&b);
+    const double tokens = b.plan.family.per_device_batch_size * (double)b.plan.family.seq_len;
+    const double tensor_bytes = 4.0 * tokens * (14336 + 4096);
+    const double aqt = bench_bytes(&b, "layer_working_set");
+    b.plan.family.use_qwix = true;
+    (void)bench_estimate(&b);
+    const double qwix = bench_bytes(&b, "layer_working_set");
+    /* compiled: two of each and more; some of it where attention would have been the fullest moment */
+    assert_true(aqt > qwix + tensor_bytes && aqt < qwix + 4.0 * tensor_bytes);
+    b.plan.family.quantization = ADV_QUANT_NONE;
+    (void)bench_estimate(&b);
+    assert_close(bench_bytes(&b, "layer_working_set"), qwix, 1e-12);
+}
+
 static void the_verdict_is_tight_near_the_limit(void **state)
 {
     (void)state;
@@ -403,6 +423,7 @@ int main(void)
         cmocka_unit_test(vocabulary_tiling_shrinks_the_loss_peak),
         cmocka_unit_test(accumulation_keeps_a_second_gradient),
         cmocka_unit_test(naive_attention_keeps_its_scores),
+        cmocka_unit_test(aqt_keeps_the_random_bits_it_rounds_with),
         cmocka_unit_test(the_verdict_is_tight_near_the_limit),
         cmocka_unit_test(a_host_that_overflows_does_not_fit_either),
     };

@@ -1,4 +1,4 @@
-/* artifact.h: files made from one stored answer: scripts, configuration, flags, manifest, report, trace,
+/* artifact.h: files made from one answer: scripts, configuration, flags, manifest, report, trace,
  * table.
  *
  * Everything comes from the answer, nothing is computed. Texts that reached the answer from a request (names,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/json/json_load.h"
+#include "engine/json/model_in_front.h"
 #include "engine/maxtext/names.h"
 #include "engine/maxtext/write.h"
 
@@ -125,8 +126,19 @@ static void read_terms(struct reader *reader, const json_t *parts, struct adv_ar
     }
 }
 
-static adv_code read_plan(struct reader *reader, const json_t *root, int rank,
-                          struct adv_artifact_source *source, adv_err *err)
+/* An estimate's configuration is as it was given, its model stands beside it. */
+static void add_model(struct reader *reader, const struct adv_catalog *catalog, const json_t *root,
+                      struct adv_config *config)
+{
+    struct adv_config *keys = adv_arena_alloc(reader->arena, sizeof *keys);
+    if (keys) read_config(reader, json_object_get(json_object_get(root, "model"), "config"), NULL, keys);
+    if (!keys ||
+        !adv_put_model_in_front(catalog, keys, json_object_get(root, "config"), reader->arena, config))
+        reader->full = true;
+}
+
+static adv_code read_plan(struct reader *reader, const struct adv_catalog *catalog, const json_t *root,
+                          int rank, struct adv_artifact_source *source, adv_err *err)
 {
     const json_t *ranked = json_object_get(root, "ranked");
     size_t count = json_array_size(ranked);
@@ -143,8 +155,7 @@ static adv_code read_plan(struct reader *reader, const json_t *root, int rank,
     source->hbm_limit_bytes_per_device = number_of(estimate, "hbm_limit_bytes_per_device");
     read_terms(reader, json_object_get(estimate, "time_parts"), source);
     read_config(reader, json_object_get(plan, "config"), json_object_get(plan, "xla_flags"), &source->config);
-    if (!ranked) /* an estimate's configuration is as it was given, its model stands beside it */
-        read_config(reader, json_object_get(json_object_get(root, "model"), "config"), NULL, &source->config);
+    if (!ranked) add_model(reader, catalog, root, &source->config);
     size_t index = 0;
     json_t *item = NULL;
     json_array_foreach(json_object_get(plan, "why"), index, item)
@@ -170,15 +181,14 @@ adv_code adv_decode_answer(const struct adv_catalog *catalog, const char *respon
     json_t *root = adv_json_load(response_json, response_bytes, JSON_REJECT_DUPLICATES, &where);
     memset(source, 0, sizeof *source);
     if (!root && json_error_code(&where) == json_error_out_of_memory)
-        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the stored answer");
-    if (!root)
-        return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the stored answer is not JSON: %s", where.text);
+        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
+    if (!root) return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the answer is not JSON: %s", where.text);
     struct reader reader = {arena, false};
     read_job(&reader, catalog, root, source);
-    adv_code code = read_plan(&reader, root, rank, source, err);
+    adv_code code = read_plan(&reader, catalog, root, rank, source, err);
     json_decref(root);
     if (code == ADV_OK && reader.full)
-        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the stored answer is too large");
+        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the answer is too large");
     return code;
 }
 

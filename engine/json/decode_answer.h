@@ -1,4 +1,4 @@
-/* decode_answer.h: a stored answer read back, as the source of its artifacts. */
+/* decode_answer.h: an answer read back, as the source of its artifacts. */
 #ifndef ADV_JSON_DECODE_ANSWER_H
 #define ADV_JSON_DECODE_ANSWER_H
 
@@ -14,7 +14,7 @@ ADV_MUST_CHECK adv_code adv_decode_answer(const struct adv_catalog *catalog, con
                                           size_t response_bytes, int rank, struct adv_arena *arena,
                                           struct adv_artifact_source *source, adv_err *err);
 
-/* The artifact `name` of a stored answer, appended to `text`: adv_decode_answer, then adv_artifact_write. */
+/* The artifact `name` of an answer, appended to `text`: adv_decode_answer, then adv_artifact_write. */
 ADV_MUST_CHECK adv_code adv_artifact_from_answer(const struct adv_catalog *catalog, const char *name,
                                                  const char *response_json, size_t response_bytes, int rank,
                                                  struct adv_text *text, adv_err *err);

@@ -9,11 +9,7 @@
 #include "engine/json/decode_model.h"
 #include "engine/json/decode_plan.h"
 #include "engine/json/decode_request.h"
-
-static bool has_key(const struct adv_config *config, const char *key)
-{
-    return adv_config_find(config, key) != NULL;
-}
+#include "engine/json/model_in_front.h"
 
 static bool append(struct adv_config *config, struct adv_config_entry entry)
 {
@@ -42,29 +38,6 @@ static bool write_model(const struct adv_model *model, const json_t *value, stru
     return true;
 }
 
-/* The model's keys in front of the run's own. The run's own win, as they did in the estimate; only the name
- * of the model is the request's, which counted there. */
-static bool put_in_front(struct adv_config *config, const struct adv_config *keys, bool overrides,
-                         struct adv_arena *arena)
-{
-    struct adv_config *whole = adv_arena_alloc(arena, sizeof *whole);
-    bool room = whole != NULL;
-    for (int i = 0; i < keys->count && room; i++) {
-        bool is_name = strcmp(keys->entries[i].key, ADV_NAME_MODEL_NAME) == 0;
-        if (is_name || !has_key(config, keys->entries[i].key)) room = append(whole, keys->entries[i]);
-    }
-    if (room && overrides && has_key(keys, ADV_NAME_MODEL_NAME) &&
-        !has_key(config, ADV_NAME_OVERRIDE_MODEL_CONFIG))
-        room = append(whole, (struct adv_config_entry){ADV_NAME_OVERRIDE_MODEL_CONFIG, "true"});
-    for (int i = 0; i < config->count && room; i++)
-        if (strcmp(config->entries[i].key, ADV_NAME_MODEL_NAME) != 0)
-            room = append(whole, config->entries[i]);
-    if (!whole || !room) return false;
-    memcpy(config->entries, whole->entries, sizeof config->entries);
-    config->count = whole->count;
-    return true;
-}
-
 static adv_code add_model(const struct adv_catalog *catalog, const char *request_json,
                           struct adv_arena *arena, struct adv_config *config, adv_err *err)
 {
@@ -80,12 +53,10 @@ static adv_code add_model(const struct adv_catalog *catalog, const char *request
         !adv_decode_request_model(catalog, value, "/model", given, "/config", &model, err, &ignored))
         code = adv_err_add(err, ADV_E_INVALID, "", "estimate it again",
                            "the model of this run is not known any more: its files would train another");
-    json_t *overrides = adv_decode_config_model(catalog, given);
     if (code == ADV_OK && (!keys || !write_model(&model, value, arena, keys) ||
-                           !put_in_front(config, keys, json_object_size(overrides) > 0, arena)))
+                           !adv_put_model_in_front(catalog, keys, given, arena, config)))
         code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "the configuration has more than %d keys",
                            ADV_LIMIT_CONFIG_KEYS);
-    json_decref(overrides);
     json_decref(root);
     return code;
 }

@@ -57,6 +57,7 @@ void adv_api_run_patch(struct adv_exchange *exchange);
 void adv_api_run_restore(struct adv_exchange *exchange);
 void adv_api_run_reevaluate(struct adv_exchange *exchange);
 void adv_api_run_artifact(struct adv_exchange *exchange);
+void adv_api_artifact(struct adv_exchange *exchange);
 void adv_api_measurement_post(struct adv_exchange *exchange);
 void adv_api_measurements_list(struct adv_exchange *exchange);
 void adv_api_measurement_delete(struct adv_exchange *exchange);

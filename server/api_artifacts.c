@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/json/decode_answer.h"
 #include "engine/json/run_files.h"
 #include "server/api.h"
 #include "server/app.h"
@@ -39,18 +40,47 @@ static void report_word(struct adv_exchange *exchange, const char *response, int
                         word.compiled_hbm_bytes_per_device / ADV_GIB);
 }
 
-void adv_api_run_artifact(struct adv_exchange *exchange)
+/* ?rank=, and whether the client takes the type of file `name`; false with the problem in the reply. */
+static bool read_wanted(struct adv_exchange *exchange, const char *name, int *rank)
 {
     static const char *const allowed[] = {"rank", NULL};
-    int rank = 1;
-    if (!adv_exchange_check_query(exchange, allowed) || !adv_api_read_rank(exchange, &rank)) return;
-    const char *name = exchange->parameters[1];
+    if (!adv_exchange_check_query(exchange, allowed) || !adv_api_read_rank(exchange, rank)) return false;
     const char *type = adv_run_file_type(name);
-    if (type && !adv_exchange_accepts(exchange, type)) {
-        adv_reply_error(exchange, ADV_E_NOT_ACCEPTABLE, "/headers/Accept", "leave Accept out, or allow it",
-                        "%.64s is %s only", name, type);
-        return;
+    if (!type || adv_exchange_accepts(exchange, type)) return true; /* an unknown file is said to be one */
+    adv_reply_error(exchange, ADV_E_NOT_ACCEPTABLE, "/headers/Accept", "leave Accept out, or allow it",
+                    "%.64s is %s only", name, type);
+    return false;
+}
+
+/* `text` is given away. */
+static void reply_file(struct adv_exchange *exchange, const char *name, struct adv_text *text)
+{
+    adv_reply_header(exchange, "Content-Disposition", "attachment; filename=\"%.64s\"",
+                     adv_run_file_name(name));
+    adv_reply_text(exchange, 200, adv_run_file_type(name), text->data, text->length_bytes);
+}
+
+void adv_api_artifact(struct adv_exchange *exchange)
+{
+    const char *name = exchange->parameters[0];
+    int rank = 1;
+    if (!read_wanted(exchange, name, &rank)) return;
+    adv_err err = adv_err_empty();
+    struct adv_text text = adv_text_empty(ARTIFACT_LIMIT_BYTES);
+    if (adv_artifact_from_answer(exchange->app->catalog, name, exchange->body ? exchange->body : "",
+                                 exchange->body_bytes, rank, &text, &err)) {
+        adv_text_free(&text);
+        adv_reply_problem(exchange, &err);
+    } else {
+        reply_file(exchange, name, &text);
     }
+}
+
+void adv_api_run_artifact(struct adv_exchange *exchange)
+{
+    const char *name = exchange->parameters[1];
+    int rank = 1;
+    if (!read_wanted(exchange, name, &rank)) return;
     adv_err err = adv_err_empty();
     struct adv_stored_run run;
     if (adv_store_run_get(exchange->db, exchange->parameters[0], &run, &err)) {
@@ -64,9 +94,7 @@ void adv_api_run_artifact(struct adv_exchange *exchange)
         adv_reply_problem(exchange, &err);
     } else {
         if (strcmp(name, "report.md") == 0) report_word(exchange, run.response, rank, &text);
-        adv_reply_header(exchange, "Content-Disposition", "attachment; filename=\"%.64s\"",
-                         adv_run_file_name(name));
-        adv_reply_text(exchange, 200, type, text.data, text.length_bytes);
+        reply_file(exchange, name, &text);
     }
     adv_store_run_free(&run);
 }

@@ -24,6 +24,8 @@ static const struct adv_route routes[] = {
      ADV_REQUEST_TUNE, JSON},
     {"POST", "/v1/lint", "lint", adv_api_answer, ADV_ROUTE_QUICK, ADV_SCOPE_READ,
      JSON_OR_RECIPE " text/plain", ADV_REQUEST_LINT, JSON},
+    {"POST", "/v1/artifacts/{name}", "makeArtifact", adv_api_artifact, ADV_ROUTE_QUICK, ADV_SCOPE_READ, JSON,
+     0, NULL},
     {"POST", "/v1/explain/oom", "explainOom", adv_api_explain_oom, ADV_ROUTE_SEARCH, ADV_SCOPE_READ,
      "application/json text/plain", 0, JSON},
     {"GET", "/v1/catalog/{collection}", "listCatalog", adv_api_catalog_list, ADV_ROUTE_INLINE, ADV_SCOPE_READ,

@@ -2,7 +2,7 @@
 import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
-import { startDaemon, estimateRequest, golden, freshDatabase, sql } from './daemon.mjs';
+import { adviseRequest, startDaemon, estimateRequest, golden, freshDatabase, problem, sql } from './daemon.mjs';
 
 let daemon;
 before(async () => { daemon = await startDaemon({ database: freshDatabase('api_estimate_files') }); });
@@ -77,4 +77,32 @@ test('a run whose model is no longer known gives no script that trains another',
   const response = await daemon.fetch(`/v1/runs/${id}/artifacts/maxtext.sh`);
   assert.equal(response.status, 422);
   assert.match((await response.json()).detail, /model/);
+});
+
+test('an answer that is not stored gives the files that its run gives, without a database too', async () => {
+  const bare = await startDaemon();
+  const kinds = [['/v1/estimate', estimateRequest()], ['/v1/estimate', estimateRequest({ model: own })], ['/v1/advise', adviseRequest()]];
+  for (const [path, request] of kinds) {
+    const answer = await (await daemon.post(path, { ...request, store: true })).json();
+    for (const name of [...SCRIPTS, 'maxtext.yml', 'libtpu.env', 'gcluster.sh', 'report.md', 'trace.json', 'ranked.csv']) {
+      for (const rank of path === '/v1/advise' ? [1, 2] : [1]) {
+        const made = await bare.post(`/v1/artifacts/${name}?rank=${rank}`, answer);
+        assert.equal(made.headers.get('content-disposition'), `attachment; filename="${name}"`);
+        const stored = await daemon.fetch(`/v1/runs/${answer.run_id}/artifacts/${name}?rank=${rank}`);
+        assert.equal(await made.text(), await stored.text(), `${path} ${name} ${rank}`);
+      }
+    }
+  }
+  await bare.stop();
+});
+
+test('what is no answer, no plan or no file is told', async () => {
+  const answer = await (await daemon.post('/v1/advise', adviseRequest())).json();
+  await problem(assert, await daemon.post('/v1/artifacts/maxtext.sh', adviseRequest()), 422, 'invalid-request');
+  await problem(assert, await daemon.post('/v1/artifacts/maxtext.sh', '{'), 400, 'malformed-document');
+  await problem(assert, await daemon.post('/v1/artifacts/wings.txt', answer), 404, 'not-found');
+  await problem(assert, await daemon.post('/v1/artifacts/maxtext.sh?rank=100', answer), 404, 'not-found');
+  await problem(assert, await daemon.post('/v1/artifacts/maxtext.sh?rank=0', answer), 400, 'bad-request');
+  await problem(assert, await daemon.post('/v1/artifacts/ranked.csv', answer, { Accept: 'application/json' }), 406, 'not-acceptable');
+  await problem(assert, await daemon.fetch('/v1/artifacts/maxtext.sh'), 405, 'method-not-allowed');
 });

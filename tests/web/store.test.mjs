@@ -404,6 +404,35 @@ test('a sweep is cancelled from its page, and what is left of it does not run', 
   assert.deepEqual(opened.complaints, [], 'the console stays free of errors');
 });
 
+test('files come with an answer that is not stored, and storing it leaves the reader at the same tab', async () => {
+  const { page } = opened;
+  for (const width of [1280, 360]) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.goto('about:blank');
+    await page.goto(`${process.env.ORIGIN}/#/?model=llama3.1-8b&chip=v6e&topology=4x4&seq_len=4096&batch=3&label=${width}`);
+    await page.waitForSelector('#models option', { state: 'attached' });
+    await page.click('#submit');
+    await page.check('#plan-2');
+    await openTab(page, 'Run it');
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download: maxtext.sh' }).click()]);
+    const script = await readFile(await download.path(), 'utf8');
+    assert.match(script, /^#!\/bin\/bash\n# llama3\.1-8b on v6e 4x4: predicted/);
+    await openTab(page, 'Measured');
+    const top = () => page.locator('.tab-panel.current').last().evaluate((panel) => panel.getBoundingClientRect().top);
+    const before = await top();
+    await page.getByRole('button', { name: 'Store as a run' }).click();
+    await page.getByRole('heading', { name: 'Predicted against measured' }).waitFor();
+    await drawn(page);
+    assert.ok(Math.abs((await top()) - before) < 8, `${width} px: the tab stays where it was, ${before} against ${await top()}`);
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Measured');
+    await openTab(page, 'Run it');
+    const [stored] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download: maxtext.sh' }).last().click()]);
+    assert.equal(await readFile(await stored.path(), 'utf8'), script, 'the run has the same file');
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+  assert.deepEqual(opened.complaints, [], 'the console stays free of errors');
+});
+
 test('a run that does not exist is said plainly', async () => {
   const { page } = opened;
   await page.goto(`${process.env.ORIGIN}/#/runs/00000000-0000-7000-8000-000000000000`);

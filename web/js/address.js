@@ -21,3 +21,23 @@ export function keepView(view) {
   const address = `${path || '#/'}${rest ? `?${rest}` : ''}`;
   if (address !== location.hash) history.replaceState(null, '', address); // which costs a layout of the page
 }
+
+// Where on screen the open tab of a plan is, for the page that shows the same plan next; null: at its top.
+let tabAt = null;
+
+const openTabOf = (place) => place?.querySelector('.tab-panel.current');
+
+export function leaveTab(place) {
+  tabAt = openTabOf(place)?.getBoundingClientRect().top ?? null;
+}
+
+// Brings the tab in `place` to where the earlier one was left, and the focus to it; false where there is nothing to do.
+export function arriveAtTab(place) {
+  const panel = openTabOf(place);
+  const top = tabAt;
+  tabAt = null;
+  if (top === null || !panel) return false;
+  document.getElementById(panel.id.replace('-panel-', '-tab-'))?.focus({ preventScroll: true });
+  window.scrollBy({ top: panel.getBoundingClientRect().top - top, behavior: 'instant' });
+  return true;
+}

@@ -76,8 +76,13 @@ export const put = (path, body, signal) => call('PUT', path, body, signal);
 export const postText = (path, text, signal) => call('POST', path, text, signal, 'text/plain');
 export const remove = (path, signal) => call('DELETE', path, undefined, signal);
 
-// A file as it is, such as one made from a run.
+// A file as it is, such as one made from a run, or from what is sent.
 export async function getText(path) {
   const response = await send('GET', path, { accept: '*/*' });
+  return response.text();
+}
+
+export async function postForText(path, body) {
+  const response = await send('POST', path, { body, accept: '*/*' });
   return response.text();
 }

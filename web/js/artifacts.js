@@ -1,6 +1,6 @@
-// The files the daemon makes from a stored plan: to download or to copy.
+// The files the daemon makes from a plan: to download or to copy. Of a stored run by its id, else of the answer on screen.
 
-import { getText } from './api.js';
+import { getText, post, postForText } from './api.js';
 import { copyButton, saveButton } from './copy.js';
 import { h, table } from './dom.js';
 
@@ -17,25 +17,50 @@ const FILES = [
   ['ranked.csv', 'all ranked plans as a spreadsheet'],
 ];
 
-export function artifactPath(run, name) {
-  return `/v1/runs/${encodeURIComponent(run.id)}/artifacts/${name}?rank=${run.rank}`;
+const path = (source, name, rank) => `/v1/${source}artifacts/${encodeURIComponent(name)}?rank=${rank}`;
+
+// {rank, load(name)}: the files of plan `rank` of a stored run.
+export function filesOfRun({ id, rank }) {
+  return { rank, load: (name) => getText(path(`runs/${encodeURIComponent(id)}/`, name, rank)) };
 }
 
-// run: {id, rank}, the stored run and which of its plans.
-export function artifactsTable(run) {
+const BESIDE = new Set(['mesh', 'time_parts']);
+const numbersOf = (estimate) => Object.fromEntries(Object.entries(estimate).filter(([name, value]) => BESIDE.has(name) || typeof value !== 'object'));
+
+// What files are made from: the plan's settings, reasons and numbers; of the others what the table of plans has. Pure.
+export function answerForFiles({ engine, model, cluster, ranked }, rank) {
+  const slim = (plan) =>
+    plan.rank === rank
+      ? { ...plan, estimate: numbersOf(plan.estimate) }
+      : { rank: plan.rank, tie_group: plan.tie_group, config: plan.config, estimate: { ...numbersOf(plan.estimate), time_parts: [] } };
+  return { engine, model, cluster, ranked: ranked.map(slim) };
+}
+
+// The same of an answer that is not stored, an advice or an estimate.
+export function filesOfAnswer(answer, rank = 1) {
+  const body = answer.ranked ? answerForFiles(answer, rank) : answer;
+  return { rank, load: (name) => postForText(path('', name, rank), body) };
+}
+
+// The same of one's own configuration, which stands beside an advice: it is estimated by itself first.
+export function filesOfConfig(request) {
+  return { rank: 'mine', load: async (name) => postForText(path('', name, 1), await post('/v1/estimate', request)) };
+}
+
+export function artifactsTable({ rank, load }) {
   return table(
-    `Files of plan ${run.rank}`,
+    rank === 'mine' ? 'Files of my configuration' : `Files of plan ${rank}`,
     [{ title: 'File' }, { title: 'What it is for' }, { title: 'Take it' }],
     FILES.map(([name, what]) => {
-      const load = () => getText(artifactPath(run, name));
+      const file = () => load(name);
       return [
         h('code', null, name),
         what,
         h(
           'span',
           { class: 'buttons' },
-          copyButton('Copy', load, `Copy: ${name}`),
-          saveButton('Download', name, load, 'text/plain', `Download: ${name}`),
+          copyButton('Copy', file, `Copy: ${name}`),
+          saveButton('Download', name, file, 'text/plain', `Download: ${name}`),
         ),
       ];
     }),

@@ -27,7 +27,6 @@ import { changesPicture, planPicture } from './pictures/panel.js';
 import { provePanel } from './prove.js';
 import { sensitivitiesPanel } from './sensitivities.js';
 import { sourcesPanel } from './sources.js';
-import { storeFirst } from './store_first.js';
 import { tabs } from './tabs.js';
 import { timeBar, timeStrip } from './time_bar.js';
 
@@ -205,12 +204,6 @@ function kernelsPanel(kernels) {
   );
 }
 
-function filesOf({ run, onStore }) {
-  return run
-    ? artifactsTable(run)
-    : storeFirst('Stored as a run, the plan also comes as files: a start script, YAML, an XPK job, a report.', 'run', onStore);
-}
-
 function runPanel(plan) {
   const { config, xla_flags: flags } = plan;
   if (!config) return null;
@@ -225,7 +218,7 @@ function runPanel(plan) {
       flags?.length ? codeBlock('LIBTPU_INIT_ARGS', flags.join(' \\\n')) : null,
     ),
     h('details', null, h('summary', null, 'As one command'), codeBlock('Command', configToCommand(config, flags))),
-    filesOf(plan),
+    plan.files ? artifactsTable(plan.files) : null,
   );
 }
 
@@ -281,8 +274,8 @@ export const PLAN_TABS = [
   { id: 'measured', title: 'Measured', parts: [measurePanel] },
 ];
 
-// plan: {title, config, xla_flags, estimate, why?, changes_from_baseline?, cluster?, sensitivities?, job?, baseline?, run?, onStore?}; run {id, rank} says
-// where it is stored, onStore(tab) stores it. tools: actions (buttons beside the title), onRepair(change)?, tab (shown first), onTab(id)?, prefix.
+// plan: {title, config, xla_flags, estimate, why?, changes_from_baseline?, cluster?, sensitivities?, job?, baseline?, run?, onStore?, files?}; run {id, rank} says
+// where it is stored, onStore(tab) stores it, files {rank, load(name)} makes its files. tools: actions (buttons beside the title), onRepair(change)?, tab (shown first), onTab(id)?, prefix.
 export function planDetail(plan, { actions = [], onRepair, tab, onTab, prefix = '' } = {}) {
   const items = PLAN_TABS.map(({ id, title, parts }) => ({
     id,

@@ -1,6 +1,6 @@
 // The form view: fields to state and back, what shows in which mode, sending, and keeping the address up to date.
 
-import { viewOf } from './address.js';
+import { leaveTab, viewOf } from './address.js';
 import { post, setToken, token } from './api.js';
 import { connectAsk } from './ask.js';
 import { modelNote, sliceNote, slicesOf } from './catalog.js';
@@ -185,6 +185,7 @@ function repair(plan, change, drop) {
 // Asks the question on screen once more, to be stored, and opens the run.
 async function storeAnswer(path, request, view) {
   const { run_id: id } = await post(path, { ...request, store: true });
+  leaveTab(byId('results'));
   location.hash = `#/runs/${encodeURIComponent(id)}?${new URLSearchParams(view)}`;
 }
 

@@ -1,5 +1,6 @@
 // Starts the page: the router chooses the view, the catalog fills the form.
 
+import { arriveAtTab } from './address.js';
 import { loadCatalog } from './catalog.js';
 import { showCompare } from './compare.js';
 import { byId, h } from './dom.js';
@@ -41,7 +42,7 @@ async function showOther(route) {
   } catch (error) {
     place.replaceChildren(failure(error));
   }
-  if (place.isConnected) byId('view-other').focus();
+  if (place.isConnected && !arriveAtTab(place)) byId('view-other').focus();
 }
 
 const PARENTS = { run: 'runs', compare: 'runs', sweep: 'sweeps' };

@@ -1,6 +1,7 @@
 // The answer of advise or estimate: a ranked table to choose from, and the chosen plan in full below it.
 
 import { keepView, viewOf } from './address.js';
+import { filesOfAnswer, filesOfConfig, filesOfRun } from './artifacts.js';
 import { saveButton } from './copy.js';
 import { checkChoice } from './choice_table.js';
 import { findingsPanel, planDetail } from './detail.js';
@@ -27,10 +28,10 @@ function toolsOf(plan, { actions, repair }, prefix) {
   };
 }
 
-// Where plan `rank` is stored (run), or how the answer can be (onStore).
+// Where plan `rank` is stored (run), or how the answer can be (onStore), and where its files come from.
 function storedAs(request, answer, rank, path, { store }) {
-  if (answer.run_id) return { run: { id: answer.run_id, rank } };
-  return { onStore: store ? (tab) => store(path, request, { plan: rank, tab }) : null };
+  if (answer.run_id) return { run: { id: answer.run_id, rank }, files: filesOfRun({ id: answer.run_id, rank }) };
+  return { onStore: store ? (tab) => store(path, request, { plan: rank, tab }) : null, files: filesOfAnswer(answer, rank) };
 }
 
 function downloadButton(answer, name) {
@@ -92,9 +93,10 @@ function fileName(request, kind) {
 
 // The reader's own configuration as the last row of the plans, where one was given.
 function baselineOf(request, answer) {
-  return answer.baseline?.estimate
-    ? { xla_flags: request.baseline?.xla_flags, config: request.baseline?.config, ...answer.baseline, rank: 'mine' }
-    : null;
+  if (!answer.baseline?.estimate) return null;
+  const { config, xla_flags: flags } = request.baseline ?? {};
+  const files = filesOfConfig({ ...jobOf(request, answer.cluster), config, ...(flags?.length ? { xla_flags: flags } : {}) });
+  return { xla_flags: flags, config, files, ...answer.baseline, rank: 'mine' };
 }
 
 // The table, drawn anew in another order; the choice stays.
@@ -189,7 +191,8 @@ function showAdvice(place, request, answer, tools) {
           actions: download,
           onChoose: (machine) => {
             keepView({ plan: undefined });
-            announce(show(planOfMachine(machine)));
+            const { cluster, best } = machine;
+            announce(show({ ...planOfMachine(machine), files: filesOfAnswer({ ...answer, cluster, ranked: [{ ...best, rank: 1 }] }) }));
           },
         })
       : '',

@@ -1,4 +1,4 @@
-// Files of a stored plan against the stand-in daemon.
+// Files of a plan against the stand-in daemon.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -58,15 +58,32 @@ test('a file is copied, and a refusal is said on its button', async () => {
   await page.getByRole('button', { name: 'Download: maxtext.sh' }).waitFor();
 });
 
-test('a plan that is not stored says how its files are had', async () => {
-  const answers = { [`GET /v1/runs/${ID}`]: () => ({ ...RUNS[0], request: REQUEST, response: advice(1) }) };
-  const page = await open(answers);
+test('a plan that is not stored gives its files, made from the answer on screen', async () => {
+  const asked = [];
+  const file = (body, request) => {
+    asked.push([request.url, body]);
+    return { text: 'base_config: base.yml\n' };
+  };
+  const page = await open(
+    { 'POST /v1/advise': () => advice(3), 'POST /v1/artifacts/maxtext.yml': file },
+    { path: '/#/?model=llama3.1-70b&batch=2', ready: '#submit' },
+  );
+  await page.click('#submit');
+  await page.check('#plan-2');
   await openTab(page, 'Run it');
-  await page.getByText('Stored as a run, the plan also comes as files').waitFor();
-  assert.equal(await page.getByRole('button', { name: /^Download:/ }).count(), 0);
+  await page.getByRole('table', { name: 'Files of plan 2' }).waitFor();
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download: maxtext.yml' }).click()]);
+  assert.equal(await readFile(await download.path(), 'utf8'), 'base_config: base.yml\n');
+  const [[url, body]] = asked;
+  assert.equal(url, '/v1/artifacts/maxtext.yml?rank=2');
+  const { engine, model, cluster, ranked } = advice(3);
+  assert.deepEqual([body.engine, body.model, body.cluster], [engine, model, cluster]);
+  assert.deepEqual(body.ranked.map((plan) => [plan.rank, plan.estimate.step_time_s, Boolean(plan.why)]), ranked.map((plan) => [plan.rank, plan.estimate.step_time_s, plan.rank === 2]));
+  assert.deepEqual(body.ranked[1].xla_flags, ranked[1].xla_flags);
+  assert.deepEqual(await axe(page), []);
 });
 
-test('an answer is stored from the tab that needs it, which then opens with the files of that plan', async () => {
+test('an answer is stored from the tab that needs it, which then opens for that plan', async () => {
   const asked = [];
   const answers = {
     'POST /v1/advise': (body) => {
@@ -80,14 +97,14 @@ test('an answer is stored from the tab that needs it, which then opens with the 
   await page.click('#submit');
   await page.waitForSelector('#ranked');
   await page.check('#plan-2');
-  await openTab(page, 'Run it');
+  await openTab(page, 'Measured');
   const button = page.getByRole('button', { name: 'Store as a run' });
   await page.fill('#batch', '4'); // the answer on screen is stored, not the question of the form
   await button.click();
   await page.getByRole('heading', { name: 'The database cannot be reached' }).waitFor();
   await button.click();
-  await page.getByRole('table', { name: 'Files of plan 2' }).waitFor();
-  assert.equal(await page.evaluate(() => window.location.hash), `#/runs/${ID}?plan=2&tab=run`);
+  await page.getByRole('heading', { name: 'Predicted against measured' }).waitFor();
+  assert.equal(await page.evaluate(() => window.location.hash), `#/runs/${ID}?plan=2&tab=measured`);
   const [{ include, ...question }, , last] = asked;
   assert.deepEqual(include, ['trade_off'], 'which a stored run does not need');
   assert.deepEqual(last, { ...question, store: true });

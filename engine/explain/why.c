@@ -9,7 +9,9 @@
 #include "engine/base/units.h"
 #include "engine/explain/diff.h"
 #include "engine/hardware/roofline.h"
+#include "engine/maxtext/names.h"
 #include "engine/rank/rank.h"
+#include "engine/search/space_batch.h"
 #include "engine/search/space_choices.h"
 
 /* The input of the sentences. */
@@ -393,6 +395,27 @@ static void other_families(struct account *account)
     }
 }
 
+/* A setting that recipes of the chip agree on, where the plan's own price is against it. */
+static void dearer_recipe(struct account *account)
+{
+    const struct adv_advise_request *request = account->request;
+    struct adv_plan other = account->candidate->plan;
+    struct adv_estimate estimate;
+    static const double told_frac = 0.001;
+    if (!other.family.use_iota_embed || request->workload.base.family.use_iota_embed ||
+        request->cluster.chip.recipe.embedding_lookups || adv_request_pins(request, ADV_NAME_USE_IOTA_EMBED))
+        return;
+    other.family.use_iota_embed = false;
+    if (!ledger_of(account, &other, &estimate, NULL)) return;
+    double saved_s = account->candidate->estimate.step_time_s - estimate.step_time_s;
+    if (saved_s < told_frac * account->candidate->estimate.step_time_s) return;
+    say(account->why,
+        ADV_NAME_USE_IOTA_EMBED "=true is set although looking tokens up is priced %.3f s (%.1f %%) faster: "
+                                "published recipes of %s set it, so too few measured steps there prove the "
+                                "price of a look-up. Pin " ADV_NAME_USE_IOTA_EMBED "=false to plan with it.",
+        saved_s, share(saved_s, account), request->cluster.chip.name);
+}
+
 void adv_why_explain(const struct adv_advise_request *request, const struct adv_constants *constants,
                      const struct adv_search_result *result, int index, const struct adv_ledger *ledger,
                      struct adv_why *why)
@@ -403,5 +426,6 @@ void adv_why_explain(const struct adv_advise_request *request, const struct adv_
     neighbour(&account);
     if (index == 0) other_families(&account);
     remat_gain(&account);
+    dearer_recipe(&account);
     memory_use(&account);
 }

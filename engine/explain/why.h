@@ -2,7 +2,8 @@
  *
  * The sentences name the bound of the step, the use of memory, the difference to the neighbour in the answer
  * and, for the first plan, what the next family (tensor, context, expert parallelism) would cost instead:
- * that plan is estimated too.
+ * that plan is estimated too. A setting that is there because recipes of the chip have it, and that the
+ * plan's own price speaks against, is named with that price.
  */
 #ifndef ADV_EXPLAIN_WHY_H
 #define ADV_EXPLAIN_WHY_H
@@ -16,8 +17,8 @@ struct adv_why {
     char sentences[ADV_WHY_SENTENCES][ADV_LIMIT_DETAIL];
 };
 
-/* Explains result->found[index]; `ledger` is that plan's. Some ten estimates for index 0, one or two for the
- * others. */
+/* Explains result->found[index]; `ledger` is that plan's. Some ten estimates for index 0, one to three for
+ * the others. */
 void adv_why_explain(const struct adv_advise_request *request, const struct adv_constants *constants,
                      const struct adv_search_result *result, int index, const struct adv_ledger *ledger,
                      struct adv_why *why);

@@ -325,6 +325,21 @@ static bool is_alive(const struct adv_ledger *ledger, const char *name, size_t l
     return false;
 }
 
+/* A plan with the one-hot embedding says so where its own price speaks for the look-up, and only there. */
+static void check_embedding(const struct fixture *fixture, const struct adv_candidate *candidate,
+                            const struct adv_why *why)
+{
+    struct adv_plan plan = candidate->plan;
+    struct adv_estimate estimate;
+    struct adv_estimate_input input = {&fixture->request->model, &fixture->request->cluster,
+                                       fixture->constants, &plan, ADV_FLOPS_CAUSAL_HALF};
+    plan.family.use_iota_embed = false;
+    assert_int_equal(adv_estimate_plan(&input, &estimate, NULL, NULL), ADV_OK);
+    bool is_told = false;
+    for (int i = 0; i < why->count; i++) is_told |= strstr(why->sentences[i], "use_iota_embed=true") != NULL;
+    assert_int_equal(is_told, estimate.step_time_s < 0.999 * candidate->estimate.step_time_s);
+}
+
 static void check_sentences(const struct fixture *fixture, const struct adv_search_result *result, int index)
 {
     static struct adv_ledger ledger;
@@ -348,6 +363,7 @@ static void check_sentences(const struct fixture *fixture, const struct adv_sear
         if (strstr(why.sentences[i], "first because") && !simpler) fail_msg("%s", why.sentences[i]);
         if (strstr(why.sentences[i], "decoder_layer_input")) fail_msg("%s", why.sentences[i]);
     }
+    check_embedding(fixture, candidate, &why);
 }
 
 static void sentences_are_true_of_the_numbers_beside_them(void **state)
@@ -362,6 +378,8 @@ static void sentences_are_true_of_the_numbers_beside_them(void **state)
         "\"workload\":{\"seq_len\":4096,\"per_device_batch_size\":8}}", /* moments on the host */
         "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v5e\",\"topology\":\"4x4\"},"
         "\"workload\":{\"seq_len\":4096,\"global_batch_sequences\":32},\"pins\":{\"remat_policy\":\"full\"}}",
+        "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\"},"
+        "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":32}}",
     };
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
         static struct fixture fixture;

@@ -6,36 +6,46 @@
 #include "engine/advise.h"
 #include "server/exchange.h"
 
-void adv_api_answer(
-    struct adv_exchange *exchange); /* POST estimate, advise, kernels, lint: route->kind says which */
+adv_handler adv_api_answer; /* POST estimate, advise, kernels, lint: route->kind says which */
 
 /* On the HTTP thread: a question that was answered before is answered without a worker. */
 bool adv_api_answer_at_once(struct adv_exchange *exchange);
 
-/* ADV_E_FORBIDDEN: the token may not store. */
-adv_code adv_api_refuse_store(adv_err *err);
+/* ADV_E_BUSY: there was no room where the request would have gone on. */
+adv_code adv_api_refuse_busy(const struct adv_exchange *exchange, adv_err *err);
 
 /* Runs the engine for a handler: counts its time and its evaluations, and refuses "store" (ADV_E_FORBIDDEN)
  * to a token that may not write. `answer` needs adv_answer_free only on ADV_OK. */
 ADV_MUST_CHECK adv_code adv_api_run_engine(struct adv_exchange *exchange, int kind, const char *json,
                                            size_t json_bytes, struct adv_answer *answer, adv_err *err);
 
-/* The request's Idempotency-Key into `idempotency`, whose key is NULL without one; false with the problem in
- * the reply when it is malformed. */
+/* The request's Idempotency-Key into `idempotency`, whose key is NULL without one. */
 struct adv_idempotency;
-ADV_MUST_CHECK bool adv_api_read_key(struct adv_exchange *exchange, struct adv_idempotency *idempotency);
+ADV_MUST_CHECK adv_code adv_api_read_key(const struct adv_exchange *exchange,
+                                         struct adv_idempotency *idempotency, adv_err *err);
 
-/* ?limit= of a list's page and ?rank= of an advise run's plan, 50 and 1 without. false with the problem in
- * the reply. */
-ADV_MUST_CHECK bool adv_api_read_limit(struct adv_exchange *exchange, int *limit);
-ADV_MUST_CHECK bool adv_api_read_rank(struct adv_exchange *exchange, int *rank);
+/* ?limit= of a list's page and ?rank= of an advise run's plan, 50 and 1 without. */
+ADV_MUST_CHECK adv_code adv_api_read_limit(const struct adv_exchange *exchange, int *limit, adv_err *err);
+ADV_MUST_CHECK adv_code adv_api_read_rank(const struct adv_exchange *exchange, int *rank, adv_err *err);
 /* The same with ?cursor= and ?since=, NULL when left out, by their form. */
-ADV_MUST_CHECK bool adv_api_read_page(struct adv_exchange *exchange, const char *since, const char *cursor,
-                                      int *limit);
+ADV_MUST_CHECK adv_code adv_api_read_page(const struct adv_exchange *exchange, const char *since,
+                                          const char *cursor, int *limit, adv_err *err);
+/* A switch of the query, false when left out. */
+ADV_MUST_CHECK adv_code adv_api_read_switch(const struct adv_exchange *exchange, const char *name,
+                                            bool *value, adv_err *err);
+/* ADV_E_BAD_REQUEST: ?cursor= is none of this list's. */
+adv_code adv_api_refuse_cursor(adv_err *err);
 
-/* Answers with a page from the store, or with why there is none; `page` is given away. */
-void adv_api_reply_page(struct adv_exchange *exchange, adv_code code, struct adv_text *page,
-                        const adv_err *err);
+/* Answers with a page that the store printed; `code` is whether it did and is returned. `page` is given away.
+ */
+adv_code adv_api_reply_page(struct adv_exchange *exchange, adv_code code, struct adv_text *page,
+                            adv_err *err);
+
+/* The same with any object. */
+adv_code adv_api_reply_printed(struct adv_exchange *exchange, int status, adv_code code,
+                               struct adv_text *json);
+/* 204 where `code` is ADV_OK; returns it. */
+adv_code adv_api_reply_done(struct adv_exchange *exchange, adv_code code);
 
 /* {"version", "catalog_hash", "calibration"} appended: every answer names the engine it is by. */
 #define ADV_LIMIT_ENGINE_BYTES 256 /* what follows; three names */
@@ -47,27 +57,12 @@ void adv_api_reply_made(struct adv_exchange *exchange, int status, struct adv_te
 /* Link: <…>; rel="next" for a page that names a next_cursor. */
 void adv_api_link_next(struct adv_exchange *exchange, const struct adv_text *page);
 
-void adv_api_catalog_list(struct adv_exchange *exchange);
-void adv_api_catalog_entry(struct adv_exchange *exchange);
+adv_handler adv_api_catalog_list, adv_api_catalog_entry;
 
-void adv_api_runs_list(struct adv_exchange *exchange);
-void adv_api_run_get(struct adv_exchange *exchange);
-void adv_api_run_delete(struct adv_exchange *exchange);
-void adv_api_run_patch(struct adv_exchange *exchange);
-void adv_api_run_restore(struct adv_exchange *exchange);
-void adv_api_run_reevaluate(struct adv_exchange *exchange);
-void adv_api_run_artifact(struct adv_exchange *exchange);
-void adv_api_artifact(struct adv_exchange *exchange);
-void adv_api_measurement_post(struct adv_exchange *exchange);
-void adv_api_measurements_list(struct adv_exchange *exchange);
-void adv_api_measurement_delete(struct adv_exchange *exchange);
-void adv_api_accuracy(struct adv_exchange *exchange);
-void adv_api_compare(struct adv_exchange *exchange);
-void adv_api_check(struct adv_exchange *exchange);
-void adv_api_baseline_get(struct adv_exchange *exchange);
-void adv_api_baseline_put(struct adv_exchange *exchange);
-void adv_api_baseline_delete(struct adv_exchange *exchange);
-void adv_api_baselines_list(struct adv_exchange *exchange);
+adv_handler adv_api_runs_list, adv_api_run_get, adv_api_run_delete, adv_api_run_patch, adv_api_run_restore,
+    adv_api_run_reevaluate, adv_api_run_artifact, adv_api_artifact, adv_api_measurement_post,
+    adv_api_measurements_list, adv_api_measurement_delete, adv_api_accuracy, adv_api_compare, adv_api_check,
+    adv_api_baseline_get, adv_api_baseline_put, adv_api_baseline_delete, adv_api_baselines_list;
 
 /* Queues the first plans of a run that has just been stored, and names the verification in the answer
  * ("verification_id"; null where it could not be queued: logged, and asked for again by POST). */
@@ -79,40 +74,26 @@ struct adv_verification_word;
 ADV_MUST_CHECK adv_code adv_api_word_of(struct adv_exchange *exchange, const char *response, int rank,
                                         struct adv_verification_word *word, adv_err *err);
 
-void adv_api_verification_post(struct adv_exchange *exchange);
-void adv_api_verifications_list(struct adv_exchange *exchange);
-void adv_api_verification_get(struct adv_exchange *exchange);
-void adv_api_verification_events(struct adv_exchange *exchange);
-void adv_api_verification_delete(struct adv_exchange *exchange);
+adv_handler adv_api_verification_post, adv_api_verifications_list, adv_api_verification_get,
+    adv_api_verification_events, adv_api_verification_delete;
 
-void adv_api_sweep_post(struct adv_exchange *exchange);
-void adv_api_sweeps_list(struct adv_exchange *exchange);
-void adv_api_sweep_get(struct adv_exchange *exchange);
-void adv_api_sweep_item_get(struct adv_exchange *exchange);
-void adv_api_sweep_events(struct adv_exchange *exchange);
-void adv_api_sweep_delete(struct adv_exchange *exchange);
+adv_handler adv_api_sweep_post, adv_api_sweeps_list, adv_api_sweep_get, adv_api_sweep_item_get,
+    adv_api_sweep_events, adv_api_sweep_delete;
 
 /* Whether the client would rather not wait (Prefer: respond-async), and may have its answer kept. */
 bool adv_api_wants_async(const struct adv_exchange *exchange);
 /* On a worker that has a database: the request becomes a sweep of one item. */
-void adv_api_answer_async(struct adv_exchange *exchange);
+adv_handler adv_api_answer_async;
 
-void adv_api_calibration_post(struct adv_exchange *exchange);
-void adv_api_calibrations_list(struct adv_exchange *exchange);
-void adv_api_calibration_get(struct adv_exchange *exchange);
-void adv_api_calibration_activate(struct adv_exchange *exchange);
-void adv_api_calibration_revert(struct adv_exchange *exchange);
+adv_handler adv_api_calibration_post, adv_api_calibrations_list, adv_api_calibration_get,
+    adv_api_calibration_activate, adv_api_calibration_revert;
 
-void adv_api_explain_oom(struct adv_exchange *exchange);
+adv_handler adv_api_explain_oom;
 
-void adv_api_livez(struct adv_exchange *exchange);
-void adv_api_readyz(struct adv_exchange *exchange);
-void adv_api_metrics(struct adv_exchange *exchange);
-void adv_api_version(struct adv_exchange *exchange);
-void adv_api_openapi(struct adv_exchange *exchange);
+adv_handler adv_api_livez, adv_api_readyz, adv_api_metrics, adv_api_version, adv_api_openapi;
 
 /* The web form's files. `adv_api_web_has`: whether a path ("/", "/js/form.js") is one of them. */
-void adv_api_web(struct adv_exchange *exchange);
+adv_handler adv_api_web;
 bool adv_api_web_has(const char *path);
 
 #endif

@@ -14,51 +14,46 @@
 
 #define LONGEST_KEY 255
 
-bool adv_api_read_key(struct adv_exchange *exchange, struct adv_idempotency *idempotency)
+adv_code adv_api_read_key(const struct adv_exchange *exchange, struct adv_idempotency *idempotency,
+                          adv_err *err)
 {
     const char *key = exchange->headers[ADV_HEADER_IDEMPOTENCY_KEY];
     memset(idempotency, 0, sizeof *idempotency);
-    if (!key) return true;
+    if (!key) return ADV_OK;
     size_t length = strlen(key);
     bool good = length > 0 && length <= LONGEST_KEY;
     for (size_t i = 0; i < length && good; i++) good = key[i] > ' ' && key[i] < 0x7f;
-    if (!good) {
-        adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/headers/Idempotency-Key", NULL,
-                        "an Idempotency-Key has 1 to %d visible ASCII characters", LONGEST_KEY);
-        return false;
-    }
+    if (!good)
+        return adv_err_add(err, ADV_E_BAD_REQUEST, "/headers/Idempotency-Key", NULL,
+                           "an Idempotency-Key has 1 to %d visible ASCII characters", LONGEST_KEY);
     idempotency->principal = exchange->principal;
     idempotency->key = key;
     /* The same body sent to another operation is another request. */
     struct adv_text text = adv_text_empty(ADV_LIMIT_BODY_BYTES + 256);
     adv_text_format(&text, "%s\n", exchange->route->path);
-    adv_text_append_bytes(&text, exchange->body ? exchange->body : "", exchange->body_bytes);
-    if (!text.overflow)
-        adv_sha256_hex(text.data, text.length_bytes, idempotency->body_digest);
-    else
-        adv_reply_error(exchange, ADV_E_MEMORY, "", NULL, "no memory for the request");
+    adv_text_append_bytes(&text, adv_exchange_body(exchange), exchange->body_bytes);
+    const bool whole = !text.overflow;
+    if (whole) adv_sha256_hex(text.data, text.length_bytes, idempotency->body_digest);
     adv_text_free(&text);
-    return exchange->reply.status == 0;
+    return whole ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the request");
 }
 
-/* true: the reply is filled, from an earlier answer or with a problem. A database that is away is no
- * obstacle. */
-static bool replay(struct adv_exchange *exchange, const struct adv_idempotency *idempotency)
+/* Fills the reply from an earlier answer with the key; a database that is away is no obstacle. */
+static adv_code replay(struct adv_exchange *exchange, const struct adv_idempotency *idempotency, adv_err *err)
 {
-    if (!idempotency->key || !exchange->db) return false;
     enum adv_store_outcome outcome = ADV_STORE_UNKNOWN_KEY;
     char *response = NULL;
-    adv_err err = adv_err_empty();
-    if (adv_store_key_find(exchange->db, idempotency, &outcome, &response, &err)) return false;
-    if (outcome == ADV_STORE_REPLAYED) {
-        adv_reply_json(exchange, 200, response, strlen(response));
-        adv_reply_header(exchange, "Idempotency-Replayed", "true");
-        return true;
-    }
+    adv_err ignored = adv_err_empty();
+    if (!idempotency->key || !exchange->db ||
+        adv_store_key_find(exchange->db, idempotency, &outcome, &response, &ignored))
+        return ADV_OK;
     if (outcome == ADV_STORE_OTHER_BODY)
-        adv_reply_error(exchange, ADV_E_INVALID, "/headers/Idempotency-Key",
-                        "use a new key for a new request", "the key was used with another request");
-    return outcome == ADV_STORE_OTHER_BODY;
+        return adv_err_add(err, ADV_E_INVALID, "/headers/Idempotency-Key", "use a new key for a new request",
+                           "the key was used with another request");
+    if (outcome != ADV_STORE_REPLAYED) return ADV_OK;
+    adv_reply_json(exchange, 200, response, strlen(response));
+    adv_reply_header(exchange, "Idempotency-Replayed", "true");
+    return ADV_OK;
 }
 
 /* The state that an answer to be stored, or one with an idempotency key, carries from worker to worker. */
@@ -70,36 +65,36 @@ struct pending {
 };
 
 /* On a worker that has a database: the reply waits for the commit, and nobody else does. */
-static void store_and_reply(struct adv_exchange *exchange)
+static adv_code store_and_reply(struct adv_exchange *exchange, adv_err *err)
 {
     const struct pending *pending = exchange->state;
     const struct adv_idempotency *idempotency = &pending->idempotency;
     struct adv_text response = adv_text_empty(ADV_LIMIT_STORED_BYTES);
     enum adv_store_outcome outcome = ADV_STORE_SAVED;
     char run_id[ADV_UUID_BYTES];
-    adv_err err = adv_err_empty();
     adv_code code = adv_keep(
         exchange, (enum adv_request_kind)exchange->route->kind,
         &(struct adv_asked){
             .request = exchange->body,
             .question = pending->question[0] && !pending->answer.verify_top ? pending->question : NULL},
-        &pending->answer, idempotency->key ? idempotency : NULL, &response, run_id, &outcome, &err);
+        &pending->answer, idempotency->key ? idempotency : NULL, &response, run_id, &outcome, err);
     if (!code && outcome != ADV_STORE_UNKNOWN_KEY) {
         if (pending->answer.verify_top > 0 && run_id[0])
             adv_api_verify_behind(exchange, run_id, &pending->answer, &response);
         if (response.overflow) adv_text_free(&response);
         adv_reply_json(exchange, 200, response.data, response.length_bytes);
-        return;
+        return ADV_OK;
     }
     adv_text_free(&response);
-    if (code)
-        adv_reply_problem(exchange, &err);
-    else if (!replay(exchange, idempotency)) /* the key was taken while we computed: that answer counts */
-        adv_reply_error(exchange, ADV_E_CONFLICT, "/headers/Idempotency-Key", "send it again",
-                        "a request with this key is being answered");
+    /* the key was taken while we computed: that answer counts */
+    if (!code) code = replay(exchange, idempotency, err);
+    if (code || exchange->reply.status) return code;
+    return adv_err_add(err, ADV_E_CONFLICT, "/headers/Idempotency-Key", "send it again",
+                       "a request with this key is being answered");
 }
 
-adv_code adv_api_refuse_store(adv_err *err)
+/* ADV_E_FORBIDDEN: the token may not store. */
+static adv_code refuse_store(adv_err *err)
 {
     return adv_err_add(err, ADV_E_FORBIDDEN, "/store",
                        "leave \"store\" out, or use a token with the scope write",
@@ -123,7 +118,7 @@ adv_code adv_api_run_engine(struct adv_exchange *exchange, int kind, const char 
         adv_metrics_add(metrics, ADV_COUNTER_EVALUATIONS, (uint64_t)answer->evaluations);
     if (!answer->wants_store || (exchange->scopes & ADV_SCOPE_WRITE)) return ADV_OK;
     adv_answer_free(answer);
-    return adv_api_refuse_store(err);
+    return refuse_store(err);
 }
 
 /* Hands out a kept answer without copying it: it is held until the exchange ends. */
@@ -142,7 +137,7 @@ static void reply_cached(struct adv_exchange *exchange, const struct adv_cached 
 static struct adv_question_key key_as_sent(const struct adv_exchange *exchange)
 {
     return (struct adv_question_key){exchange->route->kind, ADV_QUESTION_AS_SENT, exchange->project,
-                                     exchange->body ? exchange->body : "", exchange->body_bytes};
+                                     adv_exchange_body(exchange), exchange->body_bytes};
 }
 
 bool adv_api_answer_at_once(struct adv_exchange *exchange)
@@ -172,16 +167,25 @@ static adv_code copy_cached(const struct adv_cached *cached, const struct adv_qu
     return ADV_OK;
 }
 
-static void compute(struct adv_exchange *exchange);
+/* What follows of the request, and where. */
+static adv_code go_on(struct adv_exchange *exchange, adv_handler *next, int place)
+{
+    exchange->next = next;
+    exchange->next_place = place;
+    return ADV_OK;
+}
+
+static adv_handler compute;
 
 /* On a worker that has a database, or in vain: what was found is kept, and found there. */
-static void look_up_stored(struct adv_exchange *exchange)
+static adv_code look_up_stored(struct adv_exchange *exchange, adv_err *err)
 {
     struct pending *pending = exchange->state;
     struct adv_answer_cache *answers = exchange->app->answers;
     struct adv_question question;
     struct adv_answer answer;
     const uint64_t epoch = adv_answer_cache_epoch(answers);
+    (void)err;
     if (!exchange->refused && adv_question_read(exchange->body, exchange->body_bytes, &question)) {
         if (adv_stored_answers_find(exchange, pending->question, &answer)) {
             const struct adv_question_key key = {exchange->route->kind, ADV_QUESTION_CANONICAL,
@@ -193,8 +197,7 @@ static void look_up_stored(struct adv_exchange *exchange)
         adv_question_free(&question);
     }
     exchange->refused = false;
-    exchange->next = compute;
-    exchange->next_place = (int)exchange->route->place;
+    return go_on(exchange, compute, (int)exchange->route->place);
 }
 
 /* Whether the answer may be a stored run's, which is not known yet; the handler goes on there then. */
@@ -205,9 +208,7 @@ static bool goes_to_look_up(struct adv_exchange *exchange, const struct adv_ques
     pending->looked_up = true;
     adv_stored_answers_digest(exchange, question, pending->question);
     if (is_hit || !pending->question[0] || !adv_stored_answers_open(exchange->app)) return false;
-    exchange->next = look_up_stored;
-    exchange->next_place = ADV_ROUTE_STORE;
-    return true;
+    return go_on(exchange, look_up_stored, ADV_ROUTE_STORE) == ADV_OK;
 }
 
 /* The answer to a question that was read: kept ones are not computed. *cached is to be released, or NULL. */
@@ -230,7 +231,7 @@ static adv_code answer_question(struct adv_exchange *exchange, const struct adv_
                                   &pending->answer, err);
         if (!code) *cached = adv_answer_cache_keep(answers, &key, &pending->answer, epoch);
     } else if (question->wants_store && !(exchange->scopes & ADV_SCOPE_WRITE)) {
-        code = adv_api_refuse_store(err);
+        code = refuse_store(err);
     } else if (question->wants_store) {
         code = copy_cached(*cached, question, &pending->answer, err);
     }
@@ -245,8 +246,7 @@ static void end_answer(struct adv_exchange *exchange, const struct adv_cached *c
     if (answer->wants_store) {
         adv_answer_cache_release(exchange->app->answers, cached);
         exchange->held = answer->json;
-        exchange->next = store_and_reply;
-        exchange->next_place = ADV_ROUTE_STORE;
+        (void)go_on(exchange, store_and_reply, ADV_ROUTE_STORE);
     } else if (cached) {
         free(answer->json);
         reply_cached(exchange, cached, is_hit);
@@ -256,55 +256,44 @@ static void end_answer(struct adv_exchange *exchange, const struct adv_cached *c
 }
 
 /* On a worker of the engine. */
-static void compute(struct adv_exchange *exchange)
+static adv_code compute(struct adv_exchange *exchange, adv_err *err)
 {
     struct pending *pending = exchange->state;
     struct adv_question question;
     const struct adv_cached *cached = NULL;
     bool is_hit = false;
-    adv_err err = adv_err_empty();
-    if (exchange->refused) {
-        adv_reply_error(exchange, ADV_E_BUSY, "", "try again after Retry-After seconds",
-                        "%ld requests wait already", exchange->app->config.queue_count);
-        return;
-    }
-    const char *body = exchange->body ? exchange->body : "";
+    if (exchange->refused) return adv_api_refuse_busy(exchange, err);
+    const char *body = adv_exchange_body(exchange);
     adv_code code = ADV_OK;
     /* A lint has no names of its own: every member of its document is linted. */
     if (exchange->route->kind != ADV_REQUEST_LINT &&
         adv_question_read(body, exchange->body_bytes, &question)) {
-        code = answer_question(exchange, &question, &cached, &is_hit, &err);
+        code = answer_question(exchange, &question, &cached, &is_hit, err);
         adv_question_free(&question);
     } else { /* no JSON object, or a mistake: the engine says which */
         code = adv_api_run_engine(exchange, exchange->route->kind, body, exchange->body_bytes,
-                                  &pending->answer, &err);
+                                  &pending->answer, err);
     }
-    if (exchange->next) return; /* to where there is a database */
-    if (!code) {
+    if (exchange->next) return ADV_OK; /* to where there is a database */
+    if (code)
+        adv_answer_cache_release(exchange->app->answers, cached);
+    else
         end_answer(exchange, cached, is_hit);
-        return;
-    }
-    adv_answer_cache_release(exchange->app->answers, cached);
-    adv_reply_problem(exchange, &err);
+    return code;
 }
 
 /* Begins on a worker of the engine, or, with a key, on one that has a database. */
-void adv_api_answer(struct adv_exchange *exchange)
+adv_code adv_api_answer(struct adv_exchange *exchange, adv_err *err)
 {
     struct pending *pending = adv_arena_alloc(&exchange->arena, sizeof *pending);
     exchange->state = pending;
-    if (!pending) {
-        adv_reply_error(exchange, ADV_E_MEMORY, "", NULL, "no memory for the request");
-        return;
-    }
-    if (!adv_recipe_body(exchange) || !adv_api_read_key(exchange, &pending->idempotency)) return;
-    if (exchange->route->kind == ADV_REQUEST_ADVISE && adv_api_wants_async(exchange)) {
-        exchange->next = adv_api_answer_async;
-        exchange->next_place = ADV_ROUTE_STORE;
-    } else if (!pending->idempotency.key) {
-        compute(exchange);
-    } else if (!replay(exchange, &pending->idempotency)) {
-        exchange->next = compute;
-        exchange->next_place = (int)exchange->route->place;
-    }
+    if (!pending) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the request");
+    adv_code code = adv_recipe_body(exchange, err);
+    if (!code) code = adv_api_read_key(exchange, &pending->idempotency, err);
+    if (code) return code;
+    if (exchange->route->kind == ADV_REQUEST_ADVISE && adv_api_wants_async(exchange))
+        return go_on(exchange, adv_api_answer_async, ADV_ROUTE_STORE);
+    if (!pending->idempotency.key) return compute(exchange, err);
+    code = replay(exchange, &pending->idempotency, err);
+    return code || exchange->reply.status ? code : go_on(exchange, compute, (int)exchange->route->place);
 }

@@ -11,8 +11,6 @@
 
 #define CALIBRATION_LIMIT_BYTES (8u * 1024u * 1024u) /* 5,000 rows of at most 0.7 KiB */
 
-static const char *const no_query[] = {NULL};
-
 /* The measurements of one chip and their fits. */
 struct chip_fit {
     struct adv_correction_fit step, hbm;
@@ -133,85 +131,67 @@ static adv_code fit_project(struct adv_exchange *exchange, const char *id, const
     return code;
 }
 
-static void reply_state(struct adv_exchange *exchange, int status, const char *id)
+static adv_code reply_state(struct adv_exchange *exchange, int status, const char *id, adv_err *err)
 {
     struct adv_text json = adv_text_empty(2 * CALIBRATION_LIMIT_BYTES);
-    adv_err err = adv_err_empty();
-    if (adv_calibration_print(exchange->db, id, &json, &err)) {
-        adv_text_free(&json);
-        adv_reply_problem(exchange, &err);
-        return;
-    }
-    adv_reply_header(exchange, "Cache-Control", "no-store");
-    adv_api_reply_made(exchange, status, &json);
+    return adv_api_reply_printed(exchange, status, adv_calibration_print(exchange->db, id, &json, err),
+                                 &json);
 }
 
-void adv_api_calibration_post(struct adv_exchange *exchange)
+adv_code adv_api_calibration_post(struct adv_exchange *exchange, adv_err *err)
 {
     char project[ADV_LIMIT_NAME] = "", id[ADV_UUID_BYTES];
     struct adv_rows held;
     struct adv_calibration_row *rows = NULL;
     int count = 0;
-    adv_err err = adv_err_empty();
-    if (!adv_exchange_check_query(exchange, no_query)) return;
-    if (adv_decode_calibration(exchange->body ? exchange->body : "", exchange->body_bytes, project, &err) ||
-        adv_calibration_rows(exchange->db, project, &held, &rows, &count, &err)) {
-        adv_reply_problem(exchange, &err);
-        return;
-    }
+    adv_code code = adv_decode_calibration(adv_exchange_body(exchange), exchange->body_bytes, project, err);
+    if (!code) code = adv_calibration_rows(exchange->db, project, &held, &rows, &count, err);
+    if (code) return code;
     adv_uuid_make(id);
-    adv_code code = count > 0 ? fit_project(exchange, id, project, rows, count, &err)
-                              : adv_err_add(&err, ADV_E_INVALID, "/project",
-                                            "POST /v1/runs/{run_id}/measurements adds one",
-                                            "the project '%.95s' has no measurements", project);
+    code = count > 0
+               ? fit_project(exchange, id, project, rows, count, err)
+               : adv_err_add(err, ADV_E_INVALID, "/project", "POST /v1/runs/{run_id}/measurements adds one",
+                             "the project '%.95s' has no measurements", project);
     free(rows);
     adv_rows_free(&held);
-    if (code) {
-        adv_reply_problem(exchange, &err);
-        return;
-    }
+    if (code) return code;
     adv_reply_header(exchange, "Location", "/v1/calibrations/%s", id);
-    reply_state(exchange, 201, id);
+    return reply_state(exchange, 201, id, err);
 }
 
-void adv_api_calibration_get(struct adv_exchange *exchange)
+adv_code adv_api_calibration_get(struct adv_exchange *exchange, adv_err *err)
 {
-    if (adv_exchange_check_query(exchange, no_query)) reply_state(exchange, 200, exchange->parameters[0]);
+    return reply_state(exchange, 200, exchange->parameters[0], err);
 }
 
-void adv_api_calibrations_list(struct adv_exchange *exchange)
+adv_code adv_api_calibrations_list(struct adv_exchange *exchange, adv_err *err)
 {
-    static const char *const allowed[] = {"project", "limit", "cursor", NULL};
     const char *cursor = adv_exchange_query(exchange, "cursor");
     int limit = 0;
-    if (!adv_exchange_check_query(exchange, allowed) || !adv_api_read_page(exchange, NULL, cursor, &limit))
-        return;
+    adv_code code = adv_api_read_page(exchange, NULL, cursor, &limit, err);
+    if (code) return code;
     struct adv_text page = adv_text_empty(CALIBRATION_LIMIT_BYTES);
-    adv_err err = adv_err_empty();
-    adv_code code = adv_calibrations_list(exchange->db, adv_exchange_query(exchange, "project"), cursor,
-                                          limit, &page, &err);
-    adv_api_reply_page(exchange, code, &page, &err);
+    code = adv_calibrations_list(exchange->db, adv_exchange_query(exchange, "project"), cursor, limit, &page,
+                                 err);
+    return adv_api_reply_page(exchange, code, &page, err);
 }
 
-static void change(struct adv_exchange *exchange,
-                   adv_code (*how)(struct adv_db *db, const char *id, const char *principal, adv_err *err))
+static adv_code
+change(struct adv_exchange *exchange,
+       adv_code (*how)(struct adv_db *db, const char *id, const char *principal, adv_err *err), adv_err *err)
 {
-    adv_err err = adv_err_empty();
-    if (!adv_exchange_check_query(exchange, no_query)) return;
-    if (how(exchange->db, exchange->parameters[0], exchange->principal, &err)) {
-        adv_reply_problem(exchange, &err);
-        return;
-    }
+    const adv_code code = how(exchange->db, exchange->parameters[0], exchange->principal, err);
+    if (code) return code;
     adv_calibrations_refresh(exchange->app);
-    reply_state(exchange, 200, exchange->parameters[0]);
+    return reply_state(exchange, 200, exchange->parameters[0], err);
 }
 
-void adv_api_calibration_activate(struct adv_exchange *exchange)
+adv_code adv_api_calibration_activate(struct adv_exchange *exchange, adv_err *err)
 {
-    change(exchange, adv_calibration_activate);
+    return change(exchange, adv_calibration_activate, err);
 }
 
-void adv_api_calibration_revert(struct adv_exchange *exchange)
+adv_code adv_api_calibration_revert(struct adv_exchange *exchange, adv_err *err)
 {
-    change(exchange, adv_calibration_revert);
+    return change(exchange, adv_calibration_revert, err);
 }

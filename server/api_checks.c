@@ -47,7 +47,8 @@ static const char *print_json(struct adv_exchange *exchange, struct adv_gate_rep
 }
 
 static void reply_verdict(struct adv_exchange *exchange, const struct adv_gate_request *request,
-                          const struct adv_check_side *baseline, const struct adv_check_side *candidate)
+                          const struct adv_check_side *baseline, const struct adv_check_side *candidate,
+                          bool fail_status)
 {
     struct adv_gate_limits limits = {.must_fit = request->must_fit, .must_compile = request->must_compile};
     memcpy(limits.frac, request->limits_frac, sizeof limits.frac);
@@ -59,8 +60,6 @@ static void reply_verdict(struct adv_exchange *exchange, const struct adv_gate_r
                                      .limits = &limits,
                                      .verdict = &verdict,
                                      .reports = request->reports};
-    const char *fail_status = adv_exchange_query(exchange, "fail_status");
-    int status = !verdict.pass && fail_status && strcmp(fail_status, "true") == 0 ? 409 : 200;
     struct adv_text text = adv_text_empty(VERDICT_LIMIT_BYTES);
     const char *type = "application/junit+xml";
     if (adv_exchange_accepts(exchange, "application/json")) {
@@ -72,26 +71,7 @@ static void reply_verdict(struct adv_exchange *exchange, const struct adv_gate_r
         adv_gate_print_junit(&report, &text);
     }
     if (text.overflow) adv_text_free(&text);
-    adv_reply_text(exchange, status, type, text.data, text.length_bytes);
-}
-
-static bool check_head(struct adv_exchange *exchange)
-{
-    static const char *const allowed[] = {"fail_status", NULL};
-    if (!adv_exchange_check_query(exchange, allowed)) return false;
-    const char *fail_status = adv_exchange_query(exchange, "fail_status");
-    if (fail_status && strcmp(fail_status, "true") != 0 && strcmp(fail_status, "false") != 0) {
-        adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/fail_status", NULL,
-                        "fail_status is true or false");
-        return false;
-    }
-    if (adv_exchange_accepts(exchange, "application/json") ||
-        adv_exchange_accepts(exchange, "text/markdown") ||
-        adv_exchange_accepts(exchange, "application/junit+xml"))
-        return true;
-    adv_reply_error(exchange, ADV_E_NOT_ACCEPTABLE, "/headers/Accept", NULL,
-                    "a check is answered as application/json, text/markdown or application/junit+xml");
-    return false;
+    adv_reply_text(exchange, fail_status && !verdict.pass ? 409 : 200, type, text.data, text.length_bytes);
 }
 
 /* Looks up the real compiler's verdicts on both plans. */
@@ -102,26 +82,27 @@ static adv_code find_words(struct adv_exchange *exchange, struct adv_check_side 
     return code ? code : adv_api_word_of(exchange, candidate->response, 1, &candidate->gate.word, err);
 }
 
-void adv_api_check(struct adv_exchange *exchange)
+adv_code adv_api_check(struct adv_exchange *exchange, adv_err *err)
 {
-    if (!check_head(exchange)) return;
     struct adv_gate_request request;
-    adv_err err = adv_err_empty();
-    if (adv_decode_gate(exchange->body ? exchange->body : "", exchange->body_bytes, &request, &err)) {
-        adv_reply_problem(exchange, &err);
-        return;
-    }
-    struct adv_check_side baseline = {0};
-    struct adv_check_side candidate = {0};
-    adv_code code = adv_check_load_baseline(exchange, &request, &baseline, &err);
-    if (!code) code = adv_check_load_candidate(exchange, &request, &candidate, &err);
-    if (!code) code = find_words(exchange, &baseline, &candidate, &err);
-    if (!code) code = adv_gate_compare_like(&baseline.gate, &candidate.gate, request.may_differ, &err);
-    if (code)
-        adv_reply_problem(exchange, &err);
-    else
-        reply_verdict(exchange, &request, &baseline, &candidate);
+    struct adv_check_side baseline = {0}, candidate = {0};
+    bool fail_status = false;
+    adv_code code = adv_api_read_switch(exchange, "fail_status", &fail_status, err);
+    if (code) return code;
+    if (!adv_exchange_accepts(exchange, "application/json") &&
+        !adv_exchange_accepts(exchange, "text/markdown") &&
+        !adv_exchange_accepts(exchange, "application/junit+xml"))
+        return adv_err_add(err, ADV_E_NOT_ACCEPTABLE, "/headers/Accept", NULL,
+                           "a check is answered as application/json, text/markdown or application/junit+xml");
+    code = adv_decode_gate(adv_exchange_body(exchange), exchange->body_bytes, &request, err);
+    if (code) return code;
+    code = adv_check_load_baseline(exchange, &request, &baseline, err);
+    if (!code) code = adv_check_load_candidate(exchange, &request, &candidate, err);
+    if (!code) code = find_words(exchange, &baseline, &candidate, err);
+    if (!code) code = adv_gate_compare_like(&baseline.gate, &candidate.gate, request.may_differ, err);
+    if (!code) reply_verdict(exchange, &request, &baseline, &candidate, fail_status);
     free(baseline.response);
     free(candidate.response);
     adv_gate_request_free(&request);
+    return code;
 }

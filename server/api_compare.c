@@ -52,51 +52,38 @@ static adv_code print_words(struct adv_exchange *exchange, const char *const *id
     return code;
 }
 
-static void reply_compared(struct adv_exchange *exchange, struct adv_answer *answer, const char *const *ids,
-                           const char *const *responses, int count)
+static adv_code reply_compared(struct adv_exchange *exchange, struct adv_answer *answer,
+                               const char *const *ids, const char *const *responses, int count, adv_err *err)
 {
     struct adv_text text = adv_text_empty(COMPARE_LIMIT_BYTES);
-    adv_err err = adv_err_empty();
     adv_text_append_bytes(&text, answer->json, answer->json_bytes);
     adv_answer_free(answer);
     if (text.length_bytes > 0) text.data[--text.length_bytes] = '\0'; /* the } */
-    if (print_words(exchange, ids, responses, count, &text, &err) == ADV_OK) {
-        adv_api_reply_made(exchange, 200, &text);
-    } else {
-        adv_text_free(&text);
-        adv_reply_problem(exchange, &err);
-    }
+    return adv_api_reply_printed(exchange, 200, print_words(exchange, ids, responses, count, &text, err),
+                                 &text);
 }
 
-void adv_api_compare(struct adv_exchange *exchange)
+adv_code adv_api_compare(struct adv_exchange *exchange, adv_err *err)
 {
-    static const char *const allowed[] = {"runs", NULL};
-    if (!adv_exchange_check_query(exchange, allowed)) return;
     const char *runs = adv_exchange_query(exchange, "runs");
     char *list = adv_arena_copy(&exchange->arena, runs ? runs : "");
     const char *ids[MOST_RUNS];
     int count = list ? split(list, ids) : 0;
-    if (count < 2) {
-        adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/runs", "?runs=ID,ID", "runs are 2 to %d run ids",
-                        MOST_RUNS);
-        return;
-    }
-    adv_err err = adv_err_empty();
+    if (count < 2)
+        return adv_err_add(err, ADV_E_BAD_REQUEST, "/query/runs", "?runs=ID,ID", "runs are 2 to %d run ids",
+                           MOST_RUNS);
     struct adv_stored_run stored[MOST_RUNS];
     const char *responses[MOST_RUNS];
     int found = 0;
     adv_code code = ADV_OK;
-    while (found < count && !code) {
-        code = adv_store_run_get(exchange->db, ids[found], &stored[found], &err);
+    for (; found < count; found++) {
+        code = adv_store_run_get(exchange->db, ids[found], &stored[found], err);
         if (code) break;
         responses[found] = stored[found].response;
-        found++;
     }
     struct adv_answer answer = {0};
-    if (!code) code = adv_compare_json(ids, responses, count, &answer, &err);
-    if (code)
-        adv_reply_problem(exchange, &err);
-    else
-        reply_compared(exchange, &answer, ids, responses, count);
+    if (!code) code = adv_compare_json(ids, responses, count, &answer, err);
+    if (!code) code = reply_compared(exchange, &answer, ids, responses, count, err);
     for (int i = 0; i < found; i++) adv_store_run_free(&stored[i]);
+    return code;
 }

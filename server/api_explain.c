@@ -14,7 +14,7 @@
 static void wrap(const struct adv_exchange *exchange, struct adv_text *json)
 {
     const char *type = exchange->headers[ADV_HEADER_CONTENT_TYPE];
-    const char *body = exchange->body ? exchange->body : "";
+    const char *body = adv_exchange_body(exchange);
     if (type && strncasecmp(type, "text/plain", strlen("text/plain")) == 0) {
         adv_text_append(json, "{");
         adv_json_text_string(json, "message", body);
@@ -24,23 +24,17 @@ static void wrap(const struct adv_exchange *exchange, struct adv_text *json)
     }
 }
 
-void adv_api_explain_oom(struct adv_exchange *exchange)
+adv_code adv_api_explain_oom(struct adv_exchange *exchange, adv_err *err)
 {
-    static const char *const no_query[] = {NULL};
-    struct adv_text json = adv_text_empty(MESSAGE_LIMIT_BYTES), answer;
+    struct adv_text json = adv_text_empty(MESSAGE_LIMIT_BYTES), answer = adv_text_empty(ANSWER_LIMIT_BYTES);
     char *found = NULL;
-    adv_err err = adv_err_empty();
-    if (!adv_exchange_check_query(exchange, no_query)) return;
     wrap(exchange, &json);
-    if (json.overflow)
-        (void)adv_err_add(&err, ADV_E_TOO_LARGE, "/message", NULL, "the message is too long");
-    else if (adv_explain_oom(exchange->app->catalog, json.data ? json.data : "", json.length_bytes,
-                             &exchange->budget, &found, &err) == ADV_OK) {
-        adv_text_init(&answer, ANSWER_LIMIT_BYTES);
-        adv_text_append(&answer, found);
-        adv_api_reply_made(exchange, 200, &answer);
-    }
-    if (err.code) adv_reply_problem(exchange, &err);
+    adv_code code = json.overflow
+                        ? adv_err_add(err, ADV_E_TOO_LARGE, "/message", NULL, "the message is too long")
+                        : adv_explain_oom(exchange->app->catalog, json.data ? json.data : "",
+                                          json.length_bytes, &exchange->budget, &found, err);
+    if (!code) adv_text_append(&answer, found);
     free(found);
     adv_text_free(&json);
+    return adv_api_reply_printed(exchange, 200, code, &answer);
 }

@@ -13,11 +13,12 @@
 #define STUCK_AFTER_S       2               /* beyond the deadline; giving up takes 50 ms */
 #define METRICS_LIMIT_BYTES (1024u * 1024u) /* 48 routes with all their codes and buckets take 200 KiB */
 
-void adv_api_livez(struct adv_exchange *exchange)
+adv_code adv_api_livez(struct adv_exchange *exchange, adv_err *err)
 {
     struct adv_text text = adv_text_empty(STATUS_LIMIT_BYTES);
+    (void)err;
     adv_text_append(&text, "{\"status\":\"alive\"}");
-    adv_api_reply_made(exchange, 200, &text);
+    return adv_api_reply_printed(exchange, 200, ADV_OK, &text);
 }
 
 /* Workers that are still at a request whose deadline passed long ago: what should have given up has not. */
@@ -31,16 +32,12 @@ static int stuck_workers(struct adv_app *app)
 
 /* Ready means: send work here. A database that is away leaves the daemon ready but degraded, because
  * everything but the store goes on; ?require=database makes it count. */
-void adv_api_readyz(struct adv_exchange *exchange)
+adv_code adv_api_readyz(struct adv_exchange *exchange, adv_err *err)
 {
-    static const char *const allowed[] = {"require", NULL};
-    if (!adv_exchange_check_query(exchange, allowed)) return;
     struct adv_app *app = exchange->app;
     const char *require = adv_exchange_query(exchange, "require");
-    if (require && strcmp(require, "database") != 0) {
-        adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/require", NULL, "require is 'database'");
-        return;
-    }
+    if (require && strcmp(require, "database") != 0)
+        return adv_err_add(err, ADV_E_BAD_REQUEST, "/query/require", NULL, "require is 'database'");
     const char *database = "none";
     enum adv_database_state state = ADV_DATABASE_UP;
     if (app->database) {
@@ -66,25 +63,30 @@ void adv_api_readyz(struct adv_exchange *exchange)
                     adv_pool_waiting(app->store_pool), stuck);
     adv_api_reply_made(exchange, ready ? 200 : 503, &text);
     if (!ready) adv_reply_header(exchange, "Retry-After", "1");
+    return ADV_OK;
 }
 
 /* The engine's own members, and the engine as in every other answer. */
-void adv_api_version(struct adv_exchange *exchange)
+adv_code adv_api_version(struct adv_exchange *exchange, adv_err *err)
 {
     struct adv_text text = adv_text_empty(STATUS_LIMIT_BYTES);
+    (void)err;
     adv_api_print_engine(exchange->app, &text);
-    adv_api_reply_made(exchange, 200, &text);
+    return adv_api_reply_printed(exchange, 200, ADV_OK, &text);
 }
 
-void adv_api_openapi(struct adv_exchange *exchange)
+adv_code adv_api_openapi(struct adv_exchange *exchange, adv_err *err)
 {
+    (void)err;
     adv_reply_document(exchange, "application/json", &exchange->app->documents->openapi);
+    return ADV_OK;
 }
 
-void adv_api_metrics(struct adv_exchange *exchange)
+adv_code adv_api_metrics(struct adv_exchange *exchange, adv_err *err)
 {
     struct adv_app *app = exchange->app;
     struct adv_text text = adv_text_empty(METRICS_LIMIT_BYTES);
+    (void)err;
     adv_metrics_print(&app->metrics, adv_routes_method, adv_routes_path, &text);
     adv_metrics_print_gauge(&text, "queue_depth{pool=\"engine\"}", "Requests waiting for a worker",
                             adv_pool_waiting(app->engine_pool));
@@ -110,4 +112,5 @@ void adv_api_metrics(struct adv_exchange *exchange)
     adv_metrics_print_gauge(&text, build, "The program and its catalog", 1.0);
     if (text.overflow) adv_text_free(&text);
     adv_reply_text(exchange, 200, "text/plain; version=0.0.4; charset=utf-8", text.data, text.length_bytes);
+    return ADV_OK;
 }

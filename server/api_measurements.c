@@ -11,8 +11,6 @@
 #define LIST_LIMIT_BYTES        (8u * 1024u * 1024u)
 #define LOG_SOURCE              "MaxText log"
 
-static const char *const no_query[] = {NULL};
-
 static bool is_log(const struct adv_exchange *exchange)
 {
     const char *type = exchange->headers[ADV_HEADER_CONTENT_TYPE];
@@ -43,8 +41,8 @@ static adv_code read_log(struct adv_exchange *exchange, const struct adv_measure
     if (measured->at[0] && !adv_looks_like_time(measured->at))
         (void)adv_err_add(err, ADV_E_BAD_REQUEST, "/query/at", "2026-11-21 or 2026-11-21T05:00:00Z",
                           "at is not a time");
-    adv_code code = adv_measured_from_log(exchange->body ? exchange->body : "", exchange->body_bytes, plan,
-                                          measured, err);
+    adv_code code =
+        adv_measured_from_log(adv_exchange_body(exchange), exchange->body_bytes, plan, measured, err);
     return err->code ? err->code : code;
 }
 
@@ -68,9 +66,9 @@ static adv_code store(struct adv_exchange *exchange, int rank, bool *created, st
     const struct adv_measurement_key key = {exchange->parameters[0], rank};
     adv_code code = read_plan(exchange, rank, &plan, err);
     if (code) return code;
-    code = is_log(exchange) ? read_log(exchange, &plan, &measured, err)
-                            : adv_decode_measured(exchange->body ? exchange->body : "", exchange->body_bytes,
-                                                  &measured, err);
+    code = is_log(exchange)
+               ? read_log(exchange, &plan, &measured, err)
+               : adv_decode_measured(adv_exchange_body(exchange), exchange->body_bytes, &measured, err);
     if (code) return code;
     code = adv_measured_check(&measured, &plan, err);
     if (code) return code;
@@ -83,68 +81,48 @@ static adv_code store(struct adv_exchange *exchange, int rank, bool *created, st
     return code;
 }
 
-void adv_api_measurement_post(struct adv_exchange *exchange)
+adv_code adv_api_measurement_post(struct adv_exchange *exchange, adv_err *err)
 {
-    static const char *const of_log[] = {"rank", "source", "at", NULL}, *const of_json[] = {"rank", NULL};
     int rank = 1;
-    if (!adv_exchange_check_query(exchange, is_log(exchange) ? of_log : of_json) ||
-        !adv_api_read_rank(exchange, &rank))
-        return;
-    adv_err err = adv_err_empty();
-    struct adv_text json = adv_text_empty(MEASUREMENT_LIMIT_BYTES);
     bool created = false;
-    if (store(exchange, rank, &created, &json, &err)) {
-        adv_text_free(&json);
-        adv_reply_problem(exchange, &err);
-    } else {
-        adv_api_reply_made(exchange, created ? 201 : 200, &json);
-    }
+    adv_code code = adv_exchange_check_query(exchange, is_log(exchange) ? "rank source at" : "rank", err);
+    if (!code) code = adv_api_read_rank(exchange, &rank, err);
+    if (code) return code;
+    struct adv_text json = adv_text_empty(MEASUREMENT_LIMIT_BYTES);
+    code = store(exchange, rank, &created, &json, err);
+    return adv_api_reply_printed(exchange, created ? 201 : 200, code, &json);
 }
 
-void adv_api_measurements_list(struct adv_exchange *exchange)
+adv_code adv_api_measurements_list(struct adv_exchange *exchange, adv_err *err)
 {
-    if (!adv_exchange_check_query(exchange, no_query)) return;
-    adv_err err = adv_err_empty();
     struct adv_text json = adv_text_empty(LIST_LIMIT_BYTES);
-    if (adv_store_measurements_list(exchange->db, exchange->parameters[0], &json, &err)) {
-        adv_text_free(&json);
-        adv_reply_problem(exchange, &err);
-    } else {
-        adv_api_reply_made(exchange, 200, &json);
-    }
+    const adv_code code = adv_store_measurements_list(exchange->db, exchange->parameters[0], &json, err);
+    return adv_api_reply_printed(exchange, 200, code, &json);
 }
 
-void adv_api_measurement_delete(struct adv_exchange *exchange)
+adv_code adv_api_measurement_delete(struct adv_exchange *exchange, adv_err *err)
 {
-    if (!adv_exchange_check_query(exchange, no_query)) return;
-    adv_err err = adv_err_empty();
-    if (adv_store_measurement_delete(exchange->db, exchange->parameters[0], exchange->parameters[1], &err))
-        adv_reply_problem(exchange, &err);
-    else
-        adv_reply_empty(exchange, 204);
+    return adv_api_reply_done(exchange, adv_store_measurement_delete(exchange->db, exchange->parameters[0],
+                                                                     exchange->parameters[1], err));
 }
 
-void adv_api_accuracy(struct adv_exchange *exchange)
+adv_code adv_api_accuracy(struct adv_exchange *exchange, adv_err *err)
 {
-    static const char *const allowed[] = {"project", "label", "model",  "chip",
-                                          "since",   "limit", "cursor", NULL};
     struct adv_accuracy_filter filter = {.project = adv_exchange_query(exchange, "project"),
                                          .label = adv_exchange_query(exchange, "label"),
                                          .model = adv_exchange_query(exchange, "model"),
                                          .chip = adv_exchange_query(exchange, "chip"),
                                          .since = adv_exchange_query(exchange, "since"),
                                          .after = adv_exchange_query(exchange, "cursor")};
-    if (!adv_exchange_check_query(exchange, allowed) ||
-        !adv_api_read_page(exchange, filter.since, filter.after, &filter.limit_count))
-        return;
-    adv_err err = adv_err_empty();
+    adv_code code = adv_api_read_page(exchange, filter.since, filter.after, &filter.limit_count, err);
+    if (code) return code;
     struct adv_text page = adv_text_empty(LIST_LIMIT_BYTES);
-    adv_code code = adv_store_accuracy(exchange->db, &filter, &page, &err);
+    code = adv_store_accuracy(exchange->db, &filter, &page, err);
     if (!code && page.length_bytes > 0) {
         page.data[--page.length_bytes] = '\0'; /* the } */
         adv_text_append(&page, ",\"memory\":");
-        code = adv_store_memory_accuracy(exchange->db, &filter, &page, &err);
+        code = adv_store_memory_accuracy(exchange->db, &filter, &page, err);
         adv_text_append(&page, "}");
     }
-    adv_api_reply_page(exchange, code, &page, &err);
+    return adv_api_reply_page(exchange, code, &page, err);
 }

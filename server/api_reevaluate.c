@@ -21,12 +21,6 @@ struct reevaluation {
     struct adv_answer answer; /* its document is held by the exchange */
 };
 
-static void refuse_busy(struct adv_exchange *exchange)
-{
-    adv_reply_error(exchange, ADV_E_BUSY, "", "try again after Retry-After seconds",
-                    "%ld requests wait already", exchange->app->config.queue_count);
-}
-
 /* Numbers of one side, or null: an answer without a plan that fits has none. */
 static void print_side(struct adv_text *json, const char *name, const char *run_id,
                        const struct adv_gate_numbers *numbers)
@@ -84,66 +78,46 @@ static adv_code print_both(const struct adv_stored_run *old, const char *run_id,
 }
 
 /* On a worker that has a database. */
-static void keep_and_reply(struct adv_exchange *exchange)
+static adv_code keep_and_reply(struct adv_exchange *exchange, adv_err *err)
 {
     struct reevaluation *asked = exchange->state;
     struct adv_stored_run old;
-    struct adv_text response, json;
     char run_id[ADV_UUID_BYTES];
     enum adv_store_outcome outcome = ADV_STORE_SAVED;
-    adv_err err = adv_err_empty();
-    if (exchange->refused) {
-        refuse_busy(exchange);
-        return;
-    }
-    if (adv_store_run_get(exchange->db, exchange->parameters[0], &old, &err)) { /* deleted meanwhile */
-        adv_reply_problem(exchange, &err);
-        return;
-    }
-    adv_text_init(&response, ADV_LIMIT_STORED_BYTES);
-    adv_text_init(&json, MADE_LIMIT_BYTES);
+    if (exchange->refused) return adv_api_refuse_busy(exchange, err);
+    adv_code code = adv_store_run_get(exchange->db, exchange->parameters[0], &old, err);
+    if (code) return code; /* deleted meanwhile */
+    struct adv_text response = adv_text_empty(ADV_LIMIT_STORED_BYTES);
+    struct adv_text json = adv_text_empty(MADE_LIMIT_BYTES);
     asked->answer.store_may_fail = false;
     const struct adv_asked again = {.request = exchange->body, .reevaluates = old.id};
-    adv_code code =
-        adv_keep(exchange, asked->kind, &again, &asked->answer, NULL, &response, run_id, &outcome, &err);
-    if (!code) code = print_both(&old, run_id, response.data, &json, &err);
+    code = adv_keep(exchange, asked->kind, &again, &asked->answer, NULL, &response, run_id, &outcome, err);
+    if (!code) code = print_both(&old, run_id, response.data, &json, err);
     adv_store_run_free(&old);
     adv_text_free(&response);
-    if (code) {
-        adv_text_free(&json);
-        adv_reply_problem(exchange, &err);
-        return;
-    }
-    adv_reply_header(exchange, "Location", "/v1/runs/%s", run_id);
-    adv_api_reply_made(exchange, 201, &json);
+    if (!code) adv_reply_header(exchange, "Location", "/v1/runs/%s", run_id);
+    return adv_api_reply_printed(exchange, 201, code, &json);
 }
 
 /* On a worker of the engine. */
-static void compute(struct adv_exchange *exchange)
+static adv_code compute(struct adv_exchange *exchange, adv_err *err)
 {
     struct reevaluation *asked = exchange->state;
     struct adv_gate_numbers now;
-    adv_err err = adv_err_empty();
-    if (exchange->refused) {
-        refuse_busy(exchange);
-        return;
-    }
+    if (exchange->refused) return adv_api_refuse_busy(exchange, err);
     adv_code code = adv_api_run_engine(exchange, (int)asked->kind, exchange->body, exchange->body_bytes,
-                                       &asked->answer, &err);
+                                       &asked->answer, err);
     if (code == ADV_E_INVALID || code == ADV_E_ILLEGAL)
         adv_err_hint(
-            &err,
+            err,
             "this engine does not take the run's request any more: ask in today's words, and store that");
     if (!code) {
         exchange->held = asked->answer.json;
-        code = adv_gate_read_answer(asked->answer.json, &now, &err); /* before it is stored */
+        code = adv_gate_read_answer(asked->answer.json, &now, err); /* before it is stored */
     }
-    if (code) {
-        adv_reply_problem(exchange, &err);
-        return;
-    }
-    exchange->next = keep_and_reply;
+    exchange->next = code ? NULL : keep_and_reply;
     exchange->next_place = ADV_ROUTE_STORE;
+    return code;
 }
 
 static adv_code read_run(struct adv_exchange *exchange, struct reevaluation *asked, adv_err *err)
@@ -165,19 +139,13 @@ static adv_code read_run(struct adv_exchange *exchange, struct reevaluation *ask
     return code;
 }
 
-void adv_api_run_reevaluate(struct adv_exchange *exchange)
+adv_code adv_api_run_reevaluate(struct adv_exchange *exchange, adv_err *err)
 {
-    static const char *const no_query[] = {NULL};
-    if (!adv_exchange_check_query(exchange, no_query)) return;
     struct reevaluation *asked = adv_arena_alloc(&exchange->arena, sizeof *asked);
-    adv_err err = adv_err_empty();
     exchange->state = asked;
-    adv_code code = asked ? read_run(exchange, asked, &err)
-                          : adv_err_add(&err, ADV_E_MEMORY, "", NULL, "no memory for the request");
-    if (code || !asked) {
-        adv_reply_problem(exchange, &err);
-        return;
-    }
-    exchange->next = compute;
+    if (!asked) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the request");
+    const adv_code code = read_run(exchange, asked, err);
+    exchange->next = code ? NULL : compute;
     exchange->next_place = asked->kind == ADV_REQUEST_ADVISE ? ADV_ROUTE_SEARCH : ADV_ROUTE_QUICK;
+    return code;
 }

@@ -1,16 +1,111 @@
-/* api_reply.c: what all answers of the store have in common: the engine they are by, and the way to the next
- * page. */
+/* api_reply.c: what handlers have in common: how they read the query, the engine that their answers are by,
+ * and the way to the next page. */
 #include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/advise.h"
+#include "engine/json/decode_measured.h"
 #include "server/api.h"
 #include "server/app.h"
 #include "server/json_text.h"
+#include "server/request_id.h"
 
 #define LINK_LIMIT_BYTES                                                                                     \
     250 /* a reply header has room for 255; a longer way is found in next_cursor alone                       \
          */
+
+#define PAGE_COUNT         50
+#define LONGEST_PAGE_COUNT 200
+
+static adv_code read_whole(const struct adv_exchange *exchange, const char *name, int most, int *value,
+                           adv_err *err)
+{
+    const char *text = adv_exchange_query(exchange, name);
+    char pointer[ADV_LIMIT_POINTER], *end = NULL;
+    const long number = text ? strtol(text, &end, 10) : *value;
+    if (text && (end == text || *end || number < 1 || number > most))
+        return adv_err_add(err, ADV_E_BAD_REQUEST, adv_json_pointer(pointer, "/query", name), NULL,
+                           "%s is a whole number from 1 to %d", name, most);
+    *value = (int)number;
+    return ADV_OK;
+}
+
+adv_code adv_api_read_limit(const struct adv_exchange *exchange, int *limit, adv_err *err)
+{
+    *limit = PAGE_COUNT;
+    return read_whole(exchange, "limit", LONGEST_PAGE_COUNT, limit, err);
+}
+
+adv_code adv_api_read_rank(const struct adv_exchange *exchange, int *rank, adv_err *err)
+{
+    *rank = 1;
+    return read_whole(exchange, "rank", ADV_LIMIT_RANKED, rank, err);
+}
+
+adv_code adv_api_read_switch(const struct adv_exchange *exchange, const char *name, bool *value, adv_err *err)
+{
+    const char *text = adv_exchange_query(exchange, name);
+    char pointer[ADV_LIMIT_POINTER];
+    *value = text && strcmp(text, "true") == 0;
+    if (!text || *value || strcmp(text, "false") == 0) return ADV_OK;
+    return adv_err_add(err, ADV_E_BAD_REQUEST, adv_json_pointer(pointer, "/query", name), NULL,
+                       "%s is true or false", name);
+}
+
+adv_code adv_api_refuse_cursor(adv_err *err)
+{
+    return adv_err_add(err, ADV_E_BAD_REQUEST, "/query/cursor", "use next_cursor of the page before",
+                       "this is not a cursor of this list");
+}
+
+static adv_code refuse_since(adv_err *err)
+{
+    return adv_err_add(err, ADV_E_BAD_REQUEST, "/query/since", "2026-11-21 or 2026-11-21T05:00:00Z",
+                       "since is not a time");
+}
+
+adv_code adv_api_read_page(const struct adv_exchange *exchange, const char *since, const char *cursor,
+                           int *limit, adv_err *err)
+{
+    const adv_code code = adv_api_read_limit(exchange, limit, err);
+    if (code) return code;
+    if (cursor && !adv_uuid_valid(cursor)) return adv_api_refuse_cursor(err);
+    return since && !adv_looks_like_time(since) ? refuse_since(err) : ADV_OK;
+}
+
+adv_code adv_api_refuse_busy(const struct adv_exchange *exchange, adv_err *err)
+{
+    return adv_err_add(err, ADV_E_BUSY, "", "try again after Retry-After seconds",
+                       "%ld requests wait already", exchange->app->config.queue_count);
+}
+
+adv_code adv_api_reply_printed(struct adv_exchange *exchange, int status, adv_code code,
+                               struct adv_text *json)
+{
+    if (code)
+        adv_text_free(json);
+    else
+        adv_api_reply_made(exchange, status, json);
+    return code;
+}
+
+adv_code adv_api_reply_page(struct adv_exchange *exchange, adv_code code, struct adv_text *page, adv_err *err)
+{
+    if (code == ADV_E_BAD_REQUEST) { /* every other value was looked at: a day that is not in the calendar */
+        adv_err_init(err);
+        (void)refuse_since(err);
+    }
+    if (!code) adv_api_link_next(exchange, page);
+    return adv_api_reply_printed(exchange, 200, code, page);
+}
+
+adv_code adv_api_reply_done(struct adv_exchange *exchange, adv_code code)
+{
+    if (!code) adv_reply_empty(exchange, 204);
+    return code;
+}
 
 void adv_api_print_engine(const struct adv_app *app, struct adv_text *json)
 {

@@ -19,8 +19,6 @@
     50 /* requests that are read before the sweep is taken; the others when it is their turn */
 #define LAST_EVENT "end"
 
-static const char *const no_query[] = {NULL};
-
 /* A budget for reading only: over from the second question on. The first comes before the request is read. */
 static bool is_read(void *closure)
 {
@@ -51,50 +49,38 @@ static void check_items(struct adv_exchange *exchange, const struct adv_sweep_re
     }
 }
 
-/* Answers 202 with the sweep as it stands. */
-static void reply_state(struct adv_exchange *exchange, int status, const char *id,
-                        const struct adv_sweep_page *page)
+/* Answers with the sweep as it stands. */
+static adv_code reply_state(struct adv_exchange *exchange, int status, const char *id,
+                            const struct adv_sweep_page *page, adv_err *err)
 {
     struct adv_text json = adv_text_empty(SWEEP_LIMIT_BYTES);
-    adv_err err = adv_err_empty();
-    if (adv_sweep_print(exchange->db, id, page, &json, &err)) {
-        adv_text_free(&json);
-        adv_reply_problem(exchange, &err);
-        return;
-    }
-    adv_reply_header(exchange, "Cache-Control", "no-store");
-    if (status == 200) adv_api_link_next(exchange, &json);
-    adv_api_reply_made(exchange, status, &json);
+    const adv_code code = adv_sweep_print(exchange->db, id, page, &json, err);
+    if (!code && status == 200) adv_api_link_next(exchange, &json);
+    return adv_api_reply_printed(exchange, status, code, &json);
 }
 
-static void create(struct adv_exchange *exchange, const struct adv_sweep_order *order)
+static adv_code create(struct adv_exchange *exchange, const struct adv_sweep_order *order, adv_err *err)
 {
     static const struct adv_sweep_page nothing = {.limit_count = 0};
     char id[ADV_UUID_BYTES];
     bool created = false;
-    adv_err err = adv_err_empty();
-    if (adv_sweep_create(exchange->db, order, id, &created, &err)) {
-        adv_reply_problem(exchange, &err);
-        return;
-    }
+    const adv_code code = adv_sweep_create(exchange->db, order, id, &created, err);
+    if (code) return code;
     adv_sweeper_wake(exchange->app->sweeper);
     adv_reply_header(exchange, "Location", "/v1/sweeps/%s", id);
     if (!created) adv_reply_header(exchange, "Idempotency-Replayed", "true");
-    reply_state(exchange, 202, id, &nothing);
+    return reply_state(exchange, 202, id, &nothing, err);
 }
 
-void adv_api_sweep_post(struct adv_exchange *exchange)
+adv_code adv_api_sweep_post(struct adv_exchange *exchange, adv_err *err)
 {
     struct adv_sweep_request request;
     struct adv_idempotency idempotency;
-    adv_err err = adv_err_empty();
-    if (!adv_exchange_check_query(exchange, no_query) || !adv_api_read_key(exchange, &idempotency)) return;
-    const char *body = exchange->body ? exchange->body : "";
-    if (adv_sweep_request_read(body, exchange->body_bytes, &request, &err)) {
-        adv_reply_problem(exchange, &err);
-        return;
-    }
-    check_items(exchange, &request, strstr(body, "\"grid\"") && !strstr(body, "\"requests\""), &err);
+    const char *body = adv_exchange_body(exchange);
+    adv_code code = adv_api_read_key(exchange, &idempotency, err);
+    if (!code) code = adv_sweep_request_read(body, exchange->body_bytes, &request, err);
+    if (code) return code;
+    check_items(exchange, &request, strstr(body, "\"grid\"") && !strstr(body, "\"requests\""), err);
     const struct adv_sweep_order order = {.principal = exchange->principal,
                                           .project = request.project[0] ? request.project : exchange->project,
                                           .label = request.label,
@@ -102,11 +88,9 @@ void adv_api_sweep_post(struct adv_exchange *exchange)
                                           .items_count = request.items_count,
                                           .list = request.list,
                                           .idempotency = idempotency.key ? &idempotency : NULL};
-    if (err.code)
-        adv_reply_problem(exchange, &err);
-    else
-        create(exchange, &order);
+    code = err->code ? err->code : create(exchange, &order, err);
     adv_sweep_request_free(&request);
+    return code;
 }
 
 bool adv_api_wants_async(const struct adv_exchange *exchange)
@@ -123,33 +107,23 @@ bool adv_api_wants_async(const struct adv_exchange *exchange)
     return false;
 }
 
-void adv_api_answer_async(struct adv_exchange *exchange)
+adv_code adv_api_answer_async(struct adv_exchange *exchange, adv_err *err)
 {
     struct adv_idempotency idempotency;
     struct adv_sweep_request request = {.kind = (enum adv_request_kind)exchange->route->kind,
                                         .items_count = 1};
-    if (exchange->refused) {
-        adv_reply_error(exchange, ADV_E_BUSY, "", "try again after Retry-After seconds",
-                        "%ld requests wait already", exchange->app->config.queue_count);
-        return;
-    }
-    if (!adv_api_read_key(exchange, &idempotency)) return;
+    if (exchange->refused) return adv_api_refuse_busy(exchange, err);
+    adv_code code = adv_api_read_key(exchange, &idempotency, err);
+    if (code) return code;
     char *body = exchange->body;
     request.items = &body;
-    if (!body) {
-        adv_reply_error(exchange, ADV_E_SYNTAX, "", NULL, "the body is empty");
-        return;
+    if (!body) return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the body is empty");
+    check_items(exchange, &request, false, err);
+    for (int i = 0; i < err->count; i++) { /* the request itself is the document */
+        char *pointer = err->findings[i].pointer;
+        memmove(pointer, pointer + strlen("/requests/0"), strlen(pointer) - strlen("/requests/0") + 1);
     }
-    adv_err found = adv_err_empty();
-    check_items(exchange, &request, false, &found);
-    if (found.code) { /* the request itself is the document */
-        for (int i = 0; i < found.count; i++) {
-            char *pointer = found.findings[i].pointer;
-            memmove(pointer, pointer + strlen("/requests/0"), strlen(pointer) - strlen("/requests/0") + 1);
-        }
-        adv_reply_problem(exchange, &found);
-        return;
-    }
+    if (err->code) return err->code;
     struct adv_text list = adv_text_empty(ADV_LIMIT_BODY_BYTES + 8);
     adv_text_append(&list, "[");
     adv_text_append_bytes(&list, body, exchange->body_bytes);
@@ -162,108 +136,82 @@ void adv_api_answer_async(struct adv_exchange *exchange)
                                           .list = list.data,
                                           .idempotency = idempotency.key ? &idempotency : NULL};
     adv_reply_header(exchange, "Preference-Applied", "respond-async");
-    create(exchange, &order);
+    code = create(exchange, &order, err);
     adv_text_free(&list);
+    return code;
 }
 
 /* ?state= of items or sweeps: one of `names`, or NULL. */
-static bool read_state(struct adv_exchange *exchange, const char *const *names, const char **state)
+static adv_code read_state(const struct adv_exchange *exchange, const char *const *names, const char **state,
+                           adv_err *err)
 {
     *state = adv_exchange_query(exchange, "state");
-    if (!*state) return true;
+    if (!*state) return ADV_OK;
     for (; *names; names++)
-        if (strcmp(*names, *state) == 0) return true;
-    adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/state", "queued, running, done, failed or cancelled",
-                    "there is no such state");
-    return false;
+        if (strcmp(*names, *state) == 0) return ADV_OK;
+    return adv_err_add(err, ADV_E_BAD_REQUEST, "/query/state", "queued, running, done, failed or cancelled",
+                       "there is no such state");
 }
 
-void adv_api_sweep_get(struct adv_exchange *exchange)
+adv_code adv_api_sweep_get(struct adv_exchange *exchange, adv_err *err)
 {
-    static const char *const allowed[] = {"state", "limit", "cursor", NULL};
     static const char *const states[] = {"queued", "running", "done", "failed", "cancelled", NULL};
     struct adv_sweep_page page = {.cursor = adv_exchange_query(exchange, "cursor")};
-    if (!adv_exchange_check_query(exchange, allowed) || !adv_api_read_limit(exchange, &page.limit_count) ||
-        !read_state(exchange, states, &page.state))
-        return;
+    adv_code code = adv_api_read_limit(exchange, &page.limit_count, err);
+    if (!code) code = read_state(exchange, states, &page.state, err);
+    if (code) return code;
     if (page.cursor &&
         (strlen(page.cursor) > 6 || page.cursor[strspn(page.cursor, "0123456789")] || !*page.cursor))
-        adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/query/cursor", "use next_cursor of the page before",
-                        "this is not a cursor of this list");
-    else
-        reply_state(exchange, 200, exchange->parameters[0], &page);
+        return adv_api_refuse_cursor(err);
+    return reply_state(exchange, 200, exchange->parameters[0], &page, err);
 }
 
-void adv_api_sweep_item_get(struct adv_exchange *exchange)
+adv_code adv_api_sweep_item_get(struct adv_exchange *exchange, adv_err *err)
 {
     struct adv_text json = adv_text_empty(ITEM_LIMIT_BYTES);
-    adv_err err = adv_err_empty();
-    if (!adv_exchange_check_query(exchange, no_query)) return;
-    if (adv_sweep_item_print(exchange->db, exchange->parameters[0], exchange->parameters[1], &json, &err)) {
-        adv_text_free(&json);
-        adv_reply_problem(exchange, &err);
-    } else {
-        adv_reply_header(exchange, "Cache-Control", "no-store");
-        adv_api_reply_made(exchange, 200, &json);
-    }
+    const adv_code code =
+        adv_sweep_item_print(exchange->db, exchange->parameters[0], exchange->parameters[1], &json, err);
+    return adv_api_reply_printed(exchange, 200, code, &json);
 }
 
-void adv_api_sweeps_list(struct adv_exchange *exchange)
+adv_code adv_api_sweeps_list(struct adv_exchange *exchange, adv_err *err)
 {
-    static const char *const allowed[] = {"project", "state", "limit", "cursor", NULL};
     static const char *const states[] = {"running", "done", "cancelled", NULL};
     struct adv_sweeps_filter filter = {.project = adv_exchange_query(exchange, "project"),
                                        .after = adv_exchange_query(exchange, "cursor")};
-    if (!adv_exchange_check_query(exchange, allowed) ||
-        !adv_api_read_page(exchange, NULL, filter.after, &filter.limit_count) ||
-        !read_state(exchange, states, &filter.state))
-        return;
+    adv_code code = adv_api_read_page(exchange, NULL, filter.after, &filter.limit_count, err);
+    if (!code) code = read_state(exchange, states, &filter.state, err);
+    if (code) return code;
     struct adv_text page = adv_text_empty(SWEEP_LIMIT_BYTES);
-    adv_err err = adv_err_empty();
-    adv_api_reply_page(exchange, adv_sweeps_list(exchange->db, &filter, &page, &err), &page, &err);
+    return adv_api_reply_page(exchange, adv_sweeps_list(exchange->db, &filter, &page, err), &page, err);
 }
 
-void adv_api_sweep_delete(struct adv_exchange *exchange)
+adv_code adv_api_sweep_delete(struct adv_exchange *exchange, adv_err *err)
 {
-    adv_err err = adv_err_empty();
-    if (!adv_exchange_check_query(exchange, no_query)) return;
-    if (adv_sweep_cancel(exchange->db, exchange->parameters[0], &err))
-        adv_reply_problem(exchange, &err);
-    else
-        adv_reply_empty(exchange, 204);
+    return adv_api_reply_done(exchange, adv_sweep_cancel(exchange->db, exchange->parameters[0], err));
 }
 
 /* The items that have ended since the client's last event; the client's library asks again after `retry`, so
  * that no connection and no thread waits. 204 ends the stream. */
-void adv_api_sweep_events(struct adv_exchange *exchange)
+adv_code adv_api_sweep_events(struct adv_exchange *exchange, adv_err *err)
 {
     const char *last = exchange->headers[ADV_HEADER_LAST_EVENT_ID];
     const bool ended = last && strcmp(last, LAST_EVENT) == 0;
     char *end = NULL;
-    struct adv_text events;
-    adv_err err = adv_err_empty();
-    if (!adv_exchange_check_query(exchange, no_query)) return;
     const long after = last && !ended ? strtol(last, &end, 10) : 0;
-    if (end && (*end != '\0' || after < 0 || end == last)) {
-        adv_reply_error(exchange, ADV_E_BAD_REQUEST, "/headers/Last-Event-ID",
-                        "send the id of the last event back", "there is no such event");
-        return;
-    }
-    adv_text_init(&events, SWEEP_LIMIT_BYTES);
+    if (end && (*end != '\0' || after < 0 || end == last))
+        return adv_err_add(err, ADV_E_BAD_REQUEST, "/headers/Last-Event-ID",
+                           "send the id of the last event back", "there is no such event");
+    struct adv_text events = adv_text_empty(SWEEP_LIMIT_BYTES);
     adv_text_format(&events, "retry: %d\n\n", EVENTS_RETRY_MS);
-    if (adv_sweep_events(exchange->db, exchange->parameters[0], after, EVENTS_COUNT, &events, &err)) {
+    adv_code code =
+        adv_sweep_events(exchange->db, exchange->parameters[0], after, EVENTS_COUNT, &events, err);
+    if (!code && !ended && events.overflow)
+        code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the events");
+    if (code || ended) {
         adv_text_free(&events);
-        adv_reply_problem(exchange, &err);
-        return;
+        return adv_api_reply_done(exchange, code);
     }
-    adv_reply_header(exchange, "Cache-Control", "no-store");
-    if (ended) {
-        adv_text_free(&events);
-        adv_reply_empty(exchange, 204);
-    } else if (events.overflow) {
-        adv_text_free(&events);
-        adv_reply_error(exchange, ADV_E_MEMORY, "", NULL, "no memory for the events");
-    } else {
-        adv_reply_text(exchange, 200, "text/event-stream", events.data, events.length_bytes);
-    }
+    adv_reply_text(exchange, 200, "text/event-stream", events.data, events.length_bytes);
+    return ADV_OK;
 }

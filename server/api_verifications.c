@@ -11,8 +11,6 @@
 #define VERIFICATION_LIMIT_BYTES (8u * 1024u * 1024u) /* 100 plans of 16 KiB take 1.6 MiB */
 #define EVENTS_RETRY_MS          1000
 
-static const char *const no_query[] = {NULL};
-
 static adv_code create(struct adv_exchange *exchange, const struct adv_proof_request *request,
                        char id[ADV_UUID_BYTES], adv_err *err)
 {
@@ -36,17 +34,11 @@ static adv_code create(struct adv_exchange *exchange, const struct adv_proof_req
 }
 
 /* Answers with the verification as it stands. */
-static void reply_state(struct adv_exchange *exchange, int status, const char *id)
+static adv_code reply_state(struct adv_exchange *exchange, int status, const char *id, adv_err *err)
 {
     struct adv_text json = adv_text_empty(VERIFICATION_LIMIT_BYTES);
-    adv_err err = adv_err_empty();
-    if (adv_verification_print(exchange->db, id, &json, NULL, NULL, &err)) {
-        adv_text_free(&json);
-        adv_reply_problem(exchange, &err);
-        return;
-    }
-    adv_reply_header(exchange, "Cache-Control", "no-store");
-    adv_api_reply_made(exchange, status, &json);
+    const adv_code code = adv_verification_print(exchange->db, id, &json, NULL, NULL, err);
+    return adv_api_reply_printed(exchange, status, code, &json);
 }
 
 void adv_api_verify_behind(struct adv_exchange *exchange, const char *run_id, const struct adv_answer *answer,
@@ -84,71 +76,51 @@ adv_code adv_api_word_of(struct adv_exchange *exchange, const char *response, in
     return code;
 }
 
-void adv_api_verification_post(struct adv_exchange *exchange)
+adv_code adv_api_verification_post(struct adv_exchange *exchange, adv_err *err)
 {
     struct adv_proof_request request;
     char id[ADV_UUID_BYTES];
-    adv_err err = adv_err_empty();
-    if (!adv_exchange_check_query(exchange, no_query)) return;
-    if (adv_decode_proof_request(exchange->body ? exchange->body : "", exchange->body_bytes, &request,
-                                 &err) ||
-        create(exchange, &request, id, &err)) {
-        adv_reply_problem(exchange, &err);
-        return;
-    }
+    adv_code code =
+        adv_decode_proof_request(adv_exchange_body(exchange), exchange->body_bytes, &request, err);
+    if (!code) code = create(exchange, &request, id, err);
+    if (code) return code;
     adv_reply_header(exchange, "Location", "/v1/verifications/%s", id);
-    reply_state(exchange, 202, id);
+    return reply_state(exchange, 202, id, err);
 }
 
-void adv_api_verification_get(struct adv_exchange *exchange)
+adv_code adv_api_verification_get(struct adv_exchange *exchange, adv_err *err)
 {
-    if (adv_exchange_check_query(exchange, no_query)) reply_state(exchange, 200, exchange->parameters[0]);
+    return reply_state(exchange, 200, exchange->parameters[0], err);
 }
 
-void adv_api_verifications_list(struct adv_exchange *exchange)
+adv_code adv_api_verifications_list(struct adv_exchange *exchange, adv_err *err)
 {
-    if (!adv_exchange_check_query(exchange, no_query)) return;
     struct adv_text json = adv_text_empty(VERIFICATION_LIMIT_BYTES);
-    adv_err err = adv_err_empty();
-    if (adv_verifications_list(exchange->db, exchange->parameters[0], &json, &err)) {
-        adv_text_free(&json);
-        adv_reply_problem(exchange, &err);
-    } else {
-        adv_api_reply_made(exchange, 200, &json);
-    }
+    const adv_code code = adv_verifications_list(exchange->db, exchange->parameters[0], &json, err);
+    return adv_api_reply_printed(exchange, 200, code, &json);
 }
 
-void adv_api_verification_delete(struct adv_exchange *exchange)
+adv_code adv_api_verification_delete(struct adv_exchange *exchange, adv_err *err)
 {
-    adv_err err = adv_err_empty();
-    if (!adv_exchange_check_query(exchange, no_query)) return;
-    if (adv_verification_cancel(exchange->db, exchange->parameters[0], &err))
-        adv_reply_problem(exchange, &err);
-    else
-        adv_reply_empty(exchange, 204);
+    return adv_api_reply_done(exchange, adv_verification_cancel(exchange->db, exchange->parameters[0], err));
 }
 
 /* One event with what has changed since the client's last one; the client's library asks again after `retry`.
  * A compile says something every ten seconds: no connection and no thread waits for it. 204 ends the stream.
  */
-void adv_api_verification_events(struct adv_exchange *exchange)
+adv_code adv_api_verification_events(struct adv_exchange *exchange, adv_err *err)
 {
     char state[16] = "", id[24];
     long changes = 0;
-    struct adv_text json = adv_text_empty(VERIFICATION_LIMIT_BYTES), events;
-    adv_err err = adv_err_empty();
-    if (!adv_exchange_check_query(exchange, no_query)) return;
-    adv_text_init(&events, VERIFICATION_LIMIT_BYTES + 256);
-    if (adv_verification_print(exchange->db, exchange->parameters[0], &json, state, &changes, &err)) {
-        adv_text_free(&json);
-        adv_reply_problem(exchange, &err);
-        return;
-    }
+    struct adv_text json = adv_text_empty(VERIFICATION_LIMIT_BYTES);
+    struct adv_text events = adv_text_empty(VERIFICATION_LIMIT_BYTES + 256);
+    const adv_code code =
+        adv_verification_print(exchange->db, exchange->parameters[0], &json, state, &changes, err);
+    if (code) return adv_api_reply_printed(exchange, 200, code, &json);
     const char *last = exchange->headers[ADV_HEADER_LAST_EVENT_ID];
     const bool ended = strcmp(state, "done") == 0 || strcmp(state, "cancelled") == 0;
     (void)snprintf(id, sizeof id, "%ld", changes);
     const bool seen = last && strcmp(last, id) == 0;
-    adv_reply_header(exchange, "Cache-Control", "no-store");
     if (seen && ended) {
         adv_reply_empty(exchange, 204);
     } else {
@@ -161,4 +133,5 @@ void adv_api_verification_events(struct adv_exchange *exchange)
         adv_reply_text(exchange, 200, "text/event-stream", events.data, events.length_bytes);
     }
     adv_text_free(&json);
+    return ADV_OK;
 }

@@ -29,13 +29,11 @@ bool adv_api_web_has(const char *path)
     return find(path) != NULL;
 }
 
-void adv_api_web(struct adv_exchange *exchange)
+adv_code adv_api_web(struct adv_exchange *exchange, adv_err *err)
 {
     const struct adv_embedded_file *file = find(exchange->path);
-    if (!file) {
-        adv_reply_error(exchange, ADV_E_NOT_FOUND, "", NULL, "this program was built without the web form");
-        return;
-    }
+    if (!file)
+        return adv_err_add(err, ADV_E_NOT_FOUND, "", NULL, "this program was built without the web form");
     const char *type = "application/octet-stream";
     size_t length = strlen(file->name);
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
@@ -46,4 +44,5 @@ void adv_api_web(struct adv_exchange *exchange)
     adv_reply_header(exchange, "Content-Security-Policy", "%s", CONTENT_POLICY);
     adv_reply_header(exchange, "Referrer-Policy", "no-referrer");
     adv_reply_document(exchange, type, &exchange->app->documents->web[file - adv_embedded_web]);
+    return ADV_OK;
 }

@@ -19,28 +19,34 @@ const char *adv_exchange_query(const struct adv_exchange *exchange, const char *
     return NULL;
 }
 
-bool adv_exchange_check_query(struct adv_exchange *exchange, const char *const *allowed)
+/* Whether `name` is one of the words of `names`, which blanks separate. */
+static bool has_word(const char *names, const char *name)
 {
-    adv_err err = adv_err_empty();
+    const size_t length = strlen(name);
+    for (const char *at = names; *at; at += strspn(at, " ")) {
+        if (strcspn(at, " ") == length && strncmp(at, name, length) == 0) return true;
+        at += strcspn(at, " ");
+    }
+    return false;
+}
+
+adv_code adv_exchange_check_query(const struct adv_exchange *exchange, const char *allowed, adv_err *err)
+{
     if (exchange->query_overflow)
-        (void)adv_err_add(&err, ADV_E_BAD_REQUEST, "", NULL, "more than %d query parameters",
-                          ADV_LIMIT_QUERY);
+        (void)adv_err_add(err, ADV_E_BAD_REQUEST, "", NULL, "more than %d query parameters", ADV_LIMIT_QUERY);
     for (int i = 0; i < exchange->query_count; i++) {
         const char *name = exchange->query[i].name;
         char pointer[ADV_LIMIT_POINTER];
         (void)snprintf(pointer, sizeof pointer, "/query/%.100s", name);
-        bool known = false;
-        for (const char *const *one = allowed; *one; one++) known = known || strcmp(*one, name) == 0;
-        if (!known)
-            (void)adv_err_add(&err, ADV_E_BAD_REQUEST, pointer, NULL, "there is no query parameter '%.100s'",
+        if (allowed && !has_word(allowed, name))
+            (void)adv_err_add(err, ADV_E_BAD_REQUEST, pointer, NULL, "there is no query parameter '%.100s'",
                               name);
         for (int j = 0; j < i; j++)
             if (strcmp(exchange->query[j].name, name) == 0)
-                (void)adv_err_add(&err, ADV_E_BAD_REQUEST, pointer, NULL,
+                (void)adv_err_add(err, ADV_E_BAD_REQUEST, pointer, NULL,
                                   "the query parameter '%.100s' is given twice", name);
     }
-    if (err.code) adv_reply_problem(exchange, &err);
-    return err.code == ADV_OK;
+    return err->code;
 }
 
 /* How closely a range of Accept names a type (up to its parameters): 3 itself, 2 its family, 1 anything, 0

@@ -25,6 +25,11 @@ struct adv_app;
 struct adv_cached;
 struct adv_db;
 struct adv_route;
+struct adv_exchange;
+
+/* What answers a request. ADV_OK: the reply is filled, or `next` says what follows; else the findings are the
+ * reply. */
+typedef adv_code adv_handler(struct adv_exchange *exchange, adv_err *err);
 
 /* Request headers that handlers may look at; copied before the handler runs. */
 #define ADV_HEADER_TABLE(X)                                                                                  \
@@ -87,7 +92,7 @@ struct adv_exchange {
     struct adv_budget budget; /* what the engine may spend on it, and whether somebody still waits */
     struct adv_db *db;        /* of the worker that runs the handler; NULL when there is no store */
     /* A handler that is not done says what follows, and where (enum adv_route_place), instead of replying. */
-    void (*next)(struct adv_exchange *exchange);
+    adv_handler *next;
     int next_place;
     bool refused; /* there was no room there: `next` runs here, without a database, and replies */
     void *state;  /* of the handler, in the arena */
@@ -99,9 +104,16 @@ struct adv_exchange {
 /* The value of a query parameter, or NULL. */
 const char *adv_exchange_query(const struct adv_exchange *exchange, const char *name);
 
-/* false, with the problem already in the reply, when the query has a name that is not in `allowed`
- * (NULL-terminated) or has one twice. */
-ADV_MUST_CHECK bool adv_exchange_check_query(struct adv_exchange *exchange, const char *const *allowed);
+/* The body, "" when there is none. */
+static inline const char *adv_exchange_body(const struct adv_exchange *exchange)
+{
+    return exchange->body ? exchange->body : "";
+}
+
+/* ADV_E_BAD_REQUEST: the query has a name that is not among `allowed` (separated by blanks; NULL: all are),
+ * or has one twice. */
+ADV_MUST_CHECK adv_code adv_exchange_check_query(const struct adv_exchange *exchange, const char *allowed,
+                                                 adv_err *err);
 
 /* Whether the Accept header allows `type` ("application/json"; parameters after it do not count); true when
  * there is none. */

@@ -281,7 +281,7 @@ static enum MHD_Result on_complete(struct request *request)
         return adv_http_send(request, &exchange->reply);
     }
     if (exchange->route->place == ADV_ROUTE_INLINE) {
-        exchange->route->handle(exchange);
+        adv_routes_run(exchange);
         adv_reply_encode(exchange);
         return adv_http_send(request, &exchange->reply);
     }

@@ -55,9 +55,7 @@ static bool run_step(struct request *request, struct adv_db *db)
     adv_db_act_for(db, exchange->principal, exchange->project,
                    strcmp(exchange->method, "GET") != 0 && strcmp(exchange->method, "HEAD") != 0);
     for (;;) {
-        void (*step)(struct adv_exchange *) = exchange->next ? exchange->next : exchange->route->handle;
-        exchange->next = NULL;
-        step(exchange);
+        adv_routes_run(exchange);
         if (!exchange->next) return true;
         set_queued(request, adv_monotonic_us());
         if (adv_pool_try_add(adv_http_pool(exchange->app, exchange->next_place), request,

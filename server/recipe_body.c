@@ -38,46 +38,30 @@ static bool is_other_text(const struct adv_exchange *exchange)
     return other;
 }
 
-/* Names twice are one too many; which names there are is the engine's to say. */
-static bool read_query(struct adv_exchange *exchange, struct adv_given_member *given)
+adv_code adv_recipe_body(struct adv_exchange *exchange, adv_err *err)
 {
-    const char *names[ADV_LIMIT_QUERY + 1];
-    for (int i = 0; i < exchange->query_count; i++) {
-        names[i] = exchange->query[i].name;
-        given[i] = (struct adv_given_member){exchange->query[i].name, exchange->query[i].value};
-    }
-    names[exchange->query_count] = NULL;
-    return adv_exchange_check_query(exchange, names);
-}
-
-bool adv_recipe_body(struct adv_exchange *exchange)
-{
-    static const char *const no_query[] = {NULL};
     const int kind = exchange->route->kind;
     const bool reads = kind == ADV_REQUEST_ESTIMATE || kind == ADV_REQUEST_ADVISE || kind == ADV_REQUEST_LINT;
     struct adv_given_member given[ADV_LIMIT_QUERY];
     const bool as_json = !reads || is_json(exchange);
-    if (as_json && !adv_exchange_check_query(exchange, no_query)) return false;
-    if (reads && as_json && is_other_text(exchange)) {
-        adv_reply_error(exchange, ADV_E_SYNTAX, "",
-                        "send a recipe as text/x-shellscript or application/yaml, or as the member recipe",
-                        "the body is not valid JSON");
-        return false;
-    }
-    if (!reads || (as_json && !has_recipe(exchange))) return true;
-    if (!read_query(exchange, given)) return false;
-    adv_err err = adv_err_empty();
+    /* Beside a recipe, which names there are is the engine's to say. */
+    adv_code code = adv_exchange_check_query(exchange, as_json ? "" : NULL, err);
+    if (code) return code;
+    if (reads && as_json && is_other_text(exchange))
+        return adv_err_add(err, ADV_E_SYNTAX, "",
+                           "send a recipe as text/x-shellscript or application/yaml, or as the member recipe",
+                           "the body is not valid JSON");
+    if (!reads || (as_json && !has_recipe(exchange))) return ADV_OK;
+    for (int i = 0; i < exchange->query_count; i++)
+        given[i] = (struct adv_given_member){exchange->query[i].name, exchange->query[i].value};
     char *json = NULL;
     size_t json_bytes = 0;
-    adv_code code = adv_request_expand(exchange->app->catalog, (enum adv_request_kind)kind,
-                                       exchange->body ? exchange->body : "", exchange->body_bytes, given,
-                                       exchange->query_count, &json, &json_bytes, &err);
-    if (code) {
-        adv_reply_problem(exchange, &err);
-        return false;
-    }
+    code =
+        adv_request_expand(exchange->app->catalog, (enum adv_request_kind)kind, adv_exchange_body(exchange),
+                           exchange->body_bytes, given, exchange->query_count, &json, &json_bytes, err);
+    if (code) return code;
     free(exchange->body);
     exchange->body = json;
     exchange->body_bytes = json_bytes;
-    return true;
+    return ADV_OK;
 }

@@ -3,13 +3,10 @@
 #ifndef ADV_SERVER_RECIPE_BODY_H
 #define ADV_SERVER_RECIPE_BODY_H
 
-#include <stdbool.h>
-
 #include "server/exchange.h"
 
 /* The body of a request of estimate, advise or lint: text with what the query gives beside it, or JSON with a
- * member `recipe`, is replaced; other JSON stays as it is and takes no query. False: the reply has the
- * problem. */
-ADV_MUST_CHECK bool adv_recipe_body(struct adv_exchange *exchange);
+ * member `recipe`, is replaced; other JSON stays as it is and takes no query. */
+ADV_MUST_CHECK adv_code adv_recipe_body(struct adv_exchange *exchange, adv_err *err);
 
 #endif

@@ -21,13 +21,15 @@ struct adv_route {
     const char *path;      /* template: {name} is one path segment; {label} at the end is all that is left,
                               for labels with slashes */
     const char *operation; /* operationId of the OpenAPI document */
-    void (*handle)(struct adv_exchange *exchange);
+    adv_handler *handle;
     enum adv_route_place place;
     unsigned scope;          /* token scope needed; 0 = none, open to everybody */
     const char *media_types; /* of the body, separated by blanks; NULL = the route takes no body */
     int kind;                /* enum adv_request_kind where the handler serves several */
-    const char *answers;     /* the one media type of a good answer, 406 to who does not accept it; NULL = the
-                                handler sees to it, or (probes, the form) answers whoever asks */
+    const char
+        *query; /* the parameters taken, separated by blanks; NULL = the handler sees to it, or takes any */
+    const char *answers; /* the one media type of a good answer, 406 to who does not accept it; NULL = the
+                            handler sees to it, or (probes, the form) answers whoever asks */
 };
 
 enum adv_route_match { ADV_ROUTE_FOUND, ADV_ROUTE_NO_PATH, ADV_ROUTE_NO_METHOD };
@@ -37,6 +39,10 @@ enum adv_route_match { ADV_ROUTE_FOUND, ADV_ROUTE_NO_PATH, ADV_ROUTE_NO_METHOD }
  * copies). On ADV_ROUTE_NO_METHOD `allow` (96 bytes) lists the methods of that path. */
 enum adv_route_match adv_routes_find(struct adv_exchange *exchange, const char *method, const char *path,
                                      char allow[96]);
+
+/* Runs the route's handler, or what it left to be done. The reply is filled then, or `next` says what
+ * follows. */
+void adv_routes_run(struct adv_exchange *exchange);
 
 /* Rows by index for metrics; the row after the last stands for requests without a route; then NULL. */
 int adv_routes_index(const struct adv_route *route);

@@ -60,6 +60,28 @@ for (const [width, scheme] of [
     }));
 
 for (const width of [1280, 360])
+  test(`each plan has a mark of its own in the trade-off, which chooses it, ${width} px`, () =>
+    withAdvice({ width }, async (page) => {
+      const marks = page.locator('.picture-trade_off .plan-mark');
+      const placesOf = () =>
+        marks.evaluateAll((all) => all.map((mark) => {
+          const { left, top, width: across } = mark.querySelector('circle').getBoundingClientRect();
+          return { name: mark.textContent, x: left + across / 2, y: top + across / 2, across };
+        }));
+      const places = await placesOf();
+      assert.equal(places.length, 10);
+      for (const [index, one] of places.entries())
+        for (const other of places.slice(index + 1))
+          assert.ok(Math.hypot(one.x - other.x, one.y - other.y) > one.across - 2, `${one.name} lies on ${other.name}`);
+      for (const { name } of places) {
+        await page.locator('.picture-trade_off').scrollIntoViewIfNeeded();
+        const place = (await placesOf()).find((mark) => mark.name === name);
+        await page.mouse.click(place.x, place.y);
+        assert.ok(await page.isChecked(`#plan-${name}`), `a click on ${name} chooses it`);
+      }
+    }));
+
+for (const width of [1280, 360])
   test(`nothing below a picture moves when it comes late, ${width} px`, () => {
     let release;
     const held = new Promise((resolve) => {

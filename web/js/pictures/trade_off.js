@@ -4,10 +4,12 @@ import { brush, line, max, min, scaleLinear, scaleLog, scaleSqrt } from 'd3';
 import { h, table } from '../dom.js';
 import { count, gib, seconds, signedPercent } from '../format.js';
 import { meshOfPlan } from '../plan_text.js';
+import { apart } from './apart.js';
 import { bottomAxis, leftAxis } from './axes.js';
 import { frame, freshId, legend, valuesTable } from './frame.js';
 
 const GIB = 1024 ** 3;
+const MARK = 9; // radius of a plan's mark, px
 const MARGIN = { top: 20, right: 14, bottom: 42, left: 52 };
 
 const estimateOf = (plan) => plan.estimate ?? plan;
@@ -64,6 +66,30 @@ export function forTokensOf(ranked, baseline) {
   return { ...baseline, estimate, isScaled: true };
 }
 
+// Numbered marks beside each other; where one had to move, a line leads to its place. marks: [{plan, x, y, to: {x, y, isFixed}}].
+function drawMarks(inside, marks, current) {
+  const moved = marks.filter(({ to }) => !to.isFixed);
+  const className = ({ rank }) => `plan-mark${rank === current?.rank ? ' chosen' : ''}${rank === 'mine' ? ' mine' : ''}`;
+  inside
+    .selectAll('.plan-leader')
+    .data(moved)
+    .join('line')
+    .attr('class', 'plan-leader')
+    .attr('x1', ({ x }) => x)
+    .attr('y1', ({ y }) => y)
+    .attr('x2', ({ to }) => to.x)
+    .attr('y2', ({ to }) => to.y);
+  inside.selectAll('.plan-dot').data(moved).join('circle').attr('class', 'plan-dot').attr('r', 3).attr('cx', ({ x }) => x).attr('cy', ({ y }) => y);
+  const group = inside
+    .selectAll('.plan-mark')
+    .data([...marks].reverse())
+    .join('g')
+    .attr('class', ({ plan }) => className(plan))
+    .attr('transform', ({ to }) => `translate(${to.x},${to.y})`);
+  group.append('circle').attr('r', MARK);
+  group.append('text').attr('dy', '0.35em').attr('text-anchor', 'middle').text(({ plan }) => (plan.rank === 'mine' ? '★' : plan.rank));
+}
+
 // input: {ranked, pareto, baseline?, cloud?, memoryFrac?, chosen(): the chosen plan, choose(rank)}
 export function show({ ranked, pareto, baseline, cloud, memoryFrac = 1, chosen, choose }) {
   const known = (plan) => [timeOf(plan), bytesOf(plan)].every((value) => value > 0);
@@ -111,11 +137,11 @@ export function show({ ranked, pareto, baseline, cloud, memoryFrac = 1, chosen, 
     inside.append('path').attr('class', 'front').attr('d', line((plan) => px(bytesOf(plan)), (plan) => y(timeOf(plan)))([...front].sort((a, b) => timeOf(a) - timeOf(b))));
     inside.selectAll('.front-dot').data(front.filter((plan) => !isRanked(plan))).join('circle').attr('class', 'front-dot').attr('r', 3.5).attr('cx', (plan) => px(bytesOf(plan))).attr('cy', (plan) => y(timeOf(plan)));
 
+    const within = (item) => item.x >= inner.x0 && item.x <= inner.x1 && item.y >= inner.y0 && item.y <= inner.y1;
     const current = marks.find((plan) => plan.rank === chosen()?.rank);
-    const order = [...marks].reverse();
-    const group = inside.selectAll('.plan-mark').data(order).join('g').attr('class', (plan) => `plan-mark${plan.rank === current?.rank ? ' chosen' : ''}${plan.rank === 'mine' ? ' mine' : ''}`).attr('transform', (plan) => `translate(${px(bytesOf(plan))},${y(timeOf(plan))})`);
-    group.append('circle').attr('r', 9);
-    group.append('text').attr('dy', '0.35em').attr('text-anchor', 'middle').text((plan) => (plan.rank === 'mine' ? '★' : plan.rank));
+    const seen = marks.map((plan) => ({ plan, x: px(bytesOf(plan)), y: y(timeOf(plan)) })).filter(within);
+    const places = apart(seen, { radius: MARK + 1, box: inner });
+    drawMarks(inside, seen.map((mark, index) => ({ ...mark, to: places[index] })), current);
 
     const zoom = brush().touchable(false).extent([[inner.x0, inner.y0], [inner.x1, inner.y1]]).on('end', ({ selection }) => {
       if (!selection) return;
@@ -126,20 +152,21 @@ export function show({ ranked, pareto, baseline, cloud, memoryFrac = 1, chosen, 
     });
     svg.insert('g', 'g').attr('class', 'brush').call(zoom);
 
-    const within = (item) => item.x >= inner.x0 && item.x <= inner.x1 && item.y >= inner.y0 && item.y <= inner.y1;
-    const items = [...marks, ...front.filter((plan) => !isRanked(plan))].map((plan) => ({
-      x: px(bytesOf(plan)),
-      y: y(timeOf(plan)),
+    const itemOf = (plan, { x: left, y: top }) => ({
+      x: left,
+      y: top,
       text: `${nameOf(plan)}: ${meshOfPlan(plan)}, ${against(plan, current)}${plan.rank && plan.rank !== current?.rank ? '. Click or Enter chooses it.' : ''}`,
       select: plan.rank ? () => { choose(plan.rank); picture.redraw(); } : undefined,
-    }));
+    });
+    const dots = front.filter((plan) => !isRanked(plan)).map((plan) => itemOf(plan, { x: px(bytesOf(plan)), y: y(timeOf(plan)) }));
+    const items = [...seen.map(({ plan }, index) => itemOf(plan, places[index])), ...dots.filter(within)];
     const others = visible.map((cell) => ({
       x: px((cell.from + cell.to) / 2),
       y: y(Math.sqrt(cell.low * cell.high)),
       box: [px(cell.from), y(cell.high), px(cell.to), y(cell.low)],
       text: `${count(cell.plans)} ${cell.plans === 1 ? 'plan' : 'plans'} priced at ${seconds(cell.low)} to ${seconds(cell.high)}, ${gib(cell.from)} to ${gib(cell.to)}`,
     }));
-    return Object.assign(items.filter(within), { others: others.filter(within) });
+    return Object.assign(items, { others: others.filter(within) });
   };
 
   const look = (text, next) => {

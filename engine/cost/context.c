@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/cost/projections.h"
 #include "engine/cost/scratch.h"
 
 #define AXIS(id) (1u << ADV_AXIS_##id)
@@ -119,9 +120,9 @@ void adv_cost_rates_init(struct adv_cost *cost, const struct adv_chip *chip,
 void adv_cost_set_plan(struct adv_cost *cost, const struct adv_plan *plan)
 {
     cost->plan = plan;
-    cost->kept = adv_remat_kept(plan);
-    cost->offloads = false;
-    for (int i = 0; i < ADV_TENSOR_COUNT; i++) cost->offloads |= plan->placements[i] == ADV_PLACE_OFFLOAD;
+    cost->places = adv_remat_places(plan);
+    cost->kept = adv_remat_kept(cost->places);
+    cost->offloads = adv_remat_offloads(cost->places);
 }
 
 void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input, const struct adv_mesh *mesh,

@@ -37,8 +37,9 @@ struct adv_cost {
                           runs  (the tokens of the group meet instead); 1 without fsdp beside it, or with
                           two-stage gathers,  which bring the weights together */
 
-    uint32_t kept; /* tensors that are kept for the backward pass, a bit each (adv_remat_kept) */
-    bool offloads; /* some tensor goes to the host */
+    uint64_t places; /* where each tensor is (adv_remat_places) */
+    uint32_t kept;   /* tensors that are kept for the backward pass, a bit each (adv_remat_kept) */
+    bool offloads;   /* some tensor goes to the host */
 
     double tokens;           /* per device and layer pass */
     double passes;           /* how often a layer runs per optimizer step: microbatches x accumulation */

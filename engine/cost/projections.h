@@ -28,15 +28,32 @@ static inline bool adv_remat_keeps(const struct adv_plan *plan, enum adv_tensor 
     return plan->placements[tensor] != ADV_PLACE_REMAT;
 }
 
-_Static_assert(ADV_TENSOR_COUNT <= 32, "a bit for each tensor");
+_Static_assert(ADV_TENSOR_COUNT <= 32 && ADV_PLACE_COUNT <= 4, "a bit, and two, for each tensor");
 
-/* All tensors that are kept, a bit each. */
-static inline uint32_t adv_remat_kept(const struct adv_plan *plan)
+/* Where all tensors are, two bits each. */
+static inline uint64_t adv_remat_places(const struct adv_plan *plan)
 {
-    uint32_t kept = 0;
-    for (int i = 0; i < ADV_TENSOR_COUNT; i++)
-        kept |= (uint32_t)adv_remat_keeps(plan, (enum adv_tensor)i) << i;
-    return kept;
+#define ADV_TENSOR_PLACED(id, name) | (uint64_t)plan->placements[ADV_TENSOR_##id] << 2 * ADV_TENSOR_##id
+    return 0 ADV_TENSOR_TABLE(ADV_TENSOR_PLACED);
+#undef ADV_TENSOR_PLACED
+}
+
+/* All tensors that are kept, a bit each: of each pair of bits whether one is set, moved together. */
+static inline uint32_t adv_remat_kept(uint64_t places)
+{
+    uint64_t kept = (places | places >> 1) & 0x5555555555555555u;
+    kept = (kept | kept >> 1) & 0x3333333333333333u;
+    kept = (kept | kept >> 2) & 0x0f0f0f0f0f0f0f0fu;
+    kept = (kept | kept >> 4) & 0x00ff00ff00ff00ffu;
+    kept = (kept | kept >> 8) & 0x0000ffff0000ffffu;
+    return (uint32_t)(kept | kept >> 16);
+}
+
+/* Whether some tensor goes to the host. */
+static inline bool adv_remat_offloads(uint64_t places)
+{
+    _Static_assert((int)ADV_PLACE_DEVICE == 1 && (int)ADV_PLACE_OFFLOAD == 2, "the higher bit of the two");
+    return (places & 0xaaaaaaaaaaaaaaaau) != 0;
 }
 
 /* Is the projection's output kept, when these tensors are? */

@@ -1,5 +1,6 @@
 #include "engine/search/space_choices.h"
 
+#include "engine/cost/projections.h"
 #include "engine/maxtext/keys.h"
 #include "engine/maxtext/names.h"
 #include "engine/search/space_batch.h"
@@ -87,9 +88,19 @@ bool adv_choices_flip(const struct adv_advise_request *request, int which, struc
     return true;
 }
 
+static signed char scheduling_of(const struct adv_plan *plan)
+{
+    const bool offloads = plan->optimizer_host_offload || plan->parameter_host_offload ||
+                          adv_remat_offloads(adv_remat_places(plan));
+    return offloads ? 1 : -1;
+}
+
+bool adv_choices_are_finished(const struct adv_plan *plan)
+{
+    return plan->flags.host_offload_scheduling == scheduling_of(plan);
+}
+
 void adv_choices_finish(struct adv_plan *plan)
 {
-    bool offloads = plan->optimizer_host_offload || plan->parameter_host_offload;
-    for (int i = 0; i < ADV_TENSOR_COUNT; i++) offloads |= plan->placements[i] == ADV_PLACE_OFFLOAD;
-    plan->flags.host_offload_scheduling = offloads ? 1 : -1;
+    plan->flags.host_offload_scheduling = scheduling_of(plan);
 }

@@ -179,10 +179,10 @@ static void a_latent_pair_is_kept_only_together(void **state)
     (void)adv_projections(&b.model, &b.model.layers[0], table);
     bench_policy(&b, ADV_POLICY_CUSTOM);
     b.plan.placements[ADV_TENSOR_KEY_PROJ] = ADV_PLACE_DEVICE;
-    assert_false(
-        adv_projection_kept(adv_remat_kept(&b.plan), &table[3])); /* one matmul makes keys and values */
+    assert_false(adv_projection_kept(adv_remat_kept(adv_remat_places(&b.plan)),
+                                     &table[3])); /* one matmul makes keys and values */
     b.plan.placements[ADV_TENSOR_VALUE_PROJ] = ADV_PLACE_OFFLOAD;
-    assert_true(adv_projection_kept(adv_remat_kept(&b.plan), &table[3]));
+    assert_true(adv_projection_kept(adv_remat_kept(adv_remat_places(&b.plan)), &table[3]));
 }
 
 int main(void)

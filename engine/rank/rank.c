@@ -31,12 +31,35 @@ double adv_rank_hbm_room_bytes(const struct adv_estimate *estimate, double memor
     return frac * estimate->hbm_limit_bytes_per_device;
 }
 
-bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac)
+static bool fits_into(double room_bytes, const struct adv_estimate *estimate, double memory_frac)
 {
     double bytes = memory_frac < 1.0 ? estimate->hbm_turned_bytes_per_device : estimate->hbm_bytes_per_device;
-    return bytes <= adv_rank_hbm_room_bytes(estimate, memory_frac) &&
+    return bytes <= room_bytes &&
            !(estimate->host_bytes_per_host >
              memory_frac * estimate->host_limit_bytes_per_host); /* no known limit: NAN */
+}
+
+bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac)
+{
+    return fits_into(adv_rank_hbm_room_bytes(estimate, memory_frac), estimate, memory_frac);
+}
+
+double adv_rank_room_again(struct adv_rank_room *room, const struct adv_estimate *estimate,
+                           double memory_frac)
+{
+    struct adv_rank_room_row *row = &room->rows[estimate->memory_spread > 1.0];
+    if (row->memory_frac == memory_frac && row->spread == estimate->memory_spread &&
+        row->limit_bytes == estimate->hbm_limit_bytes_per_device)
+        return row->bytes;
+    *row =
+        (struct adv_rank_room_row){memory_frac, estimate->memory_spread, estimate->hbm_limit_bytes_per_device,
+                                   adv_rank_hbm_room_bytes(estimate, memory_frac)};
+    return row->bytes;
+}
+
+bool adv_rank_fits_again(struct adv_rank_room *room, const struct adv_estimate *estimate, double memory_frac)
+{
+    return fits_into(adv_rank_room_again(room, estimate, memory_frac), estimate, memory_frac);
 }
 
 bool adv_rank_same_mesh(const struct adv_plan *a, const struct adv_plan *b)

@@ -48,6 +48,17 @@ double adv_rank_hbm_room_bytes(const struct adv_estimate *estimate, double memor
  * memory as not. */
 bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac);
 
+/* The same for many plans of one cluster: what they leave of the limit depends on the spread alone, of which
+ * there are two. Zero-initialised means empty. */
+struct adv_rank_room {
+    struct adv_rank_room_row {
+        double memory_frac, spread, limit_bytes, bytes;
+    } rows[2];
+};
+double adv_rank_room_again(struct adv_rank_room *room, const struct adv_estimate *estimate,
+                           double memory_frac);
+bool adv_rank_fits_again(struct adv_rank_room *room, const struct adv_estimate *estimate, double memory_frac);
+
 /* The share of the limits within which a plan of this estimate's chip fits with ADV_RANK_FIT_PROBABILITY. */
 double adv_rank_memory_frac(const struct adv_estimate *estimate);
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "engine/base/units.h"
-#include "engine/rank/rank.h"
 #include "engine/search/space_choices.h"
 
 enum { ASKED_EVERY = 8 }; /* plans; each takes microseconds, rarely a millisecond */
@@ -66,9 +65,19 @@ static double over_limit(const struct adv_estimate *estimate)
     return over;
 }
 
+bool adv_price_fits(struct adv_pricer *pricer, const struct adv_estimate *estimate)
+{
+    return adv_rank_fits_again(&pricer->room, estimate, pricer->memory_frac);
+}
+
+double adv_price_room_bytes(struct adv_pricer *pricer, const struct adv_estimate *estimate)
+{
+    return adv_rank_room_again(&pricer->room, estimate, pricer->memory_frac);
+}
+
 static void show(struct adv_pricer *pricer, const struct adv_plan *plan, const struct adv_estimate *estimate)
 {
-    if (adv_rank_fits(estimate, pricer->memory_frac)) {
+    if (adv_price_fits(pricer, estimate)) {
         adv_front_offer(&pricer->front, plan, estimate);
         return;
     }
@@ -77,25 +86,34 @@ static void show(struct adv_pricer *pricer, const struct adv_plan *plan, const s
     offer_near(&pricer->small, over, plan, estimate);
 }
 
+/* The plan with the flags that belong to it: `unfinished` itself, or `room`. */
+static const struct adv_plan *finished(const struct adv_plan *unfinished, struct adv_plan *room)
+{
+    if (adv_choices_are_finished(unfinished)) return unfinished;
+    *room = *unfinished;
+    adv_choices_finish(room);
+    return room;
+}
+
 bool adv_price(struct adv_pricer *pricer, const struct adv_plan *unfinished, struct adv_estimate *estimate)
 {
     if (!may_price(pricer)) return false;
-    struct adv_plan plan = *unfinished;
-    adv_choices_finish(&plan);
+    struct adv_plan room;
+    const struct adv_plan *plan = finished(unfinished, &room);
     struct adv_estimate_input input = {&pricer->request->model, &pricer->request->cluster, pricer->constants,
-                                       &plan, ADV_FLOPS_CAUSAL_HALF};
+                                       plan, ADV_FLOPS_CAUSAL_HALF};
     const bool known = adv_estimate_again(&input, pricer->scratch, estimate, NULL) == ADV_OK;
-    if (pricer->tape) adv_tape_write(pricer->tape, &plan, known ? estimate : NULL);
+    if (pricer->tape) adv_tape_write(pricer->tape, plan, known ? estimate : NULL);
     if (!known || pricer->tape) return known;
     if (pricer->cloud) adv_cloud_offer(pricer->cloud, estimate);
-    show(pricer, &plan, estimate);
+    show(pricer, plan, estimate);
     return true;
 }
 
 /* Whether `show` would change anything; it may say so of a plan where it would not. */
-static bool would_show(const struct adv_pricer *pricer, const struct adv_estimate *estimate)
+static bool would_show(struct adv_pricer *pricer, const struct adv_estimate *estimate)
 {
-    if (adv_rank_fits(estimate, pricer->memory_frac)) return adv_front_wants(&pricer->front, estimate);
+    if (adv_price_fits(pricer, estimate)) return adv_front_wants(&pricer->front, estimate);
     const double over = over_limit(estimate);
     return is_near(&pricer->fast, adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate) * over) ||
            is_near(&pricer->small, over);
@@ -122,9 +140,8 @@ bool adv_price_again(struct adv_pricer *pricer, const struct adv_tape *tape, int
 bool adv_price_memory(const struct adv_pricer *pricer, const struct adv_plan *unfinished,
                       struct adv_estimate *estimate)
 {
-    struct adv_plan plan = *unfinished;
-    adv_choices_finish(&plan);
+    struct adv_plan room;
     struct adv_estimate_input input = {&pricer->request->model, &pricer->request->cluster, pricer->constants,
-                                       &plan, ADV_FLOPS_CAUSAL_HALF};
+                                       finished(unfinished, &room), ADV_FLOPS_CAUSAL_HALF};
     return adv_estimate_memory_again(&input, pricer->scratch, estimate, NULL) == ADV_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "engine/maxtext/read.h"
 #include "engine/rank/pareto.h"
+#include "engine/rank/rank.h"
 #include "engine/search/cloud.h"
 #include "engine/search/tape.h"
 #include "engine/spec/request.h"
@@ -26,6 +27,7 @@ struct adv_pricer {
     const struct adv_constants *constants;
     struct adv_cost_scratch *scratch; /* of the family being priced; from the request's arena */
     double memory_frac;               /* of the limits, that a plan may use: rank.h */
+    struct adv_rank_room room;        /* adv_price_fits's own */
     long evaluated, budget;
     bool spent;                 /* the budget ran out: something was left unpriced */
     struct adv_front front;     /* of the plans that fit */
@@ -44,6 +46,10 @@ bool adv_price(struct adv_pricer *pricer, const struct adv_plan *plan, struct ad
  * shown to nobody. False: plan unsupported. */
 bool adv_price_memory(const struct adv_pricer *pricer, const struct adv_plan *plan,
                       struct adv_estimate *estimate);
+
+/* Whether a plan that was priced may be proposed, and HBM bytes that such plans may take. */
+bool adv_price_fits(struct adv_pricer *pricer, const struct adv_estimate *estimate);
+double adv_price_room_bytes(struct adv_pricer *pricer, const struct adv_estimate *estimate);
 
 /* A family's plan, for adv_price_again. */
 struct adv_plan_source {

@@ -48,7 +48,7 @@ static void put(const struct solve *solve, int unit, struct adv_plan *plan, enum
 
 static bool fits(const struct solve *solve, const struct adv_estimate *estimate)
 {
-    return adv_rank_fits(estimate, solve->pricer->memory_frac);
+    return adv_price_fits(solve->pricer, estimate);
 }
 
 /* Whether a plan of this metric would win. */
@@ -74,7 +74,7 @@ static bool try_plan(struct solve *solve, const struct adv_plan *plan, struct ad
 
 static struct room room_of(const struct solve *solve, const struct adv_estimate *estimate)
 {
-    double room = adv_rank_hbm_room_bytes(estimate, solve->pricer->memory_frac);
+    double room = adv_price_room_bytes(solve->pricer, estimate);
     double turned = solve->pricer->memory_frac < 1.0 ? estimate->turned_bytes : 0.0;
     double at_backward = room - estimate->backward_peak_bytes - turned;
     /* what the backward peak has no room for is no use at the loss */
@@ -214,7 +214,7 @@ static bool accept(struct solve *solve, const struct adv_plan *changed, double l
 {
     struct adv_estimate estimate;
     if (!adv_price(solve->pricer, changed, &estimate)) return false;
-    if (!adv_rank_fits(&estimate, solve->pricer->memory_frac) || metric(&estimate) > limit) return false;
+    if (!fits(solve, &estimate) || metric(&estimate) > limit) return false;
     *solve->best_plan = *changed;
     *solve->best_estimate = estimate;
     return true;
@@ -253,8 +253,7 @@ static enum adv_remat_outcome solve_pinned(struct solve *solve)
     for (int t = 0; t < solve->space->tilings_count; t++) {
         solve->plan.num_vocab_tiling = solve->space->tilings[t];
         if (!adv_remat_tiling_divides(&solve->plan, solve->space->tilings[t])) continue;
-        if (try_plan(solve, &solve->plan, &estimate) && adv_rank_fits(&estimate, solve->pricer->memory_frac))
-            solve->bounded = true;
+        if (try_plan(solve, &solve->plan, &estimate) && fits(solve, &estimate)) solve->bounded = true;
     }
     return solve->found ? ADV_REMAT_SOLVED : solve->bounded ? ADV_REMAT_SLOWER : ADV_REMAT_TOO_BIG;
 }

@@ -25,14 +25,14 @@ double adv_account_total_s(const struct adv_account *account)
 {
     double lanes_s[4] = {0.0}; /* side by side: the search waits for this sum in every plan */
     for (int lane = 0; lane < 4; lane++)
-        for (int i = lane; i < ADV_TERM_COUNT; i += 4) lanes_s[lane] += account->slots[i].exposed_seconds;
+        for (int i = lane; i < ADV_TERM_COUNT; i += 4) lanes_s[lane] += account->exposed.seconds[i];
     return lanes_s[0] + lanes_s[1] + (lanes_s[2] + lanes_s[3]);
 }
 
 void adv_account_resources(const struct adv_account *account, double seconds[ADV_RES_COUNT])
 {
     memset(seconds, 0, ADV_RES_COUNT * sizeof *seconds);
-    for (int i = 0; i < ADV_TERM_COUNT; i++) seconds[rows[i].resource] += account->slots[i].exposed_seconds;
+    for (int i = 0; i < ADV_TERM_COUNT; i++) seconds[rows[i].resource] += account->exposed.seconds[i];
 }
 
 /* Forward before backward; what is equal stays in the order of the layers. */

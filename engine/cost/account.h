@@ -67,9 +67,16 @@ struct adv_slot {
     double seconds, exposed_seconds, count, flops, bytes;
 };
 
+/* What lengthens the step, side by side: all that a search needs. */
+struct adv_exposed {
+    double seconds[ADV_TERM_COUNT]; /* equal to the slots' exposed_seconds */
+    double hand_overs_s;            /* of a pipeline, in and between slices: among the others */
+};
+
 struct adv_account {
+    struct adv_exposed exposed;
+    bool only_exposed; /* nothing is written to the slots */
     struct adv_slot slots[ADV_TERM_COUNT];
-    double hand_overs_s;          /* of a pipeline, in and between slices: exposed, counted in slots */
     struct adv_ledger *ledger;    /* NULL in the search; kernels are listed here */
     struct adv_step_trace *trace; /* NULL but where each layer kind is looked at by itself: cost/trace.h */
 };
@@ -78,6 +85,8 @@ struct adv_account {
 static inline void adv_account_hidden(struct adv_account *account, enum adv_term_id id, double seconds,
                                       double exposed_seconds, double times, double bytes)
 {
+    account->exposed.seconds[id] += exposed_seconds * times;
+    if (account->only_exposed) return;
     struct adv_slot *slot = &account->slots[id];
     slot->seconds += seconds * times;
     slot->exposed_seconds += exposed_seconds * times;
@@ -90,7 +99,7 @@ static inline void adv_account_busy(struct adv_account *account, enum adv_term_i
                                     double times, double flops, double bytes)
 {
     adv_account_hidden(account, id, seconds, seconds, times, bytes);
-    account->slots[id].flops += flops * times;
+    if (!account->only_exposed) account->slots[id].flops += flops * times;
 }
 
 /* Sum of all exposed parts: the step time. */

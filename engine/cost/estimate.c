@@ -1,6 +1,7 @@
 #include "engine/cost/estimate.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "engine/base/units.h"
@@ -44,7 +45,7 @@ static adv_code add_fixed(const struct adv_cost *cost, struct adv_account *accou
     struct adv_cost_scratch *scratch = cost->scratch;
     const int count = cost->model->layer_kinds_count;
     if (scratch && scratch->fixed_known) {
-        *account = scratch->account;
+        account->exposed = scratch->exposed;
         memcpy(times, scratch->fixed, (size_t)count * sizeof *times);
         return ADV_OK;
     }
@@ -57,7 +58,7 @@ static adv_code add_fixed(const struct adv_cost *cost, struct adv_account *accou
         adv_trace_leave(account, i, times_of(cost, layer), &times[i]);
     }
     if (scratch) {
-        scratch->account = *account;
+        scratch->exposed = account->exposed;
         memcpy(scratch->fixed, times, (size_t)count * sizeof *times);
         scratch->fixed_known = true;
     }
@@ -72,7 +73,7 @@ static adv_code add_kept(const struct adv_cost *cost, struct adv_account *accoun
     const size_t bytes = (size_t)cost->model->layer_kinds_count * sizeof *layer_times;
     struct adv_cost_kept *row = cost->scratch ? adv_scratch_kept(cost->scratch, cost->kept) : NULL;
     if (row && row->known) {
-        *account = row->account;
+        account->exposed = row->exposed;
         memcpy(layer_times, row->times, bytes);
         return ADV_OK;
     }
@@ -91,7 +92,7 @@ static adv_code add_kept(const struct adv_cost *cost, struct adv_account *accoun
         adv_trace_leave(account, i, times, time);
     }
     if (row && code == ADV_OK) {
-        row->account = *account;
+        row->exposed = account->exposed;
         memcpy(row->times, layer_times, bytes);
         row->known = true;
     }
@@ -119,10 +120,10 @@ static double model_flops(const struct adv_estimate_input *input)
     return adv_model_flops(input->model, sequences, plan->family.seq_len, input->flops_convention).total;
 }
 
-static void set_batch(const struct adv_estimate_input *input, struct adv_estimate *estimate)
+static void set_batch(const struct adv_estimate_input *input, double *sequences, double *tokens)
 {
-    estimate->global_batch_sequences = adv_plan_global_batch(input->plan, input->cluster);
-    estimate->tokens_per_step = estimate->global_batch_sequences * (double)input->plan->family.seq_len;
+    *sequences = adv_plan_global_batch(input->plan, input->cluster);
+    *tokens = *sequences * (double)input->plan->family.seq_len;
 }
 
 /* Of a step whose time and batch are known. */
@@ -222,11 +223,13 @@ static adv_code prepare(const struct adv_estimate_input *input, bool same_mesh, 
 static void correct_time(const struct adv_constants *constants, struct adv_account *account)
 {
     const double time = 1.0 + constants->step_time_correction_frac;
-    for (int i = 0; i < ADV_TERM_COUNT && constants->step_time_correction_frac != 0.0; i++) {
+    if (constants->step_time_correction_frac == 0.0) return;
+    for (int i = 0; i < ADV_TERM_COUNT; i++) {
         account->slots[i].seconds *= time;
         account->slots[i].exposed_seconds *= time;
+        account->exposed.seconds[i] *= time;
     }
-    account->hand_overs_s *= time;
+    account->exposed.hand_overs_s *= time;
 }
 
 static void correct_memory(const struct adv_constants *constants, struct adv_memory *memory,
@@ -249,10 +252,9 @@ static void price_memory(const struct adv_estimate_input *input, const struct ad
     set_memory(input, &memory, estimate);
 }
 
-/* Step time, batch and memory; `account` starts empty where the family's fixed part is not known. */
-static adv_code price(const struct adv_estimate_input *input, const struct adv_cost *cost,
-                      const struct adv_model_params *params, struct adv_estimate *estimate,
-                      struct adv_account *account, adv_err *err)
+/* All terms of a step; `account` starts empty where the family's fixed part is not known. */
+static adv_code add_step(const struct adv_cost *cost, const struct adv_model_params *params,
+                         struct adv_account *account, adv_err *err)
 {
     adv_code code = add_layers(cost, account, err);
     if (code == ADV_OK) adv_schedule_pipeline(cost, account);
@@ -260,10 +262,20 @@ static adv_code price(const struct adv_estimate_input *input, const struct adv_c
     if (code != ADV_OK) return code;
     adv_cost_head(cost, account);
     adv_schedule_step(cost, params, account);
-    correct_time(input->constants, account);
+    correct_time(cost->constants, account);
+    return ADV_OK;
+}
+
+/* Step time, batch and memory. */
+static adv_code price(const struct adv_estimate_input *input, const struct adv_cost *cost,
+                      const struct adv_model_params *params, struct adv_estimate *estimate,
+                      struct adv_account *account, adv_err *err)
+{
+    adv_code code = add_step(cost, params, account, err);
+    if (code != ADV_OK) return code;
     estimate->step_time_s = adv_account_total_s(account);
     price_memory(input, cost, params, account->ledger, estimate);
-    set_batch(input, estimate);
+    set_batch(input, &estimate->global_batch_sequences, &estimate->tokens_per_step);
     return ADV_OK;
 }
 
@@ -325,12 +337,37 @@ static adv_code enter_family(const struct adv_estimate_input *input, struct adv_
     adv_code code = prepare(input, keeps_mesh, &scratch->mesh, &scratch->cost, &scratch->params, err);
     if (code != ADV_OK) return code;
     scratch->cost.scratch = scratch;
+    set_batch(input, &scratch->global_batch_sequences, &scratch->tokens_per_step);
     adv_scratch_enter_compute(scratch, input->plan);
     scratch->model = input->model;
     scratch->cluster = input->cluster;
     scratch->constants = input->constants;
     scratch->valid = true;
     return ADV_OK;
+}
+
+/* Where the plan keeps everything: two bits for each tensor, and above them those of weights and moments. */
+static uint64_t places_of(const struct adv_cost *cost)
+{
+    _Static_assert(2 * (int)ADV_TENSOR_COUNT <= (int)ADV_PLACES_TENSOR_BITS, "room for all tensors");
+    const struct adv_plan *plan = cost->plan;
+    const unsigned others = (unsigned)plan->optimizer_host_offload |
+                            (unsigned)plan->parameter_host_offload << 1 |
+                            (unsigned)plan->shard_optimizer_over_data << 2 |
+                            (unsigned)(plan->flags.host_offload_scheduling + 1) << 3;
+    return cost->places | (uint64_t)others << ADV_PLACES_TENSOR_BITS;
+}
+
+/* Makes `plan` equal to `from`; `same_family`: all that families share is so already. */
+static void copy_places(struct adv_plan *plan, const struct adv_plan *from, bool same_family)
+{
+    const size_t places_at = offsetof(struct adv_plan, policy);
+    if (!same_family) {
+        *plan = *from;
+        return;
+    }
+    plan->flags = from->flags;
+    memcpy((char *)plan + places_at, (const char *)from + places_at, sizeof *plan - places_at);
 }
 
 /* Makes `input` the plan that is priced with this scratch. */
@@ -343,9 +380,31 @@ static adv_code enter_plan(const struct adv_estimate_input *input, struct adv_co
                 scratch->constants == input->constants && adv_plan_same_family(input->plan, &scratch->plan);
     adv_code code = same ? ADV_OK : enter_family(input, scratch, err);
     if (code != ADV_OK) return code;
-    scratch->plan = *input->plan;
+    copy_places(&scratch->plan, input->plan, same);
     adv_cost_set_plan(&scratch->cost, &scratch->plan);
     memset(scratch->saved_known, 0, sizeof scratch->saved_known);
+    scratch->placed = adv_scratch_placed(scratch, places_of(&scratch->cost));
+    return ADV_OK;
+}
+
+/* The step of the plan that is priced with this scratch. */
+static adv_code price_step(struct adv_cost_scratch *scratch, adv_err *err)
+{
+    struct adv_cost_step *step = &scratch->placed->steps[scratch->plan.num_vocab_tiling > 1];
+    if (!step->known) {
+        struct adv_account account;
+        account.only_exposed = true;
+        account.ledger = NULL;
+        account.trace = NULL;
+        if (!scratch->fixed_known) memset(&account.exposed, 0, sizeof account.exposed);
+        adv_code code = add_step(&scratch->cost, &scratch->params, &account, err);
+        if (code != ADV_OK) return code;
+        step->known = true;
+        step->time_s = adv_account_total_s(&account);
+        step->bubble_s = account.exposed.seconds[ADV_TERM_PIPELINE_BUBBLE];
+        step->hand_overs_s = account.exposed.hand_overs_s;
+    }
+    scratch->step = *step;
     return ADV_OK;
 }
 
@@ -353,13 +412,12 @@ adv_code adv_estimate_again(const struct adv_estimate_input *input, struct adv_c
                             struct adv_estimate *estimate, adv_err *err)
 {
     adv_code code = enter_plan(input, scratch, err);
+    if (code == ADV_OK) code = price_step(scratch, err);
     if (code != ADV_OK) return code;
-    struct adv_account account;
-    if (!scratch->fixed_known) memset(&account, 0, sizeof account);
-    code = price(input, &scratch->cost, &scratch->params, estimate, &account, err);
-    if (code != ADV_OK) return code;
-    scratch->bubble_s = account.slots[ADV_TERM_PIPELINE_BUBBLE].exposed_seconds;
-    scratch->hand_overs_s = account.hand_overs_s;
+    estimate->step_time_s = scratch->step.time_s;
+    estimate->global_batch_sequences = scratch->global_batch_sequences;
+    estimate->tokens_per_step = scratch->tokens_per_step;
+    price_memory(input, &scratch->cost, &scratch->params, NULL, estimate);
     return ADV_OK;
 }
 

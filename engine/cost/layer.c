@@ -53,7 +53,8 @@ static void add_matmuls(struct adv_account *account, struct adv_layer_time *time
                         enum adv_term_id id, int count, double seconds, double times, double flops)
 {
     adv_cost_add(account, time, pass, id, seconds, times, flops, 0.0);
-    account->slots[id].count += times * (count - 1); /* one by one, as the device runs them */
+    if (!account->only_exposed)
+        account->slots[id].count += times * (count - 1); /* one by one, as the device runs them */
 }
 
 static void add_projections(const struct adv_cost *cost, const struct adv_layer *layer, double times,

@@ -65,16 +65,6 @@ static double moment_bytes(const struct adv_plan *plan)
     return mu + w;
 }
 
-/* Sums and maxima over the layers of one device. */
-struct layer_sums {
-    double saved_device, saved_host;
-    double staged;   /* of one layer's tensors that go to the host */
-    double inputs;   /* the stack of layer inputs, where it is on the device */
-    double turnable; /* those and other stacks of [tokens, emb] and [tokens, mlp] there */
-    struct adv_working
-        top; /* of the layer kind that needs most, and of what shares a step of the scan with it */
-};
-
 bool adv_memory_may_turn(enum adv_tensor tensor)
 {
     return tensor == ADV_TENSOR_OUT_PROJ || tensor == ADV_TENSOR_MLPWI || tensor == ADV_TENSOR_MLPWI_0 ||
@@ -122,9 +112,9 @@ static struct adv_working in_block(const struct adv_constants *k, struct adv_wor
     return top;
 }
 
-static struct layer_sums sum_layers(const struct adv_cost *cost)
+static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
 {
-    struct layer_sums sums = {0};
+    struct adv_layer_sums sums = {0};
     const struct adv_model *model = cost->model;
     double in_flight = steps_in_flight(cost);
     struct adv_working in_blocks = {0};
@@ -157,6 +147,16 @@ static struct layer_sums sum_layers(const struct adv_cost *cost)
     if (block_layers > 0.0) sums.top = in_block(cost->constants, sums.top, in_blocks, block_layers, block);
     sums.turnable += sums.inputs;
     return sums;
+}
+
+/* The same, remembered in the scratch. */
+static struct adv_layer_sums sums_of(const struct adv_cost *cost)
+{
+    struct adv_cost_placed *placed = cost->scratch ? cost->scratch->placed : NULL;
+    if (!placed) return sum_layers(cost);
+    if (!placed->sums_known) placed->sums = sum_layers(cost);
+    placed->sums_known = true;
+    return placed->sums;
 }
 
 /* The optimizer's state, and copies made of it; bytes per device. */
@@ -206,31 +206,6 @@ static struct state state_of(const struct adv_cost *cost, const struct adv_model
     return s;
 }
 
-static void part(struct adv_ledger *ledger, const char *name, double bytes, enum adv_memory_at at)
-{
-    if (!ledger || bytes <= 0.0 || ledger->memory_count == ADV_LIMIT_MEMORY_PARTS) return;
-    ledger->memory[ledger->memory_count++] = (struct adv_memory_part){name, bytes, at};
-}
-
-/* One moment in the making: the state is the program's arguments, all else lies in the heap. */
-struct moment {
-    struct adv_ledger *ledger;
-    enum adv_memory_at at;
-    double arguments, heap;
-};
-
-static void add(struct moment *moment, const char *name, double bytes)
-{
-    moment->heap += bytes;
-    part(moment->ledger, name, bytes, moment->at);
-}
-
-static double peak(struct moment *moment, double fragmentation_frac)
-{
-    add(moment, "fragmentation", moment->heap * fragmentation_frac);
-    return moment->arguments + moment->heap;
-}
-
 /* How many logits are alive at the loss: they and their gradient. Where the head is gathered whole, some
  * generations make the gradient inside the matmuls that read it. */
 static double loss_logits(const struct adv_cost *cost)
@@ -267,24 +242,62 @@ static bool peels_loops(const struct adv_cost *cost)
            cost->plan->flags.host_transfer_pipelining != 0;
 }
 
+/* What lies in the heap at the loss, and at the start of the backward pass, in the order it is added up. */
+enum {
+    LOSS_SAVED,
+    LOSS_COPIES,
+    LOSS_ACCUMULATED,
+    LOSS_LOGITS,
+    LOSS_HEAD,
+    LOSS_HIDDEN,
+    LOSS_STAGING,
+    LOSS_PARTS
+};
+enum {
+    BACKWARD_SAVED,
+    BACKWARD_COPIES,
+    BACKWARD_GRADIENTS,
+    BACKWARD_BETWEEN,
+    BACKWARD_LOGITS,
+    BACKWARD_HEAD,
+    BACKWARD_HIDDEN,
+    BACKWARD_GATHERED,
+    BACKWARD_WORKING,
+    BACKWARD_ROUTED,
+    BACKWARD_STAGING,
+    BACKWARD_TURNED,
+    BACKWARD_PARTS
+};
+_Static_assert((int)LOSS_PARTS <= (int)ADV_MOMENT_PARTS && (int)BACKWARD_PARTS <= (int)ADV_MOMENT_PARTS,
+               "room for all parts");
+static const char *const loss_names[LOSS_PARTS] = {
+    "saved_activations", "weight_copies", "accumulated_gradients", "logits",
+    "head_weights",      "hidden_states", "host_staging"};
+static const char *const backward_names[BACKWARD_PARTS] = {"saved_activations",
+                                                           "weight_copies",
+                                                           "gradients",
+                                                           "gradients_between_slices",
+                                                           "logits",
+                                                           "head_weights",
+                                                           "hidden_states",
+                                                           "gathered_weights",
+                                                           "layer_working_set",
+                                                           "routed_working_set",
+                                                           "host_staging",
+                                                           "turned_activations"};
+
 /* The head at the loss: logits in bf16 (float32 ones are fused away) and their gradient, a tile at a time. */
-static double loss_peak(const struct adv_cost *cost, const struct state *state, const struct layer_sums *sums,
-                        struct adv_ledger *ledger)
+static void frame_loss(const struct adv_cost *cost, const struct state *state, double *bytes)
 {
     const struct adv_constants *k = cost->constants;
     const struct adv_plan *plan = cost->plan;
     double tokens = adv_plan_tokens(plan), emb = (double)cost->model->emb_dim,
            vocab = (double)cost->model->vocab_size;
-    struct moment moment = {ledger, ADV_AT_LOSS, state->device_weights + state->device_moments, 0.0};
-    add(&moment, "saved_activations", sums->saved_device);
-    add(&moment, "weight_copies", state->copies);
-    add(&moment, "accumulated_gradients", state->accumulated);
-    add(&moment, "logits", loss_logits(cost) * 2.0 * tokens * vocab / plan->num_vocab_tiling);
-    add(&moment, "head_weights",
-        loss_heads(cost) * adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp);
-    add(&moment, "hidden_states", k->loss_emb_tensors * 2.0 * tokens * emb);
-    if (peels_loops(cost)) add(&moment, "host_staging", k->loss_staging_tensors * sums->staged);
-    return peak(&moment, k->heap_fragmentation_frac);
+    bytes[LOSS_COPIES] = state->copies;
+    bytes[LOSS_ACCUMULATED] = state->accumulated;
+    bytes[LOSS_LOGITS] = loss_logits(cost) * 2.0 * tokens * vocab / plan->num_vocab_tiling;
+    bytes[LOSS_HEAD] = loss_heads(cost) * adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp;
+    bytes[LOSS_HIDDEN] = k->loss_emb_tensors * 2.0 * tokens * emb;
 }
 
 /* How many logits outlive the loss: their gradient, when the head's own gradient is computed after the
@@ -309,75 +322,137 @@ static double late_tiles(const struct adv_cost *cost)
     return cost->plan->family.gradient_accumulation_steps > 1 ? cost->constants->accumulated_late_tiles : 0.0;
 }
 
-/* The iteration that is taken out of the backward loop reads its share of each stack outside the loop. There
- * XLA may copy the whole stack first, into the layout that this iteration's matmuls want. */
-static double turned_bytes(const struct adv_cost *cost, const struct layer_sums *sums)
-{
-    return peels_loops(cost) ? sums->turnable : 0.0;
-}
-
-static double backward_peak(const struct adv_cost *cost, const struct state *state,
-                            const struct layer_sums *sums, struct adv_ledger *ledger)
+static void frame_backward(const struct adv_cost *cost, const struct state *state, double *bytes)
 {
     const struct adv_constants *k = cost->constants;
     const struct adv_plan *plan = cost->plan;
     double tokens = adv_plan_tokens(plan), emb = (double)cost->model->emb_dim,
            vocab = (double)cost->model->vocab_size;
-    struct moment moment = {ledger, ADV_AT_BACKWARD, state->device_weights + state->device_moments, 0.0};
-    add(&moment, "saved_activations", sums->saved_device);
-    add(&moment, "weight_copies", state->copies);
-    add(&moment, "gradients", state->gradients);
-    add(&moment, "gradients_between_slices", state->between_slices);
-    add(&moment, "logits",
-        (plan->num_vocab_tiling == 1 ? late_logits(cost) : late_tiles(cost)) * 2.0 * tokens * vocab /
-            plan->num_vocab_tiling);
-    add(&moment, "head_weights",
-        late_heads(cost) * adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp);
-    add(&moment, "hidden_states",
+    bytes[BACKWARD_COPIES] = state->copies;
+    bytes[BACKWARD_GRADIENTS] = state->gradients;
+    bytes[BACKWARD_BETWEEN] = state->between_slices;
+    bytes[BACKWARD_LOGITS] = (plan->num_vocab_tiling == 1 ? late_logits(cost) : late_tiles(cost)) * 2.0 *
+                             tokens * vocab / plan->num_vocab_tiling;
+    bytes[BACKWARD_HEAD] = late_heads(cost) * adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp;
+    bytes[BACKWARD_HIDDEN] =
         (adv_memory_windowed(cost) ? k->late_emb_tensors : k->gathered_late_emb_tensors) * 2.0 * tokens *
-                emb +
-            circular_storage_bytes(cost));
-    add(&moment, "gathered_weights", sums->top.weights_bytes);
-    add(&moment, "layer_working_set", sums->top.tokens_bytes);
-    add(&moment, "routed_working_set", sums->top.routed_bytes);
-    add(&moment, "host_staging", k->offload_staging_tensors * sums->staged);
-    /* of thirteen compiled steps on several slices without a tensor axis all copy the stack of layer inputs,
-     * of seven with one none does */
-    if (plan->family.dcn[ADV_AXIS_DATA] > 1 && cost->tp == 1)
-        add(&moment, "turned_activations", k->sliced_stack_copies * sums->inputs);
-    return peak(&moment, k->heap_fragmentation_frac);
+            emb +
+        circular_storage_bytes(cost);
+}
+
+static void part(struct adv_ledger *ledger, const char *name, double bytes, enum adv_memory_at at)
+{
+    if (!ledger || bytes <= 0.0 || ledger->memory_count == ADV_LIMIT_MEMORY_PARTS) return;
+    ledger->memory[ledger->memory_count++] = (struct adv_memory_part){name, bytes, at};
+}
+
+/* The state is the program's arguments, all else lies in the heap. */
+static double peak(const struct adv_constants *k, double arguments, const double *bytes, int count)
+{
+    double heap = 0.0;
+    for (int i = 0; i < count; i++) heap += bytes[i];
+    return arguments + (heap + heap * k->heap_fragmentation_frac);
+}
+
+static void list(const struct adv_constants *k, struct adv_ledger *ledger, enum adv_memory_at at,
+                 const char *const *names, const double *bytes, int count)
+{
+    double heap = 0.0;
+    for (int i = 0; ledger && i < count; i++) {
+        heap += bytes[i];
+        part(ledger, names[i], bytes[i], at);
+    }
+    part(ledger, "fragmentation", heap * k->heap_fragmentation_frac, at);
 }
 
 static double update_peak(const struct adv_cost *cost, const struct state *state, struct adv_ledger *ledger)
 {
+    enum { GRADIENTS, LOGITS, HEAD, PARTS };
+    static const char *const names[PARTS] = {"gradients", "logits", "head_weights"};
     const struct adv_constants *k = cost->constants;
     const struct adv_plan *plan = cost->plan;
     double tokens = adv_plan_tokens(plan), emb = (double)cost->model->emb_dim,
            vocab = (double)cost->model->vocab_size;
-    struct moment moment = {ledger, ADV_AT_UPDATE, state->weights + state->moments, 0.0};
+    const double bytes[PARTS] = {
+        [GRADIENTS] = state->gradients,
+        [LOGITS] = plan->num_vocab_tiling == 1 ? late_logits(cost) * 2.0 * tokens * vocab : 0.0,
+        [HEAD] = adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp};
     if (plan->parameter_host_offload) part(ledger, "weights", state->weights, ADV_AT_UPDATE);
     if (plan->optimizer_host_offload) part(ledger, "optimizer_state", state->moments, ADV_AT_UPDATE);
-    add(&moment, "gradients", state->gradients);
-    if (plan->num_vocab_tiling == 1) add(&moment, "logits", late_logits(cost) * 2.0 * tokens * vocab);
-    add(&moment, "head_weights", adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp);
-    return peak(&moment, k->heap_fragmentation_frac);
+    list(k, ledger, ADV_AT_UPDATE, names, bytes, PARTS);
+    return peak(k, state->weights + state->moments, bytes, PARTS);
+}
+
+static void make_frame(const struct adv_cost *cost, const struct state *state, struct adv_memory_frame *frame)
+{
+    const struct adv_constants *k = cost->constants;
+    const struct adv_plan *plan = cost->plan;
+    frame->peels = peels_loops(cost);
+    frame->arguments = state->device_weights + state->device_moments;
+    frame_loss(cost, state, frame->loss);
+    frame_backward(cost, state, frame->backward);
+    frame->update_peak_bytes = update_peak(cost, state, NULL);
+    frame->host_moments = plan->optimizer_host_offload ? state->moments : 0.0;
+    frame->host_weights = plan->parameter_host_offload ? state->weights : 0.0;
+    /* of thirteen compiled steps on several slices without a tensor axis all copy the stack of layer inputs,
+     * of seven with one none does */
+    const bool copies = plan->family.dcn[ADV_AXIS_DATA] > 1 && cost->tp == 1;
+    frame->stack_copies = copies ? k->sliced_stack_copies : 0.0;
+}
+
+/* Fills in what where tensors are kept decides. */
+static void fill_in(const struct adv_constants *k, const struct adv_layer_sums *sums,
+                    struct adv_memory_frame *frame)
+{
+    frame->loss[LOSS_SAVED] = frame->backward[BACKWARD_SAVED] = sums->saved_device;
+    frame->loss[LOSS_STAGING] = frame->peels ? k->loss_staging_tensors * sums->staged : 0.0;
+    frame->backward[BACKWARD_GATHERED] = sums->top.weights_bytes;
+    frame->backward[BACKWARD_WORKING] = sums->top.tokens_bytes;
+    frame->backward[BACKWARD_ROUTED] = sums->top.routed_bytes;
+    frame->backward[BACKWARD_STAGING] = k->offload_staging_tensors * sums->staged;
+    frame->backward[BACKWARD_TURNED] = frame->stack_copies * sums->inputs;
+}
+
+/* The plan's frame; remembered in the scratch, or else written to `fresh`. */
+static struct adv_memory_frame *frame_of(const struct adv_cost *cost, const struct adv_model_params *params,
+                                         struct adv_memory_frame *fresh)
+{
+    struct adv_memory_frame *frame = fresh;
+    if (cost->scratch && cost->scratch->placed) frame = adv_scratch_frame(cost->scratch);
+    if (frame != fresh && frame->known) return frame;
+    const struct state state = state_of(cost, params);
+    make_frame(cost, &state, frame);
+    frame->known = true;
+    return frame;
+}
+
+static void write_parts(const struct adv_cost *cost, const struct adv_model_params *params,
+                        const struct adv_memory_frame *frame, struct adv_ledger *ledger)
+{
+    const struct adv_constants *k = cost->constants;
+    const struct state state = state_of(cost, params);
+    part(ledger, "weights", state.device_weights, ADV_AT_ALWAYS);
+    part(ledger, "optimizer_state", state.device_moments, ADV_AT_ALWAYS);
+    list(k, ledger, ADV_AT_LOSS, loss_names, frame->loss, LOSS_PARTS);
+    list(k, ledger, ADV_AT_BACKWARD, backward_names, frame->backward, BACKWARD_PARTS);
+    (void)update_peak(cost, &state, ledger);
 }
 
 void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params *params,
                      struct adv_memory *memory, struct adv_ledger *ledger)
 {
-    const struct adv_plan *plan = cost->plan;
-    struct state state = state_of(cost, params);
-    struct layer_sums sums = sum_layers(cost);
-    part(ledger, "weights", state.device_weights, ADV_AT_ALWAYS);
-    part(ledger, "optimizer_state", state.device_moments, ADV_AT_ALWAYS);
-    memory->loss_peak_bytes = loss_peak(cost, &state, &sums, ledger);
-    memory->backward_peak_bytes = backward_peak(cost, &state, &sums, ledger);
-    memory->update_peak_bytes = update_peak(cost, &state, ledger);
-    double host = sums.saved_host + (plan->optimizer_host_offload ? state.moments : 0.0) +
-                  (plan->parameter_host_offload ? state.weights : 0.0);
-    memory->host_bytes_per_host = host * cost->cluster->devices_per_host;
-    memory->turned_bytes = turned_bytes(cost, &sums) * (1.0 + cost->constants->heap_fragmentation_frac);
-    memory->log_sd =
-        peels_loops(cost) ? cost->constants->peeled_memory_log_sd : cost->constants->memory_log_sd;
+    const struct adv_constants *k = cost->constants;
+    struct adv_memory_frame fresh, *frame = frame_of(cost, params, &fresh);
+    const struct adv_layer_sums sums = sums_of(cost);
+    fill_in(k, &sums, frame);
+    if (ledger) write_parts(cost, params, frame, ledger);
+    memory->loss_peak_bytes = peak(k, frame->arguments, frame->loss, LOSS_PARTS);
+    memory->backward_peak_bytes = peak(k, frame->arguments, frame->backward, BACKWARD_PARTS);
+    memory->update_peak_bytes = frame->update_peak_bytes;
+    memory->host_bytes_per_host =
+        (sums.saved_host + frame->host_moments + frame->host_weights) * cost->cluster->devices_per_host;
+    /* the iteration that is taken out of the backward loop reads its share of each stack outside the loop:
+     * there XLA may copy the whole stack first, into the layout that this iteration's matmuls want */
+    memory->turned_bytes = (frame->peels ? sums.turnable : 0.0) * (1.0 + k->heap_fragmentation_frac);
+    memory->log_sd = frame->peels ? k->peeled_memory_log_sd : k->memory_log_sd;
 }

@@ -71,4 +71,29 @@ bool adv_memory_windowed(const struct adv_cost *cost);
 struct adv_working adv_memory_layer_working(const struct adv_cost *cost, const struct adv_layer *layer,
                                             struct adv_layer_params params);
 
+/* ---- What the peaks are added up from. */
+
+enum { ADV_MOMENT_PARTS = 12 };
+
+/* Bytes per device. What where tensors are kept decides is filled in for each plan; the rest goes with the
+ * family, the tiling of the vocabulary, and whether tensors, weights and moments are on the host. */
+struct adv_memory_frame {
+    bool known, peels; /* peels: XLA takes an iteration out of the loops for transfers */
+    unsigned family;   /* of which family: adv_cost_scratch.family_number */
+    uint64_t key;
+    double arguments, loss[ADV_MOMENT_PARTS], backward[ADV_MOMENT_PARTS];
+    double update_peak_bytes, host_moments, host_weights;
+    double stack_copies; /* of the layer inputs' stack */
+};
+
+/* Sums and maxima over the layers of one device: what where tensors are kept decides. */
+struct adv_layer_sums {
+    double saved_device, saved_host;
+    double staged;   /* of one layer's tensors that go to the host */
+    double inputs;   /* the stack of layer inputs, where it is on the device */
+    double turnable; /* those and other stacks of [tokens, emb] and [tokens, mlp] there */
+    struct adv_working
+        top; /* of the layer kind that needs most, and of what shares a step of the scan with it */
+};
+
 #endif

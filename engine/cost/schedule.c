@@ -373,7 +373,7 @@ void adv_schedule_pipeline(const struct adv_cost *cost, struct adv_account *acco
     double iterations = repeats * cost->microbatches + cost->stages - 1.0;
     double times = 2.0 * iterations * plan->family.gradient_accumulation_steps;
     add_spanning(account, ADV_TERM_PIPELINE_PERMUTE, permute, total_of(permute), times, 2.0 * bytes);
-    account->hand_overs_s = times * total_of(permute);
+    account->exposed.hand_overs_s = times * total_of(permute);
 }
 
 void adv_schedule_step(const struct adv_cost *cost, const struct adv_model_params *params,

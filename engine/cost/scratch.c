@@ -33,6 +33,29 @@ struct adv_cost_kept *adv_scratch_kept(struct adv_cost_scratch *scratch, uint32_
     return row;
 }
 
+struct adv_cost_placed *adv_scratch_placed(struct adv_cost_scratch *scratch, uint64_t places)
+{
+    struct adv_cost_placed *row = &scratch->places[(places * 0x9e3779b97f4a7c15u >> 48) % ADV_SCRATCH_PLACED];
+    if (row->family == scratch->family_number && row->places == places) return row;
+    row->family = scratch->family_number;
+    row->places = places;
+    row->sums_known = row->steps[0].known = row->steps[1].known = false;
+    return row;
+}
+
+struct adv_memory_frame *adv_scratch_frame(struct adv_cost_scratch *scratch)
+{
+    const uint64_t key = (uint64_t)scratch->plan.num_vocab_tiling << 32 |
+                         (uint64_t)scratch->cost.offloads << 31 |
+                         scratch->placed->places >> ADV_PLACES_TENSOR_BITS;
+    struct adv_memory_frame *frame = &scratch->frames[(key * 0x9e3779b97f4a7c15u >> 48) % ADV_SCRATCH_FRAMES];
+    if (frame->family == scratch->family_number && frame->key == key) return frame;
+    frame->known = false;
+    frame->family = scratch->family_number;
+    frame->key = key;
+    return frame;
+}
+
 /* Cleared is what matmuls and kernels do not read, or read by way of the numbers behind it. */
 static void write_shapes(const struct adv_cost *cost, const struct adv_plan *of,
                          struct adv_cost_shapes *shapes)

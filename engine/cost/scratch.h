@@ -16,11 +16,14 @@
 #include "engine/cost/projections.h"
 
 enum {
+    ADV_PLACES_TENSOR_BITS = 48,   /* of a number that says where everything is, those of tensors */
     ADV_SCRATCH_COLLECTIVES = 512, /* (group, collective, bytes) of one mesh: some twenty per family */
     ADV_SCRATCH_KERNELS = 512, /* kernel shapes of one request: batch splits x tensor and context degrees */
     ADV_SCRATCH_COMPUTE = 128, /* sets of shapes met on neighbouring meshes: batch splits x strategies */
-    ADV_SCRATCH_KEPT = 64, /* sets of kept tensors of one family: they come again with another tiling, with
-                              the layer input on the host, and with each set of tensors there */
+    ADV_SCRATCH_KEPT = 64,   /* sets of kept tensors of one family: they come again with another tiling, with
+                                the layer input on the host, and with each set of tensors there */
+    ADV_SCRATCH_FRAMES = 32, /* tilings of one family, with and without something on the host */
+    ADV_SCRATCH_PLACED = 2048, /* sets of places of one family: they come again with each tiling */
 };
 
 struct adv_cost_grouped {
@@ -91,8 +94,23 @@ struct adv_cost_kept {
     bool known;
     unsigned family;  /* of which family: adv_cost_scratch.family_number */
     uint32_t tensors; /* adv_remat_kept */
-    struct adv_account account;
+    struct adv_exposed exposed;
     struct adv_layer_time times[ADV_LIMIT_LAYER_KINDS];
+};
+
+/* What a step takes, and its pipeline's part of that, exposed. */
+struct adv_cost_step {
+    bool known;
+    double time_s, bubble_s, hand_overs_s;
+};
+
+/* What a family's plans have in common that keep all tensors, weights and moments in the same places. */
+struct adv_cost_placed {
+    unsigned family; /* of which family: adv_cost_scratch.family_number */
+    uint64_t places; /* where everything is: one number */
+    bool sums_known;
+    struct adv_layer_sums sums;
+    struct adv_cost_step steps[2]; /* with the vocabulary whole, and in tiles, however many */
 };
 
 struct adv_cost_scratch {
@@ -106,20 +124,24 @@ struct adv_cost_scratch {
     struct adv_cost cost;
     struct adv_model_params params;
     /* of the family */
+    double global_batch_sequences, tokens_per_step;
     struct adv_cost_compute *compute; /* the row of `computed` with its shapes */
     struct adv_cost_weights weights[ADV_LIMIT_LAYER_KINDS];
     struct adv_cost_head_times head;
     bool fixed_known;
-    struct adv_account account; /* what all of its plans start with: the fixed part of every layer */
+    struct adv_exposed exposed; /* what all of its plans start with: the fixed part of every layer */
     struct adv_layer_time fixed[ADV_LIMIT_LAYER_KINDS];
     bool working_known[ADV_LIMIT_LAYER_KINDS];
     struct adv_working working[ADV_LIMIT_LAYER_KINDS];
     unsigned family_number; /* grows with every new family; 0: none yet */
     struct adv_cost_kept kept[ADV_SCRATCH_KEPT];
+    struct adv_cost_placed places[ADV_SCRATCH_PLACED];
+    struct adv_memory_frame frames[ADV_SCRATCH_FRAMES];
     /* of the plan being priced */
     bool saved_known[ADV_LIMIT_LAYER_KINDS];
     struct adv_saved saved[ADV_LIMIT_LAYER_KINDS];
-    double bubble_s, hand_overs_s; /* of its pipeline, exposed in a step */
+    struct adv_cost_placed *placed; /* the row of its places */
+    struct adv_cost_step step;
     /* of the mesh */
     struct adv_cost_sent sent[ADV_SCRATCH_COLLECTIVES];
     /* of the request */
@@ -135,6 +157,12 @@ struct adv_cost_kernel *adv_scratch_kernel(struct adv_cost_scratch *scratch, con
 /* The row of these kept tensors of the family, or the one to write them to (known: false, the rest of the key
  * set). */
 struct adv_cost_kept *adv_scratch_kept(struct adv_cost_scratch *scratch, uint32_t tensors);
+
+/* The row of these places of the family, emptied where it was another's. */
+struct adv_cost_placed *adv_scratch_placed(struct adv_cost_scratch *scratch, uint64_t places);
+
+/* The frame of the plan being priced, whose row of places is known; not known where it was another's. */
+struct adv_memory_frame *adv_scratch_frame(struct adv_cost_scratch *scratch);
 
 /* Points scratch->compute to the row of the family that scratch->cost describes; empty where it is new. */
 void adv_scratch_enter_compute(struct adv_cost_scratch *scratch, const struct adv_plan *plan);

@@ -65,8 +65,8 @@ static struct adv_bound bound_by_price(const struct adv_pricer *pricer, struct a
     double per_s = metric / estimate->step_time_s;
     return (struct adv_bound){.metric = metric,
                               .doubt = estimate->step_time_high_s / estimate->step_time_s,
-                              .bubble = pricer->scratch->bubble_s * per_s,
-                              .hand_overs = pricer->scratch->hand_overs_s * per_s,
+                              .bubble = pricer->scratch->step.bubble_s * per_s,
+                              .hand_overs = pricer->scratch->step.hand_overs_s * per_s,
                               .family = family};
 }
 

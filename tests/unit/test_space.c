@@ -249,10 +249,10 @@ static void check_bounds_of(const char *job)
             const double stages = adv_plan_degree(&plan, ADV_AXIS_STAGE);
             const struct adv_pipeline pipeline = {adv_plan_pipelined_layers(&plan, &fixture.request->model),
                                                   stages, fmax(stages, plan.family.pipeline_microbatches)};
-            assert_true(scratch.bubble_s > 0 && scratch.hand_overs_s > 0);
+            assert_true(scratch.step.bubble_s > 0 && scratch.step.hand_overs_s > 0);
             least_s +=
                 adv_pipeline_deeper_s(&pipeline, by.family.layers_per_stage, plan.family.layers_per_stage,
-                                      scratch.bubble_s, scratch.hand_overs_s);
+                                      scratch.step.bubble_s, scratch.step.hand_overs_s);
         }
         assert_true(least_s <= slower.step_time_s * (1 + 1e-12));
         assert_true(least_s * doubt <= slower.step_time_high_s * (1 + 1e-12));

@@ -23,10 +23,10 @@ static adv_code read_whole(const struct adv_exchange *exchange, const char *name
                            adv_err *err)
 {
     const char *text = adv_exchange_query(exchange, name);
-    char pointer[ADV_LIMIT_POINTER], *end = NULL;
+    char *end = NULL;
     const long number = text ? strtol(text, &end, 10) : *value;
     if (text && (end == text || *end || number < 1 || number > most))
-        return adv_err_add(err, ADV_E_BAD_REQUEST, adv_json_pointer(pointer, "/query", name), NULL,
+        return adv_err_add(err, ADV_E_BAD_REQUEST, ADV_AT("/query", name), NULL,
                            "%s is a whole number from 1 to %d", name, most);
     *value = (int)number;
     return ADV_OK;
@@ -47,11 +47,9 @@ adv_code adv_api_read_rank(const struct adv_exchange *exchange, int *rank, adv_e
 adv_code adv_api_read_switch(const struct adv_exchange *exchange, const char *name, bool *value, adv_err *err)
 {
     const char *text = adv_exchange_query(exchange, name);
-    char pointer[ADV_LIMIT_POINTER];
     *value = text && strcmp(text, "true") == 0;
     if (!text || *value || strcmp(text, "false") == 0) return ADV_OK;
-    return adv_err_add(err, ADV_E_BAD_REQUEST, adv_json_pointer(pointer, "/query", name), NULL,
-                       "%s is true or false", name);
+    return adv_err_add(err, ADV_E_BAD_REQUEST, ADV_AT("/query", name), NULL, "%s is true or false", name);
 }
 
 adv_code adv_api_refuse_cursor(adv_err *err)

@@ -59,7 +59,7 @@ static void answer_file(const struct adv_catalog *catalog, enum adv_request_kind
                         const struct arguments *arguments, const char *file, struct adv_text *out,
                         bool *refutes, adv_err *err)
 {
-    char *answers = NULL, pointer[ADV_LIMIT_POINTER];
+    char *answers = NULL;
     size_t text_bytes = 0, answers_bytes = 0;
     bool one_refutes = false;
     const struct adv_budget budget = {.crew = arguments->crew};
@@ -70,7 +70,7 @@ static void answer_file(const struct adv_catalog *catalog, enum adv_request_kind
         code = adv_answer_documents(catalog, kind, text, text_bytes, adv_monotonic_s, &budget, &answers,
                                     &answers_bytes, &one_refutes, &own);
     if (code == ADV_OK) adv_text_append_bytes(out, answers, answers_bytes);
-    adv_err_merge(err, &own, arguments->count > 1 ? adv_json_pointer(pointer, "", file) : "");
+    adv_err_merge(err, &own, arguments->count > 1 ? ADV_AT("", file) : "");
     *refutes = *refutes || one_refutes;
     free(answers);
     free(text);

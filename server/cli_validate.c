@@ -30,8 +30,8 @@ static void report_findings(const struct adv_measurement *rows, int count, adv_e
     for (int i = 0; i < count; i++) {
         for (int k = 0; k < rows[i].findings_count; k++) {
             const struct adv_finding *finding = &rows[i].findings[k];
-            (void)adv_err_add(err, finding->code, finding->pointer, finding->hint, "%s", finding->detail);
-            adv_err_rule(err, finding->rule);
+            (void)adv_err_add_rule(err, finding->code, finding->rule, finding->pointer, finding->hint, "%s",
+                                   finding->detail);
         }
     }
 }

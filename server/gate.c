@@ -47,23 +47,21 @@ adv_code adv_gate_compare_like(const struct adv_gate_side *baseline, const struc
                                const bool may_differ[ADV_GATE_UNLIKES], adv_err *err)
 {
     const struct adv_gate_numbers *from = &baseline->now, *to = &candidate->now;
-    if (!may_differ[ADV_GATE_UNLIKE_MODEL] && !same_model(from, to)) {
-        (void)adv_err_add(err, ADV_E_INVALID, "/candidate",
-                          "compare runs of one model, or say \"allow_unlike\": [\"model\"]",
-                          "the candidate is %.60s (%.4g parameters, %.0f layers), the baseline %.60s (%.4g "
-                          "parameters, %.0f layers): unlike work is not compared",
-                          to->model, to->params_total, to->layers_count, from->model, from->params_total,
-                          from->layers_count);
-        adv_err_rule(err, "unlike-model");
-    }
-    if (!may_differ[ADV_GATE_UNLIKE_SEQUENCE] && !alike(from->sequence_tokens, to->sequence_tokens)) {
-        (void)adv_err_add(err, ADV_E_INVALID, "/candidate",
-                          "compare runs of one length, or say \"allow_unlike\": [\"sequence_length\"]",
-                          "the candidate trains sequences of %.0f tokens, the baseline of %.0f: unlike work "
-                          "is not compared",
-                          to->sequence_tokens, from->sequence_tokens);
-        adv_err_rule(err, "unlike-sequence-length");
-    }
+    if (!may_differ[ADV_GATE_UNLIKE_MODEL] && !same_model(from, to))
+        (void)adv_err_add_rule(
+            err, ADV_E_INVALID, "unlike-model", "/candidate",
+            "compare runs of one model, or say \"allow_unlike\": [\"model\"]",
+            "the candidate is %.60s (%.4g parameters, %.0f layers), the baseline %.60s (%.4g "
+            "parameters, %.0f layers): unlike work is not compared",
+            to->model, to->params_total, to->layers_count, from->model, from->params_total,
+            from->layers_count);
+    if (!may_differ[ADV_GATE_UNLIKE_SEQUENCE] && !alike(from->sequence_tokens, to->sequence_tokens))
+        (void)adv_err_add_rule(
+            err, ADV_E_INVALID, "unlike-sequence-length", "/candidate",
+            "compare runs of one length, or say \"allow_unlike\": [\"sequence_length\"]",
+            "the candidate trains sequences of %.0f tokens, the baseline of %.0f: unlike work "
+            "is not compared",
+            to->sequence_tokens, from->sequence_tokens);
     return err->code;
 }
 

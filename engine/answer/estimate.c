@@ -21,23 +21,21 @@ static void warn_of_count(const struct adv_estimate *estimate, adv_err *warnings
 {
     const double notable_frac = 0.98;
     if (estimate->hfu_frac >= notable_frac * estimate->mfu_frac) return;
-    (void)adv_err_add(
-        warnings, ADV_OK, "", "compare hfu_frac, or step times",
+    (void)adv_err_add_rule(
+        warnings, ADV_OK, "flops-count", "", "compare hfu_frac, or step times",
         "mfu_frac counts %.3g times the FLOPs that the plan executes: this convention, or MaxText's count "
         "of this model, has attention that windows, sparsity or causality skip",
         estimate->mfu_frac / estimate->hfu_frac);
-    adv_err_rule(warnings, "flops-count");
 }
 
 /* MaxText hashes n-grams of tokens: it opens the tokenizer when it reads the configuration. */
 static void warn_of_needs(const struct adv_model *model, adv_err *warnings)
 {
     if (model->engram_layers == 0) return;
-    (void)adv_err_add(warnings, ADV_OK, "/config/tokenizer_path",
-                      "give tokenizer_path (in EXTRA_ARGS of a script) and the environment variable HF_TOKEN",
-                      "%s builds its n-gram tables from the tokenizer: MaxText refuses the run without",
-                      model->name);
-    adv_err_rule(warnings, "engram-tokenizer");
+    (void)adv_err_add_rule(
+        warnings, ADV_OK, "engram-tokenizer", "/config/tokenizer_path",
+        "give tokenizer_path (in EXTRA_ARGS of a script) and the environment variable HF_TOKEN",
+        "%s builds its n-gram tables from the tokenizer: MaxText refuses the run without", model->name);
 }
 
 /* Warnings that only the numbers show. */
@@ -113,8 +111,8 @@ static void repeat_job_warnings(const struct adv_advise_request *request, const 
             continue;
         (void)snprintf(pointer, sizeof pointer, "%s%s", of_pin ? "/config" : "",
                        finding->pointer + (of_pin ? sizeof pins - 1 : 0));
-        (void)adv_err_add(warnings, finding->code, pointer, finding->hint, "%s", finding->detail);
-        adv_err_rule(warnings, finding->rule);
+        (void)adv_err_add_rule(warnings, finding->code, finding->rule, pointer, finding->hint, "%s",
+                               finding->detail);
     }
 }
 

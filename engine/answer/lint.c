@@ -48,8 +48,7 @@ struct lint_job {
 static void note(struct lint_job *job, const char *rule, const char *pointer, const char *hint,
                  const char *detail)
 {
-    (void)adv_err_add(&job->notes, ADV_OK, pointer, hint, "%s", detail);
-    adv_err_rule(&job->notes, rule);
+    (void)adv_err_add_rule(&job->notes, ADV_OK, rule, pointer, hint, "%s", detail);
 }
 
 static const json_t *config_member(const json_t *config, const char *name)
@@ -159,21 +158,20 @@ static void drop_batch(adv_err *broken)
 static void note_blocks(const json_t *config, struct lint_job *job)
 {
     const struct adv_plan *plan = &job->plan;
-    char pointer[ADV_LIMIT_POINTER];
     const char *key = NULL;
     json_t *value = NULL;
     json_object_foreach((json_t *)(uintptr_t)config, key, value)
     {
         bool is_block = strncmp(key, "sa_block_", 9) == 0 || strncmp(key, "local_sa_block_", 15) == 0;
         if (is_block && json_is_integer(value) && json_integer_value(value) > plan->family.seq_len) {
-            note(job, "block-clamped", adv_json_pointer(pointer, "/config", key), NULL,
+            note(job, "block-clamped", ADV_AT("/config", key), NULL,
                  "the block is longer than the sequence and is clamped to it");
         }
     }
     for (int i = 0; plan->family.use_fused_bwd && i < adv_keys_count; i++) {
         if (adv_keys[i].needs != ADV_NEEDS_SPLIT_BACKWARD || !config_member(config, adv_keys[i].name))
             continue;
-        note(job, "block-unused", adv_json_pointer(pointer, "/config", adv_keys[i].name), NULL,
+        note(job, "block-unused", ADV_AT("/config", adv_keys[i].name), NULL,
              "the fused backward kernel does not read this block");
     }
 }
@@ -186,9 +184,8 @@ static void note_tiles(const json_t *config, struct lint_job *job)
     if (plan->family.moe != ADV_MOE_TOKAMAX || plan->family.quantization != ADV_QUANT_NONE) return;
     json_object_foreach((json_t *)(uintptr_t)config, key, value)
     {
-        char pointer[ADV_LIMIT_POINTER];
         if (strncmp(key, "wi_tile_", 8) != 0 && strncmp(key, "wo_tile_", 8) != 0) continue;
-        note(job, "tile-unused", adv_json_pointer(pointer, "/config", key), "set use_gmm_v2, or leave it out",
+        note(job, "tile-unused", ADV_AT("/config", key), "set use_gmm_v2, or leave it out",
              "the unquantized tokamax grouped matmul tunes its tiles itself");
     }
 }
@@ -238,9 +235,8 @@ static int add_findings(struct adv_lint_answer *answer, const adv_err *found, bo
         answer->findings[answer->count++] = (struct adv_lint_finding){severity, finding};
         if (severity != ADV_LINT_ERROR) continue;
         errors_count++;
-        (void)adv_err_add(errors, finding->code == ADV_OK ? ADV_E_INVALID : finding->code, finding->pointer,
-                          finding->hint, "%s", finding->detail);
-        adv_err_rule(errors, finding->rule);
+        (void)adv_err_add_rule(errors, finding->code == ADV_OK ? ADV_E_INVALID : finding->code, finding->rule,
+                               finding->pointer, finding->hint, "%s", finding->detail);
     }
     return errors_count;
 }

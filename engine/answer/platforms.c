@@ -71,18 +71,16 @@ adv_code adv_budget_check(const struct adv_budget *budget, int machines,
     const int plans = machines * request->top_k * (request->wants_sensitivities ? 2 : 1);
     if (!budget) return ADV_OK;
     if (budget->machines_max > 0 && machines > budget->machines_max)
-        (void)adv_err_add(err, ADV_E_RANGE, "/clusters", "ask in several requests",
-                          "%d machines are to be searched; a request may ask for %d", machines,
-                          budget->machines_max);
-    else if (budget->plans_max > 0 && plans > budget->plans_max)
-        (void)adv_err_add(
-            err, ADV_E_RANGE, "/search/top_k", "fewer machines, fewer plans, or no sensitivities",
+        return adv_err_add_rule(err, ADV_E_RANGE, BUDGET_RULE, "/clusters", "ask in several requests",
+                                "%d machines are to be searched; a request may ask for %d", machines,
+                                budget->machines_max);
+    if (budget->plans_max > 0 && plans > budget->plans_max)
+        return adv_err_add_rule(
+            err, ADV_E_RANGE, BUDGET_RULE, "/search/top_k",
+            "fewer machines, fewer plans, or no sensitivities",
             "%d machines times top_k %d%s are %d plans; a request may ask for %d", machines, request->top_k,
             request->wants_sensitivities ? ", twice with sensitivities," : "", plans, budget->plans_max);
-    else
-        return ADV_OK;
-    adv_err_rule(err, BUDGET_RULE);
-    return ADV_E_RANGE;
+    return ADV_OK;
 }
 
 /* Texts in a configuration may belong to the request, which goes. */

@@ -68,33 +68,44 @@ static void repair(char *text)
     }
 }
 
-adv_code adv_err_add(adv_err *err, adv_code code, const char *pointer, const char *hint, const char *format,
-                     ...)
+static void ADV_PRINTF(6, 0) add(adv_err *err, adv_code code, const char *rule, const char *pointer,
+                                 const char *hint, const char *format, va_list args)
 {
-    if (!err) return code;
+    if (!err) return;
     if (err->code == ADV_OK) err->code = code;
     if (err->count == ADV_LIMIT_FINDINGS) {
         err->lost_count++;
-        return code;
+        return;
     }
     struct adv_finding *finding = &err->findings[err->count++];
     finding->code = code;
-    finding->rule = NULL;
+    finding->rule = rule;
     (void)snprintf(finding->pointer, sizeof finding->pointer, "%s", pointer ? pointer : "");
     (void)snprintf(finding->hint, sizeof finding->hint, "%s", hint ? hint : "");
-    va_list args;
-    va_start(args, format);
     (void)vsnprintf(finding->detail, sizeof finding->detail, format, args);
-    va_end(args);
     repair(finding->pointer);
     repair(finding->detail);
     repair(finding->hint);
+}
+
+adv_code adv_err_add(adv_err *err, adv_code code, const char *pointer, const char *hint, const char *format,
+                     ...)
+{
+    va_list args;
+    va_start(args, format);
+    add(err, code, NULL, pointer, hint, format, args);
+    va_end(args);
     return code;
 }
 
-void adv_err_rule(adv_err *err, const char *rule)
+adv_code adv_err_add_rule(adv_err *err, adv_code code, const char *rule, const char *pointer,
+                          const char *hint, const char *format, ...)
 {
-    if (err && err->count > 0 && err->lost_count == 0) err->findings[err->count - 1].rule = rule;
+    va_list args;
+    va_start(args, format);
+    add(err, code, rule, pointer, hint, format, args);
+    va_end(args);
+    return code;
 }
 
 void adv_err_hint(adv_err *err, const char *hint)
@@ -112,8 +123,8 @@ void adv_err_merge(adv_err *into, const adv_err *from, const char *pointer_prefi
         char pointer[2 * ADV_LIMIT_POINTER];
         (void)snprintf(pointer, sizeof pointer, "%.*s%s", ADV_LIMIT_POINTER - 1, pointer_prefix,
                        finding->pointer);
-        (void)adv_err_add(into, finding->code, pointer, finding->hint, "%s", finding->detail);
-        adv_err_rule(into, finding->rule);
+        (void)adv_err_add_rule(into, finding->code, finding->rule, pointer, finding->hint, "%s",
+                               finding->detail);
     }
     into->lost_count += from->lost_count;
 }

@@ -36,8 +36,9 @@ void adv_err_init(adv_err *err);
 adv_code adv_err_add(adv_err *err, adv_code code, const char *pointer, const char *hint, const char *format,
                      ...) ADV_PRINTF(5, 6);
 
-/* Names the rule behind the finding just added (nothing when it was one too many); `rule` is static. */
-void adv_err_rule(adv_err *err, const char *rule);
+/* The same, and names the rule behind the finding; `rule` is static or NULL. */
+adv_code adv_err_add_rule(adv_err *err, adv_code code, const char *rule, const char *pointer,
+                          const char *hint, const char *format, ...) ADV_PRINTF(6, 7);
 
 /* Gives the finding just added another hint (nothing when it was one too many). */
 void adv_err_hint(adv_err *err, const char *hint);
@@ -47,5 +48,7 @@ void adv_err_merge(adv_err *into, const adv_err *from, const char *pointer_prefi
 
 /* Writes `at`/`member` to `pointer` with RFC 6901 escapes; too long pointers are cut. Returns `pointer`. */
 const char *adv_json_pointer(char pointer[ADV_LIMIT_POINTER], const char *at, const char *member);
+/* The same as a value that lasts as long as the block it stands in. */
+#define ADV_AT(at, member) adv_json_pointer((char[ADV_LIMIT_POINTER]){0}, at, member)
 
 #endif

@@ -33,6 +33,5 @@ void adv_over_vmem_report(const struct adv_ledger *ledger, const struct adv_chip
 {
     struct adv_over_vmem found;
     if (!adv_over_vmem_find(ledger, chip, flags, &found)) return;
-    (void)adv_err_add(findings, code, "/config", found.remedy, "%s", found.detail);
-    adv_err_rule(findings, "kernel-over-vmem");
+    (void)adv_err_add_rule(findings, code, "kernel-over-vmem", "/config", found.remedy, "%s", found.detail);
 }

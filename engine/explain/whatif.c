@@ -53,10 +53,8 @@ void adv_whatif_idle(const struct adv_chip *published, const struct adv_estimate
         if (adv_estimate_plan(&without, &unchanged, NULL, NULL) != ADV_OK ||
             !same_estimate(estimate, &unchanged))
             continue;
-        char pointer[ADV_LIMIT_POINTER];
-        (void)snprintf(pointer, sizeof pointer, "/cluster/overrides/%s", fields[i].name);
-        (void)adv_err_add(warnings, ADV_OK, pointer, NULL,
-                          "overriding %s changes nothing in the prediction of this plan", fields[i].name);
-        adv_err_rule(warnings, "idle-override");
+        (void)adv_err_add_rule(
+            warnings, ADV_OK, "idle-override", ADV_AT("/cluster/overrides", fields[i].name), NULL,
+            "overriding %s changes nothing in the prediction of this plan", fields[i].name);
     }
 }

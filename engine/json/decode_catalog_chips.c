@@ -43,14 +43,13 @@ static const char *source_row(const struct adv_catalog_file *file, const char *i
 static json_t *sourced(const struct adv_catalog_file *file, const json_t *object, const char *at,
                        const char *name)
 {
-    char pointer[ADV_LIMIT_POINTER];
     const char *text = NULL;
     const json_t *row = json_object_get(object, name);
     const char *id = json_string_value(json_array_get(row, 1));
     if (id && source_row(file, id, &text) && json_is_string(json_array_get(row, 2)))
         return json_array_get(row, 0);
     if (row)
-        (void)adv_err_add(file->err, ADV_E_INVALID, adv_json_pointer(pointer, at, name), NULL,
+        (void)adv_err_add(file->err, ADV_E_INVALID, ADV_AT(at, name), NULL,
                           "must be [value, source of the table, confidence, note?]");
     return NULL;
 }
@@ -61,7 +60,6 @@ static void decode_recipe_flags(const struct adv_catalog_file *file, const json_
 {
     const char *flag;
     json_t *value, *given = sourced(file, recipe, at, name);
-    char pointer[ADV_LIMIT_POINTER];
     json_object_foreach(given, flag, value)
     {
         struct adv_flags all, set, unset;
@@ -74,7 +72,7 @@ static void decode_recipe_flags(const struct adv_catalog_file *file, const json_
             adv_flags_overlay(flags, &set);
             continue;
         }
-        (void)adv_err_add(file->err, ADV_E_INVALID, adv_json_pointer(pointer, at, name), NULL,
+        (void)adv_err_add(file->err, ADV_E_INVALID, ADV_AT(at, name), NULL,
                           "%.80s is no flag that changes a prediction, or has a value of another kind", flag);
     }
 }
@@ -134,8 +132,7 @@ static void decode_field(const struct adv_catalog_file *file, const json_t *fiel
     const char *text = NULL;
     const char *date = id ? source_row(file, id, &text) : NULL;
     if (!(json_is_number(value) || json_is_null(value)) || !date || !confidence) {
-        char pointer[ADV_LIMIT_POINTER];
-        (void)adv_err_add(file->err, ADV_E_INVALID, adv_json_pointer(pointer, at, field->name), NULL,
+        (void)adv_err_add(file->err, ADV_E_INVALID, ADV_AT(at, field->name), NULL,
                           "must be [value or null, source of the table, confidence, note?]");
         return;
     }

@@ -22,8 +22,7 @@ struct reader {
 static adv_code refuse(const struct reader *reader, adv_code code, const char *member, const char *hint,
                        const char *detail)
 {
-    char pointer[ADV_LIMIT_POINTER];
-    return adv_err_add(reader->err, code, adv_json_pointer(pointer, reader->at, member), hint, "%s", detail);
+    return adv_err_add(reader->err, code, ADV_AT(reader->at, member), hint, "%s", detail);
 }
 
 /* By name or alias; "TPU v5p", "tpu_v6e" and "cloud-tpu-v4" mean the chip without the maker's words. */
@@ -343,11 +342,10 @@ static void warn_of_shape(const struct reader *reader, adv_err *warnings)
     const int count = adv_catalog_shapes(reader->catalog, cluster->chip.name, &shapes);
     for (int i = 0; i < count; i++)
         if (strcmp(shapes[i], cluster->topology) == 0) return;
-    char pointer[ADV_LIMIT_POINTER];
-    (void)adv_err_add(warnings, ADV_OK, adv_json_pointer(pointer, reader->at, "topology"),
-                      "MaxText has no compile_topology of this name either: it cannot be compiled ahead",
-                      "%s of %s is not offered as a standard shape", cluster->topology, cluster->chip.name);
-    adv_err_rule(warnings, "not-standard-shape");
+    (void)adv_err_add_rule(warnings, ADV_OK, "not-standard-shape", ADV_AT(reader->at, "topology"),
+                           "MaxText has no compile_topology of this name either: it cannot be compiled ahead",
+                           "%s of %s is not offered as a standard shape", cluster->topology,
+                           cluster->chip.name);
 }
 
 adv_code adv_decode_cluster(const struct adv_catalog *catalog, const json_t *value, const char *at,
@@ -376,13 +374,10 @@ adv_code adv_decode_cluster(const struct adv_catalog *catalog, const json_t *val
     if (has_slice) (void)!build(&reader);
     apply_overrides(&reader);
     if (warnings && has_slice && err->count + err->lost_count == before) warn_of_shape(&reader, warnings);
-    if (warnings && cluster->has_overrides && err->count + err->lost_count == before) {
-        char pointer[ADV_LIMIT_POINTER];
-        (void)adv_err_add(
-            warnings, ADV_OK, adv_json_pointer(pointer, at, "overrides"), NULL,
+    if (warnings && cluster->has_overrides && err->count + err->lost_count == before)
+        (void)adv_err_add_rule(
+            warnings, ADV_OK, "what-if-hardware", ADV_AT(at, "overrides"), NULL,
             "this is what-if hardware: the prediction is for a chip that differs from the published %s",
             cluster->chip.name);
-        adv_err_rule(warnings, "what-if-hardware");
-    }
     return err->count + err->lost_count > before ? ADV_E_INVALID : ADV_OK;
 }

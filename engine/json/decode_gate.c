@@ -38,8 +38,7 @@ static bool take_name(const json_t *object, const char *at, const char *member, 
         memcpy(name, value, strlen(value) + 1);
         return true;
     }
-    char pointer[ADV_LIMIT_POINTER];
-    (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), NULL, "longer than %d bytes",
+    (void)adv_err_add(err, ADV_E_INVALID, ADV_AT(at, member), NULL, "longer than %d bytes",
                       ADV_LIMIT_NAME - 1);
     return false;
 }

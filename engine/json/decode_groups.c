@@ -81,11 +81,9 @@ void adv_decode_groups(const json_t *shape, struct adv_arena *arena, struct adv_
         total += sizes[i];
     }
     judge_sizes(gmm, count, bad_count, total, err);
-    if (given && warnings) {
-        (void)adv_err_add(warnings, ADV_OK, "/shape/group_distribution", "leave it out",
-                          "group_sizes say how the rows are spread: the distribution is not used");
-        adv_err_rule(warnings, "not-used");
-    }
+    if (given && warnings)
+        (void)adv_err_add_rule(warnings, ADV_OK, "not-used", "/shape/group_distribution", "leave it out",
+                               "group_sizes say how the rows are spread: the distribution is not used");
     if (bad_count > 0 || count != (size_t)gmm->num_groups) return;
     gmm->group_sizes = sizes;
     gmm->distribution = ADV_GROUPS_GIVEN;

@@ -54,11 +54,10 @@ static void read_bool(const struct reader *reader, const char *member, bool *val
 
 static void assume(const struct reader *reader, const char *member, int64_t value, int64_t *key)
 {
-    char pointer[ADV_LIMIT_POINTER];
     *key = value;
     if (reader->warnings)
-        (void)adv_err_add(reader->warnings, ADV_E_INVALID, adv_json_pointer(pointer, reader->at, member),
-                          NULL, "`%s` is not in the config: %lld, the library's default, is assumed", member,
+        (void)adv_err_add(reader->warnings, ADV_E_INVALID, ADV_AT(reader->at, member), NULL,
+                          "`%s` is not in the config: %lld, the library's default, is assumed", member,
                           (long long)value);
 }
 
@@ -79,13 +78,12 @@ static void read_common(const struct reader *reader)
 static void require_value(const struct reader *reader, const char *member, const json_t *value,
                           json_int_t only)
 {
-    char pointer[ADV_LIMIT_POINTER];
     const bool same = !value || json_is_null(value) ||
                       (json_is_array(value)     ? json_array_size(value) == (size_t)only
                        : json_is_boolean(value) ? json_is_true(value) == (only != 0)
                                                 : json_integer_value(value) == only);
     if (same) return;
-    (void)adv_err_add(reader->err, ADV_E_UNSUPPORTED, adv_json_pointer(pointer, reader->at, member), NULL,
+    (void)adv_err_add(reader->err, ADV_E_UNSUPPORTED, ADV_AT(reader->at, member), NULL,
                       "MaxText's %s block has no such layers: `%s` must be %s",
                       adv_decoder_name(reader->keys->decoder_block), member,
                       json_is_array(value)     ? "empty"
@@ -185,13 +183,10 @@ static void read_gemma2(const struct reader *reader)
                           &keys->final_logits_soft_cap, reader->err);
     (void)adv_json_number(reader->config, reader->at, "attn_logit_softcapping", ADV_JSON_OPTIONAL, 0, 1e6,
                           &keys->attn_logits_soft_cap, reader->err);
-    if (keys->base_num_decoder_layers > 0 && keys->base_num_decoder_layers % 2 != 0) {
-        char pointer[ADV_LIMIT_POINTER];
-        (void)adv_err_add(reader->err, ADV_E_UNSUPPORTED,
-                          adv_json_pointer(pointer, reader->at, "num_hidden_layers"), NULL,
+    if (keys->base_num_decoder_layers > 0 && keys->base_num_decoder_layers % 2 != 0)
+        (void)adv_err_add(reader->err, ADV_E_UNSUPPORTED, ADV_AT(reader->at, "num_hidden_layers"), NULL,
                           "gemma2 alternates local and global layers: %lld is odd",
                           (long long)keys->base_num_decoder_layers);
-    }
     keys->base_num_decoder_layers /= 2;
 }
 
@@ -221,10 +216,9 @@ static void read_gemma3(const struct reader *reader)
     if (adv_json_int(reader->config, reader->at, "sliding_window_pattern", ADV_JSON_OPTIONAL, 1, 1000,
                      &pattern, reader->err) &&
         pattern != 6) {
-        char pointer[ADV_LIMIT_POINTER];
         (void)adv_err_add(
-            reader->err, ADV_E_UNSUPPORTED, adv_json_pointer(pointer, reader->at, "sliding_window_pattern"),
-            NULL, "MaxText's gemma3 repeats 5 local and 1 global layer, the config asks for a period of %d",
+            reader->err, ADV_E_UNSUPPORTED, ADV_AT(reader->at, "sliding_window_pattern"), NULL,
+            "MaxText's gemma3 repeats 5 local and 1 global layer, the config asks for a period of %d",
             pattern);
     }
 }
@@ -331,16 +325,15 @@ static adv_code refuse_architecture(const char *at, const char *model_type, cons
                                     adv_err *err)
 {
     char hint[ADV_LIMIT_DETAIL];
-    char pointer[ADV_LIMIT_POINTER];
     size_t used = (size_t)snprintf(hint, sizeof hint, "known model_type:");
     for (int i = 0; i < ARCHITECTURES && used < sizeof hint; i++)
         used += (size_t)snprintf(hint + used, sizeof hint - used, " %s", architectures[i].model_type);
     if (!model_type && !class_name)
-        return adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, "model_type"), hint,
+        return adv_err_add(err, ADV_E_INVALID, ADV_AT(at, "model_type"), hint,
                            "neither `model_type` nor `architectures` says what the model is");
-    return adv_err_add(
-        err, ADV_E_UNSUPPORTED, adv_json_pointer(pointer, at, model_type ? "model_type" : "architectures"),
-        hint, "the layers of the family \"%.80s\" are not known here", model_type ? model_type : class_name);
+    return adv_err_add(err, ADV_E_UNSUPPORTED, ADV_AT(at, model_type ? "model_type" : "architectures"), hint,
+                       "the layers of the family \"%.80s\" are not known here",
+                       model_type ? model_type : class_name);
 }
 
 adv_code adv_decode_hf_config(const json_t *config, const char *at, struct adv_model_keys *keys, adv_err *err,

@@ -141,16 +141,14 @@ adv_code adv_decode_hf_catalogued(const struct adv_catalog *catalog, json_t *roo
     if (!found) return refuse(catalog, family, decoder, err);
     const int64_t vocab = adv_catalog_model_keys(catalog, found)->vocab_size;
     const json_t *given = json_object_get(decoder, "vocab_size");
-    (void)adv_err_add(warnings, ADV_OK, "/model", NULL,
-                      "the configuration is that of the catalog's %s, which is what is predicted and trained",
-                      found);
-    adv_err_rule(warnings, "catalog-model");
-    if (json_is_integer(given) && json_integer_value(given) != vocab) {
-        (void)adv_err_add(warnings, ADV_OK, "/model/hf_config/vocab_size", "set vocab_size in config",
-                          "the file's vocabulary has %lld entries, MaxText's %s %lld, which count",
-                          (long long)json_integer_value(given), found, (long long)vocab);
-        adv_err_rule(warnings, "catalog-model");
-    }
+    (void)adv_err_add_rule(
+        warnings, ADV_OK, "catalog-model", "/model", NULL,
+        "the configuration is that of the catalog's %s, which is what is predicted and trained", found);
+    if (json_is_integer(given) && json_integer_value(given) != vocab)
+        (void)adv_err_add_rule(warnings, ADV_OK, "catalog-model", "/model/hf_config/vocab_size",
+                               "set vocab_size in config",
+                               "the file's vocabulary has %lld entries, MaxText's %s %lld, which count",
+                               (long long)json_integer_value(given), found, (long long)vocab);
     (void)json_object_set_new(root, "model", json_string(found));
     return ADV_OK;
 }

@@ -49,8 +49,7 @@ struct reader {
 
 static void refuse(const struct reader *reader, const char *member, const char *detail)
 {
-    char pointer[ADV_LIMIT_POINTER];
-    (void)adv_err_add(reader->err, ADV_E_UNSUPPORTED, adv_json_pointer(pointer, reader->at, member), NULL,
+    (void)adv_err_add(reader->err, ADV_E_UNSUPPORTED, ADV_AT(reader->at, member), NULL,
                       "these layers are not modelled here: %s", detail);
 }
 
@@ -77,9 +76,8 @@ static bool any_of(const struct reader *reader, const char *const *members, int6
 
 static void need(const struct reader *reader, const char *const *members, int64_t *value)
 {
-    char pointer[ADV_LIMIT_POINTER];
     if (any_of(reader, members, value)) return;
-    (void)adv_err_add(reader->err, ADV_E_INVALID, adv_json_pointer(pointer, reader->at, members[0]), NULL,
+    (void)adv_err_add(reader->err, ADV_E_INVALID, ADV_AT(reader->at, members[0]), NULL,
                       "`%s` is required, a whole number", members[0]);
 }
 
@@ -165,10 +163,9 @@ static void check_layers(const struct reader *reader, adv_err *warnings)
         break;
     }
     if (!window) return;
-    (void)adv_err_add(
-        warnings, ADV_OK, reader->at, NULL,
+    (void)adv_err_add_rule(
+        warnings, ADV_OK, "approximated-value", reader->at, NULL,
         "the windows of its local layers are left out: all attention is priced over the whole sequence");
-    adv_err_rule(warnings, "approximated-value");
 }
 
 adv_code adv_decode_hf_plain(const json_t *config, const char *model_type, const char *at,
@@ -193,9 +190,8 @@ adv_code adv_decode_hf_plain(const json_t *config, const char *model_type, const
     keys->mlp_bias = says(config, "mlp_bias", says(config, "use_bias", false));
     keys->without_maxtext = true;
     if (err->count + err->lost_count > before) return err->code;
-    (void)adv_err_add(warnings, ADV_OK, at, "the files that start a training are refused",
-                      "MaxText has no model file for %s: time and memory are from its dimensions",
-                      model_type);
-    adv_err_rule(warnings, "no-maxtext-model");
+    (void)adv_err_add_rule(
+        warnings, ADV_OK, "no-maxtext-model", at, "the files that start a training are refused",
+        "MaxText has no model file for %s: time and memory are from its dimensions", model_type);
     return ADV_OK;
 }

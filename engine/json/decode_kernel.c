@@ -62,11 +62,10 @@ static void derive_shape(struct decoder *d)
 
 static void refuse_heads(struct decoder *d, const char *name, int heads, int shards)
 {
-    char pointer[ADV_LIMIT_NAME], hint[ADV_LIMIT_NAME], near[64];
-    (void)snprintf(pointer, sizeof pointer, "/shape/%s", name);
+    char hint[ADV_LIMIT_NAME], near[64];
     (void)snprintf(hint, sizeof hint, "%s, or all_gather",
                    adv_near_text(adv_near_multiples(shards, heads), near, sizeof near));
-    (void)adv_err_add(d->err, ADV_E_ILLEGAL, pointer, hint,
+    (void)adv_err_add(d->err, ADV_E_ILLEGAL, ADV_AT("/shape", name), hint,
                       "ulysses spreads the heads over %d context shards, which do not divide %d", shards,
                       heads);
 }
@@ -82,11 +81,10 @@ static void apply_ulysses(struct decoder *d)
     if (uneven_kv) refuse_heads(d, "kv_heads", s->kv_heads, shards);
     if (s->context_load_balanced && d->warnings) {
         const bool own_name = adv_json_has(d->shape, "context_load_balanced");
-        (void)adv_err_add(d->warnings, ADV_OK,
-                          own_name ? "/shape/context_load_balanced" : "/shape/context_parallel_load_balance",
-                          "leave it out",
-                          "sequences are whole while ulysses attends: there is nothing to balance");
-        adv_err_rule(d->warnings, "not-used");
+        (void)adv_err_add_rule(
+            d->warnings, ADV_OK, "not-used",
+            own_name ? "/shape/context_load_balanced" : "/shape/context_parallel_load_balance",
+            "leave it out", "sequences are whole while ulysses attends: there is nothing to balance");
     }
     s->context_load_balanced = false;
     if (uneven_q || uneven_kv || s->q_len * shards != s->kv_len) return; /* judged with the lengths */
@@ -107,10 +105,9 @@ static void read_strategy(struct decoder *d)
         return;
     if (s->context_shards <= 1) {
         if (strategy == 0 || !d->warnings) return;
-        (void)adv_err_add(d->warnings, ADV_OK, "/shape/context_parallel_strategy",
-                          "context_shards, the devices that share a sequence",
-                          "no other device shares the sequences: the strategy is not used");
-        adv_err_rule(d->warnings, "not-used");
+        (void)adv_err_add_rule(d->warnings, ADV_OK, "not-used", "/shape/context_parallel_strategy",
+                               "context_shards, the devices that share a sequence",
+                               "no other device shares the sequences: the strategy is not used");
         return;
     }
     s->context_ring = strategy == 1;
@@ -120,8 +117,8 @@ static void read_strategy(struct decoder *d)
 static void warn_unused_tile(struct decoder *d, const char *why)
 {
     if (!d->tile || json_object_size(d->tile) == 0 || !d->warnings) return;
-    (void)adv_err_add(d->warnings, ADV_OK, "/tile", "leave it out", "%s: the tile is not used", why);
-    adv_err_rule(d->warnings, "not-used");
+    (void)adv_err_add_rule(d->warnings, ADV_OK, "not-used", "/tile", "leave it out",
+                           "%s: the tile is not used", why);
 }
 
 static void read_flags(struct decoder *d)
@@ -206,13 +203,12 @@ static void judge_limit(struct decoder *d)
     if (!(r->scoped_vmem_limit_bytes > capacity)) return; /* also when the capacity is unknown */
     char hint[ADV_LIMIT_NAME];
     (void)snprintf(hint, sizeof hint, "%.0f at most", capacity / ADV_KIB);
-    if (d->warnings) {
-        (void)adv_err_add(d->warnings, ADV_OK, "/scoped_vmem_limit_kib", hint,
-                          "a limit of %.0f KiB is more than the %.0f KiB of VMEM of a %s device: counted as "
-                          "all of it",
-                          r->scoped_vmem_limit_bytes / ADV_KIB, capacity / ADV_KIB, r->chip->chip.name);
-        adv_err_rule(d->warnings, "vmem-limit");
-    }
+    if (d->warnings)
+        (void)adv_err_add_rule(
+            d->warnings, ADV_OK, "vmem-limit", "/scoped_vmem_limit_kib", hint,
+            "a limit of %.0f KiB is more than the %.0f KiB of VMEM of a %s device: counted as "
+            "all of it",
+            r->scoped_vmem_limit_bytes / ADV_KIB, capacity / ADV_KIB, r->chip->chip.name);
     r->scoped_vmem_limit_bytes = capacity;
 }
 
@@ -314,9 +310,8 @@ static void refuse_foreign(struct decoder *d)
     const char *const *names = d->with_tile ? of_tune : of_simulate;
     const int count = 3;
     for (int i = 0; i < count; i++) {
-        char pointer[ADV_LIMIT_POINTER];
         if (!json_object_get(d->root, names[i])) continue;
-        (void)adv_err_add(d->err, ADV_E_INVALID, adv_json_pointer(pointer, "", names[i]), "leave it out",
+        (void)adv_err_add(d->err, ADV_E_INVALID, ADV_AT("", names[i]), "leave it out",
                           d->with_tile ? "`%s` belongs to tune, which chooses the tile"
                                        : "`%s` belongs to simulate, which is given a tile",
                           names[i]);

@@ -26,11 +26,10 @@ bool adv_looks_like_time(const char *text)
 static void take_text(const json_t *root, const char *member, char *text, size_t size, adv_err *err)
 {
     const char *value = NULL;
-    char pointer[ADV_LIMIT_POINTER];
     if (!adv_json_string(root, "", member, ADV_JSON_REQUIRED, &value, err)) return;
     if (value[0] == '\0' || strlen(value) >= size)
-        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, "", member), NULL,
-                          "%s has 1 to %zu bytes", member, size - 1);
+        (void)adv_err_add(err, ADV_E_INVALID, ADV_AT("", member), NULL, "%s has 1 to %zu bytes", member,
+                          size - 1);
     else
         memcpy(text, value, strlen(value) + 1);
 }

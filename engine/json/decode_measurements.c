@@ -124,9 +124,8 @@ static void name_dims(const struct row_reader *reader, const json_t *json, json_
         return;
     json_t *model = json_copy(dims);
     (void)json_object_set_new(model, "name", json_string(name));
-    (void)adv_err_add(reader->err, ADV_OK, "/request/model", NULL,
-                      "the catalog has no model %.80s: the row's model_dims are used", name);
-    adv_err_rule(reader->err, "model-dims");
+    (void)adv_err_add_rule(reader->err, ADV_OK, "model-dims", "/request/model", NULL,
+                           "the catalog has no model %.80s: the row's model_dims are used", name);
     (void)json_object_set_new(request, "model", model);
 }
 

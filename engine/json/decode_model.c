@@ -62,8 +62,7 @@ static void decode_ratios(const json_t *object, const char *at, struct adv_model
     }
     keys->compress_ratios_count = valid ? (int)count : 0;
     if (valid) return;
-    char pointer[ADV_LIMIT_POINTER];
-    (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, "compress_ratios"), NULL,
+    (void)adv_err_add(err, ADV_E_INVALID, ADV_AT(at, "compress_ratios"), NULL,
                       "compress_ratios must hold at most %d whole numbers from 0 to 65536",
                       ADV_LIMIT_COMPRESS_RATIOS);
 }
@@ -73,9 +72,8 @@ static void decode_name(const json_t *object, const char *at, struct adv_model_k
     const char *name;
     if (!adv_json_string(object, at, "name", ADV_JSON_OPTIONAL, &name, err)) return;
     if (strlen(name) >= sizeof keys->name) {
-        char pointer[ADV_LIMIT_POINTER];
-        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, "name"), NULL,
-                          "name is longer than %d bytes", ADV_LIMIT_NAME - 1);
+        (void)adv_err_add(err, ADV_E_INVALID, ADV_AT(at, "name"), NULL, "name is longer than %d bytes",
+                          ADV_LIMIT_NAME - 1);
         return;
     }
     (void)snprintf(keys->name, sizeof keys->name, "%s", name);
@@ -221,8 +219,8 @@ static void add_unknown(adv_err *err, const adv_err *found)
         bool told = false;
         for (int k = 0; k < known; k++) told |= strcmp(err->findings[k].pointer, finding->pointer) == 0;
         if (told) continue;
-        (void)adv_err_add(err, finding->code, finding->pointer, finding->hint, "%s", finding->detail);
-        adv_err_rule(err, finding->rule);
+        (void)adv_err_add_rule(err, finding->code, finding->rule, finding->pointer, finding->hint, "%s",
+                               finding->detail);
     }
     err->lost_count += found->lost_count;
 }

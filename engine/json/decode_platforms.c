@@ -108,7 +108,7 @@ static void refuse_chips(struct reader *reader, const struct adv_chip *chip, con
             if (total > chips && (!above.shape || total < above.chips)) above = found;
         }
     }
-    char hint[ADV_LIMIT_DETAIL], text[2][ADV_LIMIT_NAME], pointer[ADV_LIMIT_POINTER];
+    char hint[ADV_LIMIT_DETAIL], text[2][ADV_LIMIT_NAME];
     const struct nearest *const both[] = {&below, &above};
     for (int i = 0; i < 2; i++) {
         text[i][0] = '\0';
@@ -123,7 +123,7 @@ static void refuse_chips(struct reader *reader, const struct adv_chip *chip, con
         (void)snprintf(slices, sizeof slices, "%d slice%s", slices_from, slices_from == 1 ? "" : "s");
     else
         (void)snprintf(slices, sizeof slices, "%d to %d equal slices", slices_from, slices_to);
-    (void)adv_err_add(reader->err, ADV_E_INVALID, adv_json_pointer(pointer, at, "chips"), hint,
+    (void)adv_err_add(reader->err, ADV_E_INVALID, ADV_AT(at, "chips"), hint,
                       "%s of %s cannot make up %d chips", slices, chip->name, chips);
 }
 

@@ -37,23 +37,22 @@ static bool takes_any_text(const struct reader *reader, const char *name)
 
 static void read_key(const struct reader *reader, const struct adv_recipe_key *key, json_t *config)
 {
-    char variable[ADV_LIMIT_NAME], pointer[ADV_LIMIT_POINTER], hint[ADV_LIMIT_DETAIL];
+    char variable[ADV_LIMIT_NAME], hint[ADV_LIMIT_DETAIL];
     const bool unknown = adv_shell_unknown(key->value, variable);
     if (json_object_get(reader->wish->given, key->name)) return;
     if (unknown && !takes_any_text(reader, key->name)) {
         (void)snprintf(hint, sizeof hint, "give %.80s beside the recipe, in config", key->name);
-        (void)adv_err_add(reader->err, ADV_E_INVALID, adv_json_pointer(pointer, at_recipe, key->name), hint,
-                          "%.80s is %.80s, which the recipe leaves to its caller", key->name, variable);
-        adv_err_rule(reader->err, "recipe-variable");
+        (void)adv_err_add_rule(reader->err, ADV_E_INVALID, "recipe-variable", ADV_AT(at_recipe, key->name),
+                               hint, "%.80s is %.80s, which the recipe leaves to its caller", key->name,
+                               variable);
         return;
     }
     const char *plain = adv_shell_plain(reader->arena, key->value);
     if (adv_shell_uncertain(key->value)) {
         (void)snprintf(hint, sizeof hint, "give %.80s beside the recipe if it is another", key->name);
-        (void)adv_err_add(reader->warnings, ADV_OK, adv_json_pointer(pointer, at_recipe, key->name), hint,
-                          "%.80s depends on a condition that only a run can tell: %.80s is taken", key->name,
-                          plain);
-        adv_err_rule(reader->warnings, "recipe-condition");
+        (void)adv_err_add_rule(reader->warnings, ADV_OK, "recipe-condition", ADV_AT(at_recipe, key->name),
+                               hint, "%.80s depends on a condition that only a run can tell: %.80s is taken",
+                               key->name, plain);
     }
     (void)json_object_set_new(config, key->name,
                               unknown ? json_string(plain) : adv_decode_scalar_text(plain));
@@ -67,12 +66,11 @@ static json_t *flags_of(const struct reader *reader, const char *flags)
          word = strtok_r(NULL, " \t\r\n'\"\\", &saved)) {
         char variable[ADV_LIMIT_NAME];
         if (adv_shell_unknown(word, variable)) {
-            if (word[0] == '-') {
-                (void)adv_err_add(reader->warnings, ADV_OK, at_recipe, "give xla_flags beside the recipe",
-                                  "the flag %.80s is left out: its value is %.80s",
-                                  adv_shell_plain(reader->arena, word), variable);
-                adv_err_rule(reader->warnings, "recipe-variable");
-            }
+            if (word[0] == '-')
+                (void)adv_err_add_rule(reader->warnings, ADV_OK, "recipe-variable", at_recipe,
+                                       "give xla_flags beside the recipe",
+                                       "the flag %.80s is left out: its value is %.80s",
+                                       adv_shell_plain(reader->arena, word), variable);
             continue;
         }
         (void)json_array_append_new(list, json_string(adv_shell_plain(reader->arena, word)));
@@ -126,11 +124,10 @@ static json_t *cluster_of(const struct reader *reader, const struct adv_recipe_m
     const char *slices = plain_or_null(reader, machine->slices);
     if (reader->wish->has_cluster || !type) return NULL;
     if (is_open(type) || is_open(topology) || is_open(slices)) {
-        (void)adv_err_add(reader->err, ADV_E_INVALID, at_recipe, "give cluster beside the recipe",
-                          "the recipe leaves the machine to its caller: %.60s%s%.60s%s%.60s", type,
-                          topology ? ", " : "", topology ? topology : "", slices ? ", slices " : "",
-                          slices ? slices : "");
-        adv_err_rule(reader->err, "recipe-variable");
+        (void)adv_err_add_rule(
+            reader->err, ADV_E_INVALID, "recipe-variable", at_recipe, "give cluster beside the recipe",
+            "the recipe leaves the machine to its caller: %.60s%s%.60s%s%.60s", type, topology ? ", " : "",
+            topology ? topology : "", slices ? ", slices " : "", slices ? slices : "");
         return NULL;
     }
     const char *chip =
@@ -186,12 +183,10 @@ static json_t *request_of(const struct reader *reader, const struct adv_recipe_r
     json_t *request = json_object(), *config = json_object();
     for (int i = 0; i < run->keys_count; i++) read_key(reader, &run->keys[i], config);
     const char *file = plain_or_null(reader, run->config_file);
-    if (file && !is_standard_file(file)) {
-        (void)adv_err_add(
-            reader->warnings, ADV_OK, at_recipe, "give its keys beside the recipe, in config",
+    if (file && !is_standard_file(file))
+        (void)adv_err_add_rule(
+            reader->warnings, ADV_OK, "recipe-file", at_recipe, "give its keys beside the recipe, in config",
             "the command starts from %.120s, which is not read: keys that it sets are missing here", file);
-        adv_err_rule(reader->warnings, "recipe-file");
-    }
     json_t *cluster = cluster_of(reader, run->machine.type ? &run->machine : elsewhere);
     (void)json_object_set_new(request, "config", config);
     (void)json_object_set_new(request, "xla_flags", flags_of(reader, run->flags));
@@ -252,10 +247,9 @@ static adv_code judge_module(const struct reader *reader, const struct adv_recip
 static void warn_of_old_module(const struct reader *reader, const struct adv_recipe_run *run)
 {
     if (strncmp(run->module, "MaxText", strlen("MaxText")) != 0) return;
-    (void)adv_err_add(reader->warnings, ADV_OK, at_recipe, "python3 -m " ADV_MAXTEXT_MODULES ".train",
-                      "line %d starts %.80s, which MaxText " ADV_MAXTEXT_VERSION " does not have", run->line,
-                      run->module);
-    adv_err_rule(reader->warnings, "old-module");
+    (void)adv_err_add_rule(
+        reader->warnings, ADV_OK, "old-module", at_recipe, "python3 -m " ADV_MAXTEXT_MODULES ".train",
+        "line %d starts %.80s, which MaxText " ADV_MAXTEXT_VERSION " does not have", run->line, run->module);
 }
 
 static adv_code read_runs(const struct reader *reader, const struct adv_recipe *recipe, json_t **request)

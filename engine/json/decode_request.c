@@ -65,13 +65,11 @@ static void warn_of_conflicts(const struct adv_model_keys *keys, const json_t *o
                 {"vocab_size", keys->vocab_size}};
     for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
         const json_t *value = json_object_get(overrides, dims[i].key);
-        char pointer[ADV_LIMIT_POINTER];
         if (!json_is_integer(value) || json_integer_value(value) == dims[i].value) continue;
-        (void)adv_err_add(warnings, ADV_E_ILLEGAL, adv_json_pointer(pointer, at, dims[i].key),
-                          "set override_model_config true",
-                          "%s is %lld, but the model's own configuration sets %lld", dims[i].key,
-                          (long long)json_integer_value(value), (long long)dims[i].value);
-        adv_err_rule(warnings, "model-key-conflict");
+        (void)adv_err_add_rule(warnings, ADV_E_ILLEGAL, "model-key-conflict", ADV_AT(at, dims[i].key),
+                               "set override_model_config true",
+                               "%s is %lld, but the model's own configuration sets %lld", dims[i].key,
+                               (long long)json_integer_value(value), (long long)dims[i].value);
     }
 }
 
@@ -89,7 +87,7 @@ static void warn_of_overrides(const struct adv_model_keys *keys, const json_t *o
                 {"base_mlp_dim", keys->base_mlp_dim},
                 {"base_num_decoder_layers", keys->base_num_decoder_layers},
                 {"vocab_size", keys->vocab_size}};
-    char text[ADV_LIMIT_DETAIL] = "", pointer[ADV_LIMIT_POINTER];
+    char text[ADV_LIMIT_DETAIL] = "";
     size_t used = 0;
     for (size_t i = 0; i < sizeof dims / sizeof *dims && used < sizeof text; i++) {
         const json_t *value = json_object_get(overrides, dims[i].key);
@@ -99,9 +97,8 @@ static void warn_of_overrides(const struct adv_model_keys *keys, const json_t *o
                              dims[i].key, (long long)json_integer_value(value), (long long)dims[i].value);
     }
     if (used == 0) return;
-    (void)adv_err_add(warnings, ADV_OK, adv_json_pointer(pointer, at, "override_model_config"), NULL,
-                      "a variant of the named model: %s", text);
-    adv_err_rule(warnings, "model-overridden");
+    (void)adv_err_add_rule(warnings, ADV_OK, "model-overridden", ADV_AT(at, "override_model_config"), NULL,
+                           "a variant of the named model: %s", text);
 }
 
 bool adv_decode_request_model(const struct adv_catalog *catalog, const json_t *value, const char *at,
@@ -125,11 +122,9 @@ bool adv_decode_request_model(const struct adv_catalog *catalog, const json_t *v
 
 static void require(const json_t *root, const char *member, const char *hint, adv_err *err)
 {
-    char pointer[ADV_LIMIT_POINTER];
     const json_t *value = json_object_get(root, member);
     if (value && !json_is_null(value)) return;
-    (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, "", member), hint, "%s is missing",
-                      member);
+    (void)adv_err_add(err, ADV_E_INVALID, ADV_AT("", member), hint, "%s is missing", member);
 }
 
 bool adv_decode_job(const struct adv_catalog *catalog, const json_t *root, const json_t *config,
@@ -394,10 +389,9 @@ static void decode_base(const struct adv_catalog *catalog, const json_t *root, c
     json_object_foreach(keys, key, value)
     {
         if (json_object_get(pins, key)) {
-            char pointer[ADV_LIMIT_POINTER];
             if (json_equal(json_object_get(pins, key), value)) continue;
-            (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, "/pins", key),
-                              "leave the pin out", "the workload already says %s", key);
+            (void)adv_err_add(err, ADV_E_INVALID, ADV_AT("/pins", key), "leave the pin out",
+                              "the workload already says %s", key);
         }
         (void)json_object_set(merged, key, value);
     }
@@ -425,12 +419,12 @@ static void warn_of_format(const json_t *pins, const struct adv_advise_request *
     enum adv_quantization quantization = request->workload.base.family.quantization;
     const struct adv_chip *chip = &request->cluster.chip;
     if (adv_quantization_pays(quantization, chip)) return;
-    (void)adv_err_add(warnings, ADV_OK,
-                      json_object_get(pins, "quantization") ? "/pins/quantization" : "/workload/quantization",
-                      "leave it out, or say \"any\" for the formats that pay",
-                      "%s has no faster matmul rate for %s: quantisation only adds work", chip->name,
-                      adv_quantization_name(quantization));
-    adv_err_rule(warnings, "format-not-native");
+    (void)adv_err_add_rule(warnings, ADV_OK, "format-not-native",
+                           json_object_get(pins, "quantization") ? "/pins/quantization"
+                                                                 : "/workload/quantization",
+                           "leave it out, or say \"any\" for the formats that pay",
+                           "%s has no faster matmul rate for %s: quantisation only adds work", chip->name,
+                           adv_quantization_name(quantization));
 }
 
 static const double default_fit_probability = 0.95;

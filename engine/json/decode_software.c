@@ -7,14 +7,12 @@ static void take_release(const json_t *object, const char *member, char release[
                          adv_err *err)
 {
     const char *text = NULL;
-    char pointer[ADV_LIMIT_POINTER];
     if (!adv_json_string(object, "/software", member, ADV_JSON_OPTIONAL, &text, err)) return;
     const size_t length = strlen(text);
     if (length > 0 && length < ADV_LIMIT_RELEASE && strspn(text, "0123456789.abcdevoprst+") == length)
         (void)snprintf(release, ADV_LIMIT_RELEASE, "%s", text);
     else
-        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, "/software", member), "0.12.0.1",
-                          "this is no release");
+        (void)adv_err_add(err, ADV_E_INVALID, ADV_AT("/software", member), "0.12.0.1", "this is no release");
 }
 
 /* The release among those that were asked which a JAX wants: "0.0.50.*" is 0.0.50.1. Of another one the stem

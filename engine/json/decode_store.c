@@ -11,9 +11,8 @@ static const char *keep_text(const json_t *root, const char *member, struct adv_
     const char *text = NULL;
     if (!adv_json_string(root, "", member, ADV_JSON_OPTIONAL, &text, err)) return NULL;
     if (strlen(text) > TEXT_BYTES_MAX) {
-        char pointer[ADV_LIMIT_POINTER];
-        (void)adv_err_add(err, ADV_E_RANGE, adv_json_pointer(pointer, "", member), NULL,
-                          "%s is %zu bytes long; at most %d", member, strlen(text), TEXT_BYTES_MAX);
+        (void)adv_err_add(err, ADV_E_RANGE, ADV_AT("", member), NULL, "%s is %zu bytes long; at most %d",
+                          member, strlen(text), TEXT_BYTES_MAX);
         return NULL;
     }
     const char *copy = adv_arena_copy(arena, text);

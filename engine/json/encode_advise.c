@@ -54,8 +54,7 @@ static json_t *encode_change(const struct adv_changes *changes, const struct adv
         adv_encode_set_integer(item, "order", change->order);
     else
         (void)json_object_set_new(item, "order", json_null());
-    adv_encode_set_number(item, "gain_frac", change->gain_frac);
-    adv_encode_set_number(item, "own_gain_frac", change->own_gain_frac);
+    ADV_SET(item, change, gain_frac, own_gain_frac);
     return item;
 }
 
@@ -122,12 +121,7 @@ static json_t *encode_search(const struct adv_advise_answer *answer)
     static const char *const objectives[] = {"step_time", "tokens_per_s", "usd_per_token", "hbm"};
     const struct adv_search_result *result = answer->result;
     json_t *search = json_object();
-    adv_encode_set_integer(search, "considered", result->considered);
-    adv_encode_set_integer(search, "illegal", result->illegal);
-    adv_encode_set_integer(search, "pruned", result->pruned);
-    adv_encode_set_integer(search, "out_of_memory", result->out_of_memory);
-    adv_encode_set_integer(search, "evaluated", result->evaluated);
-    (void)json_object_set_new(search, "exhaustive", json_boolean(result->exhaustive));
+    ADV_SET(search, result, considered, illegal, pruned, out_of_memory, evaluated, exhaustive);
     adv_encode_set_number(search, "elapsed_ms", (double)NAN);
     adv_encode_set_number(search, "evaluations_per_s", (double)NAN);
     adv_encode_set_string(search, "objective", objectives[answer->request->objective]);

@@ -19,9 +19,7 @@ json_t *adv_encode_sourced(double value, const struct adv_provenance *provenance
 
 void adv_encode_set_provenance(json_t *object, const struct adv_provenance *provenance)
 {
-    adv_encode_set_string(object, "source", provenance->source);
-    adv_encode_set_string(object, "date", provenance->date);
-    adv_encode_set_string(object, "confidence", provenance->confidence);
+    ADV_SET(object, provenance, source, date, confidence);
     if (*provenance->note) adv_encode_set_string(object, "note", provenance->note);
 }
 
@@ -37,12 +35,9 @@ static json_t *encode_chip(const struct adv_catalog *catalog, const struct adv_c
     json_t *object = json_object();
     const char *const *shapes;
     int shapes_count = adv_catalog_shapes(catalog, row->chip.name, &shapes);
-    adv_encode_set_string(object, "name", row->chip.name);
-    adv_encode_set_string(object, "title", row->chip.title);
+    ADV_SET(object, &row->chip, name, title);
     (void)json_object_set_new(object, "aliases", encode_strings(row->aliases, row->aliases_count));
-    (void)json_object_set_new(object, "is_tpu", json_boolean(row->chip.is_tpu));
-    (void)json_object_set_new(object, "has_megacore", json_boolean(row->chip.has_megacore));
-    (void)json_object_set_new(object, "offloads_collectives", json_boolean(row->chip.offloads_collectives));
+    ADV_SET(object, &row->chip, is_tpu, has_megacore, offloads_collectives);
     (void)json_object_set_new(object, "topologies", encode_strings(shapes, shapes_count));
 #define ENCODE_FIELD(field, unit, what)                                                                      \
     (void)json_object_set_new(object, #field, adv_encode_sourced(row->chip.field, &row->field##_provenance));
@@ -90,12 +85,7 @@ static json_t *encode_topology(const struct adv_catalog_topology *row)
         (void)json_array_append_new(dims, json_integer(row->dims[axis]));
         (void)json_array_append_new(wraps, json_boolean(row->wraps[axis]));
     }
-    adv_encode_set_string(object, "name", row->name);
-    adv_encode_set_string(object, "chip", row->chip);
-    adv_encode_set_string(object, "topology", row->topology);
-    adv_encode_set_integer(object, "chips", row->chips);
-    adv_encode_set_integer(object, "devices", row->devices);
-    adv_encode_set_integer(object, "hosts", row->hosts);
+    ADV_SET(object, row, name, chip, topology, chips, devices, hosts);
     (void)json_object_set_new(object, "dims", dims);
     (void)json_object_set_new(object, "wraps", wraps);
     return object;
@@ -132,9 +122,7 @@ static void add_key_tables(const struct adv_catalog *catalog, json_t *root)
     for (int i = 0; i < adv_catalog_old_keys_count(catalog); i++) {
         const struct adv_catalog_old_key *row = adv_catalog_old_key_at(catalog, i);
         json_t *object = json_object();
-        adv_encode_set_string(object, "name", row->name);
-        adv_encode_set_string(object, "current", row->current);
-        adv_encode_set_string(object, "why", row->why);
+        ADV_SET(object, row, name, current, why);
         (void)json_array_append_new(old_keys, object);
     }
     for (int i = 0; i < adv_catalog_flags_count(catalog); i++) {

@@ -23,16 +23,9 @@ static json_t *encode_layer(const struct adv_model *model, const struct adv_laye
     adv_encode_set_integer(object, "count", layer->count);
     adv_encode_set_string(object, "attention", attention_name(layer->attention));
     if (layer->window_tokens > 0) adv_encode_set_integer(object, "window_tokens", layer->window_tokens);
-    adv_encode_set_integer(object, "q_heads", layer->q_heads);
-    adv_encode_set_integer(object, "kv_heads", layer->kv_heads);
-    adv_encode_set_integer(object, "head_dim_qk", layer->head_dim_qk);
-    adv_encode_set_integer(object, "head_dim_v", layer->head_dim_v);
-    adv_encode_set_integer(object, "mlp_dim", layer->mlp_dim);
-    adv_encode_set_integer(object, "experts", layer->experts);
+    ADV_SET(object, layer, q_heads, kv_heads, head_dim_qk, head_dim_v, mlp_dim, experts);
     if (layer->experts > 0) {
-        adv_encode_set_integer(object, "experts_per_token", layer->experts_per_token);
-        adv_encode_set_integer(object, "moe_mlp_dim", layer->moe_mlp_dim);
-        adv_encode_set_integer(object, "shared_mlp_dim", layer->shared_mlp_dim);
+        ADV_SET(object, layer, experts_per_token, moe_mlp_dim, shared_mlp_dim);
     }
     adv_encode_set_integer(object, "layers_per_scan_step", layer->scan_block);
     adv_encode_set_number(object, "params", round(adv_layer_params_total(&params)));
@@ -78,8 +71,7 @@ static json_t *encode_model(const struct adv_catalog_model *info, const struct a
     adv_encode_set_number(object, "advertised_total_params", info->advertised_total_b * 1e9);
     adv_encode_set_integer(object, "emb_dim", model->emb_dim);
     adv_encode_set_integer(object, "layers", model->layers_count);
-    adv_encode_set_integer(object, "vocab_size", model->vocab_size);
-    (void)json_object_set_new(object, "confident", json_boolean(model->confident));
+    ADV_SET(object, model, vocab_size, confident);
     if (!model->confident) adv_encode_set_string(object, "caveat", model->caveat);
     adv_encode_set_provenance(object, &info->provenance);
     return object;

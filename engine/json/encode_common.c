@@ -28,6 +28,11 @@ void adv_encode_set_string(json_t *object, const char *member, const char *value
     (void)json_object_set_new(object, member, value && *value ? json_string(value) : json_null());
 }
 
+void adv_encode_set_bool(json_t *object, const char *member, bool value)
+{
+    (void)json_object_set_new(object, member, json_boolean(value));
+}
+
 json_t *adv_encode_engine(const struct adv_catalog *catalog)
 {
     json_t *engine = json_object();
@@ -103,13 +108,9 @@ json_t *adv_encode_cluster(const struct adv_cluster *cluster)
 {
     json_t *object = json_object();
     adv_encode_set_string(object, "chip", cluster->chip.name);
-    adv_encode_set_string(object, "topology", cluster->topology);
-    adv_encode_set_integer(object, "slices", cluster->slices);
-    adv_encode_set_string(object, "accelerator", cluster->accelerator);
+    ADV_SET(object, cluster, topology, slices, accelerator);
     adv_encode_set_integer(object, "chips", (int64_t)cluster->chips_per_slice * cluster->slices);
-    adv_encode_set_integer(object, "devices", cluster->devices);
-    adv_encode_set_integer(object, "hosts", cluster->hosts);
-    adv_encode_set_number(object, "price_usd_per_chip_hour", cluster->price_usd_per_chip_hour);
+    ADV_SET(object, cluster, devices, hosts, price_usd_per_chip_hour);
     return object;
 }
 

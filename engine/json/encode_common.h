@@ -20,6 +20,28 @@ void adv_encode_set_number(json_t *object, const char *member, double value);
 void adv_encode_set_integer(json_t *object, const char *member, int64_t value);
 void adv_encode_set_string(json_t *object, const char *member,
                            const char *value); /* NULL and "" become null */
+void adv_encode_set_bool(json_t *object, const char *member, bool value);
+
+/* Sets members that are called like fields of the struct `from` points to: ADV_SET(row, term, name, seconds).
+ */
+#define ADV_SET(object, from, ...)                                                                           \
+    ADV_SET_COUNTED(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)(object, from, __VA_ARGS__)
+#define ADV_SET_COUNTED(a, b, c, d, e, f, g, h, i, j, k, l, count, ...) ADV_SET_##count
+#define ADV_SET_1(object, from, field)                                                                       \
+    _Generic((from)->field, bool: adv_encode_set_bool, int: adv_encode_set_integer, int64_t: adv_encode_set_integer,       \
+             double: adv_encode_set_number, char *: adv_encode_set_string, const char *: adv_encode_set_string)            \
+    (object, #field, (from)->field)
+#define ADV_SET_2(o, from, field, ...)  ADV_SET_1(o, from, field), ADV_SET_1(o, from, __VA_ARGS__)
+#define ADV_SET_3(o, from, field, ...)  ADV_SET_1(o, from, field), ADV_SET_2(o, from, __VA_ARGS__)
+#define ADV_SET_4(o, from, field, ...)  ADV_SET_1(o, from, field), ADV_SET_3(o, from, __VA_ARGS__)
+#define ADV_SET_5(o, from, field, ...)  ADV_SET_1(o, from, field), ADV_SET_4(o, from, __VA_ARGS__)
+#define ADV_SET_6(o, from, field, ...)  ADV_SET_1(o, from, field), ADV_SET_5(o, from, __VA_ARGS__)
+#define ADV_SET_7(o, from, field, ...)  ADV_SET_1(o, from, field), ADV_SET_6(o, from, __VA_ARGS__)
+#define ADV_SET_8(o, from, field, ...)  ADV_SET_1(o, from, field), ADV_SET_7(o, from, __VA_ARGS__)
+#define ADV_SET_9(o, from, field, ...)  ADV_SET_1(o, from, field), ADV_SET_8(o, from, __VA_ARGS__)
+#define ADV_SET_10(o, from, field, ...) ADV_SET_1(o, from, field), ADV_SET_9(o, from, __VA_ARGS__)
+#define ADV_SET_11(o, from, field, ...) ADV_SET_1(o, from, field), ADV_SET_10(o, from, __VA_ARGS__)
+#define ADV_SET_12(o, from, field, ...) ADV_SET_1(o, from, field), ADV_SET_11(o, from, __VA_ARGS__)
 
 /* {"version", "catalog_hash", "calibration"} */
 json_t *adv_encode_engine(const struct adv_catalog *catalog);

@@ -10,9 +10,7 @@ static json_t *encode_terms(const struct adv_compared_terms *terms)
     for (int i = 0; i < terms->count; i++) {
         const struct adv_compared_term *term = &terms->rows[i];
         json_t *row = json_object();
-        adv_encode_set_string(row, "name", term->name);
-        adv_encode_set_number(row, "from", term->from);
-        adv_encode_set_number(row, "to", term->to);
+        ADV_SET(row, term, name, from, to);
         adv_encode_set_number(row, "delta", term->to - term->from);
         (void)json_array_append_new(list, row);
     }

@@ -10,17 +10,14 @@ static json_t *encode_time_parts(const struct adv_ledger *ledger)
     for (int i = 0; ledger && i < ledger->terms_count; i++) {
         const struct adv_term *term = &ledger->terms[i];
         json_t *row = json_object();
-        adv_encode_set_string(row, "name", term->name);
-        adv_encode_set_number(row, "seconds", term->seconds);
+        ADV_SET(row, term, name, seconds);
         adv_encode_set_string(row, "resource", adv_resource_name(term->resource));
-        adv_encode_set_number(row, "exposed_seconds", term->exposed_seconds);
-        adv_encode_set_number(row, "count", term->count);
+        ADV_SET(row, term, exposed_seconds, count);
         if (term->flops_per_device > 0)
             adv_encode_set_number(row, "flops_per_device", term->flops_per_device);
         if (term->bytes_per_device > 0)
             adv_encode_set_number(row, "bytes_per_device", term->bytes_per_device);
-        adv_encode_set_string(row, "formula", term->formula);
-        adv_encode_set_string(row, "source", term->source);
+        ADV_SET(row, term, formula, source);
         (void)json_array_append_new(list, row);
     }
     return list;
@@ -76,10 +73,7 @@ static json_t *encode_kernels(const struct adv_ledger *ledger)
         const struct adv_kernel_use *use = &ledger->kernels[i];
         json_t *row = json_object();
         adv_encode_set_string(row, "kernel", adv_kernel_name(use->kernel));
-        adv_encode_set_string(row, "shape", use->shape);
-        adv_encode_set_string(row, "tile", use->tile);
-        adv_encode_set_number(row, "time_us", use->time_us);
-        adv_encode_set_number(row, "count", use->count);
+        ADV_SET(row, use, shape, tile, time_us, count);
         adv_encode_set_number(row, "vmem_bytes",
                               use->vmem_bytes > 0.0 ? round(use->vmem_bytes) : (double)NAN);
         (void)json_array_append_new(list, row);
@@ -100,8 +94,7 @@ static json_t *encode_advice(const struct adv_advice_list *advice)
                                       value ? value : json_string(item->changes[k].value_json));
         }
         adv_encode_set_string(row, "severity", adv_severity_name(item->severity));
-        adv_encode_set_string(row, "code", item->code);
-        adv_encode_set_string(row, "message", item->message);
+        ADV_SET(row, item, code, message);
         (void)json_object_set_new(row, "change", change);
         adv_encode_set_number(row, "gain_frac", item->gain_frac);
         (void)json_array_append_new(list, row);
@@ -111,15 +104,8 @@ static json_t *encode_advice(const struct adv_advice_list *advice)
 
 static void set_time(json_t *object, const struct adv_estimate *estimate)
 {
-    adv_encode_set_number(object, "step_time_s", estimate->step_time_s);
-    adv_encode_set_number(object, "step_time_low_s", estimate->step_time_low_s);
-    adv_encode_set_number(object, "step_time_high_s", estimate->step_time_high_s);
-    adv_encode_set_number(object, "tokens_per_s_per_chip", estimate->tokens_per_s_per_chip);
-    adv_encode_set_number(object, "tflops_per_s_per_chip", estimate->tflops_per_s_per_chip);
-    adv_encode_set_number(object, "mfu_frac", estimate->mfu_frac);
-    adv_encode_set_number(object, "hfu_frac", estimate->hfu_frac);
-    adv_encode_set_number(object, "global_batch_sequences", estimate->global_batch_sequences);
-    adv_encode_set_number(object, "tokens_per_step", estimate->tokens_per_step);
+    ADV_SET(object, estimate, step_time_s, step_time_low_s, step_time_high_s, tokens_per_s_per_chip,
+            tflops_per_s_per_chip, mfu_frac, hfu_frac, global_batch_sequences, tokens_per_step);
 }
 
 static void set_memory(json_t *object, const struct adv_estimate *estimate)

@@ -73,8 +73,7 @@ static json_t *encode_row(const struct adv_catalog *catalog, const struct adv_ke
         errors->group[errors->count] = group_of(groups, row);
         errors->all[errors->count++] = fabs(error);
     }
-    (void)json_object_set_new(object, "fits_vmem", json_boolean(time.fits_vmem));
-    (void)json_object_set_new(object, "extrapolated", json_boolean(time.extrapolated));
+    ADV_SET(object, &time, fits_vmem, extrapolated);
     (void)json_object_set_new(object, "trusted", json_boolean(row->trusted));
     return object;
 }

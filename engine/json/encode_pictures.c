@@ -24,9 +24,7 @@ static json_t *encode_block(const struct adv_view_block *block)
     adv_encode_set_string(row, "lane", adv_view_lane_name(block->lane));
     adv_encode_set_string(row, "pass", adv_pass_name(block->pass));
     adv_encode_set_string(row, "resource", adv_resource_name(block->resource));
-    adv_encode_set_number(row, "start_s", block->start_s);
-    adv_encode_set_number(row, "seconds", block->seconds);
-    (void)json_object_set_new(row, "exposed", json_boolean(block->exposed));
+    ADV_SET(row, block, start_s, seconds, exposed);
     return row;
 }
 
@@ -54,8 +52,7 @@ json_t *adv_encode_step_view(const struct adv_step_view *view, const struct adv_
         json_t *row = json_object();
         adv_encode_set_string(row, "name", view->outside[i].name);
         adv_encode_set_string(row, "resource", adv_resource_name(view->outside[i].resource));
-        adv_encode_set_number(row, "seconds", view->outside[i].seconds);
-        adv_encode_set_number(row, "exposed_seconds", view->outside[i].exposed_seconds);
+        ADV_SET(row, &view->outside[i], seconds, exposed_seconds);
         (void)json_array_append_new(outside, row);
     }
     (void)json_object_set_new(object, "layers", layers);
@@ -107,16 +104,13 @@ static json_t *encode_link(int index, const struct adv_link_load *link)
 {
     json_t *row = json_object(), *flows = json_array();
     adv_encode_set_string(row, "link", adv_link_name(index));
-    adv_encode_set_integer(row, "size", link->size);
-    (void)json_object_set_new(row, "wraps", json_boolean(link->wraps));
+    ADV_SET(row, link, size, wraps);
     adv_encode_set_number(row, "bytes_per_s_per_chip",
                           link->known ? link->bytes_per_s_per_chip : (double)NAN);
-    adv_encode_set_number(row, "bytes_per_chip", link->bytes_per_chip);
-    adv_encode_set_number(row, "busy_frac", link->busy_frac);
+    ADV_SET(row, link, bytes_per_chip, busy_frac);
     for (int i = 0; i < link->flows_count; i++) {
         json_t *flow = json_object();
-        adv_encode_set_string(flow, "term", link->flows[i].term);
-        adv_encode_set_number(flow, "bytes_per_chip", link->flows[i].bytes_per_chip);
+        ADV_SET(flow, &link->flows[i], term, bytes_per_chip);
         (void)json_array_append_new(flows, flow);
     }
     (void)json_object_set_new(row, "flows", flows);
@@ -204,8 +198,7 @@ json_t *adv_encode_cloud(const struct adv_cloud *cloud)
             if (cloud->counts[t][b] > 0)
                 (void)json_array_append_new(cells,
                                             json_pack("[i,i,I]", t, b, (json_int_t)cloud->counts[t][b]));
-    adv_encode_set_integer(object, "evaluated", cloud->evaluated);
-    adv_encode_set_integer(object, "beyond", cloud->beyond);
+    ADV_SET(object, cloud, evaluated, beyond);
     adv_encode_set_number(object, "step_time_first_s",
                           cloud->evaluated ? adv_cloud_time_s(cloud, 0) : (double)NAN);
     adv_encode_set_number(object, "step_time_ratio",

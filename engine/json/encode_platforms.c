@@ -14,10 +14,7 @@ static json_t *encode_assumptions(const struct adv_goodput_source *sources)
     json_t *list = json_array();
     for (int i = 0; i < ADV_GOODPUT_SOURCES; i++) {
         json_t *row = json_object();
-        adv_encode_set_string(row, "name", sources[i].name);
-        adv_encode_set_number(row, "value", sources[i].value);
-        adv_encode_set_number(row, "low", sources[i].low);
-        adv_encode_set_number(row, "high", sources[i].high);
+        ADV_SET(row, &sources[i], name, value, low, high);
         adv_encode_set_string(row, "source", sources[i].source ? sources[i].source : "the request");
         (void)json_array_append_new(list, row);
     }
@@ -81,17 +78,13 @@ static json_t *encode_headline(const struct adv_headline_row *from, bool has_bil
     const struct adv_platform *platform = &from->platform;
     json_t *cluster = json_object();
     adv_encode_set_string(cluster, "chip", chip->name);
-    adv_encode_set_integer(cluster, "chips", platform->chips);
-    adv_encode_set_number(cluster, "price_usd_per_chip_hour", platform->price_usd_per_chip_hour);
+    ADV_SET(cluster, platform, chips, price_usd_per_chip_hour);
     json_t *headline = json_object();
-    adv_encode_set_string(headline, "label", from->label);
-    adv_encode_set_number(headline, "mfu_frac", from->mfu_frac);
+    ADV_SET(headline, from, label, mfu_frac);
     adv_encode_set_number(headline, "roofline_step_time_s", platform->step_time_s);
     adv_encode_set_number(headline, "tokens_per_step", platform->tokens_per_step);
-    adv_encode_set_number(headline, "peak_bf16_flops_per_s_per_chip", chip->peak_bf16_flops_per_s_per_chip);
-    adv_encode_set_number(headline, "hbm_bytes_per_chip", chip->hbm_bytes_per_chip);
-    adv_encode_set_number(headline, "hbm_bytes_per_s_per_chip", chip->hbm_bytes_per_s_per_chip);
-    adv_encode_set_number(headline, "power_watts_per_chip", chip->power_watts_per_chip);
+    ADV_SET(headline, chip, peak_bf16_flops_per_s_per_chip, hbm_bytes_per_chip, hbm_bytes_per_s_per_chip,
+            power_watts_per_chip);
     if (has_bill) set_bill(headline, &from->bill);
     json_t *row = json_object();
     (void)json_object_set_new(row, "rank", json_null());

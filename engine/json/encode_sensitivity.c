@@ -52,9 +52,7 @@ static json_t *encode_break_evens(const struct adv_sensitivities *found)
     for (int i = 0; i < ADV_BREAK_EVENS; i++) {
         const struct adv_break_even *at = &found->break_evens[i];
         json_t *row = json_object();
-        adv_encode_set_string(row, "name", at->name);
-        (void)json_object_set_new(row, "reached", json_boolean(at->reached));
-        adv_encode_set_number(row, "value", at->value);
+        ADV_SET(row, at, name, reached, value);
         if (at->applies) {
             (void)json_object_set_new(row, "range", json_pack("[f,f]", at->low, at->high));
             adv_encode_set_number(row, "exposed_share_frac", at->share_at_value);

@@ -40,14 +40,8 @@ static json_t *row_json(const struct adv_measurement *row)
 
 static void put_accuracy(json_t *object, const struct adv_accuracy *accuracy)
 {
-    (void)json_object_set_new(object, "judged_count", json_integer(accuracy->judged_count));
-    (void)json_object_set_new(object, "median_abs_error_frac",
-                              adv_encode_number(accuracy->median_abs_error_frac));
-    (void)json_object_set_new(object, "p90_abs_error_frac", adv_encode_number(accuracy->p90_abs_error_frac));
-    (void)json_object_set_new(object, "max_abs_error_frac", adv_encode_number(accuracy->max_abs_error_frac));
-    (void)json_object_set_new(object, "bias_frac", adv_encode_number(accuracy->bias_frac));
-    (void)json_object_set_new(object, "interval_coverage_frac",
-                              adv_encode_number(accuracy->interval_coverage_frac));
+    ADV_SET(object, accuracy, judged_count, median_abs_error_frac, p90_abs_error_frac, max_abs_error_frac,
+            bias_frac, interval_coverage_frac);
 }
 
 /* One group for each (chip, model), in order of first appearance. */

@@ -140,20 +140,16 @@ static json_t *lookup(const json_t *object, const char *at, const char *member, 
 {
     json_t *value = json_object_get(object, member);
     if (value && !json_is_null(value)) return value;
-    if (need == ADV_JSON_REQUIRED) {
-        char pointer[ADV_LIMIT_POINTER];
-        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), NULL, "`%s` is required",
-                          member);
-    }
+    if (need == ADV_JSON_REQUIRED)
+        (void)adv_err_add(err, ADV_E_INVALID, ADV_AT(at, member), NULL, "`%s` is required", member);
     return NULL;
 }
 
 static bool refuse_type(const json_t *value, const char *at, const char *member, const char *wanted,
                         const char *hint, adv_err *err)
 {
-    char pointer[ADV_LIMIT_POINTER];
-    (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), hint,
-                      "`%s` must be %s, not %s", member, wanted, adv_json_type_name(value));
+    (void)adv_err_add(err, ADV_E_INVALID, ADV_AT(at, member), hint, "`%s` must be %s, not %s", member, wanted,
+                      adv_json_type_name(value));
     return false;
 }
 
@@ -163,7 +159,7 @@ static bool refuse_type(const json_t *value, const char *at, const char *member,
 static bool refuse_number(const json_t *value, const char *at, const char *member, bool whole, double low,
                           double high, adv_err *err)
 {
-    char pointer[ADV_LIMIT_POINTER], hint[ADV_LIMIT_NAME], *end = NULL;
+    char hint[ADV_LIMIT_NAME], *end = NULL;
     const char *wanted = whole ? "a whole number" : "a number", *text = json_string_value(value);
     if (!json_is_number(value)) {
         const bool is_decimal = text && strspn(text, "-.0123456789eE") == strlen(text);
@@ -176,12 +172,12 @@ static bool refuse_number(const json_t *value, const char *at, const char *membe
     const double number = json_number_value(value);
     if (whole && number > low && number < high) {
         (void)snprintf(hint, sizeof hint, "%.0f or %.0f", floor(number), ceil(number));
-        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), hint,
+        (void)adv_err_add(err, ADV_E_INVALID, ADV_AT(at, member), hint,
                           "`%s` must be a whole number, not %.15g", member, number);
         return false;
     }
     (void)snprintf(hint, sizeof hint, "%.15g, the nearest legal value", number < low ? low : high);
-    (void)adv_err_add(err, ADV_E_RANGE, adv_json_pointer(pointer, at, member), hint,
+    (void)adv_err_add(err, ADV_E_RANGE, ADV_AT(at, member), hint,
                       "`%s` is %.15g, must be from %.15g to %.15g", member, number, low, high);
     return false;
 }
@@ -317,10 +313,9 @@ bool adv_json_choice(const json_t *object, const char *at, const char *member, e
         *index = i;
         return true;
     }
-    char pointer[ADV_LIMIT_POINTER];
     char hint[ADV_LIMIT_DETAIL];
     suggest(hint, given, names, names_count);
-    (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), hint,
+    (void)adv_err_add(err, ADV_E_INVALID, ADV_AT(at, member), hint,
                       given ? "`%s` does not know the value \"%.80s\"" : "`%s` is required", member, given);
     return false;
 }
@@ -342,11 +337,9 @@ bool adv_json_known_members(const json_t *object, const char *at, const char *co
         bool known = false;
         for (int i = 0; i < names_count && !known; i++) known = strcmp(member, names[i]) == 0;
         if (known) continue;
-        char pointer[ADV_LIMIT_POINTER];
         char hint[ADV_LIMIT_DETAIL];
         suggest(hint, member, names, names_count);
-        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, at, member), hint,
-                          "unknown member `%.80s`", member);
+        (void)adv_err_add(err, ADV_E_INVALID, ADV_AT(at, member), hint, "unknown member `%.80s`", member);
         all_known = false;
     }
     return all_known;

@@ -51,7 +51,6 @@ static void read_dtype(const struct reader *r)
 static void read_layout(const struct reader *r)
 {
     const json_t *value = json_object_get(r->object, r->member->name);
-    char pointer[ADV_LIMIT_POINTER];
     if (!value || json_is_null(value)) return;
     const char *name = json_string_value(value);
     for (int i = ADV_LAYOUT_HEAD_DIM_MINOR; i <= ADV_LAYOUT_SEQ_MINOR; i++) {
@@ -62,7 +61,7 @@ static void read_layout(const struct reader *r)
         memcpy(r->out, &layout, sizeof layout);
         return;
     }
-    (void)adv_err_add(r->err, ADV_E_INVALID, adv_json_pointer(pointer, r->at, r->member->name),
+    (void)adv_err_add(r->err, ADV_E_INVALID, ADV_AT(r->at, r->member->name),
                       "HEAD_DIM_MINOR (1) or SEQ_MINOR (2)", "%s is not a layout", r->member->name);
 }
 
@@ -196,11 +195,9 @@ void adv_kernel_members_warn_unused(enum adv_kernel kernel, const json_t *tile, 
     for (int i = 0; i < table->count && warnings; i++) {
         const struct adv_kernel_member *m = &table->rows[i];
         const json_t *value = json_object_get(tile, m->name);
-        char pointer[ADV_LIMIT_POINTER];
         if (m->of & 1u << kernel || !value || json_is_null(value)) continue;
-        (void)adv_err_add(warnings, ADV_OK, adv_json_pointer(pointer, "/tile", m->name), "leave it out",
-                          "%s is of another pass: %s does not use it", m->name, adv_kernel_name(kernel));
-        adv_err_rule(warnings, "not-used");
+        (void)adv_err_add_rule(warnings, ADV_OK, "not-used", ADV_AT("/tile", m->name), "leave it out",
+                               "%s is of another pass: %s does not use it", m->name, adv_kernel_name(kernel));
     }
 }
 
@@ -211,14 +208,12 @@ void adv_kernel_members_drop_unused(enum adv_kernel kernel, struct adv_kernel_re
     for (int i = 0; i < table->count; i++) {
         const struct adv_kernel_member *m = &table->rows[i];
         bool *value = (bool *)((char *)request + m->offset);
-        char pointer[ADV_LIMIT_POINTER];
         if (m->of & 1u << kernel || m->kind != ADV_MEMBER_BOOL || !*value) continue;
         *value = false;
         if (!warnings) continue;
-        (void)adv_err_add(warnings, ADV_OK, adv_json_pointer(pointer, "/shape", m->name), "leave it out",
-                          "%s is of the forward kernel: %s does not use it", m->name,
-                          adv_kernel_name(kernel));
-        adv_err_rule(warnings, "not-used");
+        (void)adv_err_add_rule(warnings, ADV_OK, "not-used", ADV_AT("/shape", m->name), "leave it out",
+                               "%s is of the forward kernel: %s does not use it", m->name,
+                               adv_kernel_name(kernel));
     }
 }
 
@@ -235,10 +230,9 @@ static void judge_names(const struct adv_kernel_members *table, enum adv_kernel_
 {
     for (int i = 0; i < table->count; i++) {
         const char *name = table->rows[i].name, *same_as = table->rows[i].same_as;
-        char pointer[ADV_LIMIT_POINTER];
         if (!same_as || !adv_json_has(object, name) || !adv_json_has(object, same_as)) continue;
-        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, pointer_of(which), same_as),
-                          "one of the two names", "`%s` and `%s` say the same thing twice", same_as, name);
+        (void)adv_err_add(err, ADV_E_INVALID, ADV_AT(pointer_of(which), same_as), "one of the two names",
+                          "`%s` and `%s` say the same thing twice", same_as, name);
     }
 }
 

@@ -136,9 +136,8 @@ static void check(const struct values *values, const struct adv_lint_rule *rule,
     (void)snprintf(line, sizeof line, rule->line ? "types.py:%d" : "pyconfig.py", rule->line);
     (void)snprintf(pointer, sizeof pointer, "/config/%.*s", (int)strcspn(rule->sentence, " "),
                    rule->sentence);
-    (void)adv_err_add(errors, ADV_E_ILLEGAL, pointer, NULL, "%s (MaxText refuses it: %s)", rule->sentence,
-                      line);
-    adv_err_rule(errors, rule->name);
+    (void)adv_err_add_rule(errors, ADV_E_ILLEGAL, rule->name, pointer, NULL, "%s (MaxText refuses it: %s)",
+                           rule->sentence, line);
 }
 
 void adv_lint_rules(const struct adv_catalog *catalog, const char *model_name, const json_t *config,

@@ -52,10 +52,11 @@ void adv_decode_recipe_notes(const json_t *root, adv_err *warnings)
         const char *code = json_string_value(json_object_get(note, "code"));
         const char *pointer = json_string_value(json_object_get(note, "pointer"));
         if (!detail || !code || !pointer || !warnings) continue;
-        (void)adv_err_add(warnings, ADV_OK, pointer, json_string_value(json_object_get(note, "hint")), "%s",
-                          detail);
+        const char *rule = NULL;
         for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-            if (strcmp(rules[i], code) == 0) adv_err_rule(warnings, rules[i]);
+            if (strcmp(rules[i], code) == 0) rule = rules[i];
+        (void)adv_err_add_rule(warnings, ADV_OK, rule, pointer,
+                               json_string_value(json_object_get(note, "hint")), "%s", detail);
     }
 }
 

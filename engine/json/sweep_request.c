@@ -166,11 +166,10 @@ static adv_code read_grid(const json_t *grid, struct list *list, adv_err *err)
 static void read_name(const json_t *root, const char *member, char name[ADV_LIMIT_NAME], adv_err *err)
 {
     const char *value = NULL;
-    char pointer[ADV_LIMIT_POINTER];
     if (!adv_json_string(root, "", member, ADV_JSON_OPTIONAL, &value, err)) return;
     if (strlen(value) >= ADV_LIMIT_NAME)
-        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer(pointer, "", member), NULL,
-                          "%s has at most %d bytes", member, ADV_LIMIT_NAME - 1);
+        (void)adv_err_add(err, ADV_E_INVALID, ADV_AT("", member), NULL, "%s has at most %d bytes", member,
+                          ADV_LIMIT_NAME - 1);
     else
         (void)snprintf(name, ADV_LIMIT_NAME, "%s", value);
 }

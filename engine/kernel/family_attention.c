@@ -324,19 +324,16 @@ static void judge_masks(const struct adv_attention_shape *s, adv_err *warnings)
     } masks[] = {{"window", s->window > 0}, {"chunk", s->chunk > 0}, {"segment_ids", s->segment_ids}};
     if (!warnings) return;
     for (int i = 0; i < 3; i++) {
-        char pointer[ADV_LIMIT_NAME];
         if (!masks[i].given) continue;
-        (void)snprintf(pointer, sizeof pointer, "/shape/%s", masks[i].name);
-        (void)adv_err_add(warnings, ADV_OK, pointer,
-                          "leave it out, or compare with the splash kernels, which skip hidden tiles",
-                          "XLA's attention makes the scores that %s hides too: the time is the same without",
-                          masks[i].name);
-        adv_err_rule(warnings, "no-effect");
+        (void)adv_err_add_rule(
+            warnings, ADV_OK, "no-effect", ADV_AT("/shape", masks[i].name),
+            "leave it out, or compare with the splash kernels, which skip hidden tiles",
+            "XLA's attention makes the scores that %s hides too: the time is the same without",
+            masks[i].name);
     }
     if (!s->context_ring) return;
-    (void)adv_err_add(warnings, ADV_OK, "/shape/context_parallel_strategy", "all_gather",
-                      "XLA's attention has no ring: the time is that of all keys at once");
-    adv_err_rule(warnings, "not-used");
+    (void)adv_err_add_rule(warnings, ADV_OK, "not-used", "/shape/context_parallel_strategy", "all_gather",
+                           "XLA's attention has no ring: the time is that of all keys at once");
 }
 
 static void judge_xla(const struct adv_kernel_request *request, const struct adv_kernel_tile *tile,

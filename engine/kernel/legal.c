@@ -49,14 +49,13 @@ static bool block_is_legal(const struct adv_legal_block *b)
  */
 static adv_code judge_part_of_refused(const struct adv_legal_block *part, adv_err *err)
 {
-    char pointer[ADV_LIMIT_NAME], hint[ADV_LIMIT_DETAIL], near[64];
+    char hint[ADV_LIMIT_DETAIL], near[64];
     if (part->block >= 1 && part->block % LANES == 0) return ADV_OK;
-    (void)snprintf(pointer, sizeof pointer, "/tile/%s", part->name);
     (void)snprintf(hint, sizeof hint, "%s, once %s is a multiple of it",
                    adv_near_text(adv_near_multiples(LANES, part->block), near, sizeof near),
                    part->length_name);
-    return adv_err_add(err, ADV_E_ILLEGAL, pointer, hint, "%s is %lld, not a multiple of 128", part->name,
-                       (long long)part->block);
+    return adv_err_add(err, ADV_E_ILLEGAL, ADV_AT("/tile", part->name), hint,
+                       "%s is %lld, not a multiple of 128", part->name, (long long)part->block);
 }
 
 /* The blocks of one kernel; with `known_only`, blocks and lengths that are 0 are left out. */
@@ -130,12 +129,10 @@ adv_code adv_legal_attention(enum adv_kernel kernel, const struct adv_attention_
         code = adv_err_add(err, ADV_E_ILLEGAL, s->window > 0 ? "/shape/window" : "/shape/chunk", hint,
                            "a %s limits causal attention, but causal is false", name);
     }
-    if (s->window > 0 && s->kv_len > 0 && s->window >= s->kv_len && warnings) {
-        (void)adv_err_add(warnings, ADV_OK, "/shape/window", "leave it out",
-                          "a window of %lld keys hides none of the %lld", (long long)s->window,
-                          (long long)s->kv_len);
-        adv_err_rule(warnings, "no-effect");
-    }
+    if (s->window > 0 && s->kv_len > 0 && s->window >= s->kv_len && warnings)
+        (void)adv_err_add_rule(warnings, ADV_OK, "no-effect", "/shape/window", "leave it out",
+                               "a window of %lld keys hides none of the %lld", (long long)s->window,
+                               (long long)s->kv_len);
     if (!tile) return code; /* the tuners' lengths: adv_legal_tunable */
     struct adv_legal_block list[3];
     const adv_code bad_lengths = judge_lengths(s, err);

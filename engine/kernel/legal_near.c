@@ -129,11 +129,11 @@ const char *adv_legal_values_text(const struct adv_legal_values *values, char hi
 
 adv_code adv_legal_untunable(const char *name, int64_t length, int64_t unit, adv_err *err)
 {
-    char pointer[ADV_LIMIT_NAME], near[64];
-    (void)snprintf(pointer, sizeof pointer, "/shape/%s", name);
-    return adv_err_add(
-        err, ADV_E_ILLEGAL, pointer, adv_near_text(adv_near_multiples(unit, length), near, sizeof near),
-        "no tile divides %s %lld, which is not a multiple of %lld", name, (long long)length, (long long)unit);
+    char near[64];
+    return adv_err_add(err, ADV_E_ILLEGAL, ADV_AT("/shape", name),
+                       adv_near_text(adv_near_multiples(unit, length), near, sizeof near),
+                       "no tile divides %s %lld, which is not a multiple of %lld", name, (long long)length,
+                       (long long)unit);
 }
 
 /* The tiles near `tile`, within a factor of two, that leave no remainder; "" when there is none. */
@@ -179,11 +179,11 @@ adv_code adv_legal_masked(const char *name, const char *axis, int64_t tile, int6
                           "%s %lld is wider than %s %lld: %.1f %% of what it computes is padding", name,
                           (long long)tile, axis, (long long)length, padding);
     else
-        (void)adv_err_add(warnings, ADV_OK, pointer, hint,
-                          "%s %lld does not divide %s %lld: the last of %lld tiles holds %lld%s, %.1f %% of "
-                          "what is computed is padding",
-                          name, (long long)tile, axis, (long long)length, (long long)count, (long long)held,
-                          contracts ? " and is masked on both sides" : "", padding);
-    adv_err_rule(warnings, "masked-tail");
+        (void)adv_err_add_rule(
+            warnings, ADV_OK, "masked-tail", pointer, hint,
+            "%s %lld does not divide %s %lld: the last of %lld tiles holds %lld%s, %.1f %% of "
+            "what is computed is padding",
+            name, (long long)tile, axis, (long long)length, (long long)count, (long long)held,
+            contracts ? " and is masked on both sides" : "", padding);
     return ADV_OK;
 }

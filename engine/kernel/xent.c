@@ -66,13 +66,12 @@ static adv_code judge_token_block(int64_t tokens, int64_t block, adv_err *err, a
                            "tokens: labels have no such block",
                            (long long)block);
     }
-    if (block % LABELS && tokens >= LABELS && warnings) {
-        (void)adv_err_add(warnings, ADV_OK, "/tile/b_block", "1024 or more",
-                          "b_block %lld is below the tuner's space: several compilers refuse label blocks "
-                          "that 1024 does not divide",
-                          (long long)block);
-        adv_err_rule(warnings, "label-layout");
-    }
+    if (block % LABELS && tokens >= LABELS && warnings)
+        (void)adv_err_add_rule(
+            warnings, ADV_OK, "label-layout", "/tile/b_block", "1024 or more",
+            "b_block %lld is below the tuner's space: several compilers refuse label blocks "
+            "that 1024 does not divide",
+            (long long)block);
     return ADV_OK;
 }
 

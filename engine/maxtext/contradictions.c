@@ -7,11 +7,9 @@
 static void contradict(adv_err *warnings, const char *key, const char *given, const char *member,
                        const char *counts)
 {
-    char pointer[ADV_LIMIT_POINTER];
-    (void)adv_err_add(warnings, ADV_OK, adv_json_pointer(pointer, "/config", key), "leave it out",
-                      "%s says %.60s, but the request's %s is %.60s, which counts", key, given, member,
-                      counts);
-    adv_err_rule(warnings, "contradiction");
+    (void)adv_err_add_rule(warnings, ADV_OK, "contradiction", ADV_AT("/config", key), "leave it out",
+                           "%s says %.60s, but the request's %s is %.60s, which counts", key, given, member,
+                           counts);
 }
 
 /* A key's value of the wanted kind; false: it has none. `room` holds a string. */

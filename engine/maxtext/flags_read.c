@@ -42,9 +42,8 @@ static void report_unknown(const struct adv_flags_reader *reader, const char *na
     char hint[ADV_LIMIT_DETAIL] = "";
     if (nearest) (void)snprintf(hint, sizeof hint, "did you mean %s?", nearest);
     adv_err *into = reader->strict ? reader->err : reader->warnings;
-    (void)adv_err_add(into, reader->strict ? ADV_E_INVALID : ADV_OK, pointer, hint,
-                      "%.120s is not an XLA flag the catalog knows", name);
-    adv_err_rule(into, "unknown-flag");
+    (void)adv_err_add_rule(into, reader->strict ? ADV_E_INVALID : ADV_OK, "unknown-flag", pointer, hint,
+                           "%.120s is not an XLA flag the catalog knows", name);
 }
 
 /* Remembers "--name=value" for the answer; a flag given again takes the place of the first. */
@@ -61,10 +60,9 @@ static void keep_flag(struct adv_flags_reader *reader, const char *name, const c
         if (strncmp(kept, name, name_length) != 0 || kept[name_length] != '=') continue;
         at = i;
         if (strcmp(kept + name_length + 1, value) == 0) break;
-        (void)adv_err_add(reader->warnings, ADV_OK, pointer, "keep one of the two",
-                          "%s is given as %s and as %s: the last one counts", name, kept + name_length + 1,
-                          value);
-        adv_err_rule(reader->warnings, "contradictory-flags");
+        (void)adv_err_add_rule(reader->warnings, ADV_OK, "contradictory-flags", pointer,
+                               "keep one of the two", "%s is given as %s and as %s: the last one counts",
+                               name, kept + name_length + 1, value);
     }
     if (at == ADV_LIMIT_XLA_FLAGS) {
         reader->is_full = true;
@@ -102,11 +100,9 @@ static void apply_switch(struct adv_flags_reader *reader, const char *name, cons
         reader->flags->cf_all_gather = reader->flags->cf_reduce_scatter = reader->flags->cf_all_reduce = 0;
     }
     signed char *own = adv_flags_switch(reader->flags, name);
-    if (own && truth < 0) {
-        (void)adv_err_add(reader->warnings, ADV_OK, pointer, "true or false",
-                          "%s: \"%.60s\" is neither true nor false", name, value);
-        adv_err_rule(reader->warnings, "flag-value");
-    }
+    if (own && truth < 0)
+        (void)adv_err_add_rule(reader->warnings, ADV_OK, "flag-value", pointer, "true or false",
+                               "%s: \"%.60s\" is neither true nor false", name, value);
     if (own) *own = truth;
 }
 

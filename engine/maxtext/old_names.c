@@ -95,9 +95,8 @@ static void report_unknown(const struct adv_config_reader *reader, const char *n
     const char *nearest = names ? adv_text_nearest(name, names, count) : NULL;
     if (nearest) (void)snprintf(hint, sizeof hint, "did you mean %s?", nearest);
     free(names);
-    (void)adv_err_add(into, source->strict ? ADV_E_INVALID : ADV_OK, pointer, hint,
-                      "%.90s is not a MaxText key", name);
-    adv_err_rule(into, "unknown-key");
+    (void)adv_err_add_rule(into, source->strict ? ADV_E_INVALID : ADV_OK, "unknown-key", pointer, hint,
+                           "%.90s is not a MaxText key", name);
 }
 
 void adv_reader_take_old(struct adv_config_reader *reader, const struct adv_given *given, const char *pointer)
@@ -112,9 +111,9 @@ void adv_reader_take_old(struct adv_config_reader *reader, const struct adv_give
     adv_err *into = strict ? reader->err : reader->warnings;
     char hint[ADV_LIMIT_DETAIL] = "leave it out";
     if (current) (void)snprintf(hint, sizeof hint, "use %s", current);
-    (void)adv_err_add(into, strict ? ADV_E_INVALID : ADV_OK, pointer, hint, "MaxText has no key %s%s%s",
-                      given->key, old && *old->why ? ": " : "", old ? old->why : "");
-    adv_err_rule(into, current ? "renamed-key" : "dropped-key");
+    (void)adv_err_add_rule(into, strict ? ADV_E_INVALID : ADV_OK, current ? "renamed-key" : "dropped-key",
+                           pointer, hint, "MaxText has no key %s%s%s", given->key,
+                           old && *old->why ? ": " : "", old ? old->why : "");
 }
 
 bool adv_reader_current_value(const struct adv_config_reader *reader, const struct adv_given *given,
@@ -128,9 +127,8 @@ bool adv_reader_current_value(const struct adv_config_reader *reader, const stru
         (void)snprintf(hint, sizeof hint, "use %s", old_values[i].current);
         bool strict = reader->source->strict;
         adv_err *into = strict ? reader->err : reader->warnings;
-        (void)adv_err_add(into, strict ? ADV_E_INVALID : ADV_OK, pointer, hint, "%s no longer takes \"%s\"",
-                          given->key, given->value.string);
-        adv_err_rule(into, "renamed-value");
+        (void)adv_err_add_rule(into, strict ? ADV_E_INVALID : ADV_OK, "renamed-value", pointer, hint,
+                               "%s no longer takes \"%s\"", given->key, given->value.string);
         *current = (struct adv_value){.kind = ADV_VALUE_STRING, .string = old_values[i].current};
         return true;
     }

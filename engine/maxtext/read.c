@@ -63,11 +63,9 @@ static bool choose(const struct adv_key *key, const struct adv_value *value, con
         return false;
     }
     *number = choice->value;
-    if (choice->caveat) {
-        (void)adv_err_add(sink->warnings, ADV_OK, sink->pointer, NULL, "%s %s is %s", key->name, name,
-                          choice->caveat);
-        adv_err_rule(sink->warnings, "approximated-value");
-    }
+    if (choice->caveat)
+        (void)adv_err_add_rule(sink->warnings, ADV_OK, "approximated-value", sink->pointer, NULL,
+                               "%s %s is %s", key->name, name, choice->caveat);
     return true;
 }
 
@@ -143,11 +141,9 @@ static void take(struct adv_config_state *state, const struct adv_catalog_key *k
     const struct adv_key *row = adv_key_find(key->name);
     double number = 0;
     if (!row) return;
-    if (row->holds == ADV_HOLDS_NOTHING && !is_default(key, value)) {
-        (void)adv_err_add(sink->warnings, ADV_OK, sink->pointer, NULL,
-                          "the engine has no model of %s: the prediction leaves it out", key->name);
-        adv_err_rule(sink->warnings, "not-modelled");
-    }
+    if (row->holds == ADV_HOLDS_NOTHING && !is_default(key, value))
+        (void)adv_err_add_rule(sink->warnings, ADV_OK, "not-modelled", sink->pointer, NULL,
+                               "the engine has no model of %s: the prediction leaves it out", key->name);
     if (!number_of(row, value, sink, &number)) return;
     bool is_small = row->holds == ADV_HOLDS_BOOL || row->holds == ADV_HOLDS_CALIBRATION;
     adv_key_put(row, (char *)state + row->read_at, is_small ? sizeof(bool) : sizeof(int), number);
@@ -173,9 +169,9 @@ static void check_model_conflict(struct adv_config_reader *reader, const struct 
     if (!own || adv_value_same(own, &given->value)) return;
     const struct adv_value *may = adv_given_find(source->given, source->given_count, "override_model_config");
     if (may && may->kind == ADV_VALUE_BOOL && may->boolean) return;
-    (void)adv_err_add(reader->warnings, ADV_E_ILLEGAL, pointer, "set override_model_config true",
-                      "the model's own configuration sets %s to another value", given->key);
-    adv_err_rule(reader->warnings, "model-key-conflict");
+    (void)adv_err_add_rule(reader->warnings, ADV_E_ILLEGAL, "model-key-conflict", pointer,
+                           "set override_model_config true",
+                           "the model's own configuration sets %s to another value", given->key);
 }
 
 static void read_key(struct adv_config_reader *reader, const struct adv_given *given)
@@ -189,9 +185,8 @@ static void read_key(struct adv_config_reader *reader, const struct adv_given *g
         return;
     }
     if (key->derived) {
-        (void)adv_err_add(reader->warnings, ADV_OK, pointer, "leave it out",
-                          "MaxText computes %s itself: the value is overwritten", given->key);
-        adv_err_rule(reader->warnings, "derived-key");
+        (void)adv_err_add_rule(reader->warnings, ADV_OK, "derived-key", pointer, "leave it out",
+                               "MaxText computes %s itself: the value is overwritten", given->key);
         return;
     }
     check_model_conflict(reader, given, pointer);

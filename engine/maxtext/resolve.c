@@ -10,12 +10,10 @@ static void warn_axis(const struct adv_config_reader *reader, bool is_dcn, enum 
                       const char *why)
 {
     const char *member = adv_key_of_axis(is_dcn, axis);
-    char pointer[ADV_LIMIT_POINTER];
-    (void)adv_err_add(reader->warnings, ADV_OK, adv_json_pointer(pointer, reader->source->at, member),
-                      axis == ADV_AXIS_SEQUENCE ? "sequences are split by ici_context_parallelism today"
-                                                : "leave it out",
-                      "%s %d is ignored: %s", member, degree, why);
-    adv_err_rule(reader->warnings, "ignored-axis");
+    (void)adv_err_add_rule(reader->warnings, ADV_OK, "ignored-axis", ADV_AT(reader->source->at, member),
+                           axis == ADV_AXIS_SEQUENCE ? "sequences are split by ici_context_parallelism today"
+                                                     : "leave it out",
+                           "%s %d is ignored: %s", member, degree, why);
 }
 
 /* Fills the one -1 so that the degrees multiply to `total`. When they cannot, the -1 becomes the nearest
@@ -25,7 +23,6 @@ static void fill_axes(const struct adv_config_reader *reader, bool is_dcn, int d
 {
     int unfilled = -1;
     double product = 1;
-    char pointer[ADV_LIMIT_POINTER];
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
         enum adv_axis axis = (enum adv_axis)i;
         bool is_default = !is_dcn && axis == ADV_AXIS_FSDP && degrees[i] == -1;
@@ -41,8 +38,7 @@ static void fill_axes(const struct adv_config_reader *reader, bool is_dcn, int d
             degrees[i] = 1; /* one slice: MaxText does not look at the dcn axes */
         } else if (degrees[i] == -1) {
             const char *member = adv_key_of_axis(is_dcn, axis);
-            (void)adv_err_add(reader->err, ADV_E_ILLEGAL,
-                              adv_json_pointer(pointer, reader->source->at, member),
+            (void)adv_err_add(reader->err, ADV_E_ILLEGAL, ADV_AT(reader->source->at, member),
                               "give one of the two a number (ici_fsdp_parallelism and dcn_data_parallelism "
                               "are -1 by default)",
                               "%s and %s are both -1: only one axis can take what is left", member,
@@ -70,19 +66,17 @@ static void judge_remat_none(const struct adv_config_reader *reader)
     const struct adv_config_source *source = reader->source;
     const struct adv_value *said = adv_given_find(source->given, source->given_count, "remat_policy");
     const bool keeps_all = source->model->decoder == ADV_DECODER_GEMMA4_SMALL;
-    char pointer[ADV_LIMIT_POINTER];
     if (!said || (said->kind != ADV_VALUE_NULL &&
                   (said->kind != ADV_VALUE_STRING || strcasecmp(said->string, "none") != 0)))
         return;
-    (void)adv_err_add(
-        keeps_all ? reader->err : reader->warnings, keeps_all ? ADV_E_UNSUPPORTED : ADV_OK,
-        adv_json_pointer(pointer, source->at, "remat_policy"),
+    (void)adv_err_add_rule(
+        keeps_all ? reader->err : reader->warnings, keeps_all ? ADV_E_UNSUPPORTED : ADV_OK, "remat-none",
+        ADV_AT(source->at, "remat_policy"),
         keeps_all ? "say minimal to keep the matmuls' results, or full"
                   : "say full, or a policy that keeps what memory allows",
         keeps_all ? "remat_policy none keeps every activation of %s, which has no model here"
                   : "remat_policy none keeps no activation of %s but the layers' inputs, as full does",
         source->model->name);
-    adv_err_rule(keeps_all ? reader->err : reader->warnings, "remat-none");
 }
 
 /* Under the custom policy tensors are where their keys say; else where the preset has them. */
@@ -103,15 +97,13 @@ static void resolve_remat(const struct adv_config_reader *reader)
             continue;
         }
         if (said[i] == state->plan.placements[i] || said[i] == ADV_PLACE_REMAT) continue;
-        char pointer[ADV_LIMIT_POINTER];
         bool refused = reader->source->binding;
         adv_err *findings = refused ? reader->err : reader->warnings;
-        (void)adv_err_add(findings, refused ? ADV_E_INVALID : ADV_OK,
-                          adv_json_pointer(pointer, reader->source->at, name),
-                          refused ? "remat_policy=custom lets it hold" : "set remat_policy custom",
-                          "%s %s is ignored under remat_policy %s", name, adv_placement_name(said[i]),
-                          adv_policy_name(state->plan.policy));
-        adv_err_rule(findings, "ignored-placement");
+        (void)adv_err_add_rule(findings, refused ? ADV_E_INVALID : ADV_OK, "ignored-placement",
+                               ADV_AT(reader->source->at, name),
+                               refused ? "remat_policy=custom lets it hold" : "set remat_policy custom",
+                               "%s %s is ignored under remat_policy %s", name, adv_placement_name(said[i]),
+                               adv_policy_name(state->plan.policy));
     }
 }
 
@@ -151,9 +143,7 @@ static void resolve_dropping(struct adv_config_reader *reader)
         state->says_sparse_matmul)
         return;
     state->sparse_matmul = false;
-    char pointer[ADV_LIMIT_POINTER];
-    (void)adv_err_add(reader->warnings, ADV_E_INVALID,
-                      adv_json_pointer(pointer, reader->source->at, "capacity_factor"),
+    (void)adv_err_add(reader->warnings, ADV_E_INVALID, ADV_AT(reader->source->at, "capacity_factor"),
                       "set sparse_matmul=false to say so, or capacity_factor=-1 for dropless",
                       "megablox=false with capacity_factor %g and no sparse_matmul: read as the dropping "
                       "einsum path, as MaxText did "
@@ -193,15 +183,13 @@ static void resolve_tile_order(const struct adv_config_reader *reader)
     }
     if (first == TURNED) return;
     const struct adv_gmm_blocks *tile = &plan->family.gmm_blocks[turned[first].matrix][turned[first].pass];
-    char pointer[ADV_LIMIT_POINTER];
-    (void)adv_err_add(
-        reader->warnings, ADV_E_INVALID, adv_json_pointer(pointer, reader->source->at, turned[first].key),
+    (void)adv_err_add_rule(
+        reader->warnings, ADV_E_INVALID, "tile-names-permuted", ADV_AT(reader->source->at, turned[first].key),
         "exchange embed_dim and mlp_dim of wi_tile_dlhs, wo_tile_fwd and wo_tile_drhs for MaxText from "
         "April 2026 on",
         "embed_dim %d with mlp_dim %d divides %" PRId64 " x %" PRId64
         " only the other way round: read as (contraction, columns), as MaxText did before April 2026",
         tile->embed_dim, tile->mlp_dim, emb, mlp);
-    adv_err_rule(reader->warnings, "tile-names-permuted");
     for (int i = 0; i < TURNED; i++) {
         struct adv_gmm_blocks *swapped = &plan->family.gmm_blocks[turned[i].matrix][turned[i].pass];
         int embed_dim = swapped->embed_dim;
@@ -219,13 +207,12 @@ static void resolve_scales(const struct adv_config_reader *reader)
     if (!plan->family.quantization_static || plan->family.quantization == ADV_QUANT_NONE ||
         adv_plan_scales_are_fixed(plan))
         return;
-    char pointer[ADV_LIMIT_POINTER];
-    (void)adv_err_add(reader->warnings, ADV_OK,
-                      adv_json_pointer(pointer, reader->source->at, "weight_quantization_calibration_method"),
-                      "use quantization fp8_full, or leave it out",
-                      "fixed scales count under quantization fp8_full only: this format is priced with a "
-                      "pass for its maxima");
-    adv_err_rule(reader->warnings, "ignored-calibration");
+    (void)adv_err_add_rule(
+        reader->warnings, ADV_OK, "ignored-calibration",
+        ADV_AT(reader->source->at, "weight_quantization_calibration_method"),
+        "use quantization fp8_full, or leave it out",
+        "fixed scales count under quantization fp8_full only: this format is priced with a "
+        "pass for its maxima");
 }
 
 /* Keys that were not given, and take the value of another. */

@@ -58,9 +58,8 @@ static void warn_of_unknown(const struct adv_catalog *catalog, const struct adv_
     if (!equals || strncmp(flag, "--", 2) != 0) return;
     (void)snprintf(name, sizeof name, "%.*s", (int)(equals - flag - 2), flag + 2);
     if (!adv_catalog_option_unknown(catalog, software->libtpu, name)) return;
-    (void)adv_err_add(warnings, ADV_OK, at, "leave it out", "libtpu %s has no compile option %s",
-                      software->libtpu, name);
-    adv_err_rule(warnings, "refused-flag");
+    (void)adv_err_add_rule(warnings, ADV_OK, "refused-flag", at, "leave it out",
+                           "libtpu %s has no compile option %s", software->libtpu, name);
 }
 
 static void warn_of_refusal(const struct adv_software *software, const struct adv_catalog_refusal *refusal,
@@ -69,10 +68,9 @@ static void warn_of_refusal(const struct adv_software *software, const struct ad
     char hint[ADV_LIMIT_DETAIL];
     const char *beside = refusal->with_count > 0 ? refusal->with[refusal->with_count - 1] : "these flags";
     (void)snprintf(hint, sizeof hint, "set --%s=false", refusal->flag);
-    (void)adv_err_add(warnings, ADV_OK, at, hint,
-                      "libtpu %s refuses %s=%s, given or by its default, on %s beside %s", software->libtpu,
-                      refusal->flag, refusal->value, chip, beside);
-    adv_err_rule(warnings, "refused-flag");
+    (void)adv_err_add_rule(warnings, ADV_OK, "refused-flag", at, hint,
+                           "libtpu %s refuses %s=%s, given or by its default, on %s beside %s",
+                           software->libtpu, refusal->flag, refusal->value, chip, beside);
 }
 
 void adv_software_warn_flags(const struct adv_catalog *catalog, const struct adv_software *software,
@@ -104,13 +102,12 @@ int adv_software_find_keys(const struct adv_catalog *catalog, const struct adv_s
         const char *key = config->entries[i].key;
         const struct adv_catalog_key_range *range = adv_catalog_key_missing(catalog, software->maxtext, key);
         if (!range || (pinned && adv_catalog_old_key(catalog, key))) continue;
-        char pointer[ADV_LIMIT_POINTER], hint[ADV_LIMIT_DETAIL];
+        char hint[ADV_LIMIT_DETAIL];
         (void)snprintf(hint, sizeof hint, "MaxText %s to %s have it", releases->maxtext[range->since],
                        releases->maxtext[range->last]);
-        (void)adv_err_add(findings, ADV_OK, adv_json_pointer(pointer, at, key), hint,
-                          "MaxText %s does not know %s and refuses the configuration", software->maxtext,
-                          key);
-        adv_err_rule(findings, "key-not-in-release");
+        (void)adv_err_add_rule(findings, ADV_OK, "key-not-in-release", ADV_AT(at, key), hint,
+                               "MaxText %s does not know %s and refuses the configuration", software->maxtext,
+                               key);
         found++;
     }
     return found;
@@ -121,18 +118,16 @@ void adv_software_warn_pair(const struct adv_catalog *catalog, const struct adv_
 {
     const char *asked = adv_catalog_jax_asks(catalog, software->jax);
     int count = 0;
-    if (!adv_catalog_refusals(catalog, software->libtpu, &count)) {
-        (void)adv_err_add(warnings, ADV_OK, "/software/libtpu", "verify the plan with that release",
-                          "which flags libtpu %s takes is not known", software->libtpu);
-        adv_err_rule(warnings, "libtpu-not-known");
-    }
+    if (!adv_catalog_refusals(catalog, software->libtpu, &count))
+        (void)adv_err_add_rule(warnings, ADV_OK, "libtpu-not-known", "/software/libtpu",
+                               "verify the plan with that release",
+                               "which flags libtpu %s takes is not known", software->libtpu);
     if (!asked || adv_catalog_release_matches(asked, software->libtpu)) return;
     char hint[ADV_LIMIT_DETAIL];
     (void)snprintf(hint, sizeof hint, "pip install --no-deps 'libtpu==%s'", asked);
-    (void)adv_err_add(
-        warnings, ADV_OK, "/software/libtpu", hint,
+    (void)adv_err_add_rule(
+        warnings, ADV_OK, "libtpu-not-asked-for", "/software/libtpu", hint,
         "JAX %s asks for libtpu %s, not %s: another assigns buffers differently and may need more "
         "memory than is predicted",
         software->jax, asked, software->libtpu);
-    adv_err_rule(warnings, "libtpu-not-asked-for");
 }

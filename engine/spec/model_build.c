@@ -302,9 +302,7 @@ struct complaint {
 
 static void complain(struct complaint *to, const char *key, const char *hint, const char *detail)
 {
-    char pointer[ADV_LIMIT_POINTER];
-    (void)snprintf(pointer, sizeof pointer, "%s/%s", to->at, key);
-    (void)adv_err_add(to->err, ADV_E_INVALID, pointer, hint, "%s", detail);
+    (void)adv_err_add(to->err, ADV_E_INVALID, ADV_AT(to->at, key), hint, "%s", detail);
     to->any = true;
 }
 
@@ -432,10 +430,8 @@ adv_code adv_model_build(const struct adv_model_keys *keys, const char *at, stru
         int kind = 0;
         while (kind < model->layer_kinds_count && !same_variant(&variants[kind], &variant)) kind++;
         if (kind == ADV_LIMIT_LAYER_KINDS) {
-            char pointer[ADV_LIMIT_POINTER];
-            (void)snprintf(pointer, sizeof pointer, "%s/compress_ratios", at);
-            return adv_err_add(err, ADV_E_UNSUPPORTED, pointer, NULL, "more than %d unlike decoder layers",
-                               ADV_LIMIT_LAYER_KINDS);
+            return adv_err_add(err, ADV_E_UNSUPPORTED, ADV_AT(at, "compress_ratios"), NULL,
+                               "more than %d unlike decoder layers", ADV_LIMIT_LAYER_KINDS);
         }
         if (kind == model->layer_kinds_count) {
             variants[kind] = variant;

@@ -14,8 +14,7 @@ bool adv_rule_broken(struct adv_rule_report *report, const char *pointer, const 
     va_start(args, format);
     (void)vsnprintf(detail, sizeof detail, format, args);
     va_end(args);
-    (void)adv_err_add(report->err, report->code, pointer, hint, "%s", detail);
-    adv_err_rule(report->err, report->rule);
+    (void)adv_err_add_rule(report->err, report->code, report->rule, pointer, hint, "%s", detail);
     return true;
 }
 
@@ -339,9 +338,7 @@ static bool rule_expert_options(const struct adv_rule_facts *facts, struct adv_r
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         if (!options[i].set) continue;
         if (!report) return true;
-        char pointer[ADV_LIMIT_POINTER];
-        (void)snprintf(pointer, sizeof pointer, "/config/%s", options[i].key);
-        any = adv_rule_broken(report, pointer, "leave it at its default",
+        any = adv_rule_broken(report, ADV_AT("/config", options[i].key), "leave it at its default",
                               "MaxText refuses %s while expert parallelism is 1%s", options[i].key,
                               facts->has_experts ? "" : ", and the model has no experts");
     }

@@ -181,14 +181,14 @@ bool adv_rule_tile_lanes(const struct adv_rule_facts *facts, struct adv_rule_rep
         if (key.tile % LANES == 0 || key.tile == key.axis) continue;
         any = true;
         if (!report) return true;
-        char pointer[ADV_LIMIT_POINTER], near[64], name[ADV_LIMIT_NAME];
+        char near[64], name[ADV_LIMIT_NAME];
         name_tile_key(&key, name);
-        (void)snprintf(pointer, sizeof pointer, "/config/%s", name);
         (void)adv_near_text(adv_near_multiples(LANES, key.tile), near, sizeof near);
-        (void)adv_rule_broken(
-            report, pointer, adv_rule_hint(report, "%s, or %lld, the whole", near, (long long)key.axis),
-            "%s %lld is neither a multiple of 128 nor the whole of the %lld %s", name, (long long)key.tile,
-            (long long)key.axis, key.embeds ? "embedding columns" : "expert columns of a device");
+        (void)adv_rule_broken(report, ADV_AT("/config", name),
+                              adv_rule_hint(report, "%s, or %lld, the whole", near, (long long)key.axis),
+                              "%s %lld is neither a multiple of 128 nor the whole of the %lld %s", name,
+                              (long long)key.tile, (long long)key.axis,
+                              key.embeds ? "embedding columns" : "expert columns of a device");
     }
     return any;
 }
@@ -244,15 +244,14 @@ bool adv_rule_tile_tails(const struct adv_rule_facts *facts, struct adv_rule_rep
         if (count == 0) continue;
         any = true;
         if (!report) return true;
-        char pointer[ADV_LIMIT_POINTER], near[64], name[ADV_LIMIT_NAME], others[ADV_LIMIT_NAME] = "";
+        char near[64], name[ADV_LIMIT_NAME], others[ADV_LIMIT_NAME] = "";
         name_tile_key(&worst, name);
-        (void)snprintf(pointer, sizeof pointer, "/config/%s", name);
         if (count > 1) (void)snprintf(others, sizeof others, " (and %d more tile keys)", count - 1);
         struct adv_near whole = adv_near_divisors(worst.axis, LANES, worst.tile);
         if (2 * whole.below < worst.tile) whole.below = 0; /* small tiles cost more than the tail */
         (void)adv_near_text(whole, near, sizeof near);
         (void)adv_rule_broken(
-            report, pointer, adv_rule_hint(report, "%s: whole tiles", near),
+            report, ADV_AT("/config", name), adv_rule_hint(report, "%s: whole tiles", near),
             "%s %lld%s does not divide %lld: the tail is masked and %.0f %% of the product is padding; "
             "quantised kernels refuse it",
             name, (long long)worst.tile, others, (long long)worst.axis, 100.0 * worst_frac);

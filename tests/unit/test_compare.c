@@ -112,8 +112,7 @@ static void a_problem_names_every_finding_even_with_broken_text(void **state)
     adv_err err;
     adv_err_init(&err);
     (void)adv_err_add(&err, ADV_E_INVALID, "/a", NULL, "cut inside a character: %.1s", "\xc3\xa4");
-    (void)adv_err_add(&err, ADV_E_ILLEGAL, "/b", "do that", "second");
-    adv_err_rule(&err, "some-rule");
+    (void)adv_err_add_rule(&err, ADV_E_ILLEGAL, "some-rule", "/b", "do that", "second");
     char *problem = adv_problem_json(&err, "/v1/estimate");
     json_t *root = json_loads(problem, 0, NULL);
     assert_int_equal(json_integer_value(json_object_get(root, "status")), 422);

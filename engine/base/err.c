@@ -3,7 +3,6 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #define ADV_CODE_ROW(code, status, slug, title) {status, slug, title},
 static const struct {

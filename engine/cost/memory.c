@@ -1,6 +1,5 @@
 #include "engine/cost/memory.h"
 
-#include <string.h>
 
 #include "engine/base/units.h"
 #include "engine/cost/scratch.h"

@@ -1,7 +1,6 @@
 #include "engine/emit/script.h"
 
 #include <ctype.h>
-#include <string.h>
 
 #include "engine/base/units.h"
 #include "engine/maxtext/run.h"

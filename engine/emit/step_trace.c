@@ -1,7 +1,6 @@
 #include "engine/emit/step_trace.h"
 
 #include <ctype.h>
-#include <string.h>
 
 #include "engine/maxtext/run.h"
 #include "engine/explain/step_view.h"

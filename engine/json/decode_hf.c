@@ -1,7 +1,6 @@
 /* A Hugging Face config.json as MaxText architecture keys. Field names are those of the transformers library.
  */
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* family_attention.c: the rows of attention: the splash kernels, and XLA's own attention. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "engine/kernel/family.h"
 #include "engine/kernel/legal.h"

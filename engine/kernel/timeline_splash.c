@@ -1,5 +1,4 @@
 #include <math.h>
-#include <string.h>
 
 #include "engine/base/limits.h"
 #include "engine/kernel/core.h"

@@ -22,10 +22,8 @@
 #include "engine/maxtext/names.h"
 #include "engine/rank/rank.h"
 #include "engine/search/space_batch.h"
-#include "engine/search/space_choices.h"
 #include "engine/search/why.h"
 #include "engine/search/frugal.h"
-#include "engine/search/space_pipelines.h"
 #include "engine/search/space_settle.h"
 #include "engine/search/within_changes.h"
 

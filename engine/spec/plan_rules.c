@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 bool adv_rule_broken(struct adv_rule_report *report, const char *pointer, const char *hint,
                      const char *format, ...)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "engine/calibrate/correction.h"
-#include "engine/json/decode_calibration.h"
+#include "engine/json/decode_bodies.h"
 #include "server/api.h"
 #include "server/calibrations.h"
 #include "server/json_text.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "engine/json/decode_measured.h"
+#include "engine/json/decode_bodies.h"
 #include "server/api.h"
 #include "server/store_measurements.h"
 #include "server/store_runs.h"

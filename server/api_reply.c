@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/advise.h"
-#include "engine/json/decode_measured.h"
+#include "engine/json/decode_bodies.h"
 #include "server/api.h"
 #include "server/app.h"
 #include "server/json_text.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/advise.h"
-#include "engine/json/decode_measured.h"
+#include "engine/json/decode_bodies.h"
 #include "engine/json/decode_tags.h"
 #include "server/api.h"
 #include "server/app.h"

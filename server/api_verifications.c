@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/json/decode_proof.h"
+#include "engine/json/decode_bodies.h"
 #include "server/api.h"
 #include "server/app.h"
 #include "server/json_text.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/json/decode_measured.h"
+#include "engine/json/decode_bodies.h"
 #include "server/json_text.h"
 #include "server/store_run_row.h"
 #include "server/store_runs.h"

@@ -18,16 +18,15 @@
 #include "engine/explain/over_vmem.h"
 #include "engine/hardware/mesh.h"
 #include "engine/json/decode_cluster.h"
-#include "engine/json/decode_flags.h"
+#include "engine/json/decode_members.h"
 #include "engine/json/decode_plan.h"
 #include "engine/json/decode_request.h"
-#include "engine/json/decode_software.h"
 #include "engine/json/decode_value.h"
-#include "engine/maxtext/software.h"
 #include "engine/json/encode_lint.h"
 #include "engine/json/lint_rules.h"
 #include "engine/json/request_text.h"
 #include "engine/maxtext/names.h"
+#include "engine/maxtext/software.h"
 
 /* Findings that only inform. All others that are no errors are warnings. */
 static const char *const informing[] = {"approximated-value",    "not-modelled", "block-clamped",

@@ -6,7 +6,7 @@
 #include "engine/base/near.h"
 #include "engine/base/text.h"
 #include "engine/base/units.h"
-#include "engine/json/decode_groups.h"
+#include "engine/json/decode_members.h"
 #include "engine/json/kernel_members.h"
 #include "engine/kernel/families.h"
 

@@ -4,13 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/json/decode_axes.h"
 #include "engine/json/decode_cluster.h"
-#include "engine/json/decode_flags.h"
-#include "engine/json/decode_include.h"
+#include "engine/json/decode_members.h"
 #include "engine/json/decode_model.h"
 #include "engine/json/decode_plan.h"
-#include "engine/json/decode_software.h"
 #include "engine/json/decode_store.h"
 #include "engine/json/decode_value.h"
 #include "engine/json/json_load.h"

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "engine/json/decode_measured.h"
+#include "engine/json/decode_bodies.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -2,12 +2,12 @@
 
 #include <string.h>
 
+#include "engine/catalog/releases.h"
 #include "engine/json/decode_answer.h"
-#include "engine/json/decode_flags.h"
+#include "engine/json/decode_members.h"
 #include "engine/json/decode_plan.h"
 #include "engine/json/encode_common.h"
 #include "engine/maxtext/changes.h"
-#include "engine/catalog/releases.h"
 #include "engine/maxtext/flags.h"
 #include "engine/maxtext/write.h"
 

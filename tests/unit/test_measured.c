@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/calibrate/measured.h"
-#include "engine/json/decode_measured.h"
+#include "engine/json/decode_bodies.h"
 #include "tests/unit/check.h"
 
 static const struct adv_measured_plan plan = {

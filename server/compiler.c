@@ -1,7 +1,9 @@
 #include "server/compiler.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,8 +19,91 @@
 #include "engine/base/embed.h"
 #include "engine/base/text.h"
 #include "engine/base/units.h"
-#include "server/compiler_files.h"
 #include "server/monotonic.h"
+
+#define FOLDER_BYTES 256
+#define PATH_BYTES   (FOLDER_BYTES + 64)
+#define FOLDERS_OPEN 16
+
+static bool write_file(const char *folder, const struct adv_embedded_file *file)
+{
+    char path[PATH_BYTES];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, file->name);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) return false;
+    const bool written = write(fd, file->data, file->length_bytes) == (ssize_t)file->length_bytes;
+    return close(fd) == 0 && written;
+}
+
+static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *place)
+{
+    (void)about;
+    (void)kind;
+    (void)place;
+    (void)remove(path);
+    return 0;
+}
+
+/* With all that a child has put there. */
+static void remove_folder(const char *folder)
+{
+    (void)nftw(folder, remove_one, FOLDERS_OPEN, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Writes the files below $TMPDIR (else /tmp); `folder` is its name. ADV_E_IO with the reason. */
+static adv_code unpack(char folder[FOLDER_BYTES], adv_err *err)
+{
+    const char *place = getenv("TMPDIR");
+    (void)snprintf(folder, FOLDER_BYTES, "%s/tpu-advisor-verify-XXXXXX", place && *place ? place : "/tmp");
+    if (!mkdtemp(folder))
+        return adv_err_add(err, ADV_E_IO, "", "name another folder by TMPDIR", "cannot make %.200s: %s",
+                           folder, strerror(errno));
+    for (const struct adv_embedded_file *file = adv_embedded_verifier; file->name; file++) {
+        if (write_file(folder, file)) continue;
+        (void)adv_err_add(err, ADV_E_IO, "", "name another folder by TMPDIR", "cannot write %.200s/%s: %s",
+                          folder, file->name, strerror(errno));
+        remove_folder(folder);
+        return ADV_E_IO;
+    }
+    return ADV_OK;
+}
+
+/* Resident pages of a process of the group; 0 of another's. */
+static long group_pages(const char *process, pid_t group)
+{
+    char path[64], text[1024];
+    (void)snprintf(path, sizeof path, "/proc/%.20s/stat", process);
+    FILE *file = fopen(path, "re");
+    if (!file) return 0;
+    const size_t got = fread(text, 1, sizeof text - 1, file);
+    (void)fclose(file);
+    text[got] = '\0';
+    const char *after = strrchr(text, ')'); /* the name before it may hold anything */
+    int owner = 0;
+    long pages = 0;
+    if (!after || sscanf(after + 1, " %*c %*d %d", &owner) != 1 || owner != (int)group) return 0;
+    /* the 24th field: state is the third */
+    const char *at = after + 2;
+    for (int field = 3; field < 24 && at; field++) {
+        at = strchr(at, ' ');
+        if (at) at++;
+    }
+    return at && sscanf(at, "%ld", &pages) == 1 ? pages : 0;
+}
+
+/* Bytes of memory that the processes of a group hold, shared pages counted in each; 0 where /proc does not
+ * tell. */
+static double group_bytes(pid_t group)
+{
+    DIR *processes = opendir("/proc");
+    double bytes = 0.0;
+    const struct dirent *entry;
+    while (processes && (entry = readdir(processes)))
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+            bytes += (double)group_pages(entry->d_name, group) * (double)sysconf(_SC_PAGESIZE);
+    if (processes) (void)closedir(processes);
+    return bytes;
+}
 
 #define NOISE            "noise" /* what the child and its libraries print beside its words */
 #define TICK_MS          200
@@ -27,7 +112,7 @@
 
 struct child {
     const struct adv_compiler_order *order;
-    char folder[ADV_LIMIT_FOLDER], python[ADV_LIMIT_FOLDER];
+    char folder[FOLDER_BYTES], python[FOLDER_BYTES];
     pid_t pid;
     int words; /* its standard output */
     double began_s;
@@ -45,36 +130,36 @@ const char *adv_compiler_versions(void)
 }
 
 /* The environment's interpreter, as the script in `folder` names it; false: there is none. */
-static bool find_python(const char *folder, bool make, char python[ADV_LIMIT_FOLDER])
+static bool find_python(const char *folder, bool make, char python[FOLDER_BYTES])
 {
-    char command[ADV_LIMIT_FOLDER + 64];
+    char command[FOLDER_BYTES + 64];
     (void)snprintf(command, sizeof command, "exec sh '%s/environment.sh' %s", folder,
                    make ? "" : "--check 2>/dev/null");
     FILE *script = popen(command, "r");
     if (!script) return false;
     python[0] = '\0';
-    const bool named = fgets(python, ADV_LIMIT_FOLDER, script) != NULL;
+    const bool named = fgets(python, FOLDER_BYTES, script) != NULL;
     python[strcspn(python, "\n")] = '\0';
     return pclose(script) == 0 && named && python[0] == '/';
 }
 
 bool adv_compiler_ready(const char *program)
 {
-    char folder[ADV_LIMIT_FOLDER], python[ADV_LIMIT_FOLDER];
+    char folder[FOLDER_BYTES], python[FOLDER_BYTES];
     adv_err ignored = adv_err_empty();
     if (program && *program) return access(program, X_OK) == 0;
-    if (adv_compiler_unpack(folder, &ignored)) return false;
+    if (unpack(folder, &ignored)) return false;
     const bool found = find_python(folder, false, python);
-    adv_compiler_remove(folder);
+    remove_folder(folder);
     return found;
 }
 
 bool adv_compiler_install(adv_err *err)
 {
-    char folder[ADV_LIMIT_FOLDER], python[ADV_LIMIT_FOLDER];
-    if (adv_compiler_unpack(folder, err)) return false;
+    char folder[FOLDER_BYTES], python[FOLDER_BYTES];
+    if (unpack(folder, err)) return false;
     const bool made = find_python(folder, true, python);
-    adv_compiler_remove(folder);
+    remove_folder(folder);
     return made;
 }
 
@@ -88,7 +173,7 @@ static void limit(int resource, rlim_t most)
 static _Noreturn void become(const struct child *child, int input, int output)
 {
     const struct adv_compiler_order *order = child->order;
-    char time_text[24], script[ADV_LIMIT_FOLDER + 16];
+    char time_text[24], script[FOLDER_BYTES + 16];
     const bool other = order->program && *order->program;
     sigset_t none;
     (void)sigemptyset(&none);
@@ -98,7 +183,7 @@ static _Noreturn void become(const struct child *child, int input, int output)
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_FSIZE, DUMP_LIMIT_BYTES);
     limit(RLIMIT_CPU, (rlim_t)order->time_s * 64); /* threads of one process count together */
-    char noise[ADV_LIMIT_FOLDER + 16];
+    char noise[FOLDER_BYTES + 16];
     (void)snprintf(noise, sizeof noise, "%s/" NOISE, child->folder);
     const int log = open(noise, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (log < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(log, 2) < 0) _exit(127);
@@ -189,7 +274,7 @@ static bool within_limits(struct child *child)
         (void)snprintf(child->failure, sizeof child->failure, "not compiled within %ld s", order->time_s);
         return false;
     }
-    const double bytes = adv_compiler_group_bytes(child->pid);
+    const double bytes = group_bytes(child->pid);
     if (bytes > (double)order->memory_gib * ADV_GIB) {
         (void)snprintf(child->failure, sizeof child->failure,
                        "the compiler holds %.1f GiB of this machine's memory, %ld GiB are allowed",
@@ -228,7 +313,7 @@ static int leave(const struct child *child)
 /* The last line that the child printed beside its words, for who has to find out why. */
 static void last_noise(const struct child *child, char last[128])
 {
-    char path[ADV_LIMIT_FOLDER + 16], line[1024];
+    char path[FOLDER_BYTES + 16], line[1024];
     (void)snprintf(path, sizeof path, "%s/" NOISE, child->folder);
     FILE *file = fopen(path, "re");
     last[0] = '\0';
@@ -261,7 +346,7 @@ enum adv_compiler_end adv_compiler_run(const struct adv_compiler_order *order, c
 {
     struct child child = {.order = order, .words = -1};
     *result = NULL;
-    if (adv_compiler_unpack(child.folder, err)) return ADV_COMPILER_ERROR;
+    if (unpack(child.folder, err)) return ADV_COMPILER_ERROR;
     enum adv_compiler_end end = ADV_COMPILER_SAID;
     adv_text_init(&child.line, ADV_LIMIT_PROOF_BYTES);
     if (!(order->program && *order->program) && !find_python(child.folder, false, child.python)) {
@@ -281,6 +366,6 @@ enum adv_compiler_end adv_compiler_run(const struct adv_compiler_order *order, c
     else
         free(child.result);
     adv_text_free(&child.line);
-    adv_compiler_remove(child.folder);
+    remove_folder(child.folder);
     return end;
 }

@@ -8,6 +8,7 @@
 #define ADV_SERVER_COMPILER_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "engine/base/err.h"
 #include "engine/json/proof.h"

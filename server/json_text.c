@@ -1,6 +1,8 @@
 #include "server/json_text.h"
 
-int adv_utf8_length(const char *at)
+/* Length of the UTF-8 sequence that starts at `at` (1 to 4, NUL-terminated text), or 0 when it is not one
+ * (RFC 3629). */
+static int utf8_length(const char *at)
 {
     const unsigned char *u = (const unsigned char *)at;
     if (u[0] < 0x80) return 1;
@@ -22,7 +24,7 @@ int adv_utf8_length(const char *at)
 bool adv_utf8_valid(const char *text)
 {
     while (*text) {
-        int length = adv_utf8_length(text);
+        int length = utf8_length(text);
         if (length == 0) return false;
         text += length;
     }
@@ -37,7 +39,7 @@ void adv_json_text_quote(struct adv_text *text, const char *value)
     }
     adv_text_append(text, "\"");
     while (*value) {
-        int length = adv_utf8_length(value);
+        int length = utf8_length(value);
         if (length == 0) {
             adv_text_append(text, "\\ufffd");
             length = 1;

@@ -7,9 +7,6 @@
 
 #include "engine/base/text.h"
 
-/* Length of the UTF-8 sequence that starts at `at` (1 to 4, NUL-terminated text), or 0 when it is not one
- * (RFC 3629). */
-int adv_utf8_length(const char *at);
 bool adv_utf8_valid(const char *text);
 
 /* Appends `value` as a JSON string with its quotes, NULL as null. Bytes that are not UTF-8 become U+FFFD. */

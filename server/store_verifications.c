@@ -18,7 +18,8 @@
     "bool_or(p.state = 'done') THEN 'running' ELSE 'queued' END WHEN bool_or(p.state = 'cancelled') THEN "   \
     "'cancelled' ELSE 'done' END"
 
-void adv_verification_digest(const char *plan, bool whole, char digest[ADV_SHA256_HEX])
+/* The digest by which a plan's word is kept: of the plan, the mode and the embedded releases. */
+static void digest_of(const char *plan, bool whole, char digest[ADV_SHA256_HEX])
 {
     struct adv_text text = adv_text_empty(DIGEST_LIMIT_BYTES);
     adv_text_format(&text, "%s\n", whole ? "whole" : "assign");
@@ -40,7 +41,7 @@ static adv_code queue_plan(struct adv_db *db, const char *id, const struct adv_v
         "k.verdict, k.compiled_hbm_bytes_per_device, k.result FROM (SELECT 1) one LEFT JOIN proofs k ON "
         "k.plan_sha256 = $3 ON CONFLICT DO NOTHING";
     char digest[ADV_SHA256_HEX], rank_text[16];
-    adv_verification_digest(plan->plan, order->whole, digest);
+    digest_of(plan->plan, order->whole, digest);
     (void)snprintf(rank_text, sizeof rank_text, "%d", rank);
     const char *const values[] = {id, rank_text, digest, plan->plan, plan->predicted};
     return adv_db_run(db, sql, 5, values, NULL, err);
@@ -221,8 +222,8 @@ adv_code adv_verification_find(struct adv_db *db, const char *plan, struct adv_v
 {
     char assign[ADV_SHA256_HEX], whole[ADV_SHA256_HEX];
     struct adv_rows rows;
-    adv_verification_digest(plan, false, assign);
-    adv_verification_digest(plan, true, whole);
+    digest_of(plan, false, assign);
+    digest_of(plan, true, whole);
     const char *const values[] = {assign, whole};
     memset(word, 0, sizeof *word);
     adv_code code = adv_db_run(db,

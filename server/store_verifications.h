@@ -25,9 +25,6 @@ struct adv_verification_order {
     bool whole;
 };
 
-/* The digest by which a plan's word is kept: of the plan, the mode and the embedded releases. */
-void adv_verification_digest(const char *plan, bool whole, char digest[ADV_SHA256_HEX]);
-
 /* Queues the plans that the compiler has not spoken of yet; the others are done at once. `id` gets the
  * verification's. Ranks past the answer's last are left out. ADV_E_NOT_FOUND: the answer lacks the first
  * rank. */

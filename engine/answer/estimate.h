@@ -2,6 +2,8 @@
 #ifndef ADV_ANSWER_ESTIMATE_H
 #define ADV_ANSWER_ESTIMATE_H
 
+#include "engine/answer/answer.h"
+#include "engine/cost/input.h"
 #include "engine/json/encode_advise.h"
 
 /* The context in which plans of one request are told. */

@@ -73,7 +73,8 @@ void adv_text_free(struct adv_text *text)
     text->length_bytes = text->capacity_bytes = 0;
 }
 
-int adv_text_distance(const char *a, const char *b, int cap)
+/* Levenshtein distance of two names, at most `cap` + 1 (names longer than 95 bytes count as far). */
+static int distance_of(const char *a, const char *b, int cap)
 {
     size_t la = strlen(a);
     size_t lb = strlen(b);
@@ -101,7 +102,7 @@ const char *adv_text_nearest(const char *wanted, const char *const *names, int c
     const char *nearest = NULL;
     for (int i = 0; i < count; i++) {
         if (!names[i]) continue;
-        int distance = adv_text_distance(wanted, names[i], cap);
+        int distance = distance_of(wanted, names[i], cap);
         if (distance > cap) continue;
         nearest = names[i];
         if (distance == 0) break;

@@ -35,9 +35,6 @@ static inline bool adv_text_same(const char *a, const char *b)
     return *a == *b;
 }
 
-/* Levenshtein distance of two names, at most `cap` + 1 (names longer than 95 bytes count as far). */
-int adv_text_distance(const char *a, const char *b, int cap);
-
 /* The name of `names[0..count)` nearest to `wanted` within a third of its length, or NULL. `names` may hold
  * NULLs. */
 const char *adv_text_nearest(const char *wanted, const char *const *names, int count);

@@ -1,5 +1,6 @@
 #include "engine/cost/account.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define ADV_TERM_ROW(id, name, resource, formula, group, source)                                             \

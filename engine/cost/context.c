@@ -1,6 +1,7 @@
 #include "engine/cost/context.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "engine/base/units.h"

@@ -1,5 +1,6 @@
 #include "engine/cost/memory.h"
 
+#include <string.h>
 
 #include "engine/base/units.h"
 #include "engine/cost/scratch.h"

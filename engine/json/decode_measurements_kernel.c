@@ -1,4 +1,4 @@
-#include "engine/calibrate/kernel_rows.h"
+#include "engine/calibrate/validate_kernels.h"
 
 #include <stdio.h>
 #include <string.h>

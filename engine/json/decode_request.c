@@ -124,9 +124,11 @@ static void require(const json_t *root, const char *member, const char *hint, ad
     (void)adv_err_add(err, ADV_E_INVALID, ADV_AT("", member), hint, "%s is missing", member);
 }
 
-bool adv_decode_job(const struct adv_catalog *catalog, const json_t *root, const json_t *config,
-                    const char *config_at, struct adv_model *model, struct adv_cluster *cluster, adv_err *err,
-                    adv_err *warnings)
+/* The model of a request with the architecture keys of its config applied on top, and its cluster. Members
+ * that are missing or wrong add findings; the struct is then zeroed. Returns true when both are usable. */
+static bool decode_job(const struct adv_catalog *catalog, const json_t *root, const json_t *config,
+                       const char *config_at, struct adv_model *model, struct adv_cluster *cluster,
+                       adv_err *err, adv_err *warnings)
 {
     int before = errors_of(err);
     memset(model, 0, sizeof *model);
@@ -186,7 +188,7 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
 
     json_t *config = adv_decode_typed_config(catalog, json_object_get(root, "config"));
     bool has_job =
-        adv_decode_job(catalog, root, config, "/config", &request->model, &request->cluster, err, warnings);
+        decode_job(catalog, root, config, "/config", &request->model, &request->cluster, err, warnings);
     if (has_job) adv_software_settle(catalog, &request->software, &request->cluster.chip);
     if (has_job && adv_decode_model_given(json_object_get(root, "model"), arena, &request->model_keys,
                                           &request->model_keys_count) != ADV_OK)
@@ -546,8 +548,8 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
     json_t *pins =
         adv_decode_typed_config(catalog, adv_json_object(root, "", "pins", ADV_JSON_OPTIONAL, err));
     adv_err_init(&request->job_warnings);
-    bool has_job = adv_decode_job(catalog, root, pins, "/pins", &request->model, &request->cluster, err,
-                                  &request->job_warnings);
+    bool has_job = decode_job(catalog, root, pins, "/pins", &request->model, &request->cluster, err,
+                              &request->job_warnings);
     if (has_job) adv_software_settle(catalog, &request->software, &request->cluster.chip);
     if (warnings) adv_err_merge(warnings, &request->job_warnings, "");
     if (has_job)

@@ -24,12 +24,6 @@ ADV_MUST_CHECK adv_code adv_decode_advise_request(const struct adv_catalog *cata
                                                   struct adv_arena *arena, struct adv_advise_request *request,
                                                   adv_err *err, adv_err *warnings);
 
-/* The model of a request with the architecture keys of its config applied on top, and its cluster. Members
- * that are missing or wrong add findings; the struct is then zeroed. Returns true when both are usable. */
-bool adv_decode_job(const struct adv_catalog *catalog, const json_t *root, const json_t *config,
-                    const char *config_at, struct adv_model *model, struct adv_cluster *cluster, adv_err *err,
-                    adv_err *warnings);
-
 /* The model `value` with the architecture keys of `config` (at `config_at`, may be NULL) on top. Changes of a
  * catalog model that MaxText takes only with override_model_config are warnings. Returns true when the model
  * is usable. */

@@ -42,7 +42,8 @@ json_t *adv_encode_engine(const struct adv_catalog *catalog)
     return engine;
 }
 
-const char *adv_encode_finding_code(const struct adv_finding *finding)
+/* The stable name of a finding: its rule's, else the slug of its code. */
+static const char *finding_code(const struct adv_finding *finding)
 {
     if (finding->rule) return finding->rule;
     return finding->code == ADV_OK ? "note" : adv_code_slug(finding->code);
@@ -51,7 +52,7 @@ const char *adv_encode_finding_code(const struct adv_finding *finding)
 void adv_encode_set_finding(json_t *row, const struct adv_finding *finding)
 {
     (void)json_object_set_new(row, "pointer", json_string(finding->pointer));
-    (void)json_object_set_new(row, "code", json_string(adv_encode_finding_code(finding)));
+    (void)json_object_set_new(row, "code", json_string(finding_code(finding)));
     (void)json_object_set_new(row, "detail", json_string(finding->detail));
     if (*finding->hint) (void)json_object_set_new(row, "hint", json_string(finding->hint));
 }

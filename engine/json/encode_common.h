@@ -46,8 +46,6 @@ void adv_encode_set_bool(json_t *object, const char *member, bool value);
 /* {"version", "catalog_hash", "calibration"} */
 json_t *adv_encode_engine(const struct adv_catalog *catalog);
 
-/* The stable name of a finding: its rule's, else the slug of its code. */
-const char *adv_encode_finding_code(const struct adv_finding *finding);
 /* Members pointer, code, detail and, where there is one, hint. */
 void adv_encode_set_finding(json_t *row, const struct adv_finding *finding);
 /* [{pointer, code, detail, hint}] */

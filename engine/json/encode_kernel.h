@@ -2,9 +2,12 @@
 #ifndef ADV_JSON_ENCODE_KERNEL_H
 #define ADV_JSON_ENCODE_KERNEL_H
 
+#include <jansson.h>
+
 #include "engine/json/decode_kernel.h"
 #include "engine/json/encode_common.h"
 #include "engine/kernel/tile_map.h"
+#include "engine/kernel/timeline.h"
 
 /* One tile choice of the request's kernel with its simulated time. */
 struct adv_kernel_choice {
@@ -45,11 +48,6 @@ json_t *adv_encode_tuning(const struct adv_catalog *catalog, const struct adv_ke
 
 /* The tile as the tile member of requests and answers. Used by sweeps too. */
 json_t *adv_encode_tile(enum adv_kernel kernel, const struct adv_kernel_choice *choice);
-
-/* {use: {MaxText key: value}}; the use says which matmul of the layer the keys mean: "wi" or "wo" for grouped
- * matmuls, "attention". Null for kernels that MaxText has no keys for. */
-json_t *adv_encode_maxtext_tiles(const struct adv_kernel_request *request,
-                                 const struct adv_kernel_choice *choice);
 
 /* {tune_jax: python text that times the short list, tiles: its rows}; null when the list is empty. Names of
  * kernels and their arguments are those of jax.experimental and, for grouped matmuls and the fused loss, of

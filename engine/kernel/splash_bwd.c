@@ -1,5 +1,5 @@
 #include "engine/kernel/core.h"
-#include "engine/kernel/splash_work.h"
+#include "engine/kernel/splash.h"
 
 enum { LANES = 128, VREG = 1024 };
 

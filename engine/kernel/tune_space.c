@@ -48,7 +48,10 @@ static int parts_of(int block, bool wide, int parts[BLOCKS_MAX])
     return count;
 }
 
-enum adv_layout adv_tune_layout(int head_dim)
+/* The layout of queries and values: the sequence along the lanes where a head would leave lanes empty, which
+ * moves and holds fewer bytes (published winners: heads of 64 and 192). Whole lanes cost the same either way:
+ * the layout of most published winners, keys along the sequence unless splash_keys_head_minor. */
+static enum adv_layout layout_of(int head_dim)
 {
     return head_dim % LANES ? ADV_LAYOUT_SEQ_MINOR : ADV_LAYOUT_HEAD_DIM_MINOR;
 }
@@ -56,9 +59,9 @@ enum adv_layout adv_tune_layout(int head_dim)
 static struct adv_attention_tile tile_of(enum adv_kernel kernel, const struct adv_attention_shape *shape,
                                          int q, int kv, int c)
 {
-    struct adv_attention_tile tile = {.q_layout = adv_tune_layout(shape->head_dim_qk),
+    struct adv_attention_tile tile = {.q_layout = layout_of(shape->head_dim_qk),
                                       .k_layout = ADV_LAYOUT_SEQ_MINOR,
-                                      .v_layout = adv_tune_layout(shape->head_dim_v)};
+                                      .v_layout = layout_of(shape->head_dim_v)};
     struct adv_splash_blocks *b = &tile.blocks;
     if (adv_splash_is_forward(kernel)) {
         b->block_q = q;

@@ -19,11 +19,6 @@ enum {
     ADV_GMM_SPACE_MAX = 20 * 24 * 24 + 1,
 };
 
-/* The layout of queries and values: the sequence along the lanes where a head would leave lanes empty, which
- * moves and holds fewer bytes (published winners: heads of 64 and 192). Whole lanes cost the same either way:
- * the layout of most published winners, keys along the sequence unless splash_keys_head_minor. */
-enum adv_layout adv_tune_layout(int head_dim);
-
 /* MaxText's default tiles, legal for the shape or not: 512 for attention (clamped to the sequence),
  * 512/1024/1024 for grouped matmuls (clamped to the axes). */
 struct adv_splash_blocks adv_tune_default_blocks(const struct adv_attention_shape *shape);

@@ -75,8 +75,6 @@ size_t adv_shell_assignment(const char *word);
 size_t adv_shell_name(const char *at, const char *end);
 /* A text without word splitting: quotes resolved, $ expanded. */
 const char *adv_shell_expand(struct adv_shell *shell, const char *text, size_t bytes);
-/* The same of a here-document: quotes are letters. */
-const char *adv_shell_expand_here(struct adv_shell *shell, const char *text, size_t bytes);
 
 /* shell_expand.c: what stands at a '$' or '`', appended to `out`; returns where the text goes on. */
 const char *adv_shell_dollar(struct adv_shell *shell, const char *at, const char *end, struct adv_text *out);

@@ -130,7 +130,8 @@ const char *adv_shell_expand(struct adv_shell *shell, const char *text, size_t b
     return take(shell, &out);
 }
 
-const char *adv_shell_expand_here(struct adv_shell *shell, const char *text, size_t bytes)
+/* The same of a here-document: quotes are letters. */
+static const char *expand_here(struct adv_shell *shell, const char *text, size_t bytes)
 {
     const char *at = text, *end = text + bytes;
     struct adv_text out = adv_text_empty(ADV_LIMIT_SHELL_WORD);
@@ -322,7 +323,7 @@ static void read_here(struct shell_reader *reader, const char *delimiter, bool e
     reader->here_at = at;
     if (body.overflow) adv_shell_stop(reader->shell, ADV_E_TOO_LARGE, "a here-document is too long");
     const char *text = body.data ? body.data : "";
-    reader->here_text = expands ? adv_shell_expand_here(reader->shell, text, body.length_bytes)
+    reader->here_text = expands ? expand_here(reader->shell, text, body.length_bytes)
                                 : adv_shell_keep(reader->shell, text, body.length_bytes);
     adv_text_free(&body);
 }

@@ -1,6 +1,7 @@
 #include "engine/search/remat_space.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "engine/base/units.h"
 #include "engine/cost/memory.h"

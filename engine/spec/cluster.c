@@ -73,7 +73,8 @@ static void suggest_shapes(const struct adv_cluster *cluster, int chips, const c
                                      shape_chips(nearest[i], axes));
 }
 
-bool adv_cluster_is_torus(const struct adv_chip *chip, const int dims[3])
+/* A torus of whole cubes of 4x4x4 chips within the chip's pod: schedulers take it, offered or not. */
+static bool is_torus(const struct adv_chip *chip, const int dims[3])
 {
     const double chips = (double)dims[0] * dims[1] * dims[2];
     bool whole = chip->ici_axes >= 3 && chips <= chip->pod_max_chips;
@@ -86,7 +87,7 @@ static adv_code check_shape(const struct adv_cluster *cluster, const char *const
 {
     for (int i = 0; i < legal_count; i++)
         if (strcmp(legal[i], cluster->topology) == 0) return ADV_OK;
-    if (adv_cluster_is_torus(&cluster->chip, cluster->dims)) return ADV_OK;
+    if (is_torus(&cluster->chip, cluster->dims)) return ADV_OK;
     char hint[ADV_LIMIT_DETAIL];
     int64_t chips = (int64_t)cluster->dims[0] * cluster->dims[1] * cluster->dims[2];
     suggest_shapes(cluster, (int)chips, legal, legal_count, hint);

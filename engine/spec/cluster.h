@@ -31,9 +31,6 @@ void adv_cluster_wraps(const struct adv_chip *chip, const int dims[3], bool wrap
  */
 bool adv_cluster_parse_shape(const char *text, int axes, int dims[3]);
 
-/* A torus of whole cubes of 4x4x4 chips within the chip's pod: schedulers take it, offered or not. */
-bool adv_cluster_is_torus(const struct adv_chip *chip, const int dims[3]);
-
 /* Fills the derived fields (all but `accelerator` and the price) from chip, dims and slices. ADV_E_INVALID
  * (pointer /cluster/topology): a shape that is neither `legal` nor a torus of this chip, with the nearest
  * legal shapes in the hint. ADV_E_RANGE (pointer /cluster/slices): fewer than 1 slice or more than

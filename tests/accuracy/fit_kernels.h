@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "engine/calibrate/kernel_rows.h"
+#include "engine/calibrate/validate_kernels.h"
 #include "engine/catalog/constants.h"
 #include "engine/kernel/kernel.h"
 

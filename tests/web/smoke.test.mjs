@@ -94,6 +94,51 @@ test('Cancel ends the search in the daemon, not only on the page', () =>
     assert.equal(await page.locator('#submit').innerText(), 'Compare');
   }));
 
+const RECIPE = `#!/bin/bash
+BATCH=\${BATCH:-2}
+XLA_FLAGS=" --xla_tpu_scoped_vmem_limit_kib=65536 \\
+  --xla_enable_async_all_gather=true "
+ARGS="model_name=llama3.1-8b per_device_batch_size=\${BATCH} max_target_length=4096 remat_policy=full \\
+  ici_fsdp_parallelism=-1 opt_type=adam_pax run_name=\${USER}-\$(date +%s)"
+xpk workload create --cluster=c --tpu-type=v6e-16 --num-slices=1 --command="export LIBTPU_INIT_ARGS='\${XLA_FLAGS}' && \\
+  python3 -m maxtext.trainers.pre_train.train base.yml \${ARGS}"
+`;
+
+for (const width of [1280, 360])
+  test(`a pasted recipe fills the form, is estimated, and is the baseline of an advice, ${width} px`, () =>
+    withPage({ width }, async (page) => {
+      await page.getByText('Estimate mine').click();
+      await page.evaluate((text) => navigator.clipboard.writeText(text), RECIPE);
+      await page.focus('#config');
+      await page.keyboard.press('Control+V');
+      await page.locator('#config-read').getByText('Read as a recipe: llama3.1-8b on v6e 4x4, 5 settings, 2 XLA flags.').waitFor();
+      const read = await page.evaluate(() => Object.fromEntries(['model', 'chip', 'topology', 'seq_len', 'batch'].map((id) => [id, document.getElementById(id).value])));
+      assert.deepEqual(read, { model: 'llama3.1-8b', chip: 'v6e', topology: '4x4', seq_len: '4096', batch: '32' });
+      assert.match(await page.inputValue('#config'), /^per_device_batch_size=2$/m);
+      assert.equal(await page.inputValue('#xla_flags'), '--xla_tpu_scoped_vmem_limit_kib=65536\n--xla_enable_async_all_gather=true');
+      await page.click('#submit');
+      await page.getByRole('heading', { name: /^My configuration: fsdp 16/ }).waitFor();
+      assert.deepEqual(await axe(page), []);
+      await page.getByText('Find plans').click();
+      await page.fill('#config', RECIPE); // and not by pasting: it is read when it is sent
+      await page.click('#submit');
+      await page.getByRole('heading', { name: /^Plan 1:/ }).waitFor();
+      await page.getByRole('table', { name: 'Changes from my configuration' }).waitFor();
+      assert.equal(await page.getByRole('table', { name: 'Changes from my configuration' }).getByText('opt_type').count(), 0, 'the plans keep its optimizer');
+      await page.fill('#config', '#!/bin/bash\necho hello\n');
+      await page.click('#submit');
+      await page.locator('#config-error').getByText('There is no command that trains').waitFor();
+      assert.deepEqual(await axe(page), []);
+    }));
+
+test('what is wrong with a key of pasted settings is mended by a button', () =>
+  withPage({ path: '/#/?model=llama3.1-8b&chip=v6e&topology=4x4&mode=estimate' }, async (page) => {
+    await page.fill('#config', 'remat_polciy=full\nper_device_batch_size=2');
+    await page.click('#submit');
+    await page.getByRole('button', { name: 'Use remat_policy' }).click();
+    assert.equal(await page.inputValue('#config'), 'remat_policy=full\nper_device_batch_size=2');
+  }));
+
 test('the catalog fills the form', () =>
   withPage({}, async (page) => {
     assert.ok((await page.locator('#models option').count()) > 50, 'models');

@@ -26,9 +26,9 @@ function entriesProblem(errors) {
 
 // build() gives {path, body, errors, locate, address?, send?}: send is post unless the request is another, address where the
 // answer can be found again; label() is the text of the submit button; show(body, answer) fills
-// `results`; failed(problem), if given, comes after the errors are shown. The form has an .error-summary, and
+// `results`; failed(problem), if given, comes after the errors are shown; prepare(signal) gives null, or a promise that the question waits for. The form has an .error-summary, and
 // a button.cancel if its request may take long. Returns {submit, relabel, fail}.
-export function connectAsk({ form, results, build, label, show, failed }) {
+export function connectAsk({ form, results, build, label, show, failed, prepare }) {
   const button = form.querySelector('button[type="submit"]');
   const cancel = form.querySelector('.cancel');
   let running = null;
@@ -54,10 +54,29 @@ export function connectAsk({ form, results, build, label, show, failed }) {
     failed?.(error);
   };
 
+  // What has to be read before the question can be built; false where that failed.
+  const prepared = async () => {
+    const controller = new AbortController();
+    const reading = prepare?.(controller.signal);
+    if (!reading) return true;
+    setRunning(controller);
+    try {
+      await reading;
+      return true;
+    } catch (error) {
+      if (error.name === 'AbortError') announce('Cancelled');
+      else fail(build().locate, error);
+      return false;
+    } finally {
+      setRunning(null);
+    }
+  };
+
   // keep: the address stays as it is, as when a link is opened.
   const submit = async ({ keep = false } = {}) => {
     if (running) return;
     clearErrors(form);
+    if (!(await prepared())) return;
     const { path, body, errors, locate, address = location.hash, send = post } = build();
     if (errors.length) {
       fail(locate, entriesProblem(errors));

@@ -10,6 +10,7 @@ import { clearErrors, showErrors } from './errors.js';
 import { configToLines, parseConfig } from './config_text.js';
 import { connectMachines, drawMachines } from './machines_form.js';
 import { queryToState, stateToQuery } from './permalink.js';
+import { isRecipe, readRecipe } from './recipe.js';
 import { DEFAULTS, buildRequest, changedSettings, fieldOfPointer, inheritedOf } from './request.js';
 import { showAnswer } from './results.js';
 import { sweepAddress } from './sweep_address.js';
@@ -37,6 +38,11 @@ function devices(state) {
 
 // Beside pasted settings: what they leave open and take from the form.
 function showInherited(state) {
+  byId('config-read').textContent = '';
+  if (isRecipe(state.config)) {
+    byId('config-inherits').textContent = '';
+    return;
+  }
   const parsed = state.config.trim() ? parseConfig(state.config) : null;
   const taken = parsed && !parsed.errors.length ? inheritedOf(state, parsed.value, devices(state)) : {};
   const names = Object.entries(taken).map(([key, value]) => `${key}=${value}`);
@@ -198,6 +204,18 @@ export async function openLink(query, ready) {
   if (stateToQuery(readState()) === stateToQuery(state)) ask.submit({ keep: true });
 }
 
+// A pasted recipe becomes the entries that it means. What it leaves open is the form's.
+async function takeRecipe(signal) {
+  const now = readState();
+  const { chip, topology, slices } = now;
+  const model = now.model_kind === 'catalog' ? now.model.trim() : null;
+  const { state, said } = await readRecipe(now.config, { model, cluster: { chip, topology, slices: Number(slices) || 1 } }, signal);
+  writeState({ ...now, ...state, mode: now.mode === 'machines' ? 'advise' : now.mode });
+  keepAddress();
+  byId('config-read').textContent = said;
+  announce(said);
+}
+
 const locatorOf = (state) => (pointer) => fieldOfPointer(pointer, state);
 
 function openWhatIsNeeded(problem) {
@@ -228,8 +246,13 @@ export function connectForm() {
       showAnswer(byId('results'), body, answer, { actions: planActions, repair, store: storeAnswer });
     },
     failed: openWhatIsNeeded,
+    prepare: (signal) => (isRecipe(byId('config').value) ? takeRecipe(signal) : null),
   });
   connectMachines();
+  byId('config').addEventListener('paste', () => {
+    // The text is there only after the event; what cannot be read is told when it is sent.
+    setTimeout(() => isRecipe(byId('config').value) && takeRecipe().catch(() => {}));
+  });
   form().addEventListener('input', (event) => {
     if (event.target.id === 'chip') fillSlices(sliceLike(byId('topology').value));
     if (event.target.id === 'token') setToken(event.target.value.trim());

@@ -66,7 +66,7 @@ export function clusterText({ chip, topology, accelerator, slices }) {
 }
 
 export function jobTitle(request) {
-  const model = typeof request.model === 'string' ? request.model : (request.model?.name ?? 'Given model');
+  const model = typeof request.model === 'string' ? request.model : (request.model?.name ?? request.model?.hf_config?.model_type ?? 'Given model');
   const { clusters } = request;
   return clusters?.length > 1
     ? `${model} on several machines`

@@ -44,6 +44,10 @@ const FIELD_OF_POINTER = [
   ['/workload/global_batch_sequences', 'batch'],
   ['/workload/per_device_batch_size', 'batch'],
   ['/workload/tokens_per_step', 'batch'],
+  ['/workload/optimizer', 'config'],
+  ['/workload/weight_dtype', 'config'],
+  ['/workload/mu_dtype', 'config'],
+  ['/workload/grad_dtype', 'config'],
   ['/workload', 'batch'],
   ['/search/objective', 'objective'],
   ['/search/top_k', 'top_k'],
@@ -53,6 +57,7 @@ const FIELD_OF_POINTER = [
   ['/baseline/xla_flags', 'xla_flags'],
   ['/baseline', 'config'],
   ['/config', 'config'],
+  ['/recipe', 'config'],
   ['/xla_flags', 'xla_flags'],
   ['/project', 'project'],
   ['/label', 'label'],
@@ -175,6 +180,14 @@ function mineOf(state, pointer, devices, errors) {
   return { config: { ...mine.value, ...inheritedOf(state, mine.value ?? {}, devices) }, flags: mine.flags };
 }
 
+// Formats that the form has no field for: the plans are compared with the reader's configuration in its own.
+const FORMATS = { opt_type: 'optimizer', weight_dtype: 'weight_dtype', mu_dtype: 'mu_dtype', grad_dtype: 'grad_dtype' };
+
+function formatsOf(config) {
+  const given = Object.entries(FORMATS).filter(([key]) => typeof config[key] === 'string' && config[key]);
+  return Object.fromEntries(given.map(([key, name]) => [name, config[key]]));
+}
+
 function adviseRequest(state, devices, errors) {
   const workload = { seq_len: number(state.seq_len, '/workload/seq_len', 'Sequence length', errors) };
   workload[state.batch_kind] = number(state.batch, `/workload/${state.batch_kind}`, 'Batch', errors);
@@ -192,6 +205,7 @@ function adviseRequest(state, devices, errors) {
   if (state.config.trim()) {
     const mine = mineOf(state, '/baseline/config', devices, errors);
     body.baseline = { config: mine.config, xla_flags: [...mine.flags, ...parseFlags(state.xla_flags)] };
+    Object.assign(workload, formatsOf(mine.config));
   }
   // A pin MaxText does not know cannot be kept; a baseline may be an old recipe whose old keys are only worth a warning.
   if (body.pins && !body.baseline) body.strict = true;

@@ -10,7 +10,8 @@ struct builder {
 static void add(struct builder *to, double k, double n, enum adv_split split, bool needed, uint32_t names)
 {
     if (k <= 0.0 || n <= 0.0) return;
-    to->table[to->count++] = (struct adv_projection){k, n, split, names, needed};
+    to->table[to->count++] =
+        (struct adv_projection){.k = k, .n = n, .split = split, .names = names, .needed_in_backward = needed};
 }
 
 static void add_named(struct builder *to, double k, double n, enum adv_split split, enum adv_tensor name)
@@ -18,9 +19,12 @@ static void add_named(struct builder *to, double k, double n, enum adv_split spl
     add(to, k, n, split, true, NAMED(name));
 }
 
-static void add_unnamed(struct builder *to, double k, double n, enum adv_split split)
+/* Without a name in remat policies, `title` is what people call it. */
+static void add_unnamed(struct builder *to, double k, double n, enum adv_split split, const char *title)
 {
+    const int before = to->count;
     add(to, k, n, split, true, 0);
+    if (to->count > before) to->table[before].title = title;
 }
 
 static void add_latent_attention(struct builder *to, double emb, const struct adv_layer *layer)
@@ -36,8 +40,8 @@ static void add_latent_attention(struct builder *to, double emb, const struct ad
         NAMED(ADV_TENSOR_KEY_PROJ) | NAMED(ADV_TENSOR_VALUE_PROJ));
     if (layer->indexer_topk > 0) {
         add_unnamed(to, q_rank > 0.0 ? q_rank : emb, (double)layer->indexer_heads * layer->indexer_head_dim,
-                    ADV_SPLIT_NONE);
-        add_unnamed(to, emb, layer->indexer_head_dim + layer->indexer_heads, ADV_SPLIT_NONE);
+                    ADV_SPLIT_NONE, "indexer_query");
+        add_unnamed(to, emb, layer->indexer_head_dim + layer->indexer_heads, ADV_SPLIT_NONE, "indexer_key");
     }
     add_named(to, heads * layer->head_dim_v, emb, ADV_SPLIT_K, ADV_TENSOR_OUT_PROJ);
 }
@@ -48,9 +52,9 @@ static void add_linear_attention(struct builder *to, double emb, const struct ad
 {
     double key_dim = (double)layer->linear_key_heads * layer->linear_key_head_dim;
     double value_dim = (double)layer->linear_value_heads * layer->linear_value_head_dim;
-    add_unnamed(to, emb, 2.0 * key_dim + 2.0 * value_dim, ADV_SPLIT_N);
-    add_unnamed(to, emb, 2.0 * layer->linear_value_heads, ADV_SPLIT_N);
-    add_unnamed(to, value_dim, emb, ADV_SPLIT_K);
+    add_unnamed(to, emb, 2.0 * key_dim + 2.0 * value_dim, ADV_SPLIT_N, "linear_attention_in");
+    add_unnamed(to, emb, 2.0 * layer->linear_value_heads, ADV_SPLIT_N, "linear_attention_decay");
+    add_unnamed(to, value_dim, emb, ADV_SPLIT_K, "linear_attention_out");
 }
 
 static void add_attention(struct builder *to, double emb, const struct adv_layer *layer)
@@ -59,7 +63,7 @@ static void add_attention(struct builder *to, double emb, const struct adv_layer
     double k_dim = (double)layer->kv_heads * layer->head_dim_qk;
     double v_dim = (double)layer->kv_heads * layer->head_dim_v;
     add_named(to, emb, q_dim, ADV_SPLIT_N, ADV_TENSOR_QUERY_PROJ);
-    if (layer->has_output_gate) add_unnamed(to, emb, q_dim, ADV_SPLIT_N);
+    if (layer->has_output_gate) add_unnamed(to, emb, q_dim, ADV_SPLIT_N, "output_gate");
     if (!layer->reuses_kv) {
         add_named(to, emb, k_dim, ADV_SPLIT_N, ADV_TENSOR_KEY_PROJ);
         if (!layer->shares_kv) add_named(to, emb, v_dim, ADV_SPLIT_N, ADV_TENSOR_VALUE_PROJ);
@@ -93,12 +97,12 @@ int adv_projections(const struct adv_model *model, const struct adv_layer *layer
         add_attention(&to, emb, layer);
     if (layer->mlp_dim > 0)
         add_feed_forward(&to, emb, (double)layer->mlp_dim, layer, layer->has_post_ffw_norm);
-    if (layer->experts > 0) add_unnamed(&to, emb, layer->experts, ADV_SPLIT_NONE);
+    if (layer->experts > 0) add_unnamed(&to, emb, layer->experts, ADV_SPLIT_NONE, "router");
     if (layer->shared_experts > 0)
         add_feed_forward(&to, emb, (double)layer->shared_mlp_dim, layer, layer->has_post_ffw_norm);
     if (layer->per_layer_embedding_dim > 0) {
-        add_unnamed(&to, emb, (double)layer->per_layer_embedding_dim, ADV_SPLIT_NONE);
-        add_unnamed(&to, (double)layer->per_layer_embedding_dim, emb, ADV_SPLIT_NONE);
+        add_unnamed(&to, emb, (double)layer->per_layer_embedding_dim, ADV_SPLIT_NONE, "per_layer_gate");
+        add_unnamed(&to, (double)layer->per_layer_embedding_dim, emb, ADV_SPLIT_NONE, "per_layer_out");
     }
     return to.count;
 }

@@ -14,7 +14,8 @@ enum adv_split { ADV_SPLIT_NONE, ADV_SPLIT_N, ADV_SPLIT_K }; /* which side tenso
 struct adv_projection {
     double k, n; /* unsharded; tokens x k times k x n */
     enum adv_split split;
-    uint32_t names; /* a bit per tensor: saved if all of these are saved; 0 = has no name, never saved */
+    uint32_t names;    /* a bit per tensor: saved if all of these are saved; 0 = has no name, never saved */
+    const char *title; /* of those without a name, for people: "router" */
     bool needed_in_backward; /* false: recomputing it would be dead code */
 };
 

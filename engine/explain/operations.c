@@ -28,7 +28,7 @@ static const char *name_of(const struct adv_projection *p)
 {
     for (int t = 0; t < ADV_TENSOR_COUNT; t++)
         if (p->names >> t & 1u) return adv_tensor_name((enum adv_tensor)t);
-    return "unnamed_projection";
+    return p->title ? p->title : "projection";
 }
 
 /* `copies` matmuls of the projection's size: two in the backward pass, for inputs and for weights. */
@@ -105,10 +105,25 @@ static void add_attention(struct listing *listing, enum adv_pass pass)
     add_slot(listing, ids[pass].attention, "attention", pass, ADV_RES_VPU, 1.0, least_bytes);
 }
 
+/* Weights, inputs and outputs of the products of a pass, each once: those of the forward pass give the rows.
+ */
+static double expert_bytes(const struct listing *listing, enum adv_pass pass)
+{
+    const struct adv_cost *cost = listing->cost;
+    const struct adv_layer *layer = listing->layer;
+    const double emb = (double)cost->model->emb_dim, width = (double)layer->moe_mlp_dim / cost->tp;
+    const double forward = listing->trace->slots[ids[ADV_PASS_FWD].gmm].flops;
+    const double rows = forward / (2.0 * emb * width * (layer->mlp_inputs + 1.0));
+    if (!(rows > 0.0)) return 0.0;
+    const double products = listing->trace->slots[ids[pass].gmm].flops / (2.0 * rows * emb * width);
+    const double groups = adv_max(1.0, (double)layer->experts / cost->ep);
+    return products * 2.0 * (groups * emb * width + rows * (emb + width));
+}
+
 static void add_experts(struct listing *listing, enum adv_pass pass)
 {
     add_slot(listing, ids[pass].route, "expert_routing", pass, ADV_RES_HBM, 1.0, 0.0);
-    add_slot(listing, ids[pass].gmm, "expert_matmuls", pass, ADV_RES_MXU, 1.0, 0.0);
+    add_slot(listing, ids[pass].gmm, "expert_matmuls", pass, ADV_RES_MXU, 1.0, expert_bytes(listing, pass));
 }
 
 static void add_pass(struct listing *listing, enum adv_pass pass)

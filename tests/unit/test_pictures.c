@@ -158,6 +158,36 @@ static void operations_do_the_flops_of_the_ledger(void **state)
     }
 }
 
+/* Of deepseek2-16b: 16 of its 64 experts on a device, 2048 x 1408 each, three matrices of two bytes. */
+static void operations_are_named_and_count_what_they_move(void **state)
+{
+    (void)state;
+    json_t *answer = answer_to(ADV_REQUEST_ESTIMATE, jobs[2]);
+    const double weight_bytes = 16.0 * 2048.0 * 1408.0 * 3.0 * 2.0;
+    const double rows = 4.0 * 4096.0 * 6.0; /* a device's tokens, each to six experts */
+    int routers = 0, forward = 0, backward = 0;
+    size_t i, k;
+    json_t *layer = NULL, *row = NULL;
+    json_array_foreach(json_object_get(json_object_get(answer, "roofline"), "layers"), i, layer)
+    {
+        json_array_foreach(json_object_get(layer, "operations"), k, row)
+        {
+            const char *name = text(row, "name"), *pass = text(row, "pass");
+            if (number(row, "flops_per_device") > 0.0) assert_true(number(row, "bytes_per_device") > 0.0);
+            routers += strcmp(name, "router") == 0;
+            assert_null(strstr(name, "projection"));
+            if (strcmp(name, "expert_matmuls") != 0) continue;
+            const double copies = strcmp(pass, "backward") == 0 ? 2.0 : 1.0;
+            assert_close(number(row, "bytes_per_device"),
+                         copies * (weight_bytes + 2.0 * 3.0 * rows * (2048.0 + 1408.0)), 1e-9);
+            forward += strcmp(pass, "forward") == 0;
+            backward += strcmp(pass, "backward") == 0;
+        }
+    }
+    assert_true(routers > 0 && forward > 0 && backward > 0);
+    json_decref(answer);
+}
+
 static double link_bytes(const json_t *answer, const char *term, bool torus)
 {
     size_t i, k;
@@ -299,6 +329,7 @@ int main(void)
         cmocka_unit_test(a_layer_computes_or_waits_at_every_moment),
         cmocka_unit_test(lanes_hold_all_that_the_ledger_sends),
         cmocka_unit_test(operations_do_the_flops_of_the_ledger),
+        cmocka_unit_test(operations_are_named_and_count_what_they_move),
         cmocka_unit_test(what_a_group_gathers_is_shared_by_its_links),
         cmocka_unit_test(flows_add_up_and_no_link_is_busier_than_the_step),
         cmocka_unit_test(every_scale_passes_through_the_plan),

@@ -49,7 +49,7 @@ test('what an answer warns about stands beside the field, without marking it as 
   await page.click('#submit');
   await page.waitForSelector('#config-warning');
   assert.match(await text(page, '#config-warning'), /foo is not a MaxText key\.\s+did you mean food\?/);
-  assert.equal(await page.getAttribute('#config', 'aria-describedby'), 'config-hint config-inherits config-warning');
+  assert.equal(await page.getAttribute('#config', 'aria-describedby'), 'config-hint config-read config-inherits config-warning');
   assert.equal(await page.getAttribute('#config', 'aria-invalid'), null);
   assert.deepEqual(await axe(page), []);
   await page.click('#submit');

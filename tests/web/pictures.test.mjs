@@ -99,6 +99,29 @@ for (const width of [1280, 360])
     });
   });
 
+const EXPERTS = '/#/?model=mixtral-8x7b&chip=v6e&topology=8x8&seq_len=4096&batch=2';
+
+for (const width of [1280, 360])
+  test(`the roofline names what a layer of experts does, and no name lies on another, ${width} px`, () =>
+    withAdvice({ width, path: EXPERTS }, async (page) => {
+      const place = await openPicture(page, 'Kernels');
+      const names = await place.locator('.operation-name, .roof-name').evaluateAll((all) => all.map((name) => ({ text: name.textContent, box: name.getBoundingClientRect().toJSON() })));
+      const said = names.map(({ text }) => text).join(', ');
+      for (const wanted of ['router', 'expert matmuls', 'attention']) assert.ok(said.includes(wanted), `${wanted} in ${said}`);
+      assert.doesNotMatch(said, /unnamed/);
+      await place.locator('.legend').getByText('TFLOP/s datasheet').waitFor();
+      for (const [index, { text, box }] of names.entries())
+        for (const other of names.slice(index + 1)) {
+          const [wide, tall] = [Math.min(box.right, other.box.right) - Math.max(box.left, other.box.left), Math.min(box.bottom, other.box.bottom) - Math.max(box.top, other.box.top)];
+          assert.ok(wide < 2 || tall < 3, `${text} lies on ${other.text}`);
+        }
+      const files = page.getByRole('table', { name: 'Files of plan 1' });
+      await openPicture(page, 'Mesh');
+      await page.getByRole('tab', { name: 'Run it' }).click();
+      const cut = await files.locator('code').evaluateAll((all) => all.filter((name) => name.getClientRects().length > 1).length);
+      assert.equal(cut, 0, 'the name of a file stays on its line');
+    }));
+
 test('arrow keys go through the plans, and Enter chooses one', () =>
   withAdvice({}, async (page) => {
     const picture = page.locator('.picture-trade_off svg').first();

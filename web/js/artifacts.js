@@ -50,12 +50,11 @@ export function filesOfConfig(request) {
 export function artifactsTable({ rank, load }) {
   return table(
     rank === 'mine' ? 'Files of my configuration' : `Files of plan ${rank}`,
-    [{ title: 'File' }, { title: 'What it is for' }, { title: 'Take it' }],
+    [{ title: 'File' }, { title: 'Take it' }],
     FILES.map(([name, what]) => {
       const file = () => load(name);
       return [
-        h('code', null, name),
-        what,
+        [h('code', { class: 'nowrap' }, name), h('span', { class: 'second' }, what)],
         h(
           'span',
           { class: 'buttons' },

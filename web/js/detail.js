@@ -194,7 +194,7 @@ function kernelsPanel(kernels) {
         { title: 'Per step', number: true },
       ],
       kernels.map((kernel) => [
-        h('code', null, kernel.kernel),
+        h('code', { class: 'nowrap' }, kernel.kernel),
         shown(kernel.shape),
         shown(kernel.tile),
         microseconds(kernel.time_us),

@@ -30,7 +30,7 @@ test('each file of the chosen plan is downloaded as the daemon made it', async (
   await openTab(page, 'Run it');
   const table = page.getByRole('table', { name: 'Files of plan 2' });
   const names = ['maxtext.sh', 'maxtext.yml', 'libtpu.env', 'xpk.sh', 'gcluster.sh', 'jobset.yaml', 'verify.sh', 'report.md', 'trace.json', 'ranked.csv'];
-  assert.deepEqual(await table.locator('tbody th').allInnerTexts(), names);
+  assert.deepEqual(await table.locator('tbody th code').allInnerTexts(), names);
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     page.getByRole('button', { name: 'Download: xpk.sh' }).click(),

@@ -3,11 +3,12 @@
 import { extent, group, max, scaleLog, scaleSqrt, sum } from 'd3';
 import { h, table } from '../dom.js';
 import { compact, count, percent, resource, rounded, seconds, words } from '../format.js';
-import { bottomAxis, fitting, leftAxis } from './axes.js';
+import { bottomAxis, leftAxis } from './axes.js';
 import { frame, resourceLegend, valuesTable } from './frame.js';
 import { planData } from './plan_data.js';
 
 const TERA = 1e12;
+const LETTER = 6.1; // pixels of a letter of the names
 
 // Operations that reach the same rate on the same work per byte are one point, with all their names and passes.
 export function pointsOf(operations) {
@@ -21,6 +22,18 @@ export function pointsOf(operations) {
       seconds: sum(same, (operation) => operation.seconds),
     }))
     .sort((a, b) => b.seconds - a.seconds);
+}
+
+const overlap = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+
+// Writes `text` at the first of the spots where it lies on nothing of `taken`, else not at all (false).
+function label(svg, name, text, spots, taken) {
+  const boxOf = (spot) => [spot.x - 2, spot.y - 10, spot.x + text.length * LETTER, spot.y + 3];
+  const spot = spots.find((at) => !taken.some((box) => overlap(box, boxOf(at))));
+  if (!spot) return false;
+  taken.push(boxOf(spot));
+  svg.append('text').attr('class', name).attr('x', spot.x).attr('y', spot.y).text(text);
+  return true;
 }
 
 // 1, 2 and 5 of each power of ten.
@@ -56,24 +69,29 @@ export async function show(plan) {
     const py = (flops) => y(flops / TERA);
     leftAxis(svg, y, { x: left, ticks: decades(y.domain()), format: (value) => count(value), title: 'TFLOP/s per device', grid: right - left });
     bottomAxis(svg, x, { y: bottom, ticks: decades(x.domain(), width < 500 ? [1, 5] : [1, 2, 5]), format: (value) => count(value), title: 'FLOP per byte of HBM', x1: right });
-    for (const roof of roofs) {
-      const ridge = roof.flops / roof.bytes;
-      const apartPx = Math.abs(py(roofs[1].flops) - py(roofs[0].flops)); // room for a name between the roofs
-      const from = Math.max(x.domain()[0], (y.domain()[0] * TERA) / roof.bytes);
-      svg.append('path').attr('class', roof.class).attr('d', `M${x(from)},${py(from * roof.bytes)}L${x(ridge)},${py(roof.flops)}H${right}`);
-      svg.append('text').attr('class', 'roof-name').attr('x', Math.max(x(ridge), left) + 4).attr('y', py(roof.flops) + (roof.class === 'roof' || apartPx > 28 ? -5 : 14)).text(`${rounded(roof.flops / TERA)} TFLOP/s ${roof.name}`);
-    }
     const radius = scaleSqrt([0, max(points, (point) => point.seconds)], [3, 17]);
-    const taken = [];
-    return points.map((point) => {
-      const [cx, cy, r] = [x(point.flops_per_byte), py(point.flops_per_s_per_device), radius(point.seconds)];
-      svg.append('circle').attr('class', `operation res-${point.bound}`).attr('cx', cx).attr('cy', cy).attr('r', r);
+    const placed = points.map((point) => ({ point, cx: x(point.flops_per_byte), cy: py(point.flops_per_s_per_device), r: radius(point.seconds) }));
+    const taken = placed.map(({ cx, cy, r }) => [cx - r, cy - r, cx + r, cy + r]);
+    for (const roof of roofs) {
+      const from = Math.max(x.domain()[0], (y.domain()[0] * TERA) / roof.bytes);
+      svg.append('path').attr('class', roof.class).attr('d', `M${x(from)},${py(from * roof.bytes)}L${x(roof.flops / roof.bytes)},${py(roof.flops)}H${right}`);
+    }
+    for (const { point, cx, cy, r } of placed) svg.append('circle').attr('class', `operation res-${point.bound}`).attr('cx', cx).attr('cy', cy).attr('r', r);
+    const named = [];
+    const items = placed.map(({ point, cx, cy, r }) => {
       const name = point.names.join(', ');
-      const label = { x: Math.max(left + 4, Math.min(cx - name.length * 3, right - name.length * 6.2)), y: cy + r + 13 };
-      if (!taken.some((other) => Math.abs(other.y - label.y) < 13 && Math.abs(other.x - label.x) < 80)) {
-        taken.push(label);
-        svg.append('text').attr('class', 'operation-name').attr('x', label.x).attr('y', label.y).text(fitting(name, right - label.x + 8));
-      }
+      const wide = name.length * LETTER;
+      const inside = (at) => Math.max(left + 4, Math.min(at, right - wide));
+      const spots = [
+        { x: inside(cx - wide / 2), y: cy + r + 13 },
+        { x: cx + r + 5, y: cy + 4 },
+        { x: cx - r - 5 - wide, y: cy + 4 },
+        { x: inside(cx - wide / 2), y: cy + r + 27 },
+        { x: inside(cx - wide / 2), y: cy + r + 41 },
+        { x: inside(cx - wide / 2), y: cy - r - 5 },
+      ].filter((spot) => spot.x >= left && spot.x + wide <= right + 8 && spot.y < bottom);
+      const isNamed = named.some((other) => other.name === name && Math.hypot(other.cx - cx, other.cy - cy) < 45); // another pass
+      if (!isNamed && label(svg, 'operation-name', name, spots, taken)) named.push({ name, cx, cy });
       return {
         x: cx,
         y: cy,
@@ -81,6 +99,18 @@ export async function show(plan) {
         text: `${name} (${point.passes.join(', ')}): ${seconds(point.seconds)} in a layer, ${rounded(point.flops_per_s_per_device / TERA)} TFLOP/s (${percent(point.flops_per_s_per_device / peak)} of the peak) at ${count(Math.round(point.flops_per_byte))} FLOP per byte; bound by the ${resource(point.bound)}${point.bytes_are_least ? '. Its operands are counted once; it may move more' : ''}.`,
       };
     });
+    for (const roof of roofs) {
+      const [ridge, level] = [x(roof.flops / roof.bytes), py(roof.flops)];
+      const name = `${rounded(roof.flops / TERA)} TFLOP/s ${roof.name}`;
+      const end = right - name.length * LETTER;
+      const start = Math.min(end, Math.max(ridge, left) + 4);
+      const isTop = roof.class === 'roof';
+      const along = (down) => [0, 0.25, 0.5, 0.75, 1].map((part) => ({ x: start + part * (end - start), y: level + down }));
+      const before = { x: ridge - name.length * LETTER - 8, y: level + (isTop ? 0 : 10) };
+      const spots = [...along(-5), ...(isTop ? [] : along(14)), ...(before.x > left ? [before] : []), ...along(isTop ? -18 : 28), ...(isTop ? [] : [...along(42), ...along(56)])];
+      label(svg, 'roof-name', name, spots, taken);
+    }
+    return items;
   };
   const picture = frame({
     label: 'Operations of one layer on the roofline.',
@@ -113,7 +143,10 @@ export async function show(plan) {
     picture.place,
     apart,
     streamed,
-    resourceLegend(roofline.layers.flatMap((layer) => layer.operations).filter((operation) => operation.flops_per_byte > 0).map((operation) => operation.bound), { text: (name) => `bound by the ${name}` }),
+    resourceLegend(roofline.layers.flatMap((layer) => layer.operations).filter((operation) => operation.flops_per_byte > 0).map((operation) => operation.bound), {
+      text: (name) => `bound by the ${name}`,
+      others: Object.fromEntries(roofs.map((roof) => [roof.class === 'roof' ? 'swatch-roof' : 'swatch-roof-step', `${rounded(roof.flops / TERA)} TFLOP/s ${roof.name}`])),
+    }),
     valuesTable(values),
   ];
 }

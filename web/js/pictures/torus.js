@@ -11,6 +11,7 @@ const AXES = ['x', 'y', 'z'];
 const NAMES = { x: 'x links', y: 'y links', z: 'z links', core: 'core pair (die to die)', dcn: 'DCN, between slices', pcie: 'PCIe, to the host' };
 const resourceOf = ({ link }) => (link === 'dcn' || link === 'pcie' ? link : 'ici');
 const MOST = 8; // chips drawn along an axis
+const WIDEST = 720;
 
 // Chips and links of the slice, as far as they are drawn. A link that closes a ring is `back`.
 export function chipsOf(dims, wraps) {
@@ -42,29 +43,54 @@ export function ownerOf(axes, link, at) {
 
 const classOf = (axes, name) => `axis-${axes.findIndex((axis) => axis.axis === name) % 6}`;
 
-// Each column of chips along z lies inside its cell of x and y, so that no chip hides another.
+// Which dimension is drawn across, down and into the page: the longest across, the shortest into the page.
+export function orientation(dims) {
+  const [across, down, deep] = [0, 1, 2].sort((a, b) => Math.min(dims[b], MOST) - Math.min(dims[a], MOST) || a - b);
+  return { across, down, deep };
+}
+
+// Each column of chips into the page lies inside its cell of the other two, so that no chip hides another.
 function project(dims, width) {
-  const [wide, tall, deep] = dims.map((size) => Math.min(size, MOST));
-  const unit = Math.max(26, Math.min(130, (width - 30) / (wide + 0.35), 460 / tall));
+  const to = orientation(dims);
+  const [wide, tall, deep] = [to.across, to.down, to.deep].map((index) => Math.min(dims[index], MOST));
+  const unit = Math.max(26, Math.min(130, (width - 60) / (wide + 0.35), 460 / tall));
   const step = deep > 1 ? (unit * 0.72) / deep : 0;
   return {
+    ...to,
     unit,
     step: step || unit,
-    height: tall * unit + unit * 0.35 + 16,
-    at: ([x, y, z]) => [14 + x * unit + z * step + unit * 0.08, 14 + y * unit + (deep - 1 - z) * step + unit * 0.08],
+    height: tall * unit + unit * 0.35 + 34,
+    at: (chip) => [14 + chip[to.across] * unit + chip[to.deep] * step + unit * 0.08, 14 + chip[to.down] * unit + (deep - 1 - chip[to.deep]) * step + unit * 0.08],
   };
+}
+
+// The name and the size of each dimension, where its first row of chips ends.
+function drawNames(svg, view, dims) {
+  const last = dims.map((size) => Math.min(size, MOST) - 1);
+  const place = (index, by) => {
+    if (dims[index] < 2) return;
+    const chip = [0, 0, 0];
+    if (index !== view.deep) chip[view.deep] = 0;
+    if (index === view.across) chip[view.down] = last[view.down];
+    chip[index] = last[index];
+    const [x, y] = view.at(chip);
+    svg.append('text').attr('class', 'torus-axis').attr('x', x + by[0]).attr('y', y + by[1]).text(`${AXES[index]} ${dims[index]}`);
+  };
+  place(view.across, [view.unit * 0.36, 12]);
+  place(view.down, [-10, view.unit * 0.36 + 8]);
+  place(view.deep, [-4, -12]);
 }
 
 function drawTorus({ svg, width, links, axes, shownAxis }) {
   const wraps = AXES.map((axis) => links.links.find((link) => link.link === axis)?.wraps ?? false);
   const { chips, links: lines } = chipsOf(links.dims, wraps);
-  const view = project(links.dims, Math.min(width, 640));
+  const view = project(links.dims, Math.min(width, WIDEST));
   const cores = links.axes.find((axis) => axis.factors.some((factor) => factor.link === 'core'))?.axis;
   const faded = (name) => (shownAxis && name !== shownAxis ? ' faded' : '');
   const back = (from, axis) => {
     const [x, y] = view.at(from);
     const ahead = [...from];
-    ahead[AXES.indexOf(axis)] += axis === 'z' ? 0.7 : 0.3;
+    ahead[AXES.indexOf(axis)] += AXES.indexOf(axis) === view.deep ? 0.7 : 0.3;
     const [x1, y1] = view.at(ahead);
     return [x, y, x1, y1];
   };
@@ -74,8 +100,10 @@ function drawTorus({ svg, width, links, axes, shownAxis }) {
     svg.append('line').attr('class', `link ${owner ? classOf(axes, owner) : 'unused'}${line.back ? ' back' : ''}${faded(owner)}`).attr('x1', x0).attr('y1', y0).attr('x2', x1).attr('y2', y1);
   }
   const radius = Math.max(2.5, Math.min(8, view.step / 3.4));
+  svg.style('--link-width', `${Math.max(1, Math.min(3, view.step / 4))}px`);
+  drawNames(svg, view, links.dims);
   return chips
-    .sort((a, b) => b[2] - a[2])
+    .sort((a, b) => b[view.deep] - a[view.deep])
     .map((chip) => {
       const [x, y] = view.at(chip);
       const pair = links.devices_per_chip > 1;
@@ -131,7 +159,7 @@ export async function show(plan) {
   let shownAxis = null;
   const torus = frame({
     label: `A slice of ${dims.join(' x ')} chips and its links, by the mesh axis that owns them.`,
-    height: (width) => project(dims, Math.min(width, 640)).height,
+    height: (width) => project(dims, Math.min(width, WIDEST)).height,
     hint: 'Point at a chip; stubs beyond the last chip close a ring.',
     draw: ({ svg, width }) => drawTorus({ svg, width, links, axes, shownAxis }),
   });

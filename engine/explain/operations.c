@@ -1,5 +1,6 @@
 #include "engine/explain/operations.h"
 
+#include "engine/base/units.h"
 #include "engine/cost/layer.h"
 
 const char *adv_pass_name(enum adv_pass pass)

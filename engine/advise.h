@@ -3,8 +3,7 @@
  * These are what the server and the command line call. Text in, text out, so that no caller needs jansson.
  * Thread safe: all state is in the arguments. The answer is malloc'ed, NUL-terminated, freed by the caller.
  */
-#ifndef ADV_ADVISE_H
-#define ADV_ADVISE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -104,5 +103,3 @@ ADV_MUST_CHECK adv_code adv_explain_oom(const struct adv_catalog *catalog, const
 
 /* The engine's name tag: {"version", "catalog_hash", "calibration"}. */
 const char *adv_engine_version(void);
-
-#endif

@@ -5,8 +5,7 @@
  * for longest go first. All answers are of one engine, catalog and calibration: whoever changes one of them
  * calls adv_answer_cache_forget. Thread safe.
  */
-#ifndef ADV_SERVER_ANSWER_CACHE_H
-#define ADV_SERVER_ANSWER_CACHE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -61,5 +60,3 @@ void adv_answer_cache_alias(struct adv_answer_cache *cache, const struct adv_que
 void adv_answer_cache_forget(struct adv_answer_cache *cache);
 
 size_t adv_answer_cache_bytes(struct adv_answer_cache *cache);
-
-#endif

@@ -1,6 +1,5 @@
 /* api.h: the handlers that the route table names; one file per resource, api_<resource>.c. */
-#ifndef ADV_SERVER_API_H
-#define ADV_SERVER_API_H
+#pragma once
 
 #include "engine/base/text.h"
 #include "engine/advise.h"
@@ -95,5 +94,3 @@ adv_handler adv_api_livez, adv_api_readyz, adv_api_metrics, adv_api_version, adv
 /* The web form's files. `adv_api_web_has`: whether a path ("/", "/js/form.js") is one of them. */
 adv_handler adv_api_web;
 bool adv_api_web_has(const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* app.h: the daemon as one value; main builds it, everything else gets a pointer. Const after the start
  * except where a member is atomic or has its own lock. */
-#ifndef ADV_SERVER_APP_H
-#define ADV_SERVER_APP_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ static inline const struct adv_daemon_config *adv_app_live(const struct adv_app 
 {
     return atomic_load(&app->live);
 }
-
-#endif

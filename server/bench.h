@@ -1,7 +1,6 @@
 /* bench.h: parts of `tpu-advisor bench`: how the cost of a search grows with its space, and the picture of
  * it. */
-#ifndef ADV_SERVER_BENCH_H
-#define ADV_SERVER_BENCH_H
+#pragma once
 
 #include "engine/advise.h"
 #include "engine/base/crew.h"
@@ -43,5 +42,3 @@ void adv_bench_tiles(const struct adv_catalog *catalog, bool quick, struct adv_t
 /* Writes the series as a picture (SVG, both axes logarithmic) into `path`; no series: an empty frame. 0, or
  * -1 with errno. */
 int adv_bench_plot(const struct adv_bench_series *series, int count, const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* calibrations.h: which calibration is in force for which project, in this daemon. Looked up in the database
  * every two seconds, and at once when this daemon changes it; the kept answers are forgotten then. */
-#ifndef ADV_SERVER_CALIBRATIONS_H
-#define ADV_SERVER_CALIBRATIONS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ void adv_calibrations_refresh(struct adv_app *app);
  * token, for a request that names none. Lives as long as the app. */
 const struct adv_catalog *adv_calibrations_catalog(const struct adv_app *app, const char *json,
                                                    size_t json_bytes, const char *project);
-
-#endif

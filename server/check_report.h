@@ -1,6 +1,5 @@
 /* check_report.h: the report of several checks as one: Markdown, JUnit, JSON. */
-#ifndef ADV_SERVER_CHECK_REPORT_H
-#define ADV_SERVER_CHECK_REPORT_H
+#pragma once
 
 #include "engine/base/text.h"
 #include "engine/json/check_job.h"
@@ -19,5 +18,3 @@ void adv_check_print_junit(const struct adv_check_row *rows, int rows_count, str
 /* {"verdict": "pass"|"fail"|"error", "checks": [{"file", "status", "check": the answer | null, "message"?}]}
  */
 void adv_check_print_json(const struct adv_check_row *rows, int rows_count, struct adv_text *text);
-
-#endif

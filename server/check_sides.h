@@ -3,8 +3,7 @@
  * A run of another engine (version, catalog or calibration) is priced again by this one, so that a check
  * compares plans and not engines; what the other engine answered is kept beside it.
  */
-#ifndef ADV_SERVER_CHECK_SIDES_H
-#define ADV_SERVER_CHECK_SIDES_H
+#pragma once
 
 #include "server/exchange.h"
 #include "server/gate.h"
@@ -21,5 +20,3 @@ ADV_MUST_CHECK adv_code adv_check_load_baseline(struct adv_exchange *exchange,
 ADV_MUST_CHECK adv_code adv_check_load_candidate(struct adv_exchange *exchange,
                                                  const struct adv_gate_request *request,
                                                  struct adv_check_side *side, adv_err *err);
-
-#endif

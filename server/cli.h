@@ -5,8 +5,7 @@
  * command line is wrong. A wrong input leaves a problem document on standard error and nothing on standard
  * output.
  */
-#ifndef ADV_SERVER_CLI_H
-#define ADV_SERVER_CLI_H
+#pragma once
 
 #define ADV_CLI_OK             0
 #define ADV_CLI_FAILED         1
@@ -35,5 +34,3 @@ int adv_cli_version(int argc, char **argv);
 
 /* `validate --kernels PATH`: kernel timings instead of whole steps. */
 int adv_cli_validate_kernels(const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* cli_io.h: what the one-shot commands share: reading a whole file or standard input, what is given beside
  * it, printing a problem. */
-#ifndef ADV_SERVER_CLI_IO_H
-#define ADV_SERVER_CLI_IO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ bool adv_cli_take_given(struct adv_cli_given *given, int argc, char **argv, int 
 
 /* Writes the problem document of `err` to standard error; returns the exit status. */
 int adv_cli_problem(const adv_err *err);
-
-#endif

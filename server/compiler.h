@@ -4,8 +4,7 @@
  * removed with it. The child leads a process group; the group is killed when the time is over, when it holds
  * more memory than it may, when nobody wants the answer any more, and by the kernel when this process dies.
  */
-#ifndef ADV_SERVER_COMPILER_H
-#define ADV_SERVER_COMPILER_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -45,5 +44,3 @@ bool adv_compiler_install(adv_err *err);
 
 /* {"python", "maxtext", "jax", "libtpu"}: the releases that the environment holds. Static. */
 const char *adv_compiler_versions(void);
-
-#endif

@@ -5,8 +5,7 @@
  * TPU_ADVISOR_DATABASE_URL_FILE. An unknown name is an error everywhere, and so is a value out of range.
  * Adding a setting = a field here and a row in config.c.
  */
-#ifndef ADV_SERVER_CONFIG_H
-#define ADV_SERVER_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -76,5 +75,3 @@ bool adv_config_address(const char *listen, char *host, char *port);
 
 /* Whether the host can only be reached from this machine. */
 bool adv_config_is_loopback(const char *host);
-
-#endif

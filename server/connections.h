@@ -5,8 +5,7 @@
  * opens and given back before its socket is closed, under one lock, so a socket number is never one of
  * another connection. Thread safe.
  */
-#ifndef ADV_SERVER_CONNECTIONS_H
-#define ADV_SERVER_CONNECTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ int adv_connections_count(struct adv_connections *connections);
 /* Shuts down the sockets of clients that send a request for longer than this, or take too long to take an
  * answer; returns how many. */
 int adv_connections_sweep(struct adv_connections *connections, long reading_limit_ms);
-
-#endif

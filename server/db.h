@@ -5,8 +5,7 @@
  * pauses. `struct adv_db` is one connection and belongs to one thread; it connects on first use and fails at
  * once while the watcher says the database is away, so that no worker waits for a dead host.
  */
-#ifndef ADV_SERVER_DB_H
-#define ADV_SERVER_DB_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -88,5 +87,3 @@ const char *adv_db_number(double value, char buffer[32]);
 /* The field as text, NULL for SQL's NULL; valid until adv_rows_free. */
 const char *adv_rows_text(const struct adv_rows *rows, int row, int column);
 void adv_rows_free(struct adv_rows *rows);
-
-#endif

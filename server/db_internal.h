@@ -1,6 +1,5 @@
 /* db_internal.h: what db.c, db_watch.c and db_migrate.c share. Nobody else includes it. */
-#ifndef ADV_SERVER_DB_INTERNAL_H
-#define ADV_SERVER_DB_INTERNAL_H
+#pragma once
 
 #include <libpq-fe.h>
 
@@ -32,5 +31,3 @@ ADV_MUST_CHECK bool adv_db_tidy(PGconn *connection, const struct adv_retention *
 
 /* A connection was lost: the watcher takes over. */
 void adv_database_report_lost(struct adv_database *database);
-
-#endif

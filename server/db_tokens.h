@@ -1,6 +1,5 @@
 /* db_tokens.h: the table of tokens, as the daemon's watcher reads it and `tpu-advisor token` keeps it. */
-#ifndef ADV_SERVER_DB_TOKENS_H
-#define ADV_SERVER_DB_TOKENS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -16,5 +15,3 @@ ADV_MUST_CHECK adv_code adv_db_tokens_list(const char *url, FILE *out, adv_err *
 
 /* ADV_E_NOT_FOUND: none of that name is in force. */
 ADV_MUST_CHECK adv_code adv_db_token_revoke(const char *url, const char *name, adv_err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* documents.h: answers that never change while the daemon runs, made once at its start, coded and
  * hashed: the OpenAPI document, the catalog's lists, the web form's files. Const afterwards, shared by all
  * threads. */
-#ifndef ADV_SERVER_DOCUMENTS_H
-#define ADV_SERVER_DOCUMENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ int adv_documents_collection(const char *name);
 ADV_MUST_CHECK adv_code adv_documents_make(const struct adv_catalog *catalog,
                                            struct adv_documents **documents, adv_err *err);
 void adv_documents_free(struct adv_documents *documents); /* NULL is fine */
-
-#endif

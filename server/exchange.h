@@ -4,8 +4,7 @@
  * an HTTP thread (routes that never wait) or on a worker. Everything allocated from `arena` lives as long as
  * the exchange.
  */
-#ifndef ADV_SERVER_EXCHANGE_H
-#define ADV_SERVER_EXCHANGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -148,5 +147,3 @@ void adv_reply_encode(struct adv_exchange *exchange);
 
 /* Gives back an owned body and forgets the headers: the reply can be filled again. */
 void adv_reply_clear(struct adv_reply *reply);
-
-#endif

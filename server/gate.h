@@ -5,8 +5,7 @@
  * sequence length, priced by the same engine. A step of another batch is another amount of work, so times are
  * compared per token; what else has to be known to read the verdict is in the notes.
  */
-#ifndef ADV_SERVER_GATE_H
-#define ADV_SERVER_GATE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -67,5 +66,3 @@ struct adv_gate_report {
 void adv_gate_print_json(const struct adv_gate_report *report, struct adv_text *text);
 void adv_gate_print_markdown(const struct adv_gate_report *report, struct adv_text *text);
 void adv_gate_print_junit(const struct adv_gate_report *report, struct adv_text *text);
-
-#endif

@@ -5,8 +5,7 @@
  * header names or the target and requests without Host; a proxy in front may not. RFC 9112,
  * sections 3.2, 5.1, 6.1 and 6.3.
  */
-#ifndef ADV_SERVER_GUARD_H
-#define ADV_SERVER_GUARD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ void adv_guard_header(struct adv_guard *guard, const char *name, const char *val
 /* After the last header. The reason for refusal, or NULL. `target` is the request target as sent. */
 const char *adv_guard_finish(struct adv_guard *guard, const char *method, const char *target,
                              const char *version);
-
-#endif

@@ -1,6 +1,5 @@
 /* gzip.h: bodies in the content coding gzip, which every client reads. */
-#ifndef ADV_SERVER_GZIP_H
-#define ADV_SERVER_GZIP_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ enum adv_gzip_effort {
 
 /* The bytes coded; malloc'ed. NULL when memory is exhausted or nothing is gained: send them as they are. */
 char *adv_gzip(const void *bytes, size_t bytes_count, enum adv_gzip_effort effort, size_t *coded_bytes);
-
-#endif

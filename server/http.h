@@ -4,8 +4,7 @@
  * while the connection is suspended. A request that is not answered by its deadline gets 503; its worker's
  * late result is dropped. Clients that are slow to send or to take are closed.
  */
-#ifndef ADV_SERVER_HTTP_H
-#define ADV_SERVER_HTTP_H
+#pragma once
 
 #include "server/app.h"
 
@@ -30,5 +29,3 @@ void adv_http_stop(struct adv_http *http);
 void adv_http_free(struct adv_http *http);
 
 int adv_http_connections(struct adv_http *http);
-
-#endif

@@ -1,8 +1,7 @@
 /* http_client.h: one POST over HTTP or HTTPS, for the commands that ask a daemon. Certificates and names are
  * checked against the system's authorities. A connection per request.
  */
-#ifndef ADV_SERVER_HTTP_CLIENT_H
-#define ADV_SERVER_HTTP_CLIENT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ struct adv_client_answer {
 ADV_MUST_CHECK adv_code adv_client_post(const char *url, const char *path, const char *token,
                                         const char *json, int timeout_s, struct adv_client_answer *answer,
                                         adv_err *err);
-
-#endif

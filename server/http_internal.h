@@ -1,8 +1,7 @@
 /* http_internal.h: what the files of the HTTP server share: http_daemon.c (threads and sockets),
  * http_request.c (a request's life), http_read.c (its arrival), http_work.c (workers), http_answer.c (the
  * reply). Nobody else includes it. */
-#ifndef ADV_SERVER_HTTP_INTERNAL_H
-#define ADV_SERVER_HTTP_INTERNAL_H
+#pragma once
 
 #include <microhttpd.h>
 #include <pthread.h>
@@ -87,5 +86,3 @@ void adv_http_on_connection(void *closure, struct MHD_Connection *connection, vo
 enum MHD_Result adv_http_on_access(void *closure, struct MHD_Connection *connection, const char *url,
                                    const char *method, const char *version, const char *upload,
                                    size_t *upload_bytes, void **request_closure);
-
-#endif

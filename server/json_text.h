@@ -1,7 +1,6 @@
 /* json_text.h: writing JSON as text, and which bytes are text. Reading JSON is engine/json's.
  */
-#ifndef ADV_SERVER_JSON_TEXT_H
-#define ADV_SERVER_JSON_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ void adv_json_text_raw(struct adv_text *text, const char *name, const char *json
  * at its end. */
 void adv_json_text_extend(struct adv_text *text, const char *object, size_t object_bytes,
                           const char *members);
-
-#endif

@@ -1,6 +1,5 @@
 /* keep.h: storing an answer as a run, and telling its reader: run_id and "stored" are added to the answer. */
-#ifndef ADV_SERVER_KEEP_H
-#define ADV_SERVER_KEEP_H
+#pragma once
 
 #include "engine/advise.h"
 #include "server/exchange.h"
@@ -28,5 +27,3 @@ ADV_MUST_CHECK adv_code adv_keep(struct adv_exchange *exchange, enum adv_request
                                  const struct adv_asked *asked, const struct adv_answer *answer,
                                  const struct adv_idempotency *idempotency, struct adv_text *response,
                                  char run_id[ADV_UUID_BYTES], enum adv_store_outcome *outcome, adv_err *err);
-
-#endif

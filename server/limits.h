@@ -4,8 +4,7 @@
  * not asked for a while needs no row, and where all rows are taken the one that is due first gives way, so
  * that many addresses cost no memory. Addresses of IPv6 count by their /64. Thread safe.
  */
-#ifndef ADV_SERVER_LIMITS_H
-#define ADV_SERVER_LIMITS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ uint64_t adv_limits_of_name(const struct adv_limits *limits, const char *name);
 /* 0: go on, and it is counted. Otherwise microseconds until the next one is allowed; not counted. */
 int64_t adv_limits_take(struct adv_limits *limits, enum adv_limit_kind kind, uint64_t who,
                         const struct adv_rate *rate, int64_t now_us);
-
-#endif

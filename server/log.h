@@ -2,8 +2,7 @@
  *
  * Bodies, tokens and database URLs are never logged. Thread safe: a line is one write.
  */
-#ifndef ADV_SERVER_LOG_H
-#define ADV_SERVER_LOG_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -41,5 +40,3 @@ void adv_log_begin(const struct adv_log *log, struct adv_log_line *line, enum ad
 void adv_log_string(struct adv_log_line *line, const char *name, const char *value);
 void adv_log_number(struct adv_log_line *line, const char *name, int64_t value);
 void adv_log_end(struct adv_log_line *line);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Labels are route templates and codes, never paths. Counting is one relaxed atomic addition; thread safe.
  */
-#ifndef ADV_SERVER_METRICS_H
-#define ADV_SERVER_METRICS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -73,5 +72,3 @@ void adv_metrics_print(struct adv_metrics *metrics, const char *(*method)(int in
 /* A gauge, for values read at scrape time. `name` may carry labels; help NULL when the name was described
  * before. */
 void adv_metrics_print_gauge(struct adv_text *text, const char *name, const char *help, double value);
-
-#endif

@@ -1,8 +1,7 @@
 /* monotonic.h: time and waiting by the clock that only goes forward: a clock of the day that is set moves no
  * deadline.
  */
-#ifndef ADV_SERVER_MONOTONIC_H
-#define ADV_SERVER_MONOTONIC_H
+#pragma once
 
 #include <pthread.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ void adv_monotonic_init(pthread_cond_t *condition);
 
 /* Waits up to `ms` with the mutex held; true: the time is over. */
 int adv_monotonic_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, long ms);
-
-#endif

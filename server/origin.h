@@ -5,8 +5,7 @@
  * name. And a form can post text/plain elsewhere without asking first: then Origin or Sec-Fetch-Site say
  * where the page is from. With tokens neither gets anywhere, for the browser knows no token.
  */
-#ifndef ADV_SERVER_ORIGIN_H
-#define ADV_SERVER_ORIGIN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ bool adv_origin_is_ours(const char *origin, const char *fetch_site, const char *
 
 /* Both, of a request to a daemon without tokens. false: the reply says what is wrong. */
 bool adv_origin_check(struct adv_exchange *exchange);
-
-#endif

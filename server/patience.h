@@ -5,8 +5,7 @@
  * deadline has passed, or the request was given up by the daemon. Asked by one thread, the worker; given up
  * by any.
  */
-#ifndef ADV_SERVER_PATIENCE_H
-#define ADV_SERVER_PATIENCE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -28,5 +27,3 @@ struct adv_patience {
 
 /* `closure` is a struct adv_patience; the answer, once true, stays true. */
 bool adv_patience_over(void *closure);
-
-#endif

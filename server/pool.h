@@ -3,8 +3,7 @@
  * Adding never waits: a full queue is the caller's answer 503. Each thread owns one context (a database
  * connection), opened and closed on that thread. Thread safe, except start and stop.
  */
-#ifndef ADV_SERVER_POOL_H
-#define ADV_SERVER_POOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ int adv_pool_running_since(struct adv_pool *pool, int64_t since_us);
 
 /* Runs what is queued, joins the threads, frees the pool. NULL is fine. */
 void adv_pool_stop(struct adv_pool *pool);
-
-#endif

@@ -10,8 +10,7 @@
  * Content-Length and chunks. Heads that guard.h refuses (both of them, two of one) end that: such connections
  * are closed after the answer. One thread per guard.
  */
-#ifndef ADV_SERVER_RAW_GUARD_H
-#define ADV_SERVER_RAW_GUARD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ bool adv_raw_guard_has_seen(int socket);
 
 /* Connections refused since the start. */
 long adv_raw_guard_refused(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* reload.h: SIGHUP: tokens, the settings that may change, and the log's file are read again. */
-#ifndef ADV_SERVER_RELOAD_H
-#define ADV_SERVER_RELOAD_H
+#pragma once
 
 #include "server/app.h"
 
@@ -13,5 +12,3 @@ ADV_MUST_CHECK bool adv_reload_tokens(struct adv_app *app, FILE *errors);
 
 /* Frees the settings that reloads made. */
 void adv_reload_free(struct adv_app *app);
-
-#endif

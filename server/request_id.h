@@ -1,6 +1,5 @@
 /* request_id.h: names for requests and runs. */
-#ifndef ADV_SERVER_REQUEST_ID_H
-#define ADV_SERVER_REQUEST_ID_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@ bool adv_uuid_valid(const char *text);
 /* The client's id when it has 1 to 128 letters, digits or any of ._:/+=@-; otherwise a new UUID. `client` may
  * be NULL. */
 void adv_request_id_choose(const char *client, char id[ADV_LIMIT_REQUEST_ID]);
-
-#endif

@@ -1,7 +1,6 @@
 /* routes.h: every method and path the daemon answers, one table. openapi.yaml describes the same rows; a test
  * compares. */
-#ifndef ADV_SERVER_ROUTES_H
-#define ADV_SERVER_ROUTES_H
+#pragma once
 
 #include <stdio.h>
 
@@ -51,5 +50,3 @@ const char *adv_routes_path(int index);
 
 /* "METHOD PATH OPERATION" lines, for the test against the OpenAPI document. */
 void adv_routes_print(FILE *out);
-
-#endif

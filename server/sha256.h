@@ -1,6 +1,5 @@
 /* sha256.h: SHA-256 by OpenSSL, for tokens, migrations, idempotency keys and entity tags. */
-#ifndef ADV_SERVER_SHA256_H
-#define ADV_SERVER_SHA256_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,5 +11,3 @@ void adv_sha256_hex(const void *bytes, size_t length_bytes, char hex[ADV_SHA256_
 
 /* Compares two digests in a time that does not depend on where they differ. */
 bool adv_sha256_equal(const char a[ADV_SHA256_HEX], const char b[ADV_SHA256_HEX]);
-
-#endif

@@ -5,8 +5,7 @@
  * checks. A run that was never checked, that failed, of a kernel, or that does not fit is none. Labels may
  * hold slashes (`feature/x`).
  */
-#ifndef ADV_SERVER_STORE_BASELINES_H
-#define ADV_SERVER_STORE_BASELINES_H
+#pragma once
 
 #include "engine/base/text.h"
 #include "server/db.h"
@@ -66,5 +65,3 @@ ADV_MUST_CHECK adv_code adv_store_baselines_list(struct adv_db *db, const char *
 /* Notes a verdict about a stored candidate. */
 ADV_MUST_CHECK adv_code adv_store_verdict(struct adv_db *db, const char *candidate_id,
                                           const char *baseline_id, bool passed, adv_err *err);
-
-#endif

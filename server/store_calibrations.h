@@ -2,8 +2,7 @@
  * not.
  *
  * Errors are those of adv_db_run besides the named; ADV_E_NOT_FOUND: there is no such calibration. */
-#ifndef ADV_SERVER_STORE_CALIBRATIONS_H
-#define ADV_SERVER_STORE_CALIBRATIONS_H
+#pragma once
 
 #include "engine/base/text.h"
 #include "engine/catalog/catalog.h"
@@ -51,5 +50,3 @@ struct adv_active_calibration {
 /* Those in force of all projects; `active` is malloc'ed. */
 ADV_MUST_CHECK adv_code adv_calibrations_active(struct adv_db *db, struct adv_active_calibration **active,
                                                 int *count, adv_err *err);
-
-#endif

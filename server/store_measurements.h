@@ -1,6 +1,5 @@
 /* store_measurements.h: what plans of runs took on the machine, beside what was predicted for them. */
-#ifndef ADV_SERVER_STORE_MEASUREMENTS_H
-#define ADV_SERVER_STORE_MEASUREMENTS_H
+#pragma once
 
 #include "engine/base/text.h"
 #include "engine/calibrate/measured.h"
@@ -44,5 +43,3 @@ ADV_MUST_CHECK adv_code adv_store_accuracy(struct adv_db *db, const struct adv_a
  * compiled. The cursor does not count. */
 ADV_MUST_CHECK adv_code adv_store_memory_accuracy(struct adv_db *db, const struct adv_accuracy_filter *filter,
                                                   struct adv_text *json, adv_err *err);
-
-#endif

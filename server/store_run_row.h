@@ -1,6 +1,5 @@
 /* store_run_row.h: a row of the table runs as answers show it; for store_run*.c. */
-#ifndef ADV_SERVER_STORE_RUN_ROW_H
-#define ADV_SERVER_STORE_RUN_ROW_H
+#pragma once
 
 #include "engine/base/text.h"
 #include "server/db.h"
@@ -25,5 +24,3 @@ enum adv_run_column {
 
 /* Appends the members of a run without request and response, without the closing brace. */
 void adv_run_row_print(const struct adv_rows *rows, int row, struct adv_text *json);
-
-#endif

@@ -1,7 +1,6 @@
 /* store_runs.h: runs in the database: answers kept as they were given. Of a run only its tags change, and
  * whether it is deleted; a trigger sees to it. A deleted run is found by nobody until it is restored. */
-#ifndef ADV_SERVER_STORE_RUNS_H
-#define ADV_SERVER_STORE_RUNS_H
+#pragma once
 
 #include "engine/advise.h"
 #include "server/db.h"
@@ -89,5 +88,3 @@ ADV_MUST_CHECK adv_code adv_store_run_restore(struct adv_db *db, const char *id,
 
 /* Puts `tags`, a JSON array of strings, in the place of those it had. ADV_E_CONFLICT: they are no tags. */
 ADV_MUST_CHECK adv_code adv_store_run_tag(struct adv_db *db, const char *id, const char *tags, adv_err *err);
-
-#endif

@@ -6,8 +6,7 @@
  * wait for the database. Errors are those of adv_db_run besides the named; ADV_E_NOT_FOUND: there is no such
  * sweep (or it is of another project).
  */
-#ifndef ADV_SERVER_STORE_SWEEPS_H
-#define ADV_SERVER_STORE_SWEEPS_H
+#pragma once
 
 #include "engine/base/text.h"
 #include "server/db.h"
@@ -87,5 +86,3 @@ ADV_MUST_CHECK adv_code adv_sweep_release(struct adv_db *db, const struct adv_sw
  * holder's. */
 ADV_MUST_CHECK adv_code adv_sweep_end(struct adv_db *db, const char *sweep_id, const char *results, int *held,
                                       adv_err *err);
-
-#endif

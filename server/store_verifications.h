@@ -6,8 +6,7 @@
  * that a plan is done once. All functions wait for the database. Errors are those of adv_db_run besides the
  * named.
  */
-#ifndef ADV_SERVER_STORE_VERIFICATIONS_H
-#define ADV_SERVER_STORE_VERIFICATIONS_H
+#pragma once
 
 #include "engine/base/text.h"
 #include "engine/json/proof.h"
@@ -74,5 +73,3 @@ ADV_MUST_CHECK adv_code adv_verification_finish(struct adv_db *db, const struct 
 /* Gives the job back unfinished: this verifier is leaving. */
 ADV_MUST_CHECK adv_code adv_verification_release(struct adv_db *db, const struct adv_verification_job *job,
                                                  adv_err *err);
-
-#endif

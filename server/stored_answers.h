@@ -5,8 +5,7 @@
  * force, and the token's project. A database that is slow is no obstacle: one look-up takes at most 0.25 s,
  * and after one that failed there are none for five seconds. Thread safe.
  */
-#ifndef ADV_SERVER_STORED_ANSWERS_H
-#define ADV_SERVER_STORED_ANSWERS_H
+#pragma once
 
 #include "engine/json/question.h"
 #include "server/answer_cache.h"
@@ -22,5 +21,3 @@ bool adv_stored_answers_open(struct adv_app *app);
 /* true: the answer, whose `json` the caller frees. On a worker that has a database. */
 bool adv_stored_answers_find(struct adv_exchange *exchange, const char digest[ADV_SHA256_HEX],
                              struct adv_answer *answer);
-
-#endif

@@ -4,8 +4,7 @@
  * They stand back behind what somebody waits for: a niceness of their own, and few of them. A daemon that is
  * killed leaves its items to others when their lease is over; one that stops gives them back.
  */
-#ifndef ADV_SERVER_SWEEPER_H
-#define ADV_SERVER_SWEEPER_H
+#pragma once
 
 #include "server/app.h"
 
@@ -20,5 +19,3 @@ void adv_sweeper_wake(struct adv_sweeper *sweeper);
 /* Gives back what is under way within 50 ms and joins; may be called twice. NULL is fine. */
 void adv_sweeper_stop(struct adv_sweeper *sweeper);
 void adv_sweeper_free(struct adv_sweeper *sweeper); /* after adv_sweeper_stop; NULL is fine */
-
-#endif

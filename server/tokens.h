@@ -6,8 +6,7 @@
  * `tpu-advisor token create` makes them. A scope includes the ones below it: admin (deletes runs) > write
  * (stores) > read (everything else). A token with a project sees that project only.
  */
-#ifndef ADV_SERVER_TOKENS_H
-#define ADV_SERVER_TOKENS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ bool adv_keyring_has(struct adv_keyring *keyring, enum adv_keyring_part part);
 /* Who a header ("Bearer …", or NULL) is from. */
 void adv_keyring_check(struct adv_keyring *keyring, const char *authorization, int64_t now_s,
                        struct adv_caller *caller);
-
-#endif

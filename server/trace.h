@@ -1,6 +1,5 @@
 /* trace.h: W3C Trace Context: the trace that a request belongs to, as the header traceparent says it. */
-#ifndef ADV_SERVER_TRACE_H
-#define ADV_SERVER_TRACE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@ struct adv_trace {
 
 /* Reads `traceparent` (NULL or malformed: none, as the standard wants) and makes a span of it. */
 void adv_trace_read(const char *traceparent, struct adv_trace *trace);
-
-#endif

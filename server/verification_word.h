@@ -1,6 +1,5 @@
 /* verification_word.h: the compiler's word on a plan, as others pass it around. */
-#ifndef ADV_SERVER_VERIFICATION_WORD_H
-#define ADV_SERVER_VERIFICATION_WORD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@ struct adv_verification_word {
     double compiled_hbm_bytes_per_device; /* NAN: the compiler got not so far */
     char versions[160];                   /* "maxtext 0.2.5, …" */
 };
-
-#endif

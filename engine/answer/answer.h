@@ -3,8 +3,7 @@
  * A document is decoded into a request, the request is answered by a struct, and the struct is encoded in one
  * pass. There is a function for each kind of request, in a file of its own; answer.c calls them.
  */
-#ifndef ADV_ANSWER_ANSWER_H
-#define ADV_ANSWER_ANSWER_H
+#pragma once
 
 #include "engine/advise.h"
 #include "engine/base/arena.h"
@@ -37,5 +36,3 @@ struct adv_estimate;
 void adv_answer_tag(struct adv_answer_job *job, const struct adv_model *model,
                     const struct adv_cluster *cluster, const struct adv_estimate *estimate);
 void adv_answer_tag_wish(struct adv_answer_job *job, const struct adv_store_wish *wish);
-
-#endif

@@ -1,6 +1,5 @@
 /* estimate.h: one plan as an answer tells it: its keys and flags, its estimate and what that warns of. */
-#ifndef ADV_ANSWER_ESTIMATE_H
-#define ADV_ANSWER_ESTIMATE_H
+#pragma once
 
 #include "engine/answer/answer.h"
 #include "engine/cost/input.h"
@@ -29,5 +28,3 @@ ADV_MUST_CHECK adv_code adv_tell_estimate(const struct adv_teller *teller, const
 ADV_MUST_CHECK adv_code adv_tell_advice(const struct adv_teller *teller, const struct adv_plan *plan,
                                         const struct adv_reread *reread, bool searched,
                                         struct adv_told_plan *told);
-
-#endif

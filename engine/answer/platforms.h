@@ -1,6 +1,5 @@
 /* platforms.h: the same workload searched on every machine that a request names. */
-#ifndef ADV_ANSWER_PLATFORMS_H
-#define ADV_ANSWER_PLATFORMS_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/json/encode_platforms.h"
@@ -23,5 +22,3 @@ ADV_MUST_CHECK adv_code adv_platforms_search(const struct adv_catalog *catalog, 
  * ADV_E_RANGE. */
 ADV_MUST_CHECK adv_code adv_budget_check(const struct adv_budget *budget, int machines,
                                          const struct adv_advise_request *request, adv_err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * capped, so a request cannot take the machine down. Memory is zeroed. Not thread safe: one arena belongs to
  * one request.
  */
-#ifndef ADV_BASE_ARENA_H
-#define ADV_BASE_ARENA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -38,5 +37,3 @@ char *adv_arena_copy(struct adv_arena *arena, const char *text);
 
 /* Frees all; the arena can be used again. */
 void adv_arena_free(struct adv_arena *arena);
-
-#endif

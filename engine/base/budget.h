@@ -4,8 +4,7 @@
  * a turn, and a turn takes far less than 50 ms, so that is how soon the engine gives up after the answer
  * turned to true. Asking costs a call; what takes microseconds does not ask.
  */
-#ifndef ADV_BASE_BUDGET_H
-#define ADV_BASE_BUDGET_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -33,5 +32,3 @@ static inline adv_code adv_budget_refuse(adv_err *err)
     return adv_err_add(err, ADV_E_TIMEOUT, "", "ask for less, or again later",
                        "the request was given up before its answer was complete");
 }
-
-#endif

@@ -3,8 +3,7 @@
  * A row gives the code, the HTTP status the server answers with, the slug of the problem type
  * (https://tpu-advisor.dev/problems/<slug>) and its title. Adding an outcome = adding a row.
  */
-#ifndef ADV_BASE_CODE_H
-#define ADV_BASE_CODE_H
+#pragma once
 
 #define ADV_CODE_TABLE(X)                                                                                    \
     X(ADV_OK, 200, "ok", "OK")                                                                               \
@@ -45,5 +44,3 @@ const char *adv_code_title(adv_code code);
 /* Result must be looked at. */
 #define ADV_MUST_CHECK                        __attribute__((warn_unused_result))
 #define ADV_PRINTF(format_index, first_index) __attribute__((format(printf, format_index, first_index)))
-
-#endif

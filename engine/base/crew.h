@@ -5,8 +5,7 @@
  * while one is idle, and is expected to ask now and then whether its processor is wanted (adv_crew_crowded).
  * Thread safe.
  */
-#ifndef ADV_BASE_CREW_H
-#define ADV_BASE_CREW_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -42,5 +41,3 @@ void adv_crew_wait(struct adv_crew *crew, struct adv_crew_task *task);
 
 /* More threads are at work than there are processors: a helper should end its task soon. */
 bool adv_crew_crowded(struct adv_crew *crew);
-
-#endif

@@ -5,8 +5,7 @@
  * ADV_LIMIT_FINDINGS further ones are counted, not kept. The same struct carries warnings.
  * No allocation; one adv_err belongs to one thread.
  */
-#ifndef ADV_BASE_ERR_H
-#define ADV_BASE_ERR_H
+#pragma once
 
 #include "engine/base/code.h"
 #include "engine/base/limits.h"
@@ -50,5 +49,3 @@ void adv_err_merge(adv_err *into, const adv_err *from, const char *pointer_prefi
 const char *adv_json_pointer(char pointer[ADV_LIMIT_POINTER], const char *at, const char *member);
 /* The same as a value that lasts as long as the block it stands in. */
 #define ADV_AT(at, member) adv_json_pointer((char[ADV_LIMIT_POINTER]){0}, at, member)
-
-#endif

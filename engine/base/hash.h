@@ -1,6 +1,5 @@
 /* hash.h: FNV-1a, 64 bit. For the catalog's identity and cache keys; not for secrets. */
-#ifndef ADV_BASE_HASH_H
-#define ADV_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ static inline uint64_t adv_hash_bytes(uint64_t hash, const void *bytes, size_t l
     for (size_t i = 0; i < length_bytes; i++) hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
     return hash;
 }
-
-#endif

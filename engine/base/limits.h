@@ -1,6 +1,5 @@
 /* limits.h: the declared maximum of every buffer and list, with its reason. */
-#ifndef ADV_BASE_LIMITS_H
-#define ADV_BASE_LIMITS_H
+#pragma once
 
 #define ADV_LIMIT_BODY_BYTES   (1024 * 1024) /* api: body 1 MiB; a whole recipe is 5 KiB */
 #define ADV_LIMIT_JSON_DEPTH   32            /* api: nesting 32; the deepest real document has 7 */
@@ -27,5 +26,3 @@
 #define ADV_LIMIT_ARENA_BYTES                                                                                \
     (64u * 1024u * 1024u) /* one request; advise on the largest space uses 9 MiB                             \
                            */
-
-#endif

@@ -1,6 +1,5 @@
 /* list.h: arrays that are kept in an order: room is made for an item at its place, or an item taken out. */
-#ifndef ADV_BASE_LIST_H
-#define ADV_BASE_LIST_H
+#pragma once
 
 #include <stddef.h>
 #include <string.h>
@@ -24,5 +23,3 @@ static inline void adv_list_close(void *items, size_t item_bytes, int *count, in
     --*count;
     if (at < *count) memmove(place, place + item_bytes, (size_t)(*count - at) * item_bytes);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* near.h: the legal values next to one that is not: what hints are made of. */
-#ifndef ADV_BASE_NEAR_H
-#define ADV_BASE_NEAR_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ void adv_near_consider(struct adv_near *near, int64_t value, int64_t wanted);
 
 /* Writes "512 or 1024", or the one there is, to `text` and returns it. */
 const char *adv_near_text(struct adv_near near, char *text, size_t text_bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* text.h: a bounded string builder and the nearest-name search behind "did you mean". */
-#ifndef ADV_BASE_TEXT_H
-#define ADV_BASE_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ static inline bool adv_text_same(const char *a, const char *b)
 /* The name of `names[0..count)` nearest to `wanted` within a third of its length, or NULL. `names` may hold
  * NULLs. */
 const char *adv_text_nearest(const char *wanted, const char *const *names, int count);
-
-#endif

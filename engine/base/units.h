@@ -1,6 +1,5 @@
 /* units.h: the few conversions and integer helpers everybody needs. */
-#ifndef ADV_BASE_UNITS_H
-#define ADV_BASE_UNITS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -61,5 +60,3 @@ static inline int adv_divisors(int number, int most, int *divisors)
         if (number % i == 0) divisors[count++] = i;
     return count;
 }
-
-#endif

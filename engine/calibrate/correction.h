@@ -7,8 +7,7 @@
  * no correction. Cross validation leaves out each run in turn, with all its measurements. Pure; allocates
  * nothing.
  */
-#ifndef ADV_CALIBRATE_CORRECTION_H
-#define ADV_CALIBRATE_CORRECTION_H
+#pragma once
 
 #define ADV_CORRECTION_LEAST 3
 
@@ -33,5 +32,3 @@ void adv_correction_fit(const struct adv_correction_row *rows, int count, double
 
 #define ADV_CORRECTION_STEP_TAU 0.10 /* the left-out errors of tests/accuracy/report.md: p90 of 4 to 12 % */
 #define ADV_CORRECTION_HBM_TAU  0.05 /* tests/compile/report.md */
-
-#endif

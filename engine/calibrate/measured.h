@@ -2,8 +2,7 @@
  *
  * Pure functions; thread safe.
  */
-#ifndef ADV_CALIBRATE_MEASURED_H
-#define ADV_CALIBRATE_MEASURED_H
+#pragma once
 
 #include <stddef.h>
 
@@ -45,5 +44,3 @@ ADV_MUST_CHECK adv_code adv_measured_from_log(const char *log, size_t log_bytes,
  * (2 % apart: another batch, length or number of chips). ADV_E_INVALID at /tokens_per_s_per_chip. */
 ADV_MUST_CHECK adv_code adv_measured_check(const struct adv_measured *measured,
                                            const struct adv_measured_plan *plan, adv_err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * a row, and the statistics of a set of rows by chip and family. Used by `validate`, `make accuracy` and
  * `make fit`.
  */
-#ifndef ADV_CALIBRATE_MEASUREMENT_H
-#define ADV_CALIBRATE_MEASUREMENT_H
+#pragma once
 
 #include "engine/catalog/catalog.h"
 #include "engine/cost/estimate.h"
@@ -59,5 +58,3 @@ struct adv_ranking adv_ranking_of(const struct adv_measurement *rows, int count,
 /* The q-quantile (0..1) of values, nearest rank as the published targets use it: sorted[ceil(q n) - 1].
  * Sorts. */
 double adv_quantile(double *values, int count, double q);
-
-#endif

@@ -1,7 +1,6 @@
 /* validate_kernels.h: published kernel timings as the engine sees them, predicted and compared. Fits of
  * constants (tests/accuracy/fit_kernels.c) use those that can be trusted. */
-#ifndef ADV_CALIBRATE_VALIDATE_KERNELS_H
-#define ADV_CALIBRATE_VALIDATE_KERNELS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -52,5 +51,3 @@ struct adv_catalog;
  * out of memory. Defined in engine/json/encode_kernel_validation.c. */
 char *adv_encode_kernel_validation(const struct adv_catalog *catalog, const struct adv_kernel_row *rows,
                                    int rows_count);
-
-#endif

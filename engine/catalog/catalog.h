@@ -5,8 +5,7 @@
  * loader is engine/json/decode_catalog.c; it reads everything at once (a few milliseconds). All pointers stay
  * valid until adv_catalog_free. Thread safe after load.
  */
-#ifndef ADV_CATALOG_CATALOG_H
-#define ADV_CATALOG_CATALOG_H
+#pragma once
 
 #include "engine/base/err.h"
 #include "engine/catalog/constants.h"
@@ -145,5 +144,3 @@ int adv_catalog_flags_count(const struct adv_catalog *catalog);
 const struct adv_catalog_flag *adv_catalog_flag_at(const struct adv_catalog *catalog, int index);
 int adv_catalog_bundles_count(const struct adv_catalog *catalog);
 const struct adv_catalog_bundle *adv_catalog_bundle_at(const struct adv_catalog *catalog, int index);
-
-#endif

@@ -1,7 +1,6 @@
 /* catalog_data.h: what a loaded catalog holds. For engine/catalog/catalog.c (look-up) and
  * engine/json/decode_catalog*.c (loading) only; everybody else goes through catalog.h. */
-#ifndef ADV_CATALOG_CATALOG_DATA_H
-#define ADV_CATALOG_CATALOG_DATA_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/catalog/catalog.h"
@@ -44,5 +43,3 @@ struct adv_catalog {
     struct adv_catalog_bundle *bundles;
     struct adv_catalog_releases releases;
 };
-
-#endif

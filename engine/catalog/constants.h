@@ -5,8 +5,7 @@
  * constant belongs to a generation or a kernel, never to a model or a row. NAN is not allowed: the loader
  * refuses it.
  */
-#ifndef ADV_CATALOG_CONSTANTS_H
-#define ADV_CATALOG_CONSTANTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -27,5 +26,3 @@ struct adv_constants {
      * all. */
     double step_time_correction_frac, hbm_correction_frac;
 };
-
-#endif

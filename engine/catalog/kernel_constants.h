@@ -4,8 +4,7 @@
  * attention one vreg of work is 1024 (query, key) pairs. A constant belongs to a generation and a kernel,
  * never to a shape.
  */
-#ifndef ADV_CATALOG_KERNEL_CONSTANTS_H
-#define ADV_CATALOG_KERNEL_CONSTANTS_H
+#pragma once
 
 #define ADV_KERNEL_CONSTANTS(X)                                                                              \
     X(matmul_peak_frac, "frac", "best dense XLA matmul over peak, large aligned shapes")                     \
@@ -98,5 +97,3 @@
     X(attention_xla_measured, "flag", "1: XLA attention was measured on this generation")                    \
     X(attention_xla_bwd_measured, "flag", "1: its backward pass was measured on this generation")            \
     X(matmul_measured, "flag", "1: dense matmul was measured on this generation, in bfloat16")
-
-#endif

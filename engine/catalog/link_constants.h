@@ -1,8 +1,7 @@
 /* link_constants.h: the constants of collectives, host link and DCN: X(member, unit, what). Owner:
  * engine/hardware. Values: catalog/data/link_constants.json, fitted to the collective rows of
  * tests/data/microbench.json only. */
-#ifndef ADV_CATALOG_LINK_CONSTANTS_H
-#define ADV_CATALOG_LINK_CONSTANTS_H
+#pragma once
 
 #define ADV_LINK_CONSTANTS(X)                                                                                \
     X(all_gather_launch_s, "s", "fixed cost of an all-gather or reduce-scatter, hops not counted")           \
@@ -16,5 +15,3 @@
     X(dcn_launch_s, "s", "fixed cost of one collective between slices")                                      \
     X(dcn_achieved_frac, "frac", "DCN bandwidth of a chip: achieved over planned")                           \
     X(pcie_launch_s, "s", "fixed cost of one host transfer")
-
-#endif

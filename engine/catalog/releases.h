@@ -3,8 +3,7 @@
  *
  * Strings live in the catalog. Thread safe.
  */
-#ifndef ADV_CATALOG_RELEASES_H
-#define ADV_CATALOG_RELEASES_H
+#pragma once
 
 #include "engine/catalog/catalog.h"
 #include "engine/spec/software.h"
@@ -68,5 +67,3 @@ const struct adv_catalog_key_range *adv_catalog_key_missing(const struct adv_cat
 /* The libtpu that a JAX release asks for, NULL unknown; whether a libtpu is one of those. */
 const char *adv_catalog_jax_asks(const struct adv_catalog *catalog, const char *jax);
 bool adv_catalog_release_matches(const char *asked, const char *release);
-
-#endif

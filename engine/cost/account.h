@@ -3,8 +3,7 @@
  * Cost functions add to slots; adv_account_write() turns the slots that were used into ledger rows. Slots
  * keep the search's fast path free of strings. A term = one row of the table.
  */
-#ifndef ADV_COST_ACCOUNT_H
-#define ADV_COST_ACCOUNT_H
+#pragma once
 
 #include "engine/cost/ledger.h"
 
@@ -114,5 +113,3 @@ void adv_account_write(const struct adv_account *account);
 
 /* Lists a kernel with its shape and tile in the ledger; of equal ones the counts are added up. */
 void adv_account_kernel(struct adv_account *account, const struct adv_kernel_use *use);
-
-#endif

@@ -4,8 +4,7 @@
  * tensor …). A matmul of the layer is then [tokens * tp, k] x [k, n / tp] on each device: FLOPs do not depend
  * on tp.
  */
-#ifndef ADV_COST_CONTEXT_H
-#define ADV_COST_CONTEXT_H
+#pragma once
 
 #include "engine/cost/account.h"
 #include "engine/cost/input.h"
@@ -115,5 +114,3 @@ static inline double adv_cost_gradient_bytes(const struct adv_plan *plan)
 /* Seconds of one collective inside a step. */
 double adv_cost_collective_s(const struct adv_cost *cost, const struct adv_group *group,
                              enum adv_collective collective, double bytes_per_device);
-
-#endif

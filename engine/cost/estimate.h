@@ -4,8 +4,7 @@
  * adv_estimate_plan() checks nothing about legality (adv_plan_check does); given a legal plan it always
  * answers or says ADV_E_UNSUPPORTED. Pure and deterministic; thread safe; allocates nothing.
  */
-#ifndef ADV_COST_ESTIMATE_H
-#define ADV_COST_ESTIMATE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -71,5 +70,3 @@ void adv_estimate_verdict(const struct adv_constants *constants, struct adv_esti
 /* Adds interval and confidence (but not why) to an estimate of the family that was priced last with this
  * scratch. */
 void adv_estimate_again_interval(const struct adv_cost_scratch *scratch, struct adv_estimate *estimate);
-
-#endif

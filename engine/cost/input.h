@@ -1,6 +1,5 @@
 /* input.h: what a prediction is made from. */
-#ifndef ADV_COST_INPUT_H
-#define ADV_COST_INPUT_H
+#pragma once
 
 #include "engine/catalog/catalog.h"
 #include "engine/spec/cluster.h"
@@ -14,5 +13,3 @@ struct adv_estimate_input {
     const struct adv_plan *plan;
     enum adv_flops_convention flops_convention;
 };
-
-#endif

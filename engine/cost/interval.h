@@ -1,7 +1,6 @@
 /* interval.h: how sure a prediction is: the 90 % interval and the confidence, from cross-validated residuals.
  */
-#ifndef ADV_COST_INTERVAL_H
-#define ADV_COST_INTERVAL_H
+#pragma once
 
 #include "engine/cost/context.h"
 #include "engine/cost/estimate.h"
@@ -27,5 +26,3 @@ void adv_interval_apply(const struct adv_cost *cost, struct adv_estimate *estima
 
 /* The same without the words, for the search: confidence_why stays as it is. */
 void adv_interval_apply_numbers(const struct adv_cost *cost, struct adv_estimate *estimate);
-
-#endif

@@ -1,8 +1,7 @@
 /* layer.h: what one decoder layer costs the TensorCore, pass by pass (passes.h): projections, attention,
  * experts, elementwise, quantisation.
  */
-#ifndef ADV_COST_LAYER_H
-#define ADV_COST_LAYER_H
+#pragma once
 
 #include "engine/cost/passes.h"
 #include "engine/cost/projections.h"
@@ -24,5 +23,3 @@ adv_cost_part adv_cost_attention_placed ADV_MUST_CHECK;
 
 adv_cost_part adv_cost_experts_fixed ADV_MUST_CHECK;
 adv_cost_part adv_cost_experts_placed ADV_MUST_CHECK;
-
-#endif

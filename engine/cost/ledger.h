@@ -1,7 +1,6 @@
 /* ledger.h: every term of one prediction, written where it is computed and read by ranking and explanation.
  */
-#ifndef ADV_COST_LEDGER_H
-#define ADV_COST_LEDGER_H
+#pragma once
 
 #include "engine/base/limits.h"
 #include "engine/kernel/kernel.h"
@@ -65,5 +64,3 @@ struct adv_ledger {
     int kernels_count;
     struct adv_kernel_use kernels[ADV_LIMIT_KERNELS];
 };
-
-#endif

@@ -4,8 +4,7 @@
  * (state, saved, gradients, gathered weights, one scan step's working set) and the update. engine/README.md,
  * "Memory".
  */
-#ifndef ADV_COST_MEMORY_H
-#define ADV_COST_MEMORY_H
+#pragma once
 
 #include "engine/cost/context.h"
 
@@ -95,5 +94,3 @@ struct adv_layer_sums {
     struct adv_working
         top; /* of the layer kind that needs most, and of what shares a step of the scan with it */
 };
-
-#endif

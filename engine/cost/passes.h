@@ -3,8 +3,7 @@
  * Forward, recompute (what the remat policy did not keep), backward. Terms go to the account, scaled by
  * `times` (layer count x passes per step); the seconds of `time` are of one layer, for the overlap schedule.
  */
-#ifndef ADV_COST_PASSES_H
-#define ADV_COST_PASSES_H
+#pragma once
 
 #include "engine/cost/context.h"
 
@@ -37,5 +36,3 @@ static inline void adv_cost_add(struct adv_account *account, struct adv_layer_ti
     time->pass_s[pass] += seconds;
     adv_account_busy(account, id, seconds, times, flops, bytes);
 }
-
-#endif

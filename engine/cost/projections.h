@@ -2,8 +2,7 @@
  * called in a remat policy, and whether the backward pass needs that output. Routed experts are in layer.h,
  * scores in layer.h.
  */
-#ifndef ADV_COST_PROJECTIONS_H
-#define ADV_COST_PROJECTIONS_H
+#pragma once
 
 #include "engine/spec/model.h"
 #include "engine/spec/plan.h"
@@ -62,5 +61,3 @@ static inline bool adv_projection_kept(uint32_t kept, const struct adv_projectio
 {
     return projection->names != 0 && (projection->names & ~kept) == 0;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * costs the TensorCore (HBM contention, fused steps), by generation and XLA flags. Tensor, context and expert
  * collectives sit on the critical path between operations.
  */
-#ifndef ADV_COST_SCHEDULE_H
-#define ADV_COST_SCHEDULE_H
+#pragma once
 
 #include "engine/cost/passes.h"
 
@@ -50,5 +49,3 @@ void adv_schedule_step(const struct adv_cost *cost, const struct adv_model_param
 /* Exposed seconds of `collective_s` behind `compute_s` under these flags. */
 double adv_schedule_exposed_s(const struct adv_cost *cost, double gather_s, double scatter_s,
                               double compute_s);
-
-#endif

@@ -7,8 +7,7 @@
  * numbers it depends on, so the results are those of a fresh estimate, bit for bit: the same functions
  * computed them. Owned by the caller, one per thread; zero-initialised means empty.
  */
-#ifndef ADV_COST_SCRATCH_H
-#define ADV_COST_SCRATCH_H
+#pragma once
 
 #include "engine/cost/context.h"
 #include "engine/cost/passes.h"
@@ -169,5 +168,3 @@ void adv_scratch_enter_compute(struct adv_cost_scratch *scratch, const struct ad
 
 /* The bits of a number, for keys. */
 uint64_t adv_scratch_bits(double number);
-
-#endif

@@ -1,7 +1,6 @@
 /* step.h: what a step adds around its layers: embedding and head, optimizer update, slices, early compilers.
  */
-#ifndef ADV_COST_STEP_H
-#define ADV_COST_STEP_H
+#pragma once
 
 #include "engine/cost/context.h"
 #include "engine/cost/layer.h"
@@ -39,5 +38,3 @@ void adv_cost_slices(const struct adv_cost *cost, double dense, double experts, 
 /* A dated factor of the generation on all that the account holds, only for runs that say how old their
  * software is. */
 void adv_cost_software_age(const struct adv_cost *cost, struct adv_account *account);
-
-#endif

@@ -3,8 +3,7 @@
  * The search and the estimate keep one sum over all layers. A trace is the same computation once more, noting
  * what each layer kind added to every slot; what no layer added is the embedding's, the head's or the step's.
  */
-#ifndef ADV_COST_TRACE_H
-#define ADV_COST_TRACE_H
+#pragma once
 
 #include <string.h>
 
@@ -52,5 +51,3 @@ static inline void adv_trace_leave(const struct adv_account *account, int kind, 
         slot->bytes += (after->bytes - before->bytes) / times;
     }
 }
-
-#endif

@@ -4,8 +4,7 @@
  * Everything comes from the answer, nothing is computed. Texts that reached the answer from a request (names,
  * pinned values) are quoted for the shell, YAML, Markdown or CSV they end up in; control characters never do.
  */
-#ifndef ADV_EMIT_ARTIFACT_H
-#define ADV_EMIT_ARTIFACT_H
+#pragma once
 
 #include "engine/base/err.h"
 #include "engine/base/text.h"
@@ -56,5 +55,3 @@ const char *adv_artifact_current_name(const char *name);
  * full. */
 ADV_MUST_CHECK adv_code adv_artifact_write(const char *name, const struct adv_artifact_source *source,
                                            struct adv_text *text, adv_err *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Every function appends to `text`; a full text stays marked (text->overflow).
  */
-#ifndef ADV_EMIT_SCRIPT_H
-#define ADV_EMIT_SCRIPT_H
+#pragma once
 
 #include "engine/emit/artifact.h"
 
@@ -43,5 +42,3 @@ void adv_script_submitted(struct adv_text *text, const struct adv_artifact_sourc
 void adv_script_settings(const struct adv_artifact_source *source,
                          void (*put)(struct adv_text *text, const char *key, const char *value_json),
                          struct adv_text *text);
-
-#endif

@@ -4,12 +4,9 @@
  * view of a layer (explain/step_view.h) with what keeps each of them busy. The ledger has no order in time:
  * within a row terms stand in the ledger's order.
  */
-#ifndef ADV_EMIT_STEP_TRACE_H
-#define ADV_EMIT_STEP_TRACE_H
+#pragma once
 
 #include "engine/emit/artifact.h"
 
 /* Appends the trace: an object with traceEvents, times in microseconds. */
 void adv_step_trace_write(const struct adv_artifact_source *source, struct adv_text *text);
-
-#endif

@@ -3,8 +3,7 @@
  * A word is written {{name}}; template.c lists them. A word of several lines keeps the indentation of its
  * first.
  */
-#ifndef ADV_EMIT_TEMPLATE_H
-#define ADV_EMIT_TEMPLATE_H
+#pragma once
 
 #include "engine/emit/artifact.h"
 
@@ -13,5 +12,3 @@ void adv_template_write(const char *name, const struct adv_artifact_source *sour
 
 /* Whether XPK has a type for so small a slice. */
 bool adv_template_has_xpk_type(const struct adv_artifact_source *source);
-
-#endif

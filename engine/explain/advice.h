@@ -4,8 +4,7 @@
  * and estimated, and its gain is the difference: never a typed-in number. A piece without a gain (NAN) is a
  * remark. Pure and deterministic; some hundred estimates at most; thread safe.
  */
-#ifndef ADV_EXPLAIN_ADVICE_H
-#define ADV_EXPLAIN_ADVICE_H
+#pragma once
 
 #include "engine/cost/estimate.h"
 #include "engine/maxtext/read.h"
@@ -41,5 +40,3 @@ struct adv_advice_list {
 void adv_advice_find(const struct adv_estimate_input *input, const struct adv_estimate *estimate,
                      const struct adv_ledger *ledger, const struct adv_reread *reread, bool searched,
                      struct adv_advice_list *list);
-
-#endif

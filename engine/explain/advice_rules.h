@@ -1,6 +1,5 @@
 /* advice_rules.h: what the rules of advice.c share; nobody else needs it. */
-#ifndef ADV_EXPLAIN_ADVICE_RULES_H
-#define ADV_EXPLAIN_ADVICE_RULES_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/explain/advice.h"
@@ -39,5 +38,3 @@ bool adv_review_offer(struct adv_review *review, enum adv_severity severity, con
 /* Adds a remark; `changed` (may be NULL) gives the keys. Gain unknown. */
 void adv_review_remark(struct adv_review *review, enum adv_severity severity, const char *code,
                        const struct adv_plan *changed, const char *format, ...) ADV_PRINTF(5, 6);
-
-#endif

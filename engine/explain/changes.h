@@ -6,8 +6,7 @@
  * that gains most by itself on what is there, or, where no single one is legal, all that is left of a group.
  * The gains of the steps add up to the whole.
  */
-#ifndef ADV_EXPLAIN_CHANGES_H
-#define ADV_EXPLAIN_CHANGES_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/maxtext/changes.h"
@@ -40,5 +39,3 @@ ADV_MUST_CHECK adv_code adv_changes_find(const struct adv_advise_request *reques
                                          const struct adv_candidate *candidate,
                                          const struct adv_reread *reread, struct adv_arena *arena,
                                          struct adv_changes *changes, adv_err *err);
-
-#endif

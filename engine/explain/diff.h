@@ -1,6 +1,5 @@
 /* diff.h: which time terms account for the difference of two plans. */
-#ifndef ADV_EXPLAIN_DIFF_H
-#define ADV_EXPLAIN_DIFF_H
+#pragma once
 
 #include "engine/cost/ledger.h"
 
@@ -16,5 +15,3 @@ int adv_diff_terms(const struct adv_ledger *before, const struct adv_ledger *aft
 
 /* Exposed seconds of all terms of any of the groups, bits of enum adv_term_group. */
 double adv_diff_group_s(const struct adv_ledger *ledger, unsigned groups);
-
-#endif

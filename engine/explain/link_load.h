@@ -5,8 +5,7 @@
  * bytes over its rate are the seconds that the cost model counts for it (before the in-step efficiency of
  * links).
  */
-#ifndef ADV_EXPLAIN_LINK_LOAD_H
-#define ADV_EXPLAIN_LINK_LOAD_H
+#pragma once
 
 #include "engine/cost/trace.h"
 
@@ -37,5 +36,3 @@ struct adv_link_loads {
 
 /* Pure. */
 void adv_link_loads_find(const struct adv_step_trace *trace, struct adv_link_loads *loads);
-
-#endif

@@ -3,8 +3,7 @@
  * Dense matmuls one by one, with the shapes a device multiplies; attention, grouped matmuls, routing and
  * elementwise passes as the cost model prices them. Seconds add up to what the layer's TensorCore is busy.
  */
-#ifndef ADV_EXPLAIN_OPERATIONS_H
-#define ADV_EXPLAIN_OPERATIONS_H
+#pragma once
 
 #include "engine/cost/trace.h"
 
@@ -30,5 +29,3 @@ void adv_operations_list(const struct adv_step_trace *trace, int kind, struct ad
 
 /* "forward", "recompute", "backward" */
 const char *adv_pass_name(enum adv_pass pass);
-
-#endif

@@ -1,7 +1,6 @@
 /* over_vmem.h: the one judgement on kernels that do not compile for want of VMEM; estimate's warnings, its
  * advice and lint all tell it. */
-#ifndef ADV_EXPLAIN_OVER_VMEM_H
-#define ADV_EXPLAIN_OVER_VMEM_H
+#pragma once
 
 #include "engine/cost/ledger.h"
 #include "engine/spec/plan.h"
@@ -21,5 +20,3 @@ bool adv_over_vmem_find(const struct adv_ledger *ledger, const struct adv_chip *
 /* The same as a finding of rule "kernel-over-vmem" at /config, with `code`. */
 void adv_over_vmem_report(const struct adv_ledger *ledger, const struct adv_chip *chip,
                           const struct adv_flags *flags, adv_code code, adv_err *findings);
-
-#endif

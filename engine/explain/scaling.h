@@ -4,8 +4,7 @@
  * stays, new slices go along the data axis, new chips along fsdp. Sequence: the tokens per device stay (the
  * batch shrinks as the sequence grows) where the batch allows it.
  */
-#ifndef ADV_EXPLAIN_SCALING_H
-#define ADV_EXPLAIN_SCALING_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/base/budget.h"
@@ -37,5 +36,3 @@ struct adv_scaling {
 ADV_MUST_CHECK adv_code adv_scaling_find(const struct adv_estimate_input *input, const char *const *shapes,
                                          int shapes_count, const struct adv_budget *budget,
                                          struct adv_arena *arena, struct adv_scaling *scaling, adv_err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * own mesh, placements and tiles stay as they are, so this says what the same configuration would do, not
  * what another search would find. Some hundred estimates; pure and deterministic.
  */
-#ifndef ADV_EXPLAIN_SENSITIVITY_H
-#define ADV_EXPLAIN_SENSITIVITY_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/rank/candidate.h"
@@ -64,5 +63,3 @@ ADV_MUST_CHECK adv_code adv_sensitivity_find(const struct adv_advise_request *re
 
 /* Chip fields of rates[index], NULL-terminated: what cluster.overrides would have to change. */
 const char *const *adv_sensitivity_fields(int index);
-
-#endif

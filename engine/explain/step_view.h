@@ -6,8 +6,7 @@
  * pass is that of the layer; only sums are predicted. Passes of all layers and what is outside of them add up
  * to the step time.
  */
-#ifndef ADV_EXPLAIN_STEP_VIEW_H
-#define ADV_EXPLAIN_STEP_VIEW_H
+#pragma once
 
 #include "engine/explain/operations.h"
 
@@ -62,5 +61,3 @@ struct adv_step_view {
 
 /* Pure. Some 100 KiB: the caller keeps it in its arena. */
 void adv_step_view_lay(const struct adv_step_trace *trace, struct adv_step_view *view);
-
-#endif

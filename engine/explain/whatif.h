@@ -1,6 +1,5 @@
 /* whatif.h: which of the overridden fields of a chip say nothing about a plan. */
-#ifndef ADV_EXPLAIN_WHATIF_H
-#define ADV_EXPLAIN_WHATIF_H
+#pragma once
 
 #include "engine/cost/estimate.h"
 
@@ -8,5 +7,3 @@
  * differs from `published` and without which the plan is estimated the same. One estimate per field. */
 void adv_whatif_idle(const struct adv_chip *published, const struct adv_estimate_input *input,
                      const struct adv_estimate *estimate, adv_err *warnings);
-
-#endif

@@ -5,8 +5,7 @@
  * that plan is estimated too. A setting that is there because recipes of the chip have it, and that the
  * plan's own price speaks against, is named with that price.
  */
-#ifndef ADV_EXPLAIN_WHY_H
-#define ADV_EXPLAIN_WHY_H
+#pragma once
 
 #include "engine/search/search.h"
 
@@ -22,5 +21,3 @@ struct adv_why {
 void adv_why_explain(const struct adv_advise_request *request, const struct adv_constants *constants,
                      const struct adv_search_result *result, int index, const struct adv_ledger *ledger,
                      struct adv_why *why);
-
-#endif

@@ -18,8 +18,7 @@
  * on tpu7x, 600 MB on v6e; permute 1 and 64 MiB on v5p and v6e. All-to-all is not measured anywhere.
  * tests/unit/test_microbench.c prints all.
  */
-#ifndef ADV_HARDWARE_COLLECTIVE_H
-#define ADV_HARDWARE_COLLECTIVE_H
+#pragma once
 
 #include "engine/catalog/constants.h"
 #include "engine/hardware/mesh.h"
@@ -69,5 +68,3 @@ struct adv_collective_time adv_collective_time(const struct adv_cluster *cluster
 struct adv_collective_time adv_collective_dcn_time(const struct adv_cluster *cluster,
                                                    const struct adv_constants *constants, int slices,
                                                    enum adv_collective collective, double bytes_per_device);
-
-#endif

@@ -16,8 +16,7 @@
  * allow_split_physical_axes is off, and mesh.split_axes_count tells. Does not know what is communicated.
  * Pure, allocation-free, deterministic, thread safe.
  */
-#ifndef ADV_HARDWARE_MESH_H
-#define ADV_HARDWARE_MESH_H
+#pragma once
 
 #include "engine/base/err.h"
 #include "engine/spec/cluster.h"
@@ -60,5 +59,3 @@ struct adv_mesh {
  * which degree would be. Every other factorisation can be placed. */
 ADV_MUST_CHECK adv_code adv_mesh_place(const struct adv_cluster *cluster, const struct adv_plan *plan,
                                        struct adv_mesh *mesh, adv_err *err);
-
-#endif

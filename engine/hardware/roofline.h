@@ -6,8 +6,7 @@
  * chip lacks the number. Rules: jax-ml scaling book, MaxText sharding guide; each is a bound of bandwidth,
  * latency is not in it.
  */
-#ifndef ADV_HARDWARE_ROOFLINE_H
-#define ADV_HARDWARE_ROOFLINE_H
+#pragma once
 
 #include "engine/spec/chip.h"
 
@@ -25,5 +24,3 @@ double adv_roofline_context_intensity(double seq_len, double q_heads, double kv_
 /* Share of the matrix unit a contraction (or output) of `size` uses: size over size rounded up to a whole
  * unit. */
 double adv_roofline_mxu_utilisation(const struct adv_chip *chip, double size);
-
-#endif

@@ -1,8 +1,7 @@
 /* check_job.h: a check as `tpu-advisor check` asks for it: a candidate's file becomes the body of POST
  * /v1/checks, and its answer is taken apart. Thread safe.
  */
-#ifndef ADV_JSON_CHECK_JOB_H
-#define ADV_JSON_CHECK_JOB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ void adv_check_answer_free(struct adv_check_answer *answer);
 
 /* "detail; hint" of each error of a problem document, a line each, malloc'ed; NULL: it is none. */
 char *adv_check_problem_lines(const char *text, size_t text_bytes);
-
-#endif

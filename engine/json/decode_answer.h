@@ -1,6 +1,5 @@
 /* decode_answer.h: an answer read back, as the source of its artifacts. */
-#ifndef ADV_JSON_DECODE_ANSWER_H
-#define ADV_JSON_DECODE_ANSWER_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/catalog/catalog.h"
@@ -18,5 +17,3 @@ ADV_MUST_CHECK adv_code adv_decode_answer(const struct adv_catalog *catalog, con
 ADV_MUST_CHECK adv_code adv_artifact_from_answer(const struct adv_catalog *catalog, const char *name,
                                                  const char *response_json, size_t response_bytes, int rank,
                                                  struct adv_text *text, adv_err *err);
-
-#endif

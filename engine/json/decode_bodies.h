@@ -1,8 +1,7 @@
 /* decode_bodies.h: the small bodies of the store's routes: a project to calibrate, plans to verify, a
  * measurement and the answer it belongs to. All findings at once. Thread safe.
  */
-#ifndef ADV_JSON_DECODE_BODIES_H
-#define ADV_JSON_DECODE_BODIES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ ADV_MUST_CHECK adv_code adv_decode_measured_plan(const char *response_json, size
 
 /* 2026-11-21 or 2026-11-21T05:00:00Z (fractions and offsets are fine) by its looks; not the calendar. */
 bool adv_looks_like_time(const char *text);
-
-#endif

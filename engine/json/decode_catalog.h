@@ -1,7 +1,6 @@
 /* decode_catalog.h: inside the catalog loader: reading of the data files. Only engine/json/decode_catalog*.c
  * use it. */
-#ifndef ADV_JSON_DECODE_CATALOG_H
-#define ADV_JSON_DECODE_CATALOG_H
+#pragma once
 
 #include "engine/catalog/catalog_data.h"
 #include "engine/json/json_read.h"
@@ -33,5 +32,3 @@ struct adv_provenance adv_catalog_file_provenance(const struct adv_catalog_file 
 /* Adds a finding about row `row` of list `list`. */
 void adv_catalog_refuse(const struct adv_catalog_file *file, const char *list, size_t row,
                         const char *detail);
-
-#endif

@@ -1,6 +1,5 @@
 /* decode_cluster.h: the `cluster` member of a request. */
-#ifndef ADV_JSON_DECODE_CLUSTER_H
-#define ADV_JSON_DECODE_CLUSTER_H
+#pragma once
 
 #include "engine/catalog/catalog.h"
 #include "engine/json/json_read.h"
@@ -12,5 +11,3 @@
 ADV_MUST_CHECK adv_code adv_decode_cluster(const struct adv_catalog *catalog, const json_t *value,
                                            const char *at, struct adv_cluster *cluster, adv_err *err,
                                            adv_err *warnings);
-
-#endif

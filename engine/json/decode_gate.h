@@ -1,6 +1,5 @@
 /* decode_gate.h: the bodies of the gate's requests: POST /v1/checks and PUT /v1/baselines. Thread safe. */
-#ifndef ADV_JSON_DECODE_GATE_H
-#define ADV_JSON_DECODE_GATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ void adv_gate_request_free(struct adv_gate_request *request);
 /* {run_id} */
 ADV_MUST_CHECK adv_code adv_decode_run_id(const char *json, size_t json_bytes, char run_id[ADV_LIMIT_NAME],
                                           adv_err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* decode_hf_families.h: Hugging Face architectures that are not read field by field (decode_hf.c): those
  * whose MaxText model is in the catalog, and plain decoders that MaxText has no model file for. */
-#ifndef ADV_JSON_DECODE_HF_FAMILIES_H
-#define ADV_JSON_DECODE_HF_FAMILIES_H
+#pragma once
 
 #include "engine/catalog/catalog.h"
 #include "engine/json/json_read.h"
@@ -24,5 +23,3 @@ bool adv_hf_is_plain(const char *model_type);
  * missing dimensions; ADV_E_UNSUPPORTED: layers that are not all alike. */
 ADV_MUST_CHECK adv_code adv_decode_hf_plain(const json_t *config, const char *model_type, const char *at,
                                             struct adv_model_keys *keys, adv_err *err, adv_err *warnings);
-
-#endif

@@ -1,7 +1,6 @@
 /* decode_kernel.h: requests of POST /v1/kernels/simulate and /tune become a kernel, a shape, tiles and flags.
  */
-#ifndef ADV_JSON_DECODE_KERNEL_H
-#define ADV_JSON_DECODE_KERNEL_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/catalog/catalog.h"
@@ -17,5 +16,3 @@ ADV_MUST_CHECK adv_code adv_decode_kernel_request(const struct adv_catalog *cata
                                                   bool with_tile, struct adv_arena *arena,
                                                   struct adv_kernel_request *request, adv_err *err,
                                                   adv_err *warnings);
-
-#endif

@@ -1,8 +1,7 @@
 /* decode_measurements.h: a measurement file (JSON array of rows: id, request, judged_step_time_s, …) becomes
  * rows. The answer of `validate` is in encode_validation.c.
  */
-#ifndef ADV_JSON_DECODE_MEASUREMENTS_H
-#define ADV_JSON_DECODE_MEASUREMENTS_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/calibrate/measurement.h"
@@ -22,5 +21,3 @@ ADV_MUST_CHECK adv_code adv_measurement_keep_findings(struct adv_measurement *ro
 /* The answer of `validate` as JSON text, malloc'ed; NULL only when memory is exhausted. */
 char *adv_encode_validation(const struct adv_catalog *catalog, const struct adv_measurement *rows,
                             int rows_count);
-
-#endif

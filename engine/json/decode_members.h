@@ -2,8 +2,7 @@
  * answer has beside what it always has, mesh axes, the rows of groups, XLA flags. Wrong members add findings,
  * all at once. Thread safe.
  */
-#ifndef ADV_JSON_DECODE_MEMBERS_H
-#define ADV_JSON_DECODE_MEMBERS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -55,5 +54,3 @@ ADV_MUST_CHECK adv_code adv_decode_flags(const struct adv_catalog *catalog, cons
                                          const char *at, bool strict, struct adv_arena *arena,
                                          struct adv_flags *flags, struct adv_config *config, adv_err *err,
                                          adv_err *warnings);
-
-#endif

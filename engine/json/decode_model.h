@@ -1,7 +1,6 @@
 /* decode_model.h: the `model` member of a request: a catalog name, an object of MaxText keys, or
  * {"hf_config": {…}}. */
-#ifndef ADV_JSON_DECODE_MODEL_H
-#define ADV_JSON_DECODE_MODEL_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/catalog/catalog.h"
@@ -43,5 +42,3 @@ void adv_decode_hf_settings(const json_t *config, const struct adv_model_keys *k
  * `arena`. ADV_E_MEMORY when it is exhausted. */
 ADV_MUST_CHECK adv_code adv_decode_model_given(const json_t *value, struct adv_arena *arena,
                                                const struct adv_pin **keys, int *count);
-
-#endif

@@ -5,8 +5,7 @@
  * Order of a decode: adv_decode_config_model() on the keys of the architecture, then the model is built, then
  * adv_decode_config() for the rest.
  */
-#ifndef ADV_JSON_DECODE_PLAN_H
-#define ADV_JSON_DECODE_PLAN_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/catalog/catalog.h"
@@ -39,5 +38,3 @@ ADV_MUST_CHECK adv_code adv_decode_config(const struct adv_decode_config_input *
 /* A batch that does not split over its shards may only be so small because an axis that was to split
  * sequences is ignored: the hint of that error says what the warning does, which a refusal does not show. */
 void adv_decode_explain_batch(adv_err *err, const adv_err *warnings);
-
-#endif

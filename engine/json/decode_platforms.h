@@ -5,8 +5,7 @@
  * training, also on one machine; "goodput" says what is assumed of failures and checkpoints. Only this module
  * knows those members: the documents it makes are plain advise requests for adv_decode_advise_request.
  */
-#ifndef ADV_JSON_DECODE_PLATFORMS_H
-#define ADV_JSON_DECODE_PLATFORMS_H
+#pragma once
 
 #include "engine/catalog/catalog.h"
 #include "engine/json/json_read.h"
@@ -45,5 +44,3 @@ bool adv_platforms_asked(const json_t *root);
 ADV_MUST_CHECK adv_code adv_decode_platforms(const struct adv_catalog *catalog, const json_t *root,
                                              struct adv_platform_jobs *jobs, adv_err *err);
 void adv_platform_jobs_free(struct adv_platform_jobs *jobs);
-
-#endif

@@ -5,8 +5,7 @@
  * loose key=value words. Nothing is run. What only a run could say, and the answer depends on, is an error
  * that names the variable and the member that says it instead.
  */
-#ifndef ADV_JSON_DECODE_RECIPE_H
-#define ADV_JSON_DECODE_RECIPE_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/catalog/catalog.h"
@@ -38,5 +37,3 @@ enum adv_recipe_use { ADV_RECIPE_ESTIMATE, ADV_RECIPE_ADVISE, ADV_RECIPE_LINT };
 ADV_MUST_CHECK adv_code adv_decode_recipe_member(const struct adv_catalog *catalog, enum adv_recipe_use use,
                                                  struct adv_arena *arena, json_t **root, adv_err *err,
                                                  adv_err *warnings);
-
-#endif

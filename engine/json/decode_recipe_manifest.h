@@ -1,6 +1,5 @@
 /* decode_recipe_manifest.h: the commands inside a Kubernetes manifest. */
-#ifndef ADV_JSON_DECODE_RECIPE_MANIFEST_H
-#define ADV_JSON_DECODE_RECIPE_MANIFEST_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/json/json_read.h"
@@ -14,5 +13,3 @@ bool adv_recipe_is_manifest(const json_t *document);
  * adv_recipe_read. */
 ADV_MUST_CHECK adv_code adv_recipe_read_manifest(const json_t *document, struct adv_arena *arena,
                                                  struct adv_recipe *recipe, adv_err *err);
-
-#endif

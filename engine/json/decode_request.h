@@ -4,8 +4,7 @@
  * keys, and every legality rule the configuration breaks. Requests live in `arena`; documents may be freed
  * afterwards.
  */
-#ifndef ADV_JSON_DECODE_REQUEST_H
-#define ADV_JSON_DECODE_REQUEST_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/catalog/catalog.h"
@@ -37,5 +36,3 @@ bool adv_decode_rows_are_countable(const struct adv_plan *plan, const struct adv
 
 /* MaxText's own model "default": the base_* dimensions of base.yml as an object; new reference. */
 json_t *adv_decode_default_model(const struct adv_catalog *catalog);
-
-#endif

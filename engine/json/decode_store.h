@@ -1,6 +1,5 @@
 /* decode_store.h: the members of a request that say whether and under which names its answer is stored. */
-#ifndef ADV_JSON_DECODE_STORE_H
-#define ADV_JSON_DECODE_STORE_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/json/json_read.h"
@@ -18,5 +17,3 @@ int adv_decode_verify(const json_t *root, adv_err *err);
 
 /* Reads them from the document `root`; wrong ones add findings. Strings are copies in `arena`. */
 void adv_decode_store(const json_t *root, struct adv_arena *arena, struct adv_store_wish *wish, adv_err *err);
-
-#endif

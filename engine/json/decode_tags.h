@@ -1,6 +1,5 @@
 /* decode_tags.h: tags of a run, given with its request or by PATCH /v1/runs/{run_id}. Thread safe. */
-#ifndef ADV_JSON_DECODE_TAGS_H
-#define ADV_JSON_DECODE_TAGS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@ ADV_MUST_CHECK adv_code adv_decode_tags(const char *json, size_t json_bytes, cha
 
 /* The same of the member "tags" of the request `root`, which may be absent. */
 void adv_check_tags(const json_t *root, adv_err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * (also inside quoted arguments and shell variables) or from a YAML mapping; flags from LIBTPU_INIT_ARGS,
  * compile_xla_flags and --xla_… words. Nothing is executed and no variable of the environment is read.
  */
-#ifndef ADV_JSON_DECODE_TEXT_H
-#define ADV_JSON_DECODE_TEXT_H
+#pragma once
 
 #include "engine/json/json_read.h"
 
@@ -31,5 +30,3 @@ json_t *adv_text_as_request(json_t *root);
 
 /* The words of a shell text. Never fails on content; ADV_E_MEMORY. */
 ADV_MUST_CHECK adv_code adv_decode_shell(const char *text, size_t text_bytes, json_t **root, adv_err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* decode_value.h: values of MaxText keys from JSON and from the text of a command line. maxtext/value.h knows
  * what they mean to a key.
  */
-#ifndef ADV_JSON_DECODE_VALUE_H
-#define ADV_JSON_DECODE_VALUE_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/json/json_read.h"
@@ -21,5 +20,3 @@ json_t *adv_decode_scalar_text(const char *text);
  * that take strings, keys MaxText does not have and what is no object stay as they are. NULL: out of memory,
  * or `config` is NULL. */
 json_t *adv_decode_typed_config(const struct adv_catalog *catalog, const json_t *config);
-
-#endif

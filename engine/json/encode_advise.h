@@ -2,8 +2,7 @@
  *
  * answer/ fills the struct; encoding reads it once from top to bottom and computes nothing.
  */
-#ifndef ADV_JSON_ENCODE_ADVISE_H
-#define ADV_JSON_ENCODE_ADVISE_H
+#pragma once
 
 #include "engine/explain/advice.h"
 #include "engine/explain/changes.h"
@@ -38,5 +37,3 @@ json_t *adv_encode_advise(const struct adv_advise_answer *answer);
 
 /* One plan as {config, xla_flags, estimate}; a new reference. */
 json_t *adv_encode_told_plan(const struct adv_cluster *cluster, const struct adv_told_plan *plan);
-
-#endif

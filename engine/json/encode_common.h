@@ -6,8 +6,7 @@
  * values return NULL only when memory is exhausted; setting a NULL value into an object loses that member and
  * adv_encode_text reports it.
  */
-#ifndef ADV_JSON_ENCODE_COMMON_H
-#define ADV_JSON_ENCODE_COMMON_H
+#pragma once
 
 #include <jansson.h>
 
@@ -62,5 +61,3 @@ json_t *adv_encode_cluster(const struct adv_cluster *cluster);
 
 /* Compact text, malloc'ed; takes over the reference to `root` (also on failure). NULL: out of memory. */
 char *adv_encode_text(json_t *root, size_t *text_bytes);
-
-#endif

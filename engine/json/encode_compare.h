@@ -1,6 +1,5 @@
 /* encode_compare.h: stored answers side by side, and the same as JSON (api.md, POST /v1/compare). */
-#ifndef ADV_JSON_ENCODE_COMPARE_H
-#define ADV_JSON_ENCODE_COMPARE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -35,5 +34,3 @@ struct adv_compared_pair {
 /* {runs, differences}; `pairs`: one less than runs. New reference. */
 json_t *adv_encode_compared(const struct adv_compared_run *runs, int count,
                             const struct adv_compared_pair *pairs);
-
-#endif

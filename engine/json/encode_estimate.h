@@ -3,8 +3,7 @@
  * Reads the estimate, the ledger and the advice; computes nothing but sums. Used for the estimate itself and
  * for every plan an advise answer holds.
  */
-#ifndef ADV_JSON_ENCODE_ESTIMATE_H
-#define ADV_JSON_ENCODE_ESTIMATE_H
+#pragma once
 
 #include "engine/cost/estimate.h"
 #include "engine/explain/advice.h"
@@ -21,5 +20,3 @@ json_t *adv_encode_estimate_answer(const struct adv_catalog *catalog,
                                    const struct adv_estimate_request *request,
                                    const struct adv_estimate *estimate, const struct adv_ledger *ledger,
                                    const struct adv_advice_list *advice, const adv_err *warnings);
-
-#endif

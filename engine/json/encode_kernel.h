@@ -1,6 +1,5 @@
 /* encode_kernel.h: answers of POST /v1/kernels/simulate and /tune. */
-#ifndef ADV_JSON_ENCODE_KERNEL_H
-#define ADV_JSON_ENCODE_KERNEL_H
+#pragma once
 
 #include <jansson.h>
 
@@ -53,5 +52,3 @@ json_t *adv_encode_tile(enum adv_kernel kernel, const struct adv_kernel_choice *
  * kernels and their arguments are those of jax.experimental and, for grouped matmuls and the fused loss, of
  * tokamax's kernel modules, which MaxText calls too. Defined in encode_sweep.c. */
 json_t *adv_encode_sweep(const struct adv_kernel_request *request, const struct adv_kernel_tuning *tuning);
-
-#endif

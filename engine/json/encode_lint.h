@@ -1,6 +1,5 @@
 /* encode_lint.h: what lint found in a configuration, and the same as JSON (api.md, POST /v1/lint). */
-#ifndef ADV_JSON_ENCODE_LINT_H
-#define ADV_JSON_ENCODE_LINT_H
+#pragma once
 
 #include "engine/json/encode_common.h"
 
@@ -20,5 +19,3 @@ struct adv_lint_answer {
 /* {valid, findings: [{severity, pointer, code, detail, hint}], findings_not_shown, engine}; a new reference.
  */
 json_t *adv_encode_lint(const struct adv_catalog *catalog, const struct adv_lint_answer *answer);
-
-#endif

@@ -1,6 +1,5 @@
 /* encode_pictures.h: members of an answer that are there on request ("include"), for pictures of a plan. */
-#ifndef ADV_JSON_ENCODE_PICTURES_H
-#define ADV_JSON_ENCODE_PICTURES_H
+#pragma once
 
 #include "engine/explain/link_load.h"
 #include "engine/explain/operations.h"
@@ -16,5 +15,3 @@ json_t *adv_encode_roofline(const struct adv_step_trace *trace,
 json_t *adv_encode_links(const struct adv_step_trace *trace, const struct adv_link_loads *loads);
 json_t *adv_encode_scaling(const struct adv_scaling *scaling);
 json_t *adv_encode_cloud(const struct adv_cloud *cloud);
-
-#endif

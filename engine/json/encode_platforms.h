@@ -1,6 +1,5 @@
 /* encode_platforms.h: the machines of one workload side by side: member "platforms" of an advise answer. */
-#ifndef ADV_JSON_ENCODE_PLATFORMS_H
-#define ADV_JSON_ENCODE_PLATFORMS_H
+#pragma once
 
 #include "engine/json/decode_platforms.h"
 #include "engine/json/encode_advise.h"
@@ -40,5 +39,3 @@ struct adv_platforms_answer {
  * where there is no plan; then {"rank": null, "cluster", "best": null, "headline"} of each GPU. New
  * reference. */
 json_t *adv_encode_platforms(const struct adv_platforms_answer *answer);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * An answer is that of an estimate, or of an advise: then it stands for its first plan. Thread safe.
  */
-#ifndef ADV_JSON_GATE_SIDE_H
-#define ADV_JSON_GATE_SIDE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,5 +33,3 @@ bool adv_gate_is_todays(const struct adv_catalog *catalog, const struct adv_gate
  * Without wishes to be stored. *json is malloc'ed. */
 ADV_MUST_CHECK adv_code adv_gate_ask_again(const char *request_json, const char *response_json, char **json,
                                            adv_err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * which was taken before; the text then ends at once and the reading fails. Nothing else in the product calls
  * json_load*. Thread safe.
  */
-#ifndef ADV_JSON_JSON_LOAD_H
-#define ADV_JSON_JSON_LOAD_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ json_t *adv_json_load(const char *text, size_t length_bytes, size_t flags, json_
 
 /* The same for a string; NULL gives NULL. `flags` as above; errors are not told. */
 json_t *adv_json_load_string(const char *text, size_t flags);
-
-#endif

@@ -7,8 +7,7 @@
  * decoder simply calls all getters and looks at err->code at the end. Nothing here allocates except
  * adv_json_parse. Only files in engine/json/ include this header (it includes jansson). Thread safe.
  */
-#ifndef ADV_JSON_JSON_READ_H
-#define ADV_JSON_JSON_READ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@ static inline bool adv_json_has(const json_t *object, const char *member)
     const json_t *value = json_object_get(object, member);
     return value && !json_is_null(value);
 }
-
-#endif

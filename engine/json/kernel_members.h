@@ -1,7 +1,6 @@
 /* kernel_members.h: reads and describes the members of `shape` and `tile` of kernel requests, which the
  * family of the kernel lists (kernel/family.h). */
-#ifndef ADV_JSON_KERNEL_MEMBERS_H
-#define ADV_JSON_KERNEL_MEMBERS_H
+#pragma once
 
 #include "engine/json/json_read.h"
 #include "engine/kernel/family.h"
@@ -46,5 +45,3 @@ void adv_kernel_members_hint(enum adv_kernel kernel, enum adv_kernel_object whic
 
 /* The members of `kernel` for users: a list of {name, type, what, required, minimum, maximum}. */
 json_t *adv_kernel_members_describe(enum adv_kernel kernel, enum adv_kernel_object which);
-
-#endif

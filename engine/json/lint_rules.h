@@ -3,8 +3,7 @@
  * A table of "when these hold, one of those must", each row with the line of MaxText that says so. It is for
  * what no plan is made of (kernel switches, data, checkpoints); the rules of plans are in spec/plan_rules.h.
  */
-#ifndef ADV_JSON_LINT_RULES_H
-#define ADV_JSON_LINT_RULES_H
+#pragma once
 
 #include "engine/catalog/catalog.h"
 #include "engine/json/json_read.h"
@@ -14,5 +13,3 @@
  * known value is not checked. Thread safe. */
 void adv_lint_rules(const struct adv_catalog *catalog, const char *model_name, const json_t *config,
                     adv_err *errors);
-
-#endif

@@ -1,7 +1,6 @@
 /* model_in_front.h: the keys that say the model to MaxText, put in front of a configuration that was given
  * beside a model: without them MaxText would train its default one. */
-#ifndef ADV_JSON_MODEL_IN_FRONT_H
-#define ADV_JSON_MODEL_IN_FRONT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -16,5 +15,3 @@
 ADV_MUST_CHECK bool adv_put_model_in_front(const struct adv_catalog *catalog,
                                            const struct adv_config *model_keys, const json_t *given,
                                            struct adv_arena *arena, struct adv_config *config);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Bytes are of one device. Thread safe.
  */
-#ifndef ADV_JSON_PROOF_H
-#define ADV_JSON_PROOF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,5 +83,3 @@ ADV_MUST_CHECK adv_code adv_proof_join(const char *result, const char *predicted
 
 /* The same for people: appends lines made from what adv_proof_join wrote. */
 ADV_MUST_CHECK adv_code adv_proof_print(const char *joined, struct adv_text *text, adv_err *err);
-
-#endif

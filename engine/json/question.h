@@ -1,8 +1,7 @@
 /* question.h: what a request asks, apart from what its answer is called and whether it is stored. Two
  * requests with the same question have the same answer from the same engine, catalog and calibration.
  */
-#ifndef ADV_JSON_QUESTION_H
-#define ADV_JSON_QUESTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ struct adv_question {
  * exhausted. Whether the question can be answered is not looked at. */
 ADV_MUST_CHECK bool adv_question_read(const char *json, size_t json_bytes, struct adv_question *question);
 void adv_question_free(struct adv_question *question);
-
-#endif

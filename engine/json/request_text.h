@@ -1,6 +1,5 @@
 /* request_text.h: the text of a request, whatever it is written in, as the plain JSON request it means. */
-#ifndef ADV_JSON_REQUEST_TEXT_H
-#define ADV_JSON_REQUEST_TEXT_H
+#pragma once
 
 #include "engine/advise.h"
 #include "engine/base/arena.h"
@@ -16,5 +15,3 @@ ADV_MUST_CHECK adv_code adv_decode_request_text(const struct adv_catalog *catalo
 
 /* The warnings in `recipe_notes` of a request that was made from a recipe. */
 void adv_decode_recipe_notes(const json_t *root, adv_err *warnings);
-
-#endif

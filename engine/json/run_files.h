@@ -4,8 +4,7 @@
  * request gave, and the request names the model beside them: without it MaxText would train its default
  * model.
  */
-#ifndef ADV_JSON_RUN_FILES_H
-#define ADV_JSON_RUN_FILES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -28,5 +27,3 @@ const char *adv_run_file_name(const char *name); /* its media type, NULL when th
 ADV_MUST_CHECK adv_code adv_artifact_from_run(const struct adv_catalog *catalog,
                                               const struct adv_run_documents *run, const char *name, int rank,
                                               struct adv_text *text, adv_err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * of values, each put into the base at its JSON pointer; the last axis varies fastest. Optional "project" and
  * "label".
  */
-#ifndef ADV_JSON_SWEEP_REQUEST_H
-#define ADV_JSON_SWEEP_REQUEST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -34,5 +33,3 @@ void adv_sweep_request_free(struct adv_sweep_request *request);
 const char *adv_sweep_kind_name(enum adv_request_kind kind);
 /* The kind of a name that adv_sweep_kind_name gave. */
 enum adv_request_kind adv_sweep_kind(const char *name);
-
-#endif

@@ -4,8 +4,7 @@
  * together when a kernel's grid has a parallel axis. Constants of the catalog are per core, HBM is shared by
  * the device's cores.
  */
-#ifndef ADV_KERNEL_CORE_H
-#define ADV_KERNEL_CORE_H
+#pragma once
 
 #include <math.h>
 
@@ -75,5 +74,3 @@ static inline void adv_kernel_part_add(struct adv_kernel_time *time, const char 
     time->parts[time->parts_count].time_s = time_s;
     time->parts_count++;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* families.h: which family a kernel is of. */
-#ifndef ADV_KERNEL_FAMILIES_H
-#define ADV_KERNEL_FAMILIES_H
+#pragma once
 
 #include "engine/kernel/family.h"
 
@@ -12,5 +11,3 @@ const struct adv_kernel_info *adv_kernel_info_of(enum adv_kernel kernel);
 
 /* Is there no tile to choose: XLA's own operation, or a kernel that picks its own? */
 bool adv_kernel_tiles_itself(const struct adv_kernel_request *request);
-
-#endif

@@ -5,8 +5,7 @@
  * kernels up, and nobody else tells them apart. Functions are pure and thread safe; `request` and `tile` are
  * what the row's members say, `err` and `warnings` may be NULL unless it says otherwise.
  */
-#ifndef ADV_KERNEL_FAMILY_H
-#define ADV_KERNEL_FAMILY_H
+#pragma once
 
 #include <stddef.h>
 #include <string.h>
@@ -158,5 +157,3 @@ static inline const char *adv_kernel_jax_dtype(enum adv_format format)
     if (format == ADV_FORMAT_FP8) return "float8_e4m3fn";
     return format == ADV_FORMAT_INT8 ? "int8" : "bfloat16";
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* gmm.h: one grid step of a grouped matmul (version 1), from which closed form and timeline are made. */
-#ifndef ADV_KERNEL_GMM_H
-#define ADV_KERNEL_GMM_H
+#pragma once
 
 #include "engine/kernel/kernel.h"
 
@@ -35,5 +34,3 @@ static inline double adv_gmm_exposed_s(double dma_s, double compute_s, double ov
     return (dma_s > compute_s ? dma_s - compute_s : 0.0) +
            overlap_frac * (dma_s < compute_s ? dma_s : compute_s);
 }
-
-#endif

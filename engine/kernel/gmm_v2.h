@@ -6,8 +6,7 @@
  * tile's body is unrolled, and what does not fit the instruction memory is loaded at every row tile (measured
  * on v6e from 29 MB of weights per tile on: half the speed).
  */
-#ifndef ADV_KERNEL_GMM_V2_H
-#define ADV_KERNEL_GMM_V2_H
+#pragma once
 
 #include "engine/kernel/kernel.h"
 
@@ -36,5 +35,3 @@ struct adv_gmm_v2_unit {
 /* The shape is checked. */
 void adv_gmm_v2_unit_of(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *shape,
                         struct adv_gmm_v2_unit *unit);
-
-#endif

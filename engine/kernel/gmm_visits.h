@@ -4,8 +4,7 @@
  * is exact: sum over non-empty groups of ceil(end / tile_m) - floor(start / tile_m). Distributions have
  * closed forms.
  */
-#ifndef ADV_KERNEL_GMM_VISITS_H
-#define ADV_KERNEL_GMM_VISITS_H
+#pragma once
 
 #include "engine/spec/kernel_shape.h"
 
@@ -37,5 +36,3 @@ void adv_gmm_count_rows(const struct adv_gmm_shape *shape, int64_t bucket, int64
  * where they add up. Worst: version 1, boundaries off the tile edges (of even tiles); version 2, single rows
  * and the rest in one group, which no other sizes exceed in buckets, whatever these hold. */
 bool adv_gmm_sizes(const struct adv_gmm_shape *shape, int64_t *sizes);
-
-#endif

@@ -4,8 +4,7 @@
  * and family.h says what else is asked of one.
  * Mechanics and sources: engine/README.md, "Kernels". Functions are pure, allocate nothing, are thread safe.
  */
-#ifndef ADV_KERNEL_KERNEL_H
-#define ADV_KERNEL_KERNEL_H
+#pragma once
 
 #include "engine/base/budget.h"
 #include "engine/base/err.h"
@@ -97,5 +96,3 @@ ADV_MUST_CHECK adv_code adv_gmm_tune(const struct adv_kernel_machine *machine, e
                                      const struct adv_gmm_shape *shape, int top_k, struct adv_gmm_tile *tiles,
                                      struct adv_kernel_time *times, int *found_count, long *evaluated_count,
                                      adv_err *err);
-
-#endif

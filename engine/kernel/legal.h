@@ -9,8 +9,7 @@
  * keys), or all of fewer than 128 queries; a length that no block can cut is refused itself; megablox checks
  * that tile_m divides m and masks the tails of k and n. Allocates nothing; thread safe.
  */
-#ifndef ADV_KERNEL_LEGAL_H
-#define ADV_KERNEL_LEGAL_H
+#pragma once
 
 #include "engine/base/err.h"
 #include "engine/spec/kernel_shape.h"
@@ -31,5 +30,3 @@ adv_code adv_legal_gmm(enum adv_kernel kernel, const struct adv_gmm_shape *shape
 /* Lengths that no tile of the tuner cuts. `wide`: of its wide space. */
 adv_code adv_legal_attention_tunable(const struct adv_attention_shape *shape, adv_err *err);
 adv_code adv_legal_gmm_tunable(const struct adv_gmm_shape *shape, bool wide, adv_err *err);
-
-#endif

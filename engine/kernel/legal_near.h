@@ -2,8 +2,7 @@
  * share: what the rules of legal.h and the hints of the request reader are made of. Lengths of 0 are unknown:
  * the member's own rule is all that is said then. Allocates nothing; thread safe.
  */
-#ifndef ADV_KERNEL_LEGAL_NEAR_H
-#define ADV_KERNEL_LEGAL_NEAR_H
+#pragma once
 
 #include "engine/base/err.h"
 #include "engine/base/near.h"
@@ -62,5 +61,3 @@ adv_code adv_legal_untunable(const char *name, int64_t length, int64_t unit, adv
  * axis. `contracts`: the tail is masked on both sides. */
 adv_code adv_legal_masked(const char *name, const char *axis, int64_t tile, int64_t length, bool contracts,
                           adv_err *err, adv_err *warnings);
-
-#endif

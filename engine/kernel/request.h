@@ -1,7 +1,6 @@
 /* request.h: a question about one kernel: its shape, tile and flags. Filled by engine/json/decode_kernel.c.
  */
-#ifndef ADV_KERNEL_REQUEST_H
-#define ADV_KERNEL_REQUEST_H
+#pragma once
 
 #include "engine/catalog/catalog.h"
 #include "engine/spec/kernel_shape.h"
@@ -25,5 +24,3 @@ struct adv_kernel_request {
     struct adv_xent_shape xent;
     struct adv_kernel_tile tile;
 };
-
-#endif

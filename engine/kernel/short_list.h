@@ -5,8 +5,7 @@
  * apart; without that, five tiles are often two pairs. Of a grouped matmul's tiles that differ in one axis
  * only and hardly there, and that are predicted alike, the list holds the faster one.
  */
-#ifndef ADV_KERNEL_SHORT_LIST_H
-#define ADV_KERNEL_SHORT_LIST_H
+#pragma once
 
 #include "engine/kernel/kernel.h"
 
@@ -41,5 +40,3 @@ bool adv_gmm_tiles_alike(const struct adv_gmm_tile *a, const struct adv_gmm_tile
  * how many. */
 int adv_gmm_short_list(const void *gmm_tiles, const struct adv_kernel_time *times, int count,
                        struct adv_short_entry entries[ADV_SHORT_LIST]);
-
-#endif

@@ -1,7 +1,6 @@
 /* splash.h: what the splash kernels share: a step of a grid, the work of the whole, and their time. The
  * passes themselves are in splash_fwd.c and splash_bwd.c; adv_splash_time is in kernel.h. */
-#ifndef ADV_KERNEL_SPLASH_H
-#define ADV_KERNEL_SPLASH_H
+#pragma once
 
 #include "engine/kernel/kernel.h"
 #include "engine/kernel/splash_blocks.h"
@@ -77,5 +76,3 @@ void adv_splash_bwd(const struct adv_kernel_machine *machine, enum adv_kernel ke
 void adv_splash_unit_of(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                         const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
                         const struct adv_attention_flags *flags, struct adv_splash_unit *unit);
-
-#endif

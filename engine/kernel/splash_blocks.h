@@ -4,8 +4,7 @@
  * grid; one with some forbidden pair pays for a mask; the rest run unmasked. Query rows are positions in the
  * whole sequence, so that a context shard counts its own rows.
  */
-#ifndef ADV_KERNEL_SPLASH_BLOCKS_H
-#define ADV_KERNEL_SPLASH_BLOCKS_H
+#pragma once
 
 #include "engine/spec/kernel_shape.h"
 
@@ -53,5 +52,3 @@ void adv_splash_row_tiles(const struct adv_attention_shape *shape, int64_t block
 /* Sum over i in [0, n) of floor((a*i + b) / m); n >= 0, m >= 1, a and b >= 0; exact while the sum fits 63
  * bits. */
 int64_t adv_splash_floor_sum(int64_t n, int64_t m, int64_t a, int64_t b);
-
-#endif

@@ -5,8 +5,7 @@
  * values of `seeds`. A cell has the best of all sizes that are left: powers of two too, and those of the
  * seeds. Its tiles are legal, but not always in the space that tune searches.
  */
-#ifndef ADV_KERNEL_TILE_MAP_H
-#define ADV_KERNEL_TILE_MAP_H
+#pragma once
 
 #include "engine/kernel/family.h"
 
@@ -41,5 +40,3 @@ ADV_MUST_CHECK adv_code adv_tile_map_fill(const struct adv_kernel_machine *machi
                                           const struct adv_kernel_request *request,
                                           const struct adv_kernel_tile *seeds, int seeds_count,
                                           struct adv_tile_map *map, adv_err *err);
-
-#endif

@@ -11,8 +11,7 @@
  * A ring is a grid per shard of keys, in the order of the keys; launches and merges between them are outside.
  * On megacore chips whose cores share the grid a step lasts 1/cores of what one core takes.
  */
-#ifndef ADV_KERNEL_TIMELINE_H
-#define ADV_KERNEL_TIMELINE_H
+#pragma once
 
 #include "engine/kernel/kernel.h"
 #include "engine/kernel/request.h"
@@ -99,5 +98,3 @@ void adv_timeline_close(struct adv_timeline_pen *pen, bool walked, double end_s)
 /* Version 2 of the grouped matmul, with given sizes: called by adv_gmm_timeline. */
 void adv_gmm_v2_walk(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *shape,
                      const struct adv_kernel_time *time, struct adv_timeline *timeline);
-
-#endif

@@ -1,6 +1,5 @@
 /* tune.h: what the tuners share: a ranking, the tile to name next, a refusal. Private to kernel/tune*.c. */
-#ifndef ADV_KERNEL_TUNE_H
-#define ADV_KERNEL_TUNE_H
+#pragma once
 
 #include "engine/kernel/kernel.h"
 #include "engine/kernel/request.h"
@@ -48,5 +47,3 @@ bool adv_splash_next_better(const struct adv_kernel_machine *machine,
 bool adv_gmm_next_better(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
                          double than_s, struct adv_kernel_tile *tile, struct adv_kernel_time *time,
                          double *limit_kib);
-
-#endif

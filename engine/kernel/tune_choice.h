@@ -10,8 +10,7 @@
  * The rules are few and round, and what they find changes little around them:
  * tests/accuracy/kernels_report.md. Allocates nothing; thread safe.
  */
-#ifndef ADV_KERNEL_TUNE_CHOICE_H
-#define ADV_KERNEL_TUNE_CHOICE_H
+#pragma once
 
 #include "engine/kernel/kernel.h"
 
@@ -57,5 +56,3 @@ int adv_gmm_candidates(const struct adv_kernel_machine *machine, enum adv_kernel
  * them, in the order of their predicted times (equals: the likelier first). Returns how many there are, at
  * most top_k. */
 int adv_tune_choose(struct adv_tile_candidate *candidates, int count, int top_k);
-
-#endif

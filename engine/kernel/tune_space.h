@@ -7,8 +7,7 @@
  * length of attention, with sub-blocks up to 2048; row tiles of 16, 32 and every multiple of 128 up to 2048.
  * Every tile is legal (legal.h), whether it fits VMEM or not. The fused loss has its own in xent.h.
  */
-#ifndef ADV_KERNEL_TUNE_SPACE_H
-#define ADV_KERNEL_TUNE_SPACE_H
+#pragma once
 
 #include "engine/spec/kernel_shape.h"
 
@@ -29,5 +28,3 @@ struct adv_gmm_tile adv_tune_default_gmm(const struct adv_gmm_shape *shape);
 int adv_splash_space(enum adv_kernel kernel, const struct adv_attention_shape *shape, bool wide,
                      struct adv_attention_tile tiles[ADV_SPLASH_SPACE_MAX]);
 int adv_gmm_space(const struct adv_gmm_shape *shape, bool wide, struct adv_gmm_tile tiles[ADV_GMM_SPACE_MAX]);
-
-#endif

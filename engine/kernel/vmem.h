@@ -16,8 +16,7 @@
  * hold more than its core has, less what the compiler keeps of it (it calls 63.94 of tpu7x's 64 MiB usable).
  * Each core of a megacore device has its own VMEM and holds the whole tile.
  */
-#ifndef ADV_KERNEL_VMEM_H
-#define ADV_KERNEL_VMEM_H
+#pragma once
 
 #include "engine/kernel/kernel.h"
 
@@ -64,5 +63,3 @@ double adv_vmem_needed_limit_kib(const struct adv_chip *chip, enum adv_kernel ke
 
 /* The VMEM of one core: the highest possible limit. */
 double adv_vmem_capacity_bytes(const struct adv_chip *chip);
-
-#endif

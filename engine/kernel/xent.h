@@ -1,8 +1,7 @@
 /* xent.h: fused logits and cross-entropy: forward (LINEAR_XENT) and backward (LINEAR_XENT_BWD). What is not
  * declared here is asked of the family's row, adv_family_xent.
  */
-#ifndef ADV_KERNEL_XENT_H
-#define ADV_KERNEL_XENT_H
+#pragma once
 
 #include "engine/kernel/family.h"
 
@@ -26,5 +25,3 @@ double adv_xent_vmem_bytes(enum adv_kernel kernel, const struct adv_xent_tile *t
  * `wide` adds blocks of fewer and of 3072 tokens. */
 int adv_xent_space(const struct adv_xent_shape *shape, bool wide,
                    struct adv_xent_tile tiles[ADV_XENT_SPACE_MAX]);
-
-#endif

@@ -4,8 +4,7 @@
  * Every member of struct adv_plan that a configuration decides belongs to exactly one group (tested), so
  * taking over all groups of a plan makes that plan.
  */
-#ifndef ADV_MAXTEXT_CHANGES_H
-#define ADV_MAXTEXT_CHANGES_H
+#pragma once
 
 #include "engine/maxtext/read.h"
 
@@ -38,5 +37,3 @@ int adv_change_group_of(const char *name);
 
 /* Copies the members of one group from `from` into `plan`. */
 void adv_change_group_apply(int group, const struct adv_plan *from, struct adv_plan *plan);
-
-#endif

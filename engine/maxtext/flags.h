@@ -4,8 +4,7 @@
  * same plan; the bundles (published sets that serve one purpose) add what belongs to a switch but has no
  * model of its own.
  */
-#ifndef ADV_MAXTEXT_FLAGS_H
-#define ADV_MAXTEXT_FLAGS_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/catalog/catalog.h"
@@ -55,5 +54,3 @@ bool adv_flags_copy(const char *name, const struct adv_flags *from, struct adv_f
 /* The switches that turn `before` into `after`; returns how many. */
 int adv_flags_changes(const struct adv_flags *before, const struct adv_flags *after,
                       struct adv_flag_change changes[ADV_FLAG_CHANGES]);
-
-#endif

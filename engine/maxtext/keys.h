@@ -5,8 +5,7 @@
  * go through the rows; none of them names a key that a row can describe. A new key that the engine prices is
  * a member of struct adv_plan, a row here, and its use in engine/cost/. Thread safe; nothing allocates.
  */
-#ifndef ADV_MAXTEXT_KEYS_H
-#define ADV_MAXTEXT_KEYS_H
+#pragma once
 
 #include "engine/spec/plan.h"
 
@@ -161,5 +160,3 @@ bool adv_key_text(const struct adv_key *key, double value, char *text, size_t by
 /* The choices that are priced as what they say; returns how many. */
 enum { ADV_KEY_CHOICES_MAX = 16 };
 int adv_key_plain_choices(const struct adv_key *key, const char *names[ADV_KEY_CHOICES_MAX]);
-
-#endif

@@ -11,8 +11,7 @@
  * - KEY a multiple of KEY;
  * - KEY equal to KEY.
  */
-#ifndef ADV_MAXTEXT_LINT_RULE_ROWS_H
-#define ADV_MAXTEXT_LINT_RULE_ROWS_H
+#pragma once
 
 struct adv_lint_rule {
     const char *name;
@@ -22,5 +21,3 @@ struct adv_lint_rule {
 
 extern const struct adv_lint_rule adv_lint_rule_rows[];
 extern const int adv_lint_rule_rows_count;
-
-#endif

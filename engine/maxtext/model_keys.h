@@ -1,7 +1,6 @@
 /* model_keys.h: a model in an emitted configuration: as MaxText's architecture keys, and what has to be said
  * because MaxText's own file of the model says otherwise. */
-#ifndef ADV_MAXTEXT_MODEL_KEYS_H
-#define ADV_MAXTEXT_MODEL_KEYS_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/catalog/catalog.h"
@@ -20,5 +19,3 @@ ADV_MUST_CHECK adv_code adv_say_over_model(const struct adv_catalog *catalog, co
                                            const struct adv_model *model, const struct adv_cluster *cluster,
                                            const struct adv_plan *plan, struct adv_arena *arena,
                                            struct adv_config *config, adv_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* names.h: MaxText keys that other folders ask for by name. A misspelt one does not compile. */
-#ifndef ADV_MAXTEXT_NAMES_H
-#define ADV_MAXTEXT_NAMES_H
+#pragma once
 
 #define ADV_NAME_ALLOW_SPLIT_PHYSICAL_AXES           "allow_split_physical_axes"
 #define ADV_NAME_BASE_EMB_DIM                        "base_emb_dim"
@@ -26,5 +25,3 @@
 #define ADV_NAME_USE_IOTA_EMBED                      "use_iota_embed"
 #define ADV_NAME_USE_RING_OF_EXPERTS                 "use_ring_of_experts"
 #define ADV_NAME_USE_TOKAMAX_GMM                     "use_tokamax_gmm"
-
-#endif

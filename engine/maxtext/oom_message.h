@@ -5,8 +5,7 @@
  * the scoped VMEM message, and the allocator's at run time. Which tensor a buffer is, is a guess by its
  * operator and shape. Pure; thread safe.
  */
-#ifndef ADV_MAXTEXT_OOM_MESSAGE_H
-#define ADV_MAXTEXT_OOM_MESSAGE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -36,5 +35,3 @@ struct adv_oom_message {
 
 /* ADV_E_INVALID at /message: it is no such message. */
 ADV_MUST_CHECK adv_code adv_oom_message_read(const char *text, struct adv_oom_message *message, adv_err *err);
-
-#endif

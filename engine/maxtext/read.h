@@ -7,8 +7,7 @@
  * "dropped-key", "derived-key", "ignored-axis", "ignored-calibration", "ignored-placement", "not-modelled",
  * "approximated-value".
  */
-#ifndef ADV_MAXTEXT_READ_H
-#define ADV_MAXTEXT_READ_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/maxtext/keys.h"
@@ -100,5 +99,3 @@ bool adv_reread_over(const struct adv_reread *reread, const struct adv_config_ch
 ADV_MUST_CHECK adv_code adv_config_of_model(const struct adv_catalog *catalog, const char *model_name,
                                             struct adv_arena *arena, const struct adv_given **given,
                                             int *count, adv_err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* reader.h: what the parts of reading share: read.c drives, old_names.c knows former names, resolve.c what
  * follows from all keys together. Nobody else needs it. */
-#ifndef ADV_MAXTEXT_READER_H
-#define ADV_MAXTEXT_READER_H
+#pragma once
 
 #include "engine/maxtext/read.h"
 
@@ -25,5 +24,3 @@ bool adv_reader_current_value(const struct adv_config_reader *reader, const stru
 
 /* When all keys are taken. */
 void adv_reader_resolve(struct adv_config_reader *reader);
-
-#endif

@@ -3,8 +3,7 @@
  * An upgrade of MaxText changes the release here, the key tables of the catalog, and what `make eco-test`
  * installs.
  */
-#ifndef ADV_MAXTEXT_RUN_H
-#define ADV_MAXTEXT_RUN_H
+#pragma once
 
 #include "engine/base/text.h"
 #include "engine/spec/request.h"
@@ -28,5 +27,3 @@ bool adv_run_setting_is_settled(const struct adv_config *config, int setting);
 
 /* Appends a JSON value as MaxText's command line takes it: strings bare, lists without quotes. */
 void adv_config_bare_value(const char *json, struct adv_text *text);
-
-#endif

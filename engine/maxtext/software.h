@@ -1,6 +1,5 @@
 /* software.h: a configuration before the releases that it is for. */
-#ifndef ADV_MAXTEXT_SOFTWARE_H
-#define ADV_MAXTEXT_SOFTWARE_H
+#pragma once
 
 #include "engine/catalog/releases.h"
 #include "engine/spec/request.h"
@@ -30,5 +29,3 @@ void adv_software_settle(const struct adv_catalog *catalog, const struct adv_sof
 /* Whether `flags` are what is refused: all that it takes are there, and the flag itself is not said to be
  * another value than the refused one, which is its default. */
 bool adv_software_meets(const struct adv_catalog_refusal *refusal, const char *const *flags, int count);
-
-#endif

@@ -5,8 +5,7 @@
  * that its key takes, as MaxText's command line would. The meaning of a key is not known here. Thread safe;
  * allocates nothing.
  */
-#ifndef ADV_MAXTEXT_VALUE_H
-#define ADV_MAXTEXT_VALUE_H
+#pragma once
 
 #include "engine/base/err.h"
 #include "engine/catalog/catalog.h"
@@ -55,5 +54,3 @@ bool adv_value_same(const struct adv_value *a, const struct adv_value *b);
 const struct adv_value *adv_given_find(const struct adv_given *given, int count, const char *key);
 
 bool adv_catalog_key_takes(const struct adv_catalog_key *key, enum adv_key_type type);
-
-#endif

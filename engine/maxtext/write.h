@@ -6,8 +6,7 @@
  * tokenizer) are left to the user. Reading the result gives the same plan again (tested). A model without a
  * MaxText name is written out as architecture keys.
  */
-#ifndef ADV_MAXTEXT_WRITE_H
-#define ADV_MAXTEXT_WRITE_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/spec/request.h"
@@ -33,5 +32,3 @@ static inline int adv_config_axes_count(const struct adv_plan *plan)
     for (int i = 0; i < ADV_AXIS_COUNT; i++) count += (plan->family.ici[i] > 1) + (plan->family.dcn[i] > 1);
     return count;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* candidate.h: a plan with its estimate: what ranking orders and the search keeps. */
-#ifndef ADV_RANK_CANDIDATE_H
-#define ADV_RANK_CANDIDATE_H
+#pragma once
 
 #include "engine/cost/estimate.h"
 #include "engine/spec/request.h"
@@ -11,5 +10,3 @@ struct adv_candidate {
     int tie_group; /* of a ranked plan: plans of one group are predicted equal within rank.h's
                       ADV_RANK_TIE_FRAC */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* pareto.h: the front of step time against HBM over all plans shown to it. */
-#ifndef ADV_RANK_PARETO_H
-#define ADV_RANK_PARETO_H
+#pragma once
 
 #include "engine/rank/candidate.h"
 
@@ -20,5 +19,3 @@ bool adv_front_wants(const struct adv_front *front, const struct adv_estimate *e
 
 /* Drops points where a smaller one takes at most `time_frac` more time: nobody would choose them. */
 void adv_front_thin(struct adv_front *front, double time_frac);
-
-#endif

@@ -3,8 +3,7 @@
  * A platform is judged by the first plan of its own search. Rows without a plan come last, in the order
  * given. Pure arithmetic on predictions; knows no plans and no search.
  */
-#ifndef ADV_RANK_PLATFORM_H
-#define ADV_RANK_PLATFORM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -35,5 +34,3 @@ struct adv_platform_bill adv_platform_bill_of(const struct adv_platform *platfor
  * then as given. Sets on_front: no other platform is at least as fast and as cheap and better in one (false
  * without a price). */
 void adv_platform_rank(enum adv_objective objective, struct adv_platform *platforms, int count, int *order);
-
-#endif

@@ -13,8 +13,7 @@
  *  3. fewer keys away from MaxText's defaults.
  * At most ADV_RANK_PER_MESH plans of one mesh.
  */
-#ifndef ADV_RANK_RANK_H
-#define ADV_RANK_RANK_H
+#pragma once
 
 #include "engine/rank/candidate.h"
 
@@ -84,5 +83,3 @@ double adv_rank_cutoff(enum adv_objective objective, const struct adv_candidate 
  * <= top_k. */
 int adv_rank_select(enum adv_objective objective, struct adv_candidate *sorted, int count, int top_k,
                     int *order);
-
-#endif

@@ -9,8 +9,7 @@
  * checkpoint interval for restart dumps, Future Generation Computer Systems 22 (2006), equations 20 and 33.
  * Pure arithmetic; knows no plans and no search.
  */
-#ifndef ADV_RANK_TRAINING_H
-#define ADV_RANK_TRAINING_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -56,5 +55,3 @@ struct adv_training {
 /* Fills `training`. Missing members of `goodput` take sourced defaults. */
 void adv_training_plan(const struct adv_training_of *of, const struct adv_goodput *goodput,
                        struct adv_training *training);
-
-#endif

@@ -4,8 +4,7 @@
  * gcloud, docker, a here-document for kubectl), not what a key or a chip is. Texts are as the script has
  * them, its variables put in; what only a run could say is marked (shell.h).
  */
-#ifndef ADV_RECIPE_RECIPE_H
-#define ADV_RECIPE_RECIPE_H
+#pragma once
 
 #include "engine/base/text.h"
 #include "engine/recipe/shell.h"
@@ -52,5 +51,3 @@ struct adv_recipe {
 ADV_MUST_CHECK adv_code adv_recipe_read(const char *text, size_t text_bytes, const char *const *names,
                                         const char *const *values, int variables_count,
                                         struct adv_arena *arena, struct adv_recipe *recipe, adv_err *err);
-
-#endif

@@ -7,8 +7,7 @@
  * a run could say stays in the words as a mark (adv_shell_unknown), never as an empty string. Not thread
  * safe; all memory is in the arena.
  */
-#ifndef ADV_RECIPE_SHELL_H
-#define ADV_RECIPE_SHELL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ bool adv_shell_uncertain(const char *text);
 
 /* `text` as a person would write it: marks of what is unknown as ${NAME}, other marks left out. */
 const char *adv_shell_plain(struct adv_arena *arena, const char *text);
-
-#endif

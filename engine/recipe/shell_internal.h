@@ -1,8 +1,7 @@
 /* shell_internal.h: what the parts of the shell reader share: shell_words.c (text to words), shell_expand.c
  * ($), shell_arithmetic.c ($((…))), shell_test.c ([ … ]), shell_output.c (printf, echo, cat) and shell.c
  * (commands). */
-#ifndef ADV_RECIPE_SHELL_INTERNAL_H
-#define ADV_RECIPE_SHELL_INTERNAL_H
+#pragma once
 
 #include "engine/base/text.h"
 #include "engine/recipe/shell.h"
@@ -98,5 +97,3 @@ bool adv_shell_output(struct adv_shell *shell, const struct adv_shell_command *c
 
 /* shell.c: reads `text` to its end. */
 void adv_shell_run(struct adv_shell *shell, const char *text, size_t bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* bounds.h: what can be said of families without pricing them, or by pricing others. */
-#ifndef ADV_SEARCH_BOUNDS_H
-#define ADV_SEARCH_BOUNDS_H
+#pragma once
 
 #include "engine/search/space.h"
 
@@ -26,5 +25,3 @@ struct adv_bound adv_bound_derived(const struct adv_space *space, const struct a
 /* Merge sort, derived bounds behind the others, then by metric: stable, so that the order of equal families
  * does not depend on the C library. `scratch` is as long; returns whichever of the two holds the result. */
 struct adv_bound *adv_bound_sort(struct adv_bound *bounds, struct adv_bound *scratch, int count);
-
-#endif

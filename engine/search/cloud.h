@@ -3,8 +3,7 @@
  * The bins are fixed before the first plan is known: steps of 2.5 % around its time, a fiftieth of the memory
  * limit. A search of any length takes the same memory, and the same search gives the same counts.
  */
-#ifndef ADV_SEARCH_CLOUD_H
-#define ADV_SEARCH_CLOUD_H
+#pragma once
 
 #include "engine/cost/estimate.h"
 
@@ -22,5 +21,3 @@ double adv_cloud_time_s(const struct adv_cloud *cloud, int bin);
 
 /* Counts a plan. */
 void adv_cloud_offer(struct adv_cloud *cloud, const struct adv_estimate *estimate);
-
-#endif

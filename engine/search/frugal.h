@@ -1,7 +1,6 @@
 /* frugal.h: plans that are likely to fit, found without pricing any: what a search asks first, or last, when
  * its budget of evaluations is too small to find out. */
-#ifndef ADV_SEARCH_FRUGAL_H
-#define ADV_SEARCH_FRUGAL_H
+#pragma once
 
 #include "engine/search/remat_space.h"
 #include "engine/search/space.h"
@@ -25,5 +24,3 @@ int adv_frugal_families(const struct adv_space *space, double trusted_frac,
  * finest tiling of the vocabulary. */
 void adv_frugal_plan(const struct adv_space *space, const struct adv_remat_space *open,
                      const struct adv_frugal *frugal, struct adv_plan *plan);
-
-#endif

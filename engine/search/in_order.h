@@ -6,8 +6,7 @@
  * slot that is its own until it was taken. So `direct` and `take` see the items in order, one at a time;
  * without a helper every item is done by `direct`.
  */
-#ifndef ADV_SEARCH_IN_ORDER_H
-#define ADV_SEARCH_IN_ORDER_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -26,5 +25,3 @@ struct adv_in_order {
 };
 
 void adv_in_order_run(struct adv_in_order *job, struct adv_crew *crew);
-
-#endif

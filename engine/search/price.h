@@ -1,7 +1,6 @@
 /* price.h: the one place where the search estimates a plan: counts it, minds the budget, and shows what came
  * out. */
-#ifndef ADV_SEARCH_PRICE_H
-#define ADV_SEARCH_PRICE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -60,5 +59,3 @@ struct adv_plan_source {
 /* Counts and shows row `at` of a tape as adv_price does. False: budget spent. */
 bool adv_price_again(struct adv_pricer *pricer, const struct adv_tape *tape, int at,
                      const struct adv_plan_source *family);
-
-#endif

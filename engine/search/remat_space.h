@@ -14,8 +14,7 @@
  *
  * remat_space.c says which tensors are open, remat_solve.c decides them.
  */
-#ifndef ADV_SEARCH_REMAT_SPACE_H
-#define ADV_SEARCH_REMAT_SPACE_H
+#pragma once
 
 #include "engine/search/price.h"
 
@@ -87,5 +86,3 @@ enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, stru
 enum adv_remat_outcome adv_remat_solve_above(const struct adv_remat_space *space, struct adv_pricer *pricer,
                                              double cutoff, struct adv_plan *plan,
                                              struct adv_estimate *estimate, double *above);
-
-#endif

@@ -1,6 +1,5 @@
 /* run.h: one search from start to end, as the passes of run.c share it. */
-#ifndef ADV_SEARCH_RUN_H
-#define ADV_SEARCH_RUN_H
+#pragma once
 
 #include "engine/search/bounds.h"
 #include "engine/search/in_order.h"
@@ -64,5 +63,3 @@ void adv_run_families(struct adv_search_run *run);
 
 /* Takes a plan that is likely to fit into the answer, improved with what is left of the budget. */
 void adv_run_frugally(struct adv_search_run *run);
-
-#endif

@@ -15,8 +15,7 @@
  *
  * Deterministic. The budget counts evaluations. All memory is of the arena, but for a helper's.
  */
-#ifndef ADV_SEARCH_SEARCH_H
-#define ADV_SEARCH_SEARCH_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/maxtext/read.h"
@@ -65,5 +64,3 @@ ADV_MUST_CHECK adv_code adv_search_run(const struct adv_advise_request *request,
                                        const struct adv_reread *baseline,
                                        const struct adv_constants *constants, struct adv_arena *arena,
                                        struct adv_search_result *result, adv_err *err);
-
-#endif

@@ -6,8 +6,7 @@
  * enumerated completely in a fixed order; a family that breaks a legality rule or cannot be placed on the
  * torus is counted, never built.
  */
-#ifndef ADV_SEARCH_SPACE_H
-#define ADV_SEARCH_SPACE_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/catalog/constants.h"
@@ -50,5 +49,3 @@ ADV_MUST_CHECK adv_code adv_space_build(const struct adv_advise_request *request
 /* Writes the family's members, and tiles tuned for its shapes, into `plan` (a copy of the base; remat
  * untouched). */
 void adv_space_plan(const struct adv_space *space, const struct adv_family *family, struct adv_plan *plan);
-
-#endif

@@ -1,7 +1,6 @@
 /* space_batch.h: the ways to cut the workload's global batch into per-device batch and gradient accumulation.
  */
-#ifndef ADV_SEARCH_SPACE_BATCH_H
-#define ADV_SEARCH_SPACE_BATCH_H
+#pragma once
 
 #include "engine/spec/request.h"
 
@@ -19,5 +18,3 @@ int adv_batch_splits(const struct adv_advise_request *request,
 
 /* Whether the request pins `key`. */
 bool adv_request_pins(const struct adv_advise_request *request, const char *key);
-
-#endif

@@ -6,8 +6,7 @@
  * Those that are priced differently from job to job may be flipped once for the whole search. Keys have their
  * values and reasons in the rows of maxtext/keys.h (suits, recipe).
  */
-#ifndef ADV_SEARCH_SPACE_CHOICES_H
-#define ADV_SEARCH_SPACE_CHOICES_H
+#pragma once
 
 #include "engine/spec/request.h"
 
@@ -25,5 +24,3 @@ void adv_choices_finish(struct adv_plan *plan);
 bool adv_choices_are_finished(const struct adv_plan *plan);
 
 bool adv_model_has_experts(const struct adv_model *model);
-
-#endif

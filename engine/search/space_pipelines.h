@@ -5,8 +5,7 @@
  * the batch. Which of them may be skipped follows from the two terms of cost/schedule.c that read them,
  * bubble and hand-overs; memory does not depend on the layers that a stage runs at once.
  */
-#ifndef ADV_SEARCH_SPACE_PIPELINES_H
-#define ADV_SEARCH_SPACE_PIPELINES_H
+#pragma once
 
 #include "engine/hardware/mesh.h"
 #include "engine/search/space.h"
@@ -41,5 +40,3 @@ int adv_pipeline_depths(const struct adv_advise_request *request, const struct a
  */
 void adv_pipeline_bound(const struct adv_space *space, int pipeline_start, int depths_start,
                         struct adv_family *family);
-
-#endif

@@ -1,7 +1,6 @@
 /* space_settle.h: keys that are the same in all plans of a search, settled by their price before it starts.
  */
-#ifndef ADV_SEARCH_SPACE_SETTLE_H
-#define ADV_SEARCH_SPACE_SETTLE_H
+#pragma once
 
 #include "engine/search/remat_space.h"
 #include "engine/search/space.h"
@@ -13,5 +12,3 @@ enum { ADV_SETTLE_LEAST_BUDGET = 100 };
  * (adv_choices_flip) that make the first family, all on the device, faster. Does nothing to a small budget or
  * an empty space. */
 void adv_settle_base(struct adv_space *space, const struct adv_remat_space *open, struct adv_pricer *pricer);
-
-#endif

@@ -4,8 +4,7 @@
  * device has (those only repeat the grid), so a search meets a handful of shapes. One memo
  * belongs to one request; its threads share it.
  */
-#ifndef ADV_SEARCH_SPACE_TILES_H
-#define ADV_SEARCH_SPACE_TILES_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/catalog/constants.h"
@@ -22,5 +21,3 @@ struct adv_tile_memo *adv_tile_memo_create(const struct adv_model *model, const 
 /* Sets attention blocks and layouts (and expert tiles where MaxText's keys reach the kernel) of `plan` for
  * its mesh, sequence and VMEM limit. Where no legal tile exists the plan keeps what it has. */
 void adv_tile_memo_apply(struct adv_tile_memo *memo, struct adv_plan *plan);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Memory is the tape's own, kept for the next family until adv_tape_free. Zero-initialised means empty.
  */
-#ifndef ADV_SEARCH_TAPE_H
-#define ADV_SEARCH_TAPE_H
+#pragma once
 
 #include "engine/cost/estimate.h"
 
@@ -33,5 +32,3 @@ bool adv_tape_read(const struct adv_tape *tape, int at, struct adv_estimate *est
 void adv_tape_place(const struct adv_tape *tape, int at, struct adv_plan *plan);
 
 void adv_tape_free(struct adv_tape *tape);
-
-#endif

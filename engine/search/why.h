@@ -1,7 +1,6 @@
 /* why.h: why a request has no plan, or no better one: what breaks the rules, what does not fit, and what
  * would help. */
-#ifndef ADV_SEARCH_WHY_H
-#define ADV_SEARCH_WHY_H
+#pragma once
 
 #include "engine/catalog/constants.h"
 #include "engine/cost/estimate.h"
@@ -59,5 +58,3 @@ void adv_remedy_find(const struct adv_model *model, const struct adv_cluster *cl
  * does. That plan is estimated, so the slice is enough; a smaller one between two sizes may be, too. */
 void adv_larger_slice(const struct adv_advise_request *request, const struct adv_constants *constants,
                       char *text, size_t text_bytes);
-
-#endif

@@ -6,8 +6,7 @@
  * (below), which is exact where that space is small enough for the whole limit; beyond, the
  * groups reach further than single keys can.
  */
-#ifndef ADV_SEARCH_WITHIN_CHANGES_H
-#define ADV_SEARCH_WITHIN_CHANGES_H
+#pragma once
 
 #include "engine/base/arena.h"
 #include "engine/search/price.h"
@@ -41,5 +40,3 @@ enum { ADV_SINGLE_KEYS_VISITS = 1000000 };
 int adv_single_keys_visit(struct adv_pricer *pricer, const struct adv_plan *baseline, int keys,
                           struct adv_arena *arena, void (*found)(void *context, const struct adv_plan *plan),
                           void *context);
-
-#endif

@@ -2,8 +2,7 @@
  * confidence. NAN = not published. "per chip" and "per device" are never mixed: tpu7x has two JAX devices per
  * chip.
  */
-#ifndef ADV_SPEC_CHIP_H
-#define ADV_SPEC_CHIP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -92,5 +91,3 @@ const struct adv_chip_field *adv_chip_field(const char *name);
 const struct adv_chip_field *adv_chip_field_follower(const struct adv_chip_field *field);
 double adv_chip_field_get(const struct adv_chip *chip, const struct adv_chip_field *field);
 void adv_chip_field_set(struct adv_chip *chip, const struct adv_chip_field *field, double value);
-
-#endif

@@ -1,6 +1,5 @@
 /* cluster.h: the machine of one request: a chip generation, a slice shape, how many slices. */
-#ifndef ADV_SPEC_CLUSTER_H
-#define ADV_SPEC_CLUSTER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@ bool adv_cluster_parse_shape(const char *text, int axes, int dims[3]);
 enum { ADV_CLUSTER_SLICES_MAX = 1024 }; /* the largest published run has 199 */
 ADV_MUST_CHECK adv_code adv_cluster_build(struct adv_cluster *cluster, const char *const *legal,
                                           int legal_count, adv_err *err);
-
-#endif

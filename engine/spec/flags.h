@@ -1,6 +1,5 @@
 /* flags.h: the XLA flags that change a prediction, as tri-states: of a plan, and of a chip's recipe. */
-#ifndef ADV_SPEC_FLAGS_H
-#define ADV_SPEC_FLAGS_H
+#pragma once
 
 /* The XLA flags that change the prediction. Unset tri-states (-1) follow the chip's default. */
 struct adv_flags {
@@ -23,5 +22,3 @@ void adv_flags_unset(struct adv_flags *flags);
 
 /* Takes over what `from` sets; what it leaves unset stays as it is. */
 void adv_flags_overlay(struct adv_flags *flags, const struct adv_flags *from);
-
-#endif

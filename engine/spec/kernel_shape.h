@@ -1,6 +1,5 @@
 /* kernel_shape.h: what one kernel computes and with which tiles. All sizes are per JAX device. */
-#ifndef ADV_SPEC_KERNEL_SHAPE_H
-#define ADV_SPEC_KERNEL_SHAPE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -116,5 +115,3 @@ struct adv_kernel_tile {
     struct adv_gmm_tile gmm;
     struct adv_xent_tile xent;
 };
-
-#endif

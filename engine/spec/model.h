@@ -6,8 +6,7 @@
  * branch on nothing else. Pure data; built by adv_model_build() (model_build.h) from MaxText's architecture
  * keys. Immutable afterwards.
  */
-#ifndef ADV_SPEC_MODEL_H
-#define ADV_SPEC_MODEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -166,5 +165,3 @@ struct adv_model_flops {
 };
 struct adv_model_flops adv_model_flops(const struct adv_model *model, double sequences_per_device,
                                        int64_t seq_len, enum adv_flops_convention convention);
-
-#endif

@@ -5,8 +5,7 @@
  * MaxText's (configs/base.yml); what a block does with a key is written from its behaviour at commit e591f30c
  * (2026-08-22).
  */
-#ifndef ADV_SPEC_MODEL_BUILD_H
-#define ADV_SPEC_MODEL_BUILD_H
+#pragma once
 
 #include "engine/spec/model.h"
 
@@ -107,5 +106,3 @@ void adv_model_keys_defaults(struct adv_model_keys *keys);
  * than the table holds. Pure; allocates nothing. */
 ADV_MUST_CHECK adv_code adv_model_build(const struct adv_model_keys *keys, const char *at,
                                         struct adv_model *model, adv_err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * adv_plan_check() knows the legality rules; the search makes plans directly. Byte sizes and degrees derived
  * from a plan are functions here, so that cost, memory and legality agree on them.
  */
-#ifndef ADV_SPEC_PLAN_H
-#define ADV_SPEC_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -310,5 +309,3 @@ const char *adv_plan_batch_too_small(const struct adv_plan *plan, const struct a
 const char *adv_plan_newly_broken_rule(const struct adv_plan *plan, const struct adv_plan *changed,
                                        const struct adv_model *model, const struct adv_cluster *cluster,
                                        bool wasteful);
-
-#endif

@@ -5,8 +5,7 @@
  * plan breaks it and, only when somebody listens (report != NULL), says so in words with the numbers and a
  * remedy. Sources: MaxText's config validation, its sharding rules and its kernels, release of 2026-08.
  */
-#ifndef ADV_SPEC_PLAN_RULES_H
-#define ADV_SPEC_PLAN_RULES_H
+#pragma once
 
 #include "engine/spec/plan.h"
 
@@ -82,5 +81,3 @@ bool adv_rule_vmem_limit(const struct adv_rule_facts *facts, struct adv_rule_rep
 bool adv_rule_fusion_and_offload(const struct adv_rule_facts *facts, struct adv_rule_report *report);
 bool adv_rule_no_sparsecores(const struct adv_rule_facts *facts, struct adv_rule_report *report);
 bool adv_rule_offload_unclipped(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-
-#endif

@@ -1,7 +1,6 @@
 /* request.h: decoded requests, ready for the engine. Filled by engine/json/decode_*.c; arena-owned strings.
  */
-#ifndef ADV_SPEC_REQUEST_H
-#define ADV_SPEC_REQUEST_H
+#pragma once
 
 #include "engine/base/budget.h"
 #include "engine/spec/cluster.h"
@@ -100,5 +99,3 @@ struct adv_advise_request {
     adv_err job_warnings;            /* of the model and the machine; keys are at /pins */
     const struct adv_budget *budget; /* the caller's, not the document's; NULL = none */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* store_wish.h: whether an answer is to be stored, and under which names. */
-#ifndef ADV_SPEC_STORE_WISH_H
-#define ADV_SPEC_STORE_WISH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -8,5 +7,3 @@ struct adv_store_wish {
     bool store;
     const char *label, *project, *git_ref; /* NULL when absent; at most ADV_LIMIT_NAME - 1 bytes */
 };
-
-#endif

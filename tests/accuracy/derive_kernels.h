@@ -5,8 +5,7 @@
  * bandwidth (per-row traffic) or with the generation's own forward wrapper. What is derived is marked so in
  * the data file and answers that rest on it say `extrapolated`.
  */
-#ifndef TESTS_ACCURACY_DERIVE_KERNELS_H
-#define TESTS_ACCURACY_DERIVE_KERNELS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -32,5 +31,3 @@ struct adv_derive_chip {
  * strings). */
 bool adv_derive_kernel_constant(const struct adv_derive_chip *chips, int chips_count, int to, int index,
                                 const char **donor, const char **how);
-
-#endif

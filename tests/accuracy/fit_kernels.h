@@ -4,8 +4,7 @@
  * A group is one family of kernels on one generation with the constants that decide it. The optimiser is not
  * here (fit_kernels_main.c drives one); this part knows rows, constants, bounds and the loss.
  */
-#ifndef TESTS_ACCURACY_FIT_KERNELS_H
-#define TESTS_ACCURACY_FIT_KERNELS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -51,5 +50,3 @@ static inline double *adv_fit_value(struct adv_constants *constants, const struc
 {
     return (double *)(void *)((char *)constants + constant->offset);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * an earlier model of the same rows; its spread says how far the data may pull. Priors and terms were revised
  * while looking at the left-out errors, which are therefore optimistic.
  */
-#ifndef TESTS_ACCURACY_PARAMETERS_H
-#define TESTS_ACCURACY_PARAMETERS_H
+#pragma once
 
 #include "engine/catalog/constants.h"
 
@@ -25,5 +24,3 @@ extern const int parameters_count;
 
 /* The address of a constant by name; NULL when there is none. */
 double *constant_by_name(struct adv_constants *constants, const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* report.h: the accuracy page: markdown and a picture, generated, never typed. */
-#ifndef TESTS_ACCURACY_REPORT_H
-#define TESTS_ACCURACY_REPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -19,5 +18,3 @@ void report_picture(FILE *out, const struct fit *fit);
 /* Median, p90 and max of |error| of rows with keep[i]; returns the count. */
 int report_errors(const double *errors, const bool *keep, int count, double *median, double *p90,
                   double *max);
-
-#endif

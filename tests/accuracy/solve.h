@@ -4,8 +4,7 @@
  * a pseudo-Huber loss, so that one odd row does not pull; each parameter adds a residual towards its prior. A
  * model that was measured often counts by the square root of its rows: a user's model is a new one.
  */
-#ifndef TESTS_ACCURACY_SOLVE_H
-#define TESTS_ACCURACY_SOLVE_H
+#pragma once
 
 #include "engine/calibrate/measurement.h"
 #include "tests/accuracy/parameters.h"
@@ -34,5 +33,3 @@ void fit_solve(struct fit *fit, const bool *use);
 void fit_predict(struct fit *fit);
 
 struct adv_constants *fit_constants(struct fit *fit, const char *chip);
-
-#endif

@@ -10,8 +10,7 @@
  * distribution; widened by Student's t for the number of models behind it, and by half for what the left-out
  * errors do not show (at most to 14 %).
  */
-#ifndef TESTS_ACCURACY_SPREAD_H
-#define TESTS_ACCURACY_SPREAD_H
+#pragma once
 
 #include "tests/accuracy/solve.h"
 
@@ -21,5 +20,3 @@ void spread_learn(struct fit *fit, const double *left_out);
 
 /* True when the interval around the left-out prediction of a row would hold the measured time. */
 bool spread_covers(const struct adv_measurement *row, double left_out);
-
-#endif

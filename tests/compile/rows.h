@@ -1,6 +1,5 @@
 /* rows.h: compiled steps (tests/compile/truth/(*).json) beside what the engine says of them. */
-#ifndef TESTS_COMPILE_ROWS_H
-#define TESTS_COMPILE_ROWS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -28,5 +27,3 @@ struct compiled_rows compiled_rows_load(const struct adv_catalog *catalog, char 
 
 /* Predicts a row with these constants; false where the engine refuses it. */
 bool compiled_row_predict(struct compiled_row *row, const struct adv_constants *constants);
-
-#endif

@@ -1,8 +1,7 @@
 /* fuzz.h: what the fuzz targets share. A target defines LLVMFuzzerTestOneInput; it is built with libFuzzer by
  * `make fuzz`, and with replay.c into a plain program that `make check` runs over corpus/ and regression/.
  * Every input that once failed becomes a file in regression/<target>/. */
-#ifndef TESTS_FUZZ_FUZZ_H
-#define TESTS_FUZZ_FUZZ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ static inline json_t *fuzz_answer(enum adv_request_kind kind, const char *text, 
     free(problem);
     return NULL;
 }
-
-#endif

@@ -22,6 +22,7 @@ forbid 'adv_json_load reads JSON' '[^_]json_load(s|b|f|fd|_file|_callback)\(' 'e
 forbid 'rule 9: no state hidden in a function' '^ +static [a-z_]+ [a-z_]+( =|;|\[[^]]*\];)' 'engine/*.c'
 forbid 'rule 11: no randomness in the engine' '\b(rand|random|drand48|arc4random|getrandom)\(' 'engine/*.c'
 forbid 'rule 12: unknown is NAN, not a magic number' '(= |\()(-?999+|1e30|1e99|DBL_MAX)[^0-9]' 'engine/*.c'
+forbid 'headers say #pragma once' '^#(ifndef|define) [A-Z_]+_H$' '*.h'
 forbid 'include order: own header with quotes' '#include <(engine|server)/' '*.c' '*.h'
 [ $failed -eq 0 ] || exit 1
 echo 'lint: no forbidden words'

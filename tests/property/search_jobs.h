@@ -1,6 +1,5 @@
 /* search_jobs.h: the jobs that properties of the search are tested on. */
-#ifndef TESTS_PROPERTY_SEARCH_JOBS_H
-#define TESTS_PROPERTY_SEARCH_JOBS_H
+#pragma once
 
 #include "tests/unit/advise_fixture.h"
 
@@ -41,5 +40,3 @@ static inline double fastest_s(const struct adv_search_result *result)
 {
     return result->pareto_count > 0 ? result->pareto[0].estimate.step_time_s : (double)INFINITY;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* advise_fixture.h: an advise request from JSON text, searched on the embedded catalog; for tests of search,
  * emit, explain. */
-#ifndef TESTS_UNIT_ADVISE_FIXTURE_H
-#define TESTS_UNIT_ADVISE_FIXTURE_H
+#pragma once
 
 #include "tests/unit/check.h"
 
@@ -66,5 +65,3 @@ static void fixture_search(struct fixture *fixture, const char *json, struct adv
     if (code != ADV_OK)
         fail_msg("%s: %s for %s", fixture->err.findings[0].pointer, fixture->err.findings[0].detail, json);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* answer_fixture.h: answers of the engine as JSON, on the embedded catalog. */
-#ifndef TESTS_UNIT_ANSWER_FIXTURE_H
-#define TESTS_UNIT_ANSWER_FIXTURE_H
+#pragma once
 
 #include "tests/unit/check.h"
 
@@ -38,5 +37,3 @@ static inline json_t *answer_to_document(enum adv_request_kind kind, const json_
     free(text);
     return root;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* catalog_fixture.h: the embedded catalog, loaded once per test program and freed at its end. */
-#ifndef TESTS_UNIT_CATALOG_FIXTURE_H
-#define TESTS_UNIT_CATALOG_FIXTURE_H
+#pragma once
 
 #include "engine/catalog/catalog.h"
 
@@ -25,5 +24,3 @@ static inline int free_catalog(void **state)
 }
 
 #define run_group_with_catalog(tests) cmocka_run_group_tests_name(__FILE__, tests, load_catalog, free_catalog)
-
-#endif

@@ -1,6 +1,5 @@
 /* check.h: what every C test includes: cmocka and the comparisons it lacks. */
-#ifndef TESTS_UNIT_CHECK_H
-#define TESTS_UNIT_CHECK_H
+#pragma once
 
 #include <math.h>
 #include <setjmp.h>
@@ -22,5 +21,3 @@
 
 /* Runs an array of tests (never a pointer: cmocka would run 0 tests and pass). */
 #define run_group(tests) cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL)
-
-#endif

@@ -4,8 +4,7 @@
  * A claim the model shares becomes a test of its number. One it does not share becomes a test of what the
  * model says instead, with the reason beside it, so that a change of mind is noticed.
  */
-#ifndef TESTS_UNIT_CLAIMS_FIXTURE_H
-#define TESTS_UNIT_CLAIMS_FIXTURE_H
+#pragma once
 
 #include "tests/unit/check.h"
 
@@ -139,5 +138,3 @@ static inline bool advises(const json_t *answer, const char *code)
         if (!(v_ >= (low) && v_ <= (high)))                                                                  \
             fail_msg("%s = %.6g is not in [%g, %g]", #value, v_, (double)(low), (double)(high));             \
     } while (0)
-
-#endif

@@ -4,8 +4,7 @@
  * round_constants() replaces the fitted constants by round ones (rates at their peaks, launches free), so
  * that expected values can be worked out by hand and do not move with a refit.
  */
-#ifndef TESTS_UNIT_COST_FIXTURE_H
-#define TESTS_UNIT_COST_FIXTURE_H
+#pragma once
 
 #include "tests/unit/check.h"
 
@@ -153,5 +152,3 @@ static inline double executed_flops(const struct bench *b)
     for (int i = 0; i < ADV_TERM_COUNT; i++) flops += b->account.slots[i].flops;
     return flops;
 }
-
-#endif

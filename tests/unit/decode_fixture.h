@@ -1,6 +1,5 @@
 /* decode_fixture.h: decoding request texts in tests, with the findings at hand. */
-#ifndef TESTS_UNIT_DECODE_FIXTURE_H
-#define TESTS_UNIT_DECODE_FIXTURE_H
+#pragma once
 
 #include <string.h>
 
@@ -82,5 +81,3 @@ static inline void assert_ok(adv_code code)
     if (code != ADV_OK) print_findings(&err);
     assert_int_equal(code, ADV_OK);
 }
-
-#endif

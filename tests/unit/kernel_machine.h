@@ -4,8 +4,7 @@
  * One core, 128 x 128 array, 1e12 FLOP/s, HBM 1e12 B/s fully achieved, 16 MiB of VMEM. All constants are zero
  * or, where they are fractions, one; a test sets what it looks at.
  */
-#ifndef TESTS_UNIT_KERNEL_MACHINE_H
-#define TESTS_UNIT_KERNEL_MACHINE_H
+#pragma once
 
 #include <string.h>
 
@@ -57,5 +56,3 @@ static inline double kernel_parts_sum(const struct adv_kernel_time *time)
     for (int i = 0; i < time->parts_count; i++) sum += time->parts[i].time_s;
     return sum;
 }
-
-#endif

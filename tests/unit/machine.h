@@ -1,6 +1,5 @@
 /* machine.h: slices, degrees and constants of the catalog's chips, for tests of hardware/. */
-#ifndef TESTS_UNIT_MACHINE_H
-#define TESTS_UNIT_MACHINE_H
+#pragma once
 
 #include <string.h>
 
@@ -74,5 +73,3 @@ static inline struct adv_mesh machine_place(const struct adv_cluster *cluster, c
     if (adv_mesh_place(cluster, plan, &mesh, &err) != ADV_OK) fail_msg("%s", err.findings[0].detail);
     return mesh;
 }
-
-#endif

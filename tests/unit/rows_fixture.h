@@ -1,6 +1,5 @@
 /* rows_fixture.h: test data files of the form {"source": …, "rows": [[name, number, …], …]}. */
-#ifndef TESTS_UNIT_ROWS_FIXTURE_H
-#define TESTS_UNIT_ROWS_FIXTURE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -22,5 +21,3 @@ static inline double row_number(const json_t *row, size_t column)
 {
     return json_number_value(json_array_get(row, column));
 }
-
-#endif

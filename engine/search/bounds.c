@@ -1,5 +1,8 @@
 #include "engine/search/bounds.h"
 
+#include <stdint.h>
+#include <string.h>
+
 #include "engine/base/units.h"
 #include "engine/search/space_pipelines.h"
 
@@ -32,27 +35,37 @@ struct adv_bound adv_bound_derived(const struct adv_space *space, const struct a
     return bound;
 }
 
-static bool is_before(const struct adv_bound *a, const struct adv_bound *b)
+enum { DIGIT_VALUES = 256, DIGITS = 9 };
+
+/* One of the digits by which bounds are in order, the last digit first: those of the metric (the bits of a
+ * positive number are in its order, of a negative one in the opposite), then whether it is derived. */
+static unsigned digit_of(const struct adv_bound *bound, int digit)
 {
-    return a->derived != b->derived ? !a->derived : a->metric <= b->metric;
+    uint64_t bits;
+    if (digit == DIGITS - 1) return bound->derived;
+    memcpy(&bits, &bound->metric, sizeof bits);
+    bits = bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
+    return (unsigned)(bits >> 8 * digit) % DIGIT_VALUES;
+}
+
+/* Puts `from` into `to` by one digit. False: it is the same in all, and nothing was done. */
+static bool sort_by(int digit, const struct adv_bound *from, struct adv_bound *to, int count)
+{
+    int ends[DIGIT_VALUES] = {0};
+    for (int i = 0; i < count; i++) ends[digit_of(&from[i], digit)]++;
+    if (ends[digit_of(&from[0], digit)] == count) return false;
+    for (int value = 1; value < DIGIT_VALUES; value++) ends[value] += ends[value - 1];
+    for (int i = count - 1; i >= 0; i--) to[--ends[digit_of(&from[i], digit)]] = from[i];
+    return true;
 }
 
 struct adv_bound *adv_bound_sort(struct adv_bound *bounds, struct adv_bound *scratch, int count)
 {
-    struct adv_bound *from = bounds, *to = scratch;
-    for (int width = 1; width < count; width *= 2) {
-        for (int first = 0; first < count; first += 2 * width) {
-            int middle = first + width < count ? first + width : count;
-            int end = first + 2 * width < count ? first + 2 * width : count;
-            int a = first, b = middle;
-            for (int i = first; i < end; i++) {
-                bool left = a < middle && (b >= end || is_before(&from[a], &from[b]));
-                to[i] = left ? from[a++] : from[b++];
-            }
-        }
-        struct adv_bound *swap = from;
-        from = to;
-        to = swap;
+    for (int digit = 0; digit < DIGITS && count > 0; digit++) {
+        if (!sort_by(digit, bounds, scratch, count)) continue;
+        struct adv_bound *swap = bounds;
+        bounds = scratch;
+        scratch = swap;
     }
-    return from;
+    return bounds;
 }

@@ -22,6 +22,6 @@ struct adv_bound {
 /* The bound of a family that another one bounds (struct adv_family, bounded_by): `by` is that one's. */
 struct adv_bound adv_bound_derived(const struct adv_space *space, const struct adv_bound *by, int family);
 
-/* Merge sort, derived bounds behind the others, then by metric: stable, so that the order of equal families
+/* Radix sort, derived bounds behind the others, then by metric: stable, so that the order of equal families
  * does not depend on the C library. `scratch` is as long; returns whichever of the two holds the result. */
 struct adv_bound *adv_bound_sort(struct adv_bound *bounds, struct adv_bound *scratch, int count);

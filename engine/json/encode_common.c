@@ -114,11 +114,3 @@ json_t *adv_encode_cluster(const struct adv_cluster *cluster)
     ADV_SET(object, cluster, devices, hosts, price_usd_per_chip_hour);
     return object;
 }
-
-char *adv_encode_text(json_t *root, size_t *text_bytes)
-{
-    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(12) | JSON_ENCODE_ANY) : NULL;
-    json_decref(root);
-    *text_bytes = text ? strlen(text) : 0;
-    return text;
-}

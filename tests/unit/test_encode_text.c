@@ -1,0 +1,70 @@
+/* Trees are written as jansson writes them. */
+#include "tests/unit/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/json/encode_common.h"
+
+static void expect_same(json_t *tree)
+{
+    size_t bytes = 0;
+    assert_non_null(tree);
+    char *expected = json_dumps(tree, JSON_COMPACT | JSON_REAL_PRECISION(12) | JSON_ENCODE_ANY);
+    char *text = adv_encode_text(tree, &bytes);
+    assert_string_equal(text, expected);
+    assert_int_equal(bytes, strlen(expected));
+    free(text);
+    free(expected);
+}
+
+static void text_is_that_of_jansson(void **state)
+{
+    (void)state;
+    char all[256] = "";
+    for (int i = 1; i < 128; i++) all[i - 1] = (char)i; /* every control character, quotes, backslashes */
+    expect_same(json_string(all));
+    expect_same(json_string("häppchen \xe2\x82\xac \xf0\x9f\x9a\x80"));
+    expect_same(json_stringn("a\0b", 3));
+    expect_same(json_string(""));
+    expect_same(json_object());
+    expect_same(json_array());
+    expect_same(json_null());
+    expect_same(
+        json_pack("{s:[i,b,b,n,{}],s:{s:s,s:[[]]}}", "first", -7, 1, 0, "a \"key\"\n", "x", "y", "z"));
+}
+
+static void numbers_are_those_of_jansson(void **state)
+{
+    (void)state;
+    static const double reals[] = {0.0,    -0.0,    1.0,   -1.5,           1e20,    1e-7, 123456789012.0,
+                                   1e15,   1.0 / 3, 1e300, -1e-300,        5e-324,  1e5,  123456.789,
+                                   0.0001, 1e12,    1e11,  999999999999.5, 2.5e100, 100.0};
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) expect_same(json_real(reals[i]));
+    for (int power = -320; power < 308; power += 3) {
+        expect_same(json_real(pow(10, power)));
+        expect_same(json_real(-1.23456789012345 * pow(10, power)));
+    }
+    expect_same(json_integer(INT64_MAX));
+    expect_same(json_integer(INT64_MIN));
+    expect_same(json_integer(0));
+}
+
+static void nothing_has_no_text(void **state)
+{
+    (void)state;
+    size_t bytes = 7;
+    assert_null(adv_encode_text(NULL, &bytes));
+    assert_int_equal(bytes, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_is_that_of_jansson),
+        cmocka_unit_test(numbers_are_those_of_jansson),
+        cmocka_unit_test(nothing_has_no_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,8 +44,19 @@ static void print_usage(FILE *out)
     (void)fprintf(out, "\nFILE - is standard input. `tpu-advisor serve --help` lists the settings.\n");
 }
 
+/* Memory that one answer gives back is for the next. By itself glibc returns what is free at the end of the
+ * heap to the kernel, after every answer or after none as it happens, and gets it back page by page: a tenth
+ * of a search's time. */
+static void keep_memory(void)
+{
+    enum { MOST_KEPT_BYTES = 64 << 20, MAPPED_BYTES = 32 << 20 };
+    (void)mallopt(M_TRIM_THRESHOLD, MOST_KEPT_BYTES);
+    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+}
+
 int main(int argc, char **argv)
 {
+    keep_memory();
     if (argc < 2) {
         print_usage(stderr);
         return ADV_CLI_USAGE;

@@ -368,6 +368,27 @@ static void the_weight_bound_never_exceeds_what_any_plan_of_the_family_needs(voi
     fixture_close(&fixture);
 }
 
+static void bounds_are_sorted_by_metric_and_equal_ones_stay_in_order(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000 };
+    static struct adv_bound bounds[COUNT], scratch[COUNT];
+    unsigned random = 1;
+    for (int i = 0; i < COUNT; i++) {
+        random = random * 1664525u + 1013904223u;
+        const double metric = ldexp((double)(random >> 20) - 2000.0, (int)(random >> 28) - 30);
+        bounds[i] = (struct adv_bound){.metric = metric, .family = i, .derived = random >> 16 & 1};
+    }
+    const struct adv_bound *sorted = adv_bound_sort(bounds, scratch, COUNT);
+    for (int i = 1; i < COUNT; i++) {
+        const struct adv_bound *a = &sorted[i - 1], *b = &sorted[i];
+        assert_true(a->derived <= b->derived);
+        if (a->derived != b->derived) continue;
+        assert_true(a->metric < b->metric || (a->metric == b->metric && a->family < b->family));
+    }
+    assert_ptr_equal(adv_bound_sort(bounds, scratch, 0), bounds);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +407,7 @@ int main(void)
         cmocka_unit_test(batches_split_into_every_number_of_accumulation_steps),
         cmocka_unit_test(an_empty_space_names_the_rule_that_empties_it),
         cmocka_unit_test(the_weight_bound_never_exceeds_what_any_plan_of_the_family_needs),
+        cmocka_unit_test(bounds_are_sorted_by_metric_and_equal_ones_stay_in_order),
     };
     return run_group(tests);
 }

@@ -117,11 +117,11 @@ static adv_code append(struct adv_config *config, const char *key, const char *v
 }
 
 /* Whether the file speaks of anything that a plan or its configuration does: most set other things. */
-static bool has_a_say(const struct adv_config_source *source, const struct adv_config *config)
+static bool has_a_say(const struct adv_given *defaults, int count, const struct adv_config *config)
 {
-    for (int i = 0; i < source->defaults_count; i++) {
-        const struct adv_key *key = adv_key_find(source->defaults[i].key);
-        if ((key && key->plan_bytes > 0) || adv_config_find(config, source->defaults[i].key)) return true;
+    for (int i = 0; i < count; i++) {
+        const struct adv_key *key = adv_key_find(defaults[i].key);
+        if ((key && key->plan_bytes > 0) || adv_config_find(config, defaults[i].key)) return true;
     }
     return false;
 }
@@ -164,11 +164,15 @@ adv_code adv_say_over_model(const struct adv_catalog *catalog, const char *model
                             const struct adv_plan *plan, struct adv_arena *arena, struct adv_config *config,
                             adv_err *err)
 {
-    struct adv_reread *reread = adv_arena_alloc(arena, sizeof *reread);
+    const struct adv_given *defaults;
+    int defaults_count;
     if (!model_name) return ADV_OK;
+    adv_code code = adv_config_of_model(catalog, model_name, arena, &defaults, &defaults_count, err);
+    if (code != ADV_OK || !has_a_say(defaults, defaults_count, config)) return code;
+    struct adv_reread *reread = adv_arena_alloc(arena, sizeof *reread);
     if (!reread) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
-    adv_code code = adv_reread_open(reread, catalog, model, model_name, cluster, config, arena, err);
-    if (code != ADV_OK || !has_a_say(&reread->source, config)) return code;
+    code = adv_reread_open(reread, catalog, model, model_name, cluster, config, arena, err);
+    if (code != ADV_OK) return code;
     code = append_unsaid(reread, plan, arena, config, err);
     if (code == ADV_OK && contradicts(&reread->source, config) && !adv_config_find(config, override_key))
         code = append(config, override_key, "true", err);

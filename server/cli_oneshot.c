@@ -21,7 +21,8 @@ struct arguments {
     struct adv_crew *crew; /* helps; may be NULL */
 };
 
-/* True: go on. FILEs, --catalog DIR and what is given beside a recipe, in any order. */
+/* True: go on. FILEs, --catalog DIR and what is given beside a recipe, in any order. What is given may be all
+ * there is. */
 static bool read_arguments(int argc, char **argv, struct arguments *arguments)
 {
     arguments->files = argv + 1;
@@ -35,7 +36,7 @@ static bool read_arguments(int argc, char **argv, struct arguments *arguments)
         else if (!adv_cli_take_given(&arguments->given, argc, argv, &i))
             return false;
     }
-    return arguments->count > 0;
+    return arguments->count > 0 || arguments->given.count > 0;
 }
 
 /* The request that the text means with what is given beside it; the text itself where nothing is. */
@@ -54,7 +55,19 @@ static adv_code give(const struct adv_catalog *catalog, enum adv_request_kind ki
     return ADV_OK;
 }
 
-/* Adds the answer to a file; what is wrong with one of several is said with its name. */
+/* The text of a file; without one, of an empty request. */
+static char *text_of(const char *file, size_t *text_bytes, adv_err *err)
+{
+    static const char empty[] = "{}";
+    if (file) return adv_cli_read_file(file, text_bytes, err);
+    *text_bytes = sizeof empty - 1;
+    char *text = strdup(empty);
+    if (!text) (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the request");
+    return text;
+}
+
+/* Adds the answer to a file, NULL an empty request; what is wrong with one of several is said with its name.
+ */
 static void answer_file(const struct adv_catalog *catalog, enum adv_request_kind kind,
                         const struct arguments *arguments, const char *file, struct adv_text *out,
                         bool *refutes, adv_err *err)
@@ -64,7 +77,7 @@ static void answer_file(const struct adv_catalog *catalog, enum adv_request_kind
     bool one_refutes = false;
     const struct adv_budget budget = {.crew = arguments->crew};
     adv_err own = adv_err_empty();
-    char *text = adv_cli_read_file(file, &text_bytes, &own);
+    char *text = text_of(file, &text_bytes, &own);
     adv_code code = text ? give(catalog, kind, arguments, &text, &text_bytes, &own) : own.code;
     if (code == ADV_OK)
         code = adv_answer_documents(catalog, kind, text, text_bytes, adv_monotonic_s, &budget, &answers,
@@ -86,6 +99,7 @@ static void answer_files(const struct adv_catalog *catalog, enum adv_request_kin
         if (i > 0) adv_text_append(out, ",\n");
         answer_file(catalog, kind, arguments, arguments->files[i], out, refutes, err);
     }
+    if (arguments->count == 0) answer_file(catalog, kind, arguments, NULL, out, refutes, err);
     adv_text_append(out, several ? "]\n" : "\n");
     if (out->overflow)
         (void)adv_err_add(err, ADV_E_TOO_LARGE, "", "give fewer files", "the answers are over %d bytes",
@@ -97,8 +111,8 @@ static int oneshot(enum adv_request_kind kind, int argc, char **argv)
     static const char recipe_usage[] =
         "  FILE: a request, a recipe (shell script, command line, Kubernetes manifest, MaxText YAML), or the\n"
         "  config.json of a Hugging Face model; of several files the answer is an array\n"
-        "  beside them: --chip tpu7x --topology 4x4x4 --slices 2 --model NAME --command N, and MaxText keys,\n"
-        "  as --per_device_batch_size 2\n";
+        "  beside them, or without FILE: --model NAME --chip tpu7x --topology 4x4x4 --slices 2 --seq_len 8192\n"
+        "  --global_batch_sequences 256 --command N, and MaxText keys, as --per_device_batch_size 2\n";
     const bool reads = kind == ADV_REQUEST_ESTIMATE || kind == ADV_REQUEST_ADVISE || kind == ADV_REQUEST_LINT;
     struct arguments arguments = {0};
     if (!read_arguments(argc, argv, &arguments) || (!reads && arguments.given.count)) {

@@ -157,6 +157,15 @@ const struct adv_catalog_key *adv_catalog_key_at(const struct adv_catalog *catal
     return &catalog->keys[index];
 }
 
+const char *adv_catalog_nearest_key(const struct adv_catalog *catalog, const char *name)
+{
+    const char **names = calloc((size_t)catalog->keys_count, sizeof *names);
+    for (int i = 0; names && i < catalog->keys_count; i++) names[i] = catalog->keys[i].name;
+    const char *nearest = names ? adv_text_nearest(name, names, catalog->keys_count) : NULL;
+    free(names);
+    return nearest;
+}
+
 static int compare_key(const void *name, const void *row)
 {
     return strcmp(name, ((const struct adv_catalog_key *)row)->name);

@@ -138,6 +138,8 @@ int adv_catalog_old_keys_count(const struct adv_catalog *catalog);
 const struct adv_catalog_old_key *adv_catalog_old_key_at(const struct adv_catalog *catalog, int index);
 const struct adv_provenance *adv_catalog_keys_provenance(const struct adv_catalog *catalog);
 const struct adv_catalog_key *adv_catalog_key(const struct adv_catalog *catalog, const char *name);
+/* The MaxText key whose name is nearest, for "did you mean"; NULL: none is near. */
+const char *adv_catalog_nearest_key(const struct adv_catalog *catalog, const char *name);
 const struct adv_catalog_old_key *adv_catalog_old_key(const struct adv_catalog *catalog, const char *name);
 const struct adv_catalog_flag *adv_catalog_flag(const struct adv_catalog *catalog, const char *name);
 int adv_catalog_flags_count(const struct adv_catalog *catalog);

@@ -103,13 +103,14 @@ static json_t *flag_words(const char *text)
     return words;
 }
 
-static void refuse_given(const char *name, adv_err *err)
+static void refuse_given(const struct adv_catalog *catalog, const char *name, adv_err *err)
 {
     const char *names[PLACES];
     char pointer[ADV_LIMIT_POINTER],
         hint[ADV_LIMIT_DETAIL] = "a MaxText key, or chip, topology, slices, model, …";
     for (int i = 0; i < PLACES; i++) names[i] = places[i].name;
     const char *nearest = adv_text_nearest(name, names, PLACES);
+    if (!nearest) nearest = adv_catalog_nearest_key(catalog, name);
     if (nearest) (void)snprintf(hint, sizeof hint, "did you mean %s?", nearest);
     (void)snprintf(pointer, sizeof pointer, "/query/%.100s", name);
     (void)adv_err_add(err, ADV_E_BAD_REQUEST, pointer, hint,
@@ -155,7 +156,7 @@ static void give(const struct adv_catalog *catalog, enum adv_request_kind kind, 
         return;
     }
     json_decref(value);
-    refuse_given(given->name, err);
+    refuse_given(catalog, given->name, err);
 }
 
 /* An object or array, or a short text that is JSON all through (null, 1, "x"). */

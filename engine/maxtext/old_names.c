@@ -3,7 +3,6 @@
 #include "engine/maxtext/reader.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -88,13 +87,9 @@ static void report_unknown(const struct adv_config_reader *reader, const char *n
     const struct adv_config_source *source = reader->source;
     adv_err *into = source->strict ? reader->err : reader->warnings;
     char hint[ADV_LIMIT_DETAIL] = "";
-    int count = adv_catalog_keys_count(source->catalog);
-    const char **names = NULL;
-    if (into && into->count < ADV_LIMIT_FINDINGS) names = calloc((size_t)count, sizeof *names);
-    for (int i = 0; names && i < count; i++) names[i] = adv_catalog_key_at(source->catalog, i)->name;
-    const char *nearest = names ? adv_text_nearest(name, names, count) : NULL;
+    const char *nearest =
+        into && into->count < ADV_LIMIT_FINDINGS ? adv_catalog_nearest_key(source->catalog, name) : NULL;
     if (nearest) (void)snprintf(hint, sizeof hint, "did you mean %s?", nearest);
-    free(names);
     (void)adv_err_add_rule(into, source->strict ? ADV_E_INVALID : ADV_OK, "unknown-key", pointer, hint,
                            "%.90s is not a MaxText key", name);
 }

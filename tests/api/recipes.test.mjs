@@ -167,3 +167,20 @@ test('a check takes a recipe as its candidate', async () => {
   assert.equal(check.status, 200, JSON.stringify(check.json));
   assert.equal(check.json.verdict, 'pass');
 });
+
+test('options alone are a request, and a key that is none names the one that is meant', async () => {
+  const job = ['--model', 'llama3.1-8b', '--chip', 'v6e', '--topology', '4x4'];
+  const advised = await program(['advise', ...job, '--seq_len', '8192', '--global_batch_sequences', '64', '--top_k', '2']);
+  assert.equal(advised.status, 0, advised.err);
+  const { json: wanted } = await json('/v1/advise', {
+    model: 'llama3.1-8b', cluster: { chip: 'v6e', topology: '4x4' }, workload: { seq_len: 8192, global_batch_sequences: 64 },
+    search: { top_k: 2 },
+  });
+  assert.deepEqual(JSON.parse(advised.out).ranked, wanted.ranked);
+  const estimated = await program(['estimate', ...job, '--per_device_batch_size', '1', '--max_target_length', '8192']);
+  assert.equal(estimated.status, 0, estimated.err);
+  const misspelt = await program(['estimate', ...job, '--per_device_batch_sze', '1']);
+  assert.equal(misspelt.status, 2);
+  assert.match(JSON.parse(misspelt.err).errors[0].hint, /per_device_batch_size/);
+  assert.equal((await program(['estimate'])).status, 2);
+});

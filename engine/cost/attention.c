@@ -208,7 +208,7 @@ static adv_code splash_backward(const struct adv_cost *cost, const struct adv_la
 static adv_code splash_forward(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                                struct adv_account *account, struct adv_layer_time *time, adv_err *err)
 {
-    bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT);
+    bool kept = adv_cost_keeps(cost, ADV_TENSOR_CONTEXT);
     double forward_s = 0.0, again_s = 0.0;
     adv_code code = kernel_s(cost, layer, kept ? ADV_KERNEL_SPLASH_FWD_RESIDUALS : ADV_KERNEL_SPLASH_FWD,
                              times, account, &forward_s, err);
@@ -257,7 +257,7 @@ static adv_code dot_product(const struct adv_cost *cost, const struct adv_layer 
 static adv_code dot_product_again(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                                   struct adv_account *account, struct adv_layer_time *time, adv_err *err)
 {
-    if (adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT)) return ADV_OK;
+    if (adv_cost_keeps(cost, ADV_TENSOR_CONTEXT)) return ADV_OK;
     double forward_s = 0.0;
     adv_code code = xla_s(cost, layer, false, &forward_s, err);
     if (code != ADV_OK) return code;

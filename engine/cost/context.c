@@ -117,12 +117,17 @@ void adv_cost_rates_init(struct adv_cost *cost, const struct adv_chip *chip,
     cost->lowp_speedup = ratio > 1.0 ? ratio * constants->step_lowp_gain_frac : 1.0;
 }
 
+void adv_cost_set_places(struct adv_cost *cost, uint64_t places)
+{
+    cost->places = places;
+    cost->kept = adv_remat_kept(places);
+    cost->offloads = adv_remat_offloads(places);
+}
+
 void adv_cost_set_plan(struct adv_cost *cost, const struct adv_plan *plan)
 {
     cost->plan = plan;
-    cost->places = adv_remat_places(plan);
-    cost->kept = adv_remat_kept(cost->places);
-    cost->offloads = adv_remat_offloads(cost->places);
+    adv_cost_set_places(cost, adv_remat_places(plan));
 }
 
 void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input, const struct adv_mesh *mesh,

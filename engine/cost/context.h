@@ -67,6 +67,12 @@ static inline int adv_cost_kind(const struct adv_cost *cost, const struct adv_la
     return (int)(layer - cost->model->layers);
 }
 
+/* Is the tensor kept (on the device or the host) for the backward pass? */
+static inline bool adv_cost_keeps(const struct adv_cost *cost, enum adv_tensor tensor)
+{
+    return cost->kept >> tensor & 1u;
+}
+
 /* Fills `cost`; the mesh must have been placed. `same_mesh`: `cost` was filled for the same model, ICI mesh,
  * sharding rule, context strategy and two-stage gathers, and layer parameters and groups are still good. */
 void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input, const struct adv_mesh *mesh,
@@ -76,6 +82,9 @@ void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input
  * is.
  */
 void adv_cost_set_plan(struct adv_cost *cost, const struct adv_plan *plan);
+
+/* The same plan with its tensors in these places, whatever the plan itself says. */
+void adv_cost_set_places(struct adv_cost *cost, uint64_t places);
 
 /* Fills what one device of the chip does inside a step: rates of matmuls, of their 8-bit format and of HBM,
  * padding. */

@@ -68,13 +68,14 @@ static adv_code add_fixed(const struct adv_cost *cost, struct adv_account *accou
 /* The time of each layer without its transfers to the host: it depends on which tensors are kept, not where.
  * The scratch remembers some sets of them. */
 static adv_code add_kept(const struct adv_cost *cost, struct adv_account *account,
-                         struct adv_layer_time layer_times[ADV_LIMIT_LAYER_KINDS], adv_err *err)
+                         struct adv_layer_time fresh[ADV_LIMIT_LAYER_KINDS],
+                         const struct adv_layer_time **times_out, adv_err *err)
 {
-    const size_t bytes = (size_t)cost->model->layer_kinds_count * sizeof *layer_times;
     struct adv_cost_kept *row = cost->scratch ? adv_scratch_kept(cost->scratch, cost->kept) : NULL;
+    struct adv_layer_time *layer_times = row ? row->times : fresh;
+    *times_out = layer_times;
     if (row && row->known) {
         account->exposed = row->exposed;
-        memcpy(layer_times, row->times, bytes);
         return ADV_OK;
     }
     adv_code code = add_fixed(cost, account, layer_times, err);
@@ -93,7 +94,6 @@ static adv_code add_kept(const struct adv_cost *cost, struct adv_account *accoun
     }
     if (row && code == ADV_OK) {
         row->exposed = account->exposed;
-        memcpy(row->times, layer_times, bytes);
         row->known = true;
     }
     return code;
@@ -101,9 +101,10 @@ static adv_code add_kept(const struct adv_cost *cost, struct adv_account *accoun
 
 static adv_code add_layers(const struct adv_cost *cost, struct adv_account *account, adv_err *err)
 {
-    struct adv_layer_time layer_times[ADV_LIMIT_LAYER_KINDS];
-    adv_code code = add_kept(cost, account, layer_times, err);
-    for (int i = 0; i < cost->model->layer_kinds_count && code == ADV_OK; i++) {
+    struct adv_layer_time fresh[ADV_LIMIT_LAYER_KINDS];
+    const struct adv_layer_time *layer_times;
+    adv_code code = add_kept(cost, account, fresh, &layer_times, err);
+    for (int i = 0; cost->offloads && i < cost->model->layer_kinds_count && code == ADV_OK; i++) {
         const struct adv_layer *layer = &cost->model->layers[i];
         double times = times_of(cost, layer);
         adv_trace_enter(account);
@@ -147,10 +148,10 @@ static void set_rates(const struct adv_estimate_input *input, const struct adv_a
     estimate->usd_per_billion_tokens = estimate->usd_per_step / estimate->tokens_per_step * 1e9;
 }
 
-static void set_memory(const struct adv_estimate_input *input, const struct adv_memory *memory,
+static void set_memory(const struct adv_cost *cost, const struct adv_memory *memory,
                        struct adv_estimate *estimate)
 {
-    const struct adv_chip *chip = &input->cluster->chip;
+    const struct adv_chip *chip = cost->chip;
     estimate->loss_peak_bytes = memory->loss_peak_bytes;
     estimate->backward_peak_bytes = memory->backward_peak_bytes;
     estimate->update_peak_bytes = memory->update_peak_bytes;
@@ -163,7 +164,7 @@ static void set_memory(const struct adv_estimate_input *input, const struct adv_
     estimate->host_bytes_per_host = memory->host_bytes_per_host;
     estimate->host_limit_bytes_per_host = chip->host_dram_bytes_per_host;
     estimate->memory_log_sd = memory->log_sd;
-    estimate->memory_spread = memory->log_sd / input->constants->memory_log_sd;
+    estimate->memory_spread = memory->log_sd / cost->constants->memory_log_sd;
 }
 
 /* Beside tensors on the host XLA copies whole stacks, with the probability that compiled plans show, or does
@@ -242,14 +243,46 @@ static void correct_memory(const struct adv_constants *constants, struct adv_mem
     for (int i = 0; ledger && i < ledger->memory_count; i++) ledger->memory[i].bytes_per_device *= bytes;
 }
 
-static void price_memory(const struct adv_estimate_input *input, const struct adv_cost *cost,
-                         const struct adv_model_params *params, struct adv_ledger *ledger,
-                         struct adv_estimate *estimate)
+static void price_memory(const struct adv_cost *cost, const struct adv_model_params *params,
+                         struct adv_ledger *ledger, struct adv_estimate *estimate)
 {
     struct adv_memory memory;
     adv_memory_plan(cost, params, &memory, ledger);
-    correct_memory(input->constants, &memory, ledger);
-    set_memory(input, &memory, estimate);
+    correct_memory(cost->constants, &memory, ledger);
+    set_memory(cost, &memory, estimate);
+}
+
+/* Whether nothing that a step adds behind its layers reads what they take. */
+static bool behind_is_apart(const struct adv_cost *cost)
+{
+    const struct adv_plan *plan = cost->plan;
+    return !plan->parameter_host_offload && cost->cluster->slices <= 1 &&
+           !(plan->family.software_date < cost->constants->software_settled_year);
+}
+
+/* The head, the update and the rest of a step behind its layers; remembered in the scratch where that can be
+ * added as it is. */
+static void add_behind(const struct adv_cost *cost, const struct adv_model_params *params,
+                       struct adv_account *account)
+{
+    struct adv_cost_behind *row = cost->scratch && account->only_exposed && behind_is_apart(cost)
+                                      ? adv_scratch_behind(cost->scratch)
+                                      : NULL;
+    if (!row) {
+        adv_cost_head(cost, account);
+        adv_schedule_step(cost, params, account);
+        return;
+    }
+    if (row->family != cost->scratch->family_number) {
+        struct adv_account apart;
+        apart.only_exposed = true;
+        memset(&apart.exposed, 0, sizeof apart.exposed);
+        adv_cost_head(cost, &apart);
+        adv_schedule_step(cost, params, &apart);
+        row->exposed = apart.exposed;
+        row->family = cost->scratch->family_number;
+    }
+    for (int i = 0; i < ADV_TERM_COUNT; i++) account->exposed.seconds[i] += row->exposed.seconds[i];
 }
 
 /* All terms of a step; `account` starts empty where the family's fixed part is not known. */
@@ -260,8 +293,7 @@ static adv_code add_step(const struct adv_cost *cost, const struct adv_model_par
     if (code == ADV_OK) adv_schedule_pipeline(cost, account);
     if (code == ADV_OK) code = adv_cost_mtp(cost, account, err);
     if (code != ADV_OK) return code;
-    adv_cost_head(cost, account);
-    adv_schedule_step(cost, params, account);
+    add_behind(cost, params, account);
     correct_time(cost->constants, account);
     return ADV_OK;
 }
@@ -274,7 +306,7 @@ static adv_code price(const struct adv_estimate_input *input, const struct adv_c
     adv_code code = add_step(cost, params, account, err);
     if (code != ADV_OK) return code;
     estimate->step_time_s = adv_account_total_s(account);
-    price_memory(input, cost, params, account->ledger, estimate);
+    price_memory(cost, params, account->ledger, estimate);
     set_batch(input, &estimate->global_batch_sequences, &estimate->tokens_per_step);
     return ADV_OK;
 }
@@ -331,6 +363,7 @@ static adv_code enter_family(const struct adv_estimate_input *input, struct adv_
     scratch->valid = false;
     memset(scratch->working_known, 0, sizeof scratch->working_known);
     memset(scratch->weights, 0, sizeof scratch->weights);
+    for (int i = 0; i < ADV_LIMIT_LAYER_KINDS; i++) scratch->tensors[i].known = false;
     scratch->fixed_known = scratch->head.known = false;
     scratch->mesh_number += !keeps_mesh;
     scratch->family_number++;
@@ -370,6 +403,12 @@ static void copy_places(struct adv_plan *plan, const struct adv_plan *from, bool
     memcpy((char *)plan + places_at, (const char *)from + places_at, sizeof *plan - places_at);
 }
 
+static void enter_places(struct adv_cost_scratch *scratch)
+{
+    memset(scratch->saved_known, 0, sizeof scratch->saved_known);
+    scratch->placed = adv_scratch_placed(scratch, places_of(&scratch->cost));
+}
+
 /* Makes `input` the plan that is priced with this scratch. */
 static adv_code enter_plan(const struct adv_estimate_input *input, struct adv_cost_scratch *scratch,
                            adv_err *err)
@@ -382,9 +421,19 @@ static adv_code enter_plan(const struct adv_estimate_input *input, struct adv_co
     if (code != ADV_OK) return code;
     copy_places(&scratch->plan, input->plan, same);
     adv_cost_set_plan(&scratch->cost, &scratch->plan);
-    memset(scratch->saved_known, 0, sizeof scratch->saved_known);
-    scratch->placed = adv_scratch_placed(scratch, places_of(&scratch->cost));
+    enter_places(scratch);
     return ADV_OK;
+}
+
+/* Makes the plan that was priced last, with its tensors in other places, the one that is priced. Whoever
+ * prices asks the context for them, not the plan. */
+static void move_tensors(struct adv_cost_scratch *scratch, const struct adv_places *places,
+                         signed char host_offload_scheduling)
+{
+    scratch->plan.num_vocab_tiling = places->num_vocab_tiling;
+    scratch->plan.flags.host_offload_scheduling = host_offload_scheduling;
+    adv_cost_set_places(&scratch->cost, places->tensors);
+    enter_places(scratch);
 }
 
 /* The step of the plan that is priced with this scratch. */
@@ -408,25 +457,37 @@ static adv_code price_step(struct adv_cost_scratch *scratch, adv_err *err)
     return ADV_OK;
 }
 
-adv_code adv_estimate_again(const struct adv_estimate_input *input, struct adv_cost_scratch *scratch,
-                            struct adv_estimate *estimate, adv_err *err)
+/* Step and memory of the plan that was entered. */
+static adv_code price_entered(struct adv_cost_scratch *scratch, struct adv_estimate *estimate, adv_err *err)
 {
-    adv_code code = enter_plan(input, scratch, err);
-    if (code == ADV_OK) code = price_step(scratch, err);
+    adv_code code = price_step(scratch, err);
     if (code != ADV_OK) return code;
     estimate->step_time_s = scratch->step.time_s;
     estimate->global_batch_sequences = scratch->global_batch_sequences;
     estimate->tokens_per_step = scratch->tokens_per_step;
-    price_memory(input, &scratch->cost, &scratch->params, NULL, estimate);
+    price_memory(&scratch->cost, &scratch->params, NULL, estimate);
     return ADV_OK;
 }
 
-adv_code adv_estimate_memory_again(const struct adv_estimate_input *input, struct adv_cost_scratch *scratch,
-                                   struct adv_estimate *estimate, adv_err *err)
+adv_code adv_estimate_again(const struct adv_estimate_input *input, struct adv_cost_scratch *scratch,
+                            struct adv_estimate *estimate, adv_err *err)
 {
     adv_code code = enter_plan(input, scratch, err);
-    if (code == ADV_OK) price_memory(input, &scratch->cost, &scratch->params, NULL, estimate);
-    return code;
+    return code == ADV_OK ? price_entered(scratch, estimate, err) : code;
+}
+
+adv_code adv_estimate_placed(struct adv_cost_scratch *scratch, const struct adv_places *places,
+                             signed char host_offload_scheduling, struct adv_estimate *estimate, adv_err *err)
+{
+    move_tensors(scratch, places, host_offload_scheduling);
+    return price_entered(scratch, estimate, err);
+}
+
+void adv_estimate_memory_placed(struct adv_cost_scratch *scratch, const struct adv_places *places,
+                                signed char host_offload_scheduling, struct adv_estimate *estimate)
+{
+    move_tensors(scratch, places, host_offload_scheduling);
+    price_memory(&scratch->cost, &scratch->params, NULL, estimate);
 }
 
 void adv_estimate_again_interval(const struct adv_cost_scratch *scratch, struct adv_estimate *estimate)

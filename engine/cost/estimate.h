@@ -49,6 +49,7 @@ ADV_MUST_CHECK adv_code adv_estimate_plan(const struct adv_estimate_input *input
                                           adv_err *err);
 
 struct adv_cost_scratch; /* engine/cost/scratch.h */
+struct adv_places;       /* engine/cost/projections.h */
 
 /* The same without a ledger, for many plans in a row: what `scratch` remembers is not computed again. Equal
  * to adv_estimate_plan bit for bit (tested) in step time, batch and memory; the rest (rates, bound, mesh, the
@@ -58,11 +59,16 @@ ADV_MUST_CHECK adv_code adv_estimate_again(const struct adv_estimate_input *inpu
                                            struct adv_cost_scratch *scratch, struct adv_estimate *estimate,
                                            adv_err *err);
 
-/* The memory alone, without the time: all members that hold bytes, equal to those of adv_estimate_again. The
+/* The same for the plan that was priced last with this scratch, with its tensors in other places and the
+ * flag that goes with them: nothing of the plan itself is read again. */
+ADV_MUST_CHECK adv_code adv_estimate_placed(struct adv_cost_scratch *scratch, const struct adv_places *places,
+                                            signed char host_offload_scheduling,
+                                            struct adv_estimate *estimate, adv_err *err);
+
+/* Its memory alone, without the time: all members that hold bytes, equal to those of adv_estimate_placed. The
  * others are left as they are. */
-ADV_MUST_CHECK adv_code adv_estimate_memory_again(const struct adv_estimate_input *input,
-                                                  struct adv_cost_scratch *scratch,
-                                                  struct adv_estimate *estimate, adv_err *err);
+void adv_estimate_memory_placed(struct adv_cost_scratch *scratch, const struct adv_places *places,
+                                signed char host_offload_scheduling, struct adv_estimate *estimate);
 
 /* Adds what follows from the bytes: their interval, the probability that they fit, and the verdict. */
 void adv_estimate_verdict(const struct adv_constants *constants, struct adv_estimate *estimate);

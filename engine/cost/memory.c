@@ -74,7 +74,7 @@ bool adv_memory_may_turn(enum adv_tensor tensor)
 /* The stack of one tensor of a layer, where it stays on the device. */
 static double kept_bytes(const struct adv_cost *cost, enum adv_tensor tensor, double width)
 {
-    return cost->plan->placements[tensor] == ADV_PLACE_DEVICE ? 2.0 * cost->tokens * width : 0.0;
+    return adv_remat_place(cost->places, tensor) == ADV_PLACE_DEVICE ? 2.0 * cost->tokens * width : 0.0;
 }
 
 /* Steps of a pipeline whose tensors a stage holds, for each of its layers: a stage that comes round again
@@ -127,7 +127,7 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
         sums.saved_device += saved.bytes[ADV_PLACE_DEVICE] * count;
         sums.saved_host += saved.bytes[ADV_PLACE_OFFLOAD] * count;
         double emb = (double)model->emb_dim, mlp = (double)layer->mlp_dim;
-        if (cost->plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] != ADV_PLACE_OFFLOAD)
+        if (adv_remat_place(cost->places, ADV_TENSOR_DECODER_LAYER_INPUT) != ADV_PLACE_OFFLOAD)
             sums.inputs += 2.0 * cost->tokens * emb / adv_max(1.0, layer->scan_block) * count;
         sums.turnable +=
             (kept_bytes(cost, ADV_TENSOR_OUT_PROJ, emb) + kept_bytes(cost, ADV_TENSOR_MLPWI, mlp) +
@@ -149,14 +149,14 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
     return sums;
 }
 
-/* The same, remembered in the scratch. */
-static struct adv_layer_sums sums_of(const struct adv_cost *cost)
+/* The same, remembered in the scratch, or else written to `fresh`. */
+static const struct adv_layer_sums *sums_of(const struct adv_cost *cost, struct adv_layer_sums *fresh)
 {
     struct adv_cost_placed *placed = cost->scratch ? cost->scratch->placed : NULL;
-    if (!placed) return sum_layers(cost);
-    if (!placed->sums_known) placed->sums = sum_layers(cost);
-    placed->sums_known = true;
-    return placed->sums;
+    struct adv_layer_sums *sums = placed ? &placed->sums : fresh;
+    if (!placed || !placed->sums_known) *sums = sum_layers(cost);
+    if (placed) placed->sums_known = true;
+    return sums;
 }
 
 /* The optimizer's state, and copies made of it; bytes per device. */
@@ -443,16 +443,17 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
 {
     const struct adv_constants *k = cost->constants;
     struct adv_memory_frame fresh, *frame = frame_of(cost, params, &fresh);
-    const struct adv_layer_sums sums = sums_of(cost);
-    fill_in(k, &sums, frame);
+    struct adv_layer_sums fresh_sums;
+    const struct adv_layer_sums *sums = sums_of(cost, &fresh_sums);
+    fill_in(k, sums, frame);
     if (ledger) write_parts(cost, params, frame, ledger);
     memory->loss_peak_bytes = peak(k, frame->arguments, frame->loss, LOSS_PARTS);
     memory->backward_peak_bytes = peak(k, frame->arguments, frame->backward, BACKWARD_PARTS);
     memory->update_peak_bytes = frame->update_peak_bytes;
     memory->host_bytes_per_host =
-        (sums.saved_host + frame->host_moments + frame->host_weights) * cost->cluster->devices_per_host;
+        (sums->saved_host + frame->host_moments + frame->host_weights) * cost->cluster->devices_per_host;
     /* the iteration that is taken out of the backward loop reads its share of each stack outside the loop:
      * there XLA may copy the whole stack first, into the layout that this iteration's matmuls want */
-    memory->turned_bytes = (frame->peels ? sums.turnable : 0.0) * (1.0 + k->heap_fragmentation_frac);
+    memory->turned_bytes = (frame->peels ? sums->turnable : 0.0) * (1.0 + k->heap_fragmentation_frac);
     memory->log_sd = frame->peels ? k->peeled_memory_log_sd : k->memory_log_sd;
 }

@@ -36,6 +36,18 @@ struct adv_saved {
     double bytes[ADV_PLACE_COUNT];
 };
 
+/* A layer pass's tensors and their bytes per device, the input first. One that goes by two names is where
+ * `name` is kept, and where `other` is when that is not. */
+enum { ADV_SAVED_TENSORS = 20 };
+struct adv_saved_tensors {
+    bool known;
+    int count;
+    struct adv_saved_tensor {
+        enum adv_tensor name, other;
+        double bytes;
+    } tensors[ADV_SAVED_TENSORS];
+};
+
 /* A last dimension as HBM holds it: in whole rows of 128 lanes. */
 double adv_memory_lanes(double elements);
 

@@ -56,6 +56,35 @@ static inline bool adv_remat_offloads(uint64_t places)
     return (places & 0xaaaaaaaaaaaaaaaau) != 0;
 }
 
+/* All in which plans of a family differ beside where weights and moments are. */
+struct adv_places {
+    uint64_t tensors; /* adv_remat_places */
+    int num_vocab_tiling;
+};
+
+/* Where one of the tensors is, and the same places with it elsewhere. */
+static inline enum adv_placement adv_remat_place(uint64_t places, enum adv_tensor tensor)
+{
+    return (enum adv_placement)(places >> 2 * tensor & 3u);
+}
+
+static inline uint64_t adv_remat_put(uint64_t places, enum adv_tensor tensor, enum adv_placement placement)
+{
+    return (places & ~(UINT64_C(3) << 2 * tensor)) | (uint64_t)placement << 2 * tensor;
+}
+
+static inline struct adv_places adv_places_of(const struct adv_plan *plan)
+{
+    return (struct adv_places){adv_remat_places(plan), plan->num_vocab_tiling};
+}
+
+static inline void adv_places_write(const struct adv_places *places, struct adv_plan *plan)
+{
+    for (int i = 0; i < ADV_TENSOR_COUNT; i++)
+        plan->placements[i] = adv_remat_place(places->tensors, (enum adv_tensor)i);
+    plan->num_vocab_tiling = places->num_vocab_tiling;
+}
+
 /* Is the projection's output kept, when these tensors are? */
 static inline bool adv_projection_kept(uint32_t kept, const struct adv_projection *projection)
 {

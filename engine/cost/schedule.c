@@ -204,7 +204,7 @@ void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *la
     struct spanning gather = spanning_of(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_ALL_GATHER, bytes);
     struct spanning scatter =
         spanning_of(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_REDUCE_SCATTER, bytes);
-    double again = adv_remat_keeps(cost->plan, ADV_TENSOR_OUT_PROJ) ? 0.0 : 1.0;
+    double again = adv_cost_keeps(cost, ADV_TENSOR_OUT_PROJ) ? 0.0 : 1.0;
     struct spanning time =
         plus(plus((struct spanning){0.0, 0.0}, tensor_gathers, gather), tensor_scatters + again, scatter);
     if (layer->experts > 0) {
@@ -251,7 +251,7 @@ static void context_ring(const struct adv_cost *cost, double times, double kv_by
         plus((struct spanning){0.0, 0.0}, steps,
              spanning_of(cost, &cost->context_group, cost->plan->family.dcn[ADV_AXIS_CONTEXT],
                          ADV_COLLECTIVE_PERMUTE, kv_bytes / cost->cp_ring));
-    bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_CONTEXT);
+    bool kept = adv_cost_keeps(cost, ADV_TENSOR_CONTEXT);
     double passes = kept ? 2.0 : 3.0;
     adv_account_busy(account, ADV_TERM_RING_MERGE, steps * cost->constants->ring_step_s, times * passes, 0.0,
                      0.0);
@@ -332,8 +332,7 @@ void adv_schedule_experts(const struct adv_cost *cost, const struct adv_layer *l
                     spanning_of(cost, &cost->ep_group, slices, ADV_COLLECTIVE_ALL_TO_ALL,
                                 token_bytes * layer->experts_per_token));
     }
-    bool kept = adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWO) &&
-                adv_remat_keeps(cost->plan, ADV_TENSOR_MOE_MLPWI_0);
+    bool kept = adv_cost_keeps(cost, ADV_TENSOR_MOE_MLPWO) && adv_cost_keeps(cost, ADV_TENSOR_MOE_MLPWI_0);
     struct spanning sum = plus((struct spanning){0.0, 0.0}, kept ? 2.0 : 3.0, once);
     add_spanning(account, ADV_TERM_EXPERT, sum, total_of(sum), times,
                  2.0 * token_bytes * layer->experts_per_token);

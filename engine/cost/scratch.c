@@ -56,6 +56,17 @@ struct adv_memory_frame *adv_scratch_frame(struct adv_cost_scratch *scratch)
     return frame;
 }
 
+struct adv_cost_behind *adv_scratch_behind(struct adv_cost_scratch *scratch)
+{
+    const bool tiles = scratch->plan.num_vocab_tiling > 1;
+    const uint64_t key = scratch->placed->places >> ADV_PLACES_TENSOR_BITS << 1 | (uint64_t)tiles;
+    struct adv_cost_behind *row = &scratch->behind[2 * scratch->cost.offloads + tiles];
+    if (row->family == scratch->family_number && row->key == key) return row;
+    row->family = 0;
+    row->key = key;
+    return row;
+}
+
 /* Cleared is what matmuls and kernels do not read, or read by way of the numbers behind it. */
 static void write_shapes(const struct adv_cost *cost, const struct adv_plan *of,
                          struct adv_cost_shapes *shapes)

@@ -21,6 +21,7 @@ enum {
     ADV_SCRATCH_COMPUTE = 128, /* sets of shapes met on neighbouring meshes: batch splits x strategies */
     ADV_SCRATCH_KEPT = 64,   /* sets of kept tensors of one family: they come again with another tiling, with
                                 the layer input on the host, and with each set of tensors there */
+    ADV_SCRATCH_BEHIND = 4,  /* the vocabulary whole or in tiles, with and without transfers */
     ADV_SCRATCH_FRAMES = 32, /* tilings of one family, with and without something on the host */
     ADV_SCRATCH_PLACED = 2048, /* sets of places of one family: they come again with each tiling */
 };
@@ -112,6 +113,14 @@ struct adv_cost_placed {
     struct adv_cost_step steps[2]; /* with the vocabulary whole, and in tiles, however many */
 };
 
+/* What a step adds behind its layers, exposed: of plans of a family that tile the vocabulary or not, with
+ * weights, moments and transfers treated alike. */
+struct adv_cost_behind {
+    unsigned family; /* of which family: adv_cost_scratch.family_number */
+    uint64_t key;
+    struct adv_exposed exposed;
+};
+
 struct adv_cost_scratch {
     bool valid;
     const struct adv_model *model; /* identity of what the family was priced for */
@@ -132,10 +141,12 @@ struct adv_cost_scratch {
     struct adv_layer_time fixed[ADV_LIMIT_LAYER_KINDS];
     bool working_known[ADV_LIMIT_LAYER_KINDS];
     struct adv_working working[ADV_LIMIT_LAYER_KINDS];
+    struct adv_saved_tensors tensors[ADV_LIMIT_LAYER_KINDS];
     unsigned family_number; /* grows with every new family; 0: none yet */
     struct adv_cost_kept kept[ADV_SCRATCH_KEPT];
     struct adv_cost_placed places[ADV_SCRATCH_PLACED];
     struct adv_memory_frame frames[ADV_SCRATCH_FRAMES];
+    struct adv_cost_behind behind[ADV_SCRATCH_BEHIND];
     /* of the plan being priced */
     bool saved_known[ADV_LIMIT_LAYER_KINDS];
     struct adv_saved saved[ADV_LIMIT_LAYER_KINDS];
@@ -162,6 +173,10 @@ struct adv_cost_placed *adv_scratch_placed(struct adv_cost_scratch *scratch, uin
 
 /* The frame of the plan being priced, whose row of places is known; not known where it was another's. */
 struct adv_memory_frame *adv_scratch_frame(struct adv_cost_scratch *scratch);
+
+/* The row of what stands behind the layers of the plan being priced, whose row of places is known; of family
+ * 0 where that is not worked out yet. */
+struct adv_cost_behind *adv_scratch_behind(struct adv_cost_scratch *scratch);
 
 /* Points scratch->compute to the row of the family that scratch->cost describes; empty where it is new. */
 void adv_scratch_enter_compute(struct adv_cost_scratch *scratch, const struct adv_plan *plan);

@@ -86,24 +86,21 @@ static void show(struct adv_pricer *pricer, const struct adv_plan *plan, const s
     offer_near(&pricer->small, over, plan, estimate);
 }
 
-/* The plan with the flags that belong to it: `unfinished` itself, or `room`. */
-static const struct adv_plan *finished(const struct adv_plan *unfinished, struct adv_plan *room)
-{
-    if (adv_choices_are_finished(unfinished)) return unfinished;
-    *room = *unfinished;
-    adv_choices_finish(room);
-    return room;
-}
-
 bool adv_price(struct adv_pricer *pricer, const struct adv_plan *unfinished, struct adv_estimate *estimate)
 {
     if (!may_price(pricer)) return false;
     struct adv_plan room;
-    const struct adv_plan *plan = finished(unfinished, &room);
+    const struct adv_plan *plan = unfinished;
+    if (!adv_choices_are_finished(unfinished)) {
+        room = *unfinished;
+        adv_choices_finish(&room);
+        plan = &room;
+    }
     struct adv_estimate_input input = {&pricer->request->model, &pricer->request->cluster, pricer->constants,
                                        plan, ADV_FLOPS_CAUSAL_HALF};
     const bool known = adv_estimate_again(&input, pricer->scratch, estimate, NULL) == ADV_OK;
-    if (pricer->tape) adv_tape_write(pricer->tape, plan, known ? estimate : NULL);
+    const struct adv_places places = adv_places_of(plan);
+    if (pricer->tape) adv_tape_write(pricer->tape, &places, known ? estimate : NULL);
     if (!known || pricer->tape) return known;
     if (pricer->cloud) adv_cloud_offer(pricer->cloud, estimate);
     show(pricer, plan, estimate);
@@ -119,29 +116,52 @@ static bool would_show(struct adv_pricer *pricer, const struct adv_estimate *est
            is_near(&pricer->small, over);
 }
 
+/* Shows a plan that is only written down where somebody looks. */
+static void show_placed(struct adv_pricer *pricer, const struct adv_plan_source *family,
+                        const struct adv_places *places, const struct adv_estimate *priced)
+{
+    if (pricer->cloud) adv_cloud_offer(pricer->cloud, priced);
+    if (!would_show(pricer, priced)) return;
+    struct adv_plan plan;
+    struct adv_estimate estimate = {.step_time_s = 0.0};
+    memcpy(&estimate, priced, ADV_ESTIMATE_AGAIN_BYTES);
+    family->write(family->context, &plan);
+    adv_places_write(places, &plan);
+    adv_choices_finish(&plan);
+    show(pricer, &plan, &estimate);
+}
+
 bool adv_price_again(struct adv_pricer *pricer, const struct adv_tape *tape, int at,
                      const struct adv_plan_source *family)
 {
     struct adv_estimate estimate;
     if (!may_price(pricer)) return false;
-    if (!adv_tape_read(tape, at, &estimate)) return true;
-    if (pricer->cloud) adv_cloud_offer(pricer->cloud, &estimate);
-    if (!would_show(pricer, &estimate)) return true;
-    struct adv_plan plan;
-    memset((unsigned char *)&estimate + ADV_ESTIMATE_AGAIN_BYTES, 0,
-           sizeof estimate - ADV_ESTIMATE_AGAIN_BYTES);
-    family->write(family->context, &plan);
-    adv_tape_place(tape, at, &plan);
-    adv_choices_finish(&plan);
-    show(pricer, &plan, &estimate);
+    if (adv_tape_read(tape, at, &estimate)) show_placed(pricer, family, &tape->rows[at].places, &estimate);
     return true;
 }
 
-bool adv_price_memory(const struct adv_pricer *pricer, const struct adv_plan *unfinished,
-                      struct adv_estimate *estimate)
+static void copy_plan(const void *context, struct adv_plan *plan)
 {
-    struct adv_plan room;
-    struct adv_estimate_input input = {&pricer->request->model, &pricer->request->cluster, pricer->constants,
-                                       finished(unfinished, &room), ADV_FLOPS_CAUSAL_HALF};
-    return adv_estimate_memory_again(&input, pricer->scratch, estimate, NULL) == ADV_OK;
+    *plan = *(const struct adv_plan *)context;
+}
+
+bool adv_price_placed(struct adv_pricer *pricer, const struct adv_plan *family,
+                      const struct adv_places *places, struct adv_estimate *estimate)
+{
+    if (!may_price(pricer)) return false;
+    const signed char scheduling = adv_choices_scheduling(family, places->tensors);
+    const bool known = adv_estimate_placed(pricer->scratch, places, scheduling, estimate, NULL) == ADV_OK;
+    const struct adv_plan_source source = {copy_plan, family};
+    if (pricer->tape)
+        adv_tape_write(pricer->tape, places, known ? estimate : NULL);
+    else if (known)
+        show_placed(pricer, &source, places, estimate);
+    return known;
+}
+
+void adv_price_memory(const struct adv_pricer *pricer, const struct adv_plan *family,
+                      const struct adv_places *places, struct adv_estimate *estimate)
+{
+    adv_estimate_memory_placed(pricer->scratch, places, adv_choices_scheduling(family, places->tensors),
+                               estimate);
 }

@@ -41,10 +41,15 @@ struct adv_pricer {
  * unsupported; `estimate` is then not to be read. */
 bool adv_price(struct adv_pricer *pricer, const struct adv_plan *plan, struct adv_estimate *estimate);
 
-/* The memory of `plan` alone (adv_estimate_memory_again): a small part of an evaluation's work, not counted,
- * shown to nobody. False: plan unsupported. */
-bool adv_price_memory(const struct adv_pricer *pricer, const struct adv_plan *plan,
-                      struct adv_estimate *estimate);
+/* The same for a plan of the family that adv_price priced last, and knew: `family`, any of its plans, with
+ * its tensors in these places. */
+bool adv_price_placed(struct adv_pricer *pricer, const struct adv_plan *family,
+                      const struct adv_places *places, struct adv_estimate *estimate);
+
+/* The memory of such a plan alone (adv_estimate_memory_placed): a small part of an evaluation's work, not
+ * counted, shown to nobody. */
+void adv_price_memory(const struct adv_pricer *pricer, const struct adv_plan *family,
+                      const struct adv_places *places, struct adv_estimate *estimate);
 
 /* Whether a plan that was priced may be proposed, and HBM bytes that such plans may take. */
 bool adv_price_fits(struct adv_pricer *pricer, const struct adv_estimate *estimate);

@@ -21,11 +21,13 @@ struct room {
 struct solve {
     const struct adv_remat_space *space;
     struct adv_pricer *pricer;
-    struct adv_plan plan; /* decided units as decided, the others on device */
-    double best;          /* metric to beat */
-    double above;         /* the highest metric that was found below a cutoff */
-    bool found, bounded;  /* a plan was kept; a branch was closed because it cannot win */
-    struct adv_plan *best_plan;
+    struct adv_plan family;      /* any of its plans: what all have in common */
+    uint64_t on_device, nowhere; /* all open tensors on the device; none kept */
+    struct adv_places at;        /* decided units as decided, the others on device */
+    double best;                 /* metric to beat */
+    double above;                /* the highest metric that was found below a cutoff */
+    bool found, bounded;         /* a plan was kept; a branch was closed because it cannot win */
+    struct adv_places best_at;
     struct adv_estimate *best_estimate;
     double device_bytes[ADV_REMAT_UNITS], host_bytes[ADV_REMAT_UNITS]; /* P2: per device, and per host */
     double turned_bytes[ADV_REMAT_UNITS]; /* that copies of it may take besides, where something is on the
@@ -41,9 +43,14 @@ static double metric(const struct adv_estimate *estimate)
     return adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate);
 }
 
-static void put(const struct solve *solve, int unit, struct adv_plan *plan, enum adv_placement placement)
+static void put_tensor(struct adv_places *at, enum adv_tensor tensor, enum adv_placement placement)
 {
-    plan->placements[solve->space->units[unit].tensor] = placement;
+    at->tensors = adv_remat_put(at->tensors, tensor, placement);
+}
+
+static void put(const struct solve *solve, int unit, struct adv_places *at, enum adv_placement placement)
+{
+    put_tensor(at, solve->space->units[unit].tensor, placement);
 }
 
 static bool fits(const struct solve *solve, const struct adv_estimate *estimate)
@@ -59,16 +66,22 @@ static bool wins(struct solve *solve, double metric)
     return below;
 }
 
-/* Prices `plan`; keeps it when it fits and wins. */
-static bool try_plan(struct solve *solve, const struct adv_plan *plan, struct adv_estimate *estimate)
+/* Keeps what was priced when it fits and wins. */
+static void keep_best(struct solve *solve, const struct adv_places *at, const struct adv_estimate *estimate)
 {
-    if (!adv_price(solve->pricer, plan, estimate)) return false;
-    if (fits(solve, estimate) && wins(solve, metric(estimate))) {
-        solve->best = metric(estimate);
-        solve->found = true;
-        *solve->best_plan = *plan;
-        *solve->best_estimate = *estimate;
-    }
+    const double time = metric(estimate);
+    if (!(time < solve->best) || !fits(solve, estimate) || !wins(solve, time)) return;
+    solve->best = time;
+    solve->found = true;
+    solve->best_at = *at;
+    *solve->best_estimate = *estimate;
+}
+
+/* Prices the plan with its tensors in these places; keeps it when it fits and wins. */
+static bool try_places(struct solve *solve, const struct adv_places *at, struct adv_estimate *estimate)
+{
+    if (!adv_price_placed(solve->pricer, &solve->family, at, estimate)) return false;
+    keep_best(solve, at, estimate);
     return true;
 }
 
@@ -88,7 +101,7 @@ static double least(struct room room)
 
 static bool kept(const struct solve *solve, int unit)
 {
-    return solve->plan.placements[solve->space->units[unit].tensor] == ADV_PLACE_DEVICE;
+    return adv_remat_place(solve->at.tensors, solve->space->units[unit].tensor) == ADV_PLACE_DEVICE;
 }
 
 /* The kept units that may go to the host, largest first. */
@@ -100,22 +113,22 @@ struct guests {
 
 /* Tensors that wait on their way to the host, and copies made for them, may still be too much: the next ones
  * go there too. */
-static void add_until_it_fits(struct solve *solve, struct adv_plan plan, const struct guests *guests,
+static void add_until_it_fits(struct solve *solve, struct adv_places at, const struct guests *guests,
                               int from, double host)
 {
     struct adv_estimate estimate;
     for (int i = from; i < guests->count; i++) {
         host += solve->host_bytes[guests->units[i]];
         if (host > solve->host_room) return;
-        put(solve, guests->units[i], &plan, ADV_PLACE_OFFLOAD);
-        if (!try_plan(solve, &plan, &estimate) || least(room_of(solve, &estimate)) >= 0) return;
+        put(solve, guests->units[i], &at, ADV_PLACE_OFFLOAD);
+        if (!try_places(solve, &at, &estimate) || least(room_of(solve, &estimate)) >= 0) return;
     }
 }
 
 /* All smallest host sets: guests from `from` on are offered to the host in turn until the rest fits the
  * device. `left` is what the chosen ones leave of it, `host` what they take there. A set that is enough is
  * not extended: sending more is never faster (P1). */
-static void choose_host(struct solve *solve, struct adv_plan *plan, const struct guests *guests, int from,
+static void choose_host(struct solve *solve, struct adv_places *at, const struct guests *guests, int from,
                         struct room left, double host)
 {
     for (int i = from; i < guests->count && left.at_loss + guests->rest[i].at_loss >= 0 &&
@@ -126,13 +139,13 @@ static void choose_host(struct solve *solve, struct adv_plan *plan, const struct
         struct room now = {left.at_loss + solve->device_bytes[unit],
                            left.at_backward + solve->device_bytes[unit] + solve->turned_bytes[unit]};
         if (taken > solve->host_room) continue;
-        put(solve, unit, plan, ADV_PLACE_OFFLOAD);
+        put(solve, unit, at, ADV_PLACE_OFFLOAD);
         struct adv_estimate estimate;
         if (least(now) < 0)
-            choose_host(solve, plan, guests, i + 1, now, taken);
-        else if (try_plan(solve, plan, &estimate) && least(room_of(solve, &estimate)) < 0)
-            add_until_it_fits(solve, *plan, guests, i + 1, taken);
-        put(solve, unit, plan, ADV_PLACE_DEVICE);
+            choose_host(solve, at, guests, i + 1, now, taken);
+        else if (try_places(solve, at, &estimate) && least(room_of(solve, &estimate)) < 0)
+            add_until_it_fits(solve, *at, guests, i + 1, taken);
+        put(solve, unit, at, ADV_PLACE_DEVICE);
     }
 }
 
@@ -149,11 +162,11 @@ static void relieve(struct solve *solve)
         guests.rest[i] =
             (struct room){all.at_loss * (1 + rounding_frac), all.at_backward * (1 + rounding_frac)};
     }
-    struct adv_plan plan = solve->plan;
+    struct adv_places at = solve->at;
     struct room left = {solve->shared_room.at_loss - all.at_loss,
                         solve->shared_room.at_backward - all.at_backward};
     if (all.at_loss > solve->device_room && !solve->space->device_only) /* else it was tried as `fast` */
-        choose_host(solve, &plan, &guests, 0, left, 0);
+        choose_host(solve, &at, &guests, 0, left, 0);
 }
 
 /* P2: all that is kept, on the device and on the host, is no more than the device has room for and what the
@@ -168,29 +181,31 @@ static double kept_limit(const struct solve *solve)
 }
 
 /* Gives up the undecided units that nothing below can keep: `kept_bytes` of decided ones leave no room for
- * them, or their leader is not kept. Returns them, a bit each. */
-static unsigned give_up(struct solve *solve, int decided, double kept_bytes)
+ * them, or their leader is not kept. False: there are none. */
+static bool give_up(struct solve *solve, int decided, double kept_bytes)
 {
-    unsigned given_up = 0;
+    bool given_up = false;
     for (int i = decided; i < solve->space->units_count; i++) {
         const struct adv_remat_unit *unit = &solve->space->units[i];
-        const bool led = !unit->has_leader || solve->plan.placements[unit->leader] == ADV_PLACE_DEVICE;
+        const bool led =
+            !unit->has_leader || adv_remat_place(solve->at.tensors, unit->leader) == ADV_PLACE_DEVICE;
         if (!kept(solve, i) || (led && kept_bytes + solve->device_bytes[i] <= solve->kept_limit_bytes))
             continue;
-        put(solve, i, &solve->plan, ADV_PLACE_REMAT);
-        given_up |= 1U << i;
+        put(solve, i, &solve->at, ADV_PLACE_REMAT);
+        given_up = true;
     }
     return given_up;
 }
 
-/* solve->plan keeps everything but what was decided or given up; decided units that it keeps take
+/* solve->at keeps everything but what was decided or given up; decided units that it keeps take
  * `kept_bytes`. `fast` is its metric, below 0 when not yet priced. */
 static void branch(struct solve *solve, int decided, double kept_bytes, double fast)
 {
-    const unsigned given_up = give_up(solve, decided, kept_bytes);
+    const uint64_t before = solve->at.tensors;
+    const bool given_up = give_up(solve, decided, kept_bytes);
     struct adv_estimate estimate;
     if (fast < 0 || given_up)
-        fast = try_plan(solve, &solve->plan, &estimate) ? metric(&estimate) : (double)INFINITY;
+        fast = try_places(solve, &solve->at, &estimate) ? metric(&estimate) : (double)INFINITY;
     if (!wins(solve, fast)) /* P1: nothing below is faster; or this very plan was kept */
         solve->bounded |= fast < (double)INFINITY;
     else if (decided == solve->space->units_count)
@@ -200,36 +215,34 @@ static void branch(struct solve *solve, int decided, double kept_bytes, double f
     else {
         branch(solve, decided + 1, kept_bytes + adv_max(solve->device_bytes[decided], 0), fast);
         if (solve->device_bytes[decided] > 0) { /* what takes no memory stays: P1 */
-            put(solve, decided, &solve->plan, ADV_PLACE_REMAT);
+            put(solve, decided, &solve->at, ADV_PLACE_REMAT);
             branch(solve, decided + 1, kept_bytes, -1);
-            put(solve, decided, &solve->plan, ADV_PLACE_DEVICE);
         }
     }
-    for (int i = decided; i < solve->space->units_count; i++)
-        if (given_up & 1U << i) put(solve, i, &solve->plan, ADV_PLACE_DEVICE);
+    solve->at.tensors = before;
 }
 
 /* Takes `changed` for the solution when it fits and is not slower than `limit`. */
-static bool accept(struct solve *solve, const struct adv_plan *changed, double limit)
+static bool accept(struct solve *solve, const struct adv_places *changed, double limit)
 {
     struct adv_estimate estimate;
-    if (!adv_price(solve->pricer, changed, &estimate)) return false;
+    if (!adv_price_placed(solve->pricer, &solve->family, changed, &estimate)) return false;
     if (!fits(solve, &estimate) || metric(&estimate) > limit) return false;
-    *solve->best_plan = *changed;
+    solve->best_at = *changed;
     *solve->best_estimate = estimate;
     return true;
 }
 
 /* Brings back from the host what the device has room for now (P1: that is not slower). */
-static void bring_back(struct solve *solve, struct adv_plan *plan, double limit)
+static void bring_back(struct solve *solve, struct adv_places *at, double limit)
 {
     const struct adv_remat_space *space = solve->space;
     for (int i = -1; i < space->units_count; i++) { /* -1: the layer input */
         if (i < 0 && !space->input_may_offload) continue;
         enum adv_tensor tensor = i < 0 ? ADV_TENSOR_DECODER_LAYER_INPUT : space->units[i].tensor;
-        if (plan->placements[tensor] != ADV_PLACE_OFFLOAD) continue;
-        plan->placements[tensor] = ADV_PLACE_DEVICE;
-        if (!accept(solve, plan, limit)) plan->placements[tensor] = ADV_PLACE_OFFLOAD;
+        if (adv_remat_place(at->tensors, tensor) != ADV_PLACE_OFFLOAD) continue;
+        put_tensor(at, tensor, ADV_PLACE_DEVICE);
+        if (!accept(solve, at, limit)) put_tensor(at, tensor, ADV_PLACE_OFFLOAD);
     }
 }
 
@@ -237,9 +250,9 @@ static void bring_back(struct solve *solve, struct adv_plan *plan, double limit)
 static void simplify(struct solve *solve)
 {
     double limit = metric(solve->best_estimate) * (1 + ADV_RANK_KEY_FRAC);
-    struct adv_plan simpler = *solve->best_plan;
+    struct adv_places simpler = solve->best_at;
     for (int i = solve->space->units_count - 1; i >= 0; i--) {
-        enum adv_placement before = simpler.placements[solve->space->units[i].tensor];
+        enum adv_placement before = adv_remat_place(simpler.tensors, solve->space->units[i].tensor);
         if (before == ADV_PLACE_REMAT) continue;
         put(solve, i, &simpler, ADV_PLACE_REMAT);
         if (!accept(solve, &simpler, limit)) put(solve, i, &simpler, before);
@@ -249,23 +262,27 @@ static void simplify(struct solve *solve)
 
 static enum adv_remat_outcome solve_pinned(struct solve *solve)
 {
+    struct adv_plan *plan = &solve->family;
     struct adv_estimate estimate;
     for (int t = 0; t < solve->space->tilings_count; t++) {
-        solve->plan.num_vocab_tiling = solve->space->tilings[t];
-        if (!adv_remat_tiling_divides(&solve->plan, solve->space->tilings[t])) continue;
-        if (try_plan(solve, &solve->plan, &estimate) && fits(solve, &estimate)) solve->bounded = true;
+        plan->num_vocab_tiling = solve->space->tilings[t];
+        if (!adv_remat_tiling_divides(plan, solve->space->tilings[t])) continue;
+        if (!adv_price(solve->pricer, plan, &estimate)) continue;
+        const struct adv_places at = adv_places_of(plan);
+        keep_best(solve, &at, &estimate);
+        solve->bounded |= fits(solve, &estimate);
     }
     return solve->found ? ADV_REMAT_SOLVED : solve->bounded ? ADV_REMAT_SLOWER : ADV_REMAT_TOO_BIG;
 }
 
 /* Sends the tensor that is last in order of worth to the host. False: there is none. */
-static bool share_last(const struct solve *solve, struct adv_plan *plan)
+static bool share_last(const struct solve *solve, struct adv_places *at)
 {
     int last = solve->space->units_count - 1;
     if (last < 0) return false;
     const struct adv_remat_unit *unit = &solve->space->units[last];
-    if (unit->has_leader) plan->placements[unit->leader] = ADV_PLACE_OFFLOAD;
-    put(solve, last, plan, ADV_PLACE_OFFLOAD);
+    if (unit->has_leader) put_tensor(at, unit->leader, ADV_PLACE_OFFLOAD);
+    put(solve, last, at, ADV_PLACE_OFFLOAD);
     return true;
 }
 
@@ -276,13 +293,13 @@ static bool measure_room(struct solve *solve, const struct adv_estimate *nothing
     const struct adv_pricer *pricer = solve->pricer;
     double host_limit = nothing_kept->host_limit_bytes_per_host * pricer->memory_frac;
     struct adv_estimate sharing;
-    struct adv_plan trial = solve->plan;
-    trial.placements[ADV_TENSOR_QKV_PROJ] = ADV_PLACE_OFFLOAD;
+    struct adv_places trial = solve->at;
+    put_tensor(&trial, ADV_TENSOR_QKV_PROJ, ADV_PLACE_OFFLOAD);
     struct room alone = room_of(solve, nothing_kept);
     solve->device_room = least(alone);
-    solve->shared_room = alone;
     solve->host_room = isnan(host_limit) ? (double)INFINITY : host_limit - nothing_kept->host_bytes_per_host;
-    if (adv_price_memory(pricer, &trial, &sharing)) solve->shared_room = room_of(solve, &sharing);
+    adv_price_memory(pricer, &solve->family, &trial, &sharing);
+    solve->shared_room = room_of(solve, &sharing);
     return adv_max(least(solve->shared_room), solve->device_room) >= 0;
 }
 
@@ -291,23 +308,22 @@ static bool measure_units(struct solve *solve)
 {
     const struct adv_remat_unit *units = solve->space->units;
     int count = solve->space->units_count;
-    struct adv_plan trial = solve->plan;
+    struct adv_places trial = {solve->nowhere, solve->at.num_vocab_tiling};
     struct adv_estimate none, one;
-    adv_remat_set_all(solve->space, &trial, ADV_PLACE_REMAT);
     for (int i = 0; i < count; i++) {
-        if (units[i].has_leader) trial.placements[units[i].leader] = ADV_PLACE_DEVICE;
+        if (units[i].has_leader) put_tensor(&trial, units[i].leader, ADV_PLACE_DEVICE);
         if ((i == 0 || units[i].has_leader || units[i - 1].has_leader) &&
-            !adv_price(solve->pricer, &trial, &none))
+            !adv_price_placed(solve->pricer, &solve->family, &trial, &none))
             return false;
         put(solve, i, &trial, ADV_PLACE_DEVICE);
-        if (!adv_price(solve->pricer, &trial, &one)) return false;
+        if (!adv_price_placed(solve->pricer, &solve->family, &trial, &one)) return false;
         solve->device_bytes[i] = one.loss_peak_bytes - none.loss_peak_bytes;
         solve->turned_bytes[i] = adv_memory_may_turn(units[i].tensor) ? solve->device_bytes[i] : 0.0;
         put(solve, i, &trial, ADV_PLACE_OFFLOAD);
-        if (!adv_price(solve->pricer, &trial, &one)) return false;
+        if (!adv_price_placed(solve->pricer, &solve->family, &trial, &one)) return false;
         solve->host_bytes[i] = one.host_bytes_per_host - none.host_bytes_per_host;
         put(solve, i, &trial, ADV_PLACE_REMAT);
-        if (units[i].has_leader) trial.placements[units[i].leader] = ADV_PLACE_REMAT;
+        if (units[i].has_leader) put_tensor(&trial, units[i].leader, ADV_PLACE_REMAT);
         int at = i;
         while (at > 0 && solve->device_bytes[solve->largest_first[at - 1]] < solve->device_bytes[i]) {
             solve->largest_first[at] = solve->largest_first[at - 1];
@@ -318,6 +334,14 @@ static bool measure_units(struct solve *solve)
     return true;
 }
 
+/* The same with the layer input on the host, which it may be where `offload` is set. */
+static uint64_t with_input(const struct solve *solve, uint64_t tensors, bool offload)
+{
+    return offload && solve->space->input_may_offload
+               ? adv_remat_put(tensors, ADV_TENSOR_DECODER_LAYER_INPUT, ADV_PLACE_OFFLOAD)
+               : tensors;
+}
+
 /* The least HBM of the family: nothing kept, the finest tiling (logits only shrink with it), and what waits
  * for or goes with tensors on the host makes one of four the smallest: the layer input there or not, another
  * tensor there or not. When even those are too much, so is everything else (P2). */
@@ -326,16 +350,14 @@ static bool can_fit(struct solve *solve)
     const struct adv_remat_space *space = solve->space;
     for (int way = 0; way < 4; way++) {
         bool input = way < 2, shares = way % 2 == 1;
-        struct adv_plan smallest = solve->plan;
+        struct adv_places smallest = {with_input(solve, solve->nowhere, input), solve->at.num_vocab_tiling};
         struct adv_estimate estimate;
         if ((input && !space->input_may_offload) || (shares && space->device_only)) continue;
-        adv_remat_set_all(space, &smallest, ADV_PLACE_REMAT);
-        adv_remat_set_input(space, &smallest, input);
         for (int t = 0; t < space->tilings_count; t++)
-            if (adv_remat_tiling_divides(&smallest, space->tilings[t]))
+            if (adv_remat_tiling_divides(&solve->family, space->tilings[t]))
                 smallest.num_vocab_tiling = space->tilings[t];
         if (shares && !share_last(solve, &smallest)) continue;
-        if (!try_plan(solve, &smallest, &estimate)) return false;
+        if (!try_places(solve, &smallest, &estimate)) return false;
         if (fits(solve, &estimate)) return true;
     }
     return false;
@@ -344,8 +366,21 @@ static bool can_fit(struct solve *solve)
 /* The best set so far. */
 static enum adv_remat_outcome out_of_budget(struct solve *solve)
 {
-    if (solve->found) adv_remat_name_policy(solve->space, solve->best_plan);
     return solve->found ? ADV_REMAT_SOLVED : ADV_REMAT_SLOWER;
+}
+
+/* Makes the family's plan the one that is priced; below it only tensors move. False: it could not be
+ * priced. */
+static bool enter(struct solve *solve, struct adv_estimate *priced)
+{
+    adv_remat_set_all(solve->space, &solve->family, ADV_PLACE_REMAT);
+    solve->nowhere = adv_remat_places(&solve->family);
+    adv_remat_relax(solve->space, &solve->family);
+    solve->at = adv_places_of(&solve->family);
+    solve->on_device = solve->at.tensors;
+    if (!adv_price(solve->pricer, &solve->family, priced)) return false;
+    keep_best(solve, &solve->at, priced);
+    return true;
 }
 
 static enum adv_remat_outcome solve_family(struct solve *solve)
@@ -353,8 +388,7 @@ static enum adv_remat_outcome solve_family(struct solve *solve)
     const struct adv_remat_space *space = solve->space;
     if (space->pinned) return solve_pinned(solve);
     struct adv_estimate priced;
-    adv_remat_relax(space, &solve->plan);
-    if (!try_plan(solve, &solve->plan, &priced)) return ADV_REMAT_SLOWER;
+    if (!enter(solve, &priced)) return ADV_REMAT_SLOWER;
     if (!can_fit(solve)) return ADV_REMAT_TOO_BIG;
     bool measured = false;
     for (int input = 0; input <= (space->input_may_offload ? 1 : 0) && wins(solve, metric(&priced));
@@ -363,12 +397,10 @@ static enum adv_remat_outcome solve_family(struct solve *solve)
         double alone = -1;
         struct room widest = {-1, -1};
         for (int t = 0; t < space->tilings_count; t++) {
-            if (!adv_remat_tiling_divides(&solve->plan, space->tilings[t])) continue;
+            if (!adv_remat_tiling_divides(&solve->family, space->tilings[t])) continue;
             struct adv_estimate none;
-            adv_remat_set_all(space, &solve->plan, ADV_PLACE_REMAT);
-            adv_remat_set_input(space, &solve->plan, input != 0);
-            solve->plan.num_vocab_tiling = space->tilings[t];
-            if (!try_plan(solve, &solve->plan, &none) || !measure_room(solve, &none) ||
+            solve->at = (struct adv_places){with_input(solve, solve->nowhere, input != 0), space->tilings[t]};
+            if (!try_places(solve, &solve->at, &none) || !measure_room(solve, &none) ||
                 (solve->device_room <= alone && solve->shared_room.at_loss <= widest.at_loss &&
                  solve->shared_room.at_backward <= widest.at_backward))
                 continue;
@@ -377,8 +409,7 @@ static enum adv_remat_outcome solve_family(struct solve *solve)
             widest.at_backward = adv_max(widest.at_backward, solve->shared_room.at_backward);
             if (!measured && !measure_units(solve)) return out_of_budget(solve);
             measured = true;
-            adv_remat_set_all(space, &solve->plan, ADV_PLACE_DEVICE);
-            adv_remat_set_input(space, &solve->plan, input != 0);
+            solve->at.tensors = with_input(solve, solve->on_device, input != 0);
             solve->kept_limit_bytes = kept_limit(solve);
             branch(solve, 0, 0, -1);
         }
@@ -386,7 +417,6 @@ static enum adv_remat_outcome solve_family(struct solve *solve)
     if (metric(&priced) >= solve->best) solve->bounded = true;
     if (!solve->found) return solve->bounded ? ADV_REMAT_SLOWER : ADV_REMAT_TOO_BIG;
     simplify(solve);
-    adv_remat_name_policy(space, solve->best_plan);
     return ADV_REMAT_SOLVED;
 }
 
@@ -396,12 +426,16 @@ enum adv_remat_outcome adv_remat_solve_above(const struct adv_remat_space *space
 {
     struct solve solve = {.space = space,
                           .pricer = pricer,
-                          .plan = *plan,
+                          .family = *plan,
                           .best = cutoff,
                           .above = -(double)INFINITY,
-                          .best_plan = plan,
                           .best_estimate = estimate};
     const enum adv_remat_outcome outcome = solve_family(&solve);
+    if (solve.found) {
+        *plan = solve.family;
+        adv_places_write(&solve.best_at, plan);
+        adv_remat_name_policy(space, plan);
+    }
     *above = solve.above;
     return outcome;
 }

@@ -88,11 +88,16 @@ bool adv_choices_flip(const struct adv_advise_request *request, int which, struc
     return true;
 }
 
+signed char adv_choices_scheduling(const struct adv_plan *plan, uint64_t places)
+{
+    const bool offloads =
+        plan->optimizer_host_offload || plan->parameter_host_offload || adv_remat_offloads(places);
+    return offloads ? 1 : -1;
+}
+
 static signed char scheduling_of(const struct adv_plan *plan)
 {
-    const bool offloads = plan->optimizer_host_offload || plan->parameter_host_offload ||
-                          adv_remat_offloads(adv_remat_places(plan));
-    return offloads ? 1 : -1;
+    return adv_choices_scheduling(plan, adv_remat_places(plan));
 }
 
 bool adv_choices_are_finished(const struct adv_plan *plan)

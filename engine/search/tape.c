@@ -22,16 +22,16 @@ static bool make_room(struct adv_tape *tape)
     return true;
 }
 
-void adv_tape_write(struct adv_tape *tape, const struct adv_plan *plan, const struct adv_estimate *estimate)
+void adv_tape_write(struct adv_tape *tape, const struct adv_places *places,
+                    const struct adv_estimate *estimate)
 {
     if (tape->broken || !make_room(tape)) {
         tape->broken = true;
         return;
     }
     struct adv_tape_row *row = &tape->rows[tape->count++];
-    for (int i = 0; i < ADV_TENSOR_COUNT; i++) row->placements[i] = (unsigned char)plan->placements[i];
+    row->places = *places;
     row->known = estimate != NULL;
-    row->num_vocab_tiling = plan->num_vocab_tiling;
     if (estimate) memcpy(row->priced, estimate, sizeof row->priced);
 }
 
@@ -40,13 +40,6 @@ bool adv_tape_read(const struct adv_tape *tape, int at, struct adv_estimate *est
     const struct adv_tape_row *row = &tape->rows[at];
     if (row->known) memcpy(estimate, row->priced, sizeof row->priced);
     return row->known;
-}
-
-void adv_tape_place(const struct adv_tape *tape, int at, struct adv_plan *plan)
-{
-    const struct adv_tape_row *row = &tape->rows[at];
-    for (int i = 0; i < ADV_TENSOR_COUNT; i++) plan->placements[i] = (enum adv_placement)row->placements[i];
-    plan->num_vocab_tiling = row->num_vocab_tiling;
 }
 
 void adv_tape_free(struct adv_tape *tape)

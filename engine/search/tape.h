@@ -6,11 +6,11 @@
 #pragma once
 
 #include "engine/cost/estimate.h"
+#include "engine/cost/projections.h"
 
 struct adv_tape_row {
-    unsigned char placements[ADV_TENSOR_COUNT];
-    bool known; /* false: the engine has no model of the plan */
-    int num_vocab_tiling;
+    struct adv_places places;
+    bool known;                                     /* false: the engine has no model of the plan */
     unsigned char priced[ADV_ESTIMATE_AGAIN_BYTES]; /* the start of its estimate */
 };
 
@@ -24,11 +24,10 @@ struct adv_tape {
 void adv_tape_rewind(struct adv_tape *tape);
 
 /* Adds a row; `estimate` NULL: the plan was not known. */
-void adv_tape_write(struct adv_tape *tape, const struct adv_plan *plan, const struct adv_estimate *estimate);
+void adv_tape_write(struct adv_tape *tape, const struct adv_places *places,
+                    const struct adv_estimate *estimate);
 
-/* Reads row `at`: the estimate as far as adv_estimate_again writes it, and, in `plan` (of the same
- * family), where tensors are kept. False: the plan was not known. */
+/* Reads the estimate of row `at` as far as adv_estimate_again writes it. False: the plan was not known. */
 bool adv_tape_read(const struct adv_tape *tape, int at, struct adv_estimate *estimate);
-void adv_tape_place(const struct adv_tape *tape, int at, struct adv_plan *plan);
 
 void adv_tape_free(struct adv_tape *tape);

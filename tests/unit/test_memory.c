@@ -131,8 +131,10 @@ static double saved_per_token(const char *model, int kind, enum adv_tensor tenso
     bench_place(b);
     double input = adv_memory_layer_saved(&b->cost, &b->model.layers[kind]).bytes[ADV_PLACE_DEVICE];
     b->plan.placements[tensor] = ADV_PLACE_DEVICE;
+    adv_cost_set_plan(&b->cost, &b->plan);
     struct adv_saved device = adv_memory_layer_saved(&b->cost, &b->model.layers[kind]);
     b->plan.placements[tensor] = ADV_PLACE_OFFLOAD;
+    adv_cost_set_plan(&b->cost, &b->plan);
     struct adv_saved host = adv_memory_layer_saved(&b->cost, &b->model.layers[kind]);
     assert_close(device.bytes[ADV_PLACE_OFFLOAD], 0.0, 0.0);
     if (tensor != ADV_TENSOR_DECODER_LAYER_INPUT) {

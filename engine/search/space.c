@@ -129,7 +129,7 @@ static void shard_experts(const struct adv_space *space, struct adv_plan *plan)
         sharded.family.rule = ADV_RULE_SHARD_EXP_ON_FSDP;
     else
         sharded.family.shard_exp_on_fsdp = true;
-    if (!adv_plan_broken_rule_among(&sharded, &request->model, &request->cluster, ADV_RULES_OF_MESH))
+    if (!adv_plan_broken_rule_of(&space->mesh_rules, &sharded, &request->model, &request->cluster))
         *plan = sharded;
 }
 
@@ -164,8 +164,8 @@ static void offer(struct walk *walk)
 {
     struct adv_plan *plan = &walk->plan;
     write_batch(walk->space, &walk->family, plan);
-    const char *rule =
-        adv_plan_broken_rule_among(plan, &walk->request->model, &walk->request->cluster, ADV_RULES_OF_BATCH);
+    const char *rule = adv_plan_broken_rule_of(&walk->space->batch_rules, plan, &walk->request->model,
+                                               &walk->request->cluster);
     if (!rule && !place(walk)) rule = "mesh-placement";
     if (rule) {
         count_illegal(walk, rule, 1);
@@ -195,8 +195,8 @@ static bool mesh_is_legal(struct walk *walk)
 {
     walk->plan = walk->space->base;
     write_mesh(walk->space, &walk->family, &walk->plan);
-    const char *rule = adv_plan_broken_rule_among(&walk->plan, &walk->request->model, &walk->request->cluster,
-                                                  ADV_RULES_OF_MESH);
+    const char *rule = adv_plan_broken_rule_of(&walk->space->mesh_rules, &walk->plan, &walk->request->model,
+                                               &walk->request->cluster);
     if (rule) count_illegal(walk, rule, walk->splits_count * formats_and_exchanges(walk));
     return !rule;
 }
@@ -518,6 +518,8 @@ adv_code adv_space_build(const struct adv_advise_request *request, const struct 
     space->may_shard_experts = adv_model_has_experts(&request->model) &&
                                !adv_request_pins(request, ADV_NAME_SHARD_EXP_ON_FSDP) &&
                                !adv_request_pins(request, ADV_NAME_CUSTOM_MESH_AND_RULE);
+    adv_plan_list_rules(ADV_RULES_OF_MESH, &space->mesh_rules);
+    adv_plan_list_rules(ADV_RULES_OF_BATCH, &space->batch_rules);
     space->tiles = adv_tile_memo_create(&request->model, &request->cluster, constants, arena);
     struct walk *walk = adv_arena_alloc(arena, sizeof *walk);
     if (!space->tiles || !walk)

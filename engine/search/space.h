@@ -32,6 +32,7 @@ struct adv_space {
     struct adv_plan base;     /* the request's base plan with the house choices (space_choices.h) */
     bool fp8_through_tokamax; /* fp8_full takes tokamax's grouped matmuls: see space.c */
     bool may_shard_experts;   /* over fsdp, where that halves what fp8_full gathers: see space.c */
+    struct adv_rule_list mesh_rules, batch_rules; /* ADV_RULES_OF_MESH, ADV_RULES_OF_BATCH */
     struct adv_tile_memo *tiles;
     struct adv_family *families;
     int families_count;

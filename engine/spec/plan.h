@@ -299,6 +299,16 @@ enum adv_rules { ADV_RULES_ALL, ADV_RULES_OF_MESH, ADV_RULES_OF_BATCH };
 const char *adv_plan_broken_rule_among(const struct adv_plan *plan, const struct adv_model *model,
                                        const struct adv_cluster *cluster, enum adv_rules which);
 
+/* A share of the rules as a list, to ask many plans for. */
+enum { ADV_RULES_MOST = 64 };
+struct adv_rule_list {
+    int count;
+    unsigned char rules[ADV_RULES_MOST];
+};
+void adv_plan_list_rules(enum adv_rules which, struct adv_rule_list *list);
+const char *adv_plan_broken_rule_of(const struct adv_rule_list *list, const struct adv_plan *plan,
+                                    const struct adv_model *model, const struct adv_cluster *cluster);
+
 /* The rule of OF_BATCH that this microstep breaks because it has less than one sequence for each batch shard
  * (of each microbatch), NULL when it has enough. Any smaller microstep on the same mesh breaks it too. */
 const char *adv_plan_batch_too_small(const struct adv_plan *plan, const struct adv_cluster *cluster);

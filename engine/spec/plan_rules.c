@@ -538,17 +538,32 @@ adv_code adv_plan_check(const struct adv_plan *plan, const struct adv_model *mod
     return illegal ? ADV_E_ILLEGAL : ADV_OK;
 }
 
+void adv_plan_list_rules(enum adv_rules which, struct adv_rule_list *list)
+{
+    _Static_assert((int)RULES_COUNT <= (int)ADV_RULES_MOST, "a list has room for all rules");
+    list->count = 0;
+    for (int i = 0; i < RULES_COUNT; i++) {
+        const bool left_out = (which == ADV_RULES_OF_MESH && rules[i].reads != MESH) ||
+                              (which == ADV_RULES_OF_BATCH && rules[i].reads != BATCH);
+        if (rules[i].severity != WASTE && !left_out) list->rules[list->count++] = (unsigned char)i;
+    }
+}
+
+const char *adv_plan_broken_rule_of(const struct adv_rule_list *list, const struct adv_plan *plan,
+                                    const struct adv_model *model, const struct adv_cluster *cluster)
+{
+    const struct adv_rule_facts facts = facts_of(plan, model, cluster);
+    for (int i = 0; i < list->count; i++)
+        if (rules[list->rules[i]].check(&facts, NULL)) return rules[list->rules[i]].name;
+    return NULL;
+}
+
 const char *adv_plan_broken_rule_among(const struct adv_plan *plan, const struct adv_model *model,
                                        const struct adv_cluster *cluster, enum adv_rules which)
 {
-    struct adv_rule_facts facts = facts_of(plan, model, cluster);
-    for (int i = 0; i < RULES_COUNT; i++) {
-        if (rules[i].severity == WASTE || (which == ADV_RULES_OF_MESH && rules[i].reads != MESH) ||
-            (which == ADV_RULES_OF_BATCH && rules[i].reads != BATCH))
-            continue;
-        if (rules[i].check(&facts, NULL)) return rules[i].name;
-    }
-    return NULL;
+    struct adv_rule_list list;
+    adv_plan_list_rules(which, &list);
+    return adv_plan_broken_rule_of(&list, plan, model, cluster);
 }
 
 const char *adv_plan_broken_rule(const struct adv_plan *plan, const struct adv_model *model,

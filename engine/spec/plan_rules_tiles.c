@@ -150,15 +150,19 @@ struct tile_key {
     bool embeds;
 };
 
+/* Columns of the experts' width on one device. */
+static int64_t expert_columns(const struct adv_rule_facts *facts, const struct adv_layer *layer)
+{
+    return layer ? adv_max_i(1, layer->moe_mlp_dim / (facts->tensor * facts->tensor_sequence)) : 0;
+}
+
 /* Tile key `index` of the 2 matrices x 3 passes x 2 axes. */
-static struct tile_key tile_key_of(const struct adv_rule_facts *facts, const struct adv_layer *layer,
-                                   int index)
+static struct tile_key tile_key_of(const struct adv_rule_facts *facts, int64_t columns, int index)
 {
     const int matrix = index / (2 * ADV_GMM_PASSES), pass = index / 2 % ADV_GMM_PASSES;
     const struct adv_gmm_blocks *blocks = &facts->plan->family.gmm_blocks[matrix][pass];
     struct tile_key key = {.index = index, .embeds = index % 2 == 0};
-    key.axis = key.embeds ? facts->model->emb_dim
-                          : adv_max_i(1, layer->moe_mlp_dim / (facts->tensor * facts->tensor_sequence));
+    key.axis = key.embeds ? facts->model->emb_dim : columns;
     key.tile = adv_min_i(key.embeds ? blocks->embed_dim : blocks->mlp_dim, key.axis);
     return key;
 }
@@ -175,9 +179,10 @@ enum { TILE_KEYS = 2 * ADV_GMM_PASSES * 2 };
 bool adv_rule_tile_lanes(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     const struct adv_layer *layer = tiles_are_read(facts) ? expert_layer(facts) : NULL;
+    const int64_t columns = expert_columns(facts, layer);
     bool any = false;
     for (int i = 0; layer && i < TILE_KEYS; i++) {
-        const struct tile_key key = tile_key_of(facts, layer, i);
+        const struct tile_key key = tile_key_of(facts, columns, i);
         if (key.tile % LANES == 0 || key.tile == key.axis) continue;
         any = true;
         if (!report) return true;
@@ -228,13 +233,14 @@ bool adv_rule_tile_tails(const struct adv_rule_facts *facts, struct adv_rule_rep
 {
     static const double worth_saying_frac = 0.2;
     const struct adv_layer *layer = tiles_are_read(facts) ? expert_layer(facts) : NULL;
+    const int64_t columns = expert_columns(facts, layer);
     bool any = false;
     for (int embeds = 0; layer && embeds < 2; embeds++) {
         struct tile_key worst = {.tile = 0};
         double worst_frac = worth_saying_frac;
         int count = 0;
         for (int i = 0; i < TILE_KEYS; i++) {
-            const struct tile_key key = tile_key_of(facts, layer, i);
+            const struct tile_key key = tile_key_of(facts, columns, i);
             const int64_t covered = adv_round_up(key.axis, adv_max_i(1, key.tile));
             const double frac = (double)(covered - key.axis) / (double)covered;
             if (key.embeds != (embeds == 1) || frac < worth_saying_frac) continue;

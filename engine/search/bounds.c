@@ -35,14 +35,34 @@ struct adv_bound adv_bound_derived(const struct adv_space *space, const struct a
     return bound;
 }
 
-enum { DIGIT_VALUES = 256, DIGITS = 9 };
+int adv_bound_part(struct adv_bound *bounds, struct adv_bound *scratch, int count)
+{
+    int others = 0, derived = 0;
+    for (int i = 0; i < count; i++) {
+        if (bounds[i].derived)
+            scratch[derived++] = bounds[i];
+        else
+            bounds[others++] = bounds[i];
+    }
+    if (derived > 0) memcpy(&bounds[others], scratch, (size_t)derived * sizeof *bounds);
+    return others;
+}
 
-/* One of the digits by which bounds are in order, the last digit first: those of the metric (the bits of a
- * positive number are in its order, of a negative one in the opposite), then whether it is derived. */
+int adv_bound_cut(struct adv_bound *bounds, int count, double cutoff)
+{
+    int left = 0;
+    for (int i = 0; i < count; i++)
+        if (!(bounds[i].metric > cutoff)) bounds[left++] = bounds[i];
+    return left;
+}
+
+enum { DIGIT_VALUES = 256, DIGITS = 8 };
+
+/* One of the digits by which bounds are in order, the last digit first. The bits of a positive number are in
+ * its order, of a negative one in the opposite. */
 static unsigned digit_of(const struct adv_bound *bound, int digit)
 {
     uint64_t bits;
-    if (digit == DIGITS - 1) return bound->derived;
     memcpy(&bits, &bound->metric, sizeof bits);
     bits = bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
     return (unsigned)(bits >> 8 * digit) % DIGIT_VALUES;
@@ -59,13 +79,14 @@ static bool sort_by(int digit, const struct adv_bound *from, struct adv_bound *t
     return true;
 }
 
-struct adv_bound *adv_bound_sort(struct adv_bound *bounds, struct adv_bound *scratch, int count)
+void adv_bound_sort(struct adv_bound *bounds, struct adv_bound *scratch, int count)
 {
+    struct adv_bound *sorted = bounds, *other = scratch;
     for (int digit = 0; digit < DIGITS && count > 0; digit++) {
-        if (!sort_by(digit, bounds, scratch, count)) continue;
-        struct adv_bound *swap = bounds;
-        bounds = scratch;
-        scratch = swap;
+        if (!sort_by(digit, sorted, other, count)) continue;
+        struct adv_bound *swap = sorted;
+        sorted = other;
+        other = swap;
     }
-    return bounds;
+    if (sorted != bounds) memcpy(bounds, sorted, (size_t)count * sizeof *bounds);
 }

@@ -22,6 +22,13 @@ struct adv_bound {
 /* The bound of a family that another one bounds (struct adv_family, bounded_by): `by` is that one's. */
 struct adv_bound adv_bound_derived(const struct adv_space *space, const struct adv_bound *by, int family);
 
-/* Radix sort, derived bounds behind the others, then by metric: stable, so that the order of equal families
- * does not depend on the C library. `scratch` is as long; returns whichever of the two holds the result. */
-struct adv_bound *adv_bound_sort(struct adv_bound *bounds, struct adv_bound *scratch, int count);
+/* Moves derived bounds behind the others, each kind in its order; returns how many the others are. `scratch`
+ * is as long. */
+int adv_bound_part(struct adv_bound *bounds, struct adv_bound *scratch, int count);
+
+/* Leaves out bounds above the cutoff; returns how many are left. */
+int adv_bound_cut(struct adv_bound *bounds, int count, double cutoff);
+
+/* Radix sort by metric: stable, so that the order of equal families does not depend on the C library.
+ * `scratch` is as long. */
+void adv_bound_sort(struct adv_bound *bounds, struct adv_bound *scratch, int count);

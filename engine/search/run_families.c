@@ -64,11 +64,12 @@ static void solve_smallest(struct adv_search_run *run, struct adv_plan *plan)
     keep(run, plan, &estimate);
 }
 
-static void solve_all_smallest(struct adv_search_run *run, const struct adv_bound *bounds, int count)
+static void solve_all_smallest(struct adv_search_run *run, int priced, int count)
 {
+    adv_bound_sort(&run->bounds[priced], run->scratch, count - priced);
     for (int i = 0; i < count; i++) {
         struct adv_plan plan;
-        adv_space_plan(&run->space, &run->space.families[bounds[i].family], &plan);
+        adv_space_plan(&run->space, &run->space.families[run->bounds[i].family], &plan);
         solve_smallest(run, &plan);
         if (!run->pricer.spent) continue;
         run->complete = false;
@@ -211,17 +212,16 @@ static void solve_families(struct adv_search_run *run, const struct adv_bound *b
     adv_run_in_order(run, &solving.job, ahead != NULL);
 }
 
-/* Derived bounds lie behind the others (adv_bound_sort), each kind in order. */
-static void solve_all(struct adv_search_run *run, const struct adv_bound *bounds, int count)
+/* Derived bounds lie behind the `priced` others. Most are above the cutoff that these leave. */
+static void solve_all(struct adv_search_run *run, int priced, int count)
 {
     struct solved *ahead = run->workers ? calloc(ADV_IN_ORDER_SLOTS, sizeof *ahead) : NULL;
-    int priced = 0;
-    while (priced < count && !bounds[priced].derived) priced++;
-    solve_families(run, bounds, priced, ahead);
-    if (run->pricer.spent)
-        run->result->pruned += count - priced;
-    else
-        solve_families(run, &bounds[priced], count - priced, ahead);
+    solve_families(run, run->bounds, priced, ahead);
+    int derived = 0;
+    if (!run->pricer.spent) derived = adv_bound_cut(&run->bounds[priced], count - priced, run->cutoff);
+    run->result->pruned += count - priced - derived;
+    adv_bound_sort(&run->bounds[priced], run->scratch, derived);
+    if (derived > 0) solve_families(run, &run->bounds[priced], derived, ahead);
     if (run->pricer.spent) run->complete = false;
     for (int i = 0; ahead && i < ADV_IN_ORDER_SLOTS; i++) adv_tape_free(&ahead[i].tape);
     free(ahead);
@@ -248,13 +248,14 @@ void adv_run_families(struct adv_search_run *run)
     }
     int count = adv_run_bound(run);
     if (count == 0) return;
-    struct adv_bound *bounds = adv_bound_sort(run->bounds, run->scratch, count);
+    const int priced = adv_bound_part(run->bounds, run->scratch, count);
+    adv_bound_sort(run->bounds, run->scratch, priced);
     struct adv_plan plan;
-    adv_space_plan(&run->space, &run->space.families[bounds[0].family], &plan);
+    adv_space_plan(&run->space, &run->space.families[run->bounds[0].family], &plan);
     if (first && run->pricer.budget >= ADV_SETTLE_LEAST_BUDGET)
         adv_remat_space_order(&run->open, &run->pricer, &plan);
     if (run->request->objective == ADV_OBJECTIVE_HBM)
-        solve_all_smallest(run, bounds, count);
+        solve_all_smallest(run, priced, count);
     else
-        solve_all(run, bounds, count);
+        solve_all(run, priced, count);
 }

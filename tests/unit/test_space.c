@@ -368,25 +368,58 @@ static void the_weight_bound_never_exceeds_what_any_plan_of_the_family_needs(voi
     fixture_close(&fixture);
 }
 
-static void bounds_are_sorted_by_metric_and_equal_ones_stay_in_order(void **state)
+enum { BOUNDS = 1000 };
+
+static void draw_bounds(struct adv_bound bounds[BOUNDS])
 {
-    (void)state;
-    enum { COUNT = 1000 };
-    static struct adv_bound bounds[COUNT], scratch[COUNT];
     unsigned random = 1;
-    for (int i = 0; i < COUNT; i++) {
+    for (int i = 0; i < BOUNDS; i++) {
         random = random * 1664525u + 1013904223u;
         const double metric = ldexp((double)(random >> 20) - 2000.0, (int)(random >> 28) - 30);
         bounds[i] = (struct adv_bound){.metric = metric, .family = i, .derived = random >> 16 & 1};
     }
-    const struct adv_bound *sorted = adv_bound_sort(bounds, scratch, COUNT);
-    for (int i = 1; i < COUNT; i++) {
-        const struct adv_bound *a = &sorted[i - 1], *b = &sorted[i];
-        assert_true(a->derived <= b->derived);
-        if (a->derived != b->derived) continue;
+}
+
+static void bounds_are_sorted_by_metric_and_equal_ones_stay_in_order(void **state)
+{
+    (void)state;
+    static struct adv_bound bounds[BOUNDS], scratch[BOUNDS];
+    draw_bounds(bounds);
+    adv_bound_sort(bounds, scratch, 0);
+    assert_int_equal(bounds[0].family, 0);
+    adv_bound_sort(bounds, scratch, BOUNDS);
+    for (int i = 1; i < BOUNDS; i++) {
+        const struct adv_bound *a = &bounds[i - 1], *b = &bounds[i];
         assert_true(a->metric < b->metric || (a->metric == b->metric && a->family < b->family));
     }
-    assert_ptr_equal(adv_bound_sort(bounds, scratch, 0), bounds);
+}
+
+static void derived_bounds_stand_behind_the_others_in_their_order(void **state)
+{
+    (void)state;
+    static struct adv_bound bounds[BOUNDS], scratch[BOUNDS];
+    draw_bounds(bounds);
+    const int others = adv_bound_part(bounds, scratch, BOUNDS);
+    assert_in_range(others, BOUNDS / 4, BOUNDS - BOUNDS / 4);
+    for (int i = 0; i < BOUNDS; i++) {
+        assert_int_equal(bounds[i].derived, i >= others);
+        if (i > 0 && i != others) assert_true(bounds[i - 1].family < bounds[i].family);
+    }
+}
+
+static void bounds_above_the_cutoff_are_left_out_and_no_others(void **state)
+{
+    (void)state;
+    static struct adv_bound bounds[BOUNDS], all[BOUNDS];
+    draw_bounds(all);
+    memcpy(bounds, all, sizeof bounds);
+    const double cutoff = all[7].metric;
+    const int left = adv_bound_cut(bounds, BOUNDS, cutoff);
+    int at = 0;
+    for (int i = 0; i < BOUNDS; i++)
+        if (all[i].metric <= cutoff) assert_int_equal(bounds[at++].family, i);
+    assert_int_equal(at, left);
+    assert_int_equal(adv_bound_cut(bounds, left, (double)INFINITY), left);
 }
 
 int main(void)
@@ -408,6 +441,8 @@ int main(void)
         cmocka_unit_test(an_empty_space_names_the_rule_that_empties_it),
         cmocka_unit_test(the_weight_bound_never_exceeds_what_any_plan_of_the_family_needs),
         cmocka_unit_test(bounds_are_sorted_by_metric_and_equal_ones_stay_in_order),
+        cmocka_unit_test(derived_bounds_stand_behind_the_others_in_their_order),
+        cmocka_unit_test(bounds_above_the_cutoff_are_left_out_and_no_others),
     };
     return run_group(tests);
 }

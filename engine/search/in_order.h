@@ -12,7 +12,7 @@
 
 #include "engine/base/crew.h"
 
-enum { ADV_IN_ORDER_SLOTS = 6, ADV_IN_ORDER_WORKERS = 2 }; /* workers: 0 the caller's thread, 1 a helper */
+enum { ADV_IN_ORDER_SLOTS = 16, ADV_IN_ORDER_WORKERS = 2 }; /* workers: 0 the caller's thread, 1 a helper */
 
 struct adv_in_order {
     void *context;

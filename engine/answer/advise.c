@@ -5,6 +5,7 @@
 #include "engine/explain/whatif.h"
 #include "engine/json/decode_request.h"
 #include "engine/json/decode_store.h"
+#include "engine/search/in_order.h"
 #include "engine/search/remat_space.h"
 
 /* Whether the ranked plans have the best placements and tiles there are: nothing fixed them, and the search
@@ -30,25 +31,97 @@ static adv_code tell_changes(const struct adv_teller *teller, const struct adv_s
                             result->baseline_reread, teller->arena, changes, teller->err);
 }
 
+/* The ranked plans, told by two threads. */
+struct telling {
+    const struct adv_teller *teller;
+    struct adv_advise_answer *answer;
+    bool searched;
+    adv_code code; /* of all */
+    struct told_ahead {
+        adv_code code;
+        struct adv_arena arena; /* holds what was told */
+    } ahead[ADV_IN_ORDER_SLOTS];
+};
+
+/* All of a ranked plan but the way to it from a baseline, for which the budget is asked. */
+static adv_code tell_one(const struct telling *telling, const struct adv_teller *teller, int which)
+{
+    const struct adv_search_result *result = telling->answer->result;
+    const struct adv_plan *plan = &result->found[which].plan;
+    struct adv_told_plan *told = &telling->answer->ranked[which];
+    struct adv_why *why = adv_arena_alloc(teller->arena, sizeof *why);
+    if (!why) return adv_answer_no_memory(teller->err);
+    adv_code code = adv_tell_config(teller, plan, &told->config);
+    if (code == ADV_OK) code = adv_tell_estimate(teller, plan, told);
+    if (code == ADV_OK) code = adv_tell_advice(teller, plan, NULL, telling->searched, told);
+    if (code != ADV_OK) return code;
+    adv_why_explain(teller->request, teller->constants, result, which, told->ledger, why);
+    told->why = why;
+    return ADV_OK;
+}
+
+static void tell_ahead(void *context, int worker, int slot, int item)
+{
+    struct telling *telling = context;
+    struct told_ahead *ahead = &telling->ahead[slot];
+    adv_err err = adv_err_empty();
+    struct adv_teller teller = *telling->teller;
+    (void)worker;
+    adv_arena_init(&ahead->arena, teller.arena->limit_bytes);
+    teller.arena = &ahead->arena;
+    teller.err = &err;
+    ahead->code = tell_one(telling, &teller, item);
+}
+
+static bool finish_one(struct telling *telling, int item)
+{
+    const struct adv_teller *teller = telling->teller;
+    const struct adv_search_result *result = telling->answer->result;
+    if (telling->code == ADV_OK)
+        telling->code = tell_changes(teller, result, &result->found[item], &telling->answer->ranked[item]);
+    return telling->code == ADV_OK;
+}
+
+static bool is_given_up(void *context)
+{
+    struct telling *telling = context;
+    if (telling->code == ADV_OK && adv_budget_over(telling->teller->request->budget))
+        telling->code = adv_budget_refuse(telling->teller->err);
+    return telling->code != ADV_OK;
+}
+
+static bool tell_now(void *context, int item)
+{
+    struct telling *telling = context;
+    if (is_given_up(telling)) return false;
+    telling->code = tell_one(telling, telling->teller, item);
+    return finish_one(telling, item);
+}
+
+static bool take_told(void *context, int slot, int item)
+{
+    struct telling *telling = context;
+    struct told_ahead *ahead = &telling->ahead[slot];
+    const bool good = ahead->code == ADV_OK && adv_arena_adopt(telling->teller->arena, &ahead->arena);
+    if (good) return finish_one(telling, item);
+    adv_arena_free(&ahead->arena);
+    return tell_now(telling, item); /* to say what is wrong */
+}
+
 static adv_code tell_ranked(const struct adv_teller *teller, struct adv_advise_answer *answer)
 {
-    const struct adv_search_result *result = answer->result;
-    const bool searched = ranked_are_searched(answer);
-    for (int i = 0; i < result->found_count; i++) {
-        const struct adv_candidate *candidate = &result->found[i];
-        struct adv_told_plan *told = &answer->ranked[i];
-        struct adv_why *why = adv_arena_alloc(teller->arena, sizeof *why);
-        if (adv_budget_over(teller->request->budget)) return adv_budget_refuse(teller->err);
-        if (!why) return adv_answer_no_memory(teller->err);
-        adv_code code = adv_tell_config(teller, &candidate->plan, &told->config);
-        if (code == ADV_OK) code = adv_tell_estimate(teller, &candidate->plan, told);
-        if (code == ADV_OK) code = adv_tell_advice(teller, &candidate->plan, NULL, searched, told);
-        if (code == ADV_OK) code = tell_changes(teller, result, candidate, told);
-        if (code != ADV_OK) return code;
-        adv_why_explain(teller->request, teller->constants, result, i, told->ledger, why);
-        told->why = why;
-    }
-    return ADV_OK;
+    struct telling telling = {
+        .teller = teller, .answer = answer, .searched = ranked_are_searched(answer), .code = ADV_OK};
+    struct adv_in_order job = {.context = &telling,
+                               .count = answer->result->found_count,
+                               .work = tell_ahead,
+                               .take = take_told,
+                               .direct = tell_now,
+                               .over = is_given_up};
+    const struct adv_budget *budget = teller->request->budget;
+    adv_in_order_run(&job, budget ? budget->crew : NULL);
+    for (int i = 0; i < ADV_IN_ORDER_SLOTS; i++) adv_arena_free(&telling.ahead[i].arena);
+    return telling.code;
 }
 
 /* A point of the front or a near miss: as it was priced, without advice. */

@@ -94,6 +94,23 @@ char *adv_arena_copy(struct adv_arena *arena, const char *text)
     return copy;
 }
 
+bool adv_arena_adopt(struct adv_arena *arena, struct adv_arena *from)
+{
+    if (from->used_bytes > arena->limit_bytes - arena->used_bytes) return false;
+    struct adv_arena_block **end = &from->blocks; /* behind the newest of `arena`, which has room left */
+    while (*end) end = &(*end)->next;
+    *end = arena->blocks ? arena->blocks->next : NULL;
+    if (arena->blocks)
+        arena->blocks->next = from->blocks;
+    else
+        arena->blocks = from->blocks;
+    arena->used_bytes += from->used_bytes;
+    arena->held_bytes += from->held_bytes;
+    from->blocks = NULL;
+    from->used_bytes = from->held_bytes = 0;
+    return true;
+}
+
 void adv_arena_free(struct adv_arena *arena)
 {
     while (arena->blocks) {

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct adv_arena_block;
@@ -34,6 +35,10 @@ void *adv_arena_grow(struct adv_arena *arena, void *memory, size_t old_count, si
 
 /* A copy of `text` in the arena, or NULL. */
 char *adv_arena_copy(struct adv_arena *arena, const char *text);
+
+/* Takes over all memory of `from`, which is empty then. False: that is more than the cap allows, and nothing
+ * was done. */
+bool adv_arena_adopt(struct adv_arena *arena, struct adv_arena *from);
 
 /* Frees all; the arena can be used again. */
 void adv_arena_free(struct adv_arena *arena);

@@ -50,6 +50,18 @@ static void write_real(struct adv_text *out, double value)
     if (!exponent && !strchr(text, '.')) adv_text_append(out, ".0");
 }
 
+static void write_integer(struct adv_text *out, json_int_t value)
+{
+    char text[24], *at = text + sizeof text;
+    uint64_t left = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do {
+        *--at = (char)('0' + left % 10);
+        left /= 10;
+    } while (left > 0);
+    if (value < 0) *--at = '-';
+    adv_text_append_bytes(out, at, (size_t)(text + sizeof text - at));
+}
+
 static void write_value(struct adv_text *out, json_t *value);
 
 static void write_array(struct adv_text *out, const json_t *array)
@@ -90,7 +102,7 @@ static void write_value(struct adv_text *out, json_t *value)
         write_string(out, json_string_value(value), json_string_length(value));
         break;
     case JSON_INTEGER:
-        adv_text_format(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        write_integer(out, json_integer_value(value));
         break;
     case JSON_REAL:
         write_real(out, json_real_value(value));

@@ -59,15 +59,9 @@ static void count_illegal(struct walk *walk, const char *rule, long combinations
 {
     walk->space->considered += combinations;
     walk->space->illegal += combinations;
-    int known = 0; /* most names are the same text in the same place */
-    while (known < RULES && walk->rules[known] && walk->rules[known] != rule) known++;
-    if (known < RULES && walk->rules[known]) {
-        walk->rule_counts[known] += combinations;
-        return;
-    }
     for (int i = 0; i < RULES; i++) {
         if (!walk->rules[i]) walk->rules[i] = rule;
-        if (walk->rules[i] == rule || !strcmp(walk->rules[i], rule)) {
+        if (*walk->rules[i] == *rule && !strcmp(walk->rules[i], rule)) {
             walk->rule_counts[i] += combinations;
             return;
         }

@@ -95,7 +95,25 @@ json_t *adv_json_load(const char *text, size_t length_bytes, size_t flags, json_
     return value;
 }
 
+/* A value that is a word, a whole number or a string as it stands; NULL: it has to be read. */
+static json_t *plain_value(const char *text)
+{
+    enum { MOST_DIGITS = 18 }; /* fewer than the largest integer has */
+    const size_t length_bytes = strlen(text);
+    if (strcmp(text, "true") == 0) return json_true();
+    if (strcmp(text, "false") == 0) return json_false();
+    if (text[0] >= '1' && text[0] <= '9' && length_bytes <= MOST_DIGITS &&
+        strspn(text, "0123456789") == length_bytes)
+        return json_integer(strtoll(text, NULL, 10));
+    if (text[0] != '"' || length_bytes < 2 || text[length_bytes - 1] != '"') return NULL;
+    for (size_t i = 1; i < length_bytes - 1; i++)
+        if (text[i] < ' ' || text[i] == '"' || text[i] == '\\' || text[i] > '~') return NULL;
+    return json_stringn(text + 1, length_bytes - 2);
+}
+
 json_t *adv_json_load_string(const char *text, size_t flags)
 {
+    json_t *plain = text && flags == JSON_DECODE_ANY ? plain_value(text) : NULL;
+    if (plain) return plain;
     return adv_json_load(text, text ? strlen(text) : 0, flags, NULL);
 }

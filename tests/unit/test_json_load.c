@@ -104,11 +104,54 @@ static void a_reading_keeps_the_words_and_the_places_of_the_library(void **state
     assert_null(adv_json_load_string(NULL, 0));
 }
 
+static void plain_values_are_those_that_the_library_reads(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"true",
+                                        "false",
+                                        "null",
+                                        "0",
+                                        "1",
+                                        "-1",
+                                        "-0",
+                                        "007",
+                                        "12345",
+                                        "999999999999999999",
+                                        "9999999999999999999",
+                                        "99999999999999999999",
+                                        "1.5",
+                                        "1e3",
+                                        "12 ",
+                                        " 12",
+                                        "12x",
+                                        "truex",
+                                        "\"\"",
+                                        "\"",
+                                        "\"a b~\"",
+                                        "\"a\\nb\"",
+                                        "\"a\"b\"",
+                                        "\"tab\tinside\"",
+                                        "\"h\xc3\xa4\"",
+                                        "\"h\xc3\"",
+                                        "\"open",
+                                        "[1,2]",
+                                        "{\"a\":1}",
+                                        ""};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        json_t *read = adv_json_load(texts[i], strlen(texts[i]), JSON_DECODE_ANY, NULL);
+        json_t *plain = adv_json_load_string(texts[i], JSON_DECODE_ANY);
+        if (!read != !plain || (read && !json_equal(read, plain))) fail_msg("%s is read otherwise", texts[i]);
+        json_decref(read);
+        json_decref(plain);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whichever_allocation_fails_the_reading_says_so),
         cmocka_unit_test(a_reading_keeps_the_words_and_the_places_of_the_library),
+        cmocka_unit_test(plain_values_are_those_that_the_library_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,6 +22,7 @@
     X(accumulated_late_logits_tensors, "tensors", "the same inside the loop over microbatches")              \
     X(accumulated_late_tiles, "tensors", "[tokens, vocab] of one tile kept through the layers there")        \
     X(peeled_late_logits_tensors, "tensors", "the same beside tensors that go to the host")                  \
+    X(turned_late_logits_tensors, "tensors", "the same there where stacks of [tokens, emb] are turned")      \
     X(late_emb_tensors, "tensors", "[tokens, emb] kept beside it")                                           \
     X(gathered_late_emb_tensors, "tensors", "[tokens, emb] kept where the head is gathered whole")           \
     X(loss_head_copies, "copies", "[emb, vocab] gathered at the loss, in the compute format")                \
@@ -52,7 +53,15 @@
     X(block_layers_frac, "frac", "of a layer's working set that each further layer of a scan block adds")    \
     X(scheduled_layer_frac, "frac", "of a layer's working set under the experimental scheduler")             \
     X(loss_staging_tensors, "layers", "of an offloaded tensor that wait on the device at the loss")          \
-    X(turned_probability, "frac", "of plans that peel a loop for transfers where XLA copies stacks whole")   \
+    X(turned_emb_copies, "copies",                                                                           \
+      "of stacks of [tokens, emb], turned for the iteration that is taken out of the backward loop: "        \
+      "weights gathered whole; either sequences longer than emb, or norms of queries and keys")              \
+    X(turned_other_emb_copies, "copies", "the same of other plans with weights gathered whole")              \
+    X(windowed_turned_emb_copies, "copies", "the same of weights that arrive by windowed einsums")           \
+    X(turned_mlp_copies, "copies", "the same of one stack of [tokens, mlp], weights gathered whole")         \
+    X(windowed_turned_mlp_copies, "copies",                                                                  \
+      "the same of weights that arrive by windowed einsums, where mlpwi_1 is kept")                          \
+    X(pressed_frac, "frac", "of these copies and of late logits that stays where not all have room")         \
     X(sliced_stack_copies, "copies", "of the layer inputs turned whole where slices share gradients")        \
     X(offload_staging_tensors, "layers", "of an offloaded tensor that wait on the device")                   \
     X(heap_fragmentation_frac, "frac", "of the heap lost between buffers")                                   \

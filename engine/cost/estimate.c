@@ -17,7 +17,6 @@
  * be predicted somewhat above the limit. */
 static const double fits_probability = 0.95, tight_probability = 0.1;
 static const double interval_z = 1.645; /* 90 % of a normal distribution */
-static const double turned_z = 1.3;     /* 5 % of all, where copies are made in about half the plans */
 
 static const char *const fit_names[] = {"fits", "tight", "does_not_fit"};
 static const char *const confidence_names[] = {"calibrated", "extrapolated", "unsupported"};
@@ -157,9 +156,6 @@ static void set_memory(const struct adv_cost *cost, const struct adv_memory *mem
     estimate->update_peak_bytes = memory->update_peak_bytes;
     estimate->hbm_bytes_per_device =
         adv_max(memory->loss_peak_bytes, adv_max(memory->backward_peak_bytes, memory->update_peak_bytes));
-    estimate->turned_bytes = memory->turned_bytes;
-    estimate->hbm_turned_bytes_per_device =
-        adv_max(estimate->hbm_bytes_per_device, memory->backward_peak_bytes + memory->turned_bytes);
     estimate->hbm_limit_bytes_per_device = chip->hbm_usable_bytes_per_device;
     estimate->host_bytes_per_host = memory->host_bytes_per_host;
     estimate->host_limit_bytes_per_host = chip->host_dram_bytes_per_host;
@@ -167,22 +163,15 @@ static void set_memory(const struct adv_cost *cost, const struct adv_memory *mem
     estimate->memory_spread = memory->log_sd / cost->constants->memory_log_sd;
 }
 
-/* Beside tensors on the host XLA copies whole stacks, with the probability that compiled plans show, or does
- * not. The bytes are those without the copies; the upper end and the probability know of them. */
-void adv_estimate_verdict(const struct adv_constants *k, struct adv_estimate *estimate)
+void adv_estimate_verdict(struct adv_estimate *estimate)
 {
     double bytes = estimate->hbm_bytes_per_device, limit = estimate->hbm_limit_bytes_per_device;
-    double turned = estimate->hbm_turned_bytes_per_device;
     double log_sd = estimate->memory_log_sd, host = 0.0;
     estimate->hbm_low_bytes_per_device = bytes * exp(-interval_z * log_sd);
-    estimate->hbm_high_bytes_per_device = turned * exp((turned > bytes ? turned_z : interval_z) * log_sd);
+    estimate->hbm_high_bytes_per_device = bytes * exp(interval_z * log_sd);
     if (!isnan(estimate->host_limit_bytes_per_host))
         host = estimate->host_bytes_per_host / estimate->host_limit_bytes_per_host;
     estimate->fit_probability = adv_fit_probability(adv_max(bytes / limit, host), 1.0, log_sd);
-    if (turned > bytes)
-        estimate->fit_probability =
-            (1.0 - k->turned_probability) * estimate->fit_probability +
-            k->turned_probability * adv_fit_probability(adv_max(turned / limit, host), 1.0, log_sd);
     estimate->fit = estimate->fit_probability >= fits_probability    ? ADV_FIT_FITS
                     : estimate->fit_probability >= tight_probability ? ADV_FIT_TIGHT
                                                                      : ADV_FIT_NO;
@@ -322,7 +311,7 @@ adv_code adv_estimate_plan(const struct adv_estimate_input *input, struct adv_es
     adv_code code = prepare(input, false, &estimate->mesh, &cost, &params, err);
     if (code == ADV_OK) code = price(input, &cost, &params, estimate, &account, err);
     if (code != ADV_OK) return code;
-    adv_estimate_verdict(input->constants, estimate);
+    adv_estimate_verdict(estimate);
     estimate->bound = bound_of(&account);
     set_rates(input, &account, estimate);
     adv_interval_apply(&cost, estimate);

@@ -23,9 +23,7 @@ struct adv_estimate {
     double global_batch_sequences, tokens_per_step;
     double hbm_bytes_per_device, hbm_limit_bytes_per_device; /* the larger peak */
     double memory_log_sd; /* spread of ln(compiled / predicted) bytes of such plans on this chip */
-    double turned_bytes;  /* beside the backward peak: copies that XLA may make */
-    double hbm_turned_bytes_per_device; /* with all copies of stacks that XLA may make (memory.h) */
-    double memory_spread;               /* that, over the spread of plans with nothing on the host */
+    double memory_spread; /* that, over the spread of plans with nothing on the host */
     double loss_peak_bytes, backward_peak_bytes, update_peak_bytes;
     double host_bytes_per_host, host_limit_bytes_per_host;
     /* The rest. */
@@ -71,7 +69,7 @@ void adv_estimate_memory_placed(struct adv_cost_scratch *scratch, const struct a
                                 signed char host_offload_scheduling, struct adv_estimate *estimate);
 
 /* Adds what follows from the bytes: their interval, the probability that they fit, and the verdict. */
-void adv_estimate_verdict(const struct adv_constants *constants, struct adv_estimate *estimate);
+void adv_estimate_verdict(struct adv_estimate *estimate);
 
 /* Adds interval and confidence (but not why) to an estimate of the family that was priced last with this
  * scratch. */

@@ -65,12 +65,6 @@ static double moment_bytes(const struct adv_plan *plan)
     return mu + w;
 }
 
-bool adv_memory_may_turn(enum adv_tensor tensor)
-{
-    return tensor == ADV_TENSOR_OUT_PROJ || tensor == ADV_TENSOR_MLPWI || tensor == ADV_TENSOR_MLPWI_0 ||
-           tensor == ADV_TENSOR_MLPWI_1;
-}
-
 /* The stack of one tensor of a layer, where it stays on the device. */
 static double kept_bytes(const struct adv_cost *cost, enum adv_tensor tensor, double width)
 {
@@ -118,7 +112,7 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
     const struct adv_model *model = cost->model;
     double in_flight = steps_in_flight(cost);
     struct adv_working in_blocks = {0};
-    double block_layers = 0.0, block = 1.0;
+    double block_layers = 0.0, block = 1.0, first = 0.0, second = 0.0;
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
         struct adv_saved saved = adv_memory_layer_saved(cost, layer);
@@ -129,10 +123,10 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
         double emb = (double)model->emb_dim, mlp = (double)layer->mlp_dim;
         if (adv_remat_place(cost->places, ADV_TENSOR_DECODER_LAYER_INPUT) != ADV_PLACE_OFFLOAD)
             sums.inputs += 2.0 * cost->tokens * emb / adv_max(1.0, layer->scan_block) * count;
-        sums.turnable +=
-            (kept_bytes(cost, ADV_TENSOR_OUT_PROJ, emb) + kept_bytes(cost, ADV_TENSOR_MLPWI, mlp) +
-             kept_bytes(cost, ADV_TENSOR_MLPWI_0, mlp) + kept_bytes(cost, ADV_TENSOR_MLPWI_1, mlp)) *
-            count;
+        sums.emb_stacks += kept_bytes(cost, ADV_TENSOR_OUT_PROJ, emb) * count;
+        first +=
+            (kept_bytes(cost, ADV_TENSOR_MLPWI, mlp) + kept_bytes(cost, ADV_TENSOR_MLPWI_0, mlp)) * count;
+        second += kept_bytes(cost, ADV_TENSOR_MLPWI_1, mlp) * count;
         sums.staged = adv_max(sums.staged, saved.bytes[ADV_PLACE_OFFLOAD]);
         struct adv_working w = working(cost, layer);
         if (total(w) > total(sums.top)) sums.top = w;
@@ -145,7 +139,8 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
         }
     }
     if (block_layers > 0.0) sums.top = in_block(cost->constants, sums.top, in_blocks, block_layers, block);
-    sums.turnable += sums.inputs;
+    sums.emb_stacks += sums.inputs;
+    if (second > 0.0 || !adv_memory_windowed(cost)) sums.mlp_stack = adv_max(first, second);
     return sums;
 }
 
@@ -300,6 +295,21 @@ static void frame_loss(const struct adv_cost *cost, const struct state *state, d
     bytes[LOSS_HIDDEN] = k->loss_emb_tensors * 2.0 * tokens * emb;
 }
 
+static bool has_query_key_norms(const struct adv_model *model)
+{
+    bool has = false;
+    for (int i = 0; i < model->layer_kinds_count; i++) has |= model->layers[i].has_qk_norm;
+    return has;
+}
+
+/* Whether stacks of [tokens, emb] are written in the layout in which the iteration that is taken out of the
+ * backward loop does not read them: see set_turned_copies. */
+static bool turns_emb(const struct adv_cost *cost)
+{
+    const bool longer = cost->plan->family.seq_len > cost->model->emb_dim;
+    return !adv_memory_windowed(cost) && longer != has_query_key_norms(cost->model);
+}
+
 /* How many logits outlive the loss: their gradient, when the head's own gradient is computed after the
  * layers. The experimental scheduler may compute it before them, except beside routed experts, inside the
  * loop over microbatches, and beside transfers. */
@@ -311,7 +321,8 @@ static double late_logits(const struct adv_cost *cost)
     if (!routed && cost->plan->family.gradient_accumulation_steps > 1)
         return k->accumulated_late_logits_tensors;
     bool scheduled = cost->plan->flags.host_offload_scheduling == 1 && !routed;
-    if (scheduled && peels_loops(cost)) return k->peeled_late_logits_tensors;
+    if (scheduled && peels_loops(cost))
+        return turns_emb(cost) ? k->turned_late_logits_tensors : k->peeled_late_logits_tensors;
     if (!adv_memory_windowed(cost)) return k->gathered_late_logits_tensors;
     return scheduled ? k->scheduled_late_logits_tensors : k->late_logits_tensors;
 }
@@ -383,6 +394,25 @@ static double update_peak(const struct adv_cost *cost, const struct state *state
     return peak(k, state->weights + state->moments, bytes, PARTS);
 }
 
+/* The iteration that is taken out of the backward loop reads its share of each stack outside the loop, in a
+ * layout of its own. Where the forward loop wrote the stack in another layout, XLA copies the whole stack
+ * first. Whether it did depends on how weights arrive, on which of tokens and emb is the longer dimension,
+ * and on the generation; the copies of compiled steps that differ in one of these only are in
+ * tests/compile/truth/peeled.json. */
+static void set_turned_copies(const struct adv_cost *cost, struct adv_memory_frame *frame)
+{
+    const struct adv_constants *k = cost->constants;
+    frame->emb_copies = frame->mlp_copies = 0.0;
+    if (!frame->peels) return;
+    if (adv_memory_windowed(cost)) {
+        frame->emb_copies = k->windowed_turned_emb_copies;
+        frame->mlp_copies = k->windowed_turned_mlp_copies;
+        return;
+    }
+    frame->emb_copies = turns_emb(cost) ? k->turned_emb_copies : k->turned_other_emb_copies;
+    frame->mlp_copies = k->turned_mlp_copies;
+}
+
 static void make_frame(const struct adv_cost *cost, const struct state *state, struct adv_memory_frame *frame)
 {
     const struct adv_constants *k = cost->constants;
@@ -398,19 +428,40 @@ static void make_frame(const struct adv_cost *cost, const struct state *state, s
      * of seven with one none does */
     const bool copies = plan->family.dcn[ADV_AXIS_DATA] > 1 && cost->tp == 1;
     frame->stack_copies = copies ? k->sliced_stack_copies : 0.0;
+    frame->late_logits = frame->backward[BACKWARD_LOGITS];
+    set_turned_copies(cost, frame);
+}
+
+/* Copies of stacks, and logits kept for the head's gradient, wait until the loop is over where they have no
+ * room: XLA orders the program anew when it is over the limit. The share of them that stays. */
+static double pressed_frac(const struct adv_cost *cost, const struct adv_memory_frame *frame, double waits)
+{
+    const struct adv_constants *k = cost->constants;
+    const double losses = 1.0 + k->heap_fragmentation_frac, limit = cost->chip->hbm_usable_bytes_per_device;
+    const double all = peak(k, frame->arguments, frame->backward, BACKWARD_PARTS);
+    if (all <= limit) return 1.0;
+    return adv_max(k->pressed_frac, 1.0 - (all - limit) / (waits * losses));
 }
 
 /* Fills in what where tensors are kept decides. */
-static void fill_in(const struct adv_constants *k, const struct adv_layer_sums *sums,
+static void fill_in(const struct adv_cost *cost, const struct adv_layer_sums *sums,
                     struct adv_memory_frame *frame)
 {
+    const struct adv_constants *k = cost->constants;
+    const double copies = frame->emb_copies * sums->emb_stacks + frame->mlp_copies * sums->mlp_stack;
     frame->loss[LOSS_SAVED] = frame->backward[BACKWARD_SAVED] = sums->saved_device;
     frame->loss[LOSS_STAGING] = frame->peels ? k->loss_staging_tensors * sums->staged : 0.0;
     frame->backward[BACKWARD_GATHERED] = sums->top.weights_bytes;
     frame->backward[BACKWARD_WORKING] = sums->top.tokens_bytes;
     frame->backward[BACKWARD_ROUTED] = sums->top.routed_bytes;
     frame->backward[BACKWARD_STAGING] = k->offload_staging_tensors * sums->staged;
-    frame->backward[BACKWARD_TURNED] = frame->stack_copies * sums->inputs;
+    frame->backward[BACKWARD_LOGITS] = frame->late_logits;
+    frame->backward[BACKWARD_TURNED] = adv_max(copies, frame->stack_copies * sums->inputs);
+    const double waits = frame->late_logits + frame->backward[BACKWARD_TURNED];
+    if (waits <= 0.0) return;
+    const double stays_frac = pressed_frac(cost, frame, waits);
+    frame->backward[BACKWARD_LOGITS] *= stays_frac;
+    frame->backward[BACKWARD_TURNED] *= stays_frac;
 }
 
 /* The plan's frame; remembered in the scratch, or else written to `fresh`. */
@@ -445,15 +496,12 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
     struct adv_memory_frame fresh, *frame = frame_of(cost, params, &fresh);
     struct adv_layer_sums fresh_sums;
     const struct adv_layer_sums *sums = sums_of(cost, &fresh_sums);
-    fill_in(k, sums, frame);
+    fill_in(cost, sums, frame);
     if (ledger) write_parts(cost, params, frame, ledger);
     memory->loss_peak_bytes = peak(k, frame->arguments, frame->loss, LOSS_PARTS);
     memory->backward_peak_bytes = peak(k, frame->arguments, frame->backward, BACKWARD_PARTS);
     memory->update_peak_bytes = frame->update_peak_bytes;
     memory->host_bytes_per_host =
         (sums->saved_host + frame->host_moments + frame->host_weights) * cost->cluster->devices_per_host;
-    /* the iteration that is taken out of the backward loop reads its share of each stack outside the loop:
-     * there XLA may copy the whole stack first, into the layout that this iteration's matmuls want */
-    memory->turned_bytes = (frame->peels ? sums->turnable : 0.0) * (1.0 + k->heap_fragmentation_frac);
     memory->log_sd = frame->peels ? k->peeled_memory_log_sd : k->memory_log_sd;
 }

@@ -17,13 +17,8 @@ bool adv_memory_keeps_everything(const struct adv_cost *cost, const struct adv_m
 struct adv_memory {
     double loss_peak_bytes, backward_peak_bytes, update_peak_bytes; /* per device */
     double host_bytes_per_host;
-    double turned_bytes; /* beside the backward peak: copies of stacks that XLA makes in some plans */
     double log_sd; /* spread of ln(compiled / predicted) bytes of plans that use the host as this one does */
 };
-
-/* Whether XLA may copy this tensor's stack whole, where loops are peeled for transfers: those of [tokens,
- * emb] and [tokens, mlp]. The layer inputs' stack is one too. */
-bool adv_memory_may_turn(enum adv_tensor tensor);
 
 /* Fills `memory`; parts go to `ledger` when it is not NULL. */
 void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params *params,
@@ -94,15 +89,18 @@ struct adv_memory_frame {
     uint64_t key;
     double arguments, loss[ADV_MOMENT_PARTS], backward[ADV_MOMENT_PARTS];
     double update_peak_bytes, host_moments, host_weights;
-    double stack_copies; /* of the layer inputs' stack */
+    double stack_copies;           /* of the layer inputs' stack */
+    double emb_copies, mlp_copies; /* of the stacks of [tokens, emb], and of the larger of [tokens, mlp] */
+    double late_logits;            /* backward[…] of logits, where there is room */
 };
 
 /* Sums and maxima over the layers of one device: what where tensors are kept decides. */
 struct adv_layer_sums {
     double saved_device, saved_host;
-    double staged;   /* of one layer's tensors that go to the host */
-    double inputs;   /* the stack of layer inputs, where it is on the device */
-    double turnable; /* those and other stacks of [tokens, emb] and [tokens, mlp] there */
+    double staged;     /* of one layer's tensors that go to the host */
+    double inputs;     /* the stack of layer inputs, where it is on the device */
+    double emb_stacks; /* those and others of [tokens, emb] there */
+    double mlp_stack;  /* the larger of [tokens, mlp] that may be turned */
     struct adv_working
         top; /* of the layer kind that needs most, and of what shares a step of the scan with it */
 };

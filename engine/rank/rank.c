@@ -33,8 +33,7 @@ double adv_rank_hbm_room_bytes(const struct adv_estimate *estimate, double memor
 
 static bool fits_into(double room_bytes, const struct adv_estimate *estimate, double memory_frac)
 {
-    double bytes = memory_frac < 1.0 ? estimate->hbm_turned_bytes_per_device : estimate->hbm_bytes_per_device;
-    return bytes <= room_bytes &&
+    return estimate->hbm_bytes_per_device <= room_bytes &&
            !(estimate->host_bytes_per_host >
              memory_frac * estimate->host_limit_bytes_per_host); /* no known limit: NAN */
 }

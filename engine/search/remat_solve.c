@@ -30,8 +30,7 @@ struct solve {
     struct adv_places best_at;
     struct adv_estimate *best_estimate;
     double device_bytes[ADV_REMAT_UNITS], host_bytes[ADV_REMAT_UNITS]; /* P2: per device, and per host */
-    double turned_bytes[ADV_REMAT_UNITS]; /* that copies of it may take besides, where something is on the
-                                             host */
+    double turned_bytes[ADV_REMAT_UNITS]; /* that copies of it take besides, where something is on the host */
     int largest_first[ADV_REMAT_UNITS];   /* units by device_bytes */
     double device_room, host_room;        /* left by the plan with nothing kept */
     struct room shared_room;              /* on the device where something goes to the host */
@@ -88,8 +87,7 @@ static bool try_places(struct solve *solve, const struct adv_places *at, struct 
 static struct room room_of(const struct solve *solve, const struct adv_estimate *estimate)
 {
     double room = adv_price_room_bytes(solve->pricer, estimate);
-    double turned = solve->pricer->memory_frac < 1.0 ? estimate->turned_bytes : 0.0;
-    double at_backward = room - estimate->backward_peak_bytes - turned;
+    double at_backward = room - estimate->backward_peak_bytes;
     /* what the backward peak has no room for is no use at the loss */
     return (struct room){adv_min(room - estimate->loss_peak_bytes, at_backward), at_backward};
 }
@@ -303,6 +301,16 @@ static bool measure_room(struct solve *solve, const struct adv_estimate *nothing
     return adv_max(least(solve->shared_room), solve->device_room) >= 0;
 }
 
+/* The backward peak beside something on the host: a name there that no tensor bears. */
+static double shared_bytes(const struct solve *solve, const struct adv_places *at)
+{
+    struct adv_estimate sharing;
+    struct adv_places trial = *at;
+    put_tensor(&trial, ADV_TENSOR_QKV_PROJ, ADV_PLACE_OFFLOAD);
+    adv_price_memory(solve->pricer, &solve->family, &trial, &sharing);
+    return sharing.backward_peak_bytes;
+}
+
 /* P2: what each unit takes on the device and, instead, on a host. */
 static bool measure_units(struct solve *solve)
 {
@@ -310,15 +318,17 @@ static bool measure_units(struct solve *solve)
     int count = solve->space->units_count;
     struct adv_places trial = {solve->nowhere, solve->at.num_vocab_tiling};
     struct adv_estimate none, one;
+    double shared = 0.0;
     for (int i = 0; i < count; i++) {
         if (units[i].has_leader) put_tensor(&trial, units[i].leader, ADV_PLACE_DEVICE);
         if ((i == 0 || units[i].has_leader || units[i - 1].has_leader) &&
             !adv_price_placed(solve->pricer, &solve->family, &trial, &none))
             return false;
+        if (i == 0 || units[i].has_leader || units[i - 1].has_leader) shared = shared_bytes(solve, &trial);
         put(solve, i, &trial, ADV_PLACE_DEVICE);
         if (!adv_price_placed(solve->pricer, &solve->family, &trial, &one)) return false;
         solve->device_bytes[i] = one.loss_peak_bytes - none.loss_peak_bytes;
-        solve->turned_bytes[i] = adv_memory_may_turn(units[i].tensor) ? solve->device_bytes[i] : 0.0;
+        solve->turned_bytes[i] = adv_max(0.0, shared_bytes(solve, &trial) - shared - solve->device_bytes[i]);
         put(solve, i, &trial, ADV_PLACE_OFFLOAD);
         if (!adv_price_placed(solve->pricer, &solve->family, &trial, &one)) return false;
         solve->host_bytes[i] = one.host_bytes_per_host - none.host_bytes_per_host;

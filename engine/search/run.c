@@ -204,7 +204,7 @@ static adv_code write_result(struct adv_search_run *run, adv_err *err)
     }
     adv_front_thin(&run->pricer.front, ADV_RANK_KEY_FRAC);
     for (int i = 0; i < run->pricer.front.count; i++)
-        adv_estimate_verdict(run->pricer.constants, &run->pricer.front.items[i].estimate);
+        adv_estimate_verdict(&run->pricer.front.items[i].estimate);
     result->pareto = run->pricer.front.items;
     result->pareto_count = run->pricer.front.count;
     result->evaluated = run->pricer.evaluated;
@@ -223,7 +223,7 @@ static adv_code write_result(struct adv_search_run *run, adv_err *err)
  * fuller is as safe. Beyond the limit it shows nothing. */
 static double baseline_memory_frac(const struct adv_estimate *baseline, double memory_frac)
 {
-    double used = pow(baseline->hbm_turned_bytes_per_device / baseline->hbm_limit_bytes_per_device,
+    double used = pow(baseline->hbm_bytes_per_device / baseline->hbm_limit_bytes_per_device,
                       1.0 / baseline->memory_spread);
     if (!isnan(baseline->host_limit_bytes_per_host))
         used = adv_max(used, baseline->host_bytes_per_host / baseline->host_limit_bytes_per_host);

@@ -87,7 +87,7 @@ adv_code adv_near_misses_find(const struct adv_advise_request *request, const st
     for (int i = 0; i < count && i < ADV_SEARCH_NEAR; i++) {
         struct adv_near_miss *miss = &result->near_misses[result->near_count++];
         miss->candidate = list->items[order[i]];
-        adv_estimate_verdict(constants, &miss->candidate.estimate);
+        adv_estimate_verdict(&miss->candidate.estimate);
         explain(&remedies[order[i]], best_s, any_helps, larger, miss);
     }
     return ADV_OK;

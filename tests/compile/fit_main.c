@@ -49,7 +49,11 @@ static const struct parameter {
     {"accumulated_late_logits_tensors", "v6e v5p v5e v4", 0.3, 0.2, 2.0},
     {"accumulated_late_tiles", ALL, 1.5, 0.5, 4.0},
     {"peeled_late_logits_tensors", "tpu7x", 0.9, 0.2, 2.0},
-    {"peeled_late_logits_tensors", "v6e v5e", 0.1, 0.2, 2.0},
+    {"peeled_late_logits_tensors", "v6e", 0.5, 0.3, 2.0},
+    {"peeled_late_logits_tensors", "v5e", 0.2, 0.2, 2.0},
+    {"turned_late_logits_tensors", "tpu7x", 0.9, 0.2, 2.0},
+    {"turned_late_logits_tensors", "v6e v5e", 0.1, 0.2, 2.0},
+    {"turned_late_logits_tensors", "v5p v4", 0.5, 0.3, 2.0},
     {"peeled_late_logits_tensors", "v5p v4", 0.5, 0.2, 2.0},
     {"gathered_late_logits_tensors", "tpu7x", 0.9, 0.2, 2.0},
     {"gathered_late_logits_tensors", "v6e v5e", 0.1, 0.1, 2.0},
@@ -89,6 +93,16 @@ static const struct parameter {
     {"slot_mask_tensors", ALL, 2.0, 1.0, 16.0},
     {"block_layers_frac", ALL, 0.5, 0.3, 2.0},
     {"offload_staging_tensors", ALL, 1.5, 1.0, 8.0},
+    {"turned_emb_copies", "tpu7x", 0.1, 0.2, 1.2},
+    {"turned_emb_copies", "v6e v5e v4", 1.0, 0.2, 1.2},
+    {"turned_emb_copies", "v5p", 0.5, 0.3, 1.2},
+    {"turned_other_emb_copies", ALL, 0.1, 0.2, 1.2},
+    {"windowed_turned_emb_copies", ALL, 0.1, 0.2, 1.2},
+    {"turned_mlp_copies", "tpu7x v6e", 1.0, 0.2, 1.2},
+    {"turned_mlp_copies", "v5p v5e v4", 0.1, 0.2, 1.2},
+    {"windowed_turned_mlp_copies", "tpu7x v6e", 0.1, 0.2, 1.2},
+    {"windowed_turned_mlp_copies", "v5p v5e v4", 0.8, 0.3, 1.2},
+    {"pressed_frac", ALL, 0.7, 0.3, 1.0},
     {"heap_fragmentation_frac", ALL, 0.015, 0.005, 0.2},
 #undef ALL
 };
@@ -146,12 +160,6 @@ static double weight_of(const struct compiled_row *row)
     return row->row->model.maxtext_name[0] ? 1.0 : 0.5;
 }
 
-/* XLA copied the stacks that it may copy, or did not: whichever explains the row better. */
-static double residual_of(const struct compiled_row *row)
-{
-    return fabs(row->turned_log) < fabs(row->error_log) ? row->turned_log : row->error_log;
-}
-
 static void predict(struct problem *problem, int i)
 {
     struct compiled_row *row = &problem->rows->rows[i];
@@ -167,8 +175,7 @@ static int residuals(const gsl_vector *x, void *data, gsl_vector *f)
     for (int i = 0; i < problem->rows->count; i++) {
         if (!problem->use[i]) continue;
         predict(problem, i);
-        gsl_vector_set(f, n++,
-                       weight_of(&problem->rows->rows[i]) * soften(residual_of(&problem->rows->rows[i])));
+        gsl_vector_set(f, n++, weight_of(&problem->rows->rows[i]) * soften(problem->rows->rows[i].error_log));
     }
     for (int p = 0; p < PARAMETERS; p++) /* a prior counts as one row of 3 % */
         gsl_vector_set(f, n++,
@@ -210,7 +217,7 @@ static void show(const struct problem *problem)
     int n = 0;
     for (int i = 0; i < problem->rows->count && n < 8192; i++) {
         const struct compiled_row *row = &problem->rows->rows[i];
-        if (row->judged) errors[n++] = fabs(residual_of(row));
+        if (row->judged) errors[n++] = fabs(row->error_log);
     }
     double copy[8192];
     memcpy(copy, errors, sizeof copy);
@@ -260,7 +267,7 @@ static void leave_out(struct problem *problem)
         for (int i = fold; i < problem->rows->count; i += FOLDS) {
             predict(problem, i);
             if (!problem->rows->rows[i].judged) continue;
-            problem->left_out[i] = residual_of(&problem->rows->rows[i]);
+            problem->left_out[i] = problem->rows->rows[i].error_log;
             if (n < 8192) errors[n++] = fabs(problem->left_out[i]);
         }
     }
@@ -297,24 +304,9 @@ static void find_spreads(struct problem *problem, double found[SPREADS])
         for (int s = 0; s < SPREADS; s++) *value_of(&problem->chips[c], spreads[s]) = found[s];
 }
 
-/* How often XLA made the copies that it may make, where they are large enough to tell. */
-static double turned_share(const struct problem *problem)
-{
-    static const double telling_log = 0.05;
-    int candidates = 0, turned = 0;
-    for (int i = 0; i < problem->rows->count; i++) {
-        const struct compiled_row *row = &problem->rows->rows[i];
-        if (!row->judged || row->turned_log - row->error_log < telling_log) continue;
-        candidates++;
-        turned += row->error_log < -telling_log / 2.0;
-    }
-    (void)printf("stacks turned in %d of %d rows\n", turned, candidates);
-    return candidates > 0 ? (double)turned / candidates : 0.5;
-}
-
 static bool is_spread(const char *constant)
 {
-    bool is = strcmp(constant, "turned_probability") == 0;
+    bool is = false;
     for (int s = 0; s < SPREADS; s++) is |= strcmp(constant, spreads[s]) == 0;
     return is;
 }
@@ -325,9 +317,6 @@ static void write_constants(struct problem *problem, const char *path, const cha
     if (!file) exit(1);
     double found[SPREADS];
     find_spreads(problem, found);
-    double share = turned_share(problem);
-    for (int c = 0; c < problem->chips_count; c++)
-        *value_of(&problem->chips[c], "turned_probability") = share;
     (void)fprintf(file, "{\"fitted_at\":\"%s\",\n", date);
     for (int c = 0; c < problem->chips_count; c++) {
         struct chip *chip = &problem->chips[c];

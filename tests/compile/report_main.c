@@ -16,7 +16,6 @@ enum { ROWS_MAX = 8192, GROUPS_MAX = 128, WORST = 20 };
 struct group {
     char kind[16], name[64];
     double errors[ROWS_MAX];
-    double nearest[ROWS_MAX]; /* with or without the copies that XLA may make: as it was */
     int count, covered, verdicts, right;
 };
 
@@ -39,8 +38,6 @@ static void add(const char *kind, const char *name, const struct compiled_row *r
     struct group *group = group_of(kind, name);
     if (!group) return;
     const struct adv_estimate *e = &row->row->estimate;
-    bool copied = fabs(row->turned_log) < fabs(row->error_log);
-    group->nearest[group->count] = copied ? row->turned_log : row->error_log;
     group->errors[group->count++] = row->error_log;
     group->covered +=
         row->need_bytes >= e->hbm_low_bytes_per_device && row->need_bytes <= e->hbm_high_bytes_per_device;
@@ -51,12 +48,16 @@ static void add(const char *kind, const char *name, const struct compiled_row *r
 /* The purpose of a row: the part of its id before the chip, or what kind of row it is. */
 static const char *option_of(const struct compiled_row *row)
 {
-    static const char *const kinds[][2] = {
-        {"plan-", "plans of advise"},           {"recipe-", "published runs"},
-        {"family-", "one model of a family"},   {"routed", "small models with experts"},
-        {"off-", "what goes to the host"},      {"dense", "one setting of a small model"},
-        {"quant-", "quantised small models"},   {"unpipelined-", "host transfers that are not pipelined"},
-        {"odd", "one setting of a small model"}};
+    static const char *const kinds[][2] = {{"plan-", "plans of advise"},
+                                           {"recipe-", "published runs"},
+                                           {"family-", "one model of a family"},
+                                           {"routed", "small models with experts"},
+                                           {"off-", "what goes to the host"},
+                                           {"dense", "one setting of a small model"},
+                                           {"quant-", "quantised small models"},
+                                           {"unpipelined-", "host transfers that are not pipelined"},
+                                           {"odd", "one setting of a small model"},
+                                           {"peeled-", "stacks beside tensors on the host"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strncmp(row->row->id, kinds[i][0], strlen(kinds[i][0])) == 0) return kinds[i][1];
     return "others";
@@ -96,16 +97,15 @@ static void print_groups(void)
 {
     qsort(groups, (size_t)groups_count, sizeof *groups, by_kind);
     (void)printf("| by | | rows | median %% | p90 %% | max %% | bias %% | inside the interval %% | verdict "
-                 "right %% | copies told: median %% | p90 %% |\n"
-                 "| --- | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n");
+                 "right %% |\n"
+                 "| --- | --- | --: | --: | --: | --: | --: | --: | --: |\n");
     for (int i = 0; i < groups_count; i++) {
         struct group *g = &groups[i];
         double middle = 100.0 * expm1(adv_quantile(g->errors, g->count, 0.5));
-        (void)printf("| %s | %s | %d | %.1f | %.1f | %.1f | %+.1f | %.0f | %.0f | %.1f | %.1f |\n", g->kind,
-                     g->name, g->count, abs_quantile(g->errors, g->count, 0.5),
-                     abs_quantile(g->errors, g->count, 0.9), abs_quantile(g->errors, g->count, 1.0), middle,
-                     100.0 * g->covered / g->count, 100.0 * g->right / g->verdicts,
-                     abs_quantile(g->nearest, g->count, 0.5), abs_quantile(g->nearest, g->count, 0.9));
+        (void)printf("| %s | %s | %d | %.1f | %.1f | %.1f | %+.1f | %.0f | %.0f |\n", g->kind, g->name,
+                     g->count, abs_quantile(g->errors, g->count, 0.5), abs_quantile(g->errors, g->count, 0.9),
+                     abs_quantile(g->errors, g->count, 1.0), middle, 100.0 * g->covered / g->count,
+                     100.0 * g->right / g->verdicts);
     }
 }
 
@@ -123,14 +123,11 @@ static void print_worst(struct compiled_rows *rows)
     for (int i = 0; i < rows->count && count < ROWS_MAX; i++)
         if (rows->rows[i].judged) sorted[count++] = rows->rows[i];
     qsort(sorted, (size_t)count, sizeof *sorted, by_error);
-    (void)printf("\n## Worst rows\n\n| row | compiled GB | predicted GB | with copies GB | error %% |\n| --- "
-                 "| --: | --: | --: | --: "
-                 "|\n");
+    (void)printf("\n## Worst rows\n\n| row | compiled GB | predicted GB | error %% |\n| --- "
+                 "| --: | --: | --: |\n");
     for (int i = 0; i < count && i < WORST; i++)
-        (void)printf("| %s | %.2f | %.2f | %.2f | %+.1f |\n", sorted[i].row->id, sorted[i].need_bytes * 1e-9,
-                     sorted[i].predicted_bytes * 1e-9,
-                     sorted[i].row->estimate.hbm_turned_bytes_per_device * 1e-9,
-                     100.0 * expm1(sorted[i].error_log));
+        (void)printf("| %s | %.2f | %.2f | %+.1f |\n", sorted[i].row->id, sorted[i].need_bytes * 1e-9,
+                     sorted[i].predicted_bytes * 1e-9, 100.0 * expm1(sorted[i].error_log));
 }
 
 static void print_refusals(const struct compiled_rows *rows)
@@ -195,10 +192,7 @@ int main(int argc, char **argv)
         "/ "
         "compiled - 1|. The counts of "
         "`memory_constants.json` are fitted on these rows. `fits` is the answer's: true for tight plans "
-        "too. Beside tensors on the host XLA copies kept stacks whole in about half of the plans; bytes are "
-        "predicted without "
-        "these copies, the interval holds them, and the last two columns take each row as it was "
-        "compiled.\n\n");
+        "too.\n\n");
     print_groups();
     print_worst(&rows);
     print_refusals(&rows);

@@ -68,7 +68,5 @@ bool compiled_row_predict(struct compiled_row *row, const struct adv_constants *
         isfinite(row->need_bytes) && row->row->decoded && adv_measurement_predict(row->row, constants, &err);
     row->predicted_bytes = row->judged ? row->row->estimate.hbm_bytes_per_device : (double)NAN;
     row->error_log = row->judged ? log(row->predicted_bytes / row->need_bytes) : (double)NAN;
-    row->turned_log =
-        row->judged ? log(row->row->estimate.hbm_turned_bytes_per_device / row->need_bytes) : (double)NAN;
     return row->judged;
 }

@@ -13,7 +13,6 @@ struct compiled_row {
     bool fits;                         /* the compiler's verdict */
     bool judged;                       /* both the compiler and the engine counted bytes */
     double predicted_bytes, error_log; /* ln(predicted / compiled) */
-    double turned_log;                 /* the same with the copies of stacks that XLA may make */
 };
 
 struct compiled_rows {

@@ -248,15 +248,17 @@ static void the_cost_model_has_the_properties_that_the_search_relies_on(void **s
                 fail_msg("P1: %s, %s: device %.9f, remat %.9f, offload %.9f s", jobs[job].model,
                          adv_tensor_name(unit->tensor), device.step_time_s, remat.step_time_s,
                          offload.step_time_s);
-            assert_true(remat.hbm_bytes_per_device <= device.hbm_bytes_per_device);
+            assert_true(remat.hbm_bytes_per_device <= device.hbm_bytes_per_device * (1 + 1e-9));
             assert_true(remat.host_bytes_per_host <= offload.host_bytes_per_host);
-            bool alone = true; /* beside tensors on the host a stack may be turned whole */
+            /* at the limit copies and late logits wait until the loop is over */
+            const bool has_room = device.backward_peak_bytes < device.hbm_limit_bytes_per_device * (1 - 1e-9);
+            bool alone = true; /* beside tensors on the host stacks are turned */
             for (int i = 0; i < ADV_TENSOR_COUNT; i++)
                 alone = alone && plan.placements[i] != ADV_PLACE_OFFLOAD;
             double at_loss = device.loss_peak_bytes - remat.loss_peak_bytes;
             double in_backward = device.backward_peak_bytes - remat.backward_peak_bytes;
-            if (alone) assert_close(at_loss, in_backward, 1e-6);
-            assert_true(in_backward >= at_loss * (1 - 1e-6));
+            if (alone && has_room) assert_close(at_loss, in_backward, 1e-6);
+            if (has_room) assert_true(in_backward >= at_loss * (1 - 1e-6));
             if (fmod(adv_plan_tokens(&plan), 4) != 0) continue;
             plan.num_vocab_tiling = 4;
             estimate(&fixture, &plan, &tiled);
@@ -324,7 +326,8 @@ static void tensors_that_are_not_open_save_no_time_and_followers_no_more_than_th
                 if (after.step_time_s < before.step_time_s)
                     fail_msg("%s: keeping %s saves time, but it is not open", jobs[job].model,
                              adv_tensor_name((enum adv_tensor)tensor));
-                assert_true(after.hbm_bytes_per_device >= before.hbm_bytes_per_device);
+                /* both may be at the limit, where what waits makes room */
+                assert_true(after.hbm_bytes_per_device >= before.hbm_bytes_per_device * (1 - 1e-9));
             }
             const struct adv_remat_unit *unit = &space.units[pick(space.units_count)];
             if (!unit->has_leader) continue;

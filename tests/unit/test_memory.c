@@ -268,8 +268,6 @@ static void unpipelined_transfers_copy_no_stacks_and_wait_longer(void **state)
     assert_close(bench_estimate(b)->hbm_bytes_per_device, pipelined.hbm_bytes_per_device, 0.0);
     b->plan.flags.host_transfer_pipelining = 0;
     const struct adv_estimate *alone = bench_estimate(b);
-    assert_true(pipelined.turned_bytes > 0.0 && alone->turned_bytes == 0.0);
-    assert_true(alone->hbm_turned_bytes_per_device < pipelined.hbm_turned_bytes_per_device);
     assert_true(alone->hbm_bytes_per_device <= pipelined.hbm_bytes_per_device);
     assert_true(alone->hbm_high_bytes_per_device < pipelined.hbm_high_bytes_per_device);
     assert_true(alone->step_time_s > pipelined.step_time_s);

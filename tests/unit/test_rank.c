@@ -15,7 +15,7 @@ static struct fixture fixture;
 /* Bytes that no copy of a stack comes on top of. */
 static void need(struct adv_candidate *candidate, double gib)
 {
-    candidate->estimate.hbm_bytes_per_device = candidate->estimate.hbm_turned_bytes_per_device = gib * GIB;
+    candidate->estimate.hbm_bytes_per_device = gib * GIB;
     candidate->estimate.memory_spread = 1;
 }
 

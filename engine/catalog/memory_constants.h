@@ -56,8 +56,9 @@
     X(turned_emb_copies, "copies",                                                                           \
       "of stacks of [tokens, emb], turned for the iteration that is taken out of the backward loop: "        \
       "weights gathered whole; either sequences longer than emb, or norms of queries and keys")              \
-    X(turned_other_emb_copies, "copies", "the same of other plans with weights gathered whole")              \
-    X(windowed_turned_emb_copies, "copies", "the same of weights that arrive by windowed einsums")           \
+    X(windowed_turned_emb_copies, "copies",                                                                  \
+      "the same of weights that arrive by windowed einsums, with norms of queries and keys")                 \
+    X(turned_other_emb_copies, "copies", "the same of other plans")                                          \
     X(turned_mlp_copies, "copies", "the same of one stack of [tokens, mlp], weights gathered whole")         \
     X(windowed_turned_mlp_copies, "copies",                                                                  \
       "the same of weights that arrive by windowed einsums, where mlpwi_1 is kept")                          \

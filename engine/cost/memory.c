@@ -405,7 +405,8 @@ static void set_turned_copies(const struct adv_cost *cost, struct adv_memory_fra
     frame->emb_copies = frame->mlp_copies = 0.0;
     if (!frame->peels) return;
     if (adv_memory_windowed(cost)) {
-        frame->emb_copies = k->windowed_turned_emb_copies;
+        frame->emb_copies =
+            has_query_key_norms(cost->model) ? k->windowed_turned_emb_copies : k->turned_other_emb_copies;
         frame->mlp_copies = k->windowed_turned_mlp_copies;
         return;
     }

@@ -220,7 +220,7 @@ static adv_code write_result(struct adv_search_run *run, adv_err *err)
 }
 
 /* A baseline that fills more of its memory than the search would dare shows how much can be used: what is no
- * fuller is as safe. Beyond the limit it shows nothing. */
+ * fuller is as safe. Beyond the limit it shows nothing, nor at it, where parts of it wait for room. */
 static double baseline_memory_frac(const struct adv_estimate *baseline, double memory_frac)
 {
     double used = pow(baseline->hbm_bytes_per_device / baseline->hbm_limit_bytes_per_device,
@@ -228,7 +228,7 @@ static double baseline_memory_frac(const struct adv_estimate *baseline, double m
     if (!isnan(baseline->host_limit_bytes_per_host))
         used = adv_max(used, baseline->host_bytes_per_host / baseline->host_limit_bytes_per_host);
     double rounded_up = used * (1 + 1e-12); /* the baseline itself is among the plans */
-    return used <= 1 ? adv_max(memory_frac, rounded_up) : memory_frac;
+    return used < 1 - 1e-9 ? adv_max(memory_frac, rounded_up) : memory_frac;
 }
 
 static adv_code price_baseline(struct adv_search_run *run, adv_err *err)

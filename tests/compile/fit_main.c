@@ -97,7 +97,7 @@ static const struct parameter {
     {"turned_emb_copies", "v6e v5e v4", 1.0, 0.2, 1.2},
     {"turned_emb_copies", "v5p", 0.5, 0.3, 1.2},
     {"turned_other_emb_copies", ALL, 0.1, 0.2, 1.2},
-    {"windowed_turned_emb_copies", ALL, 0.1, 0.2, 1.2},
+    {"windowed_turned_emb_copies", ALL, 0.5, 0.3, 1.2},
     {"turned_mlp_copies", "tpu7x v6e", 1.0, 0.2, 1.2},
     {"turned_mlp_copies", "v5p v5e v4", 0.1, 0.2, 1.2},
     {"windowed_turned_mlp_copies", "tpu7x v6e", 0.1, 0.2, 1.2},

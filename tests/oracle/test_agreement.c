@@ -211,8 +211,8 @@ static void judge(const char *id, const char *text, struct tally *tally)
     double advised = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &result.found[0].estimate);
     struct place place = place_of(&fixture, &result.baseline.estimate);
     tally->jobs++;
-    bool ran = result.baseline.estimate.hbm_bytes_per_device <=
-               result.baseline.estimate.hbm_limit_bytes_per_device;
+    bool ran =
+        result.baseline.estimate.hbm_bytes_per_device <= result.baseline.estimate.hbm_limit_bytes_per_device;
     if (ran &&
         advised > published * (1 + ADV_RANK_KEY_FRAC)) { /* beyond the limit it shows no room to others */
         tally->slower++;

@@ -453,6 +453,7 @@ static const struct {
     {"context-ulysses", ILLEGAL, MESH, adv_rule_ulysses},
     {"context-usp", ILLEGAL, MESH, adv_rule_usp},
     {"local-layers-under-ring", REFUSED, MESH, adv_rule_local_under_ring},
+    {"local-masks-by-context", REFUSED, MESH, adv_rule_local_masks},
     {"block-q", ILLEGAL, MESH, adv_rule_block_q},
     {"block-kv", ILLEGAL, MESH, adv_rule_block_kv},
     {"block-compute", ILLEGAL, MESH, adv_rule_block_compute},

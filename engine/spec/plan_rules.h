@@ -73,6 +73,7 @@ bool adv_rule_ring(const struct adv_rule_facts *facts, struct adv_rule_report *r
 bool adv_rule_ulysses(const struct adv_rule_facts *facts, struct adv_rule_report *report);
 bool adv_rule_usp(const struct adv_rule_facts *facts, struct adv_rule_report *report);
 bool adv_rule_local_under_ring(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+bool adv_rule_local_masks(const struct adv_rule_facts *facts, struct adv_rule_report *report);
 bool adv_rule_fp8_full(const struct adv_rule_facts *facts, struct adv_rule_report *report);
 bool adv_rule_fp8_accumulation(const struct adv_rule_facts *facts, struct adv_rule_report *report);
 bool adv_rule_native_format(const struct adv_rule_facts *facts, struct adv_rule_report *report);

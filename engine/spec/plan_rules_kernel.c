@@ -147,6 +147,30 @@ bool adv_rule_local_under_ring(const struct adv_rule_facts *facts, struct adv_ru
         "window or chunk layers under the ring strategy pass validation but are not supported by the kernel");
 }
 
+/* Tokamax's kernel gets the masks of local layers as an array of the blocks that are masked in part, and
+ * MaxText shards that array over the context axis. The masks of a window have two kinds of such blocks, at
+ * its two ends, or one where the window holds the whole sequence; chunks have one. Compiled with MaxText
+ * 0.2.5; jax's own kernel takes the same plans. */
+bool adv_rule_local_masks(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    const struct adv_plan *plan = facts->plan;
+    if (facts->context == 1 || !facts->has_local || !is_flash(facts) || !plan->family.use_tokamax_splash ||
+        plan->family.cp_strategy != ADV_CP_ALL_GATHER)
+        return false;
+    int kinds = 2;
+    for (int i = 0; i < facts->model->layer_kinds_count; i++) {
+        const struct adv_layer *layer = &facts->model->layers[i];
+        if (layer->attention == ADV_ATTENTION_CHUNKED || layer->window_tokens >= plan->family.seq_len)
+            kinds = 1;
+    }
+    if (kinds % facts->context == 0) return false;
+    return adv_rule_broken(
+        report, "/config/use_tokamax_splash", "set use_tokamax_splash false",
+        "MaxText shards the masks of window layers over context %d, but tokamax's kernel has "
+        "%d partial %s",
+        facts->context, kinds, kinds == 1 ? "block" : "blocks");
+}
+
 bool adv_rule_fp8_full(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     if (facts->plan->family.quantization != ADV_QUANT_FP8_FULL || facts->plan->family.use_qwix) return false;

@@ -108,6 +108,29 @@ static void the_axes_product_is_explained_with_numbers(void **state)
     assert_string_equal(finding->hint, "ici_fsdp_parallelism would have to be 32");
 }
 
+/* As MaxText 0.2.5 said of gemma2-9b, whose window is 4096, and of llama4 with its chunks of 8192. */
+static void context_shards_divide_the_partial_blocks_of_tokamax_masks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *config;
+        bool refused;
+    } cases[] = {{"llama4-17b-16e", "\"ici_context_parallelism\":2,\"max_target_length\":16384", true},
+                 {"gemma2-9b", "\"ici_context_parallelism\":2,\"max_target_length\":4096", true},
+                 {"gemma2-9b", "\"ici_context_parallelism\":2", false},
+                 {"gemma2-9b", "\"ici_context_parallelism\":4", true},
+                 {"gemma2-9b", "\"ici_context_parallelism\":4,\"use_tokamax_splash\":false", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char config[256];
+        const char *kernel = strstr(cases[i].config, "tokamax") ? "" : ",\"use_tokamax_splash\":true";
+        (void)snprintf(config, sizeof config, "%s%s", cases[i].config, kernel);
+        (void)decode_case(cases[i].model, config);
+        const char *broken = adv_plan_broken_rule(&request.plan, &request.model, &request.cluster);
+        assert_int_equal(broken != NULL, cases[i].refused);
+        if (broken) assert_string_equal(broken, "local-masks-by-context");
+    }
+}
+
 static void all_violations_are_reported_at_once(void **state)
 {
     (void)state;
@@ -209,6 +232,7 @@ int main(void)
         cmocka_unit_test(each_rule_names_itself_its_key_and_a_remedy),
         cmocka_unit_test(the_fast_check_names_the_first_rule_of_the_full_one),
         cmocka_unit_test(the_axes_product_is_explained_with_numbers),
+        cmocka_unit_test(context_shards_divide_the_partial_blocks_of_tokamax_masks),
         cmocka_unit_test(all_violations_are_reported_at_once),
         cmocka_unit_test(every_tile_key_names_its_nearest_legal_values),
         cmocka_unit_test(tiles_that_run_are_not_refused),

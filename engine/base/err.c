@@ -1,7 +1,6 @@
 #include "engine/base/err.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 
 #define ADV_CODE_ROW(code, status, slug, title) {status, slug, title},
@@ -67,12 +66,17 @@ static void repair(char *text)
     }
 }
 
+bool adv_err_has_room(const adv_err *err)
+{
+    return err && err->count < ADV_LIMIT_FINDINGS;
+}
+
 static void ADV_PRINTF(6, 0) add(adv_err *err, adv_code code, const char *rule, const char *pointer,
                                  const char *hint, const char *format, va_list args)
 {
     if (!err) return;
     if (err->code == ADV_OK) err->code = code;
-    if (err->count == ADV_LIMIT_FINDINGS) {
+    if (!adv_err_has_room(err)) {
         err->lost_count++;
         return;
     }

@@ -10,6 +10,8 @@
 #include "engine/base/code.h"
 #include "engine/base/limits.h"
 
+#include <stdbool.h>
+
 struct adv_finding {
     adv_code code;
     const char *rule; /* static name of what was broken ("heads-by-tensor"), NULL when the code says it all */
@@ -38,6 +40,10 @@ adv_code adv_err_add(adv_err *err, adv_code code, const char *pointer, const cha
 /* The same, and names the rule behind the finding; `rule` is static or NULL. */
 adv_code adv_err_add_rule(adv_err *err, adv_code code, const char *rule, const char *pointer,
                           const char *hint, const char *format, ...) ADV_PRINTF(6, 7);
+
+/* Whether a further finding would be kept: only then is a hint that costs work worth it. `err` may be NULL.
+ */
+bool adv_err_has_room(const adv_err *err);
 
 /* Gives the finding just added another hint (nothing when it was one too many). */
 void adv_err_hint(adv_err *err, const char *hint);

@@ -264,7 +264,8 @@ static void apply_override(const struct reader *reader, const char *name, const 
         const char *known[64];
         char hint[ADV_LIMIT_DETAIL] = "";
         for (int i = 0; i < count && i < 64; i++) known[i] = fields[i].name;
-        const char *nearest = adv_text_nearest(name, known, count < 64 ? count : 64);
+        const char *nearest =
+            adv_err_has_room(reader->err) ? adv_text_nearest(name, known, count < 64 ? count : 64) : NULL;
         if (nearest) (void)snprintf(hint, sizeof hint, "did you mean `%s`?", nearest);
         (void)adv_err_add(reader->err, ADV_E_INVALID, pointer, hint, "a chip has no field `%.80s`", name);
         return;

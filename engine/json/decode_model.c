@@ -156,7 +156,8 @@ static void warn_of_others(const struct adv_catalog *catalog, const json_t *obje
                               "`%.80s` does not shape the decoder and is ignored here", member);
             continue;
         }
-        const char *nearest = adv_text_nearest(member, key_names, KEY_NAMES);
+        const char *nearest =
+            adv_err_has_room(warnings) ? adv_text_nearest(member, key_names, KEY_NAMES) : NULL;
         if (nearest) (void)snprintf(hint, sizeof hint, "did you mean `%s`?", nearest);
         (void)adv_err_add(warnings, ADV_E_INVALID, pointer, hint,
                           "`%.80s` is not a MaxText key and is ignored", member);

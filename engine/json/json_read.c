@@ -337,8 +337,8 @@ bool adv_json_known_members(const json_t *object, const char *at, const char *co
         bool known = false;
         for (int i = 0; i < names_count && !known; i++) known = strcmp(member, names[i]) == 0;
         if (known) continue;
-        char hint[ADV_LIMIT_DETAIL];
-        suggest(hint, member, names, names_count);
+        char hint[ADV_LIMIT_DETAIL] = "";
+        if (adv_err_has_room(err)) suggest(hint, member, names, names_count);
         (void)adv_err_add(err, ADV_E_INVALID, ADV_AT(at, member), hint, "unknown member `%.80s`", member);
         all_known = false;
     }

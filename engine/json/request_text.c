@@ -109,8 +109,8 @@ static void refuse_given(const struct adv_catalog *catalog, const char *name, ad
     char pointer[ADV_LIMIT_POINTER],
         hint[ADV_LIMIT_DETAIL] = "a MaxText key, or chip, topology, slices, model, …";
     for (int i = 0; i < PLACES; i++) names[i] = places[i].name;
-    const char *nearest = adv_text_nearest(name, names, PLACES);
-    if (!nearest) nearest = adv_catalog_nearest_key(catalog, name);
+    const char *nearest = adv_err_has_room(err) ? adv_text_nearest(name, names, PLACES) : NULL;
+    if (!nearest && adv_err_has_room(err)) nearest = adv_catalog_nearest_key(catalog, name);
     if (nearest) (void)snprintf(hint, sizeof hint, "did you mean %s?", nearest);
     (void)snprintf(pointer, sizeof pointer, "/query/%.100s", name);
     (void)adv_err_add(err, ADV_E_BAD_REQUEST, pointer, hint,

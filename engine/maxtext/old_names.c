@@ -87,8 +87,7 @@ static void report_unknown(const struct adv_config_reader *reader, const char *n
     const struct adv_config_source *source = reader->source;
     adv_err *into = source->strict ? reader->err : reader->warnings;
     char hint[ADV_LIMIT_DETAIL] = "";
-    const char *nearest =
-        into && into->count < ADV_LIMIT_FINDINGS ? adv_catalog_nearest_key(source->catalog, name) : NULL;
+    const char *nearest = adv_err_has_room(into) ? adv_catalog_nearest_key(source->catalog, name) : NULL;
     if (nearest) (void)snprintf(hint, sizeof hint, "did you mean %s?", nearest);
     (void)adv_err_add_rule(into, source->strict ? ADV_E_INVALID : ADV_OK, "unknown-key", pointer, hint,
                            "%.90s is not a MaxText key", name);

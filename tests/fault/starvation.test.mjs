@@ -95,15 +95,32 @@ test('a request may ask for so many plans and no more', async () => {
   await daemon.stop();
 });
 
-test('requests that once took seconds take milliseconds', async () => {
-  const daemon = await startDaemon({ args: ['--plans', '0'] });
-  // of the processor: what else the machine does is not counted
+// of the processor: what else the machine does is not counted
+const spend = (daemon) => {
   const spentMs = () => 10 * readFileSync(`/proc/${daemon.child.pid}/stat`, 'utf8').split(' ').slice(13, 15).map(Number).reduce((a, b) => a + b);
-  const timed = async (work) => {
+  return async (work) => {
     const begin = spentMs();
     const value = await work();
     return [value, spentMs() - begin];
   };
+};
+
+test('names that nobody knows cost little more than reading them', async () => {
+  const daemon = await startDaemon();
+  const timed = spend(daemon);
+  const odd = Object.fromEntries(Array.from({ length: 30000 }, (_, i) => [`base_num_query_${i}`, i]));
+  const cluster = { chip: 'v6e', topology: '4x4', overrides: odd };
+  const [, read] = await timed(async () => assert.equal((await daemon.post('/v1/lint', { config: odd })).status, 200));
+  for (const bad of [{ model: odd }, { cluster }, odd]) {
+    const [, ms] = await timed(async () => assert.equal((await daemon.post('/v1/estimate', estimateRequest(bad))).status, 422));
+    assert.ok(ms <= 2 * read + 50, `${ms} ms, of which reading takes ${read}`);
+  }
+  await daemon.stop();
+});
+
+test('requests that once took seconds take milliseconds', async () => {
+  const daemon = await startDaemon({ args: ['--plans', '0'] });
+  const timed = spend(daemon);
   const flags = `${'--xla_tpu_unknown=1 '.repeat(50000)}`;
   const [long, longMs] = await timed(() => daemon.post('/v1/estimate', estimateRequest({ xla_flags: flags })));
   await problem(assert, long, 413, 'too-large');

@@ -11,12 +11,14 @@
     (8u * 1024u * 1024u) /* the comparison is the bulk: two answers' terms, below 200 KiB */
 #define ENGINE_LIMIT_BYTES 1024
 
-/* Notes the verdict about a stored candidate: only a run that passed may ever stand in for a baseline. A read
- * token leaves no trace, and a verdict that could not be noted is a verdict all the same. */
+/* Notes the verdict about a stored candidate: only a run that passed may ever stand in for a baseline, and
+ * one that was compared with itself has passed nothing. A read token leaves no trace, and a verdict that
+ * could not be noted is a verdict all the same. */
 static void note_verdict(struct adv_exchange *exchange, const struct adv_gate_side *baseline,
                          const struct adv_gate_side *candidate, bool passed)
 {
     if (!candidate->run_id[0] || !(exchange->scopes & ADV_SCOPE_WRITE)) return;
+    if (strcmp(candidate->run_id, baseline->run_id) == 0) return;
     adv_err err = adv_err_empty();
     if (!adv_store_verdict(exchange->db, candidate->run_id, baseline->run_id, passed, &err)) return;
     struct adv_log_line line;

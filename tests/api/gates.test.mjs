@@ -128,6 +128,13 @@ test('without a set baseline the last run that passed stands in, never the candi
   assert.equal((await judge({ baseline: name, candidate: { run_id: passing.candidate.run_id }, limits })).baseline.run_id, first.run_id);
 });
 
+test('a run that was compared with itself only has proved nothing', async () => {
+  const name = { project: 'itself', label: 'main' };
+  const { run_id } = await store(request(name, { remat_policy: 'full' }));
+  assert.equal((await judge({ baseline: { run_id }, candidate: { run_id } })).verdict, 'pass');
+  await problem(assert, await check({ baseline: name, candidate: request(name) }), 404, 'not-found');
+});
+
 const asOfAnotherEngine = (run, slower, id) => {
   sql('api_gates', `INSERT INTO runs (id, kind, project, label, model, chip, topology, step_time_s, hbm_bytes_per_device, fits, engine_version, catalog_hash, request, response)
     SELECT '${id}', kind, project, label, model, chip, topology, step_time_s * ${slower}, hbm_bytes_per_device, fits, '0.9.0', 'oldhash', request,

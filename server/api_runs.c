@@ -25,9 +25,21 @@ static bool has_word(const char *words)
     return false;
 }
 
-/* ?q=, ?tags= and ?deleted= by their form. */
+/* Kinds of runs: a simulation and a tuning are of one. */
+static bool is_kind(const char *kind)
+{
+    static const char *const kinds[] = {"estimate", "advise", "kernel"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kind, kinds[i]) == 0) return true;
+    return false;
+}
+
+/* ?kind=, ?q=, ?tags= and ?deleted= by their form. */
 static adv_code read_search(const struct adv_exchange *exchange, struct adv_run_filter *filter, adv_err *err)
 {
+    if (filter->kind && !is_kind(filter->kind))
+        return adv_err_add(err, ADV_E_BAD_REQUEST, "/query/kind", "estimate, advise or kernel",
+                           "there are no runs of kind '%.40s'", filter->kind);
     if (filter->words && (!has_word(filter->words) || strlen(filter->words) > LONGEST_SEARCH))
         return adv_err_add(err, ADV_E_BAD_REQUEST, "/query/q", "q=llama nightly",
                            "q has words, of %d bytes in all at most", LONGEST_SEARCH);

@@ -12,7 +12,9 @@
 #include "server/routes.h"
 #include "server/stored_answers.h"
 
-#define LONGEST_KEY 255
+#define LONGEST_KEY     255
+#define LOOK_UP_WAIT_MS 250  /* for a worker that looks up a stored answer; then it is computed */
+#define TRY_WAIT_MS     1000 /* for one that stores what may go unstored */
 
 adv_code adv_api_read_key(const struct adv_exchange *exchange, struct adv_idempotency *idempotency,
                           adv_err *err)
@@ -186,6 +188,7 @@ static adv_code look_up_stored(struct adv_exchange *exchange, adv_err *err)
     struct adv_answer answer;
     const uint64_t epoch = adv_answer_cache_epoch(answers);
     (void)err;
+    if (exchange->refused) adv_stored_answers_pause(exchange->app);
     if (!exchange->refused && adv_question_read(exchange->body, exchange->body_bytes, &question)) {
         if (adv_stored_answers_find(exchange, pending->question, &answer)) {
             const struct adv_question_key key = {exchange->route->kind, ADV_QUESTION_CANONICAL,
@@ -208,6 +211,7 @@ static bool goes_to_look_up(struct adv_exchange *exchange, const struct adv_ques
     pending->looked_up = true;
     adv_stored_answers_digest(exchange, question, pending->question);
     if (is_hit || !pending->question[0] || !adv_stored_answers_open(exchange->app)) return false;
+    exchange->next_wait_ms = LOOK_UP_WAIT_MS;
     return go_on(exchange, look_up_stored, ADV_ROUTE_STORE) == ADV_OK;
 }
 
@@ -246,6 +250,7 @@ static void end_answer(struct adv_exchange *exchange, const struct adv_cached *c
     if (answer->wants_store) {
         adv_answer_cache_release(exchange->app->answers, cached);
         exchange->held = answer->json;
+        if (answer->store_may_fail) exchange->next_wait_ms = TRY_WAIT_MS;
         (void)go_on(exchange, store_and_reply, ADV_ROUTE_STORE);
     } else if (cached) {
         free(answer->json);

@@ -93,9 +93,11 @@ struct adv_exchange {
     /* A handler that is not done says what follows, and where (enum adv_route_place), instead of replying. */
     adv_handler *next;
     int next_place;
-    bool refused; /* there was no room there: `next` runs here, without a database, and replies */
-    void *state;  /* of the handler, in the arena */
-    void *held;   /* malloc'ed, freed with the exchange */
+    int next_wait_ms; /* how long `next` may wait for a worker there before it counts as refused; 0 = as long
+                         as any request, which is answered 503 then */
+    bool refused;     /* there was no room there: `next` runs here, without a database, and replies */
+    void *state;      /* of the handler, in the arena */
+    void *held;       /* malloc'ed, freed with the exchange */
     const struct adv_cached *cached; /* the kept answer that the reply is; released with the exchange */
     struct adv_reply reply;
 };

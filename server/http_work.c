@@ -55,11 +55,13 @@ static bool run_step(struct request *request, struct adv_db *db)
     adv_db_act_for(db, exchange->principal, exchange->project,
                    strcmp(exchange->method, "GET") != 0 && strcmp(exchange->method, "HEAD") != 0);
     for (;;) {
+        exchange->next_wait_ms = 0;
         adv_routes_run(exchange);
         if (!exchange->next) return true;
+        const int64_t wait_us =
+            exchange->next_wait_ms ? exchange->next_wait_ms * INT64_C(1000) : wait_max_us(exchange->app);
         set_queued(request, adv_monotonic_us());
-        if (adv_pool_try_add(adv_http_pool(exchange->app, exchange->next_place), request,
-                             wait_max_us(exchange->app)))
+        if (adv_pool_try_add(adv_http_pool(exchange->app, exchange->next_place), request, wait_us))
             return false;
         set_queued(request, 0);
         adv_metrics_add(&exchange->app->metrics, ADV_COUNTER_REJECTED_QUEUE, 1);
@@ -122,6 +124,25 @@ bool adv_http_submit(struct request *request, struct adv_pool *pool)
     return added;
 }
 
+/* A request that can go on without the database, and has waited long enough for a worker that has it, does so
+ * on another. The lock is held. */
+static bool goes_without(struct request *request, int64_t at_us)
+{
+    struct adv_exchange *exchange = &request->exchange;
+    const struct adv_app *app = request->http->app;
+    if (!request->queued_us || !exchange->next_wait_ms ||
+        request->queued_us + exchange->next_wait_ms * INT64_C(1000) > at_us ||
+        !adv_pool_take_back(adv_http_pool(app, exchange->next_place), request))
+        return false;
+    exchange->next_wait_ms = 0;
+    exchange->refused = true;
+    request->queued_us = at_us;
+    if (adv_pool_try_add(app->quick_pool, request, INT64_MAX)) return true;
+    request->owners--; /* no worker has it */
+    request->queued_us = 1;
+    return false;
+}
+
 /* Answers requests whose deadline passed (or all of them) with 503; returns how many. */
 int adv_http_abandon(struct adv_http *http, int64_t at_us, bool all)
 {
@@ -130,6 +151,10 @@ int adv_http_abandon(struct adv_http *http, int64_t at_us, bool all)
     (void)pthread_mutex_lock(&http->lock);
     for (struct request *request = http->submitted; request;) {
         struct request *next = request->next;
+        if (!all && goes_without(request, at_us)) {
+            request = next;
+            continue;
+        }
         const bool overdue = request->queued_us && request->queued_us + wait_us <= at_us;
         if (all || overdue || request->deadline_us <= at_us) {
             request->overdue = overdue;

@@ -81,6 +81,20 @@ bool adv_pool_try_add(struct adv_pool *pool, void *job, int64_t wait_max_us)
     return room;
 }
 
+bool adv_pool_take_back(struct adv_pool *pool, const void *job)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    int at = 0;
+    while (at < pool->waiting && pool->ring[(pool->head + at) % pool->ring_count] != job) at++;
+    const bool found = at < pool->waiting;
+    if (found) pool->waiting--;
+    for (; at < pool->waiting; at++)
+        pool->ring[(pool->head + at) % pool->ring_count] =
+            pool->ring[(pool->head + at + 1) % pool->ring_count];
+    (void)pthread_mutex_unlock(&pool->lock);
+    return found;
+}
+
 int adv_pool_waiting(struct adv_pool *pool)
 {
     (void)pthread_mutex_lock(&pool->lock);

@@ -24,6 +24,9 @@ struct adv_pool *adv_pool_start(int threads_count, int queue_count, const struct
  * mean of the jobs before. A job always has room while nobody waits. */
 bool adv_pool_try_add(struct adv_pool *pool, void *job, int64_t wait_max_us);
 
+/* true: the job was still waiting, and is not run. */
+bool adv_pool_take_back(struct adv_pool *pool, const void *job);
+
 int adv_pool_waiting(struct adv_pool *pool);
 int adv_pool_running(struct adv_pool *pool);
 

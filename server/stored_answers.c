@@ -11,7 +11,7 @@
 #include "server/store_runs.h"
 
 #define LOOK_UP_LIMIT_MS 250
-#define PAUSE_US         5000000 /* after a look-up that failed */
+#define PAUSE_US         5000000
 
 void adv_stored_answers_digest(const struct adv_exchange *exchange, const struct adv_question *question,
                                char digest[ADV_SHA256_HEX])
@@ -35,6 +35,11 @@ bool adv_stored_answers_open(struct adv_app *app)
            app->config.cache_mib > 0 && adv_monotonic_us() >= atomic_load(&app->look_up_from_us);
 }
 
+void adv_stored_answers_pause(struct adv_app *app)
+{
+    atomic_store(&app->look_up_from_us, adv_monotonic_us() + PAUSE_US);
+}
+
 /* Another calibration may have come into force between the digest and the answer: the answer says which it
  * is. */
 static bool is_of_today(const struct adv_exchange *exchange, const struct adv_answer *answer)
@@ -55,7 +60,7 @@ bool adv_stored_answers_find(struct adv_exchange *exchange, const char digest[AD
     adv_db_limit(exchange->db, LOOK_UP_LIMIT_MS);
     const adv_code code = adv_store_run_find_answer(exchange->db, digest, &found, answer, &err);
     adv_db_limit(exchange->db, 0);
-    if (code) atomic_store(&app->look_up_from_us, adv_monotonic_us() + PAUSE_US);
+    if (code) adv_stored_answers_pause(app);
     if (code || !found) return false;
     if (is_of_today(exchange, answer)) return true;
     free(answer->json);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define ADV_LIMIT_HEAD_BYTES                                                                                 \
@@ -21,6 +22,9 @@ struct adv_guard {
     bool chunked;
     const char *reason; /* why the request is refused; NULL = so far fine */
 };
+
+/* Whether the text is a token (RFC 9110, 5.6.2), as names of headers and methods are. */
+bool adv_guard_is_token(const char *text, size_t length);
 
 void adv_guard_init(struct adv_guard *guard);
 

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "server/guard.h"
+
 static void refuse(struct adv_raw_guard *guard, const char *reason)
 {
     if (!guard->reason) guard->reason = reason;
@@ -15,20 +17,25 @@ static void enter(struct adv_raw_guard *guard, enum adv_raw_state state)
     guard->in_value = false;
 }
 
-/* The header line that has just ended: the two that say how long the body is. */
+/* A header line has just ended: the two that say how long the body is. */
 static void end_field(struct adv_raw_guard *guard)
 {
     static const char length_name[] = "content-length", coding_name[] = "transfer-encoding";
     guard->name[guard->name_bytes] = guard->value[guard->value_bytes] = '\0';
     while (guard->value_bytes > 0 && strchr(" \t", guard->value[guard->value_bytes - 1]))
         guard->value[--guard->value_bytes] = '\0';
-    if (strcasecmp(guard->name, coding_name) == 0) {
-        guard->lost = guard->lost || guard->chunked || strcasecmp(guard->value, "chunked") != 0;
+    if (!guard->in_value) {
+        refuse(guard, "a header line has no colon");
+    } else if (strcasecmp(guard->name, coding_name) == 0) {
+        if (guard->chunked) refuse(guard, "more than one Transfer-Encoding");
+        if (strcasecmp(guard->value, "chunked") != 0)
+            refuse(guard, "the only Transfer-Encoding understood is chunked");
         guard->chunked = true;
     } else if (strcasecmp(guard->name, length_name) == 0) {
         const size_t digits = strspn(guard->value, "0123456789");
-        guard->lost = guard->lost || guard->lengths_count++ > 0 || digits == 0 || digits > 18 ||
-                      digits != guard->value_bytes;
+        if (guard->lengths_count++ > 0) refuse(guard, "more than one Content-Length");
+        if (digits == 0 || digits > 18 || digits != guard->value_bytes)
+            refuse(guard, "Content-Length is not a decimal number");
         guard->body_bytes = 0;
         for (size_t i = 0; i < digits && i < 18; i++)
             guard->body_bytes = guard->body_bytes * 10 + (uint64_t)(guard->value[i] - '0');
@@ -37,15 +44,13 @@ static void end_field(struct adv_raw_guard *guard)
 
 static void end_head(struct adv_raw_guard *guard)
 {
-    const bool lost = guard->lost || (guard->chunked && guard->lengths_count > 0);
+    if (guard->chunked && guard->lengths_count > 0) refuse(guard, "Content-Length beside Transfer-Encoding");
     guard->left_bytes = guard->body_bytes;
-    if (lost)
-        enter(guard, ADV_RAW_OPAQUE);
-    else if (guard->chunked)
+    if (guard->chunked)
         enter(guard, ADV_RAW_CHUNK_LINE);
     else
         enter(guard, guard->body_bytes > 0 ? ADV_RAW_BODY : ADV_RAW_BEFORE);
-    guard->chunked = guard->lost = false;
+    guard->chunked = false;
     guard->lengths_count = 0;
     guard->body_bytes = guard->trailer_bytes = 0;
 }
@@ -87,6 +92,7 @@ static void end_line(struct adv_raw_guard *guard)
         end_chunk_line(guard);
         break;
     case ADV_RAW_TRAILER:
+        if (!empty && !guard->in_value) refuse(guard, "a header line has no colon");
         enter(guard, empty ? ADV_RAW_BEFORE : ADV_RAW_TRAILER);
         break;
     case ADV_RAW_CHUNK: /* the CR LF behind it */
@@ -94,7 +100,6 @@ static void end_line(struct adv_raw_guard *guard)
         break;
     case ADV_RAW_BEFORE:
     case ADV_RAW_BODY:
-    case ADV_RAW_OPAQUE:
         break;
     }
 }
@@ -110,9 +115,12 @@ static void take_byte(struct adv_raw_guard *guard, char byte)
     if (guard->state == ADV_RAW_FIELD || guard->state == ADV_RAW_TRAILER) {
         if (starts && blank) refuse(guard, "a header is folded over lines");
         if (!guard->in_value && byte == ':') {
+            if (starts) refuse(guard, "a header has no name");
             guard->in_value = true;
             return;
         }
+        if (!guard->in_value && !adv_guard_is_token(&byte, 1))
+            refuse(guard, "a header name has a character that is not allowed");
     }
     if (guard->state == ADV_RAW_TRAILER && ++guard->trailer_bytes > ADV_LIMIT_TRAILER_BYTES)
         refuse(guard, "the trailer is too long");
@@ -144,7 +152,7 @@ static void take_line_byte(struct adv_raw_guard *guard, char byte)
 
 bool adv_raw_guard_feed(struct adv_raw_guard *guard, const char *bytes, size_t count)
 {
-    for (size_t i = 0; i < count && !guard->reason && guard->state != ADV_RAW_OPAQUE;) {
+    for (size_t i = 0; i < count && !guard->reason;) {
         if ((guard->state != ADV_RAW_BODY && guard->state != ADV_RAW_CHUNK) || guard->left_bytes == 0) {
             take_line_byte(guard, bytes[i++]);
             continue;

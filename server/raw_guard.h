@@ -2,13 +2,14 @@
  * silently.
  *
  * The library (0.9.75) drops the folded part of a header, cuts lines at a NUL, takes a lone line feed for a
- * line's end and reads chunk extensions without end; a proxy in front reads all of that differently. Here a
- * request has lines that end in CR LF, none of which begins with a blank or holds a NUL, and chunk lines of a
- * bounded length. What the library shows is judged by guard.h.
+ * line's end and a header without a name for the end of all headers, reads chunk extensions without end, and
+ * answers a length that is no number with two heads; a proxy in front reads all of that differently. Here a
+ * request has lines that end in CR LF, none of which begins with a blank or holds a NUL, headers that have a
+ * name, one length or chunks, and chunk lines of a bounded length. What the library shows is judged by
+ * guard.h.
  *
  * Bytes are fed in the order in which they arrive; where one request ends and the next begins is followed by
- * Content-Length and chunks. Heads that guard.h refuses (both of them, two of one) end that: such connections
- * are closed after the answer. One thread per guard.
+ * Content-Length and chunks. One thread per guard.
  */
 #pragma once
 
@@ -28,13 +29,12 @@ enum adv_raw_state {
     ADV_RAW_BODY,       /* left_bytes of it */
     ADV_RAW_CHUNK_LINE, /* the length of a chunk */
     ADV_RAW_CHUNK,      /* left_bytes of it, and its CR LF */
-    ADV_RAW_TRAILER,    /* a line behind the last chunk */
-    ADV_RAW_OPAQUE      /* the connection is closed after this request */
+    ADV_RAW_TRAILER     /* a line behind the last chunk */
 };
 
 struct adv_raw_guard {
     enum adv_raw_state state;
-    bool after_cr, in_value, chunked, lost, has_seen;
+    bool after_cr, in_value, chunked, has_seen;
     int lengths_count;
     size_t line_bytes, trailer_bytes, name_bytes, value_bytes;
     uint64_t body_bytes, left_bytes;

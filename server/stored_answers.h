@@ -2,8 +2,8 @@
  * daemon on the same database. Only for what takes longer to compute than to find (advise, tune).
  *
  * A question is known by a digest over its canonical text, the engine, the catalog with the calibration in
- * force, and the token's project. A database that is slow is no obstacle: one look-up waits and takes 0.25 s each at most,
- * and after one that failed there are none for five seconds. Thread safe.
+ * force, and the token's project. A database that is slow is no obstacle: one look-up waits and takes 0.25 s
+ * each at most, and after one that failed there are none for five seconds. Thread safe.
  */
 #pragma once
 

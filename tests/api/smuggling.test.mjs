@@ -47,17 +47,21 @@ const refused = {
   'a chunk beyond any number': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Transfer-Encoding: chunked\r\n\r\n10000000000000002\r\n{}\r\n0\r\n\r\n`,
   'a folded trailer': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nA: b\r\n c\r\n\r\n`,
   'a trailer without end': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n${'A: b\r\n'.repeat(3000)}\r\n`,
+  'a header without a name': `GET /livez HTTP/1.1\r\nHost: x\r\n: y\r\n${hidden}`,
+  'a header that is only a colon': `GET /livez HTTP/1.1\r\nHost: x\r\n:\r\n${hidden}`,
+  'a header without a colon': `GET /livez HTTP/1.1\r\nHost: x\r\ny\r\n${hidden}`,
+  'a trailer without a name': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n: y\r\n${hidden}`,
+  'an empty Content-Length': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Content-Length:\r\n\r\n${hidden}`,
+  'a Content-Length with a vertical tab': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Content-Length: 2\v\r\n\r\n${hidden}`,
   'an unknown version': 'GET /livez HTTP/1.7\r\nHost: x\r\n\r\n',
 };
-// The library reads Content-Length before we see a header, and answers a malformed one itself.
-const refusedByLibrary = /^a (list of|signed|negative|hexadecimal) Content-Length|^a Content-Length beyond/;
 for (const [what, bytes] of Object.entries(refused))
   test(`refused: ${what}`, async () => {
     const answer = await raw(daemon.port, bytes);
-    assert.ok(answer.statuses.length > 0, 'it is answered');
-    assert.ok(answer.statuses.every((status) => [400, 413, 505].includes(status)), `nothing else is answered: ${answer.text}`);
+    assert.equal(answer.statuses.length, 1, `it is answered once: ${answer.text}`);
+    assert.ok([400, 505].includes(answer.statuses[0]), answer.text);
     assert.ok(answer.closed, 'the connection is closed');
-    if (!refusedByLibrary.test(what)) assert.match(answer.text, /\r\nContent-Type: application\/problem\+json\r\n/);
+    assert.match(answer.text, /\r\nContent-Type: application\/problem\+json\r\n/);
   });
 
 const livez = (target, headers = '') => raw(daemon.port, `GET ${target} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`, { answers: 1 });

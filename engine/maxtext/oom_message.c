@@ -176,6 +176,21 @@ static bool is_oom(const char *text)
     return false;
 }
 
+/* What the runtime says of a buffer, or of a program that it loads: "There are 15.48G free, 0B reserved, and
+ * 14.83G reservable" leaves the last. */
+static void read_at_run_time(const char *text, struct adv_oom_message *message)
+{
+    static const char *const words[] = {"attempting to allocate ", "trying to allocate ",
+                                        "attempting to reserve "};
+    double wanted = (double)NAN, left = bytes_after(text, "reserved, and ");
+    for (size_t i = 0; i < sizeof words / sizeof *words && isnan(wanted); i++)
+        wanted = bytes_after(text, words[i]);
+    if (isnan(left)) left = bytes_after(text, "there are ");
+    message->at_run_time = !isnan(wanted);
+    if (message->at_run_time && isnan(message->exceeded_bytes))
+        message->exceeded_bytes = isnan(left) ? wanted : wanted - left;
+}
+
 static void read_totals(const char *text, struct adv_oom_message *message)
 {
     const char *used = strstr(text, "Used ");
@@ -191,12 +206,7 @@ static void read_totals(const char *text, struct adv_oom_message *message)
         message->limit_bytes = bytes_after(text, "and limit ");
         message->exceeded_bytes = bytes_after(text, "limit by ");
     }
-    double wanted = bytes_after(text, "attempting to allocate ");
-    if (isnan(wanted)) wanted = bytes_after(text, "trying to allocate ");
-    const double left = bytes_after(text, "there are ");
-    message->at_run_time = !isnan(wanted);
-    if (message->at_run_time && isnan(message->exceeded_bytes))
-        message->exceeded_bytes = isnan(left) ? wanted : wanted - left;
+    read_at_run_time(text, message);
     if (isnan(message->exceeded_bytes)) message->exceeded_bytes = message->used_bytes - message->limit_bytes;
 }
 

@@ -67,6 +67,9 @@ test('host memory, VMEM and the allocator at run time are told apart', async () 
   const late = await explain('RESOURCE_EXHAUSTED: Error allocating device buffer: Attempting to allocate 8.00G. That was not possible. There are 4.50G free.; (0x0x0_HBM0)');
   assert.deepEqual([late.memory_space, late.at_run_time, late.used_bytes], ['hbm', true, null]);
   near(late.exceeded_bytes, 3.5 * GiB);
+  const loading = await explain('RESOURCE_EXHAUSTED: Error loading program: Attempting to reserve 12.50G at the bottom of memory. That was not possible. There are 10.25G free, 0B reserved, and 9.00G reservable.');
+  assert.deepEqual([loading.memory_space, loading.at_run_time, loading.used_bytes], ['hbm', true, null]);
+  near(loading.exceeded_bytes, 3.5 * GiB);
 });
 
 test('with the request the nearest plans that fit are given with their price, by the count of the compiler', async () => {

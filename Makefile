@@ -195,8 +195,8 @@ lint-format:
 	@echo 'lint: formatting is clean ($(words $(C_FILES)) files)'
 
 lint-warnings:
-	$(Q)$(MAKE) -s -k CC=gcc BUILD=$(if $(WERROR),build,build-gcc) WERROR=1 everything
-	$(Q)$(MAKE) -s -k CC=clang BUILD=build-clang WERROR=1 everything
+	$(Q)$(MAKE) -s -k -j$$(nproc) CC=gcc BUILD=$(if $(WERROR),build,build-gcc) WERROR=1 everything
+	$(Q)$(MAKE) -s -k -j$$(nproc) CC=clang BUILD=build-clang WERROR=1 everything
 	@echo 'lint: gcc and clang compile without a warning'
 
 lint-tidy:

@@ -4,7 +4,8 @@
 # It listens on a socket only, in a folder that only its owner may enter; that folder is the lock, so there is no
 # password (initdb -A trust). Run by root, the server runs as the user postgres, because it refuses root. The cluster
 # lives outside the checkout, which postgres may not be able to traverse: below /var/lib/tpu-advisor (root) or
-# ~/.local/state/tpu-advisor. DEV_CLUSTER_DIR names another place. `start` prints the URL and may be repeated.
+# ~/.local/state/tpu-advisor. DEV_CLUSTER_DIR names another place, DEV_CLUSTER_OPTIONS more settings of the server.
+# `start` prints the URL and may be repeated.
 set -eu
 
 here=$(cd "$(dirname "$0")/.." && pwd -P)
@@ -76,7 +77,7 @@ start() {
     tries=0
     until running; do
         as "$bin/pg_ctl" -D "$dir/data" -s -w -t 30 -l "$dir/log" \
-            -o "-c listen_addresses='' -c unix_socket_directories='$(socket_dir)' -c unix_socket_permissions=0700" start \
+            -o "-c listen_addresses='' -c unix_socket_directories='$(socket_dir)' -c unix_socket_permissions=0700 ${DEV_CLUSTER_OPTIONS:-}" start \
             > /dev/null 2>&1 && break
         tries=$((tries + 1))
         [ "$tries" -lt 120 ] || die "the server does not start; see $dir/log"

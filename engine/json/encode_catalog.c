@@ -14,25 +14,17 @@
 /* "source", "date", "confidence", "note"? as members of `object`: the pedigree of all its numbers. */
 static void set_provenance(json_t *object, const struct adv_provenance *provenance)
 {
-    ADV_SET(object, provenance, source, date, confidence);
-    if (*provenance->note) adv_encode_set_string(object, "note", provenance->note);
+    ADV_PUT(object, ADV_F(provenance, source), ADV_F(provenance, date), ADV_F(provenance, confidence),
+            ADV_M_IF(*provenance->note, "note", provenance->note));
 }
 
 /* {"value", "unit", "source", "date", "confidence", "note"?} */
 static json_t *encode_sourced(double value, const struct adv_provenance *provenance)
 {
-    json_t *object = json_object();
-    adv_encode_set_number(object, "value", value);
-    if (*provenance->unit) adv_encode_set_string(object, "unit", provenance->unit);
+    json_t *object = ADV_OBJECT(ADV_M("value", value));
+    if (*provenance->unit) ADV_PUT(object, ADV_M("unit", provenance->unit));
     set_provenance(object, provenance);
     return object;
-}
-
-static json_t *encode_strings(const char *const *strings, int count)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < count; i++) (void)json_array_append_new(list, json_string(strings[i]));
-    return list;
 }
 
 static json_t *encode_chip(const struct adv_catalog *catalog, const struct adv_catalog_chip *row)
@@ -40,10 +32,10 @@ static json_t *encode_chip(const struct adv_catalog *catalog, const struct adv_c
     json_t *object = json_object();
     const char *const *shapes;
     int shapes_count = adv_catalog_shapes(catalog, row->chip.name, &shapes);
-    ADV_SET(object, &row->chip, name, title);
-    (void)json_object_set_new(object, "aliases", encode_strings(row->aliases, row->aliases_count));
-    ADV_SET(object, &row->chip, is_tpu, has_megacore, offloads_collectives);
-    (void)json_object_set_new(object, "topologies", encode_strings(shapes, shapes_count));
+    ADV_PUT(object, ADV_F(&row->chip, name), ADV_F(&row->chip, title),
+            ADV_M("aliases", adv_encode_strings(row->aliases, row->aliases_count)), ADV_F(&row->chip, is_tpu),
+            ADV_F(&row->chip, has_megacore), ADV_F(&row->chip, offloads_collectives),
+            ADV_M("topologies", adv_encode_strings(shapes, shapes_count)));
 #define ENCODE_FIELD(field, unit, what)                                                                      \
     (void)json_object_set_new(object, #field, encode_sourced(row->chip.field, &row->field##_provenance));
     ADV_CHIP_FIELDS(ENCODE_FIELD)
@@ -53,9 +45,8 @@ static json_t *encode_chip(const struct adv_catalog *catalog, const struct adv_c
 
 static json_t *encode_chips(const struct adv_catalog *catalog)
 {
-    json_t *list = json_array();
-    for (int i = 0; i < adv_catalog_chips_count(catalog); i++)
-        (void)json_array_append_new(list, encode_chip(catalog, adv_catalog_chip_at(catalog, i)));
+    ADV_LIST(list, i, adv_catalog_chips_count(catalog),
+             encode_chip(catalog, adv_catalog_chip_at(catalog, i)));
     return list;
 }
 
@@ -68,8 +59,7 @@ static json_t *encode_chip_entry(const struct adv_catalog *catalog, const char *
     int count;
     const struct adv_chip_field *fields = adv_chip_fields(&count);
     for (int i = 0; i < count; i++)
-        (void)json_object_set_new(json_object_get(object, fields[i].name), "what",
-                                  json_string(fields[i].what));
+        ADV_PUT(json_object_get(object, fields[i].name), ADV_M("what", json_string(fields[i].what)));
     json_t *constants = json_object();
     for (int i = 0; i < ADV_CATALOG_CONSTANT_FILES; i++) {
         if (!row->constants_json[i]) continue;
@@ -77,30 +67,22 @@ static json_t *encode_chip_entry(const struct adv_catalog *catalog, const char *
         (void)json_object_update(constants, part);
         json_decref(part);
     }
-    (void)json_object_set_new(object, "constants", constants);
+    ADV_PUT(object, ADV_M("constants", constants));
     return object;
 }
 
 static json_t *encode_topology(const struct adv_catalog_topology *row)
 {
-    json_t *object = json_object();
-    json_t *dims = json_array();
-    json_t *wraps = json_array();
-    for (int axis = 0; axis < 3; axis++) {
-        (void)json_array_append_new(dims, json_integer(row->dims[axis]));
-        (void)json_array_append_new(wraps, json_boolean(row->wraps[axis]));
-    }
-    ADV_SET(object, row, name, chip, topology, chips, devices, hosts);
-    (void)json_object_set_new(object, "dims", dims);
-    (void)json_object_set_new(object, "wraps", wraps);
-    return object;
+    ADV_LIST(dims, i, 3, json_integer(row->dims[i]));
+    ADV_LIST(wraps, i, 3, json_boolean(row->wraps[i]));
+    return ADV_OBJECT(ADV_F(row, name), ADV_F(row, chip), ADV_F(row, topology), ADV_F(row, chips),
+                      ADV_F(row, devices), ADV_F(row, hosts), ADV_M("dims", dims), ADV_M("wraps", wraps));
 }
 
 static json_t *encode_topologies(const struct adv_catalog *catalog)
 {
-    json_t *list = json_array();
-    for (int i = 0; i < adv_catalog_topologies_count(catalog); i++)
-        (void)json_array_append_new(list, encode_topology(adv_catalog_topology_at(catalog, i)));
+    ADV_LIST(list, i, adv_catalog_topologies_count(catalog),
+             encode_topology(adv_catalog_topology_at(catalog, i)));
     return list;
 }
 
@@ -118,35 +100,33 @@ static void add_topologies_source(const struct adv_catalog *catalog, json_t *roo
     set_provenance(root, adv_catalog_topologies_provenance(catalog));
 }
 
+static json_t *encode_old_key(const struct adv_catalog_old_key *row)
+{
+    return ADV_OBJECT(ADV_F(row, name), ADV_F(row, current), ADV_F(row, why));
+}
+
+static json_t *encode_flag(const struct adv_catalog_flag *row)
+{
+    return ADV_OBJECT(ADV_F(row, name), ADV_F(row, type), ADV_F(row, what));
+}
+
+static json_t *encode_bundle(const struct adv_catalog_bundle *row)
+{
+    return ADV_OBJECT(ADV_F(row, name), ADV_F(row, purpose), ADV_F(row, source),
+                      ADV_M("chips", adv_encode_strings(row->chips, row->chips_count)),
+                      ADV_M("flags", adv_encode_strings(row->flags, row->flags_count)));
+}
+
 /* Beside MaxText's keys: what keys were called, XLA flags, and flags that belong together. */
 static void add_key_tables(const struct adv_catalog *catalog, json_t *root)
 {
-    json_t *old_keys = json_array();
-    json_t *flags = json_array();
-    json_t *bundles = json_array();
-    for (int i = 0; i < adv_catalog_old_keys_count(catalog); i++) {
-        const struct adv_catalog_old_key *row = adv_catalog_old_key_at(catalog, i);
-        json_t *object = json_object();
-        ADV_SET(object, row, name, current, why);
-        (void)json_array_append_new(old_keys, object);
-    }
-    for (int i = 0; i < adv_catalog_flags_count(catalog); i++) {
-        const struct adv_catalog_flag *row = adv_catalog_flag_at(catalog, i);
-        (void)json_array_append_new(
-            flags, json_pack("{s:s,s:s,s:s}", "name", row->name, "type", row->type, "what", row->what));
-    }
-    for (int i = 0; i < adv_catalog_bundles_count(catalog); i++) {
-        const struct adv_catalog_bundle *row = adv_catalog_bundle_at(catalog, i);
-        json_t *object =
-            json_pack("{s:s,s:s,s:s}", "name", row->name, "purpose", row->purpose, "source", row->source);
-        (void)json_object_set_new(object, "chips", encode_strings(row->chips, row->chips_count));
-        (void)json_object_set_new(object, "flags", encode_strings(row->flags, row->flags_count));
-        (void)json_array_append_new(bundles, object);
-    }
+    ADV_LIST(old_keys, i, adv_catalog_old_keys_count(catalog),
+             encode_old_key(adv_catalog_old_key_at(catalog, i)));
+    ADV_LIST(flags, i, adv_catalog_flags_count(catalog), encode_flag(adv_catalog_flag_at(catalog, i)));
+    ADV_LIST(bundles, i, adv_catalog_bundles_count(catalog),
+             encode_bundle(adv_catalog_bundle_at(catalog, i)));
     set_provenance(root, adv_catalog_keys_provenance(catalog));
-    (void)json_object_set_new(root, "old_keys", old_keys);
-    (void)json_object_set_new(root, "xla_flags", flags);
-    (void)json_object_set_new(root, "xla_flag_bundles", bundles);
+    ADV_PUT(root, ADV_M("old_keys", old_keys), ADV_M("xla_flags", flags), ADV_M("xla_flag_bundles", bundles));
 }
 
 static json_t *encode_types(unsigned types)
@@ -163,29 +143,17 @@ static json_t *encode_types(unsigned types)
 
 static json_t *encode_key(const struct adv_catalog_key *key)
 {
-    json_t *object = json_object();
-    adv_encode_set_string(object, "name", key->name);
-    (void)json_object_set_new(object, "types", encode_types(key->types));
-    (void)json_object_set_new(object, "nullable", json_boolean(key->nullable));
-    (void)json_object_set_new(object, "default", adv_json_load_string(key->default_json, JSON_DECODE_ANY));
-    if (key->allowed_count > 0) {
-        json_t *allowed = json_array();
-        for (int i = 0; i < key->allowed_count; i++)
-            (void)json_array_append_new(allowed, json_string(key->allowed[i]));
-        (void)json_object_set_new(object, "allowed", allowed);
-    }
-    if (*key->constraints) adv_encode_set_string(object, "constraints", key->constraints);
-    if (*key->what) adv_encode_set_string(object, "what", key->what);
-    if (*key->note) adv_encode_set_string(object, "note", key->note);
-    adv_encode_set_string(object, "group", key->group);
-    return object;
+    return ADV_OBJECT(
+        ADV_F(key, name), ADV_M("types", encode_types(key->types)), ADV_F(key, nullable),
+        ADV_M("default", adv_json_load_string(key->default_json, JSON_DECODE_ANY)),
+        ADV_M_IF(key->allowed_count > 0, "allowed", adv_encode_strings(key->allowed, key->allowed_count)),
+        ADV_M_IF(*key->constraints, "constraints", key->constraints), ADV_M_IF(*key->what, "what", key->what),
+        ADV_M_IF(*key->note, "note", key->note), ADV_F(key, group));
 }
 
 static json_t *encode_keys(const struct adv_catalog *catalog)
 {
-    json_t *list = json_array();
-    for (int i = 0; i < adv_catalog_keys_count(catalog); i++)
-        (void)json_array_append_new(list, encode_key(adv_catalog_key_at(catalog, i)));
+    ADV_LIST(list, i, adv_catalog_keys_count(catalog), encode_key(adv_catalog_key_at(catalog, i)));
     return list;
 }
 
@@ -199,17 +167,10 @@ static json_t *encode_key_entry(const struct adv_catalog *catalog, const char *n
         return object;
     }
     const struct adv_catalog_old_key *old_key = adv_catalog_old_key(catalog, name);
-    if (old_key) {
-        json_t *object = json_object();
-        adv_encode_set_string(object, "name", old_key->name);
-        (void)json_object_set_new(object, "current",
-                                  old_key->current ? json_string(old_key->current) : json_null());
-        adv_encode_set_string(object, "why", old_key->why);
-        return object;
-    }
+    if (old_key) return encode_old_key(old_key);
     const struct adv_catalog_flag *flag = adv_catalog_flag(catalog, name + strspn(name, "-"));
     if (!flag) return NULL;
-    json_t *object = json_pack("{s:s,s:s,s:s}", "name", flag->name, "type", flag->type, "what", flag->what);
+    json_t *object = encode_flag(flag);
     set_provenance(object, adv_catalog_flags_provenance(catalog));
     return object;
 }
@@ -217,23 +178,18 @@ static json_t *encode_key_entry(const struct adv_catalog *catalog, const char *n
 static json_t *encode_kernel(enum adv_kernel kernel)
 {
     const struct adv_kernel_family *family = adv_kernel_family_of(kernel);
-    json_t *object = json_object();
-    adv_encode_set_string(object, "name", adv_kernel_name(kernel));
-    adv_encode_set_string(object, "what", adv_kernel_info_of(kernel)->what);
-    (void)json_object_set_new(object, "shape", adv_kernel_members_describe(kernel, ADV_KERNEL_SHAPE));
-    (void)json_object_set_new(object, "tile",
-                              family->operation ? json_array() /* XLA tiles it itself */
-                                                : adv_kernel_members_describe(kernel, ADV_KERNEL_TILE));
-    adv_encode_set_string(object, "search_space", family->space);
-    return object;
+    const bool by_xla = family->operation != NULL; /* which tiles it itself */
+    return ADV_OBJECT(
+        ADV_M("name", adv_kernel_name(kernel)), ADV_M("what", adv_kernel_info_of(kernel)->what),
+        ADV_M("shape", adv_kernel_members_describe(kernel, ADV_KERNEL_SHAPE)),
+        ADV_M("tile", by_xla ? json_array() : adv_kernel_members_describe(kernel, ADV_KERNEL_TILE)),
+        ADV_M("search_space", family->space));
 }
 
 static json_t *encode_kernels(const struct adv_catalog *catalog)
 {
     (void)catalog;
-    json_t *list = json_array();
-    for (int i = 0; i < ADV_KERNEL_COUNT; i++)
-        (void)json_array_append_new(list, encode_kernel((enum adv_kernel)i));
+    ADV_LIST(list, i, ADV_KERNEL_COUNT, encode_kernel((enum adv_kernel)i));
     return list;
 }
 
@@ -257,7 +213,7 @@ static json_t *encode_kernel_entry(const struct adv_catalog *catalog, const char
             if (chip->chip.is_tpu && is_measured(&chip->constants, (enum adv_kernel)i))
                 (void)json_array_append_new(measured, json_string(chip->chip.name));
         }
-        (void)json_object_set_new(object, "measured_on", measured);
+        ADV_PUT(object, ADV_M("measured_on", measured));
         return object;
     }
     return NULL;
@@ -277,61 +233,39 @@ static const char *attention_name(enum adv_attention_kind attention)
 
 static json_t *encode_layer(const struct adv_model *model, const struct adv_layer *layer)
 {
-    struct adv_layer_params params = adv_model_layer_params(model, layer);
-    json_t *object = json_object();
-    adv_encode_set_integer(object, "count", layer->count);
-    adv_encode_set_string(object, "attention", attention_name(layer->attention));
-    if (layer->window_tokens > 0) adv_encode_set_integer(object, "window_tokens", layer->window_tokens);
-    ADV_SET(object, layer, q_heads, kv_heads, head_dim_qk, head_dim_v, mlp_dim, experts);
-    if (layer->experts > 0) {
-        ADV_SET(object, layer, experts_per_token, moe_mlp_dim, shared_mlp_dim);
-    }
-    adv_encode_set_integer(object, "layers_per_scan_step", layer->scan_block);
-    adv_encode_set_number(object, "params", round(adv_layer_params_total(&params)));
-    return object;
+    const struct adv_layer_params params = adv_model_layer_params(model, layer);
+    const bool is_moe = layer->experts > 0;
+    return ADV_OBJECT(ADV_F(layer, count), ADV_M("attention", attention_name(layer->attention)),
+                      ADV_M_IF(layer->window_tokens > 0, "window_tokens", layer->window_tokens),
+                      ADV_F(layer, q_heads), ADV_F(layer, kv_heads), ADV_F(layer, head_dim_qk),
+                      ADV_F(layer, head_dim_v), ADV_F(layer, mlp_dim), ADV_F(layer, experts),
+                      ADV_M_IF(is_moe, "experts_per_token", layer->experts_per_token),
+                      ADV_M_IF(is_moe, "moe_mlp_dim", layer->moe_mlp_dim),
+                      ADV_M_IF(is_moe, "shared_mlp_dim", layer->shared_mlp_dim),
+                      ADV_M("layers_per_scan_step", layer->scan_block),
+                      ADV_M("params", round(adv_layer_params_total(&params))));
 }
 
 static json_t *encode_params(const struct adv_model *model)
 {
-    struct adv_model_params params = adv_model_params(model);
-    const struct {
-        const char *name;
-        double value;
-    } parts[] = {
-        {"total", params.total},
-        {"active", params.active},
-        {"active_matmul_per_token", params.active_matmul_per_token},
-        {"embedding", params.embedding},
-        {"unembedding", params.unembedding},
-        {"positions", params.positions},
-        {"attention", params.attention},
-        {"dense_ffn", params.dense_ffn},
-        {"router", params.router},
-        {"routed_experts", params.routed_experts},
-        {"shared_experts", params.shared_experts},
-        {"norms", params.norms},
-        {"other", params.other},
-        {"largest_layer", params.largest_layer},
-    };
-    json_t *object = json_object();
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        adv_encode_set_number(object, parts[i].name, round(parts[i].value));
-    return object;
+#define COUNT(field) ADV_M(#field, round(params.field))
+    const struct adv_model_params params = adv_model_params(model);
+    return ADV_OBJECT(COUNT(total), COUNT(active), COUNT(active_matmul_per_token), COUNT(embedding),
+                      COUNT(unembedding), COUNT(positions), COUNT(attention), COUNT(dense_ffn), COUNT(router),
+                      COUNT(routed_experts), COUNT(shared_experts), COUNT(norms), COUNT(other),
+                      COUNT(largest_layer));
+#undef COUNT
 }
 
 static json_t *encode_model(const struct adv_catalog_model *info, const struct adv_model *model)
 {
     struct adv_model_params params = adv_model_params(model);
-    json_t *object = json_object();
-    adv_encode_set_string(object, "name", model->name);
-    adv_encode_set_string(object, "decoder_block", adv_decoder_name(model->decoder));
-    adv_encode_set_number(object, "total_params", round(params.total));
-    adv_encode_set_number(object, "active_params", round(params.active));
-    adv_encode_set_number(object, "advertised_total_params", info->advertised_total_b * 1e9);
-    adv_encode_set_integer(object, "emb_dim", model->emb_dim);
-    adv_encode_set_integer(object, "layers", model->layers_count);
-    ADV_SET(object, model, vocab_size, confident);
-    if (!model->confident) adv_encode_set_string(object, "caveat", model->caveat);
+    json_t *object = ADV_OBJECT(
+        ADV_M("name", model->name), ADV_M("decoder_block", adv_decoder_name(model->decoder)),
+        ADV_M("total_params", round(params.total)), ADV_M("active_params", round(params.active)),
+        ADV_M("advertised_total_params", info->advertised_total_b * 1e9), ADV_M("emb_dim", model->emb_dim),
+        ADV_M("layers", model->layers_count), ADV_F(model, vocab_size), ADV_F(model, confident),
+        ADV_M_IF(!model->confident, "caveat", model->caveat));
     set_provenance(object, &info->provenance);
     return object;
 }
@@ -348,40 +282,28 @@ static json_t *encode_models(const struct adv_catalog *catalog)
     return list;
 }
 
-/* Model FLOPs of one token at common sequence lengths, in each convention. */
-static json_t *encode_flops(const struct adv_model *model)
+/* Model FLOPs of one token of a sequence of so many, in each convention. */
+static json_t *encode_flops(const struct adv_model *model, int64_t tokens)
 {
-    static const int64_t lengths[] = {2048, 8192, 32768, 131072};
-    json_t *list = json_array();
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
-        double tokens = (double)lengths[i];
-        json_t *row = json_object();
-        adv_encode_set_integer(row, "seq_len", lengths[i]);
-        adv_encode_set_number(row, "causal_half",
-                              adv_model_flops(model, 1, lengths[i], ADV_FLOPS_CAUSAL_HALF).total / tokens);
-        adv_encode_set_number(row, "full",
-                              adv_model_flops(model, 1, lengths[i], ADV_FLOPS_FULL).total / tokens);
-        adv_encode_set_number(row, "params_only",
-                              adv_model_flops(model, 1, lengths[i], ADV_FLOPS_PARAMS_ONLY).total / tokens);
-        (void)json_array_append_new(list, row);
-    }
-    return list;
+#define PER_TOKEN(convention) (adv_model_flops(model, 1, tokens, convention).total / (double)tokens)
+    return ADV_OBJECT(ADV_M("seq_len", tokens), ADV_M("causal_half", PER_TOKEN(ADV_FLOPS_CAUSAL_HALF)),
+                      ADV_M("full", PER_TOKEN(ADV_FLOPS_FULL)),
+                      ADV_M("params_only", PER_TOKEN(ADV_FLOPS_PARAMS_ONLY)));
+#undef PER_TOKEN
 }
 
 static json_t *encode_model_entry(const struct adv_catalog *catalog, const char *name)
 {
+    static const int64_t lengths[] = {2048, 8192, 32768, 131072};
     struct adv_model model;
     const struct adv_catalog_model *info = adv_catalog_model_info(catalog, name);
     if (!info || adv_catalog_model(catalog, name, &model, NULL) != ADV_OK) return NULL;
     json_t *object = encode_model(info, &model);
-    json_t *layers = json_array();
-    for (int i = 0; i < model.layer_kinds_count; i++)
-        (void)json_array_append_new(layers, encode_layer(&model, &model.layers[i]));
-    (void)json_object_set_new(object, "params", encode_params(&model));
-    (void)json_object_set_new(object, "layer_kinds", layers);
-    (void)json_object_set_new(object, "model_flops_per_token", encode_flops(&model));
-    (void)json_object_set_new(object, "keys", adv_json_load_string(info->keys_json, 0));
-    (void)json_object_set_new(object, "pinned_keys", adv_json_load_string(info->pins_json, 0));
+    ADV_LIST(layers, i, model.layer_kinds_count, encode_layer(&model, &model.layers[i]));
+    ADV_LIST(flops, i, (int)(sizeof lengths / sizeof *lengths), encode_flops(&model, lengths[i]));
+    ADV_PUT(object, ADV_M("params", encode_params(&model)), ADV_M("layer_kinds", layers),
+            ADV_M("model_flops_per_token", flops), ADV_M("keys", adv_json_load_string(info->keys_json, 0)),
+            ADV_M("pinned_keys", adv_json_load_string(info->pins_json, 0)));
     return object;
 }
 
@@ -436,7 +358,7 @@ adv_code adv_catalog_json(const struct adv_catalog *catalog, const char *collect
         (void)json_object_set_new(root, found->name, found->list(catalog));
         if (found->add) found->add(catalog, root);
     }
-    (void)json_object_set_new(root, "engine", adv_encode_engine(catalog));
+    ADV_PUT(root, ADV_M("engine", adv_encode_engine(catalog)));
     *answer = (struct adv_answer){.step_time_s = (double)NAN, .hbm_bytes_per_device = (double)NAN};
     answer->json = adv_encode_text(root, &answer->json_bytes);
     return answer->json ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");

@@ -1,6 +1,7 @@
 #include "engine/json/encode_common.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "engine/base/version.h"
@@ -13,33 +14,41 @@ json_t *adv_encode_number(double value)
     return json_real(value);
 }
 
-void adv_encode_set_number(json_t *object, const char *member, double value)
+json_t *adv_encode_integer(int64_t value)
 {
-    (void)json_object_set_new(object, member, adv_encode_number(value));
+    return json_integer((json_int_t)value);
 }
 
-void adv_encode_set_integer(json_t *object, const char *member, int64_t value)
+json_t *adv_encode_string(const char *value)
 {
-    (void)json_object_set_new(object, member, json_integer((json_int_t)value));
+    return value && *value ? json_string(value) : json_null();
 }
 
-void adv_encode_set_string(json_t *object, const char *member, const char *value)
+json_t *adv_encode_bool(bool value)
 {
-    (void)json_object_set_new(object, member, value && *value ? json_string(value) : json_null());
+    return json_boolean(value);
 }
 
-void adv_encode_set_bool(json_t *object, const char *member, bool value)
+json_t *adv_encode_itself(json_t *value)
 {
-    (void)json_object_set_new(object, member, json_boolean(value));
+    return value;
+}
+
+json_t *adv_encode_members(json_t *object, ...)
+{
+    va_list members;
+    va_start(members, object);
+    struct adv_member member = va_arg(members, struct adv_member);
+    for (; member.name; member = va_arg(members, struct adv_member))
+        (void)json_object_set_new(object, member.name, member.value);
+    va_end(members);
+    return object;
 }
 
 json_t *adv_encode_engine(const struct adv_catalog *catalog)
 {
-    json_t *engine = json_object();
-    adv_encode_set_string(engine, "version", ADV_ENGINE_VERSION);
-    adv_encode_set_string(engine, "catalog_hash", adv_catalog_hash(catalog));
-    adv_encode_set_string(engine, "calibration", adv_catalog_calibration(catalog));
-    return engine;
+    return ADV_OBJECT(ADV_M("version", ADV_ENGINE_VERSION), ADV_M("catalog_hash", adv_catalog_hash(catalog)),
+                      ADV_M("calibration", adv_catalog_calibration(catalog)));
 }
 
 /* The stable name of a finding: its rule's, else the slug of its code. */
@@ -49,22 +58,23 @@ static const char *finding_code(const struct adv_finding *finding)
     return finding->code == ADV_OK ? "note" : adv_code_slug(finding->code);
 }
 
-void adv_encode_set_finding(json_t *row, const struct adv_finding *finding)
+json_t *adv_encode_strings(const char *const *strings, int count)
 {
-    (void)json_object_set_new(row, "pointer", json_string(finding->pointer));
-    (void)json_object_set_new(row, "code", json_string(finding_code(finding)));
-    (void)json_object_set_new(row, "detail", json_string(finding->detail));
-    if (*finding->hint) (void)json_object_set_new(row, "hint", json_string(finding->hint));
+    ADV_LIST(list, i, count, json_string(strings[i]));
+    return list;
+}
+
+json_t *adv_encode_finding(const char *severity, const struct adv_finding *finding)
+{
+    return ADV_OBJECT(
+        ADV_M_IF(severity, "severity", severity), ADV_M("pointer", json_string(finding->pointer)),
+        ADV_M("code", json_string(finding_code(finding))), ADV_M("detail", json_string(finding->detail)),
+        ADV_M_IF(*finding->hint, "hint", json_string(finding->hint)));
 }
 
 json_t *adv_encode_finding_list(const struct adv_finding *findings, int count)
 {
-    json_t *list = json_array();
-    for (int i = 0; i < count; i++) {
-        json_t *row = json_object();
-        adv_encode_set_finding(row, &findings[i]);
-        (void)json_array_append_new(list, row);
-    }
+    ADV_LIST(list, i, count, adv_encode_finding(NULL, &findings[i]));
     return list;
 }
 
@@ -85,32 +95,23 @@ json_t *adv_encode_config(const struct adv_config *config)
 
 json_t *adv_encode_flags(const struct adv_config *config)
 {
-    json_t *list = json_array();
-    for (int i = 0; i < config->flags_count; i++)
-        (void)json_array_append_new(list, json_string(config->flags[i]));
-    return list;
+    return adv_encode_strings(config->flags, config->flags_count);
 }
 
 json_t *adv_encode_model(const struct adv_model *model)
 {
     struct adv_model_params params = adv_model_params(model);
-    json_t *object = json_object();
-    adv_encode_set_string(object, "name", model->name);
-    adv_encode_set_string(object, "decoder_block", adv_decoder_name(model->decoder));
-    adv_encode_set_integer(object, "layers", model->layers_count);
-    adv_encode_set_number(object, "params_total", round(params.total));
-    adv_encode_set_number(object, "params_active", round(params.active));
-    if (!model->confident) adv_encode_set_string(object, "caveat", model->caveat);
-    if (model->without_maxtext) (void)json_object_set_new(object, "without_maxtext", json_true());
-    return object;
+    return ADV_OBJECT(ADV_M("name", model->name), ADV_M("decoder_block", adv_decoder_name(model->decoder)),
+                      ADV_M("layers", model->layers_count), ADV_M("params_total", round(params.total)),
+                      ADV_M("params_active", round(params.active)),
+                      ADV_M_IF(!model->confident, "caveat", model->caveat),
+                      ADV_M_IF(model->without_maxtext, "without_maxtext", json_true()));
 }
 
 json_t *adv_encode_cluster(const struct adv_cluster *cluster)
 {
-    json_t *object = json_object();
-    adv_encode_set_string(object, "chip", cluster->chip.name);
-    ADV_SET(object, cluster, topology, slices, accelerator);
-    adv_encode_set_integer(object, "chips", (int64_t)cluster->chips_per_slice * cluster->slices);
-    ADV_SET(object, cluster, devices, hosts, price_usd_per_chip_hour);
-    return object;
+    return ADV_OBJECT(
+        ADV_M("chip", cluster->chip.name), ADV_F(cluster, topology), ADV_F(cluster, slices),
+        ADV_F(cluster, accelerator), ADV_M("chips", (int64_t)cluster->chips_per_slice * cluster->slices),
+        ADV_F(cluster, devices), ADV_F(cluster, hosts), ADV_F(cluster, price_usd_per_chip_hour));
 }

@@ -13,41 +13,53 @@
 #include "engine/catalog/catalog.h"
 #include "engine/spec/request.h"
 
-/* json_real, or null for NaN and infinities. Whole numbers below 2^53 are written without a fraction. */
+/* Values: json_real, or null for NaN and infinities; whole numbers below 2^53 are written without a fraction;
+ * NULL and "" become null. A value of jansson is taken over as it is. */
 json_t *adv_encode_number(double value);
-void adv_encode_set_number(json_t *object, const char *member, double value);
-void adv_encode_set_integer(json_t *object, const char *member, int64_t value);
-void adv_encode_set_string(json_t *object, const char *member,
-                           const char *value); /* NULL and "" become null */
-void adv_encode_set_bool(json_t *object, const char *member, bool value);
+json_t *adv_encode_integer(int64_t value);
+json_t *adv_encode_string(const char *value);
+json_t *adv_encode_bool(bool value);
+json_t *adv_encode_itself(json_t *value);
+/* What a comparison gives is an int: json_boolean(a > b). */
+#define ADV_VALUE(value)                                                                                     \
+    _Generic((value), bool: adv_encode_bool, int: adv_encode_integer, int64_t: adv_encode_integer,           \
+             double: adv_encode_number, char *: adv_encode_string, const char *: adv_encode_string,          \
+             json_t *: adv_encode_itself)(value)
 
-/* Sets members that are called like fields of the struct `from` points to: ADV_SET(row, term, name, seconds).
- */
-#define ADV_SET(object, from, ...)                                                                           \
-    ADV_SET_COUNTED(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)(object, from, __VA_ARGS__)
-#define ADV_SET_COUNTED(a, b, c, d, e, f, g, h, i, j, k, l, count, ...) ADV_SET_##count
-#define ADV_SET_1(object, from, field)                                                                       \
-    _Generic((from)->field, bool: adv_encode_set_bool, int: adv_encode_set_integer, int64_t: adv_encode_set_integer,       \
-             double: adv_encode_set_number, char *: adv_encode_set_string, const char *: adv_encode_set_string)            \
-    (object, #field, (from)->field)
-#define ADV_SET_2(o, from, field, ...)  ADV_SET_1(o, from, field), ADV_SET_1(o, from, __VA_ARGS__)
-#define ADV_SET_3(o, from, field, ...)  ADV_SET_1(o, from, field), ADV_SET_2(o, from, __VA_ARGS__)
-#define ADV_SET_4(o, from, field, ...)  ADV_SET_1(o, from, field), ADV_SET_3(o, from, __VA_ARGS__)
-#define ADV_SET_5(o, from, field, ...)  ADV_SET_1(o, from, field), ADV_SET_4(o, from, __VA_ARGS__)
-#define ADV_SET_6(o, from, field, ...)  ADV_SET_1(o, from, field), ADV_SET_5(o, from, __VA_ARGS__)
-#define ADV_SET_7(o, from, field, ...)  ADV_SET_1(o, from, field), ADV_SET_6(o, from, __VA_ARGS__)
-#define ADV_SET_8(o, from, field, ...)  ADV_SET_1(o, from, field), ADV_SET_7(o, from, __VA_ARGS__)
-#define ADV_SET_9(o, from, field, ...)  ADV_SET_1(o, from, field), ADV_SET_8(o, from, __VA_ARGS__)
-#define ADV_SET_10(o, from, field, ...) ADV_SET_1(o, from, field), ADV_SET_9(o, from, __VA_ARGS__)
-#define ADV_SET_11(o, from, field, ...) ADV_SET_1(o, from, field), ADV_SET_10(o, from, __VA_ARGS__)
-#define ADV_SET_12(o, from, field, ...) ADV_SET_1(o, from, field), ADV_SET_11(o, from, __VA_ARGS__)
+/* A member of an object: ADV_M("bytes", part->bytes). */
+struct adv_member {
+    const char *name;
+    json_t *value;
+};
+static inline struct adv_member adv_encode_member(const char *name, json_t *value)
+{
+    return (struct adv_member){name, value};
+}
+#define ADV_M(name, value) adv_encode_member(name, ADV_VALUE(value))
+/* One that is called like the field. */
+#define ADV_F(from, field) ADV_M(#field, (from)->field)
+/* One that is left out, and not evaluated, unless the condition holds. */
+#define ADV_M_IF(condition, name, value) adv_encode_member(name, (condition) ? ADV_VALUE(value) : NULL)
+
+/* A new object of members in their order: ADV_OBJECT(ADV_M("name", name), ADV_M("bytes", bytes)); or further
+ * members of one that is there. */
+#define ADV_OBJECT(...)      adv_encode_members(json_object(), __VA_ARGS__, (struct adv_member){0})
+#define ADV_PUT(object, ...) (void)adv_encode_members(object, __VA_ARGS__, (struct adv_member){0})
+json_t *adv_encode_members(json_t *object, ...);
+
+/* Declares the array `list` of `element`, which is made anew for each `i` below `count`. */
+#define ADV_LIST(list, i, count, element)                                                                    \
+    json_t *list = json_array();                                                                             \
+    for (int i = 0; i < (count); i++) (void)json_array_append_new(list, element)
+json_t *adv_encode_strings(const char *const *strings, int count);
 
 /* {"version", "catalog_hash", "calibration"} */
 json_t *adv_encode_engine(const struct adv_catalog *catalog);
 
-/* Members pointer, code, detail and, where there is one, hint. */
-void adv_encode_set_finding(json_t *row, const struct adv_finding *finding);
-/* [{pointer, code, detail, hint}] */
+/* {severity, pointer, code, detail, hint}; without a severity where that is NULL, and without an empty hint.
+ */
+json_t *adv_encode_finding(const char *severity, const struct adv_finding *finding);
+/* Lists of them, without severities. */
 json_t *adv_encode_findings(const adv_err *err);
 json_t *adv_encode_finding_list(const struct adv_finding *findings, int count);
 

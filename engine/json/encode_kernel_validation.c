@@ -19,9 +19,9 @@ struct errors {
 
 static json_t *summary(json_t *object, struct adv_error_summary errors)
 {
-    adv_encode_set_number(object, "median_abs_error_frac", errors.count ? errors.median_frac : (double)NAN);
-    adv_encode_set_number(object, "p90_abs_error_frac", errors.count ? errors.p90_frac : (double)NAN);
-    adv_encode_set_number(object, "max_abs_error_frac", errors.count ? errors.max_frac : (double)NAN);
+    ADV_PUT(object, ADV_M("median_abs_error_frac", errors.count ? errors.median_frac : (double)NAN),
+            ADV_M("p90_abs_error_frac", errors.count ? errors.p90_frac : (double)NAN),
+            ADV_M("max_abs_error_frac", errors.count ? errors.max_frac : (double)NAN));
     return object;
 }
 
@@ -36,20 +36,16 @@ static int group_of(json_t *groups, const struct adv_kernel_row *row)
             strcmp(json_string_value(json_object_get(known, "kernel")), row->name) == 0)
             return (int)i;
     }
-    json_t *group = json_object();
-    (void)json_object_set_new(group, "chip", json_string(row->chip));
-    (void)json_object_set_new(group, "kernel", json_string(row->name));
-    (void)json_array_append_new(groups, group);
+    (void)json_array_append_new(
+        groups, ADV_OBJECT(ADV_M("chip", json_string(row->chip)), ADV_M("kernel", json_string(row->name))));
     return (int)json_array_size(groups) - 1;
 }
 
 static json_t *encode_row(const struct adv_catalog *catalog, const struct adv_kernel_row *row, json_t *groups,
                           struct errors *errors)
 {
-    json_t *object = json_object();
-    (void)json_object_set_new(object, "id", json_string(row->id));
-    (void)json_object_set_new(object, "chip", json_string(row->chip));
-    (void)json_object_set_new(object, "kernel", json_string(row->name));
+    json_t *object = ADV_OBJECT(ADV_M("id", json_string(row->id)), ADV_M("chip", json_string(row->chip)),
+                                ADV_M("kernel", json_string(row->name)));
     adv_err err = adv_err_empty();
     const struct adv_catalog_chip *chip = adv_catalog_chip(catalog, row->chip);
     struct adv_kernel_time time;
@@ -60,21 +56,20 @@ static json_t *encode_row(const struct adv_catalog *catalog, const struct adv_ke
     } else {
         code = adv_err_add(&err, ADV_E_NOT_FOUND, "/chip", NULL, "there is no TPU '%s'", row->chip);
     }
-    adv_encode_set_number(object, "time_us", code ? (double)NAN : time.time_s * 1e6);
-    adv_encode_set_number(object, "measured_us", row->measured_s > 0.0 ? row->measured_s * 1e6 : (double)NAN);
+    ADV_PUT(object, ADV_M("time_us", code ? (double)NAN : time.time_s * 1e6),
+            ADV_M("measured_us", row->measured_s > 0.0 ? row->measured_s * 1e6 : (double)NAN));
     if (code) {
-        (void)json_object_set_new(object, "reason", json_string(err.findings[0].detail));
-        (void)json_object_set_new(object, "trusted", json_false());
+        ADV_PUT(object, ADV_M("reason", json_string(err.findings[0].detail)), ADV_M("trusted", json_false()));
         return object;
     }
     if (row->measured_s > 0.0) {
         const double error = time.time_s / row->measured_s - 1.0;
-        adv_encode_set_number(object, "error_frac", error);
+        ADV_PUT(object, ADV_M("error_frac", error));
         errors->group[errors->count] = group_of(groups, row);
         errors->all[errors->count++] = fabs(error);
     }
-    ADV_SET(object, &time, fits_vmem, extrapolated);
-    (void)json_object_set_new(object, "trusted", json_boolean(row->trusted));
+    ADV_PUT(object, ADV_F(&time, fits_vmem), ADV_F(&time, extrapolated),
+            ADV_M("trusted", json_boolean(row->trusted)));
     return object;
 }
 
@@ -103,12 +98,11 @@ char *adv_encode_kernel_validation(const struct adv_catalog *catalog, const stru
         for (size_t g = 0; g < json_array_size(groups); g++) {
             const struct adv_error_summary of_group = summarize(&errors, (int)g);
             json_t *group = json_array_get(groups, g);
-            adv_encode_set_integer(group, "count", of_group.count);
+            ADV_PUT(group, ADV_M("count", of_group.count));
             (void)summary(group, of_group);
         }
-        (void)json_object_set_new(root, "engine", adv_encode_engine(catalog));
-        (void)json_object_set_new(root, "rows", list);
-        (void)json_object_set_new(root, "groups", groups);
+        ADV_PUT(root, ADV_M("engine", adv_encode_engine(catalog)), ADV_M("rows", list),
+                ADV_M("groups", groups));
         (void)summary(root, summarize(&errors, -1));
     }
     free(errors.all);

@@ -16,15 +16,11 @@ char *adv_problem_json(const adv_err *err, const char *instance)
         (void)snprintf(detail, sizeof detail, "%s (and %d more)", first, others);
     else
         (void)snprintf(detail, sizeof detail, "%s", first);
-    json_t *root = json_object();
-    (void)json_object_set_new(root, "type", json_string(type));
-    (void)json_object_set_new(root, "title", json_string(adv_code_title(code)));
-    (void)json_object_set_new(root, "status", json_integer(adv_code_http_status(code)));
-    (void)json_object_set_new(root, "detail", json_string(detail));
-    if (instance) (void)json_object_set_new(root, "instance", json_string(instance));
-    (void)json_object_set_new(root, "errors", adv_encode_findings(err));
-    if (err->lost_count > 0)
-        (void)json_object_set_new(root, "errors_not_shown", json_integer(err->lost_count));
+    json_t *root = ADV_OBJECT(
+        ADV_M("type", json_string(type)), ADV_M("title", json_string(adv_code_title(code))),
+        ADV_M("status", json_integer(adv_code_http_status(code))), ADV_M("detail", json_string(detail)),
+        ADV_M_IF(instance, "instance", json_string(instance)), ADV_M("errors", adv_encode_findings(err)),
+        ADV_M_IF(err->lost_count > 0, "errors_not_shown", json_integer(err->lost_count)));
     size_t bytes = 0;
     return adv_encode_text(root, &bytes);
 }

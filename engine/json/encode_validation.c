@@ -21,27 +21,26 @@ static json_t *row_json(const struct adv_measurement *row)
     bool known = row->answered;
     json_t *json = json_pack("{s:s, s:s, s:s, s:o}", "id", row->id, "chip", row->chip, "model", row->family,
                              "measured_step_time_s", adv_encode_number(row->measured_step_time_s));
-    adv_encode_set_number(json, "step_time_s", known ? e->step_time_s : (double)NAN);
-    adv_encode_set_number(json, "error_frac", row->error_frac);
-    adv_encode_set_number(json, "low_s", known ? e->step_time_low_s : (double)NAN);
-    adv_encode_set_number(json, "high_s", known ? e->step_time_high_s : (double)NAN);
-    adv_encode_set_number(json, "software_year", row->plan.family.software_date);
-    adv_encode_set_number(json, "software_age_s", known ? software_age_s(row) : (double)NAN);
-    (void)json_object_set_new(json, "fits", known ? json_boolean(e->fit != ADV_FIT_NO) : json_null());
-    adv_encode_set_string(json, "fit_verdict", known ? adv_fit_name(e->fit) : NULL);
-    adv_encode_set_number(json, "hbm_bytes_per_device", known ? e->hbm_bytes_per_device : (double)NAN);
-    adv_encode_set_string(json, "confidence", known ? adv_confidence_name(e->confidence) : NULL);
-    if (!known && row->findings_count > 0) adv_encode_set_string(json, "reason", row->findings[0].detail);
-    if (row->findings_count > 0)
-        (void)json_object_set_new(json, "findings",
-                                  adv_encode_finding_list(row->findings, row->findings_count));
+    ADV_PUT(json, ADV_M("step_time_s", known ? e->step_time_s : (double)NAN),
+            ADV_M("error_frac", row->error_frac), ADV_M("low_s", known ? e->step_time_low_s : (double)NAN),
+            ADV_M("high_s", known ? e->step_time_high_s : (double)NAN),
+            ADV_M("software_year", row->plan.family.software_date),
+            ADV_M("software_age_s", known ? software_age_s(row) : (double)NAN),
+            ADV_M("fits", known ? json_boolean(e->fit != ADV_FIT_NO) : json_null()),
+            ADV_M("fit_verdict", known ? adv_fit_name(e->fit) : NULL),
+            ADV_M("hbm_bytes_per_device", known ? e->hbm_bytes_per_device : (double)NAN),
+            ADV_M("confidence", known ? adv_confidence_name(e->confidence) : NULL),
+            ADV_M_IF(!known && row->findings_count > 0, "reason", row->findings[0].detail),
+            ADV_M_IF(row->findings_count > 0, "findings",
+                     adv_encode_finding_list(row->findings, row->findings_count)));
     return json;
 }
 
 static void put_accuracy(json_t *object, const struct adv_accuracy *accuracy)
 {
-    ADV_SET(object, accuracy, judged_count, median_abs_error_frac, p90_abs_error_frac, max_abs_error_frac,
-            bias_frac, interval_coverage_frac);
+    ADV_PUT(object, ADV_F(accuracy, judged_count), ADV_F(accuracy, median_abs_error_frac),
+            ADV_F(accuracy, p90_abs_error_frac), ADV_F(accuracy, max_abs_error_frac),
+            ADV_F(accuracy, bias_frac), ADV_F(accuracy, interval_coverage_frac));
 }
 
 /* One group for each (chip, model), in order of first appearance. */
@@ -68,23 +67,16 @@ static json_t *groups_json(const struct adv_measurement *rows, int count)
 char *adv_encode_validation(const struct adv_catalog *catalog, const struct adv_measurement *rows,
                             int rows_count)
 {
-    json_t *root = json_object();
-    json_t *list = json_array();
+    const struct adv_accuracy accuracy = adv_accuracy_of(rows, rows_count, NULL);
+    const struct adv_ranking ranking = adv_ranking_of(rows, rows_count, 0.03);
     int answered = 0;
-    for (int i = 0; i < rows_count; i++) {
-        (void)json_array_append_new(list, row_json(&rows[i]));
-        answered += rows[i].answered;
-    }
-    (void)json_object_set_new(root, "rows", list);
-    (void)json_object_set_new(root, "groups", groups_json(rows, rows_count));
-    struct adv_accuracy accuracy = adv_accuracy_of(rows, rows_count, NULL);
+    for (int i = 0; i < rows_count; i++) answered += rows[i].answered;
+    ADV_LIST(list, i, rows_count, row_json(&rows[i]));
+    json_t *root = ADV_OBJECT(ADV_M("rows", list), ADV_M("groups", groups_json(rows, rows_count)));
     put_accuracy(root, &accuracy);
-    adv_encode_set_integer(root, "rows_count", rows_count);
-    adv_encode_set_integer(root, "answered_count", answered);
-    struct adv_ranking ranking = adv_ranking_of(rows, rows_count, 0.03);
-    (void)json_object_set_new(root, "ranked_pairs_count", json_integer(ranking.pairs_count));
-    (void)json_object_set_new(root, "ranked_right_count", json_integer(ranking.right_count));
-    (void)json_object_set_new(root, "engine", adv_encode_engine(catalog));
+    ADV_PUT(root, ADV_M("rows_count", rows_count), ADV_M("answered_count", answered),
+            ADV_M("ranked_pairs_count", ranking.pairs_count),
+            ADV_M("ranked_right_count", ranking.right_count), ADV_M("engine", adv_encode_engine(catalog)));
     size_t bytes = 0;
     return adv_encode_text(root, &bytes);
 }

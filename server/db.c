@@ -47,7 +47,7 @@ PGconn *adv_db_connect(const char *url, char reason[256])
                 : adv_db_exec(connection,
                               "SET statement_timeout = '5s'; SET lock_timeout = '2s'; "
                               "SET idle_in_transaction_session_timeout = '10s'; SET timezone = 'UTC'",
-                              0, NULL, CONNECT_LIMIT_MS);
+                              ADV_STATEMENTS, CONNECT_LIMIT_MS);
         bool good = PQresultStatus(result) == PGRES_COMMAND_OK;
         PQclear(result);
         if (good) return connection;
@@ -181,20 +181,21 @@ static bool is_good(const PGresult *result)
 }
 
 /* The statement, in a transaction of whom it is for where that matters. NULL: no answer in time. */
-static PGresult *run_for(struct adv_db *db, const char *sql, int values_count, const char *const *values)
+static PGresult *run_for(struct adv_db *db, const char *sql, struct adv_values values)
 {
     char begin[1024];
     const long limit_ms = db->limit_ms ? db->limit_ms : STATEMENT_LIMIT_MS;
     if (!db->project[0] && !(db->writes && db->principal[0]))
-        return adv_db_exec(db->connection, sql, values_count, values, limit_ms);
+        return adv_db_exec(db->connection, sql, values, limit_ms);
     if (!begin_for(db, begin, sizeof begin)) return PQmakeEmptyPGresult(db->connection, PGRES_FATAL_ERROR);
-    PGresult *result = adv_db_exec(db->connection, begin, 0, NULL, limit_ms);
+    PGresult *result = adv_db_exec(db->connection, begin, ADV_STATEMENTS, limit_ms);
     if (is_good(result)) {
         PQclear(result);
-        result = adv_db_exec(db->connection, sql, values_count, values, limit_ms);
+        result = adv_db_exec(db->connection, sql, values, limit_ms);
     }
     if (!result) return NULL;
-    PGresult *end = adv_db_exec(db->connection, is_good(result) ? "COMMIT" : "ROLLBACK", 0, NULL, limit_ms);
+    PGresult *end =
+        adv_db_exec(db->connection, is_good(result) ? "COMMIT" : "ROLLBACK", ADV_STATEMENTS, limit_ms);
     if (end && (is_good(end) || !is_good(result))) {
         PQclear(end);
         return result; /* what it was, and committed if it was good */
@@ -203,8 +204,8 @@ static PGresult *run_for(struct adv_db *db, const char *sql, int values_count, c
     return end;
 }
 
-adv_code adv_db_run(struct adv_db *db, const char *sql, int values_count, const char *const *values,
-                    struct adv_rows *rows, adv_err *err)
+adv_code adv_db_run(struct adv_db *db, const char *sql, struct adv_values values, struct adv_rows *rows,
+                    adv_err *err)
 {
     if (rows) memset(rows, 0, sizeof *rows);
     if (!db)
@@ -213,8 +214,7 @@ adv_code adv_db_run(struct adv_db *db, const char *sql, int values_count, const 
     adv_code code = make_ready(db, err);
     if (code) return code;
     adv_metrics_add(adv_database_metrics(db->database), ADV_COUNTER_DB_QUERIES, 1);
-    static const char *const none[] = {NULL};
-    PGresult *result = run_for(db, sql, values_count, values ? values : none);
+    PGresult *result = run_for(db, sql, values);
     if (!result) return too_long(db, err);
     if (!is_good(result)) {
         code = classify(db, result, err);
@@ -242,11 +242,21 @@ void adv_rows_free(struct adv_rows *rows)
     memset(rows, 0, sizeof *rows);
 }
 
-adv_code adv_db_print(struct adv_db *db, const char *sql, int values_count, const char *const *values,
-                      struct adv_text *json, adv_err *err)
+adv_code adv_db_change(struct adv_db *db, const char *sql, struct adv_values values, int *rows_count,
+                       adv_err *err)
 {
     struct adv_rows rows;
-    adv_code code = adv_db_run(db, sql, values_count, values, &rows, err);
+    adv_code code = adv_db_run(db, sql, values, &rows, err);
+    if (rows_count) *rows_count = rows.affected_count;
+    if (!code) adv_rows_free(&rows);
+    return code;
+}
+
+adv_code adv_db_print(struct adv_db *db, const char *sql, struct adv_values values, struct adv_text *json,
+                      adv_err *err)
+{
+    struct adv_rows rows;
+    adv_code code = adv_db_run(db, sql, values, &rows, err);
     if (code) return code;
     const char *text = rows.count > 0 ? adv_rows_text(&rows, 0, 0) : NULL;
     if (text) adv_text_append(json, text);
@@ -257,10 +267,17 @@ adv_code adv_db_print(struct adv_db *db, const char *sql, int values_count, cons
 adv_code adv_db_print_of_run(struct adv_db *db, const char *sql, const char *run_id, struct adv_text *json,
                              adv_err *err)
 {
-    adv_code code = adv_uuid_valid(run_id) ? adv_db_print(db, sql, 1, &run_id, json, err) : ADV_E_NOT_FOUND;
+    adv_code code =
+        adv_uuid_valid(run_id) ? adv_db_print(db, sql, ADV_VALUES(run_id), json, err) : ADV_E_NOT_FOUND;
     return code == ADV_E_NOT_FOUND
                ? adv_err_add(err, code, "", "a run id is a UUID", "there is no run '%.64s'", run_id)
                : code;
+}
+
+const char *adv_db_integer(long value, char buffer[24])
+{
+    (void)snprintf(buffer, 24, "%ld", value);
+    return buffer;
 }
 
 const char *adv_db_number(double value, char buffer[32])

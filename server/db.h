@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "engine/base/err.h"
 #include "engine/base/text.h"
@@ -65,24 +66,43 @@ struct adv_rows {
     int affected_count; /* rows changed by INSERT, UPDATE or DELETE */
 };
 
+/* The values of a statement, $1 and on: ADV_VALUES(id, ADV_INTEGER(rank), NULL). They live as long as the
+ * block they stand in. */
+struct adv_values {
+    int count;
+    const char *const *list;
+};
+static inline struct adv_values adv_db_values(size_t bytes, const char *const *list)
+{
+    return (struct adv_values){(int)(bytes / sizeof *list), list};
+}
+#define ADV_VALUES(...)                                                                                      \
+    adv_db_values(sizeof((const char *const[]){__VA_ARGS__}), (const char *const[]){__VA_ARGS__})
+#define ADV_NO_VALUES      adv_db_values(0, (const char *const[]){NULL})
+#define ADV_INTEGER(value) adv_db_integer(value, (char[24]){0})
+#define ADV_NUMBER(value)  adv_db_number(value, (char[32]){0}) /* NULL when it is not finite */
+const char *adv_db_integer(long value, char buffer[24]);
+const char *adv_db_number(double value, char buffer[32]);
+
 /* One statement with $1 … as text; NULL is SQL's NULL. `rows` is to be freed with adv_rows_free, also on an
  * error (it is then empty); it may be NULL when no result is looked at. ADV_E_STORE: away or timed out;
  * ADV_E_CONFLICT: a key or a reference (SQLSTATE class 23); ADV_E_BAD_REQUEST: a value cannot be read as its
  * type (class 22); ADV_E_FORBIDDEN: another project's; else ADV_E_INTERNAL. No finding quotes values. A
  * statement is never sent twice. */
-ADV_MUST_CHECK adv_code adv_db_run(struct adv_db *db, const char *sql, int values_count,
-                                   const char *const *values, struct adv_rows *rows, adv_err *err);
+ADV_MUST_CHECK adv_code adv_db_run(struct adv_db *db, const char *sql, struct adv_values values,
+                                   struct adv_rows *rows, adv_err *err);
+
+/* The same, of which only the rows that were changed or found are counted; `rows_count` may be NULL. */
+ADV_MUST_CHECK adv_code adv_db_change(struct adv_db *db, const char *sql, struct adv_values values,
+                                      int *rows_count, adv_err *err);
 
 /* Runs a statement and appends the first field of its first row. ADV_E_NOT_FOUND without a finding: there is
  * none. */
-ADV_MUST_CHECK adv_code adv_db_print(struct adv_db *db, const char *sql, int values_count,
-                                     const char *const *values, struct adv_text *json, adv_err *err);
+ADV_MUST_CHECK adv_code adv_db_print(struct adv_db *db, const char *sql, struct adv_values values,
+                                     struct adv_text *json, adv_err *err);
 /* The same of a statement about the run $1; ADV_E_NOT_FOUND with a finding: there is no such run. */
 ADV_MUST_CHECK adv_code adv_db_print_of_run(struct adv_db *db, const char *sql, const char *run_id,
                                             struct adv_text *json, adv_err *err);
-
-/* A number as a value of adv_db_run, written to `buffer`; NULL when it is not finite. */
-const char *adv_db_number(double value, char buffer[32]);
 
 /* The field as text, NULL for SQL's NULL; valid until adv_rows_free. */
 const char *adv_rows_text(const struct adv_rows *rows, int row, int column);

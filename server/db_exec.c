@@ -23,12 +23,12 @@ static bool send_all(PGconn *connection, int64_t until_ms)
     return true;
 }
 
-PGresult *adv_db_exec(PGconn *connection, const char *sql, int values_count, const char *const *values,
-                      long limit_ms)
+PGresult *adv_db_exec(PGconn *connection, const char *sql, struct adv_values values, long limit_ms)
 {
     const int64_t until_ms = adv_monotonic_us() / 1000 + limit_ms;
-    const int sent = values ? PQsendQueryParams(connection, sql, values_count, NULL, values, NULL, NULL, 0)
-                            : PQsendQuery(connection, sql);
+    const int sent = values.list
+                         ? PQsendQueryParams(connection, sql, values.count, NULL, values.list, NULL, NULL, 0)
+                         : PQsendQuery(connection, sql);
     if (!sent) return PQmakeEmptyPGresult(connection, PGRES_FATAL_ERROR);
     if (!send_all(connection, until_ms)) return NULL;
     PGresult *last = NULL;

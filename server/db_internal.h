@@ -5,10 +5,11 @@
 
 #include "server/db.h"
 
-/* A statement, or with `values` NULL several, and the result of the last. NULL: not within `limit_ms`; the
- * connection is then good for nothing but PQfinish. */
-PGresult *adv_db_exec(PGconn *connection, const char *sql, int values_count, const char *const *values,
-                      long limit_ms);
+/* A statement. NULL: not within `limit_ms`; the connection is then good for nothing but PQfinish. */
+PGresult *adv_db_exec(PGconn *connection, const char *sql, struct adv_values values, long limit_ms);
+
+/* Several statements without values, and the result of the last. */
+#define ADV_STATEMENTS adv_db_values(0, NULL)
 
 /* A connection with our timeouts set, or NULL with the reason in `reason` (256 bytes). */
 PGconn *adv_db_connect(const char *url, char reason[256]);

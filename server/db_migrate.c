@@ -10,14 +10,14 @@
 #define LIMIT_MS 660000       /* more than the statement_timeout of a migration */
 #define LOCK_KEY "7232814201" /* any constant; all daemons use the same */
 
-static PGresult *query(PGconn *connection, const char *sql, int count, const char *const *values)
+static PGresult *query(PGconn *connection, const char *sql, struct adv_values values)
 {
-    return adv_db_exec(connection, sql, count, values, LIMIT_MS);
+    return adv_db_exec(connection, sql, values, LIMIT_MS);
 }
 
 static bool command(PGconn *connection, const char *sql)
 {
-    PGresult *result = adv_db_exec(connection, sql, 0, NULL, LIMIT_MS);
+    PGresult *result = adv_db_exec(connection, sql, ADV_STATEMENTS, LIMIT_MS);
     ExecStatusType status = PQresultStatus(result);
     PQclear(result);
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
@@ -44,12 +44,13 @@ static enum applied find_applied(PGconn *connection, const char *version, const 
     static const char sql[] =
         "SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'schema_migrations' AND relkind = 'r' "
         "AND relnamespace = current_schema()::regnamespace)";
-    PGresult *result = adv_db_exec(connection, sql, 0, NULL, LIMIT_MS);
+    PGresult *result = adv_db_exec(connection, sql, ADV_STATEMENTS, LIMIT_MS);
     bool known = PQresultStatus(result) == PGRES_TUPLES_OK;
     bool exists = known && strcmp(PQgetvalue(result, 0, 0), "t") == 0;
     PQclear(result);
     if (!exists) return known ? APPLIED_NOT : APPLIED_UNKNOWN;
-    result = query(connection, "SELECT sha256 FROM schema_migrations WHERE version = $1", 1, &version);
+    result =
+        query(connection, "SELECT sha256 FROM schema_migrations WHERE version = $1", ADV_VALUES(version));
     enum applied applied = APPLIED_UNKNOWN;
     if (PQresultStatus(result) == PGRES_TUPLES_OK) {
         applied = APPLIED_NOT;
@@ -78,9 +79,10 @@ static adv_code apply_file(PGconn *connection, const struct adv_embedded_file *f
             "sha256 text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())") ||
         !command(connection, (const char *)file->data))
         return failed(connection, file->name, log);
-    const char *const values[] = {version, file->name, digest};
-    PGresult *result = query(
-        connection, "INSERT INTO schema_migrations (version, name, sha256) VALUES ($1, $2, $3)", 3, values);
+
+    PGresult *result =
+        query(connection, "INSERT INTO schema_migrations (version, name, sha256) VALUES ($1, $2, $3)",
+              ADV_VALUES(version, file->name, digest));
     bool noted = PQresultStatus(result) == PGRES_COMMAND_OK;
     PQclear(result);
     if (!noted || !command(connection, "COMMIT")) return failed(connection, file->name, log);

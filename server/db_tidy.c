@@ -32,14 +32,14 @@ bool adv_db_tidy(PGconn *connection, const struct adv_retention *retention, cons
         "created_at < now() - interval '24 hours' LIMIT 1000)";
     static const char runs[] =
         "SELECT retired_count, purged_count FROM tidy_runs($1::int, $2::int, " MOST_RUNS ")";
-    char keep[16], restore[16];
-    (void)snprintf(keep, sizeof keep, "%ld", retention->keep_days_count);
-    (void)snprintf(restore, sizeof restore, "%ld", retention->restore_days_count);
-    const char *const values[] = {keep, restore};
-    PGresult *result = adv_db_exec(connection, keys, 0, NULL, TIDY_LIMIT_MS);
+
+    PGresult *result = adv_db_exec(connection, keys, ADV_STATEMENTS, TIDY_LIMIT_MS);
     if (!result) return false;
     PQclear(result);
-    result = adv_db_exec(connection, runs, 2, values, TIDY_LIMIT_MS);
+    result = adv_db_exec(
+        connection, runs,
+        ADV_VALUES(ADV_INTEGER(retention->keep_days_count), ADV_INTEGER(retention->restore_days_count)),
+        TIDY_LIMIT_MS);
     if (!result) return false;
     say(connection, result, log);
     PQclear(result);

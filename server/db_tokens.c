@@ -7,10 +7,9 @@
 
 #define LIMIT_MS 6000
 
-static PGresult *query(PGconn *connection, const char *sql, int count, const char *const *values)
+static PGresult *query(PGconn *connection, const char *sql, struct adv_values values)
 {
-    static const char *const none[] = {NULL};
-    return adv_db_exec(connection, sql, count, values ? values : none, LIMIT_MS);
+    return adv_db_exec(connection, sql, values, LIMIT_MS);
 }
 
 /* false: there is no more room. */
@@ -32,7 +31,7 @@ void adv_db_serve_tokens(PGconn *connection, struct adv_keyring *keyring, const 
     static const char sql[] = "SELECT name, scopes, sha256, project, coalesce(extract(epoch FROM "
                               "expires_at)::bigint, 0) FROM tokens "
                               "WHERE revoked_at IS NULL ORDER BY created_at DESC LIMIT 1024";
-    PGresult *result = query(connection, sql, 0, NULL);
+    PGresult *result = query(connection, sql, ADV_NO_VALUES);
     struct adv_tokens *tokens = PQresultStatus(result) == PGRES_TUPLES_OK ? adv_tokens_new() : NULL;
     int row = 0;
     while (tokens && row < PQntuples(result) && take_row(result, row, tokens)) row++;
@@ -44,8 +43,7 @@ void adv_db_serve_tokens(PGconn *connection, struct adv_keyring *keyring, const 
 }
 
 /* A connection for one statement; NULL with a finding. */
-static PGresult *run_once(const char *url, const char *sql, int count, const char *const *values,
-                          adv_err *err)
+static PGresult *run_once(const char *url, const char *sql, struct adv_values values, adv_err *err)
 {
     char reason[256];
     PGconn *connection = adv_db_connect(url, reason);
@@ -53,7 +51,7 @@ static PGresult *run_once(const char *url, const char *sql, int count, const cha
         (void)adv_err_add(err, ADV_E_STORE, "", NULL, "the database cannot be reached: %s", reason);
         return NULL;
     }
-    PGresult *result = query(connection, sql, count, values);
+    PGresult *result = query(connection, sql, values);
     const ExecStatusType status = PQresultStatus(result);
     if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
         PQfinish(connection);
@@ -74,15 +72,12 @@ static PGresult *run_once(const char *url, const char *sql, int count, const cha
 
 adv_code adv_db_token_create(const char *url, const struct adv_token *token, const char *scopes, adv_err *err)
 {
-    char expires[32];
-    (void)snprintf(expires, sizeof expires, "%lld", (long long)token->expires_s);
-    const char *const values[] = {token->name, token->digest, scopes, token->project,
-                                  token->expires_s ? expires : NULL};
+    const char *expires = token->expires_s ? ADV_INTEGER(token->expires_s) : NULL;
     PGresult *result =
         run_once(url,
                  "INSERT INTO tokens (name, sha256, scopes, project, expires_at) VALUES ($1, $2, $3, $4, "
                  "to_timestamp($5::bigint))",
-                 5, values, err);
+                 ADV_VALUES(token->name, token->digest, scopes, token->project, expires), err);
     PQclear(result);
     return err->code;
 }
@@ -94,7 +89,7 @@ adv_code adv_db_tokens_list(const char *url, FILE *out, adv_err *err)
         "SELECT name, scopes, project, to_char(created_at, 'YYYY-MM-DD'), coalesce(to_char(expires_at, "
         "'YYYY-MM-DD'), 'never'), CASE WHEN revoked_at IS NOT NULL THEN 'revoked' WHEN expires_at <= now() "
         "THEN 'expired' ELSE 'in force' END FROM tokens ORDER BY name",
-        0, NULL, err);
+        ADV_NO_VALUES, err);
     if (!result) return err->code;
     (void)fprintf(out, "%-24s %-18s %-24s %-10s %-10s %s\n", "name", "scopes", "project", "made", "ends",
                   "state");
@@ -109,8 +104,9 @@ adv_code adv_db_tokens_list(const char *url, FILE *out, adv_err *err)
 
 adv_code adv_db_token_revoke(const char *url, const char *name, adv_err *err)
 {
-    PGresult *result = run_once(
-        url, "UPDATE tokens SET revoked_at = now() WHERE name = $1 AND revoked_at IS NULL", 1, &name, err);
+    PGresult *result =
+        run_once(url, "UPDATE tokens SET revoked_at = now() WHERE name = $1 AND revoked_at IS NULL",
+                 ADV_VALUES(name), err);
     if (!result) return err->code;
     const bool found = atoi(PQcmdTuples(result)) > 0;
     PQclear(result);

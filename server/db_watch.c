@@ -65,7 +65,7 @@ static bool wait_ms(struct adv_database *database, long ms, bool until_lost)
 
 static bool run_simple(PGconn *connection, const char *sql, bool *answered)
 {
-    PGresult *result = adv_db_exec(connection, sql, 0, NULL, CHECK_LIMIT_MS);
+    PGresult *result = adv_db_exec(connection, sql, ADV_STATEMENTS, CHECK_LIMIT_MS);
     *answered = result != NULL;
     if (!result) return false;
     ExecStatusType status = PQresultStatus(result);

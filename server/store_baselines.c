@@ -12,11 +12,11 @@ static adv_code no_baseline(const struct adv_baseline_name *name, adv_err *err)
                        "project '%.64s' has no baseline '%.64s'", name->project, name->label);
 }
 
-static adv_code read_baseline(struct adv_db *db, const char *sql, int values_count, const char *const *values,
+static adv_code read_baseline(struct adv_db *db, const char *sql, struct adv_values values,
                               struct adv_baseline *baseline, bool *found, adv_err *err)
 {
     struct adv_rows rows;
-    adv_code code = adv_db_run(db, sql, values_count, values, &rows, err);
+    adv_code code = adv_db_run(db, sql, values, &rows, err);
     if (code) return code;
     *found = rows.count > 0;
     if (*found) {
@@ -33,9 +33,8 @@ adv_code adv_store_baseline_get(struct adv_db *db, const struct adv_baseline_nam
 {
     static const char sql[] = "SELECT run_id, " STAMP("updated_at") ", " TAG(
         "updated_at") " FROM baselines WHERE project = $1 AND label = $2";
-    const char *const values[] = {name->project, name->label};
     bool found = false;
-    adv_code code = read_baseline(db, sql, 2, values, baseline, &found, err);
+    adv_code code = read_baseline(db, sql, ADV_VALUES(name->project, name->label), baseline, &found, err);
     baseline->pinned = true;
     return code || found ? code : no_baseline(name, err);
 }
@@ -54,9 +53,9 @@ adv_code adv_store_baseline_find(struct adv_db *db, const struct adv_baseline_na
         adv_err_merge(err, &unset, "");
         return code;
     }
-    const char *const values[] = {name->project, name->label, candidate_id};
     bool found = false;
-    code = read_baseline(db, sql, 3, values, baseline, &found, err);
+    code =
+        read_baseline(db, sql, ADV_VALUES(name->project, name->label, candidate_id), baseline, &found, err);
     baseline->pinned = false;
     return code || found ? code : no_baseline(name, err);
 }
@@ -64,14 +63,13 @@ adv_code adv_store_baseline_find(struct adv_db *db, const struct adv_baseline_na
 /* Whether a run can be a baseline of the project; what it is never changes. */
 static adv_code check_run(struct adv_db *db, const char *project, const char *run_id, adv_err *err)
 {
-    const char *const values[] = {run_id};
     struct adv_rows rows;
     if (!adv_uuid_valid(run_id))
         return adv_err_add(err, ADV_E_INVALID, "/run_id", "a run id is a UUID", "there is no run '%.64s'",
                            run_id);
     adv_code code = adv_db_run(
         db, "SELECT step_time_s IS NULL, fits, project FROM runs WHERE id = $1::uuid AND deleted_at IS NULL",
-        1, values, &rows, err);
+        ADV_VALUES(run_id), &rows, err);
     if (code) return code;
     const char *own = rows.count ? adv_rows_text(&rows, 0, 2) : "";
     if (!rows.count)
@@ -118,9 +116,11 @@ adv_code adv_store_baseline_put(struct adv_db *db, const struct adv_baseline_nam
     adv_code code = check_run(db, name->project, run_id, err);
     if (code) return code;
     const char *sql = condition->must_exist ? when_same : condition->must_be_new ? when_new : always;
-    const char *const values[] = {name->project, name->label, run_id, condition->maker, condition->tags};
+    struct adv_values values =
+        ADV_VALUES(name->project, name->label, run_id, condition->maker, condition->tags);
+    values.count -= !condition->must_exist;
     struct adv_rows rows;
-    code = adv_db_run(db, sql, condition->must_exist ? 5 : 4, values, &rows, err);
+    code = adv_db_run(db, sql, values, &rows, err);
     if (code) return code;
     bool done = rows.count > 0;
     if (done) *created = !condition->must_exist && strcmp(adv_rows_text(&rows, 0, 0), "t") == 0;
@@ -138,13 +138,10 @@ adv_code adv_store_baseline_delete(struct adv_db *db, const struct adv_baseline_
         "OR " TAG("b.updated_at") " = ANY (string_to_array($4, ','))) RETURNING project, label), noted AS "
                                   "(INSERT INTO baseline_history (project, label, changed_by) SELECT "
                                   "project, label, $3 FROM gone) SELECT FROM gone";
-    const char *const values[] = {name->project, name->label, condition->maker, condition->tags};
-    struct adv_rows rows;
-    adv_code code = adv_db_run(db, sql, 4, values, &rows, err);
-    if (code) return code;
-    bool done = rows.count > 0;
-    adv_rows_free(&rows);
-    if (done) return ADV_OK;
+    int gone = 0;
+    adv_code code = adv_db_change(
+        db, sql, ADV_VALUES(name->project, name->label, condition->maker, condition->tags), &gone, err);
+    if (code || gone > 0) return code;
     return condition->must_exist ? precondition(err) : no_baseline(name, err);
 }
 
@@ -157,8 +154,7 @@ adv_code adv_store_baseline_history(struct adv_db *db, const struct adv_baseline
                           "'changed_by', nullif(changed_by, '')) ORDER BY id DESC), '[]'::json) FROM (SELECT "
                           "* FROM "
                           "baseline_history WHERE project = $1 AND label = $2 ORDER BY id DESC LIMIT 100) h";
-    const char *const values[] = {name->project, name->label};
-    return adv_db_print(db, sql, 2, values, json, err);
+    return adv_db_print(db, sql, ADV_VALUES(name->project, name->label), json, err);
 }
 
 adv_code adv_store_baselines_list(struct adv_db *db, const char *project, const char *cursor, int limit_count,
@@ -178,10 +174,7 @@ adv_code adv_store_baselines_list(struct adv_db *db, const char *project, const 
                           "encode(convert_to(project || E'\\x01' || "
                           "label, 'UTF8'), 'hex') FROM shown WHERE place = $3::int AND (SELECT count(*) FROM "
                           "shown) > $3::int))";
-    char limit[16];
-    (void)snprintf(limit, sizeof limit, "%d", limit_count);
-    const char *const values[] = {project, cursor, limit};
-    return adv_db_print(db, sql, 3, values, json, err);
+    return adv_db_print(db, sql, ADV_VALUES(project, cursor, ADV_INTEGER(limit_count)), json, err);
 }
 
 adv_code adv_store_verdict(struct adv_db *db, const char *candidate_id, const char *baseline_id, bool passed,
@@ -189,10 +182,9 @@ adv_code adv_store_verdict(struct adv_db *db, const char *candidate_id, const ch
 {
     char id[ADV_UUID_BYTES];
     adv_uuid_make(id);
-    const char *const values[] = {id, candidate_id, baseline_id, passed ? "true" : "false"};
     return adv_db_run(
         db,
         "INSERT INTO checks (id, candidate_id, baseline_id, passed) VALUES ($1::uuid, $2::uuid, "
         "$3::uuid, $4::boolean)",
-        4, values, NULL, err);
+        ADV_VALUES(id, candidate_id, baseline_id, passed ? "true" : "false"), NULL, err);
 }

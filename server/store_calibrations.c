@@ -28,10 +28,8 @@ adv_code adv_calibration_rows(struct adv_db *db, const char *project, struct adv
         "'hbm_correction_frac')::float8, 0)) FROM measurements m JOIN runs r ON r.id = m.run_id LEFT JOIN "
         "calibrations c ON 'calibration/' || c.id = r.response #>> '{engine,calibration}' WHERE r.project = "
         "$1 AND r.deleted_at IS NULL ORDER BY m.id DESC LIMIT $2::int) n ORDER BY chip, run_id, rank, id";
-    char limit[16];
-    (void)snprintf(limit, sizeof limit, "%d", ADV_LIMIT_CALIBRATION_ROWS);
-    const char *const values[] = {project, limit};
-    adv_code code = adv_db_run(db, sql, 2, values, held, err);
+    adv_code code =
+        adv_db_run(db, sql, ADV_VALUES(project, ADV_INTEGER(ADV_LIMIT_CALIBRATION_ROWS)), held, err);
     if (code) return code;
     *count = held->count;
     *rows = calloc((size_t)held->count + 1, sizeof **rows);
@@ -56,12 +54,11 @@ adv_code adv_calibration_rows(struct adv_db *db, const char *project, struct adv
 adv_code adv_calibration_save(struct adv_db *db, const char *id, const char *project, const char *principal,
                               const char *factors, const char *fit, adv_err *err)
 {
-    const char *const values[] = {id, project, principal, factors, fit};
     return adv_db_run(
         db,
         "INSERT INTO calibrations (id, project, created_by, factors, fit) VALUES ($1::uuid, $2, $3, "
         "$4::json, $5::json)",
-        5, values, NULL, err);
+        ADV_VALUES(id, project, principal, factors, fit), NULL, err);
 }
 
 static adv_code not_found(const char *id, adv_err *err)
@@ -82,7 +79,7 @@ adv_code adv_calibration_print(struct adv_db *db, const char *id, struct adv_tex
         adv_db_print(db,
                      "SELECT json_build_object(" MEMBERS ", 'rows', c.fit -> 'rows') FROM calibrations c "
                      "WHERE c.id = $1::uuid",
-                     1, &id, json, err);
+                     ADV_VALUES(id), json, err);
     return code == ADV_E_NOT_FOUND ? not_found(id, err) : code;
 }
 
@@ -100,10 +97,7 @@ adv_code adv_calibrations_list(struct adv_db *db, const char *project, const cha
                             "FROM calibration_history WHERE $1::text IS NULL OR project = $1 ORDER BY id "
                             "DESC LIMIT 100) h), '[]'::json), 'next_cursor', (SELECT c.id FROM shown c WHERE "
                             "c.place = $3::int AND (SELECT count(*) FROM shown) > $3::int))";
-    char limit[16];
-    (void)snprintf(limit, sizeof limit, "%d", limit_count);
-    const char *const values[] = {project, cursor, limit};
-    return adv_db_print(db, sql, 3, values, json, err);
+    return adv_db_print(db, sql, ADV_VALUES(project, cursor, ADV_INTEGER(limit_count)), json, err);
 }
 
 /* A statement of $1 id, $2 principal that gives 'done', or why not; no row: there is no such calibration. */
@@ -111,9 +105,8 @@ static adv_code change(struct adv_db *db, const char *sql, const char *id, const
                        adv_err *err)
 {
     struct adv_rows rows;
-    const char *const values[] = {id, principal};
     if (!adv_uuid_valid(id)) return not_found(id, err);
-    adv_code code = adv_db_run(db, sql, 2, values, &rows, err);
+    adv_code code = adv_db_run(db, sql, ADV_VALUES(id, principal), &rows, err);
     if (code) return code;
     const char *said = rows.count > 0 ? adv_rows_text(&rows, 0, 0) : NULL;
     if (!said)
@@ -161,7 +154,7 @@ adv_code adv_calibrations_active(struct adv_db *db, struct adv_active_calibratio
         "f "
         "WHERE c.id = " ACTIVE " ORDER BY c.project, f.key";
     struct adv_rows rows;
-    adv_code code = adv_db_run(db, sql, 0, NULL, &rows, err);
+    adv_code code = adv_db_run(db, sql, ADV_NO_VALUES, &rows, err);
     if (code) return code;
     *active = calloc((size_t)rows.count + 1, sizeof **active);
     *count = 0;

@@ -43,37 +43,28 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
         "rank = $2::int AND measured_at = $3::timestamptz AND source = $4 AND measured_step_time_s = "
         "$5::float8 AND measured_tokens_per_s_per_chip IS NOT DISTINCT FROM $6::float8 AND "
         "measured_hbm_bytes_per_device IS NOT DISTINCT FROM $7::float8";
-    char id[ADV_UUID_BYTES], rank[16], steps[16], warm_up[16], numbers[10][32];
+    char id[ADV_UUID_BYTES];
+    const bool counted = measured->steps_count > 0;
+    const char *rank = ADV_INTEGER(key->rank);
     adv_uuid_make(id);
-    (void)snprintf(rank, sizeof rank, "%d", key->rank);
-    (void)snprintf(steps, sizeof steps, "%d", measured->steps_count);
-    (void)snprintf(warm_up, sizeof warm_up, "%d", measured->warm_up_steps_count);
     const char *at = measured->at[0] ? measured->at : NULL;
-    const char *step_time = adv_db_number(measured->step_time_s, numbers[0]);
-    const char *tokens = adv_db_number(measured->tokens_per_s_per_chip, numbers[1]);
-    const char *hbm = adv_db_number(measured->hbm_bytes_per_device, numbers[2]);
-    const char *const values[] = {id,
-                                  key->run_id,
-                                  rank,
-                                  at,
-                                  measured->source,
-                                  measured->steps_count > 0 ? steps : NULL,
-                                  step_time,
-                                  tokens,
-                                  hbm,
-                                  adv_db_number(plan->step_time_s, numbers[3]),
-                                  adv_db_number(plan->step_time_low_s, numbers[4]),
-                                  adv_db_number(plan->step_time_high_s, numbers[5]),
-                                  adv_db_number(plan->hbm_bytes_per_device, numbers[6]),
-                                  measured->steps_count > 0 ? warm_up : NULL,
-                                  adv_db_number(measured->step_time_p25_s, numbers[7]),
-                                  adv_db_number(measured->step_time_p75_s, numbers[8]),
-                                  adv_db_number(measured->step_time_mad_s, numbers[9])};
-    adv_code code = adv_db_print(db, insert, 17, values, json, err);
+    const char *step_time = ADV_NUMBER(measured->step_time_s);
+    const char *tokens = ADV_NUMBER(measured->tokens_per_s_per_chip);
+    const char *hbm = ADV_NUMBER(measured->hbm_bytes_per_device);
+    adv_code code =
+        adv_db_print(db, insert,
+                     ADV_VALUES(id, key->run_id, rank, at, measured->source,
+                                counted ? ADV_INTEGER(measured->steps_count) : NULL, step_time, tokens, hbm,
+                                ADV_NUMBER(plan->step_time_s), ADV_NUMBER(plan->step_time_low_s),
+                                ADV_NUMBER(plan->step_time_high_s), ADV_NUMBER(plan->hbm_bytes_per_device),
+                                counted ? ADV_INTEGER(measured->warm_up_steps_count) : NULL,
+                                ADV_NUMBER(measured->step_time_p25_s), ADV_NUMBER(measured->step_time_p75_s),
+                                ADV_NUMBER(measured->step_time_mad_s)),
+                     json, err);
     *created = code == ADV_OK;
     if (code != ADV_E_NOT_FOUND) return code;
-    const char *const known[] = {key->run_id, rank, at, measured->source, step_time, tokens, hbm};
-    code = adv_db_print(db, again, 7, known, json, err);
+    code = adv_db_print(
+        db, again, ADV_VALUES(key->run_id, rank, at, measured->source, step_time, tokens, hbm), json, err);
     if (code != ADV_E_NOT_FOUND) return code;
     return adv_err_add(err, ADV_E_CONFLICT, "", "give each measurement the time at which it was taken",
                        "'%.64s' has measured this plan at that time with other numbers", measured->source);
@@ -101,16 +92,11 @@ adv_code adv_store_measurements_list(struct adv_db *db, const char *run_id, stru
 
 adv_code adv_store_measurement_delete(struct adv_db *db, const char *run_id, const char *id, adv_err *err)
 {
-    const char *const values[] = {run_id, id};
+    static const char sql[] = "DELETE FROM measurements WHERE run_id = $1::uuid AND id = $2::uuid";
     int deleted = 0;
-    if (adv_uuid_valid(run_id) && adv_uuid_valid(id)) {
-        struct adv_rows rows;
-        adv_code code = adv_db_run(db, "DELETE FROM measurements WHERE run_id = $1::uuid AND id = $2::uuid",
-                                   2, values, &rows, err);
-        if (code) return code;
-        deleted = rows.affected_count;
-        adv_rows_free(&rows);
-    }
+    if (adv_uuid_valid(run_id) && adv_uuid_valid(id) &&
+        adv_db_change(db, sql, ADV_VALUES(run_id, id), &deleted, err))
+        return err->code;
     return deleted ? ADV_OK
                    : adv_err_add(err, ADV_E_NOT_FOUND, "", NULL, "the run has no measurement '%.64s'", id);
 }
@@ -148,11 +134,10 @@ adv_code adv_store_accuracy(struct adv_db *db, const struct adv_accuracy_filter 
                                                                             "$7::int AND "
                                                                             "(SELECT count(*) FROM shown) > "
                                                                             "$7::int)) FROM picked";
-    char limit[16];
-    (void)snprintf(limit, sizeof limit, "%d", filter->limit_count);
-    const char *const values[] = {filter->project, filter->label, filter->model, filter->chip,
-                                  filter->since,   filter->after, limit};
-    return adv_db_print(db, sql, 7, values, json, err);
+    return adv_db_print(db, sql,
+                        ADV_VALUES(filter->project, filter->label, filter->model, filter->chip, filter->since,
+                                   filter->after, ADV_INTEGER(filter->limit_count)),
+                        json, err);
 }
 
 adv_code adv_store_memory_accuracy(struct adv_db *db, const struct adv_accuracy_filter *filter,
@@ -181,9 +166,8 @@ adv_code adv_store_memory_accuracy(struct adv_db *db, const struct adv_accuracy_
         "percentile_cont(0.5) WITHIN GROUP (ORDER BY abs(error)), 'p90_abs_error_frac', percentile_disc(0.9) "
         "WITHIN GROUP (ORDER BY abs(error)), 'max_abs_error_frac', max(abs(error)), 'bias_frac', "
         "percentile_cont(0.5) WITHIN GROUP (ORDER BY error)) FROM picked";
-    char limit[16];
-    (void)snprintf(limit, sizeof limit, "%d", filter->limit_count);
-    const char *const values[] = {filter->project, filter->label, filter->model,
-                                  filter->chip,    filter->since, limit};
-    return adv_db_print(db, sql, 6, values, json, err);
+    return adv_db_print(db, sql,
+                        ADV_VALUES(filter->project, filter->label, filter->model, filter->chip, filter->since,
+                                   ADV_INTEGER(filter->limit_count)),
+                        json, err);
 }

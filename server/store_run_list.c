@@ -182,7 +182,7 @@ static void write_statement(const struct order *order, bool falls, bool is_searc
 adv_code adv_store_runs_list(struct adv_db *db, const struct adv_run_filter *filter, struct adv_text *json,
                              adv_err *err)
 {
-    char limit[16], key[LONGEST_KEY], id[ADV_UUID_BYTES];
+    char key[LONGEST_KEY], id[ADV_UUID_BYTES];
     bool falls = false;
     const struct order *order = find_order(filter, &falls, err);
     if (!order) return err->code;
@@ -190,26 +190,19 @@ adv_code adv_store_runs_list(struct adv_db *db, const struct adv_run_filter *fil
         return adv_err_add(err, ADV_E_BAD_REQUEST, "/query/cursor",
                            "use next_cursor of the page before, with the same sort",
                            "this is not a cursor of this list");
-    (void)snprintf(limit, sizeof limit, "%d", filter->limit_count + 1);
-    const char *const values[] = {filter->project,
-                                  filter->label,
-                                  filter->git_ref,
-                                  filter->model,
-                                  filter->chip,
-                                  filter->kind,
-                                  filter->since,
-                                  filter->words,
-                                  filter->tags,
-                                  filter->cursor ? key : NULL,
-                                  filter->cursor ? id : NULL,
-                                  limit};
     struct adv_text sql = adv_text_empty(STATEMENT_BYTES);
     struct adv_rows rows;
     write_statement(order, falls, filter->words || filter->tags, &sql);
     adv_err database = adv_err_empty();
-    adv_code code = sql.overflow
-                        ? adv_err_add(&database, ADV_E_MEMORY, "", NULL, "no memory for the statement")
-                        : adv_db_run(db, sql.data, 12, values, &rows, &database);
+    adv_code code =
+        sql.overflow
+            ? adv_err_add(&database, ADV_E_MEMORY, "", NULL, "no memory for the statement")
+            : adv_db_run(db, sql.data,
+                         ADV_VALUES(filter->project, filter->label, filter->git_ref, filter->model,
+                                    filter->chip, filter->kind, filter->since, filter->words, filter->tags,
+                                    filter->cursor ? key : NULL, filter->cursor ? id : NULL,
+                                    ADV_INTEGER(filter->limit_count + 1)),
+                         &rows, &database);
     adv_text_free(&sql);
     if (code == ADV_E_BAD_REQUEST) /* a day that is not in the calendar */
         return adv_err_add(err, code, filter->since ? "/query/since" : "/query/cursor",

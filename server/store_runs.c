@@ -16,9 +16,8 @@ adv_code adv_store_key_find(struct adv_db *db, const struct adv_idempotency *ide
     static const char sql[] =
         "SELECT k.body_sha256, r.response FROM idempotency_keys k JOIN runs r ON r.id = k.run_id "
         "WHERE k.principal = $1 AND k.key = $2 AND k.created_at > now() - " KEY_LIFETIME;
-    const char *const values[] = {idempotency->principal, idempotency->key};
     struct adv_rows rows;
-    adv_code code = adv_db_run(db, sql, 2, values, &rows, err);
+    adv_code code = adv_db_run(db, sql, ADV_VALUES(idempotency->principal, idempotency->key), &rows, err);
     if (code) return code;
     *outcome = ADV_STORE_UNKNOWN_KEY;
     if (rows.count) {
@@ -53,34 +52,18 @@ adv_code adv_store_run_save(struct adv_db *db, const struct adv_run *run,
         "created_at = now() WHERE k.created_at <= now() - " KEY_LIFETIME " RETURNING 1) "
         "INSERT INTO runs (" RUN_COLUMNS ") SELECT " RUN_VALUES " FROM taken";
     const struct adv_answer *answer = run->answer;
-    char step_time[32];
-    char hbm[32];
-    const char *const values[] = {run->id,
-                                  run->kind,
-                                  answer->project,
-                                  answer->label,
-                                  answer->git_ref,
-                                  answer->model,
-                                  answer->chip,
-                                  answer->topology,
-                                  adv_db_number(answer->step_time_s, step_time),
-                                  adv_db_number(answer->hbm_bytes_per_device, hbm),
-                                  isfinite(answer->step_time_s) ? (answer->fits ? "true" : "false") : NULL,
-                                  run->engine_version,
-                                  run->catalog_hash,
-                                  run->request,
-                                  run->response,
-                                  run->reevaluates,
-                                  run->question,
-                                  idempotency ? idempotency->principal : NULL,
-                                  idempotency ? idempotency->key : NULL,
-                                  idempotency ? idempotency->body_digest : NULL};
-    struct adv_rows rows;
-    adv_code code = adv_db_run(db, idempotency ? keyed : plain, idempotency ? 20 : 17, values, &rows, err);
-    if (code) return code;
-    *outcome = rows.affected_count ? ADV_STORE_SAVED : ADV_STORE_UNKNOWN_KEY;
-    adv_rows_free(&rows);
-    return ADV_OK;
+    const char *fits = isfinite(answer->step_time_s) ? (answer->fits ? "true" : "false") : NULL;
+    struct adv_values values = ADV_VALUES(
+        run->id, run->kind, answer->project, answer->label, answer->git_ref, answer->model, answer->chip,
+        answer->topology, ADV_NUMBER(answer->step_time_s), ADV_NUMBER(answer->hbm_bytes_per_device), fits,
+        run->engine_version, run->catalog_hash, run->request, run->response, run->reevaluates, run->question,
+        idempotency ? idempotency->principal : NULL, idempotency ? idempotency->key : NULL,
+        idempotency ? idempotency->body_digest : NULL);
+    values.count -= idempotency ? 0 : 3;
+    int saved = 0;
+    adv_code code = adv_db_change(db, idempotency ? keyed : plain, values, &saved, err);
+    if (!code) *outcome = saved ? ADV_STORE_SAVED : ADV_STORE_UNKNOWN_KEY;
+    return code;
 }
 
 static double number_of(const char *text)
@@ -116,7 +99,7 @@ adv_code adv_store_run_find_answer(struct adv_db *db, const char *question, bool
     struct adv_rows rows;
     *found = false;
     memset(answer, 0, sizeof *answer);
-    adv_code code = adv_db_run(db, sql, 1, &question, &rows, err);
+    adv_code code = adv_db_run(db, sql, ADV_VALUES(question), &rows, err);
     if (code) return code;
     if (rows.count) {
         answer->json = answer_within(adv_rows_text(&rows, 0, 0), &answer->json_bytes);
@@ -137,11 +120,9 @@ adv_code adv_store_run_find_answer(struct adv_db *db, const char *question, bool
 /* Why there is no such run: it was deleted, and how it comes back. */
 static adv_code no_run(struct adv_db *db, const char *id, adv_err *err)
 {
-    struct adv_rows rows;
-    adv_code code = adv_db_run(db, "SELECT FROM runs WHERE id = $1::uuid", 1, &id, &rows, err);
+    int deleted = 0;
+    adv_code code = adv_db_change(db, "SELECT FROM runs WHERE id = $1::uuid", ADV_VALUES(id), &deleted, err);
     if (code) return code;
-    const bool deleted = rows.count > 0;
-    adv_rows_free(&rows);
     if (deleted)
         return adv_err_add(err, ADV_E_NOT_FOUND, "", "POST /v1/runs/{id}/restore brings it back",
                            "the run '%.64s' was deleted", id);
@@ -160,7 +141,7 @@ adv_code adv_store_run_get(struct adv_db *db, const char *id, struct adv_stored_
     adv_code code = adv_db_run(db,
                                "SELECT " ADV_RUN_ROW_COLUMNS
                                ", request, response FROM runs WHERE id = $1::uuid AND deleted_at IS NULL",
-                               1, &id, &run->rows, err);
+                               ADV_VALUES(id), &run->rows, err);
     if (code) return code;
     if (run->rows.count == 0) {
         adv_rows_free(&run->rows);
@@ -191,27 +172,21 @@ void adv_store_run_print(const struct adv_stored_run *run, struct adv_text *json
     adv_text_append(json, "}");
 }
 
-/* One change of a run that is there; whether it was. */
-static adv_code change(struct adv_db *db, const char *sql, int count, const char *const *values, bool *found,
-                       adv_err *err)
+/* One change of the run $1; whether it was there. */
+static adv_code change(struct adv_db *db, const char *sql, struct adv_values values, int *found, adv_err *err)
 {
-    struct adv_rows rows;
-    *found = false;
-    if (!adv_uuid_valid(values[0])) return not_an_id(values[0], err);
-    adv_code code = adv_db_run(db, sql, count, values, &rows, err);
-    if (code) return code;
-    *found = rows.affected_count > 0;
-    adv_rows_free(&rows);
-    return ADV_OK;
+    *found = 0;
+    if (!adv_uuid_valid(values.list[0])) return not_an_id(values.list[0], err);
+    return adv_db_change(db, sql, values, found, err);
 }
 
 adv_code adv_store_run_delete(struct adv_db *db, const char *id, adv_err *err)
 {
     static const char sql[] =
         "UPDATE runs SET deleted_at = clock_timestamp() WHERE id = $1::uuid AND deleted_at IS NULL";
-    bool found = false;
+    int found = 0;
     adv_err database = adv_err_empty();
-    adv_code code = change(db, sql, 1, &id, &found, &database);
+    adv_code code = change(db, sql, ADV_VALUES(id), &found, &database);
     if (code == ADV_E_CONFLICT)
         return adv_err_add(err, code, "", "move the baseline to another run first", "the run is a baseline");
     if (code) {
@@ -223,10 +198,10 @@ adv_code adv_store_run_delete(struct adv_db *db, const char *id, adv_err *err)
 
 adv_code adv_store_run_restore(struct adv_db *db, const char *id, adv_err *err)
 {
-    bool found = false;
+    int found = 0;
     adv_code code =
-        change(db, "UPDATE runs SET deleted_at = NULL WHERE id = $1::uuid AND deleted_at IS NOT NULL", 1, &id,
-               &found, err);
+        change(db, "UPDATE runs SET deleted_at = NULL WHERE id = $1::uuid AND deleted_at IS NOT NULL",
+               ADV_VALUES(id), &found, err);
     if (code || found) return code;
     struct adv_stored_run run; /* that it is there already is as good; purged or never there is not */
     code = adv_store_run_get(db, id, &run, err);
@@ -239,8 +214,7 @@ adv_code adv_store_run_tag(struct adv_db *db, const char *id, const char *tags, 
     static const char sql[] =
         "UPDATE runs SET tags = ARRAY(SELECT json_array_elements_text($2::json)) WHERE id "
         "= $1::uuid AND deleted_at IS NULL";
-    const char *const values[] = {id, tags};
-    bool found = false;
-    adv_code code = change(db, sql, 2, values, &found, err);
+    int found = 0;
+    adv_code code = change(db, sql, ADV_VALUES(id, tags), &found, err);
     return code || found ? code : no_run(db, id, err);
 }

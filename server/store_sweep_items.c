@@ -11,18 +11,18 @@ adv_code adv_sweep_take(struct adv_db *db, const char *worker, int most, struct 
 {
     static const char sql[] = "SELECT sweep_id, kind, project, created_by, item, attempt, run_id, request "
                               "FROM sweep_take($1, $2::int, $3::int, $4::int, $5::json)";
-    char lease[16], count[16], attempts[16];
     adv_err why = adv_err_empty();
     memset(batch, 0, sizeof *batch);
     (void)adv_err_add(&why, ADV_E_INTERNAL, "", "run it alone, and report it",
                       "given up after %d attempts: each ended the daemon that made it", ADV_SWEEP_ATTEMPTS);
     char *problem = adv_problem_json(&why, NULL);
-    (void)snprintf(lease, sizeof lease, "%d", ADV_SWEEP_LEASE_S);
-    (void)snprintf(count, sizeof count, "%d", most < ADV_SWEEP_TAKE_MOST ? most : ADV_SWEEP_TAKE_MOST);
-    (void)snprintf(attempts, sizeof attempts, "%d", ADV_SWEEP_ATTEMPTS);
-    const char *const values[] = {worker, lease, count, attempts, problem};
-    adv_code code = problem ? adv_db_run(db, sql, 5, values, &batch->rows, err)
-                            : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for a sweep");
+    const int count = most < ADV_SWEEP_TAKE_MOST ? most : ADV_SWEEP_TAKE_MOST;
+    adv_code code = problem
+                        ? adv_db_run(db, sql,
+                                     ADV_VALUES(worker, ADV_INTEGER(ADV_SWEEP_LEASE_S), ADV_INTEGER(count),
+                                                ADV_INTEGER(ADV_SWEEP_ATTEMPTS), problem),
+                                     &batch->rows, err)
+                        : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for a sweep");
     free(problem);
     if (code) return code;
     batch->count = batch->rows.count;
@@ -66,16 +66,11 @@ static adv_code update_held(struct adv_db *db, const char *sql, const struct adv
                             int first, int *held, adv_err *err)
 {
     struct adv_text items, attempts;
-    struct adv_rows rows;
     list_keys(batch, first, &items, &attempts);
-    const char *const values[] = {batch->sweep_id, items.data, attempts.data};
-    adv_code code = items.overflow || attempts.overflow
-                        ? adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for a sweep")
-                        : adv_db_run(db, sql, 3, values, &rows, err);
-    if (!code) {
-        *held = rows.affected_count;
-        adv_rows_free(&rows);
-    }
+    adv_code code =
+        items.overflow || attempts.overflow
+            ? adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for a sweep")
+            : adv_db_change(db, sql, ADV_VALUES(batch->sweep_id, items.data, attempts.data), held, err);
     adv_text_free(&items);
     adv_text_free(&attempts);
     return code;
@@ -94,16 +89,15 @@ adv_code adv_sweep_renew(struct adv_db *db, const struct adv_sweep_batch *batch,
 
 adv_code adv_sweep_release(struct adv_db *db, const struct adv_sweep_batch *batch, int first, adv_err *err)
 {
-    int held = 0;
     return update_held(db, "UPDATE sweep_items i SET state = 'queued', lease_until = NULL " HELD, batch,
-                       first, &held, err);
+                       first, NULL, err);
 }
 
 adv_code adv_sweep_end(struct adv_db *db, const char *sweep_id, const char *results, int *held, adv_err *err)
 {
-    const char *const values[] = {sweep_id, results};
     struct adv_rows rows;
-    adv_code code = adv_db_run(db, "SELECT sweep_end($1::uuid, $2::json)", 2, values, &rows, err);
+    adv_code code =
+        adv_db_run(db, "SELECT sweep_end($1::uuid, $2::json)", ADV_VALUES(sweep_id, results), &rows, err);
     if (code) return code;
     *held = atoi(adv_rows_text(&rows, 0, 0));
     adv_rows_free(&rows);

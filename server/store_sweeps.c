@@ -46,11 +46,10 @@ static adv_code not_found(const char *id, adv_err *err)
 static adv_code find_made(struct adv_db *db, const struct adv_idempotency *idempotency,
                           char id[ADV_UUID_BYTES], adv_err *err)
 {
-    const char *const values[] = {idempotency->principal, idempotency->key};
     struct adv_rows rows;
     adv_code code =
-        adv_db_run(db, "SELECT id, body_sha256 FROM sweeps WHERE created_by = $1 AND idempotency_key = $2", 2,
-                   values, &rows, err);
+        adv_db_run(db, "SELECT id, body_sha256 FROM sweeps WHERE created_by = $1 AND idempotency_key = $2",
+                   ADV_VALUES(idempotency->principal, idempotency->key), &rows, err);
     if (code) return code;
     if (rows.count == 0)
         code = adv_err_add(err, ADV_E_CONFLICT, "/headers/Idempotency-Key", "send it again",
@@ -72,25 +71,16 @@ adv_code adv_sweep_create(struct adv_db *db, const struct adv_sweep_order *order
         "body_sha256) VALUES ($1::uuid, $2, $3, $4, $5, $6::int, $7, $8) ON CONFLICT (created_by, "
         "idempotency_key) DO NOTHING RETURNING id) INSERT INTO sweep_items (sweep_id, item, request) SELECT "
         "s.id, r.place - 1, r.one FROM s, json_array_elements($9::json) WITH ORDINALITY r (one, place)";
-    char count[16];
     adv_uuid_make(id);
-    (void)snprintf(count, sizeof count, "%d", order->items_count);
     const struct adv_idempotency *key = order->idempotency;
-    const char *const values[] = {id,
-                                  order->principal,
-                                  order->project,
-                                  order->label,
-                                  order->kind,
-                                  count,
-                                  key ? key->key : NULL,
-                                  key ? key->body_digest : NULL,
-                                  order->list};
-    struct adv_rows rows;
-    adv_code code = adv_db_run(db, sql, 9, values, &rows, err);
-    if (code) return code;
-    *created = rows.affected_count > 0;
-    adv_rows_free(&rows);
-    if (*created || !key) return ADV_OK;
+    int items = 0;
+    adv_code code = adv_db_change(db, sql,
+                                  ADV_VALUES(id, order->principal, order->project, order->label, order->kind,
+                                             ADV_INTEGER(order->items_count), key ? key->key : NULL,
+                                             key ? key->body_digest : NULL, order->list),
+                                  &items, err);
+    *created = items > 0;
+    if (code || *created || !key) return code;
     return find_made(db, key, id, err);
 }
 
@@ -107,11 +97,9 @@ adv_code adv_sweep_print(struct adv_db *db, const char *id, const struct adv_swe
         ") ORDER BY i.place) FROM shown i WHERE i.place <= $4::int), '[]'::json), "
         "'next_cursor', (SELECT i.item::text FROM shown i WHERE i.place = $4::int AND (SELECT count(*) FROM "
         "shown) > $4::int)) FROM sweeps s " RUNNING "WHERE s.id = $1::uuid";
-    char limit[16];
-    (void)snprintf(limit, sizeof limit, "%d", page->limit_count);
-    const char *const values[] = {id, page->state, page->cursor, limit};
     if (!adv_uuid_valid(id)) return not_found(id, err);
-    adv_code code = adv_db_print(db, sql, 4, values, json, err);
+    adv_code code = adv_db_print(
+        db, sql, ADV_VALUES(id, page->state, page->cursor, ADV_INTEGER(page->limit_count)), json, err);
     return code == ADV_E_NOT_FOUND ? not_found(id, err) : code;
 }
 
@@ -121,12 +109,12 @@ adv_code adv_sweep_item_print(struct adv_db *db, const char *id, const char *ite
     static const char sql[] = "SELECT json_build_object('sweep_id', i.sweep_id, " ITEM_MEMBERS
                               ", 'request', i.request, 'response', i.response, 'problem', i.problem) FROM "
                               "sweep_items i WHERE i.sweep_id = $1::uuid AND i.item = $2::int";
-    const char *const values[] = {id, item};
     char *end = NULL;
     const long number = strtol(item, &end, 10);
     if (!adv_uuid_valid(id)) return not_found(id, err);
-    adv_code code = *end || number < 0 || number > 1000000 ? ADV_E_NOT_FOUND
-                                                           : adv_db_print(db, sql, 2, values, json, err);
+    adv_code code = *end || number < 0 || number > 1000000
+                        ? ADV_E_NOT_FOUND
+                        : adv_db_print(db, sql, ADV_VALUES(id, item), json, err);
     if (code == ADV_E_NOT_FOUND && err->count == 0)
         return adv_err_add(err, ADV_E_NOT_FOUND, "", "items are counted from 0",
                            "the sweep has no item '%.64s'", item);
@@ -144,10 +132,9 @@ adv_code adv_sweeps_list(struct adv_db *db, const struct adv_sweeps_filter *filt
         ") ORDER BY s.place) FROM shown s " RUNNING
         "WHERE s.place <= $4::int), '[]'::json), 'next_cursor', (SELECT s.id FROM shown s WHERE s.place = "
         "$4::int AND (SELECT count(*) FROM shown) > $4::int))";
-    char limit[16];
-    (void)snprintf(limit, sizeof limit, "%d", filter->limit_count);
-    const char *const values[] = {filter->project, filter->state, filter->after, limit};
-    return adv_db_print(db, sql, 4, values, json, err);
+    return adv_db_print(
+        db, sql, ADV_VALUES(filter->project, filter->state, filter->after, ADV_INTEGER(filter->limit_count)),
+        json, err);
 }
 
 adv_code adv_sweep_events(struct adv_db *db, const char *id, long after, int limit_count,
@@ -162,12 +149,9 @@ adv_code adv_sweep_events(struct adv_db *db, const char *id, long after, int lim
         "(SELECT count(*) FROM told) < $3::int THEN E'id: end\\nevent: ' || s.state || E'\\ndata: ' || "
         "json_build_object(" SWEEP_MEMBERS ")::text || E'\\n\\n' ELSE '' END FROM sweeps s " RUNNING
         "WHERE s.id = $1::uuid";
-    char from[24], limit[16];
-    (void)snprintf(from, sizeof from, "%ld", after);
-    (void)snprintf(limit, sizeof limit, "%d", limit_count);
-    const char *const values[] = {id, from, limit};
     if (!adv_uuid_valid(id)) return not_found(id, err);
-    adv_code code = adv_db_print(db, sql, 3, values, events, err);
+    adv_code code =
+        adv_db_print(db, sql, ADV_VALUES(id, ADV_INTEGER(after), ADV_INTEGER(limit_count)), events, err);
     return code == ADV_E_NOT_FOUND ? not_found(id, err) : code;
 }
 
@@ -175,7 +159,7 @@ adv_code adv_sweep_cancel(struct adv_db *db, const char *id, adv_err *err)
 {
     struct adv_rows rows;
     if (!adv_uuid_valid(id)) return not_found(id, err);
-    adv_code code = adv_db_run(db, "SELECT sweep_cancel($1::uuid)", 1, &id, &rows, err);
+    adv_code code = adv_db_run(db, "SELECT sweep_cancel($1::uuid)", ADV_VALUES(id), &rows, err);
     if (code) return code;
     const bool found = strcmp(adv_rows_text(&rows, 0, 0), "t") == 0;
     adv_rows_free(&rows);

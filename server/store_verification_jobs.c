@@ -10,17 +10,6 @@
 #define LEFT_ALONE    "(p.state = 'running' AND p.lease_until < now())"
 #define REFUSED_AFTER "failed after too many attempts: a compile of this plan ended its verifier each time"
 
-static adv_code run(struct adv_db *db, const char *sql, int count, const char *const *values, int *changed,
-                    adv_err *err)
-{
-    struct adv_rows rows;
-    adv_code code = adv_db_run(db, sql, count, values, &rows, err);
-    if (code) return code;
-    if (changed) *changed = rows.affected_count;
-    adv_rows_free(&rows);
-    return ADV_OK;
-}
-
 /* Ends what need not be compiled: plans that others have answered meanwhile, and those that were tried too
  * often. */
 static adv_code settle(struct adv_db *db, adv_err *err)
@@ -34,12 +23,11 @@ static adv_code settle(struct adv_db *db, adv_err *err)
         "UPDATE verification_plans p SET state = 'done', lease_until = NULL, ended_at = now(), stage = '', "
         "changes = changes + 1, verdict = 'failed', result = $1::json WHERE " LEFT_ALONE
         " AND attempts >= $2::int";
-    char most[16];
     char *result = adv_proof_failed(REFUSED_AFTER, false, 0.0);
-    (void)snprintf(most, sizeof most, "%d", ADV_VERIFICATION_ATTEMPTS);
-    const char *const values[] = {result, most};
-    adv_code code = run(db, answered, 0, NULL, NULL, err);
-    if (!code) code = run(db, given_up, 2, values, NULL, err);
+    adv_code code = adv_db_change(db, answered, ADV_NO_VALUES, NULL, err);
+    if (!code)
+        code = adv_db_change(db, given_up, ADV_VALUES(result, ADV_INTEGER(ADV_VERIFICATION_ATTEMPTS)), NULL,
+                             err);
     free(result);
     return code;
 }
@@ -59,10 +47,7 @@ static adv_code take_next(struct adv_db *db, const char *worker, int lease_s, st
         "'starting', changes = p.changes + 1, lease_until = now() + $2::int * interval '1 second' FROM next "
         "n, verifications v WHERE p.verification_id = n.verification_id AND p.rank = n.rank AND v.id = "
         "p.verification_id RETURNING p.verification_id, p.rank, p.attempts, v.mode, p.plan";
-    char lease[16];
-    (void)snprintf(lease, sizeof lease, "%d", lease_s);
-    const char *const values[] = {worker, lease};
-    return adv_db_run(db, sql, 2, values, rows, err);
+    return adv_db_run(db, sql, ADV_VALUES(worker, ADV_INTEGER(lease_s)), rows, err);
 }
 
 adv_code adv_verification_take(struct adv_db *db, const char *worker, int lease_s,
@@ -91,17 +76,9 @@ adv_code adv_verification_take(struct adv_db *db, const char *worker, int lease_
     return ADV_OK;
 }
 
-struct key {
-    char rank[16], attempt[16];
-};
-
-static void key_of(const struct adv_verification_job *job, struct key *key)
-{
-    (void)snprintf(key->rank, sizeof key->rank, "%d", job->rank);
-    (void)snprintf(key->attempt, sizeof key->attempt, "%d", job->attempt);
-}
-
-#define HELD "verification_id = $1::uuid AND rank = $2::int AND attempts = $3::int AND state = 'running'"
+/* The values $1 to $3 of HELD. */
+#define KEY(job) (job)->verification_id, ADV_INTEGER((job)->rank), ADV_INTEGER((job)->attempt)
+#define HELD     "verification_id = $1::uuid AND rank = $2::int AND attempts = $3::int AND state = 'running'"
 
 adv_code adv_verification_renew(struct adv_db *db, const struct adv_verification_job *job, int lease_s,
                                 const char *stage, bool *held, adv_err *err)
@@ -110,13 +87,8 @@ adv_code adv_verification_renew(struct adv_db *db, const struct adv_verification
         "UPDATE verification_plans SET lease_until = now() + $4::int * interval '1 second', stage = "
         "coalesce($5, stage), changes = changes + ($5::text IS DISTINCT FROM NULL AND $5 <> stage)::int "
         "WHERE " HELD;
-    struct key key;
-    char lease[16];
     int changed = 0;
-    key_of(job, &key);
-    (void)snprintf(lease, sizeof lease, "%d", lease_s);
-    const char *const values[] = {job->verification_id, key.rank, key.attempt, lease, stage};
-    adv_code code = run(db, sql, 5, values, &changed, err);
+    adv_code code = adv_db_change(db, sql, ADV_VALUES(KEY(job), ADV_INTEGER(lease_s), stage), &changed, err);
     *held = changed > 0;
     return code;
 }
@@ -132,22 +104,16 @@ adv_code adv_verification_finish(struct adv_db *db, const struct adv_verificatio
         "versions, verdict, compiled_hbm_bytes_per_device, result) SELECT plan_sha256, $7, $8, $4, "
         "$5::float8, $6::json FROM held WHERE $4 <> 'failed' ON CONFLICT DO NOTHING) SELECT FROM held";
     struct adv_proof_summary summary;
-    struct key key;
-    char bytes[32];
     int changed = 0;
     adv_code code = adv_proof_summarize(result, &summary, err);
     if (code) return code;
-    key_of(job, &key);
-    (void)snprintf(bytes, sizeof bytes, "%.17g", summary.compiled_hbm_bytes_per_device);
-    const char *const values[] = {job->verification_id,
-                                  key.rank,
-                                  key.attempt,
-                                  adv_proof_verdict_name(summary.verdict),
-                                  summary.compiled_hbm_bytes_per_device > 0.0 ? bytes : NULL,
-                                  result,
-                                  job->whole ? "whole" : "assign",
-                                  summary.versions};
-    code = run(db, sql, 8, values, &changed, err);
+    code = adv_db_change(db, sql,
+                         ADV_VALUES(KEY(job), adv_proof_verdict_name(summary.verdict),
+                                    summary.compiled_hbm_bytes_per_device > 0.0
+                                        ? ADV_NUMBER(summary.compiled_hbm_bytes_per_device)
+                                        : NULL,
+                                    result, job->whole ? "whole" : "assign", summary.versions),
+                         &changed, err);
     *held = changed > 0;
     return code || !*held ? code : settle(db, err);
 }
@@ -157,8 +123,5 @@ adv_code adv_verification_release(struct adv_db *db, const struct adv_verificati
     static const char sql[] =
         "UPDATE verification_plans SET state = 'queued', lease_until = NULL, stage = '', changes = "
         "changes + 1 WHERE " HELD;
-    struct key key;
-    key_of(job, &key);
-    const char *const values[] = {job->verification_id, key.rank, key.attempt};
-    return run(db, sql, 3, values, NULL, err);
+    return adv_db_change(db, sql, ADV_VALUES(KEY(job)), NULL, err);
 }

@@ -40,11 +40,10 @@ static adv_code queue_plan(struct adv_db *db, const char *id, const struct adv_v
         "k.result IS NULL THEN 'queued' ELSE 'done' END, CASE WHEN k.result IS NOT NULL THEN now() END, "
         "k.verdict, k.compiled_hbm_bytes_per_device, k.result FROM (SELECT 1) one LEFT JOIN proofs k ON "
         "k.plan_sha256 = $3 ON CONFLICT DO NOTHING";
-    char digest[ADV_SHA256_HEX], rank_text[16];
+    char digest[ADV_SHA256_HEX];
     digest_of(plan->plan, order->whole, digest);
-    (void)snprintf(rank_text, sizeof rank_text, "%d", rank);
-    const char *const values[] = {id, rank_text, digest, plan->plan, plan->predicted};
-    return adv_db_run(db, sql, 5, values, NULL, err);
+    return adv_db_run(db, sql, ADV_VALUES(id, ADV_INTEGER(rank), digest, plan->plan, plan->predicted), NULL,
+                      err);
 }
 
 static adv_code queue_plans(struct adv_db *db, const char *id, const struct adv_verification_order *order,
@@ -72,10 +71,9 @@ adv_code adv_verification_create(struct adv_db *db, const struct adv_verificatio
     if (code) return code;
     adv_proof_plan_free(&first);
     adv_uuid_make(id);
-    const char *const values[] = {id, order->run_id, order->whole ? "whole" : "assign", order->principal};
     code = adv_db_run(
-        db, "INSERT INTO verifications (id, run_id, mode, created_by) VALUES ($1::uuid, $2::uuid, $3, $4)", 4,
-        values, NULL, err);
+        db, "INSERT INTO verifications (id, run_id, mode, created_by) VALUES ($1::uuid, $2::uuid, $3, $4)",
+        ADV_VALUES(id, order->run_id, order->whole ? "whole" : "assign", order->principal), NULL, err);
     if (!code) code = queue_plans(db, id, order, err);
     return code;
 }
@@ -147,7 +145,7 @@ adv_code adv_verification_print(struct adv_db *db, const char *id, struct adv_te
     static const char *const names[] = {"run_id", "mode", "created_at", "state"};
     struct adv_rows rows;
     if (!adv_uuid_valid(id)) return not_found(id, err);
-    adv_code code = adv_db_run(db, of_all, 1, &id, &rows, err);
+    adv_code code = adv_db_run(db, of_all, ADV_VALUES(id), &rows, err);
     if (code) return code;
     const bool found = rows.count > 0;
     if (found) {
@@ -160,7 +158,7 @@ adv_code adv_verification_print(struct adv_db *db, const char *id, struct adv_te
     }
     adv_rows_free(&rows);
     if (!found) return not_found(id, err);
-    code = adv_db_run(db, of_each, 1, &id, &rows, err);
+    code = adv_db_run(db, of_each, ADV_VALUES(id), &rows, err);
     if (code) return code;
     code = rows.count > 0 ? print_plans(&rows, json, err) : not_found(id, err);
     adv_rows_free(&rows);
@@ -175,7 +173,7 @@ adv_code adv_verification_cancel(struct adv_db *db, const char *id, adv_err *err
         "+ 1 WHERE verification_id = $1::uuid AND state IN ('queued', 'running')) SELECT count(*) FROM known";
     struct adv_rows rows;
     if (!adv_uuid_valid(id)) return not_found(id, err);
-    adv_code code = adv_db_run(db, sql, 1, &id, &rows, err);
+    adv_code code = adv_db_run(db, sql, ADV_VALUES(id), &rows, err);
     if (code) return code;
     const bool found = atoi(adv_rows_text(&rows, 0, 0)) > 0;
     adv_rows_free(&rows);
@@ -211,7 +209,7 @@ adv_code adv_verification_of_run(struct adv_db *db, const char *run_id, struct a
         "(SELECT rank FROM proven) || ' is the first that compiles and fits', 'none of the plans that were "
         "tried compiles and fits') FROM newest f WHERE f.rank = 1 AND f.verdict IN ('refused', "
         "'does_not_fit'))) FROM newest n HAVING count(*) > 0";
-    adv_code code = adv_db_print(db, sql, 1, &run_id, json, err);
+    adv_code code = adv_db_print(db, sql, ADV_VALUES(run_id), json, err);
     if (code != ADV_E_NOT_FOUND) return code;
     adv_text_append(json, "null");
     return ADV_OK;
@@ -224,12 +222,11 @@ adv_code adv_verification_find(struct adv_db *db, const char *plan, struct adv_v
     struct adv_rows rows;
     digest_of(plan, false, assign);
     digest_of(plan, true, whole);
-    const char *const values[] = {assign, whole};
     memset(word, 0, sizeof *word);
     adv_code code = adv_db_run(db,
                                "SELECT verdict, compiled_hbm_bytes_per_device, versions FROM proofs WHERE "
                                "plan_sha256 IN ($1, $2) ORDER BY created_at DESC LIMIT 1",
-                               2, values, &rows, err);
+                               ADV_VALUES(assign, whole), &rows, err);
     if (code) return code;
     word->known = rows.count > 0;
     if (word->known) {

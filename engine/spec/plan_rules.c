@@ -27,8 +27,6 @@ const char *adv_rule_hint(struct adv_rule_report *report, const char *format, ..
     return report->hint;
 }
 
-typedef bool rule_check(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-
 /* "fsdp 16 x tensor 2" of the axes above 1. */
 static void describe_axes(const int degrees[ADV_AXIS_COUNT], char *text, size_t text_bytes)
 {
@@ -415,7 +413,7 @@ static const struct {
     const char *name;
     enum severity severity;
     enum reads reads;
-    rule_check *check;
+    adv_rule *check;
 } rules[] = {
     {"ici-product", ILLEGAL, MESH, rule_ici_product},
     {"dcn-product", ILLEGAL, MESH, rule_dcn_product},

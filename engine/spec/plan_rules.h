@@ -37,48 +37,29 @@ bool adv_rule_broken(struct adv_rule_report *report, const char *pointer, const 
 /* A hint with numbers in it; NULL when nobody listens. Valid until the next call with the same report. */
 const char *adv_rule_hint(struct adv_rule_report *report, const char *format, ...) ADV_PRINTF(2, 3);
 
+/* Whether the plan breaks the rule. */
+typedef bool adv_rule(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+
 /* Rules of plan_rules_tiles.c. */
-bool adv_rule_block_q(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_block_kv(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_block_compute(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_tile_lanes(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_tile_rows(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_tile_tails(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+adv_rule adv_rule_block_q, adv_rule_block_kv, adv_rule_block_compute, adv_rule_tile_lanes, adv_rule_tile_rows,
+    adv_rule_tile_tails;
 
 /* Rules of plan_rules_mesh.c. */
-bool adv_rule_custom_mesh(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_custom_mesh_unused(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+adv_rule adv_rule_custom_mesh, adv_rule_custom_mesh_unused;
 
 /* Rules of plan_rules_pipeline.c. */
-bool adv_rule_pipeline_layers(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_pipeline_cycle(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_pipeline_microbatches(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_pipeline_batch(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+adv_rule adv_rule_pipeline_layers, adv_rule_pipeline_cycle, adv_rule_pipeline_microbatches,
+    adv_rule_pipeline_batch;
 /* Sequences of one microbatch on one batch shard. */
 double adv_rule_sequences_per_microbatch(const struct adv_plan *plan, const struct adv_cluster *cluster);
 
 /* Rules of plan_rules_kernel.c. */
-bool adv_rule_dq_reduction(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_sparse_attention_kernel(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_load_balance(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+adv_rule adv_rule_dq_reduction, adv_rule_sparse_attention_kernel, adv_rule_load_balance;
 
 /* Whether context parallelism must leave the sequence in its order. */
 bool adv_plan_keeps_order(const struct adv_plan *plan, const struct adv_model *model);
-bool adv_rule_linear_context(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_compressed_context(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_multimodal_context(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_batch_split_format(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_hash_routing(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_ring(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_ulysses(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_usp(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_local_under_ring(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_local_masks(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_fp8_full(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_fp8_accumulation(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_native_format(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_muon(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_vmem_limit(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_fusion_and_offload(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_no_sparsecores(const struct adv_rule_facts *facts, struct adv_rule_report *report);
-bool adv_rule_offload_unclipped(const struct adv_rule_facts *facts, struct adv_rule_report *report);
+adv_rule adv_rule_linear_context, adv_rule_compressed_context, adv_rule_multimodal_context,
+    adv_rule_batch_split_format, adv_rule_hash_routing, adv_rule_ring, adv_rule_ulysses, adv_rule_usp,
+    adv_rule_local_under_ring, adv_rule_local_masks, adv_rule_fp8_full, adv_rule_fp8_accumulation,
+    adv_rule_native_format, adv_rule_muon, adv_rule_vmem_limit, adv_rule_fusion_and_offload,
+    adv_rule_no_sparsecores, adv_rule_offload_unclipped;

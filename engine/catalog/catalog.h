@@ -105,13 +105,23 @@ const char *adv_catalog_hash(const struct adv_catalog *catalog); /* 16 hex digit
 const char *adv_catalog_calibration(
     const struct adv_catalog *catalog); /* name of the constants, e.g. "2026-11-21/1f0c…" */
 
-int adv_catalog_chips_count(const struct adv_catalog *catalog);
-const struct adv_catalog_chip *adv_catalog_chip_at(const struct adv_catalog *catalog, int index);
+/* The tables, to go through; they live as long as the catalog. */
+struct adv_catalog_tables {
+    int chips_count, models_count, topologies_count, keys_count, old_keys_count, flags_count, bundles_count;
+    const struct adv_catalog_chip *chips;
+    const char *const *model_names;
+    const struct adv_catalog_topology *topologies;
+    const struct adv_catalog_key *keys; /* ordered by name, as flags */
+    const struct adv_catalog_old_key *old_keys;
+    const struct adv_catalog_flag *flags;
+    const struct adv_catalog_bundle *bundles;
+    struct adv_provenance topologies_provenance, keys_provenance, flags_provenance;
+};
+const struct adv_catalog_tables *adv_catalog_tables(const struct adv_catalog *catalog);
+
 /* By name or alias ("tpu7x", "ironwood", "v7x"); NULL when unknown. */
 const struct adv_catalog_chip *adv_catalog_chip(const struct adv_catalog *catalog, const char *name);
 
-int adv_catalog_models_count(const struct adv_catalog *catalog);
-const char *adv_catalog_model_name(const struct adv_catalog *catalog, int index);
 /* By name; builds `model`. ADV_E_NOT_FOUND with the nearest names in the hint (pointer /model). */
 ADV_MUST_CHECK adv_code adv_catalog_model(const struct adv_catalog *catalog, const char *name,
                                           struct adv_model *model, adv_err *err);
@@ -123,26 +133,13 @@ const struct adv_model_keys *adv_catalog_model_keys(const struct adv_catalog *ca
 /* The pedigree of a model by name, NULL when unknown. */
 const struct adv_catalog_model *adv_catalog_model_info(const struct adv_catalog *catalog, const char *name);
 
-int adv_catalog_topologies_count(const struct adv_catalog *catalog);
-const struct adv_catalog_topology *adv_catalog_topology_at(const struct adv_catalog *catalog, int index);
 const struct adv_catalog_topology *adv_catalog_topology(const struct adv_catalog *catalog,
                                                         const char *compile_topology);
 /* Shapes ("4x4x4") of one chip, ordered by size; returns the count. */
 int adv_catalog_shapes(const struct adv_catalog *catalog, const char *chip, const char *const **shapes);
 
-int adv_catalog_keys_count(const struct adv_catalog *catalog);
-const struct adv_catalog_key *adv_catalog_key_at(const struct adv_catalog *catalog, int index);
-const struct adv_provenance *adv_catalog_topologies_provenance(const struct adv_catalog *catalog);
-const struct adv_provenance *adv_catalog_flags_provenance(const struct adv_catalog *catalog);
-int adv_catalog_old_keys_count(const struct adv_catalog *catalog);
-const struct adv_catalog_old_key *adv_catalog_old_key_at(const struct adv_catalog *catalog, int index);
-const struct adv_provenance *adv_catalog_keys_provenance(const struct adv_catalog *catalog);
 const struct adv_catalog_key *adv_catalog_key(const struct adv_catalog *catalog, const char *name);
 /* The MaxText key whose name is nearest, for "did you mean"; NULL: none is near. */
 const char *adv_catalog_nearest_key(const struct adv_catalog *catalog, const char *name);
 const struct adv_catalog_old_key *adv_catalog_old_key(const struct adv_catalog *catalog, const char *name);
 const struct adv_catalog_flag *adv_catalog_flag(const struct adv_catalog *catalog, const char *name);
-int adv_catalog_flags_count(const struct adv_catalog *catalog);
-const struct adv_catalog_flag *adv_catalog_flag_at(const struct adv_catalog *catalog, int index);
-int adv_catalog_bundles_count(const struct adv_catalog *catalog);
-const struct adv_catalog_bundle *adv_catalog_bundle_at(const struct adv_catalog *catalog, int index);

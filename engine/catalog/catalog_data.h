@@ -20,26 +20,11 @@ struct adv_catalog {
     struct adv_arena arena; /* owns every string and array below */
     char hash[ADV_CATALOG_HASH_TEXT];
     char calibration[ADV_CATALOG_CALIBRATION_TEXT];
-    int chips_count;
-    struct adv_catalog_chip *chips;
-    int models_count;
-    struct adv_catalog_model *models;
-    struct adv_model_keys *model_keys; /* beside models */
-    const char **model_names;          /* beside models */
-    int topologies_count;
-    struct adv_catalog_topology *topologies;
-    struct adv_provenance topologies_provenance;
+    struct adv_catalog_tables tables;
+    struct adv_catalog_chip *chips;   /* those of the tables, for those who fill them */
+    struct adv_catalog_model *models; /* beside tables.model_names, as model_keys */
+    struct adv_model_keys *model_keys;
     int shape_lists_count;
     struct adv_catalog_shape_list shape_lists[ADV_CATALOG_CHIPS_MAX];
-    int keys_count;
-    struct adv_catalog_key *keys; /* ordered by name */
-    struct adv_provenance keys_provenance;
-    int old_keys_count;
-    struct adv_catalog_old_key *old_keys;
-    int flags_count;
-    struct adv_catalog_flag *flags; /* ordered by name */
-    struct adv_provenance flags_provenance;
-    int bundles_count;
-    struct adv_catalog_bundle *bundles;
     struct adv_catalog_releases releases;
 };

@@ -30,13 +30,6 @@ static const struct data_file {
 };
 enum { DATA_FILES = sizeof data_files / sizeof data_files[0] };
 
-void adv_catalog_refuse(const struct adv_catalog_file *file, const char *list, size_t row, const char *detail)
-{
-    char pointer[ADV_LIMIT_POINTER];
-    (void)snprintf(pointer, sizeof pointer, "%s/%s/%zu", file->at, list, row);
-    (void)adv_err_add(file->err, ADV_E_INVALID, pointer, NULL, "%s", detail);
-}
-
 const char *adv_catalog_keep(const struct adv_catalog_file *file, const char *text)
 {
     const char *copy = adv_arena_copy(&file->catalog->arena, text ? text : "");
@@ -50,6 +43,33 @@ void *adv_catalog_rows(const struct adv_catalog_file *file, size_t count, size_t
     void *rows = adv_arena_array(&file->catalog->arena, count > 0 ? count : 1, element_bytes);
     if (!rows) (void)adv_err_add(file->err, ADV_E_MEMORY, file->at, NULL, "no memory for the catalog");
     return rows;
+}
+
+void adv_catalog_keep_texts(const struct adv_catalog_file *file, const char **texts, int count)
+{
+    for (int i = 0; i < count; i++) texts[i] = adv_catalog_keep(file, texts[i]);
+}
+
+void *adv_catalog_decode_rows(const struct adv_catalog_file *file, const json_t *object, const char *list,
+                              const char *form, size_t element_bytes, adv_catalog_row *decode, int *count)
+{
+    const char *slash = strrchr(list, '/');
+    const json_t *rows =
+        adv_json_array(object, file->at, slash ? slash + 1 : list, ADV_JSON_REQUIRED, file->err);
+    const size_t size = json_array_size(rows);
+    char *elements = adv_catalog_rows(file, size, element_bytes);
+    *count = 0;
+    if (!elements) return NULL;
+    memset(elements, 0, size * element_bytes);
+    for (size_t i = 0; i < size; i++) {
+        if (decode(file, json_array_get(rows, i), elements + i * element_bytes)) continue;
+        char at[ADV_LIMIT_POINTER];
+        (void)snprintf(at, sizeof at, "%s/%s/%zu", file->at, list, i);
+        (void)adv_err_add(file->err, ADV_E_INVALID, at, NULL, "must be %s", form);
+        return NULL;
+    }
+    *count = (int)size;
+    return elements;
 }
 
 const char *const *adv_catalog_keep_list(const struct adv_catalog_file *file, const json_t *list,
@@ -70,15 +90,12 @@ const char *const *adv_catalog_keep_list(const struct adv_catalog_file *file, co
 
 struct adv_provenance adv_catalog_file_provenance(const struct adv_catalog_file *file)
 {
-    const char *source = "", *date = "", *confidence = "";
-    (void)adv_json_string(file->root, file->at, "source", ADV_JSON_REQUIRED, &source, file->err);
-    (void)adv_json_string(file->root, file->at, "date", ADV_JSON_REQUIRED, &date, file->err);
-    (void)adv_json_string(file->root, file->at, "confidence", ADV_JSON_REQUIRED, &confidence, file->err);
-    return (struct adv_provenance){.unit = "",
-                                   .source = adv_catalog_keep(file, source),
-                                   .date = adv_catalog_keep(file, date),
-                                   .confidence = adv_catalog_keep(file, confidence),
-                                   .note = ""};
+    static const char *const names[] = {"source", "date", "confidence"};
+    const char *texts[] = {"", "", ""};
+    for (int i = 0; i < 3; i++)
+        (void)adv_json_string(file->root, file->at, names[i], ADV_JSON_REQUIRED, &texts[i], file->err);
+    adv_catalog_keep_texts(file, texts, 3);
+    return (struct adv_provenance){"", texts[0], texts[1], texts[2], ""};
 }
 
 /* The whole file, malloc'ed; NULL when it is not there or cannot be read (the latter is a finding). */

@@ -25,10 +25,15 @@ void adv_decode_catalog_releases(const struct adv_catalog_file *file);
 
 /* Helpers: arena copies that report exhaustion, arrays of strings, a file-wide pedigree. */
 const char *adv_catalog_keep(const struct adv_catalog_file *file, const char *text);
+/* Puts copies in the place of `count` texts that lie one after the other. */
+void adv_catalog_keep_texts(const struct adv_catalog_file *file, const char **texts, int count);
 void *adv_catalog_rows(const struct adv_catalog_file *file, size_t count, size_t element_bytes);
 const char *const *adv_catalog_keep_list(const struct adv_catalog_file *file, const json_t *list,
                                          const char *at, int *count);
 struct adv_provenance adv_catalog_file_provenance(const struct adv_catalog_file *file);
-/* Adds a finding about row `row` of list `list`. */
-void adv_catalog_refuse(const struct adv_catalog_file *file, const char *list, size_t row,
-                        const char *detail);
+/* Reads a row into a zeroed element; false: it is not of its form. */
+typedef bool adv_catalog_row(const struct adv_catalog_file *file, json_t *row, void *element);
+/* The rows of `list` ("rows", or "maxtext/keys": a member of `object`), each read by `decode`. NULL and no
+ * rows after a finding: there is no list, a row is not of the `form`, or memory is exhausted. */
+void *adv_catalog_decode_rows(const struct adv_catalog_file *file, const json_t *object, const char *list,
+                              const char *form, size_t element_bytes, adv_catalog_row *decode, int *count);

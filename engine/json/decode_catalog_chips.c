@@ -176,20 +176,19 @@ void adv_decode_catalog_chips(const struct adv_catalog_file *file)
 {
     const json_t *list = adv_json_array(file->root, file->at, "chips", ADV_JSON_REQUIRED, file->err);
     size_t count = json_array_size(list);
+    char at[ADV_LIMIT_POINTER], row_at[ADV_LIMIT_POINTER];
+    (void)adv_json_pointer(at, file->at, "chips");
     if (count > ADV_CATALOG_CHIPS_MAX) {
-        adv_catalog_refuse(file, "chips", count, "too many chips");
+        (void)adv_err_add(file->err, ADV_E_INVALID, adv_json_pointer_index(row_at, at, count), NULL,
+                          "too many chips");
         return;
     }
     struct adv_catalog_chip *chips = adv_catalog_rows(file, count, sizeof *chips);
     if (!chips) return;
-    char at[ADV_LIMIT_POINTER];
-    (void)adv_json_pointer(at, file->at, "chips");
-    for (size_t i = 0; i < count; i++) {
-        char row_at[ADV_LIMIT_POINTER];
+    for (size_t i = 0; i < count; i++)
         decode_chip(file, json_array_get(list, i), adv_json_pointer_index(row_at, at, i), &chips[i]);
-    }
-    file->catalog->chips = chips;
-    file->catalog->chips_count = (int)count;
+    file->catalog->tables.chips = file->catalog->chips = chips;
+    file->catalog->tables.chips_count = (int)count;
 }
 
 static const struct constant {
@@ -247,7 +246,7 @@ void adv_decode_catalog_constants(const struct adv_catalog_file *file)
     for (size_t i = 0; i < sizeof constants_files / sizeof constants_files[0]; i++) {
         const struct constants_file *known = &constants_files[i];
         if (strcmp(known->at, file->at) != 0) continue;
-        for (int c = 0; c < file->catalog->chips_count; c++) {
+        for (int c = 0; c < file->catalog->tables.chips_count; c++) {
             struct adv_catalog_chip *chip = &file->catalog->chips[c];
             if (!chip->chip.is_tpu) continue;
             char at[ADV_LIMIT_POINTER];
@@ -329,7 +328,6 @@ static void decode_catalog_model(const struct adv_catalog_file *file, const json
     const char *maxtext_name = name; /* what MaxText's model_name takes, where it is another */
     (void)adv_json_string(row, at, "maxtext_name", ADV_JSON_OPTIONAL, &maxtext_name, file->err);
     (void)snprintf(keys->maxtext_name, sizeof keys->maxtext_name, "%s", maxtext_name);
-    file->catalog->model_names[index] = model->name;
 }
 
 void adv_decode_catalog_models(const struct adv_catalog_file *file)
@@ -339,38 +337,35 @@ void adv_decode_catalog_models(const struct adv_catalog_file *file)
     size_t count = json_array_size(list);
     catalog->models = adv_catalog_rows(file, count, sizeof *catalog->models);
     catalog->model_keys = adv_catalog_rows(file, count, sizeof *catalog->model_keys);
-    catalog->model_names = adv_catalog_rows(file, count, sizeof *catalog->model_names);
-    if (!catalog->models || !catalog->model_keys || !catalog->model_names) return;
+    const char **names = adv_catalog_rows(file, count, sizeof *names);
+    if (!catalog->models || !catalog->model_keys || !names) return;
     char at[ADV_LIMIT_POINTER];
     (void)adv_json_pointer(at, file->at, "models");
     for (size_t i = 0; i < count; i++) {
         char row_at[ADV_LIMIT_POINTER];
         decode_catalog_model(file, json_array_get(list, i), adv_json_pointer_index(row_at, at, i), (int)i);
+        names[i] = catalog->models[i].name;
     }
-    catalog->models_count = (int)count;
+    catalog->tables.model_names = names;
+    catalog->tables.models_count = (int)count;
 }
 
 /* [name, chip, topology, devices, chips, hosts, wraps as "110"] */
-static bool decode_topology(const struct adv_catalog_file *file, const json_t *row,
-                            struct adv_catalog_topology *topology)
+static bool decode_topology(const struct adv_catalog_file *file, json_t *row, void *element)
 {
-    const char *name, *chip, *shape, *wraps;
-    int devices, chips, hosts;
-    if (json_unpack((json_t *)(uintptr_t)row, "[s,s,s,i,i,i,s!]", &name, &chip, &shape, &devices, &chips,
-                    &hosts, &wraps) != 0)
+    struct adv_catalog_topology *topology = element;
+    const char *wraps;
+    int *dims = topology->dims;
+    if (json_unpack(row, "[s,s,s,i,i,i,s!]", &topology->name, &topology->chip, &topology->topology,
+                    &topology->devices, &topology->chips, &topology->hosts, &wraps) != 0)
         return false;
-    int dims[3] = {1, 1, 1};
-    if (sscanf(shape, "%dx%dx%d", &dims[0], &dims[1], &dims[2]) < 2 || strlen(wraps) != 3) return false;
-    *topology = (struct adv_catalog_topology){.name = adv_catalog_keep(file, name),
-                                              .chip = adv_catalog_keep(file, chip),
-                                              .topology = adv_catalog_keep(file, shape),
-                                              .devices = devices,
-                                              .chips = chips,
-                                              .hosts = hosts};
-    for (int axis = 0; axis < 3; axis++) {
-        topology->dims[axis] = dims[axis];
-        topology->wraps[axis] = wraps[axis] == '1';
-    }
+    dims[0] = dims[1] = dims[2] = 1;
+    if (sscanf(topology->topology, "%dx%dx%d", &dims[0], &dims[1], &dims[2]) < 2 || strlen(wraps) != 3)
+        return false;
+    topology->name = adv_catalog_keep(file, topology->name);
+    topology->chip = adv_catalog_keep(file, topology->chip);
+    topology->topology = adv_catalog_keep(file, topology->topology);
+    for (int axis = 0; axis < 3; axis++) topology->wraps[axis] = wraps[axis] == '1';
     return true;
 }
 
@@ -378,15 +373,16 @@ static bool decode_topology(const struct adv_catalog_file *file, const json_t *r
 static void list_shapes(const struct adv_catalog_file *file)
 {
     struct adv_catalog *catalog = file->catalog;
-    for (int i = 0; i < catalog->topologies_count; i++) {
-        const struct adv_catalog_topology *row = &catalog->topologies[i];
+    for (int i = 0; i < catalog->tables.topologies_count; i++) {
+        const struct adv_catalog_topology *row = &catalog->tables.topologies[i];
         struct adv_catalog_shape_list *last =
             catalog->shape_lists_count > 0 ? &catalog->shape_lists[catalog->shape_lists_count - 1] : NULL;
         if (!last || strcmp(last->chip, row->chip) != 0) {
             if (catalog->shape_lists_count == ADV_CATALOG_CHIPS_MAX) return;
             last = &catalog->shape_lists[catalog->shape_lists_count++];
             last->chip = row->chip;
-            last->shapes = adv_catalog_rows(file, (size_t)catalog->topologies_count, sizeof *last->shapes);
+            last->shapes =
+                adv_catalog_rows(file, (size_t)catalog->tables.topologies_count, sizeof *last->shapes);
             if (!last->shapes) return;
         }
         last->shapes[last->count++] = row->topology;
@@ -395,18 +391,10 @@ static void list_shapes(const struct adv_catalog_file *file)
 
 void adv_decode_catalog_topologies(const struct adv_catalog_file *file)
 {
-    struct adv_catalog *catalog = file->catalog;
-    const json_t *list = adv_json_array(file->root, file->at, "rows", ADV_JSON_REQUIRED, file->err);
-    size_t count = json_array_size(list);
-    catalog->topologies_provenance = adv_catalog_file_provenance(file);
-    catalog->topologies = adv_catalog_rows(file, count, sizeof *catalog->topologies);
-    if (!catalog->topologies) return;
-    for (size_t i = 0; i < count; i++)
-        if (!decode_topology(file, json_array_get(list, i), &catalog->topologies[i])) {
-            adv_catalog_refuse(file, "rows", i,
-                               "must be [name, chip, topology, devices, chips, hosts, wraps]");
-            return;
-        }
-    catalog->topologies_count = (int)count;
+    struct adv_catalog_tables *tables = &file->catalog->tables;
+    tables->topologies_provenance = adv_catalog_file_provenance(file);
+    tables->topologies = adv_catalog_decode_rows(
+        file, file->root, "rows", "[name, chip, topology, devices, chips, hosts, wraps]",
+        sizeof *tables->topologies, decode_topology, &tables->topologies_count);
     list_shapes(file);
 }

@@ -7,23 +7,20 @@
 
 static bool decode_types(const json_t *list, struct adv_catalog_key *key)
 {
-    static const struct {
-        const char *name;
-        enum adv_key_type type;
-    } types[] = {
-        {"bool", ADV_KEY_BOOL},     {"int", ADV_KEY_INT},   {"float", ADV_KEY_FLOAT},
-        {"string", ADV_KEY_STRING}, {"list", ADV_KEY_LIST}, {"object", ADV_KEY_OBJECT},
+    static const char *const names[] = {
+        [ADV_KEY_BOOL] = "bool",     [ADV_KEY_INT] = "int",   [ADV_KEY_FLOAT] = "float",
+        [ADV_KEY_STRING] = "string", [ADV_KEY_LIST] = "list", [ADV_KEY_OBJECT] = "object",
     };
+    enum { TYPES = sizeof names / sizeof *names };
     for (size_t k = 0; k < json_array_size(list); k++) {
         const char *name = json_string_value(json_array_get(list, k));
-        bool known = name && strcmp(name, "null") == 0;
-        if (known) key->nullable = true;
-        for (size_t i = 0; name && !known && i < sizeof types / sizeof *types; i++) {
-            if (strcmp(types[i].name, name) != 0) continue;
-            key->types |= 1u << types[i].type;
-            known = true;
-        }
-        if (!known) return false;
+        unsigned type = 0;
+        while (name && type < TYPES && strcmp(names[type], name) != 0) type++;
+        if (!name || (type == TYPES && strcmp(name, "null") != 0)) return false;
+        if (type == TYPES)
+            key->nullable = true;
+        else
+            key->types |= 1u << type;
     }
     return key->types != 0;
 }
@@ -47,23 +44,24 @@ static void decode_allowed(const struct adv_catalog_file *file, const json_t *li
 }
 
 /* {name, types, default, group, allowed?, constraints?, derived?, what?} */
-static bool decode_key(const struct adv_catalog_file *file, const json_t *row, struct adv_catalog_key *key)
+static bool decode_key(const struct adv_catalog_file *file, json_t *row, void *element)
 {
-    const char *name, *group, *constraints = "", *what = "";
+    struct adv_catalog_key *key = element;
     json_t *types, *fallback, *allowed = NULL;
     int derived = 0;
-    if (json_unpack((json_t *)(uintptr_t)row, "{s:s,s:o,s:o,s:s,s?o,s?s,s?b,s?s!}", "name", &name, "types",
-                    &types, "default", &fallback, "group", &group, "allowed", &allowed, "constraints",
-                    &constraints, "derived", &derived, "what", &what) != 0)
+    key->constraints = key->what = "";
+    if (json_unpack(row, "{s:s,s:o,s:o,s:s,s?o,s?s,s?b,s?s!}", "name", &key->name, "types", &types, "default",
+                    &fallback, "group", &key->group, "allowed", &allowed, "constraints", &key->constraints,
+                    "derived", &derived, "what", &key->what) != 0)
         return false;
     if (!decode_types(types, key)) return false;
     char *default_json = json_dumps(fallback, JSON_ENCODE_ANY | JSON_COMPACT);
-    key->name = adv_catalog_keep(file, name);
     key->default_json = adv_catalog_keep(file, default_json);
     free(default_json);
-    key->group = adv_catalog_keep(file, group);
-    key->constraints = adv_catalog_keep(file, constraints);
-    key->what = adv_catalog_keep(file, what);
+    key->name = adv_catalog_keep(file, key->name);
+    key->group = adv_catalog_keep(file, key->group);
+    key->constraints = adv_catalog_keep(file, key->constraints);
+    key->what = adv_catalog_keep(file, key->what);
     key->note = derived ? "MaxText computes it; do not set it" : "";
     key->derived = derived;
     decode_allowed(file, allowed, key);
@@ -78,89 +76,67 @@ static int compare_names(const void *a, const void *b)
 
 void adv_decode_catalog_keys(const struct adv_catalog_file *file)
 {
-    struct adv_catalog *catalog = file->catalog;
-    const json_t *list = adv_json_array(file->root, file->at, "rows", ADV_JSON_REQUIRED, file->err);
-    size_t count = json_array_size(list);
-    catalog->keys_provenance = adv_catalog_file_provenance(file);
-    catalog->keys = adv_catalog_rows(file, count, sizeof *catalog->keys);
-    if (!catalog->keys) return;
-    for (size_t i = 0; i < count; i++)
-        if (!decode_key(file, json_array_get(list, i), &catalog->keys[i])) {
-            adv_catalog_refuse(
-                file, "rows", i,
-                "must be {name, types, default, group, allowed?, constraints?, derived?, what?}");
-            return;
-        }
-    qsort(catalog->keys, count, sizeof *catalog->keys, compare_names);
-    catalog->keys_count = (int)count;
+    struct adv_catalog_tables *tables = &file->catalog->tables;
+    struct adv_catalog_key *keys = adv_catalog_decode_rows(
+        file, file->root, "rows", "{name, types, default, group, allowed?, constraints?, derived?, what?}",
+        sizeof *keys, decode_key, &tables->keys_count);
+    tables->keys_provenance = adv_catalog_file_provenance(file);
+    if (keys) qsort(keys, (size_t)tables->keys_count, sizeof *keys, compare_names);
+    tables->keys = keys;
+}
+
+static bool decode_old_key(const struct adv_catalog_file *file, json_t *row, void *element)
+{
+    struct adv_catalog_old_key *key = element;
+    json_t *current;
+    if (json_unpack(row, "[s,o,s!]", &key->name, &current, &key->why) != 0) return false;
+    key->name = adv_catalog_keep(file, key->name);
+    key->why = adv_catalog_keep(file, key->why);
+    if (json_is_string(current)) key->current = adv_catalog_keep(file, json_string_value(current));
+    return true;
 }
 
 void adv_decode_catalog_old_keys(const struct adv_catalog_file *file)
 {
-    struct adv_catalog *catalog = file->catalog;
-    const json_t *list = adv_json_array(file->root, file->at, "rows", ADV_JSON_REQUIRED, file->err);
-    size_t count = json_array_size(list);
-    catalog->old_keys = adv_catalog_rows(file, count, sizeof *catalog->old_keys);
-    if (!catalog->old_keys) return;
-    for (size_t i = 0; i < count; i++) {
-        const char *name, *why;
-        json_t *current;
-        if (json_unpack(json_array_get(list, i), "[s,o,s!]", &name, &current, &why) != 0) {
-            adv_catalog_refuse(file, "rows", i, "must be [old name, current name or null, why]");
-            return;
-        }
-        const char *now = json_string_value(current);
-        catalog->old_keys[i] =
-            (struct adv_catalog_old_key){.name = adv_catalog_keep(file, name),
-                                         .current = now ? adv_catalog_keep(file, now) : NULL,
-                                         .why = adv_catalog_keep(file, why)};
-    }
-    catalog->old_keys_count = (int)count;
+    struct adv_catalog_tables *tables = &file->catalog->tables;
+    tables->old_keys =
+        adv_catalog_decode_rows(file, file->root, "rows", "[old name, current name or null, why]",
+                                sizeof *tables->old_keys, decode_old_key, &tables->old_keys_count);
 }
 
-static bool decode_bundle(const struct adv_catalog_file *file, const json_t *row, const char *at,
-                          struct adv_catalog_bundle *bundle)
+static bool decode_flag(const struct adv_catalog_file *file, json_t *row, void *element)
 {
-    const char *name, *purpose, *source;
+    const char *texts[3];
+    if (json_unpack(row, "[s,s,s!]", &texts[0], &texts[1], &texts[2]) != 0) return false;
+    adv_catalog_keep_texts(file, texts, 3);
+    *(struct adv_catalog_flag *)element = (struct adv_catalog_flag){texts[0], texts[1], texts[2]};
+    return true;
+}
+
+static bool decode_bundle(const struct adv_catalog_file *file, json_t *row, void *element)
+{
+    struct adv_catalog_bundle *bundle = element;
     json_t *chips, *flags;
-    if (json_unpack((json_t *)(uintptr_t)row, "{s:s,s:s,s:s,s:o,s:o!}", "name", &name, "purpose", &purpose,
-                    "source", &source, "chips", &chips, "flags", &flags) != 0)
+    if (json_unpack(row, "{s:s,s:s,s:s,s:o,s:o!}", "name", &bundle->name, "purpose", &bundle->purpose,
+                    "source", &bundle->source, "chips", &chips, "flags", &flags) != 0)
         return false;
-    bundle->name = adv_catalog_keep(file, name);
-    bundle->purpose = adv_catalog_keep(file, purpose);
-    bundle->source = adv_catalog_keep(file, source);
-    bundle->chips = adv_catalog_keep_list(file, chips, at, &bundle->chips_count);
-    bundle->flags = adv_catalog_keep_list(file, flags, at, &bundle->flags_count);
+    bundle->name = adv_catalog_keep(file, bundle->name);
+    bundle->purpose = adv_catalog_keep(file, bundle->purpose);
+    bundle->source = adv_catalog_keep(file, bundle->source);
+    bundle->chips = adv_catalog_keep_list(file, chips, file->at, &bundle->chips_count);
+    bundle->flags = adv_catalog_keep_list(file, flags, file->at, &bundle->flags_count);
     return bundle->chips_count > 0 && bundle->flags_count > 0;
 }
 
 void adv_decode_catalog_flags(const struct adv_catalog_file *file)
 {
-    struct adv_catalog *catalog = file->catalog;
-    const json_t *list = adv_json_array(file->root, file->at, "flags", ADV_JSON_REQUIRED, file->err);
-    const json_t *bundles = adv_json_array(file->root, file->at, "bundles", ADV_JSON_REQUIRED, file->err);
-    size_t count = json_array_size(list);
-    size_t bundles_count = json_array_size(bundles);
-    catalog->flags_provenance = adv_catalog_file_provenance(file);
-    catalog->flags = adv_catalog_rows(file, count, sizeof *catalog->flags);
-    catalog->bundles = adv_catalog_rows(file, bundles_count, sizeof *catalog->bundles);
-    if (!catalog->flags || !catalog->bundles) return;
-    for (size_t i = 0; i < count; i++) {
-        const char *name, *type, *what;
-        if (json_unpack(json_array_get(list, i), "[s,s,s!]", &name, &type, &what) != 0) {
-            adv_catalog_refuse(file, "flags", i, "must be [name, type, what]");
-            return;
-        }
-        catalog->flags[i] = (struct adv_catalog_flag){.name = adv_catalog_keep(file, name),
-                                                      .type = adv_catalog_keep(file, type),
-                                                      .what = adv_catalog_keep(file, what)};
-    }
-    qsort(catalog->flags, count, sizeof *catalog->flags, compare_names);
-    catalog->flags_count = (int)count;
-    for (size_t i = 0; i < bundles_count; i++)
-        if (!decode_bundle(file, json_array_get(bundles, i), file->at, &catalog->bundles[i])) {
-            adv_catalog_refuse(file, "bundles", i, "must be {name, purpose, source, chips, flags}");
-            return;
-        }
-    catalog->bundles_count = (int)bundles_count;
+    struct adv_catalog_tables *tables = &file->catalog->tables;
+    struct adv_catalog_flag *flags = adv_catalog_decode_rows(
+        file, file->root, "flags", "[name, type, what]", sizeof *flags, decode_flag, &tables->flags_count);
+    tables->flags_provenance = adv_catalog_file_provenance(file);
+    if (flags) qsort(flags, (size_t)tables->flags_count, sizeof *flags, compare_names);
+    tables->flags = flags;
+    tables->bundles =
+        adv_catalog_decode_rows(file, file->root, "bundles", "{name, purpose, source, chips, flags}",
+                                sizeof *tables->bundles, decode_bundle, &tables->bundles_count);
 }

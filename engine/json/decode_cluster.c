@@ -59,8 +59,8 @@ static bool set_chip(const struct reader *reader, const char *name, const char *
         return false;
     }
     size_t used = strlen(hint);
-    for (int i = 0; i < adv_catalog_chips_count(reader->catalog) && used < sizeof hint; i++) {
-        const struct adv_chip *chip = &adv_catalog_chip_at(reader->catalog, i)->chip;
+    for (int i = 0; i < adv_catalog_tables(reader->catalog)->chips_count && used < sizeof hint; i++) {
+        const struct adv_chip *chip = &adv_catalog_tables(reader->catalog)->chips[i].chip;
         if (chip->is_tpu) used += (size_t)snprintf(hint + used, sizeof hint - used, " %s", chip->name);
     }
     (void)snprintf(text, sizeof text, "the catalog has no chip \"%.80s\"", name);
@@ -135,8 +135,8 @@ static bool set_compile_topology(const struct reader *reader, const char *name, 
     const char *nearest = NULL;
     long wanted = strtol(count, NULL, 10);
     long best = -1;
-    for (int i = 0; i < adv_catalog_topologies_count(reader->catalog); i++) {
-        row = adv_catalog_topology_at(reader->catalog, i);
+    for (int i = 0; i < adv_catalog_tables(reader->catalog)->topologies_count; i++) {
+        row = &adv_catalog_tables(reader->catalog)->topologies[i];
         long distance = labs(strtol(strrchr(row->name, '-') + 1, NULL, 10) - wanted);
         if (strcmp(row->chip, reader->cluster->chip.name) != 0 || (best >= 0 && distance >= best)) continue;
         best = distance;
@@ -325,8 +325,8 @@ static adv_code build(const struct reader *reader)
         (void)refuse(reader, found.findings[i].code, member, found.findings[i].hint,
                      found.findings[i].detail);
     }
-    for (int i = 0; code == ADV_OK && i < adv_catalog_topologies_count(reader->catalog); i++) {
-        const struct adv_catalog_topology *row = adv_catalog_topology_at(reader->catalog, i);
+    for (int i = 0; code == ADV_OK && i < adv_catalog_tables(reader->catalog)->topologies_count; i++) {
+        const struct adv_catalog_topology *row = &adv_catalog_tables(reader->catalog)->topologies[i];
         if (strcmp(row->chip, reader->cluster->chip.name) == 0 &&
             strcmp(row->topology, reader->cluster->topology) == 0)
             (void)snprintf(reader->cluster->accelerator, sizeof reader->cluster->accelerator, "%s",

@@ -70,8 +70,8 @@ static void name_models(const struct adv_catalog *catalog, const char *opening, 
                         const char *prefix, size_t bytes, char hint[ADV_LIMIT_DETAIL])
 {
     size_t used = 0;
-    for (int i = 0; i < adv_catalog_models_count(catalog) && used + 2 < ADV_LIMIT_DETAIL; i++) {
-        const char *name = adv_catalog_model_name(catalog, i);
+    for (int i = 0; i < adv_catalog_tables(catalog)->models_count && used + 2 < ADV_LIMIT_DETAIL; i++) {
+        const char *name = adv_catalog_tables(catalog)->model_names[i];
         const struct adv_model_keys *keys = adv_catalog_model_keys(catalog, name);
         if (decoder ? !keys || !is_model(decoder, keys) : strncmp(name, prefix, bytes) != 0) continue;
         used += (size_t)snprintf(hint + used, ADV_LIMIT_DETAIL - used, "%s %s", used ? "" : opening, name);
@@ -96,8 +96,8 @@ static adv_code refuse(const struct adv_catalog *catalog, const struct family *f
 static size_t shared_letters(const struct adv_catalog *catalog, const char *model_type)
 {
     size_t most = 0;
-    for (int i = 0; i < adv_catalog_models_count(catalog); i++) {
-        const char *name = adv_catalog_model_name(catalog, i);
+    for (int i = 0; i < adv_catalog_tables(catalog)->models_count; i++) {
+        const char *name = adv_catalog_tables(catalog)->model_names[i];
         size_t count = 0;
         while (isalpha((unsigned char)name[count]) && name[count] == model_type[count]) count++;
         if (count > most) most = count;
@@ -131,8 +131,9 @@ adv_code adv_decode_hf_catalogued(const struct adv_catalog *catalog, json_t *roo
     if (!model_type || adv_hf_is_read(model_type) || adv_hf_is_plain(model_type)) return ADV_OK;
     const json_t *decoder = decoder_of(config);
     if (!family) return refuse_family(catalog, model_type, decoder, err);
-    for (int i = 0; i < adv_catalog_models_count(catalog); i++) { /* of variants the one without a suffix */
-        const char *name = adv_catalog_model_name(catalog, i);
+    for (int i = 0; i < adv_catalog_tables(catalog)->models_count;
+         i++) { /* of variants the one without a suffix */
+        const char *name = adv_catalog_tables(catalog)->model_names[i];
         const struct adv_model_keys *keys = adv_catalog_model_keys(catalog, name);
         if (strncmp(name, family->prefix, strlen(family->prefix)) == 0 && keys && is_model(decoder, keys) &&
             (!found || strlen(name) < strlen(found)))

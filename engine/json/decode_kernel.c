@@ -164,8 +164,8 @@ static const char *generations_of(const struct adv_catalog *catalog, char text[A
     const char *names[CHIPS_MAX];
     int count = 0;
     size_t used = 0;
-    for (int i = 0; i < adv_catalog_chips_count(catalog) && count < CHIPS_MAX; i++) {
-        const struct adv_chip *chip = &adv_catalog_chip_at(catalog, i)->chip;
+    for (int i = 0; i < adv_catalog_tables(catalog)->chips_count && count < CHIPS_MAX; i++) {
+        const struct adv_chip *chip = &adv_catalog_tables(catalog)->chips[i].chip;
         if (chip->is_tpu) names[count++] = chip->name;
     }
     text[0] = '\0';

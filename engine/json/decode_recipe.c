@@ -82,8 +82,8 @@ static json_t *flags_of(const struct reader *reader, const char *flags)
 static const char *chip_of(const struct adv_catalog *catalog, const char *type)
 {
     char prefix[ADV_LIMIT_NAME];
-    for (int i = 0; i < adv_catalog_chips_count(catalog); i++) {
-        const struct adv_chip *chip = &adv_catalog_chip_at(catalog, i)->chip;
+    for (int i = 0; i < adv_catalog_tables(catalog)->chips_count; i++) {
+        const struct adv_chip *chip = &adv_catalog_tables(catalog)->chips[i].chip;
         const size_t machine = strlen(chip->nodes.machine);
         const bool is_machine =
             machine && strncmp(chip->nodes.machine, type, machine) == 0 && type[machine] == '-';

@@ -45,8 +45,8 @@ static json_t *encode_chip(const struct adv_catalog *catalog, const struct adv_c
 
 static json_t *encode_chips(const struct adv_catalog *catalog)
 {
-    ADV_LIST(list, i, adv_catalog_chips_count(catalog),
-             encode_chip(catalog, adv_catalog_chip_at(catalog, i)));
+    ADV_LIST(list, i, adv_catalog_tables(catalog)->chips_count,
+             encode_chip(catalog, &adv_catalog_tables(catalog)->chips[i]));
     return list;
 }
 
@@ -81,8 +81,8 @@ static json_t *encode_topology(const struct adv_catalog_topology *row)
 
 static json_t *encode_topologies(const struct adv_catalog *catalog)
 {
-    ADV_LIST(list, i, adv_catalog_topologies_count(catalog),
-             encode_topology(adv_catalog_topology_at(catalog, i)));
+    ADV_LIST(list, i, adv_catalog_tables(catalog)->topologies_count,
+             encode_topology(&adv_catalog_tables(catalog)->topologies[i]));
     return list;
 }
 
@@ -91,13 +91,13 @@ static json_t *encode_topology_entry(const struct adv_catalog *catalog, const ch
     const struct adv_catalog_topology *row = adv_catalog_topology(catalog, name);
     if (!row) return NULL;
     json_t *object = encode_topology(row);
-    set_provenance(object, adv_catalog_topologies_provenance(catalog));
+    set_provenance(object, &adv_catalog_tables(catalog)->topologies_provenance);
     return object;
 }
 
 static void add_topologies_source(const struct adv_catalog *catalog, json_t *root)
 {
-    set_provenance(root, adv_catalog_topologies_provenance(catalog));
+    set_provenance(root, &adv_catalog_tables(catalog)->topologies_provenance);
 }
 
 static json_t *encode_old_key(const struct adv_catalog_old_key *row)
@@ -120,12 +120,13 @@ static json_t *encode_bundle(const struct adv_catalog_bundle *row)
 /* Beside MaxText's keys: what keys were called, XLA flags, and flags that belong together. */
 static void add_key_tables(const struct adv_catalog *catalog, json_t *root)
 {
-    ADV_LIST(old_keys, i, adv_catalog_old_keys_count(catalog),
-             encode_old_key(adv_catalog_old_key_at(catalog, i)));
-    ADV_LIST(flags, i, adv_catalog_flags_count(catalog), encode_flag(adv_catalog_flag_at(catalog, i)));
-    ADV_LIST(bundles, i, adv_catalog_bundles_count(catalog),
-             encode_bundle(adv_catalog_bundle_at(catalog, i)));
-    set_provenance(root, adv_catalog_keys_provenance(catalog));
+    ADV_LIST(old_keys, i, adv_catalog_tables(catalog)->old_keys_count,
+             encode_old_key(&adv_catalog_tables(catalog)->old_keys[i]));
+    ADV_LIST(flags, i, adv_catalog_tables(catalog)->flags_count,
+             encode_flag(&adv_catalog_tables(catalog)->flags[i]));
+    ADV_LIST(bundles, i, adv_catalog_tables(catalog)->bundles_count,
+             encode_bundle(&adv_catalog_tables(catalog)->bundles[i]));
+    set_provenance(root, &adv_catalog_tables(catalog)->keys_provenance);
     ADV_PUT(root, ADV_M("old_keys", old_keys), ADV_M("xla_flags", flags), ADV_M("xla_flag_bundles", bundles));
 }
 
@@ -153,7 +154,8 @@ static json_t *encode_key(const struct adv_catalog_key *key)
 
 static json_t *encode_keys(const struct adv_catalog *catalog)
 {
-    ADV_LIST(list, i, adv_catalog_keys_count(catalog), encode_key(adv_catalog_key_at(catalog, i)));
+    ADV_LIST(list, i, adv_catalog_tables(catalog)->keys_count,
+             encode_key(&adv_catalog_tables(catalog)->keys[i]));
     return list;
 }
 
@@ -163,7 +165,7 @@ static json_t *encode_key_entry(const struct adv_catalog *catalog, const char *n
     const struct adv_catalog_key *key = adv_catalog_key(catalog, name);
     if (key) {
         json_t *object = encode_key(key);
-        set_provenance(object, adv_catalog_keys_provenance(catalog));
+        set_provenance(object, &adv_catalog_tables(catalog)->keys_provenance);
         return object;
     }
     const struct adv_catalog_old_key *old_key = adv_catalog_old_key(catalog, name);
@@ -171,7 +173,7 @@ static json_t *encode_key_entry(const struct adv_catalog *catalog, const char *n
     const struct adv_catalog_flag *flag = adv_catalog_flag(catalog, name + strspn(name, "-"));
     if (!flag) return NULL;
     json_t *object = encode_flag(flag);
-    set_provenance(object, adv_catalog_flags_provenance(catalog));
+    set_provenance(object, &adv_catalog_tables(catalog)->flags_provenance);
     return object;
 }
 
@@ -208,8 +210,8 @@ static json_t *encode_kernel_entry(const struct adv_catalog *catalog, const char
         if (strcmp(adv_kernel_name((enum adv_kernel)i), name) != 0) continue;
         json_t *object = encode_kernel((enum adv_kernel)i);
         json_t *measured = json_array();
-        for (int c = 0; c < adv_catalog_chips_count(catalog); c++) {
-            const struct adv_catalog_chip *chip = adv_catalog_chip_at(catalog, c);
+        for (int c = 0; c < adv_catalog_tables(catalog)->chips_count; c++) {
+            const struct adv_catalog_chip *chip = &adv_catalog_tables(catalog)->chips[c];
             if (chip->chip.is_tpu && is_measured(&chip->constants, (enum adv_kernel)i))
                 (void)json_array_append_new(measured, json_string(chip->chip.name));
         }
@@ -273,8 +275,8 @@ static json_t *encode_model(const struct adv_catalog_model *info, const struct a
 static json_t *encode_models(const struct adv_catalog *catalog)
 {
     json_t *list = json_array();
-    for (int i = 0; i < adv_catalog_models_count(catalog); i++) {
-        const char *name = adv_catalog_model_name(catalog, i);
+    for (int i = 0; i < adv_catalog_tables(catalog)->models_count; i++) {
+        const char *name = adv_catalog_tables(catalog)->model_names[i];
         struct adv_model model;
         if (adv_catalog_model(catalog, name, &model, NULL) == ADV_OK)
             (void)json_array_append_new(list, encode_model(adv_catalog_model_info(catalog, name), &model));

@@ -101,8 +101,8 @@ static bool for_chip(const struct adv_catalog_bundle *bundle, const char *chip)
 static const struct adv_catalog_bundle *find_bundle(const struct adv_catalog *catalog, const char *name,
                                                     const char *chip)
 {
-    for (int i = 0; i < adv_catalog_bundles_count(catalog); i++) {
-        const struct adv_catalog_bundle *bundle = adv_catalog_bundle_at(catalog, i);
+    for (int i = 0; i < adv_catalog_tables(catalog)->bundles_count; i++) {
+        const struct adv_catalog_bundle *bundle = &adv_catalog_tables(catalog)->bundles[i];
         if (!strcmp(bundle->name, name)) return for_chip(bundle, chip) ? bundle : NULL;
     }
     return NULL;

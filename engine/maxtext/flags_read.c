@@ -35,9 +35,9 @@ static void report_unknown(const struct adv_flags_reader *reader, const char *na
 {
     enum { FLAGS_SEEN_COUNT = 1024 };
     const char *names[FLAGS_SEEN_COUNT];
-    int count = adv_catalog_flags_count(reader->catalog);
+    int count = adv_catalog_tables(reader->catalog)->flags_count;
     if (count > FLAGS_SEEN_COUNT) count = FLAGS_SEEN_COUNT;
-    for (int i = 0; i < count; i++) names[i] = adv_catalog_flag_at(reader->catalog, i)->name;
+    for (int i = 0; i < count; i++) names[i] = adv_catalog_tables(reader->catalog)->flags[i].name;
     const char *nearest = adv_text_nearest(name, names, count);
     char hint[ADV_LIMIT_DETAIL] = "";
     if (nearest) (void)snprintf(hint, sizeof hint, "did you mean %s?", nearest);

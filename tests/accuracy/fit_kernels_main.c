@@ -211,8 +211,8 @@ static int chip_index(const struct state *state, const char *name)
 
 static void take_chips(struct state *state)
 {
-    for (int i = 0; i < adv_catalog_chips_count(state->catalog) && state->chips_count < 8; i++) {
-        const struct adv_catalog_chip *chip = adv_catalog_chip_at(state->catalog, i);
+    for (int i = 0; i < adv_catalog_tables(state->catalog)->chips_count && state->chips_count < 8; i++) {
+        const struct adv_catalog_chip *chip = &adv_catalog_tables(state->catalog)->chips[i];
         if (!chip->chip.is_tpu) continue;
         state->constants[state->chips_count] = chip->constants;
         state->chips[state->chips_count].chip = &chip->chip;

@@ -248,8 +248,8 @@ int main(int argc, char **argv)
     }
     static struct constants_of_chip chips[16];
     int chips_count = 0;
-    for (int i = 0; i < adv_catalog_chips_count(catalog) && chips_count < 16; i++) {
-        const struct adv_catalog_chip *chip = adv_catalog_chip_at(catalog, i);
+    for (int i = 0; i < adv_catalog_tables(catalog)->chips_count && chips_count < 16; i++) {
+        const struct adv_catalog_chip *chip = &adv_catalog_tables(catalog)->chips[i];
         if (!chip->chip.is_tpu) continue;
         (void)snprintf(chips[chips_count].chip, sizeof chips[0].chip, "%s", chip->chip.name);
         chips[chips_count++].constants = chip->constants;

@@ -370,8 +370,8 @@ int main(int argc, char **argv)
     rows = compiled_rows_load(catalog, argv + first, argc - first);
     static struct problem problem;
     problem.rows = &rows;
-    for (int i = 0; i < adv_catalog_chips_count(catalog); i++) {
-        const struct adv_catalog_chip *chip = adv_catalog_chip_at(catalog, i);
+    for (int i = 0; i < adv_catalog_tables(catalog)->chips_count; i++) {
+        const struct adv_catalog_chip *chip = &adv_catalog_tables(catalog)->chips[i];
         if (chip->chip.is_tpu)
             problem.chips[problem.chips_count++] = (struct chip){chip->chip.name, chip->constants};
     }

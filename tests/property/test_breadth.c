@@ -38,7 +38,7 @@ static bool draw_job(void)
     static const char *const chips[] = {"tpu7x", "v6e", "v5p", "v5e", "v4"};
     adv_err err;
     adv_err_init(&err);
-    drawn_model = adv_catalog_model_name(catalog, below(adv_catalog_models_count(catalog)));
+    drawn_model = adv_catalog_tables(catalog)->model_names[below(adv_catalog_tables(catalog)->models_count)];
     assert_int_equal(adv_catalog_model(catalog, drawn_model, &model, &err), ADV_OK);
     const struct adv_catalog_chip *chip = adv_catalog_chip(catalog, chips[below(5)]);
     const char *const *shapes = NULL;

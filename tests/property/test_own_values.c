@@ -40,8 +40,8 @@ static void every_key_of_every_model_at_its_own_value_is_the_same_model(void **s
 {
     (void)state;
     int compared = 0;
-    for (int i = 0; i < adv_catalog_models_count(catalog); i++) {
-        const char *name = adv_catalog_model_name(catalog, i);
+    for (int i = 0; i < adv_catalog_tables(catalog)->models_count; i++) {
+        const char *name = adv_catalog_tables(catalog)->model_names[i];
         json_t *value = json_string(name);
         json_t *own = own_values(adv_catalog_model_keys(catalog, name));
         static struct adv_model plain, same;

@@ -83,10 +83,10 @@ static void written_files_are_read_back_to_the_same_plan(void **state)
     static const char *const names[] = {"maxtext.sh",  "maxtext.yml", "xpk.sh",
                                         "gcluster.sh", "jobset.yaml", "verify.sh"};
     int plans = 0, files = 0;
-    for (int i = 0; i < adv_catalog_models_count(catalog); i++) {
+    for (int i = 0; i < adv_catalog_tables(catalog)->models_count; i++) {
         adv_err err;
         const int machine = i % MACHINES;
-        json_t *request = request_for(adv_catalog_model_name(catalog, i), machine);
+        json_t *request = request_for(adv_catalog_tables(catalog)->model_names[i], machine);
         char *text = json_dumps(request, 0);
         json_t *answer = answer_or_refusal(ADV_REQUEST_ADVISE, text, &err);
         const json_t *ranked = json_object_get(answer, "ranked");

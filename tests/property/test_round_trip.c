@@ -94,14 +94,14 @@ static void every_ranked_plan_is_a_configuration_that_reads_as_it(void **state)
     enum { ROUNDS = 3, LEAST_PLANS = 120 };
     int plans = 0;
     seed = 20261;
-    for (int i = 0; i < ROUNDS * adv_catalog_models_count(catalog); i++) {
+    for (int i = 0; i < ROUNDS * adv_catalog_tables(catalog)->models_count; i++) {
         char text[1024];
         (void)snprintf(text, sizeof text,
                        "{\"model\":\"%s\",\"cluster\":%s,\"workload\":{\"seq_len\":%d,"
                        "\"global_batch_sequences\":%d%s},\"pins\":{%s},"
                        "\"search\":{\"objective\":\"%s\",\"top_k\":3,\"max_evaluations\":2000}}",
-                       adv_catalog_model_name(catalog, i / ROUNDS), ONE_OF(clusters), ONE_OF(lengths),
-                       ONE_OF(batches), ONE_OF(formats), ONE_OF(pins), ONE_OF(objectives));
+                       adv_catalog_tables(catalog)->model_names[i / ROUNDS], ONE_OF(clusters),
+                       ONE_OF(lengths), ONE_OF(batches), ONE_OF(formats), ONE_OF(pins), ONE_OF(objectives));
         adv_err err;
         json_t *answer = answer_or_refusal(ADV_REQUEST_ADVISE, text, &err);
         if (!answer) continue; /* pins that clash are refused */

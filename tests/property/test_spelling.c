@@ -84,8 +84,8 @@ static void a_model_is_the_same_by_name_and_by_keys(void **state)
 {
     (void)state;
     int compared = 0;
-    for (int i = 0; i < adv_catalog_models_count(catalog); i++) {
-        const char *name = adv_catalog_model_name(catalog, i);
+    for (int i = 0; i < adv_catalog_tables(catalog)->models_count; i++) {
+        const char *name = adv_catalog_tables(catalog)->model_names[i];
         json_t *entry = catalog_entry("models", name);
         json_t *keys = json_deep_copy(json_object_get(entry, "keys"));
         json_t *pinned = json_object_get(entry, "pinned_keys");
@@ -123,8 +123,8 @@ static void a_model_is_the_same_by_name_and_by_hugging_face_configuration(void *
 static void a_slice_is_the_same_by_shape_count_and_name(void **state)
 {
     (void)state;
-    for (int i = 0; i < adv_catalog_topologies_count(catalog); i++) {
-        const struct adv_catalog_topology *row = adv_catalog_topology_at(catalog, i);
+    for (int i = 0; i < adv_catalog_tables(catalog)->topologies_count; i++) {
+        const struct adv_catalog_topology *row = &adv_catalog_tables(catalog)->topologies[i];
         if (row->devices > 4096) continue; /* the model below does not split further */
         json_t *config = json_pack("{s:i, s:i}", "ici_data_parallelism", -1, "ici_fsdp_parallelism", 1);
         json_t *by_count = json_pack("{s:s}", "accelerator", row->name);

@@ -17,12 +17,12 @@ static bool is_pedigree(const struct adv_provenance *provenance)
 static void the_catalog_holds_what_the_readme_promises(void **state)
 {
     (void)state;
-    assert_int_equal(adv_catalog_chips_count(catalog), 9);
-    assert_int_equal(adv_catalog_models_count(catalog), 78);
-    assert_int_equal(adv_catalog_topologies_count(catalog), 223);
-    assert_int_equal(adv_catalog_keys_count(catalog), 868);
-    assert_true(adv_catalog_flags_count(catalog) >= 95);
-    assert_true(adv_catalog_bundles_count(catalog) >= 20);
+    assert_int_equal(adv_catalog_tables(catalog)->chips_count, 9);
+    assert_int_equal(adv_catalog_tables(catalog)->models_count, 78);
+    assert_int_equal(adv_catalog_tables(catalog)->topologies_count, 223);
+    assert_int_equal(adv_catalog_tables(catalog)->keys_count, 868);
+    assert_true(adv_catalog_tables(catalog)->flags_count >= 95);
+    assert_true(adv_catalog_tables(catalog)->bundles_count >= 20);
     assert_int_equal(strlen(adv_catalog_hash(catalog)), 16);
     assert_int_equal(strlen(adv_catalog_calibration(catalog)), strlen("2026-11-21/0123456789abcdef"));
 }
@@ -30,19 +30,19 @@ static void the_catalog_holds_what_the_readme_promises(void **state)
 static void every_number_has_source_date_and_confidence(void **state)
 {
     (void)state;
-    for (int i = 0; i < adv_catalog_chips_count(catalog); i++) {
-        const struct adv_catalog_chip *row = adv_catalog_chip_at(catalog, i);
+    for (int i = 0; i < adv_catalog_tables(catalog)->chips_count; i++) {
+        const struct adv_catalog_chip *row = &adv_catalog_tables(catalog)->chips[i];
 #define CHECK_FIELD(field, field_unit, what)                                                                 \
     if (!is_pedigree(&row->field##_provenance)) fail_msg("%s." #field, row->chip.name);                      \
     assert_string_equal(row->field##_provenance.unit, field_unit);
         ADV_CHIP_FIELDS(CHECK_FIELD)
 #undef CHECK_FIELD
     }
-    for (int i = 0; i < adv_catalog_models_count(catalog); i++)
-        assert_true(
-            is_pedigree(&adv_catalog_model_info(catalog, adv_catalog_model_name(catalog, i))->provenance));
-    assert_true(is_pedigree(adv_catalog_topologies_provenance(catalog)));
-    assert_true(is_pedigree(adv_catalog_keys_provenance(catalog)));
+    for (int i = 0; i < adv_catalog_tables(catalog)->models_count; i++)
+        assert_true(is_pedigree(
+            &adv_catalog_model_info(catalog, adv_catalog_tables(catalog)->model_names[i])->provenance));
+    assert_true(is_pedigree(&adv_catalog_tables(catalog)->topologies_provenance));
+    assert_true(is_pedigree(&adv_catalog_tables(catalog)->keys_provenance));
 }
 
 static void chips_are_found_by_name_and_alias_in_any_case(void **state)
@@ -73,8 +73,8 @@ static void tpu7x_numbers_are_in_si_units(void **state)
 static void every_tpu_has_finite_constants_and_the_fields_the_engine_needs(void **state)
 {
     (void)state;
-    for (int i = 0; i < adv_catalog_chips_count(catalog); i++) {
-        const struct adv_catalog_chip *row = adv_catalog_chip_at(catalog, i);
+    for (int i = 0; i < adv_catalog_tables(catalog)->chips_count; i++) {
+        const struct adv_catalog_chip *row = &adv_catalog_tables(catalog)->chips[i];
         const struct adv_chip *chip = &row->chip;
         if (!chip->is_tpu) continue;
 #define CHECK_CONSTANT(constant, unit, what)                                                                 \
@@ -119,16 +119,16 @@ static void keys_flags_and_old_keys_are_found_by_name(void **state)
     assert_null(adv_catalog_old_key(catalog, "wi_tile_fwd_buffer_count")->current);
     assert_string_equal(adv_catalog_flag(catalog, "xla_tpu_scoped_vmem_limit_kib")->type, "int");
     assert_null(adv_catalog_flag(catalog, "xla_tpu_no_such_flag"));
-    for (int i = 1; i < adv_catalog_keys_count(catalog); i++)
-        assert_true(strcmp(adv_catalog_key_at(catalog, i - 1)->name, adv_catalog_key_at(catalog, i)->name) <
-                    0);
+    for (int i = 1; i < adv_catalog_tables(catalog)->keys_count; i++)
+        assert_true(strcmp(adv_catalog_tables(catalog)->keys[i - 1].name,
+                           adv_catalog_tables(catalog)->keys[i].name) < 0);
 }
 
 static void bundles_name_known_chips_and_known_flags(void **state)
 {
     (void)state;
-    for (int i = 0; i < adv_catalog_bundles_count(catalog); i++) {
-        const struct adv_catalog_bundle *bundle = adv_catalog_bundle_at(catalog, i);
+    for (int i = 0; i < adv_catalog_tables(catalog)->bundles_count; i++) {
+        const struct adv_catalog_bundle *bundle = &adv_catalog_tables(catalog)->bundles[i];
         for (int c = 0; c < bundle->chips_count; c++)
             assert_non_null(adv_catalog_chip(catalog, bundle->chips[c]));
         for (int f = 0; f < bundle->flags_count; f++) {
@@ -192,8 +192,8 @@ static void a_single_file_can_be_overridden_and_changes_the_hash(void **state)
                   " \"base_num_decoder_layers\": 4, \"vocab_size\": 32000}, \"pins\": {}}]}",
                   &err);
     assert_non_null(own);
-    assert_int_equal(adv_catalog_models_count(own), 1);
-    assert_int_equal(adv_catalog_chips_count(own), 9);
+    assert_int_equal(adv_catalog_tables(own)->models_count, 1);
+    assert_int_equal(adv_catalog_tables(own)->chips_count, 9);
     assert_string_not_equal(adv_catalog_hash(own), adv_catalog_hash(catalog));
     assert_string_equal(adv_catalog_calibration(own), adv_catalog_calibration(catalog));
     adv_catalog_free(own);

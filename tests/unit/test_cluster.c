@@ -22,9 +22,9 @@ static adv_code decode(const char *text)
 static void wraps_and_counts_of_all_known_slices_are_reproduced(void **state)
 {
     (void)state;
-    assert_int_equal(adv_catalog_topologies_count(catalog), 223);
-    for (int i = 0; i < adv_catalog_topologies_count(catalog); i++) {
-        const struct adv_catalog_topology *row = adv_catalog_topology_at(catalog, i);
+    assert_int_equal(adv_catalog_tables(catalog)->topologies_count, 223);
+    for (int i = 0; i < adv_catalog_tables(catalog)->topologies_count; i++) {
+        const struct adv_catalog_topology *row = &adv_catalog_tables(catalog)->topologies[i];
         char text[256];
         (void)snprintf(text, sizeof text, "{\"accelerator\": \"%s\"}", row->name);
         if (decode(text) != ADV_OK) fail_msg("%s: %s", row->name, err.findings[0].detail);

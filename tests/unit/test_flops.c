@@ -56,8 +56,8 @@ static void the_three_conventions_differ_as_defined(void **state)
 static void flops_scale_with_the_sequences_of_a_device(void **state)
 {
     (void)state;
-    for (int i = 0; i < adv_catalog_models_count(catalog); i++) {
-        struct adv_model model = model_named(adv_catalog_model_name(catalog, i));
+    for (int i = 0; i < adv_catalog_tables(catalog)->models_count; i++) {
+        struct adv_model model = model_named(adv_catalog_tables(catalog)->model_names[i]);
         double one = adv_model_flops(&model, 1, 4096, ADV_FLOPS_CAUSAL_HALF).total;
         assert_close(adv_model_flops(&model, 0.25, 4096, ADV_FLOPS_CAUSAL_HALF).total, one / 4, 1e-12);
         assert_close(adv_model_flops(&model, 3, 4096, ADV_FLOPS_CAUSAL_HALF).total, 3 * one, 1e-12);

@@ -165,8 +165,8 @@ static void what_validators_refuse_together_is_an_error_with_its_rule(void **sta
 static void a_model_with_the_defaults_breaks_no_rule(void **state)
 {
     (void)state;
-    for (int i = 0; i < adv_catalog_models_count(catalog); i++) {
-        const char *name = adv_catalog_model_name(catalog, i);
+    for (int i = 0; i < adv_catalog_tables(catalog)->models_count; i++) {
+        const char *name = adv_catalog_tables(catalog)->model_names[i];
         json_t *config = json_pack("{s:s}", "model_name", name);
         adv_err broken;
         adv_err_init(&broken);
@@ -430,8 +430,8 @@ static void every_key_at_its_default_is_valid(void **state)
 {
     (void)state;
     json_t *config = json_object();
-    for (int i = 0; i < adv_catalog_keys_count(catalog); i++) {
-        const struct adv_catalog_key *key = adv_catalog_key_at(catalog, i);
+    for (int i = 0; i < adv_catalog_tables(catalog)->keys_count; i++) {
+        const struct adv_catalog_key *key = &adv_catalog_tables(catalog)->keys[i];
         json_t *value = key->default_json ? json_loads(key->default_json, JSON_DECODE_ANY, NULL) : NULL;
         if (value && !key->derived) (void)json_object_set_new(config, key->name, value);
     }

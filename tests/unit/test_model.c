@@ -37,7 +37,7 @@ static void parameters_of_all_models_are_what_maxtext_builds(void **state)
     (void)state;
     json_t *root = read_rows("tests/data/model_params.json");
     const json_t *rows = json_object_get(root, "rows");
-    assert_int_equal(json_array_size(rows), adv_catalog_models_count(catalog));
+    assert_int_equal(json_array_size(rows), adv_catalog_tables(catalog)->models_count);
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         struct adv_model model = model_named(row_text(row, 0));
@@ -87,8 +87,8 @@ static void the_largest_layer_is_what_maxtext_builds(void **state)
 static void parts_add_up_to_the_total(void **state)
 {
     (void)state;
-    for (int i = 0; i < adv_catalog_models_count(catalog); i++) {
-        struct adv_model model = model_named(adv_catalog_model_name(catalog, i));
+    for (int i = 0; i < adv_catalog_tables(catalog)->models_count; i++) {
+        struct adv_model model = model_named(adv_catalog_tables(catalog)->model_names[i]);
         struct adv_model_params p = adv_model_params(&model);
         assert_close(p.embedding + p.unembedding + p.positions + p.attention + p.dense_ffn + p.router +
                          p.routed_experts + p.shared_experts + p.norms + p.other,

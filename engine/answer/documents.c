@@ -52,16 +52,13 @@ static adv_code answer_element(const struct batch *batch, const json_t *element,
 static adv_code answer_array(const struct batch *batch, const json_t *documents, struct adv_text *out,
                              adv_err *err)
 {
-    size_t index = 0;
-    json_t *element = NULL;
     adv_code code = ADV_OK;
     if (json_array_size(documents) > ADV_LIMIT_BATCH_DOCUMENTS) {
         return adv_err_add(err, ADV_E_TOO_LARGE, "", NULL, "%zu documents; at most %d",
                            json_array_size(documents), ADV_LIMIT_BATCH_DOCUMENTS);
     }
-    json_array_foreach((json_t *)(uintptr_t)documents, index, element)
-    {
-        adv_code one = answer_element(batch, element, index, out, err);
+    for (struct adv_json_walk element = {.in = documents}; adv_json_next(&element);) {
+        adv_code one = answer_element(batch, element.value, element.index, out, err);
         if (one != ADV_OK && code == ADV_OK) code = one;
     }
     if (json_array_size(documents) == 0) adv_text_append(out, "[");

@@ -101,17 +101,15 @@ static json_t *make_search(const json_t *request, const json_t *estimate,
 /* The plans that fit, each with what it changes and what that costs. */
 static json_t *encode_levers(const json_t *advice, double step_time_s)
 {
-    json_t *levers = json_array(), *row = NULL;
-    size_t i = 0;
-    json_array_foreach(json_object_get(advice, "ranked"), i, row)
-    {
-        const json_t *estimate = json_object_get(row, "estimate");
+    json_t *levers = json_array();
+    for (struct adv_json_walk row = {.in = json_object_get(advice, "ranked")}; adv_json_next(&row);) {
+        const json_t *estimate = json_object_get(row.value, "estimate");
         json_t *lever = json_object();
         static const char *const kept[] = {"changes_from_baseline", "config", "xla_flags"};
         static const char *const told[] = {"step_time_s", "hbm_bytes_per_device",
                                            "hbm_limit_bytes_per_device", "fit_probability", "fit_verdict"};
         for (size_t k = 0; k < sizeof kept / sizeof *kept; k++)
-            (void)json_object_set(lever, kept[k], json_object_get(row, kept[k]));
+            (void)json_object_set(lever, kept[k], json_object_get(row.value, kept[k]));
         for (size_t k = 0; k < sizeof told / sizeof *told; k++)
             (void)json_object_set(lever, told[k], json_object_get(estimate, told[k]));
         const double time_s = json_number_value(json_object_get(estimate, "step_time_s"));

@@ -157,13 +157,12 @@ static void drop_batch(adv_err *broken)
 static void note_blocks(const json_t *config, struct lint_job *job)
 {
     const struct adv_plan *plan = &job->plan;
-    const char *key = NULL;
-    json_t *value = NULL;
-    json_object_foreach((json_t *)(uintptr_t)config, key, value)
-    {
-        bool is_block = strncmp(key, "sa_block_", 9) == 0 || strncmp(key, "local_sa_block_", 15) == 0;
-        if (is_block && json_is_integer(value) && json_integer_value(value) > plan->family.seq_len) {
-            note(job, "block-clamped", ADV_AT("/config", key), NULL,
+    for (struct adv_json_walk entry = {.in = config}; adv_json_next_member(&entry);) {
+        bool is_block =
+            strncmp(entry.key, "sa_block_", 9) == 0 || strncmp(entry.key, "local_sa_block_", 15) == 0;
+        if (is_block && json_is_integer(entry.value) &&
+            json_integer_value(entry.value) > plan->family.seq_len) {
+            note(job, "block-clamped", ADV_AT("/config", entry.key), NULL,
                  "the block is longer than the sequence and is clamped to it");
         }
     }
@@ -178,13 +177,10 @@ static void note_blocks(const json_t *config, struct lint_job *job)
 static void note_tiles(const json_t *config, struct lint_job *job)
 {
     const struct adv_plan *plan = &job->plan;
-    const char *key = NULL;
-    json_t *value = NULL;
     if (plan->family.moe != ADV_MOE_TOKAMAX || plan->family.quantization != ADV_QUANT_NONE) return;
-    json_object_foreach((json_t *)(uintptr_t)config, key, value)
-    {
-        if (strncmp(key, "wi_tile_", 8) != 0 && strncmp(key, "wo_tile_", 8) != 0) continue;
-        note(job, "tile-unused", ADV_AT("/config", key), "set use_gmm_v2, or leave it out",
+    for (struct adv_json_walk entry = {.in = config}; adv_json_next_member(&entry);) {
+        if (strncmp(entry.key, "wi_tile_", 8) != 0 && strncmp(entry.key, "wo_tile_", 8) != 0) continue;
+        note(job, "tile-unused", ADV_AT("/config", entry.key), "set use_gmm_v2, or leave it out",
              "the unquantized tokamax grouped matmul tunes its tiles itself");
     }
 }

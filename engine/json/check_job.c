@@ -204,14 +204,11 @@ char *adv_check_problem_lines(const char *text, size_t text_bytes)
 {
     json_t *root = adv_json_load(text, text_bytes, 0, NULL);
     const json_t *errors = json_object_get(root, "errors");
-    size_t index = 0;
-    json_t *error = NULL;
     struct adv_text lines = adv_text_empty(LINES_LIMIT_BYTES);
-    json_array_foreach(errors, index, error)
-    {
-        const char *pointer = json_string_value(json_object_get(error, "pointer"));
-        const char *detail = json_string_value(json_object_get(error, "detail"));
-        const char *hint = json_string_value(json_object_get(error, "hint"));
+    for (struct adv_json_walk error = {.in = errors}; adv_json_next(&error);) {
+        const char *pointer = json_string_value(json_object_get(error.value, "pointer"));
+        const char *detail = json_string_value(json_object_get(error.value, "detail"));
+        const char *hint = json_string_value(json_object_get(error.value, "hint"));
         adv_text_format(&lines, "%s%s%s%s%s\n", pointer ? pointer : "", pointer && *pointer ? ": " : "",
                         detail ? detail : "", hint && *hint ? "; " : "", hint ? hint : "");
     }

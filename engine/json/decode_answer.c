@@ -34,21 +34,17 @@ static double number_of(const json_t *object, const char *member)
 static void read_config(struct reader *reader, const json_t *keys, const json_t *flags,
                         struct adv_config *config)
 {
-    const char *key = NULL;
-    json_t *value = NULL;
-    json_object_foreach((json_t *)(uintptr_t)keys, key, value)
-    {
+    for (struct adv_json_walk entry = {.in = keys}; adv_json_next_member(&entry);) {
         if (config->count == ADV_LIMIT_CONFIG_KEYS) break;
-        if (adv_config_find(config, key)) continue;
-        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
-        config->entries[config->count++] = (struct adv_config_entry){kept(reader, key), kept(reader, text)};
+        if (adv_config_find(config, entry.key)) continue;
+        char *text = json_dumps(entry.value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
+        config->entries[config->count++] =
+            (struct adv_config_entry){kept(reader, entry.key), kept(reader, text)};
         free(text);
     }
-    size_t index = 0;
-    json_array_foreach(flags, index, value)
-    {
+    for (struct adv_json_walk entry = {.in = flags}; adv_json_next(&entry);) {
         if (config->flags_count == ADV_LIMIT_XLA_FLAGS) break;
-        config->flags[config->flags_count++] = kept(reader, json_string_value(value));
+        config->flags[config->flags_count++] = kept(reader, json_string_value(entry.value));
     }
 }
 
@@ -56,13 +52,10 @@ static void read_config(struct reader *reader, const json_t *keys, const json_t 
 static const char *mesh_of(struct reader *reader, const json_t *estimate)
 {
     struct adv_text text = adv_text_empty(512);
-    size_t index = 0;
-    json_t *row = NULL;
-    json_array_foreach(json_object_get(estimate, "mesh"), index, row)
-    {
-        const char *axis = json_string_value(json_object_get(row, "axis"));
-        adv_text_format(&text, "%s%s=%d", index ? " " : "", axis ? axis : "",
-                        (int)json_integer_value(json_object_get(row, "size")));
+    for (struct adv_json_walk row = {.in = json_object_get(estimate, "mesh")}; adv_json_next(&row);) {
+        const char *axis = json_string_value(json_object_get(row.value, "axis"));
+        adv_text_format(&text, "%s%s=%d", row.index ? " " : "", axis ? axis : "",
+                        (int)json_integer_value(json_object_get(row.value, "size")));
     }
     const char *copy = kept(reader, text.data);
     adv_text_free(&text);
@@ -112,16 +105,13 @@ static void read_job(struct reader *reader, const struct adv_catalog *catalog, c
 
 static void read_terms(struct reader *reader, const json_t *parts, struct adv_artifact_source *source)
 {
-    size_t index = 0;
-    json_t *part = NULL;
-    json_array_foreach(parts, index, part)
-    {
+    for (struct adv_json_walk part = {.in = parts}; adv_json_next(&part);) {
         if (source->terms_count == ADV_ARTIFACT_TERMS) break;
         source->terms[source->terms_count++] = (struct adv_artifact_term){
-            .name = string_of(reader, part, "name"),
-            .resource = string_of(reader, part, "resource"),
-            .seconds = number_of(part, "seconds"),
-            .exposed_seconds = number_of(part, "exposed_seconds"),
+            .name = string_of(reader, part.value, "name"),
+            .resource = string_of(reader, part.value, "resource"),
+            .seconds = number_of(part.value, "seconds"),
+            .exposed_seconds = number_of(part.value, "exposed_seconds"),
         };
     }
 }
@@ -156,18 +146,14 @@ static adv_code read_plan(struct reader *reader, const struct adv_catalog *catal
     read_terms(reader, json_object_get(estimate, "time_parts"), source);
     read_config(reader, json_object_get(plan, "config"), json_object_get(plan, "xla_flags"), &source->config);
     if (!ranked) add_model(reader, catalog, root, &source->config);
-    size_t index = 0;
-    json_t *item = NULL;
-    json_array_foreach(json_object_get(plan, "why"), index, item)
-    {
+    for (struct adv_json_walk item = {.in = json_object_get(plan, "why")}; adv_json_next(&item);) {
         if (source->why_count < ADV_ARTIFACT_SENTENCES)
-            source->why[source->why_count++] = kept(reader, json_string_value(item));
+            source->why[source->why_count++] = kept(reader, json_string_value(item.value));
     }
-    json_array_foreach(ranked, index, item)
-    {
+    for (struct adv_json_walk item = {.in = ranked}; adv_json_next(&item);) {
         if (source->rows_count == ADV_LIMIT_RANKED) break;
         source->rows[source->rows_count++] =
-            read_row(reader, item, json_object_get(item, "estimate"), (int)index + 1);
+            read_row(reader, item.value, json_object_get(item.value, "estimate"), (int)item.index + 1);
     }
     if (!ranked) source->rows[source->rows_count++] = source->row;
     return ADV_OK;

@@ -58,22 +58,21 @@ static json_t *sourced(const struct adv_catalog_file *file, const json_t *object
 static void decode_recipe_flags(const struct adv_catalog_file *file, const json_t *recipe, const char *at,
                                 const char *name, struct adv_flags *flags)
 {
-    const char *flag;
-    json_t *value, *given = sourced(file, recipe, at, name);
-    json_object_foreach(given, flag, value)
-    {
+    json_t *given = sourced(file, recipe, at, name);
+    for (struct adv_json_walk entry = {.in = given}; adv_json_next_member(&entry);) {
         struct adv_flags all, set, unset;
         adv_flags_unset(&set);
         all = unset = set;
-        if (json_is_boolean(value)) memset(&all, json_is_true(value), sizeof all);
+        if (json_is_boolean(entry.value)) memset(&all, json_is_true(entry.value), sizeof all);
         all.scoped_vmem_limit_kib = 0;
-        if (json_is_integer(value)) all.scoped_vmem_limit_kib = (int)json_integer_value(value);
-        if (adv_flags_copy(flag, &all, &set) && memcmp(&set, &unset, sizeof set) != 0) {
+        if (json_is_integer(entry.value)) all.scoped_vmem_limit_kib = (int)json_integer_value(entry.value);
+        if (adv_flags_copy(entry.key, &all, &set) && memcmp(&set, &unset, sizeof set) != 0) {
             adv_flags_overlay(flags, &set);
             continue;
         }
         (void)adv_err_add(file->err, ADV_E_INVALID, ADV_AT(at, name), NULL,
-                          "%.80s is no flag that changes a prediction, or has a value of another kind", flag);
+                          "%.80s is no flag that changes a prediction, or has a value of another kind",
+                          entry.key);
     }
 }
 
@@ -280,11 +279,8 @@ static const struct adv_config_entry *keep_entries(const struct adv_catalog_file
 /* The settings of a model's own file that decide which plans are legal. */
 static void decode_model_limits(const json_t *pins, struct adv_model_keys *keys)
 {
-    size_t index = 0;
-    json_t *name = NULL;
-    json_array_foreach(json_object_get(pins, "mesh_axes"), index, name)
-    {
-        const char *axis = json_string_value(name);
+    for (struct adv_json_walk name = {.in = json_object_get(pins, "mesh_axes")}; adv_json_next(&name);) {
+        const char *axis = json_string_value(name.value);
         for (int i = 0; axis && i < ADV_AXIS_COUNT; i++)
             if (strcmp(axis, adv_axis_mesh((enum adv_axis)i)) == 0) keys->mesh_axes |= 1u << i;
     }

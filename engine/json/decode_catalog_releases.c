@@ -35,8 +35,7 @@ static bool decode_key(const struct adv_catalog_file *file, json_t *row, void *e
 static bool decode_libtpu(const struct adv_catalog_file *file, json_t *row, void *element)
 {
     struct adv_catalog_libtpu *libtpu = element;
-    json_t *unknown, *refused, *item;
-    size_t index;
+    json_t *unknown, *refused;
     if (json_unpack(row, "{s:s,s:o,s:o!}", "release", &libtpu->release, "unknown", &unknown, "refused",
                     &refused) != 0)
         return false;
@@ -44,14 +43,14 @@ static bool decode_libtpu(const struct adv_catalog_file *file, json_t *row, void
     libtpu->refusals =
         adv_catalog_rows(file, json_array_size(unknown) + json_array_size(refused), sizeof *libtpu->refusals);
     if (!libtpu->refusals) return true;
-    json_array_foreach(unknown, index, item) libtpu->refusals[libtpu->refusals_count++] =
-        (struct adv_catalog_refusal){.flag = adv_catalog_keep(file, json_string_value(item))};
-    json_array_foreach(refused, index, item)
-    {
+    for (struct adv_json_walk item = {.in = unknown}; adv_json_next(&item);)
+        libtpu->refusals[libtpu->refusals_count++] =
+            (struct adv_catalog_refusal){.flag = adv_catalog_keep(file, json_string_value(item.value))};
+    for (struct adv_json_walk item = {.in = refused}; adv_json_next(&item);) {
         json_t *chips, *with;
         struct adv_catalog_refusal *refusal = &libtpu->refusals[libtpu->refusals_count++];
-        if (json_unpack(item, "{s:s,s:s,s:o,s:o!}", "flag", &refusal->flag, "value", &refusal->value, "chips",
-                        &chips, "with", &with) != 0)
+        if (json_unpack(item.value, "{s:s,s:s,s:o,s:o!}", "flag", &refusal->flag, "value", &refusal->value,
+                        "chips", &chips, "with", &with) != 0)
             return false;
         refusal->flag = adv_catalog_keep(file, refusal->flag);
         refusal->value = adv_catalog_keep(file, refusal->value);

@@ -88,11 +88,8 @@ static void decode_limits(const json_t *limits, struct adv_gate_request *request
 
 static void decode_unlike(const json_t *list, struct adv_gate_request *request, adv_err *err)
 {
-    size_t index = 0;
-    json_t *value = NULL;
-    json_array_foreach((json_t *)(uintptr_t)list, index, value)
-    {
-        const char *name = json_string_value(value);
+    for (struct adv_json_walk entry = {.in = list}; adv_json_next(&entry);) {
+        const char *name = json_string_value(entry.value);
         char pointer[ADV_LIMIT_POINTER];
         bool known = false;
         for (int i = 0; i < ADV_GATE_UNLIKES && name; i++) {
@@ -100,7 +97,7 @@ static void decode_unlike(const json_t *list, struct adv_gate_request *request, 
             request->may_differ[i] = known = true;
         }
         if (known) continue;
-        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer_index(pointer, "/allow_unlike", index),
+        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer_index(pointer, "/allow_unlike", entry.index),
                           "\"model\", \"sequence_length\"", "not one of what may differ");
     }
 }

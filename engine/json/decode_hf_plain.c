@@ -140,23 +140,21 @@ static void check_layers(const struct reader *reader, adv_err *warnings)
 {
     static const char *const ones[] = {"decoder_sparse_step", "moe_layer_freq"};
     int64_t value = 1;
-    size_t index = 0;
-    json_t *layer = NULL;
     bool window = json_is_integer(json_object_get(reader->config, "sliding_window_pattern"));
     for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
         if (whole(reader, ones[i], &value) && value != 1)
             refuse(reader, ones[i], "not every layer has experts");
     if (json_array_size(json_object_get(reader->config, "mlp_only_layers")) > 0)
         refuse(reader, "mlp_only_layers", "some layers have no experts");
-    json_array_foreach(json_object_get(reader->config, "attn_type_list"), index, layer)
-    {
-        if (json_integer_value(layer) == 1) continue;
+    for (struct adv_json_walk layer = {.in = json_object_get(reader->config, "attn_type_list")};
+         adv_json_next(&layer);) {
+        if (json_integer_value(layer.value) == 1) continue;
         refuse(reader, "attn_type_list", "lightning attention");
         break;
     }
-    json_array_foreach(json_object_get(reader->config, "layer_types"), index, layer)
-    {
-        const char *type = json_string_value(layer);
+    for (struct adv_json_walk layer = {.in = json_object_get(reader->config, "layer_types")};
+         adv_json_next(&layer);) {
+        const char *type = json_string_value(layer.value);
         window |= type && strstr(type, "sliding");
         if (!type || strstr(type, "full") || strstr(type, "sliding")) continue;
         refuse(reader, "layer_types", "layers that are no softmax attention");

@@ -84,17 +84,14 @@ static void judge_groups(const json_t *list, struct adv_kernel_row *row)
 {
     const struct adv_gmm_shape *s = &row->request.gmm;
     int64_t sum = 0;
-    size_t i;
-    json_t *size;
     if (!list || json_is_null(list)) return;
     if (!json_is_array(list)) row->fault = "group_sizes is not a list";
     if (json_array_size(list) != (size_t)s->num_groups) row->fault = "group_sizes has not num_groups entries";
-    json_array_foreach(list, i, size)
-    {
-        const bool good = json_is_integer(size) && json_integer_value(size) >= 0 &&
-                          json_integer_value(size) <= SIZE_MAX_ROWS;
+    for (struct adv_json_walk size = {.in = list}; adv_json_next(&size);) {
+        const bool good = json_is_integer(size.value) && json_integer_value(size.value) >= 0 &&
+                          json_integer_value(size.value) <= SIZE_MAX_ROWS;
         if (!good) row->fault = "group_sizes holds something that is no number of rows";
-        if (good) sum += json_integer_value(size);
+        if (good) sum += json_integer_value(size.value);
     }
     if (!row->fault && sum != s->m) row->fault = "group_sizes do not add up to m";
 }

@@ -100,12 +100,9 @@ void adv_decode_axes(const json_t *search, struct adv_advise_request *request, a
     };
     enum { SEARCHABLE = sizeof searchable / sizeof *searchable };
     json_t *axes = adv_json_array(search, "/search", "axes", ADV_JSON_OPTIONAL, err);
-    size_t index = 0;
-    json_t *element = NULL;
     for (int i = 0; i < SEARCHABLE; i++) request->axis_allowed[searchable[i]] = !axes;
-    json_array_foreach(axes, index, element)
-    {
-        const char *name = json_is_string(element) ? json_string_value(element) : "";
+    for (struct adv_json_walk element = {.in = axes}; adv_json_next(&element);) {
+        const char *name = json_is_string(element.value) ? json_string_value(element.value) : "";
         bool found = false;
         for (int i = 0; i < SEARCHABLE && !found; i++) {
             found = strcmp(name, adv_axis_key(searchable[i])) == 0 ||
@@ -124,8 +121,8 @@ void adv_decode_axes(const json_t *search, struct adv_advise_request *request, a
         }
         const char *nearest = adv_text_nearest(name, known, SEARCHABLE);
         if (nearest) (void)snprintf(hint, sizeof hint, "did you mean %s?", nearest);
-        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer_index(pointer, "/search/axes", index), hint,
-                          "\"%.60s\" is not an axis to search over", name);
+        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer_index(pointer, "/search/axes", element.index),
+                          hint, "\"%.60s\" is not an axis to search over", name);
         /* refused as it is: what the axes leave free is not judged on top of it */
         for (int i = 0; i < SEARCHABLE; i++) request->axis_allowed[searchable[i]] = true;
     }
@@ -255,19 +252,17 @@ void adv_decode_groups(const json_t *shape, struct adv_arena *arena, struct adv_
     if (adv_json_choice(shape, "/shape", "group_distribution", ADV_JSON_OPTIONAL, distributions, 4, &index,
                         err))
         gmm->distribution = (enum adv_group_distribution)(ADV_GROUPS_BALANCED + index);
-    json_t *list = adv_json_array(shape, "/shape", "group_sizes", ADV_JSON_OPTIONAL, err), *element;
+    json_t *list = adv_json_array(shape, "/shape", "group_sizes", ADV_JSON_OPTIONAL, err);
     if (!list) return;
     const size_t count = json_array_size(list);
     int64_t *sizes = adv_arena_array(arena, count + 1, sizeof *sizes), total = 0, bad_count = 0;
-    size_t i;
     if (!sizes) {
         (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
         return;
     }
-    json_array_foreach(list, i, element)
-    {
-        sizes[i] = read_size(element, i, &bad_count, err);
-        total += sizes[i];
+    for (struct adv_json_walk element = {.in = list}; adv_json_next(&element);) {
+        sizes[element.index] = read_size(element.value, element.index, &bad_count, err);
+        total += sizes[element.index];
     }
     judge_sizes(gmm, count, bad_count, total, err);
     if (given && warnings)
@@ -292,18 +287,15 @@ adv_code adv_decode_flags(const struct adv_catalog *catalog, const json_t *json,
         return adv_err_add(err, ADV_E_INVALID, at, NULL, "must be a list of strings or one string, not %s",
                            adv_json_type_name(json));
     }
-    size_t index = 0;
-    json_t *element = NULL;
-    json_array_foreach(json, index, element)
-    {
+    for (struct adv_json_walk element = {.in = json}; adv_json_next(&element);) {
         if (reader.is_full) break;
         char pointer[ADV_LIMIT_POINTER];
-        (void)adv_json_pointer_index(pointer, at, index);
-        if (json_is_string(element))
-            adv_flags_read_text(&reader, json_string_value(element), pointer);
+        (void)adv_json_pointer_index(pointer, at, element.index);
+        if (json_is_string(element.value))
+            adv_flags_read_text(&reader, json_string_value(element.value), pointer);
         else
             (void)adv_err_add(err, ADV_E_INVALID, pointer, NULL, "must be a string, not %s",
-                              adv_json_type_name(element));
+                              adv_json_type_name(element.value));
     }
     if (reader.is_full) {
         (void)adv_err_add(err, ADV_E_TOO_LARGE, at, NULL, "more than %d flags", ADV_LIMIT_XLA_FLAGS);

@@ -314,14 +314,11 @@ adv_code adv_decode_model_given(const json_t *value, struct adv_arena *arena, co
     size_t room = json_object_size(object);
     struct adv_pin *made = adv_arena_array(arena, room ? room : 1, sizeof *made);
     adv_code code = made ? ADV_OK : ADV_E_MEMORY;
-    const char *name = NULL;
-    json_t *member = NULL;
-    json_object_foreach(object, name, member)
-    {
-        char *text = json_dumps(member, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(12));
+    for (struct adv_json_walk member = {.in = object}; adv_json_next_member(&member);) {
+        char *text = json_dumps(member.value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(12));
         if (code == ADV_OK)
-            made[*count] =
-                (struct adv_pin){adv_arena_copy(arena, name), text ? adv_arena_copy(arena, text) : NULL};
+            made[*count] = (struct adv_pin){adv_arena_copy(arena, member.key),
+                                            text ? adv_arena_copy(arena, text) : NULL};
         free(text);
         if (code == ADV_OK && (!made[*count].key || !made[*count].value_json)) code = ADV_E_MEMORY;
         if (code == ADV_OK) ++*count;

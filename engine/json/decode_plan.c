@@ -21,12 +21,11 @@ static void keep_model_key(const struct adv_catalog *catalog, const char *name, 
 json_t *adv_decode_config_model(const struct adv_catalog *catalog, const json_t *config)
 {
     json_t *keys = json_object();
-    const char *name = NULL;
-    json_t *json = NULL;
     if (!keys || !json_is_object(config)) return keys;
     /* Old names of dimensions (scale, base_num_heads) are told, not applied: requests that carry them have
      * the dimensions they resulted in as the model. */
-    json_object_foreach((json_t *)(uintptr_t)config, name, json) keep_model_key(catalog, name, json, keys);
+    for (struct adv_json_walk json = {.in = config}; adv_json_next_member(&json);)
+        keep_model_key(catalog, json.key, json.value, keys);
     return keys;
 }
 

@@ -181,12 +181,9 @@ static void add_clusters(struct reader *reader, const json_t *clusters)
                           "clusters must be an array of at least one cluster");
         return;
     }
-    size_t index = 0;
-    json_t *value = NULL;
-    json_array_foreach((json_t *)(uintptr_t)clusters, index, value)
-    {
+    for (struct adv_json_walk entry = {.in = clusters}; adv_json_next(&entry);) {
         char at[ADV_LIMIT_POINTER];
-        add_cluster(reader, value, adv_json_pointer_index(at, "/clusters", index), true);
+        add_cluster(reader, entry.value, adv_json_pointer_index(at, "/clusters", entry.index), true);
     }
     if (reader->jobs->modelled == 0 && reader->jobs->count > 0)
         (void)adv_err_add(reader->err, ADV_E_UNSUPPORTED, "/clusters",

@@ -282,12 +282,10 @@ static adv_code refuse_unread(const struct reader *reader, const struct adv_reci
 static adv_code read_manifests(const struct reader *reader, const json_t *documents,
                                struct adv_recipe *recipe)
 {
-    size_t index = 0;
-    json_t *document = NULL;
     adv_code code = ADV_OK;
-    json_array_foreach((json_t *)(uintptr_t)documents, index, document)
-    {
-        if (code == ADV_OK) code = adv_recipe_read_manifest(document, reader->arena, recipe, reader->err);
+    for (struct adv_json_walk document = {.in = documents}; adv_json_next(&document);) {
+        if (code == ADV_OK)
+            code = adv_recipe_read_manifest(document.value, reader->arena, recipe, reader->err);
     }
     return code;
 }

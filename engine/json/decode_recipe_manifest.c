@@ -53,12 +53,9 @@ static bool is_placeholder(const char *value)
 static void read_environment(const json_t *container, struct adv_arena *arena,
                              struct environment *environment)
 {
-    size_t index = 0;
-    json_t *entry = NULL;
-    json_array_foreach(json_object_get(container, "env"), index, entry)
-    {
-        const char *name = text_of(json_object_get(entry, "name"), arena);
-        const char *value = text_of(json_object_get(entry, "value"), arena);
+    for (struct adv_json_walk entry = {.in = json_object_get(container, "env")}; adv_json_next(&entry);) {
+        const char *name = text_of(json_object_get(entry.value, "name"), arena);
+        const char *value = text_of(json_object_get(entry.value, "value"), arena);
         if (!name || !value || is_placeholder(value) || environment->count == VARIABLES_MAX) continue;
         environment->names[environment->count] = name;
         environment->values[environment->count++] = value;
@@ -105,13 +102,12 @@ static bool write_command(const json_t *container, const struct environment *env
 {
     static const char *const members[] = {"command", "args"};
     for (size_t m = 0; m < sizeof members / sizeof *members; m++) {
-        size_t index = 0;
-        json_t *word = NULL;
-        json_array_foreach(json_object_get(container, members[m]), index, word)
-        {
+        for (struct adv_json_walk word = {.in = json_object_get(container, members[m])};
+             adv_json_next(&word);) {
             struct adv_text argument = adv_text_empty(SCRIPT_BYTES_MAX);
             adv_text_append(&argument, "");
-            append_argument(json_is_string(word) ? json_string_value(word) : "", environment, &argument);
+            append_argument(json_is_string(word.value) ? json_string_value(word.value) : "", environment,
+                            &argument);
             if (argument.data) append_word(argument.data, line);
             line->overflow |= argument.overflow;
             adv_text_free(&argument);
@@ -158,25 +154,20 @@ static adv_code read_container(struct pods *pods, const json_t *container, const
 /* `value` is what stands under `name`. Nesting is limited where the document was read. */
 static adv_code walk(struct pods *pods, const char *name, const json_t *value) /* NOLINT(misc-no-recursion) */
 {
-    const char *outer = pods->slices, *key = NULL;
-    json_t *member = NULL;
-    size_t index = 0;
+    const char *outer = pods->slices;
     adv_code code = ADV_OK;
     const json_t *containers = json_object_get(value, "containers");
     const json_t *replicas = json_object_get(value, "replicas");
     if (strcmp(name, "replicatedJobs") == 0 && replicas) pods->slices = text_of(replicas, pods->arena);
-    json_array_foreach(containers, index, member)
-    {
-        if (code == ADV_OK) code = read_container(pods, member, json_object_get(value, "nodeSelector"));
+    for (struct adv_json_walk member = {.in = containers}; adv_json_next(&member);) {
+        if (code == ADV_OK) code = read_container(pods, member.value, json_object_get(value, "nodeSelector"));
     }
-    json_array_foreach(value, index, member)
-    {
-        if (code == ADV_OK) code = walk(pods, name, member);
+    for (struct adv_json_walk member = {.in = value}; adv_json_next(&member);) {
+        if (code == ADV_OK) code = walk(pods, name, member.value);
     }
-    json_object_foreach((json_t *)(uintptr_t)value, key, member)
-    {
-        if (code == ADV_OK && (json_is_object(member) || json_is_array(member)))
-            code = walk(pods, key, member);
+    for (struct adv_json_walk member = {.in = value}; adv_json_next_member(&member);) {
+        if (code == ADV_OK && (json_is_object(member.value) || json_is_array(member.value)))
+            code = walk(pods, member.key, member.value);
     }
     pods->slices = outer;
     return code;

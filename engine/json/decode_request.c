@@ -383,18 +383,16 @@ static void decode_base(const struct adv_catalog *catalog, const json_t *root, c
                         struct adv_advise_request *request, adv_err *err, adv_err *warnings)
 {
     json_t *merged = pins ? json_copy((json_t *)(uintptr_t)pins) : json_object();
-    json_t *value = NULL;
-    const char *key = NULL;
-    json_object_foreach(keys, key, value)
-    {
-        if (json_object_get(pins, key)) {
-            if (json_equal(json_object_get(pins, key), value)) continue;
-            (void)adv_err_add(err, ADV_E_INVALID, ADV_AT("/pins", key), "leave the pin out",
-                              "the workload already says %s", key);
+    for (struct adv_json_walk entry = {.in = keys}; adv_json_next_member(&entry);) {
+        if (json_object_get(pins, entry.key)) {
+            if (json_equal(json_object_get(pins, entry.key), entry.value)) continue;
+            (void)adv_err_add(err, ADV_E_INVALID, ADV_AT("/pins", entry.key), "leave the pin out",
+                              "the workload already says %s", entry.key);
         }
-        (void)json_object_set(merged, key, value);
+        (void)json_object_set(merged, entry.key, entry.value);
     }
-    json_object_foreach((json_t *)(uintptr_t)pins, key, value) note_pin(request, key, value);
+    for (struct adv_json_walk entry = {.in = pins}; adv_json_next_member(&entry);)
+        note_pin(request, entry.key, entry.value);
     if (!request->remat_pinned && pins_tensor(pins))
         (void)json_object_set_new(merged, "remat_policy", json_string("custom")); /* else it says nothing */
     struct adv_config *config = adv_arena_alloc(arena, sizeof *config);
@@ -464,15 +462,13 @@ static void decode_search(const json_t *root, struct adv_advise_request *request
 static void check_baseline_model(const struct adv_catalog *catalog, const json_t *root, const json_t *pins,
                                  const json_t *config, const struct adv_advise_request *request, adv_err *err)
 {
-    json_t *keys = adv_decode_config_model(catalog, config), *value = NULL;
-    const char *key = NULL;
-    json_object_foreach(keys, key, value)
-    {
+    json_t *keys = adv_decode_config_model(catalog, config);
+    for (struct adv_json_walk entry = {.in = keys}; adv_json_next_member(&entry);) {
         struct adv_model model;
         char pointer[ADV_LIMIT_POINTER];
         json_t *with = json_is_object(pins) ? json_copy((json_t *)(uintptr_t)pins) : json_object();
-        (void)json_object_set(with, key, value);
-        adv_json_pointer(pointer, "/baseline/config", key);
+        (void)json_object_set(with, entry.key, entry.value);
+        adv_json_pointer(pointer, "/baseline/config", entry.key);
         bool built = adv_decode_request_model(catalog, json_object_get(root, "model"), "/model", with,
                                               "/baseline/config", &model, err, NULL);
         /* both are built in zeroed memory, so their padding is equal, too */
@@ -481,7 +477,7 @@ static void check_baseline_model(const struct adv_catalog *catalog, const json_t
         if (built && !same)
             (void)adv_err_add(err, ADV_E_INVALID, pointer,
                               "put it into pins (or model) for the search too, or leave it out",
-                              "%s makes the baseline another model than the one to advise on", key);
+                              "%s makes the baseline another model than the one to advise on", entry.key);
         json_decref(with);
     }
     json_decref(keys);

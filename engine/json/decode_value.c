@@ -76,14 +76,12 @@ json_t *adv_decode_typed_config(const struct adv_catalog *catalog, const json_t 
     json_t *given = (json_t *)(uintptr_t)config;
     if (!json_is_object(config)) return json_incref(given);
     json_t *typed = json_copy(given);
-    const char *name = NULL;
-    json_t *value = NULL;
-    json_object_foreach(given, name, value)
-    {
-        const struct adv_catalog_key *key = adv_catalog_key(catalog, name);
-        if (typed && json_is_string(value) && key && key->types != 0 &&
+    for (struct adv_json_walk entry = {.in = given}; adv_json_next_member(&entry);) {
+        const struct adv_catalog_key *key = adv_catalog_key(catalog, entry.key);
+        if (typed && json_is_string(entry.value) && key && key->types != 0 &&
             !adv_catalog_key_takes(key, ADV_KEY_STRING))
-            (void)json_object_set_new(typed, name, adv_decode_scalar_text(json_string_value(value)));
+            (void)json_object_set_new(typed, entry.key,
+                                      adv_decode_scalar_text(json_string_value(entry.value)));
     }
     return typed;
 }

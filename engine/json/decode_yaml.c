@@ -78,16 +78,11 @@ static adv_code remember(struct yaml_reader *reader, const yaml_char_t *anchor, 
 
 static bool holds_containers(const json_t *value)
 {
-    const char *key = NULL;
-    json_t *member = NULL;
-    size_t index = 0;
-    json_object_foreach((json_t *)(uintptr_t)value, key, member)
-    {
-        if (json_is_object(member) || json_is_array(member)) return true;
+    for (struct adv_json_walk member = {.in = value}; adv_json_next_member(&member);) {
+        if (json_is_object(member.value) || json_is_array(member.value)) return true;
     }
-    json_array_foreach(value, index, member)
-    {
-        if (json_is_object(member) || json_is_array(member)) return true;
+    for (struct adv_json_walk member = {.in = value}; adv_json_next(&member);) {
+        if (json_is_object(member.value) || json_is_array(member.value)) return true;
     }
     return false;
 }

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include <jansson.h>
+#include "engine/json/json_load.h"
 
 #include "engine/catalog/catalog.h"
 #include "engine/spec/request.h"

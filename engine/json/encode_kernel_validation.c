@@ -28,13 +28,10 @@ static json_t *summary(json_t *object, struct adv_error_summary errors)
 /* The number of the row's (chip, kernel) pair; a new pair is appended to `groups`. */
 static int group_of(json_t *groups, const struct adv_kernel_row *row)
 {
-    size_t i;
-    json_t *known;
-    json_array_foreach(groups, i, known)
-    {
-        if (strcmp(json_string_value(json_object_get(known, "chip")), row->chip) == 0 &&
-            strcmp(json_string_value(json_object_get(known, "kernel")), row->name) == 0)
-            return (int)i;
+    for (struct adv_json_walk known = {.in = groups}; adv_json_next(&known);) {
+        if (strcmp(json_string_value(json_object_get(known.value, "chip")), row->chip) == 0 &&
+            strcmp(json_string_value(json_object_get(known.value, "kernel")), row->name) == 0)
+            return (int)known.index;
     }
     (void)json_array_append_new(
         groups, ADV_OBJECT(ADV_M("chip", json_string(row->chip)), ADV_M("kernel", json_string(row->name))));

@@ -8,17 +8,15 @@
 static void write_tile(struct adv_text *text, json_t *tiles, enum adv_kernel kernel,
                        const struct adv_kernel_choice *choice)
 {
-    json_t *tile = adv_encode_tile(kernel, choice), *value;
-    const char *name;
+    json_t *tile = adv_encode_tile(kernel, choice);
     int count = 0;
     adv_text_append(text, "    (");
-    json_object_foreach(tile, name, value)
-    {
+    for (struct adv_json_walk entry = {.in = tile}; adv_json_next_member(&entry);) {
         if (count++) adv_text_append(text, ", ");
-        if (json_is_string(value))
-            adv_text_format(text, "\"%s\"", json_string_value(value));
+        if (json_is_string(entry.value))
+            adv_text_format(text, "\"%s\"", json_string_value(entry.value));
         else
-            adv_text_format(text, "%lld", (long long)json_integer_value(value));
+            adv_text_format(text, "%lld", (long long)json_integer_value(entry.value));
     }
     adv_text_format(text, "),  # predicted %.1f us\n", choice->time.time_s * 1e6);
     (void)json_array_append_new(tiles, tile);
@@ -27,11 +25,11 @@ static void write_tile(struct adv_text *text, json_t *tiles, enum adv_kernel ker
 static void write_tiles(struct adv_text *text, json_t *tiles, const struct adv_kernel_request *request,
                         const struct adv_kernel_tuning *tuning)
 {
-    json_t *first = adv_encode_tile(request->kernel, &tuning->short_list[0].best), *value;
-    const char *name;
+    json_t *first = adv_encode_tile(request->kernel, &tuning->short_list[0].best);
     int count = 0;
     adv_text_append(text, "NAMES = (");
-    json_object_foreach(first, name, value) adv_text_format(text, "%s\"%s\"", count++ ? ", " : "", name);
+    for (struct adv_json_walk entry = {.in = first}; adv_json_next_member(&entry);)
+        adv_text_format(text, "%s\"%s\"", count++ ? ", " : "", entry.key);
     json_decref(first);
     adv_text_append(text, ")\nTILES = [\n");
     for (int i = 0; i < tuning->short_list_count; i++) {

@@ -6,7 +6,6 @@
 
 #include "engine/base/version.h"
 #include "engine/json/decode_store.h"
-#include "engine/json/json_load.h"
 #include "engine/json/json_read.h"
 
 static double number_of(const json_t *object, const char *member)

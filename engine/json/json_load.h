@@ -7,7 +7,9 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <jansson.h>
 
@@ -18,3 +20,27 @@ json_t *adv_json_load(const char *text, size_t length_bytes, size_t flags, json_
 
 /* The same for a string; NULL gives NULL. `flags` as above; errors are not told. */
 json_t *adv_json_load_string(const char *text, size_t flags);
+
+/* A walk through an array (or, with adv_json_next_member, an object); what is none has nothing to walk
+ * through: for (struct adv_json_walk row = {.in = rows}; adv_json_next(&row);) … row.value … */
+struct adv_json_walk {
+    const json_t *in; /* may be NULL */
+    json_t *value;    /* borrowed */
+    const char *key;  /* of a member */
+    size_t index, seen_count;
+    void *member;
+};
+static inline bool adv_json_next(struct adv_json_walk *walk)
+{
+    walk->index = walk->seen_count++;
+    return (walk->value = json_array_get(walk->in, walk->index)) != NULL;
+}
+static inline bool adv_json_next_member(struct adv_json_walk *walk)
+{
+    json_t *in = (json_t *)(uintptr_t)walk->in;
+    walk->index = walk->seen_count++;
+    walk->member = walk->index ? json_object_iter_next(in, walk->member) : json_object_iter(in);
+    walk->key = walk->member ? json_object_iter_key(walk->member) : NULL;
+    walk->value = walk->member ? json_object_iter_value(walk->member) : NULL;
+    return walk->member != NULL;
+}

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "engine/base/text.h"
-#include "engine/json/json_load.h"
 
 /* Containers are counted before parsing: a hostile document never reaches the recursive parser. */
 static int nesting_depth(const char *text, size_t length_bytes)

@@ -13,9 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "engine/base/err.h"
+#include "engine/json/json_load.h"
 
 enum adv_json_need { ADV_JSON_OPTIONAL, ADV_JSON_REQUIRED };
 

@@ -8,7 +8,6 @@
 
 #include "engine/base/units.h"
 #include "engine/json/decode_answer.h"
-#include "engine/json/json_load.h"
 #include "engine/json/json_read.h"
 
 #define NAME(name, text) text,
@@ -175,15 +174,13 @@ adv_code adv_proof_summarize(const char *result, struct adv_proof_summary *summa
     summary->compiled_hbm_bytes_per_device = json_is_number(bytes) ? json_number_value(bytes) : (double)NAN;
     const char *reason = json_string_value(json_object_get(root, "reason"));
     (void)snprintf(summary->reason, sizeof summary->reason, "%s", reason ? reason : "");
-    const char *name = NULL;
-    json_t *version = NULL;
     size_t used = 0;
-    json_object_foreach(json_object_get(root, "versions"), name, version)
-    {
-        const char *text = json_string_value(version);
+    for (struct adv_json_walk version = {.in = json_object_get(root, "versions")};
+         adv_json_next_member(&version);) {
+        const char *text = json_string_value(version.value);
         if (!text || used >= sizeof summary->versions) continue;
         const int length = snprintf(summary->versions + used, sizeof summary->versions - used,
-                                    "%s%.40s %.40s", used ? ", " : "", name, text);
+                                    "%s%.40s %.40s", used ? ", " : "", version.key, text);
         used += length > 0 ? (size_t)length : 0;
     }
     json_decref(root);
@@ -192,16 +189,13 @@ adv_code adv_proof_summarize(const char *result, struct adv_proof_summary *summa
 
 static void put_part(json_t *parts, const char *name, const char *side, double bytes)
 {
-    size_t index = 0;
-    json_t *part = NULL;
-    json_array_foreach(parts, index, part)
-    {
-        if (strcmp(json_string_value(json_object_get(part, "name")), name) != 0) continue;
-        (void)json_object_set_new(part, side,
-                                  json_real(json_number_value(json_object_get(part, side)) + bytes));
+    for (struct adv_json_walk part = {.in = parts}; adv_json_next(&part);) {
+        if (strcmp(json_string_value(json_object_get(part.value, "name")), name) != 0) continue;
+        (void)json_object_set_new(part.value, side,
+                                  json_real(json_number_value(json_object_get(part.value, side)) + bytes));
         return;
     }
-    part =
+    json_t *part =
         json_pack("{s:s,s:n,s:n}", "name", name, "compiled_bytes_per_device", "predicted_bytes_per_device");
     (void)json_object_set_new(part, side, json_real(bytes));
     (void)json_array_append_new(parts, part);
@@ -214,25 +208,23 @@ static json_t *join_parts(const json_t *result, const json_t *predicted)
     static const char compiled_side[] = "compiled_bytes_per_device",
                       our_side[] = "predicted_bytes_per_device";
     const char *peak = json_string_value(json_object_get(result, "peak_at"));
-    json_t *joined = json_array(), *part = NULL;
-    size_t index = 0;
+    json_t *joined = json_array();
     if (!peak) return joined;
     const json_t *arguments = json_object_get(result, "argument_bytes_per_device");
     if (json_is_number(arguments))
         put_part(joined, "weights_and_optimizer_state", compiled_side, json_number_value(arguments));
-    json_array_foreach(json_object_get(result, "parts"), index, part)
-    {
-        const char *name = json_string_value(json_object_get(part, "name"));
-        if (name) put_part(joined, name, compiled_side, json_number_value(json_object_get(part, "bytes")));
+    for (struct adv_json_walk part = {.in = json_object_get(result, "parts")}; adv_json_next(&part);) {
+        const char *name = json_string_value(json_object_get(part.value, "name"));
+        if (name)
+            put_part(joined, name, compiled_side, json_number_value(json_object_get(part.value, "bytes")));
     }
-    json_array_foreach(json_object_get(predicted, "parts"), index, part)
-    {
-        const char *at = json_string_value(json_object_get(part, "at"));
-        const char *name = json_string_value(json_object_get(part, "name"));
+    for (struct adv_json_walk part = {.in = json_object_get(predicted, "parts")}; adv_json_next(&part);) {
+        const char *at = json_string_value(json_object_get(part.value, "at"));
+        const char *name = json_string_value(json_object_get(part.value, "name"));
         const bool always = at && strcmp(at, "always") == 0;
         if (!name || !at || (!always && strcmp(at, peak) != 0)) continue;
         put_part(joined, always ? "weights_and_optimizer_state" : name, our_side,
-                 json_number_value(json_object_get(part, "bytes")));
+                 json_number_value(json_object_get(part.value, "bytes")));
     }
     return joined;
 }
@@ -280,42 +272,36 @@ static void gibibytes(const json_t *object, const char *member, char text[16])
 static void print_list(const json_t *result, const char *member, const char *what, struct adv_text *text)
 {
     size_t index = 0;
-    json_t *item = NULL;
-    json_array_foreach(json_object_get(result, member), index, item)
-        adv_text_format(text, "%s%s", index ? ", " : what, json_string_value(item));
+    for (struct adv_json_walk item = {.in = json_object_get(result, member)}; adv_json_next(&item);)
+        adv_text_format(text, "%s%s", item.index ? ", " : what, json_string_value(item.value));
     if (index) adv_text_append(text, "\n");
 }
 
 static void print_parts(const json_t *result, struct adv_text *text)
 {
     char compiled[16], predicted[16];
-    size_t index = 0;
-    json_t *part = NULL;
     gibibytes(result, "compiled_hbm_bytes_per_device", compiled);
     gibibytes(result, "predicted_hbm_bytes_per_device", predicted);
     adv_text_format(text, LINE LINE, "per device", "XLA", "predicted", "in all", compiled, predicted);
-    json_array_foreach(json_object_get(result, "parts"), index, part)
-    {
-        gibibytes(part, "compiled_bytes_per_device", compiled);
-        gibibytes(part, "predicted_bytes_per_device", predicted);
-        adv_text_format(text, LINE, json_string_value(json_object_get(part, "name")), compiled, predicted);
+    for (struct adv_json_walk part = {.in = json_object_get(result, "parts")}; adv_json_next(&part);) {
+        gibibytes(part.value, "compiled_bytes_per_device", compiled);
+        gibibytes(part.value, "predicted_bytes_per_device", predicted);
+        adv_text_format(text, LINE, json_string_value(json_object_get(part.value, "name")), compiled,
+                        predicted);
     }
 }
 
 static void print_buffers(const json_t *result, struct adv_text *text)
 {
     const char *peak = json_string_value(json_object_get(result, "peak_at"));
-    size_t index = 0;
-    json_t *buffer = NULL;
     if (peak) adv_text_format(text, "alive at the peak (%s):\n", peak);
-    json_array_foreach(json_object_get(result, "buffers"), index, buffer)
-    {
+    for (struct adv_json_walk buffer = {.in = json_object_get(result, "buffers")}; adv_json_next(&buffer);) {
         char bytes[16];
-        gibibytes(buffer, "bytes", bytes);
-        const char *part = json_string_value(json_object_get(buffer, "part"));
-        const char *shape = json_string_value(json_object_get(buffer, "shape"));
+        gibibytes(buffer.value, "bytes", bytes);
+        const char *part = json_string_value(json_object_get(buffer.value, "part"));
+        const char *shape = json_string_value(json_object_get(buffer.value, "shape"));
         adv_text_format(text, "  %10s %2d x %-28s %s\n", bytes,
-                        (int)json_integer_value(json_object_get(buffer, "count")), shape ? shape : "",
+                        (int)json_integer_value(json_object_get(buffer.value, "count")), shape ? shape : "",
                         part ? part : "");
     }
 }
@@ -336,10 +322,9 @@ adv_code adv_proof_print(const char *joined, struct adv_text *text, adv_err *err
     print_list(result, "refused_keys", "refused keys: ", text);
     print_list(result, "refused_flags", "refused flags: ", text);
     print_list(result, "unknown_flags", "unknown flags, left out: ", text);
-    const char *name = NULL;
-    json_t *version = NULL;
-    json_object_foreach(json_object_get(result, "versions"), name, version)
-        adv_text_format(text, "%s %s  ", name, json_string_value(version));
+    for (struct adv_json_walk version = {.in = json_object_get(result, "versions")};
+         adv_json_next_member(&version);)
+        adv_text_format(text, "%s %s  ", version.key, json_string_value(version.value));
     adv_text_append(text, "\n");
     json_decref(result);
     return text->overflow ? adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the text") : ADV_OK;

@@ -43,19 +43,16 @@ static const char *const rules[] = {"recipe-variable", "recipe-condition", "reci
 
 void adv_decode_recipe_notes(const json_t *root, adv_err *warnings)
 {
-    size_t index = 0;
-    json_t *note = NULL;
-    json_array_foreach(json_object_get(root, "recipe_notes"), index, note)
-    {
-        const char *detail = json_string_value(json_object_get(note, "detail"));
-        const char *code = json_string_value(json_object_get(note, "code"));
-        const char *pointer = json_string_value(json_object_get(note, "pointer"));
+    for (struct adv_json_walk note = {.in = json_object_get(root, "recipe_notes")}; adv_json_next(&note);) {
+        const char *detail = json_string_value(json_object_get(note.value, "detail"));
+        const char *code = json_string_value(json_object_get(note.value, "code"));
+        const char *pointer = json_string_value(json_object_get(note.value, "pointer"));
         if (!detail || !code || !pointer || !warnings) continue;
         const char *rule = NULL;
         for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
             if (strcmp(rules[i], code) == 0) rule = rules[i];
         (void)adv_err_add_rule(warnings, ADV_OK, rule, pointer,
-                               json_string_value(json_object_get(note, "hint")), "%s", detail);
+                               json_string_value(json_object_get(note.value, "hint")), "%s", detail);
     }
 }
 
@@ -202,13 +199,11 @@ adv_code adv_decode_request_text(const struct adv_catalog *catalog, enum adv_req
     adv_code code = read_text(text, text_bytes, root, err);
     if (code != ADV_OK) return code;
     *root = kind == ADV_REQUEST_LINT ? adv_text_as_request(*root) : adv_text_model_as_request(*root);
-    size_t index = 0;
-    json_t *element = NULL;
     for (int i = 0; i < given_count; i++) {
         if (json_is_object(*root)) give(catalog, kind, *root, &given[i], err);
-        json_array_foreach(*root, index, element) /* a file with several */
+        for (struct adv_json_walk element = {.in = *root}; adv_json_next(&element);) /* a file with several */
         {
-            if (json_is_object(element)) give(catalog, kind, element, &given[i], err);
+            if (json_is_object(element.value)) give(catalog, kind, element.value, &given[i], err);
         }
     }
     code = err->code;

@@ -107,30 +107,27 @@ struct axes {
 
 static void read_axes(json_t *object, const json_t *base, struct axes *axes, adv_err *err)
 {
-    const char *name;
-    json_t *values;
     axes->combinations = 1;
-    json_object_foreach(object, name, values)
-    {
+    for (struct adv_json_walk values = {.in = object}; adv_json_next_member(&values);) {
         char pointer[ADV_LIMIT_POINTER];
-        (void)adv_json_pointer(pointer, "/grid/axes", name);
+        (void)adv_json_pointer(pointer, "/grid/axes", values.key);
         json_t *probe = json_deep_copy(base);
-        if (name[0] != '/' || strlen(name) >= ADV_LIMIT_POINTER)
+        if (values.key[0] != '/' || strlen(values.key) >= ADV_LIMIT_POINTER)
             (void)adv_err_add(err, ADV_E_INVALID, pointer,
                               "\"/config/remat_policy\": [\"full\", \"minimal\"]",
                               "an axis is named by the JSON pointer of a member of the request");
-        else if (!json_is_array(values) || json_array_size(values) == 0)
+        else if (!json_is_array(values.value) || json_array_size(values.value) == 0)
             (void)adv_err_add(err, ADV_E_INVALID, pointer, NULL, "an axis has an array of values");
         else if (axes->count == LONGEST_AXES)
             (void)adv_err_add(err, ADV_E_RANGE, "/grid/axes", NULL, "a grid has at most %d axes",
                               LONGEST_AXES);
-        else if (!probe || !put(probe, name, json_array_get(values, 0)))
+        else if (!probe || !put(probe, values.key, json_array_get(values.value, 0)))
             (void)adv_err_add(err, ADV_E_INVALID, pointer, NULL, "the base has no object to put this into");
         else {
-            axes->pointers[axes->count] = name;
-            axes->values[axes->count++] = values;
+            axes->pointers[axes->count] = values.key;
+            axes->values[axes->count++] = values.value;
             if (axes->combinations <= ADV_LIMIT_SWEEP_ITEMS * 1000UL)
-                axes->combinations *= json_array_size(values);
+                axes->combinations *= json_array_size(values.value);
         }
         json_decref(probe);
     }

@@ -31,6 +31,3 @@ int adv_cli_verifier(int argc, char **argv); /* takes plans from the database, u
 int adv_cli_validate(int argc, char **argv);
 int adv_cli_bench(int argc, char **argv);
 int adv_cli_version(int argc, char **argv);
-
-/* `validate --kernels PATH`: kernel timings instead of whole steps. */
-int adv_cli_validate_kernels(const char *path);

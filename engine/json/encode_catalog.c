@@ -221,23 +221,11 @@ static json_t *encode_kernel_entry(const struct adv_catalog *catalog, const char
     return NULL;
 }
 
-static const char *attention_name(enum adv_attention_kind attention)
-{
-    static const char *const names[] = {
-        [ADV_ATTENTION_FULL] = "full",
-        [ADV_ATTENTION_WINDOW] = "window",
-        [ADV_ATTENTION_CHUNKED] = "chunked",
-        [ADV_ATTENTION_LINEAR] = "linear",
-        [ADV_ATTENTION_COMPRESSED] = "compressed",
-    };
-    return names[attention];
-}
-
 static json_t *encode_layer(const struct adv_model *model, const struct adv_layer *layer)
 {
     const struct adv_layer_params params = adv_model_layer_params(model, layer);
     const bool is_moe = layer->experts > 0;
-    return ADV_OBJECT(ADV_F(layer, count), ADV_M("attention", attention_name(layer->attention)),
+    return ADV_OBJECT(ADV_F(layer, count), ADV_M("attention", adv_encode_attention(layer)),
                       ADV_M_IF(layer->window_tokens > 0, "window_tokens", layer->window_tokens),
                       ADV_F(layer, q_heads), ADV_F(layer, kv_heads), ADV_F(layer, head_dim_qk),
                       ADV_F(layer, head_dim_v), ADV_F(layer, mlp_dim), ADV_F(layer, experts),

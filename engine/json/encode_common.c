@@ -98,6 +98,16 @@ json_t *adv_encode_flags(const struct adv_config *config)
     return adv_encode_strings(config->flags, config->flags_count);
 }
 
+const char *adv_encode_attention(const struct adv_layer *layer)
+{
+    static const char *const names[] = {[ADV_ATTENTION_FULL] = "full",
+                                        [ADV_ATTENTION_WINDOW] = "window",
+                                        [ADV_ATTENTION_CHUNKED] = "chunked",
+                                        [ADV_ATTENTION_LINEAR] = "linear",
+                                        [ADV_ATTENTION_COMPRESSED] = "compressed"};
+    return (size_t)layer->attention < sizeof names / sizeof *names ? names[layer->attention] : "other";
+}
+
 json_t *adv_encode_model(const struct adv_model *model)
 {
     struct adv_model_params params = adv_model_params(model);

@@ -8,9 +8,8 @@
  */
 #pragma once
 
-#include "engine/json/json_load.h"
-
 #include "engine/catalog/catalog.h"
+#include "engine/json/json_load.h"
 #include "engine/spec/request.h"
 
 /* Values: json_real, or null for NaN and infinities; whole numbers below 2^53 are written without a fraction;
@@ -70,6 +69,9 @@ json_t *adv_encode_flags(const struct adv_config *config);
 /* {"name", "params_total", "params_active", "layers"} and {"chip", "topology", "slices", …} of an answer. */
 json_t *adv_encode_model(const struct adv_model *model);
 json_t *adv_encode_cluster(const struct adv_cluster *cluster);
+
+/* The kind of a layer's attention: "full", "window", …; "other" beyond the known ones. */
+const char *adv_encode_attention(const struct adv_layer *layer);
 
 /* Compact text, malloc'ed; takes over the reference to `root` (also on failure). NULL: out of memory. */
 char *adv_encode_text(json_t *root, size_t *text_bytes);

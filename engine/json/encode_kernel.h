@@ -44,11 +44,3 @@ json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct ad
 
 json_t *adv_encode_tuning(const struct adv_catalog *catalog, const struct adv_kernel_request *request,
                           const struct adv_kernel_tuning *tuning, const adv_err *warnings);
-
-/* The tile as the tile member of requests and answers. Used by sweeps too. */
-json_t *adv_encode_tile(enum adv_kernel kernel, const struct adv_kernel_choice *choice);
-
-/* {tune_jax: python text that times the short list, tiles: its rows}; null when the list is empty. Names of
- * kernels and their arguments are those of jax.experimental and, for grouped matmuls and the fused loss, of
- * tokamax's kernel modules, which MaxText calls too. Defined in encode_sweep.c. */
-json_t *adv_encode_sweep(const struct adv_kernel_request *request, const struct adv_kernel_tuning *tuning);

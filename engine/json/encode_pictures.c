@@ -5,16 +5,9 @@
 /* The kind of a layer in words: "full attention", "window attention, 128 experts". */
 static json_t *layer_name(const struct adv_layer *layer)
 {
-    static const char *const kinds[] = {[ADV_ATTENTION_FULL] = "full",
-                                        [ADV_ATTENTION_WINDOW] = "window",
-                                        [ADV_ATTENTION_CHUNKED] = "chunked",
-                                        [ADV_ATTENTION_LINEAR] = "linear",
-                                        [ADV_ATTENTION_COMPRESSED] = "compressed"};
-    const char *kind =
-        (size_t)layer->attention < sizeof kinds / sizeof *kinds ? kinds[layer->attention] : NULL;
     if (layer->experts > 0)
-        return json_sprintf("%s attention, %d experts", kind ? kind : "other", (int)layer->experts);
-    return json_sprintf("%s attention, dense", kind ? kind : "other");
+        return json_sprintf("%s attention, %d experts", adv_encode_attention(layer), (int)layer->experts);
+    return json_sprintf("%s attention, dense", adv_encode_attention(layer));
 }
 
 static json_t *encode_block(const struct adv_view_block *block)

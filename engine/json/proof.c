@@ -8,6 +8,7 @@
 
 #include "engine/base/units.h"
 #include "engine/json/decode_answer.h"
+#include "engine/json/encode_common.h"
 #include "engine/json/json_read.h"
 
 #define NAME(name, text) text,
@@ -72,16 +73,10 @@ adv_code adv_proof_run_answer(const char *json, size_t json_bytes, char **answer
 /* The plan as it goes before the compiler. Members are sorted, so that one plan is one text. */
 static char *print_plan(const struct adv_artifact_source *source)
 {
-    json_t *config = json_object(), *flags = json_array();
-    for (int i = 0; i < source->config.count; i++)
-        (void)json_object_set_new(
-            config, source->config.entries[i].key,
-            adv_json_load_string(source->config.entries[i].value_json, JSON_DECODE_ANY));
-    for (int i = 0; i < source->config.flags_count; i++)
-        (void)json_array_append_new(flags, json_string(source->config.flags[i]));
     json_t *plan =
         json_pack("{s:{s:s,s:s,s:i},s:o,s:o}", "cluster", "chip", source->chip, "topology", source->topology,
-                  "slices", source->slices > 0 ? source->slices : 1, "config", config, "xla_flags", flags);
+                  "slices", source->slices > 0 ? source->slices : 1, "config",
+                  adv_encode_config(&source->config), "xla_flags", adv_encode_flags(&source->config));
     char *text = plan ? json_dumps(plan, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(15)) : NULL;
     json_decref(plan);
     return text;

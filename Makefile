@@ -423,7 +423,7 @@ cycle-truth: ## compile single operations for every chip with the real libtpu: t
 schedule-report: ## write tests/compile/schedules.md anew: what is asynchronous in compiled steps, per chip
 	$(Q)python3 tests/compile/schedule.py tests/compile/schedules.json > tests/compile/schedules.md
 
-.PHONY: memory-accuracy memory-accuracy-update explain-memory compile-env compile-truth
+.PHONY: memory-accuracy memory-accuracy-update explain-memory compile-env compile-truth compile-keep
 memory-accuracy: $(MEMORY_REPORT_BIN) ## judge predicted memory on compiled steps; fails when worse than tests/compile/report.md
 	$(Q)tests/compile/accuracy.sh $(MEMORY_REPORT_BIN) tests/compile/report.md $(BUILD)/accuracy/compile $(COMPILED_ROWS)
 memory-accuracy-update: $(MEMORY_REPORT_BIN) ## write tests/compile/report.md anew
@@ -434,6 +434,9 @@ compile-env: ## the private Python with the pinned MaxText, JAX and libtpu, outs
 	@server/verifier/environment.sh
 compile-truth: ## CASES=file OUT=file.jsonl: compile the cases of tests/compile/cases.py with the real MaxText and libtpu
 	$(Q)"$$(server/verifier/environment.sh)" tests/compile/compile.py $(CASES) $(or $(OUT),$(BUILD)/compiled.jsonl)
+
+compile-keep: ## OUT=file.jsonl ROWS=name: make what compile-truth wrote rows of tests/compile/truth/name.json
+	$(Q)python3 tests/compile/keep.py $(or $(OUT),$(BUILD)/compiled.jsonl) tests/compile/truth/$(or $(ROWS),plans).json
 
 .PHONY: releases
 releases: ## ask releases of MaxText, JAX and libtpu what they know and refuse; writes engine/catalog/data/releases.json (PyPI, 20 minutes)

@@ -190,6 +190,9 @@ json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct ad
             ? adv_vmem_needed_limit_kib(&request->chip->chip, request->kernel, time->vmem_bytes)
             : (double)NAN;
     ADV_LIST(parts, i, time->parts_count, encode_part(&time->parts[i], time->parts[i].time_s / ADV_US));
+    json_t *steps = NULL, *trace = NULL;
+    if (timeline && request->timeline) steps = encode_timeline(timeline, time);
+    if (timeline && request->trace) trace = encode_trace(timeline, time, adv_kernel_name(request->kernel));
     return ADV_OBJECT(
         ADV_M("chip", request->chip->chip.name), ADV_M("kernel", adv_kernel_name(request->kernel)),
         ADV_M("time_us", time->time_s / ADV_US), ADV_F(time, fits_vmem),
@@ -200,9 +203,7 @@ json_t *adv_encode_simulation(const struct adv_catalog *catalog, const struct ad
         ADV_M("mxu_busy_us", time->mxu_busy_s / ADV_US), ADV_M("hbm_bytes", round(time->hbm_bytes)),
         ADV_M("parts", parts), ADV_F(time, extrapolated),
         ADV_M("maxtext_keys", encode_simulated_keys(request)), ADV_M("warnings", encode_warnings(warnings)),
-        ADV_M_IF(timeline && request->timeline, "timeline", encode_timeline(timeline, time)),
-        ADV_M_IF(timeline && request->trace, "trace",
-                 encode_trace(timeline, time, adv_kernel_name(request->kernel))),
+        ADV_M_IF(steps, "timeline", steps), ADV_M_IF(trace, "trace", trace),
         ADV_M("engine", adv_encode_engine(catalog)));
 }
 

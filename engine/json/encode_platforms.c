@@ -28,16 +28,14 @@ static json_t *encode_training(const struct adv_training *from)
 static json_t *encode_row(const struct adv_platforms_answer *answer, int rank)
 {
     const struct adv_platform_row *from = answer->rows[rank - 1];
-    json_t *row = ADV_OBJECT(
-        ADV_M("rank", from->has_best ? json_integer(rank) : json_null()),
-        ADV_M("cluster", adv_encode_cluster(&from->cluster)),
-        ADV_M("best", from->has_best ? adv_encode_told_plan(&from->cluster, &from->best) : json_null()));
-    if (!from->has_best) {
-        ADV_PUT(row, ADV_M("reason", from->reason));
-        return row;
-    }
-    ADV_PUT(row, ADV_M("tie_group", from->platform.tie_group + 1),
-            ADV_M("on_front", json_boolean(from->platform.on_front)));
+    json_t *cluster = adv_encode_cluster(&from->cluster);
+    if (!from->has_best)
+        return ADV_OBJECT(ADV_M("rank", json_null()), ADV_M("cluster", cluster), ADV_M("best", json_null()),
+                          ADV_M("reason", from->reason));
+    json_t *row = ADV_OBJECT(ADV_M("rank", rank), ADV_M("cluster", cluster),
+                             ADV_M("best", adv_encode_told_plan(&from->cluster, &from->best)),
+                             ADV_M("tie_group", from->platform.tie_group + 1),
+                             ADV_M("on_front", json_boolean(from->platform.on_front)));
     if (answer->has_bill) set_bill(row, &from->bill);
     if (answer->has_training) (void)json_object_set_new(row, "training", encode_training(&from->training));
     return row;

@@ -256,6 +256,71 @@ static void an_offloaded_input_lies_on_the_host(void **state)
     assert_close(estimate->host_bytes_per_host, 4.0 * kept, 1e-12);
 }
 
+/* The copies of one stack that llama3.1-8b makes with its context on the host and `kept` on the device, on
+ * the slice x * y * z with `batch` sequences of `seq_len` tokens a device, as compiled steps had them. */
+static double copies_of(const char *chip, int x, int y, int z, double batch, int64_t seq_len,
+                        enum adv_tensor kept)
+{
+    static struct bench b;
+    bench_open(&b, "llama3.1-8b", chip, x, y, z);
+    b.plan.family.per_device_batch_size = batch;
+    b.plan.family.seq_len = seq_len;
+    bench_policy(&b, ADV_POLICY_CUSTOM);
+    b.plan.placements[ADV_TENSOR_CONTEXT] = ADV_PLACE_OFFLOAD;
+    b.plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = ADV_PLACE_OFFLOAD;
+    b.plan.placements[kept] = ADV_PLACE_DEVICE;
+    (void)bench_estimate(&b);
+    double width = kept == ADV_TENSOR_DECODER_LAYER_INPUT ? 4096.0 : 14336.0;
+    return bench_bytes(&b, "turned_activations") / (32.0 * 2.0 * batch * (double)seq_len * width);
+}
+
+static void stacks_are_copied_where_the_loops_want_them_in_unlike_layouts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *chip;
+        int x, y, z;
+        double batch;
+        int64_t seq_len;
+        enum adv_tensor kept;
+        double least, most;
+    } cases[] = {{"v6e", 8, 8, 1, 1, 8192, ADV_TENSOR_DECODER_LAYER_INPUT, 0.9, 1.1},
+                 {"v6e", 8, 8, 1, 4, 2048, ADV_TENSOR_DECODER_LAYER_INPUT, 0.0, 0.1}, /* shorter than emb */
+                 {"v6e", 4, 4, 1, 1, 8192, ADV_TENSOR_DECODER_LAYER_INPUT, 0.0, 0.1}, /* windowed einsums */
+                 {"tpu7x", 4, 4, 4, 1, 8192, ADV_TENSOR_DECODER_LAYER_INPUT, 0.0, 0.1},
+                 {"v6e", 8, 8, 1, 1, 8192, ADV_TENSOR_MLPWI_0, 0.9, 1.1},
+                 {"v6e", 8, 8, 1, 4, 2048, ADV_TENSOR_MLPWI_0, 0.9, 1.1},
+                 {"v4", 4, 4, 4, 1, 8192, ADV_TENSOR_MLPWI_0, 0.0, 0.1},
+                 {"v4", 2, 2, 4, 1, 8192, ADV_TENSOR_MLPWI_0, 0.0, 0.1},
+                 {"v4", 2, 2, 4, 1, 8192, ADV_TENSOR_MLPWI_1, 0.7, 1.1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double copies = copies_of(cases[i].chip, cases[i].x, cases[i].y, cases[i].z, cases[i].batch,
+                                  cases[i].seq_len, cases[i].kept);
+        if (!(copies >= cases[i].least && copies <= cases[i].most))
+            fail_msg("case %zu: %.3f copies", i, copies);
+    }
+}
+
+static void what_has_no_room_waits_but_a_plan_stays_at_the_limit(void **state)
+{
+    (void)state;
+    static struct bench b;
+    bench_open(&b, "llama3.1-8b", "v6e", 8, 8, 1);
+    b.plan.family.seq_len = 8192;
+    b.plan.placements[ADV_TENSOR_CONTEXT] = ADV_PLACE_OFFLOAD;
+    const double roomy = bench_estimate(&b)->backward_peak_bytes;
+    const double copies = bench_bytes(&b, "turned_activations");
+    b.cluster.chip.hbm_usable_bytes_per_device = roomy - 0.1 * copies;
+    const struct adv_estimate *pressed = bench_estimate(&b);
+    assert_true(bench_bytes(&b, "turned_activations") < copies);
+    assert_close(pressed->backward_peak_bytes, b.cluster.chip.hbm_usable_bytes_per_device, 1e-9);
+    assert_int_equal(pressed->fit, ADV_FIT_TIGHT);
+    b.cluster.chip.hbm_usable_bytes_per_device = roomy - copies; /* some of it cannot wait */
+    pressed = bench_estimate(&b);
+    assert_true(pressed->backward_peak_bytes > b.cluster.chip.hbm_usable_bytes_per_device);
+    assert_true(pressed->backward_peak_bytes < roomy);
+}
+
 /* Without neighbours to overlap with, no iteration is taken out of the loops: nothing to copy stacks for. */
 static void unpipelined_transfers_copy_no_stacks_and_wait_longer(void **state)
 {
@@ -418,6 +483,8 @@ int main(void)
         cmocka_unit_test(a_delta_net_has_no_names_to_keep),
         cmocka_unit_test(a_layers_input_is_kept_once_a_scan_step),
         cmocka_unit_test(an_offloaded_input_lies_on_the_host),
+        cmocka_unit_test(stacks_are_copied_where_the_loops_want_them_in_unlike_layouts),
+        cmocka_unit_test(what_has_no_room_waits_but_a_plan_stays_at_the_limit),
         cmocka_unit_test(unpipelined_transfers_copy_no_stacks_and_wait_longer),
         cmocka_unit_test(more_kept_is_more_memory_and_less_time),
         cmocka_unit_test(vocabulary_tiling_shrinks_the_loss_peak),

@@ -45,12 +45,18 @@ async function larger(plan) {
   }
 }
 
+// What is left of the limit; less than a tenth of a GiB is none.
+function roomOf(left) {
+  if (Math.abs(left) < 0.05 * 2 ** 30) return 'just the limit';
+  return left > 0 ? `${gib(left)} under the limit` : `${gib(-left)} too much`;
+}
+
 function nextSentence(next) {
   if (next.refused) return `${count(next.batch)} sequences per device are not possible: ${next.refused}`;
   const { estimate } = next;
   if (![estimate.hbm_limit_bytes_per_device, estimate.hbm_bytes_per_device, estimate.fit_probability].every(Number.isFinite)) return `What ${count(next.batch)} sequences per device would need is not known.`;
   const left = estimate.hbm_limit_bytes_per_device - estimate.hbm_bytes_per_device;
-  return `With ${count(next.batch)} sequences per device (dotted) it needs ${gib(estimate.hbm_bytes_per_device)}: ${left >= 0 ? `${gib(left)} under the limit` : `${gib(-left)} too much`}; it fits with a probability of ${percent(estimate.fit_probability, 0)}.`;
+  return `With ${count(next.batch)} sequences per device (dotted) it needs ${gib(estimate.hbm_bytes_per_device)}: ${roomOf(left)}; it fits with a probability of ${percent(estimate.fit_probability, 0)}.`;
 }
 
 function host(estimate) {

@@ -4,6 +4,7 @@
 #include "engine/maxtext/keys.h"
 #include "engine/maxtext/names.h"
 #include "engine/search/space_batch.h"
+#include "engine/spec/plan_rules.h"
 
 bool adv_model_has_experts(const struct adv_model *model)
 {
@@ -86,6 +87,22 @@ bool adv_choices_flip(const struct adv_advise_request *request, int which, struc
         plan->family.dq_reduction_steps = plan->family.dq_reduction_steps ? 0 : 3;
     }
     return true;
+}
+
+void adv_choices_attend(const struct adv_advise_request *request, const struct adv_plan *base,
+                        struct adv_plan *plan)
+{
+    const struct adv_plan *given = &request->workload.base;
+    plan->family.use_tokamax_splash = base->family.use_tokamax_splash;
+    plan->family.dq_reduction_steps = base->family.dq_reduction_steps;
+    plan->family.use_fused_bwd = base->family.use_fused_bwd;
+    if (!base->family.use_tokamax_splash || adv_plan_masks_divide(plan, &request->model) ||
+        adv_request_pins(request, ADV_NAME_USE_TOKAMAX_SPLASH))
+        return;
+    plan->family.use_tokamax_splash = false;
+    plan->family.dq_reduction_steps = given->family.dq_reduction_steps;
+    if (!adv_request_pins(request, ADV_NAME_SA_USE_FUSED_BWD_KERNEL))
+        plan->family.use_fused_bwd = given->family.use_fused_bwd;
 }
 
 signed char adv_choices_scheduling(const struct adv_plan *plan, uint64_t places)

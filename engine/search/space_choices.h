@@ -13,6 +13,11 @@
 /* Applies the rows that suit the request's chip and model to `plan`. */
 void adv_choices_apply(const struct adv_advise_request *request, struct adv_plan *plan);
 
+/* The keys of attention, on the plan's mesh: those of `base`, but jax's kernel in place of tokamax's where
+ * that does not take the masks of local layers over so many context shards. */
+void adv_choices_attend(const struct adv_advise_request *request, const struct adv_plan *base,
+                        struct adv_plan *plan);
+
 /* Keys whose other value may be priced faster for a model, chip and sequence: embedding by one-hot matmul or
  * gather, fused or split backward attention, partial query gradients. Sets the other value of key `which`;
  * false where a pin or another key decides. Both values are priced before a search (run.c). */

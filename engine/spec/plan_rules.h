@@ -56,6 +56,8 @@ double adv_rule_sequences_per_microbatch(const struct adv_plan *plan, const stru
 /* Rules of plan_rules_kernel.c. */
 adv_rule adv_rule_dq_reduction, adv_rule_sparse_attention_kernel, adv_rule_load_balance;
 
+/* Whether tokamax's kernel takes the masks of the model's local layers over the plan's context axis. */
+bool adv_plan_masks_divide(const struct adv_plan *plan, const struct adv_model *model);
 /* Whether context parallelism must leave the sequence in its order. */
 bool adv_plan_keeps_order(const struct adv_plan *plan, const struct adv_model *model);
 adv_rule adv_rule_linear_context, adv_rule_compressed_context, adv_rule_multimodal_context,

@@ -150,25 +150,36 @@ bool adv_rule_local_under_ring(const struct adv_rule_facts *facts, struct adv_ru
 /* Tokamax's kernel gets the masks of local layers as an array of the blocks that are masked in part, and
  * MaxText shards that array over the context axis. The masks of a window have two kinds of such blocks, at
  * its two ends, or one where the window holds the whole sequence; chunks have one. Compiled with MaxText
- * 0.2.5; jax's own kernel takes the same plans. */
+ * 0.2.5; jax's own kernel takes the same plans. 0: no local layer. */
+static int partial_blocks(const struct adv_plan *plan, const struct adv_model *model)
+{
+    int kinds = 0;
+    for (int i = 0; i < model->layer_kinds_count; i++) {
+        const struct adv_layer *layer = &model->layers[i];
+        const bool whole = layer->window_tokens >= plan->family.seq_len;
+        if (layer->attention == ADV_ATTENTION_CHUNKED || (layer->attention == ADV_ATTENTION_WINDOW && whole))
+            return 1;
+        if (layer->attention == ADV_ATTENTION_WINDOW) kinds = 2;
+    }
+    return kinds;
+}
+
+bool adv_plan_masks_divide(const struct adv_plan *plan, const struct adv_model *model)
+{
+    const bool shards = plan->family.cp_strategy == ADV_CP_ALL_GATHER;
+    const int context = shards ? adv_plan_degree(plan, ADV_AXIS_CONTEXT) : 1;
+    return context == 1 || partial_blocks(plan, model) % context == 0;
+}
+
 bool adv_rule_local_masks(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    const struct adv_plan *plan = facts->plan;
-    if (facts->context == 1 || !facts->has_local || !is_flash(facts) || !plan->family.use_tokamax_splash ||
-        plan->family.cp_strategy != ADV_CP_ALL_GATHER)
-        return false;
-    int kinds = 2;
-    for (int i = 0; i < facts->model->layer_kinds_count; i++) {
-        const struct adv_layer *layer = &facts->model->layers[i];
-        if (layer->attention == ADV_ATTENTION_CHUNKED || layer->window_tokens >= plan->family.seq_len)
-            kinds = 1;
-    }
-    if (kinds % facts->context == 0) return false;
+    if (!is_flash(facts) || !facts->plan->family.use_tokamax_splash) return false;
+    if (adv_plan_masks_divide(facts->plan, facts->model)) return false;
     return adv_rule_broken(
         report, "/config/use_tokamax_splash", "set use_tokamax_splash false",
-        "MaxText shards the masks of window layers over context %d, but tokamax's kernel has "
-        "%d partial %s",
-        facts->context, kinds, kinds == 1 ? "block" : "blocks");
+        "MaxText shards the masks of window layers over context %d, and %d kinds of blocks "
+        "are masked in part",
+        facts->context, partial_blocks(facts->plan, facts->model));
 }
 
 bool adv_rule_fp8_full(const struct adv_rule_facts *facts, struct adv_rule_report *report)

@@ -175,11 +175,12 @@ bool adv_rule_local_masks(const struct adv_rule_facts *facts, struct adv_rule_re
 {
     if (!is_flash(facts) || !facts->plan->family.use_tokamax_splash) return false;
     if (adv_plan_masks_divide(facts->plan, facts->model)) return false;
+    const int kinds = partial_blocks(facts->plan, facts->model);
     return adv_rule_broken(
         report, "/config/use_tokamax_splash", "set use_tokamax_splash false",
-        "MaxText shards the masks of window layers over context %d, and %d kinds of blocks "
-        "are masked in part",
-        facts->context, partial_blocks(facts->plan, facts->model));
+        "MaxText shards the masks of window layers over context %d, but tokamax's kernel has "
+        "%d %s of partly masked blocks",
+        facts->context, kinds, kinds == 1 ? "kind" : "kinds");
 }
 
 bool adv_rule_fp8_full(const struct adv_rule_facts *facts, struct adv_rule_report *report)

@@ -10,6 +10,8 @@
 #define ADV_MEMORY_CONSTANTS(X)                                                                              \
     X(windowed_devices_most, "devices",                                                                      \
       "share weights by windowed einsums; larger groups gather them whole")                                  \
+    X(single_loss_tokens_per_emb_least, "frac",                                                              \
+      "tokens of one sequence a device, of emb, whose logits have a gradient of their own there")            \
     X(loss_logits_tensors, "tensors", "[tokens, vocab] at the loss: the logits and their gradient")          \
     X(gathered_loss_logits_tensors, "tensors", "the same where the head's weights are gathered whole")       \
     X(accumulated_loss_logits_tensors, "tensors", "the same there inside the loop over microbatches")        \

@@ -106,13 +106,36 @@ static struct adv_working in_block(const struct adv_constants *k, struct adv_wor
     return top;
 }
 
+/* Adds the stacks that the iteration taken out of the backward loop may read in another layout, of `count`
+ * layers. A step of the scan that holds a block of layers reads them as they lie, but for inputs of layers with
+ * norms on both sides and of queries and keys (gemma3; not gemma2, olmo3). Where weights arrive by windowed
+ * einsums, stacks of the feed-forward are turned only if both its products are saved: else the one that is
+ * computed again leads. */
+static void add_stacks(const struct adv_cost *cost, const struct adv_layer *layer, double count,
+                       struct adv_layer_sums *sums)
+{
+    const double emb = (double)cost->model->emb_dim, mlp = (double)layer->mlp_dim;
+    const double block = adv_max(1.0, layer->scan_block);
+    if (block > 1.0 && !(layer->norms > 2 && layer->has_qk_norm)) return;
+    if (adv_remat_place(cost->places, ADV_TENSOR_DECODER_LAYER_INPUT) != ADV_PLACE_OFFLOAD)
+        sums->emb_stacks += 2.0 * cost->tokens * emb / block * count;
+    sums->emb_stacks += kept_bytes(cost, ADV_TENSOR_OUT_PROJ, emb) * count;
+    if (block > 1.0) return;
+    const double first =
+        (kept_bytes(cost, ADV_TENSOR_MLPWI, mlp) + kept_bytes(cost, ADV_TENSOR_MLPWI_0, mlp)) * count;
+    const double second = kept_bytes(cost, ADV_TENSOR_MLPWI_1, mlp) * count;
+    const bool saved = adv_remat_place(cost->places, ADV_TENSOR_MLPWI_0) != ADV_PLACE_REMAT &&
+                       adv_remat_place(cost->places, ADV_TENSOR_MLPWI_1) != ADV_PLACE_REMAT;
+    if (saved || !adv_memory_windowed(cost)) sums->mlp_stack += adv_max(first, second);
+}
+
 static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
 {
     struct adv_layer_sums sums = {0};
     const struct adv_model *model = cost->model;
     double in_flight = steps_in_flight(cost);
     struct adv_working in_blocks = {0};
-    double block_layers = 0.0, block = 1.0, first = 0.0, second = 0.0;
+    double block_layers = 0.0, block = 1.0;
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
         struct adv_saved saved = adv_memory_layer_saved(cost, layer);
@@ -120,13 +143,10 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
         if (cost->recompute_elided) saved.bytes[ADV_PLACE_DEVICE] += unrecomputed_bytes(cost, layer);
         sums.saved_device += saved.bytes[ADV_PLACE_DEVICE] * count;
         sums.saved_host += saved.bytes[ADV_PLACE_OFFLOAD] * count;
-        double emb = (double)model->emb_dim, mlp = (double)layer->mlp_dim;
+        double emb = (double)model->emb_dim;
         if (adv_remat_place(cost->places, ADV_TENSOR_DECODER_LAYER_INPUT) != ADV_PLACE_OFFLOAD)
             sums.inputs += 2.0 * cost->tokens * emb / adv_max(1.0, layer->scan_block) * count;
-        sums.emb_stacks += kept_bytes(cost, ADV_TENSOR_OUT_PROJ, emb) * count;
-        first +=
-            (kept_bytes(cost, ADV_TENSOR_MLPWI, mlp) + kept_bytes(cost, ADV_TENSOR_MLPWI_0, mlp)) * count;
-        second += kept_bytes(cost, ADV_TENSOR_MLPWI_1, mlp) * count;
+        add_stacks(cost, layer, count, &sums);
         sums.staged = adv_max(sums.staged, saved.bytes[ADV_PLACE_OFFLOAD]);
         struct adv_working w = working(cost, layer);
         if (total(w) > total(sums.top)) sums.top = w;
@@ -139,8 +159,6 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
         }
     }
     if (block_layers > 0.0) sums.top = in_block(cost->constants, sums.top, in_blocks, block_layers, block);
-    sums.emb_stacks += sums.inputs;
-    if (second > 0.0 || !adv_memory_windowed(cost)) sums.mlp_stack = adv_max(first, second);
     return sums;
 }
 
@@ -201,6 +219,15 @@ static struct state state_of(const struct adv_cost *cost, const struct adv_model
     return s;
 }
 
+/* Whether the gradient of the logits is a tensor though the head is gathered whole: of one sequence a device
+ * that is shorter than the vocabulary and not too short beside emb. */
+static bool has_single_sequence_gradient(const struct adv_cost *cost)
+{
+    const double tokens = adv_plan_tokens(cost->plan), emb = (double)cost->model->emb_dim;
+    return tokens <= (double)cost->plan->family.seq_len && tokens < (double)cost->model->vocab_size &&
+           tokens >= cost->constants->single_loss_tokens_per_emb_least * emb;
+}
+
 /* How many logits are alive at the loss: they and their gradient. Where the head is gathered whole, some
  * generations make the gradient inside the matmuls that read it. */
 static double loss_logits(const struct adv_cost *cost)
@@ -209,8 +236,8 @@ static double loss_logits(const struct adv_cost *cost)
     const struct adv_plan *plan = cost->plan;
     if (plan->num_vocab_tiling > 1) return k->tiled_logits_tensors;
     if (adv_memory_windowed(cost)) return k->loss_logits_tensors;
-    return plan->family.gradient_accumulation_steps > 1 ? k->accumulated_loss_logits_tensors
-                                                        : k->gathered_loss_logits_tensors;
+    if (plan->family.gradient_accumulation_steps > 1) return k->accumulated_loss_logits_tensors;
+    return has_single_sequence_gradient(cost) ? k->loss_logits_tensors : k->gathered_loss_logits_tensors;
 }
 
 /* Copies of the head at the loss, and those that are kept through the layers for its gradient. */

@@ -107,10 +107,10 @@ static struct adv_working in_block(const struct adv_constants *k, struct adv_wor
 }
 
 /* Adds the stacks that the iteration taken out of the backward loop may read in another layout, of `count`
- * layers. A step of the scan that holds a block of layers reads them as they lie, but for inputs of layers with
- * norms on both sides and of queries and keys (gemma3; not gemma2, olmo3). Where weights arrive by windowed
- * einsums, stacks of the feed-forward are turned only if both its products are saved: else the one that is
- * computed again leads. */
+ * layers. A step of the scan that holds a block of layers reads them as they lie, but for inputs of layers
+ * with norms on both sides and of queries and keys (gemma3; not gemma2, olmo3). Where weights arrive by
+ * windowed einsums, stacks of the feed-forward are turned only if both its products are saved: else the one
+ * that is computed again leads. */
 static void add_stacks(const struct adv_cost *cost, const struct adv_layer *layer, double count,
                        struct adv_layer_sums *sums)
 {
@@ -234,8 +234,8 @@ static double loss_logits(const struct adv_cost *cost)
 {
     const struct adv_constants *k = cost->constants;
     const struct adv_plan *plan = cost->plan;
-    if (plan->num_vocab_tiling > 1) return k->tiled_logits_tensors;
     if (adv_memory_windowed(cost)) return k->loss_logits_tensors;
+    if (plan->num_vocab_tiling > 1) return k->gathered_tiled_logits_tensors;
     if (plan->family.gradient_accumulation_steps > 1) return k->accumulated_loss_logits_tensors;
     return has_single_sequence_gradient(cost) ? k->loss_logits_tensors : k->gathered_loss_logits_tensors;
 }

@@ -256,10 +256,11 @@ static void an_offloaded_input_lies_on_the_host(void **state)
     assert_close(estimate->host_bytes_per_host, 4.0 * kept, 1e-12);
 }
 
-/* The copies of one stack that llama3.1-8b makes with its context on the host and `kept` on the device, on
- * the slice x * y * z with `batch` sequences of `seq_len` tokens a device, as compiled steps had them. */
+/* The copies of one stack that llama3.1-8b makes with its context and `sent` on the host and `kept` on the
+ * device, on the slice x * y * z with `batch` sequences of `seq_len` tokens a device, as compiled steps had
+ * them. */
 static double copies_of(const char *chip, int x, int y, int z, double batch, int64_t seq_len,
-                        enum adv_tensor kept)
+                        enum adv_tensor kept, enum adv_tensor sent)
 {
     static struct bench b;
     bench_open(&b, "llama3.1-8b", chip, x, y, z);
@@ -268,6 +269,7 @@ static double copies_of(const char *chip, int x, int y, int z, double batch, int
     bench_policy(&b, ADV_POLICY_CUSTOM);
     b.plan.placements[ADV_TENSOR_CONTEXT] = ADV_PLACE_OFFLOAD;
     b.plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = ADV_PLACE_OFFLOAD;
+    b.plan.placements[sent] = ADV_PLACE_OFFLOAD;
     b.plan.placements[kept] = ADV_PLACE_DEVICE;
     (void)bench_estimate(&b);
     double width = kept == ADV_TENSOR_DECODER_LAYER_INPUT ? 4096.0 : 14336.0;
@@ -282,23 +284,72 @@ static void stacks_are_copied_where_the_loops_want_them_in_unlike_layouts(void *
         int x, y, z;
         double batch;
         int64_t seq_len;
-        enum adv_tensor kept;
+        enum adv_tensor kept, sent;
         double least, most;
-    } cases[] = {{"v6e", 8, 8, 1, 1, 8192, ADV_TENSOR_DECODER_LAYER_INPUT, 0.9, 1.1},
-                 {"v6e", 8, 8, 1, 4, 2048, ADV_TENSOR_DECODER_LAYER_INPUT, 0.0, 0.1}, /* shorter than emb */
-                 {"v6e", 4, 4, 1, 1, 8192, ADV_TENSOR_DECODER_LAYER_INPUT, 0.0, 0.1}, /* windowed einsums */
-                 {"tpu7x", 4, 4, 4, 1, 8192, ADV_TENSOR_DECODER_LAYER_INPUT, 0.0, 0.1},
-                 {"v6e", 8, 8, 1, 1, 8192, ADV_TENSOR_MLPWI_0, 0.9, 1.1},
-                 {"v6e", 8, 8, 1, 4, 2048, ADV_TENSOR_MLPWI_0, 0.9, 1.1},
-                 {"v4", 4, 4, 4, 1, 8192, ADV_TENSOR_MLPWI_0, 0.0, 0.1},
-                 {"v4", 2, 2, 4, 1, 8192, ADV_TENSOR_MLPWI_0, 0.0, 0.1},
-                 {"v4", 2, 2, 4, 1, 8192, ADV_TENSOR_MLPWI_1, 0.7, 1.1}};
+    } cases[] = {{"v6e", 8, 8, 1, 1, 8192, ADV_TENSOR_DECODER_LAYER_INPUT, ADV_TENSOR_CONTEXT, 0.9, 1.1},
+                 {"v6e", 8, 8, 1, 4, 2048, ADV_TENSOR_DECODER_LAYER_INPUT, ADV_TENSOR_CONTEXT, 0.0,
+                  0.1}, /* shorter than emb */
+                 {"v6e", 4, 4, 1, 1, 8192, ADV_TENSOR_DECODER_LAYER_INPUT, ADV_TENSOR_CONTEXT, 0.0,
+                  0.1}, /* windowed einsums */
+                 {"tpu7x", 4, 4, 4, 1, 8192, ADV_TENSOR_DECODER_LAYER_INPUT, ADV_TENSOR_CONTEXT, 0.0, 0.1},
+                 {"v6e", 8, 8, 1, 1, 8192, ADV_TENSOR_MLPWI_0, ADV_TENSOR_CONTEXT, 0.9, 1.1},
+                 {"v6e", 8, 8, 1, 4, 2048, ADV_TENSOR_MLPWI_0, ADV_TENSOR_CONTEXT, 0.9, 1.1},
+                 {"v4", 4, 4, 4, 1, 8192, ADV_TENSOR_MLPWI_0, ADV_TENSOR_CONTEXT, 0.0, 0.1},
+                 {"v4", 2, 2, 4, 1, 8192, ADV_TENSOR_MLPWI_0, ADV_TENSOR_CONTEXT, 0.0,
+                  0.1}, /* the second is computed again */
+                 {"v4", 2, 2, 4, 1, 8192, ADV_TENSOR_MLPWI_0, ADV_TENSOR_MLPWI_1, 0.7, 1.1},
+                 {"v4", 2, 2, 4, 1, 8192, ADV_TENSOR_MLPWI_1, ADV_TENSOR_MLPWI_0, 0.7, 1.1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double copies = copies_of(cases[i].chip, cases[i].x, cases[i].y, cases[i].z, cases[i].batch,
-                                  cases[i].seq_len, cases[i].kept);
+                                  cases[i].seq_len, cases[i].kept, cases[i].sent);
         if (!(copies >= cases[i].least && copies <= cases[i].most))
             fail_msg("case %zu: %.3f copies", i, copies);
     }
+}
+
+/* Bytes of turned stacks where all of a layer's products are kept, of weights that are gathered whole. */
+static double turned_bytes(const char *model, int64_t seq_len)
+{
+    static struct bench b;
+    bench_open(&b, model, "v6e", 8, 8, 1);
+    b.plan.family.seq_len = seq_len;
+    bench_policy(&b, ADV_POLICY_CUSTOM);
+    b.plan.placements[ADV_TENSOR_CONTEXT] = ADV_PLACE_OFFLOAD;
+    b.plan.placements[ADV_TENSOR_OUT_PROJ] = ADV_PLACE_DEVICE;
+    b.plan.placements[ADV_TENSOR_MLPWI_0] = b.plan.placements[ADV_TENSOR_MLPWI_1] = ADV_PLACE_DEVICE;
+    (void)bench_estimate(&b);
+    return bench_bytes(&b, "turned_activations");
+}
+
+static void blocks_of_layers_read_their_stacks_as_they_lie(void **state)
+{
+    (void)state;
+    assert_true(turned_bytes("llama3.1-8b", 8192) > 0.0);
+    assert_close(turned_bytes("gemma2-9b", 8192), 0.0, 0.0);
+    assert_close(turned_bytes("olmo3-7b", 2048), 0.0, 0.0);
+    assert_true(turned_bytes("gemma3-12b", 2048) > 0.0); /* 6 stacks of 8 blocks were copied */
+}
+
+/* Tensors of logits at the loss on 64 devices that gather the head whole. */
+static double loss_logits(const char *chip, double batch, int64_t seq_len)
+{
+    static struct bench b;
+    bench_open(&b, "llama3.1-8b", chip, 8, 8, 1);
+    b.plan.family.per_device_batch_size = batch;
+    b.plan.family.seq_len = seq_len;
+    bench_policy(&b, ADV_POLICY_FULL);
+    (void)bench_estimate(&b);
+    return bench_bytes(&b, "logits") / (2.0 * batch * (double)seq_len * 128256.0);
+}
+
+static void one_sequence_has_a_gradient_of_its_logits_of_its_own(void **state)
+{
+    (void)state;
+    assert_close(loss_logits("v5e", 1, 20480), 1.0, 0.2);
+    assert_close(loss_logits("v5e", 1, 24576), 2.0, 0.1);
+    assert_close(loss_logits("v5e", 4, 8192), 1.0, 0.2);
+    assert_close(loss_logits("v6e", 1, 8192), 2.0, 0.1);
+    assert_close(loss_logits("v6e", 2, 8192), 1.0, 0.2);
 }
 
 static void what_has_no_room_waits_but_a_plan_stays_at_the_limit(void **state)
@@ -484,6 +535,8 @@ int main(void)
         cmocka_unit_test(a_layers_input_is_kept_once_a_scan_step),
         cmocka_unit_test(an_offloaded_input_lies_on_the_host),
         cmocka_unit_test(stacks_are_copied_where_the_loops_want_them_in_unlike_layouts),
+        cmocka_unit_test(blocks_of_layers_read_their_stacks_as_they_lie),
+        cmocka_unit_test(one_sequence_has_a_gradient_of_its_logits_of_its_own),
         cmocka_unit_test(what_has_no_room_waits_but_a_plan_stays_at_the_limit),
         cmocka_unit_test(unpipelined_transfers_copy_no_stacks_and_wait_longer),
         cmocka_unit_test(more_kept_is_more_memory_and_less_time),

@@ -22,7 +22,8 @@
     X(gathered_late_logits_tensors, "tensors", "the same where the head's weights are gathered whole")       \
     X(scheduled_late_logits_tensors, "tensors", "the same of dense models under the experimental scheduler") \
     X(accumulated_late_logits_tensors, "tensors", "the same inside the loop over microbatches")              \
-    X(accumulated_late_tiles, "tensors", "[tokens, vocab] of one tile kept through the layers there")        \
+    X(accumulated_late_tiles, "tensors",                                                                     \
+      "[tokens, vocab] of one tile kept there where the head arrives by windowed einsums")                   \
     X(peeled_late_logits_tensors, "tensors", "the same beside tensors that go to the host")                  \
     X(turned_late_logits_tensors, "tensors", "the same there where stacks of [tokens, emb] are turned")      \
     X(late_emb_tensors, "tensors", "[tokens, emb] kept beside it")                                           \
@@ -54,6 +55,7 @@
     X(slot_mask_tensors, "tensors", "[tokens, slots of a sequence] of the capacity path: dispatch, combine") \
     X(block_layers_frac, "frac", "of a layer's working set that each further layer of a scan block adds")    \
     X(scheduled_layer_frac, "frac", "of a layer's working set under the experimental scheduler")             \
+    X(gathered_layer_frac, "frac", "of a layer's working set where weights are gathered whole")              \
     X(loss_staging_tensors, "layers", "of an offloaded tensor that wait on the device at the loss")          \
     X(turned_emb_copies, "copies",                                                                           \
       "of stacks of [tokens, emb], turned for the iteration that is taken out of the backward loop: "        \
@@ -67,6 +69,7 @@
     X(pressed_frac, "frac", "of these copies and of late logits that stays where not all have room")         \
     X(sliced_stack_copies, "copies", "of the layer inputs turned whole where slices share gradients")        \
     X(offload_staging_tensors, "layers", "of an offloaded tensor that wait on the device")                   \
+    X(early_moments_frac, "frac", "of an optimizer's state on the host that arrives beside the layers")      \
     X(heap_fragmentation_frac, "frac", "of the heap lost between buffers")                                   \
     X(memory_log_sd, "ln", "spread of ln(compiled / predicted) bytes with no tensor on the host")            \
     X(peeled_memory_log_sd, "ln", "the same beside tensors on the host")

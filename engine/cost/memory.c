@@ -23,6 +23,7 @@ static struct adv_working working(const struct adv_cost *cost, const struct adv_
     struct adv_working w = known_working(cost, layer);
     if (cost->plan->flags.host_offload_scheduling == 1)
         w.tokens_bytes *= cost->constants->scheduled_layer_frac;
+    if (!adv_memory_windowed(cost)) w.tokens_bytes *= cost->constants->gathered_layer_frac;
     return w;
 }
 
@@ -354,10 +355,12 @@ static double late_logits(const struct adv_cost *cost)
     return scheduled ? k->scheduled_late_logits_tensors : k->late_logits_tensors;
 }
 
-/* The same of tiles: the loop over microbatches keeps the buffers of the loop over tiles. */
+/* The same of tiles: the loop over microbatches keeps the buffers of windowed einsums in the loop over tiles.
+ */
 static double late_tiles(const struct adv_cost *cost)
 {
-    return cost->plan->family.gradient_accumulation_steps > 1 ? cost->constants->accumulated_late_tiles : 0.0;
+    const bool kept = adv_memory_windowed(cost) && cost->plan->family.gradient_accumulation_steps > 1;
+    return kept ? cost->constants->accumulated_late_tiles : 0.0;
 }
 
 static void frame_backward(const struct adv_cost *cost, const struct state *state, double *bytes)
@@ -482,7 +485,8 @@ static void fill_in(const struct adv_cost *cost, const struct adv_layer_sums *su
     frame->backward[BACKWARD_GATHERED] = sums->top.weights_bytes;
     frame->backward[BACKWARD_WORKING] = sums->top.tokens_bytes;
     frame->backward[BACKWARD_ROUTED] = sums->top.routed_bytes;
-    frame->backward[BACKWARD_STAGING] = k->offload_staging_tensors * sums->staged;
+    frame->backward[BACKWARD_STAGING] =
+        k->offload_staging_tensors * sums->staged + k->early_moments_frac * frame->host_moments;
     frame->backward[BACKWARD_LOGITS] = frame->late_logits;
     frame->backward[BACKWARD_TURNED] = adv_max(copies, frame->stack_copies * sums->inputs);
     const double waits = frame->late_logits + frame->backward[BACKWARD_TURNED];

@@ -63,6 +63,10 @@ static const struct parameter {
     {"scheduled_layer_frac", "tpu7x v5p", 0.9, 0.2, 1.5},
     {"scheduled_layer_frac", "v6e v5e", 0.9, 0.2, 1.5},
     {"scheduled_layer_frac", "v4", 0.9, 0.2, 1.5},
+    {"gathered_layer_frac", "tpu7x v5p", 1.0, 0.1, 1.5},
+    {"gathered_layer_frac", "v6e", 1.0, 0.1, 1.5},
+    {"gathered_layer_frac", "v5e", 1.0, 0.1, 1.5},
+    {"gathered_layer_frac", "v4", 1.0, 0.1, 1.5},
     {"loss_staging_tensors", ALL, 1.0, 0.5, 4.0},
     {"query_partials_frac", ALL, 1.0, 0.05, 1.0},
     {"sliced_stack_copies", ALL, 1.0, 0.2, 2.0},
@@ -107,6 +111,7 @@ static const struct parameter {
     {"windowed_turned_mlp_copies", "tpu7x v6e", 0.1, 0.2, 1.2},
     {"windowed_turned_mlp_copies", "v5p v5e v4", 0.8, 0.3, 1.2},
     {"pressed_frac", ALL, 0.7, 0.3, 1.0},
+    {"early_moments_frac", ALL, 0.2, 0.2, 1.0},
     {"heap_fragmentation_frac", ALL, 0.015, 0.005, 0.2},
 #undef ALL
 };

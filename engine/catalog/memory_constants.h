@@ -15,8 +15,8 @@
     X(loss_logits_tensors, "tensors", "[tokens, vocab] at the loss: the logits and their gradient")          \
     X(gathered_loss_logits_tensors, "tensors", "the same where the head's weights are gathered whole")       \
     X(accumulated_loss_logits_tensors, "tensors", "the same there inside the loop over microbatches")        \
-    X(gathered_tiled_logits_tensors, "tensors",                                                              \
-      "[tokens, vocab] of one tile there, which is computed again for its gradient")                         \
+    X(tiled_logits_tensors, "tensors", "[tokens, vocab] of one tile, computed again for its gradient")       \
+    X(gathered_tiled_logits_tensors, "tensors", "the same where the head's weights are gathered whole")      \
     X(loss_emb_tensors, "tensors", "[tokens, emb] at the loss")                                              \
     X(late_logits_tensors, "tensors", "[tokens, vocab] kept through the layers for a late head gradient")    \
     X(gathered_late_logits_tensors, "tensors", "the same where the head's weights are gathered whole")       \

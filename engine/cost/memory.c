@@ -235,8 +235,10 @@ static double loss_logits(const struct adv_cost *cost)
 {
     const struct adv_constants *k = cost->constants;
     const struct adv_plan *plan = cost->plan;
-    if (adv_memory_windowed(cost)) return k->loss_logits_tensors;
-    if (plan->num_vocab_tiling > 1) return k->gathered_tiled_logits_tensors;
+    const bool windowed = adv_memory_windowed(cost);
+    if (plan->num_vocab_tiling > 1)
+        return windowed ? k->tiled_logits_tensors : k->gathered_tiled_logits_tensors;
+    if (windowed) return k->loss_logits_tensors;
     if (plan->family.gradient_accumulation_steps > 1) return k->accumulated_loss_logits_tensors;
     return has_single_sequence_gradient(cost) ? k->loss_logits_tensors : k->gathered_loss_logits_tensors;
 }

@@ -117,7 +117,7 @@ static void moments_on_the_host_come_back_for_the_update(void **state)
     b->plan.optimizer_host_offload = true;
     const struct adv_estimate *estimate = bench_estimate(b);
     assert_close(bench_bytes(b, "optimizer_state"), 0.0, 0.0);
-    const struct adv_constants *k = b->cost.constants; /* some come before the layers are done */
+    const struct adv_constants *k = &b->constants; /* some come before the layers are done */
     const double early = moments * k->early_moments_frac * (1.0 + k->heap_fragmentation_frac);
     assert_true(early > 0.0 && early < 0.3 * moments);
     assert_close(estimate->backward_peak_bytes, backward - moments + early, 1e-12);

@@ -65,7 +65,7 @@
     X(turned_other_emb_copies, "copies", "the same of other plans")                                          \
     X(turned_mlp_copies, "copies", "the same of one stack of [tokens, mlp], weights gathered whole")         \
     X(windowed_turned_mlp_copies, "copies",                                                                  \
-      "the same of weights that arrive by windowed einsums, where mlpwi_1 is kept")                          \
+      "the same of weights that arrive by windowed einsums, where both products are saved")                  \
     X(pressed_frac, "frac", "of these copies and of late logits that stays where not all have room")         \
     X(sliced_stack_copies, "copies", "of the layer inputs turned whole where slices share gradients")        \
     X(offload_staging_tensors, "layers", "of an offloaded tensor that wait on the device")                   \

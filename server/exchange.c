@@ -180,7 +180,7 @@ void adv_reply_problem(struct adv_exchange *exchange, const adv_err *err)
     if (status == 401) adv_reply_header(exchange, "WWW-Authenticate", "Bearer realm=\"tpu-advisor\"");
 }
 
-void adv_reply_error(struct adv_exchange *exchange, adv_code code, const char *pointer, const char *hint,
+bool adv_reply_error(struct adv_exchange *exchange, adv_code code, const char *pointer, const char *hint,
                      const char *format, ...)
 {
     char detail[ADV_LIMIT_DETAIL];
@@ -191,4 +191,5 @@ void adv_reply_error(struct adv_exchange *exchange, adv_code code, const char *p
     adv_err err = adv_err_empty();
     (void)adv_err_add(&err, code, pointer, hint, "%s", detail);
     adv_reply_problem(exchange, &err);
+    return false;
 }

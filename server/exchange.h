@@ -136,7 +136,8 @@ void adv_reply_header(struct adv_exchange *exchange, const char *name, const cha
 
 /* Problem documents (RFC 9457); the status follows from the first finding's code, 503 brings Retry-After. */
 void adv_reply_problem(struct adv_exchange *exchange, const adv_err *err);
-void adv_reply_error(struct adv_exchange *exchange, adv_code code, const char *pointer, const char *hint,
+/* The same of one finding. Returns false: the check that it ends has failed. */
+bool adv_reply_error(struct adv_exchange *exchange, adv_code code, const char *pointer, const char *hint,
                      const char *format, ...) ADV_PRINTF(5, 6);
 
 /* Sets ETag (a strong one, `tag` without quotes). true when If-None-Match names it and the reply is a

@@ -65,14 +65,13 @@ bool adv_http_within_token_rate(struct request *request)
 }
 
 /* A right token passes at any time: others behind the same address are not shut out by one that is out of
- * date.
- */
-void adv_http_refuse_token(struct request *request, bool expired)
+ * date. */
+bool adv_http_refuse_token(struct request *request, bool expired)
 {
     static const struct adv_rate rate = {WRONG_TOKENS_PER_S, WRONG_TOKENS_BURST};
     const uint64_t who = adv_limits_of_address(request->http->app->limits, address_of(request));
     if (!expired && !take(request, ADV_LIMIT_WRONG_TOKENS, who, &rate, "wrong tokens from this address"))
-        return;
-    adv_reply_error(&request->exchange, ADV_E_UNAUTHORIZED, "", "send Authorization: Bearer TOKEN",
-                    expired ? "the token has expired" : "no valid bearer token was sent");
+        return false;
+    return adv_reply_error(&request->exchange, ADV_E_UNAUTHORIZED, "", "send Authorization: Bearer TOKEN",
+                           expired ? "the token has expired" : "no valid bearer token was sent");
 }

@@ -27,17 +27,12 @@ static enum MHD_Result take_query(void *closure, enum MHD_ValueKind kind, const 
 {
     (void)kind;
     struct adv_exchange *exchange = closure;
-    if (exchange->query_count == ADV_LIMIT_QUERY) {
-        exchange->query_overflow = true;
-        return MHD_NO;
-    }
-    exchange->query[exchange->query_count].name = adv_arena_copy(&exchange->arena, name);
-    exchange->query[exchange->query_count].value = adv_arena_copy(&exchange->arena, value ? value : "");
-    if (!exchange->query[exchange->query_count].name || !exchange->query[exchange->query_count].value) {
-        exchange->query_overflow = true;
-        return MHD_NO;
-    }
-    exchange->query_count++;
+    const char *own_name = adv_arena_copy(&exchange->arena, name);
+    const char *own_value = adv_arena_copy(&exchange->arena, value ? value : "");
+    exchange->query_overflow = exchange->query_count == ADV_LIMIT_QUERY || !own_name || !own_value;
+    if (exchange->query_overflow) return MHD_NO;
+    exchange->query[exchange->query_count].name = own_name;
+    exchange->query[exchange->query_count++].value = own_value;
     return MHD_YES;
 }
 
@@ -88,29 +83,22 @@ static bool check_token(struct request *request)
     if (!adv_http_within_rate(request)) return false;
     if (!app->keyring) return true;
     if (app->config.tokens_database && !adv_keyring_has(app->keyring, ADV_KEYRING_DATABASE) &&
-        !app->config.tokens_file[0]) {
-        adv_reply_error(exchange, ADV_E_STORE, "", "try again after Retry-After seconds",
-                        "the tokens have not been read from the database yet");
-        return false;
-    }
+        !app->config.tokens_file[0])
+        return adv_reply_error(exchange, ADV_E_STORE, "", "try again after Retry-After seconds",
+                               "the tokens have not been read from the database yet");
     adv_keyring_check(app->keyring, exchange->headers[ADV_HEADER_AUTHORIZATION], (int64_t)time(NULL),
                       &caller);
     exchange->scopes = caller.scopes;
     exchange->principal = adv_arena_copy(&exchange->arena, caller.name);
     exchange->project = adv_arena_copy(&exchange->arena, caller.project);
-    if (!exchange->principal || !exchange->project) {
-        adv_reply_error(exchange, ADV_E_MEMORY, "", NULL, "no memory for the request");
-        return false;
-    }
+    if (!exchange->principal || !exchange->project)
+        return adv_reply_error(exchange, ADV_E_MEMORY, "", NULL, "no memory for the request");
     if (caller.scopes && !adv_http_within_token_rate(request)) return false;
     if ((exchange->scopes & exchange->route->scope) == exchange->route->scope) return true;
     adv_metrics_add(&app->metrics, ADV_COUNTER_REJECTED_TOKEN, 1);
-    if (!exchange->scopes)
-        adv_http_refuse_token(request, caller.expired);
-    else
-        adv_reply_error(exchange, ADV_E_FORBIDDEN, "", NULL,
-                        "the token's scopes do not include this operation's");
-    return false;
+    if (!exchange->scopes) return adv_http_refuse_token(request, caller.expired);
+    return adv_reply_error(exchange, ADV_E_FORBIDDEN, "", NULL,
+                           "the token's scopes do not include this operation's");
 }
 
 static bool check_body(struct request *request, const struct adv_guard *guard)
@@ -119,27 +107,23 @@ static bool check_body(struct request *request, const struct adv_guard *guard)
     bool has_body = guard->chunked || guard->content_length_bytes > 0;
     if (guard->content_length_bytes > ADV_LIMIT_BODY_BYTES) {
         adv_metrics_add(&request->http->app->metrics, ADV_COUNTER_REJECTED_SIZE, 1);
-        adv_reply_error(exchange, ADV_E_TOO_LARGE, "", NULL,
-                        "the body has %" PRId64 " bytes; at most %d are taken", guard->content_length_bytes,
-                        ADV_LIMIT_BODY_BYTES);
-        return false;
+        return adv_reply_error(exchange, ADV_E_TOO_LARGE, "", NULL,
+                               "the body has %" PRId64 " bytes; at most %d are taken",
+                               guard->content_length_bytes, ADV_LIMIT_BODY_BYTES);
     }
-    if (!exchange->route->media_types) {
-        if (has_body) adv_reply_error(exchange, ADV_E_BAD_REQUEST, "", NULL, "this operation takes no body");
-        return !has_body;
-    }
+    if (!exchange->route->media_types)
+        return !has_body ||
+               adv_reply_error(exchange, ADV_E_BAD_REQUEST, "", NULL, "this operation takes no body");
     const char *encoding = exchange->headers[ADV_HEADER_CONTENT_ENCODING];
-    if (encoding && strcasecmp(encoding, "identity") != 0) {
-        adv_reply_error(exchange, ADV_E_MEDIA_TYPE, "/headers/Content-Encoding", "send the body as it is",
-                        "bodies in the encoding %.40s are not read", encoding);
-        return false;
-    }
+    if (encoding && strcasecmp(encoding, "identity") != 0)
+        return adv_reply_error(exchange, ADV_E_MEDIA_TYPE, "/headers/Content-Encoding",
+                               "send the body as it is", "bodies in the encoding %.40s are not read",
+                               encoding);
     if (media_type_allowed(exchange->headers[ADV_HEADER_CONTENT_TYPE], exchange->route->media_types))
         return true;
-    adv_reply_error(exchange, ADV_E_MEDIA_TYPE, "", "set Content-Type", "the body must be %s%s",
-                    exchange->route->media_types,
-                    exchange->headers[ADV_HEADER_CONTENT_TYPE] ? "" : " and no Content-Type was sent");
-    return false;
+    return adv_reply_error(exchange, ADV_E_MEDIA_TYPE, "", "set Content-Type", "the body must be %s%s",
+                           exchange->route->media_types,
+                           exchange->headers[ADV_HEADER_CONTENT_TYPE] ? "" : " and no Content-Type was sent");
 }
 
 /* Request-Timeout: seconds that the client will wait, if that is less than the daemon's own deadline. */
@@ -150,11 +134,9 @@ static bool check_timeout(struct request *request)
     double seconds = own_s;
     char *end = NULL;
     if (text && strspn(text, "0123456789.") == strlen(text)) seconds = strtod(text, &end);
-    if (text && (!end || end == text || *end != '\0' || !(seconds > 0.0))) {
-        adv_reply_error(&request->exchange, ADV_E_BAD_REQUEST, "/headers/Request-Timeout",
-                        "Request-Timeout: 2.5", "Request-Timeout is a number of seconds above 0");
-        return false;
-    }
+    if (text && (!end || end == text || *end != '\0' || !(seconds > 0.0)))
+        return adv_reply_error(&request->exchange, ADV_E_BAD_REQUEST, "/headers/Request-Timeout",
+                               "Request-Timeout: 2.5", "Request-Timeout is a number of seconds above 0");
     request->deadline_us = request->start_us + (int64_t)((seconds < own_s ? seconds : own_s) * 1e6);
     return true;
 }
@@ -163,25 +145,21 @@ static bool check_accept(struct adv_exchange *exchange)
 {
     const char *type = exchange->route->answers;
     if (!type || adv_exchange_accepts(exchange, type)) return true;
-    adv_reply_error(exchange, ADV_E_NOT_ACCEPTABLE, "/headers/Accept", "leave Accept out, or allow it",
-                    "this is answered as %s only", type);
-    return false;
+    return adv_reply_error(exchange, ADV_E_NOT_ACCEPTABLE, "/headers/Accept", "leave Accept out, or allow it",
+                           "this is answered as %s only", type);
 }
 
 /* Everything that can be said without the body. false: the reply is filled. */
 static bool check_headers(struct request *request, const struct adv_guard *guard)
 {
     struct adv_exchange *exchange = &request->exchange;
-    if (!text_is_valid(exchange)) {
-        adv_reply_error(exchange, ADV_E_BAD_REQUEST, "", NULL, "the path or the query is not UTF-8");
-        return false;
-    }
+    if (!text_is_valid(exchange))
+        return adv_reply_error(exchange, ADV_E_BAD_REQUEST, "", NULL, "the path or the query is not UTF-8");
     char allow[96];
     switch (adv_routes_find(exchange, exchange->method, request->target, allow)) {
     case ADV_ROUTE_NO_PATH:
-        adv_reply_error(exchange, ADV_E_NOT_FOUND, "", "GET /v1/openapi.json lists what there is",
-                        "there is no resource %.200s", exchange->path);
-        return false;
+        return adv_reply_error(exchange, ADV_E_NOT_FOUND, "", "GET /v1/openapi.json lists what there is",
+                               "there is no resource %.200s", exchange->path);
     case ADV_ROUTE_NO_METHOD:
         if (strcmp(exchange->method, "OPTIONS") == 0) {
             adv_reply_empty(exchange, 204);
@@ -197,6 +175,13 @@ static bool check_headers(struct request *request, const struct adv_guard *guard
     }
     return adv_origin_check(exchange) && check_token(request) && check_timeout(request) &&
            check_accept(exchange) && check_body(request, guard);
+}
+
+/* What is left of the request stays unread. */
+static enum MHD_Result send_and_close(struct request *request)
+{
+    request->close_after = true;
+    return adv_http_send(request, &request->exchange.reply);
 }
 
 static enum MHD_Result on_headers(struct request *request, const char *path, const char *method,
@@ -218,22 +203,18 @@ static enum MHD_Result on_headers(struct request *request, const char *path, con
     if (refusal) {
         adv_metrics_add(&request->http->app->metrics, ADV_COUNTER_REJECTED_GUARD, 1);
         adv_reply_error(exchange, ADV_E_BAD_REQUEST, "", NULL, "%s", refusal);
-        request->close_after = true;
-        return adv_http_send(request, &exchange->reply);
+        return send_and_close(request);
     }
     if (guard.head_bytes > ADV_LIMIT_HEAD_BYTES) {
         adv_metrics_add(&request->http->app->metrics, ADV_COUNTER_REJECTED_SIZE, 1);
         adv_reply_error(exchange, ADV_E_HEAD, "", NULL,
                         "the target and the headers have %" PRId64 " bytes; at most %d are taken",
                         guard.head_bytes, ADV_LIMIT_HEAD_BYTES);
-        request->close_after = true;
-        return adv_http_send(request, &exchange->reply);
+        return send_and_close(request);
     }
     if (check_headers(request, &guard)) return MHD_YES;
-    if (!guard.chunked && guard.content_length_bytes <= 0)
-        return MHD_YES;          /* sent when the request has ended */
-    request->close_after = true; /* the body stays unread */
-    return adv_http_send(request, &exchange->reply);
+    const bool has_body = guard.chunked || guard.content_length_bytes > 0;
+    return has_body ? send_and_close(request) : MHD_YES; /* sent when the request has ended */
 }
 
 static bool body_reserve(struct request *request, size_t needed)
@@ -270,22 +251,17 @@ static enum MHD_Result on_complete(struct request *request)
     adv_connections_enter(request->http->connections, request->slot, ADV_CONNECTION_WORKING);
     if (request->body_lost) {
         adv_reply_error(exchange, ADV_E_MEMORY, "", NULL, "no memory for the body");
-        request->close_after = true;
-        return adv_http_send(request, &exchange->reply);
+        return send_and_close(request);
     }
     if (request->body_over) {
         adv_metrics_add(&app->metrics, ADV_COUNTER_REJECTED_SIZE, 1);
         adv_reply_error(exchange, ADV_E_TOO_LARGE, "", NULL, "the body has more than %d bytes",
                         ADV_LIMIT_BODY_BYTES);
-        request->close_after = true;
-        return adv_http_send(request, &exchange->reply);
+        return send_and_close(request);
     }
-    if (exchange->route->place == ADV_ROUTE_INLINE) {
-        adv_routes_run(exchange);
-        adv_reply_encode(exchange);
-        return adv_http_send(request, &exchange->reply);
-    }
-    if (exchange->route->handle == adv_api_answer && adv_api_answer_at_once(exchange)) {
+    const bool is_inline = exchange->route->place == ADV_ROUTE_INLINE;
+    if (is_inline) adv_routes_run(exchange);
+    if (is_inline || (exchange->route->handle == adv_api_answer && adv_api_answer_at_once(exchange))) {
         adv_reply_encode(exchange);
         return adv_http_send(request, &exchange->reply);
     }

@@ -63,16 +63,13 @@ bool adv_origin_check(struct adv_exchange *exchange)
     const bool changes = strcmp(exchange->method, "GET") != 0 && strcmp(exchange->method, "HEAD") != 0;
     if (app->keyring || !exchange->route->scope)
         return true; /* probes and the form's files are for everybody */
-    if (host && !adv_origin_is_host(host, adv_app_live(app)->hosts)) {
-        adv_reply_error(exchange, ADV_E_HOST, "/headers/Host",
-                        "start the daemon with --hosts, or with tokens",
-                        "without tokens the daemon does not go by the name %.100s", host);
-        return false;
-    }
+    if (host && !adv_origin_is_host(host, adv_app_live(app)->hosts))
+        return adv_reply_error(exchange, ADV_E_HOST, "/headers/Host",
+                               "start the daemon with --hosts, or with tokens",
+                               "without tokens the daemon does not go by the name %.100s", host);
     if (!changes || adv_origin_is_ours(exchange->headers[ADV_HEADER_ORIGIN],
                                        exchange->headers[ADV_HEADER_SEC_FETCH_SITE], host))
         return true;
-    adv_reply_error(exchange, ADV_E_FORBIDDEN, "/headers/Origin", "start the daemon with tokens",
-                    "the page of another site may not use a daemon without tokens");
-    return false;
+    return adv_reply_error(exchange, ADV_E_FORBIDDEN, "/headers/Origin", "start the daemon with tokens",
+                           "the page of another site may not use a daemon without tokens");
 }

@@ -1,20 +1,21 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "engine/advise.h"
 #include "engine/json/question.h"
-#include "server/answer_cache.h"
 #include "server/api.h"
 #include "server/calibrations.h"
 #include "server/keep.h"
 #include "server/monotonic.h"
-#include "server/recipe_body.h"
 #include "server/routes.h"
-#include "server/stored_answers.h"
 
-#define LONGEST_KEY     255
-#define LOOK_UP_WAIT_MS 250  /* for a worker that looks up a stored answer; then it is computed */
-#define TRY_WAIT_MS     1000 /* for one that stores what may go unstored */
+#define LONGEST_KEY      255
+#define LOOK_UP_WAIT_MS  250 /* for a worker that looks up a stored answer; then it is computed */
+#define LOOK_UP_LIMIT_MS 250
+#define PAUSE_US         5000000
+#define TRY_WAIT_MS      1000 /* for one that stores what may go unstored */
 
 adv_code adv_api_read_key(const struct adv_exchange *exchange, struct adv_idempotency *idempotency,
                           adv_err *err)
@@ -169,6 +170,70 @@ static adv_code copy_cached(const struct adv_cached *cached, const struct adv_qu
     return ADV_OK;
 }
 
+/* ---- answers of stored runs, found again by their question: after a restart, or by another daemon on the
+ * same database. Only for what takes longer to compute than to find (advise, tune). A question is known by a
+ * digest over its canonical text, the engine, the catalog with the calibration in force, and the token's
+ * project. A database that is slow is no obstacle: one look-up waits and takes 0.25 s each at most, and after
+ * one that failed there are none for five seconds. ---- */
+
+/* The digest of the request's question; "" where its answer is not found again. */
+static void digest_of(const struct adv_exchange *exchange, const struct adv_question *question,
+                      char digest[ADV_SHA256_HEX])
+{
+    const int kind = exchange->route->kind;
+    digest[0] = '\0';
+    if (!exchange->app->database || (kind != ADV_REQUEST_ADVISE && kind != ADV_REQUEST_TUNE)) return;
+    const struct adv_catalog *catalog =
+        adv_calibrations_catalog(exchange->app, exchange->body, exchange->body_bytes, exchange->project);
+    struct adv_text text = adv_text_empty(ADV_LIMIT_BODY_BYTES + 1024);
+    adv_text_format(&text, "%d\n%s\n%s\n%s\n%s\n", kind, adv_engine_version(), adv_catalog_hash(catalog),
+                    adv_catalog_calibration(catalog), exchange->project);
+    adv_text_append_bytes(&text, question->text, question->text_bytes);
+    if (!text.overflow) adv_sha256_hex(text.data, text.length_bytes, digest);
+    adv_text_free(&text);
+}
+
+/* Whether a look-up may be tried now. */
+static bool may_look_up(struct adv_app *app)
+{
+    return app->database && adv_database_state(app->database) == ADV_DATABASE_UP &&
+           app->config.cache_mib > 0 && adv_monotonic_us() >= atomic_load(&app->look_up_from_us);
+}
+
+static void pause_look_ups(struct adv_app *app)
+{
+    atomic_store(&app->look_up_from_us, adv_monotonic_us() + PAUSE_US);
+}
+
+/* Another calibration may have come into force between the digest and the answer: the answer says which it
+ * is. */
+static bool is_of_today(const struct adv_exchange *exchange, const struct adv_answer *answer)
+{
+    const struct adv_catalog *catalog =
+        adv_calibrations_catalog(exchange->app, exchange->body, exchange->body_bytes, exchange->project);
+    char said[160];
+    (void)snprintf(said, sizeof said, "\"calibration\":\"%s\"", adv_catalog_calibration(catalog));
+    return strstr(answer->json, said) != NULL;
+}
+
+/* true: the answer, whose `json` the caller frees. */
+static bool find_stored(struct adv_exchange *exchange, const char digest[ADV_SHA256_HEX],
+                        struct adv_answer *answer)
+{
+    struct adv_app *app = exchange->app;
+    adv_err err = adv_err_empty();
+    bool found = false;
+    adv_db_limit(exchange->db, LOOK_UP_LIMIT_MS);
+    const adv_code code = adv_store_run_find_answer(exchange->db, digest, &found, answer, &err);
+    adv_db_limit(exchange->db, 0);
+    if (code) pause_look_ups(app);
+    if (code || !found) return false;
+    if (is_of_today(exchange, answer)) return true;
+    free(answer->json);
+    answer->json = NULL;
+    return false;
+}
+
 /* What follows of the request, and where. */
 static adv_code go_on(struct adv_exchange *exchange, adv_handler *next, int place)
 {
@@ -188,9 +253,9 @@ static adv_code look_up_stored(struct adv_exchange *exchange, adv_err *err)
     struct adv_answer answer;
     const uint64_t epoch = adv_answer_cache_epoch(answers);
     (void)err;
-    if (exchange->refused) adv_stored_answers_pause(exchange->app);
+    if (exchange->refused) pause_look_ups(exchange->app);
     if (!exchange->refused && adv_question_read(exchange->body, exchange->body_bytes, &question)) {
-        if (adv_stored_answers_find(exchange, pending->question, &answer)) {
+        if (find_stored(exchange, pending->question, &answer)) {
             const struct adv_question_key key = {exchange->route->kind, ADV_QUESTION_CANONICAL,
                                                  exchange->project, question.text, question.text_bytes};
             adv_answer_cache_release(answers, adv_answer_cache_keep(answers, &key, &answer, epoch));
@@ -209,8 +274,8 @@ static bool goes_to_look_up(struct adv_exchange *exchange, const struct adv_ques
     struct pending *pending = exchange->state;
     if (pending->looked_up) return false;
     pending->looked_up = true;
-    adv_stored_answers_digest(exchange, question, pending->question);
-    if (is_hit || !pending->question[0] || !adv_stored_answers_open(exchange->app)) return false;
+    digest_of(exchange, question, pending->question);
+    if (is_hit || !pending->question[0] || !may_look_up(exchange->app)) return false;
     exchange->next_wait_ms = LOOK_UP_WAIT_MS;
     return go_on(exchange, look_up_stored, ADV_ROUTE_STORE) == ADV_OK;
 }
@@ -287,13 +352,74 @@ static adv_code compute(struct adv_exchange *exchange, adv_err *err)
     return code;
 }
 
+static bool is_json(const struct adv_exchange *exchange)
+{
+    static const char json[] = "application/json";
+    const char *type = exchange->headers[ADV_HEADER_CONTENT_TYPE];
+    return !type || (strncasecmp(type, json, sizeof json - 1) == 0 &&
+                     strspn(type + sizeof json - 1, "; \t") == (type[sizeof json - 1] ? 1 : 0));
+}
+
+static bool has_recipe(const struct adv_exchange *exchange)
+{
+    static const char *const members[] = {"\"recipe\"", "\"hf_config\"",
+                                          "\"model_type\""}; /* of a catalog's model */
+    bool found = false;
+    for (size_t i = 0; exchange->body && i < sizeof members / sizeof *members; i++)
+        found = found || memmem(exchange->body, exchange->body_bytes, members[i], strlen(members[i]));
+    return found;
+}
+
+/* Said to be JSON, and a text of another kind: a recipe under the wrong type is not guessed at. */
+static bool is_other_text(const struct adv_exchange *exchange)
+{
+    static const char *const words[] = {"null", "true", "false"};
+    const char *at = exchange->body ? exchange->body : "";
+    at += strspn(at, " \t\r\n\xef\xbb\xbf");
+    bool other = *at && !strchr("{[\"-0123456789", *at);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        other = other && strncmp(at, words[i], strlen(words[i])) != 0;
+    return other;
+}
+
+/* A recipe becomes the plain request that it means, before anything else is done with it: what is computed,
+ * kept and stored is that request. It comes as text, with what the query gives beside it, or as JSON with a
+ * member `recipe`; other JSON stays as it is and takes no query. */
+static adv_code read_recipe(struct adv_exchange *exchange, adv_err *err)
+{
+    const int kind = exchange->route->kind;
+    const bool reads = kind == ADV_REQUEST_ESTIMATE || kind == ADV_REQUEST_ADVISE || kind == ADV_REQUEST_LINT;
+    struct adv_given_member given[ADV_LIMIT_QUERY];
+    const bool as_json = !reads || is_json(exchange);
+    /* Beside a recipe, which names there are is the engine's to say. */
+    adv_code code = adv_exchange_check_query(exchange, as_json ? "" : NULL, err);
+    if (code) return code;
+    if (reads && as_json && is_other_text(exchange))
+        return adv_err_add(err, ADV_E_SYNTAX, "",
+                           "send a recipe as text/x-shellscript or application/yaml, or as the member recipe",
+                           "the body is not valid JSON");
+    if (!reads || (as_json && !has_recipe(exchange))) return ADV_OK;
+    for (int i = 0; i < exchange->query_count; i++)
+        given[i] = (struct adv_given_member){exchange->query[i].name, exchange->query[i].value};
+    char *json = NULL;
+    size_t json_bytes = 0;
+    code =
+        adv_request_expand(exchange->app->catalog, (enum adv_request_kind)kind, adv_exchange_body(exchange),
+                           exchange->body_bytes, given, exchange->query_count, &json, &json_bytes, err);
+    if (code) return code;
+    free(exchange->body);
+    exchange->body = json;
+    exchange->body_bytes = json_bytes;
+    return ADV_OK;
+}
+
 /* Begins on a worker of the engine, or, with a key, on one that has a database. */
 adv_code adv_api_answer(struct adv_exchange *exchange, adv_err *err)
 {
     struct pending *pending = adv_arena_alloc(&exchange->arena, sizeof *pending);
     exchange->state = pending;
     if (!pending) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the request");
-    adv_code code = adv_recipe_body(exchange, err);
+    adv_code code = read_recipe(exchange, err);
     if (!code) code = adv_api_read_key(exchange, &pending->idempotency, err);
     if (code) return code;
     if (exchange->route->kind == ADV_REQUEST_ADVISE && adv_api_wants_async(exchange))

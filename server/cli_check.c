@@ -7,15 +7,16 @@
 #include <unistd.h>
 
 #include "engine/json/check_job.h"
-#include "server/check_report.h"
 #include "server/cli.h"
 #include "server/cli_io.h"
 #include "server/http_client.h"
+#include "server/json_text.h"
 
-#define FILES_MAX       1000
-#define TRIES_COUNT     3
-#define ANSWER_WITHIN_S 60
-#define PAUSE_MAX_S     10
+#define FILES_MAX          1000
+#define TRIES_COUNT        3
+#define ANSWER_WITHIN_S    60
+#define PAUSE_MAX_S        10
+#define REPORT_LIMIT_BYTES (256u * 1024u * 1024u)
 
 enum { EXIT_PASS = 0, EXIT_REGRESSION = 1, EXIT_BAD_INPUT = 2, EXIT_AWAY = 3 };
 
@@ -26,6 +27,13 @@ struct job {
     const char *markdown, *junit, *json; /* files; "-" is standard output */
     int files_count;
     char *files[FILES_MAX];
+};
+
+struct row {
+    const char *file;
+    int status;                     /* exit status of this candidate */
+    struct adv_check_answer answer; /* json NULL: there is none, `message` says why */
+    char *message;
 };
 
 static int usage(void)
@@ -195,7 +203,7 @@ static adv_code ask(const struct job *job, const char *body, struct adv_client_a
     }
 }
 
-static void say_findings(const adv_err *err, struct adv_check_row *row)
+static void say_findings(const adv_err *err, struct row *row)
 {
     row->message = strdup(err->count ? err->findings[0].detail : "");
     for (int i = 0; i < err->count; i++)
@@ -203,7 +211,7 @@ static void say_findings(const adv_err *err, struct adv_check_row *row)
                       err->findings[i].hint[0] ? "; " : "", err->findings[i].hint);
 }
 
-static int take_refusal(const struct adv_client_answer *answer, struct adv_check_row *row)
+static int take_refusal(const struct adv_client_answer *answer, struct row *row)
 {
     char *lines = adv_check_problem_lines(answer->body, answer->body_bytes);
     const size_t length = strlen(row->file) + 64 + (lines ? strlen(lines) : 0);
@@ -217,7 +225,7 @@ static int take_refusal(const struct adv_client_answer *answer, struct adv_check
     return is_away(answer->status) ? EXIT_AWAY : EXIT_BAD_INPUT;
 }
 
-static int check_file(const struct job *job, struct adv_check_row *row)
+static int check_file(const struct job *job, struct row *row)
 {
     adv_err err = adv_err_empty();
     size_t text_bytes = 0;
@@ -241,12 +249,86 @@ static int check_file(const struct job *job, struct adv_check_row *row)
     return status;
 }
 
-static bool write_report(const char *path,
-                         void (*print)(const struct adv_check_row *, int, struct adv_text *),
-                         const struct adv_check_row *rows, int rows_count)
+/* ---- the report of all checks as one: Markdown, JUnit, JSON ---- */
+
+static int count_passed(const struct row *rows, int rows_count)
+{
+    int passed = 0;
+    for (int i = 0; i < rows_count; i++) passed += rows[i].status == 0;
+    return passed;
+}
+
+static void print_markdown(const struct row *rows, int rows_count, struct adv_text *text)
+{
+    adv_text_format(text, "# TPU Advisor: %d of %d candidates pass\n", count_passed(rows, rows_count),
+                    rows_count);
+    for (int i = 0; i < rows_count; i++) {
+        adv_text_append(text, "\n### ");
+        adv_markdown_text(text, rows[i].file, ADV_MARKDOWN_MARKS "#");
+        adv_text_append(text, "\n\n");
+        if (rows[i].answer.markdown) {
+            adv_text_append(text, rows[i].answer.markdown);
+            continue;
+        }
+        adv_text_append(text, rows[i].status == 3 ? "Not checked, the service is away: " : "Not checked: ");
+        adv_markdown_text(text, rows[i].message, ADV_MARKDOWN_MARKS "#");
+        adv_text_append(text, "\n");
+    }
+}
+
+/* The service's suite, under the file's name: what follows `name="tpu-advisor"` in it. */
+static void put_suite(struct adv_text *text, const struct row *row)
+{
+    static const char start[] = "<testsuite name=\"tpu-advisor\"";
+    const char *suite = row->answer.junit ? strstr(row->answer.junit, start) : NULL;
+    adv_text_append(text, "<testsuite name=\"");
+    adv_xml_text(text, row->file);
+    if (suite) {
+        adv_text_append(text, "\"");
+        adv_text_append(text, suite + sizeof start - 1);
+        return;
+    }
+    adv_text_append(text,
+                    "\" tests=\"1\" failures=\"0\" errors=\"1\">\n  <testcase classname=\"check\" name=\"the "
+                    "candidate is checked\"><error message=\"");
+    adv_xml_text(text, row->message);
+    adv_text_append(text, "\"/></testcase>\n</testsuite>\n");
+}
+
+static void print_junit(const struct row *rows, int rows_count, struct adv_text *text)
+{
+    adv_text_append(text,
+                    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"tpu-advisor check\">\n");
+    for (int i = 0; i < rows_count; i++) put_suite(text, &rows[i]);
+    adv_text_append(text, "</testsuites>\n");
+}
+
+/* {"verdict": "pass"|"fail"|"error", "checks": [{"file", "status", "check": the answer | null, "message"?}]}
+ */
+static void print_json(const struct row *rows, int rows_count, struct adv_text *text)
+{
+    static const char *const states[] = {"pass", "fail", "bad_input", "away"};
+    int worst = 0;
+    for (int i = 0; i < rows_count; i++) worst = rows[i].status > worst ? rows[i].status : worst;
+    adv_text_append(text, "{");
+    adv_json_text_string(text, "verdict", worst == 0 ? "pass" : worst == 1 ? "fail" : "error");
+    adv_json_text_raw(text, "checks", "[");
+    for (int i = 0; i < rows_count; i++) {
+        adv_text_append(text, i ? ",{" : "{");
+        adv_json_text_string(text, "file", rows[i].file);
+        adv_json_text_string(text, "status", states[rows[i].status]);
+        if (rows[i].message) adv_json_text_string(text, "message", rows[i].message);
+        adv_json_text_raw(text, "check", rows[i].answer.json);
+        adv_text_append(text, "}");
+    }
+    adv_text_append(text, "]}\n");
+}
+
+static bool write_report(const char *path, void (*print)(const struct row *, int, struct adv_text *),
+                         const struct row *rows, int rows_count)
 {
     if (!path) return true;
-    struct adv_text text = adv_text_empty(ADV_LIMIT_REPORT_BYTES);
+    struct adv_text text = adv_text_empty(REPORT_LIMIT_BYTES);
     print(rows, rows_count, &text);
     FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
     bool good = file && !text.overflow && fwrite(text.data, 1, text.length_bytes, file) == text.length_bytes;
@@ -256,7 +338,7 @@ static bool write_report(const char *path,
     return good;
 }
 
-static int run(struct job *job, struct adv_check_row *rows)
+static int run(struct job *job, struct row *rows)
 {
     int worst = EXIT_PASS;
     for (int i = 0; i < job->files_count; i++) {
@@ -270,16 +352,16 @@ static int run(struct job *job, struct adv_check_row *rows)
         }
     }
     const char *markdown = job->markdown || job->junit || job->json ? job->markdown : "-";
-    const bool written = write_report(markdown, adv_check_print_markdown, rows, job->files_count) &&
-                         write_report(job->junit, adv_check_print_junit, rows, job->files_count) &&
-                         write_report(job->json, adv_check_print_json, rows, job->files_count);
+    const bool written = write_report(markdown, print_markdown, rows, job->files_count) &&
+                         write_report(job->junit, print_junit, rows, job->files_count) &&
+                         write_report(job->json, print_json, rows, job->files_count);
     return written || worst == EXIT_AWAY ? worst : EXIT_BAD_INPUT;
 }
 
 int adv_cli_check(int argc, char **argv)
 {
     struct job *job = calloc(1, sizeof *job);
-    struct adv_check_row *rows = NULL;
+    struct row *rows = NULL;
     if (!job) return EXIT_BAD_INPUT;
     int status = EXIT_BAD_INPUT;
     if (!read_arguments(argc, argv, job))

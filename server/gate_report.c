@@ -112,27 +112,6 @@ void adv_gate_print_json(const struct adv_gate_report *report, struct adv_text *
     adv_text_append(text, "}");
 }
 
-/* A name of a client's must not become markup. */
-static void put_markdown(struct adv_text *text, const char *string)
-{
-    for (const char *at = string; *at; at++) {
-        if (strchr("|\\<>`*_[]", *at)) adv_text_append(text, "\\");
-        char character = (unsigned char)*at < ' ' ? ' ' : *at;
-        adv_text_append_bytes(text, &character, 1);
-    }
-}
-
-static void put_xml(struct adv_text *text, const char *string)
-{
-    for (const char *at = string; *at; at++) {
-        char character = (unsigned char)*at < ' ' || *at == 0x7f ? ' ' : *at;
-        if (*at == '<' || *at == '>' || *at == '&' || *at == '"')
-            adv_text_format(text, "&#%d;", *at);
-        else
-            adv_text_append_bytes(text, &character, 1);
-    }
-}
-
 static void print_row(struct adv_text *text, const char *title, const char *unit, double from, double to)
 {
     if (isnan(from) && isnan(to)) return;
@@ -163,7 +142,8 @@ void adv_gate_print_markdown(const struct adv_gate_report *report, struct adv_te
     for (int i = 0; i < verdict->reasons_count + verdict->notes_count; i++) {
         const int note = i - verdict->reasons_count;
         adv_text_append(text, note < 0 ? "- " : "- Note: ");
-        put_markdown(text, note < 0 ? verdict->reasons[i].detail : verdict->notes[note].detail);
+        adv_markdown_text(text, note < 0 ? verdict->reasons[i].detail : verdict->notes[note].detail,
+                          ADV_MARKDOWN_MARKS);
         adv_text_append(text, "\n");
     }
     if (verdict->reasons_count + verdict->notes_count) adv_text_append(text, "\n");
@@ -194,7 +174,7 @@ static void print_case(const struct junit_case *one, const struct adv_gate_verdi
     for (int r = 0; r < verdict->reasons_count; r++) {
         if (strcmp(verdict->reasons[r].code, one->code) != 0) continue;
         adv_text_append(text, "<failure message=\"");
-        put_xml(text, verdict->reasons[r].detail);
+        adv_xml_text(text, verdict->reasons[r].detail);
         adv_text_append(text, "\"/>");
     }
     adv_text_append(text, "</testcase>\n");
@@ -226,7 +206,7 @@ void adv_gate_print_junit(const struct adv_gate_report *report, struct adv_text 
     for (int i = 0; i < ADV_GATE_REASONS; i++) print_case(&cases[i], verdict, text);
     if (verdict->notes_count) adv_text_append(text, "  <system-out>");
     for (int i = 0; i < verdict->notes_count; i++) {
-        put_xml(text, verdict->notes[i].detail);
+        adv_xml_text(text, verdict->notes[i].detail);
         adv_text_append(text, "\n");
     }
     adv_text_append(text, verdict->notes_count ? "</system-out>\n</testsuite>\n" : "</testsuite>\n");

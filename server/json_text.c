@@ -1,5 +1,7 @@
 #include "server/json_text.h"
 
+#include <string.h>
+
 /* Length of the UTF-8 sequence that starts at `at` (1 to 4, NUL-terminated text), or 0 when it is not one
  * (RFC 3629). */
 static int utf8_length(const char *at)
@@ -83,4 +85,24 @@ void adv_json_text_extend(struct adv_text *text, const char *object, size_t obje
     size_t end = text->length_bytes;
     while (end && (text->data[end - 1] == ' ' || text->data[end - 1] == '\n')) end--;
     adv_text_format(text, "%s%s}", end && text->data[end - 1] == '{' ? "" : ",", members);
+}
+
+void adv_markdown_text(struct adv_text *text, const char *value, const char *marks)
+{
+    for (const char *at = value ? value : ""; *at; at++) {
+        const char character = (unsigned char)*at < ' ' ? ' ' : *at;
+        if (strchr(marks, *at)) adv_text_append(text, "\\");
+        adv_text_append_bytes(text, &character, 1);
+    }
+}
+
+void adv_xml_text(struct adv_text *text, const char *value)
+{
+    for (const char *at = value ? value : ""; *at; at++) {
+        const char character = (unsigned char)*at < ' ' || *at == 0x7f ? ' ' : *at;
+        if (strchr("<>&\"", *at))
+            adv_text_format(text, "&#%d;", *at);
+        else
+            adv_text_append_bytes(text, &character, 1);
+    }
 }

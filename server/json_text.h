@@ -1,5 +1,5 @@
-/* json_text.h: writing JSON as text, and which bytes are text. Reading JSON is engine/json's.
- */
+/* json_text.h: writing JSON as text, which bytes are text, and names of clients in Markdown and XML. Reading
+ * JSON is engine/json's. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,3 +19,9 @@ void adv_json_text_raw(struct adv_text *text, const char *name, const char *json
  * at its end. */
 void adv_json_text_extend(struct adv_text *text, const char *object, size_t object_bytes,
                           const char *members);
+
+/* Append `value` (NULL: nothing) so that nothing in it is markup; control characters become blanks. Markdown:
+ * the bytes among `marks` are escaped. XML: as the value of an attribute. */
+#define ADV_MARKDOWN_MARKS "|\\<>`*_[]"
+void adv_markdown_text(struct adv_text *text, const char *value, const char *marks);
+void adv_xml_text(struct adv_text *text, const char *value);

@@ -14,7 +14,7 @@ const char *adv_keep_kind(enum adv_request_kind kind);
 struct adv_asked {
     const char *request;
     const char *reevaluates; /* id of the run whose request this is; NULL */
-    const char *question;    /* its digest, see stored_answers.h; NULL: the answer is not found again */
+    const char *question;    /* its digest, see api_answer.c; NULL: the answer is not found again */
 };
 
 /* Stores the answer and appends it, with run_id and "stored": true, to `response`: ADV_OK means that it is in

@@ -15,7 +15,7 @@ struct adv_run {
     const char *engine_version, *catalog_hash;
     const char *request, *response;
     const char *reevaluates; /* id of the run whose request was asked again; NULL */
-    const char *question;    /* digest of what it answers, see stored_answers.h; NULL */
+    const char *question;    /* digest of what it answers, see api_answer.c; NULL */
 };
 
 /* A client's Idempotency-Key; keys of different tokens do not meet. */

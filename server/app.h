@@ -42,7 +42,7 @@ struct adv_app {
     struct adv_calibrations *calibrations; /* of projects; NULL without a database */
     struct adv_sweeper *sweeper;           /* NULL: this daemon works off no sweeps */
     struct adv_http *http;
-    struct adv_settings *reloaded; /* of reload.c */
+    struct adv_settings *reloaded; /* of serve.c: those that were in force once */
     atomic_bool draining;
 };
 

@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "server/cli.h"
+#include "server/routes.h"
 
 /* A measurement file of 4,000 rows is 10 MiB. */
 static const size_t file_limit_bytes = 64u * 1024u * 1024u;
@@ -63,4 +65,15 @@ int adv_cli_problem(const adv_err *err)
     (void)fprintf(stderr, "%s\n", problem ? problem : "{\"title\": \"out of memory\"}");
     free(problem);
     return ADV_CLI_USAGE;
+}
+
+bool adv_cli_settings(struct adv_daemon_config *config, int argc, char **argv, int *status)
+{
+    enum adv_config_action action = ADV_CONFIG_RUN;
+    const bool good = adv_config_load(config, argc, argv, environ, &action, stderr) == ADV_OK;
+    *status = good ? ADV_CLI_OK : ADV_CLI_USAGE;
+    if (good && action == ADV_CONFIG_HELP) adv_config_help(stdout, argv[0]);
+    if (good && action == ADV_CONFIG_PRINT) adv_config_print(config, stdout);
+    if (good && action == ADV_CONFIG_ROUTES) adv_routes_print(stdout);
+    return good && action == ADV_CONFIG_RUN;
 }

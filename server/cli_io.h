@@ -1,5 +1,5 @@
-/* cli_io.h: what the one-shot commands share: reading a whole file or standard input, what is given beside
- * it, printing a problem. */
+/* cli_io.h: what commands share: reading a whole file or standard input, what is given beside it, settings,
+ * printing a problem. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,6 +7,7 @@
 
 #include "engine/advise.h"
 #include "engine/base/text.h"
+#include "server/config.h"
 
 /* All of `path` ("-": standard input), NUL-terminated, malloc'ed. NULL and ADV_E_IO when it cannot be read,
  * NULL and ADV_E_TOO_LARGE beyond 64 MiB. */
@@ -27,3 +28,7 @@ bool adv_cli_take_given(struct adv_cli_given *given, int argc, char **argv, int 
 
 /* Writes the problem document of `err` to standard error; returns the exit status. */
 int adv_cli_problem(const adv_err *err);
+
+/* The daemon's settings from all sources, where argv[0] is the command. True: go on; false: `status` is the
+ * exit status, and what was asked for instead (help, …) is printed. */
+bool adv_cli_settings(struct adv_daemon_config *config, int argc, char **argv, int *status);

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "server/cli.h"
+#include "server/cli_io.h"
 #include "server/compiler.h"
-#include "server/config.h"
 #include "server/monotonic.h"
 #include "server/store_verifications.h"
 
@@ -201,15 +201,12 @@ static int run(struct verifier *verifier)
 int adv_cli_verifier(int argc, char **argv)
 {
     struct adv_daemon_config config;
-    enum adv_config_action action = ADV_CONFIG_RUN;
-    if (adv_config_load(&config, argc, argv, environ, &action, stderr)) return ADV_CLI_USAGE;
-    if (action == ADV_CONFIG_HELP) adv_config_help(stdout, argv[0]);
-    if (action == ADV_CONFIG_PRINT) adv_config_print(&config, stdout);
-    if (action != ADV_CONFIG_RUN) return ADV_CLI_OK;
+    int status = ADV_CLI_USAGE;
+    if (!adv_cli_settings(&config, argc, argv, &status)) return status;
     struct verifier *verifier = calloc(1, sizeof *verifier);
     if (!verifier) return ADV_CLI_FAILED;
     verifier->config = &config;
-    int status = ADV_CLI_USAGE;
+    status = ADV_CLI_USAGE;
     if (!config.database_url[0] || !adv_log_level_parse(config.log_level, &verifier->log.level))
         (void)fprintf(stderr, "tpu-advisor: verifier needs --database-url, and a log_level that there is\n");
     else

@@ -1,4 +1,4 @@
-/* commands.c: the subcommands that belong to the daemon: serve, migrate, healthcheck. */
+/* commands.c: the subcommands that belong to the daemon: migrate, healthcheck. */
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -8,38 +8,14 @@
 #include <unistd.h>
 
 #include "server/cli.h"
-#include "server/config.h"
+#include "server/cli_io.h"
 #include "server/db.h"
-#include "server/routes.h"
-#include "server/serve.h"
-
-/* Settings from all sources; true: go on, false: `status` is the exit status. */
-static bool load(struct adv_daemon_config *config, int argc, char **argv, int *status)
-{
-    enum adv_config_action action = ADV_CONFIG_RUN;
-    if (adv_config_load(config, argc, argv, environ, &action, stderr)) {
-        *status = ADV_CLI_USAGE;
-        return false;
-    }
-    *status = ADV_CLI_OK;
-    if (action == ADV_CONFIG_HELP) adv_config_help(stdout, argv[0]);
-    if (action == ADV_CONFIG_PRINT) adv_config_print(config, stdout);
-    if (action == ADV_CONFIG_ROUTES) adv_routes_print(stdout);
-    return action == ADV_CONFIG_RUN;
-}
-
-int adv_cli_serve(int argc, char **argv)
-{
-    struct adv_daemon_config config;
-    int status = ADV_CLI_OK;
-    return load(&config, argc, argv, &status) ? adv_serve(&config, argc, argv) : status;
-}
 
 int adv_cli_migrate(int argc, char **argv)
 {
     struct adv_daemon_config config;
     int status = ADV_CLI_OK;
-    if (!load(&config, argc, argv, &status)) return status;
+    if (!adv_cli_settings(&config, argc, argv, &status)) return status;
     if (!config.database_url[0]) {
         (void)fprintf(stderr, "tpu-advisor: migrate needs --database-url\n");
         return ADV_CLI_USAGE;
@@ -70,7 +46,7 @@ int adv_cli_healthcheck(int argc, char **argv)
 {
     struct adv_daemon_config config;
     int status = ADV_CLI_OK;
-    if (!load(&config, argc, argv, &status)) return status;
+    if (!adv_cli_settings(&config, argc, argv, &status)) return status;
     char host[ADV_LIMIT_SETTING];
     char port[6];
     if (!adv_config_address(config.listen, host, port)) return ADV_CLI_USAGE;

@@ -9,7 +9,6 @@
 #include "server/connections.h"
 #include "server/exchange.h"
 #include "server/http.h"
-#include "server/patience.h"
 
 enum adv_http_stage {
     ADV_STAGE_HEADERS,   /* not seen by the application yet */
@@ -18,6 +17,23 @@ enum adv_http_stage {
     ADV_STAGE_ANSWERED,  /* the reply is filled */
     ADV_STAGE_ABANDONED, /* the deadline passed; the worker still owns the reply */
     ADV_STAGE_QUEUED     /* the answer is with the library */
+};
+
+/* Whether somebody still waits for the answer. Nobody does once the client has closed its connection (or its
+ * sending half: the two look the same), the deadline has passed, or the daemon has given the request up.
+ * Asked by one thread, the worker; given up by any. */
+enum adv_patience_end {
+    ADV_PATIENCE_LASTS,
+    ADV_PATIENCE_CLIENT_GONE,
+    ADV_PATIENCE_DEADLINE,
+    ADV_PATIENCE_GIVEN_UP /* by the daemon: its own deadline, or its end */
+};
+
+struct adv_patience {
+    int socket;          /* -1: not looked at */
+    int64_t deadline_us; /* of CLOCK_MONOTONIC */
+    int64_t looked_us;   /* when the socket was last looked at */
+    atomic_int end;      /* enum adv_patience_end */
 };
 
 struct request {

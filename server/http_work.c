@@ -1,10 +1,38 @@
 /* http_work.c: requests with the workers: handed over, run, given up. */
 #include "server/http_internal.h"
 
+#include <poll.h>
 #include <string.h>
 
 #include "server/monotonic.h"
 #include "server/routes.h"
+
+#define LOOK_EVERY_US 10000 /* at the socket: a system call; the clock is read without one */
+
+static bool client_is_gone(int socket)
+{
+    struct pollfd waiting = {.fd = socket, .events = POLLRDHUP};
+    return poll(&waiting, 1, 0) > 0 && (waiting.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL));
+}
+
+/* Of a request's budget: the engine asks, and gives up when nobody waits; once true, it stays true. */
+static bool is_over(void *closure)
+{
+    struct adv_patience *patience = closure;
+    if (atomic_load_explicit(&patience->end, memory_order_relaxed) != ADV_PATIENCE_LASTS) return true;
+    const int64_t now_us = adv_monotonic_us();
+    int end = ADV_PATIENCE_LASTS;
+    if (now_us >= patience->deadline_us) {
+        end = ADV_PATIENCE_DEADLINE;
+    } else if (patience->socket >= 0 && now_us - patience->looked_us >= LOOK_EVERY_US) {
+        patience->looked_us = now_us;
+        if (client_is_gone(patience->socket)) end = ADV_PATIENCE_CLIENT_GONE;
+    }
+    if (end == ADV_PATIENCE_LASTS) return false;
+    int lasts = ADV_PATIENCE_LASTS; /* the first reason stays */
+    (void)atomic_compare_exchange_strong(&patience->end, &lasts, end);
+    return true;
+}
 
 static void unlink_submitted(struct adv_http *http, struct request *request)
 {
@@ -78,7 +106,7 @@ void adv_http_run_job(void *job, void *context)
     bool wanted = request->stage == ADV_STAGE_SUBMITTED;
     request->queued_us = 0;
     (void)pthread_mutex_unlock(&http->lock);
-    if (wanted && adv_patience_over(&request->patience)) { /* who has gone while waiting costs nothing */
+    if (wanted && is_over(&request->patience)) { /* who has gone while waiting costs nothing */
         adv_reply_error(&request->exchange, ADV_E_TIMEOUT, "", NULL, "nobody waits for the answer");
     } else if (wanted && !run_step(request, context)) {
         return; /* it goes on elsewhere */
@@ -104,7 +132,7 @@ bool adv_http_submit(struct request *request, struct adv_pool *pool)
     (void)pthread_mutex_lock(&http->lock);
     request->stage = ADV_STAGE_SUBMITTED;
     request->patience.deadline_us = request->deadline_us;
-    request->exchange.budget = (struct adv_budget){.over = adv_patience_over,
+    request->exchange.budget = (struct adv_budget){.over = is_over,
                                                    .closure = &request->patience,
                                                    .plans_max = (int)adv_app_live(http->app)->plans_count,
                                                    .crew = http->app->crew};

@@ -1,5 +1,4 @@
-#include "server/serve.h"
-
+/* serve.c: the daemon's start, life and orderly end. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,10 +11,11 @@
 #include <unistd.h>
 
 #include "engine/advise.h"
+#include "server/app.h"
 #include "server/calibrations.h"
 #include "server/cli.h"
+#include "server/cli_io.h"
 #include "server/http.h"
-#include "server/reload.h"
 #include "server/sweeper.h"
 
 #define SEARCHER_NICENESS 5 /* a third of the share of a thread that is not nice */
@@ -34,6 +34,74 @@ static void notify(const char *state)
     socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
     (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&address, length);
     (void)close(fd);
+}
+
+/* Settings that were in force once are kept: a request may still read them. */
+struct adv_settings {
+    struct adv_daemon_config config;
+    struct adv_settings *before;
+};
+
+/* The tokens of the file, read anew. false: there are mistakes, printed to `errors`; those in force stay. */
+static bool read_tokens(struct adv_app *app, FILE *errors)
+{
+    struct adv_tokens *tokens = NULL;
+    if (!app->config.tokens_file[0]) return true;
+    if (adv_tokens_load(app->config.tokens_file, &tokens, errors)) return false;
+    adv_keyring_set(app->keyring, ADV_KEYRING_FILE, tokens);
+    return true;
+}
+
+static void log_lines(const struct adv_log *log, char *text)
+{
+    char *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        adv_log_message(log, ADV_LOG_ERROR, "reload: %s", line);
+}
+
+static void take_over(struct adv_app *app, const struct adv_daemon_config *config)
+{
+    char changed[ADV_LIMIT_SETTING], waiting[ADV_LIMIT_SETTING];
+    struct adv_settings *settings = malloc(sizeof *settings);
+    if (!settings) return;
+    settings->config = *config;
+    settings->before = app->reloaded;
+    app->reloaded = settings;
+    adv_config_differences(adv_app_live(app), config, true, changed);
+    adv_config_differences(&app->asked, config, false, waiting);
+    (void)adv_log_level_parse(config->log_level, &app->log.level); /* it is one: the caller saw to it */
+    atomic_store(&app->live, &settings->config);
+    struct adv_log_line line;
+    adv_log_begin(&app->log, &line, waiting[0] ? ADV_LOG_WARNING : ADV_LOG_INFO, "reloaded");
+    adv_log_string(&line, "changed", changed);
+    if (waiting[0]) adv_log_string(&line, "need_a_new_start", waiting);
+    adv_log_end(&line);
+}
+
+/* SIGHUP: settings, tokens and the log's file are read again, from argv as at the start. What a running
+ * daemon can is taken over; what needs a new start, and mistakes, are logged and change nothing. */
+static void reload(struct adv_app *app, int argc, char **argv)
+{
+    char *mistakes = NULL;
+    size_t mistakes_bytes = 0;
+    enum adv_config_action action = ADV_CONFIG_RUN;
+    struct adv_daemon_config config;
+    atomic_int level;
+    FILE *errors = open_memstream(&mistakes, &mistakes_bytes);
+    if (!errors) return;
+    if (!adv_log_open(&app->log, app->config.log_file))
+        (void)fprintf(errors, "cannot open %s: %s\n", app->config.log_file, strerror(errno));
+    bool good = adv_config_load(&config, argc, argv, environ, &action, errors) == ADV_OK;
+    if (good && !adv_log_level_parse(config.log_level, &level)) {
+        (void)fprintf(errors, "log_level is debug, info, warning or error\n");
+        good = false;
+    }
+    const bool has_tokens = read_tokens(app, errors);
+    (void)fclose(errors);
+    if (good) take_over(app, &config);
+    if (!has_tokens) adv_log_message(&app->log, ADV_LOG_ERROR, "reload: the tokens stay as they were");
+    if (mistakes) log_lines(&app->log, mistakes);
+    free(mistakes);
 }
 
 static void log_findings(const struct adv_log *log, const adv_err *err)
@@ -80,7 +148,7 @@ static bool start(struct adv_app *app)
     const bool has_tokens = app->config.tokens_file[0] || app->config.tokens_database;
     app->limits = adv_limits_new();
     app->keyring = has_tokens ? adv_keyring_new() : NULL;
-    if (!app->limits || (has_tokens && !app->keyring) || !adv_reload_tokens(app, stderr)) return false;
+    if (!app->limits || (has_tokens && !app->keyring) || !read_tokens(app, stderr)) return false;
     app->catalog = adv_catalog_load(app->config.catalog[0] ? app->config.catalog : NULL, &err);
     if (!app->catalog || adv_documents_make(app->catalog, &app->documents, &err)) {
         log_findings(&app->log, &err);
@@ -129,7 +197,11 @@ static void free_app(struct adv_app *app)
     adv_catalog_free(app->catalog);
     adv_keyring_free(app->keyring);
     adv_limits_free(app->limits);
-    adv_reload_free(app);
+    while (app->reloaded) {
+        struct adv_settings *before = app->reloaded->before;
+        free(app->reloaded);
+        app->reloaded = before;
+    }
     free(app);
 }
 
@@ -165,11 +237,15 @@ static bool open_log(struct adv_app *app)
     return false;
 }
 
-int adv_serve(const struct adv_daemon_config *config, int argc, char **argv)
+int adv_cli_serve(int argc, char **argv)
 {
+    int status = ADV_CLI_FAILED;
     struct adv_app *app = calloc(1, sizeof *app);
-    if (!app) return ADV_CLI_FAILED;
-    app->config = app->asked = *config;
+    if (!app || !adv_cli_settings(&app->asked, argc, argv, &status)) {
+        free(app);
+        return status;
+    }
+    app->config = app->asked;
     choose_counts(&app->config);
     atomic_store(&app->live, &app->config);
     if (!open_log(app)) {
@@ -184,7 +260,7 @@ int adv_serve(const struct adv_daemon_config *config, int argc, char **argv)
     (void)sigaddset(&ends, SIGHUP);
     (void)pthread_sigmask(SIG_BLOCK, &ends, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
-    int status = ADV_CLI_FAILED;
+    status = ADV_CLI_FAILED;
     if (start(app)) {
         struct adv_log_line line;
         adv_log_begin(&app->log, &line, ADV_LOG_INFO, "listening");
@@ -197,7 +273,7 @@ int adv_serve(const struct adv_daemon_config *config, int argc, char **argv)
         notify("READY=1");
         int received = 0;
         while (sigwait(&ends, &received) != 0 || received == SIGHUP)
-            if (received == SIGHUP) adv_reload(app, argc, argv);
+            if (received == SIGHUP) reload(app, argc, argv);
         status = drain(app);
     }
     free_app(app);

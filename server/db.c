@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/monotonic.h"
 #include "server/request_id.h"
 
 #define STATEMENT_LIMIT_MS 6000 /* more than statement_timeout, whose answer says more */
@@ -18,6 +19,59 @@ struct adv_db {
     bool writes;
     long limit_ms; /* of a statement; 0 = STATEMENT_LIMIT_MS */
 };
+
+/* ---- statements with an end: libpq waits for a server as long as the connection looks alive, and that of a
+ * server that was stopped does ---- */
+
+/* Until the socket can be read (or, with POLLOUT among `events`, written); false: the time is over. */
+static bool wait_for(PGconn *connection, short events, int64_t until_ms)
+{
+    struct pollfd socket = {.fd = PQsocket(connection), .events = events};
+    const int64_t left_ms = until_ms - adv_monotonic_us() / 1000;
+    if (socket.fd < 0) return true; /* the connection is closed: the next call says so */
+    return left_ms > 0 && poll(&socket, 1, (int)left_ms) != 0;
+}
+
+static bool send_all(PGconn *connection, int64_t until_ms)
+{
+    while (PQflush(connection) == 1) {
+        if (!wait_for(connection, POLLIN | POLLOUT, until_ms)) return false;
+        if (!PQconsumeInput(connection)) return true; /* lost: the result will say so */
+    }
+    return true;
+}
+
+PGresult *adv_db_exec(PGconn *connection, const char *sql, struct adv_values values, long limit_ms)
+{
+    const int64_t until_ms = adv_monotonic_us() / 1000 + limit_ms;
+    const int sent = values.list
+                         ? PQsendQueryParams(connection, sql, values.count, NULL, values.list, NULL, NULL, 0)
+                         : PQsendQuery(connection, sql);
+    if (!sent) return PQmakeEmptyPGresult(connection, PGRES_FATAL_ERROR);
+    if (!send_all(connection, until_ms)) return NULL;
+    PGresult *last = NULL;
+    for (;;) {
+        while (PQisBusy(connection)) {
+            if (!wait_for(connection, POLLIN, until_ms)) {
+                PQclear(last);
+                return NULL;
+            }
+            if (!PQconsumeInput(connection)) break;
+        }
+        PGresult *result = PQgetResult(connection);
+        if (!result) break;
+        PQclear(last);
+        last = result;
+    }
+    return last ? last : PQmakeEmptyPGresult(connection, PGRES_FATAL_ERROR);
+}
+
+bool adv_db_is_good(const PGresult *result)
+{
+    return PQresultStatus(result) == PGRES_TUPLES_OK || PQresultStatus(result) == PGRES_COMMAND_OK;
+}
+
+/* ---- connections ---- */
 
 /* Notices of the server (a table that exists already, its own shutdown) are no news: failures come with
  * results. */
@@ -175,11 +229,6 @@ static const char *begin_for(struct adv_db *db, char *sql, size_t sql_bytes)
     return length > 0 && (size_t)length < sql_bytes ? sql : NULL;
 }
 
-static bool is_good(const PGresult *result)
-{
-    return PQresultStatus(result) == PGRES_TUPLES_OK || PQresultStatus(result) == PGRES_COMMAND_OK;
-}
-
 /* The statement, in a transaction of whom it is for where that matters. NULL: no answer in time. */
 static PGresult *run_for(struct adv_db *db, const char *sql, struct adv_values values)
 {
@@ -189,14 +238,14 @@ static PGresult *run_for(struct adv_db *db, const char *sql, struct adv_values v
         return adv_db_exec(db->connection, sql, values, limit_ms);
     if (!begin_for(db, begin, sizeof begin)) return PQmakeEmptyPGresult(db->connection, PGRES_FATAL_ERROR);
     PGresult *result = adv_db_exec(db->connection, begin, ADV_STATEMENTS, limit_ms);
-    if (is_good(result)) {
+    if (adv_db_is_good(result)) {
         PQclear(result);
         result = adv_db_exec(db->connection, sql, values, limit_ms);
     }
     if (!result) return NULL;
     PGresult *end =
-        adv_db_exec(db->connection, is_good(result) ? "COMMIT" : "ROLLBACK", ADV_STATEMENTS, limit_ms);
-    if (end && (is_good(end) || !is_good(result))) {
+        adv_db_exec(db->connection, adv_db_is_good(result) ? "COMMIT" : "ROLLBACK", ADV_STATEMENTS, limit_ms);
+    if (end && (adv_db_is_good(end) || !adv_db_is_good(result))) {
         PQclear(end);
         return result; /* what it was, and committed if it was good */
     }
@@ -216,7 +265,7 @@ adv_code adv_db_run(struct adv_db *db, const char *sql, struct adv_values values
     adv_metrics_add(adv_database_metrics(db->database), ADV_COUNTER_DB_QUERIES, 1);
     PGresult *result = run_for(db, sql, values);
     if (!result) return too_long(db, err);
-    if (!is_good(result)) {
+    if (!adv_db_is_good(result)) {
         code = classify(db, result, err);
         PQclear(result);
         return code;

@@ -8,6 +8,8 @@
 /* A statement. NULL: not within `limit_ms`; the connection is then good for nothing but PQfinish. */
 PGresult *adv_db_exec(PGconn *connection, const char *sql, struct adv_values values, long limit_ms);
 
+bool adv_db_is_good(const PGresult *result); /* NULL is not */
+
 /* Several statements without values, and the result of the last. */
 #define ADV_STATEMENTS adv_db_values(0, NULL)
 
@@ -24,11 +26,6 @@ struct adv_metrics *adv_database_metrics(const struct adv_database *database);
 
 /* Reads the tokens that are not revoked into the keyring; a failure is logged and leaves those in force. */
 void adv_db_serve_tokens(PGconn *connection, struct adv_keyring *keyring, const struct adv_log *log);
-
-/* One round of housekeeping; what fails is logged. false: no answer in time, the connection is good for
- * nothing. */
-ADV_MUST_CHECK bool adv_db_tidy(PGconn *connection, const struct adv_retention *retention,
-                                const struct adv_log *log);
 
 /* A connection was lost: the watcher takes over. */
 void adv_database_report_lost(struct adv_database *database);

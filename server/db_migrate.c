@@ -10,17 +10,12 @@
 #define LIMIT_MS 660000       /* more than the statement_timeout of a migration */
 #define LOCK_KEY "7232814201" /* any constant; all daemons use the same */
 
-static PGresult *query(PGconn *connection, const char *sql, struct adv_values values)
-{
-    return adv_db_exec(connection, sql, values, LIMIT_MS);
-}
-
 static bool command(PGconn *connection, const char *sql)
 {
     PGresult *result = adv_db_exec(connection, sql, ADV_STATEMENTS, LIMIT_MS);
-    ExecStatusType status = PQresultStatus(result);
+    const bool good = adv_db_is_good(result);
     PQclear(result);
-    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+    return good;
 }
 
 static adv_code failed(PGconn *connection, const char *what, const struct adv_log *log)
@@ -49,8 +44,8 @@ static enum applied find_applied(PGconn *connection, const char *version, const 
     bool exists = known && strcmp(PQgetvalue(result, 0, 0), "t") == 0;
     PQclear(result);
     if (!exists) return known ? APPLIED_NOT : APPLIED_UNKNOWN;
-    result =
-        query(connection, "SELECT sha256 FROM schema_migrations WHERE version = $1", ADV_VALUES(version));
+    result = adv_db_exec(connection, "SELECT sha256 FROM schema_migrations WHERE version = $1",
+                         ADV_VALUES(version), LIMIT_MS);
     enum applied applied = APPLIED_UNKNOWN;
     if (PQresultStatus(result) == PGRES_TUPLES_OK) {
         applied = APPLIED_NOT;
@@ -81,9 +76,9 @@ static adv_code apply_file(PGconn *connection, const struct adv_embedded_file *f
         return failed(connection, file->name, log);
 
     PGresult *result =
-        query(connection, "INSERT INTO schema_migrations (version, name, sha256) VALUES ($1, $2, $3)",
-              ADV_VALUES(version, file->name, digest));
-    bool noted = PQresultStatus(result) == PGRES_COMMAND_OK;
+        adv_db_exec(connection, "INSERT INTO schema_migrations (version, name, sha256) VALUES ($1, $2, $3)",
+                    ADV_VALUES(version, file->name, digest), LIMIT_MS);
+    const bool noted = adv_db_is_good(result);
     PQclear(result);
     if (!noted || !command(connection, "COMMIT")) return failed(connection, file->name, log);
     adv_log_message(log, ADV_LOG_INFO, "migration %s applied", file->name);

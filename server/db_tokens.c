@@ -7,11 +7,6 @@
 
 #define LIMIT_MS 6000
 
-static PGresult *query(PGconn *connection, const char *sql, struct adv_values values)
-{
-    return adv_db_exec(connection, sql, values, LIMIT_MS);
-}
-
 /* false: there is no more room. */
 static bool take_row(const PGresult *result, int row, struct adv_tokens *tokens)
 {
@@ -31,7 +26,7 @@ void adv_db_serve_tokens(PGconn *connection, struct adv_keyring *keyring, const 
     static const char sql[] = "SELECT name, scopes, sha256, project, coalesce(extract(epoch FROM "
                               "expires_at)::bigint, 0) FROM tokens "
                               "WHERE revoked_at IS NULL ORDER BY created_at DESC LIMIT 1024";
-    PGresult *result = query(connection, sql, ADV_NO_VALUES);
+    PGresult *result = adv_db_exec(connection, sql, ADV_NO_VALUES, LIMIT_MS);
     struct adv_tokens *tokens = PQresultStatus(result) == PGRES_TUPLES_OK ? adv_tokens_new() : NULL;
     int row = 0;
     while (tokens && row < PQntuples(result) && take_row(result, row, tokens)) row++;
@@ -51,9 +46,8 @@ static PGresult *run_once(const char *url, const char *sql, struct adv_values va
         (void)adv_err_add(err, ADV_E_STORE, "", NULL, "the database cannot be reached: %s", reason);
         return NULL;
     }
-    PGresult *result = query(connection, sql, values);
-    const ExecStatusType status = PQresultStatus(result);
-    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
+    PGresult *result = adv_db_exec(connection, sql, values, LIMIT_MS);
+    if (adv_db_is_good(result)) {
         PQfinish(connection);
         return result;
     }

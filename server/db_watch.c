@@ -14,6 +14,8 @@
 #define FIRST_PAUSE_MS   50   /* while away, doubled up to the last */
 #define LAST_PAUSE_MS    2000
 #define TIDY_PERIOD_MS   60000
+#define TIDY_LIMIT_MS    6000  /* more than statement_timeout, whose answer says more */
+#define MOST_RUNS        "200" /* in a round; a tenth of a second, 288,000 a day of one daemon */
 
 struct adv_database {
     char *url;
@@ -67,10 +69,9 @@ static bool run_simple(PGconn *connection, const char *sql, bool *answered)
 {
     PGresult *result = adv_db_exec(connection, sql, ADV_STATEMENTS, CHECK_LIMIT_MS);
     *answered = result != NULL;
-    if (!result) return false;
-    ExecStatusType status = PQresultStatus(result);
+    const bool good = adv_db_is_good(result);
     PQclear(result);
-    return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
+    return good;
 }
 
 /* Connects and brings the schema up to date. */
@@ -91,6 +92,47 @@ static PGconn *try_connect(struct adv_database *database)
               "the schema is not up to date");
     PQfinish(connection);
     return NULL;
+}
+
+static void say_tidied(PGconn *connection, const PGresult *result, const struct adv_log *log)
+{
+    struct adv_log_line line;
+    if (PQresultStatus(result) != PGRES_TUPLES_OK) {
+        adv_log_begin(log, &line, ADV_LOG_WARNING, "runs not tidied");
+        adv_log_string(&line, "reason", PQerrorMessage(connection));
+        adv_log_end(&line);
+        return;
+    }
+    const char *retired = PQgetvalue(result, 0, 0), *purged = PQgetvalue(result, 0, 1);
+    if (strcmp(retired, "0") == 0 && strcmp(purged, "0") == 0) return;
+    adv_log_begin(log, &line, ADV_LOG_INFO, "runs tidied");
+    adv_log_string(&line, "retired", retired);
+    adv_log_string(&line, "purged", purged);
+    adv_log_end(&line);
+}
+
+/* One round of housekeeping, a bounded piece at a time: keys out of date, runs that are too old, deleted runs
+ * that nobody restored. What fails is logged. false: no answer in time, the connection is good for nothing.
+ */
+static bool tidy(PGconn *connection, const struct adv_retention *retention, const struct adv_log *log)
+{
+    static const char keys[] =
+        "DELETE FROM idempotency_keys WHERE ctid IN (SELECT ctid FROM idempotency_keys WHERE "
+        "created_at < now() - interval '24 hours' LIMIT 1000)";
+    static const char runs[] =
+        "SELECT retired_count, purged_count FROM tidy_runs($1::int, $2::int, " MOST_RUNS ")";
+
+    PGresult *result = adv_db_exec(connection, keys, ADV_STATEMENTS, TIDY_LIMIT_MS);
+    if (!result) return false;
+    PQclear(result);
+    result = adv_db_exec(
+        connection, runs,
+        ADV_VALUES(ADV_INTEGER(retention->keep_days_count), ADV_INTEGER(retention->restore_days_count)),
+        TIDY_LIMIT_MS);
+    if (!result) return false;
+    say_tidied(connection, result, log);
+    PQclear(result);
+    return true;
 }
 
 static void *watch(void *argument)
@@ -115,7 +157,7 @@ static void *watch(void *argument)
         go_on = wait_ms(database, keyring ? TOKENS_PERIOD_MS : CHECK_PERIOD_MS, true);
         bool answered = true;
         if (go_on && atomic_load(&database->tidies) && adv_monotonic_us() / 1000 >= tidy_at_ms) {
-            answered = adv_db_tidy(connection, &database->retention, database->log);
+            answered = tidy(connection, &database->retention, database->log);
             tidy_at_ms = adv_monotonic_us() / 1000 + TIDY_PERIOD_MS;
         }
         if (go_on && (!answered || !run_simple(connection, "SELECT 1", &answered)) &&

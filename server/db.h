@@ -84,6 +84,9 @@ static inline struct adv_values adv_db_values(size_t bytes, const char *const *l
 const char *adv_db_integer(long value, char buffer[24]);
 const char *adv_db_number(double value, char buffer[32]);
 
+/* SQL behind "to_char(column": a time as answers show it. */
+#define ADV_AS_TIME " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
+
 /* One statement with $1 … as text; NULL is SQL's NULL. `rows` is to be freed with adv_rows_free, also on an
  * error (it is then empty); it may be NULL when no result is looked at. ADV_E_STORE: away or timed out;
  * ADV_E_CONFLICT: a key or a reference (SQLSTATE class 23); ADV_E_BAD_REQUEST: a value cannot be read as its

@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STAMP(column) "to_char(" column " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
-#define TAG(column)   "to_char(" column " AT TIME ZONE 'UTC', 'YYYYMMDDHH24MISSUS')"
+#define AS_TAG " AT TIME ZONE 'UTC', 'YYYYMMDDHH24MISSUS')" /* behind "to_char(column" */
 
 static adv_code no_baseline(const struct adv_baseline_name *name, adv_err *err)
 {
@@ -31,8 +30,9 @@ static adv_code read_baseline(struct adv_db *db, const char *sql, struct adv_val
 adv_code adv_store_baseline_get(struct adv_db *db, const struct adv_baseline_name *name,
                                 struct adv_baseline *baseline, adv_err *err)
 {
-    static const char sql[] = "SELECT run_id, " STAMP("updated_at") ", " TAG(
-        "updated_at") " FROM baselines WHERE project = $1 AND label = $2";
+    static const char sql[] =
+        "SELECT run_id, to_char(updated_at" ADV_AS_TIME ", to_char(updated_at" AS_TAG " FROM baselines "
+        "WHERE project = $1 AND label = $2";
     bool found = false;
     adv_code code = read_baseline(db, sql, ADV_VALUES(name->project, name->label), baseline, &found, err);
     baseline->pinned = true;
@@ -42,11 +42,11 @@ adv_code adv_store_baseline_get(struct adv_db *db, const struct adv_baseline_nam
 adv_code adv_store_baseline_find(struct adv_db *db, const struct adv_baseline_name *name,
                                  const char *candidate_id, struct adv_baseline *baseline, adv_err *err)
 {
-    static const char sql[] = "SELECT r.id, " STAMP(
-        "r.created_at") ", '' FROM runs r WHERE r.project = $1 AND r.label = $2 AND r.deleted_at IS NULL AND "
-                        "r.fits AND r.kind IN ('estimate', 'advise') AND r.id::text <> $3 AND EXISTS (SELECT "
-                        "FROM checks c WHERE c.candidate_id = r.id AND c.passed) AND NOT EXISTS (SELECT FROM "
-                        "checks c WHERE c.candidate_id = r.id AND NOT c.passed) ORDER BY r.id DESC LIMIT 1";
+    static const char sql[] =
+        "SELECT r.id, to_char(r.created_at" ADV_AS_TIME ", '' FROM runs r WHERE r.project = $1 AND r.label "
+        "= $2 AND r.deleted_at IS NULL AND r.fits AND r.kind IN ('estimate', 'advise') AND r.id::text <> $3 "
+        "AND EXISTS (SELECT FROM checks c WHERE c.candidate_id = r.id AND c.passed) AND NOT EXISTS (SELECT "
+        "FROM checks c WHERE c.candidate_id = r.id AND NOT c.passed) ORDER BY r.id DESC LIMIT 1";
     adv_err unset = adv_err_empty();
     adv_code code = adv_store_baseline_get(db, name, baseline, &unset);
     if (code != ADV_E_NOT_FOUND) {
@@ -109,10 +109,10 @@ adv_code adv_store_baseline_put(struct adv_db *db, const struct adv_baseline_nam
     static const char always[] =
         INSERTED "UPDATE SET run_id = excluded.run_id, updated_at = clock_timestamp()" NOTED;
     static const char when_new[] = INSERTED "NOTHING" NOTED;
-    static const char when_same[] = "WITH put AS (UPDATE baselines b SET run_id = $3::uuid, updated_at = "
-                                    "clock_timestamp() WHERE project = "
-                                    "$1 AND label = $2 AND ($5::text IS NULL OR " TAG(
-                                        "b.updated_at") " = ANY (string_to_array($5, ',')))" NOTED;
+    static const char when_same[] =
+        "WITH put AS (UPDATE baselines b SET run_id = $3::uuid, updated_at = clock_timestamp() WHERE "
+        "project = $1 AND label = $2 AND ($5::text IS NULL OR to_char(b.updated_at" AS_TAG " = ANY "
+        "(string_to_array($5, ',')))" NOTED;
     adv_code code = check_run(db, name->project, run_id, err);
     if (code) return code;
     const char *sql = condition->must_exist ? when_same : condition->must_be_new ? when_new : always;
@@ -134,10 +134,10 @@ adv_code adv_store_baseline_delete(struct adv_db *db, const struct adv_baseline_
                                    const struct adv_baseline_condition *condition, adv_err *err)
 {
     static const char sql[] =
-        "WITH gone AS (DELETE FROM baselines b WHERE project = $1 AND label = $2 AND ($4::text IS NULL "
-        "OR " TAG("b.updated_at") " = ANY (string_to_array($4, ','))) RETURNING project, label), noted AS "
-                                  "(INSERT INTO baseline_history (project, label, changed_by) SELECT "
-                                  "project, label, $3 FROM gone) SELECT FROM gone";
+        "WITH gone AS (DELETE FROM baselines b WHERE project = $1 AND label = $2 AND ($4::text IS NULL OR "
+        "to_char(b.updated_at" AS_TAG " = ANY (string_to_array($4, ','))) RETURNING project, label), noted "
+        "AS (INSERT INTO baseline_history (project, label, changed_by) SELECT project, label, $3 FROM gone) "
+        "SELECT FROM gone";
     int gone = 0;
     adv_code code = adv_db_change(
         db, sql, ADV_VALUES(name->project, name->label, condition->maker, condition->tags), &gone, err);
@@ -149,11 +149,10 @@ adv_code adv_store_baseline_history(struct adv_db *db, const struct adv_baseline
                                     struct adv_text *json, adv_err *err)
 {
     static const char sql[] =
-        "SELECT coalesce(json_agg(json_build_object('run_id', run_id, 'changed_at', " STAMP(
-            "changed_at") ", "
-                          "'changed_by', nullif(changed_by, '')) ORDER BY id DESC), '[]'::json) FROM (SELECT "
-                          "* FROM "
-                          "baseline_history WHERE project = $1 AND label = $2 ORDER BY id DESC LIMIT 100) h";
+        "SELECT coalesce(json_agg(json_build_object('run_id', run_id, 'changed_at', "
+        "to_char(changed_at" ADV_AS_TIME ", 'changed_by', nullif(changed_by, '')) ORDER BY id DESC), "
+        "'[]'::json) FROM (SELECT * FROM baseline_history WHERE project = $1 AND label = $2 ORDER BY id "
+        "DESC LIMIT 100) h";
     return adv_db_print(db, sql, ADV_VALUES(name->project, name->label), json, err);
 }
 
@@ -163,17 +162,14 @@ adv_code adv_store_baselines_list(struct adv_db *db, const char *project, const 
     /* The cursor is the name that the page before ended with, in hexadecimal. */
     static const char sql[] =
         "WITH after AS (SELECT convert_from(decode($2, 'hex'), 'UTF8') AS name), shown AS (SELECT b.*, "
-        "row_number() OVER (ORDER BY b.project, b.label) AS place FROM baselines b, after WHERE ($1::text IS "
-        "NULL OR b.project = $1) AND (after.name IS NULL OR (b.project, b.label) > (split_part(after.name, "
-        "E'\\x01', 1), split_part(after.name, E'\\x01', 2))) ORDER BY b.project, b.label LIMIT $3::int + 1) "
-        "SELECT json_build_object('baselines', coalesce((SELECT json_agg(json_build_object('project', "
-        "project, "
-        "'label', label, 'run_id', run_id, 'updated_at', " STAMP(
-            "updated_at") ") ORDER BY place) FROM shown "
-                          "WHERE place <= $3::int), '[]'::json), 'next_cursor', (SELECT "
-                          "encode(convert_to(project || E'\\x01' || "
-                          "label, 'UTF8'), 'hex') FROM shown WHERE place = $3::int AND (SELECT count(*) FROM "
-                          "shown) > $3::int))";
+        "row_number() OVER (ORDER BY b.project, b.label) AS place FROM baselines b, after WHERE ($1::text "
+        "IS NULL OR b.project = $1) AND (after.name IS NULL OR (b.project, b.label) > "
+        "(split_part(after.name, E'\\x01', 1), split_part(after.name, E'\\x01', 2))) ORDER BY b.project, "
+        "b.label LIMIT $3::int + 1) SELECT json_build_object('baselines', coalesce((SELECT "
+        "json_agg(json_build_object('project', project, 'label', label, 'run_id', run_id, 'updated_at', "
+        "to_char(updated_at" ADV_AS_TIME ") ORDER BY place) FROM shown WHERE place <= $3::int), "
+        "'[]'::json), 'next_cursor', (SELECT encode(convert_to(project || E'\\x01' || label, 'UTF8'), "
+        "'hex') FROM shown WHERE place = $3::int AND (SELECT count(*) FROM shown) > $3::int))";
     return adv_db_print(db, sql, ADV_VALUES(project, cursor, ADV_INTEGER(limit_count)), json, err);
 }
 

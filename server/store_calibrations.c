@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STAMP(column) "to_char(" column " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
-
 /* The calibration in force of the project of row `c`. */
 #define ACTIVE                                                                                               \
     "(SELECT h.calibration_id FROM calibration_history h WHERE h.project = c.project ORDER BY h.id DESC "    \
@@ -68,9 +66,9 @@ static adv_code not_found(const char *id, adv_err *err)
 }
 
 #define MEMBERS                                                                                              \
-    "'calibration_id', c.id, 'project', c.project, 'created_at', " STAMP(                                    \
-        "c.created_at") ", 'name', 'calibration/' || c.id, 'active', c.id IS NOT DISTINCT FROM " ACTIVE      \
-                        ", 'chips', c.fit -> 'chips'"
+    "'calibration_id', c.id, 'project', c.project, 'created_at', to_char(c.created_at" ADV_AS_TIME ", "      \
+    "'name', 'calibration/' || c.id, 'active', c.id IS NOT DISTINCT FROM " ACTIVE ", 'chips', c.fit -> "     \
+    "'chips'"
 
 adv_code adv_calibration_print(struct adv_db *db, const char *id, struct adv_text *json, adv_err *err)
 {
@@ -92,11 +90,11 @@ adv_code adv_calibrations_list(struct adv_db *db, const char *project, const cha
         "DESC LIMIT $3::int + 1) SELECT json_build_object('calibrations', coalesce((SELECT "
         "json_agg(json_build_object(" MEMBERS ") ORDER BY c.place) FROM shown c WHERE c.place <= $3::int), "
         "'[]'::json), 'history', coalesce((SELECT json_agg(json_build_object('project', h.project, "
-        "'calibration_id', h.calibration_id, 'changed_at', " STAMP(
-            "h.changed_at") ", 'changed_by', nullif(h.changed_by, '')) ORDER BY h.id DESC) FROM (SELECT * "
-                            "FROM calibration_history WHERE $1::text IS NULL OR project = $1 ORDER BY id "
-                            "DESC LIMIT 100) h), '[]'::json), 'next_cursor', (SELECT c.id FROM shown c WHERE "
-                            "c.place = $3::int AND (SELECT count(*) FROM shown) > $3::int))";
+        "'calibration_id', h.calibration_id, 'changed_at', to_char(h.changed_at" ADV_AS_TIME ", "
+        "'changed_by', nullif(h.changed_by, '')) ORDER BY h.id DESC) FROM (SELECT * FROM "
+        "calibration_history WHERE $1::text IS NULL OR project = $1 ORDER BY id DESC LIMIT 100) h), "
+        "'[]'::json), 'next_cursor', (SELECT c.id FROM shown c WHERE c.place = $3::int AND (SELECT count(*) "
+        "FROM shown) > $3::int))";
     return adv_db_print(db, sql, ADV_VALUES(project, cursor, ADV_INTEGER(limit_count)), json, err);
 }
 

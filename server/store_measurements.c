@@ -6,24 +6,18 @@
 
 #include "server/request_id.h"
 
-#define STAMP(column) "to_char(" column " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
-
 /* One measurement as JSON; the database builds it. */
 #define MEASUREMENT_MEMBERS                                                                                  \
-    "'measurement_id', m.id, 'run_id', m.run_id, 'rank', m.rank, 'at', " STAMP(                              \
-        "m.measured_at") ", 'source', m.source, 'steps_count', m.steps_count, "                              \
-                         "'warm_up_steps_count', m.warm_up_steps_count, 'measured_step_time_p25_s', "        \
-                         "m.measured_step_time_p25_s, 'measured_step_time_p75_s', "                          \
-                         "m.measured_step_time_p75_s, 'measured_step_time_mad_s', "                          \
-                         "m.measured_step_time_mad_s, "                                                      \
-                         "'measured_step_time_s', m.measured_step_time_s, 'step_time_s', m.step_time_s, "    \
-                         "'step_time_low_s', m.step_time_low_s, 'step_time_high_s', m.step_time_high_s, "    \
-                         "'error_frac', m.step_time_s / m.measured_step_time_s - 1, 'inside_interval', "     \
-                         "m.measured_step_time_s BETWEEN m.step_time_low_s AND m.step_time_high_s, "         \
-                         "'measured_tokens_per_s_per_chip', m.measured_tokens_per_s_per_chip, "              \
-                         "'measured_hbm_bytes_per_device', m.measured_hbm_bytes_per_device, "                \
-                         "'hbm_bytes_per_device', m.hbm_bytes_per_device, 'hbm_error_frac', "                \
-                         "m.hbm_bytes_per_device / m.measured_hbm_bytes_per_device - 1"
+    "'measurement_id', m.id, 'run_id', m.run_id, 'rank', m.rank, 'at', to_char(m.measured_at" ADV_AS_TIME    \
+    ", 'source', m.source, 'steps_count', m.steps_count, 'warm_up_steps_count', m.warm_up_steps_count, "     \
+    "'measured_step_time_p25_s', m.measured_step_time_p25_s, 'measured_step_time_p75_s', "                   \
+    "m.measured_step_time_p75_s, 'measured_step_time_mad_s', m.measured_step_time_mad_s, "                   \
+    "'measured_step_time_s', m.measured_step_time_s, 'step_time_s', m.step_time_s, 'step_time_low_s', "      \
+    "m.step_time_low_s, 'step_time_high_s', m.step_time_high_s, 'error_frac', m.step_time_s / "              \
+    "m.measured_step_time_s - 1, 'inside_interval', m.measured_step_time_s BETWEEN m.step_time_low_s AND "   \
+    "m.step_time_high_s, 'measured_tokens_per_s_per_chip', m.measured_tokens_per_s_per_chip, "               \
+    "'measured_hbm_bytes_per_device', m.measured_hbm_bytes_per_device, 'hbm_bytes_per_device', "             \
+    "m.hbm_bytes_per_device, 'hbm_error_frac', m.hbm_bytes_per_device / m.measured_hbm_bytes_per_device - 1"
 
 adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurement_key *key,
                                     const struct adv_measured *measured, const struct adv_measured_plan *plan,
@@ -78,15 +72,18 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
     "measured_step_time_s) AS typical FROM " some " GROUP BY run_id, rank HAVING count(*) > 1) t ON "        \
     "t.run_id = d.run_id AND t.rank = d.rank"
 
+#define DRIFT_OF_RUN    DRIFT("measurements WHERE run_id = r.id")
+#define DRIFT_OF_GROUP  DRIFT("picked WHERE chip = p.chip AND model = p.model")
+#define DRIFT_OF_PICKED DRIFT("picked")
+
 adv_code adv_store_measurements_list(struct adv_db *db, const char *run_id, struct adv_text *json,
                                      adv_err *err)
 {
-    static const char sql[] = "SELECT json_build_object('measurements', coalesce((SELECT "
-                              "json_agg(json_build_object(" MEASUREMENT_MEMBERS
-                              ") ORDER BY m.id DESC) FROM measurements m WHERE m.run_id = r.id), "
-                              "'[]'::json), 'drift', (SELECT " DRIFT(
-                                  "measurements WHERE run_id = r.id") ")) FROM runs r WHERE r.id "
-                                                                      "= $1::uuid AND r.deleted_at IS NULL";
+    static const char sql[] =
+        "SELECT json_build_object('measurements', coalesce((SELECT "
+        "json_agg(json_build_object(" MEASUREMENT_MEMBERS ") ORDER BY m.id DESC) FROM measurements m WHERE "
+        "m.run_id = r.id), '[]'::json), 'drift', (SELECT " DRIFT_OF_RUN ")) FROM runs r WHERE r.id = "
+        "$1::uuid AND r.deleted_at IS NULL";
     return adv_db_print_of_run(db, sql, run_id, json, err);
 }
 
@@ -118,22 +115,15 @@ adv_code adv_store_accuracy(struct adv_db *db, const struct adv_accuracy_filter 
         "IS NULL AND ($1::text IS NULL OR r.project = $1) AND ($2::text IS NULL OR r.label = $2) AND "
         "($3::text IS NULL OR r.model = $3) AND ($4::text IS NULL OR r.chip = $4) AND ($5::timestamptz IS "
         "NULL OR m.measured_at >= $5::timestamptz)), shown AS (SELECT *, row_number() OVER (ORDER BY id "
-        "DESC) AS place FROM picked WHERE $6::uuid IS NULL OR id < $6::uuid ORDER BY id DESC LIMIT $7::int + "
-        "1) SELECT json_build_object('rows', coalesce((SELECT json_agg(json_build_object('project', "
+        "DESC) AS place FROM picked WHERE $6::uuid IS NULL OR id < $6::uuid ORDER BY id DESC LIMIT $7::int "
+        "+ 1) SELECT json_build_object('rows', coalesce((SELECT json_agg(json_build_object('project', "
         "nullif(m.project, ''), 'label', nullif(m.label, ''), 'model', m.model, 'chip', m.chip, 'topology', "
         "m.topology, " MEASUREMENT_MEMBERS ") ORDER BY m.place) FROM shown m WHERE m.place <= $7::int), "
         "'[]'::json), 'groups', coalesce((SELECT json_agg(g.json) FROM (SELECT json_build_object('chip', "
-        "chip, "
-        "'model', model, " STATISTICS ", 'drift', (SELECT " DRIFT(
-            "picked WHERE chip = p.chip AND model = p.model") ")) AS json FROM picked p GROUP BY chip, model "
-                                                              "ORDER BY chip, model) g), "
-                                                              "'[]'::json), " STATISTICS
-                                                              ", 'drift', (SELECT " DRIFT(
-                                                                  "picked") "), 'next_cursor', (SELECT m.id "
-                                                                            "FROM shown m WHERE m.place = "
-                                                                            "$7::int AND "
-                                                                            "(SELECT count(*) FROM shown) > "
-                                                                            "$7::int)) FROM picked";
+        "chip, 'model', model, " STATISTICS ", 'drift', (SELECT " DRIFT_OF_GROUP ")) AS json FROM picked p "
+        "GROUP BY chip, model ORDER BY chip, model) g), '[]'::json), " STATISTICS ", 'drift', "
+        "(SELECT " DRIFT_OF_PICKED "), 'next_cursor', (SELECT m.id FROM shown m WHERE m.place = $7::int AND "
+        "(SELECT count(*) FROM shown) > $7::int)) FROM picked";
     return adv_db_print(db, sql,
                         ADV_VALUES(filter->project, filter->label, filter->model, filter->chip, filter->since,
                                    filter->after, ADV_INTEGER(filter->limit_count)),

@@ -48,12 +48,12 @@ struct order {
 };
 
 static const struct order orders[] = {
-    {"created_at", "timestamptz", ADV_RUN_STAMP("created_at"), "deleted_at IS NULL", true},
+    {"created_at", "timestamptz", "to_char(created_at" ADV_AS_TIME, "deleted_at IS NULL", true},
     {"step_time_s", "float8", "step_time_s::text", "deleted_at IS NULL AND step_time_s IS NOT NULL", false},
     {"hbm_bytes_per_device", "float8", "hbm_bytes_per_device::text",
      "deleted_at IS NULL AND hbm_bytes_per_device IS NOT NULL", false},
 };
-static const struct order order_deleted = {"deleted_at", "timestamptz", ADV_RUN_STAMP("deleted_at"),
+static const struct order order_deleted = {"deleted_at", "timestamptz", "to_char(deleted_at" ADV_AS_TIME,
                                            "deleted_at IS NOT NULL", true};
 
 static const struct order *find_order(const struct adv_run_filter *filter, bool *falls, adv_err *err)

@@ -4,13 +4,11 @@
 #include "engine/base/text.h"
 #include "server/db.h"
 
-#define ADV_RUN_STAMP(column) "to_char(" column " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
 /* The columns of a SELECT, in the order of the enum. */
 #define ADV_RUN_ROW_COLUMNS                                                                                  \
-    "id, " ADV_RUN_STAMP("created_at") ", kind, project, label, git_ref, model, chip, topology, "            \
-                                       "engine_version, catalog_hash, reevaluates, " ADV_RUN_STAMP(          \
-                                           "deleted_at") ", step_time_s, hbm_bytes_per_device, fits, "       \
-                                                         "to_json(tags)"
+    "id, to_char(created_at" ADV_AS_TIME ", kind, project, label, git_ref, model, chip, topology, "          \
+    "engine_version, catalog_hash, reevaluates, to_char(deleted_at" ADV_AS_TIME ", step_time_s, "            \
+    "hbm_bytes_per_device, fits, to_json(tags)"
 enum adv_run_column {
     ADV_RUN_ID,
     ADV_RUN_KIND = 2,

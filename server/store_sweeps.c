@@ -4,26 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STAMP(column) "to_char(" column " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
-
 #define SWEEP_MEMBERS                                                                                        \
     "'sweep_id', s.id, 'kind', s.kind, 'state', s.state, 'project', nullif(s.project, ''), 'label', "        \
-    "nullif(s.label, ''), 'created_at', " STAMP("s.created_at") ", 'ended_at', " STAMP(                      \
-        "s.ended_at") ", 'items_count', s.items_count, 'queued_count', s.items_count - s.done_count - "      \
-                      "s.failed_count - s.cancelled_count - w.running, 'running_count', w.running, "         \
-                      "'done_count', s.done_count, 'failed_count', s.failed_count, 'cancelled_count', "      \
-                      "s.cancelled_count"
+    "nullif(s.label, ''), 'created_at', to_char(s.created_at" ADV_AS_TIME ", 'ended_at', "                   \
+    "to_char(s.ended_at" ADV_AS_TIME ", 'items_count', s.items_count, 'queued_count', s.items_count - "      \
+    "s.done_count - s.failed_count - s.cancelled_count - w.running, 'running_count', w.running, "            \
+    "'done_count', s.done_count, 'failed_count', s.failed_count, 'cancelled_count', s.cancelled_count"
 #define RUNNING                                                                                              \
     "CROSS JOIN LATERAL (SELECT count(*) AS running FROM sweep_items r WHERE r.sweep_id = s.id AND r.state " \
     "= 'running') w "
 
 #define ITEM_MEMBERS                                                                                         \
-    "'item', i.item, 'state', i.state, 'attempts', i.attempts, 'ended_at', " STAMP(                          \
-        "i.ended_at") ", 'step_time_s', i.step_time_s, 'tokens_per_s_per_chip', i.tokens_per_s_per_chip, "   \
-                      "'hbm_bytes_per_device', i.hbm_bytes_per_device, 'fits', i.fits, 'fit_verdict', "      \
-                      "coalesce(i.response ->> 'fit_verdict', i.response #>> "                               \
-                      "'{ranked,0,estimate,fit_verdict}'), 'run_id', CASE WHEN i.response ->> 'stored' = "   \
-                      "'true' THEN i.run_id END"
+    "'item', i.item, 'state', i.state, 'attempts', i.attempts, 'ended_at', to_char(i.ended_at" ADV_AS_TIME   \
+    ", 'step_time_s', i.step_time_s, 'tokens_per_s_per_chip', i.tokens_per_s_per_chip, "                     \
+    "'hbm_bytes_per_device', i.hbm_bytes_per_device, 'fits', i.fits, 'fit_verdict', coalesce(i.response "    \
+    "->> 'fit_verdict', i.response #>> '{ranked,0,estimate,fit_verdict}'), 'run_id', CASE WHEN i.response "  \
+    "->> 'stored' = 'true' THEN i.run_id END"
 
 /* Members of `json` of item i that item z has otherwise: (pointer, value). What is no object has none. */
 #define MEMBERS_CHANGED(json, before)                                                                        \

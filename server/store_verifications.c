@@ -10,7 +10,7 @@
 #include "server/json_text.h"
 
 #define DIGEST_LIMIT_BYTES (2u * 1024u * 1024u)
-#define CREATED_AT         "to_char(v.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
+#define CREATED_AT         "to_char(v.created_at" ADV_AS_TIME
 
 /* The whole is running while a plan is, and queued while one is; it is cancelled when its last plans were. */
 #define STATE_OF_ALL                                                                                         \

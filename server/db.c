@@ -285,6 +285,18 @@ const char *adv_rows_text(const struct adv_rows *rows, int row, int column)
     return PQgetisnull(rows->result, row, column) ? NULL : PQgetvalue(rows->result, row, column);
 }
 
+double adv_rows_number(const struct adv_rows *rows, int row, int column)
+{
+    const char *text = adv_rows_text(rows, row, column);
+    return text ? strtod(text, NULL) : (double)NAN;
+}
+
+bool adv_rows_true(const struct adv_rows *rows, int row, int column)
+{
+    const char *text = adv_rows_text(rows, row, column);
+    return text && *text == 't';
+}
+
 void adv_rows_free(struct adv_rows *rows)
 {
     PQclear(rows->result);
@@ -313,14 +325,28 @@ adv_code adv_db_print(struct adv_db *db, const char *sql, struct adv_values valu
     return text ? ADV_OK : ADV_E_NOT_FOUND;
 }
 
-adv_code adv_db_print_of_run(struct adv_db *db, const char *sql, const char *run_id, struct adv_text *json,
-                             adv_err *err)
+const struct adv_db_kind adv_db_run_kind = {"run", "a run id is a UUID"};
+
+adv_code adv_db_not_found(const struct adv_db_kind *kind, const char *id, adv_err *err)
 {
-    adv_code code =
-        adv_uuid_valid(run_id) ? adv_db_print(db, sql, ADV_VALUES(run_id), json, err) : ADV_E_NOT_FOUND;
-    return code == ADV_E_NOT_FOUND
-               ? adv_err_add(err, code, "", "a run id is a UUID", "there is no run '%.64s'", run_id)
-               : code;
+    return adv_err_add(err, ADV_E_NOT_FOUND, "", kind->hint, "there is no %s '%.64s'", kind->name, id);
+}
+
+adv_code adv_db_print_of(struct adv_db *db, const struct adv_db_kind *kind, const char *sql,
+                         struct adv_values values, struct adv_text *json, adv_err *err)
+{
+    const char *id = values.list[0];
+    const adv_code code = adv_uuid_valid(id) ? adv_db_print(db, sql, values, json, err) : ADV_E_NOT_FOUND;
+    return code == ADV_E_NOT_FOUND ? adv_db_not_found(kind, id, err) : code;
+}
+
+adv_code adv_db_change_of(struct adv_db *db, const struct adv_db_kind *kind, const char *sql,
+                          struct adv_values values, adv_err *err)
+{
+    int found = 0;
+    const char *id = values.list[0];
+    const adv_code code = adv_uuid_valid(id) ? adv_db_change(db, sql, values, &found, err) : ADV_OK;
+    return code || found ? code : adv_db_not_found(kind, id, err);
 }
 
 const char *adv_db_integer(long value, char buffer[24])

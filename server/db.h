@@ -103,10 +103,23 @@ ADV_MUST_CHECK adv_code adv_db_change(struct adv_db *db, const char *sql, struct
  * none. */
 ADV_MUST_CHECK adv_code adv_db_print(struct adv_db *db, const char *sql, struct adv_values values,
                                      struct adv_text *json, adv_err *err);
-/* The same of a statement about the run $1; ADV_E_NOT_FOUND with a finding: there is no such run. */
-ADV_MUST_CHECK adv_code adv_db_print_of_run(struct adv_db *db, const char *sql, const char *run_id,
-                                            struct adv_text *json, adv_err *err);
+/* What has a UUID for its id: "sweep", "a sweep id is a UUID". */
+struct adv_db_kind {
+    const char *name, *hint;
+};
+extern const struct adv_db_kind adv_db_run_kind;
+/* ADV_E_NOT_FOUND: there is no such … */
+adv_code adv_db_not_found(const struct adv_db_kind *kind, const char *id, adv_err *err);
+/* The two above, of a statement about the thing $1; ADV_E_NOT_FOUND with a finding: there is none, or nothing
+ * was changed or found. */
+ADV_MUST_CHECK adv_code adv_db_print_of(struct adv_db *db, const struct adv_db_kind *kind, const char *sql,
+                                        struct adv_values values, struct adv_text *json, adv_err *err);
+ADV_MUST_CHECK adv_code adv_db_change_of(struct adv_db *db, const struct adv_db_kind *kind, const char *sql,
+                                         struct adv_values values, adv_err *err);
 
-/* The field as text, NULL for SQL's NULL; valid until adv_rows_free. */
+/* The field as text, NULL for SQL's NULL, valid until adv_rows_free; as a number, NAN for NULL; whether it is
+ * true. */
 const char *adv_rows_text(const struct adv_rows *rows, int row, int column);
+double adv_rows_number(const struct adv_rows *rows, int row, int column);
+bool adv_rows_true(const struct adv_rows *rows, int row, int column);
 void adv_rows_free(struct adv_rows *rows);

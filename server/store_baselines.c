@@ -74,10 +74,10 @@ static adv_code check_run(struct adv_db *db, const char *project, const char *ru
     const char *own = rows.count ? adv_rows_text(&rows, 0, 2) : "";
     if (!rows.count)
         code = adv_err_add(err, ADV_E_NOT_FOUND, "/run_id", NULL, "there is no run '%.64s'", run_id);
-    else if (*adv_rows_text(&rows, 0, 0) == 't')
+    else if (adv_rows_true(&rows, 0, 0))
         code = adv_err_add(err, ADV_E_INVALID, "/run_id", "use a run of an estimate or advise",
                            "the run has no step time to compare with");
-    else if (*adv_rows_text(&rows, 0, 1) != 't')
+    else if (!adv_rows_true(&rows, 0, 1))
         code = adv_err_add(err, ADV_E_INVALID, "/run_id", "use a run that fits",
                            "the run does not fit in memory: it is nothing to compare with");
     else if (*own && strcmp(own, project) != 0)
@@ -123,7 +123,7 @@ adv_code adv_store_baseline_put(struct adv_db *db, const struct adv_baseline_nam
     code = adv_db_run(db, sql, values, &rows, err);
     if (code) return code;
     bool done = rows.count > 0;
-    if (done) *created = !condition->must_exist && strcmp(adv_rows_text(&rows, 0, 0), "t") == 0;
+    if (done) *created = !condition->must_exist && adv_rows_true(&rows, 0, 0);
     adv_rows_free(&rows);
     if (done) return ADV_OK;
     if (condition->must_exist || condition->must_be_new) return precondition(err);

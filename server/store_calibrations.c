@@ -1,6 +1,5 @@
 #include "server/store_calibrations.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +9,7 @@
     "(SELECT h.calibration_id FROM calibration_history h WHERE h.project = c.project ORDER BY h.id DESC "    \
     "LIMIT 1)"
 
-static double number_of(const struct adv_rows *rows, int row, int column)
-{
-    const char *text = adv_rows_text(rows, row, column);
-    return text ? strtod(text, NULL) : (double)NAN;
-}
+static const struct adv_db_kind calibration = {"calibration", "a calibration id is a UUID"};
 
 adv_code adv_calibration_rows(struct adv_db *db, const char *project, struct adv_rows *held,
                               struct adv_calibration_row **rows, int *count, adv_err *err)
@@ -41,10 +36,10 @@ adv_code adv_calibration_rows(struct adv_db *db, const char *project, struct adv
             .run_id = adv_rows_text(held, i, 1),
             .rank = adv_rows_text(held, i, 2),
             .measurement_id = adv_rows_text(held, i, 3),
-            .measured_step_time_s = number_of(held, i, 4),
-            .published_step_time_s = number_of(held, i, 5),
-            .measured_hbm_bytes = number_of(held, i, 6),
-            .published_hbm_bytes = number_of(held, i, 7),
+            .measured_step_time_s = adv_rows_number(held, i, 4),
+            .published_step_time_s = adv_rows_number(held, i, 5),
+            .measured_hbm_bytes = adv_rows_number(held, i, 6),
+            .published_hbm_bytes = adv_rows_number(held, i, 7),
         };
     return ADV_OK;
 }
@@ -59,12 +54,6 @@ adv_code adv_calibration_save(struct adv_db *db, const char *id, const char *pro
         ADV_VALUES(id, project, principal, factors, fit), NULL, err);
 }
 
-static adv_code not_found(const char *id, adv_err *err)
-{
-    return adv_err_add(err, ADV_E_NOT_FOUND, "", "a calibration id is a UUID",
-                       "there is no calibration '%.64s'", id);
-}
-
 #define MEMBERS                                                                                              \
     "'calibration_id', c.id, 'project', c.project, 'created_at', to_char(c.created_at" ADV_AS_TIME ", "      \
     "'name', 'calibration/' || c.id, 'active', c.id IS NOT DISTINCT FROM " ACTIVE ", 'chips', c.fit -> "     \
@@ -72,13 +61,10 @@ static adv_code not_found(const char *id, adv_err *err)
 
 adv_code adv_calibration_print(struct adv_db *db, const char *id, struct adv_text *json, adv_err *err)
 {
-    if (!adv_uuid_valid(id)) return not_found(id, err);
-    adv_code code =
-        adv_db_print(db,
-                     "SELECT json_build_object(" MEMBERS ", 'rows', c.fit -> 'rows') FROM calibrations c "
-                     "WHERE c.id = $1::uuid",
-                     ADV_VALUES(id), json, err);
-    return code == ADV_E_NOT_FOUND ? not_found(id, err) : code;
+    static const char sql[] =
+        "SELECT json_build_object(" MEMBERS ", 'rows', c.fit -> 'rows') FROM calibrations c WHERE c.id = "
+        "$1::uuid";
+    return adv_db_print_of(db, &calibration, sql, ADV_VALUES(id), json, err);
 }
 
 adv_code adv_calibrations_list(struct adv_db *db, const char *project, const char *cursor, int limit_count,
@@ -103,12 +89,12 @@ static adv_code change(struct adv_db *db, const char *sql, const char *id, const
                        adv_err *err)
 {
     struct adv_rows rows;
-    if (!adv_uuid_valid(id)) return not_found(id, err);
+    if (!adv_uuid_valid(id)) return adv_db_not_found(&calibration, id, err);
     adv_code code = adv_db_run(db, sql, ADV_VALUES(id, principal), &rows, err);
     if (code) return code;
     const char *said = rows.count > 0 ? adv_rows_text(&rows, 0, 0) : NULL;
     if (!said)
-        code = not_found(id, err);
+        code = adv_db_not_found(&calibration, id, err);
     else if (strcmp(said, "done") != 0)
         code = adv_err_add(err, ADV_E_CONFLICT, "", NULL, "%s", said);
     adv_rows_free(&rows);
@@ -167,8 +153,8 @@ adv_code adv_calibrations_active(struct adv_db *db, struct adv_active_calibratio
         if (row->corrections_count == ADV_LIMIT_CALIBRATED_CHIPS) continue;
         struct adv_correction *correction = &row->corrections[row->corrections_count++];
         (void)snprintf(correction->chip, sizeof correction->chip, "%s", adv_rows_text(&rows, i, 2));
-        correction->step_time_frac = number_of(&rows, i, 3);
-        correction->hbm_frac = number_of(&rows, i, 4);
+        correction->step_time_frac = adv_rows_number(&rows, i, 3);
+        correction->hbm_frac = adv_rows_number(&rows, i, 4);
     }
     adv_rows_free(&rows);
     return *active ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the calibrations");

@@ -84,7 +84,7 @@ adv_code adv_store_measurements_list(struct adv_db *db, const char *run_id, stru
         "json_agg(json_build_object(" MEASUREMENT_MEMBERS ") ORDER BY m.id DESC) FROM measurements m WHERE "
         "m.run_id = r.id), '[]'::json), 'drift', (SELECT " DRIFT_OF_RUN ")) FROM runs r WHERE r.id = "
         "$1::uuid AND r.deleted_at IS NULL";
-    return adv_db_print_of_run(db, sql, run_id, json, err);
+    return adv_db_print_of(db, &adv_db_run_kind, sql, ADV_VALUES(run_id), json, err);
 }
 
 adv_code adv_store_measurement_delete(struct adv_db *db, const char *run_id, const char *id, adv_err *err)

@@ -66,11 +66,6 @@ adv_code adv_store_run_save(struct adv_db *db, const struct adv_run *run,
     return code;
 }
 
-static double number_of(const char *text)
-{
-    return text ? strtod(text, NULL) : (double)NAN;
-}
-
 /* The answer within a stored one: what follows the last `,"run_id":` was added when it was stored. */
 static char *answer_within(const char *response, size_t *bytes)
 {
@@ -107,10 +102,9 @@ adv_code adv_store_run_find_answer(struct adv_db *db, const char *question, bool
         copy_name(answer->model, &rows, 2);
         copy_name(answer->chip, &rows, 3);
         copy_name(answer->topology, &rows, 4);
-        answer->step_time_s = number_of(adv_rows_text(&rows, 0, 5));
-        answer->hbm_bytes_per_device = number_of(adv_rows_text(&rows, 0, 6));
-        const char *fits = adv_rows_text(&rows, 0, 7);
-        answer->fits = fits && *fits == 't';
+        answer->step_time_s = adv_rows_number(&rows, 0, 5);
+        answer->hbm_bytes_per_device = adv_rows_number(&rows, 0, 6);
+        answer->fits = adv_rows_true(&rows, 0, 7);
         *found = answer->json != NULL;
     }
     adv_rows_free(&rows);
@@ -129,14 +123,9 @@ static adv_code no_run(struct adv_db *db, const char *id, adv_err *err)
     return adv_err_add(err, ADV_E_NOT_FOUND, "", NULL, "there is no run '%.64s'", id);
 }
 
-static adv_code not_an_id(const char *id, adv_err *err)
-{
-    return adv_err_add(err, ADV_E_NOT_FOUND, "", "a run id is a UUID", "there is no run '%.64s'", id);
-}
-
 adv_code adv_store_run_get(struct adv_db *db, const char *id, struct adv_stored_run *run, adv_err *err)
 {
-    if (!adv_uuid_valid(id)) return not_an_id(id, err);
+    if (!adv_uuid_valid(id)) return adv_db_not_found(&adv_db_run_kind, id, err);
     memset(run, 0, sizeof *run);
     adv_code code = adv_db_run(db,
                                "SELECT " ADV_RUN_ROW_COLUMNS
@@ -147,15 +136,14 @@ adv_code adv_store_run_get(struct adv_db *db, const char *id, struct adv_stored_
         adv_rows_free(&run->rows);
         return no_run(db, id, err);
     }
-    const char *fits = adv_rows_text(&run->rows, 0, ADV_RUN_FITS);
     run->id = adv_rows_text(&run->rows, 0, ADV_RUN_ID);
     run->kind = adv_rows_text(&run->rows, 0, ADV_RUN_KIND);
     run->tags = adv_rows_text(&run->rows, 0, ADV_RUN_TAGS);
     run->request = adv_rows_text(&run->rows, 0, ADV_RUN_REQUEST);
     run->response = adv_rows_text(&run->rows, 0, ADV_RUN_RESPONSE);
-    run->step_time_s = number_of(adv_rows_text(&run->rows, 0, ADV_RUN_STEP_TIME));
-    run->hbm_bytes = number_of(adv_rows_text(&run->rows, 0, ADV_RUN_HBM));
-    run->fits = fits && *fits == 't';
+    run->step_time_s = adv_rows_number(&run->rows, 0, ADV_RUN_STEP_TIME);
+    run->hbm_bytes = adv_rows_number(&run->rows, 0, ADV_RUN_HBM);
+    run->fits = adv_rows_true(&run->rows, 0, ADV_RUN_FITS);
     return ADV_OK;
 }
 
@@ -176,7 +164,7 @@ void adv_store_run_print(const struct adv_stored_run *run, struct adv_text *json
 static adv_code change(struct adv_db *db, const char *sql, struct adv_values values, int *found, adv_err *err)
 {
     *found = 0;
-    if (!adv_uuid_valid(values.list[0])) return not_an_id(values.list[0], err);
+    if (!adv_uuid_valid(values.list[0])) return adv_db_not_found(&adv_db_run_kind, values.list[0], err);
     return adv_db_change(db, sql, values, found, err);
 }
 

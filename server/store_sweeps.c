@@ -33,10 +33,7 @@
         "request", "/") " AND k.key <> 'config') c WHERE z.sweep_id = s.id AND z.item = CASE WHEN i.item "   \
                         "= 0 THEN s.items_count - 1 ELSE 0 END)"
 
-static adv_code not_found(const char *id, adv_err *err)
-{
-    return adv_err_add(err, ADV_E_NOT_FOUND, "", "a sweep id is a UUID", "there is no sweep '%.64s'", id);
-}
+static const struct adv_db_kind sweep = {"sweep", "a sweep id is a UUID"};
 
 /* The sweep that the key has made before. */
 static adv_code find_made(struct adv_db *db, const struct adv_idempotency *idempotency,
@@ -93,10 +90,9 @@ adv_code adv_sweep_print(struct adv_db *db, const char *id, const struct adv_swe
         ") ORDER BY i.place) FROM shown i WHERE i.place <= $4::int), '[]'::json), "
         "'next_cursor', (SELECT i.item::text FROM shown i WHERE i.place = $4::int AND (SELECT count(*) FROM "
         "shown) > $4::int)) FROM sweeps s " RUNNING "WHERE s.id = $1::uuid";
-    if (!adv_uuid_valid(id)) return not_found(id, err);
-    adv_code code = adv_db_print(
-        db, sql, ADV_VALUES(id, page->state, page->cursor, ADV_INTEGER(page->limit_count)), json, err);
-    return code == ADV_E_NOT_FOUND ? not_found(id, err) : code;
+    return adv_db_print_of(db, &sweep, sql,
+                           ADV_VALUES(id, page->state, page->cursor, ADV_INTEGER(page->limit_count)), json,
+                           err);
 }
 
 adv_code adv_sweep_item_print(struct adv_db *db, const char *id, const char *item, struct adv_text *json,
@@ -107,7 +103,7 @@ adv_code adv_sweep_item_print(struct adv_db *db, const char *id, const char *ite
                               "sweep_items i WHERE i.sweep_id = $1::uuid AND i.item = $2::int";
     char *end = NULL;
     const long number = strtol(item, &end, 10);
-    if (!adv_uuid_valid(id)) return not_found(id, err);
+    if (!adv_uuid_valid(id)) return adv_db_not_found(&sweep, id, err);
     adv_code code = *end || number < 0 || number > 1000000
                         ? ADV_E_NOT_FOUND
                         : adv_db_print(db, sql, ADV_VALUES(id, item), json, err);
@@ -145,19 +141,11 @@ adv_code adv_sweep_events(struct adv_db *db, const char *id, long after, int lim
         "(SELECT count(*) FROM told) < $3::int THEN E'id: end\\nevent: ' || s.state || E'\\ndata: ' || "
         "json_build_object(" SWEEP_MEMBERS ")::text || E'\\n\\n' ELSE '' END FROM sweeps s " RUNNING
         "WHERE s.id = $1::uuid";
-    if (!adv_uuid_valid(id)) return not_found(id, err);
-    adv_code code =
-        adv_db_print(db, sql, ADV_VALUES(id, ADV_INTEGER(after), ADV_INTEGER(limit_count)), events, err);
-    return code == ADV_E_NOT_FOUND ? not_found(id, err) : code;
+    return adv_db_print_of(db, &sweep, sql, ADV_VALUES(id, ADV_INTEGER(after), ADV_INTEGER(limit_count)),
+                           events, err);
 }
 
 adv_code adv_sweep_cancel(struct adv_db *db, const char *id, adv_err *err)
 {
-    struct adv_rows rows;
-    if (!adv_uuid_valid(id)) return not_found(id, err);
-    adv_code code = adv_db_run(db, "SELECT sweep_cancel($1::uuid)", ADV_VALUES(id), &rows, err);
-    if (code) return code;
-    const bool found = strcmp(adv_rows_text(&rows, 0, 0), "t") == 0;
-    adv_rows_free(&rows);
-    return found ? ADV_OK : not_found(id, err);
+    return adv_db_change_of(db, &sweep, "SELECT WHERE sweep_cancel($1::uuid)", ADV_VALUES(id), err);
 }

@@ -110,11 +110,7 @@ static adv_code print_plan(const struct adv_rows *rows, int row, struct adv_text
     return code;
 }
 
-static adv_code not_found(const char *id, adv_err *err)
-{
-    return adv_err_add(err, ADV_E_NOT_FOUND, "", "a verification's id is a UUID",
-                       "there is no verification '%.64s'", id);
-}
+static const struct adv_db_kind verification = {"verification", "a verification's id is a UUID"};
 
 static adv_code print_plans(const struct adv_rows *rows, struct adv_text *json, adv_err *err)
 {
@@ -144,7 +140,7 @@ adv_code adv_verification_print(struct adv_db *db, const char *id, struct adv_te
         "BY p.rank";
     static const char *const names[] = {"run_id", "mode", "created_at", "state"};
     struct adv_rows rows;
-    if (!adv_uuid_valid(id)) return not_found(id, err);
+    if (!adv_uuid_valid(id)) return adv_db_not_found(&verification, id, err);
     adv_code code = adv_db_run(db, of_all, ADV_VALUES(id), &rows, err);
     if (code) return code;
     const bool found = rows.count > 0;
@@ -157,10 +153,10 @@ adv_code adv_verification_print(struct adv_db *db, const char *id, struct adv_te
         if (changes) *changes = atol(adv_rows_text(&rows, 0, 5));
     }
     adv_rows_free(&rows);
-    if (!found) return not_found(id, err);
+    if (!found) return adv_db_not_found(&verification, id, err);
     code = adv_db_run(db, of_each, ADV_VALUES(id), &rows, err);
     if (code) return code;
-    code = rows.count > 0 ? print_plans(&rows, json, err) : not_found(id, err);
+    code = rows.count > 0 ? print_plans(&rows, json, err) : adv_db_not_found(&verification, id, err);
     adv_rows_free(&rows);
     return code;
 }
@@ -170,14 +166,8 @@ adv_code adv_verification_cancel(struct adv_db *db, const char *id, adv_err *err
     static const char sql[] =
         "WITH known AS (SELECT id FROM verifications WHERE id = $1::uuid), ended AS (UPDATE "
         "verification_plans SET state = 'cancelled', lease_until = NULL, ended_at = now(), changes = changes "
-        "+ 1 WHERE verification_id = $1::uuid AND state IN ('queued', 'running')) SELECT count(*) FROM known";
-    struct adv_rows rows;
-    if (!adv_uuid_valid(id)) return not_found(id, err);
-    adv_code code = adv_db_run(db, sql, ADV_VALUES(id), &rows, err);
-    if (code) return code;
-    const bool found = atoi(adv_rows_text(&rows, 0, 0)) > 0;
-    adv_rows_free(&rows);
-    return found ? ADV_OK : not_found(id, err);
+        "+ 1 WHERE verification_id = $1::uuid AND state IN ('queued', 'running')) SELECT FROM known";
+    return adv_db_change_of(db, &verification, sql, ADV_VALUES(id), err);
 }
 
 adv_code adv_verifications_list(struct adv_db *db, const char *run_id, struct adv_text *json, adv_err *err)
@@ -189,7 +179,7 @@ adv_code adv_verifications_list(struct adv_db *db, const char *run_id, struct ad
         "min(p.rank) FILTER (WHERE p.verdict = 'compiles')) AS json FROM verifications v JOIN "
         "verification_plans p ON p.verification_id = v.id WHERE v.run_id = r.id GROUP BY v.id) w), "
         "'[]'::json)) FROM runs r WHERE r.id = $1::uuid AND r.deleted_at IS NULL";
-    return adv_db_print_of_run(db, sql, run_id, json, err);
+    return adv_db_print_of(db, &adv_db_run_kind, sql, ADV_VALUES(run_id), json, err);
 }
 
 adv_code adv_verification_of_run(struct adv_db *db, const char *run_id, struct adv_text *json, adv_err *err)
@@ -230,9 +220,8 @@ adv_code adv_verification_find(struct adv_db *db, const char *plan, struct adv_v
     if (code) return code;
     word->known = rows.count > 0;
     if (word->known) {
-        const char *bytes = adv_rows_text(&rows, 0, 1);
         (void)snprintf(word->verdict, sizeof word->verdict, "%s", adv_rows_text(&rows, 0, 0));
-        word->compiled_hbm_bytes_per_device = bytes ? strtod(bytes, NULL) : (double)NAN;
+        word->compiled_hbm_bytes_per_device = adv_rows_number(&rows, 0, 1);
         (void)snprintf(word->versions, sizeof word->versions, "%s", adv_rows_text(&rows, 0, 2));
     }
     adv_rows_free(&rows);

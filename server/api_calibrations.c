@@ -16,11 +16,6 @@ struct chip_fit {
     struct adv_correction_fit step, hbm;
 };
 
-static void put_number(struct adv_text *json, const char *name, double value)
-{
-    adv_text_format(json, isfinite(value) ? ",\"%s\":%.12g" : ",\"%s\":null", name, value);
-}
-
 /* The fit over the rows of a chip that have the value; `pairs` has room for all. */
 static void fit_rows(const struct adv_calibration_row *rows, int count, bool of_memory,
                      struct adv_correction_row *pairs, struct adv_correction_fit *fit)
@@ -40,13 +35,13 @@ static void print_fit(struct adv_text *json, const char *name, const struct adv_
 {
     adv_text_format(json, ",\"%s\":{\"measurements_count\":%d,\"runs_count\":%d", name, fit->rows_count,
                     fit->runs_count);
-    put_number(json, "bias_frac", fit->bias_frac);
-    put_number(json, "spread_frac", fit->spread_frac);
-    put_number(json, "weight_frac", fit->weight_frac);
-    put_number(json, "correction_frac", fit->correction_frac);
-    put_number(json, "mean_abs_error_published_frac", fit->error_before_frac);
-    put_number(json, "mean_abs_error_calibrated_frac", fit->error_after_frac);
-    put_number(json, "mean_abs_error_left_out_frac", fit->error_left_out_frac);
+    adv_json_text_number(json, "bias_frac", fit->bias_frac);
+    adv_json_text_number(json, "spread_frac", fit->spread_frac);
+    adv_json_text_number(json, "weight_frac", fit->weight_frac);
+    adv_json_text_number(json, "correction_frac", fit->correction_frac);
+    adv_json_text_number(json, "mean_abs_error_published_frac", fit->error_before_frac);
+    adv_json_text_number(json, "mean_abs_error_calibrated_frac", fit->error_after_frac);
+    adv_json_text_number(json, "mean_abs_error_left_out_frac", fit->error_left_out_frac);
     adv_text_append(json, "}");
 }
 
@@ -60,14 +55,15 @@ static void print_row(struct adv_text *json, const struct adv_calibration_row *r
     adv_text_format(json, "%s{\"measurement_id\":\"%s\",\"run_id\":\"%s\",\"rank\":%s,\"chip\":",
                     last == '[' ? "" : ",", row->measurement_id, row->run_id, row->rank);
     adv_json_text_quote(json, row->chip);
-    put_number(json, "measured_step_time_s", row->measured_step_time_s);
-    put_number(json, "published_step_time_s", row->published_step_time_s);
-    put_number(json, "calibrated_step_time_s", step_s);
-    put_number(json, "error_published_frac", row->published_step_time_s / row->measured_step_time_s - 1.0);
-    put_number(json, "error_calibrated_frac", step_s / row->measured_step_time_s - 1.0);
-    put_number(json, "measured_hbm_bytes_per_device", row->measured_hbm_bytes);
-    put_number(json, "published_hbm_bytes_per_device", row->published_hbm_bytes);
-    put_number(json, "calibrated_hbm_bytes_per_device", bytes);
+    adv_json_text_number(json, "measured_step_time_s", row->measured_step_time_s);
+    adv_json_text_number(json, "published_step_time_s", row->published_step_time_s);
+    adv_json_text_number(json, "calibrated_step_time_s", step_s);
+    adv_json_text_number(json, "error_published_frac",
+                         row->published_step_time_s / row->measured_step_time_s - 1.0);
+    adv_json_text_number(json, "error_calibrated_frac", step_s / row->measured_step_time_s - 1.0);
+    adv_json_text_number(json, "measured_hbm_bytes_per_device", row->measured_hbm_bytes);
+    adv_json_text_number(json, "published_hbm_bytes_per_device", row->published_hbm_bytes);
+    adv_json_text_number(json, "calibrated_hbm_bytes_per_device", bytes);
     adv_text_append(json, "}");
 }
 

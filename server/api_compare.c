@@ -1,4 +1,4 @@
-#include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 #include "engine/advise.h"
@@ -38,13 +38,12 @@ static adv_code print_words(struct adv_exchange *exchange, const char *const *id
             adv_text_append(text, "null");
             continue;
         }
-        char bytes[32];
-        (void)snprintf(bytes, sizeof bytes, "%.12g", word.compiled_hbm_bytes_per_device);
         adv_text_append(text, "{");
         adv_json_text_string(text, "run_id", ids[i]);
         adv_json_text_string(text, "verdict", word.verdict);
-        adv_json_text_raw(text, "compiled_hbm_bytes_per_device",
-                          word.compiled_hbm_bytes_per_device > 0.0 ? bytes : NULL);
+        adv_json_text_number(text, "compiled_hbm_bytes_per_device",
+                             word.compiled_hbm_bytes_per_device > 0.0 ? word.compiled_hbm_bytes_per_device
+                                                                      : (double)NAN);
         adv_json_text_string(text, "versions", word.versions);
         adv_text_append(text, "}");
     }

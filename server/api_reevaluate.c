@@ -10,6 +10,7 @@
 #include "engine/json/gate_side.h"
 #include "server/api.h"
 #include "server/app.h"
+#include "server/gate.h"
 #include "server/json_text.h"
 #include "server/keep.h"
 #include "server/routes.h"
@@ -25,31 +26,15 @@ struct reevaluation {
 static void print_side(struct adv_text *json, const char *name, const char *run_id,
                        const struct adv_gate_numbers *numbers)
 {
-    char number[32];
     adv_json_text_raw(json, name, "{");
     adv_json_text_string(json, "run_id", run_id);
-    (void)snprintf(number, sizeof number, "%.12g", numbers->step_time_s);
-    adv_json_text_raw(json, "step_time_s", number);
-    (void)snprintf(number, sizeof number, "%.12g", numbers->step_time_low_s);
-    adv_json_text_raw(json, "step_time_low_s", number);
-    (void)snprintf(number, sizeof number, "%.12g", numbers->step_time_high_s);
-    adv_json_text_raw(json, "step_time_high_s", number);
-    (void)snprintf(number, sizeof number, "%.12g", numbers->hbm_bytes_per_device);
-    adv_json_text_raw(json, "hbm_bytes_per_device", number);
-    adv_json_text_raw(json, "fits", numbers->fits ? "true" : "false");
-    adv_json_text_raw(json, "engine", "{");
-    adv_json_text_string(json, "version", numbers->engine_version);
-    adv_json_text_string(json, "catalog_hash", numbers->catalog_hash);
-    adv_json_text_string(json, "calibration", numbers->calibration);
-    adv_text_append(json, "}}");
-}
-
-static void print_change(struct adv_text *json, const char *name, double before, double after)
-{
-    char number[32];
-    const double change = after / before - 1.0;
-    (void)snprintf(number, sizeof number, "%.12g", change);
-    adv_json_text_raw(json, name, isfinite(change) ? number : NULL);
+    adv_json_text_number(json, "step_time_s", numbers->step_time_s);
+    adv_json_text_number(json, "step_time_low_s", numbers->step_time_low_s);
+    adv_json_text_number(json, "step_time_high_s", numbers->step_time_high_s);
+    adv_json_text_number(json, "hbm_bytes_per_device", numbers->hbm_bytes_per_device);
+    adv_json_text_bool(json, "fits", numbers->fits);
+    adv_gate_print_engine(numbers, json);
+    adv_text_append(json, "}");
 }
 
 /* {"run_id", "reevaluates", "before", "after", …, "compare"}. */
@@ -65,8 +50,9 @@ static adv_code print_both(const struct adv_stored_run *old, const char *run_id,
     adv_json_text_string(json, "reevaluates", old->id);
     print_side(json, "before", old->id, &before);
     print_side(json, "after", run_id, &after);
-    print_change(json, "step_time_change_frac", before.step_time_s, after.step_time_s);
-    print_change(json, "hbm_change_frac", before.hbm_bytes_per_device, after.hbm_bytes_per_device);
+    adv_json_text_number(json, "step_time_change_frac", after.step_time_s / before.step_time_s - 1.0);
+    adv_json_text_number(json, "hbm_change_frac",
+                         after.hbm_bytes_per_device / before.hbm_bytes_per_device - 1.0);
     const char *const ids[] = {old->id, run_id}, *const responses[] = {old->response, response};
     struct adv_answer compare = {0};
     adv_err ignored = adv_err_empty(); /* the numbers stand without the terms */

@@ -66,3 +66,5 @@ struct adv_gate_report {
 void adv_gate_print_json(const struct adv_gate_report *report, struct adv_text *text);
 void adv_gate_print_markdown(const struct adv_gate_report *report, struct adv_text *text);
 void adv_gate_print_junit(const struct adv_gate_report *report, struct adv_text *text);
+/* The member "engine": by which the numbers are. */
+void adv_gate_print_engine(const struct adv_gate_numbers *numbers, struct adv_text *text);

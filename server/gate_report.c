@@ -10,24 +10,8 @@
 
 #define REPORT_LIMIT_BYTES (256u * 1024u) /* of one form: two dozen lines, with names of clients' */
 
-static void print_number(struct adv_text *text, const char *name, double value)
+void adv_gate_print_engine(const struct adv_gate_numbers *numbers, struct adv_text *text)
 {
-    char number[32];
-    (void)snprintf(number, sizeof number, "%.12g", value);
-    adv_json_text_raw(text, name, isfinite(value) ? number : NULL);
-}
-
-static void print_numbers(struct adv_text *text, const struct adv_gate_numbers *numbers)
-{
-    print_number(text, "step_time_s", numbers->step_time_s);
-    print_number(text, "step_time_low_s", numbers->step_time_low_s);
-    print_number(text, "step_time_high_s", numbers->step_time_high_s);
-    print_number(text, "tokens_per_step", numbers->tokens_per_step);
-    print_number(text, "time_per_token_s", numbers->step_time_s / numbers->tokens_per_step);
-    print_number(text, "tokens_per_s_per_chip", numbers->tokens_per_s_per_chip);
-    print_number(text, "usd_per_billion_tokens", numbers->usd_per_billion_tokens);
-    print_number(text, "hbm_bytes_per_device", numbers->hbm_bytes_per_device);
-    adv_json_text_raw(text, "fits", numbers->fits ? "true" : "false");
     adv_json_text_raw(text, "engine", "{");
     adv_json_text_string(text, "version", numbers->engine_version);
     adv_json_text_string(text, "catalog_hash", numbers->catalog_hash);
@@ -35,17 +19,31 @@ static void print_numbers(struct adv_text *text, const struct adv_gate_numbers *
     adv_text_append(text, "}");
 }
 
+static void print_numbers(struct adv_text *text, const struct adv_gate_numbers *numbers)
+{
+    adv_json_text_number(text, "step_time_s", numbers->step_time_s);
+    adv_json_text_number(text, "step_time_low_s", numbers->step_time_low_s);
+    adv_json_text_number(text, "step_time_high_s", numbers->step_time_high_s);
+    adv_json_text_number(text, "tokens_per_step", numbers->tokens_per_step);
+    adv_json_text_number(text, "time_per_token_s", numbers->step_time_s / numbers->tokens_per_step);
+    adv_json_text_number(text, "tokens_per_s_per_chip", numbers->tokens_per_s_per_chip);
+    adv_json_text_number(text, "usd_per_billion_tokens", numbers->usd_per_billion_tokens);
+    adv_json_text_number(text, "hbm_bytes_per_device", numbers->hbm_bytes_per_device);
+    adv_json_text_bool(text, "fits", numbers->fits);
+    adv_gate_print_engine(numbers, text);
+}
+
 static void print_side(struct adv_text *text, const char *name, const struct adv_gate_side *side)
 {
     adv_json_text_raw(text, name, "{");
     adv_json_text_string(text, "run_id", side->run_id[0] ? side->run_id : NULL);
     adv_json_text_string(text, "model", side->now.model);
-    print_number(text, "sequence_length", side->now.sequence_tokens);
+    adv_json_text_number(text, "sequence_length", side->now.sequence_tokens);
     print_numbers(text, &side->now);
     adv_json_text_string(text, "compiler_verdict", side->word.known ? side->word.verdict : NULL);
-    print_number(text, "compiled_hbm_bytes_per_device",
-                 side->word.known ? side->word.compiled_hbm_bytes_per_device : (double)NAN);
-    adv_json_text_raw(text, "reevaluated", side->reevaluated ? "true" : "false");
+    adv_json_text_number(text, "compiled_hbm_bytes_per_device",
+                         side->word.known ? side->word.compiled_hbm_bytes_per_device : (double)NAN);
+    adv_json_text_bool(text, "reevaluated", side->reevaluated);
     adv_json_text_raw(text, "as_stored", side->reevaluated ? "{" : NULL);
     if (side->reevaluated) {
         print_numbers(text, &side->stored);
@@ -98,13 +96,13 @@ void adv_gate_print_json(const struct adv_gate_report *report, struct adv_text *
             [ADV_GATE_USD_PER_TOKEN] = "usd_per_token_increase_frac",
             [ADV_GATE_HBM] = "hbm_increase_frac",
         };
-        print_number(text, names[i], verdict->change_frac[i]);
+        adv_json_text_number(text, names[i], verdict->change_frac[i]);
     }
     adv_json_text_raw(text, "limits", "{");
     for (int i = 0; i < ADV_GATE_LIMITS; i++)
-        print_number(text, adv_gate_limit_member((enum adv_gate_limit)i), report->limits->frac[i]);
-    adv_json_text_raw(text, "must_fit", report->limits->must_fit ? "true" : "false");
-    adv_json_text_raw(text, "must_compile", report->limits->must_compile ? "true" : "false");
+        adv_json_text_number(text, adv_gate_limit_member((enum adv_gate_limit)i), report->limits->frac[i]);
+    adv_json_text_bool(text, "must_fit", report->limits->must_fit);
+    adv_json_text_bool(text, "must_compile", report->limits->must_compile);
     adv_text_append(text, "}");
     if (report->reports) print_reports(report, text);
     adv_json_text_raw(text, "compare", report->compare);

@@ -1,5 +1,6 @@
 #include "server/json_text.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Length of the UTF-8 sequence that starts at `at` (1 to 4, NUL-terminated text), or 0 when it is not one
@@ -75,6 +76,17 @@ void adv_json_text_raw(struct adv_text *text, const char *name, const char *json
 {
     append_name(text, name);
     adv_text_append(text, json ? json : "null");
+}
+
+void adv_json_text_number(struct adv_text *text, const char *name, double value)
+{
+    append_name(text, name);
+    adv_text_format(text, isfinite(value) ? "%.12g" : "null", value);
+}
+
+void adv_json_text_bool(struct adv_text *text, const char *name, bool value)
+{
+    adv_json_text_raw(text, name, value ? "true" : "false");
 }
 
 void adv_json_text_extend(struct adv_text *text, const char *object, size_t object_bytes, const char *members)

@@ -14,6 +14,8 @@ void adv_json_text_quote(struct adv_text *text, const char *value);
 /* Appends `,"name":` (without the comma right after an opening bracket) and then the value. */
 void adv_json_text_string(struct adv_text *text, const char *name, const char *value);
 void adv_json_text_raw(struct adv_text *text, const char *name, const char *json); /* NULL as null */
+void adv_json_text_number(struct adv_text *text, const char *name, double value);  /* not finite as null */
+void adv_json_text_bool(struct adv_text *text, const char *name, bool value);
 
 /* Appends `object` (a JSON object with or without trailing blanks) with `members` ("\"a\":1,\"b\":2") added
  * at its end. */

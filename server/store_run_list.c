@@ -14,14 +14,6 @@
 #define LONGEST_KEY     40 /* of a cursor: a time or a number */
 #define STATEMENT_BYTES 8192
 
-/* A number as answers show it: 12 digits. The column keeps all of them. */
-static void print_number(struct adv_text *json, const char *name, const char *value)
-{
-    char number[32];
-    (void)snprintf(number, sizeof number, "%.12g", value ? strtod(value, NULL) : 0.0);
-    adv_json_text_raw(json, name, value ? number : NULL);
-}
-
 void adv_run_row_print(const struct adv_rows *rows, int row, struct adv_text *json)
 {
     static const char *const names[] = {
@@ -32,8 +24,8 @@ void adv_run_row_print(const struct adv_rows *rows, int row, struct adv_text *js
         const char *value = adv_rows_text(rows, row, i);
         adv_json_text_string(json, names[i], value && *value ? value : NULL);
     }
-    print_number(json, "step_time_s", adv_rows_text(rows, row, ADV_RUN_STEP_TIME));
-    print_number(json, "hbm_bytes_per_device", adv_rows_text(rows, row, ADV_RUN_HBM));
+    adv_json_text_number(json, "step_time_s", adv_rows_number(rows, row, ADV_RUN_STEP_TIME));
+    adv_json_text_number(json, "hbm_bytes_per_device", adv_rows_number(rows, row, ADV_RUN_HBM));
     const char *fits = adv_rows_text(rows, row, ADV_RUN_FITS);
     adv_json_text_raw(json, "fits", !fits ? NULL : *fits == 't' ? "true" : "false");
     adv_json_text_raw(json, "tags", adv_rows_text(rows, row, ADV_RUN_TAGS));

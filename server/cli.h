@@ -20,12 +20,8 @@ int adv_cli_check(int argc, char **argv);
 int adv_cli_token(int argc, char **argv);
 int adv_cli_healthcheck(int argc, char **argv); /* asks a running daemon's /readyz */
 
-int adv_cli_estimate(int argc, char **argv);
-int adv_cli_advise(int argc, char **argv);
+int adv_cli_oneshot(int argc, char **argv);  /* estimate, advise, simulate, tune, lint */
 int adv_cli_artifact(int argc, char **argv); /* writes a file made from an answer to standard output */
-int adv_cli_simulate(int argc, char **argv);
-int adv_cli_tune(int argc, char **argv);
-int adv_cli_lint(int argc, char **argv);
 int adv_cli_verify(int argc, char **argv);   /* 0 compiles, 1 not, 2 bad input, 3 no compiler here */
 int adv_cli_verifier(int argc, char **argv); /* takes plans from the database, until SIGTERM */
 int adv_cli_validate(int argc, char **argv);

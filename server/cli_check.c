@@ -63,8 +63,9 @@ static int usage(void)
     return EXIT_BAD_INPUT;
 }
 
-static bool take_limit(struct job *job, char *text)
+static bool take_limit(void *context, char *text)
 {
+    struct job *job = context;
     char *equals = strchr(text, '=');
     char *end = NULL;
     if (!equals || job->spec.limits_count == ADV_LIMIT_CHECK_WORDS) return false;
@@ -77,8 +78,9 @@ static bool take_limit(struct job *job, char *text)
 }
 
 /* project/label, of which the label may have slashes. */
-static bool take_baseline(struct job *job, const char *text)
+static bool take_baseline(void *context, char *text)
 {
+    struct job *job = context;
     if (strlen(text) >= sizeof job->baseline || !strchr(text, '/')) return false;
     memcpy(job->baseline, text, strlen(text) + 1);
     char *slash = strchr(job->baseline, '/');
@@ -108,35 +110,6 @@ static bool add_files(struct job *job, const char *pattern)
     return good;
 }
 
-/* An option with a value; false: there is no such option, or its value is wrong. */
-static bool take_option(struct job *job, const char *name, char *value)
-{
-    const struct {
-        const char *name;
-        const char **place;
-    } texts[] = {{"--url", &job->url},
-                 {"--baseline-run", &job->spec.baseline_run_id},
-                 {"--markdown", &job->markdown},
-                 {"--accelerator", &job->spec.accelerator},
-                 {"--junit", &job->junit},
-                 {"--json", &job->json},
-                 {"--git-ref", &job->spec.git_ref}};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        if (strcmp(name, texts[i].name) != 0) continue;
-        *texts[i].place = value;
-        return true;
-    }
-    if (strcmp(name, "--baseline") == 0) return take_baseline(job, value);
-    if (strcmp(name, "--limit") == 0) return take_limit(job, value);
-    if (strcmp(name, "--tag") == 0 && job->spec.tags_count < ADV_LIMIT_CHECK_WORDS) {
-        job->spec.tags[job->spec.tags_count++] = value;
-        return true;
-    }
-    if (strcmp(name, "--allow-unlike") != 0 || job->spec.unlike_count == ADV_LIMIT_CHECK_WORDS) return false;
-    job->spec.unlike[job->spec.unlike_count++] = value;
-    return true;
-}
-
 /* The commit by the variables that GitHub, GitLab and Jenkins set; NULL: none does. */
 static const char *git_ref_of_pipeline(void)
 {
@@ -150,21 +123,29 @@ static const char *git_ref_of_pipeline(void)
 
 static bool read_arguments(int argc, char **argv, struct job *job)
 {
+    struct adv_check_spec *spec = &job->spec;
+    const struct adv_cli_option options[] = {
+        {"--url", .text = &job->url},
+        {"--baseline", .take = take_baseline, .context = job},
+        {"--baseline-run", .text = &spec->baseline_run_id},
+        {"--limit", .take = take_limit, .context = job},
+        {"--may-not-fit", .flag = &spec->may_not_fit},
+        {"--must-compile", .flag = &spec->must_compile},
+        {"--allow-unlike", .text = spec->unlike, .count = &spec->unlike_count, .most = ADV_LIMIT_CHECK_WORDS},
+        {"--accelerator", .text = &spec->accelerator},
+        {"--store", .flag = &spec->store},
+        {"--git-ref", .text = &spec->git_ref},
+        {"--tag", .text = spec->tags, .count = &spec->tags_count, .most = ADV_LIMIT_CHECK_WORDS},
+        {"--markdown", .text = &job->markdown},
+        {"--junit", .text = &job->junit},
+        {"--json", .text = &job->json},
+        {NULL}};
     for (int i = 1; i < argc; i++) {
-        const char *name = argv[i];
-        if (strcmp(name, "--may-not-fit") == 0) {
-            job->spec.may_not_fit = true;
-        } else if (strcmp(name, "--must-compile") == 0) {
-            job->spec.must_compile = true;
-        } else if (strcmp(name, "--store") == 0) {
-            job->spec.store = true;
-        } else if (strncmp(name, "--", 2) == 0) {
-            char *value = i + 1 < argc ? argv[++i] : NULL;
-            if (value && take_option(job, name, value)) continue;
-            (void)fprintf(stderr, "tpu-advisor: %s %s is not understood\n", name,
-                          value ? value : "without a value");
-            return false;
-        } else if (!add_files(job, name)) {
+        const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : "without a value";
+        if (strncmp(name, "--", 2) != 0) {
+            if (!add_files(job, name)) return false;
+        } else if (adv_cli_take_option(options, argc, argv, &i) != ADV_CLI_TAKEN) {
+            (void)fprintf(stderr, "tpu-advisor: %s %s is not understood\n", name, value);
             return false;
         }
     }

@@ -39,7 +39,28 @@ char *adv_cli_read_file(const char *path, size_t *text_bytes, adv_err *err)
     return text.data;
 }
 
-static bool take_option(struct adv_cli_given *given, const char *option, const char *value)
+enum adv_cli_taken adv_cli_take_option(const struct adv_cli_option *options, int argc, char **argv, int *at)
+{
+    while (options->name && strcmp(argv[*at], options->name) != 0) options++;
+    if (!options->name) return ADV_CLI_UNKNOWN;
+    if (options->flag) {
+        *options->flag = true;
+        return ADV_CLI_TAKEN;
+    }
+    char *value = *at + 1 < argc ? argv[++*at] : NULL;
+    char *end = NULL;
+    if (!value || (options->count && *options->count == options->most)) return ADV_CLI_WRONG;
+    if (options->take) return options->take(options->context, value) ? ADV_CLI_TAKEN : ADV_CLI_WRONG;
+    if (options->text) {
+        options->text[options->count ? (*options->count)++ : 0] = value;
+        return ADV_CLI_TAKEN;
+    }
+    *options->number = strtol(value, &end, 10);
+    const bool good = end != value && !*end && *options->number >= 1 && *options->number <= options->most;
+    return good ? ADV_CLI_TAKEN : ADV_CLI_WRONG;
+}
+
+static bool take_member(struct adv_cli_given *given, const char *option, const char *value)
 {
     if (given->count == ADV_CLI_GIVEN || strlen(option) >= ADV_LIMIT_NAME) return false;
     char *name = given->names[given->count];
@@ -54,9 +75,32 @@ static bool take_option(struct adv_cli_given *given, const char *option, const c
 bool adv_cli_take_given(struct adv_cli_given *given, int argc, char **argv, int *at)
 {
     const char *name = argv[*at] + 2, *equals = strchr(name, '=');
-    if (strcmp(name, "strict") == 0 || strcmp(name, "lenient") == 0) return take_option(given, name, "true");
-    if (equals) return take_option(given, name, equals + 1);
-    return *at + 1 < argc && take_option(given, name, argv[++*at]);
+    if (strcmp(name, "strict") == 0 || strcmp(name, "lenient") == 0) return take_member(given, name, "true");
+    if (equals) return take_member(given, name, equals + 1);
+    return *at + 1 < argc && take_member(given, name, argv[++*at]);
+}
+
+adv_code adv_cli_expand(const struct adv_catalog *catalog, enum adv_request_kind kind,
+                        const struct adv_cli_given *given, char **text, size_t *text_bytes, adv_err *err)
+{
+    char *json = NULL;
+    size_t json_bytes = 0;
+    if (given->count == 0) return ADV_OK;
+    const adv_code code = adv_request_expand(catalog, kind, *text, *text_bytes, given->members, given->count,
+                                             &json, &json_bytes, err);
+    if (code) return code;
+    free(*text);
+    *text = json;
+    *text_bytes = json_bytes;
+    return ADV_OK;
+}
+
+int adv_cli_write(const struct adv_text *text)
+{
+    if (fwrite(text->data, 1, text->length_bytes, stdout) == text->length_bytes && fflush(stdout) == 0)
+        return ADV_CLI_OK;
+    (void)fprintf(stderr, "tpu-advisor: standard output: %s\n", strerror(errno));
+    return ADV_CLI_FAILED;
 }
 
 int adv_cli_problem(const adv_err *err)

@@ -1,5 +1,4 @@
 /* cli_oneshot.c: estimate, advise, simulate, tune, lint: a file in, its answer on standard output. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,22 +38,6 @@ static bool read_arguments(int argc, char **argv, struct arguments *arguments)
     return arguments->count > 0 || arguments->given.count > 0;
 }
 
-/* The request that the text means with what is given beside it; the text itself where nothing is. */
-static adv_code give(const struct adv_catalog *catalog, enum adv_request_kind kind,
-                     const struct arguments *arguments, char **text, size_t *text_bytes, adv_err *err)
-{
-    char *json = NULL;
-    size_t json_bytes = 0;
-    if (arguments->given.count == 0) return ADV_OK;
-    adv_code code = adv_request_expand(catalog, kind, *text, *text_bytes, arguments->given.members,
-                                       arguments->given.count, &json, &json_bytes, err);
-    if (code != ADV_OK) return code;
-    free(*text);
-    *text = json;
-    *text_bytes = json_bytes;
-    return ADV_OK;
-}
-
 /* The text of a file; without one, of an empty request. */
 static char *text_of(const char *file, size_t *text_bytes, adv_err *err)
 {
@@ -78,7 +61,8 @@ static void answer_file(const struct adv_catalog *catalog, enum adv_request_kind
     const struct adv_budget budget = {.crew = arguments->crew};
     adv_err own = adv_err_empty();
     char *text = text_of(file, &text_bytes, &own);
-    adv_code code = text ? give(catalog, kind, arguments, &text, &text_bytes, &own) : own.code;
+    adv_code code =
+        text ? adv_cli_expand(catalog, kind, &arguments->given, &text, &text_bytes, &own) : own.code;
     if (code == ADV_OK)
         code = adv_answer_documents(catalog, kind, text, text_bytes, adv_monotonic_s, &budget, &answers,
                                     &answers_bytes, &one_refutes, &own);
@@ -106,13 +90,20 @@ static void answer_files(const struct adv_catalog *catalog, enum adv_request_kin
                           ANSWERS_BYTES_MAX);
 }
 
-static int oneshot(enum adv_request_kind kind, int argc, char **argv)
+int adv_cli_oneshot(int argc, char **argv)
 {
+    static const char *const names[] = {[ADV_REQUEST_ESTIMATE] = "estimate",
+                                        [ADV_REQUEST_ADVISE] = "advise",
+                                        [ADV_REQUEST_SIMULATE] = "simulate",
+                                        [ADV_REQUEST_TUNE] = "tune",
+                                        [ADV_REQUEST_LINT] = "lint"};
     static const char recipe_usage[] =
         "  FILE: a request, a recipe (shell script, command line, Kubernetes manifest, MaxText YAML), or the\n"
         "  config.json of a Hugging Face model; of several files the answer is an array\n"
         "  beside them, or without FILE: --model NAME --chip tpu7x --topology 4x4x4 --slices 2 --seq_len 8192\n"
         "  --global_batch_sequences 256 --command N, and MaxText keys, as --per_device_batch_size 2\n";
+    enum adv_request_kind kind = ADV_REQUEST_ESTIMATE;
+    while (strcmp(argv[0], names[kind]) != 0) kind++;
     const bool reads = kind == ADV_REQUEST_ESTIMATE || kind == ADV_REQUEST_ADVISE || kind == ADV_REQUEST_LINT;
     struct arguments arguments = {0};
     if (!read_arguments(argc, argv, &arguments) || (!reads && arguments.given.count)) {
@@ -129,39 +120,10 @@ static int oneshot(enum adv_request_kind kind, int argc, char **argv)
     answer_files(catalog, kind, &arguments, &out, &refutes, &err);
     adv_crew_stop(arguments.crew);
     int status = err.code != ADV_OK ? adv_cli_problem(&err) : refutes ? ADV_CLI_REFUTED : ADV_CLI_OK;
-    if (err.code == ADV_OK &&
-        (fwrite(out.data, 1, out.length_bytes, stdout) != out.length_bytes || fflush(stdout) != 0)) {
-        (void)fprintf(stderr, "tpu-advisor: standard output: %s\n", strerror(errno));
-        status = ADV_CLI_FAILED;
-    }
+    if (err.code == ADV_OK && adv_cli_write(&out)) status = ADV_CLI_FAILED;
     adv_text_free(&out);
     adv_catalog_free(catalog);
     return status;
-}
-
-int adv_cli_estimate(int argc, char **argv)
-{
-    return oneshot(ADV_REQUEST_ESTIMATE, argc, argv);
-}
-
-int adv_cli_advise(int argc, char **argv)
-{
-    return oneshot(ADV_REQUEST_ADVISE, argc, argv);
-}
-
-int adv_cli_simulate(int argc, char **argv)
-{
-    return oneshot(ADV_REQUEST_SIMULATE, argc, argv);
-}
-
-int adv_cli_tune(int argc, char **argv)
-{
-    return oneshot(ADV_REQUEST_TUNE, argc, argv);
-}
-
-int adv_cli_lint(int argc, char **argv)
-{
-    return oneshot(ADV_REQUEST_LINT, argc, argv);
 }
 
 int adv_cli_version(int argc, char **argv)

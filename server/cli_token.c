@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "server/cli.h"
-#include "server/config.h"
+#include "server/cli_io.h"
 #include "server/db_tokens.h"
 
 #define TOKEN_BYTES     32
@@ -35,22 +35,16 @@ static int usage(void)
 /* Our own options are taken out of the arguments; what is left are settings of the daemon. */
 static bool read_arguments(int argc, char **argv, struct wishes *wishes)
 {
-    const struct {
-        const char *flag;
-        const char **value;
-    } own[] = {
-        {"--scope", &wishes->scopes}, {"--project", &wishes->project}, {"--expires", &wishes->expires}};
+    const struct adv_cli_option own[] = {{"--scope", .text = &wishes->scopes},
+                                         {"--project", .text = &wishes->project},
+                                         {"--expires", .text = &wishes->expires},
+                                         {NULL}};
     char *rest[ARGUMENTS_COUNT + 1] = {argv[0]};
     int rest_count = 1;
     for (int i = 2; i < argc && rest_count < ARGUMENTS_COUNT; i++) {
-        bool taken = false;
-        for (size_t j = 0; j < sizeof own / sizeof own[0] && !taken; j++) {
-            if (strcmp(argv[i], own[j].flag) != 0) continue;
-            if (i + 1 == argc) return false;
-            *own[j].value = argv[++i];
-            taken = true;
-        }
-        if (taken) continue;
+        const enum adv_cli_taken taken = adv_cli_take_option(own, argc, argv, &i);
+        if (taken == ADV_CLI_WRONG) return false;
+        if (taken == ADV_CLI_TAKEN) continue;
         if (argv[i][0] != '-' && !wishes->name && i == 2)
             wishes->name = argv[i];
         else

@@ -21,43 +21,24 @@ struct arguments {
     bool whole, text, install;
 };
 
-static bool take_number(const char *text, long most, long *number)
-{
-    char *end = NULL;
-    *number = strtol(text, &end, 10);
-    return end != text && *end == '\0' && *number >= 1 && *number <= most;
-}
-
 /* True: go on. */
 static bool read_arguments(int argc, char **argv, struct arguments *arguments)
 {
     *arguments = (struct arguments){.time_s = TIME_S, .memory_gib = MEMORY_GIB};
-    const struct {
-        const char *name;
-        long most, *value;
-    } numbers[] = {{"--rank", ADV_LIMIT_RANKED, &arguments->rank},
-                   {"--top", ADV_LIMIT_RANKED, &arguments->top},
-                   {"--timeout", 86400, &arguments->time_s},
-                   {"--memory-gib", 65536, &arguments->memory_gib}};
-    const struct {
-        const char *name;
-        bool *value;
-    } switches[] = {
-        {"--whole", &arguments->whole}, {"--text", &arguments->text}, {"--install", &arguments->install}};
+    const struct adv_cli_option options[] = {
+        {"--rank", .number = &arguments->rank, .most = ADV_LIMIT_RANKED},
+        {"--top", .number = &arguments->top, .most = ADV_LIMIT_RANKED},
+        {"--timeout", .number = &arguments->time_s, .most = 86400},
+        {"--memory-gib", .number = &arguments->memory_gib, .most = 65536},
+        {"--whole", .flag = &arguments->whole},
+        {"--text", .flag = &arguments->text},
+        {"--install", .flag = &arguments->install},
+        {"--keep", .text = &arguments->keep},
+        {NULL}};
     for (int i = 1; i < argc; i++) {
-        bool known = false;
-        for (size_t n = 0; n < sizeof numbers / sizeof *numbers && !known; n++)
-            if (strcmp(argv[i], numbers[n].name) == 0 && i + 1 < argc) {
-                if (!take_number(argv[++i], numbers[n].most, numbers[n].value)) return false;
-                known = true;
-            }
-        for (size_t n = 0; n < sizeof switches / sizeof *switches && !known; n++)
-            if (strcmp(argv[i], switches[n].name) == 0) *switches[n].value = known = true;
-        if (!known && strcmp(argv[i], "--keep") == 0 && i + 1 < argc) {
-            arguments->keep = argv[++i];
-            known = true;
-        }
-        if (known) continue;
+        const enum adv_cli_taken taken = adv_cli_take_option(options, argc, argv, &i);
+        if (taken == ADV_CLI_WRONG) return false;
+        if (taken == ADV_CLI_TAKEN) continue;
         if (strncmp(argv[i], "--", 2) == 0) {
             if (!adv_cli_take_given(&arguments->given, argc, argv, &i)) return false;
             continue;
@@ -101,25 +82,20 @@ static adv_code expand(const struct adv_catalog *catalog, const struct arguments
         return adv_err_add(err, ADV_E_BAD_REQUEST, "",
                            "give them to estimate or advise, which make the answer",
                            "--%s changes nothing in an answer", given->members[0].name);
-    adv_code code = adv_request_expand(catalog, asked(*kind), *text, *bytes, given->members, given->count,
-                                       &json, &json_bytes, err);
-    if (code == ADV_OK && *kind == ADV_PROOF_OF_RECIPE) {
+    for (;;) {
+        adv_code code = adv_request_expand(catalog, asked(*kind), *text, *bytes, given->members, given->count,
+                                           &json, &json_bytes, err);
+        if (code) return code;
+        if (*kind != ADV_PROOF_OF_RECIPE) break;
         code = adv_proof_file_kind(json, json_bytes, kind, err);
-        if (code == ADV_OK &&
-            *kind == ADV_PROOF_OF_ADVISE) { /* YAML of such a request: read once more as it */
-            free(json);
-            code = adv_request_expand(catalog, asked(*kind), *text, *bytes, given->members, given->count,
-                                      &json, &json_bytes, err);
-        }
+        if (!code && *kind != ADV_PROOF_OF_ADVISE) break;
+        free(json); /* YAML of such a request: read once more as it */
+        if (code) return code;
     }
-    if (code == ADV_OK) {
-        free(*text);
-        *text = json;
-        *bytes = json_bytes;
-    } else {
-        free(json);
-    }
-    return code;
+    free(*text);
+    *text = json;
+    *bytes = json_bytes;
+    return ADV_OK;
 }
 
 /* The answer to what the file asks, malloc'ed. */

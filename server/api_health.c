@@ -21,13 +21,21 @@ adv_code adv_api_livez(struct adv_exchange *exchange, adv_err *err)
     return adv_api_reply_printed(exchange, 200, ADV_OK, &text);
 }
 
-/* Workers that are still at a request whose deadline passed long ago: what should have given up has not. */
-static int stuck_workers(struct adv_app *app)
+enum { SEARCH, QUICK, STORE, POOLS };
+
+/* Of all pools. Stuck is a worker that is still at a request whose deadline passed long ago: what should have
+ * given up has not; how many are. */
+static int read_loads(const struct adv_app *app, struct adv_pool_load loads[POOLS])
 {
+    struct adv_pool *const pools[] = {
+        [SEARCH] = app->engine_pool, [QUICK] = app->quick_pool, [STORE] = app->store_pool};
     const int64_t since_us = adv_monotonic_us() - (adv_app_live(app)->deadline_s + STUCK_AFTER_S) * 1000000;
-    return adv_pool_running_since(app->engine_pool, since_us) +
-           adv_pool_running_since(app->quick_pool, since_us) +
-           adv_pool_running_since(app->store_pool, since_us);
+    int stuck = 0;
+    for (int i = 0; i < POOLS; i++) {
+        loads[i] = adv_pool_load(pools[i], since_us);
+        stuck += loads[i].stuck;
+    }
+    return stuck;
 }
 
 /* Ready means: send work here. A database that is away leaves the daemon ready but degraded, because
@@ -45,7 +53,8 @@ adv_code adv_api_readyz(struct adv_exchange *exchange, adv_err *err)
         database = adv_database_state_name(state);
     }
     bool draining = atomic_load(&app->draining);
-    int stuck = stuck_workers(app);
+    struct adv_pool_load loads[POOLS];
+    const int stuck = read_loads(app, loads);
     bool ready = !draining && stuck == 0 && state != ADV_DATABASE_CONNECTING;
     if (require && (!app->database || state != ADV_DATABASE_UP)) ready = false;
     const char *status = draining                   ? "draining"
@@ -58,9 +67,8 @@ adv_code adv_api_readyz(struct adv_exchange *exchange, adv_err *err)
     adv_json_text_string(&text, "status", status);
     adv_json_text_string(&text, "database", database);
     adv_text_format(&text, ",\"waiting\":%d,\"running\":%d,\"store_waiting\":%d,\"stuck\":%d}",
-                    adv_pool_waiting(app->engine_pool) + adv_pool_waiting(app->quick_pool),
-                    adv_pool_running(app->engine_pool) + adv_pool_running(app->quick_pool),
-                    adv_pool_waiting(app->store_pool), stuck);
+                    loads[SEARCH].waiting + loads[QUICK].waiting,
+                    loads[SEARCH].running + loads[QUICK].running, loads[STORE].waiting, stuck);
     adv_api_reply_made(exchange, ready ? 200 : 503, &text);
     if (!ready) adv_reply_header(exchange, "Retry-After", "1");
     return ADV_OK;
@@ -86,16 +94,18 @@ adv_code adv_api_metrics(struct adv_exchange *exchange, adv_err *err)
 {
     struct adv_app *app = exchange->app;
     struct adv_text text = adv_text_empty(METRICS_LIMIT_BYTES);
+    struct adv_pool_load loads[POOLS];
+    const int stuck = read_loads(app, loads);
     (void)err;
     adv_metrics_print(&app->metrics, adv_routes_method, adv_routes_path, &text);
     adv_metrics_print_gauge(&text, "queue_depth{pool=\"engine\"}", "Requests waiting for a worker",
-                            adv_pool_waiting(app->engine_pool));
-    adv_metrics_print_gauge(&text, "queue_depth{pool=\"quick\"}", NULL, adv_pool_waiting(app->quick_pool));
-    adv_metrics_print_gauge(&text, "queue_depth{pool=\"store\"}", NULL, adv_pool_waiting(app->store_pool));
+                            loads[SEARCH].waiting);
+    adv_metrics_print_gauge(&text, "queue_depth{pool=\"quick\"}", NULL, loads[QUICK].waiting);
+    adv_metrics_print_gauge(&text, "queue_depth{pool=\"store\"}", NULL, loads[STORE].waiting);
     adv_metrics_print_gauge(&text, "workers_busy{pool=\"engine\"}", "Workers running a request",
-                            adv_pool_running(app->engine_pool));
-    adv_metrics_print_gauge(&text, "workers_busy{pool=\"quick\"}", NULL, adv_pool_running(app->quick_pool));
-    adv_metrics_print_gauge(&text, "workers_busy{pool=\"store\"}", NULL, adv_pool_running(app->store_pool));
+                            loads[SEARCH].running);
+    adv_metrics_print_gauge(&text, "workers_busy{pool=\"quick\"}", NULL, loads[QUICK].running);
+    adv_metrics_print_gauge(&text, "workers_busy{pool=\"store\"}", NULL, loads[STORE].running);
     adv_metrics_print_gauge(&text, "connections_refused", "Connections whose bytes no two parsers read alike",
                             (double)adv_raw_guard_refused());
     adv_metrics_print_gauge(&text, "answer_cache_bytes", "Memory of the kept answers",
@@ -103,7 +113,7 @@ adv_code adv_api_metrics(struct adv_exchange *exchange, adv_err *err)
     adv_metrics_print_gauge(&text, "connections_open", "Open client connections",
                             adv_http_connections(app->http));
     adv_metrics_print_gauge(&text, "workers_stuck", "Workers at a request whose deadline has long passed",
-                            stuck_workers(app));
+                            stuck);
     bool up = app->database && adv_database_state(app->database) == ADV_DATABASE_UP;
     adv_metrics_print_gauge(&text, "database_up", "1 while the database can be used", up ? 1.0 : 0.0);
     char build[256];

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine/json/question.h"
+#include "server/monotonic.h"
 #include "server/store_calibrations.h"
 
-#define LOOK_EVERY_S 2
+#define LOOK_EVERY_US 2000000
 
 /* One calibrated catalog; kept to the end, because answers under way may use it. */
 struct made {
@@ -116,25 +116,17 @@ const struct adv_catalog *adv_calibrations_catalog(const struct adv_app *app, co
     return catalog;
 }
 
-static struct timespec after_s(int seconds)
-{
-    struct timespec until;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += seconds;
-    return until;
-}
-
 void adv_calibrations_refresh(struct adv_app *app)
 {
     struct adv_calibrations *calibrations = app->calibrations;
     if (!calibrations) return;
-    const struct timespec until = after_s(LOOK_EVERY_S);
+    const int64_t until_us = adv_monotonic_us() + LOOK_EVERY_US;
+    bool is_late = false;
     (void)pthread_mutex_lock(&calibrations->lock);
     const unsigned mine = ++calibrations->asked;
     (void)pthread_cond_signal(&calibrations->wake);
-    int ended = 0;
-    while (calibrations->answered < mine && ended == 0)
-        ended = pthread_cond_timedwait(&calibrations->looked, &calibrations->lock, &until);
+    while (calibrations->answered < mine && !is_late)
+        is_late = adv_monotonic_wait(&calibrations->looked, &calibrations->lock, until_us);
     (void)pthread_mutex_unlock(&calibrations->lock);
 }
 
@@ -148,13 +140,13 @@ static void *look_loop(void *argument)
         const unsigned asked = calibrations->asked;
         (void)pthread_mutex_unlock(&calibrations->lock);
         if (adv_database_state(app->database) == ADV_DATABASE_UP) look(app, db);
-        const struct timespec until = after_s(LOOK_EVERY_S);
+        const int64_t until_us = adv_monotonic_us() + LOOK_EVERY_US;
+        bool is_time = false;
         (void)pthread_mutex_lock(&calibrations->lock);
         calibrations->answered = asked;
         (void)pthread_cond_broadcast(&calibrations->looked);
-        int ended = 0;
-        while (!calibrations->stopping && calibrations->asked == asked && ended == 0)
-            ended = pthread_cond_timedwait(&calibrations->wake, &calibrations->lock, &until);
+        while (!calibrations->stopping && calibrations->asked == asked && !is_time)
+            is_time = adv_monotonic_wait(&calibrations->wake, &calibrations->lock, until_us);
     }
     (void)pthread_mutex_unlock(&calibrations->lock);
     adv_db_close(db);
@@ -168,8 +160,8 @@ struct adv_calibrations *adv_calibrations_start(struct adv_app *app)
     calibrations->app = app;
     app->calibrations = calibrations;
     (void)pthread_mutex_init(&calibrations->lock, NULL);
-    (void)pthread_cond_init(&calibrations->wake, NULL);
-    (void)pthread_cond_init(&calibrations->looked, NULL);
+    adv_monotonic_init(&calibrations->wake);
+    adv_monotonic_init(&calibrations->looked);
     if (pthread_create(&calibrations->thread, NULL, look_loop, calibrations) == 0) return calibrations;
     app->calibrations = NULL;
     free(calibrations);

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "server/cli.h"
@@ -17,11 +16,9 @@
 #include "server/monotonic.h"
 #include "server/store_verifications.h"
 
-#define IDLE_MS       500 /* between two looks at an empty queue */
-#define FINISH_TRIES  120 /* half a second each: a result outlives a restart of the database */
-#define RENEWS        3   /* in one lease */
-#define NS_PER_MS     1000000L
-#define MS_PER_SECOND 1000
+#define IDLE_MS      500 /* between two looks at an empty queue */
+#define FINISH_TRIES 120 /* half a second each: a result outlives a restart of the database */
+#define RENEWS       3   /* in one lease */
 
 static volatile sig_atomic_t leaving;
 
@@ -42,12 +39,6 @@ struct verifier {
     double renewed_s;
     bool held;
 };
-
-static void pause_ms(long ms)
-{
-    const struct timespec time = {ms / MS_PER_SECOND, ms % MS_PER_SECOND * NS_PER_MS};
-    (void)nanosleep(&time, NULL);
-}
 
 static void say(const struct verifier *verifier, enum adv_log_level level, const char *message,
                 const char *detail)
@@ -94,7 +85,7 @@ static void finish(struct verifier *verifier, const char *result)
             say(verifier, ADV_LOG_ERROR, "result not stored", err.count ? err.findings[0].detail : NULL);
             return;
         }
-        pause_ms(IDLE_MS);
+        adv_monotonic_sleep(IDLE_MS);
     }
     say(verifier, ADV_LOG_ERROR, "result not stored", "the database stayed away");
 }
@@ -165,7 +156,7 @@ static int loop(struct verifier *verifier)
         if (code && code != ADV_E_STORE)
             say(verifier, ADV_LOG_ERROR, "queue not read", err.count ? err.findings[0].detail : NULL);
         if (!code && verifier->config->until_empty) break;
-        pause_ms(IDLE_MS);
+        adv_monotonic_sleep(IDLE_MS);
     }
     return ADV_CLI_OK;
 }

@@ -51,14 +51,11 @@ static void set_state(struct adv_database *database, enum adv_database_state sta
  * end. */
 static bool wait_ms(struct adv_database *database, long ms, bool until_lost)
 {
-    const int64_t until_ms = adv_monotonic_us() / 1000 + ms;
-    int64_t left_ms = ms;
+    const int64_t until_us = adv_monotonic_us() + ms * 1000;
+    bool is_over = false;
     (void)pthread_mutex_lock(&database->lock);
-    int waited = 0;
-    while (!database->stopping && !(until_lost && database->lost) && waited == 0 && left_ms > 0) {
-        waited = adv_monotonic_wait(&database->wake, &database->lock, (long)left_ms);
-        left_ms = until_ms - adv_monotonic_us() / 1000;
-    }
+    while (!database->stopping && !(until_lost && database->lost) && !is_over)
+        is_over = adv_monotonic_wait(&database->wake, &database->lock, until_us);
     database->lost = false;
     bool go_on = !database->stopping;
     (void)pthread_mutex_unlock(&database->lock);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "server/guard.h"
@@ -16,7 +15,7 @@
 #define CONNECTION_MEMORY_BYTES (2u * ADV_LIMIT_HEAD_BYTES)
 _Static_assert(CONNECTION_MEMORY_BYTES <= 16384,
                "10,000 idle connections in 200 MiB: the library zeroes all of it");
-#define JANITOR_PERIOD_MS 100
+#define JANITOR_PERIOD_US 100000
 #define DRAIN_IDLE_MS     250 /* while draining, a connection without a request is closed after this */
 
 static void *janitor_loop(void *argument)
@@ -32,7 +31,8 @@ static void *janitor_loop(void *argument)
         adv_metrics_add(&app->metrics, ADV_COUNTER_SWEPT, (uint64_t)swept);
         (void)adv_http_abandon(http, adv_monotonic_us(), false);
         (void)pthread_mutex_lock(&http->lock);
-        if (!http->stopping) (void)adv_monotonic_wait(&http->janitor_wake, &http->lock, JANITOR_PERIOD_MS);
+        const int64_t until_us = adv_monotonic_us() + JANITOR_PERIOD_US;
+        if (!http->stopping) (void)adv_monotonic_wait(&http->janitor_wake, &http->lock, until_us);
     }
     (void)pthread_mutex_unlock(&http->lock);
     return NULL;
@@ -159,12 +159,6 @@ static bool has_submitted(struct adv_http *http)
     return some;
 }
 
-static void sleep_ms(long ms)
-{
-    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-    (void)nanosleep(&time, NULL);
-}
-
 int adv_http_drain(struct adv_http *http, long deadline_s)
 {
     int64_t until_us = adv_monotonic_us() + deadline_s * 1000000;
@@ -172,7 +166,7 @@ int adv_http_drain(struct adv_http *http, long deadline_s)
      */
     http->quiet_fd = MHD_quiesce_daemon(http->daemon);
     if (http->quiet_fd >= 0) (void)shutdown(http->quiet_fd, SHUT_RDWR);
-    while (has_submitted(http) && adv_monotonic_us() < until_us) sleep_ms(10);
+    while (has_submitted(http) && adv_monotonic_us() < until_us) adv_monotonic_sleep(10);
     /* From here on nothing is submitted and idle connections are closed: a suspended connection would abort
      * the library's stop. */
     (void)pthread_mutex_lock(&http->lock);
@@ -180,7 +174,7 @@ int adv_http_drain(struct adv_http *http, long deadline_s)
     (void)pthread_mutex_unlock(&http->lock);
     int cut_off = adv_http_abandon(http, 0, true);
     int64_t close_until_us = adv_monotonic_us() + 2000000;
-    while (adv_http_connections(http) > 0 && adv_monotonic_us() < close_until_us) sleep_ms(10);
+    while (adv_http_connections(http) > 0 && adv_monotonic_us() < close_until_us) adv_monotonic_sleep(10);
     return cut_off;
 }
 

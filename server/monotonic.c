@@ -25,15 +25,14 @@ double adv_monotonic_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-int adv_monotonic_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, long ms)
+bool adv_monotonic_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t until_us)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += ms % 1000 * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
-    return pthread_cond_timedwait(condition, mutex, &until);
+    const struct timespec until = {until_us / 1000000, until_us % 1000000 * 1000};
+    return pthread_cond_timedwait(condition, mutex, &until) != 0;
+}
+
+void adv_monotonic_sleep(long ms)
+{
+    const struct timespec time = {ms / 1000, ms % 1000 * 1000000L};
+    (void)nanosleep(&time, NULL);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Since some moment in the past. */
@@ -13,5 +14,7 @@ double adv_monotonic_s(void);
 /* A condition whose timed waits are by CLOCK_MONOTONIC. */
 void adv_monotonic_init(pthread_cond_t *condition);
 
-/* Waits up to `ms` with the mutex held; true: the time is over. */
-int adv_monotonic_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, long ms);
+/* Waits until adv_monotonic_us() is `until_us`, with the mutex held; true: it is. */
+bool adv_monotonic_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t until_us);
+
+void adv_monotonic_sleep(long ms); /* or until a signal is handled */

@@ -95,30 +95,14 @@ bool adv_pool_take_back(struct adv_pool *pool, const void *job)
     return found;
 }
 
-int adv_pool_waiting(struct adv_pool *pool)
+struct adv_pool_load adv_pool_load(struct adv_pool *pool, int64_t since_us)
 {
     (void)pthread_mutex_lock(&pool->lock);
-    int count = pool->waiting;
-    (void)pthread_mutex_unlock(&pool->lock);
-    return count;
-}
-
-int adv_pool_running(struct adv_pool *pool)
-{
-    (void)pthread_mutex_lock(&pool->lock);
-    int count = pool->running;
-    (void)pthread_mutex_unlock(&pool->lock);
-    return count;
-}
-
-int adv_pool_running_since(struct adv_pool *pool, int64_t since_us)
-{
-    (void)pthread_mutex_lock(&pool->lock);
-    int count = 0;
+    struct adv_pool_load load = {.waiting = pool->waiting, .running = pool->running};
     for (int i = 0; i < pool->opened_count; i++)
-        count += pool->started_us[i] != 0 && pool->started_us[i] < since_us;
+        load.stuck += pool->started_us[i] != 0 && pool->started_us[i] < since_us;
     (void)pthread_mutex_unlock(&pool->lock);
-    return count;
+    return load;
 }
 
 void adv_pool_stop(struct adv_pool *pool)

@@ -27,11 +27,12 @@ bool adv_pool_try_add(struct adv_pool *pool, void *job, int64_t wait_max_us);
 /* true: the job was still waiting, and is not run. */
 bool adv_pool_take_back(struct adv_pool *pool, const void *job);
 
-int adv_pool_waiting(struct adv_pool *pool);
-int adv_pool_running(struct adv_pool *pool);
-
-/* How many threads have been at their job since before `since_us` of CLOCK_MONOTONIC. */
-int adv_pool_running_since(struct adv_pool *pool, int64_t since_us);
+/* How many jobs wait, how many threads are at one, and of these since before `since_us` of CLOCK_MONOTONIC.
+ */
+struct adv_pool_load {
+    int waiting, running, stuck;
+};
+struct adv_pool_load adv_pool_load(struct adv_pool *pool, int64_t since_us);
 
 /* Runs what is queued, joins the threads, frees the pool. NULL is fine. */
 void adv_pool_stop(struct adv_pool *pool);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "engine/advise.h"
 #include "engine/base/budget.h"
@@ -231,15 +230,11 @@ static void work_off(struct turn *turn)
 
 static void sleep_a_little(struct adv_sweeper *sweeper, unsigned *woken)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += IDLE_MS % 1000 * 1000000L;
-    until.tv_sec += IDLE_MS / 1000 + until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
+    const int64_t until_us = adv_monotonic_us() + IDLE_MS * 1000;
+    bool is_late = false;
     (void)pthread_mutex_lock(&sweeper->lock);
-    int ended = 0;
-    while (!sweeper->stopping && sweeper->woken == *woken && ended == 0)
-        ended = pthread_cond_timedwait(&sweeper->wake, &sweeper->lock, &until);
+    while (!sweeper->stopping && sweeper->woken == *woken && !is_late)
+        is_late = adv_monotonic_wait(&sweeper->wake, &sweeper->lock, until_us);
     *woken = sweeper->woken;
     (void)pthread_mutex_unlock(&sweeper->lock);
 }
@@ -290,14 +285,10 @@ struct adv_sweeper *adv_sweeper_start(struct adv_app *app, int threads_count)
     if (threads_count == 0) return NULL;
     struct adv_sweeper *sweeper = calloc(1, sizeof *sweeper);
     if (!sweeper) return NULL;
-    pthread_condattr_t attributes;
     sweeper->app = app;
     sweeper->threads = calloc((size_t)threads_count, sizeof *sweeper->threads);
     (void)pthread_mutex_init(&sweeper->lock, NULL);
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&sweeper->wake, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
+    adv_monotonic_init(&sweeper->wake);
     bool good = sweeper->threads != NULL;
     while (good && sweeper->threads_count < threads_count) {
         good = pthread_create(&sweeper->threads[sweeper->threads_count], NULL, work_loop, sweeper) == 0;

@@ -142,12 +142,8 @@ static void note_verdict(struct adv_exchange *exchange, const struct adv_gate_si
     if (!candidate->run_id[0] || !(exchange->scopes & ADV_SCOPE_WRITE)) return;
     if (strcmp(candidate->run_id, baseline->run_id) == 0) return;
     adv_err err = adv_err_empty();
-    if (!adv_store_verdict(exchange->db, candidate->run_id, baseline->run_id, passed, &err)) return;
-    struct adv_log_line line;
-    adv_log_begin(&exchange->app->log, &line, ADV_LOG_WARNING, "verdict not noted");
-    adv_log_string(&line, "request_id", exchange->request_id);
-    adv_log_string(&line, "reason", err.count ? err.findings[0].detail : "");
-    adv_log_end(&line);
+    if (adv_store_verdict(exchange->db, candidate->run_id, baseline->run_id, passed, &err))
+        adv_api_warn(exchange, "verdict not noted", &err);
 }
 
 static const char *print_json(struct adv_exchange *exchange, struct adv_gate_report *report,

@@ -99,6 +99,15 @@ adv_code adv_api_reply_page(struct adv_exchange *exchange, adv_code code, struct
     return adv_api_reply_printed(exchange, 200, code, page);
 }
 
+void adv_api_warn(const struct adv_exchange *exchange, const char *message, const adv_err *err)
+{
+    struct adv_log_line line;
+    adv_log_begin(&exchange->app->log, &line, ADV_LOG_WARNING, message);
+    adv_log_string(&line, "request_id", exchange->request_id);
+    adv_log_string(&line, "reason", err->count ? err->findings[0].detail : "");
+    adv_log_end(&line);
+}
+
 adv_code adv_api_reply_done(struct adv_exchange *exchange, adv_code code)
 {
     if (!code) adv_reply_empty(exchange, 204);

@@ -59,12 +59,22 @@ static adv_code reply_state(struct adv_exchange *exchange, int status, const cha
     return adv_api_reply_printed(exchange, status, code, &json);
 }
 
-static adv_code create(struct adv_exchange *exchange, const struct adv_sweep_order *order, adv_err *err)
+/* Takes the requests as a sweep; those of a token with a project are of that one where they name none. */
+static adv_code create(struct adv_exchange *exchange, const struct adv_sweep_request *request,
+                       const struct adv_idempotency *idempotency, adv_err *err)
 {
     static const struct adv_sweep_page nothing = {.limit_count = 0};
+    const char *project = request->project[0] ? request->project : exchange->project;
+    const struct adv_sweep_order order = {.principal = exchange->principal,
+                                          .project = project,
+                                          .label = request->label,
+                                          .kind = adv_sweep_kind_name(request->kind),
+                                          .items_count = request->items_count,
+                                          .list = request->list,
+                                          .idempotency = idempotency->key ? idempotency : NULL};
     char id[ADV_UUID_BYTES];
     bool created = false;
-    const adv_code code = adv_sweep_create(exchange->db, order, id, &created, err);
+    const adv_code code = adv_sweep_create(exchange->db, &order, id, &created, err);
     if (code) return code;
     adv_sweeper_wake(exchange->app->sweeper);
     adv_reply_header(exchange, "Location", "/v1/sweeps/%s", id);
@@ -81,14 +91,7 @@ adv_code adv_api_sweep_post(struct adv_exchange *exchange, adv_err *err)
     if (!code) code = adv_sweep_request_read(body, exchange->body_bytes, &request, err);
     if (code) return code;
     check_items(exchange, &request, strstr(body, "\"grid\"") && !strstr(body, "\"requests\""), err);
-    const struct adv_sweep_order order = {.principal = exchange->principal,
-                                          .project = request.project[0] ? request.project : exchange->project,
-                                          .label = request.label,
-                                          .kind = adv_sweep_kind_name(request.kind),
-                                          .items_count = request.items_count,
-                                          .list = request.list,
-                                          .idempotency = idempotency.key ? &idempotency : NULL};
-    code = err->code ? err->code : create(exchange, &order, err);
+    code = err->code ? err->code : create(exchange, &request, &idempotency, err);
     adv_sweep_request_free(&request);
     return code;
 }
@@ -128,15 +131,9 @@ adv_code adv_api_answer_async(struct adv_exchange *exchange, adv_err *err)
     adv_text_append(&list, "[");
     adv_text_append_bytes(&list, body, exchange->body_bytes);
     adv_text_append(&list, "]");
-    const struct adv_sweep_order order = {.principal = exchange->principal,
-                                          .project = exchange->project,
-                                          .label = "",
-                                          .kind = adv_sweep_kind_name(request.kind),
-                                          .items_count = 1,
-                                          .list = list.data,
-                                          .idempotency = idempotency.key ? &idempotency : NULL};
+    request.list = list.data;
     adv_reply_header(exchange, "Preference-Applied", "respond-async");
-    code = create(exchange, &order, err);
+    code = create(exchange, &request, &idempotency, err);
     adv_text_free(&list);
     return code;
 }

@@ -55,12 +55,7 @@ void adv_api_verify_behind(struct adv_exchange *exchange, const char *run_id, co
     if (response->length_bytes > 0) response->data[--response->length_bytes] = '\0'; /* the } */
     adv_json_text_string(response, "verification_id", queued ? id : NULL);
     adv_text_append(response, "}");
-    if (queued) return;
-    struct adv_log_line line;
-    adv_log_begin(&exchange->app->log, &line, ADV_LOG_WARNING, "verification not queued");
-    adv_log_string(&line, "request_id", exchange->request_id);
-    adv_log_string(&line, "reason", err.count ? err.findings[0].detail : "");
-    adv_log_end(&line);
+    if (!queued) adv_api_warn(exchange, "verification not queued", &err);
 }
 
 adv_code adv_api_word_of(struct adv_exchange *exchange, const char *response, int rank,

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "server/api.h"
 #include "server/app.h"
 #include "server/json_text.h"
 
@@ -17,16 +18,13 @@ static adv_code save(struct adv_exchange *exchange, const struct adv_run *run,
                           "%ld requests wait for the database already", exchange->app->config.queue_count)
             : adv_store_run_save(exchange->db, run, idempotency, outcome, &err);
     if (!code) return ADV_OK;
-    struct adv_log_line line;
-    adv_log_begin(&exchange->app->log, &line, ADV_LOG_WARNING, "run not stored");
-    adv_log_string(&line, "request_id", exchange->request_id);
-    adv_log_string(&line, "reason", err.count ? err.findings[0].detail : "");
-    adv_log_end(&line);
+    adv_api_warn(exchange, "run not stored", &err);
     adv_err_merge(into, &err, "");
     return code;
 }
 
-const char *adv_keep_kind(enum adv_request_kind kind)
+void adv_keep_prepare(struct adv_run *run, const struct adv_app *app, enum adv_request_kind kind,
+                      const struct adv_answer *answer, struct adv_text *response)
 {
     static const char *const kinds[] = {
         [ADV_REQUEST_ESTIMATE] = "estimate",
@@ -34,7 +32,14 @@ const char *adv_keep_kind(enum adv_request_kind kind)
         [ADV_REQUEST_SIMULATE] = "kernel",
         [ADV_REQUEST_TUNE] = "kernel",
     };
-    return kinds[kind];
+    char members[96];
+    run->kind = kinds[kind];
+    run->answer = answer;
+    run->engine_version = adv_engine_version();
+    run->catalog_hash = adv_catalog_hash(app->catalog);
+    (void)snprintf(members, sizeof members, "\"run_id\":\"%s\",\"stored\":true", run->id);
+    adv_json_text_extend(response, answer->json, answer->json_bytes, members);
+    run->response = response->data;
 }
 
 adv_code adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind, const struct adv_asked *asked,
@@ -46,18 +51,10 @@ adv_code adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind, con
     struct adv_answer named = *answer; /* under the project that the token is for, where none was said */
     if (exchange->project[0] && !named.project[0])
         (void)snprintf(named.project, sizeof named.project, "%s", exchange->project);
-    struct adv_run run = {.kind = adv_keep_kind(kind),
-                          .answer = &named,
-                          .engine_version = adv_engine_version(),
-                          .catalog_hash = adv_catalog_hash(app->catalog),
-                          .request = asked->request,
-                          .reevaluates = asked->reevaluates,
-                          .question = asked->question};
+    struct adv_run run = {
+        .request = asked->request, .reevaluates = asked->reevaluates, .question = asked->question};
     adv_uuid_make(run.id);
-    char members[96];
-    (void)snprintf(members, sizeof members, "\"run_id\":\"%s\",\"stored\":true", run.id);
-    adv_json_text_extend(response, answer->json, answer->json_bytes, members);
-    run.response = response->data;
+    adv_keep_prepare(&run, app, kind, &named, response);
     *outcome = ADV_STORE_SAVED;
     adv_err found = adv_err_empty();
     adv_code code = response->overflow

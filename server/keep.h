@@ -7,8 +7,10 @@
 
 #define ADV_LIMIT_STORED_BYTES (64u * 1024u * 1024u) /* an advise with 100 rows of 40 KiB takes 4 MiB */
 
-/* Under which kind a run of such a request is kept: "estimate", "advise", "kernel". */
-const char *adv_keep_kind(enum adv_request_kind kind);
+/* Fills what the answer and this engine say of a run whose id is there, and appends the answer, with run_id
+ * and "stored": true, to `response`, which the run refers to. */
+void adv_keep_prepare(struct adv_run *run, const struct adv_app *app, enum adv_request_kind kind,
+                      const struct adv_answer *answer, struct adv_text *response);
 
 /* The question behind a stored answer. */
 struct adv_asked {

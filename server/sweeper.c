@@ -126,24 +126,16 @@ static void add_answer(struct turn *turn, const struct adv_sweep_item *item, con
 static adv_code store(struct turn *turn, const struct adv_sweep_item *item, enum adv_request_kind kind,
                       struct adv_answer *answer, struct adv_text *response, adv_err *err)
 {
-    const struct adv_app *app = turn->sweeper->app;
     const char *project = turn->batch.project;
     if (*project && answer->project[0] && strcmp(project, answer->project) != 0)
         return adv_err_add(err, ADV_E_FORBIDDEN, "/project", "leave it out, or make a sweep per project",
                            "the sweep is of project '%.95s'", project);
     if (*project) (void)snprintf(answer->project, sizeof answer->project, "%s", project);
-    struct adv_run run = {.kind = adv_keep_kind(kind),
-                          .answer = answer,
-                          .engine_version = adv_engine_version(),
-                          .catalog_hash = adv_catalog_hash(app->catalog),
-                          .request = item->request};
-    char members[96];
+    struct adv_run run = {.request = item->request};
     enum adv_store_outcome outcome = ADV_STORE_SAVED;
     (void)snprintf(run.id, sizeof run.id, "%s", item->run_id);
-    (void)snprintf(members, sizeof members, "\"run_id\":\"%s\",\"stored\":true", run.id);
-    adv_json_text_extend(response, answer->json, answer->json_bytes, members);
+    adv_keep_prepare(&run, turn->sweeper->app, kind, answer, response);
     if (response->overflow) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
-    run.response = response->data;
     adv_db_act_for(turn->db, turn->batch.principal, "", true);
     adv_code code = adv_store_run_save(turn->db, &run, NULL, &outcome, err);
     adv_db_act_for(turn->db, "", "", false);

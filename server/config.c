@@ -2,105 +2,37 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/text.h"
 
 enum setting_type { SETTING_TEXT, SETTING_SECRET, SETTING_BOOL, SETTING_COUNT, SETTING_SECONDS };
+enum setting_when { SETTING_START, SETTING_LIVE };
 
 struct setting {
     const char *name; /* with underscores; the flag has dashes */
     enum setting_type type;
+    enum setting_when when;
     size_t offset;
     const char *preset;
     long min, max;
     const char *help;
-    bool live; /* taken over by SIGHUP */
 };
 
-#define FIELD(name) offsetof(struct adv_daemon_config, name)
-
-static const struct setting settings[] = {
-    {"listen", SETTING_TEXT, FIELD(listen), "127.0.0.1:8080", 0, 0, "address:port; port 0 takes a free one",
-     false},
-    {"database_url", SETTING_SECRET, FIELD(database_url), "", 0, 0,
-     "PostgreSQL, postgresql://user@host/name or key=value words; empty: nothing is stored", false},
-    {"tokens_file", SETTING_TEXT, FIELD(tokens_file), "", 0, 0,
-     "bearer tokens: lines of NAME SCOPE[,SCOPE] SHA256; scopes read, write, admin", false},
-    {"tokens_database", SETTING_BOOL, FIELD(tokens_database), "false", 0, 0,
-     "bearer tokens from the database: `tpu-advisor token create`", false},
-    {"catalog", SETTING_TEXT, FIELD(catalog), "", 0, 0,
-     "folder of catalog files that replace the built-in ones", false},
-    {"log_level", SETTING_TEXT, FIELD(log_level), "info", 0, 0, "debug, info, warning or error", true},
-    {"log_file", SETTING_TEXT, FIELD(log_file), "", 0, 0, "file to append the log to; empty: standard error",
-     false},
-    {"hosts", SETTING_TEXT, FIELD(hosts), "", 0, 0,
-     "without tokens: names it goes by beside addresses and names without dots; * any", true},
-    {"insecure", SETTING_BOOL, FIELD(insecure), "false", 0, 0, "listen beyond loopback without tokens",
-     false},
-    {"auto_migrate", SETTING_BOOL, FIELD(auto_migrate), "true", 0, 0, "apply database migrations at start",
-     false},
-    {"http_threads", SETTING_COUNT, FIELD(http_threads_count), "0", 0, 64,
-     "threads that speak HTTP; 0: one per processor", false},
-    {"workers", SETTING_COUNT, FIELD(workers_count), "0", 0, 256,
-     "threads that search (advise, tune); 0: one per processor", false},
-    {"quick_workers", SETTING_COUNT, FIELD(quick_workers_count), "0", 0, 256,
-     "threads for what takes milliseconds (estimate, simulate, lint); 0: one per processor", false},
-    {"plans", SETTING_COUNT, FIELD(plans_count), "640", 0, 1000000,
-     "machines times top_k that one request may ask for, twice with sensitivities; 0: no limit", true},
-    {"store_workers", SETTING_COUNT, FIELD(store_workers_count), "4", 1, 64,
-     "threads that wait for the database, each with a connection", false},
-    {"sweep_workers", SETTING_COUNT, FIELD(sweep_workers_count), "1", 0, 256,
-     "threads that work off sweeps, behind all others; 0: other daemons do", false},
-    {"cache_mib", SETTING_COUNT, FIELD(cache_mib), "64", 0, 65536,
-     "MiB of answers kept in memory for questions asked again; 0: none", false},
-    {"queue", SETTING_COUNT, FIELD(queue_count), "256", 1, 65536, "requests that may wait for a worker",
-     false},
-    {"connections", SETTING_COUNT, FIELD(connections_count), "1024", 4, 65536, "open connections", false},
-    {"connections_per_ip", SETTING_COUNT, FIELD(connections_per_ip_count), "-1", -1, 65536,
-     "open connections of one address; 0: any, -1: three quarters of all, any when listening on loopback",
-     false},
-    {"request_timeout", SETTING_SECONDS, FIELD(request_timeout_s), "10", 1, 3600,
-     "time to send a whole request", true},
-    {"idle_timeout", SETTING_SECONDS, FIELD(idle_timeout_s), "15", 1, 3600,
-     "time between requests of one connection", false},
-    {"deadline", SETTING_SECONDS, FIELD(deadline_s), "30", 1, 3600, "time to answer, waiting included", true},
-    {"queue_wait", SETTING_SECONDS, FIELD(queue_wait_s), "2", 1, 3600, "time to wait for a worker; then 503",
-     true},
-    {"address_rate", SETTING_COUNT, FIELD(address_rate_per_s), "-1", -1, 1000000,
-     "requests per second of one address, five times that at once; 0: any, -1: 200 beyond loopback", true},
-    {"token_rate", SETTING_COUNT, FIELD(token_rate_per_s), "0", 0, 1000000,
-     "requests per second of one token, five times that at once; 0: any", true},
-    {"keep_days", SETTING_COUNT, FIELD(keep_days_count), "0", 0, 36500,
-     "days after which runs are deleted that are neither baselines nor measured; 0: never", false},
-    {"restore_days", SETTING_COUNT, FIELD(restore_days_count), "30", 0, 36500,
-     "days in which a deleted run can be restored; then it is purged", false},
-    {"drain_delay", SETTING_SECONDS, FIELD(drain_delay_s), "0", 0, 600,
-     "after SIGTERM: not ready but listening, so that load balancers look away", false},
-    {"drain_deadline", SETTING_SECONDS, FIELD(drain_deadline_s), "20", 0, 600,
-     "after SIGTERM: time for requests under way", false},
-    {"compiler", SETTING_TEXT, FIELD(compiler), "", 0, 0,
-     "verifier: a program that answers in place of the installed MaxText", false},
-    {"compile_env", SETTING_TEXT, FIELD(compile_env), "", 0, 0,
-     "verifier: folder of the installed MaxText; empty: below ~/.cache", false},
-    {"compile_timeout", SETTING_SECONDS, FIELD(compile_timeout_s), "900", 1, 86400,
-     "verifier: time for one compile", false},
-    {"compile_memory_gib", SETTING_COUNT, FIELD(compile_memory_gib), "16", 1, 65536,
-     "verifier: GiB of this machine that one compile may hold", false},
-    {"lease", SETTING_SECONDS, FIELD(lease_s), "30", 1, 3600,
-     "verifier: silence after which another takes its plan", false},
-    {"until_empty", SETTING_BOOL, FIELD(until_empty), "false", 0, 0, "verifier: leave when no plan waits",
-     false},
-};
+#define ROW(type, when, name, field, preset, min, max, help)                                                 \
+    {#name, SETTING_##type, SETTING_##when, offsetof(struct adv_daemon_config, field), preset, min, max,     \
+     help},
+#define TEXT(when, name, preset, help)   ROW(TEXT, when, name, name, preset, 0, 0, help)
+#define SECRET(when, name, preset, help) ROW(SECRET, when, name, name, preset, 0, 0, help)
+#define BOOL(when, name, preset, help)   ROW(BOOL, when, name, name, preset, 0, 0, help)
+#define COUNT(...)                       ROW(COUNT, __VA_ARGS__)
+#define SECONDS(...)                     ROW(SECONDS, __VA_ARGS__)
+static const struct setting settings[] = {ADV_SETTING_TABLE(TEXT, SECRET, BOOL, COUNT, SECONDS)};
 
 #define SETTINGS_COUNT     ((int)(sizeof settings / sizeof settings[0]))
 #define ENVIRONMENT_PREFIX "TPU_ADVISOR_"
-
-static void *field_of(struct adv_daemon_config *config, const struct setting *setting)
-{
-    return (char *)config + setting->offset;
-}
 
 /* `name` may have dashes, underscores and capitals. A trailing _file is kept apart for secrets. */
 static const struct setting *find_setting(const char *name, bool *from_file)
@@ -123,22 +55,33 @@ static const struct setting *find_setting(const char *name, bool *from_file)
     return NULL;
 }
 
+/* Says what is wrong; returns ADV_E_INVALID. */
+static adv_code refuse(FILE *errors, const char *format, ...) ADV_PRINTF(2, 3);
+static adv_code refuse(FILE *errors, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)fputs("tpu-advisor: ", errors);
+    (void)vfprintf(errors, format, args);
+    (void)fputc('\n', errors);
+    va_end(args);
+    return ADV_E_INVALID;
+}
+
 static adv_code report_unknown(const char *name, const char *where, FILE *errors)
 {
     const char *names[SETTINGS_COUNT];
     for (int i = 0; i < SETTINGS_COUNT; i++) names[i] = settings[i].name;
     const char *nearest = adv_text_nearest(name, names, SETTINGS_COUNT);
-    (void)fprintf(errors, "tpu-advisor: %s: there is no setting '%s'%s%s%s\n", where, name,
+    return refuse(errors, "%s: there is no setting '%s'%s%s%s", where, name,
                   nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
-    return ADV_E_INVALID;
 }
 
 static adv_code read_first_line(const char *path, char *value, const char *where, FILE *errors)
 {
     FILE *file = fopen(path, "r");
     if (!file) {
-        (void)fprintf(errors, "tpu-advisor: %s: cannot read %s: %s\n", where, path, strerror(errno));
-        return ADV_E_INVALID;
+        return refuse(errors, "%s: cannot read %s: %s", where, path, strerror(errno));
     }
     if (!fgets(value, ADV_LIMIT_SETTING, file)) value[0] = '\0';
     value[strcspn(value, "\r\n")] = '\0';
@@ -160,29 +103,25 @@ static bool parse_bool(const char *value, bool *result)
 static adv_code set(struct adv_daemon_config *config, const struct setting *setting, const char *value,
                     const char *where, FILE *errors)
 {
-    void *field = field_of(config, setting);
+    void *field = (char *)config + setting->offset;
     if (setting->type == SETTING_TEXT || setting->type == SETTING_SECRET) {
         if (strlen(value) >= ADV_LIMIT_SETTING) {
-            (void)fprintf(errors, "tpu-advisor: %s: %s is longer than %d bytes\n", where, setting->name,
+            return refuse(errors, "%s: %s is longer than %d bytes", where, setting->name,
                           ADV_LIMIT_SETTING - 1);
-            return ADV_E_INVALID;
         }
         memcpy(field, value, strlen(value) + 1);
         return ADV_OK;
     }
     if (setting->type == SETTING_BOOL) {
         if (parse_bool(value, field)) return ADV_OK;
-        (void)fprintf(errors, "tpu-advisor: %s: %s is true or false, not '%s'\n", where, setting->name,
-                      value);
-        return ADV_E_INVALID;
+        return refuse(errors, "%s: %s is true or false, not '%s'", where, setting->name, value);
     }
     char *end = NULL;
     errno = 0;
     long number = strtol(value, &end, 10);
     if (errno || end == value || *end || number < setting->min || number > setting->max) {
-        (void)fprintf(errors, "tpu-advisor: %s: %s is a whole number from %ld to %ld, not '%s'\n", where,
-                      setting->name, setting->min, setting->max, value);
-        return ADV_E_INVALID;
+        return refuse(errors, "%s: %s is a whole number from %ld to %ld, not '%s'", where, setting->name,
+                      setting->min, setting->max, value);
     }
     memcpy(field, &number, sizeof number);
     return ADV_OK;
@@ -212,8 +151,7 @@ static adv_code load_file(struct adv_daemon_config *config, const char *path, FI
 {
     FILE *file = fopen(path, "r");
     if (!file) {
-        (void)fprintf(errors, "tpu-advisor: cannot read the settings in %s: %s\n", path, strerror(errno));
-        return ADV_E_INVALID;
+        return refuse(errors, "cannot read the settings in %s: %s", path, strerror(errno));
     }
     adv_code result = ADV_OK;
     char line[2 * ADV_LIMIT_SETTING];
@@ -224,8 +162,7 @@ static adv_code load_file(struct adv_daemon_config *config, const char *path, FI
         if (*name == '\0' || *name == '#') continue;
         char *equals = strchr(name, '=');
         if (!equals) {
-            (void)fprintf(errors, "tpu-advisor: %s: expected NAME = VALUE\n", where);
-            result = ADV_E_INVALID;
+            result = refuse(errors, "%s: expected NAME = VALUE", where);
             continue;
         }
         *equals = '\0';
@@ -276,8 +213,7 @@ static adv_code walk_flags(struct adv_daemon_config *config, int argc, char **ar
     for (int i = 1; i < argc; i++) {
         if (take_action(argv[i], action)) continue;
         if (strncmp(argv[i], "--", 2) != 0) {
-            if (config) (void)fprintf(errors, "tpu-advisor: '%s' is not a setting\n", argv[i]);
-            result = ADV_E_INVALID;
+            if (config) result = refuse(errors, "'%s' is not a setting", argv[i]);
             continue;
         }
         char name[64];
@@ -293,8 +229,7 @@ static adv_code walk_flags(struct adv_daemon_config *config, int argc, char **ar
         } else if (config && !setting) {
             result = report_unknown(name, "command line", errors);
         } else if (config && !value) {
-            (void)fprintf(errors, "tpu-advisor: --%s needs a value\n", name);
-            result = ADV_E_INVALID;
+            result = refuse(errors, "--%s needs a value", name);
         } else if (config) {
             adv_code code = set_named(config, name, value, "command line", errors);
             if (code) result = code;
@@ -308,21 +243,17 @@ static adv_code check_together(const struct adv_daemon_config *config, FILE *err
     char host[ADV_LIMIT_SETTING];
     char port[6];
     if (!adv_config_address(config->listen, host, port)) {
-        (void)fprintf(errors, "tpu-advisor: listen is address:port, not '%s'\n", config->listen);
-        return ADV_E_INVALID;
+        return refuse(errors, "listen is address:port, not '%s'", config->listen);
     }
     if (config->tokens_database && !config->database_url[0]) {
-        (void)fprintf(errors, "tpu-advisor: tokens_database needs a database_url\n");
-        return ADV_E_INVALID;
+        return refuse(errors, "tokens_database needs a database_url");
     }
     if (!config->insecure && !config->tokens_file[0] && !config->tokens_database &&
         !adv_config_is_loopback(host)) {
-        (void)fprintf(
-            errors,
-            "tpu-advisor: %s can be reached from other machines and no tokens are set; give --tokens-file, "
-            "listen on 127.0.0.1, or say --insecure\n",
-            config->listen);
-        return ADV_E_INVALID;
+        return refuse(errors,
+                      "%s can be reached from other machines and no tokens are set; give --tokens-file, "
+                      "listen on 127.0.0.1, or say --insecure",
+                      config->listen);
     }
     return ADV_OK;
 }
@@ -364,7 +295,7 @@ void adv_config_differences(const struct adv_daemon_config *before, const struct
     size_t used = 0;
     names[0] = '\0';
     for (int i = 0; i < SETTINGS_COUNT; i++) {
-        if (settings[i].live != live || !differs(&settings[i], before, after)) continue;
+        if ((settings[i].when == SETTING_LIVE) != live || !differs(&settings[i], before, after)) continue;
         used += (size_t)snprintf(names + used, ADV_LIMIT_SETTING - used, "%s%s", used ? " " : "",
                                  settings[i].name);
         if (used >= ADV_LIMIT_SETTING) return;

@@ -3,7 +3,7 @@
  * A setting `workers` is the flag --workers, the file's line `workers = 4` and the variable
  * TPU_ADVISOR_WORKERS. A secret can also be given as the name of a file: --database-url-file,
  * TPU_ADVISOR_DATABASE_URL_FILE. An unknown name is an error everywhere, and so is a value out of range.
- * Adding a setting = a field here and a row in config.c.
+ * Adding a setting = adding a row.
  */
 #pragma once
 
@@ -15,39 +15,70 @@
 #define ADV_LIMIT_SETTING                                                                                    \
     512 /* value of one setting; a database URL with all its parameters stays below 300 */
 
+/* Of each: whether a running daemon takes it over (LIVE, by SIGHUP) or only a new start, its name, the member
+ * of the struct where that says the unit, its default, the range of a number, and help. */
+#define ADV_SETTING_TABLE(TEXT, SECRET, BOOL, COUNT, SECONDS)                                                \
+    TEXT(START, listen, "127.0.0.1:8080", "address:port; port 0 takes a free one")                           \
+    SECRET(START, database_url, "",                                                                          \
+           "PostgreSQL, postgresql://user@host/name or key=value words; empty: nothing is stored")           \
+    TEXT(START, tokens_file, "",                                                                             \
+         "bearer tokens: lines of NAME SCOPE[,SCOPE] SHA256; scopes read, write, admin")                     \
+    BOOL(START, tokens_database, "false", "bearer tokens from the database: `tpu-advisor token create`")     \
+    TEXT(START, catalog, "", "folder of catalog files that replace the built-in ones")                       \
+    TEXT(LIVE, log_level, "info", "debug, info, warning or error")                                           \
+    TEXT(START, log_file, "", "file to append the log to; empty: standard error")                            \
+    TEXT(LIVE, hosts, "", "without tokens: names it goes by beside addresses and names without dots; * any") \
+    BOOL(START, insecure, "false", "listen beyond loopback without tokens")                                  \
+    BOOL(START, auto_migrate, "true", "apply database migrations at start")                                  \
+    COUNT(START, http_threads, http_threads_count, "0", 0, 64,                                               \
+          "threads that speak HTTP; 0: one per processor")                                                   \
+    COUNT(START, workers, workers_count, "0", 0, 256,                                                        \
+          "threads that search (advise, tune); 0: one per processor")                                        \
+    COUNT(START, quick_workers, quick_workers_count, "0", 0, 256,                                            \
+          "threads for what takes milliseconds (estimate, simulate, lint); 0: one per processor")            \
+    COUNT(LIVE, plans, plans_count, "640", 0, 1000000,                                                       \
+          "machines times top_k that one request may ask for, twice with sensitivities; 0: no limit")        \
+    COUNT(START, store_workers, store_workers_count, "4", 1, 64,                                             \
+          "threads that wait for the database, each with a connection")                                      \
+    COUNT(START, sweep_workers, sweep_workers_count, "1", 0, 256,                                            \
+          "threads that work off sweeps, behind all others; 0: other daemons do")                            \
+    COUNT(START, cache_mib, cache_mib, "64", 0, 65536,                                                       \
+          "MiB of answers kept in memory for questions asked again; 0: none")                                \
+    COUNT(START, queue, queue_count, "256", 1, 65536, "requests that may wait for a worker")                 \
+    COUNT(START, connections, connections_count, "1024", 4, 65536, "open connections")                       \
+    COUNT(START, connections_per_ip, connections_per_ip_count, "-1", -1, 65536,                              \
+          "open connections of one address; 0: any, -1: three quarters of all, any when listening on "       \
+          "loopback")                                                                                        \
+    SECONDS(LIVE, request_timeout, request_timeout_s, "10", 1, 3600, "time to send a whole request")         \
+    SECONDS(START, idle_timeout, idle_timeout_s, "15", 1, 3600, "time between requests of one connection")   \
+    SECONDS(LIVE, deadline, deadline_s, "30", 1, 3600, "time to answer, waiting included")                   \
+    SECONDS(LIVE, queue_wait, queue_wait_s, "2", 1, 3600, "time to wait for a worker; then 503")             \
+    COUNT(LIVE, address_rate, address_rate_per_s, "-1", -1, 1000000,                                         \
+          "requests per second of one address, five times that at once; 0: any, -1: 200 beyond loopback")    \
+    COUNT(LIVE, token_rate, token_rate_per_s, "0", 0, 1000000,                                               \
+          "requests per second of one token, five times that at once; 0: any")                               \
+    COUNT(START, keep_days, keep_days_count, "0", 0, 36500,                                                  \
+          "days after which runs are deleted that are neither baselines nor measured; 0: never")             \
+    COUNT(START, restore_days, restore_days_count, "30", 0, 36500,                                           \
+          "days in which a deleted run can be restored; then it is purged")                                  \
+    SECONDS(START, drain_delay, drain_delay_s, "0", 0, 600,                                                  \
+            "after SIGTERM: not ready but listening, so that load balancers look away")                      \
+    SECONDS(START, drain_deadline, drain_deadline_s, "20", 0, 600,                                           \
+            "after SIGTERM: time for requests under way")                                                    \
+    TEXT(START, compiler, "", "verifier: a program that answers in place of the installed MaxText")          \
+    TEXT(START, compile_env, "", "verifier: folder of the installed MaxText; empty: below ~/.cache")         \
+    SECONDS(START, compile_timeout, compile_timeout_s, "900", 1, 86400, "verifier: time for one compile")    \
+    COUNT(START, compile_memory_gib, compile_memory_gib, "16", 1, 65536,                                     \
+          "verifier: GiB of this machine that one compile may hold")                                         \
+    SECONDS(START, lease, lease_s, "30", 1, 3600, "verifier: silence after which another takes its plan")    \
+    BOOL(START, until_empty, "false", "verifier: leave when no plan waits")
+
+#define ADV_SETTING_TEXT(when, name, ...)          char name[ADV_LIMIT_SETTING];
+#define ADV_SETTING_BOOL(when, name, ...)          bool name;
+#define ADV_SETTING_NUMBER(when, name, field, ...) long field;
 struct adv_daemon_config {
-    char listen[ADV_LIMIT_SETTING];       /* address:port, [address]:port */
-    char database_url[ADV_LIMIT_SETTING]; /* secret; empty = no store */
-    char tokens_file[ADV_LIMIT_SETTING];
-    char catalog[ADV_LIMIT_SETTING]; /* folder whose files replace embedded ones; empty = embedded */
-    char log_level[ADV_LIMIT_SETTING];
-    char log_file[ADV_LIMIT_SETTING]; /* empty = standard error */
-    char hosts[ADV_LIMIT_SETTING];    /* names that a daemon without tokens goes by */
-    bool tokens_database;             /* tokens of the database's table count */
-    bool insecure;                    /* listen beyond loopback without tokens */
-    bool auto_migrate; /* apply migrations at start; off: refuse the store until they are applied */
-    long http_threads_count, workers_count, store_workers_count; /* 0 = by the number of processors */
-    long quick_workers_count;                                    /* 0 = by the number of processors */
-    long plans_count; /* that one request may ask for, machines times top_k; 0 = no limit */
-    long cache_mib;   /* of answers kept */
-    long sweep_workers_count;
-    long queue_count;                                 /* requests waiting for a worker, per pool */
-    long connections_count, connections_per_ip_count; /* per-ip 0 = no limit, -1 = the usual one */
-    long request_timeout_s;                           /* to send a whole request */
-    long idle_timeout_s;                              /* keep-alive */
-    long queue_wait_s;                                /* to wait for a worker */
-    long address_rate_per_s; /* requests of one address; 0 = no limit, -1 = the usual one beyond loopback */
-    long token_rate_per_s;   /* requests of one token; 0 = no limit */
-    long keep_days_count;    /* of runs that nobody marked; 0 = for ever */
-    long restore_days_count; /* of deleted runs */
-    long deadline_s;         /* to answer a request, waiting included */
-    long drain_delay_s;      /* not ready, still listening: lets a load balancer look away */
-    long drain_deadline_s;   /* for requests under way */
-    char compiler[ADV_LIMIT_SETTING];    /* of the verifier: a program in place of the installed one */
-    char compile_env[ADV_LIMIT_SETTING]; /* folder of the installed one; the script reads the variable */
-    long compile_timeout_s, compile_memory_gib; /* of one compile */
-    long lease_s;                               /* a verifier that is silent for longer has lost its plan */
-    bool until_empty;                           /* leave when no plan waits */
+    ADV_SETTING_TABLE(ADV_SETTING_TEXT, ADV_SETTING_TEXT, ADV_SETTING_BOOL, ADV_SETTING_NUMBER,
+                      ADV_SETTING_NUMBER)
 };
 
 /* The actions that the command line may ask for besides settings. */

@@ -60,7 +60,6 @@ static long evaluate_gmm(const struct adv_kernel_machine *machine, bool quick, d
     return (long)rounds * count;
 }
 
-/* Raw tile evaluations, without JSON: what the tuners are made of. */
 void adv_bench_tiles(const struct adv_catalog *catalog, bool quick, struct adv_text *out)
 {
     static const struct {

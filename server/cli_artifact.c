@@ -21,7 +21,8 @@ static void print_usage(void)
 int adv_cli_artifact(int argc, char **argv)
 {
     long rank = 1;
-    const struct adv_cli_option options[] = {{"--rank", .number = &rank, .most = ADV_LIMIT_RANKED}, {NULL}};
+    const struct adv_cli_option options[] = {{"--rank", .number = &rank, .most = ADV_LIMIT_RANKED},
+                                             {.name = NULL}};
     const char *name = NULL, *file = NULL;
     bool good = true;
     for (int i = 1; i < argc && good; i++) { /* in any order */

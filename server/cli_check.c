@@ -139,7 +139,7 @@ static bool read_arguments(int argc, char **argv, struct job *job)
         {"--markdown", .text = &job->markdown},
         {"--junit", .text = &job->junit},
         {"--json", .text = &job->json},
-        {NULL}};
+        {.name = NULL}};
     for (int i = 1; i < argc; i++) {
         const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : "without a value";
         if (strncmp(name, "--", 2) != 0) {

@@ -38,7 +38,7 @@ static bool read_arguments(int argc, char **argv, struct wishes *wishes)
     const struct adv_cli_option own[] = {{"--scope", .text = &wishes->scopes},
                                          {"--project", .text = &wishes->project},
                                          {"--expires", .text = &wishes->expires},
-                                         {NULL}};
+                                         {.name = NULL}};
     char *rest[ARGUMENTS_COUNT + 1] = {argv[0]};
     int rest_count = 1;
     for (int i = 2; i < argc && rest_count < ARGUMENTS_COUNT; i++) {

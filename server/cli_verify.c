@@ -34,7 +34,7 @@ static bool read_arguments(int argc, char **argv, struct arguments *arguments)
         {"--text", .flag = &arguments->text},
         {"--install", .flag = &arguments->install},
         {"--keep", .text = &arguments->keep},
-        {NULL}};
+        {.name = NULL}};
     for (int i = 1; i < argc; i++) {
         const enum adv_cli_taken taken = adv_cli_take_option(options, argc, argv, &i);
         if (taken == ADV_CLI_WRONG) return false;

@@ -81,14 +81,12 @@ static long group_pages(const char *process, pid_t group)
     const char *after = strrchr(text, ')'); /* the name before it may hold anything */
     int owner = 0;
     long pages = 0;
-    if (!after || sscanf(after + 1, " %*c %*d %d", &owner) != 1 || owner != (int)group) return 0;
-    /* the 24th field: state is the third */
-    const char *at = after + 2;
-    for (int field = 3; field < 24 && at; field++) {
-        at = strchr(at, ' ');
-        if (at) at++;
-    }
-    return at && sscanf(at, "%ld", &pages) == 1 ? pages : 0;
+    /* state and parent, then the group; of the fields behind it the 19th */
+    const bool good = after && sscanf(after + 1,
+                                      " %*s %*s %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                                      "%*s %*s %*s %*s %ld",
+                                      &owner, &pages) == 2;
+    return good && owner == (int)group ? pages : 0;
 }
 
 /* Bytes of memory that the processes of a group hold, shared pages counted in each; 0 where /proc does not
@@ -143,24 +141,23 @@ static bool find_python(const char *folder, bool make, char python[FOLDER_BYTES]
     return pclose(script) == 0 && named && python[0] == '/';
 }
 
-bool adv_compiler_ready(const char *program)
+static bool has_python(bool make, adv_err *err)
 {
     char folder[FOLDER_BYTES], python[FOLDER_BYTES];
-    adv_err ignored = adv_err_empty();
-    if (program && *program) return access(program, X_OK) == 0;
-    if (unpack(folder, &ignored)) return false;
-    const bool found = find_python(folder, false, python);
+    if (unpack(folder, err)) return false;
+    const bool found = find_python(folder, make, python);
     remove_folder(folder);
     return found;
 }
 
+bool adv_compiler_ready(const char *program)
+{
+    return program && *program ? access(program, X_OK) == 0 : has_python(false, NULL);
+}
+
 bool adv_compiler_install(adv_err *err)
 {
-    char folder[FOLDER_BYTES], python[FOLDER_BYTES];
-    if (unpack(folder, err)) return false;
-    const bool made = find_python(folder, true, python);
-    remove_folder(folder);
-    return made;
+    return has_python(true, err);
 }
 
 static void limit(int resource, rlim_t most)

@@ -154,16 +154,16 @@ static adv_code make_ready(struct adv_db *db, adv_err *err)
     if (db->connection) return ADV_OK;
     if (adv_database_state(db->database) != ADV_DATABASE_UP) return away(err);
     char reason[256];
-    db->connection = adv_db_connect(adv_database_url(db->database), reason);
+    db->connection = adv_db_connect(db->database->url, reason);
     if (db->connection) return ADV_OK;
-    adv_metrics_add(adv_database_metrics(db->database), ADV_COUNTER_DB_LOST, 1);
+    adv_metrics_add(db->database->metrics, ADV_COUNTER_DB_LOST, 1);
     adv_database_report_lost(db->database);
     return away(err);
 }
 
 static adv_code classify(struct adv_db *db, const PGresult *result, adv_err *err)
 {
-    struct adv_metrics *metrics = adv_database_metrics(db->database);
+    struct adv_metrics *metrics = db->database->metrics;
     /* After a lost connection there is no SQLSTATE: the connection's state says it. */
     if (PQstatus(db->connection) != CONNECTION_OK) {
         drop_connection(db);
@@ -194,7 +194,7 @@ static adv_code classify(struct adv_db *db, const PGresult *result, adv_err *err
 static adv_code too_long(struct adv_db *db, adv_err *err)
 {
     drop_connection(db);
-    adv_metrics_add(adv_database_metrics(db->database), ADV_COUNTER_DB_TIMEOUT, 1);
+    adv_metrics_add(db->database->metrics, ADV_COUNTER_DB_TIMEOUT, 1);
     if (!db->limit_ms) adv_database_report_lost(db->database);
     return adv_err_add(err, ADV_E_STORE, "", "estimates, advice, kernels and the catalog go on working",
                        "the database did not answer");
@@ -262,7 +262,7 @@ adv_code adv_db_run(struct adv_db *db, const char *sql, struct adv_values values
                            "no database is configured");
     adv_code code = make_ready(db, err);
     if (code) return code;
-    adv_metrics_add(adv_database_metrics(db->database), ADV_COUNTER_DB_QUERIES, 1);
+    adv_metrics_add(db->database->metrics, ADV_COUNTER_DB_QUERIES, 1);
     PGresult *result = run_for(db, sql, values);
     if (!result) return too_long(db, err);
     if (!adv_db_is_good(result)) {

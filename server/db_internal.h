@@ -2,8 +2,25 @@
 #pragma once
 
 #include <libpq-fe.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 #include "server/db.h"
+
+struct adv_database {
+    char *url;
+    bool auto_migrate;
+    const struct adv_log *log;
+    struct adv_metrics *metrics;
+    _Atomic(struct adv_keyring *) keyring; /* NULL: tokens are not the database's affair */
+    struct adv_retention retention;
+    _Atomic bool tidies; /* `retention` is there and stays as it is */
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    atomic_int state; /* enum adv_database_state */
+    bool stopping, lost;
+    pthread_t watcher;
+};
 
 /* A statement. NULL: not within `limit_ms`; the connection is then good for nothing but PQfinish. */
 PGresult *adv_db_exec(PGconn *connection, const char *sql, struct adv_values values, long limit_ms);
@@ -20,9 +37,6 @@ PGconn *adv_db_connect(const char *url, char reason[256]);
  * transaction under an advisory lock. ADV_E_CONFLICT: an applied file was changed, or (apply false) some are
  * missing. */
 ADV_MUST_CHECK adv_code adv_db_migrate(PGconn *connection, bool apply, const struct adv_log *log);
-
-const char *adv_database_url(const struct adv_database *database);
-struct adv_metrics *adv_database_metrics(const struct adv_database *database);
 
 /* Reads the tokens that are not revoked into the keyring; a failure is logged and leaves those in force. */
 void adv_db_serve_tokens(PGconn *connection, struct adv_keyring *keyring, const struct adv_log *log);

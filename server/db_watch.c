@@ -1,7 +1,5 @@
 #include "server/db_internal.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,28 +15,9 @@
 #define TIDY_LIMIT_MS    6000  /* more than statement_timeout, whose answer says more */
 #define MOST_RUNS        "200" /* in a round; a tenth of a second, 288,000 a day of one daemon */
 
-struct adv_database {
-    char *url;
-    bool auto_migrate;
-    const struct adv_log *log;
-    struct adv_metrics *metrics;
-    _Atomic(struct adv_keyring *) keyring; /* NULL: tokens are not the database's affair */
-    struct adv_retention retention;
-    _Atomic bool tidies; /* `retention` is there and stays as it is */
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    enum adv_database_state state;
-    bool stopping, lost;
-    pthread_t watcher;
-};
-
 static void set_state(struct adv_database *database, enum adv_database_state state, const char *reason)
 {
-    (void)pthread_mutex_lock(&database->lock);
-    bool changed = database->state != state;
-    database->state = state;
-    (void)pthread_mutex_unlock(&database->lock);
-    if (!changed) return;
+    if (atomic_exchange(&database->state, (int)state) == (int)state) return;
     struct adv_log_line line;
     adv_log_begin(database->log, &line, state == ADV_DATABASE_UP ? ADV_LOG_INFO : ADV_LOG_WARNING,
                   "database");
@@ -215,26 +194,13 @@ void adv_database_close(struct adv_database *database)
 
 enum adv_database_state adv_database_state(struct adv_database *database)
 {
-    (void)pthread_mutex_lock(&database->lock);
-    enum adv_database_state state = database->state;
-    (void)pthread_mutex_unlock(&database->lock);
-    return state;
+    return (enum adv_database_state)atomic_load(&database->state);
 }
 
 const char *adv_database_state_name(enum adv_database_state state)
 {
     static const char *const names[] = {"connecting", "up", "away", "refused"};
     return names[state];
-}
-
-const char *adv_database_url(const struct adv_database *database)
-{
-    return database->url;
-}
-
-struct adv_metrics *adv_database_metrics(const struct adv_database *database)
-{
-    return database->metrics;
 }
 
 void adv_database_report_lost(struct adv_database *database)

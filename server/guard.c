@@ -12,6 +12,13 @@ bool adv_guard_is_token(const char *text, size_t length)
     return length > 0 && good == length;
 }
 
+int adv_guard_hex_digit(char digit)
+{
+    if (digit >= '0' && digit <= '9') return digit - '0';
+    const char lower = (char)(digit | 0x20);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
 static bool has_blank(const char *text)
 {
     for (; *text; text++)

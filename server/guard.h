@@ -26,6 +26,8 @@ struct adv_guard {
 /* Whether the text is a token (RFC 9110, 5.6.2), as names of headers and methods are. */
 bool adv_guard_is_token(const char *text, size_t length);
 
+int adv_guard_hex_digit(char digit); /* its value; -1: it is none */
+
 void adv_guard_init(struct adv_guard *guard);
 
 /* Called for each header field; value may be NULL for an empty one. */

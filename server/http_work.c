@@ -124,8 +124,7 @@ void adv_http_run_job(void *job, void *context)
     if (last) adv_http_request_free(request);
 }
 
-/* The lock keeps a fast worker from resuming first.
- */
+/* The lock keeps a fast worker from resuming first. */
 bool adv_http_submit(struct request *request, struct adv_pool *pool)
 {
     struct adv_http *http = request->http;
@@ -171,7 +170,6 @@ static bool goes_without(struct request *request, int64_t at_us)
     return false;
 }
 
-/* Answers requests whose deadline passed (or all of them) with 503; returns how many. */
 int adv_http_abandon(struct adv_http *http, int64_t at_us, bool all)
 {
     int count = 0;

@@ -55,19 +55,12 @@ static void end_head(struct adv_raw_guard *guard)
     guard->body_bytes = guard->trailer_bytes = 0;
 }
 
-static int hex_digit(char digit)
-{
-    if (digit >= '0' && digit <= '9') return digit - '0';
-    const char lower = (char)(digit | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 static void end_chunk_line(struct adv_raw_guard *guard)
 {
     guard->left_bytes = 0;
     size_t digits = 0;
-    for (; digits < guard->value_bytes && hex_digit(guard->value[digits]) >= 0; digits++)
-        guard->left_bytes = guard->left_bytes * 16 + (uint64_t)hex_digit(guard->value[digits]);
+    for (; digits < guard->value_bytes && adv_guard_hex_digit(guard->value[digits]) >= 0; digits++)
+        guard->left_bytes = guard->left_bytes * 16 + (uint64_t)adv_guard_hex_digit(guard->value[digits]);
     const bool ends = digits == guard->value_bytes || strchr("; \t", guard->value[digits]);
     if (digits == 0 || digits > 15 || !ends) refuse(guard, "the length of a chunk is not a number");
     enter(guard, guard->left_bytes > 0 ? ADV_RAW_CHUNK : ADV_RAW_TRAILER);

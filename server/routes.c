@@ -4,6 +4,7 @@
 
 #include "engine/advise.h"
 #include "server/api.h"
+#include "server/guard.h"
 #include "server/metrics.h"
 #include "server/tokens.h"
 
@@ -111,13 +112,6 @@ _Static_assert(ROUTES_COUNT < ADV_LIMIT_ROUTES, "metrics has a row per route and
 
 enum { SEPARATOR = -1, END = -2 }; /* beside the bytes of a segment */
 
-static int hex_digit(char digit)
-{
-    if (digit >= '0' && digit <= '9') return digit - '0';
-    const char lower = (char)(digit | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 /* The next byte of a path as sent, decoded, and moves on. A % that is followed by no number is itself. */
 static int next_byte(const char **at)
 {
@@ -125,8 +119,8 @@ static int next_byte(const char **at)
     if (*here == '\0' || *here == '?') return END;
     *at = here + 1;
     if (*here == '/') return SEPARATOR;
-    const int high = *here == '%' ? hex_digit(here[1]) : -1;
-    const int low = high >= 0 ? hex_digit(here[2]) : -1;
+    const int high = *here == '%' ? adv_guard_hex_digit(here[1]) : -1;
+    const int low = high >= 0 ? adv_guard_hex_digit(here[2]) : -1;
     if (low < 0) return (unsigned char)*here;
     *at = here + 3;
     return high * 16 + low;

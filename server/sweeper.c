@@ -96,8 +96,7 @@ static void add_problem(struct turn *turn, const struct adv_sweep_item *item, co
     char *problem = adv_problem_json(err, NULL);
     if (!problem) turn->results.overflow = true;
     begin_result(turn, item);
-    adv_text_format(&turn->results, ",\"problem\":");
-    adv_text_append(&turn->results, problem ? problem : "null");
+    adv_json_text_raw(&turn->results, "problem", problem);
     adv_text_append(&turn->results, "}");
     free(problem);
 }
@@ -112,8 +111,7 @@ static void add_answer(struct turn *turn, const struct adv_sweep_item *item, con
 {
     struct adv_text *results = &turn->results;
     begin_result(turn, item);
-    adv_text_append(results, ",\"response\":");
-    adv_text_append(results, response);
+    adv_json_text_raw(results, "response", response);
     adv_text_append(results, ",\"summary\":{\"fits\":");
     adv_text_append(results, isfinite(answer->step_time_s) ? (answer->fits ? "true" : "false") : "null");
     add_number(results, "step_time_s", answer->step_time_s);

@@ -21,11 +21,6 @@ struct adv_tokens *adv_tokens_new(void)
     return calloc(1, sizeof(struct adv_tokens));
 }
 
-void adv_tokens_free(struct adv_tokens *tokens)
-{
-    free(tokens);
-}
-
 bool adv_tokens_add(struct adv_tokens *tokens, const struct adv_token *token)
 {
     if (tokens->count == ADV_LIMIT_TOKENS) return false;
@@ -113,7 +108,7 @@ adv_code adv_tokens_load(const char *path, struct adv_tokens **tokens, FILE *err
         code = ADV_E_INVALID;
     }
     if (code)
-        adv_tokens_free(loaded);
+        free(loaded);
     else
         *tokens = loaded;
     return code;
@@ -129,7 +124,7 @@ struct adv_keyring *adv_keyring_new(void)
 void adv_keyring_free(struct adv_keyring *keyring)
 {
     if (!keyring) return;
-    for (int i = 0; i < ADV_KEYRING_PARTS; i++) adv_tokens_free(keyring->parts[i]);
+    for (int i = 0; i < ADV_KEYRING_PARTS; i++) free(keyring->parts[i]);
     (void)pthread_rwlock_destroy(&keyring->lock);
     free(keyring);
 }
@@ -140,7 +135,7 @@ void adv_keyring_set(struct adv_keyring *keyring, enum adv_keyring_part part, st
     struct adv_tokens *before = keyring->parts[part];
     keyring->parts[part] = tokens;
     (void)pthread_rwlock_unlock(&keyring->lock);
-    adv_tokens_free(before);
+    free(before);
 }
 
 bool adv_keyring_has(struct adv_keyring *keyring, enum adv_keyring_part part)

@@ -42,8 +42,7 @@ struct adv_caller {
 
 struct adv_tokens; /* a set, const once it is in force */
 
-ADV_MUST_CHECK struct adv_tokens *adv_tokens_new(void); /* NULL when memory is exhausted */
-void adv_tokens_free(struct adv_tokens *tokens);        /* NULL is fine */
+ADV_MUST_CHECK struct adv_tokens *adv_tokens_new(void); /* freed with free(); NULL when memory is exhausted */
 /* false: the set is full. */
 ADV_MUST_CHECK bool adv_tokens_add(struct adv_tokens *tokens, const struct adv_token *token);
 

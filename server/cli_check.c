@@ -175,7 +175,7 @@ static adv_code ask(const struct job *job, const char *body, struct adv_client_a
 {
     for (int attempt = 1;; attempt++) {
         adv_code code =
-            adv_client_post(job->url, "/v1/checks", job->token, body, ANSWER_WITHIN_S, answer, err);
+            adv_client_ask(job->url, "/v1/checks", job->token, body, ANSWER_WITHIN_S, answer, err);
         if (code || !is_away(answer->status) || attempt == TRIES_COUNT) return code;
         const int pause_s = answer->retry_after_s > PAUSE_MAX_S ? PAUSE_MAX_S : answer->retry_after_s;
         free(answer->body);

@@ -1,15 +1,14 @@
 /* commands.c: the subcommands that belong to the daemon: migrate, healthcheck. */
-#include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
 
 #include "server/cli.h"
 #include "server/cli_io.h"
 #include "server/db.h"
+#include "server/http_client.h"
+
+#define PATIENCE_S 3
 
 int adv_cli_migrate(int argc, char **argv)
 {
@@ -24,22 +23,6 @@ int adv_cli_migrate(int argc, char **argv)
     return adv_database_migrate(config.database_url, &log) ? ADV_CLI_FAILED : ADV_CLI_OK;
 }
 
-static int connect_to(const char *host, const char *port)
-{
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    struct addrinfo *found = NULL;
-    if (getaddrinfo(host, port, &hints, &found)) return -1;
-    struct timeval patience = {.tv_sec = 3};
-    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool good = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0 &&
-                setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0 &&
-                connect(fd, found->ai_addr, found->ai_addrlen) == 0;
-    freeaddrinfo(found);
-    if (good) return fd;
-    if (fd >= 0) (void)close(fd);
-    return -1;
-}
-
 /* Exit status 0 when the daemon at the configured address is ready, 1 otherwise; its answer's body is
  * printed. */
 int adv_cli_healthcheck(int argc, char **argv)
@@ -47,28 +30,19 @@ int adv_cli_healthcheck(int argc, char **argv)
     struct adv_daemon_config config;
     int status = ADV_CLI_OK;
     if (!adv_cli_settings(&config, argc, argv, &status)) return status;
-    char host[ADV_LIMIT_SETTING];
-    char port[6];
+    char host[ADV_LIMIT_SETTING], port[6], url[ADV_LIMIT_SETTING + 32];
     if (!adv_config_address(config.listen, host, port)) return ADV_CLI_USAGE;
     /* A daemon that listens on every address also listens on this machine's own. */
     const char *target = strcmp(host, "0.0.0.0") == 0 ? "127.0.0.1" : strcmp(host, "::") == 0 ? "::1" : host;
-    int fd = connect_to(target, port);
-    if (fd < 0) {
-        (void)fprintf(stderr, "tpu-advisor: nobody answers on %s port %s: %s\n", target, port,
-                      strerror(errno));
+    const bool v6 = strchr(target, ':') != NULL;
+    (void)snprintf(url, sizeof url, "http://%s%s%s:%s", v6 ? "[" : "", target, v6 ? "]" : "", port);
+    adv_err err = adv_err_empty();
+    struct adv_client_answer answer;
+    if (adv_client_ask(url, "/readyz", NULL, NULL, PATIENCE_S, &answer, &err)) {
+        (void)fprintf(stderr, "tpu-advisor: %s\n", err.findings[0].detail);
         return ADV_CLI_FAILED;
     }
-    static const char request[] = "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    char answer[2048];
-    size_t length = 0;
-    ssize_t got = write(fd, request, sizeof request - 1);
-    while (got > 0 && length < sizeof answer - 1) {
-        got = read(fd, answer + length, sizeof answer - 1 - length);
-        if (got > 0) length += (size_t)got;
-    }
-    (void)close(fd);
-    answer[length] = '\0';
-    const char *body = strstr(answer, "\r\n\r\n");
-    (void)printf("%s\n", body ? body + 4 : "no answer");
-    return strncmp(answer, "HTTP/1.1 200", 12) == 0 ? ADV_CLI_OK : ADV_CLI_FAILED;
+    (void)printf("%s\n", answer.body);
+    free(answer.body);
+    return answer.status == 200 ? ADV_CLI_OK : ADV_CLI_FAILED;
 }

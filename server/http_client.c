@@ -183,8 +183,8 @@ static adv_code exchange_with(BIO *stream, const struct address *address, const 
     return good ? ADV_OK : no_answer(address, "the answer was cut off, or is not HTTP", err);
 }
 
-adv_code adv_client_post(const char *url, const char *path, const char *token, const char *json,
-                         int timeout_s, struct adv_client_answer *answer, adv_err *err)
+adv_code adv_client_ask(const char *url, const char *path, const char *token, const char *json, int timeout_s,
+                        struct adv_client_answer *answer, adv_err *err)
 {
     struct address address;
     memset(answer, 0, sizeof *answer);
@@ -193,11 +193,13 @@ adv_code adv_client_post(const char *url, const char *path, const char *token, c
                            url);
     struct adv_text request = adv_text_empty(ANSWER_LIMIT_BYTES);
     adv_text_format(&request,
-                    "POST %s%s HTTP/1.1\r\nHost: %s:%s\r\nConnection: close\r\nAccept: application/json\r\n",
-                    address.path, path, address.host, address.port);
+                    "%s %s%s HTTP/1.1\r\nHost: %s:%s\r\nConnection: close\r\nAccept: application/json\r\n",
+                    json ? "POST" : "GET", address.path, path, address.host, address.port);
     if (token) adv_text_format(&request, "Authorization: Bearer %s\r\n", token);
-    adv_text_format(&request, "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n", strlen(json));
-    adv_text_append(&request, json);
+    if (json)
+        adv_text_format(&request, "Content-Type: application/json\r\nContent-Length: %zu\r\n", strlen(json));
+    adv_text_append(&request, "\r\n");
+    if (json) adv_text_append(&request, json);
     SSL_CTX *context = address.tls ? SSL_CTX_new(TLS_client_method()) : NULL;
     if (context) {
         (void)SSL_CTX_set_default_verify_paths(context);

@@ -1,5 +1,5 @@
-/* http_client.h: one POST over HTTP or HTTPS, for the commands that ask a daemon. Certificates and names are
- * checked against the system's authorities. A connection per request.
+/* http_client.h: one request over HTTP or HTTPS, for the commands that ask a daemon. Certificates and names
+ * are checked against the system's authorities. A connection per request.
  */
 #pragma once
 
@@ -16,8 +16,7 @@ struct adv_client_answer {
     size_t body_bytes;
 };
 
-/* `url`: http://host[:port][/path] or https://…; `path` is added to it. `token` NULL: none is sent. ADV_E_IO:
- * nobody answered, or not in HTTP; ADV_E_INVALID: no URL. */
-ADV_MUST_CHECK adv_code adv_client_post(const char *url, const char *path, const char *token,
-                                        const char *json, int timeout_s, struct adv_client_answer *answer,
-                                        adv_err *err);
+/* `url`: http://host[:port][/path] or https://…; `path` is added to it. `token` NULL: none is sent; `json`
+ * NULL: a GET, else a POST of it. ADV_E_IO: nobody answered, or not in HTTP; ADV_E_INVALID: no URL. */
+ADV_MUST_CHECK adv_code adv_client_ask(const char *url, const char *path, const char *token, const char *json,
+                                       int timeout_s, struct adv_client_answer *answer, adv_err *err);

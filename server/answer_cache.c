@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "engine/base/hash.h"
 #include "server/gzip.h"
 
 #define BUCKETS_COUNT 4096 /* a power of two; 64 MiB hold some 3,000 answers of 20 KiB */
@@ -47,14 +48,12 @@ struct adv_answer_cache *adv_answer_cache_new(size_t limit_bytes)
     return cache;
 }
 
-/* FNV-1a from a start that nobody outside knows. Texts are compared as well. */
+/* From a start that nobody outside knows. Texts are compared as well. */
 static uint64_t hash_of(const struct adv_answer_cache *cache, const struct adv_question_key *key)
 {
     uint64_t hash = cache->seed ^ (uint64_t)(key->kind * 2 + (int)key->form);
-    for (const char *at = key->project; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
-    for (size_t i = 0; i < key->text_bytes; i++)
-        hash = (hash ^ (unsigned char)key->text[i]) * UINT64_C(0x100000001b3);
+    hash = adv_hash_bytes(hash, key->project, strlen(key->project));
+    hash = adv_hash_bytes(hash, key->text, key->text_bytes);
     return hash ^ (hash >> 29);
 }
 

@@ -9,7 +9,6 @@
 #include "server/api.h"
 #include "server/app.h"
 #include "server/json_text.h"
-#include "server/store_run_row.h"
 #include "server/store_runs.h"
 #include "server/store_verifications.h"
 

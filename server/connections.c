@@ -79,21 +79,11 @@ void adv_connections_close(struct adv_connections *connections, struct adv_conne
 }
 
 void adv_connections_enter(struct adv_connections *connections, struct adv_connection_slot *slot,
-                           enum adv_connection_phase phase)
+                           enum adv_connection_phase phase, size_t answer_bytes)
 {
     if (!slot) return;
     (void)pthread_mutex_lock(&connections->lock);
     slot->phase = phase;
-    slot->since_ms = adv_monotonic_us() / 1000;
-    (void)pthread_mutex_unlock(&connections->lock);
-}
-
-void adv_connections_write(struct adv_connections *connections, struct adv_connection_slot *slot,
-                           size_t answer_bytes)
-{
-    if (!slot) return;
-    (void)pthread_mutex_lock(&connections->lock);
-    slot->phase = ADV_CONNECTION_WRITING;
     slot->since_ms = adv_monotonic_us() / 1000;
     slot->writing_ms = WRITING_LEAST_MS + (int64_t)(answer_bytes / WRITING_LEAST_BYTES_PER_MS);
     (void)pthread_mutex_unlock(&connections->lock);

@@ -26,13 +26,10 @@ void adv_connections_free(struct adv_connections *connections);
 struct adv_connection_slot *adv_connections_open(struct adv_connections *connections, int socket);
 void adv_connections_close(struct adv_connections *connections, struct adv_connection_slot *slot);
 
-/* Enters a phase; the time of the phase starts anew. NULL slot is fine. */
+/* Enters a phase; the time of the phase starts anew, and that to take an answer grows with its length. NULL
+ * slot is fine. */
 void adv_connections_enter(struct adv_connections *connections, struct adv_connection_slot *slot,
-                           enum adv_connection_phase phase);
-
-/* Enters ADV_CONNECTION_WRITING: the time to take an answer grows with its length. */
-void adv_connections_write(struct adv_connections *connections, struct adv_connection_slot *slot,
-                           size_t answer_bytes);
+                           enum adv_connection_phase phase, size_t answer_bytes);
 
 int adv_connections_count(struct adv_connections *connections);
 

@@ -114,10 +114,7 @@ void adv_reply_text(struct adv_exchange *exchange, int status, const char *conte
         out_of_memory(exchange);
         return;
     }
-    exchange->reply.status = status;
-    exchange->reply.content_type = content_type;
-    exchange->reply.body = body;
-    exchange->reply.body_bytes = body_bytes;
+    adv_reply_constant(exchange, status, content_type, body, body_bytes);
     exchange->reply.owns_body = true;
 }
 

@@ -1,6 +1,6 @@
 /* http_internal.h: what the files of the HTTP server share: http_daemon.c (threads and sockets),
- * http_request.c (a request's life), http_read.c (its arrival), http_work.c (workers), http_answer.c (the
- * reply). Nobody else includes it. */
+ * http_request.c (a request's life, its reply), http_read.c (its arrival), http_work.c (workers). Nobody else
+ * includes it. */
 #pragma once
 
 #include <microhttpd.h>

@@ -248,7 +248,7 @@ static enum MHD_Result on_complete(struct request *request)
     struct adv_exchange *exchange = &request->exchange;
     struct adv_app *app = request->http->app;
     if (exchange->reply.status) return adv_http_send(request, &exchange->reply);
-    adv_connections_enter(request->http->connections, request->slot, ADV_CONNECTION_WORKING);
+    adv_connections_enter(request->http->connections, request->slot, ADV_CONNECTION_WORKING, 0);
     if (request->body_lost) {
         adv_reply_error(exchange, ADV_E_MEMORY, "", NULL, "no memory for the body");
         return send_and_close(request);

@@ -7,6 +7,8 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
+#include "engine/base/hash.h"
+
 #define ROWS_COUNT 16384 /* a power of two; 16 bytes each */
 #define PROBES     8
 
@@ -37,8 +39,7 @@ void adv_limits_free(struct adv_limits *limits)
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
 {
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < count; i++) hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    hash = adv_hash_bytes(hash, bytes, count);
     return hash ^ (hash >> 31);
 }
 

@@ -8,7 +8,6 @@
 
 #include "engine/json/decode_bodies.h"
 #include "server/json_text.h"
-#include "server/store_run_row.h"
 #include "server/store_runs.h"
 
 #define LONGEST_KEY     40 /* of a cursor: a time or a number */

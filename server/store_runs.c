@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "server/json_text.h"
-#include "server/store_run_row.h"
 
 #define KEY_LIFETIME "interval '24 hours'"
 

@@ -83,30 +83,25 @@ static adv_code print_plan(const struct adv_rows *rows, int row, struct adv_text
 {
     enum { RANK = 4, STATE, STAGE, ATTEMPTS, PREDICTED, RESULT, BYTES };
     const char *result = adv_rows_text(rows, row, RESULT);
-    const char *state = adv_rows_text(rows, row, STATE);
-    struct adv_text one = adv_text_empty(ADV_LIMIT_PROOF_BYTES);
-    adv_code code = ADV_OK;
-    if (result) {
-        char members[64];
-        struct adv_text joined = adv_text_empty(ADV_LIMIT_PROOF_BYTES);
-        code = adv_proof_join(result, adv_rows_text(rows, row, PREDICTED),
-                              atoi(adv_rows_text(rows, row, RANK)), &joined, err);
-        (void)snprintf(members, sizeof members, "\"state\":\"%s\",\"attempts\":%s", state,
-                       adv_rows_text(rows, row, ATTEMPTS));
-        if (!code) adv_json_text_extend(&one, joined.data, joined.length_bytes, members);
-        adv_text_free(&joined);
-    } else {
-        adv_text_append(&one, "{");
-        adv_json_text_raw(&one, "rank", adv_rows_text(rows, row, RANK));
-        adv_json_text_string(&one, "state", state);
-        adv_json_text_string(&one, "stage", adv_rows_text(rows, row, STAGE));
-        adv_json_text_raw(&one, "attempts", adv_rows_text(rows, row, ATTEMPTS));
-        adv_json_text_raw(&one, "predicted_hbm_bytes_per_device", adv_rows_text(rows, row, BYTES));
-        adv_json_text_raw(&one, "verdict", NULL);
-        adv_text_append(&one, "}");
+    const char *state = adv_rows_text(rows, row, STATE), *attempts = adv_rows_text(rows, row, ATTEMPTS);
+    if (!result) {
+        adv_text_append(json, "{");
+        adv_json_text_raw(json, "rank", adv_rows_text(rows, row, RANK));
+        adv_json_text_string(json, "state", state);
+        adv_json_text_string(json, "stage", adv_rows_text(rows, row, STAGE));
+        adv_json_text_raw(json, "attempts", attempts);
+        adv_json_text_raw(json, "predicted_hbm_bytes_per_device", adv_rows_text(rows, row, BYTES));
+        adv_json_text_raw(json, "verdict", NULL);
+        adv_text_append(json, "}");
+        return ADV_OK;
     }
-    if (!code) adv_text_append(json, one.data ? one.data : "null");
-    adv_text_free(&one);
+    char members[64];
+    struct adv_text joined = adv_text_empty(ADV_LIMIT_PROOF_BYTES);
+    const adv_code code = adv_proof_join(result, adv_rows_text(rows, row, PREDICTED),
+                                         atoi(adv_rows_text(rows, row, RANK)), &joined, err);
+    (void)snprintf(members, sizeof members, "\"state\":\"%s\",\"attempts\":%s", state, attempts);
+    if (!code) adv_json_text_extend(json, joined.data, joined.length_bytes, members);
+    adv_text_free(&joined);
     return code;
 }
 
@@ -114,16 +109,14 @@ static const struct adv_db_kind verification = {"verification", "a verification'
 
 static adv_code print_plans(const struct adv_rows *rows, struct adv_text *json, adv_err *err)
 {
-    struct adv_text first = adv_text_empty(ADV_LIMIT_PROOF_BYTES);
-    adv_code code = print_plan(rows, 0, &first, err);
-    if (!code) adv_json_text_raw(json, "result", first.data);
+    adv_json_text_raw(json, "result", "");
+    adv_code code = print_plan(rows, 0, json, err);
     adv_json_text_raw(json, "results", "[");
     for (int i = 0; i < rows->count && !code; i++) {
         if (i) adv_text_append(json, ",");
         code = print_plan(rows, i, json, err);
     }
     adv_text_append(json, "]}");
-    adv_text_free(&first);
     return code;
 }
 

@@ -23,9 +23,7 @@ struct entry {
     struct entry *newer, *older; /* by use */
     struct body *body;
     uint64_t hash;
-    int kind;
-    enum adv_question_form form;
-    size_t text_bytes;
+    struct adv_question_key key;
     char project[ADV_LIMIT_NAME];
     char text[];
 };
@@ -88,7 +86,7 @@ static void drop(struct adv_answer_cache *cache, struct entry *entry)
     while (*at != entry) at = &(*at)->next;
     *at = entry->next;
     unlink_use(cache, entry);
-    cache->used_bytes -= sizeof *entry + entry->text_bytes;
+    cache->used_bytes -= sizeof *entry + entry->key.text_bytes;
     let_go(cache, entry->body);
     free(entry);
 }
@@ -97,9 +95,9 @@ static struct entry *look_up(struct adv_answer_cache *cache, const struct adv_qu
                              uint64_t hash)
 {
     for (struct entry *entry = cache->buckets[hash % BUCKETS_COUNT]; entry; entry = entry->next)
-        if (entry->hash == hash && entry->kind == key->kind && entry->form == key->form &&
-            entry->text_bytes == key->text_bytes && strcmp(entry->project, key->project) == 0 &&
-            memcmp(entry->text, key->text, key->text_bytes) == 0)
+        if (entry->hash == hash && entry->key.kind == key->kind && entry->key.form == key->form &&
+            entry->key.text_bytes == key->text_bytes && strcmp(entry->key.project, key->project) == 0 &&
+            memcmp(entry->key.text, key->text, key->text_bytes) == 0)
             return entry;
     return NULL;
 }
@@ -109,13 +107,10 @@ static void add(struct adv_answer_cache *cache, const struct adv_question_key *k
 {
     struct entry *entry = malloc(sizeof *entry + key->text_bytes);
     if (!entry) return;
-    *entry = (struct entry){.body = body,
-                            .hash = hash,
-                            .kind = key->kind,
-                            .form = key->form,
-                            .text_bytes = key->text_bytes,
-                            .next = cache->buckets[hash % BUCKETS_COUNT]};
-    memcpy(entry->text, key->text, key->text_bytes);
+    *entry =
+        (struct entry){.body = body, .hash = hash, .key = *key, .next = cache->buckets[hash % BUCKETS_COUNT]};
+    entry->key.project = entry->project;
+    entry->key.text = memcpy(entry->text, key->text, key->text_bytes);
     (void)snprintf(entry->project, sizeof entry->project, "%s", key->project);
     body->holders++;
     cache->buckets[hash % BUCKETS_COUNT] = entry;

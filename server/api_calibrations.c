@@ -51,9 +51,8 @@ static void print_row(struct adv_text *json, const struct adv_calibration_row *r
 {
     const double step_s = row->published_step_time_s * (1.0 + fit->step.correction_frac);
     const double bytes = row->published_hbm_bytes * (1.0 + fit->hbm.correction_frac);
-    const char last = json->length_bytes ? json->data[json->length_bytes - 1] : '[';
     adv_text_format(json, "%s{\"measurement_id\":\"%s\",\"run_id\":\"%s\",\"rank\":%s,\"chip\":",
-                    last == '[' ? "" : ",", row->measurement_id, row->run_id, row->rank);
+                    json->length_bytes ? "," : "", row->measurement_id, row->run_id, row->rank);
     adv_json_text_quote(json, row->chip);
     adv_json_text_number(json, "measured_step_time_s", row->measured_step_time_s);
     adv_json_text_number(json, "published_step_time_s", row->published_step_time_s);
@@ -67,8 +66,9 @@ static void print_row(struct adv_text *json, const struct adv_calibration_row *r
     adv_text_append(json, "}");
 }
 
+/* {"chips": [...], "rows": [...]} in two parts, and the factors. */
 struct documents {
-    struct adv_text chips, rows, factors;
+    struct adv_text whole, rows, factors;
 };
 
 static void add_chip(struct documents *made, const struct adv_calibration_row *rows, int count,
@@ -77,11 +77,11 @@ static void add_chip(struct documents *made, const struct adv_calibration_row *r
     struct chip_fit fit;
     fit_rows(rows, count, false, pairs, &fit.step);
     fit_rows(rows, count, true, pairs, &fit.hbm);
-    adv_text_append(&made->chips, made->chips.length_bytes > 1 ? ",{\"chip\":" : "{\"chip\":");
-    adv_json_text_quote(&made->chips, rows[0].chip);
-    print_fit(&made->chips, "step_time", &fit.step);
-    print_fit(&made->chips, "hbm", &fit.hbm);
-    adv_text_append(&made->chips, "}");
+    adv_text_append(&made->whole, made->rows.length_bytes ? ",{\"chip\":" : "{\"chip\":");
+    adv_json_text_quote(&made->whole, rows[0].chip);
+    print_fit(&made->whole, "step_time", &fit.step);
+    print_fit(&made->whole, "hbm", &fit.hbm);
+    adv_text_append(&made->whole, "}");
     for (int i = 0; i < count; i++) print_row(&made->rows, &rows[i], &fit);
     if (fit.step.weight_frac <= 0.0 && fit.hbm.weight_frac <= 0.0) return;
     adv_text_append(&made->factors, made->factors.length_bytes > 1 ? "," : "");
@@ -90,39 +90,32 @@ static void add_chip(struct documents *made, const struct adv_calibration_row *r
                     fit.step.correction_frac, fit.hbm.correction_frac);
 }
 
-/* The rows are ordered by chip. */
+/* The rows are ordered by chip; there is one. */
 static adv_code fit_project(struct adv_exchange *exchange, const char *id, const char *project,
                             const struct adv_calibration_row *rows, int count, adv_err *err)
 {
-    struct documents made;
-    struct adv_text whole = adv_text_empty(2 * CALIBRATION_LIMIT_BYTES);
+    struct documents made = {adv_text_empty(2 * CALIBRATION_LIMIT_BYTES),
+                             adv_text_empty(CALIBRATION_LIMIT_BYTES),
+                             adv_text_empty(CALIBRATION_LIMIT_BYTES)};
     struct adv_correction_row *pairs = calloc((size_t)count + 1, sizeof *pairs);
-    if (!pairs) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the fit");
-    adv_text_init(&made.chips, CALIBRATION_LIMIT_BYTES);
-    adv_text_init(&made.rows, CALIBRATION_LIMIT_BYTES);
-    adv_text_init(&made.factors, CALIBRATION_LIMIT_BYTES);
-    adv_text_append(&made.chips, "[");
-    adv_text_append(&made.rows, "[");
+    adv_text_append(&made.whole, "{\"chips\":[");
     adv_text_append(&made.factors, "{");
-    for (int first = 0, next; first < count; first = next) {
+    for (int first = 0, next; pairs && first < count; first = next) {
         next = first + 1;
         while (next < count && strcmp(rows[next].chip, rows[first].chip) == 0) next++;
         add_chip(&made, rows + first, next - first, pairs);
     }
     adv_text_append(&made.factors, "}");
-    adv_text_append(&whole, "{\"chips\":");
-    adv_text_append(&whole, made.chips.data ? made.chips.data : "[");
-    adv_text_append(&whole, "],\"rows\":");
-    adv_text_append(&whole, made.rows.data ? made.rows.data : "[");
-    adv_text_append(&whole, "]}");
-    const bool full = made.chips.overflow || made.rows.overflow || made.factors.overflow || whole.overflow;
-    adv_code code = full ? adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the fit")
-                         : adv_calibration_save(exchange->db, id, project, exchange->principal,
-                                                made.factors.data, whole.data, err);
-    adv_text_free(&made.chips);
+    adv_text_append(&made.whole, "],\"rows\":[");
+    adv_text_append(&made.whole, made.rows.data ? made.rows.data : "");
+    adv_text_append(&made.whole, "]}");
+    const bool good = pairs && !made.rows.overflow && !made.factors.overflow && !made.whole.overflow;
+    const adv_code code = good ? adv_calibration_save(exchange->db, id, project, exchange->principal,
+                                                      made.factors.data, made.whole.data, err)
+                               : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the fit");
+    adv_text_free(&made.whole);
     adv_text_free(&made.rows);
     adv_text_free(&made.factors);
-    adv_text_free(&whole);
     free(pairs);
     return code;
 }

@@ -89,7 +89,6 @@ static void reply_run(struct adv_exchange *exchange, const struct adv_stored_run
     if (adv_reply_not_modified(exchange, tag)) return;
     struct adv_text json = adv_text_empty(RUN_LIMIT_BYTES);
     adv_store_run_print(run, &json);
-    if (json.length_bytes > 0) json.data[--json.length_bytes] = '\0'; /* the } */
     adv_json_text_raw(&json, "verification", verification);
     adv_text_append(&json, "}");
     adv_api_reply_made(exchange, 200, &json);

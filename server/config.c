@@ -324,27 +324,17 @@ void adv_config_help(FILE *out, const char *command)
 void adv_config_print(const struct adv_daemon_config *config, FILE *out)
 {
     for (int i = 0; i < SETTINGS_COUNT; i++) {
-        const char *field = (const char *)config + settings[i].offset;
-        (void)fprintf(out, "%s = ", settings[i].name);
-        bool flag = false;
-        long number = 0;
-        switch (settings[i].type) {
-        case SETTING_TEXT:
-            (void)fprintf(out, "%s\n", field);
-            break;
-        case SETTING_SECRET:
-            (void)fprintf(out, "%s\n", *field ? "***" : "");
-            break;
-        case SETTING_BOOL:
-            memcpy(&flag, field, sizeof flag);
-            (void)fprintf(out, "%s\n", flag ? "true" : "false");
-            break;
-        case SETTING_COUNT:
-        case SETTING_SECONDS:
-            memcpy(&number, field, sizeof number);
-            (void)fprintf(out, "%ld\n", number);
-            break;
+        const void *field = (const char *)config + settings[i].offset;
+        const enum setting_type type = settings[i].type;
+        char number[24];
+        const char *text = field;
+        if (type == SETTING_SECRET) text = *text ? "***" : "";
+        if (type == SETTING_BOOL) text = *(const bool *)field ? "true" : "false";
+        if (type == SETTING_COUNT || type == SETTING_SECONDS) {
+            (void)snprintf(number, sizeof number, "%ld", *(const long *)field);
+            text = number;
         }
+        (void)fprintf(out, "%s = %s\n", settings[i].name, text);
     }
 }
 

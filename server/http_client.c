@@ -149,7 +149,8 @@ static bool join_chunks(char *body, size_t *bytes)
     return true;
 }
 
-static bool take_answer(const struct adv_text *received, struct adv_client_answer *answer)
+/* The body takes the place of what was received. */
+static bool take_answer(struct adv_text *received, struct adv_client_answer *answer)
 {
     const char *end = received->data ? strstr(received->data, "\r\n\r\n") : NULL;
     if (received->overflow || !end || strncmp(received->data, "HTTP/1.", 7) != 0) return false;
@@ -161,16 +162,15 @@ static bool take_answer(const struct adv_text *received, struct adv_client_answe
     answer->retry_after_s = retry ? atoi(retry) : 0;
     const size_t head_bytes = (size_t)(end - received->data) + 4;
     answer->body_bytes = received->length_bytes - head_bytes;
-    answer->body = malloc(answer->body_bytes + 1);
-    if (!answer->body) return false;
-    memcpy(answer->body, received->data + head_bytes, answer->body_bytes);
-    answer->body[answer->body_bytes] = '\0';
-    const bool whole = coding ? join_chunks(answer->body, &answer->body_bytes)
-                              : !length || strtoull(length, NULL, 10) == answer->body_bytes;
-    if (whole && answer->status >= 100) return true;
-    free(answer->body);
-    answer->body = NULL;
-    return false;
+    const bool is_chunked = coding != NULL;
+    const bool is_whole = is_chunked || !length || strtoull(length, NULL, 10) == answer->body_bytes;
+    memmove(received->data, received->data + head_bytes, answer->body_bytes + 1);
+    if (!is_whole || (is_chunked && !join_chunks(received->data, &answer->body_bytes)) ||
+        answer->status < 100)
+        return false;
+    answer->body = received->data;
+    *received = adv_text_empty(0);
+    return true;
 }
 
 static adv_code exchange_with(BIO *stream, const struct address *address, const char *request,

@@ -165,11 +165,10 @@ static bool start(struct adv_app *app)
         .open = open_worker, .close = close_worker, .run = adv_http_run_job, .argument = app};
     const struct adv_pool_work quick = {.run = adv_http_run_job};
     const struct adv_pool_work search = {.open = open_searcher, .run = adv_http_run_job};
-    app->engine_pool = adv_pool_start((int)app->config.workers_count, (int)app->config.queue_count, &search);
-    app->quick_pool =
-        adv_pool_start((int)app->config.quick_workers_count, (int)app->config.queue_count, &quick);
-    app->store_pool =
-        adv_pool_start((int)app->config.store_workers_count, (int)app->config.queue_count, &work);
+    const int queue = (int)app->config.queue_count;
+    app->engine_pool = adv_pool_start((int)app->config.workers_count, queue, &search);
+    app->quick_pool = adv_pool_start((int)app->config.quick_workers_count, queue, &quick);
+    app->store_pool = adv_pool_start((int)app->config.store_workers_count, queue, &work);
     app->crew = adv_crew_start(0, SEARCHER_NICENESS);
     if (!app->answers || !app->crew || !app->engine_pool || !app->quick_pool || !app->store_pool ||
         (app->config.database_url[0] && !app->database)) {

@@ -140,9 +140,6 @@ adv_code adv_store_run_get(struct adv_db *db, const char *id, struct adv_stored_
     run->tags = adv_rows_text(&run->rows, 0, ADV_RUN_TAGS);
     run->request = adv_rows_text(&run->rows, 0, ADV_RUN_REQUEST);
     run->response = adv_rows_text(&run->rows, 0, ADV_RUN_RESPONSE);
-    run->step_time_s = adv_rows_number(&run->rows, 0, ADV_RUN_STEP_TIME);
-    run->hbm_bytes = adv_rows_number(&run->rows, 0, ADV_RUN_HBM);
-    run->fits = adv_rows_true(&run->rows, 0, ADV_RUN_FITS);
     return ADV_OK;
 }
 
@@ -156,7 +153,6 @@ void adv_store_run_print(const struct adv_stored_run *run, struct adv_text *json
     adv_run_row_print(&run->rows, 0, json);
     adv_json_text_raw(json, "request", run->request);
     adv_json_text_raw(json, "response", run->response);
-    adv_text_append(json, "}");
 }
 
 /* One change of the run $1; whether it was there. */

@@ -67,9 +67,7 @@ ADV_MUST_CHECK adv_code adv_store_runs_list(struct adv_db *db, const struct adv_
 struct adv_stored_run {
     struct adv_rows rows;
     const char *id, *kind, *request, *response;
-    const char *tags;              /* a JSON array */
-    double step_time_s, hbm_bytes; /* NAN when the answer had none */
-    bool fits;
+    const char *tags; /* a JSON array */
 };
 
 /* ADV_E_NOT_FOUND when there is no such run; then nothing to free. */
@@ -77,7 +75,7 @@ ADV_MUST_CHECK adv_code adv_store_run_get(struct adv_db *db, const char *id, str
                                           adv_err *err);
 void adv_store_run_free(struct adv_stored_run *run);
 
-/* Appends the run as JSON, request and response included. */
+/* Appends the members of the run, request and response included, without the closing brace. */
 void adv_store_run_print(const struct adv_stored_run *run, struct adv_text *json);
 
 /* Deletes, in a way that can be taken back. ADV_E_NOT_FOUND; ADV_E_CONFLICT when it is a baseline. */

@@ -87,12 +87,6 @@ bool adv_http_submit(struct request *request, struct adv_pool *pool);
  * longer than they should for a worker (or all of them); how many. */
 int adv_http_abandon(struct adv_http *http, int64_t at_us, bool all);
 
-/* Limits by address and token (http_limits.c). false: the reply is filled, 429 with Retry-After. */
-bool adv_http_within_rate(struct request *request);
-bool adv_http_within_token_rate(struct request *request);
-/* false: 401 to who sent no valid token, 429 to who goes on trying. */
-bool adv_http_refuse_token(struct request *request, bool expired);
-
 /* The library's callbacks; their closure is the struct adv_http. */
 void *adv_http_on_request_line(void *closure, const char *target, struct MHD_Connection *connection);
 void adv_http_on_completed(void *closure, struct MHD_Connection *connection, void **request_closure,

@@ -2,6 +2,7 @@
 #include "server/http_internal.h"
 
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -14,6 +15,11 @@
 #include "server/raw_guard.h"
 #include "server/request_id.h"
 #include "server/routes.h"
+
+#define USUAL_RATE_PER_S   200.0 /* of one address beyond loopback: a pipeline that asks as fast as it can */
+#define BURST_S            5     /* of its rate at once */
+#define WRONG_TOKENS_PER_S 0.2   /* who tries more is not a mistake any more */
+#define WRONG_TOKENS_BURST 10
 
 static enum MHD_Result take_guard_header(void *closure, enum MHD_ValueKind kind, const char *name,
                                          const char *value)
@@ -72,6 +78,78 @@ static bool media_type_allowed(const char *content_type, const char *media_types
     return false;
 }
 
+/* ---- how often an address or a token may ask ---- */
+
+static const struct sockaddr *address_of(const struct request *request)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    return info ? info->client_addr : NULL;
+}
+
+static bool is_loopback(const struct sockaddr *address)
+{
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    if (address && address->sa_family == AF_INET) {
+        memcpy(&v4, address, sizeof v4);
+        return ntohl(v4.sin_addr.s_addr) >> 24 == 127;
+    }
+    if (!address || address->sa_family != AF_INET6) return false;
+    memcpy(&v6, address, sizeof v6);
+    return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
+}
+
+static bool take(struct request *request, enum adv_limit_kind kind, uint64_t who, const struct adv_rate *rate,
+                 const char *whose)
+{
+    struct adv_exchange *exchange = &request->exchange;
+    const int64_t wait_us = adv_limits_take(exchange->app->limits, kind, who, rate, request->start_us);
+    if (wait_us == 0) return true;
+    adv_metrics_add(&exchange->app->metrics, ADV_COUNTER_REJECTED_RATE, 1);
+    adv_reply_error(exchange, ADV_E_RATE, "", "try again after Retry-After seconds",
+                    "%s: more than %.3g a second", whose, rate->per_s);
+    adv_reply_header(exchange, "Retry-After", "%lld", (long long)((wait_us + 999999) / 1000000));
+    return false;
+}
+
+/* false here and below: the reply is filled, 429 with Retry-After. */
+static bool within_rate(struct request *request)
+{
+    const struct adv_app *app = request->http->app;
+    const long asked_per_s = adv_app_live(app)->address_rate_per_s;
+    const struct sockaddr *address = address_of(request);
+    if (asked_per_s == 0 || (asked_per_s < 0 && is_loopback(address))) return true;
+    const struct adv_rate rate = {asked_per_s < 0 ? USUAL_RATE_PER_S : (double)asked_per_s,
+                                  (int)(asked_per_s < 0 ? USUAL_RATE_PER_S : (double)asked_per_s) * BURST_S};
+    return take(request, ADV_LIMIT_REQUESTS_OF_ADDRESS, adv_limits_of_address(app->limits, address), &rate,
+                "requests of this address");
+}
+
+static bool within_token_rate(struct request *request)
+{
+    const struct adv_app *app = request->http->app;
+    const long per_s = adv_app_live(app)->token_rate_per_s;
+    const struct adv_rate rate = {(double)per_s, (int)per_s * BURST_S};
+    return take(request, ADV_LIMIT_REQUESTS_OF_TOKEN,
+                adv_limits_of_name(app->limits, request->exchange.principal), &rate,
+                "requests with this token");
+}
+
+/* 401 to who sent no valid token, 429 to who goes on trying. A right one passes at any time: others behind
+ * the same address are not shut out by one that is out of date. */
+static bool refuse_token(struct request *request, bool expired)
+{
+    static const struct adv_rate rate = {WRONG_TOKENS_PER_S, WRONG_TOKENS_BURST};
+    const uint64_t who = adv_limits_of_address(request->http->app->limits, address_of(request));
+    if (!expired && !take(request, ADV_LIMIT_WRONG_TOKENS, who, &rate, "wrong tokens from this address"))
+        return false;
+    return adv_reply_error(&request->exchange, ADV_E_UNAUTHORIZED, "", "send Authorization: Bearer TOKEN",
+                           expired ? "the token has expired" : "no valid bearer token was sent");
+}
+
+/* ---- what can be said of a request without its body ---- */
+
 static bool check_token(struct request *request)
 {
     struct adv_exchange *exchange = &request->exchange;
@@ -80,7 +158,7 @@ static bool check_token(struct request *request)
     exchange->scopes = ADV_SCOPE_ALL;
     exchange->principal = exchange->project = "";
     if (!exchange->route->scope) return true;
-    if (!adv_http_within_rate(request)) return false;
+    if (!within_rate(request)) return false;
     if (!app->keyring) return true;
     if (app->config.tokens_database && !adv_keyring_has(app->keyring, ADV_KEYRING_DATABASE) &&
         !app->config.tokens_file[0])
@@ -93,10 +171,10 @@ static bool check_token(struct request *request)
     exchange->project = adv_arena_copy(&exchange->arena, caller.project);
     if (!exchange->principal || !exchange->project)
         return adv_reply_error(exchange, ADV_E_MEMORY, "", NULL, "no memory for the request");
-    if (caller.scopes && !adv_http_within_token_rate(request)) return false;
+    if (caller.scopes && !within_token_rate(request)) return false;
     if ((exchange->scopes & exchange->route->scope) == exchange->route->scope) return true;
     adv_metrics_add(&app->metrics, ADV_COUNTER_REJECTED_TOKEN, 1);
-    if (!exchange->scopes) return adv_http_refuse_token(request, caller.expired);
+    if (!exchange->scopes) return refuse_token(request, caller.expired);
     return adv_reply_error(exchange, ADV_E_FORBIDDEN, "", NULL,
                            "the token's scopes do not include this operation's");
 }

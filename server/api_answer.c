@@ -72,23 +72,20 @@ static adv_code store_and_reply(struct adv_exchange *exchange, adv_err *err)
 {
     const struct pending *pending = exchange->state;
     const struct adv_idempotency *idempotency = &pending->idempotency;
-    struct adv_text response = adv_text_empty(ADV_LIMIT_STORED_BYTES);
-    enum adv_store_outcome outcome = ADV_STORE_SAVED;
-    char run_id[ADV_UUID_BYTES];
-    adv_code code = adv_keep(
-        exchange, (enum adv_request_kind)exchange->route->kind,
-        &(struct adv_asked){
-            .request = exchange->body,
-            .question = pending->question[0] && !pending->answer.verify_top ? pending->question : NULL},
-        &pending->answer, idempotency->key ? idempotency : NULL, &response, run_id, &outcome, err);
-    if (!code && outcome != ADV_STORE_UNKNOWN_KEY) {
-        if (pending->answer.verify_top > 0 && run_id[0])
-            adv_api_verify_behind(exchange, run_id, &pending->answer, &response);
-        if (response.overflow) adv_text_free(&response);
-        adv_reply_json(exchange, 200, response.data, response.length_bytes);
+    const bool is_found_again = pending->question[0] && !pending->answer.verify_top;
+    struct adv_kept kept = {.kind = (enum adv_request_kind)exchange->route->kind,
+                            .request = exchange->body,
+                            .question = is_found_again ? pending->question : NULL,
+                            .idempotency = idempotency->key ? idempotency : NULL};
+    adv_code code = adv_keep(exchange, &pending->answer, &kept, err);
+    if (!code && kept.outcome != ADV_STORE_UNKNOWN_KEY) {
+        if (pending->answer.verify_top > 0 && kept.run_id[0])
+            adv_api_verify_behind(exchange, kept.run_id, &pending->answer, &kept.response);
+        if (kept.response.overflow) adv_text_free(&kept.response);
+        adv_reply_json(exchange, 200, kept.response.data, kept.response.length_bytes);
         return ADV_OK;
     }
-    adv_text_free(&response);
+    adv_text_free(&kept.response);
     /* the key was taken while we computed: that answer counts */
     if (!code) code = replay(exchange, idempotency, err);
     if (code || exchange->reply.status) return code;

@@ -104,20 +104,21 @@ static adv_code make_candidate(struct adv_exchange *exchange, const struct adv_g
         free(plain);
         return code;
     }
-    struct adv_text made = adv_text_empty(ADV_LIMIT_STORED_BYTES);
-    enum adv_store_outcome outcome = ADV_STORE_SAVED;
-    if (answer.wants_store)
-        code = adv_keep(exchange, ADV_REQUEST_ESTIMATE, &(struct adv_asked){.request = plain}, &answer, NULL,
-                        &made, side->gate.run_id, &outcome, err);
-    else
-        adv_text_append_bytes(&made, answer.json, answer.json_bytes);
+    struct adv_kept kept = {.kind = ADV_REQUEST_ESTIMATE, .request = plain};
+    if (answer.wants_store) {
+        code = adv_keep(exchange, &answer, &kept, err);
+    } else {
+        kept.response = adv_text_empty(ADV_LIMIT_STORED_BYTES);
+        adv_text_append_bytes(&kept.response, answer.json, answer.json_bytes);
+    }
     adv_answer_free(&answer);
     free(plain);
-    side->response = made.data;
+    side->response = kept.response.data;
+    memcpy(side->gate.run_id, kept.run_id, sizeof kept.run_id);
     if (code) return code;
-    if (made.overflow || !made.data)
+    if (kept.response.overflow || !side->response)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
-    code = adv_gate_read_answer(made.data, &side->gate.now, err);
+    code = adv_gate_read_answer(side->response, &side->gate.now, err);
     side->gate.stored = side->gate.now;
     return code;
 }

@@ -68,20 +68,17 @@ static adv_code keep_and_reply(struct adv_exchange *exchange, adv_err *err)
 {
     struct reevaluation *asked = exchange->state;
     struct adv_stored_run old;
-    char run_id[ADV_UUID_BYTES];
-    enum adv_store_outcome outcome = ADV_STORE_SAVED;
     if (exchange->refused) return adv_api_refuse_busy(exchange, err);
     adv_code code = adv_store_run_get(exchange->db, exchange->parameters[0], &old, err);
     if (code) return code; /* deleted meanwhile */
-    struct adv_text response = adv_text_empty(ADV_LIMIT_STORED_BYTES);
+    struct adv_kept kept = {.kind = asked->kind, .request = exchange->body, .reevaluates = old.id};
     struct adv_text json = adv_text_empty(MADE_LIMIT_BYTES);
     asked->answer.store_may_fail = false;
-    const struct adv_asked again = {.request = exchange->body, .reevaluates = old.id};
-    code = adv_keep(exchange, asked->kind, &again, &asked->answer, NULL, &response, run_id, &outcome, err);
-    if (!code) code = print_both(&old, run_id, response.data, &json, err);
+    code = adv_keep(exchange, &asked->answer, &kept, err);
+    if (!code) code = print_both(&old, kept.run_id, kept.response.data, &json, err);
     adv_store_run_free(&old);
-    adv_text_free(&response);
-    if (!code) adv_reply_header(exchange, "Location", "/v1/runs/%s", run_id);
+    adv_text_free(&kept.response);
+    if (!code) adv_reply_header(exchange, "Location", "/v1/runs/%s", kept.run_id);
     return adv_api_reply_printed(exchange, 201, code, &json);
 }
 

@@ -12,20 +12,23 @@
 void adv_keep_prepare(struct adv_run *run, const struct adv_app *app, enum adv_request_kind kind,
                       const struct adv_answer *answer, struct adv_text *response);
 
-/* The question behind a stored answer. */
-struct adv_asked {
+/* An answer on its way into the database: what it answers, and what becomes of it. */
+struct adv_kept {
+    enum adv_request_kind kind;
     const char *request;
     const char *reevaluates; /* id of the run whose request this is; NULL */
     const char *question;    /* its digest, see api_answer.c; NULL: the answer is not found again */
+    const struct adv_idempotency *idempotency; /* NULL: there is none */
+    /* From adv_keep: */
+    struct adv_text response;    /* the answer as its reader gets it */
+    char run_id[ADV_UUID_BYTES]; /* "" where it is not stored */
+    enum adv_store_outcome outcome;
 };
 
-/* Stores the answer and appends it, with run_id and "stored": true, to `response`: ADV_OK means that it is in
- * the database. Where it cannot be stored (logged, counted) and the request said "try", `response` is the
+/* Stores the answer and makes the response, with run_id and "stored": true: ADV_OK means that it is in the
+ * database. Where it cannot be stored (logged, counted) and the request said "try", the response is the
  * answer with "stored": false and the code ADV_OK all the same; otherwise the code and `err` say why not.
- * Exception: *outcome ADV_STORE_UNKNOWN_KEY, another request took the key meanwhile, nothing is counted,
- * `response` is empty. `idempotency` may be NULL; `run_id` gets the id when stored, otherwise "". Runs on a
- * worker that has a database. */
-ADV_MUST_CHECK adv_code adv_keep(struct adv_exchange *exchange, enum adv_request_kind kind,
-                                 const struct adv_asked *asked, const struct adv_answer *answer,
-                                 const struct adv_idempotency *idempotency, struct adv_text *response,
-                                 char run_id[ADV_UUID_BYTES], enum adv_store_outcome *outcome, adv_err *err);
+ * Exception: the outcome ADV_STORE_UNKNOWN_KEY, another request took the key meanwhile, nothing is counted,
+ * the response is empty. The response is to be freed. Runs on a worker that has a database. */
+ADV_MUST_CHECK adv_code adv_keep(struct adv_exchange *exchange, const struct adv_answer *answer,
+                                 struct adv_kept *kept, adv_err *err);

@@ -19,11 +19,11 @@ int adv_documents_collection(const char *name)
     return -1;
 }
 
-static void seal(struct adv_document *document, const char *body, size_t body_bytes, bool owns_body)
+static void seal(struct adv_document *document, const char *body, size_t body_bytes, char *owned)
 {
     document->body = body;
     document->body_bytes = body_bytes;
-    document->owns_body = owns_body;
+    document->owned = owned;
     document->coded = adv_gzip(body, body_bytes, ADV_GZIP_ONCE, &document->coded_bytes);
     adv_sha256_hex(body, body_bytes, document->tag);
 }
@@ -33,7 +33,7 @@ static adv_code make_openapi(struct adv_document *document, adv_err *err)
     const struct adv_embedded_file *file = &adv_embedded_openapi[0];
     char *json = NULL;
     adv_code code = adv_yaml_json((const char *)file->data, file->length_bytes, &json, err);
-    if (!code) seal(document, json, strlen(json), true);
+    if (!code) seal(document, json, strlen(json), json);
     return code;
 }
 
@@ -44,7 +44,7 @@ static adv_code seal_web(struct adv_documents *documents, adv_err *err)
     if (!documents->web) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the documents");
     for (int i = 0; i < documents->web_count; i++) {
         const struct adv_embedded_file *file = &adv_embedded_web[i];
-        seal(&documents->web[i], (const char *)file->data, file->length_bytes, false);
+        seal(&documents->web[i], (const char *)file->data, file->length_bytes, NULL);
         documents->web[i].lasts = strncmp(file->name, BUNDLED, sizeof BUNDLED - 1) == 0;
     }
     return ADV_OK;
@@ -59,7 +59,7 @@ adv_code adv_documents_make(const struct adv_catalog *catalog, struct adv_docume
     for (int i = 0; i < ADV_CATALOG_COLLECTIONS && !code; i++) {
         struct adv_answer answer = {0};
         code = adv_catalog_json(catalog, collections[i], NULL, &answer, err);
-        if (!code) seal(&made->collections[i], answer.json, answer.json_bytes, true);
+        if (!code) seal(&made->collections[i], answer.json, answer.json_bytes, answer.json);
     }
     if (code)
         adv_documents_free(made);
@@ -70,11 +70,7 @@ adv_code adv_documents_make(const struct adv_catalog *catalog, struct adv_docume
 
 static void free_document(struct adv_document *document)
 {
-    if (document->owns_body) {
-        char *body;
-        memcpy(&body, &document->body, sizeof body); /* malloc'ed, so it may be written to */
-        free(body);
-    }
+    free(document->owned);
     free(document->coded);
 }
 

@@ -15,7 +15,7 @@ struct adv_document {
     size_t body_bytes;
     char *coded; /* in gzip; NULL = it gains nothing */
     size_t coded_bytes;
-    bool owns_body;
+    char *owned;              /* the body where it was malloc'ed */
     bool lasts;               /* its name carries the digest of its bytes: clients may keep it for good */
     char tag[ADV_SHA256_HEX]; /* entity tag: the digest of the body */
 };

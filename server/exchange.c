@@ -95,7 +95,7 @@ bool adv_exchange_accepts(const struct adv_exchange *exchange, const char *type)
 
 void adv_reply_clear(struct adv_reply *reply)
 {
-    if (reply->owns_body) free(reply->body);
+    free(reply->owned);
     memset(reply, 0, sizeof *reply);
 }
 
@@ -115,7 +115,7 @@ void adv_reply_text(struct adv_exchange *exchange, int status, const char *conte
         return;
     }
     adv_reply_constant(exchange, status, content_type, body, body_bytes);
-    exchange->reply.owns_body = true;
+    exchange->reply.owned = body;
 }
 
 void adv_reply_json(struct adv_exchange *exchange, int status, char *body, size_t body_bytes)
@@ -128,10 +128,9 @@ void adv_reply_constant(struct adv_exchange *exchange, int status, const char *c
 {
     exchange->reply.status = status;
     exchange->reply.content_type = content_type;
-    /* The reply's body is only written to when it is owned. */
-    memcpy(&exchange->reply.body, &body, sizeof body);
+    exchange->reply.body = (char *)(uintptr_t)body; /* nobody writes to it */
     exchange->reply.body_bytes = body_bytes;
-    exchange->reply.owns_body = false;
+    exchange->reply.owned = NULL;
 }
 
 void adv_reply_document(struct adv_exchange *exchange, const char *content_type,

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "engine/base/arena.h"
 #include "engine/base/budget.h"
@@ -57,7 +58,7 @@ struct adv_reply {
     const char *content_type;
     char *body;
     size_t body_bytes;
-    bool owns_body;    /* freed with free() */
+    char *owned;       /* the body where it was malloc'ed; NULL = it lasts */
     bool is_gzip;      /* the body is coded */
     bool varies;       /* with Accept-Encoding */
     const char *coded; /* the body in gzip, made before and as lasting; NULL = coded when it is wanted */

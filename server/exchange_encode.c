@@ -87,12 +87,9 @@ void adv_reply_encode(struct adv_exchange *exchange)
     size_t coded_bytes = reply->coded_bytes;
     char *made = reply->coded ? NULL : adv_gzip(reply->body, reply->body_bytes, ADV_GZIP_FAST, &coded_bytes);
     if (!reply->coded && !made) return;
-    if (reply->owns_body) free(reply->body);
-    if (made)
-        reply->body = made;
-    else
-        memcpy(&reply->body, &reply->coded, sizeof reply->body); /* only written to when it is owned */
-    reply->owns_body = made != NULL;
+    free(reply->owned);
+    reply->owned = made;
+    reply->body = made ? made : (char *)(uintptr_t)reply->coded;
     reply->body_bytes = coded_bytes;
     reply->is_gzip = true;
     mark_tag(reply);

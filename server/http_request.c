@@ -60,11 +60,10 @@ static void add_trace(struct MHD_Response *response, const struct adv_trace *tra
 enum MHD_Result adv_http_send(struct request *request, struct adv_reply *reply)
 {
     struct MHD_Response *response = MHD_create_response_from_buffer(
-        reply->body_bytes, reply->body, reply->owns_body ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+        reply->body_bytes, reply->body, reply->owned ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
     if (!response) return MHD_NO;
     request->sent_bytes = reply->body_bytes;
-    reply->owns_body = false; /* the library frees it */
-    reply->body = NULL;
+    reply->owned = reply->body = NULL; /* the library frees it */
     bool cache_control = false;
     if (reply->content_type) (void)MHD_add_response_header(response, "Content-Type", reply->content_type);
     for (int i = 0; i < reply->headers_count; i++) {

@@ -195,25 +195,21 @@ static void give_back(struct turn *turn, int first)
 /* Works off a batch that was taken; what could not be ended is given back. */
 static void work_off(struct turn *turn)
 {
-    adv_err err = adv_err_empty();
+    const struct adv_app *app = turn->sweeper->app;
     adv_code code = ADV_OK;
     int next = 0;
     adv_text_init(&turn->results, RESULTS_MOST);
     while (!code && next < turn->batch.count && !turn->lost && !atomic_load(&turn->sweeper->over)) {
-        adv_err found = adv_err_empty();
+        adv_err err = adv_err_empty();
         turn->late = false;
-        code = answer_item(turn, &turn->batch.items[next], &found);
-        if (code) {
-            adv_err_merge(&err, &found, "");
-            break;
-        }
-        next++;
-        (void)is_over(turn);
-        if (turn->results.length_bytes > RESULTS_ENOUGH) code = send_results(turn, next, &err);
+        code = answer_item(turn, &turn->batch.items[next], &err);
+        next += code == ADV_OK;
+        if (!code) (void)is_over(turn);
+        if (!code && turn->results.length_bytes > RESULTS_ENOUGH) code = send_results(turn, next, &err);
+        if (code && code != ADV_E_TIMEOUT) log_trouble(app, &err);
     }
     adv_err ended = adv_err_empty();
-    if (send_results(turn, next, &ended) != ADV_OK) log_trouble(turn->sweeper->app, &ended);
-    if (code && code != ADV_E_TIMEOUT) log_trouble(turn->sweeper->app, &err);
+    if (send_results(turn, next, &ended) != ADV_OK) log_trouble(app, &ended);
     if (next < turn->batch.count && !turn->lost) give_back(turn, next);
     adv_text_free(&turn->results);
 }

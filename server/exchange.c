@@ -19,13 +19,13 @@ const char *adv_exchange_query(const struct adv_exchange *exchange, const char *
     return NULL;
 }
 
-/* Whether `name` is one of the words of `names`, which blanks separate. */
-static bool has_word(const char *names, const char *name)
+bool adv_exchange_lists(const char *list, const char *word, size_t length,
+                        int (*compare)(const char *, const char *, size_t))
 {
-    const size_t length = strlen(name);
-    for (const char *at = names; *at; at += strspn(at, " ")) {
-        if (strcspn(at, " ") == length && strncmp(at, name, length) == 0) return true;
-        at += strcspn(at, " ");
+    for (const char *at = list; *at; at += strspn(at, ", \t")) {
+        const size_t one = strcspn(at, ", \t");
+        if (one == length && compare(at, word, length) == 0) return true;
+        at += one;
     }
     return false;
 }
@@ -38,7 +38,7 @@ adv_code adv_exchange_check_query(const struct adv_exchange *exchange, const cha
         const char *name = exchange->query[i].name;
         char pointer[ADV_LIMIT_POINTER];
         (void)snprintf(pointer, sizeof pointer, "/query/%.100s", name);
-        if (allowed && !has_word(allowed, name))
+        if (allowed && !adv_exchange_lists(allowed, name, strlen(name), strncmp))
             (void)adv_err_add(err, ADV_E_BAD_REQUEST, pointer, NULL, "there is no query parameter '%.100s'",
                               name);
         for (int j = 0; j < i; j++)

@@ -112,6 +112,11 @@ static inline const char *adv_exchange_body(const struct adv_exchange *exchange)
     return exchange->body ? exchange->body : "";
 }
 
+/* Whether `word` is one of those of the list, which blanks or commas separate. `compare`: strncmp or
+ * strncasecmp. */
+bool adv_exchange_lists(const char *list, const char *word, size_t length,
+                        int (*compare)(const char *, const char *, size_t));
+
 /* ADV_E_BAD_REQUEST: the query has a name that is not among `allowed` (separated by blanks; NULL: all are),
  * or has one twice. */
 ADV_MUST_CHECK adv_code adv_exchange_check_query(const struct adv_exchange *exchange, const char *allowed,

@@ -65,19 +65,6 @@ static void copy_headers(struct request *request)
     adv_request_id_choose(exchange->headers[ADV_HEADER_REQUEST_ID], exchange->request_id);
 }
 
-/* Whether the media type of Content-Type (parameters aside) is one of the route's. */
-static bool media_type_allowed(const char *content_type, const char *media_types)
-{
-    if (!content_type) return false;
-    size_t length = strcspn(content_type, "; \t");
-    for (const char *at = media_types; *at; at += strspn(at, " ")) {
-        size_t one = strcspn(at, " ");
-        if (one == length && strncasecmp(at, content_type, one) == 0) return true;
-        at += one;
-    }
-    return false;
-}
-
 /* ---- how often an address or a token may ask ---- */
 
 static const struct sockaddr *address_of(const struct request *request)
@@ -197,11 +184,11 @@ static bool check_body(struct request *request, const struct adv_guard *guard)
         return adv_reply_error(exchange, ADV_E_MEDIA_TYPE, "/headers/Content-Encoding",
                                "send the body as it is", "bodies in the encoding %.40s are not read",
                                encoding);
-    if (media_type_allowed(exchange->headers[ADV_HEADER_CONTENT_TYPE], exchange->route->media_types))
+    const char *type = exchange->headers[ADV_HEADER_CONTENT_TYPE];
+    if (type && adv_exchange_lists(exchange->route->media_types, type, strcspn(type, "; \t"), strncasecmp))
         return true;
     return adv_reply_error(exchange, ADV_E_MEDIA_TYPE, "", "set Content-Type", "the body must be %s%s",
-                           exchange->route->media_types,
-                           exchange->headers[ADV_HEADER_CONTENT_TYPE] ? "" : " and no Content-Type was sent");
+                           exchange->route->media_types, type ? "" : " and no Content-Type was sent");
 }
 
 /* Request-Timeout: seconds that the client will wait, if that is less than the daemon's own deadline. */

@@ -27,24 +27,14 @@ static bool is_address(const char *name)
     return inet_pton(AF_INET, name, bytes) == 1 || inet_pton(AF_INET6, name, bytes) == 1;
 }
 
-static bool is_listed(const char *name, const char *names)
-{
-    for (const char *at = names; *at; at += strspn(at, ", \t")) {
-        const size_t length = strcspn(at, ", \t");
-        if (length == 1 && *at == '*') return true;
-        if (length == strlen(name) && strncasecmp(at, name, length) == 0) return true;
-        at += length;
-    }
-    return false;
-}
-
 bool adv_origin_is_host(const char *host, const char *names)
 {
     static const char below[] = ".localhost";
     char name[LONGEST_NAME];
     if (!take_name(host, name)) return false;
     const size_t length = strlen(name), tail = sizeof below - 1;
-    return is_address(name) || !strchr(name, '.') || is_listed(name, names) ||
+    return is_address(name) || !strchr(name, '.') || adv_exchange_lists(names, "*", 1, strncmp) ||
+           adv_exchange_lists(names, name, length, strncasecmp) ||
            (length > tail && strcasecmp(name + length - tail, below) == 0);
 }
 

@@ -14,9 +14,7 @@
 static bool is_log(const struct adv_exchange *exchange)
 {
     const char *type = exchange->headers[ADV_HEADER_CONTENT_TYPE];
-    static const char json[] = "application/json"; /* application/jsonl is another */
-    return type &&
-           !(strcspn(type, "; \t") == sizeof json - 1 && strncasecmp(type, json, sizeof json - 1) == 0);
+    return type && !adv_exchange_lists("application/json", type, strcspn(type, "; \t"), strncasecmp);
 }
 
 /* A query parameter as a text of the measurement of a log. */

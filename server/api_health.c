@@ -7,7 +7,6 @@
 #include "server/json_text.h"
 #include "server/monotonic.h"
 #include "server/raw_guard.h"
-#include "server/routes.h"
 
 #define STATUS_LIMIT_BYTES  4096
 #define STUCK_AFTER_S       2               /* beyond the deadline; giving up takes 50 ms */
@@ -97,7 +96,7 @@ adv_code adv_api_metrics(struct adv_exchange *exchange, adv_err *err)
     struct adv_pool_load loads[POOLS];
     const int stuck = read_loads(app, loads);
     (void)err;
-    adv_metrics_print(&app->metrics, adv_routes_method, adv_routes_path, &text);
+    adv_metrics_print(&app->metrics, &text);
     adv_metrics_print_gauge(&text, "queue_depth{pool=\"engine\"}", "Requests waiting for a worker",
                             loads[SEARCH].waiting);
     adv_metrics_print_gauge(&text, "queue_depth{pool=\"quick\"}", NULL, loads[QUICK].waiting);

@@ -58,9 +58,7 @@ void adv_log_begin(const struct adv_log *log, struct adv_log_line *line, enum ad
 
 void adv_log_string(struct adv_log_line *line, const char *name, const char *value)
 {
-    if (!line->wanted) return;
-    adv_text_format(&line->text, ",\"%s\":", name);
-    adv_json_text_quote(&line->text, value);
+    if (line->wanted) adv_json_text_string(&line->text, name, value);
 }
 
 void adv_log_number(struct adv_log_line *line, const char *name, int64_t value)

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/routes.h"
+
 #define PREFIX "tpu_advisor_"
 
 static const int statuses[ADV_METRICS_STATUSES] = {200, 201, 202, 204, 304, 400, 401, 403, 404, 405, 406,
@@ -34,20 +36,19 @@ static void print_head(struct adv_text *text, const char *name, const char *help
                     name, type);
 }
 
-static void print_requests(struct adv_metrics *metrics, const char *(*method)(int), const char *(*path)(int),
-                           struct adv_text *text)
+static void print_requests(struct adv_metrics *metrics, struct adv_text *text)
 {
     print_head(text, "requests_total", "Requests answered, by route and status", "counter");
-    for (int r = 0; r < ADV_LIMIT_ROUTES && method(r); r++)
+    for (int r = 0; r < ADV_LIMIT_ROUTES && adv_routes_method(r); r++)
         for (int s = 0; s < ADV_METRICS_STATUSES; s++) {
             uint64_t count = get(&metrics->routes[r].by_status[s]);
             if (!count) continue;
             adv_text_format(text, PREFIX "requests_total{method=\"%s\",route=\"%s\",code=\"%d\"} %llu\n",
-                            method(r), path(r), statuses[s], (unsigned long long)count);
+                            adv_routes_method(r), adv_routes_path(r), statuses[s], (unsigned long long)count);
         }
     print_head(text, "request_duration_seconds", "Time from a request's headers to the end of its answer",
                "histogram");
-    for (int r = 0; r < ADV_LIMIT_ROUTES && method(r); r++) {
+    for (int r = 0; r < ADV_LIMIT_ROUTES && adv_routes_method(r); r++) {
         uint64_t total = 0;
         uint64_t counts[ADV_METRICS_BUCKETS + 1]; /* read once, so that the printed sums agree */
         for (int b = 0; b <= ADV_METRICS_BUCKETS; b++)
@@ -55,7 +56,8 @@ static void print_requests(struct adv_metrics *metrics, const char *(*method)(in
         if (!total) continue;
         uint64_t sum = 0;
         char labels[160];
-        (void)snprintf(labels, sizeof labels, "method=\"%s\",route=\"%s\"", method(r), path(r));
+        (void)snprintf(labels, sizeof labels, "method=\"%s\",route=\"%s\"", adv_routes_method(r),
+                       adv_routes_path(r));
         for (int b = 0; b < ADV_METRICS_BUCKETS; b++) {
             sum += counts[b];
             adv_text_format(text, PREFIX "request_duration_seconds_bucket{%s,le=\"%g\"} %llu\n", labels,
@@ -70,15 +72,14 @@ static void print_requests(struct adv_metrics *metrics, const char *(*method)(in
     }
 }
 
-void adv_metrics_print(struct adv_metrics *metrics, const char *(*method)(int index),
-                       const char *(*path)(int index), struct adv_text *text)
+void adv_metrics_print(struct adv_metrics *metrics, struct adv_text *text)
 {
 #define ROW(name, text, help) {text, help},
     static const struct {
         const char *name, *help;
     } rows[] = {ADV_COUNTER_TABLE(ROW)};
 #undef ROW
-    print_requests(metrics, method, path, text);
+    print_requests(metrics, text);
     for (int i = 0; i < ADV_COUNTER_COUNT; i++) {
         if (rows[i].help) print_head(text, rows[i].name, rows[i].help, "counter");
         adv_text_format(text, PREFIX "%s %llu\n", rows[i].name,

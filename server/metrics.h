@@ -64,10 +64,8 @@ static inline void adv_metrics_add(struct adv_metrics *metrics, enum adv_counter
 /* One answered request. route_index is that of the route table. */
 void adv_metrics_request(struct adv_metrics *metrics, int route_index, int status, int64_t duration_us);
 
-/* The counters and histograms. `labels` returns "METHOD /template" of a route index, or NULL past the last.
- */
-void adv_metrics_print(struct adv_metrics *metrics, const char *(*method)(int index),
-                       const char *(*path)(int index), struct adv_text *text);
+/* The counters, and histograms of the routes. */
+void adv_metrics_print(struct adv_metrics *metrics, struct adv_text *text);
 
 /* A gauge, for values read at scrape time. `name` may carry labels; help NULL when the name was described
  * before. */

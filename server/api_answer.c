@@ -354,7 +354,7 @@ static bool is_json(const struct adv_exchange *exchange)
     static const char json[] = "application/json";
     const char *type = exchange->headers[ADV_HEADER_CONTENT_TYPE];
     return !type || (strncasecmp(type, json, sizeof json - 1) == 0 &&
-                     strspn(type + sizeof json - 1, "; \t") == (type[sizeof json - 1] ? 1 : 0));
+                     strchr("; \t", type[sizeof json - 1])); /* or its end, which strchr finds too */
 }
 
 static bool has_recipe(const struct adv_exchange *exchange)

@@ -90,9 +90,12 @@ test('queries are for recipes, and their names are known', async () => {
   assert.equal((await send('/v1/estimate?chp=v6e', script, 'text/x-shellscript')).status, 400);
   assert.equal((await send('/v1/estimate?chip=v6e&chip=v5p', script, 'text/x-shellscript')).status, 400);
   assert.equal((await send('/v1/estimate?chip=v6e', JSON.stringify(plain), 'application/json')).status, 400);
-  const wrong = await send('/v1/estimate', script, 'application/json');
-  assert.equal(wrong.status, 400);
-  assert.match(JSON.stringify(wrong.json), /text\/x-shellscript/);
+  for (const type of ['application/json', 'application/json;charset=utf-8', 'application/json; charset=utf-8', 'application/json ; charset=utf-8']) {
+    assert.equal((await send('/v1/estimate?chip=v6e', JSON.stringify(plain), type)).status, 400, type);
+    const wrong = await send('/v1/estimate', script, type);
+    assert.equal(wrong.status, 400);
+    assert.match(JSON.stringify(wrong.json), /text\/x-shellscript/, type);
+  }
   assert.equal((await send('/v1/kernels/simulate', script, 'text/x-shellscript')).status, 415);
 });
 

@@ -34,6 +34,14 @@ static inline bool adv_text_same(const char *a, const char *b)
     return *a == *b;
 }
 
+/* Defines the function that gives the values of an enumeration their names, which are listed in its order. */
+#define ADV_NAMES(function, type, ...)                                                                       \
+    const char *function(type value)                                                                         \
+    {                                                                                                        \
+        static const char *const names[] = {__VA_ARGS__};                                                    \
+        return (size_t)value < sizeof names / sizeof *names ? names[value] : "unknown";                      \
+    }
+
 /* The name of `names[0..count)` nearest to `wanted` within a third of its length, or NULL. `names` may hold
  * NULLs. */
 const char *adv_text_nearest(const char *wanted, const char *const *names, int count);

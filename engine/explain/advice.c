@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/text.h"
 #include "engine/base/units.h"
 #include "engine/explain/advice_rules.h"
 #include "engine/maxtext/changes.h"
@@ -14,12 +15,7 @@
 
 enum { REVIEW_ARENA_BYTES = 8 * 1024 * 1024 }; /* configurations of all tried changes take about 1 MiB */
 
-static const char *const severity_names[] = {"info", "warning", "error"};
-
-const char *adv_severity_name(enum adv_severity severity)
-{
-    return severity_names[severity];
-}
+ADV_NAMES(adv_severity_name, enum adv_severity, "info", "warning", "error")
 
 bool adv_review_try(const struct adv_review *review, const struct adv_plan *changed,
                     struct adv_estimate *estimate)

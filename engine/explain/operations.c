@@ -1,13 +1,10 @@
 #include "engine/explain/operations.h"
 
+#include "engine/base/text.h"
 #include "engine/base/units.h"
 #include "engine/cost/layer.h"
 
-const char *adv_pass_name(enum adv_pass pass)
-{
-    static const char *const names[ADV_PASS_COUNT] = {"forward", "recompute", "backward"};
-    return names[pass];
-}
+ADV_NAMES(adv_pass_name, enum adv_pass, "forward", "recompute", "backward")
 
 /* A layer's operations in the making. */
 struct listing {

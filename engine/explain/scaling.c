@@ -4,16 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/text.h"
 #include "engine/maxtext/names.h"
 #include "engine/search/space_choices.h"
 
-static const char *const names[ADV_SCALE_COUNT] = {"slices", "chips_per_slice", "seq_len",
-                                                   ADV_NAME_PER_DEVICE_BATCH_SIZE};
-
-const char *adv_scale_name(enum adv_scale scale)
-{
-    return names[scale];
-}
+ADV_NAMES(adv_scale_name, enum adv_scale, "slices", "chips_per_slice", "seq_len",
+          ADV_NAME_PER_DEVICE_BATCH_SIZE)
 
 /* The plan under study, and a machine of its own to change. */
 struct study {

@@ -2,24 +2,14 @@
 
 #include <string.h>
 
+#include "engine/base/text.h"
 #include "engine/base/units.h"
 #include "engine/cost/projections.h"
 
-static const char *const lane_names[ADV_LANE_COUNT] = {"tensorcore", "ici_fsdp", "ici_tensor", "ici_context",
-                                                       "ici_expert", "pcie",     "dcn"};
-
-static const char *const lane_titles[ADV_LANE_COUNT] = {
-    "TensorCore", "ICI: FSDP", "ICI: tensor", "ICI: context", "ICI: expert", "PCIe (host)", "DCN (slices)"};
-
-const char *adv_view_lane_name(enum adv_view_lane lane)
-{
-    return lane_names[lane];
-}
-
-const char *adv_view_lane_title(enum adv_view_lane lane)
-{
-    return lane_titles[lane];
-}
+ADV_NAMES(adv_view_lane_name, enum adv_view_lane, "tensorcore", "ici_fsdp", "ici_tensor", "ici_context",
+          "ici_expert", "pcie", "dcn")
+ADV_NAMES(adv_view_lane_title, enum adv_view_lane, "TensorCore", "ICI: FSDP", "ICI: tensor", "ICI: context",
+          "ICI: expert", "PCIe (host)", "DCN (slices)")
 
 #define ADV_TERM_NAME(id, name, resource, formula, group, source) {name, ADV_RES_##resource},
 static const struct {

@@ -1,5 +1,6 @@
 #include "engine/hardware/collective.h"
 
+#include "engine/base/text.h"
 #include "engine/base/units.h"
 
 /* A group as the links see it. */
@@ -16,12 +17,8 @@ struct links {
     double cut_s_per_byte;   /* all-to-all: seconds per byte of a chip's payload through the worst cut */
 };
 
-const char *adv_collective_name(enum adv_collective collective)
-{
-    static const char *const names[ADV_COLLECTIVE_COUNT] = {"all_gather", "reduce_scatter", "all_reduce",
-                                                            "all_to_all", "permute"};
-    return (unsigned)collective < ADV_COLLECTIVE_COUNT ? names[collective] : "?";
-}
+ADV_NAMES(adv_collective_name, enum adv_collective, "all_gather", "reduce_scatter", "all_reduce",
+          "all_to_all", "permute")
 
 /* Two parts of one physical axis that do not touch share its links: the slower one counts for both. */
 static double axis_bytes_per_s(const struct adv_chip *chip, const struct adv_group *group, int physical)

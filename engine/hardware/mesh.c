@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/text.h"
+
 /* Sizes of the physical axes and, while placing, what each logical axis took of them. */
 struct placing {
     int whole[ADV_PHYSICAL_COUNT];
@@ -12,11 +14,7 @@ struct placing {
     int factors[ADV_AXIS_COUNT][ADV_PHYSICAL_COUNT];
 };
 
-const char *adv_physical_name(int physical)
-{
-    static const char *const names[ADV_PHYSICAL_COUNT] = {"x", "y", "z", "core"};
-    return physical >= 0 && physical < ADV_PHYSICAL_COUNT ? names[physical] : "?";
-}
+ADV_NAMES(adv_physical_name, int, "x", "y", "z", "core")
 
 static bool in_mesh(int axis)
 {

@@ -1,20 +1,11 @@
 #include "engine/kernel/kernel.h"
 
+#include "engine/base/text.h"
 #include "engine/kernel/core.h"
 
-const char *adv_kernel_name(enum adv_kernel kernel)
-{
 #define NAME(id, name, formula) name,
-    static const char *const names[] = {ADV_KERNEL_TABLE(NAME)};
-#undef NAME
-    return (unsigned)kernel < ADV_KERNEL_COUNT ? names[kernel] : "unknown";
-}
-
-const char *adv_resource_name(enum adv_resource resource)
-{
-    static const char *const names[ADV_RES_COUNT] = {"mxu", "vpu", "hbm", "ici", "dcn", "pcie", "latency"};
-    return (unsigned)resource < ADV_RES_COUNT ? names[resource] : "unknown";
-}
+ADV_NAMES(adv_kernel_name, enum adv_kernel, ADV_KERNEL_TABLE(NAME))
+ADV_NAMES(adv_resource_name, enum adv_resource, "mxu", "vpu", "hbm", "ici", "dcn", "pcie", "latency")
 
 double adv_stream_time_s(const struct adv_kernel_machine *machine, double hbm_bytes)
 {

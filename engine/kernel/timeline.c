@@ -4,13 +4,10 @@
 #include <string.h>
 
 #include "engine/base/limits.h"
+#include "engine/base/text.h"
 #include "engine/kernel/core.h"
 
-const char *adv_lane_name(enum adv_lane lane)
-{
-    static const char *const names[ADV_LANES] = {"dma_in", "mxu", "vector", "dma_out"};
-    return (unsigned)lane < ADV_LANES ? names[lane] : "unknown";
-}
+ADV_NAMES(adv_lane_name, enum adv_lane, "dma_in", "mxu", "vector", "dma_out")
 
 bool adv_part_is_outside(const struct adv_kernel_part *part)
 {

@@ -2,13 +2,10 @@
 
 #include <string.h>
 
-const char *adv_change_group_name(int group)
-{
-    static const char *const names[ADV_GROUPS] = {"mesh_and_batch",   "remat",         "loss_and_embedding",
-                                                  "attention_kernel", "expert_kernel", "formats",
-                                                  "optimizer",        "xla_flags"};
-    return names[group];
-}
+#include "engine/base/text.h"
+
+ADV_NAMES(adv_change_group_name, int, "mesh_and_batch", "remat", "loss_and_embedding", "attention_kernel",
+          "expert_kernel", "formats", "optimizer", "xla_flags")
 
 int adv_change_group_of(const char *name)
 {

@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DECODER_NAME(id, name) name,
-static const char *const decoder_names[ADV_DECODER_COUNT] = {ADV_DECODER_TABLE(DECODER_NAME)};
-#undef DECODER_NAME
+#include "engine/base/text.h"
+
+#define NAME(id, name) name,
+ADV_NAMES(adv_decoder_name, enum adv_decoder, ADV_DECODER_TABLE(NAME))
 
 /* Properties of a decoder block that no key changes. */
 static const struct decoder_traits {
@@ -57,11 +58,6 @@ static const struct decoder_traits {
          .post_ffw_norm = true,
          .caveat = "the envy block is priced as a plain transformer block with a post-feed-forward norm"},
 };
-
-const char *adv_decoder_name(enum adv_decoder decoder)
-{
-    return decoder_names[decoder];
-}
 
 void adv_model_keys_defaults(struct adv_model_keys *keys)
 {
@@ -326,7 +322,7 @@ static void check_experts(const struct adv_model_keys *keys, struct complaint *t
     char text[ADV_LIMIT_DETAIL];
     if (keys->num_experts > 1 && !decoder_traits[keys->decoder_block].has_experts) {
         (void)snprintf(text, sizeof text, "decoder_block \"%s\" has no experts, num_experts is %lld",
-                       decoder_names[keys->decoder_block], (long long)keys->num_experts);
+                       adv_decoder_name(keys->decoder_block), (long long)keys->num_experts);
         complain(to, "num_experts", "use mixtral, qwen3_moe, gpt_oss, llama4 or deepseek as decoder_block",
                  text);
     }
@@ -357,7 +353,7 @@ static void check_together(const struct adv_model_keys *keys, struct complaint *
     if (needs_window && keys->sliding_window_size <= 0) {
         (void)snprintf(text, sizeof text,
                        "decoder_block \"%s\" has sliding-window layers: sliding_window_size is required",
-                       decoder_names[decoder]);
+                       adv_decoder_name(decoder));
         complain(to, "sliding_window_size", NULL, text);
     }
     if (decoder == ADV_DECODER_DEEPSEEK4 &&

@@ -3,71 +3,27 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/base/text.h"
 #include "engine/base/units.h"
 
-#define ADV_ROW(id, key, mesh) {key, mesh},
-static const struct {
-    const char *key, *mesh;
-} axis_rows[ADV_AXIS_COUNT] = {ADV_AXIS_TABLE(ADV_ROW)};
-#undef ADV_ROW
-
-#define ADV_ROW(id, name) name,
-static const char *const tensor_names[ADV_TENSOR_COUNT] = {ADV_TENSOR_TABLE(ADV_ROW)};
-static const char *const policy_names[ADV_POLICY_COUNT] = {ADV_POLICY_TABLE(ADV_ROW)};
-#undef ADV_ROW
-
-static const struct {
-    const char *name;
-    double bytes;
-} format_rows[] = {
-    [ADV_FORMAT_F32] = {"float32", 4},
-    [ADV_FORMAT_BF16] = {"bfloat16", 2},
-    [ADV_FORMAT_FP8] = {"float8", 1},
-    [ADV_FORMAT_INT8] = {"int8", 1},
-};
-
-static const char *const placement_names[] = {"remat", "device", "offload"};
-static const char *const quantization_names[] = {"", "int8", "fp8", "fp8_full"};
-static const char *const cp_strategy_names[] = {"all_gather", "ring", "ulysses", "usp"};
-
-const char *adv_axis_key(enum adv_axis axis)
-{
-    return axis_rows[axis].key;
-}
-
-const char *adv_axis_mesh(enum adv_axis axis)
-{
-    return axis_rows[axis].mesh;
-}
-
-const char *adv_tensor_name(enum adv_tensor tensor)
-{
-    return tensor_names[tensor];
-}
-
-const char *adv_placement_name(enum adv_placement placement)
-{
-    return placement_names[placement];
-}
-
-const char *adv_policy_name(enum adv_policy policy)
-{
-    return policy_names[policy];
-}
+#define KEY(id, key, mesh)  key,
+#define MESH(id, key, mesh) mesh,
+#define NAME(id, name)      name,
+ADV_NAMES(adv_axis_key, enum adv_axis, ADV_AXIS_TABLE(KEY))
+ADV_NAMES(adv_axis_mesh, enum adv_axis, ADV_AXIS_TABLE(MESH))
+ADV_NAMES(adv_tensor_name, enum adv_tensor, ADV_TENSOR_TABLE(NAME))
+ADV_NAMES(adv_policy_name, enum adv_policy, ADV_POLICY_TABLE(NAME))
+ADV_NAMES(adv_placement_name, enum adv_placement, "remat", "device", "offload")
+ADV_NAMES(adv_format_name, enum adv_format, "float32", "bfloat16", "float8", "int8")
+ADV_NAMES(adv_quantization_name, enum adv_quantization, "", "int8", "fp8", "fp8_full")
+ADV_NAMES(adv_cp_strategy_name, enum adv_cp_strategy, "all_gather", "ring", "ulysses", "usp")
+ADV_NAMES(adv_custom_mesh_name, enum adv_custom_mesh, "", "hybrid_ring_64x4", "hybrid_ring_32x8")
+ADV_NAMES(adv_layout_name, enum adv_layout, "HEAD_DIM_MINOR", "HEAD_DIM_MINOR", "SEQ_MINOR")
 
 double adv_format_bytes(enum adv_format format)
 {
-    return format_rows[format].bytes;
-}
-
-const char *adv_format_name(enum adv_format format)
-{
-    return format_rows[format].name;
-}
-
-const char *adv_quantization_name(enum adv_quantization quantization)
-{
-    return quantization_names[quantization];
+    static const double bytes[] = {4, 2, 1, 1};
+    return bytes[format];
 }
 
 bool adv_quantization_pays(enum adv_quantization quantization, const struct adv_chip *chip)
@@ -76,22 +32,6 @@ bool adv_quantization_pays(enum adv_quantization quantization, const struct adv_
     double peak = quantization == ADV_QUANT_INT8 ? chip->peak_int8_ops_per_s_per_chip
                                                  : chip->peak_fp8_flops_per_s_per_chip;
     return peak > chip->peak_bf16_flops_per_s_per_chip; /* no rate of its own: NAN */
-}
-
-const char *adv_cp_strategy_name(enum adv_cp_strategy strategy)
-{
-    return cp_strategy_names[strategy];
-}
-
-const char *adv_custom_mesh_name(enum adv_custom_mesh mesh)
-{
-    static const char *const names[] = {"", "hybrid_ring_64x4", "hybrid_ring_32x8"};
-    return names[mesh];
-}
-
-const char *adv_layout_name(enum adv_layout layout)
-{
-    return layout == ADV_LAYOUT_SEQ_MINOR ? "SEQ_MINOR" : "HEAD_DIM_MINOR";
 }
 
 #define BIT(tensor) (1u << ADV_TENSOR_##tensor)

@@ -7,6 +7,7 @@
 #include "engine/base/units.h"
 #include "engine/json/encode_kernel.h"
 #include "engine/kernel/families.h"
+#include "engine/kernel/tune.h"
 
 static struct adv_kernel_machine machine_of(const struct adv_kernel_request *request,
                                             const struct adv_budget *budget)
@@ -28,7 +29,9 @@ static void warn_vmem(const struct adv_kernel_request *request, const struct adv
 {
     struct adv_vmem_part parts[ADV_VMEM_PARTS];
     const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
-    const int count = family->vmem_parts ? family->vmem_parts(request, parts) : 0;
+    const int count = adv_kernel_tiles_itself(request)
+                          ? 0
+                          : family->vmem_parts(&request->chip->chip, request, &request->tile, parts);
     const double limit_kib =
         adv_vmem_needed_limit_kib(&request->chip->chip, request->kernel, time->vmem_bytes);
     const bool can = limit_kib * ADV_KIB <= adv_vmem_capacity_bytes(&request->chip->chip);
@@ -82,25 +85,15 @@ static bool standard_choice(const struct adv_kernel_machine *machine,
            simulate_choice(machine, request, choice, NULL) == ADV_OK;
 }
 
-/* A ranking of the request's kernel: tiles of its family. */
-struct ranking {
-    const struct adv_kernel_family *family;
-    void *tiles;
-    struct adv_kernel_time *times;
-    int count;
-};
-
-static struct adv_kernel_choice choice_at(const struct ranking *ranking, int i)
+static struct adv_kernel_choice choice_at(const struct adv_ranking *ranking, int i)
 {
-    const struct adv_kernel_family *family = ranking->family;
-    struct adv_kernel_choice choice = {.time = ranking->times[i], .chance_frac = (double)NAN};
-    memcpy((char *)&choice.tile + family->tile_offset,
-           (const char *)ranking->tiles + (size_t)i * family->tile_bytes, family->tile_bytes);
-    return choice;
+    return (struct adv_kernel_choice){.tile = adv_kernel_tile_at(ranking->family, ranking->tiles, i),
+                                      .time = ranking->times[i],
+                                      .chance_frac = (double)NAN};
 }
 
 /* Attention counts block pairs, grouped matmuls tiles that are no duplicates, the rest tiles. */
-static void make_short_list(const struct ranking *ranking, struct adv_kernel_tuning *tuning)
+static void make_short_list(const struct adv_ranking *ranking, struct adv_kernel_tuning *tuning)
 {
     struct adv_short_entry entries[ADV_SHORT_LIST] = {{0}};
     int count = ranking->count < ADV_SHORT_LIST ? ranking->count : ADV_SHORT_LIST;
@@ -118,24 +111,22 @@ static void make_short_list(const struct ranking *ranking, struct adv_kernel_tun
     }
 }
 
-/* Ranks the tuner's space; top_k entries of every array. */
+/* Ranks the tuner's space. */
 static adv_code rank(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
-                     int top_k, struct adv_arena *arena, struct ranking *ranking, long *evaluated,
-                     adv_err *err)
+                     struct adv_arena *arena, struct adv_ranking *ranking, adv_err *err)
 {
-    const size_t entries = (size_t)top_k;
+    const size_t entries = (size_t)ranking->top_k;
     ranking->times = adv_arena_array(arena, entries, sizeof *ranking->times);
     ranking->tiles = adv_arena_array(arena, entries, ranking->family->tile_bytes);
     if (!ranking->times || !ranking->tiles)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
-    return ranking->family->tune(machine, request, top_k, ranking->tiles, ranking->times, &ranking->count,
-                                 evaluated, err);
+    return adv_tune(machine, request, ranking, err);
 }
 
 /* Chooses from the ranking the tiles to run: the likeliest winners, and as many buffers as each is likely to
  * want. The loss has no published losers to judge chances by: its fastest. */
 static adv_code choose(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
-                       const struct ranking *ranking, struct adv_arena *arena,
+                       const struct adv_ranking *ranking, struct adv_arena *arena,
                        struct adv_kernel_tuning *tuning, adv_err *err)
 {
     struct adv_tile_candidate *candidates = adv_arena_array(arena, ADV_CHOICE_CANDIDATES, sizeof *candidates);
@@ -164,21 +155,21 @@ static adv_code tune(const struct adv_kernel_machine *machine, const struct adv_
                      struct adv_arena *arena, struct adv_kernel_tuning *tuning, adv_err *err)
 {
     const int top_k = request->top_k;
-    struct ranking ranking = {.family = adv_kernel_family_of(request->kernel)};
-    const int least = ranking.family->candidates ? ADV_CHOICE_RANKED : ADV_SHORT_LIST;
+    const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
+    const int least = family->candidates ? ADV_CHOICE_RANKED : ADV_SHORT_LIST;
+    struct adv_ranking ranking = {.family = family, .top_k = top_k < least ? least : top_k};
     *tuning =
         (struct adv_kernel_tuning){.choices = adv_arena_array(arena, (size_t)top_k, sizeof *tuning->choices)};
     if (!tuning->choices) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
     tuning->has_standard = standard_choice(machine, request, &tuning->standard);
-    adv_code code =
-        rank(machine, request, top_k < least ? least : top_k, arena, &ranking, &tuning->evaluated_count, err);
+    adv_code code = rank(machine, request, arena, &ranking, err);
+    tuning->evaluated_count = ranking.evaluated_count;
     if (code == ADV_OK) code = choose(machine, request, &ranking, arena, tuning, err);
     if (code != ADV_OK) return code;
     make_short_list(&ranking, tuning);
-    tuning->has_next =
-        tuning->choices_count > 0 &&
-        ranking.family->next_better(machine, request, tuning->choices[0].time.time_s, &tuning->next.tile,
-                                    &tuning->next.time, &tuning->next_limit_kib);
+    tuning->has_next = tuning->choices_count > 0 &&
+                       adv_tune_next_better(machine, request, tuning->choices[0].time.time_s,
+                                            &tuning->next.tile, &tuning->next.time, &tuning->next_limit_kib);
     return adv_budget_over(machine->budget) ? adv_budget_refuse(err) : ADV_OK;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/kernel/families.h"
+#include "engine/kernel/tune.h"
 
 /* The tile that ran; where it is not published the tuner's best, or MaxText's default where winners are not
  * published either. */
@@ -12,11 +13,9 @@ static adv_code predict(const struct adv_kernel_machine *machine, const struct a
     const struct adv_kernel_request *request = &row->request;
     const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
     struct adv_kernel_tile tile = request->tile;
-    int found = 0;
-    long evaluated = 0;
     if (!row->has_tile && !adv_kernel_tiles_itself(request)) {
-        if (family->candidates)
-            return family->tune(machine, request, 1, &tile, time, &found, &evaluated, err);
+        struct adv_ranking best = {.top_k = 1, .tiles = &tile, .times = time};
+        if (family->candidates) return adv_tune(machine, request, &best, err);
         (void)family->standard(request, &tile);
     }
     return family->time(machine, request, &tile, time, err);

@@ -249,7 +249,7 @@ static void judge(struct decoder *d)
     if (family->operation)
         refuse_xla_tuning(d, family->operation);
     else
-        family->tunable(r, d->err);
+        (void)family->tunable(r, d->err);
 }
 
 /* The tile of a kernel that is known, after its shape: hints name what the shape allows. */

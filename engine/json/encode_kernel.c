@@ -144,7 +144,9 @@ static json_t *encode_vmem_parts(const struct adv_kernel_request *request)
 {
     struct adv_vmem_part parts[ADV_VMEM_PARTS];
     const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
-    const int count = family->vmem_parts ? family->vmem_parts(request, parts) : 0;
+    const int count = adv_kernel_tiles_itself(request)
+                          ? 0
+                          : family->vmem_parts(&request->chip->chip, request, &request->tile, parts);
     ADV_LIST(list, i, count, ADV_OBJECT(ADV_F(&parts[i], name), ADV_M("bytes", round(parts[i].bytes))));
     return list;
 }

@@ -66,6 +66,13 @@ static inline double adv_core_vmem_limit_bytes(const struct adv_kernel_machine *
     return limit > capacity ? capacity : limit;
 }
 
+/* The scoped VMEM limit that is set, or a share of the core's VMEM. */
+static inline double adv_core_vmem_limit_or(const struct adv_kernel_machine *machine, double share)
+{
+    return machine->scoped_vmem_limit_bytes > 0.0 ? adv_core_vmem_limit_bytes(machine)
+                                                  : share * machine->chip->vmem_bytes_per_core;
+}
+
 /* Appends a named part; silently nothing for zero, so that answers list what matters. */
 static inline void adv_kernel_part_add(struct adv_kernel_time *time, const char *name, double time_s)
 {

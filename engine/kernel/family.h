@@ -86,8 +86,10 @@ struct adv_kernel_family {
     adv_code (*time)(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
                      const struct adv_kernel_tile *tile, struct adv_kernel_time *time, adv_err *err);
 
-    /* The buffers of request->tile; how many. */
-    int (*vmem_parts)(const struct adv_kernel_request *request, struct adv_vmem_part parts[ADV_VMEM_PARTS]);
+    /* The buffers of a tile; how many. */
+    int (*vmem_parts)(const struct adv_chip *chip, const struct adv_kernel_request *request,
+                      const struct adv_kernel_tile *tile, struct adv_vmem_part parts[ADV_VMEM_PARTS]);
+    double vmem_limit_frac; /* of a core's VMEM: the limit where none is set; 0: the chip's default */
     /* The legal values of a tile member next to `wanted`; false: a shape decides nothing about it. */
     bool (*near)(const struct adv_kernel_request *request, const char *member, int64_t wanted,
                  struct adv_legal_values *values);
@@ -96,18 +98,15 @@ struct adv_kernel_family {
 
     const char *space; /* what tune searches, for users */
     /* Shapes that no tile of the tuner's space cuts are findings. */
-    void (*tunable)(const struct adv_kernel_request *request, adv_err *err);
+    adv_code (*tunable)(const struct adv_kernel_request *request, adv_err *err);
     /* MaxText's default tile; false: it is not legal for the shape. */
     bool (*standard)(const struct adv_kernel_request *request, struct adv_kernel_tile *tile);
     /* Of the family's tile in struct adv_kernel_tile; rankings are arrays of it. */
     size_t tile_offset, tile_bytes;
-    /* As adv_splash_tune of kernel.h and adv_splash_next_better of tune.h. */
-    adv_code (*tune)(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
-                     int top_k, void *tiles, struct adv_kernel_time *times, int *found_count,
-                     long *evaluated_count, adv_err *err);
-    bool (*next_better)(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
-                        double than_s, struct adv_kernel_tile *tile, struct adv_kernel_time *time,
-                        double *limit_kib);
+    /* Fills an array of it with the tuner's tiles, of equals the preferred one first; how many. */
+    int (*list_tiles)(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                      bool wide, void *tiles);
+    bool has_buffers; /* and each with 2 to ADV_TUNE_BUFFERS_MOST buffers of what is streamed */
     /* As short_list.h and tune_choice.h; both NULL: the fastest are listed and chosen. */
     int (*short_list)(const void *tiles, const struct adv_kernel_time *times, int count,
                       struct adv_short_entry entries[ADV_SHORT_LIST]);
@@ -131,6 +130,16 @@ struct adv_kernel_family {
 #define ADV_KERNEL_FAMILY(name) extern const struct adv_kernel_family adv_family_##name;
 ADV_KERNEL_FAMILIES(ADV_KERNEL_FAMILY)
 #undef ADV_KERNEL_FAMILY
+
+/* Tile `i` of an array of the family's. */
+static inline struct adv_kernel_tile adv_kernel_tile_at(const struct adv_kernel_family *family,
+                                                        const void *tiles, int i)
+{
+    struct adv_kernel_tile tile = {0};
+    memcpy((char *)&tile + family->tile_offset, (const char *)tiles + (size_t)i * family->tile_bytes,
+           family->tile_bytes);
+    return tile;
+}
 
 /* Is the member of a tile one that answers write? Other names, and switches that no tuner sets, are not. */
 static inline bool adv_kernel_member_is_written(const struct adv_kernel_member *member,

@@ -5,7 +5,6 @@
 #include "engine/kernel/family.h"
 #include "engine/kernel/legal.h"
 #include "engine/kernel/splash_blocks.h"
-#include "engine/kernel/tune.h"
 #include "engine/kernel/tune_space.h"
 
 #define AT(path)  ADV_KERNEL_AT(path)
@@ -110,9 +109,11 @@ static adv_code time_row(const struct adv_kernel_machine *machine, const struct 
                            &request->attention_flags, time, err);
 }
 
-static int vmem_row(const struct adv_kernel_request *request, struct adv_vmem_part parts[ADV_VMEM_PARTS])
+static int vmem_row(const struct adv_chip *chip, const struct adv_kernel_request *request,
+                    const struct adv_kernel_tile *tile, struct adv_vmem_part parts[ADV_VMEM_PARTS])
 {
-    return adv_vmem_splash_parts(request->kernel, &request->attention, &request->tile.attention, parts);
+    (void)chip;
+    return adv_vmem_splash_parts(request->kernel, &request->attention, &tile->attention, parts);
 }
 
 static bool near_row(const struct adv_kernel_request *request, const char *member, int64_t wanted,
@@ -122,9 +123,9 @@ static bool near_row(const struct adv_kernel_request *request, const char *membe
                                 wanted, values);
 }
 
-static void tunable_row(const struct adv_kernel_request *request, adv_err *err)
+static adv_code tunable_row(const struct adv_kernel_request *request, adv_err *err)
 {
-    (void)adv_legal_attention_tunable(&request->attention, err);
+    return adv_legal_attention_tunable(&request->attention, err);
 }
 
 static bool standard_row(const struct adv_kernel_request *request, struct adv_kernel_tile *tile)
@@ -135,12 +136,32 @@ static bool standard_row(const struct adv_kernel_request *request, struct adv_ke
     return true;
 }
 
-static adv_code tune_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
-                         int top_k, void *tiles, struct adv_kernel_time *times, int *found_count,
-                         long *evaluated_count, adv_err *err)
+/* Of equals the first evaluated stays: puts the parts of each key block in the order winners like them. */
+static void favour_parts(const struct adv_chip *chip, enum adv_kernel kernel,
+                         struct adv_attention_tile *space, int count)
 {
-    return adv_splash_tune(machine, request->kernel, &request->attention, &request->attention_flags, top_k,
-                           tiles, times, found_count, evaluated_count, err);
+    for (int i = 1; i < count; i++)
+        for (int j = i; j > 0 && adv_tune_same_pair(&space[j].blocks, &space[j - 1].blocks) &&
+                        adv_tune_part_share(chip, kernel, &space[j].blocks) >
+                            adv_tune_part_share(chip, kernel, &space[j - 1].blocks);
+             j--) {
+            const struct adv_attention_tile later = space[j];
+            space[j] = space[j - 1];
+            space[j - 1] = later;
+        }
+}
+
+/* With the layouts that the chip's winners have. */
+static int list_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                    bool wide, void *tiles)
+{
+    struct adv_attention_tile *space = tiles;
+    const int count = adv_splash_space(request->kernel, &request->attention, wide, space);
+    const bool keys_along_head =
+        machine->constants->splash_keys_head_minor > 0.5 && request->attention.head_dim_qk % 128 == 0;
+    favour_parts(machine->chip, request->kernel, space, count);
+    for (int i = 0; keys_along_head && i < count; i++) space[i].k_layout = ADV_LAYOUT_HEAD_DIM_MINOR;
+    return count;
 }
 
 static int candidates_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
@@ -296,8 +317,7 @@ const struct adv_kernel_family adv_family_splash = {
     .standard = standard_row,
     .tile_offset = offsetof(struct adv_kernel_tile, attention),
     .tile_bytes = sizeof(struct adv_attention_tile),
-    .tune = tune_row,
-    .next_better = adv_splash_next_better,
+    .list_tiles = list_row,
     .short_list = adv_splash_short_list,
     .candidates = candidates_row,
     .layouts = layouts_row,

@@ -5,7 +5,6 @@
 #include "engine/kernel/gmm.h"
 #include "engine/kernel/gmm_visits.h"
 #include "engine/kernel/legal.h"
-#include "engine/kernel/tune.h"
 #include "engine/kernel/tune_space.h"
 
 #define AT(path) ADV_KERNEL_AT(path)
@@ -76,11 +75,10 @@ static adv_code time_row(const struct adv_kernel_machine *machine, const struct 
     return code;
 }
 
-static int vmem_row(const struct adv_kernel_request *request, struct adv_vmem_part parts[ADV_VMEM_PARTS])
+static int vmem_row(const struct adv_chip *chip, const struct adv_kernel_request *request,
+                    const struct adv_kernel_tile *tile, struct adv_vmem_part parts[ADV_VMEM_PARTS])
 {
-    if (own_tiles(request)) return 0;
-    return adv_vmem_gmm_parts(&request->chip->chip, request->kernel, &request->gmm, &request->tile.gmm,
-                              parts);
+    return adv_vmem_gmm_parts(chip, request->kernel, &request->gmm, &tile->gmm, parts);
 }
 
 static bool near_row(const struct adv_kernel_request *request, const char *member, int64_t wanted,
@@ -102,13 +100,12 @@ static bool near_row(const struct adv_kernel_request *request, const char *membe
     }
 }
 
-static void tunable_row(const struct adv_kernel_request *request, adv_err *err)
+static adv_code tunable_row(const struct adv_kernel_request *request, adv_err *err)
 {
     if (request->kernel == ADV_KERNEL_GMM && own_tiles(request))
-        (void)adv_err_add(err, ADV_E_UNSUPPORTED, "/shape/version", "simulate it instead, or version 1",
-                          "version 2 of the grouped matmul chooses its own tiles: nothing to tune");
-    else
-        (void)adv_legal_gmm_tunable(&request->gmm, request->wide_tiles, err);
+        return adv_err_add(err, ADV_E_UNSUPPORTED, "/shape/version", "simulate it instead, or version 1",
+                           "version 2 of the grouped matmul chooses its own tiles: nothing to tune");
+    return adv_legal_gmm_tunable(&request->gmm, request->wide_tiles, err);
 }
 
 static bool standard_row(const struct adv_kernel_request *request, struct adv_kernel_tile *tile)
@@ -117,12 +114,11 @@ static bool standard_row(const struct adv_kernel_request *request, struct adv_ke
     return adv_legal_gmm(request->kernel, &request->gmm, &tile->gmm, NULL, NULL) == ADV_OK;
 }
 
-static adv_code tune_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
-                         int top_k, void *tiles, struct adv_kernel_time *times, int *found_count,
-                         long *evaluated_count, adv_err *err)
+static int list_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                    bool wide, void *tiles)
 {
-    return adv_gmm_tune(machine, request->kernel, &request->gmm, top_k, tiles, times, found_count,
-                        evaluated_count, err);
+    (void)machine;
+    return adv_gmm_space(&request->gmm, wide, tiles);
 }
 
 static int candidates_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
@@ -230,8 +226,8 @@ const struct adv_kernel_family adv_family_gmm = {
     .standard = standard_row,
     .tile_offset = offsetof(struct adv_kernel_tile, gmm),
     .tile_bytes = sizeof(struct adv_gmm_tile),
-    .tune = tune_row,
-    .next_better = adv_gmm_next_better,
+    .list_tiles = list_row,
+    .has_buffers = true,
     .short_list = adv_gmm_short_list,
     .candidates = candidates_row,
     .maxtext_keys = keys_row,

@@ -1,71 +1,195 @@
 #include "engine/kernel/tune.h"
 
-#include <stddef.h>
+#include <math.h>
 #include <stdio.h>
 
+#include "engine/base/list.h"
+#include "engine/base/units.h"
 #include "engine/kernel/core.h"
-#include "engine/kernel/legal.h"
-#include "engine/kernel/tune_choice.h"
+#include "engine/kernel/families.h"
 #include "engine/kernel/tune_space.h"
+#include "engine/kernel/xent.h"
 
-/* The tile of a space that needs least VMEM. */
-static int smallest_splash(enum adv_kernel kernel, const struct adv_attention_shape *shape,
-                           const struct adv_attention_tile *tiles, int count)
+/* The tiles of one kernel, of its family each. */
+union space {
+    struct adv_attention_tile attention[ADV_SPLASH_SPACE_MAX];
+    struct adv_gmm_tile gmm[ADV_GMM_SPACE_MAX];
+    struct adv_xent_tile xent[ADV_XENT_SPACE_MAX];
+};
+
+/* What is tuned. */
+struct search {
+    const struct adv_kernel_machine *machine;
+    const struct adv_kernel_request *request;
+    const struct adv_kernel_family *family;
+    double limit_bytes;
+};
+
+static struct search search_of(const struct adv_kernel_machine *machine,
+                               const struct adv_kernel_request *request)
 {
-    int smallest = 0;
-    for (int i = 1; i < count; i++)
-        if (adv_vmem_splash_bytes(kernel, shape, &tiles[i]) <
-            adv_vmem_splash_bytes(kernel, shape, &tiles[smallest]))
-            smallest = i;
-    return smallest;
+    const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
+    const double share = family->vmem_limit_frac;
+    return (struct search){machine, request, family,
+                           share > 0.0 ? adv_core_vmem_limit_or(machine, share)
+                                       : adv_core_vmem_limit_bytes(machine)};
 }
 
-static adv_code no_splash_tile(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                               const struct adv_attention_shape *shape,
-                               struct adv_attention_tile tiles[ADV_SPLASH_SPACE_MAX], int count, adv_err *err)
+static double bytes_of(const struct search *search, const struct adv_kernel_tile *tile)
 {
     struct adv_vmem_part parts[ADV_VMEM_PARTS];
-    if (count == 0) return adv_legal_attention_tunable(shape, err);
-    const struct adv_attention_tile least = tiles[smallest_splash(kernel, shape, tiles, count)];
-    const int wide_count = machine->wide_tiles ? 0 : adv_splash_space(kernel, shape, true, tiles);
-    const bool wide_fits =
-        wide_count > 0 &&
-        adv_vmem_compiles(
-            machine->chip, kernel,
-            adv_vmem_splash_bytes(kernel, shape, &tiles[smallest_splash(kernel, shape, tiles, wide_count)]),
-            adv_core_vmem_limit_bytes(machine));
-    const int parts_count = adv_vmem_splash_parts(kernel, shape, &least, parts);
-    const struct adv_tune_refusal refusal = {.wide_fits = wide_fits,
-                                             .limit_bytes = adv_core_vmem_limit_bytes(machine)};
-    return adv_tune_refuse(machine, kernel, &refusal, parts, parts_count, err);
+    return adv_vmem_sum(parts,
+                        search->family->vmem_parts(search->machine->chip, search->request, tile, parts));
 }
 
-/* Of equals the first evaluated stays: puts the parts of each key block in the order winners like them. */
-static void favour_parts(const struct adv_chip *chip, enum adv_kernel kernel,
-                         struct adv_attention_tile *space, int count)
+static bool compiles(const struct search *search, const struct adv_kernel_tile *tile)
 {
-    for (int i = 1; i < count; i++)
-        for (int j = i; j > 0 && adv_tune_same_pair(&space[j].blocks, &space[j - 1].blocks) &&
-                        adv_tune_part_share(chip, kernel, &space[j].blocks) >
-                            adv_tune_part_share(chip, kernel, &space[j - 1].blocks);
-             j--) {
-            const struct adv_attention_tile later = space[j];
-            space[j] = space[j - 1];
-            space[j - 1] = later;
-        }
+    return adv_vmem_compiles(search->machine->chip, search->request->kernel, bytes_of(search, tile),
+                             search->limit_bytes);
 }
 
-/* The space in the order in which equals are preferred, with the layouts the chip's winners have. */
-static int splash_space(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                        const struct adv_attention_shape *shape,
-                        struct adv_attention_tile space[ADV_SPLASH_SPACE_MAX])
+/* Does the kernel gain from more than two buffers of what it streams? The transposed grouped matmul on arrays
+ * of 256: 51 of 74 published winners of tpu7x and v6e take all that fit, up to four, and 13 one less; none of
+ * v5p and v5e takes more than two. Others have two almost always (231 of 248). */
+static bool likes_buffers(const struct search *search)
 {
-    const int count = adv_splash_space(kernel, shape, machine->wide_tiles, space);
-    const bool keys_along_head =
-        machine->constants->splash_keys_head_minor > 0.5 && shape->head_dim_qk % 128 == 0;
-    favour_parts(machine->chip, kernel, space, count);
-    for (int i = 0; keys_along_head && i < count; i++) space[i].k_layout = ADV_LAYOUT_HEAD_DIM_MINOR;
-    return count;
+    return search->request->kernel == ADV_KERNEL_TGMM && search->machine->chip->mxu_rows >= 256.0;
+}
+
+/* The number of buffers that is likely best, where there is one to choose; false: not even two fit. */
+static bool choose_buffers(const struct search *search, struct adv_kernel_tile *tile)
+{
+    if (!search->family->has_buffers) return true;
+    int *buffers = &tile->gmm.input_buffer_count;
+    for (*buffers = likes_buffers(search) ? ADV_TUNE_BUFFERS_MOST : 2; *buffers >= 2; --*buffers)
+        if (compiles(search, tile)) return true;
+    return false;
+}
+
+/* The tile of a space that needs least VMEM. */
+static struct adv_kernel_tile smallest(const struct search *search, const union space *space, int count)
+{
+    struct adv_kernel_tile least = {0};
+    double least_bytes = (double)INFINITY;
+    for (int i = 0; i < count; i++) {
+        struct adv_kernel_tile tile = adv_kernel_tile_at(search->family, space, i);
+        if (search->family->has_buffers) tile.gmm.input_buffer_count = 2;
+        const double bytes = bytes_of(search, &tile);
+        if (bytes >= least_bytes) continue;
+        least_bytes = bytes;
+        least = tile;
+    }
+    return least;
+}
+
+/* Says how the smallest tile would fit: a limit the device has VMEM for, tiles the space leaves out. */
+static void write_hint(const struct search *search, double limit_kib, bool wide_fits,
+                       char hint[ADV_LIMIT_DETAIL])
+{
+    const int64_t k = search->request->gmm.k;
+    const char *wide = wide_fits ? "\"wide\": true" : "";
+    if (limit_kib * ADV_KIB <= adv_vmem_capacity_bytes(search->machine->chip))
+        (void)snprintf(hint, ADV_LIMIT_DETAIL, "scoped_vmem_limit_kib %.0f%s%s", limit_kib,
+                       wide_fits ? ", or " : "", wide);
+    else if (search->family->has_buffers && k % 128)
+        (void)snprintf(hint, ADV_LIMIT_DETAIL, "a k of %ld, which 128 divides, can be cut",
+                       (long)adv_round_up(k, 128));
+    else
+        (void)snprintf(hint, ADV_LIMIT_DETAIL, "%s%s", wide,
+                       wide_fits ? "" : "a smaller shape: the chip has not enough VMEM for any limit");
+}
+
+/* Why no tile fits; `space` is overwritten. */
+static adv_code refuse(const struct search *search, union space *space, int count, adv_err *err)
+{
+    const struct adv_kernel_machine *machine = search->machine;
+    const enum adv_kernel kernel = search->request->kernel;
+    struct adv_vmem_part parts[ADV_VMEM_PARTS];
+    char hint[ADV_LIMIT_DETAIL];
+    if (count == 0) return search->family->tunable(search->request, err);
+    const struct adv_kernel_tile least = smallest(search, space, count);
+    bool wide_fits = false;
+    if (!machine->wide_tiles) {
+        const int wide_count = search->family->list_tiles(machine, search->request, true, space);
+        const struct adv_kernel_tile wide = smallest(search, space, wide_count);
+        wide_fits = compiles(search, &wide);
+    }
+    const int parts_count = search->family->vmem_parts(machine->chip, search->request, &least, parts);
+    const double bytes = adv_vmem_sum(parts, parts_count);
+    int largest = 0;
+    for (int i = 1; i < parts_count; i++)
+        if (parts[i].bytes > parts[largest].bytes) largest = i;
+    const double limit_kib = adv_vmem_needed_limit_kib(machine->chip, kernel, bytes);
+    write_hint(search, limit_kib, wide_fits, hint);
+    return adv_err_add(
+        err, ADV_E_ILLEGAL, "/scoped_vmem_limit_kib", hint,
+        "no tile fits: the smallest needs a limit of %.0f KiB (%.0f KiB by a formula that over-counts), the "
+        "limit is %.0f KiB; its largest buffer is %s with %.0f KiB",
+        limit_kib, ceil(bytes / ADV_KIB), search->limit_bytes / ADV_KIB, parts[largest].name,
+        ceil(parts[largest].bytes / ADV_KIB));
+}
+
+static void insert(struct adv_ranking *ranking, const struct adv_kernel_tile *tile,
+                   const struct adv_kernel_time *time)
+{
+    const struct adv_kernel_family *family = ranking->family;
+    int at = ranking->count, tiles_count = ranking->count;
+    while (at > 0 && time->time_s < ranking->times[at - 1].time_s) at--;
+    void *place = adv_list_open(ranking->tiles, family->tile_bytes, &tiles_count, ranking->top_k, at);
+    if (!place) return;
+    memcpy(place, (const char *)tile + family->tile_offset, family->tile_bytes);
+    (void)adv_list_open(ranking->times, sizeof *time, &ranking->count, ranking->top_k, at);
+    ranking->times[at] = *time;
+}
+
+adv_code adv_tune(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                  struct adv_ranking *ranking, adv_err *err)
+{
+    const struct search search = search_of(machine, request);
+    const struct adv_kernel_family *family = search.family;
+    union space space;
+    const int count = family->list_tiles(machine, request, machine->wide_tiles, &space);
+    ranking->family = family;
+    ranking->count = 0;
+    for (int i = 0; i < count; i++) {
+        struct adv_kernel_tile tile = adv_kernel_tile_at(family, &space, i);
+        struct adv_kernel_time time;
+        if (!choose_buffers(&search, &tile)) continue;
+        if (adv_budget_over(machine->budget)) return adv_budget_refuse(err);
+        const adv_code bad = family->time(machine, request, &tile, &time, err);
+        if (bad) return bad;
+        if (time.fits_vmem) insert(ranking, &tile, &time);
+    }
+    ranking->evaluated_count = count;
+    return ranking->count > 0 ? ADV_OK : refuse(&search, &space, count, err);
+}
+
+bool adv_tune_next_better(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                          double than_s, struct adv_kernel_tile *tile, struct adv_kernel_time *time,
+                          double *limit_kib)
+{
+    const struct search search = search_of(machine, request);
+    const int numbers = search.family->has_buffers ? ADV_TUNE_BUFFERS_MOST - 1 : 1; /* 2, 3 and 4 buffers */
+    union space space;
+    const int count = search.family->list_tiles(machine, request, machine->wide_tiles, &space);
+    *limit_kib = (double)INFINITY;
+    for (int i = 0; i < count * numbers; i++) {
+        struct adv_kernel_tile candidate = adv_kernel_tile_at(search.family, &space, i / numbers);
+        struct adv_kernel_time found;
+        if (search.family->has_buffers) candidate.gmm.input_buffer_count = 2 + i % numbers;
+        const double bytes = bytes_of(&search, &candidate);
+        const double needed = adv_vmem_needed_limit_kib(machine->chip, request->kernel, bytes);
+        if (adv_budget_over(machine->budget)) return false;
+        if (needed > *limit_kib || needed * ADV_KIB > adv_vmem_capacity_bytes(machine->chip) ||
+            adv_vmem_compiles(machine->chip, request->kernel, bytes, search.limit_bytes) ||
+            search.family->time(machine, request, &candidate, &found, NULL) ||
+            found.time_s > than_s * (1.0 - 1e-3) || (needed == *limit_kib && found.time_s >= time->time_s))
+            continue;
+        *limit_kib = needed;
+        *tile = candidate;
+        *time = found;
+    }
+    return isfinite(*limit_kib);
 }
 
 adv_code adv_splash_tune(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
@@ -73,141 +197,24 @@ adv_code adv_splash_tune(const struct adv_kernel_machine *machine, enum adv_kern
                          int top_k, struct adv_attention_tile *tiles, struct adv_kernel_time *times,
                          int *found_count, long *evaluated_count, adv_err *err)
 {
-    struct adv_tune_best best = {.top_k = top_k, .times = times};
-    struct adv_attention_tile space[ADV_SPLASH_SPACE_MAX];
-    const int count = splash_space(machine, kernel, shape, space);
-    *found_count = 0;
-    for (int i = 0; i < count; i++) {
-        struct adv_kernel_time time;
-        if (adv_budget_over(machine->budget)) return adv_budget_refuse(err);
-        const adv_code bad = adv_splash_time(machine, kernel, shape, &space[i], flags, &time, err);
-        if (bad) return bad;
-        if (!time.fits_vmem) continue;
-        const int at = adv_tune_insert(&best, time.time_s, sizeof space[i], (char *)tiles);
-        if (at < 0) continue;
-        tiles[at] = space[i];
-        times[at] = time;
-    }
-    *evaluated_count = count;
-    *found_count = best.count;
-    return best.count > 0 ? ADV_OK : no_splash_tile(machine, kernel, shape, space, count, err);
-}
-
-bool adv_splash_next_better(const struct adv_kernel_machine *machine,
-                            const struct adv_kernel_request *request, double than_s,
-                            struct adv_kernel_tile *tile, struct adv_kernel_time *time, double *limit_kib)
-{
-    struct adv_attention_tile space[ADV_SPLASH_SPACE_MAX];
-    const int count = splash_space(machine, request->kernel, &request->attention, space);
-    *limit_kib = (double)INFINITY;
-    for (int i = 0; i < count; i++) {
-        struct adv_kernel_time found;
-        if (adv_budget_over(machine->budget)) return false;
-        if (adv_splash_time(machine, request->kernel, &request->attention, &space[i],
-                            &request->attention_flags, &found, NULL))
-            continue;
-        const double needed = adv_vmem_needed_limit_kib(machine->chip, request->kernel, found.vmem_bytes);
-        if (found.fits_vmem ||
-            !adv_tune_is_next(machine, needed, found.time_s, than_s, *limit_kib, time->time_s))
-            continue;
-        *limit_kib = needed;
-        tile->attention = space[i];
-        *time = found;
-    }
-    return isfinite(*limit_kib);
-}
-
-/* The tile with the buffers that are likely best. input_buffer_count 0: not even two fit. */
-static struct adv_gmm_tile deepest(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                                   const struct adv_gmm_shape *shape, double limit, struct adv_gmm_tile tile)
-{
-    tile.input_buffer_count = adv_tune_likes_buffers(machine, kernel) ? ADV_TUNE_BUFFERS_MOST : 2;
-    while (tile.input_buffer_count >= 2 &&
-           !adv_vmem_compiles(machine->chip, kernel, adv_vmem_gmm_bytes(machine->chip, kernel, shape, &tile),
-                              limit))
-        tile.input_buffer_count--;
-    if (tile.input_buffer_count < 2) tile.input_buffer_count = 0;
-    return tile;
-}
-
-static adv_code no_gmm_tile(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                            const struct adv_gmm_shape *shape, struct adv_gmm_tile tiles[ADV_GMM_SPACE_MAX],
-                            int count, adv_err *err)
-{
-    char hint[ADV_LIMIT_NAME];
-    if (count == 0) return adv_legal_gmm_tunable(shape, machine->wide_tiles, err);
-    int least = 0;
-    for (int i = 0; i < count; i++) {
-        tiles[i].input_buffer_count = 2;
-        if (adv_vmem_gmm_bytes(machine->chip, kernel, shape, &tiles[i]) <
-            adv_vmem_gmm_bytes(machine->chip, kernel, shape, &tiles[least]))
-            least = i;
-    }
-    const struct adv_gmm_tile smaller = {16, tiles[least].tile_k, tiles[least].tile_n, 2};
-    const bool wide_fits =
-        !machine->wide_tiles && tiles[least].tile_m > 16 && shape->m % 16 == 0 &&
-        adv_vmem_compiles(machine->chip, kernel, adv_vmem_gmm_bytes(machine->chip, kernel, shape, &smaller),
-                          adv_core_vmem_limit_bytes(machine));
-    (void)snprintf(hint, sizeof hint, "a k of %ld, which 128 divides, can be cut",
-                   (long)adv_round_up(shape->k, 128));
-    struct adv_vmem_part parts[ADV_VMEM_PARTS];
-    const int parts_count = adv_vmem_gmm_parts(machine->chip, kernel, shape, &tiles[least], parts);
-    const struct adv_tune_refusal refusal = {.wide_fits = wide_fits,
-                                             .other_hint = shape->k % 128 ? hint : NULL,
-                                             .limit_bytes = adv_core_vmem_limit_bytes(machine)};
-    return adv_tune_refuse(machine, kernel, &refusal, parts, parts_count, err);
+    const struct adv_kernel_request request = {
+        .kernel = kernel, .attention = *shape, .attention_flags = *flags, .wide_tiles = machine->wide_tiles};
+    struct adv_ranking ranking = {.top_k = top_k, .tiles = tiles, .times = times};
+    const adv_code code = adv_tune(machine, &request, &ranking, err);
+    *found_count = ranking.count;
+    *evaluated_count = ranking.evaluated_count;
+    return code;
 }
 
 adv_code adv_gmm_tune(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
                       const struct adv_gmm_shape *shape, int top_k, struct adv_gmm_tile *tiles,
                       struct adv_kernel_time *times, int *found_count, long *evaluated_count, adv_err *err)
 {
-    struct adv_tune_best best = {.top_k = top_k, .times = times};
-    const double limit = adv_core_vmem_limit_bytes(machine);
-    struct adv_gmm_tile space[ADV_GMM_SPACE_MAX];
-    const int count = adv_gmm_space(shape, machine->wide_tiles, space);
-    *found_count = 0;
-    for (int i = 0; i < count; i++) {
-        const struct adv_gmm_tile tile = deepest(machine, kernel, shape, limit, space[i]);
-        if (tile.input_buffer_count == 0) continue;
-        struct adv_kernel_time time;
-        if (adv_budget_over(machine->budget)) return adv_budget_refuse(err);
-        const adv_code bad = adv_gmm_time(machine, kernel, shape, &tile, &time, err);
-        if (bad) return bad;
-        const int at = adv_tune_insert(&best, time.time_s, sizeof tile, (char *)tiles);
-        if (at < 0) continue;
-        tiles[at] = tile;
-        times[at] = time;
-    }
-    *evaluated_count = count;
-    *found_count = best.count;
-    return best.count > 0 ? ADV_OK : no_gmm_tile(machine, kernel, shape, space, count, err);
-}
-
-bool adv_gmm_next_better(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
-                         double than_s, struct adv_kernel_tile *tile, struct adv_kernel_time *time,
-                         double *limit_kib)
-{
-    const struct adv_gmm_shape *shape = &request->gmm;
-    const enum adv_kernel kernel = request->kernel;
-    struct adv_gmm_tile space[ADV_GMM_SPACE_MAX];
-    const int count = adv_gmm_space(shape, machine->wide_tiles, space);
-    const double now = adv_core_vmem_limit_bytes(machine);
-    *limit_kib = (double)INFINITY;
-    for (int i = 0; i < count * (ADV_TUNE_BUFFERS_MOST - 1); i++) { /* every tile, with 2, 3 and 4 buffers */
-        struct adv_gmm_tile candidate = space[i / (ADV_TUNE_BUFFERS_MOST - 1)];
-        candidate.input_buffer_count = 2 + i % (ADV_TUNE_BUFFERS_MOST - 1);
-        const double bytes = adv_vmem_gmm_bytes(machine->chip, kernel, shape, &candidate);
-        const double needed = adv_vmem_needed_limit_kib(machine->chip, kernel, bytes);
-        struct adv_kernel_time found;
-        if (adv_budget_over(machine->budget)) return false;
-        if (needed > *limit_kib || adv_vmem_compiles(machine->chip, kernel, bytes, now) ||
-            adv_gmm_time(machine, kernel, shape, &candidate, &found, NULL))
-            continue;
-        if (!adv_tune_is_next(machine, needed, found.time_s, than_s, *limit_kib, time->time_s)) continue;
-        *limit_kib = needed;
-        tile->gmm = candidate;
-        *time = found;
-    }
-    return isfinite(*limit_kib);
+    const struct adv_kernel_request request = {
+        .kernel = kernel, .gmm = *shape, .wide_tiles = machine->wide_tiles};
+    struct adv_ranking ranking = {.top_k = top_k, .tiles = tiles, .times = times};
+    const adv_code code = adv_tune(machine, &request, &ranking, err);
+    *found_count = ranking.count;
+    *evaluated_count = ranking.evaluated_count;
+    return code;
 }

@@ -6,7 +6,8 @@
 #include "engine/base/units.h"
 #include "engine/kernel/short_list.h"
 #include "engine/kernel/splash_blocks.h"
-#include "engine/kernel/tune.h"
+#include "engine/kernel/tune_space.h"
+#include "engine/kernel/vmem.h"
 
 enum { USUAL_BLOCK = 2048, LEAST_PART = 256, MOST_PART = 512, WIDE_ARRAY = 256 };
 

@@ -16,6 +16,7 @@
 enum {
     ADV_SPLASH_SPACE_MAX = 35 * 152 + 8,
     ADV_GMM_SPACE_MAX = 20 * 24 * 24 + 1,
+    ADV_TUNE_BUFFERS_MOST = 4, /* of those that are tried, from 2 on */
 };
 
 /* MaxText's default tiles, legal for the shape or not: 512 for attention (clamped to the sequence),

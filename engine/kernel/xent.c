@@ -8,7 +8,6 @@
 #include "engine/base/units.h"
 #include "engine/kernel/core.h"
 #include "engine/kernel/family.h"
-#include "engine/kernel/tune.h"
 
 enum {
     VREG = 1024,
@@ -17,6 +16,8 @@ enum {
     LABELS = ADV_LEGAL_LABELS,
     BLOCKS_MAX = 9 /* of one axis of the space */
 };
+
+#define VMEM_LIMIT_FRAC 0.5 /* of a core's, where no limit is set */
 
 /* The legal token blocks next to one that is not. */
 static void near_tokens(int64_t tokens, int64_t wanted, struct adv_legal_values *values)
@@ -236,8 +237,7 @@ static adv_code simulate(const struct adv_kernel_machine *machine, enum adv_kern
     adv_kernel_part_add(time, "grid_steps", steps_s);
     adv_kernel_part_add(time, "launch", k->matmul_launch_s);
     time->vmem_bytes = adv_xent_vmem_bytes(kernel, tile);
-    time->vmem_limit_bytes = machine->scoped_vmem_limit_bytes > 0.0 ? adv_core_vmem_limit_bytes(machine)
-                                                                    : 0.5 * chip->vmem_bytes_per_core;
+    time->vmem_limit_bytes = adv_core_vmem_limit_or(machine, VMEM_LIMIT_FRAC);
     time->fits_vmem = adv_vmem_compiles(chip, kernel, time->vmem_bytes, time->vmem_limit_bytes);
     time->extrapolated = k->xent_measured < 0.5;
     return ADV_OK;
@@ -279,82 +279,6 @@ int adv_xent_space(const struct adv_xent_shape *shape, bool wide,
         for (int j = 0; j < h_count; j++)
             for (int k = 0; k < v_count; k++) tiles[count++] = (struct adv_xent_tile){b[i], h[j], v[k]};
     return count;
-}
-
-static adv_code untunable(const struct adv_xent_shape *shape, adv_err *err)
-{
-    return shape->tokens > LABELS && shape->tokens % LANES
-               ? adv_legal_untunable("tokens", shape->tokens, LANES, err)
-               : ADV_OK;
-}
-
-/* No tile fits: names the buffers of the smallest, and whether the wide space has a smaller one. */
-static adv_code no_tile(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
-                        struct adv_xent_tile tiles[ADV_XENT_SPACE_MAX], int count, adv_err *err)
-{
-    const enum adv_kernel kernel = request->kernel;
-    struct adv_vmem_part parts[ADV_VMEM_PARTS];
-    struct adv_kernel_time time;
-    struct adv_xent_tile least[2];
-    if (count == 0) return untunable(&request->xent, err);
-    for (int wide = 0; wide < 2; wide++) { /* the second time for the wide space */
-        if (wide) count = adv_xent_space(&request->xent, true, tiles);
-        least[wide] = tiles[0];
-        for (int i = 1; i < count; i++)
-            if (adv_xent_vmem_bytes(kernel, &tiles[i]) < adv_xent_vmem_bytes(kernel, &least[wide]))
-                least[wide] = tiles[i];
-        const adv_code bad = simulate(machine, kernel, &request->xent, &least[wide], &time, err);
-        if (bad) return bad;
-    }
-    const struct adv_tune_refusal refusal = {.limit_bytes = time.vmem_limit_bytes,
-                                             .wide_fits = !machine->wide_tiles && time.fits_vmem};
-    return adv_tune_refuse(machine, kernel, &refusal, parts, vmem_parts_of(kernel, &least[0], parts), err);
-}
-
-static adv_code tune_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
-                         int top_k, void *tiles, struct adv_kernel_time *times, int *found_count,
-                         long *evaluated_count, adv_err *err)
-{
-    struct adv_tune_best best = {.top_k = top_k, .times = times};
-    struct adv_xent_tile space[ADV_XENT_SPACE_MAX], *found = tiles;
-    const int count = adv_xent_space(&request->xent, machine->wide_tiles, space);
-    *found_count = 0;
-    for (int i = 0; i < count; i++) {
-        struct adv_kernel_time time;
-        if (adv_budget_over(machine->budget)) return adv_budget_refuse(err);
-        const adv_code bad = simulate(machine, request->kernel, &request->xent, &space[i], &time, err);
-        if (bad) return bad;
-        if (!time.fits_vmem) continue;
-        const int at = adv_tune_insert(&best, time.time_s, sizeof space[i], tiles);
-        if (at < 0) continue;
-        found[at] = space[i];
-        times[at] = time;
-    }
-    *evaluated_count = count;
-    *found_count = best.count;
-    return best.count > 0 ? ADV_OK : no_tile(machine, request, space, count, err);
-}
-
-static bool next_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
-                     double than_s, struct adv_kernel_tile *tile, struct adv_kernel_time *time,
-                     double *limit_kib)
-{
-    struct adv_xent_tile space[ADV_XENT_SPACE_MAX];
-    const int count = adv_xent_space(&request->xent, machine->wide_tiles, space);
-    *limit_kib = (double)INFINITY;
-    for (int i = 0; i < count; i++) {
-        struct adv_kernel_time found;
-        if (adv_budget_over(machine->budget)) return false;
-        if (simulate(machine, request->kernel, &request->xent, &space[i], &found, NULL)) continue;
-        const double needed = adv_vmem_needed_limit_kib(machine->chip, request->kernel, found.vmem_bytes);
-        if (found.fits_vmem ||
-            !adv_tune_is_next(machine, needed, found.time_s, than_s, *limit_kib, time->time_s))
-            continue;
-        *limit_kib = needed;
-        tile->xent = space[i];
-        *time = found;
-    }
-    return isfinite(*limit_kib);
 }
 
 /* One step: forward's only stage and backward's first make logits, the second makes gradients of them. */
@@ -450,9 +374,11 @@ static adv_code time_row(const struct adv_kernel_machine *machine, const struct 
     return simulate(machine, request->kernel, &request->xent, &tile->xent, time, err);
 }
 
-static int vmem_row(const struct adv_kernel_request *request, struct adv_vmem_part parts[ADV_VMEM_PARTS])
+static int vmem_row(const struct adv_chip *chip, const struct adv_kernel_request *request,
+                    const struct adv_kernel_tile *tile, struct adv_vmem_part parts[ADV_VMEM_PARTS])
 {
-    return vmem_parts_of(request->kernel, &request->tile.xent, parts);
+    (void)chip;
+    return vmem_parts_of(request->kernel, &tile->xent, parts);
 }
 
 static bool near_row(const struct adv_kernel_request *request, const char *member, int64_t wanted,
@@ -465,9 +391,17 @@ static bool near_row(const struct adv_kernel_request *request, const char *membe
     return true;
 }
 
-static void tunable_row(const struct adv_kernel_request *request, adv_err *err)
+static adv_code tunable_row(const struct adv_kernel_request *request, adv_err *err)
 {
-    (void)untunable(&request->xent, err);
+    const int64_t tokens = request->xent.tokens;
+    return tokens > LABELS && tokens % LANES ? adv_legal_untunable("tokens", tokens, LANES, err) : ADV_OK;
+}
+
+static int list_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                    bool wide, void *tiles)
+{
+    (void)machine;
+    return adv_xent_space(&request->xent, wide, tiles);
 }
 
 static bool standard_row(const struct adv_kernel_request *request, struct adv_kernel_tile *tile)
@@ -513,6 +447,7 @@ const struct adv_kernel_family adv_family_xent = {
     .judge = judge_row,
     .time = time_row,
     .vmem_parts = vmem_row,
+    .vmem_limit_frac = VMEM_LIMIT_FRAC,
     .near = near_row,
     .timeline = timeline_row,
     .space =
@@ -522,8 +457,7 @@ const struct adv_kernel_family adv_family_xent = {
     .standard = standard_row,
     .tile_offset = offsetof(struct adv_kernel_tile, xent),
     .tile_bytes = sizeof(struct adv_xent_tile),
-    .tune = tune_row,
-    .next_better = next_row,
+    .list_tiles = list_row,
     .sweep = sweep_row,
     .sweep_needs = " tokamax",
 };

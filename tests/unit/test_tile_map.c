@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/kernel/families.h"
+#include "engine/kernel/tune.h"
 #include "engine/kernel/tile_map.h"
 #include "tests/unit/kernel_machine.h"
 
@@ -53,11 +54,8 @@ static struct adv_kernel_tile best_of(const struct kernel_bench *bench,
 {
     const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
     struct adv_kernel_tile tile = {0};
-    int found = 0;
-    long evaluated = 0;
-    assert_int_equal(family->tune(&bench->machine, request, 1, (char *)&tile + family->tile_offset, time,
-                                  &found, &evaluated, NULL),
-                     ADV_OK);
+    struct adv_ranking best = {.top_k = 1, .tiles = (char *)&tile + family->tile_offset, .times = time};
+    assert_int_equal(adv_tune(&bench->machine, request, &best, NULL), ADV_OK);
     return tile;
 }
 

@@ -6,7 +6,7 @@
 
 #include "engine/base/units.h"
 #include "engine/json/encode_kernel.h"
-#include "engine/kernel/families.h"
+#include "engine/kernel/family.h"
 #include "engine/kernel/tune.h"
 
 static struct adv_kernel_machine machine_of(const struct adv_kernel_request *request,

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "engine/kernel/families.h"
+#include "engine/kernel/family.h"
 #include "engine/kernel/tune.h"
 
 /* The tile that ran; where it is not published the tuner's best, or MaxText's default where winners are not

@@ -7,6 +7,7 @@
 #include "engine/base/units.h"
 #include "engine/cost/projections.h"
 #include "engine/cost/scratch.h"
+#include "engine/kernel/tune.h"
 #include "engine/kernel/vmem.h"
 
 enum { tokamax_rows = 1024 }; /* its largest row tile */
@@ -67,12 +68,11 @@ static adv_code tuned_by_tokamax(const struct adv_cost *cost, enum adv_kernel ke
                                  struct adv_kernel_time *time, adv_err *err)
 {
     struct adv_kernel_machine machine = cost->machine;
-    struct adv_gmm_shape padded = *shape;
-    int found_count = 0;
-    long evaluated_count = 0;
+    struct adv_kernel_request request = {.kernel = kernel, .gmm = *shape};
+    struct adv_ranking best = {.top_k = 1, .tiles = tile, .times = time};
     machine.scoped_vmem_limit_bytes = 0.0;
-    padded.m = adv_round_up(adv_max_i(shape->m, 1), tokamax_rows);
-    return adv_gmm_tune(&machine, kernel, &padded, 1, tile, time, &found_count, &evaluated_count, err);
+    request.gmm.m = adv_round_up(adv_max_i(shape->m, 1), tokamax_rows);
+    return adv_tune(&machine, &request, &best, err);
 }
 
 /* The simulated kernel, remembered by all that differs between plans of one request. */

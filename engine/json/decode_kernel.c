@@ -8,7 +8,7 @@
 #include "engine/base/units.h"
 #include "engine/json/decode_members.h"
 #include "engine/json/kernel_members.h"
-#include "engine/kernel/families.h"
+#include "engine/kernel/family.h"
 
 enum { DEFAULT_TOP_K = 10, CHIPS_MAX = 32 };
 

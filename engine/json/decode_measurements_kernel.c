@@ -5,7 +5,7 @@
 
 #include "engine/base/units.h"
 #include "engine/json/json_read.h"
-#include "engine/kernel/families.h"
+#include "engine/kernel/family.h"
 #include "engine/kernel/splash_blocks.h"
 
 enum { SIZE_MAX_ROWS = 1 << 28 };

@@ -9,7 +9,7 @@
 #include "engine/json/encode_common.h"
 #include "engine/json/json_load.h"
 #include "engine/json/kernel_members.h"
-#include "engine/kernel/families.h"
+#include "engine/kernel/family.h"
 
 /* "source", "date", "confidence", "note"? as members of `object`: the pedigree of all its numbers. */
 static void set_provenance(json_t *object, const struct adv_provenance *provenance)

@@ -6,7 +6,7 @@
 
 #include "engine/base/text.h"
 #include "engine/base/units.h"
-#include "engine/kernel/families.h"
+#include "engine/kernel/family.h"
 
 /* Microseconds to a tenth of a nanosecond: finer than any bar. */
 static double us(double seconds)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine/json/encode_common.h"
-#include "engine/kernel/families.h"
+#include "engine/kernel/family.h"
 
 enum { NAMES_MAX = 64 };
 

@@ -1,9 +1,9 @@
 /* family.h: all that the rest of the program asks about a kernel, as one row per family of kernels.
  *
  * Kernels of one family read the same shape and tile. Each family is a constant, in family_*.c or in
- * the file of its kernel (xent.c holds all of one), and a row of ADV_KERNEL_FAMILIES; families.h looks
- * kernels up, and nobody else tells them apart. Functions are pure and thread safe; `request` and `tile` are
- * what the row's members say, `err` and `warnings` may be NULL unless it says otherwise.
+ * the file of its kernel (xent.c holds all of one), and a row of ADV_KERNEL_FAMILIES; the functions
+ * behind it look kernels up, and nobody else tells them apart. Functions are pure and thread safe; `request`
+ * and `tile` are what the row's members say, `err` and `warnings` may be NULL unless it says otherwise.
  */
 #pragma once
 
@@ -130,6 +130,14 @@ struct adv_kernel_family {
 #define ADV_KERNEL_FAMILY(name) extern const struct adv_kernel_family adv_family_##name;
 ADV_KERNEL_FAMILIES(ADV_KERNEL_FAMILY)
 #undef ADV_KERNEL_FAMILY
+
+/* The rows of ADV_KERNEL_FAMILIES; and those of one kernel. */
+const struct adv_kernel_family *const *adv_kernel_families(int *count);
+const struct adv_kernel_family *adv_kernel_family_of(enum adv_kernel kernel);
+const struct adv_kernel_info *adv_kernel_info_of(enum adv_kernel kernel);
+
+/* Is there no tile to choose: XLA's own operation, or a kernel that picks its own? */
+bool adv_kernel_tiles_itself(const struct adv_kernel_request *request);
 
 /* Tile `i` of an array of the family's. */
 static inline struct adv_kernel_tile adv_kernel_tile_at(const struct adv_kernel_family *family,

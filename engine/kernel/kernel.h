@@ -84,15 +84,3 @@ ADV_MUST_CHECK adv_code adv_matmul_time(const struct adv_kernel_machine *machine
 
 /* Seconds to stream bytes through HBM once on one device (reads plus writes), launch cost included. */
 double adv_stream_time_s(const struct adv_kernel_machine *machine, double hbm_bytes);
-
-/* The fastest legal tiles under the VMEM limit for a shape: exact over the tuner's space. ADV_E_ILLEGAL, no
- * legal tile: names the largest buffer of the smallest tile, and what would make it fit. */
-ADV_MUST_CHECK adv_code adv_splash_tune(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                                        const struct adv_attention_shape *shape,
-                                        const struct adv_attention_flags *flags, int top_k,
-                                        struct adv_attention_tile *tiles, struct adv_kernel_time *times,
-                                        int *found_count, long *evaluated_count, adv_err *err);
-ADV_MUST_CHECK adv_code adv_gmm_tune(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                                     const struct adv_gmm_shape *shape, int top_k, struct adv_gmm_tile *tiles,
-                                     struct adv_kernel_time *times, int *found_count, long *evaluated_count,
-                                     adv_err *err);

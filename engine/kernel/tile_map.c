@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/base/list.h"
-#include "engine/kernel/families.h"
+#include "engine/kernel/family.h"
 
 /* Powers of two on an axis, and sizes of a tile beside the two that make the map. */
 enum { LEAST = 64, MOST = 8192, REST_MAX = 3, REST_VALUES = 12 };

@@ -6,7 +6,7 @@
 #include "engine/base/list.h"
 #include "engine/base/units.h"
 #include "engine/kernel/core.h"
-#include "engine/kernel/families.h"
+#include "engine/kernel/family.h"
 #include "engine/kernel/tune_space.h"
 #include "engine/kernel/xent.h"
 
@@ -190,31 +190,4 @@ bool adv_tune_next_better(const struct adv_kernel_machine *machine, const struct
         *time = found;
     }
     return isfinite(*limit_kib);
-}
-
-adv_code adv_splash_tune(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                         const struct adv_attention_shape *shape, const struct adv_attention_flags *flags,
-                         int top_k, struct adv_attention_tile *tiles, struct adv_kernel_time *times,
-                         int *found_count, long *evaluated_count, adv_err *err)
-{
-    const struct adv_kernel_request request = {
-        .kernel = kernel, .attention = *shape, .attention_flags = *flags, .wide_tiles = machine->wide_tiles};
-    struct adv_ranking ranking = {.top_k = top_k, .tiles = tiles, .times = times};
-    const adv_code code = adv_tune(machine, &request, &ranking, err);
-    *found_count = ranking.count;
-    *evaluated_count = ranking.evaluated_count;
-    return code;
-}
-
-adv_code adv_gmm_tune(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                      const struct adv_gmm_shape *shape, int top_k, struct adv_gmm_tile *tiles,
-                      struct adv_kernel_time *times, int *found_count, long *evaluated_count, adv_err *err)
-{
-    const struct adv_kernel_request request = {
-        .kernel = kernel, .gmm = *shape, .wide_tiles = machine->wide_tiles};
-    struct adv_ranking ranking = {.top_k = top_k, .tiles = tiles, .times = times};
-    const adv_code code = adv_tune(machine, &request, &ranking, err);
-    *found_count = ranking.count;
-    *evaluated_count = ranking.evaluated_count;
-    return code;
 }

@@ -1,7 +1,7 @@
 #include "engine/search/space_tiles.h"
 
 #include "engine/base/units.h"
-#include "engine/kernel/kernel.h"
+#include "engine/kernel/tune.h"
 #include "engine/kernel/vmem.h"
 
 #include <math.h>
@@ -131,13 +131,12 @@ static void tune(const struct adv_tile_memo *memo, enum adv_kernel kernel, const
     };
     struct adv_attention_tile tiles[LISTED];
     struct adv_kernel_time times[LISTED];
-    int found = 0;
-    long evaluated = 0;
+    const struct adv_kernel_request request = {
+        .kernel = kernel, .attention = shape, .attention_flags = flags};
+    struct adv_ranking ranking = {.top_k = LISTED, .tiles = tiles, .times = times};
     *best = (struct by_layout){0};
-    if (adv_splash_tune(&machine, kernel, &shape, &flags, LISTED, tiles, times, &found, &evaluated, NULL) !=
-        ADV_OK)
-        return;
-    for (int i = 0; i < found; i++) {
+    if (adv_tune(&machine, &request, &ranking, NULL) != ADV_OK) return;
+    for (int i = 0; i < ranking.count; i++) {
         int at = layout_index(&tiles[i]);
         if (best->time_s[at] > 0 || !times[i].fits_vmem) continue;
         best->time_s[at] = times[i].time_s;
@@ -311,15 +310,13 @@ static void tune_experts(const struct adv_tile_memo *memo, struct expert_row *ro
             enum { SHORT_LIST = 16 };
             struct adv_gmm_tile tiles[SHORT_LIST];
             struct adv_kernel_time times[SHORT_LIST];
-            int found = 0;
-            long evaluated = 0;
             const bool transposed = pass == ADV_GMM_DRHS && shape.version == 1; /* as in cost/moe.c */
             const enum adv_kernel kernel = transposed ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM;
-            if (adv_gmm_tune(&machine, kernel, &shape, SHORT_LIST, tiles, times, &found, &evaluated, NULL) !=
-                ADV_OK)
-                continue;
+            const struct adv_kernel_request request = {.kernel = kernel, .gmm = shape};
+            struct adv_ranking ranking = {.top_k = SHORT_LIST, .tiles = tiles, .times = times};
+            if (adv_tune(&machine, &request, &ranking, NULL) != ADV_OK) continue;
             double best_s = (double)INFINITY;
-            for (int i = 0; i < found; i++) {
+            for (int i = 0; i < ranking.count; i++) {
                 struct adv_kernel_time time;
                 tiles[i].input_buffer_count = 2; /* MaxText has no key for more */
                 if (adv_gmm_time(&machine, kernel, &shape, &tiles[i], &time, NULL) ||

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/calibrate/validate_kernels.h"
-#include "engine/kernel/families.h"
+#include "engine/kernel/family.h"
 
 #define C(name, low, high)                                                                                   \
     {                                                                                                        \

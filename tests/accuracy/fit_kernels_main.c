@@ -19,7 +19,7 @@
 #include "tests/accuracy/fit_kernels.h"
 #include "engine/calibrate/validate_kernels.h"
 #include "engine/catalog/catalog.h"
-#include "engine/kernel/families.h"
+#include "engine/kernel/family.h"
 
 enum { FOLDS = 10, ROWS_MAX = 8192 };
 

@@ -9,10 +9,11 @@
 #include "engine/calibrate/validate_kernels.h"
 #include "engine/catalog/catalog.h"
 #include "engine/base/units.h"
-#include "engine/kernel/families.h"
+#include "engine/kernel/family.h"
 #include "engine/kernel/short_list.h"
 #include "engine/kernel/tune_choice.h"
 #include "engine/kernel/tune_space.h"
+#include "tests/unit/tuned.h"
 
 enum { FILE_MOST = 8 << 20, ROWS_MOST = 8192, GROUPS_MOST = 64, ROWS_OF_SHAPE = 64 };
 
@@ -70,8 +71,8 @@ static double judge_splash(const struct adv_kernel_machine *machine, const struc
     struct adv_short_entry list[ADV_SHORT_LIST];
     int found = 0;
     long evaluated = 0;
-    if (adv_splash_tune(machine, row->request.kernel, &row->request.attention, &row->request.attention_flags,
-                        ADV_CHOICE_RANKED, tiles, times, &found, &evaluated, NULL))
+    if (tune_splash(machine, row->request.kernel, &row->request.attention, &row->request.attention_flags,
+                    ADV_CHOICE_RANKED, tiles, times, &found, &evaluated, NULL))
         return (double)NAN;
     const int candidates = adv_splash_candidates(machine, row->request.kernel, tiles, times, found, chosen);
     const int five = adv_tune_choose(chosen, candidates, 5);
@@ -171,8 +172,8 @@ static double judge_gmm(const struct adv_kernel_machine *machine, const struct a
     const struct adv_gmm_tile *own = &row->request.tile.gmm;
     int found = 0;
     long evaluated = 0;
-    if (adv_gmm_tune(machine, row->request.kernel, &row->request.gmm, ADV_CHOICE_RANKED, tiles, times, &found,
-                     &evaluated, NULL))
+    if (tune_gmm(machine, row->request.kernel, &row->request.gmm, ADV_CHOICE_RANKED, tiles, times, &found,
+                 &evaluated, NULL))
         return (double)NAN;
     const int candidates =
         adv_gmm_candidates(machine, row->request.kernel, &row->request.gmm, tiles, times, found, chosen);

@@ -5,6 +5,7 @@
 #include "engine/kernel/tune_space.h"
 #include "engine/kernel/xent.h"
 #include "tests/unit/kernel_machine.h"
+#include "tests/unit/tuned.h"
 
 static struct adv_catalog *catalog;
 static const char *const chips[] = {"tpu7x", "v6e", "v5p", "v5e", "v4"};
@@ -202,8 +203,7 @@ static void tuner_ranks_legal_tiles_by_time(void **state)
                                            ? ADV_KERNEL_SPLASH_FWD
                                            : ADV_KERNEL_SPLASH_BWD_FUSED;
         assert_int_equal(
-            adv_splash_tune(&machine, kernel, &s, &flags, TOP, tiles, times, &found, &evaluated, &err),
-            ADV_OK);
+            tune_splash(&machine, kernel, &s, &flags, TOP, tiles, times, &found, &evaluated, &err), ADV_OK);
         assert_true(found >= 1 && evaluated >= found);
         for (int t = 0; t < found; t++) {
             assert_true(times[t].fits_vmem);
@@ -213,8 +213,8 @@ static void tuner_ranks_legal_tiles_by_time(void **state)
         }
         const double best = times[0].time_s;
         machine.scoped_vmem_limit_bytes = 2.0 * machine.chip->vmem_scoped_default_bytes;
-        assert_int_equal(
-            adv_splash_tune(&machine, kernel, &s, &flags, 1, tiles, times, &found, &evaluated, &err), ADV_OK);
+        assert_int_equal(tune_splash(&machine, kernel, &s, &flags, 1, tiles, times, &found, &evaluated, &err),
+                         ADV_OK);
         assert_true(times[0].time_s <= best);
     }
 }
@@ -233,8 +233,7 @@ static void grouped_tuner_ranks_legal_tiles_by_time(void **state)
         long evaluated = 0;
         adv_err err;
         adv_err_init(&err);
-        assert_int_equal(adv_gmm_tune(&machine, kernel, &s, TOP, tiles, times, &found, &evaluated, &err),
-                         ADV_OK);
+        assert_int_equal(tune_gmm(&machine, kernel, &s, TOP, tiles, times, &found, &evaluated, &err), ADV_OK);
         for (int t = 0; t < found; t++) {
             assert_true(times[t].fits_vmem);
             assert_int_equal(s.m % tiles[t].tile_m, 0);
@@ -259,7 +258,7 @@ static double best_attention_s(const struct adv_kernel_machine *machine, enum ad
     struct adv_kernel_time time;
     int found = 0;
     long evaluated = 0;
-    if (adv_splash_tune(machine, kernel, shape, &flags, 1, &tile, &time, &found, &evaluated, NULL) != ADV_OK)
+    if (tune_splash(machine, kernel, shape, &flags, 1, &tile, &time, &found, &evaluated, NULL) != ADV_OK)
         return (double)INFINITY;
     return time.time_s;
 }
@@ -271,7 +270,7 @@ static double best_gmm_s(const struct adv_kernel_machine *machine, enum adv_kern
     struct adv_kernel_time time;
     int found = 0;
     long evaluated = 0;
-    if (adv_gmm_tune(machine, kernel, shape, 1, &tile, &time, &found, &evaluated, NULL) != ADV_OK)
+    if (tune_gmm(machine, kernel, shape, 1, &tile, &time, &found, &evaluated, NULL) != ADV_OK)
         return (double)INFINITY;
     return time.time_s;
 }
@@ -282,11 +281,8 @@ static double best_xent_s(const struct adv_kernel_machine *machine, enum adv_ker
     const struct adv_kernel_request request = {.kernel = kernel, .xent = *shape};
     struct adv_xent_tile tile;
     struct adv_kernel_time time;
-    int found = 0;
-    long evaluated = 0;
-    if (adv_family_xent.tune(machine, &request, 1, &tile, &time, &found, &evaluated, NULL) != ADV_OK)
-        return (double)INFINITY;
-    return time.time_s;
+    struct adv_ranking best = {.top_k = 1, .tiles = &tile, .times = &time};
+    return adv_tune(machine, &request, &best, NULL) == ADV_OK ? time.time_s : (double)INFINITY;
 }
 
 /* The wide space has every tile of the usual one. */

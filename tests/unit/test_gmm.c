@@ -4,6 +4,7 @@
 #include "engine/kernel/gmm_visits.h"
 #include "engine/kernel/short_list.h"
 #include "tests/unit/kernel_machine.h"
+#include "tests/unit/tuned.h"
 
 static struct adv_gmm_shape shape_of(int64_t m, int64_t k, int64_t n, int groups,
                                      enum adv_group_distribution distribution)
@@ -250,8 +251,8 @@ static void version_2_has_no_transposed_product(void **state)
     assert_string_equal(err.findings[0].pointer, "/shape/version");
     int found_count = 0;
     long evaluated_count = 0;
-    assert_int_equal(adv_gmm_tune(&bench.machine, ADV_KERNEL_TGMM, &shape, 1, &tile, &time, &found_count,
-                                  &evaluated_count, &err),
+    assert_int_equal(tune_gmm(&bench.machine, ADV_KERNEL_TGMM, &shape, 1, &tile, &time, &found_count,
+                              &evaluated_count, &err),
                      ADV_E_UNSUPPORTED);
 }
 

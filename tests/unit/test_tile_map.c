@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "engine/kernel/families.h"
+#include "engine/kernel/family.h"
 #include "engine/kernel/tune.h"
 #include "engine/kernel/tile_map.h"
 #include "tests/unit/kernel_machine.h"

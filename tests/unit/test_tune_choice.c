@@ -3,6 +3,7 @@
 
 #include "engine/kernel/tune_choice.h"
 #include "tests/unit/kernel_machine.h"
+#include "tests/unit/tuned.h"
 
 static struct adv_tile_candidate candidate(int tile, int family, double share, double time_s)
 {
@@ -110,8 +111,7 @@ static void buffers_are_variants_of_a_tile(void **state)
     int found = 0;
     long evaluated = 0;
     assert_int_equal(
-        adv_gmm_tune(&bench.machine, ADV_KERNEL_TGMM, &shape, 2, tiles, times, &found, &evaluated, NULL),
-        ADV_OK);
+        tune_gmm(&bench.machine, ADV_KERNEL_TGMM, &shape, 2, tiles, times, &found, &evaluated, NULL), ADV_OK);
     assert_int_equal(tiles[0].input_buffer_count, 2); /* arrays of 128 */
     const int count = adv_gmm_candidates(&bench.machine, ADV_KERNEL_TGMM, &shape, tiles, times, found, list);
     assert_true(count > found);
@@ -119,8 +119,7 @@ static void buffers_are_variants_of_a_tile(void **state)
         assert_true(list[i].share == 0.0 || (list[i].share == 1.0) == (list[i].buffers == 2));
     bench.chip.mxu_rows = bench.chip.mxu_columns = 256;
     assert_int_equal(
-        adv_gmm_tune(&bench.machine, ADV_KERNEL_TGMM, &shape, 2, tiles, times, &found, &evaluated, NULL),
-        ADV_OK);
+        tune_gmm(&bench.machine, ADV_KERNEL_TGMM, &shape, 2, tiles, times, &found, &evaluated, NULL), ADV_OK);
     assert_true(tiles[0].input_buffer_count > 2 || tiles[1].input_buffer_count > 2);
 }
 
@@ -149,8 +148,8 @@ static void among_equals_the_winners_part_is_first(void **state)
         int found = 0;
         long evaluated = 0;
         bench.chip.mxu_rows = bench.chip.mxu_columns = width;
-        assert_int_equal(adv_splash_tune(&bench.machine, ADV_KERNEL_SPLASH_FWD, &shape, &flags, 1, &tile,
-                                         &time, &found, &evaluated, NULL),
+        assert_int_equal(tune_splash(&bench.machine, ADV_KERNEL_SPLASH_FWD, &shape, &flags, 1, &tile, &time,
+                                     &found, &evaluated, NULL),
                          ADV_OK);
         assert_int_equal(tile.blocks.block_kv_compute, width == 128 ? 256 : 512);
     }

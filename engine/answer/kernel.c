@@ -87,9 +87,9 @@ static bool standard_choice(const struct adv_kernel_machine *machine,
 
 static struct adv_kernel_choice choice_at(const struct adv_ranking *ranking, int i)
 {
-    return (struct adv_kernel_choice){.tile = adv_kernel_tile_at(ranking->family, ranking->tiles, i),
-                                      .time = ranking->times[i],
-                                      .chance_frac = (double)NAN};
+    struct adv_kernel_choice choice = {.time = ranking->times[i], .chance_frac = (double)NAN};
+    adv_kernel_tile_take(ranking->family, ranking->tiles, i, &choice.tile);
+    return choice;
 }
 
 /* Attention counts block pairs, grouped matmuls tiles that are no duplicates, the rest tiles. */

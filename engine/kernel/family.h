@@ -139,14 +139,12 @@ const struct adv_kernel_info *adv_kernel_info_of(enum adv_kernel kernel);
 /* Is there no tile to choose: XLA's own operation, or a kernel that picks its own? */
 bool adv_kernel_tiles_itself(const struct adv_kernel_request *request);
 
-/* Tile `i` of an array of the family's. */
-static inline struct adv_kernel_tile adv_kernel_tile_at(const struct adv_kernel_family *family,
-                                                        const void *tiles, int i)
+/* Takes tile `i` of an array of the family's. */
+static inline void adv_kernel_tile_take(const struct adv_kernel_family *family, const void *tiles, int i,
+                                        struct adv_kernel_tile *tile)
 {
-    struct adv_kernel_tile tile = {0};
-    memcpy((char *)&tile + family->tile_offset, (const char *)tiles + (size_t)i * family->tile_bytes,
+    memcpy((char *)tile + family->tile_offset, (const char *)tiles + (size_t)i * family->tile_bytes,
            family->tile_bytes);
-    return tile;
 }
 
 /* Is the member of a tile one that answers write? Other names, and switches that no tuner sets, are not. */

@@ -68,11 +68,7 @@ static void judge_row(const struct adv_kernel_request *request, const struct adv
 static adv_code time_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
                          const struct adv_kernel_tile *tile, struct adv_kernel_time *time, adv_err *err)
 {
-    const adv_code code = adv_gmm_time(machine, request->kernel, &request->gmm, &tile->gmm, time, err);
-    if (code == ADV_OK)
-        time->fits_vmem =
-            adv_vmem_compiles(machine->chip, request->kernel, time->vmem_bytes, time->vmem_limit_bytes);
-    return code;
+    return adv_gmm_time(machine, request->kernel, &request->gmm, &tile->gmm, time, err);
 }
 
 static int vmem_row(const struct adv_chip *chip, const struct adv_kernel_request *request,

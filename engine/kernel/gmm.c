@@ -262,10 +262,8 @@ adv_code adv_gmm_time(const struct adv_kernel_machine *machine, enum adv_kernel 
     if (shape->version == 2) {
         adv_gmm_v2(machine, shape, time);
         if (shape->return_residuals) residual_copy(machine, shape, time);
-        time->vmem_limit_bytes = machine->scoped_vmem_limit_bytes > 0.0
-                                     ? machine->scoped_vmem_limit_bytes
-                                     : 0.9 * machine->chip->vmem_bytes_per_core;
-        time->fits_vmem = adv_vmem_fits(kernel, time->vmem_bytes, time->vmem_limit_bytes);
+        time->vmem_limit_bytes = adv_gmm_v2_limit_bytes(machine);
+        time->fits_vmem = adv_vmem_compiles(machine->chip, kernel, time->vmem_bytes, time->vmem_limit_bytes);
         time->extrapolated = machine->constants->gmm2_measured < 0.5;
         return ADV_OK;
     }
@@ -280,7 +278,7 @@ adv_code adv_gmm_time(const struct adv_kernel_machine *machine, enum adv_kernel 
     if (shape->return_residuals && kernel == ADV_KERNEL_GMM) residual_copy(machine, shape, time);
     time->vmem_bytes = adv_vmem_gmm_bytes(machine->chip, kernel, shape, tile);
     time->vmem_limit_bytes = adv_core_vmem_limit_bytes(machine);
-    time->fits_vmem = adv_vmem_fits(kernel, time->vmem_bytes, time->vmem_limit_bytes);
+    time->fits_vmem = adv_vmem_compiles(machine->chip, kernel, time->vmem_bytes, time->vmem_limit_bytes);
     time->extrapolated = machine->constants->gmm_measured < 0.5;
     return ADV_OK;
 }

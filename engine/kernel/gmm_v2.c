@@ -15,8 +15,7 @@ static double vmem_bytes(const struct adv_gmm_shape *s, double tile_m, double ti
 double adv_gmm_v2_tiles(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *s, int *tile_m,
                         int *tile_n)
 {
-    const double limit = machine->scoped_vmem_limit_bytes > 0.0 ? machine->scoped_vmem_limit_bytes
-                                                                : 0.9 * machine->chip->vmem_bytes_per_core;
+    const double limit = adv_gmm_v2_limit_bytes(machine);
     const int64_t least = 2 * (int64_t)machine->chip->mxu_columns;
     int buckets = BUCKETS_MAX;
     int64_t n = adv_round_up(s->n, 128);

@@ -1,7 +1,7 @@
 /* gmm_v2.h: the second grouped matmul kernel: weights triple buffered, every group read at its exact rows.
  *
  * It picks its own tiles: four buckets of 128 rows, and the output columns cut into as few parts as let them
- * fit VMEM (0.9 of the core's, unless a limit is set), at least two array widths; fewer buckets only then. No
+ * fit VMEM, at least two array widths; fewer buckets only then. No
  * tile is shared between groups, so nothing is computed twice. Weights are asked for two row tiles ahead; a
  * tile's body is unrolled, and what does not fit the instruction memory is loaded at every row tile (measured
  * on v6e from 29 MB of weights per tile on: half the speed).
@@ -9,6 +9,13 @@
 #pragma once
 
 #include "engine/kernel/kernel.h"
+
+/* The VMEM it takes: nine tenths of the core's, unless a limit is set. */
+static inline double adv_gmm_v2_limit_bytes(const struct adv_kernel_machine *machine)
+{
+    return machine->scoped_vmem_limit_bytes > 0.0 ? machine->scoped_vmem_limit_bytes
+                                                  : 0.9 * machine->chip->vmem_bytes_per_core;
+}
 
 /* The tiles it picks; returns their VMEM bytes. */
 double adv_gmm_v2_tiles(const struct adv_kernel_machine *machine, const struct adv_gmm_shape *shape,

@@ -69,10 +69,10 @@ static bool choose_buffers(const struct search *search, struct adv_kernel_tile *
 /* The tile of a space that needs least VMEM. */
 static struct adv_kernel_tile smallest(const struct search *search, const union space *space, int count)
 {
-    struct adv_kernel_tile least = {0};
+    struct adv_kernel_tile least = {0}, tile = {0};
     double least_bytes = (double)INFINITY;
     for (int i = 0; i < count; i++) {
-        struct adv_kernel_tile tile = adv_kernel_tile_at(search->family, space, i);
+        adv_kernel_tile_take(search->family, space, i, &tile);
         if (search->family->has_buffers) tile.gmm.input_buffer_count = 2;
         const double bytes = bytes_of(search, &tile);
         if (bytes >= least_bytes) continue;
@@ -147,13 +147,14 @@ adv_code adv_tune(const struct adv_kernel_machine *machine, const struct adv_ker
 {
     const struct search search = search_of(machine, request);
     const struct adv_kernel_family *family = search.family;
+    struct adv_kernel_tile tile = {0};
     union space space;
     const int count = family->list_tiles(machine, request, machine->wide_tiles, &space);
     ranking->family = family;
     ranking->count = 0;
     for (int i = 0; i < count; i++) {
-        struct adv_kernel_tile tile = adv_kernel_tile_at(family, &space, i);
         struct adv_kernel_time time;
+        adv_kernel_tile_take(family, &space, i, &tile);
         if (!choose_buffers(&search, &tile)) continue;
         if (adv_budget_over(machine->budget)) return adv_budget_refuse(err);
         const adv_code bad = family->time(machine, request, &tile, &time, err);
@@ -170,12 +171,13 @@ bool adv_tune_next_better(const struct adv_kernel_machine *machine, const struct
 {
     const struct search search = search_of(machine, request);
     const int numbers = search.family->has_buffers ? ADV_TUNE_BUFFERS_MOST - 1 : 1; /* 2, 3 and 4 buffers */
+    struct adv_kernel_tile candidate = {0};
     union space space;
     const int count = search.family->list_tiles(machine, request, machine->wide_tiles, &space);
     *limit_kib = (double)INFINITY;
     for (int i = 0; i < count * numbers; i++) {
-        struct adv_kernel_tile candidate = adv_kernel_tile_at(search.family, &space, i / numbers);
         struct adv_kernel_time found;
+        adv_kernel_tile_take(search.family, &space, i / numbers, &candidate);
         if (search.family->has_buffers) candidate.gmm.input_buffer_count = 2 + i % numbers;
         const double bytes = bytes_of(&search, &candidate);
         const double needed = adv_vmem_needed_limit_kib(machine->chip, request->kernel, bytes);

@@ -81,13 +81,6 @@ int adv_vmem_splash_parts(enum adv_kernel kernel, const struct adv_attention_sha
     return parts.count;
 }
 
-double adv_vmem_sum(const struct adv_vmem_part *parts, int count)
-{
-    double bytes = 0.0;
-    for (int i = 0; i < count; i++) bytes += parts[i].bytes;
-    return bytes;
-}
-
 double adv_vmem_splash_bytes(enum adv_kernel kernel, const struct adv_attention_shape *shape,
                              const struct adv_attention_tile *tile)
 {

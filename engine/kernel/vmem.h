@@ -39,8 +39,12 @@ int adv_vmem_splash_parts(enum adv_kernel kernel, const struct adv_attention_sha
                           const struct adv_attention_tile *tile, struct adv_vmem_part list[ADV_VMEM_PARTS]);
 int adv_vmem_gmm_parts(const struct adv_chip *chip, enum adv_kernel kernel, const struct adv_gmm_shape *shape,
                        const struct adv_gmm_tile *tile, struct adv_vmem_part list[ADV_VMEM_PARTS]);
-/* Their sum. */
-double adv_vmem_sum(const struct adv_vmem_part *parts, int count);
+static inline double adv_vmem_sum(const struct adv_vmem_part *parts, int count)
+{
+    double bytes = 0.0;
+    for (int i = 0; i < count; i++) bytes += parts[i].bytes;
+    return bytes;
+}
 
 /* Splash kernels, all five. */
 double adv_vmem_splash_bytes(enum adv_kernel kernel, const struct adv_attention_shape *shape,

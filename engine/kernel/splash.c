@@ -4,16 +4,6 @@
 #include "engine/kernel/legal.h"
 #include "engine/kernel/vmem.h"
 
-double adv_splash_fwd_cap_vreg_s(const struct adv_constants *constants)
-{
-    return 2.0 / 3.0 * constants->splash_fwd_mask_vreg_s;
-}
-
-double adv_splash_bwd_cap_vreg_s(const struct adv_constants *constants)
-{
-    return 5.0 / 3.0 * constants->splash_bwd_mask_vreg_s;
-}
-
 bool adv_splash_is_old(const struct adv_attention_flags *flags)
 {
     return flags->software_date > 0.0 && flags->software_date < 2026.5;
@@ -71,8 +61,10 @@ double adv_splash_stall_s(const struct adv_kernel_machine *machine, const struct
     return adv_max(0.0, dma_s - compute_s - work->steps_s / cores);
 }
 
-void adv_splash_finish(const struct adv_kernel_machine *machine, const struct adv_splash_work *work,
-                       struct adv_kernel_time *time)
+/* Turns work into time: the longest of compute and DMA per step plus what does not hide, steps, parts, bound.
+ */
+static void finish(const struct adv_kernel_machine *machine, const struct adv_splash_work *work,
+                   struct adv_kernel_time *time)
 {
     const double vector_s = (work->vector_s + work->rescale_s) / work->cores;
     const double mxu_s = work->mxu_s / work->cores, mask_s = work->mask_s / work->cores;
@@ -131,21 +123,20 @@ static adv_code check_shape(const struct adv_attention_shape *s, adv_err *err)
     return code;
 }
 
-void adv_splash_unit_of(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                        const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
-                        const struct adv_attention_flags *flags, struct adv_splash_unit *unit)
+void adv_splash_unit_of(const struct adv_splash_call *call, struct adv_splash_unit *unit)
 {
-    if (adv_splash_is_forward(kernel))
-        adv_splash_fwd_unit(machine, kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS, shape, tile, flags, unit);
+    if (adv_splash_is_forward(call->kernel))
+        adv_splash_fwd_unit(call, unit);
     else
-        adv_splash_bwd_unit(machine, kernel, shape, tile, flags, unit);
+        adv_splash_bwd_unit(call, unit);
 }
 
 /* Around the calls of a ring: a launch each, and what a call adds to is read, added to and written: the f32
  * output forward, the gradients of the queries and of the keys that go round backward. */
-static void ring(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                 const struct adv_attention_shape *shape, struct adv_kernel_time *time)
+static void ring(const struct adv_splash_call *call, struct adv_kernel_time *time)
 {
+    const struct adv_attention_shape *shape = call->shape;
+    const enum adv_kernel kernel = call->kernel;
     const double more = adv_splash_calls(shape) - 1.0;
     if (more <= 0.0) return;
     const double q_rows = shape->batch * shape->q_heads * (double)shape->q_len;
@@ -157,8 +148,8 @@ static void ring(const struct adv_kernel_machine *machine, enum adv_kernel kerne
         numbers += q_rows * shape->head_dim_qk;
     if (kernel == ADV_KERNEL_SPLASH_BWD_DKV || kernel == ADV_KERNEL_SPLASH_BWD_FUSED)
         numbers += kv_rows * both;
-    const double bytes = more * MERGE_BYTES * numbers, merge_s = adv_splash_dma_s(machine, bytes);
-    const double launch_s = more * 2.0 * machine->constants->matmul_launch_s; /* kernel and merge */
+    const double bytes = more * MERGE_BYTES * numbers, merge_s = adv_splash_dma_s(call->machine, bytes);
+    const double launch_s = more * 2.0 * call->machine->constants->matmul_launch_s; /* kernel and merge */
     adv_kernel_part_add(time, "ring_merge", merge_s);
     adv_kernel_part_add(time, "ring_launch", launch_s);
     time->time_s += merge_s + launch_s;
@@ -169,22 +160,27 @@ adv_code adv_splash_time(const struct adv_kernel_machine *machine, enum adv_kern
                          const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
                          const struct adv_attention_flags *flags, struct adv_kernel_time *time, adv_err *err)
 {
+    const struct adv_splash_call call = {machine, kernel, shape, tile, flags};
+    const bool forward = adv_splash_is_forward(kernel);
+    struct adv_splash_unit unit;
     const adv_code bad_shape = check_shape(shape, err);
     const bool has_lengths = shape->q_len > 0 && shape->kv_len > 0; /* tiles of a bad shape are judged too */
     const adv_code bad_tile =
         has_lengths ? adv_legal_splash_blocks(kernel, shape, &tile->blocks, err) : ADV_OK;
     if (bad_shape || bad_tile) return bad_shape ? bad_shape : bad_tile;
     time->parts_count = 0;
-    if (adv_splash_is_forward(kernel))
-        adv_splash_fwd(machine, kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS, shape, tile, flags, time);
+    adv_splash_unit_of(&call, &unit);
+    const struct adv_splash_work work = adv_splash_sum(&unit, shape);
+    finish(machine, &work, time);
+    if (forward)
+        adv_splash_fwd_wrap(&call, time);
     else
-        adv_splash_bwd(machine, kernel, shape, tile, flags, time);
-    ring(machine, kernel, shape, time);
+        adv_splash_bwd_wrap(&call, time);
+    ring(&call, time);
     time->vmem_bytes = adv_vmem_splash_bytes(kernel, shape, tile);
     time->vmem_limit_bytes = adv_core_vmem_limit_bytes(machine);
     time->fits_vmem = adv_vmem_compiles(machine->chip, kernel, time->vmem_bytes, time->vmem_limit_bytes);
     const struct adv_constants *k = machine->constants;
-    const bool forward = adv_splash_is_forward(kernel);
     const bool measured = forward ? k->splash_fwd_measured >= 0.5
                                   : kernel == ADV_KERNEL_SPLASH_BWD_FUSED && k->splash_bwd_measured >= 0.5;
     time->extrapolated = !measured || flags->soft_cap;

@@ -5,6 +5,15 @@
 #include "engine/kernel/kernel.h"
 #include "engine/kernel/splash_blocks.h"
 
+/* One kernel of a device, its shape and tile already checked. */
+struct adv_splash_call {
+    const struct adv_kernel_machine *machine;
+    enum adv_kernel kernel;
+    const struct adv_attention_shape *shape;
+    const struct adv_attention_tile *tile;
+    const struct adv_attention_flags *flags;
+};
+
 /* Work of one kernel over all heads and sequences of a device, before overlap. Per core where a constant is.
  */
 struct adv_splash_work {
@@ -43,36 +52,15 @@ double adv_splash_dma_s(const struct adv_kernel_machine *machine, double hbm_byt
 /* Seconds the kernel waits for its blocks: what their bytes and latencies take beyond compute and steps. */
 double adv_splash_stall_s(const struct adv_kernel_machine *machine, const struct adv_splash_work *work);
 
-/* Turns work into time: the longest of compute and DMA per step plus what does not hide, steps, parts, bound.
- */
-void adv_splash_finish(const struct adv_kernel_machine *machine, const struct adv_splash_work *work,
-                       struct adv_kernel_time *time);
-
-/* Seconds that a soft cap adds per vreg of scores: cap * tanh(s / cap) is a product, a tangent and a product;
- * the backward pass makes it again, and multiplies the gradient by 1 - tanh^2: three operations more. The
- * tangent has a unit of its own, idle but for the exponential; what the vector unit takes for three
- * operations is known from the mask (index, comparison, selection). Counted: no published timing has a soft
- * cap. */
-double adv_splash_fwd_cap_vreg_s(const struct adv_constants *constants);
-double adv_splash_bwd_cap_vreg_s(const struct adv_constants *constants);
-
 /* True when the kernel library is older than the mid-2026 rewrite of its layouts. */
 bool adv_splash_is_old(const struct adv_attention_flags *flags);
 
-/* Shapes and tiles already checked. */
-void adv_splash_fwd_unit(const struct adv_kernel_machine *machine, bool residuals,
-                         const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
-                         const struct adv_attention_flags *flags, struct adv_splash_unit *unit);
-void adv_splash_bwd_unit(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                         const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
-                         const struct adv_attention_flags *flags, struct adv_splash_unit *unit);
-void adv_splash_fwd(const struct adv_kernel_machine *machine, bool residuals,
-                    const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
-                    const struct adv_attention_flags *flags, struct adv_kernel_time *time);
-void adv_splash_bwd(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                    const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
-                    const struct adv_attention_flags *flags, struct adv_kernel_time *time);
+/* A step of the call's grid, forward or backward. */
+void adv_splash_unit_of(const struct adv_splash_call *call, struct adv_splash_unit *unit);
+void adv_splash_fwd_unit(const struct adv_splash_call *call, struct adv_splash_unit *unit);
+void adv_splash_bwd_unit(const struct adv_splash_call *call, struct adv_splash_unit *unit);
 
-void adv_splash_unit_of(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                        const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
-                        const struct adv_attention_flags *flags, struct adv_splash_unit *unit);
+/* Adds to `time` what stands around the kernel: transposes of what goes in and out, and forward the slices of
+ * the residuals, backward the sum of dQ's partials. */
+void adv_splash_fwd_wrap(const struct adv_splash_call *call, struct adv_kernel_time *time);
+void adv_splash_bwd_wrap(const struct adv_splash_call *call, struct adv_kernel_time *time);

@@ -14,6 +14,20 @@ static inline bool adv_splash_is_forward(enum adv_kernel kernel)
     return kernel == ADV_KERNEL_SPLASH_FWD || kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS;
 }
 
+/* The blocks that a kernel reads: of queries, of keys, and the part of a key block that is computed at once,
+ * 0 where the kernel cuts none. */
+struct adv_splash_cut {
+    int q, kv, part;
+};
+static inline struct adv_splash_cut adv_splash_cut_of(enum adv_kernel kernel,
+                                                      const struct adv_splash_blocks *b)
+{
+    if (adv_splash_is_forward(kernel))
+        return (struct adv_splash_cut){b->block_q, b->block_kv, b->block_kv_compute};
+    if (kernel == ADV_KERNEL_SPLASH_BWD_DQ) return (struct adv_splash_cut){b->block_q_dq, b->block_kv_dq, 0};
+    return (struct adv_splash_cut){b->block_q_dkv, b->block_kv_dkv, b->block_kv_dkv_compute};
+}
+
 struct adv_splash_counts {
     double active;   /* tiles in the grid, per head */
     double partial;  /* of those, tiles that need a mask */

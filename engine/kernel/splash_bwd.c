@@ -32,14 +32,43 @@ static double block_mxu_s(const struct adv_kernel_machine *machine, struct flavo
            (machine->constants->splash_bwd_mxu_frac * adv_core_peak_flops_per_s(chip));
 }
 
-/* Around the kernel: transposes of what goes in and out, di = rowsum(dO * O), and the sum of dQ's partials.
- */
-static void wrapper(const struct adv_kernel_machine *machine, struct flavour flavour,
-                    const struct adv_attention_shape *shape, const struct adv_attention_flags *flags,
-                    double reduction_bytes, struct adv_kernel_time *time)
+/* The bytes of dQ that the kernel writes: a partial per key tile in the input's format up to four of them,
+ * f32 beyond; with fewer buffers than key tiles each is read, added to and written back. */
+struct partials {
+    double kv_steps, bytes; /* bytes: of one number */
+    bool made, in_place;
+};
+
+static struct partials partials_of(const struct adv_splash_call *call)
 {
-    const struct adv_constants *k = machine->constants;
-    const double bw = adv_core_hbm_bytes_per_s(machine->chip), b = adv_format_bytes(shape->dtype);
+    const int64_t bkv = adv_splash_cut_of(call->kernel, &call->tile->blocks).kv;
+    const int steps = call->flags->dq_reduction_steps;
+    struct partials p = {.kv_steps = (double)(adv_splash_call_keys(call->shape) / bkv),
+                         .made = call->kernel == ADV_KERNEL_SPLASH_BWD_FUSED};
+    p.bytes = p.kv_steps <= 4.0 ? adv_format_bytes(call->shape->dtype) : 4.0;
+    p.in_place = p.made && steps > 0 && p.kv_steps > steps;
+    return p;
+}
+
+/* The bytes that are read and written to add up the partials of dQ; a single key tile writes dQ itself. */
+static double reduction_bytes(const struct adv_splash_call *call)
+{
+    const struct partials p = partials_of(call);
+    const double q_rows = call->shape->batch * call->shape->q_heads * (double)call->shape->q_len;
+    double buffers = p.kv_steps;
+    if (!p.made || p.kv_steps <= 1.0) return 0.0;
+    if (call->flags->dq_reduction_steps > 0) buffers = adv_min(buffers, call->flags->dq_reduction_steps);
+    return adv_splash_calls(call->shape) * (q_rows * call->shape->head_dim_qk) *
+           (buffers * p.bytes + adv_format_bytes(call->shape->dtype));
+}
+
+void adv_splash_bwd_wrap(const struct adv_splash_call *call, struct adv_kernel_time *time)
+{
+    const struct adv_constants *k = call->machine->constants;
+    const struct adv_attention_shape *shape = call->shape;
+    const struct adv_attention_flags *flags = call->flags;
+    const struct flavour flavour = flavour_of(call->kernel);
+    const double bw = adv_core_hbm_bytes_per_s(call->machine->chip), b = adv_format_bytes(shape->dtype);
     const double q_rows = shape->batch * shape->q_heads * (double)shape->q_len;
     const double kv_rows = shape->batch * shape->kv_heads * (double)shape->kv_len;
     const double qk = shape->head_dim_qk, v = shape->head_dim_v;
@@ -50,7 +79,8 @@ static void wrapper(const struct adv_kernel_machine *machine, struct flavour fla
     if (flavour.makes_dkv) bytes += 2.0 * b * kv_rows * (qk + v);
     if (flags->kernel_only) bytes = 0.0; /* the sum of dQ's partials belongs to the kernel's result */
     const double moved_s = bytes / (k->splash_bwd_wrapper_frac * bw);
-    const double sum_s = reduction_bytes / (k->splash_bwd_reduction_frac * bw);
+    const double sum_bytes = reduction_bytes(call);
+    const double sum_s = sum_bytes / (k->splash_bwd_reduction_frac * bw);
     double narrow_s = 0.0;
     if (shape->head_dim_qk % LANES && flavour.makes_dq && !flags->kernel_only)
         narrow_s = q_rows * (k->splash_bwd_narrow_row_s +
@@ -59,48 +89,31 @@ static void wrapper(const struct adv_kernel_machine *machine, struct flavour fla
     adv_kernel_part_add(time, "wrapper_narrow_heads", narrow_s);
     adv_kernel_part_add(time, "dq_reduction", sum_s);
     time->time_s += moved_s + narrow_s + sum_s;
-    time->hbm_bytes += bytes + reduction_bytes;
+    time->hbm_bytes += bytes + sum_bytes;
 }
 
-/* The bytes of dQ that the kernel writes: a partial per key tile in the input's format up to four of them,
- * f32 beyond; with fewer buffers than key tiles each is read, added to and written back. */
-struct partials {
-    double kv_steps, bytes; /* bytes: of one number */
-    bool made, in_place;
-};
-
-static struct partials partials_of(enum adv_kernel kernel, const struct adv_attention_shape *shape,
-                                   int64_t bkv, const struct adv_attention_flags *flags)
+void adv_splash_bwd_unit(const struct adv_splash_call *call, struct adv_splash_unit *unit)
 {
-    struct partials p = {.kv_steps = (double)(adv_splash_call_keys(shape) / bkv),
-                         .made = kernel == ADV_KERNEL_SPLASH_BWD_FUSED};
-    p.bytes = p.kv_steps <= 4.0 ? adv_format_bytes(shape->dtype) : 4.0;
-    p.in_place = p.made && flags->dq_reduction_steps > 0 && p.kv_steps > flags->dq_reduction_steps;
-    return p;
-}
-
-void adv_splash_bwd_unit(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                         const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
-                         const struct adv_attention_flags *flags, struct adv_splash_unit *unit)
-{
-    const struct adv_constants *k = machine->constants;
-    const struct flavour flavour = flavour_of(kernel);
-    const bool dq_only = kernel == ADV_KERNEL_SPLASH_BWD_DQ;
-    const int64_t bq = dq_only ? tile->blocks.block_q_dq : tile->blocks.block_q_dkv;
-    const int64_t bkv = dq_only ? tile->blocks.block_kv_dq : tile->blocks.block_kv_dkv;
-    const int64_t bc = dq_only ? bkv : tile->blocks.block_kv_dkv_compute;
+    const struct adv_constants *k = call->machine->constants;
+    const struct adv_attention_shape *shape = call->shape;
+    const struct flavour flavour = flavour_of(call->kernel);
+    const bool dq_only = call->kernel == ADV_KERNEL_SPLASH_BWD_DQ;
+    const struct adv_splash_cut cut = adv_splash_cut_of(call->kernel, &call->tile->blocks);
+    const int64_t bq = cut.q, bkv = cut.kv, bc = dq_only ? bkv : cut.part;
     const double b = adv_format_bytes(shape->dtype), both = shape->head_dim_qk + shape->head_dim_v;
-    const struct partials p = partials_of(kernel, shape, bkv, flags);
+    const struct partials p = partials_of(call);
     const double partial_bytes = p.made ? p.bytes * (double)bq * shape->head_dim_qk : 0.0;
     const double q_bytes = b * (double)bq * both, kv_bytes = b * (double)bkv * both;
     const double block_vregs = (double)bq * (double)bkv / VREG;
     const double columns =
         (double)(adv_round_up(shape->head_dim_qk, LANES) + adv_round_up(shape->head_dim_v, LANES));
-    const double cap_s = flags->soft_cap ? adv_splash_bwd_cap_vreg_s(k) : 0.0;
+    /* a soft cap is made again, and the gradient multiplied by 1 - tanh^2: three operations more than forward
+     * (splash_fwd.c) */
+    const double cap_s = call->flags->soft_cap ? 5.0 / 3.0 * k->splash_bwd_mask_vreg_s : 0.0;
     const double vreg_s = k->splash_bwd_vreg_s + columns / 512.0 * k->splash_bwd_operand_vreg_s;
     *unit = (struct adv_splash_unit){
         .vector_s = block_vregs * (vreg_s * flavour.vector_share + cap_s), /* each makes the scores */
-        .mxu_s = block_mxu_s(machine, flavour, shape, bq, bkv, bc),
+        .mxu_s = block_mxu_s(call->machine, flavour, shape, bq, bkv, bc),
         .mask_s = block_vregs * k->splash_bwd_mask_vreg_s,
         .mask_all = shape->segment_ids && !shape->segment_sizes,
         .step_s = k->splash_bwd_step_s,
@@ -114,24 +127,4 @@ void adv_splash_bwd_unit(const struct adv_kernel_machine *machine, enum adv_kern
         .block_kv = bkv,
         .cores = 1.0, /* every axis of these grids is sequential */
     };
-}
-
-void adv_splash_bwd(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                    const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
-                    const struct adv_attention_flags *flags, struct adv_kernel_time *time)
-{
-    struct adv_splash_unit unit;
-    adv_splash_bwd_unit(machine, kernel, shape, tile, flags, &unit);
-    const struct adv_splash_work work = adv_splash_sum(&unit, shape);
-    adv_splash_finish(machine, &work, time);
-    const double heads = shape->batch * shape->q_heads;
-    const struct partials p = partials_of(kernel, shape, unit.block_kv, flags);
-    const double dq_numbers = heads * (double)shape->q_len * shape->head_dim_qk;
-    double buffers = p.kv_steps;
-    if (flags->dq_reduction_steps > 0) buffers = adv_min(buffers, flags->dq_reduction_steps);
-    /* a single key tile writes dQ itself */
-    const double b = adv_format_bytes(shape->dtype);
-    const double sum_bytes =
-        p.made && p.kv_steps > 1.0 ? adv_splash_calls(shape) * dq_numbers * (buffers * p.bytes + b) : 0.0;
-    wrapper(machine, flavour_of(kernel), shape, flags, sum_bytes, time);
 }

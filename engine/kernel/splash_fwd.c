@@ -16,39 +16,40 @@ static double block_mxu_s(const struct adv_kernel_machine *machine, const struct
     return parts * per_part / (machine->constants->splash_mxu_frac * adv_core_peak_flops_per_s(chip));
 }
 
-static void wrapper(const struct adv_kernel_machine *machine, bool residuals,
-                    const struct adv_attention_shape *shape, const struct adv_attention_flags *flags,
-                    struct adv_kernel_time *time)
+void adv_splash_fwd_wrap(const struct adv_splash_call *call, struct adv_kernel_time *time)
 {
-    const struct adv_constants *k = machine->constants;
-    const double bw = k->splash_wrapper_frac * adv_core_hbm_bytes_per_s(machine->chip);
+    const struct adv_attention_shape *shape = call->shape;
+    if (call->flags->kernel_only) return;
+    const struct adv_constants *k = call->machine->constants;
+    const double bw = k->splash_wrapper_frac * adv_core_hbm_bytes_per_s(call->machine->chip);
     const double b = adv_format_bytes(shape->dtype);
     const double q_rows = shape->batch * shape->q_heads * (double)shape->q_len;
     const double kv_rows = shape->batch * shape->kv_heads * (double)shape->kv_len;
     const double bytes = 2.0 * b * (q_rows + kv_rows) * (shape->head_dim_qk + shape->head_dim_v);
-    const double moved_s = bytes / bw * (adv_splash_is_old(flags) ? k->splash_old_wrapper_factor : 1.0);
+    const double moved_s = bytes / bw * (adv_splash_is_old(call->flags) ? k->splash_old_wrapper_factor : 1.0);
     adv_kernel_part_add(time, "wrapper_transposes", moved_s);
     time->time_s += moved_s;
     time->hbm_bytes += bytes;
-    if (residuals) { /* logsumexp and maximum leave the kernel replicated over 128 lanes, one of which is
-                        kept: both are read whole */
-        const double sliced = adv_splash_calls(shape) * q_rows * 2.0 * LANES * 4.0;
-        const double slice_s = adv_splash_dma_s(machine, sliced);
-        adv_kernel_part_add(time, "wrapper_residuals", slice_s);
-        time->time_s += slice_s;
-        time->hbm_bytes += sliced;
-    }
+    if (call->kernel != ADV_KERNEL_SPLASH_FWD_RESIDUALS) return;
+    /* logsumexp and maximum leave the kernel replicated over 128 lanes, one of which is kept: both are read
+     * whole */
+    const double sliced = adv_splash_calls(shape) * q_rows * 2.0 * LANES * 4.0;
+    const double slice_s = adv_splash_dma_s(call->machine, sliced);
+    adv_kernel_part_add(time, "wrapper_residuals", slice_s);
+    time->time_s += slice_s;
+    time->hbm_bytes += sliced;
 }
 
-void adv_splash_fwd_unit(const struct adv_kernel_machine *machine, bool residuals,
-                         const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
-                         const struct adv_attention_flags *flags, struct adv_splash_unit *unit)
+void adv_splash_fwd_unit(const struct adv_splash_call *call, struct adv_splash_unit *unit)
 {
-    const struct adv_constants *k = machine->constants;
+    const struct adv_constants *k = call->machine->constants;
+    const struct adv_attention_shape *shape = call->shape;
+    const struct adv_attention_tile *tile = call->tile;
     const struct adv_splash_blocks *blocks = &tile->blocks;
+    const bool residuals = call->kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS;
     const double bq = blocks->block_q, bkv = blocks->block_kv, bc = blocks->block_kv_compute;
     const double block_vregs = bq * bkv / VREG;
-    const double max_frac = flags->max_logit_constant ? k->splash_max_logit_frac : 1.0;
+    const double max_frac = call->flags->max_logit_constant ? k->splash_max_logit_frac : 1.0;
     /* per compute sub-block: the accumulator and the lane-replicated m and l are read, scaled, written */
     const double sub_vregs = bq * (double)(adv_round_up(shape->head_dim_v, LANES) + 2 * LANES) / VREG;
     const double columns =
@@ -59,12 +60,16 @@ void adv_splash_fwd_unit(const struct adv_kernel_machine *machine, bool residual
      * every step */
     const double reload_s = adv_max(0.0, bq * bkv - k->splash_imem_pairs) * k->splash_imem_pair_s;
     const double heads = shape->batch * shape->q_heads;
-    const double cap_s = flags->soft_cap ? adv_splash_fwd_cap_vreg_s(k) : 0.0;
+    /* a soft cap, cap * tanh(s / cap), is a product, a tangent and a product; the tangent has a unit of its
+     * own, idle but for the exponential, and what the vector unit takes for three operations is known from
+     * the mask (index, comparison, selection). Counted: no published timing has a soft cap. */
+    const double cap_s = call->flags->soft_cap ? 2.0 / 3.0 * k->splash_fwd_mask_vreg_s : 0.0;
     *unit = (struct adv_splash_unit){
         .vector_s = block_vregs * (k->splash_fwd_vreg_s * max_frac + operand_s + cap_s),
         /* with a constant maximum nothing that was summed is ever scaled again */
-        .rescale_s = flags->max_logit_constant ? 0.0 : bkv / bc * sub_vregs * k->splash_fwd_rescale_vreg_s,
-        .mxu_s = block_mxu_s(machine, shape, blocks),
+        .rescale_s =
+            call->flags->max_logit_constant ? 0.0 : bkv / bc * sub_vregs * k->splash_fwd_rescale_vreg_s,
+        .mxu_s = block_mxu_s(call->machine, shape, blocks),
         .mask_s = block_vregs * k->splash_fwd_mask_vreg_s,
         .mask_all = shape->segment_ids && !shape->segment_sizes,
         .step_s = k->splash_fwd_step_s + reload_s,
@@ -81,17 +86,6 @@ void adv_splash_fwd_unit(const struct adv_kernel_machine *machine, bool residual
         .keeps_blocks = true,
         .block_q = blocks->block_q,
         .block_kv = blocks->block_kv,
-        .cores = heads >= 2.0 ? adv_core_count(machine->chip) : 1.0, /* the heads axis is parallel */
+        .cores = heads >= 2.0 ? adv_core_count(call->machine->chip) : 1.0, /* the heads axis is parallel */
     };
-}
-
-void adv_splash_fwd(const struct adv_kernel_machine *machine, bool residuals,
-                    const struct adv_attention_shape *shape, const struct adv_attention_tile *tile,
-                    const struct adv_attention_flags *flags, struct adv_kernel_time *time)
-{
-    struct adv_splash_unit unit;
-    adv_splash_fwd_unit(machine, residuals, shape, tile, flags, &unit);
-    const struct adv_splash_work work = adv_splash_sum(&unit, shape);
-    adv_splash_finish(machine, &work, time);
-    if (!flags->kernel_only) wrapper(machine, residuals, shape, flags, time);
 }

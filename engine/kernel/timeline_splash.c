@@ -187,18 +187,17 @@ adv_code adv_splash_timeline(const struct adv_kernel_machine *machine,
                              const struct adv_kernel_request *request, struct adv_timeline *timeline,
                              adv_err *err)
 {
-    const enum adv_kernel kernel = request->kernel;
     const struct adv_attention_shape *shape = &request->attention;
-    const struct adv_attention_tile *tile = &request->tile.attention;
-    const struct adv_attention_flags *flags = &request->attention_flags;
+    const struct adv_splash_call call = {machine, request->kernel, shape, &request->tile.attention,
+                                         &request->attention_flags};
     struct adv_kernel_time time;
-    const adv_code bad = adv_splash_time(machine, kernel, shape, tile, flags, &time, err);
+    const adv_code bad = adv_splash_time(machine, call.kernel, shape, call.tile, call.flags, &time, err);
     if (bad) return bad;
     if (shape->batch != floor(shape->batch))
         return adv_err_add(err, ADV_E_RANGE, "/shape/batch", "a whole number",
                            "a timeline walks whole sequences, batch is %g", shape->batch);
     struct walk walk = {.machine = machine, .shape = shape, .kv_head = -1, .kv_block = -1};
-    adv_splash_unit_of(machine, kernel, shape, tile, flags, &walk.unit);
+    adv_splash_unit_of(&call, &walk.unit);
     walk.tiles_per_call = adv_splash_call_keys(shape) / walk.unit.block_kv;
     const struct adv_splash_work work = adv_splash_sum(&walk.unit, shape);
     const double end_s = adv_timeline_inside_s(&time);

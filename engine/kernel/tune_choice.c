@@ -11,24 +11,12 @@
 
 enum { USUAL_BLOCK = 2048, LEAST_PART = 256, MOST_PART = 512, WIDE_ARRAY = 256 };
 
-/* The blocks of one attention kernel, whichever it is: queries, keys, and the part of the keys. */
-struct blocks {
-    int q, kv, part;
-};
-
-static struct blocks blocks_of(enum adv_kernel kernel, const struct adv_splash_blocks *b)
-{
-    if (adv_splash_is_forward(kernel)) return (struct blocks){b->block_q, b->block_kv, b->block_kv_compute};
-    if (kernel == ADV_KERNEL_SPLASH_BWD_DQ) return (struct blocks){b->block_q_dq, b->block_kv_dq, 0};
-    return (struct blocks){b->block_q_dkv, b->block_kv_dkv, b->block_kv_dkv_compute};
-}
-
 /* Published winners keep the tile of scores at 2^20 numbers on arrays of 256 and 2^18 on arrays of 128, with
  * parts of 256 or 512 keys. */
 double adv_tune_part_share(const struct adv_chip *chip, enum adv_kernel kernel,
                            const struct adv_splash_blocks *blocks)
 {
-    const struct blocks b = blocks_of(kernel, blocks);
+    const struct adv_splash_cut b = adv_splash_cut_of(kernel, blocks);
     if (b.part == 0) return 1.0;
     const int scores = chip->mxu_rows >= WIDE_ARRAY ? 1 << 20 : 1 << 18;
     const double favourite = adv_max(LEAST_PART, adv_min(MOST_PART, (double)scores / b.q));
@@ -41,10 +29,10 @@ int adv_splash_candidates(const struct adv_kernel_machine *machine, enum adv_ker
 {
     if (count > ADV_CHOICE_RANKED) count = ADV_CHOICE_RANKED;
     for (int i = 0; i < count; i++) {
-        const struct blocks b = blocks_of(kernel, &tiles[i].blocks);
+        const struct adv_splash_cut b = adv_splash_cut_of(kernel, &tiles[i].blocks);
         int family = 0;
         for (; family < i; family++) {
-            const struct blocks first = blocks_of(kernel, &tiles[family].blocks);
+            const struct adv_splash_cut first = adv_splash_cut_of(kernel, &tiles[family].blocks);
             if (first.q == b.q && first.kv == b.kv) break;
         }
         candidates[i] =

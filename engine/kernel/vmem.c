@@ -49,8 +49,8 @@ static void splash_bwd(enum adv_kernel kernel, const struct adv_attention_shape 
 {
     const bool dq = kernel == ADV_KERNEL_SPLASH_BWD_DQ;
     const double b = adv_format_bytes(s->dtype);
-    const double bq = dq ? t->block_q_dq : t->block_q_dkv, bkv = dq ? t->block_kv_dq : t->block_kv_dkv;
-    const double bc = dq ? t->block_kv_dq : t->block_kv_dkv_compute;
+    const struct adv_splash_cut cut = adv_splash_cut_of(kernel, t);
+    const double bq = cut.q, bkv = cut.kv, bc = dq ? cut.kv : cut.part;
     const double qk = lanes(s->head_dim_qk), v = lanes(s->head_dim_v);
     add(parts, dq ? "q and dO blocks (block_q_dq)" : "q and dO blocks (block_q_dkv)",
         2.0 * b * bq * (qk + v) + 2.0 * 2.0 * 8.0 * bq * 4.0);

@@ -73,6 +73,13 @@ static inline double adv_core_vmem_limit_or(const struct adv_kernel_machine *mac
                                                   : share * machine->chip->vmem_bytes_per_core;
 }
 
+/* ADV_E_RANGE at `pointer` for a size of a matrix that is none, or beyond any that is known. */
+static inline adv_code adv_core_check_size(adv_err *err, const char *pointer, int64_t size)
+{
+    if (size >= 1 && size <= ADV_KERNEL_SIZE_MAX) return ADV_OK;
+    return adv_err_add(err, ADV_E_RANGE, pointer, "1..268435456", "the size is %ld", (long)size);
+}
+
 /* Appends a named part; silently nothing for zero, so that answers list what matters. */
 static inline void adv_kernel_part_add(struct adv_kernel_time *time, const char *name, double time_s)
 {

@@ -48,6 +48,11 @@ struct adv_kernel_members {
 #define ADV_KERNEL_BIT(id)   (1u << ADV_KERNEL_##id)
 #define ADV_KERNEL_EVERY     (~0u)
 #define ADV_KERNEL_ROWS(row) (int)(sizeof(row) / sizeof *(row))
+#define ADV_KERNEL_MEMBER(key, holds, at, least, most, kernels, needers, text)                               \
+    {                                                                                                        \
+        .name = (key), .kind = ADV_MEMBER_##holds, .offset = (at), .low = (least), .high = (most),           \
+        .of = (kernels), .needed_by = (needers), .what = (text)                                              \
+    }
 
 /* One kernel of a family. */
 struct adv_kernel_info {

@@ -7,78 +7,62 @@
 #include "engine/kernel/splash_blocks.h"
 #include "engine/kernel/tune_space.h"
 
-#define AT(path)  ADV_KERNEL_AT(path)
-#define BIT(id)   ADV_KERNEL_BIT(id)
-#define EVERY     ADV_KERNEL_EVERY
-#define OF_FWD    (BIT(SPLASH_FWD) | BIT(SPLASH_FWD_RESIDUALS))
-#define OF_DKV    (BIT(SPLASH_BWD_FUSED) | BIT(SPLASH_BWD_DKV))
-#define OF_DQ     BIT(SPLASH_BWD_DQ)
-#define A(member) AT(attention.member)
-#define B(member) AT(tile.attention.blocks.member)
+#define AT(path) ADV_KERNEL_AT(path)
+#define BIT(id)  ADV_KERNEL_BIT(id)
+#define EVERY    ADV_KERNEL_EVERY
+#define OF_FWD   (BIT(SPLASH_FWD) | BIT(SPLASH_FWD_RESIDUALS))
+#define OF_DKV   (BIT(SPLASH_BWD_FUSED) | BIT(SPLASH_BWD_DKV))
+#define OF_DQ    BIT(SPLASH_BWD_DQ)
+#define SHAPE(member, holds, least, most, needers, what)                                                     \
+    ADV_KERNEL_MEMBER(#member, holds, AT(attention.member), least, most, EVERY, needers, what)
+#define BLOCK(member, kernels, needers, what)                                                                \
+    ADV_KERNEL_MEMBER(#member, TILE, AT(tile.attention.blocks.member), 1, LEN_MAX, kernels, needers, what)
+#define LAYOUT(member)                                                                                       \
+    ADV_KERNEL_MEMBER(#member, LAYOUT, AT(tile.attention.member), 0, 0, EVERY, 0,                            \
+                      "HEAD_DIM_MINOR (1) or SEQ_MINOR (2)")
+
+enum { LEN_MAX = ADV_KERNEL_LEN_MAX, HEADS_MAX = ADV_KERNEL_HEADS_MAX, DIM_MAX = ADV_KERNEL_HEAD_DIM_MAX };
 
 static const struct adv_kernel_member shape_members[] = {
-    {"batch", ADV_MEMBER_NUMBER, A(batch), 1e-3, 1e6, EVERY, 0, "sequences on the device; 1 when left out",
-     NULL},
-    {"q_heads", ADV_MEMBER_INT, A(q_heads), 1, ADV_KERNEL_HEADS_MAX, EVERY, EVERY,
-     "query heads on the device", NULL},
-    {"kv_heads", ADV_MEMBER_INT, A(kv_heads), 1, ADV_KERNEL_HEADS_MAX, EVERY, EVERY,
-     "key-value heads on the device; a divisor of q_heads", NULL},
-    {"q_len", ADV_MEMBER_SIZE, A(q_len), 1, ADV_KERNEL_LEN_MAX, EVERY, EVERY,
-     "queries of one sequence on the device", NULL},
-    {"kv_len", ADV_MEMBER_SIZE, A(kv_len), 1, ADV_KERNEL_LEN_MAX, EVERY, 0,
-     "keys they may see; q_len times context_shards when left out", NULL},
-    {"head_dim_qk", ADV_MEMBER_INT, A(head_dim_qk), 1, ADV_KERNEL_HEAD_DIM_MAX, EVERY, EVERY,
-     "size of a query and key head", NULL},
-    {"head_dim_v", ADV_MEMBER_INT, A(head_dim_v), 1, ADV_KERNEL_HEAD_DIM_MAX, EVERY, 0,
-     "size of a value head; head_dim_qk when left out", NULL},
-    {"causal", ADV_MEMBER_BOOL, A(causal), 0, 0, EVERY, 0, "true when left out", NULL},
-    {"window", ADV_MEMBER_SIZE, A(window), 0, ADV_KERNEL_LEN_MAX, EVERY, 0,
-     "sliding window in tokens; causal only", NULL},
-    {"chunk", ADV_MEMBER_SIZE, A(chunk), 0, ADV_KERNEL_LEN_MAX, EVERY, 0,
-     "attention inside chunks of this many tokens; causal only", NULL},
-    {"segment_ids", ADV_MEMBER_BOOL, A(segment_ids), 0, 0, EVERY, 0,
-     "packed sequences are masked from each other", NULL},
-    {"context_shards", ADV_MEMBER_INT, A(context_shards), 1, ADV_KERNEL_SHARDS_MAX, EVERY, 0,
-     "devices that share one sequence", NULL},
-    {"context_load_balanced", ADV_MEMBER_BOOL, A(context_load_balanced), 0, 0, EVERY, 0,
-     "each shard holds an early and a late part; also by MaxText's name, context_parallel_load_balance",
-     NULL},
-    {"context_parallel_load_balance", ADV_MEMBER_BOOL, A(context_load_balanced), 0, 0, EVERY, 0, NULL,
-     "context_load_balanced"},
-    {"context_parallel_strategy", ADV_MEMBER_STRATEGY, 0, 0, 0, EVERY, 0,
-     "all_gather (when left out), ring or ulysses, as MaxText names them; q_len, q_heads and kv_heads are "
-     "the device's own before any exchange, the time is the slowest shard's without the exchange",
-     NULL},
-    {"dtype", ADV_MEMBER_DTYPE, A(dtype), 0, 0, EVERY, 0, "bfloat16 when left out", NULL},
+    SHAPE(batch, NUMBER, 1e-3, 1e6, 0, "sequences on the device; 1 when left out"),
+    SHAPE(q_heads, INT, 1, HEADS_MAX, EVERY, "query heads on the device"),
+    SHAPE(kv_heads, INT, 1, HEADS_MAX, EVERY, "key-value heads on the device; a divisor of q_heads"),
+    SHAPE(q_len, SIZE, 1, LEN_MAX, EVERY, "queries of one sequence on the device"),
+    SHAPE(kv_len, SIZE, 1, LEN_MAX, 0, "keys they may see; q_len times context_shards when left out"),
+    SHAPE(head_dim_qk, INT, 1, DIM_MAX, EVERY, "size of a query and key head"),
+    SHAPE(head_dim_v, INT, 1, DIM_MAX, 0, "size of a value head; head_dim_qk when left out"),
+    SHAPE(causal, BOOL, 0, 0, 0, "true when left out"),
+    SHAPE(window, SIZE, 0, LEN_MAX, 0, "sliding window in tokens; causal only"),
+    SHAPE(chunk, SIZE, 0, LEN_MAX, 0, "attention inside chunks of this many tokens; causal only"),
+    SHAPE(segment_ids, BOOL, 0, 0, 0, "packed sequences are masked from each other"),
+    SHAPE(context_shards, INT, 1, ADV_KERNEL_SHARDS_MAX, 0, "devices that share one sequence"),
+    SHAPE(context_load_balanced, BOOL, 0, 0, 0,
+          "each shard holds an early and a late part; also by MaxText's name, context_parallel_load_balance"),
+    {"context_parallel_load_balance", ADV_MEMBER_BOOL, AT(attention.context_load_balanced), 0, 0, EVERY, 0,
+     NULL, "context_load_balanced"},
+    ADV_KERNEL_MEMBER(
+        "context_parallel_strategy", STRATEGY, 0, 0, 0, EVERY, 0,
+        "all_gather (when left out), ring or ulysses, as MaxText names them; q_len, q_heads and kv_heads are "
+        "the device's own before any exchange, the time is the slowest shard's without the exchange"),
+    SHAPE(dtype, DTYPE, 0, 0, 0, "bfloat16 when left out"),
 };
 
 static const struct adv_kernel_member tile_members[] = {
-    {"block_q", ADV_MEMBER_TILE, B(block_q), 1, ADV_KERNEL_LEN_MAX, OF_FWD, OF_FWD, "queries per grid step",
-     NULL},
-    {"block_kv", ADV_MEMBER_TILE, B(block_kv), 1, ADV_KERNEL_LEN_MAX, OF_FWD, OF_FWD, "keys per grid step",
-     NULL},
-    {"block_kv_compute", ADV_MEMBER_TILE, B(block_kv_compute), 1, ADV_KERNEL_LEN_MAX, OF_FWD, 0,
-     "keys per inner step; block_kv when left out", NULL},
-    {"block_q_dkv", ADV_MEMBER_TILE, B(block_q_dkv), 1, ADV_KERNEL_LEN_MAX, OF_DKV, OF_DKV,
-     "queries per grid step", NULL},
-    {"block_kv_dkv", ADV_MEMBER_TILE, B(block_kv_dkv), 1, ADV_KERNEL_LEN_MAX, OF_DKV, OF_DKV,
-     "keys per grid step", NULL},
-    {"block_kv_dkv_compute", ADV_MEMBER_TILE, B(block_kv_dkv_compute), 1, ADV_KERNEL_LEN_MAX, OF_DKV, 0,
-     "keys per inner step; block_kv_dkv when left out", NULL},
-    {"block_q_dq", ADV_MEMBER_TILE, B(block_q_dq), 1, ADV_KERNEL_LEN_MAX, OF_DQ, OF_DQ,
-     "queries per grid step", NULL},
-    {"block_kv_dq", ADV_MEMBER_TILE, B(block_kv_dq), 1, ADV_KERNEL_LEN_MAX, OF_DQ, OF_DQ,
-     "keys per grid step", NULL},
-    {"q_layout", ADV_MEMBER_LAYOUT, AT(tile.attention.q_layout), 0, 0, EVERY, 0,
-     "HEAD_DIM_MINOR (1) or SEQ_MINOR (2)", NULL},
-    {"k_layout", ADV_MEMBER_LAYOUT, AT(tile.attention.k_layout), 0, 0, EVERY, 0,
-     "HEAD_DIM_MINOR (1) or SEQ_MINOR (2)", NULL},
-    {"v_layout", ADV_MEMBER_LAYOUT, AT(tile.attention.v_layout), 0, 0, EVERY, 0,
-     "HEAD_DIM_MINOR (1) or SEQ_MINOR (2)", NULL},
-    {"use_base2_exp", ADV_MEMBER_BOOL, AT(attention_base2_exp), 0, 0, EVERY, 0,
-     "taken, without effect on the time", NULL},
-    {"use_experimental_scheduler", ADV_MEMBER_BOOL, AT(attention_flags.use_experimental_scheduler), 0, 0,
-     EVERY, 0, "the compiler's other instruction scheduler", NULL},
+    BLOCK(block_q, OF_FWD, OF_FWD, "queries per grid step"),
+    BLOCK(block_kv, OF_FWD, OF_FWD, "keys per grid step"),
+    BLOCK(block_kv_compute, OF_FWD, 0, "keys per inner step; block_kv when left out"),
+    BLOCK(block_q_dkv, OF_DKV, OF_DKV, "queries per grid step"),
+    BLOCK(block_kv_dkv, OF_DKV, OF_DKV, "keys per grid step"),
+    BLOCK(block_kv_dkv_compute, OF_DKV, 0, "keys per inner step; block_kv_dkv when left out"),
+    BLOCK(block_q_dq, OF_DQ, OF_DQ, "queries per grid step"),
+    BLOCK(block_kv_dq, OF_DQ, OF_DQ, "keys per grid step"),
+    LAYOUT(q_layout),
+    LAYOUT(k_layout),
+    LAYOUT(v_layout),
+    ADV_KERNEL_MEMBER("use_base2_exp", BOOL, AT(attention_base2_exp), 0, 0, EVERY, 0,
+                      "taken, without effect on the time"),
+    ADV_KERNEL_MEMBER("use_experimental_scheduler", BOOL, AT(attention_flags.use_experimental_scheduler), 0,
+                      0, EVERY, 0, "the compiler's other instruction scheduler"),
 };
 
 static const struct adv_kernel_info splash_kernels[] = {

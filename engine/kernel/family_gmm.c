@@ -12,38 +12,40 @@
 #define EVERY    ADV_KERNEL_EVERY
 #define OF_ROWS  (~(BIT(TGMM) | BIT(RAGGED_DOT_XLA_TGMM))) /* the gradient takes and ignores them */
 
+#define SIZE(shape, member, what)                                                                            \
+    ADV_KERNEL_MEMBER(#member, SIZE, AT(shape.member), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY, what)
+#define FORMAT(name, member, what) ADV_KERNEL_MEMBER(name, DTYPE, AT(member), 0, 0, EVERY, 0, what)
+#define TILE(member, what)                                                                                   \
+    ADV_KERNEL_MEMBER(#member, TILE, AT(tile.gmm.member), 1, ADV_GMM_TILE_MAX, EVERY, EVERY, what)
+
 static const struct adv_kernel_member gmm_shape[] = {
-    {"m", ADV_MEMBER_SIZE, AT(gmm.m), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY, "rows of all groups", NULL},
-    {"k", ADV_MEMBER_SIZE, AT(gmm.k), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY,
-     "contraction (columns of the output's first axis in tgmm)", NULL},
-    {"n", ADV_MEMBER_SIZE, AT(gmm.n), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY, "output columns", NULL},
-    {"num_groups", ADV_MEMBER_INT, AT(gmm.num_groups), 1, ADV_LIMIT_GROUPS, EVERY, EVERY,
-     "experts on the device", NULL},
-    {"group_sizes", ADV_MEMBER_GROUPS, 0, 0, 0, EVERY, 0, "rows of each group, adding up to m", NULL},
-    {"group_distribution", ADV_MEMBER_DISTRIBUTION, 0, 0, 0, EVERY, 0,
-     "balanced, multinomial, zipf or worst when sizes are not given; multinomial when left out", NULL},
-    {"rhs_transposed", ADV_MEMBER_BOOL, AT(gmm.rhs_transposed), 0, 0, OF_ROWS, 0, "weights stored transposed",
-     NULL},
-    {"return_residuals", ADV_MEMBER_BOOL, AT(gmm.return_residuals), 0, 0, OF_ROWS, 0,
-     "inputs are kept for the backward pass", NULL},
-    {"dtype", ADV_MEMBER_DTYPE, AT(gmm.lhs), 0, 0, EVERY, 0, "of the rows; bfloat16 when left out", NULL},
-    {"rhs_dtype", ADV_MEMBER_DTYPE, AT(gmm.rhs), 0, 0, EVERY, 0, "of the weights; dtype when left out", NULL},
-    {"out_dtype", ADV_MEMBER_DTYPE, AT(gmm.out), 0, 0, EVERY, 0,
-     "of the result; dtype, bfloat16 for 8-bit rows, when left out", NULL},
+    SIZE(gmm, m, "rows of all groups"),
+    SIZE(gmm, k, "contraction (columns of the output's first axis in tgmm)"),
+    SIZE(gmm, n, "output columns"),
+    ADV_KERNEL_MEMBER("num_groups", INT, AT(gmm.num_groups), 1, ADV_LIMIT_GROUPS, EVERY, EVERY,
+                      "experts on the device"),
+    ADV_KERNEL_MEMBER("group_sizes", GROUPS, 0, 0, 0, EVERY, 0, "rows of each group, adding up to m"),
+    ADV_KERNEL_MEMBER(
+        "group_distribution", DISTRIBUTION, 0, 0, 0, EVERY, 0,
+        "balanced, multinomial, zipf or worst when sizes are not given; multinomial when left out"),
+    ADV_KERNEL_MEMBER("rhs_transposed", BOOL, AT(gmm.rhs_transposed), 0, 0, OF_ROWS, 0,
+                      "weights stored transposed"),
+    ADV_KERNEL_MEMBER("return_residuals", BOOL, AT(gmm.return_residuals), 0, 0, OF_ROWS, 0,
+                      "inputs are kept for the backward pass"),
+    FORMAT("dtype", gmm.lhs, "of the rows; bfloat16 when left out"),
+    FORMAT("rhs_dtype", gmm.rhs, "of the weights; dtype when left out"),
+    FORMAT("out_dtype", gmm.out, "of the result; dtype, bfloat16 for 8-bit rows, when left out"),
     /* the last: XLA's ragged dot has no versions */
-    {"version", ADV_MEMBER_INT, AT(gmm.version), 1, 2, EVERY, 0,
-     "1, or 2: the kernel that picks its own tiles", NULL},
+    ADV_KERNEL_MEMBER("version", INT, AT(gmm.version), 1, 2, EVERY, 0,
+                      "1, or 2: the kernel that picks its own tiles"),
 };
 
 static const struct adv_kernel_member gmm_tile[] = {
-    {"tile_m", ADV_MEMBER_TILE, AT(tile.gmm.tile_m), 1, ADV_GMM_TILE_MAX, EVERY, EVERY,
-     "rows per grid step; divides m", NULL},
-    {"tile_k", ADV_MEMBER_TILE, AT(tile.gmm.tile_k), 1, ADV_GMM_TILE_MAX, EVERY, EVERY,
-     "contraction per grid step: a multiple of 128 or all of k", NULL},
-    {"tile_n", ADV_MEMBER_TILE, AT(tile.gmm.tile_n), 1, ADV_GMM_TILE_MAX, EVERY, EVERY,
-     "columns per grid step: a multiple of 128 or all of n", NULL},
-    {"input_buffer_count", ADV_MEMBER_INT, AT(tile.gmm.input_buffer_count), 2, ADV_GMM_BUFFERS_MAX, EVERY, 0,
-     "buffers of the inputs; 2 when left out", NULL},
+    TILE(tile_m, "rows per grid step; divides m"),
+    TILE(tile_k, "contraction per grid step: a multiple of 128 or all of k"),
+    TILE(tile_n, "columns per grid step: a multiple of 128 or all of n"),
+    ADV_KERNEL_MEMBER("input_buffer_count", INT, AT(tile.gmm.input_buffer_count), 2, ADV_GMM_BUFFERS_MAX,
+                      EVERY, 0, "buffers of the inputs; 2 when left out"),
 };
 
 static const struct adv_kernel_info gmm_kernels[] = {
@@ -257,15 +259,12 @@ const struct adv_kernel_family adv_family_ragged_dot_xla = {
 };
 
 static const struct adv_kernel_member matmul_shape[] = {
-    {"m", ADV_MEMBER_SIZE, AT(matmul.m), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY, "rows", NULL},
-    {"k", ADV_MEMBER_SIZE, AT(matmul.k), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY, "contraction", NULL},
-    {"n", ADV_MEMBER_SIZE, AT(matmul.n), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY, "columns", NULL},
-    {"dtype", ADV_MEMBER_DTYPE, AT(matmul.lhs), 0, 0, EVERY, 0, "of the left operand; bfloat16 when left out",
-     NULL},
-    {"rhs_dtype", ADV_MEMBER_DTYPE, AT(matmul.rhs), 0, 0, EVERY, 0,
-     "of the right operand; dtype when left out", NULL},
-    {"out_dtype", ADV_MEMBER_DTYPE, AT(matmul.out), 0, 0, EVERY, 0,
-     "of the result; bfloat16, float32 for float32, when left out", NULL},
+    SIZE(matmul, m, "rows"),
+    SIZE(matmul, k, "contraction"),
+    SIZE(matmul, n, "columns"),
+    FORMAT("dtype", matmul.lhs, "of the left operand; bfloat16 when left out"),
+    FORMAT("rhs_dtype", matmul.rhs, "of the right operand; dtype when left out"),
+    FORMAT("out_dtype", matmul.out, "of the result; bfloat16, float32 for float32, when left out"),
 };
 
 static const struct adv_kernel_info matmul_kernels[] = {

@@ -5,7 +5,7 @@
 #include "engine/kernel/gmm_visits.h"
 #include "engine/kernel/vmem.h"
 
-enum { LANES = 128, VREG = 1024, DIM_MAX = 1 << 28, TILE_MAX = 1 << 16 };
+enum { LANES = 128, VREG = 1024 };
 
 struct constants {
     double mxu_frac, hbm_frac, overlap_frac, step_s, launch_s;
@@ -20,17 +20,11 @@ static struct constants constants_of(const struct adv_constants *k, enum adv_ker
                               k->gmm_launch_s};
 }
 
-static adv_code check_dim(adv_err *err, const char *pointer, int64_t value)
-{
-    if (value >= 1 && value <= DIM_MAX) return ADV_OK;
-    return adv_err_add(err, ADV_E_RANGE, pointer, "1..268435456", "the size is %ld", (long)value);
-}
-
 static adv_code check_groups(const struct adv_gmm_shape *s, adv_err *err)
 {
     int64_t sum = 0;
     for (int g = 0; g < s->num_groups; g++) {
-        if (s->group_sizes[g] < 0 || s->group_sizes[g] > DIM_MAX)
+        if (s->group_sizes[g] < 0 || s->group_sizes[g] > ADV_KERNEL_SIZE_MAX)
             return adv_err_add(err, ADV_E_RANGE, "/shape/group_sizes", "0 or more", "group %d has %ld rows",
                                g, (long)s->group_sizes[g]);
         sum += s->group_sizes[g];
@@ -52,9 +46,9 @@ adv_code adv_gmm_check_version(enum adv_kernel kernel, const struct adv_gmm_shap
 static adv_code check_shape(enum adv_kernel kernel, const struct adv_gmm_shape *s, adv_err *err)
 {
     adv_code code = adv_gmm_check_version(kernel, s, err), found;
-    if ((found = check_dim(err, "/shape/m", s->m))) code = found;
-    if ((found = check_dim(err, "/shape/k", s->k))) code = found;
-    if ((found = check_dim(err, "/shape/n", s->n))) code = found;
+    if ((found = adv_core_check_size(err, "/shape/m", s->m))) code = found;
+    if ((found = adv_core_check_size(err, "/shape/k", s->k))) code = found;
+    if ((found = adv_core_check_size(err, "/shape/n", s->n))) code = found;
     if (s->num_groups < 1 || s->num_groups > ADV_LIMIT_GROUPS)
         return adv_err_add(err, ADV_E_RANGE, "/shape/num_groups", "1..4096", "num_groups is %d",
                            s->num_groups);
@@ -73,7 +67,7 @@ static adv_code check_tile(const struct adv_gmm_shape *s, const struct adv_gmm_t
                  {"/tile/tile_k", t->tile_k, s->k},
                  {"/tile/tile_n", t->tile_n, s->n}};
     for (int i = 0; i < 3; i++)
-        if (tiles[i].tile < 1 || tiles[i].tile > TILE_MAX)
+        if (tiles[i].tile < 1 || tiles[i].tile > ADV_GMM_TILE_MAX)
             code =
                 adv_err_add(err, ADV_E_ILLEGAL, tiles[i].pointer,
                             "1..65536, a multiple of 128 or the whole axis", "the tile is %d", tiles[i].tile);

@@ -1,20 +1,12 @@
 #include "engine/kernel/core.h"
 
-enum { DIM_MAX = 1 << 28 };
-
-static adv_code check_dim(adv_err *err, const char *pointer, int64_t value)
-{
-    if (value >= 1 && value <= DIM_MAX) return ADV_OK;
-    return adv_err_add(err, ADV_E_RANGE, pointer, "1..268435456", "the size is %ld", (long)value);
-}
-
 adv_code adv_matmul_time(const struct adv_kernel_machine *machine, const struct adv_matmul_shape *s,
                          struct adv_kernel_time *time, adv_err *err)
 {
     adv_code code = ADV_OK, found;
-    if ((found = check_dim(err, "/shape/m", s->m))) code = found;
-    if ((found = check_dim(err, "/shape/k", s->k))) code = found;
-    if ((found = check_dim(err, "/shape/n", s->n))) code = found;
+    if ((found = adv_core_check_size(err, "/shape/m", s->m))) code = found;
+    if ((found = adv_core_check_size(err, "/shape/k", s->k))) code = found;
+    if ((found = adv_core_check_size(err, "/shape/n", s->n))) code = found;
     if (code) return code;
     const struct adv_constants *k = machine->constants;
     const struct adv_chip *chip = machine->chip;

@@ -11,7 +11,6 @@
 
 enum {
     VREG = 1024,
-    DIM_MAX = ADV_KERNEL_SIZE_MAX,
     LANES = ADV_LEGAL_LANES,
     LABELS = ADV_LEGAL_LABELS,
     BLOCKS_MAX = 9 /* of one axis of the space */
@@ -120,15 +119,10 @@ double adv_xent_vmem_bytes(enum adv_kernel kernel, const struct adv_xent_tile *t
 
 static adv_code check(const struct adv_xent_shape *s, const struct adv_xent_tile *t, adv_err *err)
 {
-    adv_code code = ADV_OK;
-    const struct {
-        const char *pointer;
-        int64_t value;
-    } sizes[] = {{"/shape/tokens", s->tokens}, {"/shape/emb_dim", s->emb_dim}, {"/shape/vocab", s->vocab}};
-    for (int i = 0; i < 3; i++)
-        if (sizes[i].value < 1 || sizes[i].value > DIM_MAX)
-            code = adv_err_add(err, ADV_E_RANGE, sizes[i].pointer, "1..268435456", "the size is %ld",
-                               (long)sizes[i].value);
+    adv_code code = ADV_OK, found;
+    if ((found = adv_core_check_size(err, "/shape/tokens", s->tokens))) code = found;
+    if ((found = adv_core_check_size(err, "/shape/emb_dim", s->emb_dim))) code = found;
+    if ((found = adv_core_check_size(err, "/shape/vocab", s->vocab))) code = found;
     const int blocks[] = {t->b_block, t->h_block, t->v_block};
     for (int i = 0; i < 3; i++)
         if (blocks[i] < 1 || blocks[i] > ADV_GMM_TILE_MAX)
@@ -411,19 +405,17 @@ static bool standard_row(const struct adv_kernel_request *request, struct adv_ke
     return true;
 }
 
-#define EVERY      ADV_KERNEL_EVERY
-#define AT(member) ADV_KERNEL_AT(member)
+#define EVERY ADV_KERNEL_EVERY
+#define SIZE(member, what)                                                                                   \
+    ADV_KERNEL_MEMBER(#member, SIZE, ADV_KERNEL_AT(xent.member), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY, what)
 static const struct adv_kernel_member shape_members[] = {
-    {"tokens", ADV_MEMBER_SIZE, AT(xent.tokens), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY, "tokens on the device",
-     NULL},
-    {"emb_dim", ADV_MEMBER_SIZE, AT(xent.emb_dim), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY,
-     "width of the residual stream; a multiple of 8", NULL},
-    {"vocab", ADV_MEMBER_SIZE, AT(xent.vocab), 1, ADV_KERNEL_SIZE_MAX, EVERY, EVERY,
-     "vocabulary on the device", NULL},
+    SIZE(tokens, "tokens on the device"),
+    SIZE(emb_dim, "width of the residual stream; a multiple of 8"),
+    SIZE(vocab, "vocabulary on the device"),
 };
 
 /* Each block under two names: the short one and that of the kernel's own configuration. */
-#define BLOCK(name) ADV_MEMBER_TILE, AT(tile.xent.name), 1, ADV_GMM_TILE_MAX, EVERY
+#define BLOCK(name) ADV_MEMBER_TILE, ADV_KERNEL_AT(tile.xent.name), 1, ADV_GMM_TILE_MAX, EVERY
 static const struct adv_kernel_member tile_members[] = {
     {"b_block", BLOCK(b_block), EVERY, "tokens per grid step; divides tokens", NULL},
     {"h_block", BLOCK(h_block), EVERY, "width per grid step: a multiple of 128 or all of it", NULL},

@@ -73,6 +73,15 @@ void adv_text_free(struct adv_text *text)
     text->length_bytes = text->capacity_bytes = 0;
 }
 
+void adv_append(char *text, size_t text_bytes, const char *format, ...)
+{
+    const size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text + used, text_bytes - used, format, args);
+    va_end(args);
+}
+
 /* Levenshtein distance of two names, at most `cap` + 1 (names longer than 95 bytes count as far). */
 static int distance_of(const char *a, const char *b, int cap)
 {

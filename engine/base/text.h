@@ -1,4 +1,4 @@
-/* text.h: a bounded string builder and the nearest-name search behind "did you mean". */
+/* text.h: bounded string builders and the nearest-name search behind "did you mean". */
 #pragma once
 
 #include <stdbool.h>
@@ -23,6 +23,9 @@ void adv_text_append(struct adv_text *text, const char *string);
 void adv_text_append_bytes(struct adv_text *text, const char *bytes, size_t length_bytes);
 void adv_text_format(struct adv_text *text, const char *format, ...) ADV_PRINTF(2, 3);
 void adv_text_free(struct adv_text *text);
+
+/* Appends to a text of at most `text_bytes`, which is cut there. */
+void adv_append(char *text, size_t text_bytes, const char *format, ...) ADV_PRINTF(3, 4);
 
 /* Whether two names are the same. Of most names in a table the first letters differ: that needs no call. */
 static inline bool adv_text_same(const char *a, const char *b)

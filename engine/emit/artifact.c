@@ -203,7 +203,7 @@ adv_code adv_artifact_write(const char *name, const struct adv_artifact_source *
         return ADV_OK;
     }
     char known[256] = "";
-    for (int i = 0, used = 0; i < ARTIFACTS && used < (int)sizeof known; i++)
-        used += snprintf(known + used, sizeof known - (size_t)used, "%s%s", i ? ", " : "", artifacts[i].name);
+    for (int i = 0; i < ARTIFACTS; i++)
+        adv_append(known, sizeof known, "%s%s", i ? ", " : "", artifacts[i].name);
     return adv_err_add(err, ADV_E_NOT_FOUND, "", known, "there is no artifact \"%.60s\"", name);
 }

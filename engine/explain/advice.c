@@ -84,10 +84,9 @@ bool adv_review_offer(struct adv_review *review, enum adv_severity severity, con
     va_start(arguments, format);
     (void)vsnprintf(advice->message, sizeof advice->message, format, arguments);
     va_end(arguments);
-    size_t length = strlen(advice->message);
-    (void)snprintf(advice->message + length, sizeof advice->message - length,
-                   ": %.1f %% less time a token (%.3f s a step instead of %.3f s)", 100 * gain,
-                   review->estimate->step_time_s * (1 - gain), review->estimate->step_time_s);
+    adv_append(advice->message, sizeof advice->message,
+               ": %.1f %% less time a token (%.3f s a step instead of %.3f s)", 100 * gain,
+               review->estimate->step_time_s * (1 - gain), review->estimate->step_time_s);
     if (!write_changes(review, changed, advice)) return false;
     review->list->count++;
     return true;

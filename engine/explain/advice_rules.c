@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/text.h"
 #include "engine/base/units.h"
 #include "engine/cost/scratch.h"
 #include "engine/explain/over_vmem.h"
@@ -68,10 +69,9 @@ static void worst_block(const struct adv_review *review, const struct adv_plan *
 
 static void append_tiles(char *text, size_t text_bytes, const char *pass, const int now[3], const int best[3])
 {
-    size_t used = strlen(text);
     if (memcmp(now, best, 3 * sizeof *now) == 0) return;
-    (void)snprintf(text + used, text_bytes - used, "%s%s %d/%d/%d to %d/%d/%d", used ? "; " : "", pass,
-                   now[0], now[1], now[2], best[0], best[1], best[2]);
+    adv_append(text, text_bytes, "%s%s %d/%d/%d to %d/%d/%d", text[0] ? "; " : "", pass, now[0], now[1],
+               now[2], best[0], best[1], best[2]);
 }
 
 /* Which tiles of which pass are to be others, and whether layouts are. */

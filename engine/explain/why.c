@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/base/list.h"
+#include "engine/base/text.h"
 #include "engine/base/units.h"
 #include "engine/explain/diff.h"
 #include "engine/hardware/roofline.h"
@@ -32,17 +33,6 @@ static void say(struct adv_why *why, const char *format, ...)
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(why->sentences[why->count++], ADV_LIMIT_DETAIL, format, arguments);
-    va_end(arguments);
-}
-
-/* Appends to a bounded text. */
-ADV_PRINTF(3, 4)
-static void append(char *text, size_t text_bytes, const char *format, ...)
-{
-    size_t length = strlen(text);
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(text + length, text_bytes - length, format, arguments);
     va_end(arguments);
 }
 
@@ -91,8 +81,8 @@ static void what_binds(struct account *account)
     char parts[ADV_LIMIT_DETAIL / 2] = "";
     for (int i = 0; i < 3; i++) {
         if (seconds[order[i]] <= 0) break;
-        append(parts, sizeof parts, "%s%.3f s (%.0f %%) %s", i ? ", " : "", seconds[order[i]],
-               share(seconds[order[i]], account), groups[order[i]].what);
+        adv_append(parts, sizeof parts, "%s%.3f s (%.0f %%) %s", i ? ", " : "", seconds[order[i]],
+                   share(seconds[order[i]], account), groups[order[i]].what);
     }
     say(account->why,
         "The %s binds the step of %.3f s: %s; %.3f s (%.0f %%) wait for transfers that compute does not "
@@ -134,8 +124,8 @@ static void memory_use(struct account *account)
         }
     }
     for (int i = 0; i < 3 && largest[i]; i++)
-        append(parts, sizeof parts, "%s%s %.1f", i ? ", " : "", largest[i]->name,
-               largest[i]->bytes_per_device / ADV_GIB);
+        adv_append(parts, sizeof parts, "%s%s %.1f", i ? ", " : "", largest[i]->name,
+                   largest[i]->bytes_per_device / ADV_GIB);
     say(account->why, "Memory peaks at %s: %.1f of %.1f GiB per device, %.1f to spare (GiB: %s)%s.",
         peaks[peak], estimate->hbm_bytes_per_device / ADV_GIB, estimate->hbm_limit_bytes_per_device / ADV_GIB,
         (estimate->hbm_limit_bytes_per_device - estimate->hbm_bytes_per_device) / ADV_GIB, parts,
@@ -170,8 +160,8 @@ static void remat_gain(struct account *account)
         bool offload = plan->placements[i] == ADV_PLACE_OFFLOAD;
         /* the layer input is there in any case: where it lives spares no recomputing */
         if (plan->placements[i] == ADV_PLACE_REMAT || i == ADV_TENSOR_DECODER_LAYER_INPUT) continue;
-        append(kept, sizeof kept, "%s%s%s", kept[0] ? ", " : "", adv_tensor_name((enum adv_tensor)i),
-               offload ? " (host)" : "");
+        adv_append(kept, sizeof kept, "%s%s%s", kept[0] ? ", " : "", adv_tensor_name((enum adv_tensor)i),
+                   offload ? " (host)" : "");
     }
     if (plan->policy != ADV_POLICY_CUSTOM)
         (void)snprintf(kept, sizeof kept, "remat_policy=%s", adv_policy_name(plan->policy));
@@ -191,11 +181,11 @@ static void mesh_text(const struct adv_plan *plan, char *text, size_t text_bytes
     text[0] = '\0';
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
         if (plan->family.ici[i] > 1)
-            append(text, text_bytes, "%s%s=%d", text[0] ? " x " : "", adv_axis_key((enum adv_axis)i),
-                   plan->family.ici[i]);
+            adv_append(text, text_bytes, "%s%s=%d", text[0] ? " x " : "", adv_axis_key((enum adv_axis)i),
+                       plan->family.ici[i]);
         if (plan->family.dcn[i] > 1)
-            append(text, text_bytes, "%sdcn %s=%d", text[0] ? " x " : "", adv_axis_key((enum adv_axis)i),
-                   plan->family.dcn[i]);
+            adv_append(text, text_bytes, "%sdcn %s=%d", text[0] ? " x " : "", adv_axis_key((enum adv_axis)i),
+                       plan->family.dcn[i]);
     }
 }
 
@@ -209,9 +199,9 @@ static void moves_text(const struct adv_ledger *before, const struct adv_ledger 
     for (int i = 0; i < count && i < 3; i++) {
         double moved_s = moves[i].after_s - moves[i].before_s;
         if (fabs(moved_s) < 0.0005) break;
-        append(text, text_bytes, "%s%+.3f s %s", i ? ", " : "", moved_s, moves[i].name);
+        adv_append(text, text_bytes, "%s%+.3f s %s", i ? ", " : "", moved_s, moves[i].name);
     }
-    if (!text[0]) append(text, text_bytes, "no term moves by more than 0.5 ms");
+    if (!text[0]) adv_append(text, text_bytes, "no term moves by more than 0.5 ms");
 }
 
 /* "fsdp=64 x context=2", and on the same mesh the first of what tells two plans apart. */
@@ -222,32 +212,33 @@ static void plan_text(const struct adv_plan *plan, const struct adv_plan *beside
     if (!adv_rank_same_mesh(plan, beside)) return;
     int steps = plan->family.gradient_accumulation_steps;
     if (steps != beside->family.gradient_accumulation_steps && steps > 1)
-        append(text, text_bytes, ", per_device_batch_size=%g in %d steps", plan->family.per_device_batch_size,
-               steps);
+        adv_append(text, text_bytes, ", per_device_batch_size=%g in %d steps",
+                   plan->family.per_device_batch_size, steps);
     else if (steps != beside->family.gradient_accumulation_steps)
-        append(text, text_bytes, ", per_device_batch_size=%g at once", plan->family.per_device_batch_size);
+        adv_append(text, text_bytes, ", per_device_batch_size=%g at once",
+                   plan->family.per_device_batch_size);
     else if (plan->family.cp_strategy != beside->family.cp_strategy)
-        append(text, text_bytes, ", %s", adv_cp_strategy_name(plan->family.cp_strategy));
+        adv_append(text, text_bytes, ", %s", adv_cp_strategy_name(plan->family.cp_strategy));
     else if (plan->family.quantization != beside->family.quantization)
-        append(text, text_bytes, ", %s",
-               plan->family.quantization == ADV_QUANT_NONE
-                   ? "not quantised"
-                   : adv_quantization_name(plan->family.quantization));
+        adv_append(text, text_bytes, ", %s",
+                   plan->family.quantization == ADV_QUANT_NONE
+                       ? "not quantised"
+                       : adv_quantization_name(plan->family.quantization));
     else if (plan->family.use_ring_of_experts != beside->family.use_ring_of_experts)
-        append(text, text_bytes, ", %s",
-               plan->family.use_ring_of_experts ? "ring of experts" : "experts by all-to-all");
+        adv_append(text, text_bytes, ", %s",
+                   plan->family.use_ring_of_experts ? "ring of experts" : "experts by all-to-all");
     else if (plan->family.two_stage_gather != beside->family.two_stage_gather)
-        append(text, text_bytes, ", %s",
-               plan->family.two_stage_gather ? "gathers in two stages" : "one gather");
+        adv_append(text, text_bytes, ", %s",
+                   plan->family.two_stage_gather ? "gathers in two stages" : "one gather");
     else if (plan->family.pipeline_microbatches != beside->family.pipeline_microbatches)
-        append(text, text_bytes, ", %d microbatches", plan->family.pipeline_microbatches);
+        adv_append(text, text_bytes, ", %d microbatches", plan->family.pipeline_microbatches);
     else if (plan->family.layers_per_stage != beside->family.layers_per_stage)
-        append(text, text_bytes, ", %d layer%s a stage", plan->family.layers_per_stage,
-               plan->family.layers_per_stage == 1 ? "" : "s");
+        adv_append(text, text_bytes, ", %d layer%s a stage", plan->family.layers_per_stage,
+                   plan->family.layers_per_stage == 1 ? "" : "s");
     else if (memcmp(plan->placements, beside->placements, sizeof plan->placements) != 0)
-        append(text, text_bytes, ", other tensors kept");
+        adv_append(text, text_bytes, ", other tensors kept");
     else
-        append(text, text_bytes, ", other tiles or switches");
+        adv_append(text, text_bytes, ", other tiles or switches");
 }
 
 /* Why the first of two tied plans is first. */
@@ -258,18 +249,18 @@ static void tie_text(const struct account *account, const struct adv_candidate *
     struct adv_simplicity its = adv_rank_simplicity(other);
     text[0] = '\0';
     if (!adv_rank_simpler(mine, its))
-        append(text, text_bytes, "which is no simpler");
+        adv_append(text, text_bytes, "which is no simpler");
     else if (mine.dangerous != its.dangerous)
-        append(text, text_bytes, "and first because it leaves memory to spare");
+        adv_append(text, text_bytes, "and first because it leaves memory to spare");
     else if (mine.axes != its.axes)
-        append(
+        adv_append(
             text, text_bytes,
             "and first because it is simpler (mesh axes, tensor twice and accumulation once: %d against %d)",
             mine.axes, its.axes);
     else
-        append(text, text_bytes,
-               "and first because it is simpler (%d key%s away from the defaults against %d)", mine.keys,
-               mine.keys == 1 ? "" : "s", its.keys);
+        adv_append(text, text_bytes,
+                   "and first because it is simpler (%d key%s away from the defaults against %d)", mine.keys,
+                   mine.keys == 1 ? "" : "s", its.keys);
 }
 
 /* Where memory is the objective: bytes, and the time that goes with them. */
@@ -354,14 +345,15 @@ static void axis_reason(const struct account *account, enum adv_axis axis, int d
     double all_to_all = adv_roofline_min_expert_mlp_dim(chip, degree, false);
     text[0] = '\0';
     if (axis == ADV_AXIS_TENSOR && (double)(mlp / degree) < one_axis)
-        append(text, text_bytes, "; %lld / %d = %lld columns a device are under the %.0f of one ICI axis",
-               (long long)mlp, degree, (long long)(mlp / degree), one_axis);
+        adv_append(text, text_bytes, "; %lld / %d = %lld columns a device are under the %.0f of one ICI axis",
+                   (long long)mlp, degree, (long long)(mlp / degree), one_axis);
     else if (axis == ADV_AXIS_EXPERT && (double)expert_mlp < all_to_all)
-        append(text, text_bytes, "; an expert width of %lld is under the %.0f its all-to-all needs",
-               (long long)expert_mlp, all_to_all);
+        adv_append(text, text_bytes, "; an expert width of %lld is under the %.0f its all-to-all needs",
+                   (long long)expert_mlp, all_to_all);
     else if (axis == ADV_AXIS_CONTEXT && context < one_axis)
-        append(text, text_bytes, "; %.0f FLOP per byte of keys and values are under the %.0f of one ICI axis",
-               context, one_axis);
+        adv_append(text, text_bytes,
+                   "; %.0f FLOP per byte of keys and values are under the %.0f of one ICI axis", context,
+                   one_axis);
 }
 
 /* Why the next family loses: half of fsdp moved to an axis the plan does not use. */

@@ -237,28 +237,15 @@ static void write_rings(const struct adv_cluster *cluster, const struct adv_plan
     for (int p = 0; p < ADV_PHYSICAL_COUNT; p++) mesh->split_axes_count += users[p] > 1;
 }
 
-/* "fsdp 16 x tensor 2" of the degrees that are not 1. */
-static void describe_degrees(const struct adv_plan *plan, char *text, size_t text_bytes)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (int axis = 0; axis < ADV_AXIS_COUNT && used < text_bytes; axis++) {
-        if (axis_size(plan, axis) == 1) continue;
-        int wrote = snprintf(text + used, text_bytes - used, "%s%s %d", used ? " x " : "",
-                             adv_axis_key((enum adv_axis)axis), axis_size(plan, axis));
-        if (wrote < 0) return;
-        used += (size_t)wrote;
-    }
-    if (used == 0) snprintf(text, text_bytes, "all 1");
-}
-
 static adv_code report_product(const struct adv_cluster *cluster, const struct adv_plan *plan,
                                int64_t devices, int64_t product, adv_err *err)
 {
     char hint[ADV_LIMIT_DETAIL], degrees[ADV_LIMIT_DETAIL / 2];
-    int fsdp = axis_size(plan, ADV_AXIS_FSDP);
+    int ici[ADV_AXIS_COUNT], fsdp = axis_size(plan, ADV_AXIS_FSDP);
     int64_t others = fsdp > 0 ? product / fsdp : 0;
-    describe_degrees(plan, degrees, sizeof degrees);
+    memcpy(ici, plan->family.ici, sizeof ici);
+    ici[ADV_AXIS_SEQUENCE] = 1;
+    adv_plan_axes_text(ici, "all 1", degrees, sizeof degrees);
     if (others > 0 && devices % others == 0)
         snprintf(hint, sizeof hint, "ici_fsdp_parallelism would have to be %" PRId64 " (or -1)",
                  devices / others);

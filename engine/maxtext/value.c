@@ -211,13 +211,8 @@ static void describe_types(const struct adv_catalog_key *key, char *text, size_t
 {
     static const char *const names[] = {"true or false", "an integer", "a number",
                                         "a string",      "a list",     "an object"};
-    size_t used = 0;
-    text[0] = '\0';
-    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
-        if (!((key->types >> i) & 1u)) continue;
-        int wrote = snprintf(text + used, text_bytes - used, "%s%s", used ? " or " : "", names[i]);
-        if (wrote > 0 && used + (size_t)wrote < text_bytes) used += (size_t)wrote;
-    }
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
+        if ((key->types >> i) & 1u) adv_append(text, text_bytes, "%s%s", text[0] ? " or " : "", names[i]);
 }
 
 static const char *type_name(const struct adv_value *raw)
@@ -229,20 +224,13 @@ static const char *type_name(const struct adv_value *raw)
     return raw->kind == ADV_VALUE_BOOL && raw->boolean ? "true" : names[raw->kind];
 }
 
-static bool is_allowed(const struct adv_catalog_key *key, const struct adv_value *value)
+static bool is_allowed(const struct adv_catalog_key *key, const char *spelling)
 {
-    if (!key->allowed || (value->kind != ADV_VALUE_STRING && !is_number(value))) return true;
-    char number[32];
-    const char *text = value->string;
-    if (value->kind != ADV_VALUE_STRING) {
-        (void)snprintf(number, sizeof number, "%.12g", value->number);
-        text = number;
-    }
-    for (int i = 0; i < key->allowed_count; i++) {
-        if (strcmp(key->allowed[i], text) == 0) return true;
-    }
+    for (int i = 0; i < key->allowed_count; i++)
+        if (strcmp(key->allowed[i], spelling) == 0) return true;
     return false;
 }
+
 /* All of them where they fit into a hint, else the nearest. */
 static void list_allowed(const struct adv_catalog_key *key, const char *given, char *text, size_t text_bytes)
 {
@@ -256,12 +244,9 @@ static void list_allowed(const struct adv_catalog_key *key, const char *given, c
             (void)snprintf(text, text_bytes, "one of the %d values in the key catalog", key->allowed_count);
         return;
     }
-    used = 0;
-    for (int i = 0; i < key->allowed_count; i++) {
-        const char *name = *key->allowed[i] ? key->allowed[i] : "\"\"";
-        int wrote = snprintf(text + used, text_bytes - used, "%s%s", used ? ", " : "one of ", name);
-        if (wrote > 0 && used + (size_t)wrote < text_bytes) used += (size_t)wrote;
-    }
+    for (int i = 0; i < key->allowed_count; i++)
+        adv_append(text, text_bytes, "%s%s", i ? ", " : "one of ",
+                   *key->allowed[i] ? key->allowed[i] : "\"\"");
 }
 
 /* `constraints` is a list such as ["Ge(ge=0.0)", "Le(le=1.0)"]: the bound follows the operator's "xx=". */
@@ -270,12 +255,8 @@ static bool breaks_bound(const char *constraints, const char *operator_text, dou
     const char *at = strstr(constraints, operator_text);
     if (!at) return false;
     *bound = strtod(at + strlen(operator_text), NULL);
-    switch (operator_text[1]) {
-    case 't':
-        return operator_text[0] == 'g' ? number <= *bound : number >= *bound;
-    default:
-        return operator_text[0] == 'g' ? number < *bound : number > *bound;
-    }
+    const bool is_bound = !(number < *bound) && !(number > *bound), excludes = operator_text[1] == 't';
+    return (is_bound && excludes) || (operator_text[0] == 'g' ? number < *bound : number > *bound);
 }
 
 static adv_code check_bounds(const struct adv_catalog_key *key, const struct adv_value *value,
@@ -284,7 +265,7 @@ static adv_code check_bounds(const struct adv_catalog_key *key, const struct adv
     static const struct {
         const char *text, *words;
     } operators[] = {{"gt=", "greater than"}, {"ge=", "at least"}, {"lt=", "less than"}, {"le=", "at most"}};
-    if (value->kind != ADV_VALUE_INT && value->kind != ADV_VALUE_FLOAT) return ADV_OK;
+    if (!is_number(value)) return ADV_OK;
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
         double bound = 0;
         if (!key->constraints || !breaks_bound(key->constraints, operators[i].text, value->number, &bound))
@@ -299,26 +280,21 @@ adv_code adv_value_read(const struct adv_catalog_key *key, const struct adv_valu
                         struct adv_value *value, adv_err *err)
 {
     *value = typed(key, raw);
-    char text[ADV_LIMIT_DETAIL] = "";
+    char text[ADV_LIMIT_DETAIL] = "", number[32];
+    const bool is_string = value->kind == ADV_VALUE_STRING;
+    const char *quote = is_string ? "\"" : "";
     if (!type_fits(key, value)) {
         if (is_default(key, raw)) return ADV_OK;
         describe_types(key, text, sizeof text);
-        if (value->kind == ADV_VALUE_STRING) {
-            return adv_err_add(err, ADV_E_INVALID, pointer, NULL, "%s takes %s, not \"%.80s\"", key->name,
-                               text, value->string);
-        }
-        return adv_err_add(err, ADV_E_INVALID, pointer, NULL, "%s takes %s, not %s", key->name, text,
-                           type_name(raw));
+        return adv_err_add(err, ADV_E_INVALID, pointer, NULL, "%s takes %s, not %s%.80s%s", key->name, text,
+                           quote, is_string ? value->string : type_name(raw), quote);
     }
-    if (!is_allowed(key, value)) {
-        const char *given = value->kind == ADV_VALUE_STRING ? value->string : "";
-        list_allowed(key, given, text, sizeof text);
-        if (value->kind == ADV_VALUE_STRING) {
-            return adv_err_add(err, ADV_E_INVALID, pointer, text, "%s does not take \"%.80s\"", key->name,
-                               given);
-        }
-        return adv_err_add(err, ADV_E_INVALID, pointer, text, "%s does not take %.12g", key->name,
-                           value->number);
+    (void)snprintf(number, sizeof number, "%.12g", value->number);
+    const char *spelling = is_string ? value->string : number;
+    if (key->allowed && (is_string || is_number(value)) && !is_allowed(key, spelling)) {
+        list_allowed(key, is_string ? spelling : "", text, sizeof text);
+        return adv_err_add(err, ADV_E_INVALID, pointer, text, "%s does not take %s%.80s%s", key->name, quote,
+                           spelling, quote);
     }
     return check_bounds(key, value, pointer, err);
 }

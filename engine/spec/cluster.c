@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/text.h"
+
 enum { AXIS_MAX = 4096, CHIPS_MAX = 1 << 20 };
 
 void adv_cluster_wraps(const struct adv_chip *chip, const int dims[3], bool wraps[3])
@@ -65,12 +67,11 @@ static void suggest_shapes(const struct adv_cluster *cluster, int chips, const c
         if (size == chips) same = legal[i];
         if (size > chips && !above) above = legal[i];
     }
-    size_t used = (size_t)snprintf(hint, ADV_LIMIT_DETAIL, "nearest slices of %s:", cluster->chip.name);
+    (void)snprintf(hint, ADV_LIMIT_DETAIL, "nearest slices of %s:", cluster->chip.name);
     const char *const nearest[] = {same, below, above};
     for (int i = 0; i < 3; i++)
-        if (nearest[i] && used < ADV_LIMIT_DETAIL)
-            used += (size_t)snprintf(hint + used, ADV_LIMIT_DETAIL - used, " %s (%d chips)", nearest[i],
-                                     shape_chips(nearest[i], axes));
+        if (nearest[i])
+            adv_append(hint, ADV_LIMIT_DETAIL, " %s (%d chips)", nearest[i], shape_chips(nearest[i], axes));
 }
 
 /* A torus of whole cubes of 4x4x4 chips within the chip's pod: schedulers take it, offered or not. */

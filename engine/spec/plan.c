@@ -20,6 +20,16 @@ ADV_NAMES(adv_cp_strategy_name, enum adv_cp_strategy, "all_gather", "ring", "uly
 ADV_NAMES(adv_custom_mesh_name, enum adv_custom_mesh, "", "hybrid_ring_64x4", "hybrid_ring_32x8")
 ADV_NAMES(adv_layout_name, enum adv_layout, "HEAD_DIM_MINOR", "HEAD_DIM_MINOR", "SEQ_MINOR")
 
+void adv_plan_axes_text(const int degrees[ADV_AXIS_COUNT], const char *none, char *text, size_t text_bytes)
+{
+    text[0] = '\0';
+    for (int i = 0; i < ADV_AXIS_COUNT; i++)
+        if (degrees[i] != 1)
+            adv_append(text, text_bytes, "%s%s %d", text[0] ? " x " : "", adv_axis_key((enum adv_axis)i),
+                       degrees[i]);
+    if (!text[0]) adv_append(text, text_bytes, "%s", none);
+}
+
 double adv_format_bytes(enum adv_format format)
 {
     static const double bytes[] = {4, 2, 1, 1};

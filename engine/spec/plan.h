@@ -207,6 +207,9 @@ static inline bool adv_plan_same_family(const struct adv_plan *a, const struct a
  * known. */
 void adv_plan_clamp_blocks(struct adv_plan *plan);
 
+/* Writes the degrees that are not 1, "fsdp 16 x tensor 2"; `none` where all are. */
+void adv_plan_axes_text(const int degrees[ADV_AXIS_COUNT], const char *none, char *text, size_t text_bytes);
+
 /* Devices along an axis over ICI and DCN together. */
 static inline int adv_plan_degree(const struct adv_plan *plan, enum adv_axis axis)
 {

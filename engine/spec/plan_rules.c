@@ -27,20 +27,6 @@ const char *adv_rule_hint(struct adv_rule_report *report, const char *format, ..
     return report->hint;
 }
 
-/* "fsdp 16 x tensor 2" of the axes above 1. */
-static void describe_axes(const int degrees[ADV_AXIS_COUNT], char *text, size_t text_bytes)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (int i = 0; i < ADV_AXIS_COUNT; i++) {
-        if (degrees[i] == 1) continue;
-        int wrote = snprintf(text + used, text_bytes - used, "%s%s %d", used ? " x " : "",
-                             adv_axis_key((enum adv_axis)i), degrees[i]);
-        if (wrote > 0 && used + (size_t)wrote < text_bytes) used += (size_t)wrote;
-    }
-    if (!used) (void)snprintf(text, text_bytes, "all axes 1");
-}
-
 static int product_of(const int degrees[ADV_AXIS_COUNT])
 {
     int product = 1;
@@ -56,7 +42,7 @@ static bool rule_ici_product(const struct adv_rule_facts *facts, struct adv_rule
     if (product == devices) return false;
     if (!report) return true;
     char text[ADV_LIMIT_DETAIL];
-    describe_axes(ici, text, sizeof text);
+    adv_plan_axes_text(ici, "all axes 1", text, sizeof text);
     int others = product / ici[ADV_AXIS_FSDP];
     const char *hint =
         devices % others == 0
@@ -75,7 +61,7 @@ static bool rule_dcn_product(const struct adv_rule_facts *facts, struct adv_rule
     if (product == facts->cluster->slices) return false;
     if (!report) return true;
     char text[ADV_LIMIT_DETAIL];
-    describe_axes(dcn, text, sizeof text);
+    adv_plan_axes_text(dcn, "all axes 1", text, sizeof text);
     return adv_rule_broken(report, "/config/dcn_data_parallelism",
                            adv_rule_hint(report, "the dcn axes must multiply to the number of slices, %d",
                                          facts->cluster->slices),

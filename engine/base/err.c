@@ -3,27 +3,18 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define ADV_CODE_ROW(code, status, slug, title) {status, slug, title},
-static const struct {
-    int http_status;
-    const char *slug;
-    const char *title;
-} code_rows[ADV_CODE_COUNT] = {ADV_CODE_TABLE(ADV_CODE_ROW)};
-#undef ADV_CODE_ROW
+#include "engine/base/text.h"
+
+#define STATUS(code, status, slug, title) status,
+#define SLUG(code, status, slug, title)   slug,
+#define TITLE(code, status, slug, title)  title,
+ADV_NAMES(adv_code_slug, adv_code, ADV_CODE_TABLE(SLUG))
+ADV_NAMES(adv_code_title, adv_code, ADV_CODE_TABLE(TITLE))
 
 int adv_code_http_status(adv_code code)
 {
-    return code_rows[code].http_status;
-}
-
-const char *adv_code_slug(adv_code code)
-{
-    return code_rows[code].slug;
-}
-
-const char *adv_code_title(adv_code code)
-{
-    return code_rows[code].title;
+    static const int statuses[] = {ADV_CODE_TABLE(STATUS)};
+    return statuses[code];
 }
 
 adv_err adv_err_empty(void)

@@ -51,11 +51,7 @@ static void write_yaml(const struct adv_artifact_source *source, struct adv_text
 /* A Markdown cell: no bars, no line breaks. */
 static void put_cell(struct adv_text *text, const char *string)
 {
-    for (const char *at = string; *at; at++) {
-        if (*at == '|' || *at == '\\' || *at == '<' || *at == '`') adv_text_append(text, "\\");
-        char character = iscntrl((unsigned char)*at) ? ' ' : *at;
-        adv_text_append_bytes(text, &character, 1);
-    }
+    adv_script_escape(text, string, "|\\<`", "\\");
 }
 
 static void write_report(const struct adv_artifact_source *source, struct adv_text *text)
@@ -109,11 +105,7 @@ static void write_report(const struct adv_artifact_source *source, struct adv_te
 static void put_csv(struct adv_text *text, const char *string)
 {
     adv_text_append(text, string[0] != '\0' && strchr("=+-@", string[0]) ? ",\"'" : ",\"");
-    for (const char *at = string; *at; at++) {
-        if (*at == '"') adv_text_append(text, "\"");
-        char character = iscntrl((unsigned char)*at) ? ' ' : *at;
-        adv_text_append_bytes(text, &character, 1);
-    }
+    adv_script_escape(text, string, "\"", "\"");
     adv_text_append(text, "\"");
 }
 

@@ -1,28 +1,29 @@
 #include "engine/emit/script.h"
 
 #include <ctype.h>
+#include <string.h>
 
 #include "engine/base/units.h"
 #include "engine/maxtext/run.h"
 
-void adv_script_plain(struct adv_text *text, const char *string)
+void adv_script_escape(struct adv_text *text, const char *string, const char *special, const char *mark)
 {
     for (const char *at = string; *at; at++) {
+        if (strchr(special, *at)) adv_text_append(text, mark);
         char character = iscntrl((unsigned char)*at) ? ' ' : *at;
         adv_text_append_bytes(text, &character, 1);
     }
 }
 
+void adv_script_plain(struct adv_text *text, const char *string)
+{
+    adv_script_escape(text, string, "", "");
+}
+
 void adv_script_word(struct adv_text *text, const char *string)
 {
     adv_text_append(text, "'");
-    for (const char *at = string; *at; at++) {
-        char character = iscntrl((unsigned char)*at) ? ' ' : *at;
-        if (character == '\'')
-            adv_text_append(text, "'\\''");
-        else
-            adv_text_append_bytes(text, &character, 1);
-    }
+    adv_script_escape(text, string, "'", "'\\'");
     adv_text_append(text, "'");
 }
 

@@ -6,10 +6,13 @@
 
 #include "engine/emit/artifact.h"
 
-/* For comments, prose and cells: control characters become spaces. */
+/* Control characters become spaces, and `mark` stands before each of the `special` ones. */
+void adv_script_escape(struct adv_text *text, const char *string, const char *special, const char *mark);
+
+/* For comments, prose and cells: nothing is special. */
 void adv_script_plain(struct adv_text *text, const char *string);
 
-/* One shell word in single quotes; control characters become spaces. */
+/* One shell word in single quotes. */
 void adv_script_word(struct adv_text *text, const char *string);
 
 /* A comment line: model, slice, predicted step time and memory. */

@@ -1,21 +1,16 @@
 #include "engine/emit/step_trace.h"
 
-#include <ctype.h>
-
+#include "engine/emit/script.h"
 #include "engine/maxtext/run.h"
 #include "engine/explain/step_view.h"
 
 #define US_PER_S 1e6
 
-/* A JSON string; control characters become spaces. */
+/* A JSON string. */
 static void put_string(struct adv_text *text, const char *string)
 {
     adv_text_append(text, "\"");
-    for (const char *at = string; *at; at++) {
-        const char character = iscntrl((unsigned char)*at) ? ' ' : *at;
-        if (character == '"' || character == '\\') adv_text_append(text, "\\");
-        adv_text_append_bytes(text, &character, 1);
-    }
+    adv_script_escape(text, string, "\"\\", "\\");
     adv_text_append(text, "\"");
 }
 

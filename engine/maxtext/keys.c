@@ -138,26 +138,15 @@ static double says_sparse(const struct adv_plan *plan)
 #define VALUES(...)                                                                                          \
     .values = (const double[]){__VA_ARGS__}, .values_count = sizeof((double[]){__VA_ARGS__}) / sizeof(double)
 
-#define BOOL(key, member, ...)                                                                               \
+#define KEY(key, what, member, ...)                                                                          \
     {                                                                                                        \
-        .name = (key), .holds = ADV_HOLDS_BOOL, IN_PLAN(member), __VA_ARGS__                                 \
+        .name = (key), .holds = ADV_HOLDS_##what, IN_PLAN(member), __VA_ARGS__                               \
     }
-#define INT(key, member, ...)                                                                                \
-    {                                                                                                        \
-        .name = (key), .holds = ADV_HOLDS_INT, IN_PLAN(member), __VA_ARGS__                                  \
-    }
-#define LONG(key, member, ...)                                                                               \
-    {                                                                                                        \
-        .name = (key), .holds = ADV_HOLDS_INT64, IN_PLAN(member), __VA_ARGS__                                \
-    }
-#define NUMBER(key, member, ...)                                                                             \
-    {                                                                                                        \
-        .name = (key), .holds = ADV_HOLDS_NUMBER, IN_PLAN(member), __VA_ARGS__                               \
-    }
-#define CHOICE(key, member, names, ...)                                                                      \
-    {                                                                                                        \
-        .name = (key), .holds = ADV_HOLDS_CHOICE, IN_PLAN(member), .choices = (names), __VA_ARGS__           \
-    }
+#define BOOL(key, member, ...)          KEY(key, BOOL, member, __VA_ARGS__)
+#define INT(key, member, ...)           KEY(key, INT, member, __VA_ARGS__)
+#define LONG(key, member, ...)          KEY(key, INT64, member, __VA_ARGS__)
+#define NUMBER(key, member, ...)        KEY(key, NUMBER, member, __VA_ARGS__)
+#define CHOICE(key, member, names, ...) KEY(key, CHOICE, member, .choices = (names), __VA_ARGS__)
 /* A key that shares a member of the plan with others: it is read beside the plan, and says a part of it. */
 #define PART(key, what, member, of_plan, ...)                                                                \
     {                                                                                                        \
@@ -166,22 +155,15 @@ static double says_sparse(const struct adv_plan *plan)
     }
 
 #define DEGREE(key, network, id, filling, ...)                                                               \
-    {                                                                                                        \
-        .name = (key), .holds = ADV_HOLDS_DEGREE, IN_PLAN(network[ADV_AXIS_##id]), .usual = 1,               \
-        RANGE(1, 1 << 20), .always = ADV_AXIS_##id == (filling), .uncounted = true, GROUP(MESH),             \
-        OPENS(ADV_TURN_MESH, DEGREES), __VA_ARGS__                                                           \
-    }
+    KEY(key, DEGREE, network[ADV_AXIS_##id], .usual = 1, RANGE(1, 1 << 20),                                  \
+        .always = ADV_AXIS_##id == (filling), .uncounted = true, GROUP(MESH), OPENS(ADV_TURN_MESH, DEGREES), \
+        __VA_ARGS__)
 #define ICI(id, key, mesh) DEGREE("ici_" key "_parallelism", family.ici, id, ADV_AXIS_FSDP, .of = ADV_OF_ALL),
 #define DCN(id, key, mesh)                                                                                   \
     DEGREE("dcn_" key "_parallelism", family.dcn, id, ADV_AXIS_DATA, .of = ADV_OF_SLICES),
 #define PLACE(id, key)                                                                                       \
-    {.name = (key),                                                                                          \
-     .holds = ADV_HOLDS_PLACEMENT,                                                                           \
-     IN_PLAN(placements[ADV_TENSOR_##id]),                                                                   \
-     .usual = USUAL_PLACE(id),                                                                               \
-     GROUP(REMAT),                                                                                           \
-     .needs = ADV_NEEDS_CUSTOM_REMAT,                                                                        \
-     OPENS(ADV_TURN_REMAT, PLACES)},
+    KEY(key, PLACEMENT, placements[ADV_TENSOR_##id], .usual = USUAL_PLACE(id), GROUP(REMAT),                 \
+        .needs = ADV_NEEDS_CUSTOM_REMAT, OPENS(ADV_TURN_REMAT, PLACES)),
 
 /* base.yml: all eight block keys are 512. local_sa_* take the global value where unset. */
 #define TILE(key, member, ...) INT(key, member, RANGE(1, SMALL_COUNT_MAX), .uncounted = true, __VA_ARGS__)

@@ -52,13 +52,12 @@ static void set(struct adv_shell *shell, const char *name, const char *value)
 void adv_shell_set(struct adv_shell *shell, const char *name, const char *value)
 {
     const char *old = value_of(shell, name);
-    struct adv_text marked;
+    struct adv_text marked = adv_text_empty(ADV_LIMIT_SHELL_WORD);
     if (!shell->may_not_run || (old && strcmp(old, value) == 0)) {
         set(shell, name, value);
         return;
     }
     if (strchr(value, MARK_UNKNOWN) && old && !adv_shell_is_empty(old)) return;
-    adv_text_init(&marked, ADV_LIMIT_SHELL_WORD);
     const char mark = MARK_UNCERTAIN;
     for (const char *at = value; *at; at++) {
         if ((at == value || isspace((unsigned char)at[-1])) && !isspace((unsigned char)*at))
@@ -419,9 +418,12 @@ void adv_shell_run(struct adv_shell *shell, const char *text, size_t bytes)
         if (!reader) adv_shell_stop(shell, ADV_E_MEMORY, "out of memory");
         return;
     }
-    *reader = (struct shell_reader){
-        .shell = shell, .text = text, .at = text, .end = text + bytes, .counted = text, .line = 1};
-    adv_text_init(&reader->word, ADV_LIMIT_SHELL_WORD);
+    *reader = (struct shell_reader){.shell = shell,
+                                    .at = text,
+                                    .end = text + bytes,
+                                    .counted = text,
+                                    .line = 1,
+                                    .word = adv_text_empty(ADV_LIMIT_SHELL_WORD)};
     const struct shell_reader *outer = shell->reader;
     shell->reader = reader;
     shell->nesting++;

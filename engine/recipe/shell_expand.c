@@ -73,13 +73,12 @@ const char *adv_shell_closing(const char *at, const char *end)
 /* Appends the output of the commands of $(…). */
 static void substitute(struct adv_shell *shell, const char *text, size_t bytes, struct adv_text *out)
 {
-    struct adv_text written, *outer = shell->capture;
+    struct adv_text written = adv_text_empty(ADV_LIMIT_SHELL_WORD), *outer = shell->capture;
     const adv_shell_visit visit = shell->visit;
     if (shell->nesting >= ADV_LIMIT_SHELL_NESTING) {
         adv_shell_mark(out, "$(…)", strlen("$(…)"));
         return;
     }
-    adv_text_init(&written, ADV_LIMIT_SHELL_WORD);
     shell->capture = &written;
     shell->visit = NULL;
     adv_shell_run(shell, text, bytes);

@@ -47,7 +47,7 @@ enum shell_operator { END_TEXT, END_LINE, END_AND, END_OR, END_PIPE, END_OPEN, E
 /* A text that is being read. */
 struct shell_reader {
     struct adv_shell *shell;
-    const char *text, *at, *end;
+    const char *at, *end;
     const char *counted; /* lines up to here are counted */
     int line;
     const char *here_at; /* where the next here-document of this line starts; NULL: after this line */

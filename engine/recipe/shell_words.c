@@ -233,12 +233,10 @@ static const char *array(struct shell_reader *reader, const char *at)
         return close;
     }
     *inner = (struct shell_reader){.shell = reader->shell,
-                                   .text = at + 1,
                                    .at = at + 1,
                                    .end = close > at + 1 ? close - 1 : close,
-                                   .is_declaring = false};
-    adv_text_init(&inner->word, ADV_LIMIT_SHELL_WORD);
-    inner->assignments_count = -1; /* its words are no assignments */
+                                   .word = adv_text_empty(ADV_LIMIT_SHELL_WORD),
+                                   .assignments_count = -1}; /* its words are no assignments */
     while (inner->at < inner->end && reader->shell->code == ADV_OK) (void)adv_shell_next_command(inner);
     for (int i = 0; i < inner->words_count; i++) {
         const char element = MARK_ELEMENT;

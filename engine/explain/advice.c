@@ -52,19 +52,13 @@ static bool write_changes(struct adv_review *review, const struct adv_plan *chan
 {
     struct adv_config_change keys[ADV_ADVICE_CHANGES];
     struct adv_flag_change flags[ADV_FLAG_CHANGES];
-    const struct adv_model *model = review->input->model;
-    const struct adv_cluster *cluster = review->input->cluster;
-    int count = 0;
-    bool exact = true;
+    struct adv_config_changes found = {.items = keys, .capacity = ADV_ADVICE_CHANGES};
     advice->changes_count = 0;
-    adv_code code = review->reread ? adv_config_changes_over(review->reread, review->plan, changed, model,
-                                                             cluster, &review->arena, keys,
-                                                             ADV_ADVICE_CHANGES, &count, &exact, NULL)
-                                   : adv_config_changes(review->plan, changed, model, cluster, &review->arena,
-                                                        keys, ADV_ADVICE_CHANGES, &count, NULL);
-    exact = exact && code == ADV_OK;
-    for (int i = 0; i < count && exact; i++) exact = put_change(advice, keys[i].key, keys[i].to_json);
-    count = adv_flags_changes(&review->plan->flags, &changed->flags, flags);
+    bool exact = adv_config_changes(review->reread, review->plan, changed, review->input->model,
+                                    review->input->cluster, &review->arena, &found, NULL) == ADV_OK &&
+                 found.exact;
+    for (int i = 0; i < found.count && exact; i++) exact = put_change(advice, keys[i].key, keys[i].to_json);
+    const int count = adv_flags_changes(&review->plan->flags, &changed->flags, flags);
     for (int i = 0; i < count && exact; i++) exact = put_change(advice, flags[i].name, flags[i].to);
     if (!exact) advice->changes_count = 0;
     return exact;

@@ -6,31 +6,32 @@
 #include "engine/maxtext/flags.h"
 #include "engine/rank/rank.h"
 
+static void add(struct adv_changes *changes, const char *key, const char *from_json, const char *to_json,
+                int group)
+{
+    if (changes->count < ADV_CHANGES_MAX)
+        changes->items[changes->count++] =
+            (struct adv_change){key, from_json, to_json, group, 0, (double)NAN, (double)NAN};
+}
+
 /* Keys of one group: those by which the baseline with the group taken over differs from the baseline. */
 static adv_code list_group(const struct adv_advise_request *request, const struct adv_plan *baseline,
                            const struct adv_plan *changed, int group, struct adv_arena *arena,
                            struct adv_changes *changes, adv_err *err)
 {
     struct adv_config_change keys[ADV_CHANGES_MAX];
-    int count = 0;
-    adv_code code = adv_config_changes(baseline, changed, &request->model, &request->cluster, arena, keys,
-                                       ADV_CHANGES_MAX - changes->count, &count, err);
-    for (int i = 0; i < count; i++)
-        changes->items[changes->count++] = (struct adv_change){
-            keys[i].key, keys[i].from_json, keys[i].to_json, group, 0, (double)NAN, (double)NAN};
+    struct adv_config_changes found = {.items = keys, .capacity = ADV_CHANGES_MAX - changes->count};
+    adv_code code =
+        adv_config_changes(NULL, baseline, changed, &request->model, &request->cluster, arena, &found, err);
+    for (int i = 0; i < found.count; i++)
+        add(changes, keys[i].key, keys[i].from_json, keys[i].to_json, group);
     struct adv_flag_change switches[ADV_FLAG_CHANGES];
-    count = code == ADV_OK ? adv_flags_changes(&baseline->flags, &changed->flags, switches) : 0;
-    for (int i = 0; i < count && changes->count < ADV_CHANGES_MAX; i++) {
-        struct adv_change change = {switches[i].name,
-                                    adv_arena_copy(arena, switches[i].from),
-                                    adv_arena_copy(arena, switches[i].to),
-                                    group,
-                                    0,
-                                    (double)NAN,
-                                    (double)NAN};
-        if (!change.from_json || !change.to_json)
-            return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
-        changes->items[changes->count++] = change;
+    int count = code == ADV_OK ? adv_flags_changes(&baseline->flags, &changed->flags, switches) : 0;
+    for (int i = 0; i < count; i++) {
+        const char *from = adv_arena_copy(arena, switches[i].from),
+                   *to = adv_arena_copy(arena, switches[i].to);
+        if (!from || !to) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+        add(changes, switches[i].name, from, to, group);
     }
     return code;
 }
@@ -48,16 +49,12 @@ static adv_code list_awakened(const struct adv_advise_request *request, const st
                               struct adv_arena *arena, struct adv_changes *changes, adv_err *err)
 {
     struct adv_config_change keys[ADV_CHANGES_MAX];
-    int count = 0;
-    bool exact;
-    adv_code code = adv_config_changes_over(reread, baseline, candidate, &request->model, &request->cluster,
-                                            arena, keys, ADV_CHANGES_MAX, &count, &exact, err);
-    for (int i = 0; i < count && code == ADV_OK && changes->count < ADV_CHANGES_MAX; i++) {
-        if (is_listed(changes, keys[i].key)) continue;
-        changes->items[changes->count++] = (struct adv_change){
-            keys[i].key, keys[i].from_json, keys[i].to_json, adv_change_group_of(keys[i].key),
-            0,           (double)NAN,       (double)NAN};
-    }
+    struct adv_config_changes found = {.items = keys, .capacity = ADV_CHANGES_MAX};
+    adv_code code = adv_config_changes(reread, baseline, candidate, &request->model, &request->cluster, arena,
+                                       &found, err);
+    for (int i = 0; i < found.count && code == ADV_OK; i++)
+        if (!is_listed(changes, keys[i].key))
+            add(changes, keys[i].key, keys[i].from_json, keys[i].to_json, adv_change_group_of(keys[i].key));
     return code;
 }
 

@@ -49,93 +49,65 @@ bool adv_key_copy(const char *name, const struct adv_plan *from, struct adv_plan
     return true;
 }
 
-/* The values that two plans give a key, as a change. False: out of memory. */
-static bool set_change(const struct adv_key *key, const struct adv_plan *from, const struct adv_plan *to,
-                       struct adv_arena *arena, struct adv_config_change *change)
-{
-    char from_text[ADV_LIMIT_NAME], to_text[ADV_LIMIT_NAME];
-    bool fits = adv_key_text(key, adv_key_says(key, from), from_text, sizeof from_text) &&
-                adv_key_text(key, adv_key_says(key, to), to_text, sizeof to_text);
-    *change = (struct adv_config_change){key->name, fits ? adv_arena_copy(arena, from_text) : NULL,
-                                         fits ? adv_arena_copy(arena, to_text) : NULL};
-    return change->from_json && change->to_json;
-}
+/* Two plans that are compared. */
+struct comparison {
+    const struct adv_plan *before, *after;
+    bool spoken[ADV_OFS]; /* by the configuration of `after` */
+    struct adv_arena *arena;
+    struct adv_config_changes *changes;
+};
 
-static adv_code out_of_memory(adv_err *err)
+/* Adds the keys in which `read` is not `after` yet, with the values that both plans give them; returns how
+ * many, or -1: out of memory. */
+static int add_unsaid(const struct comparison *c, const struct adv_plan *read)
 {
-    return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
-}
-
-adv_code adv_config_changes(const struct adv_plan *before, const struct adv_plan *after,
-                            const struct adv_model *model, const struct adv_cluster *cluster,
-                            struct adv_arena *arena, struct adv_config_change *changes, int capacity,
-                            int *changes_count, adv_err *err)
-{
-    bool spoken[ADV_OFS];
-    *changes_count = 0;
-    adv_keys_spoken(model, cluster, after, spoken);
-    for (int i = 0; i < adv_keys_count && *changes_count < capacity; i++) {
-        const struct adv_key *key = &adv_keys[i];
-        if (key->plan_bytes == 0 || !spoken[key->of] ||
-            adv_key_says(key, before) == adv_key_says(key, after)) /* exact: copied, never computed */
-            continue;
-        if (!set_change(key, before, after, arena, &changes[*changes_count])) return out_of_memory(err);
-        ++*changes_count;
-    }
-    return ADV_OK;
-}
-
-static bool among(const struct adv_config_change *changes, int count, const char *key)
-{
-    for (int i = 0; i < count; i++)
-        if (!strcmp(changes[i].key, key)) return true;
-    return false;
-}
-
-/* Adds the keys in which `read` is not `after` yet; returns how many, or -1: out of memory. */
-static int add_unsaid(const struct adv_plan *read, const struct adv_plan *before,
-                      const struct adv_plan *after, const bool spoken[ADV_OFS], struct adv_arena *arena,
-                      struct adv_config_change *changes, int capacity, int *changes_count, bool *exact)
-{
+    struct adv_config_changes *changes = c->changes;
     int added = 0;
+    changes->exact = true;
     for (int i = 0; i < adv_keys_count; i++) {
         const struct adv_key *key = &adv_keys[i];
-        if (key->plan_bytes == 0 || !spoken[key->of] || adv_key_says(key, read) == adv_key_says(key, after))
+        char from[ADV_LIMIT_NAME], to[ADV_LIMIT_NAME];
+        if (key->plan_bytes == 0 || !c->spoken[key->of] ||
+            adv_key_says(key, read) == adv_key_says(key, c->after)) /* exact: copied, never computed */
             continue;
-        *exact = false;
-        if (*changes_count == capacity || among(changes, *changes_count, key->name)) continue;
-        if (!set_change(key, before, after, arena, &changes[*changes_count])) return -1;
-        ++*changes_count;
+        changes->exact = false;
+        bool is_said = changes->count == changes->capacity;
+        for (int k = 0; k < changes->count; k++) is_said |= strcmp(changes->items[k].key, key->name) == 0;
+        if (is_said) continue;
+        if (!adv_key_text(key, adv_key_says(key, c->before), from, sizeof from) ||
+            !adv_key_text(key, adv_key_says(key, c->after), to, sizeof to))
+            return -1;
+        const struct adv_config_change change = {key->name, adv_arena_copy(c->arena, from),
+                                                 adv_arena_copy(c->arena, to)};
+        if (!change.from_json || !change.to_json) return -1;
+        changes->items[changes->count++] = change;
         added++;
     }
     return added;
 }
 
-adv_code adv_config_changes_over(const struct adv_reread *reread, const struct adv_plan *before,
-                                 const struct adv_plan *after, const struct adv_model *model,
-                                 const struct adv_cluster *cluster, struct adv_arena *arena,
-                                 struct adv_config_change *changes, int capacity, int *changes_count,
-                                 bool *exact, adv_err *err)
+adv_code adv_config_changes(const struct adv_reread *reread, const struct adv_plan *before,
+                            const struct adv_plan *after, const struct adv_model *model,
+                            const struct adv_cluster *cluster, struct adv_arena *arena,
+                            struct adv_config_changes *changes, adv_err *err)
 {
     enum { ROUNDS = 4 }; /* a key set for another may wake a third */
-    bool spoken[ADV_OFS];
-    *exact = false;
-    adv_code code =
-        adv_config_changes(before, after, model, cluster, arena, changes, capacity, changes_count, err);
-    if (code != ADV_OK) return code;
-    adv_keys_spoken(model, cluster, after, spoken);
-    for (int round = 0; round < ROUNDS; round++) {
+    struct comparison c = {.before = before, .after = after, .arena = arena, .changes = changes};
+    changes->count = 0;
+    adv_keys_spoken(model, cluster, after, c.spoken);
+    int added = add_unsaid(&c, before);
+    for (int round = 0; reread && added >= 0 && round < ROUNDS; round++) {
         struct adv_plan read;
-        if (!adv_reread_over(reread, changes, *changes_count, &read)) return ADV_OK;
+        changes->exact = false;
+        if (!adv_reread_over(reread, changes->items, changes->count, &read)) return ADV_OK;
         read.flags = after->flags; /* not read here */
         /* padding only costs the comparison of keys. NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
-        *exact = memcmp(&read, after, sizeof read) == 0;
-        if (*exact) return ADV_OK;
-        *exact = true;
-        int added = add_unsaid(&read, before, after, spoken, arena, changes, capacity, changes_count, exact);
-        if (added < 0) return out_of_memory(err);
+        changes->exact = memcmp(&read, after, sizeof read) == 0;
+        if (changes->exact) return ADV_OK;
+        added = add_unsaid(&c, &read);
         if (added == 0) return ADV_OK;
     }
-    *exact = false;
+    if (added < 0) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    changes->exact = !reread;
     return ADV_OK;
 }

@@ -8,23 +8,22 @@
 
 #include "engine/maxtext/read.h"
 
-/* The keys that turn `before` into `after` (flags are not among them), at most `capacity`; texts live in the
- * arena. ADV_E_MEMORY only. */
-ADV_MUST_CHECK adv_code adv_config_changes(const struct adv_plan *before, const struct adv_plan *after,
-                                           const struct adv_model *model, const struct adv_cluster *cluster,
-                                           struct adv_arena *arena, struct adv_config_change *changes,
-                                           int capacity, int *changes_count, adv_err *err);
+/* The keys by which two plans differ. */
+struct adv_config_changes {
+    struct adv_config_change *items; /* the caller's, `capacity` of them */
+    int capacity, count;
+    bool exact; /* they are all: with them set, the configuration reads as the second plan */
+};
 
-/* The same against the configuration that `before` was read from: with the changes set in it, it reads as
- * `after`. A key that has to be said for that although both plans agree on it (a placement that was asleep
- * under a preset, a local tile that would follow the global one) is among the changes, with equal values.
- * *exact is false when nothing that can be set makes it read as `after`, or when `capacity` is too small. */
-ADV_MUST_CHECK adv_code adv_config_changes_over(const struct adv_reread *reread,
-                                                const struct adv_plan *before, const struct adv_plan *after,
-                                                const struct adv_model *model,
-                                                const struct adv_cluster *cluster, struct adv_arena *arena,
-                                                struct adv_config_change *changes, int capacity,
-                                                int *changes_count, bool *exact, adv_err *err);
+/* The keys that turn `before` into `after` (flags are not among them); texts live in the arena. `reread`: the
+ * configuration that `before` was read from, which with the changes set in it reads as `after`. A key that
+ * has to be said for that although both plans agree on it (a placement that was asleep under a preset, a
+ * local tile that would follow the global one) is among the changes, with equal values. NULL: the changes are
+ * those between the plans. ADV_E_MEMORY only. */
+ADV_MUST_CHECK adv_code adv_config_changes(const struct adv_reread *reread, const struct adv_plan *before,
+                                           const struct adv_plan *after, const struct adv_model *model,
+                                           const struct adv_cluster *cluster, struct adv_arena *arena,
+                                           struct adv_config_changes *changes, adv_err *err);
 
 /* Takes the value of one key over from another plan. A remat_policy that is a preset brings its placements;
  * local_sa_* follow sa_* where they did. False: the key is not one a plan is written with. */

@@ -133,12 +133,11 @@ static adv_code append_unsaid(const struct adv_reread *reread, const struct adv_
     enum { CHANGES = 32 };
     const struct adv_config_source *source = &reread->source;
     struct adv_config_change changes[CHANGES];
+    struct adv_config_changes found = {.items = changes, .capacity = CHANGES};
     struct adv_plan read;
-    int count = 0;
     if (!adv_reread_over(reread, NULL, 0, &read)) return ADV_OK; /* the file is not to blame */
-    adv_code code =
-        adv_config_changes(&read, plan, source->model, source->cluster, arena, changes, CHANGES, &count, err);
-    for (int i = 0; code == ADV_OK && i < count; i++)
+    adv_code code = adv_config_changes(NULL, &read, plan, source->model, source->cluster, arena, &found, err);
+    for (int i = 0; code == ADV_OK && i < found.count; i++)
         if (adv_given_find(source->defaults, source->defaults_count, changes[i].key))
             code = append(config, changes[i].key, changes[i].to_json, err);
     return code;

@@ -15,18 +15,14 @@ static int count_keys(const struct adv_pricer *pricer, const struct adv_plan *ba
     struct adv_config_change keys[KEYS_MAX];
     struct adv_flag_change flags[ADV_FLAG_CHANGES];
     struct adv_arena arena; /* some whole configurations, for this count only */
-    int count = 0;
+    struct adv_config_changes changes = {.items = keys, .capacity = KEYS_MAX};
     adv_arena_init(&arena, COUNT_BYTES);
-    bool exact = true;
-    adv_code code =
-        pricer->baseline
-            ? adv_config_changes_over(pricer->baseline, baseline, changed, &request->model, &request->cluster,
-                                      &arena, keys, KEYS_MAX, &count, &exact, NULL)
-            : adv_config_changes(baseline, changed, &request->model, &request->cluster, &arena, keys,
-                                 KEYS_MAX, &count, NULL);
+    adv_code code = adv_config_changes(pricer->baseline, baseline, changed, &request->model,
+                                       &request->cluster, &arena, &changes, NULL);
     adv_arena_free(&arena);
-    return code == ADV_OK && exact ? count + adv_flags_changes(&baseline->flags, &changed->flags, flags)
-                                   : KEYS_MAX;
+    return code == ADV_OK && changes.exact
+               ? changes.count + adv_flags_changes(&baseline->flags, &changed->flags, flags)
+               : KEYS_MAX;
 }
 
 /* The best plans so far, by cautious metric. */

@@ -170,11 +170,11 @@ static void changes_name_exactly_the_keys_that_differ_with_defaults_spelled_out(
     after.placements[ADV_TENSOR_CONTEXT] = ADV_PLACE_OFFLOAD;
     after.num_vocab_tiling = 4;
     struct adv_config_change changes[8];
-    int count = 0;
-    assert_int_equal(adv_config_changes(&before, &after, &fixture.request->model, &fixture.request->cluster,
-                                        &fixture.arena, changes, 8, &count, &fixture.err),
+    struct adv_config_changes found = {.items = changes, .capacity = 8};
+    assert_int_equal(adv_config_changes(NULL, &before, &after, &fixture.request->model,
+                                        &fixture.request->cluster, &fixture.arena, &found, &fixture.err),
                      ADV_OK);
-    assert_int_equal(count, 3);
+    assert_int_equal(found.count, 3);
     assert_string_equal(changes[0].key, "remat_policy");
     assert_string_equal(changes[0].from_json, "\"full\"");
     assert_string_equal(changes[1].key, "context");

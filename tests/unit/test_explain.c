@@ -297,13 +297,12 @@ static void all_groups_of_changes_together_are_the_plan(void **state)
                  1 - result.found[0].estimate.step_time_s / result.baseline.estimate.step_time_s, 1e-12);
     for (int group = 0; group < ADV_GROUPS; group++)
         adv_change_group_apply(group, &result.found[0].plan, &plan);
-    struct adv_config_change left[4];
-    int left_count = 0;
-    assert_int_equal(adv_config_changes(&plan, &result.found[0].plan, &fixture.request->model,
-                                        &fixture.request->cluster, &fixture.arena, left, 4, &left_count,
-                                        &fixture.err),
+    struct adv_config_change items[4];
+    struct adv_config_changes left = {.items = items, .capacity = 4};
+    assert_int_equal(adv_config_changes(NULL, &plan, &result.found[0].plan, &fixture.request->model,
+                                        &fixture.request->cluster, &fixture.arena, &left, &fixture.err),
                      ADV_OK);
-    assert_int_equal(left_count, 0);
+    assert_int_equal(left.count, 0);
     struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster, fixture.constants,
                                        &plan, ADV_FLOPS_CAUSAL_HALF};
     assert_int_equal(adv_estimate_plan(&input, &estimate, NULL, NULL), ADV_OK);

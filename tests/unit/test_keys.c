@@ -63,11 +63,12 @@ static void a_new_row_is_read_priced_written_and_changed(void **state)
     assert_string_equal(adv_config_find(&config, new_key), "true");
 
     struct adv_config_change changes[4];
-    int count = 0, found = 0;
-    assert_int_equal(adv_config_changes(&without, &with, &request->model, &request->cluster, &fixture.arena,
-                                        changes, 4, &count, &fixture.err),
+    struct adv_config_changes list = {.items = changes, .capacity = 4};
+    int found = 0;
+    assert_int_equal(adv_config_changes(NULL, &without, &with, &request->model, &request->cluster,
+                                        &fixture.arena, &list, &fixture.err),
                      ADV_OK);
-    for (int i = 0; i < count; i++) found += strcmp(changes[i].key, new_key) == 0;
+    for (int i = 0; i < list.count; i++) found += strcmp(changes[i].key, new_key) == 0;
     assert_int_equal(found, 1);
     assert_string_equal(adv_change_group_name(adv_change_group_of(new_key)), "loss_and_embedding");
 

@@ -30,6 +30,7 @@ struct study {
     const struct adv_constants *constants;
     const struct adv_plan *plan;
     struct adv_ledger *ledger;
+    bool keeps_global_batch; /* on more slices; else the batch per device */
 };
 
 const char *const *adv_sensitivity_fields(int index)
@@ -108,15 +109,17 @@ static void find_batch_steps(struct study *study, struct adv_sensitivities *foun
 
 /* A question "does it hold at this value?", asked by re-estimation. */
 struct probe {
+    double value;
     bool legal, holds;
     double share;
     enum adv_fit fit;
 };
+typedef struct probe probe_at(struct study *study, double value);
 
 static struct probe fsdp_probe(struct study *study, double batch)
 {
     struct adv_estimate at;
-    struct probe probe = {.legal = at_batch(study, batch, &at) == NULL};
+    struct probe probe = {.value = batch, .legal = at_batch(study, batch, &at) == NULL};
     if (!probe.legal) return probe;
     double exposed_s = adv_diff_group_s(study->ledger, ADV_TERM_GROUP_GATHER | ADV_TERM_GROUP_SCATTER);
     probe.share = exposed_s / at.step_time_s;
@@ -125,24 +128,25 @@ static struct probe fsdp_probe(struct study *study, double batch)
     return probe;
 }
 
-static void settle(struct adv_break_even *row, double value, const struct probe *probe)
+static void settle(struct adv_break_even *row, const struct probe *probe)
 {
     row->reached = true;
-    row->value = value;
+    row->value = probe->value;
     row->share_at_value = probe->share;
     row->fit = probe->fit;
 }
 
-/* The smallest whole batch between one that does not hold and one that does; an illegal middle counts as not
- * holding, so that the answer is a batch that can be run. */
-static void bisect_batch(struct study *study, double low, double high, struct adv_break_even *row)
+/* The smallest multiple of `unit`, all counted in it, between one that does not hold and one that does; an
+ * illegal middle counts as not holding, so that the answer is one that can be run. */
+static void bisect(struct study *study, probe_at *ask, double unit, double low, double high,
+                   struct adv_break_even *row)
 {
     while (high - low > 1 && low >= 1) {
         double middle = floor((low + high) / 2);
-        struct probe probe = fsdp_probe(study, middle);
+        struct probe probe = ask(study, middle * unit);
         if (probe.legal && probe.holds) {
             high = middle;
-            settle(row, middle, &probe);
+            settle(row, &probe);
         } else {
             low = middle;
         }
@@ -182,14 +186,14 @@ static void find_fsdp(struct study *study, struct adv_break_even *row)
     row->share_at_value = probe.share;
     double outside = 0; /* the last batch looked at where it does not hold */
     if (probe.holds) {
-        settle(row, batch, &probe);
+        settle(row, &probe);
         while (row->low > 1e-3) {
             struct probe below = fsdp_probe(study, row->low / 2);
             if (!below.legal) break;
             row->low /= 2;
             outside = row->low;
             if (!below.holds) break;
-            settle(row, row->low, &below);
+            settle(row, &below);
             outside = 0;
         }
     } else {
@@ -199,26 +203,27 @@ static void find_fsdp(struct study *study, struct adv_break_even *row)
             outside = row->high;
             row->high *= 2;
             row->share_at_value = above.share;
-            if (above.holds) settle(row, row->high, &above);
+            if (above.holds) settle(row, &above);
         }
     }
-    if (row->reached && outside > 0) bisect_batch(study, outside, row->value, row);
+    if (row->reached && outside > 0) bisect(study, fsdp_probe, 1, outside, row->value, row);
     fsdp_sentence(row, row->sentence, sizeof row->sentence);
 }
 
 /* The plan on `slices` slices of the same shape, the new ones along the data axis. */
-static struct probe dcn_probe(struct study *study, int slices, bool keeps_global_batch)
+static struct probe dcn_probe(struct study *study, double value)
 {
+    const int slices = (int)value;
     struct adv_cluster *cluster = &study->request->cluster;
     struct adv_plan plan = *study->plan;
     struct adv_estimate at;
-    struct probe probe = {.legal = false};
+    struct probe probe = {.value = value};
     int growth = slices / study->cluster->slices;
     cluster->slices = slices;
     cluster->devices = cluster->devices_per_slice * slices;
     cluster->hosts = study->cluster->hosts / study->cluster->slices * slices;
     plan.family.dcn[ADV_AXIS_DATA] *= growth;
-    if (keeps_global_batch) { /* fewer accumulation steps first, then fewer sequences per device */
+    if (study->keeps_global_batch) { /* fewer accumulation steps first, then fewer sequences per device */
         int fewer = (int)adv_gcd(plan.family.gradient_accumulation_steps, growth);
         plan.family.gradient_accumulation_steps /= fewer;
         plan.family.per_device_batch_size /= (double)growth / fewer;
@@ -233,25 +238,9 @@ static struct probe dcn_probe(struct study *study, int slices, bool keeps_global
     return probe;
 }
 
-/* Between a growth that does not hold and twice it, which does. */
-static void bisect_slices(struct study *study, int low, int high, bool keeps_global_batch,
-                          struct adv_break_even *row)
-{
-    int slices = study->cluster->slices;
-    while (high - low > 1) {
-        int middle = (low + high) / 2;
-        struct probe probe = dcn_probe(study, middle * slices, keeps_global_batch);
-        if (probe.legal && probe.holds) {
-            high = middle;
-            settle(row, middle * slices, &probe);
-        } else {
-            low = middle;
-        }
-    }
-}
-
 static void find_dcn(struct study *study, bool keeps_global_batch, struct adv_break_even *row)
 {
+    study->keeps_global_batch = keeps_global_batch;
     const char *kept = keeps_global_batch ? "global batch" : "batch per device";
     int slices = study->cluster->slices, growth = 1;
     row->name =
@@ -261,7 +250,7 @@ static void find_dcn(struct study *study, bool keeps_global_batch, struct adv_br
     row->low = row->high = slices;
     bool cut = false;
     for (; growth * slices <= ADV_CLUSTER_SLICES_MAX; growth *= 2) {
-        struct probe probe = dcn_probe(study, growth * slices, keeps_global_batch);
+        struct probe probe = dcn_probe(study, growth * slices);
         if (!probe.legal) {
             cut = true;
             break;
@@ -269,8 +258,8 @@ static void find_dcn(struct study *study, bool keeps_global_batch, struct adv_br
         row->high = growth * slices;
         row->share_at_value = probe.share;
         if (!probe.holds) continue;
-        settle(row, row->high, &probe);
-        bisect_slices(study, growth / 2 > 0 ? growth / 2 : 1, growth, keeps_global_batch, row);
+        settle(row, &probe);
+        bisect(study, dcn_probe, slices, growth / 2, growth, row);
         break;
     }
     if (row->reached)

@@ -47,12 +47,6 @@ static struct spread gather_spread(const struct adv_cost *cost, const struct adv
                            {forward_s, 0.0, adv_max(0.0, gather->exposed_seconds - forward_s)}};
 }
 
-static struct spread scatter_spread(const struct adv_cost *cost, const struct adv_layer_trace *layer)
-{
-    (void)cost;
-    return by_counts(&layer->slots[ADV_TERM_FSDP_SCATTER], 0.0, 0.0, 1.0);
-}
-
 /* Out in the forward pass, back in the backward pass; each hides behind its own. */
 static struct spread offload_spread(const struct adv_cost *cost, const struct adv_layer_trace *layer)
 {
@@ -70,12 +64,6 @@ static struct spread tensor_spread(const struct adv_cost *cost, const struct adv
     return by_counts(&layer->slots[ADV_TERM_TENSOR], 4.0, again, 6.0);
 }
 
-static struct spread transpose_spread(const struct adv_cost *cost, const struct adv_layer_trace *layer)
-{
-    (void)cost;
-    return by_counts(&layer->slots[ADV_TERM_TRANSPOSE], 2.0, 0.0, 3.0);
-}
-
 static double again_unless(const struct adv_plan *plan, enum adv_tensor a, enum adv_tensor b)
 {
     return adv_remat_keeps(plan, a) && adv_remat_keeps(plan, b) ? 0.0 : 1.0;
@@ -85,8 +73,7 @@ static struct spread context_spread(const struct adv_cost *cost, const struct ad
 {
     const struct adv_plan *plan = cost->plan;
     const struct adv_slot *slot = &layer->slots[ADV_TERM_CONTEXT];
-    if (cost->cp_ring <= 1) return by_counts(slot, 1.0, 1.0, 1.0);
-    if (adv_plan_circulates_keys(plan))
+    if (cost->cp_ring > 1 && adv_plan_circulates_keys(plan))
         return by_counts(slot, 1.0, again_unless(plan, ADV_TENSOR_CONTEXT, ADV_TENSOR_CONTEXT), 3.0);
     return by_counts(slot, 1.0, 1.0, 1.0);
 }
@@ -105,27 +92,21 @@ static struct spread expert_spread(const struct adv_cost *cost, const struct adv
     return by_counts(slot, 1.0, again_unless(cost->plan, ADV_TENSOR_MOE_MLPWO, ADV_TENSOR_MOE_MLPWI_0), 1.0);
 }
 
-/* Activations of several axes: half of them each way. */
-static struct spread slices_spread(const struct adv_cost *cost, const struct adv_layer_trace *layer)
-{
-    (void)cost;
-    return by_counts(&layer->slots[ADV_TERM_DCN_ACTIVATIONS], 1.0, 0.0, 1.0);
-}
-
 static const struct {
     enum adv_term_id id;
     enum adv_view_lane lane;
-    spread_fn *spread;
+    spread_fn *spread; /* NULL: by the same counts in every layer */
+    double forward, backward;
 } sent[] = {
-    {ADV_TERM_FSDP_GATHER, ADV_LANE_ICI_FSDP, gather_spread},
-    {ADV_TERM_FSDP_SCATTER, ADV_LANE_ICI_FSDP, scatter_spread},
-    {ADV_TERM_TENSOR, ADV_LANE_ICI_TENSOR, tensor_spread},
-    {ADV_TERM_TRANSPOSE, ADV_LANE_ICI_TENSOR, transpose_spread},
-    {ADV_TERM_CONTEXT, ADV_LANE_ICI_CONTEXT, context_spread},
-    {ADV_TERM_RING_MERGE, ADV_LANE_ICI_CONTEXT, merge_spread},
-    {ADV_TERM_EXPERT, ADV_LANE_ICI_EXPERT, expert_spread},
-    {ADV_TERM_HOST_OFFLOAD, ADV_LANE_PCIE, offload_spread},
-    {ADV_TERM_DCN_ACTIVATIONS, ADV_LANE_DCN, slices_spread},
+    {ADV_TERM_FSDP_GATHER, ADV_LANE_ICI_FSDP, gather_spread, 0, 0},
+    {ADV_TERM_FSDP_SCATTER, ADV_LANE_ICI_FSDP, NULL, 0, 1},
+    {ADV_TERM_TENSOR, ADV_LANE_ICI_TENSOR, tensor_spread, 0, 0},
+    {ADV_TERM_TRANSPOSE, ADV_LANE_ICI_TENSOR, NULL, 2, 3},
+    {ADV_TERM_CONTEXT, ADV_LANE_ICI_CONTEXT, context_spread, 0, 0},
+    {ADV_TERM_RING_MERGE, ADV_LANE_ICI_CONTEXT, merge_spread, 0, 0},
+    {ADV_TERM_EXPERT, ADV_LANE_ICI_EXPERT, expert_spread, 0, 0},
+    {ADV_TERM_HOST_OFFLOAD, ADV_LANE_PCIE, offload_spread, 0, 0},
+    {ADV_TERM_DCN_ACTIVATIONS, ADV_LANE_DCN, NULL, 1, 1}, /* of several axes: half of them each way */
 };
 enum { SENT = sizeof sent / sizeof *sent };
 
@@ -202,7 +183,10 @@ static void lay_layer(const struct adv_step_trace *trace, int kind, struct adv_l
     double backward_start_s = 0.0;
     view->times = layer->times;
     adv_operations_list(trace, kind, &operations);
-    for (int i = 0; i < SENT; i++) spreads[i] = sent[i].spread(&trace->cost, layer);
+    for (int i = 0; i < SENT; i++)
+        spreads[i] = sent[i].spread
+                         ? sent[i].spread(&trace->cost, layer)
+                         : by_counts(&layer->slots[sent[i].id], sent[i].forward, 0.0, sent[i].backward);
     for (int pass = 0; pass < ADV_PASS_COUNT; pass++) {
         const double start_s = laying.cursor_s;
         if (pass == ADV_PASS_RECOMPUTE) backward_start_s = start_s;

@@ -7,42 +7,32 @@
 #include <string.h>
 #include <strings.h>
 
-/* In this order: the first whose word is in the operator or the allocation. */
+/* In this order: the first with a word that is in the operator or the allocation. */
 static const struct rule {
-    const char *word, *part;
+    const char *words[4], *part;
     const char *keys[ADV_LIMIT_OOM_KEYS];
 } rules[] = {
-    {"logits", "logits", {"num_vocab_tiling", "per_device_batch_size", "ici_tensor_parallelism"}},
-    {"cross_entropy", "logits", {"num_vocab_tiling", "per_device_batch_size", "ici_tensor_parallelism"}},
-    {"token_embedder", "embedding", {"use_iota_embed", "ici_fsdp_parallelism", "ici_tensor_parallelism"}},
-    {"opt_state",
+    {{"logits", "cross_entropy"},
+     "logits",
+     {"num_vocab_tiling", "per_device_batch_size", "ici_tensor_parallelism"}},
+    {{"token_embedder"}, "embedding", {"use_iota_embed", "ici_fsdp_parallelism", "ici_tensor_parallelism"}},
+    {{"opt_state", "adam"},
      "weights_and_optimizer_state",
      {"optimizer_memory_host_offload", "ici_fsdp_parallelism", "mu_dtype"}},
-    {"adam",
-     "weights_and_optimizer_state",
-     {"optimizer_memory_host_offload", "ici_fsdp_parallelism", "mu_dtype"}},
-    {"all-gather", "gathered_weights", {"ici_tensor_parallelism", "scan_layers"}},
-    {"all_gather", "gathered_weights", {"ici_tensor_parallelism", "scan_layers"}},
-    {"splash",
+    {{"all-gather", "all_gather"}, "gathered_weights", {"ici_tensor_parallelism", "scan_layers"}},
+    {{"splash", "flash"},
      "attention",
      {"sa_block_q", "sa_block_kv", "ici_context_parallelism", "per_device_batch_size"}},
-    {"flash", "attention", {"sa_block_q", "sa_block_kv", "ici_context_parallelism", "per_device_batch_size"}},
-    {"attention",
+    {{"attention"},
      "attention",
      {"attention", "remat_policy", "ici_context_parallelism", "per_device_batch_size"}},
-    {"moe", "experts", {"remat_policy", "ici_expert_parallelism", "per_device_batch_size"}},
-    {"gmm", "experts", {"remat_policy", "ici_expert_parallelism", "per_device_batch_size"}},
-    {"mlp", "mlp_activations", {"remat_policy", "per_device_batch_size", "ici_tensor_parallelism"}},
-    {"checkpoint",
+    {{"moe", "gmm"}, "experts", {"remat_policy", "ici_expert_parallelism", "per_device_batch_size"}},
+    {{"mlp"}, "mlp_activations", {"remat_policy", "per_device_batch_size", "ici_tensor_parallelism"}},
+    {{"checkpoint", "remat", "while"},
      "saved_activations",
      {"remat_policy", "per_device_batch_size", "gradient_accumulation_steps"}},
-    {"remat", "saved_activations", {"remat_policy", "per_device_batch_size", "gradient_accumulation_steps"}},
-    {"while", "saved_activations", {"remat_policy", "per_device_batch_size", "gradient_accumulation_steps"}},
-    {"transpose(jvp", "gradients", {"gradient_accumulation_steps", "ici_fsdp_parallelism", "grad_dtype"}},
-    {"argument",
-     "weights_and_optimizer_state",
-     {"optimizer_memory_host_offload", "ici_fsdp_parallelism", "mu_dtype"}},
-    {"parameter",
+    {{"transpose(jvp"}, "gradients", {"gradient_accumulation_steps", "ici_fsdp_parallelism", "grad_dtype"}},
+    {{"argument", "parameter"},
      "weights_and_optimizer_state",
      {"optimizer_memory_host_offload", "ici_fsdp_parallelism", "mu_dtype"}},
 };
@@ -114,15 +104,22 @@ static bool is_of_all_layers(const char *shape)
     return commas == 3;
 }
 
+static bool is_about(const struct adv_oom_buffer *buffer, const struct rule *rule)
+{
+    bool any = false;
+    for (int i = 0; rule->words[i]; i++)
+        any |= strcasestr(buffer->operator_name, rule->words[i]) ||
+               strcasestr(buffer->allocation, rule->words[i]);
+    return any;
+}
+
 static void guess(struct adv_oom_buffer *buffer, bool on_host)
 {
     static const char *const offloaded_keys[ADV_LIMIT_OOM_KEYS] = {
         "decoder_layer_input",     "remat_policy",           "per_device_batch_size",
         "ici_context_parallelism", "ici_tensor_parallelism", "gradient_accumulation_steps"};
     for (size_t i = 0; i < sizeof rules / sizeof *rules && !buffer->part; i++) {
-        if (!strcasestr(buffer->operator_name, rules[i].word) &&
-            !strcasestr(buffer->allocation, rules[i].word))
-            continue;
+        if (!is_about(buffer, &rules[i])) continue;
         buffer->part = rules[i].part;
         memcpy(buffer->keys, rules[i].keys, sizeof buffer->keys);
     }

@@ -98,7 +98,7 @@ static void make_short_list(const struct adv_ranking *ranking, struct adv_kernel
     struct adv_short_entry entries[ADV_SHORT_LIST] = {{0}};
     int count = ranking->count < ADV_SHORT_LIST ? ranking->count : ADV_SHORT_LIST;
     if (ranking->family->short_list)
-        count = ranking->family->short_list(ranking->tiles, ranking->times, ranking->count, entries);
+        count = ranking->family->short_list(ranking, entries);
     else
         for (int i = 0; i < count; i++) entries[i].best = i;
     tuning->short_list_count = count;
@@ -133,8 +133,7 @@ static adv_code choose(const struct adv_kernel_machine *machine, const struct ad
     if (!candidates) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
     int count = 0;
     if (ranking->family->candidates)
-        count = ranking->family->candidates(machine, request, ranking->tiles, ranking->times, ranking->count,
-                                            candidates);
+        count = ranking->family->candidates(machine, request, ranking, candidates);
     tuning->choices_count = adv_tune_choose(candidates, count, request->top_k);
     for (int i = 0; i < tuning->choices_count; i++) {
         struct adv_kernel_choice *choice = &tuning->choices[i];

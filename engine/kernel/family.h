@@ -113,10 +113,9 @@ struct adv_kernel_family {
                       bool wide, void *tiles);
     bool has_buffers; /* and each with 2 to ADV_TUNE_BUFFERS_MOST buffers of what is streamed */
     /* As short_list.h and tune_choice.h; both NULL: the fastest are listed and chosen. */
-    int (*short_list)(const void *tiles, const struct adv_kernel_time *times, int count,
-                      struct adv_short_entry entries[ADV_SHORT_LIST]);
+    int (*short_list)(const struct adv_ranking *ranking, struct adv_short_entry entries[ADV_SHORT_LIST]);
     int (*candidates)(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
-                      const void *tiles, const struct adv_kernel_time *times, int count,
+                      const struct adv_ranking *ranking,
                       struct adv_tile_candidate candidates[ADV_CHOICE_CANDIDATES]);
     /* Why the ranked tiles have the layouts they have: who decided, and a sentence. NULL: there are none. */
     const char *(*layouts)(const struct adv_kernel_request *request, const char **why);

@@ -100,18 +100,6 @@ static int vmem_row(const struct adv_chip *chip, const struct adv_kernel_request
     return adv_vmem_splash_parts(request->kernel, &request->attention, &tile->attention, parts);
 }
 
-static bool near_row(const struct adv_kernel_request *request, const char *member, int64_t wanted,
-                     struct adv_legal_values *values)
-{
-    return adv_legal_near_block(request->kernel, &request->attention, &request->tile.attention.blocks, member,
-                                wanted, values);
-}
-
-static adv_code tunable_row(const struct adv_kernel_request *request, adv_err *err)
-{
-    return adv_legal_attention_tunable(&request->attention, err);
-}
-
 static bool standard_row(const struct adv_kernel_request *request, struct adv_kernel_tile *tile)
 {
     struct adv_attention_tile *t = &tile->attention;
@@ -146,13 +134,6 @@ static int list_row(const struct adv_kernel_machine *machine, const struct adv_k
     favour_parts(machine->chip, request->kernel, space, count);
     for (int i = 0; keys_along_head && i < count; i++) space[i].k_layout = ADV_LAYOUT_HEAD_DIM_MINOR;
     return count;
-}
-
-static int candidates_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
-                          const void *tiles, const struct adv_kernel_time *times, int count,
-                          struct adv_tile_candidate candidates[ADV_CHOICE_CANDIDATES])
-{
-    return adv_splash_candidates(machine, request->kernel, tiles, times, count, candidates);
 }
 
 static const char *layouts_row(const struct adv_kernel_request *request, const char **why)
@@ -293,17 +274,17 @@ const struct adv_kernel_family adv_family_splash = {
     .judge = judge_row,
     .time = time_row,
     .vmem_parts = vmem_row,
-    .near = near_row,
+    .near = adv_legal_near_block,
     .timeline = adv_splash_timeline,
     .space = "blocks of 1024 to 4096 (256 to 4096 below 1024 tokens) that divide the length, key blocks cut "
              "in 256 to 1024; wide: 128 to 8192, cut in 128 to 2048",
-    .tunable = tunable_row,
+    .tunable = adv_legal_attention_tunable,
     .standard = standard_row,
     .tile_offset = offsetof(struct adv_kernel_tile, attention),
     .tile_bytes = sizeof(struct adv_attention_tile),
     .list_tiles = list_row,
     .short_list = adv_splash_short_list,
-    .candidates = candidates_row,
+    .candidates = adv_splash_candidates,
     .layouts = layouts_row,
     .maxtext_keys = keys_row,
     .sweep = sweep_row,

@@ -119,13 +119,6 @@ static int list_row(const struct adv_kernel_machine *machine, const struct adv_k
     return adv_gmm_space(&request->gmm, wide, tiles);
 }
 
-static int candidates_row(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
-                          const void *tiles, const struct adv_kernel_time *times, int count,
-                          struct adv_tile_candidate candidates[ADV_CHOICE_CANDIDATES])
-{
-    return adv_gmm_candidates(machine, request->kernel, &request->gmm, tiles, times, count, candidates);
-}
-
 /* The contraction of wi is the embedding, that of wo the mlp dimension; in the data gradient the other way
  * round. */
 static int keys_row(const struct adv_kernel_request *request, const struct adv_kernel_tile *tile,
@@ -227,7 +220,7 @@ const struct adv_kernel_family adv_family_gmm = {
     .list_tiles = list_row,
     .has_buffers = true,
     .short_list = adv_gmm_short_list,
-    .candidates = candidates_row,
+    .candidates = adv_gmm_candidates,
     .maxtext_keys = keys_row,
     .sweep = sweep_row,
     .sweep_needs = " tokamax",

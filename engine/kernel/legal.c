@@ -189,9 +189,9 @@ adv_code adv_legal_gmm(enum adv_kernel kernel, const struct adv_gmm_shape *s, co
     return code;
 }
 
-adv_code adv_legal_attention_tunable(const struct adv_attention_shape *shape, adv_err *err)
+adv_code adv_legal_attention_tunable(const struct adv_kernel_request *request, adv_err *err)
 {
-    return judge_lengths(shape, err);
+    return judge_lengths(&request->attention, err);
 }
 
 adv_code adv_legal_gmm_tunable(const struct adv_gmm_shape *shape, bool wide, adv_err *err)

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "engine/base/err.h"
-#include "engine/spec/kernel_shape.h"
+#include "engine/kernel/request.h"
 
 /* Attention: heads, windows, context shards; and, when `tile` is not NULL, the blocks of `kernel`. */
 adv_code adv_legal_attention(enum adv_kernel kernel, const struct adv_attention_shape *shape,
@@ -28,5 +28,5 @@ adv_code adv_legal_gmm(enum adv_kernel kernel, const struct adv_gmm_shape *shape
                        const struct adv_gmm_tile *tile, adv_err *err, adv_err *warnings);
 
 /* Lengths that no tile of the tuner cuts. `wide`: of its wide space. */
-adv_code adv_legal_attention_tunable(const struct adv_attention_shape *shape, adv_err *err);
+adv_code adv_legal_attention_tunable(const struct adv_kernel_request *request, adv_err *err);
 adv_code adv_legal_gmm_tunable(const struct adv_gmm_shape *shape, bool wide, adv_err *err);

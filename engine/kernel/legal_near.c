@@ -103,12 +103,12 @@ static void near_block(const struct adv_legal_block *block, int64_t wanted, stru
                        block ? " that divides " : "", length_name);
 }
 
-bool adv_legal_near_block(enum adv_kernel kernel, const struct adv_attention_shape *shape,
-                          const struct adv_splash_blocks *blocks, const char *name, int64_t wanted,
+bool adv_legal_near_block(const struct adv_kernel_request *request, const char *name, int64_t wanted,
                           struct adv_legal_values *values)
 {
     struct adv_legal_block list[3];
-    const int count = adv_legal_blocks_of(kernel, shape, blocks, list);
+    const int count =
+        adv_legal_blocks_of(request->kernel, &request->attention, &request->tile.attention.blocks, list);
     int found = 0;
     if (strncmp(name, "block_", 6) != 0) return false;
     while (found < count && strcmp(list[found].name, name) != 0) found++;

@@ -6,7 +6,7 @@
 
 #include "engine/base/err.h"
 #include "engine/base/near.h"
-#include "engine/spec/kernel_shape.h"
+#include "engine/kernel/request.h"
 
 enum { ADV_LEGAL_LANES = 128, ADV_LEGAL_LABELS = 1024 }; /* columns of a register; labels of a block */
 
@@ -47,8 +47,7 @@ void adv_legal_near_drop(struct adv_near *near, int64_t most);
 
 /* Blocks of attention. A block that the kernel does not read is judged by its own rule; false: `name` is no
  * block. */
-bool adv_legal_near_block(enum adv_kernel kernel, const struct adv_attention_shape *shape,
-                          const struct adv_splash_blocks *blocks, const char *name, int64_t wanted,
+bool adv_legal_near_block(const struct adv_kernel_request *request, const char *name, int64_t wanted,
                           struct adv_legal_values *values);
 
 /* Writes "512 or 1024, a multiple of …" to `hint` and returns it; the rule alone when nothing is legal. */

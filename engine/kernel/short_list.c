@@ -10,12 +10,12 @@ bool adv_tune_same_pair(const struct adv_splash_blocks *a, const struct adv_spla
            a->block_kv_dq == b->block_kv_dq;
 }
 
-int adv_splash_short_list(const void *attention_tiles, const struct adv_kernel_time *times, int count,
-                          struct adv_short_entry entries[ADV_SHORT_LIST])
+int adv_splash_short_list(const struct adv_ranking *ranking, struct adv_short_entry entries[ADV_SHORT_LIST])
 {
-    const struct adv_attention_tile *tiles = attention_tiles;
+    const struct adv_attention_tile *tiles = ranking->tiles;
+    const struct adv_kernel_time *times = ranking->times;
     int found = 0;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < ranking->count; i++) {
         int at = 0;
         while (at < found && !adv_tune_same_pair(&tiles[entries[at].best].blocks, &tiles[i].blocks)) at++;
         if (at == found) {
@@ -43,12 +43,12 @@ bool adv_gmm_tiles_alike(const struct adv_gmm_tile *a, const struct adv_gmm_tile
     return differ <= 1;
 }
 
-int adv_gmm_short_list(const void *gmm_tiles, const struct adv_kernel_time *times, int count,
-                       struct adv_short_entry entries[ADV_SHORT_LIST])
+int adv_gmm_short_list(const struct adv_ranking *ranking, struct adv_short_entry entries[ADV_SHORT_LIST])
 {
-    const struct adv_gmm_tile *tiles = gmm_tiles;
+    const struct adv_gmm_tile *tiles = ranking->tiles;
+    const struct adv_kernel_time *times = ranking->times;
     int found = 0;
-    for (int i = 0; i < count && found < ADV_SHORT_LIST; i++) {
+    for (int i = 0; i < ranking->count && found < ADV_SHORT_LIST; i++) {
         int at = 0;
         while (at < found) {
             const int best = entries[at].best;

@@ -9,6 +9,8 @@
 
 #include "engine/kernel/kernel.h"
 
+struct adv_kernel_family;
+
 enum {
     ADV_SHORT_LIST = 5,         /* entries */
     ADV_SHORT_LIST_OTHERS = 5,  /* sub-blocks of one pair beside the best; the space has five in all */
@@ -29,14 +31,22 @@ struct adv_short_entry {
     int others_count;
 };
 
-/* The first ADV_SHORT_LIST block pairs of a ranking, fastest first; returns how many. */
-int adv_splash_short_list(const void *attention_tiles, const struct adv_kernel_time *times, int count,
-                          struct adv_short_entry entries[ADV_SHORT_LIST]);
+/* The best tiles of a tuner's space, fastest first. */
+struct adv_ranking {
+    int top_k;
+    void *tiles;                   /* the caller's, top_k of the family's */
+    struct adv_kernel_time *times; /* the caller's, top_k */
+    const struct adv_kernel_family *family;
+    int count;
+    long evaluated_count; /* tiles of the space */
+};
+
+/* The first ADV_SHORT_LIST block pairs of attention tiles, fastest first; returns how many. */
+int adv_splash_short_list(const struct adv_ranking *ranking, struct adv_short_entry entries[ADV_SHORT_LIST]);
 
 /* Do two tiles differ in one axis only, and there by at most ADV_SHORT_LIST_ALIKE_FACTOR? */
 bool adv_gmm_tiles_alike(const struct adv_gmm_tile *a, const struct adv_gmm_tile *b);
 
-/* The first ADV_SHORT_LIST tiles of a ranking that are no duplicates of one before, fastest first; returns
- * how many. */
-int adv_gmm_short_list(const void *gmm_tiles, const struct adv_kernel_time *times, int count,
-                       struct adv_short_entry entries[ADV_SHORT_LIST]);
+/* The first ADV_SHORT_LIST tiles of grouped matmuls that are no duplicates of one before, fastest first;
+ * returns how many. */
+int adv_gmm_short_list(const struct adv_ranking *ranking, struct adv_short_entry entries[ADV_SHORT_LIST]);

@@ -3,16 +3,6 @@
 
 #include "engine/kernel/family.h"
 
-/* The best tiles of a space, fastest first. */
-struct adv_ranking {
-    int top_k;
-    void *tiles;                   /* the caller's, top_k of the family's */
-    struct adv_kernel_time *times; /* the caller's, top_k */
-    const struct adv_kernel_family *family;
-    int count;
-    long evaluated_count; /* tiles of the space */
-};
-
 /* Fills `ranking`: exact over the space. ADV_E_ILLEGAL, no legal tile: names the largest buffer of the
  * smallest one, and a limit or a space that would do. */
 ADV_MUST_CHECK adv_code adv_tune(const struct adv_kernel_machine *machine,

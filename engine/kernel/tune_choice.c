@@ -4,10 +4,8 @@
 #include <stdlib.h>
 
 #include "engine/base/units.h"
-#include "engine/kernel/short_list.h"
 #include "engine/kernel/splash_blocks.h"
 #include "engine/kernel/tune_space.h"
-#include "engine/kernel/vmem.h"
 
 enum { USUAL_BLOCK = 2048, LEAST_PART = 256, MOST_PART = 512, WIDE_ARRAY = 256 };
 
@@ -23,11 +21,13 @@ double adv_tune_part_share(const struct adv_chip *chip, enum adv_kernel kernel,
     return pow(ADV_CHOICE_BLOCK_SHARE, fabs(log2(b.part / favourite)));
 }
 
-int adv_splash_candidates(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                          const struct adv_attention_tile *tiles, const struct adv_kernel_time *times,
-                          int count, struct adv_tile_candidate candidates[ADV_CHOICE_CANDIDATES])
+int adv_splash_candidates(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                          const struct adv_ranking *ranking,
+                          struct adv_tile_candidate candidates[ADV_CHOICE_CANDIDATES])
 {
-    if (count > ADV_CHOICE_RANKED) count = ADV_CHOICE_RANKED;
+    const struct adv_attention_tile *tiles = ranking->tiles;
+    const enum adv_kernel kernel = request->kernel;
+    const int count = ranking->count < ADV_CHOICE_RANKED ? ranking->count : ADV_CHOICE_RANKED;
     for (int i = 0; i < count; i++) {
         const struct adv_splash_cut b = adv_splash_cut_of(kernel, &tiles[i].blocks);
         int family = 0;
@@ -40,7 +40,7 @@ int adv_splash_candidates(const struct adv_kernel_machine *machine, enum adv_ker
                                         .family = family,
                                         .usual = b.q <= USUAL_BLOCK && b.kv <= USUAL_BLOCK,
                                         .share = adv_tune_part_share(machine->chip, kernel, &tiles[i].blocks),
-                                        .time_s = times[i].time_s};
+                                        .time_s = ranking->times[i].time_s};
     }
     return count;
 }
@@ -56,22 +56,21 @@ static bool is_duplicate(const struct adv_gmm_tile *tiles, const struct adv_kern
     return false;
 }
 
-int adv_gmm_candidates(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                       const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tiles,
-                       const struct adv_kernel_time *times, int count,
+int adv_gmm_candidates(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                       const struct adv_ranking *ranking,
                        struct adv_tile_candidate candidates[ADV_CHOICE_CANDIDATES])
 {
+    const struct adv_gmm_tile *tiles = ranking->tiles;
+    const int count = ranking->count < ADV_CHOICE_RANKED ? ranking->count : ADV_CHOICE_RANKED;
     bool duplicate[ADV_CHOICE_RANKED] = {false};
     int found = 0;
-    if (count > ADV_CHOICE_RANKED) count = ADV_CHOICE_RANKED;
     for (int i = 0; i < count; i++) {
-        duplicate[i] = is_duplicate(tiles, times, duplicate, i);
+        duplicate[i] = is_duplicate(tiles, ranking->times, duplicate, i);
         for (int buffers = 2; buffers <= ADV_TUNE_BUFFERS_MOST; buffers++) {
             struct adv_gmm_tile tile = tiles[i];
             struct adv_kernel_time time;
             tile.input_buffer_count = buffers;
-            if (adv_gmm_time(machine, kernel, shape, &tile, &time, NULL) ||
-                !adv_vmem_compiles(machine->chip, kernel, time.vmem_bytes, time.vmem_limit_bytes))
+            if (adv_gmm_time(machine, request->kernel, &request->gmm, &tile, &time, NULL) || !time.fits_vmem)
                 continue;
             /* the ranking has the number that the kernel likes best; with fewer buffers than it likes it
              * still runs, and the reverse */

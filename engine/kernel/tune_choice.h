@@ -12,7 +12,8 @@
  */
 #pragma once
 
-#include "engine/kernel/kernel.h"
+#include "engine/kernel/request.h"
+#include "engine/kernel/short_list.h"
 
 #define ADV_CHOICE_ERROR_FRAC   0.02
 #define ADV_CHOICE_BLOCK_SHARE  0.3 /* a sub-block twice or half the favourite, over the favourite */
@@ -41,15 +42,14 @@ double adv_tune_part_share(const struct adv_chip *chip, enum adv_kernel kernel,
 /* Do two tiles of one kernel cut queries and keys alike, whatever the parts? */
 bool adv_tune_same_pair(const struct adv_splash_blocks *a, const struct adv_splash_blocks *b);
 
-/* The candidates of a ranking of attention tiles, fastest first; returns how many. */
-int adv_splash_candidates(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                          const struct adv_attention_tile *tiles, const struct adv_kernel_time *times,
-                          int count, struct adv_tile_candidate candidates[ADV_CHOICE_CANDIDATES]);
+/* The candidates of a ranking of attention tiles; returns how many. */
+int adv_splash_candidates(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                          const struct adv_ranking *ranking,
+                          struct adv_tile_candidate candidates[ADV_CHOICE_CANDIDATES]);
 
 /* The same for grouped matmuls, each tile with every number of buffers that fits. */
-int adv_gmm_candidates(const struct adv_kernel_machine *machine, enum adv_kernel kernel,
-                       const struct adv_gmm_shape *shape, const struct adv_gmm_tile *tiles,
-                       const struct adv_kernel_time *times, int count,
+int adv_gmm_candidates(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                       const struct adv_ranking *ranking,
                        struct adv_tile_candidate candidates[ADV_CHOICE_CANDIDATES]);
 
 /* Reorders `candidates`: the top_k likeliest to be fastest come first, the predicted fastest always among

@@ -74,7 +74,8 @@ static double judge_splash(const struct adv_kernel_machine *machine, const struc
     if (tune_splash(machine, row->request.kernel, &row->request.attention, &row->request.attention_flags,
                     ADV_CHOICE_RANKED, tiles, times, &found, &evaluated, NULL))
         return (double)NAN;
-    const int candidates = adv_splash_candidates(machine, row->request.kernel, tiles, times, found, chosen);
+    const struct adv_ranking ranking = {.tiles = tiles, .times = times, .count = found};
+    const int candidates = adv_splash_candidates(machine, &row->request, &ranking, chosen);
     const int five = adv_tune_choose(chosen, candidates, 5);
     bool blocks = false;
     for (int i = 0; i < five; i++) {
@@ -82,7 +83,7 @@ static double judge_splash(const struct adv_kernel_machine *machine, const struc
         blocks = blocks || same_pair(&tiles[chosen[i].tile], &row->request.tile.attention);
     }
     group->blocks += blocks;
-    const int listed = adv_splash_short_list(tiles, times, found, list);
+    const int listed = adv_splash_short_list(&ranking, list);
     for (int i = 0; i < listed; i++) {
         bool hit = same_blocks(&tiles[list[i].best], &row->request.tile.attention);
         for (int k = 0; k < list[i].others_count; k++)
@@ -98,11 +99,12 @@ static bool same_tile(const struct adv_gmm_tile *a, const struct adv_gmm_tile *b
     return a->tile_m == b->tile_m && a->tile_k == b->tile_k && a->tile_n == b->tile_n;
 }
 
-static bool is_listed(const struct adv_gmm_tile *tiles, const struct adv_kernel_time *times, int count,
+static bool is_listed(struct adv_gmm_tile *tiles, struct adv_kernel_time *times, int count,
                       const struct adv_gmm_tile *own)
 {
+    const struct adv_ranking ranking = {.tiles = tiles, .times = times, .count = count};
     struct adv_short_entry list[ADV_SHORT_LIST];
-    const int listed = adv_gmm_short_list(tiles, times, count, list);
+    const int listed = adv_gmm_short_list(&ranking, list);
     for (int i = 0; i < listed; i++)
         if (same_tile(&tiles[list[i].best], own)) return true;
     return false;
@@ -175,8 +177,8 @@ static double judge_gmm(const struct adv_kernel_machine *machine, const struct a
     if (tune_gmm(machine, row->request.kernel, &row->request.gmm, ADV_CHOICE_RANKED, tiles, times, &found,
                  &evaluated, NULL))
         return (double)NAN;
-    const int candidates =
-        adv_gmm_candidates(machine, row->request.kernel, &row->request.gmm, tiles, times, found, chosen);
+    const struct adv_ranking ranking = {.tiles = tiles, .times = times, .count = found};
+    const int candidates = adv_gmm_candidates(machine, &row->request, &ranking, chosen);
     const int five = adv_tune_choose(chosen, candidates, 5);
     bool blocks = false;
     for (int i = 0; i < five; i++) {

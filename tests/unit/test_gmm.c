@@ -353,15 +353,16 @@ static void a_shared_row_tile_is_computed_again_in_part(void **state)
 static void near_duplicates_are_listed_once(void **state)
 {
     (void)state;
-    const struct adv_gmm_tile tiles[] = {{512, 1024, 1024, 2},
-                                         {512, 1024, 896, 2},
-                                         {512, 1024, 512, 2},
-                                         {256, 1024, 896, 2},
-                                         {512, 1152, 1024, 2}};
-    const struct adv_kernel_time times[] = {
+    struct adv_gmm_tile tiles[] = {{512, 1024, 1024, 2},
+                                   {512, 1024, 896, 2},
+                                   {512, 1024, 512, 2},
+                                   {256, 1024, 896, 2},
+                                   {512, 1152, 1024, 2}};
+    struct adv_kernel_time times[] = {
         {.time_s = 1.0}, {.time_s = 1.01}, {.time_s = 1.011}, {.time_s = 1.012}, {.time_s = 1.02}};
+    const struct adv_ranking ranking = {.tiles = tiles, .times = times, .count = 5};
     struct adv_short_entry list[ADV_SHORT_LIST];
-    assert_int_equal(adv_gmm_short_list(tiles, times, 5, list), 4);
+    assert_int_equal(adv_gmm_short_list(&ranking, list), 4);
     assert_int_equal(list[0].best, 0);
     assert_int_equal(list[1].best, 2);
     assert_int_equal(list[2].best, 3);

@@ -179,7 +179,9 @@ static void attention_blocks_are_multiples_of_128(void **state)
         assert_int_equal(adv_legal_splash_blocks(ADV_KERNEL_SPLASH_FWD, &shape, &tile.blocks, NULL), code);
         if (cases[i].hint) assert_string_equal(at(&err, cases[i].pointer)->hint, cases[i].hint);
         if (cases[i].pointer && strncmp(cases[i].pointer, "/shape", 6) == 0)
-            assert_int_equal(adv_legal_attention_tunable(&shape, NULL), ADV_E_ILLEGAL);
+            assert_int_equal(
+                adv_legal_attention_tunable(&(struct adv_kernel_request){.attention = shape}, NULL),
+                ADV_E_ILLEGAL);
     }
 }
 
@@ -241,7 +243,9 @@ static void tuners_offer_legal_tiles_for_every_tunable_shape(void **state)
                 const enum adv_kernel splash = (enum adv_kernel)kernel;
                 const int found = adv_splash_space(splash, &shape, wide, splash_tiles);
                 assert_true(found <= ADV_SPLASH_SPACE_MAX);
-                assert_int_equal(adv_legal_attention_tunable(&shape, NULL) == ADV_OK, found > 0);
+                assert_int_equal(adv_legal_attention_tunable(&(struct adv_kernel_request){.attention = shape},
+                                                             NULL) == ADV_OK,
+                                 found > 0);
                 for (int t = 0; t < found; t++)
                     assert_int_equal(adv_legal_splash_blocks(splash, &shape, &splash_tiles[t].blocks, NULL),
                                      ADV_OK);

@@ -83,7 +83,9 @@ static void the_best_blocks_of_todays_sweeps_are_in_the_list(void **state)
         times[i].time_s = 1.0 + 0.027 * (i / 3);
     }
     struct adv_tile_candidate list[ADV_CHOICE_CANDIDATES];
-    const int count = adv_splash_candidates(&bench.machine, ADV_KERNEL_SPLASH_FWD, tiles, times, 12, list);
+    const struct adv_kernel_request request = {.kernel = ADV_KERNEL_SPLASH_FWD};
+    const struct adv_ranking ranking = {.tiles = tiles, .times = times, .count = 12};
+    const int count = adv_splash_candidates(&bench.machine, &request, &ranking, list);
     const int five = adv_tune_choose(list, count, 5);
     assert_int_equal(five, 5);
     assert_true(holds(list, five, 9)); /* 2048 / 2048 with the favourite part */
@@ -113,7 +115,9 @@ static void buffers_are_variants_of_a_tile(void **state)
     assert_int_equal(
         tune_gmm(&bench.machine, ADV_KERNEL_TGMM, &shape, 2, tiles, times, &found, &evaluated, NULL), ADV_OK);
     assert_int_equal(tiles[0].input_buffer_count, 2); /* arrays of 128 */
-    const int count = adv_gmm_candidates(&bench.machine, ADV_KERNEL_TGMM, &shape, tiles, times, found, list);
+    const struct adv_kernel_request request = {.kernel = ADV_KERNEL_TGMM, .gmm = shape};
+    const struct adv_ranking ranking = {.tiles = tiles, .times = times, .count = found};
+    const int count = adv_gmm_candidates(&bench.machine, &request, &ranking, list);
     assert_true(count > found);
     for (int i = 0; i < count; i++)
         assert_true(list[i].share == 0.0 || (list[i].share == 1.0) == (list[i].buffers == 2));

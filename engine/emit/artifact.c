@@ -6,8 +6,6 @@
 
 #include "engine/base/units.h"
 #include "engine/emit/script.h"
-#include "engine/emit/step_trace.h"
-#include "engine/emit/template.h"
 #include "engine/maxtext/run.h"
 
 static void write_xpk(const struct adv_artifact_source *source, struct adv_text *text)

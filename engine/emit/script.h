@@ -1,4 +1,4 @@
-/* script.h: what the shell scripts and manifests made from an answer have in common.
+/* script.h: what writes the files made from an answer, and what they have in common.
  *
  * Every function appends to `text`; a full text stays marked (text->overflow).
  */
@@ -45,3 +45,17 @@ void adv_script_submitted(struct adv_text *text, const struct adv_artifact_sourc
 void adv_script_settings(const struct adv_artifact_source *source,
                          void (*put)(struct adv_text *text, const char *key, const char *value_json),
                          struct adv_text *text);
+
+/* Appends a text of engine/emit/templates/ with its words filled in. A word is written {{name}}; template.c
+ * lists them, and one that it does not know stays as it is. A word of several lines keeps the indentation of
+ * its first. */
+void adv_template_write(const char *name, const struct adv_artifact_source *source, struct adv_text *text);
+
+/* Whether XPK has a type for so small a slice. */
+bool adv_template_has_xpk_type(const struct adv_artifact_source *source);
+
+/* Appends the ledger of one step as a Chrome trace (chrome://tracing, Perfetto): an object with traceEvents,
+ * times in microseconds. A row of what the step waits for, its terms end to end (their sum is the step time),
+ * and the lanes of the view of a layer (explain/step_view.h) with what keeps each of them busy. The ledger
+ * has no order in time: within a row terms stand in the ledger's order. */
+void adv_step_trace_write(const struct adv_artifact_source *source, struct adv_text *text);

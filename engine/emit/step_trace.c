@@ -1,6 +1,5 @@
-#include "engine/emit/step_trace.h"
-
 #include "engine/emit/script.h"
+
 #include "engine/maxtext/run.h"
 #include "engine/explain/step_view.h"
 

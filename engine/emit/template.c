@@ -1,10 +1,9 @@
-#include "engine/emit/template.h"
+#include "engine/emit/script.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/base/embed.h"
-#include "engine/emit/script.h"
 
 static int at_least_1(int number)
 {

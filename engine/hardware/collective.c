@@ -3,6 +3,53 @@
 #include "engine/base/text.h"
 #include "engine/base/units.h"
 
+/* Joins `ring` with a part of the same physical axis that touches it; true when it did. */
+static bool join(struct adv_group *group, const struct adv_ring *ring)
+{
+    for (int i = 0; i < group->rings_count; i++) {
+        struct adv_ring *other = &group->rings[i];
+        if (other->physical != ring->physical) continue;
+        if (other->stride * other->size == ring->stride) {
+            other->size *= ring->size;
+            other->wraps = ring->wraps;
+            return true;
+        }
+        if (ring->stride * ring->size == other->stride) {
+            other->size *= ring->size;
+            other->stride = ring->stride;
+            return true;
+        }
+    }
+    return false;
+}
+
+struct adv_group adv_group_of(const struct adv_cluster *cluster, const struct adv_mesh *mesh,
+                              unsigned axes_mask)
+{
+    struct adv_group group = {.devices = 1};
+    bool has_core = false;
+    int last = -1;
+    unsigned seen = 0;
+    /* From the last axis, as placed: the inner parts of a split axis come first, so that touching parts meet.
+     */
+    for (int axis = ADV_AXIS_COUNT - 1; axis >= 0; axis--) {
+        if (!(axes_mask & 1u << axis)) continue;
+        const struct adv_axis_placement *placement = &mesh->axes[axis];
+        for (int i = placement->rings_count - 1; i >= 0; i--) {
+            const struct adv_ring *ring = &placement->rings[i];
+            group.scattered = group.scattered || (seen & 1u << ring->physical && ring->physical != last);
+            seen |= 1u << ring->physical;
+            last = ring->physical;
+            group.devices *= ring->size;
+            has_core = has_core || ring->physical == ADV_PHYSICAL_CORE;
+            if (!join(&group, ring) && group.rings_count < ADV_LIMIT_RINGS)
+                group.rings[group.rings_count++] = *ring;
+        }
+    }
+    group.other_core_too = cluster->chip.devices_per_chip > 1.0 && !has_core;
+    return group;
+}
+
 /* A group as the links see it. */
 struct links {
     int chips;               /* of the group, on the torus */
@@ -140,5 +187,34 @@ struct adv_collective_time adv_collective_time(const struct adv_cluster *cluster
         break;
     }
     time.latency_s += hops * chip->ici_hop_latency_s;
+    return time;
+}
+
+/* Share of the bytes a device sends over DCN, and how often it starts: X(collective, share of s slices,
+ * starts). */
+static double share_of(enum adv_collective collective, int slices)
+{
+    double others = (double)(slices - 1) / slices;
+    const double shares[ADV_COLLECTIVE_COUNT] = {
+        [ADV_COLLECTIVE_ALL_GATHER] = others,
+        [ADV_COLLECTIVE_REDUCE_SCATTER] = others,
+        [ADV_COLLECTIVE_ALL_REDUCE] = 2.0 * others,
+        [ADV_COLLECTIVE_ALL_TO_ALL] = others,
+        [ADV_COLLECTIVE_PERMUTE] = 1.0,
+    };
+    return (unsigned)collective < ADV_COLLECTIVE_COUNT ? shares[collective] : 0.0;
+}
+
+struct adv_collective_time adv_collective_dcn_time(const struct adv_cluster *cluster,
+                                                   const struct adv_constants *constants, int slices,
+                                                   enum adv_collective collective, double bytes_per_device)
+{
+    struct adv_collective_time time = {0.0, 0.0, 0.0};
+    if (slices <= 1 || bytes_per_device <= 0.0) return time;
+    double sent = bytes_per_device * share_of(collective, slices);
+    double rate = cluster->chip.dcn_bytes_per_s_per_chip * constants->dcn_achieved_frac;
+    time.bandwidth_s = sent * cluster->chip.devices_per_chip / rate;
+    time.latency_s = constants->dcn_launch_s;
+    time.hbm_bytes = 2.0 * sent;
     return time;
 }

@@ -7,15 +7,6 @@
 #include "engine/maxtext/changes.h"
 #include "engine/maxtext/write.h"
 
-static adv_code put(struct adv_config *config, struct adv_arena *arena, const char *key,
-                    const char *value_json)
-{
-    char *copy = adv_arena_copy(arena, value_json);
-    if (!copy || config->count >= ADV_LIMIT_CONFIG_KEYS) return ADV_E_MEMORY;
-    config->entries[config->count++] = (struct adv_config_entry){key, copy};
-    return ADV_OK;
-}
-
 /* Dimensions of the model as MaxText names them; 0 means the key does not apply. */
 struct dimension {
     const char *key;
@@ -76,7 +67,7 @@ static adv_code put_dimensions(const struct adv_model *model, struct adv_arena *
         if (dimensions[i].value == 0) continue;
         char value[32];
         snprintf(value, sizeof value, "%" PRId64, dimensions[i].value);
-        adv_code code = put(config, arena, dimensions[i].key, value);
+        adv_code code = adv_config_put(config, arena, dimensions[i].key, value);
         if (code != ADV_OK) return code;
     }
     return ADV_OK;
@@ -89,19 +80,22 @@ adv_code adv_config_write_model(const struct adv_model *model, struct adv_arena 
     if (model->without_maxtext) return ADV_OK; /* no keys of MaxText say it */
     if (model->maxtext_name[0] != '\0') {
         snprintf(value, sizeof value, "\"%s\"", model->maxtext_name);
-        return put(config, arena, "model_name", value);
+        return adv_config_put(config, arena, "model_name", value);
     }
     const struct adv_layer *first = &model->layers[0];
     snprintf(value, sizeof value, "\"%s\"", adv_decoder_name(model->decoder));
-    adv_code code = put(config, arena, "decoder_block", value);
+    adv_code code = adv_config_put(config, arena, "decoder_block", value);
     if (code == ADV_OK) code = put_dimensions(model, arena, config);
     if (code == ADV_OK)
-        code = put(config, arena, "mlp_activations",
-                   first->mlp_inputs > 1 ? "[\"silu\", \"linear\"]" : "[\"gelu\"]");
-    if (code == ADV_OK && first->kv_lora_rank > 0) code = put(config, arena, "attention_type", "\"mla\"");
-    if (code == ADV_OK && first->has_qk_norm) code = put(config, arena, "use_qk_norm", "true");
-    if (code == ADV_OK && first->has_attention_bias) code = put(config, arena, "attention_bias", "true");
-    if (code == ADV_OK && model->ties_embedding) code = put(config, arena, "logits_via_embedding", "true");
+        code = adv_config_put(config, arena, "mlp_activations",
+                              first->mlp_inputs > 1 ? "[\"silu\", \"linear\"]" : "[\"gelu\"]");
+    if (code == ADV_OK && first->kv_lora_rank > 0)
+        code = adv_config_put(config, arena, "attention_type", "\"mla\"");
+    if (code == ADV_OK && first->has_qk_norm) code = adv_config_put(config, arena, "use_qk_norm", "true");
+    if (code == ADV_OK && first->has_attention_bias)
+        code = adv_config_put(config, arena, "attention_bias", "true");
+    if (code == ADV_OK && model->ties_embedding)
+        code = adv_config_put(config, arena, "logits_via_embedding", "true");
     return code;
 }
 

@@ -12,15 +12,18 @@ struct writer {
     bool full; /* memory or keys exhausted */
 };
 
+adv_code adv_config_put(struct adv_config *config, struct adv_arena *arena, const char *key,
+                        const char *value_json)
+{
+    char *copy = adv_arena_copy(arena, value_json);
+    if (!copy || config->count >= ADV_LIMIT_CONFIG_KEYS) return ADV_E_MEMORY;
+    config->entries[config->count++] = (struct adv_config_entry){key, copy};
+    return ADV_OK;
+}
+
 static void put(struct writer *writer, const char *key, const char *value_json)
 {
-    struct adv_config *config = writer->config;
-    char *copy = adv_arena_copy(writer->arena, value_json);
-    if (!copy || config->count >= ADV_LIMIT_CONFIG_KEYS) {
-        writer->full = true;
-        return;
-    }
-    config->entries[config->count++] = (struct adv_config_entry){key, copy};
+    writer->full |= adv_config_put(writer->config, writer->arena, key, value_json) != ADV_OK;
 }
 
 static void put_plan(struct writer *writer, const struct adv_plan *plan, const struct adv_model *model,

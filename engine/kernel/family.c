@@ -6,7 +6,8 @@ static const struct adv_kernel_family *const families[] = {
 #undef ROW
 };
 
-enum { FAMILIES = sizeof families / sizeof *families };
+#define ONE(name) +1
+enum { FAMILIES = ADV_KERNEL_FAMILIES(ONE) };
 
 const struct adv_kernel_family *const *adv_kernel_families(int *count)
 {

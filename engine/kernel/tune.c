@@ -133,8 +133,9 @@ static void insert(struct adv_ranking *ranking, const struct adv_kernel_tile *ti
                    const struct adv_kernel_time *time)
 {
     const struct adv_kernel_family *family = ranking->family;
-    int at = ranking->count, tiles_count = ranking->count;
+    int at = ranking->count;
     while (at > 0 && time->time_s < ranking->times[at - 1].time_s) at--;
+    int tiles_count = ranking->count;
     void *place = adv_list_open(ranking->tiles, family->tile_bytes, &tiles_count, ranking->top_k, at);
     if (!place) return;
     memcpy(place, (const char *)tile + family->tile_offset, family->tile_bytes);

@@ -127,6 +127,45 @@ static void buffers_are_variants_of_a_tile(void **state)
     assert_true(tiles[0].input_buffer_count > 2 || tiles[1].input_buffer_count > 2);
 }
 
+/* Rows of 8 bits come 32 at a time: the wide space has no tile of 16 of them, with which the whole of k would
+ * fit. */
+static void a_refusal_offers_the_wide_space_only_where_it_helps(void **state)
+{
+    (void)state;
+    struct kernel_bench bench;
+    kernel_bench_init(&bench);
+    bench.chip.vmem_bytes_per_core = 128.0 * 1048576.0;
+    bench.machine.scoped_vmem_limit_bytes = 16.0 * 1048576.0;
+    struct adv_gmm_shape shape = {.m = 64,
+                                  .k = 60001,
+                                  .n = 128,
+                                  .num_groups = 1,
+                                  .distribution = ADV_GROUPS_BALANCED,
+                                  .lhs = ADV_FORMAT_INT8,
+                                  .rhs = ADV_FORMAT_INT8,
+                                  .out = ADV_FORMAT_BF16,
+                                  .version = 1};
+    struct adv_gmm_tile tile;
+    struct adv_kernel_time time;
+    int found = 0;
+    long evaluated = 0;
+    adv_err err = adv_err_empty();
+    assert_int_equal(
+        tune_gmm(&bench.machine, ADV_KERNEL_GMM, &shape, 1, &tile, &time, &found, &evaluated, &err),
+        ADV_E_ILLEGAL);
+    assert_null(strstr(err.findings[0].hint, "wide"));
+    shape.k = 54001; /* 32 rows fit, 64 do not */
+    adv_err_init(&err);
+    assert_int_equal(
+        tune_gmm(&bench.machine, ADV_KERNEL_GMM, &shape, 1, &tile, &time, &found, &evaluated, &err),
+        ADV_E_ILLEGAL);
+    assert_non_null(strstr(err.findings[0].hint, "\"wide\": true"));
+    bench.machine.wide_tiles = true;
+    assert_int_equal(
+        tune_gmm(&bench.machine, ADV_KERNEL_GMM, &shape, 1, &tile, &time, &found, &evaluated, &err), ADV_OK);
+    assert_int_equal(tile.tile_m, 32);
+}
+
 /* Where parts of a key block cost the same, tune answers with the one that winners have: 256 on arrays of
  * 128, 512 on arrays of 256 until the tile of scores grows beyond 2^20. */
 static void among_equals_the_winners_part_is_first(void **state)
@@ -162,6 +201,7 @@ static void among_equals_the_winners_part_is_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_refusal_offers_the_wide_space_only_where_it_helps),
         cmocka_unit_test(the_predicted_fastest_is_first_and_times_never_fall),
         cmocka_unit_test(one_family_does_not_crowd_out_others),
         cmocka_unit_test(a_near_duplicate_only_fills_up),

@@ -63,10 +63,23 @@ test('the proxy waits longer than the daemon answers and takes what the daemon t
   assert.match(text, /client_max_body_size 1m;/);
   assert.ok(Number(text.match(/proxy_read_timeout (\d+)s/)[1]) > 30);
   for (const conf of ['plain.conf', 'tls.conf']) {
-    const lines = (read(`proxy/${conf}`) + text).replace(/#.*/g, '');
+    const lines = (read(`proxy/${conf}`) + text + read('proxy/locations.inc')).replace(/#.*/g, '');
     assert.equal(lines.split('{').length, lines.split('}').length, conf);
     for (const line of lines.split('\n').map((one) => one.trim()).filter(Boolean)) assert.match(line, /[;{}]$/, line);
   }
+});
+
+test('the proxy follows replicas by name, asks another only of what may be asked twice, and leaves a 503 to the client', () => {
+  const text = read('proxy/advisor.inc').replace(/#.*/g, '');
+  const lookUp_ms = 1000 * Number(text.match(/resolver 127\.0\.0\.11 valid=(\d+)s/)[1]);
+  assert.ok(4 * Number(text.match(/proxy_connect_timeout (\d+)ms/)[1]) < lookUp_ms, 'a request that meets a dead replica is passed on');
+  assert.match(text, /server advisor:8080 resolve /);
+  assert.ok(Number(text.match(/keepalive_timeout (\d+)s/)[1]) < 15, 'before --idle-timeout');
+  assert.match(text, /proxy_next_upstream error timeout;/);
+  const [keyed, once] = read('proxy/locations.inc').split('location @once');
+  assert.match(keyed, /proxy_next_upstream error timeout non_idempotent;/);
+  assert.doesNotMatch(once, /proxy_next_upstream/);
+  for (const conf of ['plain.conf', 'tls.conf']) assert.match(read(`proxy/${conf}`), /include \/etc\/nginx\/locations\.inc;/);
 });
 
 test('the dashboard draws series that there are', async () => {

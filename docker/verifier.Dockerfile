@@ -10,10 +10,12 @@ FROM ${ADVISOR} AS advisor
 
 FROM ${PYTHON}
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libjansson4 libmicrohttpd12 libpq5 libssl3 libyaml-0-2 zlib1g \
+    && apt-get install -y --no-install-recommends ca-certificates libjansson4 libmicrohttpd12 libpq5 libssl3 libyaml-0-2 zlib1g \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=advisor /usr/local/bin/tpu-advisor /usr/local/bin/tpu-advisor
-ENV TPU_ADVISOR_COMPILE_ENV=/opt/tpu-advisor-compile HOME=/tmp PIP_NO_CACHE_DIR=1
+# pip trusts whom the base image trusts, the certificate of a proxy included.
+ENV TPU_ADVISOR_COMPILE_ENV=/opt/tpu-advisor-compile HOME=/tmp PIP_NO_CACHE_DIR=1 \
+    PIP_CERT=/etc/ssl/certs/ca-certificates.crt
 RUN /usr/local/bin/tpu-advisor verify --install
 LABEL org.opencontainers.image.title="tpu-advisor-verifier" \
       org.opencontainers.image.description="Puts training plans before the real MaxText and libtpu, without a TPU"

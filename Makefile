@@ -322,7 +322,7 @@ load: all ## the daemon under load for half a minute: a table, and gates on rati
 	@PROGRAM=$(PROGRAM) tests/load/sweeps.sh
 
 .PHONY: compose-test
-compose-test: ## docker/compose.yaml for real, in a container engine of its own (root; minutes)
+compose-test: ## docker/ for real: kills, scales, upgrades, in a container engine of its own (root; minutes; VERIFIER=1: the compiler, too)
 	@tests/compose/run.sh
 
 .PHONY: web-test

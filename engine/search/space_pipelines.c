@@ -91,12 +91,13 @@ static bool same_but_for_its_pipeline(const struct adv_family *a, const struct a
 /* The family that makes as many passes in one accumulation step, -1 when that is not in the space. Fewer
  * steps of more microbatches leave a smaller bubble, fewer hand-overs, and add up gradients less often, on
  * microbatches of the same tokens; they only save more tensors at once. */
-static int without_accumulation(const struct adv_space *space, int from, const struct adv_family *family)
+static int without_accumulation(const struct adv_family *families, int count, int from,
+                                const struct adv_family *family)
 {
     int passes = family->pipeline_microbatches * family->gradient_accumulation_steps;
     if (family->gradient_accumulation_steps == 1) return -1;
-    for (int i = from; i < space->families_count; i++) {
-        const struct adv_family *other = &space->families[i];
+    for (int i = from; i < count; i++) {
+        const struct adv_family *other = &families[i];
         if (other->gradient_accumulation_steps > 1) return -1;
         if (other->pipeline_microbatches == passes && other->layers_per_stage == family->layers_per_stage &&
             same_but_for_its_pipeline(other, family))
@@ -107,10 +108,10 @@ static int without_accumulation(const struct adv_space *space, int from, const s
 
 /* The family that differs only in running fewer layers of a stage at once, and is not bounded itself; -1 when
  * there is none. */
-static int less_deep(const struct adv_space *space, int from, const struct adv_family *family)
+static int less_deep(const struct adv_family *families, int count, int from, const struct adv_family *family)
 {
-    for (int i = from; i < space->families_count; i++) {
-        const struct adv_family *other = &space->families[i];
+    for (int i = from; i < count; i++) {
+        const struct adv_family *other = &families[i];
         if (other->layers_per_stage < family->layers_per_stage && other->bounded_by < 0 &&
             same_but_for_its_pipeline(other, family))
             return i;
@@ -118,12 +119,12 @@ static int less_deep(const struct adv_space *space, int from, const struct adv_f
     return -1;
 }
 
-void adv_pipeline_bound(const struct adv_space *space, int pipeline_start, int depths_start,
+void adv_pipeline_bound(const struct adv_family *families, int count, int pipeline_start, int depths_start,
                         struct adv_family *family)
 {
-    family->bounded_by = without_accumulation(space, pipeline_start, family);
+    family->bounded_by = without_accumulation(families, count, pipeline_start, family);
     family->deeper = false;
     if (family->bounded_by >= 0) return;
-    family->bounded_by = less_deep(space, depths_start, family);
+    family->bounded_by = less_deep(families, count, depths_start, family);
     family->deeper = family->bounded_by >= 0;
 }

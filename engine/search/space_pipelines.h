@@ -35,8 +35,7 @@ int adv_pipeline_depths(const struct adv_advise_request *request, const struct a
                         const struct adv_mesh *mesh, const struct adv_plan *plan, double least_work_s,
                         int depths[ADV_PIPELINE_DEPTHS]);
 
-/* Sets bounded_by and deeper of a family with a pipeline that is about to join `space`, which keeps the
- * families of the same mesh from `pipeline_start`, those with its batch and microbatches from `depths_start`.
- */
-void adv_pipeline_bound(const struct adv_space *space, int pipeline_start, int depths_start,
+/* Sets bounded_by and deeper of a family with a pipeline that is about to join `families`: those of the same
+ * mesh start at `pipeline_start`, those with its batch and microbatches at `depths_start`. */
+void adv_pipeline_bound(const struct adv_family *families, int count, int pipeline_start, int depths_start,
                         struct adv_family *family);

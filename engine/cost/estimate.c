@@ -308,7 +308,8 @@ adv_code adv_estimate_plan(const struct adv_estimate_input *input, struct adv_es
     struct adv_cost cost;
     struct adv_model_params params;
     struct adv_account account = {.ledger = ledger};
-    adv_code code = prepare(input, false, &estimate->mesh, &cost, &params, err);
+    struct adv_mesh unsaid;
+    adv_code code = prepare(input, false, ledger ? &ledger->mesh : &unsaid, &cost, &params, err);
     if (code == ADV_OK) code = price(input, &cost, &params, estimate, &account, err);
     if (code != ADV_OK) return code;
     adv_estimate_verdict(estimate);

@@ -10,7 +10,6 @@
 
 #include "engine/cost/input.h"
 #include "engine/cost/ledger.h"
-#include "engine/hardware/mesh.h"
 
 enum adv_fit { ADV_FIT_FITS, ADV_FIT_TIGHT, ADV_FIT_NO };
 const char *adv_fit_name(enum adv_fit fit); /* "fits" "tight" "does_not_fit" */
@@ -36,7 +35,6 @@ struct adv_estimate {
     enum adv_confidence confidence;
     char confidence_why[ADV_LIMIT_DETAIL];
     double usd_per_step, usd_per_billion_tokens; /* NAN without a price */
-    struct adv_mesh mesh;
 };
 
 enum { ADV_ESTIMATE_AGAIN_BYTES = offsetof(struct adv_estimate, step_time_low_s) };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/base/limits.h"
+#include "engine/hardware/mesh.h"
 #include "engine/kernel/kernel.h"
 
 /* The groups of terms, for sentences about several: bits, `again` beside what is computed again. */
@@ -63,4 +64,5 @@ struct adv_ledger {
     struct adv_memory_part memory[ADV_LIMIT_MEMORY_PARTS];
     int kernels_count;
     struct adv_kernel_use kernels[ADV_LIMIT_KERNELS];
+    struct adv_mesh mesh;
 };

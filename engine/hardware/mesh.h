@@ -44,7 +44,7 @@ double adv_ring_bytes_per_s(const struct adv_chip *chip, const struct adv_ring *
 struct adv_axis_placement {
     int size;        /* devices along the logical axis inside a slice */
     int rings_count; /* 0 when size == 1 */
-    struct adv_ring rings[ADV_LIMIT_RINGS];
+    struct adv_ring rings[ADV_PHYSICAL_COUNT];
     double bytes_per_s_per_device; /* achievable gather bandwidth of one device over these factors, for
                                       display */
 };

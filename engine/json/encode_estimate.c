@@ -96,14 +96,14 @@ json_t *adv_encode_estimate(const struct adv_cluster *cluster, const struct adv_
 {
     json_t *object = json_object();
     const bool priced = isfinite(cluster->price_usd_per_chip_hour);
-    ADV_LIST(hbm_parts, i, ledger ? ledger->memory_count : 0, encode_memory(&ledger->memory[i]));
-    ADV_LIST(time_parts, i, ledger ? ledger->terms_count : 0, encode_term(&ledger->terms[i]));
-    ADV_LIST(kernels, i, ledger ? ledger->kernels_count : 0, encode_kernel(&ledger->kernels[i]));
+    ADV_LIST(hbm_parts, i, ledger->memory_count, encode_memory(&ledger->memory[i]));
+    ADV_LIST(time_parts, i, ledger->terms_count, encode_term(&ledger->terms[i]));
+    ADV_LIST(kernels, i, ledger->kernels_count, encode_kernel(&ledger->kernels[i]));
     ADV_LIST(advised, i, advice ? advice->count : 0, encode_advice(&advice->items[i]));
     set_time(object, estimate);
     set_memory(object, estimate);
     ADV_PUT(object, ADV_M("hbm_parts", hbm_parts), ADV_M("time_parts", time_parts),
-            ADV_M("bound", adv_resource_name(estimate->bound)), ADV_M("mesh", encode_mesh(&estimate->mesh)),
+            ADV_M("bound", adv_resource_name(estimate->bound)), ADV_M("mesh", encode_mesh(&ledger->mesh)),
             ADV_M("kernels", kernels), ADV_M("confidence", adv_confidence_name(estimate->confidence)),
             ADV_F(estimate, confidence_why), ADV_M("advice", advised),
             ADV_M("warnings", warnings ? adv_encode_findings(warnings) : json_array()),

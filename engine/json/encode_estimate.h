@@ -9,7 +9,7 @@
 #include "engine/explain/advice.h"
 #include "engine/json/encode_common.h"
 
-/* `ledger` NULL: no time_parts, hbm_parts and kernels (empty arrays). `advice` NULL: an empty array.
+/* `ledger` is that of the estimate. `advice` NULL: an empty array.
  * `warnings` may be NULL. New reference; NULL when memory is exhausted. */
 json_t *adv_encode_estimate(const struct adv_cluster *cluster, const struct adv_estimate *estimate,
                             const struct adv_ledger *ledger, const struct adv_advice_list *advice,

@@ -92,6 +92,7 @@ static double brute(int job, const json_t *changed)
     json_object_update(json_object_get(root, "config"), (json_t *)(uintptr_t)changed);
     struct adv_arena arena;
     struct adv_estimate estimate;
+    struct adv_mesh mesh;
     adv_err err;
     double metric = (double)INFINITY;
     adv_arena_init(&arena, 1 << 22);
@@ -104,7 +105,8 @@ static double brute(int job, const json_t *changed)
         adv_estimate_plan(&input, &estimate, NULL, NULL) == ADV_OK &&
         adv_rank_fits(&estimate, adv_rank_memory_frac(&estimate)) &&
         adv_plan_global_batch(&request.plan, &request.cluster) == jobs[job].sequences &&
-        (estimate.mesh.split_axes_count == 0 || request.plan.family.allow_split_physical_axes))
+        adv_mesh_place(&request.cluster, &request.plan, &mesh, NULL) == ADV_OK &&
+        (mesh.split_axes_count == 0 || request.plan.family.allow_split_physical_axes))
         metric = adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &estimate);
     adv_arena_free(&arena);
     json_decref(root);

@@ -67,39 +67,22 @@ struct adv_cost_behind *adv_scratch_behind(struct adv_cost_scratch *scratch)
     return row;
 }
 
-/* Cleared is what matmuls and kernels do not read, or read by way of the numbers behind it. */
-static void write_shapes(const struct adv_cost *cost, const struct adv_plan *of,
-                         struct adv_cost_shapes *shapes)
+static bool same_shapes(const struct adv_cost_shapes *shapes, const struct adv_cost *cost,
+                        const struct adv_plan *plan)
 {
-    memset(shapes, 0, sizeof *shapes); /* padding too: it is compared */
-    shapes->plan.family = of->family;
-    shapes->plan.flags = of->flags;
-    shapes->plan.flags.host_offload_scheduling = 0;
-    struct adv_plan *plan = &shapes->plan;
-    memset(plan->family.ici, 0, sizeof plan->family.ici);
-    memset(plan->family.dcn, 0, sizeof plan->family.dcn);
-    plan->family.per_device_batch_size = 0;
-    plan->family.gradient_accumulation_steps = plan->family.pipeline_microbatches =
-        plan->family.layers_per_stage = 0;
-    plan->family.rule = ADV_RULE_DEFAULT;
-    plan->family.allow_split_physical_axes = plan->family.two_stage_gather =
-        plan->family.use_ring_of_experts = false;
-    shapes->tokens = cost->tokens;
-    shapes->tp = cost->tp;
-    shapes->cp_ring = cost->cp_ring;
-    shapes->ulysses = cost->ulysses;
-    shapes->ep = cost->ep;
+    return shapes->tokens == cost->tokens && shapes->tp == cost->tp && shapes->cp_ring == cost->cp_ring &&
+           shapes->ulysses == cost->ulysses && shapes->ep == cost->ep &&
+           adv_plan_same_kernels(&shapes->plan, plan);
 }
 
 void adv_scratch_enter_compute(struct adv_cost_scratch *scratch, const struct adv_plan *plan)
 {
-    struct adv_cost_shapes shapes;
-    write_shapes(&scratch->cost, plan, &shapes);
+    const struct adv_cost *cost = &scratch->cost;
     /* what differs between most families; the rest is only compared */
     const uint64_t words[] = {
-        adv_scratch_bits(shapes.tokens),
-        (uint64_t)shapes.tp << 32 | (uint64_t)shapes.cp_ring,
-        (uint64_t)shapes.ulysses << 32 | (uint64_t)shapes.ep,
+        adv_scratch_bits(cost->tokens),
+        (uint64_t)cost->tp << 32 | (uint64_t)cost->cp_ring,
+        (uint64_t)cost->ulysses << 32 | (uint64_t)cost->ep,
         (uint64_t)plan->family.quantization << 32 | (uint64_t)plan->family.cp_strategy,
     };
     uint64_t hash = 0;
@@ -107,12 +90,15 @@ void adv_scratch_enter_compute(struct adv_cost_scratch *scratch, const struct ad
         hash = (hash ^ hash >> 32 ^ words[i]) * 0x9e3779b97f4a7c15u;
     struct adv_cost_compute *row = &scratch->computed[(hash >> 48) % ADV_SCRATCH_COMPUTE];
     scratch->compute = row;
-    /* padding could only make equal shapes look different, which costs a recomputation */
-    bool same =
-        memcmp(&row->shapes, &shapes, sizeof shapes) == 0; /* NOLINT(bugprone-suspicious-memory-comparison) */
-    if (row->known && same) return;
-    memset(row, 0, sizeof *row);
-    memcpy(&row->shapes, &shapes, sizeof shapes);
+    if (row->known && same_shapes(&row->shapes, cost, plan)) return;
+    row->shapes =
+        (struct adv_cost_shapes){*plan, cost->tokens, cost->tp, cost->cp_ring, cost->ulysses, cost->ep};
+    memset(row->splash_known, 0, sizeof row->splash_known);
+    for (int i = 0; i < cost->model->layer_kinds_count; i++) {
+        row->matmuls[i].known = false;
+        for (int g = 0; g < 2 * ADV_GMM_PASSES; g++)
+            row->grouped[i][g / ADV_GMM_PASSES][g % ADV_GMM_PASSES].known = false;
+    }
     row->known = true;
     scratch->computed_anew++;
 }

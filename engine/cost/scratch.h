@@ -71,8 +71,8 @@ struct adv_cost_projections {
     struct adv_projection table[ADV_PROJECTIONS_MAX];
 };
 
-/* The input of a family's matmuls and kernels: the plan with mesh, batch, pipeline, expert exchange and
- * what differs within a family cleared, and what these make of shapes. */
+/* The input of a family's matmuls and kernels: a plan that has the same ones (adv_plan_same_kernels), and
+ * what mesh, batch and pipeline make of their shapes. */
 struct adv_cost_shapes {
     struct adv_plan plan;
     double tokens;

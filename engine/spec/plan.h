@@ -138,20 +138,23 @@ struct adv_gmm_blocks {
 
 /* The part that all plans of one family share: they differ in where things are kept. */
 struct adv_plan_family {
+    /* what a device's matmuls and kernels read only by way of what it makes of their shapes: see
+     * adv_plan_same_kernels */
     int ici[ADV_AXIS_COUNT], dcn[ADV_AXIS_COUNT]; /* all >= 1 */
     double per_device_batch_size;                 /* sequences per device and microstep; may be fractional */
-    int64_t seq_len;
     int gradient_accumulation_steps;
-    /* sharding */
+    int pipeline_microbatches, layers_per_stage;
     enum adv_mesh_rule rule;
+    bool allow_split_physical_axes, two_stage_gather, use_ring_of_experts;
+    /* sharding */
+    int64_t seq_len;
     enum adv_custom_mesh custom_mesh;
     enum adv_cp_strategy cp_strategy;
     bool cp_load_balance;
     bool packing; /* documents share sequences: segment ids, which MLA cannot pass round a ring */
-    bool allow_split_physical_axes, use_2d_fsdp_sharding, shard_exp_on_fsdp;
-    bool two_stage_gather;
+    bool use_2d_fsdp_sharding, shard_exp_on_fsdp;
     /* pipeline */
-    int pipeline_microbatches, pipeline_layers, layers_per_stage;
+    int pipeline_layers;
     bool pipeline_fsdp_ag_once, pipeline_delay_activation_forwarding;
     bool scan_layers;
     /* formats */
@@ -174,8 +177,7 @@ struct adv_plan_family {
     enum adv_moe_impl moe;
     double capacity_factor;      /* > 0 with ADV_MOE_DENSE: dropping */
     double ragged_buffer_factor; /* < 0: worst case */
-    bool use_ring_of_experts, use_ragged_sort, use_random_routing, float32_weight_sum, merge_gating_gmm,
-        use_custom_sort_vjp;
+    bool use_ragged_sort, use_random_routing, float32_weight_sum, merge_gating_gmm, use_custom_sort_vjp;
     struct adv_gmm_blocks gmm_blocks[2][ADV_GMM_PASSES]; /* [0] wi, [1] wo */
     /* embedding, logits */
     bool use_iota_embed, cast_logits_to_fp32, logits_dot_in_fp32;
@@ -193,14 +195,28 @@ struct adv_plan {
     bool optimizer_host_offload, parameter_host_offload, shard_optimizer_over_data;
 };
 
-/* Whether two plans differ only in where things are kept, and in the flag that follows from it. Plans are
- * made in zeroed memory, so padding is equal, too. */
-static inline bool adv_plan_same_family(const struct adv_plan *a, const struct adv_plan *b)
+/* Whether two plans have the same family from byte `from` of it on, and the same flags but for the one that
+ * follows from where things are kept. Plans are made in zeroed memory, so padding is equal, too. */
+static inline bool adv_plan_same_from(size_t from, const struct adv_plan *a, const struct adv_plan *b)
 {
     struct adv_flags flags = a->flags;
     flags.host_offload_scheduling = b->flags.host_offload_scheduling;
-    return memcmp(&a->family, &b->family, sizeof a->family) == 0 &&
+    return memcmp((const char *)&a->family + from, (const char *)&b->family + from,
+                  sizeof a->family - from) == 0 &&
            memcmp(&flags, &b->flags, sizeof flags) == 0;
+}
+
+/* Whether they differ only in where things are kept. */
+static inline bool adv_plan_same_family(const struct adv_plan *a, const struct adv_plan *b)
+{
+    return adv_plan_same_from(0, a, b);
+}
+
+/* Whether matmuls and kernels of equal shapes are the same in both: they differ in mesh, batch, pipeline or
+ * expert exchange besides. */
+static inline bool adv_plan_same_kernels(const struct adv_plan *a, const struct adv_plan *b)
+{
+    return adv_plan_same_from(offsetof(struct adv_plan_family, seq_len), a, b);
 }
 
 /* Splash clamps every block to the sequence: min(block, seq_len). Call after the sequence and the blocks are

@@ -188,8 +188,9 @@ static enum adv_resource bound_of(const struct adv_account *account)
 }
 
 /* Mesh, groups and parameter counts: all that a family of plans shares before the first layer is priced.
- * `same_mesh`: they are there already (adv_cost_init). */
-static adv_code prepare(const struct adv_estimate_input *input, bool same_mesh, struct adv_mesh *mesh,
+ * What of them is `shared` with the family before is there already (adv_cost_init). */
+enum shared { NOTHING, PLACEMENT, GROUPS };
+static adv_code prepare(const struct adv_estimate_input *input, enum shared shared, struct adv_mesh *mesh,
                         struct adv_cost *cost, struct adv_model_params *params, adv_err *err)
 {
     if (!input->cluster->chip.is_tpu) {
@@ -198,12 +199,12 @@ static adv_code prepare(const struct adv_estimate_input *input, bool same_mesh, 
                           "steps on %s are not modelled", input->cluster->chip.name);
         return ADV_E_UNSUPPORTED;
     }
-    if (!same_mesh) {
+    if (shared == NOTHING) {
         adv_code code = adv_mesh_place(input->cluster, input->plan, mesh, err);
         if (code != ADV_OK) return code;
         *params = adv_model_params(input->model);
     }
-    adv_cost_init(cost, input, mesh, same_mesh);
+    adv_cost_init(cost, input, mesh, shared == GROUPS);
     cost->recompute_elided = adv_memory_keeps_everything(cost, params);
     return ADV_OK;
 }
@@ -309,7 +310,7 @@ adv_code adv_estimate_plan(const struct adv_estimate_input *input, struct adv_es
     struct adv_model_params params;
     struct adv_account account = {.ledger = ledger};
     struct adv_mesh unsaid;
-    adv_code code = prepare(input, false, ledger ? &ledger->mesh : &unsaid, &cost, &params, err);
+    adv_code code = prepare(input, NOTHING, ledger ? &ledger->mesh : &unsaid, &cost, &params, err);
     if (code == ADV_OK) code = price(input, &cost, &params, estimate, &account, err);
     if (code != ADV_OK) return code;
     adv_estimate_verdict(estimate);
@@ -327,19 +328,23 @@ adv_code adv_trace_step(const struct adv_estimate_input *input, struct adv_step_
     memset(trace, 0, sizeof *trace);
     memset(&estimate, 0, sizeof estimate);
     trace->account.trace = trace;
-    adv_code code = prepare(input, false, &trace->mesh, &trace->cost, &params, err);
+    adv_code code = prepare(input, NOTHING, &trace->mesh, &trace->cost, &params, err);
     return code == ADV_OK ? price(input, &trace->cost, &params, &estimate, &trace->account, err) : code;
 }
 
-/* Families with the same ICI mesh and device order (split axes are part of one made by hand), sharding rule,
- * context strategy and two-stage gathers communicate in the same groups. */
-static bool same_mesh(const struct adv_plan *a, const struct adv_plan *b)
+/* Families with the same ICI mesh and device order (split axes are part of one made by hand) have one
+ * placement; with the same sharding rule, context strategy and two-stage gathers they communicate in the same
+ * groups. */
+static enum shared shared_of(const struct adv_plan *a, const struct adv_plan *b)
 {
-    return memcmp(a->family.ici, b->family.ici, sizeof a->family.ici) == 0 &&
-           a->family.rule == b->family.rule && a->family.cp_strategy == b->family.cp_strategy &&
-           a->family.two_stage_gather == b->family.two_stage_gather &&
-           a->family.custom_mesh == b->family.custom_mesh &&
-           a->family.allow_split_physical_axes == b->family.allow_split_physical_axes;
+    if (memcmp(a->family.ici, b->family.ici, sizeof a->family.ici) != 0 ||
+        a->family.custom_mesh != b->family.custom_mesh ||
+        a->family.allow_split_physical_axes != b->family.allow_split_physical_axes)
+        return NOTHING;
+    return a->family.rule == b->family.rule && a->family.cp_strategy == b->family.cp_strategy &&
+                   a->family.two_stage_gather == b->family.two_stage_gather
+               ? GROUPS
+               : PLACEMENT;
 }
 
 /* Gets the scratch ready for another family; what still holds of the last one is kept. */
@@ -348,16 +353,16 @@ static adv_code enter_family(const struct adv_estimate_input *input, struct adv_
 {
     bool same_request = scratch->valid && scratch->model == input->model &&
                         scratch->cluster == input->cluster && scratch->constants == input->constants;
-    bool keeps_mesh = same_request && same_mesh(&scratch->plan, input->plan);
+    const enum shared shared = same_request ? shared_of(&scratch->plan, input->plan) : NOTHING;
     if (!same_request) memset(scratch, 0, sizeof *scratch);
     scratch->valid = false;
     memset(scratch->working_known, 0, sizeof scratch->working_known);
     memset(scratch->weights, 0, sizeof scratch->weights);
     for (int i = 0; i < ADV_LIMIT_LAYER_KINDS; i++) scratch->tensors[i].known = false;
     scratch->fixed_known = scratch->head.known = false;
-    scratch->mesh_number += !keeps_mesh;
+    scratch->mesh_number += shared != GROUPS;
     scratch->family_number++;
-    adv_code code = prepare(input, keeps_mesh, &scratch->mesh, &scratch->cost, &scratch->params, err);
+    adv_code code = prepare(input, shared, &scratch->mesh, &scratch->cost, &scratch->params, err);
     if (code != ADV_OK) return code;
     scratch->cost.scratch = scratch;
     set_batch(input, &scratch->global_batch_sequences, &scratch->tokens_per_step);

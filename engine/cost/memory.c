@@ -465,20 +465,11 @@ static void make_frame(const struct adv_cost *cost, const struct state *state, s
     set_turned_copies(cost, frame);
 }
 
-/* Copies of stacks, and logits kept for the head's gradient, wait until the loop is over where they have no
- * room: XLA orders the program anew when it is over the limit. The share of them that stays. */
-static double pressed_frac(const struct adv_cost *cost, const struct adv_memory_frame *frame, double waits)
-{
-    const struct adv_constants *k = cost->constants;
-    const double losses = 1.0 + k->heap_fragmentation_frac, limit = cost->chip->hbm_usable_bytes_per_device;
-    const double all = peak(k, frame->arguments, frame->backward, BACKWARD_PARTS);
-    if (all <= limit) return 1.0;
-    return adv_max(k->pressed_frac, 1.0 - (all - limit) / (waits * losses));
-}
-
-/* Fills in what where tensors are kept decides. */
-static void fill_in(const struct adv_cost *cost, const struct adv_layer_sums *sums,
-                    struct adv_memory_frame *frame)
+/* Fills in what where tensors are kept decides. Returns the peak of the backward pass. Copies of stacks, and
+ * logits kept for the head's gradient, wait until the loop is over where they have no room: XLA orders the
+ * program anew when it is over the limit. */
+static double fill_in(const struct adv_cost *cost, const struct adv_layer_sums *sums,
+                      struct adv_memory_frame *frame)
 {
     const struct adv_constants *k = cost->constants;
     const double copies = frame->emb_copies * sums->emb_stacks + frame->mlp_copies * sums->mlp_stack;
@@ -492,10 +483,14 @@ static void fill_in(const struct adv_cost *cost, const struct adv_layer_sums *su
     frame->backward[BACKWARD_LOGITS] = frame->late_logits;
     frame->backward[BACKWARD_TURNED] = adv_max(copies, frame->stack_copies * sums->inputs);
     const double waits = frame->late_logits + frame->backward[BACKWARD_TURNED];
-    if (waits <= 0.0) return;
-    const double stays_frac = pressed_frac(cost, frame, waits);
+    const double all = peak(k, frame->arguments, frame->backward, BACKWARD_PARTS);
+    const double losses = 1.0 + k->heap_fragmentation_frac,
+                 over = all - cost->chip->hbm_usable_bytes_per_device;
+    if (waits <= 0.0 || over <= 0.0) return all;
+    const double stays_frac = adv_max(k->pressed_frac, 1.0 - over / (waits * losses));
     frame->backward[BACKWARD_LOGITS] *= stays_frac;
     frame->backward[BACKWARD_TURNED] *= stays_frac;
+    return peak(k, frame->arguments, frame->backward, BACKWARD_PARTS);
 }
 
 /* The plan's frame; remembered in the scratch, or else written to `fresh`. */
@@ -530,10 +525,9 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
     struct adv_memory_frame fresh, *frame = frame_of(cost, params, &fresh);
     struct adv_layer_sums fresh_sums;
     const struct adv_layer_sums *sums = sums_of(cost, &fresh_sums);
-    fill_in(cost, sums, frame);
+    memory->backward_peak_bytes = fill_in(cost, sums, frame);
     if (ledger) write_parts(cost, params, frame, ledger);
     memory->loss_peak_bytes = peak(k, frame->arguments, frame->loss, LOSS_PARTS);
-    memory->backward_peak_bytes = peak(k, frame->arguments, frame->backward, BACKWARD_PARTS);
     memory->update_peak_bytes = frame->update_peak_bytes;
     memory->host_bytes_per_host =
         (sums->saved_host + frame->host_moments + frame->host_weights) * cost->cluster->devices_per_host;

@@ -30,8 +30,8 @@ struct adv_space {
     const struct adv_advise_request *request;
     const struct adv_constants *constants;
     struct adv_plan base;     /* the request's base plan with the house choices (space_choices.h) */
-    bool fp8_through_tokamax; /* fp8_full takes tokamax's grouped matmuls: see space.c */
-    bool may_shard_experts;   /* over fsdp, where that halves what fp8_full gathers: see space.c */
+    bool fp8_through_tokamax; /* fp8_full takes tokamax's grouped matmuls: see space_plan.c */
+    bool may_shard_experts;   /* over fsdp, where that halves what fp8_full gathers: see space_plan.c */
     struct adv_rule_list mesh_rules, batch_rules; /* ADV_RULES_OF_MESH, ADV_RULES_OF_BATCH */
     struct adv_tile_memo *tiles;
     struct adv_family *families;
@@ -50,3 +50,10 @@ ADV_MUST_CHECK adv_code adv_space_build(const struct adv_advise_request *request
 /* Writes the family's members, and tiles tuned for its shapes, into `plan` (a copy of the base; remat
  * untouched). */
 void adv_space_plan(const struct adv_space *space, const struct adv_family *family, struct adv_plan *plan);
+
+/* Its two steps: what all batches on one mesh have in common, into a copy of the base; then the batch, its
+ * number format and the exchange of experts. */
+void adv_space_write_mesh(const struct adv_space *space, const struct adv_family *family,
+                          struct adv_plan *plan);
+void adv_space_write_batch(const struct adv_space *space, const struct adv_family *family,
+                           struct adv_plan *plan);

@@ -1,4 +1,4 @@
-#include "engine/search/space_plan.h"
+#include "engine/search/space.h"
 
 #include <string.h>
 

@@ -11,7 +11,6 @@
 #include "engine/search/space_choices.h"
 #include "engine/search/space_meshes.h"
 #include "engine/search/space_pipelines.h"
-#include "engine/search/space_plan.h"
 #include "engine/spec/plan_rules.h"
 
 enum { FORMATS = 3, FIRST_FAMILIES = 256 };

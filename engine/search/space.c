@@ -1,9 +1,7 @@
 #include "engine/search/space.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "engine/base/units.h"
 #include "engine/maxtext/names.h"
 #include "engine/search/in_order.h"
 #include "engine/search/space_batch.h"

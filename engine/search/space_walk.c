@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/hardware/mesh.h"
-#include "engine/maxtext/changes.h"
+#include "engine/maxtext/keys.h"
 #include "engine/maxtext/names.h"
 #include "engine/search/space_batch.h"
 #include "engine/search/space_choices.h"

@@ -64,7 +64,7 @@ adv_code adv_answer_within(const struct adv_catalog *catalog, enum adv_request_k
                            size_t json_bytes, const struct adv_budget *budget, struct adv_answer *answer,
                            adv_err *err)
 {
-    json_t *root = NULL;
+    ADV_JSON_OWN json_t *root = NULL;
     adv_err warnings = adv_err_empty();
     memset(answer, 0, sizeof *answer);
     answer->step_time_s = answer->hbm_bytes_per_device = (double)NAN;
@@ -91,7 +91,6 @@ adv_code adv_answer_within(const struct adv_catalog *catalog, enum adv_request_k
             code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "the answer needs more memory than there is");
     }
     adv_arena_free(&job.arena);
-    json_decref(root);
     return code;
 }
 

@@ -40,8 +40,7 @@ static adv_code answer_element(const struct batch *batch, const json_t *element,
     struct adv_answer answer;
     adv_code code = answer_one(batch, text, strlen(text), &answer, &own);
     free(text);
-    char pointer[ADV_LIMIT_POINTER];
-    adv_err_merge(err, &own, adv_json_pointer_index(pointer, "", index));
+    adv_err_merge(err, &own, ADV_AT_INDEX("", index));
     if (code != ADV_OK) return code;
     adv_text_append(out, index ? "," : "[");
     adv_text_append_bytes(out, answer.json, answer.json_bytes);
@@ -93,12 +92,11 @@ adv_code adv_answer_documents(const struct adv_catalog *catalog, enum adv_reques
         *answers_bytes = answer.json_bytes;
         return ADV_OK;
     }
-    json_t *documents = NULL;
+    ADV_JSON_OWN json_t *documents = NULL;
     adv_code code = adv_json_parse_file_text(json, json_bytes, &documents, err);
     if (code != ADV_OK) return code;
     struct adv_text out = adv_text_empty(ANSWERS_BYTES_MAX);
     code = answer_array(&batch, documents, &out, err);
-    json_decref(documents);
     if (code != ADV_OK) {
         adv_text_free(&out);
         return code;

@@ -126,45 +126,36 @@ static void add_levers(const struct adv_catalog *catalog, const json_t *request,
     static const char *const told[] = {
         "step_time_s", "hbm_bytes_per_device", "hbm_limit_bytes_per_device", "fit_verdict",
         "hbm_parts",   "host_bytes_per_host",  "host_limit_bytes_per_host"};
-    json_t *estimate = ask(catalog, ADV_REQUEST_ESTIMATE, request, budget, "/request", err);
+    ADV_JSON_OWN json_t *estimate = ask(catalog, ADV_REQUEST_ESTIMATE, request, budget, "/request", err);
     if (!estimate) return;
     json_t *predicted = json_object();
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)
         (void)json_object_set(predicted, told[i], json_object_get(estimate, told[i]));
     (void)json_object_set_new(result, "predicted", predicted);
-    json_t *search = make_search(request, estimate, message);
-    json_t *advice = search ? ask(catalog, ADV_REQUEST_ADVISE, search, budget, "/request", err) : NULL;
-    if (advice) {
-        (void)json_object_set_new(
-            result, "levers",
-            encode_levers(advice, json_number_value(json_object_get(estimate, "step_time_s"))));
-        (void)json_object_set(result, "near_misses", json_object_get(advice, "near_misses"));
-    }
-    json_decref(advice);
-    json_decref(search);
-    json_decref(estimate);
+    ADV_JSON_OWN json_t *search = make_search(request, estimate, message);
+    ADV_JSON_OWN json_t *advice =
+        search ? ask(catalog, ADV_REQUEST_ADVISE, search, budget, "/request", err) : NULL;
+    if (!advice) return;
+    const double step_time_s = json_number_value(json_object_get(estimate, "step_time_s"));
+    (void)json_object_set_new(result, "levers", encode_levers(advice, step_time_s));
+    (void)json_object_set(result, "near_misses", json_object_get(advice, "near_misses"));
 }
 
 adv_code adv_explain_oom(const struct adv_catalog *catalog, const char *json, size_t json_bytes,
                          const struct adv_budget *budget, char **answer, adv_err *err)
 {
-    static const char *const members[] = {"message", "request"};
-    json_t *root = NULL, *result = NULL;
+    ADV_JSON_OWN json_t *root = adv_json_body(json, json_bytes, ADV_NAMES("message", "request"), err);
+    ADV_JSON_OWN json_t *result = NULL;
     const char *text = NULL;
     struct adv_oom_message message;
     *answer = NULL;
-    if (adv_json_parse(json, json_bytes, &root, err)) return err->code;
-    if (adv_json_is_object(root, "", err)) {
-        (void)adv_json_known_members(root, "", members, 2, err);
-        const json_t *request = adv_json_object(root, "", "request", ADV_JSON_OPTIONAL, err);
-        if (adv_json_string(root, "", "message", ADV_JSON_REQUIRED, &text, err) &&
-            adv_oom_message_read(text, &message, err) == ADV_OK)
-            result = encode_message(&message);
-        if (result && request && !err->code) add_levers(catalog, request, &message, budget, result, err);
-    }
-    if (!err->code) *answer = json_dumps(result, JSON_COMPACT | JSON_REAL_PRECISION(12));
-    if (!err->code && !*answer) (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
-    json_decref(result);
-    json_decref(root);
-    return err->code;
+    if (!root) return err->code;
+    const json_t *request = adv_json_object(root, "", "request", ADV_JSON_OPTIONAL, err);
+    if (adv_json_string(root, "", "message", ADV_JSON_REQUIRED, &text, err) &&
+        adv_oom_message_read(text, &message, err) == ADV_OK)
+        result = encode_message(&message);
+    if (result && request && !err->code) add_levers(catalog, request, &message, budget, result, err);
+    if (err->code) return err->code;
+    *answer = json_dumps(result, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    return *answer ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
 }

@@ -61,15 +61,14 @@ static void find_model(const struct adv_catalog *catalog, const json_t *root, co
 {
     const json_t *value = json_object_get(root, "model");
     const char *at = value ? "/model" : "/config/model_name";
-    json_t *standard = NULL;
     if (!value) value = config_member(config, ADV_NAME_MODEL_NAME);
-    if (!value && config_member(config, ADV_NAME_BASE_EMB_DIM))
-        value = standard = adv_decode_default_model(catalog);
+    const bool unnamed = !value && config_member(config, ADV_NAME_BASE_EMB_DIM);
+    ADV_JSON_OWN json_t *standard = unnamed ? adv_decode_default_model(catalog) : NULL;
+    if (standard) value = standard;
     job->asked_model = value != NULL;
     if (value)
         job->has_model = adv_decode_request_model(catalog, value, at, config, "/config", &job->model,
                                                   &job->errors, &job->notes);
-    json_decref(standard);
 }
 
 static void find_cluster(const struct adv_catalog *catalog, const json_t *root, const json_t *config,
@@ -78,7 +77,7 @@ static void find_cluster(const struct adv_catalog *catalog, const json_t *root, 
     const json_t *value = json_object_get(root, "cluster");
     const json_t *topology = config_member(config, ADV_NAME_COMPILE_TOPOLOGY);
     const json_t *slices = config_member(config, ADV_NAME_COMPILE_TOPOLOGY_NUM_SLICES);
-    json_t *made = NULL;
+    ADV_JSON_OWN json_t *made = NULL;
     const char *at = "/cluster";
     if (!value && json_is_string(topology) && *json_string_value(topology)) {
         at = "/config/compile_topology";
@@ -94,7 +93,6 @@ static void find_cluster(const struct adv_catalog *catalog, const json_t *root, 
     if (value)
         job->has_cluster =
             adv_decode_cluster(catalog, value, at, &job->cluster, &job->errors, &job->notes) == ADV_OK;
-    json_decref(made);
     if (job->has_cluster) return;
     memset(&job->cluster, 0, sizeof job->cluster);
     job->cluster.chip.vmem_bytes_per_core = job->cluster.chip.peak_fp8_flops_per_s_per_chip = (double)NAN;
@@ -303,11 +301,10 @@ adv_code adv_answer_lint(struct adv_answer_job *job)
     adv_err_init(&lint->notes);
     adv_err_init(errors);
     adv_decode_recipe_notes(root, &lint->notes);
-    json_t *config = adv_decode_typed_config(job->catalog, given);
+    ADV_JSON_OWN json_t *config = adv_decode_typed_config(job->catalog, given);
     lint->strict_keys = !lenient; /* MaxText does not start with a key that it does not have */
     lint->strict_flags = strict;
     inspect(job->catalog, root, config, &job->arena, lint);
-    json_decref(config);
     int errors_count = add_findings(answer, &lint->errors, true, errors);
     errors_count += add_findings(answer, &lint->notes, false, errors);
     if (strict && errors_count > 0) {

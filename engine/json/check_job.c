@@ -88,21 +88,15 @@ static adv_code read_text(const char *text, size_t text_bytes, json_t **root, ad
 static adv_code read_candidate(const struct adv_check_spec *spec, const char *text, size_t text_bytes,
                                json_t **candidate, adv_err *err)
 {
-    json_t *root = NULL;
+    ADV_JSON_OWN json_t *root = NULL;
     adv_code code = read_text(text, text_bytes, &root, err);
     if (code) return code;
-    const json_t *config = json_object_get(root, "config");
-    if (is_request(config)) { /* a request in YAML was taken for a configuration */
-        json_t *inner = json_incref(json_object_get(root, "config"));
-        json_decref(root);
-        root = inner;
-    }
-    code = json_is_object(root) ? complete(root, spec, err)
-                                : adv_err_add(err, ADV_E_INVALID, "", NULL, "the candidate is no object");
-    if (code)
-        json_decref(root);
-    else
-        *candidate = root;
+    json_t *config = json_object_get(root, "config");
+    json_t *request =
+        is_request(config) ? config : root; /* a request in YAML was taken for a configuration */
+    code = json_is_object(request) ? complete(request, spec, err)
+                                   : adv_err_add(err, ADV_E_INVALID, "", NULL, "the candidate is no object");
+    if (code == ADV_OK) *candidate = json_incref(request);
     return code;
 }
 
@@ -159,23 +153,22 @@ adv_code adv_check_body(const struct adv_check_spec *spec, const char *text, siz
     json_t *unlike = json_array();
     for (int i = 0; i < spec->unlike_count; i++)
         (void)json_array_append_new(unlike, json_string(spec->unlike[i]));
-    json_t *root = json_pack("{s:o, s:o, s:o, s:o, s:b}", "baseline", baseline, "candidate", candidate,
-                             "limits", limits_of(spec), "allow_unlike", unlike, "reports", 1);
+    ADV_JSON_OWN json_t *root =
+        json_pack("{s:o, s:o, s:o, s:o, s:b}", "baseline", baseline, "candidate", candidate, "limits",
+                  limits_of(spec), "allow_unlike", unlike, "reports", 1);
     *body = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(root);
     return *body ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the check");
 }
 
 static char *take_text(json_t *root, const char *member)
 {
     const char *value = json_string_value(json_object_get(root, member));
-    char *copy = value ? strdup(value) : NULL;
-    return copy;
+    return value ? strdup(value) : NULL;
 }
 
 bool adv_check_answer_read(const char *text, size_t text_bytes, struct adv_check_answer *answer)
 {
-    json_t *root = adv_json_load(text, text_bytes, JSON_REJECT_DUPLICATES, NULL);
+    ADV_JSON_OWN json_t *root = adv_json_load(text, text_bytes, JSON_REJECT_DUPLICATES, NULL);
     json_t *reports = json_object_get(root, "reports");
     const char *verdict = json_string_value(json_object_get(root, "verdict"));
     memset(answer, 0, sizeof *answer);
@@ -186,7 +179,6 @@ bool adv_check_answer_read(const char *text, size_t text_bytes, struct adv_check
         (void)json_object_del(root, "reports");
         answer->json = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(12));
     }
-    json_decref(root);
     if (answer->json && answer->markdown && answer->junit) return true;
     adv_check_answer_free(answer);
     return false;
@@ -202,7 +194,7 @@ void adv_check_answer_free(struct adv_check_answer *answer)
 
 char *adv_check_problem_lines(const char *text, size_t text_bytes)
 {
-    json_t *root = adv_json_load(text, text_bytes, 0, NULL);
+    ADV_JSON_OWN json_t *root = adv_json_load(text, text_bytes, 0, NULL);
     const json_t *errors = json_object_get(root, "errors");
     struct adv_text lines = adv_text_empty(LINES_LIMIT_BYTES);
     for (struct adv_json_walk error = {.in = errors}; adv_json_next(&error);) {
@@ -212,7 +204,6 @@ char *adv_check_problem_lines(const char *text, size_t text_bytes)
         adv_text_format(&lines, "%s%s%s%s%s\n", pointer ? pointer : "", pointer && *pointer ? ": " : "",
                         detail ? detail : "", hint && *hint ? "; " : "", hint ? hint : "");
     }
-    json_decref(root);
     if (lines.length_bytes > 0 && !lines.overflow) return lines.data;
     adv_text_free(&lines);
     return NULL;

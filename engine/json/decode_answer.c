@@ -164,7 +164,7 @@ adv_code adv_decode_answer(const struct adv_catalog *catalog, const char *respon
                            struct adv_artifact_source *source, adv_err *err)
 {
     json_error_t where;
-    json_t *root = adv_json_load(response_json, response_bytes, JSON_REJECT_DUPLICATES, &where);
+    ADV_JSON_OWN json_t *root = adv_json_load(response_json, response_bytes, JSON_REJECT_DUPLICATES, &where);
     memset(source, 0, sizeof *source);
     if (!root && json_error_code(&where) == json_error_out_of_memory)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
@@ -172,7 +172,6 @@ adv_code adv_decode_answer(const struct adv_catalog *catalog, const char *respon
     struct reader reader = {arena, false};
     read_job(&reader, catalog, root, source);
     adv_code code = read_plan(&reader, catalog, root, rank, source, err);
-    json_decref(root);
     if (code == ADV_OK && reader.full)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the answer is too large");
     return code;

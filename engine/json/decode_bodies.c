@@ -10,47 +10,32 @@
 adv_code adv_decode_calibration(const char *json, size_t json_bytes, char project[ADV_LIMIT_NAME],
                                 adv_err *err)
 {
-    static const char *const names[] = {"project"};
     const char *name = NULL;
-    json_t *root = NULL;
-    if (adv_json_parse(json, json_bytes, &root, err)) return err->code;
-    if (adv_json_is_object(root, "", err)) {
-        (void)adv_json_known_members(root, "", names, 1, err);
-        if (adv_json_string(root, "", "project", ADV_JSON_REQUIRED, &name, err)) {
-            if (!*name || strlen(name) >= ADV_LIMIT_NAME)
-                (void)adv_err_add(err, ADV_E_INVALID, "/project", NULL, "a project has 1 to %d bytes",
-                                  ADV_LIMIT_NAME - 1);
-            else
-                memcpy(project, name, strlen(name) + 1);
-        }
-    }
-    json_decref(root);
+    ADV_JSON_OWN json_t *root = adv_json_body(json, json_bytes, ADV_NAMES("project"), err);
+    if (!root || !adv_json_string(root, "", "project", ADV_JSON_REQUIRED, &name, err)) return err->code;
+    if (!*name || strlen(name) >= ADV_LIMIT_NAME)
+        return adv_err_add(err, ADV_E_INVALID, "/project", NULL, "a project has 1 to %d bytes",
+                           ADV_LIMIT_NAME - 1);
+    memcpy(project, name, strlen(name) + 1);
     return err->code;
 }
 
 adv_code adv_decode_proof_request(const char *json, size_t json_bytes, struct adv_proof_request *request,
                                   adv_err *err)
 {
-    static const char *const names[] = {"rank", "top", "mode"};
-    static const char *const modes[] = {"assign", "whole"};
-    json_t *root = NULL;
+    int mode = 0;
     *request = (struct adv_proof_request){.first_rank = 1, .last_rank = 1};
-    adv_code code = adv_json_parse(json, json_bytes, &root, err);
-    if (code) return code;
-    if (adv_json_is_object(root, "", err)) {
-        int mode = 0;
-        (void)adv_json_known_members(root, "", names, 3, err);
-        const bool one =
-            adv_json_int(root, "", "rank", ADV_JSON_OPTIONAL, 1, ADV_LIMIT_RANKED, &request->first_rank, err);
-        if (one) request->last_rank = request->first_rank;
-        if (adv_json_int(root, "", "top", ADV_JSON_OPTIONAL, 1, ADV_LIMIT_RANKED, &request->last_rank, err) &&
-            one)
-            (void)adv_err_add(err, ADV_E_INVALID, "/top", "leave one of them out",
-                              "rank names one plan and top the first ones: they exclude each other");
-        (void)adv_json_choice(root, "", "mode", ADV_JSON_OPTIONAL, modes, 2, &mode, err);
-        request->whole = mode == 1;
-    }
-    json_decref(root);
+    ADV_JSON_OWN json_t *root = adv_json_body(json, json_bytes, ADV_NAMES("rank", "top", "mode"), err);
+    if (!root) return err->code;
+    const bool one =
+        adv_json_int(root, "", "rank", ADV_JSON_OPTIONAL, 1, ADV_LIMIT_RANKED, &request->first_rank, err);
+    if (one) request->last_rank = request->first_rank;
+    if (adv_json_int(root, "", "top", ADV_JSON_OPTIONAL, 1, ADV_LIMIT_RANKED, &request->last_rank, err) &&
+        one)
+        (void)adv_err_add(err, ADV_E_INVALID, "/top", "leave one of them out",
+                          "rank names one plan and top the first ones: they exclude each other");
+    (void)adv_json_choice(root, "", "mode", ADV_JSON_OPTIONAL, ADV_NAMES("assign", "whole"), &mode, err);
+    request->whole = mode == 1;
     return err->code;
 }
 
@@ -83,29 +68,24 @@ static void take_text(const json_t *root, const char *member, char *text, size_t
 
 adv_code adv_decode_measured(const char *json, size_t json_bytes, struct adv_measured *measured, adv_err *err)
 {
-    static const char *const names[] = {"step_time_s", "tokens_per_s_per_chip", "hbm_bytes_per_device",
-                                        "source", "at"};
     memset(measured, 0, sizeof *measured);
     measured->step_time_s = measured->tokens_per_s_per_chip = measured->hbm_bytes_per_device = (double)NAN;
     measured->step_time_p25_s = measured->step_time_p75_s = measured->step_time_mad_s = (double)NAN;
-    json_t *root = NULL;
-    adv_code code = adv_json_parse(json, json_bytes, &root, err);
-    if (code) return code;
-    if (adv_json_is_object(root, "", err)) {
-        (void)adv_json_known_members(root, "", names, sizeof names / sizeof *names, err);
-        (void)adv_json_number(root, "", "step_time_s", ADV_JSON_REQUIRED, LEAST, MOST_SECONDS,
-                              &measured->step_time_s, err);
-        (void)adv_json_number(root, "", "tokens_per_s_per_chip", ADV_JSON_OPTIONAL, LEAST, MOST_TOKENS_PER_S,
-                              &measured->tokens_per_s_per_chip, err);
-        (void)adv_json_number(root, "", "hbm_bytes_per_device", ADV_JSON_OPTIONAL, 1.0, MOST_BYTES,
-                              &measured->hbm_bytes_per_device, err);
-        take_text(root, "source", measured->source, sizeof measured->source, err);
-        take_text(root, "at", measured->at, sizeof measured->at, err);
-        if (measured->at[0] && !adv_looks_like_time(measured->at))
-            (void)adv_err_add(err, ADV_E_INVALID, "/at", "2026-11-21 or 2026-11-21T05:00:00Z",
-                              "at is not a time");
-    }
-    json_decref(root);
+    ADV_JSON_OWN json_t *root = adv_json_body(
+        json, json_bytes,
+        ADV_NAMES("step_time_s", "tokens_per_s_per_chip", "hbm_bytes_per_device", "source", "at"), err);
+    if (!root) return err->code;
+    (void)adv_json_number(root, "", "step_time_s", ADV_JSON_REQUIRED, LEAST, MOST_SECONDS,
+                          &measured->step_time_s, err);
+    (void)adv_json_number(root, "", "tokens_per_s_per_chip", ADV_JSON_OPTIONAL, LEAST, MOST_TOKENS_PER_S,
+                          &measured->tokens_per_s_per_chip, err);
+    (void)adv_json_number(root, "", "hbm_bytes_per_device", ADV_JSON_OPTIONAL, 1.0, MOST_BYTES,
+                          &measured->hbm_bytes_per_device, err);
+    take_text(root, "source", measured->source, sizeof measured->source, err);
+    take_text(root, "at", measured->at, sizeof measured->at, err);
+    if (measured->at[0] && !adv_looks_like_time(measured->at))
+        (void)adv_err_add(err, ADV_E_INVALID, "/at", "2026-11-21 or 2026-11-21T05:00:00Z",
+                          "at is not a time");
     return err->code;
 }
 

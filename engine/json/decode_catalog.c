@@ -139,7 +139,7 @@ static void decode_text(struct adv_catalog *catalog, const struct data_file *dat
     (void)snprintf(at, sizeof at, "/%s", data->name);
     hashes->all = adv_hash_bytes(hashes->all, text, length_bytes);
     adv_err found = adv_err_empty();
-    json_t *root;
+    ADV_JSON_OWN json_t *root = NULL;
     if (adv_json_parse_file_text(text, length_bytes, &root, &found) != ADV_OK) {
         adv_err_merge(err, &found, at);
         return;
@@ -152,7 +152,6 @@ static void decode_text(struct adv_catalog *catalog, const struct data_file *dat
             (void)snprintf(hashes->fitted_at, sizeof hashes->fitted_at, "%s", fitted_at);
         hashes->calibration = adv_hash_bytes(hashes->calibration, text, length_bytes);
     }
-    json_decref(root);
 }
 
 static void load_file(struct adv_catalog *catalog, const struct data_file *data, const char *override_dir,

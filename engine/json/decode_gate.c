@@ -44,23 +44,20 @@ static bool take_name(const json_t *object, const char *at, const char *member, 
 
 static void decode_baseline(const json_t *baseline, struct adv_gate_request *request, adv_err *err)
 {
-    static const char *const by_id[] = {"run_id"};
-    static const char *const by_name[] = {"project", "label"};
-    bool has_id = json_object_get(baseline, "run_id") != NULL;
-    (void)adv_json_known_members(baseline, "/baseline", has_id ? by_id : by_name, has_id ? 1 : 2, err);
-    if (has_id) {
+    if (json_object_get(baseline, "run_id")) {
+        (void)adv_json_known_members(baseline, "/baseline", ADV_NAMES("run_id"), err);
         (void)take_name(baseline, "/baseline", "run_id", ADV_JSON_REQUIRED, request->baseline_run_id, err);
         return;
     }
+    (void)adv_json_known_members(baseline, "/baseline", ADV_NAMES("project", "label"), err);
     (void)take_name(baseline, "/baseline", "project", ADV_JSON_REQUIRED, request->baseline_project, err);
     (void)take_name(baseline, "/baseline", "label", ADV_JSON_REQUIRED, request->baseline_label, err);
 }
 
 static void decode_candidate(const json_t *candidate, struct adv_gate_request *request, adv_err *err)
 {
-    static const char *const by_id[] = {"run_id"};
     if (json_object_get(candidate, "run_id")) {
-        (void)adv_json_known_members(candidate, "/candidate", by_id, 1, err);
+        (void)adv_json_known_members(candidate, "/candidate", ADV_NAMES("run_id"), err);
         (void)take_name(candidate, "/candidate", "run_id", ADV_JSON_REQUIRED, request->candidate_run_id, err);
         return;
     }
@@ -90,29 +87,25 @@ static void decode_unlike(const json_t *list, struct adv_gate_request *request, 
 {
     for (struct adv_json_walk entry = {.in = list}; adv_json_next(&entry);) {
         const char *name = json_string_value(entry.value);
-        char pointer[ADV_LIMIT_POINTER];
         bool known = false;
         for (int i = 0; i < ADV_GATE_UNLIKES && name; i++) {
             if (strcmp(name, adv_gate_unlike_name((enum adv_gate_unlike)i)) != 0) continue;
             request->may_differ[i] = known = true;
         }
         if (known) continue;
-        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer_index(pointer, "/allow_unlike", entry.index),
+        (void)adv_err_add(err, ADV_E_INVALID, ADV_AT_INDEX("/allow_unlike", entry.index),
                           "\"model\", \"sequence_length\"", "not one of what may differ");
     }
 }
 
 adv_code adv_decode_gate(const char *json, size_t json_bytes, struct adv_gate_request *request, adv_err *err)
 {
-    static const char *const names[] = {"baseline", "candidate", "limits", "allow_unlike", "reports"};
     memset(request, 0, sizeof *request);
     for (int i = 0; i < ADV_GATE_LIMITS; i++) request->limits_frac[i] = (double)NAN;
     request->must_fit = true;
-    json_t *root = NULL;
-    adv_code code = adv_json_parse(json, json_bytes, &root, err);
-    if (code) return code;
-    if (adv_json_is_object(root, "", err)) {
-        (void)adv_json_known_members(root, "", names, 5, err);
+    ADV_JSON_OWN json_t *root = adv_json_body(
+        json, json_bytes, ADV_NAMES("baseline", "candidate", "limits", "allow_unlike", "reports"), err);
+    if (root) {
         (void)adv_json_bool(root, "", "reports", ADV_JSON_OPTIONAL, &request->reports, err);
         const json_t *baseline = adv_json_object(root, "", "baseline", ADV_JSON_REQUIRED, err);
         const json_t *candidate = adv_json_object(root, "", "candidate", ADV_JSON_REQUIRED, err);
@@ -121,9 +114,8 @@ adv_code adv_decode_gate(const char *json, size_t json_bytes, struct adv_gate_re
         if (baseline) decode_baseline(baseline, request, err);
         if (candidate) decode_candidate(candidate, request, err);
         if (limits) decode_limits(limits, request, err);
-        if (unlike) decode_unlike(unlike, request, err);
+        decode_unlike(unlike, request, err);
     }
-    json_decref(root);
     if (err->code) adv_gate_request_free(request);
     return err->code;
 }
@@ -136,14 +128,7 @@ void adv_gate_request_free(struct adv_gate_request *request)
 
 adv_code adv_decode_run_id(const char *json, size_t json_bytes, char run_id[ADV_LIMIT_NAME], adv_err *err)
 {
-    static const char *const names[] = {"run_id"};
-    json_t *root = NULL;
-    adv_code code = adv_json_parse(json, json_bytes, &root, err);
-    if (code) return code;
-    if (adv_json_is_object(root, "", err)) {
-        (void)adv_json_known_members(root, "", names, 1, err);
-        (void)take_name(root, "", "run_id", ADV_JSON_REQUIRED, run_id, err);
-    }
-    json_decref(root);
+    ADV_JSON_OWN json_t *root = adv_json_body(json, json_bytes, ADV_NAMES("run_id"), err);
+    if (root) (void)take_name(root, "", "run_id", ADV_JSON_REQUIRED, run_id, err);
     return err->code;
 }

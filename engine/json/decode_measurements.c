@@ -134,12 +134,11 @@ static void decode_request(const struct row_reader *reader, const json_t *json, 
 {
     struct adv_estimate_request *request = reader->request;
     adv_err own = adv_err_empty();
-    json_t *given = without_nulls(body);
+    ADV_JSON_OWN json_t *given = without_nulls(body);
     name_dims(reader, json, given);
     adv_code code =
         given ? adv_decode_estimate_request(reader->catalog, given, "", reader->arena, request, &own, NULL)
               : adv_err_add(&own, ADV_E_MEMORY, "", NULL, "out of memory");
-    json_decref(given);
     row->decoded = code == ADV_OK || (own.lost_count == 0 && request->model.layer_kinds_count > 0 &&
                                       request->cluster.devices > 0);
     for (int i = 0; i < own.count; i++) row->decoded &= is_forgivable(&own.findings[i]);
@@ -194,27 +193,20 @@ adv_code adv_decode_measurements(const struct adv_catalog *catalog, const char *
                                  struct adv_arena *arena, struct adv_measurement **rows, int *rows_count,
                                  adv_err *err)
 {
-    json_t *root = NULL;
+    ADV_JSON_OWN json_t *root = NULL;
     adv_code code = adv_json_parse_file_text(text, text_bytes, &root, err);
     if (code != ADV_OK) return code;
-    if (!json_is_array(root)) {
-        json_decref(root);
+    if (!json_is_array(root))
         return adv_err_add(err, ADV_E_INVALID, "", "wrap the row in [ ]",
                            "a measurement file is a JSON array of rows");
-    }
     size_t count = json_array_size(root);
     *rows = adv_arena_array(arena, count ? count : 1, sizeof **rows);
     *rows_count = (int)count;
     adv_err found;
     struct row_reader reader = {catalog, arena, adv_arena_alloc(arena, sizeof *reader.request), &found};
-    if (!*rows || !reader.request) {
-        json_decref(root);
-        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "%zu rows need more memory than the limit", count);
-    }
+    if (!*rows || !reader.request) code = ADV_E_MEMORY;
     for (size_t i = 0; i < count && code == ADV_OK; i++)
         code = decode_row(&reader, json_array_get(root, i), i, &(*rows)[i]);
-    json_decref(root);
-    return code == ADV_OK
-               ? code
-               : adv_err_add(err, code, "", NULL, "%zu rows need more memory than the limit", count);
+    if (code == ADV_OK) return code;
+    return adv_err_add(err, code, "", NULL, "%zu rows need more memory than the limit", count);
 }

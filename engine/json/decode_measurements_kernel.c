@@ -282,27 +282,22 @@ adv_code adv_decode_kernel_rows(const char *text, size_t length_bytes, struct ad
 {
     *rows = NULL;
     *rows_count = 0;
-    json_t *root = NULL;
+    ADV_JSON_OWN json_t *root = NULL;
     const adv_code bad = adv_json_parse_file_text(text, length_bytes, &root, err);
     if (bad) return bad;
-    if (!json_is_array(root)) {
-        json_decref(root);
+    if (!json_is_array(root))
         return adv_err_add(err, ADV_E_INVALID, "", "an array of rows",
                            "the measurement file is not an array");
-    }
     const size_t count = json_array_size(root);
     *rows = count ? adv_arena_array(arena, count, sizeof **rows) : NULL;
-    if (count && !*rows) {
-        json_decref(root);
+    if (count && !*rows)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "%zu rows do not fit in memory", count);
-    }
     for (size_t i = 0; i < count; i++) {
-        char at[ADV_LIMIT_POINTER];
+        const char *at = ADV_AT_INDEX("", i);
         const json_t *item = json_array_get(root, i);
-        if (!adv_json_is_object(item, adv_json_pointer_index(at, "", i), err)) continue;
+        if (!adv_json_is_object(item, at, err)) continue;
         read_row(&(struct reader){item, at, arena, err}, &(*rows)[i]);
     }
     *rows_count = (int)count;
-    json_decref(root);
     return err->code;
 }

@@ -304,7 +304,7 @@ adv_code adv_decode_model_given(const json_t *value, struct adv_arena *arena, co
     const json_t *hf = json_object_get(value, "hf_config");
     struct adv_model_keys decoded;
     adv_err reported = adv_err_empty(); /* the decoder of the model has told it all */
-    json_t *object = NULL;
+    ADV_JSON_OWN json_t *object = NULL;
     if (adv_hf_is_plain(json_string_value(json_object_get(hf, "model_type")))) return ADV_OK;
     if (!hf)
         object = given_keys(value);
@@ -323,7 +323,6 @@ adv_code adv_decode_model_given(const json_t *value, struct adv_arena *arena, co
         if (code == ADV_OK && (!made[*count].key || !made[*count].value_json)) code = ADV_E_MEMORY;
         if (code == ADV_OK) ++*count;
     }
-    json_decref(object);
     *keys = made;
     return code;
 }

@@ -47,15 +47,13 @@ static struct adv_platform_job *next_job(struct reader *reader, const char *at)
 /* The request with this cluster alone; takes over the reference to `cluster`. */
 static void add_document(struct reader *reader, json_t *cluster, const char *at)
 {
+    ADV_JSON_OWN json_t *owned = cluster;
     struct adv_platform_job *job = next_job(reader, at);
-    if (!job) {
-        json_decref(cluster);
-        return;
-    }
+    if (!job) return;
     job->document = json_copy((json_t *)(uintptr_t)reader->root);
     (void)json_object_del(job->document, "clusters");
     (void)json_object_del(job->document, "goodput");
-    (void)json_object_set_new(job->document, "cluster", cluster);
+    (void)json_object_set(job->document, "cluster", owned);
     const json_t *workload = json_object_get(reader->root, "workload");
     if (json_is_object(workload)) {
         json_t *plain = json_copy((json_t *)(uintptr_t)workload);

@@ -260,14 +260,11 @@ static adv_code read_runs(const struct reader *reader, const struct adv_recipe *
     if (code == ADV_OK && run) code = judge_module(reader, run);
     if (code != ADV_OK || !run) return code;
     warn_of_old_module(reader, run);
-    *request = request_of(reader, run, &recipe->machine);
-    if (reader->err->count + reader->err->lost_count == before) {
-        (void)json_object_set_new(*request, "trains", json_true());
-        return ADV_OK;
-    }
-    json_decref(*request);
-    *request = NULL;
-    return reader->err->code;
+    ADV_JSON_OWN json_t *made = request_of(reader, run, &recipe->machine);
+    if (reader->err->count + reader->err->lost_count > before) return reader->err->code;
+    (void)json_object_set_new(made, "trains", json_true());
+    *request = json_incref(made);
+    return ADV_OK;
 }
 
 static adv_code refuse_unread(const struct reader *reader, const struct adv_recipe *recipe)
@@ -282,38 +279,33 @@ static adv_code refuse_unread(const struct reader *reader, const struct adv_reci
 static adv_code read_manifests(const struct reader *reader, const json_t *documents,
                                struct adv_recipe *recipe)
 {
-    adv_code code = ADV_OK;
     for (struct adv_json_walk document = {.in = documents}; adv_json_next(&document);) {
-        if (code == ADV_OK)
-            code = adv_recipe_read_manifest(document.value, reader->arena, recipe, reader->err);
+        const adv_code code = adv_recipe_read_manifest(document.value, reader->arena, recipe, reader->err);
+        if (code != ADV_OK) return code;
     }
-    return code;
+    return ADV_OK;
 }
 
 static adv_code read_yaml(const struct reader *reader, const char *text, size_t bytes, json_t **request)
 {
-    json_t *documents = NULL, *first = NULL;
+    ADV_JSON_OWN json_t *documents = NULL;
     adv_code code = adv_decode_yaml_all(text, bytes, &documents, reader->err);
     if (code != ADV_OK) return code;
-    first = json_array_get(documents, 0);
     bool manifest = false;
     for (size_t i = 0; i < json_array_size(documents); i++)
         manifest |= adv_recipe_is_manifest(json_array_get(documents, i));
     struct adv_recipe *recipe = adv_arena_alloc(reader->arena, sizeof *recipe);
-    if (!recipe)
-        code = adv_err_add(reader->err, ADV_E_MEMORY, "", NULL, "out of memory");
-    else if (!manifest)
-        *request = json_incref(first); /* what follows it is of other tools */
-    else
-        code = read_manifests(reader, documents, recipe);
-    if (code == ADV_OK && recipe && manifest && recipe->runs_count > 0)
-        code = read_runs(reader, recipe, request);
-    else if (code == ADV_OK && recipe && manifest)
-        code = recipe->unread ? refuse_unread(reader, recipe)
-                              : refuse(reader, ADV_E_SYNTAX, "a container with the command that trains",
-                                       "no container of the manifest starts a training of MaxText");
-    json_decref(documents);
-    return code;
+    if (!recipe) return adv_err_add(reader->err, ADV_E_MEMORY, "", NULL, "out of memory");
+    if (!manifest) {
+        *request = json_incref(json_array_get(documents, 0)); /* what follows it is of other tools */
+        return ADV_OK;
+    }
+    code = read_manifests(reader, documents, recipe);
+    if (code != ADV_OK) return code;
+    if (recipe->runs_count > 0) return read_runs(reader, recipe, request);
+    if (recipe->unread) return refuse_unread(reader, recipe);
+    return refuse(reader, ADV_E_SYNTAX, "a container with the command that trains",
+                  "no container of the manifest starts a training of MaxText");
 }
 
 /* A script without a command that trains: its manifests, or key=value words wherever they stand. */
@@ -321,28 +313,26 @@ static adv_code read_rest(const struct reader *reader, struct adv_recipe *recipe
                           size_t bytes, json_t **request)
 {
     for (int i = 0; i < recipe->documents_count; i++) {
-        json_t *documents = NULL;
+        ADV_JSON_OWN json_t *documents = NULL;
         const char *manifest = adv_shell_plain(reader->arena, recipe->documents[i]);
         adv_code code = adv_decode_yaml_all(manifest, strlen(manifest), &documents, reader->err);
         if (code == ADV_OK) code = read_manifests(reader, documents, recipe);
-        json_decref(documents);
         if (code != ADV_OK) return code;
     }
     if (recipe->runs_count > 0) return read_runs(reader, recipe, request);
     if (recipe->unread) return refuse_unread(reader, recipe);
-    adv_code code = adv_decode_shell(text, bytes, request, reader->err);
+    ADV_JSON_OWN json_t *words = NULL;
+    adv_code code = adv_decode_shell(text, bytes, &words, reader->err);
     if (code != ADV_OK) return code;
-    if (json_object_size(json_object_get(*request, "config")) > 0 ||
-        json_array_size(json_object_get(*request, "xla_flags")) > 0) {
-        json_t *cluster = cluster_of(reader, &recipe->machine);
-        if (cluster) (void)json_object_set_new(*request, "cluster", cluster);
-        return ADV_OK;
-    }
-    json_decref(*request);
-    *request = NULL;
-    return refuse(
-        reader, ADV_E_SYNTAX, remedy,
-        "there is no command that trains, no key=value, no \"key: value\" and no XLA flag in the text");
+    if (json_object_size(json_object_get(words, "config")) == 0 &&
+        json_array_size(json_object_get(words, "xla_flags")) == 0)
+        return refuse(
+            reader, ADV_E_SYNTAX, remedy,
+            "there is no command that trains, no key=value, no \"key: value\" and no XLA flag in the text");
+    json_t *cluster = cluster_of(reader, &recipe->machine);
+    if (cluster) (void)json_object_set_new(words, "cluster", cluster);
+    *request = json_incref(words);
+    return ADV_OK;
 }
 
 adv_code adv_decode_recipe(const struct adv_catalog *catalog, const char *text, size_t text_bytes,

@@ -49,15 +49,12 @@ static json_t *compiled_cluster(const json_t *config)
 
 static void merge_cluster(const struct merge *merge, const json_t *config)
 {
-    json_t *said = json_incref(json_object_get(merge->said, "cluster"));
+    ADV_JSON_OWN json_t *said = json_incref(json_object_get(merge->said, "cluster"));
     json_t *given = json_object_get(merge->root, "cluster");
     if (!said) said = compiled_cluster(config);
-    if (!said || says_machine(merge->root)) {
-        json_decref(said);
-        return;
-    }
+    if (!said || says_machine(merge->root)) return;
     if (json_is_object(given)) (void)json_object_update(said, given); /* slices, price */
-    (void)json_object_set_new(merge->root, "cluster", said);
+    (void)json_object_set(merge->root, "cluster", said);
 }
 
 static bool has_model_dims(const json_t *config)
@@ -127,48 +124,41 @@ static void merge_formats(const json_t *config, json_t *workload)
 static void merge_workload(const struct merge *merge, const json_t *config)
 {
     json_t *given = json_object_get(merge->root, "workload");
-    json_t *workload = json_is_object(given) ? json_copy(given) : json_object();
-    json_t *defaults = json_object();
+    ADV_JSON_OWN json_t *workload = json_is_object(given) ? json_copy(given) : json_object();
+    ADV_JSON_OWN json_t *defaults = json_object();
     const json_t *length = number_of(merge->catalog, config, "max_target_length", defaults);
-    if (!given || json_is_object(given)) {
-        if (length && !json_object_get(workload, "seq_len"))
-            (void)json_object_set(workload, "seq_len", (json_t *)(uintptr_t)length);
-        merge_batch(merge, config, workload, defaults);
-        merge_formats(config, workload);
-        (void)json_object_set(merge->root, "workload", workload);
-    }
-    json_decref(workload);
-    json_decref(defaults);
+    if (given && !json_is_object(given)) return;
+    if (length && !json_object_get(workload, "seq_len"))
+        (void)json_object_set(workload, "seq_len", (json_t *)(uintptr_t)length);
+    merge_batch(merge, config, workload, defaults);
+    merge_formats(config, workload);
+    (void)json_object_set(merge->root, "workload", workload);
 }
 
 /* Keys that make the model another one hold for the search, too. */
 static void merge_pins(const struct merge *merge, const json_t *config)
 {
-    json_t *model = adv_decode_config_model(merge->catalog, config);
+    ADV_JSON_OWN json_t *model = adv_decode_config_model(merge->catalog, config);
     json_t *pins = json_object_get(merge->root, "pins");
-    if (json_object_size(model) > 0 && (!pins || json_is_object(pins))) {
-        if (pins) (void)json_object_update(model, pins);
-        (void)json_object_set(merge->root, "pins", model);
-    }
-    json_decref(model);
+    if (json_object_size(model) == 0 || (pins && !json_is_object(pins))) return;
+    if (pins) (void)json_object_update(model, pins);
+    (void)json_object_set(merge->root, "pins", model);
 }
 
 /* The configuration of the recipe with the keys that stand beside it, in the types of its keys. */
 static json_t *merged_config(const struct merge *merge, const json_t *given)
 {
-    json_t *both = json_copy(json_object_get(merge->said, "config"));
+    ADV_JSON_OWN json_t *both = json_copy(json_object_get(merge->said, "config"));
     if (!both) both = json_object();
     if (json_is_object(given)) (void)json_object_update(both, (json_t *)(uintptr_t)given);
-    json_t *typed = adv_decode_typed_config(merge->catalog, both);
-    json_decref(both);
-    return typed;
+    return adv_decode_typed_config(merge->catalog, both);
 }
 
 static void merge_advise(const struct merge *merge)
 {
     json_t *baseline = json_object_get(merge->root, "baseline");
-    json_t *config = merged_config(merge, json_object_get(baseline, "config"));
-    json_t *made = json_is_object(baseline) ? json_copy(baseline) : json_object();
+    ADV_JSON_OWN json_t *config = merged_config(merge, json_object_get(baseline, "config"));
+    ADV_JSON_OWN json_t *made = json_is_object(baseline) ? json_copy(baseline) : json_object();
     json_t *flags = json_object_get(merge->said, "xla_flags");
     merge_model(merge, config);
     merge_cluster(merge, config);
@@ -177,19 +167,16 @@ static void merge_advise(const struct merge *merge)
     (void)json_object_set(made, "config", config);
     if (flags && !json_object_get(made, "xla_flags")) (void)json_object_set(made, "xla_flags", flags);
     if (!baseline || json_is_object(baseline)) (void)json_object_set(merge->root, "baseline", made);
-    json_decref(config);
-    json_decref(made);
 }
 
 static void merge_estimate(const struct merge *merge, bool names_model)
 {
     const json_t *given = json_object_get(merge->root, "config");
-    json_t *config = merged_config(merge, given);
+    ADV_JSON_OWN json_t *config = merged_config(merge, given);
     if (names_model) merge_model(merge, config);
     if (names_model || json_object_get(merge->said, "cluster")) merge_cluster(merge, config);
     if (!given || json_is_object(given)) (void)json_object_set(merge->root, "config", config);
     say(merge, "xla_flags", json_incref(json_object_get(merge->said, "xla_flags")));
-    json_decref(config);
 }
 
 /* A recipe may be a whole request, written as YAML: its members count where the request has none. */
@@ -219,11 +206,10 @@ static void warn_of_flags(const struct merge *merge, enum adv_recipe_use use, ad
 static void merge_said(const struct merge *merge, enum adv_recipe_use use)
 {
     static const char *const own[] = {"config", "xla_flags", "cluster", "trains", "model"};
-    json_t *others = json_copy(merge->said);
+    ADV_JSON_OWN json_t *others = json_copy(merge->said);
     const bool whole = use == ADV_RECIPE_ADVISE && is_request(merge->said);
     for (size_t i = 0; i < sizeof own / sizeof *own && !whole; i++) (void)json_object_del(others, own[i]);
     (void)json_object_update_missing(merge->root, others);
-    json_decref(others);
     if (whole) return;
     if (use == ADV_RECIPE_ADVISE)
         merge_advise(merge);
@@ -244,7 +230,7 @@ adv_code adv_decode_recipe_member(const struct adv_catalog *catalog, enum adv_re
     (void)adv_json_int(*root, "", "recipe_command", ADV_JSON_OPTIONAL, 1, 1000, &wish.command, err);
     wish.given = use == ADV_RECIPE_ADVISE ? json_object_get(beside, "config") : beside;
     wish.has_cluster = says_machine(*root);
-    json_t *said = NULL;
+    ADV_JSON_OWN json_t *said = NULL;
     adv_code code =
         adv_decode_recipe(catalog, text, json_string_length(recipe), &wish, arena, &said, err, warnings);
     if (code == ADV_OK && !json_is_object(said))
@@ -253,17 +239,13 @@ adv_code adv_decode_recipe_member(const struct adv_catalog *catalog, enum adv_re
     if (code == ADV_OK && json_object_get(said, "recipe"))
         code = adv_err_add(err, ADV_E_INVALID, "/recipe", "send the inner request itself",
                            "the recipe is a request with a recipe");
-    if (code != ADV_OK) {
-        json_decref(said);
-        return code;
-    }
+    if (code != ADV_OK) return code;
     json_t *merged = json_copy(*root);
     (void)json_object_del(merged, "recipe");
     (void)json_object_del(merged, "recipe_command");
     const struct merge merge = {catalog, merged, said, err};
     warn_of_flags(&merge, use, warnings);
     merge_said(&merge, use);
-    json_decref(said);
     json_decref(*root);
     *root = merged;
     return ADV_OK;

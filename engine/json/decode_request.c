@@ -103,8 +103,9 @@ bool adv_decode_request_model(const struct adv_catalog *catalog, const json_t *v
                               adv_err *err, adv_err *warnings)
 {
     const char *name = json_string_value(value);
-    json_t *standard = name && strcmp(name, "default") == 0 ? adv_decode_default_model(catalog) : NULL;
-    json_t *overrides = adv_decode_config_model(catalog, config);
+    ADV_JSON_OWN json_t *standard =
+        name && strcmp(name, "default") == 0 ? adv_decode_default_model(catalog) : NULL;
+    ADV_JSON_OWN json_t *overrides = adv_decode_config_model(catalog, config);
     const struct adv_model_keys *keys = name ? adv_catalog_model_keys(catalog, name) : NULL;
     adv_code code = adv_decode_model_over(catalog, standard ? standard : value, at, overrides, config_at,
                                           model, err, warnings);
@@ -112,8 +113,6 @@ bool adv_decode_request_model(const struct adv_catalog *catalog, const json_t *v
     if (keys && warnings)
         (may_override ? warn_of_overrides : warn_of_conflicts)(keys, overrides, config_at, warnings);
     if (code != ADV_OK) memset(model, 0, sizeof *model);
-    json_decref(overrides);
-    json_decref(standard);
     return code == ADV_OK;
 }
 
@@ -186,7 +185,7 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
     adv_decode_store(root, arena, &request->wish, err);
     adv_decode_software(catalog, root, &request->software, err);
 
-    json_t *config = adv_decode_typed_config(catalog, json_object_get(root, "config"));
+    ADV_JSON_OWN json_t *config = adv_decode_typed_config(catalog, json_object_get(root, "config"));
     bool has_job =
         decode_job(catalog, root, config, "/config", &request->model, &request->cluster, err, warnings);
     if (has_job) adv_software_settle(catalog, &request->software, &request->cluster.chip);
@@ -198,7 +197,6 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
         false};
     bool valid = adv_decode_config(&input, &request->plan, &request->config, err, warnings) == ADV_OK;
     adv_config_contradictions(catalog, name_of_model(root), &request->cluster, &request->config, warnings);
-    json_decref(config);
     valid &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena,
                               &request->plan.flags, &request->config, err, warnings) == ADV_OK;
     if (has_job && warnings) {
@@ -382,7 +380,7 @@ static void decode_base(const struct adv_catalog *catalog, const json_t *root, c
                         json_t *keys, bool strict, struct adv_arena *arena,
                         struct adv_advise_request *request, adv_err *err, adv_err *warnings)
 {
-    json_t *merged = pins ? json_copy((json_t *)(uintptr_t)pins) : json_object();
+    ADV_JSON_OWN json_t *merged = pins ? json_copy((json_t *)(uintptr_t)pins) : json_object();
     for (struct adv_json_walk entry = {.in = keys}; adv_json_next_member(&entry);) {
         if (json_object_get(pins, entry.key)) {
             if (json_equal(json_object_get(pins, entry.key), entry.value)) continue;
@@ -398,7 +396,6 @@ static void decode_base(const struct adv_catalog *catalog, const json_t *root, c
     struct adv_config *config = adv_arena_alloc(arena, sizeof *config);
     if (!config) {
         (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
-        json_decref(merged);
         return;
     }
     struct adv_decode_config_input input = {
@@ -406,7 +403,6 @@ static void decode_base(const struct adv_catalog *catalog, const json_t *root, c
         true};
     if (adv_decode_config(&input, &request->workload.base, config, err, warnings) == ADV_OK)
         keep_pins(config, pins, request);
-    json_decref(merged);
 }
 
 /* A format that was asked for is searched with, also where it does not pay; each estimate repeats this
@@ -462,25 +458,22 @@ static void decode_search(const json_t *root, struct adv_advise_request *request
 static void check_baseline_model(const struct adv_catalog *catalog, const json_t *root, const json_t *pins,
                                  const json_t *config, const struct adv_advise_request *request, adv_err *err)
 {
-    json_t *keys = adv_decode_config_model(catalog, config);
+    ADV_JSON_OWN json_t *keys = adv_decode_config_model(catalog, config);
     for (struct adv_json_walk entry = {.in = keys}; adv_json_next_member(&entry);) {
         struct adv_model model;
-        char pointer[ADV_LIMIT_POINTER];
-        json_t *with = json_is_object(pins) ? json_copy((json_t *)(uintptr_t)pins) : json_object();
+        ADV_JSON_OWN json_t *with =
+            json_is_object(pins) ? json_copy((json_t *)(uintptr_t)pins) : json_object();
         (void)json_object_set(with, entry.key, entry.value);
-        adv_json_pointer(pointer, "/baseline/config", entry.key);
         bool built = adv_decode_request_model(catalog, json_object_get(root, "model"), "/model", with,
                                               "/baseline/config", &model, err, NULL);
         /* both are built in zeroed memory, so their padding is equal, too */
         /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
         bool same = memcmp(&model, &request->model, sizeof model) == 0;
         if (built && !same)
-            (void)adv_err_add(err, ADV_E_INVALID, pointer,
+            (void)adv_err_add(err, ADV_E_INVALID, ADV_AT("/baseline/config", entry.key),
                               "put it into pins (or model) for the search too, or leave it out",
                               "%s makes the baseline another model than the one to advise on", entry.key);
-        json_decref(with);
     }
-    json_decref(keys);
 }
 
 static void decode_baseline(const struct adv_catalog *catalog, const json_t *root, const json_t *pins,
@@ -492,7 +485,7 @@ static void decode_baseline(const struct adv_catalog *catalog, const json_t *roo
     if (!baseline) return;
     int before = errors_of(err);
     (void)adv_json_known_members(baseline, "/baseline", members, 2, err);
-    json_t *config = adv_decode_typed_config(catalog, json_object_get(baseline, "config"));
+    ADV_JSON_OWN json_t *config = adv_decode_typed_config(catalog, json_object_get(baseline, "config"));
     struct adv_decode_config_input input = {catalog,
                                             &request->model,
                                             &request->cluster,
@@ -505,7 +498,6 @@ static void decode_baseline(const struct adv_catalog *catalog, const json_t *roo
     bool has_config =
         adv_decode_config(&input, &request->baseline, &request->baseline_config, err, warnings) == ADV_OK;
     if (has_job) check_baseline_model(catalog, root, pins, config, request, err);
-    json_decref(config);
     bool has_flags =
         adv_decode_flags(catalog, json_object_get(baseline, "xla_flags"), "/baseline/xla_flags", strict,
                          arena, &request->baseline.flags, &request->baseline_config, err, warnings) == ADV_OK;
@@ -541,7 +533,7 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
     if (adv_decode_verify(root, err) > 0) request->wish.store = true;
     request->include = adv_decode_include(root, ADV_INCLUDE_TRADE_OFF, err);
 
-    json_t *pins =
+    ADV_JSON_OWN json_t *pins =
         adv_decode_typed_config(catalog, adv_json_object(root, "", "pins", ADV_JSON_OPTIONAL, err));
     adv_err_init(&request->job_warnings);
     bool has_job = decode_job(catalog, root, pins, "/pins", &request->model, &request->cluster, err,
@@ -550,7 +542,7 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
     if (warnings) adv_err_merge(warnings, &request->job_warnings, "");
     if (has_job)
         request->shapes_count = adv_catalog_shapes(catalog, request->cluster.chip.name, &request->shapes);
-    json_t *keys = NULL;
+    ADV_JSON_OWN json_t *keys = NULL;
     decode_search(root, request, err);
     decode_workload(root, pins, request, &keys, err);
     decode_base(catalog, root, pins, keys, strict, arena, request, err, warnings);
@@ -558,13 +550,11 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
     if (has_job && adv_decode_model_given(json_object_get(root, "model"), arena, &request->model_keys,
                                           &request->model_keys_count) != ADV_OK)
         (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
-    json_decref(keys);
     bool is_global = request->workload.global_batch_sequences > 0 || request->workload.tokens_per_step > 0;
     if (request->batch_pinned && !is_global)
         request->workload.per_device_batch_size = request->workload.base.family.per_device_batch_size;
     if (has_job) adv_decode_check_pinned_axes(request, err);
     decode_baseline(catalog, root, pins, has_job, strict, arena, request, err, warnings);
-    json_decref(pins);
     if (request->objective == ADV_OBJECTIVE_USD_PER_TOKEN && has_job &&
         isnan(request->cluster.price_usd_per_chip_hour)) {
         (void)adv_err_add(err, ADV_E_INVALID, "/search/objective", "give cluster.price_usd_per_chip_hour",

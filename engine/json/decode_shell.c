@@ -126,17 +126,11 @@ static void read_words(struct shell_reader *reader, const char *text, size_t tex
 adv_code adv_decode_shell(const char *text, size_t text_bytes, json_t **root, adv_err *err)
 {
     struct shell_reader reader = {json_object(), json_array(), false};
-    json_t *object = json_object();
     *root = NULL;
-    if (reader.config && reader.flags && object) read_words(&reader, text, text_bytes, 0);
-    bool failed = !object || reader.out_of_memory ||
-                  json_object_set_new(object, "config", reader.config) != 0 ||
-                  json_object_set_new(object, "xla_flags", reader.flags) != 0;
-    if (failed) {
-        json_decref(object);
-        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "out of memory");
-    }
-    *root = object;
+    if (reader.config && reader.flags) read_words(&reader, text, text_bytes, 0);
+    ADV_JSON_OWN json_t *object = json_pack("{s:o, s:o}", "config", reader.config, "xla_flags", reader.flags);
+    if (!object || reader.out_of_memory) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "out of memory");
+    *root = json_incref(object);
     return ADV_OK;
 }
 

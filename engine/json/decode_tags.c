@@ -23,7 +23,6 @@ static bool is_twice(const json_t *tags, size_t index)
 
 static void check(const json_t *tags, adv_err *err)
 {
-    char pointer[ADV_LIMIT_POINTER];
     const size_t count = json_array_size(tags);
     if (count > ADV_LIMIT_TAGS) {
         (void)adv_err_add(err, ADV_E_INVALID, "/tags", NULL, "a run has at most %d tags, not %zu",
@@ -32,11 +31,11 @@ static void check(const json_t *tags, adv_err *err)
     }
     for (size_t i = 0; i < count; i++) {
         if (!is_tag(json_array_get(tags, i)))
-            (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer_index(pointer, "/tags", i), NULL,
+            (void)adv_err_add(err, ADV_E_INVALID, ADV_AT_INDEX("/tags", i), NULL,
                               "a tag is a string of 1 to %d bytes without commas and control characters",
                               ADV_LIMIT_TAG_BYTES);
         else if (is_twice(tags, i))
-            (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer_index(pointer, "/tags", i), NULL,
+            (void)adv_err_add(err, ADV_E_INVALID, ADV_AT_INDEX("/tags", i), NULL,
                               "the tag '%s' is there twice", json_string_value(json_array_get(tags, i)));
     }
 }
@@ -49,20 +48,11 @@ void adv_check_tags(const json_t *root, adv_err *err)
 
 adv_code adv_decode_tags(const char *json, size_t json_bytes, char **tags, adv_err *err)
 {
-    static const char *const names[] = {"tags"};
-    json_t *root = NULL;
+    ADV_JSON_OWN json_t *root = adv_json_body(json, json_bytes, ADV_NAMES("tags"), err);
+    const json_t *list = root ? adv_json_array(root, "", "tags", ADV_JSON_REQUIRED, err) : NULL;
     *tags = NULL;
-    adv_code code = adv_json_parse(json, json_bytes, &root, err);
-    if (code) return code;
-    if (adv_json_is_object(root, "", err)) {
-        (void)adv_json_known_members(root, "", names, 1, err);
-        const json_t *list = adv_json_array(root, "", "tags", ADV_JSON_REQUIRED, err);
-        if (list) check(list, err);
-        if (list && !err->code) {
-            *tags = json_dumps(list, JSON_COMPACT);
-            if (!*tags) (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the tags");
-        }
-    }
-    json_decref(root);
-    return err->code;
+    if (list) check(list, err);
+    if (!list || err->code) return err->code;
+    *tags = json_dumps(list, JSON_COMPACT);
+    return *tags ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the tags");
 }

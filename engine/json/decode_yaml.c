@@ -76,6 +76,16 @@ static adv_code remember(struct yaml_reader *reader, const yaml_char_t *anchor, 
     return ADV_OK;
 }
 
+/* Both; takes over the reference. */
+static adv_code remember_and_put(struct yaml_reader *reader, const yaml_char_t *anchor, json_t *value,
+                                 const yaml_mark_t *mark)
+{
+    const adv_code code = remember(reader, anchor, value, mark);
+    if (code == ADV_OK) return put(reader, value, mark);
+    json_decref(value);
+    return code;
+}
+
 static bool holds_containers(const json_t *value)
 {
     for (struct adv_json_walk member = {.in = value}; adv_json_next_member(&member);) {
@@ -120,14 +130,10 @@ static json_t *plain_scalar(const char *text)
 /* "<<: {…}" of the document's mapping: keys it does not have itself. */
 static void merge_into(json_t *root)
 {
-    json_t *merged = json_incref(json_object_get(root, "<<"));
-    if (!json_is_object(root) || !json_is_object(merged)) {
-        json_decref(merged);
-        return;
-    }
+    ADV_JSON_OWN json_t *merged = json_incref(json_object_get(root, "<<"));
+    if (!json_is_object(root) || !json_is_object(merged)) return;
     (void)json_object_del(root, "<<");
     (void)json_object_update_missing(root, merged);
-    json_decref(merged);
 }
 
 static adv_code put_scalar(struct yaml_reader *reader, const yaml_event_t *event)
@@ -146,10 +152,7 @@ static adv_code put_scalar(struct yaml_reader *reader, const yaml_event_t *event
     bool is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     bool is_null = is_plain && (!*text || strcmp(text, "~") == 0);
     json_t *value = is_null ? json_null() : is_plain ? plain_scalar(text) : json_string(text);
-    adv_code code = remember(reader, event->data.scalar.anchor, value, &event->start_mark);
-    if (code == ADV_OK) return put(reader, value, &event->start_mark);
-    json_decref(value);
-    return code;
+    return remember_and_put(reader, event->data.scalar.anchor, value, &event->start_mark);
 }
 
 static adv_code open_container(struct yaml_reader *reader, json_t *container, const yaml_char_t *anchor,
@@ -159,12 +162,7 @@ static adv_code open_container(struct yaml_reader *reader, json_t *container, co
         json_decref(container);
         return fail(reader, ADV_E_SYNTAX, &event->start_mark, "nested too deeply");
     }
-    adv_code code = remember(reader, anchor, container, &event->start_mark);
-    if (code != ADV_OK) {
-        json_decref(container);
-        return code;
-    }
-    code = put(reader, container, &event->start_mark);
+    const adv_code code = remember_and_put(reader, anchor, container, &event->start_mark);
     if (code == ADV_OK) reader->open[reader->depth++] = container;
     return code;
 }
@@ -231,40 +229,35 @@ adv_code adv_decode_yaml_all(const char *text, size_t text_bytes, json_t **docum
     struct yaml_reader reader = {.err = err};
     int errors_before = err->count;
     adv_code code = ADV_OK;
-    *documents = json_array();
-    if (!*documents || !yaml_parser_initialize(&reader.parser)) {
-        json_decref(*documents);
-        *documents = NULL;
+    ADV_JSON_OWN json_t *list = json_array();
+    *documents = NULL;
+    if (!list || !yaml_parser_initialize(&reader.parser))
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "out of memory");
-    }
     yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, text_bytes);
     while (code == ADV_OK && !reader.ended) {
         code = read_document(&reader);
-        if (code == ADV_OK && reader.root && json_array_size(*documents) == DOCUMENTS_MAX)
+        if (code == ADV_OK && reader.root && json_array_size(list) == DOCUMENTS_MAX)
             code = adv_err_add(err, ADV_E_TOO_LARGE, "", NULL, "more than 64 documents");
         if (code == ADV_OK && reader.root) {
             merge_into(reader.root);
-            (void)json_array_append(*documents, reader.root);
+            (void)json_array_append(list, reader.root);
         }
         forget(&reader);
     }
     yaml_parser_delete(&reader.parser);
     if (code == ADV_OK && err->count > errors_before) code = ADV_E_SYNTAX;
-    if (code == ADV_OK && json_array_size(*documents) == 0)
+    if (code == ADV_OK && json_array_size(list) == 0)
         code = adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the document is empty");
-    if (code == ADV_OK) return ADV_OK;
-    json_decref(*documents);
-    *documents = NULL;
+    if (code == ADV_OK) *documents = json_incref(list);
     return code;
 }
 
 adv_code adv_decode_yaml(const char *text, size_t text_bytes, json_t **root, adv_err *err)
 {
-    json_t *documents = NULL;
+    ADV_JSON_OWN json_t *documents = NULL;
     *root = NULL;
     adv_code code = adv_decode_yaml_all(text, text_bytes, &documents, err);
     if (code == ADV_OK) *root = json_incref(json_array_get(documents, 0));
-    json_decref(documents);
     return code;
 }
 

@@ -63,9 +63,8 @@ static json_t *encode_chip_entry(const struct adv_catalog *catalog, const char *
     json_t *constants = json_object();
     for (int i = 0; i < ADV_CATALOG_CONSTANT_FILES; i++) {
         if (!row->constants_json[i]) continue;
-        json_t *part = adv_json_load_string(row->constants_json[i], 0);
+        ADV_JSON_OWN json_t *part = adv_json_load_string(row->constants_json[i], 0);
         (void)json_object_update(constants, part);
-        json_decref(part);
     }
     ADV_PUT(object, ADV_M("constants", constants));
     return object;
@@ -316,7 +315,7 @@ static adv_code refuse_entry(const struct collection *collection, const struct a
     const char *names[1024];
     int count = 0;
     char hint[ADV_LIMIT_DETAIL];
-    json_t *list = collection->list(catalog);
+    ADV_JSON_OWN json_t *list = collection->list(catalog);
     for (size_t i = 0; i < json_array_size(list) && count < 1024; i++)
         names[count++] = json_string_value(json_object_get(json_array_get(list, i), "name"));
     const char *nearest = adv_text_nearest(name, names, count);
@@ -324,10 +323,7 @@ static adv_code refuse_entry(const struct collection *collection, const struct a
         (void)snprintf(hint, sizeof hint, "did you mean `%s`?", nearest);
     else
         (void)snprintf(hint, sizeof hint, "GET /v1/catalog/%s lists them", collection->name);
-    adv_code code =
-        adv_err_add(err, ADV_E_NOT_FOUND, "", hint, "%s has no \"%.80s\"", collection->name, name);
-    json_decref(list);
-    return code;
+    return adv_err_add(err, ADV_E_NOT_FOUND, "", hint, "%s has no \"%.80s\"", collection->name, name);
 }
 
 adv_code adv_catalog_json(const struct adv_catalog *catalog, const char *collection, const char *name,

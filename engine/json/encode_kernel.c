@@ -104,18 +104,16 @@ static json_t *encode_trace(const struct adv_timeline *timeline, const struct ad
         add_thread(events, adv_lane_name((enum adv_lane)lane), lane + 1);
     for (int i = 0; i < timeline->count; i++) {
         const struct adv_timeline_step *step = &timeline->steps[i];
-        json_t *args = encode_position(timeline, step);
+        ADV_JSON_OWN json_t *args = encode_position(timeline, step);
         add_event(events, "step", 0, step->whole.start_s, step->whole.end_s, args);
         for (int lane = 0; lane < ADV_LANES; lane++)
             if (step->lanes[lane].end_s > step->lanes[lane].start_s)
                 add_event(events, adv_lane_name((enum adv_lane)lane), lane + 1, step->lanes[lane].start_s,
                           step->lanes[lane].end_s, args);
-        json_decref(args);
     }
     if (timeline->omitted_count > 0.0) {
-        json_t *args = encode_omitted(timeline);
+        ADV_JSON_OWN json_t *args = encode_omitted(timeline);
         add_event(events, "further steps", 0, last_end_s(timeline), timeline->end_s, args);
-        json_decref(args);
     }
     double now_s = timeline->end_s; /* what surrounds the kernel is drawn after it */
     for (int i = 0; i < time->parts_count; i++) {
@@ -298,12 +296,11 @@ static void write_tile(struct adv_text *text, json_t *tiles, enum adv_kernel ker
 static void write_tiles(struct adv_text *text, json_t *tiles, const struct adv_kernel_request *request,
                         const struct adv_kernel_tuning *tuning)
 {
-    json_t *first = encode_tile(request->kernel, &tuning->short_list[0].best);
+    ADV_JSON_OWN json_t *first = encode_tile(request->kernel, &tuning->short_list[0].best);
     int count = 0;
     adv_text_append(text, "NAMES = (");
     for (struct adv_json_walk entry = {.in = first}; adv_json_next_member(&entry);)
         adv_text_format(text, "%s\"%s\"", count++ ? ", " : "", entry.key);
-    json_decref(first);
     adv_text_append(text, ")\nTILES = [\n");
     for (int i = 0; i < tuning->short_list_count; i++) {
         const struct adv_kernel_listed *listed = &tuning->short_list[i];

@@ -45,7 +45,7 @@ static void read_tags(const json_t *root, struct adv_gate_numbers *numbers)
 
 adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers *numbers, adv_err *err)
 {
-    json_t *root = adv_json_load_string(response_json, JSON_REJECT_DUPLICATES);
+    ADV_JSON_OWN json_t *root = adv_json_load_string(response_json, JSON_REJECT_DUPLICATES);
     const json_t *ranked = json_object_get(root, "ranked");
     const json_t *estimate = ranked ? json_object_get(first_plan(root), "estimate") : root;
     memset(numbers, 0, sizeof *numbers);
@@ -59,7 +59,6 @@ adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers
     numbers->hbm_bytes_per_device = number_of(estimate, "hbm_bytes_per_device");
     numbers->fits = json_is_true(json_object_get(estimate, "fits"));
     read_tags(root, numbers);
-    json_decref(root);
     if (numbers->step_time_s > 0.0) return ADV_OK;
     return adv_err_add(err, ADV_E_INVALID, "", "use a run of an estimate or advise",
                        "the run has no step time to compare");
@@ -103,14 +102,11 @@ static json_t *plan_request(const json_t *request, const json_t *response)
 adv_code adv_gate_ask_again(const char *request_json, const char *response_json, char **json, adv_err *err)
 {
     static const char *const wishes[] = {ADV_STORE_MEMBERS};
-    json_t *request = adv_json_load_string(request_json, JSON_REJECT_DUPLICATES);
-    json_t *response = adv_json_load_string(response_json, JSON_REJECT_DUPLICATES);
-    json_t *again =
+    ADV_JSON_OWN json_t *request = adv_json_load_string(request_json, JSON_REJECT_DUPLICATES);
+    ADV_JSON_OWN json_t *response = adv_json_load_string(response_json, JSON_REJECT_DUPLICATES);
+    ADV_JSON_OWN json_t *again =
         json_object_get(response, "ranked") ? plan_request(request, response) : json_incref(request);
     for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) (void)json_object_del(again, wishes[i]);
     *json = again ? json_dumps(again, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(again);
-    json_decref(request);
-    json_decref(response);
     return *json ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the run's request");
 }

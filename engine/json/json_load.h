@@ -21,6 +21,14 @@ json_t *adv_json_load(const char *text, size_t length_bytes, size_t flags, json_
 /* The same for a string; NULL gives NULL. `flags` as above; errors are not told. */
 json_t *adv_json_load_string(const char *text, size_t flags);
 
+/* A reference that is given back where its block ends: ADV_JSON_OWN json_t *root = …; what outlives the block
+ * takes a reference of its own. */
+#define ADV_JSON_OWN __attribute__((cleanup(adv_json_give_back)))
+static inline void adv_json_give_back(json_t **value)
+{
+    json_decref(*value);
+}
+
 /* A walk through an array (or, with adv_json_next_member, an object); what is none has nothing to walk
  * through: for (struct adv_json_walk row = {.in = rows}; adv_json_next(&row);) … row.value … */
 struct adv_json_walk {

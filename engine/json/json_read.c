@@ -117,6 +117,15 @@ adv_code adv_json_parse(const char *text, size_t length_bytes, json_t **root, ad
     return adv_json_parse_file_text(text, length_bytes, root, err);
 }
 
+json_t *adv_json_body(const char *text, size_t length_bytes, const char *const *names, int names_count,
+                      adv_err *err)
+{
+    ADV_JSON_OWN json_t *root = NULL;
+    if (adv_json_parse(text, length_bytes, &root, err) || !adv_json_is_object(root, "", err)) return NULL;
+    (void)adv_json_known_members(root, "", names, names_count, err);
+    return json_incref(root);
+}
+
 const char *adv_json_pointer_index(char pointer[ADV_LIMIT_POINTER], const char *at, size_t index)
 {
     (void)snprintf(pointer, ADV_LIMIT_POINTER, "%s/%zu", at, index);

@@ -31,8 +31,19 @@ ADV_MUST_CHECK adv_code adv_json_parse(const char *text, size_t length_bytes, js
 ADV_MUST_CHECK adv_code adv_json_parse_file_text(const char *text, size_t length_bytes, json_t **root,
                                                  adv_err *err);
 
+/* The same of a body that has to be an object of members among `names`; others are findings, too. NULL, with
+ * findings: there is no object. New reference. */
+json_t *adv_json_body(const char *text, size_t length_bytes, const char *const *names, int names_count,
+                      adv_err *err);
+
 /* `at`/`index`, like adv_json_pointer of err.h. */
 const char *adv_json_pointer_index(char pointer[ADV_LIMIT_POINTER], const char *at, size_t index);
+/* The same as a value that lasts as long as the block it stands in. */
+#define ADV_AT_INDEX(at, index) adv_json_pointer_index((char[ADV_LIMIT_POINTER]){0}, at, index)
+
+/* Names in the place of two arguments, `names` and `names_count`: ADV_NAMES("rank", "top"). */
+#define ADV_NAMES(...)                                                                                       \
+    (const char *const[]){__VA_ARGS__}, (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
 /* "an object", "a string", …: for findings. */
 const char *adv_json_type_name(const json_t *value);

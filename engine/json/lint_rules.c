@@ -46,10 +46,9 @@ static bool is_above(const struct values *values, const json_t *value, const cha
     char *end = NULL;
     double number = strtod(bound, &end);
     if (*end != '\0') {
-        json_t *other = value_of(values, bound);
+        ADV_JSON_OWN json_t *other = value_of(values, bound);
         *unknown |= !json_is_number(other);
         number = json_number_value(other);
-        json_decref(other);
     }
     return json_is_number(value) && json_number_value(value) > number;
 }
@@ -79,36 +78,27 @@ static bool holds(const struct values *values, char *condition, bool *unknown)
 {
     const char *wanted = condition;
     (void)strsep(&condition, " ");
-    json_t *value = value_of(values, wanted);
-    bool result = false;
+    ADV_JSON_OWN json_t *value = value_of(values, wanted);
     if (!value) {
         *unknown = true;
         return false;
     }
     wanted = condition;
-    if (!wanted)
-        result = is_given(value);
-    else if (begins(&wanted, "other than "))
-        result = !is_value(value, wanted);
-    else if (begins(&wanted, "above "))
-        result = is_above(values, value, wanted, unknown);
-    else if (begins(&wanted, "beginning with "))
-        result = json_is_string(value) && strncasecmp(json_string_value(value), wanted, strlen(wanted)) == 0;
-    else if (begins(&wanted, "a multiple of ")) {
-        json_t *divisor = value_of(values, wanted);
+    if (!wanted) return is_given(value);
+    if (begins(&wanted, "other than ")) return !is_value(value, wanted);
+    if (begins(&wanted, "above ")) return is_above(values, value, wanted, unknown);
+    if (begins(&wanted, "beginning with "))
+        return json_is_string(value) && strncasecmp(json_string_value(value), wanted, strlen(wanted)) == 0;
+    if (begins(&wanted, "a multiple of ")) {
+        ADV_JSON_OWN json_t *divisor = value_of(values, wanted);
         const json_int_t by = json_integer_value(divisor);
-        result = by > 0 && json_integer_value(value) % by == 0;
         *unknown |= !json_is_integer(value);
-        json_decref(divisor);
-    } else if (begins(&wanted, "equal to ")) {
-        json_t *other = value_of(values, wanted);
-        result = json_equal(value, other) == 1;
-        *unknown |= !other;
-        json_decref(other);
-    } else
-        result = is_value(value, wanted);
-    json_decref(value);
-    return result;
+        return by > 0 && json_integer_value(value) % by == 0;
+    }
+    if (!begins(&wanted, "equal to ")) return is_value(value, wanted);
+    ADV_JSON_OWN json_t *other = value_of(values, wanted);
+    *unknown |= !other;
+    return json_equal(value, other) == 1;
 }
 
 /* Do all conditions of the text hold, or (`any`) one of them? Those behind the one that decides are not read.
@@ -144,10 +134,8 @@ void adv_lint_rules(const struct adv_catalog *catalog, const char *model_name, c
                     adv_err *errors)
 {
     const struct adv_catalog_model *model = model_name ? adv_catalog_model_info(catalog, model_name) : NULL;
-    json_t *pins = model ? adv_json_load_string(model->pins_json, 0) : NULL;
-    json_t *keys = model ? adv_json_load_string(model->keys_json, 0) : NULL;
+    ADV_JSON_OWN json_t *pins = model ? adv_json_load_string(model->pins_json, 0) : NULL;
+    ADV_JSON_OWN json_t *keys = model ? adv_json_load_string(model->keys_json, 0) : NULL;
     const struct values values = {catalog, config, pins, keys};
     for (int i = 0; i < adv_lint_rule_rows_count; i++) check(&values, &adv_lint_rule_rows[i], errors);
-    json_decref(pins);
-    json_decref(keys);
 }

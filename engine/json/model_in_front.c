@@ -19,10 +19,8 @@ static bool names_the_model(const struct adv_config_entry *entry)
 
 static bool has_model_key(const struct adv_catalog *catalog, const json_t *given)
 {
-    json_t *keys = catalog ? adv_decode_config_model(catalog, given) : NULL;
-    bool has = json_object_size(keys) > 0;
-    json_decref(keys);
-    return has;
+    ADV_JSON_OWN json_t *keys = catalog ? adv_decode_config_model(catalog, given) : NULL;
+    return json_object_size(keys) > 0;
 }
 
 bool adv_put_model_in_front(const struct adv_catalog *catalog, const struct adv_config *model_keys,

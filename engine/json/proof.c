@@ -41,16 +41,12 @@ adv_code adv_proof_file_kind(const char *text, size_t text_bytes, enum adv_proof
         {"config", ADV_PROOF_OF_ESTIMATE},    {"recipe", ADV_PROOF_OF_ESTIMATE},
         {"model", ADV_PROOF_OF_ESTIMATE},
     };
-    json_t *root = NULL;
-    if (!is_object(text, text_bytes)) {
-        *kind = ADV_PROOF_OF_RECIPE;
-        return ADV_OK;
-    }
-    adv_code code = adv_json_parse_file_text(text, text_bytes, &root, err);
-    if (code) return code;
+    ADV_JSON_OWN json_t *root = NULL;
+    *kind = ADV_PROOF_OF_RECIPE;
+    if (!is_object(text, text_bytes)) return ADV_OK;
+    if (adv_json_parse_file_text(text, text_bytes, &root, err)) return err->code;
     size_t at = 0;
     while (at < sizeof tells / sizeof *tells && !json_object_get(root, tells[at].member)) at++;
-    json_decref(root);
     if (at == sizeof tells / sizeof *tells)
         return adv_err_add(
             err, ADV_E_INVALID, "",
@@ -62,30 +58,26 @@ adv_code adv_proof_file_kind(const char *text, size_t text_bytes, enum adv_proof
 
 adv_code adv_proof_run_answer(const char *json, size_t json_bytes, char **answer, adv_err *err)
 {
-    json_t *root = NULL;
-    adv_code code = adv_json_parse_file_text(json, json_bytes, &root, err);
-    if (code) return code;
+    ADV_JSON_OWN json_t *root = NULL;
+    if (adv_json_parse_file_text(json, json_bytes, &root, err)) return err->code;
     *answer = json_dumps(json_object_get(root, "response"), JSON_COMPACT | JSON_REAL_PRECISION(17));
-    json_decref(root);
     return *answer ? ADV_OK : adv_err_add(err, ADV_E_INVALID, "/response", NULL, "the run has no answer");
 }
 
 /* The plan as it goes before the compiler. Members are sorted, so that one plan is one text. */
 static char *print_plan(const struct adv_artifact_source *source)
 {
-    json_t *plan =
+    ADV_JSON_OWN json_t *plan =
         json_pack("{s:{s:s,s:s,s:i},s:o,s:o}", "cluster", "chip", source->chip, "topology", source->topology,
                   "slices", source->slices > 0 ? source->slices : 1, "config",
                   adv_encode_config(&source->config), "xla_flags", adv_encode_flags(&source->config));
-    char *text = plan ? json_dumps(plan, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(15)) : NULL;
-    json_decref(plan);
-    return text;
+    return plan ? json_dumps(plan, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(15)) : NULL;
 }
 
 /* The prediction of the plan: members of its estimate. */
 static char *print_predicted(const char *answer, size_t answer_bytes, int rank)
 {
-    json_t *root = adv_json_load(answer, answer_bytes, 0, NULL);
+    ADV_JSON_OWN json_t *root = adv_json_load(answer, answer_bytes, 0, NULL);
     const json_t *ranked = json_object_get(root, "ranked");
     const json_t *estimate =
         ranked ? json_object_get(json_array_get(ranked, (size_t)rank - 1), "estimate") : root;
@@ -93,13 +85,10 @@ static char *print_predicted(const char *answer, size_t answer_bytes, int rank)
                                              {"hbm_limit_bytes_per_device", "hbm_limit_bytes_per_device"},
                                              {"fit_probability", "fit_probability"},
                                              {"hbm_parts", "parts"}};
-    json_t *predicted = json_object();
+    ADV_JSON_OWN json_t *predicted = json_object();
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         (void)json_object_set(predicted, members[i][1], json_object_get(estimate, members[i][0]));
-    char *text = json_dumps(predicted, JSON_COMPACT | JSON_REAL_PRECISION(15));
-    json_decref(predicted);
-    json_decref(root);
-    return text;
+    return json_dumps(predicted, JSON_COMPACT | JSON_REAL_PRECISION(15));
 }
 
 adv_code adv_proof_plan_read(const char *answer, size_t answer_bytes, int rank, struct adv_proof_plan *plan,
@@ -132,7 +121,7 @@ void adv_proof_plan_free(struct adv_proof_plan *plan)
 
 bool adv_proof_line_read(const char *line, size_t line_bytes, struct adv_proof_line *said)
 {
-    json_t *root = adv_json_load(line, line_bytes, JSON_REJECT_DUPLICATES, NULL);
+    ADV_JSON_OWN json_t *root = adv_json_load(line, line_bytes, JSON_REJECT_DUPLICATES, NULL);
     const json_t *result = json_object_get(root, "result");
     const char *stage = json_string_value(json_object_get(root, "stage"));
     const json_t *seconds = json_object_get(root, "seconds");
@@ -140,26 +129,22 @@ bool adv_proof_line_read(const char *line, size_t line_bytes, struct adv_proof_l
     (void)snprintf(said->stage, sizeof said->stage, "%s", stage ? stage : "");
     said->seconds = json_is_number(seconds) ? json_number_value(seconds) : (double)NAN;
     if (json_is_object(result)) said->result = json_dumps(result, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    json_decref(root);
     return stage || said->result;
 }
 
 char *adv_proof_failed(const char *reason, bool whole, double seconds)
 {
-    json_t *result = json_pack("{s:s,s:s,s:s,s:f,s:n,s:[],s:[],s:[],s:[],s:[],s:{}}", "verdict", "failed",
-                               "reason", reason, "mode", whole ? "whole" : "assign", "seconds",
-                               round(seconds), "compiled_hbm_bytes_per_device", "parts", "buffers",
-                               "refused_keys", "unknown_flags", "refused_flags", "versions");
-    char *text = result ? json_dumps(result, JSON_COMPACT) : NULL;
-    json_decref(result);
-    return text;
+    ADV_JSON_OWN json_t *result = json_pack(
+        "{s:s,s:s,s:s,s:f,s:n,s:[],s:[],s:[],s:[],s:[],s:{}}", "verdict", "failed", "reason", reason, "mode",
+        whole ? "whole" : "assign", "seconds", round(seconds), "compiled_hbm_bytes_per_device", "parts",
+        "buffers", "refused_keys", "unknown_flags", "refused_flags", "versions");
+    return result ? json_dumps(result, JSON_COMPACT) : NULL;
 }
 
 adv_code adv_proof_summarize(const char *result, struct adv_proof_summary *summary, adv_err *err)
 {
-    json_t *root = NULL;
-    adv_code code = adv_json_parse(result, strlen(result), &root, err);
-    if (code) return code;
+    ADV_JSON_OWN json_t *root = NULL;
+    if (adv_json_parse(result, strlen(result), &root, err)) return err->code;
     int verdict = ADV_PROOF_FAILED;
     (void)adv_json_choice(root, "", "verdict", ADV_JSON_REQUIRED, verdicts, ADV_PROOF_VERDICTS, &verdict,
                           err);
@@ -178,7 +163,6 @@ adv_code adv_proof_summarize(const char *result, struct adv_proof_summary *summa
                                     "%s%.40s %.40s", used ? ", " : "", version.key, text);
         used += length > 0 ? (size_t)length : 0;
     }
-    json_decref(root);
     return err->code;
 }
 
@@ -227,10 +211,9 @@ static json_t *join_parts(const json_t *result, const json_t *predicted)
 adv_code adv_proof_join(const char *result, const char *predicted, int rank, struct adv_text *text,
                         adv_err *err)
 {
-    json_t *root = NULL;
-    adv_code code = adv_json_parse_file_text(result, strlen(result), &root, err);
-    if (code) return code;
-    json_t *ours = adv_json_load_string(predicted, 0);
+    ADV_JSON_OWN json_t *root = NULL;
+    if (adv_json_parse_file_text(result, strlen(result), &root, err)) return err->code;
+    ADV_JSON_OWN json_t *ours = adv_json_load_string(predicted, 0);
     json_t *bytes = json_object_get(ours, "hbm_bytes_per_device");
     json_t *compiled = json_object_get(root, "compiled_hbm_bytes_per_device");
     (void)json_object_set_new(root, "rank", json_integer(rank));
@@ -246,11 +229,9 @@ adv_code adv_proof_join(const char *result, const char *predicted, int rank, str
     (void)json_object_set_new(root, "parts", join_parts(root, ours));
     char *dump = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(12));
     adv_text_append(text, dump ? dump : "");
-    if (!dump || text->overflow) code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the result");
+    const bool whole = dump && !text->overflow;
     free(dump);
-    json_decref(ours);
-    json_decref(root);
-    return code;
+    return whole ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the result");
 }
 
 #define LINE "  %-28s %10s %10s\n"
@@ -303,9 +284,8 @@ static void print_buffers(const json_t *result, struct adv_text *text)
 
 adv_code adv_proof_print(const char *joined, struct adv_text *text, adv_err *err)
 {
-    json_t *result = NULL;
-    adv_code code = adv_json_parse_file_text(joined, strlen(joined), &result, err);
-    if (code) return code;
+    ADV_JSON_OWN json_t *result = NULL;
+    if (adv_json_parse_file_text(joined, strlen(joined), &result, err)) return err->code;
     const char *verdict = json_string_value(json_object_get(result, "verdict"));
     const char *reason = json_string_value(json_object_get(result, "reason"));
     adv_text_format(text, "plan %d: %s", (int)json_integer_value(json_object_get(result, "rank")),
@@ -321,6 +301,5 @@ adv_code adv_proof_print(const char *joined, struct adv_text *text, adv_err *err
          adv_json_next_member(&version);)
         adv_text_format(text, "%s %s  ", version.key, json_string_value(version.value));
     adv_text_append(text, "\n");
-    json_decref(result);
     return text->overflow ? adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the text") : ADV_OK;
 }

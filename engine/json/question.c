@@ -17,7 +17,7 @@ bool adv_question_read(const char *json, size_t json_bytes, struct adv_question 
 {
     /* The project stays: it may have a calibration of its own. */
     static const char *const wishes[] = {"store", "label", "git_ref", "tags"};
-    json_t *root = NULL;
+    ADV_JSON_OWN json_t *root = NULL;
     adv_err err = adv_err_empty();
     memset(question, 0, sizeof *question);
     if (adv_json_parse(json, json_bytes, &root, &err)) return false;
@@ -38,7 +38,6 @@ bool adv_question_read(const char *json, size_t json_bytes, struct adv_question 
         if (!err.code)
             question->text = json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
     }
-    json_decref(root);
     question->text_bytes = question->text ? strlen(question->text) : 0;
     return question->text != NULL;
 }

@@ -58,12 +58,10 @@ void adv_decode_recipe_notes(const json_t *root, adv_err *warnings)
 
 static void keep_notes(json_t *root, const adv_err *warnings)
 {
-    json_t *notes = json_incref(json_object_get(root, "recipe_notes")); /* of a request that was stored */
-    if (warnings->count == 0 || !json_is_array(notes)) {
-        json_decref(notes);
-        if (warnings->count == 0) return;
-        notes = json_array();
-    }
+    json_t *notes = json_object_get(root, "recipe_notes"); /* of a request that was stored */
+    if (warnings->count == 0) return;
+    if (!json_is_array(notes) && json_object_set_new(root, "recipe_notes", json_array()) == 0)
+        notes = json_object_get(root, "recipe_notes");
     for (int i = 0; i < warnings->count; i++) {
         const struct adv_finding *found = &warnings->findings[i];
         json_t *note = json_pack("{s:s, s:s, s:s}", "pointer", found->pointer, "code",
@@ -71,7 +69,6 @@ static void keep_notes(json_t *root, const adv_err *warnings)
         if (note && *found->hint) (void)json_object_set_new(note, "hint", json_string(found->hint));
         (void)json_array_append_new(notes, note);
     }
-    (void)json_object_set_new(root, "recipe_notes", notes);
 }
 
 static json_t *object_under(json_t *root, const char *name)
@@ -138,22 +135,20 @@ static void give(const struct adv_catalog *catalog, enum adv_request_kind kind, 
     }
     bool is_text = false;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) is_text |= strcmp(given->name, texts[i]) == 0;
-    json_t *value = strcmp(given->name, "tags") == 0 ? list_of(given->value)
-                    : is_text                        ? json_string(given->value)
-                                                     : adv_decode_scalar_text(given->value);
+    ADV_JSON_OWN json_t *value = strcmp(given->name, "tags") == 0 ? list_of(given->value)
+                                 : is_text                        ? json_string(given->value)
+                                                                  : adv_decode_scalar_text(given->value);
     const bool is_key = adv_catalog_key(catalog, given->name) || adv_catalog_old_key(catalog, given->name);
     for (int i = 0; i < PLACES; i++) {
         if (strcmp(places[i].name, given->name) != 0) continue;
         json_t *object = *places[i].object ? object_under(root, places[i].object) : root;
-        (void)json_object_set_new(object, places[i].member, value);
+        (void)json_object_set(object, places[i].member, value);
         return;
     }
-    if (is_key) {
-        (void)json_object_set_new(config_under(root, kind), given->name, value);
-        return;
-    }
-    json_decref(value);
-    refuse_given(catalog, given->name, err);
+    if (is_key)
+        (void)json_object_set(config_under(root, kind), given->name, value);
+    else
+        refuse_given(catalog, given->name, err);
 }
 
 /* An object or array, or a short text that is JSON all through (null, 1, "x"). */
@@ -164,8 +159,8 @@ static bool is_json(const char *text, size_t bytes)
     while (at < bytes && isspace((unsigned char)text[at])) at++;
     if (at < bytes && (text[at] == '[' || text[at] == '{'))
         return !(text[at] == '{' && at + 1 < bytes && text[at + 1] == '{');
-    json_t *scalar = bytes <= SCALAR_BYTES_MAX ? adv_json_load(text, bytes, JSON_DECODE_ANY, NULL) : NULL;
-    json_decref(scalar);
+    ADV_JSON_OWN json_t *scalar =
+        bytes <= SCALAR_BYTES_MAX ? adv_json_load(text, bytes, JSON_DECODE_ANY, NULL) : NULL;
     return scalar != NULL;
 }
 
@@ -225,7 +220,7 @@ adv_code adv_request_expand(const struct adv_catalog *catalog, enum adv_request_
                             char **json, size_t *json_bytes, adv_err *err)
 {
     struct adv_arena arena;
-    json_t *root = NULL;
+    ADV_JSON_OWN json_t *root = NULL;
     *json = NULL;
     *json_bytes = 0;
     adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
@@ -234,7 +229,6 @@ adv_code adv_request_expand(const struct adv_catalog *catalog, enum adv_request_
     adv_arena_free(&arena);
     if (code != ADV_OK) return code;
     *json = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    json_decref(root);
     if (!*json) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the request");
     *json_bytes = strlen(*json);
     return ADV_OK;

@@ -41,7 +41,7 @@ static bool write_model(const struct adv_model *model, const json_t *value, stru
 static adv_code add_model(const struct adv_catalog *catalog, const char *request_json,
                           struct adv_arena *arena, struct adv_config *config, adv_err *err)
 {
-    json_t *root = NULL;
+    ADV_JSON_OWN json_t *root = NULL;
     struct adv_model model;
     struct adv_config *keys = adv_arena_alloc(arena, sizeof *keys);
     adv_err ignored = adv_err_empty(); /* warnings were given with the answer */
@@ -57,7 +57,6 @@ static adv_code add_model(const struct adv_catalog *catalog, const char *request
                            !adv_put_model_in_front(catalog, keys, given, arena, config)))
         code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "the configuration has more than %d keys",
                            ADV_LIMIT_CONFIG_KEYS);
-    json_decref(root);
     return code;
 }
 

@@ -63,9 +63,8 @@ static adv_code read_list(const json_t *requests, struct list *list, adv_err *er
 {
     if (reserve(list, json_array_size(requests), "/requests", err)) return err->code;
     for (size_t i = 0; i < json_array_size(requests); i++) {
-        char pointer[ADV_LIMIT_POINTER];
         const json_t *item = json_array_get(requests, i);
-        if (!adv_json_is_object(item, adv_json_pointer_index(pointer, "/requests", i), err)) continue;
+        if (!adv_json_is_object(item, ADV_AT_INDEX("/requests", i), err)) continue;
         if (!err->code && add_item(list, item, err)) return err->code;
     }
     return err->code;
@@ -109,9 +108,8 @@ static void read_axes(json_t *object, const json_t *base, struct axes *axes, adv
 {
     axes->combinations = 1;
     for (struct adv_json_walk values = {.in = object}; adv_json_next_member(&values);) {
-        char pointer[ADV_LIMIT_POINTER];
-        (void)adv_json_pointer(pointer, "/grid/axes", values.key);
-        json_t *probe = json_deep_copy(base);
+        const char *pointer = ADV_AT("/grid/axes", values.key);
+        ADV_JSON_OWN json_t *probe = json_deep_copy(base);
         if (values.key[0] != '/' || strlen(values.key) >= ADV_LIMIT_POINTER)
             (void)adv_err_add(err, ADV_E_INVALID, pointer,
                               "\"/config/remat_policy\": [\"full\", \"minimal\"]",
@@ -129,21 +127,19 @@ static void read_axes(json_t *object, const json_t *base, struct axes *axes, adv
             if (axes->combinations <= ADV_LIMIT_SWEEP_ITEMS * 1000UL)
                 axes->combinations *= json_array_size(values.value);
         }
-        json_decref(probe);
     }
 }
 
 static adv_code read_grid(const json_t *grid, struct list *list, adv_err *err)
 {
-    static const char *const names[] = {"base", "axes"};
     struct axes axes = {0};
-    (void)adv_json_known_members(grid, "/grid", names, 2, err);
+    (void)adv_json_known_members(grid, "/grid", ADV_NAMES("base", "axes"), err);
     const json_t *base = adv_json_object(grid, "/grid", "base", ADV_JSON_REQUIRED, err);
     json_t *object = adv_json_object(grid, "/grid", "axes", ADV_JSON_REQUIRED, err);
     if (base && object) read_axes(object, base, &axes, err);
     if (err->code || reserve(list, axes.combinations, "/grid/axes", err)) return err->code;
     for (size_t i = 0; i < axes.combinations && !err->code; i++) {
-        json_t *item = json_deep_copy(base);
+        ADV_JSON_OWN json_t *item = json_deep_copy(base);
         size_t left = i;
         bool good = item != NULL;
         for (int k = axes.count - 1; k >= 0 && good; k--) {
@@ -155,7 +151,6 @@ static adv_code read_grid(const json_t *grid, struct list *list, adv_err *err)
             (void)add_item(list, item, err);
         else
             (void)adv_err_add(err, ADV_E_INVALID, "/grid/axes", NULL, "two axes exclude each other");
-        json_decref(item);
     }
     return err->code;
 }
@@ -173,9 +168,7 @@ static void read_name(const json_t *root, const char *member, char name[ADV_LIMI
 
 static void read_root(const json_t *root, struct list *list, adv_err *err)
 {
-    static const char *const names[] = {"kind", "requests", "grid", "project", "label"};
     int kind = 0;
-    (void)adv_json_known_members(root, "", names, 5, err);
     if (adv_json_choice(root, "", "kind", ADV_JSON_REQUIRED, kinds, KINDS_COUNT, &kind, err))
         list->request->kind = (enum adv_request_kind)kind;
     read_name(root, "project", list->request->project, err);
@@ -196,14 +189,14 @@ static void read_root(const json_t *root, struct list *list, adv_err *err)
 adv_code adv_sweep_request_read(const char *json, size_t json_bytes, struct adv_sweep_request *request,
                                 adv_err *err)
 {
-    json_t *root = NULL;
+    ADV_JSON_OWN json_t *root =
+        adv_json_body(json, json_bytes, ADV_NAMES("kind", "requests", "grid", "project", "label"), err);
     memset(request, 0, sizeof *request);
-    if (adv_json_parse(json, json_bytes, &root, err)) return err->code;
+    if (!root) return err->code;
     struct list list = {.request = request};
     adv_text_init(&list.text, ADV_LIMIT_SWEEP_BYTES);
-    if (adv_json_is_object(root, "", err)) read_root(root, &list, err);
+    read_root(root, &list, err);
     request->list = list.text.data;
-    json_decref(root);
     if (err->code) adv_sweep_request_free(request);
     return err->code;
 }

@@ -16,8 +16,6 @@ static double number_of(const json_t *object, const char *member)
 static adv_code read_run(const char *id, const char *text, int index, struct adv_compared_run *run,
                          adv_err *err)
 {
-    char pointer[ADV_LIMIT_POINTER];
-    (void)adv_json_pointer_index(pointer, "/runs", (size_t)index);
     run->id = id;
     run->document = adv_json_load_string(text, JSON_REJECT_DUPLICATES);
     run->estimate = run->document;
@@ -26,7 +24,7 @@ static adv_code read_run(const char *id, const char *text, int index, struct adv
     run->step_time_s = number_of(run->estimate, "step_time_s");
     run->hbm_bytes_per_device = number_of(run->estimate, "hbm_bytes_per_device");
     if (!isnan(run->step_time_s)) return ADV_OK;
-    return adv_err_add(err, ADV_E_INVALID, pointer,
+    return adv_err_add(err, ADV_E_INVALID, ADV_AT_INDEX("/runs", (size_t)index),
                        "compare estimates, or advise answers with a plan that fits",
                        "run %.90s holds no step time", id);
 }

@@ -66,8 +66,8 @@ static void warn_of_count(const struct adv_estimate *estimate, adv_err *warnings
 {
     const double notable_frac = 0.98;
     if (estimate->hfu_frac >= notable_frac * estimate->mfu_frac) return;
-    (void)adv_err_add_rule(
-        warnings, ADV_OK, "flops-count", "", "compare hfu_frac, or step times",
+    ADV_WARN(
+        warnings, "flops-count", "", "compare hfu_frac, or step times",
         "mfu_frac counts %.3g times the FLOPs that the plan executes: this convention, or MaxText's count "
         "of this model, has attention that windows, sparsity or causality skip",
         estimate->mfu_frac / estimate->hfu_frac);
@@ -77,10 +77,9 @@ static void warn_of_count(const struct adv_estimate *estimate, adv_err *warnings
 static void warn_of_needs(const struct adv_model *model, adv_err *warnings)
 {
     if (model->engram_layers == 0) return;
-    (void)adv_err_add_rule(
-        warnings, ADV_OK, "engram-tokenizer", "/config/tokenizer_path",
-        "give tokenizer_path (in EXTRA_ARGS of a script) and the environment variable HF_TOKEN",
-        "%s builds its n-gram tables from the tokenizer: MaxText refuses the run without", model->name);
+    ADV_WARN(warnings, "engram-tokenizer", "/config/tokenizer_path",
+             "give tokenizer_path (in EXTRA_ARGS of a script) and the environment variable HF_TOKEN",
+             "%s builds its n-gram tables from the tokenizer: MaxText refuses the run without", model->name);
 }
 
 /* Warnings that only the numbers show. */
@@ -184,11 +183,8 @@ static adv_code read_again(const struct adv_teller *teller, const struct adv_con
                                       .err = &refused,
                                       .warnings = warnings};
     adv_flags_unset(&plan.flags);
-    for (int i = 0; i < config->flags_count; i++) {
-        char pointer[ADV_LIMIT_POINTER];
-        (void)snprintf(pointer, sizeof pointer, "/xla_flags/%d", i);
-        adv_flags_read_text(&reader, config->flags[i], pointer);
-    }
+    for (int i = 0; i < config->flags_count; i++)
+        adv_flags_read_text(&reader, config->flags[i], ADV_AT_INDEX("/xla_flags", (size_t)i));
     adv_software_warn_flags(teller->catalog, &request->software, config, request->cluster.chip.name,
                             "/xla_flags", warnings);
     (void)adv_software_find_keys(teller->catalog, &request->software, config, "/config", warnings);
@@ -250,7 +246,7 @@ adv_code adv_answer_estimate(struct adv_answer_job *job)
     struct adv_reread *reread = adv_arena_alloc(arena, sizeof *reread);
     if (!request || !estimate || !ledger || !advice || !reread) return adv_answer_no_memory(job->err);
     adv_code code =
-        adv_decode_estimate_request(job->catalog, job->root, "", arena, request, job->err, job->warnings);
+        adv_decode_estimate_request(job->catalog, job->root, arena, request, job->err, job->warnings);
     if (code != ADV_OK) return code;
     const struct adv_catalog_chip *chip = adv_catalog_chip(job->catalog, request->cluster.chip.name);
     const struct adv_estimate_input input = {&request->model, &request->cluster, &chip->constants,

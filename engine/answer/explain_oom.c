@@ -144,7 +144,7 @@ static void add_levers(const struct adv_catalog *catalog, const json_t *request,
 adv_code adv_explain_oom(const struct adv_catalog *catalog, const char *json, size_t json_bytes,
                          const struct adv_budget *budget, char **answer, adv_err *err)
 {
-    ADV_JSON_OWN json_t *root = adv_json_body(json, json_bytes, ADV_NAMES("message", "request"), err);
+    ADV_JSON_OWN json_t *root = adv_json_body(json, json_bytes, ADV_JSON_NAMES("message", "request"), err);
     ADV_JSON_OWN json_t *result = NULL;
     const char *text = NULL;
     struct adv_oom_message message;

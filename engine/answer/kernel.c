@@ -37,7 +37,7 @@ static void warn_vmem(const struct adv_kernel_request *request, const struct adv
     const bool can = limit_kib * ADV_KIB <= adv_vmem_capacity_bytes(&request->chip->chip);
     int largest = 0;
     char hint[ADV_LIMIT_DETAIL], buffer[ADV_LIMIT_NAME] = "";
-    if (time->fits_vmem || !warnings) return;
+    if (time->fits_vmem) return;
     for (int i = 1; i < count; i++)
         if (parts[i].bytes > parts[largest].bytes) largest = i;
     if (count > 0)
@@ -52,9 +52,9 @@ static void warn_vmem(const struct adv_kernel_request *request, const struct adv
         (void)snprintf(
             hint, sizeof hint, "a smaller tile: it needs a limit of %.0f KiB, and a %s device has %.0f KiB",
             limit_kib, request->chip->chip.name, adv_vmem_capacity_bytes(&request->chip->chip) / ADV_KIB);
-    (void)adv_err_add_rule(warnings, ADV_OK, "over-vmem", "/tile", hint,
-                           "the tile does not compile: it takes %.0f KiB of VMEM, the limit is %.0f KiB%s",
-                           ceil(time->vmem_bytes / ADV_KIB), time->vmem_limit_bytes / ADV_KIB, buffer);
+    ADV_WARN(warnings, "over-vmem", "/tile", hint,
+             "the tile does not compile: it takes %.0f KiB of VMEM, the limit is %.0f KiB%s",
+             ceil(time->vmem_bytes / ADV_KIB), time->vmem_limit_bytes / ADV_KIB, buffer);
 }
 
 static adv_code simulate(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
@@ -195,12 +195,10 @@ static void warn_of_standard(const struct adv_kernel_tuning *tuning, adv_err *wa
     double best_s = tuning->choices_count > 0 ? tuning->choices[0].time.time_s : (double)INFINITY;
     double standard_s = tuning->standard.time.time_s;
     if (!tuning->has_standard || !tuning->standard.time.fits_vmem || standard_s >= best_s) return;
-    (void)adv_err_add_rule(
-        warnings, ADV_OK, "default-outside-space", "",
-        "its tail is masked; measure it beside the ranked tiles",
-        "MaxText's default tile is outside the tuners' space, and predicted %.1f %% faster "
-        "than the best tile in it",
-        100.0 * (best_s / standard_s - 1.0));
+    ADV_WARN(warnings, "default-outside-space", "", "its tail is masked; measure it beside the ranked tiles",
+             "MaxText's default tile is outside the tuners' space, and predicted %.1f %% faster "
+             "than the best tile in it",
+             100.0 * (best_s / standard_s - 1.0));
 }
 
 static void tag_kernel(struct adv_answer_job *job, const struct adv_kernel_request *request)
@@ -240,8 +238,7 @@ static void warn_of_sweep(const struct adv_kernel_request *request, adv_err *war
     const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
     const int count = warnings && family->differences ? family->differences(request, lines) : 0;
     for (int i = 0; i < count; i++)
-        (void)adv_err_add_rule(warnings, ADV_OK, "sweep", "/sweep", NULL, "the sweep is not as tuned: %s",
-                               lines[i]);
+        ADV_WARN(warnings, "sweep", "/sweep", NULL, "the sweep is not as tuned: %s", lines[i]);
 }
 
 adv_code adv_answer_tune(struct adv_answer_job *job)

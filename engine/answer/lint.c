@@ -47,7 +47,7 @@ struct lint_job {
 static void note(struct lint_job *job, const char *rule, const char *pointer, const char *hint,
                  const char *detail)
 {
-    (void)adv_err_add_rule(&job->notes, ADV_OK, rule, pointer, hint, "%s", detail);
+    ADV_WARN(&job->notes, rule, pointer, hint, "%s", detail);
 }
 
 static const json_t *config_member(const json_t *config, const char *name)
@@ -85,8 +85,8 @@ static void find_cluster(const struct adv_catalog *catalog, const json_t *root, 
         if (json_is_integer(slices) && json_integer_value(slices) > 0)
             (void)json_object_set(made, "slices", (json_t *)(uintptr_t)slices);
         else
-            (void)adv_err_add(&job->errors, ADV_E_INVALID, at, "set compile_topology_num_slices",
-                              "compile_topology is set without a number of slices");
+            ADV_REFUSE(&job->errors, at, "set compile_topology_num_slices",
+                       "compile_topology is set without a number of slices");
         value = made;
     }
     job->asked_cluster = value != NULL;
@@ -289,8 +289,7 @@ adv_code adv_answer_lint(struct adv_answer_job *job)
     bool lenient = false;
     (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &strict, err);
     if (adv_json_bool(root, "", "lenient", ADV_JSON_OPTIONAL, &lenient, err) && lenient && strict)
-        (void)adv_err_add(err, ADV_E_INVALID, "/lenient", "leave one of them out",
-                          "lenient and strict contradict each other");
+        ADV_REFUSE(err, "/lenient", "leave one of them out", "lenient and strict contradict each other");
     const json_t *given = adv_json_object(root, "", "config", ADV_JSON_OPTIONAL, err);
     struct lint_job *lint = adv_arena_alloc(&job->arena, sizeof *lint);
     struct adv_lint_answer *answer = adv_arena_alloc(&job->arena, sizeof *answer);

@@ -41,6 +41,11 @@ adv_code adv_err_add(adv_err *err, adv_code code, const char *pointer, const cha
 adv_code adv_err_add_rule(adv_err *err, adv_code code, const char *rule, const char *pointer,
                           const char *hint, const char *format, ...) ADV_PRINTF(6, 7);
 
+/* The two commonest findings, where nobody asks for the code: an input that is not valid, and a warning. */
+#define ADV_REFUSE(err, pointer, hint, ...) (void)adv_err_add(err, ADV_E_INVALID, pointer, hint, __VA_ARGS__)
+#define ADV_WARN(warnings, rule, pointer, hint, ...)                                                         \
+    (void)adv_err_add_rule(warnings, ADV_OK, rule, pointer, hint, __VA_ARGS__)
+
 /* Whether a further finding would be kept: only then is a hint that costs work worth it. `err` may be NULL.
  */
 bool adv_err_has_room(const adv_err *err);

@@ -42,17 +42,16 @@ static adv_code complete(json_t *root, const struct adv_check_spec *spec, adv_er
         if (json_is_string(name))
             (void)json_object_set(root, "model", name);
         else
-            (void)adv_err_add(err, ADV_E_INVALID, "/model", "write model_name into the configuration",
-                              "the candidate names no model");
+            ADV_REFUSE(err, "/model", "write model_name into the configuration",
+                       "the candidate names no model");
     }
     if (!json_object_get(root, "cluster")) {
         json_t *cluster = cluster_of(config, spec);
         if (cluster)
             (void)json_object_set_new(root, "cluster", cluster);
         else if (!is_recipe)
-            (void)adv_err_add(err, ADV_E_INVALID, "/cluster",
-                              "say --accelerator v6e-256, or write compile_topology",
-                              "the candidate names no cluster");
+            ADV_REFUSE(err, "/cluster", "say --accelerator v6e-256, or write compile_topology",
+                       "the candidate names no cluster");
     }
     return err->code;
 }

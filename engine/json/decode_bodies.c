@@ -11,7 +11,7 @@ adv_code adv_decode_calibration(const char *json, size_t json_bytes, char projec
                                 adv_err *err)
 {
     const char *name = NULL;
-    ADV_JSON_OWN json_t *root = adv_json_body(json, json_bytes, ADV_NAMES("project"), err);
+    ADV_JSON_OWN json_t *root = adv_json_body(json, json_bytes, ADV_JSON_NAMES("project"), err);
     if (!root || !adv_json_string(root, "", "project", ADV_JSON_REQUIRED, &name, err)) return err->code;
     if (!*name || strlen(name) >= ADV_LIMIT_NAME)
         return adv_err_add(err, ADV_E_INVALID, "/project", NULL, "a project has 1 to %d bytes",
@@ -25,16 +25,16 @@ adv_code adv_decode_proof_request(const char *json, size_t json_bytes, struct ad
 {
     int mode = 0;
     *request = (struct adv_proof_request){.first_rank = 1, .last_rank = 1};
-    ADV_JSON_OWN json_t *root = adv_json_body(json, json_bytes, ADV_NAMES("rank", "top", "mode"), err);
+    ADV_JSON_OWN json_t *root = adv_json_body(json, json_bytes, ADV_JSON_NAMES("rank", "top", "mode"), err);
     if (!root) return err->code;
     const bool one =
         adv_json_int(root, "", "rank", ADV_JSON_OPTIONAL, 1, ADV_LIMIT_RANKED, &request->first_rank, err);
     if (one) request->last_rank = request->first_rank;
     if (adv_json_int(root, "", "top", ADV_JSON_OPTIONAL, 1, ADV_LIMIT_RANKED, &request->last_rank, err) &&
         one)
-        (void)adv_err_add(err, ADV_E_INVALID, "/top", "leave one of them out",
-                          "rank names one plan and top the first ones: they exclude each other");
-    (void)adv_json_choice(root, "", "mode", ADV_JSON_OPTIONAL, ADV_NAMES("assign", "whole"), &mode, err);
+        ADV_REFUSE(err, "/top", "leave one of them out",
+                   "rank names one plan and top the first ones: they exclude each other");
+    (void)adv_json_choice(root, "", "mode", ADV_JSON_OPTIONAL, ADV_JSON_NAMES("assign", "whole"), &mode, err);
     request->whole = mode == 1;
     return err->code;
 }
@@ -60,8 +60,7 @@ static void take_text(const json_t *root, const char *member, char *text, size_t
     const char *value = NULL;
     if (!adv_json_string(root, "", member, ADV_JSON_REQUIRED, &value, err)) return;
     if (value[0] == '\0' || strlen(value) >= size)
-        (void)adv_err_add(err, ADV_E_INVALID, ADV_AT("", member), NULL, "%s has 1 to %zu bytes", member,
-                          size - 1);
+        ADV_REFUSE(err, ADV_AT("", member), NULL, "%s has 1 to %zu bytes", member, size - 1);
     else
         memcpy(text, value, strlen(value) + 1);
 }
@@ -73,7 +72,7 @@ adv_code adv_decode_measured(const char *json, size_t json_bytes, struct adv_mea
     measured->step_time_p25_s = measured->step_time_p75_s = measured->step_time_mad_s = (double)NAN;
     ADV_JSON_OWN json_t *root = adv_json_body(
         json, json_bytes,
-        ADV_NAMES("step_time_s", "tokens_per_s_per_chip", "hbm_bytes_per_device", "source", "at"), err);
+        ADV_JSON_NAMES("step_time_s", "tokens_per_s_per_chip", "hbm_bytes_per_device", "source", "at"), err);
     if (!root) return err->code;
     (void)adv_json_number(root, "", "step_time_s", ADV_JSON_REQUIRED, LEAST, MOST_SECONDS,
                           &measured->step_time_s, err);
@@ -84,8 +83,7 @@ adv_code adv_decode_measured(const char *json, size_t json_bytes, struct adv_mea
     take_text(root, "source", measured->source, sizeof measured->source, err);
     take_text(root, "at", measured->at, sizeof measured->at, err);
     if (measured->at[0] && !adv_looks_like_time(measured->at))
-        (void)adv_err_add(err, ADV_E_INVALID, "/at", "2026-11-21 or 2026-11-21T05:00:00Z",
-                          "at is not a time");
+        ADV_REFUSE(err, "/at", "2026-11-21 or 2026-11-21T05:00:00Z", "at is not a time");
     return err->code;
 }
 

@@ -38,6 +38,14 @@ const char *adv_catalog_keep(const struct adv_catalog_file *file, const char *te
     return "";
 }
 
+const char *adv_catalog_keep_json(const struct adv_catalog_file *file, const json_t *value)
+{
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    const char *kept = adv_catalog_keep(file, text ? text : "{}");
+    free(text);
+    return kept;
+}
+
 void *adv_catalog_rows(const struct adv_catalog_file *file, size_t count, size_t element_bytes)
 {
     void *rows = adv_arena_array(&file->catalog->arena, count > 0 ? count : 1, element_bytes);
@@ -45,9 +53,9 @@ void *adv_catalog_rows(const struct adv_catalog_file *file, size_t count, size_t
     return rows;
 }
 
-void adv_catalog_keep_texts(const struct adv_catalog_file *file, const char **texts, int count)
+void adv_catalog_keep_texts(const struct adv_catalog_file *file, const char **const *texts, size_t count)
 {
-    for (int i = 0; i < count; i++) texts[i] = adv_catalog_keep(file, texts[i]);
+    for (size_t i = 0; i < count; i++) *texts[i] = adv_catalog_keep(file, *texts[i]);
 }
 
 void *adv_catalog_decode_rows(const struct adv_catalog_file *file, const json_t *object, const char *list,
@@ -65,7 +73,7 @@ void *adv_catalog_decode_rows(const struct adv_catalog_file *file, const json_t 
         if (decode(file, json_array_get(rows, i), elements + i * element_bytes)) continue;
         char at[ADV_LIMIT_POINTER];
         (void)snprintf(at, sizeof at, "%s/%s/%zu", file->at, list, i);
-        (void)adv_err_add(file->err, ADV_E_INVALID, at, NULL, "must be %s", form);
+        ADV_REFUSE(file->err, at, NULL, "must be %s", form);
         return NULL;
     }
     *count = (int)size;
@@ -76,26 +84,24 @@ const char *const *adv_catalog_keep_list(const struct adv_catalog_file *file, co
                                          const char *at, int *count)
 {
     *count = 0;
-    size_t size = json_array_size(list);
-    const char **copies = adv_catalog_rows(file, size, sizeof *copies);
+    const char **copies = adv_catalog_rows(file, json_array_size(list), sizeof *copies);
     if (!copies) return NULL;
-    for (size_t i = 0; i < size; i++) {
-        const char *text = json_string_value(json_array_get(list, i));
-        if (!text) (void)adv_err_add(file->err, ADV_E_INVALID, at, NULL, "item %zu must be a string", i);
-        copies[i] = adv_catalog_keep(file, text);
+    for (struct adv_json_walk item = {.in = list}; adv_json_next(&item);) {
+        const char *text = json_string_value(item.value);
+        if (!text) ADV_REFUSE(file->err, at, NULL, "item %zu must be a string", item.index);
+        copies[(*count)++] = adv_catalog_keep(file, text);
     }
-    *count = (int)size;
     return copies;
 }
 
 struct adv_provenance adv_catalog_file_provenance(const struct adv_catalog_file *file)
 {
-    static const char *const names[] = {"source", "date", "confidence"};
-    const char *texts[] = {"", "", ""};
-    for (int i = 0; i < 3; i++)
-        (void)adv_json_string(file->root, file->at, names[i], ADV_JSON_REQUIRED, &texts[i], file->err);
-    adv_catalog_keep_texts(file, texts, 3);
-    return (struct adv_provenance){"", texts[0], texts[1], texts[2], ""};
+    struct adv_provenance from = {"", "", "", "", ""};
+    (void)adv_json_string(file->root, file->at, "source", ADV_JSON_REQUIRED, &from.source, file->err);
+    (void)adv_json_string(file->root, file->at, "date", ADV_JSON_REQUIRED, &from.date, file->err);
+    (void)adv_json_string(file->root, file->at, "confidence", ADV_JSON_REQUIRED, &from.confidence, file->err);
+    ADV_CATALOG_KEEP(file, &from.source, &from.date, &from.confidence);
+    return from;
 }
 
 /* The whole file, malloc'ed; NULL when it is not there or cannot be read (the latter is a finding). */
@@ -135,8 +141,7 @@ struct hashes {
 static void decode_text(struct adv_catalog *catalog, const struct data_file *data, const char *text,
                         size_t length_bytes, struct hashes *hashes, adv_err *err)
 {
-    char at[ADV_LIMIT_POINTER];
-    (void)snprintf(at, sizeof at, "/%s", data->name);
+    const char *at = ADV_AT("", data->name);
     hashes->all = adv_hash_bytes(hashes->all, text, length_bytes);
     adv_err found = adv_err_empty();
     ADV_JSON_OWN json_t *root = NULL;

@@ -25,8 +25,13 @@ void adv_decode_catalog_releases(const struct adv_catalog_file *file);
 
 /* Helpers: arena copies that report exhaustion, arrays of strings, a file-wide pedigree. */
 const char *adv_catalog_keep(const struct adv_catalog_file *file, const char *text);
-/* Puts copies in the place of `count` texts that lie one after the other. */
-void adv_catalog_keep_texts(const struct adv_catalog_file *file, const char **texts, int count);
+/* Puts copies in the place of texts: ADV_CATALOG_KEEP(file, &row->name, &row->why). */
+#define ADV_CATALOG_KEEP(file, ...)                                                                          \
+    adv_catalog_keep_texts(file, (const char **[]){__VA_ARGS__},                                             \
+                           sizeof((const char **[]){__VA_ARGS__}) / sizeof(char **))
+void adv_catalog_keep_texts(const struct adv_catalog_file *file, const char **const *texts, size_t count);
+/* A value as compact text; "{}" for NULL. */
+const char *adv_catalog_keep_json(const struct adv_catalog_file *file, const json_t *value);
 void *adv_catalog_rows(const struct adv_catalog_file *file, size_t count, size_t element_bytes);
 const char *const *adv_catalog_keep_list(const struct adv_catalog_file *file, const json_t *list,
                                          const char *at, int *count);

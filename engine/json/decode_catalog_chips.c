@@ -22,15 +22,6 @@ static const struct field {
 #undef CHIP_FIELD
 };
 
-/* An object as text, for the catalog's own answers. */
-static const char *keep_json(const struct adv_catalog_file *file, const json_t *object)
-{
-    char *text = object ? json_dumps(object, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    const char *kept = adv_catalog_keep(file, text ? text : "{}");
-    free(text);
-    return kept;
-}
-
 /* The date of a source, or NULL when the file's table does not have it. */
 static const char *source_row(const struct adv_catalog_file *file, const char *id, const char **text)
 {
@@ -49,8 +40,8 @@ static json_t *sourced(const struct adv_catalog_file *file, const json_t *object
     if (id && source_row(file, id, &text) && json_is_string(json_array_get(row, 2)))
         return json_array_get(row, 0);
     if (row)
-        (void)adv_err_add(file->err, ADV_E_INVALID, ADV_AT(at, name), NULL,
-                          "must be [value, source of the table, confidence, note?]");
+        ADV_REFUSE(file->err, ADV_AT(at, name), NULL,
+                   "must be [value, source of the table, confidence, note?]");
     return NULL;
 }
 
@@ -70,9 +61,8 @@ static void decode_recipe_flags(const struct adv_catalog_file *file, const json_
             adv_flags_overlay(flags, &set);
             continue;
         }
-        (void)adv_err_add(file->err, ADV_E_INVALID, ADV_AT(at, name), NULL,
-                          "%.80s is no flag that changes a prediction, or has a value of another kind",
-                          entry.key);
+        ADV_REFUSE(file->err, ADV_AT(at, name), NULL,
+                   "%.80s is no flag that changes a prediction, or has a value of another kind", entry.key);
     }
 }
 
@@ -80,18 +70,13 @@ static void decode_recipe_flags(const struct adv_catalog_file *file, const json_
 static void decode_recipe(const struct adv_catalog_file *file, const json_t *row, const char *row_at,
                           struct adv_chip_recipe *recipe)
 {
-    static const char *const members[] = {"flags",
-                                          "flags_with_experts",
-                                          "tokamax_splash",
-                                          "fixed_fp8_scales",
-                                          "embedding_lookups",
-                                          "overlap_gradients"};
-    char at[ADV_LIMIT_POINTER];
+    const char *at = ADV_AT(row_at, "recipe");
     const json_t *object = adv_json_object(row, row_at, "recipe", ADV_JSON_OPTIONAL, file->err);
     adv_flags_unset(&recipe->flags);
-    (void)adv_json_pointer(at, row_at, "recipe");
-    if (object)
-        (void)adv_json_known_members(object, at, members, sizeof members / sizeof *members, file->err);
+    (void)adv_json_known_members(object, at,
+                                 ADV_JSON_NAMES("flags", "flags_with_experts", "tokamax_splash",
+                                                "fixed_fp8_scales", "embedding_lookups", "overlap_gradients"),
+                                 file->err);
     decode_recipe_flags(file, object, at, "flags", &recipe->flags);
     recipe->flags_with_experts = recipe->flags;
     decode_recipe_flags(file, object, at, "flags_with_experts", &recipe->flags_with_experts);
@@ -109,11 +94,9 @@ static void decode_nodes(const struct adv_catalog_file *file, const json_t *row,
     int splits_hosts = 0;
     json_t *value = sourced(file, row, row_at, "nodes");
     if (value && json_unpack(value, "{s:s,s:s,s:b,s:s,s:i!}", "label", &label, "machine", &machine,
-                             "splits_hosts", &splits_hosts, "xpk", &xpk, "xpk_chips", &nodes->xpk_chips)) {
-        char at[ADV_LIMIT_POINTER];
-        (void)adv_err_add(file->err, ADV_E_INVALID, adv_json_pointer(at, row_at, "nodes"), NULL,
-                          "must be {label, machine, splits_hosts, xpk, xpk_chips}");
-    }
+                             "splits_hosts", &splits_hosts, "xpk", &xpk, "xpk_chips", &nodes->xpk_chips))
+        ADV_REFUSE(file->err, ADV_AT(row_at, "nodes"), NULL,
+                   "must be {label, machine, splits_hosts, xpk, xpk_chips}");
     (void)snprintf(nodes->label, sizeof nodes->label, "%s", label);
     (void)snprintf(nodes->machine, sizeof nodes->machine, "%s", machine);
     (void)snprintf(nodes->xpk, sizeof nodes->xpk, "%s", xpk);
@@ -131,19 +114,15 @@ static void decode_field(const struct adv_catalog_file *file, const json_t *fiel
     const char *text = NULL;
     const char *date = id ? source_row(file, id, &text) : NULL;
     if (!(json_is_number(value) || json_is_null(value)) || !date || !confidence) {
-        (void)adv_err_add(file->err, ADV_E_INVALID, ADV_AT(at, field->name), NULL,
-                          "must be [value or null, source of the table, confidence, note?]");
+        ADV_REFUSE(file->err, ADV_AT(at, field->name), NULL,
+                   "must be [value or null, source of the table, confidence, note?]");
         return;
     }
     double number = json_is_null(value) ? (double)NAN : json_number_value(value);
     memcpy((char *)chip + field->value_offset, &number, sizeof number);
-    struct adv_provenance provenance = {
-        .unit = field->unit,
-        .source = adv_catalog_keep(file, text),
-        .date = adv_catalog_keep(file, date),
-        .confidence = adv_catalog_keep(file, confidence),
-        .note = adv_catalog_keep(file, json_string_value(json_array_get(row, 3))),
-    };
+    struct adv_provenance provenance = {field->unit, text, date, confidence,
+                                        json_string_value(json_array_get(row, 3))};
+    ADV_CATALOG_KEEP(file, &provenance.source, &provenance.date, &provenance.confidence, &provenance.note);
     memcpy((char *)chip + field->provenance_offset, &provenance, sizeof provenance);
 }
 
@@ -162,10 +141,8 @@ static void decode_chip(const struct adv_catalog_file *file, const json_t *row, 
     const json_t *aliases = adv_json_array(row, at, "aliases", ADV_JSON_REQUIRED, file->err);
     if (aliases) chip->aliases = adv_catalog_keep_list(file, aliases, at, &chip->aliases_count);
     const json_t *fields = adv_json_object(row, at, "fields", ADV_JSON_REQUIRED, file->err);
-    char fields_at[ADV_LIMIT_POINTER];
-    (void)adv_json_pointer(fields_at, at, "fields");
     for (size_t i = 0; fields && i < sizeof chip_fields / sizeof chip_fields[0]; i++)
-        decode_field(file, fields, fields_at, &chip_fields[i], chip);
+        decode_field(file, fields, ADV_AT(at, "fields"), &chip_fields[i], chip);
     decode_nodes(file, row, at, name, &chip->chip.nodes);
     decode_recipe(file, row, at, &chip->chip.recipe);
     chip->chip.pcie_published_bytes_per_s_per_chip = chip->chip.pcie_bytes_per_s_per_chip;
@@ -175,17 +152,15 @@ void adv_decode_catalog_chips(const struct adv_catalog_file *file)
 {
     const json_t *list = adv_json_array(file->root, file->at, "chips", ADV_JSON_REQUIRED, file->err);
     size_t count = json_array_size(list);
-    char at[ADV_LIMIT_POINTER], row_at[ADV_LIMIT_POINTER];
-    (void)adv_json_pointer(at, file->at, "chips");
+    const char *at = ADV_AT(file->at, "chips");
     if (count > ADV_CATALOG_CHIPS_MAX) {
-        (void)adv_err_add(file->err, ADV_E_INVALID, adv_json_pointer_index(row_at, at, count), NULL,
-                          "too many chips");
+        ADV_REFUSE(file->err, ADV_AT_INDEX(at, count), NULL, "too many chips");
         return;
     }
     struct adv_catalog_chip *chips = adv_catalog_rows(file, count, sizeof *chips);
     if (!chips) return;
     for (size_t i = 0; i < count; i++)
-        decode_chip(file, json_array_get(list, i), adv_json_pointer_index(row_at, at, i), &chips[i]);
+        decode_chip(file, json_array_get(list, i), ADV_AT_INDEX(at, i), &chips[i]);
     file->catalog->tables.chips = file->catalog->chips = chips;
     file->catalog->tables.chips_count = (int)count;
 }
@@ -220,22 +195,19 @@ static const struct constants_file {
 static void decode_constant(const struct adv_catalog_file *file, const json_t *row, const char *at,
                             const struct constant *constant, struct adv_constants *constants)
 {
-    char pointer[ADV_LIMIT_POINTER];
-    (void)adv_json_pointer(pointer, at, constant->name);
+    const char *pointer = ADV_AT(at, constant->name);
     const json_t *value = json_object_get(row, "value");
     const char *unit = json_string_value(json_object_get(row, "unit"));
     if (!row || !json_is_number(value)) {
-        (void)adv_err_add(file->err, ADV_E_INVALID, pointer, NULL,
-                          "the constant `%s` is missing or has no value", constant->name);
+        ADV_REFUSE(file->err, pointer, NULL, "the constant `%s` is missing or has no value", constant->name);
         return;
     }
     if (!unit || strcmp(unit, constant->unit) != 0)
-        (void)adv_err_add(file->err, ADV_E_INVALID, pointer, NULL, "the constant `%s` must be in %s, not %s",
-                          constant->name, constant->unit, unit ? unit : "nothing");
+        ADV_REFUSE(file->err, pointer, NULL, "the constant `%s` must be in %s, not %s", constant->name,
+                   constant->unit, unit ? unit : "nothing");
     const json_t *kind = json_object_get(row, "kind");
     if (!json_is_string(kind) || !json_object_get(row, "source"))
-        (void)adv_err_add(file->err, ADV_E_INVALID, pointer, NULL,
-                          "the constant `%s` needs `kind` and `source`", constant->name);
+        ADV_REFUSE(file->err, pointer, NULL, "the constant `%s` needs `kind` and `source`", constant->name);
     double number = json_number_value(value);
     memcpy((char *)constants + constant->offset, &number, sizeof number);
 }
@@ -248,15 +220,14 @@ void adv_decode_catalog_constants(const struct adv_catalog_file *file)
         for (int c = 0; c < file->catalog->tables.chips_count; c++) {
             struct adv_catalog_chip *chip = &file->catalog->chips[c];
             if (!chip->chip.is_tpu) continue;
-            char at[ADV_LIMIT_POINTER];
-            (void)adv_json_pointer(at, file->at, chip->chip.name);
+            const char *at = ADV_AT(file->at, chip->chip.name);
             const json_t *rows =
                 adv_json_object(file->root, file->at, chip->chip.name, ADV_JSON_REQUIRED, file->err);
             if (!rows) continue;
             bool flag = false;
             if (known->flag && adv_json_bool(rows, at, known->flag, ADV_JSON_OPTIONAL, &flag, file->err))
                 memcpy((char *)&chip->constants + known->flag_offset, &flag, sizeof flag);
-            chip->constants_json[i] = keep_json(file, rows);
+            chip->constants_json[i] = adv_catalog_keep_json(file, rows);
             for (size_t k = 0; k < known->rows_count; k++)
                 decode_constant(file, json_object_get(rows, known->rows[k].name), at, &known->rows[k],
                                 &chip->constants);
@@ -268,11 +239,10 @@ static const struct adv_config_entry *keep_entries(const struct adv_catalog_file
                                                    int *count)
 {
     struct adv_config_entry *entries = adv_catalog_rows(file, json_object_size(object), sizeof *entries);
-    json_t *json = (json_t *)(uintptr_t)object;
     *count = 0;
-    for (void *at = json_object_iter(json); entries && at; at = json_object_iter_next(json, at))
-        entries[(*count)++] = (struct adv_config_entry){adv_catalog_keep(file, json_object_iter_key(at)),
-                                                        keep_json(file, json_object_iter_value(at))};
+    for (struct adv_json_walk entry = {.in = object}; entries && adv_json_next_member(&entry);)
+        entries[(*count)++] = (struct adv_config_entry){adv_catalog_keep(file, entry.key),
+                                                        adv_catalog_keep_json(file, entry.value)};
     return entries;
 }
 
@@ -300,24 +270,19 @@ static void decode_catalog_model(const struct adv_catalog_file *file, const json
     (void)adv_json_string(row, at, "confidence", ADV_JSON_REQUIRED, &confidence, file->err);
     (void)adv_json_string(row, at, "note", ADV_JSON_OPTIONAL, &note, file->err);
     const char *date = source_row(file, source, &text);
-    if (!date)
-        (void)adv_err_add(file->err, ADV_E_INVALID, at, NULL, "source `%s` is not in the table", source);
-    model->name = adv_catalog_keep(file, name);
-    model->provenance = (struct adv_provenance){.unit = "",
-                                                .source = adv_catalog_keep(file, text),
-                                                .date = adv_catalog_keep(file, date),
-                                                .confidence = adv_catalog_keep(file, confidence),
-                                                .note = adv_catalog_keep(file, note)};
+    if (!date) ADV_REFUSE(file->err, at, NULL, "source `%s` is not in the table", source);
+    model->name = name;
+    model->provenance = (struct adv_provenance){"", text, date, confidence, note};
+    ADV_CATALOG_KEEP(file, &model->name, &model->provenance.source, &model->provenance.date,
+                     &model->provenance.confidence, &model->provenance.note);
     model->advertised_total_b = (double)NAN;
     (void)adv_json_number(row, at, "advertised_total_b", ADV_JSON_OPTIONAL, 0, 1e6,
                           &model->advertised_total_b, file->err);
     const json_t *pins = adv_json_object(row, at, "pins", ADV_JSON_REQUIRED, file->err);
-    model->pins_json = keep_json(file, pins);
+    model->pins_json = adv_catalog_keep_json(file, pins);
     model->pins = keep_entries(file, pins, &model->pins_count);
-    model->keys_json = keep_json(file, json_object_get(row, "keys"));
-    char keys_at[ADV_LIMIT_POINTER];
-    (void)adv_json_pointer(keys_at, at, "keys");
-    if (adv_decode_model_keys(json_object_get(row, "keys"), keys_at, keys, file->err, file->err) != ADV_OK)
+    model->keys_json = adv_catalog_keep_json(file, json_object_get(row, "keys"));
+    if (adv_decode_model_keys(json_object_get(row, "keys"), ADV_AT(at, "keys"), keys, file->err, file->err))
         return;
     decode_model_limits(pins, keys);
     (void)snprintf(keys->name, sizeof keys->name, "%s", name);
@@ -335,11 +300,9 @@ void adv_decode_catalog_models(const struct adv_catalog_file *file)
     catalog->model_keys = adv_catalog_rows(file, count, sizeof *catalog->model_keys);
     const char **names = adv_catalog_rows(file, count, sizeof *names);
     if (!catalog->models || !catalog->model_keys || !names) return;
-    char at[ADV_LIMIT_POINTER];
-    (void)adv_json_pointer(at, file->at, "models");
     for (size_t i = 0; i < count; i++) {
-        char row_at[ADV_LIMIT_POINTER];
-        decode_catalog_model(file, json_array_get(list, i), adv_json_pointer_index(row_at, at, i), (int)i);
+        const char *at = ADV_AT_INDEX(ADV_AT(file->at, "models"), i);
+        decode_catalog_model(file, json_array_get(list, i), at, (int)i);
         names[i] = catalog->models[i].name;
     }
     catalog->tables.model_names = names;
@@ -358,9 +321,7 @@ static bool decode_topology(const struct adv_catalog_file *file, json_t *row, vo
     dims[0] = dims[1] = dims[2] = 1;
     if (sscanf(topology->topology, "%dx%dx%d", &dims[0], &dims[1], &dims[2]) < 2 || strlen(wraps) != 3)
         return false;
-    topology->name = adv_catalog_keep(file, topology->name);
-    topology->chip = adv_catalog_keep(file, topology->chip);
-    topology->topology = adv_catalog_keep(file, topology->topology);
+    ADV_CATALOG_KEEP(file, &topology->name, &topology->chip, &topology->topology);
     for (int axis = 0; axis < 3; axis++) topology->wraps[axis] = wraps[axis] == '1';
     return true;
 }

@@ -29,18 +29,14 @@ static bool decode_types(const json_t *list, struct adv_catalog_key *key)
 static void decode_allowed(const struct adv_catalog_file *file, const json_t *list,
                            struct adv_catalog_key *key)
 {
-    size_t count = json_array_size(list);
-    if (count == 0) return;
-    const char **allowed = adv_catalog_rows(file, count, sizeof *allowed);
+    if (json_array_size(list) == 0) return;
+    const char **allowed = adv_catalog_rows(file, json_array_size(list), sizeof *allowed);
     if (!allowed) return;
-    for (size_t i = 0; i < count; i++) {
-        const json_t *value = json_array_get(list, i);
-        char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-        allowed[i] = adv_catalog_keep(file, text ? text : json_string_value(value));
-        free(text);
-    }
+    for (struct adv_json_walk item = {.in = list}; adv_json_next(&item);)
+        allowed[key->allowed_count++] = json_is_string(item.value)
+                                            ? adv_catalog_keep(file, json_string_value(item.value))
+                                            : adv_catalog_keep_json(file, item.value);
     key->allowed = allowed;
-    key->allowed_count = (int)count;
 }
 
 /* {name, types, default, group, allowed?, constraints?, derived?, what?} */
@@ -55,13 +51,8 @@ static bool decode_key(const struct adv_catalog_file *file, json_t *row, void *e
                     "derived", &derived, "what", &key->what) != 0)
         return false;
     if (!decode_types(types, key)) return false;
-    char *default_json = json_dumps(fallback, JSON_ENCODE_ANY | JSON_COMPACT);
-    key->default_json = adv_catalog_keep(file, default_json);
-    free(default_json);
-    key->name = adv_catalog_keep(file, key->name);
-    key->group = adv_catalog_keep(file, key->group);
-    key->constraints = adv_catalog_keep(file, key->constraints);
-    key->what = adv_catalog_keep(file, key->what);
+    key->default_json = adv_catalog_keep_json(file, fallback);
+    ADV_CATALOG_KEEP(file, &key->name, &key->group, &key->constraints, &key->what);
     key->note = derived ? "MaxText computes it; do not set it" : "";
     key->derived = derived;
     decode_allowed(file, allowed, key);
@@ -90,8 +81,7 @@ static bool decode_old_key(const struct adv_catalog_file *file, json_t *row, voi
     struct adv_catalog_old_key *key = element;
     json_t *current;
     if (json_unpack(row, "[s,o,s!]", &key->name, &current, &key->why) != 0) return false;
-    key->name = adv_catalog_keep(file, key->name);
-    key->why = adv_catalog_keep(file, key->why);
+    ADV_CATALOG_KEEP(file, &key->name, &key->why);
     if (json_is_string(current)) key->current = adv_catalog_keep(file, json_string_value(current));
     return true;
 }
@@ -106,10 +96,9 @@ void adv_decode_catalog_old_keys(const struct adv_catalog_file *file)
 
 static bool decode_flag(const struct adv_catalog_file *file, json_t *row, void *element)
 {
-    const char *texts[3];
-    if (json_unpack(row, "[s,s,s!]", &texts[0], &texts[1], &texts[2]) != 0) return false;
-    adv_catalog_keep_texts(file, texts, 3);
-    *(struct adv_catalog_flag *)element = (struct adv_catalog_flag){texts[0], texts[1], texts[2]};
+    struct adv_catalog_flag *flag = element;
+    if (json_unpack(row, "[s,s,s!]", &flag->name, &flag->type, &flag->what) != 0) return false;
+    ADV_CATALOG_KEEP(file, &flag->name, &flag->type, &flag->what);
     return true;
 }
 
@@ -120,9 +109,7 @@ static bool decode_bundle(const struct adv_catalog_file *file, json_t *row, void
     if (json_unpack(row, "{s:s,s:s,s:s,s:o,s:o!}", "name", &bundle->name, "purpose", &bundle->purpose,
                     "source", &bundle->source, "chips", &chips, "flags", &flags) != 0)
         return false;
-    bundle->name = adv_catalog_keep(file, bundle->name);
-    bundle->purpose = adv_catalog_keep(file, bundle->purpose);
-    bundle->source = adv_catalog_keep(file, bundle->source);
+    ADV_CATALOG_KEEP(file, &bundle->name, &bundle->purpose, &bundle->source);
     bundle->chips = adv_catalog_keep_list(file, chips, file->at, &bundle->chips_count);
     bundle->flags = adv_catalog_keep_list(file, flags, file->at, &bundle->flags_count);
     return bundle->chips_count > 0 && bundle->flags_count > 0;

@@ -39,7 +39,7 @@ static bool decode_libtpu(const struct adv_catalog_file *file, json_t *row, void
     if (json_unpack(row, "{s:s,s:o,s:o!}", "release", &libtpu->release, "unknown", &unknown, "refused",
                     &refused) != 0)
         return false;
-    libtpu->release = adv_catalog_keep(file, libtpu->release);
+    ADV_CATALOG_KEEP(file, &libtpu->release);
     libtpu->refusals =
         adv_catalog_rows(file, json_array_size(unknown) + json_array_size(refused), sizeof *libtpu->refusals);
     if (!libtpu->refusals) return true;
@@ -52,8 +52,7 @@ static bool decode_libtpu(const struct adv_catalog_file *file, json_t *row, void
         if (json_unpack(item.value, "{s:s,s:s,s:o,s:o!}", "flag", &refusal->flag, "value", &refusal->value,
                         "chips", &chips, "with", &with) != 0)
             return false;
-        refusal->flag = adv_catalog_keep(file, refusal->flag);
-        refusal->value = adv_catalog_keep(file, refusal->value);
+        ADV_CATALOG_KEEP(file, &refusal->flag, &refusal->value);
         refusal->chips = adv_catalog_keep_list(file, chips, file->at, &refusal->chips_count);
         refusal->with = adv_catalog_keep_list(file, with, file->at, &refusal->with_count);
     }
@@ -62,10 +61,9 @@ static bool decode_libtpu(const struct adv_catalog_file *file, json_t *row, void
 
 static bool decode_jax(const struct adv_catalog_file *file, json_t *row, void *element)
 {
-    const char *texts[2];
-    if (json_unpack(row, "[s,s!]", &texts[0], &texts[1]) != 0) return false;
-    adv_catalog_keep_texts(file, texts, 2);
-    *(struct adv_catalog_jax *)element = (struct adv_catalog_jax){texts[0], texts[1]};
+    struct adv_catalog_jax *jax = element;
+    if (json_unpack(row, "[s,s!]", &jax->release, &jax->libtpu) != 0) return false;
+    ADV_CATALOG_KEEP(file, &jax->release, &jax->libtpu);
     return true;
 }
 

@@ -58,10 +58,9 @@ static bool set_chip(const struct reader *reader, const char *name, const char *
                      text);
         return false;
     }
-    size_t used = strlen(hint);
-    for (int i = 0; i < adv_catalog_tables(reader->catalog)->chips_count && used < sizeof hint; i++) {
+    for (int i = 0; i < adv_catalog_tables(reader->catalog)->chips_count; i++) {
         const struct adv_chip *chip = &adv_catalog_tables(reader->catalog)->chips[i].chip;
-        if (chip->is_tpu) used += (size_t)snprintf(hint + used, sizeof hint - used, " %s", chip->name);
+        if (chip->is_tpu) adv_append(hint, sizeof hint, " %s", chip->name);
     }
     (void)snprintf(text, sizeof text, "the catalog has no chip \"%.80s\"", name);
     (void)refuse(reader, ADV_E_INVALID, member, hint, text);
@@ -258,8 +257,7 @@ static void apply_override(const struct reader *reader, const char *name, const 
     int count;
     const struct adv_chip_field *fields = adv_chip_fields(&count);
     const struct adv_chip_field *field = adv_chip_field(name);
-    char at[ADV_LIMIT_POINTER], pointer[ADV_LIMIT_POINTER];
-    (void)adv_json_pointer(pointer, adv_json_pointer(at, reader->at, "overrides"), name);
+    const char *pointer = ADV_AT(ADV_AT(reader->at, "overrides"), name);
     if (!field) {
         const char *known[64];
         char hint[ADV_LIMIT_DETAIL] = "";
@@ -267,17 +265,17 @@ static void apply_override(const struct reader *reader, const char *name, const 
         const char *nearest =
             adv_err_has_room(reader->err) ? adv_text_nearest(name, known, count < 64 ? count : 64) : NULL;
         if (nearest) (void)snprintf(hint, sizeof hint, "did you mean `%s`?", nearest);
-        (void)adv_err_add(reader->err, ADV_E_INVALID, pointer, hint, "a chip has no field `%.80s`", name);
+        ADV_REFUSE(reader->err, pointer, hint, "a chip has no field `%.80s`", name);
         return;
     }
     double number = json_is_number(value) ? json_number_value(value) : (double)NAN;
     const struct adv_catalog_chip *known = adv_catalog_chip(reader->catalog, reader->cluster->chip.name);
     char range[ADV_LIMIT_NAME + 64];
     if (is_structural(name))
-        (void)adv_err_add(reader->err, ADV_E_INVALID, pointer, NULL, "`%s` cannot be overridden", name);
+        ADV_REFUSE(reader->err, pointer, NULL, "`%s` cannot be overridden", name);
     else if (!json_is_number(value))
-        (void)adv_err_add(reader->err, ADV_E_INVALID, pointer, NULL, "`%s` must be a number (%s), not %s",
-                          name, field->unit, adv_json_type_name(value));
+        ADV_REFUSE(reader->err, pointer, NULL, "`%s` must be a number (%s), not %s", name, field->unit,
+                   adv_json_type_name(value));
     else if (known && !is_possible(&known->chip, field, number, range, sizeof range))
         (void)adv_err_add(reader->err, ADV_E_RANGE, pointer,
                           "what-if values stay within 1000 times the chip's own", "`%s` must be %s, not %.6g",
@@ -300,11 +298,11 @@ static void apply_overrides(const struct reader *reader)
 {
     json_t *overrides =
         adv_json_object(reader->value, reader->at, "overrides", ADV_JSON_OPTIONAL, reader->err);
-    for (void *iter = json_object_iter(overrides); iter; iter = json_object_iter_next(overrides, iter)) {
-        const char *name = json_object_iter_key(iter);
+    for (struct adv_json_walk given = {.in = overrides}; adv_json_next_member(&given);) {
+        const char *name = given.key;
         const struct adv_chip_field *field = adv_chip_field(name);
         double before = field ? adv_chip_field_get(&reader->cluster->chip, field) : 0;
-        apply_override(reader, name, json_object_iter_value(iter));
+        apply_override(reader, name, given.value);
         if (before > 0)
             follow(reader, overrides, name, adv_chip_field_get(&reader->cluster->chip, field) / before);
         reader->cluster->has_overrides = true;
@@ -343,17 +341,14 @@ static void warn_of_shape(const struct reader *reader, adv_err *warnings)
     const int count = adv_catalog_shapes(reader->catalog, cluster->chip.name, &shapes);
     for (int i = 0; i < count; i++)
         if (strcmp(shapes[i], cluster->topology) == 0) return;
-    (void)adv_err_add_rule(warnings, ADV_OK, "not-standard-shape", ADV_AT(reader->at, "topology"),
-                           "MaxText has no compile_topology of this name either: it cannot be compiled ahead",
-                           "%s of %s is not offered as a standard shape", cluster->topology,
-                           cluster->chip.name);
+    ADV_WARN(warnings, "not-standard-shape", ADV_AT(reader->at, "topology"),
+             "MaxText has no compile_topology of this name either: it cannot be compiled ahead",
+             "%s of %s is not offered as a standard shape", cluster->topology, cluster->chip.name);
 }
 
 adv_code adv_decode_cluster(const struct adv_catalog *catalog, const json_t *value, const char *at,
                             struct adv_cluster *cluster, adv_err *err, adv_err *warnings)
 {
-    static const char *const members[] = {
-        "chip", "topology", "slices", "accelerator", "price_usd_per_chip_hour", "overrides"};
     struct reader reader = {.catalog = catalog, .value = value, .at = at, .cluster = cluster, .err = err};
     int before = err->count + err->lost_count;
     memset(cluster, 0, sizeof *cluster);
@@ -364,7 +359,10 @@ adv_code adv_decode_cluster(const struct adv_catalog *catalog, const json_t *val
                                 : "{\"chip\": \"tpu7x\", \"topology\": \"4x4x4\"}",
                            "must be an object, not %s", adv_json_type_name(value));
     }
-    (void)adv_json_known_members(value, at, members, sizeof members / sizeof members[0], err);
+    (void)adv_json_known_members(
+        value, at,
+        ADV_JSON_NAMES("chip", "topology", "slices", "accelerator", "price_usd_per_chip_hour", "overrides"),
+        err);
     cluster->slices = 1;
     (void)adv_json_int(value, at, "slices", ADV_JSON_OPTIONAL, 1, ADV_CLUSTER_SLICES_MAX, &cluster->slices,
                        err);
@@ -376,9 +374,8 @@ adv_code adv_decode_cluster(const struct adv_catalog *catalog, const json_t *val
     apply_overrides(&reader);
     if (warnings && has_slice && err->count + err->lost_count == before) warn_of_shape(&reader, warnings);
     if (warnings && cluster->has_overrides && err->count + err->lost_count == before)
-        (void)adv_err_add_rule(
-            warnings, ADV_OK, "what-if-hardware", ADV_AT(at, "overrides"), NULL,
-            "this is what-if hardware: the prediction is for a chip that differs from the published %s",
-            cluster->chip.name);
+        ADV_WARN(warnings, "what-if-hardware", ADV_AT(at, "overrides"), NULL,
+                 "this is what-if hardware: the prediction is for a chip that differs from the published %s",
+                 cluster->chip.name);
     return err->count + err->lost_count > before ? ADV_E_INVALID : ADV_OK;
 }

@@ -37,19 +37,18 @@ static bool take_name(const json_t *object, const char *at, const char *member, 
         memcpy(name, value, strlen(value) + 1);
         return true;
     }
-    (void)adv_err_add(err, ADV_E_INVALID, ADV_AT(at, member), NULL, "longer than %d bytes",
-                      ADV_LIMIT_NAME - 1);
+    ADV_REFUSE(err, ADV_AT(at, member), NULL, "longer than %d bytes", ADV_LIMIT_NAME - 1);
     return false;
 }
 
 static void decode_baseline(const json_t *baseline, struct adv_gate_request *request, adv_err *err)
 {
     if (json_object_get(baseline, "run_id")) {
-        (void)adv_json_known_members(baseline, "/baseline", ADV_NAMES("run_id"), err);
+        (void)adv_json_known_members(baseline, "/baseline", ADV_JSON_NAMES("run_id"), err);
         (void)take_name(baseline, "/baseline", "run_id", ADV_JSON_REQUIRED, request->baseline_run_id, err);
         return;
     }
-    (void)adv_json_known_members(baseline, "/baseline", ADV_NAMES("project", "label"), err);
+    (void)adv_json_known_members(baseline, "/baseline", ADV_JSON_NAMES("project", "label"), err);
     (void)take_name(baseline, "/baseline", "project", ADV_JSON_REQUIRED, request->baseline_project, err);
     (void)take_name(baseline, "/baseline", "label", ADV_JSON_REQUIRED, request->baseline_label, err);
 }
@@ -57,7 +56,7 @@ static void decode_baseline(const json_t *baseline, struct adv_gate_request *req
 static void decode_candidate(const json_t *candidate, struct adv_gate_request *request, adv_err *err)
 {
     if (json_object_get(candidate, "run_id")) {
-        (void)adv_json_known_members(candidate, "/candidate", ADV_NAMES("run_id"), err);
+        (void)adv_json_known_members(candidate, "/candidate", ADV_JSON_NAMES("run_id"), err);
         (void)take_name(candidate, "/candidate", "run_id", ADV_JSON_REQUIRED, request->candidate_run_id, err);
         return;
     }
@@ -93,8 +92,8 @@ static void decode_unlike(const json_t *list, struct adv_gate_request *request, 
             request->may_differ[i] = known = true;
         }
         if (known) continue;
-        (void)adv_err_add(err, ADV_E_INVALID, ADV_AT_INDEX("/allow_unlike", entry.index),
-                          "\"model\", \"sequence_length\"", "not one of what may differ");
+        ADV_REFUSE(err, ADV_AT_INDEX("/allow_unlike", entry.index), "\"model\", \"sequence_length\"",
+                   "not one of what may differ");
     }
 }
 
@@ -104,7 +103,7 @@ adv_code adv_decode_gate(const char *json, size_t json_bytes, struct adv_gate_re
     for (int i = 0; i < ADV_GATE_LIMITS; i++) request->limits_frac[i] = (double)NAN;
     request->must_fit = true;
     ADV_JSON_OWN json_t *root = adv_json_body(
-        json, json_bytes, ADV_NAMES("baseline", "candidate", "limits", "allow_unlike", "reports"), err);
+        json, json_bytes, ADV_JSON_NAMES("baseline", "candidate", "limits", "allow_unlike", "reports"), err);
     if (root) {
         (void)adv_json_bool(root, "", "reports", ADV_JSON_OPTIONAL, &request->reports, err);
         const json_t *baseline = adv_json_object(root, "", "baseline", ADV_JSON_REQUIRED, err);
@@ -128,7 +127,7 @@ void adv_gate_request_free(struct adv_gate_request *request)
 
 adv_code adv_decode_run_id(const char *json, size_t json_bytes, char run_id[ADV_LIMIT_NAME], adv_err *err)
 {
-    ADV_JSON_OWN json_t *root = adv_json_body(json, json_bytes, ADV_NAMES("run_id"), err);
+    ADV_JSON_OWN json_t *root = adv_json_body(json, json_bytes, ADV_JSON_NAMES("run_id"), err);
     if (root) (void)take_name(root, "", "run_id", ADV_JSON_REQUIRED, run_id, err);
     return err->code;
 }

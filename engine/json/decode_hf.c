@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/text.h"
 #include "engine/json/decode_hf_families.h"
 #include "engine/json/decode_model.h"
 
@@ -54,10 +55,9 @@ static void read_bool(const struct reader *reader, const char *member, bool *val
 static void assume(const struct reader *reader, const char *member, int64_t value, int64_t *key)
 {
     *key = value;
-    if (reader->warnings)
-        (void)adv_err_add(reader->warnings, ADV_E_INVALID, ADV_AT(reader->at, member), NULL,
-                          "`%s` is not in the config: %lld, the library's default, is assumed", member,
-                          (long long)value);
+    ADV_REFUSE(reader->warnings, ADV_AT(reader->at, member), NULL,
+               "`%s` is not in the config: %lld, the library's default, is assumed", member,
+               (long long)value);
 }
 
 /* The fields nearly all architectures share; heads default as transformers does. */
@@ -109,8 +109,7 @@ static void warn_of_rope(const struct reader *reader)
     const char *type = json_string_value(json_object_get(scaling, "rope_type"));
     if (!type) type = json_string_value(json_object_get(scaling, "type"));
     if (!type || !reader->warnings) return;
-    char pointer[ADV_LIMIT_POINTER];
-    (void)adv_json_pointer(pointer, reader->at, "rope_scaling");
+    const char *pointer = ADV_AT(reader->at, "rope_scaling");
     bool llama3 = strcmp(type, "llama3") == 0;
     if (!llama3 && strcmp(type, "default") != 0 && strcmp(type, "linear") != 0 && strcmp(type, "yarn") != 0)
         (void)adv_err_add(reader->warnings, ADV_E_UNSUPPORTED, pointer,
@@ -323,10 +322,8 @@ bool adv_hf_is_read(const char *model_type)
 static adv_code refuse_architecture(const char *at, const char *model_type, const char *class_name,
                                     adv_err *err)
 {
-    char hint[ADV_LIMIT_DETAIL];
-    size_t used = (size_t)snprintf(hint, sizeof hint, "known model_type:");
-    for (int i = 0; i < ARCHITECTURES && used < sizeof hint; i++)
-        used += (size_t)snprintf(hint + used, sizeof hint - used, " %s", architectures[i].model_type);
+    char hint[ADV_LIMIT_DETAIL] = "known model_type:";
+    for (int i = 0; i < ARCHITECTURES; i++) adv_append(hint, sizeof hint, " %s", architectures[i].model_type);
     if (!model_type && !class_name)
         return adv_err_add(err, ADV_E_INVALID, ADV_AT(at, "model_type"), hint,
                            "neither `model_type` nor `architectures` says what the model is");
@@ -351,13 +348,11 @@ adv_code adv_decode_hf_config(const json_t *config, const char *at, struct adv_m
                    path && *path ? path : architecture->model_type);
 
     /* Models with vision keep the decoder's dims one level down. */
-    char nested_at[ADV_LIMIT_POINTER];
     struct reader reader = {.config = config, .at = at, .keys = keys, .err = err, .warnings = warnings};
     const json_t *text = json_object_get(config, "text_config");
-    if (json_is_object(text)) {
-        reader.config = text;
-        reader.at = adv_json_pointer(nested_at, at, "text_config");
-    }
+    const char *nested_at = ADV_AT(at, "text_config");
+    if (json_is_object(text)) reader.config = text;
+    if (json_is_object(text)) reader.at = nested_at;
     architecture->read(&reader);
     warn_of_rope(&reader);
     return err->count + err->lost_count > before ? ADV_E_INVALID : ADV_OK;

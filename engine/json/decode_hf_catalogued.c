@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/text.h"
 #include "engine/json/decode_hf_families.h"
 
 /* Which models of the catalog a family has: those of the block whose name starts so. */
@@ -69,12 +70,11 @@ static bool is_model(const json_t *config, const struct adv_model_keys *keys)
 static void name_models(const struct adv_catalog *catalog, const char *opening, const json_t *decoder,
                         const char *prefix, size_t bytes, char hint[ADV_LIMIT_DETAIL])
 {
-    size_t used = 0;
-    for (int i = 0; i < adv_catalog_tables(catalog)->models_count && used + 2 < ADV_LIMIT_DETAIL; i++) {
+    for (int i = 0; i < adv_catalog_tables(catalog)->models_count; i++) {
         const char *name = adv_catalog_tables(catalog)->model_names[i];
         const struct adv_model_keys *keys = adv_catalog_model_keys(catalog, name);
         if (decoder ? !keys || !is_model(decoder, keys) : strncmp(name, prefix, bytes) != 0) continue;
-        used += (size_t)snprintf(hint + used, ADV_LIMIT_DETAIL - used, "%s %s", used ? "" : opening, name);
+        adv_append(hint, ADV_LIMIT_DETAIL, "%s %s", *hint ? "" : opening, name);
     }
 }
 
@@ -142,14 +142,12 @@ adv_code adv_decode_hf_catalogued(const struct adv_catalog *catalog, json_t *roo
     if (!found) return refuse(catalog, family, decoder, err);
     const int64_t vocab = adv_catalog_model_keys(catalog, found)->vocab_size;
     const json_t *given = json_object_get(decoder, "vocab_size");
-    (void)adv_err_add_rule(
-        warnings, ADV_OK, "catalog-model", "/model", NULL,
-        "the configuration is that of the catalog's %s, which is what is predicted and trained", found);
+    ADV_WARN(warnings, "catalog-model", "/model", NULL,
+             "the configuration is that of the catalog's %s, which is what is predicted and trained", found);
     if (json_is_integer(given) && json_integer_value(given) != vocab)
-        (void)adv_err_add_rule(warnings, ADV_OK, "catalog-model", "/model/hf_config/vocab_size",
-                               "set vocab_size in config",
-                               "the file's vocabulary has %lld entries, MaxText's %s %lld, which count",
-                               (long long)json_integer_value(given), found, (long long)vocab);
+        ADV_WARN(warnings, "catalog-model", "/model/hf_config/vocab_size", "set vocab_size in config",
+                 "the file's vocabulary has %lld entries, MaxText's %s %lld, which count",
+                 (long long)json_integer_value(given), found, (long long)vocab);
     (void)json_object_set_new(root, "model", json_string(found));
     return ADV_OK;
 }

@@ -77,8 +77,8 @@ static bool any_of(const struct reader *reader, const char *const *members, int6
 static void need(const struct reader *reader, const char *const *members, int64_t *value)
 {
     if (any_of(reader, members, value)) return;
-    (void)adv_err_add(reader->err, ADV_E_INVALID, ADV_AT(reader->at, members[0]), NULL,
-                      "`%s` is required, a whole number", members[0]);
+    ADV_REFUSE(reader->err, ADV_AT(reader->at, members[0]), NULL, "`%s` is required, a whole number",
+               members[0]);
 }
 
 static bool says(const json_t *config, const char *member, bool fallback)
@@ -161,9 +161,8 @@ static void check_layers(const struct reader *reader, adv_err *warnings)
         break;
     }
     if (!window) return;
-    (void)adv_err_add_rule(
-        warnings, ADV_OK, "approximated-value", reader->at, NULL,
-        "the windows of its local layers are left out: all attention is priced over the whole sequence");
+    ADV_WARN(warnings, "approximated-value", reader->at, NULL,
+             "the windows of its local layers are left out: all attention is priced over the whole sequence");
 }
 
 adv_code adv_decode_hf_plain(const json_t *config, const char *model_type, const char *at,
@@ -188,8 +187,7 @@ adv_code adv_decode_hf_plain(const json_t *config, const char *model_type, const
     keys->mlp_bias = says(config, "mlp_bias", says(config, "use_bias", false));
     keys->without_maxtext = true;
     if (err->count + err->lost_count > before) return err->code;
-    (void)adv_err_add_rule(
-        warnings, ADV_OK, "no-maxtext-model", at, "the files that start a training are refused",
-        "MaxText has no model file for %s: time and memory are from its dimensions", model_type);
+    ADV_WARN(warnings, "no-maxtext-model", at, "the files that start a training are refused",
+             "MaxText has no model file for %s: time and memory are from its dimensions", model_type);
     return ADV_OK;
 }

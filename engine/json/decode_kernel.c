@@ -79,12 +79,11 @@ static void apply_ulysses(struct decoder *d)
                uneven_kv = s->kv_heads > 0 && s->kv_heads % shards;
     if (uneven_q) refuse_heads(d, "q_heads", s->q_heads, shards);
     if (uneven_kv) refuse_heads(d, "kv_heads", s->kv_heads, shards);
-    if (s->context_load_balanced && d->warnings) {
+    if (s->context_load_balanced) {
         const bool own_name = adv_json_has(d->shape, "context_load_balanced");
-        (void)adv_err_add_rule(
-            d->warnings, ADV_OK, "not-used",
-            own_name ? "/shape/context_load_balanced" : "/shape/context_parallel_load_balance",
-            "leave it out", "sequences are whole while ulysses attends: there is nothing to balance");
+        ADV_WARN(d->warnings, "not-used",
+                 own_name ? "/shape/context_load_balanced" : "/shape/context_parallel_load_balance",
+                 "leave it out", "sequences are whole while ulysses attends: there is nothing to balance");
     }
     s->context_load_balanced = false;
     if (uneven_q || uneven_kv || s->q_len * shards != s->kv_len) return; /* judged with the lengths */
@@ -97,17 +96,16 @@ static void apply_ulysses(struct decoder *d)
 /* How devices that share a sequence exchange keys. */
 static void read_strategy(struct decoder *d)
 {
-    static const char *const names[] = {"all_gather", "ring", "ulysses"};
     struct adv_attention_shape *s = &d->request->attention;
     int strategy = 0;
-    if (!adv_json_choice(d->shape, "/shape", "context_parallel_strategy", ADV_JSON_OPTIONAL, names, 3,
-                         &strategy, d->err))
+    if (!adv_json_choice(d->shape, "/shape", "context_parallel_strategy", ADV_JSON_OPTIONAL,
+                         ADV_JSON_NAMES("all_gather", "ring", "ulysses"), &strategy, d->err))
         return;
     if (s->context_shards <= 1) {
-        if (strategy == 0 || !d->warnings) return;
-        (void)adv_err_add_rule(d->warnings, ADV_OK, "not-used", "/shape/context_parallel_strategy",
-                               "context_shards, the devices that share a sequence",
-                               "no other device shares the sequences: the strategy is not used");
+        if (strategy == 0) return;
+        ADV_WARN(d->warnings, "not-used", "/shape/context_parallel_strategy",
+                 "context_shards, the devices that share a sequence",
+                 "no other device shares the sequences: the strategy is not used");
         return;
     }
     s->context_ring = strategy == 1;
@@ -116,23 +114,23 @@ static void read_strategy(struct decoder *d)
 
 static void warn_unused_tile(struct decoder *d, const char *why)
 {
-    if (!d->tile || json_object_size(d->tile) == 0 || !d->warnings) return;
-    (void)adv_err_add_rule(d->warnings, ADV_OK, "not-used", "/tile", "leave it out",
-                           "%s: the tile is not used", why);
+    if (!d->tile || json_object_size(d->tile) == 0) return;
+    ADV_WARN(d->warnings, "not-used", "/tile", "leave it out", "%s: the tile is not used", why);
 }
 
 static void read_flags(struct decoder *d)
 {
-    static const char *const members[] = {"use_max_logit_estimate",     "attn_logits_soft_cap",
-                                          "dq_reduction_steps",         "kernel_only",
-                                          "use_experimental_scheduler", "xla_tpu_scoped_vmem_limit_kib"};
     struct adv_attention_flags *flags = &d->request->attention_flags;
     const json_t *json = adv_json_object(d->root, "", "flags", ADV_JSON_OPTIONAL, d->err);
     double estimate = -1.0, cap = 0.0, limit_kib = 0.0, flag_kib = 0.0;
     (void)adv_json_number(d->root, "", "scoped_vmem_limit_kib", ADV_JSON_OPTIONAL, 1, 1e7, &limit_kib,
                           d->err);
     if (json) {
-        (void)adv_json_known_members(json, "/flags", members, 6, d->err);
+        (void)adv_json_known_members(
+            json, "/flags",
+            ADV_JSON_NAMES("use_max_logit_estimate", "attn_logits_soft_cap", "dq_reduction_steps",
+                           "kernel_only", "use_experimental_scheduler", "xla_tpu_scoped_vmem_limit_kib"),
+            d->err);
         (void)adv_json_number(json, "/flags", "use_max_logit_estimate", ADV_JSON_OPTIONAL, -1, 1 << 24,
                               &estimate, d->err);
         (void)adv_json_number(json, "/flags", "attn_logits_soft_cap", ADV_JSON_OPTIONAL, 0, 1e6, &cap,
@@ -150,9 +148,9 @@ static void read_flags(struct decoder *d)
                           "the kernel sums its dQ partials in 0 or 3 steps, not in %d",
                           flags->dq_reduction_steps);
     if (limit_kib > 0.0 && flag_kib > 0.0 && limit_kib != flag_kib)
-        (void)adv_err_add(d->err, ADV_E_INVALID, "/scoped_vmem_limit_kib", "one of the two",
-                          "scoped_vmem_limit_kib is %.15g, the XLA flag of the same meaning %.15g", limit_kib,
-                          flag_kib);
+        ADV_REFUSE(d->err, "/scoped_vmem_limit_kib", "one of the two",
+                   "scoped_vmem_limit_kib is %.15g, the XLA flag of the same meaning %.15g", limit_kib,
+                   flag_kib);
     flags->max_logit_constant = estimate > 0.0;
     flags->soft_cap = cap > 0.0;
     d->request->scoped_vmem_limit_bytes = (flag_kib > 0.0 ? flag_kib : limit_kib) * ADV_KIB;
@@ -163,18 +161,13 @@ static const char *generations_of(const struct adv_catalog *catalog, char text[A
 {
     const char *names[CHIPS_MAX];
     int count = 0;
-    size_t used = 0;
     for (int i = 0; i < adv_catalog_tables(catalog)->chips_count && count < CHIPS_MAX; i++) {
         const struct adv_chip *chip = &adv_catalog_tables(catalog)->chips[i].chip;
         if (chip->is_tpu) names[count++] = chip->name;
     }
     text[0] = '\0';
-    for (int i = 0; i < count && used < ADV_LIMIT_DETAIL; i++)
-        used += (size_t)snprintf(text + used, ADV_LIMIT_DETAIL - used, "%s%s",
-                                 i == 0           ? ""
-                                 : i == count - 1 ? " or "
-                                                  : ", ",
-                                 names[i]);
+    for (int i = 0; i < count; i++)
+        adv_append(text, ADV_LIMIT_DETAIL, "%s%s", i == 0 ? "" : i < count - 1 ? ", " : " or ", names[i]);
     return text;
 }
 
@@ -183,15 +176,14 @@ static void read_chip(const struct adv_catalog *catalog, struct decoder *d)
     char text[ADV_LIMIT_DETAIL];
     const char *name = NULL, *generations = generations_of(catalog, text);
     if (!adv_json_has(d->root, "chip")) {
-        (void)adv_err_add(d->err, ADV_E_INVALID, "/chip", generations, "`chip` is required");
+        ADV_REFUSE(d->err, "/chip", generations, "`chip` is required");
         return;
     }
     if (!adv_json_string(d->root, "", "chip", ADV_JSON_REQUIRED, &name, d->err)) return;
     d->request->chip = adv_catalog_chip(catalog, name);
     if (d->request->chip && d->request->chip->chip.is_tpu) return;
     d->request->chip = NULL;
-    (void)adv_err_add(d->err, ADV_E_INVALID, "/chip", generations,
-                      "\"%.60s\" is not a TPU generation the catalog knows", name);
+    ADV_REFUSE(d->err, "/chip", generations, "\"%.60s\" is not a TPU generation the catalog knows", name);
 }
 
 /* A limit beyond the VMEM that there is counts as all of it. */
@@ -203,12 +195,10 @@ static void judge_limit(struct decoder *d)
     if (!(r->scoped_vmem_limit_bytes > capacity)) return; /* also when the capacity is unknown */
     char hint[ADV_LIMIT_NAME];
     (void)snprintf(hint, sizeof hint, "%.0f at most", capacity / ADV_KIB);
-    if (d->warnings)
-        (void)adv_err_add_rule(
-            d->warnings, ADV_OK, "vmem-limit", "/scoped_vmem_limit_kib", hint,
-            "a limit of %.0f KiB is more than the %.0f KiB of VMEM of a %s device: counted as "
-            "all of it",
-            r->scoped_vmem_limit_bytes / ADV_KIB, capacity / ADV_KIB, r->chip->chip.name);
+    ADV_WARN(d->warnings, "vmem-limit", "/scoped_vmem_limit_kib", hint,
+             "a limit of %.0f KiB is more than the %.0f KiB of VMEM of a %s device: counted as "
+             "all of it",
+             r->scoped_vmem_limit_bytes / ADV_KIB, capacity / ADV_KIB, r->chip->chip.name);
     r->scoped_vmem_limit_bytes = capacity;
 }
 
@@ -219,8 +209,8 @@ static void refuse_xla_tile(struct decoder *d, const char *operation)
     char hint[ADV_LIMIT_NAME];
     if (!d->tile || json_object_size(d->tile) == 0 || !kernel->rival) return;
     (void)snprintf(hint, sizeof hint, "leave it out, or %s, which takes tiles", kernel->rival);
-    (void)adv_err_add(d->err, ADV_E_INVALID, "/tile", hint, "XLA chooses the tiles of %s: %s takes no tile",
-                      operation, adv_kernel_name(kernel->kernel));
+    ADV_REFUSE(d->err, "/tile", hint, "XLA chooses the tiles of %s: %s takes no tile", operation,
+               adv_kernel_name(kernel->kernel));
 }
 
 static void refuse_xla_tuning(struct decoder *d, const char *operation)
@@ -259,8 +249,7 @@ static void read_tile(struct decoder *d, enum adv_kernel kernel)
     const bool own_tile = adv_kernel_tiles_itself(d->request);
     if (d->with_tile) d->tile = adv_json_object(d->root, "", "tile", ADV_JSON_OPTIONAL, d->err);
     if (d->with_tile && !own_tile && !adv_json_has(d->root, "tile"))
-        (void)adv_err_add(d->err, ADV_E_INVALID, "/tile", "tune finds the best tiles of a shape",
-                          "`tile` is required");
+        ADV_REFUSE(d->err, "/tile", "tune finds the best tiles of a shape", "`tile` is required");
     if (family->tile.count > 0)
         adv_kernel_members_read(kernel, ADV_KERNEL_TILE, d->tile, !own_tile, d->request, d->err);
     adv_kernel_members_warn_unused(kernel, d->tile, d->warnings);
@@ -311,10 +300,10 @@ static void refuse_foreign(struct decoder *d)
     const int count = 3;
     for (int i = 0; i < count; i++) {
         if (!json_object_get(d->root, names[i])) continue;
-        (void)adv_err_add(d->err, ADV_E_INVALID, ADV_AT("", names[i]), "leave it out",
-                          d->with_tile ? "`%s` belongs to tune, which chooses the tile"
-                                       : "`%s` belongs to simulate, which is given a tile",
-                          names[i]);
+        ADV_REFUSE(d->err, ADV_AT("", names[i]), "leave it out",
+                   d->with_tile ? "`%s` belongs to tune, which chooses the tile"
+                                : "`%s` belongs to simulate, which is given a tile",
+                   names[i]);
     }
 }
 

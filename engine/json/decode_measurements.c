@@ -124,8 +124,8 @@ static void name_dims(const struct row_reader *reader, const json_t *json, json_
         return;
     json_t *model = json_copy(dims);
     (void)json_object_set_new(model, "name", json_string(name));
-    (void)adv_err_add_rule(reader->err, ADV_OK, "model-dims", "/request/model", NULL,
-                           "the catalog has no model %.80s: the row's model_dims are used", name);
+    ADV_WARN(reader->err, "model-dims", "/request/model", NULL,
+             "the catalog has no model %.80s: the row's model_dims are used", name);
     (void)json_object_set_new(request, "model", model);
 }
 
@@ -137,7 +137,7 @@ static void decode_request(const struct row_reader *reader, const json_t *json, 
     ADV_JSON_OWN json_t *given = without_nulls(body);
     name_dims(reader, json, given);
     adv_code code =
-        given ? adv_decode_estimate_request(reader->catalog, given, "", reader->arena, request, &own, NULL)
+        given ? adv_decode_estimate_request(reader->catalog, given, reader->arena, request, &own, NULL)
               : adv_err_add(&own, ADV_E_MEMORY, "", NULL, "out of memory");
     row->decoded = code == ADV_OK || (own.lost_count == 0 && request->model.layer_kinds_count > 0 &&
                                       request->cluster.devices > 0);

@@ -18,7 +18,7 @@ static void take_release(const json_t *object, const char *member, char release[
     if (length > 0 && length < ADV_LIMIT_RELEASE && strspn(text, "0123456789.abcdevoprst+") == length)
         (void)snprintf(release, ADV_LIMIT_RELEASE, "%s", text);
     else
-        (void)adv_err_add(err, ADV_E_INVALID, ADV_AT("/software", member), "0.12.0.1", "this is no release");
+        ADV_REFUSE(err, ADV_AT("/software", member), "0.12.0.1", "this is no release");
 }
 
 /* The release among those that were asked which a JAX wants: "0.0.50.*" is 0.0.50.1. Of another one the stem
@@ -36,13 +36,12 @@ static void follow_jax(const struct adv_catalog_releases *releases, const char *
 void adv_decode_software(const struct adv_catalog *catalog, const json_t *root, struct adv_software *software,
                          adv_err *err)
 {
-    static const char *const names[] = {"maxtext", "jax", "libtpu"};
     const struct adv_catalog_releases *releases = adv_catalog_releases(catalog);
     int index = 0;
     *software = releases->pinned;
     const json_t *object = adv_json_object(root, "", "software", ADV_JSON_OPTIONAL, err);
     if (!object) return;
-    (void)adv_json_known_members(object, "/software", names, 3, err);
+    (void)adv_json_known_members(object, "/software", ADV_JSON_NAMES("maxtext", "jax", "libtpu"), err);
     if (adv_json_choice(object, "/software", "maxtext", ADV_JSON_OPTIONAL, releases->maxtext,
                         releases->maxtext_count, &index, err))
         (void)snprintf(software->maxtext, sizeof software->maxtext, "%s", releases->maxtext[index]);
@@ -65,10 +64,9 @@ enum { MEMBERS = sizeof members / sizeof *members };
 
 static void list_allowed(unsigned allowed, char *text, size_t text_bytes)
 {
-    size_t used = (size_t)snprintf(text, text_bytes, "one of");
+    (void)snprintf(text, text_bytes, "one of");
     for (int i = 0; i < MEMBERS; i++)
-        if (members[i].bit & allowed)
-            used += (size_t)snprintf(text + used, text_bytes - used, " %s", members[i].name);
+        if (members[i].bit & allowed) adv_append(text, text_bytes, " %s", members[i].name);
 }
 
 unsigned adv_decode_include(const json_t *root, unsigned allowed, adv_err *err)
@@ -77,7 +75,7 @@ unsigned adv_decode_include(const json_t *root, unsigned allowed, adv_err *err)
     unsigned include = 0;
     for (size_t k = 0; k < json_array_size(list); k++) {
         const char *name = json_string_value(json_array_get(list, k));
-        char pointer[ADV_LIMIT_POINTER], hint[ADV_LIMIT_DETAIL];
+        char hint[ADV_LIMIT_DETAIL];
         int i = 0;
         while (i < MEMBERS && !(name && members[i].bit & allowed && strcmp(name, members[i].name) == 0)) i++;
         if (i < MEMBERS) {
@@ -85,8 +83,8 @@ unsigned adv_decode_include(const json_t *root, unsigned allowed, adv_err *err)
             continue;
         }
         list_allowed(allowed, hint, sizeof hint);
-        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer_index(pointer, "/include", k), hint,
-                          "this answer has no member %s to include", name ? name : "of that type");
+        ADV_REFUSE(err, ADV_AT_INDEX("/include", k), hint, "this answer has no member %s to include",
+                   name ? name : "of that type");
     }
     return include;
 }
@@ -109,20 +107,17 @@ void adv_decode_axes(const json_t *search, struct adv_advise_request *request, a
                     strcmp(name, adv_key_of_axis(false, searchable[i])) == 0;
             if (found) request->axis_allowed[searchable[i]] = true;
         }
-        char pointer[ADV_LIMIT_POINTER];
         if (found) continue;
         const char *known[SEARCHABLE];
-        char hint[ADV_LIMIT_DETAIL];
-        size_t used = 0;
+        char hint[ADV_LIMIT_DETAIL] = "";
         for (int i = 0; i < SEARCHABLE; i++) {
             known[i] = adv_axis_key(searchable[i]);
-            int wrote = snprintf(hint + used, sizeof hint - used, "%s%s", i ? ", " : "", known[i]);
-            if (wrote > 0 && used + (size_t)wrote < sizeof hint) used += (size_t)wrote;
+            adv_append(hint, sizeof hint, "%s%s", i ? ", " : "", known[i]);
         }
         const char *nearest = adv_text_nearest(name, known, SEARCHABLE);
         if (nearest) (void)snprintf(hint, sizeof hint, "did you mean %s?", nearest);
-        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer_index(pointer, "/search/axes", element.index),
-                          hint, "\"%.60s\" is not an axis to search over", name);
+        ADV_REFUSE(err, ADV_AT_INDEX("/search/axes", element.index), hint,
+                   "\"%.60s\" is not an axis to search over", name);
         /* refused as it is: what the axes leave free is not judged on top of it */
         for (int i = 0; i < SEARCHABLE; i++) request->axis_allowed[searchable[i]] = true;
     }
@@ -131,14 +126,11 @@ void adv_decode_axes(const json_t *search, struct adv_advise_request *request, a
 /* "fsdp 16 x tensor 3" of the pinned axes. */
 static void name_pinned_axes(const struct adv_advise_request *request, char *text, size_t text_bytes)
 {
-    size_t used = 0;
     text[0] = '\0';
-    for (int i = 0; i < ADV_AXIS_COUNT && used < text_bytes; i++) {
-        if (!request->axis_pinned[i]) continue;
-        int wrote = snprintf(text + used, text_bytes - used, "%s%s %d", used ? " x " : "",
-                             adv_axis_key((enum adv_axis)i), request->workload.base.family.ici[i]);
-        if (wrote > 0) used += (size_t)wrote;
-    }
+    for (int i = 0; i < ADV_AXIS_COUNT; i++)
+        if (request->axis_pinned[i])
+            adv_append(text, text_bytes, "%s%s %d", *text ? " x " : "", adv_axis_key((enum adv_axis)i),
+                       request->workload.base.family.ici[i]);
 }
 
 /* The first pin that alone can be put right, and its nearest degrees. */
@@ -201,18 +193,16 @@ static int64_t read_size(const json_t *element, size_t index, int64_t *bad_count
     const double size = whole ? json_number_value(element) : -1.0;
     if (whole && size >= 0.0 && size <= ADV_KERNEL_SIZE_MAX) return (int64_t)size;
     if ((*bad_count)++ >= BAD_SIZES_SHOWN) return -1;
-    char pointer[ADV_LIMIT_POINTER];
+    const char *pointer = ADV_AT_INDEX("/shape/group_sizes", index);
     if (json_is_number(element))
-        (void)adv_err_add(err, whole ? ADV_E_RANGE : ADV_E_INVALID,
-                          adv_json_pointer_index(pointer, "/shape/group_sizes", index),
+        (void)adv_err_add(err, whole ? ADV_E_RANGE : ADV_E_INVALID, pointer,
                           json_number_value(element) < 0.0 ? "0, an empty group"
                           : whole                          ? "268435456 at most"
                                                            : "a whole number of rows",
                           "group %zu has %.15g rows", index, json_number_value(element));
     else
-        (void)adv_err_add(err, ADV_E_INVALID, adv_json_pointer_index(pointer, "/shape/group_sizes", index),
-                          "a whole number of rows", "group %zu must be a whole number, not %s", index,
-                          adv_json_type_name(element));
+        ADV_REFUSE(err, pointer, "a whole number of rows", "group %zu must be a whole number, not %s", index,
+                   adv_json_type_name(element));
     return -1;
 }
 
@@ -221,15 +211,14 @@ static void judge_sizes(const struct adv_gmm_shape *gmm, size_t count, int64_t b
 {
     char hint[ADV_LIMIT_NAME];
     if (bad_count > BAD_SIZES_SHOWN)
-        (void)adv_err_add(err, ADV_E_INVALID, "/shape/group_sizes", "whole numbers of rows, 0 or more",
-                          "%lld more sizes are no numbers of rows", (long long)(bad_count - BAD_SIZES_SHOWN));
+        ADV_REFUSE(err, "/shape/group_sizes", "whole numbers of rows, 0 or more",
+                   "%lld more sizes are no numbers of rows", (long long)(bad_count - BAD_SIZES_SHOWN));
     if (gmm->num_groups > 0 && count != (size_t)gmm->num_groups) {
         if (count > 0)
             (void)snprintf(hint, sizeof hint, "num_groups %zu, or %d sizes", count, gmm->num_groups);
         else
             (void)snprintf(hint, sizeof hint, "%d sizes, or no group_sizes", gmm->num_groups);
-        (void)adv_err_add(err, ADV_E_INVALID, "/shape/group_sizes", hint, "%zu sizes for %d groups", count,
-                          gmm->num_groups);
+        ADV_REFUSE(err, "/shape/group_sizes", hint, "%zu sizes for %d groups", count, gmm->num_groups);
     }
     if (gmm->m > 0 && count > 0 && bad_count == 0 && total != gmm->m) {
         if (total > 0)
@@ -237,20 +226,17 @@ static void judge_sizes(const struct adv_gmm_shape *gmm, size_t count, int64_t b
                            (long long)gmm->m);
         else
             (void)snprintf(hint, sizeof hint, "sizes that sum to %lld", (long long)gmm->m);
-        (void)adv_err_add(err, ADV_E_INVALID, "/shape/group_sizes", hint,
-                          "the groups hold %lld rows, but m is %lld", (long long)total, (long long)gmm->m);
+        ADV_REFUSE(err, "/shape/group_sizes", hint, "the groups hold %lld rows, but m is %lld",
+                   (long long)total, (long long)gmm->m);
     }
 }
 
 void adv_decode_groups(const json_t *shape, struct adv_arena *arena, struct adv_gmm_shape *gmm, adv_err *err,
                        adv_err *warnings)
 {
-    static const char *const distributions[] = {"balanced", "multinomial", "zipf", "worst"};
-    const json_t *named = json_object_get(shape, "group_distribution");
-    const bool given = named && !json_is_null(named);
     int index = 0;
-    if (adv_json_choice(shape, "/shape", "group_distribution", ADV_JSON_OPTIONAL, distributions, 4, &index,
-                        err))
+    if (adv_json_choice(shape, "/shape", "group_distribution", ADV_JSON_OPTIONAL,
+                        ADV_JSON_NAMES("balanced", "multinomial", "zipf", "worst"), &index, err))
         gmm->distribution = (enum adv_group_distribution)(ADV_GROUPS_BALANCED + index);
     json_t *list = adv_json_array(shape, "/shape", "group_sizes", ADV_JSON_OPTIONAL, err);
     if (!list) return;
@@ -265,9 +251,9 @@ void adv_decode_groups(const json_t *shape, struct adv_arena *arena, struct adv_
         total += sizes[element.index];
     }
     judge_sizes(gmm, count, bad_count, total, err);
-    if (given && warnings)
-        (void)adv_err_add_rule(warnings, ADV_OK, "not-used", "/shape/group_distribution", "leave it out",
-                               "group_sizes say how the rows are spread: the distribution is not used");
+    if (adv_json_has(shape, "group_distribution"))
+        ADV_WARN(warnings, "not-used", "/shape/group_distribution", "leave it out",
+                 "group_sizes say how the rows are spread: the distribution is not used");
     if (bad_count > 0 || count != (size_t)gmm->num_groups) return;
     gmm->group_sizes = sizes;
     gmm->distribution = ADV_GROUPS_GIVEN;
@@ -289,13 +275,11 @@ adv_code adv_decode_flags(const struct adv_catalog *catalog, const json_t *json,
     }
     for (struct adv_json_walk element = {.in = json}; adv_json_next(&element);) {
         if (reader.is_full) break;
-        char pointer[ADV_LIMIT_POINTER];
-        (void)adv_json_pointer_index(pointer, at, element.index);
+        const char *pointer = ADV_AT_INDEX(at, element.index);
         if (json_is_string(element.value))
             adv_flags_read_text(&reader, json_string_value(element.value), pointer);
         else
-            (void)adv_err_add(err, ADV_E_INVALID, pointer, NULL, "must be a string, not %s",
-                              adv_json_type_name(element.value));
+            ADV_REFUSE(err, pointer, NULL, "must be a string, not %s", adv_json_type_name(element.value));
     }
     if (reader.is_full) {
         (void)adv_err_add(err, ADV_E_TOO_LARGE, at, NULL, "more than %d flags", ADV_LIMIT_XLA_FLAGS);

@@ -32,17 +32,16 @@ static void decode_activations(const json_t *object, const char *at, struct adv_
     json_t *list = adv_json_array(object, at, "mlp_activations", ADV_JSON_OPTIONAL, err);
     if (!list) return;
     size_t count = json_array_size(list);
-    char pointer[ADV_LIMIT_POINTER];
-    (void)adv_json_pointer(pointer, at, "mlp_activations");
+    const char *pointer = ADV_AT(at, "mlp_activations");
     if (count < 1 || count > 2) {
-        (void)adv_err_add(err, ADV_E_INVALID, pointer, "[\"silu\", \"linear\"] (gated) or [\"gelu\"]",
-                          "mlp_activations names %zu functions, 1 or 2 are possible", count);
+        ADV_REFUSE(err, pointer, "[\"silu\", \"linear\"] (gated) or [\"gelu\"]",
+                   "mlp_activations names %zu functions, 1 or 2 are possible", count);
         return;
     }
-    for (size_t i = 0; i < count; i++) {
-        if (json_is_string(json_array_get(list, i))) continue;
-        (void)adv_err_add(err, ADV_E_INVALID, pointer, NULL, "mlp_activations must hold names, not %s",
-                          adv_json_type_name(json_array_get(list, i)));
+    for (struct adv_json_walk name = {.in = list}; adv_json_next(&name);) {
+        if (json_is_string(name.value)) continue;
+        ADV_REFUSE(err, pointer, NULL, "mlp_activations must hold names, not %s",
+                   adv_json_type_name(name.value));
         return;
     }
     keys->mlp_activations_count = (int)count;
@@ -62,9 +61,9 @@ static void decode_ratios(const json_t *object, const char *at, struct adv_model
     }
     keys->compress_ratios_count = valid ? (int)count : 0;
     if (valid) return;
-    (void)adv_err_add(err, ADV_E_INVALID, ADV_AT(at, "compress_ratios"), NULL,
-                      "compress_ratios must hold at most %d whole numbers from 0 to 65536",
-                      ADV_LIMIT_COMPRESS_RATIOS);
+    ADV_REFUSE(err, ADV_AT(at, "compress_ratios"), NULL,
+               "compress_ratios must hold at most %d whole numbers from 0 to 65536",
+               ADV_LIMIT_COMPRESS_RATIOS);
 }
 
 static void decode_name(const json_t *object, const char *at, struct adv_model_keys *keys, adv_err *err)
@@ -72,8 +71,7 @@ static void decode_name(const json_t *object, const char *at, struct adv_model_k
     const char *name;
     if (!adv_json_string(object, at, "name", ADV_JSON_OPTIONAL, &name, err)) return;
     if (strlen(name) >= sizeof keys->name) {
-        (void)adv_err_add(err, ADV_E_INVALID, ADV_AT(at, "name"), NULL, "name is longer than %d bytes",
-                          ADV_LIMIT_NAME - 1);
+        ADV_REFUSE(err, ADV_AT(at, "name"), NULL, "name is longer than %d bytes", ADV_LIMIT_NAME - 1);
         return;
     }
     (void)snprintf(keys->name, sizeof keys->name, "%s", name);
@@ -141,26 +139,21 @@ adv_code adv_decode_model_keys(const json_t *object, const char *at, struct adv_
 static void warn_of_others(const struct adv_catalog *catalog, const json_t *object, const char *at,
                            adv_err *warnings)
 {
-    for (void *iter = json_object_iter((json_t *)(uintptr_t)object); iter;
-         iter = json_object_iter_next((json_t *)(uintptr_t)object, iter)) {
-        const char *member = json_object_iter_key(iter);
+    for (struct adv_json_walk given = {.in = object}; adv_json_next_member(&given);) {
+        const char *member = given.key, *pointer = ADV_AT(at, member);
         bool known = false;
         for (int i = 0; i < KEY_NAMES && !known; i++) known = strcmp(member, key_names[i]) == 0;
         if (known) continue;
-        char pointer[ADV_LIMIT_POINTER];
         char hint[ADV_LIMIT_DETAIL] = "";
-        (void)adv_json_pointer(pointer, at, member);
         if (adv_catalog_key(catalog, member)) {
-            (void)adv_err_add(warnings, ADV_E_INVALID, pointer,
-                              "put it into `config` if it is meant for the run",
-                              "`%.80s` does not shape the decoder and is ignored here", member);
+            ADV_REFUSE(warnings, pointer, "put it into `config` if it is meant for the run",
+                       "`%.80s` does not shape the decoder and is ignored here", member);
             continue;
         }
         const char *nearest =
             adv_err_has_room(warnings) ? adv_text_nearest(member, key_names, KEY_NAMES) : NULL;
         if (nearest) (void)snprintf(hint, sizeof hint, "did you mean `%s`?", nearest);
-        (void)adv_err_add(warnings, ADV_E_INVALID, pointer, hint,
-                          "`%.80s` is not a MaxText key and is ignored", member);
+        ADV_REFUSE(warnings, pointer, hint, "`%.80s` is not a MaxText key and is ignored", member);
     }
 }
 
@@ -174,10 +167,8 @@ static adv_code decode_object(const struct adv_catalog *catalog, const json_t *v
 static adv_code decode_hf(const json_t *value, const char *at, struct adv_model_keys *keys, adv_err *err,
                           adv_err *warnings)
 {
-    static const char *const members[] = {"hf_config", "name"};
-    char pointer[ADV_LIMIT_POINTER];
-    (void)adv_json_known_members(value, at, members, 2, err);
-    (void)adv_json_pointer(pointer, at, "hf_config");
+    const char *pointer = ADV_AT(at, "hf_config");
+    (void)adv_json_known_members(value, at, ADV_JSON_NAMES("hf_config", "name"), err);
     const json_t *config = json_object_get(value, "hf_config");
     const char *type = json_string_value(json_object_get(config, "model_type"));
     adv_code code = adv_hf_is_plain(type) ? adv_decode_hf_plain(config, type, pointer, keys, err, warnings)
@@ -201,14 +192,8 @@ static adv_code decode_named(const struct adv_catalog *catalog, const char *name
     adv_err missing = adv_err_empty();
     if (adv_catalog_model(catalog, name, &unused, &missing) == ADV_OK) return ADV_OK;
     for (int i = 0; i < missing.count; i++)
-        (void)adv_err_add(err, ADV_E_INVALID, at, missing.findings[i].hint, "%s", missing.findings[i].detail);
+        ADV_REFUSE(err, at, missing.findings[i].hint, "%s", missing.findings[i].detail);
     return ADV_E_INVALID;
-}
-
-adv_code adv_decode_model(const struct adv_catalog *catalog, const json_t *value, const char *at,
-                          struct adv_model *model, adv_err *err, adv_err *warnings)
-{
-    return adv_decode_model_over(catalog, value, at, NULL, "", model, err, warnings);
 }
 
 /* Findings about members that nothing has been said about: one of the wrong type is not missing, too. */

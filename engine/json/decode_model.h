@@ -8,16 +8,11 @@
 #include "engine/spec/model_build.h"
 #include "engine/spec/request.h"
 
-/* Builds the model `value` (at JSON pointer `at`) describes.
- * Everything wrong is reported at once in `err`: missing dims, wrong types, an unknown name or architecture
- * (with the nearest or the known ones in the hint). `warnings` (may be NULL) gets members that change nothing
- * here and values that were assumed. Thread safe; allocates nothing. */
-ADV_MUST_CHECK adv_code adv_decode_model(const struct adv_catalog *catalog, const json_t *value,
-                                         const char *at, struct adv_model *model, adv_err *err,
-                                         adv_err *warnings);
-
-/* The same with the architecture keys of `overrides` (an object or NULL, at `overrides_at`) on top, as
- * MaxText takes them from the command line with override_model_config. */
+/* Builds the model `value` (at JSON pointer `at`) describes, with the architecture keys of `overrides` (an
+ * object or NULL, at `overrides_at`) on top, as MaxText takes them from the command line with
+ * override_model_config. Everything wrong is reported at once in `err`: missing dims, wrong types, an unknown
+ * name or architecture (with the nearest or the known ones in the hint). `warnings` (may be NULL) gets
+ * members that change nothing here and values that were assumed. Thread safe; allocates nothing. */
 ADV_MUST_CHECK adv_code adv_decode_model_over(const struct adv_catalog *catalog, const json_t *value,
                                               const char *at, const json_t *overrides,
                                               const char *overrides_at, struct adv_model *model, adv_err *err,

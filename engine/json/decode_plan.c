@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/text.h"
 #include "engine/json/decode_value.h"
 
 static void keep_model_key(const struct adv_catalog *catalog, const char *name, json_t *json, json_t *keys)
@@ -52,24 +53,24 @@ adv_code adv_decode_config(const struct adv_decode_config_input *input, struct a
                                        .strict = input->strict,
                                        .binding = input->binding};
     int errors_before = err->count + err->lost_count;
-    json_t *json = (json_t *)(uintptr_t)input->config;
+    const json_t *json = input->config;
     size_t count = json_object_size(json);
     struct adv_given *given = adv_arena_array(input->arena, count, sizeof *given);
     if (config) config->count = 0;
     if (json && !json_is_null(json) && !json_is_object(json)) {
-        (void)adv_err_add(err, ADV_E_INVALID, input->at, NULL, "must be an object of MaxText keys, not %s",
-                          adv_json_type_name(json));
+        ADV_REFUSE(err, input->at, NULL, "must be an object of MaxText keys, not %s",
+                   adv_json_type_name(json));
     }
     if (count > ADV_LIMIT_CONFIG_KEYS) {
         (void)adv_err_add(err, ADV_E_TOO_LARGE, input->at, NULL, "%zu keys; at most %d", count,
                           ADV_LIMIT_CONFIG_KEYS);
     }
     bool kept = given || count == 0;
-    for (void *at = json_object_iter(json); given && kept && at; at = json_object_iter_next(json, at)) {
+    for (struct adv_json_walk key = {.in = json}; given && kept && adv_json_next_member(&key);) {
         struct adv_given *next = &given[source.given_count++];
-        next->key = json_object_iter_key(at);
-        kept = adv_decode_value(json_object_iter_value(at), input->arena, &next->value) &&
-               (!config || keep_entry(input, config, next->key, json_object_iter_value(at)));
+        next->key = key.key;
+        kept = adv_decode_value(key.value, input->arena, &next->value) &&
+               (!config || keep_entry(input, config, key.key, key.value));
     }
     if (!kept) (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
     source.given = given;
@@ -87,10 +88,8 @@ void adv_decode_explain_batch(adv_err *err, const adv_err *warnings)
         if (!refused->rule || strcmp(refused->rule, "batch-by-shards") != 0) continue;
         for (int k = 0; k < warnings->count; k++) {
             const struct adv_finding *ignored = &warnings->findings[k];
-            size_t used = strlen(refused->hint);
-            if (!ignored->rule || strcmp(ignored->rule, "ignored-axis") != 0) continue;
-            (void)snprintf(refused->hint + used, sizeof refused->hint - used, "; %s (%s)", ignored->detail,
-                           ignored->hint);
+            if (ignored->rule && strcmp(ignored->rule, "ignored-axis") == 0)
+                adv_append(refused->hint, sizeof refused->hint, "; %s (%s)", ignored->detail, ignored->hint);
         }
     }
 }

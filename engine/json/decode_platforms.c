@@ -68,12 +68,13 @@ static void add_headline(struct reader *reader, const json_t *value, const char 
                          const struct adv_chip *chip)
 {
     enum { CHIPS_MAX = 1 << 20 };
-    static const char *const members[] = {"chip", "chips", "price_usd_per_chip_hour", "assumed_mfu_frac"};
     struct adv_platform_job *job = next_job(reader, at);
     if (!job) return;
     job->chip = chip;
     job->price_usd_per_chip_hour = chip->price_usd_per_chip_hour;
-    (void)adv_json_known_members(value, at, members, sizeof members / sizeof *members, reader->err);
+    (void)adv_json_known_members(
+        value, at, ADV_JSON_NAMES("chip", "chips", "price_usd_per_chip_hour", "assumed_mfu_frac"),
+        reader->err);
     (void)adv_json_int(value, at, "chips", ADV_JSON_REQUIRED, 1, CHIPS_MAX, &job->chips, reader->err);
     (void)adv_json_number(value, at, "price_usd_per_chip_hour", ADV_JSON_OPTIONAL, 0, 1e6,
                           &job->price_usd_per_chip_hour, reader->err);
@@ -121,8 +122,8 @@ static void refuse_chips(struct reader *reader, const struct adv_chip *chip, con
         (void)snprintf(slices, sizeof slices, "%d slice%s", slices_from, slices_from == 1 ? "" : "s");
     else
         (void)snprintf(slices, sizeof slices, "%d to %d equal slices", slices_from, slices_to);
-    (void)adv_err_add(reader->err, ADV_E_INVALID, ADV_AT(at, "chips"), hint,
-                      "%s of %s cannot make up %d chips", slices, chip->name, chips);
+    ADV_REFUSE(reader->err, ADV_AT(at, "chips"), hint, "%s of %s cannot make up %d chips", slices, chip->name,
+               chips);
 }
 
 /* Every legal shape and number of slices with that many chips in all. */
@@ -174,14 +175,12 @@ static void add_cluster(struct reader *reader, const json_t *value, const char *
 static void add_clusters(struct reader *reader, const json_t *clusters)
 {
     if (!json_is_array(clusters) || json_array_size(clusters) == 0) {
-        (void)adv_err_add(reader->err, ADV_E_INVALID, "/clusters",
-                          "[{\"chip\": \"tpu7x\", \"topology\": \"4x4x4\"}, …]",
-                          "clusters must be an array of at least one cluster");
+        ADV_REFUSE(reader->err, "/clusters", "[{\"chip\": \"tpu7x\", \"topology\": \"4x4x4\"}, …]",
+                   "clusters must be an array of at least one cluster");
         return;
     }
     for (struct adv_json_walk entry = {.in = clusters}; adv_json_next(&entry);) {
-        char at[ADV_LIMIT_POINTER];
-        add_cluster(reader, entry.value, adv_json_pointer_index(at, "/clusters", entry.index), true);
+        add_cluster(reader, entry.value, ADV_AT_INDEX("/clusters", entry.index), true);
     }
     if (reader->jobs->modelled == 0 && reader->jobs->count > 0)
         (void)adv_err_add(reader->err, ADV_E_UNSUPPORTED, "/clusters",
@@ -203,8 +202,8 @@ static void read_training(struct reader *reader)
     (void)adv_json_number(workload, "/workload", "days_available", ADV_JSON_OPTIONAL, 1e-3, 36500,
                           &jobs->days_available, reader->err);
     if (!isnan(older) && !isnan(jobs->total_tokens) && older != jobs->total_tokens)
-        (void)adv_err_add(reader->err, ADV_E_INVALID, "/workload/token_budget", "give total_tokens alone",
-                          "token_budget is the older name of total_tokens, and they differ");
+        ADV_REFUSE(reader->err, "/workload/token_budget", "give total_tokens alone",
+                   "token_budget is the older name of total_tokens, and they differ");
     if (isnan(jobs->total_tokens)) jobs->total_tokens = older;
 }
 
@@ -218,8 +217,7 @@ static void read_goodput(struct reader *reader)
     const json_t *value = json_object_get(reader->root, "goodput");
     if (!value) return;
     if (!json_is_object(value)) {
-        (void)adv_err_add(reader->err, ADV_E_INVALID, at, "{\"failures_per_chip_day\": 0.0005}",
-                          "goodput must be an object");
+        ADV_REFUSE(reader->err, at, "{\"failures_per_chip_day\": 0.0005}", "goodput must be an object");
         return;
     }
     (void)adv_json_known_members(value, at, members, sizeof members / sizeof *members, reader->err);
@@ -232,8 +230,8 @@ static void read_goodput(struct reader *reader)
     (void)adv_json_number(value, at, members[3], ADV_JSON_OPTIONAL, 1, 8640000,
                           &goodput->checkpoint_interval_s, reader->err);
     if (isnan(reader->jobs->total_tokens) && isnan(reader->jobs->days_available))
-        (void)adv_err_add(reader->err, ADV_E_INVALID, at, "give workload.total_tokens or days_available",
-                          "goodput is that of a whole training, and nothing says how long it is");
+        ADV_REFUSE(reader->err, at, "give workload.total_tokens or days_available",
+                   "goodput is that of a whole training, and nothing says how long it is");
 }
 
 adv_code adv_decode_platforms(const struct adv_catalog *catalog, const json_t *root,
@@ -247,14 +245,13 @@ adv_code adv_decode_platforms(const struct adv_catalog *catalog, const json_t *r
     const json_t *clusters = json_object_get(root, "clusters");
     const json_t *cluster = json_object_get(root, "cluster");
     if (clusters && cluster)
-        (void)adv_err_add(err, ADV_E_INVALID, "/clusters", NULL, "give either cluster or clusters");
+        ADV_REFUSE(err, "/clusters", NULL, "give either cluster or clusters");
     else if (clusters)
         add_clusters(&reader, clusters);
     else if (cluster)
         add_cluster(&reader, cluster, "/cluster", false);
     else
-        (void)adv_err_add(err, ADV_E_INVALID, "/cluster", "{\"chip\": \"tpu7x\", \"topology\": \"4x4x4\"}",
-                          "cluster is missing");
+        ADV_REFUSE(err, "/cluster", "{\"chip\": \"tpu7x\", \"topology\": \"4x4x4\"}", "cluster is missing");
     return err->count + err->lost_count > before ? err->code : ADV_OK;
 }
 

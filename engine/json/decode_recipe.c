@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/text.h"
 #include "engine/json/decode_recipe_manifest.h"
 #include "engine/json/decode_text.h"
 #include "engine/json/decode_value.h"
@@ -50,9 +51,8 @@ static void read_key(const struct reader *reader, const struct adv_recipe_key *k
     const char *plain = adv_shell_plain(reader->arena, key->value);
     if (adv_shell_uncertain(key->value)) {
         (void)snprintf(hint, sizeof hint, "give %.80s beside the recipe if it is another", key->name);
-        (void)adv_err_add_rule(reader->warnings, ADV_OK, "recipe-condition", ADV_AT(at_recipe, key->name),
-                               hint, "%.80s depends on a condition that only a run can tell: %.80s is taken",
-                               key->name, plain);
+        ADV_WARN(reader->warnings, "recipe-condition", ADV_AT(at_recipe, key->name), hint,
+                 "%.80s depends on a condition that only a run can tell: %.80s is taken", key->name, plain);
     }
     (void)json_object_set_new(config, key->name,
                               unknown ? json_string(plain) : adv_decode_scalar_text(plain));
@@ -67,10 +67,9 @@ static json_t *flags_of(const struct reader *reader, const char *flags)
         char variable[ADV_LIMIT_NAME];
         if (adv_shell_unknown(word, variable)) {
             if (word[0] == '-')
-                (void)adv_err_add_rule(reader->warnings, ADV_OK, "recipe-variable", at_recipe,
-                                       "give xla_flags beside the recipe",
-                                       "the flag %.80s is left out: its value is %.80s",
-                                       adv_shell_plain(reader->arena, word), variable);
+                ADV_WARN(reader->warnings, "recipe-variable", at_recipe, "give xla_flags beside the recipe",
+                         "the flag %.80s is left out: its value is %.80s",
+                         adv_shell_plain(reader->arena, word), variable);
             continue;
         }
         (void)json_array_append_new(list, json_string(adv_shell_plain(reader->arena, word)));
@@ -184,9 +183,9 @@ static json_t *request_of(const struct reader *reader, const struct adv_recipe_r
     for (int i = 0; i < run->keys_count; i++) read_key(reader, &run->keys[i], config);
     const char *file = plain_or_null(reader, run->config_file);
     if (file && !is_standard_file(file))
-        (void)adv_err_add_rule(
-            reader->warnings, ADV_OK, "recipe-file", at_recipe, "give its keys beside the recipe, in config",
-            "the command starts from %.120s, which is not read: keys that it sets are missing here", file);
+        ADV_WARN(reader->warnings, "recipe-file", at_recipe, "give its keys beside the recipe, in config",
+                 "the command starts from %.120s, which is not read: keys that it sets are missing here",
+                 file);
     json_t *cluster = cluster_of(reader, run->machine.type ? &run->machine : elsewhere);
     (void)json_object_set_new(request, "config", config);
     (void)json_object_set_new(request, "xla_flags", flags_of(reader, run->flags));
@@ -209,7 +208,7 @@ static adv_code choose(const struct reader *reader, const struct adv_recipe *rec
                        const struct adv_recipe_run **run)
 {
     const int wanted = reader->wish->command, count = recipe->runs_count;
-    char hint[ADV_LIMIT_DETAIL] = "", detail[ADV_LIMIT_DETAIL];
+    char hint[ADV_LIMIT_DETAIL] = "give recipe_command:", detail[ADV_LIMIT_DETAIL];
     if (wanted == 0 && count == 1 && recipe->runs_lost == 0) {
         *run = &recipe->runs[0];
         return ADV_OK;
@@ -218,11 +217,10 @@ static adv_code choose(const struct reader *reader, const struct adv_recipe *rec
         *run = &recipe->runs[wanted - 1];
         return ADV_OK;
     }
-    size_t used = (size_t)snprintf(hint, sizeof hint, "give recipe_command:");
-    for (int i = 0; i < count && used + 2 < sizeof hint; i++) {
+    for (int i = 0; i < count; i++) {
         char row[ADV_LIMIT_NAME * 2];
         describe(reader, &recipe->runs[i], i + 1, row, sizeof row);
-        used += (size_t)snprintf(hint + used, sizeof hint - used, "%s %s", i ? ";" : "", row);
+        adv_append(hint, sizeof hint, "%s %s", i ? ";" : "", row);
     }
     if (wanted > 0)
         (void)snprintf(detail, sizeof detail, "there is no training %d: the recipe has %d", wanted, count);
@@ -247,9 +245,9 @@ static adv_code judge_module(const struct reader *reader, const struct adv_recip
 static void warn_of_old_module(const struct reader *reader, const struct adv_recipe_run *run)
 {
     if (strncmp(run->module, "MaxText", strlen("MaxText")) != 0) return;
-    (void)adv_err_add_rule(
-        reader->warnings, ADV_OK, "old-module", at_recipe, "python3 -m " ADV_MAXTEXT_MODULES ".train",
-        "line %d starts %.80s, which MaxText " ADV_MAXTEXT_VERSION " does not have", run->line, run->module);
+    ADV_WARN(reader->warnings, "old-module", at_recipe, "python3 -m " ADV_MAXTEXT_MODULES ".train",
+             "line %d starts %.80s, which MaxText " ADV_MAXTEXT_VERSION " does not have", run->line,
+             run->module);
 }
 
 static adv_code read_runs(const struct reader *reader, const struct adv_recipe *recipe, json_t **request)

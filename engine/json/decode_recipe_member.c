@@ -197,8 +197,8 @@ static void warn_of_flags(const struct merge *merge, enum adv_recipe_use use, ad
     if (use == ADV_RECIPE_LINT || is_request(said) || has_own || json_object_get(said, "xla_flags") ||
         json_object_get(holder, "xla_flags"))
         return;
-    (void)adv_err_add_rule(
-        warnings, ADV_OK, "recipe-flags", "/xla_flags",
+    ADV_WARN(
+        warnings, "recipe-flags", "/xla_flags",
         "source its flags file (. ./libtpu.env) and give --xla_flags \"$LIBTPU_INIT_ARGS\" beside it",
         "the recipe holds no XLA flags: step time and memory are those of a run without LIBTPU_INIT_ARGS");
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/text.h"
 #include "engine/json/decode_cluster.h"
 #include "engine/json/decode_members.h"
 #include "engine/json/decode_model.h"
@@ -13,6 +14,8 @@
 #include "engine/json/json_load.h"
 #include "engine/json/request_text.h"
 #include "engine/maxtext/software.h"
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
 static int errors_of(const adv_err *err)
 {
@@ -46,56 +49,40 @@ json_t *adv_decode_default_model(const struct adv_catalog *catalog)
     return model;
 }
 
-/* The dimensions every model file of MaxText sets: changing one from the command line needs
- * override_model_config. */
-static void warn_of_conflicts(const struct adv_model_keys *keys, const json_t *overrides, const char *at,
-                              adv_err *warnings)
+/* The dimensions every model file of MaxText sets, and head_dim, which most leave to its default: changing
+ * one of the former from the command line needs override_model_config. With it the name stands for another
+ * model: says in what. */
+static void warn_of_dims(const struct adv_model_keys *keys, const json_t *overrides, const char *at,
+                         bool may_override, adv_err *warnings)
 {
     const struct {
         const char *key;
         int64_t value;
-    } dims[] = {{"base_emb_dim", keys->base_emb_dim},
-                {"base_num_query_heads", keys->base_num_query_heads},
-                {"base_num_kv_heads", keys->base_num_kv_heads},
-                {"base_mlp_dim", keys->base_mlp_dim},
-                {"base_num_decoder_layers", keys->base_num_decoder_layers},
-                {"vocab_size", keys->vocab_size}};
+        bool always_set;
+    } dims[] = {{"base_emb_dim", keys->base_emb_dim, true},
+                {"base_num_query_heads", keys->base_num_query_heads, true},
+                {"base_num_kv_heads", keys->base_num_kv_heads, true},
+                {"head_dim", keys->head_dim, false},
+                {"base_mlp_dim", keys->base_mlp_dim, true},
+                {"base_num_decoder_layers", keys->base_num_decoder_layers, true},
+                {"vocab_size", keys->vocab_size, true}};
+    char text[ADV_LIMIT_DETAIL] = "";
     for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
         const json_t *value = json_object_get(overrides, dims[i].key);
-        if (!json_is_integer(value) || json_integer_value(value) == dims[i].value) continue;
-        (void)adv_err_add_rule(warnings, ADV_E_ILLEGAL, "model-key-conflict", ADV_AT(at, dims[i].key),
-                               "set override_model_config true",
-                               "%s is %lld, but the model's own configuration sets %lld", dims[i].key,
-                               (long long)json_integer_value(value), (long long)dims[i].value);
+        const long long given = json_integer_value(value), own = dims[i].value;
+        if (!json_is_integer(value) || given == own) continue;
+        if (may_override)
+            adv_append(text, sizeof text, "%s%s %lld instead of %lld", *text ? ", " : "", dims[i].key, given,
+                       own);
+        else if (dims[i].always_set)
+            (void)adv_err_add_rule(warnings, ADV_E_ILLEGAL, "model-key-conflict", ADV_AT(at, dims[i].key),
+                                   "set override_model_config true",
+                                   "%s is %lld, but the model's own configuration sets %lld", dims[i].key,
+                                   given, own);
     }
-}
-
-/* With override_model_config the name stands for another model: says in what. */
-static void warn_of_overrides(const struct adv_model_keys *keys, const json_t *overrides, const char *at,
-                              adv_err *warnings)
-{
-    const struct {
-        const char *key;
-        int64_t value;
-    } dims[] = {{"base_emb_dim", keys->base_emb_dim},
-                {"base_num_query_heads", keys->base_num_query_heads},
-                {"base_num_kv_heads", keys->base_num_kv_heads},
-                {"head_dim", keys->head_dim},
-                {"base_mlp_dim", keys->base_mlp_dim},
-                {"base_num_decoder_layers", keys->base_num_decoder_layers},
-                {"vocab_size", keys->vocab_size}};
-    char text[ADV_LIMIT_DETAIL] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < sizeof dims / sizeof *dims && used < sizeof text; i++) {
-        const json_t *value = json_object_get(overrides, dims[i].key);
-        if (!json_is_integer(value) || json_integer_value(value) == dims[i].value) continue;
-        used +=
-            (size_t)snprintf(text + used, sizeof text - used, "%s%s %lld instead of %lld", used ? ", " : "",
-                             dims[i].key, (long long)json_integer_value(value), (long long)dims[i].value);
-    }
-    if (used == 0) return;
-    (void)adv_err_add_rule(warnings, ADV_OK, "model-overridden", ADV_AT(at, "override_model_config"), NULL,
-                           "a variant of the named model: %s", text);
+    if (*text)
+        ADV_WARN(warnings, "model-overridden", ADV_AT(at, "override_model_config"), NULL,
+                 "a variant of the named model: %s", text);
 }
 
 bool adv_decode_request_model(const struct adv_catalog *catalog, const json_t *value, const char *at,
@@ -110,41 +97,81 @@ bool adv_decode_request_model(const struct adv_catalog *catalog, const json_t *v
     adv_code code = adv_decode_model_over(catalog, standard ? standard : value, at, overrides, config_at,
                                           model, err, warnings);
     bool may_override = json_is_true(json_object_get(config, "override_model_config"));
-    if (keys && warnings)
-        (may_override ? warn_of_overrides : warn_of_conflicts)(keys, overrides, config_at, warnings);
+    if (keys) warn_of_dims(keys, overrides, config_at, may_override, warnings);
     if (code != ADV_OK) memset(model, 0, sizeof *model);
     return code == ADV_OK;
 }
 
-static void require(const json_t *root, const char *member, const char *hint, adv_err *err)
-{
-    const json_t *value = json_object_get(root, member);
-    if (value && !json_is_null(value)) return;
-    (void)adv_err_add(err, ADV_E_INVALID, ADV_AT("", member), hint, "%s is missing", member);
-}
+/* A request while it is decoded. */
+struct decoder {
+    const struct adv_catalog *catalog;
+    const json_t *root;
+    struct adv_arena *arena;
+    struct adv_model *model; /* of the request, as the next two */
+    struct adv_cluster *cluster;
+    struct adv_software *software;
+    adv_err *err, *warnings; /* warnings: may be NULL */
+    bool strict;
+    bool has_job; /* model and cluster are usable */
+};
 
 /* The model of a request with the architecture keys of its config applied on top, and its cluster. Members
- * that are missing or wrong add findings; the struct is then zeroed. Returns true when both are usable. */
-static bool decode_job(const struct adv_catalog *catalog, const json_t *root, const json_t *config,
-                       const char *config_at, struct adv_model *model, struct adv_cluster *cluster,
-                       adv_err *err, adv_err *warnings)
+ * that are missing or wrong add findings; the struct is then zeroed. */
+static void decode_job(struct decoder *d, const json_t *config, const char *config_at, adv_err *warnings)
 {
-    int before = errors_of(err);
-    memset(model, 0, sizeof *model);
-    memset(cluster, 0, sizeof *cluster);
-    require(root, "model",
-            "a catalog name such as \"llama3.1-70b\", or an object of MaxText architecture keys", err);
-    require(root, "cluster", "{\"chip\": \"tpu7x\", \"topology\": \"4x4x4\"}", err);
-    const json_t *value = json_object_get(root, "model");
-    if (value && !json_is_null(value)) {
-        (void)adv_decode_request_model(catalog, value, "/model", config, config_at, model, err, warnings);
-    }
-    value = json_object_get(root, "cluster");
-    if (value && !json_is_null(value)) {
-        if (adv_decode_cluster(catalog, value, "/cluster", cluster, err, warnings) != ADV_OK)
-            memset(cluster, 0, sizeof *cluster);
-    }
-    return errors_of(err) == before;
+    const int before = errors_of(d->err);
+    const json_t *model = json_object_get(d->root, "model"), *cluster = json_object_get(d->root, "cluster");
+    memset(d->model, 0, sizeof *d->model);
+    memset(d->cluster, 0, sizeof *d->cluster);
+    if (!adv_json_has(d->root, "model"))
+        ADV_REFUSE(d->err, "/model",
+                   "a catalog name such as \"llama3.1-70b\", or an object of MaxText architecture keys",
+                   "model is missing");
+    if (!adv_json_has(d->root, "cluster"))
+        ADV_REFUSE(d->err, "/cluster", "{\"chip\": \"tpu7x\", \"topology\": \"4x4x4\"}",
+                   "cluster is missing");
+    if (adv_json_has(d->root, "model"))
+        (void)adv_decode_request_model(d->catalog, model, "/model", config, config_at, d->model, d->err,
+                                       warnings);
+    if (adv_json_has(d->root, "cluster") &&
+        adv_decode_cluster(d->catalog, cluster, "/cluster", d->cluster, d->err, warnings) != ADV_OK)
+        memset(d->cluster, 0, sizeof *d->cluster);
+    d->has_job = errors_of(d->err) == before;
+    if (d->has_job) adv_software_settle(d->catalog, d->software, &d->cluster->chip);
+}
+
+/* Keys at "/config", "/pins" or "/baseline/config": those of pins are binding. */
+static bool read_config(const struct decoder *d, const json_t *config, const char *at, struct adv_plan *plan,
+                        struct adv_config *echo)
+{
+    const struct adv_decode_config_input input = {d->catalog,
+                                                  d->model,
+                                                  d->cluster,
+                                                  config,
+                                                  name_of_model(d->root),
+                                                  at,
+                                                  d->strict,
+                                                  d->arena,
+                                                  strcmp(at, "/pins") == 0};
+    return adv_decode_config(&input, plan, echo, d->err, d->warnings) == ADV_OK;
+}
+
+/* The flags beside it in `holder`; what the release refuses of them is a warning. */
+static bool read_flags(const struct decoder *d, const json_t *holder, const char *at, struct adv_plan *plan,
+                       struct adv_config *echo)
+{
+    const adv_code code = adv_decode_flags(d->catalog, json_object_get(holder, "xla_flags"), at, d->strict,
+                                           d->arena, &plan->flags, echo, d->err, d->warnings);
+    if (d->has_job && d->warnings)
+        adv_software_warn_flags(d->catalog, d->software, echo, d->cluster->chip.name, at, d->warnings);
+    return code == ADV_OK;
+}
+
+/* The keys of a model that is given as an object. */
+static void keep_model_keys(const struct decoder *d, const struct adv_pin **keys, int *count)
+{
+    if (d->has_job && adv_decode_model_given(json_object_get(d->root, "model"), d->arena, keys, count))
+        (void)adv_err_add(d->err, ADV_E_MEMORY, "", NULL, "the request is too large");
 }
 
 bool adv_decode_rows_are_countable(const struct adv_plan *plan, const struct adv_model *model, adv_err *err)
@@ -164,21 +191,27 @@ bool adv_decode_rows_are_countable(const struct adv_plan *plan, const struct adv
     return true;
 }
 
-static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t *root,
-                                struct adv_arena *arena, struct adv_estimate_request *request, adv_err *err,
-                                adv_err *warnings)
+adv_code adv_decode_estimate_request(const struct adv_catalog *catalog, const json_t *root,
+                                     struct adv_arena *arena, struct adv_estimate_request *request,
+                                     adv_err *err, adv_err *warnings)
 {
     static const char *const members[] = {"model",  "cluster", "config",   "xla_flags",    "flops_convention",
                                           "strict", "include", "software", "recipe_notes", ADV_STORE_MEMBERS};
-    static const char *const conventions[] = {"causal_half", "full", "params_only"};
-    int before = errors_of(err);
+    struct decoder d = {.catalog = catalog,
+                        .root = root,
+                        .arena = arena,
+                        .model = &request->model,
+                        .cluster = &request->cluster,
+                        .software = &request->software,
+                        .err = err,
+                        .warnings = warnings};
+    int before = errors_of(err), convention = ADV_FLOPS_CAUSAL_HALF;
     memset(request, 0, sizeof *request);
     if (!adv_json_is_object(root, "", err)) return ADV_E_INVALID;
-    (void)adv_json_known_members(root, "", members, (int)(sizeof members / sizeof *members), err);
-    bool strict = false;
-    (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &strict, err);
-    int convention = ADV_FLOPS_CAUSAL_HALF;
-    (void)adv_json_choice(root, "", "flops_convention", ADV_JSON_OPTIONAL, conventions, 3, &convention, err);
+    (void)adv_json_known_members(root, "", members, COUNT(members), err);
+    (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &d.strict, err);
+    (void)adv_json_choice(root, "", "flops_convention", ADV_JSON_OPTIONAL,
+                          ADV_JSON_NAMES("causal_half", "full", "params_only"), &convention, err);
     request->flops_convention = (enum adv_flops_convention)convention;
     request->include = adv_decode_include(root, ADV_INCLUDES_OF_PLAN, err);
     adv_decode_recipe_notes(root, warnings);
@@ -186,44 +219,21 @@ static adv_code decode_estimate(const struct adv_catalog *catalog, const json_t 
     adv_decode_software(catalog, root, &request->software, err);
 
     ADV_JSON_OWN json_t *config = adv_decode_typed_config(catalog, json_object_get(root, "config"));
-    bool has_job =
-        decode_job(catalog, root, config, "/config", &request->model, &request->cluster, err, warnings);
-    if (has_job) adv_software_settle(catalog, &request->software, &request->cluster.chip);
-    if (has_job && adv_decode_model_given(json_object_get(root, "model"), arena, &request->model_keys,
-                                          &request->model_keys_count) != ADV_OK)
-        (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
-    struct adv_decode_config_input input = {
-        catalog, &request->model, &request->cluster, config, name_of_model(root), "/config", strict, arena,
-        false};
-    bool valid = adv_decode_config(&input, &request->plan, &request->config, err, warnings) == ADV_OK;
+    decode_job(&d, config, "/config", warnings);
+    keep_model_keys(&d, &request->model_keys, &request->model_keys_count);
+    bool valid = read_config(&d, config, "/config", &request->plan, &request->config);
     adv_config_contradictions(catalog, name_of_model(root), &request->cluster, &request->config, warnings);
-    valid &= adv_decode_flags(catalog, json_object_get(root, "xla_flags"), "/xla_flags", strict, arena,
-                              &request->plan.flags, &request->config, err, warnings) == ADV_OK;
-    if (has_job && warnings) {
-        adv_software_warn_flags(catalog, &request->software, &request->config, request->cluster.chip.name,
-                                "/xla_flags", warnings);
+    valid &= read_flags(&d, root, "/xla_flags", &request->plan, &request->config);
+    if (d.has_job && warnings) {
         (void)adv_software_find_keys(catalog, &request->software, &request->config, "/config", warnings);
         adv_software_warn_pair(catalog, &request->software, warnings);
     }
-    if (has_job) {
+    if (d.has_job) {
         valid &= adv_plan_check(&request->plan, &request->model, &request->cluster, err, warnings) == ADV_OK;
         if (warnings) adv_decode_explain_batch(err, warnings);
         valid &= adv_decode_rows_are_countable(&request->plan, &request->model, err);
     }
     return valid && errors_of(err) == before ? ADV_OK : err->code;
-}
-
-adv_code adv_decode_estimate_request(const struct adv_catalog *catalog, const json_t *root, const char *at,
-                                     struct adv_arena *arena, struct adv_estimate_request *request,
-                                     adv_err *err, adv_err *warnings)
-{
-    if (!*at) return decode_estimate(catalog, root, arena, request, err, warnings);
-    adv_err own = adv_err_empty();
-    adv_err own_warnings = adv_err_empty();
-    adv_code code = decode_estimate(catalog, root, arena, request, &own, &own_warnings);
-    adv_err_merge(err, &own, at);
-    if (warnings) adv_err_merge(warnings, &own_warnings, at);
-    return code;
 }
 
 /* The workload as MaxText keys; wrong members are reported here, under /workload. */
@@ -277,15 +287,12 @@ static void decode_batch(const json_t *workload, const json_t *pins, struct adv_
     /* A pinned per-device batch alone says the batch; beside a global size it fixes the accumulation steps.
      */
     if (given != 1 && !(given == 0 && pinned)) {
-        (void)adv_err_add(
-            err, ADV_E_INVALID, "/workload",
-            "give exactly one of global_batch_sequences, per_device_batch_size, tokens_per_step",
-            "%d sizes of the batch are given", given);
+        ADV_REFUSE(err, "/workload",
+                   "give exactly one of global_batch_sequences, per_device_batch_size, tokens_per_step",
+                   "%d sizes of the batch are given", given);
     }
     request->batch_pinned = pinned || per_device;
 }
-
-#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
 static const char *const advise_members[] = {
     "model",           "cluster", "workload", "pins",         "baseline", "search", "strict",
@@ -336,7 +343,6 @@ static void decode_workload(const json_t *root, const json_t *pins, struct adv_a
                             json_t **keys, adv_err *err)
 {
     json_t *workload = adv_json_object(root, "", "workload", ADV_JSON_REQUIRED, err);
-    *keys = NULL;
     if (!workload) return;
     (void)adv_json_known_members(workload, "/workload", workload_members, COUNT(workload_members), err);
     *keys = workload_keys(workload, &request->workload, err);
@@ -376,16 +382,15 @@ static bool pins_tensor(const json_t *pins)
 }
 
 /* Pins and workload together are the plan the search starts from. */
-static void decode_base(const struct adv_catalog *catalog, const json_t *root, const json_t *pins,
-                        json_t *keys, bool strict, struct adv_arena *arena,
-                        struct adv_advise_request *request, adv_err *err, adv_err *warnings)
+static void decode_base(const struct decoder *d, const json_t *pins, const json_t *keys,
+                        struct adv_advise_request *request)
 {
     ADV_JSON_OWN json_t *merged = pins ? json_copy((json_t *)(uintptr_t)pins) : json_object();
     for (struct adv_json_walk entry = {.in = keys}; adv_json_next_member(&entry);) {
         if (json_object_get(pins, entry.key)) {
             if (json_equal(json_object_get(pins, entry.key), entry.value)) continue;
-            (void)adv_err_add(err, ADV_E_INVALID, ADV_AT("/pins", entry.key), "leave the pin out",
-                              "the workload already says %s", entry.key);
+            ADV_REFUSE(d->err, ADV_AT("/pins", entry.key), "leave the pin out",
+                       "the workload already says %s", entry.key);
         }
         (void)json_object_set(merged, entry.key, entry.value);
     }
@@ -393,15 +398,10 @@ static void decode_base(const struct adv_catalog *catalog, const json_t *root, c
         note_pin(request, entry.key, entry.value);
     if (!request->remat_pinned && pins_tensor(pins))
         (void)json_object_set_new(merged, "remat_policy", json_string("custom")); /* else it says nothing */
-    struct adv_config *config = adv_arena_alloc(arena, sizeof *config);
-    if (!config) {
-        (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
-        return;
-    }
-    struct adv_decode_config_input input = {
-        catalog, &request->model, &request->cluster, merged, name_of_model(root), "/pins", strict, arena,
-        true};
-    if (adv_decode_config(&input, &request->workload.base, config, err, warnings) == ADV_OK)
+    struct adv_config *config = adv_arena_alloc(d->arena, sizeof *config);
+    if (!config)
+        (void)adv_err_add(d->err, ADV_E_MEMORY, "", NULL, "the request is too large");
+    else if (read_config(d, merged, "/pins", &request->workload.base, config))
         keep_pins(config, pins, request);
 }
 
@@ -412,19 +412,17 @@ static void warn_of_format(const json_t *pins, const struct adv_advise_request *
     enum adv_quantization quantization = request->workload.base.family.quantization;
     const struct adv_chip *chip = &request->cluster.chip;
     if (adv_quantization_pays(quantization, chip)) return;
-    (void)adv_err_add_rule(warnings, ADV_OK, "format-not-native",
-                           json_object_get(pins, "quantization") ? "/pins/quantization"
-                                                                 : "/workload/quantization",
-                           "leave it out, or say \"any\" for the formats that pay",
-                           "%s has no faster matmul rate for %s: quantisation only adds work", chip->name,
-                           adv_quantization_name(quantization));
+    ADV_WARN(warnings, "format-not-native",
+             json_object_get(pins, "quantization") ? "/pins/quantization" : "/workload/quantization",
+             "leave it out, or say \"any\" for the formats that pay",
+             "%s has no faster matmul rate for %s: quantisation only adds work", chip->name,
+             adv_quantization_name(quantization));
 }
 
 static const double default_fit_probability = 0.95;
 
 static void decode_search(const json_t *root, struct adv_advise_request *request, adv_err *err)
 {
-    static const char *const objectives[] = {"step_time", "tokens_per_s", "usd_per_token", "hbm"};
     enum { DEFAULT_TOP_K = 10, CHANGES_MAX = 64 };
     const json_t *search = adv_json_object(root, "", "search", ADV_JSON_OPTIONAL, err);
     request->top_k = DEFAULT_TOP_K;
@@ -438,7 +436,9 @@ static void decode_search(const json_t *root, struct adv_advise_request *request
     (void)adv_json_known_members(search, "/search", search_members, COUNT(search_members), err);
     (void)adv_json_bool(search, "/search", "sensitivities", ADV_JSON_OPTIONAL, &request->wants_sensitivities,
                         err);
-    (void)adv_json_choice(search, "/search", "objective", ADV_JSON_OPTIONAL, objectives, 4, &objective, err);
+    (void)adv_json_choice(search, "/search", "objective", ADV_JSON_OPTIONAL,
+                          ADV_JSON_NAMES("step_time", "tokens_per_s", "usd_per_token", "hbm"), &objective,
+                          err);
     (void)adv_json_int(search, "/search", "top_k", ADV_JSON_OPTIONAL, 1, ADV_LIMIT_RANKED, &request->top_k,
                        err);
     (void)adv_json_int(search, "/search", "max_changes", ADV_JSON_OPTIONAL, 0, CHANGES_MAX,
@@ -455,77 +455,65 @@ static void decode_search(const json_t *root, struct adv_advise_request *request
 
 /* The baseline is a plan for the request's model: keys that make it another one (the pins' stand in `pins`)
  * are errors, for the two could not be compared. */
-static void check_baseline_model(const struct adv_catalog *catalog, const json_t *root, const json_t *pins,
-                                 const json_t *config, const struct adv_advise_request *request, adv_err *err)
+static void check_baseline_model(const struct decoder *d, const json_t *pins, const json_t *config)
 {
-    ADV_JSON_OWN json_t *keys = adv_decode_config_model(catalog, config);
+    ADV_JSON_OWN json_t *keys = adv_decode_config_model(d->catalog, config);
     for (struct adv_json_walk entry = {.in = keys}; adv_json_next_member(&entry);) {
         struct adv_model model;
         ADV_JSON_OWN json_t *with =
             json_is_object(pins) ? json_copy((json_t *)(uintptr_t)pins) : json_object();
         (void)json_object_set(with, entry.key, entry.value);
-        bool built = adv_decode_request_model(catalog, json_object_get(root, "model"), "/model", with,
-                                              "/baseline/config", &model, err, NULL);
+        bool built = adv_decode_request_model(d->catalog, json_object_get(d->root, "model"), "/model", with,
+                                              "/baseline/config", &model, d->err, NULL);
         /* both are built in zeroed memory, so their padding is equal, too */
         /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
-        bool same = memcmp(&model, &request->model, sizeof model) == 0;
+        bool same = memcmp(&model, d->model, sizeof model) == 0;
         if (built && !same)
-            (void)adv_err_add(err, ADV_E_INVALID, ADV_AT("/baseline/config", entry.key),
-                              "put it into pins (or model) for the search too, or leave it out",
-                              "%s makes the baseline another model than the one to advise on", entry.key);
+            ADV_REFUSE(d->err, ADV_AT("/baseline/config", entry.key),
+                       "put it into pins (or model) for the search too, or leave it out",
+                       "%s makes the baseline another model than the one to advise on", entry.key);
     }
 }
 
-static void decode_baseline(const struct adv_catalog *catalog, const json_t *root, const json_t *pins,
-                            bool has_job, bool strict, struct adv_arena *arena,
-                            struct adv_advise_request *request, adv_err *err, adv_err *warnings)
+static void decode_baseline(const struct decoder *d, const json_t *pins, struct adv_advise_request *request)
 {
-    static const char *const members[] = {"config", "xla_flags"};
-    const json_t *baseline = adv_json_object(root, "", "baseline", ADV_JSON_OPTIONAL, err);
+    const json_t *baseline = adv_json_object(d->root, "", "baseline", ADV_JSON_OPTIONAL, d->err);
     if (!baseline) return;
-    int before = errors_of(err);
-    (void)adv_json_known_members(baseline, "/baseline", members, 2, err);
-    ADV_JSON_OWN json_t *config = adv_decode_typed_config(catalog, json_object_get(baseline, "config"));
-    struct adv_decode_config_input input = {catalog,
-                                            &request->model,
-                                            &request->cluster,
-                                            config,
-                                            name_of_model(root),
-                                            "/baseline/config",
-                                            strict,
-                                            arena,
-                                            false};
+    int before = errors_of(d->err);
+    (void)adv_json_known_members(baseline, "/baseline", ADV_JSON_NAMES("config", "xla_flags"), d->err);
+    ADV_JSON_OWN json_t *config = adv_decode_typed_config(d->catalog, json_object_get(baseline, "config"));
     bool has_config =
-        adv_decode_config(&input, &request->baseline, &request->baseline_config, err, warnings) == ADV_OK;
-    if (has_job) check_baseline_model(catalog, root, pins, config, request, err);
+        read_config(d, config, "/baseline/config", &request->baseline, &request->baseline_config);
+    if (d->has_job) check_baseline_model(d, pins, config);
     bool has_flags =
-        adv_decode_flags(catalog, json_object_get(baseline, "xla_flags"), "/baseline/xla_flags", strict,
-                         arena, &request->baseline.flags, &request->baseline_config, err, warnings) == ADV_OK;
-    if (has_job && warnings)
-        adv_software_warn_flags(catalog, &request->software, &request->baseline_config,
-                                request->cluster.chip.name, "/baseline/xla_flags", warnings);
-    if (has_job && has_config && has_flags) {
+        read_flags(d, baseline, "/baseline/xla_flags", &request->baseline, &request->baseline_config);
+    if (d->has_job && has_config && has_flags) {
         adv_err broken = adv_err_empty();
         adv_err notes = adv_err_empty();
-        if (adv_plan_check(&request->baseline, &request->model, &request->cluster, &broken, &notes) !=
-            ADV_OK) {
-            adv_err_merge(err, &broken, "/baseline");
-        }
-        if (warnings) adv_err_merge(warnings, &notes, "/baseline");
+        if (adv_plan_check(&request->baseline, d->model, d->cluster, &broken, &notes) != ADV_OK)
+            adv_err_merge(d->err, &broken, "/baseline");
+        if (d->warnings) adv_err_merge(d->warnings, &notes, "/baseline");
     }
-    request->has_baseline = errors_of(err) == before;
+    request->has_baseline = errors_of(d->err) == before;
 }
 
 adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json_t *root,
                                    struct adv_arena *arena, struct adv_advise_request *request, adv_err *err,
                                    adv_err *warnings)
 {
+    struct decoder d = {.catalog = catalog,
+                        .root = root,
+                        .arena = arena,
+                        .model = &request->model,
+                        .cluster = &request->cluster,
+                        .software = &request->software,
+                        .err = err,
+                        .warnings = warnings};
     int before = errors_of(err), first = err->count;
     memset(request, 0, sizeof *request);
     if (!adv_json_is_object(root, "", err)) return ADV_E_INVALID;
     (void)adv_json_known_members(root, "", advise_members, COUNT(advise_members), err);
-    bool strict = false;
-    (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &strict, err);
+    (void)adv_json_bool(root, "", "strict", ADV_JSON_OPTIONAL, &d.strict, err);
     adv_decode_recipe_notes(root, warnings);
     adv_decode_store(root, arena, &request->wish, err);
     adv_decode_software(catalog, root, &request->software, err);
@@ -536,34 +524,29 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
     ADV_JSON_OWN json_t *pins =
         adv_decode_typed_config(catalog, adv_json_object(root, "", "pins", ADV_JSON_OPTIONAL, err));
     adv_err_init(&request->job_warnings);
-    bool has_job = decode_job(catalog, root, pins, "/pins", &request->model, &request->cluster, err,
-                              &request->job_warnings);
-    if (has_job) adv_software_settle(catalog, &request->software, &request->cluster.chip);
+    decode_job(&d, pins, "/pins", &request->job_warnings);
     if (warnings) adv_err_merge(warnings, &request->job_warnings, "");
-    if (has_job)
+    if (d.has_job)
         request->shapes_count = adv_catalog_shapes(catalog, request->cluster.chip.name, &request->shapes);
     ADV_JSON_OWN json_t *keys = NULL;
     decode_search(root, request, err);
     decode_workload(root, pins, request, &keys, err);
-    decode_base(catalog, root, pins, keys, strict, arena, request, err, warnings);
-    if (has_job && warnings) warn_of_format(pins, request, warnings);
-    if (has_job && adv_decode_model_given(json_object_get(root, "model"), arena, &request->model_keys,
-                                          &request->model_keys_count) != ADV_OK)
-        (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
+    decode_base(&d, pins, keys, request);
+    if (d.has_job) warn_of_format(pins, request, warnings);
+    keep_model_keys(&d, &request->model_keys, &request->model_keys_count);
     bool is_global = request->workload.global_batch_sequences > 0 || request->workload.tokens_per_step > 0;
     if (request->batch_pinned && !is_global)
         request->workload.per_device_batch_size = request->workload.base.family.per_device_batch_size;
-    if (has_job) adv_decode_check_pinned_axes(request, err);
-    decode_baseline(catalog, root, pins, has_job, strict, arena, request, err, warnings);
-    if (request->objective == ADV_OBJECTIVE_USD_PER_TOKEN && has_job &&
+    if (d.has_job) adv_decode_check_pinned_axes(request, err);
+    decode_baseline(&d, pins, request);
+    if (request->objective == ADV_OBJECTIVE_USD_PER_TOKEN && d.has_job &&
         isnan(request->cluster.price_usd_per_chip_hour)) {
-        (void)adv_err_add(err, ADV_E_INVALID, "/search/objective", "give cluster.price_usd_per_chip_hour",
-                          "no price of a chip hour is known");
+        ADV_REFUSE(err, "/search/objective", "give cluster.price_usd_per_chip_hour",
+                   "no price of a chip hour is known");
     }
     if (request->max_changes != ADV_CHANGES_ANY && !json_object_get(root, "baseline")) {
-        (void)adv_err_add(err, ADV_E_INVALID, "/search/max_changes",
-                          "give baseline, or leave max_changes out",
-                          "changes are counted from a baseline, which is missing");
+        ADV_REFUSE(err, "/search/max_changes", "give baseline, or leave max_changes out",
+                   "changes are counted from a baseline, which is missing");
     }
     point_to_places(err, first);
     return errors_of(err) == before ? ADV_OK : err->code;

@@ -11,11 +11,11 @@
 #include "engine/json/json_read.h"
 #include "engine/spec/request.h"
 
-/* Fills `request` from the object `root`, which is at JSON pointer `at` ("" when it is the document). On
- * error the struct is not usable: ADV_E_INVALID (members), ADV_E_ILLEGAL (the combination),
- * ADV_E_UNSUPPORTED, ADV_E_MEMORY. `warnings` gets what the answer should tell; it may be NULL. */
+/* Fills `request` from the document `root`. On error the struct is not usable: ADV_E_INVALID (members),
+ * ADV_E_ILLEGAL (the combination), ADV_E_UNSUPPORTED, ADV_E_MEMORY. `warnings` gets what the answer should
+ * tell; it may be NULL. */
 ADV_MUST_CHECK adv_code adv_decode_estimate_request(const struct adv_catalog *catalog, const json_t *root,
-                                                    const char *at, struct adv_arena *arena,
+                                                    struct adv_arena *arena,
                                                     struct adv_estimate_request *request, adv_err *err,
                                                     adv_err *warnings);
 

@@ -26,8 +26,7 @@ void adv_decode_store(const json_t *root, struct adv_arena *arena, struct adv_st
     const char *attempt = json_string_value(json_object_get(root, "store"));
     wish->store = attempt && strcmp(attempt, ADV_STORE_TRY) == 0;
     if (attempt && !wish->store)
-        (void)adv_err_add(err, ADV_E_INVALID, "/store", "true, false or \"" ADV_STORE_TRY "\"",
-                          "store is not \"%.40s\"", attempt);
+        ADV_REFUSE(err, "/store", "true, false or \"" ADV_STORE_TRY "\"", "store is not \"%.40s\"", attempt);
     else if (!attempt)
         (void)adv_json_bool(root, "", "store", ADV_JSON_OPTIONAL, &wish->store, err);
     wish->label = keep_text(root, "label", arena, err);
@@ -38,14 +37,12 @@ void adv_decode_store(const json_t *root, struct adv_arena *arena, struct adv_st
 
 int adv_decode_verify(const json_t *root, adv_err *err)
 {
-    static const char *const names[] = {"top"};
     int top = 0;
     const json_t *verify = adv_json_object(root, "", "verify", ADV_JSON_OPTIONAL, err);
     if (!verify) return 0;
-    (void)adv_json_known_members(verify, "/verify", names, 1, err);
+    (void)adv_json_known_members(verify, "/verify", ADV_JSON_NAMES("top"), err);
     (void)adv_json_int(verify, "/verify", "top", ADV_JSON_REQUIRED, 1, ADV_LIMIT_RANKED, &top, err);
     if (json_is_false(json_object_get(root, "store")))
-        (void)adv_err_add(err, ADV_E_INVALID, "/store", "leave one of them out",
-                          "what is to be verified is stored");
+        ADV_REFUSE(err, "/store", "leave one of them out", "what is to be verified is stored");
     return top;
 }

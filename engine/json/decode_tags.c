@@ -25,18 +25,17 @@ static void check(const json_t *tags, adv_err *err)
 {
     const size_t count = json_array_size(tags);
     if (count > ADV_LIMIT_TAGS) {
-        (void)adv_err_add(err, ADV_E_INVALID, "/tags", NULL, "a run has at most %d tags, not %zu",
-                          ADV_LIMIT_TAGS, count);
+        ADV_REFUSE(err, "/tags", NULL, "a run has at most %d tags, not %zu", ADV_LIMIT_TAGS, count);
         return;
     }
     for (size_t i = 0; i < count; i++) {
         if (!is_tag(json_array_get(tags, i)))
-            (void)adv_err_add(err, ADV_E_INVALID, ADV_AT_INDEX("/tags", i), NULL,
-                              "a tag is a string of 1 to %d bytes without commas and control characters",
-                              ADV_LIMIT_TAG_BYTES);
+            ADV_REFUSE(err, ADV_AT_INDEX("/tags", i), NULL,
+                       "a tag is a string of 1 to %d bytes without commas and control characters",
+                       ADV_LIMIT_TAG_BYTES);
         else if (is_twice(tags, i))
-            (void)adv_err_add(err, ADV_E_INVALID, ADV_AT_INDEX("/tags", i), NULL,
-                              "the tag '%s' is there twice", json_string_value(json_array_get(tags, i)));
+            ADV_REFUSE(err, ADV_AT_INDEX("/tags", i), NULL, "the tag '%s' is there twice",
+                       json_string_value(json_array_get(tags, i)));
     }
 }
 
@@ -48,7 +47,7 @@ void adv_check_tags(const json_t *root, adv_err *err)
 
 adv_code adv_decode_tags(const char *json, size_t json_bytes, char **tags, adv_err *err)
 {
-    ADV_JSON_OWN json_t *root = adv_json_body(json, json_bytes, ADV_NAMES("tags"), err);
+    ADV_JSON_OWN json_t *root = adv_json_body(json, json_bytes, ADV_JSON_NAMES("tags"), err);
     const json_t *list = root ? adv_json_array(root, "", "tags", ADV_JSON_REQUIRED, err) : NULL;
     *tags = NULL;
     if (list) check(list, err);

@@ -148,16 +148,15 @@ static json_t *lookup(const json_t *object, const char *at, const char *member, 
 {
     json_t *value = json_object_get(object, member);
     if (value && !json_is_null(value)) return value;
-    if (need == ADV_JSON_REQUIRED)
-        (void)adv_err_add(err, ADV_E_INVALID, ADV_AT(at, member), NULL, "`%s` is required", member);
+    if (need == ADV_JSON_REQUIRED) ADV_REFUSE(err, ADV_AT(at, member), NULL, "`%s` is required", member);
     return NULL;
 }
 
 static bool refuse_type(const json_t *value, const char *at, const char *member, const char *wanted,
                         const char *hint, adv_err *err)
 {
-    (void)adv_err_add(err, ADV_E_INVALID, ADV_AT(at, member), hint, "`%s` must be %s, not %s", member, wanted,
-                      adv_json_type_name(value));
+    ADV_REFUSE(err, ADV_AT(at, member), hint, "`%s` must be %s, not %s", member, wanted,
+               adv_json_type_name(value));
     return false;
 }
 
@@ -180,8 +179,7 @@ static bool refuse_number(const json_t *value, const char *at, const char *membe
     const double number = json_number_value(value);
     if (whole && number > low && number < high) {
         (void)snprintf(hint, sizeof hint, "%.0f or %.0f", floor(number), ceil(number));
-        (void)adv_err_add(err, ADV_E_INVALID, ADV_AT(at, member), hint,
-                          "`%s` must be a whole number, not %.15g", member, number);
+        ADV_REFUSE(err, ADV_AT(at, member), hint, "`%s` must be a whole number, not %.15g", member, number);
         return false;
     }
     (void)snprintf(hint, sizeof hint, "%.15g, the nearest legal value", number < low ? low : high);
@@ -303,9 +301,8 @@ static void suggest(char hint[ADV_LIMIT_DETAIL], const char *given, const char *
     size_t used = strlen("known:");
     for (int i = 0; i < names_count; i++) used += strlen(names[i]) + strlen(" ``");
     if (used >= ADV_LIMIT_DETAIL) return;
-    used = (size_t)snprintf(hint, ADV_LIMIT_DETAIL, "known:");
-    for (int i = 0; i < names_count; i++)
-        used += (size_t)snprintf(hint + used, ADV_LIMIT_DETAIL - used, " `%s`", names[i]);
+    (void)snprintf(hint, ADV_LIMIT_DETAIL, "known:");
+    for (int i = 0; i < names_count; i++) adv_append(hint, ADV_LIMIT_DETAIL, " `%s`", names[i]);
 }
 
 bool adv_json_choice(const json_t *object, const char *at, const char *member, enum adv_json_need need,
@@ -323,15 +320,15 @@ bool adv_json_choice(const json_t *object, const char *at, const char *member, e
     }
     char hint[ADV_LIMIT_DETAIL];
     suggest(hint, given, names, names_count);
-    (void)adv_err_add(err, ADV_E_INVALID, ADV_AT(at, member), hint,
-                      given ? "`%s` does not know the value \"%.80s\"" : "`%s` is required", member, given);
+    ADV_REFUSE(err, ADV_AT(at, member), hint,
+               given ? "`%s` does not know the value \"%.80s\"" : "`%s` is required", member, given);
     return false;
 }
 
 bool adv_json_is_object(const json_t *value, const char *at, adv_err *err)
 {
     if (json_is_object(value)) return true;
-    (void)adv_err_add(err, ADV_E_INVALID, at, NULL, "must be an object, not %s", adv_json_type_name(value));
+    ADV_REFUSE(err, at, NULL, "must be an object, not %s", adv_json_type_name(value));
     return false;
 }
 
@@ -339,15 +336,14 @@ bool adv_json_known_members(const json_t *object, const char *at, const char *co
                             adv_err *err)
 {
     bool all_known = true;
-    for (void *at_member = json_object_iter((json_t *)(uintptr_t)object); at_member;
-         at_member = json_object_iter_next((json_t *)(uintptr_t)object, at_member)) {
-        const char *member = json_object_iter_key(at_member);
+    for (struct adv_json_walk given = {.in = object}; adv_json_next_member(&given);) {
+        const char *member = given.key;
         bool known = false;
         for (int i = 0; i < names_count && !known; i++) known = strcmp(member, names[i]) == 0;
         if (known) continue;
         char hint[ADV_LIMIT_DETAIL] = "";
         if (adv_err_has_room(err)) suggest(hint, member, names, names_count);
-        (void)adv_err_add(err, ADV_E_INVALID, ADV_AT(at, member), hint, "unknown member `%.80s`", member);
+        ADV_REFUSE(err, ADV_AT(at, member), hint, "unknown member `%.80s`", member);
         all_known = false;
     }
     return all_known;

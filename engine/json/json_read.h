@@ -41,8 +41,8 @@ const char *adv_json_pointer_index(char pointer[ADV_LIMIT_POINTER], const char *
 /* The same as a value that lasts as long as the block it stands in. */
 #define ADV_AT_INDEX(at, index) adv_json_pointer_index((char[ADV_LIMIT_POINTER]){0}, at, index)
 
-/* Names in the place of two arguments, `names` and `names_count`: ADV_NAMES("rank", "top"). */
-#define ADV_NAMES(...)                                                                                       \
+/* Names in the place of two arguments, `names` and `names_count`: ADV_JSON_NAMES("rank", "top"). */
+#define ADV_JSON_NAMES(...)                                                                                  \
     (const char *const[]){__VA_ARGS__}, (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
 /* "an object", "a string", …: for findings. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/text.h"
 #include "engine/json/encode_common.h"
 #include "engine/kernel/family.h"
 
@@ -61,8 +62,8 @@ static void read_layout(const struct reader *r)
         memcpy(r->out, &layout, sizeof layout);
         return;
     }
-    (void)adv_err_add(r->err, ADV_E_INVALID, ADV_AT(r->at, r->member->name),
-                      "HEAD_DIM_MINOR (1) or SEQ_MINOR (2)", "%s is not a layout", r->member->name);
+    ADV_REFUSE(r->err, ADV_AT(r->at, r->member->name), "HEAD_DIM_MINOR (1) or SEQ_MINOR (2)",
+               "%s is not a layout", r->member->name);
 }
 
 /* The number meant by a value that is no tile size, with or without quotes; NAN: neither. */
@@ -196,8 +197,8 @@ void adv_kernel_members_warn_unused(enum adv_kernel kernel, const json_t *tile, 
         const struct adv_kernel_member *m = &table->rows[i];
         const json_t *value = json_object_get(tile, m->name);
         if (m->of & 1u << kernel || !value || json_is_null(value)) continue;
-        (void)adv_err_add_rule(warnings, ADV_OK, "not-used", ADV_AT("/tile", m->name), "leave it out",
-                               "%s is of another pass: %s does not use it", m->name, adv_kernel_name(kernel));
+        ADV_WARN(warnings, "not-used", ADV_AT("/tile", m->name), "leave it out",
+                 "%s is of another pass: %s does not use it", m->name, adv_kernel_name(kernel));
     }
 }
 
@@ -210,10 +211,8 @@ void adv_kernel_members_drop_unused(enum adv_kernel kernel, struct adv_kernel_re
         bool *value = (bool *)((char *)request + m->offset);
         if (m->of & 1u << kernel || m->kind != ADV_MEMBER_BOOL || !*value) continue;
         *value = false;
-        if (!warnings) continue;
-        (void)adv_err_add_rule(warnings, ADV_OK, "not-used", ADV_AT("/shape", m->name), "leave it out",
-                               "%s is of the forward kernel: %s does not use it", m->name,
-                               adv_kernel_name(kernel));
+        ADV_WARN(warnings, "not-used", ADV_AT("/shape", m->name), "leave it out",
+                 "%s is of the forward kernel: %s does not use it", m->name, adv_kernel_name(kernel));
     }
 }
 
@@ -231,8 +230,8 @@ static void judge_names(const struct adv_kernel_members *table, enum adv_kernel_
     for (int i = 0; i < table->count; i++) {
         const char *name = table->rows[i].name, *same_as = table->rows[i].same_as;
         if (!same_as || !adv_json_has(object, name) || !adv_json_has(object, same_as)) continue;
-        (void)adv_err_add(err, ADV_E_INVALID, ADV_AT(pointer_of(which), same_as), "one of the two names",
-                          "`%s` and `%s` say the same thing twice", same_as, name);
+        ADV_REFUSE(err, ADV_AT(pointer_of(which), same_as), "one of the two names",
+                   "`%s` and `%s` say the same thing twice", same_as, name);
     }
 }
 
@@ -261,12 +260,10 @@ void adv_kernel_members_rename(enum adv_kernel kernel, const json_t *tile, adv_e
 void adv_kernel_members_hint(enum adv_kernel kernel, enum adv_kernel_object which, adv_err *err)
 {
     const struct adv_kernel_members *table = members_of(adv_kernel_family_of(kernel), which);
-    char hint[ADV_LIMIT_DETAIL];
-    size_t used = (size_t)snprintf(hint, sizeof hint, "an object with at least");
-    for (int i = 0; i < table->count; i++) {
-        if (!(table->rows[i].needed_by & 1u << kernel) || used >= sizeof hint) continue;
-        used += (size_t)snprintf(hint + used, sizeof hint - used, " `%s`", table->rows[i].name);
-    }
+    char hint[ADV_LIMIT_DETAIL] = "an object with at least";
+    for (int i = 0; i < table->count; i++)
+        if (table->rows[i].needed_by & 1u << kernel)
+            adv_append(hint, sizeof hint, " `%s`", table->rows[i].name);
     adv_err_hint(err, hint);
 }
 

@@ -154,14 +154,12 @@ adv_code adv_proof_summarize(const char *result, struct adv_proof_summary *summa
     summary->compiled_hbm_bytes_per_device = json_is_number(bytes) ? json_number_value(bytes) : (double)NAN;
     const char *reason = json_string_value(json_object_get(root, "reason"));
     (void)snprintf(summary->reason, sizeof summary->reason, "%s", reason ? reason : "");
-    size_t used = 0;
     for (struct adv_json_walk version = {.in = json_object_get(root, "versions")};
          adv_json_next_member(&version);) {
         const char *text = json_string_value(version.value);
-        if (!text || used >= sizeof summary->versions) continue;
-        const int length = snprintf(summary->versions + used, sizeof summary->versions - used,
-                                    "%s%.40s %.40s", used ? ", " : "", version.key, text);
-        used += length > 0 ? (size_t)length : 0;
+        if (text)
+            adv_append(summary->versions, sizeof summary->versions, "%s%.40s %.40s",
+                       *summary->versions ? ", " : "", version.key, text);
     }
     return err->code;
 }

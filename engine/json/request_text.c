@@ -51,8 +51,8 @@ void adv_decode_recipe_notes(const json_t *root, adv_err *warnings)
         const char *rule = NULL;
         for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
             if (strcmp(rules[i], code) == 0) rule = rules[i];
-        (void)adv_err_add_rule(warnings, ADV_OK, rule, pointer,
-                               json_string_value(json_object_get(note.value, "hint")), "%s", detail);
+        ADV_WARN(warnings, rule, pointer, json_string_value(json_object_get(note.value, "hint")), "%s",
+                 detail);
     }
 }
 

@@ -111,16 +111,15 @@ static void read_axes(json_t *object, const json_t *base, struct axes *axes, adv
         const char *pointer = ADV_AT("/grid/axes", values.key);
         ADV_JSON_OWN json_t *probe = json_deep_copy(base);
         if (values.key[0] != '/' || strlen(values.key) >= ADV_LIMIT_POINTER)
-            (void)adv_err_add(err, ADV_E_INVALID, pointer,
-                              "\"/config/remat_policy\": [\"full\", \"minimal\"]",
-                              "an axis is named by the JSON pointer of a member of the request");
+            ADV_REFUSE(err, pointer, "\"/config/remat_policy\": [\"full\", \"minimal\"]",
+                       "an axis is named by the JSON pointer of a member of the request");
         else if (!json_is_array(values.value) || json_array_size(values.value) == 0)
-            (void)adv_err_add(err, ADV_E_INVALID, pointer, NULL, "an axis has an array of values");
+            ADV_REFUSE(err, pointer, NULL, "an axis has an array of values");
         else if (axes->count == LONGEST_AXES)
             (void)adv_err_add(err, ADV_E_RANGE, "/grid/axes", NULL, "a grid has at most %d axes",
                               LONGEST_AXES);
         else if (!probe || !put(probe, values.key, json_array_get(values.value, 0)))
-            (void)adv_err_add(err, ADV_E_INVALID, pointer, NULL, "the base has no object to put this into");
+            ADV_REFUSE(err, pointer, NULL, "the base has no object to put this into");
         else {
             axes->pointers[axes->count] = values.key;
             axes->values[axes->count++] = values.value;
@@ -133,7 +132,7 @@ static void read_axes(json_t *object, const json_t *base, struct axes *axes, adv
 static adv_code read_grid(const json_t *grid, struct list *list, adv_err *err)
 {
     struct axes axes = {0};
-    (void)adv_json_known_members(grid, "/grid", ADV_NAMES("base", "axes"), err);
+    (void)adv_json_known_members(grid, "/grid", ADV_JSON_NAMES("base", "axes"), err);
     const json_t *base = adv_json_object(grid, "/grid", "base", ADV_JSON_REQUIRED, err);
     json_t *object = adv_json_object(grid, "/grid", "axes", ADV_JSON_REQUIRED, err);
     if (base && object) read_axes(object, base, &axes, err);
@@ -150,7 +149,7 @@ static adv_code read_grid(const json_t *grid, struct list *list, adv_err *err)
         if (good)
             (void)add_item(list, item, err);
         else
-            (void)adv_err_add(err, ADV_E_INVALID, "/grid/axes", NULL, "two axes exclude each other");
+            ADV_REFUSE(err, "/grid/axes", NULL, "two axes exclude each other");
     }
     return err->code;
 }
@@ -160,8 +159,7 @@ static void read_name(const json_t *root, const char *member, char name[ADV_LIMI
     const char *value = NULL;
     if (!adv_json_string(root, "", member, ADV_JSON_OPTIONAL, &value, err)) return;
     if (strlen(value) >= ADV_LIMIT_NAME)
-        (void)adv_err_add(err, ADV_E_INVALID, ADV_AT("", member), NULL, "%s has at most %d bytes", member,
-                          ADV_LIMIT_NAME - 1);
+        ADV_REFUSE(err, ADV_AT("", member), NULL, "%s has at most %d bytes", member, ADV_LIMIT_NAME - 1);
     else
         (void)snprintf(name, ADV_LIMIT_NAME, "%s", value);
 }
@@ -176,9 +174,8 @@ static void read_root(const json_t *root, struct list *list, adv_err *err)
     const json_t *requests = adv_json_array(root, "", "requests", ADV_JSON_OPTIONAL, err);
     const json_t *grid = adv_json_object(root, "", "grid", ADV_JSON_OPTIONAL, err);
     if (adv_json_has(root, "requests") == adv_json_has(root, "grid"))
-        (void)adv_err_add(err, ADV_E_INVALID, "",
-                          "\"requests\": [{…}] or \"grid\": {\"base\": {…}, \"axes\": {…}}",
-                          "a sweep has either requests or a grid");
+        ADV_REFUSE(err, "", "\"requests\": [{…}] or \"grid\": {\"base\": {…}, \"axes\": {…}}",
+                   "a sweep has either requests or a grid");
     else if (requests)
         (void)read_list(requests, list, err);
     else if (grid)
@@ -190,7 +187,7 @@ adv_code adv_sweep_request_read(const char *json, size_t json_bytes, struct adv_
                                 adv_err *err)
 {
     ADV_JSON_OWN json_t *root =
-        adv_json_body(json, json_bytes, ADV_NAMES("kind", "requests", "grid", "project", "label"), err);
+        adv_json_body(json, json_bytes, ADV_JSON_NAMES("kind", "requests", "grid", "project", "label"), err);
     memset(request, 0, sizeof *request);
     if (!root) return err->code;
     struct list list = {.request = request};

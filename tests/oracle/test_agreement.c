@@ -140,8 +140,8 @@ static double global_batch(const json_t *row)
     adv_err err;
     adv_err_init(&err);
     adv_arena_init(&arena, 1 << 24);
-    adv_code code = adv_decode_estimate_request(fixture_catalog(), json_object_get(row, "request"), "",
-                                                &arena, &request, &err, NULL);
+    adv_code code = adv_decode_estimate_request(fixture_catalog(), json_object_get(row, "request"), &arena,
+                                                &request, &err, NULL);
     if (code != ADV_OK) fail_msg("%s %s", err.findings[0].pointer, err.findings[0].detail);
     double sequences = adv_plan_global_batch(&request.plan, &request.cluster);
     adv_arena_free(&arena);

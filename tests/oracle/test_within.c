@@ -97,7 +97,7 @@ static double brute(int job, const json_t *changed)
     double metric = (double)INFINITY;
     adv_arena_init(&arena, 1 << 22);
     adv_err_init(&err);
-    adv_code code = adv_decode_estimate_request(fixture_catalog(), root, "", &arena, &request, &err, NULL);
+    adv_code code = adv_decode_estimate_request(fixture_catalog(), root, &arena, &request, &err, NULL);
     const struct adv_catalog_chip *chip = adv_catalog_chip(fixture_catalog(), request.cluster.chip.name);
     struct adv_estimate_input input = {&request.model, &request.cluster, &chip->constants, &request.plan,
                                        ADV_FLOPS_CAUSAL_HALF};

@@ -30,7 +30,7 @@ static bool decode(struct run *run, const json_t *root)
     adv_arena_init(&run->arena, ADV_LIMIT_ARENA_BYTES);
     adv_err_init(&run->err);
     adv_err_init(&run->warnings);
-    return adv_decode_estimate_request(catalog, root, "", &run->arena, &run->request, &run->err,
+    return adv_decode_estimate_request(catalog, root, &run->arena, &run->request, &run->err,
                                        &run->warnings) == ADV_OK;
 }
 

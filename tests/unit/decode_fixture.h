@@ -24,8 +24,7 @@ static inline adv_code decode(const char *text)
     json_t *root = NULL;
     forget();
     adv_code code = adv_json_parse(text, strlen(text), &root, &err);
-    if (code == ADV_OK)
-        code = adv_decode_estimate_request(catalog, root, "", &arena, &request, &err, &warnings);
+    if (code == ADV_OK) code = adv_decode_estimate_request(catalog, root, &arena, &request, &err, &warnings);
     json_decref(root);
     return code;
 }

@@ -14,7 +14,7 @@ static adv_code decode_json(const json_t *root)
 {
     adv_err_init(&err);
     adv_err_init(&warnings);
-    return adv_decode_model(catalog, root, "/model", &model, &err, &warnings);
+    return adv_decode_model_over(catalog, root, "/model", NULL, "", &model, &err, &warnings);
 }
 
 static adv_code decode(const char *text)

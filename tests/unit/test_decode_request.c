@@ -348,7 +348,7 @@ static void every_published_run_decodes_and_is_legal(void **state)
     for (size_t i = 0; i < json_array_size(rows); i++) {
         json_t *row = json_array_get(rows, i);
         forget();
-        adv_code code = adv_decode_estimate_request(catalog, json_object_get(row, "request"), "", &arena,
+        adv_code code = adv_decode_estimate_request(catalog, json_object_get(row, "request"), &arena,
                                                     &request, &err, &warnings);
         if (code != ADV_OK) print_error("%s\n", json_string_value(json_object_get(row, "id")));
         assert_ok(code);

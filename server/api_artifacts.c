@@ -3,7 +3,6 @@
 
 #include "engine/base/units.h"
 #include "engine/json/decode_answer.h"
-#include "engine/json/run_files.h"
 #include "server/api.h"
 #include "server/app.h"
 #include "server/store_runs.h"
@@ -29,7 +28,7 @@ static adv_code read_wanted(const struct adv_exchange *exchange, const char *nam
 {
     const adv_code code = adv_api_read_rank(exchange, rank, err);
     if (code) return code;
-    const char *type = adv_run_file_type(name);
+    const char *type = adv_artifact_media_type(name);
     if (!type || adv_exchange_accepts(exchange, type)) return ADV_OK; /* an unknown file is said to be one */
     return adv_err_add(err, ADV_E_NOT_ACCEPTABLE, "/headers/Accept", "leave Accept out, or allow it",
                        "%.64s is %s only", name, type);
@@ -44,8 +43,8 @@ static adv_code reply_file(struct adv_exchange *exchange, const char *name, adv_
         return code;
     }
     adv_reply_header(exchange, "Content-Disposition", "attachment; filename=\"%.64s\"",
-                     adv_run_file_name(name));
-    adv_reply_text(exchange, 200, adv_run_file_type(name), text->data, text->length_bytes);
+                     adv_artifact_current_name(name));
+    adv_reply_text(exchange, 200, adv_artifact_media_type(name), text->data, text->length_bytes);
     return ADV_OK;
 }
 

@@ -5,7 +5,7 @@
 
 #include "engine/advise.h"
 #include "engine/json/decode_bodies.h"
-#include "engine/json/decode_tags.h"
+#include "engine/json/decode_store.h"
 #include "server/api.h"
 #include "server/app.h"
 #include "server/json_text.h"

@@ -4,25 +4,43 @@
 
 #include "engine/answer/answer.h"
 #include "engine/json/encode_common.h"
-#include "engine/json/encode_compare.h"
 #include "engine/json/json_load.h"
 
-static double number_of(const json_t *object, const char *member)
-{
-    const json_t *value = json_object_get(object, member);
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
+enum { COMPARE_RUNS = 64 };
 
-static adv_code read_run(const char *id, const char *text, int index, struct adv_compared_run *run,
-                         adv_err *err)
+/* One stored answer. */
+struct compared_run {
+    const char *id;
+    json_t *document;
+    const json_t *estimate; /* the estimate in it, or that of an advise answer's first plan */
+    double step_time_s, hbm_bytes_per_device;
+};
+
+struct compared_term {
+    const char *name; /* borrowed from the documents */
+    double from, to;
+};
+
+/* Rows that add up to the difference of the totals. */
+struct compared_terms {
+    int count;
+    struct compared_term rows[2 * (ADV_LIMIT_LEDGER_TERMS + ADV_LIMIT_MEMORY_PARTS)];
+};
+
+struct compared_pair {
+    const struct compared_run *from, *to;
+    struct compared_terms time, memory;
+};
+
+static adv_code read_run(const char *id, const char *text, int index, struct compared_run *run, adv_err *err)
 {
     run->id = id;
     run->document = adv_json_load_string(text, JSON_REJECT_DUPLICATES);
     run->estimate = run->document;
     const json_t *ranked = json_object_get(run->document, "ranked");
     if (ranked) run->estimate = json_object_get(json_array_get(ranked, 0), "estimate");
-    run->step_time_s = number_of(run->estimate, "step_time_s");
-    run->hbm_bytes_per_device = number_of(run->estimate, "hbm_bytes_per_device");
+    run->step_time_s = adv_json_number_of(run->estimate, "step_time_s");
+    run->hbm_bytes_per_device = adv_json_number_of(run->estimate, "hbm_bytes_per_device");
     if (!isnan(run->step_time_s)) return ADV_OK;
     return adv_err_add(err, ADV_E_INVALID, ADV_AT_INDEX("/runs", (size_t)index),
                        "compare estimates, or advise answers with a plan that fits",
@@ -44,35 +62,35 @@ static const char *deciding_peak(const json_t *parts)
     for (size_t k = 0; k < json_array_size(parts); k++) {
         const json_t *part = json_array_get(parts, k);
         for (int i = 0; i < 3; i++)
-            if (strcmp(peaks[i], text_of(part, "at")) == 0) sums[i] += number_of(part, "bytes");
+            if (strcmp(peaks[i], text_of(part, "at")) == 0) sums[i] += adv_json_number_of(part, "bytes");
     }
     for (int i = 1; i < 3; i++)
         if (sums[i] > sums[best]) best = i;
     return peaks[best];
 }
 
-static struct adv_compared_term *term_of(struct adv_compared_terms *terms, const char *name)
+static struct compared_term *term_of(struct compared_terms *terms, const char *name)
 {
     for (int i = 0; i < terms->count; i++)
         if (strcmp(terms->rows[i].name, name) == 0) return &terms->rows[i];
     if (terms->count == (int)(sizeof terms->rows / sizeof *terms->rows) - 1)
         return NULL; /* one for the rest */
-    struct adv_compared_term *term = &terms->rows[terms->count++];
-    *term = (struct adv_compared_term){.name = name};
+    struct compared_term *term = &terms->rows[terms->count++];
+    *term = (struct compared_term){.name = name};
     return term;
 }
 
 /* Adds up the parts of one run by name; `peak` NULL takes all of them. Returns the sum of all. */
-static double add_parts(struct adv_compared_terms *terms, const json_t *parts, const char *member,
+static double add_parts(struct compared_terms *terms, const json_t *parts, const char *member,
                         const char *peak, bool is_to)
 {
     double total = 0;
     for (size_t i = 0; i < json_array_size(parts); i++) {
         const json_t *part = json_array_get(parts, i);
         const char *name = text_of(part, "name"), *at = text_of(part, "at");
-        const double value = number_of(part, member);
+        const double value = adv_json_number_of(part, member);
         bool counts = !peak || !*at || strcmp(at, "always") == 0 || strcmp(at, peak) == 0;
-        struct adv_compared_term *term = *name && counts && isfinite(value) ? term_of(terms, name) : NULL;
+        struct compared_term *term = *name && counts && isfinite(value) ? term_of(terms, name) : NULL;
         if (!term) continue;
         *(is_to ? &term->to : &term->from) += value;
         total += value;
@@ -81,20 +99,19 @@ static double add_parts(struct adv_compared_terms *terms, const json_t *parts, c
 }
 
 /* The parts' rest, a row of its own, makes the rows add up to the difference of the totals. */
-static void add_rest(struct adv_compared_terms *terms, double from, double from_total, double to,
-                     double to_total)
+static void add_rest(struct compared_terms *terms, double from, double from_total, double to, double to_total)
 {
     const double from_rest = from_total - from, to_rest = to_total - to;
     if (fabs(from_rest) <= 1e-9 * fabs(from_total) && fabs(to_rest) <= 1e-9 * fabs(to_total)) return;
-    terms->rows[terms->count++] = (struct adv_compared_term){"not_itemised", from_rest, to_rest};
+    terms->rows[terms->count++] = (struct compared_term){"not_itemised", from_rest, to_rest};
 }
 
-static void compare_two(const struct adv_compared_run *from, const struct adv_compared_run *to,
-                        struct adv_compared_pair *pair)
+static void compare_two(const struct compared_run *from, const struct compared_run *to,
+                        struct compared_pair *pair)
 {
     const json_t *left = json_object_get(from->estimate, "time_parts");
     const json_t *right = json_object_get(to->estimate, "time_parts");
-    *pair = (struct adv_compared_pair){.from = from, .to = to};
+    *pair = (struct compared_pair){.from = from, .to = to};
     double before = add_parts(&pair->time, left, "exposed_seconds", NULL, false);
     double after = add_parts(&pair->time, right, "exposed_seconds", NULL, true);
     add_rest(&pair->time, before, from->step_time_s, after, to->step_time_s);
@@ -105,19 +122,74 @@ static void compare_two(const struct adv_compared_run *from, const struct adv_co
     add_rest(&pair->memory, before, from->hbm_bytes_per_device, after, to->hbm_bytes_per_device);
 }
 
+static json_t *encode_terms(const struct compared_terms *terms)
+{
+    const struct compared_term *rows = terms->rows;
+    ADV_LIST(list, i, terms->count,
+             ADV_OBJECT(ADV_F(&rows[i], name), ADV_F(&rows[i], from), ADV_F(&rows[i], to),
+                        ADV_M("delta", rows[i].to - rows[i].from)));
+    return list;
+}
+
+/* "<member>" and "<member>_frac" */
+static void set_difference(json_t *object, const char *member, const char *frac_member, double from,
+                           double to)
+{
+    ADV_PUT(object, ADV_M(member, to - from), ADV_M(frac_member, from > 0 ? to / from - 1 : (double)NAN));
+}
+
+static json_t *encode_pair(const struct compared_pair *pair)
+{
+    const struct compared_run *from = pair->from, *to = pair->to;
+    json_t *object = ADV_OBJECT(ADV_M("from", from->id), ADV_M("to", to->id));
+    set_difference(object, "step_time_s", "step_time_frac", from->step_time_s, to->step_time_s);
+    set_difference(object, "hbm_bytes_per_device", "hbm_frac", from->hbm_bytes_per_device,
+                   to->hbm_bytes_per_device);
+    ADV_PUT(object, ADV_M("time_terms", encode_terms(&pair->time)),
+            ADV_M("memory_terms", encode_terms(&pair->memory)));
+    return object;
+}
+
+static json_t *encode_run(const struct compared_run *run)
+{
+    static const char *const members[] = {
+        "step_time_s",           "step_time_low_s", "step_time_high_s",       "tokens_per_step",
+        "tokens_per_s_per_chip", "mfu_frac",        "hbm_bytes_per_device",   "fits",
+        "fit_verdict",           "bound",           "usd_per_billion_tokens", "confidence"};
+    static const char *const of_document[] = {"label", "model", "cluster", "engine"};
+    json_t *object = ADV_OBJECT(ADV_M("run_id", run->id));
+    for (size_t i = 0; i < sizeof of_document / sizeof *of_document; i++) {
+        json_t *value = json_object_get(run->document, of_document[i]);
+        if (value) (void)json_object_set(object, of_document[i], value);
+    }
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        json_t *value = json_object_get(run->estimate, members[i]);
+        (void)json_object_set_new(object, members[i], value ? json_incref(value) : json_null());
+    }
+    return object;
+}
+
+/* {runs, differences}; `pairs`: one less than runs. */
+static json_t *encode_compared(const struct compared_run *runs, int count, const struct compared_pair *pairs)
+{
+    ADV_LIST(sides, i, count, encode_run(&runs[i]));
+    ADV_LIST(differences, i, count - 1, encode_pair(&pairs[i]));
+    return ADV_OBJECT(ADV_M("runs", sides), ADV_M("differences", differences));
+}
+
 adv_code adv_compare_json(const char *const *run_ids, const char *const *responses, int count,
                           struct adv_answer *answer, adv_err *err)
 {
     struct adv_arena arena;
-    struct adv_compared_run runs[ADV_COMPARE_RUNS];
+    struct compared_run runs[COMPARE_RUNS];
     memset(answer, 0, sizeof *answer);
     answer->step_time_s = answer->hbm_bytes_per_device = (double)NAN;
-    if (count < 1 || count > ADV_COMPARE_RUNS) {
+    if (count < 1 || count > COMPARE_RUNS) {
         return adv_err_add(err, ADV_E_RANGE, "/runs", NULL, "%d runs; from 1 to %d can be compared", count,
-                           ADV_COMPARE_RUNS);
+                           COMPARE_RUNS);
     }
     adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
-    struct adv_compared_pair *pairs = adv_arena_array(&arena, (size_t)count, sizeof *pairs);
+    struct compared_pair *pairs = adv_arena_array(&arena, (size_t)count, sizeof *pairs);
     if (!pairs) return adv_answer_no_memory(err);
     adv_code code = ADV_OK;
     for (int i = 0; i < count; i++) {
@@ -126,7 +198,7 @@ adv_code adv_compare_json(const char *const *run_ids, const char *const *respons
     }
     for (int i = 1; pairs && code == ADV_OK && i < count; i++) compare_two(&runs[0], &runs[i], &pairs[i - 1]);
     if (code == ADV_OK)
-        answer->json = adv_encode_text(adv_encode_compared(runs, count, pairs), &answer->json_bytes);
+        answer->json = adv_encode_text(encode_compared(runs, count, pairs), &answer->json_bytes);
     if (code == ADV_OK && !answer->json) code = adv_answer_no_memory(err);
     for (int i = 0; i < count; i++) json_decref(runs[i].document);
     adv_arena_free(&arena);

@@ -22,7 +22,7 @@
 #include "engine/json/decode_plan.h"
 #include "engine/json/decode_request.h"
 #include "engine/json/decode_value.h"
-#include "engine/json/encode_lint.h"
+#include "engine/json/encode_common.h"
 #include "engine/json/lint_rules.h"
 #include "engine/json/request_text.h"
 #include "engine/maxtext/names.h"
@@ -42,6 +42,17 @@ struct lint_job {
     struct adv_plan plan;
     struct adv_config config;
     adv_err errors, notes;
+};
+
+enum lint_severity { LINT_ERROR, LINT_WARNING, LINT_INFO };
+
+/* All findings in the order of the answer. */
+struct lint_answer {
+    int count, not_shown_count;
+    struct lint_finding {
+        enum lint_severity severity;
+        const struct adv_finding *finding;
+    } findings[2 * ADV_LIMIT_FINDINGS]; /* errors and notes */
 };
 
 static void note(struct lint_job *job, const char *rule, const char *pointer, const char *hint,
@@ -207,26 +218,26 @@ static void check_vmem(const struct adv_catalog *catalog, struct adv_arena *aren
     adv_over_vmem_report(ledger, &job->cluster.chip, &job->plan.flags, ADV_E_ILLEGAL, &job->errors);
 }
 
-static enum adv_lint_severity severity_of(const struct adv_finding *finding, bool is_error)
+static enum lint_severity severity_of(const struct adv_finding *finding, bool is_error)
 {
-    if (is_error) return finding->code == ADV_E_UNSUPPORTED ? ADV_LINT_WARNING : ADV_LINT_ERROR;
-    if (finding->code == ADV_E_ILLEGAL) return ADV_LINT_ERROR;
+    if (is_error) return finding->code == ADV_E_UNSUPPORTED ? LINT_WARNING : LINT_ERROR;
+    if (finding->code == ADV_E_ILLEGAL) return LINT_ERROR;
     for (size_t i = 0; finding->rule && i < sizeof informing / sizeof *informing; i++) {
-        if (strcmp(finding->rule, informing[i]) == 0) return ADV_LINT_INFO;
+        if (strcmp(finding->rule, informing[i]) == 0) return LINT_INFO;
     }
-    return ADV_LINT_WARNING;
+    return LINT_WARNING;
 }
 
 /* Adds `found` to the answer; returns how many of them are errors, which go to `errors` too. */
-static int add_findings(struct adv_lint_answer *answer, const adv_err *found, bool is_error, adv_err *errors)
+static int add_findings(struct lint_answer *answer, const adv_err *found, bool is_error, adv_err *errors)
 {
     int errors_count = is_error ? found->lost_count : 0;
     answer->not_shown_count += found->lost_count;
     for (int i = 0; i < found->count; i++) {
         const struct adv_finding *finding = &found->findings[i];
-        enum adv_lint_severity severity = severity_of(finding, is_error);
-        answer->findings[answer->count++] = (struct adv_lint_finding){severity, finding};
-        if (severity != ADV_LINT_ERROR) continue;
+        enum lint_severity severity = severity_of(finding, is_error);
+        answer->findings[answer->count++] = (struct lint_finding){severity, finding};
+        if (severity != LINT_ERROR) continue;
         errors_count++;
         (void)adv_err_add_rule(errors, finding->code == ADV_OK ? ADV_E_INVALID : finding->code, finding->rule,
                                finding->pointer, finding->hint, "%s", finding->detail);
@@ -279,6 +290,7 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
 
 adv_code adv_answer_lint(struct adv_answer_job *job)
 {
+    static const char *const severities[] = {"error", "warning", "info"};
     static const char *const members[] = {"config",  "xla_flags",    "model", "cluster", "strict",
                                           "lenient", "recipe_notes", "label", "software"};
     const json_t *root = job->root;
@@ -292,7 +304,7 @@ adv_code adv_answer_lint(struct adv_answer_job *job)
         ADV_REFUSE(err, "/lenient", "leave one of them out", "lenient and strict contradict each other");
     const json_t *given = adv_json_object(root, "", "config", ADV_JSON_OPTIONAL, err);
     struct lint_job *lint = adv_arena_alloc(&job->arena, sizeof *lint);
-    struct adv_lint_answer *answer = adv_arena_alloc(&job->arena, sizeof *answer);
+    struct lint_answer *answer = adv_arena_alloc(&job->arena, sizeof *answer);
     adv_err *errors = adv_arena_alloc(&job->arena, sizeof *errors);
     if (!known || err->code != ADV_OK) return err->code;
     if (!lint || !answer || !errors) return adv_answer_no_memory(err);
@@ -310,8 +322,11 @@ adv_code adv_answer_lint(struct adv_answer_job *job)
         adv_err_merge(err, errors, "");
         return err->code;
     }
-    answer->valid = errors_count == 0;
-    job->answer->refutes = !answer->valid;
-    job->result = adv_encode_lint(job->catalog, answer);
+    job->answer->refutes = errors_count > 0;
+    ADV_LIST(list, i, answer->count,
+             adv_encode_finding(severities[answer->findings[i].severity], answer->findings[i].finding));
+    job->result = ADV_OBJECT(ADV_M("valid", json_boolean(errors_count == 0)), ADV_M("findings", list),
+                             ADV_M("findings_not_shown", answer->not_shown_count),
+                             ADV_M("engine", adv_encode_engine(job->catalog)));
     return ADV_OK;
 }

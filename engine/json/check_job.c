@@ -6,7 +6,7 @@
 #include "engine/base/text.h"
 #include "engine/json/json_load.h"
 #include "engine/maxtext/names.h"
-#include "engine/json/decode_recipe_manifest.h"
+#include "engine/json/decode_recipe.h"
 #include "engine/json/decode_text.h"
 
 #define LINES_LIMIT_BYTES (64u * 1024u)

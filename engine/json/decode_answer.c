@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/json/json_load.h"
-#include "engine/json/model_in_front.h"
+#include "engine/json/decode_model.h"
+#include "engine/json/decode_plan.h"
+#include "engine/json/decode_request.h"
+#include "engine/maxtext/model_keys.h"
 #include "engine/maxtext/names.h"
 #include "engine/maxtext/write.h"
 
@@ -116,14 +118,58 @@ static void read_terms(struct reader *reader, const json_t *parts, struct adv_ar
     }
 }
 
+static bool append(struct adv_config *config, struct adv_config_entry entry)
+{
+    if (config->count == ADV_LIMIT_CONFIG_KEYS) return false;
+    config->entries[config->count++] = entry;
+    return true;
+}
+
+static bool names_the_model(const struct adv_config_entry *entry)
+{
+    return strcmp(entry->key, ADV_NAME_MODEL_NAME) == 0;
+}
+
+static bool has_model_key(const struct adv_catalog *catalog, const json_t *given)
+{
+    ADV_JSON_OWN json_t *keys = catalog ? adv_decode_config_model(catalog, given) : NULL;
+    return json_object_size(keys) > 0;
+}
+
+/* Puts the keys that say the model to MaxText in front of a configuration that was given beside a model:
+ * without them MaxText would train its default one. The configuration's own keys win, as they did in the
+ * estimate; only the name of the model is that of `model_keys`, which counted there. Where `given`, the
+ * configuration as JSON, has keys of the architecture, a named model gets override_model_config. False: no
+ * room. Doing it twice changes nothing. `catalog` may be NULL: then nothing is known of the architecture. */
+static bool put_model_in_front(const struct adv_catalog *catalog, const struct adv_config *model_keys,
+                               const json_t *given, struct adv_arena *arena, struct adv_config *config)
+{
+    struct adv_config *whole = adv_arena_alloc(arena, sizeof *whole);
+    bool room = whole != NULL;
+    const bool is_named = adv_config_find(model_keys, ADV_NAME_MODEL_NAME) != NULL;
+    for (int i = 0; i < model_keys->count && room; i++) {
+        const struct adv_config_entry *entry = &model_keys->entries[i];
+        if (names_the_model(entry) || !adv_config_find(config, entry->key)) room = append(whole, *entry);
+    }
+    if (room && is_named && has_model_key(catalog, given) &&
+        !adv_config_find(config, ADV_NAME_OVERRIDE_MODEL_CONFIG))
+        room = append(whole, (struct adv_config_entry){ADV_NAME_OVERRIDE_MODEL_CONFIG, "true"});
+    for (int i = 0; i < config->count && room; i++)
+        if (model_keys->count == 0 || !names_the_model(&config->entries[i]))
+            room = append(whole, config->entries[i]);
+    if (!whole || !room) return false;
+    memcpy(config->entries, whole->entries, sizeof config->entries);
+    config->count = whole->count;
+    return true;
+}
+
 /* An estimate's configuration is as it was given, its model stands beside it. */
 static void add_model(struct reader *reader, const struct adv_catalog *catalog, const json_t *root,
                       struct adv_config *config)
 {
     struct adv_config *keys = adv_arena_alloc(reader->arena, sizeof *keys);
     if (keys) read_config(reader, json_object_get(json_object_get(root, "model"), "config"), NULL, keys);
-    if (!keys ||
-        !adv_put_model_in_front(catalog, keys, json_object_get(root, "config"), reader->arena, config))
+    if (!keys || !put_model_in_front(catalog, keys, json_object_get(root, "config"), reader->arena, config))
         reader->full = true;
 }
 
@@ -161,17 +207,18 @@ static adv_code read_plan(struct reader *reader, const struct adv_catalog *catal
 
 adv_code adv_decode_answer(const struct adv_catalog *catalog, const char *response_json,
                            size_t response_bytes, int rank, struct adv_arena *arena,
-                           struct adv_artifact_source *source, adv_err *err)
+                           struct adv_artifact_source **source, adv_err *err)
 {
     json_error_t where;
     ADV_JSON_OWN json_t *root = adv_json_load(response_json, response_bytes, JSON_REJECT_DUPLICATES, &where);
-    memset(source, 0, sizeof *source);
-    if (!root && json_error_code(&where) == json_error_out_of_memory)
-        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
-    if (!root) return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the answer is not JSON: %s", where.text);
     struct reader reader = {arena, false};
-    read_job(&reader, catalog, root, source);
-    adv_code code = read_plan(&reader, catalog, root, rank, source, err);
+    *source = adv_arena_alloc(arena, sizeof **source);
+    if (!*source || (!root && json_error_code(&where) == json_error_out_of_memory))
+        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
+    memset(*source, 0, sizeof **source);
+    if (!root) return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the answer is not JSON: %s", where.text);
+    read_job(&reader, catalog, root, *source);
+    adv_code code = read_plan(&reader, catalog, root, rank, *source, err);
     if (code == ADV_OK && reader.full)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the answer is too large");
     return code;
@@ -183,10 +230,65 @@ adv_code adv_artifact_from_answer(const struct adv_catalog *catalog, const char 
 {
     struct adv_arena arena;
     adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
-    struct adv_artifact_source *source = adv_arena_alloc(&arena, sizeof *source);
-    adv_code code = source
-                        ? adv_decode_answer(catalog, response_json, response_bytes, rank, &arena, source, err)
-                        : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
+    struct adv_artifact_source *source;
+    adv_code code = adv_decode_answer(catalog, response_json, response_bytes, rank, &arena, &source, err);
+    if (code == ADV_OK) code = adv_artifact_write(name, source, text, err);
+    adv_arena_free(&arena);
+    return code;
+}
+
+/* The keys that say which model it is: its name, or its dimensions as they were given. */
+static bool write_model(const struct adv_model *model, const json_t *value, struct adv_arena *arena,
+                        struct adv_config *keys)
+{
+    const struct adv_pin *given = NULL;
+    int given_count = 0;
+    if (adv_config_write_model(model, arena, keys) != ADV_OK) return false;
+    if (adv_decode_model_given(value, arena, &given, &given_count) != ADV_OK) return false;
+    for (int i = 0; i < given_count; i++) {
+        int at = 0;
+        while (at < keys->count && strcmp(keys->entries[at].key, given[i].key) != 0) at++;
+        struct adv_config_entry entry = {given[i].key, given[i].value_json};
+        if (at < keys->count)
+            keys->entries[at] = entry;
+        else if (!append(keys, entry))
+            return false;
+    }
+    return true;
+}
+
+static adv_code add_model_of_request(const struct adv_catalog *catalog, const char *request_json,
+                                     struct adv_arena *arena, struct adv_config *config, adv_err *err)
+{
+    ADV_JSON_OWN json_t *root = NULL;
+    struct adv_model model;
+    struct adv_config *keys = adv_arena_alloc(arena, sizeof *keys);
+    adv_err ignored = adv_err_empty(); /* warnings were given with the answer */
+    adv_code code = adv_json_parse(request_json, strlen(request_json), &root, err);
+    if (code != ADV_OK) return code;
+    const json_t *value = json_object_get(root, "model");
+    const json_t *given = json_object_get(root, "config");
+    if (!value ||
+        !adv_decode_request_model(catalog, value, "/model", given, "/config", &model, err, &ignored))
+        code = adv_err_add(err, ADV_E_INVALID, "", "estimate it again",
+                           "the model of this run is not known any more: its files would train another");
+    if (code == ADV_OK && (!keys || !write_model(&model, value, arena, keys) ||
+                           !put_model_in_front(catalog, keys, given, arena, config)))
+        code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "the configuration has more than %d keys",
+                           ADV_LIMIT_CONFIG_KEYS);
+    return code;
+}
+
+adv_code adv_artifact_from_run(const struct adv_catalog *catalog, const struct adv_run_documents *run,
+                               const char *name, int rank, struct adv_text *text, adv_err *err)
+{
+    struct adv_arena arena;
+    adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
+    struct adv_artifact_source *source;
+    adv_code code = adv_decode_answer(catalog, run->response_json, strlen(run->response_json), rank, &arena,
+                                      &source, err);
+    if (code == ADV_OK && run->is_estimate)
+        code = add_model_of_request(catalog, run->request_json, &arena, &source->config, err);
     if (code == ADV_OK) code = adv_artifact_write(name, source, text, err);
     adv_arena_free(&arena);
     return code;

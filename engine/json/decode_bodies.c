@@ -92,16 +92,16 @@ adv_code adv_decode_measured_plan(const char *response_json, size_t response_byt
 {
     struct adv_arena arena;
     adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
-    struct adv_artifact_source *source = adv_arena_alloc(&arena, sizeof *source);
-    if (!source) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
-    const adv_code code = adv_decode_answer(NULL, response_json, response_bytes, rank, &arena, source, err);
-    *plan = (struct adv_measured_plan){.step_time_s = source->row.step_time_s,
-                                       .step_time_low_s = source->row.step_time_low_s,
-                                       .step_time_high_s = source->row.step_time_high_s,
-                                       .tokens_per_s_per_chip = source->row.tokens_per_s_per_chip,
-                                       .hbm_bytes_per_device = source->row.hbm_bytes_per_device,
-                                       .devices = source->devices,
-                                       .chips = source->chips};
+    struct adv_artifact_source *source;
+    const adv_code code = adv_decode_answer(NULL, response_json, response_bytes, rank, &arena, &source, err);
+    if (code == ADV_OK)
+        *plan = (struct adv_measured_plan){.step_time_s = source->row.step_time_s,
+                                           .step_time_low_s = source->row.step_time_low_s,
+                                           .step_time_high_s = source->row.step_time_high_s,
+                                           .tokens_per_s_per_chip = source->row.tokens_per_s_per_chip,
+                                           .hbm_bytes_per_device = source->row.hbm_bytes_per_device,
+                                           .devices = source->devices,
+                                           .chips = source->chips};
     adv_arena_free(&arena);
     return code;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/json/decode_model.h"
+#include "engine/json/encode_common.h"
 
 struct writer {
     const json_t *config; /* of the decoder */
@@ -36,23 +37,6 @@ static const struct family *family_of(const char *model_type)
     return &families[0];
 }
 
-static void put_number(const struct writer *writer, const char *key, double value)
-{
-    bool whole = fabs(value) < 1e15 && floor(value) >= value;
-    (void)json_object_set_new(writer->object, key,
-                              whole ? json_integer((json_int_t)value) : json_real(value));
-}
-
-static void put_bool(const struct writer *writer, const char *key, bool value)
-{
-    (void)json_object_set_new(writer->object, key, json_boolean(value));
-}
-
-static void put_string(const struct writer *writer, const char *key, const char *value)
-{
-    (void)json_object_set_new(writer->object, key, json_string(value));
-}
-
 /* The first of the members, ended by NULL, that is a number. */
 static double number_of(const json_t *object, const char *const *members, double fallback)
 {
@@ -73,7 +57,7 @@ static double number(const json_t *object, const char *member, double fallback)
 static void copy_number(const struct writer *writer, const json_t *from, const char *member, const char *key)
 {
     const json_t *value = json_object_get(from, member);
-    if (json_is_number(value)) put_number(writer, key, json_number_value(value));
+    if (json_is_number(value)) ADV_PUT(writer->object, ADV_M(key, json_number_value(value)));
 }
 
 /* rope_scaling, or what newer versions of the library put it into together with the base. */
@@ -87,17 +71,17 @@ static void put_yarn(const struct writer *writer, const json_t *scaling)
 {
     const bool gpt_oss = writer->keys->decoder_block == ADV_DECODER_GPT_OSS;
     const json_t *truncate = json_object_get(scaling, "truncate");
-    put_string(writer, "rope_type", "yarn");
+    ADV_PUT(writer->object, ADV_M("rope_type", "yarn"));
     copy_number(writer, scaling, "factor", "rope_factor");
     copy_number(writer, scaling, "original_max_position_embeddings", "original_max_position_embeddings");
     copy_number(writer, writer->config, "max_position_embeddings", "max_position_embeddings");
     copy_number(writer, scaling, "beta_fast", "beta_fast");
     copy_number(writer, scaling, "beta_slow", "beta_slow");
     copy_number(writer, scaling, "mscale", "mscale");
-    put_bool(writer, "rope_truncate", truncate ? json_is_true(truncate) : true);
+    ADV_PUT(writer->object, ADV_M("rope_truncate", json_boolean(!truncate || json_is_true(truncate))));
     /* DeepSeek stores its rotary halves interleaved and scales its softmax instead of the embedding. */
-    put_bool(writer, "rope_interleave", writer->keys->is_mla);
-    put_bool(writer, "rope_attention_scaling", gpt_oss || !writer->keys->is_mla);
+    ADV_PUT(writer->object, ADV_M("rope_interleave", writer->keys->is_mla),
+            ADV_M("rope_attention_scaling", json_boolean(gpt_oss || !writer->keys->is_mla)));
 }
 
 static void put_rope(const struct writer *writer)
@@ -107,9 +91,9 @@ static void put_rope(const struct writer *writer)
     const double base = number(scaling, "rope_theta", family_of(writer->model_type)->rope_theta);
     const char *type = json_string_value(json_object_get(scaling, "rope_type"));
     if (!type) type = json_string_value(json_object_get(scaling, "type"));
-    put_number(writer, "rope_max_timescale", number_of(writer->config, bases, base));
-    put_string(writer, "rope_type", "default");
-    if (type && strcmp(type, "llama3") == 0) put_string(writer, "rope_type", "llama3.1");
+    ADV_PUT(writer->object, ADV_M("rope_max_timescale", number_of(writer->config, bases, base)),
+            ADV_M("rope_type", "default"));
+    if (type && strcmp(type, "llama3") == 0) ADV_PUT(writer->object, ADV_M("rope_type", "llama3.1"));
     if (type && strcmp(type, "yarn") == 0) put_yarn(writer, scaling);
     if (type && strcmp(type, "linear") == 0)
         copy_number(writer, scaling, "factor", "rope_linear_scaling_factor");
@@ -152,25 +136,25 @@ static void put_name(const struct writer *writer, const char *name)
         {"v_head_dim", keys->v_head_dim, true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].mla == keys->is_mla) put_number(writer, rows[i].key, (double)rows[i].value);
-    if (keys->is_mla) put_bool(writer, "routed_bias", keys->routed_bias);
-    put_string(writer, "model_name", name);
-    put_bool(writer, "override_model_config", true);
+        if (rows[i].mla == keys->is_mla) ADV_PUT(writer->object, ADV_M(rows[i].key, (double)rows[i].value));
+    if (keys->is_mla) ADV_PUT(writer->object, ADV_M("routed_bias", keys->routed_bias));
+    ADV_PUT(writer->object, ADV_M("model_name", name), ADV_M("override_model_config", json_true()));
 }
 
 static void put_gemma(const struct writer *writer)
 {
     const enum adv_decoder decoder = writer->keys->decoder_block;
     if (decoder != ADV_DECODER_GEMMA2 && decoder != ADV_DECODER_GEMMA3) return;
-    put_bool(writer, "use_post_attn_norm", true);
-    put_bool(writer, "use_post_ffw_norm", true);
+    ADV_PUT(writer->object, ADV_M("use_post_attn_norm", json_true()),
+            ADV_M("use_post_ffw_norm", json_true()));
     if (decoder == ADV_DECODER_GEMMA2) return;
-    put_number(writer, "local_rope_max_timescale", number(writer->config, "rope_local_base_freq", 1e4));
+    ADV_PUT(writer->object,
+            ADV_M("local_rope_max_timescale", number(writer->config, "rope_local_base_freq", 1e4)));
     /* MaxText takes the scale of the query from the name: 27b's is by width, the others' by head. */
     const double scalar = number(writer->config, "query_pre_attn_scalar", (double)writer->keys->head_dim);
     const bool by_head = scalar >= (double)writer->keys->head_dim && scalar <= (double)writer->keys->head_dim;
     if (!json_object_get(writer->object, "rope_linear_scaling_factor"))
-        put_number(writer, "rope_linear_scaling_factor", 1);
+        ADV_PUT(writer->object, ADV_M("rope_linear_scaling_factor", 1));
     put_name(writer, by_head ? "gemma3-4b" : "gemma3-27b");
 }
 
@@ -179,10 +163,11 @@ static void put_deepseek(const struct writer *writer)
     const bool third = strcmp(writer->model_type, "deepseek_v3") == 0;
     const char *score = json_string_value(json_object_get(writer->config, "scoring_func"));
     const char *method = json_string_value(json_object_get(writer->config, "topk_method"));
+    const char *fallback = third ? "sigmoid" : "softmax";
     const bool grouped = method ? strcmp(method, "greedy") != 0 : third;
-    put_string(writer, "routed_score_func", score ? score : third ? "sigmoid" : "softmax");
-    put_number(writer, "routed_scaling_factor",
-               number(writer->config, "routed_scaling_factor", third ? 2.5 : 1.0));
+    ADV_PUT(
+        writer->object, ADV_M("routed_score_func", json_string(score ? score : fallback)),
+        ADV_M("routed_scaling_factor", number(writer->config, "routed_scaling_factor", third ? 2.5 : 1.0)));
     if (grouped && number(writer->config, "n_group", 1) > 1) {
         copy_number(writer, writer->config, "n_group", "n_routing_groups");
         copy_number(writer, writer->config, "topk_group", "topk_routing_group");
@@ -194,12 +179,14 @@ static void put_experts(const struct writer *writer)
 {
     const enum adv_decoder decoder = writer->keys->decoder_block;
     if (decoder == ADV_DECODER_QWEN3_MOE)
-        put_bool(writer, "norm_topk_prob", json_is_true(json_object_get(writer->config, "norm_topk_prob")));
+        ADV_PUT(writer->object,
+                ADV_M("norm_topk_prob",
+                      json_boolean(json_is_true(json_object_get(writer->config, "norm_topk_prob")))));
     if (decoder == ADV_DECODER_MIXTRAL || decoder == ADV_DECODER_GPT_OSS)
-        put_number(writer, "base_moe_mlp_dim", (double)writer->keys->base_mlp_dim);
+        ADV_PUT(writer->object, ADV_M("base_moe_mlp_dim", (double)writer->keys->base_mlp_dim));
     if (decoder == ADV_DECODER_GPT_OSS) {
-        put_number(writer, "mlp_activations_limit", number(writer->config, "swiglu_limit", 7));
-        put_number(writer, "inhomogeneous_layer_cycle_interval", 2); /* one local, one global layer */
+        ADV_PUT(writer->object, ADV_M("mlp_activations_limit", number(writer->config, "swiglu_limit", 7)),
+                ADV_M("inhomogeneous_layer_cycle_interval", 2)); /* one local, one global layer */
     }
     if (decoder == ADV_DECODER_DEEPSEEK) put_deepseek(writer);
 }
@@ -214,14 +201,15 @@ void adv_decode_hf_settings(const json_t *config, const struct adv_model_keys *k
     const bool scales_logits = keys->decoder_block == ADV_DECODER_GEMMA ||
                                keys->decoder_block == ADV_DECODER_GEMMA2 ||
                                keys->decoder_block == ADV_DECODER_GEMMA3;
-    put_number(&writer, "normalization_layer_epsilon",
-               number_of(writer.config, epsilons, family_of(writer.model_type)->norm_epsilon));
-    put_bool(&writer, "enable_dropout", number(writer.config, "attention_dropout", 0) > 0);
-    put_bool(&writer, "logits_via_embedding", keys->logits_via_embedding);
-    if (!scales_logits) put_bool(&writer, "normalize_embedding_logits", false);
+    ADV_PUT(writer.object,
+            ADV_M("normalization_layer_epsilon",
+                  number_of(writer.config, epsilons, family_of(writer.model_type)->norm_epsilon)),
+            ADV_M("enable_dropout", json_boolean(number(writer.config, "attention_dropout", 0) > 0)),
+            ADV_M("logits_via_embedding", keys->logits_via_embedding));
+    if (!scales_logits) ADV_PUT(writer.object, ADV_M("normalize_embedding_logits", json_false()));
     put_activations(&writer);
     if (keys->decoder_block != ADV_DECODER_GPT3) put_rope(&writer);
-    if (keys->decoder_block == ADV_DECODER_GPT3) put_bool(&writer, "fused_qkv", true);
+    if (keys->decoder_block == ADV_DECODER_GPT3) ADV_PUT(writer.object, ADV_M("fused_qkv", json_true()));
     put_gemma(&writer);
     put_experts(&writer);
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "engine/base/text.h"
-#include "engine/json/decode_recipe_manifest.h"
 #include "engine/json/decode_text.h"
 #include "engine/json/decode_value.h"
 #include "engine/maxtext/run.h"

@@ -10,6 +10,7 @@
 #include "engine/base/arena.h"
 #include "engine/catalog/catalog.h"
 #include "engine/json/json_read.h"
+#include "engine/recipe/recipe.h"
 
 /* The choices with which a text is read. */
 struct adv_recipe_wish {
@@ -37,3 +38,12 @@ enum adv_recipe_use { ADV_RECIPE_ESTIMATE, ADV_RECIPE_ADVISE, ADV_RECIPE_LINT };
 ADV_MUST_CHECK adv_code adv_decode_recipe_member(const struct adv_catalog *catalog, enum adv_recipe_use use,
                                                  struct adv_arena *arena, json_t **root, adv_err *err,
                                                  adv_err *warnings);
+
+/* Whether a document of YAML is a manifest: it has apiVersion and kind. */
+bool adv_recipe_is_manifest(const json_t *document);
+
+/* Adds the trainings of all containers of the manifest, wherever they stand in it, to `recipe`; the machine
+ * is that of the pod's nodeSelector, the slices the replicas of its replicated job. Errors are those of
+ * adv_recipe_read. */
+ADV_MUST_CHECK adv_code adv_recipe_read_manifest(const json_t *document, struct adv_arena *arena,
+                                                 struct adv_recipe *recipe, adv_err *err);

@@ -1,4 +1,5 @@
-#include "engine/json/decode_recipe_manifest.h"
+/* decode_recipe_manifest.c: the commands inside a Kubernetes manifest. */
+#include "engine/json/decode_recipe.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,12 +8,6 @@
 #include "engine/json/decode_store.h"
 #include "engine/json/json_read.h"
 
-static double number_of(const json_t *object, const char *member)
-{
-    const json_t *value = json_object_get(object, member);
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
-
 static void copy_text(char copy[ADV_LIMIT_NAME], const json_t *object, const char *member)
 {
     const char *text = json_string_value(json_object_get(object, member));
@@ -32,9 +26,9 @@ static void read_tags(const json_t *root, struct adv_gate_numbers *numbers)
     const json_t *engine = json_object_get(root, "engine");
     copy_text(numbers->model, model, "name");
     copy_text(numbers->decoder_block, model, "decoder_block");
-    numbers->layers_count = number_of(model, "layers");
-    numbers->params_total = number_of(model, "params_total");
-    numbers->params_active = number_of(model, "params_active");
+    numbers->layers_count = adv_json_number_of(model, "layers");
+    numbers->params_total = adv_json_number_of(model, "params_total");
+    numbers->params_active = adv_json_number_of(model, "params_active");
     copy_text(numbers->chip, cluster, "chip");
     copy_text(numbers->topology, cluster, "topology");
     numbers->slices = (int)json_integer_value(json_object_get(cluster, "slices"));
@@ -49,14 +43,15 @@ adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers
     const json_t *ranked = json_object_get(root, "ranked");
     const json_t *estimate = ranked ? json_object_get(first_plan(root), "estimate") : root;
     memset(numbers, 0, sizeof *numbers);
-    numbers->step_time_s = number_of(estimate, "step_time_s");
-    numbers->step_time_low_s = number_of(estimate, "step_time_low_s");
-    numbers->step_time_high_s = number_of(estimate, "step_time_high_s");
-    numbers->tokens_per_step = number_of(estimate, "tokens_per_step");
-    numbers->sequence_tokens = numbers->tokens_per_step / number_of(estimate, "global_batch_sequences");
-    numbers->tokens_per_s_per_chip = number_of(estimate, "tokens_per_s_per_chip");
-    numbers->usd_per_billion_tokens = number_of(estimate, "usd_per_billion_tokens");
-    numbers->hbm_bytes_per_device = number_of(estimate, "hbm_bytes_per_device");
+    numbers->step_time_s = adv_json_number_of(estimate, "step_time_s");
+    numbers->step_time_low_s = adv_json_number_of(estimate, "step_time_low_s");
+    numbers->step_time_high_s = adv_json_number_of(estimate, "step_time_high_s");
+    numbers->tokens_per_step = adv_json_number_of(estimate, "tokens_per_step");
+    numbers->sequence_tokens =
+        numbers->tokens_per_step / adv_json_number_of(estimate, "global_batch_sequences");
+    numbers->tokens_per_s_per_chip = adv_json_number_of(estimate, "tokens_per_s_per_chip");
+    numbers->usd_per_billion_tokens = adv_json_number_of(estimate, "usd_per_billion_tokens");
+    numbers->hbm_bytes_per_device = adv_json_number_of(estimate, "hbm_bytes_per_device");
     numbers->fits = json_is_true(json_object_get(estimate, "fits"));
     read_tags(root, numbers);
     if (numbers->step_time_s > 0.0) return ADV_OK;

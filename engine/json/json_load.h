@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,6 +28,13 @@ json_t *adv_json_load_string(const char *text, size_t flags);
 static inline void adv_json_give_back(json_t **value)
 {
     json_decref(*value);
+}
+
+/* The number of a member; NAN where there is none. */
+static inline double adv_json_number_of(const json_t *object, const char *member)
+{
+    const json_t *value = json_object_get(object, member);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
 /* A walk through an array (or, with adv_json_next_member, an object); what is none has nothing to walk

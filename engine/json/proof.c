@@ -44,7 +44,8 @@ adv_code adv_proof_file_kind(const char *text, size_t text_bytes, enum adv_proof
     ADV_JSON_OWN json_t *root = NULL;
     *kind = ADV_PROOF_OF_RECIPE;
     if (!is_object(text, text_bytes)) return ADV_OK;
-    if (adv_json_parse_file_text(text, text_bytes, &root, err)) return err->code;
+    const adv_code code = adv_json_parse_file_text(text, text_bytes, &root, err);
+    if (code) return code;
     size_t at = 0;
     while (at < sizeof tells / sizeof *tells && !json_object_get(root, tells[at].member)) at++;
     if (at == sizeof tells / sizeof *tells)
@@ -59,7 +60,8 @@ adv_code adv_proof_file_kind(const char *text, size_t text_bytes, enum adv_proof
 adv_code adv_proof_run_answer(const char *json, size_t json_bytes, char **answer, adv_err *err)
 {
     ADV_JSON_OWN json_t *root = NULL;
-    if (adv_json_parse_file_text(json, json_bytes, &root, err)) return err->code;
+    const adv_code code = adv_json_parse_file_text(json, json_bytes, &root, err);
+    if (code) return code;
     *answer = json_dumps(json_object_get(root, "response"), JSON_COMPACT | JSON_REAL_PRECISION(17));
     return *answer ? ADV_OK : adv_err_add(err, ADV_E_INVALID, "/response", NULL, "the run has no answer");
 }
@@ -96,11 +98,10 @@ adv_code adv_proof_plan_read(const char *answer, size_t answer_bytes, int rank, 
 {
     struct adv_arena arena;
     adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
-    struct adv_artifact_source *source = adv_arena_alloc(&arena, sizeof *source);
     memset(plan, 0, sizeof *plan);
-    adv_code code = source ? adv_decode_answer(NULL, answer, answer_bytes, rank, &arena, source, err)
-                           : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
-    if (code == ADV_OK && source) {
+    struct adv_artifact_source *source;
+    adv_code code = adv_decode_answer(NULL, answer, answer_bytes, rank, &arena, &source, err);
+    if (code == ADV_OK) {
         *ranks_count = source->rows_count;
         plan->plan = print_plan(source);
         plan->predicted = print_predicted(answer, answer_bytes, rank);
@@ -124,10 +125,9 @@ bool adv_proof_line_read(const char *line, size_t line_bytes, struct adv_proof_l
     ADV_JSON_OWN json_t *root = adv_json_load(line, line_bytes, JSON_REJECT_DUPLICATES, NULL);
     const json_t *result = json_object_get(root, "result");
     const char *stage = json_string_value(json_object_get(root, "stage"));
-    const json_t *seconds = json_object_get(root, "seconds");
     memset(said, 0, sizeof *said);
     (void)snprintf(said->stage, sizeof said->stage, "%s", stage ? stage : "");
-    said->seconds = json_is_number(seconds) ? json_number_value(seconds) : (double)NAN;
+    said->seconds = adv_json_number_of(root, "seconds");
     if (json_is_object(result)) said->result = json_dumps(result, JSON_COMPACT | JSON_REAL_PRECISION(17));
     return stage || said->result;
 }
@@ -150,8 +150,7 @@ adv_code adv_proof_summarize(const char *result, struct adv_proof_summary *summa
                           err);
     memset(summary, 0, sizeof *summary);
     summary->verdict = (enum adv_proof_verdict)verdict;
-    const json_t *bytes = json_object_get(root, "compiled_hbm_bytes_per_device");
-    summary->compiled_hbm_bytes_per_device = json_is_number(bytes) ? json_number_value(bytes) : (double)NAN;
+    summary->compiled_hbm_bytes_per_device = adv_json_number_of(root, "compiled_hbm_bytes_per_device");
     const char *reason = json_string_value(json_object_get(root, "reason"));
     (void)snprintf(summary->reason, sizeof summary->reason, "%s", reason ? reason : "");
     for (struct adv_json_walk version = {.in = json_object_get(root, "versions")};
@@ -210,7 +209,8 @@ adv_code adv_proof_join(const char *result, const char *predicted, int rank, str
                         adv_err *err)
 {
     ADV_JSON_OWN json_t *root = NULL;
-    if (adv_json_parse_file_text(result, strlen(result), &root, err)) return err->code;
+    const adv_code code = adv_json_parse_file_text(result, strlen(result), &root, err);
+    if (code) return code;
     ADV_JSON_OWN json_t *ours = adv_json_load_string(predicted, 0);
     json_t *bytes = json_object_get(ours, "hbm_bytes_per_device");
     json_t *compiled = json_object_get(root, "compiled_hbm_bytes_per_device");
@@ -283,7 +283,8 @@ static void print_buffers(const json_t *result, struct adv_text *text)
 adv_code adv_proof_print(const char *joined, struct adv_text *text, adv_err *err)
 {
     ADV_JSON_OWN json_t *result = NULL;
-    if (adv_json_parse_file_text(joined, strlen(joined), &result, err)) return err->code;
+    const adv_code code = adv_json_parse_file_text(joined, strlen(joined), &result, err);
+    if (code) return code;
     const char *verdict = json_string_value(json_object_get(result, "verdict"));
     const char *reason = json_string_value(json_object_get(result, "reason"));
     adv_text_format(text, "plan %d: %s", (int)json_integer_value(json_object_get(result, "rank")),

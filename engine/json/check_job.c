@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/base/text.h"
-#include "engine/json/json_load.h"
+#include "engine/json/encode_common.h"
 #include "engine/maxtext/names.h"
 #include "engine/json/decode_recipe.h"
 #include "engine/json/decode_text.h"
@@ -149,12 +149,9 @@ adv_code adv_check_body(const struct adv_check_spec *spec, const char *text, siz
     json_t *baseline = spec->baseline_run_id ? json_pack("{s:s}", "run_id", spec->baseline_run_id)
                                              : json_pack("{s:s, s:s}", "project", spec->baseline_project,
                                                          "label", spec->baseline_label);
-    json_t *unlike = json_array();
-    for (int i = 0; i < spec->unlike_count; i++)
-        (void)json_array_append_new(unlike, json_string(spec->unlike[i]));
-    ADV_JSON_OWN json_t *root =
-        json_pack("{s:o, s:o, s:o, s:o, s:b}", "baseline", baseline, "candidate", candidate, "limits",
-                  limits_of(spec), "allow_unlike", unlike, "reports", 1);
+    ADV_JSON_OWN json_t *root = json_pack("{s:o, s:o, s:o, s:o, s:b}", "baseline", baseline, "candidate",
+                                          candidate, "limits", limits_of(spec), "allow_unlike",
+                                          adv_encode_strings(spec->unlike, spec->unlike_count), "reports", 1);
     *body = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     return *body ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the check");
 }

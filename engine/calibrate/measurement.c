@@ -67,9 +67,9 @@ struct adv_accuracy adv_accuracy_of(const struct adv_measurement *rows, int coun
     return accuracy;
 }
 
-struct adv_ranking adv_ranking_of(const struct adv_measurement *rows, int count, double gap_frac)
+struct adv_pair_order adv_pair_order_of(const struct adv_measurement *rows, int count, double gap_frac)
 {
-    struct adv_ranking ranking = {0, 0};
+    struct adv_pair_order ranking = {0, 0};
     for (int i = 0; i < count; i++) {
         for (int j = i + 1; j < count; j++) {
             const struct adv_measurement *a = &rows[i];

@@ -50,10 +50,10 @@ struct adv_accuracy adv_accuracy_of(const struct adv_measurement *rows, int coun
 
 /* Of pairs of rows of one chip and family whose measured times per token differ by more than `gap_frac`: how
  * many, and how many are predicted in the right order. */
-struct adv_ranking {
+struct adv_pair_order {
     int pairs_count, right_count;
 };
-struct adv_ranking adv_ranking_of(const struct adv_measurement *rows, int count, double gap_frac);
+struct adv_pair_order adv_pair_order_of(const struct adv_measurement *rows, int count, double gap_frac);
 
 /* The q-quantile (0..1) of values, nearest rank as the published targets use it: sorted[ceil(q n) - 1].
  * Sorts. */

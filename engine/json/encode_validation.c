@@ -68,7 +68,7 @@ char *adv_encode_validation(const struct adv_catalog *catalog, const struct adv_
                             int rows_count)
 {
     const struct adv_accuracy accuracy = adv_accuracy_of(rows, rows_count, NULL);
-    const struct adv_ranking ranking = adv_ranking_of(rows, rows_count, 0.03);
+    const struct adv_pair_order ranking = adv_pair_order_of(rows, rows_count, 0.03);
     int answered = 0;
     for (int i = 0; i < rows_count; i++) answered += rows[i].answered;
     ADV_LIST(list, i, rows_count, row_json(&rows[i]));

@@ -1,5 +1,7 @@
 #include "engine/search/space.h"
 
+#include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "engine/maxtext/names.h"
@@ -16,7 +18,9 @@ struct building {
     struct adv_space *space;
     const struct adv_walk_shared *shared;
     struct adv_mesh_list meshes;
-    bool over; /* nobody waits for the answer any more */
+    bool over;       /* nobody waits for the answer any more */
+    int most;        /* families that the request's memory has room for */
+    atomic_int left; /* of them, beside those of the parts that were taken */
     struct adv_in_order job;
     struct adv_walked parts[PARTS];
 };
@@ -33,6 +37,7 @@ static void walk_part(void *context, int worker, int slot, int item)
     struct building *building = context;
     const int count = building->meshes.count, parts = building->job.count;
     (void)slot; /* nothing is used twice */
+    building->parts[item].most = atomic_load_explicit(&building->left, memory_order_relaxed);
     for (int i = item * count / parts; i < (item + 1) * count / parts; i++) {
         if (worker > 0 ? atomic_load_explicit(&building->job.stop, memory_order_relaxed)
                        : is_given_up(building))
@@ -41,11 +46,14 @@ static void walk_part(void *context, int worker, int slot, int item)
     }
 }
 
+/* Parts are taken in order: what is kept of a space that is too large does not depend on the threads. */
 static bool take_part(void *context, int slot, int item)
 {
+    struct building *building = context;
     (void)slot;
-    (void)item;
-    return !((const struct building *)context)->over;
+    const int left = building->left - building->parts[item].count;
+    atomic_store_explicit(&building->left, left > 0 ? left : 0, memory_order_relaxed);
+    return !building->over;
 }
 
 static bool walk_now(void *context, int item)
@@ -59,9 +67,12 @@ static void join(struct building *building, struct adv_arena *arena)
 {
     struct adv_space *space = building->space;
     struct adv_walked all = {0};
-    for (int i = 0; i < building->job.count; i++) all.count += building->parts[i].count;
-    const size_t most = (arena->limit_bytes - arena->used_bytes) / 2 / sizeof *space->families;
-    const int room = (size_t)all.count < most ? all.count : (int)most;
+    for (int i = 0; i < building->job.count; i++) {
+        if (building->over) free(building->parts[i].families);
+        all.count += building->parts[i].count;
+    }
+    if (building->over) return;
+    const int room = all.count < building->most ? all.count : building->most;
     space->families = adv_arena_array(arena, (size_t)room, sizeof *space->families);
     space->complete = space->complete && space->families && room == all.count;
     for (int p = 0; p < building->job.count; p++) {
@@ -87,9 +98,12 @@ static void join(struct building *building, struct adv_arena *arena)
     }
 }
 
-static void walk_meshes(struct building *building)
+static void walk_meshes(struct building *building, const struct adv_arena *arena)
 {
     const struct adv_budget *budget = building->space->request->budget;
+    const size_t most = (arena->limit_bytes - arena->used_bytes) / 2 / sizeof *building->space->families;
+    building->most = most < INT_MAX / 2 ? (int)most : INT_MAX / 2;
+    atomic_init(&building->left, building->most);
     building->job =
         (struct adv_in_order){.context = building,
                               .count = building->meshes.count < PARTS ? building->meshes.count : PARTS,
@@ -131,7 +145,7 @@ adv_code adv_space_build(const struct adv_advise_request *request, const struct 
     if (code != ADV_OK) return code;
     code = adv_space_meshes(request, arena, &building->meshes);
     if (code == ADV_E_MEMORY) space->complete = false;
-    if (code != ADV_E_TIMEOUT) walk_meshes(building);
+    if (code != ADV_E_TIMEOUT) walk_meshes(building, arena);
     join(building, arena);
     return code == ADV_E_TIMEOUT || building->over ? adv_budget_refuse(err) : ADV_OK;
 }

@@ -7,12 +7,13 @@
 
 enum { ADV_WALKED_RULES = 48 };
 
-/* What walks have found, in their order. Zero-initialised means nothing; families are the caller's to free.
- */
+/* What walks have found, in their order. Zero-initialised but for `most` means nothing; families are the
+ * caller's to free. */
 struct adv_walked {
     struct adv_family *families; /* bounded_by counts from the first of them */
     int count, capacity;
-    bool broken; /* families are missing: memory was exhausted */
+    int most;    /* families that are kept; those beyond are counted only */
+    bool broken; /* families are missing: there were more, or memory was exhausted */
     long considered, illegal;
     const char *rules[ADV_WALKED_RULES]; /* those that were broken, and by how many combinations */
     long rule_counts[ADV_WALKED_RULES];

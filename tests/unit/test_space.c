@@ -50,6 +50,32 @@ static void every_family_uses_all_devices_and_the_whole_batch_once(void **state)
     fixture_close(&fixture);
 }
 
+/* Of a space that the request's memory has no room for, the first families are kept, and all are counted. */
+static void a_space_beyond_the_memory_keeps_its_first_families(void **state)
+{
+    (void)state;
+    static struct fixture whole_fixture, fixture;
+    static const char job[] = JOB("{\"chip\":\"v5p\",\"topology\":\"4x4x8\"}", BATCH_64, "");
+    struct adv_space whole, space;
+    build(&whole_fixture, job, &whole);
+    assert_true(whole.complete);
+    fixture_open(&fixture, job);
+    fixture.arena.limit_bytes = whole_fixture.arena.used_bytes; /* half of what is left is for families */
+    assert_int_equal(
+        adv_space_build(fixture.request, fixture.constants, &fixture.arena, &space, &fixture.err), ADV_OK);
+    assert_false(space.complete);
+    assert_in_range(space.families_count, whole.families_count / 2 - 8, whole.families_count / 2 + 8);
+    assert_int_equal(space.considered, whole.considered);
+    assert_int_equal(space.illegal, whole.illegal);
+    for (int i = 0; i < space.families_count; i++) {
+        assert_memory_equal(space.families[i].ici, whole.families[i].ici, sizeof whole.families[i].ici);
+        assert_int_equal(space.families[i].cp_strategy, whole.families[i].cp_strategy);
+        assert_int_equal(space.families[i].bounded_by, whole.families[i].bounded_by);
+    }
+    fixture_close(&fixture);
+    fixture_close(&whole_fixture);
+}
+
 static void only_allowed_axes_are_used_and_fsdp_takes_the_rest(void **state)
 {
     (void)state;
@@ -426,6 +452,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_family_uses_all_devices_and_the_whole_batch_once),
+        cmocka_unit_test(a_space_beyond_the_memory_keeps_its_first_families),
         cmocka_unit_test(only_allowed_axes_are_used_and_fsdp_takes_the_rest),
         cmocka_unit_test(splitting_physical_axes_is_asked_for_exactly_where_the_mesh_needs_it),
         cmocka_unit_test(a_pinned_axis_keeps_its_degree_even_when_it_is_not_searched),

@@ -46,9 +46,13 @@ static bool read_url(const char *url, struct address *address)
 
 static adv_code no_answer(const struct address *address, const char *what, adv_err *err)
 {
+    const char *data = NULL; /* of an unknown name only this says what is wrong */
+    int flags = 0;
     const unsigned long first = ERR_peek_error(); /* the system's, where it is one */
-    const char *reason = ERR_SYSTEM_ERROR(first) ? strerror(ERR_GET_REASON(first))
-                                                 : ERR_reason_error_string(ERR_peek_last_error());
+    const unsigned long last = ERR_peek_last_error_all(NULL, NULL, NULL, &data, &flags);
+    const char *reason = ERR_SYSTEM_ERROR(first)                          ? strerror(ERR_GET_REASON(first))
+                         : data && *data && (flags & ERR_TXT_STRING) != 0 ? data
+                                                                          : ERR_reason_error_string(last);
     return adv_err_add(err, ADV_E_IO, "", NULL, "%s port %s: %s%s%s", address->host, address->port, what,
                        reason ? ": " : "", reason ? reason : "");
 }

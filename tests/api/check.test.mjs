@@ -125,7 +125,12 @@ test('a service that is away, cut off, busy or no HTTP is 3', async () => {
     server.close();
     return result;
   };
-  assert.equal((await check([good], { args: ['--url', 'http://127.0.0.1:1'] })).status, 3);
+  const refused = await check([good], { args: ['--url', 'http://127.0.0.1:1'] });
+  assert.equal(refused.status, 3);
+  assert.match(refused.err, /127\.0\.0\.1 port 1: nobody answers: Connection refused/);
+  const unknown = await check([good], { args: ['--url', 'http://name.invalid:80'] });
+  assert.equal(unknown.status, 3);
+  assert.match(unknown.err, /name\.invalid port 80: nobody answers: .*(name|resol)/i);
   assert.equal((await away((asked, answer) => { answer.writeHead(200, { 'Content-Length': 1000 }); answer.write('{'); answer.destroy(); })).status, 3);
   assert.equal((await away((asked) => asked.socket.end('hello\r\n\r\n'))).status, 3);
   let tries = 0;

@@ -107,20 +107,22 @@ static struct adv_working in_block(const struct adv_constants *k, struct adv_wor
     return top;
 }
 
-/* Adds the stacks that the iteration taken out of the backward loop may read in another layout, of `count`
- * layers. A step of the scan that holds a block of layers reads them as they lie, but for inputs of layers
- * with norms on both sides and of queries and keys (gemma3; not gemma2, olmo3). Where weights arrive by
- * windowed einsums, stacks of the feed-forward are turned only if both its products are saved: else the one
- * that is computed again leads. */
+/* Adds the stack of inputs of `count` layers, and the stacks that the iteration taken out of the backward
+ * loop may read in another layout. A step of the scan that holds a block of layers reads them as they lie,
+ * but for inputs of layers with norms on both sides and of queries and keys (gemma3; not gemma2, olmo3).
+ * Where weights arrive by windowed einsums, stacks of the feed-forward are turned only if both its products
+ * are saved: else the one that is computed again leads. */
 static void add_stacks(const struct adv_cost *cost, const struct adv_layer *layer, double count,
                        struct adv_layer_sums *sums)
 {
     const double emb = (double)cost->model->emb_dim, mlp = (double)layer->mlp_dim;
     const double block = adv_max(1.0, layer->scan_block);
+    const bool keeps_inputs =
+        adv_remat_place(cost->places, ADV_TENSOR_DECODER_LAYER_INPUT) != ADV_PLACE_OFFLOAD;
+    const double inputs = keeps_inputs ? 2.0 * cost->tokens * emb / block * count : 0.0;
+    sums->inputs += inputs;
     if (block > 1.0 && !(layer->norms > 2 && layer->has_qk_norm)) return;
-    if (adv_remat_place(cost->places, ADV_TENSOR_DECODER_LAYER_INPUT) != ADV_PLACE_OFFLOAD)
-        sums->emb_stacks += 2.0 * cost->tokens * emb / block * count;
-    sums->emb_stacks += kept_bytes(cost, ADV_TENSOR_OUT_PROJ, emb) * count;
+    sums->emb_stacks += inputs + kept_bytes(cost, ADV_TENSOR_OUT_PROJ, emb) * count;
     if (block > 1.0) return;
     const double first =
         (kept_bytes(cost, ADV_TENSOR_MLPWI, mlp) + kept_bytes(cost, ADV_TENSOR_MLPWI_0, mlp)) * count;
@@ -144,9 +146,6 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
         if (cost->recompute_elided) saved.bytes[ADV_PLACE_DEVICE] += unrecomputed_bytes(cost, layer);
         sums.saved_device += saved.bytes[ADV_PLACE_DEVICE] * count;
         sums.saved_host += saved.bytes[ADV_PLACE_OFFLOAD] * count;
-        double emb = (double)model->emb_dim;
-        if (adv_remat_place(cost->places, ADV_TENSOR_DECODER_LAYER_INPUT) != ADV_PLACE_OFFLOAD)
-            sums.inputs += 2.0 * cost->tokens * emb / adv_max(1.0, layer->scan_block) * count;
         add_stacks(cost, layer, count, &sums);
         sums.staged = adv_max(sums.staged, saved.bytes[ADV_PLACE_OFFLOAD]);
         struct adv_working w = working(cost, layer);
